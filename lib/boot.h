@@ -1,0 +1,52 @@
+/* Bootstrap: how the ranks of one communicator find each other and exchange small records, authenticated.
+ *
+ * A unique id names one address and carries a secret. Its maker serves a rendezvous there (a thread that ends when all
+ * ranks have come or the deadline has passed); each rank listens on a socket of its own, tells the rendezvous its
+ * address, and gets back those of its log2(n) dissemination neighbours; from then on rounds of Bruck's allgather run
+ * over those connections alone. Every connection starts with a mutual handshake; every record after it carries a
+ * bounded length, a direction, a counter and a MAC. Bulk data is not protected. See doc/security.md.
+ */
+#ifndef RD_BOOT_H
+#define RD_BOOT_H
+
+#include "env.h"
+#include "wait.h"
+
+typedef struct rd_boot rd_boot_t;
+
+/* On failure the id carries the error: rd_boot_create returns it on every rank. */
+rondo_result_t rd_boot_id_create(rondo_unique_id_t *id, const rd_env_t *env);
+
+/* Collective over the ranks that hold the id. Ends early on `stop`; late ranks are waited for env->create_timeout_ms,
+ * then named. Wrong inputs (rank claimed twice, nranks differ, stale id) give every rank an error that names both
+ * sides. */
+rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env,
+                              rd_who_t *who, rd_stop_t *stop);
+
+/* Collective: blocks of `each` bytes (at most 64 KiB), own block at all + rank * each on entry; all of them on return.
+ * O(log n) rounds. */
+rondo_result_t rd_boot_allgather(rd_boot_t *boot, void *all, size_t each);
+
+/* The id under which `members` (ranks of this bootstrap, ascending, without duplicates, the caller among them) meet
+ * again without a further exchange: derived from the secret, the members and `epoch`. members[0] serves the rendezvous
+ * on the listener that it has kept. What shrink uses when dead ranks leave no way to exchange anything. */
+rondo_result_t rd_boot_id_derive(rd_boot_t *boot, const int *members, int nmembers, uint64_t epoch,
+                                 rondo_unique_id_t *id);
+
+/* A key of 32 bytes for another purpose ("node", "ucx"), the same on all ranks, derived from the secret. */
+void rd_boot_key(const rd_boot_t *boot, const char *purpose, unsigned char key[32]);
+/* The host and process of a rank, "host:pid", learnt at creation; for messages. */
+const char *rd_boot_whois(const rd_boot_t *boot, int rank);
+
+/* After creation: the neighbours' sockets watch each other. A neighbour's socket that ends without a farewell is a
+ * dead rank. rd_boot_farewell tells the neighbours that this rank leaves in order (destroy) or has failed (`code`,
+ * `culprit`): they pass a failure on. Never blocks. */
+int rd_boot_sockets(const rd_boot_t *boot, int *fds, int *ranks, int most); /* how many */
+void rd_boot_farewell(rd_boot_t *boot, rondo_result_t code, int culprit);
+/* Reads what the socket has: RONDO_SUCCESS (nothing of note, or an orderly farewell: *left = 1), or RONDO_ERR_REMOTE
+ * with *culprit (dead or failed). Never blocks. */
+rondo_result_t rd_boot_socket_ready(rd_boot_t *boot, int fd, int *culprit, int *left);
+
+void rd_boot_destroy(rd_boot_t *boot);
+
+#endif

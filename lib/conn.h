@@ -1,0 +1,57 @@
+/* Connections of the host executor: one direction between two ranks on one channel.
+ *
+ * An inbox lies in the receiver's memory, credits go back into the sender's. Two regions, one a protocol:
+ *
+ *   LL      a ring of 64-byte lines, four granules {8 bytes of data, 8 bytes of sequence} a line. A message takes
+ *           ceil(bytes / 32) lines; the sequence is the line's number since creation, plus one, so a granule validates
+ *           itself and no store needs to come before another. Written by one 16-byte store.
+ *   Simple  a ring of slots, data as it is, then the count of messages, released.
+ *
+ * Both sides count in their own memory (rd_send_t, rd_recv_t); the counts continue over all operations, so a plan holds
+ * none. Between nodes the sender's inbox is a mirror in its own memory and the network (`net`) carries each message.
+ */
+#ifndef RD_CONN_H
+#define RD_CONN_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RD_LINE 64
+#define RD_LL_LINE_DATA 32
+
+typedef struct rd_counter {
+    _Alignas(RD_LINE) _Atomic uint64_t value;
+} rd_counter_t;
+
+struct rd_net_conn;
+
+typedef struct rd_send {
+    char *slots;           /* the receiver's ring of slots, or this rank's mirror of it */
+    rd_counter_t *tail;    /* messages published; polled by the receiver */
+    rd_counter_t *head;    /* messages consumed; in this rank's memory, written by the receiver */
+    char *lines;           /* the receiver's LL ring */
+    rd_counter_t *ll_head; /* lines consumed */
+    uint64_t sent, credit; /* messages published; last value seen of head */
+    uint64_t ll_sent, ll_credit;
+    uint32_t slots_mask, lines_mask;
+    uint32_t slot_bytes;
+    int32_t peer;
+    struct rd_net_conn *net; /* NULL: shared memory */
+} rd_send_t;
+
+typedef struct rd_recv {
+    char *slots;
+    rd_counter_t *tail; /* in this rank's memory */
+    rd_counter_t *head; /* in the sender's memory */
+    char *lines;
+    rd_counter_t *ll_head;
+    uint64_t received, seen; /* messages consumed; last value seen of tail */
+    uint64_t ll_received, ll_returned;
+    uint32_t slots_mask, lines_mask;
+    uint32_t slot_bytes;
+    int32_t peer;
+    struct rd_net_conn *net;
+} rd_recv_t;
+
+#endif

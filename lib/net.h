@@ -1,0 +1,35 @@
+/* The network transport of host connections: carries messages between a sender's mirror and the receiver's inbox.
+ * Implemented by ucx/net.c, or by net_none.c when the library is built without UCX. Simple protocol only.
+ *
+ * The executor writes a message into a slot of the mirror and publishes `tail` there, exactly as it would into shared
+ * memory, then calls rd_net_post. rd_net_progress delivers: it copies arriving bytes into the receiver's slots,
+ * advances the receiver's `tail`, and advances the sender's `head` when credits return. Nothing else of the
+ * connection is touched. Called by the rank's own thread only.
+ */
+#ifndef RD_NET_H
+#define RD_NET_H
+
+#include "boot.h"
+#include "conn.h"
+
+typedef struct rd_net rd_net_t;
+typedef struct rd_net_conn rd_net_conn_t;
+
+int rd_net_built(void);           /* 0: built without UCX */
+const char *rd_net_version(void); /* "ucx 1.13.1", for rondo-info */
+
+/* Collective over the bootstrap when the communicator has more than one node: exchanges worker addresses. `remote[r]`
+ * nonzero: rank r is on another node. Endpoints are made when a connection is first used. */
+rondo_result_t rd_net_create(rd_net_t **net, rd_boot_t *boot, int rank, int nranks, const unsigned char *remote,
+                             const rd_env_t *env, rd_who_t *who, rd_stop_t *stop);
+/* Binds one direction of (peer, channel) to the memory of a connection. */
+rondo_result_t rd_net_bind_send(rd_net_t *net, int peer, int channel, rd_send_t *send);
+rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t *recv);
+/* The message number `send->sent - 1`, `bytes` long, lies in its slot: carry it. */
+rondo_result_t rd_net_post(rd_send_t *send, size_t bytes);
+rondo_result_t rd_net_credit(rd_recv_t *recv); /* `recv->received` messages are consumed: tell the sender */
+int rd_net_progress(rd_net_t *net);            /* nonzero: something happened */
+int rd_net_idle(rd_net_t *net);                /* nonzero: every post and credit has left this rank's memory */
+void rd_net_destroy(rd_net_t *net);            /* never waits for a dead peer */
+
+#endif

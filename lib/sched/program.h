@@ -1,0 +1,96 @@
+/* Programs: a schedule compiled for one rank. Plain data; what the executors, the checker and the simulator read.
+ *
+ * The compiler (compile.c) turns peers into connection numbers, fuses a receive into scratch or output with the send or
+ * reduction that follows it (only where asked: with one credit a connection the steps stay apart, or a ring of fused
+ * steps waits for itself), drops dead steps, gives scratch names places by liveness, and folds equal neighbours into
+ * repeats.
+ */
+#ifndef RD_PROGRAM_H
+#define RD_PROGRAM_H
+
+#include "step.h"
+
+typedef struct rd_link {
+    int32_t peer;    /* rank in the communicator */
+    int32_t channel; /* 0..RD_CHANNELS-1 */
+} rd_link_t;
+
+typedef struct rd_lane {
+    int32_t first, count; /* its steps */
+    int32_t channel;
+} rd_lane_t;
+
+/* In a program the index of an RD_PEER source is a number into recvs[], of an RD_PEER destination into sends[]. */
+typedef struct rd_program {
+    int32_t nchunks;
+    int32_t ntmp; /* scratch places, a slice each */
+    int32_t nlanes, nsteps, nsends, nrecvs;
+    const rd_lane_t *lanes;
+    const rd_step_t *steps; /* `repeat` and `stride` in use */
+    const rd_link_t *sends, *recvs;
+    /* follows in the same allocation */
+} rd_program_t;
+
+typedef enum {
+    RD_ALLREDUCE,
+    RD_REDUCE,
+    RD_BROADCAST,
+    RD_ALLGATHER,      /* also allgatherv: the chunk map differs */
+    RD_REDUCE_SCATTER, /* also reduce_scatterv */
+    RD_ALLTOALL,       /* also alltoallv, and grouped send/recv: rounds over channel RD_CHANNEL_P2P */
+    RD_GATHER,
+    RD_SCATTER,
+    RD_BARRIER, /* no chunks of data: one-byte messages in scratch */
+    RD_NUM_COLLS
+} rd_coll_t;
+
+const char *rd_coll_name(rd_coll_t coll);
+int rd_coll_parse(const char *name, rd_coll_t *coll); /* 0 or -1 */
+
+/* What a schedule may know. */
+typedef struct rd_shape {
+    int nranks;
+    int nnodes;
+    const int *node; /* node of each rank, or NULL: all on one */
+} rd_shape_t;
+
+typedef struct rd_sched_args {
+    const rd_shape_t *shape;
+    rd_coll_t coll;
+    int rank, root;
+    int param; /* the algorithm's small integer: PAT's aggregation, a tree's fan-out; 0: its default */
+} rd_sched_args_t;
+
+/* Number of chunks and their meaning is fixed by the operation, so that the chunk map does not depend on the algorithm
+ * beyond `nchunks`:
+ *   allreduce, reduce, broadcast: chunk c of k is part c of the whole (the algorithm picks k);
+ *   allgather, reduce_scatter, gather, scatter: chunk c is rank c's block, k = nranks;
+ *   alltoall: IN chunk c goes to rank c, OUT chunk c comes from rank c, k = nranks;
+ *   barrier: k = 1, ends are RD_TMP and RD_PEER only.
+ * In place is the chunk map's affair (IN and OUT of a chunk may be the same memory): a schedule writes OUT chunk c
+ * only after its own last read of IN chunk c, in lane order or by causality across lanes, and copies IN to OUT itself
+ * where a rank keeps its own block (the executor skips copies onto themselves).
+ */
+typedef struct rd_algo {
+    const char *name; /* "ring" */
+    unsigned colls;   /* bit set of 1u << rd_coll_t */
+    /* NULL if it can serve, else the reason, a phrase such as "needs a power of two of ranks". */
+    const char *(*excluded)(const rd_sched_args_t *args);
+    rd_steps_t *(*emit)(const rd_sched_args_t *args); /* NULL: no memory */
+} rd_algo_t;
+
+extern const rd_algo_t *const rd_algos[]; /* NULL-terminated; sched/algos.c */
+const rd_algo_t *rd_algo_find(const char *name);
+
+/* Compiles; 0 or -1 (no memory, or a schedule's emit error: `*why` then says which). `fuse`: see above. */
+int rd_compile(rd_steps_t *steps, int fuse, rd_program_t **program, const char **why);
+void rd_program_free(rd_program_t *program);
+void rd_program_print(const rd_program_t *program, int rank, void (*line)(void *arg, const char *text), void *arg);
+
+/* Derived schedules: mirror.c. The mirror runs the steps backwards with every arrow turned: allgather becomes
+ * reduce_scatter, broadcast becomes reduce. A value that is forwarded becomes a value that is reduced; partial sums
+ * that must wait live in scratch. `own` order rule: sums run in an order that depends on the schedule alone. */
+rd_steps_t *rd_mirror(const rd_steps_t *steps, const rd_sched_args_t *args);
+rd_steps_t *rd_join(rd_steps_t *first, rd_steps_t *second); /* lane by lane, one after the other; consumes both */
+
+#endif

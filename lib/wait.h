@@ -1,0 +1,49 @@
+/* The one place through which every wait of the library goes: it sees abort, a dead peer and the timeout.
+ *
+ * rd_stop_t is the communicator's health, written by whoever learns of trouble first (the watch, an aborting thread, a
+ * failing operation) and read by every wait and at every call: one load of a word that is nearly always zero.
+ */
+#ifndef RD_WAIT_H
+#define RD_WAIT_H
+
+#include <stdatomic.h>
+
+#include "error.h"
+
+typedef struct rd_stop {
+    _Atomic int code;    /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
+    _Atomic int culprit; /* rank that died, left or failed; -1: none */
+    char text[256];      /* set before `code` is released: the sentence, e.g. "rank 3 (host a, pid 17) died" */
+} rd_stop_t;
+
+/* First writer wins; later ones are ignored. Any thread. Logs through rd_error. Returns the code that stands. */
+rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+static inline rondo_result_t rd_stop_get(rd_stop_t *stop)
+{
+    return (rondo_result_t)atomic_load_explicit(&stop->code, memory_order_acquire);
+}
+
+typedef struct rd_wait {
+    rd_stop_t *stop;
+    int spin;           /* polls before the first yield of this wait */
+    int misses;         /* since the last progress */
+    int64_t timeout_ms; /* 0: never */
+    int64_t began_ms;   /* clock at the first slow miss, 0: none yet */
+    int64_t named_ms;   /* when a late peer was last named */
+} rd_wait_t;
+
+void rd_wait_begin(rd_wait_t *w, rd_stop_t *stop, int spin, int64_t timeout_ms);
+/* After a poll that found nothing. Pauses or yields; now and then looks at the stop word and the clock.
+ * RONDO_SUCCESS: poll again. RONDO_ERR_TIMEOUT: the set time is over (the caller names the peer).
+ * RONDO_IN_PROGRESS: a minute has passed (the caller names whom it waits for and goes on polling). */
+rondo_result_t rd_wait_miss(rd_wait_t *w);
+static inline void rd_wait_progress(rd_wait_t *w)
+{
+    w->misses = 0;
+    w->began_ms = 0;
+}
+
+int64_t rd_clock_ms(void); /* monotonic */
+
+#endif

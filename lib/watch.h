@@ -1,0 +1,16 @@
+/* The watch: one thread a process that sleeps in epoll on pidfds and bootstrap sockets of all communicators and sets a
+ * communicator's stop word the moment a peer is gone. Started with the first communicator, joined with the last. */
+#ifndef RD_WATCH_H
+#define RD_WATCH_H
+
+#include "node.h"
+
+typedef struct rd_watch rd_watch_t;
+
+/* `left[rank]` (shared memory or the bootstrap's farewell) tells an orderly leave from a death: a peer that has set it
+ * may end its process without being called dead. */
+rondo_result_t rd_watch_add(rd_watch_t **watch, rd_boot_t *boot, const rd_node_t *node, rd_who_t *who, rd_stop_t *stop,
+                            int (*has_left)(void *arg, int rank), void *arg);
+void rd_watch_remove(rd_watch_t *watch); /* after it returns nothing of the communicator is touched */
+
+#endif
