@@ -20,10 +20,12 @@ typedef enum { RD_LOG_NONE, RD_LOG_WARN, RD_LOG_INFO, RD_LOG_PLAN, RD_LOG_TRACE 
 rondo_result_t rd_error(rd_who_t *who, rondo_result_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* One line on standard error (or RONDO_DEBUG_FILE), "rondo 0.1.0 host:pid rank/nranks name: ...". */
+/* One line, by one write(2), on standard error or RONDO_DEBUG_FILE: "rondo 0.1.0 host:pid rank/nranks name: ...".
+ * Both may be called from any thread and keep errno. */
 void rd_log(const rd_who_t *who, rd_log_level_t level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int rd_log_enabled(rd_log_level_t level);
-void rd_log_set_level(rd_log_level_t level); /* called where the environment is read */
+void rd_log_set_level(rd_log_level_t level);                     /* called where the environment is read */
+int rd_log_level_parse(const char *text, rd_log_level_t *level); /* "warn"; 0 or -1 */
 
 const char *rd_thread_error(void); /* rondo_last_error(NULL) */
 
