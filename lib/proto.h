@@ -1,0 +1,18 @@
+/* Protocols: how a message lies in an inbox (conn.h). */
+#ifndef RD_PROTO_H
+#define RD_PROTO_H
+
+typedef enum {
+    RD_PROTO_LL,     /* lines that carry their own flags: short messages, shared memory only */
+    RD_PROTO_SIMPLE, /* slots and a counter */
+    RD_NUM_PROTOS
+} rd_proto_t;
+
+#define RD_LL_MOST 2048 /* bytes of the longest LL message: a quarter of the ring */
+
+static inline const char *rd_proto_name(rd_proto_t proto)
+{
+    return proto == RD_PROTO_LL ? "ll" : "simple";
+}
+
+#endif
