@@ -17,6 +17,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
 
 #define RONDO_VERSION_MAJOR 0
 #define RONDO_VERSION_MINOR 1
@@ -182,6 +185,9 @@ rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, ron
                                          rondo_comm_t comm);
 rondo_result_t rondo_op_destroy(rondo_op_t op, rondo_comm_t comm);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif
