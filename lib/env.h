@@ -10,7 +10,7 @@
 typedef struct rd_env {
     int debug;          /* RONDO_DEBUG: rd_log_level_t */
     char hostid[64];    /* RONDO_HOSTID: ranks with different values are treated as on different nodes; "" : unset */
-    char algo[32];      /* RONDO_ALGO: "" = chosen by cost */
+    char algo[256];     /* RONDO_ALGO: "" = chosen by cost; "ring" or "allreduce=ring,broadcast=tree" */
     char proto[32];     /* RONDO_PROTO: "", "ll" or "simple" */
     char transport[32]; /* RONDO_TRANSPORT: "", "shm" or "ucx" */
     char iface[64];     /* RONDO_IFACE: interface name or address to listen on */
@@ -24,9 +24,24 @@ typedef struct rd_env {
     size_t slice_bytes;        /* RONDO_SLICE_BYTES: what one message carries at most; 0: by cost; at most a slot */
     size_t ll_max;             /* RONDO_LL_MAX: chunks up to this many bytes may go by LL */
     int huge_pages;            /* RONDO_HUGE_PAGES */
+    char ucx_tls[64];          /* RONDO_UCX_TLS: UCX's transports between nodes */
+    char topo_file[256];       /* RONDO_TOPO_FILE: a recorded machine (hwloc XML) instead of this one */
 } rd_env_t;
 
+/* Fills `env` on success alone. Also sets the level of the log and names, once a process, every RONDO_ variable that
+ * means nothing. */
 rondo_result_t rd_env_read(rd_env_t *env);
-void rd_env_print(FILE *file); /* the table with today's values */
+
+/* Ranks must agree on whatever decides which messages are sent. NULL, or the name of the first such variable in which
+ * two ranks differ. rd_env_t is plain data: ranks may exchange it whole. */
+const char *rd_env_difference(const rd_env_t *a, const rd_env_t *b);
+
+/* The table: name, range, default, today's value, what it does. A bad value is shown as such. */
+void rd_env_print(FILE *file);
+
+/* "64K" -> 65536: digits and an optional K, M or G (powers of 1024). 0 or -1. */
+int rd_bytes_parse(const char *text, uint64_t *bytes);
+/* The shortest exact form: 65536 -> "64K". `text` holds at least 24 characters. */
+const char *rd_bytes_print(uint64_t bytes, char *text);
 
 #endif
