@@ -3,6 +3,7 @@
  * table and know no variable by name.
  */
 #include "env.h"
+#include "proto.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -48,7 +49,7 @@ static const tunable_t table[] = {
     {"RONDO_SLOTS", COUNT, 1, AT(slots), "0", 1, 64, NULL, "slots a connection; 0: by ranks"},
     {"RONDO_SLICE_BYTES", BYTES, 1, AT(slice_bytes), "0", 64, 16 << 20, NULL,
      "bytes that one message carries, at most a slot; 0: by cost"},
-    {"RONDO_LL_MAX", BYTES, 1, AT(ll_max), "1024", 64, 8192, NULL,
+    {"RONDO_LL_MAX", BYTES, 1, AT(ll_max), "1024", 64, RD_LL_MOST, NULL,
      "largest message that may go by protocol ll; 0: none"},
     {"RONDO_HUGE_PAGES", FLAG, 0, AT(huge_pages), "1", 0, 1, NULL, "shared memory asks for huge pages"},
     {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "tcp", 0, 63, NULL, "UCX's transports between nodes"},

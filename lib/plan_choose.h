@@ -1,0 +1,46 @@
+/* The choice: which algorithm, protocol and message size serve an operation.
+ *
+ * A pure function of its arguments, and its arguments are what all ranks agreed on when the communicator was made: so
+ * every rank chooses the same, without a word exchanged. Nothing here measures. What RONDO_ALGO or RONDO_PROTO force is
+ * taken, or refused with the reason; it never falls back.
+ */
+#ifndef RD_PLAN_CHOOSE_H
+#define RD_PLAN_CHOOSE_H
+
+#include "env.h"
+#include "proto.h"
+#include "sched/program.h"
+
+#define RD_CHOICES_MOST 256
+
+typedef struct rd_choose_args {
+    rd_coll_t coll;
+    /* allreduce, reduce, broadcast: the vector. allgather, reduce_scatter, gather, scatter, alltoall: the blocks of all
+     * ranks together, nranks times one block (v-operations: the sum of the counts). barrier: ignored. */
+    size_t bytes;
+    size_t type_size;
+    int root;   /* 0 where there is none */
+    int uneven; /* not every rank knows all lengths (gatherv, scatterv, alltoallv): the choice then ignores `bytes` */
+    const rd_shape_t *shape;
+    const rd_env_t *env;
+    int local; /* ranks on the fullest node */
+    int cores; /* cores that the ranks of a node may use: the fewest of any node, at least 1 */
+    size_t slot_bytes;
+    int slots; /* slots a connection */
+} rd_choose_args_t;
+
+typedef struct rd_choice {
+    const rd_algo_t *algo;
+    int param; /* rd_sched_args_t.param */
+    rd_proto_t proto;
+    size_t slice;         /* bytes of one message at most: a multiple of 64, at most a slot */
+    double us;            /* predicted time; 0 where excluded */
+    const char *excluded; /* NULL, or why it cannot serve */
+} rd_choice_t;
+
+/* The cheapest goes to `*best`. `all`, if not NULL, holds *nall entries on entry and gets every candidate, the best
+ * first, the excluded ones last; *nall is then their number. RONDO_ERR_UNSUPPORTED, with the sentence, when what is
+ * forced cannot serve; RONDO_ERR_INVALID_ARGUMENT when it names nothing. */
+rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall, rd_who_t *who);
+
+#endif
