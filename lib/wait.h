@@ -13,6 +13,7 @@
 typedef struct rd_stop {
     _Atomic int code;    /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
     _Atomic int culprit; /* rank that died, left or failed; -1: none */
+    _Atomic int claimed; /* the first writer's mark: only it fills the fields here */
     char text[256];      /* set before `code` is released: the sentence, e.g. "rank 3 (host a, pid 17) died" */
 } rd_stop_t;
 
