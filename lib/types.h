@@ -1,4 +1,20 @@
-/* The types and operators: sizes, names, which operator makes sense for which type. */
+/* The types and operators: sizes, names, which operator makes sense for which type, and what it means there.
+ *
+ *   integers   SUM PROD MIN MAX AVG, BAND BOR BXOR, LAND LOR LXOR. Arithmetic wraps. AVG divides the (wrapped) sum,
+ *              truncating toward zero. The logical ones yield 0 or 1.
+ *   floating   SUM PROD MIN MAX AVG. float16, bfloat16 and float8 are computed in float32 within one call of a reducer
+ *              and rounded once at its end, to nearest, ties to even. MIN and MAX yield a quiet NaN (positive, no
+ *              payload) if any element is one; of two equal zeros the later one. Where a sum has several NaNs, which
+ *              one's payload survives is not said.
+ *   float8     float8_e4m3 is OCP's E4M3 ("fn"): no infinity, NaN is 0x7f or 0xff, the largest is 448. A finite result
+ *              that is too large becomes the largest finite number with its sign, in both formats, as with CUDA's
+ *              __NV_SATFINITE; an infinity stays one in float8_e5m2 and becomes 448 in float8_e4m3. NaN is written as
+ *              0x7f (e4m3) or 0x7e (e5m2).
+ *   complex    SUM PROD AVG. PROD is (ac - bd, ad + bc), without C's treatment of infinities.
+ *   bool       SUM LOR are "or", PROD LAND "and", LXOR "exclusive or" of "not zero", and yield 0 or 1; BAND BOR BXOR
+ *              work on the byte. No MIN, MAX, AVG.
+ *   pairs      MINLOC MAXLOC on {value, index}: the lowest index wins a tie, and a NaN value wins against any number
+ *              (the lowest index among NaNs), as it does in MIN and MAX. The result's padding is zero. */
 #ifndef RD_TYPES_H
 #define RD_TYPES_H
 
