@@ -1,0 +1,179 @@
+/* Tunables: defaults, good values, bad values (an error that names the variable, the value and what is allowed), the
+ * comparison between ranks, and the printed table.
+ */
+#include "env.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int failures;
+
+#define CHECK(condition, ...)                                                                                          \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            failures++;                                                                                                \
+            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                     \
+            printf(__VA_ARGS__);                                                                                       \
+            printf("\n");                                                                                              \
+        }                                                                                                              \
+    } while (0)
+
+static const char *const cleared[] = {"RONDO_DEBUG",
+                                      "RONDO_DEBUG_FILE",
+                                      "RONDO_HOSTID",
+                                      "RONDO_ALGO",
+                                      "RONDO_PROTO",
+                                      "RONDO_TRANSPORT",
+                                      "RONDO_IFACE",
+                                      "RONDO_PORTS",
+                                      "RONDO_TIMEOUT_MS",
+                                      "RONDO_CHECK",
+                                      "RONDO_SLOT_BYTES",
+                                      "RONDO_SLOTS",
+                                      "RONDO_SLICE_BYTES",
+                                      "RONDO_LL_MAX",
+                                      "RONDO_HUGE_PAGES",
+                                      "RONDO_SPIN",
+                                      "RONDO_UCX_TLS",
+                                      "RONDO_TOPO_FILE",
+                                      "RONDO_CREATE_TIMEOUT_MS"};
+
+static void defaults(void)
+{
+    rd_env_t env;
+
+    CHECK(rd_env_read(&env) == RONDO_SUCCESS, "%s", rd_thread_error());
+    CHECK(env.debug == RD_LOG_WARN && env.timeout_ms == 0 && env.spin == -1 && env.check == 0, "defaults");
+    CHECK(!env.algo[0] && !env.proto[0] && !env.hostid[0] && env.slots == 0 && env.ll_max == 1024, "defaults");
+    CHECK(env.create_timeout_ms > 0 && env.huge_pages == 1, "defaults");
+}
+
+static void good(void)
+{
+    rd_env_t env;
+
+    setenv("RONDO_SLOT_BYTES", "64K", 1);
+    setenv("RONDO_PORTS", "5000-5009", 1);
+    setenv("RONDO_ALGO", "allreduce=ring,broadcast=tree", 1);
+    setenv("RONDO_SLOTS", "8", 1);
+    setenv("RONDO_TIMEOUT_MS", "5000000000", 1);
+    setenv("RONDO_PROTO", "", 1); /* empty is unset */
+    CHECK(rd_env_read(&env) == RONDO_SUCCESS, "%s", rd_thread_error());
+    CHECK(env.slot_bytes == 65536 && env.port_first == 5000 && env.port_last == 5009 && env.slots == 8, "values");
+    CHECK(strcmp(env.algo, "allreduce=ring,broadcast=tree") == 0 && env.timeout_ms == INT64_C(5000000000), "values");
+    setenv("RONDO_PORTS", "5000", 1);
+    CHECK(rd_env_read(&env) == RONDO_SUCCESS && env.port_first == 5000 && env.port_last == 5000, "one port");
+    for (size_t i = 0; i < sizeof cleared / sizeof cleared[0]; i++)
+        unsetenv(cleared[i]);
+}
+
+static void bad(void)
+{
+    static const char *const cases[][2] = {{"RONDO_DEBUG", "loud"},
+                                           {"RONDO_PROTO", "ll128"},
+                                           {"RONDO_TRANSPORT", "carrier"},
+                                           {"RONDO_PORTS", "20-10"},
+                                           {"RONDO_PORTS", "1-70000"},
+                                           {"RONDO_PORTS", "5x"},
+                                           {"RONDO_TIMEOUT_MS", "-1"},
+                                           {"RONDO_TIMEOUT_MS", "1s"},
+                                           {"RONDO_CHECK", "2"},
+                                           {"RONDO_SLOTS", "3"},
+                                           {"RONDO_SLOTS", "128"},
+                                           {"RONDO_SLOT_BYTES", "65"},
+                                           {"RONDO_SLOT_BYTES", "1G"},
+                                           {"RONDO_SLOT_BYTES", "-64"},
+                                           {"RONDO_SLICE_BYTES", "64KB"},
+                                           {"RONDO_LL_MAX", "99999999999999999999"},
+                                           {"RONDO_SPIN", "-2"},
+                                           {"RONDO_HUGE_PAGES", "yes"},
+                                           {"RONDO_CREATE_TIMEOUT_MS", "0"}};
+    char longest[400];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rd_env_t env;
+
+        memset(&env, 0x5a, sizeof env);
+        setenv(cases[i][0], cases[i][1], 1);
+        CHECK(rd_env_read(&env) == RONDO_ERR_INVALID_ARGUMENT, "%s=%s was taken", cases[i][0], cases[i][1]);
+        CHECK(strstr(rd_thread_error(), cases[i][0]) && strstr(rd_thread_error(), cases[i][1]), "%s",
+              rd_thread_error());
+        CHECK(env.slots == 0x5a5a5a5a, "written on failure");
+        unsetenv(cases[i][0]);
+    }
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    for (size_t i = 0; i < 6; i++) {
+        static const char *const texts[] = {"RONDO_HOSTID",  "RONDO_ALGO",      "RONDO_IFACE",
+                                            "RONDO_UCX_TLS", "RONDO_TOPO_FILE", "RONDO_PROTO"};
+        rd_env_t env;
+
+        setenv(texts[i], longest, 1);
+        CHECK(rd_env_read(&env) == RONDO_ERR_INVALID_ARGUMENT, "%s of %zu characters was taken", texts[i],
+              sizeof longest - 1);
+        unsetenv(texts[i]);
+    }
+}
+
+static void alike(void)
+{
+    rd_env_t a, b;
+
+    CHECK(rd_env_read(&a) == RONDO_SUCCESS && rd_env_read(&b) == RONDO_SUCCESS, "%s", rd_thread_error());
+    CHECK(!rd_env_difference(&a, &b), "%s differs from itself", rd_env_difference(&a, &b));
+    strcpy(b.hostid, "elsewhere"); /* may differ */
+    b.timeout_ms = 7;
+    CHECK(!rd_env_difference(&a, &b), "%s", rd_env_difference(&a, &b));
+    b.slots = 4;
+    CHECK(rd_env_difference(&a, &b) && strcmp(rd_env_difference(&a, &b), "RONDO_SLOTS") == 0, "slots");
+    strcpy(b.algo, "ring");
+    CHECK(rd_env_difference(&a, &b) && strcmp(rd_env_difference(&a, &b), "RONDO_ALGO") == 0, "algo");
+}
+
+static void printed(void)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+
+    if (!f)
+        exit(1);
+    rd_env_print(f);
+    fclose(f);
+    for (size_t i = 0; i < sizeof cleared / sizeof cleared[0]; i++)
+        CHECK(strstr(text, cleared[i]), "%s is not in the table", cleared[i]);
+    free(text);
+}
+
+static void bytes(void)
+{
+    static const char *const bad_texts[] = {
+        "", "K", "-1", "1KK", "1 K", "0x10", "99999999999999999999", "99999999999G"};
+    char text[24];
+    uint64_t value;
+
+    CHECK(rd_bytes_parse("0", &value) == 0 && value == 0, "0");
+    CHECK(rd_bytes_parse("3k", &value) == 0 && value == 3072, "3k");
+    CHECK(rd_bytes_parse("2G", &value) == 0 && value == UINT64_C(2) << 30, "2G");
+    for (size_t i = 0; i < sizeof bad_texts / sizeof bad_texts[0]; i++)
+        CHECK(rd_bytes_parse(bad_texts[i], &value) == -1, "\"%s\" was taken", bad_texts[i]);
+    CHECK(strcmp(rd_bytes_print(65536, text), "64K") == 0, "%s", text);
+    CHECK(strcmp(rd_bytes_print(65537, text), "65537") == 0, "%s", text);
+}
+
+int main(void)
+{
+    alarm(30);
+    for (size_t i = 0; i < sizeof cleared / sizeof cleared[0]; i++)
+        unsetenv(cleared[i]);
+    rd_log_set_level(RD_LOG_NONE);
+    defaults();
+    good();
+    rd_log_set_level(RD_LOG_NONE);
+    bad();
+    alike();
+    printed();
+    bytes();
+    return failures != 0;
+}
