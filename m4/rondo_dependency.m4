@@ -1,8 +1,8 @@
-dnl RONDO_DEPENDENCY(name, what it gives, pkg-config module, minimal version, plain libraries, prologue, body)
+dnl RONDO_DEPENDENCY(name, what it gives, pkg-config module, minimal version, plain libraries, header, body)
 dnl
 dnl The common part of one optional library: --with-NAME=DIR, yes, no or nothing said (auto). `DIR` wins over
-dnl pkg-config. Whatever is found must compile and link the little program (prologue, body) that uses what rondo uses,
-dnl so an old or broken installation counts as missing. Missing though asked for ends configure here, once.
+dnl pkg-config. Whatever is found must compile and link the little program (header, body) that uses what rondo uses, so
+dnl an old or broken installation counts as missing. Missing though asked for ends configure here, once.
 dnl Sets rondo_NAME (yes, no), NAME_CFLAGS and NAME_LIBS (upper case, substituted), rondo_NAME_what for the summary.
 AC_DEFUN([RONDO_DEPENDENCY], [
   AC_ARG_WITH([$1],
@@ -33,11 +33,15 @@ AC_DEFUN([RONDO_DEPENDENCY], [
         RD_LIBS="-L$rondo_$1_dir -Wl,-rpath,$rondo_$1_dir $5"
         rondo_$1_what="yes, $with_$1"
       ])
+    dnl The compiler would look on in its own folders: a DIR without the header is not where the library is.
+    AS_CASE([$with_$1], [yes|auto], [rondo_$1_there=yes],
+      [AS_IF([test -e "$with_$1/include/$6"], [rondo_$1_there=yes], [rondo_$1_there=no])])
     rondo_save_CPPFLAGS=$CPPFLAGS
     rondo_save_LIBS=$LIBS
     CPPFLAGS="$CPPFLAGS $RD_CFLAGS"
     LIBS="$RD_LIBS $LIBS"
-    AC_LINK_IFELSE([AC_LANG_PROGRAM([$6], [$7])], [rondo_$1=yes])
+    AS_IF([test $rondo_$1_there = yes],
+      [AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <]$6[>]], [$7])], [rondo_$1=yes])])
     CPPFLAGS=$rondo_save_CPPFLAGS
     LIBS=$rondo_save_LIBS
     AC_MSG_RESULT([$rondo_$1])

@@ -15,8 +15,10 @@ AC_DEFUN([RONDO_MPI], [
   AS_IF([test "$with_mpi" != no], [
     rondo_mpi_path=$PATH
     AS_CASE([$with_mpi], [yes|auto], [], [rondo_mpi_path="$with_mpi/bin"])
-    AC_PATH_PROGS([MPICC], [mpicc], [], [$rondo_mpi_path])
-    AC_PATH_PROGS([MPIEXEC], [mpirun mpiexec], [], [$rondo_mpi_path])
+    AS_IF([test -z "$MPICC"], [AC_PATH_PROGS([MPICC], [mpicc], [], [$rondo_mpi_path])])
+    dnl mpicc.mpich goes with mpirun.mpich.
+    rondo_mpirun=`AS_ECHO(["$MPICC"]) | $SED 's,.*/,,; s/mpicc/mpirun/'`
+    AS_IF([test -z "$MPIEXEC"], [AC_PATH_PROGS([MPIEXEC], [$rondo_mpirun mpirun mpiexec], [], [$rondo_mpi_path])])
     AC_MSG_CHECKING([for MPI])
     AS_IF([test -n "$MPICC" && test -n "$MPIEXEC"], [
       for rondo_word in `$MPICC -show 2>/dev/null | $SED 's/^ *@<:@^ @:>@* *//'`; do

@@ -4,7 +4,7 @@ dnl Debian's is position-independent for executables only; it goes into a shared
 dnl symbols inside, because they then resolve where they are.
 AC_DEFUN([RONDO_SODIUM], [
   RONDO_DEPENDENCY([sodium], [libsodium, needed for the bootstrap], [libsodium], [1.0.12], [-lsodium],
-    [[#include <sodium.h>]], [[return sodium_init() + (int)crypto_auth_hmacsha256_bytes();]])
+    [sodium.h], [[return sodium_init() + (int)crypto_auth_hmacsha256_bytes();]])
   AS_IF([test $rondo_sodium = no],
     [AC_MSG_ERROR([rondo needs libsodium: install libsodium-dev (Debian, Ubuntu), or name it by --with-sodium=DIR])])
   rondo_shared_sodium=$SODIUM_LIBS

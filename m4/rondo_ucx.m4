@@ -1,7 +1,7 @@
 dnl RONDO_UCX: the transport between nodes. Without it a communicator lives on one node.
 AC_DEFUN([RONDO_UCX], [
   RONDO_DEPENDENCY([ucx], [UCX, the transport between nodes], [ucx], [1.11], [-lucp -lucs],
-    [[#include <ucp/api/ucp.h>]],
+    [ucp/api/ucp.h],
     [[ucp_request_param_t p = {0};
       (void)ucp_tag_send_nbx((ucp_ep_h)0, 0, 0, 0, &p);
       (void)ucp_am_send_nbx((ucp_ep_h)0, 0, 0, 0, 0, 0, &p);
