@@ -3,7 +3,8 @@ dnl
 dnl The common part of one optional library: --with-NAME=DIR, yes, no or nothing said (auto). `DIR` wins over
 dnl pkg-config. Whatever is found must compile and link the little program (header, body) that uses what rondo uses, so
 dnl an old or broken installation counts as missing. Missing though asked for ends configure here, once.
-dnl Sets rondo_NAME (yes, no), NAME_CFLAGS and NAME_LIBS (upper case, substituted), rondo_NAME_what for the summary.
+dnl Sets rondo_NAME (yes, no), NAME_CFLAGS and NAME_LIBS (upper case, substituted), rondo_NAME_what for the summary, and
+dnl adds DIR's library folder to RONDO_RPATHS.
 AC_DEFUN([RONDO_DEPENDENCY], [
   AC_ARG_WITH([$1],
     [AS_HELP_STRING([--with-$1=DIR|no], [$2 @<:@default: used if it is there@:>@])],
@@ -30,7 +31,8 @@ AC_DEFUN([RONDO_DEPENDENCY], [
         RD_CFLAGS="-I$with_$1/include"
         rondo_$1_dir="$with_$1/lib"
         AS_IF([test -d "$with_$1/lib64"], [rondo_$1_dir="$with_$1/lib64"])
-        RD_LIBS="-L$rondo_$1_dir -Wl,-rpath,$rondo_$1_dir $5"
+        RD_LIBS="-L$rondo_$1_dir $5"
+        RONDO_RPATHS="$RONDO_RPATHS -R$rondo_$1_dir"
         rondo_$1_what="yes, $with_$1"
       ])
     dnl The compiler would look on in its own folders: a DIR without the header is not where the library is.
@@ -56,6 +58,7 @@ AC_DEFUN([RONDO_DEPENDENCY], [
   ])
   AC_SUBST(RD_CFLAGS)
   AC_SUBST(RD_LIBS)
+  AC_SUBST([RONDO_RPATHS])
   m4_popdef([RD_CFLAGS])
   m4_popdef([RD_LIBS])
 ])
