@@ -12,7 +12,8 @@ static const char *const coll_names[RD_NUM_COLLS] = {
 };
 
 const rd_algo_t *const rd_algos[] = {
-    &rd_algo_direct, &rd_algo_oneshot, &rd_algo_twoshot, &rd_algo_ring, NULL,
+    &rd_algo_direct, &rd_algo_oneshot, &rd_algo_twoshot,  &rd_algo_ring, &rd_algo_tree,
+    &rd_algo_pat,    &rd_algo_rd,      &rd_algo_binomial, NULL,
 };
 
 const char *rd_coll_name(rd_coll_t coll)

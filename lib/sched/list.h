@@ -23,6 +23,9 @@ int rd_steps_expand(rd_steps_t *s);
 /* One occurrence of a step with repeats: the i-th, repeat 1. */
 rd_step_t rd_step_at(const rd_step_t *step, int i, int nchunks);
 
+/* rd_mirror that consumes its argument. */
+rd_steps_t *rd_mirror_of(rd_steps_t *steps, const rd_sched_args_t *args);
+
 static inline int rd_mod(int a, int n)
 {
     int m = a % n;

@@ -152,3 +152,11 @@ free_out:
     free(m.state);
     return NULL;
 }
+
+rd_steps_t *rd_mirror_of(rd_steps_t *steps, const rd_sched_args_t *args)
+{
+    rd_steps_t *image = rd_mirror(steps, args);
+
+    rd_steps_free(steps);
+    return image;
+}

@@ -59,27 +59,19 @@ static rd_steps_t *broadcast(const rd_sched_args_t *args)
     return s;
 }
 
-static rd_steps_t *mirrored(rd_steps_t *steps, const rd_sched_args_t *args)
-{
-    rd_steps_t *image = rd_mirror(steps, args);
-
-    rd_steps_free(steps);
-    return image;
-}
-
 static rd_steps_t *emit(const rd_sched_args_t *args)
 {
     switch (args->coll) {
     case RD_ALLGATHER:
         return allgather(args);
     case RD_REDUCE_SCATTER:
-        return mirrored(allgather(args), args);
+        return rd_mirror_of(allgather(args), args);
     case RD_ALLREDUCE:
-        return rd_join(mirrored(allgather(args), args), allgather(args));
+        return rd_join(rd_mirror_of(allgather(args), args), allgather(args));
     case RD_BROADCAST:
         return broadcast(args);
     default:
-        return mirrored(broadcast(args), args);
+        return rd_mirror_of(broadcast(args), args);
     }
 }
 

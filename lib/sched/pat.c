@@ -1,0 +1,85 @@
+/* pat: parallel aggregated trees, Bruck's algorithm with its dimensions turned round and its buffers bounded.
+ *
+ *     Block b reaches rank b + j by the binomial tree over offsets j, whose parent clears the lowest bit:
+ *
+ *              0                      far ranks first, while there is little to send, near ones last
+ *            / | \
+ *           4  2  1                   d = 4:  send own                  get offset 4
+ *          /|  |                      d = 2:  send own, 4               get 2, 6
+ *         6 5  3                      d = 1:  send own, 4, 2, 6         get 1, 5, 3, 7
+ *         |
+ *         7                           all ranks do the same offsets in the same order: n trees in parallel
+ *
+ * `param` is the aggregation a, rounded down to a power of two: the far dimensions are done at once until a blocks are
+ * at hand, then the a subtrees below them are walked together, depth first. Any n; reduce_scatter is the mirror image
+ * and holds about a log(n/a) partial sums in scratch; allreduce joins both.
+ *
+ *                     rounds              bytes sent by a rank   cost
+ *     allgather       log a + n/a - 1     (n-1)/n N              alpha (log a + n/a) + beta N (n-1)/n
+ *     reduce_scatter  the same            the same               beta + gamma for beta
+ *     allreduce       twice               twice                  the sum
+ *
+ * In each step a rank sends before it receives, and all ranks are at the same step, so that one credit suffices.
+ * Jeaugey: "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv 2506.20252.
+ */
+#include "algos.h"
+
+#define DEFAULT_AGGREGATION 32
+
+typedef struct pat {
+    rd_steps_t *s;
+    int n, me;
+} pat_t;
+
+/* Offset j moves: its block comes from d below, the same step's block for the rank d above goes out. */
+static void step(pat_t *p, int j)
+{
+    int d = j & -j, parent = j - d;
+    int out = rd_mod(p->me - parent, p->n), in = rd_mod(p->me - j, p->n);
+
+    rd_step_send(p->s, parent == 0 ? rd_in(p->me) : rd_out(out), out, (p->me + d) % p->n);
+    rd_step_recv(p->s, rd_out(in), in, rd_mod(p->me - d, p->n));
+}
+
+static rd_steps_t *allgather(const rd_sched_args_t *args)
+{
+    pat_t p = {NULL, args->shape->nranks, args->rank};
+    int aggregation = args->param > 0 ? args->param : DEFAULT_AGGREGATION, low = 1, d;
+
+    p.s = rd_steps_create(p.n);
+    if (p.s == NULL)
+        return NULL;
+    rd_steps_lane(p.s, 0);
+    rd_step_copy(p.s, rd_out(p.me), rd_in(p.me), p.me);
+    while (low < p.n)
+        low *= 2;
+    d = low / 2;
+    for (int a = 1; low > 1 && 2 * a <= aggregation; a *= 2)
+        low /= 2;
+    for (; d >= low; d /= 2)
+        for (int j = d; j < p.n; j += 2 * d)
+            step(&p, j);
+    for (int i = 1; i < low; i++)
+        for (int j = i; j < p.n; j += low)
+            step(&p, j);
+    return p.s;
+}
+
+static rd_steps_t *emit(const rd_sched_args_t *args)
+{
+    switch (args->coll) {
+    case RD_ALLGATHER:
+        return allgather(args);
+    case RD_REDUCE_SCATTER:
+        return rd_mirror_of(allgather(args), args);
+    default:
+        return rd_join(rd_mirror_of(allgather(args), args), allgather(args));
+    }
+}
+
+const rd_algo_t rd_algo_pat = {
+    "pat",
+    1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLREDUCE,
+    rd_sched_any,
+    emit,
+};
