@@ -1,0 +1,76 @@
+/* The network of a library that was built without UCX: there is none. A communicator of more than one node is refused
+ * here, with what the user can do; the other calls are never reached then. */
+#include "net.h"
+
+int rd_net_built(void)
+{
+    return 0;
+}
+
+const char *rd_net_version(void)
+{
+    return "none";
+}
+
+rondo_result_t rd_net_create(rd_net_t **net, rd_boot_t *boot, int rank, int nranks, const unsigned char *remote,
+                             const rd_env_t *env, rd_who_t *who, rd_stop_t *stop)
+{
+    (void)net;
+    (void)boot;
+    (void)rank;
+    (void)nranks;
+    (void)remote;
+    (void)env;
+    (void)stop;
+    return rd_error(who, RONDO_ERR_UNSUPPORTED,
+                    "the ranks are on more than one node, and this rondo was built without a network: configure it "
+                    "with UCX (--with-ucx), or start all ranks on one node with one RONDO_HOSTID");
+}
+
+rondo_result_t rd_net_bind_send(rd_net_t *net, int peer, int channel, rd_send_t *send)
+{
+    (void)net;
+    (void)peer;
+    (void)channel;
+    (void)send;
+    return RONDO_ERR_UNSUPPORTED;
+}
+
+rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t *recv)
+{
+    (void)net;
+    (void)peer;
+    (void)channel;
+    (void)recv;
+    return RONDO_ERR_UNSUPPORTED;
+}
+
+rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
+{
+    (void)send;
+    (void)bytes;
+    return RONDO_ERR_UNSUPPORTED;
+}
+
+rondo_result_t rd_net_credit(rd_recv_t *recv)
+{
+    (void)recv;
+    return RONDO_ERR_UNSUPPORTED;
+}
+
+int rd_net_progress(rd_net_t *net)
+{
+    (void)net;
+    return 0;
+}
+
+int rd_net_idle(rd_net_t *net)
+{
+    (void)net;
+    return 1;
+}
+
+void rd_net_destroy(rd_net_t *net)
+{
+    (void)net;
+}

@@ -1,0 +1,243 @@
+/* The UCX context and worker of one communicator, and the exchange of worker addresses.
+ *
+ * The settings are a private copy: UCX reads UCX_* first and RONDO_UCX_* over it, then the transports of RONDO_UCX_TLS
+ * and the interface of RONDO_IFACE are put in. Neither the environment nor what an MPI in the same process does with
+ * UCX is touched. Addresses travel over the authenticated bootstrap alone, in pieces, since a worker with many devices
+ * has a long one.
+ */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ucx/ucx.h"
+
+#define PIECE 32768         /* bytes of an address that one exchange carries */
+#define ADDRESS_MAX 1048576 /* a longer one is a mistake */
+
+/* Writes the name of the interface that RONDO_IFACE means: a name, or the address that an interface has. */
+static int iface_name(const char *iface, char name[IF_NAMESIZE])
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    int is4 = inet_pton(AF_INET, iface, &v4) == 1, is6 = inet_pton(AF_INET6, iface, &v6) == 1;
+    int found = 0;
+    struct ifaddrs *all = NULL;
+    if (getifaddrs(&all) != 0) {
+        return 0;
+    }
+    for (struct ifaddrs *i = all; i != NULL && !found; i = i->ifa_next) {
+        if (i->ifa_addr == NULL) {
+            continue;
+        }
+        int family = i->ifa_addr->sa_family;
+        if (!is4 && !is6) {
+            found = strcmp(i->ifa_name, iface) == 0;
+        } else if (is4 && family == AF_INET) {
+            found = ((struct sockaddr_in *)i->ifa_addr)->sin_addr.s_addr == v4.s_addr;
+        } else if (is6 && family == AF_INET6) {
+            found = memcmp(&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr, &v6, sizeof v6) == 0;
+        }
+        if (found) {
+            strncpy(name, i->ifa_name, IF_NAMESIZE - 1);
+            name[IF_NAMESIZE - 1] = 0;
+        }
+    }
+    freeifaddrs(all);
+    return found;
+}
+
+static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env)
+{
+    ucs_status_t status;
+    if (env->ucx_tls[0] != 0) {
+        status = ucp_config_modify(config, "TLS", env->ucx_tls);
+        if (status != UCS_OK) {
+            return rd_error(net->who, RONDO_ERR_INVALID_ARGUMENT, "UCX does not take RONDO_UCX_TLS=%s: %s",
+                            env->ucx_tls, ucs_status_string(status));
+        }
+    }
+    char name[IF_NAMESIZE];
+    /* Devices of other transports are not named as the interface is. */
+    if (strcmp(env->ucx_tls, "tcp") == 0 && env->iface[0] != 0 && iface_name(env->iface, name)) {
+        status = ucp_config_modify(config, "NET_DEVICES", name);
+        if (status != UCS_OK) {
+            return rd_error(net->who, RONDO_ERR_INVALID_ARGUMENT,
+                            "UCX does not take the interface of RONDO_IFACE=%s: %s", env->iface,
+                            ucs_status_string(status));
+        }
+    }
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env)
+{
+    ucp_config_t *config;
+    ucs_status_t status = ucp_config_read("RONDO", NULL, &config);
+    if (status != UCS_OK) {
+        return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX cannot read its settings: %s (look at the UCX_* variables)",
+                        ucs_status_string(status));
+    }
+    rondo_result_t result = settings_put(net, config, env);
+    if (result == RONDO_SUCCESS) {
+        ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME |
+                                             UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
+                               .features = UCP_FEATURE_AM,
+                               .name = "rondo",
+                               .mt_workers_shared = 0,
+                               .estimated_num_eps = (size_t)net->nranks};
+        status = ucp_init(&params, config, &net->context);
+        if (status != UCS_OK) {
+            net->context = NULL;
+            result = rd_error(net->who, RONDO_ERR_SYSTEM,
+                              "UCX cannot start: %s (RONDO_UCX_TLS is \"%s\"; RONDO_UCX_NET_DEVICES or UCX_NET_DEVICES "
+                              "may name a device that it has not)",
+                              ucs_status_string(status), env->ucx_tls);
+        }
+    }
+    ucp_config_release(config);
+    return result;
+}
+
+static rondo_result_t worker_make(rd_net_t *net)
+{
+    /* One thread at a time, though not always the same one: the user orders the calls on one communicator. A peer that
+     * dies leaves requests behind that nothing completes any more: that is not worth UCX's warning. */
+    ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS,
+                                  .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+                                  .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK};
+    ucs_status_t status = ucp_worker_create(net->context, &params, &net->worker);
+    if (status != UCS_OK) {
+        net->worker = NULL;
+        return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX cannot make a worker: %s", ucs_status_string(status));
+    }
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
+    status = ucp_worker_query(net->worker, &attr);
+    if (status != UCS_OK || attr.max_am_header < sizeof(rd_ucx_header_t)) {
+        return rd_error(net->who, RONDO_ERR_UNSUPPORTED,
+                        "the transports that UCX found carry no active message header of %zu bytes: choose others by "
+                        "RONDO_UCX_TLS",
+                        sizeof(rd_ucx_header_t));
+    }
+    ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                    UCP_AM_HANDLER_PARAM_FIELD_ARG,
+                                      .id = RD_UCX_AM,
+                                      .cb = rd_ucx_arrive,
+                                      .arg = net};
+    status = ucp_worker_set_am_recv_handler(net->worker, &handler);
+    if (status != UCS_OK) {
+        return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX takes no active message handler: %s",
+                        ucs_status_string(status));
+    }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env)
+{
+    rondo_result_t result = context_make(net, env);
+    return result == RONDO_SUCCESS ? worker_make(net) : result;
+}
+
+void rd_ucx_close(rd_net_t *net)
+{
+    if (net->worker != NULL) {
+        ucp_worker_destroy(net->worker);
+    }
+    if (net->context != NULL) {
+        ucp_cleanup(net->context);
+    }
+}
+
+/* The address of this rank's worker, malloced. */
+static rondo_result_t address_own(rd_net_t *net, char **address, uint32_t *bytes)
+{
+    /* Network devices alone: shared memory's part is of no use between nodes. */
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
+                              .address_flags = UCP_WORKER_ADDRESS_FLAG_NET_ONLY};
+    ucs_status_t status = ucp_worker_query(net->worker, &attr);
+    if (status != UCS_OK || attr.address_length > ADDRESS_MAX) {
+        return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX gives no usable worker address: %s",
+                        ucs_status_string(status));
+    }
+    *address = malloc(attr.address_length);
+    if (*address != NULL) {
+        memcpy(*address, attr.address, attr.address_length);
+        *bytes = (uint32_t)attr.address_length;
+    }
+    ucp_worker_release_address(net->worker, attr.address);
+    return *address != NULL ? RONDO_SUCCESS : rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a worker address");
+}
+
+/* Moves bytes [from, from + each) of everybody's address into net->addresses, `stride` bytes a rank. */
+static rondo_result_t piece_exchange(rd_net_t *net, const char *own, uint32_t own_bytes, size_t from, size_t each,
+                                     size_t stride, char *all)
+{
+    char *mine = all + (size_t)net->rank * each;
+    size_t have = own_bytes > from ? own_bytes - from : 0;
+    memset(mine, 0, each);
+    memcpy(mine, own + (have != 0 ? from : 0), have < each ? have : each);
+    rondo_result_t result = rd_boot_allgather(net->boot, all, each);
+    for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
+        memcpy(net->addresses + (size_t)r * stride + from, all + (size_t)r * each, each);
+    }
+    return result;
+}
+
+/* Everybody's length; the longest is the stride of the table. A rank whose own part failed takes part with length 0,
+ * so that all ranks learn of it. */
+static rondo_result_t lengths_exchange(rd_net_t *net, uint32_t own_bytes, uint32_t *lengths, size_t *stride)
+{
+    lengths[net->rank] = own_bytes;
+    rondo_result_t result = rd_boot_allgather(net->boot, lengths, sizeof *lengths);
+    *stride = 0;
+    for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
+        if (r != net->rank && (lengths[r] == 0 || lengths[r] > ADDRESS_MAX)) {
+            return rd_error(net->who, RONDO_ERR_REMOTE, "rank %d (%s) has no working UCX: its own message says why", r,
+                            rd_boot_whois(net->boot, r));
+        }
+        *stride = lengths[r] > *stride ? lengths[r] : *stride;
+    }
+    return result;
+}
+
+rondo_result_t rd_ucx_exchange(rd_net_t *net, rondo_result_t opened, const unsigned char *remote)
+{
+    char *own = NULL, *all = NULL;
+    uint32_t own_bytes = 0;
+    size_t stride = 0, n = (size_t)net->nranks;
+    if (opened == RONDO_SUCCESS) {
+        opened = address_own(net, &own, &own_bytes);
+    }
+    uint32_t *lengths = calloc(n, sizeof *lengths);
+    if (lengths == NULL) {
+        free(own);
+        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for the lengths of %zu addresses", n);
+    }
+    rondo_result_t result = lengths_exchange(net, opened == RONDO_SUCCESS ? own_bytes : 0, lengths, &stride);
+    if (opened != RONDO_SUCCESS) {
+        result = opened;
+    }
+    if (result != RONDO_SUCCESS) {
+        goto free_own;
+    }
+    size_t piece = stride < PIECE ? stride : PIECE;
+    net->addresses = calloc(n, stride);
+    all = malloc(n * piece);
+    if (net->addresses == NULL || all == NULL) {
+        result = rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for %zu worker addresses", n);
+        goto free_own;
+    }
+    for (size_t from = 0; result == RONDO_SUCCESS && from < stride; from += piece) {
+        size_t each = stride - from < piece ? stride - from : piece;
+        result = piece_exchange(net, own, own_bytes, from, each, stride, all);
+    }
+    for (size_t r = 0; result == RONDO_SUCCESS && r < n; r++) {
+        net->peers[r].address = remote[r] ? (const ucp_address_t *)(net->addresses + r * stride) : NULL;
+    }
+free_own:
+    free(all);
+    free(own);
+    free(lengths);
+    return result;
+}

@@ -1,0 +1,159 @@
+/* Peers: connecting on first use, sending, and learning that one is gone.
+ *
+ * A connection that ends is not yet a death: a rank that destroys its communicator in order, or one that gives up
+ * because of a third, ends its connections too. So each rank says farewell to whom it has talked with, and the farewell
+ * of a failure names the culprit. A connection that breaks without one is given a moment, in which the watch or the
+ * bootstrap may know better; then the peer is declared dead.
+ */
+#include <string.h>
+
+#include "ucx/ucx.h"
+
+void rd_ucx_peer_used(rd_ucx_peer_t *peer)
+{
+    if (!peer->used) {
+        peer->used = 1;
+        peer->next_used = peer->net->used;
+        peer->net->used = peer;
+    }
+}
+
+void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why)
+{
+    if (peer->lost_ms != 0) {
+        return;
+    }
+    peer->lost_ms = rd_clock_ms();
+    peer->lost_why = why;
+    peer->net->nlost += !peer->left;
+}
+
+/* Called while some peer is lost. */
+void rd_ucx_judge_lost(rd_net_t *net)
+{
+    int64_t now = rd_clock_ms();
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        if (p->lost_ms != 0 && !p->left && !p->judged && now - p->lost_ms >= RD_UCX_GRACE_MS) {
+            net->nlost--;
+            p->judged = 1;
+            rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, p->rank, "rank %d (%s) died or its network failed: %s",
+                        p->rank, rd_boot_whois(net->boot, p->rank), p->lost_why);
+        }
+    }
+}
+
+/* UCX calls it from within progress. The endpoint stays until it is closed. */
+static void endpoint_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    (void)ep;
+    rd_ucx_peer_lost(arg, ucs_status_string(status));
+}
+
+rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
+{
+    rd_net_t *net = peer->net;
+    if (peer->ep != NULL) {
+        return RONDO_SUCCESS;
+    }
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                                            UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                              .address = peer->address,
+                              .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+                              .err_handler = {.cb = endpoint_failed, .arg = peer}};
+    ucs_status_t status = ucp_ep_create(net->worker, &params, &peer->ep);
+    if (status != UCS_OK) {
+        peer->ep = NULL;
+        return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
+                           "UCX cannot reach rank %d (%s): %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)",
+                           peer->rank, rd_boot_whois(net->boot, peer->rank), ucs_status_string(status));
+    }
+    rd_ucx_peer_used(peer);
+    return RONDO_SUCCESS;
+}
+
+void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
+                        uint64_t bytes)
+{
+    memcpy(header->token, net->token, RD_UCX_TOKEN);
+    header->rank = (uint32_t)net->rank;
+    header->channel = (uint16_t)channel;
+    header->kind = (uint8_t)kind;
+    header->zero = 0;
+    header->number = number;
+    header->bytes = bytes;
+}
+
+void rd_ucx_sent(void *request, ucs_status_t status, void *net)
+{
+    (void)status; /* a failed endpoint has its own call */
+    ((rd_net_t *)net)->outstanding--;
+    ucp_request_free(request);
+}
+
+rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
+                           ucp_send_nbx_callback_t done, void *arg, int *pending)
+{
+    *pending = 0;
+    if (peer->lost_ms != 0) {
+        return RONDO_SUCCESS;
+    }
+    rondo_result_t result = rd_ucx_peer_connect(peer);
+    if (result != RONDO_SUCCESS) {
+        return result;
+    }
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb = {.send = done},
+                                 .user_data = arg};
+    ucs_status_ptr_t request = ucp_am_send_nbx(peer->ep, RD_UCX_AM, header, sizeof *header, data, bytes, &param);
+    if (UCS_PTR_IS_ERR(request)) {
+        rd_ucx_peer_lost(peer, ucs_status_string(UCS_PTR_STATUS(request)));
+    } else if (request != NULL) {
+        peer->net->outstanding++;
+        *pending = 1;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* To all who were talked with, in order or with the failure that this rank knows; also to those who have left, since
+ * they may be waiting for it. */
+void rd_ucx_say_bye(rd_net_t *net)
+{
+    rondo_result_t code = rd_stop_get(net->stop);
+    int culprit = code == RONDO_SUCCESS ? -1 : atomic_load(&net->stop->culprit);
+    if (code != RONDO_SUCCESS && culprit < 0) {
+        culprit = net->rank;
+    }
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        int pending;
+        if (p->left && p->ep == NULL) {
+            continue;
+        }
+        rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code, (uint64_t)(culprit + 1));
+        rd_ucx_send(p, &p->bye, NULL, 0, rd_ucx_sent, net, &pending);
+    }
+}
+
+/* Ends all endpoints: orderly ones first send what they have, the others drop it. */
+void rd_ucx_disconnect(rd_net_t *net, int orderly, int64_t limit_ms)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        if (p->ep == NULL) {
+            continue;
+        }
+        int flush = orderly && p->lost_ms == 0;
+        ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
+                                                     UCP_OP_ATTR_FIELD_USER_DATA,
+                                     .flags = flush ? 0 : UCP_EP_CLOSE_FLAG_FORCE,
+                                     .cb = {.send = rd_ucx_sent},
+                                     .user_data = net};
+        ucs_status_ptr_t request = ucp_ep_close_nbx(p->ep, &param);
+        p->ep = NULL;
+        if (request != NULL && !UCS_PTR_IS_ERR(request)) {
+            net->outstanding++;
+        }
+    }
+    int64_t until = rd_clock_ms() + limit_ms;
+    while (net->outstanding != 0 && rd_clock_ms() < until) {
+        ucp_worker_progress(net->worker);
+    }
+}

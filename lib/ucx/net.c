@@ -1,0 +1,307 @@
+/* The network transport over UCX: net.h's calls. See ucx.h for the parts.
+ *
+ * Every message is an active message, sent straight from its slot in the mirror. The slot is reused only after its
+ * credit has come back, which the receiver sends after it has read the bytes: so UCX has done with them by then, and
+ * no send needs to be waited for. Credits go back in batches of half the slots, so that a stream of messages costs
+ * little in the other direction, and a sender always keeps more than half of them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ucx/ucx.h"
+
+#define FAREWELL_MS 1000 /* most time for an orderly end */
+#define LINGER_MS 50     /* for peers' farewells, when all that was sent has been consumed */
+#define FAILED_MS 20     /* to get farewells out after a failure */
+
+int rd_net_built(void)
+{
+    return 1;
+}
+
+const char *rd_net_version(void)
+{
+    static char text[64];
+    snprintf(text, sizeof text, "ucx %.58s", ucp_get_version_string());
+    return text;
+}
+
+static void conn_free(rd_net_conn_t *conn)
+{
+    if (conn != NULL) {
+        free(conn->headers);
+        free(conn->landings);
+        free(conn);
+    }
+}
+
+static void net_free(rd_net_t *net)
+{
+    for (int r = 0; net->peers != NULL && r < net->nranks; r++) {
+        rd_ucx_peer_t *peer = &net->peers[r];
+        for (int c = 0; c < peer->nconns; c++) {
+            conn_free(peer->conns[c]);
+        }
+        free(peer->conns);
+    }
+    free(net->peers);
+    free(net->addresses);
+    free(net);
+}
+
+rondo_result_t rd_net_create(rd_net_t **out, rd_boot_t *boot, int rank, int nranks, const unsigned char *remote,
+                             const rd_env_t *env, rd_who_t *who, rd_stop_t *stop)
+{
+    unsigned char key[32];
+    rd_net_t *net = calloc(1, sizeof *net);
+    if (net != NULL) {
+        net->nranks = nranks;
+        net->peers = calloc((size_t)nranks, sizeof *net->peers);
+    }
+    if (net == NULL || net->peers == NULL) {
+        free(net);
+        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the network of %d ranks", nranks);
+    }
+    net->boot = boot;
+    net->who = who;
+    net->stop = stop;
+    net->rank = rank;
+    for (int r = 0; r < nranks; r++) {
+        net->peers[r].net = net;
+        net->peers[r].rank = r;
+    }
+    rd_boot_key(boot, "ucx", key);
+    memcpy(net->token, key, RD_UCX_TOKEN);
+    rondo_result_t result = rd_ucx_open(net, env);
+    result = rd_ucx_exchange(net, result, remote);
+    if (result != RONDO_SUCCESS) {
+        rd_ucx_close(net);
+        net_free(net);
+        return result;
+    }
+    rd_log(who, RD_LOG_INFO, "network %s, transports %s", rd_net_version(),
+           env->ucx_tls[0] != 0 ? env->ucx_tls : "as UCX chooses");
+    *out = net;
+    return RONDO_SUCCESS;
+}
+
+/* The connection object of (peer, channel), made when first asked for. */
+static rondo_result_t conn_get(rd_net_t *net, int rank, int channel, rd_net_conn_t **out)
+{
+    if (rank < 0 || rank >= net->nranks || net->peers[rank].address == NULL || channel < 0 ||
+        channel >= RD_UCX_MAX_CHANNELS) {
+        return rd_error(net->who, RONDO_ERR_INTERNAL, "no network connection to rank %d on channel %d is possible",
+                        rank, channel);
+    }
+    rd_ucx_peer_t *peer = &net->peers[rank];
+    if (channel >= peer->nconns) {
+        rd_net_conn_t **more = realloc(peer->conns, (size_t)(channel + 1) * sizeof(*more));
+        if (more == NULL) {
+            return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
+        }
+        memset(more + peer->nconns, 0, (size_t)(channel + 1 - peer->nconns) * sizeof(*more));
+        peer->conns = more;
+        peer->nconns = channel + 1;
+    }
+    if (peer->conns[channel] == NULL) {
+        rd_net_conn_t *conn = calloc(1, sizeof *conn);
+        if (conn == NULL) {
+            return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
+        }
+        conn->peer = peer;
+        conn->channel = channel;
+        peer->conns[channel] = conn;
+    }
+    *out = peer->conns[channel];
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_net_bind_send(rd_net_t *net, int peer, int channel, rd_send_t *send)
+{
+    rd_net_conn_t *conn;
+    rondo_result_t result = conn_get(net, peer, channel, &conn);
+    if (result != RONDO_SUCCESS) {
+        return result;
+    }
+    rd_ucx_header_t *headers = calloc((size_t)send->slots_mask + 1, sizeof *headers);
+    if (headers == NULL) {
+        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
+    }
+    free(conn->headers);
+    conn->headers = headers;
+    conn->send = send;
+    send->net = conn;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t *recv)
+{
+    rd_net_conn_t *conn;
+    rondo_result_t result = conn_get(net, peer, channel, &conn);
+    if (result != RONDO_SUCCESS) {
+        return result;
+    }
+    size_t slots = (size_t)recv->slots_mask + 1;
+    if (slots > RD_UCX_MAX_SLOTS) {
+        return rd_error(net->who, RONDO_ERR_INTERNAL, "%zu slots a network connection are more than %d", slots,
+                        RD_UCX_MAX_SLOTS);
+    }
+    rd_ucx_landing_t *landings = calloc(slots, sizeof *landings);
+    if (landings == NULL) {
+        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
+    }
+    for (size_t i = 0; i < slots; i++) {
+        landings[i].conn = conn;
+    }
+    free(conn->landings);
+    conn->landings = landings;
+    conn->recv = recv;
+    conn->next = conn->credited = recv->received;
+    conn->batch = slots > 1 ? slots / 2 : 1;
+    recv->net = conn;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
+{
+    rd_net_conn_t *conn = send->net;
+    rd_ucx_peer_t *peer = conn->peer;
+    rd_net_t *net = peer->net;
+    uint64_t number = send->sent - 1, slot = number & send->slots_mask;
+    int pending;
+    if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
+        return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
+                           "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
+                           rd_boot_whois(net->boot, peer->rank));
+    }
+    rd_ucx_header_fill(&conn->headers[slot], net, conn->channel, RD_UCX_DATA, number, bytes);
+    return rd_ucx_send(peer, &conn->headers[slot], send->slots + slot * send->slot_bytes, bytes, rd_ucx_sent, net,
+                       &pending);
+}
+
+static rondo_result_t credit_send(rd_net_conn_t *conn);
+
+/* What was consumed while this one was on its way goes in the next. */
+static void credit_sent(void *request, ucs_status_t status, void *arg)
+{
+    rd_net_conn_t *conn = arg;
+    rd_ucx_sent(request, status, conn->peer->net);
+    conn->credit_busy = 0;
+    if (status == UCS_OK && conn->recv->received - conn->credited >= conn->batch) {
+        credit_send(conn);
+    }
+}
+
+static rondo_result_t credit_send(rd_net_conn_t *conn)
+{
+    rd_net_t *net = conn->peer->net;
+    uint64_t consumed = conn->recv->received;
+    if (conn->credit_busy || conn->peer->left) {
+        return RONDO_SUCCESS;
+    }
+    conn->credited = consumed;
+    rd_ucx_header_fill(&conn->credit_header, net, conn->channel, RD_UCX_CREDIT, consumed, 0);
+    return rd_ucx_send(conn->peer, &conn->credit_header, NULL, 0, credit_sent, conn, &conn->credit_busy);
+}
+
+rondo_result_t rd_net_credit(rd_recv_t *recv)
+{
+    rd_net_conn_t *conn = recv->net;
+    if (recv->received - conn->credited >= conn->batch) {
+        return credit_send(conn);
+    }
+    /* The endpoint is also what tells of the peer's death. */
+    return conn->peer->ep == NULL && !conn->peer->left ? rd_ucx_peer_connect(conn->peer) : RONDO_SUCCESS;
+}
+
+int rd_net_progress(rd_net_t *net)
+{
+    net->progressed = 0;
+    unsigned events = ucp_worker_progress(net->worker);
+    if (net->nlost != 0) {
+        rd_ucx_judge_lost(net);
+    }
+    return events != 0 || net->progressed;
+}
+
+int rd_net_idle(rd_net_t *net)
+{
+    return net->outstanding == 0;
+}
+
+/* Nonzero: every message sent to this peer has been consumed there. */
+static int consumed(const rd_ucx_peer_t *peer)
+{
+    for (int c = 0; c < peer->nconns; c++) {
+        const rd_net_conn_t *conn = peer->conns[c];
+        if (conn != NULL && conn->send != NULL &&
+            atomic_load_explicit(&conn->send->head->value, memory_order_relaxed) != conn->send->sent) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Credits that were kept back for a batch. */
+static void credits_flush(rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        for (int c = 0; c < p->nconns; c++) {
+            rd_net_conn_t *conn = p->conns[c];
+            if (conn != NULL && conn->recv != NULL && conn->recv->received != conn->credited) {
+                credit_send(conn);
+            }
+        }
+    }
+}
+
+/* A socket that is closed with bytes unread resets its connection, and the peer may lose what was on its way there. So
+ * an orderly end waits for the farewells of all peers: for long only where they have not consumed everything yet. */
+static void farewell_wait(rd_net_t *net)
+{
+    rd_wait_t wait;
+    int64_t linger = rd_clock_ms() + LINGER_MS;
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_wait_begin(&wait, net->stop, 0, FAREWELL_MS);
+    while (result == RONDO_SUCCESS) {
+        int here = 0, unread = 0;
+        for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+            here += !p->left;
+            unread += !p->left && !consumed(p);
+        }
+        if (net->outstanding == 0 && (here == 0 || (unread == 0 && rd_clock_ms() > linger))) {
+            return;
+        }
+        rd_net_progress(net);
+        result = rd_wait_miss(&wait);
+    }
+}
+
+void rd_net_destroy(rd_net_t *net)
+{
+    if (net == NULL) {
+        return;
+    }
+    int orderly = rd_stop_get(net->stop) == RONDO_SUCCESS;
+    if (orderly) {
+        credits_flush(net);
+    }
+    rd_ucx_say_bye(net);
+    if (orderly) {
+        farewell_wait(net);
+        orderly = rd_stop_get(net->stop) == RONDO_SUCCESS;
+    } else {
+        int64_t until = rd_clock_ms() + FAILED_MS;
+        while (net->outstanding != 0 && rd_clock_ms() < until) {
+            ucp_worker_progress(net->worker);
+        }
+    }
+    rd_ucx_disconnect(net, orderly, orderly ? FAREWELL_MS : FAILED_MS);
+    if (net->dropped > 1) {
+        rd_log(net->who, RD_LOG_WARN, "dropped %llu messages from the network in all",
+               (unsigned long long)net->dropped);
+    }
+    rd_ucx_close(net);
+    net_free(net);
+}

@@ -1,0 +1,185 @@
+/* What arrives: checked, laid into the slot it is for, published in order.
+ *
+ * UCX's endpoints are not authenticated, and whoever reaches this process's port may speak UCX's protocol. So nothing
+ * in a message is used before the token, which only the ranks of this communicator know, and every number was compared
+ * with what can be right here. What is wrong is dropped; the first time it is said.
+ *
+ * Messages of one connection arrive in order only as far as UCX sends them alike: the bytes of a rendezvous come later
+ * than those of a short message behind it. So each slot has a bit for "is coming" and one for "is here", and `tail`
+ * moves over those that are here, in order of number.
+ */
+#include <string.h>
+
+#include "ucx/ucx.h"
+
+static ucs_status_t drop(rd_net_t *net, const char *what, uint64_t value)
+{
+    if (net->dropped++ == 0) {
+        rd_log(net->who, RD_LOG_WARN,
+               "dropped a message from the network: %s (%llu); more of them are dropped in silence (a stranger on this "
+               "network, or a mistake of rondo's)",
+               what, (unsigned long long)value);
+    }
+    return UCS_OK;
+}
+
+/* In constant time: a stranger learns nothing from how long a refusal takes. */
+static int token_right(const rd_net_t *net, const unsigned char *token)
+{
+    unsigned char difference = 0;
+    for (int i = 0; i < RD_UCX_TOKEN; i++) {
+        difference |= (unsigned char)(net->token[i] ^ token[i]);
+    }
+    return difference == 0;
+}
+
+/* `tail` over all messages that are complete, in order. */
+static void publish(rd_net_conn_t *conn)
+{
+    uint64_t mask = conn->recv->slots_mask, bit;
+    uint64_t before = conn->next;
+    while (conn->landed & (bit = UINT64_C(1) << (conn->next & mask))) {
+        conn->landed &= ~bit;
+        conn->claimed &= ~bit;
+        conn->next++;
+    }
+    if (conn->next != before) {
+        /* The slots' bytes before the count. */
+        atomic_store_explicit(&conn->recv->tail->value, conn->next, memory_order_release);
+        conn->peer->net->progressed = 1;
+    }
+}
+
+static void land(rd_net_conn_t *conn, uint64_t slot)
+{
+    conn->landed |= UINT64_C(1) << slot;
+    publish(conn);
+}
+
+static void fetched(void *request, ucs_status_t status, size_t bytes, void *arg)
+{
+    rd_ucx_landing_t *landing = arg;
+    rd_net_conn_t *conn = landing->conn;
+    (void)bytes; /* compared before the fetch */
+    conn->peer->net->outstanding--;
+    ucp_request_free(request);
+    if (status == UCS_OK) {
+        land(conn, (uint64_t)(landing - conn->landings));
+    } else {
+        rd_ucx_peer_lost(conn->peer, ucs_status_string(status));
+    }
+}
+
+/* The sender has only announced the bytes: asks for them, straight into the slot. */
+static ucs_status_t fetch(rd_net_conn_t *conn, uint64_t slot, void *descriptor, char *to, size_t bytes)
+{
+    rd_net_t *net = conn->peer->net;
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb = {.recv_am = fetched},
+                                 .user_data = &conn->landings[slot]};
+    ucs_status_ptr_t request = ucp_am_recv_data_nbx(net->worker, descriptor, to, bytes, &param);
+    if (request == NULL) {
+        land(conn, slot);
+    } else if (UCS_PTR_IS_ERR(request)) {
+        rd_ucx_peer_lost(conn->peer, ucs_status_string(UCS_PTR_STATUS(request)));
+    } else {
+        net->outstanding++;
+    }
+    return UCS_INPROGRESS;
+}
+
+static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, void *data, size_t bytes, int announced)
+{
+    rd_net_t *net = conn->peer->net;
+    rd_recv_t *recv = conn->recv;
+    uint64_t slots = (uint64_t)recv->slots_mask + 1, slot = h->number & recv->slots_mask;
+    /* The sender holds a credit for messages up to here: their slots are free, or just being filled. */
+    if (h->number < conn->next || h->number - conn->credited >= slots || (conn->claimed >> slot & 1)) {
+        return drop(net, "its number is not due", h->number);
+    }
+    if (h->bytes != bytes || bytes > recv->slot_bytes) {
+        return drop(net, "its length does not fit", h->bytes);
+    }
+    conn->claimed |= UINT64_C(1) << slot;
+    char *to = recv->slots + slot * recv->slot_bytes;
+    if (announced) {
+        return fetch(conn, slot, data, to, bytes);
+    }
+    memcpy(to, data, bytes);
+    land(conn, slot);
+    return UCS_OK;
+}
+
+static ucs_status_t take_credit(rd_net_conn_t *conn, const rd_ucx_header_t *h)
+{
+    rd_send_t *send = conn->send;
+    uint64_t head = atomic_load_explicit(&send->head->value, memory_order_relaxed);
+    if (h->number > send->sent || h->bytes != 0) {
+        return drop(conn->peer->net, "it returns more credits than were taken", h->number);
+    }
+    if (h->number > head) { /* an older one that came late says nothing */
+        atomic_store_explicit(&send->head->value, h->number, memory_order_release);
+        conn->peer->net->progressed = 1;
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
+{
+    rd_net_t *net = peer->net;
+    if (h->number > RONDO_ERR_MISMATCH || h->bytes > (uint64_t)net->nranks) {
+        return drop(net, "a farewell that makes no sense", h->number);
+    }
+    if (peer->left) {
+        return UCS_OK;
+    }
+    net->nlost -= peer->lost_ms != 0 && !peer->judged;
+    peer->left = 1;
+    net->progressed = 1;
+    if (h->number == RONDO_SUCCESS) {
+        return UCS_OK;
+    }
+    int culprit = h->bytes != 0 ? (int)h->bytes - 1 : peer->rank;
+    if (culprit == peer->rank) {
+        rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, culprit, "rank %d (%s) gave up: %s", peer->rank,
+                    rd_boot_whois(net->boot, peer->rank), rondo_result_string((rondo_result_t)h->number));
+    } else {
+        rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, culprit, "rank %d (%s) failed, says rank %d: %s", culprit,
+                    rd_boot_whois(net->boot, culprit), peer->rank, rondo_result_string((rondo_result_t)h->number));
+    }
+    return UCS_OK;
+}
+
+ucs_status_t rd_ucx_arrive(void *arg, const void *header, size_t header_bytes, void *data, size_t bytes,
+                           const ucp_am_recv_param_t *param)
+{
+    rd_net_t *net = arg;
+    rd_ucx_header_t h; /* a copy: the original need not be aligned */
+    int announced = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    if (header_bytes != sizeof h) {
+        return drop(net, "its header has another length", header_bytes);
+    }
+    memcpy(&h, header, sizeof h);
+    if (!token_right(net, h.token)) {
+        return drop(net, "its token is not this communicator's; its length", bytes);
+    }
+    if (h.rank >= (uint32_t)net->nranks || net->peers[h.rank].address == NULL) {
+        return drop(net, "no rank on another node has the number that it says", h.rank);
+    }
+    rd_ucx_peer_t *peer = &net->peers[h.rank];
+    if (h.zero != 0 || (h.kind != RD_UCX_DATA && bytes != 0)) {
+        return drop(net, "it is not well-formed, of kind", h.kind);
+    }
+    rd_ucx_peer_used(peer);
+    if (h.kind == RD_UCX_BYE) {
+        return take_bye(peer, &h);
+    }
+    rd_net_conn_t *conn = h.channel < peer->nconns ? peer->conns[h.channel] : NULL;
+    if (h.kind == RD_UCX_DATA && conn != NULL && conn->recv != NULL) {
+        return take_data(conn, &h, data, bytes, announced);
+    }
+    if (h.kind == RD_UCX_CREDIT && conn != NULL && conn->send != NULL) {
+        return take_credit(conn, &h);
+    }
+    return drop(net, "nothing is bound to its channel", h.channel);
+}

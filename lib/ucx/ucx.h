@@ -1,0 +1,115 @@
+/* What the files of the UCX transport share: the network of one communicator, its peers, and what travels.
+ *
+ *   rd_net            one UCX context and worker, used by the rank's own thread only
+ *     peers[rank]     a remote rank: its worker address, its endpoint once there is one, whether it has left or is lost
+ *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
+ *
+ * context.c makes and ends context and worker and exchanges the addresses; endpoint.c connects, sends, and learns of
+ * peers that are gone; receive.c checks and delivers what arrives; net.c is the interface of net.h over these.
+ */
+#ifndef RD_UCX_H
+#define RD_UCX_H
+
+#include <ucp/api/ucp.h>
+
+#include "net.h"
+
+#define RD_UCX_TOKEN 16          /* bytes of the communicator's key that every message carries */
+#define RD_UCX_AM 7              /* the active message number of all of rondo's traffic */
+#define RD_UCX_MAX_CHANNELS 1024 /* more is a mistake */
+#define RD_UCX_MAX_SLOTS 64      /* bits in rd_net_conn.claimed */
+#define RD_UCX_GRACE_MS 250      /* between a broken connection and the verdict that its peer has died */
+
+typedef enum { RD_UCX_DATA = 1, RD_UCX_CREDIT, RD_UCX_BYE } rd_ucx_kind_t;
+
+/* Ahead of every message. All ranks of a job have one byte order. */
+typedef struct rd_ucx_header {
+    unsigned char token[RD_UCX_TOKEN];
+    uint32_t rank;    /* of the sender */
+    uint16_t channel; /* 0 in a farewell */
+    uint8_t kind;     /* rd_ucx_kind_t */
+    uint8_t zero;
+    uint64_t number; /* data: of the message; credit: messages consumed so far; farewell: a rondo_result_t */
+    uint64_t bytes;  /* data: payload; credit: 0; farewell: the culprit's rank plus one, or 0 */
+} rd_ucx_header_t;
+
+typedef struct rd_ucx_peer {
+    struct rd_net *net;
+    struct rd_net_conn **conns; /* by channel; NULL where nothing is bound */
+    int nconns;
+    int rank;
+    const ucp_address_t *address; /* in net->addresses; NULL: not remote */
+    ucp_ep_h ep;                  /* NULL until first used */
+    int used;                     /* something went to it or came from it: it will want a farewell */
+    int left;                     /* its farewell has arrived */
+    int judged;                   /* its connection broke, and it was declared dead */
+    int64_t lost_ms;              /* when its connection broke, 0: it did not */
+    const char *lost_why;
+    struct rd_ucx_peer *next_used;
+    rd_ucx_header_t bye; /* stays until sent */
+} rd_ucx_peer_t;
+
+/* Stands for one slot of an inbox while UCX fetches into it: its place in conn->landings is the slot's number. */
+typedef struct rd_ucx_landing {
+    struct rd_net_conn *conn;
+} rd_ucx_landing_t;
+
+struct rd_net_conn {
+    rd_ucx_peer_t *peer;
+    int channel;
+    rd_send_t *send; /* NULL: not bound */
+    rd_recv_t *recv;
+    rd_ucx_header_t *headers;   /* of each slot of the mirror: UCX reads them until the message has gone */
+    rd_ucx_landing_t *landings; /* one a slot of the inbox */
+    uint64_t claimed;           /* bit per slot of the inbox: a message has come for it, not published yet */
+    uint64_t landed;            /* bit per slot: and its bytes are all there */
+    uint64_t next;              /* the message to be published next */
+    uint64_t credited;          /* consumed messages of which the sender has been told */
+    uint64_t batch;             /* as many make a credit worth sending */
+    int credit_busy;            /* credit_header is on its way */
+    rd_ucx_header_t credit_header;
+};
+
+struct rd_net {
+    ucp_context_h context;
+    ucp_worker_h worker;
+    rd_boot_t *boot;
+    rd_who_t *who;
+    rd_stop_t *stop;
+    int rank, nranks;
+    unsigned char token[RD_UCX_TOKEN];
+    rd_ucx_peer_t *peers;
+    rd_ucx_peer_t *used;  /* list of those that were used */
+    char *addresses;      /* worker addresses of all ranks, one after another */
+    uint64_t outstanding; /* requests that UCX has not completed */
+    uint64_t dropped;     /* messages refused; only the first is talked of */
+    int nlost;            /* peers with a broken connection and no verdict yet */
+    int progressed;       /* set where something is delivered */
+};
+
+/* context.c */
+rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env);
+/* Collective, also for a rank whose own rd_ucx_open failed with `opened`: so all ranks learn of it. */
+rondo_result_t rd_ucx_exchange(rd_net_t *net, rondo_result_t opened, const unsigned char *remote);
+void rd_ucx_close(rd_net_t *net);
+
+/* endpoint.c */
+void rd_ucx_peer_used(rd_ucx_peer_t *peer);
+rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer);
+void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why);
+void rd_ucx_judge_lost(rd_net_t *net);
+/* Nonzero in *pending: `done(request, status, arg)` comes later, and `header` and `data` must stay until then. To a
+ * peer that is lost nothing is sent, and that is no error here: the verdict comes by the stop word. */
+rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
+                           ucp_send_nbx_callback_t done, void *arg, int *pending);
+void rd_ucx_sent(void *request, ucs_status_t status, void *net); /* `done` of what needs no more than counting */
+void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
+                        uint64_t bytes);
+void rd_ucx_say_bye(rd_net_t *net);
+void rd_ucx_disconnect(rd_net_t *net, int orderly, int64_t limit_ms);
+
+/* receive.c */
+ucs_status_t rd_ucx_arrive(void *net, const void *header, size_t header_bytes, void *data, size_t bytes,
+                           const ucp_am_recv_param_t *param);
+
+#endif
