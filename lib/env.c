@@ -52,14 +52,16 @@ static const tunable_t table[] = {
     {"RONDO_LL_MAX", BYTES, 1, AT(ll_max), "1024", 64, RD_LL_MOST, NULL,
      "largest message that may go by protocol ll; 0: none"},
     {"RONDO_HUGE_PAGES", FLAG, 0, AT(huge_pages), "1", 0, 1, NULL, "shared memory asks for huge pages"},
-    {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "tcp", 0, 63, NULL, "UCX's transports between nodes"},
+    {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "tcp", 0, 63, NULL,
+     "UCX's transports between nodes (any RONDO_UCX_x stands over UCX_x)"},
     {"RONDO_TOPO_FILE", TEXT, 0, AT(topo_file), "", 0, 255, NULL,
      "a recorded machine (hwloc XML) in place of this one"},
 };
 #define TABLE_SIZE (sizeof table / sizeof table[0])
 
-/* Variables of programs around the library, which it must not call unknown. */
-static const char *const foreign[] = {"RONDO_TEST_", "RONDO_QUICKSTART_", "RONDO_PERF_"};
+/* Variables of programs around the library, which it must not call unknown, and UCX's own settings for rondo alone:
+ * RONDO_UCX_x stands over UCX_x, and UCX itself names those that it does not know. */
+static const char *const foreign[] = {"RONDO_TEST_", "RONDO_QUICKSTART_", "RONDO_PERF_", "RONDO_UCX_"};
 
 int rd_bytes_parse(const char *text, uint64_t *bytes)
 {

@@ -119,7 +119,7 @@ static rondo_result_t conn_get(rd_net_t *net, int rank, int channel, rd_net_conn
 
 rondo_result_t rd_net_bind_send(rd_net_t *net, int peer, int channel, rd_send_t *send)
 {
-    rd_net_conn_t *conn;
+    rd_net_conn_t *conn = NULL;
     rondo_result_t result = conn_get(net, peer, channel, &conn);
     if (result != RONDO_SUCCESS) {
         return result;
@@ -137,7 +137,7 @@ rondo_result_t rd_net_bind_send(rd_net_t *net, int peer, int channel, rd_send_t 
 
 rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t *recv)
 {
-    rd_net_conn_t *conn;
+    rd_net_conn_t *conn = NULL;
     rondo_result_t result = conn_get(net, peer, channel, &conn);
     if (result != RONDO_SUCCESS) {
         return result;
