@@ -1,0 +1,106 @@
+/* After creation: how a rank leaves, and how its neighbours learn it.
+ *
+ * A rank that leaves in order says farewell; one that has failed, or has learnt of a failure, says who is to blame; one
+ * that dies says nothing, and its sockets end. A failure is passed on once by each rank that hears of it, so all know
+ * after at most log2(n) hops. */
+#include "boot_inside.h"
+
+#include <string.h>
+
+rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes, int *culprit,
+                             char *text, size_t room)
+{
+    int32_t said[2];
+    if (bytes != sizeof(said))
+        return RONDO_SUCCESS;
+    memcpy(said, data, bytes);
+    if (said[0] == RONDO_SUCCESS) {
+        from->left = 1;
+        return RONDO_SUCCESS;
+    }
+    *culprit = said[1] >= 0 && said[1] < b->nranks ? said[1] : from->rank;
+    if (*culprit == from->rank)
+        snprintf(text, room, "rank %d (%s) has failed or was aborted: %s", from->rank, b->whois[from->rank],
+                 rondo_result_string((rondo_result_t)said[0]));
+    else
+        snprintf(text, room, "rank %d (%s) died or failed, as rank %d (%s) reports", *culprit, b->whois[*culprit],
+                 from->rank, b->whois[from->rank]);
+    return RONDO_ERR_REMOTE;
+}
+
+rondo_result_t rd_boot_news(rd_boot_t *b, rd_neighbour_t *from, int *culprit, char *text, size_t room)
+{
+    const unsigned char *data;
+    size_t bytes;
+    int type;
+    while (rd_chan_next(from->chan, &type, &data, &bytes)) {
+        if (type == RD_REC_DATA) { /* of an exchange that has yet to begin here */
+            rd_chan_put_back(from->chan);
+            return RONDO_SUCCESS;
+        }
+        rondo_result_t code = rd_boot_heard(b, from, data, bytes, culprit, text, room);
+        if (code)
+            return code;
+    }
+    if (!rd_chan_over(from->chan) || from->left)
+        return RONDO_SUCCESS;
+    *culprit = from->rank;
+    snprintf(text, room, "rank %d (%s) died: its connection ended without a farewell", from->rank,
+             b->whois[from->rank]);
+    return RONDO_ERR_REMOTE;
+}
+
+void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit)
+{
+    int32_t said[2] = {code, culprit};
+    if (b->said)
+        return;
+    b->said = 1;
+    for (int k = 0; k < 2 * b->rounds; k++) {
+        rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        if (one->chan && !one->left)
+            rd_chan_send(one->chan, RD_REC_FAREWELL, said, sizeof(said));
+    }
+}
+
+void rd_boot_farewell(rd_boot_t *b, rondo_result_t code, int culprit)
+{
+    pthread_mutex_lock(&b->lock);
+    if (b->busy) {
+        b->parting.code = code;
+        b->parting.culprit = culprit;
+        b->parting_set = 1;
+    } else {
+        rd_boot_say(b, code, culprit);
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+int rd_boot_sockets(const rd_boot_t *b, int *fds, int *ranks, int most)
+{
+    int n = 0;
+    for (int k = 0; k < 2 * b->rounds && n < most; k++) {
+        const rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        fds[n] = one->chan->fd;
+        ranks[n++] = one->rank;
+    }
+    return n;
+}
+
+rondo_result_t rd_boot_socket_ready(rd_boot_t *b, int fd, int *culprit, int *left, char *text, size_t bytes)
+{
+    rondo_result_t code = RONDO_SUCCESS;
+    *left = 0;
+    pthread_mutex_lock(&b->lock);
+    for (int k = 0; k < 2 * b->rounds && !b->busy; k++) {
+        rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        if (one->chan->fd != fd)
+            continue;
+        rd_chan_pump(one->chan);
+        code = rd_boot_news(b, one, culprit, text, bytes);
+        *left = one->left;
+        break;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return code;
+}
