@@ -1,9 +1,9 @@
 #!/bin/sh
-# Every source file of the tree is named in Makefile.am: a file that is not named is neither built nor shipped.
+# Every source file and document is named in Makefile.am: a file that is not named is neither built nor shipped.
 set -u
 cd "${top_srcdir:-$(dirname "$0")/..}" || exit 1
 failed=0
-for file in $(find lib bench tools test examples -name '*.[ch]' -o -name '*.sh' 2>/dev/null | sort); do
+for file in $(find lib bench tools test examples doc -name '*.[ch]' -o -name '*.sh' -o -name '*.md' 2>/dev/null | sort); do
     case $file in
     test/*.c) name=${file%.c} ;; # a program made of one file is named by its program
     *) name=$file ;;
