@@ -1,0 +1,176 @@
+/* Buffers and their verification. Each rank holds two areas, page aligned (plus --offset), with a guard of 64 bytes at
+ * both ends of what an operation may touch. A result is first filled with a byte that no value consists of, then the
+ * operation runs once more, and every element and every guard is looked at. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "perf.h"
+
+#define GUARD 64
+#define GUARD_BYTE 0x5a
+#define POISON_BYTE 0xc3
+#define PAGE 4096
+
+void buffers_open(buffers_t *buffers, size_t bytes, size_t offset)
+{
+    *buffers = (buffers_t){.bytes = bytes, .offset = offset};
+    buffers->mapped = (PAGE + offset + bytes + GUARD + PAGE - 1) / PAGE * PAGE;
+    for (int i = 0; i < 2; i++) {
+        void *area = mmap(NULL, buffers->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (area == MAP_FAILED)
+            die(NULL, "cannot have two buffers of %zu bytes a rank: choose a smaller -e", bytes);
+        memset(area, 0, buffers->mapped); /* pages there before anything is timed */
+        buffers->area[i] = area;
+    }
+}
+
+void buffers_register(buffers_t *buffers, rondo_comm_t comm)
+{
+    for (int i = 0; i < 2; i++) {
+        rondo_result_t result = rondo_comm_register(comm, buffers->area[i], buffers->mapped, &buffers->reg[i]);
+
+        if (result != RONDO_SUCCESS)
+            die(comm, "--register: rondo_comm_register: %s", rondo_result_string(result));
+    }
+}
+
+void buffers_close(buffers_t *buffers, rondo_comm_t comm)
+{
+    for (int i = 0; i < 2; i++) {
+        if (buffers->reg[i])
+            (void)rondo_comm_deregister(comm, buffers->reg[i]);
+        munmap(buffers->area[i], buffers->mapped);
+    }
+}
+
+/* Where the buffers lie, by MPI's rules for in place. */
+void buffers_place(buffers_t *buffers, job_t *job)
+{
+    size_t size = rondo_type_size(job->type);
+    char *send = buffers->area[0] + PAGE + buffers->offset, *recv = buffers->area[1] + PAGE + buffers->offset;
+    bool root = job->rank == job->root;
+
+    job->send = send;
+    job->recv = recv;
+    if (!job->in_place)
+        return;
+    switch (job->op->layout) {
+    case LAYOUT_ALL:
+    case LAYOUT_TO_ROOT:
+    case LAYOUT_BCAST:
+    case LAYOUT_SHARE:
+        job->send = recv;
+        break;
+    case LAYOUT_COLLECT:
+        job->send = recv + job->rdispls[job->rank] * size;
+        break;
+    case LAYOUT_GATHER:
+        job->send = root ? recv + job->rdispls[job->rank] * size : send;
+        break;
+    case LAYOUT_SCATTER:
+        job->recv = root ? send + job->sdispls[job->rank] * size : recv;
+        break;
+    default:
+        break;
+    }
+}
+
+static void guard(char *data, size_t bytes)
+{
+    memset(data - GUARD, GUARD_BYTE, GUARD);
+    memset(data + bytes, GUARD_BYTE, GUARD);
+}
+
+static size_t guard_wrong(const char *data, size_t bytes)
+{
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < GUARD; i++)
+        wrong += (data[i - GUARD] != GUARD_BYTE) + (data[bytes + i] != GUARD_BYTE);
+    return wrong;
+}
+
+/* The extent of what lies at an in-place pair's base. */
+static size_t extent(const job_t *job, bool recv)
+{
+    size_t size = rondo_type_size(job->type);
+    size_t elements = recv ? job->nrecv : job->nsend;
+
+    if (job->in_place && job->op->layout == LAYOUT_SHARE)
+        elements = job->nsend;
+    if (job->in_place && job->op->layout == LAYOUT_TO_ROOT)
+        elements = job->count;
+    return elements * size;
+}
+
+/* All of one period's elements, as bytes. */
+static void period(const job_t *job, char *bytes, value_t *values, int from, size_t first)
+{
+    size_t size = rondo_type_size(job->type);
+
+    for (size_t i = 0; i < VALUE_PERIOD; i++) {
+        values[i] = from == FROM_ALL ? value_reduced(job, first + i) : value_of(job, from, first + i);
+        value_store(job->type, bytes + i * size, values[i]);
+    }
+}
+
+void buffers_fill(job_t *job)
+{
+    size_t size = rondo_type_size(job->type), total = job->nsend * size, step;
+    char bytes[VALUE_PERIOD * 16];
+    value_t values[VALUE_PERIOD];
+    char *send = job->send;
+
+    guard(job->recv, extent(job, true));
+    memset(job->recv, POISON_BYTE, extent(job, true));
+    if (!job->in_place)
+        guard(job->send, total);
+    if (job->in_place && job->op->layout == LAYOUT_SCATTER && job->rank == job->root)
+        guard(job->send, total);
+    /* a broadcast's other ranks put in nothing, but in place their input is where the result comes */
+    if (job->op->layout == LAYOUT_BCAST && job->rank != job->root)
+        return;
+    period(job, bytes, values, job->rank, 0);
+    for (size_t at = 0; at < total; at += step) {
+        step = total - at < VALUE_PERIOD * size ? total - at : VALUE_PERIOD * size;
+        memcpy(send + at, bytes, step);
+    }
+}
+
+void buffers_clear(job_t *job)
+{
+    memset(job->send, 0, extent(job, false));
+    memset(job->recv, 0, extent(job, true));
+}
+
+static size_t segment_wrong(const job_t *job, const segment_t *segment)
+{
+    size_t size = rondo_type_size(job->type), wrong = 0, n;
+    const char *got = (const char *)job->recv + segment->at * size;
+    char bytes[VALUE_PERIOD * 16];
+    value_t values[VALUE_PERIOD];
+
+    period(job, bytes, values, segment->from, segment->first);
+    for (size_t i = 0; i < segment->count; i += n) {
+        n = segment->count - i < VALUE_PERIOD ? segment->count - i : VALUE_PERIOD;
+        if (memcmp(got + i * size, bytes, n * size) == 0)
+            continue;
+        for (size_t k = 0; k < n; k++)
+            wrong += !value_equal(job, got + (i + k) * size, values[k]);
+    }
+    return wrong;
+}
+
+size_t buffers_wrong(const job_t *job)
+{
+    size_t wrong = guard_wrong(job->recv, extent(job, true));
+    segment_t segment;
+
+    if (job->in_place && job->op->layout == LAYOUT_SCATTER && job->rank == job->root)
+        wrong = guard_wrong(job->send, extent(job, false));
+    for (int i = 0; job_segment(job, i, &segment); i++)
+        wrong += segment_wrong(job, &segment);
+    return wrong;
+}

@@ -1,0 +1,316 @@
+/* The operations that can be measured: for each its layout, its names in other people's tables, and its call. A new
+ * operation is one row here, one function below, and one in peer_mpi.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "perf.h"
+
+static int allreduce(const job_t *j)
+{
+    return rondo_allreduce(j->send, j->recv, j->count, j->type, j->reduction, j->comm, NULL);
+}
+
+static int reduce(const job_t *j)
+{
+    return rondo_reduce(j->send, j->recv, j->count, j->type, j->reduction, j->root, j->comm, NULL);
+}
+
+static int broadcast(const job_t *j)
+{
+    return rondo_broadcast(j->send, j->recv, j->count, j->type, j->root, j->comm, NULL);
+}
+
+static int allgather(const job_t *j)
+{
+    return rondo_allgather(j->send, j->recv, j->count, j->type, j->comm, NULL);
+}
+
+static int allgatherv(const job_t *j)
+{
+    return rondo_allgatherv(j->send, j->recvcounts[j->rank], j->recv, j->recvcounts, j->rdispls, j->type, j->comm,
+                            NULL);
+}
+
+static int reduce_scatter(const job_t *j)
+{
+    return rondo_reduce_scatter(j->send, j->recv, j->count, j->type, j->reduction, j->comm, NULL);
+}
+
+static int reduce_scatterv(const job_t *j)
+{
+    return rondo_reduce_scatterv(j->send, j->recv, j->sendcounts, j->type, j->reduction, j->comm, NULL);
+}
+
+static int alltoall(const job_t *j)
+{
+    return rondo_alltoall(j->send, j->recv, j->count, j->type, j->comm, NULL);
+}
+
+static int alltoallv(const job_t *j)
+{
+    return rondo_alltoallv(j->send, j->sendcounts, j->sdispls, j->recv, j->recvcounts, j->rdispls, j->type, j->comm,
+                           NULL);
+}
+
+static int gather(const job_t *j)
+{
+    return rondo_gather(j->send, j->recv, j->count, j->type, j->root, j->comm, NULL);
+}
+
+static int gatherv(const job_t *j)
+{
+    return rondo_gatherv(j->send, j->recvcounts[j->rank], j->recv, j->recvcounts, j->rdispls, j->type, j->root, j->comm,
+                         NULL);
+}
+
+static int scatter(const job_t *j)
+{
+    return rondo_scatter(j->send, j->recv, j->count, j->type, j->root, j->comm, NULL);
+}
+
+static int scatterv(const job_t *j)
+{
+    return rondo_scatterv(j->send, j->sendcounts, j->sdispls, j->recv, j->sendcounts[j->rank], j->type, j->root,
+                          j->comm, NULL);
+}
+
+static int sendrecv(const job_t *j)
+{
+    int right = (j->rank + 1) % j->nranks, left = (j->rank + j->nranks - 1) % j->nranks;
+    int error = rondo_group_start(), end;
+
+    if (!error)
+        error = rondo_send(j->send, j->count, j->type, right, j->comm, NULL);
+    if (!error)
+        error = rondo_recv(j->recv, j->count, j->type, left, j->comm, NULL);
+    end = rondo_group_end();
+    return error ? error : end;
+}
+
+static int pingpong(const job_t *j)
+{
+    int error;
+
+    if (j->rank > 1)
+        return 0;
+    if (j->rank == 0) {
+        error = rondo_send(j->send, j->count, j->type, 1, j->comm, NULL);
+        return error ? error : (int)rondo_recv(j->recv, j->count, j->type, 1, j->comm, NULL);
+    }
+    error = rondo_recv(j->recv, j->count, j->type, 0, j->comm, NULL);
+    return error ? error : (int)rondo_send(j->send, j->count, j->type, 0, j->comm, NULL);
+}
+
+static int barrier(const job_t *j)
+{
+    return rondo_barrier(j->comm, NULL);
+}
+
+/* clang-format off */
+const op_t operations[] = {
+    {"allreduce", "all_reduce", "Allreduce Latency Test", "all_reduce_perf", LAYOUT_ALL,
+     true, false, false, false, 1, allreduce, NULL, "every rank gets the sum"},
+    {"reduce", NULL, "Reduce Latency Test", "reduce_perf", LAYOUT_TO_ROOT,
+     true, true, false, false, 1, reduce, NULL, "the root gets the sum"},
+    {"broadcast", "bcast", "Broadcast Latency Test", "broadcast_perf", LAYOUT_BCAST,
+     false, true, false, true, 1, broadcast, NULL, "every rank gets the root's (in place, as MPI's)"},
+    {"allgather", "all_gather", "Allgather Latency Test", "all_gather_perf", LAYOUT_COLLECT,
+     false, false, false, false, 1, allgather, NULL, "every rank gets every rank's"},
+    {"allgatherv", NULL, "Allgatherv Latency Test", "all_gather_v_perf", LAYOUT_COLLECT,
+     false, false, true, false, 1, allgatherv, NULL, "the same, counts by rank"},
+    {"reduce_scatter", "reduce-scatter", "Reduce_scatter Latency Test", "reduce_scatter_perf", LAYOUT_SHARE,
+     true, false, false, false, 1, reduce_scatter, NULL, "every rank gets its block of the sum"},
+    {"reduce_scatterv", NULL, "Reduce_scatter Latency Test", "reduce_scatter_v_perf", LAYOUT_SHARE,
+     true, false, true, false, 1, reduce_scatterv, NULL, "the same, counts by rank"},
+    {"alltoall", "all_to_all", "All-to-All Personalized Exchange Latency Test", "alltoall_perf", LAYOUT_EXCHANGE,
+     false, false, false, false, 1, alltoall, NULL, "a block from every rank to every rank"},
+    {"alltoallv", NULL, "All-to-Allv Personalized Exchange Latency Test", "alltoallv_perf", LAYOUT_EXCHANGE,
+     false, false, true, false, 1, alltoallv, NULL, "the same, counts by pair"},
+    {"gather", NULL, "Gather Latency Test", "gather_perf", LAYOUT_GATHER,
+     false, true, false, false, 1, gather, NULL, "the root gets every rank's"},
+    {"gatherv", NULL, "Gatherv Latency Test", "gather_v_perf", LAYOUT_GATHER,
+     false, true, true, false, 1, gatherv, NULL, "the same, counts by rank"},
+    {"scatter", NULL, "Scatter Latency Test", "scatter_perf", LAYOUT_SCATTER,
+     false, true, false, false, 1, scatter, NULL, "every rank gets its block of the root's"},
+    {"scatterv", NULL, "Scatterv Latency Test", "scatter_v_perf", LAYOUT_SCATTER,
+     false, true, true, false, 1, scatterv, NULL, "the same, counts by rank"},
+    {"sendrecv", "send", "Sendrecv Latency Test", "sendrecv_perf", LAYOUT_RING,
+     false, false, false, false, 1, sendrecv, NULL, "send to the next rank, receive from the one before, in a group"},
+    {"pingpong", "latency", "Latency Test", "pingpong_perf", LAYOUT_PAIR,
+     false, false, false, false, 0.5, pingpong, NULL, "rank 0 to 1 and back: half of the round trip"},
+    {"barrier", NULL, "Barrier Latency Test", "barrier_perf", LAYOUT_NONE,
+     false, false, false, false, 1, barrier, NULL, "no data"},
+    {"call", NULL, "Call Path Test", "call_perf", LAYOUT_NONE,
+     false, false, false, false, 1, NULL, special_call,
+     "what the library's own path adds to a bare exchange of 8 bytes; 2 ranks"},
+    {"create", NULL, "Create Test", "create_perf", LAYOUT_NONE,
+     false, false, false, false, 1, NULL, special_create, "making a communicator: time, and memory held"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+const op_t *op_find(const char *name)
+{
+    for (const op_t *op = operations; op->name; op++)
+        if (strcmp(name, op->name) == 0 || (op->alias && strcmp(name, op->alias) == 0))
+            return op;
+    return NULL;
+}
+
+bool op_in_place_possible(const op_t *op)
+{
+    return op->layout <= LAYOUT_SCATTER && op->layout != LAYOUT_EXCHANGE;
+}
+
+double op_bus_factor(const op_t *op, int nranks)
+{
+    double others = nranks > 1 ? (double)(nranks - 1) / nranks : 1;
+
+    switch (op->layout) {
+    case LAYOUT_ALL:
+        return 2 * others;
+    case LAYOUT_COLLECT:
+    case LAYOUT_SHARE:
+    case LAYOUT_EXCHANGE:
+    case LAYOUT_GATHER:
+    case LAYOUT_SCATTER:
+        return others;
+    default:
+        return 1;
+    }
+}
+
+/* The block from rank `from` to rank `to`. Skewed: even ranks half of the count, odd ones one and a half. */
+static size_t block(const job_t *job, int from, int to)
+{
+    bool by_receiver = job->op->layout == LAYOUT_SHARE || job->op->layout == LAYOUT_SCATTER;
+    int key = job->op->layout == LAYOUT_EXCHANGE ? from + to : by_receiver ? to : from;
+
+    if (!job->skew || !job->op->ragged)
+        return job->count;
+    return key % 2 ? job->count + job->count / 2 : job->count - job->count / 2;
+}
+
+static void fill_counts(job_t *job)
+{
+    size_t sent = 0, received = 0;
+
+    for (int r = 0; r < job->nranks; r++) {
+        job->sdispls[r] = sent;
+        job->rdispls[r] = received;
+        sent += job->sendcounts[r] = block(job, job->rank, r);
+        received += job->recvcounts[r] = block(job, r, job->rank);
+    }
+}
+
+void job_size(job_t *job, size_t bytes, bool nccl_meaning)
+{
+    size_t size = rondo_type_size(job->type), elements = bytes / size, n = (size_t)job->nranks;
+    bool root = job->rank == job->root, split = job->op->layout == LAYOUT_SHARE;
+    bool blocks = job->op->layout >= LAYOUT_COLLECT && job->op->layout <= LAYOUT_SCATTER;
+
+    job->count = (nccl_meaning && blocks) || split ? elements / n : elements;
+    if (split && !nccl_meaning && job->count == 0 && elements > 0)
+        job->count = 1;
+    if (job->op->layout == LAYOUT_NONE)
+        job->count = 0;
+    fill_counts(job);
+    job->moved = job->count * size * (blocks ? n : 1);
+    job->bytes = nccl_meaning || split ? job->moved : job->count * size;
+    job->nsend = job->nrecv = job->count;
+    switch (job->op->layout) {
+    case LAYOUT_TO_ROOT:
+        job->nrecv = root ? job->count : 0;
+        break;
+    case LAYOUT_COLLECT:
+    case LAYOUT_GATHER:
+        job->nsend = job->recvcounts[job->rank];
+        job->nrecv = job->op->layout == LAYOUT_COLLECT || root ? job->rdispls[n - 1] + job->recvcounts[n - 1] : 0;
+        break;
+    case LAYOUT_SHARE:
+    case LAYOUT_SCATTER:
+        job->nsend = job->op->layout == LAYOUT_SHARE || root ? job->sdispls[n - 1] + job->sendcounts[n - 1] : 0;
+        job->nrecv = job->sendcounts[job->rank];
+        break;
+    case LAYOUT_EXCHANGE:
+        job->nsend = job->sdispls[n - 1] + job->sendcounts[n - 1];
+        job->nrecv = job->rdispls[n - 1] + job->recvcounts[n - 1];
+        break;
+    default:
+        break;
+    }
+}
+
+/* Where this rank's block begins in rank `from`'s input of an all-to-all. */
+static size_t offset_of_me(const job_t *job, int from)
+{
+    size_t offset = 0;
+
+    for (int r = 0; r < job->rank; r++)
+        offset += block(job, from, r);
+    return offset;
+}
+
+bool job_segment(const job_t *job, int i, segment_t *segment)
+{
+    bool root = job->rank == job->root;
+    int n = job->nranks;
+
+    *segment = (segment_t){.count = job->count};
+    switch (job->op->layout) {
+    case LAYOUT_TO_ROOT:
+    case LAYOUT_ALL:
+        segment->from = FROM_ALL;
+        return i == 0 && (root || job->op->layout == LAYOUT_ALL);
+    case LAYOUT_BCAST:
+        segment->from = job->root;
+        return i == 0;
+    case LAYOUT_GATHER:
+    case LAYOUT_COLLECT:
+    case LAYOUT_EXCHANGE:
+        if (i == n || (job->op->layout == LAYOUT_GATHER && !root))
+            return false;
+        *segment = (segment_t){.at = job->rdispls[i], .count = job->recvcounts[i], .from = i};
+        segment->first = job->op->layout == LAYOUT_EXCHANGE ? offset_of_me(job, i) : 0;
+        return true;
+    case LAYOUT_SHARE:
+    case LAYOUT_SCATTER:
+        *segment = (segment_t){.count = job->sendcounts[job->rank], .first = job->sdispls[job->rank]};
+        segment->from = job->op->layout == LAYOUT_SHARE ? FROM_ALL : job->root;
+        return i == 0;
+    case LAYOUT_RING:
+        segment->from = (job->rank + n - 1) % n;
+        return i == 0;
+    case LAYOUT_PAIR:
+        segment->from = 1 - job->rank;
+        return i == 0 && job->rank < 2;
+    default:
+        return false;
+    }
+}
+
+void job_open(job_t *job, const options_t *options, bool in_place)
+{
+    size_t n = (size_t)world.nranks;
+    size_t *counts = calloc(4 * n, sizeof *counts);
+
+    if (!counts)
+        die(NULL, "no memory for %zu counts", 4 * n);
+    *job = (job_t){.op = options->op,
+                   .type = options->type,
+                   .reduction = options->reduction,
+                   .root = options->root,
+                   .rank = world.rank,
+                   .nranks = world.nranks,
+                   .in_place = in_place,
+                   .skew = options->skew,
+                   .sendcounts = counts,
+                   .sdispls = counts + n,
+                   .recvcounts = counts + 2 * n,
+                   .rdispls = counts + 3 * n};
+}
+
+void job_close(job_t *job)
+{
+    free(job->sendcounts);
+}

@@ -1,0 +1,246 @@
+/* rondo-perf: what its files share.
+ *
+ * One run: options (options.c) choose an operation (operations.c); a world (launch_fork.c or launch_mpi.c) holds the
+ * ranks together beside the library that is measured; a job is one operation at one size with its buffers (buffers.c);
+ * timing.c runs it in turns with the peer (peer_mpi.c, or a second communicator), statistics.c makes a row of the
+ * turns, output_*.c print it. Only public headers of rondo are seen here: what this program can do, a user can. */
+#ifndef PERF_H
+#define PERF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <rondo.h>
+
+/* ---- options.c ---- */
+
+typedef enum { FORMAT_TABLE, FORMAT_OSU, FORMAT_NCCL, FORMAT_JSON } format_t;
+typedef enum { PEER_NONE, PEER_MPI, PEER_SELF } peer_kind_t;
+
+typedef struct op op_t;
+
+typedef struct options {
+    const op_t *op;
+    size_t first, last, factor; /* sizes in bytes */
+    rondo_type_t type;
+    rondo_op_t reduction;
+    int root;
+    long iters;     /* calls a turn; 0: chosen so that a turn takes turn_ms */
+    long warmup;    /* calls before anything is timed, at each size */
+    int turns;      /* of each side */
+    double turn_ms; /* what an automatic turn takes */
+    bool verify, in_place, registered, skew;
+    bool full;        /* osu: the columns that osu_* prints with its own -f */
+    bool percentiles; /* a further run that times every call */
+    size_t offset;    /* bytes past a page at which buffers begin */
+    format_t format;
+    peer_kind_t peer;
+    const char *peer_algo; /* of --peer self:ALGO */
+    const char *algo, *proto;
+    int ranks;        /* to fork; 0: MPI's */
+    bool plant_error; /* spoils one element of each result, to show that verification sees it */
+} options_t;
+
+/* Returns 0 to go on, else what to exit with, plus one: 1 after --help, 3 after a usage error. Says why on standard
+ * error if `loud`: every rank parses, one speaks. */
+int options_parse(options_t *options, int argc, char **argv, bool loud);
+const char *type_name(rondo_type_t type);      /* float32 */
+const char *type_nccl_name(rondo_type_t type); /* float */
+const char *reduction_name(rondo_op_t reduction);
+
+/* ---- launch_fork.c, launch_mpi.c: the ranks, and what they tell each other outside rondo ---- */
+
+typedef struct world {
+    int rank, nranks;
+    int *pids;            /* of the ranks */
+    const char *launcher; /* "fork" or "mpi" */
+    void (*barrier)(void);
+    void (*gather)(const double *mine, int n, double *all); /* all[rank * n + i], on every rank */
+    rondo_result_t (*comm_create)(rondo_comm_t *comm, const rondo_config_t *config);
+    void *(*shared)(size_t bytes); /* zeroed memory that all ranks see; NULL if they cannot */
+    void (*abort)(int status);     /* ends all ranks */
+    void (*end)(void);
+} world_t;
+
+extern world_t world; /* one a process */
+
+/* Makes `nranks` ranks by fork. The caller's process only waits for them and exits with the worst of their exits: it
+ * returns in the ranks alone. */
+void world_start_fork(int nranks);
+bool world_mpi_launched(void); /* did an mpirun start this process? */
+bool world_start_mpi(int *argc, char ***argv);
+
+double now(void); /* seconds */
+/* Prints the sentence and rondo's own, ends all ranks with exit code 1. */
+_Noreturn void die(rondo_comm_t comm, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- operations.c ---- */
+
+/* Who holds how much, and who gets what: all that buffers and verification need to know of an operation. */
+typedef enum {
+    LAYOUT_ALL,      /* count in, count out on every rank, reduced */
+    LAYOUT_TO_ROOT,  /* the same, out on the root alone */
+    LAYOUT_BCAST,    /* the root's count, out on every rank */
+    LAYOUT_COLLECT,  /* a block in, every rank's blocks out */
+    LAYOUT_SHARE,    /* a block for every rank in, one out, reduced */
+    LAYOUT_EXCHANGE, /* a block for every rank in, a block of every rank out */
+    LAYOUT_GATHER,   /* a block in, every rank's out on the root */
+    LAYOUT_SCATTER,  /* a block for every rank in on the root, one out */
+    LAYOUT_RING,     /* count to the next rank, count from the one before */
+    LAYOUT_PAIR,     /* count from rank 0 to rank 1 and back */
+    LAYOUT_NONE
+} layout_t;
+
+typedef struct job job_t;
+typedef int (*call_t)(const job_t *job); /* 0, or what went wrong */
+
+struct op {
+    const char *name, *alias;
+    const char *osu_title;  /* "Allreduce Latency Test" */
+    const char *nccl_title; /* "all_reduce_perf" */
+    layout_t layout;
+    bool reduces, rooted, ragged; /* ragged: a v-operation, counts by rank */
+    bool in_place_only;           /* broadcast: MPI knows no other, so out of place would compare a copy */
+    double per_call;              /* messages' times in one call: pingpong shows half of the round trip */
+    call_t call;
+    int (*special)(const options_t *options); /* not a loop over sizes: call, create */
+    const char *help;
+};
+
+/* One operation at one size on this rank. */
+struct job {
+    const op_t *op;
+    rondo_comm_t comm;
+    void *send, *recv;
+    size_t count; /* elements, as the call takes them */
+    rondo_type_t type;
+    rondo_op_t reduction;
+    int root, rank, nranks;
+    bool in_place, skew;
+    size_t bytes;        /* the size that is shown */
+    size_t moved;        /* bytes from which bandwidths come: nccl-tests' size */
+    size_t nsend, nrecv; /* elements of this rank's buffers */
+    size_t *sendcounts, *sdispls, *recvcounts, *rdispls;
+};
+
+/* A stretch of a result: recv[at .. at+count) must hold `from`'s input from `first` on, or all ranks' reduced. */
+#define FROM_ALL (-1)
+typedef struct segment {
+    size_t at, count, first;
+    int from;
+} segment_t;
+
+extern const op_t operations[]; /* ends with a NULL name */
+const op_t *op_find(const char *name);
+bool op_in_place_possible(const op_t *op);
+double op_bus_factor(const op_t *op, int nranks); /* bus bandwidth / algorithm bandwidth, as nccl-tests */
+/* Sets count, bytes, moved, nsend, nrecv and the four arrays for a requested size. In OSU's meaning a size is one
+ * rank's message (reduce-scatter: its whole input); in nccl-tests' meaning the larger of the buffers. */
+void job_size(job_t *job, size_t bytes, bool nccl_meaning);
+bool job_segment(const job_t *job, int i, segment_t *segment); /* false after the last */
+void job_open(job_t *job, const options_t *options, bool in_place);
+void job_close(job_t *job);
+
+/* ---- numbers.c: values of every type, exact enough to be compared bit by bit ---- */
+
+#define VALUE_PERIOD 1021 /* prime: values repeat after so many elements */
+
+typedef struct value {
+    double a, b; /* b: the imaginary part, or a pair's index */
+} value_t;
+
+value_t value_of(const job_t *job, int rank, size_t i);
+value_t value_reduced(const job_t *job, size_t i); /* over all ranks */
+void value_store(rondo_type_t type, void *to, value_t value);
+bool value_equal(const job_t *job, const void *got, value_t expected);
+
+/* ---- buffers.c ---- */
+
+typedef struct buffers {
+    char *area[2]; /* send, recv; each guarded at both ends */
+    size_t bytes, mapped, offset;
+    rondo_registration_t reg[2];
+} buffers_t;
+
+void buffers_open(buffers_t *buffers, size_t bytes, size_t offset);
+void buffers_register(buffers_t *buffers, rondo_comm_t comm);
+void buffers_close(buffers_t *buffers, rondo_comm_t comm);
+void buffers_place(buffers_t *buffers, job_t *job); /* sets job->send, job->recv and the guards */
+void buffers_fill(job_t *job);                      /* input, and a result that is wrong everywhere */
+void buffers_clear(job_t *job);                     /* zeros, for timing in place: sums do not grow */
+size_t buffers_wrong(const job_t *job);
+
+/* ---- timing.c, statistics.c ---- */
+
+typedef struct stats {
+    double median, low, high; /* seconds; low and high are quartiles */
+    double min, max;
+} stats_t;
+
+typedef struct side {
+    call_t call;
+    const job_t *job;
+    long iters;
+    double *turns;    /* seconds a call, in each turn, the slowest rank's */
+    stats_t time;     /* of the turns */
+    double rank_mean; /* over the ranks, of each rank's median */
+    double rank_min, rank_max;
+} side_t;
+
+typedef struct row {
+    size_t bytes, count, moved;
+    long iters;
+    side_t mine, peer;
+    bool has_peer;
+    stats_t ratio; /* peer / mine: above 1, rondo is faster */
+    double p50, p99, pmax;
+    long wrong; /* elements, over all ranks; -1: not looked at */
+    long peer_wrong;
+} row_t;
+
+void stats_of(stats_t *stats, const double *values, int n);
+double percentile(double *values, int n, double fraction); /* sorts */
+/* Runs both sides in turns (a peer without a call is left out) and fills their times. Collective. */
+void timing_run(side_t *mine, side_t *peer, const options_t *options);
+void timing_ratio(stats_t *ratio, const side_t *mine, const side_t *peer, int turns); /* of each turn: peer / mine */
+void timing_percentiles(row_t *row, const side_t *side);
+
+/* ---- peer_mpi.c, peer_none.c ---- */
+
+bool peer_mpi_open(const options_t *options); /* false, with a sentence, if MPI cannot do this */
+call_t peer_mpi_call(const job_t *job);       /* NULL if MPI cannot do this size; reads the job's counts */
+void peer_mpi_close(void);
+const char *peer_mpi_version(void);
+
+/* ---- special.c: operations that are no loop over sizes ---- */
+
+int special_call(const options_t *options);
+int special_create(const options_t *options);
+
+/* ---- machine.c: what the numbers belong to ---- */
+
+typedef struct machine {
+    char cpu[128], system[128];
+    int cores, allowed; /* of the machine; that rank 0 may run on */
+    long memory_mb;
+} machine_t;
+
+void machine_describe(machine_t *machine);
+double machine_held(void); /* bytes of memory that this process holds, its part of what is shared */
+
+/* ---- output_*.c: called on rank 0 alone ---- */
+
+typedef struct output {
+    void (*begin)(const options_t *options);
+    void (*row)(const options_t *options, const row_t *out, const row_t *in); /* in: nccl's second half, else NULL */
+    void (*end)(const options_t *options, long wrong);
+} output_t;
+
+extern const output_t output_table, output_osu, output_nccl, output_json;
+
+/* ---- run.c ---- */
+int run(const options_t *options);
+
+#endif

@@ -1,0 +1,194 @@
+/* One run: a communicator (two for --peer self), buffers for the largest size, a row for every size. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "perf.h"
+
+typedef struct {
+    const options_t *options;
+    const output_t *output;
+    rondo_comm_t comm, other; /* other: of --peer self */
+    buffers_t buffers;
+    long wrong;
+} state_t;
+
+static const output_t *const outputs[] = {&output_table, &output_osu, &output_nccl, &output_json};
+
+static rondo_comm_t comm_with(const char *algo, const char *name)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    const char *set = getenv("RONDO_ALGO");
+    char *before = set ? strdup(set) : NULL;
+    rondo_comm_t comm;
+    rondo_result_t result;
+
+    config.device = RONDO_DEVICE_HOST;
+    config.name = name;
+    if (algo)
+        setenv("RONDO_ALGO", algo, 1);
+    result = world.comm_create(&comm, &config);
+    if (result != RONDO_SUCCESS)
+        die(NULL, "cannot create the communicator: %s", rondo_result_string(result));
+    if (before)
+        setenv("RONDO_ALGO", before, 1);
+    else
+        unsetenv("RONDO_ALGO");
+    free(before);
+    return comm;
+}
+
+static long all_ranks(size_t mine)
+{
+    double here = (double)mine, all[world.nranks], sum = 0;
+
+    world.gather(&here, 1, all);
+    for (int r = 0; r < world.nranks; r++)
+        sum += all[r];
+    return (long)sum;
+}
+
+/* Input and poison anew, one call, a look at everything. Returns the wrong elements of all ranks. */
+static long verify(state_t *state, call_t call, job_t *job)
+{
+    size_t size = rondo_type_size(job->type);
+    segment_t segment;
+    int error;
+
+    buffers_fill(job);
+    world.barrier(); /* a call that reads a peer's buffer must not come before its fill */
+    error = call(job);
+    if (error)
+        die(job->comm, "%s of %zu bytes failed: %s", job->op->name, job->bytes,
+            rondo_result_string((rondo_result_t)error));
+    if (state->options->plant_error && job_segment(job, 0, &segment) && segment.count)
+        ((char *)job->recv)[(segment.at + segment.count - 1) * size] ^= 1;
+    return all_ranks(buffers_wrong(job));
+}
+
+static void measure(state_t *state, row_t *row, job_t *job)
+{
+    const options_t *options = state->options;
+    job_t other = *job;
+
+    *row = (row_t){.bytes = job->bytes, .count = job->count, .moved = job->moved, .wrong = -1, .peer_wrong = -1};
+    row->mine = (side_t){.call = job->op->call, .job = job};
+    other.comm = state->other;
+    if (options->peer == PEER_MPI)
+        row->peer = (side_t){.call = peer_mpi_call(job), .job = job};
+    if (options->peer == PEER_SELF)
+        row->peer = (side_t){.call = job->op->call, .job = &other};
+    row->has_peer = row->peer.call != NULL;
+    if (job->in_place)
+        buffers_clear(job);
+    else
+        buffers_fill(job);
+    timing_run(&row->mine, &row->peer, options);
+    if (options->percentiles)
+        timing_percentiles(row, &row->mine);
+    row->iters = row->mine.iters;
+    if (row->has_peer)
+        timing_ratio(&row->ratio, &row->mine, &row->peer, options->turns);
+    if (options->verify && job->op->layout != LAYOUT_NONE) {
+        row->wrong = verify(state, row->mine.call, job);
+        if (row->has_peer)
+            row->peer_wrong = verify(state, row->peer.call, options->peer == PEER_SELF ? &other : job);
+        state->wrong += row->wrong;
+    }
+    if (row->peer_wrong > 0 && world.rank == 0)
+        fprintf(stderr, "rondo-perf: the peer has %ld wrong elements of %zu bytes\n", row->peer_wrong, row->bytes);
+    free(row->mine.turns);
+    free(row->peer.turns);
+}
+
+static void one_size(state_t *state, job_t *out, job_t *in, size_t bytes, size_t *last)
+{
+    const options_t *options = state->options;
+    bool nccl = options->format == FORMAT_NCCL;
+    row_t row, second;
+
+    job_size(out, bytes, nccl);
+    /* sizes that round to one already seen, or to nothing; nccl-tests prints those */
+    if (!nccl && out->op->layout != LAYOUT_NONE && (out->bytes == *last || out->bytes == 0))
+        return;
+    *last = out->bytes;
+    buffers_place(&state->buffers, out);
+    measure(state, &row, out);
+    if (nccl) {
+        job_size(in, bytes, nccl);
+        buffers_place(&state->buffers, in);
+        measure(state, &second, in);
+        if (!in->in_place)
+            second.wrong = -1;
+    }
+    if (world.rank == 0)
+        state->output->row(options, &row, nccl ? &second : NULL);
+}
+
+static void all_sizes(state_t *state)
+{
+    const options_t *options = state->options;
+    bool nccl = options->format == FORMAT_NCCL, in_place = options->in_place;
+    size_t last = 0, most;
+    job_t out, in;
+
+    job_open(&out, options, nccl ? false : in_place || options->op->in_place_only);
+    job_open(&in, options, op_in_place_possible(options->op));
+    out.comm = in.comm = state->comm;
+    job_size(&out, options->last, nccl);
+    most = out.nsend > out.nrecv ? out.nsend : out.nrecv;
+    buffers_open(&state->buffers, most * rondo_type_size(options->type), options->offset);
+    if (options->registered)
+        buffers_register(&state->buffers, state->comm);
+    for (size_t bytes = options->first; bytes <= options->last; bytes *= options->factor) {
+        one_size(state, &out, &in, bytes, &last);
+        if (options->op->layout == LAYOUT_NONE)
+            break;
+    }
+    buffers_close(&state->buffers, state->comm);
+    job_close(&in);
+    job_close(&out);
+}
+
+/* What can be seen to be wrong only now that the ranks are counted. Every rank sees the same. */
+static bool check_world(const options_t *options)
+{
+    const char *wrong = NULL;
+
+    if (options->root >= world.nranks)
+        wrong = "-r: the root is not a rank of this run";
+    else if (options->op->layout == LAYOUT_PAIR && world.nranks < 2)
+        wrong = "pingpong needs two ranks";
+    if (wrong && world.rank == 0)
+        fprintf(stderr, "rondo-perf: %s (%d ranks)\n", wrong, world.nranks);
+    return !wrong;
+}
+
+int run(const options_t *options)
+{
+    state_t state = {.options = options, .output = outputs[options->format]};
+
+    if (!check_world(options))
+        return 2;
+    if (options->algo)
+        setenv("RONDO_ALGO", options->algo, 1);
+    if (options->proto)
+        setenv("RONDO_PROTO", options->proto, 1);
+    if (options->op->special)
+        return options->op->special(options);
+    if (options->peer == PEER_MPI && !peer_mpi_open(options))
+        return 2;
+    state.comm = comm_with(NULL, "perf");
+    if (options->peer == PEER_SELF)
+        state.other = comm_with(options->peer_algo, "peer");
+    if (world.rank == 0)
+        state.output->begin(options);
+    all_sizes(&state);
+    if (world.rank == 0)
+        state.output->end(options, state.wrong);
+    if (state.other)
+        (void)rondo_comm_destroy(state.other);
+    (void)rondo_comm_destroy(state.comm);
+    if (options->peer == PEER_MPI)
+        peer_mpi_close();
+    return state.wrong > 0;
+}

@@ -1,0 +1,137 @@
+/* Time is taken in turns: rondo, the peer, rondo, the peer, ... each turn a loop of calls that takes some milliseconds,
+ * begun together after a barrier and a few calls that are not counted (they bring the other side's caches and waiting
+ * habits out of the way). A turn's time is the slowest rank's, a call. Both sides see the same minute of the same
+ * machine, so that their ratio is steadier than either time. */
+#include <stdlib.h>
+
+#include "perf.h"
+
+#define MAX_ITERS 1000000
+#define MAX_CALIBRATED 65536
+
+static double loop(const side_t *side, long calls)
+{
+    double start = now();
+
+    for (long i = 0; i < calls; i++) {
+        int error = side->call(side->job);
+
+        if (error)
+            die(side->job->comm, "%s of %zu bytes failed: %s", side->job->op->name, side->job->bytes,
+                rondo_result_string((rondo_result_t)error));
+    }
+    return now() - start;
+}
+
+static double slowest(double mine)
+{
+    double all[world.nranks], max = 0;
+
+    world.gather(&mine, 1, all);
+    for (int r = 0; r < world.nranks; r++)
+        max = all[r] > max ? all[r] : max;
+    return max;
+}
+
+/* How many calls make a turn. Every rank decides by the slowest one's time, so all decide alike. */
+static long calibrate(const side_t *side, double seconds)
+{
+    long calls = 1;
+    double taken;
+
+    for (;;) {
+        world.barrier();
+        taken = slowest(loop(side, calls));
+        if (taken > seconds / 4 || calls >= MAX_CALIBRATED)
+            break;
+        calls *= taken > seconds / 64 ? 4 : 8;
+    }
+    calls = (long)(seconds / (taken / (double)calls));
+    return calls < 1 ? 1 : calls > MAX_ITERS ? MAX_ITERS : calls;
+}
+
+static void turn(side_t *side, int number)
+{
+    long unseen = side->iters / 16;
+
+    world.barrier();
+    loop(side, unseen < 1 ? 1 : unseen);
+    side->turns[number] = loop(side, side->iters) / (double)side->iters * side->job->op->per_call;
+}
+
+/* From this rank's turns to everybody's: turns becomes each turn's slowest rank. */
+static void collect(side_t *side, int turns)
+{
+    double all[world.nranks][turns], sum = 0;
+    stats_t rank;
+
+    world.gather(side->turns, turns, &all[0][0]);
+    for (int r = 0; r < world.nranks; r++) {
+        stats_of(&rank, all[r], turns);
+        sum += rank.median;
+        side->rank_min = r == 0 || rank.median < side->rank_min ? rank.median : side->rank_min;
+        side->rank_max = r == 0 || rank.median > side->rank_max ? rank.median : side->rank_max;
+        for (int t = 0; t < turns; t++)
+            side->turns[t] = r > 0 && side->turns[t] > all[r][t] ? side->turns[t] : all[r][t];
+    }
+    side->rank_mean = sum / world.nranks;
+    stats_of(&side->time, side->turns, turns);
+}
+
+static void prepare(side_t *side, const options_t *options)
+{
+    side->turns = calloc((size_t)options->turns, sizeof *side->turns);
+    if (!side->turns)
+        die(NULL, "no memory for %d turns", options->turns);
+    loop(side, options->warmup);
+    side->iters = options->iters ? options->iters : calibrate(side, options->turn_ms * 1e-3);
+}
+
+void timing_run(side_t *mine, side_t *peer, const options_t *options)
+{
+    prepare(mine, options);
+    if (peer->call)
+        prepare(peer, options);
+    for (int t = 0; t < options->turns; t++) {
+        turn(mine, t);
+        if (peer->call)
+            turn(peer, t);
+    }
+    collect(mine, options->turns);
+    if (peer->call)
+        collect(peer, options->turns);
+}
+
+/* Each call between two looks at the clock (20 to 50 ns, not subtracted); a call's time is the slowest rank's. */
+void timing_percentiles(row_t *row, const side_t *side)
+{
+    int calls = side->iters < 100 ? 100 : side->iters > 20000 ? 20000 : (int)side->iters;
+    double *mine = calloc((size_t)calls, sizeof *mine);
+    double *all = calloc((size_t)calls * (size_t)world.nranks, sizeof *all);
+
+    if (!mine || !all)
+        die(NULL, "no memory for the times of %d calls", calls);
+    world.barrier();
+    for (int i = 0; i < calls; i++)
+        mine[i] = loop(side, 1) * side->job->op->per_call;
+    world.gather(mine, calls, all);
+    for (int r = 0; r < world.nranks; r++)
+        for (int i = 0; i < calls; i++)
+            mine[i] = r > 0 && mine[i] > all[(size_t)r * (size_t)calls + (size_t)i]
+                          ? mine[i]
+                          : all[(size_t)r * (size_t)calls + (size_t)i];
+    row->p50 = percentile(mine, calls, 0.5);
+    row->p99 = percentile(mine, calls, 0.99);
+    row->pmax = mine[calls - 1];
+    free(all);
+    free(mine);
+}
+
+void timing_ratio(stats_t *ratio, const side_t *mine, const side_t *peer, int turns)
+{
+    double ratios[turns];
+
+    for (int t = 0; t < turns; t++)
+        ratios[t] = peer->turns[t] / mine->turns[t];
+    stats_of(ratio, ratios, turns);
+}
