@@ -1,132 +1,285 @@
-/* See plan_choose.h. Lists algorithm x protocol, excludes what cannot serve with its reason, prices the rest, takes the
- * cheapest.
+/* See plan_choose.h. Every algorithm with every protocol is a candidate; one that can serve stands there once for each
+ * length of message that is worth a price, one that cannot once, with its reason.
  */
 #include "plan_choose.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* The longest single message, were slices as long as slots. */
-static size_t message_bytes(const rd_choose_args_t *a, const rd_algo_t *algo)
-{
-    int whole = a->coll == RD_BROADCAST || a->coll == RD_REDUCE || a->coll == RD_ALLREDUCE;
-    int split = a->coll == RD_ALLREDUCE && strcmp(algo->name, "oneshot") != 0 && strcmp(algo->name, "rd") != 0;
-    size_t n = (size_t)a->shape->nranks, bytes = a->bytes;
+#include "cost.h"
 
-    if (a->coll == RD_BARRIER)
-        return 1;
-    if (!whole || split)
-        bytes = (bytes + n - 1) / n;
-    return bytes < a->slot_bytes ? bytes : a->slot_bytes;
-}
+#define SLICE_LEAST 4096 /* shorter slots are not worth a price of their own */
+#define SLICES 5         /* a slot, a half, a quarter, ... */
 
-/* The name forced for this operation, its length in *n, or NULL. "ring" speaks of every operation that moves data;
- * "allreduce=ring,barrier=rd" of those that it names. */
-static const char *algo_forced(const rd_env_t *env, rd_coll_t coll, size_t *n)
+/* Reasons that say nothing about what is wanted; told apart by address. */
+static const char no_such[] = "does not do this operation", another_algo[] = "RONDO_ALGO names another",
+                  another_proto[] = "RONDO_PROTO names another";
+
+/* What is asked, and what is forced. */
+typedef struct ask {
+    const rd_choose_args_t *args;
+    rd_cost_env_t cost;
+    const char *forced; /* not terminated */
+    size_t forced_length;
+    size_t bytes; /* that the prices are for */
+} ask_t;
+
+typedef struct list {
+    rd_choice_t entry[RD_CHOICES_MOST];
+    int count;
+} list_t;
+
+/* "ring" speaks of every operation that moves data by an algorithm; "allreduce=ring,barrier=rd" of those that it names.
+ * Forcing an algorithm must not take the barrier away, which few of them have. */
+static const char *algo_forced(const rd_env_t *env, rd_coll_t coll, size_t *length)
 {
-    const char *coll_name = rd_coll_name(coll);
+    const char *name = rd_coll_name(coll), *all = NULL;
+    size_t all_length = 0;
 
     for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
-        size_t length = strcspn(p, ","), key = strcspn(p, "=,");
+        size_t n = strcspn(p, ","), key = strcspn(p, "=,");
 
-        if (key == length) {
-            if (coll == RD_BARRIER)
-                continue;
-            *n = length;
-            return p;
-        }
-        if (strlen(coll_name) == key && memcmp(coll_name, p, key) == 0) {
-            *n = length - key - 1;
+        if (key == n && coll != RD_BARRIER) {
+            all = p;
+            all_length = n;
+        } else if (key < n && strlen(name) == key && memcmp(name, p, key) == 0) {
+            *length = n - key - 1;
             return p + key + 1;
         }
     }
-    return NULL;
+    *length = all_length;
+    return all;
 }
 
-static const char *proto_excluded(const rd_choose_args_t *a, rd_proto_t proto, size_t message)
+static int is_forced(const ask_t *k, const rd_algo_t *algo)
 {
-    if (proto != RD_PROTO_LL)
-        return NULL;
-    if (a->shape->nnodes > 1)
-        return "ll needs shared memory between all ranks";
-    if (a->uneven)
-        return "ll needs lengths that every rank knows";
-    if (message > a->env->ll_max)
-        return "messages are longer than RONDO_LL_MAX";
-    if (message > RD_LL_MOST)
-        return "messages are longer than a line ring takes";
-    return NULL;
+    return k->forced && strlen(algo->name) == k->forced_length && memcmp(algo->name, k->forced, k->forced_length) == 0;
 }
 
-static double price(const rd_choose_args_t *a, const rd_choice_t *c)
+static const char *algo_excluded(const ask_t *k, const rd_algo_t *algo, int param)
 {
-    double us = c->proto == RD_PROTO_LL ? 1 : 2;
+    const rd_choose_args_t *a = k->args;
+    rd_sched_args_t sched = {a->shape, a->coll, 0, a->root, param};
+    const char *why = NULL;
+    rd_work_t work;
 
-    if (a->coll == RD_ALLREDUCE)
-        us += strcmp(c->algo->name, a->bytes <= 16384 ? "oneshot" : "twoshot") != 0 ? 10 : 0;
-    else if (strcmp(c->algo->name, "direct") != 0)
-        us += strcmp(c->algo->name, "ring") == 0 ? 10 : 20;
-    return us;
-}
-
-static void candidate(const rd_choose_args_t *a, const rd_algo_t *algo, rd_proto_t proto, rd_choice_t *c)
-{
-    rd_sched_args_t sched = {a->shape, a->coll, 0, a->root, 0};
-    size_t message = message_bytes(a, algo), n;
-    const char *forced = algo_forced(a->env, a->coll, &n);
-
-    memset(c, 0, sizeof *c);
-    c->algo = algo;
-    c->proto = proto;
-    c->slice = proto == RD_PROTO_LL ? (message + 63) / 64 * 64 : a->slot_bytes;
-    if (a->env->slice_bytes && a->env->slice_bytes < c->slice)
-        c->slice = a->env->slice_bytes;
     if (!(algo->colls & 1u << a->coll))
-        c->excluded = "does not do this operation";
-    else if (algo->excluded && (c->excluded = algo->excluded(&sched)))
-        ;
-    else if (!(c->excluded = proto_excluded(a, proto, message)) && forced &&
-             (strlen(algo->name) != n || memcmp(algo->name, forced, n) != 0))
-        c->excluded = "RONDO_ALGO names another";
-    if (!c->excluded && a->env->proto[0] && strcmp(a->env->proto, rd_proto_name(proto)) != 0)
-        c->excluded = "RONDO_PROTO names another";
-    if (!c->excluded)
-        c->us = price(a, c);
+        return no_such;
+    if (algo->excluded && (why = algo->excluded(&sched)))
+        return why;
+    if (k->forced && !is_forced(k, algo))
+        return another_algo;
+    if (!k->forced && rd_cost_work(&k->cost, a->coll, algo->name, param, &work) != 0)
+        return "has no formula for its cost: used only where RONDO_ALGO names it";
+    return NULL;
 }
 
-static rondo_result_t none_left(const rd_choose_args_t *a, const rd_choice_t *nearest, rd_who_t *who)
+static const char *proto_excluded(const ask_t *k, rd_proto_t proto, size_t message)
 {
-    size_t n = 0;
-    const char *forced = algo_forced(a->env, a->coll, &n);
+    const rd_choose_args_t *a = k->args;
 
-    return rd_error(
-        who, RONDO_ERR_UNSUPPORTED, "%s of %zu bytes on %d ranks cannot be served by RONDO_ALGO=%.*s%s%s%s%s",
-        rd_coll_name(a->coll), a->bytes, a->shape->nranks, forced ? (int)n : 5, forced ? forced : "(any)",
-        a->env->proto[0] ? " RONDO_PROTO=" : "", a->env->proto, nearest ? ": " : "", nearest ? nearest->excluded : "");
+    if (proto == RD_PROTO_LL) {
+        if (a->shape->nnodes > 1)
+            return "needs shared memory between all ranks";
+        if (a->uneven)
+            return "needs lengths that every rank knows";
+        if (message > RD_LL_MOST)
+            return "a message is longer than a ring of lines takes";
+        if (message > a->env->ll_max)
+            return "a message is longer than RONDO_LL_MAX";
+    }
+    if (a->env->proto[0] && strcmp(a->env->proto, rd_proto_name(proto)) != 0)
+        return another_proto;
+    return NULL;
+}
+
+static rd_choice_t *add(list_t *list, const rd_choice_t *c)
+{
+    if (list->count == RD_CHOICES_MOST)
+        return NULL;
+    list->entry[list->count] = *c;
+    return &list->entry[list->count++];
+}
+
+/* The chunks of an algorithm without a formula are taken to be as long as the whole. */
+static size_t chunk_of(const ask_t *k, const rd_algo_t *algo, int param)
+{
+    rd_work_t work = {.chunks = 1};
+
+    (void)rd_cost_work(&k->cost, k->args->coll, algo->name, param, &work);
+    return rd_cost_chunk(k->args->coll, k->bytes, work.chunks);
+}
+
+static size_t line_up(size_t bytes)
+{
+    return bytes < 64 ? 64 : (bytes + 63) / 64 * 64;
+}
+
+/* Slots, halves, quarters...: shorter messages fill a pipeline sooner, longer ones cost less each. All at least as long
+ * as the chunk are the same: the longest stands for them. */
+static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk)
+{
+    const rd_choose_args_t *a = k->args;
+    size_t slot = a->slot_bytes / 64 * 64, slice = slot;
+
+    if (a->env->slice_bytes && a->env->slice_bytes < slice)
+        slice = a->env->slice_bytes;
+    if (c.proto == RD_PROTO_LL)
+        slice = line_up(chunk);
+    for (int i = 0; i < SLICES; i++, slice = slice / 2 / 64 * 64) {
+        c.slice = slice;
+        c.us = rd_cost_us(&k->cost, a->coll, c.algo->name, c.param, c.proto, k->bytes, slice);
+        if (c.us < 0)
+            c.us = 0; /* forced, without a formula */
+        add(list, &c);
+        if (c.proto == RD_PROTO_LL || a->env->slice_bytes || a->uneven || slice / 2 < SLICE_LEAST ||
+            slice / 2 < chunk / 64)
+            return;
+        if (slice / 2 >= chunk)
+            return;
+    }
+}
+
+static void add_candidates(const ask_t *k, list_t *list, const rd_algo_t *algo)
+{
+    const char *why = algo_excluded(k, algo, 0);
+    size_t chunk = chunk_of(k, algo, 0);
+
+    for (int proto = 0; proto < RD_NUM_PROTOS; proto++) {
+        rd_choice_t c = {.algo = algo, .proto = (rd_proto_t)proto, .slice = k->args->slot_bytes};
+
+        c.excluded = why ? why : proto_excluded(k, c.proto, chunk < k->args->slot_bytes ? chunk : k->args->slot_bytes);
+        if (c.excluded)
+            add(list, &c);
+        else
+            add_priced(k, list, c, chunk);
+    }
+}
+
+/* The best first; equal ones in the order of the table of algorithms, so that the order is the same everywhere. */
+static int cheaper(const void *x, const void *y)
+{
+    const rd_choice_t *a = x, *b = y;
+
+    if (!a->excluded != !b->excluded)
+        return a->excluded ? 1 : -1;
+    if (!a->excluded && a->us != b->us)
+        return a->us < b->us ? -1 : 1;
+    return 0;
+}
+
+/* Insertion: stable, and the list is short. */
+static void sort(list_t *list)
+{
+    for (int i = 1; i < list->count; i++) {
+        rd_choice_t c = list->entry[i];
+        int j = i;
+
+        for (; j > 0 && cheaper(&c, &list->entry[j - 1]) < 0; j--)
+            list->entry[j] = list->entry[j - 1];
+        list->entry[j] = c;
+    }
+}
+
+static int entry_known(const char *name, size_t length, const char *(*name_of)(int i), char *names, size_t bytes)
+{
+    size_t used = 0;
+
+    names[0] = '\0';
+    for (int i = 0; name_of(i); i++) {
+        if (strlen(name_of(i)) == length && memcmp(name_of(i), name, length) == 0)
+            return 1;
+        if (used < bytes)
+            used += (size_t)snprintf(names + used, bytes - used, "%s%s", used ? ", " : "", name_of(i));
+    }
+    return 0;
+}
+
+static const char *algo_name(int i)
+{
+    return rd_algos[i] ? rd_algos[i]->name : NULL;
+}
+
+static const char *coll_name(int i)
+{
+    return i < RD_NUM_COLLS ? rd_coll_name((rd_coll_t)i) : NULL;
+}
+
+rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who)
+{
+    char names[160];
+
+    for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
+        size_t n = strcspn(p, ","), key = strcspn(p, "=,"), skip = key < n ? key + 1 : 0;
+
+        if (skip && !entry_known(p, key, coll_name, names, sizeof names))
+            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+                            "RONDO_ALGO=%s: there is no operation \"%.*s\" to choose for; there are %s", env->algo,
+                            (int)key, p, names);
+        if (!entry_known(p + skip, n - skip, algo_name, names, sizeof names))
+            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+                            "RONDO_ALGO=%s: there is no algorithm \"%.*s\"; there are %s", env->algo, (int)(n - skip),
+                            p + skip, names);
+    }
+    return RONDO_SUCCESS;
+}
+
+/* Nothing can serve: says why, by what is forced. */
+static rondo_result_t refuse(const ask_t *k, const list_t *list, rd_who_t *who)
+{
+    const rd_choose_args_t *a = k->args;
+    const char *why = "no algorithm does it", *algo = "";
+    char forced[320] = "";
+    int n = 0;
+
+    for (int i = 0; i < list->count; i++) {
+        const rd_choice_t *c = &list->entry[i];
+
+        if (c->excluded == another_algo || c->excluded == another_proto ||
+            (k->forced ? !is_forced(k, c->algo) : c->excluded == no_such))
+            continue;
+        why = c->excluded;
+        algo = c->algo->name;
+        if (a->env->proto[0] && strcmp(a->env->proto, rd_proto_name(c->proto)) == 0)
+            break; /* the reason of the protocol that is wanted */
+    }
+    if (k->forced)
+        n = snprintf(forced, sizeof forced, "RONDO_ALGO=%s", a->env->algo);
+    if (a->env->proto[0])
+        snprintf(forced + n, sizeof forced - (size_t)n, "%sRONDO_PROTO=%s", n ? " with " : "", a->env->proto);
+    return rd_error(who, RONDO_ERR_UNSUPPORTED, "%s cannot serve %s of %zu bytes on %d ranks: %s%s%s",
+                    *forced ? forced : "rondo", rd_coll_name(a->coll), a->bytes, a->shape->nranks, algo,
+                    *algo ? " " : "", why);
+}
+
+static void ask_begin(ask_t *k, const rd_choose_args_t *args)
+{
+    k->args = args;
+    k->cost = (rd_cost_env_t){args->shape->nranks, args->shape->nnodes, args->local, args->cores > 0 ? args->cores : 1};
+    k->forced = algo_forced(args->env, args->coll, &k->forced_length);
+    k->bytes = args->uneven ? args->slot_bytes * (size_t)args->shape->nranks : args->bytes;
 }
 
 rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall, rd_who_t *who)
 {
-    int most = all ? *nall : 0, count = 0, found = 0;
-    rd_choice_t nearest, cheapest;
+    list_t list = {.count = 0};
+    rondo_result_t result;
+    ask_t k;
 
-    memset(&nearest, 0, sizeof nearest);
-    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++) {
-        for (int proto = 0; proto < RD_NUM_PROTOS; proto++) {
-            rd_choice_t c;
-
-            candidate(args, *algo, (rd_proto_t)proto, &c);
-            if (count < most)
-                all[count++] = c;
-            if (c.excluded)
-                nearest = c;
-            else if (!found++ || c.us < cheapest.us)
-                cheapest = c;
-        }
+    ask_begin(&k, args);
+    result = rd_choose_check(args->env, who);
+    if (result != RONDO_SUCCESS)
+        return result;
+    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
+        add_candidates(&k, &list, *algo);
+    sort(&list);
+    if (all) {
+        *nall = list.count < *nall ? list.count : *nall;
+        memcpy(all, list.entry, (size_t)*nall * sizeof *all);
     }
-    if (!found)
-        return none_left(args, nearest.excluded ? &nearest : NULL, who);
-    *best = cheapest;
-    if (all)
-        *nall = count;
+    if (list.count == 0 || list.entry[0].excluded)
+        return refuse(&k, &list, who);
+    *best = list.entry[0];
     return RONDO_SUCCESS;
 }

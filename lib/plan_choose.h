@@ -43,4 +43,8 @@ typedef struct rd_choice {
  * forced cannot serve; RONDO_ERR_INVALID_ARGUMENT when it names nothing. */
 rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall, rd_who_t *who);
 
+/* RONDO_ALGO must name operations and algorithms that exist: worth asking when a communicator is made. rd_choose asks
+ * again. */
+rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who);
+
 #endif

@@ -1,0 +1,411 @@
+/* The counts of each algorithm and the one table of constants; see cost.h for the formula. n ranks, m = n - 1, L the
+ * rounds of halving, N the operation's bytes. The counts are those of the compiled programs, fused: test/cost.c
+ * compares them. A new algorithm needs one function here; without it it is used only where it is forced.
+ *
+ *                           hops      moved by the busiest rank      summed
+ *     oneshot  allreduce    1         n + 1/2                        m
+ *     twoshot  allreduce    2         (3n - 2)/n                     m/n
+ *     ring     allreduce    2m        (3n - 2)/n                     m/n
+ *     rd       allreduce    L         2.5 L                          L
+ *     tree     allreduce    2 L       about 3                        1
+ *     direct   broadcast    1         n/2 + 1                        -
+ *     ring     broadcast    m         1.5                            -
+ *     binomial broadcast    L         L/2 + 1                        -
+ */
+#include "cost.h"
+
+#include <string.h>
+
+#define KIB 1024.0
+#define GIGA(bytes_per_second) (1e6 / ((bytes_per_second)*1e9)) /* GB/s to microseconds a byte */
+
+/* Measured on two cores of a 2 GHz Xeon with 2 MB of second-level cache, float sums; the network is UCX over tcp on the
+ * loopback device. */
+const rd_cost_constants_t rd_cost_table = {
+    .of =
+        {
+            [RD_COST_SHM] =
+                {
+                    [RD_PROTO_LL] = {.alpha = 0.05, .message = 0.012, .beta = GIGA(6), .gamma = GIGA(20)},
+                    [RD_PROTO_SIMPLE] = {.alpha = 0.30, .message = 0.05, .beta = GIGA(20), .gamma = GIGA(60)},
+                },
+            [RD_COST_NET] =
+                {
+                    [RD_PROTO_LL] = {.alpha = 30, .message = 1.5, .beta = GIGA(6), .gamma = GIGA(20)},
+                    [RD_PROTO_SIMPLE] = {.alpha = 30, .message = 1.5, .beta = GIGA(20), .gamma = GIGA(60)},
+                },
+        },
+    .call = 0.03,
+    .turn = 1.0,
+    .far = GIGA(15),
+    .near = 1 << 20,
+    .wire = GIGA(1.2),
+};
+
+/* ---- what steps count ---- */
+
+static double rounds(int n)
+{
+    int l = 0;
+
+    while (1 << l < n)
+        l++;
+    return l;
+}
+
+/* A chunk sent to m peers: one read a step of at most RD_MAX_ENDS stores. */
+static double fan(double m)
+{
+    return (m + (double)(((int)m + RD_MAX_ENDS - 1) / RD_MAX_ENDS)) / 2;
+}
+
+/* n sources into d destinations; what a step cannot take goes through a partial sum that is written and read. */
+static double sum(int n, double d)
+{
+    int more = n > RD_MAX_ENDS ? (n - 2) / (RD_MAX_ENDS - 1) : 0;
+
+    return (n + d) / 2 + more;
+}
+
+/* Every rank does the same. */
+static void alike(rd_work_t *w, int n, double moved, double summed)
+{
+    w->moved = moved;
+    w->summed = summed;
+    w->moved_all = n * moved;
+    w->summed_all = n * summed;
+}
+
+/* ---- one function an algorithm ---- */
+
+typedef struct counted {
+    const rd_cost_env_t *env;
+    rd_coll_t coll;
+    int n, param;
+    double m, rounds, rounds_down; /* log2 n, rounded up and down */
+} counted_t;
+
+/* Each of a node's ranks sends `each` bytes to each rank of other nodes. */
+static double spread(const counted_t *c, double each)
+{
+    return c->env->local * (double)(c->n - c->env->local) * each;
+}
+
+static int direct(const counted_t *c, rd_work_t *w)
+{
+    double m = c->m, n = c->n;
+
+    w->chunks = c->n;
+    w->hops = w->again = 1;
+    w->messages = 2 * m;
+    w->leave = spread(c, 1 / n);
+    switch (c->coll) {
+    case RD_ALLGATHER:
+        alike(w, c->n, (fan(m) + 1 + m) / n, 0);
+        return 0;
+    case RD_REDUCE_SCATTER:
+        alike(w, c->n, (m + sum(c->n, 1)) / n, m / n);
+        return 0;
+    case RD_ALLTOALL:
+        alike(w, c->n, (1 + 2 * m) / n, 0);
+        return 0;
+    case RD_BARRIER:
+        w->chunks = 1;
+        alike(w, c->n, fan(m) + m, 0);
+        w->leave = 0;
+        return 0;
+    case RD_BROADCAST:
+        w->chunks = 1;
+        w->moved = fan(m) + 1;
+        w->moved_all = w->moved + m;
+        w->leave = n - c->env->local;
+        break;
+    case RD_REDUCE:
+        w->chunks = 1;
+        w->moved = sum(c->n, 1);
+        w->summed = w->summed_all = m;
+        w->moved_all = w->moved + m;
+        w->leave = n - c->env->local;
+        break;
+    case RD_GATHER:
+    case RD_SCATTER:
+        w->moved = 1;
+        w->moved_all = 1 + m / n;
+        w->leave = (n - c->env->local) / n;
+        break;
+    default:
+        return -1;
+    }
+    w->messages = m;
+    return 0;
+}
+
+static int oneshot(const counted_t *c, rd_work_t *w)
+{
+    w->chunks = 1;
+    w->hops = w->again = 1;
+    w->messages = 2 * c->m;
+    alike(w, c->n, fan(c->m) + sum(c->n, 1), c->m);
+    w->leave = spread(c, 1);
+    return 0;
+}
+
+static int twoshot(const counted_t *c, rd_work_t *w)
+{
+    double n = c->n;
+
+    w->chunks = c->n;
+    w->hops = w->again = 2;
+    w->messages = 4 * c->m;
+    alike(w, c->n, (c->m + sum(c->n, 1 + c->m) + c->m) / n, c->m / n);
+    w->leave = spread(c, 2 / n);
+    return 0;
+}
+
+static int ring(const counted_t *c, rd_work_t *w)
+{
+    double m = c->m, n = c->n;
+
+    w->chunks = c->n;
+    w->hops = w->again = m;
+    w->messages = 2 * m;
+    w->leave = m / n;
+    switch (c->coll) {
+    case RD_ALLGATHER:
+        alike(w, c->n, (2 + 1.5 * (m - 1) + 1) / n, 0);
+        return 0;
+    case RD_REDUCE_SCATTER:
+        alike(w, c->n, (1 + 1.5 * m) / n, m / n);
+        return 0;
+    case RD_ALLREDUCE:
+        w->hops = w->again = 2 * m;
+        w->messages = 4 * m;
+        w->leave = 2 * m / n;
+        alike(w, c->n, (1 + 1.5 * (m - 1) + 2 + 1.5 * (m - 1) + 1) / n, m / n);
+        return 0;
+    case RD_BROADCAST:
+        w->moved = c->n > 1 ? 2 : 1;
+        w->moved_all = 2 + 1.5 * (m - 1) + 1;
+        break;
+    case RD_REDUCE:
+        w->moved = 1.5;
+        w->summed = 1;
+        w->summed_all = m;
+        w->moved_all = 1 + 1.5 * m;
+        break;
+    default:
+        return -1;
+    }
+    w->chunks = 1;
+    w->again = 1;
+    w->fill = m - 1;
+    w->messages = m > 1 ? 2 : 1;
+    w->leave = 1;
+    return 0;
+}
+
+/* Two trees, half the bytes each; a rank is inside one of them, where it has up to two children, and a leaf of the
+ * other. With two or three ranks nobody has two children. */
+static int tree(const counted_t *c, rd_work_t *w)
+{
+    double children = c->n > 3 ? 2 : c->n > 2 ? 1.5 : 1;
+
+    w->chunks = 2;
+    w->again = 1;
+    w->leave = 2;
+    switch (c->coll) {
+    case RD_BROADCAST:
+    case RD_REDUCE:
+        w->hops = c->rounds;
+        w->fill = c->rounds - 1;
+        w->messages = 2 * children;
+        w->moved = c->coll == RD_REDUCE ? 1.5 : 2;
+        w->moved_all = 1.5 * c->m + w->moved - 0.5;
+        w->summed = c->coll == RD_REDUCE;
+        w->summed_all = w->summed * c->m;
+        return 0;
+    case RD_ALLREDUCE:
+        w->hops = 2 * c->rounds_down;
+        w->fill = w->hops - 1;
+        w->messages = 4 * children;
+        w->moved = 1 + children;
+        w->summed = c->n > 2 ? 1 : 0.5;
+        w->moved_all = 3 * c->m + 1;
+        w->summed_all = c->m;
+        w->leave = 4;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+/* Recursive doubling among the largest power of two of ranks, of which some also play for one rank each of the rest. */
+static int rd(const counted_t *c, rd_work_t *w)
+{
+    double l = c->rounds_down, players = (double)(1 << (int)l), rest = c->n - players, extra = rest > 0;
+
+    w->chunks = 1;
+    switch (c->coll) {
+    case RD_ALLREDUCE:
+        /* Few pairs: who plays for two begins late and ends late, but not on the same way. */
+        w->hops = w->again = l + extra + (2 * rest > players);
+        w->messages = 2 * (l + extra);
+        w->moved = 0.5 + 2 * l + 1.5 * extra;
+        w->moved_all = players * (0.5 + 2 * l) + 3.5 * rest;
+        w->summed = l + extra;
+        w->summed_all = players * l + rest;
+        w->leave = c->env->local * l;
+        return 0;
+    case RD_BARRIER:
+        w->hops = w->again = c->rounds;
+        w->messages = 2 * c->rounds;
+        alike(w, c->n, c->rounds + 1, 0);
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+/* Ranks on the way from each rank to the root, summed over all: the ones in the binary numbers below n. */
+static double ways(int n)
+{
+    double all = 0;
+
+    for (int v = 1; v < n; v++)
+        all += __builtin_popcount((unsigned)v);
+    return all;
+}
+
+static int binomial(const counted_t *c, rd_work_t *w)
+{
+    w->chunks = 1;
+    w->hops = c->rounds_down;
+    w->again = 1;
+    w->fill = w->hops - 1;
+    w->messages = c->rounds;
+    w->leave = c->env->nnodes;
+    switch (c->coll) {
+    case RD_BROADCAST:
+        w->moved = fan(c->rounds) + 1;
+        w->moved_all = 1.5 * c->n;
+        return 0;
+    case RD_REDUCE:
+        w->moved = sum((int)c->rounds + 1, 1);
+        w->moved_all = 1.5 * c->m + 1;
+        w->summed = c->rounds;
+        w->summed_all = c->m;
+        return 0;
+    case RD_GATHER:
+    case RD_SCATTER:
+        w->chunks = c->n;
+        w->messages = c->m;
+        w->moved = 1;
+        w->moved_all = 1 + ways(c->n) / c->n;
+        w->leave = (double)(c->n - c->env->local) / c->n;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+/* Each block takes log n hops, but a rank waits for the blocks one after another. */
+static int pat(const counted_t *c, rd_work_t *w)
+{
+    double m = c->m, n = c->n;
+
+    w->chunks = c->n;
+    w->hops = w->again = m;
+    w->messages = 2 * m;
+    w->leave = spread(c, 1 / n);
+    switch (c->coll) {
+    case RD_ALLGATHER:
+        alike(w, c->n, (1 + 2 * m) / n, 0);
+        return 0;
+    case RD_REDUCE_SCATTER:
+        alike(w, c->n, 2.5 * m / n, m / n);
+        return 0;
+    case RD_ALLREDUCE:
+        w->hops = w->again = 2 * m;
+        w->messages = 4 * m;
+        w->leave *= 2;
+        alike(w, c->n, 4.5 * m / n, m / n);
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+int rd_cost_work(const rd_cost_env_t *env, rd_coll_t coll, const char *algo, int param, rd_work_t *work)
+{
+    static const struct {
+        const char *name;
+        int (*count)(const counted_t *c, rd_work_t *w);
+    } known[] = {{"direct", direct}, {"oneshot", oneshot}, {"twoshot", twoshot},   {"ring", ring},
+                 {"tree", tree},     {"rd", rd},           {"binomial", binomial}, {"pat", pat}};
+    counted_t c = {env, coll, env->nranks, param, env->nranks - 1, rounds(env->nranks), 0};
+    rd_work_t w;
+
+    c.rounds_down = c.n & (c.n - 1) ? c.rounds - 1 : c.rounds;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(known[i].name, algo) != 0)
+            continue;
+        memset(&w, 0, sizeof w);
+        if (c.n == 1) { /* a copy at most */
+            w.chunks = 1;
+            w.moved = w.moved_all = coll == RD_BARRIER ? 0 : 1;
+        } else if (known[i].count(&c, &w) != 0) {
+            return -1;
+        }
+        *work = w;
+        return 0;
+    }
+    return -1;
+}
+
+/* ---- time ---- */
+
+size_t rd_cost_chunk(rd_coll_t coll, size_t bytes, int chunks)
+{
+    size_t chunk = (bytes + (size_t)chunks - 1) / (size_t)chunks;
+
+    if (coll == RD_BARRIER)
+        return 1;
+    if (coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST)
+        return chunk < bytes ? (chunk + 63) / 64 * 64 : chunk;
+    return chunk;
+}
+
+/* Bytes beyond the caches cost more; the change is gradual, so that time never falls as bytes grow. */
+static double byte_cost(const rd_cost_t *k, double bytes)
+{
+    const rd_cost_constants_t *t = &rd_cost_table;
+
+    return bytes <= (double)t->near ? k->beta : k->beta + t->far * (1 - (double)t->near / bytes);
+}
+
+double rd_cost_us(const rd_cost_env_t *env, rd_coll_t coll, const char *algo, int param, rd_proto_t proto, size_t bytes,
+                  size_t slice)
+{
+    const rd_cost_constants_t *t = &rd_cost_table;
+    const rd_cost_t *k = &t->of[env->nnodes > 1 ? RD_COST_NET : RD_COST_SHM][proto];
+    double crowd = (double)env->local / env->cores, beta, busiest, shared, us, whole = (double)bytes;
+    size_t chunk, passes;
+    rd_work_t w;
+
+    if (rd_cost_work(env, coll, algo, param, &w) != 0)
+        return -1;
+    chunk = rd_cost_chunk(coll, bytes, w.chunks);
+    passes = chunk > slice ? (chunk + slice - 1) / slice : 1;
+    beta = byte_cost(k, whole);
+    busiest = w.messages * (double)passes * k->message + whole * (w.moved * beta + w.summed * k->gamma);
+    /* The cores share the work of the node's ranks, its part of all ranks. */
+    shared = (double)env->local / env->nranks / env->cores *
+             (env->nranks * w.messages * (double)passes * k->message +
+              whole * (w.moved_all * beta + w.summed_all * k->gamma));
+    us = t->call + (w.hops + w.again * (double)(passes - 1)) * (k->alpha + (crowd > 1 ? crowd * t->turn : 0));
+    us += w.fill * (double)(chunk < slice ? chunk : slice) * 1.5 * beta;
+    us += busiest > shared ? busiest : shared;
+    if (env->nnodes > 1)
+        us += w.leave * whole * t->wire;
+    return us;
+}

@@ -1,0 +1,128 @@
+/* The choice: it takes the cheapest that can serve, the same whoever asks; what is forced is taken or refused with its
+ * reason; what does not exist is named.
+ */
+#include "plan_choose.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int failures;
+static rd_choice_t all[RD_CHOICES_MOST];
+static int nall;
+
+#define CHECK(condition, ...)                                                                                          \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            failures++;                                                                                                \
+            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                     \
+            printf(__VA_ARGS__);                                                                                       \
+            printf("\n");                                                                                              \
+        }                                                                                                              \
+    } while (0)
+
+static rondo_result_t choose(rd_coll_t coll, size_t bytes, int n, int nnodes, const char *algo, const char *proto,
+                             rd_choice_t *best)
+{
+    rd_shape_t shape = {n, nnodes, NULL};
+    rd_env_t env;
+    rd_choose_args_t args = {.coll = coll,
+                             .bytes = bytes,
+                             .type_size = 4,
+                             .shape = &shape,
+                             .env = &env,
+                             .cores = 2,
+                             .local = (n + nnodes - 1) / nnodes,
+                             .slot_bytes = 65536,
+                             .slots = 4};
+
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    rd_log_set_level(RD_LOG_NONE);
+    strcpy(env.algo, algo);
+    strcpy(env.proto, proto);
+    nall = RD_CHOICES_MOST;
+    return rd_choose(&args, best, all, &nall, NULL);
+}
+
+static void cheapest(rd_coll_t coll, size_t bytes, int n, int nnodes)
+{
+    rd_choice_t best;
+    int served = 0;
+
+    CHECK(choose(coll, bytes, n, nnodes, "", "", &best) == RONDO_SUCCESS, "%s", rd_thread_error());
+    for (int i = 0; i < nall; i++) {
+        if (all[i].excluded)
+            continue;
+        CHECK(served == i, "%s of %zu: an excluded one stands before a served one", rd_coll_name(coll), bytes);
+        served++;
+        CHECK(all[i].us >= best.us, "%s of %zu on %d: %s at %g us beats %s at %g", rd_coll_name(coll), bytes, n,
+              all[i].algo->name, all[i].us, best.algo->name, best.us);
+        CHECK(all[i].slice >= 64 && all[i].slice % 64 == 0 && all[i].slice <= 65536, "slice %zu", all[i].slice);
+        CHECK(all[i].proto != RD_PROTO_LL || (nnodes == 1 && all[i].slice <= RD_LL_MOST), "ll with slices of %zu",
+              all[i].slice);
+    }
+    CHECK(served > 0 && nall < RD_CHOICES_MOST, "%d of %d", served, nall);
+}
+
+static void refused(rd_coll_t coll, size_t bytes, int nnodes, const char *algo, const char *proto, rondo_result_t want,
+                    const char *words)
+{
+    rd_choice_t best = {.slice = 12345};
+    rondo_result_t got = choose(coll, bytes, 4, nnodes, algo, proto, &best);
+
+    CHECK(got == want, "%s with algo \"%s\" proto \"%s\": %d", rd_coll_name(coll), algo, proto, (int)got);
+    CHECK(strstr(rd_thread_error(), words), "%s", rd_thread_error());
+    CHECK(best.slice == 12345, "written on failure");
+}
+
+static void forced(void)
+{
+    rd_choice_t best;
+
+    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++) {
+        for (int coll = 0; coll < RD_BARRIER; coll++) {
+            rondo_result_t result = choose((rd_coll_t)coll, 1 << 20, 4, 1, (*algo)->name, "", &best);
+
+            if ((*algo)->colls & 1u << coll)
+                CHECK(result == RONDO_SUCCESS && best.algo == *algo, "%s %s: %d", (*algo)->name,
+                      rd_coll_name((rd_coll_t)coll), (int)result);
+            else
+                CHECK(result == RONDO_ERR_UNSUPPORTED, "%s %s: %d", (*algo)->name, rd_coll_name((rd_coll_t)coll),
+                      (int)result);
+        }
+    }
+    CHECK(choose(RD_BARRIER, 0, 4, 1, "ring", "", &best) == RONDO_SUCCESS, "a bare name took the barrier away");
+    CHECK(choose(RD_ALLREDUCE, 64, 4, 1, "broadcast=direct,allreduce=ring", "", &best) == RONDO_SUCCESS &&
+              strcmp(best.algo->name, "ring") == 0,
+          "the second entry");
+    CHECK(choose(RD_ALLREDUCE, 64, 4, 1, "ring,allreduce=oneshot", "", &best) == RONDO_SUCCESS &&
+              strcmp(best.algo->name, "oneshot") == 0,
+          "an entry for the operation goes before one for all");
+    CHECK(choose(RD_ALLREDUCE, 64, 4, 1, "", "simple", &best) == RONDO_SUCCESS && best.proto == RD_PROTO_SIMPLE,
+          "proto");
+    refused(RD_BROADCAST, 64, 1, "twoshot", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
+    refused(RD_BARRIER, 0, 1, "barrier=ring", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
+    refused(RD_ALLREDUCE, 1 << 20, 1, "", "ll", RONDO_ERR_UNSUPPORTED, "longer");
+    refused(RD_ALLREDUCE, 8, 2, "", "ll", RONDO_ERR_UNSUPPORTED, "shared memory");
+    refused(RD_ALLREDUCE, 8, 1, "rnig", "", RONDO_ERR_INVALID_ARGUMENT, "\"rnig\"");
+    refused(RD_ALLREDUCE, 8, 1, "alreduce=ring", "", RONDO_ERR_INVALID_ARGUMENT, "\"alreduce\"");
+    refused(RD_ALLREDUCE, 8, 1, "broadcast=rong", "", RONDO_ERR_INVALID_ARGUMENT, "\"rong\"");
+}
+
+int main(void)
+{
+    static const size_t sizes[] = {0, 1, 8, 1000, 4096, 65536, 1000003, 1 << 24, (size_t)5 << 30};
+
+    alarm(60);
+    unsetenv("RONDO_ALGO");
+    unsetenv("RONDO_PROTO");
+    rd_log_set_level(RD_LOG_NONE);
+    for (int coll = 0; coll < RD_NUM_COLLS; coll++)
+        for (int n = 1; n <= 70; n += n < 9 ? 1 : 13)
+            for (int nodes = 1; nodes <= n && nodes < 4; nodes++)
+                for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+                    cheapest((rd_coll_t)coll, sizes[i], n, nodes);
+    forced();
+    return failures != 0;
+}
