@@ -70,7 +70,7 @@ struct model {
     int words;
     int *queue[2], head[2], count[2]; /* ready lanes; the second for those that are starved */
     uint64_t rng;
-    int done;
+    int done, ahead;
     char text[256];
 };
 
@@ -224,6 +224,11 @@ void model_free(model_t *m)
 }
 
 /* ---- planted faults in programs ---- */
+
+int model_ahead(const model_t *m)
+{
+    return m->ahead;
+}
 
 int model_steps(const model_t *m, int rank)
 {
@@ -439,6 +444,8 @@ static void put_message(model_t *m, const task_t *t, int number, value_t v)
 
     slot->value = v;
     slot->seq = ++link->sent;
+    if (link->sent - link->taken > m->ahead)
+        m->ahead = link->sent - link->taken;
     if (m->know != NULL)
         memcpy(&m->slot_know[(slot - m->slots) * m->words], &m->know[t->rank * m->words],
                (size_t)m->words * sizeof(*m->know));
@@ -687,7 +694,7 @@ static int start(model_t *m)
 
     m->rng = model_mix(m->run->seed) ^ m->run->policy;
     m->words = (m->n + 63) / 64;
-    m->done = m->head[0] = m->head[1] = m->count[0] = m->count[1] = 0;
+    m->done = m->ahead = m->head[0] = m->head[1] = m->count[0] = m->count[1] = 0;
     m->tmp = malloc((size_t)(m->ntmp + 1) * sizeof(*m->tmp));
     m->out = calloc(cells + 1, sizeof(*m->out));
     m->slots = calloc(slots + 1, sizeof(*m->slots));

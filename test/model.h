@@ -40,6 +40,7 @@ void model_free(model_t *m);
 /* NULL if all is right, else what is wrong; the text belongs to the model. */
 const char *model_run(model_t *m, const model_run_t *run);
 
+int model_ahead(const model_t *m);           /* messages that a sender was ahead of its receiver, at most, last run */
 int model_steps(const model_t *m, int rank); /* in its program */
 /* Planted faults, in the program of one rank. Nonzero: there is nothing of the kind in this step. */
 int model_drop_step(model_t *m, int rank, int step);
