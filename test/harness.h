@@ -1,0 +1,73 @@
+/* Ranks without mpirun: a test names how many it wants, as processes or as threads of one process, and what each does.
+ *
+ * The harness forks them, hands the unique ids from rank 0 to the others through shared memory, keeps for each rank the
+ * text of what it is doing, and at the deadline kills those that are left and prints those texts. Nothing of it has a
+ * name in the file system, and the ranks die with their parent, so nothing is left whatever happens.
+ */
+#ifndef TEST_HARNESS_H
+#define TEST_HARNESS_H
+
+#include <rondo.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TEST_MAX_RANKS 16
+#define TEST_SKIPPED 77
+
+typedef enum { TEST_PROCESSES, TEST_THREADS } test_kind_t;
+
+typedef struct test_rank {
+    int rank, nranks;
+    test_kind_t kind;
+    unsigned ids;    /* unique ids that this rank has taken so far */
+    unsigned agreed; /* values that this rank has handed to test_agree so far */
+    unsigned barriers;
+    struct test_shared *shared;
+} test_rank_t;
+
+typedef void (*test_body_fn)(test_rank_t *t, void *arg);
+
+/* First thing in main: unbuffered lines, an alarm after `seconds` (times RONDO_TEST_SLOW, if set), the environment
+ * that a test wants (host memory, quiet unless the caller said otherwise). */
+void test_begin(const char *name, int seconds);
+/* Runs `body` on every rank; returns the number of failures, 0 when all is well. */
+int test_run(test_kind_t kind, int nranks, int seconds, test_body_fn body, void *arg);
+const char *test_kind_name(test_kind_t kind);
+
+/* What the rank does now; printed when it fails or hangs. */
+void test_note(test_rank_t *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *test_noted(const test_rank_t *t);
+/* Counts a failure and prints it, the first few of a run. The rank goes on. */
+void test_fail(test_rank_t *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Counts a failure and ends the rank: what follows would make no sense. */
+void test_stop(test_rank_t *t, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+int test_failures(const test_rank_t *t); /* of all ranks so far */
+
+/* Collective: all ranks get one new unique id, made by rank 0. */
+void test_id(test_rank_t *t, rondo_unique_id_t *id);
+/* Collective: a communicator over all ranks; the rank ends when it cannot be made. */
+rondo_comm_t test_comm(test_rank_t *t, const rondo_config_t *config);
+/* Collective, without rondo. */
+void test_barrier(test_rank_t *t);
+/* Every rank hands in its k-th value; they must be equal. `label` says what it is of. */
+void test_agree(test_rank_t *t, uint64_t value, const char *label);
+
+/* A failure with the text of the call and rondo's own sentence, unless the result is as wanted. Nonzero: as wanted. */
+int test_result(test_rank_t *t, rondo_comm_t comm, rondo_result_t got, rondo_result_t want, const char *text);
+#define TEST_OK(t, comm, call) test_result(t, comm, call, RONDO_SUCCESS, #call)
+#define TEST_GIVES(t, comm, want, call) test_result(t, comm, call, want, #call)
+#define TEST_TRUE(t, condition)                                                                                        \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            test_fail(t, "%s:%d: not true: %s", __FILE__, __LINE__, #condition);                                       \
+    } while (0)
+
+/* Numbers from a seed. */
+uint64_t test_mix(uint64_t x);
+uint64_t test_random(uint64_t *state);
+unsigned test_below(uint64_t *state, unsigned limit);
+
+int64_t test_clock_us(void);
+int test_count_entries(const char *folder); /* of "/proc/self/fd" and the like; -1: cannot be read */
+
+#endif
