@@ -139,7 +139,7 @@ static void nap(void)
     nanosleep(&time, NULL);
 }
 
-void test_id(test_rank_t *t, rondo_unique_id_t *id)
+int test_id_unless_ended(test_rank_t *t, rondo_unique_id_t *id)
 {
     test_shared_t *s = t->shared;
     unsigned k = t->ids++, slot = k % IDS;
@@ -148,11 +148,20 @@ void test_id(test_rank_t *t, rondo_unique_id_t *id)
         if (rondo_unique_id_create(&s->id[slot]) != RONDO_SUCCESS)
             test_fail(t, "rondo_unique_id_create: %s", rondo_last_error(NULL));
         atomic_store(&s->id_serial[slot], k + 1);
-    } else {
-        while (atomic_load(&s->id_serial[slot]) != k + 1)
-            nap();
+    }
+    while (atomic_load(&s->id_serial[slot]) != k + 1) {
+        if (atomic_load(&s->rank[0].ended) && atomic_load(&s->id_serial[slot]) != k + 1)
+            return 0;
+        nap();
     }
     *id = s->id[slot];
+    return 1;
+}
+
+void test_id(test_rank_t *t, rondo_unique_id_t *id)
+{
+    if (!test_id_unless_ended(t, id))
+        test_stop(t, "rank 0 ended and made no id");
 }
 
 rondo_comm_t test_comm(test_rank_t *t, const rondo_config_t *config)
@@ -250,67 +259,80 @@ static pid_t fork_rank(start_t *start, int nranks)
     exit(0);
 }
 
-/* Zero if the process has ended well or still runs; what it says otherwise. */
-static int reap(pid_t *pid, int who, int *left)
+typedef struct {
+    test_shared_t *s;
+    test_director_t *director;
+    pid_t pid[TEST_MAX_RANKS];
+    int nprocesses, nranks, left;
+} run_t;
+
+/* Zero if the process still runs or has ended well. */
+static int reap(run_t *run, int who)
 {
+    test_director_t *d = run->director;
     int status;
 
-    if (*pid == 0 || waitpid(*pid, &status, WNOHANG) != *pid)
+    if (run->pid[who] == 0 || waitpid(run->pid[who], &status, WNOHANG) != run->pid[who])
         return 0;
-    *pid = 0;
-    (*left)--;
+    run->pid[who] = 0;
+    run->left--;
+    atomic_store(&run->s->rank[who].ended, 1);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
-    printf("%s: FAILED: process %d %s %d\n", test_name, who, WIFSIGNALED(status) ? "died by signal" : "exited with",
-           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    if (d && d->victim == who && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+        return 0;
+    if (d)
+        d->crashed++;
+    printf("%s: FAILED: process %d %s %d, at \"%s\"\n", test_name, who,
+           WIFSIGNALED(status) ? "died by signal" : "exited with",
+           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), run->s->rank[who].note);
     return 1;
 }
 
-static int give_up(test_shared_t *s, pid_t *pid, int nprocesses, int nranks)
+static int give_up(run_t *run)
 {
     int i, r;
 
     printf("%s: FAILED: out of time; where the ranks are:\n", test_name);
-    for (r = 0; r < nranks; r++)
-        printf("    rank %d: %s%s\n", r, s->rank[r].note, atomic_load(&s->rank[r].ended) ? " (ended)" : "");
-    for (i = 0; i < nprocesses; i++)
-        if (pid[i] > 0) {
-            kill(pid[i], SIGKILL);
-            waitpid(pid[i], NULL, 0);
+    for (r = 0; r < run->nranks; r++)
+        printf("    rank %d: %s%s\n", r, run->s->rank[r].note, atomic_load(&run->s->rank[r].ended) ? " (ended)" : "");
+    for (i = 0; i < run->nprocesses; i++)
+        if (run->pid[i] > 0) {
+            kill(run->pid[i], SIGKILL);
+            waitpid(run->pid[i], NULL, 0);
         }
+    if (run->director)
+        run->director->hung++;
     return 1;
 }
 
-static int watch(test_shared_t *s, pid_t *pid, int nprocesses, int nranks, int seconds)
+static int watch(run_t *run, int seconds)
 {
     int64_t deadline = test_clock_us() + (int64_t)seconds * slow_factor() * 1000000;
-    int left = nprocesses, bad = 0, i;
+    int bad = 0, i;
 
-    while (left > 0) {
-        for (i = 0; i < nprocesses; i++) {
-            int died = reap(&pid[i], i, &left);
-
-            if (died)
-                printf("%s:     it was at \"%s\"\n", test_name, s->rank[i].note);
-            bad += died;
-        }
+    for (run->left = run->nprocesses; run->left > 0;) {
+        for (i = 0; i < run->nprocesses; i++)
+            bad += reap(run, i);
+        if (run->director && run->director->step && run->left > 0)
+            run->director->step(run->director, run->pid);
         /* After a failure the others may wait for a rank that never comes: give them a moment, not the whole time. */
-        if ((bad > 0 || atomic_load(&s->failures) > 0) && deadline > test_clock_us() + 8000000)
+        if ((bad > 0 || atomic_load(&run->s->failures) > 0) && deadline > test_clock_us() + 8000000)
             deadline = test_clock_us() + 8000000;
         if (test_clock_us() > deadline)
-            return bad + give_up(s, pid, nprocesses, nranks);
-        if (left > 0)
+            return bad + give_up(run);
+        if (run->left > 0)
             nap();
     }
     return bad;
 }
 
-int test_run(test_kind_t kind, int nranks, int seconds, test_body_fn body, void *arg)
+static int run_ranks(test_director_t *d, test_kind_t kind, int nranks, int seconds, test_body_fn body, void *arg)
 {
     test_shared_t *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    run_t run = {.s = s, .director = d, .nprocesses = kind == TEST_THREADS ? 1 : nranks, .nranks = nranks};
     start_t start[TEST_MAX_RANKS];
-    pid_t pid[TEST_MAX_RANKS] = {0};
-    int nprocesses = kind == TEST_THREADS ? 1 : nranks, bad, i;
+    int bad, i;
 
     if (s == MAP_FAILED || nranks > TEST_MAX_RANKS) {
         printf("%s: FAILED: cannot start %d ranks\n", test_name, nranks);
@@ -319,14 +341,24 @@ int test_run(test_kind_t kind, int nranks, int seconds, test_body_fn body, void 
     fflush(stdout);
     for (i = 0; i < nranks; i++)
         start[i] = (start_t){{i, nranks, kind, 0, 0, 0, s}, body, arg};
-    for (i = 0; i < nprocesses; i++)
-        pid[i] = fork_rank(&start[i], nranks);
-    bad = watch(s, pid, nprocesses, nranks, seconds);
+    for (i = 0; i < run.nprocesses; i++)
+        run.pid[i] = fork_rank(&start[i], nranks);
+    bad = watch(&run, seconds);
     bad += atomic_load(&s->failures);
-    if (bad == 0)
+    if (bad == 0 && !d)
         bad += compare_agreed(s, nranks);
     munmap(s, sizeof *s);
     return bad;
+}
+
+int test_run(test_kind_t kind, int nranks, int seconds, test_body_fn body, void *arg)
+{
+    return run_ranks(NULL, kind, nranks, seconds, body, arg);
+}
+
+int test_run_directed(test_director_t *d, int nranks, int seconds, test_body_fn body, void *arg)
+{
+    return run_ranks(d, TEST_PROCESSES, nranks, seconds, body, arg);
 }
 
 uint64_t test_mix(uint64_t x)

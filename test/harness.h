@@ -32,6 +32,18 @@ typedef void (*test_body_fn)(test_rank_t *t, void *arg);
 void test_begin(const char *name, int seconds);
 /* Runs `body` on every rank; returns the number of failures, 0 when all is well. */
 int test_run(test_kind_t kind, int nranks, int seconds, test_body_fn body, void *arg);
+
+/* A parent that does more than wait: `step` is called about every 0.1 ms while ranks run (processes only; pid 0: has
+ * ended), and `victim` may end by SIGKILL without that being a failure. */
+typedef struct test_director {
+    void (*step)(struct test_director *d, const pid_t *pid);
+    void *arg;
+    int victim; /* -1: nobody */
+    /* What became of the run. */
+    int hung, crashed;
+} test_director_t;
+int test_run_directed(test_director_t *d, int nranks, int seconds, test_body_fn body, void *arg);
+
 const char *test_kind_name(test_kind_t kind);
 
 /* What the rank does now; printed when it fails or hangs. */
@@ -45,6 +57,8 @@ int test_failures(const test_rank_t *t); /* of all ranks so far */
 
 /* Collective: all ranks get one new unique id, made by rank 0. */
 void test_id(test_rank_t *t, rondo_unique_id_t *id);
+/* The same, or 0 if rank 0 has ended before it made one. */
+int test_id_unless_ended(test_rank_t *t, rondo_unique_id_t *id);
 /* Collective: a communicator over all ranks; the rank ends when it cannot be made. */
 rondo_comm_t test_comm(test_rank_t *t, const rondo_config_t *config);
 /* Collective, without rondo. */
