@@ -286,15 +286,15 @@ static int follows(const rd_step_t *was, const rd_step_t *next, int stride, int 
 /* Copies a lane's steps to `out`, equal neighbours as one. Returns how many. */
 static int fold_lane(const rd_steps_t *s, rd_lane_t lane, rd_step_t *out)
 {
-    const rd_step_t *steps = &s->steps[lane.first];
-    int n = 0;
+    const rd_step_t *steps = s->steps;
+    int n = 0, end = lane.first + lane.count;
 
-    for (int i = 0; i < lane.count;) {
+    for (int i = lane.first; i < end;) {
         int run = 1, stride = 0;
 
-        if (i + 1 < lane.count)
+        if (i + 1 < end)
             stride = rd_mod(steps[i + 1].chunk - steps[i].chunk, s->nchunks);
-        while (i + run < lane.count && follows(&steps[i + run - 1], &steps[i + run], stride, s->nchunks))
+        while (i + run < end && follows(&steps[i + run - 1], &steps[i + run], stride, s->nchunks))
             run++;
         out[n] = steps[i];
         out[n].repeat = run;

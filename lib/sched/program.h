@@ -51,7 +51,7 @@ int rd_coll_parse(const char *name, rd_coll_t *coll); /* 0 or -1 */
 typedef struct rd_shape {
     int nranks;
     int nnodes;
-    const int *node; /* node of each rank, or NULL: all on one */
+    const int *node; /* node of each rank, 0..nnodes-1, each with a rank; or NULL: all on one */
 } rd_shape_t;
 
 typedef struct rd_sched_args {
@@ -82,7 +82,8 @@ typedef struct rd_algo {
 extern const rd_algo_t *const rd_algos[]; /* NULL-terminated; sched/algos.c */
 const rd_algo_t *rd_algo_find(const char *name);
 
-/* Compiles; 0 or -1 (no memory, or a schedule's emit error: `*why` then says which). `fuse`: see above. */
+/* Compiles; 0 or -1 (no memory, or a schedule's emit error: `*why` then says which). `fuse`: see above. `steps` may be
+ * NULL (no memory); it is changed, and stays the caller's to free. */
 int rd_compile(rd_steps_t *steps, int fuse, rd_program_t **program, const char **why);
 void rd_program_free(rd_program_t *program);
 void rd_program_print(const rd_program_t *program, int rank, void (*line)(void *arg, const char *text), void *arg);
