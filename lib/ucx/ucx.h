@@ -10,7 +10,10 @@
 #ifndef RD_UCX_H
 #define RD_UCX_H
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-compare" /* UCX 1.22's own headers */
 #include <ucp/api/ucp.h>
+#pragma GCC diagnostic pop
 
 #include "net.h"
 

@@ -1,0 +1,308 @@
+/* The network between ranks, without executor or communicator: every rank sends messages of random lengths to every
+ * other on several channels, with few slots, and compares what comes, in order; eager and rendezvous mixed. Then one
+ * rank is killed, one gives up, and one gives up because of a third: the others must hear of the right culprit. After
+ * an orderly end neither descriptors nor threads are left. A seed may be given; it is printed when something fails. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "net.h"
+
+#define MOST_RANKS 4
+#define CHANNELS 3
+#define SLOT_BYTES 150016
+
+typedef enum { WHOLE, KILLED, ABORTED, BLAMING } ending_t;
+
+typedef struct {
+    int nranks, rank, slots;
+    int messages; /* on each connection */
+    ending_t ending;
+    const char *rendezvous; /* RONDO_UCX_RNDV_THRESH */
+} trial_t;
+
+static uint64_t seed;
+
+static uint64_t mixed(uint64_t x)
+{
+    x += seed * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* What message `number` from `from` to `to` is made of: its seed, and of that its length. */
+static uint64_t message_seed(int from, int to, int channel, uint64_t number)
+{
+    return mixed((uint64_t)(from * MOST_RANKS + to) * CHANNELS + (uint64_t)channel + (number << 16));
+}
+
+static size_t message_bytes(uint64_t s)
+{
+    switch (s & 3) {
+    case 0:
+        return s >> 8 & 63;
+    case 1:
+        return s >> 8 & 8191;
+    default:
+        return (s >> 8) % (SLOT_BYTES + 1);
+    }
+}
+
+static void fill(char *slot, size_t bytes, uint64_t s)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        slot[i] = (char)(s >> (i & 31)) ^ (char)(i >> 5);
+    }
+}
+
+static int same(const char *slot, size_t bytes, uint64_t s)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        if (slot[i] != ((char)(s >> (i & 31)) ^ (char)(i >> 5))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static rd_send_t sends[MOST_RANKS][CHANNELS];
+static rd_recv_t recvs[MOST_RANKS][CHANNELS];
+
+static int bind_all(rd_net_t *net, const trial_t *t)
+{
+    for (int p = 0; p < t->nranks; p++) {
+        for (int c = 0; p != t->rank && c < CHANNELS; c++) {
+            rd_counter_t *counters = aligned_alloc(RD_LINE, 4 * sizeof(rd_counter_t));
+            char *slots = malloc(2 * (size_t)t->slots * SLOT_BYTES);
+            memset(counters, 0, 4 * sizeof(rd_counter_t));
+            sends[p][c] = (rd_send_t){.slots = slots,
+                                      .tail = &counters[0],
+                                      .head = &counters[1],
+                                      .slots_mask = (uint32_t)t->slots - 1,
+                                      .slot_bytes = SLOT_BYTES,
+                                      .peer = p};
+            recvs[p][c] = (rd_recv_t){.slots = slots + (size_t)t->slots * SLOT_BYTES,
+                                      .tail = &counters[2],
+                                      .head = &counters[3],
+                                      .slots_mask = (uint32_t)t->slots - 1,
+                                      .slot_bytes = SLOT_BYTES,
+                                      .peer = p};
+            if (rd_net_bind_send(net, p, c, &sends[p][c]) || rd_net_bind_recv(net, p, c, &recvs[p][c])) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+static void unbind_all(const trial_t *t)
+{
+    for (int p = 0; p < t->nranks; p++) {
+        for (int c = 0; p != t->rank && c < CHANNELS; c++) {
+            free(sends[p][c].tail);
+            free(sends[p][c].slots);
+        }
+    }
+}
+
+/* One message more, if there is a slot for it. */
+static rondo_result_t push(const trial_t *t, rd_send_t *s, int channel, int *moved)
+{
+    if (s->sent == (uint64_t)t->messages || s->sent - atomic_load(&s->head->value) > s->slots_mask) {
+        return RONDO_SUCCESS;
+    }
+    uint64_t key = message_seed(t->rank, s->peer, channel, s->sent);
+    size_t bytes = message_bytes(key);
+    fill(s->slots + (s->sent & s->slots_mask) * (size_t)s->slot_bytes, bytes, key);
+    s->sent++;
+    atomic_store(&s->tail->value, s->sent);
+    *moved = 1;
+    return rd_net_post(s, bytes);
+}
+
+/* Reads one message, now or later: a rank that dawdles lets the slots fill. */
+static rondo_result_t pull(const trial_t *t, rd_recv_t *r, int channel, int *moved, int *wrong)
+{
+    if (r->received == (uint64_t)t->messages || r->received == atomic_load(&r->tail->value) || rand() % 4 == 0) {
+        return RONDO_SUCCESS;
+    }
+    uint64_t key = message_seed(r->peer, t->rank, channel, r->received);
+    if (!same(r->slots + (r->received & r->slots_mask) * (size_t)r->slot_bytes, message_bytes(key), key)) {
+        fprintf(stderr, "rank %d: message %llu from rank %d on channel %d is wrong\n", t->rank,
+                (unsigned long long)r->received, r->peer, channel);
+        *wrong = 1;
+    }
+    r->received++;
+    *moved = 1;
+    return rd_net_credit(r);
+}
+
+/* Until all messages have been sent and read, or something stops it. */
+static rondo_result_t exchange(rd_net_t *net, rd_stop_t *stop, const trial_t *t, int *wrong)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_wait_t wait;
+    int open = 1;
+    rd_wait_begin(&wait, stop, 0, 20000);
+    while (result == RONDO_SUCCESS && !*wrong && (open || !rd_net_idle(net))) {
+        int moved = rd_net_progress(net);
+        open = 0;
+        for (int p = 0; p < t->nranks; p++) {
+            for (int c = 0; p != t->rank && c < CHANNELS && result == RONDO_SUCCESS; c++) {
+                result = push(t, &sends[p][c], c, &moved);
+                if (result == RONDO_SUCCESS) {
+                    result = pull(t, &recvs[p][c], c, &moved, wrong);
+                }
+                open |= sends[p][c].sent != (uint64_t)t->messages || recvs[p][c].received != (uint64_t)t->messages;
+            }
+        }
+        if (moved) {
+            rd_wait_progress(&wait);
+        } else if (result == RONDO_SUCCESS) {
+            result = rd_wait_miss(&wait);
+        }
+    }
+    return result;
+}
+
+static int entries(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    int n = 0;
+    while (dir != NULL && readdir(dir) != NULL) {
+        n++;
+    }
+    closedir(dir);
+    return n;
+}
+
+/* A thread that was joined stays in /proc until the kernel has ended it. */
+static int leftovers(int fds, int threads)
+{
+    for (int i = 0; i < 100 && (entries("/proc/self/task") > threads || entries("/proc/self/fd") > fds); i++) {
+        usleep(10000);
+    }
+    return entries("/proc/self/task") > threads || entries("/proc/self/fd") > fds;
+}
+
+/* Judges what stopped the exchange. Rank 1 is the one that goes; in BLAMING it is rank 1 that blames rank 2. */
+static int judge(const trial_t *t, rondo_result_t result, rd_stop_t *stop)
+{
+    int culprit = atomic_load(&stop->culprit);
+    int expected = t->ending == BLAMING ? 2 : 1;
+    if (t->ending == WHOLE ? result == RONDO_SUCCESS : result == RONDO_ERR_REMOTE && culprit == expected) {
+        return 0;
+    }
+    fprintf(stderr, "rank %d: ended with %s, culprit %d\n", t->rank, rondo_result_string(result), culprit);
+    return 1;
+}
+
+static int rank_main(const trial_t *t, const rondo_unique_id_t *id)
+{
+    static rd_who_t who = {.name = "net"};
+    static rd_stop_t stop;
+    unsigned char remote[MOST_RANKS];
+    rd_env_t env;
+    rd_boot_t *boot;
+    rd_net_t *net;
+    int wrong = 0;
+    alarm(60);
+    srand((unsigned)seed + (unsigned)t->rank);
+    setenv("RONDO_UCX_RNDV_THRESH", t->rendezvous, 1);
+    who.rank = t->rank;
+    who.nranks = t->nranks;
+    atomic_store(&stop.culprit, -1);
+    for (int r = 0; r < t->nranks; r++) {
+        remote[r] = r != t->rank;
+    }
+    if (rd_env_read(&env) || rd_boot_create(&boot, id, t->rank, t->nranks, &env, &who, &stop)) {
+        return 1;
+    }
+    int fds = entries("/proc/self/fd"), threads = entries("/proc/self/task");
+    if (rd_net_create(&net, boot, t->rank, t->nranks, remote, &env, &who, &stop) || bind_all(net, t)) {
+        return 1;
+    }
+    rondo_result_t result = exchange(net, &stop, t, &wrong);
+    if (t->rank == 1 && t->ending >= ABORTED) {
+        /* Its part was short: see main. Now it goes. */
+        rd_stop_set(&stop, &who, t->ending == ABORTED ? RONDO_ERR_ABORTED : RONDO_ERR_REMOTE,
+                    t->ending == ABORTED ? -1 : 2, "%s", "this rank gives up, as the test wants it");
+    } else {
+        wrong |= judge(t, result, &stop);
+    }
+    rd_net_destroy(net);
+    unbind_all(t);
+    if (leftovers(fds, threads)) {
+        fprintf(stderr, "rank %d: descriptors or threads are left\n", t->rank);
+        wrong = 1;
+    }
+    rd_boot_destroy(boot);
+    return wrong;
+}
+
+static int trial(trial_t t, const rd_env_t *env)
+{
+    rondo_unique_id_t id;
+    pid_t pids[MOST_RANKS];
+    int failed = 0;
+    int endless = t.messages * 1000;
+    if (rd_boot_id_create(&id, env)) {
+        return 1;
+    }
+    fflush(NULL);
+    for (int r = 0; r < t.nranks; r++) {
+        pids[r] = fork();
+        if (pids[r] == 0) {
+            t.rank = r;
+            /* Who is to survive sees a failure in the middle, never the end. */
+            if (t.ending == KILLED || (t.ending > KILLED && r != 1)) {
+                t.messages = endless;
+            }
+            exit(rank_main(&t, &id));
+        }
+    }
+    if (t.ending == KILLED) {
+        usleep(200000 + (useconds_t)(seed % 7) * 30000);
+        kill(pids[1], SIGKILL);
+    }
+    for (int r = 0; r < t.nranks; r++) {
+        int status = -1;
+        waitpid(pids[r], &status, 0);
+        int killed = t.ending == KILLED && r == 1 && WIFSIGNALED(status);
+        if (!killed && status != 0) {
+            fprintf(stderr, "trial of %d ranks, %d slots, ending %d, seed %llu: rank %d ended with status %x\n",
+                    t.nranks, t.slots, t.ending, (unsigned long long)seed, r, status);
+            failed = 1;
+        }
+    }
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    rd_env_t env;
+    int failed = 0;
+    if (!rd_net_built()) {
+        return 77;
+    }
+    seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    alarm(120);
+    setenv("RONDO_DEBUG", getenv("RONDO_TEST_LOUD") ? "info" : "none", 0);
+    if (rd_env_read(&env)) {
+        return 1;
+    }
+    failed |= trial((trial_t){.nranks = 2, .slots = 1, .messages = 60, .rendezvous = "auto"}, &env);
+    failed |= trial((trial_t){.nranks = 3, .slots = 2, .messages = 60, .rendezvous = "5000"}, &env);
+    failed |= trial((trial_t){.nranks = 4, .slots = 8, .messages = 60, .rendezvous = "60000"}, &env);
+    failed |= trial((trial_t){.nranks = 2, .slots = 64, .messages = 100, .rendezvous = "inf"}, &env);
+    failed |= trial((trial_t){.nranks = 3, .slots = 4, .messages = 50, .ending = KILLED, .rendezvous = "auto"}, &env);
+    failed |= trial((trial_t){.nranks = 3, .slots = 4, .messages = 50, .ending = KILLED, .rendezvous = "5000"}, &env);
+    failed |= trial((trial_t){.nranks = 2, .slots = 4, .messages = 20, .ending = ABORTED, .rendezvous = "auto"}, &env);
+    failed |= trial((trial_t){.nranks = 4, .slots = 4, .messages = 20, .ending = BLAMING, .rendezvous = "5000"}, &env);
+    return failed;
+}

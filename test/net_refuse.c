@@ -1,0 +1,202 @@
+/* Whoever reaches the network port of a rank may send it whatever UCX carries. Nothing of a message may be used before
+ * it was checked: here messages with one thing wrong each, then many with random bytes changed, go to the function that
+ * UCX calls; the inbox, the counters and the stop word must stay as they were. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ucx/ucx.h"
+
+#define SLOTS 4
+#define SLOT_BYTES 64
+#define GUARD 64
+
+static rd_who_t who = {.name = "refuse", .rank = 0, .nranks = 3};
+static rd_stop_t stop;
+static rd_ucx_peer_t peers[3];
+static rd_net_t net = {.who = &who, .stop = &stop, .rank = 0, .nranks = 3, .peers = peers};
+static rd_counter_t counters[4];
+static unsigned char inbox[GUARD + SLOTS * SLOT_BYTES + GUARD];
+static rd_send_t send_side = {.tail = &counters[0], .head = &counters[1], .slots_mask = SLOTS - 1};
+static rd_recv_t recv_side = {.slots = (char *)inbox + GUARD,
+                              .tail = &counters[2],
+                              .head = &counters[3],
+                              .slots_mask = SLOTS - 1,
+                              .slot_bytes = SLOT_BYTES};
+
+/* Rank 1 is on another node and channel 2 with it is bound; rank 2 is on this node. */
+static int set_up(void)
+{
+    static char mirror[SLOTS * SLOT_BYTES];
+    for (int r = 0; r < 3; r++) {
+        peers[r].net = &net;
+        peers[r].rank = r;
+    }
+    memset(net.token, 0x5a, sizeof net.token);
+    peers[1].address = (const ucp_address_t *)mirror; /* never read */
+    send_side.slots = mirror;
+    send_side.slot_bytes = SLOT_BYTES;
+    send_side.sent = 5;
+    counters[1].value = 3;
+    recv_side.received = 9;
+    counters[2].value = 9;
+    return rd_net_bind_send(&net, 1, 2, &send_side) || rd_net_bind_recv(&net, 1, 2, &recv_side);
+}
+
+static const rd_ucx_header_t good_data = {.rank = 1, .channel = 2, .kind = RD_UCX_DATA, .number = 9, .bytes = 40};
+static const rd_ucx_header_t good_credit = {.rank = 1, .channel = 2, .kind = RD_UCX_CREDIT, .number = 5};
+
+static void arrive(const rd_ucx_header_t *h, size_t header_bytes, size_t bytes)
+{
+    static char payload[1 << 20];
+    ucp_am_recv_param_t param = {0};
+    memset(payload, 0xee, bytes);
+    rd_ucx_arrive(&net, h, header_bytes, payload, bytes, &param);
+}
+
+static int untouched(const char *what)
+{
+    int touched = counters[2].value != 9 || counters[1].value != 3 || rd_stop_get(&stop) != RONDO_SUCCESS ||
+                  peers[1].left || peers[1].conns[2]->claimed != 0 || net.outstanding != 0;
+    for (size_t i = 0; i < sizeof inbox; i++) {
+        touched |= inbox[i] != 0;
+    }
+    if (touched) {
+        fprintf(stderr, "a message with %s was used\n", what);
+    }
+    return !touched;
+}
+
+static int refused(const char *what, rd_ucx_header_t h, size_t header_bytes, size_t bytes)
+{
+    uint64_t before = net.dropped;
+    memcpy(h.token, net.token, RD_UCX_TOKEN);
+    arrive(&h, header_bytes, bytes);
+    if (net.dropped != before + 1) {
+        fprintf(stderr, "a message with %s was not counted as dropped\n", what);
+        return 0;
+    }
+    return untouched(what);
+}
+
+static int one_thing_wrong(void)
+{
+    rd_ucx_header_t d = good_data, c = good_credit;
+    size_t whole = sizeof d;
+    int good = 1;
+#define WRONG(from, field, wrong, bytes)                                                                               \
+    do {                                                                                                               \
+        rd_ucx_header_t h = from;                                                                                      \
+        h.field = wrong;                                                                                               \
+        good &= refused(#field " = " #wrong, h, whole, bytes);                                                         \
+    } while (0)
+    WRONG(d, rank, 0, 40);
+    WRONG(d, rank, 2, 40);
+    WRONG(d, rank, 3, 40);
+    WRONG(d, rank, UINT32_MAX, 40);
+    WRONG(d, channel, 1, 40);
+    WRONG(d, channel, 3, 40);
+    WRONG(d, channel, UINT16_MAX, 40);
+    WRONG(d, kind, 0, 40);
+    WRONG(d, kind, 77, 40);
+    WRONG(d, zero, 1, 40);
+    WRONG(d, number, 8, 40);
+    WRONG(d, number, 9 + SLOTS, 40);
+    WRONG(d, number, UINT64_MAX, 40);
+    WRONG(d, bytes, 41, 40);
+    WRONG(d, bytes, SLOT_BYTES + 1, SLOT_BYTES + 1);
+    WRONG(d, bytes, 1 << 20, 1 << 20);
+    WRONG(c, number, 6, 0);
+    WRONG(c, number, UINT64_MAX, 0);
+    WRONG(c, bytes, 1, 0);
+    WRONG(c, bytes, 1, 1);
+    WRONG(c, kind, RD_UCX_BYE, 1);
+#undef WRONG
+    good &= refused("a short header", d, whole - 1, 40);
+    good &= refused("no header", d, 0, 40);
+    good &= refused("a long header", d, whole + 1, 40);
+    rd_ucx_header_t bye = {.rank = 1, .kind = RD_UCX_BYE, .number = RONDO_ERR_MISMATCH + 1};
+    good &= refused("a farewell of no known code", bye, whole, 0);
+    bye.number = RONDO_ERR_REMOTE;
+    bye.bytes = 4;
+    good &= refused("a farewell that blames a rank out of range", bye, whole, 0);
+    return good;
+}
+
+/* Every bit of the token counts. */
+static int wrong_tokens(void)
+{
+    for (int bit = 0; bit < 8 * RD_UCX_TOKEN; bit++) {
+        for (int kind = RD_UCX_DATA; kind <= RD_UCX_BYE; kind++) {
+            rd_ucx_header_t h = kind == RD_UCX_DATA ? good_data : good_credit;
+            h.kind = (uint8_t)kind;
+            memcpy(h.token, net.token, RD_UCX_TOKEN);
+            h.token[bit / 8] ^= (unsigned char)(1 << bit % 8);
+            arrive(&h, sizeof h, h.bytes);
+            if (!untouched("a wrong token")) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+/* Random ones that a stranger might send; that they carry the token by chance does not happen. */
+static int random_bytes(unsigned seed)
+{
+    srand(seed);
+    for (int i = 0; i < 100000; i++) {
+        unsigned char h[2 * sizeof(rd_ucx_header_t)];
+        memcpy(h, i & 1 ? &good_data : &good_credit, sizeof good_data);
+        for (size_t b = 0; b < sizeof h; b++) {
+            h[b] = i & 2 || b >= sizeof good_data ? (unsigned char)rand() : h[b];
+        }
+        arrive((const rd_ucx_header_t *)h, (size_t)rand() % sizeof h, (size_t)rand() % 256);
+        if (!untouched("random bytes")) {
+            fprintf(stderr, "seed %u, number %d\n", seed, i);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* And a right one is taken, once. */
+static int right_ones(void)
+{
+    rd_ucx_header_t h = good_data;
+    uint64_t before = net.dropped;
+    memcpy(h.token, net.token, RD_UCX_TOKEN);
+    h.number = 10;
+    arrive(&h, sizeof h, h.bytes);
+    arrive(&h, sizeof h, h.bytes); /* again, while the first waits for its turn */
+    int early = counters[2].value == 9 && net.dropped == ++before;
+    h.number = 9;
+    arrive(&h, sizeof h, h.bytes);
+    int both = counters[2].value == 11 && inbox[GUARD + SLOT_BYTES] == 0xee && inbox[GUARD + SLOT_BYTES + 40] == 0;
+    int replayed = net.dropped == before;
+    arrive(&h, sizeof h, h.bytes);
+    replayed &= net.dropped == before + 1 && counters[2].value == 11;
+    h = good_credit;
+    memcpy(h.token, net.token, RD_UCX_TOKEN);
+    arrive(&h, sizeof h, 0);
+    int credited = counters[1].value == 5;
+    if (!early || !both || !replayed || !credited) {
+        fprintf(stderr, "right messages: out of order %d, in order %d, replayed %d, credit %d\n", early, both, replayed,
+                credited);
+        return 0;
+    }
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned seed = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : 1;
+    alarm(30);
+    rd_log_set_level(RD_LOG_NONE);
+    if (set_up()) {
+        return 1;
+    }
+    int good = one_thing_wrong() && wrong_tokens() && random_bytes(seed);
+    return !(good && right_ones());
+}
