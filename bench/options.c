@@ -77,6 +77,8 @@ static void print_help(void)
         "  --turns N                turns of each side (11)      --turn-ms MS   what one takes (10)\n"
         "  --peer mpi|self:ALGO     measured in turns with rondo: the MPI's own operation, or rondo with "
         "RONDO_ALGO=ALGO\n"
+        "  --peer copy              every rank copies its result once: the ratio is the part of memory's bound that is "
+        "reached\n"
         "  --algo A --proto P       force rondo's algorithm, protocol (RONDO_ALGO, RONDO_PROTO)\n"
         "  --in-place --offset N --register --skew\n"
         "                           how buffers lie: in place, N bytes past a page, registered, uneven counts (...v)\n"
@@ -284,10 +286,12 @@ static int set_peer(options_t *o, const char *text, bool loud)
     } else if (strncmp(text, "self:", 5) == 0 && text[5]) {
         o->peer = PEER_SELF;
         o->peer_algo = text + 5;
+    } else if (strcmp(text, "copy") == 0) {
+        o->peer = PEER_COPY;
     } else if (strcmp(text, "none") == 0) {
         o->peer = PEER_NONE;
     } else {
-        return refuse(loud, "--peer %s: not mpi, self:ALGO or none", text);
+        return refuse(loud, "--peer %s: not mpi, self:ALGO, copy or none", text);
     }
     return 0;
 }
@@ -371,6 +375,8 @@ static int check_together(options_t *o, bool loud)
         return refuse(loud, "--peer: '%s' has no peer", o->op->name);
     if (o->peer == PEER_MPI && o->ranks)
         return refuse(loud, "--peer mpi needs mpirun, in place of --ranks");
+    if (o->peer == PEER_COPY && o->op->layout == LAYOUT_NONE)
+        return refuse(loud, "--peer copy: %s moves no data", o->op->name);
     return 0;
 }
 

@@ -24,6 +24,7 @@ static void begin(const options_t *options)
     printf("  \"peer\": \"%s%s\",\n",
            options->peer == PEER_MPI    ? peer_mpi_version()
            : options->peer == PEER_SELF ? "self:"
+           : options->peer == PEER_COPY ? "copy"
                                         : "none",
            options->peer == PEER_SELF ? options->peer_algo : "");
     printf("  \"machine\": {\"cpu\": \"%s\", \"cores\": %d, \"cores_a_rank\": %d, \"memory_mb\": %ld, \"system\": "

@@ -23,6 +23,9 @@ static void begin(const options_t *options)
     if (options->peer == PEER_SELF)
         printf("# peer: RONDO_ALGO=%s, in turns; ratio = peer / rondo, median of %d turns\n", options->peer_algo,
                options->turns);
+    if (options->peer == PEER_COPY)
+        printf(
+            "# peer: a copy of the result on every rank, in turns; ratio = copy / rondo: the part of memory's bound\n");
     printf("#%11s %11s %10s %10s %10s %8s %8s %6s", "bytes", "count", "time us", "min", "max", "algbw", "busbw",
            "#wrong");
     if (options->peer != PEER_NONE)

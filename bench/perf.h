@@ -17,7 +17,7 @@
 /* ---- options.c ---- */
 
 typedef enum { FORMAT_TABLE, FORMAT_OSU, FORMAT_NCCL, FORMAT_JSON } format_t;
-typedef enum { PEER_NONE, PEER_MPI, PEER_SELF } peer_kind_t;
+typedef enum { PEER_NONE, PEER_MPI, PEER_SELF, PEER_COPY } peer_kind_t;
 
 typedef struct op op_t;
 
@@ -114,7 +114,8 @@ struct job {
     const op_t *op;
     rondo_comm_t comm;
     void *send, *recv;
-    size_t count; /* elements, as the call takes them */
+    const void *spare; /* the area that recv is not in */
+    size_t count;      /* elements, as the call takes them */
     rondo_type_t type;
     rondo_op_t reduction;
     int root, rank, nranks;
@@ -168,6 +169,7 @@ void buffers_open(buffers_t *buffers, size_t bytes, size_t offset);
 void buffers_register(buffers_t *buffers, rondo_comm_t comm);
 void buffers_close(buffers_t *buffers, rondo_comm_t comm);
 void buffers_place(buffers_t *buffers, job_t *job); /* sets job->send, job->recv and the guards */
+int buffers_copy(const job_t *job);                 /* the peer of --peer copy: memory's own time for the result */
 void buffers_fill(job_t *job);                      /* input, and a result that is wrong everywhere */
 void buffers_clear(job_t *job);                     /* zeros, for timing in place: sums do not grow */
 size_t buffers_wrong(const job_t *job);

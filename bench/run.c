@@ -77,6 +77,8 @@ static void measure(state_t *state, row_t *row, job_t *job)
         row->peer = (side_t){.call = peer_mpi_call(job), .job = job};
     if (options->peer == PEER_SELF)
         row->peer = (side_t){.call = job->op->call, .job = &other};
+    if (options->peer == PEER_COPY)
+        row->peer = (side_t){.call = buffers_copy, .job = job};
     row->has_peer = row->peer.call != NULL;
     if (job->in_place)
         buffers_clear(job);
@@ -90,7 +92,7 @@ static void measure(state_t *state, row_t *row, job_t *job)
         timing_ratio(&row->ratio, &row->mine, &row->peer, options->turns);
     if (options->verify && job->op->layout != LAYOUT_NONE) {
         row->wrong = verify(state, row->mine.call, job);
-        if (row->has_peer)
+        if (row->has_peer && options->peer != PEER_COPY)
             row->peer_wrong = verify(state, row->peer.call, options->peer == PEER_SELF ? &other : job);
         state->wrong += row->wrong;
     }

@@ -1,0 +1,63 @@
+#!/bin/sh
+# rondo-perf's verification sees one planted wrong element in every operation, in every format, and says so by its exit
+# status; without the plant the same run is right. And wrong usage is 2, with a sentence.
+set -u
+perf=${top_builddir:-build}/rondo-perf
+[ -x "$perf" ] || { echo "no rondo-perf here"; exit 77; }
+failed=0
+quick='-b 60 -e 60 -n 2 -w 1 --turns 1 --ranks 3'
+
+# expect STATUS OPTIONS...
+expect() {
+    want=$1
+    shift
+    out=$(timeout 60 "$perf" $quick "$@" 2>&1)
+    got=$?
+    [ $got -eq "$want" ] && return
+    printf 'rondo-perf %s: exit status %s, not %s\n%s\n' "$*" $got "$want" "$out"
+    failed=1
+}
+
+for op in allreduce reduce broadcast allgather allgatherv reduce_scatter reduce_scatterv alltoall alltoallv gather gatherv \
+    scatter scatterv sendrecv pingpong; do
+    expect 0 $op
+    expect 1 $op --plant-error
+    printf '%s\n' "$out" | grep -q '^# WRONG: [1-9]' || { printf '%s: not said\n%s\n' $op "$out"; failed=1; }
+done
+for op in allreduce reduce allgather allgatherv reduce_scatter reduce_scatterv gather gatherv scatter scatterv; do
+    expect 0 $op --in-place --offset 3
+    expect 1 $op --in-place --offset 3 --plant-error
+done
+for format in osu nccl json; do
+    expect 1 allreduce --format $format --plant-error
+done
+expect 0 allreduce -c 0 --plant-error # told not to look
+
+# every type and operator that go together: the values are exact in each
+for type in int8 uint8 int16 uint16 int32 uint32 int64 uint64 bool; do
+    for op in sum prod min max land lor lxor; do
+        expect 0 allreduce -t $type -o $op
+    done
+done
+for type in float16 bfloat16 float32 float64 float8_e4m3 float8_e5m2; do
+    for op in sum prod min max avg; do
+        expect 0 allreduce -t $type -o $op
+    done
+done
+for type in complex64 complex128; do
+    expect 0 allreduce -t $type -o sum
+    expect 0 allreduce -t $type -o prod
+done
+for type in float32_int32 float64_int32 int32_int32 int64_int32 float32_float32 float64_float64; do
+    expect 0 allreduce -t $type -o minloc
+    expect 1 allreduce -t $type -o maxloc --plant-error
+done
+expect 1 allreduce -t float32 -o band # no such sum: the library refuses, the program says so
+
+for wrong in 'nosuch' 'allreduce -b' 'allreduce -b 8X' 'allreduce -f 1' 'allreduce -t float99' 'allreduce -o plus' \
+    'allreduce -r 3' 'allreduce --peer nccl' 'allreduce --peer mpi' 'allreduce --device cuda' 'allreduce --graph' \
+    'alltoall --in-place' 'allreduce --skew' 'allreduce -b 8K' 'call --format osu' 'allreduce reduce'; do
+    expect 2 $wrong
+    [ -n "$out" ] || { echo "rondo-perf $wrong: no sentence"; failed=1; }
+done
+exit $failed
