@@ -147,6 +147,11 @@ void rd_boot_key(const rd_boot_t *b, const char *purpose, unsigned char key[32])
     rd_id_key(&b->id.creds, "purpose", purpose, strlen(purpose), key);
 }
 
+int rd_boot_nranks(const rd_boot_t *b)
+{
+    return b->nranks;
+}
+
 const char *rd_boot_whois(const rd_boot_t *b, int rank)
 {
     return rank >= 0 && rank < b->nranks && b->whois[rank][0] ? b->whois[rank] : "?";

@@ -35,6 +35,7 @@ rondo_result_t rd_boot_id_derive(rd_boot_t *boot, const int *members, int nmembe
 
 /* A key of 32 bytes for another purpose ("node", "ucx"), the same on all ranks, derived from the secret. */
 void rd_boot_key(const rd_boot_t *boot, const char *purpose, unsigned char key[32]);
+int rd_boot_nranks(const rd_boot_t *boot);
 /* The host and process of a rank, "host:pid", learnt at creation; for messages. */
 const char *rd_boot_whois(const rd_boot_t *boot, int rank);
 
