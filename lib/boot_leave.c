@@ -19,9 +19,11 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
         return RONDO_SUCCESS;
     }
     *culprit = said[1] >= 0 && said[1] < b->nranks ? said[1] : from->rank;
+    const char *how = said[0] == RONDO_ERR_ABORTED   ? "was aborted"
+                      : said[0] == RONDO_ERR_TIMEOUT ? "gave up waiting"
+                                                     : "has failed";
     if (*culprit == from->rank)
-        snprintf(text, room, "rank %d (%s) has failed or was aborted: %s", from->rank, b->whois[from->rank],
-                 rondo_result_string((rondo_result_t)said[0]));
+        snprintf(text, room, "rank %d (%s) %s", from->rank, b->whois[from->rank], how);
     else
         snprintf(text, room, "rank %d (%s) died or failed, as rank %d (%s) reports", *culprit, b->whois[*culprit],
                  from->rank, b->whois[from->rank]);

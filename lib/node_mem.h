@@ -6,7 +6,7 @@
 
 #include "env.h"
 
-#define RD_MEM_TEXT 320
+#define RD_MEM_TEXT 480
 
 /* What limits memory here, in bytes; UINT64_MAX: nothing, or unknown. */
 typedef struct rd_mem_room {
