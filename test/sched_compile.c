@@ -92,6 +92,17 @@ static rd_steps_t *scratch(void)
     return s;
 }
 
+/* A lane of which nothing is left. */
+static rd_steps_t *idle(void)
+{
+    rd_steps_t *s = lane(1, 0);
+
+    rd_step_copy(s, rd_out(0), rd_out(0), 0);
+    rd_steps_lane(s, 1);
+    rd_step_send(s, rd_out(0), 0, 1);
+    return s;
+}
+
 static void check_fusing(void)
 {
     expect("forward", forward(0), 0, "  lane 0, channel 0\n    out 0 <- peer 3\n    peer 5 <- out 0\n");
@@ -102,6 +113,7 @@ static void check_fusing(void)
     expect("sum apart", sum(1), 1,
            "  lane 0, channel 1\n    tmp 0 <- peer 2\n    out 1 <- peer 2\n    peer 1 <- in 0 + tmp 0\n");
     expect("repeat", repeats(), 0, "  lane 0, channel 0\n    out 3 <- peer 1      x 4, stride 4\n");
+    expect("idle lane", idle(), 1, "  lane 0, channel 1\n    peer 1 <- out 0\n");
     expect("scratch", scratch(), 0,
            "  lane 0, channel 0\n    tmp 0 <- in 0\n    tmp 1 <- in 0\n    tmp 2 <- tmp 0\n    out 0 <- tmp 2\n"
            "    tmp 2 <- tmp 1\n    out 0 <- tmp 2\n");

@@ -336,7 +336,7 @@ static rd_program_t *assemble(const work_t *w)
         return NULL;
     lane = (rd_lane_t *)(p + 1);
     step = (rd_step_t *)((char *)lane + lanes + sends + recvs);
-    *p = (rd_program_t){s->nchunks, w->ntmp, s->nlanes, 0, w->nsends, w->nrecvs, lane, step, NULL, NULL};
+    *p = (rd_program_t){s->nchunks, w->ntmp, 0, 0, w->nsends, w->nrecvs, lane, step, NULL, NULL};
     p->sends = (const rd_link_t *)((char *)lane + lanes);
     p->recvs = (const rd_link_t *)((char *)lane + lanes + sends);
     if (sends + recvs > 0) {
@@ -346,7 +346,9 @@ static rd_program_t *assemble(const work_t *w)
     for (int l = 0; l < s->nlanes; l++) {
         int n = fold_lane(s, s->lanes[l], step + p->nsteps);
 
-        lane[l] = (rd_lane_t){p->nsteps, n, s->lanes[l].channel};
+        if (n == 0) /* a lane without steps is no lane */
+            continue;
+        lane[p->nlanes++] = (rd_lane_t){p->nsteps, n, s->lanes[l].channel};
         p->nsteps += n;
     }
     return p;
