@@ -1,0 +1,246 @@
+/* rondo-info plan: asks rd_choose what a communicator of this shape would choose, and prints all that it weighed. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conns.h"
+#include "cost.h"
+#include "info.h"
+#include "plan_choose.h"
+#include "topo.h"
+#include "types.h"
+
+typedef struct wish {
+    rd_coll_t coll;
+    uint64_t size; /* one rank's message */
+    int ranks, nodes, cores, root, steps, rank;
+    rondo_type_t type;
+    rd_shape_t shape;
+    int *node;
+} wish_t;
+
+static int refuse(const char *what, const char *text, const char *allowed)
+{
+    fprintf(stderr, "rondo-info plan: %s \"%s\": %s\n", what, text, allowed);
+    return 2;
+}
+
+static int number(const char *option, const char *text, int least, int most, int *value)
+{
+    char allowed[64], *end;
+    long n = strtol(text, &end, 10);
+
+    if (end != text && !*end && n >= least && n <= most) {
+        *value = (int)n;
+        return 0;
+    }
+    snprintf(allowed, sizeof allowed, "a number from %d to %d is wanted", least, most);
+    return refuse(option, text, allowed);
+}
+
+static int option_read(wish_t *w, int option, const char *text)
+{
+    switch (option) {
+    case 'n':
+        return number("--ranks", text, 1, 100000, &w->ranks);
+    case 'm':
+        return number("--nodes", text, 1, 100000, &w->nodes);
+    case 'c':
+        return number("--cores", text, 1, 100000, &w->cores);
+    case 'r':
+        return number("--root", text, 0, 99999, &w->root);
+    case 'k':
+        w->steps = 1;
+        return number("--rank", text, 0, 99999, &w->rank);
+    case 's':
+        w->steps = 1;
+        return 0;
+    case 't':
+        return rd_type_parse(text, &w->type) == 0 ? 0 : refuse("--type", text, "no such type");
+    default:
+        fprintf(stderr, "rondo-info plan: see rondo-info --help\n");
+        return 2;
+    }
+}
+
+static int wish_check(const wish_t *w)
+{
+    if (w->nodes > w->ranks)
+        fprintf(stderr, "rondo-info plan: %d ranks cannot be spread over %d nodes\n", w->ranks, w->nodes);
+    else if (w->root >= w->ranks)
+        fprintf(stderr, "rondo-info plan: --root %d of %d ranks\n", w->root, w->ranks);
+    else if (w->rank >= w->ranks)
+        fprintf(stderr, "rondo-info plan: --rank %d of %d ranks\n", w->rank, w->ranks);
+    else
+        return 0;
+    return 2;
+}
+
+static int wish_read(wish_t *w, int argc, char **argv)
+{
+    static const struct option options[] = {{"ranks", 1, NULL, 'n'}, {"nodes", 1, NULL, 'm'}, {"cores", 1, NULL, 'c'},
+                                            {"type", 1, NULL, 't'},  {"root", 1, NULL, 'r'},  {"steps", 0, NULL, 's'},
+                                            {"rank", 1, NULL, 'k'},  {NULL, 0, NULL, 0}};
+    int option, result, words;
+
+    argc++; /* getopt_long looks at argv[1] first: argv[-1] is "plan" */
+    argv--;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        if ((result = option_read(w, option, optarg)) != 0)
+            return result;
+    words = argc - optind;
+    if (words < 1 || words > 2) {
+        fprintf(stderr, "rondo-info plan: OPERATION and SIZE are wanted; see rondo-info --help\n");
+        return 2;
+    }
+    if (rd_coll_parse(argv[optind], &w->coll) != 0)
+        return refuse("OPERATION", argv[optind],
+                      "wanted is allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, gather, scatter or "
+                      "barrier");
+    if (words == 1 && w->coll != RD_BARRIER)
+        return refuse("OPERATION", argv[optind], "a SIZE is wanted after it");
+    if (words == 2 && rd_bytes_parse(argv[optind + 1], &w->size) != 0)
+        return refuse("SIZE", argv[optind + 1], "wanted is a number of bytes with an optional K, M or G");
+    return wish_check(w);
+}
+
+/* Of the whole operation, as the cost model wants it. */
+static size_t whole(const wish_t *w)
+{
+    size_t element = rondo_type_size(w->type), n = (size_t)w->ranks, bytes = w->size / element * element;
+
+    switch (w->coll) {
+    case RD_ALLREDUCE:
+    case RD_REDUCE:
+    case RD_BROADCAST:
+        return bytes;
+    case RD_REDUCE_SCATTER:
+        return bytes / (n * element) * (n * element);
+    case RD_BARRIER:
+        return 1;
+    default:
+        return bytes * n;
+    }
+}
+
+static void head(const wish_t *w, const rd_choose_args_t *a)
+{
+    char size[24], total[24], slot[24];
+
+    printf("%s", rd_coll_name(w->coll));
+    if (w->coll != RD_BARRIER)
+        printf(" of %s bytes a rank (%s in all), %s", rd_bytes_print(w->size, size), rd_bytes_print(a->bytes, total),
+               rd_type_name(w->type));
+    printf(", %d ranks on %d %s, %d %s a node, %d slots of %s bytes\n\n", w->ranks, w->nodes,
+           w->nodes == 1 ? "node" : "nodes", w->cores, w->cores == 1 ? "core" : "cores", a->slots,
+           rd_bytes_print(a->slot_bytes, slot));
+}
+
+static void table(const rd_choice_t *all, int n)
+{
+    int excluded = 0;
+
+    printf("    %-10s %-8s %10s %14s\n", "algorithm", "protocol", "message", "predicted us");
+    for (int i = 0; i < n; i++) {
+        char slice[24];
+
+        if (all[i].excluded) {
+            excluded++;
+            continue;
+        }
+        printf("%s %-10s %-8s %10s %14.2f\n", i == 0 ? "-->" : "   ", all[i].algo->name, rd_proto_name(all[i].proto),
+               rd_bytes_print(all[i].slice, slice), all[i].us);
+    }
+    if (excluded)
+        printf("\nexcluded:\n");
+    for (int i = 0; i < n; i++) {
+        const rd_choice_t *c = &all[i];
+        int both = i + 1 < n && all[i + 1].algo == c->algo && all[i + 1].excluded == c->excluded;
+
+        if (!c->excluded)
+            continue;
+        printf("    %-10s %-8s   %s\n", c->algo->name, both ? "" : rd_proto_name(c->proto), c->excluded);
+        i += both;
+    }
+}
+
+static void line_print(void *arg, const char *text)
+{
+    (void)arg;
+    printf("%s\n", text);
+}
+
+static int steps(const wish_t *w, const rd_choice_t *best, int fuse)
+{
+    int first = w->rank < 0 ? 0 : w->rank, last = w->rank < 0 ? w->ranks - 1 : w->rank;
+
+    printf("\n");
+    for (int r = first; r <= last; r++) {
+        rd_sched_args_t args = {&w->shape, w->coll, r, w->root, best->param};
+        rd_steps_t *s = best->algo->emit(&args);
+        const char *why = "no memory";
+        rd_program_t *program;
+
+        if (!s || rd_compile(s, fuse, &program, &why) != 0) {
+            fprintf(stderr, "rondo-info plan: %s does not compile: %s\n", best->algo->name, why);
+            rd_steps_free(s);
+            return 1;
+        }
+        rd_steps_free(s);
+        rd_program_print(program, r, line_print, NULL);
+        rd_program_free(program);
+    }
+    return 0;
+}
+
+static int show(const wish_t *w, const rd_env_t *env)
+{
+    static rd_choice_t all[RD_CHOICES_MOST];
+    int nall = RD_CHOICES_MOST, local = (w->ranks + w->nodes - 1) / w->nodes;
+    rd_layout_t layout;
+    rd_choice_t best;
+
+    rd_layout_init(&layout, local, env);
+    rd_choose_args_t args = {.coll = w->coll,
+                             .bytes = whole(w),
+                             .type_size = rondo_type_size(w->type),
+                             .root = w->root,
+                             .shape = &w->shape,
+                             .env = env,
+                             .local = local,
+                             .cores = w->cores,
+                             .slot_bytes = layout.slot_bytes,
+                             .slots = (int)layout.slots};
+    rondo_result_t result = rd_choose(&args, &best, all, &nall, NULL);
+    if (result == RONDO_ERR_INVALID_ARGUMENT)
+        return 1;
+    head(w, &args);
+    table(all, nall);
+    if (result != RONDO_SUCCESS)
+        return 1;
+    return w->steps ? steps(w, &best, layout.slots > 1) : 0;
+}
+
+int info_plan(const rd_env_t *env, int argc, char **argv)
+{
+    wish_t w = {.nodes = 1, .type = RONDO_FLOAT32, .rank = -1};
+    rd_topo_t topo;
+    int result;
+
+    rd_topo_quick(&topo);
+    w.cores = topo.usable;
+    w.ranks = topo.usable < 2 ? 2 : topo.usable;
+    result = wish_read(&w, argc, argv);
+    if (result != 0)
+        return result;
+    w.node = malloc((size_t)w.ranks * sizeof *w.node);
+    if (!w.node)
+        return 1;
+    for (int r = 0; r < w.ranks; r++)
+        w.node[r] = (int)((long)r * w.nodes / w.ranks);
+    w.shape = (rd_shape_t){w.ranks, w.nodes, w.nodes > 1 ? w.node : NULL};
+    result = show(&w, env);
+    free(w.node);
+    return result;
+}

@@ -1,0 +1,73 @@
+/* rondo-info: what rondo sees and what it would do. The machine, the table of tunables, and for an operation of a size
+ * the whole list of candidates with their prices. It asks the code that the library runs, so it cannot disagree.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "info.h"
+
+static const char usage[] =
+    "NAME\n"
+    "    rondo-info - show what rondo detects, and what it would choose and why\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    rondo-info\n"
+    "    rondo-info plan OPERATION SIZE [--ranks N] [--nodes M] [--cores C] [--type T] [--root R]\n"
+    "                                   [--steps] [--rank R]\n"
+    "    rondo-info --env | --version | --help\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Without arguments: this host, its processors, NUMA nodes and caches, how many cores this process may\n"
+    "    use, and what this rondo was built with. RONDO_TOPO_FILE shows a recorded machine instead.\n"
+    "\n"
+    "    plan: every algorithm, protocol and message size for the operation, the cheapest first, with the time\n"
+    "    that the cost model predicts for a float sum, then what cannot serve, with the reason. RONDO_ALGO,\n"
+    "    RONDO_PROTO and the other tunables count as they would in a program. A ranks' communicator chooses alike.\n"
+    "\n"
+    "    OPERATION is allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, gather, scatter or barrier.\n"
+    "    SIZE is one rank's message in bytes as in rondo-perf (allgather, alltoall, gather, scatter: one block;\n"
+    "    reduce_scatter: the whole input), with an optional K, M or G (powers of 1024).\n"
+    "\n"
+    "OPTIONS\n"
+    "    --ranks N    ranks of the communicator (default: the cores that may be used here, at least 2)\n"
+    "    --nodes M    nodes over which they are spread evenly (default 1)\n"
+    "    --cores C    cores that the ranks of one node may use (default: as here)\n"
+    "    --type T     type of an element (default float32): sizes are rounded down to whole elements\n"
+    "    --root R     root of a rooted operation (default 0)\n"
+    "    --steps      also the steps of the chosen program, of every rank\n"
+    "    --rank R     the steps of this rank alone\n"
+    "    --env        every tunable: what is allowed, its default, its value now\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 good; 1 what is forced cannot serve, or a variable has a value that is not allowed; 2 usage.\n"
+    "\n"
+    "EXAMPLES\n"
+    "    rondo-info plan allreduce 1M --ranks 4\n"
+    "    RONDO_ALGO=ring rondo-info plan broadcast 64K --ranks 8 --steps --rank 3\n";
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    rd_env_t env;
+
+    if (strcmp(what, "--help") == 0 || strcmp(what, "-h") == 0) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (strcmp(what, "--version") == 0) {
+        int v = rondo_version();
+        printf("rondo-info %d.%d.%d\n", v / 10000, v / 100 % 100, v % 100);
+        return 0;
+    }
+    if (strcmp(what, "--env") == 0) {
+        rd_env_print(stdout);
+        return 0;
+    }
+    if (*what && strcmp(what, "plan") != 0) {
+        fprintf(stderr, "rondo-info: \"%s\" is neither plan, --env, --version nor --help\n", what);
+        return 2;
+    }
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        return 1;
+    return *what ? info_plan(&env, argc - 2, argv + 2) : info_machine(&env);
+}
