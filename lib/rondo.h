@@ -1,11 +1,45 @@
 /* rondo: collective communication for codes that mpirun launches.
  *
- * This header is the manual. It compiles alone, as C11 and as C++17, with neither CUDA nor MPI installed.
+ * This header is the manual. It compiles alone, as C11 and as C++17, with neither CUDA nor MPI installed. Fifteen lines
+ * that use it stand in README.md; rondo_mpi.h makes a communicator from an MPI_Comm.
  *
- * Words. A communicator joins `nranks` ranks, numbered 0 to nranks-1. A rank is a process or a thread. Counts are in
- * elements of the given type, never in bytes; zero is legal everywhere. A communicator is either a host communicator
- * (buffers in ordinary memory, an operation is complete when its call returns) or a CUDA communicator (buffers in
- * device memory, an operation is enqueued on the stream).
+ * WORDS
+ *   A communicator joins `nranks` ranks, numbered 0 to nranks-1. A rank is a process, or a thread with a communicator
+ * of its own. A root is the rank that has, or gets, what the others do not. A block is one rank's part of a buffer.
+ *   Counts and displacements are in elements of the given type, never in bytes, and are size_t: beyond 2^31 is fine,
+ * and zero is legal everywhere. A NULL buffer is legal where no element of it is read or written. A communicator is a
+ * host communicator (buffers in ordinary memory) or a CUDA communicator (buffers in device memory). That is decided
+ * when it is made, alike on all ranks. Buffers of the other kind are refused.
+ *
+ * WHAT A CALL PROMISES
+ *   Completion. On a host communicator an operation is complete when its call returns; inside a group, when the
+ *   outermost rondo_group_end returns, or when the request of rondo_group_submit is done. On a CUDA communicator it is
+ *   enqueued on the stream. "Complete" means here: the result stands in this rank's buffers, and all of them are the
+ *   caller's again. It says nothing of other ranks, rondo_barrier aside.
+ *   Buffers belong to rondo from the call until the operation is complete: do not write what it reads, do not touch
+ * what it writes. Count and displacement arrays, configs, scalars and names are copied before the call returns. Buffers
+ *   need no alignment, not even the type's own; 64 bytes is fastest.
+ *   Order. All ranks of a communicator call its collective operations in the same order with fitting arguments, and
+ * each pair of ranks its sends and receives. Operations take effect in the order of the calls. Every operation may wait
+ * for the other ranks; none promises to. Overlap. recv == send, exactly, is in place where the call says so; any other
+ * overlap of what is read with what is written is an error when it is seen, and gives wrong data when it is not. Equal
+ * results. Every rank gets the bitwise same result of an allreduce, and the same again for equal arguments on an equal
+ * communicator. Sums of rounded numbers depend on the order of summing, which may differ between operations, sizes, and
+ * numbers of ranks. Errors. Every call returns rondo_result_t. Outputs are set on success alone. What is wrong with an
+ * argument is found before anything happens: the communicator is unharmed and may be used on, on this rank; the others
+ * wait for this rank until it makes the right call. All other failures of an operation fail the communicator: the
+ * pending and every later call on it return what went wrong first, on every rank. Then only rondo_comm_shrink,
+ * rondo_comm_abort, rondo_comm_destroy, rondo_comm_get_error, rondo_last_error, and the calls that ask for rank, size
+ * and device make sense. The contents of output buffers of a failed operation are undefined. RONDO_DEBUG=warn (the
+ * default) also prints each error once, where it was found. Threads. Calls on different communicators from different
+ * threads are independent. Calls on one communicator are the caller's to order: one at a time, each to its end.
+ * rondo_comm_abort and rondo_comm_get_error may be called from any thread at any time. A group belongs to the thread
+ * that started it. Processes. After fork the child must not use a parent's communicator; it may make its own. No signal
+ * handler may call anything here. rondo installs no signal handler and leaves nothing behind when it is killed: its
+ * shared memory has no name.
+ *
+ * The environment tunes it: `rondo-info --env` lists all variables. They are read when a communicator is made; a value
+ * that is not allowed is RONDO_ERR_INVALID_ARGUMENT there.
  */
 #ifndef RONDO_H
 #define RONDO_H
@@ -26,20 +60,22 @@ extern "C" {
 #define RONDO_VERSION_PATCH 0
 #define RONDO_VERSION (10000 * RONDO_VERSION_MAJOR + 100 * RONDO_VERSION_MINOR + RONDO_VERSION_PATCH)
 
+/* ---- types ---- */
+
 typedef struct rondo_comm *rondo_comm_t;
-typedef struct CUstream_st *rondo_stream_t; /* a cudaStream_t or CUstream; NULL on a host communicator */
+typedef struct CUstream_st *rondo_stream_t; /* a cudaStream_t or CUstream; on a host communicator it must be NULL */
 typedef struct rondo_registration *rondo_registration_t;
 typedef struct rondo_request *rondo_request_t;
 
-/* Who holds these bytes may join the communicator: carry them by a channel that you trust, never write them to a log.
- */
+/* The place where the ranks of one communicator meet, and the secret by which they know each other. Who holds these
+ * bytes may join: carry them by a channel that you trust, never write them to a log. */
 typedef struct {
     unsigned char bytes[128];
 } rondo_unique_id_t;
 
 typedef enum {
     RONDO_SUCCESS = 0,
-    RONDO_IN_PROGRESS,          /* not over yet: ask again */
+    RONDO_IN_PROGRESS,          /* not over yet: ask again (config.blocking = 0) */
     RONDO_ERR_INVALID_ARGUMENT, /* one argument is wrong; the communicator is unharmed */
     RONDO_ERR_INVALID_USAGE,    /* the call is not allowed now */
     RONDO_ERR_UNSUPPORTED,      /* right, but not built in or not possible here */
@@ -53,6 +89,7 @@ typedef enum {
     RONDO_ERR_MISMATCH  /* ranks called different operations or arguments (seen with RONDO_CHECK=1) */
 } rondo_result_t;
 
+/* Elements as C lays them out. FLOAT8_E4M3 is OCP's "fn" format: no infinity, the largest number is 448. */
 typedef enum {
     RONDO_INT8,
     RONDO_UINT8,
@@ -80,7 +117,20 @@ typedef enum {
     RONDO_NUM_TYPES
 } rondo_type_t;
 
-/* One of the operators below, or one made by rondo_op_create_premulsum. */
+/* One of the operators below, or one made by rondo_op_create_premulsum. Which makes sense for which type (any other
+ * pair is RONDO_ERR_INVALID_ARGUMENT at the call):
+ *
+ *   SUM PROD         all but pairs. Integers wrap. float16, bfloat16 and float8 are accumulated in float32. A finite
+ *                    float8 result that is too large becomes the largest finite number. On BOOL: "or" and "and".
+ *   MIN MAX          integers and floating types. A NaN wins: any NaN in, NaN out.
+ *   AVG              integers: the sum, divided by nranks, truncating toward zero (the sum may wrap). Floating and
+ *                    complex types: each contribution is scaled by 1/nranks as it is loaded (in float32 for the narrow
+ *                    ones), then summed.
+ *   BAND BOR BXOR    integers and BOOL, bit by bit.
+ *   LAND LOR LXOR    integers and BOOL: not zero is true; the result is 0 or 1.
+ *   MINLOC MAXLOC    pairs {value, index}: the least (greatest) value with its index; on a tie the lowest index. A NaN
+ *                    value wins, as in MIN and MAX.
+ */
 typedef int rondo_op_t;
 enum {
     RONDO_SUM,
@@ -102,12 +152,21 @@ enum {
 #define RONDO_DEVICE_AUTO (-2) /* the current CUDA device if there is one, else host memory */
 #define RONDO_DEVICE_HOST (-1)
 
+/* How a communicator shall be. Initialise it with RONDO_CONFIG_INIT, then set what matters; NULL in its place means all
+ * defaults. It may grow: `size` tells an older caller's from a newer one's, and what the older one lacks has its
+ * default. The caller keeps it and may free it when the call returns. `device`, `blocking` and `timeout_ms` should be
+ * alike on all ranks; host or CUDA must be, else creation fails on all of them and says which ranks differ. */
 typedef struct {
     size_t size; /* sizeof(rondo_config_t) of the caller: a smaller one is an older caller */
     int device;  /* RONDO_DEVICE_AUTO, RONDO_DEVICE_HOST or a CUDA device number */
+    /* 1: calls return when they are done. 0: creation, split, shrink, finalize and every operation may return
+     * RONDO_IN_PROGRESS; rondo_comm_get_error says when it is over. On host communicators they are always done. */
     int blocking;
-    const char *name;   /* printed in every message of this communicator; copied */
-    int64_t timeout_ms; /* an operation that waits longer on a live peer fails; 0: never; -1: RONDO_TIMEOUT_MS */
+    const char *name; /* printed in every message of this communicator; copied, at most 63 characters; NULL: a number */
+    /* An operation that waits longer than this many milliseconds for a live rank fails with RONDO_ERR_TIMEOUT. 0:
+     * never, but a late rank is named once a minute. -1: RONDO_TIMEOUT_MS. A dead rank ends every wait at once in any
+     * case. */
+    int64_t timeout_ms;
 } rondo_config_t;
 
 #define RONDO_CONFIG_INIT                                                                                              \
@@ -115,72 +174,236 @@ typedef struct {
         sizeof(rondo_config_t), RONDO_DEVICE_AUTO, 1, NULL, -1                                                         \
     }
 
+/* ---- questions ---- */
+
+/* The library's version, as RONDO_VERSION is the header's: 10000 major + 100 minor + patch. Any thread, any time. */
 int rondo_version(void);
+
+/* Bytes of an element, padding of pairs included; 0 if there is no such type. */
 size_t rondo_type_size(rondo_type_t type);
+
+/* A few words for a result; never NULL. Static. */
 const char *rondo_result_string(rondo_result_t result);
+
+/* The last error's sentence: what was wrong, what it was, what can be done. Never NULL; "" if there was none. With a
+ * communicator: its own last error, whichever thread met it; the text is the communicator's and changes with its next
+ * error. With NULL: this thread's last error, also those without a communicator; it changes with this thread's next
+ * error. */
 const char *rondo_last_error(rondo_comm_t comm);
 
+/* ---- communicators ---- */
+
+/* Makes an id, on one rank; all ranks then hand the same bytes to rondo_comm_create. How they get there is the caller's
+ * affair (rondo_mpi.h: one MPI_Bcast). The process that makes an id must be rank of the communicator, or stay alive
+ * until it is made: a thread of it serves as the meeting place, and ends when all ranks have come or time is up
+ * (RONDO_CREATE_TIMEOUT_MS). RONDO_IFACE chooses the network interface, RONDO_PORTS the ports.
+ * An id serves one communicator. On failure the error is returned and also written into the id: carry it all the same,
+ * and every rank's rondo_comm_create returns the error instead of waiting. Not collective. Any thread. */
 rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id);
+
+/* Joins: collective over nranks callers, each with a rank of its own from 0 to nranks-1, an equal nranks and an equal
+ * id. Returns when all have come and are connected. A process may join with several ranks, from one thread each. Ranks
+ * that do not come are waited for RONDO_CREATE_TIMEOUT_MS and then named (RONDO_ERR_TIMEOUT). A rank claimed twice,
+ * different nranks, an id of another version or one that was used before: every rank that came gets an error that names
+ * both sides, none hangs. Ranks that can pass each other a descriptor share memory; the others are connected by the
+ * network (RONDO_ERR_UNSUPPORTED where none is built in). Too little shared memory is RONDO_ERR_NO_MEMORY with the
+ * numbers. `*comm` is the caller's until rondo_comm_destroy or rondo_comm_abort. */
 rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                                  const rondo_config_t *config);
+
+/* All ranks in one process, one call: comms[i] becomes rank i of `ndevices`. devices[i] is its device as in the config;
+ * NULL: config's for all. Each of them wants a thread of its own, or one thread that puts the calls of all ranks into
+ * one group: a single call for one rank would wait for the others for ever. On failure none is made. */
 rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const int *devices,
                                      const rondo_config_t *config);
+
+/* Divides: collective over all ranks of `comm`. Ranks of one color (0 or more) become a communicator, numbered by
+ * ascending key, ties by their rank in `comm`. A negative color joins none: *newcomm is NULL. The caller's process
+ * keeps `comm`, which is as it was. */
 rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm,
                                 const rondo_config_t *config);
+
+/* Leaves ranks out: called by every rank that is not in `excluded` (ranks of `comm`, in any order, alike everywhere),
+ * and by none that is. What a failed communicator is for: it asks nothing of the ranks left out, dead or not, and
+ * `comm` may have failed. The new ranks are numbered in the order of the old. `comm` stays the caller's, to be
+ * destroyed. Ranks that call with other lists do not join each other: RONDO_ERR_TIMEOUT after RONDO_CREATE_TIMEOUT_MS,
+ * or an error at once that says so. */
 rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nexcluded, rondo_comm_t *newcomm,
                                  const rondo_config_t *config);
+
+/* Waits until everything that was enqueued or submitted on `comm` is complete, and returns how it went. The
+ * communicator stays, and must still be destroyed. */
 rondo_result_t rondo_comm_finalize(rondo_comm_t comm);
+
+/* Frees the communicator, its connections, its operators, and the memory that it shares: not collective in the sense
+ * that it waits for nobody, but every rank must call it (or abort) once. What is idle is freed at once; what is
+ * enqueued or submitted is waited for first; after an error it never waits. A process that ends without it is reported
+ * as dead to ranks that still wait for it. Registrations and memory of this communicator must be given back before.
+ * `comm` is no longer valid, whatever is returned. */
 rondo_result_t rondo_comm_destroy(rondo_comm_t comm);
+
+/* Ends it now, from any thread, also while another thread is in a call on `comm`: that call returns RONDO_ERR_ABORTED,
+ * and rondo_comm_abort waits for it to leave (well under a second), then frees everything as rondo_comm_destroy does.
+ * The other ranks' pending and later calls return RONDO_ERR_REMOTE and name this rank. After it `comm` is not valid in
+ * any thread: a call that begins then is the caller's mistake. */
 rondo_result_t rondo_comm_abort(rondo_comm_t comm);
+
+/* What went wrong, without waiting and without a message: RONDO_SUCCESS while all is well, RONDO_IN_PROGRESS while
+ * something asked for with blocking = 0 is under way, else the result that every call returns. A dead rank shows here
+ * without any call. Any thread, any time before destroy or abort. */
 rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error);
+
+/* This rank's number, the number of ranks, the device (RONDO_DEVICE_HOST, -1: host memory). */
 rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank);
 rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size);
 rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device);
+
+/* Promises that `bytes` bytes at `buffer` stay where they are until rondo_comm_deregister, so that operations on any
+ * part of them may be faster. Both are collective: all ranks call, each with its own buffer and length. The buffer
+ * stays the caller's; freeing it while it is registered is an error that cannot be seen. On a host communicator it
+ * changes no result. */
 rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buffer, size_t bytes, rondo_registration_t *reg);
 rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg);
+
+/* Memory that peers can map (host: page aligned, on huge pages where allowed; zeroed): an ordinary buffer for every
+ * call. Free it with rondo_mem_free, on the communicator that made it, before that is destroyed. Not collective.
+ * rondo_mem_free of NULL does nothing. */
 rondo_result_t rondo_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm);
 rondo_result_t rondo_mem_free(void *buffer, rondo_comm_t comm);
 
+/* ---- operations ----
+ *
+ * Below, n is nranks, B[r] the block r of a buffer of n blocks of `count` elements, and "everywhere" means on every
+ * rank. count, type, op and root must be alike everywhere unless the call says otherwise: RONDO_CHECK=1 compares them
+ * and makes a difference RONDO_ERR_MISMATCH on all ranks; without it a difference is undefined, at best a hang until
+ * the timeout. `stream` is NULL on a host communicator. All of them return, beside what is said at each:
+ *   RONDO_ERR_INVALID_ARGUMENT   comm not a communicator, type, op, root or peer out of range, op without sense for the
+ *                                type, a NULL buffer, overlap, a count beyond memory (a negative number, most likely)
+ *   RONDO_ERR_UNSUPPORTED        RONDO_ALGO or RONDO_PROTO force what cannot serve this call; nothing else is tried
+ *   RONDO_ERR_NO_MEMORY          the communicator is unharmed on this rank, but out of step with the others
+ *   RONDO_ERR_REMOTE, _TIMEOUT, _ABORTED, _MISMATCH    the communicator has failed: see the top
+ */
+
+/* recv[i] = send[i] of rank 0 op ... op send[i] of rank n-1, everywhere, bitwise the same. Reads `count` elements at
+ * send, writes `count` at recv. In place: send == recv. */
 rondo_result_t rondo_allreduce(const void *send, void *recv, size_t count, rondo_type_t type, rondo_op_t op,
                                rondo_comm_t comm, rondo_stream_t stream);
+
+/* The same at `root` alone. Elsewhere recv is not touched and may be NULL. In place at the root: send == recv. */
 rondo_result_t rondo_reduce(const void *send, void *recv, size_t count, rondo_type_t type, rondo_op_t op, int root,
                             rondo_comm_t comm, rondo_stream_t stream);
+
+/* recv = the root's send, everywhere, at the root too. Reads `count` elements at the root's send; elsewhere send is not
+ * touched and may be NULL. In place: send == recv (at the root nothing moves). */
 rondo_result_t rondo_broadcast(const void *send, void *recv, size_t count, rondo_type_t type, int root,
                                rondo_comm_t comm, rondo_stream_t stream);
+
+/* recv's B[r] = rank r's send, everywhere: reads `sendcount` elements, writes n * sendcount. In place: send is this
+ * rank's own block, recv + rank * sendcount. */
 rondo_result_t rondo_allgather(const void *send, void *recv, size_t sendcount, rondo_type_t type, rondo_comm_t comm,
                                rondo_stream_t stream);
+
+/* Blocks of different lengths: rank r's lies at recv + displs[r], recvcounts[r] elements long. Both arrays have n
+ * entries and are alike everywhere; displs NULL: packed in rank order. sendcount == recvcounts[rank]. Blocks must not
+ * overlap; elements between them are not touched. In place: send is this rank's own block. */
 rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
                                 const size_t *displs, rondo_type_t type, rondo_comm_t comm, rondo_stream_t stream);
+
+/* recv = the reduction of all ranks' B[rank]: reads n * recvcount elements, writes recvcount. In place: recv is this
+ * rank's own block, send + rank * recvcount. send's other blocks are only read. */
 rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcount, rondo_type_t type, rondo_op_t op,
                                     rondo_comm_t comm, rondo_stream_t stream);
+
+/* Blocks of different lengths, packed in rank order; recvcounts has n entries and is alike everywhere. Reads the sum of
+ * recvcounts, writes recvcounts[rank]. In place: recv is this rank's own block within send. */
 rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t *recvcounts, rondo_type_t type,
                                      rondo_op_t op, rondo_comm_t comm, rondo_stream_t stream);
+
+/* recv's B[r] = rank r's send B[rank]: reads and writes n * count elements. Not in place: send == recv is an error. */
 rondo_result_t rondo_alltoall(const void *send, void *recv, size_t count, rondo_type_t type, rondo_comm_t comm,
                               rondo_stream_t stream);
+
+/* Blocks of different lengths: to rank r go sendcounts[r] elements from send + sdispls[r]; from rank r come
+ * recvcounts[r] to recv + rdispls[r]. The arrays have n entries and are each rank's own; what r sends to q must be as
+ * long as what q expects from r. displs NULL: packed in rank order. Not in place. */
 rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const size_t *sdispls, void *recv,
                                const size_t *recvcounts, const size_t *rdispls, rondo_type_t type, rondo_comm_t comm,
                                rondo_stream_t stream);
+
+/* recv's B[r] = rank r's send, at the root alone: everybody reads `count` elements, the root writes n * count.
+ * Elsewhere recv is not touched and may be NULL. In place at the root: send == recv + root * count. */
 rondo_result_t rondo_gather(const void *send, void *recv, size_t count, rondo_type_t type, int root, rondo_comm_t comm,
                             rondo_stream_t stream);
+
+/* recv = the root's send B[rank], everywhere: the root reads n * count elements, everybody writes `count`. Elsewhere
+ * send is not touched and may be NULL. In place at the root: recv == send + root * count. */
 rondo_result_t rondo_scatter(const void *send, void *recv, size_t count, rondo_type_t type, int root, rondo_comm_t comm,
                              rondo_stream_t stream);
+
+/* Blocks of different lengths: rank r's comes to recv + displs[r] of the root, recvcounts[r] elements long. recv,
+ * recvcounts and displs (NULL: packed) are looked at on the root alone. Each sendcount must equal the root's recvcounts
+ * of that rank. In place at the root: send is its own block. */
 rondo_result_t rondo_gatherv(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
                              const size_t *displs, rondo_type_t type, int root, rondo_comm_t comm,
                              rondo_stream_t stream);
+
+/* The other way: rank r gets sendcounts[r] elements from send + displs[r] of the root. send, sendcounts and displs
+ * (NULL: packed) are looked at on the root alone. Each recvcount must equal the root's sendcounts of that rank. In
+ * place at the root: recv is its own block. */
 rondo_result_t rondo_scatterv(const void *send, const size_t *sendcounts, const size_t *displs, void *recv,
                               size_t recvcount, rondo_type_t type, int root, rondo_comm_t comm, rondo_stream_t stream);
+
+/* A message from one rank to another, `count` elements of `type` on both sides. Messages of a pair in one direction
+ * match in the order in which they are sent and received. On a host communicator a send may wait for its receive, so
+ * two ranks that both send first may wait for ever: put both calls into a group, where no order matters between
+ * different peers or directions. A message to oneself (peer == this rank) must be in one group with its receive, else
+ * it is RONDO_ERR_INVALID_USAGE. RONDO_CHECK does not look at messages. */
 rondo_result_t rondo_send(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,
                           rondo_stream_t stream);
+
 rondo_result_t rondo_recv(void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,
                           rondo_stream_t stream);
+
+/* Returns on no rank before every rank has called it. */
 rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream);
 
+/* ---- groups ----
+ *
+ * Operations between start and end are recorded and begin together at the outermost end: any mix, on any communicators,
+ * host or CUDA. No one of them waits for another but where order is promised: collectives of one communicator, and
+ * messages of a pair in one direction. So sends and receives may be posted in any order, and one thread may call for
+ * several ranks. A group belongs to the calling thread. Groups nest: only the outermost end does anything. An empty
+ * group is legal. Creating, destroying or shrinking a communicator inside a group is not.
+ *
+ * A recorded call returns RONDO_SUCCESS, or at once what is wrong with its arguments; in that case the outermost end
+ * returns the first such error and nothing of the group has begun.
+ */
 rondo_result_t rondo_group_start(void);
+
+/* Outermost: begins everything, returns when all of it is complete on this rank, and then the first error, if any. */
 rondo_result_t rondo_group_end(void);
+
+/* Ends the outermost group too, but returns at once; the group goes on behind `*request`. Buffers stay rondo's until it
+ * is done. Host communicators only make progress inside calls: of rondo_request_test or _wait on any request of the
+ * communicator, or of any operation on it. A call on the communicator in between is ordered behind the group. On error
+ * there is no request. */
 rondo_result_t rondo_group_submit(rondo_request_t *request);
+
+/* Makes what progress it can and does not wait. *done = 0: not yet. *done = 1: complete, or failed with the result that
+ * is returned; the request is then freed and *request is NULL. A NULL *request is done. The thread that calls need not
+ * be the one that submitted, but calls on the request's communicators must not run at the same time. */
 rondo_result_t rondo_request_test(rondo_request_t *request, int *done);
+
+/* The same, to the end. */
 rondo_result_t rondo_request_wait(rondo_request_t *request);
 
+/* ---- operators ---- */
+
+/* An operator that multiplies each contribution by a scalar of its own rank as it is loaded, and sums: for `type`,
+ * which must have SUM and not be BOOL. `scalar` points to one element of `type`, in host memory (scalar_on_device = 0;
+ * it is copied) or device memory (1; it is read when the operation runs and must live until then; CUDA communicators
+ * only). Local: other ranks may have other scalars, but must use one too in the same call. It serves `comm` alone,
+ * until rondo_op_destroy or the end of `comm`; destroying it does not disturb operations already called. */
 rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, rondo_type_t type, int scalar_on_device,
                                          rondo_comm_t comm);
 rondo_result_t rondo_op_destroy(rondo_op_t op, rondo_comm_t comm);
