@@ -1,45 +1,58 @@
 /* rondo: collective communication for codes that mpirun launches.
  *
- * This header is the manual. It compiles alone, as C11 and as C++17, with neither CUDA nor MPI installed. Fifteen lines
- * that use it stand in README.md; rondo_mpi.h makes a communicator from an MPI_Comm.
+ * This header is the manual. It compiles alone, as C11 and as C++17, with neither CUDA nor MPI installed. Fifteen
+ * lines that use it stand in README.md; rondo_mpi.h makes a communicator from an MPI_Comm.
  *
  * WORDS
  *   A communicator joins `nranks` ranks, numbered 0 to nranks-1. A rank is a process, or a thread with a communicator
- * of its own. A root is the rank that has, or gets, what the others do not. A block is one rank's part of a buffer.
+ *   of its own. A root is the rank that has, or gets, what the others do not. A block is one rank's part of a buffer.
+ *
  *   Counts and displacements are in elements of the given type, never in bytes, and are size_t: beyond 2^31 is fine,
- * and zero is legal everywhere. A NULL buffer is legal where no element of it is read or written. A communicator is a
- * host communicator (buffers in ordinary memory) or a CUDA communicator (buffers in device memory). That is decided
- * when it is made, alike on all ranks. Buffers of the other kind are refused.
+ *   and zero is legal everywhere. A NULL buffer is legal where no element of it is read or written.
+ *
+ *   A communicator is a host communicator (buffers in ordinary memory) or a CUDA communicator (buffers in device
+ *   memory). That is decided when it is made, alike on all ranks. Device pointers on a host communicator, and
+ *   pageable host pointers on a CUDA one, are RONDO_ERR_INVALID_ARGUMENT.
  *
  * WHAT A CALL PROMISES
  *   Completion. On a host communicator an operation is complete when its call returns; inside a group, when the
- *   outermost rondo_group_end returns, or when the request of rondo_group_submit is done. On a CUDA communicator it is
- *   enqueued on the stream. "Complete" means here: the result stands in this rank's buffers, and all of them are the
- *   caller's again. It says nothing of other ranks, rondo_barrier aside.
- *   Buffers belong to rondo from the call until the operation is complete: do not write what it reads, do not touch
- * what it writes. Count and displacement arrays, configs, scalars and names are copied before the call returns. Buffers
- *   need no alignment, not even the type's own; 64 bytes is fastest.
- *   Order. All ranks of a communicator call its collective operations in the same order with fitting arguments, and
- * each pair of ranks its sends and receives. Operations take effect in the order of the calls. Every operation may wait
- * for the other ranks; none promises to. Overlap. recv == send, exactly, is in place where the call says so; any other
- * overlap of what is read with what is written is an error when it is seen, and gives wrong data when it is not. Equal
- * results. Every rank gets the bitwise same result of an allreduce, and the same again for equal arguments on an equal
- * communicator. Sums of rounded numbers depend on the order of summing, which may differ between operations, sizes, and
- * numbers of ranks. Errors. Every call returns rondo_result_t. Outputs are set on success alone. What is wrong with an
- * argument is found before anything happens: the communicator is unharmed and may be used on, on this rank; the others
- * wait for this rank until it makes the right call. All other failures of an operation fail the communicator: the
- * pending and every later call on it return what went wrong first, on every rank. Then only rondo_comm_shrink,
- * rondo_comm_abort, rondo_comm_destroy, rondo_comm_get_error, rondo_last_error, and the calls that ask for rank, size
- * and device make sense. The contents of output buffers of a failed operation are undefined. RONDO_DEBUG=warn (the
- * default) also prints each error once, where it was found. Threads. Calls on different communicators from different
- * threads are independent. Calls on one communicator are the caller's to order: one at a time, each to its end.
- * rondo_comm_abort and rondo_comm_get_error may be called from any thread at any time. A group belongs to the thread
- * that started it. Processes. After fork the child must not use a parent's communicator; it may make its own. No signal
- * handler may call anything here. rondo installs no signal handler and leaves nothing behind when it is killed: its
- * shared memory has no name.
+ *   outermost rondo_group_end returns, or when the request of rondo_group_submit is done. On a CUDA communicator it
+ *   is enqueued on the stream. "Complete" means here: the result stands in this rank's buffers, and all of them are
+ *   the caller's again. It says nothing of other ranks, rondo_barrier aside.
  *
- * The environment tunes it: `rondo-info --env` lists all variables. They are read when a communicator is made; a value
- * that is not allowed is RONDO_ERR_INVALID_ARGUMENT there.
+ *   Buffers belong to rondo from the call until the operation is complete: do not write what it reads, do not touch
+ *   what it writes. Count and displacement arrays, configs, scalars and names are copied before the call returns.
+ *   Buffers need no alignment, not even the type's own; 64 bytes is fastest.
+ *
+ *   Order. All ranks of a communicator call its collective operations in the same order with fitting arguments, and
+ *   each pair of ranks its sends and receives. Operations take effect in the order of the calls. Every operation may
+ *   wait for the other ranks; none promises to.
+ *
+ *   Overlap. recv == send, exactly, is in place where the call says so; any other overlap of what is read with what
+ *   is written is an error when it is seen, and gives wrong data when it is not.
+ *
+ *   Equal results. Every rank gets the bitwise same result of an allreduce, and the same again for equal arguments on
+ *   an equal communicator. Sums of rounded numbers depend on the order of summing, which may differ between
+ *   operations, sizes, and numbers of ranks.
+ *
+ *   Errors. Every call returns rondo_result_t. Outputs are set on success alone. What is wrong with an argument is
+ *   found before anything happens: the communicator is unharmed and may be used on, on this rank; the others wait for
+ *   this rank until it makes the right call. All other failures of an operation fail the communicator: the pending
+ *   and every later call on it return what went wrong first, on every rank. Then only rondo_comm_shrink,
+ *   rondo_comm_abort, rondo_comm_destroy, rondo_comm_get_error, rondo_last_error, and the calls that ask for rank,
+ *   size and device make sense. The contents of output buffers of a failed operation are undefined. RONDO_DEBUG=warn
+ *   (the default) also prints each error once, where it was found.
+ *
+ *   Threads. Calls on different communicators from different threads are independent. Calls on one communicator are
+ *   the caller's to order: one at a time, each to its end. rondo_comm_abort and rondo_comm_get_error may be called
+ *   from any thread at any time. A group belongs to the thread that started it.
+ *
+ *   Processes. After fork the child must not use a parent's communicator; it may make its own. No signal handler may
+ *   call anything here. rondo installs no signal handler and leaves nothing behind when it is killed: its shared
+ *   memory has no name.
+ *
+ * The environment tunes it: `rondo-info --env` lists all variables. They are read when a communicator is made; a
+ * value that is not allowed is RONDO_ERR_INVALID_ARGUMENT there.
  */
 #ifndef RONDO_H
 #define RONDO_H
