@@ -16,6 +16,9 @@ void buffers_open(buffers_t *buffers, size_t bytes, size_t offset)
 {
     *buffers = (buffers_t){.bytes = bytes, .offset = offset};
     buffers->mapped = (PAGE + offset + bytes + GUARD + PAGE - 1) / PAGE * PAGE;
+    if (2.0 * (double)buffers->mapped > machine_free())
+        die(NULL, "two buffers of %zu bytes do not fit the %.0f MB that are free: choose a smaller -e", buffers->mapped,
+            machine_free() / 1e6);
     for (int i = 0; i < 2; i++) {
         void *area = mmap(NULL, buffers->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

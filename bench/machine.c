@@ -42,12 +42,22 @@ void machine_describe(machine_t *machine)
     machine->memory_mb = sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-double machine_held(void)
+static double proc_bytes(const char *path, const char *key, double otherwise)
 {
     char text[64];
-    double kb = 0;
+    double kb;
 
-    if (!proc_value("/proc/self/smaps_rollup", "Pss:", text, sizeof text) || sscanf(text, "%lf", &kb) != 1)
-        return 0;
+    if (!proc_value(path, key, text, sizeof text) || sscanf(text, "%lf", &kb) != 1)
+        return otherwise;
     return kb * 1024;
+}
+
+double machine_free(void)
+{
+    return proc_bytes("/proc/meminfo", "MemAvailable:", 1e18);
+}
+
+double machine_held(void)
+{
+    return proc_bytes("/proc/self/smaps_rollup", "Pss:", 0);
 }

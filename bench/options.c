@@ -259,8 +259,8 @@ static int set_counts(options_t *o, int option, const char *text, bool loud)
     case 'w':
         return parse_number(text, 0, 1000000000, &o->warmup) ? 0 : refuse(loud, "-w %s: not a number of calls", text);
     case OPT_TURNS:
-        if (!parse_number(text, 1, 10000, &number))
-            return refuse(loud, "--turns %s: not a number from 1 to 10000", text);
+        if (!parse_number(text, 1, 1000, &number))
+            return refuse(loud, "--turns %s: not a number from 1 to 1000", text);
         o->turns = (int)number;
         return 0;
     case OPT_RANKS:

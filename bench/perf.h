@@ -230,6 +230,7 @@ typedef struct machine {
 } machine_t;
 
 void machine_describe(machine_t *machine);
+double machine_free(void); /* bytes that could be had without swapping, as far as the system says */
 double machine_held(void); /* bytes of memory that this process holds, its part of what is shared */
 
 /* ---- output_*.c: called on rank 0 alone ---- */

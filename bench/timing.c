@@ -62,18 +62,23 @@ static void turn(side_t *side, int number)
 /* From this rank's turns to everybody's: turns becomes each turn's slowest rank. */
 static void collect(side_t *side, int turns)
 {
-    double all[world.nranks][turns], sum = 0;
+    double *all = calloc((size_t)world.nranks * (size_t)turns, sizeof *all), sum = 0;
     stats_t rank;
 
-    world.gather(side->turns, turns, &all[0][0]);
+    if (!all)
+        die(NULL, "no memory for %d turns of %d ranks", turns, world.nranks);
+    world.gather(side->turns, turns, all);
     for (int r = 0; r < world.nranks; r++) {
-        stats_of(&rank, all[r], turns);
+        const double *theirs = all + (size_t)r * (size_t)turns;
+
+        stats_of(&rank, theirs, turns);
         sum += rank.median;
         side->rank_min = r == 0 || rank.median < side->rank_min ? rank.median : side->rank_min;
         side->rank_max = r == 0 || rank.median > side->rank_max ? rank.median : side->rank_max;
         for (int t = 0; t < turns; t++)
-            side->turns[t] = r > 0 && side->turns[t] > all[r][t] ? side->turns[t] : all[r][t];
+            side->turns[t] = r > 0 && side->turns[t] > theirs[t] ? side->turns[t] : theirs[t];
     }
+    free(all);
     side->rank_mean = sum / world.nranks;
     stats_of(&side->time, side->turns, turns);
 }
