@@ -5,8 +5,7 @@
 #include "../types.h"
 
 /* `n` 1..8 sources of `count` elements; any alignment; dst may be exactly one of the sources, no other overlap.
- * fp16, bf16 and fp8 accumulate in fp32 within one call. With n == 1 it only applies what `rd_reducer_t` adds (the
- * scale of AVG or PREMULSUM) or copies. */
+ * fp16, bf16 and fp8 accumulate in fp32 within one call. With n == 1 it copies. */
 typedef void (*rd_reduce_fn)(void *dst, const void *const *src, int n, size_t count, const void *arg);
 
 typedef struct rd_reducer {
@@ -20,8 +19,13 @@ typedef struct rd_reducer {
     unsigned char arg[32]; /* the scalar, as the functions above want it */
 } rd_reducer_t;
 
-/* Built-in op for a valid (type, op) pair; nranks for AVG. `simd`: -1 the best that the CPU has, 0 plain C. */
+/* `simd` below: the best instruction set that the CPU has and that is not above this one. Results are bitwise the same
+ * at every level. */
+enum { RD_SIMD_BEST = -1, RD_SIMD_PLAIN = 0, RD_SIMD_AVX2 = 1, RD_SIMD_AVX512 = 2 };
+
+/* Built-in op for a valid (type, op) pair; nranks for AVG. */
 void rd_reducer_init(rd_reducer_t *r, rondo_type_t type, rondo_op_t op, int nranks, int simd);
+/* For every type that SUM is valid for; `scalar` is one element, copied. */
 void rd_reducer_init_premulsum(rd_reducer_t *r, rondo_type_t type, const void *scalar, int simd);
 const char *rd_reduce_simd_name(void); /* "avx512", "avx2", "neon" or "plain": what -1 picks here */
 
