@@ -4,7 +4,8 @@ set -u
 [ $# -eq 1 ] && [ -d "$1" ] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
 cd "$1" || exit 1
 
-human='function human(n) {
+human='function us(t) { return sprintf(t >= 99.95 ? "%.0f" : "%.3g", t) }
+function human(n) {
     if (n >= 1048576) return n / 1048576 " MB"
     return n >= 1024 ? n / 1024 " KB" : n " B"
 }'
@@ -23,7 +24,7 @@ table() {
     /^[#$]/ || NF < 12 { next }
     {
         if (!($1 in seen)) { seen[$1] = 1; order[++sizes] = $1 + 0 }
-        cell[n, $1 + 0] = sprintf(" %.3g | %.3g | **%.2f** (%.2f to %.2f) |", $3, $9, $10, $11, $12)
+        cell[n, $1 + 0] = sprintf(" %s | %s | **%.2f** (%.2f to %.2f) |", us($3), us($9), $10, $11, $12)
     }
     END {
         for (i = 2; i <= sizes; i++) { # sizes of reduce_scatter differ between rank counts
