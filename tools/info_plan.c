@@ -141,7 +141,8 @@ static void table(const rd_choice_t *all, int n)
 {
     int excluded = 0;
 
-    printf("    %-10s %-8s %10s %14s\n", "algorithm", "protocol", "message", "predicted us");
+    if (n > 0 && !all[0].excluded)
+        printf("    %-10s %-8s %10s %14s\n", "algorithm", "protocol", "message", "predicted us");
     for (int i = 0; i < n; i++) {
         char slice[24];
 
@@ -153,7 +154,7 @@ static void table(const rd_choice_t *all, int n)
                rd_bytes_print(all[i].slice, slice), all[i].us);
     }
     if (excluded)
-        printf("\nexcluded:\n");
+        printf("%sexcluded:\n", all[0].excluded ? "" : "\n");
     for (int i = 0; i < n; i++) {
         const rd_choice_t *c = &all[i];
         int both = i + 1 < n && all[i + 1].algo == c->algo && all[i + 1].excluded == c->excluded;

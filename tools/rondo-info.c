@@ -2,6 +2,7 @@
  * the whole list of candidates with their prices. It asks the code that the library runs, so it cannot disagree.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "info.h"
@@ -45,10 +46,19 @@ static const char usage[] =
     "    rondo-info plan allreduce 1M --ranks 4\n"
     "    RONDO_ALGO=ring rondo-info plan broadcast 64K --ranks 8 --steps --rank 3\n";
 
+/* Errors have been said already, unless RONDO_DEBUG=none or a file keeps them from the terminal. */
+static int failed(void)
+{
+    if (!rd_log_enabled(RD_LOG_WARN) || getenv("RONDO_DEBUG_FILE"))
+        fprintf(stderr, "rondo-info: %s\n", rd_thread_error());
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     rd_env_t env;
+    int code;
 
     if (strcmp(what, "--help") == 0 || strcmp(what, "-h") == 0) {
         fputs(usage, stdout);
@@ -68,6 +78,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (rd_env_read(&env) != RONDO_SUCCESS)
-        return 1;
-    return *what ? info_plan(&env, argc - 2, argv + 2) : info_machine(&env);
+        return failed();
+    code = *what ? info_plan(&env, argc - 2, argv + 2) : info_machine(&env);
+    return code == 1 ? failed() : code;
 }

@@ -1,0 +1,60 @@
+#!/bin/sh
+# rondo-info: what it shows is there, what is forced is taken or refused with its reason, exit codes are as promised.
+info="$top_builddir/rondo-info"
+[ -x "$info" ] || { echo "no $info"; exit 77; }
+unset RONDO_ALGO RONDO_PROTO RONDO_DEBUG RONDO_DEBUG_FILE RONDO_TOPO_FILE RONDO_SLOT_BYTES RONDO_SLICE_BYTES
+failures=0
+
+# check CODE PATTERN COMMAND...: its exit code, and a line of its output
+check()
+{
+    code=$1 pattern=$2
+    shift 2
+    output=$(timeout 20 "$@" 2>&1)
+    got=$?
+    if [ "$got" != "$code" ] || ! printf '%s\n' "$output" | grep -q -e "$pattern"; then
+        echo "failed: $*: exit $got, wanted $code with a line like '$pattern'; it said:"
+        printf '%s\n' "$output" | head -20
+        failures=$((failures + 1))
+    fi
+}
+
+check 0 '^NAME' "$info" --help
+check 0 '^rondo-info [0-9]*\.[0-9]*\.[0-9]*$' "$info" --version
+check 0 '^usable  *[1-9]' "$info"
+check 0 '^reductions ' "$info"
+check 0 'RONDO_SLOT_BYTES .*64K' env RONDO_SLOT_BYTES=64K "$info" --env
+check 0 'not allowed' env RONDO_SLOT_BYTES=63 "$info" --env
+check 1 'RONDO_SLOT_BYTES=63' env RONDO_SLOT_BYTES=63 "$info"
+check 1 'RONDO_SLOT_BYTES=63' env RONDO_DEBUG=none RONDO_SLOT_BYTES=63 "$info"
+check 0 'perhaps RONDO_ALGO' env RONDO_ALOG=ring "$info"
+for operation in allreduce reduce broadcast allgather reduce_scatter alltoall gather scatter; do
+    for size in 0 8 1K 1M 3G; do
+        check 0 '^--> ' "$info" plan $operation $size --ranks 5
+    done
+done
+check 0 '^--> ' "$info" plan barrier
+check 0 '^--> ring .* simple' env RONDO_ALGO=ring "$info" plan allreduce 1M --ranks 4
+check 0 '^--> .* simple' env RONDO_PROTO=simple "$info" plan allreduce 8 --ranks 4
+check 0 '^--> tree ' env RONDO_ALGO=ring,broadcast=tree "$info" plan broadcast 1M --ranks 4
+check 0 'RONDO_ALGO names another' env RONDO_ALGO=ring "$info" plan allreduce 1M --ranks 4
+check 0 'longer than' "$info" plan allreduce 1M --ranks 4
+check 0 '2 nodes' "$info" plan allreduce 1M --ranks 4 --nodes 2
+check 0 '^rank 3: ' "$info" plan allreduce 1M --ranks 4 --steps
+check 0 ' <- ' "$info" plan allreduce 1M --ranks 4 --steps --rank 2
+check 1 'twoshot does not do this operation' env RONDO_ALGO=twoshot "$info" plan broadcast 1M --ranks 4
+check 1 'RONDO_PROTO=ll' env RONDO_PROTO=ll "$info" plan allreduce 1M --ranks 4
+check 1 'no algorithm "rign"' env RONDO_ALGO=rign "$info" plan allreduce 1M --ranks 4
+check 2 'nonsense' "$info" nonsense
+check 2 'OPERATION' "$info" plan nonsense 8
+check 2 'SIZE' "$info" plan allreduce
+check 2 'SIZE' "$info" plan allreduce 8x
+check 2 'ranks' "$info" plan allreduce 8 --ranks zero
+check 2 'nodes' "$info" plan allreduce 8 --ranks 2 --nodes 3
+check 2 'help' "$info" plan allreduce 8 --frobnicate
+if "$info" | grep -q '^topology  *hwloc'; then
+    check 0 'packages 2, NUMA nodes 2, cores 16, threads 32' env RONDO_TOPO_FILE="$top_srcdir/test/topo/two-packages.xml" "$info"
+else
+    check 1 'hwloc' env RONDO_TOPO_FILE="$top_srcdir/test/topo/two-packages.xml" "$info"
+fi
+[ $failures = 0 ]
