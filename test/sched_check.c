@@ -13,7 +13,7 @@ static int failures;
 static void check_runs(model_t *m, const rd_algo_t *algo, const rd_sched_args_t *args, int fuse)
 {
     int n = args->shape->nranks, place = model_can_be_in_place(args->coll);
-    int policies = n <= 8 ? MODEL_POLICIES : n <= 16 ? 2 : 1;
+    int policies = n <= 8 ? MODEL_POLICIES : n <= 32 ? 3 : 2;
 
     for (int i = 0; i < policies * (1 + place); i++) {
         model_run_t run = {.credits = 1 + fuse, .passes = args->coll == RD_BARRIER ? 1 : 3};

@@ -103,6 +103,30 @@ static rd_steps_t *idle(void)
     return s;
 }
 
+/* A message that is read twice, or by a step over another chunk: it has to lie in scratch. */
+static rd_steps_t *kept(int chunk)
+{
+    rd_steps_t *s = lane(2, 0);
+    rd_end_t src[2] = {rd_in(chunk), rd_tmp(0)}, dst = rd_out(chunk);
+
+    rd_step_recv(s, rd_tmp(0), 0, 1);
+    rd_step(s, chunk, 2, src, 1, &dst);
+    if (chunk == 0)
+        rd_step_send(s, rd_tmp(0), 0, 2);
+    return s;
+}
+
+/* Scratch stays where it is while chunks advance. */
+static rd_steps_t *spread(void)
+{
+    rd_steps_t *s = lane(3, 0);
+
+    rd_step_copy(s, rd_tmp(0), rd_in(0), 0);
+    for (int c = 0; c < 3; c++)
+        rd_step_copy(s, rd_out(c), rd_tmp(0), c);
+    return s;
+}
+
 static void check_fusing(void)
 {
     expect("forward", forward(0), 0, "  lane 0, channel 0\n    out 0 <- peer 3\n    peer 5 <- out 0\n");
@@ -113,6 +137,12 @@ static void check_fusing(void)
     expect("sum apart", sum(1), 1,
            "  lane 0, channel 1\n    tmp 0 <- peer 2\n    out 1 <- peer 2\n    peer 1 <- in 0 + tmp 0\n");
     expect("repeat", repeats(), 0, "  lane 0, channel 0\n    out 3 <- peer 1      x 4, stride 4\n");
+    expect("read twice", kept(0), 1,
+           "  lane 0, channel 0\n    tmp 0 <- peer 1\n    out 0 <- in 0 + tmp 0\n    peer 2 <- tmp 0\n");
+    expect("read for another chunk", kept(1), 1,
+           "  lane 0, channel 0\n    tmp 0 <- peer 1\n    out 1 <- in 1 + tmp 0\n");
+    expect("spread", spread(), 0,
+           "  lane 0, channel 0\n    tmp 0 <- in 0\n    out 0 <- tmp 0\n    out 1 <- tmp 0\n    out 2 <- tmp 0\n");
     expect("idle lane", idle(), 1, "  lane 0, channel 1\n    peer 1 <- out 0\n");
     expect("scratch", scratch(), 0,
            "  lane 0, channel 0\n    tmp 0 <- in 0\n    tmp 1 <- in 0\n    tmp 2 <- tmp 0\n    out 0 <- tmp 2\n"
@@ -164,6 +194,27 @@ static void check_ring(void)
         }
 }
 
+/* Who is inside one tree is a leaf of the other: an inner rank sends up once and down twice, a leaf up once. */
+static void check_trees(void)
+{
+    for (int n = 2; n < 200; n++)
+        for (int rank = 0; rank < n; rank++) {
+            rd_shape_t shape = {n, 1, NULL};
+            rd_sched_args_t args = {&shape, RD_ALLREDUCE, rank, 0, 0};
+            rd_steps_t *s = rd_algo_find("tree")->emit(&args);
+            rd_program_t *p;
+            const char *why;
+
+            if (rd_compile(s, 1, &p, &why) != 0 || p->nsends > 4) {
+                printf("tree, %d ranks: rank %d is inside both\n", n, rank);
+                failures++;
+            } else {
+                rd_program_free(p);
+            }
+            rd_steps_free(s);
+        }
+}
+
 /* A ring of fused steps waits for itself on one credit. */
 static void check_one_credit(void)
 {
@@ -188,6 +239,7 @@ int main(void)
     check_fusing();
     check_errors();
     check_ring();
+    check_trees();
     check_one_credit();
     return failures > 0;
 }
