@@ -29,7 +29,15 @@
 typedef struct pat {
     rd_steps_t *s;
     int n, me;
+    int copied; /* the own block is in OUT: done behind the first send, so that nobody waits for it */
 } pat_t;
+
+static void copy_own(pat_t *p)
+{
+    if (!p->copied)
+        rd_step_copy(p->s, rd_out(p->me), rd_in(p->me), p->me);
+    p->copied = 1;
+}
 
 /* Offset j moves: its block comes from d below, the same step's block for the rank d above goes out. */
 static void step(pat_t *p, int j)
@@ -38,19 +46,19 @@ static void step(pat_t *p, int j)
     int out = rd_mod(p->me - parent, p->n), in = rd_mod(p->me - j, p->n);
 
     rd_step_send(p->s, parent == 0 ? rd_in(p->me) : rd_out(out), out, (p->me + d) % p->n);
+    copy_own(p);
     rd_step_recv(p->s, rd_out(in), in, rd_mod(p->me - d, p->n));
 }
 
 static rd_steps_t *allgather(const rd_sched_args_t *args)
 {
-    pat_t p = {NULL, args->shape->nranks, args->rank};
+    pat_t p = {NULL, args->shape->nranks, args->rank, 0};
     int aggregation = args->param > 0 ? args->param : DEFAULT_AGGREGATION, low = 1, d;
 
     p.s = rd_steps_create(p.n);
     if (p.s == NULL)
         return NULL;
     rd_steps_lane(p.s, 0);
-    rd_step_copy(p.s, rd_out(p.me), rd_in(p.me), p.me);
     while (low < p.n)
         low *= 2;
     d = low / 2;
@@ -62,6 +70,7 @@ static rd_steps_t *allgather(const rd_sched_args_t *args)
     for (int i = 1; i < low; i++)
         for (int j = i; j < p.n; j += low)
             step(&p, j);
+    copy_own(&p); /* one rank alone */
     return p.s;
 }
 
