@@ -119,6 +119,7 @@ int rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
     }
     pthread_mutex_lock(&lock);
     while (*(p = find(job)) && !(*p)->done) { /* found anew each time: another rank of this process may have freed it */
+        (*p)->awaited = 1;
         if (expired)
             cancel(*p, why);
         if (expired)
@@ -141,7 +142,7 @@ static rd_served_t *take_one(int done_only)
 {
     rd_served_t **p = &all, *s;
     pthread_mutex_lock(&lock);
-    while (*p && done_only && !(*p)->done)
+    while (*p && done_only && (!(*p)->done || (*p)->awaited))
         p = &(*p)->next;
     s = *p;
     if (s)
