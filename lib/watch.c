@@ -1,0 +1,284 @@
+/* The watch: a thread that sleeps in epoll until a peer of any communicator of this process is gone.
+ *
+ * A pidfd tells at once, and for certain, that a process of this node has ended; a bootstrap socket tells of neighbours
+ * on other nodes, and carries what they have heard of others. The thread then writes the communicator's stop word,
+ * which every wait looks at, and passes the news on. Everything it touches is guarded by one lock, held while an event
+ * is handled, so that after rd_watch_remove nothing of the communicator is touched. */
+#include "watch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "boot_sock.h"
+
+#define MOST_SOCKETS 64
+#define WAKE UINT64_MAX /* the event that ends the thread */
+
+struct rd_watch {
+    rd_boot_t *boot;
+    rd_who_t *who;
+    rd_stop_t *stop;
+    int (*has_left)(void *arg, int rank);
+    void *arg;
+    pid_t pid; /* of the process that made it: in a forked child it only gets freed */
+};
+
+/* What is watched. An event names a slot and its age, so that one which was on its way when the slot was given up, and
+ * perhaps used anew, is recognised. */
+typedef struct slot {
+    rd_watch_t *watch; /* NULL: free */
+    int fd, rank;
+    int is_pidfd;
+    uint32_t age;
+} slot_t;
+
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* starting and ending the thread; taken before `lock` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the slots */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static slot_t *slots;
+static int nslots;
+static int users; /* watches that exist */
+static int epoll_fd = -1, wake_fd = -1;
+static pthread_t thread;
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&life);
+    pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&life);
+}
+
+/* The thread stayed in the parent; the descriptors are closed by their own fork handler. */
+static void fork_child(void)
+{
+    for (int i = 0; i < nslots; i++)
+        slots[i].watch = NULL;
+    users = 0;
+    epoll_fd = wake_fd = -1;
+    fork_parent();
+}
+
+static void fork_register(void)
+{
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+/* ---- the thread ---- */
+
+static void give_up_slot(slot_t *s)
+{
+    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+    s->watch = NULL;
+    s->age++;
+}
+
+static void on_pidfd(slot_t *s)
+{
+    rd_watch_t *w = s->watch;
+    int rank = s->rank;
+    give_up_slot(s); /* it stays readable for ever */
+    if (w->has_left(w->arg, rank))
+        return;
+    rd_stop_set(w->stop, w->who, RONDO_ERR_REMOTE, rank,
+                "rank %d (%s) died: its process has ended; abort this communicator, then shrink it or end", rank,
+                rd_boot_whois(w->boot, rank));
+    rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank);
+}
+
+static void on_socket(slot_t *s)
+{
+    rd_watch_t *w = s->watch;
+    int culprit = s->rank, left = 0;
+    char text[200];
+    rondo_result_t code = rd_boot_socket_ready(w->boot, s->fd, &culprit, &left, text, sizeof(text));
+    if (code == RONDO_SUCCESS && !left)
+        return;
+    int orderly = left || (culprit == s->rank && w->has_left(w->arg, culprit));
+    give_up_slot(s);
+    if (orderly)
+        return;
+    rd_stop_set(w->stop, w->who, code, culprit, "%s; abort this communicator, then shrink it or end", text);
+    rd_boot_farewell(w->boot, code, culprit);
+}
+
+static int on_event(uint64_t which)
+{
+    if (which == WAKE)
+        return 1;
+    pthread_mutex_lock(&lock);
+    slot_t *s = &slots[which & UINT32_MAX];
+    if (s->watch && s->age == (uint32_t)(which >> 32)) {
+        if (s->is_pidfd)
+            on_pidfd(s);
+        else
+            on_socket(s);
+    }
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static void *run(void *arg)
+{
+    struct epoll_event events[16];
+    (void)arg;
+    for (;;) {
+        int n = epoll_wait(epoll_fd, events, 16, -1);
+        for (int i = 0; i < n; i++)
+            if (on_event(events[i].data.u64))
+                return NULL;
+    }
+}
+
+static int kept(int fd)
+{
+    if (fd >= 0)
+        rd_fd_keep(fd);
+    return fd;
+}
+
+static int start(void)
+{
+    struct epoll_event wake = {.events = EPOLLIN, .data.u64 = WAKE};
+    sigset_t every, before;
+    rd_fd_fork_lock();
+    epoll_fd = kept(epoll_create1(EPOLL_CLOEXEC));
+    wake_fd = kept(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    rd_fd_fork_unlock();
+    if (epoll_fd < 0 || wake_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &wake) != 0)
+        goto close;
+    sigfillset(&every); /* the user's signals go to the user's threads */
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    errno = pthread_create(&thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (errno == 0)
+        return 0;
+close:
+    rd_fd_close(wake_fd);
+    rd_fd_close(epoll_fd);
+    epoll_fd = wake_fd = -1;
+    return -1;
+}
+
+static void end(void)
+{
+    uint64_t one = 1;
+    if (write(wake_fd, &one, sizeof(one)) == sizeof(one))
+        pthread_join(thread, NULL);
+    rd_fd_close(wake_fd);
+    rd_fd_close(epoll_fd);
+    epoll_fd = wake_fd = -1;
+    free(slots);
+    slots = NULL;
+    nslots = 0;
+}
+
+/* ---- the others ---- */
+
+static int free_slot(void)
+{
+    for (int i = 0; i < nslots; i++)
+        if (!slots[i].watch)
+            return i;
+    int more = nslots ? 2 * nslots : 32;
+    slot_t *grown = realloc(slots, (size_t)more * sizeof(*grown));
+    if (!grown)
+        return -1;
+    memset(grown + nslots, 0, (size_t)(more - nslots) * sizeof(*grown));
+    slots = grown;
+    int i = nslots;
+    nslots = more;
+    return i;
+}
+
+/* Sockets by edge: an exchange of the bootstrap may leave bytes in them that are not the watch's. */
+static int watch_fd(rd_watch_t *w, int fd, int rank, int is_pidfd)
+{
+    int i = free_slot();
+    if (i < 0)
+        return -1;
+    slots[i] = (slot_t){.watch = w, .fd = fd, .rank = rank, .is_pidfd = is_pidfd, .age = slots[i].age};
+    struct epoll_event event = {.events = is_pidfd ? EPOLLIN : EPOLLIN | EPOLLRDHUP | EPOLLET,
+                                .data.u64 = (uint64_t)slots[i].age << 32 | (uint32_t)i};
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
+        return 0;
+    slots[i].watch = NULL;
+    return -1;
+}
+
+static int watch_all(rd_watch_t *w, const rd_node_t *node)
+{
+    int fds[MOST_SOCKETS], ranks[MOST_SOCKETS];
+    int n = rd_boot_sockets(w->boot, fds, ranks, MOST_SOCKETS);
+    for (int i = 0; i < n; i++)
+        if (watch_fd(w, fds[i], ranks[i], 0) != 0)
+            return -1;
+    for (int m = 0; m < node->nlocal; m++)
+        if (node->pidfd[m] >= 0 && watch_fd(w, node->pidfd[m], node->local[m], 1) != 0)
+            return -1;
+    return 0;
+}
+
+static void forget(rd_watch_t *w)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < nslots; i++)
+        if (slots[i].watch == w)
+            give_up_slot(&slots[i]);
+    pthread_mutex_unlock(&lock);
+}
+
+rondo_result_t rd_watch_add(rd_watch_t **watch, rd_boot_t *boot, const rd_node_t *node, rd_who_t *who, rd_stop_t *stop,
+                            int (*has_left)(void *arg, int rank), void *arg)
+{
+    rondo_result_t code = RONDO_ERR_SYSTEM;
+    rd_watch_t *w = malloc(sizeof(*w));
+    if (!w)
+        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to watch the other ranks");
+    *w = (rd_watch_t){.boot = boot, .who = who, .stop = stop, .has_left = has_left, .arg = arg, .pid = getpid()};
+    pthread_once(&fork_once, fork_register);
+    pthread_mutex_lock(&life);
+    if (users == 0 && start() != 0)
+        goto unlock;
+    users++;
+    pthread_mutex_lock(&lock);
+    int failed = watch_all(w, node);
+    pthread_mutex_unlock(&lock);
+    if (!failed) {
+        pthread_mutex_unlock(&life);
+        *watch = w;
+        return RONDO_SUCCESS;
+    }
+    forget(w);
+    if (--users == 0)
+        end();
+unlock:
+    code = rd_error(who, code, "cannot watch the other ranks: %s", strerror(errno));
+    pthread_mutex_unlock(&life);
+    free(w);
+    return code;
+}
+
+void rd_watch_remove(rd_watch_t *w)
+{
+    if (!w)
+        return;
+    pthread_mutex_lock(&life);
+    if (w->pid == getpid()) {
+        forget(w);
+        if (--users == 0)
+            end();
+    }
+    pthread_mutex_unlock(&life);
+    free(w);
+}
