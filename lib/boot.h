@@ -44,10 +44,16 @@ const char *rd_boot_whois(const rd_boot_t *boot, int rank);
  * `culprit`): they pass a failure on. Never blocks. */
 int rd_boot_sockets(const rd_boot_t *boot, int *fds, int *ranks, int most); /* how many */
 void rd_boot_farewell(rd_boot_t *boot, rondo_result_t code, int culprit);
-/* Reads what the socket has: RONDO_SUCCESS (nothing of note, or an orderly farewell: *left = 1), or RONDO_ERR_REMOTE
- * with *culprit (dead or failed) and a sentence. Never blocks. Does nothing during an allgather, which looks itself:
- * wait for edges (EPOLLET), not for levels. */
-rondo_result_t rd_boot_socket_ready(rd_boot_t *boot, int fd, int *culprit, int *left, char *text, size_t bytes);
+typedef struct rd_boot_news {
+    int left;       /* the neighbour has said an orderly farewell */
+    int silent;     /* its socket ended without one */
+    int culprit;    /* with an error: who died or failed */
+    char text[200]; /* likewise: the sentence */
+} rd_boot_news_t;
+
+/* Reads what the socket has: RONDO_SUCCESS (nothing of note, or an orderly farewell), or RONDO_ERR_REMOTE. Never
+ * blocks. Does nothing during an allgather, which looks itself: wait for edges (EPOLLET), not for levels. */
+rondo_result_t rd_boot_socket_ready(rd_boot_t *boot, int fd, rd_boot_news_t *news);
 
 void rd_boot_destroy(rd_boot_t *boot);
 

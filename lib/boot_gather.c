@@ -15,8 +15,7 @@ typedef struct round {
     const unsigned char *out;
     unsigned char *in;
     size_t out_left, in_left; /* bytes still to queue, to come */
-    int culprit;
-    char text[200];
+    rd_boot_news_t news;
     int64_t until_ms;
 } round_t;
 
@@ -39,7 +38,7 @@ static rondo_result_t pull(round_t *r)
     int type;
     while (r->in_left && rd_chan_next(r->from->chan, &type, &data, &bytes)) {
         if (type == RD_REC_FAREWELL) {
-            rondo_result_t code = rd_boot_heard(r->b, r->from, data, bytes, &r->culprit, r->text, sizeof(r->text));
+            rondo_result_t code = rd_boot_heard(r->b, r->from, data, bytes, &r->news);
             if (code)
                 return code;
         } else if (type == RD_REC_DATA && bytes <= r->in_left) {
@@ -47,9 +46,10 @@ static rondo_result_t pull(round_t *r)
             r->in += bytes;
             r->in_left -= bytes;
         } else {
-            snprintf(r->text, sizeof(r->text), "rank %d (%s) sent %zu bytes in an exchange where %zu were due",
-                     r->from->rank, r->b->whois[r->from->rank], bytes, r->in_left);
-            r->culprit = r->from->rank;
+            snprintf(r->news.text, sizeof(r->news.text),
+                     "rank %d (%s) sent %zu bytes in an exchange where %zu were due", r->from->rank,
+                     r->b->whois[r->from->rank], bytes, r->in_left);
+            r->news.culprit = r->from->rank;
             return RONDO_ERR_INTERNAL;
         }
     }
@@ -76,7 +76,7 @@ static rondo_result_t look(round_t *r, int ms)
         if (!p[i].revents)
             continue;
         rd_chan_pump(of[i]->chan);
-        rondo_result_t code = rd_boot_news(b, of[i], &r->culprit, r->text, sizeof(r->text));
+        rondo_result_t code = rd_boot_hear(b, of[i], &r->news);
         if (code)
             return code;
     }
@@ -85,8 +85,8 @@ static rondo_result_t look(round_t *r, int ms)
 
 static rondo_result_t gone(round_t *r, rd_neighbour_t *one)
 {
-    r->culprit = one->rank;
-    snprintf(r->text, sizeof(r->text), "rank %d (%s) has left, but an exchange with it was due", one->rank,
+    r->news.culprit = one->rank;
+    snprintf(r->news.text, sizeof(r->news.text), "rank %d (%s) has left, but an exchange with it was due", one->rank,
              r->b->whois[one->rank]);
     return RONDO_ERR_REMOTE;
 }
@@ -110,8 +110,8 @@ static rondo_result_t run_round(round_t *r)
         if (code)
             return code;
         if (r->until_ms && rd_clock_ms() > r->until_ms) {
-            r->culprit = -1;
-            snprintf(r->text, sizeof(r->text),
+            r->news.culprit = -1;
+            snprintf(r->news.text, sizeof(r->news.text),
                      "rank %d (%s) did not take part in an exchange within %lld ms "
                      "(RONDO_CREATE_TIMEOUT_MS)",
                      r->from->rank, b->whois[r->from->rank], (long long)b->timeout_ms);
@@ -123,7 +123,7 @@ static rondo_result_t run_round(round_t *r)
 static rondo_result_t run(rd_boot_t *b, unsigned char *turned, size_t each, round_t *r)
 {
     size_t n = (size_t)b->nranks;
-    *r = (round_t){.b = b, .culprit = -1};
+    *r = (round_t){.b = b, .news.culprit = -1};
     r->until_ms = b->timeout_ms > 0 ? rd_clock_ms() + b->timeout_ms : 0;
     for (int k = 0; k < b->rounds; k++) {
         size_t have = (size_t)1 << k, more = have < n - have ? have : n - have;
@@ -141,20 +141,17 @@ static rondo_result_t run(rd_boot_t *b, unsigned char *turned, size_t each, roun
 
 /* From here on the watch looks at the neighbours again. It is told of nothing that came before, so this looks a last
  * time, with the lock that the watch takes: what comes later is a new edge for it. */
-static void end_busy(rd_boot_t *b, rondo_result_t code, const round_t *r)
+static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
 {
-    int culprit = r->culprit;
-    char text[200];
     pthread_mutex_lock(&b->lock);
-    snprintf(text, sizeof(text), "%s", r->text);
     for (int k = 0; k < 2 * b->rounds && !code; k++) {
         rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
         rd_chan_pump(one->chan);
-        code = rd_boot_news(b, one, &culprit, text, sizeof(text));
+        code = rd_boot_hear(b, one, news);
     }
     b->busy = 0;
     if (code && !rd_stop_get(b->stop))
-        rd_stop_set(b->stop, b->who, code, culprit, "%s", text);
+        rd_stop_set(b->stop, b->who, code, news->culprit, "%s", news->text);
     if (b->parting_set)
         rd_boot_say(b, b->parting.code, b->parting.culprit);
     else if (code)
@@ -176,8 +173,8 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
     pthread_mutex_unlock(&b->lock);
     memcpy(turned, (unsigned char *)all + own * each, each);
     rondo_result_t code = rd_stop_get(b->stop);
-    r.culprit = -1;
-    r.text[0] = 0;
+    r.news.culprit = -1;
+    r.news.text[0] = 0;
     if (!code)
         code = run(b, turned, each, &r);
     if (!code) {
@@ -185,6 +182,6 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
         memcpy(all, turned + (n - own) * each, own * each);
     }
     free(turned);
-    end_busy(b, code, &r);
+    end_busy(b, code, &r.news);
     return code;
 }

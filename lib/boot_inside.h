@@ -44,10 +44,10 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env);
 
 /* Reads what a neighbour has sent up to the first part of an allgather; RONDO_ERR_REMOTE when it is gone or reports a
  * failure, with who is to blame. The caller holds the lock or is busy. boot_leave.c */
-rondo_result_t rd_boot_news(rd_boot_t *b, rd_neighbour_t *from, int *culprit, char *text, size_t bytes);
+rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news);
 /* Handles a farewell record. boot_leave.c */
-rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes, int *culprit,
-                             char *text, size_t room);
+rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
+                             rd_boot_news_t *news);
 void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit); /* the caller holds the lock or is busy */
 
 #endif

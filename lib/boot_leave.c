@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes, int *culprit,
-                             char *text, size_t room)
+rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
+                             rd_boot_news_t *news)
 {
     int32_t said[2];
     if (bytes != sizeof(said))
@@ -18,19 +18,19 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
         from->left = 1;
         return RONDO_SUCCESS;
     }
-    *culprit = said[1] >= 0 && said[1] < b->nranks ? said[1] : from->rank;
+    news->culprit = said[1] >= 0 && said[1] < b->nranks ? said[1] : from->rank;
     const char *how = said[0] == RONDO_ERR_ABORTED   ? "was aborted"
                       : said[0] == RONDO_ERR_TIMEOUT ? "gave up waiting"
                                                      : "has failed";
-    if (*culprit == from->rank)
-        snprintf(text, room, "rank %d (%s) %s", from->rank, b->whois[from->rank], how);
+    if (news->culprit == from->rank)
+        snprintf(news->text, sizeof(news->text), "rank %d (%s) %s", from->rank, b->whois[from->rank], how);
     else
-        snprintf(text, room, "rank %d (%s) died or failed, as rank %d (%s) reports", *culprit, b->whois[*culprit],
-                 from->rank, b->whois[from->rank]);
+        snprintf(news->text, sizeof(news->text), "rank %d (%s) died or failed, as rank %d (%s) reports", news->culprit,
+                 b->whois[news->culprit], from->rank, b->whois[from->rank]);
     return RONDO_ERR_REMOTE;
 }
 
-rondo_result_t rd_boot_news(rd_boot_t *b, rd_neighbour_t *from, int *culprit, char *text, size_t room)
+rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news)
 {
     const unsigned char *data;
     size_t bytes;
@@ -40,14 +40,15 @@ rondo_result_t rd_boot_news(rd_boot_t *b, rd_neighbour_t *from, int *culprit, ch
             rd_chan_put_back(from->chan);
             return RONDO_SUCCESS;
         }
-        rondo_result_t code = rd_boot_heard(b, from, data, bytes, culprit, text, room);
+        rondo_result_t code = rd_boot_heard(b, from, data, bytes, news);
         if (code)
             return code;
     }
     if (!rd_chan_over(from->chan) || from->left)
         return RONDO_SUCCESS;
-    *culprit = from->rank;
-    snprintf(text, room, "rank %d (%s) died: its connection ended without a farewell", from->rank,
+    news->silent = 1;
+    news->culprit = from->rank;
+    snprintf(news->text, sizeof(news->text), "rank %d (%s) died: its connection ended without a farewell", from->rank,
              b->whois[from->rank]);
     return RONDO_ERR_REMOTE;
 }
@@ -55,8 +56,13 @@ rondo_result_t rd_boot_news(rd_boot_t *b, rd_neighbour_t *from, int *culprit, ch
 void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit)
 {
     int32_t said[2] = {code, culprit};
+    rondo_result_t stopped = rd_stop_get(b->stop);
     if (b->said)
         return;
+    if (code == RONDO_SUCCESS && stopped) { /* leaving after a failure is not leaving in order */
+        said[0] = stopped;
+        said[1] = atomic_load(&b->stop->culprit);
+    }
     b->said = 1;
     for (int k = 0; k < 2 * b->rounds; k++) {
         rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
@@ -89,18 +95,18 @@ int rd_boot_sockets(const rd_boot_t *b, int *fds, int *ranks, int most)
     return n;
 }
 
-rondo_result_t rd_boot_socket_ready(rd_boot_t *b, int fd, int *culprit, int *left, char *text, size_t bytes)
+rondo_result_t rd_boot_socket_ready(rd_boot_t *b, int fd, rd_boot_news_t *news)
 {
     rondo_result_t code = RONDO_SUCCESS;
-    *left = 0;
+    memset(news, 0, sizeof(*news));
     pthread_mutex_lock(&b->lock);
     for (int k = 0; k < 2 * b->rounds && !b->busy; k++) {
         rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
         if (one->chan->fd != fd)
             continue;
         rd_chan_pump(one->chan);
-        code = rd_boot_news(b, one, culprit, text, bytes);
-        *left = one->left;
+        code = rd_boot_hear(b, one, news);
+        news->left = one->left;
         break;
     }
     pthread_mutex_unlock(&b->lock);

@@ -90,26 +90,25 @@ static void on_pidfd(slot_t *s)
     give_up_slot(s); /* it stays readable for ever */
     if (w->has_left(w->arg, rank))
         return;
+    rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: with the stop word set, the user may leave */
     rd_stop_set(w->stop, w->who, RONDO_ERR_REMOTE, rank,
                 "rank %d (%s) died: its process has ended; abort this communicator, then shrink it or end", rank,
                 rd_boot_whois(w->boot, rank));
-    rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank);
 }
 
 static void on_socket(slot_t *s)
 {
     rd_watch_t *w = s->watch;
-    int culprit = s->rank, left = 0;
-    char text[200];
-    rondo_result_t code = rd_boot_socket_ready(w->boot, s->fd, &culprit, &left, text, sizeof(text));
-    if (code == RONDO_SUCCESS && !left)
+    rd_boot_news_t news;
+    rondo_result_t code = rd_boot_socket_ready(w->boot, s->fd, &news);
+    if (code == RONDO_SUCCESS && !news.left)
         return;
-    int orderly = left || (culprit == s->rank && w->has_left(w->arg, culprit));
+    int orderly = code == RONDO_SUCCESS || (news.silent && w->has_left(w->arg, s->rank));
     give_up_slot(s);
     if (orderly)
         return;
-    rd_stop_set(w->stop, w->who, code, culprit, "%s; abort this communicator, then shrink it or end", text);
-    rd_boot_farewell(w->boot, code, culprit);
+    rd_boot_farewell(w->boot, code, news.culprit);
+    rd_stop_set(w->stop, w->who, code, news.culprit, "%s; abort this communicator, then shrink it or end", news.text);
 }
 
 static int on_event(uint64_t which)

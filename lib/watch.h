@@ -8,7 +8,8 @@
 typedef struct rd_watch rd_watch_t;
 
 /* `left[rank]` (shared memory or the bootstrap's farewell) tells an orderly leave from a death: a peer that has set it
- * may end its process without being called dead. */
+ * may end its process without being called dead. To be set by an orderly leave only: an abort or a failure is told by
+ * rd_boot_farewell, and that counts whatever has_left says. */
 rondo_result_t rd_watch_add(rd_watch_t **watch, rd_boot_t *boot, const rd_node_t *node, rd_who_t *who, rd_stop_t *stop,
                             int (*has_left)(void *arg, int rank), void *arg);
 void rd_watch_remove(rd_watch_t *watch); /* after it returns nothing of the communicator is touched */
