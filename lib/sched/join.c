@@ -4,11 +4,20 @@
  */
 #include "list.h"
 
+static int copies_own(const rd_step_t *step)
+{
+    return step->nsrc == 1 && step->ndst == 1 && step->src[0].where == RD_IN && step->dst[0].where == RD_OUT &&
+           step->src[0].index == step->dst[0].index;
+}
+
 static void append_lane(rd_steps_t *out, const rd_steps_t *from, rd_lane_t lane, int second)
 {
     for (int i = lane.first; i < lane.first + lane.count; i++) {
-        rd_step_t *step = rd_steps_append(out);
+        rd_step_t *step;
 
+        if (second && copies_own(&from->steps[i])) /* or it would stand between a sum and its sending */
+            continue;
+        step = rd_steps_append(out);
         if (step == NULL)
             return;
         *step = from->steps[i];
