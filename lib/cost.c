@@ -28,11 +28,13 @@ const rd_cost_constants_t rd_cost_table = {
                 {
                     [RD_PROTO_LL] = {.alpha = 0.05, .message = 0.012, .beta = GIGA(6), .gamma = GIGA(20)},
                     [RD_PROTO_SIMPLE] = {.alpha = 0.30, .message = 0.05, .beta = GIGA(20), .gamma = GIGA(60)},
+                    [RD_PROTO_PULL] = {.alpha = 1.0, .message = 0.3, .beta = GIGA(30), .gamma = GIGA(60)},
                 },
             [RD_COST_NET] =
                 {
                     [RD_PROTO_LL] = {.alpha = 30, .message = 1.5, .beta = GIGA(6), .gamma = GIGA(20)},
                     [RD_PROTO_SIMPLE] = {.alpha = 30, .message = 1.5, .beta = GIGA(20), .gamma = GIGA(60)},
+                    [RD_PROTO_PULL] = {.alpha = 30, .message = 1.5, .beta = GIGA(12), .gamma = GIGA(60)},
                 },
         },
     .call = 0.03,
@@ -68,8 +70,10 @@ static double sum(int n, double d)
 }
 
 /* Every rank does the same. */
-static void alike(rd_work_t *w, int n, double moved, double summed)
+static void alike(rd_work_t *w, int n, double received, double moved, double summed)
 {
+    w->received = received;
+    w->received_all = n * received;
     w->moved = moved;
     w->summed = summed;
     w->moved_all = n * moved;
@@ -101,27 +105,30 @@ static int direct(const counted_t *c, rd_work_t *w)
     w->leave = spread(c, 1 / n);
     switch (c->coll) {
     case RD_ALLGATHER:
-        alike(w, c->n, (fan(m) + 1 + m) / n, 0);
+        alike(w, c->n, m / n, (fan(m) + 1 + m) / n, 0);
         return 0;
     case RD_REDUCE_SCATTER:
-        alike(w, c->n, (m + sum(c->n, 1)) / n, m / n);
+        alike(w, c->n, m / n, (m + sum(c->n, 1)) / n, m / n);
         return 0;
     case RD_ALLTOALL:
-        alike(w, c->n, (1 + 2 * m) / n, 0);
+        alike(w, c->n, m / n, (1 + 2 * m) / n, 0);
         return 0;
     case RD_BARRIER:
         w->chunks = 1;
-        alike(w, c->n, fan(m) + m, 0);
+        alike(w, c->n, m, fan(m) + m, 0);
         w->leave = 0;
         return 0;
     case RD_BROADCAST:
         w->chunks = 1;
+        w->received = 1;
+        w->received_all = m;
         w->moved = fan(m) + 1;
         w->moved_all = w->moved + m;
         w->leave = n - c->env->local;
         break;
     case RD_REDUCE:
         w->chunks = 1;
+        w->received = w->received_all = m;
         w->moved = sum(c->n, 1);
         w->summed = w->summed_all = m;
         w->moved_all = w->moved + m;
@@ -129,6 +136,8 @@ static int direct(const counted_t *c, rd_work_t *w)
         break;
     case RD_GATHER:
     case RD_SCATTER:
+        w->received = (c->coll == RD_GATHER ? m : 1) / n;
+        w->received_all = m / n;
         w->moved = 1;
         w->moved_all = 1 + m / n;
         w->leave = (n - c->env->local) / n;
@@ -145,7 +154,7 @@ static int oneshot(const counted_t *c, rd_work_t *w)
     w->chunks = 1;
     w->hops = w->again = 1;
     w->messages = 2 * c->m;
-    alike(w, c->n, fan(c->m) + sum(c->n, 1), c->m);
+    alike(w, c->n, c->m, fan(c->m) + sum(c->n, 1), c->m);
     w->leave = spread(c, 1);
     return 0;
 }
@@ -157,7 +166,7 @@ static int twoshot(const counted_t *c, rd_work_t *w)
     w->chunks = c->n;
     w->hops = w->again = 2;
     w->messages = 4 * c->m;
-    alike(w, c->n, (c->m + sum(c->n, 1 + c->m) + c->m) / n, c->m / n);
+    alike(w, c->n, 2 * c->m / n, (c->m + sum(c->n, 1 + c->m) + c->m) / n, c->m / n);
     w->leave = spread(c, 2 / n);
     return 0;
 }
@@ -172,16 +181,16 @@ static int ring(const counted_t *c, rd_work_t *w)
     w->leave = m / n;
     switch (c->coll) {
     case RD_ALLGATHER:
-        alike(w, c->n, (2 + 1.5 * (m - 1) + 1) / n, 0);
+        alike(w, c->n, m / n, (2 + 1.5 * (m - 1) + 1) / n, 0);
         return 0;
     case RD_REDUCE_SCATTER:
-        alike(w, c->n, (1 + 1.5 * m) / n, m / n);
+        alike(w, c->n, m / n, (1 + 1.5 * m) / n, m / n);
         return 0;
     case RD_ALLREDUCE:
         w->hops = w->again = 2 * m;
         w->messages = 4 * m;
         w->leave = 2 * m / n;
-        alike(w, c->n, (1 + 1.5 * (m - 1) + 2 + 1.5 * (m - 1) + 1) / n, m / n);
+        alike(w, c->n, 2 * m / n, (1 + 1.5 * (m - 1) + 2 + 1.5 * (m - 1) + 1) / n, m / n);
         return 0;
     case RD_BROADCAST:
         w->moved = c->n > 1 ? 2 : 1;
@@ -199,6 +208,8 @@ static int ring(const counted_t *c, rd_work_t *w)
     w->chunks = 1;
     w->again = 1;
     w->fill = m - 1;
+    w->received = 1;
+    w->received_all = m;
     w->messages = m > 1 ? 2 : 1;
     w->leave = 1;
     return 0;
@@ -219,6 +230,8 @@ static int tree(const counted_t *c, rd_work_t *w)
         w->hops = c->rounds;
         w->fill = c->rounds - 1;
         w->messages = 2 * children;
+        w->received = 1;
+        w->received_all = c->m;
         w->moved = c->coll == RD_REDUCE ? 1.5 : 2;
         w->moved_all = 1.5 * c->m + w->moved - 0.5;
         w->summed = c->coll == RD_REDUCE;
@@ -228,6 +241,8 @@ static int tree(const counted_t *c, rd_work_t *w)
         w->hops = 2 * c->rounds_down;
         w->fill = w->hops - 1;
         w->messages = 4 * children;
+        w->received = children;
+        w->received_all = 2 * c->m;
         w->moved = 1 + children;
         w->summed = c->n > 2 ? 1 : 0.5;
         w->moved_all = 3 * c->m + 1;
@@ -254,12 +269,14 @@ static int rd(const counted_t *c, rd_work_t *w)
         w->moved_all = players * (0.5 + 2 * l) + 3.5 * rest;
         w->summed = l + extra;
         w->summed_all = players * l + rest;
+        w->received = l + extra;
+        w->received_all = players * l + 2 * rest;
         w->leave = c->env->local * l;
         return 0;
     case RD_BARRIER:
         w->hops = w->again = c->rounds;
         w->messages = 2 * c->rounds;
-        alike(w, c->n, c->rounds + 1, 0);
+        alike(w, c->n, c->rounds, c->rounds + 1, 0);
         return 0;
     default:
         return -1;
@@ -276,6 +293,14 @@ static double ways(int n)
     return all;
 }
 
+/* Ranks below the root's child with the most. */
+static double subtree(const counted_t *c)
+{
+    int half = 1 << ((int)c->rounds - 1);
+
+    return c->n - half > half / 2 ? c->n - half : half / 2;
+}
+
 static int binomial(const counted_t *c, rd_work_t *w)
 {
     w->chunks = 1;
@@ -286,10 +311,14 @@ static int binomial(const counted_t *c, rd_work_t *w)
     w->leave = c->env->nnodes;
     switch (c->coll) {
     case RD_BROADCAST:
+        w->received = 1;
+        w->received_all = c->m;
         w->moved = fan(c->rounds) + 1;
         w->moved_all = 1.5 * c->n;
         return 0;
     case RD_REDUCE:
+        w->received = c->rounds;
+        w->received_all = c->m;
         w->moved = sum((int)c->rounds + 1, 1);
         w->moved_all = 1.5 * c->m + 1;
         w->summed = c->rounds;
@@ -301,6 +330,8 @@ static int binomial(const counted_t *c, rd_work_t *w)
         w->messages = c->m;
         w->moved = 1;
         w->moved_all = 1 + ways(c->n) / c->n;
+        w->received = (c->coll == RD_GATHER ? c->m : subtree(c)) / c->n;
+        w->received_all = ways(c->n) / c->n;
         w->leave = (double)(c->n - c->env->local) / c->n;
         return 0;
     default:
@@ -319,16 +350,16 @@ static int pat(const counted_t *c, rd_work_t *w)
     w->leave = spread(c, 1 / n);
     switch (c->coll) {
     case RD_ALLGATHER:
-        alike(w, c->n, (1 + 2 * m) / n, 0);
+        alike(w, c->n, m / n, (1 + 2 * m) / n, 0);
         return 0;
     case RD_REDUCE_SCATTER:
-        alike(w, c->n, 2.5 * m / n, m / n);
+        alike(w, c->n, m / n, 2.5 * m / n, m / n);
         return 0;
     case RD_ALLREDUCE:
         w->hops = w->again = 2 * m;
         w->messages = 4 * m;
         w->leave *= 2;
-        alike(w, c->n, (4.5 * m - 0.5) / n, m / n); /* the last sum goes out as it is made */
+        alike(w, c->n, 2 * m / n, (4.5 * m - 0.5) / n, m / n);
         return 0;
     default:
         return -1;
@@ -383,27 +414,43 @@ static double byte_cost(const rd_cost_t *k, double bytes)
     return bytes <= (double)t->near ? k->beta : k->beta + t->far * (1 - (double)t->near / bytes);
 }
 
+/* By slots and lines what is moved goes in and out of them; by PULL what is received is copied once, and only sums and
+ * the own part are moved besides. */
+static void bytes_of(const rd_work_t *w, rd_proto_t proto, double nranks, double *busiest, double *all)
+{
+    double own = w->summed > 0 && w->summed < 1 ? w->summed : 1.0 / w->chunks;
+
+    *busiest = w->moved;
+    *all = w->moved_all;
+    if (proto != RD_PROTO_PULL)
+        return;
+    *busiest = w->received + 0.5 * w->summed + own;
+    *all = w->received_all + 0.5 * w->summed_all + nranks * own;
+}
+
 double rd_cost_us(const rd_cost_env_t *env, rd_coll_t coll, const char *algo, int param, rd_proto_t proto, size_t bytes,
                   size_t slice)
 {
     const rd_cost_constants_t *t = &rd_cost_table;
     const rd_cost_t *k = &t->of[env->nnodes > 1 ? RD_COST_NET : RD_COST_SHM][proto];
-    double crowd = (double)env->local / env->cores, beta, busiest, shared, us, whole = (double)bytes;
+    double crowd = (double)env->local / env->cores, whole = (double)bytes;
+    double beta = byte_cost(k, whole), moved, moved_all, hops, busiest, shared, us;
     size_t chunk, passes;
     rd_work_t w;
 
     if (rd_cost_work(env, coll, algo, param, &w) != 0)
         return -1;
+    bytes_of(&w, proto, env->nranks, &moved, &moved_all);
     chunk = rd_cost_chunk(coll, bytes, w.chunks);
-    passes = chunk > slice ? (chunk + slice - 1) / slice : 1;
-    beta = byte_cost(k, whole);
-    busiest = w.messages * (double)passes * k->message + whole * (w.moved * beta + w.summed * k->gamma);
+    passes = chunk > slice && proto != RD_PROTO_PULL ? (chunk + slice - 1) / slice : 1;
+    hops = w.hops + w.again * (double)(passes - 1) + (proto == RD_PROTO_PULL);
+    us = t->call + hops * (k->alpha + (crowd > 1 ? crowd * t->turn : 0));
+    us += w.fill * (double)(passes == 1 ? chunk : slice) * 1.5 * beta;
+    busiest = w.messages * (double)passes * k->message + whole * (moved * beta + w.summed * k->gamma);
     /* The cores share the work of the node's ranks, its part of all ranks. */
-    shared = (double)env->local / env->nranks / env->cores *
-             (env->nranks * w.messages * (double)passes * k->message +
-              whole * (w.moved_all * beta + w.summed_all * k->gamma));
-    us = t->call + (w.hops + w.again * (double)(passes - 1)) * (k->alpha + (crowd > 1 ? crowd * t->turn : 0));
-    us += w.fill * (double)(chunk < slice ? chunk : slice) * 1.5 * beta;
+    shared =
+        (double)env->local / env->nranks / env->cores *
+        (env->nranks * w.messages * (double)passes * k->message + whole * (moved_all * beta + w.summed_all * k->gamma));
     us += busiest > shared ? busiest : shared;
     if (env->nnodes > 1)
         us += w.leave * whole * t->wire;

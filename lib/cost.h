@@ -5,6 +5,9 @@
  *
  *     T = alpha (hops + again (passes - 1)) + o messages passes + beta moved + gamma summed + slices that fill the pipe
  *
+ * PULL copies what is received once, from memory to memory, and sums what it has staged; the moves into and out of
+ * slots that `moved` counts do not take place, and the sender waits until it has been read: a hop more.
+ *
  * On a node the ranks' cores do all the moving, so beta counts every byte that a core reads and writes, and where ranks
  * outnumber cores, the work of all of them shares the cores, and a hop costs the round through the scheduler that lets
  * each of them run.
@@ -51,8 +54,9 @@ typedef struct rd_work {
     double again;         /* the same for each further pass */
     double fill;          /* slices that are moved one after another before the pipeline is full */
     double messages;      /* sent and received by the busiest rank in a pass */
+    double received;      /* from other ranks, by the rank that receives most */
     double moved, summed; /* by the busiest rank */
-    double moved_all, summed_all;
+    double received_all, moved_all, summed_all;
     double leave; /* bytes that leave the busiest node */
 } rd_work_t;
 

@@ -23,6 +23,8 @@ typedef struct rd_env {
     int slots;                 /* RONDO_SLOTS: slots a connection, 1 to 64, a power of two; 0: by rank count */
     size_t slice_bytes;        /* RONDO_SLICE_BYTES: what one message carries at most; 0: by cost; at most a slot */
     size_t ll_max;             /* RONDO_LL_MAX: chunks up to this many bytes may go by LL */
+    int pull;                  /* RONDO_PULL: reading a peer's memory is allowed */
+    size_t pull_min;           /* RONDO_PULL_MIN: messages of a pair from so many bytes on go by PULL */
     int huge_pages;            /* RONDO_HUGE_PAGES */
     char ucx_tls[64];          /* RONDO_UCX_TLS: UCX's transports between nodes */
     char topo_file[256];       /* RONDO_TOPO_FILE: a recorded machine (hwloc XML) instead of this one */

@@ -75,7 +75,28 @@ static const char *algo_excluded(const ask_t *k, const rd_algo_t *algo, int para
     return NULL;
 }
 
-static const char *proto_excluded(const ask_t *k, rd_proto_t proto, size_t message)
+/* By PULL a peer reads a buffer some time after it was posted, so a schedule serves only where every message is of a
+ * buffer that stays as it is until the operation is over, in place too. */
+static int algo_keeps(const rd_algo_t *algo, rd_coll_t coll)
+{
+    static const struct {
+        const char *name;
+        unsigned colls;
+    } keeps[] = {
+        {"direct", 1u << RD_BROADCAST | 1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_REDUCE |
+                       1u << RD_ALLTOALL | 1u << RD_GATHER | 1u << RD_SCATTER},
+        {"twoshot", 1u << RD_ALLREDUCE},
+        {"binomial", 1u << RD_BROADCAST},
+    };
+
+    for (size_t i = 0; i < sizeof keeps / sizeof keeps[0]; i++) {
+        if (strcmp(algo->name, keeps[i].name) == 0)
+            return (keeps[i].colls & 1u << coll) != 0;
+    }
+    return 0;
+}
+
+static const char *proto_excluded(const ask_t *k, const rd_algo_t *algo, rd_proto_t proto, size_t message)
 {
     const rd_choose_args_t *a = k->args;
 
@@ -88,6 +109,14 @@ static const char *proto_excluded(const ask_t *k, rd_proto_t proto, size_t messa
             return "a message is longer than a ring of lines takes";
         if (message > a->env->ll_max)
             return "a message is longer than RONDO_LL_MAX";
+    }
+    if (proto == RD_PROTO_PULL) {
+        if (a->shape->nnodes > 1)
+            return "needs all ranks on one node";
+        if (!a->pull)
+            return "needs leave to read the peers' memory, and contributions that need no scaling";
+        if (!algo_keeps(algo, a->coll))
+            return "passes on values that lie in no buffer of a rank, or overwrites what a peer may still read";
     }
     if (a->env->proto[0] && strcmp(a->env->proto, rd_proto_name(proto)) != 0)
         return another_proto;
@@ -125,7 +154,7 @@ static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk
 
     if (a->env->slice_bytes && a->env->slice_bytes < slice)
         slice = a->env->slice_bytes;
-    if (c.proto == RD_PROTO_LL)
+    if (c.proto != RD_PROTO_SIMPLE)
         slice = line_up(chunk);
     for (int i = 0; i < SLICES; i++, slice = slice / 2 / 64 * 64) {
         c.slice = slice;
@@ -133,7 +162,7 @@ static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk
         if (c.us < 0)
             c.us = 0; /* forced, without a formula */
         add(list, &c);
-        if (c.proto == RD_PROTO_LL || a->env->slice_bytes || a->uneven || slice / 2 < SLICE_LEAST ||
+        if (c.proto != RD_PROTO_SIMPLE || a->env->slice_bytes || a->uneven || slice / 2 < SLICE_LEAST ||
             slice / 2 < chunk / 64)
             return;
         if (slice / 2 >= chunk)
@@ -149,7 +178,7 @@ static void add_candidates(const ask_t *k, list_t *list, const rd_algo_t *algo)
     for (int proto = 0; proto < RD_NUM_PROTOS; proto++) {
         rd_choice_t c = {.algo = algo, .proto = (rd_proto_t)proto, .slice = k->args->slot_bytes};
 
-        c.excluded = why ? why : proto_excluded(k, c.proto, chunk < k->args->slot_bytes ? chunk : k->args->slot_bytes);
+        c.excluded = why ? why : proto_excluded(k, algo, c.proto, chunk < k->args->slot_bytes ? chunk : k->args->slot_bytes);
         if (c.excluded)
             add(list, &c);
         else

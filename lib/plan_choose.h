@@ -27,6 +27,7 @@ typedef struct rd_choose_args {
     int cores; /* cores that the ranks of a node may use: the fewest of any node, at least 1 */
     size_t slot_bytes;
     int slots; /* slots a connection */
+    int pull;  /* ranks of a node may read each other's memory */
 } rd_choose_args_t;
 
 typedef struct rd_choice {

@@ -5,6 +5,7 @@
 typedef enum {
     RD_PROTO_LL,     /* lines that carry their own flags: short messages, shared memory only */
     RD_PROTO_SIMPLE, /* slots and a counter */
+    RD_PROTO_PULL,   /* the sender posts an address, the receiver reads there: long messages within a node */
     RD_NUM_PROTOS
 } rd_proto_t;
 
@@ -12,7 +13,7 @@ typedef enum {
 
 static inline const char *rd_proto_name(rd_proto_t proto)
 {
-    return proto == RD_PROTO_LL ? "ll" : "simple";
+    return proto == RD_PROTO_LL ? "ll" : proto == RD_PROTO_SIMPLE ? "simple" : "pull";
 }
 
 #endif

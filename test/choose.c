@@ -34,7 +34,8 @@ static rondo_result_t choose(rd_coll_t coll, size_t bytes, int n, int nnodes, co
                              .cores = 2,
                              .local = (n + nnodes - 1) / nnodes,
                              .slot_bytes = 65536,
-                             .slots = 4};
+                             .slots = 4,
+                             .pull = 1};
 
     if (rd_env_read(&env) != RONDO_SUCCESS)
         exit(1);
@@ -58,7 +59,9 @@ static void cheapest(rd_coll_t coll, size_t bytes, int n, int nnodes)
         served++;
         CHECK(all[i].us >= best.us, "%s of %zu on %d: %s at %g us beats %s at %g", rd_coll_name(coll), bytes, n,
               all[i].algo->name, all[i].us, best.algo->name, best.us);
-        CHECK(all[i].slice >= 64 && all[i].slice % 64 == 0 && all[i].slice <= 65536, "slice %zu", all[i].slice);
+        CHECK(all[i].slice >= 64 && all[i].slice % 64 == 0 && (all[i].slice <= 65536 || all[i].proto == RD_PROTO_PULL),
+              "slice %zu", all[i].slice);
+        CHECK(all[i].proto != RD_PROTO_PULL || nnodes == 1, "pull between nodes");
         CHECK(all[i].proto != RD_PROTO_LL || (nnodes == 1 && all[i].slice <= RD_LL_MOST), "ll with slices of %zu",
               all[i].slice);
     }
@@ -104,6 +107,8 @@ static void forced(void)
     refused(RD_BROADCAST, 64, 1, "twoshot", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
     refused(RD_BARRIER, 0, 1, "barrier=ring", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
     refused(RD_ALLREDUCE, 1 << 20, 1, "", "ll", RONDO_ERR_UNSUPPORTED, "longer");
+    refused(RD_ALLREDUCE, 8, 1, "ring", "pull", RONDO_ERR_UNSUPPORTED, "peer may still read");
+    refused(RD_ALLREDUCE, 1 << 20, 2, "", "pull", RONDO_ERR_UNSUPPORTED, "one node");
     refused(RD_ALLREDUCE, 8, 2, "", "ll", RONDO_ERR_UNSUPPORTED, "shared memory");
     refused(RD_ALLREDUCE, 8, 1, "rnig", "", RONDO_ERR_INVALID_ARGUMENT, "\"rnig\"");
     refused(RD_ALLREDUCE, 8, 1, "alreduce=ring", "", RONDO_ERR_INVALID_ARGUMENT, "\"alreduce\"");

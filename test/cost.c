@@ -16,7 +16,7 @@ static int failures;
 /* What the programs of all ranks do in one pass, in chunks. */
 typedef struct counted {
     int nchunks;
-    double messages, moved, summed, moved_all, summed_all, hops;
+    double messages, received, moved, summed, received_all, moved_all, summed_all, hops;
 } counted_t;
 
 /* How far each lane of each rank has come, and the messages under way: unbounded, in order. */
@@ -109,7 +109,7 @@ static int hops(int n)
 
 static void count_rank(const rd_program_t *p, counted_t *c)
 {
-    double messages = 0, moved = 0, summed = 0;
+    double messages = 0, received = 0, moved = 0, summed = 0;
 
     for (int i = 0; i < p->nsteps; i++) {
         const rd_step_t *s = &p->steps[i];
@@ -117,6 +117,7 @@ static void count_rank(const rd_program_t *p, counted_t *c)
 
         for (int k = 0; k < s->nsrc; k++)
             peers += s->src[k].where == RD_PEER;
+        received += (double)peers * s->repeat;
         for (int k = 0; k < s->ndst; k++)
             peers += s->dst[k].where == RD_PEER;
         messages += (double)peers * s->repeat;
@@ -126,6 +127,8 @@ static void count_rank(const rd_program_t *p, counted_t *c)
     c->messages = fmax(c->messages, messages);
     c->moved = fmax(c->moved, moved);
     c->summed = fmax(c->summed, summed);
+    c->received = fmax(c->received, received);
+    c->received_all += received;
     c->moved_all += moved;
     c->summed_all += summed;
 }
@@ -193,6 +196,8 @@ static void counts(const rd_algo_t *algo, rd_coll_t coll, int n)
     expect("messages", w.messages, c.messages, near, algo->name, coll, n);
     expect("bytes moved", w.moved, c.moved / k, near, algo->name, coll, n);
     expect("bytes summed", w.summed, c.summed / k, near, algo->name, coll, n);
+    expect("bytes received", w.received, c.received / k, near, algo->name, coll, n);
+    expect("bytes received by all", w.received_all, c.received_all / k, near, algo->name, coll, n);
     expect("bytes moved by all", w.moved_all, c.moved_all / k, near, algo->name, coll, n);
     expect("bytes summed by all", w.summed_all, c.summed_all / k, near, algo->name, coll, n);
 }

@@ -37,7 +37,9 @@ static const char *const cleared[] = {"RONDO_DEBUG",
                                       "RONDO_SPIN",
                                       "RONDO_UCX_TLS",
                                       "RONDO_TOPO_FILE",
-                                      "RONDO_CREATE_TIMEOUT_MS"};
+                                      "RONDO_CREATE_TIMEOUT_MS",
+                                      "RONDO_PULL",
+                                      "RONDO_PULL_MIN"};
 
 static void defaults(void)
 {
