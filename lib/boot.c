@@ -62,16 +62,12 @@ static rondo_result_t introduce(rd_boot_t *b)
     return code;
 }
 
-/* A single rank needs no connection, but must not leave others of the same id waiting. */
+/* A single rank needs no connection, but must not leave others of the same id waiting: where they have come, or may
+ * come, the rendezvous sorts it out. Port 0 is a derived id, which nobody serves. */
 static rondo_result_t create_alone(rd_boot_t *b, const rd_env_t *env)
 {
-    int others = rd_meet_cancel(&b->id);
-    if (others < 0 && (b->id.addr.port[0] || b->id.addr.port[1]))
-        return rd_boot_join(b, env);
-    if (others > 0)
-        return rd_error(b->who, RONDO_ERR_INVALID_ARGUMENT,
-                        "this rank says 1 rank, but %d more came with the same id: nranks must be equal", others);
-    return RONDO_SUCCESS;
+    int nobody = b->id.addr.port[0] == 0 && b->id.addr.port[1] == 0;
+    return nobody || rd_meet_cancel(&b->id) ? RONDO_SUCCESS : rd_boot_join(b, env);
 }
 
 static rd_boot_t *boot_alloc(int nranks)

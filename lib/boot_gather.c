@@ -48,7 +48,7 @@ static rondo_result_t pull(round_t *r)
         } else {
             snprintf(r->news.text, sizeof(r->news.text),
                      "rank %d (%s) sent %zu bytes in an exchange where %zu were due", r->from->rank,
-                     r->b->whois[r->from->rank], bytes, r->in_left);
+                     rd_boot_whois(r->b, r->from->rank), bytes, r->in_left);
             r->news.culprit = r->from->rank;
             return RONDO_ERR_INTERNAL;
         }
@@ -87,7 +87,7 @@ static rondo_result_t gone(round_t *r, rd_neighbour_t *one)
 {
     r->news.culprit = one->rank;
     snprintf(r->news.text, sizeof(r->news.text), "rank %d (%s) has left, but an exchange with it was due", one->rank,
-             r->b->whois[one->rank]);
+             rd_boot_whois(r->b, one->rank));
     return RONDO_ERR_REMOTE;
 }
 
@@ -114,7 +114,7 @@ static rondo_result_t run_round(round_t *r)
             snprintf(r->news.text, sizeof(r->news.text),
                      "rank %d (%s) did not take part in an exchange within %lld ms "
                      "(RONDO_CREATE_TIMEOUT_MS)",
-                     r->from->rank, b->whois[r->from->rank], (long long)b->timeout_ms);
+                     r->from->rank, rd_boot_whois(b, r->from->rank), (long long)b->timeout_ms);
             return RONDO_ERR_TIMEOUT;
         }
     }

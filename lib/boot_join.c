@@ -145,15 +145,18 @@ static void on_move(joining_t *j)
 static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
 {
     rd_boot_t *b = j->b;
-    if (bytes != (size_t)b->rounds * sizeof(rd_addr_t)) {
+    if (bytes != (size_t)b->rounds * sizeof(rd_place_t)) {
         fail(j, RONDO_ERR_INTERNAL, "the rendezvous sent a table of %zu bytes", bytes);
         return;
     }
     for (int k = 0; k < b->rounds; k++) {
         rd_hello_t hello = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks, .slot = k};
-        rd_addr_t addr;
-        memcpy(&addr, data + (size_t)k * sizeof(addr), sizeof(addr));
-        dial_begin(&j->dial[k], &addr, &hello);
+        int peer = (int)((b->rank + (int64_t)(1 << k)) % b->nranks);
+        rd_place_t place;
+        memcpy(&place, data + (size_t)k * sizeof(place), sizeof(place));
+        place.whois[RD_WHOIS - 1] = 0;
+        memcpy(b->whois[peer], place.whois, RD_WHOIS);
+        dial_begin(&j->dial[k], &place.addr, &hello);
     }
     j->tabled = 1;
 }
@@ -213,8 +216,8 @@ static void dials_pump(joining_t *j)
             continue;
         int error = dial_pump(d, &b->id.creds);
         if (error)
-            fail(j, RONDO_ERR_SYSTEM, "cannot connect to rank %d at %s: %s (see RONDO_IFACE, RONDO_PORTS)", peer,
-                 rd_addr_print(&d->addr, text), strerror(error));
+            fail(j, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s) at %s: %s (see RONDO_IFACE, RONDO_PORTS)", peer,
+                 b->whois[peer], rd_addr_print(&d->addr, text), strerror(error));
         if (!is_open(d))
             continue;
         b->from[k] = (rd_neighbour_t){.chan = d->chan, .rank = peer};

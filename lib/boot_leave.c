@@ -23,10 +23,10 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
                       : said[0] == RONDO_ERR_TIMEOUT ? "gave up waiting"
                                                      : "has failed";
     if (news->culprit == from->rank)
-        snprintf(news->text, sizeof(news->text), "rank %d (%s) %s", from->rank, b->whois[from->rank], how);
+        snprintf(news->text, sizeof(news->text), "rank %d (%s) %s", from->rank, rd_boot_whois(b, from->rank), how);
     else
         snprintf(news->text, sizeof(news->text), "rank %d (%s) died or failed, as rank %d (%s) reports", news->culprit,
-                 b->whois[news->culprit], from->rank, b->whois[from->rank]);
+                 rd_boot_whois(b, news->culprit), from->rank, rd_boot_whois(b, from->rank));
     return RONDO_ERR_REMOTE;
 }
 
@@ -49,7 +49,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     news->silent = 1;
     news->culprit = from->rank;
     snprintf(news->text, sizeof(news->text), "rank %d (%s) died: its connection ended without a farewell", from->rank,
-             b->whois[from->rank]);
+             rd_boot_whois(b, from->rank));
     return RONDO_ERR_REMOTE;
 }
 

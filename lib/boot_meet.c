@@ -200,12 +200,15 @@ static void ask_to_move(meet_t *m)
 
 static void send_tables(meet_t *m)
 {
-    rd_addr_t table[32];
+    rd_place_t table[RD_BOOT_ROUNDS];
     for (int r = 0; r < m->nranks; r++) {
         guest_t *g = &m->guest[m->by_rank[r]];
         int n = 0;
-        for (int d = 1; d < m->nranks; d *= 2)
-            table[n++] = m->guest[m->by_rank[(r + d) % m->nranks]].join.addr;
+        for (int d = 1; d < m->nranks; d *= 2) {
+            const rd_join_t *join = &m->guest[m->by_rank[(r + d) % m->nranks]].join;
+            table[n].addr = join->addr;
+            memcpy(table[n++].whois, join->whois, RD_WHOIS);
+        }
         rd_chan_send(g->chan, RD_REC_TABLE, table, (size_t)n * sizeof(table[0]));
         g->told = 1;
     }
@@ -363,5 +366,5 @@ void rd_meet_leave(const rd_id_t *id, rondo_result_t code)
 
 int rd_meet_cancel(const rd_id_t *id)
 {
-    return rd_served_finish(id->creds.job, 0, "the id was used there for a communicator of 1 rank");
+    return rd_served_drop(id->creds.job, "the id was used there for a communicator of 1 rank");
 }

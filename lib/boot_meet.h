@@ -5,13 +5,14 @@
 #include "boot_id.h"
 
 #define RD_MOST_RANKS (1 << 22)
+#define RD_BOOT_ROUNDS 22 /* log2 of it: rounds of an exchange, neighbours above */
 
 /* Records between a rank and the rendezvous. */
 enum {
     RD_REC_JOIN = 1, /* rank: rd_join_t */
     RD_REC_MOVE,     /* rendezvous: others are on other hosts, listen on the interface */
     RD_REC_ADDR,     /* rank: rd_addr_t, where it listens now */
-    RD_REC_TABLE,    /* rendezvous: rd_addr_t of each neighbour */
+    RD_REC_TABLE,    /* rendezvous: rd_place_t of each neighbour above */
     RD_REC_READY,    /* rank: has all its neighbours, leaves */
     RD_REC_FAIL,     /* either: rd_fail_t */
     RD_REC_DATA,     /* between neighbours: a part of an allgather's block */
@@ -26,6 +27,11 @@ typedef struct rd_join {
     unsigned char zero[2];
 } rd_join_t;
 
+typedef struct rd_place {
+    rd_addr_t addr;
+    char whois[RD_WHOIS];
+} rd_place_t;
+
 typedef struct rd_fail {
     int32_t code, culprit;
     char text[RD_WHOIS * 4];
@@ -38,7 +44,7 @@ rondo_result_t rd_meet_start(const rd_id_t *id, int listener, int64_t timeout_ms
  * ended. `code`: how the creation went here; after a failure the others are given a second to come and hear of it,
  * after an abort none. */
 void rd_meet_leave(const rd_id_t *id, rondo_result_t code);
-/* For a communicator of one rank: ends id's rendezvous if it is here. How many ranks had come; -1: it is not here. */
+/* For a communicator of one rank: ends id's rendezvous if it is here and nobody has come. Nonzero: it has ended. */
 int rd_meet_cancel(const rd_id_t *id);
 
 #endif

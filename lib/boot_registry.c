@@ -105,11 +105,11 @@ static void join_and_free(rd_served_t *s)
     free(s);
 }
 
-int rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
+void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
 {
     struct timespec until;
     rd_served_t **p, *mine = NULL;
-    int guests = -1, expired = ms <= 0;
+    int expired = ms <= 0;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += ms / 1000;
     until.tv_nsec += ms % 1000 * 1000000;
@@ -130,12 +130,21 @@ int rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
     if (*p) {
         mine = *p;
         *p = mine->next;
-        guests = atomic_load(&mine->guests);
     }
     pthread_mutex_unlock(&lock);
     if (mine)
         join_and_free(mine);
-    return guests;
+}
+
+int rd_served_drop(const unsigned char job[16], const char *why)
+{
+    pthread_mutex_lock(&lock);
+    rd_served_t *s = *find(job);
+    int unused = s && atomic_load(&s->guests) == 0;
+    pthread_mutex_unlock(&lock);
+    if (unused)
+        rd_served_finish(job, 0, why);
+    return unused;
 }
 
 static rd_served_t *take_one(int done_only)
