@@ -1,0 +1,55 @@
+/* Where the connections of a communicator lie: the layout of a rank's segment, and the two tables of connections.
+ *
+ *   segment of rank m:  | control | credits, one pair a (peer, channel) | inboxes, one a (peer, channel) |
+ *   inbox:              | tail, own pair of lines | LL ring | slots, page aligned |
+ *
+ * A rank's inboxes lie in its own segment and are written by its peers; the credits for what it sent come back into its
+ * own segment too. So everything that a rank polls is local to it, and everything that it stores into others is posted.
+ */
+#ifndef RD_CONNS_H
+#define RD_CONNS_H
+
+#include "conn.h"
+#include "net.h"
+#include "node.h"
+#include "sched/step.h"
+
+/* What a rank tells the others of its node: first line of its segment. */
+typedef struct rd_control {
+    _Alignas(RD_LINE) _Atomic int left; /* this rank has destroyed its communicator in order */
+    /* Set by a peer that aborts or fails: (result code << 32) | (rank + 1); 0: all is well. Read at every miss. */
+    _Alignas(RD_LINE) _Atomic uint64_t notice;
+} rd_control_t;
+
+typedef struct rd_layout {
+    uint32_t slots, lines;   /* a connection, powers of two */
+    size_t slot_bytes;       /* a multiple of the page */
+    size_t ring_bytes;       /* of the LL ring */
+    size_t inbox_bytes;      /* of one connection */
+    size_t segment_bytes;
+} rd_layout_t;
+
+typedef struct rd_conns {
+    int nranks;
+    int pull; /* every rank may read the memory of every rank of its node: pull.h */
+    rd_layout_t layout;
+    rd_send_t *sends; /* [channel * nranks + peer] */
+    rd_recv_t *recvs;
+    char *mirrors; /* memory of the connections that go over the network */
+    size_t mirror_bytes;
+    rd_control_t **controls; /* of each rank on this node, NULL elsewhere */
+    rd_control_t *self;      /* this rank's own; never NULL */
+    rd_control_t own;        /* stands in where there is no shared segment */
+} rd_conns_t;
+
+void rd_layout_init(rd_layout_t *layout, int nlocal, const rd_env_t *env);
+
+/* Builds the tables; `net` NULL when all ranks share the node. */
+rondo_result_t rd_conns_create(rd_conns_t *conns, const rd_layout_t *layout, const rd_node_t *node, int rank,
+                               int nranks, rd_net_t *net, rd_who_t *who);
+void rd_conns_free(rd_conns_t *conns);
+
+/* Tells every rank of the node that this one aborts or fails. */
+void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int culprit);
+
+#endif

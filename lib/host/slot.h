@@ -1,0 +1,51 @@
+/* Slots of the Simple protocol: data as it is, then the count of messages, released. See conn.h. */
+#ifndef RD_SLOT_H
+#define RD_SLOT_H
+
+#include "../net.h"
+
+static inline int rd_slot_may_send(rd_send_t *s)
+{
+    if (s->sent - s->credit <= s->slots_mask)
+        return 1;
+    s->credit = atomic_load_explicit(&s->head->value, memory_order_acquire);
+    return s->sent - s->credit <= s->slots_mask;
+}
+
+static inline char *rd_slot_to_fill(const rd_send_t *s)
+{
+    return s->slots + (s->sent & s->slots_mask) * (size_t)s->slot_bytes;
+}
+
+/* Release: whoever sees the count sees the slot's bytes. */
+static inline rondo_result_t rd_slot_publish(rd_send_t *s, size_t bytes)
+{
+    s->sent++;
+    atomic_store_explicit(&s->tail->value, s->sent, memory_order_release);
+    return s->net ? rd_net_post(s, bytes) : RONDO_SUCCESS;
+}
+
+static inline int rd_slot_arrived(rd_recv_t *r)
+{
+    if (r->seen != r->received)
+        return 1;
+    r->seen = atomic_load_explicit(&r->tail->value, memory_order_acquire);
+    return r->seen != r->received;
+}
+
+static inline const char *rd_slot_to_read(const rd_recv_t *r)
+{
+    return r->slots + (r->received & r->slots_mask) * (size_t)r->slot_bytes;
+}
+
+/* Release: the sender may overwrite the slot only after its last read. */
+static inline rondo_result_t rd_slot_return(rd_recv_t *r)
+{
+    r->received++;
+    if (r->net)
+        return rd_net_credit(r);
+    atomic_store_explicit(&r->head->value, r->received, memory_order_release);
+    return RONDO_SUCCESS;
+}
+
+#endif
