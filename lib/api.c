@@ -1,0 +1,277 @@
+/* The operations' public entries: each refuses what is wrong with a sentence that names the argument, what it was and
+ * what is allowed, and hands the rest to call.c. The contracts stand in rondo.h.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "op.h"
+
+#define BAD RONDO_ERR_INVALID_ARGUMENT
+
+typedef struct {
+    const char *call;
+    rondo_comm_t comm;
+} at_t;
+
+static rondo_result_t failed(rondo_result_t result)
+{
+    return result == RONDO_SUCCESS ? result : rd_group_failed(result);
+}
+
+static rondo_result_t check_start(at_t at, rondo_type_t type, rondo_stream_t stream)
+{
+    rondo_result_t result = rd_comm_valid(at.comm, at.call);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if ((unsigned)type >= RONDO_NUM_TYPES)
+        return rd_error(&at.comm->who, BAD, "%s: type is %d, types are 0 to %d", at.call, (int)type,
+                        RONDO_NUM_TYPES - 1);
+    if (stream)
+        return rd_error(&at.comm->who, BAD, "%s: stream is %p on a host communicator: pass NULL", at.call,
+                        (void *)stream);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t check_count(at_t at, const char *what, size_t count, size_t blocks, rondo_type_t type)
+{
+    if (count <= SIZE_MAX / 2 / blocks / rondo_type_size(type))
+        return RONDO_SUCCESS;
+    return rd_error(&at.comm->who, BAD, "%s: %s is %zu, more than memory can hold (a negative number?)", at.call, what,
+                    count);
+}
+
+static rondo_result_t check_buffer(at_t at, const char *what, const void *buffer, size_t bytes)
+{
+    if (buffer || bytes == 0)
+        return RONDO_SUCCESS;
+    return rd_error(&at.comm->who, BAD, "%s: %s is NULL, but %zu bytes are needed", at.call, what, bytes);
+}
+
+/* Two ranges that overlap, but for the one way that is in place (`in_place`: recv's place for send). */
+static rondo_result_t check_overlap(at_t at, const void *send, size_t sendbytes, const void *recv, size_t recvbytes,
+                                    const void *in_place)
+{
+    uintptr_t s = (uintptr_t)send, r = (uintptr_t)recv;
+
+    if (!sendbytes || !recvbytes || s + sendbytes <= r || r + recvbytes <= s || (in_place && send == in_place))
+        return RONDO_SUCCESS;
+    return rd_error(&at.comm->who, BAD, "%s: send (%zu bytes at %p) overlaps recv (%zu bytes at %p)%s", at.call,
+                    sendbytes, send, recvbytes, recv,
+                    in_place ? " in another way than in place" : ": this operation cannot run in place");
+}
+
+static rondo_result_t check_rank(at_t at, const char *what, int rank)
+{
+    if (rank >= 0 && rank < at.comm->nranks)
+        return RONDO_SUCCESS;
+    return rd_error(&at.comm->who, BAD, "%s: %s is %d, ranks are 0 to %d", at.call, what, rank, at.comm->nranks - 1);
+}
+
+static rondo_result_t check_op(at_t at, rondo_op_t op, rondo_type_t type)
+{
+    if (op >= RONDO_NUM_OPS) /* the user's own: looked up where it is used */
+        return RONDO_SUCCESS;
+    if (op < 0)
+        return rd_error(&at.comm->who, BAD, "%s: op is %d, operators are 0 to %d or made by this communicator", at.call,
+                        op, RONDO_NUM_OPS - 1);
+    if (rd_op_valid(op, type))
+        return RONDO_SUCCESS;
+    return rd_error(&at.comm->who, BAD, "%s: op %s makes no sense for type %s", at.call, rd_op_name(op),
+                    rd_type_name(type));
+}
+
+static const void *block_of(const void *buffer, int rank, size_t bytes)
+{
+    return (const char *)buffer + (size_t)rank * bytes;
+}
+
+static rondo_result_t launch(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, int root,
+                             size_t count, const rd_tables_t *tables, const void *in, void *out)
+{
+    const rd_call_t call = {{coll, type, op, root, count}, tables, in, out};
+    return rd_call_collective(comm, &call);
+}
+
+rondo_result_t rondo_allreduce(const void *send, void *recv, size_t count, rondo_type_t type, rondo_op_t op,
+                               rondo_comm_t comm, rondo_stream_t stream)
+{
+    const at_t at = {"rondo_allreduce", comm};
+    rondo_result_t result = check_start(at, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_count(at, "count", count, 1, type);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    size_t bytes = count * rondo_type_size(type);
+    if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
+        (result = check_buffer(at, "recv", recv, bytes)) ||
+        (result = check_overlap(at, send, bytes, recv, bytes, recv)))
+        return failed(result);
+    return launch(comm, RD_ALLREDUCE, type, op, 0, count, NULL, send, recv);
+}
+
+rondo_result_t rondo_reduce(const void *send, void *recv, size_t count, rondo_type_t type, rondo_op_t op, int root,
+                            rondo_comm_t comm, rondo_stream_t stream)
+{
+    const at_t at = {"rondo_reduce", comm};
+    rondo_result_t result = check_start(at, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_count(at, "count", count, 1, type);
+    if (result == RONDO_SUCCESS)
+        result = check_rank(at, "root", root);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    size_t bytes = count * rondo_type_size(type), kept = comm->rank == root ? bytes : 0;
+    if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
+        (result = check_buffer(at, "recv", recv, kept)) || (result = check_overlap(at, send, bytes, recv, kept, recv)))
+        return failed(result);
+    return launch(comm, RD_REDUCE, type, op, root, count, NULL, send, recv);
+}
+
+rondo_result_t rondo_broadcast(const void *send, void *recv, size_t count, rondo_type_t type, int root,
+                               rondo_comm_t comm, rondo_stream_t stream)
+{
+    const at_t at = {"rondo_broadcast", comm};
+    rondo_result_t result = check_start(at, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_count(at, "count", count, 1, type);
+    if (result == RONDO_SUCCESS)
+        result = check_rank(at, "root", root);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    size_t bytes = count * rondo_type_size(type), given = comm->rank == root ? bytes : 0;
+    if ((result = check_buffer(at, "send", send, given)) || (result = check_buffer(at, "recv", recv, bytes)) ||
+        (result = check_overlap(at, send, given, recv, bytes, recv)))
+        return failed(result);
+    return launch(comm, RD_BROADCAST, type, 0, root, count, NULL, send, recv);
+}
+
+rondo_result_t rondo_allgather(const void *send, void *recv, size_t sendcount, rondo_type_t type, rondo_comm_t comm,
+                               rondo_stream_t stream)
+{
+    const at_t at = {"rondo_allgather", comm};
+    rondo_result_t result = check_start(at, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_count(at, "sendcount", sendcount, (size_t)comm->nranks, type);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    size_t bytes = sendcount * rondo_type_size(type), all = bytes * (size_t)comm->nranks;
+    if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, bytes)) ||
+        (result = check_overlap(at, send, bytes, recv, all, block_of(recv, comm->rank, bytes))))
+        return failed(result);
+    return launch(comm, RD_ALLGATHER, type, 0, 0, sendcount, NULL, send, recv);
+}
+
+rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcount, rondo_type_t type, rondo_op_t op,
+                                    rondo_comm_t comm, rondo_stream_t stream)
+{
+    const at_t at = {"rondo_reduce_scatter", comm};
+    rondo_result_t result = check_start(at, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_count(at, "recvcount", recvcount, (size_t)comm->nranks, type);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    size_t bytes = recvcount * rondo_type_size(type), all = bytes * (size_t)comm->nranks;
+    if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
+        (result = check_buffer(at, "recv", recv, bytes)))
+        return failed(result);
+    if (recv != block_of(send, comm->rank, bytes) && (result = check_overlap(at, send, all, recv, bytes, recv)))
+        return failed(result);
+    return launch(comm, RD_REDUCE_SCATTER, type, op, 0, recvcount, NULL, send, recv);
+}
+
+rondo_result_t rondo_alltoall(const void *send, void *recv, size_t count, rondo_type_t type, rondo_comm_t comm,
+                              rondo_stream_t stream)
+{
+    const at_t at = {"rondo_alltoall", comm};
+    rondo_result_t result = check_start(at, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_count(at, "count", count, (size_t)comm->nranks, type);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    size_t all = count * rondo_type_size(type) * (size_t)comm->nranks;
+    if ((result = check_buffer(at, "send", send, all)) || (result = check_buffer(at, "recv", recv, all)) ||
+        (result = check_overlap(at, send, all, recv, all, NULL)))
+        return failed(result);
+    return launch(comm, RD_ALLTOALL, type, 0, 0, count, NULL, send, recv);
+}
+
+/* gather and scatter: one block at every rank, all blocks at the root. */
+static rondo_result_t rooted(at_t at, rd_coll_t coll, const void *send, void *recv, size_t count, rondo_type_t type,
+                             int root, rondo_stream_t stream)
+{
+    rondo_comm_t comm = at.comm;
+    rondo_result_t result = check_start(at, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_count(at, "count", count, (size_t)comm->nranks, type);
+    if (result == RONDO_SUCCESS)
+        result = check_rank(at, "root", root);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    int gathers = coll == RD_GATHER;
+    size_t bytes = count * rondo_type_size(type), all = comm->rank == root ? bytes * (size_t)comm->nranks : 0;
+    if ((result = check_buffer(at, "send", send, gathers ? bytes : all)) ||
+        (result = check_buffer(at, "recv", recv, gathers ? all : bytes)))
+        return failed(result);
+    const void *block = gathers ? block_of(recv, root, bytes) : block_of(send, root, bytes);
+    if (all && block != (gathers ? send : recv) &&
+        (result = check_overlap(at, send, gathers ? bytes : all, recv, gathers ? all : bytes, block)))
+        return failed(result);
+    return launch(comm, coll, type, 0, root, count, NULL, send, recv);
+}
+
+rondo_result_t rondo_gather(const void *send, void *recv, size_t count, rondo_type_t type, int root, rondo_comm_t comm,
+                            rondo_stream_t stream)
+{
+    return rooted((at_t){"rondo_gather", comm}, RD_GATHER, send, recv, count, type, root, stream);
+}
+
+rondo_result_t rondo_scatter(const void *send, void *recv, size_t count, rondo_type_t type, int root, rondo_comm_t comm,
+                             rondo_stream_t stream)
+{
+    return rooted((at_t){"rondo_scatter", comm}, RD_SCATTER, send, recv, count, type, root, stream);
+}
+
+static rondo_result_t message(at_t at, int send, void *buffer, size_t count, rondo_type_t type, int peer,
+                              rondo_stream_t stream)
+{
+    rondo_result_t result = check_start(at, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_count(at, "count", count, 1, type);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    size_t bytes = count * rondo_type_size(type);
+    if ((result = check_rank(at, "peer", peer)) || (result = check_buffer(at, "buffer", buffer, bytes)))
+        return failed(result);
+    return rd_call_message(at.comm, send, buffer, bytes, peer);
+}
+
+rondo_result_t rondo_send(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,
+                          rondo_stream_t stream)
+{
+    return message((at_t){"rondo_send", comm}, 1, (void *)(uintptr_t)buffer, count, type, peer, stream);
+}
+
+rondo_result_t rondo_recv(void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,
+                          rondo_stream_t stream)
+{
+    return message((at_t){"rondo_recv", comm}, 0, buffer, count, type, peer, stream);
+}
+
+rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream)
+{
+    rondo_result_t result = check_start((at_t){"rondo_barrier", comm}, RONDO_UINT8, stream);
+
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    return launch(comm, RD_BARRIER, RONDO_UINT8, 0, 0, 1, NULL, NULL, NULL);
+}

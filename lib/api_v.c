@@ -1,0 +1,193 @@
+/* The v-operations: counts and displacements for each rank. allgatherv and reduce_scatterv, whose counts every rank
+ * knows, run by the same schedules as the uniform ones; gatherv, scatterv and alltoallv, whose counts only a pair knows,
+ * are one all-to-all each, in which most messages may be empty.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+
+#define BAD RONDO_ERR_INVALID_ARGUMENT
+
+static rondo_result_t failed(rondo_result_t result)
+{
+    return result == RONDO_SUCCESS ? result : rd_group_failed(result);
+}
+
+static rondo_result_t check_start(const char *call, rondo_comm_t comm, rondo_type_t type, rondo_stream_t stream)
+{
+    rondo_result_t result = rd_comm_valid(comm, call);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if ((unsigned)type >= RONDO_NUM_TYPES)
+        return rd_error(&comm->who, BAD, "%s: type is %d, types are 0 to %d", call, (int)type, RONDO_NUM_TYPES - 1);
+    if (stream)
+        return rd_error(&comm->who, BAD, "%s: stream is %p on a host communicator: pass NULL", call, (void *)stream);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t check_root(const char *call, rondo_comm_t comm, int root)
+{
+    if (root >= 0 && root < comm->nranks)
+        return RONDO_SUCCESS;
+    return rd_error(&comm->who, BAD, "%s: root is %d, ranks are 0 to %d", call, root, comm->nranks - 1);
+}
+
+/* One side's counts: given, each within memory, and a buffer where there is anything. */
+static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char *side, const void *buffer,
+                                 const size_t *counts, const size_t *displs, rondo_type_t type)
+{
+    size_t most = SIZE_MAX / 2 / rondo_type_size(type), sum = 0;
+
+    if (!counts)
+        return rd_error(&comm->who, BAD, "%s: %scounts is NULL: it holds one count for each of %d ranks", call, side,
+                        comm->nranks);
+    for (int r = 0; r < comm->nranks; r++) {
+        if (counts[r] > most - sum || (displs && displs[r] > most - counts[r]))
+            return rd_error(&comm->who, BAD, "%s: %scounts[%d] is %zu: more than memory can hold (a negative number?)",
+                            call, side, r, counts[r]);
+        sum += counts[r];
+    }
+    if (sum && !buffer)
+        return rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call, side, sum);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t launch(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, size_t count,
+                             const rd_tables_t *tables, const void *in, void *out)
+{
+    const rd_call_t call = {{coll, type, op, 0, count}, tables, in, out};
+    return rd_call_collective(comm, &call);
+}
+
+static size_t sum_of(const size_t *counts, int n)
+{
+    size_t sum = 0;
+
+    for (int r = 0; r < n; r++)
+        sum += counts[r];
+    return sum;
+}
+
+rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
+                                const size_t *displs, rondo_type_t type, rondo_comm_t comm, rondo_stream_t stream)
+{
+    const char *call = "rondo_allgatherv";
+    rondo_result_t result = check_start(call, comm, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_side(call, comm, "recv", recv, recvcounts, displs, type);
+    if (result == RONDO_SUCCESS && sendcount != recvcounts[comm->rank])
+        result = rd_error(&comm->who, BAD, "%s: sendcount is %zu, recvcounts[%d], this rank's own, is %zu: they must be equal",
+                          call, sendcount, comm->rank, recvcounts[comm->rank]);
+    if (result == RONDO_SUCCESS && sendcount && !send)
+        result = rd_error(&comm->who, BAD, "%s: send is NULL, but %zu elements are needed", call, sendcount);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
+    return launch(comm, RD_ALLGATHER, type, 0, sum_of(recvcounts, comm->nranks), &tables, send, recv);
+}
+
+rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t *recvcounts, rondo_type_t type,
+                                     rondo_op_t op, rondo_comm_t comm, rondo_stream_t stream)
+{
+    const char *call = "rondo_reduce_scatterv";
+    rondo_result_t result = check_start(call, comm, type, stream);
+
+    if (result == RONDO_SUCCESS && (op < 0 || (op < RONDO_NUM_OPS && !rd_op_valid(op, type))))
+        result = rd_error(&comm->who, BAD, "%s: op %d (%s) makes no sense for type %s", call, op,
+                          op < 0 ? "none" : rd_op_name(op), rd_type_name(type));
+    if (result == RONDO_SUCCESS)
+        result = check_side(call, comm, "recv", send, recvcounts, NULL, type);
+    if (result == RONDO_SUCCESS && recvcounts[comm->rank] && !recv)
+        result = rd_error(&comm->who, BAD, "%s: recv is NULL, but %zu elements are needed", call,
+                          recvcounts[comm->rank]);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
+    return launch(comm, RD_REDUCE_SCATTER, type, op, sum_of(recvcounts, comm->nranks), &tables, send, recv);
+}
+
+rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const size_t *sdispls, void *recv,
+                               const size_t *recvcounts, const size_t *rdispls, rondo_type_t type, rondo_comm_t comm,
+                               rondo_stream_t stream)
+{
+    const char *call = "rondo_alltoallv";
+    rondo_result_t result = check_start(call, comm, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_side(call, comm, "send", send, sendcounts, sdispls, type);
+    if (result == RONDO_SUCCESS)
+        result = check_side(call, comm, "recv", recv, recvcounts, rdispls, type);
+    if (result == RONDO_SUCCESS && send == recv && send && sum_of(sendcounts, comm->nranks))
+        result = rd_error(&comm->who, BAD, "%s: send == recv: this operation cannot run in place", call);
+    if (result == RONDO_SUCCESS && sendcounts[comm->rank] != recvcounts[comm->rank])
+        result = rd_error(&comm->who, BAD, "%s: sendcounts[%d] is %zu and recvcounts[%d] is %zu, but both are this rank's own",
+                          call, comm->rank, sendcounts[comm->rank], comm->rank, recvcounts[comm->rank]);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
+    return launch(comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv);
+}
+
+/* An all-to-all in which this rank exchanges one block with the root and, as the root, one with everybody. `counts` are
+ * the root's; `own` is this rank's. */
+static rondo_result_t rooted(const char *call, rondo_comm_t comm, int gathers, const void *send, void *recv,
+                             const size_t *counts, const size_t *displs, size_t own, rondo_type_t type, int root)
+{
+    size_t n = (size_t)comm->nranks, *zeros = calloc(3 * n, sizeof *zeros);
+    int rooting = comm->rank == root;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    if (!zeros)
+        return failed(rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", comm->nranks));
+    size_t *one = zeros + n, *none = zeros + 2 * n;
+    one[root] = own;
+    if (rooting)
+        result = check_side(call, comm, gathers ? "recv" : "send", gathers ? recv : send, counts, displs, type);
+    if (result == RONDO_SUCCESS && own > SIZE_MAX / 2 / rondo_type_size(type))
+        result = rd_error(&comm->who, BAD, "%s: %scount is %zu: more than memory can hold (a negative number?)", call,
+                          gathers ? "send" : "recv", own);
+    if (result == RONDO_SUCCESS && own && !(gathers ? send : recv))
+        result = rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call,
+                          gathers ? "send" : "recv", own);
+    if (result == RONDO_SUCCESS && rooting && counts[root] != own)
+        result = rd_error(&comm->who, BAD, "%s: the root's own block is %zu elements in %scounts and %zu in %scount", call,
+                          counts[root], gathers ? "recv" : "send", own, gathers ? "send" : "recv");
+    if (result == RONDO_SUCCESS) {
+        /* `one` lies at the start of the block buffer: all displacements zero */
+        const size_t *all = rooting ? counts : none, *at = rooting ? displs : zeros;
+        const rd_tables_t tables = gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
+        result = launch(comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv);
+    } else {
+        failed(result);
+    }
+    free(zeros);
+    return result;
+}
+
+rondo_result_t rondo_gatherv(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
+                             const size_t *displs, rondo_type_t type, int root, rondo_comm_t comm,
+                             rondo_stream_t stream)
+{
+    rondo_result_t result = check_start("rondo_gatherv", comm, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_root("rondo_gatherv", comm, root);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    return rooted("rondo_gatherv", comm, 1, send, recv, recvcounts, displs, sendcount, type, root);
+}
+
+rondo_result_t rondo_scatterv(const void *send, const size_t *sendcounts, const size_t *displs, void *recv,
+                              size_t recvcount, rondo_type_t type, int root, rondo_comm_t comm, rondo_stream_t stream)
+{
+    rondo_result_t result = check_start("rondo_scatterv", comm, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_root("rondo_scatterv", comm, root);
+    if (result != RONDO_SUCCESS)
+        return failed(result);
+    return rooted("rondo_scatterv", comm, 0, send, recv, sendcounts, displs, recvcount, type, root);
+}

@@ -1,0 +1,91 @@
+/* From a checked call to its run: at once, or recorded in this thread's group. */
+#include "call.h"
+
+#include "check.h"
+#include "op.h"
+
+static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_task_t *task;
+
+    if (comm->env.check && comm->nranks > 1) {
+        result = rd_check_task(comm, &call->ask, &task);
+        if (result == RONDO_SUCCESS)
+            result = rd_group_record(comm, task);
+    }
+    if (result != RONDO_SUCCESS) {
+        rd_plan_put(comm->planner, plan);
+        return result;
+    }
+    result = rd_task_create(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out, &task);
+    return result == RONDO_SUCCESS ? rd_group_record(comm, task) : result;
+}
+
+static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
+{
+    const rd_reducer_t *custom = NULL;
+    rondo_result_t result;
+    rd_plan_t *plan;
+
+    if (call->ask.op >= RONDO_NUM_OPS) {
+        custom = rd_op_reducer(comm, call->ask.op, call->ask.type, rd_coll_name(call->ask.coll));
+        if (!custom)
+            return RONDO_ERR_INVALID_ARGUMENT;
+    }
+    if (comm->env.check && comm->nranks > 1 && !rd_group_depth) {
+        result = rd_check_now(comm, &call->ask);
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    result = rd_plan_get(comm->planner, &call->ask, call->tables, custom, &plan);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (rd_group_depth)
+        return record(comm, call, plan);
+    return rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
+}
+
+rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+
+    if (result == RONDO_SUCCESS)
+        result = run(comm, call);
+    if (result != RONDO_SUCCESS)
+        rd_group_failed(result);
+    return rd_comm_leave(comm, result);
+}
+
+static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer)
+{
+    int chain = send ? RD_CHAIN_SEND(peer) : RD_CHAIN_RECV(peer);
+    rondo_result_t result;
+    rd_plan_t *plan;
+    rd_task_t *task;
+
+    if (peer == comm->rank && rd_group_depth)
+        return rd_group_record_self(comm, send, buffer, bytes);
+    if (peer == comm->rank)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_USAGE,
+                        "%s to this rank itself would wait for ever: put it into a group with its partner",
+                        send ? "rondo_send" : "rondo_recv");
+    result = rd_plan_get_p2p(comm->planner, peer, send, bytes, &plan);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!rd_group_depth)
+        return rd_queue_run(comm, plan, chain, buffer, buffer);
+    result = rd_task_create(comm, plan, chain, buffer, buffer, &task);
+    return result == RONDO_SUCCESS ? rd_group_record(comm, task) : result;
+}
+
+rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+
+    if (result == RONDO_SUCCESS)
+        result = message(comm, send, buffer, bytes, peer);
+    if (result != RONDO_SUCCESS)
+        rd_group_failed(result);
+    return rd_comm_leave(comm, result);
+}

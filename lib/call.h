@@ -1,0 +1,41 @@
+/* What every operation's entry does: refuse what is wrong, then run it at once or record it in the group. */
+#ifndef RD_CALL_H
+#define RD_CALL_H
+
+#include "comm.h"
+
+/* One operation as the caller gave it, arguments checked. */
+typedef struct rd_call {
+    rd_ask_t ask;
+    const rd_tables_t *tables; /* NULL: uniform */
+    const void *in;
+    void *out;
+} rd_call_t;
+
+/* Runs or records. */
+rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call);
+rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer);
+
+extern _Thread_local int rd_group_depth;
+/* Into this thread's group. Take over the plan. */
+rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task);
+rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, size_t bytes);
+/* A call inside the group failed: its end will return the same. */
+rondo_result_t rd_group_failed(rondo_result_t result);
+
+/* Marks that this thread is inside a call of the communicator: rondo_comm_abort waits for it to leave. A plain store:
+ * abort issues the barrier for both sides (membarrier), because it is rare and a call is not. */
+static inline rondo_result_t rd_comm_enter(rondo_comm_t comm)
+{
+    atomic_store_explicit(&comm->inside, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    return rd_comm_check(comm);
+}
+
+static inline rondo_result_t rd_comm_leave(rondo_comm_t comm, rondo_result_t result)
+{
+    atomic_store_explicit(&comm->inside, 0, memory_order_release);
+    return result;
+}
+
+#endif

@@ -1,0 +1,18 @@
+/* RONDO_CHECK=1: every collective is preceded by an exchange of what each rank has asked for, and compared. */
+#ifndef RD_CHECK_H
+#define RD_CHECK_H
+
+#include "plan.h"
+
+typedef struct rd_check rd_check_t;
+
+/* The exchange as a task in front of a collective, for groups; and at once, for a blocking call. */
+rondo_result_t rd_check_now(rondo_comm_t comm, const rd_ask_t *ask);
+struct rd_task;
+rondo_result_t rd_check_task(rondo_comm_t comm, const rd_ask_t *ask, struct rd_task **task);
+
+/* After the exchange: RONDO_ERR_MISMATCH names the ranks and the fields that differ, and fails the communicator. */
+rondo_result_t rd_check_compare(rondo_comm_t comm, const rd_check_t *check);
+void rd_check_free(rd_check_t *check);
+
+#endif

@@ -1,0 +1,342 @@
+/* A communicator's life: creation room by room, failure, orderly end and abort. */
+#include "comm.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agree.h"
+#include "boot_id.h"
+#include "op.h"
+#include "pull.h"
+
+#define SPIN 4000 /* polls before the first yield where every rank has a core */
+
+rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
+{
+    if (__builtin_expect(comm && comm->alive == RD_COMM_ALIVE, 1))
+        return RONDO_SUCCESS;
+    return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: comm is %s", call,
+                    comm ? "not a communicator, or one that has been destroyed" : "NULL");
+}
+
+rondo_result_t rd_comm_fail(rondo_comm_t comm, rondo_result_t code, int culprit, const char *format, ...)
+{
+    char text[400];
+    va_list args;
+
+    if (rd_stop_get(&comm->stop) != RONDO_SUCCESS)
+        return rd_stop_get(&comm->stop);
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    code = rd_stop_set(&comm->stop, &comm->who, code, culprit, "%s", text);
+    rd_conns_notify(&comm->conns, code, culprit >= 0 ? culprit : comm->rank);
+    rd_boot_farewell(comm->boot, code, culprit >= 0 ? culprit : comm->rank);
+    return code;
+}
+
+/* The sentence was said when the communicator failed: a later call repeats it in rondo_last_error alone. */
+rondo_result_t rd_comm_check(rondo_comm_t comm)
+{
+    return rd_stop_get(&comm->stop);
+}
+
+rondo_result_t rd_comm_notice(rondo_comm_t comm)
+{
+    uint64_t notice = atomic_load_explicit(&comm->conns.self->notice, memory_order_acquire);
+    rondo_result_t code = rd_stop_get(&comm->stop);
+
+    if (__builtin_expect(notice == 0 || code != RONDO_SUCCESS, 1))
+        return code;
+    int culprit = (int)(uint32_t)notice - 1;
+    const char *whois = culprit >= 0 && culprit < comm->nranks ? rd_boot_whois(comm->boot, culprit) : "?";
+    switch ((rondo_result_t)(notice >> 32)) {
+    case RONDO_ERR_ABORTED:
+        return rd_comm_fail(comm, RONDO_ERR_REMOTE, culprit, "rank %d (%s) has aborted the communicator", culprit, whois);
+    case RONDO_ERR_REMOTE:
+        return rd_comm_fail(comm, RONDO_ERR_REMOTE, culprit, "rank %d (%s) died or left, another rank reports", culprit,
+                            whois);
+    case RONDO_ERR_TIMEOUT:
+        return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, culprit, "rank %d (%s) did not come in time, another rank reports",
+                            culprit, whois);
+    case RONDO_ERR_MISMATCH:
+        return RONDO_SUCCESS; /* this rank finds it for itself, with the same words */
+    default:
+        return rd_comm_fail(comm, RONDO_ERR_REMOTE, culprit, "rank %d (%s) failed: %s", culprit, whois,
+                            rondo_result_string((rondo_result_t)(notice >> 32)));
+    }
+}
+
+static int has_left(void *arg, int rank)
+{
+    rondo_comm_t comm = arg;
+    rd_control_t *control = comm->conns.controls[rank];
+
+    return control && atomic_load_explicit(&control->left, memory_order_acquire);
+}
+
+/* In reverse order of creation; each room copes with never having been made. */
+static void comm_free(rondo_comm_t comm)
+{
+    comm->alive = 0;
+    rd_queue_flush(comm, RONDO_ERR_ABORTED);
+    rd_watch_remove(comm->watch);
+    rd_queue_free(&comm->queue);
+    rd_op_free_all(comm);
+    rd_planner_free(comm->planner);
+    rd_net_destroy(comm->net);
+    rd_conns_free(&comm->conns);
+    rd_node_free(&comm->node);
+    rd_boot_destroy(comm->boot);
+    free(comm);
+}
+
+/* An older caller's config is shorter: what it lacks has its default. */
+static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given)
+{
+    static _Atomic unsigned serial;
+    rondo_config_t config = RONDO_CONFIG_INIT;
+
+    if (given) {
+        if (given->size < offsetof(rondo_config_t, device) + sizeof given->device)
+            return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                            "config->size is %zu: initialise the config with RONDO_CONFIG_INIT", given->size);
+        memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
+    }
+    if (config.device < RONDO_DEVICE_AUTO)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "config->device is %d: RONDO_DEVICE_AUTO, RONDO_DEVICE_HOST or a device number", config.device);
+    if (config.device >= 0)
+        return rd_error(NULL, RONDO_ERR_UNSUPPORTED,
+                        "config->device is %d, but this library is built without CUDA: use RONDO_DEVICE_HOST",
+                        config.device);
+    if (config.timeout_ms < -1)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->timeout_ms is %lld: 0 (never) or milliseconds",
+                        (long long)config.timeout_ms);
+    comm->device = RONDO_DEVICE_HOST;
+    comm->timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
+    unsigned number = atomic_fetch_add(&serial, 1);
+    if (config.name)
+        snprintf(comm->who.name, sizeof comm->who.name, "%s", config.name);
+    else
+        snprintf(comm->who.name, sizeof comm->who.name, "comm%u", number);
+    return RONDO_SUCCESS;
+}
+
+/* One layout for all: every node is laid out for the fullest. */
+static int fullest(const rd_node_t *node, int nranks)
+{
+    int most = 0;
+
+    for (int n = 0; n < node->nnodes; n++) {
+        int here = 0;
+        for (int r = 0; r < nranks; r++)
+            here += node->node_of[r] == n;
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+static rondo_result_t make_net(rondo_comm_t comm)
+{
+    unsigned char *remote;
+    rondo_result_t result;
+
+    if (comm->node.nnodes == 1)
+        return RONDO_SUCCESS;
+    if (!rd_net_built() || strcmp(comm->env.transport, "shm") == 0)
+        return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
+                        "%d nodes need a network transport, but %s", comm->node.nnodes,
+                        rd_net_built() ? "RONDO_TRANSPORT=shm excludes it" : "this library is built without UCX");
+    remote = calloc((size_t)comm->nranks, 1);
+    if (!remote)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", comm->nranks);
+    for (int r = 0; r < comm->nranks; r++)
+        remote[r] = comm->node.node_of[r] != comm->node.node_of[comm->rank];
+    result = rd_net_create(&comm->net, comm->boot, comm->rank, comm->nranks, remote, &comm->env, &comm->who, &comm->stop);
+    free(remote);
+    return result;
+}
+
+/* The rooms behind the bootstrap, each on the one before. */
+static rondo_result_t make_rooms(rondo_comm_t comm)
+{
+    rd_layout_t layout;
+    rd_agreed_t agreed;
+    rondo_result_t result;
+
+    if ((result = rd_agree(&agreed, comm->boot, comm->rank, comm->nranks, comm->device, &comm->env, &comm->who)))
+        return result;
+    comm->spin = comm->env.spin >= 0 ? comm->env.spin : agreed.crowded ? 0 : SPIN;
+    if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop)))
+        return result;
+    int local = fullest(&comm->node, comm->nranks);
+    rd_layout_init(&layout, local, &comm->env);
+    if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->stop)) ||
+        (result = make_net(comm)) ||
+        (result = rd_conns_create(&comm->conns, &layout, &comm->node, comm->rank, comm->nranks, comm->net, &comm->who)))
+        return result;
+    if ((result = rd_pull_probe(&comm->conns, comm->boot, &comm->node, comm->rank, &comm->env, &comm->who)))
+        return result;
+    const rd_planner_args_t args = {comm->rank,  comm->nranks, &comm->node, local,
+                                    agreed.cores, &comm->conns, &comm->env,  &comm->who};
+    if ((result = rd_planner_create(&comm->planner, &args)) || (result = rd_queue_create(&comm->queue, comm)) ||
+        (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->stop, has_left, comm)))
+        return result;
+    if (comm->rank == 0)
+        rd_log(&comm->who, RD_LOG_INFO,
+               "rondo %d.%d.%d: %d ranks on %d nodes, host memory, %s, %d cores, %u slots of %zu bytes, waits %s",
+               RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, comm->nranks, comm->node.nnodes,
+               comm->net ? rd_net_version() : "shared memory", agreed.cores, layout.slots, layout.slot_bytes,
+               comm->spin ? "spin" : "yield");
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                            const rondo_config_t *config)
+{
+    rondo_comm_t made = aligned_alloc(RD_LINE, (sizeof *made + RD_LINE - 1) / RD_LINE * RD_LINE);
+    rondo_result_t result;
+
+    if (!made)
+        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a communicator");
+    memset(made, 0, sizeof *made);
+    made->rank = made->who.rank = rank;
+    made->nranks = made->who.nranks = nranks;
+    made->conns.self = &made->conns.own;
+    atomic_store(&made->stop.culprit, -1);
+    if ((result = rd_env_read(&made->env)) || (result = read_config(made, config)) ||
+        (result = rd_boot_create(&made->boot, id, rank, nranks, &made->env, &made->who, &made->stop)) ||
+        (result = make_rooms(made))) {
+        if (made->boot)
+            rd_boot_farewell(made->boot, result, rank);
+        comm_free(made);
+        return result;
+    }
+    (void)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    made->alive = RD_COMM_ALIVE;
+    *comm = made;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                                 const rondo_config_t *config)
+{
+    const char *call = "rondo_comm_create";
+
+    if (!comm || !id)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, comm ? "id" : "comm");
+    if (nranks < 1)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: nranks is %d, at least 1 is needed", call, nranks);
+    return rd_comm_make(comm, nranks, id, rank, config);
+}
+
+rondo_result_t rondo_comm_finalize(rondo_comm_t comm)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_finalize");
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    result = rd_comm_check(comm);
+    return result == RONDO_SUCCESS ? rd_queue_drain(comm) : result;
+}
+
+rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_destroy");
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (rd_comm_check(comm) == RONDO_SUCCESS)
+        result = rd_queue_drain(comm);
+    atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
+    rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
+    comm_free(comm);
+    return result;
+}
+
+/* Whoever is inside a call sees the stop word within one wait and leaves. The barrier makes its mark visible here. */
+static void wait_outside(rondo_comm_t comm)
+{
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+        atomic_thread_fence(memory_order_seq_cst);
+    while (atomic_load_explicit(&comm->inside, memory_order_acquire))
+        sched_yield();
+}
+
+rondo_result_t rondo_comm_abort(rondo_comm_t comm)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_abort");
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    rd_comm_fail(comm, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_abort", comm->rank);
+    wait_outside(comm);
+    atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
+    comm_free(comm);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_get_error");
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!error)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_get_error: error is NULL");
+    *error = rd_comm_notice(comm);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t give(rondo_comm_t comm, const char *call, int value, int *to)
+{
+    rondo_result_t result = rd_comm_valid(comm, call);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!to)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: the result's pointer is NULL", call);
+    *to = value;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank)
+{
+    return give(comm, "rondo_comm_rank", comm ? comm->rank : 0, rank);
+}
+
+rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size)
+{
+    return give(comm, "rondo_comm_size", comm ? comm->nranks : 0, size);
+}
+
+rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device)
+{
+    return give(comm, "rondo_comm_device", comm ? comm->device : 0, device);
+}
+
+const char *rondo_last_error(rondo_comm_t comm)
+{
+    return comm && comm->alive == RD_COMM_ALIVE ? comm->who.error : rd_thread_error();
+}
+
+rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id)
+{
+    rd_env_t env;
+    rondo_result_t result;
+
+    if (!id)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_unique_id_create: id is NULL");
+    result = rd_env_read(&env);
+    if (result == RONDO_SUCCESS)
+        return rd_boot_id_create(id, &env);
+    rd_id_pack_error(id, result, rd_thread_error());
+    return result;
+}

@@ -1,0 +1,48 @@
+/* The communicator: one struct of each room, in the order in which they are made. */
+#ifndef RD_COMM_H
+#define RD_COMM_H
+
+#include "host/run.h"
+#include "queue.h"
+#include "watch.h"
+
+#define RD_COMM_ALIVE 0x726f6e646f436f6du /* tells a communicator from a stale or foreign pointer */
+
+struct rondo_comm {
+    uint64_t alive;
+    int rank, nranks, device;
+    rd_who_t who;
+    rd_stop_t stop;
+    rd_env_t env;
+    int spin;
+    int64_t timeout_ms;
+    rd_boot_t *boot;
+    rd_node_t node;
+    rd_net_t *net; /* NULL: one node */
+    rd_conns_t conns;
+    rd_planner_t *planner;
+    rd_watch_t *watch;
+    rd_queue_t queue;
+    struct rd_user_op *user_ops;
+    _Atomic int inside; /* a thread is in a call of this communicator: see rondo_comm_abort */
+    uint64_t sequence;  /* of collectives, for RONDO_CHECK */
+    uint64_t shrinks;
+};
+
+/* Fails the communicator: every pending and later call ends with `code`; the others are told. */
+rondo_result_t rd_comm_fail(rondo_comm_t comm, rondo_result_t code, int culprit, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* RONDO_SUCCESS, or what every call on a failed communicator returns. */
+rondo_result_t rd_comm_check(rondo_comm_t comm);
+/* The same at each miss of a wait: reads what the others of the node have left in the notice. */
+rondo_result_t rd_comm_notice(rondo_comm_t comm);
+
+/* A communicator's argument: NULL, destroyed or foreign ones are refused with a sentence. */
+rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call);
+
+/* Creation from an id on behalf of split, shrink and the public calls. */
+rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                            const rondo_config_t *config);
+
+#endif

@@ -1,0 +1,198 @@
+/* Communicators from communicators: split, shrink, and one process that holds all ranks. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm.h"
+
+/* What each rank tells the others in a split. */
+typedef struct {
+    int32_t color, key, makes; /* `makes`: the id is this rank's, for its color */
+    rondo_unique_id_t id;
+} split_t;
+
+static int before(const split_t *all, int a, int b)
+{
+    return all[a].key != all[b].key ? all[a].key < all[b].key : a < b;
+}
+
+/* The caller's place among the ranks of its color, their number, and who comes first. */
+static void place(const split_t *all, int nranks, int self, int *rank, int *size, int *first)
+{
+    *rank = *size = 0;
+    *first = self;
+    for (int r = 0; r < nranks; r++) {
+        if (all[r].color != all[self].color)
+            continue;
+        ++*size;
+        *rank += before(all, r, self);
+        if (before(all, r, *first))
+            *first = r;
+    }
+}
+
+/* Two exchanges: colors and keys, then the ids that the first rank of each color has made. */
+static rondo_result_t split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm, const rondo_config_t *config)
+{
+    split_t *all = calloc((size_t)comm->nranks, sizeof *all);
+    rondo_result_t result;
+    int rank, size, first;
+
+    if (!all)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->nranks);
+    all[comm->rank] = (split_t){color, key, 0, {{0}}};
+    result = rd_boot_allgather(comm->boot, all, sizeof *all);
+    if (result == RONDO_SUCCESS) {
+        place(all, comm->nranks, comm->rank, &rank, &size, &first);
+        if (color >= 0 && first == comm->rank)
+            (void)rd_boot_id_create(&all[comm->rank].id, &comm->env); /* an id that carries the error on failure */
+        result = rd_boot_allgather(comm->boot, all, sizeof *all);
+    }
+    if (result == RONDO_SUCCESS && color >= 0)
+        result = rd_comm_make(newcomm, size, &all[first].id, rank, config);
+    else if (result == RONDO_SUCCESS)
+        *newcomm = NULL;
+    free(all);
+    return result;
+}
+
+rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm,
+                                const rondo_config_t *config)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_split");
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!newcomm)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_split: newcomm is NULL");
+    result = rd_comm_check(comm);
+    return result == RONDO_SUCCESS ? split(comm, color, key, newcomm, config) : result;
+}
+
+/* The survivors, ascending; how many. */
+static int survivors(rondo_comm_t comm, const int *excluded, int nexcluded, int *members)
+{
+    int n = 0;
+
+    for (int r = 0; r < comm->nranks; r++) {
+        int out = 0;
+        for (int i = 0; i < nexcluded; i++)
+            out |= excluded[i] == r;
+        if (!out)
+            members[n++] = r;
+    }
+    return n;
+}
+
+static rondo_result_t check_excluded(rondo_comm_t comm, const int *excluded, int nexcluded)
+{
+    if (nexcluded < 0 || (nexcluded > 0 && !excluded))
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: %s",
+                        nexcluded < 0 ? "nexcluded is negative" : "excluded is NULL");
+    for (int i = 0; i < nexcluded; i++) {
+        if (excluded[i] < 0 || excluded[i] >= comm->nranks)
+            return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
+                            "rondo_comm_shrink: excluded[%d] is %d, ranks are 0 to %d", i, excluded[i],
+                            comm->nranks - 1);
+        if (excluded[i] == comm->rank)
+            return rd_error(&comm->who, RONDO_ERR_INVALID_USAGE,
+                            "rondo_comm_shrink: rank %d excludes itself: only the ranks that stay call it", comm->rank);
+    }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nexcluded, rondo_comm_t *newcomm,
+                                 const rondo_config_t *config)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_shrink");
+    rondo_unique_id_t id;
+    int rank = 0;
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!newcomm)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: newcomm is NULL");
+    if ((result = check_excluded(comm, excluded, nexcluded)))
+        return result;
+    int *members = malloc((size_t)comm->nranks * sizeof *members);
+    if (!members)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->nranks);
+    int n = survivors(comm, excluded, nexcluded, members);
+    while (members[rank] != comm->rank)
+        rank++;
+    result = rd_boot_id_derive(comm->boot, members, n, comm->shrinks++, &id);
+    if (result == RONDO_SUCCESS)
+        result = rd_comm_make(newcomm, n, &id, rank, config);
+    free(members);
+    return result;
+}
+
+/* One rank's creation on a thread of its own: creation is collective, so all must run at once. */
+typedef struct {
+    pthread_t thread;
+    rondo_comm_t comm;
+    const rondo_unique_id_t *id;
+    const rondo_config_t *config;
+    int rank, nranks, started;
+    rondo_result_t result;
+} maker_t;
+
+static void *make_one(void *arg)
+{
+    maker_t *m = arg;
+
+    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, m->config);
+    return NULL;
+}
+
+static rondo_result_t make_all(maker_t *makers, int n)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (int r = 0; r < n && result == RONDO_SUCCESS; r++) {
+        makers[r].started = pthread_create(&makers[r].thread, NULL, make_one, &makers[r]) == 0;
+        if (!makers[r].started)
+            result = rd_error(NULL, RONDO_ERR_SYSTEM, "rondo_comm_create_all: no thread for rank %d of %d", r, n);
+    }
+    for (int r = 0; r < n; r++) {
+        if (makers[r].started)
+            pthread_join(makers[r].thread, NULL);
+        if (makers[r].started && result == RONDO_SUCCESS)
+            result = makers[r].result;
+    }
+    return result;
+}
+
+rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const int *devices,
+                                     const rondo_config_t *config)
+{
+    const char *call = "rondo_comm_create_all";
+    rondo_unique_id_t id;
+    rondo_result_t result;
+
+    if (!comms || ndevices < 1)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s", call,
+                        comms ? "ndevices must be at least 1" : "comms is NULL");
+    for (int i = 0; devices && i < ndevices; i++) {
+        if (devices[i] >= 0)
+            return rd_error(NULL, RONDO_ERR_UNSUPPORTED,
+                            "%s: devices[%d] is %d, but this library is built without CUDA: use RONDO_DEVICE_HOST",
+                            call, i, devices[i]);
+    }
+    if ((result = rondo_unique_id_create(&id)))
+        return result;
+    maker_t *makers = calloc((size_t)ndevices, sizeof *makers);
+    if (!makers)
+        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
+    for (int r = 0; r < ndevices; r++)
+        makers[r] = (maker_t){.id = &id, .config = config, .rank = r, .nranks = ndevices};
+    result = make_all(makers, ndevices);
+    for (int r = 0; r < ndevices; r++) {
+        if (result == RONDO_SUCCESS)
+            comms[r] = makers[r].comm;
+        else if (makers[r].comm)
+            rondo_comm_abort(makers[r].comm);
+    }
+    free(makers);
+    return result;
+}

@@ -1,0 +1,11 @@
+/* Operators of the user's own: PREMULSUM, a sum of contributions each scaled by its rank's scalar. */
+#ifndef RD_OP_H
+#define RD_OP_H
+
+#include "comm.h"
+
+/* The reducer of a user's op of this communicator; NULL and an error where it is not one, or for another type. */
+const rd_reducer_t *rd_op_reducer(rondo_comm_t comm, rondo_op_t op, rondo_type_t type, const char *call);
+void rd_op_free_all(rondo_comm_t comm);
+
+#endif

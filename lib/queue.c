@@ -1,0 +1,314 @@
+/* Tasks, chains and the loops that wait: see queue.h. */
+#include "queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "comm.h"
+
+rondo_result_t rd_queue_create(rd_queue_t *q, rondo_comm_t comm)
+{
+    memset(q, 0, sizeof *q);
+    q->tails = calloc(1 + 2 * (size_t)comm->nranks, sizeof(rd_task_t *));
+    if (!q->tails)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the queue of %d ranks", comm->nranks);
+    return RONDO_SUCCESS;
+}
+
+void rd_queue_free(rd_queue_t *q)
+{
+    free(q->run.lanes);
+    free(q->scratch);
+    free(q->tails);
+    memset(q, 0, sizeof *q);
+}
+
+static rondo_result_t lanes_room(rondo_comm_t comm, rd_run_t *run, const rd_plan_t *plan)
+{
+    int lanes = plan->program->nlanes;
+
+    if (lanes <= run->room)
+        return RONDO_SUCCESS;
+    rd_lane_run_t *more = realloc(run->lanes, (size_t)lanes * sizeof *more);
+    if (!more)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %d lanes", lanes);
+    run->lanes = more;
+    run->room = lanes;
+    return RONDO_SUCCESS;
+}
+
+/* Only one collective runs at a time, so it may have the scratch to itself, and grow it. */
+static rondo_result_t scratch_room(rondo_comm_t comm, const rd_plan_t *plan)
+{
+    size_t bytes = rd_plan_scratch(plan);
+    rd_queue_t *q = &comm->queue;
+
+    if (bytes <= q->scratch_bytes)
+        return RONDO_SUCCESS;
+    char *more = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (!more)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of scratch", bytes);
+    free(q->scratch);
+    memset(more, 0, bytes);
+    q->scratch = more;
+    q->scratch_bytes = bytes;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_task_create(rondo_comm_t comm, rd_plan_t *plan, int chain, const void *in, void *out,
+                              rd_task_t **task)
+{
+    rd_task_t *t = calloc(1, sizeof *t);
+
+    if (!t) {
+        rd_plan_put(comm->planner, plan);
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a task");
+    }
+    t->plan = plan;
+    t->chain = &comm->queue.tails[chain];
+    t->in = in;
+    t->out = out;
+    rondo_result_t result = lanes_room(comm, &t->run, plan);
+    if (result != RONDO_SUCCESS) {
+        rd_task_free(comm, t);
+        return result;
+    }
+    *task = t;
+    return RONDO_SUCCESS;
+}
+
+void rd_task_free(rondo_comm_t comm, rd_task_t *t)
+{
+    rd_check_free(t->check);
+    rd_plan_put(comm->planner, t->plan);
+    free(t->run.lanes);
+    free(t);
+}
+
+static rondo_result_t start(rondo_comm_t comm, rd_task_t *t)
+{
+    rd_queue_t *q = &comm->queue;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    t->next = NULL;
+    if (q->active)
+        q->last->next = t;
+    else
+        q->active = t;
+    q->last = t;
+    if (t->chain == &q->tails[RD_CHAIN_COLLECTIVE])
+        result = scratch_room(comm, t->plan);
+    rd_run_begin(&t->run, t->plan, t->in, t->out, q->scratch);
+    return result;
+}
+
+rondo_result_t rd_queue_add(rondo_comm_t comm, rd_task_t *t)
+{
+    rd_task_t *tail = *t->chain;
+
+    *t->chain = t;
+    if (tail) {
+        tail->after = t;
+        return RONDO_SUCCESS;
+    }
+    return start(comm, t);
+}
+
+/* Takes a finished task off the list and starts the next of its chain. */
+static rondo_result_t retire(rondo_comm_t comm, rd_task_t *before, rd_task_t *t)
+{
+    rd_queue_t *q = &comm->queue;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    if (before)
+        before->next = t->next;
+    else
+        q->active = t->next;
+    if (q->last == t)
+        q->last = before;
+    if (*t->chain == t)
+        *t->chain = NULL;
+    if (t->check)
+        result = rd_check_compare(comm, t->check);
+    if (t->after && result == RONDO_SUCCESS)
+        result = start(comm, t->after);
+    else if (t->after)
+        start(comm, t->after); /* only to be flushed with the others */
+    if (t->request)
+        t->request->pending--;
+    rd_task_free(comm, t);
+    return result;
+}
+
+rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved)
+{
+    rd_queue_t *q = &comm->queue;
+    rondo_result_t result = rd_comm_notice(comm);
+    rd_task_t *before = NULL;
+
+    for (rd_task_t *t = q->active, *next; t && result == RONDO_SUCCESS; t = next) {
+        *moved |= t->run.open ? rd_run_advance(&t->run) : 1;
+        result = t->run.result;
+        next = t->next;
+        if (t->run.open || result != RONDO_SUCCESS) {
+            before = t;
+            continue;
+        }
+        result = retire(comm, before, t);
+        next = before ? before->next : q->active;
+    }
+    if (comm->net && result == RONDO_SUCCESS)
+        *moved |= rd_net_progress(comm->net);
+    if (result != RONDO_SUCCESS) {
+        result = rd_comm_fail(comm, result, -1, "%s", "an operation failed");
+        rd_queue_flush(comm, result);
+    }
+    return result;
+}
+
+void rd_queue_flush(rondo_comm_t comm, rondo_result_t code)
+{
+    rd_queue_t *q = &comm->queue;
+
+    while (q->active) {
+        rd_task_t *t = q->active;
+        q->active = t->next;
+        while (t) {
+            rd_task_t *after = t->after;
+            if (t->request) {
+                t->request->pending--;
+                if (t->request->result == RONDO_SUCCESS)
+                    t->request->result = code;
+            }
+            if (*t->chain == t)
+                *t->chain = NULL;
+            rd_task_free(comm, t);
+            t = after;
+        }
+    }
+    q->last = NULL;
+}
+
+/* The rank that the first active task waits for; -1: nobody in particular. */
+static int waited_for(rondo_comm_t comm)
+{
+    for (rd_task_t *t = comm->queue.active; t; t = t->next) {
+        if (t->run.waits_for >= 0)
+            return t->run.waits_for;
+    }
+    return comm->queue.run.waits_for;
+}
+
+rondo_result_t rd_queue_miss(rondo_comm_t comm)
+{
+    rondo_result_t result = rd_comm_notice(comm);
+    int peer;
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    result = rd_wait_miss(&comm->queue.wait);
+    if (result == RONDO_SUCCESS)
+        return result;
+    peer = waited_for(comm);
+    if (result == RONDO_IN_PROGRESS) {
+        rd_log(&comm->who, RD_LOG_WARN, "still waiting for rank %d (%s), which has not come or is slow", peer,
+               peer < 0 ? "?" : rd_boot_whois(comm->boot, peer));
+        return RONDO_SUCCESS;
+    }
+    if (result == RONDO_ERR_TIMEOUT)
+        return rd_comm_fail(comm, result, peer,
+                            "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped; see "
+                            "RONDO_TIMEOUT_MS",
+                            (long long)comm->timeout_ms, peer, peer < 0 ? "?" : rd_boot_whois(comm->boot, peer));
+    return rd_comm_check(comm);
+}
+
+rondo_result_t rd_queue_drain(rondo_comm_t comm)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    int moved;
+
+    rd_wait_begin(&comm->queue.wait, &comm->stop, comm->spin, comm->timeout_ms);
+    while (result == RONDO_SUCCESS && (comm->queue.active || (comm->net && !rd_net_idle(comm->net)))) {
+        moved = 0;
+        result = rd_queue_advance(comm, &moved);
+        if (moved)
+            rd_wait_progress(&comm->queue.wait);
+        else if (result == RONDO_SUCCESS)
+            result = rd_queue_miss(comm);
+    }
+    if (result != RONDO_SUCCESS)
+        rd_queue_flush(comm, result);
+    return result;
+}
+
+/* The loop behind the first miss of a blocking call. */
+static rondo_result_t run_on(rondo_comm_t comm, rd_run_t *run)
+{
+    rondo_result_t result = run->result;
+
+    rd_wait_begin(&comm->queue.wait, &comm->stop, comm->spin, comm->timeout_ms);
+    while (result == RONDO_SUCCESS && run->open) {
+        int moved = rd_run_advance(run);
+        result = run->result;
+        if (comm->net && result == RONDO_SUCCESS)
+            moved |= rd_net_progress(comm->net);
+        if (comm->queue.active && result == RONDO_SUCCESS)
+            result = rd_queue_advance(comm, &moved);
+        if (moved)
+            rd_wait_progress(&comm->queue.wait);
+        else if (result == RONDO_SUCCESS)
+            result = rd_queue_miss(comm);
+    }
+    while (result == RONDO_SUCCESS && comm->net && !rd_net_idle(comm->net)) {
+        if (!rd_net_progress(comm->net))
+            result = rd_queue_miss(comm);
+    }
+    if (result != RONDO_SUCCESS) {
+        result = rd_comm_fail(comm, result, -1, "%s", "an operation failed");
+        rd_queue_flush(comm, result);
+    }
+    return result;
+}
+
+/* What a submitted group left behind in the chain comes first. */
+static rondo_result_t wait_turn(rondo_comm_t comm, int chain)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    int moved;
+
+    rd_wait_begin(&comm->queue.wait, &comm->stop, comm->spin, comm->timeout_ms);
+    while (result == RONDO_SUCCESS && comm->queue.tails[chain]) {
+        moved = 0;
+        result = rd_queue_advance(comm, &moved);
+        if (moved)
+            rd_wait_progress(&comm->queue.wait);
+        else if (result == RONDO_SUCCESS)
+            result = rd_queue_miss(comm);
+    }
+    return result;
+}
+
+rondo_result_t rd_queue_run(rondo_comm_t comm, rd_plan_t *plan, int chain, const void *in, void *out)
+{
+    rd_queue_t *q = &comm->queue;
+    rd_run_t *run = &q->run;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    if (q->tails[chain])
+        result = wait_turn(comm, chain);
+    if (result == RONDO_SUCCESS && plan->program->nlanes > run->room)
+        result = lanes_room(comm, run, plan);
+    if (result == RONDO_SUCCESS && chain == RD_CHAIN_COLLECTIVE && rd_plan_scratch(plan) > q->scratch_bytes)
+        result = scratch_room(comm, plan);
+    if (result == RONDO_SUCCESS) {
+        rd_run_begin(run, plan, in, out, q->scratch);
+        if (run->open)
+            rd_run_advance(run);
+        if (run->open || run->result != RONDO_SUCCESS || comm->net)
+            result = run_on(comm, run);
+    }
+    rd_plan_put(comm->planner, plan);
+    return result;
+}

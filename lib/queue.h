@@ -1,0 +1,72 @@
+/* What is in flight on a communicator, beyond the one blocking call.
+ *
+ * A task is a run that waits its turn in a chain: collectives follow each other in one chain, messages to a peer in
+ * another, messages from a peer in a third; tasks of different chains run side by side. Whoever waits (group end,
+ * request, a later blocking call) advances all active tasks of the communicator.
+ */
+#ifndef RD_QUEUE_H
+#define RD_QUEUE_H
+
+#include "host/run.h"
+#include "wait.h"
+
+struct rondo_request {
+    int pending;           /* tasks that are not over */
+    rondo_result_t result; /* of the first that failed */
+    int ncomms;
+    rondo_comm_t *comms; /* whose tasks these are */
+};
+
+struct rd_check;
+
+typedef struct rd_task {
+    struct rd_task *next;  /* active, or free */
+    struct rd_task *after; /* the next of its chain */
+    struct rd_task **chain;
+    rd_plan_t *plan;
+    const void *in;
+    void *out;
+    struct rondo_request *request; /* NULL: nobody asks */
+    struct rd_check *check;        /* compared and freed when the task is over; NULL: none */
+    rd_run_t run;
+} rd_task_t;
+
+typedef struct rd_queue {
+    rd_task_t *active;
+    rd_task_t *last;   /* of active: tasks start in the order in which they came */
+    rd_task_t **tails; /* of each chain; 1 + 2 * nranks */
+    rd_run_t run;      /* of the blocking call */
+    char *scratch;     /* of the collective that runs */
+    size_t scratch_bytes;
+    rd_wait_t wait;
+} rd_queue_t;
+
+rondo_result_t rd_queue_create(rd_queue_t *queue, rondo_comm_t comm);
+void rd_queue_free(rd_queue_t *queue);
+
+/* Which chain a task belongs to. */
+#define RD_CHAIN_COLLECTIVE 0
+#define RD_CHAIN_SEND(peer) (1 + 2 * (peer))
+#define RD_CHAIN_RECV(peer) (2 + 2 * (peer))
+
+/* A task for later: takes over the caller's use of `plan` (gives it back on failure too). */
+rondo_result_t rd_task_create(rondo_comm_t comm, rd_plan_t *plan, int chain, const void *in, void *out,
+                              rd_task_t **task);
+void rd_task_free(rondo_comm_t comm, rd_task_t *task);
+/* Appends it to its chain. */
+rondo_result_t rd_queue_add(rondo_comm_t comm, rd_task_t *task);
+
+/* One turn over everything active; *moved is set if anything moved. An error fails the communicator and ends all of
+ * its tasks with it. */
+rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved);
+/* After a turn in which nothing moved: waits a little, sees abort, death and timeout. */
+rondo_result_t rd_queue_miss(rondo_comm_t comm);
+/* Until nothing is active. */
+rondo_result_t rd_queue_drain(rondo_comm_t comm);
+/* Ends everything active with `code`. */
+void rd_queue_flush(rondo_comm_t comm, rondo_result_t code);
+
+/* Runs one plan to its end, behind whatever its chain holds. Takes over the caller's use of `plan`. */
+rondo_result_t rd_queue_run(rondo_comm_t comm, rd_plan_t *plan, int chain, const void *in, void *out);
+
+#endif
