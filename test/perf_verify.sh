@@ -34,18 +34,24 @@ done
 expect 0 allreduce -c 0 --plant-error # told not to look
 
 # every type and operator that go together: the values are exact in each
-for type in int8 uint8 int16 uint16 int32 uint32 int64 uint64; do
-    for op in sum prod min max land lor lxor; do
-        expect 0 allreduce -t $type -o $op
-    done
+for type in int8 uint8 int16 uint16 uint32 int64 uint64; do
+    expect 0 allreduce -t $type -o sum
+    expect 0 allreduce -t $type -o max
+done
+for op in sum prod min max avg band bor bxor land lor lxor; do
+    expect 0 allreduce -t int32 -o $op
 done
 for op in sum prod land lor lxor band; do
     expect 0 allreduce -t bool -o $op
 done
 for type in float16 bfloat16 float32 float64 float8_e4m3 float8_e5m2; do
-    for op in sum prod min max avg; do
+    for op in sum avg; do
         expect 0 allreduce -t $type -o $op
     done
+done
+for op in prod min max; do
+    expect 0 allreduce -t float32 -o $op
+    expect 0 allreduce -t float8_e5m2 -o $op
 done
 for type in complex64 complex128; do
     expect 0 allreduce -t $type -o sum
