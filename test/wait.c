@@ -1,0 +1,94 @@
+/* Waits: they end on the stop word at once, on the timeout when it is over and not before, and say once a minute that
+ * they are still there; the first who stops a communicator is the one who is quoted, whoever else tries. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wait.h"
+
+static int failures;
+static rd_stop_t shared;
+static atomic_int others;
+
+static void expect(int good, const char *what)
+{
+    if (good)
+        return;
+    printf("failed: %s\n", what);
+    failures++;
+}
+
+static rondo_result_t poll_until(rd_wait_t *w, rondo_result_t first)
+{
+    rondo_result_t code;
+    while ((code = rd_wait_miss(w)) == first)
+        ;
+    return code;
+}
+
+static void timeouts(int spin)
+{
+    rd_stop_t stop = {0};
+    rd_wait_t w;
+    int64_t began = rd_clock_ms();
+    rd_wait_begin(&w, &stop, spin, 60);
+    expect(poll_until(&w, RONDO_SUCCESS) == RONDO_ERR_TIMEOUT, "timeout");
+    expect(rd_clock_ms() - began >= 60, "not before its time");
+    rd_wait_begin(&w, &stop, spin, 3600 * 1000);
+    for (int i = 0; i < 20000 && !w.began_ms; i++)
+        rd_wait_miss(&w);
+    w.began_ms -= 3600 * 1000;
+    rd_wait_progress(&w); /* begins the time anew */
+    for (int i = 0; i < 20000; i++)
+        expect(rd_wait_miss(&w) != RONDO_ERR_TIMEOUT, "timeout in spite of progress");
+    rd_wait_begin(&w, &stop, spin, 0);
+    for (int i = 0; i < 20000 && !w.named_ms; i++)
+        rd_wait_miss(&w);
+    expect(w.named_ms != 0, "the clock is looked at");
+    w.named_ms -= 60 * 1000;
+    w.began_ms -= 60 * 1000;
+    expect(poll_until(&w, RONDO_SUCCESS) == RONDO_IN_PROGRESS, "names a late peer after a minute");
+    for (int i = 0; i < 3000; i++)
+        expect(rd_wait_miss(&w) == RONDO_SUCCESS, "and then not for another one");
+}
+
+static void *stopper(void *arg)
+{
+    int me = (int)(intptr_t)arg;
+    while (!atomic_load(&others))
+        ;
+    rondo_result_t code = rd_stop_set(&shared, NULL, RONDO_ERR_REMOTE, me, "rank %d died", me);
+    return (void *)(intptr_t)(code == RONDO_ERR_REMOTE);
+}
+
+static void stops(void)
+{
+    rd_wait_t w;
+    pthread_t t[4];
+    void *good;
+    char text[32];
+    rd_wait_begin(&w, &shared, 1000000000, 0);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t[i], NULL, stopper, (void *)(intptr_t)i);
+    atomic_store(&others, 1);
+    expect(poll_until(&w, RONDO_SUCCESS) == RONDO_ERR_REMOTE, "the stop word");
+    snprintf(text, sizeof(text), "rank %d died", atomic_load(&shared.culprit));
+    expect(strcmp(text, shared.text) == 0, "culprit and sentence are of one writer");
+    for (int i = 0; i < 4; i++) {
+        pthread_join(t[i], &good);
+        expect(good != NULL, "the code that stands");
+    }
+    expect(rd_stop_set(&shared, NULL, RONDO_ERR_ABORTED, 9, "late") == RONDO_ERR_REMOTE, "a late writer");
+    expect(strcmp(text, shared.text) == 0, "a late writer changes nothing");
+}
+
+int main(void)
+{
+    alarm(30);
+    rd_log_set_level(RD_LOG_NONE);
+    timeouts(0);
+    timeouts(5000);
+    stops();
+    return failures != 0;
+}
