@@ -30,6 +30,6 @@ rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nran
  * If one node cannot have it, every rank fails. */
 rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const rd_env_t *env, rd_who_t *who,
                            rd_stop_t *stop);
-void rd_node_free(rd_node_t *node);
+void rd_node_free(rd_node_t *node); /* also one that is all zero */
 
 #endif

@@ -114,6 +114,8 @@ rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_byte
 
 void rd_node_free(rd_node_t *node)
 {
+    if (!node->node_of && !node->local) /* zeroed and never found: its fd 0 is somebody else's */
+        node->fd = -1;
     unmap(node, node->segment_bytes * (size_t)node->nlocal);
     for (int m = 0; node->pidfd && m < node->nlocal; m++)
         rd_fd_close(node->pidfd[m]);
