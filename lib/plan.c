@@ -90,22 +90,14 @@ size_t rd_plan_scratch(const rd_plan_t *plan)
     return plan->posts || plan->slice == 0 ? RD_MAX_ENDS * RD_PULL_BLOCK : scratch;
 }
 
-/* One message between nodes goes by slots; in a node lines serve what is short, posts what is long where peers may read
- * each other. Of (pair, bytes) alone: both ends agree. */
-static void message_rule(const rd_planner_t *p, int peer, size_t bytes, rd_lane_plan_t *lane)
+/* Of (pair, bytes) alone: both ends agree. */
+static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes, rd_lane_plan_t *lane)
 {
     const rd_node_t *node = p->args.node;
-    size_t slot = p->args.conns->layout.slot_bytes, least = slot < 16384 ? slot : 16384;
     int here = node->node_of[peer] == node->node_of[p->args.rank];
 
-    if (p->args.env->slice_bytes && p->args.env->slice_bytes < slot)
-        slot = p->args.env->slice_bytes;
-    lane->proto = !here                                                        ? RD_PROTO_SIMPLE
-                  : bytes <= p->args.env->ll_max                               ? RD_PROTO_LL
-                  : p->args.conns->pull && bytes >= p->args.env->pull_min ? RD_PROTO_PULL
-                                                                               : RD_PROTO_SIMPLE;
-    lane->slice = lane->proto == RD_PROTO_LL ? RD_LL_MOST : bytes / 4 < least ? least : bytes / 4 > slot ? slot : bytes / 4;
-    lane->slice = (lane->slice + 63) / 64 * 64;
+    return rd_choose_message(p->args.env, here, here && p->args.conns->pull, bytes, p->args.conns->layout.slot_bytes,
+                             &lane->proto, &lane->slice, p->args.who);
 }
 
 static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, const rd_choice_t *choice,
@@ -254,6 +246,7 @@ static int lane_peer(const rd_program_t *program, const rd_lane_t *lane, int sel
 static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choice_t *choice)
 {
     const rd_program_t *program = plan->program;
+    rondo_result_t result = RONDO_SUCCESS;
 
     plan->lanes = calloc((size_t)program->nlanes + 1, sizeof *plan->lanes);
     if (!plan->lanes)
@@ -264,7 +257,9 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
         if (choice)
             *lane = (rd_lane_plan_t){0, even_slice(bytes, choice->slice), choice->proto};
         else
-            message_rule(p, lane_peer(program, &program->lanes[i], p->args.rank), bytes, lane);
+            result = message_rule(p, lane_peer(program, &program->lanes[i], p->args.rank), bytes, lane);
+        if (result != RONDO_SUCCESS)
+            return result;
         if (lane->proto == RD_PROTO_PULL) {
             *lane = (rd_lane_plan_t){bytes != 0, bytes + 1, RD_PROTO_PULL}; /* all of it in one message */
             plan->posts = 1;
@@ -347,12 +342,24 @@ static size_t whole_bytes(const rd_planner_t *p, const rd_plan_t *plan, const rd
     }
 }
 
+/* Of v-operations whose counts every rank knows. */
+static size_t longest_bytes(const rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables)
+{
+    const size_t *counts = !tables ? NULL : tables->out_counts ? tables->out_counts : tables->in_counts;
+    size_t most = 0;
+
+    for (int r = 0; counts && plan->ask.coll != RD_ALLTOALL && r < p->args.nranks; r++)
+        most = counts[r] > most ? counts[r] : most;
+    return most * plan->element;
+}
+
 static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables, rd_choice_t *choice)
 {
     const rd_layout_t *layout = &p->args.conns->layout;
     const rd_choose_args_t args = {
         .coll = plan->ask.coll,
         .bytes = whole_bytes(p, plan, tables),
+        .longest = longest_bytes(p, plan, tables),
         .type_size = plan->element,
         .root = plan->ask.root,
         .uneven = plan->ask.coll == RD_ALLTOALL && tables,

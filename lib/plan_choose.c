@@ -96,10 +96,78 @@ static int algo_keeps(const rd_algo_t *algo, rd_coll_t coll)
     return 0;
 }
 
+static size_t line_up(size_t bytes)
+{
+    return bytes < 64 ? 64 : (bytes + 63) / 64 * 64;
+}
+
+static rd_proto_t message_proto(const rd_env_t *env, int here, int pull, size_t bytes)
+{
+    for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
+        if (strcmp(env->proto, rd_proto_name((rd_proto_t)proto)) == 0)
+            return (rd_proto_t)proto;
+    if (!here)
+        return RD_PROTO_SIMPLE;
+    if (bytes <= env->ll_max)
+        return RD_PROTO_LL;
+    return pull && bytes >= env->pull_min ? RD_PROTO_PULL : RD_PROTO_SIMPLE;
+}
+
+static const char *message_excluded(int here, int pull, rd_proto_t proto)
+{
+    if (proto != RD_PROTO_SIMPLE && !here)
+        return "needs both ranks on one node";
+    if (proto == RD_PROTO_PULL && !pull)
+        return "needs leave to read the peers' memory";
+    return NULL;
+}
+
+/* A few slices a message, so that both ends work at once; not so short that each costs more than it moves. */
+static size_t message_slice(const rd_env_t *env, rd_proto_t proto, size_t bytes, size_t slot)
+{
+    size_t most = env->slice_bytes && env->slice_bytes < slot ? env->slice_bytes : slot;
+    size_t least = most < 16384 ? most : 16384, quarter = bytes / 4;
+
+    if (proto == RD_PROTO_LL)
+        return RD_LL_MOST;
+    return line_up(quarter < least ? least : quarter > most ? most : quarter);
+}
+
+rondo_result_t rd_choose_message(const rd_env_t *env, int here, int pull, size_t bytes, size_t slot_bytes,
+                                 rd_proto_t *proto, size_t *slice, rd_who_t *who)
+{
+    rd_proto_t p = message_proto(env, here, pull, bytes);
+    const char *why = message_excluded(here, pull, p);
+
+    if (why)
+        return rd_error(who, RONDO_ERR_UNSUPPORTED, "RONDO_PROTO=%s cannot carry a message of %zu bytes: %s %s",
+                        env->proto, bytes, env->proto, why);
+    *proto = p;
+    *slice = message_slice(env, p, bytes, slot_bytes);
+    return RONDO_SUCCESS;
+}
+
+/* The messages of an all-to-all go each by its own rule. */
+static const char *alltoall_excluded(const ask_t *k, rd_proto_t proto, size_t message)
+{
+    const rd_choose_args_t *a = k->args;
+    int here = a->shape->nnodes == 1;
+
+    if (a->env->proto[0])
+        return strcmp(a->env->proto, rd_proto_name(proto)) != 0 ? another_proto
+                                                                : message_excluded(here, a->pull, proto);
+    if (a->uneven)
+        return NULL; /* whatever is chosen here, each lane asks for itself */
+    return proto == message_proto(a->env, here, a->pull, message) ? NULL
+                                                                  : "messages of this length go by another protocol";
+}
+
 static const char *proto_excluded(const ask_t *k, const rd_algo_t *algo, rd_proto_t proto, size_t message)
 {
     const rd_choose_args_t *a = k->args;
 
+    if (a->coll == RD_ALLTOALL)
+        return alltoall_excluded(k, proto, message);
     if (proto == RD_PROTO_LL) {
         if (a->shape->nnodes > 1)
             return "needs shared memory between all ranks";
@@ -135,14 +203,11 @@ static rd_choice_t *add(list_t *list, const rd_choice_t *c)
 static size_t chunk_of(const ask_t *k, const rd_algo_t *algo, int param)
 {
     rd_work_t work = {.chunks = 1};
+    size_t chunk;
 
     (void)rd_cost_work(&k->cost, k->args->coll, algo->name, param, &work);
-    return rd_cost_chunk(k->args->coll, k->bytes, work.chunks);
-}
-
-static size_t line_up(size_t bytes)
-{
-    return bytes < 64 ? 64 : (bytes + 63) / 64 * 64;
+    chunk = rd_cost_chunk(k->args->coll, k->bytes, work.chunks);
+    return chunk > k->args->longest ? chunk : k->args->longest;
 }
 
 /* Slots, halves, quarters...: shorter messages fill a pipeline sooner, longer ones cost less each. All at least as long
@@ -156,14 +221,16 @@ static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk
         slice = a->env->slice_bytes;
     if (c.proto != RD_PROTO_SIMPLE)
         slice = line_up(chunk);
+    if (a->coll == RD_ALLTOALL && c.proto != RD_PROTO_PULL)
+        slice = message_slice(a->env, c.proto, chunk, a->slot_bytes);
     for (int i = 0; i < SLICES; i++, slice = slice / 2 / 64 * 64) {
         c.slice = slice;
         c.us = rd_cost_us(&k->cost, a->coll, c.algo->name, c.param, c.proto, k->bytes, slice);
         if (c.us < 0)
             c.us = 0; /* forced, without a formula */
         add(list, &c);
-        if (c.proto != RD_PROTO_SIMPLE || a->env->slice_bytes || a->uneven || slice / 2 < SLICE_LEAST ||
-            slice / 2 < chunk / 64)
+        if (c.proto != RD_PROTO_SIMPLE || a->coll == RD_ALLTOALL || a->env->slice_bytes || a->uneven ||
+            slice / 2 < SLICE_LEAST || slice / 2 < chunk / 64)
             return;
         if (slice / 2 >= chunk)
             return;
@@ -178,7 +245,7 @@ static void add_candidates(const ask_t *k, list_t *list, const rd_algo_t *algo)
     for (int proto = 0; proto < RD_NUM_PROTOS; proto++) {
         rd_choice_t c = {.algo = algo, .proto = (rd_proto_t)proto, .slice = k->args->slot_bytes};
 
-        c.excluded = why ? why : proto_excluded(k, algo, c.proto, chunk < k->args->slot_bytes ? chunk : k->args->slot_bytes);
+        c.excluded = why ? why : proto_excluded(k, algo, c.proto, chunk);
         if (c.excluded)
             add(list, &c);
         else

@@ -18,6 +18,7 @@ typedef struct rd_choose_args {
     /* allreduce, reduce, broadcast: the vector. allgather, reduce_scatter, gather, scatter, alltoall: the blocks of all
      * ranks together, nranks times one block (v-operations: the sum of the counts). barrier: ignored. */
     size_t bytes;
+    size_t longest; /* v-operations whose counts all ranks know: bytes of the longest block; 0: all are alike */
     size_t type_size;
     int root;   /* 0 where there is none */
     int uneven; /* not every rank knows all lengths (gatherv, scatterv, alltoallv): the choice then ignores `bytes` */
@@ -47,5 +48,11 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
 /* RONDO_ALGO must name operations and algorithms that exist: worth asking when a communicator is made. rd_choose asks
  * again. */
 rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who);
+
+/* Protocol and slice of one message of a pair, which grouped sends and receives and all-to-all use: of the pair and the
+ * length alone, so that both ends agree. `here`: both are on one node; `pull`: and may read each other's memory. What
+ * RONDO_PROTO forces is taken or refused. */
+rondo_result_t rd_choose_message(const rd_env_t *env, int here, int pull, size_t bytes, size_t slot_bytes,
+                                 rd_proto_t *proto, size_t *slice, rd_who_t *who);
 
 #endif

@@ -115,6 +115,40 @@ static void forced(void)
     refused(RD_ALLREDUCE, 8, 1, "broadcast=rong", "", RONDO_ERR_INVALID_ARGUMENT, "\"rong\"");
 }
 
+/* The rule of single messages: what is short goes by lines, what is long by whichever may; forced is taken or refused.
+ */
+static void messages(void)
+{
+    static const size_t sizes[] = {0, 8, 1024, 1025, 16384, 1 << 20, (size_t)5 << 30};
+    rd_proto_t proto;
+    rd_env_t env;
+    size_t slice;
+
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    rd_log_set_level(RD_LOG_NONE);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (int here = 0; here < 2; here++) {
+            CHECK(rd_choose_message(&env, here, here, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS, "%zu",
+                  sizes[i]);
+            CHECK(here || proto == RD_PROTO_SIMPLE, "%s between nodes", rd_proto_name(proto));
+            CHECK(proto != RD_PROTO_LL || sizes[i] <= env.ll_max, "ll for %zu bytes", sizes[i]);
+            CHECK(slice % 64 == 0 && slice > 0 && slice <= 65536, "slice %zu", slice);
+        }
+        for (int p = 0; p < RD_NUM_PROTOS; p++) {
+            strcpy(env.proto, rd_proto_name((rd_proto_t)p));
+            CHECK(rd_choose_message(&env, 1, 1, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS &&
+                      proto == (rd_proto_t)p,
+                  "%s forced for %zu bytes", env.proto, sizes[i]);
+        }
+        strcpy(env.proto, "ll");
+        CHECK(rd_choose_message(&env, 0, 0, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED, "ll");
+        strcpy(env.proto, "pull");
+        CHECK(rd_choose_message(&env, 1, 0, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED, "pull");
+        env.proto[0] = '\0';
+    }
+}
+
 int main(void)
 {
     static const size_t sizes[] = {0, 1, 8, 1000, 4096, 65536, 1000003, 1 << 24, (size_t)5 << 30};
@@ -129,5 +163,6 @@ int main(void)
                 for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
                     cheapest((rd_coll_t)coll, sizes[i], n, nodes);
     forced();
+    messages();
     return failures != 0;
 }
