@@ -85,7 +85,7 @@ static rondo_result_t finish_group(state_t *s, way_t way, uint64_t mine)
     result = rondo_group_submit(&request);
     if (result != RONDO_SUCCESS && result != RONDO_IN_PROGRESS)
         return result;
-    test_note(s->t, "%s, submitted", test_noted(s->t));
+    test_note(s->t, "a group, submitted");
     compute(mine);
     if (way == SUBMIT_WAIT)
         return rondo_request_wait(&request);
