@@ -34,6 +34,7 @@ typedef struct rd_send {
     rd_counter_t *ll_head; /* lines consumed */
     uint64_t sent, credit; /* messages published; last value seen of head */
     uint64_t ll_sent, ll_credit;
+    uint64_t ll_posted; /* ll_sent behind the last post: the peer has read what was posted when ll_credit gets there */
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
     int32_t peer;

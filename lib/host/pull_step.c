@@ -80,10 +80,13 @@ static void hand_on(const rd_pull_step_t *s, const char *value)
     const rd_posted_t post = {(uint64_t)(uintptr_t)value, s->bytes};
 
     for (int i = 0; i < s->step->ndst; i++) {
-        if (!s->dst[i])
-            rd_ll_send(s->plan->sends[s->step->dst[i].index], (const char *)&post, sizeof post);
-        else if (s->dst[i] != value)
+        if (!s->dst[i]) {
+            rd_send_t *send = s->plan->sends[s->step->dst[i].index];
+            rd_ll_send(send, (const char *)&post, sizeof post);
+            send->ll_posted = send->ll_sent;
+        } else if (s->dst[i] != value) {
             rd_copy(s->dst[i], value, s->bytes);
+        }
     }
 }
 
@@ -120,10 +123,11 @@ int rd_pull_settled(const rd_plan_t *plan, int *waits_for)
 {
     for (int i = 0; i < plan->program->nsends; i++) {
         rd_send_t *send = plan->sends[i];
-        if (send->ll_credit == send->ll_sent)
+        /* Lines of other messages need not be settled, and their credits may be held back for long. */
+        if (send->ll_credit >= send->ll_posted)
             continue;
         send->ll_credit = atomic_load_explicit(&send->ll_head->value, memory_order_acquire);
-        if (send->ll_credit != send->ll_sent) {
+        if (send->ll_credit < send->ll_posted) {
             *waits_for = send->peer;
             return 0;
         }
