@@ -1,6 +1,6 @@
 /* Choosing the reduction: which kernel serves a type and an operator on this CPU, and what is done to a contribution
  * before the first sum (AVG's and PREMULSUM's scaling) and to the result after the last (integer AVG's division). The
- * arithmetic is in reduce_lane.h for what has to be fast, in reduce_rare.c, reduce_pair.c and reduce_scalar.c for the
+ * arithmetic is in reduce_vec.h for what has to be fast, in reduce_rare.c, reduce_pair.c and reduce_scalar.c for the
  * rest. */
 #include <string.h>
 

@@ -28,17 +28,56 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
     (void)to, (void)vector, (void)size, (void)bytes;
 }
 
-typedef float f32x8 __attribute__((vector_size(32)));
-typedef uint16_t u16x8 __attribute__((vector_size(16)));
+typedef float floats_t __attribute__((vector_size(32)));
 
-RD_INLINE f32x8 f16_widen(u16x8 h)
+/* A comparison with NaN yields the second operand: where either is one, all bits are set, and settled at the end. */
+RD_INLINE __m256 f32_least(__m256 a, __m256 b)
 {
-    return (f32x8)_mm256_cvtph_ps((__m128i)h);
+    return _mm256_or_ps(_mm256_min_ps(a, b), _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
 }
 
-RD_INLINE u16x8 f16_narrow(f32x8 f)
+RD_INLINE __m256 f32_greatest(__m256 a, __m256 b)
 {
-    return (u16x8)_mm256_cvtps_ph((__m256)f, _MM_FROUND_TO_NEAREST_INT);
+    return _mm256_or_ps(_mm256_max_ps(a, b), _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+}
+
+RD_INLINE __m256 f32_settled(__m256 a)
+{
+    return _mm256_blendv_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)), _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+}
+
+RD_INLINE __m256d f64_least(__m256d a, __m256d b)
+{
+    return _mm256_or_pd(_mm256_min_pd(a, b), _mm256_cmp_pd(a, b, _CMP_UNORD_Q));
+}
+
+RD_INLINE __m256d f64_greatest(__m256d a, __m256d b)
+{
+    return _mm256_or_pd(_mm256_max_pd(a, b), _mm256_cmp_pd(a, b, _CMP_UNORD_Q));
+}
+
+RD_INLINE __m256d f64_settled(__m256d a)
+{
+    return _mm256_blendv_pd(a, _mm256_castsi256_pd(_mm256_set1_epi64x(0x7ff8000000000000)),
+                            _mm256_cmp_pd(a, a, _CMP_UNORD_Q));
+}
+
+/* Keeps clang 14 from moving a comparison before the conversion, where it is done one element at a time. */
+RD_INLINE floats_t hide(__m256 x)
+{
+    __asm__("" : "+x"(x));
+    return (floats_t)x;
+}
+
+/* Converted on the way from and to memory: taking a vector apart would cost as much as converting it. */
+RD_INLINE floats_t f16_load_half(const char *p)
+{
+    return hide(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i_u *)p)));
+}
+
+RD_INLINE void f16_store_half(char *p, floats_t f)
+{
+    _mm_storeu_si128((__m128i_u *)p, _mm256_cvtps_ph((__m256)f, _MM_FROUND_TO_NEAREST_INT));
 }
 
 #include "reduce_isa.h"

@@ -31,17 +31,60 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
     _mm512_mask_storeu_epi8(to, ~(__mmask64)0 >> (64 - bytes), x);
 }
 
-typedef float f32x16 __attribute__((vector_size(64)));
-typedef uint16_t u16x16 __attribute__((vector_size(32)));
+typedef float floats_t __attribute__((vector_size(64)));
 
-RD_INLINE f32x16 f16_widen(u16x16 h)
+RD_INLINE __m512 f32_quiet(__m512 a, __m512 b, __m512 result)
 {
-    return (f32x16)_mm512_cvtph_ps((__m256i)h);
+    __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
+    return _mm512_mask_mov_ps(result, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), nan);
 }
 
-RD_INLINE u16x16 f16_narrow(f32x16 f)
+RD_INLINE __m512 f32_least(__m512 a, __m512 b)
 {
-    return (u16x16)_mm512_cvtps_ph((__m512)f, _MM_FROUND_TO_NEAREST_INT);
+    return f32_quiet(a, b, _mm512_min_ps(a, b));
+}
+
+RD_INLINE __m512 f32_greatest(__m512 a, __m512 b)
+{
+    return f32_quiet(a, b, _mm512_max_ps(a, b));
+}
+
+#define f32_settled(a) (a)
+
+RD_INLINE __m512d f64_quiet(__m512d a, __m512d b, __m512d result)
+{
+    __m512d nan = _mm512_castsi512_pd(_mm512_set1_epi64(0x7ff8000000000000));
+    return _mm512_mask_mov_pd(result, _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q), nan);
+}
+
+RD_INLINE __m512d f64_least(__m512d a, __m512d b)
+{
+    return f64_quiet(a, b, _mm512_min_pd(a, b));
+}
+
+RD_INLINE __m512d f64_greatest(__m512d a, __m512d b)
+{
+    return f64_quiet(a, b, _mm512_max_pd(a, b));
+}
+
+#define f64_settled(a) (a)
+
+/* Keeps clang 14 from moving a comparison before the conversion, where it is done one element at a time. */
+RD_INLINE floats_t hide(__m512 x)
+{
+    __asm__("" : "+v"(x));
+    return (floats_t)x;
+}
+
+/* Converted on the way from and to memory: taking a vector apart would cost as much as converting it. */
+RD_INLINE floats_t f16_load_half(const char *p)
+{
+    return hide(_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i_u *)p)));
+}
+
+RD_INLINE void f16_store_half(char *p, floats_t f)
+{
+    _mm256_storeu_si256((__m256i_u *)p, _mm512_cvtps_ph((__m512)f, _MM_FROUND_TO_NEAREST_INT));
 }
 
 #include "reduce_isa.h"

@@ -1,6 +1,7 @@
 /* The kernels of one instruction set: every lane, and the table. Included once by each of reduce_plain.c,
- * reduce_avx2.c and reduce_avx512.c, which say how wide a vector is, how a part of one is loaded, and how float16 is
- * converted; everything else is the same text, so the instruction sets differ in speed and not in results.
+ * reduce_avx2.c and reduce_avx512.c, which say how wide a vector is, how a part of one is loaded, how floats are
+ * compared and float16 is converted; everything else is the same text, so the instruction sets differ in speed and not
+ * in results.
  *
  * Sums are never reassociated nor contracted: vectors run across elements, an element is summed from the first source
  * to the last. */
@@ -8,120 +9,213 @@
 #error "-ffast-math would let the compiler drop NaN and reorder sums: build rondo without it"
 #endif
 
-typedef uint32_t words_t __attribute__((vector_size(RD_W)));
-typedef int32_t masks_t __attribute__((vector_size(RD_W)));
-typedef float floats_t __attribute__((vector_size(RD_W)));
-typedef uint16_t halves_t __attribute__((vector_size(RD_W / 2)));
-
-RD_INLINE floats_t bf16_widen(halves_t h)
-{
-    return (floats_t)(__builtin_convertvector(h, words_t) << 16);
-}
-
-RD_INLINE halves_t bf16_narrow(floats_t f)
-{
-    words_t x = (words_t)f, nan = (words_t)((masks_t)(x & 0x7fffffff) > 0x7f800000);
-    words_t rounded = (x + 0x7fff + (x >> 16 & 1)) >> 16, quiet = x >> 16 | 0x40;
-    return __builtin_convertvector((quiet & nan) | (rounded & ~nan), halves_t);
-}
-
 #define SAME(x) (x)
 
+#define VEC(name) u8_##name
+#define TYPE uint8_t
+#define LEAST(a, b) u8_pick((a) < (b), a, b)
+#define GREATEST(a, b) u8_pick((a) > (b), a, b)
+#define SETTLE SAME
+#include "reduce_vec.h"
 #define LANE(name) u8_##name
-#define ACC uint8_t
 #define ELEM uint8_t
-#define WIDEN SAME
-#define NARROW SAME
-#define LANE_NAN 0
-#include "reduce_lane.h"
+#define ACC uint8_t
+#include "reduce_loop.h"
 
+#define VEC(name) u16_##name
+#define TYPE uint16_t
+#define LEAST(a, b) u16_pick((a) < (b), a, b)
+#define GREATEST(a, b) u16_pick((a) > (b), a, b)
+#define SETTLE SAME
+#include "reduce_vec.h"
 #define LANE(name) u16_##name
+#define ELEM uint16_t
 #define ACC uint16_t
-#define ELEM uint16_t
-#define WIDEN SAME
-#define NARROW SAME
-#define LANE_NAN 0
-#include "reduce_lane.h"
+#include "reduce_loop.h"
 
+#define VEC(name) u32_##name
+#define TYPE uint32_t
+#define LEAST(a, b) u32_pick((a) < (b), a, b)
+#define GREATEST(a, b) u32_pick((a) > (b), a, b)
+#define SETTLE SAME
+#include "reduce_vec.h"
 #define LANE(name) u32_##name
-#define ACC uint32_t
 #define ELEM uint32_t
-#define WIDEN SAME
-#define NARROW SAME
-#define LANE_NAN 0
-#include "reduce_lane.h"
+#define ACC uint32_t
+#include "reduce_loop.h"
 
+#define VEC(name) u64_##name
+#define TYPE uint64_t
+#define LEAST(a, b) u64_pick((a) < (b), a, b)
+#define GREATEST(a, b) u64_pick((a) > (b), a, b)
+#define SETTLE SAME
+#include "reduce_vec.h"
 #define LANE(name) u64_##name
-#define ACC uint64_t
 #define ELEM uint64_t
-#define WIDEN SAME
-#define NARROW SAME
-#define LANE_NAN 0
-#include "reduce_lane.h"
+#define ACC uint64_t
+#include "reduce_loop.h"
 
+#define VEC(name) s8_##name
+#define TYPE int8_t
+#define LEAST(a, b) s8_pick((a) < (b), a, b)
+#define GREATEST(a, b) s8_pick((a) > (b), a, b)
+#define SETTLE SAME
+#include "reduce_vec.h"
 #define LANE(name) s8_##name
-#define ACC int8_t
 #define ELEM int8_t
-#define WIDEN SAME
-#define NARROW SAME
-#define LANE_NAN 0
-#include "reduce_lane.h"
+#define ACC int8_t
+#include "reduce_loop.h"
 
+#define VEC(name) s16_##name
+#define TYPE int16_t
+#define LEAST(a, b) s16_pick((a) < (b), a, b)
+#define GREATEST(a, b) s16_pick((a) > (b), a, b)
+#define SETTLE SAME
+#include "reduce_vec.h"
 #define LANE(name) s16_##name
-#define ACC int16_t
 #define ELEM int16_t
-#define WIDEN SAME
-#define NARROW SAME
-#define LANE_NAN 0
-#include "reduce_lane.h"
+#define ACC int16_t
+#include "reduce_loop.h"
 
+#define VEC(name) s32_##name
+#define TYPE int32_t
+#define LEAST(a, b) s32_pick((a) < (b), a, b)
+#define GREATEST(a, b) s32_pick((a) > (b), a, b)
+#define SETTLE SAME
+#include "reduce_vec.h"
 #define LANE(name) s32_##name
-#define ACC int32_t
 #define ELEM int32_t
-#define WIDEN SAME
-#define NARROW SAME
-#define LANE_NAN 0
-#include "reduce_lane.h"
+#define ACC int32_t
+#include "reduce_loop.h"
 
+#define VEC(name) s64_##name
+#define TYPE int64_t
+#define LEAST(a, b) s64_pick((a) < (b), a, b)
+#define GREATEST(a, b) s64_pick((a) > (b), a, b)
+#define SETTLE SAME
+#include "reduce_vec.h"
 #define LANE(name) s64_##name
-#define ACC int64_t
 #define ELEM int64_t
-#define WIDEN SAME
-#define NARROW SAME
-#define LANE_NAN 0
-#include "reduce_lane.h"
+#define ACC int64_t
+#include "reduce_loop.h"
 
+#define VEC(name) f32_##name
+#define TYPE float
+#define LEAST(a, b) f32_least(a, b)
+#define GREATEST(a, b) f32_greatest(a, b)
+#define SETTLE(a) f32_settled(a)
+#include "reduce_vec.h"
 #define LANE(name) f32_##name
-#define ACC float
 #define ELEM float
-#define WIDEN SAME
-#define NARROW SAME
-#define LANE_NAN 0x7fc00000
-#include "reduce_lane.h"
-
-#define LANE(name) f64_##name
-#define ACC double
-#define ELEM double
-#define WIDEN SAME
-#define NARROW SAME
-#define LANE_NAN 0x7ff8000000000000
-#include "reduce_lane.h"
-
-#define LANE(name) f16_##name
 #define ACC float
-#define ELEM uint16_t
-#define WIDEN f16_widen
-#define NARROW f16_narrow
-#define LANE_NAN 0x7fc00000
-#include "reduce_lane.h"
+#include "reduce_loop.h"
+
+#define VEC(name) f64_##name
+#define TYPE double
+#define LEAST(a, b) f64_least(a, b)
+#define GREATEST(a, b) f64_greatest(a, b)
+#define SETTLE(a) f64_settled(a)
+#include "reduce_vec.h"
+#define LANE(name) f64_##name
+#define ELEM double
+#define ACC double
+#include "reduce_loop.h"
+
+/* The narrow floating types are computed in two vectors of float32. */
+typedef struct {
+    f32_v a, b;
+} pair_t;
+
+RD_INLINE pair_t pair_apply(int op, pair_t x, pair_t y)
+{
+    return (pair_t){f32_apply(op, x.a, y.a), f32_apply(op, x.b, y.b)};
+}
+
+RD_INLINE pair_t pair_settle(int op, pair_t x)
+{
+    return (pair_t){f32_settle(op, x.a), f32_settle(op, x.b)};
+}
+
+RD_INLINE pair_t pair_scale(pair_t x, float factor)
+{
+    return (pair_t){x.a * factor, x.b * factor};
+}
+
+/* bfloat16 is the upper half of a float32: of each word one element is shifted up, the other left where it is, and no
+ * element changes its place. */
+RD_INLINE pair_t bf16_widen(u16_v h)
+{
+    u32_v x = (u32_v)h;
+    return (pair_t){(f32_v)(x << 16), (f32_v)(x & 0xffff0000)};
+}
+
+/* Rounded to nearest, ties to even, in the upper half; the lower is rubbish. A NaN needs no care: what is computed from
+ * bfloat16 has either a payload that came from one, so that its lower half is zero, or the CPU's own; nothing is
+ * carried into the exponent. */
+RD_INLINE u32_v bf16_round(f32_v f)
+{
+    u32_v x = (u32_v)f;
+    return x + 0x7fff + (x >> 16 & 1);
+}
+
+RD_INLINE u16_v bf16_narrow(pair_t v)
+{
+    return (u16_v)(bf16_round(v.a) >> 16 | (bf16_round(v.b) & 0xffff0000));
+}
+
+RD_INLINE pair_t bf16_load(const char *p)
+{
+    return bf16_widen(u16_load(p));
+}
+
+RD_INLINE void bf16_store(char *p, pair_t v)
+{
+    u16_store(p, bf16_narrow(v));
+}
 
 #define LANE(name) bf16_##name
-#define ACC float
 #define ELEM uint16_t
-#define WIDEN bf16_widen
-#define NARROW bf16_narrow
-#define LANE_NAN 0x7fc00000
-#include "reduce_lane.h"
+#define ACC float
+#define bf16_v pair_t
+#define bf16_h u16_v
+#define bf16_apply pair_apply
+#define bf16_settle pair_settle
+#define bf16_scale pair_scale
+#include "reduce_loop.h"
+
+/* float16 is converted by the instruction set, half a vector at a time; the rest of an array goes through the stack. */
+RD_INLINE pair_t f16_load(const char *p)
+{
+    return (pair_t){(f32_v)f16_load_half(p), (f32_v)f16_load_half(p + RD_W / 2)};
+}
+
+RD_INLINE void f16_store(char *p, pair_t v)
+{
+    f16_store_half(p, (floats_t)v.a);
+    f16_store_half(p + RD_W / 2, (floats_t)v.b);
+}
+
+RD_INLINE pair_t f16_widen(u16_v h)
+{
+    return f16_load((const char *)&h);
+}
+
+RD_INLINE u16_v f16_narrow(pair_t v)
+{
+    u16_v h;
+    f16_store((char *)&h, v);
+    return h;
+}
+
+#define LANE(name) f16_##name
+#define ELEM uint16_t
+#define ACC float
+#define f16_v pair_t
+#define f16_h u16_v
+#define f16_apply pair_apply
+#define f16_settle pair_settle
+#define f16_scale pair_scale
+#include "reduce_loop.h"
 
 /* How: `fast` has a loop for each common number of sources, `any` one for all. */
 #define KERNEL(lane, how, name, op)                                                                                    \

@@ -4,6 +4,10 @@
 
 #include "reduce_kernels.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #define RD_TABLE rd_kernels_plain
 #define RD_W 16
 #define RD_PART 0
@@ -19,41 +23,121 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
     (void)to, (void)vector, (void)size, (void)bytes;
 }
 
-typedef uint32_t u32x4 __attribute__((vector_size(16)));
-typedef int32_t s32x4 __attribute__((vector_size(16)));
-typedef float f32x4 __attribute__((vector_size(16)));
-typedef uint16_t u16x4 __attribute__((vector_size(8)));
+typedef uint32_t words_t __attribute__((vector_size(16)));
+typedef int32_t masks_t __attribute__((vector_size(16)));
+typedef uint16_t quarters_t __attribute__((vector_size(8)));
+typedef float floats_t __attribute__((vector_size(16)));
 
-RD_INLINE u32x4 select_words(s32x4 mask, u32x4 a, u32x4 b)
+#if defined(__SSE2__)
+/* A comparison with NaN yields the second operand: where either is one, all bits are set, and settled at the end. */
+RD_INLINE __m128 f32_least(__m128 a, __m128 b)
 {
-    return (a & (u32x4)mask) | (b & ~(u32x4)mask);
+    return _mm_or_ps(_mm_min_ps(a, b), _mm_cmpunord_ps(a, b));
 }
 
-/* As rd_f16_widen in narrow.h, without branches. */
-RD_INLINE f32x4 f16_widen(u16x4 h)
+RD_INLINE __m128 f32_greatest(__m128 a, __m128 b)
 {
-    const u32x4 rebias = (u32x4){112, 112, 112, 112} << 23, least = (u32x4){113, 113, 113, 113} << 23;
-    u32x4 x = __builtin_convertvector(h, u32x4), sign = (x & 0x8000) << 16, a = x & 0x7fff;
-    u32x4 normal = (a << 13) + rebias;
-    u32x4 subnormal = (u32x4)((f32x4)((a << 13) + least) - (f32x4)least);
-    u32x4 special = (a << 13) + (rebias << 1) + (((u32x4)((s32x4)a > 0x7c00) & ~a << 13) & 0x400000);
-
-    a = select_words((s32x4)a < 0x400, subnormal, select_words((s32x4)a > 0x7bff, special, normal));
-    return (f32x4)(a | sign);
+    return _mm_or_ps(_mm_max_ps(a, b), _mm_cmpunord_ps(a, b));
 }
 
-RD_INLINE u16x4 f16_narrow(f32x4 f)
+RD_INLINE __m128 f32_settled(__m128 a)
 {
-    const u32x4 rebias = (u32x4){112, 112, 112, 112} << 23, half = (u32x4){126, 126, 126, 126} << 23;
-    const u32x4 infinity = {0x7c00, 0x7c00, 0x7c00, 0x7c00};
-    u32x4 x = (u32x4)f, sign = x >> 16 & 0x8000, a = x & 0x7fffffff;
-    u32x4 normal = (a - rebias + 0xfff + (a >> 13 & 1)) >> 13;
-    u32x4 subnormal = (u32x4)((f32x4)a + (f32x4)half) - half;
-    u32x4 nan = 0x7e00 | (a >> 13 & 0x3ff);
+    __m128 m = _mm_cmpunord_ps(a, a);
+    return _mm_or_ps(_mm_andnot_ps(m, a), _mm_and_ps(m, _mm_castsi128_ps(_mm_set1_epi32(0x7fc00000))));
+}
 
-    x = select_words((s32x4)a < 113 << 23, subnormal, select_words((s32x4)a > 0x477fffff, infinity, normal));
-    x = select_words((s32x4)a > 0x7f800000, nan, x);
-    return __builtin_convertvector(x | sign, u16x4);
+RD_INLINE __m128d f64_least(__m128d a, __m128d b)
+{
+    return _mm_or_pd(_mm_min_pd(a, b), _mm_cmpunord_pd(a, b));
+}
+
+RD_INLINE __m128d f64_greatest(__m128d a, __m128d b)
+{
+    return _mm_or_pd(_mm_max_pd(a, b), _mm_cmpunord_pd(a, b));
+}
+
+RD_INLINE __m128d f64_settled(__m128d a)
+{
+    __m128d m = _mm_cmpunord_pd(a, a);
+    return _mm_or_pd(_mm_andnot_pd(m, a), _mm_and_pd(m, _mm_castsi128_pd(_mm_set1_epi64x(0x7ff8000000000000))));
+}
+
+#else
+typedef double doubles_t __attribute__((vector_size(16)));
+typedef int64_t longs_t __attribute__((vector_size(16)));
+
+/* `first` chooses a, else b; where either is NaN all bits are set, and settled at the end. */
+RD_INLINE floats_t f32_choose(floats_t a, floats_t b, masks_t first)
+{
+    return (floats_t)(((masks_t)a & first) | ((masks_t)b & ~first) | ~((a <= b) | (a > b)));
+}
+
+RD_INLINE doubles_t f64_choose(doubles_t a, doubles_t b, longs_t first)
+{
+    return (doubles_t)(((longs_t)a & first) | ((longs_t)b & ~first) | ~((a <= b) | (a > b)));
+}
+
+#define f32_least(a, b) f32_choose(a, b, (a) < (b))
+#define f32_greatest(a, b) f32_choose(a, b, (a) > (b))
+#define f64_least(a, b) f64_choose(a, b, (a) < (b))
+#define f64_greatest(a, b) f64_choose(a, b, (a) > (b))
+
+RD_INLINE floats_t f32_settled(floats_t a)
+{
+    masks_t number = (a <= 0) | (a > 0);
+    return (floats_t)(((masks_t)a & number) | (0x7fc00000 & ~number));
+}
+
+RD_INLINE doubles_t f64_settled(doubles_t a)
+{
+    longs_t number = (a <= 0) | (a > 0);
+    return (doubles_t)(((longs_t)a & number) | (0x7ff8000000000000 & ~number));
+}
+#endif
+
+RD_INLINE words_t select_words(masks_t mask, words_t a, words_t b)
+{
+    return (a & (words_t)mask) | (b & ~(words_t)mask);
+}
+
+/* As rd_f16_widen in narrow.h, without branches; the float16 is the lower half of each word. Long: not inlined. */
+static __attribute__((noinline)) floats_t half_widen(words_t h)
+{
+    const words_t rebias = (words_t){112, 112, 112, 112} << 23, least = (words_t){113, 113, 113, 113} << 23;
+    words_t sign = (h & 0x8000) << 16, a = h & 0x7fff;
+    words_t normal = (a << 13) + rebias;
+    words_t subnormal = (words_t)((floats_t)((a << 13) + least) - (floats_t)least);
+    words_t quiet = (words_t)((masks_t)a > 0x7c00) & 0x400000;
+    words_t special = ((a << 13) + (rebias << 1)) | quiet;
+
+    a = select_words((masks_t)a < 0x400, subnormal, select_words((masks_t)a > 0x7bff, special, normal));
+    return (floats_t)(a | sign);
+}
+
+static __attribute__((noinline)) words_t half_narrow(floats_t f)
+{
+    const words_t rebias = (words_t){112, 112, 112, 112} << 23, half = (words_t){126, 126, 126, 126} << 23;
+    const words_t infinity = {0x7c00, 0x7c00, 0x7c00, 0x7c00};
+    words_t x = (words_t)f, sign = x >> 16 & 0x8000, a = x & 0x7fffffff;
+    words_t normal = (a - rebias + 0xfff + (a >> 13 & 1)) >> 13;
+    words_t subnormal = (words_t)((floats_t)a + (floats_t)half) - half;
+    words_t nan = 0x7e00 | (a >> 13 & 0x3ff);
+
+    x = select_words((masks_t)a < 113 << 23, subnormal, select_words((masks_t)a > 0x477fffff, infinity, normal));
+    return select_words((masks_t)a > 0x7f800000, nan, x) | sign;
+}
+
+RD_INLINE floats_t f16_load_half(const char *p)
+{
+    quarters_t h;
+    __builtin_memcpy(&h, p, sizeof h);
+    return half_widen(__builtin_convertvector(h, words_t));
+}
+
+RD_INLINE void f16_store_half(char *p, floats_t f)
+{
+    quarters_t h = __builtin_convertvector(half_narrow(f), quarters_t);
+    __builtin_memcpy(p, &h, sizeof h);
 }
 
 #include "reduce_isa.h"

@@ -1,6 +1,6 @@
 /* What is done to a single buffer and need not be fast: PREMULSUM's multiplication by the user's scalar as a
  * contribution is loaded, and the division that makes a sum of integers an average. The floating types' scaling is in
- * reduce_lane.h. */
+ * reduce_vec.h. */
 #include <stdint.h>
 #include <string.h>
 
