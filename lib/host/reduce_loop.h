@@ -27,7 +27,7 @@ RD_INLINE void LANE(store_one)(char *p, LANE(v) v)
  * in any case: a masked access waits for stores to the same line that a plain one would take from the store buffer. */
 RD_INLINE void LANE(tail)(char *d, const void *const *src, int n, size_t at, size_t bytes, int op)
 {
-    if (RD_PART && bytes - at > 2 * sizeof(ELEM)) {
+    if (RD_PART && bytes - at > 4 * sizeof(ELEM)) {
         size_t part = bytes - at;
         LANE(h) h;
         load_part(&h, sizeof h, (const char *)src[0] + at, part);
