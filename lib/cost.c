@@ -1,6 +1,7 @@
 /* The counts of each algorithm and the one table of constants; see cost.h for the formula. n ranks, m = n - 1, L the
  * rounds of halving, N the operation's bytes. The counts are those of the compiled programs, fused: test/cost.c
- * compares them. A new algorithm needs one function here; without it it is used only where it is forced.
+ * compares them. The root's copy of its own in a broadcast is not counted: as a rule it is in place. A new algorithm
+ * needs one function here; without it it is used only where it is forced.
  *
  *                           hops      moved by the busiest rank      summed
  *     oneshot  allreduce    1         n + 1/2                        m
@@ -22,25 +23,17 @@
 /* Measured on two cores of a 2 GHz Xeon with 2 MB of second-level cache, float sums; the network is UCX over tcp on the
  * loopback device. */
 const rd_cost_constants_t rd_cost_table = {
-    .of =
-        {
-            [RD_COST_SHM] =
-                {
-                    [RD_PROTO_LL] = {.alpha = 0.05, .message = 0.012, .beta = GIGA(6), .gamma = GIGA(20)},
-                    [RD_PROTO_SIMPLE] = {.alpha = 0.30, .message = 0.05, .beta = GIGA(20), .gamma = GIGA(60)},
-                    [RD_PROTO_PULL] = {.alpha = 1.0, .message = 0.3, .beta = GIGA(30), .gamma = GIGA(60)},
-                },
-            [RD_COST_NET] =
-                {
-                    [RD_PROTO_LL] = {.alpha = 30, .message = 1.5, .beta = GIGA(6), .gamma = GIGA(20)},
-                    [RD_PROTO_SIMPLE] = {.alpha = 30, .message = 1.5, .beta = GIGA(20), .gamma = GIGA(60)},
-                    [RD_PROTO_PULL] = {.alpha = 30, .message = 1.5, .beta = GIGA(12), .gamma = GIGA(60)},
-                },
-        },
-    .call = 0.03,
-    .turn = 1.0,
-    .far = GIGA(15),
-    .near = 1 << 20,
+    .of = {[RD_COST_SHM] = {[RD_PROTO_LL] = {0.27, 0.037, GIGA(2.7), GIGA(2.8), GIGA(2.1)},
+                            [RD_PROTO_SIMPLE] = {0.27, 0.125, GIGA(20), GIGA(37), GIGA(200)},
+                            [RD_PROTO_PULL] = {0.17, 0.90, GIGA(40), GIGA(9.5), GIGA(70)}},
+           [RD_COST_NET] = {[RD_PROTO_LL] = {30, 1.5, GIGA(20), GIGA(37), GIGA(200)},
+                            [RD_PROTO_SIMPLE] = {30, 1.5, GIGA(20), GIGA(37), GIGA(200)},
+                            [RD_PROTO_PULL] = {30, 1.5, GIGA(40), GIGA(9.5), GIGA(70)}}},
+    .call = 0.11,
+    .turn = 0.58,
+    .overlap = 0.03,
+    .far = GIGA(16),
+    .near = 1536 * KIB,
     .wire = GIGA(1.2),
 };
 
@@ -122,7 +115,7 @@ static int direct(const counted_t *c, rd_work_t *w)
         w->chunks = 1;
         w->received = 1;
         w->received_all = m;
-        w->moved = fan(m) + 1;
+        w->moved = fan(m);
         w->moved_all = w->moved + m;
         w->leave = n - c->env->local;
         break;
@@ -193,8 +186,8 @@ static int ring(const counted_t *c, rd_work_t *w)
         alike(w, c->n, 2 * m / n, (1 + 1.5 * (m - 1) + 2 + 1.5 * (m - 1) + 1) / n, m / n);
         return 0;
     case RD_BROADCAST:
-        w->moved = c->n > 1 ? 2 : 1;
-        w->moved_all = 2 + 1.5 * (m - 1) + 1;
+        w->moved = c->n > 2 ? 1.5 : 1;
+        w->moved_all = 1 + 1.5 * (m - 1) + 1;
         break;
     case RD_REDUCE:
         w->moved = 1.5;
@@ -232,8 +225,8 @@ static int tree(const counted_t *c, rd_work_t *w)
         w->messages = 2 * children;
         w->received = 1;
         w->received_all = c->m;
-        w->moved = c->coll == RD_REDUCE ? 1.5 : 2;
-        w->moved_all = 1.5 * c->m + w->moved - 0.5;
+        w->moved = c->coll == RD_REDUCE || c->n > 3 ? 1.5 : c->n > 2 ? 1.25 : 1;
+        w->moved_all = 1.5 * c->m + (c->coll == RD_REDUCE ? 1 : 0.5);
         w->summed = c->coll == RD_REDUCE;
         w->summed_all = w->summed * c->m;
         return 0;
@@ -313,8 +306,8 @@ static int binomial(const counted_t *c, rd_work_t *w)
     case RD_BROADCAST:
         w->received = 1;
         w->received_all = c->m;
-        w->moved = fan(c->rounds) + 1;
-        w->moved_all = 1.5 * c->n;
+        w->moved = fan(c->rounds);
+        w->moved_all = 1.5 * c->n - 1;
         return 0;
     case RD_REDUCE:
         w->received = c->rounds;
@@ -407,52 +400,77 @@ size_t rd_cost_chunk(rd_coll_t coll, size_t bytes, int chunks)
 }
 
 /* Bytes beyond the caches cost more; the change is gradual, so that time never falls as bytes grow. */
-static double byte_cost(const rd_cost_t *k, double bytes)
+static double far_share(double bytes)
 {
     const rd_cost_constants_t *t = &rd_cost_table;
 
-    return bytes <= (double)t->near ? k->beta : k->beta + t->far * (1 - (double)t->near / bytes);
+    return bytes <= t->near ? 0 : t->far * (1 - t->near / bytes);
 }
 
-/* By slots and lines what is moved goes in and out of them; by PULL what is received is copied once, and only sums and
- * the own part are moved besides. */
-static void bytes_of(const rd_work_t *w, rd_proto_t proto, double nranks, double *busiest, double *all)
+/* What is left to move when nothing goes through slots: the own part, and the sums of what has been fetched. */
+static double pull_moved(const rd_work_t *w, double summed)
 {
     double own = w->summed > 0 && w->summed < 1 ? w->summed : 1.0 / w->chunks;
 
-    *busiest = w->moved;
-    *all = w->moved_all;
-    if (proto != RD_PROTO_PULL)
-        return;
-    *busiest = w->received + 0.5 * w->summed + own;
-    *all = w->received_all + 0.5 * w->summed_all + nranks * own;
+    return own + 0.5 * summed;
+}
+
+static double rank_us(const rd_cost_t *k, double whole, double moved, double received, double summed)
+{
+    double far = far_share(whole);
+
+    return whole * (moved * (k->beta + far) + received * (k->cross + far) + summed * k->gamma);
+}
+
+/* The part of the chunks that is there at all: vectors are not cut below a line. */
+static double live_chunks(rd_coll_t coll, double bytes, int chunks)
+{
+    double lines = bytes > 64 ? bytes / 64 : 1;
+
+    if (coll != RD_ALLREDUCE && coll != RD_REDUCE && coll != RD_BROADCAST)
+        return 1;
+    return lines < chunks ? lines / chunks : 1;
+}
+
+static int one_way(rd_coll_t coll)
+{
+    return coll == RD_BROADCAST || coll == RD_REDUCE || coll == RD_GATHER || coll == RD_SCATTER;
+}
+
+/* The waits of one call. */
+static double hops_us(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w, rd_proto_t proto, double alpha,
+                      double passes)
+{
+    double crowd = (double)env->local / env->cores, hops = w->hops + w->again * (passes - 1);
+
+    if (proto == RD_PROTO_PULL)
+        hops += 1;
+    else if (one_way(coll))
+        hops *= rd_cost_table.overlap;
+    return hops * (alpha + (crowd > 1 ? crowd * rd_cost_table.turn : 0));
 }
 
 double rd_cost_us(const rd_cost_env_t *env, rd_coll_t coll, const char *algo, int param, rd_proto_t proto, size_t bytes,
                   size_t slice)
 {
-    const rd_cost_constants_t *t = &rd_cost_table;
-    const rd_cost_t *k = &t->of[env->nnodes > 1 ? RD_COST_NET : RD_COST_SHM][proto];
-    double crowd = (double)env->local / env->cores, whole = (double)bytes;
-    double beta = byte_cost(k, whole), moved, moved_all, hops, busiest, shared, us;
-    size_t chunk, passes;
+    const rd_cost_t *k = &rd_cost_table.of[env->nnodes > 1 ? RD_COST_NET : RD_COST_SHM][proto];
+    double whole = (double)bytes, n = env->nranks, moved, moved_all, passes, messages, busiest, shared, us;
+    size_t chunk;
     rd_work_t w;
 
     if (rd_cost_work(env, coll, algo, param, &w) != 0)
         return -1;
-    bytes_of(&w, proto, env->nranks, &moved, &moved_all);
     chunk = rd_cost_chunk(coll, bytes, w.chunks);
-    passes = chunk > slice && proto != RD_PROTO_PULL ? (chunk + slice - 1) / slice : 1;
-    hops = w.hops + w.again * (double)(passes - 1) + (proto == RD_PROTO_PULL);
-    us = t->call + hops * (k->alpha + (crowd > 1 ? crowd * t->turn : 0));
-    us += w.fill * (double)(passes == 1 ? chunk : slice) * 1.5 * beta;
-    busiest = w.messages * (double)passes * k->message + whole * (moved * beta + w.summed * k->gamma);
+    passes = chunk > slice && proto != RD_PROTO_PULL ? (double)((chunk + slice - 1) / slice) : 1;
+    moved = proto == RD_PROTO_PULL ? pull_moved(&w, w.summed) : w.moved;
+    moved_all = proto == RD_PROTO_PULL ? n * pull_moved(&w, w.summed_all / n) : w.moved_all;
+    messages = k->message * w.messages * passes * live_chunks(coll, whole, w.chunks);
+    busiest = messages + rank_us(k, whole, moved, w.received, w.summed);
     /* The cores share the work of the node's ranks, its part of all ranks. */
-    shared =
-        (double)env->local / env->nranks / env->cores *
-        (env->nranks * w.messages * (double)passes * k->message + whole * (moved_all * beta + w.summed_all * k->gamma));
-    us += busiest > shared ? busiest : shared;
+    shared = (n * messages + rank_us(k, whole, moved_all, w.received_all, w.summed_all)) * env->local / n / env->cores;
+    us = rd_cost_table.call + hops_us(env, coll, &w, proto, k->alpha, passes) + (busiest > shared ? busiest : shared);
+    us += w.fill * (double)(passes > 1 ? slice : chunk) * (1.5 * k->beta + k->cross);
     if (env->nnodes > 1)
-        us += w.leave * whole * t->wire;
+        us += w.leave * whole * rd_cost_table.wire;
     return us;
 }

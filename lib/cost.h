@@ -3,14 +3,15 @@
  * Everything that an algorithm costs is counted first, in units that know no machine (rd_work_t: hops, messages,
  * bytes); one table of measured constants (rd_cost_table) turns the counts into time:
  *
- *     T = alpha (hops + again (passes - 1)) + o messages passes + beta moved + gamma summed + slices that fill the pipe
+ *     T = call + alpha (hops + again (passes - 1)) + message messages passes
+ *       + beta moved + cross received + gamma summed + the slices that fill a pipeline
  *
- * PULL copies what is received once, from memory to memory, and sums what it has staged; the moves into and out of
- * slots that `moved` counts do not take place, and the sender waits until it has been read: a hop more.
- *
- * On a node the ranks' cores do all the moving, so beta counts every byte that a core reads and writes, and where ranks
- * outnumber cores, the work of all of them shares the cores, and a hop costs the round through the scheduler that lets
- * each of them run.
+ * On a node the ranks' cores do all the moving, so beta counts every byte that a core reads and writes, cross what it
+ * must fetch from another core's cache besides, and where ranks outnumber cores, the work of all of them shares the
+ * cores, and a hop costs the round through the scheduler that lets each of them run. Rooted operations flow one way:
+ * nobody waits for an answer, so one call's hops overlap with the next call's (`overlap`), but for PULL, whose senders
+ * wait until they have been read: a hop more. PULL copies what is received once, from memory to memory; the moves into
+ * and out of slots that `moved` counts do not take place.
  */
 #ifndef RD_COST_H
 #define RD_COST_H
@@ -32,16 +33,18 @@ typedef struct rd_cost {
     double alpha;   /* from the last store of a message to the first use by a receiver that waits for it */
     double message; /* one end of one message: flag, credit, the step's own path */
     double beta;    /* per byte moved, in the caches */
+    double cross;   /* per byte received: from another core's cache; PULL: from another rank's memory */
     double gamma;   /* per byte added to a sum */
 } rd_cost_t;
 
 typedef struct rd_cost_constants {
     rd_cost_t of[RD_NUM_COSTS][RD_NUM_PROTOS];
-    double call; /* one call of an operation, plan at hand */
-    double turn; /* ranks outnumber cores: one rank gives up its core and another goes on */
-    double far;  /* per byte of a message's two ends beyond `near`, added to beta: memory instead of caches */
-    size_t near; /* bytes */
-    double wire; /* per byte that leaves a node */
+    double call;    /* one call of an operation, plan at hand */
+    double turn;    /* ranks outnumber cores: one rank gives up its core and another goes on */
+    double overlap; /* the part of a hop that is left in a sequence of rooted operations */
+    double far;     /* per byte moved or received beyond `near`, added: memory instead of caches */
+    double near;    /* bytes of an operation */
+    double wire;    /* per byte that leaves a node */
 } rd_cost_constants_t;
 
 extern const rd_cost_constants_t rd_cost_table;

@@ -107,7 +107,8 @@ static int hops(int n)
     return most;
 }
 
-static void count_rank(const rd_program_t *p, counted_t *c)
+/* `in_place`: copies from input to output are none. */
+static void count_rank(const rd_program_t *p, int in_place, counted_t *c)
 {
     double messages = 0, received = 0, moved = 0, summed = 0;
 
@@ -115,6 +116,8 @@ static void count_rank(const rd_program_t *p, counted_t *c)
         const rd_step_t *s = &p->steps[i];
         int peers = 0;
 
+        if (in_place && s->nsrc == 1 && s->ndst == 1 && s->src[0].where == RD_IN && s->dst[0].where == RD_OUT)
+            continue;
         for (int k = 0; k < s->nsrc; k++)
             peers += s->src[k].where == RD_PEER;
         received += (double)peers * s->repeat;
@@ -155,7 +158,7 @@ static int count(const rd_algo_t *algo, rd_coll_t coll, int n, int param, counte
             exit(1);
         }
         rd_steps_free(steps);
-        count_rank(programs[made], c);
+        count_rank(programs[made], coll == RD_BROADCAST, c);
         c->nchunks = programs[made]->nchunks;
     }
     if (result == 0)
