@@ -2,6 +2,7 @@
  * boot_meet.c, the exchange in boot_gather.c, leaving in boot_leave.c. */
 #include "boot_inside.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -151,6 +152,12 @@ int rd_boot_nranks(const rd_boot_t *b)
 const char *rd_boot_whois(const rd_boot_t *b, int rank)
 {
     return rank >= 0 && rank < b->nranks && b->whois[rank][0] ? b->whois[rank] : "?";
+}
+
+void rd_boot_address(const rd_boot_t *b, char text[RD_BOOT_ADDRESS])
+{
+    if (!inet_ntop(b->addr.family == 6 ? AF_INET6 : AF_INET, b->addr.ip, text, RD_BOOT_ADDRESS))
+        *text = 0;
 }
 
 static rondo_result_t check_members(const rd_boot_t *b, const int *members, int n)

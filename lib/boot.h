@@ -38,6 +38,9 @@ void rd_boot_key(const rd_boot_t *boot, const char *purpose, unsigned char key[3
 int rd_boot_nranks(const rd_boot_t *boot);
 /* The host and process of a rank, "host:pid", learnt at creation; for messages. */
 const char *rd_boot_whois(const rd_boot_t *boot, int rank);
+/* The IP address on which this rank listens, "10.0.0.1" or "::1": other transports keep to its interface. */
+#define RD_BOOT_ADDRESS 46
+void rd_boot_address(const rd_boot_t *boot, char text[RD_BOOT_ADDRESS]);
 
 /* After creation: the neighbours' sockets watch each other. A neighbour's socket that ends without a farewell is a
  * dead rank. rd_boot_farewell tells the neighbours that this rank leaves in order (destroy) or has failed (`code`,

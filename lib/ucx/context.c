@@ -1,13 +1,14 @@
 /* The UCX context and worker of one communicator, and the exchange of worker addresses.
  *
  * The settings are a private copy: UCX reads UCX_* first and RONDO_UCX_* over it, then the transports of RONDO_UCX_TLS
- * and the interface of RONDO_IFACE are put in. Neither the environment nor what an MPI in the same process does with
- * UCX is touched. Addresses travel over the authenticated bootstrap alone, in pieces, since a worker with many devices
+ * and the bootstrap's interface are put in. Neither the environment nor what an MPI in the same process does with UCX
+ * is touched. Addresses travel over the authenticated bootstrap alone, in pieces, since a worker with many devices
  * has a long one.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,59 +17,59 @@
 #define PIECE 32768         /* bytes of an address that one exchange carries */
 #define ADDRESS_MAX 1048576 /* a longer one is a mistake */
 
-/* Writes the name of the interface that RONDO_IFACE means: a name, or the address that an interface has. */
-static int iface_name(const char *iface, char name[IF_NAMESIZE])
+/* The name of the interface that has this address. */
+static int iface_of(const char *address, char name[IF_NAMESIZE])
 {
-    struct in_addr v4;
-    struct in6_addr v6;
-    int is4 = inet_pton(AF_INET, iface, &v4) == 1, is6 = inet_pton(AF_INET6, iface, &v6) == 1;
+    char text[INET6_ADDRSTRLEN];
     int found = 0;
     struct ifaddrs *all = NULL;
     if (getifaddrs(&all) != 0) {
         return 0;
     }
     for (struct ifaddrs *i = all; i != NULL && !found; i = i->ifa_next) {
-        if (i->ifa_addr == NULL) {
+        int family = i->ifa_addr != NULL ? i->ifa_addr->sa_family : AF_UNSPEC;
+        if (family == AF_INET) {
+            inet_ntop(family, &((struct sockaddr_in *)i->ifa_addr)->sin_addr, text, sizeof text);
+        } else if (family == AF_INET6) {
+            inet_ntop(family, &((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr, text, sizeof text);
+        } else {
             continue;
         }
-        int family = i->ifa_addr->sa_family;
-        if (!is4 && !is6) {
-            found = strcmp(i->ifa_name, iface) == 0;
-        } else if (is4 && family == AF_INET) {
-            found = ((struct sockaddr_in *)i->ifa_addr)->sin_addr.s_addr == v4.s_addr;
-        } else if (is6 && family == AF_INET6) {
-            found = memcmp(&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr, &v6, sizeof v6) == 0;
-        }
+        found = strcmp(text, address) == 0;
         if (found) {
-            strncpy(name, i->ifa_name, IF_NAMESIZE - 1);
-            name[IF_NAMESIZE - 1] = 0;
+            snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
         }
     }
     freeifaddrs(all);
     return found;
 }
 
+static rondo_result_t setting_put(rd_net_t *net, ucp_config_t *config, const char *name, const char *value)
+{
+    ucs_status_t status = ucp_config_modify(config, name, value);
+    if (status == UCS_OK) {
+        return RONDO_SUCCESS;
+    }
+    return rd_error(net->who, RONDO_ERR_INVALID_ARGUMENT, "UCX does not take %s=%s: %s (RONDO_UCX_%s sets it)", name,
+                    value, ucs_status_string(status), name);
+}
+
+/* UCX's tcp trusts whoever connects: he may even write into this process's memory. So it listens on the interface of
+ * the bootstrap alone (loopback when all ranks share a host), unless the user names devices; devices of other
+ * transports have names of their own. */
 static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env)
 {
-    ucs_status_t status;
+    char address[RD_BOOT_ADDRESS], iface[IF_NAMESIZE];
+    rondo_result_t result = RONDO_SUCCESS;
     if (env->ucx_tls[0] != 0) {
-        status = ucp_config_modify(config, "TLS", env->ucx_tls);
-        if (status != UCS_OK) {
-            return rd_error(net->who, RONDO_ERR_INVALID_ARGUMENT, "UCX does not take RONDO_UCX_TLS=%s: %s",
-                            env->ucx_tls, ucs_status_string(status));
-        }
+        result = setting_put(net, config, "TLS", env->ucx_tls);
     }
-    char name[IF_NAMESIZE];
-    /* Devices of other transports are not named as the interface is. */
-    if (strcmp(env->ucx_tls, "tcp") == 0 && env->iface[0] != 0 && iface_name(env->iface, name)) {
-        status = ucp_config_modify(config, "NET_DEVICES", name);
-        if (status != UCS_OK) {
-            return rd_error(net->who, RONDO_ERR_INVALID_ARGUMENT,
-                            "UCX does not take the interface of RONDO_IFACE=%s: %s", env->iface,
-                            ucs_status_string(status));
-        }
+    rd_boot_address(net->boot, address);
+    if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "tcp") == 0 && getenv("RONDO_UCX_NET_DEVICES") == NULL &&
+        getenv("UCX_NET_DEVICES") == NULL && iface_of(address, iface)) {
+        result = setting_put(net, config, "NET_DEVICES", iface);
     }
-    return RONDO_SUCCESS;
+    return result;
 }
 
 static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env)
