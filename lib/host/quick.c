@@ -7,8 +7,7 @@
 #include "ll.h"
 #include "run.h"
 
-static void resolve(const rd_plan_t *plan, int32_t shift, rd_end_t e, int source,
-                    rd_quick_end_t *end)
+static void resolve(const rd_plan_t *plan, int32_t shift, rd_end_t e, int source, rd_quick_end_t *end)
 {
     int32_t chunk = (e.index + shift) % plan->program->nchunks;
 
@@ -37,7 +36,8 @@ static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t
     int32_t chunk = (step->chunk + shift) % plan->program->nchunks;
     size_t bytes = rd_chunk_bytes(step->src[0].where == RD_IN ? &plan->in : &plan->out, chunk);
 
-    *q = (rd_quick_step_t){step->nsrc, step->ndst, (uint32_t)bytes, rd_ll_lines(bytes), bytes / plan->element, {{0}}, {{0}}};
+    *q = (rd_quick_step_t){step->nsrc, step->ndst, (uint32_t)bytes, rd_ll_lines(bytes), bytes / plan->element,
+                           {{0}},      {{0}}};
     for (int i = 0; i < step->nsrc; i++)
         resolve(plan, shift, step->src[i], 1, &q->src[i]);
     for (int i = 0; i < step->ndst; i++)

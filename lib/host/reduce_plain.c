@@ -6,6 +6,8 @@
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #define RD_TABLE rd_kernels_plain
@@ -95,6 +97,20 @@ RD_INLINE doubles_t f64_settled(doubles_t a)
 }
 #endif
 
+#if defined(__aarch64__)
+RD_INLINE floats_t f16_load_half(const char *p)
+{
+    float16x4_t h;
+    __builtin_memcpy(&h, p, sizeof h);
+    return (floats_t)vcvt_f32_f16(h);
+}
+
+RD_INLINE void f16_store_half(char *p, floats_t f)
+{
+    float16x4_t h = vcvt_f16_f32((float32x4_t)f);
+    __builtin_memcpy(p, &h, sizeof h);
+}
+#else
 RD_INLINE words_t select_words(masks_t mask, words_t a, words_t b)
 {
     return (a & (words_t)mask) | (b & ~(words_t)mask);
@@ -139,5 +155,6 @@ RD_INLINE void f16_store_half(char *p, floats_t f)
     quarters_t h = __builtin_convertvector(half_narrow(f), quarters_t);
     __builtin_memcpy(p, &h, sizeof h);
 }
+#endif
 
 #include "reduce_isa.h"

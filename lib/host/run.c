@@ -140,8 +140,7 @@ static int step_lines(const turn_t *t)
     const char *src[RD_MAX_ENDS];
 
     for (int i = 0; i < step->ndst; i++) {
-        if (step->dst[i].where == RD_PEER &&
-            !rd_ll_may_send(plan->sends[step->dst[i].index], rd_ll_lines(t->bytes))) {
+        if (step->dst[i].where == RD_PEER && !rd_ll_may_send(plan->sends[step->dst[i].index], rd_ll_lines(t->bytes))) {
             t->run->waits_for = plan->sends[step->dst[i].index]->peer;
             return BLOCKED;
         }

@@ -20,10 +20,10 @@ typedef struct rd_run {
     const rd_plan_t *plan;
     const char *in; /* chunk offsets count from here */
     char *out;
-    char *tmp;       /* plan->program->ntmp slices, then one for loaded input */
-    int open;        /* lanes not done, and one more until posts have been read */
-    int quick;       /* of a quick plan: the step at hand */
-    int waits_for;   /* the peer for which a lane waited last */
+    char *tmp;     /* plan->program->ntmp slices, then one for loaded input */
+    int open;      /* lanes not done, and one more until posts have been read */
+    int quick;     /* of a quick plan: the step at hand */
+    int waits_for; /* the peer for which a lane waited last */
     rondo_result_t result;
     int room; /* lanes[] has so many */
     rd_lane_run_t *lanes;
