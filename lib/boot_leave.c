@@ -14,7 +14,8 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
     if (bytes != sizeof(said))
         return RONDO_SUCCESS;
     memcpy(said, data, bytes);
-    if (said[0] == RONDO_SUCCESS) {
+    /* Who leaves over a mismatch has sent all that the others need to find it for themselves, with the same words. */
+    if (said[0] == RONDO_SUCCESS || said[0] == RONDO_ERR_MISMATCH) {
         from->left = 1;
         return RONDO_SUCCESS;
     }
@@ -22,6 +23,11 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
     const char *how = said[0] == RONDO_ERR_ABORTED   ? "was aborted"
                       : said[0] == RONDO_ERR_TIMEOUT ? "gave up waiting"
                                                      : "has failed";
+    if (said[0] == RONDO_ERR_TIMEOUT && news->culprit != from->rank) { /* alive, as far as anybody knows */
+        snprintf(news->text, sizeof(news->text), "rank %d (%s) did not come in time, as rank %d (%s) reports",
+                 news->culprit, b->whois[news->culprit], from->rank, b->whois[from->rank]);
+        return RONDO_ERR_TIMEOUT;
+    }
     if (news->culprit == from->rank)
         snprintf(news->text, sizeof(news->text), "rank %d (%s) %s", from->rank, rd_boot_whois(b, from->rank), how);
     else

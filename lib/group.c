@@ -215,24 +215,29 @@ static int over(const struct rondo_request *request)
     return request->pending == 0 && (request->result != RONDO_SUCCESS || idle(request));
 }
 
+/* After a turn in which nothing moved: a little patience, and a look at abort, death and timeout. */
+static void miss(struct rondo_request *request)
+{
+    for (int i = 0; i < request->ncomms && !over(request); i++) {
+        rondo_comm_t comm = request->comms[i];
+        if (!comm->queue.active && !comm->net)
+            continue;
+        rondo_result_t result = rd_comm_enter(comm);
+        if (result == RONDO_SUCCESS)
+            result = rd_queue_miss(comm);
+        if (result != RONDO_SUCCESS) {
+            request->result = request->result ? request->result : result;
+            rd_queue_flush(comm, result);
+        }
+        rd_comm_leave(comm, result);
+    }
+}
+
 static void finish(struct rondo_request *request)
 {
     while (!over(request)) {
-        if (turn(request))
-            continue;
-        for (int i = 0; i < request->ncomms && !over(request); i++) {
-            rondo_comm_t comm = request->comms[i];
-            if (!comm->queue.active && !comm->net)
-                continue;
-            rondo_result_t result = rd_comm_enter(comm);
-            if (result == RONDO_SUCCESS)
-                result = rd_queue_miss(comm);
-            if (result != RONDO_SUCCESS) {
-                request->result = request->result ? request->result : result;
-                rd_queue_flush(comm, result);
-            }
-            rd_comm_leave(comm, result);
-        }
+        if (!turn(request))
+            miss(request);
     }
 }
 
@@ -307,8 +312,8 @@ rondo_result_t rondo_request_test(rondo_request_t *request, int *done)
         *done = 1;
         return RONDO_SUCCESS;
     }
-    if (!over(*request))
-        turn(*request);
+    if (!over(*request) && !turn(*request))
+        miss(*request);
     *done = over(*request);
     return *done ? release(request) : RONDO_SUCCESS;
 }
