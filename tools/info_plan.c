@@ -212,7 +212,8 @@ static int show(const wish_t *w, const rd_env_t *env)
                              .local = local,
                              .cores = w->cores,
                              .slot_bytes = layout.slot_bytes,
-                             .slots = (int)layout.slots};
+                             .slots = (int)layout.slots,
+                             .pull = env->pull && w->nodes == 1};
     rondo_result_t result = rd_choose(&args, &best, all, &nall, NULL);
     if (result == RONDO_ERR_INVALID_ARGUMENT)
         return 1;
