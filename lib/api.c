@@ -90,7 +90,7 @@ static const void *block_of(const void *buffer, int rank, size_t bytes)
 static rondo_result_t launch(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, int root,
                              size_t count, const rd_tables_t *tables, const void *in, void *out)
 {
-    const rd_call_t call = {{coll, type, op, root, count}, tables, in, out};
+    const rd_call_t call = {{coll, type, op, root, count, 0}, tables, in, out};
     return rd_call_collective(comm, &call);
 }
 

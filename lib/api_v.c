@@ -57,7 +57,7 @@ static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char
 static rondo_result_t launch(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, size_t count,
                              const rd_tables_t *tables, const void *in, void *out)
 {
-    const rd_call_t call = {{coll, type, op, 0, count}, tables, in, out};
+    const rd_call_t call = {{coll, type, op, 0, count, 0}, tables, in, out};
     return rd_call_collective(comm, &call);
 }
 

@@ -32,6 +32,7 @@ static rondo_result_t prepare(rondo_comm_t comm, const rd_ask_t *ask, rd_check_t
     exchange.coll = RD_ALLGATHER;
     exchange.type = RONDO_UINT8;
     exchange.count = sizeof(record_t);
+    exchange.own = 1;
     result = rd_plan_get(comm->planner, &exchange, NULL, NULL, plan);
     if (result != RONDO_SUCCESS) {
         free(c);

@@ -35,7 +35,7 @@ static unsigned slot_of(const rd_ask_t *ask)
 {
     uint64_t h = ask->count * 0x9e3779b97f4a7c15u;
 
-    h ^= (uint64_t)ask->coll << 40 ^ (uint64_t)ask->type << 33 ^ (uint64_t)ask->op << 25 ^ (uint64_t)ask->root << 7;
+    h ^= (uint64_t)ask->coll << 40 ^ (uint64_t)ask->type << 33 ^ (uint64_t)ask->op << 25 ^ (uint64_t)ask->root << 7 ^ ask->own;
     return (unsigned)((h * 0xd6e8feb86659fd93u) >> 57) % CACHED;
 }
 
@@ -362,6 +362,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .longest = longest_bytes(p, plan, tables),
         .type_size = plan->element,
         .root = plan->ask.root,
+        .unforced = plan->ask.own != 0,
         .uneven = plan->ask.coll == RD_ALLTOALL && tables,
         .shape = &p->shape,
         .env = p->args.env,

@@ -40,6 +40,7 @@ typedef struct rd_ask {
     rondo_op_t op; /* 0 where the operation reduces nothing */
     int root;      /* 0 where there is none */
     size_t count;  /* elements: the whole message; of one block where each rank has one */
+    size_t own;    /* nonzero: an exchange of rondo's own, which RONDO_ALGO and RONDO_PROTO do not speak of */
 } rd_ask_t;
 
 /* Counts and displacements of the v-operations, in elements; NULL: uniform. */

@@ -22,7 +22,8 @@ typedef struct ask {
     rd_cost_env_t cost;
     const char *forced; /* not terminated */
     size_t forced_length;
-    size_t bytes; /* that the prices are for */
+    const char *proto; /* forced, or "" */
+    size_t bytes;      /* that the prices are for */
 } ask_t;
 
 typedef struct list {
@@ -31,7 +32,7 @@ typedef struct list {
 } list_t;
 
 /* "ring" speaks of every operation that moves data by an algorithm; "allreduce=ring,barrier=rd" of those that it names.
- * Forcing an algorithm must not take the barrier away, which few of them have. */
+ * Forcing an algorithm must not take the barrier away, which few of them have; nor must a protocol. */
 static const char *algo_forced(const rd_env_t *env, rd_coll_t coll, size_t *length)
 {
     const char *name = rd_coll_name(coll), *all = NULL;
@@ -153,9 +154,8 @@ static const char *alltoall_excluded(const ask_t *k, rd_proto_t proto, size_t me
     const rd_choose_args_t *a = k->args;
     int here = a->shape->nnodes == 1;
 
-    if (a->env->proto[0])
-        return strcmp(a->env->proto, rd_proto_name(proto)) != 0 ? another_proto
-                                                                : message_excluded(here, a->pull, proto);
+    if (k->proto[0])
+        return strcmp(k->proto, rd_proto_name(proto)) != 0 ? another_proto : message_excluded(here, a->pull, proto);
     if (a->uneven)
         return NULL; /* whatever is chosen here, each lane asks for itself */
     return proto == message_proto(a->env, here, a->pull, message) ? NULL
@@ -186,7 +186,7 @@ static const char *proto_excluded(const ask_t *k, const rd_algo_t *algo, rd_prot
         if (!algo_keeps(algo, a->coll))
             return "passes on values that lie in no buffer of a rank, or overwrites what a peer may still read";
     }
-    if (a->env->proto[0] && strcmp(a->env->proto, rd_proto_name(proto)) != 0)
+    if (k->proto[0] && strcmp(k->proto, rd_proto_name(proto)) != 0)
         return another_proto;
     return NULL;
 }
@@ -337,13 +337,13 @@ static rondo_result_t refuse(const ask_t *k, const list_t *list, rd_who_t *who)
             continue;
         why = c->excluded;
         algo = c->algo->name;
-        if (a->env->proto[0] && strcmp(a->env->proto, rd_proto_name(c->proto)) == 0)
+        if (k->proto[0] && strcmp(k->proto, rd_proto_name(c->proto)) == 0)
             break; /* the reason of the protocol that is wanted */
     }
     if (k->forced)
         n = snprintf(forced, sizeof forced, "RONDO_ALGO=%s", a->env->algo);
-    if (a->env->proto[0])
-        snprintf(forced + n, sizeof forced - (size_t)n, "%sRONDO_PROTO=%s", n ? " with " : "", a->env->proto);
+    if (k->proto[0])
+        snprintf(forced + n, sizeof forced - (size_t)n, "%sRONDO_PROTO=%s", n ? " with " : "", k->proto);
     return rd_error(who, RONDO_ERR_UNSUPPORTED, "%s cannot serve %s of %zu bytes on %d ranks: %s%s%s",
                     *forced ? forced : "rondo", rd_coll_name(a->coll), a->bytes, a->shape->nranks, algo,
                     *algo ? " " : "", why);
@@ -353,7 +353,8 @@ static void ask_begin(ask_t *k, const rd_choose_args_t *args)
 {
     k->args = args;
     k->cost = (rd_cost_env_t){args->shape->nranks, args->shape->nnodes, args->local, args->cores > 0 ? args->cores : 1};
-    k->forced = algo_forced(args->env, args->coll, &k->forced_length);
+    k->forced = args->unforced ? NULL : algo_forced(args->env, args->coll, &k->forced_length);
+    k->proto = args->unforced || args->coll == RD_BARRIER ? "" : args->env->proto;
     k->bytes = args->uneven ? args->slot_bytes * (size_t)args->shape->nranks : args->bytes;
 }
 

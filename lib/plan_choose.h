@@ -20,8 +20,9 @@ typedef struct rd_choose_args {
     size_t bytes;
     size_t longest; /* v-operations whose counts all ranks know: bytes of the longest block; 0: all are alike */
     size_t type_size;
-    int root;   /* 0 where there is none */
-    int uneven; /* not every rank knows all lengths (gatherv, scatterv, alltoallv): the choice then ignores `bytes` */
+    int root;     /* 0 where there is none */
+    int unforced; /* RONDO_ALGO and RONDO_PROTO do not speak of it */
+    int uneven;   /* not every rank knows all lengths (gatherv, scatterv, alltoallv): the choice then ignores `bytes` */
     const rd_shape_t *shape;
     const rd_env_t *env;
     int local; /* ranks on the fullest node */

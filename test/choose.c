@@ -96,6 +96,7 @@ static void forced(void)
         }
     }
     CHECK(choose(RD_BARRIER, 0, 4, 1, "ring", "", &best) == RONDO_SUCCESS, "a bare name took the barrier away");
+    CHECK(choose(RD_BARRIER, 0, 4, 1, "", "pull", &best) == RONDO_SUCCESS, "a protocol took the barrier away");
     CHECK(choose(RD_ALLREDUCE, 64, 4, 1, "broadcast=direct,allreduce=ring", "", &best) == RONDO_SUCCESS &&
               strcmp(best.algo->name, "ring") == 0,
           "the second entry");
