@@ -40,6 +40,8 @@ typedef struct meet {
     int tabled;
     int *by_rank; /* guest of each rank, -1: none */
     rd_fail_t fail;
+    struct pollfd *polls;
+    int polls_room;
 } meet_t;
 
 static void fail(meet_t *m, rondo_result_t code, int culprit, const char *format, ...)
@@ -275,17 +277,17 @@ static void admit(meet_t *m, rd_chan_t *chan)
 }
 
 /* One turn: sleeps until something happens. 0, or -1: no memory. */
-static int turn(meet_t *m, struct pollfd **polls, int *room)
+static int turn(meet_t *m)
 {
     int need = 1 + RD_DOOR_POLLS + m->nguests, n = 0;
-    if (need > *room) {
-        struct pollfd *more = realloc(*polls, (size_t)(2 * need) * sizeof(**polls));
+    if (need > m->polls_room) {
+        struct pollfd *more = realloc(m->polls, (size_t)(2 * need) * sizeof(*more));
         if (!more)
             return -1;
-        *polls = more;
-        *room = 2 * need;
+        m->polls = more;
+        m->polls_room = 2 * need;
     }
-    struct pollfd *p = *polls;
+    struct pollfd *p = m->polls;
     p[n++] = (struct pollfd){.fd = m->served.wake, .events = POLLIN};
     for (int i = 0; i < m->nguests; i++) {
         rd_chan_t *c = m->guest[i].chan;
@@ -311,17 +313,17 @@ static void end(meet_t *m)
     rd_fd_close(m->listener);
     free(m->guest);
     free(m->by_rank);
+    free(m->polls);
     m->guest = NULL;
     m->by_rank = NULL;
+    m->polls = NULL;
 }
 
 static void *meet_run(void *arg)
 {
     meet_t *m = arg;
-    struct pollfd *polls = NULL;
-    int room = 0;
     while (!is_over(m)) {
-        if (turn(m, &polls, &room) != 0)
+        if (turn(m) != 0)
             fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
         const char *why = rd_served_cancelled(&m->served);
         if (why) {
@@ -331,7 +333,6 @@ static void *meet_run(void *arg)
         }
         decide(m);
     }
-    free(polls);
     end(m);
     rd_served_done(&m->served);
     return NULL;

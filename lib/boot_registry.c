@@ -16,6 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static rd_served_t *all;
+static rd_served_t *inherited; /* in a forked child: its parent's, which stay as they were */
 
 static void fork_prepare(void)
 {
@@ -27,9 +28,11 @@ static void fork_parent(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* The threads stayed in the parent; their memory is the child's to forget. */
+/* The threads stayed in the parent, and so what they were at work on cannot be freed here. */
 static void fork_child(void)
 {
+    if (all)
+        inherited = all;
     all = NULL;
     pthread_mutex_unlock(&lock);
     pthread_cond_init(&changed, NULL);

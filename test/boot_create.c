@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gate.h"
 #include "boot.h"
 
 typedef struct rank {
@@ -90,17 +91,19 @@ static int as_threads(int n)
 /* The id is made by the parent (a launcher) or, when `inside`, by rank 0 itself. */
 static int as_processes(int n, int inside)
 {
-    rondo_unique_id_t id;
+    rondo_unique_id_t id = {{0}};
     rd_env_t env;
     int status, bad = 0, pipes[2];
     rd_env_read(&env);
-    if (pipe(pipes) != 0 || (!inside && rd_boot_id_create(&id, &env) != RONDO_SUCCESS))
+    if (pipe(pipes) != 0)
         return 1;
+    gate_t gate = gate_make();
     fflush(stdout);
     for (int i = 0; i < n; i++) {
         if (fork() != 0)
             continue;
         alarm(20);
+        id = gate_wait(&gate);
         if (inside && i == 0) {
             if (rd_boot_id_create(&id, &env) != RONDO_SUCCESS)
                 exit(1);
@@ -114,6 +117,9 @@ static int as_processes(int n, int inside)
         run_rank(&r);
         exit(r.bad);
     }
+    if (!inside && rd_boot_id_create(&id, &env) != RONDO_SUCCESS)
+        return 1;
+    gate_open(&gate, &id, n);
     for (int i = 0; i < n; i++)
         bad |= wait(&status) < 0 || status != 0;
     close(pipes[0]);

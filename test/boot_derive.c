@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gate.h"
 #include "boot.h"
 
 #define RANKS 6
@@ -126,18 +127,21 @@ int main(void)
     if (rd_env_read(&env) != RONDO_SUCCESS)
         return 1;
     rd_log_set_level(RD_LOG_NONE);
-    if (rd_boot_id_create(&id, &env) != RONDO_SUCCESS)
-        return 1;
+    gate_t gate = gate_make();
     for (int r = 0; r < RANKS; r++) {
         pids[r] = fork();
         if (pids[r] == 0) {
             alarm(30);
+            id = gate_wait(&gate);
             int failed = run_rank(&id, r);
             if (failed)
                 printf("rank %d: %s\n", r, who.error);
             exit(failed);
         }
     }
+    if (rd_boot_id_create(&id, &env) != RONDO_SUCCESS)
+        return 1;
+    gate_open(&gate, &id, RANKS);
     for (int r = 0; r < RANKS; r++) {
         waitpid(pids[r], &status, 0);
         int good = r == 0 || r == 3 ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL : status == 0;

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gate.h"
 #include "boot.h"
 
 #define MOST 8
@@ -84,13 +85,15 @@ static void run(const claim_t *claims, int n, int maker, int timeout_ms, rondo_u
     rd_log_set_level(RD_LOG_NONE);
     env.create_timeout_ms = timeout_ms;
     memset(outcome, 0, MOST * sizeof(*outcome));
-    if (pipe(pipes) != 0 || (maker < 0 && id->bytes[0] == 0 && rd_boot_id_create(id, &env) != RONDO_SUCCESS))
+    if (pipe(pipes) != 0)
         exit(1);
+    gate_t gate = gate_make();
     fflush(stdout);
     for (int i = 0; i < n; i++) {
         if (fork() != 0)
             continue;
         alarm(15);
+        *id = gate_wait(&gate);
         if (maker == i) {
             if (rd_boot_id_create(id, &env) != RONDO_SUCCESS)
                 _exit(1);
@@ -103,6 +106,9 @@ static void run(const claim_t *claims, int n, int maker, int timeout_ms, rondo_u
         run_claim(&claims[i], id, &env, &outcome[i]);
         exit(0); /* through the library's destructor */
     }
+    if (maker < 0 && id->bytes[0] == 0 && rd_boot_id_create(id, &env) != RONDO_SUCCESS)
+        exit(1);
+    gate_open(&gate, id, n);
     for (int i = 0; i < n; i++)
         wait(&status);
     close(pipes[0]);

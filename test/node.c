@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gate.h"
 #include "node.h"
 
 #define SEGMENT ((size_t)256 << 10)
@@ -154,15 +155,20 @@ static int run(plan_t p)
     rondo_unique_id_t id;
     rd_env_t env;
     int status, bad = 0;
-    if (rd_env_read(&env) != RONDO_SUCCESS || rd_boot_id_create(&id, &env) != RONDO_SUCCESS)
+    if (rd_env_read(&env) != RONDO_SUCCESS)
         return 1;
+    gate_t gate = gate_make();
     fflush(stdout);
     for (int first = 0; first < p.nranks; first += p.threads) {
         if (fork() != 0)
             continue;
         alarm(30);
+        id = gate_wait(&gate);
         exit(run_process(&p, &id, first));
     }
+    if (rd_boot_id_create(&id, &env) != RONDO_SUCCESS)
+        return 1;
+    gate_open(&gate, &id, p.nranks / p.threads);
     while (wait(&status) > 0)
         bad |= status != 0;
     if (bad)

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gate.h"
 #include "watch.h"
 
 typedef enum { KILLED, KILLED_WITH_CHILD, LEFT, ABORTED } fate_t;
@@ -57,6 +58,8 @@ static int survive(const trial_t *t, int rank, rd_stop_t *stop)
 {
     if (t->fate == LEFT) {
         usleep(50000);
+        if (rd_stop_get(stop) != RONDO_SUCCESS)
+            printf("rank %d: %s\n", rank, stop->text);
         return rd_stop_get(stop) != RONDO_SUCCESS;
     }
     while (rd_stop_get(stop) == RONDO_SUCCESS) /* the alarm ends it when nothing comes */
@@ -113,21 +116,28 @@ static int run(trial_t t)
     rd_env_t env;
     int status, bad = 0;
     pid_t pids[16];
-    if (rd_env_read(&env) != RONDO_SUCCESS || rd_boot_id_create(&id, &env) != RONDO_SUCCESS || pipe(t.over) != 0)
+    if (rd_env_read(&env) != RONDO_SUCCESS || pipe(t.over) != 0)
         return 1;
+    gate_t gate = gate_make();
     memset(t.left, 0, 64);
     fflush(stdout);
     for (int r = 0; r < t.nranks; r++) {
         pids[r] = fork();
         if (pids[r] == 0) {
             alarm(20);
+            id = gate_wait(&gate);
             close(t.over[1]);
             _exit(run_rank(&t, &id, r) | (fflush(stdout) != 0));
         }
     }
+    if (rd_boot_id_create(&id, &env) != RONDO_SUCCESS)
+        return 1;
+    gate_open(&gate, &id, t.nranks);
     for (int r = 0; r < t.nranks; r++) {
         waitpid(pids[r], &status, 0);
         int killed = r == t.victim && (t.fate == KILLED || t.fate == KILLED_WITH_CHILD);
+        if (!killed && status)
+            printf("rank %d status %x\n", r, status);
         bad |= killed ? !WIFSIGNALED(status) : status != 0;
     }
     close(t.over[1]);
