@@ -10,7 +10,7 @@
 
 #include "host/reduce.h"
 
-enum { MAX_SRC = 8, MAX_COUNT = 300, MAX_SIZE = 16, GUARD = 64, ROOM = MAX_COUNT * MAX_SIZE + 2 * GUARD };
+enum { MAX_SRC = 8, MAX_COUNT = 2300, MAX_SIZE = 16, GUARD = 64, ROOM = MAX_COUNT * MAX_SIZE + 2 * GUARD };
 
 static uint64_t state;
 static int failures;
@@ -375,7 +375,8 @@ static void complain(const char *what, rondo_type_t type, int op, int n, size_t 
 static void trial(rondo_type_t type, int op, int n, size_t count, int alias, int simd)
 {
     size_t size = rondo_type_size(type), bytes = count * size;
-    unsigned char saved[ROOM], *dst = alias < 0 ? result + GUARD : source[alias] + GUARD + alias;
+    static unsigned char saved[ROOM];
+    unsigned char *dst = alias < 0 ? result + GUARD + n : source[alias] + GUARD + alias;
     const void *src[MAX_SRC];
     rd_reducer_t r;
 
@@ -418,7 +419,7 @@ static void check_reduce(rondo_type_t type, int op)
 {
     for (int n = 1; n <= MAX_SRC; n++) {
         for (int round = 0; round < 8; round++) {
-            size_t count = round < 4 ? (size_t)round : rnd() % (round < 6 ? 40 : MAX_COUNT);
+            size_t count = round < 4 ? (size_t)round : round < 7 ? rnd() % (round < 6 ? 40 : 300) : 2048 + rnd() % 250;
             prepare(type, op, n, count, round & 1);
             for (int simd = RD_SIMD_BEST; simd <= RD_SIMD_AVX512; simd++) {
                 trial(type, op, n, count, -1, simd);

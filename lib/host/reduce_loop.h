@@ -48,13 +48,23 @@ RD_INLINE void LANE(tail)(char *d, const void *const *src, int n, size_t at, siz
     }
 }
 
+/* Bytes to do apart so that the stores that follow lie on a vector's boundary, where that is worth it: user buffers from
+ * malloc are 16 bytes off, and one that is reduced in place then has no split access at all. */
+RD_INLINE size_t LANE(head)(const void *dst, size_t bytes)
+{
+    size_t over = (size_t)(uintptr_t)dst % RD_W;
+    return bytes < 2048 || over == 0 || over % sizeof(ELEM) != 0 ? 0 : RD_W - over;
+}
+
 /* Any number of sources, four vectors at a time. */
 RD_INLINE void LANE(any)(void *dst, const void *const *src, int n, size_t count, int op)
 {
     const size_t step = sizeof(LANE(h));
-    size_t bytes = count * sizeof(ELEM), at = 0;
+    size_t bytes = count * sizeof(ELEM), at = LANE(head)(dst, bytes);
     char *d = dst;
 
+    if (at)
+        LANE(tail)(d, src, n, 0, at, op);
     for (; bytes - at >= 4 * step; at += 4 * step) {
         const char *s = (const char *)src[0] + at;
         LANE(v) a = LANE(load)(s), b = LANE(load)(s + step);
