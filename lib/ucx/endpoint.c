@@ -83,10 +83,11 @@ void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channe
     header->bytes = bytes;
 }
 
-void rd_ucx_sent(void *request, ucs_status_t status, void *net)
+void rd_ucx_sent(void *request, ucs_status_t status, void *arg)
 {
-    (void)status; /* a failed endpoint has its own call */
-    ((rd_net_t *)net)->outstanding--;
+    rd_ucx_peer_t *peer = arg;
+    peer->settled |= status == UCS_OK; /* a failed endpoint has its own call */
+    peer->net->outstanding--;
     ucp_request_free(request);
 }
 
@@ -110,6 +111,8 @@ rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
     } else if (request != NULL) {
         peer->net->outstanding++;
         *pending = 1;
+    } else {
+        peer->settled = 1;
     }
     return RONDO_SUCCESS;
 }
@@ -125,12 +128,19 @@ void rd_ucx_say_bye(rd_net_t *net)
     }
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         int pending;
-        if (p->left && p->ep == NULL) {
-            continue;
+        if (p->ep == NULL && (p->left || code != RONDO_SUCCESS)) {
+            continue; /* not worth a new connection */
         }
         rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code, (uint64_t)(culprit + 1));
-        rd_ucx_send(p, &p->bye, NULL, 0, rd_ucx_sent, net, &pending);
+        rd_ucx_send(p, &p->bye, NULL, 0, rd_ucx_sent, p, &pending);
     }
+}
+
+static void closed(void *request, ucs_status_t status, void *net)
+{
+    (void)status;
+    ((rd_net_t *)net)->outstanding--;
+    ucp_request_free(request);
 }
 
 /* Ends all endpoints: orderly ones first send what they have, the others drop it. */
@@ -144,7 +154,7 @@ void rd_ucx_disconnect(rd_net_t *net, int orderly, int64_t limit_ms)
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
                                                      UCP_OP_ATTR_FIELD_USER_DATA,
                                      .flags = flush ? 0 : UCP_EP_CLOSE_FLAG_FORCE,
-                                     .cb = {.send = rd_ucx_sent},
+                                     .cb = {.send = closed},
                                      .user_data = net};
         ucs_status_ptr_t request = ucp_ep_close_nbx(p->ep, &param);
         p->ep = NULL;

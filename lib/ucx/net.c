@@ -14,6 +14,7 @@
 #define FAREWELL_MS 1000 /* most time for an orderly end */
 #define LINGER_MS 50     /* for peers' farewells, when all that was sent has been consumed */
 #define FAILED_MS 20     /* to get farewells out after a failure */
+#define HALF_MADE_MS 200 /* for connections that were being made when it came */
 
 int rd_net_built(void)
 {
@@ -55,11 +56,14 @@ rondo_result_t rd_net_create(rd_net_t **out, rd_boot_t *boot, int rank, int nran
 {
     unsigned char key[32];
     rd_net_t *net = calloc(1, sizeof *net);
+    unsigned char *bytes = calloc((size_t)nranks, 1);
     if (net != NULL) {
         net->nranks = nranks;
         net->peers = calloc((size_t)nranks, sizeof *net->peers);
     }
-    if (net == NULL || net->peers == NULL) {
+    if (net == NULL || net->peers == NULL || bytes == NULL) {
+        free(bytes);
+        free(net != NULL ? net->peers : NULL);
         free(net);
         return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the network of %d ranks", nranks);
     }
@@ -75,9 +79,12 @@ rondo_result_t rd_net_create(rd_net_t **out, rd_boot_t *boot, int rank, int nran
     memcpy(net->token, key, RD_UCX_TOKEN);
     rondo_result_t result = rd_ucx_open(net, env);
     result = rd_ucx_exchange(net, result, remote);
+    if (result == RONDO_SUCCESS) {
+        result = rd_ucx_meet(net, env, bytes);
+    }
+    free(bytes);
     if (result != RONDO_SUCCESS) {
-        rd_ucx_close(net);
-        net_free(net);
+        rd_net_destroy(net);
         return result;
     }
     rd_log(who, RD_LOG_INFO, "network %s, transports %s", rd_net_version(),
@@ -176,7 +183,7 @@ rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
                            rd_boot_whois(net->boot, peer->rank));
     }
     rd_ucx_header_fill(&conn->headers[slot], net, conn->channel, RD_UCX_DATA, number, bytes);
-    return rd_ucx_send(peer, &conn->headers[slot], send->slots + slot * send->slot_bytes, bytes, rd_ucx_sent, net,
+    return rd_ucx_send(peer, &conn->headers[slot], send->slots + slot * send->slot_bytes, bytes, rd_ucx_sent, peer,
                        &pending);
 }
 
@@ -186,7 +193,7 @@ static rondo_result_t credit_send(rd_net_conn_t *conn);
 static void credit_sent(void *request, ucs_status_t status, void *arg)
 {
     rd_net_conn_t *conn = arg;
-    rd_ucx_sent(request, status, conn->peer->net);
+    rd_ucx_sent(request, status, conn->peer);
     conn->credit_busy = 0;
     if (status == UCS_OK && conn->recv->received - conn->credited >= conn->batch) {
         credit_send(conn);
@@ -278,6 +285,27 @@ static void farewell_wait(rd_net_t *net)
     }
 }
 
+/* A connection to a live peer is still being made: see meet.c. */
+static int half_made(const rd_net_t *net)
+{
+    for (const rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        if (!p->settled && p->lost_ms == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* After a failure: lets the farewells go, and connections be made or refused. */
+static void failed_wait(rd_net_t *net)
+{
+    int64_t began = rd_clock_ms(), passed = 0;
+    while ((net->outstanding != 0 && passed < FAILED_MS) || (half_made(net) && passed < HALF_MADE_MS)) {
+        ucp_worker_progress(net->worker);
+        passed = rd_clock_ms() - began;
+    }
+}
+
 void rd_net_destroy(rd_net_t *net)
 {
     if (net == NULL) {
@@ -291,17 +319,22 @@ void rd_net_destroy(rd_net_t *net)
     if (orderly) {
         farewell_wait(net);
         orderly = rd_stop_get(net->stop) == RONDO_SUCCESS;
-    } else {
-        int64_t until = rd_clock_ms() + FAILED_MS;
-        while (net->outstanding != 0 && rd_clock_ms() < until) {
-            ucp_worker_progress(net->worker);
-        }
     }
+    if (!orderly) {
+        failed_wait(net);
+    }
+    int safe = !half_made(net);
     rd_ucx_disconnect(net, orderly, orderly ? FAREWELL_MS : FAILED_MS);
     if (net->dropped > 1) {
         rd_log(net->who, RD_LOG_WARN, "dropped %llu messages from the network in all",
                (unsigned long long)net->dropped);
     }
-    rd_ucx_close(net);
+    if (safe) {
+        rd_ucx_close(net);
+    } else {
+        rd_log(net->who, RD_LOG_WARN,
+               "a connection that was being made when the failure came stays open until this "
+               "process ends: closing it now would end the process");
+    }
     net_free(net);
 }

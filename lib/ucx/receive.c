@@ -174,6 +174,10 @@ ucs_status_t rd_ucx_arrive(void *arg, const void *header, size_t header_bytes, v
     if (h.kind == RD_UCX_BYE) {
         return take_bye(peer, &h);
     }
+    if (h.kind == RD_UCX_HELLO) {
+        peer->greeted = 1;
+        return UCS_OK;
+    }
     rd_net_conn_t *conn = h.channel < peer->nconns ? peer->conns[h.channel] : NULL;
     if (h.kind == RD_UCX_DATA && conn != NULL && conn->recv != NULL) {
         return take_data(conn, &h, data, bytes, announced);

@@ -4,8 +4,9 @@
  *     peers[rank]     a remote rank: its worker address, its endpoint once there is one, whether it has left or is lost
  *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
  *
- * context.c makes and ends context and worker and exchanges the addresses; endpoint.c connects, sends, and learns of
- * peers that are gone; receive.c checks and delivers what arrives; net.c is the interface of net.h over these.
+ * context.c makes and ends context and worker and exchanges the addresses; meet.c makes the connections; endpoint.c
+ * connects, sends, and learns of peers that are gone; receive.c checks and delivers what arrives; net.c is the
+ * interface of net.h over these.
  */
 #ifndef RD_UCX_H
 #define RD_UCX_H
@@ -23,13 +24,13 @@
 #define RD_UCX_MAX_SLOTS 64      /* bits in rd_net_conn.claimed */
 #define RD_UCX_GRACE_MS 250      /* between a broken connection and the verdict that its peer has died */
 
-typedef enum { RD_UCX_DATA = 1, RD_UCX_CREDIT, RD_UCX_BYE } rd_ucx_kind_t;
+typedef enum { RD_UCX_DATA = 1, RD_UCX_CREDIT, RD_UCX_BYE, RD_UCX_HELLO } rd_ucx_kind_t;
 
 /* Ahead of every message. All ranks of a job have one byte order. */
 typedef struct rd_ucx_header {
     unsigned char token[RD_UCX_TOKEN];
     uint32_t rank;    /* of the sender */
-    uint16_t channel; /* 0 in a farewell */
+    uint16_t channel; /* 0 in a greeting and a farewell */
     uint8_t kind;     /* rd_ucx_kind_t */
     uint8_t zero;
     uint64_t number; /* data: of the message; credit: messages consumed so far; farewell: a rondo_result_t */
@@ -44,12 +45,14 @@ typedef struct rd_ucx_peer {
     const ucp_address_t *address; /* in net->addresses; NULL: not remote */
     ucp_ep_h ep;                  /* NULL until first used */
     int used;                     /* something went to it or came from it: it will want a farewell */
+    int greeted;                  /* its greeting has arrived */
+    int settled;                  /* something sent to it has gone out: the connection is made */
     int left;                     /* its farewell has arrived */
     int judged;                   /* its connection broke, and it was declared dead */
     int64_t lost_ms;              /* when its connection broke, 0: it did not */
     const char *lost_why;
     struct rd_ucx_peer *next_used;
-    rd_ucx_header_t bye; /* stays until sent */
+    rd_ucx_header_t hello, bye; /* stay until sent */
 } rd_ucx_peer_t;
 
 /* Stands for one slot of an inbox while UCX fetches into it: its place in conn->landings is the slot's number. */
@@ -96,6 +99,9 @@ rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env);
 rondo_result_t rd_ucx_exchange(rd_net_t *net, rondo_result_t opened, const unsigned char *remote);
 void rd_ucx_close(rd_net_t *net);
 
+/* meet.c; `all` holds a byte of each rank */
+rondo_result_t rd_ucx_meet(rd_net_t *net, const rd_env_t *env, unsigned char *all);
+
 /* endpoint.c */
 void rd_ucx_peer_used(rd_ucx_peer_t *peer);
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer);
@@ -105,7 +111,7 @@ void rd_ucx_judge_lost(rd_net_t *net);
  * peer that is lost nothing is sent, and that is no error here: the verdict comes by the stop word. */
 rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
                            ucp_send_nbx_callback_t done, void *arg, int *pending);
-void rd_ucx_sent(void *request, ucs_status_t status, void *net); /* `done` of what needs no more than counting */
+void rd_ucx_sent(void *request, ucs_status_t status, void *peer); /* `done` of what needs no more than counting */
 void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
                         uint64_t bytes);
 void rd_ucx_say_bye(rd_net_t *net);

@@ -10,7 +10,8 @@
  * Every operation that succeeds is verified. Hangs, wrong results, crashes and leftovers must all be 0; how long it
  * took to notice is printed and not judged.
  *
- *   trials [--count N] [--seed S] [--kinds kill,stop,late,abort,birth] [--verbose]
+ *   trials [--count N] [--seed S] [--kinds kill,stop,late,abort,birth] [--nodes N] [--verbose]
+ *                                                                     N nodes are played; ranks take turns on them
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -36,7 +37,7 @@ static const char *const kind_names[NUM_KINDS] = {"kill", "stop", "late", "abort
 typedef struct {
     kind_t kind;
     uint64_t seed;
-    int nranks, victim, delay_us, resume_early, operations;
+    int nranks, nnodes, victim, delay_us, resume_early, operations;
 } plan_t;
 
 /* Between the parent and the ranks. */
@@ -300,6 +301,11 @@ static void body(test_rank_t *t, void *arg)
     rondo_unique_id_t id;
     rondo_result_t result;
 
+    if (p->nnodes > 1) {
+        char host[32];
+        snprintf(host, sizeof host, "node%d", t->rank % p->nnodes);
+        setenv("RONDO_HOSTID", host, 1);
+    }
     trial->board->took_us[t->rank] = -1;
     config.device = RONDO_DEVICE_HOST;
     config.timeout_ms = p->kind == STOP ? STOP_TIMEOUT_MS : 0;
@@ -386,7 +392,7 @@ typedef struct {
     int ntook[NUM_KINDS];
 } tally_t;
 
-static void run_trial(tally_t *tally, uint64_t seed, unsigned kinds, int verbose)
+static void run_trial(tally_t *tally, uint64_t seed, unsigned kinds, int nnodes, int verbose)
 {
     board_t *board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     trial_t trial = {.board = board};
@@ -396,6 +402,7 @@ static void run_trial(tally_t *tally, uint64_t seed, unsigned kinds, int verbose
     if (board == MAP_FAILED)
         exit(1);
     draw_plan(&trial.plan, seed, kinds);
+    trial.plan.nnodes = nnodes;
     if (trial.plan.kind == KILL || trial.plan.kind == BIRTH)
         d.victim = trial.plan.victim;
     bad = test_run_directed(&d, trial.plan.nranks, LIMIT_S, body, &trial);
@@ -455,12 +462,9 @@ static unsigned parse_kinds(const char *text)
 
 int main(int argc, char **argv)
 {
-    static const struct option table[] = {{"count", 1, NULL, 'c'},
-                                          {"seed", 1, NULL, 's'},
-                                          {"kinds", 1, NULL, 'k'},
-                                          {"verbose", 0, NULL, 'v'},
-                                          {NULL, 0, NULL, 0}};
-    int option, count = 200, verbose = 0, i, k;
+    static const struct option table[] = {{"count", 1, NULL, 'c'}, {"seed", 1, NULL, 's'},    {"kinds", 1, NULL, 'k'},
+                                          {"nodes", 1, NULL, 'n'}, {"verbose", 0, NULL, 'v'}, {NULL, 0, NULL, 0}};
+    int option, count = 200, nnodes = 1, verbose = 0, i, k;
     unsigned kinds = (1u << NUM_KINDS) - 1;
     uint64_t seed = 1;
     tally_t tally = {0};
@@ -472,6 +476,8 @@ int main(int argc, char **argv)
             seed = strtoull(optarg, NULL, 0);
         else if (option == 'k')
             kinds = parse_kinds(optarg);
+        else if (option == 'n')
+            nnodes = atoi(optarg);
         else if (option == 'v')
             verbose = 1;
         else
@@ -484,7 +490,7 @@ int main(int argc, char **argv)
     for (k = 0; k < NUM_KINDS; k++)
         tally.took[k] = calloc((size_t)count * TEST_MAX_RANKS, sizeof *tally.took[k]);
     for (i = 0; i < count && tally.bad < 10; i++) {
-        run_trial(&tally, seed + (uint64_t)i, kinds, verbose);
+        run_trial(&tally, seed + (uint64_t)i, kinds, nnodes, verbose);
         if ((i + 1) % 50 == 0)
             printf("trials: %d done, %d wrong\n", i + 1, tally.bad);
     }
