@@ -36,6 +36,7 @@ typedef struct joining {
     int64_t deadline_ms;
     rondo_result_t code;
     int from_meet; /* the failure came from the rendezvous: it need not be told */
+    int said;      /* the failure was logged where it happened */
     char text[sizeof(((rd_fail_t *)0)->text)];
 } joining_t;
 
@@ -97,7 +98,8 @@ static void open_door(joining_t *j)
     rd_hello_t mine = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks};
     rondo_result_t code = rd_sock_listen(&b->listener, &b->addr, j->env, b->who);
     if (code != RONDO_SUCCESS) {
-        fail(j, code, "it cannot listen");
+        fail(j, code, "%s", rd_thread_error());
+        j->said = 1;
         return;
     }
     rd_door_open(&j->door, b->listener, &b->id.creds, &b->addr, sizeof(b->addr), &mine);
@@ -172,7 +174,9 @@ static void on_fail(joining_t *j, const unsigned char *data, size_t bytes)
     j->from_meet = 1;
 }
 
-static const char *stale = "the maker has ended, or the id was used before: an id serves one communicator";
+static const char *const on_loopback =
+    "loopback reaches no other host, see RONDO_IFACE there; or the id was used before: an id serves one communicator";
+static const char *const stale = "the maker has ended, or the id was used before: an id serves one communicator";
 
 static void meet_pump(joining_t *j)
 {
@@ -188,7 +192,8 @@ static void meet_pump(joining_t *j)
              rd_addr_print(&b->id.addr, text), strerror(error));
     else if (error)
         fail(j, RONDO_ERR_INVALID_USAGE, "nobody serves this unique id at %s, where %s made it: %s (%s)",
-             rd_addr_print(&b->id.addr, text), b->id.maker, strerror(error), stale);
+             rd_addr_print(&b->id.addr, text), b->id.maker, strerror(error),
+             rd_addr_is_loopback(&b->id.addr) ? on_loopback : stale);
     if (!is_open(&j->meet))
         return;
     if (!was_open)
@@ -321,7 +326,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
     rd_chan_free(j.meet.chan);
     for (int k = 0; k < b->rounds; k++)
         rd_chan_free(j.dial[k].chan);
-    if (j.code == RONDO_SUCCESS || rd_stop_get(b->stop))
+    if (j.code == RONDO_SUCCESS || j.said || rd_stop_get(b->stop))
         return j.code;
     return rd_error(b->who, j.code, "%s", j.text);
 }

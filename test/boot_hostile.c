@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "boot_inside.h"
+#include "gate.h"
 
 #define RANKS 5
 #define IDLE 100 /* more than a door has places */
@@ -113,7 +114,8 @@ static int join(rd_boot_t **boot, const rondo_unique_id_t *id, int rank)
 {
     static rd_stop_t stop;
     rd_env_t env;
-    rd_who_t who = {.rank = rank, .nranks = RANKS, .name = "test"};
+    static rd_who_t who; /* outlives the bootstrap, as does `stop` */
+    who = (rd_who_t){.rank = rank, .nranks = RANKS, .name = "test"};
     if (rd_env_read(&env) != RONDO_SUCCESS)
         return 1;
     if (rd_boot_create(boot, id, rank, RANKS, &env, &who, &stop) == RONDO_SUCCESS)
@@ -155,28 +157,25 @@ int main(void)
     rd_env_t env;
     siege_t siege = {.over = 0};
     pid_t pids[RANKS];
-    int status, bad = 0, go[2];
+    int status, bad = 0;
     alarm(60);
-    if (rd_env_read(&env) != RONDO_SUCCESS || rd_boot_id_create(&id, &env) != RONDO_SUCCESS)
-        return 1;
-    if (rd_id_unpack(&open, &id, NULL) != RONDO_SUCCESS || pipe(go) != 0)
-        return 1;
-    siege.addr = open.addr;
-    memcpy(siege.job, open.creds.job, sizeof(siege.job));
+    gate_t gate = gate_make();
     for (int r = 0; r < RANKS; r++) {
-        pids[r] = fork(); /* before there are threads here; told to begin when the siege stands */
+        pids[r] = fork();
         if (pids[r] != 0)
             continue;
-        char byte;
-        close(go[1]);
         alarm(40);
-        if (read(go[0], &byte, 1) != 0)
-            exit(1);
+        id = gate_wait(&gate);
         usleep((useconds_t)r * 30000);
         exit(run_rank(&id, r));
     }
+    if (rd_env_read(&env) != RONDO_SUCCESS || rd_boot_id_create(&id, &env) != RONDO_SUCCESS ||
+        rd_id_unpack(&open, &id, NULL) != RONDO_SUCCESS)
+        return 1;
+    siege.addr = open.addr;
+    memcpy(siege.job, open.creds.job, sizeof(siege.job));
     siege_begin(&siege);
-    close(go[1]);
+    gate_open(&gate, &id, RANKS); /* the ranks come when the siege stands */
     for (int r = 0; r < RANKS; r++) {
         waitpid(pids[r], &status, 0);
         bad |= status != 0;

@@ -102,6 +102,8 @@ static int run_rank(trial_t *t, const rondo_unique_id_t *id, int rank)
     rd_watch_remove(watch);
     rd_node_free(&node);
     rd_boot_destroy(boot);
+    for (int i = 0; i < 1000 && count_in("/proc/self/task") != tasks; i++)
+        usleep(1000); /* a thread that was joined may be listed for a moment more */
     if (count_in("/proc/self/fd") != fds || count_in("/proc/self/task") != tasks) {
         printf("rank %d: descriptors %d -> %d, threads %d -> %d\n", rank, fds, count_in("/proc/self/fd"), tasks,
                count_in("/proc/self/task"));
