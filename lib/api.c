@@ -49,17 +49,17 @@ static rondo_result_t check_buffer(at_t at, const char *what, const void *buffer
     return rd_error(&at.comm->who, BAD, "%s: %s is NULL, but %zu bytes are needed", at.call, what, bytes);
 }
 
-/* Two ranges that overlap, but for the one way that is in place (`in_place`: recv's place for send). */
+/* Two ranges that overlap. `in_place`: the buffers lie in the way that the call allows; `may`: it has such a way. */
 static rondo_result_t check_overlap(at_t at, const void *send, size_t sendbytes, const void *recv, size_t recvbytes,
-                                    const void *in_place)
+                                    int may, int in_place)
 {
     uintptr_t s = (uintptr_t)send, r = (uintptr_t)recv;
 
-    if (!sendbytes || !recvbytes || s + sendbytes <= r || r + recvbytes <= s || (in_place && send == in_place))
+    if (!sendbytes || !recvbytes || s + sendbytes <= r || r + recvbytes <= s || in_place)
         return RONDO_SUCCESS;
     return rd_error(&at.comm->who, BAD, "%s: send (%zu bytes at %p) overlaps recv (%zu bytes at %p)%s", at.call,
                     sendbytes, send, recvbytes, recv,
-                    in_place ? " in another way than in place" : ": this operation cannot run in place");
+                    may ? " in another way than in place" : ": this operation cannot run in place");
 }
 
 static rondo_result_t check_rank(at_t at, const char *what, int rank)
@@ -71,8 +71,8 @@ static rondo_result_t check_rank(at_t at, const char *what, int rank)
 
 static rondo_result_t check_op(at_t at, rondo_op_t op, rondo_type_t type)
 {
-    if (op >= RONDO_NUM_OPS) /* the user's own: looked up where it is used */
-        return RONDO_SUCCESS;
+    if (op >= RONDO_NUM_OPS)
+        return rd_op_reducer(at.comm, op, type, at.call) ? RONDO_SUCCESS : BAD;
     if (op < 0)
         return rd_error(&at.comm->who, BAD, "%s: op is %d, operators are 0 to %d or made by this communicator", at.call,
                         op, RONDO_NUM_OPS - 1);
@@ -90,7 +90,7 @@ static const void *block_of(const void *buffer, int rank, size_t bytes)
 static rondo_result_t launch(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, int root,
                              size_t count, const rd_tables_t *tables, const void *in, void *out)
 {
-    const rd_call_t call = {{coll, type, op, root, count, 0}, tables, in, out};
+    const rd_call_t call = {{coll, type, op, root, count, 0}, tables, in, out, 0};
     return rd_call_collective(comm, &call);
 }
 
@@ -107,7 +107,7 @@ rondo_result_t rondo_allreduce(const void *send, void *recv, size_t count, rondo
     size_t bytes = count * rondo_type_size(type);
     if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
         (result = check_buffer(at, "recv", recv, bytes)) ||
-        (result = check_overlap(at, send, bytes, recv, bytes, recv)))
+        (result = check_overlap(at, send, bytes, recv, bytes, 1, send == recv)))
         return failed(result);
     return launch(comm, RD_ALLREDUCE, type, op, 0, count, NULL, send, recv);
 }
@@ -126,7 +126,7 @@ rondo_result_t rondo_reduce(const void *send, void *recv, size_t count, rondo_ty
         return failed(result);
     size_t bytes = count * rondo_type_size(type), kept = comm->rank == root ? bytes : 0;
     if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
-        (result = check_buffer(at, "recv", recv, kept)) || (result = check_overlap(at, send, bytes, recv, kept, recv)))
+        (result = check_buffer(at, "recv", recv, kept)) || (result = check_overlap(at, send, bytes, recv, kept, 1, send == recv)))
         return failed(result);
     return launch(comm, RD_REDUCE, type, op, root, count, NULL, send, recv);
 }
@@ -145,7 +145,7 @@ rondo_result_t rondo_broadcast(const void *send, void *recv, size_t count, rondo
         return failed(result);
     size_t bytes = count * rondo_type_size(type), given = comm->rank == root ? bytes : 0;
     if ((result = check_buffer(at, "send", send, given)) || (result = check_buffer(at, "recv", recv, bytes)) ||
-        (result = check_overlap(at, send, given, recv, bytes, recv)))
+        (result = check_overlap(at, send, given, recv, bytes, 1, send == recv)))
         return failed(result);
     return launch(comm, RD_BROADCAST, type, 0, root, count, NULL, send, recv);
 }
@@ -162,7 +162,7 @@ rondo_result_t rondo_allgather(const void *send, void *recv, size_t sendcount, r
         return failed(result);
     size_t bytes = sendcount * rondo_type_size(type), all = bytes * (size_t)comm->nranks;
     if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, bytes)) ||
-        (result = check_overlap(at, send, bytes, recv, all, block_of(recv, comm->rank, bytes))))
+        (result = check_overlap(at, send, bytes, recv, all, 1, send == block_of(recv, comm->rank, bytes))))
         return failed(result);
     return launch(comm, RD_ALLGATHER, type, 0, 0, sendcount, NULL, send, recv);
 }
@@ -179,11 +179,13 @@ rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcou
         return failed(result);
     size_t bytes = recvcount * rondo_type_size(type), all = bytes * (size_t)comm->nranks;
     if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
-        (result = check_buffer(at, "recv", recv, bytes)))
+        (result = check_buffer(at, "recv", recv, bytes)) ||
+        (result = check_overlap(at, send, all, recv, bytes, 1,
+                                recv == send || recv == block_of(send, comm->rank, bytes))))
         return failed(result);
-    if (recv != block_of(send, comm->rank, bytes) && (result = check_overlap(at, send, all, recv, bytes, recv)))
-        return failed(result);
-    return launch(comm, RD_REDUCE_SCATTER, type, op, 0, recvcount, NULL, send, recv);
+    const rd_call_t made = {
+        {RD_REDUCE_SCATTER, type, op, 0, recvcount, 0}, NULL, send, recv, send == recv && comm->rank ? bytes : 0};
+    return rd_call_collective(comm, &made);
 }
 
 rondo_result_t rondo_alltoall(const void *send, void *recv, size_t count, rondo_type_t type, rondo_comm_t comm,
@@ -198,7 +200,7 @@ rondo_result_t rondo_alltoall(const void *send, void *recv, size_t count, rondo_
         return failed(result);
     size_t all = count * rondo_type_size(type) * (size_t)comm->nranks;
     if ((result = check_buffer(at, "send", send, all)) || (result = check_buffer(at, "recv", recv, all)) ||
-        (result = check_overlap(at, send, all, recv, all, NULL)))
+        (result = check_overlap(at, send, all, recv, all, 0, 0)))
         return failed(result);
     return launch(comm, RD_ALLTOALL, type, 0, 0, count, NULL, send, recv);
 }
@@ -221,9 +223,8 @@ static rondo_result_t rooted(at_t at, rd_coll_t coll, const void *send, void *re
     if ((result = check_buffer(at, "send", send, gathers ? bytes : all)) ||
         (result = check_buffer(at, "recv", recv, gathers ? all : bytes)))
         return failed(result);
-    const void *block = gathers ? block_of(recv, root, bytes) : block_of(send, root, bytes);
-    if (all && block != (gathers ? send : recv) &&
-        (result = check_overlap(at, send, gathers ? bytes : all, recv, gathers ? all : bytes, block)))
+    int in_place = gathers ? send == block_of(recv, root, bytes) : recv == block_of(send, root, bytes);
+    if (all && (result = check_overlap(at, send, gathers ? bytes : all, recv, gathers ? all : bytes, 1, in_place)))
         return failed(result);
     return launch(comm, coll, type, 0, root, count, NULL, send, recv);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "op.h"
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 
@@ -35,8 +36,8 @@ static rondo_result_t check_root(const char *call, rondo_comm_t comm, int root)
 }
 
 /* One side's counts: given, each within memory, and a buffer where there is anything. */
-static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char *side, const void *buffer,
-                                 const size_t *counts, const size_t *displs, rondo_type_t type)
+static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char *side, const char *what,
+                                 const void *buffer, const size_t *counts, const size_t *displs, rondo_type_t type)
 {
     size_t most = SIZE_MAX / 2 / rondo_type_size(type), sum = 0;
 
@@ -50,14 +51,14 @@ static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char
         sum += counts[r];
     }
     if (sum && !buffer)
-        return rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call, side, sum);
+        return rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call, what, sum);
     return RONDO_SUCCESS;
 }
 
 static rondo_result_t launch(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, size_t count,
                              const rd_tables_t *tables, const void *in, void *out)
 {
-    const rd_call_t call = {{coll, type, op, 0, count, 0}, tables, in, out};
+    const rd_call_t call = {{coll, type, op, 0, count, 0}, tables, in, out, 0};
     return rd_call_collective(comm, &call);
 }
 
@@ -77,7 +78,7 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
     rondo_result_t result = check_start(call, comm, type, stream);
 
     if (result == RONDO_SUCCESS)
-        result = check_side(call, comm, "recv", recv, recvcounts, displs, type);
+        result = check_side(call, comm, "recv", "recv", recv, recvcounts, displs, type);
     if (result == RONDO_SUCCESS && sendcount != recvcounts[comm->rank])
         result = rd_error(&comm->who, BAD, "%s: sendcount is %zu, recvcounts[%d], this rank's own, is %zu: they must be equal",
                           call, sendcount, comm->rank, recvcounts[comm->rank]);
@@ -95,18 +96,25 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
     const char *call = "rondo_reduce_scatterv";
     rondo_result_t result = check_start(call, comm, type, stream);
 
+    if (result == RONDO_SUCCESS && op >= RONDO_NUM_OPS && !rd_op_reducer(comm, op, type, call))
+        result = BAD;
     if (result == RONDO_SUCCESS && (op < 0 || (op < RONDO_NUM_OPS && !rd_op_valid(op, type))))
         result = rd_error(&comm->who, BAD, "%s: op %d (%s) makes no sense for type %s", call, op,
                           op < 0 ? "none" : rd_op_name(op), rd_type_name(type));
     if (result == RONDO_SUCCESS)
-        result = check_side(call, comm, "recv", send, recvcounts, NULL, type);
+        result = check_side(call, comm, "recv", "send", send, recvcounts, NULL, type);
     if (result == RONDO_SUCCESS && recvcounts[comm->rank] && !recv)
         result = rd_error(&comm->who, BAD, "%s: recv is NULL, but %zu elements are needed", call,
                           recvcounts[comm->rank]);
     if (result != RONDO_SUCCESS)
         return failed(result);
     const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
-    return launch(comm, RD_REDUCE_SCATTER, type, op, sum_of(recvcounts, comm->nranks), &tables, send, recv);
+    const rd_call_t made = {{RD_REDUCE_SCATTER, type, op, 0, sum_of(recvcounts, comm->nranks), 0},
+                            &tables,
+                            send,
+                            recv,
+                            send == recv && comm->rank ? recvcounts[comm->rank] * rondo_type_size(type) : 0};
+    return rd_call_collective(comm, &made);
 }
 
 rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const size_t *sdispls, void *recv,
@@ -117,9 +125,9 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
     rondo_result_t result = check_start(call, comm, type, stream);
 
     if (result == RONDO_SUCCESS)
-        result = check_side(call, comm, "send", send, sendcounts, sdispls, type);
+        result = check_side(call, comm, "send", "send", send, sendcounts, sdispls, type);
     if (result == RONDO_SUCCESS)
-        result = check_side(call, comm, "recv", recv, recvcounts, rdispls, type);
+        result = check_side(call, comm, "recv", "recv", recv, recvcounts, rdispls, type);
     if (result == RONDO_SUCCESS && send == recv && send && sum_of(sendcounts, comm->nranks))
         result = rd_error(&comm->who, BAD, "%s: send == recv: this operation cannot run in place", call);
     if (result == RONDO_SUCCESS && sendcounts[comm->rank] != recvcounts[comm->rank])
@@ -145,7 +153,7 @@ static rondo_result_t rooted(const char *call, rondo_comm_t comm, int gathers, c
     size_t *one = zeros + n, *none = zeros + 2 * n;
     one[root] = own;
     if (rooting)
-        result = check_side(call, comm, gathers ? "recv" : "send", gathers ? recv : send, counts, displs, type);
+        result = check_side(call, comm, gathers ? "recv" : "send", gathers ? "recv" : "send", gathers ? recv : send, counts, displs, type);
     if (result == RONDO_SUCCESS && own > SIZE_MAX / 2 / rondo_type_size(type))
         result = rd_error(&comm->who, BAD, "%s: %scount is %zu: more than memory can hold (a negative number?)", call,
                           gathers ? "send" : "recv", own);

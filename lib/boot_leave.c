@@ -65,7 +65,8 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit)
     rondo_result_t stopped = rd_stop_get(b->stop);
     if (b->said)
         return;
-    if (code == RONDO_SUCCESS && stopped) { /* leaving after a failure is not leaving in order */
+    /* Leaving after a failure is not leaving in order; but a mismatch or a missed deadline the others find as well. */
+    if (code == RONDO_SUCCESS && stopped && stopped != RONDO_ERR_MISMATCH && stopped != RONDO_ERR_TIMEOUT) {
         said[0] = stopped;
         said[1] = atomic_load(&b->stop->culprit);
     }

@@ -1,6 +1,9 @@
 /* From a checked call to its run: at once, or recorded in this thread's group. */
 #include "call.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "check.h"
 #include "op.h"
 
@@ -19,7 +22,34 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
         return result;
     }
     result = rd_task_create(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out, &task);
-    return result == RONDO_SUCCESS ? rd_group_record(comm, task) : result;
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (call->aside) {
+        task->out = task->aside = malloc(call->aside);
+        task->result = call->out;
+        task->result_bytes = call->aside;
+        if (!task->aside) {
+            rd_task_free(comm, task);
+            return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->aside);
+        }
+    }
+    return rd_group_record(comm, task);
+}
+
+static rondo_result_t run_aside(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
+{
+    void *aside = malloc(call->aside);
+    rondo_result_t result;
+
+    if (!aside) {
+        rd_plan_put(comm->planner, plan);
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->aside);
+    }
+    result = rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, aside);
+    if (result == RONDO_SUCCESS)
+        memcpy(call->out, aside, call->aside);
+    free(aside);
+    return result;
 }
 
 static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
@@ -43,6 +73,8 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
         return result;
     if (rd_group_depth)
         return record(comm, call, plan);
+    if (call->aside)
+        return run_aside(comm, call, plan);
     return rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
 }
 

@@ -37,7 +37,9 @@ rondo_result_t rd_comm_fail(rondo_comm_t comm, rondo_result_t code, int culprit,
     va_end(args);
     code = rd_stop_set(&comm->stop, &comm->who, code, culprit, "%s", text);
     rd_conns_notify(&comm->conns, code, culprit >= 0 ? culprit : comm->rank);
-    rd_boot_farewell(comm->boot, code, culprit >= 0 ? culprit : comm->rank);
+    /* A mismatch or a missed deadline is no death: ranks of other nodes find it as this one did. */
+    if (code != RONDO_ERR_TIMEOUT && code != RONDO_ERR_MISMATCH)
+        rd_boot_farewell(comm->boot, code, culprit >= 0 ? culprit : comm->rank);
     return code;
 }
 
@@ -66,7 +68,7 @@ rondo_result_t rd_comm_notice(rondo_comm_t comm)
         return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, culprit, "rank %d (%s) did not come in time, another rank reports",
                             culprit, whois);
     case RONDO_ERR_MISMATCH:
-        return RONDO_SUCCESS; /* this rank finds it for itself, with the same words */
+        return RONDO_SUCCESS; /* this rank finds it for itself, in the same words: rd_queue_miss if it cannot */
     default:
         return rd_comm_fail(comm, RONDO_ERR_REMOTE, culprit, "rank %d (%s) failed: %s", culprit, whois,
                             rondo_result_string((rondo_result_t)(notice >> 32)));
@@ -277,8 +279,10 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm)
     if (result != RONDO_SUCCESS)
         return result;
     rd_comm_fail(comm, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_abort", comm->rank);
+    rd_conns_notify(&comm->conns, RONDO_ERR_ABORTED, comm->rank); /* where it had failed before, in silence */
     wait_outside(comm);
     atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
+    rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
     comm_free(comm);
     return RONDO_SUCCESS;
 }

@@ -7,6 +7,8 @@
 #include "check.h"
 #include "comm.h"
 
+#define MISMATCH_MISSES 100000 /* in a row, until a rank gives up finding for itself what another has found */
+
 rondo_result_t rd_queue_create(rd_queue_t *q, rondo_comm_t comm)
 {
     memset(q, 0, sizeof *q);
@@ -81,6 +83,7 @@ rondo_result_t rd_task_create(rondo_comm_t comm, rd_plan_t *plan, int chain, con
 void rd_task_free(rondo_comm_t comm, rd_task_t *t)
 {
     rd_check_free(t->check);
+    free(t->aside);
     rd_plan_put(comm->planner, t->plan);
     free(t->run.lanes);
     free(t);
@@ -129,6 +132,8 @@ static rondo_result_t retire(rondo_comm_t comm, rd_task_t *before, rd_task_t *t)
         q->last = before;
     if (*t->chain == t)
         *t->chain = NULL;
+    if (t->aside)
+        memcpy(t->result, t->aside, t->result_bytes);
     if (t->check)
         result = rd_check_compare(comm, t->check);
     if (t->after && result == RONDO_SUCCESS)
@@ -200,11 +205,35 @@ static int waited_for(rondo_comm_t comm)
     return comm->queue.run.waits_for;
 }
 
+/* A rank that has left sends nothing more. What it had sent was there before it left: so one more look is owed. */
+static rondo_result_t deserted(rondo_comm_t comm)
+{
+    int peer = waited_for(comm);
+    rd_control_t *control = peer < 0 ? NULL : comm->conns.controls[peer];
+    int mismatch = atomic_load_explicit(&comm->conns.self->notice, memory_order_relaxed) >> 32 == RONDO_ERR_MISMATCH;
+
+    if (!mismatch && (!control || !atomic_load_explicit(&control->left, memory_order_acquire))) {
+        comm->queue.deserted = 0;
+        return RONDO_SUCCESS;
+    }
+    if (++comm->queue.deserted < (mismatch ? MISMATCH_MISSES : 3))
+        return RONDO_SUCCESS;
+    if (mismatch)
+        return rd_comm_fail(comm, RONDO_ERR_MISMATCH, peer,
+                            "another rank has found that ranks do not call the same operations, and says which");
+    return rd_comm_fail(comm, RONDO_ERR_REMOTE, peer,
+                        "rank %d (%s) has destroyed its communicator, but this rank still waits for it: all ranks must "
+                        "call the same operations",
+                        peer, rd_boot_whois(comm->boot, peer));
+}
+
 rondo_result_t rd_queue_miss(rondo_comm_t comm)
 {
     rondo_result_t result = rd_comm_notice(comm);
     int peer;
 
+    if (result == RONDO_SUCCESS)
+        result = deserted(comm);
     if (result != RONDO_SUCCESS)
         return result;
     result = rd_wait_miss(&comm->queue.wait);

@@ -27,6 +27,9 @@ typedef struct rd_task {
     const void *in;
     void *out;
     struct rondo_request *request; /* NULL: nobody asks */
+    void *aside;   /* the output is made here and copied to `result` in the end; NULL: it is made in its place */
+    void *result;
+    size_t result_bytes;
     struct rd_check *check;        /* compared and freed when the task is over; NULL: none */
     rd_run_t run;
 } rd_task_t;
@@ -39,6 +42,7 @@ typedef struct rd_queue {
     char *scratch;     /* of the collective that runs */
     size_t scratch_bytes;
     rd_wait_t wait;
+    int deserted; /* misses in a row on a rank that has left */
 } rd_queue_t;
 
 rondo_result_t rd_queue_create(rd_queue_t *queue, rondo_comm_t comm);

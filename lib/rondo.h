@@ -323,12 +323,13 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
                                 const size_t *displs, rondo_type_t type, rondo_comm_t comm, rondo_stream_t stream);
 
 /* recv = the reduction of all ranks' B[rank]: reads n * recvcount elements, writes recvcount. In place: recv is this
- * rank's own block, send + rank * recvcount. send's other blocks are only read. */
+ * rank's own block, send + rank * recvcount, or send itself (then through memory of rondo's own). */
 rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcount, rondo_type_t type, rondo_op_t op,
                                     rondo_comm_t comm, rondo_stream_t stream);
 
 /* Blocks of different lengths, packed in rank order; recvcounts has n entries and is alike everywhere. Reads the sum of
- * recvcounts, writes recvcounts[rank]. In place: recv is this rank's own block within send. */
+ * recvcounts, writes recvcounts[rank]. In place: as for
+ * rondo_reduce_scatter. */
 rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t *recvcounts, rondo_type_t type,
                                      rondo_op_t op, rondo_comm_t comm, rondo_stream_t stream);
 
