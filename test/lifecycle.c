@@ -290,6 +290,42 @@ static void *abort_soon(void *arg)
     return NULL;
 }
 
+/* The same with a group's requests outstanding. */
+static void abort_requests(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = test_comm(t, NULL);
+    rondo_request_t request = NULL;
+    rondo_result_t result = RONDO_SUCCESS;
+    float in[5000] = {0}, out[5000];
+    int done = 0, k;
+
+    (void)arg;
+    use(t, comm);
+    test_barrier(t);
+    if (t->rank > 0) {
+        test_note(t, "submits, asks, aborts");
+        TEST_OK(t, comm, rondo_group_start());
+        TEST_OK(t, comm, rondo_allreduce(in, out, 5000, RONDO_FLOAT32, RONDO_SUM, comm, NULL));
+        TEST_OK(t, comm, rondo_recv(in, 100, RONDO_FLOAT32, 0, comm, NULL));
+        TEST_OK(t, comm, rondo_group_submit(&request));
+        for (k = 0; k < 100 && result == RONDO_SUCCESS; k++)
+            result = rondo_request_test(&request, &done);
+        TEST_TRUE(t, !done || result != RONDO_SUCCESS);
+        TEST_OK(t, NULL, rondo_comm_abort(comm));
+        if (request) {
+            result = rondo_request_wait(&request);
+            if (result != RONDO_ERR_ABORTED && result != RONDO_ERR_REMOTE)
+                test_fail(t, "the request gave %s after the abort", rondo_result_string(result));
+        }
+        TEST_TRUE(t, request == NULL);
+        test_barrier(t);
+        return;
+    }
+    test_note(t, "never comes");
+    test_barrier(t);
+    rondo_comm_destroy(comm);
+}
+
 /* A peer never comes; another thread aborts; the call returns, and nothing is left. */
 static void abort_waiting(test_rank_t *t, void *arg)
 {
@@ -319,6 +355,37 @@ static void abort_waiting(test_rank_t *t, void *arg)
     if (a.result != RONDO_SUCCESS || a.took_us > 10000000)
         test_fail(t, "rondo_comm_abort gave %s after %lld us", rondo_result_string(a.result), (long long)a.took_us);
     test_barrier(t);
+}
+
+/* ---- what is said ---- */
+
+/* Standard error goes into a pipe while the rank makes a mistake: the line must name the communicator, and the same
+ * sentence must be had from rondo_last_error. */
+static void says(test_rank_t *t, void *arg)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    char line[2048] = "";
+    int ends[2], kept = dup(2), got;
+    rondo_comm_t comm;
+
+    (void)arg;
+    setenv("RONDO_DEBUG", "warn", 1);
+    config.device = RONDO_DEVICE_HOST;
+    config.name = "weather";
+    comm = test_comm(t, &config);
+    if (kept < 0 || pipe(ends) != 0)
+        test_stop(t, "no pipe");
+    dup2(ends[1], 2);
+    TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, rondo_broadcast(line, line, 1, RONDO_INT8, 77, comm, NULL));
+    dup2(kept, 2);
+    close(ends[1]);
+    got = (int)read(ends[0], line, sizeof line - 1);
+    close(ends[0]);
+    close(kept);
+    if (got <= 0 || !strstr(line, "weather") || !strstr(line, rondo_last_error(comm)) ||
+        !strstr(rondo_last_error(comm), "77"))
+        test_fail(t, "said \"%s\" and kept \"%s\"", line, rondo_last_error(comm));
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }
 
 /* A process that ends without destroying its communicator must not crash or hang anybody. */
@@ -359,8 +426,11 @@ int main(void)
         for (n = 2; n <= 4; n += 2) {
             bad += run("timeout", k, n, timeout, NULL);
             bad += run("abort", k, n, abort_waiting, NULL);
+            bad += run("abort with requests", k, n, abort_requests, NULL);
         }
         bad += run("forgetful", k, 3, forgetful, NULL);
+        if (k == TEST_PROCESSES)
+            bad += run("what is said", k, 2, says, NULL);
     }
     if (test_count_entries("/dev/shm") > shm) {
         printf("lifecycle: FAILED: files were left in /dev/shm\n");
