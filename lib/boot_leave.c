@@ -119,3 +119,21 @@ rondo_result_t rd_boot_socket_ready(rd_boot_t *b, int fd, rd_boot_news_t *news)
     pthread_mutex_unlock(&b->lock);
     return code;
 }
+
+rondo_result_t rd_boot_check(rd_boot_t *b)
+{
+    rondo_result_t code = rd_stop_get(b->stop);
+    rd_boot_news_t news;
+    pthread_mutex_lock(&b->lock);
+    for (int k = 0; k < 2 * b->rounds && !b->busy && !code; k++) {
+        rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        rd_chan_pump(one->chan);
+        code = rd_boot_hear(b, one, &news);
+        if (code == RONDO_SUCCESS)
+            continue;
+        rd_boot_say(b, code, news.culprit);
+        rd_stop_set(b->stop, b->who, code, news.culprit, "%s", news.text);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return code;
+}

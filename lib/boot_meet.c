@@ -361,7 +361,10 @@ rondo_result_t rd_meet_start(const rd_id_t *id, int listener, int64_t timeout_ms
 
 void rd_meet_leave(const rd_id_t *id, rondo_result_t code)
 {
-    int64_t grace_ms = code == RONDO_SUCCESS ? 10000 : code == RONDO_ERR_ABORTED ? 0 : 1000;
+    int64_t grace_ms = code == RONDO_SUCCESS       ? 10000
+                       : code == RONDO_ERR_ABORTED ? 0
+                       : code == RONDO_ERR_TIMEOUT ? 100 /* who is late has been waited for */
+                                                   : 1000;
     rd_served_finish(id->creds.job, grace_ms, "the creation failed there");
 }
 

@@ -258,6 +258,7 @@ rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nran
     f.pass.rank = rank;
     f.pass.nranks = nranks;
     f.pass.stop = stop;
+    f.pass.boot = boot;
     memset(node, 0, sizeof(*node));
     node->fd = -1;
     rd_boot_key(boot, "node job", f.pass.creds.secret);

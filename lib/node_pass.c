@@ -97,6 +97,12 @@ static int open_pidfd(int fd)
     return pidfd;
 }
 
+/* A member that has died will not come: nothing but the bootstrap's sockets tells of that yet. */
+static rondo_result_t stopped(const rd_pass_t *p)
+{
+    return p->boot ? rd_boot_check(p->boot) : rd_stop_get(p->stop);
+}
+
 /* ---- the leader ---- */
 
 typedef struct lead {
@@ -227,7 +233,7 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
         rd_fd_keep(pidfd[p->rank]);
     rd_fd_fork_unlock();
     int64_t until = rd_clock_ms() + WAIT_MS;
-    while (l.awaited && rd_clock_ms() < until && !(code = rd_stop_get(p->stop)))
+    while (l.awaited && rd_clock_ms() < until && !(code = stopped(p)))
         lead_turn(&l, expected, pidfd, polls);
     for (size_t r = 0; r < n && !code; r++)
         if (l.asked[r] == ASKED)
@@ -248,8 +254,7 @@ free:
 static int wait_for(const rd_pass_t *p, int fd, short events, int64_t until)
 {
     struct pollfd one = {.fd = fd, .events = events};
-    poll(&one, 1, 50);
-    return rd_stop_get(p->stop) || rd_clock_ms() > until;
+    return (poll(&one, 1, 50) == 0 && stopped(p)) || rd_clock_ms() > until;
 }
 
 static int shake_hands(const rd_pass_t *p, rd_chan_t *c, int64_t until)

@@ -16,6 +16,7 @@ typedef struct rd_pass {
     rd_creds_t creds;
     int rank, nranks;
     rd_stop_t *stop;
+    rd_boot_t *boot; /* asked about deaths while waiting; NULL: nobody to ask */
 } rd_pass_t;
 
 /* The leader's side: lets the ranks marked in `expected` in at `listener`, opens a pidfd of each, then gives to each
