@@ -297,10 +297,10 @@ static int half_made(const rd_net_t *net)
 }
 
 /* After a failure: lets the farewells go, and connections be made or refused. */
-static void failed_wait(rd_net_t *net)
+static void failed_wait(rd_net_t *net, int64_t limit_ms)
 {
     int64_t began = rd_clock_ms(), passed = 0;
-    while ((net->outstanding != 0 && passed < FAILED_MS) || (half_made(net) && passed < HALF_MADE_MS)) {
+    while ((net->outstanding != 0 && passed < limit_ms) || (half_made(net) && passed < HALF_MADE_MS)) {
         ucp_worker_progress(net->worker);
         passed = rd_clock_ms() - began;
     }
@@ -321,7 +321,10 @@ void rd_net_destroy(rd_net_t *net)
         orderly = rd_stop_get(net->stop) == RONDO_SUCCESS;
     }
     if (!orderly) {
-        failed_wait(net);
+        /* After a mismatch the others are alive, and find it by what this rank has sent. */
+        int mismatch = rd_stop_get(net->stop) == RONDO_ERR_MISMATCH;
+        failed_wait(net, mismatch ? FAREWELL_MS : FAILED_MS);
+        orderly = mismatch;
     }
     int safe = !half_made(net);
     rd_ucx_disconnect(net, orderly, orderly ? FAREWELL_MS : FAILED_MS);

@@ -124,6 +124,26 @@ static ucs_status_t take_credit(rd_net_conn_t *conn, const rd_ucx_header_t *h)
     return UCS_OK;
 }
 
+/* As the bootstrap's farewells are understood, so that it does not matter which comes first. */
+static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int culprit)
+{
+    rd_net_t *net = peer->net;
+    const char *said_by = rd_boot_whois(net->boot, peer->rank);
+    const char *who = rd_boot_whois(net->boot, culprit);
+    if (culprit == peer->rank) {
+        rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, culprit, "rank %d (%s) %s", culprit, who,
+                    code == RONDO_ERR_ABORTED   ? "was aborted"
+                    : code == RONDO_ERR_TIMEOUT ? "gave up waiting"
+                                                : "has failed");
+    } else if (code == RONDO_ERR_TIMEOUT) {
+        rd_stop_set(net->stop, net->who, RONDO_ERR_TIMEOUT, culprit,
+                    "rank %d (%s) did not come in time, as rank %d (%s) reports", culprit, who, peer->rank, said_by);
+    } else {
+        rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, culprit,
+                    "rank %d (%s) died or failed, as rank %d (%s) reports", culprit, who, peer->rank, said_by);
+    }
+}
+
 static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 {
     rd_net_t *net = peer->net;
@@ -136,16 +156,9 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     net->nlost -= peer->lost_ms != 0 && !peer->judged;
     peer->left = 1;
     net->progressed = 1;
-    if (h->number == RONDO_SUCCESS) {
-        return UCS_OK;
-    }
-    int culprit = h->bytes != 0 ? (int)h->bytes - 1 : peer->rank;
-    if (culprit == peer->rank) {
-        rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, culprit, "rank %d (%s) gave up: %s", peer->rank,
-                    rd_boot_whois(net->boot, peer->rank), rondo_result_string((rondo_result_t)h->number));
-    } else {
-        rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, culprit, "rank %d (%s) failed, says rank %d: %s", culprit,
-                    rd_boot_whois(net->boot, culprit), peer->rank, rondo_result_string((rondo_result_t)h->number));
+    /* Who leaves over a mismatch has sent all that the others need to find it for themselves. */
+    if (h->number != RONDO_SUCCESS && h->number != RONDO_ERR_MISMATCH) {
+        take_failure(peer, (rondo_result_t)h->number, h->bytes != 0 ? (int)h->bytes - 1 : peer->rank);
     }
     return UCS_OK;
 }
