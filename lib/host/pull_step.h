@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define RD_PULL_BLOCK ((size_t)64 << 10) /* of each peer's contribution, staged for a reduction: within L2 */
+#define RD_PULL_BLOCK ((size_t)256 << 10) /* of each peer's contribution, staged for a reduction: within L2 */
 
 /* The ends of a step, resolved: local addresses, or connections. */
 typedef struct rd_pull_step {
