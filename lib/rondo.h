@@ -328,8 +328,7 @@ rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcou
                                     rondo_comm_t comm, rondo_stream_t stream);
 
 /* Blocks of different lengths, packed in rank order; recvcounts has n entries and is alike everywhere. Reads the sum of
- * recvcounts, writes recvcounts[rank]. In place: as for
- * rondo_reduce_scatter. */
+ * recvcounts, writes recvcounts[rank]. In place: as for rondo_reduce_scatter. */
 rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t *recvcounts, rondo_type_t type,
                                      rondo_op_t op, rondo_comm_t comm, rondo_stream_t stream);
 
