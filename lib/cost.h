@@ -4,7 +4,8 @@
  * bytes); one table of measured constants (rd_cost_table) turns the counts into time:
  *
  *     T = call + alpha (hops + again (passes - 1)) + message messages passes
- *       + beta moved + cross received + gamma summed + the slices that fill a pipeline
+ *       + start (the first 4 KiB of each) + beta moved + cross received + gamma summed + the slices that fill a
+ * pipeline
  *
  * On a node the ranks' cores do all the moving, so beta counts every byte that a core reads and writes, cross what it
  * must fetch from another core's cache besides, and where ranks outnumber cores, the work of all of them shares the
@@ -32,6 +33,7 @@ typedef struct rd_cost_env {
 typedef struct rd_cost {
     double alpha;   /* from the last store of a message to the first use by a receiver that waits for it */
     double message; /* one end of one message: flag, credit, the step's own path */
+    double start;   /* per byte of the first 4 KiB of each message received: fetched before the prefetchers run */
     double beta;    /* per byte moved, in the caches */
     double cross;   /* per byte received: from another core's cache; PULL: from another rank's memory */
     double gamma;   /* per byte added to a sum */
