@@ -221,7 +221,6 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
         comm_free(made);
         return result;
     }
-    (void)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     made->alive = RD_COMM_ALIVE;
     *comm = made;
     return RONDO_SUCCESS;
@@ -263,10 +262,11 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
     return result;
 }
 
-/* Whoever is inside a call sees the stop word within one wait and leaves. The barrier makes its mark visible here. */
+/* Whoever is inside a call sees the stop word within one wait and leaves. The barrier makes its mark visible here: the
+ * slow kind, some milliseconds, because the fast one costs as much at every process's first communicator. */
 static void wait_outside(rondo_comm_t comm)
 {
-    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0)
         atomic_thread_fence(memory_order_seq_cst);
     while (atomic_load_explicit(&comm->inside, memory_order_acquire))
         sched_yield();
