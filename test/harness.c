@@ -388,7 +388,7 @@ int64_t test_clock_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-int test_count_entries(const char *folder)
+static int count_entries(const char *folder, const char *with)
 {
     DIR *dir = opendir(folder);
     struct dirent *entry;
@@ -397,7 +397,17 @@ int test_count_entries(const char *folder)
     if (!dir)
         return -1;
     while ((entry = readdir(dir)) != NULL)
-        count += entry->d_name[0] != '.';
+        count += entry->d_name[0] != '.' && (!with || strstr(entry->d_name, with));
     closedir(dir);
     return count;
+}
+
+int test_count_entries(const char *folder)
+{
+    return count_entries(folder, NULL);
+}
+
+int test_count_files(void)
+{
+    return count_entries("/dev/shm", "rondo");
 }

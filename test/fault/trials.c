@@ -397,7 +397,7 @@ static void run_trial(tally_t *tally, uint64_t seed, unsigned kinds, int nnodes,
     board_t *board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     trial_t trial = {.board = board};
     test_director_t d = {step, &trial, -1, 0, 0};
-    int files = test_count_entries("/dev/shm"), bad, r;
+    int files = test_count_files(), bad, r;
 
     if (board == MAP_FAILED)
         exit(1);
@@ -406,7 +406,7 @@ static void run_trial(tally_t *tally, uint64_t seed, unsigned kinds, int nnodes,
     if (trial.plan.kind == KILL || trial.plan.kind == BIRTH)
         d.victim = trial.plan.victim;
     bad = test_run_directed(&d, trial.plan.nranks, LIMIT_S, body, &trial);
-    if (test_count_entries("/dev/shm") > files) {
+    if (test_count_files() > files) {
         tally->leftovers++;
         bad++;
     }
