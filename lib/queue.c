@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "check.h"
 #include "comm.h"
@@ -147,15 +148,39 @@ static rondo_result_t retire(rondo_comm_t comm, rd_task_t *before, rd_task_t *t)
     return result;
 }
 
+/* An operation failed by itself, at what `peer` holds: its memory could not be read, or is not what was expected. When
+ * a rank dies, or gives up because another one died, its memory goes before the news of it comes: the news knows more. */
+static rondo_result_t failed(rondo_comm_t comm, rondo_result_t result, int peer)
+{
+    const struct timespec millisecond = {0, 1000000};
+    const char *whois = peer >= 0 && peer < comm->nranks ? rd_boot_whois(comm->boot, peer) : "?";
+
+    for (int i = 0; i < 300 && result == RONDO_ERR_REMOTE && rd_comm_notice(comm) == RONDO_SUCCESS; i++)
+        nanosleep(&millisecond, NULL);
+    if (rd_comm_check(comm) != RONDO_SUCCESS)
+        return rd_comm_check(comm);
+    if (result == RONDO_ERR_REMOTE)
+        return rd_comm_fail(comm, result, peer, "the memory of rank %d (%s) cannot be read any more: it died or failed",
+                            peer, whois);
+    if (result == RONDO_ERR_MISMATCH)
+        return rd_comm_fail(comm, result, peer,
+                            "rank %d (%s) sends another number of bytes than this rank expects: RONDO_CHECK=1 says in "
+                            "which call they differ",
+                            peer, whois);
+    return rd_comm_fail(comm, result, -1, "an operation failed: %s", rondo_result_string(result));
+}
+
 rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved)
 {
     rd_queue_t *q = &comm->queue;
     rondo_result_t result = rd_comm_notice(comm);
     rd_task_t *before = NULL;
+    int peer = -1;
 
     for (rd_task_t *t = q->active, *next; t && result == RONDO_SUCCESS; t = next) {
         *moved |= t->run.open ? rd_run_advance(&t->run) : 1;
         result = t->run.result;
+        peer = t->run.waits_for;
         next = t->next;
         if (t->run.open || result != RONDO_SUCCESS) {
             before = t;
@@ -167,7 +192,7 @@ rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved)
     if (comm->net && result == RONDO_SUCCESS)
         *moved |= rd_net_progress(comm->net);
     if (result != RONDO_SUCCESS) {
-        result = rd_comm_fail(comm, result, -1, "%s", "an operation failed");
+        result = failed(comm, result, peer);
         rd_queue_flush(comm, result);
     }
     return result;
@@ -296,7 +321,7 @@ static rondo_result_t run_on(rondo_comm_t comm, rd_run_t *run)
             result = rd_queue_miss(comm);
     }
     if (result != RONDO_SUCCESS) {
-        result = rd_comm_fail(comm, result, -1, "%s", "an operation failed");
+        result = failed(comm, result, run->waits_for);
         rd_queue_flush(comm, result);
     }
     return result;

@@ -310,7 +310,8 @@ static void abort_requests(test_rank_t *t, void *arg)
         TEST_OK(t, comm, rondo_group_submit(&request));
         for (k = 0; k < 100 && result == RONDO_SUCCESS; k++)
             result = rondo_request_test(&request, &done);
-        TEST_TRUE(t, !done || result != RONDO_SUCCESS);
+        TEST_TRUE(t, !done && result == RONDO_SUCCESS);
+        test_barrier(t); /* the others' aborts must not come before */
         TEST_OK(t, NULL, rondo_comm_abort(comm));
         if (request) {
             result = rondo_request_wait(&request);
@@ -322,6 +323,7 @@ static void abort_requests(test_rank_t *t, void *arg)
         return;
     }
     test_note(t, "never comes");
+    test_barrier(t);
     test_barrier(t);
     rondo_comm_destroy(comm);
 }
