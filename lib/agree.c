@@ -58,9 +58,9 @@ static void fill(record_t *r, int device, const rd_env_t *env)
 
 #define COMPARE(field, name, form, ...)                                                                                \
     if (memcmp(&a->field, &b->field, sizeof a->field) != 0)                                                            \
-    return rd_error(who, RONDO_ERR_INVALID_USAGE, "ranks differ in %s: rank 0 (%s) has " form ", rank %d (%s) has " form,  \
-                    name, rd_boot_whois(boot, 0), __VA_ARGS__ a->field, rank, rd_boot_whois(boot, rank),               \
-                    __VA_ARGS__ b->field)
+    return rd_error(                                                                                                   \
+        who, RONDO_ERR_INVALID_USAGE, "ranks differ in %s: rank 0 (%s) has " form ", rank %d (%s) has " form, name,    \
+        rd_boot_whois(boot, 0), __VA_ARGS__ a->field, rank, rd_boot_whois(boot, rank), __VA_ARGS__ b->field)
 
 /* Every rank finds the same first difference, and so fails alike. */
 static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_boot_t *boot, rd_who_t *who)

@@ -7,8 +7,8 @@
 #include "boot.h"
 
 typedef struct rd_agreed {
-    int crowded;     /* more ranks than cores where this rank runs: waits yield at the first miss */
-    int cores;       /* that the ranks of one machine may use together: the fewest of any machine */
+    int crowded; /* more ranks than cores where this rank runs: waits yield at the first miss */
+    int cores;   /* that the ranks of one machine may use together: the fewest of any machine */
 } rd_agreed_t;
 
 /* Collective. Different versions, devices or settings are an error on every rank, which names both ranks and what

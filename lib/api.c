@@ -4,37 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "args.h"
 #include "call.h"
 #include "op.h"
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 
-typedef struct {
-    const char *call;
-    rondo_comm_t comm;
-} at_t;
-
-static rondo_result_t failed(rondo_result_t result)
-{
-    return result == RONDO_SUCCESS ? result : rd_group_failed(result);
-}
-
-static rondo_result_t check_start(at_t at, rondo_type_t type, rondo_stream_t stream)
-{
-    rondo_result_t result = rd_comm_valid(at.comm, at.call);
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    if ((unsigned)type >= RONDO_NUM_TYPES)
-        return rd_error(&at.comm->who, BAD, "%s: type is %d, types are 0 to %d", at.call, (int)type,
-                        RONDO_NUM_TYPES - 1);
-    if (stream)
-        return rd_error(&at.comm->who, BAD, "%s: stream is %p on a host communicator: pass NULL", at.call,
-                        (void *)stream);
-    return RONDO_SUCCESS;
-}
-
-static rondo_result_t check_count(at_t at, const char *what, size_t count, size_t blocks, rondo_type_t type)
+static rondo_result_t check_count(rd_at_t at, const char *what, size_t count, size_t blocks, rondo_type_t type)
 {
     if (count <= SIZE_MAX / 2 / blocks / rondo_type_size(type))
         return RONDO_SUCCESS;
@@ -42,7 +18,7 @@ static rondo_result_t check_count(at_t at, const char *what, size_t count, size_
                     count);
 }
 
-static rondo_result_t check_buffer(at_t at, const char *what, const void *buffer, size_t bytes)
+static rondo_result_t check_buffer(rd_at_t at, const char *what, const void *buffer, size_t bytes)
 {
     if (buffer || bytes == 0)
         return RONDO_SUCCESS;
@@ -50,7 +26,7 @@ static rondo_result_t check_buffer(at_t at, const char *what, const void *buffer
 }
 
 /* Two ranges that overlap. `in_place`: the buffers lie in the way that the call allows; `may`: it has such a way. */
-static rondo_result_t check_overlap(at_t at, const void *send, size_t sendbytes, const void *recv, size_t recvbytes,
+static rondo_result_t check_overlap(rd_at_t at, const void *send, size_t sendbytes, const void *recv, size_t recvbytes,
                                     int may, int in_place)
 {
     uintptr_t s = (uintptr_t)send, r = (uintptr_t)recv;
@@ -62,14 +38,7 @@ static rondo_result_t check_overlap(at_t at, const void *send, size_t sendbytes,
                     may ? " in another way than in place" : ": this operation cannot run in place");
 }
 
-static rondo_result_t check_rank(at_t at, const char *what, int rank)
-{
-    if (rank >= 0 && rank < at.comm->nranks)
-        return RONDO_SUCCESS;
-    return rd_error(&at.comm->who, BAD, "%s: %s is %d, ranks are 0 to %d", at.call, what, rank, at.comm->nranks - 1);
-}
-
-static rondo_result_t check_op(at_t at, rondo_op_t op, rondo_type_t type)
+static rondo_result_t check_op(rd_at_t at, rondo_op_t op, rondo_type_t type)
 {
     if (op >= RONDO_NUM_OPS)
         return rd_op_reducer(at.comm, op, type, at.call) ? RONDO_SUCCESS : BAD;
@@ -97,92 +66,93 @@ static rondo_result_t launch(rondo_comm_t comm, rd_coll_t coll, rondo_type_t typ
 rondo_result_t rondo_allreduce(const void *send, void *recv, size_t count, rondo_type_t type, rondo_op_t op,
                                rondo_comm_t comm, rondo_stream_t stream)
 {
-    const at_t at = {"rondo_allreduce", comm};
-    rondo_result_t result = check_start(at, type, stream);
+    const rd_at_t at = {"rondo_allreduce", comm};
+    rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_count(at, "count", count, 1, type);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     size_t bytes = count * rondo_type_size(type);
     if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
         (result = check_buffer(at, "recv", recv, bytes)) ||
         (result = check_overlap(at, send, bytes, recv, bytes, 1, send == recv)))
-        return failed(result);
+        return rd_group_failed(result);
     return launch(comm, RD_ALLREDUCE, type, op, 0, count, NULL, send, recv);
 }
 
 rondo_result_t rondo_reduce(const void *send, void *recv, size_t count, rondo_type_t type, rondo_op_t op, int root,
                             rondo_comm_t comm, rondo_stream_t stream)
 {
-    const at_t at = {"rondo_reduce", comm};
-    rondo_result_t result = check_start(at, type, stream);
+    const rd_at_t at = {"rondo_reduce", comm};
+    rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_count(at, "count", count, 1, type);
     if (result == RONDO_SUCCESS)
-        result = check_rank(at, "root", root);
+        result = rd_args_rank(at, "root", root);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     size_t bytes = count * rondo_type_size(type), kept = comm->rank == root ? bytes : 0;
     if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
-        (result = check_buffer(at, "recv", recv, kept)) || (result = check_overlap(at, send, bytes, recv, kept, 1, send == recv)))
-        return failed(result);
+        (result = check_buffer(at, "recv", recv, kept)) ||
+        (result = check_overlap(at, send, bytes, recv, kept, 1, send == recv)))
+        return rd_group_failed(result);
     return launch(comm, RD_REDUCE, type, op, root, count, NULL, send, recv);
 }
 
 rondo_result_t rondo_broadcast(const void *send, void *recv, size_t count, rondo_type_t type, int root,
                                rondo_comm_t comm, rondo_stream_t stream)
 {
-    const at_t at = {"rondo_broadcast", comm};
-    rondo_result_t result = check_start(at, type, stream);
+    const rd_at_t at = {"rondo_broadcast", comm};
+    rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_count(at, "count", count, 1, type);
     if (result == RONDO_SUCCESS)
-        result = check_rank(at, "root", root);
+        result = rd_args_rank(at, "root", root);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     size_t bytes = count * rondo_type_size(type), given = comm->rank == root ? bytes : 0;
     if ((result = check_buffer(at, "send", send, given)) || (result = check_buffer(at, "recv", recv, bytes)) ||
         (result = check_overlap(at, send, given, recv, bytes, 1, send == recv)))
-        return failed(result);
+        return rd_group_failed(result);
     return launch(comm, RD_BROADCAST, type, 0, root, count, NULL, send, recv);
 }
 
 rondo_result_t rondo_allgather(const void *send, void *recv, size_t sendcount, rondo_type_t type, rondo_comm_t comm,
                                rondo_stream_t stream)
 {
-    const at_t at = {"rondo_allgather", comm};
-    rondo_result_t result = check_start(at, type, stream);
+    const rd_at_t at = {"rondo_allgather", comm};
+    rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_count(at, "sendcount", sendcount, (size_t)comm->nranks, type);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     size_t bytes = sendcount * rondo_type_size(type), all = bytes * (size_t)comm->nranks;
     if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, bytes)) ||
         (result = check_overlap(at, send, bytes, recv, all, 1, send == block_of(recv, comm->rank, bytes))))
-        return failed(result);
+        return rd_group_failed(result);
     return launch(comm, RD_ALLGATHER, type, 0, 0, sendcount, NULL, send, recv);
 }
 
 rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcount, rondo_type_t type, rondo_op_t op,
                                     rondo_comm_t comm, rondo_stream_t stream)
 {
-    const at_t at = {"rondo_reduce_scatter", comm};
-    rondo_result_t result = check_start(at, type, stream);
+    const rd_at_t at = {"rondo_reduce_scatter", comm};
+    rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_count(at, "recvcount", recvcount, (size_t)comm->nranks, type);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     size_t bytes = recvcount * rondo_type_size(type), all = bytes * (size_t)comm->nranks;
     if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
         (result = check_buffer(at, "recv", recv, bytes)) ||
-        (result = check_overlap(at, send, all, recv, bytes, 1,
-                                recv == send || recv == block_of(send, comm->rank, bytes))))
-        return failed(result);
+        (result =
+             check_overlap(at, send, all, recv, bytes, 1, recv == send || recv == block_of(send, comm->rank, bytes))))
+        return rd_group_failed(result);
     const rd_call_t made = {
         {RD_REDUCE_SCATTER, type, op, 0, recvcount, 0}, NULL, send, recv, send == recv && comm->rank ? bytes : 0};
     return rd_call_collective(comm, &made);
@@ -191,88 +161,88 @@ rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcou
 rondo_result_t rondo_alltoall(const void *send, void *recv, size_t count, rondo_type_t type, rondo_comm_t comm,
                               rondo_stream_t stream)
 {
-    const at_t at = {"rondo_alltoall", comm};
-    rondo_result_t result = check_start(at, type, stream);
+    const rd_at_t at = {"rondo_alltoall", comm};
+    rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_count(at, "count", count, (size_t)comm->nranks, type);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     size_t all = count * rondo_type_size(type) * (size_t)comm->nranks;
     if ((result = check_buffer(at, "send", send, all)) || (result = check_buffer(at, "recv", recv, all)) ||
         (result = check_overlap(at, send, all, recv, all, 0, 0)))
-        return failed(result);
+        return rd_group_failed(result);
     return launch(comm, RD_ALLTOALL, type, 0, 0, count, NULL, send, recv);
 }
 
 /* gather and scatter: one block at every rank, all blocks at the root. */
-static rondo_result_t rooted(at_t at, rd_coll_t coll, const void *send, void *recv, size_t count, rondo_type_t type,
+static rondo_result_t rooted(rd_at_t at, rd_coll_t coll, const void *send, void *recv, size_t count, rondo_type_t type,
                              int root, rondo_stream_t stream)
 {
     rondo_comm_t comm = at.comm;
-    rondo_result_t result = check_start(at, type, stream);
+    rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_count(at, "count", count, (size_t)comm->nranks, type);
     if (result == RONDO_SUCCESS)
-        result = check_rank(at, "root", root);
+        result = rd_args_rank(at, "root", root);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     int gathers = coll == RD_GATHER;
     size_t bytes = count * rondo_type_size(type), all = comm->rank == root ? bytes * (size_t)comm->nranks : 0;
     if ((result = check_buffer(at, "send", send, gathers ? bytes : all)) ||
         (result = check_buffer(at, "recv", recv, gathers ? all : bytes)))
-        return failed(result);
+        return rd_group_failed(result);
     int in_place = gathers ? send == block_of(recv, root, bytes) : recv == block_of(send, root, bytes);
     if (all && (result = check_overlap(at, send, gathers ? bytes : all, recv, gathers ? all : bytes, 1, in_place)))
-        return failed(result);
+        return rd_group_failed(result);
     return launch(comm, coll, type, 0, root, count, NULL, send, recv);
 }
 
 rondo_result_t rondo_gather(const void *send, void *recv, size_t count, rondo_type_t type, int root, rondo_comm_t comm,
                             rondo_stream_t stream)
 {
-    return rooted((at_t){"rondo_gather", comm}, RD_GATHER, send, recv, count, type, root, stream);
+    return rooted((rd_at_t){"rondo_gather", comm}, RD_GATHER, send, recv, count, type, root, stream);
 }
 
 rondo_result_t rondo_scatter(const void *send, void *recv, size_t count, rondo_type_t type, int root, rondo_comm_t comm,
                              rondo_stream_t stream)
 {
-    return rooted((at_t){"rondo_scatter", comm}, RD_SCATTER, send, recv, count, type, root, stream);
+    return rooted((rd_at_t){"rondo_scatter", comm}, RD_SCATTER, send, recv, count, type, root, stream);
 }
 
-static rondo_result_t message(at_t at, int send, void *buffer, size_t count, rondo_type_t type, int peer,
+static rondo_result_t message(rd_at_t at, int send, void *buffer, size_t count, rondo_type_t type, int peer,
                               rondo_stream_t stream)
 {
-    rondo_result_t result = check_start(at, type, stream);
+    rondo_result_t result = rd_args_start(at, type, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_count(at, "count", count, 1, type);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     size_t bytes = count * rondo_type_size(type);
-    if ((result = check_rank(at, "peer", peer)) || (result = check_buffer(at, "buffer", buffer, bytes)))
-        return failed(result);
+    if ((result = rd_args_rank(at, "peer", peer)) || (result = check_buffer(at, "buffer", buffer, bytes)))
+        return rd_group_failed(result);
     return rd_call_message(at.comm, send, buffer, bytes, peer);
 }
 
 rondo_result_t rondo_send(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,
                           rondo_stream_t stream)
 {
-    return message((at_t){"rondo_send", comm}, 1, (void *)(uintptr_t)buffer, count, type, peer, stream);
+    return message((rd_at_t){"rondo_send", comm}, 1, (void *)(uintptr_t)buffer, count, type, peer, stream);
 }
 
 rondo_result_t rondo_recv(void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,
                           rondo_stream_t stream)
 {
-    return message((at_t){"rondo_recv", comm}, 0, buffer, count, type, peer, stream);
+    return message((rd_at_t){"rondo_recv", comm}, 0, buffer, count, type, peer, stream);
 }
 
 rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream)
 {
-    rondo_result_t result = check_start((at_t){"rondo_barrier", comm}, RONDO_UINT8, stream);
+    rondo_result_t result = rd_args_start((rd_at_t){"rondo_barrier", comm}, RONDO_UINT8, stream);
 
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     return launch(comm, RD_BARRIER, RONDO_UINT8, 0, 0, 1, NULL, NULL, NULL);
 }

@@ -1,39 +1,15 @@
 /* The v-operations: counts and displacements for each rank. allgatherv and reduce_scatterv, whose counts every rank
- * knows, run by the same schedules as the uniform ones; gatherv, scatterv and alltoallv, whose counts only a pair knows,
- * are one all-to-all each, in which most messages may be empty.
+ * knows, run by the same schedules as the uniform ones; gatherv, scatterv and alltoallv, whose counts only a pair
+ * knows, are one all-to-all each, in which most messages may be empty.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "args.h"
 #include "call.h"
 #include "op.h"
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
-
-static rondo_result_t failed(rondo_result_t result)
-{
-    return result == RONDO_SUCCESS ? result : rd_group_failed(result);
-}
-
-static rondo_result_t check_start(const char *call, rondo_comm_t comm, rondo_type_t type, rondo_stream_t stream)
-{
-    rondo_result_t result = rd_comm_valid(comm, call);
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    if ((unsigned)type >= RONDO_NUM_TYPES)
-        return rd_error(&comm->who, BAD, "%s: type is %d, types are 0 to %d", call, (int)type, RONDO_NUM_TYPES - 1);
-    if (stream)
-        return rd_error(&comm->who, BAD, "%s: stream is %p on a host communicator: pass NULL", call, (void *)stream);
-    return RONDO_SUCCESS;
-}
-
-static rondo_result_t check_root(const char *call, rondo_comm_t comm, int root)
-{
-    if (root >= 0 && root < comm->nranks)
-        return RONDO_SUCCESS;
-    return rd_error(&comm->who, BAD, "%s: root is %d, ranks are 0 to %d", call, root, comm->nranks - 1);
-}
 
 /* One side's counts: given, each within memory, and a buffer where there is anything. */
 static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char *side, const char *what,
@@ -75,17 +51,18 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
                                 const size_t *displs, rondo_type_t type, rondo_comm_t comm, rondo_stream_t stream)
 {
     const char *call = "rondo_allgatherv";
-    rondo_result_t result = check_start(call, comm, type, stream);
+    rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_side(call, comm, "recv", "recv", recv, recvcounts, displs, type);
     if (result == RONDO_SUCCESS && sendcount != recvcounts[comm->rank])
-        result = rd_error(&comm->who, BAD, "%s: sendcount is %zu, recvcounts[%d], this rank's own, is %zu: they must be equal",
-                          call, sendcount, comm->rank, recvcounts[comm->rank]);
+        result = rd_error(&comm->who, BAD,
+                          "%s: sendcount is %zu, recvcounts[%d], this rank's own, is %zu: they must be equal", call,
+                          sendcount, comm->rank, recvcounts[comm->rank]);
     if (result == RONDO_SUCCESS && sendcount && !send)
         result = rd_error(&comm->who, BAD, "%s: send is NULL, but %zu elements are needed", call, sendcount);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
     return launch(comm, RD_ALLGATHER, type, 0, sum_of(recvcounts, comm->nranks), &tables, send, recv);
 }
@@ -94,7 +71,7 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
                                      rondo_op_t op, rondo_comm_t comm, rondo_stream_t stream)
 {
     const char *call = "rondo_reduce_scatterv";
-    rondo_result_t result = check_start(call, comm, type, stream);
+    rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
 
     if (result == RONDO_SUCCESS && op >= RONDO_NUM_OPS && !rd_op_reducer(comm, op, type, call))
         result = BAD;
@@ -104,10 +81,10 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
     if (result == RONDO_SUCCESS)
         result = check_side(call, comm, "recv", "send", send, recvcounts, NULL, type);
     if (result == RONDO_SUCCESS && recvcounts[comm->rank] && !recv)
-        result = rd_error(&comm->who, BAD, "%s: recv is NULL, but %zu elements are needed", call,
-                          recvcounts[comm->rank]);
+        result =
+            rd_error(&comm->who, BAD, "%s: recv is NULL, but %zu elements are needed", call, recvcounts[comm->rank]);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
     const rd_call_t made = {{RD_REDUCE_SCATTER, type, op, 0, sum_of(recvcounts, comm->nranks), 0},
                             &tables,
@@ -122,7 +99,7 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
                                rondo_stream_t stream)
 {
     const char *call = "rondo_alltoallv";
-    rondo_result_t result = check_start(call, comm, type, stream);
+    rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
 
     if (result == RONDO_SUCCESS)
         result = check_side(call, comm, "send", "send", send, sendcounts, sdispls, type);
@@ -131,10 +108,11 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
     if (result == RONDO_SUCCESS && send == recv && send && sum_of(sendcounts, comm->nranks))
         result = rd_error(&comm->who, BAD, "%s: send == recv: this operation cannot run in place", call);
     if (result == RONDO_SUCCESS && sendcounts[comm->rank] != recvcounts[comm->rank])
-        result = rd_error(&comm->who, BAD, "%s: sendcounts[%d] is %zu and recvcounts[%d] is %zu, but both are this rank's own",
-                          call, comm->rank, sendcounts[comm->rank], comm->rank, recvcounts[comm->rank]);
+        result = rd_error(&comm->who, BAD,
+                          "%s: sendcounts[%d] is %zu and recvcounts[%d] is %zu, but both are this rank's own", call,
+                          comm->rank, sendcounts[comm->rank], comm->rank, recvcounts[comm->rank]);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
     return launch(comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv);
 }
@@ -149,11 +127,13 @@ static rondo_result_t rooted(const char *call, rondo_comm_t comm, int gathers, c
     rondo_result_t result = RONDO_SUCCESS;
 
     if (!zeros)
-        return failed(rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", comm->nranks));
+        return rd_group_failed(
+            rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", comm->nranks));
     size_t *one = zeros + n, *none = zeros + 2 * n;
     one[root] = own;
     if (rooting)
-        result = check_side(call, comm, gathers ? "recv" : "send", gathers ? "recv" : "send", gathers ? recv : send, counts, displs, type);
+        result = check_side(call, comm, gathers ? "recv" : "send", gathers ? "recv" : "send", gathers ? recv : send,
+                            counts, displs, type);
     if (result == RONDO_SUCCESS && own > SIZE_MAX / 2 / rondo_type_size(type))
         result = rd_error(&comm->who, BAD, "%s: %scount is %zu: more than memory can hold (a negative number?)", call,
                           gathers ? "send" : "recv", own);
@@ -161,15 +141,15 @@ static rondo_result_t rooted(const char *call, rondo_comm_t comm, int gathers, c
         result = rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call,
                           gathers ? "send" : "recv", own);
     if (result == RONDO_SUCCESS && rooting && counts[root] != own)
-        result = rd_error(&comm->who, BAD, "%s: the root's own block is %zu elements in %scounts and %zu in %scount", call,
-                          counts[root], gathers ? "recv" : "send", own, gathers ? "send" : "recv");
+        result = rd_error(&comm->who, BAD, "%s: the root's own block is %zu elements in %scounts and %zu in %scount",
+                          call, counts[root], gathers ? "recv" : "send", own, gathers ? "send" : "recv");
     if (result == RONDO_SUCCESS) {
         /* `one` lies at the start of the block buffer: all displacements zero */
         const size_t *all = rooting ? counts : none, *at = rooting ? displs : zeros;
         const rd_tables_t tables = gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
         result = launch(comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv);
     } else {
-        failed(result);
+        rd_group_failed(result);
     }
     free(zeros);
     return result;
@@ -179,23 +159,23 @@ rondo_result_t rondo_gatherv(const void *send, size_t sendcount, void *recv, con
                              const size_t *displs, rondo_type_t type, int root, rondo_comm_t comm,
                              rondo_stream_t stream)
 {
-    rondo_result_t result = check_start("rondo_gatherv", comm, type, stream);
+    rondo_result_t result = rd_args_start((rd_at_t){"rondo_gatherv", comm}, type, stream);
 
     if (result == RONDO_SUCCESS)
-        result = check_root("rondo_gatherv", comm, root);
+        result = rd_args_rank((rd_at_t){"rondo_gatherv", comm}, "root", root);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     return rooted("rondo_gatherv", comm, 1, send, recv, recvcounts, displs, sendcount, type, root);
 }
 
 rondo_result_t rondo_scatterv(const void *send, const size_t *sendcounts, const size_t *displs, void *recv,
                               size_t recvcount, rondo_type_t type, int root, rondo_comm_t comm, rondo_stream_t stream)
 {
-    rondo_result_t result = check_start("rondo_scatterv", comm, type, stream);
+    rondo_result_t result = rd_args_start((rd_at_t){"rondo_scatterv", comm}, type, stream);
 
     if (result == RONDO_SUCCESS)
-        result = check_root("rondo_scatterv", comm, root);
+        result = rd_args_rank((rd_at_t){"rondo_scatterv", comm}, "root", root);
     if (result != RONDO_SUCCESS)
-        return failed(result);
+        return rd_group_failed(result);
     return rooted("rondo_scatterv", comm, 0, send, recv, sendcounts, displs, recvcount, type, root);
 }

@@ -10,7 +10,8 @@ typedef struct rd_call {
     const rd_tables_t *tables; /* NULL: uniform */
     const void *in;
     void *out;
-    size_t aside; /* bytes of an output that lies over input which is still to be read: made elsewhere, then copied; 0 */
+    size_t
+        aside; /* bytes of an output that lies over input which is still to be read: made elsewhere, then copied; 0 */
 } rd_call_t;
 
 /* Runs or records. */

@@ -26,8 +26,8 @@ static rondo_result_t prepare(rondo_comm_t comm, const rd_ask_t *ask, rd_check_t
     if (!c)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for RONDO_CHECK");
     c->nranks = comm->nranks;
-    c->records[comm->rank] = (record_t){comm->sequence++, ask->count, (int32_t)ask->coll, (int32_t)ask->type,
-                                        (int32_t)ask->op, ask->root};
+    c->records[comm->rank] =
+        (record_t){comm->sequence++, ask->count, (int32_t)ask->coll, (int32_t)ask->type, (int32_t)ask->op, ask->root};
     memset(&exchange, 0, sizeof exchange);
     exchange.coll = RD_ALLGATHER;
     exchange.type = RONDO_UINT8;
@@ -106,9 +106,10 @@ rondo_result_t rd_check_compare(rondo_comm_t comm, const rd_check_t *check)
             continue;
         describe(one, sizeof one, &check->records[0]);
         describe(other, sizeof other, &check->records[r]);
-        return rd_comm_fail(comm, RONDO_ERR_MISMATCH, r,
-                            "ranks do not call the same: they differ in %s. rank 0 (%s) calls %s; rank %d (%s) calls %s",
-                            field, rd_boot_whois(comm->boot, 0), one, r, rd_boot_whois(comm->boot, r), other);
+        return rd_comm_fail(
+            comm, RONDO_ERR_MISMATCH, r,
+            "ranks do not call the same: they differ in %s. rank 0 (%s) calls %s; rank %d (%s) calls %s", field,
+            rd_boot_whois(comm->boot, 0), one, r, rd_boot_whois(comm->boot, r), other);
     }
     return RONDO_SUCCESS;
 }

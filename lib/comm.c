@@ -60,7 +60,8 @@ rondo_result_t rd_comm_notice(rondo_comm_t comm)
     const char *whois = culprit >= 0 && culprit < comm->nranks ? rd_boot_whois(comm->boot, culprit) : "?";
     switch ((rondo_result_t)(notice >> 32)) {
     case RONDO_ERR_ABORTED:
-        return rd_comm_fail(comm, RONDO_ERR_REMOTE, culprit, "rank %d (%s) has aborted the communicator", culprit, whois);
+        return rd_comm_fail(comm, RONDO_ERR_REMOTE, culprit, "rank %d (%s) has aborted the communicator", culprit,
+                            whois);
     case RONDO_ERR_REMOTE:
         return rd_comm_fail(comm, RONDO_ERR_REMOTE, culprit, "rank %d (%s) died or left, another rank reports", culprit,
                             whois);
@@ -153,15 +154,16 @@ static rondo_result_t make_net(rondo_comm_t comm)
     if (comm->node.nnodes == 1)
         return RONDO_SUCCESS;
     if (!rd_net_built() || strcmp(comm->env.transport, "shm") == 0)
-        return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
-                        "%d nodes need a network transport, but %s", comm->node.nnodes,
+        return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED, "%d nodes need a network transport, but %s",
+                        comm->node.nnodes,
                         rd_net_built() ? "RONDO_TRANSPORT=shm excludes it" : "this library is built without UCX");
     remote = calloc((size_t)comm->nranks, 1);
     if (!remote)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", comm->nranks);
     for (int r = 0; r < comm->nranks; r++)
         remote[r] = comm->node.node_of[r] != comm->node.node_of[comm->rank];
-    result = rd_net_create(&comm->net, comm->boot, comm->rank, comm->nranks, remote, &comm->env, &comm->who, &comm->stop);
+    result =
+        rd_net_create(&comm->net, comm->boot, comm->rank, comm->nranks, remote, &comm->env, &comm->who, &comm->stop);
     free(remote);
     return result;
 }
@@ -186,7 +188,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         return result;
     if ((result = rd_pull_probe(&comm->conns, comm->boot, &comm->node, comm->rank, &comm->env, &comm->who)))
         return result;
-    const rd_planner_args_t args = {comm->rank,  comm->nranks, &comm->node, local,
+    const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node, local,
                                     agreed.cores, &comm->conns, &comm->env,  &comm->who};
     if ((result = rd_planner_create(&comm->planner, &args)) || (result = rd_queue_create(&comm->queue, comm)) ||
         (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->stop, has_left, comm)))

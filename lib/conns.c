@@ -103,7 +103,8 @@ static rondo_result_t bind_remote(rd_conns_t *c, const rd_node_t *node, int rank
     rondo_result_t result = RONDO_SUCCESS;
 
     c->mirror_bytes = (size_t)(c->nranks - node->nlocal) * RD_CHANNELS * 2 * each;
-    c->mirrors = mmap(NULL, c->mirror_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    c->mirrors =
+        mmap(NULL, c->mirror_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (c->mirrors == MAP_FAILED) {
         c->mirrors = NULL;
         return rd_error(who, RONDO_ERR_NO_MEMORY,

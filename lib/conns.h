@@ -22,10 +22,10 @@ typedef struct rd_control {
 } rd_control_t;
 
 typedef struct rd_layout {
-    uint32_t slots, lines;   /* a connection, powers of two */
-    size_t slot_bytes;       /* a multiple of the page */
-    size_t ring_bytes;       /* of the LL ring */
-    size_t inbox_bytes;      /* of one connection */
+    uint32_t slots, lines; /* a connection, powers of two */
+    size_t slot_bytes;     /* a multiple of the page */
+    size_t ring_bytes;     /* of the LL ring */
+    size_t inbox_bytes;    /* of one connection */
     size_t segment_bytes;
 } rd_layout_t;
 

@@ -93,8 +93,8 @@ static rondo_result_t match_self(void)
         self_message_t *p = partner(m);
         if (!p)
             return rd_error(&m->comm->who, RONDO_ERR_INVALID_USAGE,
-                            "%s to this rank itself has no matching %s in the same group", m->send ? "a send" : "a recv",
-                            m->send ? "recv" : "send");
+                            "%s to this rank itself has no matching %s in the same group",
+                            m->send ? "a send" : "a recv", m->send ? "recv" : "send");
         if (p->bytes != m->bytes)
             return rd_error(&m->comm->who, RONDO_ERR_INVALID_ARGUMENT,
                             "a rank sends itself %zu bytes and receives %zu: the counts must match",
@@ -307,7 +307,8 @@ static rondo_result_t release(rondo_request_t *request)
 rondo_result_t rondo_request_test(rondo_request_t *request, int *done)
 {
     if (!request || !done)
-        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_request_test: %s is NULL", request ? "done" : "request");
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_request_test: %s is NULL",
+                        request ? "done" : "request");
     if (!*request) {
         *done = 1;
         return RONDO_SUCCESS;

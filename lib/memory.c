@@ -77,7 +77,8 @@ rondo_result_t rondo_mem_free(void *buffer, rondo_comm_t comm)
     if (result != RONDO_SUCCESS || !buffer)
         return result;
     if ((uintptr_t)buffer % 4096)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_mem_free: %p is not from rondo_mem_alloc", buffer);
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_mem_free: %p is not from rondo_mem_alloc",
+                        buffer);
     char *base = (char *)buffer - 4096;
     munmap(base, *(size_t *)(void *)base);
     return RONDO_SUCCESS;

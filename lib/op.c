@@ -1,4 +1,5 @@
-/* The list of a communicator's own operators. A number is never used twice, so a destroyed op is told from a new one. */
+/* The list of a communicator's own operators. A number is never used twice, so a destroyed op is told from a new one.
+ */
 #include "op.h"
 
 #include <stdlib.h>

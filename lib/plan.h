@@ -6,8 +6,8 @@
 #define RD_PLAN_H
 
 #include "conns.h"
-#include "host/quick.h"
 #include "host/reduce.h"
+#include "plan_quick.h"
 #include "proto.h"
 #include "sched/program.h"
 
@@ -65,12 +65,12 @@ typedef struct rd_plan {
     rd_chunks_t in, out;
     rd_reducer_t reducer;
     size_t finish_offset, finish_bytes; /* of the output: what reducer.finish is applied to */
-    rd_send_t **sends; /* program->sends, bound */
+    rd_send_t **sends;                  /* program->sends, bound */
     rd_recv_t **recvs;
     rd_lane_plan_t *lanes;
     rd_quick_step_t *quick; /* steps resolved ahead, or NULL: host/quick.h */
     int nquick;
-    int posts; /* some lane posts its buffers for peers to read: the run is over when they have */
+    int posts;      /* some lane posts its buffers for peers to read: the run is over when they have */
     size_t *tables; /* memory behind in and out's tables */
     int users;      /* runs in flight, plus the cache */
 } rd_plan_t;
@@ -99,7 +99,7 @@ rondo_result_t rd_plan_get(rd_planner_t *planner, const rd_ask_t *ask, const rd_
 /* One message to or from a peer, `send` or receive. Protocol and slice depend on (pair, bytes) alone. */
 rondo_result_t rd_plan_get_p2p(rd_planner_t *planner, int peer, int send, size_t bytes, rd_plan_t **plan);
 void rd_plan_put(rd_planner_t *planner, rd_plan_t *plan);
-size_t rd_plan_scratch(const rd_plan_t *plan); /* bytes */
+size_t rd_plan_scratch(const rd_plan_t *plan);                    /* bytes */
 void rd_plan_print(rd_planner_t *planner, const rd_plan_t *plan); /* at RONDO_DEBUG=plan */
 
 #endif

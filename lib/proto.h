@@ -11,6 +11,8 @@ typedef enum {
 
 #define RD_LL_MOST 2048 /* bytes of the longest LL message: a quarter of the ring */
 
+#define RD_PULL_BLOCK ((size_t)256 << 10) /* of each peer's contribution, staged for a reduction: within L2 */
+
 static inline const char *rd_proto_name(rd_proto_t proto)
 {
     return proto == RD_PROTO_LL ? "ll" : proto == RD_PROTO_SIMPLE ? "simple" : "pull";

@@ -1,9 +1,9 @@
 /* Reading a peer's memory: the PULL protocol's way of moving bytes, and the question whether it may.
  *
  * A sender posts where its data lies; the receiver copies it straight to where it is wanted, by the kernel
- * (process_vm_readv) or, between threads of one process, by itself. One copy instead of two, and none of the slots' lines
- * go back and forth between caches. The kernel asks for the right to trace the peer: a container or a security module
- * may refuse it, so every rank tries at creation and all agree.
+ * (process_vm_readv) or, between threads of one process, by itself. One copy instead of two, and none of the slots'
+ * lines go back and forth between caches. The kernel asks for the right to trace the peer: a container or a security
+ * module may refuse it, so every rank tries at creation and all agree.
  */
 #ifndef RD_PULL_H
 #define RD_PULL_H

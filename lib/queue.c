@@ -7,8 +7,9 @@
 
 #include "check.h"
 #include "comm.h"
+#include "host/quick.h"
 
-#define QUICK_POLLS 500 /* a few microseconds */
+#define QUICK_POLLS 500        /* a few microseconds */
 #define MISMATCH_MISSES 100000 /* in a row, until a rank gives up finding for itself what another has found */
 
 rondo_result_t rd_queue_create(rd_queue_t *q, rondo_comm_t comm)
@@ -149,7 +150,8 @@ static rondo_result_t retire(rondo_comm_t comm, rd_task_t *before, rd_task_t *t)
 }
 
 /* An operation failed by itself, at what `peer` holds: its memory could not be read, or is not what was expected. When
- * a rank dies, or gives up because another one died, its memory goes before the news of it comes: the news knows more. */
+ * a rank dies, or gives up because another one died, its memory goes before the news of it comes: the news knows more.
+ */
 static rondo_result_t failed(rondo_comm_t comm, rondo_result_t result, int peer)
 {
     const struct timespec millisecond = {0, 1000000};

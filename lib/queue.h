@@ -27,10 +27,10 @@ typedef struct rd_task {
     const void *in;
     void *out;
     struct rondo_request *request; /* NULL: nobody asks */
-    void *aside;   /* the output is made here and copied to `result` in the end; NULL: it is made in its place */
+    void *aside; /* the output is made here and copied to `result` in the end; NULL: it is made in its place */
     void *result;
     size_t result_bytes;
-    struct rd_check *check;        /* compared and freed when the task is over; NULL: none */
+    struct rd_check *check; /* compared and freed when the task is over; NULL: none */
     rd_run_t run;
 } rd_task_t;
 

@@ -4,8 +4,6 @@
 
 #include "run.h"
 
-#define RD_PULL_BLOCK ((size_t)256 << 10) /* of each peer's contribution, staged for a reduction: within L2 */
-
 /* The ends of a step, resolved: local addresses, or connections. */
 typedef struct rd_pull_step {
     const rd_plan_t *plan;

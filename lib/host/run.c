@@ -9,6 +9,7 @@
 #include "copy.h"
 #include "ll.h"
 #include "pull_step.h"
+#include "quick.h"
 #include "slot.h"
 
 #define BLOCKED 0

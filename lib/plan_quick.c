@@ -1,0 +1,72 @@
+/* Short plans, resolved ahead: see plan_quick.h. */
+#include "plan_quick.h"
+
+#include <stdlib.h>
+
+#include "plan.h"
+
+static void resolve(const rd_plan_t *plan, int32_t shift, rd_end_t e, int source, rd_quick_end_t *end)
+{
+    int32_t chunk = (e.index + shift) % plan->program->nchunks;
+
+    end->where = (rd_where_t)e.where;
+    switch (end->where) {
+    case RD_IN:
+        end->offset = (ptrdiff_t)rd_chunk_offset(&plan->in, chunk);
+        break;
+    case RD_OUT:
+        end->offset = (ptrdiff_t)rd_chunk_offset(&plan->out, chunk);
+        break;
+    case RD_TMP:
+        end->offset = (ptrdiff_t)((size_t)e.index * plan->slice);
+        break;
+    case RD_PEER:
+        if (source)
+            end->recv = plan->recvs[e.index];
+        else
+            end->send = plan->sends[e.index];
+        break;
+    }
+}
+
+static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t shift, rd_quick_step_t *q)
+{
+    int32_t chunk = (step->chunk + shift) % plan->program->nchunks;
+    size_t bytes = rd_chunk_bytes(step->src[0].where == RD_IN ? &plan->in : &plan->out, chunk);
+
+    *q = (rd_quick_step_t){step->nsrc,
+                           step->ndst,
+                           (uint32_t)bytes,
+                           (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA),
+                           bytes / plan->element,
+                           {{0}},
+                           {{0}}};
+    for (int i = 0; i < step->nsrc; i++)
+        resolve(plan, shift, step->src[i], 1, &q->src[i]);
+    for (int i = 0; i < step->ndst; i++)
+        resolve(plan, shift, step->dst[i], 0, &q->dst[i]);
+    return bytes;
+}
+
+void rd_quick_plan(rd_plan_t *plan)
+{
+    const rd_program_t *program = plan->program;
+    int steps = 0;
+
+    if (program->nlanes != 1 || plan->lanes[0].passes != 1 || plan->lanes[0].proto != RD_PROTO_LL || plan->finish_bytes)
+        return;
+    for (int s = 0; s < program->nsteps; s++)
+        steps += program->steps[s].repeat;
+    if (steps > RD_QUICK_STEPS_MOST)
+        return;
+    plan->quick = calloc((size_t)steps + 1, sizeof *plan->quick);
+    if (!plan->quick)
+        return;
+    for (int s = 0; s < program->nsteps; s++) {
+        const rd_step_t *step = &program->steps[s];
+        for (int k = 0, shift = 0; k < step->repeat; k++) {
+            plan->nquick += resolve_step(plan, step, shift, &plan->quick[plan->nquick]) != 0;
+            shift = (shift + step->stride + program->nchunks) % program->nchunks;
+        }
+    }
+}
