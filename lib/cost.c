@@ -27,7 +27,7 @@
 const rd_cost_constants_t rd_cost_table = {
     .of = {[RD_COST_SHM] = {[RD_PROTO_LL] = {0.30, 0.068, GIGA(2.6), GIGA(4.8), GIGA(2.6), GIGA(2.7)},
                             [RD_PROTO_SIMPLE] = {0.24, 0.123, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
-                            [RD_PROTO_PULL] = {0.22, 0.99, 0, GIGA(60), GIGA(9.2), GIGA(41)}},
+                            [RD_PROTO_PULL] = {0.22, 0.99, 0, GIGA(60), GIGA(11), GIGA(41)}},
            [RD_COST_NET] = {[RD_PROTO_LL] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
                             [RD_PROTO_SIMPLE] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
                             [RD_PROTO_PULL] = {5, 4.6, 0, GIGA(60), GIGA(9.2), GIGA(41)}}},
