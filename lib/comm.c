@@ -281,7 +281,9 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm)
     if (result != RONDO_SUCCESS)
         return result;
     rd_comm_fail(comm, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_abort", comm->rank);
-    rd_conns_notify(&comm->conns, RONDO_ERR_ABORTED, comm->rank); /* where it had failed before, in silence */
+    /* Where it had failed before, in silence: the others are told of that, and who was to blame for it. */
+    int culprit = atomic_load(&comm->stop.culprit);
+    rd_conns_notify(&comm->conns, rd_comm_check(comm), culprit >= 0 ? culprit : comm->rank);
     wait_outside(comm);
     atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
     rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);

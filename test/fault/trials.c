@@ -16,6 +16,7 @@
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -237,6 +238,9 @@ static void be_victim(rank_t *r)
     rondo_result_t result;
     pthread_t thread;
 
+    /* Creation is over here; an abort before it is over everywhere is another trial (birth). */
+    while (p->kind == ABORT && atomic_load(&r->trial->board->ready) < p->nranks)
+        sched_yield();
     if (p->kind == ABORT && pthread_create(&thread, NULL, abort_later, r) != 0)
         test_stop(r->t, "cannot start a thread");
     do
