@@ -204,12 +204,41 @@ static void body(test_rank_t *t, void *arg)
     TEST_OK(t, NULL, rondo_comm_destroy(s.comm[0]));
 }
 
+/* Half of the programs run with connections of odd sizes, so that slots, slices and protocols meet in ways that the
+ * defaults of this machine do not show. */
+static void draw_tunables(uint64_t random, char *text, size_t size)
+{
+    static const char *const names[] = {"RONDO_SLOTS",    "RONDO_SLOT_BYTES", "RONDO_SLICE_BYTES", "RONDO_LL_MAX",
+                                        "RONDO_PULL_MIN", "RONDO_PULL",       "RONDO_SPIN"};
+    int values[7], usual = (int)test_below(&random, 2), i;
+
+    values[0] = 1 << test_below(&random, 4);
+    values[1] = 512 << test_below(&random, 6);
+    values[2] = 192 << test_below(&random, 3);
+    values[3] = 64 << test_below(&random, 5);
+    values[4] = 2048 << test_below(&random, 6);
+    values[5] = (int)test_below(&random, 2);
+    values[6] = test_below(&random, 2) ? 0 : 1000;
+    text[0] = 0;
+    for (i = 0; i < 7; i++) {
+        char value[16];
+
+        snprintf(value, sizeof value, "%d", values[i]);
+        unsetenv(names[i]);
+        if (usual || test_below(&random, 3) == 0)
+            continue;
+        setenv(names[i], value, 1);
+        snprintf(text + strlen(text), size - strlen(text), "%s=%s ", names[i], value);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct option table[] = {
         {"seed", 1, NULL, 's'}, {"count", 1, NULL, 'c'}, {"ranks", 1, NULL, 'n'}, {NULL, 0, NULL, 0}};
     int option, count = 64, ranks = 0, i, bad = 0;
     uint64_t seed = 1;
+    char tunables[256];
 
     while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
         if (option == 's')
@@ -227,10 +256,11 @@ int main(int argc, char **argv)
         test_kind_t kind = random & 1 ? TEST_PROCESSES : TEST_THREADS;
         int nranks = ranks ? ranks : 1 + (int)(random >> 8 & 7);
 
+        draw_tunables(test_mix(random), tunables, sizeof tunables);
         bad = test_run(kind, nranks, 40, body, &random);
         if (bad)
-            printf("random_programs: WRONG: seed %llu, %d %s\n", (unsigned long long)program, nranks,
-                   test_kind_name(kind));
+            printf("random_programs: WRONG: --seed %llu --count 1: %d %s %s\n", (unsigned long long)program, nranks,
+                   test_kind_name(kind), tunables);
     }
     if (!bad)
         printf("random_programs: %d programs from seed %llu: right\n", count, (unsigned long long)seed);
