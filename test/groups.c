@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "messages.h"
@@ -119,6 +120,65 @@ static void ungrouped(test_rank_t *t, rondo_comm_t comm)
         if (t->rank < t->nranks - 1)
             TEST_OK(t, comm, rondo_send(out, (size_t)count, RONDO_INT32, t->rank + 1, comm, NULL));
     }
+}
+
+/* One direction only, to ranks that come late: the sender must stop when the connection is full, and lose nothing. */
+static void one_way(test_rank_t *t, rondo_comm_t comm, int count)
+{
+    int32_t data[1024];
+    int k, i, bad = 0;
+
+    test_note(t, "broadcasts and sends of %d to late ranks", count);
+    test_barrier(t);
+    if (t->rank != 0)
+        usleep(3000 * (unsigned)t->rank);
+    for (k = 0; k < 400; k++) {
+        for (i = 0; i < count; i++)
+            data[i] = t->rank == 0 ? k * 7 + i : -1;
+        if (!TEST_OK(t, comm, rondo_broadcast(data, data, (size_t)count, RONDO_INT32, 0, comm, NULL)))
+            test_stop(t, "cannot go on");
+        for (i = 0; i < count; i++)
+            bad += data[i] != k * 7 + i;
+    }
+    if (t->rank == 1)
+        usleep(3000);
+    for (k = 0; k < 400 && t->rank < 2 && t->nranks > 1; k++) {
+        for (i = 0; i < count; i++)
+            data[i] = t->rank == 0 ? k * 5 - i : -1;
+        if (t->rank == 0)
+            TEST_OK(t, comm, rondo_send(data, (size_t)count, RONDO_INT32, 1, comm, NULL));
+        else
+            TEST_OK(t, comm, rondo_recv(data, (size_t)count, RONDO_INT32, 0, comm, NULL));
+        for (i = 0; i < count; i++)
+            bad += data[i] != k * 5 - i;
+    }
+    if (bad)
+        test_fail(t, "%d elements are wrong", bad);
+}
+
+/* A rank's messages to itself match within their communicator, in order, whatever lies between them. */
+static void to_oneself(test_rank_t *t, rondo_comm_t *comm)
+{
+    int32_t out[4] = {10, 20, 30, 40}, in[4] = {0};
+
+    test_note(t, "messages to oneself on two communicators");
+    TEST_OK(t, comm[0], rondo_group_start());
+    TEST_OK(t, comm[0], rondo_send(&out[0], 1, RONDO_INT32, t->rank, comm[0], NULL));
+    TEST_OK(t, comm[1], rondo_recv(&in[1], 1, RONDO_INT32, t->rank, comm[1], NULL));
+    TEST_OK(t, comm[0], rondo_send(&out[2], 1, RONDO_INT32, t->rank, comm[0], NULL));
+    TEST_OK(t, comm[1], rondo_send(&out[1], 1, RONDO_INT32, t->rank, comm[1], NULL));
+    TEST_OK(t, comm[0], rondo_recv(&in[0], 1, RONDO_INT32, t->rank, comm[0], NULL));
+    TEST_OK(t, comm[1], rondo_send(&out[3], 1, RONDO_INT32, t->rank, comm[1], NULL));
+    TEST_OK(t, comm[1], rondo_recv(&in[3], 1, RONDO_INT32, t->rank, comm[1], NULL));
+    TEST_OK(t, comm[0], rondo_recv(&in[2], 1, RONDO_INT32, t->rank, comm[0], NULL));
+    TEST_OK(t, comm[0], rondo_group_end());
+    TEST_TRUE(t, memcmp(in, out, sizeof in) == 0);
+    test_note(t, "a message to oneself that nobody receives");
+    TEST_OK(t, comm[0], rondo_group_start());
+    TEST_OK(t, comm[0], rondo_send(&out[0], 1, RONDO_INT32, t->rank, comm[0], NULL));
+    TEST_GIVES(t, comm[0], RONDO_ERR_INVALID_USAGE, rondo_group_end());
+    TEST_GIVES(t, comm[0], RONDO_ERR_INVALID_USAGE, rondo_send(&out[0], 1, RONDO_INT32, t->rank, comm[0], NULL));
+    test_barrier(t);
 }
 
 static void zero_counts(test_rank_t *t, rondo_comm_t comm)
@@ -279,6 +339,9 @@ static void body(test_rank_t *t, void *arg)
     empty(t, comm[0]);
     zero_counts(t, comm[0]);
     ungrouped(t, comm[0]);
+    for (i = 1; i <= 1024; i *= 8)
+        one_way(t, comm[i % 3], i * 2 > 1024 ? 1024 : i * 2);
+    to_oneself(t, comm);
     many_messages(t, comm[0], 10, 50);
     many_messages(t, comm[1], 5, 9000);
     long_exchange(t, comm[2]);
