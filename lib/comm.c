@@ -258,6 +258,8 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
         return result;
     if (rd_comm_check(comm) == RONDO_SUCCESS)
         result = rd_queue_drain(comm);
+    if (result != RONDO_SUCCESS)
+        atomic_store(&comm->conns.self->failed, 1);
     atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
     rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
     comm_free(comm);
@@ -285,6 +287,7 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm)
     int culprit = atomic_load(&comm->stop.culprit);
     rd_conns_notify(&comm->conns, rd_comm_check(comm), culprit >= 0 ? culprit : comm->rank);
     wait_outside(comm);
+    atomic_store(&comm->conns.self->failed, 1);
     atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
     rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
     comm_free(comm);

@@ -52,7 +52,8 @@ typedef struct rd_recv {
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
     int32_t peer;
-    int32_t pid; /* the sender's process, as this one may read it (pull.h); 0: it is this process */
+    int32_t pid;               /* the sender's process, as this one may read it (pull.h); 0: it is this process */
+    const _Atomic int *failed; /* the sender's: what it has posted may have changed meanwhile */
     struct rd_net_conn *net;
 } rd_recv_t;
 

@@ -17,6 +17,9 @@
 /* What a rank tells the others of its node: first line of its segment. */
 typedef struct rd_control {
     _Alignas(RD_LINE) _Atomic int left; /* this rank has destroyed its communicator in order */
+    /* A call has failed here, so the user has his buffers back although a peer may still be reading what was posted of
+     * them. Set before the call returns; a peer looks at it after it has read, and so never takes what was changed. */
+    _Alignas(RD_LINE) _Atomic int failed;
     /* Set by a peer that aborts or fails: (result code << 32) | (rank + 1); 0: all is well. Read at every miss. */
     _Alignas(RD_LINE) _Atomic uint64_t notice;
 } rd_control_t;

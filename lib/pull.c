@@ -47,8 +47,11 @@ static int try_peer(rd_conns_t *conns, const record_t *all, int rank, int peer)
     int same = all[peer].process == all[rank].process && all[peer].pid == all[rank].pid;
     uint64_t word = 0;
 
-    for (int ch = 0; ch < RD_CHANNELS; ch++)
-        conns->recvs[(size_t)ch * (size_t)conns->nranks + (size_t)peer].pid = same ? 0 : (int32_t)all[peer].pid;
+    for (int ch = 0; ch < RD_CHANNELS; ch++) {
+        rd_recv_t *recv = &conns->recvs[(size_t)ch * (size_t)conns->nranks + (size_t)peer];
+        recv->pid = same ? 0 : (int32_t)all[peer].pid;
+        recv->failed = &conns->controls[peer]->failed;
+    }
     if (same)
         return 1;
     return rd_pull_read(&conns->recvs[peer], &word, all[peer].address, sizeof word) == 0 && word == all[peer].word;

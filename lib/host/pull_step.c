@@ -30,6 +30,14 @@ static rondo_result_t gone(const rd_recv_t *recv, int *waits_for)
     return RONDO_ERR_REMOTE;
 }
 
+/* The sender's call had failed before all was read: its buffer was its user's again. The fence keeps the look behind
+ * the reading; the sender's mark stands before its user's next store. */
+static int spoilt(const rd_recv_t *recv)
+{
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(recv->failed, memory_order_relaxed);
+}
+
 /* Reads `bytes` of every contribution from `at` on, and sums them: peers' blocks are staged, the rest lies here. */
 static rondo_result_t sum_block(const rd_pull_step_t *s, const rd_posted_t *posted, char *to, size_t at, size_t bytes,
                                 int *waits_for)
@@ -111,6 +119,13 @@ int rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *result
             return 1;
         value = to;
     }
+    for (int i = 0; i < s->step->nsrc && *result == RONDO_SUCCESS; i++) {
+        const rd_recv_t *recv = s->src[i] ? NULL : s->plan->recvs[s->step->src[i].index];
+        if (recv && spoilt(recv))
+            *result = gone(recv, waits_for);
+    }
+    if (*result != RONDO_SUCCESS)
+        return 1;
     hand_on(s, value);
     for (int i = 0; i < s->step->nsrc; i++) {
         if (!s->src[i])
