@@ -42,8 +42,12 @@ static unsigned slot_of(const rd_ask_t *ask)
 
 rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t *args)
 {
-    rd_planner_t *p = calloc(1, sizeof *p);
+    rondo_result_t result = rd_choose_check(args->env, args->who);
+    rd_planner_t *p;
 
+    if (result != RONDO_SUCCESS)
+        return result;
+    p = calloc(1, sizeof *p);
     if (!p)
         return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for the planner");
     p->args = *args;
@@ -366,7 +370,8 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_ask_t *ask, const rd_tables
         return result;
     if (!tables && !custom)
         remember(p, *plan);
-    rd_plan_print(p, *plan);
+    if ((*plan)->users > 1 || rd_log_enabled(RD_LOG_PLAN)) /* what is made anew at each call would fill the log */
+        rd_plan_print(p, *plan);
     return RONDO_SUCCESS;
 }
 
@@ -435,7 +440,12 @@ static void print_line(void *arg, const char *text)
 void rd_plan_print(rd_planner_t *p, const rd_plan_t *plan)
 {
     rd_who_t *who = p->args.who;
+    const rd_lane_plan_t *lane = plan->program->nlanes ? &plan->lanes[0] : NULL;
 
+    if (p->args.rank == 0)
+        rd_log(who, RD_LOG_INFO, "%s of %zu %s, root %d: %s by %s, messages of %zu bytes at most",
+               rd_coll_name(plan->ask.coll), plan->ask.count, rd_type_name(plan->ask.type), plan->ask.root, plan->algo,
+               lane ? rd_proto_name(lane->proto) : "no message", lane ? lane->slice : 0);
     if (!rd_log_enabled(RD_LOG_PLAN))
         return;
     rd_log(who, RD_LOG_PLAN, "%s of %zu %s: %s, %d chunks, slices of %zu bytes", rd_coll_name(plan->ask.coll),
