@@ -113,7 +113,8 @@ static void copy_self(void)
             continue;
         self_message_t *p = partner(m);
         m->matched = p->matched = 1;
-        memmove(m->send ? p->buffer : m->buffer, m->send ? m->buffer : p->buffer, m->bytes);
+        if (m->bytes) /* else the buffers may be NULL */
+            memmove(m->send ? p->buffer : m->buffer, m->send ? m->buffer : p->buffer, m->bytes);
     }
 }
 
