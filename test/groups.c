@@ -60,8 +60,10 @@ static void many_messages(test_rank_t *t, rondo_comm_t comm, int each, size_t co
     test_note(t, "%d messages of %zu to everybody", each, count);
     for (k = 0; k < each; k++)
         for (from = 0; from < t->nranks; from++)
-            for (to = 0; to < t->nranks && n < MOST; to++)
-                list[n++] = (msg_t){from, to, RONDO_INT16, count + (size_t)k % 3, (uint64_t)n};
+            for (to = 0; to < t->nranks && n < MOST; to++) {
+                list[n] = (msg_t){from, to, RONDO_INT16, count + (size_t)k % 3, (uint64_t)n};
+                n++;
+            }
     run_messages(t, comm, list, n, test_mix((uint64_t)t->rank + count));
 }
 
