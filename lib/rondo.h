@@ -257,6 +257,7 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm);
 
 /* Ends it now, from any thread, also while another thread is in a call on `comm`: that call returns RONDO_ERR_ABORTED,
  * and rondo_comm_abort waits for it to leave (well under a second), then frees everything as rondo_comm_destroy does.
+ * No new call may begin on the communicator once abort has been called: there is nothing left to call it on.
  * The other ranks' pending and later calls return RONDO_ERR_REMOTE and name this rank. After it `comm` is not valid in
  * any thread: a call that begins then is the caller's mistake. */
 rondo_result_t rondo_comm_abort(rondo_comm_t comm);
