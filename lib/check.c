@@ -27,7 +27,12 @@ static rondo_result_t prepare(rondo_comm_t comm, const rd_ask_t *ask, rd_check_t
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for RONDO_CHECK");
     c->nranks = comm->nranks;
     c->records[comm->rank] =
-        (record_t){comm->sequence++, ask->count, (int32_t)ask->coll, (int32_t)ask->type, (int32_t)ask->op, ask->root};
+        (record_t){comm->sequence++,
+                   ask->count,
+                   (int32_t)ask->coll,
+                   (int32_t)ask->type,
+                   ask->op < RONDO_NUM_OPS ? (int32_t)ask->op : RONDO_NUM_OPS, /* numbers of user ops are each rank's */
+                   ask->root};
     memset(&exchange, 0, sizeof exchange);
     exchange.coll = RD_ALLGATHER;
     exchange.type = RONDO_UINT8;

@@ -258,7 +258,7 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
         return result;
     if (rd_comm_check(comm) == RONDO_SUCCESS)
         result = rd_queue_drain(comm);
-    if (result != RONDO_SUCCESS)
+    if (result != RONDO_SUCCESS || rd_comm_check(comm) != RONDO_SUCCESS)
         atomic_store(&comm->conns.self->failed, 1);
     atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
     rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);

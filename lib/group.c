@@ -170,6 +170,10 @@ static rondo_result_t submit(struct rondo_request *request)
         request->pending++;
         result = rd_queue_add(r->comm, r->task);
         r->task = NULL;
+        if (result != RONDO_SUCCESS) { /* part of the group has begun: there is no way back */
+            result = rd_comm_fail(r->comm, result, -1, "%s", "no memory to begin an operation of a group");
+            rd_queue_flush(r->comm, result);
+        }
     }
     for (int i = 0; i < request->ncomms && result == RONDO_SUCCESS; i++)
         rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->stop, request->comms[i]->spin,

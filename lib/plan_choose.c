@@ -183,6 +183,9 @@ static const char *proto_excluded(const ask_t *k, const rd_algo_t *algo, rd_prot
             return "needs all ranks on one node";
         if (!a->pull)
             return "needs leave to read the peers' memory, and contributions that need no scaling";
+        if (a->shape->nranks > RD_MAX_ENDS &&
+            (1u << a->coll & (1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_REDUCE_SCATTER)))
+            return "sums more ranks than one step takes: the partial sums have no place";
         if (!algo_keeps(algo, a->coll))
             return "passes on values that lie in no buffer of a rank, or overwrites what a peer may still read";
     }

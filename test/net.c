@@ -3,10 +3,12 @@
  * rank is killed, one gives up, and one gives up because of a third: the others must hear of the right culprit. After
  * an orderly end neither descriptors nor threads are left. A seed may be given; it is printed when something fails. */
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,8 +204,16 @@ static int judge(const trial_t *t, rondo_result_t result, rd_stop_t *stop)
     return 1;
 }
 
-static int rank_main(const trial_t *t, const rondo_unique_id_t *id)
+/* The id, in memory that the ranks share. Rank 0 makes it once all are forked: the rendezvous is a thread, and a child
+ * forked beside one may inherit a lock of UCX's memory hooks that nobody will ever give back. */
+typedef struct shared {
+    _Atomic int made;
+    rondo_unique_id_t id;
+} shared_t;
+
+static int rank_main(const trial_t *t, shared_t *shared)
 {
+    const rondo_unique_id_t *id = &shared->id;
     static rd_who_t who = {.name = "net"};
     static rd_stop_t stop;
     unsigned char remote[MOST_RANKS];
@@ -220,7 +230,17 @@ static int rank_main(const trial_t *t, const rondo_unique_id_t *id)
     for (int r = 0; r < t->nranks; r++) {
         remote[r] = r != t->rank;
     }
-    if (rd_env_read(&env) || rd_boot_create(&boot, id, t->rank, t->nranks, &env, &who, &stop)) {
+    if (rd_env_read(&env)) {
+        return 1;
+    }
+    if (t->rank == 0) {
+        (void)rd_boot_id_create(&shared->id, &env); /* carries the error on failure */
+        atomic_store(&shared->made, 1);
+    }
+    while (!atomic_load(&shared->made)) {
+        sched_yield();
+    }
+    if (rd_boot_create(&boot, id, t->rank, t->nranks, &env, &who, &stop)) {
         return 1;
     }
     int fds = entries("/proc/self/fd"), threads = entries("/proc/self/task");
@@ -245,13 +265,13 @@ static int rank_main(const trial_t *t, const rondo_unique_id_t *id)
     return wrong;
 }
 
-static int trial(trial_t t, const rd_env_t *env)
+static int trial(trial_t t)
 {
-    rondo_unique_id_t id;
     pid_t pids[MOST_RANKS];
     int failed = 0;
     int endless = t.messages * 1000;
-    if (rd_boot_id_create(&id, env)) {
+    shared_t *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
         return 1;
     }
     fflush(NULL);
@@ -263,7 +283,7 @@ static int trial(trial_t t, const rd_env_t *env)
             if (t.ending == KILLED || (t.ending > KILLED && r != 1)) {
                 t.messages = endless;
             }
-            exit(rank_main(&t, &id));
+            exit(rank_main(&t, shared));
         }
     }
     if (t.ending == KILLED) {
@@ -280,6 +300,7 @@ static int trial(trial_t t, const rd_env_t *env)
             failed = 1;
         }
     }
+    munmap(shared, sizeof *shared);
     return failed;
 }
 
@@ -296,13 +317,13 @@ int main(int argc, char **argv)
     if (rd_env_read(&env)) {
         return 1;
     }
-    failed |= trial((trial_t){.nranks = 2, .slots = 1, .messages = 60, .rendezvous = "auto"}, &env);
-    failed |= trial((trial_t){.nranks = 3, .slots = 2, .messages = 60, .rendezvous = "5000"}, &env);
-    failed |= trial((trial_t){.nranks = 4, .slots = 8, .messages = 60, .rendezvous = "60000"}, &env);
-    failed |= trial((trial_t){.nranks = 2, .slots = 64, .messages = 100, .rendezvous = "inf"}, &env);
-    failed |= trial((trial_t){.nranks = 3, .slots = 4, .messages = 50, .ending = KILLED, .rendezvous = "auto"}, &env);
-    failed |= trial((trial_t){.nranks = 3, .slots = 4, .messages = 50, .ending = KILLED, .rendezvous = "5000"}, &env);
-    failed |= trial((trial_t){.nranks = 2, .slots = 4, .messages = 20, .ending = ABORTED, .rendezvous = "auto"}, &env);
-    failed |= trial((trial_t){.nranks = 4, .slots = 4, .messages = 20, .ending = BLAMING, .rendezvous = "5000"}, &env);
+    failed |= trial((trial_t){.nranks = 2, .slots = 1, .messages = 60, .rendezvous = "auto"});
+    failed |= trial((trial_t){.nranks = 3, .slots = 2, .messages = 60, .rendezvous = "5000"});
+    failed |= trial((trial_t){.nranks = 4, .slots = 8, .messages = 60, .rendezvous = "60000"});
+    failed |= trial((trial_t){.nranks = 2, .slots = 64, .messages = 100, .rendezvous = "inf"});
+    failed |= trial((trial_t){.nranks = 3, .slots = 4, .messages = 50, .ending = KILLED, .rendezvous = "auto"});
+    failed |= trial((trial_t){.nranks = 3, .slots = 4, .messages = 50, .ending = KILLED, .rendezvous = "5000"});
+    failed |= trial((trial_t){.nranks = 2, .slots = 4, .messages = 20, .ending = ABORTED, .rendezvous = "auto"});
+    failed |= trial((trial_t){.nranks = 4, .slots = 4, .messages = 20, .ending = BLAMING, .rendezvous = "5000"});
     return failed;
 }
