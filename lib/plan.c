@@ -25,6 +25,7 @@ struct rd_planner {
     rd_shape_t shape;
     compiled_t *programs;
     rd_plan_t *cache[CACHED];
+    rd_plan_t *last_v[RD_NUM_COLLS]; /* the last v-operation's: codes repeat one with the same counts */
 };
 
 /* Asks of one message to or from a peer share the cache with the operations. */
@@ -79,6 +80,8 @@ void rd_planner_free(rd_planner_t *p)
         return;
     for (int i = 0; i < CACHED; i++)
         rd_plan_put(p, p->cache[i]);
+    for (int i = 0; i < RD_NUM_COLLS; i++)
+        rd_plan_put(p, p->last_v[i]);
     while (p->programs) {
         compiled_t *c = p->programs;
         p->programs = c->next;
@@ -360,7 +363,10 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_ask_t *ask, const rd_tables
     rd_plan_t *known = p->cache[slot_of(ask)];
     rondo_result_t result;
 
-    if (known && !tables && !custom && memcmp(&known->ask, ask, sizeof *ask) == 0) {
+    if (tables && (unsigned)ask->coll < RD_NUM_COLLS)
+        known = p->last_v[ask->coll];
+    if (known && !custom && memcmp(&known->ask, ask, sizeof *ask) == 0 &&
+        (!tables || rd_map_same(known, tables, p->args.nranks))) {
         known->users++;
         *plan = known;
         return RONDO_SUCCESS;
@@ -370,7 +376,12 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_ask_t *ask, const rd_tables
         return result;
     if (!tables && !custom)
         remember(p, *plan);
-    if ((*plan)->users > 1 || rd_log_enabled(RD_LOG_PLAN)) /* what is made anew at each call would fill the log */
+    if (tables && !custom) {
+        rd_plan_put(p, p->last_v[ask->coll]);
+        p->last_v[ask->coll] = *plan;
+        (*plan)->users++;
+    }
+    if (!tables || rd_log_enabled(RD_LOG_PLAN)) /* what is made anew at each call would fill the log */
         rd_plan_print(p, *plan);
     return RONDO_SUCCESS;
 }
