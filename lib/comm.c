@@ -12,6 +12,7 @@
 
 #include "agree.h"
 #include "boot_id.h"
+#include "call.h"
 #include "op.h"
 #include "pull.h"
 
@@ -246,8 +247,8 @@ rondo_result_t rondo_comm_finalize(rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS)
         return result;
-    result = rd_comm_check(comm);
-    return result == RONDO_SUCCESS ? rd_queue_drain(comm) : result;
+    result = rd_comm_enter(comm);
+    return rd_comm_leave(comm, result == RONDO_SUCCESS ? rd_queue_drain(comm) : result);
 }
 
 rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
