@@ -39,6 +39,8 @@ static inline rondo_result_t rd_comm_leave(rondo_comm_t comm, rondo_result_t res
     if (result != RONDO_SUCCESS && rd_stop_get(&comm->stop) != RONDO_SUCCESS) {
         atomic_store_explicit(&comm->conns.self->failed, 1, memory_order_relaxed);
         atomic_thread_fence(memory_order_seq_cst); /* before the user's next store into a buffer that was posted */
+        if (result == rd_stop_get(&comm->stop))
+            rd_error_again(&comm->who, comm->stop.text);
     }
     atomic_store_explicit(&comm->inside, 0, memory_order_release);
     return result;

@@ -28,7 +28,7 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
 
 rondo_result_t rd_comm_fail(rondo_comm_t comm, rondo_result_t code, int culprit, const char *format, ...)
 {
-    char text[400];
+    char text[RD_ERROR_BYTES];
     va_list args;
 
     if (rd_stop_get(&comm->stop) != RONDO_SUCCESS)
@@ -44,7 +44,6 @@ rondo_result_t rd_comm_fail(rondo_comm_t comm, rondo_result_t code, int culprit,
     return code;
 }
 
-/* The sentence was said when the communicator failed: a later call repeats it in rondo_last_error alone. */
 rondo_result_t rd_comm_check(rondo_comm_t comm)
 {
     return rd_stop_get(&comm->stop);
@@ -336,7 +335,7 @@ rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device)
 
 const char *rondo_last_error(rondo_comm_t comm)
 {
-    return comm && comm->alive == RD_COMM_ALIVE ? comm->who.error : rd_thread_error();
+    return comm && comm->alive == RD_COMM_ALIVE ? rd_who_error(&comm->who) : rd_thread_error();
 }
 
 rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id)

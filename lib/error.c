@@ -16,7 +16,7 @@
 
 #define LINE_BYTES 1024
 
-static _Thread_local char thread_error[sizeof((rd_who_t *)0)->error];
+static _Thread_local char thread_error[RD_ERROR_BYTES];
 static pthread_mutex_t who_lock = PTHREAD_MUTEX_INITIALIZER; /* writers of any who->error */
 static atomic_int log_level = -1;                            /* -1: the environment has not been read yet */
 
@@ -125,6 +125,11 @@ static void text_format(char *text, size_t bytes, const char *format, va_list ar
     text_clean(text);
 }
 
+void rd_error_format(char text[RD_ERROR_BYTES], const char *format, va_list args)
+{
+    text_format(text, RD_ERROR_BYTES, format, args);
+}
+
 static void line_write(const rd_who_t *who, const char *text)
 {
     char line[LINE_BYTES], speaker[96] = "";
@@ -148,19 +153,39 @@ static void line_write(const rd_who_t *who, const char *text)
 
 rondo_result_t rd_error(rd_who_t *who, rondo_result_t code, const char *format, ...)
 {
-    char text[sizeof thread_error]; /* the arguments may be an earlier error's text */
+    char text[RD_ERROR_BYTES]; /* the arguments may be an earlier error's text */
     int saved = errno;
     va_list args;
 
     va_start(args, format);
-    text_format(text, sizeof text, format, args);
+    rd_error_format(text, format, args);
     va_end(args);
     memcpy(thread_error, text, sizeof text);
     if (who) {
         pthread_mutex_lock(&who_lock);
         memcpy(who->error, text, sizeof text);
+        atomic_store_explicit(&who->last, who->error, memory_order_release);
         pthread_mutex_unlock(&who_lock);
     }
+    if (rd_log_enabled(RD_LOG_WARN))
+        line_write(who, text);
+    errno = saved;
+    return code;
+}
+
+void rd_error_again(rd_who_t *who, const char *text)
+{
+    if (text != thread_error)
+        snprintf(thread_error, sizeof thread_error, "%s", text);
+    if (who)
+        atomic_store_explicit(&who->last, text, memory_order_release);
+}
+
+rondo_result_t rd_error_stays(rd_who_t *who, rondo_result_t code, const char *text)
+{
+    int saved = errno;
+
+    rd_error_again(who, text);
     if (rd_log_enabled(RD_LOG_WARN))
         line_write(who, text);
     errno = saved;
@@ -185,4 +210,11 @@ void rd_log(const rd_who_t *who, rd_log_level_t level, const char *format, ...)
 const char *rd_thread_error(void)
 {
     return thread_error;
+}
+
+const char *rd_who_error(const rd_who_t *who)
+{
+    const char *last = atomic_load_explicit(&who->last, memory_order_acquire);
+
+    return last ? last : "";
 }

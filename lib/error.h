@@ -4,12 +4,16 @@
 #define RD_ERROR_H
 
 #include <rondo.h>
+#include <stdarg.h>
+
+#define RD_ERROR_BYTES 512 /* of a sentence, its end included */
 
 /* The name under which a communicator speaks, and the last thing it said. One per communicator. */
 typedef struct rd_who {
     char name[64]; /* config.name, or "comm<number>" */
     int rank, nranks;
-    char error[512]; /* the text of the last error here; rondo_last_error(comm) */
+    char error[RD_ERROR_BYTES]; /* the last error of a call */
+    const char *_Atomic last;   /* the last error of all: `error`, or a text that stays where it is; NULL: none yet */
 } rd_who_t;
 
 /* Levels of RONDO_DEBUG. Warnings are printed unless RONDO_DEBUG=none. */
@@ -20,6 +24,13 @@ typedef enum { RD_LOG_NONE, RD_LOG_WARN, RD_LOG_INFO, RD_LOG_PLAN, RD_LOG_TRACE 
 rondo_result_t rd_error(rd_who_t *who, rondo_result_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The two halves of it, for a text that others may read the moment it is complete: makes the sentence, and records and
+ * prints one that is never written again. */
+void rd_error_format(char text[RD_ERROR_BYTES], const char *format, va_list args);
+rondo_result_t rd_error_stays(rd_who_t *who, rondo_result_t code, const char *text);
+/* A later call meets the same error: it is the last one again, here and in this thread, and is not printed twice. */
+void rd_error_again(rd_who_t *who, const char *text);
+
 /* One line, by one write(2), on standard error or RONDO_DEBUG_FILE: "rondo 0.1.0 host:pid rank/nranks name: ...".
  * Both may be called from any thread and keep errno. */
 void rd_log(const rd_who_t *who, rd_log_level_t level, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -27,6 +38,7 @@ int rd_log_enabled(rd_log_level_t level);
 void rd_log_set_level(rd_log_level_t level);                     /* called where the environment is read */
 int rd_log_level_parse(const char *text, rd_log_level_t *level); /* "warn"; 0 or -1 */
 
-const char *rd_thread_error(void); /* rondo_last_error(NULL) */
+const char *rd_thread_error(void);             /* rondo_last_error(NULL) */
+const char *rd_who_error(const rd_who_t *who); /* rondo_last_error(comm) */
 
 #endif

@@ -81,9 +81,10 @@ rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, 
     }
     va_list args;
     va_start(args, format);
-    vsnprintf(stop->text, sizeof(stop->text), format, args);
+    rd_error_format(stop->text, format, args);
     va_end(args);
+    rd_error_stays(who, code, stop->text); /* first: who sees the code may ask for the sentence, or end the process */
     atomic_store_explicit(&stop->culprit, culprit, memory_order_relaxed);
     atomic_store_explicit(&stop->code, code, memory_order_release); /* publishes culprit and text */
-    return rd_error(who, code, "%s", stop->text);
+    return code;
 }

@@ -11,13 +11,14 @@
 #include "error.h"
 
 typedef struct rd_stop {
-    _Atomic int code;    /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
-    _Atomic int culprit; /* rank that died, left or failed; -1: none */
-    _Atomic int claimed; /* the first writer's mark: only it fills the fields here */
-    char text[256];      /* set before `code` is released: the sentence, e.g. "rank 3 (host a, pid 17) died" */
+    _Atomic int code;          /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
+    _Atomic int culprit;       /* rank that died, left or failed; -1: none */
+    _Atomic int claimed;       /* the first writer's mark: only it fills the fields here */
+    char text[RD_ERROR_BYTES]; /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
 } rd_stop_t;
 
-/* First writer wins; later ones are ignored. Any thread. Logs through rd_error. Returns the code that stands. */
+/* First writer wins; later ones are ignored. Any thread. The sentence is the communicator's last error, and has been
+ * printed, before the code can be seen. Returns the code that stands. */
 rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 static inline rondo_result_t rd_stop_get(rd_stop_t *stop)

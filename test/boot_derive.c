@@ -135,7 +135,7 @@ int main(void)
             id = gate_wait(&gate);
             int failed = run_rank(&id, r);
             if (failed)
-                printf("rank %d: %s\n", r, who.error);
+                printf("rank %d: %s\n", r, rd_who_error(&who));
             exit(failed);
         }
     }

@@ -120,7 +120,7 @@ static int join(rd_boot_t **boot, const rondo_unique_id_t *id, int rank)
         return 1;
     if (rd_boot_create(boot, id, rank, RANKS, &env, &who, &stop) == RONDO_SUCCESS)
         return 0;
-    printf("rank %d: %s\n", rank, who.error);
+    printf("rank %d: %s\n", rank, rd_who_error(&who));
     return 1;
 }
 

@@ -73,7 +73,7 @@ static int run_rank(const rondo_unique_id_t *id, int rank, int nranks, const cha
         rd_log_set_level(RD_LOG_NONE);
     rondo_result_t code = rd_boot_create(&boot, id, rank, nranks, &env, &who, &stop);
     if (hint)
-        return code == RONDO_SUCCESS || (rank && !strstr(who.error, hint));
+        return code == RONDO_SUCCESS || (rank && !strstr(rd_who_error(&who), hint));
     if (code != RONDO_SUCCESS)
         return 1;
     bad = rd_addr_is_loopback(&boot->addr); /* here, or it could not have worked */

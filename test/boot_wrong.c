@@ -69,7 +69,7 @@ static void run_claim(const claim_t *c, const rondo_unique_id_t *id, const rd_en
     in_ms(c->dies_ms, 1);
     in_ms(c->aborts_ms, 0);
     out->code = rd_boot_create(&boot, id, c->rank, c->nranks, env, &who, &stop);
-    snprintf(out->text, sizeof(out->text), "%s", who.error);
+    snprintf(out->text, sizeof(out->text), "%s", rd_who_error(&who));
     if (out->code == RONDO_SUCCESS)
         rd_boot_farewell(boot, RONDO_SUCCESS, -1);
     if (out->code == RONDO_SUCCESS)

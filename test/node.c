@@ -101,7 +101,7 @@ static int with_node(rank_t *r, rd_boot_t *boot, const rd_env_t *env, rd_who_t *
         bad = fail(r, "map");
     if (!bad && p->limit >= 0 && code != RONDO_ERR_NO_MEMORY)
         bad = fail(r, "a limit that is too small was not an error");
-    if (!bad && p->limit >= 0 && !strstr(who->error, "RONDO_SLOT"))
+    if (!bad && p->limit >= 0 && !strstr(rd_who_error(who), "RONDO_SLOT"))
         bad = fail(r, "the error does not say what helps");
     if (!bad && code == RONDO_SUCCESS)
         bad = check_memory(r, &node, boot);

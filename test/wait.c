@@ -1,6 +1,8 @@
 /* Waits: they end on the stop word at once, on the timeout when it is over and not before, and say once a minute that
- * they are still there; the first who stops a communicator is the one who is quoted, whoever else tries. */
+ * they are still there; the first who stops a communicator is the one who is quoted, whoever else tries; and whoever
+ * sees the stop word finds the communicator's sentence complete. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,12 +85,54 @@ static void stops(void)
     expect(strcmp(text, shared.text) == 0, "a late writer changes nothing");
 }
 
+/* One thread stops a communicator, this one looks at nothing but the stop word: what it then finds as the last error.
+ */
+#define HASTES 1000
+static struct {
+    rd_stop_t stop;
+    rd_who_t who;
+} hasty[HASTES];
+
+static void *stop_all(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < HASTES; i++) {
+        while (i && !atomic_load(&others))
+            sched_yield();
+        atomic_store(&others, 0);
+        rd_stop_set(&hasty[i].stop, &hasty[i].who, RONDO_ERR_REMOTE, i, "rank %d of %s died", i, "a communicator");
+    }
+    return NULL;
+}
+
+static void sentences(void)
+{
+    pthread_t t;
+    char text[64];
+    int bad = 0;
+    atomic_store(&others, 0);
+    pthread_create(&t, NULL, stop_all, NULL);
+    for (int i = 0; i < HASTES; i++) {
+        for (int polls = 1; rd_stop_get(&hasty[i].stop) == RONDO_SUCCESS; polls++)
+            if (polls % 10000 == 0)
+                sched_yield();
+        snprintf(text, sizeof(text), "rank %d of a communicator died", i);
+        bad += strcmp(rd_who_error(&hasty[i].who), text) != 0 || atomic_load(&hasty[i].stop.culprit) != i;
+        atomic_store(&others, 1);
+    }
+    pthread_join(t, NULL);
+    if (bad)
+        printf("%d of %d\n", bad, HASTES);
+    expect(bad == 0, "the sentence is there before the stop word");
+}
+
 int main(void)
 {
-    alarm(30);
+    alarm(60);
     rd_log_set_level(RD_LOG_NONE);
     timeouts(0);
     timeouts(5000);
     stops();
+    sentences();
     return failures != 0;
 }

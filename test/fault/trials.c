@@ -166,6 +166,9 @@ static void check_error(rank_t *r, rondo_result_t result)
         return;
     if (p->kind != STOP && !strstr(rondo_last_error(r->comm), word))
         test_fail(r->t, "the sentence must name %s: \"%s\"", word, rondo_last_error(r->comm));
+    if (strcmp(rondo_last_error(r->comm), rondo_last_error(NULL)) != 0)
+        test_fail(r->t, "this thread's last error must be the communicator's, \"%s\": \"%s\"",
+                  rondo_last_error(r->comm), rondo_last_error(NULL));
     TEST_OK(r->t, r->comm, rondo_comm_get_error(r->comm, &error));
     TEST_TRUE(r->t, error == wanted(p->kind));
     TEST_GIVES(r->t, r->comm, wanted(p->kind), rondo_barrier(r->comm, NULL));
