@@ -2,9 +2,9 @@
  *
  * An inbox lies in the receiver's memory, credits go back into the sender's. Two regions, one a protocol:
  *
- *   LL      a ring of 64-byte lines, four granules {8 bytes of data, 8 bytes of sequence} a line. A message takes
- *           ceil(bytes / 32) lines; the sequence is the line's number since creation, plus one, so a granule validates
- *           itself and no store needs to come before another. Written by one 16-byte store.
+ *   LL      a ring of 64-byte lines, each with up to 56 bytes of data and a sequence (host/ll.h). A message takes
+ *           ceil(bytes / 56) lines; the sequence is the line's number since creation, plus one, so a line validates
+ *           itself.
  *   Simple  a ring of slots, data as it is, then the count of messages, released.
  *
  * Both sides count in their own memory (rd_send_t, rd_recv_t); the counts continue over all operations, so a plan holds
@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define RD_LINE 64
-#define RD_LL_LINE_DATA 32
+#define RD_LL_LINE_DATA 56
 
 typedef struct rd_counter {
     _Alignas(RD_LINE) _Atomic uint64_t value;

@@ -1,8 +1,11 @@
-/* Lines of the LL protocol: granules of 8 bytes of data and 8 of sequence, each stored and loaded as one.
+/* Lines of the LL protocol: a cache line carries up to 56 bytes of data and, in its last 16 bytes, its number.
  *
- * On x86-64 an aligned 16-byte SSE access is one access on every processor that has AVX (Intel SDM 3A 9.1.1, AMD APM 2
- * 7.3.2), so a reader that sees the sequence has the data. Elsewhere the sequence is stored with release after the data
- * and loaded with acquire before it, which says the same in two accesses.
+ *   | bytes 8 to 55 of the part | bytes 0 to 7 | sequence |
+ *
+ * The last 16 bytes are stored as one, after the rest of the line, and loaded as one, before it: a reader that sees the
+ * sequence has the whole line, and a message of up to 8 bytes is one store. On x86-64 an aligned 16-byte SSE access is
+ * one access on every processor that has AVX (Intel SDM 3A 9.1.1, AMD APM 2 7.3.2), and neither stores nor loads pass
+ * others of their kind. Elsewhere the sequence is stored with release and loaded with acquire, which says the same.
  */
 #ifndef RD_LL_H
 #define RD_LL_H
@@ -12,13 +15,13 @@
 #include "../conn.h"
 
 #define RD_LL_GRANULE 16
-#define RD_LL_GRANULE_DATA 8
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
 
 static inline void rd_granule_store(char *granule, uint64_t data, uint64_t sequence)
 {
+    __asm__ volatile("" ::: "memory");
     _mm_store_si128((__m128i *)granule, _mm_set_epi64x((long long)sequence, (long long)data));
     __asm__ volatile("" ::: "memory");
 }
@@ -52,14 +55,6 @@ static inline uint32_t rd_ll_lines(size_t bytes)
     return (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA);
 }
 
-/* Address of the granule that holds byte `at` (a multiple of 8) of a message that starts at line `line`. */
-static inline char *rd_ll_granule(char *lines, uint32_t mask, uint64_t line, size_t at, uint64_t *sequence)
-{
-    uint64_t number = line + at / RD_LL_LINE_DATA;
-    *sequence = number + 1;
-    return lines + (number & mask) * RD_LINE + at % RD_LL_LINE_DATA * 2;
-}
-
 /* Credits for a message of so many lines? */
 static inline int rd_ll_may_send(rd_send_t *s, uint32_t lines)
 {
@@ -69,42 +64,94 @@ static inline int rd_ll_may_send(rd_send_t *s, uint32_t lines)
     return s->ll_sent + lines - s->ll_credit <= s->lines_mask + 1u;
 }
 
+/* Up to 7 bytes, as a word whose other bytes are zero. */
+static inline uint64_t rd_ll_tail(const char *data, size_t bytes)
+{
+    uint64_t word = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        word |= (uint64_t)(unsigned char)data[i] << (8 * i);
+    return word;
+}
+
+static inline void rd_ll_tail_put(char *data, uint64_t word, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        data[i] = (char)(word >> (8 * i));
+}
+
+/* `part` bytes, 1 to 56, into the line with that sequence. */
+static inline void rd_ll_line_store(char *line, uint64_t sequence, const char *data, size_t part)
+{
+    uint64_t first;
+    size_t at = 8;
+
+    if (part == RD_LL_LINE_DATA) {
+        memcpy(&first, data, 8);
+        memcpy(line, data + 8, RD_LL_LINE_DATA - 8);
+    } else if (part >= 8) {
+        memcpy(&first, data, 8);
+        for (; at + 8 <= part; at += 8)
+            memcpy(line + at - 8, data + at, 8);
+        if (at < part) {
+            uint64_t word = rd_ll_tail(data + at, part - at);
+            memcpy(line + at - 8, &word, 8);
+        }
+    } else {
+        first = rd_ll_tail(data, part);
+    }
+    rd_granule_store(line + RD_LINE - RD_LL_GRANULE, first, sequence);
+}
+
+/* The other way; 0: the line is not there yet. */
+static inline int rd_ll_line_load(const char *line, uint64_t sequence, char *data, size_t part)
+{
+    uint64_t first, word;
+    size_t at = 8;
+
+    if (!rd_granule_load(line + RD_LINE - RD_LL_GRANULE, sequence, &first))
+        return 0;
+    if (part < 8) {
+        rd_ll_tail_put(data, first, part);
+        return 1;
+    }
+    memcpy(data, &first, 8);
+    if (part == RD_LL_LINE_DATA) {
+        memcpy(data + 8, line, RD_LL_LINE_DATA - 8);
+        return 1;
+    }
+    for (; at + 8 <= part; at += 8)
+        memcpy(data + at, line + at - 8, 8);
+    if (at < part) {
+        memcpy(&word, line + at - 8, 8);
+        rd_ll_tail_put(data + at, word, part - at);
+    }
+    return 1;
+}
+
+static inline size_t rd_ll_part(size_t bytes)
+{
+    return bytes < RD_LL_LINE_DATA ? bytes : RD_LL_LINE_DATA;
+}
+
 static inline void rd_ll_send(rd_send_t *s, const char *data, size_t bytes)
 {
-    uint64_t sequence, word;
-    size_t at = 0;
-
-    for (; at + RD_LL_GRANULE_DATA <= bytes; at += RD_LL_GRANULE_DATA) {
-        memcpy(&word, data + at, sizeof word);
-        char *granule = rd_ll_granule(s->lines, s->lines_mask, s->ll_sent, at, &sequence);
-        rd_granule_store(granule, word, sequence);
+    for (size_t part; bytes; bytes -= part, data += part) {
+        part = rd_ll_part(bytes);
+        rd_ll_line_store(s->lines + (s->ll_sent & s->lines_mask) * RD_LINE, s->ll_sent + 1, data, part);
+        s->ll_sent++;
     }
-    if (at < bytes) {
-        word = 0;
-        memcpy(&word, data + at, bytes - at);
-        char *granule = rd_ll_granule(s->lines, s->lines_mask, s->ll_sent, at, &sequence);
-        rd_granule_store(granule, word, sequence);
-    }
-    s->ll_sent += rd_ll_lines(bytes);
 }
 
 /* Copies the next message to `data` if all of it is there; nothing is consumed. */
 static inline int rd_ll_peek(const rd_recv_t *r, char *data, size_t bytes)
 {
-    uint64_t sequence, word;
-    size_t at = 0;
+    uint64_t number = r->ll_received;
 
-    for (; at + RD_LL_GRANULE_DATA <= bytes; at += RD_LL_GRANULE_DATA) {
-        char *granule = rd_ll_granule(r->lines, r->lines_mask, r->ll_received, at, &sequence);
-        if (!rd_granule_load(granule, sequence, &word))
+    for (size_t part; bytes; bytes -= part, data += part, number++) {
+        part = rd_ll_part(bytes);
+        if (!rd_ll_line_load(r->lines + (number & r->lines_mask) * RD_LINE, number + 1, data, part))
             return 0;
-        memcpy(data + at, &word, sizeof word);
-    }
-    if (at < bytes) {
-        char *granule = rd_ll_granule(r->lines, r->lines_mask, r->ll_received, at, &sequence);
-        if (!rd_granule_load(granule, sequence, &word))
-            return 0;
-        memcpy(data + at, &word, bytes - at);
     }
     return 1;
 }
