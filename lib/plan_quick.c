@@ -48,25 +48,60 @@ static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t
     return bytes;
 }
 
-void rd_quick_plan(rd_plan_t *plan)
+/* The steps of all lanes, or 0: the plan is not short. Lanes of one message each (an all-to-all's) may go one after
+ * another if those that send come first: what a lane sends fits into a quarter of its ring, and a peer that is still in
+ * this operation has emptied the ring of all earlier ones. Longer lanes might wait for each other. */
+static int short_steps(const rd_plan_t *plan)
 {
     const rd_program_t *program = plan->program;
-    int steps = 0;
+    int steps = 0, lanes = 0, longest = 0;
 
-    if (program->nlanes != 1 || plan->lanes[0].passes != 1 || plan->lanes[0].proto != RD_PROTO_LL || plan->finish_bytes)
-        return;
-    for (int s = 0; s < program->nsteps; s++)
-        steps += program->steps[s].repeat;
-    if (steps > RD_QUICK_STEPS_MOST)
-        return;
-    plan->quick = calloc((size_t)steps + 1, sizeof *plan->quick);
-    if (!plan->quick)
-        return;
-    for (int s = 0; s < program->nsteps; s++) {
+    for (int i = 0; i < program->nlanes; i++) {
+        const rd_lane_t *lane = &program->lanes[i];
+        int here = 0;
+
+        if (plan->lanes[i].passes == 0)
+            continue;
+        if (plan->lanes[i].passes != 1 || plan->lanes[i].proto != RD_PROTO_LL)
+            return 0;
+        for (int s = lane->first; s < lane->first + lane->count; s++)
+            here += program->steps[s].repeat;
+        longest = here > longest ? here : longest;
+        steps += here;
+        lanes++;
+    }
+    return (lanes > 1 && longest > 1) || steps > RD_QUICK_STEPS_MOST ? 0 : steps;
+}
+
+static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane)
+{
+    const rd_program_t *program = plan->program;
+
+    for (int s = lane->first; s < lane->first + lane->count; s++) {
         const rd_step_t *step = &program->steps[s];
         for (int k = 0, shift = 0; k < step->repeat; k++) {
             plan->nquick += resolve_step(plan, step, shift, &plan->quick[plan->nquick]) != 0;
             shift = (shift + step->stride + program->nchunks) % program->nchunks;
+        }
+    }
+}
+
+void rd_quick_plan(rd_plan_t *plan)
+{
+    const rd_program_t *program = plan->program;
+    int steps = plan->finish_bytes ? 0 : short_steps(plan);
+
+    if (steps == 0)
+        return;
+    plan->quick = calloc((size_t)steps, sizeof *plan->quick);
+    if (!plan->quick)
+        return;
+    for (int receives = 0; receives < 2; receives++) {
+        for (int i = 0; i < program->nlanes; i++) {
+            const rd_lane_t *lane = &program->lanes[i];
+            int first = lane->count ? program->steps[lane->first].src[0].where == RD_PEER : 0;
+            if (plan->lanes[i].passes && first == receives)
+                resolve_lane(plan, lane);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* Short plans, resolved ahead.
  *
- * A plan of one lane and one pass over short messages is run over and over by latency-bound codes, and there the work
+ * A plan of one pass over short messages is run over and over by latency-bound codes, and there the work
  * of finding out what a step means (chunk numbers, sides, lengths) costs as much as the exchange itself. So the plan
  * keeps its steps with everything worked out but the user's two pointers, and the executor walks that list instead.
  */
