@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "model.h"
@@ -133,9 +134,25 @@ static void plant(const rd_algo_t *algo, const rd_sched_args_t *args)
     }
 }
 
+static void plant_all(const rd_shape_t *shape)
+{
+    for (int a = 0; rd_algos[a] != NULL; a++)
+        for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
+            rd_sched_args_t args = {shape, (rd_coll_t)coll, 0, 0, 0};
+
+            if (model_rooted(args.coll))
+                args.root = (shape->nranks - 1) / 2;
+            if ((rd_algos[a]->colls >> coll & 1) && rd_algos[a]->excluded(&args) == NULL &&
+                (shape->nnodes == 1 || strncmp(rd_algos[a]->name, "hier", 4) == 0))
+                plant(rd_algos[a], &args);
+        }
+}
+
 int main(int argc, char **argv)
 {
     static const int sizes[] = {2, 3, 4, 5, 8, 11};
+    static const int even[] = {0, 0, 1, 1, 2, 2}, uneven[] = {0, 0, 0, 1, 1, 2, 2, 2};
+    const rd_shape_t on_nodes[] = {{4, 2, even}, {6, 3, even}, {8, 3, uneven}};
     int failed = 0;
 
     (void)argv;
@@ -144,16 +161,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < 64 * 64; i++)
         lengths[i] = PASSES;
     for (int i = 0; i < (int)(sizeof(sizes) / sizeof(sizes[0])); i++)
-        for (int a = 0; rd_algos[a] != NULL; a++)
-            for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
-                rd_shape_t shape = {sizes[i], 1, NULL};
-                rd_sched_args_t args = {&shape, (rd_coll_t)coll, 0, (sizes[i] - 1) / 2, 0};
-
-                if (!model_rooted(args.coll))
-                    args.root = 0;
-                if (rd_algos[a]->colls >> coll & 1)
-                    plant(rd_algos[a], &args);
-            }
+        plant_all(&(rd_shape_t){sizes[i], 1, NULL});
+    for (int i = 0; i < (int)(sizeof(on_nodes) / sizeof(on_nodes[0])); i++)
+        plant_all(&on_nodes[i]);
     for (int kind = 0; kind < KINDS; kind++) {
         printf("%s: %ld planted, %ld caught\n", kind_names[kind], planted[kind], caught[kind]);
         failed |= caught[kind] != planted[kind] || planted[kind] == 0;

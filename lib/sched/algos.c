@@ -12,8 +12,11 @@ static const char *const coll_names[RD_NUM_COLLS] = {
 };
 
 const rd_algo_t *const rd_algos[] = {
-    &rd_algo_direct, &rd_algo_oneshot, &rd_algo_twoshot,  &rd_algo_ring, &rd_algo_tree,
-    &rd_algo_pat,    &rd_algo_rd,      &rd_algo_binomial, NULL,
+    &rd_algo_direct,    &rd_algo_oneshot,     &rd_algo_twoshot,
+    &rd_algo_ring,      &rd_algo_tree,        &rd_algo_pat,
+    &rd_algo_rd,        &rd_algo_binomial,    &rd_algo_hier_ring,
+    &rd_algo_hier_tree, &rd_algo_hier_rd,     &rd_algo_hier_binomial,
+    &rd_algo_hier_pat,  &rd_algo_hier_direct, NULL,
 };
 
 const char *rd_coll_name(rd_coll_t coll)

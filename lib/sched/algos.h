@@ -12,6 +12,12 @@ extern const rd_algo_t rd_algo_tree;
 extern const rd_algo_t rd_algo_pat;
 extern const rd_algo_t rd_algo_rd;
 extern const rd_algo_t rd_algo_binomial;
+extern const rd_algo_t rd_algo_hier_ring;
+extern const rd_algo_t rd_algo_hier_tree;
+extern const rd_algo_t rd_algo_hier_rd;
+extern const rd_algo_t rd_algo_hier_binomial;
+extern const rd_algo_t rd_algo_hier_pat;
+extern const rd_algo_t rd_algo_hier_direct;
 
 const char *rd_sched_any(const rd_sched_args_t *args); /* `excluded` of an algorithm that always serves */
 

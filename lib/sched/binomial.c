@@ -114,8 +114,5 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 }
 
 const rd_algo_t rd_algo_binomial = {
-    "binomial",
-    1u << RD_BROADCAST | 1u << RD_REDUCE | 1u << RD_GATHER | 1u << RD_SCATTER,
-    rd_sched_any,
-    emit,
+    "binomial", 1u << RD_BROADCAST | 1u << RD_REDUCE | 1u << RD_GATHER | 1u << RD_SCATTER, rd_sched_any, emit, 0,
 };

@@ -185,4 +185,5 @@ const rd_algo_t rd_algo_direct = {
         1u << RD_SCATTER | 1u << RD_ALLTOALL | 1u << RD_BARRIER,
     rd_sched_any,
     emit,
+    0,
 };

@@ -30,4 +30,4 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     return s;
 }
 
-const rd_algo_t rd_algo_oneshot = {"oneshot", 1u << RD_ALLREDUCE, rd_sched_any, emit};
+const rd_algo_t rd_algo_oneshot = {"oneshot", 1u << RD_ALLREDUCE, rd_sched_any, emit, 0};

@@ -87,8 +87,5 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 }
 
 const rd_algo_t rd_algo_pat = {
-    "pat",
-    1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLREDUCE,
-    rd_sched_any,
-    emit,
+    "pat", 1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLREDUCE, rd_sched_any, emit, 0,
 };

@@ -77,6 +77,7 @@ typedef struct rd_algo {
     /* NULL if it can serve, else the reason, a phrase such as "needs a power of two of ranks". */
     const char *(*excluded)(const rd_sched_args_t *args);
     rd_steps_t *(*emit)(const rd_sched_args_t *args); /* NULL: no memory */
+    int params; /* values of `param` beyond 0, from 1 on, that may be better for some size */
 } rd_algo_t;
 
 extern const rd_algo_t *const rd_algos[]; /* NULL-terminated; sched/algos.c */

@@ -96,4 +96,4 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     return s;
 }
 
-const rd_algo_t rd_algo_rd = {"rd", 1u << RD_ALLREDUCE | 1u << RD_BARRIER, rd_sched_any, emit};
+const rd_algo_t rd_algo_rd = {"rd", 1u << RD_ALLREDUCE | 1u << RD_BARRIER, rd_sched_any, emit, 0};

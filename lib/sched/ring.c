@@ -110,4 +110,5 @@ const rd_algo_t rd_algo_ring = {
     1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLREDUCE | 1u << RD_BROADCAST | 1u << RD_REDUCE,
     rd_sched_any,
     emit,
+    0,
 };

@@ -143,8 +143,5 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 }
 
 const rd_algo_t rd_algo_tree = {
-    "tree",
-    1u << RD_ALLREDUCE | 1u << RD_BROADCAST | 1u << RD_REDUCE,
-    rd_sched_any,
-    emit,
+    "tree", 1u << RD_ALLREDUCE | 1u << RD_BROADCAST | 1u << RD_REDUCE, rd_sched_any, emit, 0,
 };

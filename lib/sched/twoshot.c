@@ -20,4 +20,4 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     return rd_join(first, second);
 }
 
-const rd_algo_t rd_algo_twoshot = {"twoshot", 1u << RD_ALLREDUCE, rd_sched_any, emit};
+const rd_algo_t rd_algo_twoshot = {"twoshot", 1u << RD_ALLREDUCE, rd_sched_any, emit, 0};
