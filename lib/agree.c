@@ -79,48 +79,76 @@ static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_bo
     return RONDO_SUCCESS;
 }
 
-/* Ranks and usable cores of the machine on which rank `of` runs. */
-static void machine_load(const record_t *all, int nranks, int of, int *ranks, int *cores)
+typedef struct place {
+    uint64_t machine;
+    int rank;
+} place_t;
+
+static int by_machine(const void *a, const void *b)
+{
+    const place_t *x = a, *y = b;
+
+    if (x->machine != y->machine)
+        return x->machine < y->machine ? -1 : 1;
+    return x->rank - y->rank;
+}
+
+/* Cores that `count` ranks of one machine may use together, as the tightest of them sees it. A cgroup's quota may allow
+ * fewer than the mask shows; a rank that is bound to few cores does not. */
+static int machine_cores(const record_t *all, const place_t *places, int count)
 {
     cpu_set_t together;
+    int cores;
 
     CPU_ZERO(&together);
-    *ranks = 0;
-    for (int r = 0; r < nranks; r++) {
-        if (all[r].machine != all[of].machine)
-            continue;
-        CPU_OR(&together, &together, &all[r].cores);
-        ++*ranks;
+    for (int i = 0; i < count; i++)
+        CPU_OR(&together, &together, &all[places[i].rank].cores);
+    cores = CPU_COUNT(&together);
+    for (int i = 0; i < count; i++) {
+        const record_t *r = &all[places[i].rank];
+        if (r->quota > 0 && r->quota < CPU_COUNT(&r->cores) && r->quota < cores)
+            cores = r->quota;
     }
-    *cores = CPU_COUNT(&together);
-    /* A cgroup's quota may allow fewer than the mask shows; a rank that is bound to few cores does not. */
-    if (all[of].quota > 0 && all[of].quota < CPU_COUNT(&all[of].cores) && all[of].quota < *cores)
-        *cores = all[of].quota;
-    if (*cores < 1)
-        *cores = 1;
+    return cores < 1 ? 1 : cores;
+}
+
+static void load_find(rd_agreed_t *agreed, const record_t *all, place_t *places, int rank, int nranks)
+{
+    for (int r = 0; r < nranks; r++)
+        places[r] = (place_t){all[r].machine, r};
+    qsort(places, (size_t)nranks, sizeof *places, by_machine);
+    agreed->cores = CPU_SETSIZE;
+    agreed->sharing = agreed->crowded = 0;
+    for (int first = 0, count; first < nranks; first += count) {
+        for (count = 1; first + count < nranks && places[first + count].machine == places[first].machine; count++)
+            continue;
+        int cores = machine_cores(all, &places[first], count);
+        agreed->cores = cores < agreed->cores ? cores : agreed->cores;
+        agreed->sharing = count > agreed->sharing ? count : agreed->sharing;
+        if (all[rank].machine == places[first].machine)
+            agreed->crowded = count > cores;
+    }
 }
 
 rondo_result_t rd_agree(rd_agreed_t *agreed, rd_boot_t *boot, int rank, int nranks, int device, const rd_env_t *env,
                         rd_who_t *who)
 {
     record_t *all = calloc((size_t)nranks, sizeof *all);
-    rondo_result_t result;
+    place_t *places = malloc((size_t)nranks * sizeof *places);
+    rondo_result_t result = RONDO_ERR_NO_MEMORY;
 
-    if (!all)
-        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the records of %d ranks", nranks);
+    if (!all || !places) {
+        rd_error(who, result, "no memory for the records of %d ranks", nranks);
+        goto free_both;
+    }
     fill(&all[rank], device, env);
     result = rd_boot_allgather(boot, all, sizeof *all);
     for (int r = 1; r < nranks && result == RONDO_SUCCESS; r++)
         result = same(&all[0], &all[r], r, boot, who);
-    agreed->cores = CPU_SETSIZE;
-    for (int r = 0; r < nranks && result == RONDO_SUCCESS; r++) {
-        int ranks, cores;
-        machine_load(all, nranks, r, &ranks, &cores);
-        if (cores < agreed->cores)
-            agreed->cores = cores;
-        if (r == rank)
-            agreed->crowded = ranks > cores;
-    }
+    if (result == RONDO_SUCCESS)
+        load_find(agreed, all, places, rank, nranks);
+free_both:
+    free(places);
     free(all);
     return result;
 }

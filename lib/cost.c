@@ -161,6 +161,7 @@ static int twoshot(const counted_t *c, rd_work_t *w)
     w->chunks = c->n;
     w->hops = w->again = 2;
     w->messages = 4 * c->m;
+    w->least = 0.5;
     alike(w, c->n, 2 * c->m / n, (c->m + sum(c->n, 1 + c->m) + c->m) / n, c->m / n);
     w->leave = spread(c, 2 / n);
     return 0;
@@ -343,6 +344,7 @@ static int pat(const counted_t *c, rd_work_t *w)
     w->hops = w->again = m;
     w->messages = 2 * m;
     w->leave = spread(c, 1 / n);
+    w->least = c->rounds / m;
     switch (c->coll) {
     case RD_ALLGATHER:
         alike(w, c->n, m / n, (1 + 2 * m) / n, 0);
@@ -361,13 +363,159 @@ static int pat(const counted_t *c, rd_work_t *w)
     }
 }
 
+/* ---- several nodes ---- */
+
+/* What of a flat algorithm stays on a node, ranks being numbered node by node. */
+static void near_flat(const counted_t *c, const char *algo, rd_work_t *w)
+{
+    double nodes = c->env->nnodes, local = c->env->local, here = (local - 1) / c->m;
+
+    if (c->env->nnodes == 1) {
+        here = 1;
+        w->near_hops = w->hops;
+    } else if (strcmp(algo, "ring") == 0) {
+        w->near_hops = w->hops * (c->n - nodes) / c->m;
+        here = local > 1 ? 0.5 : 0;
+    } else if (strcmp(algo, "rd") == 0 || strcmp(algo, "tree") == 0 || strcmp(algo, "binomial") == 0) {
+        here = 1 - rounds((int)nodes) / c->rounds;
+        w->near_hops = w->hops * here;
+    } else if (strcmp(algo, "pat") == 0) {
+        w->near_hops = w->hops * here;
+    }
+    w->near_messages = w->messages * here;
+    w->near_received = w->received * here;
+}
+
+/* The algorithm between the nodes, and what the direct exchange inside them adds: `rails` ranks of each node have a
+ * part of the whole each. */
+typedef struct layers {
+    double nodes, local, rails;
+    double part;   /* of the whole, that one rail serves */
+    double share;  /* of the outer algorithm's work, that one rail does */
+    double pieces; /* chunks of one rail */
+    rd_work_t outer;
+} layers_t;
+
+static void inside_allreduce(const layers_t *y, rd_work_t *w)
+{
+    double l = y->local, others = (y->rails - 1) * y->part;
+
+    w->hops += 2;
+    w->again += 2;
+    w->near_hops = 2;
+    w->near_messages = 2 * y->pieces * (l - 1 + y->rails - 1);
+    w->near_received = (l - 1) * y->part + others;
+    w->moved += 2 * others + (sum((int)l, 1) + fan(l - 1)) * y->part;
+    w->summed += (l - 1) * y->part;
+    w->received_all += 2 * y->nodes * (l - 1);
+    w->moved_all += y->nodes * (2 * (l - 1) + sum((int)l, 1) + fan(l - 1));
+    w->summed_all += y->nodes * (l - 1);
+}
+
+static void inside_rooted(const layers_t *y, int reduces, rd_work_t *w)
+{
+    double l = y->local, others = (y->rails - 1) * y->part, hops = y->rails > 1 ? 2 : 1;
+    double handed = reduces ? (l - 1) / 2 : fan(l - 1); /* a sum's sources join those of the outer algorithm's sum */
+
+    w->hops += hops;
+    w->fill += hops;
+    w->near_hops = hops;
+    w->near_messages = y->pieces * (l - 1 + y->rails - 1);
+    w->near_received = reduces ? (l - 1) * y->part + others : others;
+    w->moved += others + handed * y->part;
+    w->received_all += y->nodes * (l - 1);
+    w->moved_all += y->nodes * (handed + l - 1);
+    if (reduces) {
+        w->summed += (l - 1) * y->part + others;
+        w->summed_all += y->nodes * (l - 1);
+    }
+}
+
+static void inside_blocks(const layers_t *y, int reduces, rd_work_t *w)
+{
+    double l = y->local, n = y->nodes * l, handed = reduces ? (l - 1) / 2 : fan(l - 1);
+    double rounds_in = w->hops > 1 ? 1 : y->nodes - 1; /* where all blocks come at once, they are passed on in turn */
+
+    w->chunks = (int)n;
+    w->hops += rounds_in;
+    w->again += rounds_in;
+    w->near_hops = rounds_in;
+    w->near_messages = y->nodes * 2 * (l - 1);
+    w->near_received = (l - 1) / l;
+    w->moved += (l - 1 + handed) / l;
+    w->received_all = n * (w->received + w->near_received);
+    w->moved_all = n * w->moved;
+    if (reduces) {
+        w->summed += (l - 1) / l;
+        w->summed_all = n * w->summed;
+    }
+}
+
+static void inside_barrier(const layers_t *y, rd_work_t *w)
+{
+    w->hops += 2;
+    w->again += 2;
+    w->near_hops = 2;
+    w->near_messages = 2 * (y->local - 1);
+    w->near_received = y->local - 1;
+    w->received_all += 2 * y->nodes * (y->local - 1);
+    w->moved_all += 3 * y->nodes * (y->local - 1);
+    w->moved += 2 * (y->local - 1);
+}
+
+static int layered(const counted_t *c, int (*count)(const counted_t *c, rd_work_t *w), int trees, rd_work_t *w)
+{
+    const rd_cost_env_t nodes = {c->env->nnodes, c->env->nnodes, 1, c->env->cores, 0};
+    int whole = c->coll == RD_ALLGATHER || c->coll == RD_REDUCE_SCATTER, most = trees && !whole ? 2 : c->env->local;
+    counted_t outer = *c;
+    layers_t y = {
+        c->env->nnodes, c->env->local, c->param > 0 && !whole && c->param < most ? c->param : most, 1, 1, 1, {0}};
+
+    if (c->env->nnodes < 2 || c->env->local < 2)
+        return -1;
+    if (c->coll == RD_BARRIER)
+        y.rails = 1;
+    outer.env = &nodes;
+    outer.n = nodes.nranks;
+    outer.m = outer.n - 1;
+    outer.rounds = rounds(outer.n);
+    outer.rounds_down = outer.n & (outer.n - 1) ? outer.rounds - 1 : outer.rounds;
+    if (count(&outer, w) != 0)
+        return -1;
+    y.part = 1 / y.rails;
+    /* Of two trees on two rails, a rail has the inner places of one at most, and no leaf of the other. */
+    y.share = trees ? (y.rails > 1 ? 0.75 : 1) : y.part;
+    y.pieces = w->chunks / (trees ? y.rails : 1);
+    w->least = fmax(w->least, 1 / y.pieces);
+    w->chunks = trees ? w->chunks : w->chunks * (int)y.rails;
+    w->messages *= trees ? y.share : 1;
+    w->received *= y.share;
+    w->moved *= y.share;
+    w->summed *= y.share;
+    if (c->coll == RD_ALLREDUCE)
+        inside_allreduce(&y, w);
+    else if (c->coll == RD_BARRIER)
+        inside_barrier(&y, w);
+    else if (whole)
+        inside_blocks(&y, c->coll == RD_REDUCE_SCATTER, w);
+    else
+        inside_rooted(&y, c->coll == RD_REDUCE, w);
+    w->messages += w->near_messages;
+    w->received += w->near_received;
+    return 0;
+}
+
 int rd_cost_work(const rd_cost_env_t *env, rd_coll_t coll, const char *algo, int param, rd_work_t *work)
 {
     static const struct {
         const char *name;
         int (*count)(const counted_t *c, rd_work_t *w);
-    } known[] = {{"direct", direct}, {"oneshot", oneshot}, {"twoshot", twoshot},   {"ring", ring},
-                 {"tree", tree},     {"rd", rd},           {"binomial", binomial}, {"pat", pat}};
+        int layered, trees;
+    } known[] = {{"direct", direct, 0, 0},     {"oneshot", oneshot, 0, 0},   {"twoshot", twoshot, 0, 0},
+                 {"ring", ring, 0, 0},         {"tree", tree, 0, 0},         {"rd", rd, 0, 0},
+                 {"binomial", binomial, 0, 0}, {"pat", pat, 0, 0},           {"hier_ring", ring, 1, 0},
+                 {"hier_tree", tree, 1, 1},    {"hier_rd", rd, 1, 0},        {"hier_binomial", binomial, 1, 0},
+                 {"hier_pat", pat, 1, 0},      {"hier_direct", direct, 1, 0}};
     counted_t c = {env, coll, env->nranks, param, env->nranks - 1, rounds(env->nranks), 0};
     rd_work_t w;
 
@@ -376,11 +524,16 @@ int rd_cost_work(const rd_cost_env_t *env, rd_coll_t coll, const char *algo, int
         if (strcmp(known[i].name, algo) != 0)
             continue;
         memset(&w, 0, sizeof w);
-        if (c.n == 1) { /* a copy at most */
+        if (known[i].layered) {
+            if (layered(&c, known[i].count, known[i].trees, &w) != 0)
+                return -1;
+        } else if (c.n == 1) { /* a copy at most */
             w.chunks = 1;
             w.moved = w.moved_all = coll == RD_BARRIER ? 0 : 1;
         } else if (known[i].count(&c, &w) != 0) {
             return -1;
+        } else {
+            near_flat(&c, algo, &w);
         }
         *work = w;
         return 0;
@@ -424,14 +577,14 @@ static double rank_us(const rd_cost_t *k, double whole, double moved, double rec
     return whole * (moved * (k->beta + far) + received * (k->cross + far) + summed * k->gamma);
 }
 
-/* The part of the chunks that is there at all: vectors are not cut below a line. */
-static double live_chunks(rd_coll_t coll, double bytes, int chunks)
+/* The part of the messages that is there at all: vectors are not cut below a line. */
+static double live_messages(const rd_cost_env_t *env, rd_coll_t coll, double bytes, const rd_work_t *w)
 {
-    double lines = bytes > 64 ? bytes / 64 : 1;
+    double lines = bytes > 64 ? bytes / 64 : 1, live = lines < w->chunks ? lines / w->chunks : 1;
 
     if (coll != RD_ALLREDUCE && coll != RD_REDUCE && coll != RD_BROADCAST)
         return 1;
-    return lines < chunks ? lines / chunks : 1;
+    return env->nnodes > 1 && live < w->least ? w->least : live;
 }
 
 static int one_way(rd_coll_t coll)
@@ -440,40 +593,57 @@ static int one_way(rd_coll_t coll)
 }
 
 /* The waits of one call. */
-static double hops_us(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w, rd_proto_t proto, double alpha,
-                      double passes)
+static double hops_us(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w, rd_proto_t proto, double passes)
 {
-    double crowd = (double)env->local / env->cores, hops = w->hops + w->again * (passes - 1);
+    double crowd = (double)env->sharing / env->cores, hops = w->hops + w->again * (passes - 1);
+    double near = w->hops > 0 ? hops * w->near_hops / w->hops : 0, far = hops - near;
 
-    if (proto == RD_PROTO_PULL)
-        hops += 1;
-    else if (one_way(coll))
-        hops *= rd_cost_table.overlap;
-    return hops * (alpha + (crowd > 1 ? crowd * rd_cost_table.turn : 0));
+    if (proto == RD_PROTO_PULL) {
+        near += 1;
+    } else if (one_way(coll)) {
+        near *= rd_cost_table.overlap;
+        far *= rd_cost_table.overlap;
+    }
+    return near * rd_cost_table.of[RD_COST_SHM][proto].alpha + far * rd_cost_table.of[RD_COST_NET][proto].alpha +
+           (near + far) * (crowd > 1 ? crowd * rd_cost_table.turn : 0);
 }
 
-double rd_cost_us(const rd_cost_env_t *env, rd_coll_t coll, const char *algo, int param, rd_proto_t proto, size_t bytes,
-                  size_t slice)
+/* Both ends of messages of `bytes`, of the busiest rank in one pass. */
+static double messages_us(const rd_work_t *w, rd_proto_t proto, double bytes)
 {
+    const rd_cost_t *near = &rd_cost_table.of[RD_COST_SHM][proto], *far = &rd_cost_table.of[RD_COST_NET][proto];
+    double head = 0.5 * fmin(bytes, 4 * KIB);
+
+    return w->near_messages * (near->message + near->start * head) +
+           (w->messages - w->near_messages) * (far->message + far->start * head);
+}
+
+double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, int param, rd_proto_t proto,
+                  size_t bytes, size_t slice)
+{
+    rd_cost_env_t full = *like, *env = &full;
     const rd_cost_t *k = &rd_cost_table.of[env->nnodes > 1 ? RD_COST_NET : RD_COST_SHM][proto];
     double whole = (double)bytes, n = env->nranks, moved, moved_all, passes, messages, busiest, shared, us;
     size_t chunk;
     rd_work_t w;
 
+    if (env->sharing < env->local)
+        env->sharing = env->local;
     if (rd_cost_work(env, coll, algo, param, &w) != 0)
         return -1;
     chunk = rd_cost_chunk(coll, bytes, w.chunks);
     passes = chunk > slice && proto != RD_PROTO_PULL ? (double)((chunk + slice - 1) / slice) : 1;
     moved = proto == RD_PROTO_PULL ? pull_moved(&w, w.summed) : w.moved;
     moved_all = proto == RD_PROTO_PULL ? n * pull_moved(&w, w.summed_all / n) : w.moved_all;
-    messages = w.messages * passes * live_chunks(coll, whole, w.chunks) *
-               (k->message + 0.5 * k->start * fmin(fmin((double)chunk, (double)slice), 4 * KIB));
+    messages =
+        passes * live_messages(env, coll, whole, &w) * messages_us(&w, proto, (double)(chunk < slice ? chunk : slice));
     busiest = messages + rank_us(k, whole, moved, w.received, w.summed);
-    /* The cores share the work of the node's ranks, its part of all ranks. */
-    shared = (n * messages + rank_us(k, whole, moved_all, w.received_all, w.summed_all)) * env->local / n / env->cores;
-    us = rd_cost_table.call + hops_us(env, coll, &w, proto, k->alpha, passes) + (busiest > shared ? busiest : shared);
+    /* The cores share the work of the machine's ranks, its part of all ranks. */
+    shared =
+        (n * messages + rank_us(k, whole, moved_all, w.received_all, w.summed_all)) * env->sharing / n / env->cores;
+    us = rd_cost_table.call + hops_us(env, coll, &w, proto, passes) + (busiest > shared ? busiest : shared);
     us += w.fill * (double)(passes > 1 ? slice : chunk) * (1.5 * k->beta + k->cross);
     if (env->nnodes > 1)
-        us += w.leave * whole * rd_cost_table.wire;
+        us += w.leave * whole * rd_cost_table.wire * env->sharing / env->local;
     return us;
 }

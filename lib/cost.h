@@ -25,8 +25,9 @@ typedef enum { RD_COST_SHM, RD_COST_NET, RD_NUM_COSTS } rd_cost_transport_t;
 /* What the ranks agreed on at creation. */
 typedef struct rd_cost_env {
     int nranks, nnodes;
-    int local; /* ranks on the fullest node */
-    int cores; /* for the ranks of a node, at least 1 */
+    int local;   /* ranks on the fullest node */
+    int cores;   /* of a machine, for its ranks, at least 1 */
+    int sharing; /* ranks that share these cores: more than `local` where nodes are played on one machine; 0: `local` */
 } rd_cost_env_t;
 
 /* Microseconds. Per byte: one core copies a byte, reading and writing it. */
@@ -63,6 +64,9 @@ typedef struct rd_work {
     double moved, summed; /* by the busiest rank */
     double received_all, moved_all, summed_all;
     double leave; /* bytes that leave the busiest node */
+    /* Of hops, messages and received: what stays on a node. All of them where there is one node only. */
+    double near_hops, near_messages, near_received;
+    double least; /* the part of `messages` that is left when all but one chunk are empty */
 } rd_work_t;
 
 /* 0, or -1: no formula for this algorithm and operation. */

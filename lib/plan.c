@@ -304,6 +304,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .env = p->args.env,
         .local = p->args.local,
         .cores = p->args.cores,
+        .sharing = p->args.sharing,
         .slot_bytes = layout->slot_bytes,
         .slots = (int)layout->slots,
         .pull = p->args.conns->pull && !plan->reducer.load,

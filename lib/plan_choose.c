@@ -240,13 +240,13 @@ static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk
     }
 }
 
-static void add_candidates(const ask_t *k, list_t *list, const rd_algo_t *algo)
+static void add_candidates(const ask_t *k, list_t *list, const rd_algo_t *algo, int param)
 {
-    const char *why = algo_excluded(k, algo, 0);
-    size_t chunk = chunk_of(k, algo, 0);
+    const char *why = algo_excluded(k, algo, param);
+    size_t chunk = chunk_of(k, algo, param);
 
     for (int proto = 0; proto < RD_NUM_PROTOS; proto++) {
-        rd_choice_t c = {.algo = algo, .proto = (rd_proto_t)proto, .slice = k->args->slot_bytes};
+        rd_choice_t c = {.algo = algo, .param = param, .proto = (rd_proto_t)proto, .slice = k->args->slot_bytes};
 
         c.excluded = why ? why : proto_excluded(k, algo, c.proto, chunk);
         if (c.excluded)
@@ -355,7 +355,8 @@ static rondo_result_t refuse(const ask_t *k, const list_t *list, rd_who_t *who)
 static void ask_begin(ask_t *k, const rd_choose_args_t *args)
 {
     k->args = args;
-    k->cost = (rd_cost_env_t){args->shape->nranks, args->shape->nnodes, args->local, args->cores > 0 ? args->cores : 1};
+    k->cost = (rd_cost_env_t){args->shape->nranks, args->shape->nnodes, args->local, args->cores > 0 ? args->cores : 1,
+                              args->sharing};
     k->forced = args->unforced ? NULL : algo_forced(args->env, args->coll, &k->forced_length);
     k->proto = args->unforced || args->coll == RD_BARRIER ? "" : args->env->proto;
     k->bytes = args->uneven ? args->slot_bytes * (size_t)args->shape->nranks : args->bytes;
@@ -372,7 +373,9 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
     if (result != RONDO_SUCCESS)
         return result;
     for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
-        add_candidates(&k, &list, *algo);
+        for (int param = 0; param <= (*algo)->params; param++)
+            if (param == 0 || !algo_excluded(&k, *algo, param))
+                add_candidates(&k, &list, *algo, param);
     sort(&list);
     if (all) {
         *nall = list.count < *nall ? list.count : *nall;

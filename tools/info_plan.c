@@ -14,7 +14,7 @@
 typedef struct wish {
     rd_coll_t coll;
     uint64_t size; /* one rank's message */
-    int ranks, nodes, cores, root, steps, rank;
+    int ranks, nodes, cores, root, steps, rank, played;
     rondo_type_t type;
     rd_shape_t shape;
     int *node;
@@ -56,6 +56,9 @@ static int option_read(wish_t *w, int option, const char *text)
     case 's':
         w->steps = 1;
         return 0;
+    case 'p':
+        w->played = 1;
+        return 0;
     case 't':
         return rd_type_parse(text, &w->type) == 0 ? 0 : refuse("--type", text, "no such type");
     default:
@@ -79,9 +82,9 @@ static int wish_check(const wish_t *w)
 
 static int wish_read(wish_t *w, int argc, char **argv)
 {
-    static const struct option options[] = {{"ranks", 1, NULL, 'n'}, {"nodes", 1, NULL, 'm'}, {"cores", 1, NULL, 'c'},
-                                            {"type", 1, NULL, 't'},  {"root", 1, NULL, 'r'},  {"steps", 0, NULL, 's'},
-                                            {"rank", 1, NULL, 'k'},  {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"ranks", 1, NULL, 'n'}, {"nodes", 1, NULL, 'm'},  {"cores", 1, NULL, 'c'},
+                                            {"type", 1, NULL, 't'},  {"root", 1, NULL, 'r'},   {"steps", 0, NULL, 's'},
+                                            {"rank", 1, NULL, 'k'},  {"played", 0, NULL, 'p'}, {NULL, 0, NULL, 0}};
     int option, result, words;
 
     argc++; /* getopt_long looks at argv[1] first: argv[-1] is "plan" */
@@ -142,15 +145,16 @@ static void table(const rd_choice_t *all, int n)
     int excluded = 0;
 
     if (n > 0 && !all[0].excluded)
-        printf("    %-10s %-8s %10s %14s\n", "algorithm", "protocol", "message", "predicted us");
+        printf("    %-15s %-8s %10s %14s\n", "algorithm", "protocol", "message", "predicted us");
     for (int i = 0; i < n; i++) {
-        char slice[24];
+        char slice[24], name[24];
 
         if (all[i].excluded) {
             excluded++;
             continue;
         }
-        printf("%s %-10s %-8s %10s %14.2f\n", i == 0 ? "-->" : "   ", all[i].algo->name, rd_proto_name(all[i].proto),
+        snprintf(name, sizeof name, all[i].param ? "%s:%d" : "%s", all[i].algo->name, all[i].param);
+        printf("%s %-15s %-8s %10s %14.2f\n", i == 0 ? "-->" : "   ", name, rd_proto_name(all[i].proto),
                rd_bytes_print(all[i].slice, slice), all[i].us);
     }
     if (excluded)
@@ -161,7 +165,7 @@ static void table(const rd_choice_t *all, int n)
 
         if (!c->excluded)
             continue;
-        printf("    %-10s %-8s   %s\n", c->algo->name, both ? "" : rd_proto_name(c->proto), c->excluded);
+        printf("    %-15s %-8s   %s\n", c->algo->name, both ? "" : rd_proto_name(c->proto), c->excluded);
         i += both;
     }
 }
@@ -211,6 +215,7 @@ static int show(const wish_t *w, const rd_env_t *env)
                              .env = env,
                              .local = local,
                              .cores = w->cores,
+                             .sharing = w->played ? w->ranks : local,
                              .slot_bytes = layout.slot_bytes,
                              .slots = (int)layout.slots,
                              .pull = env->pull && w->nodes == 1};
