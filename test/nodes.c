@@ -1,6 +1,6 @@
-/* Ranks that are played to be on different nodes (RONDO_HOSTID): the same operations over the network transport. What
- * it does not carry yet is refused with RONDO_ERR_UNSUPPORTED on every rank alike, and never goes wrong; allreduce must
- * work.
+/* Ranks that are played to be on different nodes (RONDO_HOSTID): the same operations over the network transport, by
+ * what the costs choose and by every hierarchical algorithm, forced. What cannot be is refused with
+ * RONDO_ERR_UNSUPPORTED on every rank alike, and never goes wrong; allreduce must work.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -14,10 +14,12 @@
 
 typedef struct {
     int nnodes, uneven;
+    const char *algo;        /* forced, or NULL */
     _Atomic int unsupported; /* shared memory: set by the ranks */
+    _Atomic int served;      /* operations that went through, of one layout */
 } layout_t;
 
-static void run_case(test_rank_t *t, rondo_comm_t comm, const do_case_t *c)
+static void run_case(test_rank_t *t, layout_t *l, rondo_comm_t comm, const do_case_t *c)
 {
     char text[200], wrong[256];
     rondo_result_t result;
@@ -34,13 +36,14 @@ static void run_case(test_rank_t *t, rondo_comm_t comm, const do_case_t *c)
             test_fail(t, "%s", wrong);
         if (do_hash(&call))
             test_agree(t, do_hash(&call), text);
-    } else if (result != RONDO_ERR_UNSUPPORTED || c->what == DO_ALLREDUCE) {
+        atomic_fetch_add(&l->served, 1);
+    } else if (result != RONDO_ERR_UNSUPPORTED || (c->what == DO_ALLREDUCE && !l->algo)) {
         test_stop(t, "%s: %s: %s", text, rondo_result_string(result), rondo_last_error(comm));
     }
     do_release(&call);
 }
 
-static void walk(test_rank_t *t, rondo_comm_t comm)
+static void walk(test_rank_t *t, layout_t *l, rondo_comm_t comm)
 {
     static const size_t counts[] = {1, 0, 17, 1000, 40001};
     static const rondo_type_t types[] = {RONDO_FLOAT32, RONDO_INT8, RONDO_BFLOAT16, RONDO_FLOAT64};
@@ -49,7 +52,7 @@ static void walk(test_rank_t *t, rondo_comm_t comm)
     int what, k, i;
 
     for (what = 0; what < DO_NUM; what++)
-        for (k = 0; k < 5; k++)
+        for (k = 0; k < 5; k += l->algo ? 2 : 1)
             for (i = 0; i < (what == DO_ALLREDUCE ? 4 : 1); i++) {
                 memset(&c, 0, sizeof c);
                 c.what = (do_what_t)what;
@@ -62,7 +65,7 @@ static void walk(test_rank_t *t, rondo_comm_t comm)
                 c.root = (int)test_below(&random, (unsigned)t->nranks);
                 c.in_place = do_has_in_place(c.what) && test_below(&random, 2);
                 c.seed = test_random(&random) >> 32;
-                run_case(t, comm, &c);
+                run_case(t, l, comm, &c);
             }
 }
 
@@ -91,18 +94,46 @@ static void body(test_rank_t *t, void *arg)
         TEST_OK(t, NULL, result);
     if (result != RONDO_SUCCESS)
         return;
-    walk(t, comm);
+    walk(t, l, comm);
     test_note(t, "destroy");
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }
 
+/* By one algorithm: on nodes of two ranks, and on uneven ones with slots as narrow as they may be. */
+static int force(layout_t *l, const char *algo)
+{
+    int bad;
+
+    l->algo = algo;
+    l->served = 0;
+    setenv("RONDO_ALGO", algo, 1);
+    l->nnodes = 2;
+    l->uneven = 0;
+    bad = test_run(TEST_PROCESSES, 4, 40, body, l);
+    setenv("RONDO_SLOTS", "1", 1);
+    setenv("RONDO_SLICE_BYTES", "192", 1);
+    l->nnodes = 3;
+    l->uneven = 1;
+    bad += test_run(TEST_PROCESSES, 5, 40, body, l);
+    unsetenv("RONDO_SLOTS");
+    unsetenv("RONDO_SLICE_BYTES");
+    unsetenv("RONDO_ALGO");
+    if (!bad && l->served == 0) {
+        printf("nodes: FAILED: %s never served\n", algo);
+        bad++;
+    }
+    return bad;
+}
+
 int main(void)
 {
+    static const char *const algos[] = {"hier_ring",     "hier_tree", "hier_rd",
+                                        "hier_binomial", "hier_pat",  "hier_direct"};
     static const int layouts[][2] = {{2, 0}, {2, 1}, {3, 0}};
     layout_t *l = mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int bad = 0, i, nranks;
 
-    test_begin("nodes", 110);
+    test_begin("nodes", 170);
     if (l == MAP_FAILED)
         return 1;
     for (i = 0; i < 3; i++)
@@ -112,6 +143,8 @@ int main(void)
             if (nranks >= l->nnodes)
                 bad += test_run(TEST_PROCESSES, nranks, 40, body, l);
         }
+    for (i = 0; i < 6 && bad == 0 && !l->unsupported; i++)
+        bad += force(l, algos[i]);
     if (!bad && l->unsupported) {
         printf("nodes: skipped: the library is built without a network transport\n");
         return TEST_SKIPPED;
