@@ -2,6 +2,7 @@
 #include "comm.h"
 
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,10 +19,27 @@
 
 #define SPIN 4000 /* polls before the first yield where every rank has a core */
 
+#define FIRST_MARK 0x726f6e646f436f6du
+
+uint64_t rd_comm_mark = FIRST_MARK;
+
+static void fork_child(void)
+{
+    rd_comm_mark++;
+}
+
+static void fork_register(void)
+{
+    pthread_atfork(NULL, NULL, fork_child);
+}
+
 rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
 {
-    if (__builtin_expect(comm && comm->alive == RD_COMM_ALIVE, 1))
+    if (__builtin_expect(comm && comm->alive == rd_comm_mark, 1))
         return RONDO_SUCCESS;
+    if (comm && comm->alive >= FIRST_MARK && comm->alive < rd_comm_mark)
+        return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
+                        "%s: comm is the parent process's: a forked child makes communicators of its own", call);
     return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: comm is %s", call,
                     comm ? "not a communicator, or one that has been destroyed" : "NULL");
 }
@@ -205,11 +223,13 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config)
 {
+    static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
     rondo_comm_t made = aligned_alloc(RD_LINE, (sizeof *made + RD_LINE - 1) / RD_LINE * RD_LINE);
     rondo_result_t result;
 
     if (!made)
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a communicator");
+    pthread_once(&fork_once, fork_register);
     memset(made, 0, sizeof *made);
     made->rank = made->who.rank = rank;
     made->nranks = made->who.nranks = nranks;
@@ -223,7 +243,7 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
         comm_free(made);
         return result;
     }
-    made->alive = RD_COMM_ALIVE;
+    made->alive = rd_comm_mark;
     *comm = made;
     return RONDO_SUCCESS;
 }
@@ -335,7 +355,7 @@ rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device)
 
 const char *rondo_last_error(rondo_comm_t comm)
 {
-    return comm && comm->alive == RD_COMM_ALIVE ? rd_who_error(&comm->who) : rd_thread_error();
+    return comm && comm->alive == rd_comm_mark ? rd_who_error(&comm->who) : rd_thread_error();
 }
 
 rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id)

@@ -6,10 +6,9 @@
 #include "queue.h"
 #include "watch.h"
 
-#define RD_COMM_ALIVE 0x726f6e646f436f6du /* tells a communicator from a stale or foreign pointer */
 
 struct rondo_comm {
-    uint64_t alive;
+    uint64_t alive; /* rd_comm_mark: tells a communicator from a stale or foreign pointer */
     int rank, nranks, device;
     rd_who_t who;
     rd_stop_t stop;
@@ -38,8 +37,12 @@ rondo_result_t rd_comm_check(rondo_comm_t comm);
 /* The same at each miss of a wait: reads what the others of the node have left in the notice. */
 rondo_result_t rd_comm_notice(rondo_comm_t comm);
 
-/* A communicator's argument: NULL, destroyed or foreign ones are refused with a sentence. */
+/* A communicator's argument: NULL, destroyed, foreign ones and the parent's after a fork are refused with a sentence. */
 rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call);
+
+/* What this process puts into what it makes. It is another in a forked child: what the parent made is not the child's,
+ * whose copy has lost its threads and sockets, but still has the memory that the other ranks see. */
+extern uint64_t rd_comm_mark;
 
 /* Creation from an id on behalf of split, shrink and the public calls. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,

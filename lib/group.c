@@ -157,7 +157,9 @@ static rondo_result_t submit(struct rondo_request *request)
     rondo_result_t result = group.result;
 
     for (recorded_t *r = group.first; r && result == RONDO_SUCCESS; r = r->next) {
-        result = rd_comm_check(r->comm);
+        result = rd_comm_valid(r->comm, "the end of a group"); /* a fork may lie between start and end */
+        if (result == RONDO_SUCCESS)
+            result = rd_comm_check(r->comm);
         if (result == RONDO_SUCCESS)
             result = add_comm(request, r->comm);
     }
@@ -294,6 +296,7 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
         free(made);
         return result;
     }
+    made->mark = rd_comm_mark;
     turn(made);
     *request = made;
     return RONDO_SUCCESS;
@@ -309,6 +312,14 @@ static rondo_result_t release(rondo_request_t *request)
     return result;
 }
 
+static rondo_result_t check_mark(const struct rondo_request *request, const char *call)
+{
+    if (request->mark == rd_comm_mark)
+        return RONDO_SUCCESS;
+    return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
+                    "%s: request is the parent process's: a forked child submits requests of its own", call);
+}
+
 rondo_result_t rondo_request_test(rondo_request_t *request, int *done)
 {
     if (!request || !done)
@@ -318,6 +329,9 @@ rondo_result_t rondo_request_test(rondo_request_t *request, int *done)
         *done = 1;
         return RONDO_SUCCESS;
     }
+    rondo_result_t result = check_mark(*request, "rondo_request_test");
+    if (result != RONDO_SUCCESS)
+        return result;
     if (!over(*request) && !turn(*request))
         miss(*request);
     *done = over(*request);
@@ -330,6 +344,9 @@ rondo_result_t rondo_request_wait(rondo_request_t *request)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_request_wait: request is NULL");
     if (!*request)
         return RONDO_SUCCESS;
+    rondo_result_t result = check_mark(*request, "rondo_request_wait");
+    if (result != RONDO_SUCCESS)
+        return result;
     finish(*request);
     return release(request);
 }

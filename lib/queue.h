@@ -11,6 +11,7 @@
 #include "wait.h"
 
 struct rondo_request {
+    uint64_t mark;         /* rd_comm_mark of the process that submitted */
     int pending;           /* tasks that are not over */
     rondo_result_t result; /* of the first that failed */
     int ncomms;

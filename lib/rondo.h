@@ -47,8 +47,11 @@
  *   the caller's to order: one at a time, each to its end. rondo_comm_abort and rondo_comm_get_error may be called
  *   from any thread at any time. A group belongs to the thread that started it.
  *
- *   Processes. After fork the child must not use a parent's communicator; it may make its own. No signal handler may
- *   call anything here. rondo installs no signal handler and leaves nothing behind when it is killed: its shared
+ *   Processes. A forked child may make communicators of its own. On its parent's, and on the parent's requests, every
+ *   call is RONDO_ERR_INVALID_USAGE there and does nothing, also from an exit handler that it inherited; the parent and
+ *   the other ranks go on. A process may end by exit without rondo_comm_destroy, or with another thread in a call: it
+ *   hangs nowhere, and ranks that still wait for it get RONDO_ERR_REMOTE. An exit handler may destroy. No signal handler
+ *   may call anything here. rondo installs no signal handler and leaves nothing behind when it is killed: its shared
  *   memory has no name.
  *
  * The environment tunes it: `rondo-info --env` lists all variables. They are read when a communicator is made; a
