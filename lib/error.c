@@ -151,6 +151,17 @@ static void line_write(const rd_who_t *who, const char *text)
         ;
 }
 
+/* A thread that the child does not have may have been at it. */
+static void fork_child(void)
+{
+    pthread_mutex_init(&who_lock, NULL);
+}
+
+static void fork_register(void)
+{
+    pthread_atfork(NULL, NULL, fork_child);
+}
+
 rondo_result_t rd_error(rd_who_t *who, rondo_result_t code, const char *format, ...)
 {
     char text[RD_ERROR_BYTES]; /* the arguments may be an earlier error's text */
@@ -162,6 +173,9 @@ rondo_result_t rd_error(rd_who_t *who, rondo_result_t code, const char *format, 
     va_end(args);
     memcpy(thread_error, text, sizeof text);
     if (who) {
+        static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+        pthread_once(&fork_once, fork_register);
         pthread_mutex_lock(&who_lock);
         memcpy(who->error, text, sizeof text);
         atomic_store_explicit(&who->last, who->error, memory_order_release);
