@@ -41,7 +41,7 @@ static rondo_result_t check_overlap(rd_at_t at, const void *send, size_t sendbyt
 static rondo_result_t check_op(rd_at_t at, rondo_op_t op, rondo_type_t type)
 {
     if (op >= RONDO_NUM_OPS)
-        return rd_op_reducer(at.comm, op, type, at.call) ? RONDO_SUCCESS : BAD;
+        return rd_op_check(at.comm, op, type, at.call);
     if (op < 0)
         return rd_error(&at.comm->who, BAD, "%s: op is %d, operators are 0 to %d or made by this communicator", at.call,
                         op, RONDO_NUM_OPS - 1);

@@ -73,8 +73,8 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
     const char *call = "rondo_reduce_scatterv";
     rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
 
-    if (result == RONDO_SUCCESS && op >= RONDO_NUM_OPS && !rd_op_reducer(comm, op, type, call))
-        result = BAD;
+    if (result == RONDO_SUCCESS && op >= RONDO_NUM_OPS)
+        result = rd_op_check(comm, op, type, call);
     if (result == RONDO_SUCCESS && (op < 0 || (op < RONDO_NUM_OPS && !rd_op_valid(op, type))))
         result = rd_error(&comm->who, BAD, "%s: op %d (%s) makes no sense for type %s", call, op,
                           op < 0 ? "none" : rd_op_name(op), rd_type_name(type));

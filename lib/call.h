@@ -2,7 +2,7 @@
 #ifndef RD_CALL_H
 #define RD_CALL_H
 
-#include "comm.h"
+#include "inside.h"
 
 /* One operation as the caller gave it, arguments checked. */
 typedef struct rd_call {
@@ -24,26 +24,5 @@ rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task);
 rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, size_t bytes);
 /* A call inside the group failed: its end will return the same. */
 rondo_result_t rd_group_failed(rondo_result_t result);
-
-/* Marks that this thread is inside a call of the communicator: rondo_comm_abort waits for it to leave. A plain store:
- * abort issues the barrier for both sides (membarrier), because it is rare and a call is not. */
-static inline rondo_result_t rd_comm_enter(rondo_comm_t comm)
-{
-    atomic_store_explicit(&comm->inside, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-    return rd_comm_check(comm);
-}
-
-static inline rondo_result_t rd_comm_leave(rondo_comm_t comm, rondo_result_t result)
-{
-    if (result != RONDO_SUCCESS && rd_stop_get(&comm->stop) != RONDO_SUCCESS) {
-        atomic_store_explicit(&comm->conns.self->failed, 1, memory_order_relaxed);
-        atomic_thread_fence(memory_order_seq_cst); /* before the user's next store into a buffer that was posted */
-        if (result == rd_stop_get(&comm->stop))
-            rd_error_again(&comm->who, comm->stop.text);
-    }
-    atomic_store_explicit(&comm->inside, 0, memory_order_release);
-    return result;
-}
 
 #endif

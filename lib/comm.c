@@ -1,15 +1,11 @@
 /* A communicator's life: creation room by room, failure, orderly end and abort. */
 #include "comm.h"
 
-#include <linux/membarrier.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "agree.h"
 #include "boot_id.h"
@@ -33,13 +29,24 @@ static void fork_register(void)
     pthread_atfork(NULL, NULL, fork_child);
 }
 
+int rd_comm_inherited(rondo_comm_t comm)
+{
+    uint64_t alive = atomic_load_explicit(&comm->alive, memory_order_relaxed);
+
+    return alive >= FIRST_MARK && alive < rd_comm_mark;
+}
+
 rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
 {
-    if (__builtin_expect(comm && comm->alive == rd_comm_mark, 1))
+    uint64_t alive = comm ? atomic_load_explicit(&comm->alive, memory_order_relaxed) : 0;
+
+    if (__builtin_expect(alive == rd_comm_mark, 1))
         return RONDO_SUCCESS;
-    if (comm && comm->alive >= FIRST_MARK && comm->alive < rd_comm_mark)
+    if (comm && rd_comm_inherited(comm))
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
                         "%s: comm is the parent process's: a forked child makes communicators of its own", call);
+    if (alive == RD_COMM_ABORTED)
+        return rd_error(NULL, RONDO_ERR_ABORTED, "%s: comm has been aborted", call);
     return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: comm is %s", call,
                     comm ? "not a communicator, or one that has been destroyed" : "NULL");
 }
@@ -102,11 +109,12 @@ static int has_left(void *arg, int rank)
     return control && atomic_load_explicit(&control->left, memory_order_acquire);
 }
 
-/* In reverse order of creation; each room copes with never having been made. */
-static void comm_free(rondo_comm_t comm)
+/* In reverse order of creation; each room copes with never having been made. The struct stays. */
+static void take_down(rondo_comm_t comm)
 {
-    comm->alive = 0;
-    rd_queue_flush(comm, RONDO_ERR_ABORTED);
+    rondo_result_t code = rd_comm_check(comm);
+
+    rd_queue_flush(comm, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
     rd_watch_remove(comm->watch);
     rd_queue_free(&comm->queue);
     rd_op_free_all(comm);
@@ -115,7 +123,18 @@ static void comm_free(rondo_comm_t comm)
     rd_conns_free(&comm->conns);
     rd_node_free(&comm->node);
     rd_boot_destroy(comm->boot);
-    free(comm);
+}
+
+/* The other ranks learn that this one leaves; one that leaves after a failure does not leave in order. */
+static void end(rondo_comm_t comm, uint64_t mark)
+{
+    atomic_store(&comm->alive, mark);
+    if (rd_comm_check(comm) != RONDO_SUCCESS)
+        rd_comm_give_up(comm);
+    atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
+    rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
+    take_down(comm);
+    rd_comm_bury(comm);
 }
 
 /* An older caller's config is shorter: what it lacks has its default. */
@@ -234,16 +253,18 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
     made->rank = made->who.rank = rank;
     made->nranks = made->who.nranks = nranks;
     made->conns.self = &made->conns.own;
+    atomic_store(&made->references, 1);
     atomic_store(&made->stop.culprit, -1);
     if ((result = rd_env_read(&made->env)) || (result = read_config(made, config)) ||
         (result = rd_boot_create(&made->boot, id, rank, nranks, &made->env, &made->who, &made->stop)) ||
         (result = make_rooms(made))) {
         if (made->boot)
             rd_boot_farewell(made->boot, result, rank);
-        comm_free(made);
+        take_down(made);
+        rd_comm_drop(made);
         return result;
     }
-    made->alive = rd_comm_mark;
+    atomic_store(&made->alive, rd_comm_mark);
     *comm = made;
     return RONDO_SUCCESS;
 }
@@ -276,24 +297,11 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS)
         return result;
-    if (rd_comm_check(comm) == RONDO_SUCCESS)
-        result = rd_queue_drain(comm);
-    if (result != RONDO_SUCCESS || rd_comm_check(comm) != RONDO_SUCCESS)
-        atomic_store(&comm->conns.self->failed, 1);
-    atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
-    rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
-    comm_free(comm);
+    result = rd_comm_enter(comm) == RONDO_SUCCESS ? rd_queue_drain(comm) : RONDO_SUCCESS;
+    rd_comm_leave(comm, result);
+    if (rd_comm_close(comm))
+        end(comm, RD_COMM_DESTROYED);
     return result;
-}
-
-/* Whoever is inside a call sees the stop word within one wait and leaves. The barrier makes its mark visible here: the
- * slow kind, some milliseconds, because the fast one costs as much at every process's first communicator. */
-static void wait_outside(rondo_comm_t comm)
-{
-    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0)
-        atomic_thread_fence(memory_order_seq_cst);
-    while (atomic_load_explicit(&comm->inside, memory_order_acquire))
-        sched_yield();
 }
 
 rondo_result_t rondo_comm_abort(rondo_comm_t comm)
@@ -302,15 +310,12 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS)
         return result;
-    rd_comm_fail(comm, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_abort", comm->rank);
-    /* Where it had failed before, in silence: the others are told of that, and who was to blame for it. */
-    int culprit = atomic_load(&comm->stop.culprit);
-    rd_conns_notify(&comm->conns, rd_comm_check(comm), culprit >= 0 ? culprit : comm->rank);
-    wait_outside(comm);
-    atomic_store(&comm->conns.self->failed, 1);
-    atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
-    rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
-    comm_free(comm);
+    if (rd_comm_ask(comm)) {
+        rd_comm_fail(comm, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_abort", comm->rank);
+        rd_comm_asked(comm);
+    }
+    if (rd_comm_close(comm))
+        end(comm, RD_COMM_ABORTED);
     return RONDO_SUCCESS;
 }
 
@@ -322,7 +327,12 @@ rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error)
         return result;
     if (!error)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_get_error: error is NULL");
-    *error = rd_comm_notice(comm);
+    if (rd_comm_ask(comm)) {
+        *error = rd_comm_notice(comm);
+        rd_comm_asked(comm);
+    } else {
+        *error = rd_comm_check(comm);
+    }
     return RONDO_SUCCESS;
 }
 
@@ -355,7 +365,9 @@ rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device)
 
 const char *rondo_last_error(rondo_comm_t comm)
 {
-    return comm && comm->alive == rd_comm_mark ? rd_who_error(&comm->who) : rd_thread_error();
+    uint64_t alive = comm ? atomic_load_explicit(&comm->alive, memory_order_relaxed) : 0;
+
+    return alive == rd_comm_mark ? rd_who_error(&comm->who) : rd_thread_error();
 }
 
 rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id)

@@ -6,9 +6,11 @@
 #include "queue.h"
 #include "watch.h"
 
+#define RD_COMM_DESTROYED 0x64657374726f79u /* what is left is the struct */
+#define RD_COMM_ABORTED 0x61626f72746564u   /* likewise */
 
 struct rondo_comm {
-    uint64_t alive; /* rd_comm_mark: tells a communicator from a stale or foreign pointer */
+    _Atomic uint64_t alive; /* rd_comm_mark: tells a communicator from a stale or foreign pointer */
     int rank, nranks, device;
     rd_who_t who;
     rd_stop_t stop;
@@ -23,8 +25,13 @@ struct rondo_comm {
     rd_watch_t *watch;
     rd_queue_t queue;
     struct rd_user_op *user_ops;
-    _Atomic int inside; /* a thread is in a call of this communicator: see rondo_comm_abort */
-    uint64_t sequence;  /* of collectives, for RONDO_CHECK */
+    /* Who is inside, and how it ends: inside.h. */
+    _Atomic int inside; /* a thread is in a call */
+    _Atomic int askers; /* threads in questions that may come beside a call */
+    _Atomic int closed; /* it is being ended: nobody may enter */
+    _Atomic int gone;   /* the rooms are down, the struct alone is left */
+    _Atomic int references;
+    uint64_t sequence; /* of collectives, for RONDO_CHECK */
     uint64_t shrinks;
 };
 
@@ -37,12 +44,14 @@ rondo_result_t rd_comm_check(rondo_comm_t comm);
 /* The same at each miss of a wait: reads what the others of the node have left in the notice. */
 rondo_result_t rd_comm_notice(rondo_comm_t comm);
 
-/* A communicator's argument: NULL, destroyed, foreign ones and the parent's after a fork are refused with a sentence. */
+/* A communicator's argument: NULL, destroyed, foreign ones and the parent's after a fork are refused with a sentence;
+ * one that was just aborted gives RONDO_ERR_ABORTED. */
 rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call);
 
 /* What this process puts into what it makes. It is another in a forked child: what the parent made is not the child's,
  * whose copy has lost its threads and sockets, but still has the memory that the other ranks see. */
 extern uint64_t rd_comm_mark;
+int rd_comm_inherited(rondo_comm_t comm);
 
 /* Creation from an id on behalf of split, shrink and the public calls. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm.h"
+#include "inside.h"
 
 /* What each rank tells the others in a split. */
 typedef struct {
@@ -32,41 +32,43 @@ static void place(const split_t *all, int nranks, int self, int *rank, int *size
 }
 
 /* Two exchanges: colors and keys, then the ids that the first rank of each color has made. */
-static rondo_result_t split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm, const rondo_config_t *config)
+static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *size, int *first)
 {
-    split_t *all = calloc((size_t)comm->nranks, sizeof *all);
-    rondo_result_t result;
-    int rank, size, first;
+    rondo_result_t result = rd_comm_enter(comm);
 
-    if (!all)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->nranks);
-    all[comm->rank] = (split_t){color, key, 0, {{0}}};
-    result = rd_boot_allgather(comm->boot, all, sizeof *all);
+    if (result == RONDO_SUCCESS)
+        result = rd_boot_allgather(comm->boot, all, sizeof *all);
     if (result == RONDO_SUCCESS) {
-        place(all, comm->nranks, comm->rank, &rank, &size, &first);
-        if (color >= 0 && first == comm->rank)
+        place(all, comm->nranks, comm->rank, rank, size, first);
+        if (all[comm->rank].color >= 0 && *first == comm->rank)
             (void)rd_boot_id_create(&all[comm->rank].id, &comm->env); /* an id that carries the error on failure */
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     }
-    if (result == RONDO_SUCCESS && color >= 0)
-        result = rd_comm_make(newcomm, size, &all[first].id, rank, config);
-    else if (result == RONDO_SUCCESS)
-        *newcomm = NULL;
-    free(all);
-    return result;
+    return rd_comm_leave(comm, result);
 }
 
 rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm,
                                 const rondo_config_t *config)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_split");
+    int rank = 0, size = 0, first = 0;
 
     if (result != RONDO_SUCCESS)
         return result;
     if (!newcomm)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_split: newcomm is NULL");
-    result = rd_comm_check(comm);
-    return result == RONDO_SUCCESS ? split(comm, color, key, newcomm, config) : result;
+    split_t *all = calloc((size_t)comm->nranks, sizeof *all);
+    if (!all)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->nranks);
+    all[comm->rank] = (split_t){color, key, 0, {{0}}};
+    result = exchange(comm, all, &rank, &size, &first);
+    /* From here on `comm` is not needed: whoever aborts it does not wait for the new one. */
+    if (result == RONDO_SUCCESS && color >= 0)
+        result = rd_comm_make(newcomm, size, &all[first].id, rank, config);
+    else if (result == RONDO_SUCCESS)
+        *newcomm = NULL;
+    free(all);
+    return result;
 }
 
 /* The survivors, ascending; how many. */
@@ -101,6 +103,16 @@ static rondo_result_t check_excluded(rondo_comm_t comm, const int *excluded, int
     return RONDO_SUCCESS;
 }
 
+/* The id under which the survivors meet: of a communicator that may have failed, but has not been ended. */
+static rondo_result_t derive_id(rondo_comm_t comm, const int *members, int n, rondo_unique_id_t *id)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+
+    if (!rd_comm_gone(comm))
+        result = rd_boot_id_derive(comm->boot, members, n, comm->shrinks++, id);
+    return rd_comm_leave(comm, result);
+}
+
 rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nexcluded, rondo_comm_t *newcomm,
                                  const rondo_config_t *config)
 {
@@ -120,11 +132,9 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
     int n = survivors(comm, excluded, nexcluded, members);
     while (members[rank] != comm->rank)
         rank++;
-    result = rd_boot_id_derive(comm->boot, members, n, comm->shrinks++, &id);
-    if (result == RONDO_SUCCESS)
-        result = rd_comm_make(newcomm, n, &id, rank, config);
+    result = derive_id(comm, members, n, &id);
     free(members);
-    return result;
+    return result == RONDO_SUCCESS ? rd_comm_make(newcomm, n, &id, rank, config) : result;
 }
 
 /* One rank's creation on a thread of its own: creation is collective, so all must run at once. */

@@ -26,13 +26,13 @@ _Thread_local int rd_group_depth;
 static _Thread_local struct {
     recorded_t *first, *last;
     self_message_t *self_first, *self_last;
-    rondo_result_t result; /* of the first call that failed */
+    struct rondo_request whose; /* the communicators, each once, and the result of the first call that failed */
 } group;
 
 rondo_result_t rd_group_failed(rondo_result_t result)
 {
-    if (rd_group_depth && group.result == RONDO_SUCCESS)
-        group.result = result;
+    if (rd_group_depth)
+        rd_request_fail(&group.whose, result);
     return result;
 }
 
@@ -42,13 +42,29 @@ rondo_result_t rondo_group_start(void)
     return RONDO_SUCCESS;
 }
 
+/* Notes the communicator once; -1: no memory. */
+static int add_comm(struct rondo_request *request, rondo_comm_t comm)
+{
+    for (int i = 0; i < request->ncomms; i++) {
+        if (request->comms[i] == comm)
+            return 0;
+    }
+    rondo_comm_t *more = realloc(request->comms, (size_t)(request->ncomms + 1) * sizeof *more);
+    if (!more)
+        return -1;
+    rd_comm_hold(comm);
+    request->comms = more;
+    request->comms[request->ncomms++] = comm;
+    return 0;
+}
+
 rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task)
 {
-    recorded_t *r = malloc(sizeof *r);
+    recorded_t *r = add_comm(&group.whose, comm) == 0 ? malloc(sizeof *r) : NULL;
 
     if (!r) {
         rd_task_free(comm, task);
-        return rd_group_failed(rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation"));
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
     }
     *r = (recorded_t){NULL, comm, task};
     if (group.last)
@@ -61,10 +77,10 @@ rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task)
 
 rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, size_t bytes)
 {
-    self_message_t *m = malloc(sizeof *m);
+    self_message_t *m = add_comm(&group.whose, comm) == 0 ? malloc(sizeof *m) : NULL;
 
     if (!m)
-        return rd_group_failed(rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation"));
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
     *m = (self_message_t){NULL, comm, send, 0, buffer, bytes};
     if (group.self_last)
         group.self_last->next = m;
@@ -136,40 +152,74 @@ static void clear(void)
     memset(&group, 0, sizeof group);
 }
 
-/* Notes the communicator once. */
-static rondo_result_t add_comm(struct rondo_request *request, rondo_comm_t comm)
+/* The request is done with its i-th communicator, which this thread need not be inside. */
+static void forget(struct rondo_request *request, int i)
 {
-    for (int i = 0; i < request->ncomms; i++) {
-        if (request->comms[i] == comm)
-            return RONDO_SUCCESS;
-    }
-    rondo_comm_t *more = realloc(request->comms, (size_t)(request->ncomms + 1) * sizeof *more);
-    if (!more)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a request");
-    request->comms = more;
-    request->comms[request->ncomms++] = comm;
-    return RONDO_SUCCESS;
+    rd_comm_drop(request->comms[i]);
+    request->comms[i] = request->comms[--request->ncomms];
 }
 
-/* Hands all recorded tasks to their queues. After a failure none is handed on. */
-static rondo_result_t submit(struct rondo_request *request)
+/* From here until `leave_all` no other thread ends one of the communicators. One that has been ended is forgotten: its
+ * tasks ended with it. */
+static void enter_all(struct rondo_request *request)
 {
-    rondo_result_t result = group.result;
-
-    for (recorded_t *r = group.first; r && result == RONDO_SUCCESS; r = r->next) {
-        result = rd_comm_valid(r->comm, "the end of a group"); /* a fork may lie between start and end */
-        if (result == RONDO_SUCCESS)
-            result = rd_comm_check(r->comm);
-        if (result == RONDO_SUCCESS)
-            result = add_comm(request, r->comm);
+    for (int i = request->ncomms - 1; i >= 0; i--) {
+        rondo_comm_t comm = request->comms[i];
+        if (rd_comm_inherited(comm)) { /* a fork lies between start and end */
+            rd_request_fail(request, rd_comm_valid(comm, "the end of a group"));
+            forget(request, i);
+            continue;
+        }
+        rondo_result_t result = rd_comm_enter(comm);
+        if (!rd_comm_gone(comm))
+            continue;
+        if (!request->submitted && result == RONDO_SUCCESS)
+            result =
+                rd_error(NULL, RONDO_ERR_INVALID_USAGE, "a communicator was destroyed inside a group that uses it");
+        rd_comm_leave(comm, result);
+        if (!request->submitted) /* else what was under way has ended the request, if anything was */
+            rd_request_fail(request, result);
+        forget(request, i);
     }
+}
+
+static void leave_all(struct rondo_request *request)
+{
+    int failed = atomic_load(&request->result) != RONDO_SUCCESS;
+
+    for (int i = 0; i < request->ncomms; i++)
+        rd_comm_leave(request->comms[i], failed ? rd_comm_check(request->comms[i]) : RONDO_SUCCESS);
+}
+
+/* A communicator has failed: its tasks end, and who wants to end it need not wait for the others of the request. */
+static void lose(struct rondo_request *request, int i, rondo_result_t result)
+{
+    rondo_comm_t comm = request->comms[i];
+
+    rd_request_fail(request, result);
+    rd_queue_flush(comm, result);
+    rd_comm_leave(comm, result);
+    forget(request, i);
+}
+
+/* Hands all recorded tasks to their queues, inside all of the communicators. After a failure none is handed on. */
+static rondo_result_t hand_on(struct rondo_request *request)
+{
+    rondo_result_t result = atomic_load(&request->result);
+
+    for (int i = 0; i < request->ncomms && result == RONDO_SUCCESS; i++)
+        result = rd_comm_check(request->comms[i]);
     if (result == RONDO_SUCCESS)
         result = match_self();
-    if (result == RONDO_SUCCESS)
-        copy_self();
+    if (result != RONDO_SUCCESS)
+        return result;
+    copy_self();
+    for (int i = 0; i < request->ncomms; i++)
+        rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->stop, request->comms[i]->spin,
+                      request->comms[i]->timeout_ms);
     for (recorded_t *r = group.first; r && result == RONDO_SUCCESS; r = r->next) {
         r->task->request = request;
-        request->pending++;
+        atomic_fetch_add(&request->pending, 1);
         result = rd_queue_add(r->comm, r->task);
         r->task = NULL;
         if (result != RONDO_SUCCESS) { /* part of the group has begun: there is no way back */
@@ -177,32 +227,37 @@ static rondo_result_t submit(struct rondo_request *request)
             rd_queue_flush(r->comm, result);
         }
     }
-    for (int i = 0; i < request->ncomms && result == RONDO_SUCCESS; i++)
-        rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->stop, request->comms[i]->spin,
-                      request->comms[i]->timeout_ms);
-    clear();
     return result;
 }
 
-/* One turn over every communicator of the request. */
+/* Makes this thread's group a request. The caller is inside its communicators afterwards. */
+static rondo_result_t submit(struct rondo_request *request)
+{
+    request->comms = group.whose.comms;
+    request->ncomms = group.whose.ncomms;
+    atomic_store(&request->result, atomic_load(&group.whose.result));
+    enter_all(request);
+    rd_request_fail(request, hand_on(request));
+    request->submitted = 1;
+    request->mark = rd_comm_mark;
+    clear();
+    return atomic_load(&request->result);
+}
+
+/* One turn over every communicator of the request, which this thread is inside of. */
 static int turn(struct rondo_request *request)
 {
     int any = 0;
 
-    for (int i = 0; i < request->ncomms; i++) {
+    for (int i = request->ncomms - 1; i >= 0; i--) {
         rondo_comm_t comm = request->comms[i];
         int moved = 0;
-        rondo_result_t result = rd_comm_enter(comm);
-        if (result == RONDO_SUCCESS)
-            result = rd_queue_advance(comm, &moved);
-        else
-            rd_queue_flush(comm, result);
+        rondo_result_t result = rd_queue_advance(comm, &moved);
         if (moved)
             rd_wait_progress(&comm->queue.wait);
         any |= moved;
-        if (result != RONDO_SUCCESS && request->result == RONDO_SUCCESS)
-            request->result = result;
-        rd_comm_leave(comm, result);
+        if (result != RONDO_SUCCESS)
+            lose(request, i, result);
     }
     return any;
 }
@@ -217,26 +272,21 @@ static int idle(const struct rondo_request *request)
     return 1;
 }
 
-static int over(const struct rondo_request *request)
+static int over(struct rondo_request *request)
 {
-    return request->pending == 0 && (request->result != RONDO_SUCCESS || idle(request));
+    return atomic_load(&request->pending) == 0 && (atomic_load(&request->result) != RONDO_SUCCESS || idle(request));
 }
 
 /* After a turn in which nothing moved: a little patience, and a look at abort, death and timeout. */
 static void miss(struct rondo_request *request)
 {
-    for (int i = 0; i < request->ncomms && !over(request); i++) {
+    for (int i = request->ncomms - 1; i >= 0 && !over(request); i--) {
         rondo_comm_t comm = request->comms[i];
         if (!comm->queue.active && !comm->net)
             continue;
-        rondo_result_t result = rd_comm_enter(comm);
-        if (result == RONDO_SUCCESS)
-            result = rd_queue_miss(comm);
-        if (result != RONDO_SUCCESS) {
-            request->result = request->result ? request->result : result;
-            rd_queue_flush(comm, result);
-        }
-        rd_comm_leave(comm, result);
+        rondo_result_t result = rd_queue_miss(comm);
+        if (result != RONDO_SUCCESS)
+            lose(request, i, result);
     }
 }
 
@@ -248,6 +298,16 @@ static void finish(struct rondo_request *request)
     }
 }
 
+/* What the request was holds no longer; this thread is outside again. */
+static rondo_result_t release(struct rondo_request *request)
+{
+    leave_all(request);
+    while (request->ncomms)
+        forget(request, 0);
+    free(request->comms);
+    return atomic_load(&request->result);
+}
+
 static rondo_result_t too_many_ends(const char *call)
 {
     return rd_error(NULL, RONDO_ERR_INVALID_USAGE, "%s without a rondo_group_start before it", call);
@@ -256,23 +316,19 @@ static rondo_result_t too_many_ends(const char *call)
 rondo_result_t rondo_group_end(void)
 {
     struct rondo_request request = {0};
-    rondo_result_t result;
 
     if (rd_group_depth == 0)
         return too_many_ends("rondo_group_end");
     if (--rd_group_depth)
         return RONDO_SUCCESS;
-    result = submit(&request);
-    if (result != RONDO_SUCCESS && request.result == RONDO_SUCCESS)
-        request.result = result;
+    submit(&request);
     finish(&request);
-    free(request.comms);
-    return request.result;
+    return release(&request);
 }
 
 rondo_result_t rondo_group_submit(rondo_request_t *request)
 {
-    struct rondo_request *made;
+    struct rondo_request *made, refused = {0};
     rondo_result_t result;
 
     if (rd_group_depth == 0)
@@ -284,29 +340,24 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
                         rd_group_depth);
     rd_group_depth = 0;
     made = calloc(1, sizeof *made);
-    if (!made) {
-        clear();
-        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request");
-    }
-    result = submit(made);
-    if (result != RONDO_SUCCESS) {
-        made->result = result;
-        finish(made);
-        free(made->comms);
+    if (!made)
+        rd_request_fail(&group.whose, rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request"));
+    if (submit(made ? made : &refused) != RONDO_SUCCESS) {
+        finish(made ? made : &refused);
+        result = release(made ? made : &refused);
         free(made);
         return result;
     }
-    made->mark = rd_comm_mark;
     turn(made);
+    leave_all(made);
     *request = made;
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t release(rondo_request_t *request)
+static rondo_result_t dispose(rondo_request_t *request)
 {
-    rondo_result_t result = (*request)->result;
+    rondo_result_t result = release(*request);
 
-    free((*request)->comms);
     free(*request);
     *request = NULL;
     return result;
@@ -325,17 +376,20 @@ rondo_result_t rondo_request_test(rondo_request_t *request, int *done)
     if (!request || !done)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_request_test: %s is NULL",
                         request ? "done" : "request");
-    if (!*request) {
-        *done = 1;
-        return RONDO_SUCCESS;
-    }
-    rondo_result_t result = check_mark(*request, "rondo_request_test");
+    rondo_result_t result = *request ? check_mark(*request, "rondo_request_test") : RONDO_SUCCESS;
     if (result != RONDO_SUCCESS)
         return result;
+    *done = 1;
+    if (!*request)
+        return RONDO_SUCCESS;
+    enter_all(*request);
     if (!over(*request) && !turn(*request))
         miss(*request);
-    *done = over(*request);
-    return *done ? release(request) : RONDO_SUCCESS;
+    if (over(*request))
+        return dispose(request);
+    leave_all(*request);
+    *done = 0;
+    return RONDO_SUCCESS;
 }
 
 rondo_result_t rondo_request_wait(rondo_request_t *request)
@@ -347,6 +401,7 @@ rondo_result_t rondo_request_wait(rondo_request_t *request)
     rondo_result_t result = check_mark(*request, "rondo_request_wait");
     if (result != RONDO_SUCCESS)
         return result;
+    enter_all(*request);
     finish(*request);
-    return release(request);
+    return dispose(request);
 }

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "inside.h"
+
 struct rd_user_op {
     struct rd_user_op *next;
     rondo_op_t number;
@@ -28,6 +30,15 @@ const rd_reducer_t *rd_op_reducer(rondo_comm_t comm, rondo_op_t op, rondo_type_t
              "%s: op %d is neither one of RONDO_SUM .. RONDO_MAXLOC (0 to %d) nor an op of this communicator", call, op,
              RONDO_NUM_OPS - 1);
     return NULL;
+}
+
+rondo_result_t rd_op_check(rondo_comm_t comm, rondo_op_t op, rondo_type_t type, const char *call)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+
+    if (!rd_comm_gone(comm))
+        result = rd_op_reducer(comm, op, type, call) ? RONDO_SUCCESS : RONDO_ERR_INVALID_ARGUMENT;
+    return rd_comm_leave(comm, result);
 }
 
 static int scales(rondo_type_t type)
@@ -56,13 +67,32 @@ rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, ron
     made = calloc(1, sizeof *made);
     if (!made)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for an op");
-    made->next = comm->user_ops;
     made->number = atomic_fetch_add(&last_number, 1);
     made->type = type;
     rd_reducer_init_premulsum(&made->reducer, type, scalar, -1);
+    result = rd_comm_enter(comm);
+    if (result != RONDO_SUCCESS) {
+        free(made);
+        return rd_comm_leave(comm, result);
+    }
+    made->next = comm->user_ops;
     comm->user_ops = made;
     *op = made->number;
-    return RONDO_SUCCESS;
+    return rd_comm_leave(comm, RONDO_SUCCESS);
+}
+
+/* Zero if it is none of this communicator's. */
+static int remove_op(rondo_comm_t comm, rondo_op_t op)
+{
+    for (struct rd_user_op **u = &comm->user_ops; *u; u = &(*u)->next) {
+        if ((*u)->number == op) {
+            struct rd_user_op *gone = *u;
+            *u = gone->next;
+            free(gone);
+            return 1;
+        }
+    }
+    return 0;
 }
 
 rondo_result_t rondo_op_destroy(rondo_op_t op, rondo_comm_t comm)
@@ -71,16 +101,11 @@ rondo_result_t rondo_op_destroy(rondo_op_t op, rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS)
         return result;
-    for (struct rd_user_op **u = &comm->user_ops; *u; u = &(*u)->next) {
-        if ((*u)->number == op) {
-            struct rd_user_op *gone = *u;
-            *u = gone->next;
-            free(gone);
-            return RONDO_SUCCESS;
-        }
-    }
-    return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_op_destroy: op %d is not an op of this communicator",
-                    op);
+    rd_comm_enter(comm); /* also of one that has failed */
+    if (!rd_comm_gone(comm) && !remove_op(comm, op))
+        result = rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
+                          "rondo_op_destroy: op %d is not an op of this communicator", op);
+    return rd_comm_leave(comm, result);
 }
 
 void rd_op_free_all(rondo_comm_t comm)

@@ -6,6 +6,8 @@
 
 /* The reducer of a user's op of this communicator; NULL and an error where it is not one, or for another type. */
 const rd_reducer_t *rd_op_reducer(rondo_comm_t comm, rondo_op_t op, rondo_type_t type, const char *call);
+/* The same question before a call has entered the communicator. */
+rondo_result_t rd_op_check(rondo_comm_t comm, rondo_op_t op, rondo_type_t type, const char *call);
 void rd_op_free_all(rondo_comm_t comm);
 
 #endif

@@ -144,7 +144,7 @@ static rondo_result_t retire(rondo_comm_t comm, rd_task_t *before, rd_task_t *t)
     else if (t->after)
         start(comm, t->after); /* only to be flushed with the others */
     if (t->request)
-        t->request->pending--;
+        atomic_fetch_sub(&t->request->pending, 1);
     rd_task_free(comm, t);
     return result;
 }
@@ -210,9 +210,8 @@ void rd_queue_flush(rondo_comm_t comm, rondo_result_t code)
         while (t) {
             rd_task_t *after = t->after;
             if (t->request) {
-                t->request->pending--;
-                if (t->request->result == RONDO_SUCCESS)
-                    t->request->result = code;
+                rd_request_fail(t->request, code);
+                atomic_fetch_sub(&t->request->pending, 1);
             }
             if (*t->chain == t)
                 *t->chain = NULL;

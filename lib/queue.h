@@ -11,12 +11,21 @@
 #include "wait.h"
 
 struct rondo_request {
-    uint64_t mark;         /* rd_comm_mark of the process that submitted */
-    int pending;           /* tasks that are not over */
-    rondo_result_t result; /* of the first that failed */
+    uint64_t mark;       /* rd_comm_mark of the process that submitted */
+    _Atomic int pending; /* tasks that are not over; an abort of one communicator may end its tasks from elsewhere */
+    _Atomic int result;  /* of the first that failed */
+    int submitted;       /* the tasks are in their queues */
     int ncomms;
-    rondo_comm_t *comms; /* whose tasks these are */
+    rondo_comm_t *comms; /* whose tasks these are: a reference to each */
 };
+
+/* The first error stands. */
+static inline void rd_request_fail(struct rondo_request *request, rondo_result_t result)
+{
+    int success = RONDO_SUCCESS;
+
+    atomic_compare_exchange_strong(&request->result, &success, (int)result);
+}
 
 struct rd_check;
 

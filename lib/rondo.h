@@ -260,9 +260,10 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm);
 
 /* Ends it now, from any thread, also while another thread is in a call on `comm`: that call returns RONDO_ERR_ABORTED,
  * and rondo_comm_abort waits for it to leave (well under a second), then frees everything as rondo_comm_destroy does.
- * No new call may begin on the communicator once abort has been called: there is nothing left to call it on.
+ * So does a call that another thread is just about to make, a group that holds operations of it, and a request that
+ * still waits for it; what a group or a request has on other communicators goes on, and abort does not wait for that.
  * The other ranks' pending and later calls return RONDO_ERR_REMOTE and name this rank. After it `comm` is not valid in
- * any thread: a call that begins then is the caller's mistake. */
+ * any thread: what is called later on is the caller's mistake. */
 rondo_result_t rondo_comm_abort(rondo_comm_t comm);
 
 /* What went wrong, without waiting and without a message: RONDO_SUCCESS while all is well, RONDO_IN_PROGRESS while
@@ -408,7 +409,8 @@ rondo_result_t rondo_group_submit(rondo_request_t *request);
 
 /* Makes what progress it can and does not wait. *done = 0: not yet. *done = 1: complete, or failed with the result that
  * is returned; the request is then freed and *request is NULL. A NULL *request is done. The thread that calls need not
- * be the one that submitted, but calls on the request's communicators must not run at the same time. */
+ * be the one that submitted, but calls on the request's communicators must not run at the same time. A communicator may
+ * be destroyed or aborted before its request was asked for: the request then tells how its operations have ended. */
 rondo_result_t rondo_request_test(rondo_request_t *request, int *done);
 
 /* The same, to the end. */
