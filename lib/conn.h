@@ -54,6 +54,8 @@ typedef struct rd_recv {
     int32_t peer;
     int32_t pid;               /* the sender's process, as this one may read it (pull.h); 0: it is this process */
     const _Atomic int *failed; /* the sender's: what it has posted may have changed meanwhile */
+    _Atomic uint32_t
+        *reading; /* this rank's own mark: in this process the sender waits for it; NULL: another process */
     struct rd_net_conn *net;
 } rd_recv_t;
 

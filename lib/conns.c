@@ -1,6 +1,7 @@
 /* The tables of connections: see conns.h for the layout. */
 #include "conns.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -174,5 +175,26 @@ void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int culprit)
         uint64_t none = 0;
         if (c->controls[r] && c->controls[r] != c->self)
             atomic_compare_exchange_strong(&c->controls[r]->notice, &none, notice);
+    }
+}
+
+int rd_conns_shared(const rd_conns_t *c)
+{
+    int any = 0;
+
+    for (int r = 0; r < c->nranks; r++)
+        any |= c->recvs[r].reading != NULL;
+    return any;
+}
+
+void rd_conns_wait_unread(const rd_conns_t *c)
+{
+    for (int r = 0; r < c->nranks; r++) {
+        if (!c->recvs[r].reading)
+            continue;
+        _Atomic uint32_t *reading = &c->controls[r]->reading;
+        uint32_t seen = atomic_load_explicit(reading, memory_order_acquire);
+        while (seen % 2 && atomic_load_explicit(reading, memory_order_acquire) == seen)
+            sched_yield();
     }
 }

@@ -20,6 +20,9 @@ typedef struct rd_control {
     /* A call has failed here, so the user has his buffers back although a peer may still be reading what was posted of
      * them. Set before the call returns; a peer looks at it after it has read, and so never takes what was changed. */
     _Alignas(RD_LINE) _Atomic int failed;
+    /* Counts up when this rank begins, and again when it ends, to read what a rank of its own process has posted: odd
+     * while it does. Whoever takes his posts back waits for it, because there a vanished buffer would be a crash. */
+    _Alignas(RD_LINE) _Atomic uint32_t reading;
     /* Set by a peer that aborts or fails: (result code << 32) | (rank + 1); 0: all is well. Read at every miss. */
     _Alignas(RD_LINE) _Atomic uint64_t notice;
 } rd_control_t;
@@ -54,5 +57,9 @@ void rd_conns_free(rd_conns_t *conns);
 
 /* Tells every rank of the node that this one aborts or fails. */
 void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int culprit);
+/* Nonzero: another rank of the node is a thread of this process, and may read what is posted here by itself. */
+int rd_conns_shared(const rd_conns_t *conns);
+/* Waits until none of them reads any more. This rank's `failed` stands, and all threads can see it. */
+void rd_conns_wait_unread(const rd_conns_t *conns);
 
 #endif

@@ -61,6 +61,10 @@ void rd_comm_give_up(rondo_comm_t comm)
     rd_conns_notify(&comm->conns, rd_comm_check(comm), culprit >= 0 ? culprit : comm->rank);
     atomic_store_explicit(failed, 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* before the user's next store into a buffer that was posted */
+    if (rd_conns_shared(&comm->conns)) {
+        barrier_for_all();
+        rd_conns_wait_unread(&comm->conns);
+    }
 }
 
 int rd_comm_ask(rondo_comm_t comm)

@@ -51,6 +51,7 @@ static int try_peer(rd_conns_t *conns, const record_t *all, int rank, int peer)
         rd_recv_t *recv = &conns->recvs[(size_t)ch * (size_t)conns->nranks + (size_t)peer];
         recv->pid = same ? 0 : (int32_t)all[peer].pid;
         recv->failed = &conns->controls[peer]->failed;
+        recv->reading = same ? &conns->self->reading : NULL;
     }
     if (same)
         return 1;

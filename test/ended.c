@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -255,6 +256,54 @@ static void in_a_split(test_rank_t *t)
     test_barrier(t);
 }
 
+/* Rank 0 sends, or sums, from memory that it unmaps the moment its aborted call has returned: another thread of the
+ * process that was reading there must not crash. */
+static void vanishing(test_rank_t *t, int round)
+{
+    size_t count = 6 << 20, bytes = count * sizeof(float);
+    rondo_comm_t comm = test_comm(t, NULL);
+    rondo_result_t result = RONDO_SUCCESS;
+    other_t aborter = {t, comm, 0, 0, RONDO_ERR_INTERNAL};
+    pthread_t thread = 0;
+    float *from = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    float *to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+    if (from == MAP_FAILED || to == MAP_FAILED)
+        test_stop(t, "no memory");
+    test_note(t, "a buffer that vanishes, round %d", round);
+    test_barrier(t);
+    if (t->rank == 0) {
+        thread = start(t, abort_it, &aborter);
+        aborter.begun = 1;
+    }
+    while (result == RONDO_SUCCESS) {
+        if (round % 2)
+            result = rondo_allreduce(from, to, count, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+        else if (t->rank == 0)
+            result = rondo_send(from, count, RONDO_FLOAT32, 1, comm, NULL);
+        else
+            result = rondo_recv(to, count, RONDO_FLOAT32, 0, comm, NULL);
+    }
+    munmap(from, bytes);
+    munmap(to, bytes);
+    TEST_TRUE(t, result == (t->rank == 0 ? RONDO_ERR_ABORTED : RONDO_ERR_REMOTE));
+    TEST_TRUE(t, t->rank == 0 || strstr(rondo_last_error(comm), "rank 0") != NULL);
+    if (t->rank == 0)
+        pthread_join(thread, NULL);
+    else
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    test_barrier(t);
+}
+
+static void vanish(test_rank_t *t, void *arg)
+{
+    int round;
+
+    (void)arg;
+    for (round = 0; round < 12; round++)
+        vanishing(t, round);
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     float *buffer = calloc(2 * COUNT, sizeof *buffer);
@@ -281,5 +330,7 @@ int main(void)
     for (kind = TEST_PROCESSES; kind <= TEST_THREADS; kind++)
         for (n = 2; n <= 4 && bad == 0; n += 2)
             bad += test_run((test_kind_t)kind, n, 100, body, NULL);
+    for (kind = TEST_PROCESSES; kind <= TEST_THREADS; kind++)
+        bad += test_run((test_kind_t)kind, 2, 100, vanish, NULL);
     return bad != 0;
 }

@@ -38,6 +38,17 @@ static int spoilt(const rd_recv_t *recv)
     return atomic_load_explicit(recv->failed, memory_order_relaxed);
 }
 
+/* A sender that has failed is not read from any more. */
+static rondo_result_t check_senders(const rd_pull_step_t *s, int *waits_for)
+{
+    for (int i = 0; i < s->step->nsrc; i++) {
+        const rd_recv_t *recv = s->src[i] ? NULL : s->plan->recvs[s->step->src[i].index];
+        if (recv && spoilt(recv))
+            return gone(recv, waits_for);
+    }
+    return RONDO_SUCCESS;
+}
+
 /* Reads `bytes` of every contribution from `at` on, and sums them: peers' blocks are staged, the rest lies here. */
 static rondo_result_t sum_block(const rd_pull_step_t *s, const rd_posted_t *posted, char *to, size_t at, size_t bytes,
                                 int *waits_for)
@@ -70,6 +81,28 @@ static rondo_result_t fetch(const rd_pull_step_t *s, const rd_posted_t *posted, 
     }
     for (size_t at = 0; at < s->bytes && result == RONDO_SUCCESS; at += RD_PULL_BLOCK)
         result = sum_block(s, posted, to, at, s->bytes - at < RD_PULL_BLOCK ? s->bytes - at : RD_PULL_BLOCK, waits_for);
+    return result;
+}
+
+/* Another process's memory may vanish at any time: the kernel says so. This one's must not: the sender waits for the
+ * mark before its user has his buffer back. It issues the barrier for both sides, so a plain store does here. */
+static rondo_result_t read_all(const rd_pull_step_t *s, const rd_posted_t *posted, char *to, int *waits_for)
+{
+    _Atomic uint32_t *reading = NULL;
+
+    for (int i = 0; i < s->step->nsrc; i++) {
+        if (!s->src[i] && s->plan->recvs[s->step->src[i].index]->reading)
+            reading = s->plan->recvs[s->step->src[i].index]->reading;
+    }
+    if (!reading)
+        return fetch(s, posted, to, waits_for);
+    uint32_t count = atomic_load_explicit(reading, memory_order_relaxed);
+    atomic_store_explicit(reading, count + 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    rondo_result_t result = check_senders(s, waits_for);
+    if (result == RONDO_SUCCESS)
+        result = fetch(s, posted, to, waits_for);
+    atomic_store_explicit(reading, count + 2, memory_order_release);
     return result;
 }
 
@@ -114,16 +147,12 @@ int rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *result
     }
     if (!value) {
         char *to = local_place(s);
-        *result = fetch(s, posted, to, waits_for);
+        *result = read_all(s, posted, to, waits_for);
         if (*result != RONDO_SUCCESS)
             return 1;
         value = to;
     }
-    for (int i = 0; i < s->step->nsrc && *result == RONDO_SUCCESS; i++) {
-        const rd_recv_t *recv = s->src[i] ? NULL : s->plan->recvs[s->step->src[i].index];
-        if (recv && spoilt(recv))
-            *result = gone(recv, waits_for);
-    }
+    *result = check_senders(s, waits_for);
     if (*result != RONDO_SUCCESS)
         return 1;
     hand_on(s, value);
