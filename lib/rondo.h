@@ -50,9 +50,9 @@
  *   Processes. A forked child may make communicators of its own. On its parent's, and on the parent's requests, every
  *   call is RONDO_ERR_INVALID_USAGE there and does nothing, also from an exit handler that it inherited; the parent and
  *   the other ranks go on. A process may end by exit without rondo_comm_destroy, or with another thread in a call: it
- *   hangs nowhere, and ranks that still wait for it get RONDO_ERR_REMOTE. An exit handler may destroy. No signal handler
- *   may call anything here. rondo installs no signal handler and leaves nothing behind when it is killed: its shared
- *   memory has no name.
+ *   hangs nowhere, and ranks that are still in an operation with it get RONDO_ERR_REMOTE. An exit handler may destroy.
+ *   No signal handler may call anything here. rondo installs no signal handler and leaves nothing behind when it is
+ *   killed: its shared memory has no name.
  *
  * The environment tunes it: `rondo-info --env` lists all variables. They are read when a communicator is made; a
  * value that is not allowed is RONDO_ERR_INVALID_ARGUMENT there.

@@ -216,6 +216,7 @@ static void exits(test_rank_t *t, void *arg)
     char word[32];
 
     use(t, comm, t->nranks);
+    test_barrier(t); /* or the exit would end an allreduce that another rank is still in */
     if (t->rank == last) {
         test_note(t, "exits, %s", inside ? "a thread is in a call" : "in silence");
         if (inside && pthread_create(&thread, NULL, wait_for_ever, comm) != 0)
