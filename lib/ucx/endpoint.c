@@ -136,11 +136,26 @@ void rd_ucx_say_bye(rd_net_t *net)
     }
 }
 
-static void closed(void *request, ucs_status_t status, void *net)
+static void closed(void *request, ucs_status_t status, void *arg)
 {
+    rd_ucx_peer_t *peer = arg;
     (void)status;
-    ((rd_net_t *)net)->outstanding--;
+    peer->closing = NULL;
+    peer->net->outstanding--;
     ucp_request_free(request);
+}
+
+/* Closings that are not over in time are UCX's to end: it ends the process if it finds one that is still ours when the
+ * worker goes. Their callback is not called any more. */
+static void disown_closings(rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        if (p->closing != NULL) {
+            net->outstanding--;
+            ucp_request_free(p->closing);
+            p->closing = NULL;
+        }
+    }
 }
 
 /* Ends all endpoints: orderly ones first send what they have, the others drop it. */
@@ -155,10 +170,11 @@ void rd_ucx_disconnect(rd_net_t *net, int orderly, int64_t limit_ms)
                                                      UCP_OP_ATTR_FIELD_USER_DATA,
                                      .flags = flush ? 0 : UCP_EP_CLOSE_FLAG_FORCE,
                                      .cb = {.send = closed},
-                                     .user_data = net};
+                                     .user_data = p};
         ucs_status_ptr_t request = ucp_ep_close_nbx(p->ep, &param);
         p->ep = NULL;
         if (request != NULL && !UCS_PTR_IS_ERR(request)) {
+            p->closing = request;
             net->outstanding++;
         }
     }
@@ -166,4 +182,5 @@ void rd_ucx_disconnect(rd_net_t *net, int orderly, int64_t limit_ms)
     while (net->outstanding != 0 && rd_clock_ms() < until) {
         ucp_worker_progress(net->worker);
     }
+    disown_closings(net);
 }

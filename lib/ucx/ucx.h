@@ -44,6 +44,7 @@ typedef struct rd_ucx_peer {
     int rank;
     const ucp_address_t *address; /* in net->addresses; NULL: not remote */
     ucp_ep_h ep;                  /* NULL until first used */
+    void *closing;                /* the request that ends it, while it is out */
     int used;                     /* something went to it or came from it: it will want a farewell */
     int greeted;                  /* its greeting has arrived */
     int settled;                  /* something sent to it has gone out: the connection is made */
