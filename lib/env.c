@@ -4,6 +4,7 @@
  */
 #include "env.h"
 #include "proto.h"
+#include "setting.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -303,19 +304,38 @@ static void unknown_warn(void)
     }
 }
 
-rondo_result_t rd_env_read(rd_env_t *env)
+rondo_result_t rd_env_check(const char *name, const char *value)
 {
     char range[RANGE_TEXT];
+    rd_env_t scratch;
+
+    for (size_t i = 0; name && i < TABLE_SIZE; i++) {
+        const tunable_t *t = &table[i];
+
+        if (strcmp(t->name, name) != 0)
+            continue;
+        if (!value || !*value || value_parse(t, value, (char *)&scratch + t->offset) == 0)
+            return RONDO_SUCCESS;
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s=%.100s is not allowed: it must be %s (%s)", name, value,
+                        range_print(t, range, sizeof range), t->help);
+    }
+    return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%.100s is no variable of rondo; rondo-info --env lists them",
+                    name ? name : "NULL");
+}
+
+rondo_result_t rd_env_read(rd_env_t *env)
+{
+    char range[RANGE_TEXT], kept[RD_SETTING_BYTES];
     rd_env_t new;
 
     memset(&new, 0, sizeof new);
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         const tunable_t *t = &table[i];
-        const char *text = getenv(t->name);
+        const char *text = rd_setting_text(t->name, kept);
         void *field = (char *)&new + t->offset;
 
         (void)value_parse(t, t->standard, field);
-        if (text && *text && value_parse(t, text, field) != 0)
+        if (text && value_parse(t, text, field) != 0)
             return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s=%.100s is not allowed: it must be %s (%s)", t->name,
                             text, range_print(t, range, sizeof range), t->help);
     }

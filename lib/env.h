@@ -34,6 +34,9 @@ typedef struct rd_env {
  * means nothing. */
 rondo_result_t rd_env_read(rd_env_t *env);
 
+/* Whether `value` (NULL or "": none) is allowed for the variable `name`. */
+rondo_result_t rd_env_check(const char *name, const char *value);
+
 /* Ranks must agree on whatever decides which messages are sent. NULL, or the name of the first such variable in which
  * two ranks differ. rd_env_t is plain data: ranks may exchange it whole. */
 const char *rd_env_difference(const rd_env_t *a, const rd_env_t *b);

@@ -3,6 +3,7 @@
  * cannot break a line: control characters are replaced.
  */
 #include "error.h"
+#include "setting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,8 +88,8 @@ static int file_name_expand(char *out, size_t bytes, const char *pattern)
 
 static void output_open(void)
 {
-    const char *pattern = getenv("RONDO_DEBUG_FILE");
-    char name[512] = "", line[LINE_BYTES];
+    char name[512] = "", line[LINE_BYTES], kept[RD_SETTING_BYTES];
+    const char *pattern = rd_setting_text("RONDO_DEBUG_FILE", kept);
     int fd, n;
 
     if (gethostname(host_name, sizeof host_name - 1) != 0 || !host_name[0])

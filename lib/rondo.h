@@ -207,6 +207,11 @@ const char *rondo_result_string(rondo_result_t result);
  * error. */
 const char *rondo_last_error(rondo_comm_t comm);
 
+/* Gives a variable of `rondo-info --env` a value for this process, as if it stood in the environment, which stands
+ * above it. NULL or "" takes it back. Communicators made from then on see it; RONDO_DEBUG_FILE counts until the first
+ * message. A name that does not exist and a value that is not allowed are RONDO_ERR_INVALID_ARGUMENT. Any thread. */
+rondo_result_t rondo_setting_set(const char *name, const char *value);
+
 /* ---- communicators ---- */
 
 /* Makes an id, on one rank; all ranks then hand the same bytes to rondo_comm_create. How they get there is the caller's
