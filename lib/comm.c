@@ -304,6 +304,19 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
     return result;
 }
 
+rondo_result_t rondo_comm_revoke(rondo_comm_t comm)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_revoke");
+
+    if (result != RONDO_SUCCESS || !rd_comm_ask(comm))
+        return result;
+    rd_comm_fail(comm, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_revoke", comm->rank);
+    rd_comm_empty(comm);
+    rd_comm_give_up(comm);
+    rd_comm_asked(comm);
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rondo_comm_abort(rondo_comm_t comm)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_abort");

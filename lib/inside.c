@@ -81,6 +81,13 @@ void rd_comm_asked(rondo_comm_t comm)
     atomic_fetch_sub(&comm->askers, 1);
 }
 
+void rd_comm_empty(rondo_comm_t comm)
+{
+    barrier_for_all();
+    while (atomic_load_explicit(&comm->inside, memory_order_acquire))
+        sched_yield();
+}
+
 int rd_comm_close(rondo_comm_t comm)
 {
     if (atomic_exchange(&comm->closed, 1)) {

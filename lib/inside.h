@@ -49,6 +49,8 @@ void rd_comm_asked(rondo_comm_t comm);
 /* After a failure: tells the others of the node, and takes back what was posted. The caller is inside, or nobody is. */
 void rd_comm_give_up(rondo_comm_t comm);
 
+/* The stop word is set: waits until who was inside before has left. */
+void rd_comm_empty(rondo_comm_t comm);
 /* Shuts the door and waits until nobody is inside. Zero: another thread has done so before, and the rooms are gone. */
 int rd_comm_close(rondo_comm_t comm);
 /* The rooms are down: who waited at the door goes on. Gives the user's reference back. */

@@ -44,7 +44,7 @@
  *   (the default) also prints each error once, where it was found.
  *
  *   Threads. Calls on different communicators from different threads are independent. Calls on one communicator are
- *   the caller's to order: one at a time, each to its end. rondo_comm_abort and rondo_comm_get_error may be called
+ *   the caller's to order: one at a time, each to its end. rondo_comm_abort, _revoke and _get_error may be called
  *   from any thread at any time. A group belongs to the thread that started it.
  *
  *   Processes. A forked child may make communicators of its own. On its parent's, and on the parent's requests, every
@@ -270,6 +270,11 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm);
  * The other ranks' pending and later calls return RONDO_ERR_REMOTE and name this rank. After it `comm` is not valid in
  * any thread: what is called later on is the caller's mistake. */
 rondo_result_t rondo_comm_abort(rondo_comm_t comm);
+
+/* Ends what is under way, as rondo_comm_abort does and from any thread, but keeps the communicator: failed, with
+ * RONDO_ERR_ABORTED, for rondo_comm_shrink, rondo_comm_destroy or rondo_comm_abort. The call that was under way has
+ * left when this returns. The other ranks' pending and later calls return RONDO_ERR_REMOTE and name this rank. */
+rondo_result_t rondo_comm_revoke(rondo_comm_t comm);
 
 /* What went wrong, without waiting and without a message: RONDO_SUCCESS while all is well, RONDO_IN_PROGRESS while
  * something asked for with blocking = 0 is under way, else the result that every call returns. A dead rank shows here
