@@ -1,0 +1,392 @@
+/* A communicator's life: made, asked, finalized, destroyed, aborted, revoked. The object exists before rondo's
+ * communicator does, because with blocking = 0, and within a group, the caller holds it while it is being made.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "shim.h"
+
+pthread_mutex_t nc_lock = PTHREAD_MUTEX_INITIALIZER;
+
+ncclResult_t nc_comm_valid(ncclComm_t comm, const char *call)
+{
+    if (comm && comm->alive == NC_ALIVE)
+        return ncclSuccess;
+    return nc_error(NULL, ncclInvalidArgument, "%s: comm is %s", call,
+                    comm ? "not a communicator, or one that has been destroyed" : "NULL");
+}
+
+ncclResult_t nc_comm_ready(ncclComm_t comm, const char *call)
+{
+    ncclResult_t result = nc_comm_valid(comm, call);
+
+    if (result != ncclSuccess)
+        return result;
+    if (atomic_load(&comm->busy))
+        return nc_error(comm, ncclInvalidArgument,
+                        "%s: an earlier call on the communicator is not over: wait until ncclCommGetAsyncError no "
+                        "longer says ncclInProgress",
+                        call);
+    if ((result = (ncclResult_t)atomic_load(&comm->result)) != ncclSuccess) {
+        nc_group_fail(result);
+        return result;
+    }
+    if (!comm->rondo)
+        return nc_error(comm, ncclInvalidUsage, "%s: the communicator is made when the open group ends, not before",
+                        call);
+    if (atomic_load(&comm->revoked) || atomic_load(&comm->finalized))
+        return nc_error(comm, ncclInvalidUsage, "%s: the communicator has been %s", call,
+                        comm->revoked ? "revoked: shrink, destroy or abort it" : "finalized: destroy it");
+    return ncclSuccess;
+}
+
+void nc_comm_wait(ncclComm_t comm)
+{
+    const struct timespec nap = {0, 50000};
+
+    while (atomic_load(&comm->inside) || atomic_load(&comm->busy))
+        nanosleep(&nap, NULL);
+}
+
+ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *config)
+{
+    ncclComm_t comm = calloc(1, sizeof *comm);
+
+    if (!comm) {
+        nc_error(NULL, ncclSystemError, "no memory for a communicator");
+        return NULL;
+    }
+    comm->alive = NC_ALIVE;
+    comm->rank = rank;
+    comm->nranks = nranks;
+    comm->device = device;
+    comm->config = *config;
+    return comm;
+}
+
+void nc_comm_free(ncclComm_t comm)
+{
+    nc_user_op_free_all(comm);
+    nc_registration_free_all(comm);
+    comm->alive = 0;
+    free(comm);
+}
+
+rondo_config_t nc_comm_config(ncclComm_t comm)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+
+    config.device = comm->device;
+    /* Creation and, on the host, operations are put behind the caller's back here, not by rondo. */
+    config.blocking = comm->device == RONDO_DEVICE_HOST ? 1 : comm->config.blocking;
+    config.name = comm->config.name[0] ? comm->config.name : NULL;
+    return config;
+}
+
+ncclResult_t nc_comm_made(ncclComm_t comm, rondo_comm_t rondo, const char *call, ncclResult_t result)
+{
+    int dropped;
+
+    pthread_mutex_lock(&nc_lock);
+    dropped = comm->dropped;
+    if (!dropped)
+        comm->rondo = rondo;
+    pthread_mutex_unlock(&nc_lock);
+    if (dropped) {
+        if (rondo)
+            (void)rondo_comm_abort(rondo);
+        return nc_error(NULL, ncclInvalidUsage, "%s: the communicator was aborted while it was being made", call);
+    }
+    if (result != ncclSuccess)
+        return result;
+    (void)rondo_comm_rank(rondo, &comm->rank);
+    (void)rondo_comm_size(rondo, &comm->nranks);
+    (void)rondo_comm_device(rondo, &comm->device);
+    nc_log(NC_SUBSYS_INIT, "%s comm %p rank %d nranks %d cudaDev %d%s - Init COMPLETE", call, (void *)comm, comm->rank,
+           comm->nranks, comm->device, comm->device == RONDO_DEVICE_HOST ? " (host memory)" : "");
+    return ncclSuccess;
+}
+
+static ncclResult_t make(nc_job_t *job)
+{
+    rondo_config_t config = nc_comm_config(job->comm);
+    rondo_comm_t made = NULL;
+    rondo_result_t result = rondo_comm_create(&made, job->comm->nranks, &job->id, job->comm->rank, &config);
+
+    return nc_comm_made(job->comm, made, job->call, nc_result(job->comm, NULL, result));
+}
+
+static ncclResult_t create(const char *call, ncclComm_t *newcomm, int nranks, const ncclUniqueId *id, int rank,
+                           int device, const ncclConfig_t *given)
+{
+    nc_config_t config;
+    ncclResult_t result;
+
+    if (!newcomm)
+        return nc_error(NULL, ncclInvalidArgument, "%s: the pointer for the communicator is NULL", call);
+    if (nranks < 1 || rank < 0 || rank >= nranks)
+        return nc_error(NULL, ncclInvalidArgument, "%s: rank %d of %d: nranks must be at least 1, rank from 0 to %d",
+                        call, rank, nranks, nranks < 1 ? 0 : nranks - 1);
+    if ((result = nc_config_read(&config, given, NULL, call)))
+        return result;
+    nc_job_t job = {.run = make, .creates = 1, .call = call, .newcomm = newcomm, .blocking = config.blocking};
+    job.comm = nc_comm_new(rank, nranks, device, &config);
+    if (!job.comm)
+        return ncclSystemError;
+    _Static_assert(sizeof job.id == sizeof *id, "NCCL's id and rondo's are of one size");
+    memcpy(&job.id, id, sizeof job.id);
+    return nc_group_job(&job);
+}
+
+static ncclResult_t create_here(const char *call, ncclComm_t *newcomm, int nranks, const ncclUniqueId *id, int rank,
+                                const ncclConfig_t *given)
+{
+    ncclResult_t result;
+    int device;
+
+    nc_settings();
+    result = nc_device_current(&device, call);
+    return result == ncclSuccess ? create(call, newcomm, nranks, id, rank, device, given) : result;
+}
+
+ncclResult_t pncclGetUniqueId(ncclUniqueId *uniqueId)
+{
+    rondo_unique_id_t id;
+    rondo_result_t result;
+
+    nc_settings();
+    if (!uniqueId)
+        return nc_error(NULL, ncclInvalidArgument, "ncclGetUniqueId: uniqueId is NULL");
+    result = rondo_unique_id_create(&id);
+    memcpy(uniqueId, &id, sizeof *uniqueId); /* on failure it carries the error to whoever joins */
+    return nc_result(NULL, NULL, result);
+}
+NC_TWIN(GetUniqueId);
+
+ncclResult_t pncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
+{
+    return create_here("ncclCommInitRank", comm, nranks, &commId, rank, NULL);
+}
+NC_TWIN(CommInitRank);
+
+ncclResult_t pncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t *config)
+{
+    return create_here("ncclCommInitRankConfig", comm, nranks, &commId, rank, config);
+}
+NC_TWIN(CommInitRankConfig);
+
+ncclResult_t pncclCommInitRankScalable(ncclComm_t *newcomm, int nranks, int myrank, int nId, ncclUniqueId *commIds,
+                                       ncclConfig_t *config)
+{
+    const char *call = "ncclCommInitRankScalable";
+
+    if (nId < 1 || nId > nranks || !commIds)
+        return nc_error(NULL, ncclInvalidArgument, "%s: %d ids of %d ranks: at least one, and no more than ranks", call,
+                        commIds ? nId : 0, nranks);
+    return create_here(call, newcomm, nranks, commIds, myrank, config);
+}
+NC_TWIN(CommInitRankScalable);
+
+static ncclResult_t check_devices(int ndev, const int *devlist)
+{
+    const char *call = "ncclCommInitAll";
+    ncclResult_t result;
+    int count;
+
+    if ((result = nc_device_count(&count, call)))
+        return result;
+    if (ndev < 1 || (!devlist && ndev > count))
+        return nc_error(NULL, ncclInvalidArgument, "%s: ndev is %d: from 1 to the number of devices", call, ndev);
+    for (int i = 0; devlist && i < ndev; i++) {
+        if (devlist[i] < 0 || devlist[i] >= count)
+            return nc_error(NULL, ncclInvalidArgument, "%s: devlist[%d] is %d: there is no such device", call, i,
+                            devlist[i]);
+        for (int k = 0; k < i; k++)
+            if (devlist[k] == devlist[i])
+                return nc_error(NULL, ncclInvalidUsage, "%s: devlist names device %d twice", call, devlist[i]);
+    }
+    return ncclSuccess;
+}
+
+ncclResult_t pncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
+{
+    const char *call = "ncclCommInitAll";
+    ncclResult_t result, ended;
+    ncclUniqueId id;
+
+    nc_settings();
+    if (!comm)
+        return nc_error(NULL, ncclInvalidArgument, "%s: comm is NULL", call);
+    if ((result = check_devices(ndev, devlist)) || (result = pncclGetUniqueId(&id)) || (result = pncclGroupStart()))
+        return result;
+    for (int i = 0; i < ndev && result == ncclSuccess; i++)
+        result = create(call, &comm[i], ndev, &id, i,
+                        nc_settings_host() ? RONDO_DEVICE_HOST
+                        : devlist          ? devlist[i]
+                                           : i,
+                        NULL);
+    ended = pncclGroupEnd();
+    return result != ncclSuccess ? result : ended;
+}
+NC_TWIN(CommInitAll);
+
+static ncclResult_t finalize(nc_job_t *job)
+{
+    atomic_store(&job->comm->finalized, 1);
+    return nc_result(job->comm, job->comm->rondo, rondo_comm_finalize(job->comm->rondo));
+}
+
+ncclResult_t pncclCommFinalize(ncclComm_t comm)
+{
+    const char *call = "ncclCommFinalize";
+    ncclResult_t result = nc_comm_ready(comm, call);
+
+    if (result != ncclSuccess)
+        return result;
+    const nc_job_t job = {.run = finalize, .call = call, .comm = comm, .blocking = comm->config.blocking};
+    return nc_group_job(&job);
+}
+NC_TWIN(CommFinalize);
+
+static ncclResult_t in_open_group(ncclComm_t comm, const char *call)
+{
+    return nc_error(comm, ncclInvalidUsage, "%s: the open group holds calls on this communicator: end the group first",
+                    call);
+}
+
+ncclResult_t pncclCommDestroy(ncclComm_t comm)
+{
+    const char *call = "ncclCommDestroy";
+    ncclResult_t result;
+
+    if (!comm)
+        return ncclSuccess;
+    if ((result = nc_comm_valid(comm, call)))
+        return result;
+    if (nc_group_has(comm))
+        return in_open_group(comm, call);
+    nc_comm_wait(comm);
+    nc_registration_end_all(comm);
+    if (comm->rondo)
+        result = nc_result(NULL, NULL, rondo_comm_destroy(comm->rondo));
+    nc_comm_free(comm);
+    return result;
+}
+NC_TWIN(CommDestroy);
+
+/* While it is being made there is nothing to abort yet: the job does it, and frees the object. */
+static int drop(ncclComm_t comm)
+{
+    int dropped;
+
+    pthread_mutex_lock(&nc_lock);
+    dropped = comm->dropped = !comm->rondo && atomic_load(&comm->busy);
+    pthread_mutex_unlock(&nc_lock);
+    return dropped;
+}
+
+ncclResult_t pncclCommAbort(ncclComm_t comm)
+{
+    const char *call = "ncclCommAbort";
+    ncclResult_t result;
+
+    if (!comm)
+        return ncclSuccess;
+    if ((result = nc_comm_valid(comm, call)))
+        return result;
+    if (nc_group_has(comm))
+        return in_open_group(comm, call);
+    if (drop(comm))
+        return ncclSuccess;
+    if (comm->rondo) {
+        (void)rondo_comm_revoke(comm->rondo); /* whoever is inside leaves, and then leaves this library too */
+        nc_comm_wait(comm);
+        nc_registration_end_all(comm);
+        result = nc_result(NULL, NULL, rondo_comm_abort(comm->rondo));
+    }
+    nc_comm_free(comm);
+    return result;
+}
+NC_TWIN(CommAbort);
+
+ncclResult_t nc_comm_revoke(ncclComm_t comm)
+{
+    rondo_result_t result = rondo_comm_revoke(comm->rondo);
+
+    nc_comm_wait(comm);
+    atomic_store(&comm->revoked, 1);
+    return nc_result(comm, comm->rondo, result);
+}
+
+ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags)
+{
+    const char *call = "ncclCommRevoke";
+    ncclResult_t result = nc_comm_valid(comm, call);
+
+    if (result != ncclSuccess)
+        return result;
+    if (revokeFlags != NCCL_REVOKE_DEFAULT)
+        return nc_error(comm, ncclInvalidArgument, "%s: revokeFlags is %d: NCCL_REVOKE_DEFAULT (0) is all there is",
+                        call, revokeFlags);
+    if (!comm->rondo || atomic_load(&comm->revoked) || atomic_load(&comm->finalized))
+        return nc_error(comm, ncclInvalidArgument, "%s: the communicator %s", call,
+                        !comm->rondo    ? "is not made yet"
+                        : comm->revoked ? "has been revoked already"
+                                        : "has been finalized");
+    return nc_comm_revoke(comm);
+}
+NC_TWIN(CommRevoke);
+
+ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
+{
+    const char *call = "ncclCommGetAsyncError";
+    ncclResult_t result = nc_comm_valid(comm, call);
+    rondo_result_t error;
+
+    if (result != ncclSuccess)
+        return result;
+    if (!asyncError)
+        return nc_error(comm, ncclInvalidArgument, "%s: asyncError is NULL", call);
+    *asyncError = ncclSuccess;
+    if (atomic_load(&comm->busy))
+        *asyncError = ncclInProgress;
+    else if (atomic_load(&comm->result))
+        *asyncError = (ncclResult_t)atomic_load(&comm->result);
+    else if (comm->rondo && !atomic_load(&comm->revoked) && rondo_comm_get_error(comm->rondo, &error) == RONDO_SUCCESS)
+        *asyncError = nc_result(comm, comm->rondo, error);
+    return ncclSuccess;
+}
+NC_TWIN(CommGetAsyncError);
+
+static ncclResult_t answer(ncclComm_t comm, const char *call, const int *from, int *to)
+{
+    ncclResult_t result = nc_comm_valid(comm, call);
+
+    if (result != ncclSuccess)
+        return result;
+    if (!to)
+        return nc_error(comm, ncclInvalidArgument, "%s: the result's pointer is NULL", call);
+    if (!comm->rondo)
+        return nc_comm_ready(comm, call);
+    *to = *from;
+    return ncclSuccess;
+}
+
+ncclResult_t pncclCommCount(const ncclComm_t comm, int *count)
+{
+    return answer(comm, "ncclCommCount", comm ? &comm->nranks : NULL, count);
+}
+NC_TWIN(CommCount);
+
+ncclResult_t pncclCommCuDevice(const ncclComm_t comm, int *device)
+{
+    return answer(comm, "ncclCommCuDevice", comm ? &comm->device : NULL, device);
+}
+NC_TWIN(CommCuDevice);
+
+ncclResult_t pncclCommUserRank(const ncclComm_t comm, int *rank)
+{
+    return answer(comm, "ncclCommUserRank", comm ? &comm->rank : NULL, rank);
+}
+NC_TWIN(CommUserRank);

@@ -1,0 +1,354 @@
+/* Groups, and who does the work. A call becomes data (nc_op_t, nc_job_t) and a batch is what belongs together: one
+ * call, or all of a group. A batch runs at once on the caller's thread; or, where one of its communicators does not
+ * block, on a thread of its own, behind the caller's back. Jobs (creation, split, shrink, finalize, windows) go before
+ * operations; where there are several, each gets a thread, because each may wait for the others.
+ *
+ * A thread a batch, and none that stays: a communicator that does not block has one call under way at a time, and the
+ * next is refused until that is over.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+
+typedef struct batch {
+    nc_op_t *ops;
+    size_t nops, room;
+    nc_job_t *jobs, *last;
+    ncclResult_t result; /* of the first call that was wrong */
+    int background;
+} batch_t;
+
+static _Thread_local int depth;
+static _Thread_local batch_t open_batch;
+
+int nc_group_has(ncclComm_t comm)
+{
+    if (!depth)
+        return 0;
+    for (size_t i = 0; i < open_batch.nops; i++)
+        if (open_batch.ops[i].comm == comm)
+            return 1;
+    for (const nc_job_t *j = open_batch.jobs; j; j = j->next)
+        if (j->comm == comm || j->parent == comm)
+            return 1;
+    return 0;
+}
+
+void nc_group_fail(ncclResult_t result)
+{
+    if (depth && open_batch.result == ncclSuccess)
+        open_batch.result = result;
+}
+
+/* ---- operations ---- */
+
+static int behind(const nc_op_t *op)
+{
+    return !op->comm->config.blocking && op->comm->device == RONDO_DEVICE_HOST;
+}
+
+static void op_release(const nc_op_t *op)
+{
+    if (op->user_op)
+        nc_user_op_put(op->comm, op->user_op);
+}
+
+static ncclResult_t op_now(const nc_op_t *op)
+{
+    ncclResult_t result;
+
+    atomic_fetch_add(&op->comm->inside, 1);
+    result = nc_result(op->comm, NULL, nc_op_run(op));
+    op_release(op);
+    atomic_fetch_sub(&op->comm->inside, 1);
+    return result;
+}
+
+/* All of them in one group of rondo's, which refuses it whole if it refuses one. */
+static ncclResult_t ops_run(batch_t *b)
+{
+    ncclResult_t result = ncclSuccess, ended;
+
+    if (b->nops == 0)
+        return ncclSuccess;
+    (void)rondo_group_start();
+    for (size_t i = 0; i < b->nops; i++) {
+        ncclResult_t one = nc_result(b->ops[i].comm, NULL, nc_op_run(&b->ops[i]));
+        if (result == ncclSuccess)
+            result = one;
+    }
+    ended = nc_result(b->ops[0].comm, NULL, rondo_group_end());
+    return result != ncclSuccess && result != ncclInProgress ? result : ended;
+}
+
+/* ---- jobs ---- */
+
+static void *job_thread(void *arg)
+{
+    nc_job_t *job = arg;
+
+    job->result = job->run(job);
+    return NULL;
+}
+
+/* The program's signal handlers run on its own threads, not on these. */
+static int thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+    sigset_t all, before;
+    int code;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    code = pthread_create(thread, NULL, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+static ncclResult_t jobs_run(batch_t *b)
+{
+    ncclResult_t result = ncclSuccess;
+
+    for (nc_job_t *j = b->jobs; j && b->jobs->next; j = j->next) {
+        j->started = thread_start(&j->thread, job_thread, j) == 0;
+        if (!j->started)
+            j->result = nc_error(NULL, ncclSystemError, "%s: no thread for it", j->call);
+    }
+    for (nc_job_t *j = b->jobs; j; j = j->next) {
+        if (j->started)
+            pthread_join(j->thread, NULL);
+        else if (!b->jobs->next)
+            j->result = j->run(j);
+        if (result == ncclSuccess)
+            result = j->result;
+    }
+    return result;
+}
+
+static void job_free(nc_job_t *job)
+{
+    free(job->list);
+    free(job);
+}
+
+/* What was made, or not, becomes visible. A caller who does not wait keeps the object of what could not be made, to ask
+ * it why; a caller who waited, or has aborted it, does not. */
+static void job_settle(nc_job_t *j, int background)
+{
+    ncclComm_t comm = j->comm;
+    int dropped = 0;
+
+    if (comm && background && j->result != ncclSuccess)
+        atomic_store(&comm->result, (int)j->result);
+    else if (!comm && background && j->result != ncclSuccess)
+        atomic_store(&j->parent->result, (int)j->result);
+    pthread_mutex_lock(&nc_lock);
+    if (comm) {
+        dropped = comm->dropped;
+        atomic_fetch_sub(&comm->busy, 1);
+    }
+    pthread_mutex_unlock(&nc_lock);
+    if (j->parent)
+        atomic_fetch_sub(&j->parent->busy, 1);
+    if (j->creates && j->result != ncclSuccess && (dropped || !background)) {
+        if (!background)
+            *j->newcomm = NULL;
+        nc_comm_free(comm);
+    }
+}
+
+/* ---- batches ---- */
+
+static void batch_free(batch_t *b)
+{
+    while (b->jobs) {
+        nc_job_t *j = b->jobs;
+        b->jobs = j->next;
+        job_free(j);
+    }
+    free(b->ops);
+    memset(b, 0, sizeof *b);
+}
+
+/* Forgets what was never begun. */
+static void batch_drop(batch_t *b)
+{
+    for (nc_job_t *j = b->jobs; j; j = j->next) {
+        if (j->creates) {
+            *j->newcomm = NULL;
+            nc_comm_free(j->comm);
+        }
+    }
+    for (size_t i = 0; i < b->nops; i++)
+        op_release(&b->ops[i]);
+    batch_free(b);
+}
+
+static void batch_mark(batch_t *b, int by)
+{
+    for (size_t i = 0; i < b->nops; i++)
+        atomic_fetch_add(b->background ? &b->ops[i].comm->busy : &b->ops[i].comm->inside, by);
+}
+
+static ncclResult_t batch_run(batch_t *b)
+{
+    ncclResult_t result = jobs_run(b);
+
+    if (result == ncclSuccess)
+        result = ops_run(b);
+    for (nc_job_t *j = b->jobs; j; j = j->next)
+        job_settle(j, b->background);
+    for (size_t i = 0; i < b->nops; i++) {
+        op_release(&b->ops[i]);
+        if (b->background && result != ncclSuccess)
+            atomic_store(&b->ops[i].comm->result, (int)result);
+    }
+    batch_mark(b, -1); /* from here on the communicators may be gone */
+    batch_free(b);
+    return result;
+}
+
+static void *batch_thread(void *arg)
+{
+    batch_t *b = arg;
+
+    (void)batch_run(b);
+    free(b);
+    return NULL;
+}
+
+/* `b` is taken over. */
+static ncclResult_t batch_begin(batch_t *b)
+{
+    batch_t *own;
+    pthread_t thread;
+
+    for (nc_job_t *j = b->jobs; j; j = j->next)
+        b->background |= !j->blocking;
+    for (size_t i = 0; i < b->nops; i++)
+        b->background |= behind(&b->ops[i]);
+    for (nc_job_t *j = b->jobs; j; j = j->next) {
+        if (j->comm)
+            atomic_fetch_add(&j->comm->busy, 1);
+        if (j->parent)
+            atomic_fetch_add(&j->parent->busy, 1);
+    }
+    batch_mark(b, 1);
+    if (!b->background)
+        return batch_run(b);
+    own = malloc(sizeof *own);
+    if (own)
+        *own = *b;
+    if (!own || thread_start(&thread, batch_thread, own) != 0) {
+        free(own);
+        b->background = 0; /* no thread: the caller waits after all */
+        return batch_run(b);
+    }
+    pthread_detach(thread);
+    memset(b, 0, sizeof *b);
+    return ncclInProgress;
+}
+
+static ncclResult_t op_add(batch_t *b, const nc_op_t *op)
+{
+    if (b->nops == b->room) {
+        size_t room = b->room ? 2 * b->room : 16;
+        nc_op_t *more = realloc(b->ops, room * sizeof *more);
+        if (!more) {
+            op_release(op);
+            return nc_error(op->comm, ncclSystemError, "no memory to record an operation");
+        }
+        b->ops = more;
+        b->room = room;
+    }
+    b->ops[b->nops++] = *op;
+    return ncclSuccess;
+}
+
+ncclResult_t nc_group_op(const nc_op_t *op)
+{
+    batch_t single = {0};
+    ncclResult_t result;
+
+    if (depth)
+        return op_add(&open_batch, op);
+    if (!behind(op))
+        return op_now(op);
+    result = op_add(&single, op);
+    return result == ncclSuccess ? batch_begin(&single) : result;
+}
+
+ncclResult_t nc_group_job(const nc_job_t *job)
+{
+    batch_t single = {0};
+    nc_job_t *copy = malloc(sizeof *copy);
+    batch_t *to = depth ? &open_batch : &single;
+
+    if (!copy) {
+        if (job->creates)
+            nc_comm_free(job->comm);
+        free(job->list);
+        return nc_error(NULL, ncclSystemError, "%s: no memory to record it", job->call);
+    }
+    *copy = *job;
+    if (job->newcomm)
+        *job->newcomm = job->comm;
+    if (to->last)
+        to->last->next = copy;
+    else
+        to->jobs = copy;
+    to->last = copy;
+    return depth ? ncclSuccess : batch_begin(&single);
+}
+
+ncclResult_t pncclGroupStart(void)
+{
+    nc_settings();
+    depth++;
+    return ncclSuccess;
+}
+NC_TWIN(GroupStart);
+
+/* The outermost end: what was recorded, out of the thread's hands. Nonzero: there is something to do. */
+static int take(batch_t *b, ncclResult_t *result, const char *call)
+{
+    *result = ncclSuccess;
+    if (depth == 0) {
+        *result = nc_error(NULL, ncclInvalidUsage, "%s without an ncclGroupStart before it", call);
+        return 0;
+    }
+    if (--depth)
+        return 0;
+    *b = open_batch;
+    memset(&open_batch, 0, sizeof open_batch);
+    if (b->result == ncclSuccess)
+        return 1;
+    *result = b->result;
+    batch_drop(b);
+    return 0;
+}
+
+ncclResult_t pncclGroupEnd(void)
+{
+    ncclResult_t result;
+    batch_t b;
+
+    return take(&b, &result, "ncclGroupEnd") ? batch_begin(&b) : result;
+}
+NC_TWIN(GroupEnd);
+
+ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
+{
+    const char *call = "ncclGroupSimulateEnd";
+    ncclResult_t result;
+    batch_t b;
+
+    (void)simInfo;
+    if (take(&b, &result, call))
+        batch_drop(&b);
+    else if (result != ncclSuccess)
+        return result;
+    return nc_error(NULL, ncclInvalidUsage, "%s: rondo has no estimate to give; nothing of the group was done", call);
+}
+NC_TWIN(GroupSimulateEnd);

@@ -1,0 +1,83 @@
+/* What libnccl.so.2 exports beyond nccl.h: functions of NCCL's device-side headers and of versions after 2.28. Their
+ * structures are the callers'; the ones that are read or written here end where this library's knowledge ends.
+ */
+#ifndef NC_LATER_H
+#define NC_LATER_H
+
+#include <stdbool.h>
+
+#include "nccl.h"
+
+#pragma GCC visibility push(default)
+
+/* A team: `rank` of `nRanks` ranks, `stride` apart in the communicator. */
+typedef struct ncclTeam {
+    int nRanks, rank, stride;
+} ncclTeam_t;
+
+typedef struct ncclCommProperties {
+    size_t size;
+    unsigned int magic;
+    unsigned int version;
+    int rank;
+    int nRanks;
+    int cudaDev;
+    int nvmlDev;
+    bool deviceApiSupport;
+    bool multimemSupport;
+    int ginType; /* 0: none */
+    /* After 2.29.3: */
+    int nLsaTeams;
+    bool hostRmaSupport;
+    int railedGinType;
+} ncclCommProperties_t;
+
+ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props);
+ncclTeam_t pncclTeamWorld(ncclComm_t comm);
+ncclTeam_t pncclTeamLsa(ncclComm_t comm);
+ncclTeam_t pncclTeamRail(ncclComm_t comm);
+int pncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank);
+int pncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank);
+
+ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
+
+/* All of the following refuse, so that their arguments are of no interest; the calling convention lets the caller pass
+ * what it likes. */
+ncclResult_t pncclCommGetUniqueId(void);
+ncclResult_t pncclCommGrow(void);
+ncclResult_t pncclCommSuspend(void);
+ncclResult_t pncclCommResume(void);
+ncclResult_t pncclCommMemStats(void);
+ncclResult_t pncclPutSignal(void);
+ncclResult_t pncclSignal(void);
+ncclResult_t pncclWaitSignal(void);
+ncclResult_t pncclParamBind(void);
+ncclResult_t pncclParamGetI8(void);
+ncclResult_t pncclParamGetI16(void);
+ncclResult_t pncclParamGetI32(void);
+ncclResult_t pncclParamGetI64(void);
+ncclResult_t pncclParamGetU8(void);
+ncclResult_t pncclParamGetU16(void);
+ncclResult_t pncclParamGetU32(void);
+ncclResult_t pncclParamGetU64(void);
+ncclResult_t pncclParamGetStr(void);
+ncclResult_t pncclParamGet(void);
+ncclResult_t pncclParamGetParameter(void);
+ncclResult_t pncclParamGetAllParameterKeys(void);
+void pncclParamDumpAll(void);
+ncclResult_t pncclDevCommCreate(void);
+ncclResult_t pncclDevCommDestroy(void);
+ncclResult_t pncclGetLsaDevicePointer(void);
+ncclResult_t pncclGetLsaMultimemDevicePointer(void);
+ncclResult_t pncclGetMultimemDevicePointer(void);
+ncclResult_t pncclGetPeerDevicePointer(void);
+ncclResult_t pncclGinBarrierCreateRequirement(void);
+ncclResult_t pncclGinInboxA2ACreateRequirement(void);
+ncclResult_t pncclGinOutboxCreateRequirement(void);
+int pncclLLA2ACalcSlots(void);
+ncclResult_t pncclLLA2ACreateRequirement(void);
+ncclResult_t pncclLsaBarrierCreateRequirement(void);
+
+#pragma GCC visibility pop
+
+#endif

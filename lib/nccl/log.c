@@ -1,0 +1,264 @@
+/* Lines and sentences. Lines look as NCCL's do (host:pid:thread NCCL INFO ...), because scripts look for them, and go
+ * where NCCL's go: to NCCL_DEBUG_FILE or standard output; errors without an NCCL_DEBUG go to standard error, where
+ * rondo says its own. A line leaves by one write(2).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all of the following, and every comm->error */
+static char last_error[512];
+static int ready, level, asked, version_said, out_fd = -1;
+static unsigned subsystems;
+static char host[64];
+
+static int level_parse(const char *text)
+{
+    static const struct {
+        const char *name;
+        nc_log_level_t level;
+    } names[] = {{"NONE", NC_LOG_NONE}, {"VERSION", NC_LOG_VERSION}, {"WARN", NC_LOG_WARN},
+                 {"INFO", NC_LOG_INFO}, {"ABORT", NC_LOG_WARN},      {"TRACE", NC_LOG_TRACE}};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcasecmp(text, names[i].name) == 0)
+            return names[i].level;
+    return -1;
+}
+
+/* "INIT,ENV" or "^COLL": what is not named here (NCCL has more of them) changes nothing. */
+static unsigned subsystems_parse(const char *text)
+{
+    static const char *const names[] = {"INIT", "COLL", "ENV", "REG"};
+    int exclude = *text == '^';
+    unsigned mask = 0;
+
+    for (const char *p = text + exclude; *p; p += strcspn(p, ","), p += *p == ',') {
+        size_t n = strcspn(p, ",");
+        if (n == 3 && strncasecmp(p, "ALL", 3) == 0)
+            mask = ~0u;
+        for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+            if (n == strlen(names[i]) && strncasecmp(p, names[i], n) == 0)
+                mask |= 1u << i;
+    }
+    return exclude ? ~mask : mask;
+}
+
+/* NCCL's pattern: %h the host, %p the process. */
+static void file_open(const char *pattern)
+{
+    char name[512];
+    size_t used = 0;
+
+    for (; *pattern && used < sizeof name - 80; pattern++) {
+        if (pattern[0] == '%' && pattern[1] == 'h')
+            used += (size_t)snprintf(name + used, sizeof name - used, "%s", host);
+        else if (pattern[0] == '%' && pattern[1] == 'p')
+            used += (size_t)snprintf(name + used, sizeof name - used, "%ld", (long)getpid());
+        else {
+            name[used++] = *pattern;
+            continue;
+        }
+        pattern++;
+    }
+    name[used] = '\0';
+    out_fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+/* With the lock held. */
+static void begin(void)
+{
+    const char *text = getenv("NCCL_DEBUG"), *mask = getenv("NCCL_DEBUG_SUBSYS"), *file = getenv("NCCL_DEBUG_FILE");
+    int parsed = text ? level_parse(text) : -1;
+
+    if (ready)
+        return;
+    ready = 1;
+    asked = parsed > NC_LOG_NONE;
+    level = parsed >= 0 ? parsed : NC_LOG_WARN;
+    subsystems = mask && *mask ? subsystems_parse(mask) : ~0u;
+    if (gethostname(host, sizeof host - 1) != 0 || !*host)
+        snprintf(host, sizeof host, "host");
+    host[strcspn(host, ".")] = '\0';
+    if (file && *file && asked)
+        file_open(file);
+}
+
+static void line(int fd, const char *kind, const char *text)
+{
+    char whole[1024];
+    int n = snprintf(whole, sizeof whole - 1, "%s:%ld:%ld NCCL %s%s\n", host, (long)getpid(), (long)syscall(SYS_gettid),
+                     kind, text);
+
+    if (n < 0)
+        return;
+    if ((size_t)n >= sizeof whole - 1) {
+        n = (int)sizeof whole - 2;
+        whole[n++] = '\n';
+    }
+    while (write(out_fd >= 0 ? out_fd : fd, whole, (size_t)n) < 0 && errno == EINTR)
+        ;
+}
+
+void nc_log(nc_subsys_t subsys, const char *format, ...)
+{
+    char text[900];
+    va_list args;
+
+    pthread_mutex_lock(&lock);
+    begin();
+    if (level >= NC_LOG_INFO && (subsystems & subsys)) {
+        va_start(args, format);
+        vsnprintf(text, sizeof text, format, args);
+        va_end(args);
+        line(STDOUT_FILENO, "INFO ", text);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void nc_log_version(void)
+{
+    char text[120];
+
+    pthread_mutex_lock(&lock);
+    begin();
+    if (asked && !version_said) {
+        version_said = 1;
+        snprintf(text, sizeof text, "NCCL version %d.%d.%d served by rondo %d.%d.%d", NCCL_MAJOR, NCCL_MINOR,
+                 NCCL_PATCH, rondo_version() / 10000, rondo_version() / 100 % 100, rondo_version() % 100);
+        line(STDOUT_FILENO, "", text + 5); /* the prefix ends with "NCCL " already */
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* With the lock held. */
+static void record(ncclComm_t comm, const char *text)
+{
+    snprintf(last_error, sizeof last_error, "%s", text);
+    if (comm)
+        snprintf(comm->error, sizeof comm->error, "%s", text);
+}
+
+ncclResult_t nc_error(ncclComm_t comm, ncclResult_t code, const char *format, ...)
+{
+    char text[sizeof last_error];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    pthread_mutex_lock(&lock);
+    begin();
+    record(comm, text);
+    if (level >= NC_LOG_VERSION)
+        line(asked ? STDOUT_FILENO : STDERR_FILENO, "WARN ", text);
+    pthread_mutex_unlock(&lock);
+    nc_group_fail(code);
+    return code;
+}
+
+static ncclResult_t translate(rondo_result_t result)
+{
+    switch (result) {
+    case RONDO_SUCCESS:
+        return ncclSuccess;
+    case RONDO_IN_PROGRESS:
+        return ncclInProgress;
+    case RONDO_ERR_INVALID_ARGUMENT:
+        return ncclInvalidArgument;
+    case RONDO_ERR_INVALID_USAGE:
+    case RONDO_ERR_UNSUPPORTED:
+    case RONDO_ERR_ABORTED:
+    case RONDO_ERR_MISMATCH:
+        return ncclInvalidUsage;
+    case RONDO_ERR_NO_MEMORY:
+    case RONDO_ERR_SYSTEM:
+        return ncclSystemError;
+    case RONDO_ERR_CUDA:
+        return ncclUnhandledCudaError;
+    case RONDO_ERR_REMOTE:
+        return ncclRemoteError;
+    case RONDO_ERR_TIMEOUT:
+        return ncclTimeout;
+    case RONDO_ERR_INTERNAL:
+        break;
+    }
+    return ncclInternalError;
+}
+
+ncclResult_t nc_result(ncclComm_t comm, rondo_comm_t of, rondo_result_t result)
+{
+    if (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)
+        return translate(result);
+    pthread_mutex_lock(&lock);
+    record(comm, rondo_last_error(of));
+    pthread_mutex_unlock(&lock);
+    return translate(result);
+}
+
+const char *pncclGetLastError(ncclComm_t comm)
+{
+    static _Thread_local char copy[sizeof last_error];
+
+    pthread_mutex_lock(&lock);
+    snprintf(copy, sizeof copy, "%s", comm && comm->alive == NC_ALIVE ? comm->error : last_error);
+    pthread_mutex_unlock(&lock);
+    return copy;
+}
+NC_TWIN(GetLastError);
+
+void pncclResetDebugInit(void)
+{
+    pthread_mutex_lock(&lock);
+    if (out_fd >= 0)
+        close(out_fd);
+    out_fd = -1;
+    ready = 0;
+    pthread_mutex_unlock(&lock);
+}
+NC_TWIN(ResetDebugInit);
+
+const char *pncclGetErrorString(ncclResult_t result)
+{
+    switch (result) {
+    case ncclSuccess:
+        return "no error";
+    case ncclUnhandledCudaError:
+        return "a CUDA call failed (ncclGetLastError says which)";
+    case ncclSystemError:
+        return "a system call failed (ncclGetLastError says which)";
+    case ncclInternalError:
+        return "internal error";
+    case ncclInvalidArgument:
+        return "invalid argument (ncclGetLastError says which)";
+    case ncclInvalidUsage:
+        return "invalid usage (ncclGetLastError says why)";
+    case ncclRemoteError:
+        return "another rank died, left or failed, or the network did";
+    case ncclInProgress:
+        return "operation in progress";
+    case ncclTimeout:
+        return "timeout";
+    case ncclNumResults:
+        break;
+    }
+    return "unknown result code";
+}
+NC_TWIN(GetErrorString);
+
+ncclResult_t pncclGetVersion(int *version)
+{
+    if (!version)
+        return nc_error(NULL, ncclInvalidArgument, "ncclGetVersion: version is NULL");
+    *version = NCCL_VERSION_CODE;
+    return ncclSuccess;
+}
+NC_TWIN(GetVersion);

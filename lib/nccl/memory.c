@@ -1,0 +1,209 @@
+/* Memory, registrations and windows. NCCL's registration is local, rondo's is collective: so the one is only recorded
+ * here, and a symmetric window, which is collective in NCCL too, is what becomes a registration of rondo's.
+ */
+#include <stdlib.h>
+
+#include "later.h"
+#include "shim.h"
+
+typedef struct nc_registration {
+    struct nc_registration *next;
+    void *buffer;
+    size_t bytes;
+    int window;
+    rondo_registration_t rondo; /* or NULL */
+} nc_registration_t;
+
+ncclResult_t pncclMemAlloc(void **ptr, size_t size)
+{
+    nc_settings();
+    if (!ptr)
+        return nc_error(NULL, ncclInvalidArgument, "ncclMemAlloc: ptr is NULL");
+    return nc_device_alloc(ptr, size);
+}
+NC_TWIN(MemAlloc);
+
+ncclResult_t pncclMemFree(void *ptr)
+{
+    return ptr ? nc_device_free(ptr) : ncclSuccess;
+}
+NC_TWIN(MemFree);
+
+static nc_registration_t *add(ncclComm_t comm, void *buffer, size_t bytes, int window)
+{
+    nc_registration_t *made = calloc(1, sizeof *made);
+
+    if (!made)
+        return NULL;
+    made->buffer = buffer;
+    made->bytes = bytes;
+    made->window = window;
+    pthread_mutex_lock(&nc_lock);
+    made->next = comm->registrations;
+    comm->registrations = made;
+    pthread_mutex_unlock(&nc_lock);
+    return made;
+}
+
+/* `take`: out of the list. NULL: it is no registration (window) of this communicator. */
+static nc_registration_t *find(ncclComm_t comm, const void *handle, int window, int take)
+{
+    nc_registration_t *found = NULL;
+
+    pthread_mutex_lock(&nc_lock);
+    for (nc_registration_t **r = &comm->registrations; *r; r = &(*r)->next) {
+        if (*r != handle || (*r)->window != window)
+            continue;
+        found = *r;
+        if (take)
+            *r = found->next;
+        break;
+    }
+    pthread_mutex_unlock(&nc_lock);
+    return found;
+}
+
+void nc_registration_end_all(ncclComm_t comm)
+{
+    for (nc_registration_t *r = comm->registrations; r; r = r->next) {
+        if (r->rondo && comm->rondo)
+            (void)rondo_comm_deregister(comm->rondo, r->rondo);
+        r->rondo = NULL;
+    }
+}
+
+void nc_registration_free_all(ncclComm_t comm)
+{
+    while (comm->registrations) {
+        nc_registration_t *gone = comm->registrations;
+        comm->registrations = gone->next;
+        free(gone);
+    }
+}
+
+ncclResult_t pncclCommRegister(const ncclComm_t comm, void *buff, size_t size, void **handle)
+{
+    const char *call = "ncclCommRegister";
+    ncclResult_t result = nc_comm_ready(comm, call);
+
+    if (result != ncclSuccess)
+        return result;
+    if (!handle || !buff || !size)
+        return nc_error(comm, ncclInvalidArgument, "%s: %s", call,
+                        !handle ? "handle is NULL"
+                        : !buff ? "buff is NULL"
+                                : "size is 0");
+    *handle = add(comm, buff, size, 0);
+    return *handle ? ncclSuccess : nc_error(comm, ncclSystemError, "%s: no memory", call);
+}
+NC_TWIN(CommRegister);
+
+ncclResult_t pncclCommDeregister(const ncclComm_t comm, void *handle)
+{
+    const char *call = "ncclCommDeregister";
+    ncclResult_t result = nc_comm_valid(comm, call);
+    nc_registration_t *gone;
+
+    if (result != ncclSuccess)
+        return result;
+    gone = find(comm, handle, 0, 1);
+    if (!gone)
+        return nc_error(comm, ncclInvalidArgument, "%s: handle is not from ncclCommRegister of this communicator",
+                        call);
+    free(gone);
+    return ncclSuccess;
+}
+NC_TWIN(CommDeregister);
+
+static ncclResult_t window_register(nc_job_t *job)
+{
+    nc_registration_t *made = add(job->comm, job->buffer, job->bytes, 1);
+    rondo_registration_t registration = NULL;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    if (!made)
+        return nc_error(job->comm, ncclSystemError, "%s: no memory", job->call);
+    if (job->number[0] & NCCL_WIN_COLL_SYMMETRIC)
+        result = rondo_comm_register(job->comm->rondo, job->buffer, job->bytes, &registration);
+    if (result != RONDO_SUCCESS) {
+        free(find(job->comm, made, 1, 1));
+        return nc_result(job->comm, job->comm->rondo, result);
+    }
+    made->rondo = registration;
+    *job->window = (ncclWindow_t)(void *)made;
+    return ncclSuccess;
+}
+
+ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win, int winFlags)
+{
+    const char *call = "ncclCommWindowRegister";
+    ncclResult_t result = nc_comm_ready(comm, call);
+
+    if (result != ncclSuccess)
+        return result;
+    if (!win || !buff || !size)
+        return nc_error(comm, ncclInvalidArgument, "%s: %s", call,
+                        !win    ? "win is NULL"
+                        : !buff ? "buff is NULL"
+                                : "size is 0");
+    if (winFlags & ~(NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING))
+        return nc_error(comm, ncclInvalidArgument,
+                        "%s: winFlags is %#x: NCCL_WIN_COLL_SYMMETRIC (1) is known, and "
+                        "NCCL_WIN_STRICT_ORDERING (2)",
+                        call, (unsigned)winFlags);
+    const nc_job_t job = {.run = window_register,
+                          .call = call,
+                          .comm = comm,
+                          .blocking = comm->config.blocking,
+                          .number = {winFlags, 0},
+                          .buffer = buff,
+                          .bytes = size,
+                          .window = win};
+    return nc_group_job(&job);
+}
+NC_TWIN(CommWindowRegister);
+
+static ncclResult_t window_deregister(nc_job_t *job)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    if (job->registration->rondo)
+        result = rondo_comm_deregister(job->comm->rondo, job->registration->rondo);
+    free(job->registration);
+    return nc_result(job->comm, job->comm->rondo, result);
+}
+
+ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
+{
+    const char *call = "ncclCommWindowDeregister";
+    ncclResult_t result = nc_comm_valid(comm, call);
+
+    if (result != ncclSuccess)
+        return result;
+    if (atomic_load(&comm->busy))
+        return nc_comm_ready(comm, call);
+    nc_job_t job = {.run = window_deregister, .call = call, .comm = comm, .blocking = comm->config.blocking};
+    job.registration = find(comm, win, 1, 1);
+    if (!job.registration)
+        return nc_error(comm, ncclInvalidArgument, "%s: win is not from ncclCommWindowRegister of this communicator",
+                        call);
+    return nc_group_job(&job);
+}
+NC_TWIN(CommWindowDeregister);
+
+ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
+{
+    const char *call = "ncclWinGetUserPtr";
+    ncclResult_t result = nc_comm_valid(comm, call);
+    const nc_registration_t *r;
+
+    if (result != ncclSuccess)
+        return result;
+    r = find(comm, win, 1, 0);
+    if (!r || !outUserPtr)
+        return nc_error(comm, ncclInvalidArgument, "%s: %s", call,
+                        r ? "outUserPtr is NULL" : "win is not from ncclCommWindowRegister of this communicator");
+    *outUserPtr = r->buffer;
+    return ncclSuccess;
+}
+NC_TWIN(WinGetUserPtr);

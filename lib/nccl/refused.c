@@ -1,0 +1,72 @@
+/* Functions that are exported because one missing symbol stops a whole program from loading, and that do nothing: each
+ * says so, with the reason that table.c gives.
+ */
+#include <string.h>
+
+#include "later.h"
+#include "shim.h"
+#include "table.h"
+
+static ncclResult_t refuse(const char *name)
+{
+    const char *note = "";
+
+    for (int i = 0; i < nc_nfunctions; i++)
+        if (strcmp(nc_functions[i].name, name) == 0)
+            note = nc_functions[i].note;
+    return nc_error(NULL, ncclInvalidUsage, "nccl%s is not served by rondo: %s (rondo-info --nccl lists what is)", name,
+                    note);
+}
+
+#define REFUSE(name)                                                                                                   \
+    ncclResult_t pnccl##name(void)                                                                                     \
+    {                                                                                                                  \
+        return refuse(#name);                                                                                          \
+    }                                                                                                                  \
+    NC_TWIN(name)
+
+REFUSE(CommGetUniqueId);
+REFUSE(CommGrow);
+REFUSE(CommSuspend);
+REFUSE(CommResume);
+REFUSE(CommMemStats);
+REFUSE(PutSignal);
+REFUSE(Signal);
+REFUSE(WaitSignal);
+REFUSE(ParamBind);
+REFUSE(ParamGetI8);
+REFUSE(ParamGetI16);
+REFUSE(ParamGetI32);
+REFUSE(ParamGetI64);
+REFUSE(ParamGetU8);
+REFUSE(ParamGetU16);
+REFUSE(ParamGetU32);
+REFUSE(ParamGetU64);
+REFUSE(ParamGetStr);
+REFUSE(ParamGet);
+REFUSE(ParamGetParameter);
+REFUSE(ParamGetAllParameterKeys);
+REFUSE(DevCommCreate);
+REFUSE(DevCommDestroy);
+REFUSE(GetLsaDevicePointer);
+REFUSE(GetLsaMultimemDevicePointer);
+REFUSE(GetMultimemDevicePointer);
+REFUSE(GetPeerDevicePointer);
+REFUSE(GinBarrierCreateRequirement);
+REFUSE(GinInboxA2ACreateRequirement);
+REFUSE(GinOutboxCreateRequirement);
+REFUSE(LLA2ACreateRequirement);
+REFUSE(LsaBarrierCreateRequirement);
+
+void pncclParamDumpAll(void)
+{
+    (void)refuse("ParamDumpAll");
+}
+NC_TWIN(ParamDumpAll);
+
+int pncclLLA2ACalcSlots(void)
+{
+    (void)refuse("LLA2ACalcSlots");
+    return 0;
+}
+NC_TWIN(LLA2ACalcSlots);

@@ -1,0 +1,275 @@
+/* NCCL_ variables of a job's script, handed on to rondo by rondo_setting_set: a RONDO_ variable in the environment
+ * stands above them. Read once a process, at the first call that needs them. What cannot be translated is named once at
+ * NCCL_DEBUG=INFO, never an error: a script written for NCCL must not fail here for a word that rondo does not have.
+ */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "shim.h"
+#include "table.h"
+
+#define VALUE_BYTES 256
+
+static struct {
+    int host, blocking, has_blocking;
+} settings;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static const char *variable(const char *name)
+{
+    char whole[64];
+    const char *text;
+
+    snprintf(whole, sizeof whole, "NCCL_%s", name);
+    text = getenv(whole);
+    return text && *text ? text : NULL;
+}
+
+static void hand_on(const char *name, const char *rondo, const char *value)
+{
+    const char *own = getenv(rondo);
+
+    if (own && *own)
+        nc_log(NC_SUBSYS_ENV, "NCCL_%s: %s=%s stands above it", name, rondo, own);
+    else if (rondo_setting_set(rondo, value) == RONDO_SUCCESS)
+        nc_log(NC_SUBSYS_ENV, "NCCL_%s: taken as %s=%s", name, rondo, value);
+}
+
+static void not_taken(const char *name, const char *text, const char *why)
+{
+    nc_log(NC_SUBSYS_ENV, "NCCL_%s=%s has no effect: %s", name, text, why);
+}
+
+static void debug(const char *text)
+{
+    static const char *const words[][2] = {{"NONE", "none"},  {"VERSION", "warn"}, {"WARN", "warn"},
+                                           {"ABORT", "warn"}, {"INFO", "info"},    {"TRACE", "trace"}};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcasecmp(text, words[i][0]) == 0) {
+            hand_on("DEBUG", "RONDO_DEBUG", words[i][1]);
+            return;
+        }
+    }
+}
+
+static void debug_file(const char *text)
+{
+    if (variable("DEBUG")) /* as in NCCL, where without it the file is not opened */
+        hand_on("DEBUG_FILE", "RONDO_DEBUG_FILE", text);
+}
+
+/* NCCL's list: beginnings of names; "=" before it: whole names; "^" before all: those that are not named. */
+static int name_fits(const char *name, const char *list)
+{
+    int exclude = *list == '^', exact, found = 0;
+
+    list += exclude;
+    exact = *list == '=';
+    list += exact;
+    for (const char *p = list; *p && !found; p += strcspn(p, ","), p += *p == ',') {
+        size_t n = strcspn(p, ",");
+        found = n && strncmp(name, p, n) == 0 && (!exact || name[n] == '\0');
+    }
+    return exclude ? !found : found;
+}
+
+/* The first address that fits, as text; an IPv4 one before an IPv6 one. 0: none. */
+static int address_find(const char *names, int family, char text[VALUE_BYTES])
+{
+    struct ifaddrs *all;
+    int best = 0;
+
+    if (getifaddrs(&all) != 0)
+        return 0;
+    for (struct ifaddrs *i = all; i; i = i->ifa_next) {
+        int kind = i->ifa_addr ? i->ifa_addr->sa_family : 0, fit = kind == AF_INET ? 2 : 1;
+        socklen_t bytes = kind == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+
+        if ((kind != AF_INET && kind != AF_INET6) || (family && kind != family) || !(i->ifa_flags & IFF_UP))
+            continue;
+        if (names ? !name_fits(i->ifa_name, names) : (i->ifa_flags & IFF_LOOPBACK) != 0)
+            continue;
+        if (kind == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr))
+            continue;
+        if (fit > best && getnameinfo(i->ifa_addr, bytes, text, VALUE_BYTES, NULL, 0, NI_NUMERICHOST) == 0)
+            best = fit;
+    }
+    freeifaddrs(all);
+    return best;
+}
+
+static void interface(void)
+{
+    const char *names = variable("SOCKET_IFNAME"), *family = variable("SOCKET_FAMILY");
+    const char *name = names ? "SOCKET_IFNAME" : "SOCKET_FAMILY";
+    char text[VALUE_BYTES];
+    int kind = 0;
+
+    if (family)
+        kind = strcmp(family, "AF_INET") == 0 ? AF_INET : strcmp(family, "AF_INET6") == 0 ? AF_INET6 : 0;
+    if (family && !kind)
+        not_taken("SOCKET_FAMILY", family, "it must be AF_INET or AF_INET6");
+    if (!names && !kind)
+        return;
+    if (address_find(names, kind, text))
+        hand_on(name, "RONDO_IFACE", text);
+    else
+        not_taken(name, variable(name), "no interface that is up fits");
+}
+
+/* What of NCCL's algorithms rondo has, for NCCL's operations that choose one. */
+static const struct {
+    const char *nccl, *rondo, *with[3];
+} operations[] = {
+    {"allreduce", "allreduce", {"ring", "tree", "pat"}},  {"reduce", "reduce", {"ring", "tree"}},
+    {"broadcast", "broadcast", {"ring", "tree"}},         {"allgather", "allgather", {"ring", "pat"}},
+    {"reducescatter", "reduce_scatter", {"ring", "pat"}},
+};
+#define NOPERATIONS (sizeof operations / sizeof operations[0])
+
+/* The first algorithm of a list that an operation has; "^" excludes, which rondo cannot. */
+static const char *algo_first(size_t operation, const char *list, size_t length)
+{
+    for (const char *p = list; p < list + length && *list != '^'; p += strcspn(p, ",;") + 1) {
+        size_t n = strcspn(p, ",;");
+        for (int a = 0; a < 3 && operations[operation].with[a]; a++) {
+            const char *name = operations[operation].with[a];
+            if (strlen(name) == n && strncasecmp(p, name, n) == 0)
+                return name;
+        }
+    }
+    return NULL;
+}
+
+/* "Ring,Tree" or "ring;allreduce:tree;broadcast:ring": a list of its own goes before the common one. */
+static void algo(const char *text)
+{
+    char value[VALUE_BYTES] = "";
+    size_t used = 0;
+
+    for (size_t o = 0; o < NOPERATIONS; o++) {
+        const char *chosen = NULL;
+
+        for (const char *p = text; *p; p += strcspn(p, ";"), p += *p == ';') {
+            size_t section = strcspn(p, ";"), key = strcspn(p, ":;");
+
+            if (key == section && !chosen)
+                chosen = algo_first(o, p, section);
+            else if (key < section && key == strlen(operations[o].nccl) && strncasecmp(p, operations[o].nccl, key) == 0)
+                chosen = algo_first(o, p + key + 1, section - key - 1);
+        }
+        if (chosen)
+            used += (size_t)snprintf(value + used, sizeof value - used, "%s%s=%s", used ? "," : "", operations[o].rondo,
+                                     chosen);
+    }
+    if (used)
+        hand_on("ALGO", "RONDO_ALGO", value);
+    else
+        not_taken("ALGO", text, "rondo can force Ring, Tree and PAT, and exclude none");
+}
+
+static void proto(const char *text)
+{
+    if (strcasecmp(text, "Simple") == 0)
+        hand_on("PROTO", "RONDO_PROTO", "simple");
+    else
+        not_taken("PROTO", text, "rondo can force Simple alone for messages of every length");
+}
+
+static void peer_memory(const char *name, const char *text)
+{
+    if (strcmp(name, "P2P_DISABLE") == 0 ? strcmp(text, "0") != 0 : strcasecmp(text, "LOC") == 0 || *text == '0')
+        hand_on(name, "RONDO_PULL", "0");
+}
+
+static void slot_bytes(const char *text)
+{
+    char value[32], *end;
+    unsigned long long bytes = strtoull(text, &end, 10) / 8 / 64 * 64;
+
+    if (end == text || bytes < 64 || bytes > 16ull << 20) {
+        not_taken("BUFFSIZE", text, "a slot is an eighth of it, which must be from 64 bytes to 16 MiB");
+        return;
+    }
+    snprintf(value, sizeof value, "%llu", bytes);
+    hand_on("BUFFSIZE", "RONDO_SLOT_BYTES", value);
+}
+
+static void blocking(const char *text)
+{
+    settings.has_blocking = strcmp(text, "0") == 0 || strcmp(text, "1") == 0;
+    settings.blocking = *text == '1';
+    if (!settings.has_blocking)
+        not_taken("COMM_BLOCKING", text, "it must be 0 or 1");
+}
+
+/* Every NCCL_ name of the environment that steers nothing. */
+static void name_others(void)
+{
+    extern char **environ;
+
+    for (char **e = environ; e && *e; e++) {
+        const nc_variable_t *known = NULL;
+        size_t n = strcspn(*e, "=");
+
+        if (strncmp(*e, "NCCL_", 5) != 0)
+            continue;
+        for (int i = 0; i < nc_nvariables && !known; i++)
+            if (strlen(nc_variables[i].name) == n - 5 && strncmp(nc_variables[i].name, *e + 5, n - 5) == 0)
+                known = &nc_variables[i];
+        if (!known)
+            nc_log(NC_SUBSYS_ENV, "%.*s means nothing to rondo", (int)n, *e);
+        else if (known->kind == NC_NO_EFFECT)
+            nc_log(NC_SUBSYS_ENV, "%.*s has no effect: %s", (int)n, *e, known->note);
+    }
+}
+
+static void read_all(void)
+{
+    static const struct {
+        const char *name;
+        void (*take)(const char *text);
+    } taken[] = {{"DEBUG", debug}, {"DEBUG_FILE", debug_file}, {"ALGO", algo},
+                 {"PROTO", proto}, {"BUFFSIZE", slot_bytes},   {"COMM_BLOCKING", blocking}};
+    static const char *const peers[] = {"P2P_DISABLE", "P2P_LEVEL"};
+    const char *host = getenv("RONDO_NCCL_HOST"), *hostid = variable("HOSTID"), *text;
+
+    settings.host = host && strcmp(host, "1") == 0;
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        if ((text = variable(taken[i].name)) != NULL)
+            taken[i].take(text);
+    for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++)
+        if ((text = variable(peers[i])) != NULL)
+            peer_memory(peers[i], text);
+    if (hostid)
+        hand_on("HOSTID", "RONDO_HOSTID", hostid);
+    interface();
+    name_others();
+    nc_log_version();
+}
+
+void nc_settings(void)
+{
+    pthread_once(&once, read_all);
+}
+
+int nc_settings_host(void)
+{
+    nc_settings();
+    return settings.host;
+}
+
+int nc_settings_blocking(int *value)
+{
+    nc_settings();
+    if (settings.has_blocking)
+        *value = settings.blocking;
+    return settings.has_blocking;
+}
