@@ -4,6 +4,7 @@
 
 #include "env.h"
 
+void info_nccl(void);
 int info_machine(const rd_env_t *env);
 /* `argv` begins after "plan". */
 int info_plan(const rd_env_t *env, int argc, char **argv);

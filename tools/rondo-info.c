@@ -15,7 +15,7 @@ static const char usage[] =
     "    rondo-info\n"
     "    rondo-info plan OPERATION SIZE [--ranks N] [--nodes M] [--cores C] [--type T] [--root R]\n"
     "                                   [--played] [--steps] [--rank R]\n"
-    "    rondo-info --env | --version | --help\n"
+    "    rondo-info --env | --nccl | --version | --help\n"
     "\n"
     "DESCRIPTION\n"
     "    Without arguments: this host, its processors, NUMA nodes and caches, how many cores this process may\n"
@@ -40,6 +40,7 @@ static const char usage[] =
     "    --steps      also the steps of the chosen program, of every rank\n"
     "    --rank R     the steps of this rank alone\n"
     "    --env        every tunable: what is allowed, its default, its value now\n"
+    "    --nccl       what libnccl.so.2 serves of NCCL, function by function, and of its environment\n"
     "\n"
     "EXIT STATUS\n"
     "    0 good; 1 what is forced cannot serve, or a variable has a value that is not allowed; 2 usage.\n"
@@ -75,8 +76,12 @@ int main(int argc, char **argv)
         rd_env_print(stdout);
         return 0;
     }
+    if (strcmp(what, "--nccl") == 0) {
+        info_nccl();
+        return 0;
+    }
     if (*what && strcmp(what, "plan") != 0) {
-        fprintf(stderr, "rondo-info: \"%s\" is neither plan, --env, --version nor --help\n", what);
+        fprintf(stderr, "rondo-info: \"%s\" is neither plan, --env, --nccl, --version nor --help\n", what);
         return 2;
     }
     if (rd_env_read(&env) != RONDO_SUCCESS)
