@@ -1,6 +1,6 @@
 #!/bin/sh
 # libnccl.so.2 exports what rondo-info --nccl lists, each function as a strong pncclX and a weak ncclX at one address, and
-# nothing else; and what nccl.h declares is among it.
+# nothing else; what nccl.h declares is among it, and doc/nccl.md names the same.
 set -u
 library=${top_builddir:-.}/.libs/libnccl.so.2
 header=${top_srcdir:-$(dirname "$0")/../..}/lib/nccl/nccl.h
@@ -20,6 +20,9 @@ cmp "$dir/strong" "$dir/weak" || { diff "$dir/strong" "$dir/weak"; failed=1; }
 cut -d' ' -f1 "$dir/strong" | diff - "$dir/listed" || { echo "exported and listed differ"; failed=1; }
 others=$(grep -v ' [TVW] p\{0,1\}nccl' "$dir/all")
 [ -z "$others" ] || { echo "exported besides: $others"; failed=1; }
+
+sed -n 's/^| `nccl\([A-Za-z0-9]*\)` |.*/\1/p' "${header%/lib/nccl/nccl.h}/doc/nccl.md" | sort | diff - "$dir/listed" ||
+    { echo "doc/nccl.md and rondo-info --nccl differ"; failed=1; }
 
 for name in $(sed -n 's/^[a-z].*[ *]p\{0,1\}nccl\([A-Z][A-Za-z0-9]*\)(.*/\1/p' "$header" | sort -u); do
     grep -qx "$name" "$dir/listed" || { echo "declared in nccl.h, but not exported: nccl$name"; failed=1; }
