@@ -208,6 +208,7 @@ static int judge(const trial_t *t, rondo_result_t result, rd_stop_t *stop)
  * forked beside one may inherit a lock of UCX's memory hooks that nobody will ever give back. */
 typedef struct shared {
     _Atomic int made;
+    _Atomic int ready; /* ranks that have their network */
     rondo_unique_id_t id;
 } shared_t;
 
@@ -247,6 +248,7 @@ static int rank_main(const trial_t *t, shared_t *shared)
     if (rd_net_create(&net, boot, t->rank, t->nranks, remote, &env, &who, &stop) || bind_all(net, t)) {
         return 1;
     }
+    atomic_fetch_add(&shared->ready, 1);
     rondo_result_t result = exchange(net, &stop, t, &wrong);
     if (t->rank == 1 && t->ending >= ABORTED) {
         /* Its part was short: see main. Now it goes. */
@@ -287,7 +289,10 @@ static int trial(trial_t t)
         }
     }
     if (t.ending == KILLED) {
-        usleep(200000 + (useconds_t)(seed % 7) * 30000);
+        for (int i = 0; i < 20000 && atomic_load(&shared->ready) < t.nranks; i++) {
+            usleep(1000);
+        }
+        usleep(20000 + (useconds_t)(seed % 7) * 30000);
         kill(pids[1], SIGKILL);
     }
     for (int r = 0; r < t.nranks; r++) {
