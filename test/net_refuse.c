@@ -107,6 +107,8 @@ static int one_thing_wrong(void)
     WRONG(d, bytes, 41, 40);
     WRONG(d, bytes, SLOT_BYTES + 1, SLOT_BYTES + 1);
     WRONG(d, bytes, 1 << 20, 1 << 20);
+    WRONG(d, credit, 6, 40);
+    WRONG(d, credit, UINT64_MAX, 40);
     WRONG(c, number, 6, 0);
     WRONG(c, number, UINT64_MAX, 0);
     WRONG(c, bytes, 1, 0);
@@ -172,7 +174,9 @@ static int right_ones(void)
     arrive(&h, sizeof h, h.bytes); /* again, while the first waits for its turn */
     int early = counters[2].value == 9 && net.dropped == ++before;
     h.number = 9;
+    h.credit = 4;
     arrive(&h, sizeof h, h.bytes);
+    int carried = counters[1].value == 4;
     int both = counters[2].value == 11 && inbox[GUARD + SLOT_BYTES] == 0xee && inbox[GUARD + SLOT_BYTES + 40] == 0;
     int replayed = net.dropped == before;
     arrive(&h, sizeof h, h.bytes);
@@ -181,9 +185,9 @@ static int right_ones(void)
     memcpy(h.token, net.token, RD_UCX_TOKEN);
     arrive(&h, sizeof h, 0);
     int credited = counters[1].value == 5;
-    if (!early || !both || !replayed || !credited) {
-        fprintf(stderr, "right messages: out of order %d, in order %d, replayed %d, credit %d\n", early, both, replayed,
-                credited);
+    if (!early || !both || !replayed || !credited || !carried) {
+        fprintf(stderr, "right messages: out of order %d, in order %d, replayed %d, credit %d, with data %d\n", early,
+                both, replayed, credited, carried);
         return 0;
     }
     return 1;

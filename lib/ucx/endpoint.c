@@ -81,6 +81,7 @@ void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channe
     header->zero = 0;
     header->number = number;
     header->bytes = bytes;
+    header->credit = 0;
 }
 
 void rd_ucx_sent(void *request, ucs_status_t status, void *arg)

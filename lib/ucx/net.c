@@ -2,8 +2,9 @@
  *
  * Every message is an active message, sent straight from its slot in the mirror. The slot is reused only after its
  * credit has come back, which the receiver sends after it has read the bytes: so UCX has done with them by then, and
- * no send needs to be waited for. Credits go back in batches of half the slots, so that a stream of messages costs
- * little in the other direction, and a sender always keeps more than half of them.
+ * no send needs to be waited for. Credits go back with the data of the other direction; where there is none, in batches
+ * of half the slots, so that a stream of messages costs little in the other direction, and a sender always keeps more
+ * than half of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,6 +184,9 @@ rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
                            rd_boot_whois(net->boot, peer->rank));
     }
     rd_ucx_header_fill(&conn->headers[slot], net, conn->channel, RD_UCX_DATA, number, bytes);
+    if (conn->recv != NULL) {
+        conn->headers[slot].credit = conn->credited = conn->recv->received;
+    }
     return rd_ucx_send(peer, &conn->headers[slot], send->slots + slot * send->slot_bytes, bytes, rd_ucx_sent, peer,
                        &pending);
 }

@@ -88,6 +88,20 @@ static ucs_status_t fetch(rd_net_conn_t *conn, uint64_t slot, void *descriptor, 
     return UCS_INPROGRESS;
 }
 
+/* What has been consumed there. Nonzero: it is more than was sent. */
+static int credit_wrong(rd_net_conn_t *conn, uint64_t consumed)
+{
+    rd_send_t *send = conn->send;
+    if (consumed > send->sent) {
+        return 1;
+    }
+    if (consumed > atomic_load_explicit(&send->head->value, memory_order_relaxed)) { /* an older one says nothing */
+        atomic_store_explicit(&send->head->value, consumed, memory_order_release);
+        conn->peer->net->progressed = 1;
+    }
+    return 0;
+}
+
 static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, void *data, size_t bytes, int announced)
 {
     rd_net_t *net = conn->peer->net;
@@ -99,6 +113,9 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
     }
     if (h->bytes != bytes || bytes > recv->slot_bytes) {
         return drop(net, "its length does not fit", h->bytes);
+    }
+    if (h->credit != 0 && (conn->send == NULL || credit_wrong(conn, h->credit))) {
+        return drop(net, "it returns more credits than were taken", h->credit);
     }
     conn->claimed |= UINT64_C(1) << slot;
     char *to = recv->slots + slot * recv->slot_bytes;
@@ -112,14 +129,8 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
 
 static ucs_status_t take_credit(rd_net_conn_t *conn, const rd_ucx_header_t *h)
 {
-    rd_send_t *send = conn->send;
-    uint64_t head = atomic_load_explicit(&send->head->value, memory_order_relaxed);
-    if (h->number > send->sent || h->bytes != 0) {
+    if (h->bytes != 0 || credit_wrong(conn, h->number)) {
         return drop(conn->peer->net, "it returns more credits than were taken", h->number);
-    }
-    if (h->number > head) { /* an older one that came late says nothing */
-        atomic_store_explicit(&send->head->value, h->number, memory_order_release);
-        conn->peer->net->progressed = 1;
     }
     return UCS_OK;
 }
