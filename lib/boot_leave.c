@@ -5,6 +5,7 @@
  * after at most log2(n) hops. */
 #include "boot_inside.h"
 
+#include <errno.h>
 #include <string.h>
 
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
@@ -54,8 +55,10 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
         return RONDO_SUCCESS;
     news->silent = 1;
     news->culprit = from->rank;
-    snprintf(news->text, sizeof(news->text), "rank %d (%s) died: its connection ended without a farewell", from->rank,
-             rd_boot_whois(b, from->rank));
+    snprintf(news->text, sizeof(news->text), "rank %d (%s) %s", from->rank, rd_boot_whois(b, from->rank),
+             from->chan->error == ETIMEDOUT || from->chan->error == EHOSTUNREACH || from->chan->error == ENETUNREACH
+                 ? "is cut off: its host or the network to it has not answered for five seconds"
+                 : "died: its connection ended without a farewell");
     return RONDO_ERR_REMOTE;
 }
 

@@ -265,6 +265,16 @@ int rd_sock_connect(const rd_addr_t *addr)
     return -1;
 }
 
+void rd_sock_heartbeat(int fd)
+{
+    int on = 1, idle_s = 1, every_s = 1, silent_ms = 4500; /* probes at 1, 2, 3, 4 s; judged at the next one */
+
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms)); /* of what is on its way, too */
+}
+
 int rd_sock_accept(int listener)
 {
     int one = 1;

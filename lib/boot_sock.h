@@ -32,6 +32,10 @@ rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_
 /* Begins to connect without waiting; the descriptor, or -1 with errno set. */
 int rd_sock_connect(const rd_addr_t *addr);
 int rd_sock_accept(int listener); /* not blocking, close on exec, no delay */
+/* Has the kernels of both ends ask for each other: a connection whose other host has not answered for about five
+ * seconds ends with ETIMEDOUT. It is the hosts that answer, so a rank that is late, stopped or without a core is not
+ * taken for gone. Without effect on a unix socket. */
+void rd_sock_heartbeat(int fd);
 
 /* Descriptors that a forked child must not keep: a copy there would hide this process's end from its peers. They are
  * closed in the child right after fork (exec is covered by CLOEXEC). rd_fd_fork_lock is held over the creation of a

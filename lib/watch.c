@@ -1,7 +1,8 @@
 /* The watch: a thread that sleeps in epoll until a peer of any communicator of this process is gone.
  *
  * A pidfd tells at once, and for certain, that a process of this node has ended; a bootstrap socket tells of neighbours
- * on other nodes, and carries what they have heard of others. The thread then writes the communicator's stop word,
+ * on other nodes, and carries what they have heard of others. A host or a link that falls silent closes nothing: there
+ * the kernels' own heartbeat ends the socket. The thread then writes the communicator's stop word,
  * which every wait looks at, and passes the news on. Everything it touches is guarded by one lock, held while an event
  * is handled, so that after rd_watch_remove nothing of the communicator is touched. */
 #include "watch.h"
@@ -219,9 +220,12 @@ static int watch_all(rd_watch_t *w, const rd_node_t *node)
 {
     int fds[MOST_SOCKETS], ranks[MOST_SOCKETS];
     int n = rd_boot_sockets(w->boot, fds, ranks, MOST_SOCKETS);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        if (node->node_of[ranks[i]] != node->node_of[node->local[node->self]]) /* here a pidfd knows better */
+            rd_sock_heartbeat(fds[i]);
         if (watch_fd(w, fds[i], ranks[i], 0) != 0)
             return -1;
+    }
     for (int m = 0; m < node->nlocal; m++)
         if (node->pidfd[m] >= 0 && watch_fd(w, node->pidfd[m], node->local[m], 1) != 0)
             return -1;

@@ -1,8 +1,6 @@
 /* Ranks on two hosts, played by network namespaces joined by a cable: the rendezvous is reached from its own host and
  * from the other, so the ranks that first listened on loopback are asked to move. Ranks find their nodes ("a descriptor
  * could be passed": not between these), and a rendezvous on loopback is refused with a hint. Needs root and `ip`. */
-#include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,52 +8,10 @@
 #include <unistd.h>
 
 #include "boot_inside.h"
+#include "hosts.h"
 #include "node.h"
 
 #define RANKS 5
-
-static char names[2][32];
-
-static int command(const char *format, const char *a, const char *b)
-{
-    char text[256] = "";
-    snprintf(text, sizeof(text), format, a, b);
-    strncat(text, " >/dev/null 2>&1", sizeof(text) - strlen(text) - 1);
-    return system(text) != 0;
-}
-
-static void remove_hosts(void)
-{
-    for (int i = 0; i < 2; i++)
-        command("ip netns del %s", names[i], "");
-}
-
-/* 0, or -1: not possible here. */
-static int make_hosts(void)
-{
-    int bad = 0;
-    for (int i = 0; i < 2; i++) {
-        snprintf(names[i], sizeof(names[i]), "rondo%d.%d", (int)getpid() % 100000, i);
-        bad = bad || command("ip netns add %s", names[i], "") || command("ip -n %s link set lo up", names[i], "");
-    }
-    bad = bad || command("ip -n %s link add eth0 type veth peer name eth0 netns %s", names[0], names[1]);
-    for (int i = 0; i < 2; i++)
-        bad = bad || command("ip -n %s addr add 10.99.7.%s/24 dev eth0", names[i], i ? "2" : "1") ||
-              command("ip -n %s link set eth0 up", names[i], "");
-    if (bad)
-        remove_hosts();
-    return bad ? -1 : 0;
-}
-
-static int enter_host(int i)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/var/run/netns/%s", names[i]);
-    int fd = open(path, O_RDONLY | O_CLOEXEC), failed = fd < 0 || setns(fd, CLONE_NEWNET) != 0;
-    if (fd >= 0)
-        close(fd);
-    return failed;
-}
 
 static int run_rank(const rondo_unique_id_t *id, int rank, int nranks, const char *hint)
 {
@@ -100,7 +56,7 @@ static int run(int nranks, const char *iface, const char *hint)
         if (fork() != 0)
             continue;
         alarm(30);
-        if (enter_host(r % 2) || rd_env_read(&env) != RONDO_SUCCESS)
+        if (hosts_enter(r % 2) || rd_env_read(&env) != RONDO_SUCCESS)
             exit(1);
         snprintf(env.iface, sizeof(env.iface), "%s", iface);
         if (r == 0 && rd_boot_id_create(&id, &env) != RONDO_SUCCESS)
@@ -124,13 +80,13 @@ static int run(int nranks, const char *iface, const char *hint)
 int main(void)
 {
     alarm(110); /* the ranks' own alarms come first, so that the hosts are removed */
-    if (geteuid() != 0 || make_hosts() != 0) {
+    if (hosts_make() != 0) {
         printf("needs root and network namespaces\n");
         return 77;
     }
     int bad = run(RANKS, "", NULL);
     bad |= run(RANKS, "eth0", NULL);
     bad |= run(2, "lo", "RONDO_IFACE");
-    remove_hosts();
+    hosts_remove();
     return bad;
 }

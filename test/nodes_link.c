@@ -1,0 +1,137 @@
+/* Two hosts joined by a cable, played by network namespaces, and what happens to a cable.
+ *
+ *   lossy    one packet in twenty is lost: everything comes out right, nobody is called dead
+ *   down     the interface of one host goes down; the other one hears nothing more
+ *   gone     the interface is taken out
+ *   silent   every packet is dropped: nothing is closed anywhere
+ *
+ * After the last three every rank's call ends with RONDO_ERR_REMOTE and a sentence that names a rank of the other host;
+ * none hangs, nothing is left behind. How long it took is printed and not judged. Needs root, `ip`, and for two of them
+ * `nft`. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "hosts.h"
+
+#define RANKS 4
+#define MOST 20000
+
+typedef struct trial {
+    const char *name;
+    const char *before, *damage; /* commands on the second host, or NULL */
+    int operations;              /* until the damage is done; without damage, in all */
+} trial_t;
+
+static rondo_result_t operate(rondo_comm_t comm, int k, int rank)
+{
+    static int32_t in[MOST], out[MOST];
+    size_t count = (size_t)(k % 3 == 0 ? 1 : k % 3 == 1 ? 700 : MOST);
+    for (size_t i = 0; i < count; i++)
+        in[i] = (int32_t)i + rank + k;
+    rondo_result_t result = rondo_allreduce(in, out, count, RONDO_INT32, RONDO_SUM, comm, NULL);
+    for (size_t i = 0; i < count && result == RONDO_SUCCESS; i++)
+        if (out[i] != RANKS * ((int32_t)i + k) + RANKS * (RANKS - 1) / 2)
+            return RONDO_ERR_INTERNAL;
+    return result;
+}
+
+/* Goes on until it fails. */
+static void suffer(test_rank_t *t, rondo_comm_t comm, const trial_t *trial)
+{
+    char name[16];
+    int named = 0;
+    rondo_result_t result = RONDO_SUCCESS;
+    if (t->rank == 0 && hosts_command(1, trial->damage) != 0)
+        test_stop(t, "%s: the damage cannot be done", trial->name);
+    int64_t began = test_clock_us();
+    for (int k = 0; result == RONDO_SUCCESS; k++) {
+        test_note(t, "%s: operation %d after the damage", trial->name, k);
+        result = operate(comm, k, t->rank);
+    }
+    printf("nodes_link: %s: rank %d: %s after %.1f s: %s\n", trial->name, t->rank, rondo_result_string(result),
+           (double)(test_clock_us() - began) / 1e6, rondo_last_error(comm));
+    TEST_TRUE(t, result == RONDO_ERR_REMOTE);
+    for (int r = 0; r < RANKS; r++) {
+        snprintf(name, sizeof name, "rank %d ", r);
+        named |= r % 2 != t->rank % 2 && strstr(rondo_last_error(comm), name) != NULL;
+    }
+    TEST_TRUE(t, named);
+    TEST_OK(t, NULL, rondo_comm_abort(comm));
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    const trial_t *trial = arg;
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_unique_id_t id;
+    rondo_comm_t comm = NULL;
+    char host[16];
+    int threads = test_count_entries("/proc/self/task");
+
+    config.device = RONDO_DEVICE_HOST;
+    snprintf(host, sizeof host, "host%d", t->rank % 2);
+    setenv("RONDO_HOSTID", host, 1);
+    setenv("RONDO_IFACE", "eth0", 1);
+    if (hosts_enter(t->rank % 2) != 0)
+        test_stop(t, "cannot go to the host");
+    test_id(t, &id);
+    if (!TEST_OK(t, NULL, rondo_comm_create(&comm, t->nranks, &id, t->rank, &config)))
+        return;
+    for (int k = 0; k < trial->operations; k++) {
+        test_note(t, "%s: operation %d", trial->name, k);
+        if (!TEST_OK(t, comm, operate(comm, k, t->rank)))
+            return;
+    }
+    if (trial->damage)
+        suffer(t, comm, trial);
+    else
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    TEST_TRUE(t, test_count_entries("/proc/self/task") == threads);
+}
+
+static int run(const trial_t *trial)
+{
+    int bad;
+    if (hosts_make() != 0)
+        return -1;
+    if (trial->before && hosts_command(1, trial->before) != 0) {
+        printf("nodes_link: %s: left out: nft cannot do it here\n", trial->name);
+        hosts_remove();
+        return 0;
+    }
+    bad = test_run(TEST_PROCESSES, RANKS, 40, body, (void *)trial);
+    hosts_remove();
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+#define NFT "ip netns exec %s nft '"
+#define HOOK "add table ip t; add chain ip t in { type filter hook input priority 0 ; }; "
+    static const trial_t trials[] = {
+        {"lossy", NFT HOOK "add rule ip t in iifname eth0 numgen random mod 100 < 5 drop'", NULL, 60},
+        {"down", NULL, "ip -n %s link set eth0 down", 20},
+        {"gone", NULL, "ip -n %s link del eth0", 20},
+        {"silent", NFT HOOK "'", NFT "add rule ip t in iifname eth0 drop'", 20},
+    };
+    int bad = 0;
+
+    (void)argc;
+    if (!getenv("UCX_LOG_LEVEL")) { /* it says of each lost peer that it is lost, and asks when it is loaded */
+        setenv("UCX_LOG_LEVEL", "fatal", 1);
+        execv("/proc/self/exe", argv);
+    }
+    test_begin("nodes_link", 170);
+    if (hosts_make() != 0) {
+        printf("nodes_link: skipped: needs root and network namespaces\n");
+        return TEST_SKIPPED;
+    }
+    hosts_remove();
+    for (int i = 0; i < 4 && bad == 0; i++)
+        bad = run(&trials[i]);
+    return bad != 0;
+}
