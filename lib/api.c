@@ -59,7 +59,7 @@ static const void *block_of(const void *buffer, int rank, size_t bytes)
 static rondo_result_t launch(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, int root,
                              size_t count, const rd_tables_t *tables, const void *in, void *out)
 {
-    const rd_call_t call = {{coll, type, op, root, count, 0}, tables, in, out, 0};
+    const rd_call_t call = {{coll, type, op, root, count, 0}, tables, in, out, 0, NULL, 0};
     return rd_call_collective(comm, &call);
 }
 
@@ -153,8 +153,8 @@ rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcou
         (result =
              check_overlap(at, send, all, recv, bytes, 1, recv == send || recv == block_of(send, comm->rank, bytes))))
         return rd_group_failed(result);
-    const rd_call_t made = {
-        {RD_REDUCE_SCATTER, type, op, 0, recvcount, 0}, NULL, send, recv, send == recv && comm->rank ? bytes : 0};
+    const rd_call_t made = {{RD_REDUCE_SCATTER, type, op, 0, recvcount, 0}, NULL, send, recv,
+                            send == recv && comm->rank ? bytes : 0,         NULL, 0};
     return rd_call_collective(comm, &made);
 }
 

@@ -31,10 +31,10 @@ static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t launch(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, size_t count,
-                             const rd_tables_t *tables, const void *in, void *out)
+static rondo_result_t launch(const char *name, rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, int root,
+                             size_t count, const rd_tables_t *tables, const void *in, void *out)
 {
-    const rd_call_t call = {{coll, type, op, 0, count, 0}, tables, in, out, 0};
+    const rd_call_t call = {{coll, type, 0, 0, count, 0}, tables, in, out, 0, name, root};
     return rd_call_collective(comm, &call);
 }
 
@@ -64,7 +64,7 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
-    return launch(comm, RD_ALLGATHER, type, 0, sum_of(recvcounts, comm->nranks), &tables, send, recv);
+    return launch("allgatherv", comm, RD_ALLGATHER, type, 0, sum_of(recvcounts, comm->nranks), &tables, send, recv);
 }
 
 rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t *recvcounts, rondo_type_t type,
@@ -86,11 +86,9 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
-    const rd_call_t made = {{RD_REDUCE_SCATTER, type, op, 0, sum_of(recvcounts, comm->nranks), 0},
-                            &tables,
-                            send,
-                            recv,
-                            send == recv && comm->rank ? recvcounts[comm->rank] * rondo_type_size(type) : 0};
+    const rd_call_t made = {
+        {RD_REDUCE_SCATTER, type, op, 0, sum_of(recvcounts, comm->nranks), 0},           &tables,           send, recv,
+        send == recv && comm->rank ? recvcounts[comm->rank] * rondo_type_size(type) : 0, "reduce_scatterv", 0};
     return rd_call_collective(comm, &made);
 }
 
@@ -114,7 +112,7 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
-    return launch(comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv);
+    return launch("alltoallv", comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv);
 }
 
 /* An all-to-all in which this rank exchanges one block with the root and, as the root, one with everybody. `counts` are
@@ -147,7 +145,7 @@ static rondo_result_t rooted(const char *call, rondo_comm_t comm, int gathers, c
         /* `one` lies at the start of the block buffer: all displacements zero */
         const size_t *all = rooting ? counts : none, *at = rooting ? displs : zeros;
         const rd_tables_t tables = gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
-        result = launch(comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv);
+        result = launch(gathers ? "gatherv" : "scatterv", comm, RD_ALLTOALL, type, root, 0, &tables, send, recv);
     } else {
         rd_group_failed(result);
     }

@@ -13,7 +13,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     rd_task_t *task;
 
     if (comm->env.check && comm->nranks > 1) {
-        result = rd_check_task(comm, &call->ask, &task);
+        result = rd_check_task(comm, call, &task);
         if (result == RONDO_SUCCESS)
             result = rd_group_record(comm, task);
     }
@@ -64,7 +64,7 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
             return RONDO_ERR_INVALID_ARGUMENT;
     }
     if (comm->env.check && comm->nranks > 1 && !rd_group_depth) {
-        result = rd_check_now(comm, &call->ask);
+        result = rd_check_now(comm, call);
         if (result != RONDO_SUCCESS)
             return result;
     }

@@ -9,7 +9,8 @@
 
 typedef struct {
     uint64_t sequence, count;
-    int32_t coll, type, op, root;
+    int32_t type, op, root;
+    char name[20]; /* of the operation */
 } record_t;
 
 struct rd_check {
@@ -17,8 +18,9 @@ struct rd_check {
     record_t records[];
 };
 
-static rondo_result_t prepare(rondo_comm_t comm, const rd_ask_t *ask, rd_check_t **check, rd_plan_t **plan)
+static rondo_result_t prepare(rondo_comm_t comm, const rd_call_t *call, rd_check_t **check, rd_plan_t **plan)
 {
+    const rd_ask_t *ask = &call->ask;
     rd_ask_t exchange;
     rd_check_t *c = calloc(1, sizeof *c + (size_t)comm->nranks * sizeof(record_t));
     rondo_result_t result;
@@ -26,13 +28,12 @@ static rondo_result_t prepare(rondo_comm_t comm, const rd_ask_t *ask, rd_check_t
     if (!c)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for RONDO_CHECK");
     c->nranks = comm->nranks;
-    c->records[comm->rank] =
-        (record_t){comm->sequence++,
-                   ask->count,
-                   (int32_t)ask->coll,
-                   (int32_t)ask->type,
-                   ask->op < RONDO_NUM_OPS ? (int32_t)ask->op : RONDO_NUM_OPS, /* numbers of user ops are each rank's */
-                   ask->root};
+    record_t *own = &c->records[comm->rank];
+    own->count = ask->count;
+    own->type = (int32_t)ask->type;
+    own->op = ask->op < RONDO_NUM_OPS ? (int32_t)ask->op : RONDO_NUM_OPS; /* numbers of user ops are each rank's */
+    own->root = call->name ? call->root : ask->root;
+    snprintf(own->name, sizeof own->name, "%s", call->name ? call->name : rd_coll_name(ask->coll));
     memset(&exchange, 0, sizeof exchange);
     exchange.coll = RD_ALLGATHER;
     exchange.type = RONDO_UINT8;
@@ -47,14 +48,20 @@ static rondo_result_t prepare(rondo_comm_t comm, const rd_ask_t *ask, rd_check_t
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_check_now(rondo_comm_t comm, const rd_ask_t *ask)
+void rd_check_number(rondo_comm_t comm, rd_check_t *check)
+{
+    check->records[comm->rank].sequence = comm->sequence++;
+}
+
+rondo_result_t rd_check_now(rondo_comm_t comm, const rd_call_t *call)
 {
     rd_check_t *check = NULL;
     rd_plan_t *plan = NULL;
-    rondo_result_t result = prepare(comm, ask, &check, &plan);
+    rondo_result_t result = prepare(comm, call, &check, &plan);
 
     if (result != RONDO_SUCCESS)
         return result;
+    rd_check_number(comm, check);
     result = rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, &check->records[comm->rank], check->records);
     if (result == RONDO_SUCCESS)
         result = rd_check_compare(comm, check);
@@ -62,11 +69,11 @@ rondo_result_t rd_check_now(rondo_comm_t comm, const rd_ask_t *ask)
     return result;
 }
 
-rondo_result_t rd_check_task(rondo_comm_t comm, const rd_ask_t *ask, rd_task_t **task)
+rondo_result_t rd_check_task(rondo_comm_t comm, const rd_call_t *call, rd_task_t **task)
 {
     rd_check_t *check = NULL;
     rd_plan_t *plan = NULL;
-    rondo_result_t result = prepare(comm, ask, &check, &plan);
+    rondo_result_t result = prepare(comm, call, &check, &plan);
 
     if (result != RONDO_SUCCESS)
         return result;
@@ -80,7 +87,7 @@ rondo_result_t rd_check_task(rondo_comm_t comm, const rd_ask_t *ask, rd_task_t *
 
 static void describe(char *text, size_t room, const record_t *r)
 {
-    snprintf(text, room, "%s number %llu: count %llu, type %s, op %s, root %d", rd_coll_name((rd_coll_t)r->coll),
+    snprintf(text, room, "%s number %llu: count %llu, type %s, op %s, root %d", r->name,
              (unsigned long long)r->sequence, (unsigned long long)r->count, rd_type_name((rondo_type_t)r->type),
              r->op < RONDO_NUM_OPS ? rd_op_name(r->op) : "user", r->root);
 }
@@ -90,7 +97,7 @@ static const char *differs(const record_t *a, const record_t *b)
 {
     if (a->sequence != b->sequence)
         return "sequence number";
-    if (a->coll != b->coll)
+    if (memcmp(a->name, b->name, sizeof a->name) != 0)
         return "operation";
     if (a->count != b->count)
         return "count";

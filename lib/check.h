@@ -2,14 +2,15 @@
 #ifndef RD_CHECK_H
 #define RD_CHECK_H
 
-#include "plan.h"
+#include "call.h"
 
 typedef struct rd_check rd_check_t;
 
 /* The exchange as a task in front of a collective, for groups; and at once, for a blocking call. */
-rondo_result_t rd_check_now(rondo_comm_t comm, const rd_ask_t *ask);
-struct rd_task;
-rondo_result_t rd_check_task(rondo_comm_t comm, const rd_ask_t *ask, struct rd_task **task);
+rondo_result_t rd_check_now(rondo_comm_t comm, const rd_call_t *call);
+rondo_result_t rd_check_task(rondo_comm_t comm, const rd_call_t *call, rd_task_t **task);
+/* Its number among the communicator's operations: when its group begins, for a group may also be refused. */
+void rd_check_number(rondo_comm_t comm, rd_check_t *check);
 
 /* After the exchange: RONDO_ERR_MISMATCH names the ranks and the fields that differ, and fails the communicator. */
 rondo_result_t rd_check_compare(rondo_comm_t comm, const rd_check_t *check);

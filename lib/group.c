@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "check.h"
 
 /* A message of a rank to itself: one half of a pair that must be complete within the group. */
 typedef struct self_message {
@@ -218,6 +219,8 @@ static rondo_result_t hand_on(struct rondo_request *request)
         rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->stop, request->comms[i]->spin,
                       request->comms[i]->timeout_ms);
     for (recorded_t *r = group.first; r && result == RONDO_SUCCESS; r = r->next) {
+        if (r->task->check)
+            rd_check_number(r->comm, r->task->check);
         r->task->request = request;
         atomic_fetch_add(&request->pending, 1);
         result = rd_queue_add(r->comm, r->task);

@@ -8,14 +8,31 @@
 
 #include "harness.h"
 
-typedef enum { NOTHING, OPERATION, COUNT, TYPE, OP, ROOT, NUM_FIELDS } field_t;
+/* From V_OPERATION on: operations that run as one and the same all-to-all. */
+typedef enum { NOTHING, OPERATION, COUNT, TYPE, OP, ROOT, V_OPERATION, V_TO_ALL, V_ROOT, NUM_FIELDS } field_t;
 
-static const char *const field_names[NUM_FIELDS] = {"nothing", "operation", "count", "type", "op", "root"};
+static const char *const field_names[NUM_FIELDS] = {"nothing", "operation", "count",     "type", "op",
+                                                    "root",    "operation", "operation", "root"};
 
 typedef struct {
     field_t field;
     int odd, group; /* which rank differs; in a group of several operations? */
 } plan_t;
+
+/* gatherv, scatterv, alltoallv of a few elements each. */
+static rondo_result_t call_v(const plan_t *p, int differs, rondo_comm_t comm, char *in, char *out)
+{
+    size_t counts[TEST_MAX_RANKS];
+    int i, root = differs && p->field == V_ROOT ? 0 : 1;
+
+    for (i = 0; i < TEST_MAX_RANKS; i++)
+        counts[i] = 10;
+    if (differs && p->field == V_OPERATION)
+        return rondo_scatterv(in, counts, NULL, out, 10, RONDO_FLOAT32, root, comm, NULL);
+    if (differs && p->field == V_TO_ALL)
+        return rondo_alltoallv(in, counts, NULL, out, counts, NULL, RONDO_FLOAT32, comm, NULL);
+    return rondo_gatherv(in, 10, out, counts, NULL, RONDO_FLOAT32, root, comm, NULL);
+}
 
 static rondo_result_t call(const plan_t *p, int differs, rondo_comm_t comm, char *in, char *out)
 {
@@ -24,6 +41,8 @@ static rondo_result_t call(const plan_t *p, int differs, rondo_comm_t comm, char
     rondo_op_t op = differs && p->field == OP ? RONDO_MAX : RONDO_SUM;
     int root = differs && p->field == ROOT ? 0 : 1;
 
+    if (p->field >= V_OPERATION)
+        return call_v(p, differs, comm, in, out);
     if (p->field == ROOT || (p->field == OPERATION && differs))
         return rondo_reduce(in, out, count, type, op, root, comm, NULL);
     return rondo_allreduce(in, out, count, type, op, comm, NULL);
@@ -67,6 +86,13 @@ static void body(test_rank_t *t, void *arg)
         TEST_OK(t, comm, rondo_allreduce(in, out, (size_t)i * 10, RONDO_FLOAT32, RONDO_SUM, comm, NULL));
         TEST_OK(t, comm, rondo_barrier(comm, NULL));
     }
+    if (t->rank == p->odd) {
+        test_note(t, "a group that is refused");
+        TEST_OK(t, comm, rondo_group_start());
+        TEST_OK(t, comm, rondo_allreduce(in, out, 10, RONDO_FLOAT32, RONDO_SUM, comm, NULL));
+        TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, rondo_broadcast(in, out, 10, RONDO_FLOAT32, -1, comm, NULL));
+        TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, rondo_group_end());
+    }
     test_note(t, "rank %d differs in %s%s", p->odd, field_names[p->field], p->group ? ", in a group" : "");
     memset(out, 0x77, sizeof out);
     result = run(t, p, comm, in, out);
@@ -92,13 +118,13 @@ int main(void)
     plan_t p;
     int bad = 0, nranks;
 
-    test_begin("check_mismatch", 110);
+    test_begin("check_mismatch", 240);
     setenv("RONDO_CHECK", "1", 1);
     for (nranks = 2; nranks <= 4; nranks++)
         for (p.field = NOTHING; p.field < NUM_FIELDS; p.field++)
             for (p.group = 0; p.group < 2; p.group++) {
                 p.odd = 1 + (int)p.field % (nranks - 1);
-                bad += test_run((p.field + p.group) % 2 ? TEST_THREADS : TEST_PROCESSES, nranks, 15, body, &p);
+                bad += test_run((p.field + p.group) % 2 ? TEST_THREADS : TEST_PROCESSES, nranks, 60, body, &p);
                 if (bad)
                     return 1;
             }
