@@ -212,25 +212,23 @@ static rondo_result_t hand_on(struct rondo_request *request)
         result = rd_comm_check(request->comms[i]);
     if (result == RONDO_SUCCESS)
         result = match_self();
+    for (recorded_t *r = group.first; r && result == RONDO_SUCCESS; r = r->next)
+        result = rd_queue_prepare(r->comm, r->task);
     if (result != RONDO_SUCCESS)
         return result;
     copy_self();
     for (int i = 0; i < request->ncomms; i++)
         rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->stop, request->comms[i]->spin,
                       request->comms[i]->timeout_ms);
-    for (recorded_t *r = group.first; r && result == RONDO_SUCCESS; r = r->next) {
+    for (recorded_t *r = group.first; r; r = r->next) {
         if (r->task->check)
             rd_check_number(r->comm, r->task->check);
         r->task->request = request;
         atomic_fetch_add(&request->pending, 1);
-        result = rd_queue_add(r->comm, r->task);
+        rd_queue_add(r->comm, r->task);
         r->task = NULL;
-        if (result != RONDO_SUCCESS) { /* part of the group has begun: there is no way back */
-            result = rd_comm_fail(r->comm, result, -1, "%s", "no memory to begin an operation of a group");
-            rd_queue_flush(r->comm, result);
-        }
     }
-    return result;
+    return RONDO_SUCCESS;
 }
 
 /* Makes this thread's group a request. The caller is inside its communicators afterwards. */

@@ -24,6 +24,7 @@ rondo_result_t rd_queue_create(rd_queue_t *q, rondo_comm_t comm)
 void rd_queue_free(rd_queue_t *q)
 {
     free(q->run.lanes);
+    free(q->spare);
     free(q->scratch);
     free(q->tails);
     memset(q, 0, sizeof *q);
@@ -43,22 +44,34 @@ static rondo_result_t lanes_room(rondo_comm_t comm, rd_run_t *run, const rd_plan
     return RONDO_SUCCESS;
 }
 
-/* Only one collective runs at a time, so it may have the scratch to itself, and grow it. */
-static rondo_result_t scratch_room(rondo_comm_t comm, const rd_plan_t *plan)
+/* Only one collective runs at a time, so it may have the scratch to itself. What a later one needs more waits beside
+ * it: the one that runs must keep its own. */
+static rondo_result_t reserve(rondo_comm_t comm, size_t bytes)
 {
-    size_t bytes = rd_plan_scratch(plan);
     rd_queue_t *q = &comm->queue;
 
-    if (bytes <= q->scratch_bytes)
+    if (bytes <= q->scratch_bytes || bytes <= q->spare_bytes)
         return RONDO_SUCCESS;
     char *more = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     if (!more)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of scratch", bytes);
-    free(q->scratch);
     memset(more, 0, bytes);
-    q->scratch = more;
-    q->scratch_bytes = bytes;
+    free(q->spare);
+    q->spare = more;
+    q->spare_bytes = bytes;
     return RONDO_SUCCESS;
+}
+
+/* Reserved scratch comes into use. No collective runs. */
+static void take_spare(rd_queue_t *q, size_t bytes)
+{
+    if (bytes <= q->scratch_bytes)
+        return;
+    free(q->scratch);
+    q->scratch = q->spare;
+    q->scratch_bytes = q->spare_bytes;
+    q->spare = NULL;
+    q->spare_bytes = 0;
 }
 
 rondo_result_t rd_task_create(rondo_comm_t comm, rd_plan_t *plan, int chain, const void *in, void *out,
@@ -92,10 +105,9 @@ void rd_task_free(rondo_comm_t comm, rd_task_t *t)
     free(t);
 }
 
-static rondo_result_t start(rondo_comm_t comm, rd_task_t *t)
+static void start(rondo_comm_t comm, rd_task_t *t)
 {
     rd_queue_t *q = &comm->queue;
-    rondo_result_t result = RONDO_SUCCESS;
 
     t->next = NULL;
     if (q->active)
@@ -104,21 +116,26 @@ static rondo_result_t start(rondo_comm_t comm, rd_task_t *t)
         q->active = t;
     q->last = t;
     if (t->chain == &q->tails[RD_CHAIN_COLLECTIVE])
-        result = scratch_room(comm, t->plan);
+        take_spare(q, rd_plan_scratch(t->plan));
     rd_run_begin(&t->run, t->plan, t->in, t->out, q->scratch);
-    return result;
 }
 
-rondo_result_t rd_queue_add(rondo_comm_t comm, rd_task_t *t)
+rondo_result_t rd_queue_prepare(rondo_comm_t comm, rd_task_t *t)
+{
+    int collective = t->chain == &comm->queue.tails[RD_CHAIN_COLLECTIVE];
+
+    return collective ? reserve(comm, rd_plan_scratch(t->plan)) : RONDO_SUCCESS;
+}
+
+void rd_queue_add(rondo_comm_t comm, rd_task_t *t)
 {
     rd_task_t *tail = *t->chain;
 
     *t->chain = t;
-    if (tail) {
+    if (tail)
         tail->after = t;
-        return RONDO_SUCCESS;
-    }
-    return start(comm, t);
+    else
+        start(comm, t);
 }
 
 /* Takes a finished task off the list and starts the next of its chain. */
@@ -139,10 +156,8 @@ static rondo_result_t retire(rondo_comm_t comm, rd_task_t *before, rd_task_t *t)
         memcpy(t->result, t->aside, t->result_bytes);
     if (t->check)
         result = rd_check_compare(comm, t->check);
-    if (t->after && result == RONDO_SUCCESS)
-        result = start(comm, t->after);
-    else if (t->after)
-        start(comm, t->after); /* only to be flushed with the others */
+    if (t->after)
+        start(comm, t->after); /* after an error only to be flushed with the others */
     if (t->request)
         atomic_fetch_sub(&t->request->pending, 1);
     rd_task_free(comm, t);
@@ -356,8 +371,11 @@ rondo_result_t rd_queue_run(rondo_comm_t comm, rd_plan_t *plan, int chain, const
         result = wait_turn(comm, chain);
     if (result == RONDO_SUCCESS && plan->program->nlanes > run->room)
         result = lanes_room(comm, run, plan);
-    if (result == RONDO_SUCCESS && chain == RD_CHAIN_COLLECTIVE && rd_plan_scratch(plan) > q->scratch_bytes)
-        result = scratch_room(comm, plan);
+    if (result == RONDO_SUCCESS && chain == RD_CHAIN_COLLECTIVE && rd_plan_scratch(plan) > q->scratch_bytes) {
+        result = reserve(comm, rd_plan_scratch(plan));
+        if (result == RONDO_SUCCESS)
+            take_spare(q, rd_plan_scratch(plan));
+    }
     if (result == RONDO_SUCCESS) {
         rd_run_begin(run, plan, in, out, q->scratch);
         if (run->open)

@@ -51,6 +51,8 @@ typedef struct rd_queue {
     rd_run_t run;      /* of the blocking call */
     char *scratch;     /* of the collective that runs */
     size_t scratch_bytes;
+    char *spare; /* more of it, reserved: takes its place when a collective that needs so much begins */
+    size_t spare_bytes;
     rd_wait_t wait;
     int deserted; /* misses in a row on a rank that has left */
 } rd_queue_t;
@@ -67,8 +69,11 @@ void rd_queue_free(rd_queue_t *queue);
 rondo_result_t rd_task_create(rondo_comm_t comm, rd_plan_t *plan, int chain, const void *in, void *out,
                               rd_task_t **task);
 void rd_task_free(rondo_comm_t comm, rd_task_t *task);
+/* Gets what it needs to run. All of a group's tasks are prepared before the first is added: then none can fail for lack
+ * of memory when others have begun. */
+rondo_result_t rd_queue_prepare(rondo_comm_t comm, rd_task_t *task);
 /* Appends it to its chain. */
-rondo_result_t rd_queue_add(rondo_comm_t comm, rd_task_t *task);
+void rd_queue_add(rondo_comm_t comm, rd_task_t *task);
 
 /* One turn over everything active; *moved is set if anything moved. An error fails the communicator and ends all of
  * its tasks with it. */

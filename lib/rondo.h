@@ -404,7 +404,8 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream);
  * group is legal. Creating, destroying or shrinking a communicator inside a group is not.
  *
  * A recorded call returns RONDO_SUCCESS, or at once what is wrong with its arguments; in that case the outermost end
- * returns the first such error and nothing of the group has begun.
+ * returns the first such error and nothing of the group has begun. Nor has it when the end itself finds no memory
+ * (RONDO_ERR_NO_MEMORY): the same group may be called again.
  */
 rondo_result_t rondo_group_start(void);
 
