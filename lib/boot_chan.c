@@ -181,6 +181,7 @@ static void open_up(rd_chan_t *c)
 {
     unsigned char *in = malloc(RD_RECORD_MOST);
     if (!in) {
+        c->poor = 1;
         die(c, ENOMEM);
         return;
     }

@@ -17,6 +17,7 @@ typedef struct rd_chan {
     rd_chan_state_t state;
     int ended;        /* the other side closed; records may still be waiting */
     int error;        /* errno, if that is why it is dead */
+    int poor;         /* it has proved itself, but there was no memory for its records */
     int64_t since_ms; /* began */
     rd_auth_t auth;
     rd_hello_t theirs;

@@ -5,6 +5,7 @@
 #include "boot_door.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "wait.h"
@@ -56,11 +57,18 @@ static void make_room(rd_door_t *d)
     drop(d, victim);
 }
 
+/* Without a free descriptor accept fails also where it would have found nobody. */
+static int somebody_waits(const rd_door_t *d)
+{
+    struct pollfd p = {.fd = d->fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
 /* 1: one came in; 0: nobody waits there. */
 static int let_in(rd_door_t *d)
 {
     int fd = rd_sock_accept(d->fd);
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && d->nstrangers) {
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && d->nstrangers && somebody_waits(d)) {
         make_room(d);
         fd = rd_sock_accept(d->fd);
     }
@@ -82,6 +90,7 @@ void rd_door_pump(rd_door_t *d)
     for (int i = d->nstrangers - 1; i >= 0; i--) {
         rd_chan_t *c = d->stranger[i];
         rd_chan_pump(c);
+        d->poor |= c->poor;
         if (c->state == RD_CHAN_DEAD || (c->state != RD_CHAN_OPEN && now - c->since_ms > RD_DOOR_MS))
             drop(d, i);
     }

@@ -17,6 +17,7 @@ typedef struct rd_door {
     rd_hello_t mine;
     rd_chan_t *stranger[RD_DOOR_MOST]; /* oldest first */
     int nstrangers;
+    int poor; /* one who had proved itself, and believes to be in, was lost for lack of memory: give up */
 } rd_door_t;
 
 void rd_door_open(rd_door_t *d, int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes,

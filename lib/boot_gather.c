@@ -3,6 +3,7 @@
  * rounds, each block crosses each rank once; no rank does more than another. */
 #include "boot_inside.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,21 @@ typedef struct round {
     int64_t until_ms;
 } round_t;
 
+/* The connection is dead, by what happened here: no look at the neighbours would tell of it. */
+static rondo_result_t broken(round_t *r, const rd_chan_t *chan)
+{
+    r->news.culprit = r->b->rank;
+    snprintf(r->news.text, sizeof(r->news.text), "rank %d (%s) cannot go on with an exchange: %s", r->b->rank,
+             rd_boot_whois(r->b, r->b->rank), strerror(chan->error));
+    return chan->error == ENOMEM ? RONDO_ERR_NO_MEMORY : RONDO_ERR_SYSTEM;
+}
+
 static rondo_result_t push(round_t *r)
 {
     while (r->out_left && rd_chan_queued(r->to->chan) < QUEUE) {
         size_t bytes = r->out_left < RD_RECORD_DATA ? r->out_left : RD_RECORD_DATA;
         if (rd_chan_send(r->to->chan, RD_REC_DATA, r->out, bytes) != 0)
-            break; /* dead: the look at the neighbours says so */
+            return broken(r, r->to->chan);
         r->out += bytes;
         r->out_left -= bytes;
     }

@@ -235,6 +235,8 @@ static void door_pump(joining_t *j)
 {
     rd_boot_t *b = j->b;
     rd_door_pump(&j->door);
+    if (j->door.poor)
+        fail(j, RONDO_ERR_NO_MEMORY, "no memory for the connections to the other ranks");
     for (rd_chan_t *c; (c = rd_door_next(&j->door));) {
         int k = c->theirs.slot;
         int wanted = c->theirs.purpose == RD_FOR_NEIGHBOUR && c->theirs.nranks == b->nranks && k >= 0 &&

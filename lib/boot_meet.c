@@ -127,7 +127,7 @@ static void on_record(meet_t *m, guest_t *g, int type, const unsigned char *data
         memcpy(&said, data, bytes);
         said.text[sizeof(said.text) - 1] = 0;
         fail(m, said.code, said.culprit, "rank %d (%s): %s", rank_of(g), g->join.whois, said.text);
-        m->ntold += !g->told;
+        m->ntold += g->told != 2;
         g->told = 2; /* it knows */
     }
 }
@@ -300,6 +300,8 @@ static int turn(meet_t *m)
         if (p[1 + i].revents)
             serve(m, &m->guest[i]);
     rd_door_pump(&m->door);
+    if (m->door.poor)
+        fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
     for (rd_chan_t *c; (c = rd_door_next(&m->door));)
         admit(m, c);
     return 0;

@@ -233,8 +233,10 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
         rd_fd_keep(pidfd[p->rank]);
     rd_fd_fork_unlock();
     int64_t until = rd_clock_ms() + WAIT_MS;
-    while (l.awaited && rd_clock_ms() < until && !(code = stopped(p)))
+    while (l.awaited && !l.door.poor && rd_clock_ms() < until && !(code = stopped(p)))
         lead_turn(&l, expected, pidfd, polls);
+    if (l.door.poor && !code)
+        code = rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
     for (size_t r = 0; r < n && !code; r++)
         if (l.asked[r] == ASKED)
             give(l.chan[r], p->nranks, memory, pidfd); /* who does not get it reports that itself */
