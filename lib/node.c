@@ -133,6 +133,13 @@ static rondo_result_t lead(finding_t *f)
     return rd_pass_lead(&f->pass, f->listener, f->looks[self].name, f->expected, f->memory, f->all_pidfd, f->who);
 }
 
+/* After a failure its members need not wait for what will not come. */
+static void stop_listening(finding_t *f)
+{
+    rd_fd_close(f->listener);
+    f->listener = -1;
+}
+
 /* One turn: everybody tries, everybody learns how it went. */
 static rondo_result_t take_turn(finding_t *f)
 {
@@ -152,6 +159,8 @@ static rondo_result_t take_turn(finding_t *f)
         code = lead(f);
     else if (fd >= 0)
         code = rd_pass_follow(&f->pass, fd, f->looks[leader].name, &f->memory, f->all_pidfd, f->who);
+    if (code)
+        stop_listening(f);
     f->said[self] = code ? -(int32_t)code : leader < 0 || leader == self || f->memory >= 0;
     rondo_result_t exchanged = rd_boot_allgather(f->boot, f->said, sizeof(*f->said));
     if (code || exchanged)
@@ -187,6 +196,8 @@ static rondo_result_t write_down(finding_t *f)
     }
     node->local = malloc((size_t)node->nlocal * sizeof(int));
     node->pidfd = malloc((size_t)node->nlocal * sizeof(int));
+    if (node->pidfd) /* rd_node_free closes what stands there */
+        memset(node->pidfd, 0xff, (size_t)node->nlocal * sizeof(int));
     if (!node->local || !node->pidfd)
         return rd_error(f->who, RONDO_ERR_NO_MEMORY, "no memory for a node of %d ranks", node->nlocal);
     for (int r = 0, m = 0; r < n; r++) {
@@ -195,7 +206,6 @@ static rondo_result_t write_down(finding_t *f)
         if (r == self)
             node->self = m;
         node->local[m] = r;
-        node->pidfd[m] = -1;
         if (!same_process(&f->looks[r], &f->looks[self])) {
             node->pidfd[m] = f->all_pidfd[r];
             f->all_pidfd[r] = -1;
@@ -230,10 +240,11 @@ static rondo_result_t finding_alloc(finding_t *f)
     f->expected = calloc(n, 1);
     f->all_pidfd = malloc(n * sizeof(int));
     f->node->node_of = calloc(n, sizeof(int));
+    if (f->all_pidfd) /* first of all: finding_free closes what stands there */
+        memset(f->all_pidfd, 0xff, n * sizeof(int));
     if (!f->looks || !f->leader_of || !f->said || !f->expected || !f->all_pidfd || !f->node->node_of)
         return rd_error(f->who, RONDO_ERR_NO_MEMORY, "no memory to find the nodes of %zu ranks", n);
     memset(f->leader_of, 0xff, n * sizeof(int));
-    memset(f->all_pidfd, 0xff, n * sizeof(int));
     return RONDO_SUCCESS;
 }
 
