@@ -125,8 +125,8 @@ static rondo_result_t rooted(const char *call, rondo_comm_t comm, int gathers, c
     rondo_result_t result = RONDO_SUCCESS;
 
     if (!zeros)
-        return rd_group_failed(
-            rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", comm->nranks));
+        return rd_group_failed(rd_call_spoiled(
+            comm, rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", comm->nranks)));
     size_t *one = zeros + n, *none = zeros + 2 * n;
     one[root] = own;
     if (rooting)

@@ -78,6 +78,13 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
     return rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
 }
 
+rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result)
+{
+    if (result != RONDO_ERR_NO_MEMORY && result != RONDO_ERR_SYSTEM && result != RONDO_ERR_INTERNAL)
+        return result;
+    return rd_comm_fail(comm, result, comm->rank, "an operation could not begin: %s", rd_thread_error());
+}
+
 rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
 {
     rondo_result_t result = rd_comm_enter(comm);
@@ -85,7 +92,7 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
     if (result == RONDO_SUCCESS)
         result = run(comm, call);
     if (result != RONDO_SUCCESS)
-        rd_group_failed(result);
+        rd_group_failed(result = rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
 }
 
@@ -118,6 +125,6 @@ rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t
     if (result == RONDO_SUCCESS)
         result = message(comm, send, buffer, bytes, peer);
     if (result != RONDO_SUCCESS)
-        rd_group_failed(result);
+        rd_group_failed(result = rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
 }

@@ -19,6 +19,10 @@ typedef struct rd_call {
 rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call);
 rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer);
 
+/* After a call that failed: the others are in it, or will be, and wait for this rank, so what could not begin for lack
+ * of memory and the like fails the communicator. Other refusals leave it as it was. Returns the result that stands. */
+rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result);
+
 extern _Thread_local int rd_group_depth;
 /* Into this thread's group. Take over the plan. */
 rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task);

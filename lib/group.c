@@ -239,6 +239,8 @@ static rondo_result_t submit(struct rondo_request *request)
     atomic_store(&request->result, atomic_load(&group.whose.result));
     enter_all(request);
     rd_request_fail(request, hand_on(request));
+    for (int i = 0; i < request->ncomms; i++) /* what cannot begin, for lack of memory, the other ranks wait for */
+        rd_call_spoiled(request->comms[i], atomic_load(&request->result));
     request->submitted = 1;
     request->mark = rd_comm_mark;
     clear();
