@@ -87,6 +87,14 @@ static rd_boot_t *boot_alloc(int nranks)
     return NULL;
 }
 
+void rd_boot_give_up(const rondo_unique_id_t *id, rondo_result_t code)
+{
+    rd_id_t open;
+    if (rd_id_unpack(&open, id, NULL) == RONDO_SUCCESS)
+        rd_meet_leave(&open, code);
+    sodium_memzero(&open, sizeof(open));
+}
+
 rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env,
                               rd_who_t *who, rd_stop_t *stop)
 {
@@ -94,8 +102,10 @@ rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int
     if (code)
         return code;
     rd_boot_t *b = boot_alloc(nranks);
-    if (!b)
+    if (!b) {
+        rd_boot_give_up(id, RONDO_ERR_NO_MEMORY);
         return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for a communicator of %d ranks", nranks);
+    }
     b->rank = rank;
     b->nranks = nranks;
     b->who = who;

@@ -246,8 +246,10 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
     rondo_comm_t made = aligned_alloc(RD_LINE, (sizeof *made + RD_LINE - 1) / RD_LINE * RD_LINE);
     rondo_result_t result;
 
-    if (!made)
+    if (!made) {
+        rd_boot_give_up(id, RONDO_ERR_NO_MEMORY);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a communicator");
+    }
     pthread_once(&fork_once, fork_register);
     memset(made, 0, sizeof *made);
     made->rank = made->who.rank = rank;

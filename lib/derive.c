@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "inside.h"
 
 /* What each rank tells the others in a split. */
@@ -35,15 +36,19 @@ static void place(const split_t *all, int nranks, int self, int *rank, int *size
 static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *size, int *first)
 {
     rondo_result_t result = rd_comm_enter(comm);
+    int served = 0;
 
     if (result == RONDO_SUCCESS)
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     if (result == RONDO_SUCCESS) {
         place(all, comm->nranks, comm->rank, rank, size, first);
-        if (all[comm->rank].color >= 0 && *first == comm->rank)
-            (void)rd_boot_id_create(&all[comm->rank].id, &comm->env); /* an id that carries the error on failure */
+        if (all[comm->rank].color >= 0 && *first == comm->rank) /* on failure an id that carries the error */
+            served = rd_boot_id_create(&all[comm->rank].id, &comm->env) == RONDO_SUCCESS;
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     }
+    result = rd_call_spoiled(comm, result);
+    if (result != RONDO_SUCCESS && served)
+        rd_boot_give_up(&all[comm->rank].id, RONDO_ERR_ABORTED);
     return rd_comm_leave(comm, result);
 }
 
@@ -59,7 +64,8 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_split: newcomm is NULL");
     split_t *all = calloc((size_t)comm->nranks, sizeof *all);
     if (!all)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->nranks);
+        return rd_call_spoiled(comm, rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks",
+                                              comm->nranks));
     all[comm->rank] = (split_t){color, key, 0, {{0}}};
     result = exchange(comm, all, &rank, &size, &first);
     /* From here on `comm` is not needed: whoever aborts it does not wait for the new one. */
@@ -145,6 +151,7 @@ typedef struct {
     const rondo_config_t *config;
     int rank, nranks, started;
     rondo_result_t result;
+    char error[sizeof ((rd_who_t *)0)->error]; /* that thread's sentence */
 } maker_t;
 
 static void *make_one(void *arg)
@@ -152,6 +159,7 @@ static void *make_one(void *arg)
     maker_t *m = arg;
 
     m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, m->config);
+    memcpy(m->error, rd_thread_error(), sizeof m->error);
     return NULL;
 }
 
@@ -164,11 +172,15 @@ static rondo_result_t make_all(maker_t *makers, int n)
         if (!makers[r].started)
             result = rd_error(NULL, RONDO_ERR_SYSTEM, "rondo_comm_create_all: no thread for rank %d of %d", r, n);
     }
+    if (result != RONDO_SUCCESS)
+        rd_boot_give_up(makers[0].id, result);
     for (int r = 0; r < n; r++) {
         if (makers[r].started)
             pthread_join(makers[r].thread, NULL);
-        if (makers[r].started && result == RONDO_SUCCESS)
+        if (makers[r].started && makers[r].result != RONDO_SUCCESS && result == RONDO_SUCCESS) {
             result = makers[r].result;
+            rd_thread_error_set(makers[r].error);
+        }
     }
     return result;
 }
@@ -192,8 +204,10 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
     if ((result = rondo_unique_id_create(&id)))
         return result;
     maker_t *makers = calloc((size_t)ndevices, sizeof *makers);
-    if (!makers)
+    if (!makers) {
+        rd_boot_give_up(&id, RONDO_ERR_ABORTED);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
+    }
     for (int r = 0; r < ndevices; r++)
         makers[r] = (maker_t){.id = &id, .config = config, .rank = r, .nranks = ndevices};
     result = make_all(makers, ndevices);

@@ -222,6 +222,11 @@ void rd_log(const rd_who_t *who, rd_log_level_t level, const char *format, ...)
     errno = saved;
 }
 
+void rd_thread_error_set(const char *text)
+{
+    snprintf(thread_error, sizeof thread_error, "%s", text);
+}
+
 const char *rd_thread_error(void)
 {
     return thread_error;

@@ -39,6 +39,8 @@ void rd_log_set_level(rd_log_level_t level);                     /* called where
 int rd_log_level_parse(const char *text, rd_log_level_t *level); /* "warn"; 0 or -1 */
 
 const char *rd_thread_error(void);             /* rondo_last_error(NULL) */
+/* Makes another thread's sentence, which it has logged, this one's. */
+void rd_thread_error_set(const char *text);
 const char *rd_who_error(const rd_who_t *who); /* rondo_last_error(comm) */
 
 #endif
