@@ -256,24 +256,26 @@ static int is_over(const meet_t *m)
            (m->timeout_ms > 0 && m->first_ms && rd_clock_ms() - m->first_ms >= m->timeout_ms + 1000);
 }
 
-static void admit(meet_t *m, rd_chan_t *chan)
+/* 0, or -1: no memory. */
+static int admit(meet_t *m, rd_chan_t *chan)
 {
     if (chan->theirs.purpose != RD_FOR_MEETING) {
         rd_chan_free(chan);
-        return;
+        return 0;
     }
     if (m->nguests == m->room) {
         int room = m->room ? 2 * m->room : 16;
         guest_t *more = realloc(m->guest, (size_t)room * sizeof(*more));
         if (!more) {
             rd_chan_free(chan);
-            return;
+            return -1;
         }
         m->guest = more;
         m->room = room;
     }
     m->guest[m->nguests++] = (guest_t){.chan = chan};
     serve(m, &m->guest[m->nguests - 1]);
+    return 0;
 }
 
 /* One turn: sleeps until something happens. 0, or -1: no memory. */
@@ -300,11 +302,10 @@ static int turn(meet_t *m)
         if (p[1 + i].revents)
             serve(m, &m->guest[i]);
     rd_door_pump(&m->door);
-    if (m->door.poor)
-        fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
     for (rd_chan_t *c; (c = rd_door_next(&m->door));)
-        admit(m, c);
-    return 0;
+        if (admit(m, c) != 0)
+            return -1;
+    return m->door.poor ? -1 : 0;
 }
 
 static void end(meet_t *m)
@@ -325,8 +326,11 @@ static void *meet_run(void *arg)
 {
     meet_t *m = arg;
     while (!is_over(m)) {
-        if (turn(m) != 0)
+        if (turn(m) != 0) { /* who is not yet in learns it by the end of the connection */
             fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
+            send_failure(m);
+            break;
+        }
         const char *why = rd_served_cancelled(&m->served);
         if (why) {
             fail(m, RONDO_ERR_REMOTE, -1, "%s, which serves the rendezvous, gave up: %s", m->id.maker, why);
