@@ -1,0 +1,654 @@
+/* The k-th failure: of all the calls by which one rank asks the system for something (memory, mappings, sockets,
+ * threads, files), the k-th fails, for every k, while a communicator is made, used, divided, shrunk, and freed.
+ *
+ * The rank must get an error with a sentence, or do without. The other ranks must come to an end too, before that rank
+ * does anything more. Afterwards all ranks make a communicator once more and use it, and then the rank has exactly as
+ * many allocations, mappings, descriptors and threads as when nothing had failed.
+ *
+ * The linker hands over the calls of librondo's objects alone (--wrap), so what other libraries ask for is neither
+ * counted nor refused.
+ *
+ *   kth [--all] [--stage NAME] [--victim R] [--k K] [--nodes N] [--sample N] [--seed S] [--verbose] [--where]
+ *                      a sample of N, or every k; once (K alone fails) and for good (K and all that follow)
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <ifaddrs.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "../harness.h"
+#include "../operation.h"
+
+#define RANKS 3
+#define LIMIT_S 30
+#define PATIENCE_MS "1500" /* of ranks whose partner could not even come to the rendezvous */
+
+/* ---- the calls that fail ---- */
+
+#define CALL_BYTES 32
+
+static int show_where;            /* --where: the stack of the call that fails, for addr2line */
+static _Atomic int armed;         /* in this process, now */
+static _Atomic long asked;        /* calls while armed */
+static _Atomic long fail_at;      /* 0: none */
+static _Atomic int fail_on;       /* all that follow fail too */
+static _Atomic long live, mapped; /* allocations and mappings of librondo that exist */
+static char *failed_call;         /* shared with the parent: which one it was */
+
+static int refused(const char *name)
+{
+    long n, at = atomic_load(&fail_at);
+
+    if (!atomic_load(&armed))
+        return 0;
+    n = atomic_fetch_add(&asked, 1) + 1;
+    if (at == 0 || n < at || (n > at && !atomic_load(&fail_on)))
+        return 0;
+    if (n == at)
+        strncpy(failed_call, name, CALL_BYTES - 1);
+    if (n == at && show_where) {
+        void *frame[24];
+        backtrace_symbols_fd(frame, backtrace(frame, 24), STDOUT_FILENO);
+    }
+    return 1;
+}
+
+#define FAIL(type, name, error, failure, params, args)                                                                 \
+    type __real_##name params;                                                                                         \
+    type __wrap_##name params;                                                                                         \
+    type __wrap_##name params                                                                                          \
+    {                                                                                                                  \
+        if (refused(#name)) {                                                                                          \
+            errno = error;                                                                                             \
+            return failure;                                                                                            \
+        }                                                                                                              \
+        return __real_##name args;                                                                                     \
+    }
+
+/* The same for what makes something that must be given back. */
+#define FAIL_COUNTED(type, name, error, failure, counter, params, args)                                                \
+    type __real_##name params;                                                                                         \
+    type __wrap_##name params;                                                                                         \
+    type __wrap_##name params                                                                                          \
+    {                                                                                                                  \
+        type made = failure;                                                                                           \
+        if (refused(#name))                                                                                            \
+            errno = error;                                                                                             \
+        else                                                                                                           \
+            made = __real_##name args;                                                                                 \
+        if (made != failure)                                                                                           \
+            atomic_fetch_add(&counter, 1);                                                                             \
+        return made;                                                                                                   \
+    }
+
+FAIL_COUNTED(void *, malloc, ENOMEM, NULL, live, (size_t bytes), (bytes))
+FAIL_COUNTED(void *, calloc, ENOMEM, NULL, live, (size_t n, size_t bytes), (n, bytes))
+FAIL_COUNTED(void *, aligned_alloc, ENOMEM, NULL, live, (size_t to, size_t bytes), (to, bytes))
+FAIL_COUNTED(void *, mmap, ENOMEM, MAP_FAILED, mapped,
+             (void *at, size_t bytes, int protection, int flags, int fd, off_t offset),
+             (at, bytes, protection, flags, fd, offset))
+FAIL(int, socket, EMFILE, -1, (int domain, int type, int protocol), (domain, type, protocol))
+FAIL(int, connect, ENETUNREACH, -1, (int fd, const struct sockaddr *to, socklen_t bytes), (fd, to, bytes))
+FAIL(int, bind, EADDRNOTAVAIL, -1, (int fd, const struct sockaddr *to, socklen_t bytes), (fd, to, bytes))
+FAIL(int, listen, EADDRINUSE, -1, (int fd, int backlog), (fd, backlog))
+FAIL(int, accept4, EMFILE, -1, (int fd, struct sockaddr *from, socklen_t *bytes, int flags), (fd, from, bytes, flags))
+FAIL(int, getsockname, ENOBUFS, -1, (int fd, struct sockaddr *name, socklen_t *bytes), (fd, name, bytes))
+FAIL(int, getpeername, ENOBUFS, -1, (int fd, struct sockaddr *name, socklen_t *bytes), (fd, name, bytes))
+FAIL(int, setsockopt, ENOBUFS, -1, (int fd, int level, int name, const void *value, socklen_t bytes),
+     (fd, level, name, value, bytes))
+FAIL(ssize_t, sendmsg, ENOBUFS, -1, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+FAIL(ssize_t, recvmsg, ENOBUFS, -1, (int fd, struct msghdr *message, int flags), (fd, message, flags))
+FAIL(int, getifaddrs, EMFILE, -1, (struct ifaddrs * *all), (all))
+FAIL(int, memfd_create, EMFILE, -1, (const char *name, unsigned flags), (name, flags))
+FAIL(int, ftruncate, ENOSPC, -1, (int fd, off_t bytes), (fd, bytes))
+FAIL(int, fallocate, ENOSPC, -1, (int fd, int mode, off_t from, off_t bytes), (fd, mode, from, bytes))
+FAIL(int, eventfd, EMFILE, -1, (unsigned value, int flags), (value, flags))
+FAIL(int, epoll_create1, EMFILE, -1, (int flags), (flags))
+FAIL(FILE *, fopen, EMFILE, NULL, (const char *name, const char *mode), (name, mode))
+FAIL(ssize_t, process_vm_readv, EPERM, -1,
+     (pid_t pid, const struct iovec *here, unsigned long nhere, const struct iovec *there, unsigned long nthere,
+      unsigned long flags),
+     (pid, here, nhere, there, nthere, flags))
+FAIL(int, pthread_create, EAGAIN, EAGAIN,
+     (pthread_t * thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg),
+     (thread, attributes, run, arg))
+
+/* Taking a thing away from a set is never refused. */
+int __real_epoll_ctl(int fd, int what, int which, struct epoll_event *event);
+int __wrap_epoll_ctl(int fd, int what, int which, struct epoll_event *event);
+int __wrap_epoll_ctl(int fd, int what, int which, struct epoll_event *event)
+{
+    if (what == EPOLL_CTL_ADD && refused("epoll_ctl")) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return __real_epoll_ctl(fd, what, which, event);
+}
+
+int __real_fcntl(int fd, int what, ...);
+int __wrap_fcntl(int fd, int what, ...);
+int __wrap_fcntl(int fd, int what, ...)
+{
+    va_list args;
+    long arg;
+
+    va_start(args, what);
+    arg = va_arg(args, long);
+    va_end(args);
+    if (refused("fcntl")) {
+        errno = EMFILE;
+        return -1;
+    }
+    return __real_fcntl(fd, what, arg);
+}
+
+/* pidfd_open and membarrier. */
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+    va_list args;
+    long arg[6];
+    int i;
+
+    va_start(args, number);
+    for (i = 0; i < 6; i++)
+        arg[i] = va_arg(args, long);
+    va_end(args);
+    if (refused("syscall")) {
+        errno = number == SYS_membarrier ? ENOSYS : EMFILE;
+        return -1;
+    }
+    return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+
+int __real_posix_memalign(void **made, size_t to, size_t bytes);
+int __wrap_posix_memalign(void **made, size_t to, size_t bytes);
+int __wrap_posix_memalign(void **made, size_t to, size_t bytes)
+{
+    int error = refused("posix_memalign") ? ENOMEM : __real_posix_memalign(made, to, bytes);
+
+    if (error == 0)
+        atomic_fetch_add(&live, 1);
+    return error;
+}
+
+void *__real_realloc(void *old, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    void *made;
+
+    if (refused("realloc")) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    made = __real_realloc(old, bytes);
+    if (made && !old)
+        atomic_fetch_add(&live, 1);
+    return made;
+}
+
+void __real_free(void *old);
+void __wrap_free(void *old);
+void __wrap_free(void *old)
+{
+    if (old)
+        atomic_fetch_sub(&live, 1);
+    __real_free(old);
+}
+
+int __real_munmap(void *at, size_t bytes);
+int __wrap_munmap(void *at, size_t bytes);
+int __wrap_munmap(void *at, size_t bytes)
+{
+    atomic_fetch_sub(&mapped, 1);
+    return __real_munmap(at, bytes);
+}
+
+/* ---- one trial ---- */
+
+typedef enum { CREATE, USE, CHECK, SPLIT, SHRINK, DESTROY, ALL_IN_ONE, NUM_STAGES } stage_t;
+static const char *const stage_names[NUM_STAGES] = {"create", "use",     "check",     "split",
+                                                    "shrink", "destroy", "create_all"};
+
+/* What a rank has when nothing is under way. */
+typedef struct {
+    long live, mapped;
+    int descriptors, threads;
+} things_t;
+
+/* Between the ranks and the parent. */
+typedef struct {
+    rondo_unique_id_t id[2];
+    _Atomic int id_made[2];
+    _Atomic int victim_failed;
+    _Atomic long asked;
+    things_t left;
+    char call[CALL_BYTES];
+} board_t;
+
+typedef struct {
+    stage_t stage;
+    int victim, nodes, on;
+    long k;        /* 0: nothing fails */
+    things_t left; /* what must be left, when something fails */
+    board_t *board;
+} trial_t;
+
+typedef struct {
+    test_rank_t *t;
+    const trial_t *trial;
+    int victim; /* this rank is it */
+} rank_t;
+
+static void arm(const rank_t *r, int on)
+{
+    atomic_store(&armed, on && r->victim);
+}
+
+/* In the stage that is tried: a success, or an error with a sentence. Nonzero: a success. */
+static int judged(rank_t *r, rondo_comm_t comm, rondo_result_t result, const char *what)
+{
+    const char *sentence = *rondo_last_error(comm) ? rondo_last_error(comm) : rondo_last_error(NULL);
+
+    if (result == RONDO_SUCCESS)
+        return 1;
+    if (r->victim)
+        atomic_store(&r->trial->board->victim_failed, 1);
+    if (show_where)
+        printf("rank %d: %s: %s: %s\n", r->t->rank, what, rondo_result_string(result), sentence);
+    if (r->trial->k == 0)
+        test_fail(r->t, "%s failed though nothing was refused: %s: %s", what, rondo_result_string(result), sentence);
+    else if (result == RONDO_IN_PROGRESS || !*sentence)
+        test_fail(r->t, "%s gave %s, with the sentence \"%s\"", what, rondo_result_string(result), sentence);
+    return 0;
+}
+
+static rondo_result_t create(rank_t *r, int number, rondo_comm_t *comm)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    board_t *board = r->trial->board;
+
+    config.device = RONDO_DEVICE_HOST;
+    if (r->t->rank == 0) {
+        (void)rondo_unique_id_create(&board->id[number]); /* a failure is carried by the id */
+        atomic_store(&board->id_made[number], 1);
+    }
+    while (!atomic_load(&board->id_made[number]))
+        usleep(100);
+    return rondo_comm_create(comm, r->t->nranks, &board->id[number], r->t->rank, &config);
+}
+
+/* rondo keeps a few ended communicators' structs, each one allocation, to know them again: they are not counted. */
+static void end(rank_t *r, rondo_comm_t comm)
+{
+    TEST_OK(r->t, NULL, rondo_comm_destroy(comm));
+    atomic_fetch_sub(&live, 1);
+}
+
+static void right_sum(rank_t *r, rondo_comm_t comm, int nranks)
+{
+    int32_t in[300], out[300];
+    int i;
+
+    for (i = 0; i < 300; i++)
+        in[i] = i + 1;
+    if (!TEST_OK(r->t, comm, rondo_allreduce(in, out, 300, RONDO_INT32, RONDO_SUM, comm, NULL)))
+        return;
+    for (i = 0; i < 300; i++)
+        if (out[i] != nranks * in[i]) {
+            test_fail(r->t, "element %d of a sum over %d ranks is %d", i, nranks, out[i]);
+            return;
+        }
+}
+
+static int one_operation(rank_t *r, rondo_comm_t comm, do_what_t what, size_t count, int grouped)
+{
+    do_case_t c = {.what = what, .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = count, .root = 1, .seed = 7};
+    rondo_request_t request = NULL;
+    char text[200], wrong[200];
+    rondo_result_t result;
+    do_call_t call;
+    int good;
+
+    c.data = do_reduces(what) ? REF_EXACT : REF_BYTES;
+    c.skew = do_has_counts(what) ? 3 : 0;
+    do_text(&c, text, sizeof text);
+    test_note(r->t, "%s%s", text, grouped ? ", submitted" : "");
+    if (do_prepare(&call, &c, r->t->rank, r->t->nranks) != 0)
+        test_stop(r->t, "no memory");
+    arm(r, 1);
+    if (grouped) {
+        rondo_result_t end;
+        result = rondo_group_start();
+        if (result == RONDO_SUCCESS)
+            result = do_post(&call, comm);
+        end = rondo_group_submit(&request);
+        result = result ? result : end;
+        if (request)
+            end = rondo_request_wait(&request);
+        result = result ? result : end;
+    } else {
+        result = do_post(&call, comm);
+    }
+    arm(r, 0);
+    good = judged(r, comm, result, text);
+    if (good && do_verify(&call, 1, wrong, sizeof wrong) != 0)
+        test_fail(r->t, "wrong result: %s", wrong);
+    do_release(&call);
+    return good;
+}
+
+static int small_calls(rank_t *r, rondo_comm_t comm)
+{
+    rondo_registration_t reg = NULL;
+    float scalar = 2;
+    rondo_op_t op;
+    void *buffer = NULL;
+    int good;
+
+    arm(r, 1);
+    good = judged(r, comm, rondo_mem_alloc(&buffer, 10000, comm), "rondo_mem_alloc");
+    if (good && (good = judged(r, comm, rondo_comm_register(comm, buffer, 10000, &reg), "rondo_comm_register")))
+        judged(r, comm, rondo_comm_deregister(comm, reg), "rondo_comm_deregister");
+    if (buffer)
+        judged(r, comm, rondo_mem_free(buffer, comm), "rondo_mem_free");
+    if (judged(r, comm, rondo_op_create_premulsum(&op, &scalar, RONDO_FLOAT32, 0, comm), "rondo_op_create_premulsum"))
+        judged(r, comm, rondo_op_destroy(op, comm), "rondo_op_destroy");
+    arm(r, 0);
+    atomic_store(&r->trial->board->victim_failed, 0); /* no other rank takes part in any of these */
+    return good;
+}
+
+static void use(rank_t *r, rondo_comm_t comm)
+{
+    int what, good = small_calls(r, comm) || 1;
+
+    for (what = 0; what < DO_NUM && good; what++)
+        good = one_operation(r, comm, (do_what_t)what, 5, 0) && one_operation(r, comm, (do_what_t)what, 5003, 0) &&
+               one_operation(r, comm, (do_what_t)what, 301, 1);
+    test_note(r->t, "waits for the others to be through");
+    test_barrier(r->t);
+    if (atomic_load(&r->trial->board->victim_failed))
+        TEST_TRUE(r->t, rondo_barrier(comm, NULL) != RONDO_SUCCESS);
+}
+
+static void divide(rank_t *r, rondo_comm_t comm)
+{
+    rondo_comm_t part = NULL;
+    int good, nranks = (r->t->nranks + 1 - r->t->rank % 2) / 2;
+
+    test_note(r->t, "split");
+    if (r->trial->k)
+        setenv("RONDO_CREATE_TIMEOUT_MS", PATIENCE_MS, 1);
+    arm(r, 1);
+    good = judged(r, comm, rondo_comm_split(comm, r->t->rank % 2, 0, &part, NULL), "rondo_comm_split");
+    arm(r, 0);
+    unsetenv("RONDO_CREATE_TIMEOUT_MS");
+    test_note(r->t, "waits for the others to be through with the split");
+    test_barrier(r->t);
+    if (good && !atomic_load(&r->trial->board->victim_failed))
+        right_sum(r, part, nranks);
+    if (good)
+        end(r, part);
+}
+
+/* The rank behind the victim is left out. */
+static void shrink(rank_t *r, rondo_comm_t comm)
+{
+    int out = (r->trial->victim + 1) % r->t->nranks, good = 0;
+    rondo_comm_t smaller = NULL;
+
+    test_note(r->t, "shrink");
+    if (r->trial->k)
+        setenv("RONDO_CREATE_TIMEOUT_MS", PATIENCE_MS, 1);
+    arm(r, 1);
+    if (r->t->rank != out)
+        good = judged(r, comm, rondo_comm_shrink(comm, &out, 1, &smaller, NULL), "rondo_comm_shrink");
+    arm(r, 0);
+    unsetenv("RONDO_CREATE_TIMEOUT_MS");
+    test_note(r->t, "waits for the others to be through with the shrink");
+    test_barrier(r->t);
+    if (good && !atomic_load(&r->trial->board->victim_failed) && (r->trial->k == 0 || r->victim))
+        TEST_TRUE(r->t, smaller != NULL);
+    if (good)
+        end(r, smaller);
+}
+
+/* The stage in which something fails; all that it has made is given back. */
+static void tried(rank_t *r)
+{
+    const trial_t *trial = r->trial;
+    rondo_comm_t comm = NULL;
+    rondo_result_t result;
+    int good;
+
+    setenv("RONDO_CHECK", trial->stage == CHECK ? "1" : "0", 1);
+    test_note(r->t, "create");
+    if (trial->stage == CREATE && trial->k)
+        setenv("RONDO_CREATE_TIMEOUT_MS", PATIENCE_MS, 1);
+    arm(r, trial->stage == CREATE);
+    result = create(r, 0, &comm);
+    arm(r, 0);
+    unsetenv("RONDO_CREATE_TIMEOUT_MS");
+    good = trial->stage == CREATE ? judged(r, NULL, result, "rondo_comm_create") : TEST_OK(r->t, NULL, result);
+    test_barrier(r->t); /* who fails now shall find nobody still at work on the creation */
+    if (!good)
+        return;
+    if (trial->stage == USE || trial->stage == CHECK)
+        use(r, comm);
+    else if (trial->stage == SPLIT)
+        divide(r, comm);
+    else if (trial->stage == SHRINK)
+        shrink(r, comm);
+    test_note(r->t, "destroy");
+    arm(r, trial->stage == DESTROY);
+    end(r, comm);
+    arm(r, 0);
+}
+
+static void tried_in_one(rank_t *r)
+{
+    rondo_comm_t comms[RANKS] = {NULL};
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_result_t result;
+    int i;
+
+    config.device = RONDO_DEVICE_HOST;
+    test_note(r->t, "create_all");
+    arm(r, 1);
+    result = rondo_comm_create_all(comms, RANKS, NULL, &config);
+    arm(r, 0);
+    if (judged(r, NULL, result, "rondo_comm_create_all"))
+        for (i = 0; i < RANKS; i++)
+            end(r, comms[i]);
+}
+
+static things_t things(void)
+{
+    return (things_t){atomic_load(&live), atomic_load(&mapped), test_count_entries("/proc/self/fd"),
+                      test_count_entries("/proc/self/task")};
+}
+
+static int as_before(const things_t *now, const things_t *want)
+{
+    return now->live == want->live && now->mapped == want->mapped && now->descriptors == want->descriptors &&
+           now->threads == want->threads;
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    const trial_t *trial = arg;
+    rank_t r = {t, trial, t->rank == trial->victim};
+    rondo_comm_t comm = NULL;
+    things_t left;
+    char host[32];
+    int tries;
+
+    snprintf(host, sizeof host, "played%d", t->rank % trial->nodes);
+    if (trial->nodes > 1)
+        setenv("RONDO_HOSTID", host, 1);
+    failed_call = trial->board->call;
+    atomic_store(&fail_at, trial->k);
+    atomic_store(&fail_on, trial->on);
+    if (trial->stage == ALL_IN_ONE)
+        tried_in_one(&r);
+    else
+        tried(&r);
+    test_note(t, "waits for the others");
+    test_barrier(t);
+    test_note(t, "once more");
+    setenv("RONDO_CHECK", "0", 1);
+    if (TEST_OK(t, NULL, create(&r, 1, &comm))) {
+        right_sum(&r, comm, t->nranks);
+        end(&r, comm);
+    }
+    if (!r.victim)
+        return;
+    for (tries = 0, left = things(); tries < 200 && trial->k && !as_before(&left, &trial->left); tries++) {
+        usleep(10000); /* what a thread or the network still holds goes in a moment */
+        left = things();
+    }
+    if (trial->k && !as_before(&left, &trial->left))
+        test_fail(t,
+                  "left: %ld allocations, %ld mappings, %d descriptors, %d threads; had nothing failed: %ld %ld %d %d",
+                  left.live, left.mapped, left.descriptors, left.threads, trial->left.live, trial->left.mapped,
+                  trial->left.descriptors, trial->left.threads);
+    trial->board->left = left;
+    atomic_store(&trial->board->asked, atomic_load(&asked));
+}
+
+/* ---- all trials ---- */
+
+typedef struct {
+    int all, verbose, stage, victim;
+    long sample, k, refused, tolerated, bad;
+    uint64_t random;
+} choice_t;
+
+static int run(trial_t *trial, choice_t *choice)
+{
+    int nranks = trial->stage == ALL_IN_ONE ? 1 : RANKS, bad;
+    int64_t began = test_clock_us();
+
+    memset(trial->board, 0, sizeof *trial->board);
+    bad = test_run(TEST_PROCESSES, nranks, LIMIT_S, body, trial);
+    if (bad || choice->verbose)
+        printf("kth: %s, rank %d, call %ld (%s)%s, %d node%s: %s, %lld ms\n", stage_names[trial->stage], trial->victim,
+               trial->k, trial->board->call, trial->on ? " and all that follow" : "", trial->nodes,
+               trial->nodes > 1 ? "s" : "",
+               bad                           ? "WRONG"
+               : trial->board->victim_failed ? "an error"
+                                             : "done without",
+               (long long)(test_clock_us() - began) / 1000);
+    if (trial->k) {
+        choice->refused++;
+        choice->tolerated += !trial->board->victim_failed;
+        choice->bad += bad != 0;
+    }
+    return bad;
+}
+
+/* Without --all: on average `sample` trials of a stage. */
+static int chosen(choice_t *choice, long calls)
+{
+    return choice->all || (long)test_below(&choice->random, (unsigned)calls * 2 * RANKS) < choice->sample;
+}
+
+static int try_stage(trial_t *trial, choice_t *choice)
+{
+    int nvictims = trial->stage == ALL_IN_ONE ? 1 : RANKS;
+    long calls, most = 0;
+
+    for (trial->victim = 0; trial->victim < nvictims; trial->victim++) {
+        if (choice->victim >= 0 && choice->victim != trial->victim)
+            continue;
+        trial->k = 0;
+        if (run(trial, choice) != 0)
+            return 1;
+        trial->left = trial->board->left;
+        calls = atomic_load(&trial->board->asked);
+        most = calls > most ? calls : most;
+        for (trial->k = 1; trial->k <= calls; trial->k++)
+            for (trial->on = 0; trial->on < 2; trial->on++)
+                if (choice->k ? choice->k == trial->k : chosen(choice, calls))
+                    run(trial, choice);
+        trial->on = 0;
+    }
+    printf("kth: %s, %d node%s: %ld calls can fail\n", stage_names[trial->stage], trial->nodes,
+           trial->nodes > 1 ? "s" : "", most);
+    return 0;
+}
+
+static int stage_find(const char *name)
+{
+    int s;
+
+    for (s = 0; s < NUM_STAGES; s++)
+        if (strcmp(stage_names[s], name) == 0)
+            return s;
+    fprintf(stderr, "kth: no stage is called %s\n", name);
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option table[] = {{"all", 0, NULL, 'a'},  {"stage", 1, NULL, 's'},   {"victim", 1, NULL, 'r'},
+                                          {"k", 1, NULL, 'k'},    {"nodes", 1, NULL, 'n'},   {"sample", 1, NULL, 'c'},
+                                          {"seed", 1, NULL, 'S'}, {"verbose", 0, NULL, 'v'}, {"where", 0, NULL, 'w'},
+                                          {NULL, 0, NULL, 0}};
+    choice_t choice = {.stage = -1, .victim = -1, .sample = 6};
+    trial_t trial = {.nodes = 1};
+    uint64_t seed = 1;
+    int option, bad = 0;
+
+    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
+        if (option == 'a')
+            choice.all = 1;
+        else if (option == 's')
+            choice.stage = stage_find(optarg);
+        else if (option == 'r')
+            choice.victim = atoi(optarg);
+        else if (option == 'k')
+            choice.k = atol(optarg);
+        else if (option == 'n')
+            trial.nodes = atoi(optarg);
+        else if (option == 'c')
+            choice.sample = atol(optarg);
+        else if (option == 'S')
+            seed = strtoull(optarg, NULL, 0);
+        else if (option == 'v')
+            choice.verbose = 1;
+        else if (option == 'w')
+            show_where = 1;
+        else
+            return 2;
+    }
+    test_begin("kth", choice.all ? 7200 : 600);
+    choice.random = seed;
+    trial.board = mmap(NULL, sizeof *trial.board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (trial.board == MAP_FAILED)
+        return 1;
+    printf("kth: seed %llu, %s\n", (unsigned long long)seed, choice.all ? "every call" : "a sample");
+    for (trial.stage = CREATE; trial.stage < NUM_STAGES; trial.stage++)
+        if (choice.stage < 0 || choice.stage == (int)trial.stage)
+            bad |= try_stage(&trial, &choice);
+    printf("kth: %ld refusals: %ld wrong; %ld times the rank could do without\n", choice.refused, choice.bad,
+           choice.tolerated);
+    return bad || choice.bad;
+}
