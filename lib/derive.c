@@ -64,8 +64,8 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_split: newcomm is NULL");
     split_t *all = calloc((size_t)comm->nranks, sizeof *all);
     if (!all)
-        return rd_call_spoiled(comm, rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks",
-                                              comm->nranks));
+        return rd_call_spoiled(
+            comm, rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->nranks));
     all[comm->rank] = (split_t){color, key, 0, {{0}}};
     result = exchange(comm, all, &rank, &size, &first);
     /* From here on `comm` is not needed: whoever aborts it does not wait for the new one. */
@@ -151,7 +151,7 @@ typedef struct {
     const rondo_config_t *config;
     int rank, nranks, started;
     rondo_result_t result;
-    char error[sizeof ((rd_who_t *)0)->error]; /* that thread's sentence */
+    char error[sizeof((rd_who_t *)0)->error]; /* that thread's sentence */
 } maker_t;
 
 static void *make_one(void *arg)
