@@ -1,0 +1,97 @@
+/* ncclConfig_t, from any caller: of 2.14, whose config ends after `blocking`, to 2.30, whose has fields that this
+ * header does not name. A field counts if the caller's struct reaches it and the caller's version knows it: by the size
+ * alone, padding at an old struct's end would be taken for a field.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "shim.h"
+
+typedef struct field {
+    const char *name;
+    size_t offset;
+    unsigned since; /* NCCL_VERSION that has it first */
+    int least, most;
+} field_t;
+
+#define AT(field) offsetof(ncclConfig_t, field)
+/* Where the fields after 2.28's lie; the struct's own end is padded. */
+#define AFTER(n) (offsetof(ncclConfig_t, nvlinkCentricSched) + (size_t)(n) * sizeof(int))
+
+static const field_t fields[] = {
+    {"blocking", AT(blocking), 21400, 0, 1},
+    {"cgaClusterSize", AT(cgaClusterSize), 21700, 0, INT_MAX},
+    {"minCTAs", AT(minCTAs), 21700, 1, INT_MAX},
+    {"maxCTAs", AT(maxCTAs), 21700, 1, INT_MAX},
+    {"splitShare", AT(splitShare), 21800, 0, 1},
+    {"trafficClass", AT(trafficClass), 22500, INT_MIN, INT_MAX},
+    {"collnetEnable", AT(collnetEnable), 22700, 0, 1},
+    {"CTAPolicy", AT(CTAPolicy), 22700, 0, 3},
+    {"shrinkShare", AT(shrinkShare), 22700, 0, 1},
+    {"nvlsCTAs", AT(nvlsCTAs), 22700, 1, INT_MAX},
+    {"nChannelsPerNetPeer", AT(nChannelsPerNetPeer), 22800, 1, INT_MAX},
+    {"nvlinkCentricSched", AT(nvlinkCentricSched), 22800, 0, 1},
+    {"graphUsageMode", AFTER(1), 22900, 0, 2},
+    {"numRmaCtx", AFTER(2), 22900, 1, INT_MAX},
+    {"maxP2pPeers", AFTER(3), 23000, 1, INT_MAX},
+    {"graphStreamOrdering", AFTER(4), 23005, 0, 1},
+};
+
+static int has(const ncclConfig_t *given, size_t offset, size_t bytes, unsigned since)
+{
+    return offset + bytes <= given->size && given->version >= since;
+}
+
+static int value(const ncclConfig_t *given, const field_t *f)
+{
+    int number = NCCL_CONFIG_UNDEF_INT;
+
+    if (has(given, f->offset, sizeof number, f->since))
+        memcpy(&number, (const char *)given + f->offset, sizeof number);
+    return number;
+}
+
+static ncclResult_t check(const ncclConfig_t *given, const char *call)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        int number = value(given, &fields[i]);
+
+        if (number == NCCL_CONFIG_UNDEF_INT)
+            continue;
+        if (number < fields[i].least || number > fields[i].most)
+            return nc_error(NULL, ncclInvalidArgument, "%s: config->%s is %d: %d to %d, or NCCL_CONFIG_UNDEF_INT", call,
+                            fields[i].name, number, fields[i].least, fields[i].most);
+        if (i > 0)
+            nc_log(NC_SUBSYS_INIT, "%s: config->%s = %d steers nothing in rondo", call, fields[i].name, number);
+    }
+    int least = value(given, &fields[2]), most = value(given, &fields[3]);
+    if (least != NCCL_CONFIG_UNDEF_INT && most != NCCL_CONFIG_UNDEF_INT && least > most)
+        return nc_error(NULL, ncclInvalidArgument, "%s: config->minCTAs is %d, more than maxCTAs, %d", call, least,
+                        most);
+    return ncclSuccess;
+}
+
+ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, const nc_config_t *inherited,
+                            const char *call)
+{
+    nc_config_t new = {1, ""};
+    ncclResult_t result;
+
+    if (inherited)
+        new = *inherited;
+    new.name[0] = '\0'; /* a name is one communicator's own */
+    if (given) {
+        if (given->magic != NCCL_API_MAGIC || given->size < offsetof(ncclConfig_t, blocking))
+            return nc_error(NULL, ncclInvalidArgument, "%s: initialise the config with NCCL_CONFIG_INITIALIZER", call);
+        if ((result = check(given, call)))
+            return result;
+        int blocking = value(given, &fields[0]);
+        if (blocking != NCCL_CONFIG_UNDEF_INT)
+            new.blocking = blocking;
+        if (has(given, AT(commName), sizeof given->commName, 22700) && given->commName)
+            snprintf(new.name, sizeof new.name, "%s", given->commName);
+    }
+    (void)nc_settings_blocking(&new.blocking);
+    *config = new;
+    return ncclSuccess;
+}
