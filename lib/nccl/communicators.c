@@ -7,6 +7,8 @@
 
 #include "shim.h"
 
+#define KEPT 32 /* structs of communicators that were ended */
+
 pthread_mutex_t nc_lock = PTHREAD_MUTEX_INITIALIZER;
 
 ncclResult_t nc_comm_valid(ncclComm_t comm, const char *call)
@@ -57,7 +59,7 @@ ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *conf
         nc_error(NULL, ncclSystemError, "no memory for a communicator");
         return NULL;
     }
-    comm->alive = NC_ALIVE;
+    atomic_store(&comm->alive, NC_ALIVE);
     comm->rank = rank;
     comm->nranks = nranks;
     comm->device = device;
@@ -65,12 +67,17 @@ ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *conf
     return comm;
 }
 
+/* The last few structs are kept, so that a call which another thread was about to make when this one ended the
+ * communicator, or a second end of it, finds one that says so. */
 void nc_comm_free(ncclComm_t comm)
 {
+    static _Atomic ncclComm_t kept[KEPT];
+    static _Atomic unsigned nkept;
+
     nc_user_op_free_all(comm);
     nc_registration_free_all(comm);
-    comm->alive = 0;
-    free(comm);
+    atomic_store(&comm->alive, 0);
+    free(atomic_exchange(&kept[atomic_fetch_add(&nkept, 1) % KEPT], comm));
 }
 
 rondo_config_t nc_comm_config(ncclComm_t comm)

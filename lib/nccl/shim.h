@@ -73,7 +73,7 @@ ncclResult_t nc_device_free(void *buffer);
  *   busy     a job, or an operation behind the caller's back (blocking = 0);
  *   neither  it is only recorded in an open group, which is the recording thread's affair. */
 struct ncclComm {
-    uint64_t alive;
+    _Atomic uint64_t alive;
     rondo_comm_t rondo; /* NULL until it is made, and after it could not be */
     int rank, nranks, device;
     nc_config_t config;
