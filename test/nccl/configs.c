@@ -1,0 +1,110 @@
+/* ncclConfig_t of older and newer callers: what they lack has its default, what they have besides is left alone, and
+ * the padding behind an old one is not read as a field. A config's name stands in the communicator's messages.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nccl_harness.h"
+
+/* The struct as a caller of another version has it: `size` bytes, `set` of them as the initialiser fills them, then
+ * `rest`. */
+typedef struct caller {
+    const char *name;
+    unsigned version;
+    size_t size, set;
+    int rest; /* of every byte after `set` */
+} caller_t;
+
+static ncclResult_t make(test_rank_t *t, const caller_t *c, ncclComm_t *comm)
+{
+    static char bytes[4096];
+    const ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+
+    memset(bytes, c->rest, sizeof bytes);
+    memcpy(bytes, &config, c->set < sizeof config ? c->set : sizeof config);
+    for (size_t i = sizeof config / sizeof(int); i < c->set / sizeof(int); i++)
+        ((int *)(void *)bytes)[i] = NCCL_CONFIG_UNDEF_INT;
+    ((ncclConfig_t *)(void *)bytes)->size = c->size;
+    ((ncclConfig_t *)(void *)bytes)->version = c->version;
+    return ncclCommInitRankConfig(comm, t->nranks, nccl_id(t), t->rank, (ncclConfig_t *)(void *)bytes);
+}
+
+static void callers(test_rank_t *t, void *arg)
+{
+    static const caller_t all[] = {
+        {"2.14", 21400, 24, 20, 0x55},    /* ends after `blocking`; the rest of the size is padding */
+        {"2.17", 21700, 40, 40, 0x55},    /* to netName */
+        {"2.18", 21800, 48, 44, 0x55},    /* to splitShare */
+        {"2.27", 22700, 72, 72, 0x55},    /* to nvlsCTAs */
+        {"2.28", 22809, 80, 80, 0x55},    /* this header's */
+        {"2.30", 23007, 96, 96, 0x55},    /* four fields more */
+        {"later", 29900, 4000, 96, 0x55}, /* what nobody knows yet */
+        {"short", 22809, 40, 40, 0x55},   /* says that it is new, and ends early */
+    };
+    char label[64];
+
+    (void)arg;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        ncclComm_t comm = NULL;
+        int count = 0;
+
+        snprintf(label, sizeof label, "a config of %s", all[i].name);
+        test_note(t, "%s", label);
+        if (!nccl_result(t, make(t, &all[i], &comm), ncclSuccess, label))
+            continue;
+        NCCL_OK(t, ncclCommCount(comm, &count));
+        TEST_TRUE(t, count == t->nranks);
+        NCCL_OK(t, ncclCommDestroy(comm));
+    }
+    /* A field within the size and of the version is read: garbage there is refused. */
+    const caller_t wrong = {"a bad field", 21700, 40, 20, 0x80};
+    ncclComm_t comm = NULL;
+    NCCL_GIVES(t, ncclInvalidArgument, make(t, &wrong, &comm));
+    const caller_t newer = {"a bad field of 2.30", 23007, 96, 80, 0x55};
+    NCCL_GIVES(t, ncclInvalidArgument, make(t, &newer, &comm));
+    const caller_t padding = {"2.30's padding, of 2.28", 22809, 96, 80, 0x55};
+    NCCL_OK(t, make(t, &padding, &comm));
+    NCCL_OK(t, ncclCommDestroy(comm));
+}
+
+static void fields(test_rank_t *t, void *arg)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t comm = NULL;
+    float one = 1, sum = 0;
+
+    (void)arg;
+    config.blocking = 1;
+    config.cgaClusterSize = 4;
+    config.minCTAs = 1;
+    config.maxCTAs = 32;
+    config.netName = "Socket";
+    config.splitShare = 1;
+    config.trafficClass = 3;
+    config.commName = "the-name-of-it";
+    config.collnetEnable = 1;
+    config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+    config.shrinkShare = 0;
+    config.nvlsCTAs = 16;
+    config.nChannelsPerNetPeer = 2;
+    config.nvlinkCentricSched = 1;
+    test_note(t, "every field");
+    if (!NCCL_OK(t, ncclCommInitRankConfig(&comm, t->nranks, nccl_id(t), t->rank, &config)))
+        return;
+    NCCL_OK(t, ncclAllReduce(&one, &sum, 1, ncclFloat, ncclSum, comm, NULL));
+    TEST_TRUE(t, sum == (float)t->nranks);
+    NCCL_OK(t, ncclCommDestroy(comm));
+}
+
+int main(void)
+{
+    int bad = 0;
+
+    test_begin("nccl/configs", 60);
+    setenv("RONDO_DEBUG", "none", 0);
+    nccl_begin();
+    bad += test_run(TEST_PROCESSES, 1, 30, callers, NULL);
+    bad += test_run(TEST_THREADS, 2, 30, fields, NULL);
+    return bad != 0;
+}

@@ -1,0 +1,274 @@
+/* Groups of libnccl.so.2: one thread that holds all ranks, creation inside groups, groups within groups and over
+ * several communicators, errors inside, messages to oneself, and operators that are destroyed before the group ends.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nccl_harness.h"
+
+#define MOST 4
+
+/* The calls of all ranks in one group, one thread. */
+static void all_ranks(test_rank_t *t, ncclComm_t *comms, int n, const do_case_t *c)
+{
+    do_call_t call[MOST];
+    char text[200], wrong[256];
+
+    do_text(c, text, sizeof text);
+    test_note(t, "%d ranks in one thread: %s", n, text);
+    for (int r = 0; r < n; r++)
+        if (do_prepare(&call[r], c, r, n) != 0)
+            test_stop(t, "no memory");
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = n - 1; r >= 0; r--)
+        NCCL_OK(t, nccl_post(&call[r], comms[r], NULL));
+    if (!NCCL_OK(t, ncclGroupEnd()))
+        test_stop(t, "cannot go on");
+    for (int r = 0; r < n; r++) {
+        if (do_verify(&call[r], 1, wrong, sizeof wrong) != 0)
+            test_fail(t, "rank %d: %s", r, wrong);
+        do_release(&call[r]);
+    }
+}
+
+static void every_operation(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    uint64_t random = 5;
+
+    for (int what = 0; what < DO_NUM; what++)
+        for (int k = 0; k < 2 && nccl_posts((do_what_t)what); k++) {
+            do_case_t c = {.what = (do_what_t)what, .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = k ? 9001 : 3};
+
+            c.data = do_reduces(c.what) ? REF_ROUNDING : REF_BYTES;
+            c.root = (int)test_below(&random, (unsigned)n);
+            c.in_place = do_has_in_place(c.what) && k;
+            c.seed = test_random(&random) >> 32;
+            all_ranks(t, comms, n, &c);
+        }
+}
+
+/* Two communicators over the same ranks, in one group within another. */
+static void nested(test_rank_t *t, ncclComm_t *a, ncclComm_t *b, int n)
+{
+    int32_t in[MOST], out[MOST][2];
+
+    test_note(t, "two communicators in nested groups");
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < n; r++) {
+        in[r] = r + 1;
+        NCCL_OK(t, ncclGroupStart());
+        NCCL_OK(t, ncclAllReduce(&in[r], &out[r][0], 1, ncclInt, ncclSum, a[r], NULL));
+        NCCL_OK(t, ncclGroupEnd());
+    }
+    for (int r = n - 1; r >= 0; r--)
+        NCCL_OK(t, ncclAllReduce(&in[r], &out[r][1], 1, ncclInt, ncclMax, b[r], NULL));
+    NCCL_OK(t, ncclGroupEnd());
+    for (int r = 0; r < n; r++)
+        TEST_TRUE(t, out[r][0] == n * (n + 1) / 2 && out[r][1] == n);
+    NCCL_OK(t, ncclGroupStart()); /* nothing in it */
+    NCCL_OK(t, ncclGroupEnd());
+}
+
+static void errors(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    float in = 1, out[MOST] = {0};
+
+    test_note(t, "an error in a group");
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < n; r++)
+        NCCL_OK(t, ncclAllReduce(&in, &out[r], 1, ncclFloat, ncclSum, comms[r], NULL));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclAllReduce(&in, out, 1, ncclFloat, (ncclRedOp_t)99, comms[0], NULL));
+    NCCL_GIVES(t, ncclInvalidUsage, ncclCommDestroy(comms[0]));
+    NCCL_GIVES(t, ncclInvalidUsage, ncclCommAbort(comms[0]));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclGroupEnd());
+    TEST_TRUE(t, out[0] == 0); /* nothing of it was done */
+
+    test_note(t, "a group that is only simulated");
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < n; r++)
+        NCCL_OK(t, ncclAllReduce(&in, &out[r], 1, ncclFloat, ncclSum, comms[r], NULL));
+    NCCL_GIVES(t, ncclInvalidUsage, ncclGroupSimulateEnd(NULL));
+    TEST_TRUE(t, out[0] == 0);
+}
+
+static void to_oneself(test_rank_t *t, ncclComm_t comm, int self)
+{
+    int32_t in[5] = {1, 2, 3, 4, 5}, out[5] = {0};
+
+    test_note(t, "a message to oneself");
+    NCCL_OK(t, ncclGroupStart());
+    NCCL_OK(t, ncclSend(in, 5, ncclInt, self, comm, NULL));
+    NCCL_OK(t, ncclRecv(out, 5, ncclInt, self, comm, NULL));
+    NCCL_OK(t, ncclGroupEnd());
+    TEST_TRUE(t, memcmp(in, out, sizeof in) == 0);
+}
+
+/* Rank r contributes (r + 1) * scalar: destroyed ops, device scalars that change until the group ends. */
+static void operators(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    float in[MOST], out[MOST], scalar[MOST], sum = 0;
+    ncclRedOp_t op[MOST], other;
+
+    for (int residence = 0; residence < 2; residence++) {
+        test_note(t, "an operator with a %s scalar", residence ? "host" : "device");
+        sum = 0;
+        NCCL_OK(t, ncclGroupStart());
+        for (int r = 0; r < n; r++) {
+            in[r] = (float)(r + 1);
+            scalar[r] = (float)(10 * r + 2);
+            NCCL_OK(
+                t, ncclRedOpCreatePreMulSum(&op[r], &scalar[r], ncclFloat, (ncclScalarResidence_t)residence, comms[r]));
+            TEST_TRUE(t, (int)op[r] >= ncclNumOps);
+            NCCL_OK(t, ncclAllReduce(&in[r], &out[r], 1, ncclFloat, op[r], comms[r], NULL));
+            NCCL_OK(t, ncclRedOpDestroy(op[r], comms[r]));
+            if (residence == ncclScalarDevice)
+                scalar[r] += 1; /* read when the operation runs */
+            else
+                scalar[r] = -1000; /* read already */
+            sum += in[r] * (float)(10 * r + 2 + (residence == ncclScalarDevice));
+        }
+        NCCL_OK(t, ncclGroupEnd());
+        for (int r = 0; r < n; r++)
+            TEST_TRUE(t, out[r] == sum);
+        NCCL_GIVES(t, ncclInvalidArgument, ncclAllReduce(in, out, 1, ncclFloat, op[0], comms[0], NULL));
+    }
+    test_note(t, "operators are their communicator's own");
+    NCCL_OK(t, ncclRedOpCreatePreMulSum(&op[0], scalar, ncclFloat, ncclScalarHostImmediate, comms[0]));
+    NCCL_OK(t, ncclRedOpCreatePreMulSum(&other, scalar, ncclFloat, ncclScalarHostImmediate, comms[0]));
+    TEST_TRUE(t, op[0] != other);
+    if (n > 1)
+        NCCL_GIVES(t, ncclInvalidArgument, ncclRedOpDestroy(op[0], comms[1]));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclAllReduce(in, out, 1, ncclDouble, op[0], comms[0], NULL)); /* another type */
+    NCCL_OK(t, ncclRedOpDestroy(op[0], comms[0])); /* `other` is left to the communicator */
+}
+
+/* The thread makes all ranks itself: by InitAll, and by CommInitRank in a group with and without an own config. */
+static void make_all(test_rank_t *t, ncclComm_t *comms, int n, int way)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId id, ids[MOST];
+
+    test_note(t, "%d ranks made in one thread, way %d", n, way);
+    if (way == 0) {
+        NCCL_OK(t, ncclCommInitAll(comms, n, NULL));
+        return;
+    }
+    NCCL_OK(t, ncclGetUniqueId(&id));
+    for (int i = 0; i < n; i++)
+        ids[i] = id;
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < n; r++) {
+        if (way == 1)
+            NCCL_OK(t, ncclCommInitRank(&comms[r], n, id, r));
+        else if (way == 2)
+            NCCL_OK(t, ncclCommInitRankConfig(&comms[r], n, id, r, &config));
+        else
+            NCCL_OK(t, ncclCommInitRankScalable(&comms[r], n, r, n, ids, &config));
+    }
+    NCCL_OK(t, ncclGroupEnd());
+}
+
+static void failed_creation(test_rank_t *t)
+{
+    ncclComm_t comms[2] = {(ncclComm_t)1, (ncclComm_t)1};
+    ncclUniqueId id;
+
+    test_note(t, "a group of creations with an error");
+    NCCL_OK(t, ncclGetUniqueId(&id));
+    NCCL_OK(t, ncclGroupStart());
+    NCCL_OK(t, ncclCommInitRank(&comms[0], 2, id, 0));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclCommInitRank(&comms[1], 2, id, 2));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclGroupEnd());
+    TEST_TRUE(t, comms[0] == NULL);
+}
+
+static void split_all(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    ncclComm_t halves[MOST];
+    int32_t in = 1, out[MOST] = {0};
+    int expected = n / 2;
+
+    test_note(t, "split in a group");
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < n; r++)
+        NCCL_OK(t, ncclCommSplit(comms[r], r % 2 ? 7 : NCCL_SPLIT_NOCOLOR, -r, &halves[r], NULL));
+    NCCL_OK(t, ncclGroupEnd());
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 1; r < n; r += 2)
+        NCCL_OK(t, ncclAllReduce(&in, &out[r], 1, ncclInt, ncclSum, halves[r], NULL));
+    NCCL_OK(t, ncclGroupEnd());
+    for (int r = 0; r < n; r++) {
+        int rank = -1;
+
+        if (r % 2 == 0) {
+            TEST_TRUE(t, halves[r] == NULL);
+            continue;
+        }
+        NCCL_OK(t, ncclCommUserRank(halves[r], &rank));
+        TEST_TRUE(t, rank == expected - 1 - r / 2 && out[r] == expected); /* the keys turn the order round */
+        NCCL_OK(t, ncclCommDestroy(halves[r]));
+    }
+}
+
+static void one_thread(test_rank_t *t, void *arg)
+{
+    ncclComm_t a[MOST], b[MOST];
+    int n = *(int *)arg;
+
+    make_all(t, a, n, n % 4);
+    make_all(t, b, n, (n + 1) % 4);
+    if (test_failures(t))
+        return;
+    every_operation(t, a, n);
+    nested(t, a, b, n);
+    errors(t, a, n);
+    to_oneself(t, a[n - 1], n - 1);
+    operators(t, a, n);
+    split_all(t, a, n);
+    failed_creation(t);
+    test_note(t, "destroy");
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < n; r++) {
+        NCCL_OK(t, ncclCommDestroy(a[r]));
+        NCCL_OK(t, ncclCommAbort(b[r]));
+    }
+    NCCL_OK(t, ncclGroupEnd());
+}
+
+/* A process a rank: an exchange that without the group would wait for itself. */
+static void exchange(test_rank_t *t, void *arg)
+{
+    ncclComm_t comm = nccl_comm(t);
+    int32_t in[1000], out[TEST_MAX_RANKS][1000];
+
+    (void)arg;
+    test_note(t, "all sends before all receives");
+    for (int i = 0; i < 1000; i++)
+        in[i] = 1000 * t->rank + i;
+    for (int round = 0; round < 5; round++) {
+        NCCL_OK(t, ncclGroupStart());
+        for (int r = 0; r < t->nranks; r++)
+            NCCL_OK(t, ncclSend(in, 1000, ncclInt, r, comm, NULL));
+        for (int r = 0; r < t->nranks; r++)
+            NCCL_OK(t, ncclRecv(out[r], 1000, ncclInt, r, comm, NULL));
+        NCCL_OK(t, ncclGroupEnd());
+        for (int r = 0; r < t->nranks; r++)
+            TEST_TRUE(t, out[r][0] == 1000 * r && out[r][999] == 1000 * r + 999);
+        memset(out, 0, sizeof out);
+    }
+    NCCL_OK(t, ncclCommDestroy(comm));
+}
+
+int main(void)
+{
+    int bad = 0;
+
+    test_begin("nccl/groups", 120);
+    setenv("RONDO_DEBUG", "none", 0);
+    nccl_begin();
+    for (int n = 1; n <= MOST && !bad; n++)
+        bad += test_run(TEST_PROCESSES, 1, 40, one_thread, &n);
+    bad += test_run(TEST_PROCESSES, 3, 40, exchange, NULL);
+    return bad != 0;
+}

@@ -1,0 +1,268 @@
+/* A communicator's life by libnccl.so.2: split, shrink, finalize, abort, revoke, a rank that dies, and all of it with
+ * blocking = 0, where calls return ncclInProgress and a thread does the work.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "nccl_harness.h"
+
+static int sum_is(test_rank_t *t, ncclComm_t comm, int expected)
+{
+    int32_t one = 1, sum = -1;
+
+    if (!nccl_result(t, nccl_settled(comm, ncclAllReduce(&one, &sum, 1, ncclInt, ncclSum, comm, NULL)), ncclSuccess,
+                     "ncclAllReduce"))
+        return 0;
+    if (sum != expected)
+        test_fail(t, "the sum is %d, not %d", sum, expected);
+    return sum == expected;
+}
+
+static ncclComm_t comm_of(test_rank_t *t, int blocking)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t comm = NULL;
+    ncclResult_t result;
+
+    config.blocking = blocking;
+    test_note(t, "creation, blocking = %d", blocking);
+    result = ncclCommInitRankConfig(&comm, t->nranks, nccl_id(t), t->rank, &config);
+    if (!blocking && !(result == ncclInProgress || result == ncclSuccess))
+        test_fail(t, "creation returned %d", result);
+    if (!nccl_result(t, nccl_settled(comm, result), ncclSuccess, "ncclCommInitRankConfig"))
+        test_stop(t, "no communicator");
+    return comm;
+}
+
+/* The parent first: PyTorch waits for it, and takes the child to be ready then. */
+static ncclResult_t both_settled(ncclComm_t parent, ncclComm_t child, ncclResult_t result)
+{
+    if (result != ncclInProgress)
+        return result;
+    result = nccl_settled(parent, ncclInProgress);
+    return result == ncclSuccess && child ? nccl_settled(child, ncclInProgress) : result;
+}
+
+static void derived(test_rank_t *t, void *arg)
+{
+    int blocking = *(int *)arg, n = t->nranks, last = n - 1, rank = -1;
+    ncclComm_t comm = comm_of(t, blocking), half = NULL, rest = NULL;
+    ncclResult_t result;
+
+    test_note(t, "split, blocking = %d", blocking);
+    result = ncclCommSplit(comm, t->rank % 2, 0, &half, NULL);
+    nccl_result(t, both_settled(comm, half, result), ncclSuccess, "ncclCommSplit");
+    sum_is(t, half, (n + 1 - t->rank % 2) / 2);
+    sum_is(t, comm, n);
+    NCCL_OK(t, ncclCommDestroy(half));
+
+    test_note(t, "split into no color");
+    result = ncclCommSplit(comm, t->rank == 0 ? NCCL_SPLIT_NOCOLOR : 3, 0, &half, NULL);
+    nccl_result(t, both_settled(comm, half, result), ncclSuccess, "ncclCommSplit");
+    if (t->rank == 0)
+        TEST_TRUE(t, half == NULL);
+    else if (sum_is(t, half, n - 1))
+        NCCL_OK(t, ncclCommDestroy(half));
+
+    test_note(t, "shrink");
+    if (t->rank != last) {
+        result = ncclCommShrink(comm, &last, 1, &rest, NULL, NCCL_SHRINK_DEFAULT);
+        nccl_result(t, both_settled(comm, rest, result), ncclSuccess, "ncclCommShrink");
+        NCCL_OK(t, ncclCommUserRank(rest, &rank));
+        TEST_TRUE(t, rank == t->rank);
+        sum_is(t, rest, n - 1);
+        NCCL_OK(t, ncclCommDestroy(rest));
+    }
+    sum_is(t, comm, n);
+
+    test_note(t, "finalize");
+    nccl_result(t, nccl_settled(comm, ncclCommFinalize(comm)), ncclSuccess, "ncclCommFinalize");
+    NCCL_GIVES(t, ncclInvalidUsage, ncclAllReduce(&rank, &last, 1, ncclInt, ncclSum, comm, NULL));
+    NCCL_OK(t, ncclCommDestroy(comm));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclCommDestroy(comm)); /* once more */
+}
+
+static void memory(test_rank_t *t, void *arg)
+{
+    int blocking = *(int *)arg;
+    ncclComm_t comm = comm_of(t, blocking);
+    ncclWindow_t win = NULL;
+    void *buffer = NULL, *handle = NULL;
+    int32_t *data;
+
+    test_note(t, "memory, registration, windows");
+    if (!NCCL_OK(t, ncclMemAlloc(&buffer, 100000 * sizeof *data)))
+        return;
+    TEST_TRUE(t, (uintptr_t)buffer % NCCL_WIN_REQUIRED_ALIGNMENT == 0);
+    data = buffer;
+    for (int i = 0; i < 100000; i++)
+        data[i] = i;
+    if (t->rank == 0) { /* local: the others do not call it */
+        NCCL_OK(t, ncclCommRegister(comm, buffer, 400000, &handle));
+        TEST_TRUE(t, handle != NULL);
+        NCCL_OK(t, ncclCommDeregister(comm, handle));
+        NCCL_GIVES(t, ncclInvalidArgument, ncclCommDeregister(comm, handle));
+    }
+    for (int flags = 0; flags < 2; flags++) {
+        nccl_result(t, nccl_settled(comm, ncclCommWindowRegister(comm, buffer, 400000, &win, flags)), ncclSuccess,
+                    "ncclCommWindowRegister");
+        TEST_TRUE(t, win != NULL);
+        nccl_result(t, nccl_settled(comm, ncclAllReduce(data, data, 100000, ncclInt, ncclMax, comm, NULL)), ncclSuccess,
+                    "ncclAllReduce");
+        TEST_TRUE(t, data[99999] == 99999);
+        nccl_result(t, nccl_settled(comm, ncclCommWindowDeregister(comm, win)), ncclSuccess,
+                    "ncclCommWindowDeregister");
+    }
+    NCCL_OK(t, nccl_settled(comm, ncclCommWindowRegister(comm, buffer, 400000, &win, NCCL_WIN_COLL_SYMMETRIC)));
+    NCCL_OK(t, ncclCommRegister(comm, buffer, 400000, &handle)); /* both are left to the communicator */
+    NCCL_OK(t, ncclCommDestroy(comm));
+    NCCL_OK(t, ncclMemFree(buffer));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclMemFree(buffer));
+}
+
+typedef struct waiter {
+    ncclComm_t comm;
+    ncclResult_t result;
+    volatile int32_t first; /* of two messages: has come, so the thread is inside */
+    int32_t second;         /* never comes */
+} waiter_t;
+
+static void *receive(void *arg)
+{
+    waiter_t *w = arg;
+
+    ncclGroupStart();
+    ncclRecv((void *)&w->first, 1, ncclInt, 1, w->comm, NULL);
+    ncclRecv(&w->second, 1, ncclInt, 1, w->comm, NULL);
+    w->result = ncclGroupEnd();
+    return NULL;
+}
+
+/* Rank 0 ends what cannot end, by abort or by revoke, while its other thread waits in it. */
+static void ended(test_rank_t *t, void *arg)
+{
+    int revoke = *(int *)arg, last = t->nranks - 1;
+    ncclComm_t comm = comm_of(t, 1), rest = NULL;
+    waiter_t waiter = {comm, ncclSuccess, 0, 0};
+    ncclResult_t error = ncclSuccess;
+    int32_t one = 1, sum;
+    pthread_t thread;
+
+    if (t->rank == 0) {
+        test_note(t, "%s while another thread waits", revoke ? "revoke" : "abort");
+        if (pthread_create(&thread, NULL, receive, &waiter) != 0)
+            test_stop(t, "no thread");
+        while (!waiter.first)
+            usleep(100);
+        NCCL_OK(t, revoke ? ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT) : ncclCommAbort(comm));
+        pthread_join(thread, NULL);
+        TEST_TRUE(t, waiter.result == ncclInvalidUsage);
+        if (revoke) {
+            NCCL_OK(t, ncclCommGetAsyncError(comm, &error));
+            NCCL_GIVES(t, ncclSuccess, error);
+            NCCL_GIVES(t, ncclInvalidUsage, ncclAllReduce(&one, &sum, 1, ncclInt, ncclSum, comm, NULL));
+            NCCL_GIVES(t, ncclInvalidArgument, ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT));
+            NCCL_GIVES(t, ncclInvalidUsage, ncclCommFinalize(comm));
+        }
+    } else {
+        if (t->rank == 1)
+            NCCL_OK(t, ncclSend(&one, 1, ncclInt, 0, comm, NULL));
+        test_note(t, "an operation that rank 0 leaves");
+        NCCL_GIVES(t, ncclRemoteError, ncclAllReduce(&one, &sum, 1, ncclInt, ncclSum, comm, NULL));
+        NCCL_OK(t, ncclCommGetAsyncError(comm, &error));
+        NCCL_GIVES(t, ncclRemoteError, error);
+        TEST_TRUE(t, strstr(ncclGetLastError(comm), "rank 0") != NULL);
+    }
+    test_barrier(t);
+    if (revoke && t->rank != last) {
+        test_note(t, "shrink what is left");
+        if (NCCL_OK(t, ncclCommShrink(comm, &last, 1, &rest, NULL, NCCL_SHRINK_ABORT)) && sum_is(t, rest, last))
+            NCCL_OK(t, ncclCommDestroy(rest));
+    }
+    if (revoke)
+        NCCL_OK(t, ncclCommDestroy(comm));
+    else if (t->rank != 0)
+        NCCL_OK(t, ncclCommAbort(comm));
+}
+
+/* blocking = 0: an operation, and a creation, that nobody joins, aborted. */
+static void aborted(test_rank_t *t, void *arg)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t comm = comm_of(t, 0), alone = NULL;
+    ncclResult_t result;
+    int32_t out = 0;
+
+    (void)arg;
+    test_barrier(t); /* all of them have seen that it is made */
+    if (t->rank == 0) {
+        test_note(t, "a receive behind the caller's back");
+        NCCL_GIVES(t, ncclInProgress, ncclRecv(&out, 1, ncclInt, 1, comm, NULL));
+        NCCL_OK(t, ncclCommGetAsyncError(comm, &result));
+        NCCL_GIVES(t, ncclInProgress, result);
+        NCCL_GIVES(t, ncclInvalidArgument, ncclRecv(&out, 1, ncclInt, 1, comm, NULL));
+        NCCL_OK(t, ncclCommAbort(comm));
+    }
+    test_barrier(t);
+    if (t->rank != 0)
+        NCCL_OK(t, ncclCommAbort(comm));
+    if (t->rank == 0) {
+        ncclUniqueId id;
+
+        test_note(t, "a creation that nobody joins");
+        NCCL_OK(t, ncclGetUniqueId(&id));
+        config.blocking = 0;
+        NCCL_GIVES(t, ncclInProgress, ncclCommInitRankConfig(&alone, 2, id, 0, &config));
+        TEST_TRUE(t, alone != NULL);
+        NCCL_OK(t, ncclCommGetAsyncError(alone, &result));
+        NCCL_GIVES(t, ncclInProgress, result);
+        NCCL_OK(t, ncclCommAbort(alone));
+    }
+}
+
+/* The last rank dies in the middle; the others see it, shrink and go on. */
+static void survivors(test_rank_t *t, void *arg)
+{
+    int blocking = *(int *)arg, last = t->nranks - 1;
+    ncclComm_t comm = comm_of(t, blocking), rest = NULL;
+    int32_t one = 1, sum = 0;
+    ncclResult_t result;
+
+    sum_is(t, comm, t->nranks);
+    test_barrier(t);
+    if (t->rank == last)
+        kill(getpid(), SIGKILL);
+    test_note(t, "an operation with a dead rank");
+    result = nccl_settled(comm, ncclAllReduce(&one, &sum, 1, ncclInt, ncclSum, comm, NULL));
+    nccl_result(t, result, ncclRemoteError, "ncclAllReduce");
+    test_note(t, "shrink");
+    result = ncclCommShrink(comm, &last, 1, &rest, NULL, NCCL_SHRINK_ABORT);
+    if (nccl_result(t, result == ncclInProgress ? nccl_settled(rest, result) : result, ncclSuccess, "ncclCommShrink")) {
+        sum_is(t, rest, last);
+        NCCL_OK(t, ncclCommDestroy(rest));
+    }
+    NCCL_OK(t, ncclCommAbort(comm));
+}
+
+int main(void)
+{
+    int bad = 0, yes = 1, no = 0;
+
+    test_begin("nccl/life", 200);
+    setenv("RONDO_DEBUG", "none", 0);
+    nccl_begin();
+    for (int *flag = &no; flag && !bad; flag = flag == &no ? &yes : NULL) {
+        test_director_t d = {.victim = 2};
+
+        bad += test_run(*flag ? TEST_PROCESSES : TEST_THREADS, 3, 40, derived, flag);
+        bad += test_run(TEST_PROCESSES, 2, 40, memory, flag);
+        bad += test_run(TEST_PROCESSES, 3, 40, ended, flag);
+        bad += test_run_directed(&d, 3, 40, survivors, flag);
+    }
+    if (!bad)
+        bad += test_run(TEST_PROCESSES, 2, 40, aborted, NULL);
+    return bad != 0;
+}

@@ -1,0 +1,273 @@
+/* Every function of libnccl.so.2 with wrong arguments: refused with the result that NCCL has for it and a sentence that
+ * names the call; the communicator is unharmed. What is not served refuses too, and never says success.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nccl_harness.h"
+
+static float x[64], y[64];
+
+/* The last error's sentence names the call. */
+static void said(test_rank_t *t, const char *call)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(call, "("), call);
+    if (!strstr(ncclGetLastError(NULL), name))
+        test_fail(t, "%s: the sentence is \"%s\"", call, ncclGetLastError(NULL));
+}
+
+#define WRONG(want, call)                                                                                              \
+    do {                                                                                                               \
+        NCCL_GIVES(t, want, call);                                                                                     \
+        said(t, #call);                                                                                                \
+    } while (0)
+#define ARGUMENT(call) WRONG(ncclInvalidArgument, call)
+#define USAGE(call) WRONG(ncclInvalidUsage, call)
+
+static void creation(test_rank_t *t)
+{
+    ncclConfig_t good = NCCL_CONFIG_INITIALIZER, bad;
+    ncclUniqueId id, garbage;
+    ncclComm_t comm = NULL;
+    const int twice[2] = {0, 0}, negative[1] = {-1};
+
+    test_note(t, "creation");
+    memset(&garbage, 7, sizeof garbage);
+    ARGUMENT(ncclGetUniqueId(NULL));
+    NCCL_OK(t, ncclGetUniqueId(&id));
+    ARGUMENT(ncclCommInitRank(NULL, 1, id, 0));
+    ARGUMENT(ncclCommInitRank(&comm, 0, id, 0));
+    ARGUMENT(ncclCommInitRank(&comm, 2, id, 2));
+    ARGUMENT(ncclCommInitRank(&comm, 2, id, -1));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclCommInitRank(&comm, 1, garbage, 0));
+    TEST_TRUE(t, strstr(ncclGetLastError(NULL), "unique id") != NULL && comm == NULL);
+    ARGUMENT(ncclCommInitRankConfig(NULL, 1, id, 0, &good));
+    memset(&bad, 0, sizeof bad);
+    ARGUMENT(ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    bad = good;
+    bad.blocking = 2;
+    ARGUMENT(ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    bad = good;
+    bad.splitShare = -1;
+    ARGUMENT(ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    bad = good;
+    bad.minCTAs = 4;
+    bad.maxCTAs = 2;
+    ARGUMENT(ncclCommInitRankConfig(&comm, 1, id, 0, &bad));
+    ARGUMENT(ncclCommInitRankScalable(&comm, 1, 0, 0, &id, NULL));
+    ARGUMENT(ncclCommInitRankScalable(&comm, 1, 0, 2, &id, NULL));
+    ARGUMENT(ncclCommInitRankScalable(&comm, 1, 0, 1, NULL, NULL));
+    ARGUMENT(ncclCommInitAll(NULL, 1, NULL));
+    ARGUMENT(ncclCommInitAll(&comm, 0, NULL));
+    ARGUMENT(ncclCommInitAll(&comm, 1, negative));
+    USAGE(ncclCommInitAll(&comm, 2, twice));
+    TEST_TRUE(t, comm == NULL);
+}
+
+static void no_communicator(test_rank_t *t)
+{
+    static struct {
+        char bytes[2048];
+    } foreign;
+    const ncclComm_t comms[2] = {NULL, (ncclComm_t)(void *)&foreign};
+    ncclComm_t made;
+    ncclResult_t error;
+    ncclRedOp_t op;
+    ncclWindow_t win;
+    void *handle;
+    int n;
+
+    test_note(t, "no communicator");
+    NCCL_OK(t, ncclCommDestroy(NULL)); /* as in NCCL */
+    NCCL_OK(t, ncclCommAbort(NULL));
+    ARGUMENT(ncclCommDestroy(comms[1]));
+    ARGUMENT(ncclCommAbort(comms[1]));
+    for (int i = 0; i < 2; i++) {
+        ncclComm_t c = comms[i];
+
+        ARGUMENT(ncclAllReduce(x, y, 1, ncclFloat, ncclSum, c, NULL));
+        ARGUMENT(ncclReduce(x, y, 1, ncclFloat, ncclSum, 0, c, NULL));
+        ARGUMENT(ncclBroadcast(x, y, 1, ncclFloat, 0, c, NULL));
+        NCCL_GIVES(t, ncclInvalidArgument, ncclBcast(x, 1, ncclFloat, 0, c, NULL));
+        ARGUMENT(ncclReduceScatter(x, y, 1, ncclFloat, ncclSum, c, NULL));
+        ARGUMENT(ncclAllGather(x, y, 1, ncclFloat, c, NULL));
+        ARGUMENT(ncclAlltoAll(x, y, 1, ncclFloat, c, NULL));
+        ARGUMENT(ncclGather(x, y, 1, ncclFloat, 0, c, NULL));
+        ARGUMENT(ncclScatter(x, y, 1, ncclFloat, 0, c, NULL));
+        ARGUMENT(ncclSend(x, 1, ncclFloat, 0, c, NULL));
+        ARGUMENT(ncclRecv(x, 1, ncclFloat, 0, c, NULL));
+        ARGUMENT(ncclCommCount(c, &n));
+        ARGUMENT(ncclCommUserRank(c, &n));
+        ARGUMENT(ncclCommCuDevice(c, &n));
+        ARGUMENT(ncclCommGetAsyncError(c, &error));
+        ARGUMENT(ncclCommFinalize(c));
+        ARGUMENT(ncclCommRevoke(c, 0));
+        ARGUMENT(ncclCommSplit(c, 0, 0, &made, NULL));
+        ARGUMENT(ncclCommShrink(c, NULL, 0, &made, NULL, 0));
+        ARGUMENT(ncclCommRegister(c, x, 64, &handle));
+        ARGUMENT(ncclCommDeregister(c, x));
+        ARGUMENT(ncclCommWindowRegister(c, x, 64, &win, 0));
+        ARGUMENT(ncclCommWindowDeregister(c, NULL));
+        ARGUMENT(ncclRedOpCreatePreMulSum(&op, x, ncclFloat, ncclScalarHostImmediate, c));
+        ARGUMENT(ncclRedOpDestroy((ncclRedOp_t)5, c));
+    }
+}
+
+static void operations(test_rank_t *t, ncclComm_t comm)
+{
+    test_note(t, "operations");
+    ARGUMENT(ncclAllReduce(x, y, 1, (ncclDataType_t)12, ncclSum, comm, NULL));
+    ARGUMENT(ncclAllReduce(x, y, 1, (ncclDataType_t)-1, ncclSum, comm, NULL));
+    ARGUMENT(ncclAllReduce(x, y, 1, ncclFloat, (ncclRedOp_t)5, comm, NULL));
+    ARGUMENT(ncclAllReduce(x, y, 1, ncclFloat, (ncclRedOp_t)-1, comm, NULL));
+    ARGUMENT(ncclAllReduce(NULL, y, 1, ncclFloat, ncclSum, comm, NULL));
+    ARGUMENT(ncclAllReduce(x, NULL, 1, ncclFloat, ncclSum, comm, NULL));
+    ARGUMENT(ncclReduce(x, y, 1, ncclFloat, ncclSum, 1, comm, NULL));
+    ARGUMENT(ncclReduce(x, NULL, 1, ncclFloat, ncclSum, 0, comm, NULL));
+    ARGUMENT(ncclBroadcast(x, y, 1, ncclFloat, -1, comm, NULL));
+    ARGUMENT(ncclBroadcast(NULL, y, 1, ncclFloat, 0, comm, NULL));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclBcast(NULL, 1, ncclFloat, 0, comm, NULL));
+    ARGUMENT(ncclReduceScatter(x, y, 1, ncclFloat, (ncclRedOp_t)9, comm, NULL));
+    ARGUMENT(ncclAllGather(x, NULL, 1, ncclFloat, comm, NULL));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclAlltoAll(x, x, 1, ncclFloat, comm, NULL));
+    ARGUMENT(ncclGather(x, NULL, 1, ncclFloat, 0, comm, NULL));
+    ARGUMENT(ncclScatter(NULL, y, 1, ncclFloat, 0, comm, NULL));
+    ARGUMENT(ncclSend(x, 1, ncclFloat, 1, comm, NULL));
+    ARGUMENT(ncclSend(NULL, 1, ncclFloat, 0, comm, NULL));
+    ARGUMENT(ncclRecv(NULL, 1, ncclFloat, 0, comm, NULL));
+    ARGUMENT(ncclRecv(x, 1, ncclFloat, -2, comm, NULL));
+    NCCL_GIVES(t, ncclInvalidUsage, ncclSend(x, 1, ncclFloat, 0, comm, NULL)); /* to itself, without its receive */
+    NCCL_GIVES(t, ncclInvalidArgument, ncclAllReduce(x, x + 1, 8, ncclFloat, ncclSum, comm, NULL));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclAllReduce(x, y, (size_t)-1, ncclFloat, ncclSum, comm, NULL));
+}
+
+static void others(test_rank_t *t, ncclComm_t comm)
+{
+    ncclComm_t made = NULL;
+    ncclResult_t error;
+    ncclRedOp_t op;
+    ncclWindow_t win;
+    void *memory;
+    int out = 0;
+
+    test_note(t, "communicators, memory and operators");
+    ARGUMENT(ncclGetVersion(NULL));
+    ARGUMENT(ncclCommCount(comm, NULL));
+    ARGUMENT(ncclCommGetAsyncError(comm, NULL));
+    ARGUMENT(ncclCommSplit(comm, -2, 0, &made, NULL));
+    ARGUMENT(ncclCommSplit(comm, 0, 0, NULL, NULL));
+    ARGUMENT(ncclCommShrink(comm, NULL, 1, &made, NULL, 0));
+    ARGUMENT(ncclCommShrink(comm, &out, -1, &made, NULL, 0));
+    ARGUMENT(ncclCommShrink(comm, &out, 1, NULL, NULL, 0));
+    ARGUMENT(ncclCommShrink(comm, &out, 1, &made, NULL, 2));
+    NCCL_GIVES(t, ncclInvalidUsage, ncclCommShrink(comm, &out, 1, &made, NULL, 0)); /* itself */
+    TEST_TRUE(t, made == NULL);
+    ARGUMENT(ncclCommRevoke(comm, 1));
+    ARGUMENT(ncclMemAlloc(NULL, 8));
+    NCCL_GIVES(t, ncclSystemError, ncclMemAlloc(&memory, (size_t)-1));
+    ARGUMENT(ncclMemFree(x));
+    NCCL_OK(t, ncclMemFree(NULL));
+    ARGUMENT(ncclCommRegister(comm, NULL, 8, &memory));
+    ARGUMENT(ncclCommRegister(comm, x, 8, NULL));
+    ARGUMENT(ncclCommDeregister(comm, NULL));
+    ARGUMENT(ncclCommWindowRegister(comm, x, 8, NULL, 0));
+    ARGUMENT(ncclCommWindowRegister(comm, x, 8, &win, 64));
+    ARGUMENT(ncclCommWindowDeregister(comm, (ncclWindow_t)(void *)x));
+    ARGUMENT(ncclRedOpCreatePreMulSum(NULL, x, ncclFloat, ncclScalarHostImmediate, comm));
+    ARGUMENT(ncclRedOpCreatePreMulSum(&op, NULL, ncclFloat, ncclScalarHostImmediate, comm));
+    ARGUMENT(ncclRedOpCreatePreMulSum(&op, x, (ncclDataType_t)12, ncclScalarHostImmediate, comm));
+    ARGUMENT(ncclRedOpCreatePreMulSum(&op, x, ncclFloat, (ncclScalarResidence_t)2, comm));
+    ARGUMENT(ncclRedOpDestroy(ncclSum, comm));
+    ARGUMENT(ncclRedOpDestroy((ncclRedOp_t)77, comm));
+    USAGE(ncclGroupEnd());
+    NCCL_GIVES(t, ncclInvalidUsage, ncclGroupSimulateEnd(NULL));
+    NCCL_OK(t, ncclCommGetAsyncError(comm, &error));
+    NCCL_GIVES(t, ncclSuccess, error);
+}
+
+/* What rondo-info --nccl lists as not supported, by the list that stands here: a function that becomes served is taken
+ * out of it. */
+static void refused(test_rank_t *t)
+{
+    static const char *const names[] = {"CommGetUniqueId",
+                                        "CommGrow",
+                                        "CommSuspend",
+                                        "CommResume",
+                                        "CommMemStats",
+                                        "PutSignal",
+                                        "Signal",
+                                        "WaitSignal",
+                                        "ParamBind",
+                                        "ParamGetI8",
+                                        "ParamGetI16",
+                                        "ParamGetI32",
+                                        "ParamGetI64",
+                                        "ParamGetU8",
+                                        "ParamGetU16",
+                                        "ParamGetU32",
+                                        "ParamGetU64",
+                                        "ParamGetStr",
+                                        "ParamGet",
+                                        "ParamGetParameter",
+                                        "ParamGetAllParameterKeys",
+                                        "DevCommCreate",
+                                        "DevCommDestroy",
+                                        "GetLsaDevicePointer",
+                                        "GetLsaMultimemDevicePointer",
+                                        "GetMultimemDevicePointer",
+                                        "GetPeerDevicePointer",
+                                        "GinBarrierCreateRequirement",
+                                        "GinInboxA2ACreateRequirement",
+                                        "GinOutboxCreateRequirement",
+                                        "LLA2ACreateRequirement",
+                                        "LsaBarrierCreateRequirement"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char name[64];
+        ncclResult_t (*call)(void *, void *, void *, void *, void *, void *);
+
+        for (int twin = 0; twin < 2; twin++) {
+            snprintf(name, sizeof name, "%snccl%s", twin ? "p" : "", names[i]);
+            test_note(t, "%s", name);
+            call = (ncclResult_t(*)(void *, void *, void *, void *, void *, void *))dlsym(RTLD_DEFAULT, name);
+            if (!call) {
+                test_fail(t, "%s is not there", name);
+                continue;
+            }
+            nccl_result(t, call(x, x, x, x, x, x), ncclInvalidUsage, name);
+            said(t, name + twin);
+        }
+    }
+}
+
+static void all(test_rank_t *t, void *arg)
+{
+    ncclComm_t comm = nccl_comm(t);
+
+    (void)arg;
+    TEST_TRUE(t, *ncclGetLastError(NULL) == '\0');
+    creation(t);
+    no_communicator(t);
+    operations(t, comm);
+    others(t, comm);
+    refused(t);
+    test_note(t, "the communicator is unharmed");
+    x[0] = 3;
+    NCCL_OK(t, ncclAllReduce(x, y, 1, ncclFloat, ncclSum, comm, NULL));
+    TEST_TRUE(t, y[0] == 3);
+    NCCL_OK(t, ncclCommDestroy(comm));
+    for (int i = -1; i < 12; i++)
+        TEST_TRUE(t, ncclGetErrorString((ncclResult_t)i) != NULL && *ncclGetErrorString((ncclResult_t)i));
+}
+
+int main(void)
+{
+    test_begin("nccl/wrong", 40);
+    setenv("RONDO_DEBUG", "none", 0);
+    nccl_begin();
+    return test_run(TEST_PROCESSES, 1, 30, all, NULL) != 0;
+}
