@@ -329,6 +329,47 @@ rondo_result_t rondo_group_end(void)
     return release(&request);
 }
 
+/* One communicator's collectives run one behind the other, those of several side by side. */
+static double estimate(const struct rondo_request *request)
+{
+    double longest = 0;
+
+    for (int i = 0; i < request->ncomms; i++) {
+        double sum = 0;
+
+        for (const recorded_t *r = group.first; r; r = r->next)
+            sum += r->comm == request->comms[i] ? r->task->plan->us : 0;
+        longest = sum > longest ? sum : longest;
+    }
+    return longest;
+}
+
+rondo_result_t rondo_group_estimate(double *microseconds)
+{
+    struct rondo_request request = {0};
+    rondo_result_t result;
+    double us;
+
+    if (rd_group_depth == 0)
+        return too_many_ends("rondo_group_estimate");
+    if (!microseconds)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_estimate: microseconds is NULL");
+    if (rd_group_depth > 1)
+        return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
+                        "rondo_group_estimate ends the outermost group alone: %d are open", rd_group_depth);
+    rd_group_depth = 0;
+    request.comms = group.whose.comms;
+    request.ncomms = group.whose.ncomms;
+    atomic_store(&request.result, atomic_load(&group.whose.result));
+    enter_all(&request);
+    us = estimate(&request);
+    clear();
+    result = release(&request);
+    if (result == RONDO_SUCCESS)
+        *microseconds = us;
+    return result;
+}
+
 rondo_result_t rondo_group_submit(rondo_request_t *request)
 {
     struct rondo_request *made, refused = {0};

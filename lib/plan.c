@@ -330,6 +330,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_ask_t *ask, const rd_t
         result = program_get(p, ask->coll, ask->root, &choice, &plan->program);
     if (result == RONDO_SUCCESS) {
         plan->algo = choice.algo->name;
+        plan->us = choice.us;
         rd_map_uniform(plan, p->args.rank, p->args.nranks);
         if (tables)
             result = rd_map_tables(plan, tables, p->args.nranks, p->args.who);

@@ -60,6 +60,7 @@ typedef struct rd_plan {
     const rd_program_t *program; /* owned by the planner, or by the plan (`own_program`) */
     rd_program_t *own_program;
     const char *algo;
+    double us;      /* the cost model's prediction; 0: none, as for a message */
     size_t slice;   /* the longest of all lanes: the stride of scratch places */
     size_t element; /* bytes */
     rd_chunks_t in, out;

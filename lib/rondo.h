@@ -412,6 +412,10 @@ rondo_result_t rondo_group_start(void);
 /* Outermost: begins everything, returns when all of it is complete on this rank, and then the first error, if any. */
 rondo_result_t rondo_group_end(void);
 
+/* Ends the outermost group and does nothing of it, but says what the cost model predicts for it: the sum over each
+ * communicator's collectives, the longest of all communicators, in microseconds. Messages have no price. */
+rondo_result_t rondo_group_estimate(double *microseconds);
+
 /* Ends the outermost group too, but returns at once; the group goes on behind `*request`. Buffers stay rondo's until it
  * is done. Host communicators only make progress inside calls: of rondo_request_test or _wait on any request of the
  * communicator, or of any operation on it. A call on the communicator in between is ordered behind the group. On error
