@@ -12,6 +12,8 @@
 
 #include "shim.h"
 
+#define SIM_MAGIC 0x74685283
+
 typedef struct batch {
     nc_op_t *ops;
     size_t nops, room;
@@ -338,17 +340,36 @@ ncclResult_t pncclGroupEnd(void)
 }
 NC_TWIN(GroupEnd);
 
+/* What the group would take, by rondo's cost model; then all of it is forgotten. */
+static ncclResult_t simulate(batch_t *b, double *us)
+{
+    ncclResult_t result = ncclSuccess, ended;
+
+    (void)rondo_group_start();
+    for (size_t i = 0; i < b->nops; i++) {
+        ncclResult_t one = nc_result(b->ops[i].comm, NULL, nc_op_run(&b->ops[i]));
+        if (result == ncclSuccess)
+            result = one;
+    }
+    ended = nc_result(NULL, NULL, rondo_group_estimate(us));
+    batch_drop(b);
+    return result != ncclSuccess ? result : ended;
+}
+
 ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
 {
     const char *call = "ncclGroupSimulateEnd";
     ncclResult_t result;
+    double us = 0;
     batch_t b;
 
-    (void)simInfo;
-    if (take(&b, &result, call))
-        batch_drop(&b);
-    else if (result != ncclSuccess)
+    if (simInfo && (simInfo->magic != SIM_MAGIC || simInfo->size < offsetof(ncclSimInfo_t, estimatedTime)))
+        return nc_error(NULL, ncclInvalidArgument, "%s: initialise simInfo with NCCL_SIM_INFO_INITIALIZER", call);
+    if (!take(&b, &result, call))
         return result;
-    return nc_error(NULL, ncclInvalidUsage, "%s: rondo has no estimate to give; nothing of the group was done", call);
+    result = simulate(&b, &us);
+    if (result == ncclSuccess && simInfo && simInfo->size >= sizeof *simInfo)
+        simInfo->estimatedTime = (float)us;
+    return result;
 }
 NC_TWIN(GroupSimulateEnd);

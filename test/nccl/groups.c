@@ -83,13 +83,28 @@ static void errors(test_rank_t *t, ncclComm_t *comms, int n)
     NCCL_GIVES(t, ncclInvalidUsage, ncclCommAbort(comms[0]));
     NCCL_GIVES(t, ncclInvalidArgument, ncclGroupEnd());
     TEST_TRUE(t, out[0] == 0); /* nothing of it was done */
+}
 
-    test_note(t, "a group that is only simulated");
+/* Longer messages take longer; nothing moves, and the communicators go on as before. */
+static void simulated(test_rank_t *t, ncclComm_t *comms, int n)
+{
+    static float in[1 << 20], out[1 << 20];
+    float before = -1;
+
+    in[0] = 1;
+    for (size_t count = 1; count <= 1 << 20; count <<= 10) {
+        ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
+
+        test_note(t, "a group of %zu elements that is only simulated", count);
+        NCCL_OK(t, ncclGroupStart());
+        for (int r = 0; r < n; r++)
+            NCCL_OK(t, ncclAllReduce(in, out, count, ncclFloat, ncclSum, comms[r], NULL));
+        NCCL_OK(t, ncclGroupSimulateEnd(&sim));
+        TEST_TRUE(t, sim.estimatedTime > before && out[0] == 0);
+        before = sim.estimatedTime;
+    }
     NCCL_OK(t, ncclGroupStart());
-    for (int r = 0; r < n; r++)
-        NCCL_OK(t, ncclAllReduce(&in, &out[r], 1, ncclFloat, ncclSum, comms[r], NULL));
-    NCCL_GIVES(t, ncclInvalidUsage, ncclGroupSimulateEnd(NULL));
-    TEST_TRUE(t, out[0] == 0);
+    NCCL_OK(t, ncclGroupSimulateEnd(NULL));
 }
 
 static void to_oneself(test_rank_t *t, ncclComm_t comm, int self)
@@ -223,6 +238,8 @@ static void one_thread(test_rank_t *t, void *arg)
     every_operation(t, a, n);
     nested(t, a, b, n);
     errors(t, a, n);
+    simulated(t, b, n);
+    every_operation(t, b, n);
     to_oneself(t, a[n - 1], n - 1);
     operators(t, a, n);
     split_all(t, a, n);
