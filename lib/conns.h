@@ -23,6 +23,9 @@ typedef struct rd_control {
     /* Counts up when this rank begins, and again when it ends, to read what a rank of its own process has posted: odd
      * while it does. Whoever takes his posts back waits for it, because there a vanished buffer would be a crash. */
     _Alignas(RD_LINE) _Atomic uint32_t reading;
+    /* Whom this rank waits for, and when it last said so: (clock in ms << 32) | (rank + 1); 0: it has never waited. By
+     * this the others tell who is late from who waits for him as they do. */
+    _Alignas(RD_LINE) _Atomic uint64_t waits;
     /* Set by a peer that aborts or fails: (result code << 32) | (rank + 1); 0: all is well. Read at every miss. */
     _Alignas(RD_LINE) _Atomic uint64_t notice;
 } rd_control_t;

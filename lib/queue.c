@@ -269,30 +269,82 @@ static rondo_result_t deserted(rondo_comm_t comm)
                         peer, rd_boot_whois(comm->boot, peer));
 }
 
+static void say_wait(rondo_comm_t comm, int64_t now)
+{
+    uint64_t waits = (uint64_t)(uint32_t)now << 32 | (uint32_t)(waited_for(comm) + 1);
+
+    atomic_store_explicit(&comm->conns.self->waits, waits, memory_order_relaxed);
+}
+
+/* The rank that this one has lately waited for; -1: it does not wait, or is on another node and nobody knows. */
+static int waits_itself(rondo_comm_t comm, int rank, uint32_t now, uint32_t lately)
+{
+    rd_control_t *control = rank < 0 ? NULL : comm->conns.controls[rank];
+    uint64_t waits = control ? atomic_load_explicit(&control->waits, memory_order_relaxed) : 0;
+
+    return waits && now - (uint32_t)(waits >> 32) <= lately ? (int)(uint32_t)waits - 1 : -1;
+}
+
+/* Who is late: at the end of the chain of those who wait for each other. Lanes wait for several, and each rank names
+ * one of them: where that goes round in circles, a rank of this node that does not wait. */
+static int late_one(rondo_comm_t comm, int peer)
+{
+    int64_t patience = comm->timeout_ms > 0 ? comm->timeout_ms : RD_LATE_MS;
+    uint32_t now = (uint32_t)rd_clock_ms(), lately = patience < INT32_MAX ? (uint32_t)patience / 2 : INT32_MAX;
+    int late = peer, next;
+
+    for (int hops = 0; hops < comm->nranks; hops++, late = next) {
+        if (late != comm->rank && (next = waits_itself(comm, late, now, lately)) < 0)
+            return late;
+        if (late == comm->rank)
+            break;
+    }
+    for (int r = 0; r < comm->nranks; r++) {
+        if (r != comm->rank && comm->conns.controls[r] && waits_itself(comm, r, now, lately) < 0)
+            return r;
+    }
+    return peer;
+}
+
+static rondo_result_t too_late(rondo_comm_t comm)
+{
+    int peer = waited_for(comm), late = late_one(comm, peer);
+    const char *whois = late < 0 ? "?" : rd_boot_whois(comm->boot, late);
+
+    if (late == peer)
+        return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, peer,
+                            "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped; see "
+                            "RONDO_TIMEOUT_MS",
+                            (long long)comm->timeout_ms, peer, whois);
+    return rd_comm_fail(
+        comm, RONDO_ERR_TIMEOUT, late,
+        "waited longer than %lld ms: rank %d (%s) is alive but late or stopped, and rank %d (%s), which "
+        "this rank waits for, waits as well; see RONDO_TIMEOUT_MS",
+        (long long)comm->timeout_ms, late, whois, peer, rd_boot_whois(comm->boot, peer));
+}
+
 rondo_result_t rd_queue_miss(rondo_comm_t comm)
 {
     rondo_result_t result = rd_comm_notice(comm);
-    int peer;
 
     if (result == RONDO_SUCCESS)
         result = deserted(comm);
     if (result != RONDO_SUCCESS)
         return result;
     result = rd_wait_miss(&comm->queue.wait);
+    if (comm->queue.wait.looked_ms) {
+        say_wait(comm, comm->queue.wait.looked_ms);
+        comm->queue.wait.looked_ms = 0;
+    }
     if (result == RONDO_SUCCESS)
         return result;
-    peer = waited_for(comm);
     if (result == RONDO_IN_PROGRESS) {
-        rd_log(&comm->who, RD_LOG_WARN, "still waiting for rank %d (%s), which has not come or is slow", peer,
-               peer < 0 ? "?" : rd_boot_whois(comm->boot, peer));
+        int late = late_one(comm, waited_for(comm));
+        rd_log(&comm->who, RD_LOG_WARN, "still waiting for rank %d (%s), which has not come or is slow", late,
+               late < 0 ? "?" : rd_boot_whois(comm->boot, late));
         return RONDO_SUCCESS;
     }
-    if (result == RONDO_ERR_TIMEOUT)
-        return rd_comm_fail(comm, result, peer,
-                            "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped; see "
-                            "RONDO_TIMEOUT_MS",
-                            (long long)comm->timeout_ms, peer, peer < 0 ? "?" : rd_boot_whois(comm->boot, peer));
-    return rd_comm_check(comm);
+    return result == RONDO_ERR_TIMEOUT ? too_late(comm) : rd_comm_check(comm);
 }
 
 rondo_result_t rd_queue_drain(rondo_comm_t comm)

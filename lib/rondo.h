@@ -176,7 +176,8 @@ typedef struct {
     size_t size; /* sizeof(rondo_config_t) of the caller: a smaller one is an older caller */
     int device;  /* RONDO_DEVICE_AUTO, RONDO_DEVICE_HOST or a CUDA device number */
     /* 1: calls return when they are done. 0: creation, split, shrink, finalize and every operation may return
-     * RONDO_IN_PROGRESS; rondo_comm_get_error says when it is over. On host communicators they are always done. */
+     * RONDO_IN_PROGRESS; rondo_comm_get_error says when it is over. On host communicators 0 changes nothing: every call
+     * does its work before it returns, and what shall overlap goes through rondo_group_submit. */
     int blocking;
     const char *name; /* printed in every message of this communicator; copied, at most 63 characters; NULL: a number */
     /* An operation that waits longer than this many milliseconds for a live rank fails with RONDO_ERR_TIMEOUT. 0:

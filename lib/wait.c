@@ -3,7 +3,8 @@
  * A poll that finds nothing comes here. The cheap part comes first: as many pauses as the communicator allows itself
  * (none where ranks outnumber the cores: then the peer that is waited for needs this core), and yields after that. The
  * stop word is one load of a line that nobody writes, so it is looked at on every miss: an abort or a dead peer ends a
- * wait within microseconds. The clock costs a call and is looked at now and then only. */
+ * wait within microseconds. The clock costs a call and is looked at now and then while pausing, and after each yield.
+ */
 #include "wait.h"
 
 #include <sched.h>
@@ -20,9 +21,7 @@
 #define pause_cpu() __asm__ volatile("" ::: "memory")
 #endif
 
-#define CLOCK_YIELDS 64     /* yields between two looks at the clock */
-#define CLOCK_PAUSES 1024   /* pauses, likewise */
-#define LATE_MS (60 * 1000) /* a late peer is named as often as this */
+#define CLOCK_PAUSES 1024 /* pauses between two looks at the clock */
 
 int64_t rd_clock_ms(void)
 {
@@ -39,14 +38,14 @@ void rd_wait_begin(rd_wait_t *w, rd_stop_t *stop, int spin, int64_t timeout_ms)
 /* A clock of 0 means "not yet looked at", so the first look only starts the measurement. */
 static rondo_result_t look_at_clock(rd_wait_t *w)
 {
-    int64_t now = rd_clock_ms();
+    int64_t now = w->looked_ms = rd_clock_ms();
     if (w->began_ms == 0) {
         w->began_ms = w->named_ms = now;
         return RONDO_SUCCESS;
     }
     if (w->timeout_ms > 0 && now - w->began_ms >= w->timeout_ms)
         return RONDO_ERR_TIMEOUT;
-    if (now - w->named_ms >= LATE_MS) {
+    if (now - w->named_ms >= RD_LATE_MS) {
         w->named_ms = now;
         return RONDO_IN_PROGRESS;
     }
@@ -58,14 +57,11 @@ rondo_result_t rd_wait_miss(rd_wait_t *w)
     rondo_result_t code = rd_stop_get(w->stop);
     if (code != RONDO_SUCCESS)
         return code;
-    int yields = ++w->misses - w->spin;
-    if (yields <= 0) {
+    if (++w->misses <= w->spin) {
         pause_cpu();
         return w->misses % CLOCK_PAUSES ? RONDO_SUCCESS : look_at_clock(w);
     }
-    sched_yield();
-    if (yields < CLOCK_YIELDS)
-        return RONDO_SUCCESS;
+    sched_yield();       /* costs far more than the look; and on a busy machine it may be long until the next one */
     w->misses = w->spin; /* stays in the yielding part; the count never overflows */
     return look_at_clock(w);
 }

@@ -26,6 +26,8 @@ static inline rondo_result_t rd_stop_get(rd_stop_t *stop)
     return (rondo_result_t)atomic_load_explicit(&stop->code, memory_order_acquire);
 }
 
+#define RD_LATE_MS (60 * 1000) /* a late peer is named as often as this */
+
 typedef struct rd_wait {
     rd_stop_t *stop;
     int spin;           /* polls before the first yield of this wait */
@@ -33,6 +35,7 @@ typedef struct rd_wait {
     int64_t timeout_ms; /* 0: never */
     int64_t began_ms;   /* clock at the first slow miss, 0: none yet */
     int64_t named_ms;   /* when a late peer was last named */
+    int64_t looked_ms;  /* clock at the last look; the owner may set it back to 0 to see the next one */
 } rd_wait_t;
 
 void rd_wait_begin(rd_wait_t *w, rd_stop_t *stop, int spin, int64_t timeout_ms);

@@ -245,18 +245,18 @@ static void configs(test_rank_t *t, void *arg)
     TEST_TRUE(t, comm == NULL);
 }
 
-/* The last rank stays away for longer than the timeout: the others say so and name it. */
+/* The last rank stays away for longer than the timeout: the others name it, also those who wait for one that waits. */
 static void timeout(test_rank_t *t, void *arg)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
     int32_t in[1000] = {0}, out[1000], late = t->nranks - 1;
+    int chain = *(int *)arg;
     rondo_result_t result;
     rondo_comm_t comm;
     char word[32];
 
-    (void)arg;
     config.device = RONDO_DEVICE_HOST;
-    config.timeout_ms = 300;
+    config.timeout_ms = 1000;
     comm = test_comm(t, &config);
     use(t, comm);
     test_barrier(t);
@@ -264,11 +264,11 @@ static void timeout(test_rank_t *t, void *arg)
         test_note(t, "stays away");
         test_barrier(t);
     } else {
-        test_note(t, "waits for the late rank");
-        result = rondo_allreduce(in, out, 1000, RONDO_INT32, RONDO_SUM, comm, NULL);
-        /* With more ranks one that waits itself may be named by those that wait for it. */
-        snprintf(word, sizeof word, "rank %.0d", t->nranks == 2 ? late : 0);
-        if (test_result(t, comm, result, RONDO_ERR_TIMEOUT, "rondo_allreduce") && !strstr(rondo_last_error(comm), word))
+        test_note(t, "waits for the late rank%s", chain ? " at the end of a chain" : "");
+        result = chain ? rondo_recv(out, 1000, RONDO_INT32, t->rank + 1, comm, NULL)
+                       : rondo_allreduce(in, out, 1000, RONDO_INT32, RONDO_SUM, comm, NULL);
+        snprintf(word, sizeof word, "rank %d (", late);
+        if (test_result(t, comm, result, RONDO_ERR_TIMEOUT, "the call") && !strstr(rondo_last_error(comm), word))
             test_fail(t, "the sentence must name %s: \"%s\"", word, rondo_last_error(comm));
         test_barrier(t);
     }
@@ -417,7 +417,7 @@ static int run(const char *what, test_kind_t kind, int nranks, test_body_fn body
 
 int main(void)
 {
-    int shm = test_count_files(), bad = 0, kind, n, times = 24;
+    int shm = test_count_files(), bad = 0, kind, n, times = 24, yes = 1, no = 0;
 
     test_begin("lifecycle", 200);
     for (kind = TEST_PROCESSES; kind <= TEST_THREADS && !bad; kind++) {
@@ -432,7 +432,8 @@ int main(void)
             bad += run("shrink", k, n, shrink, NULL);
         bad += run("configs", k, 2, configs, NULL);
         for (n = 2; n <= 4; n += 2) {
-            bad += run("timeout", k, n, timeout, NULL);
+            bad += run("timeout", k, n, timeout, &no);
+            bad += run("timeout in a chain", k, n, timeout, &yes);
             bad += run("abort", k, n, abort_waiting, NULL);
             bad += run("abort with requests", k, n, abort_requests, NULL);
         }
