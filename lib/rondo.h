@@ -225,7 +225,8 @@ rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id);
 
 /* Joins: collective over nranks callers, each with a rank of its own from 0 to nranks-1, an equal nranks and an equal
  * id. Returns when all have come and are connected. A process may join with several ranks, from one thread each. Ranks
- * that do not come are waited for RONDO_CREATE_TIMEOUT_MS and then named (RONDO_ERR_TIMEOUT). A rank claimed twice,
+ * that do not come are waited for RONDO_CREATE_TIMEOUT_MS and then named (RONDO_ERR_TIMEOUT), for nobody can know that
+ * one has died before it came; one that dies while it joins ends the creation at once. A rank claimed twice,
  * different nranks, an id of another version or one that was used before: every rank that came gets an error that names
  * both sides, none hangs. Ranks that can pass each other a descriptor share memory; the others are connected by the
  * network (RONDO_ERR_UNSUPPORTED where none is built in). Too little shared memory is RONDO_ERR_NO_MEMORY with the
