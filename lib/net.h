@@ -29,6 +29,7 @@ rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t 
 rondo_result_t rd_net_post(rd_send_t *send, size_t bytes);
 rondo_result_t rd_net_credit(rd_recv_t *recv); /* `recv->received` messages are consumed: tell the sender */
 int rd_net_progress(rd_net_t *net);            /* nonzero: something happened */
+size_t rd_net_conn_bytes(void);                /* memory of a bound pair (peer, channel) that has carried nothing */
 int rd_net_idle(rd_net_t *net);                /* nonzero: every post and credit has left this rank's memory */
 void rd_net_destroy(rd_net_t *net);            /* never waits for a dead peer */
 

@@ -45,6 +45,11 @@ rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t 
     return RONDO_ERR_UNSUPPORTED;
 }
 
+size_t rd_net_conn_bytes(void)
+{
+    return 0;
+}
+
 rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
 {
     (void)send;

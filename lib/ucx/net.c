@@ -132,12 +132,6 @@ rondo_result_t rd_net_bind_send(rd_net_t *net, int peer, int channel, rd_send_t 
     if (result != RONDO_SUCCESS) {
         return result;
     }
-    rd_ucx_header_t *headers = calloc((size_t)send->slots_mask + 1, sizeof *headers);
-    if (headers == NULL) {
-        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
-    }
-    free(conn->headers);
-    conn->headers = headers;
     conn->send = send;
     send->net = conn;
     return RONDO_SUCCESS;
@@ -155,20 +149,16 @@ rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t 
         return rd_error(net->who, RONDO_ERR_INTERNAL, "%zu slots a network connection are more than %d", slots,
                         RD_UCX_MAX_SLOTS);
     }
-    rd_ucx_landing_t *landings = calloc(slots, sizeof *landings);
-    if (landings == NULL) {
-        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
-    }
-    for (size_t i = 0; i < slots; i++) {
-        landings[i].conn = conn;
-    }
-    free(conn->landings);
-    conn->landings = landings;
     conn->recv = recv;
     conn->next = conn->credited = recv->received;
     conn->batch = slots > 1 ? slots / 2 : 1;
     recv->net = conn;
     return RONDO_SUCCESS;
+}
+
+size_t rd_net_conn_bytes(void)
+{
+    return sizeof(rd_net_conn_t) + sizeof(rd_net_conn_t *);
 }
 
 rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
@@ -182,6 +172,10 @@ rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
         return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
                            "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
                            rd_boot_whois(net->boot, peer->rank));
+    }
+    if (conn->headers == NULL &&
+        (conn->headers = calloc((size_t)send->slots_mask + 1, sizeof *conn->headers)) == NULL) {
+        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
     }
     rd_ucx_header_fill(&conn->headers[slot], net, conn->channel, RD_UCX_DATA, number, bytes);
     if (conn->recv != NULL) {

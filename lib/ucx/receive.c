@@ -8,6 +8,7 @@
  * than those of a short message behind it. So each slot has a bit for "is coming" and one for "is here", and `tail`
  * moves over those that are here, in order of number.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ucx/ucx.h"
@@ -70,10 +71,27 @@ static void fetched(void *request, ucs_status_t status, size_t bytes, void *arg)
     }
 }
 
+static int landings_make(rd_net_conn_t *conn)
+{
+    size_t slots = (size_t)conn->recv->slots_mask + 1;
+    if (conn->landings != NULL) {
+        return 0;
+    }
+    conn->landings = calloc(slots, sizeof *conn->landings);
+    for (size_t i = 0; conn->landings != NULL && i < slots; i++) {
+        conn->landings[i].conn = conn;
+    }
+    return conn->landings != NULL ? 0 : -1;
+}
+
 /* The sender has only announced the bytes: asks for them, straight into the slot. */
 static ucs_status_t fetch(rd_net_conn_t *conn, uint64_t slot, void *descriptor, char *to, size_t bytes)
 {
     rd_net_t *net = conn->peer->net;
+    if (landings_make(conn) != 0) {
+        rd_stop_set(net->stop, net->who, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
+        return UCS_OK;
+    }
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb = {.recv_am = fetched},
                                  .user_data = &conn->landings[slot]};

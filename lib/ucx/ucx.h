@@ -67,6 +67,7 @@ struct rd_net_conn {
     int channel;
     rd_send_t *send; /* NULL: not bound */
     rd_recv_t *recv;
+    /* Both made when first needed: most pairs of ranks never talk. */
     rd_ucx_header_t *headers;   /* of each slot of the mirror: UCX reads them until the message has gone */
     rd_ucx_landing_t *landings; /* one a slot of the inbox */
     uint64_t claimed;           /* bit per slot of the inbox: a message has come for it, not published yet */
