@@ -37,6 +37,8 @@ const rd_cost_constants_t rd_cost_table = {
     .far = GIGA(16),
     .near = 1536 * KIB,
     .wire = GIGA(1.2),
+    .peer = 10, /* not measured: it keeps thousands of connections for where nothing else will do */
+    .peers = 64,
 };
 
 /* ---- what steps count ---- */
@@ -370,6 +372,8 @@ static void near_flat(const counted_t *c, const char *algo, rd_work_t *w)
 {
     double nodes = c->env->nnodes, local = c->env->local, here = (local - 1) / c->m;
 
+    if (strcmp(algo, "direct") == 0 || strcmp(algo, "oneshot") == 0 || strcmp(algo, "twoshot") == 0)
+        w->peers = c->n - local;
     if (c->env->nnodes == 1) {
         here = 1;
         w->near_hops = w->hops;
@@ -487,6 +491,7 @@ static int layered(const counted_t *c, int (*count)(const counted_t *c, rd_work_
     y.share = trees ? (y.rails > 1 ? 0.75 : 1) : y.part;
     y.pieces = w->chunks / (trees ? y.rails : 1);
     w->least = fmax(w->least, 1 / y.pieces);
+    w->peers = count == direct ? outer.m : 0;
     w->chunks = trees ? w->chunks : w->chunks * (int)y.rails;
     w->messages *= trees ? y.share : 1;
     w->received *= y.share;
@@ -643,6 +648,8 @@ double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, i
         (n * messages + rank_us(k, whole, moved_all, w.received_all, w.summed_all)) * env->sharing / n / env->cores;
     us = rd_cost_table.call + hops_us(env, coll, &w, proto, passes) + (busiest > shared ? busiest : shared);
     us += w.fill * (double)(passes > 1 ? slice : chunk) * (1.5 * k->beta + k->cross);
+    if (env->nnodes > 1 && w.peers > rd_cost_table.peers)
+        us += (w.peers - rd_cost_table.peers) * rd_cost_table.peer;
     if (env->nnodes > 1)
         us += w.leave * whole * rd_cost_table.wire * env->sharing / env->local;
     return us;

@@ -48,6 +48,9 @@ typedef struct rd_cost_constants {
     double far;     /* per byte moved or received beyond `near`, added: memory instead of caches */
     double near;    /* bytes of an operation */
     double wire;    /* per byte that leaves a node */
+    double
+        peer; /* a connection beyond the first `peers`: its memory, its descriptor, and making it, spread over uses */
+    double peers;
 } rd_cost_constants_t;
 
 extern const rd_cost_constants_t rd_cost_table;
@@ -66,6 +69,7 @@ typedef struct rd_work {
     double leave; /* bytes that leave the busiest node */
     /* Of hops, messages and received: what stays on a node. All of them where there is one node only. */
     double near_hops, near_messages, near_received;
+    double peers; /* on other nodes, of one rank, where they are many; 0: a few */
     double least; /* the part of `messages` that is left when all but one chunk are empty */
 } rd_work_t;
 
