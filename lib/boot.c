@@ -233,3 +233,12 @@ rondo_result_t rd_boot_id_derive(rd_boot_t *b, const int *members, int nmembers,
     sodium_memzero(&new, sizeof(new));
     return code;
 }
+
+void rd_boot_size(int nranks, int *sockets, size_t *bytes)
+{
+    int rounds = 0;
+    while (1 << rounds < nranks)
+        rounds++;
+    *sockets = 2 * rounds;
+    *bytes = sizeof(rd_boot_t) + (size_t)nranks * (RD_WHOIS + sizeof(rd_addr_t));
+}

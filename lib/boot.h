@@ -31,6 +31,11 @@ void rd_boot_give_up(const rondo_unique_id_t *id, rondo_result_t code);
  * O(log n) rounds. */
 rondo_result_t rd_boot_allgather(rd_boot_t *boot, void *all, size_t each);
 
+/* Exchanges so far, and the bytes of one rank's blocks in all of them. */
+void rd_boot_exchanged(const rd_boot_t *boot, int *exchanges, size_t *bytes);
+/* What a bootstrap of `nranks` ranks costs a rank for good: sockets to neighbours, and memory. */
+void rd_boot_size(int nranks, int *sockets, size_t *bytes);
+
 /* The id under which `members` (ranks of this bootstrap, ascending, without duplicates, the caller among them) meet
  * again without a further exchange: derived from the secret, the members and `epoch`. members[0] serves the rendezvous
  * on the listener that it has kept. What shrink uses when dead ranks leave no way to exchange anything. */

@@ -176,6 +176,8 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
     if (n == 1 || each == 0)
         return RONDO_SUCCESS;
     unsigned char *turned = malloc(n * each);
+    b->exchanges++;
+    b->exchanged += each;
     if (!turned)
         return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory to exchange %zu bytes with each of %zu ranks", each, n);
     pthread_mutex_lock(&b->lock);
@@ -194,4 +196,10 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
     free(turned);
     end_busy(b, code, &r.news);
     return code;
+}
+
+void rd_boot_exchanged(const rd_boot_t *b, int *exchanges, size_t *bytes)
+{
+    *exchanges = b->exchanges;
+    *bytes = b->exchanged;
 }

@@ -37,6 +37,8 @@ struct rd_boot {
     int parting_set;
     unsigned char derived[16]; /* job of the rendezvous that this rank serves on its listener */
     int serving;
+    int exchanges;
+    size_t exchanged;
 };
 
 /* Finds the neighbours by way of the rendezvous. boot_join.c */

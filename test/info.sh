@@ -45,6 +45,9 @@ check 0 ' <- ' "$info" plan allreduce 1M --ranks 4 --steps --rank 2
 check 1 'twoshot does not do this operation' env RONDO_ALGO=twoshot "$info" plan broadcast 1M --ranks 4
 check 1 'RONDO_PROTO=ll' env RONDO_PROTO=ll "$info" plan allreduce 1M --ranks 4
 check 1 'no algorithm "rign"' env RONDO_ALGO=rign "$info" plan allreduce 1M --ranks 4
+check 0 '^--> .* simple' "$info" plan allreduce 1M --ranks 8 --nodes 2 --played
+check 0 'allreduce 64 MB  *hier_' "$info" scale 4x8
+check 2 'NODESxRANKS' "$info" scale 4x
 check 2 'nonsense' "$info" nonsense
 check 2 'OPERATION' "$info" plan nonsense 8
 check 2 'SIZE' "$info" plan allreduce

@@ -8,5 +8,7 @@ void info_nccl(void);
 int info_machine(const rd_env_t *env);
 /* `argv` begins after "plan". */
 int info_plan(const rd_env_t *env, int argc, char **argv);
+/* `argv` begins after "scale". */
+int info_scale(const rd_env_t *env, int argc, char **argv);
 
 #endif

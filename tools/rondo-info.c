@@ -15,6 +15,7 @@ static const char usage[] =
     "    rondo-info\n"
     "    rondo-info plan OPERATION SIZE [--ranks N] [--nodes M] [--cores C] [--type T] [--root R]\n"
     "                                   [--played] [--steps] [--rank R]\n"
+    "    rondo-info scale [NODESxRANKS...]\n"
     "    rondo-info --env | --nccl | --version | --help\n"
     "\n"
     "DESCRIPTION\n"
@@ -29,6 +30,9 @@ static const char usage[] =
     "    OPERATION is allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, gather, scatter or barrier.\n"
     "    SIZE is one rank's message in bytes as in rondo-perf (allgather, alltoall, gather, scatter: one block;\n"
     "    reduce_scatter: the whole input), with an optional K, M or G (powers of 1024).\n"
+    "\n"
+    "    scale: what communicators of many nodes cost (default: 4x8 64x8 512x8 12500x8), from the code that makes and\n"
+    "    plans them, run here for one of their ranks: bootstrap, memory, and for some operations the plan.\n"
     "\n"
     "OPTIONS\n"
     "    --ranks N    ranks of the communicator (default: the cores that may be used here, at least 2)\n"
@@ -80,12 +84,14 @@ int main(int argc, char **argv)
         info_nccl();
         return 0;
     }
-    if (*what && strcmp(what, "plan") != 0) {
-        fprintf(stderr, "rondo-info: \"%s\" is neither plan, --env, --nccl, --version nor --help\n", what);
+    if (*what && strcmp(what, "plan") != 0 && strcmp(what, "scale") != 0) {
+        fprintf(stderr, "rondo-info: \"%s\" is neither plan, scale, --env, --nccl, --version nor --help\n", what);
         return 2;
     }
     if (rd_env_read(&env) != RONDO_SUCCESS)
         return failed();
-    code = *what ? info_plan(&env, argc - 2, argv + 2) : info_machine(&env);
+    code = !*what                       ? info_machine(&env)
+           : strcmp(what, "scale") == 0 ? info_scale(&env, argc - 2, argv + 2)
+                                        : info_plan(&env, argc - 2, argv + 2);
     return code == 1 ? failed() : code;
 }
