@@ -310,7 +310,8 @@ rondo_result_t rondo_mem_free(void *buffer, rondo_comm_t comm);
  *   RONDO_ERR_INVALID_ARGUMENT   comm not a communicator, type, op, root or peer out of range, op without sense for the
  *                                type, a NULL buffer, overlap, a count beyond memory (a negative number, most likely)
  *   RONDO_ERR_UNSUPPORTED        RONDO_ALGO or RONDO_PROTO force what cannot serve this call; nothing else is tried
- *   RONDO_ERR_NO_MEMORY          the communicator is unharmed on this rank, but out of step with the others
+ *   RONDO_ERR_NO_MEMORY          the operation could not begin; the communicator has failed, or the others would wait for
+ *                                this rank for ever
  *   RONDO_ERR_REMOTE, _TIMEOUT, _ABORTED, _MISMATCH    the communicator has failed: see the top
  */
 
@@ -407,7 +408,7 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream);
  *
  * A recorded call returns RONDO_SUCCESS, or at once what is wrong with its arguments; in that case the outermost end
  * returns the first such error and nothing of the group has begun. Nor has it when the end itself finds no memory
- * (RONDO_ERR_NO_MEMORY): the same group may be called again.
+ * (RONDO_ERR_NO_MEMORY), but that fails the communicators.
  */
 rondo_result_t rondo_group_start(void);
 
