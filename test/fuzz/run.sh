@@ -1,0 +1,29 @@
+#!/bin/sh
+# Fuzzes the targets of test/fuzz with libFuzzer, address and undefined sanitizers, one after the other:
+#
+#   test/fuzz/run.sh [SECONDS] [TARGET...]     SECONDS for each target (default 60)
+#
+# It builds into a folder of its own, with clang (CLANG), and works on a copy of the corpus: what it finds of use stays
+# in that folder, in new/TARGET; a crash ends the run and leaves its input beside it.
+set -eu
+source=$(cd "$(dirname "$0")/../.." && pwd)
+seconds=${1:-60}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- unique_id handshake records environment
+clang=${CLANG:-clang}
+build=${FUZZ_BUILD:-$PWD/fuzz-build}
+mkdir -p "$build"
+cd "$build"
+[ -e Makefile ] || "$source/configure" -q --with-mpi=no --without-ucx --disable-shared CC="$clang" \
+    CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
+make -s librondo_core.la
+for target; do
+    "$clang" -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE= -I"$source/lib" -I. \
+        "$source/test/fuzz/$target.c" .libs/librondo_core.a -lsodium $(pkg-config --libs hwloc) -lm -lpthread \
+        -o "fuzz_$target"
+    mkdir -p "new/$target"
+    echo "== $target, $seconds s =="
+    RONDO_DEBUG=none "./fuzz_$target" -max_total_time="$seconds" -max_len=2048 -timeout=20 -print_final_stats=1 \
+        "new/$target" "$source/test/fuzz/corpus/$target" >"$target.log" 2>&1 || { tail -40 "$target.log"; exit 1; }
+    grep -E 'stat::|DONE|cov:' "$target.log" | tail -9
+done
