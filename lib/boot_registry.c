@@ -16,7 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static rd_served_t *all;
-static rd_served_t *inherited; /* in a forked child: its parent's, which stay as they were */
+static rd_served_t *volatile inherited; /* in a forked child: its parent's, which stay; never read, but not lost */
 
 static void fork_prepare(void)
 {
