@@ -57,6 +57,8 @@ static const tunable_t table[] = {
     {"RONDO_PULL_MIN", BYTES, 1, AT(pull_min), "16384", 64, 1 << 30, NULL,
      "shortest message of send, recv and alltoall that goes by protocol pull"},
     {"RONDO_HUGE_PAGES", FLAG, 0, AT(huge_pages), "1", 0, 1, NULL, "shared memory asks for huge pages"},
+    {"RONDO_NET", TEXT, 0, AT(net), "", 0, 127, NULL,
+     "network devices, as eth0,eth1: a node's ranks take them in turn; default: the bootstrap's"},
     {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "tcp", 0, 63, NULL,
      "UCX's transports between nodes (any RONDO_UCX_x stands over UCX_x)"},
     {"RONDO_NCCL_HOST", FLAG, 0, AT(nccl_host), "0", 0, 1, NULL, "libnccl.so.2 makes communicators of host memory"},

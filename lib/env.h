@@ -26,6 +26,7 @@ typedef struct rd_env {
     int pull;                  /* RONDO_PULL: reading a peer's memory is allowed */
     size_t pull_min;           /* RONDO_PULL_MIN: messages of a pair from so many bytes on go by PULL */
     int huge_pages;            /* RONDO_HUGE_PAGES */
+    char net[128];             /* RONDO_NET: network devices, each a rail */
     char ucx_tls[64];          /* RONDO_UCX_TLS: UCX's transports between nodes */
     int nccl_host;             /* RONDO_NCCL_HOST: read in lib/nccl */
     char topo_file[256];       /* RONDO_TOPO_FILE: a recorded machine (hwloc XML) instead of this one */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 static char names[2][32];
@@ -29,6 +30,27 @@ void hosts_remove(void)
         command("ip netns del %s", names[i], "");
 }
 
+/* A cable, and an address at each end. */
+static int join(const char *device, const char *net)
+{
+    char text[128];
+    int bad = 0, tries = 0;
+    snprintf(text, sizeof(text), "ip -n %%s link add %s type veth peer name %s netns %%s", device, device);
+    bad = command(text, names[0], names[1]);
+    for (int i = 0; i < 2 && !bad; i++) {
+        snprintf(text, sizeof(text), "ip -n %%s addr add %s.%d/24 dev %s", net, i + 1, device);
+        bad = command(text, names[i], "");
+        snprintf(text, sizeof(text), "ip -n %%s link set %s up", device);
+        bad = bad || command(text, names[i], "");
+    }
+    /* The kernel calls an interface running only some time after both ends are up. */
+    snprintf(text, sizeof(text), "ip -n %%s link show %s | grep -q 'state UP'", device);
+    for (int i = 0; i < 2 && !bad; i++)
+        while (command(text, names[i], "") && !(bad = ++tries > 500))
+            usleep(10000);
+    return bad;
+}
+
 int hosts_make(void)
 {
     int bad = geteuid() != 0;
@@ -36,14 +58,7 @@ int hosts_make(void)
         snprintf(names[i], sizeof(names[i]), "rondo%d.%d", (int)getpid() % 100000, i);
         bad = command("ip netns add %s", names[i], "") || command("ip -n %s link set lo up", names[i], "");
     }
-    bad = bad || command("ip -n %s link add eth0 type veth peer name eth0 netns %s", names[0], names[1]);
-    for (int i = 0; i < 2 && !bad; i++)
-        bad = command("ip -n %s addr add 10.99.7.%s/24 dev eth0", names[i], i ? "2" : "1") ||
-              command("ip -n %s link set eth0 up", names[i], "");
-    /* The kernel calls an interface running only some time after both ends are up. */
-    for (int i = 0, tries = 0; i < 2 && !bad; i++)
-        while (command("ip -n %s link show eth0 | grep -q 'state UP'", names[i], "") && !(bad = ++tries > 500))
-            usleep(10000);
+    bad = bad || join("eth0", "10.99.7") || join("eth1", "10.99.8");
     if (bad)
         hosts_remove();
     return bad ? -1 : 0;
@@ -56,5 +71,9 @@ int hosts_enter(int host)
     int fd = open(path, O_RDONLY | O_CLOEXEC), failed = fd < 0 || setns(fd, CLONE_NEWNET) != 0;
     if (fd >= 0)
         close(fd);
+    /* As `ip netns exec` does: /sys shows the devices of whoever mounted it, and UCX looks there. */
+    failed = failed || unshare(CLONE_NEWNS) != 0 || mount("", "/", "none", MS_SLAVE | MS_REC, NULL) != 0;
+    if (!failed && umount2("/sys", MNT_DETACH) == 0)
+        failed = mount("sysfs", "/sys", "sysfs", 0, NULL) != 0;
     return failed ? -1 : 0;
 }

@@ -1,4 +1,5 @@
-/* Two hosts, played by network namespaces that a cable (a veth pair) joins: 10.99.7.1 and 10.99.7.2 on eth0. */
+/* Two hosts, played by network namespaces that two cables (veth pairs) join: 10.99.7.1 and 10.99.7.2 on eth0, 10.99.8.1
+ * and 10.99.8.2 on eth1. */
 #ifndef TEST_HOSTS_H
 #define TEST_HOSTS_H
 

@@ -1,5 +1,6 @@
-/* Two hosts joined by a cable, played by network namespaces, and what happens to a cable.
+/* Two hosts joined by two cables, played by network namespaces, and what happens to a cable.
  *
+ *   rails    RONDO_NET names both: the ranks of a host take them in turn, and both are used
  *   lossy    one packet in twenty is lost: everything comes out right, nobody is called dead
  *   down     the interface of one host goes down; the other one hears nothing more
  *   gone     the interface is taken out
@@ -19,17 +20,19 @@
 
 #define RANKS 4
 #define MOST 20000
+#define LONG 400000
 
 typedef struct trial {
     const char *name;
     const char *before, *damage; /* commands on the second host, or NULL */
     int operations;              /* until the damage is done; without damage, in all */
+    const char *net;             /* RONDO_NET; NULL: not set */
 } trial_t;
 
 static rondo_result_t operate(rondo_comm_t comm, int k, int rank)
 {
-    static int32_t in[MOST], out[MOST];
-    size_t count = (size_t)(k % 3 == 0 ? 1 : k % 3 == 1 ? 700 : MOST);
+    static int32_t in[LONG], out[LONG];
+    size_t count = (size_t)(k % 3 == 0 ? 1 : k % 3 == 1 ? 700 : k % 6 == 2 ? MOST : LONG);
     for (size_t i = 0; i < count; i++)
         in[i] = (int32_t)i + rank + k;
     rondo_result_t result = rondo_allreduce(in, out, count, RONDO_INT32, RONDO_SUM, comm, NULL);
@@ -37,6 +40,23 @@ static rondo_result_t operate(rondo_comm_t comm, int k, int rank)
         if (out[i] != RANKS * ((int32_t)i + k) + RANKS * (RANKS - 1) / 2)
             return RONDO_ERR_INTERNAL;
     return result;
+}
+
+/* Bytes that this host has sent over the device. */
+static long sent_over(const char *device)
+{
+    char line[512];
+    long sent = -1, skip;
+    FILE *f = fopen("/proc/self/net/dev", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        char *at = strstr(line, device);
+        if (at && at[strlen(device)] == ':')
+            sscanf(at + strlen(device) + 1, "%ld %ld %ld %ld %ld %ld %ld %ld %ld", &skip, &skip, &skip, &skip, &skip,
+                   &skip, &skip, &skip, &sent);
+    }
+    if (f)
+        fclose(f);
+    return sent;
 }
 
 /* Goes on until it fails. */
@@ -76,6 +96,8 @@ static void body(test_rank_t *t, void *arg)
     snprintf(host, sizeof host, "host%d", t->rank % 2);
     setenv("RONDO_HOSTID", host, 1);
     setenv("RONDO_IFACE", "eth0", 1);
+    if (trial->net)
+        setenv("RONDO_NET", trial->net, 1);
     if (hosts_enter(t->rank % 2) != 0)
         test_stop(t, "cannot go to the host");
     test_id(t, &id);
@@ -85,6 +107,11 @@ static void body(test_rank_t *t, void *arg)
         test_note(t, "%s: operation %d", trial->name, k);
         if (!TEST_OK(t, comm, operate(comm, k, t->rank)))
             return;
+    }
+    if (trial->net) {
+        printf("nodes_link: %s: rank %d: %ld bytes over eth0, %ld over eth1\n", trial->name, t->rank, sent_over("eth0"),
+               sent_over("eth1"));
+        TEST_TRUE(t, sent_over("eth1") > 100000);
     }
     if (trial->damage)
         suffer(t, comm, trial);
@@ -113,10 +140,11 @@ int main(int argc, char **argv)
 #define NFT "ip netns exec %s nft '"
 #define HOOK "add table ip t; add chain ip t in { type filter hook input priority 0 ; }; "
     static const trial_t trials[] = {
-        {"lossy", NFT HOOK "add rule ip t in iifname eth0 numgen random mod 100 < 5 drop'", NULL, 60},
-        {"down", NULL, "ip -n %s link set eth0 down", 20},
-        {"gone", NULL, "ip -n %s link del eth0", 20},
-        {"silent", NFT HOOK "'", NFT "add rule ip t in iifname eth0 drop'", 20},
+        {"rails", NULL, NULL, 12, "eth0,eth1"},
+        {"lossy", NFT HOOK "add rule ip t in iifname eth0 numgen random mod 100 < 5 drop'", NULL, 60, NULL},
+        {"down", NULL, "ip -n %s link set eth0 down", 20, NULL},
+        {"gone", NULL, "ip -n %s link del eth0", 20, NULL},
+        {"silent", NFT HOOK "'", NFT "add rule ip t in iifname eth0 drop'", 20, NULL},
     };
     int bad = 0;
 
@@ -131,7 +159,7 @@ int main(int argc, char **argv)
         return TEST_SKIPPED;
     }
     hosts_remove();
-    for (int i = 0; i < 4 && bad == 0; i++)
+    for (int i = 0; i < (int)(sizeof trials / sizeof trials[0]) && bad == 0; i++)
         bad = run(&trials[i]);
     return bad != 0;
 }

@@ -54,15 +54,34 @@ static rondo_result_t setting_put(rd_net_t *net, ucp_config_t *config, const cha
                     value, ucs_status_string(status), name);
 }
 
+/* The ranks of a node take the devices in turn: so each rail of a hierarchical algorithm has its own. (UCX could cut
+ * one rank's messages over several; with peer error handling it does not.) */
+static rondo_result_t device_put(rd_net_t *net, ucp_config_t *config, const char *devices, int place)
+{
+    char device[128];
+    int n = 1;
+    for (const char *c = devices; *c != 0; c++) {
+        n += *c == ',';
+    }
+    for (place %= n; place > 0; place--) {
+        devices += strcspn(devices, ",") + 1;
+    }
+    snprintf(device, sizeof device, "%.*s", (int)strcspn(devices, ","), devices);
+    return setting_put(net, config, "NET_DEVICES", device);
+}
+
 /* UCX's tcp trusts whoever connects: he may even write into this process's memory. So it listens on the interface of
  * the bootstrap alone (loopback when all ranks share a host), unless the user names devices; devices of other
  * transports have names of their own. */
-static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env)
+static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env, int place)
 {
     char address[RD_BOOT_ADDRESS], iface[IF_NAMESIZE];
     rondo_result_t result = RONDO_SUCCESS;
     if (env->ucx_tls[0] != 0) {
         result = setting_put(net, config, "TLS", env->ucx_tls);
+    }
+    if (result == RONDO_SUCCESS && env->net[0] != 0) {
+        return device_put(net, config, env->net, place);
     }
     rd_boot_address(net->boot, address);
     if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "tcp") == 0 && getenv("RONDO_UCX_NET_DEVICES") == NULL &&
@@ -72,7 +91,7 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
     return result;
 }
 
-static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env)
+static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, int place)
 {
     ucp_config_t *config;
     ucs_status_t status = ucp_config_read("RONDO", NULL, &config);
@@ -80,7 +99,7 @@ static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env)
         return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX cannot read its settings: %s (look at the UCX_* variables)",
                         ucs_status_string(status));
     }
-    rondo_result_t result = settings_put(net, config, env);
+    rondo_result_t result = settings_put(net, config, env, place);
     if (result == RONDO_SUCCESS) {
         ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME |
                                              UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
@@ -91,10 +110,11 @@ static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env)
         status = ucp_init(&params, config, &net->context);
         if (status != UCS_OK) {
             net->context = NULL;
-            result = rd_error(net->who, RONDO_ERR_SYSTEM,
-                              "UCX cannot start: %s (RONDO_UCX_TLS is \"%s\"; RONDO_UCX_NET_DEVICES or UCX_NET_DEVICES "
-                              "may name a device that it has not)",
-                              ucs_status_string(status), env->ucx_tls);
+            result = rd_error(
+                net->who, RONDO_ERR_SYSTEM,
+                "UCX cannot start: %s (RONDO_UCX_TLS is \"%s\"; RONDO_NET, RONDO_UCX_NET_DEVICES or UCX_NET_DEVICES "
+                "may name a device that it has not)",
+                ucs_status_string(status), env->ucx_tls);
         }
     }
     ucp_config_release(config);
@@ -134,9 +154,9 @@ static rondo_result_t worker_make(rd_net_t *net)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env)
+rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, int place)
 {
-    rondo_result_t result = context_make(net, env);
+    rondo_result_t result = context_make(net, env, place);
     return result == RONDO_SUCCESS ? worker_make(net) : result;
 }
 

@@ -78,7 +78,11 @@ rondo_result_t rd_net_create(rd_net_t **out, rd_boot_t *boot, int rank, int nran
     }
     rd_boot_key(boot, "ucx", key);
     memcpy(net->token, key, RD_UCX_TOKEN);
-    rondo_result_t result = rd_ucx_open(net, env);
+    int place = 0;
+    for (int r = 0; r < rank; r++) {
+        place += !remote[r];
+    }
+    rondo_result_t result = rd_ucx_open(net, env, place);
     result = rd_ucx_exchange(net, result, remote);
     if (result == RONDO_SUCCESS) {
         result = rd_ucx_meet(net, env, bytes);

@@ -97,7 +97,8 @@ struct rd_net {
 };
 
 /* context.c */
-rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env);
+/* `place`: how many lower ranks are on this node. */
+rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, int place);
 /* Collective, also for a rank whose own rd_ucx_open failed with `opened`: so all ranks learn of it. */
 rondo_result_t rd_ucx_exchange(rd_net_t *net, rondo_result_t opened, const unsigned char *remote);
 void rd_ucx_close(rd_net_t *net);
