@@ -68,20 +68,42 @@ static ncclResult_t op_now(const nc_op_t *op)
     return result;
 }
 
-/* All of them in one group of rondo's, which refuses it whole if it refuses one. */
-static ncclResult_t ops_run(batch_t *b)
+/* Every operation to rondo, in a group that is open there; the first error. */
+static ncclResult_t ops_hand_on(batch_t *b)
 {
-    ncclResult_t result = ncclSuccess, ended;
+    ncclResult_t result = ncclSuccess;
 
-    if (b->nops == 0)
-        return ncclSuccess;
-    (void)rondo_group_start();
     for (size_t i = 0; i < b->nops; i++) {
         ncclResult_t one = nc_result(b->ops[i].comm, NULL, nc_op_run(&b->ops[i]));
         if (result == ncclSuccess)
             result = one;
     }
-    ended = nc_result(b->ops[0].comm, NULL, rondo_group_end());
+    return result;
+}
+
+/* Each communicator's own error, for ncclGetLastError. */
+static void errors_note(batch_t *b)
+{
+    for (size_t i = 0; i < b->nops; i++) {
+        rondo_result_t error;
+
+        if (rondo_comm_get_error(b->ops[i].comm->rondo, &error) == RONDO_SUCCESS)
+            (void)nc_result(b->ops[i].comm, b->ops[i].comm->rondo, error);
+    }
+}
+
+/* All of them in one group of rondo's, which refuses it whole if it refuses one. */
+static ncclResult_t ops_run(batch_t *b)
+{
+    ncclResult_t result, ended;
+
+    if (b->nops == 0)
+        return ncclSuccess;
+    (void)rondo_group_start();
+    result = ops_hand_on(b);
+    ended = nc_result(NULL, NULL, rondo_group_end());
+    if (ended != ncclSuccess && ended != ncclInProgress)
+        errors_note(b);
     return result != ncclSuccess && result != ncclInProgress ? result : ended;
 }
 
@@ -343,15 +365,13 @@ NC_TWIN(GroupEnd);
 /* What the group would take, by rondo's cost model; then all of it is forgotten. */
 static ncclResult_t simulate(batch_t *b, double *us)
 {
-    ncclResult_t result = ncclSuccess, ended;
+    ncclResult_t result, ended;
 
     (void)rondo_group_start();
-    for (size_t i = 0; i < b->nops; i++) {
-        ncclResult_t one = nc_result(b->ops[i].comm, NULL, nc_op_run(&b->ops[i]));
-        if (result == ncclSuccess)
-            result = one;
-    }
+    result = ops_hand_on(b);
     ended = nc_result(NULL, NULL, rondo_group_estimate(us));
+    if (ended == ncclInvalidUsage) /* within a group of rondo's own, which cannot be closed here */
+        (void)rondo_group_end();
     batch_drop(b);
     return result != ncclSuccess ? result : ended;
 }
