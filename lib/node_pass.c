@@ -288,7 +288,7 @@ static int take_descriptors(struct msghdr *message, int *fds, int *nfds)
 /* One record with its descriptors. 0; -1: the connection broke; -2: descriptors were lost. */
 static int recv_parcel(const rd_pass_t *p, rd_chan_t *c, int64_t until, parcel_t *parcel, int *fds, int *nfds)
 {
-    unsigned char record[PARCEL_BYTES];
+    unsigned char record[PARCEL_BYTES] = {0};
     size_t have = 0;
     int type, lost = 0;
     *nfds = 0;

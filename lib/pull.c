@@ -64,11 +64,12 @@ rondo_result_t rd_pull_probe(rd_conns_t *conns, rd_boot_t *boot, const rd_node_t
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     size_t n = (size_t)conns->nranks;
     record_t *all = calloc(n, sizeof *all + 1);
-    unsigned char *could = (unsigned char *)(all + n);
+    unsigned char *could;
     rondo_result_t result;
 
     if (!all)
         return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the records of %zu ranks", n);
+    could = (unsigned char *)(all + n);
     pthread_once(&once, draw_process_number);
     uint64_t word = process_number ^ (uint64_t)rank ^ (uint64_t)(uintptr_t)all;
     all[rank] = (record_t){(uint64_t)(uintptr_t)&word, word, process_number, getpid()};
