@@ -10,8 +10,8 @@
  * Every operation that succeeds is verified. Hangs, wrong results, crashes and leftovers must all be 0; how long it
  * took to notice is printed and not judged.
  *
- *   trials [--count N] [--seed S] [--kinds kill,stop,late,abort,birth] [--nodes N] [--verbose]
- *                                                                     N nodes are played; ranks take turns on them
+ *   trials [--count N] [--seed S] [--kinds kill,stop,late,abort,birth] [--nodes N] [--ranks N]
+ *          [--verbose]        N nodes are played, ranks take turns on them; 2 to N ranks (6)
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -50,6 +50,7 @@ typedef struct {
     _Atomic int finished;            /* ranks other than the victim that are through */
     _Atomic int64_t happened;        /* when, us; 0: not yet */
     int64_t took_us[TEST_MAX_RANKS]; /* from then to the error; -1: none */
+    int64_t back_us[TEST_MAX_RANKS]; /* from the error to a right result of fewer ranks; -1: none */
 } board_t;
 
 typedef struct {
@@ -182,6 +183,8 @@ static void go_on(rank_t *r)
     int32_t in[100], out[100];
     rondo_comm_t small = NULL;
 
+    int64_t began = test_clock_us();
+
     test_note(r->t, "shrink without rank %d", victim);
     config.device = RONDO_DEVICE_HOST;
     if (!TEST_OK(r->t, r->comm, rondo_comm_shrink(r->comm, &victim, 1, &small, &config)))
@@ -196,6 +199,7 @@ static void go_on(rank_t *r)
             k++;
     if (k < 100)
         test_fail(r->t, "wrong result after the shrink");
+    r->trial->board->back_us[r->t->rank] = test_clock_us() - began;
     test_note(r->t, "destroy after the shrink");
     TEST_OK(r->t, NULL, rondo_comm_destroy(small));
 }
@@ -314,7 +318,7 @@ static void body(test_rank_t *t, void *arg)
         setenv("RONDO_HOSTID", host, 1);
     }
     setenv("RONDO_CREATE_TIMEOUT_MS", p->kind == BIRTH ? BIRTH_MS : CREATE_MS, 0);
-    trial->board->took_us[t->rank] = -1;
+    trial->board->took_us[t->rank] = trial->board->back_us[t->rank] = -1;
     config.device = RONDO_DEVICE_HOST;
     config.timeout_ms = p->kind == STOP ? STOP_TIMEOUT_MS : 0;
     test_note(t, "create");
@@ -377,7 +381,7 @@ static void step(test_director_t *d, const pid_t *pid)
     }
 }
 
-static void draw_plan(plan_t *p, uint64_t seed, unsigned kinds)
+static void draw_plan(plan_t *p, uint64_t seed, unsigned kinds, int most)
 {
     uint64_t random = seed;
 
@@ -385,7 +389,7 @@ static void draw_plan(plan_t *p, uint64_t seed, unsigned kinds)
     do
         p->kind = (kind_t)test_below(&random, NUM_KINDS);
     while (!(kinds & 1u << p->kind));
-    p->nranks = 2 + (int)test_below(&random, 5);
+    p->nranks = 2 + (int)test_below(&random, (unsigned)most - 1);
     p->victim = (int)test_below(&random, (unsigned)p->nranks);
     p->delay_us = (int)test_below(&random, test_below(&random, 3) ? 20000 : 2000);
     if (p->kind == LATE)
@@ -396,11 +400,11 @@ static void draw_plan(plan_t *p, uint64_t seed, unsigned kinds)
 
 typedef struct {
     int trials, bad, hung, crashed, leftovers;
-    int64_t *took[NUM_KINDS];
-    int ntook[NUM_KINDS];
+    int64_t *took[NUM_KINDS], *back;
+    int ntook[NUM_KINDS], nback;
 } tally_t;
 
-static void run_trial(tally_t *tally, uint64_t seed, unsigned kinds, int nnodes, int verbose)
+static void run_trial(tally_t *tally, uint64_t seed, unsigned kinds, int most, int nnodes, int verbose)
 {
     board_t *board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     trial_t trial = {.board = board};
@@ -409,7 +413,7 @@ static void run_trial(tally_t *tally, uint64_t seed, unsigned kinds, int nnodes,
 
     if (board == MAP_FAILED)
         exit(1);
-    draw_plan(&trial.plan, seed, kinds);
+    draw_plan(&trial.plan, seed, kinds, most);
     trial.plan.nnodes = nnodes;
     if (trial.plan.kind == KILL || trial.plan.kind == BIRTH)
         d.victim = trial.plan.victim;
@@ -429,6 +433,9 @@ static void run_trial(tally_t *tally, uint64_t seed, unsigned kinds, int nnodes,
     for (r = 0; r < trial.plan.nranks && trial.plan.kind != BIRTH && trial.plan.kind != LATE; r++)
         if (board->took_us[r] >= 0)
             tally->took[trial.plan.kind][tally->ntook[trial.plan.kind]++] = board->took_us[r];
+    for (r = 0; r < trial.plan.nranks && trial.plan.kind != BIRTH && trial.plan.kind != LATE; r++)
+        if (board->back_us[r] > 0)
+            tally->back[tally->nback++] = board->back_us[r];
     munmap(board, sizeof *board);
 }
 
@@ -439,22 +446,24 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static void report_times(const char *name, const char *what, int64_t *us, int n)
+{
+    if (n == 0)
+        return;
+    qsort(us, (size_t)n, sizeof *us, by_value);
+    printf("trials: %s: %s, ms: median %.2f, p99 %.2f, max %.2f (%d ranks)\n", name, what, (double)us[n / 2] * 1e-3,
+           (double)us[(int)(n * 0.99)] * 1e-3, (double)us[n - 1] * 1e-3, n);
+}
+
 static void report(tally_t *tally)
 {
     int k;
 
     printf("trials: %d trials: %d wrong (%d hangs, %d crashes, %d with files left)\n", tally->trials, tally->bad,
            tally->hung, tally->crashed, tally->leftovers);
-    for (k = 0; k < NUM_KINDS; k++) {
-        int n = tally->ntook[k];
-
-        if (n == 0)
-            continue;
-        qsort(tally->took[k], (size_t)n, sizeof *tally->took[k], by_value);
-        printf("trials: %s: noticed after, ms: median %.2f, p99 %.2f, max %.2f (%d ranks)\n", kind_names[k],
-               (double)tally->took[k][n / 2] * 1e-3, (double)tally->took[k][(int)(n * 0.99)] * 1e-3,
-               (double)tally->took[k][n - 1] * 1e-3, n);
-    }
+    for (k = 0; k < NUM_KINDS; k++)
+        report_times(kind_names[k], "noticed after", tally->took[k], tally->ntook[k]);
+    report_times("recovery", "shrunk, with a right result, after", tally->back, tally->nback);
 }
 
 static unsigned parse_kinds(const char *text)
@@ -471,8 +480,9 @@ static unsigned parse_kinds(const char *text)
 int main(int argc, char **argv)
 {
     static const struct option table[] = {{"count", 1, NULL, 'c'}, {"seed", 1, NULL, 's'},    {"kinds", 1, NULL, 'k'},
-                                          {"nodes", 1, NULL, 'n'}, {"verbose", 0, NULL, 'v'}, {NULL, 0, NULL, 0}};
-    int option, count = 200, nnodes = 1, verbose = 0, i, k;
+                                          {"nodes", 1, NULL, 'n'}, {"verbose", 0, NULL, 'v'}, {"ranks", 1, NULL, 'r'},
+                                          {NULL, 0, NULL, 0}};
+    int option, count = 200, nnodes = 1, most = 6, verbose = 0, i, k;
     unsigned kinds = (1u << NUM_KINDS) - 1;
     uint64_t seed = 1;
     tally_t tally = {0};
@@ -486,23 +496,27 @@ int main(int argc, char **argv)
             kinds = parse_kinds(optarg);
         else if (option == 'n')
             nnodes = atoi(optarg);
+        else if (option == 'r')
+            most = atoi(optarg);
         else if (option == 'v')
             verbose = 1;
         else
             return 2;
     }
-    if (count < 1 || count > MOST_TRIALS || kinds == 0)
+    if (count < 1 || count > MOST_TRIALS || kinds == 0 || most < 2 || most > TEST_MAX_RANKS)
         return 2;
     test_begin("trials", 2 * LIMIT_S + 5 * count);
     for (k = 0; k < NUM_KINDS; k++)
         tally.took[k] = calloc((size_t)count * TEST_MAX_RANKS, sizeof *tally.took[k]);
+    tally.back = calloc((size_t)count * TEST_MAX_RANKS, sizeof *tally.back);
     for (i = 0; i < count && tally.bad < 10; i++) {
-        run_trial(&tally, seed + (uint64_t)i, kinds, nnodes, verbose);
+        run_trial(&tally, seed + (uint64_t)i, kinds, most, nnodes, verbose);
         if ((i + 1) % 50 == 0)
             printf("trials: %d done, %d wrong\n", i + 1, tally.bad);
     }
     report(&tally);
     for (k = 0; k < NUM_KINDS; k++)
         free(tally.took[k]);
+    free(tally.back);
     return tally.bad != 0;
 }
