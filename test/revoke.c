@@ -52,6 +52,7 @@ static void run(test_rank_t *t, void *arg)
 
     (void)arg;
     TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    test_barrier(t); /* all of them have returned from it: from here on rank 0 may end what is under way */
     if (t->rank == 0) {
         test_note(t, "revoke");
         if (pthread_create(&thread, NULL, wait_for_nothing, &waiter) != 0)
