@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "op.h"
+#include "rondo_binding.h"
 
 static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
 {
@@ -127,4 +128,11 @@ rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t
     if (result != RONDO_SUCCESS)
         rd_group_failed(result = rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
+}
+
+rondo_result_t rondo_call_refuse(rondo_comm_t comm, rondo_result_t result, const char *call, const char *sentence)
+{
+    rondo_result_t valid = rd_comm_valid(comm, call);
+
+    return rd_group_failed(valid == RONDO_SUCCESS ? rd_error(&comm->who, result, "%s: %s", call, sentence) : valid);
 }
