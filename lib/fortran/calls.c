@@ -1,0 +1,198 @@
+/* The calls without counts, as Fortran makes them: see rondo.f90, and rondo.h for what each does. */
+#include <string.h>
+
+#include "fortran/glue.h"
+
+#pragma GCC visibility push(default)
+
+/* type(config_c) of rondo.f90; the name ends with a zero byte. */
+typedef struct {
+    int device, blocking;
+    int64_t timeout_ms;
+    char name[64];
+} config_t;
+
+static rondo_config_t config_of(const config_t *from)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+
+    config.device = from->device;
+    config.blocking = from->blocking;
+    config.name = from->name[0] ? from->name : NULL;
+    config.timeout_ms = from->timeout_ms;
+    return config;
+}
+
+/* What every call here is: one call of C, and its result. */
+static void give(const char *name, rondo_comm_t comm, rondo_result_t result, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, name, comm, ierror);
+    c.result = result;
+    rd_f_end(&c);
+}
+
+void rondo_f_unique_id_create(rondo_unique_id_t *id, int *ierror)
+{
+    give("rondo_unique_id_create", NULL, rondo_unique_id_create(id), ierror);
+}
+
+void rondo_f_setting_set(const char *variable, const char *value, int *ierror)
+{
+    give("rondo_setting_set", NULL, rondo_setting_set(variable, value), ierror);
+}
+
+void rondo_f_comm_create(rondo_comm_t *comm, const int *nranks, const rondo_unique_id_t *id, const int *rank,
+                         const config_t *config, int *ierror)
+{
+    rondo_config_t c = config_of(config);
+
+    give("rondo_comm_create", NULL, rondo_comm_create(comm, *nranks, id, *rank, &c), ierror);
+}
+
+void rondo_f_comm_create_all(rondo_comm_t *comms, const int *ndevices, const int *devices, const config_t *config,
+                             int *ierror)
+{
+    rondo_config_t c = config_of(config);
+
+    give("rondo_comm_create_all", NULL, rondo_comm_create_all(comms, *ndevices, devices, &c), ierror);
+}
+
+void rondo_f_comm_split(const rondo_comm_t *comm, const int *color, const int *key, rondo_comm_t *newcomm,
+                        const config_t *config, int *ierror)
+{
+    rondo_config_t c = config_of(config);
+
+    give("rondo_comm_split", *comm, rondo_comm_split(*comm, *color, *key, newcomm, &c), ierror);
+}
+
+void rondo_f_comm_shrink(const rondo_comm_t *comm, const int *excluded, const int *nexcluded, rondo_comm_t *newcomm,
+                         const config_t *config, int *ierror)
+{
+    rondo_config_t c = config_of(config);
+
+    give("rondo_comm_shrink", NULL, rondo_comm_shrink(*comm, excluded, *nexcluded, newcomm, &c), ierror);
+}
+
+void rondo_f_comm_finalize(const rondo_comm_t *comm, int *ierror)
+{
+    give("rondo_comm_finalize", *comm, rondo_comm_finalize(*comm), ierror);
+}
+
+void rondo_f_comm_destroy(rondo_comm_t *comm, int *ierror)
+{
+    rondo_result_t result = rondo_comm_destroy(*comm);
+
+    *comm = NULL;
+    give("rondo_comm_destroy", NULL, result, ierror);
+}
+
+void rondo_f_comm_abort(rondo_comm_t *comm, int *ierror)
+{
+    rondo_result_t result = rondo_comm_abort(*comm);
+
+    *comm = NULL;
+    give("rondo_comm_abort", NULL, result, ierror);
+}
+
+void rondo_f_comm_revoke(const rondo_comm_t *comm, int *ierror)
+{
+    give("rondo_comm_revoke", *comm, rondo_comm_revoke(*comm), ierror);
+}
+
+void rondo_f_comm_get_error(const rondo_comm_t *comm, int *error, int *ierror)
+{
+    rondo_result_t what = RONDO_SUCCESS, result = rondo_comm_get_error(*comm, &what);
+
+    if (result == RONDO_SUCCESS)
+        *error = what;
+    give("rondo_comm_get_error", *comm, result, ierror);
+}
+
+void rondo_f_comm_rank(const rondo_comm_t *comm, int *rank, int *ierror)
+{
+    give("rondo_comm_rank", *comm, rondo_comm_rank(*comm, rank), ierror);
+}
+
+void rondo_f_comm_size(const rondo_comm_t *comm, int *size, int *ierror)
+{
+    give("rondo_comm_size", *comm, rondo_comm_size(*comm, size), ierror);
+}
+
+void rondo_f_comm_device(const rondo_comm_t *comm, int *device, int *ierror)
+{
+    give("rondo_comm_device", *comm, rondo_comm_device(*comm, device), ierror);
+}
+
+void rondo_f_comm_deregister(const rondo_comm_t *comm, rondo_registration_t *reg, int *ierror)
+{
+    rondo_result_t result = rondo_comm_deregister(*comm, *reg);
+
+    if (result == RONDO_SUCCESS)
+        *reg = NULL;
+    give("rondo_comm_deregister", *comm, result, ierror);
+}
+
+void rondo_f_mem_free(void **buffer, const rondo_comm_t *comm, int *ierror)
+{
+    rondo_result_t result = rondo_mem_free(*buffer, *comm);
+
+    if (result == RONDO_SUCCESS)
+        *buffer = NULL;
+    give("rondo_mem_free", *comm, result, ierror);
+}
+
+void rondo_f_barrier(const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    give("rondo_barrier", *comm, rondo_barrier(*comm, rd_f_stream(stream)), ierror);
+}
+
+void rondo_f_group_start(int *ierror)
+{
+    give("rondo_group_start", NULL, rondo_group_start(), ierror);
+}
+
+void rondo_f_group_end(int *ierror)
+{
+    give("rondo_group_end", NULL, rondo_group_end(), ierror);
+}
+
+void rondo_f_group_estimate(double *microseconds, int *ierror)
+{
+    give("rondo_group_estimate", NULL, rondo_group_estimate(microseconds), ierror);
+}
+
+void rondo_f_group_submit(rondo_request_t *request, int *ierror)
+{
+    give("rondo_group_submit", NULL, rondo_group_submit(request), ierror);
+}
+
+void rondo_f_request_test(rondo_request_t *request, int *done, int *ierror)
+{
+    give("rondo_request_test", NULL, rondo_request_test(request, done), ierror);
+}
+
+void rondo_f_request_wait(rondo_request_t *request, int *ierror)
+{
+    give("rondo_request_wait", NULL, rondo_request_wait(request), ierror);
+}
+
+void rondo_f_op_create_premulsum(rondo_op_t *op, const CFI_cdesc_t *scalar, const int *type,
+                                 const int *scalar_on_device, const rondo_comm_t *comm, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_op_create_premulsum", *comm, ierror);
+    rd_f_buffer(&c, "scalar", scalar);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_op_create_premulsum(op, c.address[0], (rondo_type_t)*type, *scalar_on_device, *comm);
+    rd_f_end(&c);
+}
+
+void rondo_f_op_destroy(const rondo_op_t *op, const rondo_comm_t *comm, int *ierror)
+{
+    give("rondo_op_destroy", *comm, rondo_op_destroy(*op, *comm), ierror);
+}
+
+#pragma GCC visibility pop

@@ -1,0 +1,265 @@
+/* The operations as Fortran calls them, counts of kind int64; operations_int32.c is made of this file by putting int32
+ * in its place. What each does stands in rondo.h; what happens on the way, in glue.c.
+ *
+ * Counts come by reference and are widened as they are: a negative one is refused by the operation itself, with a
+ * sentence that says so.
+ */
+#include "fortran/glue.h"
+
+#pragma GCC visibility push(default)
+
+/* One table of counts or displacements, an entry for each rank; absent: NULL. */
+static void table(rd_f_call_t *c, const int64_t *from)
+{
+    size_t *to = rd_f_table(c, from != NULL);
+
+    for (int rank = 0; to && rank < c->nranks; rank++)
+        to[rank] = (size_t)from[rank];
+}
+
+void rondo_f_allreduce_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, const int64_t *count, const int *type,
+                             const int *op, const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_allreduce", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_allreduce(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *op, *comm,
+                                   rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_reduce_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, const int64_t *count, const int *type,
+                          const int *op, const int *root, const rondo_comm_t *comm, const rondo_stream_t *stream,
+                          int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_reduce", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_reduce(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *op, *root, *comm,
+                                rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_broadcast_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, const int64_t *count, const int *type,
+                             const int *root, const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_broadcast", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_broadcast(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *root, *comm,
+                                   rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_allgather_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, const int64_t *sendcount,
+                             const int *type, const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_allgather", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_allgather(c.address[0], c.address[1], (size_t)*sendcount, (rondo_type_t)*type, *comm,
+                                   rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_allgatherv_int64(const CFI_cdesc_t *send, const int64_t *sendcount, const CFI_cdesc_t *recv,
+                              const int64_t *recvcounts, const int64_t *displs, const int *type,
+                              const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_allgatherv", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    table(&c, recvcounts);
+    table(&c, displs);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_allgatherv(c.address[0], (size_t)*sendcount, c.address[1], c.table[0], c.table[1],
+                                    (rondo_type_t)*type, *comm, rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_reduce_scatter_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, const int64_t *recvcount,
+                                  const int *type, const int *op, const rondo_comm_t *comm,
+                                  const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_reduce_scatter", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_reduce_scatter(c.address[0], c.address[1], (size_t)*recvcount, (rondo_type_t)*type, *op, *comm,
+                                        rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_reduce_scatterv_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, const int64_t *recvcounts,
+                                   const int *type, const int *op, const rondo_comm_t *comm,
+                                   const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_reduce_scatterv", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    table(&c, recvcounts);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_reduce_scatterv(c.address[0], c.address[1], c.table[0], (rondo_type_t)*type, *op, *comm,
+                                         rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_alltoall_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, const int64_t *count, const int *type,
+                            const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_alltoall", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    if (c.result == RONDO_SUCCESS)
+        c.result =
+            rondo_alltoall(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *comm, rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_alltoallv_int64(const CFI_cdesc_t *send, const int64_t *sendcounts, const int64_t *sdispls,
+                             const CFI_cdesc_t *recv, const int64_t *recvcounts, const int64_t *rdispls,
+                             const int *type, const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_alltoallv", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    table(&c, sendcounts);
+    table(&c, sdispls);
+    table(&c, recvcounts);
+    table(&c, rdispls);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_alltoallv(c.address[0], c.table[0], c.table[1], c.address[1], c.table[2], c.table[3],
+                                   (rondo_type_t)*type, *comm, rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_gather_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, const int64_t *count, const int *type,
+                          const int *root, const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_gather", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_gather(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *root, *comm,
+                                rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_scatter_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, const int64_t *count, const int *type,
+                           const int *root, const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_scatter", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_scatter(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *root, *comm,
+                                 rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_gatherv_int64(const CFI_cdesc_t *send, const int64_t *sendcount, const CFI_cdesc_t *recv,
+                           const int64_t *recvcounts, const int64_t *displs, const int *type, const int *root,
+                           const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_gatherv", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    table(&c, recvcounts);
+    table(&c, displs);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_gatherv(c.address[0], (size_t)*sendcount, c.address[1], c.table[0], c.table[1],
+                                 (rondo_type_t)*type, *root, *comm, rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_scatterv_int64(const CFI_cdesc_t *send, const int64_t *sendcounts, const int64_t *displs,
+                            const CFI_cdesc_t *recv, const int64_t *recvcount, const int *type, const int *root,
+                            const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_scatterv", *comm, ierror);
+    rd_f_buffer(&c, "send", send);
+    rd_f_buffer(&c, "recv", recv);
+    table(&c, sendcounts);
+    table(&c, displs);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_scatterv(c.address[0], c.table[0], c.table[1], c.address[1], (size_t)*recvcount,
+                                  (rondo_type_t)*type, *root, *comm, rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_send_int64(const CFI_cdesc_t *buffer, const int64_t *count, const int *type, const int *peer,
+                        const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_send", *comm, ierror);
+    rd_f_buffer(&c, "buffer", buffer);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_send(c.address[0], (size_t)*count, (rondo_type_t)*type, *peer, *comm, rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_recv_int64(const CFI_cdesc_t *buffer, const int64_t *count, const int *type, const int *peer,
+                        const rondo_comm_t *comm, const rondo_stream_t *stream, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_recv", *comm, ierror);
+    rd_f_buffer(&c, "buffer", buffer);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_recv(c.address[0], (size_t)*count, (rondo_type_t)*type, *peer, *comm, rd_f_stream(stream));
+    rd_f_end(&c);
+}
+
+void rondo_f_comm_register_int64(const rondo_comm_t *comm, const CFI_cdesc_t *buffer, const int64_t *bytes,
+                                 rondo_registration_t *reg, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_comm_register", *comm, ierror);
+    rd_f_buffer(&c, "buffer", buffer);
+    if (c.result == RONDO_SUCCESS)
+        c.result = rondo_comm_register(*comm, c.address[0], (size_t)*bytes, reg);
+    rd_f_end(&c);
+}
+
+void rondo_f_mem_alloc_int64(void **buffer, const int64_t *bytes, const rondo_comm_t *comm, int *ierror)
+{
+    rd_f_call_t c;
+
+    rd_f_begin(&c, "rondo_mem_alloc", *comm, ierror);
+    c.result = rondo_mem_alloc(buffer, (size_t)*bytes, *comm);
+    rd_f_end(&c);
+}
+
+#pragma GCC visibility pop

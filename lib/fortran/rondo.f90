@@ -1,0 +1,279 @@
+!> rondo for Fortran: everything that rondo.h has, as subroutines of the same names and argument orders. rondo.h is the
+!> manual; doc/fortran.md says what is Fortran's own. No MPI in it: module rondo_mpi adds the one call that sees one.
+!>
+!> Every subroutine ends with an optional ierror that gets the result (RONDO_SUCCESS is 0). Without it an error ends the
+!> program by `error stop` with its message. Outputs are set on success alone. The calls with counts stand in
+!> rondo_counts_int64.f90, those without here.
+module rondo
+  use, intrinsic :: iso_c_binding, only: c_double, c_int, c_ptr, c_null_ptr, c_size_t
+  use rondo_types
+  use rondo_counts_int32
+  use rondo_counts_int64
+  implicit none
+  private :: c_double, c_int, c_ptr, c_null_ptr, c_size_t
+
+  ! ---- questions ----
+
+  interface
+    !> 10000 major + 100 minor + patch.
+    function rondo_version() bind(C, name="rondo_version") result(version)
+      import :: c_int
+      integer(c_int) :: version
+    end function
+  end interface
+
+  ! ---- communicators ----
+
+  interface
+    subroutine rondo_unique_id_create(id, ierror) bind(C, name="rondo_f_unique_id_create")
+      import :: c_int, rondo_unique_id
+      type(rondo_unique_id), intent(out) :: id
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_comm_finalize(comm, ierror) bind(C, name="rondo_f_comm_finalize")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_comm_destroy(comm, ierror) bind(C, name="rondo_f_comm_destroy")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(inout) :: comm
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_comm_abort(comm, ierror) bind(C, name="rondo_f_comm_abort")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(inout) :: comm
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_comm_revoke(comm, ierror) bind(C, name="rondo_f_comm_revoke")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> What went wrong in the background, without waiting.
+    subroutine rondo_comm_get_error(comm, error, ierror) bind(C, name="rondo_f_comm_get_error")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out) :: error
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> This rank's number, from 0.
+    subroutine rondo_comm_rank(comm, rank, ierror) bind(C, name="rondo_f_comm_rank")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out) :: rank
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_comm_size(comm, size, ierror) bind(C, name="rondo_f_comm_size")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out) :: size
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> RONDO_DEVICE_HOST or a CUDA device.
+    subroutine rondo_comm_device(comm, device, ierror) bind(C, name="rondo_f_comm_device")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out) :: device
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_comm_deregister(comm, reg, ierror) bind(C, name="rondo_f_comm_deregister")
+      import :: c_int, rondo_comm, rondo_registration
+      type(rondo_comm), intent(in) :: comm
+      type(rondo_registration), intent(inout) :: reg
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> The address that rondo_mem_alloc gave; it is c_null_ptr afterwards.
+    subroutine rondo_mem_free(buffer, comm, ierror) bind(C, name="rondo_f_mem_free")
+      import :: c_int, c_ptr, rondo_comm
+      type(c_ptr), intent(inout) :: buffer
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+  end interface
+
+  ! ---- the operation without a buffer, groups, operators ----
+
+  interface
+    subroutine rondo_barrier(comm, stream, ierror) bind(C, name="rondo_f_barrier")
+      import :: c_int, c_ptr, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      type(c_ptr), intent(in), optional :: stream
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_group_start(ierror) bind(C, name="rondo_f_group_start")
+      import :: c_int
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_group_end(ierror) bind(C, name="rondo_f_group_end")
+      import :: c_int
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_group_estimate(microseconds, ierror) bind(C, name="rondo_f_group_estimate")
+      import :: c_int, c_double
+      real(c_double), intent(out) :: microseconds
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_group_submit(request, ierror) bind(C, name="rondo_f_group_submit")
+      import :: c_int, rondo_request
+      type(rondo_request), intent(inout) :: request
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_request_wait(request, ierror) bind(C, name="rondo_f_request_wait")
+      import :: c_int, rondo_request
+      type(rondo_request), intent(inout) :: request
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    !> One element of `type` at scalar. scalar_on_device is 0 or 1.
+    subroutine rondo_op_create_premulsum(op, scalar, type, scalar_on_device, comm, ierror) &
+      bind(C, name="rondo_f_op_create_premulsum")
+      import :: c_int, rondo_comm
+      integer(c_int), intent(out) :: op
+      type(*), dimension(..), intent(in), target :: scalar
+      integer(c_int), intent(in) :: type, scalar_on_device
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine rondo_op_destroy(op, comm, ierror) bind(C, name="rondo_f_op_destroy")
+      import :: c_int, rondo_comm
+      integer(c_int), intent(in) :: op
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+  end interface
+
+  !> `done` is a logical, or an integer as in C.
+  interface rondo_request_test
+    procedure request_test_integer
+    procedure request_test_logical
+  end interface
+  private :: request_test_integer, request_test_logical
+
+contains
+
+  !> Bytes of an element, 0 if there is no such type.
+  function rondo_type_size(type) result(bytes)
+    use rondo_inside, only: c_type_size
+    integer(c_int), intent(in) :: type
+    integer(c_size_t) :: bytes
+
+    bytes = c_type_size(type)
+  end function
+
+  !> A few words for what ierror got.
+  function rondo_result_string(result) result(text)
+    use rondo_inside, only: c_result_string, text_at
+    integer(c_int), intent(in) :: result
+    character(len=:), allocatable :: text
+
+    text = text_at(c_result_string(result))
+  end function
+
+  !> The sentence of the last error: the communicator's, or without one this thread's. '' if there was none.
+  function rondo_last_error(comm) result(text)
+    use rondo_inside, only: c_last_error, text_at
+    type(rondo_comm), intent(in), optional :: comm
+    character(len=:), allocatable :: text
+
+    if (present(comm)) then
+      text = text_at(c_last_error(comm%handle))
+    else
+      text = text_at(c_last_error(c_null_ptr))
+    end if
+  end function
+
+  !> A variable of `rondo-info --env` for this process; a blank value takes it back.
+  subroutine rondo_setting_set(name, value, ierror)
+    use rondo_inside, only: c_setting_set
+    use, intrinsic :: iso_c_binding, only: c_null_char
+    character(len=*), intent(in) :: name, value
+    integer(c_int), intent(out), optional :: ierror
+
+    call c_setting_set(trim(name)//c_null_char, trim(value)//c_null_char, ierror)
+  end subroutine
+
+  subroutine rondo_comm_create(comm, nranks, id, rank, config, ierror)
+    use rondo_inside, only: c_create, plain
+    type(rondo_comm), intent(out) :: comm
+    integer(c_int), intent(in) :: nranks, rank
+    type(rondo_unique_id), intent(in) :: id
+    type(rondo_config), intent(in), optional :: config
+    integer(c_int), intent(out), optional :: ierror
+
+    call c_create(comm, nranks, id, rank, plain(config), ierror)
+  end subroutine
+
+  !> All ranks in one process. devices: one for each rank; absent: the config's.
+  subroutine rondo_comm_create_all(comms, ndevices, devices, config, ierror)
+    use rondo_inside, only: c_create_all, plain
+    integer(c_int), intent(in) :: ndevices
+    type(rondo_comm), intent(out) :: comms(ndevices)
+    integer(c_int), intent(in), optional :: devices(ndevices)
+    type(rondo_config), intent(in), optional :: config
+    integer(c_int), intent(out), optional :: ierror
+
+    call c_create_all(comms, ndevices, devices, plain(config), ierror)
+  end subroutine
+
+  !> A rank with a negative color gets a newcomm whose handle is c_null_ptr.
+  subroutine rondo_comm_split(comm, color, key, newcomm, config, ierror)
+    use rondo_inside, only: c_split, plain
+    type(rondo_comm), intent(in) :: comm
+    integer(c_int), intent(in) :: color, key
+    type(rondo_comm), intent(out) :: newcomm
+    type(rondo_config), intent(in), optional :: config
+    integer(c_int), intent(out), optional :: ierror
+
+    call c_split(comm, color, key, newcomm, plain(config), ierror)
+  end subroutine
+
+  subroutine rondo_comm_shrink(comm, excluded, nexcluded, newcomm, config, ierror)
+    use rondo_inside, only: c_shrink, plain
+    type(rondo_comm), intent(in) :: comm
+    integer(c_int), intent(in) :: nexcluded, excluded(nexcluded)
+    type(rondo_comm), intent(out) :: newcomm
+    type(rondo_config), intent(in), optional :: config
+    integer(c_int), intent(out), optional :: ierror
+
+    call c_shrink(comm, excluded, nexcluded, newcomm, plain(config), ierror)
+  end subroutine
+
+  subroutine request_test_integer(request, done, ierror)
+    use rondo_inside, only: c_request_test
+    type(rondo_request), intent(inout) :: request
+    integer(c_int), intent(out) :: done
+    integer(c_int), intent(out), optional :: ierror
+
+    done = 0
+    call c_request_test(request, done, ierror)
+  end subroutine
+
+  subroutine request_test_logical(request, done, ierror)
+    use rondo_inside, only: c_request_test
+    type(rondo_request), intent(inout) :: request
+    logical, intent(out) :: done
+    integer(c_int), intent(out), optional :: ierror
+    integer(c_int) :: is_done
+
+    is_done = 0
+    call c_request_test(request, is_done, ierror)
+    done = is_done /= 0
+  end subroutine
+end module

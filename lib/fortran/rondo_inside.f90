@@ -1,0 +1,146 @@
+!> What module rondo has inside: the interfaces to lib/fortran/calls.c that its own subroutines wrap, and what C asks of
+!> Fortran (glue.h). Not for programs.
+module rondo_inside
+  use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_char, c_size_t, c_ptr, c_null_ptr, c_null_char, &
+                                         c_f_pointer
+  use rondo_types
+  implicit none
+
+  !> rondo_config as C takes it.
+  type, bind(C) :: config_c
+    integer(c_int) :: device, blocking
+    integer(c_int64_t) :: timeout_ms
+    character(kind=c_char) :: name(64)
+  end type
+
+  interface
+    subroutine c_setting_set(name, value, ierror) bind(C, name="rondo_f_setting_set")
+      import :: c_int, c_char
+      character(kind=c_char), intent(in) :: name(*), value(*)
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine c_create(comm, nranks, id, rank, config, ierror) bind(C, name="rondo_f_comm_create")
+      import :: c_int, rondo_comm, rondo_unique_id, config_c
+      type(rondo_comm), intent(out) :: comm
+      integer(c_int), intent(in) :: nranks, rank
+      type(rondo_unique_id), intent(in) :: id
+      type(config_c), intent(in) :: config
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine c_create_all(comms, ndevices, devices, config, ierror) bind(C, name="rondo_f_comm_create_all")
+      import :: c_int, rondo_comm, config_c
+      type(rondo_comm), intent(inout) :: comms(*)
+      integer(c_int), intent(in) :: ndevices
+      integer(c_int), intent(in), optional :: devices(*)
+      type(config_c), intent(in) :: config
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine c_split(comm, color, key, newcomm, config, ierror) bind(C, name="rondo_f_comm_split")
+      import :: c_int, rondo_comm, config_c
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(in) :: color, key
+      type(rondo_comm), intent(out) :: newcomm
+      type(config_c), intent(in) :: config
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine c_shrink(comm, excluded, nexcluded, newcomm, config, ierror) bind(C, name="rondo_f_comm_shrink")
+      import :: c_int, rondo_comm, config_c
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(in) :: excluded(*), nexcluded
+      type(rondo_comm), intent(out) :: newcomm
+      type(config_c), intent(in) :: config
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    subroutine c_request_test(request, done, ierror) bind(C, name="rondo_f_request_test")
+      import :: c_int, rondo_request
+      type(rondo_request), intent(inout) :: request
+      integer(c_int), intent(inout) :: done
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
+    function c_type_size(type) bind(C, name="rondo_type_size") result(bytes)
+      import :: c_int, c_size_t
+      integer(c_int), value :: type
+      integer(c_size_t) :: bytes
+    end function
+
+    function c_result_string(result) bind(C, name="rondo_result_string") result(text)
+      import :: c_int, c_ptr
+      integer(c_int), value :: result
+      type(c_ptr) :: text
+    end function
+
+    function c_last_error(comm) bind(C, name="rondo_last_error") result(text)
+      import :: c_ptr
+      type(c_ptr), value :: comm
+      type(c_ptr) :: text
+    end function
+
+    function c_strlen(text) bind(C, name="strlen") result(length)
+      import :: c_ptr, c_size_t
+      type(c_ptr), value :: text
+      integer(c_size_t) :: length
+    end function
+
+    subroutine c_saw_address(buffer) bind(C, name="rd_f_saw_address")
+      type(*), dimension(..), intent(in), target :: buffer
+    end subroutine
+  end interface
+
+contains
+
+  !> C takes the defaults of a fresh config where there is none.
+  function plain(config) result(c)
+    type(rondo_config), intent(in), optional :: config
+    type(config_c) :: c
+    type(rondo_config) :: from
+    integer :: i, length
+
+    if (present(config)) from = config
+    c%device = from%device
+    c%blocking = from%blocking
+    c%timeout_ms = from%timeout_ms
+    length = len_trim(from%name)
+    c%name = c_null_char
+    do i = 1, length
+      c%name(i) = from%name(i:i)
+    end do
+  end function
+
+  function text_at(address) result(text)
+    type(c_ptr), intent(in) :: address
+    character(len=:), allocatable :: text
+    character(kind=c_char), pointer :: from(:)
+    integer :: i, length
+
+    length = int(c_strlen(address))
+    call c_f_pointer(address, from, [length])
+    allocate (character(len=length) :: text)
+    do i = 1, length
+      text(i:i) = from(i)
+    end do
+  end function
+
+  !> For C: ends the program.
+  subroutine stop_with(text, length) bind(C, name="rondo_f_stop")
+    integer(c_int), intent(in) :: length
+    character(kind=c_char), intent(in) :: text(length)
+    character(len=length) :: line
+    integer :: i
+
+    do i = 1, length
+      line(i:i) = text(i)
+    end do
+    error stop line
+  end subroutine
+
+  !> For C: what does this compiler's descriptor say of an address?
+  subroutine pass_address() bind(C, name="rondo_f_pass_address")
+    call c_saw_address(c_null_ptr)
+  end subroutine
+end module

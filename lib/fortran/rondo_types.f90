@@ -1,0 +1,102 @@
+!> What the modules of rondo for Fortran have in common: the types and the constants of rondo.h, under the same names
+!> and with the same values. Programs use module rondo, which hands all of this on.
+!>
+!> Handles are the C handles, each alone in a type of its own: a program that is half C passes comm%handle to C.
+module rondo_types
+  use, intrinsic :: iso_c_binding, only: c_int, c_int8_t, c_ptr, c_null_ptr
+  use, intrinsic :: iso_fortran_env, only: int64
+  implicit none
+  private
+  public :: rondo_comm, rondo_config, rondo_unique_id, rondo_registration, rondo_request
+
+  !> rondo_comm_t: a communicator.
+  type, bind(C) :: rondo_comm
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  !> rondo_request_t: what rondo_group_submit leaves behind. A fresh one is done.
+  type, bind(C) :: rondo_request
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  !> rondo_registration_t
+  type, bind(C) :: rondo_registration
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  !> rondo_unique_id_t: where the ranks meet, and the secret by which they know each other.
+  type, bind(C) :: rondo_unique_id
+    integer(c_int8_t) :: bytes(128) = 0_c_int8_t
+  end type
+
+  integer(c_int), parameter, public :: RONDO_DEVICE_AUTO = -2
+  integer(c_int), parameter, public :: RONDO_DEVICE_HOST = -1
+
+  !> rondo_config_t: a fresh one has all defaults, as RONDO_CONFIG_INIT in C. It has no size: the library that is linked
+  !> knows this type.
+  type :: rondo_config
+    integer(c_int) :: device = RONDO_DEVICE_AUTO
+    integer(c_int) :: blocking = 1
+    character(len=63) :: name = ''         !< printed in every message of the communicator; blank: a number
+    integer(int64) :: timeout_ms = -1_int64
+  end type
+
+  ! rondo_result_t: what ierror gets.
+  integer(c_int), parameter, public :: RONDO_SUCCESS = 0
+  integer(c_int), parameter, public :: RONDO_IN_PROGRESS = 1
+  integer(c_int), parameter, public :: RONDO_ERR_INVALID_ARGUMENT = 2
+  integer(c_int), parameter, public :: RONDO_ERR_INVALID_USAGE = 3
+  integer(c_int), parameter, public :: RONDO_ERR_UNSUPPORTED = 4
+  integer(c_int), parameter, public :: RONDO_ERR_NO_MEMORY = 5
+  integer(c_int), parameter, public :: RONDO_ERR_SYSTEM = 6
+  integer(c_int), parameter, public :: RONDO_ERR_CUDA = 7
+  integer(c_int), parameter, public :: RONDO_ERR_INTERNAL = 8
+  integer(c_int), parameter, public :: RONDO_ERR_REMOTE = 9
+  integer(c_int), parameter, public :: RONDO_ERR_TIMEOUT = 10
+  integer(c_int), parameter, public :: RONDO_ERR_ABORTED = 11
+  integer(c_int), parameter, public :: RONDO_ERR_MISMATCH = 12
+
+  ! rondo_type_t. A default real is RONDO_FLOAT32, a double precision RONDO_FLOAT64, a default integer RONDO_INT32, a
+  ! default complex RONDO_COMPLEX64. The pairs are sequences of a value and an index; those of two reals are what
+  ! Fortran programs make for MINLOC without a type of their own.
+  integer(c_int), parameter, public :: RONDO_INT8 = 0
+  integer(c_int), parameter, public :: RONDO_UINT8 = 1
+  integer(c_int), parameter, public :: RONDO_INT16 = 2
+  integer(c_int), parameter, public :: RONDO_UINT16 = 3
+  integer(c_int), parameter, public :: RONDO_INT32 = 4
+  integer(c_int), parameter, public :: RONDO_UINT32 = 5
+  integer(c_int), parameter, public :: RONDO_INT64 = 6
+  integer(c_int), parameter, public :: RONDO_UINT64 = 7
+  integer(c_int), parameter, public :: RONDO_FLOAT16 = 8
+  integer(c_int), parameter, public :: RONDO_BFLOAT16 = 9
+  integer(c_int), parameter, public :: RONDO_FLOAT32 = 10
+  integer(c_int), parameter, public :: RONDO_FLOAT64 = 11
+  integer(c_int), parameter, public :: RONDO_FLOAT8_E4M3 = 12
+  integer(c_int), parameter, public :: RONDO_FLOAT8_E5M2 = 13
+  integer(c_int), parameter, public :: RONDO_COMPLEX64 = 14
+  integer(c_int), parameter, public :: RONDO_COMPLEX128 = 15
+  integer(c_int), parameter, public :: RONDO_BOOL = 16                !< logical(c_bool), one byte
+  integer(c_int), parameter, public :: RONDO_FLOAT32_INT32 = 17
+  integer(c_int), parameter, public :: RONDO_FLOAT64_INT32 = 18
+  integer(c_int), parameter, public :: RONDO_INT32_INT32 = 19
+  integer(c_int), parameter, public :: RONDO_INT64_INT32 = 20
+  integer(c_int), parameter, public :: RONDO_FLOAT32_FLOAT32 = 21     !< 2REAL
+  integer(c_int), parameter, public :: RONDO_FLOAT64_FLOAT64 = 22     !< 2DOUBLE PRECISION
+  integer(c_int), parameter, public :: RONDO_NUM_TYPES = 23
+
+  ! rondo_op_t
+  integer(c_int), parameter, public :: RONDO_SUM = 0
+  integer(c_int), parameter, public :: RONDO_PROD = 1
+  integer(c_int), parameter, public :: RONDO_MIN = 2
+  integer(c_int), parameter, public :: RONDO_MAX = 3
+  integer(c_int), parameter, public :: RONDO_AVG = 4
+  integer(c_int), parameter, public :: RONDO_BAND = 5
+  integer(c_int), parameter, public :: RONDO_BOR = 6
+  integer(c_int), parameter, public :: RONDO_BXOR = 7
+  integer(c_int), parameter, public :: RONDO_LAND = 8
+  integer(c_int), parameter, public :: RONDO_LOR = 9
+  integer(c_int), parameter, public :: RONDO_LXOR = 10
+  integer(c_int), parameter, public :: RONDO_MINLOC = 11
+  integer(c_int), parameter, public :: RONDO_MAXLOC = 12
+  integer(c_int), parameter, public :: RONDO_NUM_OPS = 13
+end module
