@@ -1,0 +1,76 @@
+#!/bin/sh
+# What is installed serves a program outside the tree: module rondo without an MPI in sight, with an error that stops
+# the program where there is no ierror; then the examples by each MPI's wrapper from the installed source of module
+# rondo_mpi, one librondo for all; then the module that was compiled for configure's own MPI.
+set -u
+source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
+build=${top_builddir:-.}
+unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+fail() {
+    cat "$dir/log" 2>/dev/null
+    echo "$*"
+    exit 1
+}
+make -C "$build" install DESTDIR="$dir/root" >"$dir/log" 2>&1 || fail "make install failed"
+pc=$(find "$dir/root" -name rondo-fortran.pc)
+[ -n "$pc" ] || fail "no rondo-fortran.pc was installed"
+LD_LIBRARY_PATH=$(dirname "$(find "$dir/root" -name librondo.so)")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$dir/root
+export LD_LIBRARY_PATH PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+module=$dir/root$(pkg-config --variable=mpi_source rondo-fortran)
+[ -e "$module" ] || module=$(pkg-config --variable=mpi_source rondo-fortran) # newer ones put the root before it
+flags=$(pkg-config --cflags --libs rondo-fortran)
+cd "$dir" || exit 1
+
+cat >alone.f90 <<'END'
+program alone
+  use rondo
+  implicit none
+  type(rondo_unique_id) :: id
+  type(rondo_comm) :: comm
+  real :: x(4), y(4)
+
+  call rondo_unique_id_create(id)
+  call rondo_comm_create(comm, 1, id, 0)
+  x = 2
+  call rondo_allreduce(x, y, size(x), RONDO_FLOAT32, RONDO_SUM, comm)
+  print '(4f4.1)', y
+  call rondo_allreduce(x(1:4:2), y, 2, RONDO_FLOAT32, RONDO_SUM, comm)
+  print '(a)', 'and on it went'
+end program
+END
+${FC:-gfortran} alone.f90 $flags -o alone >log 2>&1 || fail "a program without an MPI does not compile"
+RONDO_DEBUG=none timeout 60 ./alone >out 2>err && fail "an error without ierror did not stop the program"
+cat out err
+grep -q '2.0 2.0 2.0 2.0' out || fail "the first allreduce went wrong"
+grep -q 'and on it went' out && fail "an error without ierror was passed over"
+grep -q 'rondo_allreduce: send is not contiguous.*invalid argument' err || fail "the message is another one"
+
+tried=
+for mpi in ${MPIFC:-} mpif90.openmpi mpif90.mpich; do
+    run=$(command -v "$mpi" | sed 's,mpif90,mpirun,; s,mpifort,mpirun,')
+    [ -x "$run" ] || continue
+    real=$(readlink -f "$run")
+    case $tried in *" $real "*) continue ;; esac # the same under another name
+    tried="$tried $real "
+    for example in cg halo transpose; do
+        # -fallow-argument-mismatch and the like are the wrapper's own affair.
+        "$mpi" "$module" "$source/examples/$example.f90" $flags -o "$example" >log 2>&1 ||
+            fail "$mpi does not compile $example.f90"
+    done
+    rm -f rondo_mpi.mod
+    MPIEXEC=$run RONDO_TEST_RANKS=2 sh "$source/test/mpirun.sh" ./cg || fail "cg fails under $run"
+    MPIEXEC=$run RONDO_TEST_RANKS=3 sh "$source/test/mpirun.sh" ./halo || fail "halo fails under $run"
+    MPIEXEC=$run RONDO_TEST_RANKS=3 sh "$source/test/mpirun.sh" ./transpose || fail "transpose fails under $run"
+done
+[ -z "${MPI_FCLIBS:-}" ] || [ -n "$tried" ] || fail "no MPI was tried"
+if [ -n "${MPI_FCLIBS:-}" ]; then
+    "$MPIFC" "$source/examples/cg.f90" $(pkg-config --cflags --libs rondo-fortran-mpi) -o cg >log 2>&1 ||
+        fail "rondo-fortran-mpi does not compile cg.f90"
+    RONDO_TEST_RANKS=2 sh "$source/test/mpirun.sh" ./cg || fail "cg fails with the installed module"
+fi
+make -C "$build" uninstall DESTDIR="$dir/root" >log 2>&1 || fail "make uninstall failed"
+left=$(find root -type f -o -type l -o -name 'rondo*')
+[ -z "$left" ] || fail "make uninstall left: $left"
