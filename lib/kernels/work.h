@@ -1,0 +1,113 @@
+/* What a launch of one kernel is told, and how the window of a rank is laid out: shared by the kernels and by the host
+ * code that fills it in. Plain C.
+ *
+ * Every rank has one *window* in its device memory, which all peers of the node have mapped:
+ *
+ *   control    epochs, gates, counters (rd_kcontrol_t)
+ *   fifos      for each peer that sends to this rank: `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes, for messages
+ *   bank 0, 1  the inbox of collectives: taken in turns, pass by pass
+ *
+ * Fifos and banks are *at rest all ones*: whoever reads a word puts the ones back. So every protocol may use any place:
+ * LL and LL128 flags are zero when there, a sentinel word is there when it is not all ones.
+ *
+ * An operation that all ranks take part in is an *epoch*. Each rank's kernels count epochs and passes by themselves, in
+ * the control page; no argument holds a number, so a launch may be replayed by a graph. A writer touches bank b of a
+ * peer only when the peer has begun an epoch after the last one that used bank b there (begun[peer] > used[b]): it
+ * tells everybody at its own begin, after its stream has finished the epoch before. Within an epoch, pass k + 2 comes
+ * to the bank of pass k: there the writer needs proof that the peer has cleaned it, either by data (the peer's part of
+ * pass k + 1 came after it, behind a fence) or by a credit.
+ *
+ * Messages between two ranks have nothing to do with epochs: each fifo has its own counters at both ends.
+ */
+#ifndef RD_KWORK_H
+#define RD_KWORK_H
+
+#include <stdint.h>
+
+#define RD_KRANKS 16   /* ranks of a communicator on GPUs of one node, at most */
+#define RD_KFIFOS 512  /* fifos of a pair, at most */
+#define RD_KSLOTS 4    /* slots of a fifo */
+#define RD_KSLOT 1024u /* bytes of a slot: eight lines of 128 */
+#define RD_KALIGN (2u << 20) /* fifos and banks begin at multiples of it */
+
+typedef struct rd_kcontrol {
+    uint32_t epoch;   /* finished by this rank */
+    uint32_t passes;  /* made in all epochs: bank of the next pass = passes & 1 */
+    uint32_t used[2]; /* the last epoch that used a bank */
+    uint32_t leaving; /* blocks of the running grid that have finished; the last one advances the above */
+    uint32_t pad[27];
+    uint32_t begun[RD_KRANKS]; /* by peers: the epoch that each has begun */
+    uint32_t pad2[16];
+    /* Credits of banks, by peers: credit[reader * RD_KFIFOS + warp] = passes (as counted above, modulo 2^32) that the
+     * reader's warp has cleaned. */
+    uint32_t credit[RD_KRANKS * RD_KFIFOS];
+    /* Fifo counters, in slots, modulo 2^32, [peer * RD_KFIFOS + fifo]. */
+    uint32_t sent[RD_KRANKS * RD_KFIFOS];     /* by this rank, into the peer's window */
+    uint32_t received[RD_KRANKS * RD_KFIFOS]; /* by this rank, out of its own */
+    uint32_t cleaned[RD_KRANKS * RD_KFIFOS];  /* by peers: slots that the peer has taken and cleaned */
+} rd_kcontrol_t;
+
+/* Words in pinned host memory that kernels and host share; one for each communicator and rank. */
+typedef struct rd_khost {
+    uint32_t abort;  /* by the host, nonzero: leave every wait and end */
+    uint32_t failed; /* by a kernel that left without having finished */
+} rd_khost_t;
+
+/* The same in every launch of a communicator. Offsets are in bytes from the window's base. */
+typedef struct rd_kcomm {
+    char *window[RD_KRANKS]; /* each rank's, as mapped here */
+    rd_khost_t *host;        /* as the device sees it */
+    int32_t rank, nranks;
+    uint32_t fifos; /* of a pair */
+    uint32_t fifo_offset; /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
+    uint32_t bank_offset; /* / RD_KALIGN */
+    uint32_t bank_bytes;  /* of one bank */
+} rd_kcomm_t;
+
+/* One message of a group, or one block of a collective that moves data. */
+typedef struct rd_kmessage {
+    void *buffer;   /* send: read; receive: written */
+    uint64_t bytes; /* 0: nothing is exchanged */
+} rd_kmessage_t;
+
+/* What one (peer, direction) has to do, in order: messages first..first + count - 1. */
+typedef struct rd_kpair {
+    uint16_t peer, send; /* send: 1, receive: 0 */
+    uint32_t first, count;
+} rd_kpair_t;
+
+#define RD_KMESSAGES_HERE 96 /* more than that lie in pinned memory */
+#define RD_KPAIRS (2 * RD_KRANKS)
+
+typedef struct rd_kreduce {
+    const void *in;
+    void *out;
+    uint64_t count;           /* elements: of the whole (allreduce, reduce, broadcast), or of one block */
+    uint64_t scale;           /* premulsum and AVG of floating types: bits of the scalar, of the type it is applied in */
+    const void *device_scale; /* or where it lies in device memory; NULL: `scale` */
+    int32_t root;
+    uint32_t coll;     /* rd_coll_t */
+    uint32_t type, op; /* rondo_type_t, rondo_op_t: for the kernels that decide at run time */
+    uint32_t scaled;   /* `scale` is to be applied to each contribution as it is loaded */
+    uint32_t passes;
+    uint32_t units; /* of a pass: warps that take part */
+    uint32_t slice; /* bytes of a chunk that one pass carries */
+} rd_kreduce_t;
+
+typedef struct rd_kmessages {
+    const rd_kmessage_t *table; /* pinned, as the device sees it; NULL: `here` */
+    uint32_t npairs, warps;     /* warps of a pair */
+    rd_kpair_t pair[RD_KPAIRS];
+    rd_kmessage_t here[RD_KMESSAGES_HERE];
+    rd_kmessage_t from_self, to_self; /* one copy within the rank */
+} rd_kmessages_t;
+
+typedef struct rd_kwork {
+    rd_kcomm_t comm;
+    union {
+        rd_kreduce_t reduce;
+        rd_kmessages_t messages;
+    };
+} rd_kwork_t; /* at most 4 KB: a kernel's arguments */
+
+#endif
