@@ -49,9 +49,14 @@ typedef struct rd_kcontrol {
 
 /* Words in pinned host memory that kernels and host share; one for each communicator and rank. */
 typedef struct rd_khost {
-    uint32_t abort;  /* by the host, nonzero: leave every wait and end */
-    uint32_t failed; /* by a kernel that left without having finished */
+    uint32_t abort;      /* by the host, nonzero: leave every wait and end */
+    uint32_t timeout_ms; /* by the host: a wait that lasts longer ends the kernel; 0: none does */
+    uint32_t failed;     /* by a kernel that left without having finished: RD_KFAILED_... */
+    uint32_t late;       /* with RD_KFAILED_TIMEOUT, set before it: the peer that was waited for */
 } rd_khost_t;
+
+#define RD_KFAILED_ABORT 1u
+#define RD_KFAILED_TIMEOUT 2u
 
 /* The same in every launch of a communicator. Offsets are in bytes from the window's base. */
 typedef struct rd_kcomm {
