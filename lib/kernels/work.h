@@ -28,7 +28,7 @@
 #define RD_KFIFOS 512  /* fifos of a pair, at most */
 #define RD_KSLOTS 4    /* slots of a fifo */
 #define RD_KSLOT 1024u /* bytes of a slot: eight lines of 128 */
-#define RD_KALIGN (2u << 20) /* fifos and banks begin at multiples of it */
+#define RD_KALIGN (2u << 20) /* fifos and bank 0 begin at multiples of it, bank 1 `bank_bytes` (of 128) behind bank 0 */
 
 typedef struct rd_kcontrol {
     uint32_t epoch;   /* finished by this rank */
@@ -66,7 +66,7 @@ typedef struct rd_kcomm {
     uint32_t fifos; /* of a pair */
     uint32_t fifo_offset; /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
     uint32_t bank_offset; /* / RD_KALIGN */
-    uint32_t bank_bytes;  /* of one bank */
+    uint32_t bank_bytes;  /* of one bank: a multiple of 128 */
 } rd_kcomm_t;
 
 /* One message of a group, or one block of a collective that moves data. */
@@ -84,19 +84,24 @@ typedef struct rd_kpair {
 #define RD_KMESSAGES_HERE 96 /* more than that lie in pinned memory */
 #define RD_KPAIRS (2 * RD_KRANKS)
 
+typedef enum {
+    RD_KSCALE_NONE,
+    RD_KSCALE_REAL,   /* times a real number: a float for float32, the narrower ones and complex64, else a double */
+    RD_KSCALE_ELEMENT /* times an element of the type: integers, complex, bool */
+} rd_kscaled_t;
+
 typedef struct rd_kreduce {
     const void *in;
     void *out;
     uint64_t count;           /* elements: of the whole (allreduce, reduce, broadcast), or of one block */
-    uint64_t scale;           /* premulsum and AVG of floating types: bits of the scalar, of the type it is applied in */
-    const void *device_scale; /* or where it lies in device memory; NULL: `scale` */
+    uint64_t scale[2];        /* bits of the scalar: see `scaled` */
+    const void *device_scale; /* or where one element of `type` lies in device memory that is the scalar; NULL: `scale` */
     int32_t root;
     uint32_t coll;     /* rd_coll_t */
     uint32_t type, op; /* rondo_type_t, rondo_op_t: for the kernels that decide at run time */
-    uint32_t scaled;   /* `scale` is to be applied to each contribution as it is loaded */
-    uint32_t passes;
-    uint32_t units; /* of a pass: warps that take part */
-    uint32_t slice; /* bytes of a chunk that one pass carries */
+    uint32_t scaled;   /* each contribution is scaled as it is loaded: rd_kscaled_t */
+    uint32_t passes;   /* at least one */
+    uint32_t units;    /* of a pass, of each chunk: see launch.h */
 } rd_kreduce_t;
 
 typedef struct rd_kmessages {

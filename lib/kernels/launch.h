@@ -1,0 +1,96 @@
+/* Which kernels there are, and what the host must know to launch one: plain C. All of it but the last two functions is
+ * pure, so that every rank that asks the same decides the same.
+ *
+ * Work is cut in *units*: what one warp sends, waits for and writes at a time. In each of its `passes` a launch carries
+ * `units` units of every chunk, the next ones in the next pass. Chunks: for allreduce by two-shot or ring an n-th of the
+ * whole, rounded up to 16 bytes; in every other case a rank's block, or the whole. A launch's `slice` = units * the bytes
+ * of a unit.
+ *
+ *   kind       serves                                           a unit is served by
+ *   ONESHOT    ALLREDUCE REDUCE REDUCE_SCATTER                   n warps: one for each peer
+ *              ALLGATHER BROADCAST ALLTOALL GATHER SCATTER
+ *   TWOSHOT    ALLREDUCE                                         n warps
+ *   RING       ALLREDUCE REDUCE_SCATTER ALLGATHER                a warp
+ *   CHAIN      REDUCE BROADCAST                                  a warp
+ *   MESSAGES   rd_kmessages_t: no epoch, no units                `warps` warps for each pair
+ *   ALONE      one rank: out = in, scaled; no window             any number
+ *   CLEAR      fills this rank's fifos and banks with ones       any number
+ *   NOTHING    an empty kernel                                   any number
+ *
+ * Buffers are aligned to their elements, no more. In place is allowed where the operation has it: allreduce, reduce,
+ * broadcast and alltoall with out = in, allgather and gather with in = out + rank blocks, reduce_scatter and scatter with
+ * out = in + rank blocks. What is moved only (the second line of ONESHOT, RING of ALLGATHER, CHAIN of BROADCAST) arrives
+ * bit by bit with LL and LL128; by SENTINEL a NaN of all ones arrives as another NaN.
+ *
+ * Sums are made in the order of the ranks by ONESHOT and TWOSHOT, narrow floating types in float32 and rounded once. RING
+ * and CHAIN round at each rank; chunk c begins at rank c + 1 and ends at c, a reduction to the root at root + 1. */
+#ifndef RD_KLAUNCH_H
+#define RD_KLAUNCH_H
+
+#include <stddef.h>
+
+#include "work.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+    RD_K_ONESHOT,
+    RD_K_TWOSHOT,
+    RD_K_RING,
+    RD_K_CHAIN,
+    RD_K_MESSAGES,
+    RD_K_ALONE,
+    RD_K_CLEAR,
+    RD_K_NOTHING,
+    RD_K_KINDS
+} rd_kkind_t;
+
+/* How a line in the window says that it is there; any kind may follow any other in the same window. */
+typedef enum {
+    RD_KC_LL,       /* half data, half flags: the shortest operations, any type */
+    RD_KC_LL128,    /* 15/16 data, any type */
+    RD_KC_SENTINEL, /* all data; sums of float16, bfloat16, float32, float64; moving of what has 4 or 8 bytes a word */
+    RD_KC_CODECS
+} rd_kcodec_t;
+
+typedef struct rd_klaunch {
+    rd_kkind_t kind;
+    rd_kcodec_t codec; /* ONESHOT, TWOSHOT, RING, CHAIN */
+    uint32_t coll;     /* rd_coll_t; the same four */
+    uint32_t type, op; /* rondo_type_t; rondo_op_t, RONDO_SUM for PREMULSUM; not looked at where nothing is reduced */
+    uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
+} rd_klaunch_t;
+
+/* NULL: there is no such kernel. `blocks` and `threads` do not matter. */
+const void *rd_kernel_find(const rd_klaunch_t *launch);
+/* Bytes of a chunk that a unit carries; 0: the codec is not for this kind. */
+uint32_t rd_kernel_unit(rd_kkind_t kind, rd_kcodec_t codec);
+/* Warps that serve a unit. */
+uint32_t rd_kernel_warps(rd_kkind_t kind, int n);
+/* Bytes of a chunk, of `bytes` in all (allreduce) or a block. */
+uint64_t rd_kernel_chunk(rd_kkind_t kind, uint32_t coll, int n, uint64_t bytes);
+/* Bytes of a bank that a pass of so many units takes. */
+uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n, uint32_t units);
+/* At most so many passes (ONESHOT where not everybody answers: 2) and units (CHAIN: RD_KFIFOS). */
+uint32_t rd_kernel_passes(rd_kkind_t kind, uint32_t coll);
+uint32_t rd_kernel_units(rd_kkind_t kind);
+/* At most so many threads of a block. */
+uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec);
+/* Blocks that hold `units` units in blocks of so many threads. */
+uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads);
+/* Fifos that a message of so many bytes is spread over, of `fifos` that a pair has: warps beyond that have nothing to do
+ * for it. */
+uint32_t rd_kernel_spread(uint64_t bytes, uint32_t fifos);
+
+/* Into `stream` (a cudaStream_t). Returns a cudaError_t. */
+int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream);
+/* Loads every kernel on the current device, so that none has to be loaded beside one that spins: a cudaError_t. */
+int rd_kernel_load(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
