@@ -1,32 +1,36 @@
 /* The narrow floating types, one element at a time: to float32 exactly, and back to nearest, ties to even. Integer
  * arithmetic on the bits, so that the result does not depend on rounding mode, flush-to-zero or instruction set; the
- * vector forms in reduce_isa.h give the same bits. */
+ * vector forms in reduce_isa.h give the same bits. The CUDA kernels include it with an RD_NARROW_FN of their own. */
 #ifndef RD_NARROW_H
 #define RD_NARROW_H
+
+#ifndef RD_NARROW_FN
+#define RD_NARROW_FN static inline
+#endif
 
 #include <stdint.h>
 #include <string.h>
 
-static inline float rd_float_from_bits(uint32_t bits)
+RD_NARROW_FN float rd_float_from_bits(uint32_t bits)
 {
     float f;
     memcpy(&f, &bits, sizeof f);
     return f;
 }
 
-static inline uint32_t rd_float_bits(float f)
+RD_NARROW_FN uint32_t rd_float_bits(float f)
 {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
     return bits;
 }
 
-static inline float rd_bf16_widen(uint16_t b)
+RD_NARROW_FN float rd_bf16_widen(uint16_t b)
 {
     return rd_float_from_bits((uint32_t)b << 16);
 }
 
-static inline uint16_t rd_bf16_narrow(float f)
+RD_NARROW_FN uint16_t rd_bf16_narrow(float f)
 {
     uint32_t x = rd_float_bits(f);
 
@@ -37,7 +41,7 @@ static inline uint16_t rd_bf16_narrow(float f)
 
 /* A format with `e` exponent and `m` mantissa bits, IEEE's layout, the topmost exponent included in the numbers: what
  * infinity and NaN are is the caller's. */
-static inline float rd_small_widen(uint32_t magnitude, int e, int m)
+RD_NARROW_FN float rd_small_widen(uint32_t magnitude, int e, int m)
 {
     int bias = (1 << (e - 1)) - 1;
 
@@ -47,7 +51,7 @@ static inline float rd_small_widen(uint32_t magnitude, int e, int m)
 }
 
 /* The magnitude's bits, unbounded above: the caller compares with its largest. `a`: bits of a finite |f|. */
-static inline uint32_t rd_small_narrow(uint32_t a, int e, int m)
+RD_NARROW_FN uint32_t rd_small_narrow(uint32_t a, int e, int m)
 {
     int bias = (1 << (e - 1)) - 1, drop = 23 - m;
     uint32_t smallest = (uint32_t)(127 + 1 - bias) << 23; /* the smallest normal number */
@@ -59,7 +63,7 @@ static inline uint32_t rd_small_narrow(uint32_t a, int e, int m)
     return (a - ((uint32_t)(127 - bias) << 23) + (1u << (drop - 1)) - 1 + (a >> drop & 1)) >> drop;
 }
 
-static inline float rd_f16_widen(uint16_t h)
+RD_NARROW_FN float rd_f16_widen(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, magnitude = h & 0x7fff;
 
@@ -70,7 +74,7 @@ static inline float rd_f16_widen(uint16_t h)
     return rd_float_from_bits(sign | rd_float_bits(rd_small_widen(magnitude, 5, 10)));
 }
 
-static inline uint16_t rd_f16_narrow(float f)
+RD_NARROW_FN uint16_t rd_f16_narrow(float f)
 {
     uint32_t x = rd_float_bits(f), sign = x >> 16 & 0x8000, a = x & 0x7fffffff, r;
 
@@ -80,7 +84,7 @@ static inline uint16_t rd_f16_narrow(float f)
     return (uint16_t)(sign | (r > 0x7c00 ? 0x7c00 : r));
 }
 
-static inline float rd_e4m3_widen(uint8_t b)
+RD_NARROW_FN float rd_e4m3_widen(uint8_t b)
 {
     uint32_t sign = (uint32_t)(b & 0x80) << 24, magnitude = b & 0x7f;
 
@@ -89,7 +93,7 @@ static inline float rd_e4m3_widen(uint8_t b)
     return rd_float_from_bits(sign | rd_float_bits(rd_small_widen(magnitude, 4, 3)));
 }
 
-static inline uint8_t rd_e4m3_narrow(float f)
+RD_NARROW_FN uint8_t rd_e4m3_narrow(float f)
 {
     uint32_t x = rd_float_bits(f), sign = x >> 24 & 0x80, a = x & 0x7fffffff, r;
 
@@ -99,12 +103,12 @@ static inline uint8_t rd_e4m3_narrow(float f)
     return (uint8_t)(sign | (r > 0x7e ? 0x7e : r));
 }
 
-static inline float rd_e5m2_widen(uint8_t b)
+RD_NARROW_FN float rd_e5m2_widen(uint8_t b)
 {
     return rd_f16_widen((uint16_t)(b << 8)); /* float16 with eight mantissa bits less */
 }
 
-static inline uint8_t rd_e5m2_narrow(float f)
+RD_NARROW_FN uint8_t rd_e5m2_narrow(float f)
 {
     uint32_t x = rd_float_bits(f), sign = x >> 24 & 0x80, a = x & 0x7fffffff, r;
 
