@@ -1,0 +1,227 @@
+/* All that kernels ask of a GPU: the words of CUDA C++ and PTX that they use, under plain names. test/sim/gpu.cuh has
+ * the same names for a machine made of CPU threads; the kernels include whichever the compiler finds first, and hold no
+ * intrinsic of their own.
+ *
+ * Lines and words in windows are read and written by the functions below, nothing else: they are what several GPUs look
+ * at. They are relaxed: only fence_sys orders them. The user's buffers are plain memory. */
+#ifndef RD_GPU_CUH
+#define RD_GPU_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#define RD_DEVICE static __device__ __forceinline__
+#define RD_DEVICE_FAR static __device__ __noinline__ /* rarely run, or long: kept out of the loops */
+#define RD_MEMBER __device__ __forceinline__
+#define RD_KERNEL(threads) __global__ void __launch_bounds__(threads, 1)
+#define RD_WORK const __grid_constant__ rd_kwork_t work
+
+#define RD_SPIN_PERIOD 4096 /* polls between two looks at the host's words */
+
+/* ---- who am I */
+
+RD_DEVICE uint32_t gpu_thread()
+{
+    return threadIdx.x;
+}
+
+RD_DEVICE uint32_t gpu_threads() /* of a block */
+{
+    return blockDim.x;
+}
+
+RD_DEVICE uint32_t gpu_block()
+{
+    return blockIdx.x;
+}
+
+RD_DEVICE uint32_t gpu_blocks()
+{
+    return gridDim.x;
+}
+
+RD_DEVICE uint4 *gpu_shared()
+{
+    extern __shared__ uint4 rd_shared[];
+    return rd_shared;
+}
+
+RD_DEVICE uint32_t gpu_ms()
+{
+    uint64_t ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return (uint32_t)(ns / 1000000);
+}
+
+/* ---- waiting for one another */
+
+/* Until the kernel before in the stream has ended and all that it wrote is seen. */
+RD_DEVICE void gpu_begin()
+{
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+RD_DEVICE void warp_sync()
+{
+    __syncwarp();
+}
+
+RD_DEVICE bool warp_all(bool x)
+{
+    return __all_sync(~0u, x);
+}
+
+RD_DEVICE bool warp_any(bool x)
+{
+    return __any_sync(~0u, x);
+}
+
+/* Lane 0's. */
+RD_DEVICE uint32_t warp_first(uint32_t x)
+{
+    return __shfl_sync(~0u, x, 0);
+}
+
+/* Barrier `id` (1..15) of `threads` threads of the block; is `x` true in any of them? */
+RD_DEVICE bool group_any(uint32_t id, uint32_t threads, bool x)
+{
+    uint32_t any;
+    asm volatile("{\n\t.reg .pred p, q;\n\t"
+                 "setp.ne.u32 p, %3, 0;\n\t"
+                 "barrier.cta.red.or.pred q, %1, %2, p;\n\t"
+                 "selp.u32 %0, 1, 0, q;\n\t}"
+                 : "=r"(any)
+                 : "r"(id), "r"(threads), "r"((uint32_t)x)
+                 : "memory");
+    return any;
+}
+
+RD_DEVICE bool block_any(bool x)
+{
+    return __syncthreads_or(x);
+}
+
+/* ---- lines and words that other GPUs see */
+
+RD_DEVICE uint4 line_load(const void *p)
+{
+    uint4 v;
+    asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(p)
+                 : "memory");
+    return v;
+}
+
+/* Only where `missing`; a predicate, because a branch here has cost spills. */
+RD_DEVICE void line_load_if(uint4 &v, const void *p, bool missing)
+{
+    asm volatile("{\n\t.reg .pred p;\n\t"
+                 "setp.ne.u32 p, %5, 0;\n\t"
+                 "@p ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+                 : "+r"(v.x), "+r"(v.y), "+r"(v.z), "+r"(v.w)
+                 : "l"(p), "r"((uint32_t)missing)
+                 : "memory");
+}
+
+RD_DEVICE void line_store(void *p, uint4 v)
+{
+    asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
+/* The whole warp, 16 bytes a lane, 512 in a row that begins on a line of 128: each line is seen whole or not at all. */
+RD_DEVICE uint4 warp_lines_load(const void *p)
+{
+    __syncwarp();
+    return line_load(p);
+}
+
+RD_DEVICE void warp_lines_store(void *p, uint4 v)
+{
+    __syncwarp();
+    line_store(p, v);
+}
+
+/* In this GPU's own window, where nobody looks until something else has told him to. */
+RD_DEVICE void line_clean(void *p)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %1, %1, %1};" ::"l"(p), "r"(0xffffffffu) : "memory");
+}
+
+RD_DEVICE uint32_t word_load(const uint32_t *p)
+{
+    uint32_t v;
+    asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+
+RD_DEVICE void word_store(uint32_t *p, uint32_t v)
+{
+    asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+
+/* Everything that this thread has written is seen by all before anything that it writes from here on. */
+RD_DEVICE void fence_sys()
+{
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
+/* One of `of` arrives: true for the last one, and the word is 0 again. */
+RD_DEVICE bool last_to_arrive(uint32_t *p, uint32_t of)
+{
+    return atomicInc(p, of - 1) == of - 1;
+}
+
+/* ---- numbers */
+
+RD_DEVICE uint32_t float_bits(float f)
+{
+    return __float_as_uint(f);
+}
+
+RD_DEVICE float bits_float(uint32_t b)
+{
+    return __uint_as_float(b);
+}
+
+RD_DEVICE uint64_t double_bits(double d)
+{
+    return (uint64_t)__double_as_longlong(d);
+}
+
+RD_DEVICE double bits_double(uint64_t b)
+{
+    return __longlong_as_double((long long)b);
+}
+
+RD_DEVICE float f16_widen(uint16_t h)
+{
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+    return f;
+}
+
+RD_DEVICE uint16_t f16_narrow(float f)
+{
+    uint16_t h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+}
+
+RD_DEVICE float bf16_widen(uint16_t b)
+{
+    return __uint_as_float((uint32_t)b << 16);
+}
+
+RD_DEVICE uint16_t bf16_narrow(float f)
+{
+    uint16_t b;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(f));
+    return b;
+}
+
+#define RD_NARROW_FN static __device__ __forceinline__
+#include "../../host/narrow.h"
+
+#endif

@@ -1,0 +1,876 @@
+/* The machine of machine.h. A fiber runs until it waits, or gives way at one of its accesses to a window; then the
+ * scheduler draws the next one, or lets a store out of a buffer. A fiber that polls a line which has not changed since
+ * it last looked sleeps until a store comes out there: so polling costs little, and "nobody can go on" is seen at once.
+ */
+#include "machine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "fiber.h"
+#include "gpu.cuh"
+#include "../../lib/kernels/work.h"
+
+namespace
+{
+
+constexpr size_t STACK = 48 << 10;
+constexpr size_t LINE = 128;
+constexpr unsigned LANES = 32;
+constexpr unsigned WATCHED = 8;
+
+struct fiber_t;
+struct grid_t;
+
+/* ---- which lines have changed */
+
+/* Counted up when a store comes out: by a hash of the line, so two lines may share a count. */
+std::atomic<uint32_t> changes[1 << 16];
+
+std::atomic<uint32_t> &changes_of(const void *p)
+{
+    uintptr_t line = (uintptr_t)p / LINE;
+    return changes[(line ^ line >> 16) & 0xffff];
+}
+
+/* The lines that somebody who polls has looked at last, and how often they had changed by then. */
+struct watch_t {
+    const char *at[WATCHED];
+    uint32_t seen[WATCHED];
+    unsigned count = 0, next = 0;
+
+    void clear()
+    {
+        count = next = 0;
+    }
+
+    uint32_t *find(const void *p)
+    {
+        for (unsigned i = 0; i < count; i++)
+            if ((uintptr_t)at[i] / LINE == (uintptr_t)p / LINE)
+                return &seen[i];
+        return nullptr;
+    }
+
+    void note(const void *p, uint32_t now)
+    {
+        uint32_t *old = find(p);
+        if (old) {
+            *old = now;
+            return;
+        }
+        at[next] = (const char *)p;
+        seen[next] = now;
+        next = (next + 1) % WATCHED;
+        if (count < WATCHED)
+            count++;
+    }
+
+    bool changed() const
+    {
+        for (unsigned i = 0; i < count; i++)
+            if (changes_of(at[i]).load(std::memory_order_acquire) != seen[i])
+                return true;
+        return false;
+    }
+};
+
+/* ---- who there is */
+
+struct store_t {
+    char *at;
+    uint32_t bytes; /* 4, 8, or 128: a line */
+    uint64_t data[LINE / 8];
+};
+
+struct meeting_t { /* of the lanes of a warp, or the threads of a barrier */
+    unsigned arrived = 0;
+    bool all = true, any = false;
+    std::vector<fiber_t *> waiting;
+};
+
+struct warp_t {
+    meeting_t meeting;
+    watch_t watch;
+    char *at[LANES];
+    uint4 value[LANES];
+    bool result;
+};
+
+struct barrier_t {
+    meeting_t meeting;
+    bool result;
+};
+
+struct block_t {
+    barrier_t barrier[16];
+    std::unique_ptr<uint4[]> shared;
+    std::vector<warp_t> warps;
+};
+
+enum state_t { RUNNABLE, MEETING, ASLEEP, ENDED };
+
+struct fiber_t {
+    context_t context;
+    char *stack;
+    grid_t *grid;
+    block_t *block;
+    warp_t *warp;
+    unsigned thread, block_index, lane;
+    state_t state;
+    const char *what; /* it waits for */
+    watch_t watch;
+    watch_t *sleeps_on;
+    std::vector<store_t> buffer;
+    bool listed; /* among those with a buffer that is not empty */
+};
+
+struct machine_t;
+
+struct grid_t {
+    const rd_sim_launch_t *launch;
+    machine_t *machine;
+    std::vector<block_t> blocks;
+    std::vector<fiber_t> fibers;
+    std::vector<fiber_t *> runnable, asleep;
+    unsigned live = 0;
+};
+
+struct machine_t {
+    context_t scheduler;
+    std::vector<std::unique_ptr<grid_t>> grids; /* one for each rank */
+    std::vector<fiber_t *> holding;             /* fibers whose buffers are not empty */
+    uint64_t random;
+    uint64_t progress = 0; /* anything but looking */
+    unsigned favourite = 0, steps = 0, lazy = 0;
+    bool alone; /* no other thread or process takes part */
+
+    uint32_t draw(uint32_t below)
+    {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        return (uint32_t)((random * 0x2545f4914f6cdd1dull >> 32) % below);
+    }
+};
+
+thread_local fiber_t *self;
+thread_local std::vector<char *> stacks;
+thread_local rd_sim_fault_t fault;
+thread_local const char *fault_from, *fault_to;
+std::atomic<uint64_t> grid_seed{1}, grids_run{0};
+std::atomic<int> patience{120};
+
+char *stack_get()
+{
+    if (!stacks.empty()) {
+        char *s = stacks.back();
+        stacks.pop_back();
+        return s;
+    }
+    void *p = mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) {
+        perror("the machine needs a stack for each CUDA thread");
+        abort();
+    }
+    *(uint64_t *)p = 0x5afe5afe5afe5afe;
+    return (char *)p;
+}
+
+void stack_put(char *s)
+{
+    if (*(uint64_t *)s != 0x5afe5afe5afe5afe) {
+        fprintf(stderr, "the machine: a fiber's stack of %zu bytes was too small\n", STACK);
+        abort();
+    }
+    stacks.push_back(s);
+}
+
+/* ---- stores that are under way */
+
+void out(machine_t *m, const store_t &s)
+{
+    if (s.bytes == 4) {
+        __atomic_store_n((uint32_t *)s.at, (uint32_t)s.data[0], __ATOMIC_RELEASE);
+    } else {
+        /* A line's flag is its last word: whoever sees it sees the rest. Readers look at it first. */
+        for (unsigned i = 0; i < s.bytes / 8; i++)
+            __atomic_store_n((uint64_t *)s.at + i, s.data[i], __ATOMIC_RELEASE);
+    }
+    changes_of(s.at).fetch_add(1, std::memory_order_release);
+    m->progress++;
+}
+
+void unlist(machine_t *m, fiber_t *f)
+{
+    for (auto &h : m->holding)
+        if (h == f) {
+            h = m->holding.back();
+            m->holding.pop_back();
+            f->listed = false;
+            return;
+        }
+}
+
+bool overlap(const store_t &s, const char *at, size_t bytes)
+{
+    return s.at < at + bytes && at < s.at + s.bytes;
+}
+
+/* Entry i comes out, and before it what the fiber has stored to the same place earlier. */
+void out_of_buffer(fiber_t *f, size_t i)
+{
+    store_t s = f->buffer[i];
+
+    for (size_t j = 0; j < i; j++)
+        if (overlap(f->buffer[j], s.at, s.bytes)) {
+            s = f->buffer[j];
+            i = j;
+            break;
+        }
+    f->buffer.erase(f->buffer.begin() + (long)i);
+    out(f->grid->machine, s);
+    if (f->buffer.empty())
+        unlist(f->grid->machine, f);
+}
+
+void out_all(fiber_t *f)
+{
+    while (!f->buffer.empty())
+        out_of_buffer(f, 0);
+}
+
+void out_overlapping(fiber_t *f, const char *at, size_t bytes)
+{
+    for (size_t i = 0; i < f->buffer.size();)
+        if (overlap(f->buffer[i], at, bytes)) {
+            out_of_buffer(f, i);
+            i = 0;
+        } else {
+            i++;
+        }
+}
+
+void out_random(machine_t *m)
+{
+    fiber_t *f = m->holding[m->draw((uint32_t)m->holding.size())];
+
+    out_of_buffer(f, m->draw((uint32_t)f->buffer.size()));
+}
+
+void push(fiber_t *f, char *at, uint32_t bytes, const void *data)
+{
+    store_t s;
+
+    s.at = at;
+    s.bytes = bytes;
+    memcpy(s.data, data, bytes);
+    f->buffer.push_back(s);
+    if (!f->listed) {
+        f->grid->machine->holding.push_back(f);
+        f->listed = true;
+    }
+}
+
+/* ---- going on and giving way */
+
+void give_way()
+{
+    fiber_t *f = self;
+
+    context_switch(&f->context, &f->grid->machine->scheduler);
+    self = f;
+}
+
+void wake(fiber_t *f)
+{
+    f->state = RUNNABLE;
+    f->grid->runnable.push_back(f);
+}
+
+void pause(state_t state, const char *what)
+{
+    self->state = state;
+    self->what = what;
+    give_way();
+}
+
+void maybe_give_way()
+{
+    if (self->grid->machine->draw(4) == 0) {
+        wake(self);
+        give_way();
+    }
+}
+
+/* Sleeps if all that there is to see at `p` has been seen. */
+void look(watch_t *watch, const void *p, size_t bytes)
+{
+    bool seen = true;
+
+    for (size_t i = 0; i < bytes; i += LINE) {
+        uint32_t *old = watch->find((const char *)p + i);
+        seen = seen && old && *old == changes_of((const char *)p + i).load(std::memory_order_acquire);
+    }
+    if (seen) {
+        self->sleeps_on = watch;
+        self->grid->asleep.push_back(self);
+        pause(ASLEEP, "a line");
+    } else {
+        maybe_give_way();
+    }
+    for (size_t i = 0; i < bytes; i += LINE)
+        watch->note((const char *)p + i, changes_of((const char *)p + i).load(std::memory_order_acquire));
+}
+
+void meeting_over(meeting_t *m)
+{
+    m->arrived = 0;
+    m->all = true;
+    m->any = false;
+    for (fiber_t *f : m->waiting)
+        wake(f);
+    m->waiting.clear();
+    self->grid->machine->progress++;
+}
+
+/* True for the last one, who does what there is to do and then calls meeting_over. */
+bool meet(meeting_t *m, unsigned members, bool x, const char *what)
+{
+    m->all = m->all && x;
+    m->any = m->any || x;
+    if (++m->arrived == members)
+        return true;
+    m->waiting.push_back(self);
+    pause(MEETING, what);
+    return false;
+}
+
+void run_fiber(void *argument)
+{
+    fiber_t *f = (fiber_t *)argument;
+    typedef void (*kernel_t)(const rd_kwork_t &);
+
+    self = f;
+    ((kernel_t)f->grid->launch->function)(*(const rd_kwork_t *)f->grid->launch->work);
+    f->grid->live--;
+    f->grid->machine->progress++;
+    pause(ENDED, "nothing");
+    abort();
+}
+
+/* ---- grids */
+
+void grid_begin(grid_t *g, const rd_sim_launch_t *launch)
+{
+    unsigned n = launch->blocks * launch->threads;
+
+    g->launch = launch;
+    g->live = n;
+    g->blocks = std::vector<block_t>(launch->blocks);
+    g->fibers = std::vector<fiber_t>(n);
+    for (block_t &b : g->blocks) {
+        size_t units = launch->shared / sizeof(uint4) + 1;
+        b.shared.reset(new uint4[units]);
+        memset((void *)b.shared.get(), 0xa5, units * sizeof(uint4));
+        b.warps = std::vector<warp_t>((launch->threads + LANES - 1) / LANES);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        fiber_t *f = &g->fibers[i];
+        f->grid = g;
+        f->block_index = i / launch->threads;
+        f->thread = i % launch->threads;
+        f->lane = f->thread % LANES;
+        f->block = &g->blocks[f->block_index];
+        f->warp = &f->block->warps[f->thread / LANES];
+        f->listed = false;
+        f->what = "its turn";
+        f->sleeps_on = nullptr;
+        f->stack = stack_get();
+        context_make(&f->context, f->stack, STACK, run_fiber, f);
+        wake(f);
+    }
+}
+
+void grid_end(grid_t *g)
+{
+    for (fiber_t &f : g->fibers) {
+        out_all(&f);
+        stack_put(f.stack);
+    }
+    g->fibers.clear();
+    g->blocks.clear();
+    g->runnable.clear();
+    g->asleep.clear();
+    g->launch = nullptr;
+}
+
+void wake_sleepers(machine_t *m, bool all)
+{
+    for (auto &g : m->grids)
+        for (size_t i = 0; i < g->asleep.size();) {
+            fiber_t *f = g->asleep[i];
+            if (all || f->sleeps_on->changed()) {
+                g->asleep[i] = g->asleep.back();
+                g->asleep.pop_back();
+                wake(f);
+            } else {
+                i++;
+            }
+        }
+}
+
+/* Ranks are favoured in turns, so that some run far ahead of others. */
+grid_t *draw_grid(machine_t *m)
+{
+    uint32_t n = (uint32_t)m->grids.size();
+
+    if (m->steps++ % 512 == 0) {
+        m->favourite = m->draw(n);
+        m->lazy = m->draw(3);
+    }
+    grid_t *g = m->grids[m->draw(8) ? m->favourite : m->draw(n)].get();
+    for (uint32_t i = 0; i < n && g->runnable.empty(); i++)
+        g = m->grids[(m->steps + i) % n].get();
+    return g->runnable.empty() ? nullptr : g;
+}
+
+/* One step: a store comes out, or a fiber goes on. False: neither can be. */
+bool step(machine_t *m)
+{
+    static const uint32_t odds[3] = {2, 8, 64};
+
+    if (!m->holding.empty() && m->draw(odds[m->lazy]) == 0) {
+        out_random(m);
+        return true;
+    }
+    if (m->draw(256) == 0)
+        wake_sleepers(m, false);
+    grid_t *g = draw_grid(m);
+    if (!g) {
+        wake_sleepers(m, false);
+        g = draw_grid(m);
+    }
+    if (!g && m->holding.empty())
+        return false;
+    if (!g) {
+        out_random(m);
+        return true;
+    }
+    size_t i = m->draw((uint32_t)g->runnable.size());
+    fiber_t *f = g->runnable[i];
+    g->runnable[i] = g->runnable.back();
+    g->runnable.pop_back();
+    context_switch(&m->scheduler, &f->context);
+    return true;
+}
+
+/* ---- telling who waits for what */
+
+struct text_t {
+    char *at;
+    size_t left;
+};
+
+__attribute__((format(printf, 2, 3))) void say(text_t *t, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int n = vsnprintf(t->at, t->left, format, args);
+    va_end(args);
+    if (n > 0 && (size_t)n < t->left) {
+        t->at += n;
+        t->left -= (size_t)n;
+    }
+}
+
+void say_place(text_t *t, const rd_kwork_t *w, const char *p)
+{
+    for (int r = 0; r < w->comm.nranks && r < RD_KRANKS; r++) {
+        const char *base = w->comm.window[r];
+        size_t bank = (size_t)w->comm.bank_offset * RD_KALIGN, fifo = (size_t)w->comm.fifo_offset * RD_KALIGN;
+        if (!base || p < base || p >= base + bank + 2 * (size_t)w->comm.bank_bytes)
+            continue;
+        size_t at = (size_t)(p - base);
+        if (at >= bank)
+            say(t, " [rank %d bank %zu + %zu]", r, (at - bank) / w->comm.bank_bytes, (at - bank) % w->comm.bank_bytes);
+        else if (at >= fifo)
+            say(t, " [rank %d fifos + %zu]", r, at - fifo);
+        else
+            say(t, " [rank %d control + %zu = %u]", r, at, *(const uint32_t *)p);
+        return;
+    }
+    say(t, " [%p]", (const void *)p);
+}
+
+void say_who_waits(machine_t *m, text_t *t)
+{
+    for (auto &g : m->grids) {
+        const fiber_t *last = nullptr;
+        for (fiber_t &f : g->fibers) {
+            if (f.state == ENDED || (last && last->warp == f.warp && !strcmp(last->what, f.what)))
+                continue; /* one lane speaks for those beside it */
+            last = &f;
+            const rd_kwork_t *w = (const rd_kwork_t *)g->launch->work;
+            say(t, "rank %d, block %u, warp %u, lane %u waits for %s", w->comm.rank, f.block_index, f.thread / LANES,
+                f.lane, f.what);
+            for (unsigned i = 0; f.sleeps_on && !strcmp(f.what, "a line") && i < f.sleeps_on->count; i++)
+                say_place(t, w, f.sleeps_on->at[i]);
+            say(t, "\n");
+        }
+    }
+}
+
+double now()
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Nobody can go on by what this machine knows: others may have stored something, or time passes. False: give up. */
+bool idle(machine_t *m, uint64_t *last, unsigned *rounds, double *since)
+{
+    if (m->progress != *last) {
+        *last = m->progress;
+        *rounds = 0;
+        *since = now();
+    }
+    ++*rounds;
+    wake_sleepers(m, true);
+    if (m->alone)
+        return *rounds < 4;
+    if (*rounds > 200)
+        usleep(50);
+    else
+        sched_yield();
+    return now() - *since < patience.load();
+}
+
+void throw_away(machine_t *m)
+{
+    m->holding.clear();
+    for (auto &g : m->grids) {
+        for (fiber_t &f : g->fibers) {
+            f.buffer.clear();
+            stack_put(f.stack);
+        }
+        g->fibers.clear();
+    }
+}
+
+} // namespace
+
+/* ---- what kernels call */
+
+uint32_t gpu_thread()
+{
+    return self->thread;
+}
+
+uint32_t gpu_threads()
+{
+    return self->grid->launch->threads;
+}
+
+uint32_t gpu_block()
+{
+    return self->block_index;
+}
+
+uint32_t gpu_blocks()
+{
+    return self->grid->launch->blocks;
+}
+
+uint4 *gpu_shared()
+{
+    return self->block->shared.get();
+}
+
+uint32_t gpu_ms()
+{
+    return (uint32_t)(uint64_t)(now() * 1e3);
+}
+
+void gpu_begin()
+{
+}
+
+static void warp_vote(bool x, const char *what)
+{
+    warp_t *w = self->warp;
+
+    self->watch.clear();
+    if (meet(&w->meeting, LANES, x, what)) {
+        w->result = w->meeting.all;
+        self->grid->machine->progress--; /* a vote is part of looking */
+        meeting_over(&w->meeting);
+    }
+}
+
+void warp_sync()
+{
+    warp_vote(true, "its warp");
+}
+
+bool warp_all(bool x)
+{
+    warp_vote(x, "its warp's vote");
+    return self->warp->result;
+}
+
+bool warp_any(bool x)
+{
+    warp_vote(!x, "its warp's vote");
+    return !self->warp->result;
+}
+
+uint32_t warp_first(uint32_t x)
+{
+    warp_t *w = self->warp;
+
+    self->watch.clear();
+    w->value[self->lane].x = x;
+    if (meet(&w->meeting, LANES, true, "its warp's first lane"))
+        meeting_over(&w->meeting);
+    x = w->value[0].x;
+    warp_sync(); /* before lane 0 may put something else there */
+    return x;
+}
+
+bool group_any(uint32_t id, uint32_t threads, bool x)
+{
+    barrier_t *b = &self->block->barrier[id];
+
+    self->watch.clear();
+    if (meet(&b->meeting, threads, x, "a barrier")) {
+        b->result = b->meeting.any;
+        meeting_over(&b->meeting);
+    }
+    return b->result;
+}
+
+bool block_any(bool x)
+{
+    return group_any(0, gpu_threads(), x);
+}
+
+static uint4 load_now(const void *p)
+{
+    uint64_t half[2];
+    uint4 v;
+
+    half[1] = __atomic_load_n((const uint64_t *)p + 1, __ATOMIC_ACQUIRE);
+    half[0] = __atomic_load_n((const uint64_t *)p, __ATOMIC_ACQUIRE);
+    memcpy(&v, half, sizeof v);
+    return v;
+}
+
+uint4 line_load(const void *p)
+{
+    out_overlapping(self, (const char *)p, sizeof(uint4));
+    look(&self->watch, p, sizeof(uint4));
+    return load_now(p);
+}
+
+void line_store(void *p, uint4 v)
+{
+    uint64_t half[2];
+
+    memcpy(half, &v, sizeof v);
+    self->watch.clear();
+    push(self, (char *)p, 8, &half[0]);
+    push(self, (char *)p + 8, 8, &half[1]);
+    maybe_give_way();
+}
+
+uint4 warp_lines_load(const void *p)
+{
+    warp_t *w = self->warp;
+    unsigned lane = self->lane;
+
+    out_overlapping(self, (const char *)p, sizeof(uint4));
+    w->at[lane] = (char *)p;
+    if (meet(&w->meeting, LANES, true, "its warp's load")) {
+        look(&w->watch, w->at[0], LANES * sizeof(uint4));
+        for (unsigned i = LANES; i-- > 0;)
+            w->value[i] = load_now(w->at[i]);
+        self->grid->machine->progress--;
+        meeting_over(&w->meeting);
+    }
+    return w->value[lane];
+}
+
+void warp_lines_store(void *p, uint4 v)
+{
+    warp_t *w = self->warp;
+    uint64_t line[LINE / 8];
+
+    self->watch.clear();
+    w->watch.clear();
+    w->at[self->lane] = (char *)p;
+    w->value[self->lane] = v;
+    if (!meet(&w->meeting, LANES, true, "its warp's store"))
+        return;
+    fiber_t *lanes = self - self->lane;
+    for (unsigned i = 0; i < LANES; i += 8) {
+        memcpy(line, &w->value[i], sizeof line);
+        if (fault != RD_SIM_TORN_LINES) {
+            push(&lanes[i + 7], w->at[i], LINE, line);
+            continue;
+        }
+        for (unsigned j = 0; j < LINE / 8; j++)
+            push(&lanes[i + 7], w->at[i] + j * 8, 8, &line[j]);
+    }
+    meeting_over(&w->meeting);
+}
+
+void line_clean(void *p)
+{
+    if (fault == RD_SIM_NO_CLEAN && self->grid->machine->draw(64) == 0)
+        return;
+    line_store(p, uint4{~0u, ~0u, ~0u, ~0u});
+}
+
+uint32_t word_load(const uint32_t *p)
+{
+    const char *at = (const char *)p;
+
+    if (fault == RD_SIM_NO_GATE && at >= fault_from && at < fault_to)
+        return *p + 1000;
+    out_overlapping(self, at, sizeof *p);
+    look(&self->watch, p, sizeof *p);
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+void word_store(uint32_t *p, uint32_t v)
+{
+    self->watch.clear();
+    uint64_t data = v;
+    push(self, (char *)p, 4, &data);
+    maybe_give_way();
+}
+
+void fence_sys()
+{
+    self->watch.clear();
+    if (fault != RD_SIM_NO_FENCE)
+        out_all(self);
+    maybe_give_way();
+}
+
+bool last_to_arrive(uint32_t *p, uint32_t of)
+{
+    uint32_t was = __atomic_fetch_add(p, 1, __ATOMIC_ACQ_REL);
+
+    if (was != of - 1)
+        return false;
+    __atomic_store_n(p, 0, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* ---- what tests and the host call */
+
+static bool finish(machine_t *m, text_t *text)
+{
+    uint64_t last = 0;
+    unsigned rounds = 0;
+    double since = now();
+
+    for (;;) {
+        if (step(m))
+            return true;
+        if (!idle(m, &last, &rounds, &since)) {
+            say_who_waits(m, text);
+            return false;
+        }
+    }
+}
+
+int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_t seed, char *text, size_t size)
+{
+    machine_t m;
+    std::vector<int> next((size_t)ranks, 0);
+    text_t t = {text, size};
+    uint64_t last = 0;
+    unsigned rounds = 0;
+    double since = now();
+
+    m.random = seed * 0x9e3779b97f4a7c15ull + 0x1234567;
+    m.alone = true;
+    for (int r = 0; r < ranks; r++) {
+        m.grids.emplace_back(new grid_t);
+        m.grids.back()->machine = &m;
+        m.grids.back()->launch = nullptr;
+    }
+    for (int left = ranks; left > 0;) {
+        for (int r = 0; r < ranks; r++) {
+            grid_t *g = m.grids[(size_t)r].get();
+            if (g->live > 0 || next[(size_t)r] > depth)
+                continue;
+            if (g->launch)
+                grid_end(g);
+            if (next[(size_t)r]++ < depth)
+                grid_begin(g, &launches[r * depth + next[(size_t)r] - 1]);
+            else
+                left--;
+        }
+        if (left > 0 && !step(&m) && !idle(&m, &last, &rounds, &since)) {
+            say_who_waits(&m, &t);
+            throw_away(&m);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int rd_sim_grid(const void *function, unsigned blocks, unsigned threads, size_t shared, const void *work)
+{
+    rd_sim_launch_t launch = {function, blocks, threads, shared, work};
+    machine_t m;
+    char text[4096] = "";
+    text_t t = {text, sizeof text};
+
+    m.random = (grid_seed.load() + grids_run.fetch_add(1)) * 0x9e3779b97f4a7c15ull + 0x1234567;
+    m.alone = false;
+    m.grids.emplace_back(new grid_t);
+    m.grids[0]->machine = &m;
+    grid_begin(m.grids[0].get(), &launch);
+    while (m.grids[0]->live > 0)
+        if (!finish(&m, &t)) {
+            fprintf(stderr, "the machine: nothing moved for %d s\n%s", patience.load(), text);
+            abort();
+        }
+    grid_end(m.grids[0].get());
+    return 0;
+}
+
+void rd_sim_seed(uint64_t seed)
+{
+    grid_seed = seed;
+}
+
+void rd_sim_patience(int seconds)
+{
+    patience = seconds;
+}
+
+void rd_sim_break(rd_sim_fault_t kind, const void *from, const void *to)
+{
+    fault = kind;
+    fault_from = (const char *)from;
+    fault_to = (const char *)to;
+}
