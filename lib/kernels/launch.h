@@ -2,9 +2,9 @@
  * pure, so that every rank that asks the same decides the same.
  *
  * Work is cut in *units*: what one warp sends, waits for and writes at a time. In each of its `passes` a launch carries
- * `units` units of every chunk, the next ones in the next pass. Chunks: for allreduce by two-shot or ring an n-th of the
- * whole, rounded up to 16 bytes; in every other case a rank's block, or the whole. A launch's `slice` = units * the bytes
- * of a unit.
+ * `units` units of every chunk, the next ones in the next pass. Chunks: for allreduce by two-shot or ring an n-th of
+ * the whole, rounded up to 16 bytes; in every other case a rank's block, or the whole. A launch's `slice` = units * the
+ * bytes of a unit.
  *
  *   kind       serves                                           a unit is served by
  *   ONESHOT    ALLREDUCE REDUCE REDUCE_SCATTER                   n warps: one for each peer
@@ -18,12 +18,13 @@
  *   NOTHING    an empty kernel                                   any number
  *
  * Buffers are aligned to their elements, no more. In place is allowed where the operation has it: allreduce, reduce,
- * broadcast and alltoall with out = in, allgather and gather with in = out + rank blocks, reduce_scatter and scatter with
- * out = in + rank blocks. What is moved only (the second line of ONESHOT, RING of ALLGATHER, CHAIN of BROADCAST) arrives
- * bit by bit with LL and LL128; by SENTINEL a NaN of all ones arrives as another NaN.
+ * broadcast and alltoall with out = in, allgather and gather with in = out + rank blocks, reduce_scatter and scatter
+ * with out = in + rank blocks. What is moved only (the second line of ONESHOT, RING of ALLGATHER, CHAIN of BROADCAST)
+ * arrives bit by bit with LL and LL128; by SENTINEL a NaN of all ones arrives as another NaN.
  *
- * Sums are made in the order of the ranks by ONESHOT and TWOSHOT, narrow floating types in float32 and rounded once. RING
- * and CHAIN round at each rank; chunk c begins at rank c + 1 and ends at c, a reduction to the root at root + 1. */
+ * Sums are made in the order of the ranks by ONESHOT and TWOSHOT, narrow floating types in float32 and rounded once.
+ * RING and CHAIN round at each rank; chunk c begins at rank c + 1 and ends at c, a reduction to the root at root + 1.
+ */
 #ifndef RD_KLAUNCH_H
 #define RD_KLAUNCH_H
 
@@ -80,8 +81,10 @@ uint32_t rd_kernel_units(rd_kkind_t kind);
 uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec);
 /* Blocks that hold `units` units in blocks of so many threads. */
 uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads);
-/* Fifos that a message of so many bytes is spread over, of `fifos` that a pair has: warps beyond that have nothing to do
- * for it. */
+/* Bytes of shared memory of a block. */
+uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads);
+/* Fifos that a message of so many bytes is spread over, of `fifos` that a pair has: warps beyond that have nothing to
+ * do for it. */
 uint32_t rd_kernel_spread(uint64_t bytes, uint32_t fifos);
 
 /* Into `stream` (a cudaStream_t). Returns a cudaError_t. */

@@ -24,11 +24,12 @@
 
 #include <stdint.h>
 
-#define RD_KRANKS 16   /* ranks of a communicator on GPUs of one node, at most */
-#define RD_KFIFOS 512  /* fifos of a pair, at most */
-#define RD_KSLOTS 4    /* slots of a fifo */
-#define RD_KSLOT 1024u /* bytes of a slot: eight lines of 128 */
-#define RD_KALIGN (2u << 20) /* fifos and bank 0 begin at multiples of it, bank 1 `bank_bytes` (of 128) behind bank 0 */
+#define RD_KRANKS 16         /* ranks of a communicator on GPUs of one node, at most */
+#define RD_KFIFOS 512        /* fifos of a pair, at most */
+#define RD_KSLOTS 4          /* slots of a fifo */
+#define RD_KSLOT 1024u       /* bytes of a slot: eight lines of 128 */
+#define RD_KALIGN (2u << 20) /* fifos and bank 0 begin at multiples of it, bank 1 `bank_bytes` (of 128) behind bank 0  \
+                              */
 
 typedef struct rd_kcontrol {
     uint32_t epoch;   /* finished by this rank */
@@ -63,7 +64,7 @@ typedef struct rd_kcomm {
     char *window[RD_KRANKS]; /* each rank's, as mapped here */
     rd_khost_t *host;        /* as the device sees it */
     int32_t rank, nranks;
-    uint32_t fifos; /* of a pair */
+    uint32_t fifos;       /* of a pair */
     uint32_t fifo_offset; /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
     uint32_t bank_offset; /* / RD_KALIGN */
     uint32_t bank_bytes;  /* of one bank: a multiple of 128 */
@@ -93,9 +94,10 @@ typedef enum {
 typedef struct rd_kreduce {
     const void *in;
     void *out;
-    uint64_t count;           /* elements: of the whole (allreduce, reduce, broadcast), or of one block */
-    uint64_t scale[2];        /* bits of the scalar: see `scaled` */
-    const void *device_scale; /* or where one element of `type` lies in device memory that is the scalar; NULL: `scale` */
+    uint64_t count;    /* elements: of the whole (allreduce, reduce, broadcast), or of one block */
+    uint64_t scale[2]; /* bits of the scalar: see `scaled` */
+    const void
+        *device_scale; /* or where one element of `type` lies in device memory that is the scalar; NULL: `scale` */
     int32_t root;
     uint32_t coll;     /* rd_coll_t */
     uint32_t type, op; /* rondo_type_t, rondo_op_t: for the kernels that decide at run time */

@@ -1,0 +1,40 @@
+/* What a rank does without its peers: a copy of its own data, scaled where the operation says so; filling its window
+ * with ones, at rest; nothing. */
+#ifndef RD_ALONE_CUH
+#define RD_ALONE_CUH
+
+#include "number_any.cuh"
+
+RD_KERNEL(512)
+rd_alone(RD_WORK)
+{
+    const rd_kreduce_t &r = work.reduce;
+    const uint64_t bytes = r.count * rd_number_size(r.type), step = (uint64_t)gpu_blocks() * gpu_threads() * 16;
+    const rd_part_t in = rd_part(r.in, 0, bytes), out = rd_part(r.out, 0, bytes);
+
+    gpu_begin();
+    const rd_number_any number(r, 1);
+    for (uint64_t at = ((uint64_t)gpu_block() * gpu_threads() + gpu_thread()) * 16; at < bytes; at += step)
+        rd_part_store(out, at, number.scaled(rd_part_load(in, at)));
+}
+
+RD_KERNEL(512)
+rd_clear(RD_WORK)
+{
+    const rd_kcomm_t &c = work.comm;
+    char *p = c.window[c.rank], *end = p + (uint64_t)c.bank_offset * RD_KALIGN + 2 * (uint64_t)c.bank_bytes;
+
+    gpu_begin();
+    p += (uint64_t)c.fifo_offset * RD_KALIGN + ((uint64_t)gpu_block() * gpu_threads() + gpu_thread()) * 16;
+    for (; p < end; p += (uint64_t)gpu_blocks() * gpu_threads() * 16)
+        line_clean(p);
+}
+
+RD_KERNEL(512)
+rd_nothing(RD_WORK)
+{
+    (void)work;
+    gpu_begin();
+}
+
+#endif

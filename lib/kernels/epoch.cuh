@@ -1,0 +1,105 @@
+/* An operation of all ranks: which banks it uses, when a peer's may be written, and the end. See work.h for the rules.
+ *
+ * Every warp reads the control page by itself, so nobody waits for anybody at the beginning. The last block of the grid
+ * advances it; the next kernel of the stream begins after that. */
+#ifndef RD_EPOCH_CUH
+#define RD_EPOCH_CUH
+
+#include <gpu.cuh>
+
+#include "codec.cuh"
+#include "wait.cuh"
+#include "work.h"
+
+struct rd_epoch_t {
+    const rd_kcomm_t &comm;
+    rd_kcontrol_t *control; /* this rank's */
+    uint32_t peer;          /* to whom this warp sends */
+    uint32_t number;        /* of this epoch */
+    uint32_t first;         /* pass, counted over all epochs */
+    uint32_t used[2];
+    uint32_t begun; /* by the peer, when last looked at */
+    rd_wait_t wait;
+
+    RD_MEMBER rd_epoch_t(const rd_kcomm_t &c, uint32_t p) : comm(c), peer(p)
+    {
+        control = (rd_kcontrol_t *)comm.window[comm.rank];
+        uint4 now = line_load(control);
+        begun = word_load(&control->begun[peer]);
+        number = now.x + 1;
+        first = now.y;
+        used[0] = now.z;
+        used[1] = now.w;
+        wait.begin(comm.host, peer);
+    }
+
+    /* To all peers; to be called when the loads that can be under way are under way. */
+    RD_MEMBER void announce() const
+    {
+        uint32_t to = gpu_thread();
+
+        if (gpu_block() == 0 && to < (uint32_t)comm.nranks && to != (uint32_t)comm.rank)
+            word_store(&((rd_kcontrol_t *)comm.window[to])->begun[comm.rank], number);
+    }
+
+    /* A rank's bank of a pass of this epoch. */
+    RD_MEMBER char *bank(uint32_t rank, uint32_t pass) const
+    {
+        return comm.window[rank] + (uint64_t)comm.bank_offset * RD_KALIGN +
+               (uint64_t)((first + pass) & 1) * comm.bank_bytes;
+    }
+
+    /* Before the peer's bank is written in a pass: it must be free of what earlier epochs have put there. From the
+     * third pass on two passes of this epoch lie between; there the kernel has proof that the peer has cleaned the
+     * bank, or takes credits. The fence puts what this warp has cleaned before what it sends: that is the peer's proof.
+     */
+    RD_MEMBER bool gate(uint32_t pass)
+    {
+        uint32_t last = (first + pass) & 1 ? used[1] : used[0];
+
+        if (pass > 0)
+            fence_sys();
+        /* Lanes may have seen different values: what they do next has to be the same. */
+        if (pass > 1 || warp_all((int32_t)(begun - last) > 0))
+            return !wait.dead;
+        do
+            begun = word_load(&control->begun[peer]);
+        while ((int32_t)(begun - last) <= 0 && wait.more());
+        return rd_wait_over(wait);
+    }
+
+    /* Until the peer's warp `unit` has cleaned what pass - 2 had put there. Its count can be no other than
+     * that or one more, so what is left from an earlier epoch is not taken for it. */
+    RD_MEMBER bool credit(uint32_t unit, uint32_t pass)
+    {
+        if (pass < 2)
+            return !wait.dead;
+        const uint32_t *p = &control->credit[peer * RD_KFIFOS + unit];
+        while (word_load(p) - (first + pass - 1) > 1 && wait.more()) {
+        }
+        return rd_wait_over(wait);
+    }
+
+    /* By the reader: its warp has cleaned what the writer has put there in the pass. */
+    RD_MEMBER void give_credit(uint32_t writer, uint32_t unit, uint32_t pass, uint32_t lane)
+    {
+        fence_sys();
+        warp_sync();
+        if (lane == 0)
+            word_store(&((rd_kcontrol_t *)comm.window[writer])->credit[comm.rank * RD_KFIFOS + unit], first + pass + 1);
+    }
+
+    /* By all threads. */
+    RD_MEMBER void end(uint32_t passes)
+    {
+        if (block_any(wait.dead) || gpu_thread() != 0 || !last_to_arrive(&control->leaving, gpu_blocks()))
+            return;
+        word_store(&control->epoch, number);
+        word_store(&control->passes, first + passes);
+        word_store(&control->used[first & 1], number);
+        if (passes > 1)
+            word_store(&control->used[(first + 1) & 1], number);
+    }
+};
+
+#endif

@@ -1,0 +1,183 @@
+/* Which kernel serves a launch, and what it can carry: pure functions, the same answer on every rank. */
+#include <rondo.h>
+
+#include "../sched/program.h"
+#include "table.h"
+
+#define BIT(coll) (1u << (coll))
+#define REDUCING (BIT(RD_ALLREDUCE) | BIT(RD_REDUCE) | BIT(RD_REDUCE_SCATTER))
+
+static const struct {
+    unsigned colls;
+    uint32_t codecs; /* bits */
+    uint32_t rows;   /* of 512 bytes in a unit of the sentinel codec */
+    uint32_t threads;
+    uint32_t units;
+    int group; /* n warps a unit */
+} kinds[RD_K_KINDS] = {
+    [RD_K_ONESHOT] = {REDUCING | BIT(RD_ALLGATHER) | BIT(RD_BROADCAST) | BIT(RD_ALLTOALL) | BIT(RD_GATHER) |
+                          BIT(RD_SCATTER),
+                      7, 1, RD_KT_GROUPS, UINT32_MAX, 1},
+    [RD_K_TWOSHOT] = {BIT(RD_ALLREDUCE), 6, 1, RD_KT_GROUPS, UINT32_MAX, 1},
+    [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 6, 2, RD_KT_RING, UINT32_MAX, 0},
+    [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 6, 2, RD_KT_CHAIN, RD_KFIFOS, 0},
+    [RD_K_MESSAGES] = {0, 0, 0, RD_KT_ALONE, 0, 0},
+    [RD_K_ALONE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
+    [RD_K_CLEAR] = {0, 0, 0, RD_KT_ALONE, 0, 0},
+    [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 0},
+};
+
+static rd_knumber_t number_of(uint32_t type, uint32_t op)
+{
+    if (op == RONDO_SUM || op == RONDO_AVG)
+        switch (type) {
+        case RONDO_FLOAT16:
+            return RD_KN_F16;
+        case RONDO_BFLOAT16:
+            return RD_KN_BF16;
+        case RONDO_FLOAT32:
+            return RD_KN_F32;
+        case RONDO_FLOAT64:
+            return RD_KN_F64;
+        default:
+            break;
+        }
+    if (op != RONDO_SUM)
+        return RD_KN_ANY;
+    switch (type) {
+    case RONDO_INT32:
+    case RONDO_UINT32:
+        return RD_KN_I32;
+    case RONDO_INT64:
+    case RONDO_UINT64:
+        return RD_KN_I64;
+    default:
+        return RD_KN_ANY;
+    }
+}
+
+/* What is moved only needs no arithmetic, but a sentinel has to know how long a word is. */
+static rd_knumber_t number_moved(rd_kcodec_t codec, uint32_t type)
+{
+    rd_knumber_t number = number_of(type, RONDO_SUM);
+
+    return codec != RD_KC_SENTINEL ? RD_KN_I32 : number < RD_KN_I32 ? number : RD_KN_ANY;
+}
+
+/* The fast kernels of floating types have no LL128, the one for anything has. */
+static const void *in_table(const void *const table[RD_KC_CODECS][RD_KN_NUMBERS], rd_kcodec_t codec,
+                            rd_knumber_t number)
+{
+    return table[codec][number] || codec == RD_KC_SENTINEL ? table[codec][number] : table[codec][RD_KN_ANY];
+}
+
+const void *rd_kernel_find(const rd_klaunch_t *l)
+{
+    rd_knumber_t number;
+
+    if (l->kind >= RD_K_MESSAGES)
+        return l->kind < RD_K_KINDS ? rd_kernels_alone[l->kind] : NULL;
+    if (l->coll >= RD_NUM_COLLS || !(kinds[l->kind].colls & BIT(l->coll)) || !(kinds[l->kind].codecs & 1u << l->codec))
+        return NULL;
+    number = REDUCING & BIT(l->coll) ? number_of(l->type, l->op) : number_moved(l->codec, l->type);
+    switch (l->kind) {
+    case RD_K_ONESHOT:
+        return REDUCING & BIT(l->coll) ? in_table(rd_kernels_oneshot, l->codec, number)
+                                       : rd_kernels_oneshot_move[l->codec];
+    case RD_K_TWOSHOT:
+        return in_table(rd_kernels_twoshot, l->codec, number);
+    case RD_K_RING:
+        return in_table(rd_kernels_ring, l->codec, number);
+    default:
+        return in_table(rd_kernels_chain, l->codec, number);
+    }
+}
+
+uint32_t rd_kernel_unit(rd_kkind_t kind, rd_kcodec_t codec)
+{
+    if (!(kinds[kind].codecs & 1u << codec))
+        return 0;
+    return codec == RD_KC_LL ? 512 : codec == RD_KC_LL128 ? 960 : 512 * kinds[kind].rows;
+}
+
+/* Bytes of window that a unit takes. */
+static uint32_t wire(rd_kkind_t kind, rd_kcodec_t codec)
+{
+    return codec == RD_KC_SENTINEL ? 512 * kinds[kind].rows : 1024;
+}
+
+uint32_t rd_kernel_warps(rd_kkind_t kind, int n)
+{
+    return kinds[kind].group ? (uint32_t)n : 1;
+}
+
+uint64_t rd_kernel_chunk(rd_kkind_t kind, uint32_t coll, int n, uint64_t bytes)
+{
+    uint64_t row = 16 * (uint64_t)n;
+
+    if (coll != RD_ALLREDUCE || (kind != RD_K_TWOSHOT && kind != RD_K_RING))
+        return bytes;
+    return (bytes + row - 1) / row * 16;
+}
+
+uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n, uint32_t units)
+{
+    uint64_t slots, row = (uint64_t)units * wire(kind, codec);
+
+    switch (kind) {
+    case RD_K_ONESHOT:
+        slots = (uint64_t)n;
+        break;
+    case RD_K_TWOSHOT:
+        slots = 2 * (uint64_t)n;
+        break;
+    case RD_K_RING:
+        slots = (coll == RD_ALLREDUCE ? 2 : 1) * (uint64_t)(n - 1);
+        break;
+    case RD_K_CHAIN:
+        slots = 1;
+        break;
+    default:
+        slots = 0;
+    }
+    return slots * row;
+}
+
+uint32_t rd_kernel_passes(rd_kkind_t kind, uint32_t coll)
+{
+    unsigned unanswered = BIT(RD_REDUCE) | BIT(RD_BROADCAST) | BIT(RD_GATHER) | BIT(RD_SCATTER);
+
+    return kind == RD_K_ONESHOT && unanswered & BIT(coll) ? 2 : UINT32_MAX;
+}
+
+uint32_t rd_kernel_units(rd_kkind_t kind)
+{
+    return kinds[kind].units;
+}
+
+uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec)
+{
+    (void)codec;
+    return kinds[kind].threads;
+}
+
+uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads)
+{
+    uint32_t in_block = threads / 32 / rd_kernel_warps(kind, n);
+
+    return (units + in_block - 1) / in_block;
+}
+
+uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads)
+{
+    uint32_t items = codec == RD_KC_LL128 ? 2 : 1;
+
+    return kinds[kind].group ? threads / 32 * items * 2 * 512 : 0;
+}
+
+uint32_t rd_kernel_spread(uint64_t bytes, uint32_t fifos)
+{
+    uint64_t pieces = (bytes + 959) / 960;
+
+    return pieces < fifos ? (uint32_t)pieces : fifos;
+}

@@ -1,0 +1,63 @@
+/* Kernels into a stream. Two attributes matter: the remote memory domain, so that a fence of ours does not wait for the
+ * user's own traffic, and programmatic order, so that a kernel's launch overlaps the end of the one before: it waits
+ * for that in its first line. */
+#include <cuda_runtime_api.h>
+#include <string.h>
+
+#include "table.h"
+
+int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream)
+{
+    const void *function = rd_kernel_find(launch);
+    cudaLaunchAttribute attributes[2];
+    cudaLaunchConfig_t config;
+    void *arguments[1];
+
+    if (!function)
+        return cudaErrorInvalidDeviceFunction;
+    memset(attributes, 0, sizeof attributes);
+    attributes[0].id = cudaLaunchAttributeMemSyncDomain;
+    attributes[0].val.memSyncDomain = cudaLaunchMemSyncDomainRemote;
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    memset(&config, 0, sizeof config);
+    config.gridDim.x = launch->blocks;
+    config.gridDim.y = config.gridDim.z = 1;
+    config.blockDim.x = launch->threads;
+    config.blockDim.y = config.blockDim.z = 1;
+    config.dynamicSmemBytes = rd_kernel_shared(launch->kind, launch->codec, launch->threads);
+    config.stream = (cudaStream_t)stream;
+    config.attrs = attributes;
+    config.numAttrs = 2;
+    memcpy(arguments, &work, sizeof work); /* CUDA's interface has no const */
+    return (int)cudaLaunchKernelExC(&config, function, arguments);
+}
+
+static cudaError_t load(const void *const *functions, size_t count)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaSuccess;
+
+    for (size_t i = 0; i < count && error == cudaSuccess; i++)
+        if (functions[i])
+            error = cudaFuncGetAttributes(&attributes, functions[i]);
+    return error;
+}
+
+int rd_kernel_load(void)
+{
+    const size_t all = (size_t)RD_KC_CODECS * RD_KN_NUMBERS;
+    cudaError_t error = load(rd_kernels_oneshot[0], all);
+
+    if (error == cudaSuccess)
+        error = load(rd_kernels_oneshot_move, RD_KC_CODECS);
+    if (error == cudaSuccess)
+        error = load(rd_kernels_twoshot[0], all);
+    if (error == cudaSuccess)
+        error = load(rd_kernels_ring[0], all);
+    if (error == cudaSuccess)
+        error = load(rd_kernels_chain[0], all);
+    if (error == cudaSuccess)
+        error = load(rd_kernels_alone, RD_K_KINDS);
+    return (int)error;
+}

@@ -1,0 +1,170 @@
+/* Everybody sends to everybody at once: one hop. A group of n warps serves a unit, each warp one peer, beginning with
+ * the next rank so that not all meet at one receiver; what has come is summed through shared memory in the order of the
+ * ranks.
+ *
+ *   wire bytes out of a rank   (n - 1) * bytes (allreduce), n - 1 blocks (the others)
+ *   slot in a bank             [sender][unit]
+ *
+ * A warp that has received a peer's part of pass p + 1 has proof that the peer's warp had cleaned its part of pass p.
+ */
+#ifndef RD_ONESHOT_CUH
+#define RD_ONESHOT_CUH
+
+#include "../sched/program.h"
+#include "codec.cuh"
+#include "epoch.cuh"
+#include "number.cuh"
+
+/* Where a warp of a kernel that has a group of n warps for a unit stands. */
+struct rd_group_t {
+    uint32_t n, rank, lane, index, unit, peer;
+
+    RD_MEMBER rd_group_t(const rd_kcomm_t &comm)
+    {
+        uint32_t warp = gpu_thread() / 32;
+
+        n = (uint32_t)comm.nranks;
+        rank = (uint32_t)comm.rank;
+        lane = gpu_thread() % 32;
+        index = warp / n; /* of the group in the block */
+        unit = gpu_block() * (gpu_threads() / 32 / n) + index;
+        peer = rank + 1 + warp % n;
+        peer = peer >= n ? peer - n : peer;
+    }
+
+    /* Shared memory has two buffers for each group, taken in turns: who writes one has seen everybody at the barrier of
+     * the other, so everybody has read it. */
+    template <class CODEC>
+    RD_MEMBER uint4 *buffer(uint32_t pass) const
+    {
+        return gpu_shared() + (index * 2 + (pass & 1)) * n * CODEC::ITEMS * 32 + lane;
+    }
+
+    /* Puts this warp's items beside the others'; true: all are there, false: one has to leave, so all do. */
+    template <class CODEC>
+    RD_MEMBER bool gather(uint4 *buffer, const uint4 (&v)[CODEC::ITEMS], bool dead) const
+    {
+#pragma unroll
+        for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+            buffer[(peer * CODEC::ITEMS + j) * 32] = v[j];
+        return !group_any(index + 1, n * 32, dead);
+    }
+
+    template <class CODEC, class NUMBER>
+    RD_MEMBER void sum(uint4 (&v)[CODEC::ITEMS], const uint4 *buffer, const NUMBER &number) const
+    {
+#pragma unroll
+        for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+            v[j] = number.finished(number.all(buffer + j * 32, CODEC::ITEMS * 32, n));
+    }
+};
+
+template <class CODEC, class NUMBER>
+RD_DEVICE void rd_unit_scale(uint4 (&v)[CODEC::ITEMS], const NUMBER &number)
+{
+#pragma unroll
+    for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+        v[j] = number.scaled(v[j]);
+}
+
+/* allreduce, reduce, reduce_scatter */
+template <class CODEC, class NUMBER, uint32_t THREADS>
+RD_KERNEL(THREADS)
+rd_oneshot(RD_WORK)
+{
+    const rd_kreduce_t &r = work.reduce;
+    const rd_group_t g(work.comm);
+    const uint32_t root = (uint32_t)r.root;
+    const bool all = r.coll != RD_REDUCE, other = g.peer != g.rank;
+    const bool sends = other && (all || g.peer == root), sums = all || g.rank == root;
+    const uint64_t bytes = r.count * rd_number_size(r.type);
+    const rd_part_t part = rd_part(r.in, r.coll == RD_REDUCE_SCATTER ? g.peer * bytes : 0,
+                                   r.coll == RD_REDUCE_SCATTER ? (g.peer + 1) * bytes : bytes);
+    const rd_part_t to = rd_part(r.out, 0, bytes);
+
+    gpu_begin();
+    rd_epoch_t e(work.comm, g.peer);
+    const NUMBER number(r, g.n);
+    for (uint32_t pass = 0; pass < r.passes && g.unit < r.units; pass++) {
+        const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
+        uint4 v[CODEC::ITEMS], *buffer = g.buffer<CODEC>(pass);
+        rd_unit_load<CODEC>(v, part, at, g.lane);
+        if (pass == 0)
+            e.announce();
+        rd_unit_scale<CODEC>(v, number);
+        if (sends && e.gate(pass))
+            CODEC::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE, v, g.lane);
+        if (sums && other) {
+            char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
+            CODEC::receive(v, slot, g.lane, e.wait);
+            CODEC::clean(slot, g.lane);
+        }
+        if (sums ? !g.gather<CODEC>(buffer, v, e.wait.dead) : e.wait.dead)
+            break;
+        if (sums && !other) {
+            g.sum<CODEC>(v, buffer, number);
+            rd_unit_store<CODEC>(to, at, v, g.lane);
+        }
+    }
+    e.end(r.passes);
+}
+
+/* What a rank sends to a peer and gets from it: allgather, broadcast, alltoall, gather, scatter. */
+struct rd_exchange_t {
+    rd_part_t in, out;
+    bool sends, receives;
+
+    RD_MEMBER rd_exchange_t(const rd_kreduce_t &r, uint32_t rank, uint32_t peer, uint64_t bytes)
+    {
+        const uint32_t root = (uint32_t)r.root;
+        const bool from_blocks = r.coll == RD_ALLTOALL || r.coll == RD_SCATTER;
+        const bool to_blocks = r.coll == RD_ALLTOALL || r.coll == RD_ALLGATHER || r.coll == RD_GATHER;
+        const uint64_t from = from_blocks ? peer * bytes : 0, to = to_blocks ? peer * bytes : 0;
+
+        in = rd_part(r.in, from, from + bytes);
+        out = rd_part(r.out, to, to + bytes);
+        sends = receives = true;
+        if (r.coll == RD_BROADCAST || r.coll == RD_SCATTER) {
+            sends = rank == root;
+            receives = peer == root;
+        } else if (r.coll == RD_GATHER) {
+            sends = peer == root;
+            receives = rank == root;
+        }
+    }
+};
+
+template <class CODEC, uint32_t THREADS>
+RD_KERNEL(THREADS)
+rd_oneshot_move(RD_WORK)
+{
+    const rd_kreduce_t &r = work.reduce;
+    const rd_group_t g(work.comm);
+    const rd_exchange_t x(r, g.rank, g.peer, r.count * rd_number_size(r.type));
+    const bool other = g.peer != g.rank;
+
+    gpu_begin();
+    rd_epoch_t e(work.comm, g.peer);
+    for (uint32_t pass = 0; pass < r.passes && g.unit < r.units; pass++) {
+        const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
+        uint4 v[CODEC::ITEMS];
+        if (x.sends)
+            rd_unit_load<CODEC>(v, x.in, at, g.lane);
+        if (pass == 0)
+            e.announce();
+        if (x.sends && other && e.gate(pass))
+            CODEC::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE, v, g.lane);
+        if (x.receives && other) {
+            char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
+            CODEC::receive(v, slot, g.lane, e.wait);
+            CODEC::clean(slot, g.lane);
+        }
+        if (e.wait.dead)
+            break;
+        if (x.receives)
+            rd_unit_store<CODEC>(x.out, at, v, g.lane);
+    }
+    e.end(r.passes);
+}
+
+#endif

@@ -1,0 +1,144 @@
+/* Round the ring, each rank to the next: allreduce, reduce_scatter, allgather. Only neighbours meet, so the link is
+ * full; every warp follows a unit of its own through all the steps, and thousands of them at different steps hide the
+ * hops.
+ *
+ *   step s        this rank adds to chunk rank - 1 - s and sends it on; after n - 1 steps it holds the sum of its own
+ *                 chunk, which then goes round once more
+ *   wire bytes    2 (n - 1) / n * bytes (allreduce), n - 1 blocks (the others)
+ *   slot          [step][unit]
+ *
+ * Who has finished pass p + 1 has got there something that the next rank contributed to p + 1 at its beginning, after
+ * it had cleaned pass p: no credits. */
+#ifndef RD_RING_CUH
+#define RD_RING_CUH
+
+#include "../sched/program.h"
+#include "codec.cuh"
+#include "epoch.cuh"
+#include "number.cuh"
+
+template <class CODEC>
+struct rd_ring_t {
+    const rd_kreduce_t &r;
+    uint32_t n, rank, lane, unit, next;
+    uint64_t bytes, chunk; /* of the whole or of a block; from one chunk to the next */
+    char *theirs, *mine;   /* slots of step 0 */
+
+    RD_MEMBER rd_ring_t(const rd_kwork_t &work) : r(work.reduce)
+    {
+        n = (uint32_t)work.comm.nranks;
+        rank = (uint32_t)work.comm.rank;
+        lane = rd_lane();
+        unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
+        next = rank + 1 == n ? 0 : rank + 1;
+        bytes = r.count * rd_number_size(r.type);
+        chunk = r.coll == RD_ALLREDUCE ? rd_chunk_bytes(bytes, n) : bytes;
+    }
+
+    RD_MEMBER uint64_t slot(uint32_t step) const
+    {
+        return ((uint64_t)step * r.units + unit) * CODEC::WIRE;
+    }
+
+    /* The chunk that this rank sends in a step. */
+    RD_MEMBER uint32_t chunk_of(uint32_t step) const
+    {
+        uint32_t c = rank + 2 * n - 1 - step;
+
+        c = c >= 2 * n ? c - 2 * n : c;
+        return c >= n ? c - n : c;
+    }
+
+    RD_MEMBER rd_part_t part(const void *base, uint32_t c) const
+    {
+        uint64_t begin = c * chunk, end = begin + chunk;
+
+        if (r.coll == RD_ALLREDUCE && end > bytes)
+            end = bytes;
+        return rd_part(base, begin, end);
+    }
+
+    RD_MEMBER bool take(uint4 (&v)[CODEC::ITEMS], uint32_t step, rd_wait_t &wait) const
+    {
+        bool there = CODEC::receive(v, mine + slot(step), lane, wait);
+
+        CODEC::clean(mine + slot(step), lane);
+        return there;
+    }
+
+    /* Leaves the sum of this rank's chunk in v. */
+    template <class NUMBER>
+    RD_MEMBER bool reduce(uint4 (&v)[CODEC::ITEMS], uint64_t at, const NUMBER &number, rd_wait_t &wait) const
+    {
+        uint4 x[CODEC::ITEMS];
+
+        CODEC::send(theirs + slot(0), v, lane);
+#pragma unroll 1
+        for (uint32_t s = 1; s < n; s++) {
+            rd_unit_load<CODEC>(x, part(r.in, chunk_of(s)), at, lane);
+            if (!take(v, s - 1, wait))
+                return false;
+#pragma unroll
+            for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+                v[j] = number.two(v[j], number.scaled(x[j]));
+            if (s + 1 < n)
+                CODEC::send(theirs + slot(s), v, lane);
+        }
+#pragma unroll
+        for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+            v[j] = number.finished(v[j]);
+        return true;
+    }
+
+    /* v: this rank's chunk. */
+    RD_MEMBER bool gather(uint4 (&v)[CODEC::ITEMS], uint64_t at, uint32_t first, rd_wait_t &wait) const
+    {
+        CODEC::send(theirs + slot(first), v, lane);
+#pragma unroll 1
+        for (uint32_t s = 0; s + 1 < n; s++) {
+            if (!take(v, first + s, wait))
+                return false;
+            if (s + 2 < n)
+                CODEC::send(theirs + slot(first + s + 1), v, lane);
+            rd_unit_store<CODEC>(part(r.out, chunk_of(s)), at, v, lane);
+        }
+        return true;
+    }
+};
+
+template <class CODEC, class NUMBER, uint32_t THREADS>
+RD_KERNEL(THREADS)
+rd_ring(RD_WORK)
+{
+    rd_ring_t<CODEC> g(work);
+    const rd_kreduce_t &r = work.reduce;
+    const bool reduces = r.coll != RD_ALLGATHER, gathers = r.coll != RD_REDUCE_SCATTER;
+
+    gpu_begin();
+    rd_epoch_t e(work.comm, g.next);
+    const NUMBER number(r, g.n);
+    for (uint32_t pass = 0; pass < r.passes && g.unit < r.units; pass++) {
+        const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
+        uint4 v[CODEC::ITEMS];
+        rd_unit_load<CODEC>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
+        if (pass == 0)
+            e.announce();
+        if (!e.gate(pass))
+            break;
+        g.theirs = e.bank(g.next, pass);
+        g.mine = e.bank(g.rank, pass);
+        if (reduces) {
+#pragma unroll
+            for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+                v[j] = number.scaled(v[j]);
+            if (!g.reduce(v, at, number, e.wait))
+                break;
+        }
+        rd_unit_store<CODEC>(g.part(r.out, gathers ? g.rank : 0), at, v, g.lane);
+        if (gathers && !g.gather(v, at, reduces ? g.n - 1 : 0, e.wait))
+            break;
+    }
+    e.end(r.passes);
+}
+
+#endif

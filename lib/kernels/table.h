@@ -1,0 +1,40 @@
+/* Where find.c finds the kernels: one table for each kind, filled in by its .cu file. NULL: there is no such kernel. */
+#ifndef RD_KTABLE_H
+#define RD_KTABLE_H
+
+#include "launch.h"
+
+/* What arithmetic a kernel was made for. */
+typedef enum {
+    RD_KN_F16,
+    RD_KN_BF16,
+    RD_KN_F32,
+    RD_KN_F64,
+    RD_KN_I32, /* of both signs */
+    RD_KN_I64,
+    RD_KN_ANY, /* decides at run time */
+    RD_KN_NUMBERS
+} rd_knumber_t;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const void *const rd_kernels_oneshot[RD_KC_CODECS][RD_KN_NUMBERS];
+extern const void *const rd_kernels_oneshot_move[RD_KC_CODECS];
+extern const void *const rd_kernels_twoshot[RD_KC_CODECS][RD_KN_NUMBERS];
+extern const void *const rd_kernels_ring[RD_KC_CODECS][RD_KN_NUMBERS];
+extern const void *const rd_kernels_chain[RD_KC_CODECS][RD_KN_NUMBERS];
+extern const void *const rd_kernels_alone[RD_K_KINDS]; /* MESSAGES, ALONE, CLEAR, NOTHING */
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Threads of a block, at most. */
+#define RD_KT_GROUPS 512 /* ONESHOT, TWOSHOT: at most 15 groups have a barrier of their own */
+#define RD_KT_RING 512
+#define RD_KT_CHAIN 512
+#define RD_KT_ALONE 512
+
+#endif

@@ -1,0 +1,73 @@
+/* Waiting: every loop that polls asks `more` after each miss. Rarely, that looks at the host's words, which are far
+ * away: the host may want the kernel to leave, or the wait may have lasted too long. A kernel that leaves stores
+ * nothing more into anybody's window: what it would have sent is not right. */
+#ifndef RD_WAIT_CUH
+#define RD_WAIT_CUH
+
+#include <gpu.cuh>
+
+#include "work.h"
+
+struct rd_wait_t {
+    rd_khost_t *host;
+    uint32_t peer; /* that is waited for */
+    uint32_t polls;
+    uint32_t since; /* ms; 0: this wait has not been long */
+    bool dead;
+
+    RD_MEMBER void begin(rd_khost_t *h, uint32_t p)
+    {
+        host = h;
+        peer = p;
+        polls = since = 0;
+        dead = false;
+    }
+
+    /* May the caller poll again? */
+    RD_MEMBER bool more()
+    {
+        if (++polls % RD_SPIN_PERIOD == 0)
+            ask();
+        return !dead;
+    }
+
+    RD_MEMBER void ask();
+};
+
+RD_DEVICE_FAR bool rd_wait_too_long(rd_khost_t *host, uint32_t peer, uint32_t *since)
+{
+    uint32_t limit, ms;
+
+    if (word_load(&host->abort)) {
+        word_store(&host->failed, RD_KFAILED_ABORT);
+        return true;
+    }
+    limit = word_load(&host->timeout_ms);
+    ms = gpu_ms() | 1;
+    if (*since == 0)
+        *since = ms;
+    if (limit == 0 || (int32_t)(ms - *since - limit) <= 0)
+        return false;
+    word_store(&host->late, peer);
+    fence_sys();
+    word_store(&host->failed, RD_KFAILED_TIMEOUT);
+    return true;
+}
+
+RD_MEMBER void rd_wait_t::ask()
+{
+    uint32_t when = since;
+
+    dead = dead || rd_wait_too_long(host, peer, &when);
+    since = when;
+}
+
+/* After the lanes of a warp have polled each for itself: does one of them have to leave? Then all do. */
+RD_DEVICE bool rd_wait_over(rd_wait_t &w)
+{
+    w.dead = warp_any(w.dead);
+    w.polls = w.since = 0;
+    return !w.dead;
+}
+
+#endif
