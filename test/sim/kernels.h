@@ -1,0 +1,52 @@
+/* Ranks without a library: windows, buffers and launches for the kernels alone, run by the machine, and what must come
+ * out of each operation, worked out with the reducers of lib/host. */
+#ifndef TEST_SIM_KERNELS_H
+#define TEST_SIM_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rondo.h>
+
+#include "../../lib/host/reduce.h"
+#include "../../lib/kernels/launch.h"
+#include "../../lib/sched/program.h"
+#include "machine.h"
+
+#define WORLD_OPS 12 /* in a row, at most */
+
+typedef struct op_plan {
+    rd_klaunch_t launch;
+    uint64_t count;
+    int root;
+    uint32_t units, passes;
+    rd_kscaled_t scaled; /* NONE with op AVG of integers; PREMULSUM: op SUM, scaled */
+    int device_scale;
+    int in_place;
+} op_plan_t;
+
+typedef struct world {
+    int n;
+    uint64_t seed, random;
+    uint32_t fifos, bank_bytes;
+    size_t window_bytes;
+    char *window[RD_KRANKS];
+    rd_khost_t host[RD_KRANKS];
+    int ops;
+    op_plan_t plan[WORLD_OPS];
+    rd_kwork_t *work; /* [rank * WORLD_OPS + op] */
+    rd_sim_launch_t *launch;
+    struct op_buffers *buffers; /* as work */
+    int rough;                  /* random bits that are no NaN; else what sums exactly */
+} world_t;
+
+uint32_t world_draw(world_t *w, uint32_t below);
+void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank_bytes);
+void world_end(world_t *w);
+/* Adds an operation; `threads` of the launch are chosen here. */
+void world_add(world_t *w, const op_plan_t *plan);
+/* Runs what was added and looks at everything: results, inputs, what lies around them, windows at rest. 0, or -1 and a
+ * sentence in `text`. Nothing is left to run afterwards. */
+int world_run(world_t *w, char *text, size_t size);
+
+#endif
