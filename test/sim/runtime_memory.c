@@ -1,0 +1,412 @@
+/* The runtime's devices and memory: see runtime.h. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime.h"
+
+pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t sim_moved = PTHREAD_COND_INITIALIZER;
+
+static _Thread_local int current;
+static _Thread_local cudaError_t last_error;
+static int live[SIM_KINDS];
+
+typedef struct block {
+    struct block *next;
+    char *base;
+    size_t bytes;
+    int device, fd, users; /* users: of an import */
+    enum cudaMemoryType type;
+    dev_t exporter; /* import: of which file, by its number */
+    ino_t file;
+} block_t;
+static block_t *blocks;
+
+/* What an IPC handle holds. */
+typedef struct {
+    pid_t pid;
+    int fd, device;
+    size_t bytes;
+} handle_t;
+
+void sim_count(int kind, int by)
+{
+    __atomic_fetch_add(&live[kind], by, __ATOMIC_RELAXED);
+}
+
+int sim_live(char *text, size_t size)
+{
+    static const char *const name[] = {"allocations", "streams", "events", "graphs", "execs", "user objects", "imports"};
+    int sum = 0;
+
+    text[0] = 0;
+    for (int k = 0; k < SIM_KINDS; k++) {
+        size_t used = strlen(text);
+        if (live[k])
+            snprintf(text + used, size - used, "%d %s ", live[k], name[k]);
+        sum += live[k];
+    }
+    return sum;
+}
+
+cudaError_t sim_error(cudaError_t code)
+{
+    if (code != cudaSuccess)
+        last_error = code;
+    return code;
+}
+
+int sim_current(void)
+{
+    return current;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t code = last_error;
+    last_error = cudaSuccess;
+    return code;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    static _Thread_local char text[40];
+    snprintf(text, sizeof text, "simulated CUDA error %d", (int)error);
+    return text;
+}
+
+static int devices(void)
+{
+    const char *text = getenv("SIM_DEVICES");
+    return text ? atoi(text) : 4;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = devices();
+    return *count ? cudaSuccess : sim_error(cudaErrorNoDevice);
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = current;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    if (device < 0 || device >= devices())
+        return sim_error(cudaErrorInvalidDevice);
+    current = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    (void)device;
+    switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+        *value = 4;
+        break;
+    case cudaDevAttrComputeCapabilityMajor:
+        *value = 9;
+        break;
+    case cudaDevAttrClockRate:
+        *value = 1000000;
+        break;
+    default:
+        *value = 0;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
+{
+    memset(prop, 0, sizeof *prop);
+    snprintf(prop->name, sizeof prop->name, "simulated GPU");
+    prop->major = 9;
+    prop->multiProcessorCount = 4;
+    prop->pciBusID = device + 1;
+    prop->totalGlobalMem = (size_t)1 << 32;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device)
+{
+    snprintf(text, (size_t)size, "0000:%02x:00.0", device + 1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+/* SIM_NO_PEERS=1: a machine whose GPUs do not reach each other. */
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    *can = device != peer && !getenv("SIM_NO_PEERS");
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    (void)flags;
+    return peer == current ? sim_error(cudaErrorInvalidDevice) : cudaSuccess;
+}
+
+/* ---- allocations ---- */
+
+static block_t *find(const void *pointer)
+{
+    for (block_t *b = blocks; b; b = b->next) {
+        if ((const char *)pointer >= b->base && (const char *)pointer < b->base + b->bytes)
+            return b;
+    }
+    return NULL;
+}
+
+static void add(block_t what)
+{
+    block_t *b = malloc(sizeof *b);
+
+    *b = what;
+    pthread_mutex_lock(&sim_lock);
+    b->next = blocks;
+    blocks = b;
+    pthread_mutex_unlock(&sim_lock);
+}
+
+static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType type)
+{
+    size_t whole = (bytes + 4095) / 4096 * 4096 + (bytes ? 0 : 4096);
+    int fd = memfd_create("sim", MFD_CLOEXEC);
+
+    if (fd < 0 || ftruncate(fd, (off_t)whole) != 0)
+        return sim_error(cudaErrorMemoryAllocation);
+    char *base = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED) {
+        close(fd);
+        return sim_error(cudaErrorMemoryAllocation);
+    }
+    if (type == cudaMemoryTypeDevice) { /* zeroes would hide a forgotten clear: the first page is enough to show it */
+        memset(base, 0xdb, whole < 65536 ? whole : 65536);
+    } else {
+        close(fd);
+        fd = -1;
+    }
+    add((block_t){NULL, base, whole, current, fd, 0, type, 0, 0});
+    sim_count(SIM_ALLOCATION, 1);
+    *pointer = base;
+    return cudaSuccess;
+}
+
+static cudaError_t release(void *pointer, int drain)
+{
+    if (!pointer)
+        return cudaSuccess;
+    pthread_mutex_lock(&sim_lock);
+    block_t **at = &blocks;
+    while (*at && (*at)->base != pointer)
+        at = &(*at)->next;
+    block_t *b = *at;
+    if (!b || b->users) {
+        pthread_mutex_unlock(&sim_lock);
+        return sim_error(cudaErrorInvalidValue);
+    }
+    if (drain && sim_forbidden()) {
+        pthread_mutex_unlock(&sim_lock);
+        return sim_error(cudaErrorStreamCaptureUnsupported);
+    }
+    *at = b->next;
+    if (drain)
+        sim_drain(b->device);
+    pthread_mutex_unlock(&sim_lock);
+    munmap(b->base, b->bytes);
+    if (b->fd >= 0)
+        close(b->fd);
+    free(b);
+    sim_count(SIM_ALLOCATION, -1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **pointer, size_t bytes)
+{
+    pthread_mutex_lock(&sim_lock);
+    int forbidden = sim_forbidden();
+    pthread_mutex_unlock(&sim_lock);
+    return forbidden ? sim_error(cudaErrorStreamCaptureUnsupported) : allocate(pointer, bytes, cudaMemoryTypeDevice);
+}
+
+cudaError_t cudaFree(void *pointer)
+{
+    return release(pointer, 1);
+}
+
+cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return allocate(pointer, bytes, cudaMemoryTypeHost);
+}
+
+cudaError_t cudaMallocHost(void **pointer, size_t bytes)
+{
+    return allocate(pointer, bytes, cudaMemoryTypeHost);
+}
+
+cudaError_t cudaFreeHost(void *pointer)
+{
+    return release(pointer, 1);
+}
+
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return allocate(pointer, bytes, cudaMemoryTypeManaged);
+}
+
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags)
+{
+    (void)flags;
+    *device = host;
+    return cudaSuccess;
+}
+
+/* Ordered by the stream: allocated at once, which nobody can tell from later. */
+cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
+{
+    (void)stream;
+    return allocate(pointer, bytes, cudaMemoryTypeDevice);
+}
+
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
+{
+    sim_op_t *op = sim_op_new(SIM_RELEASE);
+
+    op->to = pointer;
+    pthread_mutex_lock(&sim_lock);
+    cudaError_t error = sim_enqueue(stream, op);
+    pthread_mutex_unlock(&sim_lock);
+    return sim_error(error);
+}
+
+void sim_release(void *pointer)
+{
+    release(pointer, 0);
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const void *pointer)
+{
+    memset(out, 0, sizeof *out);
+    pthread_mutex_lock(&sim_lock);
+    const block_t *b = find(pointer);
+    out->type = b ? b->type : cudaMemoryTypeUnregistered;
+    out->device = b ? b->device : -2;
+    out->devicePointer = b ? (void *)(uintptr_t)pointer : NULL;
+    pthread_mutex_unlock(&sim_lock);
+    return cudaSuccess;
+}
+
+/* ---- between processes ---- */
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer)
+{
+    handle_t h = {.pid = getpid()};
+    cudaError_t error = cudaErrorInvalidValue;
+
+    pthread_mutex_lock(&sim_lock);
+    const block_t *b = find(pointer);
+    if (b && b->fd >= 0) {
+        h.fd = b->fd;
+        h.device = b->device;
+        h.bytes = b->bytes;
+        error = cudaSuccess;
+    }
+    pthread_mutex_unlock(&sim_lock);
+    memset(handle, 0, sizeof *handle);
+    memcpy(handle, &h, sizeof h);
+    return sim_error(error);
+}
+
+/* As CUDA does: not in the process that exported it, and the base of the allocation comes back. */
+cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle, unsigned flags)
+{
+    char path[64];
+    handle_t h;
+
+    (void)flags;
+    memcpy(&h, &handle, sizeof h);
+    if (h.pid == getpid())
+        return sim_error(cudaErrorDeviceUninitialized);
+    if (h.device != current && getenv("SIM_NO_PEERS"))
+        return sim_error(cudaErrorPeerAccessUnsupported);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)h.pid, h.fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return sim_error(cudaErrorMapBufferObjectFailed);
+    char *base = mmap(NULL, h.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (base == MAP_FAILED)
+        return sim_error(cudaErrorMapBufferObjectFailed);
+    add((block_t){NULL, base, h.bytes, h.device, -1, 1, cudaMemoryTypeDevice, 0, 0});
+    sim_count(SIM_IMPORT, 1);
+    *pointer = base;
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcCloseMemHandle(void *pointer)
+{
+    pthread_mutex_lock(&sim_lock);
+    block_t **at = &blocks;
+    while (*at && (*at)->base != pointer)
+        at = &(*at)->next;
+    block_t *b = *at;
+    if (b && b->users)
+        *at = b->next;
+    pthread_mutex_unlock(&sim_lock);
+    if (!b || !b->users)
+        return sim_error(cudaErrorInvalidValue);
+    munmap(b->base, b->bytes);
+    free(b);
+    sim_count(SIM_IMPORT, -1);
+    return cudaSuccess;
+}
+
+/* The driver's function that says where an allocation begins. */
+static int address_range(unsigned long long *base, size_t *bytes, unsigned long long pointer)
+{
+    pthread_mutex_lock(&sim_lock);
+    const block_t *b = find((void *)(uintptr_t)pointer);
+    if (b && base)
+        *base = (unsigned long long)(uintptr_t)b->base;
+    if (b && bytes)
+        *bytes = b->bytes;
+    pthread_mutex_unlock(&sim_lock);
+    return b ? 0 : 1;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
+                                             unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
+{
+    int known = strcmp(symbol, "cuMemGetAddressRange") == 0;
+
+    (void)version;
+    (void)flags;
+    *function = known ? (void *)(uintptr_t)address_range : NULL;
+    if (status)
+        *status = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    return cudaSuccess;
+}
