@@ -11,8 +11,8 @@
 #include "topo.h"
 
 typedef struct {
-    int32_t version, device, check, slots, quota;
-    uint64_t slot_bytes, slice_bytes, ll_max, pull_min, machine;
+    int32_t version, device, check, slots, quota, cuda_fifos, cuda_blocks;
+    uint64_t slot_bytes, slice_bytes, ll_max, pull_min, cuda_bank, machine;
     char algo[sizeof((rd_env_t *)0)->algo], proto[32], transport[32];
     cpu_set_t cores;
 } record_t;
@@ -46,6 +46,9 @@ static void fill(record_t *r, int device, const rd_env_t *env)
     r->slice_bytes = env->slice_bytes;
     r->ll_max = env->ll_max;
     r->pull_min = env->pull_min;
+    r->cuda_bank = env->cuda_bank;
+    r->cuda_fifos = env->cuda_fifos;
+    r->cuda_blocks = env->cuda_blocks;
     rd_topo_quick(&topo);
     r->quota = (int32_t)(topo.quota > 0 && topo.quota < 1 ? 1 : topo.quota);
     r->machine = machine_number();
@@ -73,6 +76,9 @@ static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_bo
     COMPARE(slice_bytes, "RONDO_SLICE_BYTES", "%llu", (unsigned long long));
     COMPARE(ll_max, "RONDO_LL_MAX", "%llu", (unsigned long long));
     COMPARE(pull_min, "RONDO_PULL_MIN", "%llu", (unsigned long long));
+    COMPARE(cuda_bank, "RONDO_CUDA_BANK", "%llu", (unsigned long long));
+    COMPARE(cuda_fifos, "RONDO_CUDA_FIFOS", "%d", (int));
+    COMPARE(cuda_blocks, "RONDO_CUDA_BLOCKS", "%d", (int));
     COMPARE(algo, "RONDO_ALGO", "'%s'", (const char *));
     COMPARE(proto, "RONDO_PROTO", "'%s'", (const char *));
     COMPARE(transport, "RONDO_TRANSPORT", "'%s'", (const char *));

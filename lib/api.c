@@ -57,9 +57,9 @@ static const void *block_of(const void *buffer, int rank, size_t bytes)
 }
 
 static rondo_result_t launch(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, int root,
-                             size_t count, const rd_tables_t *tables, const void *in, void *out)
+                             size_t count, const void *in, void *out, rondo_stream_t stream)
 {
-    const rd_call_t call = {{coll, type, op, root, count, 0}, tables, in, out, 0, NULL, 0};
+    const rd_call_t call = {{coll, type, op, root, count, 0}, NULL, in, out, 0, NULL, 0, stream};
     return rd_call_collective(comm, &call);
 }
 
@@ -78,7 +78,7 @@ rondo_result_t rondo_allreduce(const void *send, void *recv, size_t count, rondo
         (result = check_buffer(at, "recv", recv, bytes)) ||
         (result = check_overlap(at, send, bytes, recv, bytes, 1, send == recv)))
         return rd_group_failed(result);
-    return launch(comm, RD_ALLREDUCE, type, op, 0, count, NULL, send, recv);
+    return launch(comm, RD_ALLREDUCE, type, op, 0, count, send, recv, stream);
 }
 
 rondo_result_t rondo_reduce(const void *send, void *recv, size_t count, rondo_type_t type, rondo_op_t op, int root,
@@ -98,7 +98,7 @@ rondo_result_t rondo_reduce(const void *send, void *recv, size_t count, rondo_ty
         (result = check_buffer(at, "recv", recv, kept)) ||
         (result = check_overlap(at, send, bytes, recv, kept, 1, send == recv)))
         return rd_group_failed(result);
-    return launch(comm, RD_REDUCE, type, op, root, count, NULL, send, recv);
+    return launch(comm, RD_REDUCE, type, op, root, count, send, recv, stream);
 }
 
 rondo_result_t rondo_broadcast(const void *send, void *recv, size_t count, rondo_type_t type, int root,
@@ -117,7 +117,7 @@ rondo_result_t rondo_broadcast(const void *send, void *recv, size_t count, rondo
     if ((result = check_buffer(at, "send", send, given)) || (result = check_buffer(at, "recv", recv, bytes)) ||
         (result = check_overlap(at, send, given, recv, bytes, 1, send == recv)))
         return rd_group_failed(result);
-    return launch(comm, RD_BROADCAST, type, 0, root, count, NULL, send, recv);
+    return launch(comm, RD_BROADCAST, type, 0, root, count, send, recv, stream);
 }
 
 rondo_result_t rondo_allgather(const void *send, void *recv, size_t sendcount, rondo_type_t type, rondo_comm_t comm,
@@ -134,7 +134,7 @@ rondo_result_t rondo_allgather(const void *send, void *recv, size_t sendcount, r
     if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, bytes)) ||
         (result = check_overlap(at, send, bytes, recv, all, 1, send == block_of(recv, comm->rank, bytes))))
         return rd_group_failed(result);
-    return launch(comm, RD_ALLGATHER, type, 0, 0, sendcount, NULL, send, recv);
+    return launch(comm, RD_ALLGATHER, type, 0, 0, sendcount, send, recv, stream);
 }
 
 rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcount, rondo_type_t type, rondo_op_t op,
@@ -154,7 +154,7 @@ rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcou
              check_overlap(at, send, all, recv, bytes, 1, recv == send || recv == block_of(send, comm->rank, bytes))))
         return rd_group_failed(result);
     const rd_call_t made = {{RD_REDUCE_SCATTER, type, op, 0, recvcount, 0}, NULL, send, recv,
-                            send == recv && comm->rank ? bytes : 0,         NULL, 0};
+                            send == recv && comm->rank ? bytes : 0,         NULL, 0,    stream};
     return rd_call_collective(comm, &made);
 }
 
@@ -172,7 +172,7 @@ rondo_result_t rondo_alltoall(const void *send, void *recv, size_t count, rondo_
     if ((result = check_buffer(at, "send", send, all)) || (result = check_buffer(at, "recv", recv, all)) ||
         (result = check_overlap(at, send, all, recv, all, 0, 0)))
         return rd_group_failed(result);
-    return launch(comm, RD_ALLTOALL, type, 0, 0, count, NULL, send, recv);
+    return launch(comm, RD_ALLTOALL, type, 0, 0, count, send, recv, stream);
 }
 
 /* gather and scatter: one block at every rank, all blocks at the root. */
@@ -196,7 +196,7 @@ static rondo_result_t rooted(rd_at_t at, rd_coll_t coll, const void *send, void 
     int in_place = gathers ? send == block_of(recv, root, bytes) : recv == block_of(send, root, bytes);
     if (all && (result = check_overlap(at, send, gathers ? bytes : all, recv, gathers ? all : bytes, 1, in_place)))
         return rd_group_failed(result);
-    return launch(comm, coll, type, 0, root, count, NULL, send, recv);
+    return launch(comm, coll, type, 0, root, count, send, recv, stream);
 }
 
 rondo_result_t rondo_gather(const void *send, void *recv, size_t count, rondo_type_t type, int root, rondo_comm_t comm,
@@ -223,7 +223,7 @@ static rondo_result_t message(rd_at_t at, int send, void *buffer, size_t count, 
     size_t bytes = count * rondo_type_size(type);
     if ((result = rd_args_rank(at, "peer", peer)) || (result = check_buffer(at, "buffer", buffer, bytes)))
         return rd_group_failed(result);
-    return rd_call_message(at.comm, send, buffer, bytes, peer);
+    return rd_call_message(at.comm, send, buffer, bytes, peer, stream);
 }
 
 rondo_result_t rondo_send(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,
@@ -244,5 +244,5 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream)
 
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
-    return launch(comm, RD_BARRIER, RONDO_UINT8, 0, 0, 1, NULL, NULL, NULL);
+    return launch(comm, RD_BARRIER, RONDO_UINT8, 0, 0, 1, NULL, NULL, stream);
 }

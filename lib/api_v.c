@@ -32,9 +32,9 @@ static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char
 }
 
 static rondo_result_t launch(const char *name, rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, int root,
-                             size_t count, const rd_tables_t *tables, const void *in, void *out)
+                             size_t count, const rd_tables_t *tables, const void *in, void *out, rondo_stream_t stream)
 {
-    const rd_call_t call = {{coll, type, 0, 0, count, 0}, tables, in, out, 0, name, root};
+    const rd_call_t call = {{coll, type, 0, 0, count, 0}, tables, in, out, 0, name, root, stream};
     return rd_call_collective(comm, &call);
 }
 
@@ -64,7 +64,7 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
-    return launch("allgatherv", comm, RD_ALLGATHER, type, 0, sum_of(recvcounts, comm->nranks), &tables, send, recv);
+    return launch("allgatherv", comm, RD_ALLGATHER, type, 0, sum_of(recvcounts, comm->nranks), &tables, send, recv, stream);
 }
 
 rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t *recvcounts, rondo_type_t type,
@@ -88,7 +88,7 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
     const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
     const rd_call_t made = {
         {RD_REDUCE_SCATTER, type, op, 0, sum_of(recvcounts, comm->nranks), 0},           &tables,           send, recv,
-        send == recv && comm->rank ? recvcounts[comm->rank] * rondo_type_size(type) : 0, "reduce_scatterv", 0};
+        send == recv && comm->rank ? recvcounts[comm->rank] * rondo_type_size(type) : 0, "reduce_scatterv", 0, stream};
     return rd_call_collective(comm, &made);
 }
 
@@ -112,13 +112,14 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
-    return launch("alltoallv", comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv);
+    return launch("alltoallv", comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv, stream);
 }
 
 /* An all-to-all in which this rank exchanges one block with the root and, as the root, one with everybody. `counts` are
  * the root's; `own` is this rank's. */
 static rondo_result_t rooted(const char *call, rondo_comm_t comm, int gathers, const void *send, void *recv,
-                             const size_t *counts, const size_t *displs, size_t own, rondo_type_t type, int root)
+                             const size_t *counts, const size_t *displs, size_t own, rondo_type_t type, int root,
+                             rondo_stream_t stream)
 {
     size_t n = (size_t)comm->nranks, *zeros = calloc(3 * n, sizeof *zeros);
     int rooting = comm->rank == root;
@@ -145,7 +146,7 @@ static rondo_result_t rooted(const char *call, rondo_comm_t comm, int gathers, c
         /* `one` lies at the start of the block buffer: all displacements zero */
         const size_t *all = rooting ? counts : none, *at = rooting ? displs : zeros;
         const rd_tables_t tables = gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
-        result = launch(gathers ? "gatherv" : "scatterv", comm, RD_ALLTOALL, type, root, 0, &tables, send, recv);
+        result = launch(gathers ? "gatherv" : "scatterv", comm, RD_ALLTOALL, type, root, 0, &tables, send, recv, stream);
     } else {
         rd_group_failed(result);
     }
@@ -163,7 +164,7 @@ rondo_result_t rondo_gatherv(const void *send, size_t sendcount, void *recv, con
         result = rd_args_rank((rd_at_t){"rondo_gatherv", comm}, "root", root);
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
-    return rooted("rondo_gatherv", comm, 1, send, recv, recvcounts, displs, sendcount, type, root);
+    return rooted("rondo_gatherv", comm, 1, send, recv, recvcounts, displs, sendcount, type, root, stream);
 }
 
 rondo_result_t rondo_scatterv(const void *send, const size_t *sendcounts, const size_t *displs, void *recv,
@@ -175,5 +176,5 @@ rondo_result_t rondo_scatterv(const void *send, const size_t *sendcounts, const 
         result = rd_args_rank((rd_at_t){"rondo_scatterv", comm}, "root", root);
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
-    return rooted("rondo_scatterv", comm, 0, send, recv, sendcounts, displs, recvcount, type, root);
+    return rooted("rondo_scatterv", comm, 0, send, recv, sendcounts, displs, recvcount, type, root, stream);
 }

@@ -12,7 +12,7 @@ rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t strea
     if ((unsigned)type >= RONDO_NUM_TYPES)
         return rd_error(&at.comm->who, BAD, "%s: type is %d, types are 0 to %d", at.call, (int)type,
                         RONDO_NUM_TYPES - 1);
-    if (stream)
+    if (stream && !at.comm->cuda)
         return rd_error(&at.comm->who, BAD, "%s: stream is %p on a host communicator: pass NULL", at.call,
                         (void *)stream);
     return RONDO_SUCCESS;

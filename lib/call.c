@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "cuda.h"
 #include "op.h"
 #include "rondo_binding.h"
 
@@ -81,7 +82,8 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
 
 rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result)
 {
-    if (result != RONDO_ERR_NO_MEMORY && result != RONDO_ERR_SYSTEM && result != RONDO_ERR_INTERNAL)
+    if (result != RONDO_ERR_NO_MEMORY && result != RONDO_ERR_SYSTEM && result != RONDO_ERR_INTERNAL &&
+        result != RONDO_ERR_CUDA)
         return result;
     return rd_comm_fail(comm, result, comm->rank, "an operation could not begin: %s", rd_thread_error());
 }
@@ -91,7 +93,7 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
     rondo_result_t result = rd_comm_enter(comm);
 
     if (result == RONDO_SUCCESS)
-        result = run(comm, call);
+        result = comm->cuda ? rd_cuda_collective(comm, call) : run(comm, call);
     if (result != RONDO_SUCCESS)
         rd_group_failed(result = rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
@@ -119,12 +121,13 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     return result == RONDO_SUCCESS ? rd_group_record(comm, task) : result;
 }
 
-rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer)
+rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
     if (result == RONDO_SUCCESS)
-        result = message(comm, send, buffer, bytes, peer);
+        result = comm->cuda ? rd_cuda_message(comm, send, buffer, bytes, peer, stream)
+                            : message(comm, send, buffer, bytes, peer);
     if (result != RONDO_SUCCESS)
         rd_group_failed(result = rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);

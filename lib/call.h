@@ -13,11 +13,13 @@ typedef struct rd_call {
     size_t aside;     /* bytes of an output over input that is still to be read: made elsewhere, then copied; 0: none */
     const char *name; /* what the user called, where that is not the operation that it runs as; NULL. For RONDO_CHECK */
     int root;         /* likewise, with a name */
+    rondo_stream_t stream; /* NULL on a host communicator */
 } rd_call_t;
 
 /* Runs or records. */
 rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call);
-rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer);
+rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer,
+                               rondo_stream_t stream);
 
 /* After a call that failed: the others are in it, or will be, and wait for this rank, so what could not begin for lack
  * of memory and the like fails the communicator. Other refusals leave it as it was. Returns the result that stands. */
@@ -27,6 +29,8 @@ extern _Thread_local int rd_group_depth;
 /* Into this thread's group. Take over the plan. */
 rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task);
 rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, size_t bytes);
+/* This thread's group has to do with the communicator: holds it until the end. */
+rondo_result_t rd_group_note(rondo_comm_t comm);
 /* A call inside the group failed: its end will return the same. */
 rondo_result_t rd_group_failed(rondo_result_t result);
 

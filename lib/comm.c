@@ -10,6 +10,7 @@
 #include "agree.h"
 #include "boot_id.h"
 #include "call.h"
+#include "cuda.h"
 #include "op.h"
 #include "pull.h"
 
@@ -118,6 +119,7 @@ static void take_down(rondo_comm_t comm)
     rd_watch_remove(comm->watch);
     rd_queue_free(&comm->queue);
     rd_op_free_all(comm);
+    rd_cuda_free(comm);
     rd_planner_free(comm->planner);
     rd_net_destroy(comm->net);
     rd_conns_free(&comm->conns);
@@ -129,6 +131,8 @@ static void take_down(rondo_comm_t comm)
 static void end(rondo_comm_t comm, uint64_t mark)
 {
     atomic_store(&comm->alive, mark);
+    if (comm->cuda)
+        rd_cuda_close(comm);
     if (rd_comm_check(comm) != RONDO_SUCCESS)
         rd_comm_give_up(comm);
     atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
@@ -152,21 +156,16 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
     if (config.device < RONDO_DEVICE_AUTO)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
                         "config->device is %d: RONDO_DEVICE_AUTO, RONDO_DEVICE_HOST or a device number", config.device);
-    if (config.device >= 0)
-        return rd_error(NULL, RONDO_ERR_UNSUPPORTED,
-                        "config->device is %d, but this library is built without CUDA: use RONDO_DEVICE_HOST",
-                        config.device);
     if (config.timeout_ms < -1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->timeout_ms is %lld: 0 (never) or milliseconds",
                         (long long)config.timeout_ms);
-    comm->device = RONDO_DEVICE_HOST;
     comm->timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
     unsigned number = atomic_fetch_add(&serial, 1);
     if (config.name)
         snprintf(comm->who.name, sizeof comm->who.name, "%s", config.name);
     else
         snprintf(comm->who.name, sizeof comm->who.name, "comm%u", number);
-    return RONDO_SUCCESS;
+    return rd_cuda_device(config.device, &comm->device);
 }
 
 /* One layout for all: every node is laid out for the fullest. */
@@ -205,6 +204,18 @@ static rondo_result_t make_net(rondo_comm_t comm)
     return result;
 }
 
+/* A CUDA communicator's data takes other ways: its ranks share memory for their controls alone. */
+static void connection_layout(rd_layout_t *layout, rondo_comm_t comm, int local)
+{
+    rd_env_t env = comm->env;
+
+    if (comm->device >= 0) {
+        env.slots = 1;
+        env.slot_bytes = 4096;
+    }
+    rd_layout_init(layout, local, &env);
+}
+
 /* The rooms behind the bootstrap, each on the one before. */
 static rondo_result_t make_rooms(rondo_comm_t comm)
 {
@@ -218,7 +229,10 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop)))
         return result;
     int local = fullest(&comm->node, comm->nranks);
-    rd_layout_init(&layout, local, &comm->env);
+    if (comm->device >= 0 && comm->node.nnodes > 1)
+        return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
+                        "%d nodes: this version's CUDA communicators keep to the GPUs of one", comm->node.nnodes);
+    connection_layout(&layout, comm, local);
     if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->stop)) ||
         (result = make_net(comm)) ||
         (result = rd_conns_create(&comm->conns, &layout, &comm->node, comm->rank, comm->nranks, comm->net, &comm->who)))
@@ -227,15 +241,16 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         return result;
     const rd_planner_args_t args = {comm->rank,     comm->nranks, &comm->node, local,     agreed.cores,
                                     agreed.sharing, &comm->conns, &comm->env,  &comm->who};
-    if ((result = rd_planner_create(&comm->planner, &args)) || (result = rd_queue_create(&comm->queue, comm)) ||
+    if ((result = comm->device >= 0 ? rd_cuda_create(comm) : rd_planner_create(&comm->planner, &args)) ||
+        (result = rd_queue_create(&comm->queue, comm)) ||
         (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->stop, has_left, comm)))
         return result;
     if (comm->rank == 0)
         rd_log(&comm->who, RD_LOG_INFO,
-               "rondo %d.%d.%d: %d ranks on %d nodes, host memory, %s, %d cores, %u slots of %zu bytes, waits %s",
+               "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",
                RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, comm->nranks, comm->node.nnodes,
-               comm->net ? rd_net_version() : "shared memory", agreed.cores, layout.slots, layout.slot_bytes,
-               comm->spin ? "spin" : "yield");
+               comm->cuda ? "CUDA" : "host memory", comm->net ? rd_net_version() : "shared memory", agreed.cores,
+               layout.slots, layout.slot_bytes, comm->spin ? "spin" : "yield");
     return RONDO_SUCCESS;
 }
 
@@ -283,6 +298,12 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
     return rd_comm_make(comm, nranks, id, rank, config);
 }
 
+/* Waits for what is submitted or enqueued. */
+static rondo_result_t drain(rondo_comm_t comm)
+{
+    return comm->cuda ? rd_cuda_drain(comm) : rd_queue_drain(comm);
+}
+
 rondo_result_t rondo_comm_finalize(rondo_comm_t comm)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_finalize");
@@ -290,7 +311,7 @@ rondo_result_t rondo_comm_finalize(rondo_comm_t comm)
     if (result != RONDO_SUCCESS)
         return result;
     result = rd_comm_enter(comm);
-    return rd_comm_leave(comm, result == RONDO_SUCCESS ? rd_queue_drain(comm) : result);
+    return rd_comm_leave(comm, result == RONDO_SUCCESS ? drain(comm) : result);
 }
 
 rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
@@ -299,7 +320,7 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS)
         return result;
-    result = rd_comm_enter(comm) == RONDO_SUCCESS ? rd_queue_drain(comm) : RONDO_SUCCESS;
+    result = rd_comm_enter(comm) == RONDO_SUCCESS ? drain(comm) : RONDO_SUCCESS;
     rd_comm_leave(comm, result);
     if (rd_comm_close(comm))
         end(comm, RD_COMM_DESTROYED);
@@ -344,6 +365,8 @@ rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_get_error: error is NULL");
     if (rd_comm_ask(comm)) {
         *error = rd_comm_notice(comm);
+        if (comm->cuda && *error == RONDO_SUCCESS)
+            *error = rd_cuda_check(comm);
         rd_comm_asked(comm);
     } else {
         *error = rd_comm_check(comm);

@@ -22,6 +22,7 @@ struct rondo_comm {
     rd_net_t *net; /* NULL: one node */
     rd_conns_t conns;
     rd_planner_t *planner;
+    struct rd_cuda *cuda; /* NULL: a host communicator */
     rd_watch_t *watch;
     rd_queue_t queue;
     struct rd_user_op *user_ops;

@@ -148,7 +148,7 @@ typedef struct {
     pthread_t thread;
     rondo_comm_t comm;
     const rondo_unique_id_t *id;
-    const rondo_config_t *config;
+    rondo_config_t config;
     int rank, nranks, started;
     rondo_result_t result;
     char error[sizeof((rd_who_t *)0)->error]; /* that thread's sentence */
@@ -158,7 +158,7 @@ static void *make_one(void *arg)
 {
     maker_t *m = arg;
 
-    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, m->config);
+    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config);
     memcpy(m->error, rd_thread_error(), sizeof m->error);
     return NULL;
 }
@@ -195,12 +195,6 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
     if (!comms || ndevices < 1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s", call,
                         comms ? "ndevices must be at least 1" : "comms is NULL");
-    for (int i = 0; devices && i < ndevices; i++) {
-        if (devices[i] >= 0)
-            return rd_error(NULL, RONDO_ERR_UNSUPPORTED,
-                            "%s: devices[%d] is %d, but this library is built without CUDA: use RONDO_DEVICE_HOST",
-                            call, i, devices[i]);
-    }
     if ((result = rondo_unique_id_create(&id)))
         return result;
     maker_t *makers = calloc((size_t)ndevices, sizeof *makers);
@@ -208,8 +202,13 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
         rd_boot_give_up(&id, RONDO_ERR_ABORTED);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
     }
-    for (int r = 0; r < ndevices; r++)
-        makers[r] = (maker_t){.id = &id, .config = config, .rank = r, .nranks = ndevices};
+    for (int r = 0; r < ndevices; r++) {
+        makers[r] = (maker_t){.id = &id, .config = RONDO_CONFIG_INIT, .rank = r, .nranks = ndevices};
+        if (config)
+            memcpy(&makers[r].config, config, config->size < sizeof *config ? config->size : sizeof *config);
+        if (devices)
+            makers[r].config.device = devices[r];
+    }
     result = make_all(makers, ndevices);
     for (int r = 0; r < ndevices; r++) {
         if (result == RONDO_SUCCESS)

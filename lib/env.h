@@ -11,7 +11,7 @@ typedef struct rd_env {
     int debug;          /* RONDO_DEBUG: rd_log_level_t */
     char hostid[64];    /* RONDO_HOSTID: ranks with different values are treated as on different nodes; "" : unset */
     char algo[256];     /* RONDO_ALGO: "" = chosen by cost; "ring" or "allreduce=ring,broadcast=tree" */
-    char proto[32];     /* RONDO_PROTO: "", "ll" or "simple" */
+    char proto[32];     /* RONDO_PROTO: "", "ll" or "simple", ... */
     char transport[32]; /* RONDO_TRANSPORT: "", "shm" or "ucx" */
     char iface[64];     /* RONDO_IFACE: interface name or address to listen on */
     int port_first, port_last; /* RONDO_PORTS=first-last; 0: any */
@@ -27,6 +27,10 @@ typedef struct rd_env {
     size_t pull_min;           /* RONDO_PULL_MIN: messages of a pair from so many bytes on go by PULL */
     int huge_pages;            /* RONDO_HUGE_PAGES */
     char net[128];             /* RONDO_NET: network devices, each a rail */
+
+    size_t cuda_bank;          /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 16M or what fits */
+    int cuda_fifos;            /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
+    int cuda_blocks;           /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
     char ucx_tls[64];          /* RONDO_UCX_TLS: UCX's transports between nodes */
     int nccl_host;             /* RONDO_NCCL_HOST: read in lib/nccl */
     char topo_file[256];       /* RONDO_TOPO_FILE: a recorded machine (hwloc XML) instead of this one */

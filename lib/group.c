@@ -2,11 +2,13 @@
  * the communicators' queues at once, and the caller makes the progress of all of them together. See queue.h for why
  * that cannot deadlock: no task waits for another of a different chain.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
 #include "check.h"
+#include "cuda.h"
 
 /* A message of a rank to itself: one half of a pair that must be complete within the group. */
 typedef struct self_message {
@@ -57,6 +59,13 @@ static int add_comm(struct rondo_request *request, rondo_comm_t comm)
     request->comms = more;
     request->comms[request->ncomms++] = comm;
     return 0;
+}
+
+rondo_result_t rd_group_note(rondo_comm_t comm)
+{
+    if (add_comm(&group.whose, comm) == 0)
+        return RONDO_SUCCESS;
+    return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
 }
 
 rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task)
@@ -151,6 +160,7 @@ static void clear(void)
         free(m);
     }
     memset(&group, 0, sizeof group);
+    rd_cuda_group_clear();
 }
 
 /* The request is done with its i-th communicator, which this thread need not be inside. */
@@ -214,6 +224,8 @@ static rondo_result_t hand_on(struct rondo_request *request)
         result = match_self();
     for (recorded_t *r = group.first; r && result == RONDO_SUCCESS; r = r->next)
         result = rd_queue_prepare(r->comm, r->task);
+    if (result == RONDO_SUCCESS)
+        result = rd_cuda_group_submit(request->later ? &request->cuda : NULL);
     if (result != RONDO_SUCCESS)
         return result;
     copy_self();
@@ -247,11 +259,21 @@ static rondo_result_t submit(struct rondo_request *request)
     return atomic_load(&request->result);
 }
 
+/* What runs on devices needs no progress from here, only a look. */
+static void look_at_devices(struct rondo_request *request)
+{
+    int done;
+
+    if (request->cuda)
+        rd_request_fail(request, rd_cuda_pending_test(&request->cuda, &done));
+}
+
 /* One turn over every communicator of the request, which this thread is inside of. */
 static int turn(struct rondo_request *request)
 {
     int any = 0;
 
+    look_at_devices(request);
     for (int i = request->ncomms - 1; i >= 0; i--) {
         rondo_comm_t comm = request->comms[i];
         int moved = 0;
@@ -277,7 +299,8 @@ static int idle(const struct rondo_request *request)
 
 static int over(struct rondo_request *request)
 {
-    return atomic_load(&request->pending) == 0 && (atomic_load(&request->result) != RONDO_SUCCESS || idle(request));
+    return atomic_load(&request->pending) == 0 && !request->cuda &&
+           (atomic_load(&request->result) != RONDO_SUCCESS || idle(request));
 }
 
 /* After a turn in which nothing moved: a little patience, and a look at abort, death and timeout. */
@@ -298,6 +321,8 @@ static void finish(struct rondo_request *request)
     while (!over(request)) {
         if (!turn(request))
             miss(request);
+        if (request->cuda)
+            sched_yield();
     }
 }
 
@@ -384,6 +409,8 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
                         rd_group_depth);
     rd_group_depth = 0;
     made = calloc(1, sizeof *made);
+    if (made)
+        made->later = 1;
     if (!made)
         rd_request_fail(&group.whose, rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request"));
     if (submit(made ? made : &refused) != RONDO_SUCCESS) {

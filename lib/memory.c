@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "comm.h"
+#include "cuda.h"
 
 struct rondo_registration {
     rondo_comm_t comm;
@@ -57,6 +58,8 @@ rondo_result_t rondo_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
         return result;
     if (!buffer)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: buffer is NULL", call);
+    if (comm->cuda)
+        return rd_cuda_mem_alloc(buffer, bytes, comm);
     if (bytes > SIZE_MAX / 2)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "%s: %zu bytes are more than there can be", call, bytes);
     size_t whole = (bytes + 2 * page - 1) / page * page;
@@ -76,6 +79,8 @@ rondo_result_t rondo_mem_free(void *buffer, rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS || !buffer)
         return result;
+    if (comm->cuda)
+        return rd_cuda_mem_free(buffer, comm);
     if ((uintptr_t)buffer % 4096)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_mem_free: %p is not from rondo_mem_alloc",
                         buffer);

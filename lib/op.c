@@ -3,6 +3,7 @@
 #include "op.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "inside.h"
 
@@ -11,6 +12,8 @@ struct rd_user_op {
     rondo_op_t number;
     rondo_type_t type;
     rd_reducer_t reducer;
+    unsigned char scalar[16];
+    const void *device; /* where the scalar is if not in `scalar`; NULL: it is */
 };
 
 static _Atomic int last_number = RONDO_NUM_OPS;
@@ -41,6 +44,17 @@ rondo_result_t rd_op_check(rondo_comm_t comm, rondo_op_t op, rondo_type_t type, 
     return rd_comm_leave(comm, result);
 }
 
+int rd_op_scalar(rondo_comm_t comm, rondo_op_t op, rd_op_scalar_t *scalar)
+{
+    for (const struct rd_user_op *u = comm->user_ops; u; u = u->next) {
+        if (u->number == op) {
+            *scalar = (rd_op_scalar_t){u->scalar, u->device};
+            return 0;
+        }
+    }
+    return -1;
+}
+
 static int scales(rondo_type_t type)
 {
     return type != RONDO_BOOL && rd_op_valid(RONDO_SUM, type);
@@ -60,7 +74,7 @@ rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, ron
     if (!rd_type_name(type) || !scales(type))
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: type %d cannot be scaled and summed", call,
                         (int)type);
-    if (scalar_on_device)
+    if (scalar_on_device && !comm->cuda)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
                         "%s: scalar_on_device is 1 on a host communicator, where there is no device memory: pass 0",
                         call);
@@ -69,7 +83,12 @@ rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, ron
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for an op");
     made->number = atomic_fetch_add(&last_number, 1);
     made->type = type;
-    rd_reducer_init_premulsum(&made->reducer, type, scalar, -1);
+    if (scalar_on_device) {
+        made->device = scalar;
+    } else {
+        memcpy(made->scalar, scalar, rondo_type_size(type));
+        rd_reducer_init_premulsum(&made->reducer, type, scalar, -1);
+    }
     result = rd_comm_enter(comm);
     if (result != RONDO_SUCCESS) {
         free(made);

@@ -17,6 +17,8 @@ struct rondo_request {
     int submitted;       /* the tasks are in their queues */
     int ncomms;
     rondo_comm_t *comms; /* whose tasks these are: a reference to each */
+    int later;           /* its end does not wait for what runs on devices */
+    struct rd_cuda_pending *cuda; /* what of it runs there and is waited for; NULL: nothing */
 };
 
 /* The first error stands. */

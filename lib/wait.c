@@ -82,5 +82,8 @@ rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, 
     rd_error_stays(who, code, stop->text); /* first: who sees the code may ask for the sentence, or end the process */
     atomic_store_explicit(&stop->culprit, culprit, memory_order_relaxed);
     atomic_store_explicit(&stop->code, code, memory_order_release); /* publishes culprit and text */
+    uint32_t *mirror = atomic_load(&stop->mirror);
+    if (mirror)
+        *(volatile uint32_t *)mirror = 1;
     return code;
 }

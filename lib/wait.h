@@ -14,6 +14,7 @@ typedef struct rd_stop {
     _Atomic int code;          /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
     _Atomic int culprit;       /* rank that died, left or failed; -1: none */
     _Atomic int claimed;       /* the first writer's mark: only it fills the fields here */
+    _Atomic(uint32_t *) mirror; /* a word that is set with `code`, for who cannot read this: kernels; or NULL */
     char text[RD_ERROR_BYTES]; /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
 } rd_stop_t;
 

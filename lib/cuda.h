@@ -1,0 +1,51 @@
+/* The CUDA side of a communicator: everything that touches a device lies behind these functions. Built from lib/cuda
+ * where configure found CUDA; cuda_none.c stands in elsewhere.
+ *
+ * A CUDA communicator keeps bootstrap, node and watch as a host one does; its operations go to the device instead of
+ * the queue: chosen (cuda/choose.c), bound (cuda/bind.c), launched in call order (cuda/order.c). */
+#ifndef RD_CUDA_H
+#define RD_CUDA_H
+
+#include <stdio.h>
+
+#include "call.h"
+
+typedef struct rd_cuda rd_cuda_t;
+
+int rd_cuda_built(void);
+
+/* What config.device means here: a device's number, or RONDO_DEVICE_HOST. */
+rondo_result_t rd_cuda_device(int wanted, int *device);
+
+/* Collective over comm->boot, after its node is known. Sets comm->cuda. On an error every rank has one. */
+rondo_result_t rd_cuda_create(rondo_comm_t comm);
+/* Waits for what is enqueued, or, after an error, until kernels have left; then closes what is the peers'. After it this
+ * rank touches no peer's memory: its control may say that it has left. */
+rondo_result_t rd_cuda_close(rondo_comm_t comm);
+/* Frees the rest. What peers may still touch is freed by a later communicator of this process, or with it. */
+void rd_cuda_free(rondo_comm_t comm);
+/* Waits for what is enqueued. */
+rondo_result_t rd_cuda_drain(rondo_comm_t comm);
+/* Has a kernel failed? Then the communicator has. */
+rondo_result_t rd_cuda_check(rondo_comm_t comm);
+
+/* Enqueues, or records in this thread's group. */
+rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call);
+rondo_result_t rd_cuda_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer,
+                               rondo_stream_t stream);
+
+/* The outermost end of a group: enqueues what this thread has recorded. What it then waits for, if `pending` is not
+ * NULL, is left there. */
+typedef struct rd_cuda_pending rd_cuda_pending_t;
+rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending);
+void rd_cuda_group_clear(void);
+/* Of a group that was submitted. Freed when done. RONDO_SUCCESS, or what went wrong. */
+rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done);
+
+rondo_result_t rd_cuda_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm);
+rondo_result_t rd_cuda_mem_free(void *buffer, rondo_comm_t comm);
+
+/* A line for each device, for rondo-info. */
+void rd_cuda_print(FILE *file);
+
+#endif

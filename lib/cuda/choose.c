@@ -1,0 +1,234 @@
+/* The choice of a kernel: see choose.h.
+ *
+ * A kernel's time is alpha + hops + bytes / bandwidth, with constants of the bare kernels measured on 8 x H200 behind
+ * NVSwitch (float sums, from a graph). They rank the candidates; nobody promises them.
+ */
+#include "choose.h"
+
+#include <string.h>
+
+typedef struct price {
+    double alpha; /* us, the shortest */
+    double hop;   /* us for each step from rank to rank that follows the one before */
+    double rate;  /* bytes a us that leave a GPU */
+    double pass;  /* us for each pass but the first */
+} price_t;
+
+static const price_t prices[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
+    [RD_K_ONESHOT] = {{2.1, 0, 149e3, 1.2}, {2.45, 0, 270e3, 1.2}, {2.35, 0, 290e3, 1.2}},
+    [RD_K_TWOSHOT] = {{3.5, 0, 165e3, 0.6}, {3.95, 0, 310e3, 0.6}, {3.5, 0, 336e3, 0.6}},
+    [RD_K_RING] = {{4.5, 0.75, 180e3, 0.1}, {4.5, 0.75, 335e3, 0.1}, {4.5, 0.75, 355e3, 0.1}},
+    [RD_K_CHAIN] = {{3.5, 1.0, 180e3, 0.1}, {3.5, 1.0, 335e3, 0.1}, {3.5, 1.0, 355e3, 0.1}},
+    [RD_K_MESSAGES] = {{2.6, 0, 250e3, 0}, {2.6, 0, 250e3, 0}, {2.6, 0, 250e3, 0}},
+};
+
+static const char *const kind_names[] = {"oneshot", "twoshot", "ring", "chain", "messages", "alone", "clear", "nothing"};
+static const char *const codec_names[] = {"ll", "ll128", "sentinel"};
+
+const char *rd_kind_name(rd_kkind_t kind)
+{
+    return kind_names[kind];
+}
+
+const char *rd_codec_name(rd_kcodec_t codec)
+{
+    return codec_names[codec];
+}
+
+int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind)
+{
+    for (int k = RD_K_ONESHOT; k <= RD_K_MESSAGES; k++) {
+        if (strlen(kind_names[k]) == length && memcmp(kind_names[k], name, length) == 0) {
+            *kind = (rd_kkind_t)k;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* Bytes that the busiest rank sends, and how many steps from rank to rank the longest way of a byte has. */
+static void traffic(const rd_wanted_t *w, uint32_t n, rd_kkind_t kind, double *bytes, double *hops)
+{
+    double block = (double)(w->count * w->element);
+
+    *hops = kind == RD_K_RING ? (w->coll == RD_ALLREDUCE ? 2.0 : 1.0) * (n - 1) : kind == RD_K_CHAIN ? n - 1.0 : 0;
+    if (kind == RD_K_CHAIN)
+        *bytes = block;
+    else if (kind == RD_K_ONESHOT || w->coll != RD_ALLREDUCE)
+        *bytes = block * (n - 1); /* to each peer: the whole, or a block */
+    else
+        *bytes = block * 2 * (n - 1) / n;
+    if (kind == RD_K_ONESHOT && (w->coll == RD_REDUCE || w->coll == RD_GATHER)) /* the root's link is the narrow one */
+        *bytes = block * (n - 1);
+}
+
+static double expected(const rd_wanted_t *w, uint32_t n, rd_kkind_t kind, rd_kcodec_t codec, uint32_t passes)
+{
+    const price_t *p = &prices[kind][codec];
+    double bytes, hops;
+
+    traffic(w, n, kind, &bytes, &hops);
+    double way = hops * p->hop, flow = bytes / p->rate;
+    if (kind == RD_K_CHAIN)
+        return p->alpha + way + flow + (passes - 1) * p->pass;
+    return p->alpha + (way > flow ? way : flow) + (passes - 1) * p->pass;
+}
+
+static int serves(rd_kkind_t kind, uint32_t coll)
+{
+    switch (kind) {
+    case RD_K_ONESHOT:
+        return coll <= RD_SCATTER;
+    case RD_K_TWOSHOT:
+        return coll == RD_ALLREDUCE;
+    case RD_K_RING:
+        return coll == RD_ALLREDUCE || coll == RD_REDUCE_SCATTER || coll == RD_ALLGATHER;
+    case RD_K_CHAIN:
+        return coll == RD_REDUCE || coll == RD_BROADCAST;
+    case RD_K_MESSAGES:
+        return coll == RD_BROADCAST || coll == RD_ALLGATHER || (coll >= RD_ALLTOALL && coll <= RD_SCATTER);
+    default:
+        return 0;
+    }
+}
+
+static int reduces(uint32_t coll)
+{
+    return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_REDUCE_SCATTER;
+}
+
+/* How many threads a block has: as many as spread the units over all blocks that there may be, and no more. */
+static uint32_t block_threads(const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t units)
+{
+    uint32_t least = 32 * rd_kernel_warps(kind, (int)l->nranks), most = rd_kernel_threads(kind, codec), threads = least;
+
+    if (kind == RD_K_RING || kind == RD_K_CHAIN)
+        threads = most < 128 ? most : 128;
+    while (threads + least <= most && rd_kernel_blocks(kind, (int)l->nranks, units, threads) > l->blocks)
+        threads += least;
+    return threads;
+}
+
+/* The most units of a pass that bank, blocks and kernel allow. */
+static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec)
+{
+    uint32_t warps = rd_kernel_warps(kind, (int)l->nranks), threads = rd_kernel_threads(kind, codec) / (32 * warps) * 32 * warps;
+    uint32_t low = 0, high = rd_kernel_units(kind);
+
+    while (low < high) { /* the greatest that fits; both conditions are monotonous */
+        uint32_t middle = low + (high - low + 1) / 2;
+        int fits = threads && rd_kernel_bank(kind, codec, w->coll, (int)l->nranks, middle) <= l->bank &&
+                   rd_kernel_blocks(kind, (int)l->nranks, middle, threads) <= l->blocks;
+        if (fits)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static int refuse(const char **why, const char *text)
+{
+    if (why)
+        *why = text;
+    return -1;
+}
+
+int rd_choose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, rd_chosen_t *chosen,
+                  const char **why)
+{
+    uint64_t bytes = w->count * w->element;
+
+    if (!serves(kind, w->coll))
+        return refuse(why, "does not do this operation");
+    memset(chosen, 0, sizeof *chosen);
+    chosen->launch = (rd_klaunch_t){kind, codec, w->coll, w->type, w->op, 0, 0};
+    if (kind == RD_K_MESSAGES) {
+        if (codec != RD_KC_LL128)
+            return refuse(why, "messages have one protocol, ll128");
+        chosen->us = expected(w, l->nranks, kind, codec, 1);
+        return 0;
+    }
+    uint32_t unit = rd_kernel_unit(kind, codec);
+    if (!unit || !rd_kernel_find(&chosen->launch))
+        return refuse(why, "this protocol does not serve this operation and type");
+    if (codec == RD_KC_SENTINEL && !reduces(w->coll))
+        return refuse(why, "what is only moved must arrive bit by bit, and this protocol changes one NaN");
+    uint64_t chunk = rd_kernel_chunk(kind, w->coll, (int)l->nranks, bytes), total = (chunk + unit - 1) / unit;
+    uint64_t most = most_units(w, l, kind, codec);
+    if (most == 0)
+        return refuse(why, "the bank or the blocks do not suffice");
+    uint64_t passes = total ? (total + most - 1) / most : 1;
+    if (passes > rd_kernel_passes(kind, w->coll))
+        return refuse(why, "too long for it");
+    chosen->passes = (uint32_t)passes;
+    chosen->units = total ? (uint32_t)((total + passes - 1) / passes) : 1;
+    chosen->launch.threads = block_threads(l, kind, codec, chosen->units);
+    chosen->launch.blocks = rd_kernel_blocks(kind, (int)l->nranks, chosen->units, chosen->launch.threads);
+    chosen->us = expected(w, l->nranks, kind, codec, chosen->passes);
+    return 0;
+}
+
+rondo_result_t rd_choose_names(const rd_env_t *env, rd_who_t *who)
+{
+    rd_kkind_t kind;
+
+    for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
+        size_t n = strcspn(p, ","), skip = strcspn(p, "=,");
+        skip = skip < n ? skip + 1 : 0;
+        if (rd_kind_parse(p + skip, n - skip, &kind) != 0)
+            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+                            "RONDO_ALGO=%s: on CUDA there is no algorithm \"%.*s\"; there are oneshot, twoshot, ring, "
+                            "chain, messages",
+                            env->algo, (int)(n - skip), p + skip);
+    }
+    if (env->proto[0] && strcmp(env->proto, "ll") != 0 && strcmp(env->proto, "ll128") != 0 &&
+        strcmp(env->proto, "sentinel") != 0)
+        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+                        "RONDO_PROTO=%s: on CUDA there are ll, ll128 and sentinel", env->proto);
+    return RONDO_SUCCESS;
+}
+
+/* "ring" speaks of every operation but the barrier, "allreduce=ring,broadcast=chain" of those that it names. 1: forced. */
+static int kind_forced(const rd_env_t *env, uint32_t coll, rd_kkind_t *kind)
+{
+    const char *name = rd_coll_name((rd_coll_t)coll);
+    int forced = 0;
+
+    for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
+        size_t n = strcspn(p, ","), key = strcspn(p, "=,");
+        if (key < n && (strlen(name) != key || memcmp(name, p, key) != 0))
+            continue;
+        const char *value = key < n ? p + key + 1 : p;
+        if (rd_kind_parse(value, n - (size_t)(value - p), kind) == 0)
+            forced = 1;
+        if (key < n)
+            return forced;
+    }
+    return forced;
+}
+
+const char *rd_choose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
+{
+    rd_kkind_t only = RD_K_KINDS;
+    int forced = env && kind_forced(env, w->coll, &only), found = 0;
+    const char *why = "no kernel serves it";
+    rd_chosen_t one;
+
+    for (int kind = RD_K_ONESHOT; kind <= RD_K_MESSAGES; kind++) {
+        for (int codec = 0; codec < RD_KC_CODECS; codec++) {
+            const char *reason;
+            if ((forced && (rd_kkind_t)kind != only) ||
+                (env && env->proto[0] && kind != RD_K_MESSAGES && strcmp(env->proto, codec_names[codec]) != 0))
+                continue;
+            if (rd_choose_one(w, l, (rd_kkind_t)kind, (rd_kcodec_t)codec, &one, &reason) != 0) {
+                why = reason;
+                continue;
+            }
+            if (!found || one.us < chosen->us)
+                *chosen = one;
+            found = 1;
+        }
+    }
+    return found ? NULL : why;
+}

@@ -1,0 +1,45 @@
+/* Which kernel an operation runs by, and in what portions: a pure function of what all ranks agree on, so that all of
+ * them choose alike without a word. */
+#ifndef RD_CUDA_CHOOSE_H
+#define RD_CUDA_CHOOSE_H
+
+#include "../env.h"
+#include "../kernels/launch.h"
+#include "../sched/program.h"
+
+/* What the device and the window allow; agreed on at creation. */
+typedef struct rd_limits {
+    uint32_t nranks;
+    uint32_t blocks; /* of one launch, at most */
+    uint32_t bank;   /* bytes */
+    uint32_t fifos;  /* of a pair */
+} rd_limits_t;
+
+/* Zeroed before it is filled: compared as bytes. */
+typedef struct rd_wanted {
+    uint32_t coll, type, op; /* op: as the kernels want it */
+    uint32_t element;        /* bytes */
+    uint64_t count;          /* elements: as in rd_kreduce_t */
+} rd_wanted_t;
+
+typedef struct rd_chosen {
+    rd_klaunch_t launch; /* MESSAGES: blocks and threads follow from the messages */
+    uint32_t passes, units;
+    double us; /* expected */
+} rd_chosen_t;
+
+const char *rd_kind_name(rd_kkind_t kind);
+const char *rd_codec_name(rd_kcodec_t codec);
+/* 0, or -1: not a name of the CUDA executor. */
+int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind);
+
+/* Do RONDO_ALGO and RONDO_PROTO name what the CUDA executor has? */
+rondo_result_t rd_choose_names(const rd_env_t *env, rd_who_t *who);
+
+/* One candidate: 0, or -1 with the reason why it cannot serve. */
+int rd_choose_one(const rd_wanted_t *wanted, const rd_limits_t *limits, rd_kkind_t kind, rd_kcodec_t codec,
+                  rd_chosen_t *chosen, const char **why);
+/* The cheapest, or what RONDO_ALGO and RONDO_PROTO force. NULL, or why there is none. */
+const char *rd_choose(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_env_t *env, rd_chosen_t *chosen);
+
+#endif

@@ -1,0 +1,107 @@
+/* Devices: which one a communicator is for, and calls on another device than the current one. */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "inside.h"
+
+static _Atomic pid_t user; /* the process that has called CUDA: a child of it cannot */
+
+int rd_cuda_built(void)
+{
+    return 1;
+}
+
+rondo_result_t rd_cuda_error(rd_who_t *who, cudaError_t error, const char *what)
+{
+    (void)cudaGetLastError(); /* it is the caller's no more: the user's next look at it finds his own */
+    if (error == cudaErrorMemoryAllocation)
+        return rd_error(who, RONDO_ERR_NO_MEMORY, "%s: %s", what, cudaGetErrorString(error));
+    return rd_error(who, RONDO_ERR_CUDA, "%s: %s", what, cudaGetErrorString(error));
+}
+
+/* No device at all is no error: the machine has none, or no driver. */
+static int absent(cudaError_t error)
+{
+    return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
+}
+
+rondo_result_t rd_cuda_device(int wanted, int *device)
+{
+    pid_t self = getpid(), nobody = 0;
+    int count = 0;
+
+    if (wanted == RONDO_DEVICE_HOST) {
+        *device = wanted;
+        return RONDO_SUCCESS;
+    }
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (wanted == RONDO_DEVICE_AUTO && (absent(error) || (error == cudaSuccess && count == 0))) {
+        (void)cudaGetLastError();
+        *device = RONDO_DEVICE_HOST;
+        return RONDO_SUCCESS;
+    }
+    if (!atomic_compare_exchange_strong(&user, &nobody, self) && nobody != self)
+        return rd_error(NULL, RONDO_ERR_CUDA,
+                        "this process was forked from one that uses CUDA, which does not survive that: start it by "
+                        "exec, or use RONDO_DEVICE_HOST");
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        return rd_error(NULL, absent(error) ? RONDO_ERR_UNSUPPORTED : RONDO_ERR_CUDA,
+                        "CUDA cannot be used here: %s; RONDO_DEVICE_HOST does without", cudaGetErrorString(error));
+    }
+    if (wanted == RONDO_DEVICE_AUTO)
+        return (error = cudaGetDevice(device)) == cudaSuccess ? RONDO_SUCCESS
+                                                              : rd_cuda_error(NULL, error, "cudaGetDevice");
+    if (wanted >= count)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->device is %d, but there are %d CUDA devices, from 0",
+                        wanted, count);
+    *device = wanted;
+    return RONDO_SUCCESS;
+}
+
+rd_device_guard_t rd_device_enter(int device)
+{
+    rd_device_guard_t guard = {rd_device_switch(device), cudaStreamCaptureModeRelaxed};
+
+    (void)cudaThreadExchangeStreamCaptureMode(&guard.mode);
+    return guard;
+}
+
+void rd_device_leave(rd_device_guard_t guard)
+{
+    (void)cudaThreadExchangeStreamCaptureMode(&guard.mode);
+    (void)cudaSetDevice(guard.device);
+}
+
+void rd_cuda_print(FILE *file)
+{
+    int count = 0, runtime = 0, driver = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+
+    (void)cudaRuntimeGetVersion(&runtime);
+    (void)cudaDriverGetVersion(&driver);
+    if (error != cudaSuccess || count == 0) {
+        (void)cudaGetLastError();
+        fprintf(file, "CUDA: runtime %d.%d, no device: %s\n", runtime / 1000, runtime % 1000 / 10,
+                error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
+        return;
+    }
+    fprintf(file, "CUDA: runtime %d.%d, driver's %d.%d, %d devices\n", runtime / 1000, runtime % 1000 / 10,
+            driver / 1000, driver % 1000 / 10, count);
+    for (int d = 0; d < count; d++) {
+        struct cudaDeviceProp prop;
+        char bus[20] = "?";
+        if (cudaGetDeviceProperties(&prop, d) != cudaSuccess)
+            continue;
+        (void)cudaDeviceGetPCIBusId(bus, sizeof bus, d);
+        fprintf(file, "  device %d: %s, %s, compute capability %d.%d, %d multiprocessors, %zu MB, reaches", d, prop.name,
+                bus, prop.major, prop.minor, prop.multiProcessorCount, prop.totalGlobalMem >> 20);
+        for (int p = 0; p < count; p++) {
+            int can = 0;
+            if (p != d && cudaDeviceCanAccessPeer(&can, d, p) == cudaSuccess && can)
+                fprintf(file, " %d", p);
+        }
+        fputc('\n', file);
+    }
+}

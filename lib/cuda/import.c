@@ -1,0 +1,264 @@
+/* What ranks tell each other about devices, and how each maps the windows of all.
+ *
+ * Within a process a window is reached by its address, once peer access is allowed; between processes by an IPC handle,
+ * which names the allocation's base. Everything travels by the bootstrap's authenticated allgather, and whoever fails
+ * says so there: so all ranks fail together, each with a sentence that names the rank and the reason.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "inside.h"
+
+typedef struct verdict {
+    int32_t result;
+    char text[512];
+} verdict_t;
+
+typedef struct facts {
+    verdict_t verdict;
+    rd_cuda_peer_t peer;
+    uint64_t key;
+} facts_t;
+
+typedef struct offer {
+    verdict_t verdict;
+    void *window;
+    uint64_t offset; /* of the window within what the handle names */
+    cudaIpcMemHandle_t handle;
+} offer_t;
+
+/* Kept while the process lives; a forked child that may use CUDA has begun anew by exec. */
+static uint64_t process_number(void)
+{
+    static _Atomic uint64_t number;
+    uint64_t drawn = 0, none = 0;
+
+    if (atomic_load(&number) == 0) {
+        if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn || drawn == 0)
+            drawn = (uintptr_t)&number;
+        atomic_compare_exchange_strong(&number, &none, drawn);
+    }
+    return atomic_load(&number);
+}
+
+/* Every record begins with a verdict: all ranks return the first bad one. */
+static rondo_result_t exchange(rd_cuda_t *cuda, void *all, size_t each)
+{
+    rondo_comm_t comm = cuda->comm;
+    rondo_result_t result = rd_boot_allgather(comm->boot, all, each);
+
+    for (int r = 0; r < comm->nranks && result == RONDO_SUCCESS; r++) {
+        const verdict_t *v = (const verdict_t *)(const void *)((const char *)all + (size_t)r * each);
+        if (v->result == RONDO_SUCCESS)
+            continue;
+        result = (rondo_result_t)v->result;
+        if (r != comm->rank)
+            rd_error(&comm->who, result, "rank %d (%s): %.*s", r, rd_boot_whois(comm->boot, r), (int)sizeof v->text,
+                     v->text);
+    }
+    return result;
+}
+
+static void judge(rd_cuda_t *cuda, verdict_t *v, rondo_result_t result)
+{
+    v->result = result;
+    if (result != RONDO_SUCCESS)
+        snprintf(v->text, sizeof v->text, "%s", cuda->comm->who.error);
+}
+
+/* ---- who is where ---- */
+
+static rondo_result_t own_facts(rd_cuda_t *cuda, rd_cuda_peer_t *peer)
+{
+    rd_who_t *who = &cuda->comm->who;
+    int sms = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, cuda->device);
+
+    if (error == cudaSuccess)
+        error = cudaDeviceGetPCIBusId(peer->bus, sizeof peer->bus, cuda->device);
+    if (error != cudaSuccess)
+        return rd_cuda_error(who, error, "asking what the device is");
+    error = (cudaError_t)rd_kernel_load();
+    if (error == cudaErrorNoKernelImageForDevice)
+        return rd_error(who, RONDO_ERR_UNSUPPORTED,
+                        "this library has no kernels for device %d: build it with --with-cuda-arch, or use "
+                        "RONDO_DEVICE_HOST",
+                        cuda->device);
+    if (error != cudaSuccess)
+        return rd_cuda_error(who, error, "loading the kernels");
+    peer->process = process_number();
+    peer->device = cuda->device;
+    peer->sms = sms;
+    return RONDO_SUCCESS;
+}
+
+/* Ranks on the fullest GPU. */
+static int most_sharing(const rd_cuda_t *cuda, int n)
+{
+    int most = 1;
+
+    for (int a = 0; a < n; a++) {
+        int here = 0;
+        for (int b = 0; b < n; b++)
+            here += strcmp(cuda->peers[a].bus, cuda->peers[b].bus) == 0;
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+rondo_result_t rd_import_facts(rd_cuda_t *cuda)
+{
+    rondo_comm_t comm = cuda->comm;
+    facts_t all[RD_KRANKS];
+    int sms = INT_MAX;
+
+    memset(all, 0, sizeof all);
+    facts_t *own = &all[comm->rank];
+    if (getrandom(&own->key, sizeof own->key, 0) != sizeof own->key)
+        own->key = (uintptr_t)cuda;
+    judge(cuda, &own->verdict, own_facts(cuda, &own->peer));
+    rondo_result_t result = exchange(cuda, all, sizeof all[0]);
+    if (result != RONDO_SUCCESS)
+        return result;
+    for (int r = 0; r < comm->nranks; r++) {
+        cuda->peers[r] = all[r].peer;
+        sms = all[r].peer.sms < sms ? all[r].peer.sms : sms;
+    }
+    cuda->key = all[0].key;
+    cuda->sharing = most_sharing(cuda, comm->nranks);
+    if (cuda->sharing > 1 && comm->rank == 0)
+        rd_log(&comm->who, RD_LOG_WARN,
+               "%d ranks share one GPU: right, but without MPS processes take turns on it, milliseconds a step",
+               cuda->sharing);
+    int blocks = sms / cuda->sharing;
+    if (comm->env.cuda_blocks && comm->env.cuda_blocks < blocks)
+        blocks = comm->env.cuda_blocks;
+    cuda->limits.nranks = (uint32_t)comm->nranks;
+    cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
+    if (comm->nranks > 1)
+        rd_window_layout(cuda, &comm->env, blocks);
+    return RONDO_SUCCESS;
+}
+
+/* ---- windows ---- */
+
+typedef int (*address_range_fn)(unsigned long long *base, size_t *bytes, unsigned long long pointer);
+
+/* Where the allocation begins that holds the window: only the driver knows. */
+static uint64_t offset_of(const void *window)
+{
+    enum cudaDriverEntryPointQueryResult found;
+    void *function = NULL;
+    unsigned long long base = (unsigned long long)(uintptr_t)window;
+    size_t bytes;
+
+    if (cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &function, 12000, cudaEnableDefault, &found) ==
+            cudaSuccess &&
+        function)
+        (void)((address_range_fn)(uintptr_t)function)(&base, &bytes, (unsigned long long)(uintptr_t)window);
+    (void)cudaGetLastError();
+    return (uint64_t)(uintptr_t)window - base;
+}
+
+static int other_process(const rd_cuda_t *cuda)
+{
+    for (int r = 0; r < cuda->k.nranks; r++) {
+        if (cuda->peers[r].process != cuda->peers[cuda->k.rank].process)
+            return 1;
+    }
+    return 0;
+}
+
+static rondo_result_t own_offer(rd_cuda_t *cuda, offer_t *offer)
+{
+    rondo_result_t result = rd_window_create(cuda);
+
+    if (result != RONDO_SUCCESS || !cuda->window)
+        return result;
+    offer->window = cuda->window;
+    if (!other_process(cuda))
+        return RONDO_SUCCESS;
+    offer->offset = offset_of(cuda->window);
+    cudaError_t error = cudaIpcGetMemHandle(&offer->handle, cuda->window);
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "cudaIpcGetMemHandle");
+}
+
+static rondo_result_t unreachable(rd_cuda_t *cuda, int r, cudaError_t error)
+{
+    const rd_cuda_peer_t *own = &cuda->peers[cuda->k.rank], *peer = &cuda->peers[r];
+
+    (void)cudaGetLastError();
+    return rd_error(&cuda->comm->who, RONDO_ERR_UNSUPPORTED,
+                    "the GPU at %s does not reach that of rank %d at %s (%s): this version needs peer access between "
+                    "all GPUs of a communicator",
+                    own->bus, r, peer->bus, error == cudaSuccess ? "no peer access" : cudaGetErrorString(error));
+}
+
+/* A rank of this process. */
+static rondo_result_t map_here(rd_cuda_t *cuda, int r, const offer_t *offer)
+{
+    int can = 1, device = cuda->peers[r].device;
+    cudaError_t error = cudaSuccess;
+
+    if (device != cuda->device) {
+        error = cudaDeviceCanAccessPeer(&can, cuda->device, device);
+        if (error == cudaSuccess && can)
+            error = cudaDeviceEnablePeerAccess(device, 0);
+        if (error == cudaErrorPeerAccessAlreadyEnabled) {
+            (void)cudaGetLastError();
+            error = cudaSuccess;
+        }
+    }
+    if (error != cudaSuccess || !can)
+        return unreachable(cuda, r, error);
+    cuda->k.window[r] = offer->window;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t map_there(rd_cuda_t *cuda, int r, const offer_t *offer)
+{
+    cudaError_t error = cudaIpcOpenMemHandle(&cuda->imported[r], offer->handle, cudaIpcMemLazyEnablePeerAccess);
+
+    if (error != cudaSuccess) {
+        cuda->imported[r] = NULL;
+        return unreachable(cuda, r, error);
+    }
+    cuda->k.window[r] = (char *)cuda->imported[r] + offer->offset;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_import_windows(rd_cuda_t *cuda)
+{
+    rondo_comm_t comm = cuda->comm;
+    rondo_result_t result;
+    offer_t all[RD_KRANKS];
+    verdict_t verdicts[RD_KRANKS];
+
+    memset(all, 0, sizeof all);
+    memset(verdicts, 0, sizeof verdicts);
+    judge(cuda, &all[comm->rank].verdict, own_offer(cuda, &all[comm->rank]));
+    if ((result = exchange(cuda, all, sizeof all[0])))
+        return result;
+    for (int r = 0; r < comm->nranks && result == RONDO_SUCCESS; r++) {
+        if (r == comm->rank)
+            cuda->k.window[r] = cuda->window;
+        else if (cuda->peers[r].process == cuda->peers[comm->rank].process)
+            result = map_here(cuda, r, &all[r]);
+        else
+            result = map_there(cuda, r, &all[r]);
+    }
+    judge(cuda, &verdicts[comm->rank], result);
+    return exchange(cuda, verdicts, sizeof verdicts[0]);
+}
+
+void rd_import_close(rd_cuda_t *cuda)
+{
+    for (int r = 0; r < cuda->k.nranks; r++) {
+        if (cuda->imported[r])
+            (void)cudaIpcCloseMemHandle(cuda->imported[r]);
+        cuda->imported[r] = NULL;
+    }
+}

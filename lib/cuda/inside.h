@@ -1,0 +1,125 @@
+/* What the files of the CUDA side know of each other. */
+#ifndef RD_CUDA_INSIDE_H
+#define RD_CUDA_INSIDE_H
+
+#include <cuda_runtime_api.h>
+
+#include "../cuda.h"
+#include "../kernels/launch.h"
+#include "choose.h"
+
+/* Call order of one communicator, across streams and captures. */
+typedef struct rd_order {
+    cudaEvent_t event;          /* recorded behind the last operation; by replays of graphs too */
+    cudaEvent_t side;           /* joins the streams of one group */
+    unsigned long long stream;  /* id of the stream that the last operation went to; 0: wait for the event always */
+    unsigned long long capture; /* the last operation was captured: id; 0: it was not */
+    unsigned long long capture_stream;
+    cudaGraphNode_t node;   /* of that capture: the last operation */
+    cudaGraphNode_t record; /* and what records the event, always behind the last operation */
+} rd_order_t;
+
+/* Who is where, as each rank tells it. */
+typedef struct rd_cuda_peer {
+    uint64_t process; /* a number of the process */
+    int32_t device;   /* as that process counts */
+    int32_t sms;
+    char bus[20]; /* PCI address: the same GPU has the same everywhere */
+} rd_cuda_peer_t;
+
+#define RD_CHOSEN 64 /* choices kept, a power of two */
+
+struct rd_cuda {
+    rondo_comm_t comm;
+    int device;
+    int whole;     /* made: peers may know the window */
+    int sharing;   /* ranks on the fullest GPU */
+    uint64_t key;  /* the same on all ranks, different for every communicator: groups launch in its order */
+    rd_kcomm_t k;  /* what every launch is told */
+    rd_limits_t limits;
+    char *window;
+    size_t window_bytes;
+    rd_khost_t *host; /* NULL: not yet made */
+    void *imported[RD_KRANKS]; /* bases to be closed */
+    void *scratch; /* device memory for the barrier's element */
+    rd_order_t order;
+    rd_cuda_peer_t peers[RD_KRANKS];
+    uintptr_t known[64]; /* buffer.c: pages (of 2 MB) that are this device's memory */
+    struct {
+        rd_wanted_t wanted;
+        rd_chosen_t chosen; /* launch.kind RD_K_KINDS: none yet */
+    } cache[RD_CHOSEN];
+};
+
+/* A failed CUDA call as an error of the communicator (`who` may be NULL), which it does not fail. */
+rondo_result_t rd_cuda_error(rd_who_t *who, cudaError_t error, const char *what);
+
+/* Makes the communicator's device the current one, and allows what capture elsewhere in the process would forbid. */
+typedef struct rd_device_guard {
+    int device;
+    enum cudaStreamCaptureMode mode;
+} rd_device_guard_t;
+rd_device_guard_t rd_device_enter(int device);
+void rd_device_leave(rd_device_guard_t guard);
+/* Only the device, for launches: cheap where it is the current one already. Returns the one before. */
+static inline int rd_device_switch(int device)
+{
+    int before = device;
+
+    if (cudaGetDevice(&before) == cudaSuccess && before != device)
+        (void)cudaSetDevice(device);
+    return before;
+}
+
+static inline void rd_device_back(int before, int device)
+{
+    if (before != device)
+        (void)cudaSetDevice(before);
+}
+
+/* window.c: offsets into k, then memory for the window and the words in pinned memory. */
+void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms);
+rondo_result_t rd_window_create(rd_cuda_t *cuda);
+/* Frees it, now or when all peers have left. */
+void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
+
+/* import.c: collective. */
+rondo_result_t rd_import_facts(rd_cuda_t *cuda);
+rondo_result_t rd_import_windows(rd_cuda_t *cuda);
+void rd_import_close(rd_cuda_t *cuda);
+
+/* order.c: around every operation on a stream. */
+rondo_result_t rd_order_create(rd_cuda_t *cuda);
+void rd_order_free(rd_cuda_t *cuda);
+rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream);
+rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream);
+/* What is in `from` now comes before what comes into `to` next. */
+rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to);
+
+/* buffer.c: refuses what a kernel cannot reach. */
+rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer, size_t bytes);
+
+/* run.c: into the stream, in order. */
+rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
+rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const rd_kwork_t *work, cudaStream_t stream);
+rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);
+
+/* messages.c: a message of a group; `peer` may be this rank itself. */
+typedef struct rd_cuda_message {
+    struct rd_cuda_message *next;
+    void *buffer;
+    size_t bytes;
+    cudaStream_t stream;
+    int16_t send, peer;
+} rd_cuda_message_t;
+
+/* All messages of one communicator of one group: as few launches as there can be. Joins them anew: `next` changes. */
+rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first);
+/* A collective that moves blocks, by messages: `call` with or without tables. */
+rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call);
+
+/* group.c: copies of what they get, for the group's end. */
+rondo_result_t rd_cuda_record(rd_cuda_t *cuda, const rd_call_t *call);
+rondo_result_t rd_cuda_record_message(rd_cuda_t *cuda, const rd_cuda_message_t *message);
+
+#endif

@@ -1,0 +1,133 @@
+/* A CUDA communicator's beginning and end.
+ *
+ * The end is orderly when what is enqueued is over. After an error the stop word stands in pinned memory too, where
+ * every kernel that waits sees it and leaves; so streams drain, and then, and only then, memory is given back.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "inside.h"
+
+rondo_result_t rd_cuda_create(rondo_comm_t comm)
+{
+    rd_cuda_t *cuda;
+    rondo_result_t result;
+
+    if (comm->nranks > RD_KRANKS)
+        return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
+                        "%d ranks: this version's CUDA communicators have at most %d", comm->nranks, RD_KRANKS);
+    if ((result = rd_choose_names(&comm->env, &comm->who)))
+        return result;
+    cuda = comm->cuda = calloc(1, sizeof *cuda);
+    if (!cuda)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+    cuda->comm = comm;
+    cuda->device = comm->device;
+    cuda->k.rank = comm->rank;
+    cuda->k.nranks = comm->nranks;
+    for (int i = 0; i < RD_CHOSEN; i++)
+        cuda->cache[i].chosen.launch.kind = RD_K_KINDS;
+    rd_device_guard_t guard = rd_device_enter(cuda->device);
+    if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
+        result = rd_import_windows(cuda);
+    if (result == RONDO_SUCCESS) {
+        atomic_store(&comm->stop.mirror, &cuda->host->abort);
+        if (rd_comm_check(comm) != RONDO_SUCCESS) /* set in between */
+            cuda->host->abort = 1;
+        cuda->whole = 1;
+    }
+    rd_device_leave(guard);
+    return result;
+}
+
+rondo_result_t rd_cuda_check(rondo_comm_t comm)
+{
+    volatile const rd_khost_t *host = comm->cuda->host;
+    uint32_t failed = host->failed;
+
+    if (__builtin_expect(failed == 0, 1))
+        return RONDO_SUCCESS;
+    atomic_thread_fence(memory_order_acquire);
+    int late = (int)host->late;
+    if (failed == RD_KFAILED_TIMEOUT)
+        return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, late,
+                            "a kernel waited longer than %u ms for rank %d (%s): it is alive but late or stopped; see "
+                            "RONDO_TIMEOUT_MS",
+                            host->timeout_ms, late,
+                            late >= 0 && late < comm->nranks ? rd_boot_whois(comm->boot, late) : "?");
+    if (rd_comm_check(comm) != RONDO_SUCCESS)
+        return rd_comm_check(comm);
+    return rd_comm_fail(comm, RONDO_ERR_INTERNAL, -1, "a kernel has left without having finished");
+}
+
+/* A query now and then: what ends the wait may be a death, an abort or a kernel's own clock. */
+static rondo_result_t wait_over(rd_cuda_t *cuda)
+{
+    const struct timespec pause = {0, 50000};
+    cudaError_t error;
+
+    while ((error = cudaEventQuery(cuda->order.event)) == cudaErrorNotReady) {
+        (void)rd_comm_notice(cuda->comm);
+        nanosleep(&pause, NULL);
+    }
+    if (error != cudaSuccess)
+        return rd_cuda_error(&cuda->comm->who, error, "waiting for what is enqueued");
+    rondo_result_t result = rd_cuda_check(cuda->comm);
+    return result == RONDO_SUCCESS ? rd_comm_check(cuda->comm) : result;
+}
+
+rondo_result_t rd_cuda_drain(rondo_comm_t comm)
+{
+    rd_device_guard_t guard = rd_device_enter(comm->cuda->device);
+    rondo_result_t result = wait_over(comm->cuda);
+
+    rd_device_leave(guard);
+    return result;
+}
+
+rondo_result_t rd_cuda_close(rondo_comm_t comm)
+{
+    rd_device_guard_t guard = rd_device_enter(comm->cuda->device);
+    rondo_result_t result = wait_over(comm->cuda);
+
+    rd_import_close(comm->cuda);
+    rd_device_leave(guard);
+    return result;
+}
+
+void rd_cuda_free(rondo_comm_t comm)
+{
+    rd_cuda_t *cuda = comm->cuda;
+
+    if (!cuda)
+        return;
+    rd_device_guard_t guard = rd_device_enter(cuda->device);
+    atomic_store(&comm->stop.mirror, NULL);
+    rd_import_close(cuda);
+    rd_order_free(cuda);
+    rd_window_free(cuda, &comm->node, cuda->whole ? comm->conns.controls : NULL);
+    rd_device_leave(guard);
+    comm->cuda = NULL;
+    free(cuda);
+}
+
+/* ---- memory of the communicator's device ---- */
+
+rondo_result_t rd_cuda_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
+{
+    rd_device_guard_t guard = rd_device_enter(comm->cuda->device);
+    cudaError_t error = cudaMalloc(buffer, bytes ? bytes : 1);
+
+    rd_device_leave(guard);
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&comm->who, error, "rondo_mem_alloc");
+}
+
+rondo_result_t rd_cuda_mem_free(void *buffer, rondo_comm_t comm)
+{
+    rd_device_guard_t guard = rd_device_enter(comm->cuda->device);
+    cudaError_t error = cudaFree(buffer);
+
+    rd_device_leave(guard);
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&comm->who, error, "rondo_mem_free");
+}

@@ -1,0 +1,237 @@
+/* The window of a rank and the words that it shares with its kernels: see kernels/work.h for what lies in it.
+ *
+ * A window is freed when nobody touches it any more: not this rank's kernels, which are over, and not the peers', who
+ * say so by leaving. Destroying a communicator waits for nobody, so a window whose peers are still there goes to the
+ * graveyard of the process; later communicators look there first, and the last one of the process to go frees what has
+ * come to rest. cudaFree waits for everything that runs on the device: so it is called only when no communicator is
+ * left in this process, whose kernels might wait for what this thread does next.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inside.h"
+
+#define BANK ((size_t)16 << 20)
+#define WINDOW_MOST ((size_t)62 << 20)
+#define WORDS 64 /* a pinned page holds so many communicators' words */
+#define WORD_BYTES 64
+
+typedef struct grave {
+    struct grave *next;
+    char *window;
+    size_t bytes;
+    int device;
+    int nranks;
+    rd_node_t node; /* keeps `controls` mapped; nranks 0: at rest */
+    rd_control_t *controls[RD_KRANKS];
+} grave_t;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static grave_t *graves;
+static int living; /* communicators of this process */
+static struct page {
+    struct page *next;
+    char *base;
+    uint64_t taken;
+} *pages;
+
+static size_t round_up(size_t value, size_t to)
+{
+    return (value + to - 1) / to * to;
+}
+
+/* Warps of all messages at once stay within the device: 16 for each multiprocessor. */
+static uint32_t fifos_of(const rd_env_t *env, int nranks, int sms)
+{
+    uint32_t most = (uint32_t)(sms * 16 / (2 * (nranks - 1))), fifos = 1;
+
+    while (fifos * 2 <= most && fifos < RD_KFIFOS)
+        fifos *= 2;
+    return env->cuda_fifos ? (uint32_t)env->cuda_fifos : fifos;
+}
+
+void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
+{
+    rd_kcomm_t *k = &cuda->k;
+    size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), fifos, bank = env->cuda_bank ? env->cuda_bank : BANK;
+
+    k->fifos = fifos_of(env, k->nranks, sms);
+    fifos = round_up((size_t)k->nranks * k->fifos * RD_KSLOTS * RD_KSLOT, RD_KALIGN);
+    if (control + fifos + 2 * bank > WINDOW_MOST)
+        bank = (WINDOW_MOST - control - fifos) / 2 / 128 * 128;
+    k->fifo_offset = (uint32_t)(control / RD_KALIGN);
+    k->bank_offset = (uint32_t)((control + fifos) / RD_KALIGN);
+    k->bank_bytes = (uint32_t)bank;
+    cuda->window_bytes = round_up(control + fifos + 2 * bank, 4096) + 4096; /* and the barrier's element */
+    cuda->limits.bank = k->bank_bytes;
+    cuda->limits.fifos = k->fifos;
+}
+
+/* ---- the graveyard; with the lock ---- */
+
+static int process_over(const rd_node_t *node, int rank)
+{
+    for (int m = 0; m < node->nlocal; m++) {
+        struct pollfd p = {node->pidfd[m], POLLIN, 0};
+        if (node->local[m] == rank)
+            return p.fd >= 0 && poll(&p, 1, 0) == 1;
+    }
+    return 0;
+}
+
+static int at_rest(const grave_t *g)
+{
+    for (int r = 0; r < g->nranks; r++) {
+        if (g->controls[r] && !atomic_load_explicit(&g->controls[r]->left, memory_order_acquire) &&
+            !process_over(&g->node, r))
+            return 0;
+    }
+    return 1;
+}
+
+static void sweep(void)
+{
+    for (grave_t *g = graves; g; g = g->next) {
+        if (g->nranks && at_rest(g)) {
+            rd_node_free(&g->node);
+            g->nranks = 0;
+        }
+    }
+}
+
+/* Nobody of this process waits for anything any more. */
+static void free_all(void)
+{
+    for (grave_t **at = &graves; *at;) {
+        grave_t *g = *at;
+        if (g->nranks) {
+            at = &g->next;
+            continue;
+        }
+        *at = g->next;
+        (void)cudaFree(g->window);
+        free(g);
+    }
+    while (pages) {
+        struct page *p = pages;
+        pages = p->next;
+        (void)cudaFreeHost(p->base);
+        free(p);
+    }
+}
+
+static char *reuse(int device, size_t bytes)
+{
+    for (grave_t **at = &graves; *at; at = &(*at)->next) {
+        grave_t *g = *at;
+        if (g->nranks == 0 && g->device == device && g->bytes == bytes) {
+            char *window = g->window;
+            *at = g->next;
+            free(g);
+            return window;
+        }
+    }
+    return NULL;
+}
+
+static rd_khost_t *words_take(cudaError_t *error)
+{
+    struct page *p = pages;
+
+    while (p && p->taken == UINT64_MAX)
+        p = p->next;
+    if (!p) {
+        p = calloc(1, sizeof *p);
+        *error = p ? cudaHostAlloc((void **)&p->base, WORDS * WORD_BYTES, cudaHostAllocPortable | cudaHostAllocMapped)
+                   : cudaErrorMemoryAllocation;
+        if (*error != cudaSuccess) {
+            free(p);
+            return NULL;
+        }
+        p->next = pages;
+        pages = p;
+    }
+    int i = __builtin_ctzll(~p->taken);
+    p->taken |= UINT64_C(1) << i;
+    return memset(p->base + i * WORD_BYTES, 0, WORD_BYTES);
+}
+
+static void words_give(rd_khost_t *words)
+{
+    for (struct page *p = pages; p; p = p->next) {
+        ptrdiff_t at = (char *)words - p->base;
+        if (at >= 0 && at < WORDS * WORD_BYTES)
+            p->taken &= ~(UINT64_C(1) << (at / WORD_BYTES));
+    }
+}
+
+/* ---- a communicator's ---- */
+
+static cudaError_t clear(rd_cuda_t *cuda)
+{
+    cudaStream_t stream;
+    cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+
+    if (error != cudaSuccess)
+        return error;
+    error = cudaMemsetAsync(cuda->window, 0xff, cuda->window_bytes, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(cuda->window, 0, sizeof(rd_kcontrol_t), stream);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(stream);
+    (void)cudaStreamDestroy(stream);
+    return error;
+}
+
+rondo_result_t rd_window_create(rd_cuda_t *cuda)
+{
+    cudaError_t error = cudaSuccess;
+
+    pthread_mutex_lock(&lock);
+    living++;
+    sweep();
+    if (cuda->k.nranks > 1)
+        cuda->window = reuse(cuda->device, cuda->window_bytes);
+    if (cuda->k.nranks > 1 && !cuda->window)
+        error = cudaMalloc((void **)&cuda->window, cuda->window_bytes);
+    if (error == cudaSuccess)
+        cuda->host = words_take(&error);
+    pthread_mutex_unlock(&lock);
+    if (error == cudaSuccess)
+        error = cudaHostGetDevicePointer((void **)&cuda->k.host, cuda->host, 0);
+    if (error == cudaSuccess && cuda->window)
+        error = clear(cuda);
+    if (error != cudaSuccess)
+        return rd_cuda_error(&cuda->comm->who, error, "device memory for a communicator");
+    cuda->host->timeout_ms =
+        cuda->comm->timeout_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)cuda->comm->timeout_ms;
+    cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - 4096 : NULL;
+    return RONDO_SUCCESS;
+}
+
+void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls)
+{
+    grave_t *g = cuda->window ? calloc(1, sizeof *g) : NULL;
+
+    pthread_mutex_lock(&lock);
+    if (cuda->host)
+        words_give(cuda->host);
+    if (g) {
+        *g = (grave_t){graves, cuda->window, cuda->window_bytes, cuda->device, 0, {0}, {0}};
+        if (controls) {
+            g->nranks = cuda->k.nranks;
+            memcpy(g->controls, controls, (size_t)g->nranks * sizeof *controls);
+            g->node = *node;
+            memset(node, 0, sizeof *node);
+        }
+        graves = g;
+    }
+    living--;
+    sweep();
+    if (living == 0)
+        free_all();
+    pthread_mutex_unlock(&lock);
+}

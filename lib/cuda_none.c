@@ -1,0 +1,92 @@
+/* Stands in for lib/cuda where the library is built without CUDA: every communicator is a host one. */
+#include "cuda.h"
+
+int rd_cuda_built(void)
+{
+    return 0;
+}
+
+rondo_result_t rd_cuda_device(int wanted, int *device)
+{
+    if (wanted >= 0)
+        return rd_error(NULL, RONDO_ERR_UNSUPPORTED,
+                        "config->device is %d, but this library is built without CUDA: use RONDO_DEVICE_HOST", wanted);
+    *device = RONDO_DEVICE_HOST;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t none(rondo_comm_t comm)
+{
+    return rd_error(&comm->who, RONDO_ERR_INTERNAL, "a CUDA communicator without CUDA");
+}
+
+rondo_result_t rd_cuda_create(rondo_comm_t comm)
+{
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_close(rondo_comm_t comm)
+{
+    return none(comm);
+}
+
+void rd_cuda_free(rondo_comm_t comm)
+{
+    (void)comm;
+}
+
+rondo_result_t rd_cuda_drain(rondo_comm_t comm)
+{
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_check(rondo_comm_t comm)
+{
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call)
+{
+    (void)call;
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)
+{
+    (void)send, (void)buffer, (void)bytes, (void)peer, (void)stream;
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending)
+{
+    (void)pending;
+    return RONDO_SUCCESS;
+}
+
+void rd_cuda_group_clear(void)
+{
+}
+
+rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done)
+{
+    (void)pending;
+    *done = 1;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_cuda_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
+{
+    (void)buffer, (void)bytes;
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_mem_free(void *buffer, rondo_comm_t comm)
+{
+    (void)buffer;
+    return none(comm);
+}
+
+void rd_cuda_print(FILE *file)
+{
+    fputs("CUDA: this library is built without it\n", file);
+}
