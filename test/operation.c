@@ -284,7 +284,7 @@ static void expect_moves(do_call_t *call)
 
 /* ---- buffers ---- */
 
-static size_t block_bytes(size_t bytes)
+size_t do_block_bytes(size_t bytes)
 {
     return bytes + 2 * GUARD + 64;
 }
@@ -293,14 +293,14 @@ static char *new_block(size_t bytes)
 {
     void *block = NULL;
 
-    return posix_memalign(&block, 64, (block_bytes(bytes) + 63) / 64 * 64) == 0 ? block : NULL;
+    return posix_memalign(&block, 64, (do_block_bytes(bytes) + 63) / 64 * 64) == 0 ? block : NULL;
 }
 
 void do_refill(do_call_t *call)
 {
-    memset(call->recv_block, 0xa5, block_bytes(call->recv_bytes));
+    memset(call->recv_block, 0xa5, do_block_bytes(call->recv_bytes));
     if (call->send_block != call->recv_block)
-        memset(call->send_block, 0x5a, block_bytes(call->send_bytes));
+        memset(call->send_block, 0x5a, do_block_bytes(call->send_bytes));
     fill_send(call);
 }
 
@@ -341,12 +341,12 @@ static int keep_images(do_call_t *call)
     size_t bytes = call->send_bytes > call->recv_bytes && call->send_block == call->recv_block ? call->send_bytes
                                                                                                : call->recv_bytes;
 
-    call->expected = malloc(block_bytes(bytes));
-    call->sent = malloc(block_bytes(call->send_bytes));
+    call->expected = malloc(do_block_bytes(bytes));
+    call->sent = malloc(do_block_bytes(call->send_bytes));
     if (!call->expected || !call->sent)
         return -1;
-    memcpy(call->expected, call->recv_block, block_bytes(bytes));
-    memcpy(call->sent, call->send_block, block_bytes(call->send_bytes));
+    memcpy(call->expected, call->recv_block, do_block_bytes(bytes));
+    memcpy(call->sent, call->send_block, do_block_bytes(call->send_bytes));
     expect_moves(call);
     return 0;
 }
@@ -371,7 +371,7 @@ int do_prepare(do_call_t *call, const do_case_t *c, int rank, int nranks)
         return -1;
     }
     if (call->send_block == call->recv_block && call->send_bytes > call->recv_bytes)
-        memset(call->recv_block, 0xa5, block_bytes(call->send_bytes));
+        memset(call->recv_block, 0xa5, do_block_bytes(call->send_bytes));
     do_refill(call);
     if (keep_images(call) != 0) {
         do_release(call);
@@ -393,7 +393,8 @@ void do_release(do_call_t *call)
 
 /* ---- the call ---- */
 
-static rondo_result_t post_shift(do_call_t *call, rondo_comm_t comm)
+static rondo_result_t post_shift(const do_call_t *call, const void *send, void *recv, rondo_comm_t comm,
+                                 rondo_stream_t stream)
 {
     const do_case_t *c = &call->c;
     int n = call->nranks, to = (call->rank + c->root) % n, from = ((call->rank - c->root) % n + n) % n;
@@ -401,59 +402,65 @@ static rondo_result_t post_shift(do_call_t *call, rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS)
         return result;
-    result = rondo_send(call->send, c->count, c->type, to, comm, NULL);
+    result = rondo_send(send, c->count, c->type, to, comm, stream);
     if (result == RONDO_SUCCESS)
-        result = rondo_recv(call->recv, c->count, c->type, from, comm, NULL);
+        result = rondo_recv(recv, c->count, c->type, from, comm, stream);
     end = rondo_group_end();
     return result != RONDO_SUCCESS ? result : end;
 }
 
 /* What a rooted operation does not use on this rank is passed as NULL. */
-rondo_result_t do_post(do_call_t *call, rondo_comm_t comm)
+rondo_result_t do_post_at(const do_call_t *call, const void *send, void *recv, rondo_comm_t comm,
+                          rondo_stream_t stream)
 {
     const do_case_t *c = &call->c;
     int at_root = call->rank == c->root;
-    void *root_recv = at_root ? call->recv : NULL;
-    const void *root_send = at_root ? call->send : NULL;
+    void *root_recv = at_root ? recv : NULL;
+    const void *root_send = at_root ? send : NULL;
     const size_t *displs = packed(c) ? NULL : call->displs;
 
     switch (c->what) {
     case DO_ALLREDUCE:
-        return rondo_allreduce(call->send, call->recv, c->count, c->type, c->op, comm, NULL);
+        return rondo_allreduce(send, recv, c->count, c->type, c->op, comm, stream);
     case DO_REDUCE:
-        return rondo_reduce(call->send, root_recv, c->count, c->type, c->op, c->root, comm, NULL);
+        return rondo_reduce(send, root_recv, c->count, c->type, c->op, c->root, comm, stream);
     case DO_REDUCE_SCATTER:
-        return rondo_reduce_scatter(call->send, call->recv, c->count, c->type, c->op, comm, NULL);
+        return rondo_reduce_scatter(send, recv, c->count, c->type, c->op, comm, stream);
     case DO_REDUCE_SCATTERV:
-        return rondo_reduce_scatterv(call->send, call->recv, call->counts, c->type, c->op, comm, NULL);
+        return rondo_reduce_scatterv(send, recv, call->counts, c->type, c->op, comm, stream);
     case DO_BROADCAST:
-        return rondo_broadcast(c->in_place ? call->recv : root_send, call->recv, c->count, c->type, c->root, comm,
-                               NULL);
+        return rondo_broadcast(c->in_place ? recv : root_send, recv, c->count, c->type, c->root, comm,
+                               stream);
     case DO_ALLGATHER:
-        return rondo_allgather(call->send, call->recv, c->count, c->type, comm, NULL);
+        return rondo_allgather(send, recv, c->count, c->type, comm, stream);
     case DO_ALLGATHERV:
-        return rondo_allgatherv(call->send, call->counts[call->rank], call->recv, call->counts, displs, c->type, comm,
-                                NULL);
+        return rondo_allgatherv(send, call->counts[call->rank], recv, call->counts, displs, c->type, comm,
+                                stream);
     case DO_GATHER:
-        return rondo_gather(call->send, root_recv, c->count, c->type, c->root, comm, NULL);
+        return rondo_gather(send, root_recv, c->count, c->type, c->root, comm, stream);
     case DO_GATHERV:
-        return rondo_gatherv(call->send, call->counts[call->rank], root_recv, at_root ? call->counts : NULL,
-                             at_root ? displs : NULL, c->type, c->root, comm, NULL);
+        return rondo_gatherv(send, call->counts[call->rank], root_recv, at_root ? call->counts : NULL,
+                             at_root ? displs : NULL, c->type, c->root, comm, stream);
     case DO_SCATTER:
-        return rondo_scatter(root_send, call->recv, c->count, c->type, c->root, comm, NULL);
+        return rondo_scatter(root_send, recv, c->count, c->type, c->root, comm, stream);
     case DO_SCATTERV:
-        return rondo_scatterv(root_send, at_root ? call->counts : NULL, at_root ? displs : NULL, call->recv,
-                              call->counts[call->rank], c->type, c->root, comm, NULL);
+        return rondo_scatterv(root_send, at_root ? call->counts : NULL, at_root ? displs : NULL, recv,
+                              call->counts[call->rank], c->type, c->root, comm, stream);
     case DO_ALLTOALL:
-        return rondo_alltoall(call->send, call->recv, c->count, c->type, comm, NULL);
+        return rondo_alltoall(send, recv, c->count, c->type, comm, stream);
     case DO_ALLTOALLV:
-        return rondo_alltoallv(call->send, call->counts, displs, call->recv, call->counts2,
-                               packed(c) ? NULL : call->displs2, c->type, comm, NULL);
+        return rondo_alltoallv(send, call->counts, displs, recv, call->counts2,
+                               packed(c) ? NULL : call->displs2, c->type, comm, stream);
     case DO_SHIFT:
-        return post_shift(call, comm);
+        return post_shift(call, send, recv, comm, stream);
     default:
-        return rondo_barrier(comm, NULL);
+        return rondo_barrier(comm, stream);
     }
+}
+
+rondo_result_t do_post(do_call_t *call, rondo_comm_t comm)
+{
+    return do_post_at(call, call->send, call->recv, comm, NULL);
 }
 
 /* ---- the result ---- */
@@ -477,7 +484,7 @@ static int verify_reduced(const do_call_t *call, int values, char *text, size_t 
     const do_case_t *c = &call->c;
     size_t before = (size_t)(call->recv - call->recv_block), first = 0, count = call->recv_bytes / ref_size(c->type);
     size_t spent = input_is_spent(call) ? call->send_bytes : call->recv_bytes;
-    size_t end = before + spent, whole = block_bytes(spent);
+    size_t end = before + spent, whole = do_block_bytes(spent);
     long long wrong;
     ref_input_t in;
     char detail[128];
@@ -504,14 +511,14 @@ int do_verify(const do_call_t *call, int values, char *text, size_t size)
     size_t before = (size_t)(call->recv - call->recv_block);
 
     if (call->send_block != call->recv_block &&
-        !same(call->send_block, call->sent, block_bytes(call->send_bytes), (size_t)(call->send - call->send_block),
+        !same(call->send_block, call->sent, do_block_bytes(call->send_bytes), (size_t)(call->send - call->send_block),
               "the input was written", text, size))
         return -1;
     if (do_reduces(call->c.what))
         return verify_reduced(call, values, text, size);
     if (call->send_block == call->recv_block && call->send_bytes > call->recv_bytes) /* scatter, in place at the root */
-        return same(call->recv_block, call->sent, block_bytes(call->send_bytes), before, "output", text, size) ? 0 : -1;
-    return same(call->recv_block, call->expected, block_bytes(call->recv_bytes), before, "output", text, size) ? 0 : -1;
+        return same(call->recv_block, call->sent, do_block_bytes(call->send_bytes), before, "output", text, size) ? 0 : -1;
+    return same(call->recv_block, call->expected, do_block_bytes(call->recv_bytes), before, "output", text, size) ? 0 : -1;
 }
 
 uint64_t do_hash(const do_call_t *call)

@@ -62,6 +62,10 @@ void do_text(const do_case_t *c, char *text, size_t size);
 /* Allocates and fills. 0, or -1 without memory. */
 int do_prepare(do_call_t *call, const do_case_t *c, int rank, int nranks);
 rondo_result_t do_post(do_call_t *call, rondo_comm_t comm);
+/* The same with buffers elsewhere, on a stream: `send` and `recv` stand for call->send and call->recv. */
+rondo_result_t do_post_at(const do_call_t *call, const void *send, void *recv, rondo_comm_t comm,
+                          rondo_stream_t stream);
+size_t do_block_bytes(size_t bytes); /* of a block with its guards */
 /* 0 when right; else -1 and a sentence. `values`: also compare with the reference (else only guards and moves). */
 int do_verify(const do_call_t *call, int values, char *text, size_t size);
 /* For results that must be the same on every rank (0: this operation has none). */

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define UNITS_MOST (1u << 20) /* more than any device holds */
+
 typedef struct price {
     double alpha; /* us, the shortest */
     double hop;   /* us for each step from rank to rank that follows the one before */
@@ -115,6 +117,7 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_
     uint32_t warps = rd_kernel_warps(kind, (int)l->nranks), threads = rd_kernel_threads(kind, codec) / (32 * warps) * 32 * warps;
     uint32_t low = 0, high = rd_kernel_units(kind);
 
+    high = high < UNITS_MOST ? high : UNITS_MOST;
     while (low < high) { /* the greatest that fits; both conditions are monotonous */
         uint32_t middle = low + (high - low + 1) / 2;
         int fits = threads && rd_kernel_bank(kind, codec, w->coll, (int)l->nranks, middle) <= l->bank &&
@@ -134,7 +137,7 @@ static int refuse(const char **why, const char *text)
     return -1;
 }
 
-int rd_choose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, rd_chosen_t *chosen,
+int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, rd_chosen_t *chosen,
                   const char **why)
 {
     uint64_t bytes = w->count * w->element;
@@ -169,7 +172,7 @@ int rd_choose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, r
     return 0;
 }
 
-rondo_result_t rd_choose_names(const rd_env_t *env, rd_who_t *who)
+rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who)
 {
     rd_kkind_t kind;
 
@@ -208,7 +211,7 @@ static int kind_forced(const rd_env_t *env, uint32_t coll, rd_kkind_t *kind)
     return forced;
 }
 
-const char *rd_choose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
+const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
 {
     rd_kkind_t only = RD_K_KINDS;
     int forced = env && kind_forced(env, w->coll, &only), found = 0;
@@ -221,7 +224,7 @@ const char *rd_choose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t
             if ((forced && (rd_kkind_t)kind != only) ||
                 (env && env->proto[0] && kind != RD_K_MESSAGES && strcmp(env->proto, codec_names[codec]) != 0))
                 continue;
-            if (rd_choose_one(w, l, (rd_kkind_t)kind, (rd_kcodec_t)codec, &one, &reason) != 0) {
+            if (rd_kchoose_one(w, l, (rd_kkind_t)kind, (rd_kcodec_t)codec, &one, &reason) != 0) {
                 why = reason;
                 continue;
             }

@@ -34,12 +34,12 @@ const char *rd_codec_name(rd_kcodec_t codec);
 int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind);
 
 /* Do RONDO_ALGO and RONDO_PROTO name what the CUDA executor has? */
-rondo_result_t rd_choose_names(const rd_env_t *env, rd_who_t *who);
+rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who);
 
 /* One candidate: 0, or -1 with the reason why it cannot serve. */
-int rd_choose_one(const rd_wanted_t *wanted, const rd_limits_t *limits, rd_kkind_t kind, rd_kcodec_t codec,
+int rd_kchoose_one(const rd_wanted_t *wanted, const rd_limits_t *limits, rd_kkind_t kind, rd_kcodec_t codec,
                   rd_chosen_t *chosen, const char **why);
 /* The cheapest, or what RONDO_ALGO and RONDO_PROTO force. NULL, or why there is none. */
-const char *rd_choose(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_env_t *env, rd_chosen_t *chosen);
+const char *rd_kchoose(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_env_t *env, rd_chosen_t *chosen);
 
 #endif

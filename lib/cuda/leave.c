@@ -17,7 +17,7 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
     if (comm->nranks > RD_KRANKS)
         return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
                         "%d ranks: this version's CUDA communicators have at most %d", comm->nranks, RD_KRANKS);
-    if ((result = rd_choose_names(&comm->env, &comm->who)))
+    if ((result = rd_kchoose_names(&comm->env, &comm->who)))
         return result;
     cuda = comm->cuda = calloc(1, sizeof *cuda);
     if (!cuda)

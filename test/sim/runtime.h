@@ -58,6 +58,7 @@ struct sim_capture;
 
 struct CUstream_st {
     int device, blocking, closing;
+    unsigned long long id;
     pthread_t worker;
     sim_op_t *first, *last;
     sim_mark_t *tail; /* of the last op enqueued; NULL: none yet */

@@ -14,6 +14,7 @@
 
 static cudaStream_t all;
 static cudaStream_t legacy[DEVICES];
+static unsigned long long ids;
 static unsigned jitter;
 
 void sim_jitter(unsigned seed)
@@ -176,6 +177,7 @@ static cudaStream_t make(int device, int blocking)
     cudaStream_t s = calloc(1, sizeof *s);
 
     s->device = device;
+    s->id = ++ids;
     s->blocking = blocking;
     s->next = all;
     all = s;
@@ -288,6 +290,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     pthread_mutex_lock(&sim_lock);
     stream->closing = 1;
     pthread_cond_broadcast(&sim_moved);
+    pthread_mutex_unlock(&sim_lock);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id)
+{
+    pthread_mutex_lock(&sim_lock);
+    *id = sim_stream(stream)->id;
     pthread_mutex_unlock(&sim_lock);
     return cudaSuccess;
 }

@@ -1,0 +1,37 @@
+/* What tests on devices share. They see rondo.h and the CUDA runtime alone, so that the same source runs on GPUs
+ * (make check-gpu) and on the runtime of test/sim, where there is none. */
+#ifndef TEST_DEVICE_H
+#define TEST_DEVICE_H
+
+#include <cuda_runtime_api.h>
+
+#include "../harness.h"
+#include "../operation.h"
+
+/* A failure with the text of the call and what CUDA says. */
+#define TEST_CUDA(t, call) test_cuda(t, call, #call)
+void test_cuda(test_rank_t *t, cudaError_t error, const char *text);
+
+/* Is there no device? Asked in a process of its own: ranks are forked later, and CUDA does not survive that. */
+int device_none(void);
+/* A communicator on device rank % devices, which becomes the current one; the rank ends when it cannot be made. */
+rondo_comm_t device_comm(test_rank_t *t);
+/* The same with a config of the caller's, whose device is set here. */
+rondo_comm_t device_comm_config(test_rank_t *t, rondo_config_t config);
+
+/* A call whose buffers have copies on the device. */
+typedef struct device_call {
+    do_call_t call;
+    char *send_block, *recv_block;
+    size_t send_bytes, recv_bytes;
+} device_call_t;
+
+/* `kind`: 0 device memory, 1 pinned, 2 managed. */
+void device_prepare(test_rank_t *t, device_call_t *d, const do_case_t *c, int kind);
+void device_fill(test_rank_t *t, device_call_t *d, cudaStream_t stream); /* copies the input there, in the stream */
+rondo_result_t device_post(device_call_t *d, rondo_comm_t comm, cudaStream_t stream);
+/* Copies the result back behind what is in the stream, waits, compares. */
+void device_verify(test_rank_t *t, device_call_t *d, int values, cudaStream_t stream);
+void device_release(test_rank_t *t, device_call_t *d);
+
+#endif

@@ -1,0 +1,190 @@
+/* Every operation, type and operator on device buffers, in and out of place, at odd sizes and offsets, against the plain
+ * reference; ranks are threads or processes, on as many devices as there are. Each case runs on one of two streams.
+ *
+ *   matrix [--seed S] [--ranks N] [--kind processes|threads] [--operation NAME] [--share K/OF] [--verbose]
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+
+typedef struct {
+    uint64_t seed;
+    int ranks, kinds, operation, verbose;
+    unsigned share, of; /* every of-th case, from `share` on */
+} options_t;
+
+typedef struct {
+    test_rank_t *t;
+    const options_t *options;
+    rondo_comm_t comm;
+    cudaStream_t stream[2];
+    uint64_t random; /* the same on every rank */
+    unsigned cases, ran;
+} walk_t;
+
+static const size_t sizes[] = {1, 3, 17, 0, 1000, 4097};
+#define NUM_SIZES (int)(sizeof sizes / sizeof sizes[0])
+
+static void run_case(walk_t *w, do_case_t *c, int variant)
+{
+    test_rank_t *t = w->t;
+    cudaStream_t stream = w->stream[variant >> 3 & 1];
+    char text[200];
+    device_call_t d;
+    uint64_t hash;
+
+    c->seed = test_random(&w->random) >> 32;
+    c->root = (int)test_below(&w->random, (unsigned)t->nranks);
+    c->in_place = variant & 1 && do_has_in_place(c->what);
+    c->send_shift = variant & 2 ? 1 : variant & 4 ? (int)ref_size(c->type) : 0;
+    c->recv_shift = variant & 4 ? 1 : variant & 2 ? (int)ref_size(c->type) : 0;
+    c->skew = do_has_counts(c->what) && variant & 3 ? (int)test_below(&w->random, 1000) : 0;
+    if (w->cases++ % w->options->of != w->options->share ||
+        (w->options->operation >= 0 && w->options->operation != (int)c->what))
+        return;
+    w->ran++;
+    do_text(c, text, sizeof text);
+    test_note(t, "%s", text);
+    if (w->options->verbose && t->rank == 0)
+        printf("%s\n", text);
+    device_prepare(t, &d, c, variant >> 4 & 1 ? (variant & 3) % 3 : 0);
+    device_fill(t, &d, stream);
+    if (!TEST_OK(t, w->comm, device_post(&d, w->comm, stream)))
+        test_stop(t, "cannot go on");
+    device_verify(t, &d, c->what != DO_ALLREDUCE || (int)(w->ran % (unsigned)t->nranks) == t->rank, stream);
+    hash = do_hash(&d.call);
+    if (hash)
+        test_agree(t, hash, text);
+    device_release(t, &d);
+    if (test_failures(t) > 20)
+        test_stop(t, "too many failures");
+}
+
+static void walk_reductions(walk_t *w, do_what_t what)
+{
+    do_case_t c = {.what = what};
+
+    for (int type = 0; type < RONDO_NUM_TYPES; type++)
+        for (int op = 0; op < RONDO_NUM_OPS; op++) {
+            if (!ref_valid((rondo_type_t)type, op))
+                continue;
+            c.type = (rondo_type_t)type;
+            c.op = op;
+            for (int k = 0; k < NUM_SIZES; k++) {
+                int special = op == RONDO_MIN || op == RONDO_MAX;
+                c.count = sizes[k];
+                c.data = REF_EXACT;
+                run_case(w, &c, (int)test_below(&w->random, 32));
+                if (!ref_is_float(c.type) || k % 3 != 1)
+                    continue;
+                c.data = special ? REF_SPECIAL : REF_ROUNDING;
+                run_case(w, &c, (int)test_below(&w->random, 32));
+            }
+        }
+}
+
+static void walk_moves(walk_t *w, do_what_t what)
+{
+    do_case_t c = {.what = what, .data = REF_BYTES};
+
+    for (int type = 0; type < RONDO_NUM_TYPES; type++)
+        for (int k = 0; k < NUM_SIZES; k++) {
+            c.type = (rondo_type_t)type;
+            c.count = sizes[k];
+            run_case(w, &c, (int)test_below(&w->random, 32));
+        }
+}
+
+/* Longer than a bank, so that there are several passes, and not a multiple of anything. */
+static void walk_long(walk_t *w)
+{
+    static const rondo_type_t few[] = {RONDO_INT8, RONDO_BFLOAT16, RONDO_FLOAT32, RONDO_COMPLEX128};
+    do_case_t c = {.op = RONDO_SUM};
+
+    for (int what = 0; what < DO_BARRIER; what++)
+        for (int k = 0; k < 4; k++) {
+            c.what = (do_what_t)what;
+            c.type = few[k];
+            c.data = do_reduces(c.what) ? REF_EXACT : REF_BYTES;
+            c.count = 30001;
+            run_case(w, &c, (int)test_below(&w->random, 32));
+        }
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    walk_t w = {.t = t, .options = arg};
+
+    w.random = w.options->seed * 1000 + (uint64_t)t->nranks * 2 + t->kind;
+    w.comm = device_comm(t);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&w.stream[0], cudaStreamNonBlocking));
+    TEST_CUDA(t, cudaStreamCreate(&w.stream[1]));
+    for (int what = 0; what < DO_NUM; what++)
+        if (do_reduces((do_what_t)what))
+            walk_reductions(&w, (do_what_t)what);
+        else
+            walk_moves(&w, (do_what_t)what);
+    walk_long(&w);
+    test_note(t, "destroy");
+    TEST_OK(t, NULL, rondo_comm_destroy(w.comm));
+    for (int i = 0; i < 2; i++)
+        TEST_CUDA(t, cudaStreamDestroy(w.stream[i]));
+    if (t->rank == 0)
+        printf("matrix: %u of %u cases\n", w.ran, w.cases);
+}
+
+static int read_options(options_t *o, int argc, char **argv)
+{
+    static const struct option table[] = {{"seed", 1, NULL, 's'},      {"ranks", 1, NULL, 'n'},
+                                          {"kind", 1, NULL, 'k'},      {"operation", 1, NULL, 'o'},
+                                          {"share", 1, NULL, 'p'},     {"verbose", 0, NULL, 'v'},
+                                          {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
+        if (option == 's')
+            o->seed = strtoull(optarg, NULL, 0);
+        else if (option == 'n')
+            o->ranks = atoi(optarg);
+        else if (option == 'k')
+            o->kinds = optarg[0] == 'p' ? 1 << TEST_PROCESSES : 1 << TEST_THREADS;
+        else if (option == 'v')
+            o->verbose = 1;
+        else if (option == 'p') {
+            if (sscanf(optarg, "%u/%u", &o->share, &o->of) != 2 || o->of == 0 || o->share >= o->of)
+                return -1;
+        } else if (option == 'o')
+            for (o->operation = 0; o->operation < DO_NUM && strcmp(do_name((do_what_t)o->operation), optarg) != 0;)
+                o->operation++;
+        else
+            return -1;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    options_t o = {20, 0, 3, -1, 0, 0, 1};
+    int bad = 0;
+
+    if (read_options(&o, argc, argv) != 0)
+        return 2;
+    test_begin("matrix", 500);
+    if (device_none())
+        return TEST_SKIPPED;
+    for (int nranks = 1; nranks <= 8 && bad == 0; nranks++)
+        for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
+            int64_t began = test_clock_us();
+            if (o.ranks ? o.ranks != nranks : nranks == 6 || nranks == 7 || (kind == TEST_PROCESSES && nranks % 2))
+                continue;
+            if (!(o.kinds & 1 << kind))
+                continue;
+            bad += test_run((test_kind_t)kind, nranks, 400, body, &o);
+            printf("matrix: %d %s, seed %llu: %s, %.1f s\n", nranks, test_kind_name((test_kind_t)kind),
+                   (unsigned long long)o.seed, bad ? "WRONG" : "right", (double)(test_clock_us() - began) * 1e-6);
+        }
+    return bad != 0;
+}
