@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,17 +38,57 @@ rondo_comm_t device_comm(test_rank_t *t)
     return device_comm_config(t, (rondo_config_t)RONDO_CONFIG_INIT);
 }
 
-static void *allocate(test_rank_t *t, size_t bytes, int kind)
-{
-    void *memory = NULL;
+/* This rank's: every rank is a thread. */
+typedef struct block {
+    struct block *next;
+    char *base;
+    size_t bytes;
+    int kind, taken;
+} block_t;
+static _Thread_local block_t *blocks;
 
-    if (kind == 1)
-        TEST_CUDA(t, cudaHostAlloc(&memory, bytes, cudaHostAllocPortable));
-    else if (kind == 2)
-        TEST_CUDA(t, cudaMallocManaged(&memory, bytes, cudaMemAttachGlobal));
-    else
-        TEST_CUDA(t, cudaMalloc(&memory, bytes));
-    return memory;
+void *device_memory(test_rank_t *t, size_t bytes, int kind)
+{
+    block_t *b = blocks;
+    void *base = NULL;
+
+    while (b && (b->taken || b->kind != kind || b->bytes < bytes))
+        b = b->next;
+    if (!b) {
+        b = malloc(sizeof *b);
+        bytes += bytes / 2 + 8192;
+        if (!b)
+            test_stop(t, "no memory");
+        if (kind == 1)
+            TEST_CUDA(t, cudaHostAlloc(&base, bytes, cudaHostAllocPortable));
+        else if (kind == 2)
+            TEST_CUDA(t, cudaMallocManaged(&base, bytes, cudaMemAttachGlobal));
+        else
+            TEST_CUDA(t, cudaMalloc(&base, bytes));
+        *b = (block_t){blocks, base, bytes, kind, 0};
+        blocks = b;
+    }
+    b->taken = 1;
+    return b->base;
+}
+
+void device_memory_back(void *memory)
+{
+    for (block_t *b = blocks; b; b = b->next) {
+        if (b->base == memory)
+            b->taken = 0;
+    }
+}
+
+void device_finish(test_rank_t *t)
+{
+    test_barrier(t);
+    while (blocks) {
+        block_t *b = blocks;
+        blocks = b->next;
+        TEST_CUDA(t, b->kind == 1 ? cudaFreeHost(b->base) : cudaFree(b->base));
+        free(b);
+    }
 }
 
 void device_prepare(test_rank_t *t, device_call_t *d, const do_case_t *c, int kind)
@@ -60,8 +101,8 @@ void device_prepare(test_rank_t *t, device_call_t *d, const do_case_t *c, int ki
     int one = call->send_block == call->recv_block;
     d->recv_bytes = do_block_bytes(one ? longer : call->recv_bytes);
     d->send_bytes = do_block_bytes(call->send_bytes);
-    d->recv_block = allocate(t, d->recv_bytes, kind);
-    d->send_block = one ? d->recv_block : allocate(t, d->send_bytes, kind);
+    d->recv_block = device_memory(t, d->recv_bytes, kind);
+    d->send_block = one ? d->recv_block : device_memory(t, d->send_bytes, kind);
 }
 
 void device_fill(test_rank_t *t, device_call_t *d, cudaStream_t stream)
@@ -92,16 +133,9 @@ void device_verify(test_rank_t *t, device_call_t *d, int values, cudaStream_t st
         test_fail(t, "%s", wrong);
 }
 
-void device_release(test_rank_t *t, device_call_t *d)
+void device_release(device_call_t *d)
 {
-    struct cudaPointerAttributes a;
-    char *blocks[2] = {d->recv_block, d->send_block == d->recv_block ? NULL : d->send_block};
-
-    for (int i = 0; i < 2; i++) {
-        if (!blocks[i])
-            continue;
-        TEST_CUDA(t, cudaPointerGetAttributes(&a, blocks[i]));
-        TEST_CUDA(t, a.type == cudaMemoryTypeHost ? cudaFreeHost(blocks[i]) : cudaFree(blocks[i]));
-    }
+    device_memory_back(d->send_block);
+    device_memory_back(d->recv_block);
     do_release(&d->call);
 }

@@ -32,6 +32,12 @@ void device_fill(test_rank_t *t, device_call_t *d, cudaStream_t stream); /* copi
 rondo_result_t device_post(device_call_t *d, rondo_comm_t comm, cudaStream_t stream);
 /* Copies the result back behind what is in the stream, waits, compares. */
 void device_verify(test_rank_t *t, device_call_t *d, int values, cudaStream_t stream);
-void device_release(test_rank_t *t, device_call_t *d);
+void device_release(device_call_t *d);
+/* The memory behind the calls is kept, because cudaFree waits for whatever runs on the device, which may be another
+ * rank's kernel that waits for this one. Collective: frees what this rank has had. */
+void device_finish(test_rank_t *t);
+/* Memory of that sort for a test's own use. */
+void *device_memory(test_rank_t *t, size_t bytes, int kind);
+void device_memory_back(void *memory);
 
 #endif

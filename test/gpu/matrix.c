@@ -58,7 +58,7 @@ static void run_case(walk_t *w, do_case_t *c, int variant)
     hash = do_hash(&d.call);
     if (hash)
         test_agree(t, hash, text);
-    device_release(t, &d);
+    device_release(&d);
     if (test_failures(t) > 20)
         test_stop(t, "too many failures");
 }
@@ -130,6 +130,7 @@ static void body(test_rank_t *t, void *arg)
     walk_long(&w);
     test_note(t, "destroy");
     TEST_OK(t, NULL, rondo_comm_destroy(w.comm));
+    device_finish(t);
     for (int i = 0; i < 2; i++)
         TEST_CUDA(t, cudaStreamDestroy(w.stream[i]));
     if (t->rank == 0)
