@@ -91,11 +91,11 @@ void device_finish(test_rank_t *t)
     }
 }
 
-void device_prepare(test_rank_t *t, device_call_t *d, const do_case_t *c, int kind)
+void device_prepare_as(test_rank_t *t, device_call_t *d, const do_case_t *c, int kind, int rank, int nranks)
 {
     do_call_t *call = &d->call;
 
-    if (do_prepare(call, c, t->rank, t->nranks) != 0)
+    if (do_prepare(call, c, rank, nranks) != 0)
         test_stop(t, "no memory");
     size_t longer = call->send_bytes > call->recv_bytes ? call->send_bytes : call->recv_bytes;
     int one = call->send_block == call->recv_block;
@@ -103,6 +103,11 @@ void device_prepare(test_rank_t *t, device_call_t *d, const do_case_t *c, int ki
     d->send_bytes = do_block_bytes(call->send_bytes);
     d->recv_block = device_memory(t, d->recv_bytes, kind);
     d->send_block = one ? d->recv_block : device_memory(t, d->send_bytes, kind);
+}
+
+void device_prepare(test_rank_t *t, device_call_t *d, const do_case_t *c, int kind)
+{
+    device_prepare_as(t, d, c, kind, t->rank, t->nranks);
 }
 
 void device_fill(test_rank_t *t, device_call_t *d, cudaStream_t stream)

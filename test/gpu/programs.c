@@ -1,0 +1,263 @@
+/* Random programs on devices: operations on two communicators and three streams, plain, in groups and from graphs that
+ * are replayed, in flight together; every result is compared. All ranks draw the same program from a seed.
+ *
+ *   programs [--seed S] [--ranks N] [--kind processes|threads] [--steps N] [--seconds S]
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+
+#define COMMS 2
+#define STREAMS 3
+#define FLYING 12 /* operations that have not been waited for */
+
+typedef struct {
+    uint64_t seed;
+    int ranks, kinds, steps, seconds;
+} options_t;
+
+typedef struct {
+    test_rank_t *t;
+    const options_t *options;
+    uint64_t random; /* the same on every rank */
+    rondo_comm_t comm[COMMS];
+    cudaStream_t stream[STREAMS];
+    cudaEvent_t fork;
+    device_call_t flying[FLYING];
+    cudaStream_t where[FLYING];
+    int nflying;
+    unsigned operations, groups, graphs, replays;
+} program_t;
+
+static void draw(program_t *p, do_case_t *c, int may_be_in_place)
+{
+    static const rondo_type_t types[] = {RONDO_FLOAT32, RONDO_INT32, RONDO_BFLOAT16, RONDO_FLOAT64, RONDO_UINT8};
+    static const size_t counts[] = {1, 5, 64, 333, 2048, 9001};
+    uint64_t *r = &p->random;
+
+    memset(c, 0, sizeof *c);
+    c->what = (do_what_t)test_below(r, DO_NUM);
+    c->type = types[test_below(r, 5)];
+    c->op = test_below(r, 4) ? RONDO_SUM : RONDO_MAX;
+    c->data = do_reduces(c->what) ? REF_EXACT : REF_BYTES;
+    c->count = counts[test_below(r, 6)];
+    c->root = (int)test_below(r, (unsigned)p->t->nranks);
+    c->seed = test_random(r) >> 32;
+    c->skew = do_has_counts(c->what) ? (int)test_below(r, 100) : 0;
+    c->in_place = may_be_in_place && test_below(r, 4) == 0 && do_has_in_place(c->what);
+}
+
+/* Waits for everything, the last first, and compares. */
+static void settle(program_t *p)
+{
+    char text[200];
+
+    while (p->nflying) {
+        device_call_t *d = &p->flying[--p->nflying];
+        do_text(&d->call.c, text, sizeof text);
+        test_note(p->t, "verify %s", text);
+        device_verify(p->t, d, 1, p->where[p->nflying]);
+        device_release(d);
+    }
+    if (test_failures(p->t) > 10)
+        test_stop(p->t, "too many failures");
+}
+
+static device_call_t *next_call(program_t *p, cudaStream_t stream, int may_be_in_place)
+{
+    do_case_t c;
+    char text[200];
+
+    draw(p, &c, may_be_in_place);
+    do_text(&c, text, sizeof text);
+    test_note(p->t, "%s", text);
+    device_call_t *d = &p->flying[p->nflying];
+    p->where[p->nflying++] = stream;
+    device_prepare(p->t, d, &c, 0);
+    device_fill(p->t, d, stream);
+    p->operations++;
+    return d;
+}
+
+static void post(program_t *p, device_call_t *d, int comm, cudaStream_t stream)
+{
+    if (!TEST_OK(p->t, p->comm[comm], device_post(d, p->comm[comm], stream)))
+        test_stop(p->t, "cannot go on");
+}
+
+static void plain(program_t *p)
+{
+    int comm = (int)test_below(&p->random, COMMS);
+    cudaStream_t stream = p->stream[test_below(&p->random, STREAMS)];
+
+    if (p->nflying == FLYING)
+        settle(p);
+    post(p, next_call(p, stream, 1), comm, stream);
+}
+
+static void group(program_t *p)
+{
+    unsigned n = 1 + test_below(&p->random, 5);
+    rondo_request_t request = NULL;
+    int later = (int)test_below(&p->random, 2);
+
+    if (p->nflying + (int)n > FLYING)
+        settle(p);
+    TEST_OK(p->t, NULL, rondo_group_start());
+    for (unsigned i = 0; i < n; i++) {
+        int comm = (int)test_below(&p->random, COMMS);
+        cudaStream_t stream = p->stream[test_below(&p->random, STREAMS)];
+        post(p, next_call(p, stream, 1), comm, stream);
+    }
+    if (later) {
+        TEST_OK(p->t, NULL, rondo_group_submit(&request));
+        TEST_OK(p->t, NULL, rondo_request_wait(&request));
+    } else {
+        TEST_OK(p->t, NULL, rondo_group_end());
+    }
+    p->groups++;
+}
+
+/* Operations of one or two streams, captured, and replayed with plain calls in between. */
+static void graph(program_t *p)
+{
+    test_rank_t *t = p->t;
+    unsigned n = 1 + test_below(&p->random, 4), times = 1 + test_below(&p->random, 3);
+    cudaStream_t origin = p->stream[0], other = p->stream[1], into = p->stream[test_below(&p->random, STREAMS)];
+    enum cudaStreamCaptureMode mode =
+        test_below(&p->random, 2) ? cudaStreamCaptureModeRelaxed : cudaStreamCaptureModeThreadLocal;
+    int two = (int)test_below(&p->random, 2), grouped = (int)test_below(&p->random, 3) == 0;
+    cudaGraphExec_t exec;
+    cudaGraph_t made;
+
+    settle(p);
+    for (unsigned i = 0; i < n; i++)
+        next_call(p, origin, 0);
+    TEST_CUDA(t, cudaStreamSynchronize(origin));
+    TEST_CUDA(t, cudaStreamBeginCapture(origin, mode));
+    if (two) {
+        TEST_CUDA(t, cudaEventRecord(p->fork, origin));
+        TEST_CUDA(t, cudaStreamWaitEvent(other, p->fork, 0));
+    }
+    if (grouped)
+        TEST_OK(t, NULL, rondo_group_start());
+    for (unsigned i = 0; i < n; i++) {
+        cudaStream_t stream = two && test_below(&p->random, 2) ? other : origin;
+        post(p, &p->flying[i], (int)test_below(&p->random, COMMS), stream);
+    }
+    if (grouped)
+        TEST_OK(t, NULL, rondo_group_end());
+    if (two) {
+        TEST_CUDA(t, cudaEventRecord(p->fork, other));
+        TEST_CUDA(t, cudaStreamWaitEvent(origin, p->fork, 0));
+    }
+    TEST_CUDA(t, cudaStreamEndCapture(origin, &made));
+    TEST_CUDA(t, cudaGraphInstantiate(&exec, made, 0));
+    TEST_CUDA(t, cudaGraphDestroy(made));
+    for (unsigned k = 0; k < times; k++) {
+        for (unsigned i = 0; i < n; i++)
+            device_fill(t, &p->flying[i], into);
+        TEST_CUDA(t, cudaGraphLaunch(exec, into));
+        if (p->nflying < FLYING)
+            plain(p);
+        p->replays++;
+    }
+    for (unsigned i = 0; i < n; i++)
+        p->where[i] = into;
+    settle(p);
+    TEST_CUDA(t, cudaGraphExecDestroy(exec));
+    p->graphs++;
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    program_t p = {.t = t, .options = arg};
+    int64_t until = test_clock_us() + (int64_t)p.options->seconds * 1000000;
+
+    p.random = p.options->seed * 1000 + (uint64_t)t->nranks * 2 + t->kind;
+    for (int i = 0; i < COMMS; i++)
+        p.comm[i] = device_comm(t);
+    for (int i = 0; i < STREAMS; i++)
+        TEST_CUDA(t, cudaStreamCreateWithFlags(&p.stream[i], cudaStreamNonBlocking));
+    TEST_CUDA(t, cudaEventCreateWithFlags(&p.fork, cudaEventDisableTiming));
+    for (int step = 0; step < p.options->steps; step++) {
+        unsigned dice = test_below(&p.random, 10);
+        if (p.options->seconds && step % 50 == 49) { /* one clock for all */
+            rondo_result_t result;
+            float *over = device_memory(t, sizeof *over, 2);
+            *over = test_clock_us() > until;
+            result = rondo_allreduce(over, over, 1, RONDO_FLOAT32, RONDO_MAX, p.comm[0], p.stream[0]);
+            TEST_CUDA(t, cudaStreamSynchronize(p.stream[0]));
+            float end = *over;
+            device_memory_back(over);
+            if (!TEST_OK(t, p.comm[0], result) || end != 0)
+                break;
+        }
+        if (dice < 6)
+            plain(&p);
+        else if (dice < 8)
+            group(&p);
+        else
+            graph(&p);
+    }
+    settle(&p);
+    test_note(t, "destroy");
+    for (int i = 0; i < COMMS; i++)
+        TEST_OK(t, NULL, rondo_comm_destroy(p.comm[i]));
+    device_finish(t);
+    for (int i = 0; i < STREAMS; i++)
+        TEST_CUDA(t, cudaStreamDestroy(p.stream[i]));
+    TEST_CUDA(t, cudaEventDestroy(p.fork));
+    if (t->rank == 0)
+        printf("programs: %u operations, %u groups, %u graphs, %u replays\n", p.operations, p.groups, p.graphs,
+               p.replays);
+}
+
+static int read_options(options_t *o, int argc, char **argv)
+{
+    static const struct option table[] = {{"seed", 1, NULL, 's'},  {"ranks", 1, NULL, 'n'},   {"kind", 1, NULL, 'k'},
+                                          {"steps", 1, NULL, 'p'}, {"seconds", 1, NULL, 't'}, {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
+        if (option == 's')
+            o->seed = strtoull(optarg, NULL, 0);
+        else if (option == 'n')
+            o->ranks = atoi(optarg);
+        else if (option == 'k')
+            o->kinds = optarg[0] == 'p' ? 1 << TEST_PROCESSES : 1 << TEST_THREADS;
+        else if (option == 'p')
+            o->steps = atoi(optarg);
+        else if (option == 't') {
+            o->seconds = atoi(optarg);
+            o->steps = 1 << 30;
+        } else
+            return -1;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    options_t o = {31, 0, 3, 40, 0};
+    int bad = 0;
+
+    if (read_options(&o, argc, argv) != 0)
+        return 2;
+    test_begin("programs", 400 + 4 * o.seconds);
+    if (device_none())
+        return TEST_SKIPPED;
+    for (int nranks = 2; nranks <= 4 && bad == 0; nranks++)
+        for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
+            int64_t began = test_clock_us();
+            if ((o.ranks && o.ranks != nranks) || !(o.kinds & 1 << kind))
+                continue;
+            bad += test_run((test_kind_t)kind, nranks, 300 + o.seconds, body, &o);
+            printf("programs: %d %s, seed %llu: %s, %.1f s\n", nranks, test_kind_name((test_kind_t)kind),
+                   (unsigned long long)o.seed, bad ? "WRONG" : "right", (double)(test_clock_us() - began) * 1e-6);
+        }
+    return bad != 0;
+}
