@@ -1,0 +1,353 @@
+/* A CUDA communicator's life: made and destroyed many times without a leak, destroyed in any order, misused, aborted
+ * while kernels wait, deserted by a rank that dies or never calls, and held all at once by one thread.
+ *
+ *   life [--times N]
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device.h"
+
+/* Of the simulated runtime, where that is linked: what has been made and not been destroyed. */
+__attribute__((weak)) int sim_live(char *text, size_t size);
+
+static int times = 60;
+
+static void sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, int *buffer, size_t count)
+{
+    TEST_OK(t, comm, rondo_allreduce(buffer, buffer, count, RONDO_INT32, RONDO_SUM, comm, stream));
+}
+
+/* Fills with ones, sums, expects nranks. */
+static void sum_checked(test_rank_t *t, rondo_comm_t comm, int nranks, cudaStream_t stream, size_t count)
+{
+    int *device = device_memory(t, count * sizeof(int), 0), *host = malloc(count * sizeof(int));
+
+    for (size_t i = 0; i < count; i++)
+        host[i] = 1;
+    TEST_CUDA(t, cudaMemcpyAsync(device, host, count * sizeof(int), cudaMemcpyDefault, stream));
+    sum(t, comm, stream, device, count);
+    TEST_CUDA(t, cudaMemcpyAsync(host, device, count * sizeof(int), cudaMemcpyDefault, stream));
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    for (size_t i = 0; i < count; i++) {
+        if (host[i] != nranks)
+            test_stop(t, "element %zu is %d, should be %d", i, host[i], nranks);
+    }
+    free(host);
+    device_memory_back(device);
+}
+
+/* ---- made and destroyed ---- */
+
+static int tasks(void)
+{
+    return test_count_entries("/proc/self/task");
+}
+
+/* What a communicator left behind for its peers goes with the next one that ends when they have left. */
+static void sweep(test_rank_t *t)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_unique_id_t id;
+    rondo_comm_t comm = NULL;
+
+    test_barrier(t);
+    TEST_CUDA(t, cudaGetDevice(&config.device));
+    if (TEST_OK(t, NULL, rondo_unique_id_create(&id)) && TEST_OK(t, NULL, rondo_comm_create(&comm, 1, &id, 0, &config)))
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+}
+
+static void many(test_rank_t *t, void *arg)
+{
+    int fds = 0, threads = 0;
+    cudaStream_t stream;
+    char text[200];
+
+    (void)arg;
+    for (int i = 0; i < times; i++) {
+        test_note(t, "round %d", i);
+        rondo_comm_t comm = device_comm(t), second = NULL;
+        TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        if (i % 3 == 0)
+            second = device_comm(t);
+        sum_checked(t, comm, t->nranks, stream, 1 + (size_t)i * 100);
+        if (second)
+            sum_checked(t, second, t->nranks, stream, 5);
+        if (i % 2 == 0) /* not waited for */
+            TEST_OK(t, comm, rondo_barrier(comm, stream));
+        TEST_OK(t, NULL, rondo_comm_destroy(i % 2 && second ? second : comm));
+        if (second)
+            TEST_OK(t, NULL, rondo_comm_destroy(i % 2 ? comm : second));
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        TEST_CUDA(t, cudaStreamDestroy(stream));
+        if (i != 2 && i != times - 1)
+            continue;
+        sweep(t);
+        device_finish(t);
+        test_barrier(t);
+        usleep(30000); /* threads that have been told to end */
+        if (i == 2) {
+            fds = test_count_entries("/proc/self/fd");
+            threads = tasks();
+        }
+        test_barrier(t);
+    }
+    int fds_now = test_count_entries("/proc/self/fd"), threads_now = tasks();
+    if (fds_now > fds || threads_now > threads)
+        test_fail(t, "%d descriptors, there were %d; %d threads, there were %d", fds_now, fds, threads_now, threads);
+    if (t->kind == TEST_PROCESSES && sim_live && sim_live(text, sizeof text))
+        test_fail(t, "left behind: %s", text);
+}
+
+/* ---- misused ---- */
+
+static void wrong(test_rank_t *t, void *arg)
+{
+    static int pageable[4];
+    rondo_comm_t comm = device_comm(t);
+    int *device = device_memory(t, 64, 0);
+
+    (void)arg;
+    TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT,
+               rondo_allreduce(pageable, device, 4, RONDO_INT32, RONDO_SUM, comm, NULL));
+    TEST_TRUE(t, strstr(rondo_last_error(comm), "send") && strstr(rondo_last_error(comm), "pageable"));
+    TEST_GIVES(t, comm, RONDO_ERR_INVALID_ARGUMENT, rondo_send(pageable, 4, RONDO_INT32, 0, comm, NULL));
+    TEST_GIVES(t, comm, RONDO_ERR_INVALID_USAGE, rondo_send(device, 4, RONDO_INT32, t->rank, comm, NULL));
+    TEST_OK(t, NULL, rondo_group_start());
+    TEST_OK(t, comm, rondo_send(device, 4, RONDO_INT32, t->rank, comm, NULL));
+    TEST_GIVES(t, NULL, RONDO_ERR_INVALID_USAGE, rondo_group_end());
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_unique_id_t id;
+    rondo_comm_t none = NULL;
+    config.device = 1000;
+    TEST_OK(t, NULL, rondo_unique_id_create(&id));
+    TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, rondo_comm_create(&none, 1, &id, 0, &config));
+    sum_checked(t, comm, t->nranks, NULL, 100); /* unharmed */
+    device_memory_back(device);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    device_finish(t);
+}
+
+/* ---- a graph outlives its communicator, and the other way round ---- */
+
+static void graphs(test_rank_t *t, void *arg)
+{
+    int *device = device_memory(t, 4096, 0);
+    cudaGraphExec_t exec[2];
+    rondo_comm_t comm[2];
+    cudaStream_t stream;
+    cudaGraph_t graph;
+
+    (void)arg;
+    TEST_CUDA(t, cudaSetDevice(0));
+    comm[0] = device_comm(t);
+    comm[1] = device_comm(t);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int i = 0; i < 2; i++) {
+        TEST_CUDA(t, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        for (int k = 0; k < 3; k++)
+            sum(t, comm[i], stream, device, 100);
+        TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
+        TEST_CUDA(t, cudaGraphInstantiate(&exec[i], graph, 0));
+        TEST_CUDA(t, cudaGraphDestroy(graph));
+        TEST_CUDA(t, cudaGraphLaunch(exec[i], stream));
+        sum(t, comm[i], stream, device, 1);
+        TEST_CUDA(t, cudaGraphLaunch(exec[i], stream));
+    }
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    TEST_OK(t, NULL, rondo_comm_destroy(comm[0]));
+    TEST_CUDA(t, cudaGraphExecDestroy(exec[0]));
+    TEST_CUDA(t, cudaGraphExecDestroy(exec[1]));
+    sum_checked(t, comm[1], t->nranks, stream, 1000);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm[1]));
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_memory_back(device);
+    device_finish(t);
+}
+
+/* ---- one thread with all ranks ---- */
+
+static void one_thread(test_rank_t *t, void *arg)
+{
+    enum { RANKS = 3 };
+    rondo_comm_t comms[RANKS];
+    cudaStream_t streams[RANKS];
+    device_call_t calls[RANKS];
+    int devices[RANKS], count;
+    uint64_t random = 5;
+
+    (void)arg;
+    TEST_CUDA(t, cudaGetDeviceCount(&count));
+    for (int r = 0; r < RANKS; r++)
+        devices[r] = r % count;
+    if (!TEST_OK(t, NULL, rondo_comm_create_all(comms, RANKS, devices, NULL)))
+        return;
+    for (int r = 0; r < RANKS; r++) {
+        TEST_CUDA(t, cudaSetDevice(devices[r]));
+        TEST_CUDA(t, cudaStreamCreateWithFlags(&streams[r], cudaStreamNonBlocking));
+    }
+    for (int i = 0; i < 3 * DO_NUM; i++) {
+        do_case_t c = {.what = (do_what_t)(i % DO_NUM), .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = 1 + 700 * (size_t)i};
+        c.data = do_reduces(c.what) ? REF_EXACT : REF_BYTES;
+        c.seed = test_random(&random);
+        c.root = i % RANKS;
+        int grouped = i % 2 || c.what == DO_SHIFT; /* a shift is a group of its own: only one of all ranks can end */
+        if (grouped)
+            TEST_OK(t, NULL, rondo_group_start());
+        for (int r = 0; r < RANKS; r++) {
+            TEST_CUDA(t, cudaSetDevice(devices[r]));
+            device_prepare_as(t, &calls[r], &c, 0, r, RANKS);
+            device_fill(t, &calls[r], streams[r]);
+            TEST_CUDA(t, cudaSetDevice(devices[(r + 1) % RANKS])); /* the current device does not matter to a call */
+            TEST_OK(t, comms[r], device_post(&calls[r], comms[r], streams[r]));
+        }
+        if (grouped)
+            TEST_OK(t, NULL, rondo_group_end());
+        for (int r = 0; r < RANKS; r++) {
+            TEST_CUDA(t, cudaSetDevice(devices[r]));
+            device_verify(t, &calls[r], 1, streams[r]);
+            device_release(&calls[r]);
+        }
+    }
+    for (int r = 0; r < RANKS; r++)
+        TEST_OK(t, NULL, rondo_comm_destroy(comms[r]));
+    for (int r = 0; r < RANKS; r++)
+        TEST_CUDA(t, cudaStreamDestroy(streams[r]));
+    device_finish(t);
+}
+
+/* ---- trouble ---- */
+
+/* Rank 0 aborts while the kernels of the others wait for it. */
+static void abort_it(test_rank_t *t, void *arg)
+{
+    int *device = device_memory(t, 1 << 16, 0);
+    rondo_result_t error = RONDO_SUCCESS;
+    cudaStream_t stream;
+
+    (void)arg;
+    rondo_comm_t comm = device_comm(t);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    sum(t, comm, stream, device, 100);
+    if (t->rank == 0) {
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        usleep(20000);
+        TEST_OK(t, NULL, rondo_comm_abort(comm));
+    } else {
+        for (int i = 0; i < 3; i++)
+            (void)rondo_allreduce(device, device, 16000, RONDO_INT32, RONDO_SUM, comm, stream);
+        TEST_CUDA(t, cudaStreamSynchronize(stream)); /* the kernels leave */
+        TEST_GIVES(t, comm, RONDO_ERR_REMOTE, rondo_barrier(comm, stream));
+        TEST_OK(t, comm, rondo_comm_get_error(comm, &error));
+        TEST_TRUE(t, error == RONDO_ERR_REMOTE && strstr(rondo_last_error(comm), "rank 0"));
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    }
+    test_barrier(t);
+    comm = device_comm(t); /* the context is usable */
+    sum_checked(t, comm, t->nranks, stream, 1000);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_memory_back(device);
+    device_finish(t);
+}
+
+/* Rank 1 is there and does not call. */
+static void late(test_rank_t *t, void *arg)
+{
+    int *device = device_memory(t, 4096, 0);
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    cudaStream_t stream;
+
+    (void)arg;
+    config.timeout_ms = 300;
+    rondo_comm_t comm = device_comm_config(t, config);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    if (t->rank != 1) {
+        sum(t, comm, stream, device, 100);
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        TEST_GIVES(t, comm, RONDO_ERR_TIMEOUT, rondo_barrier(comm, stream));
+        TEST_TRUE(t, strstr(rondo_last_error(comm), "rank 1") != NULL || t->nranks > 2);
+    }
+    test_barrier(t);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_memory_back(device);
+    device_finish(t);
+}
+
+/* The last rank is killed while the others' kernels wait for it; those that are left go on without it. */
+static void killed(test_rank_t *t, void *arg)
+{
+    int *device = device_memory(t, 1 << 16, 0), gone = t->nranks - 1;
+    rondo_comm_t less = NULL;
+    cudaStream_t stream;
+
+    (void)arg;
+    rondo_comm_t comm = device_comm(t);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    sum_checked(t, comm, t->nranks, stream, 100);
+    test_barrier(t);
+    if (t->rank == gone)
+        raise(SIGKILL);
+    (void)rondo_allreduce(device, device, 16000, RONDO_INT32, RONDO_SUM, comm, stream);
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    TEST_GIVES(t, comm, RONDO_ERR_REMOTE, rondo_barrier(comm, stream));
+    char name[20];
+    snprintf(name, sizeof name, "rank %d", gone);
+    TEST_TRUE(t, strstr(rondo_last_error(comm), name) != NULL);
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    TEST_CUDA(t, cudaGetDevice(&config.device));
+    if (TEST_OK(t, comm, rondo_comm_shrink(comm, &gone, 1, &less, &config))) {
+        sum_checked(t, less, t->nranks - 1, stream, 1000);
+        TEST_OK(t, NULL, rondo_comm_destroy(less));
+    }
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_memory_back(device);
+    device_finish(t);
+}
+
+static int run_killed(int nranks)
+{
+    test_director_t director = {.victim = nranks - 1};
+
+    return test_run_directed(&director, nranks, 60, killed, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        test_body_fn body;
+        int ranks, kinds;
+    } parts[] = {
+        {"wrong", wrong, 2, 3},   {"graphs", graphs, 3, 3}, {"one_thread", one_thread, 1, 1},
+        {"abort", abort_it, 3, 3}, {"late", late, 2, 3},     {"many", many, 2, 3},
+    };
+    int bad = 0;
+
+    if (argc == 3 && strcmp(argv[1], "--times") == 0)
+        times = atoi(argv[2]);
+    else if (argc != 1)
+        return 2;
+    test_begin("life", 400);
+    if (device_none())
+        return TEST_SKIPPED;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && bad == 0; i++)
+        for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
+            int64_t began = test_clock_us();
+            if (!(parts[i].kinds & 1 << kind))
+                continue;
+            bad += test_run((test_kind_t)kind, parts[i].ranks, 120, parts[i].body, NULL);
+            printf("life: %s, %d %s: %s, %.1f s\n", parts[i].name, parts[i].ranks, test_kind_name((test_kind_t)kind),
+                   bad ? "WRONG" : "right", (double)(test_clock_us() - began) * 1e-6);
+        }
+    if (bad == 0) {
+        bad += run_killed(3);
+        printf("life: killed, 3 processes: %s\n", bad ? "WRONG" : "right");
+    }
+    return bad != 0;
+}
