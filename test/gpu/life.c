@@ -14,7 +14,7 @@
 /* Of the simulated runtime, where that is linked: what has been made and not been destroyed. */
 __attribute__((weak)) int sim_live(char *text, size_t size);
 
-static int times = 60;
+static int times = 24;
 
 static void sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, int *buffer, size_t count)
 {
@@ -189,7 +189,7 @@ static void one_thread(test_rank_t *t, void *arg)
         TEST_CUDA(t, cudaSetDevice(devices[r]));
         TEST_CUDA(t, cudaStreamCreateWithFlags(&streams[r], cudaStreamNonBlocking));
     }
-    for (int i = 0; i < 3 * DO_NUM; i++) {
+    for (int i = 0; i < 2 * DO_NUM; i++) {
         do_case_t c = {.what = (do_what_t)(i % DO_NUM), .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = 1 + 700 * (size_t)i};
         c.data = do_reduces(c.what) ? REF_EXACT : REF_BYTES;
         c.seed = test_random(&random);
