@@ -28,6 +28,7 @@ constexpr size_t STACK = 48 << 10;
 constexpr size_t LINE = 128;
 constexpr unsigned LANES = 32;
 constexpr unsigned WATCHED = 8;
+constexpr uint64_t BUSY = 20000000; /* steps in which nothing has moved: somebody looks and looks */
 
 struct fiber_t;
 struct grid_t;
@@ -43,43 +44,50 @@ std::atomic<uint32_t> &changes_of(const void *p)
     return changes[(line ^ line >> 16) & 0xffff];
 }
 
-/* The lines that somebody who polls has looked at last, and how often they had changed by then. */
+/* The lines that somebody who polls has looked at last, and how often they had changed by then. `news` counts looks
+ * that found something new: who looks at an unchanged line again, with no news since he did so last, has seen all there
+ * is. */
 struct watch_t {
-    const char *at[WATCHED];
-    uint32_t seen[WATCHED];
-    unsigned count = 0, next = 0;
+    struct seen_t {
+        const char *at;
+        uint32_t changes;
+        unsigned news;
+    } seen[WATCHED];
+    unsigned count = 0, next = 0, news = 0;
 
     void clear()
     {
         count = next = 0;
+        news++;
     }
 
-    uint32_t *find(const void *p)
+    /* True: nothing new at `p`, nor anywhere since. */
+    bool note(const char *p)
     {
-        for (unsigned i = 0; i < count; i++)
-            if ((uintptr_t)at[i] / LINE == (uintptr_t)p / LINE)
-                return &seen[i];
-        return nullptr;
-    }
+        uint32_t now = changes_of(p).load(std::memory_order_acquire);
 
-    void note(const void *p, uint32_t now)
-    {
-        uint32_t *old = find(p);
-        if (old) {
-            *old = now;
-            return;
+        for (unsigned i = 0; i < count; i++) {
+            seen_t *s = &seen[i];
+            if ((uintptr_t)s->at / LINE != (uintptr_t)p / LINE)
+                continue;
+            bool idle = s->changes == now && s->news == news;
+            news += s->changes != now;
+            s->changes = now;
+            s->news = news;
+            return idle;
         }
-        at[next] = (const char *)p;
-        seen[next] = now;
+        news++;
+        seen[next] = {p, now, news};
         next = (next + 1) % WATCHED;
         if (count < WATCHED)
             count++;
+        return false;
     }
 
     bool changed() const
     {
         for (unsigned i = 0; i < count; i++)
-            if (changes_of(at[i]).load(std::memory_order_acquire) != seen[i])
+            if (changes_of(seen[i].at).load(std::memory_order_acquire) != seen[i].changes)
                 return true;
         return false;
     }
@@ -313,24 +321,23 @@ void maybe_give_way()
     }
 }
 
-/* Sleeps if all that there is to see at `p` has been seen. */
+/* Before `bytes` at `p` are read: sleeps if all that there is to see has been seen. */
 void look(watch_t *watch, const void *p, size_t bytes)
 {
-    bool seen = true;
+    bool idle = true;
 
-    for (size_t i = 0; i < bytes; i += LINE) {
-        uint32_t *old = watch->find((const char *)p + i);
-        seen = seen && old && *old == changes_of((const char *)p + i).load(std::memory_order_acquire);
-    }
-    if (seen) {
+    for (size_t i = 0; i < bytes; i += LINE)
+        idle = watch->note((const char *)p + i) && idle;
+    if (idle) {
         self->sleeps_on = watch;
         self->grid->asleep.push_back(self);
         pause(ASLEEP, "a line");
+        watch->clear(); /* of what it no longer looks at, too */
+        for (size_t i = 0; i < bytes; i += LINE)
+            watch->note((const char *)p + i);
     } else {
         maybe_give_way();
     }
-    for (size_t i = 0; i < bytes; i += LINE)
-        watch->note((const char *)p + i, changes_of((const char *)p + i).load(std::memory_order_acquire));
 }
 
 void meeting_over(meeting_t *m)
@@ -504,7 +511,8 @@ void say_place(text_t *t, const rd_kwork_t *w, const char *p)
             continue;
         size_t at = (size_t)(p - base);
         if (at >= bank)
-            say(t, " [rank %d bank %zu + %zu]", r, (at - bank) / w->comm.bank_bytes, (at - bank) % w->comm.bank_bytes);
+            say(t, " [rank %d bank %zu + %zu = %x %x]", r, (at - bank) / w->comm.bank_bytes,
+                (at - bank) % w->comm.bank_bytes, *(const uint32_t *)p, *(const uint32_t *)(p + LINE - 4 - at % LINE));
         else if (at >= fifo)
             say(t, " [rank %d fifos + %zu]", r, at - fifo);
         else
@@ -526,7 +534,7 @@ void say_who_waits(machine_t *m, text_t *t)
             say(t, "rank %d, block %u, warp %u, lane %u waits for %s", w->comm.rank, f.block_index, f.thread / LANES,
                 f.lane, f.what);
             for (unsigned i = 0; f.sleeps_on && !strcmp(f.what, "a line") && i < f.sleeps_on->count; i++)
-                say_place(t, w, f.sleeps_on->at[i]);
+                say_place(t, w, f.sleeps_on->seen[i].at);
             say(t, "\n");
         }
     }
@@ -805,7 +813,7 @@ int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_
     machine_t m;
     std::vector<int> next((size_t)ranks, 0);
     text_t t = {text, size};
-    uint64_t last = 0;
+    uint64_t last = 0, moved = 0, busy = 0;
     unsigned rounds = 0;
     double since = now();
 
@@ -828,7 +836,11 @@ int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_
             else
                 left--;
         }
-        if (left > 0 && !step(&m) && !idle(&m, &last, &rounds, &since)) {
+        if (m.progress != moved) {
+            moved = m.progress;
+            busy = 0;
+        }
+        if (left > 0 && (++busy > BUSY || (!step(&m) && !idle(&m, &last, &rounds, &since)))) {
             say_who_waits(&m, &t);
             throw_away(&m);
             return -1;

@@ -1,0 +1,170 @@
+/* The CUDA kernels of collectives, run by the machine of test/sim: every kind, codec and operation at 2 to 16 ranks,
+ * every type and operator, on sizes around the ends of units and passes, in place and not, aligned to elements only;
+ * several operations in a row, of different kinds and roots, that take the banks in turns while ranks run ahead of each
+ * other. Results are compared bit by bit with the host's reducers; windows must be at rest in the end.
+ *
+ *   sim_kernels [seed [rounds]]   one seed gives one run */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/kernels.h"
+#include "../lib/types.h"
+
+#define BANK (1u << 18)
+
+static const struct shape {
+    rd_kkind_t kind;
+    rd_kcodec_t codec;
+    rd_coll_t coll;
+} shapes[] = {
+    {RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE},
+    {RD_K_ONESHOT, RD_KC_LL, RD_REDUCE},
+    {RD_K_ONESHOT, RD_KC_LL, RD_REDUCE_SCATTER},
+    {RD_K_ONESHOT, RD_KC_LL128, RD_ALLREDUCE},
+    {RD_K_ONESHOT, RD_KC_LL128, RD_REDUCE},
+    {RD_K_ONESHOT, RD_KC_LL128, RD_REDUCE_SCATTER},
+    {RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE},
+    {RD_K_ONESHOT, RD_KC_SENTINEL, RD_REDUCE},
+    {RD_K_ONESHOT, RD_KC_SENTINEL, RD_REDUCE_SCATTER},
+    {RD_K_ONESHOT, RD_KC_LL, RD_ALLGATHER},
+    {RD_K_ONESHOT, RD_KC_LL, RD_BROADCAST},
+    {RD_K_ONESHOT, RD_KC_LL, RD_ALLTOALL},
+    {RD_K_ONESHOT, RD_KC_LL, RD_GATHER},
+    {RD_K_ONESHOT, RD_KC_LL, RD_SCATTER},
+    {RD_K_ONESHOT, RD_KC_LL128, RD_ALLGATHER},
+    {RD_K_ONESHOT, RD_KC_LL128, RD_BROADCAST},
+    {RD_K_ONESHOT, RD_KC_LL128, RD_ALLTOALL},
+    {RD_K_ONESHOT, RD_KC_LL128, RD_GATHER},
+    {RD_K_ONESHOT, RD_KC_LL128, RD_SCATTER},
+    {RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE},
+    {RD_K_TWOSHOT, RD_KC_SENTINEL, RD_ALLREDUCE},
+    {RD_K_RING, RD_KC_LL128, RD_ALLREDUCE},
+    {RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE},
+    {RD_K_RING, RD_KC_LL128, RD_REDUCE_SCATTER},
+    {RD_K_RING, RD_KC_SENTINEL, RD_REDUCE_SCATTER},
+    {RD_K_RING, RD_KC_LL128, RD_ALLGATHER},
+    {RD_K_RING, RD_KC_SENTINEL, RD_ALLGATHER},
+    {RD_K_CHAIN, RD_KC_LL128, RD_REDUCE},
+    {RD_K_CHAIN, RD_KC_SENTINEL, RD_REDUCE},
+    {RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST},
+    {RD_K_CHAIN, RD_KC_SENTINEL, RD_BROADCAST},
+};
+#define SHAPES (sizeof shapes / sizeof *shapes)
+
+/* Where the walk through (type, operator, scaled) stands, so that all come in turn whatever is drawn. */
+typedef struct walk {
+    int type, op, scaled;
+} walk_t;
+
+static int scalable(int type)
+{
+    return rd_op_valid(RONDO_SUM, (rondo_type_t)type);
+}
+
+static int by_element(int type)
+{
+    return type <= RONDO_UINT64 || type == RONDO_BOOL || type == RONDO_COMPLEX64 || type == RONDO_COMPLEX128;
+}
+
+/* The next one that there is a kernel for: all built-in operators of a type, then PREMULSUM with a scalar in the
+ * argument and with one in memory. */
+static void next_number(walk_t *at, op_plan_t *p)
+{
+    do {
+        if (++at->scaled > 2 || at->op < RONDO_NUM_OPS) {
+            at->scaled = 0;
+            if (++at->op > RONDO_NUM_OPS) {
+                at->op = 0;
+                at->type = (at->type + 1) % RONDO_NUM_TYPES;
+            }
+        }
+        p->launch.type = (uint32_t)at->type;
+        p->launch.op = at->op < RONDO_NUM_OPS ? (uint32_t)at->op : RONDO_SUM;
+    } while (!(at->op < RONDO_NUM_OPS ? rd_op_valid(at->op, (rondo_type_t)at->type) : scalable(at->type)) ||
+             !rd_kernel_find(&p->launch));
+    p->scaled = RD_KSCALE_NONE;
+    p->device_scale = 0;
+    if (at->op == RONDO_NUM_OPS) {
+        p->scaled = by_element(at->type) ? RD_KSCALE_ELEMENT : RD_KSCALE_REAL;
+        p->device_scale = at->scaled == 1;
+    } else if (at->op == RONDO_AVG && at->type >= RONDO_FLOAT16) {
+        p->scaled = RD_KSCALE_REAL;
+    }
+}
+
+static void draw_size(world_t *w, op_plan_t *p)
+{
+    const rd_klaunch_t *l = &p->launch;
+    uint64_t element = rondo_type_size((rondo_type_t)l->type), unit = rd_kernel_unit(l->kind, l->codec), chunk;
+    uint32_t most = rd_kernel_passes(l->kind, l->coll);
+    int whole = l->coll == RD_ALLREDUCE && l->kind != RD_K_ONESHOT;
+
+    p->units = 1 + world_draw(w, 3);
+    p->passes = 1 + world_draw(w, most < 4 ? most : 4);
+    p->count = p->passes * p->units * (unit / element) * (whole ? (uint64_t)w->n : 1);
+    switch (world_draw(w, 4)) {
+    case 0: /* up to the end */
+        break;
+    case 1: /* a little less */
+        p->count -= world_draw(w, 17);
+        break;
+    case 2:
+        p->count = world_draw(w, 40);
+        break;
+    default:
+        p->count = world_draw(w, (uint32_t)p->count);
+    }
+    chunk = rd_kernel_chunk(l->kind, l->coll, w->n, p->count * element);
+    p->passes = (uint32_t)((chunk + p->units * unit - 1) / (p->units * unit));
+    if (p->passes == 0)
+        p->passes = 1;
+}
+
+/* A few operations, the first of the given shape. */
+static int some(world_t *w, const struct shape *shape, walk_t *walks, uint64_t seed)
+{
+    char text[16384];
+
+    for (int i = 0; i < 4; i++) {
+        op_plan_t p;
+        const struct shape *s = i == 0 ? shape : &shapes[world_draw(w, SHAPES)];
+        memset(&p, 0, sizeof p);
+        p.launch.kind = s->kind;
+        p.launch.codec = s->codec;
+        p.launch.coll = s->coll;
+        next_number(&walks[s->codec], &p);
+        draw_size(w, &p);
+        p.root = (int)world_draw(w, (uint32_t)w->n);
+        p.in_place = (int)world_draw(w, 2);
+        world_add(w, &p);
+    }
+    if (world_run(w, text, sizeof text) == 0)
+        return 0;
+    printf("seed %llu, %d ranks: %s", (unsigned long long)seed, w->n, text);
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    static const int ranks[] = {2, 3, 4, 5, 8};
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    int rounds = argc > 2 ? atoi(argv[2]) : 2, bad = 0;
+    walk_t walks[RD_KC_CODECS] = {{0, -1, 0}, {0, -1, 0}, {0, -1, 0}};
+    world_t w;
+
+    printf("seed %llu, %d rounds\n", (unsigned long long)seed, rounds);
+    for (int round = 0; round < rounds && !bad; round++)
+        for (size_t n = 0; n < sizeof ranks / sizeof *ranks && !bad; n++) {
+            world_begin(&w, ranks[n], ++seed, 4, BANK);
+            for (size_t s = 0; s < SHAPES && !bad; s++)
+                bad = some(&w, &shapes[s], walks, seed);
+            world_end(&w);
+        }
+    if (!bad) {
+        world_begin(&w, RD_KRANKS, ++seed, 4, BANK);
+        bad = some(&w, &shapes[0], walks, seed);
+        world_end(&w);
+    }
+    return bad ? 1 : 0;
+}
