@@ -98,6 +98,7 @@ struct watch_t {
 struct store_t {
     char *at;
     uint32_t bytes; /* 4, 8, or 128: a line */
+    bool late;      /* comes out when nothing else can be done */
     uint64_t data[LINE / 8];
 };
 
@@ -269,11 +270,19 @@ void out_overlapping(fiber_t *f, const char *at, size_t bytes)
         }
 }
 
-void out_random(machine_t *m)
+void out_random(machine_t *m, bool forced)
 {
-    fiber_t *f = m->holding[m->draw((uint32_t)m->holding.size())];
+    fiber_t *f = nullptr;
+    uint32_t i = 0;
 
-    out_of_buffer(f, m->draw((uint32_t)f->buffer.size()));
+    for (int tries = 0; tries < (forced ? 8 : 1); tries++) {
+        f = m->holding[m->draw((uint32_t)m->holding.size())];
+        i = m->draw((uint32_t)f->buffer.size());
+        if (!f->buffer[i].late)
+            break;
+    }
+    if (forced || !f->buffer[i].late)
+        out_of_buffer(f, i);
 }
 
 void push(fiber_t *f, char *at, uint32_t bytes, const void *data)
@@ -282,6 +291,7 @@ void push(fiber_t *f, char *at, uint32_t bytes, const void *data)
 
     s.at = at;
     s.bytes = bytes;
+    s.late = f->grid->machine->draw(8) == 0;
     memcpy(s.data, data, bytes);
     f->buffer.push_back(s);
     if (!f->listed) {
@@ -404,7 +414,8 @@ void grid_begin(grid_t *g, const rd_sim_launch_t *launch)
         f->what = "its turn";
         f->sleeps_on = nullptr;
         f->stack = stack_get();
-        context_make(&f->context, f->stack, STACK, run_fiber, f);
+        /* Tops at different offsets: at the same one they would all fall into the same few sets of the cache. */
+        context_make(&f->context, f->stack, STACK - i % 61 * 64, run_fiber, f);
         wake(f);
     }
 }
@@ -458,7 +469,7 @@ bool step(machine_t *m)
     static const uint32_t odds[3] = {2, 8, 64};
 
     if (!m->holding.empty() && m->draw(odds[m->lazy]) == 0) {
-        out_random(m);
+        out_random(m, false);
         return true;
     }
     if (m->draw(256) == 0)
@@ -471,7 +482,7 @@ bool step(machine_t *m)
     if (!g && m->holding.empty())
         return false;
     if (!g) {
-        out_random(m);
+        out_random(m, true);
         return true;
     }
     size_t i = m->draw((uint32_t)g->runnable.size());
@@ -558,13 +569,11 @@ bool idle(machine_t *m, uint64_t *last, unsigned *rounds, double *since)
     }
     ++*rounds;
     wake_sleepers(m, true);
-    if (m->alone)
-        return *rounds < 4;
     if (*rounds > 200)
         usleep(50);
-    else
+    else if (!m->alone)
         sched_yield();
-    return now() - *since < patience.load();
+    return now() - *since < (m->alone ? 0.05 : patience.load()) || *rounds < 64;
 }
 
 void throw_away(machine_t *m)
