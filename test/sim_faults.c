@@ -1,0 +1,118 @@
+/* Is what the machine of test/sim says worth anything? Kernels that are wrong on purpose must be found: fences that do
+ * nothing, lines that are not put back, lines that arrive in parts, a writer that does not wait for the peer's epoch, a
+ * rank that counts banks otherwise. Each is tried with some seeds and must be found with one of them at least; without
+ * the fault the same runs must be right. Last, kernels that are told to leave must leave, and say why. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/kernels.h"
+
+#define SEEDS 12
+
+typedef struct plant {
+    const char *what;
+    rd_sim_fault_t fault;
+    rd_kkind_t kind;
+    rd_kcodec_t codec;
+    rd_coll_t coll;
+    uint32_t passes;
+    int wrong_bank;
+} plant_t;
+
+static const plant_t plants[] = {
+    {"no fence, one-shot", RD_SIM_NO_FENCE, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 8, 0},
+    {"no fence, two-shot", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 8, 0},
+    {"no fence, ring", RD_SIM_NO_FENCE, RD_K_RING, RD_KC_SENTINEL, RD_ALLGATHER, 10, 0},
+    {"no fence, chain", RD_SIM_NO_FENCE, RD_K_CHAIN, RD_KC_SENTINEL, RD_BROADCAST, 10, 0},
+    {"no clean, one-shot", RD_SIM_NO_CLEAN, RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE, 4, 0},
+    {"no clean, ring", RD_SIM_NO_CLEAN, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 3, 0},
+    {"torn lines, ring", RD_SIM_TORN_LINES, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 4, 0},
+    {"torn lines, two-shot", RD_SIM_TORN_LINES, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 4, 0},
+    {"no gate, chain", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_SENTINEL, RD_BROADCAST, 2, 0},
+    {"no gate, one-shot", RD_SIM_NO_GATE, RD_K_ONESHOT, RD_KC_LL, RD_REDUCE, 2, 0},
+    {"another bank", RD_SIM_SOUND, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 1, 1},
+};
+
+/* The same operation a few times in a row by three ranks; nonzero: something was wrong. */
+static int run(const plant_t *plant, int faulty, uint64_t seed)
+{
+    char text[16384];
+    world_t w;
+    int bad;
+
+    world_begin(&w, 3, seed, 1, 1 << 16);
+    for (int i = 0; i < 5; i++) {
+        op_plan_t p;
+        memset(&p, 0, sizeof p);
+        p.launch = (rd_klaunch_t){plant->kind, plant->codec, (uint32_t)plant->coll, RONDO_FLOAT32, RONDO_SUM, 0, 0};
+        p.units = 1;
+        p.root = plant->kind == RD_K_ONESHOT; /* rank 0 is the one that is broken: it has to send */
+        p.passes = plant->passes;
+        p.count = p.passes * rd_kernel_unit(plant->kind, plant->codec) / 4;
+        if (plant->coll == RD_ALLREDUCE && plant->kind != RD_K_ONESHOT)
+            p.count *= 3;
+        world_add(&w, &p);
+    }
+    if (faulty) {
+        rd_kcontrol_t *control = (rd_kcontrol_t *)w.window[0];
+        rd_sim_break(plant->fault, control->begun, control->begun + RD_KRANKS);
+        control->passes += (uint32_t)plant->wrong_bank;
+    }
+    bad = world_run(&w, text, sizeof text);
+    rd_sim_break(RD_SIM_SOUND, NULL, NULL);
+    world_end(&w);
+    return bad;
+}
+
+static int try_plant(const plant_t *plant)
+{
+    int found = 0, false_alarm = 0;
+
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        found += found < 2 && run(plant, 1, seed) != 0;
+        false_alarm += seed <= 2 && run(plant, 0, seed) != 0;
+    }
+    printf("%-24s %s\n", plant->what, !found ? "was NOT FOUND" : false_alarm ? "found, and FALSE ALARMS" : "found");
+    return found && !false_alarm ? 0 : -1;
+}
+
+/* Rank 1 never comes; the others are told to leave, or have a time limit. */
+static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t failed, rd_kkind_t kind,
+                 rd_kcodec_t codec)
+{
+    op_plan_t p = {.launch = {kind, codec, RD_ALLREDUCE, RONDO_FLOAT32, RONDO_SUM, 0, 0}, .units = 2, .passes = 3};
+    rd_klaunch_t nothing = {.kind = RD_K_NOTHING};
+    char text[16384];
+    world_t w;
+    int bad;
+
+    world_begin(&w, 3, 1, 1, 1 << 16);
+    p.count = 1000;
+    world_add(&w, &p);
+    w.launch[WORLD_OPS].function = rd_kernel_find(&nothing);
+    for (int r = 0; r < 3; r++)
+        w.host[r] = (rd_khost_t){.abort = abort, .timeout_ms = timeout};
+    rd_sim_launch_t queue[3] = {w.launch[0], w.launch[WORLD_OPS], w.launch[2 * WORLD_OPS]};
+    bad = rd_sim_queues(queue, 3, 1, 1, text, sizeof text);
+    for (int r = 0; r < 3; r += 2)
+        bad = bad || w.host[r].failed != failed || (timeout && w.host[r].late >= 3) ||
+              ((rd_kcontrol_t *)w.window[r])->epoch != 0;
+    printf("%-24s %s\n", what, bad ? "kernels did NOT LEAVE" : "left");
+    world_end(&w);
+    return bad;
+}
+
+int main(void)
+{
+    int bad = 0;
+
+    for (size_t i = 0; i < sizeof plants / sizeof *plants; i++)
+        bad = try_plant(&plants[i]) || bad;
+    bad = leave("abort, one-shot", 1, 0, RD_KFAILED_ABORT, RD_K_ONESHOT, RD_KC_LL) || bad;
+    bad = leave("abort, two-shot", 1, 0, RD_KFAILED_ABORT, RD_K_TWOSHOT, RD_KC_LL128) || bad;
+    bad = leave("abort, ring", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SENTINEL) || bad;
+    bad = leave("time limit, one-shot", 0, 20, RD_KFAILED_TIMEOUT, RD_K_ONESHOT, RD_KC_SENTINEL) || bad;
+    bad = leave("time limit, ring", 0, 20, RD_KFAILED_TIMEOUT, RD_K_RING, RD_KC_LL128) || bad;
+    return bad ? 1 : 0;
+}

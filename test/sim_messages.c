@@ -1,0 +1,191 @@
+/* Messages by the CUDA kernels under the machine of test/sim: random groups of sends and receives between 2 to 8 ranks.
+ * What a rank does in one launch its peer may do in several, with other warps, behind other messages; the order within
+ * a pair is all they share. Also alltoallv-like groups with more messages than fit in the argument, messages to
+ * oneself, and collectives in between.
+ *
+ *   sim_messages [seed [rounds]] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/kernels.h"
+
+#define MESSAGES 160 /* of a round, at most */
+#define LAUNCHES 6   /* of a rank, at most */
+#define LONGEST 30000
+
+typedef struct message {
+    int from, to;
+    size_t bytes;
+    char *data, *sent, *got;
+    int send_launch, receive_launch;
+} message_t;
+
+/* Beside each other, so that a launch's sends and receives are found by walking through them in order. */
+static message_t messages[MESSAGES];
+static rd_kwork_t work[RD_KRANKS * LAUNCHES];
+static rd_sim_launch_t launches[RD_KRANKS * LAUNCHES];
+static rd_kmessage_t tables[RD_KRANKS * LAUNCHES][2 * MESSAGES];
+static int launches_of[RD_KRANKS];
+
+/* A length: zero, a few bytes, around the ends of a piece, of all slots of a fifo; rarely long. */
+static size_t draw_bytes(world_t *w)
+{
+    switch (world_draw(w, 5)) {
+    case 0:
+        return world_draw(w, 3);
+    case 1:
+        return 959 + world_draw(w, 3);
+    case 2:
+        return 960 * world_draw(w, 6);
+    case 3:
+        return world_draw(w, 200);
+    default:
+        return world_draw(w, world_draw(w, 4) ? 4000 : LONGEST);
+    }
+}
+
+/* All messages in one global order, each put into a launch of its sender and one of its receiver that is not before the
+ * one that the rank was at: whoever runs launch k has only to wait for launches that come no later in the order. */
+static int draw_messages(world_t *w, int count)
+{
+    int at[RD_KRANKS] = {0};
+
+    for (int i = 0; i < count; i++) {
+        message_t *m = &messages[i];
+        m->from = (int)world_draw(w, (uint32_t)w->n);
+        m->to = (int)world_draw(w, (uint32_t)w->n);
+        if (m->to == m->from)
+            m->to = (m->to + 1) % w->n;
+        m->bytes = draw_bytes(w);
+        m->data = malloc(m->bytes + 64);
+        m->got = malloc(m->bytes + 64);
+        m->sent = m->data + world_draw(w, 17);
+        memset(m->got, 0x5c, m->bytes + 64);
+        for (size_t b = 0; b < m->bytes; b++)
+            m->sent[b] = (char)world_draw(w, world_draw(w, 2) ? 256 : 2);
+        if (world_draw(w, 12) == 0 && at[m->from] + 1 < LAUNCHES)
+            at[m->from]++;
+        if (world_draw(w, 12) == 0 && at[m->to] + 1 < LAUNCHES)
+            at[m->to]++;
+        m->send_launch = at[m->from];
+        m->receive_launch = at[m->to];
+    }
+    for (int r = 0; r < w->n; r++)
+        launches_of[r] = at[r] + 1;
+    return count;
+}
+
+static void add_pair(rd_kmessages_t *k, rd_kmessage_t *table, uint32_t *used, int rank, int peer, int send, int launch,
+                     int count)
+{
+    rd_kpair_t *pair = &k->pair[k->npairs];
+
+    *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, *used, 0};
+    for (int i = 0; i < count; i++) {
+        message_t *m = &messages[i];
+        if (send ? m->from != rank || m->to != peer || m->send_launch != launch
+                 : m->to != rank || m->from != peer || m->receive_launch != launch)
+            continue;
+        table[(*used)++] = (rd_kmessage_t){send ? m->sent : m->got, m->bytes};
+        pair->count++;
+    }
+    if (pair->count > 0)
+        k->npairs++;
+}
+
+static void make_launch(world_t *w, int rank, int launch, int count)
+{
+    int i = rank * LAUNCHES + launch;
+    rd_kwork_t *k = &work[i];
+    rd_klaunch_t l = {RD_K_MESSAGES, RD_KC_LL128, 0, 0, 0, 0, 0};
+    uint32_t used = 0;
+
+    memset(k, 0, sizeof *k);
+    for (int q = 0; q < w->n; q++)
+        k->comm.window[q] = w->window[q];
+    k->comm.host = &w->host[rank];
+    k->comm.rank = rank;
+    k->comm.nranks = w->n;
+    k->comm.fifos = w->fifos;
+    k->comm.fifo_offset = 1;
+    k->comm.bank_offset = 2;
+    k->comm.bank_bytes = w->bank_bytes;
+    for (int q = 1; q < w->n; q++)
+        for (int send = 0; send < 2; send++)
+            add_pair(&k->messages, tables[i], &used, rank, (rank + q) % w->n, send, launch, count);
+    k->messages.warps = 1 + world_draw(w, w->fifos + 1);
+    if (used > RD_KMESSAGES_HERE || world_draw(w, 3) == 0)
+        k->messages.table = tables[i];
+    else
+        memcpy(k->messages.here, tables[i], used * sizeof tables[i][0]);
+    l.threads = 32 * (1 + world_draw(w, 4));
+    l.blocks = (k->messages.npairs * k->messages.warps * 32 + l.threads - 1) / l.threads + world_draw(w, 2);
+    l.blocks += l.blocks == 0;
+    launches[i] = (rd_sim_launch_t){rd_kernel_find(&l), l.blocks, l.threads, 0, k};
+}
+
+static const char *what_is_wrong(const world_t *w, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const message_t *m = &messages[i];
+        if (memcmp(m->sent, m->got, m->bytes) != 0)
+            return "a message has not arrived as it was sent";
+        for (size_t b = m->bytes; b < m->bytes + 64; b++)
+            if (m->got[b] != 0x5c)
+                return "something behind a message was written";
+    }
+    for (int r = 0; r < w->n; r++)
+        for (size_t b = 0; b < (size_t)w->n * w->fifos * RD_KSLOTS * RD_KSLOT; b++)
+            if (w->window[r][RD_KALIGN + b] != (char)0xff)
+                return "a fifo is not at rest";
+    return NULL;
+}
+
+static int one_round(world_t *w, uint64_t seed)
+{
+    static char text[16384];
+    int count = draw_messages(w, 1 + (int)world_draw(w, world_draw(w, 4) ? 30 : MESSAGES)), depth = 0;
+    rd_klaunch_t nothing = {RD_K_NOTHING, RD_KC_LL, 0, 0, 0, 0, 0};
+    const char *wrong = NULL;
+
+    for (int r = 0; r < w->n; r++)
+        depth = launches_of[r] > depth ? launches_of[r] : depth;
+    for (int r = 0; r < w->n; r++)
+        for (int i = 0; i < LAUNCHES; i++) {
+            make_launch(w, r, i, count);
+            if (i >= launches_of[r])
+                launches[r * LAUNCHES + i].function = rd_kernel_find(&nothing);
+        }
+    if (rd_sim_queues(launches, w->n, LAUNCHES, w->random, text, sizeof text))
+        wrong = text;
+    if (!wrong)
+        wrong = what_is_wrong(w, count);
+    for (int i = 0; i < count; i++) {
+        free(messages[i].data);
+        free(messages[i].got);
+    }
+    if (wrong)
+        printf("seed %llu, %d ranks, %d messages, %u fifos: %s\n", (unsigned long long)seed, w->n, count, w->fifos,
+               wrong);
+    return wrong ? -1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const int ranks[] = {2, 3, 4, 5, 8};
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    int rounds = argc > 2 ? atoi(argv[2]) : 12, bad = 0;
+    world_t w;
+
+    printf("seed %llu, %d rounds\n", (unsigned long long)seed, rounds);
+    for (int round = 0; round < rounds && !bad; round++)
+        for (size_t n = 0; n < sizeof ranks / sizeof *ranks && !bad; n++) {
+            seed++;
+            world_begin(&w, ranks[n], seed, 1 + (uint32_t)(seed % 5), 1024);
+            for (int i = 0; i < 4 && !bad; i++)
+                bad = one_round(&w, seed);
+            world_end(&w);
+        }
+    return bad ? 1 : 0;
+}
