@@ -3,12 +3,12 @@
  * a pair is all they share. Also alltoallv-like groups with more messages than fit in the argument, messages to
  * oneself, and collectives in between.
  *
- *   sim_messages [seed [rounds]] */
+ *   messages [seed [rounds]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/kernels.h"
+#include "world.h"
 
 #define MESSAGES 160 /* of a round, at most */
 #define LAUNCHES 6   /* of a rank, at most */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/kernels.h"
+#include "world.h"
 
 #define SEEDS 12
 

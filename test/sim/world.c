@@ -1,5 +1,5 @@
-/* See kernels.h. */
-#include "kernels.h"
+/* See world.h. */
+#include "world.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Ranks without a library: windows, buffers and launches for the kernels alone, run by the machine, and what must come
  * out of each operation, worked out with the reducers of lib/host. */
-#ifndef TEST_SIM_KERNELS_H
-#define TEST_SIM_KERNELS_H
+#ifndef TEST_SIM_WORLD_H
+#define TEST_SIM_WORLD_H
 
 #include <stddef.h>
 #include <stdint.h>
