@@ -30,6 +30,14 @@ constexpr unsigned LANES = 32;
 constexpr unsigned WATCHED = 8;
 constexpr uint64_t BUSY = 20000000; /* steps in which nothing has moved: somebody looks and looks */
 
+double now()
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 struct fiber_t;
 struct grid_t;
 
@@ -37,6 +45,7 @@ struct grid_t;
 
 /* Counted up when a store comes out: by a hash of the line, so two lines may share a count. */
 std::atomic<uint32_t> changes[1 << 16];
+std::atomic<uint64_t> outs; /* all of them */
 
 std::atomic<uint32_t> &changes_of(const void *p)
 {
@@ -161,6 +170,9 @@ struct machine_t {
     std::vector<fiber_t *> holding;             /* fibers whose buffers are not empty */
     uint64_t random;
     uint64_t progress = 0; /* anything but looking */
+    uint64_t last_progress = 0, outs_seen = 0;
+    uint32_t rounds = 0, ms = 1; /* idle ones: since the last progress, in all */
+    double since = now(), looked = 0;
     unsigned favourite = 0, steps = 0, lazy = 0;
     bool alone; /* no other thread or process takes part */
 
@@ -217,6 +229,7 @@ void out(machine_t *m, const store_t &s)
             __atomic_store_n((uint64_t *)s.at + i, s.data[i], __ATOMIC_RELEASE);
     }
     changes_of(s.at).fetch_add(1, std::memory_order_release);
+    outs.fetch_add(1, std::memory_order_release);
     m->progress++;
 }
 
@@ -435,6 +448,11 @@ void grid_end(grid_t *g)
 
 void wake_sleepers(machine_t *m, bool all)
 {
+    uint64_t seen = outs.load(std::memory_order_acquire);
+
+    if (!all && seen == m->outs_seen)
+        return;
+    m->outs_seen = seen;
     for (auto &g : m->grids)
         for (size_t i = 0; i < g->asleep.size();) {
             fiber_t *f = g->asleep[i];
@@ -551,29 +569,32 @@ void say_who_waits(machine_t *m, text_t *t)
     }
 }
 
-double now()
+/* Nobody can go on by what this machine knows. Alone: look once more all round, so that who counts polls or time gets
+ * on; a round is a millisecond. Else others may have stored something since, which is seen by the count of changes, but
+ * for other processes and the host. False: give up. */
+bool idle(machine_t *m)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Nobody can go on by what this machine knows: others may have stored something, or time passes. False: give up. */
-bool idle(machine_t *m, uint64_t *last, unsigned *rounds, double *since)
-{
-    if (m->progress != *last) {
-        *last = m->progress;
-        *rounds = 0;
-        *since = now();
+    if (m->progress != m->last_progress) {
+        m->last_progress = m->progress;
+        m->rounds = 0;
+        m->since = m->looked = now();
     }
-    ++*rounds;
-    wake_sleepers(m, true);
-    if (*rounds > 200)
-        usleep(50);
-    else if (!m->alone)
+    m->rounds++;
+    if (m->alone) {
+        m->ms++;
+        wake_sleepers(m, true);
+        return m->rounds < 400;
+    }
+    if (m->rounds < 50)
         sched_yield();
-    return now() - *since < (m->alone ? 0.05 : patience.load()) || *rounds < 64;
+    else
+        usleep(50);
+    double t = now();
+    if (t - m->looked > 1e-3) {
+        m->looked = t;
+        wake_sleepers(m, true);
+    }
+    return t - m->since < patience.load();
 }
 
 void throw_away(machine_t *m)
@@ -619,7 +640,9 @@ uint4 *gpu_shared()
 
 uint32_t gpu_ms()
 {
-    return (uint32_t)(uint64_t)(now() * 1e3);
+    machine_t *m = self->grid->machine;
+
+    return m->alone ? m->ms : (uint32_t)(uint64_t)(now() * 1e3);
 }
 
 void gpu_begin()
@@ -801,30 +824,12 @@ bool last_to_arrive(uint32_t *p, uint32_t of)
 
 /* ---- what tests and the host call */
 
-static bool finish(machine_t *m, text_t *text)
-{
-    uint64_t last = 0;
-    unsigned rounds = 0;
-    double since = now();
-
-    for (;;) {
-        if (step(m))
-            return true;
-        if (!idle(m, &last, &rounds, &since)) {
-            say_who_waits(m, text);
-            return false;
-        }
-    }
-}
-
 int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_t seed, char *text, size_t size)
 {
     machine_t m;
     std::vector<int> next((size_t)ranks, 0);
     text_t t = {text, size};
-    uint64_t last = 0, moved = 0, busy = 0;
-    unsigned rounds = 0;
-    double since = now();
+    uint64_t moved = 0, busy = 0;
 
     m.random = seed * 0x9e3779b97f4a7c15ull + 0x1234567;
     m.alone = true;
@@ -849,7 +854,7 @@ int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_
             moved = m.progress;
             busy = 0;
         }
-        if (left > 0 && (++busy > BUSY || (!step(&m) && !idle(&m, &last, &rounds, &since)))) {
+        if (left > 0 && (++busy > BUSY || (!step(&m) && !idle(&m)))) {
             say_who_waits(&m, &t);
             throw_away(&m);
             return -1;
@@ -871,7 +876,8 @@ int rd_sim_grid(const void *function, unsigned blocks, unsigned threads, size_t 
     m.grids[0]->machine = &m;
     grid_begin(m.grids[0].get(), &launch);
     while (m.grids[0]->live > 0)
-        if (!finish(&m, &t)) {
+        if (!step(&m) && !idle(&m)) {
+            say_who_waits(&m, &t);
             fprintf(stderr, "the machine: nothing moved for %d s\n%s", patience.load(), text);
             abort();
         }
