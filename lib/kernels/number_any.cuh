@@ -260,15 +260,31 @@ struct alignas(16) rd_any_bytes_t {
     unsigned char at[16];
 };
 
+/* Whatever type the bytes were written as: compilers may take other casts amiss. */
+template <class M>
+RD_DEVICE M rd_any_get(const void *p)
+{
+    M x;
+
+    memcpy(&x, __builtin_assume_aligned(p, alignof(M)), sizeof x);
+    return x;
+}
+
+template <class M>
+RD_DEVICE void rd_any_put(void *p, const M &x)
+{
+    memcpy(__builtin_assume_aligned(p, alignof(M)), &x, sizeof x);
+}
+
 /* The operands lie at first, first + stride (bytes), ...; so do the elements in each. */
 template <class T>
 RD_DEVICE void rd_any_reduce_as(rd_any_bytes_t &to, uint32_t op, const char *first, uint32_t stride, uint32_t n)
 {
     for (uint32_t at = 0; at < 16; at += sizeof(typename T::mem_t)) {
-        typename T::acc_t a = T::open(*(const typename T::mem_t *)(first + at));
+        typename T::acc_t a = T::open(rd_any_get<typename T::mem_t>(first + at));
         for (uint32_t k = 1; k < n; k++)
-            a = T::apply(op, a, T::open(*(const typename T::mem_t *)(first + k * stride + at)));
-        *(typename T::mem_t *)(to.at + at) = T::close(a);
+            a = T::apply(op, a, T::open(rd_any_get<typename T::mem_t>(first + k * stride + at)));
+        rd_any_put<typename T::mem_t>(to.at + at, T::close(a));
     }
 }
 
@@ -276,15 +292,16 @@ template <class V, class I>
 RD_DEVICE void rd_any_reduce_pairs(rd_any_bytes_t &to, uint32_t op, const char *first, uint32_t stride, uint32_t n)
 {
     typedef rd_any_pair<V, I> pair_t;
+    typedef typename pair_t::mem_t mem_t;
 
-    for (uint32_t at = 0; at < 16; at += sizeof(typename pair_t::mem_t)) {
-        typename pair_t::acc_t a = *(const typename pair_t::mem_t *)(first + at);
+    for (uint32_t at = 0; at < 16; at += sizeof(mem_t)) {
+        mem_t a = rd_any_get<mem_t>(first + at);
         for (uint32_t k = 1; k < n; k++)
-            a = pair_t::apply(op, a, *(const typename pair_t::mem_t *)(first + k * stride + at));
-        for (uint32_t i = 0; i < sizeof(a); i++)
+            a = pair_t::apply(op, a, rd_any_get<mem_t>(first + k * stride + at));
+        for (uint32_t i = 0; i < sizeof(mem_t); i++)
             to.at[at + i] = 0;
-        ((typename pair_t::mem_t *)(to.at + at))->value = rd_any_one_nan(a.value);
-        ((typename pair_t::mem_t *)(to.at + at))->index = a.index;
+        rd_any_put<V>(to.at + at, rd_any_one_nan(a.value));
+        rd_any_put<I>(to.at + at + ((const char *)&a.index - (const char *)&a), a.index);
     }
 }
 
@@ -363,7 +380,7 @@ RD_DEVICE_FAR uint4 rd_any_reduce(uint32_t type, uint32_t op, const char *first,
         rd_any_reduce_pairs<double, double>(to, op, first, stride, n);
         break;
     }
-    return *(const uint4 *)&to;
+    return rd_any_get<uint4>(&to);
 }
 
 /* ---- scaling and averaging, in place */
@@ -372,25 +389,25 @@ template <class T>
 RD_DEVICE void rd_any_times_real(rd_any_bytes_t &v, typename T::acc_t factor)
 {
     for (uint32_t at = 0; at < 16; at += sizeof(typename T::mem_t)) {
-        typename T::mem_t *p = (typename T::mem_t *)(v.at + at);
-        *p = T::close(T::open(*p) * factor);
+        char *p = (char *)v.at + at;
+        rd_any_put<typename T::mem_t>(p, T::close(T::open(rd_any_get<typename T::mem_t>(p)) * factor));
     }
 }
 
 template <class T>
 RD_DEVICE void rd_any_times_element(rd_any_bytes_t &v, const uint4 &scalar)
 {
-    const typename T::mem_t by = *(const typename T::mem_t *)&scalar;
+    const typename T::mem_t by = rd_any_get<typename T::mem_t>(&scalar);
 
     for (uint32_t at = 0; at < 16; at += sizeof(typename T::mem_t)) {
-        typename T::mem_t *p = (typename T::mem_t *)(v.at + at);
-        *p = T::times(*p, by);
+        char *p = (char *)v.at + at;
+        rd_any_put<typename T::mem_t>(p, T::times(rd_any_get<typename T::mem_t>(p), by));
     }
 }
 
 RD_DEVICE_FAR uint4 rd_any_scale_real(uint32_t type, uint4 x, double factor)
 {
-    rd_any_bytes_t v = *(const rd_any_bytes_t *)&x;
+    rd_any_bytes_t v = rd_any_get<rd_any_bytes_t>(&x);
 
     switch (type) {
     case RONDO_FLOAT16:
@@ -413,12 +430,12 @@ RD_DEVICE_FAR uint4 rd_any_scale_real(uint32_t type, uint4 x, double factor)
         rd_any_times_real<rd_any_f32>(v, (float)factor);
         break;
     }
-    return *(const uint4 *)&v;
+    return rd_any_get<uint4>(&v);
 }
 
 RD_DEVICE_FAR uint4 rd_any_scale_element(uint32_t type, uint4 x, uint4 scalar)
 {
-    rd_any_bytes_t v = *(const rd_any_bytes_t *)&x;
+    rd_any_bytes_t v = rd_any_get<rd_any_bytes_t>(&x);
 
     switch (type) {
     case RONDO_INT8:
@@ -447,7 +464,7 @@ RD_DEVICE_FAR uint4 rd_any_scale_element(uint32_t type, uint4 x, uint4 scalar)
         rd_any_times_element<rd_any_bool>(v, scalar);
         break;
     }
-    return *(const uint4 *)&v;
+    return rd_any_get<uint4>(&v);
 }
 
 /* Toward zero; n is positive and small. */
@@ -455,12 +472,12 @@ template <class T>
 RD_DEVICE void rd_any_divide_as(rd_any_bytes_t &v, T n)
 {
     for (uint32_t at = 0; at < 16; at += sizeof(T))
-        *(T *)(v.at + at) = (T)(*(T *)(v.at + at) / n);
+        rd_any_put<T>(v.at + at, (T)(rd_any_get<T>(v.at + at) / n));
 }
 
 RD_DEVICE_FAR uint4 rd_any_divide(uint32_t type, uint4 x, uint32_t n)
 {
-    rd_any_bytes_t v = *(const rd_any_bytes_t *)&x;
+    rd_any_bytes_t v = rd_any_get<rd_any_bytes_t>(&x);
 
     switch (type) {
     case RONDO_INT8:
@@ -490,7 +507,7 @@ RD_DEVICE_FAR uint4 rd_any_divide(uint32_t type, uint4 x, uint32_t n)
     default: /* what is not an integer was scaled before */
         return x;
     }
-    return *(const uint4 *)&v;
+    return rd_any_get<uint4>(&v);
 }
 
 /* ---- in the form of number.cuh */
