@@ -26,13 +26,15 @@ void buffers_open(buffers_t *buffers, size_t bytes, size_t offset)
             die(NULL, "cannot have two buffers of %zu bytes a rank: choose a smaller -e", bytes);
         memset(area, 0, buffers->mapped); /* pages there before anything is timed */
         buffers->area[i] = area;
+        if (device_number() >= 0)
+            buffers->device[i] = device_allocate(buffers->mapped);
     }
 }
 
 void buffers_register(buffers_t *buffers, rondo_comm_t comm)
 {
     for (int i = 0; i < 2; i++) {
-        rondo_result_t result = rondo_comm_register(comm, buffers->area[i], buffers->mapped, &buffers->reg[i]);
+        rondo_result_t result = rondo_comm_register(comm, buffers->device[i] ? buffers->device[i] : buffers->area[i], buffers->mapped, &buffers->reg[i]);
 
         if (result != RONDO_SUCCESS)
             die(comm, "--register: rondo_comm_register: %s", rondo_result_string(result));
@@ -44,15 +46,17 @@ void buffers_close(buffers_t *buffers, rondo_comm_t comm)
     for (int i = 0; i < 2; i++) {
         if (buffers->reg[i])
             (void)rondo_comm_deregister(comm, buffers->reg[i]);
+        if (buffers->device[i])
+            device_free(buffers->device[i]);
         munmap(buffers->area[i], buffers->mapped);
     }
 }
 
 /* Where the buffers lie, by MPI's rules for in place. */
-void buffers_place(buffers_t *buffers, job_t *job)
+static void place(const buffers_t *buffers, job_t *job, char *const area[2])
 {
     size_t size = rondo_type_size(job->type);
-    char *send = buffers->area[0] + PAGE + buffers->offset, *recv = buffers->area[1] + PAGE + buffers->offset;
+    char *send = area[0] + PAGE + buffers->offset, *recv = area[1] + PAGE + buffers->offset;
     bool root = job->rank == job->root;
 
     job->send = send;
@@ -80,6 +84,31 @@ void buffers_place(buffers_t *buffers, job_t *job)
     default:
         break;
     }
+}
+
+void buffers_place(buffers_t *buffers, job_t *job)
+{
+    place(buffers, job, buffers->area);
+    job->buffers = buffers;
+    job->host_send = job->send;
+    job->host_recv = job->recv;
+    if (buffers->device[0])
+        place(buffers, job, buffers->device);
+}
+
+/* Between the areas and the device's. */
+static void push(const buffers_t *buffers)
+{
+    for (int i = 0; i < 2 && buffers->device[0]; i++)
+        device_copy(buffers->device[i], buffers->area[i], buffers->mapped);
+}
+
+void buffers_pull(const job_t *job)
+{
+    const buffers_t *buffers = job->buffers;
+
+    for (int i = 0; i < 2 && buffers->device[0]; i++)
+        device_copy(buffers->area[i], buffers->device[i], buffers->mapped);
 }
 
 /* What no library can undercut on memory of its own: every rank reads its input and writes its result once. */
@@ -135,34 +164,38 @@ void buffers_fill(job_t *job)
     size_t size = rondo_type_size(job->type), total = job->nsend * size, step;
     char bytes[VALUE_PERIOD * 16];
     value_t values[VALUE_PERIOD];
-    char *send = job->send;
+    char *send = job->host_send;
 
-    guard(job->recv, extent(job, true));
-    memset(job->recv, POISON_BYTE, extent(job, true));
+    guard(job->host_recv, extent(job, true));
+    memset(job->host_recv, POISON_BYTE, extent(job, true));
     if (!job->in_place)
-        guard(job->send, total);
+        guard(job->host_send, total);
     if (job->in_place && job->op->layout == LAYOUT_SCATTER && job->rank == job->root)
-        guard(job->send, total);
+        guard(job->host_send, total);
     /* a broadcast's other ranks put in nothing, but in place their input is where the result comes */
-    if (job->op->layout == LAYOUT_BCAST && job->rank != job->root)
+    if (job->op->layout == LAYOUT_BCAST && job->rank != job->root) {
+        push(job->buffers);
         return;
+    }
     period(job, bytes, values, job->rank, 0);
     for (size_t at = 0; at < total; at += step) {
         step = total - at < VALUE_PERIOD * size ? total - at : VALUE_PERIOD * size;
         memcpy(send + at, bytes, step);
     }
+    push(job->buffers);
 }
 
 void buffers_clear(job_t *job)
 {
-    memset(job->send, 0, extent(job, false));
-    memset(job->recv, 0, extent(job, true));
+    memset(job->host_send, 0, extent(job, false));
+    memset(job->host_recv, 0, extent(job, true));
+    push(job->buffers);
 }
 
 static size_t segment_wrong(const job_t *job, const segment_t *segment)
 {
     size_t size = rondo_type_size(job->type), wrong = 0, n;
-    const char *got = (const char *)job->recv + segment->at * size;
+    const char *got = job->host_recv + segment->at * size;
     char bytes[VALUE_PERIOD * 16];
     value_t values[VALUE_PERIOD];
 
@@ -179,11 +212,11 @@ static size_t segment_wrong(const job_t *job, const segment_t *segment)
 
 size_t buffers_wrong(const job_t *job)
 {
-    size_t wrong = guard_wrong(job->recv, extent(job, true));
+    size_t wrong = guard_wrong(job->host_recv, extent(job, true));
     segment_t segment;
 
     if (job->in_place && job->op->layout == LAYOUT_SCATTER && job->rank == job->root)
-        wrong = guard_wrong(job->send, extent(job, false));
+        wrong = guard_wrong(job->host_send, extent(job, false));
     for (int i = 0; job_segment(job, i, &segment); i++)
         wrong += segment_wrong(job, &segment);
     return wrong;

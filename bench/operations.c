@@ -7,71 +7,71 @@
 
 static int allreduce(const job_t *j)
 {
-    return rondo_allreduce(j->send, j->recv, j->count, j->type, j->reduction, j->comm, NULL);
+    return rondo_allreduce(j->send, j->recv, j->count, j->type, j->reduction, j->comm, j->stream);
 }
 
 static int reduce(const job_t *j)
 {
-    return rondo_reduce(j->send, j->recv, j->count, j->type, j->reduction, j->root, j->comm, NULL);
+    return rondo_reduce(j->send, j->recv, j->count, j->type, j->reduction, j->root, j->comm, j->stream);
 }
 
 static int broadcast(const job_t *j)
 {
-    return rondo_broadcast(j->send, j->recv, j->count, j->type, j->root, j->comm, NULL);
+    return rondo_broadcast(j->send, j->recv, j->count, j->type, j->root, j->comm, j->stream);
 }
 
 static int allgather(const job_t *j)
 {
-    return rondo_allgather(j->send, j->recv, j->count, j->type, j->comm, NULL);
+    return rondo_allgather(j->send, j->recv, j->count, j->type, j->comm, j->stream);
 }
 
 static int allgatherv(const job_t *j)
 {
     return rondo_allgatherv(j->send, j->recvcounts[j->rank], j->recv, j->recvcounts, j->rdispls, j->type, j->comm,
-                            NULL);
+                            j->stream);
 }
 
 static int reduce_scatter(const job_t *j)
 {
-    return rondo_reduce_scatter(j->send, j->recv, j->count, j->type, j->reduction, j->comm, NULL);
+    return rondo_reduce_scatter(j->send, j->recv, j->count, j->type, j->reduction, j->comm, j->stream);
 }
 
 static int reduce_scatterv(const job_t *j)
 {
-    return rondo_reduce_scatterv(j->send, j->recv, j->sendcounts, j->type, j->reduction, j->comm, NULL);
+    return rondo_reduce_scatterv(j->send, j->recv, j->sendcounts, j->type, j->reduction, j->comm, j->stream);
 }
 
 static int alltoall(const job_t *j)
 {
-    return rondo_alltoall(j->send, j->recv, j->count, j->type, j->comm, NULL);
+    return rondo_alltoall(j->send, j->recv, j->count, j->type, j->comm, j->stream);
 }
 
 static int alltoallv(const job_t *j)
 {
     return rondo_alltoallv(j->send, j->sendcounts, j->sdispls, j->recv, j->recvcounts, j->rdispls, j->type, j->comm,
-                           NULL);
+                           j->stream);
 }
 
 static int gather(const job_t *j)
 {
-    return rondo_gather(j->send, j->recv, j->count, j->type, j->root, j->comm, NULL);
+    return rondo_gather(j->send, j->recv, j->count, j->type, j->root, j->comm, j->stream);
 }
 
 static int gatherv(const job_t *j)
 {
     return rondo_gatherv(j->send, j->recvcounts[j->rank], j->recv, j->recvcounts, j->rdispls, j->type, j->root, j->comm,
-                         NULL);
+                         j->stream);
 }
 
 static int scatter(const job_t *j)
 {
-    return rondo_scatter(j->send, j->recv, j->count, j->type, j->root, j->comm, NULL);
+    return rondo_scatter(j->send, j->recv, j->count, j->type, j->root, j->comm, j->stream);
 }
 
 static int scatterv(const job_t *j)
 {
     return rondo_scatterv(j->send, j->sendcounts, j->sdispls, j->recv, j->sendcounts[j->rank], j->type, j->root,
-                          j->comm, NULL);
+                          j->comm, j->stream);
 }
 
 static int sendrecv(const job_t *j)
@@ -80,9 +80,9 @@ static int sendrecv(const job_t *j)
     int error = rondo_group_start(), end;
 
     if (!error)
-        error = rondo_send(j->send, j->count, j->type, right, j->comm, NULL);
+        error = rondo_send(j->send, j->count, j->type, right, j->comm, j->stream);
     if (!error)
-        error = rondo_recv(j->recv, j->count, j->type, left, j->comm, NULL);
+        error = rondo_recv(j->recv, j->count, j->type, left, j->comm, j->stream);
     end = rondo_group_end();
     return error ? error : end;
 }
@@ -94,16 +94,16 @@ static int pingpong(const job_t *j)
     if (j->rank > 1)
         return 0;
     if (j->rank == 0) {
-        error = rondo_send(j->send, j->count, j->type, 1, j->comm, NULL);
-        return error ? error : (int)rondo_recv(j->recv, j->count, j->type, 1, j->comm, NULL);
+        error = rondo_send(j->send, j->count, j->type, 1, j->comm, j->stream);
+        return error ? error : (int)rondo_recv(j->recv, j->count, j->type, 1, j->comm, j->stream);
     }
-    error = rondo_recv(j->recv, j->count, j->type, 0, j->comm, NULL);
-    return error ? error : (int)rondo_send(j->send, j->count, j->type, 0, j->comm, NULL);
+    error = rondo_recv(j->recv, j->count, j->type, 0, j->comm, j->stream);
+    return error ? error : (int)rondo_send(j->send, j->count, j->type, 0, j->comm, j->stream);
 }
 
 static int barrier(const job_t *j)
 {
-    return rondo_barrier(j->comm, NULL);
+    return rondo_barrier(j->comm, j->stream);
 }
 
 /* clang-format off */

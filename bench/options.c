@@ -85,7 +85,10 @@ static void print_help(void)
         "  --percentiles            a further run that times every call: p50, p99, max\n"
         "  --format table|osu|nccl|json    --full: osu's further columns\n"
         "  --ranks N                start N ranks on this machine by fork, without mpirun\n"
-        "  --device host            (cuda, --graph and --peer nccl need a rondo built with CUDA)\n\n"
+        "  --device host|cuda       where buffers lie (host); cuda: rank r on device r modulo their number, and calls\n"
+        "                           are in one stream, waited for at the end of a turn\n"
+        "  --graph                  with cuda: calls are replayed from a graph of 20\n"
+        "  --peer nccl --nccl PATH  with cuda: NCCL, loaded from PATH or where the loader finds libnccl.so.2\n\n"
         "A size is one rank's message, as in the OSU benchmarks (reduce_scatter: its whole input); with --format nccl\n"
         "it is what nccl-tests means, the larger of the buffers. Times are a call's, the slowest rank's, the median "
         "of\n"
@@ -178,6 +181,7 @@ enum {
     OPT_IN_PLACE,
     OPT_REGISTER,
     OPT_PEER,
+    OPT_NCCL,
     OPT_FORMAT,
     OPT_ALGO,
     OPT_PROTO,
@@ -207,6 +211,7 @@ static const struct option long_options[] = {
     {"in-place", no_argument, NULL, OPT_IN_PLACE},
     {"register", no_argument, NULL, OPT_REGISTER},
     {"peer", required_argument, NULL, OPT_PEER},
+    {"nccl", required_argument, NULL, OPT_NCCL},
     {"format", required_argument, NULL, OPT_FORMAT},
     {"algo", required_argument, NULL, OPT_ALGO},
     {"proto", required_argument, NULL, OPT_PROTO},
@@ -278,10 +283,9 @@ static int set_counts(options_t *o, int option, const char *text, bool loud)
 
 static int set_peer(options_t *o, const char *text, bool loud)
 {
-    if (strcmp(text, "nccl") == 0)
-        return refuse(loud,
-                      "--peer nccl: this rondo is built for host memory, where NCCL does not work; use --peer mpi");
-    if (strcmp(text, "mpi") == 0) {
+    if (strcmp(text, "nccl") == 0) {
+        o->peer = PEER_NCCL;
+    } else if (strcmp(text, "mpi") == 0) {
         o->peer = PEER_MPI;
     } else if (strncmp(text, "self:", 5) == 0 && text[5]) {
         o->peer = PEER_SELF;
@@ -291,7 +295,7 @@ static int set_peer(options_t *o, const char *text, bool loud)
     } else if (strcmp(text, "none") == 0) {
         o->peer = PEER_NONE;
     } else {
-        return refuse(loud, "--peer %s: not mpi, self:ALGO, copy or none", text);
+        return refuse(loud, "--peer %s: not mpi, nccl, self:ALGO, copy or none", text);
     }
     return 0;
 }
@@ -304,13 +308,17 @@ static int set_words(options_t *o, int option, const char *text, bool loud)
     case 'o':
         return parse_reduction(text, &o->reduction) ? 0 : refuse(loud, "-o %s: not an operator that rondo knows", text);
     case OPT_DEVICE:
-        if (strcmp(text, "cuda") == 0)
+        o->cuda = strcmp(text, "cuda") == 0;
+        if (o->cuda && !device_built())
             return refuse(loud, "--device cuda: this rondo is built without CUDA; only --device host works");
-        return strcmp(text, "host") == 0 ? 0 : refuse(loud, "--device %s: not host or cuda", text);
+        return o->cuda || strcmp(text, "host") == 0 ? 0 : refuse(loud, "--device %s: not host or cuda", text);
     case OPT_PEER:
         return set_peer(o, text, loud);
     case OPT_FORMAT:
         return parse_format(text, &o->format) ? 0 : refuse(loud, "--format %s: not table, osu, nccl or json", text);
+    case OPT_NCCL:
+        o->nccl = text;
+        return 0;
     case OPT_ALGO:
         o->algo = text;
         return 0;
@@ -330,7 +338,8 @@ static int set_flag(options_t *o, int option, int argc, char **argv, bool loud)
             o->verify = argv[optind++][0] == '1';
         return 0;
     case OPT_GRAPH:
-        return refuse(loud, "--graph: a graph is CUDA's, and this rondo is built without CUDA");
+        o->graph = true;
+        return 0;
     case OPT_IN_PLACE:
         o->in_place = true;
         return 0;
@@ -373,6 +382,12 @@ static int check_together(options_t *o, bool loud)
         return refuse(loud, "--format: OSU and nccl-tests know no '%s'; use table or json", o->op->name);
     if (o->op->special && o->peer != PEER_NONE)
         return refuse(loud, "--peer: '%s' has no peer", o->op->name);
+    if ((o->graph || o->peer == PEER_NCCL) && !o->cuda)
+        return refuse(loud, "%s: only with --device cuda", o->graph ? "--graph" : "--peer nccl");
+    if (o->cuda && (o->peer == PEER_MPI || o->peer == PEER_COPY || o->op->special))
+        return refuse(loud, "--device cuda: not with --peer mpi or copy, nor with call and create");
+    if (o->graph && o->percentiles)
+        return refuse(loud, "--graph: --percentiles would time replays of %d calls", GRAPH_CALLS);
     if (o->peer == PEER_MPI && o->ranks)
         return refuse(loud, "--peer mpi needs mpirun, in place of --ranks");
     if (o->peer == PEER_COPY && o->op->layout == LAYOUT_NONE)

@@ -23,6 +23,7 @@ static void begin(const options_t *options)
            options->proto ? options->proto : "");
     printf("  \"peer\": \"%s%s\",\n",
            options->peer == PEER_MPI    ? peer_mpi_version()
+           : options->peer == PEER_NCCL ? peer_nccl_version()
            : options->peer == PEER_SELF ? "self:"
            : options->peer == PEER_COPY ? "copy"
                                         : "none",

@@ -20,6 +20,9 @@ static void begin(const options_t *options)
     if (options->peer == PEER_MPI)
         printf("# peer: %s, in turns; ratio = peer / rondo, median of %d turns: above 1, rondo is faster\n",
                peer_mpi_version(), options->turns);
+    if (options->peer == PEER_NCCL)
+        printf("# peer: %s, in turns; ratio = peer / rondo, median of %d turns: above 1, rondo is faster\n",
+               peer_nccl_version(), options->turns);
     if (options->peer == PEER_SELF)
         printf("# peer: RONDO_ALGO=%s, in turns; ratio = peer / rondo, median of %d turns\n", options->peer_algo,
                options->turns);

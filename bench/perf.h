@@ -17,7 +17,7 @@
 /* ---- options.c ---- */
 
 typedef enum { FORMAT_TABLE, FORMAT_OSU, FORMAT_NCCL, FORMAT_JSON } format_t;
-typedef enum { PEER_NONE, PEER_MPI, PEER_SELF, PEER_COPY } peer_kind_t;
+typedef enum { PEER_NONE, PEER_MPI, PEER_SELF, PEER_COPY, PEER_NCCL } peer_kind_t;
 
 typedef struct op op_t;
 
@@ -39,6 +39,8 @@ typedef struct options {
     peer_kind_t peer;
     const char *peer_algo; /* of --peer self:ALGO */
     const char *algo, *proto;
+    bool cuda, graph;
+    const char *nccl; /* its library; NULL: what the loader finds */
     int ranks;        /* to fork; 0: MPI's */
     bool plant_error; /* spoils one element of each result, to show that verification sees it */
 } options_t;
@@ -115,6 +117,9 @@ struct job {
     rondo_comm_t comm;
     void *send, *recv;
     const void *spare; /* the area that recv is not in */
+    char *host_send, *host_recv; /* where their contents are made and looked at: the same on host memory */
+    struct buffers *buffers;
+    rondo_stream_t stream;
     size_t count;      /* elements, as the call takes them */
     rondo_type_t type;
     rondo_op_t reduction;
@@ -160,7 +165,8 @@ bool value_equal(const job_t *job, const void *got, value_t expected);
 /* ---- buffers.c ---- */
 
 typedef struct buffers {
-    char *area[2]; /* send, recv; each guarded at both ends */
+    char *area[2];   /* send, recv; each guarded at both ends */
+    char *device[2]; /* the same on the device; NULL: on host memory */
     size_t bytes, mapped, offset;
     rondo_registration_t reg[2];
 } buffers_t;
@@ -172,6 +178,7 @@ void buffers_place(buffers_t *buffers, job_t *job); /* sets job->send, job->recv
 int buffers_copy(const job_t *job);                 /* the peer of --peer copy: memory's own time for the result */
 void buffers_fill(job_t *job);                      /* input, and a result that is wrong everywhere */
 void buffers_clear(job_t *job);                     /* zeros, for timing in place: sums do not grow */
+void buffers_pull(const job_t *job);                /* from the device, to be looked at */
 size_t buffers_wrong(const job_t *job);
 
 /* ---- timing.c, statistics.c ---- */
@@ -185,6 +192,7 @@ typedef struct side {
     call_t call;
     const job_t *job;
     long iters;
+    void *graph;      /* of GRAPH_CALLS calls; NULL: they are made one by one */
     double *turns;    /* seconds a call, in each turn, the slowest rank's */
     stats_t time;     /* of the turns */
     double rank_mean; /* over the ranks, of each rank's median */
@@ -215,6 +223,28 @@ bool peer_mpi_open(const options_t *options); /* false, with a sentence, if MPI 
 call_t peer_mpi_call(const job_t *job);       /* NULL if MPI cannot do this size; reads the job's counts */
 void peer_mpi_close(void);
 const char *peer_mpi_version(void);
+
+/* ---- peer_nccl.c: as peer_mpi.c ---- */
+
+bool peer_nccl_open(const options_t *options);
+call_t peer_nccl_call(const job_t *job);
+void peer_nccl_close(void);
+const char *peer_nccl_version(void);
+
+/* ---- device_cuda.c, device_none.c: this rank's GPU; on host memory all of it does nothing ---- */
+
+#define GRAPH_CALLS 20 /* in one graph */
+bool device_built(void);
+bool device_open(void); /* false, with a sentence */
+int device_number(void);
+rondo_stream_t device_stream(void);
+void *device_allocate(size_t bytes);
+void device_free(void *memory);
+void device_copy(void *to, const void *from, size_t bytes); /* and waits */
+void device_wait(void);
+void *device_record(call_t call, const job_t *job, int calls);
+void device_replay(void *graph);
+void device_forget(void *graph);
 
 /* ---- special.c: operations that are no loop over sizes ---- */
 

@@ -22,7 +22,7 @@ static rondo_comm_t comm_with(const char *algo, const char *name)
     rondo_comm_t comm;
     rondo_result_t result;
 
-    config.device = RONDO_DEVICE_HOST;
+    config.device = device_number();
     config.name = name;
     if (algo)
         setenv("RONDO_ALGO", algo, 1);
@@ -60,8 +60,10 @@ static long verify(state_t *state, call_t call, job_t *job)
     if (error)
         die(job->comm, "%s of %zu bytes failed: %s", job->op->name, job->bytes,
             rondo_result_string((rondo_result_t)error));
+    device_wait();
+    buffers_pull(job);
     if (state->options->plant_error && job_segment(job, 0, &segment) && segment.count)
-        ((char *)job->recv)[(segment.at + segment.count - 1) * size] ^= 1;
+        job->host_recv[(segment.at + segment.count - 1) * size] ^= 1;
     return all_ranks(buffers_wrong(job));
 }
 
@@ -75,6 +77,8 @@ static void measure(state_t *state, row_t *row, job_t *job)
     other.comm = state->other;
     if (options->peer == PEER_MPI)
         row->peer = (side_t){.call = peer_mpi_call(job), .job = job};
+    if (options->peer == PEER_NCCL)
+        row->peer = (side_t){.call = peer_nccl_call(job), .job = job};
     if (options->peer == PEER_SELF)
         row->peer = (side_t){.call = job->op->call, .job = &other};
     if (options->peer == PEER_COPY)
@@ -98,6 +102,10 @@ static void measure(state_t *state, row_t *row, job_t *job)
     }
     if (row->peer_wrong > 0 && world.rank == 0)
         fprintf(stderr, "rondo-perf: the peer has %ld wrong elements of %zu bytes\n", row->peer_wrong, row->bytes);
+    if (row->mine.graph)
+        device_forget(row->mine.graph);
+    if (row->peer.graph)
+        device_forget(row->peer.graph);
     free(row->mine.turns);
     free(row->peer.turns);
 }
@@ -177,7 +185,10 @@ int run(const options_t *options)
         setenv("RONDO_PROTO", options->proto, 1);
     if (options->op->special)
         return options->op->special(options);
-    if (options->peer == PEER_MPI && !peer_mpi_open(options))
+    if (options->cuda && !device_open())
+        return 2;
+    if ((options->peer == PEER_MPI && !peer_mpi_open(options)) ||
+        (options->peer == PEER_NCCL && !peer_nccl_open(options)))
         return 2;
     state.comm = comm_with(NULL, "perf");
     if (options->peer == PEER_SELF)
@@ -192,5 +203,7 @@ int run(const options_t *options)
     (void)rondo_comm_destroy(state.comm);
     if (options->peer == PEER_MPI)
         peer_mpi_close();
+    if (options->peer == PEER_NCCL)
+        peer_nccl_close();
     return state.wrong > 0;
 }

@@ -13,6 +13,13 @@ static double loop(const side_t *side, long calls)
 {
     double start = now();
 
+    if (side->graph) {
+        long replays = (calls + GRAPH_CALLS - 1) / GRAPH_CALLS;
+        for (long i = 0; i < replays; i++)
+            device_replay(side->graph);
+        device_wait();
+        return (now() - start) * (double)calls / (double)(replays * GRAPH_CALLS);
+    }
     for (long i = 0; i < calls; i++) {
         int error = side->call(side->job);
 
@@ -20,6 +27,7 @@ static double loop(const side_t *side, long calls)
             die(side->job->comm, "%s of %zu bytes failed: %s", side->job->op->name, side->job->bytes,
                 rondo_result_string((rondo_result_t)error));
     }
+    device_wait();
     return now() - start;
 }
 
@@ -89,6 +97,8 @@ static void prepare(side_t *side, const options_t *options)
     if (!side->turns)
         die(NULL, "no memory for %d turns", options->turns);
     loop(side, options->warmup);
+    if (options->graph)
+        side->graph = device_record(side->call, side->job, GRAPH_CALLS);
     side->iters = options->iters ? options->iters : calibrate(side, options->turn_ms * 1e-3);
 }
 
