@@ -304,6 +304,7 @@ void job_open(job_t *job, const options_t *options, bool in_place)
                    .nranks = world.nranks,
                    .in_place = in_place,
                    .skew = options->skew,
+                   .stream = device_stream(),
                    .sendcounts = counts,
                    .sdispls = counts + n,
                    .recvcounts = counts + 2 * n,

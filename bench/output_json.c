@@ -14,8 +14,9 @@ static void begin(const options_t *options)
     printf("  \"type\": \"%s\",\n  \"op\": \"%s\",\n  \"root\": %d,\n  \"ranks\": %d,\n", type_name(options->type),
            options->op->reduces ? reduction_name(options->reduction) : "none", options->op->rooted ? options->root : -1,
            world.nranks);
-    printf("  \"launcher\": \"%s\",\n  \"memory\": \"host\",\n  \"in_place\": %s,\n  \"registered\": %s,\n",
-           world.launcher, options->in_place || options->op->in_place_only ? "true" : "false",
+    printf("  \"launcher\": \"%s\",\n  \"memory\": \"%s\",\n  \"graph\": %s,\n  \"in_place\": %s,\n  \"registered\": %s,\n",
+           world.launcher, options->cuda ? "cuda" : "host", options->graph ? "true" : "false",
+           options->in_place || options->op->in_place_only ? "true" : "false",
            options->registered ? "true" : "false");
     printf("  \"offset\": %zu,\n  \"skew\": %s,\n  \"turns\": %d,\n", options->offset, options->skew ? "true" : "false",
            options->turns);

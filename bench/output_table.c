@@ -14,7 +14,11 @@ static void begin(const options_t *options)
         printf(" %s", reduction_name(options->reduction));
     if (options->op->rooted)
         printf(", root %d", options->root);
-    printf(", %d ranks, host memory, %s\n", world.nranks, in_place ? "in place" : "out of place");
+    printf(", %d ranks, %s, %s\n", world.nranks,
+           !options->cuda   ? "host memory"
+           : options->graph ? "CUDA, from a graph"
+                            : "CUDA, in a stream",
+           in_place ? "in place" : "out of place");
     printf("# %s; %d cores (%d for a rank), %ld MB; %s\n", machine.cpu, machine.cores, machine.allowed,
            machine.memory_mb, machine.system);
     if (options->peer == PEER_MPI)
