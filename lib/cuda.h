@@ -47,5 +47,8 @@ rondo_result_t rd_cuda_mem_free(void *buffer, rondo_comm_t comm);
 
 /* A line for each device, for rondo-info. */
 void rd_cuda_print(FILE *file);
+/* Every kernel that could serve, the cheapest first, what would be chosen marked; float sums. */
+rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count, int nranks, int sms,
+                                  const rd_env_t *env);
 
 #endif

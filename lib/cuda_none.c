@@ -88,5 +88,12 @@ rondo_result_t rd_cuda_mem_free(void *buffer, rondo_comm_t comm)
 
 void rd_cuda_print(FILE *file)
 {
-    fputs("CUDA: this library is built without it\n", file);
+    fputs("CUDA          built without it\n", file);
+}
+
+rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count, int nranks, int sms,
+                                  const rd_env_t *env)
+{
+    (void)file, (void)coll, (void)type, (void)count, (void)nranks, (void)sms, (void)env;
+    return rd_error(NULL, RONDO_ERR_UNSUPPORTED, "this library is built without CUDA");
 }

@@ -3,6 +3,7 @@
 
 #include <sodium.h>
 
+#include "cuda.h"
 #include "host/reduce.h"
 #include "info.h"
 #include "net.h"
@@ -69,6 +70,6 @@ int info_machine(const rd_env_t *env)
     printf("reductions    %s\n", rd_reduce_simd_name());
     printf("topology      %s\n", rd_topo_backend());
     printf("bootstrap     libsodium %s\n", sodium_version_string());
-    printf("CUDA          not in this version\n");
+    rd_cuda_print(stdout);
     return 0;
 }

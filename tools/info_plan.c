@@ -6,6 +6,7 @@
 
 #include "conns.h"
 #include "cost.h"
+#include "cuda.h"
 #include "info.h"
 #include "plan_choose.h"
 #include "topo.h"
@@ -14,7 +15,7 @@
 typedef struct wish {
     rd_coll_t coll;
     uint64_t size; /* one rank's message */
-    int ranks, nodes, cores, root, steps, rank, played;
+    int ranks, nodes, cores, root, steps, rank, played, cuda, sms;
     rondo_type_t type;
     rd_shape_t shape;
     int *node;
@@ -59,6 +60,11 @@ static int option_read(wish_t *w, int option, const char *text)
     case 'p':
         w->played = 1;
         return 0;
+    case 'd':
+        w->cuda = strcmp(text, "cuda") == 0;
+        return w->cuda || strcmp(text, "host") == 0 ? 0 : refuse("--device", text, "host or cuda is wanted");
+    case 'g':
+        return number("--multiprocessors", text, 1, 10000, &w->sms);
     case 't':
         return rd_type_parse(text, &w->type) == 0 ? 0 : refuse("--type", text, "no such type");
     default:
@@ -84,7 +90,8 @@ static int wish_read(wish_t *w, int argc, char **argv)
 {
     static const struct option options[] = {{"ranks", 1, NULL, 'n'}, {"nodes", 1, NULL, 'm'},  {"cores", 1, NULL, 'c'},
                                             {"type", 1, NULL, 't'},  {"root", 1, NULL, 'r'},   {"steps", 0, NULL, 's'},
-                                            {"rank", 1, NULL, 'k'},  {"played", 0, NULL, 'p'}, {NULL, 0, NULL, 0}};
+                                            {"rank", 1, NULL, 'k'},  {"played", 0, NULL, 'p'}, {"device", 1, NULL, 'd'},
+                                            {"multiprocessors", 1, NULL, 'g'},                {NULL, 0, NULL, 0}};
     int option, result, words;
 
     argc++; /* getopt_long looks at argv[1] first: argv[-1] is "plan" */
@@ -231,7 +238,7 @@ static int show(const wish_t *w, const rd_env_t *env)
 
 int info_plan(const rd_env_t *env, int argc, char **argv)
 {
-    wish_t w = {.nodes = 1, .type = RONDO_FLOAT32, .rank = -1};
+    wish_t w = {.nodes = 1, .type = RONDO_FLOAT32, .rank = -1, .sms = 132};
     rd_topo_t topo;
     int result;
 
@@ -241,6 +248,11 @@ int info_plan(const rd_env_t *env, int argc, char **argv)
     result = wish_read(&w, argc, argv);
     if (result != 0)
         return result;
+    if (w.cuda) {
+        uint64_t bytes = w.coll == RD_REDUCE_SCATTER ? w.size / (uint64_t)w.ranks : w.size;
+        return rd_cuda_plan_print(stdout, w.coll, w.type, (size_t)(bytes / rondo_type_size(w.type)), w.ranks, w.sms,
+                                  env) != RONDO_SUCCESS;
+    }
     w.node = malloc((size_t)w.ranks * sizeof *w.node);
     if (!w.node)
         return 1;

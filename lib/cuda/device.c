@@ -1,6 +1,5 @@
 /* Devices: which one a communicator is for, and calls on another device than the current one. */
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "inside.h"
@@ -72,36 +71,4 @@ void rd_device_leave(rd_device_guard_t guard)
 {
     (void)cudaThreadExchangeStreamCaptureMode(&guard.mode);
     (void)cudaSetDevice(guard.device);
-}
-
-void rd_cuda_print(FILE *file)
-{
-    int count = 0, runtime = 0, driver = 0;
-    cudaError_t error = cudaGetDeviceCount(&count);
-
-    (void)cudaRuntimeGetVersion(&runtime);
-    (void)cudaDriverGetVersion(&driver);
-    if (error != cudaSuccess || count == 0) {
-        (void)cudaGetLastError();
-        fprintf(file, "CUDA: runtime %d.%d, no device: %s\n", runtime / 1000, runtime % 1000 / 10,
-                error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
-        return;
-    }
-    fprintf(file, "CUDA: runtime %d.%d, driver's %d.%d, %d devices\n", runtime / 1000, runtime % 1000 / 10,
-            driver / 1000, driver % 1000 / 10, count);
-    for (int d = 0; d < count; d++) {
-        struct cudaDeviceProp prop;
-        char bus[20] = "?";
-        if (cudaGetDeviceProperties(&prop, d) != cudaSuccess)
-            continue;
-        (void)cudaDeviceGetPCIBusId(bus, sizeof bus, d);
-        fprintf(file, "  device %d: %s, %s, compute capability %d.%d, %d multiprocessors, %zu MB, reaches", d, prop.name,
-                bus, prop.major, prop.minor, prop.multiProcessorCount, prop.totalGlobalMem >> 20);
-        for (int p = 0; p < count; p++) {
-            int can = 0;
-            if (p != d && cudaDeviceCanAccessPeer(&can, d, p) == cudaSuccess && can)
-                fprintf(file, " %d", p);
-        }
-        fputc('\n', file);
-    }
 }
