@@ -12,6 +12,10 @@
 #define TEST_CUDA(t, call) test_cuda(t, call, #call)
 void test_cuda(test_rank_t *t, cudaError_t error, const char *text);
 
+/* Of the simulated runtime, where that is linked: what has been made and not been destroyed. Elsewhere NULL. */
+__attribute__((weak)) int sim_live(char *text, size_t size);
+__attribute__((weak)) void rd_sim_patience(int seconds);
+
 /* Is there no device? Asked in a process of its own: ranks are forked later, and CUDA does not survive that. */
 int device_none(void);
 /* A communicator on device rank % devices, which becomes the current one; the rank ends when it cannot be made. */

@@ -11,9 +11,6 @@
 
 #include "device.h"
 
-/* Of the simulated runtime, where that is linked: what has been made and not been destroyed. */
-__attribute__((weak)) int sim_live(char *text, size_t size);
-
 static int times = 24;
 
 static void sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, int *buffer, size_t count)

@@ -242,7 +242,7 @@ static int read_options(options_t *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    options_t o = {31, 0, 3, 40, 0};
+    options_t o = {31, 0, 3, 24, 0};
     int bad = 0;
 
     if (read_options(&o, argc, argv) != 0)
