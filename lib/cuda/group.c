@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../inside.h"
 #include "inside.h"
 
 typedef struct op {
@@ -20,6 +21,8 @@ typedef struct op {
 typedef struct part {
     struct part *next;
     rd_cuda_t *cuda;
+    uint64_t key; /* the communicator's, which may be gone when the next one is recorded */
+    int rank;
     op_t *first, *last;
     rd_cuda_message_t *message_first, *message_last;
 } part_t;
@@ -30,7 +33,8 @@ struct rd_cuda_pending {
     int n;
     struct {
         cudaEvent_t event;
-        rd_cuda_t *cuda;
+        rondo_comm_t comm; /* held */
+        int device;
     } wait[];
 };
 
@@ -39,16 +43,19 @@ static part_t *part_of(rd_cuda_t *cuda)
 {
     part_t **at = &parts, *made;
 
-    while (*at && ((*at)->cuda->key < cuda->key ||
-                   ((*at)->cuda->key == cuda->key && (*at)->cuda->k.rank < cuda->k.rank)))
+    while (*at && ((*at)->key < cuda->key || ((*at)->key == cuda->key && (*at)->rank < cuda->k.rank)))
         at = &(*at)->next;
     if (*at && (*at)->cuda == cuda)
         return *at;
+    if (rd_group_note(cuda->comm) != RONDO_SUCCESS)
+        return NULL;
     made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
     made->next = *at;
     made->cuda = cuda;
+    made->key = cuda->key;
+    made->rank = cuda->k.rank;
     return *at = made;
 }
 
@@ -153,8 +160,7 @@ static rondo_result_t check_self(const part_t *part)
 
 static rondo_result_t run_part(part_t *part)
 {
-    rondo_comm_t comm = part->cuda->comm;
-    rondo_result_t result = rd_comm_enter(comm);
+    rondo_result_t result = RONDO_SUCCESS;
 
     for (const op_t *op = part->first; op && result == RONDO_SUCCESS; op = op->next)
         result = rd_cuda_run(part->cuda, &op->call);
@@ -165,7 +171,7 @@ static rondo_result_t run_part(part_t *part)
             n++;
         rd_cuda_message_t *all = malloc(n * sizeof *all);
         if (!all)
-            return rd_comm_leave(comm, no_memory(part->cuda));
+            return no_memory(part->cuda);
         for (rd_cuda_message_t *m = part->message_first; m; m = m->next, i++) {
             all[i] = *m;
             all[i].next = i + 1 < n ? &all[i + 1] : NULL;
@@ -173,7 +179,7 @@ static rondo_result_t run_part(part_t *part)
         result = rd_messages_run(part->cuda, all);
         free(all);
     }
-    return rd_comm_leave(comm, result);
+    return result;
 }
 
 static cudaStream_t last_stream(const part_t *part)
@@ -198,8 +204,10 @@ static rondo_result_t note(rd_cuda_pending_t *pending, const part_t *part)
     rd_device_back(before, part->cuda->device);
     if (error != cudaSuccess)
         return rd_cuda_error(&part->cuda->comm->who, error, "an event for a request");
+    rd_comm_hold(part->cuda->comm);
     pending->wait[pending->n].event = event;
-    pending->wait[pending->n++].cuda = part->cuda;
+    pending->wait[pending->n].device = part->cuda->device;
+    pending->wait[pending->n++].comm = part->cuda->comm;
     return RONDO_SUCCESS;
 }
 
@@ -235,21 +243,26 @@ rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done)
 
     *done = 1;
     for (int i = 0; p && i < p->n; i++) {
-        rd_device_guard_t guard = rd_device_enter(p->wait[i].cuda->device);
+        rondo_comm_t comm = p->wait[i].comm;
+        rondo_result_t health = RONDO_SUCCESS;
+        rd_device_guard_t guard = rd_device_enter(p->wait[i].device);
         cudaError_t error = cudaEventQuery(p->wait[i].event);
         rd_device_leave(guard);
         *done &= error != cudaErrorNotReady;
         if (error != cudaErrorNotReady && error != cudaSuccess && result == RONDO_SUCCESS)
-            result = rd_cuda_error(&p->wait[i].cuda->comm->who, error, "waiting for a request");
-        rondo_result_t health = rd_cuda_check(p->wait[i].cuda->comm);
-        if (health == RONDO_SUCCESS)
-            health = rd_comm_notice(p->wait[i].cuda->comm);
+            result = rd_cuda_error(&comm->who, error, "waiting for a request");
+        if (rd_comm_gone(comm))
+            health = rd_comm_check(comm);
+        else if ((health = rd_cuda_check(comm)) == RONDO_SUCCESS)
+            health = rd_comm_notice(comm);
         result = result == RONDO_SUCCESS ? health : result;
     }
     if (!*done)
         return RONDO_SUCCESS;
-    for (int i = 0; p && i < p->n; i++)
+    for (int i = 0; p && i < p->n; i++) {
         (void)cudaEventDestroy(p->wait[i].event);
+        rd_comm_drop(p->wait[i].comm);
+    }
     free(p);
     *pending = NULL;
     return result;

@@ -62,11 +62,11 @@ static rondo_result_t exchange(rd_cuda_t *cuda, void *all, size_t each)
     return result;
 }
 
-static void judge(rd_cuda_t *cuda, verdict_t *v, rondo_result_t result)
+static void judge(verdict_t *v, rondo_result_t result)
 {
     v->result = result;
     if (result != RONDO_SUCCESS)
-        snprintf(v->text, sizeof v->text, "%s", cuda->comm->who.error);
+        snprintf(v->text, sizeof v->text, "%s", rd_thread_error());
 }
 
 /* ---- who is where ---- */
@@ -119,7 +119,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     facts_t *own = &all[comm->rank];
     if (getrandom(&own->key, sizeof own->key, 0) != sizeof own->key)
         own->key = (uintptr_t)cuda;
-    judge(cuda, &own->verdict, own_facts(cuda, &own->peer));
+    judge(&own->verdict, own_facts(cuda, &own->peer));
     rondo_result_t result = exchange(cuda, all, sizeof all[0]);
     if (result != RONDO_SUCCESS)
         return result;
@@ -239,7 +239,7 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
 
     memset(all, 0, sizeof all);
     memset(verdicts, 0, sizeof verdicts);
-    judge(cuda, &all[comm->rank].verdict, own_offer(cuda, &all[comm->rank]));
+    judge(&all[comm->rank].verdict, own_offer(cuda, &all[comm->rank]));
     if ((result = exchange(cuda, all, sizeof all[0])))
         return result;
     for (int r = 0; r < comm->nranks && result == RONDO_SUCCESS; r++) {
@@ -250,7 +250,7 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
         else
             result = map_there(cuda, r, &all[r]);
     }
-    judge(cuda, &verdicts[comm->rank], result);
+    judge(&verdicts[comm->rank], result);
     return exchange(cuda, verdicts, sizeof verdicts[0]);
 }
 
