@@ -34,6 +34,9 @@ static const char *const cleared[] = {"RONDO_DEBUG",
                                       "RONDO_SLICE_BYTES",
                                       "RONDO_LL_MAX",
                                       "RONDO_HUGE_PAGES",
+                                      "RONDO_CUDA_BANK",
+                                      "RONDO_CUDA_FIFOS",
+                                      "RONDO_CUDA_BLOCKS",
                                       "RONDO_SPIN",
                                       "RONDO_UCX_TLS",
                                       "RONDO_TOPO_FILE",
@@ -73,7 +76,7 @@ static void good(void)
 static void bad(void)
 {
     static const char *const cases[][2] = {{"RONDO_DEBUG", "loud"},
-                                           {"RONDO_PROTO", "ll128"},
+                                           {"RONDO_PROTO", "ll256"},
                                            {"RONDO_TRANSPORT", "carrier"},
                                            {"RONDO_PORTS", "20-10"},
                                            {"RONDO_PORTS", "1-70000"},
