@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "fiber.h"
@@ -186,7 +187,8 @@ struct machine_t {
 };
 
 thread_local fiber_t *self;
-thread_local std::vector<char *> stacks;
+std::mutex stacks_lock; /* one pool: threads come and go */
+std::vector<char *> stacks;
 thread_local rd_sim_fault_t fault;
 thread_local const char *fault_from, *fault_to;
 std::atomic<uint64_t> grid_seed{1}, grids_run{0};
@@ -194,10 +196,13 @@ std::atomic<int> patience{120};
 
 char *stack_get()
 {
-    if (!stacks.empty()) {
-        char *s = stacks.back();
-        stacks.pop_back();
-        return s;
+    {
+        std::lock_guard<std::mutex> lock(stacks_lock);
+        if (!stacks.empty()) {
+            char *s = stacks.back();
+            stacks.pop_back();
+            return s;
+        }
     }
     void *p = mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
@@ -214,6 +219,7 @@ void stack_put(char *s)
         fprintf(stderr, "the machine: a fiber's stack of %zu bytes was too small\n", STACK);
         abort();
     }
+    std::lock_guard<std::mutex> lock(stacks_lock);
     stacks.push_back(s);
 }
 
