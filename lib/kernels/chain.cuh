@@ -45,7 +45,6 @@ rd_chain(RD_WORK)
                 break;
             CODEC::clean(slot, lane);
             e.give_credit(previous, unit, pass, lane);
-            e.wait.peer = next;
         }
 #pragma unroll
         for (uint32_t j = 0; j < CODEC::ITEMS; j++) {

@@ -62,6 +62,7 @@ struct rd_epoch_t {
         /* Lanes may have seen different values: what they do next has to be the same. */
         if (pass > 1 || warp_all((int32_t)(begun - last) > 0))
             return !wait.dead;
+        wait.peer = peer;
         do
             begun = word_load(&control->begun[peer]);
         while ((int32_t)(begun - last) <= 0 && wait.more());
@@ -75,6 +76,7 @@ struct rd_epoch_t {
         if (pass < 2)
             return !wait.dead;
         const uint32_t *p = &control->credit[peer * RD_KFIFOS + unit];
+        wait.peer = peer;
         while (word_load(p) - (first + pass - 1) > 1 && wait.more()) {
         }
         return rd_wait_over(wait);

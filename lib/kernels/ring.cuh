@@ -125,6 +125,7 @@ rd_ring(RD_WORK)
             e.announce();
         if (!e.gate(pass))
             break;
+        e.wait.peer = g.rank == 0 ? g.n - 1 : g.rank - 1;
         g.theirs = e.bank(g.next, pass);
         g.mine = e.bank(g.rank, pass);
         if (reduces) {

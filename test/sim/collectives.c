@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 {
     static const int ranks[] = {2, 3, 4, 5, 8};
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-    int rounds = argc > 2 ? atoi(argv[2]) : 1, bad = 0;
+    int rounds = argc > 2 ? atoi(argv[2]) : 2, bad = 0;
     walk_t walks[RD_KC_CODECS] = {{0, -1, 0}, {0, -1, 0}, {0, -1, 0}};
     world_t w;
 

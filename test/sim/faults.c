@@ -96,7 +96,7 @@ static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t fa
     rd_sim_launch_t queue[3] = {w.launch[0], w.launch[WORLD_OPS], w.launch[2 * WORLD_OPS]};
     bad = rd_sim_queues(queue, 3, 1, 1, text, sizeof text);
     for (int r = 0; r < 3; r += 2)
-        bad = bad || w.host[r].failed != failed || (timeout && w.host[r].late >= 3) ||
+        bad = bad || w.host[r].failed != failed || (timeout && w.host[r].late != 1) ||
               ((rd_kcontrol_t *)w.window[r])->epoch != 0;
     printf("%-24s %s\n", what, bad ? "kernels did NOT LEAVE" : "left");
     world_end(&w);
