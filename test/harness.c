@@ -308,7 +308,7 @@ static int give_up(run_t *run)
 
 static int watch(run_t *run, int seconds)
 {
-    int64_t deadline = test_clock_us() + (int64_t)seconds * slow_factor() * 1000000;
+    int64_t last = test_clock_us(), deadline = last + (int64_t)seconds * slow_factor() * 1000000, now;
     int bad = 0, i;
 
     for (run->left = run->nprocesses; run->left > 0;) {
@@ -317,9 +317,13 @@ static int watch(run_t *run, int seconds)
         if (run->director && run->director->step && run->left > 0)
             run->director->step(run->director, run->pid);
         /* After a failure the others may wait for a rank that never comes: give them a moment, not the whole time. */
-        if ((bad > 0 || atomic_load(&run->s->failures) > 0) && deadline > test_clock_us() + 8000000)
-            deadline = test_clock_us() + 8000000;
-        if (test_clock_us() > deadline)
+        now = test_clock_us();
+        if (now - last > 1000000) /* the machine stood still: that is nobody's hang */
+            deadline += now - last;
+        last = now;
+        if ((bad > 0 || atomic_load(&run->s->failures) > 0) && deadline > now + 8000000)
+            deadline = now + 8000000;
+        if (now > deadline)
             return bad + give_up(run);
         if (run->left > 0)
             nap();
