@@ -51,6 +51,11 @@ AC_DEFUN([RONDO_CUDA], [
       AS_IF([test "$with_cuda" != auto], [AC_MSG_ERROR([--with-cuda=$with_cuda was asked for, but $rondo_cuda_what])])
     ])
   ])
+  dnl Whoever loads the library with dlopen has little room for thread variables of the quick kind, and the static
+  dnl runtime brings a page of its own: with it, all of them are found the slower way.
+  TLS_CFLAGS=-ftls-model=initial-exec
+  AS_IF([test $rondo_cuda = yes], [TLS_CFLAGS=])
+  AC_SUBST([TLS_CFLAGS])
   AC_SUBST([CUDA_CFLAGS])
   AC_SUBST([CUDA_LIBS])
   AC_SUBST([NVCC_ARCH])
