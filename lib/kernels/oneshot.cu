@@ -1,11 +1,9 @@
 #include "oneshot.cuh"
-#include "number_any.cuh"
-#include "table.h"
+#include "rows.cuh"
 
 #define K(codec, number) (const void *)rd_oneshot<codec, number, RD_KT_GROUPS>
 
-typedef rd_codec_sentinel<4, 1> narrow_t;
-typedef rd_codec_sentinel<8, 1> wide_t;
+RD_ROWS_SENTINEL(1);
 
 const void *const rd_kernels_oneshot[RD_KC_CODECS][RD_KN_NUMBERS] = {
     {
@@ -17,21 +15,8 @@ const void *const rd_kernels_oneshot[RD_KC_CODECS][RD_KN_NUMBERS] = {
         K(rd_codec_ll, rd_number_i64),
         K(rd_codec_ll, rd_number_any),
     },
-    {
-        nullptr,
-        nullptr,
-        nullptr,
-        nullptr,
-        K(rd_codec_ll128, rd_number_i32),
-        K(rd_codec_ll128, rd_number_i64),
-        K(rd_codec_ll128, rd_number_any),
-    },
-    {
-        K(narrow_t, rd_number_f16),
-        K(narrow_t, rd_number_bf16),
-        K(narrow_t, rd_number_f32),
-        K(wide_t, rd_number_f64),
-    },
+    RD_ROW_LL128(K),
+    RD_ROW_SENTINEL(K),
 };
 
 const void *const rd_kernels_oneshot_move[RD_KC_CODECS] = {

@@ -1,27 +1,12 @@
 #include "ring.cuh"
-#include "number_any.cuh"
-#include "table.h"
+#include "rows.cuh"
 
 #define K(codec, number) (const void *)rd_ring<codec, number, RD_KT_RING>
 
-typedef rd_codec_sentinel<4, 2> narrow_t;
-typedef rd_codec_sentinel<8, 2> wide_t;
+RD_ROWS_SENTINEL(2);
 
 const void *const rd_kernels_ring[RD_KC_CODECS][RD_KN_NUMBERS] = {
     {},
-    {
-        nullptr,
-        nullptr,
-        nullptr,
-        nullptr,
-        K(rd_codec_ll128, rd_number_i32),
-        K(rd_codec_ll128, rd_number_i64),
-        K(rd_codec_ll128, rd_number_any),
-    },
-    {
-        K(narrow_t, rd_number_f16),
-        K(narrow_t, rd_number_bf16),
-        K(narrow_t, rd_number_f32),
-        K(wide_t, rd_number_f64),
-    },
+    RD_ROW_LL128(K),
+    RD_ROW_SENTINEL(K),
 };

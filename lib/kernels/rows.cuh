@@ -1,0 +1,30 @@
+/* The rows of a kind's table of kernels, the same for every kind that sums: what a codec serves is decided here.
+ *
+ * K(codec, number) names one kernel. Floating types go by Sentinel, whose units have `rows` rows of 512 bytes; all else,
+ * and what the fast kernels of floating types do not know, by LL128. */
+#ifndef RD_ROWS_CUH
+#define RD_ROWS_CUH
+
+#include "codec.cuh"
+#include "number.cuh"
+#include "number_any.cuh"
+#include "table.h"
+
+#define RD_ROW_LL128(K)                                                                                                \
+    {                                                                                                                  \
+        nullptr, nullptr, nullptr, nullptr, K(rd_codec_ll128, rd_number_i32), K(rd_codec_ll128, rd_number_i64),        \
+            K(rd_codec_ll128, rd_number_any),                                                                          \
+    }
+
+#define RD_ROW_SENTINEL(K)                                                                                             \
+    {                                                                                                                  \
+        K(narrow_t, rd_number_f16), K(narrow_t, rd_number_bf16), K(narrow_t, rd_number_f32),                           \
+            K(wide_t, rd_number_f64),                                                                                  \
+    }
+
+/* The two Sentinel codecs of a file, by the length of a word. */
+#define RD_ROWS_SENTINEL(rows)                                                                                         \
+    typedef rd_codec_sentinel<4, rows> narrow_t;                                                                       \
+    typedef rd_codec_sentinel<8, rows> wide_t
+
+#endif
