@@ -243,13 +243,20 @@ static rondo_result_t hand_on(struct rondo_request *request)
     return RONDO_SUCCESS;
 }
 
-/* Makes this thread's group a request. The caller is inside its communicators afterwards. */
-static rondo_result_t submit(struct rondo_request *request)
+/* The communicators of this thread's group, and what has failed so far, are the request's; the caller is inside them
+ * afterwards. */
+static void take_group(struct rondo_request *request)
 {
     request->comms = group.whose.comms;
     request->ncomms = group.whose.ncomms;
     atomic_store(&request->result, atomic_load(&group.whose.result));
     enter_all(request);
+}
+
+/* Makes this thread's group a request, whose communicators the caller is inside of afterwards. */
+static rondo_result_t submit(struct rondo_request *request)
+{
+    take_group(request);
     rd_request_fail(request, hand_on(request));
     for (int i = 0; i < request->ncomms; i++) /* what cannot begin, for lack of memory, the other ranks wait for */
         rd_call_spoiled(request->comms[i], atomic_load(&request->result));
@@ -383,10 +390,7 @@ rondo_result_t rondo_group_estimate(double *microseconds)
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
                         "rondo_group_estimate ends the outermost group alone: %d are open", rd_group_depth);
     rd_group_depth = 0;
-    request.comms = group.whose.comms;
-    request.ncomms = group.whose.ncomms;
-    atomic_store(&request.result, atomic_load(&group.whose.result));
-    enter_all(&request);
+    take_group(&request);
     us = estimate(&request);
     clear();
     result = release(&request);
