@@ -1,7 +1,7 @@
 /* One collective on a stream: what the call says is bound to the kernel that was chosen for it, and launched. */
 #include <string.h>
 
-#include "../host/narrow.h"
+#include "../host/reduce.h"
 #include "../op.h"
 #include "inside.h"
 
@@ -10,28 +10,12 @@
 /* The number in one element of a floating type. */
 static double number(rondo_type_t type, const unsigned char *element)
 {
-    uint16_t half;
     double wide;
-    float single;
 
-    switch (type) {
-    case RONDO_FLOAT64:
-        memcpy(&wide, element, sizeof wide);
-        return wide;
-    case RONDO_FLOAT32:
-        memcpy(&single, element, sizeof single);
-        return single;
-    case RONDO_FLOAT16:
-        memcpy(&half, element, sizeof half);
-        return rd_f16_widen(half);
-    case RONDO_BFLOAT16:
-        memcpy(&half, element, sizeof half);
-        return rd_bf16_widen(half);
-    case RONDO_FLOAT8_E4M3:
-        return rd_e4m3_widen(element[0]);
-    default:
-        return rd_e5m2_widen(element[0]);
-    }
+    if (type != RONDO_FLOAT64)
+        return rd_scalar_widen(type, element);
+    memcpy(&wide, element, sizeof wide);
+    return wide;
 }
 
 static int is_real(rondo_type_t type)

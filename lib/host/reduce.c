@@ -51,8 +51,7 @@ void rd_reducer_init(rd_reducer_t *r, rondo_type_t type, rondo_op_t op, int nran
     }
 }
 
-/* The user's scalar in the form that the scale kernels want: float32 for float32 and all that is narrower. */
-static float widen_scalar(rondo_type_t type, const void *scalar)
+float rd_scalar_widen(rondo_type_t type, const void *scalar)
 {
     uint16_t two;
     uint8_t one;
@@ -90,7 +89,7 @@ void rd_reducer_init_premulsum(rd_reducer_t *r, rondo_type_t type, const void *s
     if (rd_premul[type] || type == RONDO_FLOAT64) {
         memcpy(r->arg, scalar, r->type_size);
     } else {
-        f = widen_scalar(type, scalar);
+        f = rd_scalar_widen(type, scalar);
         memcpy(r->arg, &f, sizeof f);
     }
 }
