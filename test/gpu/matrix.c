@@ -1,7 +1,10 @@
 /* Every operation, type and operator on device buffers, in and out of place, at odd sizes and offsets, against the plain
  * reference; ranks are threads or processes, on as many devices as there are. Each case runs on one of two streams.
  *
- *   matrix [--seed S] [--ranks N] [--kind processes|threads] [--operation NAME] [--share K/OF] [--verbose]
+ *   matrix [--seed S] [--ranks N] [--kind processes|threads] [--operation NAME] [--share K/OF] [--forced ALGO/PROTO]
+ *          [--verbose]
+ *
+ * With --forced, cases that the algorithm or the protocol cannot serve must be refused, and the others be right.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -13,6 +16,7 @@
 typedef struct {
     uint64_t seed;
     int ranks, kinds, operation, verbose;
+    int forced;
     unsigned share, of; /* every of-th case, from `share` on; 0: few, others for each number of ranks */
 } options_t;
 
@@ -22,7 +26,7 @@ typedef struct {
     rondo_comm_t comm;
     cudaStream_t stream[2];
     uint64_t random; /* the same on every rank */
-    unsigned cases, ran;
+    unsigned cases, ran, refused;
 } walk_t;
 
 static const size_t sizes[] = {1, 3, 17, 0, 1000, 4097};
@@ -30,6 +34,8 @@ static const size_t sizes[] = {1, 3, 17, 0, 1000, 4097};
 
 static void run_case(walk_t *w, do_case_t *c, int variant)
 {
+    static const char *const kinds[] = {"device", "pinned", "managed"};
+    int kind = variant >> 4 & 1 ? (variant & 3) % 3 : 0;
     test_rank_t *t = w->t;
     cudaStream_t stream = w->stream[variant >> 3 & 1];
     char text[200];
@@ -47,12 +53,19 @@ static void run_case(walk_t *w, do_case_t *c, int variant)
         return;
     w->ran++;
     do_text(c, text, sizeof text);
-    test_note(t, "%s", text);
     if (w->options->verbose && t->rank == 0)
-        printf("%s\n", text);
-    device_prepare(t, &d, c, variant >> 4 & 1 ? (variant & 3) % 3 : 0);
+        printf("%s, %s memory, stream %d\n", text, kinds[kind], variant >> 3 & 1);
+    test_note(t, "%s, %s memory: prepare", text, kinds[kind]);
+    device_prepare(t, &d, c, kind);
     device_fill(t, &d, stream);
-    if (!TEST_OK(t, w->comm, device_post(&d, w->comm, stream)))
+    test_note(t, "%s, %s memory", text, kinds[kind]);
+    rondo_result_t result = device_post(&d, w->comm, stream);
+    if (result == RONDO_ERR_UNSUPPORTED && w->options->forced) {
+        w->refused++;
+        device_release(&d);
+        return;
+    }
+    if (!TEST_OK(t, w->comm, result))
         test_stop(t, "cannot go on");
     device_verify(t, &d, c->what != DO_ALLREDUCE || (int)(w->ran % (unsigned)t->nranks) == t->rank, stream);
     hash = do_hash(&d.call);
@@ -134,7 +147,18 @@ static void body(test_rank_t *t, void *arg)
     for (int i = 0; i < 2; i++)
         TEST_CUDA(t, cudaStreamDestroy(w.stream[i]));
     if (t->rank == 0)
-        printf("matrix: %u of %u cases\n", w.ran, w.cases);
+        printf("matrix: %u of %u cases, %u of them refused\n", w.ran, w.cases, w.refused);
+}
+
+/* "ring/ll128": for every operation that has it. */
+static int force(char *what)
+{
+    char *slash = strchr(what, '/');
+
+    if (!slash)
+        return -1;
+    *slash = '\0';
+    return setenv("RONDO_ALGO", what, 1) || setenv("RONDO_PROTO", slash + 1, 1);
 }
 
 static int read_options(options_t *o, int argc, char **argv)
@@ -142,7 +166,7 @@ static int read_options(options_t *o, int argc, char **argv)
     static const struct option table[] = {{"seed", 1, NULL, 's'},      {"ranks", 1, NULL, 'n'},
                                           {"kind", 1, NULL, 'k'},      {"operation", 1, NULL, 'o'},
                                           {"share", 1, NULL, 'p'},     {"verbose", 0, NULL, 'v'},
-                                          {NULL, 0, NULL, 0}};
+                                          {"forced", 1, NULL, 'f'},    {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
@@ -154,7 +178,11 @@ static int read_options(options_t *o, int argc, char **argv)
             o->kinds = optarg[0] == 'p' ? 1 << TEST_PROCESSES : 1 << TEST_THREADS;
         else if (option == 'v')
             o->verbose = 1;
-        else if (option == 'p') {
+        else if (option == 'f') {
+            if (force(optarg) != 0)
+                return -1;
+            o->forced = 1;
+        } else if (option == 'p') {
             if (sscanf(optarg, "%u/%u", &o->share, &o->of) != 2 || o->of == 0 || o->share >= o->of)
                 return -1;
         } else if (option == 'o')
@@ -168,7 +196,7 @@ static int read_options(options_t *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    options_t o = {20, 0, 3, -1, 0, 0, 0}, few;
+    options_t o = {.seed = 20, .kinds = 3, .operation = -1}, few;
     int bad = 0;
 
     if (read_options(&o, argc, argv) != 0)

@@ -1,0 +1,67 @@
+#!/bin/sh
+# Tests on the GPUs of this machine, with the programs beside this script: no build tree is needed.
+#
+#   check-gpu [--seed S] [--shard I/N] [--seconds S] [--part NAME] [--programs FOLDER]
+#
+#   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
+#   --seconds  of random programs, each (10)    --part     matrix, forced, programs or life alone
+#
+# Exit: 0 all right, 1 not, 2 usage, 77 there is no GPU.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+seed=1
+shard=
+seconds=10
+only=
+while [ $# -gt 1 ]; do
+    case $1 in
+    --seed) seed=$2 ;;
+    --shard) shard=$2 ;;
+    --seconds) seconds=$2 ;;
+    --part) only=$2 ;;
+    --programs) here=$2 ;;
+    *) break ;;
+    esac
+    shift 2
+done
+[ $# -eq 0 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+
+passed=0
+failed=0
+# part PROGRAM OPTIONS...: its output as it comes; what fails is said again at the end.
+part() {
+    echo "== $*"
+    program=$1
+    shift
+    "$here/$program" "$@"
+    status=$?
+    case $status in
+    0) passed=$((passed + 1)) ;;
+    77) echo "there is no CUDA device here"; exit 77 ;;
+    *) failed=$((failed + 1)); echo "FAIL: $program $* (status $status)" ;;
+    esac
+}
+
+wanted() {
+    [ -z "$only" ] || [ "$only" = "$1" ]
+}
+
+if wanted matrix; then
+    part matrix --seed "$seed" ${shard:+--share "$shard"}
+fi
+if wanted forced; then
+    for forced in oneshot/ll oneshot/ll128 oneshot/sentinel twoshot/ll128 twoshot/sentinel ring/ll128 ring/sentinel \
+        chain/ll128 chain/sentinel messages/ll128; do
+        for ranks in 2 4 8; do
+            part matrix --seed "$seed" --ranks $ranks --forced $forced ${shard:+--share "$shard"}
+        done
+    done
+fi
+if wanted programs; then
+    part programs --seed "$seed" --seconds "$seconds"
+fi
+if wanted life; then
+    part life
+fi
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
