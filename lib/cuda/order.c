@@ -44,7 +44,8 @@ static cudaError_t look(cudaStream_t stream, capture_t *c)
     return error;
 }
 
-/* A stream's handle may come again for another stream, its id does not. */
+/* A stream's handle may come again for another stream, its id does not. Not of a stream that is captured: to ask for its
+ * id spoils the capture. */
 static unsigned long long stream_id(cudaStream_t stream)
 {
     unsigned long long id = 0;
@@ -52,17 +53,24 @@ static unsigned long long stream_id(cudaStream_t stream)
     return cudaStreamGetId(stream, &id) == cudaSuccess ? id : 0;
 }
 
+static int follows(const capture_t *c, cudaGraphNode_t node)
+{
+    for (size_t i = 0; i < c->ndeps; i++) {
+        if (c->deps[i] == node)
+            return 1;
+    }
+    return 0;
+}
+
 static cudaError_t before_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c)
 {
-    cudaGraphNode_t wait;
+    cudaGraphNode_t wait = o->node;
     cudaError_t error = cudaSuccess;
 
     if (o->capture != c->id) {
         error = cudaGraphAddEventWaitNode(&wait, c->graph, NULL, 0, o->event);
         o->node = o->record = NULL;
-    } else if (stream_id(stream) != o->capture_stream) {
-        wait = o->node;
-    } else {
+    } else if (follows(c, wait)) {
         return cudaSuccess;
     }
     return error == cudaSuccess
@@ -84,7 +92,7 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
 }
 
 /* A capture that went on in a stream that the operation did not go to alone: it has several last nodes. */
-static cudaError_t after_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c)
+static cudaError_t after_captured(rd_order_t *o, const capture_t *c)
 {
     cudaGraphNode_t last;
     cudaError_t error = cudaSuccess;
@@ -100,7 +108,6 @@ static cudaError_t after_captured(rd_order_t *o, cudaStream_t stream, const capt
                     : cudaGraphAddEventRecordNode(&o->record, c->graph, &last, 1, o->event);
     o->node = last;
     o->capture = c->id;
-    o->capture_stream = stream_id(stream);
     o->stream = 0; /* the graph may be launched into any stream */
     return error;
 }
@@ -112,7 +119,7 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
     cudaError_t error = look(stream, &c);
 
     if (error == cudaSuccess && c.id) {
-        error = after_captured(o, stream, &c);
+        error = after_captured(o, &c);
     } else if (error == cudaSuccess) {
         error = cudaEventRecord(o->event, stream);
         o->stream = o->capture ? 0 : stream_id(stream); /* a replay may come between this call and the next */

@@ -93,6 +93,7 @@ int sim_forbidden(void);
 
 /* The graph under capture: adds the op behind the stream's dependencies. With the lock. */
 cudaError_t sim_capture_add(cudaStream_t stream, sim_op_t *op);
+cudaError_t sim_capture_spoil(cudaStream_t stream);
 cudaError_t sim_capture_record(cudaStream_t stream, cudaEvent_t event, int external);
 cudaError_t sim_capture_wait(cudaStream_t stream, cudaEvent_t event, int external);
 void sim_run_all(struct sim_run *run);

@@ -39,6 +39,7 @@ struct sim_capture {
     pthread_t thread;
     cudaStream_t streams[64];
     int nstreams;
+    int spoiled; /* by a call that a captured stream does not allow */
 };
 
 /* A replay: the ops and, for each, which others it waits for. */
@@ -268,13 +269,20 @@ static void add_dep(cudaStream_t s, cudaGraphNode_t node)
 
 cudaError_t sim_capture_add(cudaStream_t s, sim_op_t *op)
 {
-    if (op->kind == SIM_LAUNCH || op->kind == SIM_RELEASE) { /* children and allocations: not needed here */
+    /* Children and allocations are not needed here. */
+    if (op->kind == SIM_LAUNCH || op->kind == SIM_RELEASE || s->capture->spoiled) {
         sim_op_free(op);
-        return cudaErrorStreamCaptureUnsupported;
+        return s->capture->spoiled ? cudaErrorStreamCaptureInvalidated : cudaErrorStreamCaptureUnsupported;
     }
     cudaGraphNode_t node = add_node(s->capture->graph, op, s->deps, s->ndeps);
     set_deps(s, &node, 1);
     return cudaSuccess;
+}
+
+cudaError_t sim_capture_spoil(cudaStream_t s)
+{
+    s->capture->spoiled = 1;
+    return cudaErrorStreamCaptureUnsupported;
 }
 
 cudaError_t sim_capture_record(cudaStream_t s, cudaEvent_t event, int external)
@@ -356,6 +364,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
         return sim_error(c ? cudaErrorStreamCaptureUnmatched : cudaErrorIllegalState);
     }
     char *seen = calloc(c->graph->n + 1, 1);
+    if (c->spoiled)
+        error = cudaErrorStreamCaptureInvalidated;
     for (size_t i = 0; i < stream->ndeps; i++)
         mark_back(stream->deps[i], seen);
     for (int k = 0; k < c->nstreams; k++) {
@@ -391,7 +401,9 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
     pthread_mutex_lock(&sim_lock);
     cudaStream_t s = (uintptr_t)stream > 2 ? stream : NULL;
     *status = s && s->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    if (s && s->capture) {
+    if (s && s->capture && s->capture->spoiled) {
+        *status = cudaStreamCaptureStatusInvalidated;
+    } else if (s && s->capture) {
         if (id)
             *id = s->capture->id;
         if (graph)

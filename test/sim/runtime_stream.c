@@ -297,9 +297,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id)
 {
     pthread_mutex_lock(&sim_lock);
-    *id = sim_stream(stream)->id;
+    cudaStream_t s = sim_stream(stream);
+    cudaError_t error = s->capture ? sim_capture_spoil(s) : cudaSuccess;
+    *id = s->id;
     pthread_mutex_unlock(&sim_lock);
-    return cudaSuccess;
+    return error == cudaSuccess ? error : sim_error(error);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
