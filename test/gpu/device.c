@@ -29,6 +29,44 @@ int device_none(void)
     return pid < 0 || waitpid(pid, &status, 0) != pid || status != 0;
 }
 
+/* Memory of each kind, taken once: where several ranks share a GPU and a process, CUDA's allocations, and its copies from
+ * ordinary host memory, would wait for another rank's kernel, which waits for this rank. This rank's: every rank is a
+ * thread. What is given back is had again when all of it has been given back. */
+typedef struct pool {
+    char *base;
+    size_t used;
+    int taken;
+} pool_t;
+#define PINNED 0
+#define MANAGED 1
+#define DEVICE 2 /* and so on: one for each device */
+#define POOLS 18
+#define POOL_BYTES ((size_t)48 << 20)
+static _Thread_local pool_t pools[POOLS];
+
+static pool_t *pool_of(test_rank_t *t, int kind)
+{
+    int device;
+
+    TEST_CUDA(t, cudaGetDevice(&device));
+    return &pools[kind == 1 ? PINNED : kind == 2 ? MANAGED : DEVICE + device % (POOLS - DEVICE)];
+}
+
+void device_pools(test_rank_t *t)
+{
+    void *base;
+
+    for (int kind = 0; kind < 3; kind++) {
+        pool_t *p = pool_of(t, kind);
+        if (p->base)
+            continue;
+        TEST_CUDA(t, kind == 1   ? cudaHostAlloc(&base, POOL_BYTES, cudaHostAllocPortable)
+                     : kind == 2 ? cudaMallocManaged(&base, POOL_BYTES, cudaMemAttachGlobal)
+                                 : cudaMalloc(&base, POOL_BYTES));
+        *p = (pool_t){base, 0, 0};
+    }
+}
+
 rondo_comm_t device_comm_config(test_rank_t *t, rondo_config_t config)
 {
     int count;
@@ -36,6 +74,7 @@ rondo_comm_t device_comm_config(test_rank_t *t, rondo_config_t config)
     TEST_CUDA(t, cudaGetDeviceCount(&count));
     config.device = t->rank % count;
     TEST_CUDA(t, cudaSetDevice(config.device));
+    device_pools(t);
     return test_comm(t, &config);
 }
 
@@ -44,56 +83,36 @@ rondo_comm_t device_comm(test_rank_t *t)
     return device_comm_config(t, (rondo_config_t)RONDO_CONFIG_INIT);
 }
 
-/* This rank's: every rank is a thread. */
-typedef struct block {
-    struct block *next;
-    char *base;
-    size_t bytes;
-    int kind, taken;
-} block_t;
-static _Thread_local block_t *blocks;
-
 void *device_memory(test_rank_t *t, size_t bytes, int kind)
 {
-    block_t *b = blocks;
-    void *base = NULL;
+    pool_t *p = pool_of(t, kind);
+    char *block;
 
-    while (b && (b->taken || b->kind != kind || b->bytes < bytes))
-        b = b->next;
-    if (!b) {
-        b = malloc(sizeof *b);
-        bytes += bytes / 2 + 8192;
-        if (!b)
-            test_stop(t, "no memory");
-        if (kind == 1)
-            TEST_CUDA(t, cudaHostAlloc(&base, bytes, cudaHostAllocPortable));
-        else if (kind == 2)
-            TEST_CUDA(t, cudaMallocManaged(&base, bytes, cudaMemAttachGlobal));
-        else
-            TEST_CUDA(t, cudaMalloc(&base, bytes));
-        *b = (block_t){blocks, base, bytes, kind, 0};
-        blocks = b;
-    }
-    b->taken = 1;
-    return b->base;
+    if (!p->base)
+        device_pools(t);
+    if (p->used + bytes > POOL_BYTES)
+        test_stop(t, "%zu bytes more than the pool holds", p->used + bytes - POOL_BYTES);
+    block = p->base + p->used;
+    p->used += (bytes + 511) / 256 * 256;
+    p->taken++;
+    return block;
 }
 
 void device_memory_back(void *memory)
 {
-    for (block_t *b = blocks; b; b = b->next) {
-        if (b->base == memory)
-            b->taken = 0;
+    for (pool_t *p = pools; p < pools + POOLS; p++) {
+        if (p->base && (char *)memory >= p->base && (char *)memory < p->base + POOL_BYTES && --p->taken == 0)
+            p->used = 0;
     }
 }
 
 void device_finish(test_rank_t *t)
 {
     test_barrier(t);
-    while (blocks) {
-        block_t *b = blocks;
-        blocks = b->next;
-        TEST_CUDA(t, b->kind == 1 ? cudaFreeHost(b->base) : cudaFree(b->base));
-        free(b);
+    for (int i = 0; i < POOLS; i++) {
+        if (pools[i].base)
+            TEST_CUDA(t, i == PINNED ? cudaFreeHost(pools[i].base) : cudaFree(pools[i].base));
+        pools[i] = (pool_t){NULL, 0, 0};
     }
 }
 
@@ -109,6 +128,11 @@ void device_prepare_as(test_rank_t *t, device_call_t *d, const do_case_t *c, int
     d->send_bytes = do_block_bytes(call->send_bytes);
     d->recv_block = device_memory(t, d->recv_bytes, kind);
     d->send_block = one ? d->recv_block : device_memory(t, d->send_bytes, kind);
+    d->recv_host = device_memory(t, d->recv_bytes, 1);
+    d->send_host = one ? d->recv_host : device_memory(t, d->send_bytes, 1);
+    memcpy(d->recv_host, call->recv_block, d->recv_bytes);
+    if (!one)
+        memcpy(d->send_host, call->send_block, d->send_bytes);
 }
 
 void device_prepare(test_rank_t *t, device_call_t *d, const do_case_t *c, int kind)
@@ -118,9 +142,9 @@ void device_prepare(test_rank_t *t, device_call_t *d, const do_case_t *c, int ki
 
 void device_fill(test_rank_t *t, device_call_t *d, cudaStream_t stream)
 {
-    TEST_CUDA(t, cudaMemcpyAsync(d->recv_block, d->call.recv_block, d->recv_bytes, cudaMemcpyDefault, stream));
+    TEST_CUDA(t, cudaMemcpyAsync(d->recv_block, d->recv_host, d->recv_bytes, cudaMemcpyDefault, stream));
     if (d->send_block != d->recv_block)
-        TEST_CUDA(t, cudaMemcpyAsync(d->send_block, d->call.send_block, d->send_bytes, cudaMemcpyDefault, stream));
+        TEST_CUDA(t, cudaMemcpyAsync(d->send_block, d->send_host, d->send_bytes, cudaMemcpyDefault, stream));
 }
 
 rondo_result_t device_post(device_call_t *d, rondo_comm_t comm, cudaStream_t stream)
@@ -136,17 +160,24 @@ void device_verify(test_rank_t *t, device_call_t *d, int values, cudaStream_t st
     do_call_t *c = &d->call;
     char wrong[256];
 
-    TEST_CUDA(t, cudaMemcpyAsync(c->recv_block, d->recv_block, d->recv_bytes, cudaMemcpyDefault, stream));
+    TEST_CUDA(t, cudaMemcpyAsync(d->recv_host, d->recv_block, d->recv_bytes, cudaMemcpyDefault, stream));
     if (d->send_block != d->recv_block)
-        TEST_CUDA(t, cudaMemcpyAsync(c->send_block, d->send_block, d->send_bytes, cudaMemcpyDefault, stream));
+        TEST_CUDA(t, cudaMemcpyAsync(d->send_host, d->send_block, d->send_bytes, cudaMemcpyDefault, stream));
     TEST_CUDA(t, cudaStreamSynchronize(stream));
+    memcpy(c->recv_block, d->recv_host, d->recv_bytes);
+    if (d->send_block != d->recv_block)
+        memcpy(c->send_block, d->send_host, d->send_bytes);
     if (do_verify(c, values, wrong, sizeof wrong) != 0)
         test_fail(t, "%s", wrong);
 }
 
 void device_release(device_call_t *d)
 {
-    device_memory_back(d->send_block);
+    if (d->send_block != d->recv_block) {
+        device_memory_back(d->send_block);
+        device_memory_back(d->send_host);
+    }
     device_memory_back(d->recv_block);
+    device_memory_back(d->recv_host);
     do_release(&d->call);
 }

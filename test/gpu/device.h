@@ -27,6 +27,7 @@ rondo_comm_t device_comm_config(test_rank_t *t, rondo_config_t config);
 typedef struct device_call {
     do_call_t call;
     char *send_block, *recv_block;
+    char *send_host, *recv_host; /* pinned: what comes from there and goes there is copied in stream order */
     size_t send_bytes, recv_bytes;
 } device_call_t;
 
@@ -39,9 +40,12 @@ rondo_result_t device_post(device_call_t *d, rondo_comm_t comm, cudaStream_t str
 /* Copies the result back behind what is in the stream, waits, compares. */
 void device_verify(test_rank_t *t, device_call_t *d, int values, cudaStream_t stream);
 void device_release(device_call_t *d);
-/* The memory behind the calls is kept, because cudaFree waits for whatever runs on the device, which may be another
- * rank's kernel that waits for this one. Collective: frees what this rank has had. */
+/* Collective: frees the memory that this rank has had, which is kept till then, because cudaFree waits for whatever runs
+ * on the device. */
 void device_finish(test_rank_t *t);
+/* Takes memory of all kinds on the current device, which device_comm does too: not to be done beside a kernel that
+ * waits for this rank. */
+void device_pools(test_rank_t *t);
 /* Memory of that sort for a test's own use. */
 void *device_memory(test_rank_t *t, size_t bytes, int kind);
 void device_memory_back(void *memory);
