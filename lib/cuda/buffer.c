@@ -29,13 +29,11 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
                         call, what, buffer);
     if (a.type == cudaMemoryTypeDevice && a.device == cuda->device)
         cuda->known[page % (sizeof cuda->known / sizeof cuda->known[0])] = page;
-    if (a.type == cudaMemoryTypeDevice && a.device != cuda->device) {
-        int can = 0;
-        (void)cudaDeviceCanAccessPeer(&can, cuda->device, a.device);
-        if (!can)
-            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                            "%s: %s (%p) lies on device %d, which the communicator's device %d does not reach", call,
-                            what, buffer, a.device, cuda->device);
+    if (a.type == cudaMemoryTypeDevice && (error = rd_device_reach(cuda->device, a.device)) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+                        "%s: %s (%p) lies on device %d, which the communicator's device %d does not reach: %s", call,
+                        what, buffer, a.device, cuda->device, cudaGetErrorString(error));
     }
     return RONDO_SUCCESS;
 }

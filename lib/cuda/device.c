@@ -72,3 +72,23 @@ void rd_device_leave(rd_device_guard_t guard)
     (void)cudaThreadExchangeStreamCaptureMode(&guard.mode);
     (void)cudaSetDevice(guard.device);
 }
+
+cudaError_t rd_device_reach(int device, int other)
+{
+    rd_device_guard_t guard;
+    int can = 1;
+
+    if (other == device)
+        return cudaSuccess;
+    cudaError_t error = cudaDeviceCanAccessPeer(&can, device, other);
+    if (error != cudaSuccess || !can)
+        return error == cudaSuccess ? cudaErrorPeerAccessUnsupported : error;
+    guard = rd_device_enter(device);
+    error = cudaDeviceEnablePeerAccess(other, 0);
+    if (error == cudaErrorPeerAccessAlreadyEnabled) {
+        (void)cudaGetLastError();
+        error = cudaSuccess;
+    }
+    rd_device_leave(guard);
+    return error;
+}

@@ -194,25 +194,15 @@ static rondo_result_t unreachable(rd_cuda_t *cuda, int r, cudaError_t error)
     return rd_error(&cuda->comm->who, RONDO_ERR_UNSUPPORTED,
                     "the GPU at %s does not reach that of rank %d at %s (%s): this version needs peer access between "
                     "all GPUs of a communicator",
-                    own->bus, r, peer->bus, error == cudaSuccess ? "no peer access" : cudaGetErrorString(error));
+                    own->bus, r, peer->bus, cudaGetErrorString(error));
 }
 
 /* A rank of this process. */
 static rondo_result_t map_here(rd_cuda_t *cuda, int r, const offer_t *offer)
 {
-    int can = 1, device = cuda->peers[r].device;
-    cudaError_t error = cudaSuccess;
+    cudaError_t error = rd_device_reach(cuda->device, cuda->peers[r].device);
 
-    if (device != cuda->device) {
-        error = cudaDeviceCanAccessPeer(&can, cuda->device, device);
-        if (error == cudaSuccess && can)
-            error = cudaDeviceEnablePeerAccess(device, 0);
-        if (error == cudaErrorPeerAccessAlreadyEnabled) {
-            (void)cudaGetLastError();
-            error = cudaSuccess;
-        }
-    }
-    if (error != cudaSuccess || !can)
+    if (error != cudaSuccess)
         return unreachable(cuda, r, error);
     cuda->k.window[r] = offer->window;
     return RONDO_SUCCESS;

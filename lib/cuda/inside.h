@@ -60,6 +60,8 @@ typedef struct rd_device_guard {
 } rd_device_guard_t;
 rd_device_guard_t rd_device_enter(int device);
 void rd_device_leave(rd_device_guard_t guard);
+/* Lets kernels on `device` reach the plain memory of `other`. */
+cudaError_t rd_device_reach(int device, int other);
 /* Only the device, for launches: cheap where it is the current one already. Returns the one before. */
 static inline int rd_device_switch(int device)
 {
