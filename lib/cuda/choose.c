@@ -17,11 +17,11 @@ typedef struct price {
 } price_t;
 
 static const price_t prices[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
-    [RD_K_ONESHOT] = {{2.1, 0, 149e3, 1.2}, {2.45, 0, 270e3, 1.2}, {2.35, 0, 290e3, 1.2}},
-    [RD_K_TWOSHOT] = {{3.5, 0, 165e3, 0.6}, {3.95, 0, 310e3, 0.6}, {3.5, 0, 336e3, 0.6}},
-    [RD_K_RING] = {{4.5, 0.75, 180e3, 0.1}, {4.5, 0.75, 335e3, 0.1}, {4.5, 0.75, 355e3, 0.1}},
-    [RD_K_CHAIN] = {{3.5, 1.0, 180e3, 0.1}, {3.5, 1.0, 335e3, 0.1}, {3.5, 1.0, 355e3, 0.1}},
-    [RD_K_MESSAGES] = {{2.6, 0, 250e3, 0}, {2.6, 0, 250e3, 0}, {2.6, 0, 250e3, 0}},
+    [RD_K_ONESHOT] = {{2.1, 0, 149e3, 3}, {2.6, 0, 270e3, 3}, {2.4, 0, 290e3, 3}},
+    [RD_K_TWOSHOT] = {{3.5, 0, 165e3, 3}, {3.95, 0, 310e3, 3}, {3.5, 0, 336e3, 3}},
+    [RD_K_RING] = {{3.2, 0.6, 180e3, 1.5}, {3.2, 0.6, 335e3, 2.5}, {3.2, 0.6, 355e3, 1.5}},
+    [RD_K_CHAIN] = {{0.4, 0.9, 180e3, 0}, {0.4, 0.9, 335e3, 0}, {0.4, 0.9, 335e3, 0}},
+    [RD_K_MESSAGES] = {{2.9, 0, 230e3, 0}, {2.9, 0, 230e3, 0}, {2.9, 0, 230e3, 0}},
 };
 
 static const char *const kind_names[] = {"oneshot", "twoshot", "ring", "chain", "messages", "alone", "clear", "nothing"};
@@ -118,6 +118,8 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_
     uint32_t low = 0, high = rd_kernel_units(kind);
 
     high = high < UNITS_MOST ? high : UNITS_MOST;
+    if (kind == RD_K_CHAIN)
+        return high < l->fifos ? high : l->fifos;
     while (low < high) { /* the greatest that fits; both conditions are monotonous */
         uint32_t middle = low + (high - low + 1) / 2;
         int fits = threads && rd_kernel_bank(kind, codec, w->coll, (int)l->nranks, middle) <= l->bank &&

@@ -8,7 +8,8 @@
 
 #include "inside.h"
 
-#define THREADS 512u
+#define COPY_BLOCKS 32u      /* that copy what a rank sends to itself, beside its messages */
+#define COPY_BYTES (32u << 10) /* by one of them at least */
 
 /* What is left to be launched: a list for each peer and direction, in order. */
 typedef struct lists {
@@ -38,7 +39,7 @@ static void take(lists_t *l, rd_kmessages_t *k, uint32_t *used, int peer, int se
         l->first[2 * peer + send] = m->next;
         if (!m->bytes)
             continue;
-        uint32_t warps = rd_kernel_spread(m->bytes, fifos);
+        uint32_t warps = rd_kspread(m->bytes, fifos);
         k->here[*used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
         k->warps = warps > k->warps ? warps : k->warps;
     }
@@ -70,14 +71,17 @@ static rondo_result_t launch_some(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t fro
     k->from_self = from;
     k->to_self = to;
     for (int i = 1; i < n; i++) { /* from the nearest peer on, to which nobody else goes first */
-        take(l, k, &used, (cuda->k.rank + i) % n, 1, most, cuda->k.fifos);
-        take(l, k, &used, (cuda->k.rank - i + n) % n, 0, most, cuda->k.fifos);
+        take(l, k, &used, (cuda->k.rank + i) % n, 1, most, cuda->k.spread);
+        take(l, k, &used, (cuda->k.rank - i + n) % n, 0, most, cuda->k.spread);
     }
     if (k->npairs == 0)
         return rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
     launch.threads = rd_kernel_threads(RD_K_MESSAGES, RD_KC_LL128);
-    launch.threads = launch.threads < THREADS ? launch.threads : THREADS;
     launch.blocks = rd_kernel_blocks(RD_K_MESSAGES, n, k->npairs * k->warps, launch.threads);
+    if (to.bytes) {
+        size_t more = (to.bytes + COPY_BYTES - 1) / COPY_BYTES;
+        launch.blocks += more < COPY_BLOCKS ? (uint32_t)more : COPY_BLOCKS;
+    }
     return rd_cuda_launch(cuda, &launch, &work, stream);
 }
 

@@ -15,6 +15,7 @@
 #include "inside.h"
 
 #define BANK ((size_t)16 << 20)
+#define FIFOS_MOST ((size_t)32 << 20)
 #define WINDOW_MOST ((size_t)62 << 20)
 #define WORDS 64 /* a pinned page holds so many communicators' words */
 #define WORD_BYTES 64
@@ -43,23 +44,28 @@ static size_t round_up(size_t value, size_t to)
     return (value + to - 1) / to * to;
 }
 
-/* Warps of all messages at once stay within the device: 16 for each multiprocessor. */
-static uint32_t fifos_of(const rd_env_t *env, int nranks, int sms)
+/* The greatest power of two that is at most so much, and RD_KFIFOS. */
+static uint32_t power_of_two(size_t most)
 {
-    uint32_t most = (uint32_t)(sms * 16 / (2 * (nranks - 1))), fifos = 1;
+    uint32_t power = 1;
 
-    while (fifos * 2 <= most && fifos < RD_KFIFOS)
-        fifos *= 2;
-    return env->cuda_fifos ? (uint32_t)env->cuda_fifos : fifos;
+    while (power * 2 <= most && power < RD_KFIFOS)
+        power *= 2;
+    return power;
 }
 
+/* A pair's fifos: for what goes from neighbour to neighbour as many as there are, within FIFOS_MOST.
+ * Messages go between all pairs at once: theirs stay within the device, 16 warps for each multiprocessor. */
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 {
     rd_kcomm_t *k = &cuda->k;
     size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), fifos, bank = env->cuda_bank ? env->cuda_bank : BANK;
+    size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT;
 
-    k->fifos = fifos_of(env, k->nranks, sms);
-    fifos = round_up((size_t)k->nranks * k->fifos * RD_KSLOTS * RD_KSLOT, RD_KALIGN);
+    k->fifos = env->cuda_fifos ? (uint32_t)env->cuda_fifos : power_of_two(FIFOS_MOST / fifo / (peers + 1));
+    k->spread = power_of_two((size_t)sms * 16 / (2 * peers));
+    k->spread = k->spread < k->fifos ? k->spread : k->fifos;
+    fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
     if (control + fifos + 2 * bank > WINDOW_MOST)
         bank = (WINDOW_MOST - control - fifos) / 2 / 128 * 128;
     k->fifo_offset = (uint32_t)(control / RD_KALIGN);

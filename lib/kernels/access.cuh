@@ -69,12 +69,6 @@ RD_DEVICE rd_part_t rd_part(const void *base, uint64_t at, uint64_t end)
     return part;
 }
 
-/* Of a whole that is cut in n chunks: from one to the next, so that all begin on 16 bytes. */
-RD_DEVICE uint64_t rd_chunk_bytes(uint64_t bytes, uint32_t n)
-{
-    return (bytes + n * 16 - 1) / (n * 16) * 16;
-}
-
 RD_DEVICE uint4 rd_part_load(const rd_part_t &part, uint64_t at)
 {
     const char *p = part.base + at;

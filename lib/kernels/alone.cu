@@ -7,7 +7,7 @@ const void *const rd_kernels_alone[RD_K_KINDS] = {
     nullptr,
     nullptr,
     nullptr,
-    (const void *)rd_messages<RD_KT_ALONE>,
+    (const void *)rd_messages<RD_KT_FIFOS>,
     (const void *)rd_alone,
     (const void *)rd_clear,
     (const void *)rd_nothing,

@@ -1,73 +1,91 @@
 /* From rank to rank in one direction: broadcast begins at the root, reduce begins behind it and ends at it. Every warp
- * follows a unit of its own.
+ * follows a fifo of its own, two pieces at a time.
  *
  *   wire bytes out of a rank   the message
- *   slot in a bank             [unit]
+ *   unit u of a pass           through fifo u to the next rank
  *
- * Nothing comes back from the next rank, so from the third pass on a warp waits for the credit of the one that reads.
- */
+ * Like messages it knows no epochs: neighbours that have done the same operations before agree about their fifos. */
 #ifndef RD_CHAIN_CUH
 #define RD_CHAIN_CUH
 
 #include "../sched/program.h"
-#include "codec.cuh"
-#include "epoch.cuh"
+#include "fifo.cuh"
 #include "number.cuh"
 
-template <class CODEC, class NUMBER, uint32_t THREADS>
+template <class NUMBER>
+struct rd_chain_t {
+    typedef rd_fifo_t::codec_t codec_t;
+
+    const rd_kreduce_t &r;
+    bool receives, sends, keeps; /* keeps: the result is stored here */
+    rd_part_t in, out;
+
+    /* The pieces at `at` and, if there are two, one row of units further. */
+    template <uint32_t PIECES>
+    RD_MEMBER bool step(rd_fifo_t &from, rd_fifo_t &to, uint64_t at, const NUMBER &number) const
+    {
+        const bool reduces = r.coll == RD_REDUCE;
+        const uint64_t row = (uint64_t)r.units * codec_t::DATA;
+        uint4 v[PIECES][codec_t::ITEMS], x[PIECES][codec_t::ITEMS];
+
+#pragma unroll
+        for (uint32_t i = 0; i < PIECES && (reduces || !receives); i++)
+            rd_unit_load<codec_t>(x[i], in, at + i * row, from.lane);
+        if (receives && !from.take<PIECES>(v))
+            return false;
+#pragma unroll
+        for (uint32_t i = 0; i < PIECES; i++)
+#pragma unroll
+            for (uint32_t j = 0; j < codec_t::ITEMS; j++) {
+                if (reduces)
+                    x[i][j] = number.scaled(x[i][j]);
+                v[i][j] = !receives ? x[i][j] : reduces ? number.two(v[i][j], x[i][j]) : v[i][j];
+                if (reduces && !sends)
+                    v[i][j] = number.finished(v[i][j]);
+            }
+        if (sends && !to.put<PIECES>(v))
+            return false;
+#pragma unroll
+        for (uint32_t i = 0; i < PIECES && keeps; i++)
+            rd_unit_store<codec_t>(out, at + i * row, v[i], from.lane);
+        return true;
+    }
+};
+
+template <class NUMBER, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_chain(RD_WORK)
 {
     const rd_kreduce_t &r = work.reduce;
     const uint32_t n = (uint32_t)work.comm.nranks, rank = (uint32_t)work.comm.rank, root = (uint32_t)r.root;
-    const uint32_t lane = rd_lane(), unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
     const uint32_t next = rank + 1 == n ? 0 : rank + 1, previous = rank == 0 ? n - 1 : rank - 1;
-    const bool reduces = r.coll == RD_REDUCE;
-    const bool receives = rank != (reduces ? (root + 1 == n ? 0 : root + 1) : root);
-    const bool sends = reduces ? rank != root : next != root;
+    const uint32_t unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
     const uint64_t bytes = r.count * rd_number_size(r.type);
-    const rd_part_t in = rd_part(r.in, 0, bytes), out = rd_part(r.out, 0, bytes);
+    const bool reduces = r.coll == RD_REDUCE;
+    rd_chain_t<NUMBER> c = {r};
 
+    c.receives = rank != (reduces ? (root + 1 == n ? 0 : root + 1) : root);
+    c.sends = reduces ? rank != root : next != root;
+    c.keeps = reduces ? rank == root : c.receives || r.in != r.out;
+    c.in = rd_part(r.in, 0, bytes);
+    c.out = rd_part(r.out, 0, bytes);
     gpu_begin();
-    rd_epoch_t e(work.comm, next);
+    if (unit >= r.units)
+        return;
+    rd_fifo_t from(work.comm, previous, false, unit), to(work.comm, next, true, unit);
     const NUMBER number(r, n);
-    for (uint32_t pass = 0; pass < r.passes && unit < r.units; pass++) {
-        const uint64_t at = ((uint64_t)pass * r.units + unit) * CODEC::DATA;
-        uint4 v[CODEC::ITEMS], x[CODEC::ITEMS];
-        if (reduces || !receives)
-            rd_unit_load<CODEC>(x, in, at, lane);
-        if (pass == 0)
-            e.announce();
-        if (receives) {
-            char *slot = e.bank(rank, pass) + (uint64_t)unit * CODEC::WIRE;
-            e.wait.peer = previous;
-            if (!CODEC::receive(v, slot, lane, e.wait))
-                break;
-            CODEC::clean(slot, lane);
-            e.give_credit(previous, unit, pass, lane);
-        }
-#pragma unroll
-        for (uint32_t j = 0; j < CODEC::ITEMS; j++) {
-            if (reduces)
-                x[j] = number.scaled(x[j]);
-            if (!receives)
-                v[j] = x[j];
-            else if (reduces)
-                v[j] = number.two(v[j], x[j]);
-        }
-        if (sends) {
-            if (!e.gate(pass) || !e.credit(unit, pass))
-                break;
-            CODEC::send(e.bank(next, pass) + (uint64_t)unit * CODEC::WIRE, v, lane);
-        }
-        if (reduces && rank == root)
-#pragma unroll
-            for (uint32_t j = 0; j < CODEC::ITEMS; j++)
-                v[j] = number.finished(v[j]);
-        if (!reduces || rank == root)
-            rd_unit_store<CODEC>(out, at, v, lane);
-    }
-    e.end(r.passes);
+    const uint64_t row = (uint64_t)r.units * rd_fifo_t::codec_t::DATA;
+    uint64_t at = (uint64_t)unit * rd_fifo_t::codec_t::DATA;
+    uint32_t pass = 0;
+    bool good = true;
+    for (; pass + 1 < r.passes && good; pass += 2, at += 2 * row)
+        good = c.template step<2>(from, to, at, number);
+    if (pass < r.passes && good)
+        good = c.template step<1>(from, to, at, number);
+    if (c.receives && good)
+        from.keep();
+    if (c.sends && good)
+        to.keep();
 }
 
 #endif

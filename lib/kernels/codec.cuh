@@ -58,9 +58,9 @@ struct rd_codec_ll {
     }
 };
 
-/* Lines of 120 bytes of data and 8 of flag, 0 when there: right where a line that a warp stores at once arrives whole.
- * A unit is eight lines in two rows of four. Of each eight lanes the last one has the flags: its one item is divided,
- * the low half in the first row and the high half in the second. */
+/* Lines of 120 bytes of data and 8 of flag: right where a line that a warp stores at once arrives whole. A unit is eight
+ * lines in two rows of four. Of each eight lanes the last one has the flags: its one item is divided, the low half in
+ * the first row and the high half in the second. In banks the flag is 0; fifos number their units. */
 struct rd_codec_ll128 {
     static constexpr uint32_t ITEMS = 2, DATA = 960, WIRE = 1024;
 
@@ -69,27 +69,36 @@ struct rd_codec_ll128 {
         return j == 0 ? lane : lane % 8 == 7 ? DATA / 16 : 32 + lane - lane / 8;
     }
 
-    static RD_MEMBER void send(char *slot, const uint4 (&v)[ITEMS], uint32_t lane)
+    static RD_MEMBER void send(char *slot, const uint4 (&v)[ITEMS], uint32_t lane, uint32_t number = 0)
     {
         bool flag = lane % 8 == 7;
 
-        warp_lines_store(slot + lane * 16, flag ? make_uint4(v[0].x, v[0].y, 0, 0) : v[0]);
-        warp_lines_store(slot + 512 + lane * 16, flag ? make_uint4(v[0].z, v[0].w, 0, 0) : v[1]);
+        warp_lines_store(slot + lane * 16, flag ? make_uint4(v[0].x, v[0].y, number, number) : v[0]);
+        warp_lines_store(slot + 512 + lane * 16, flag ? make_uint4(v[0].z, v[0].w, number, number) : v[1]);
+    }
+
+    /* One look: is it there, as far as this lane sees? */
+    static RD_MEMBER bool look(uint4 (&v)[ITEMS], const char *slot, uint32_t lane, uint32_t number = 0)
+    {
+        v[0] = warp_lines_load(slot + lane * 16);
+        v[1] = warp_lines_load(slot + 512 + lane * 16);
+        return lane % 8 != 7 || (v[0].z == number && v[0].w == number && v[1].z == number && v[1].w == number);
+    }
+
+    /* Behind a look that has found it. */
+    static RD_MEMBER void join(uint4 (&v)[ITEMS], uint32_t lane)
+    {
+        if (lane % 8 == 7) {
+            v[0].z = v[1].x;
+            v[0].w = v[1].y;
+        }
     }
 
     static RD_MEMBER bool receive(uint4 (&v)[ITEMS], const char *slot, uint32_t lane, rd_wait_t &wait)
     {
-        bool flag = lane % 8 == 7, there;
-
-        do {
-            v[0] = warp_lines_load(slot + lane * 16);
-            v[1] = warp_lines_load(slot + 512 + lane * 16);
-            there = !flag || (v[0].z | v[0].w | v[1].z | v[1].w) == 0;
-        } while (!warp_all(there) && warp_all(wait.more()));
-        if (flag) {
-            v[0].z = v[1].x;
-            v[0].w = v[1].y;
+        while (!warp_all(look(v, slot, lane)) && warp_all(wait.more())) {
         }
+        join(v, lane);
         return rd_wait_over(wait);
     }
 

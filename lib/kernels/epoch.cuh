@@ -51,7 +51,7 @@ struct rd_epoch_t {
 
     /* Before the peer's bank is written in a pass: it must be free of what earlier epochs have put there. From the
      * third pass on two passes of this epoch lie between; there the kernel has proof that the peer has cleaned the
-     * bank, or takes credits. The fence puts what this warp has cleaned before what it sends: that is the peer's proof.
+     * bank. The fence puts what this warp has cleaned before what it sends: that is the peer's proof.
      */
     RD_MEMBER bool gate(uint32_t pass)
     {
@@ -67,28 +67,6 @@ struct rd_epoch_t {
             begun = word_load(&control->begun[peer]);
         while ((int32_t)(begun - last) <= 0 && wait.more());
         return rd_wait_over(wait);
-    }
-
-    /* Until the peer's warp `unit` has cleaned what pass - 2 had put there. Its count can be no other than
-     * that or one more, so what is left from an earlier epoch is not taken for it. */
-    RD_MEMBER bool credit(uint32_t unit, uint32_t pass)
-    {
-        if (pass < 2)
-            return !wait.dead;
-        const uint32_t *p = &control->credit[peer * RD_KFIFOS + unit];
-        wait.peer = peer;
-        while (word_load(p) - (first + pass - 1) > 1 && wait.more()) {
-        }
-        return rd_wait_over(wait);
-    }
-
-    /* By the reader: its warp has cleaned what the writer has put there in the pass. */
-    RD_MEMBER void give_credit(uint32_t writer, uint32_t unit, uint32_t pass, uint32_t lane)
-    {
-        fence_sys();
-        warp_sync();
-        if (lane == 0)
-            word_store(&((rd_kcontrol_t *)comm.window[writer])->credit[comm.rank * RD_KFIFOS + unit], first + pass + 1);
     }
 
     /* By all threads. */

@@ -20,8 +20,8 @@ static const struct {
                       7, 1, RD_KT_GROUPS, UINT32_MAX, 1},
     [RD_K_TWOSHOT] = {BIT(RD_ALLREDUCE), 6, 1, RD_KT_GROUPS, UINT32_MAX, 1},
     [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 6, 2, RD_KT_RING, UINT32_MAX, 0},
-    [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 6, 2, RD_KT_CHAIN, RD_KFIFOS, 0},
-    [RD_K_MESSAGES] = {0, 0, 0, RD_KT_ALONE, 0, 0},
+    [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 2, 0, RD_KT_FIFOS, RD_KFIFOS, 0},
+    [RD_K_MESSAGES] = {0, 0, 0, RD_KT_FIFOS, 0, 0},
     [RD_K_ALONE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_CLEAR] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 0},
@@ -113,11 +113,9 @@ uint32_t rd_kernel_warps(rd_kkind_t kind, int n)
 
 uint64_t rd_kernel_chunk(rd_kkind_t kind, uint32_t coll, int n, uint64_t bytes)
 {
-    uint64_t row = 16 * (uint64_t)n;
-
     if (coll != RD_ALLREDUCE || (kind != RD_K_TWOSHOT && kind != RD_K_RING))
         return bytes;
-    return (bytes + row - 1) / row * 16;
+    return rd_kchunk(bytes, (uint32_t)n);
 }
 
 uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n, uint32_t units)
@@ -133,9 +131,6 @@ uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n
         break;
     case RD_K_RING:
         slots = (coll == RD_ALLREDUCE ? 2 : 1) * (uint64_t)(n - 1);
-        break;
-    case RD_K_CHAIN:
-        slots = 1;
         break;
     default:
         slots = 0;
@@ -173,11 +168,4 @@ uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads)
     uint32_t items = codec == RD_KC_LL128 ? 2 : 1;
 
     return kinds[kind].group ? threads / 32 * items * 2 * 512 : 0;
-}
-
-uint32_t rd_kernel_spread(uint64_t bytes, uint32_t fifos)
-{
-    uint64_t pieces = (bytes + 959) / 960;
-
-    return pieces < fifos ? (uint32_t)pieces : fifos;
 }

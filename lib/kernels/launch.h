@@ -74,7 +74,7 @@ uint32_t rd_kernel_warps(rd_kkind_t kind, int n);
 uint64_t rd_kernel_chunk(rd_kkind_t kind, uint32_t coll, int n, uint64_t bytes);
 /* Bytes of a bank that a pass of so many units takes. */
 uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n, uint32_t units);
-/* At most so many passes (ONESHOT where not everybody answers: 2) and units (CHAIN: RD_KFIFOS). */
+/* At most so many passes (ONESHOT where not everybody answers: 2) and units (CHAIN: as many as a pair has fifos). */
 uint32_t rd_kernel_passes(rd_kkind_t kind, uint32_t coll);
 uint32_t rd_kernel_units(rd_kkind_t kind);
 /* At most so many threads of a block. */
@@ -83,10 +83,6 @@ uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec);
 uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads);
 /* Bytes of shared memory of a block. */
 uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads);
-/* Fifos that a message of so many bytes is spread over, of `fifos` that a pair has: warps beyond that have nothing to
- * do for it. */
-uint32_t rd_kernel_spread(uint64_t bytes, uint32_t fifos);
-
 /* Into `stream` (a cudaStream_t). Returns a cudaError_t. */
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream);
 /* Loads every kernel on the current device, so that none has to be loaded beside one that spins: a cudaError_t. */

@@ -6,15 +6,7 @@
 RD_ROWS_SENTINEL(1);
 
 const void *const rd_kernels_oneshot[RD_KC_CODECS][RD_KN_NUMBERS] = {
-    {
-        K(rd_codec_ll, rd_number_f16),
-        K(rd_codec_ll, rd_number_bf16),
-        K(rd_codec_ll, rd_number_f32),
-        K(rd_codec_ll, rd_number_f64),
-        K(rd_codec_ll, rd_number_i32),
-        K(rd_codec_ll, rd_number_i64),
-        K(rd_codec_ll, rd_number_any),
-    },
+    RD_ROW_ALL(rd_codec_ll, K),
     RD_ROW_LL128(K),
     RD_ROW_SENTINEL(K),
 };

@@ -32,7 +32,7 @@ struct rd_ring_t {
         unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
         next = rank + 1 == n ? 0 : rank + 1;
         bytes = r.count * rd_number_size(r.type);
-        chunk = r.coll == RD_ALLREDUCE ? rd_chunk_bytes(bytes, n) : bytes;
+        chunk = r.coll == RD_ALLREDUCE ? rd_kchunk(bytes, n) : bytes;
     }
 
     RD_MEMBER uint64_t slot(uint32_t step) const

@@ -10,6 +10,12 @@
 #include "number_any.cuh"
 #include "table.h"
 
+#define RD_ROW_ALL(codec, K)                                                                                           \
+    {                                                                                                                  \
+        K(codec, rd_number_f16), K(codec, rd_number_bf16), K(codec, rd_number_f32), K(codec, rd_number_f64),           \
+            K(codec, rd_number_i32), K(codec, rd_number_i64), K(codec, rd_number_any),                                 \
+    }
+
 #define RD_ROW_LL128(K)                                                                                                \
     {                                                                                                                  \
         nullptr, nullptr, nullptr, nullptr, K(rd_codec_ll128, rd_number_i32), K(rd_codec_ll128, rd_number_i64),        \

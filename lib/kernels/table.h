@@ -34,7 +34,7 @@ extern const void *const rd_kernels_alone[RD_K_KINDS]; /* MESSAGES, ALONE, CLEAR
 /* Threads of a block, at most. */
 #define RD_KT_GROUPS 512 /* ONESHOT, TWOSHOT: at most 15 groups have a barrier of their own */
 #define RD_KT_RING 512
-#define RD_KT_CHAIN 512
+#define RD_KT_FIFOS 256 /* MESSAGES, CHAIN: small blocks spread over more multiprocessors */
 #define RD_KT_ALONE 512
 
 #endif

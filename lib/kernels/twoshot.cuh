@@ -18,7 +18,7 @@ rd_twoshot(RD_WORK)
     const rd_kreduce_t &r = work.reduce;
     const rd_group_t g(work.comm);
     const bool other = g.peer != g.rank;
-    const uint64_t bytes = r.count * rd_number_size(r.type), chunk = rd_chunk_bytes(bytes, g.n);
+    const uint64_t bytes = r.count * rd_number_size(r.type), chunk = rd_kchunk(bytes, g.n);
     const uint64_t begin = g.peer * chunk, end = begin + chunk < bytes ? begin + chunk : bytes;
     const rd_part_t in = rd_part(r.in, begin, end), out = rd_part(r.out, begin, end);
     const uint64_t hop = (uint64_t)g.n * r.units * CODEC::WIRE;

@@ -4,20 +4,21 @@
  * Every rank has one *window* in its device memory, which all peers of the node have mapped:
  *
  *   control    epochs, gates, counters (rd_kcontrol_t)
- *   fifos      for each peer that sends to this rank: `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes, for messages
+ *   fifos      for each peer that sends to this rank: `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes
  *   bank 0, 1  the inbox of collectives: taken in turns, pass by pass
  *
- * Fifos and banks are *at rest all ones*: whoever reads a word puts the ones back. So every protocol may use any place:
- * LL and LL128 flags are zero when there, a sentinel word is there when it is not all ones.
+ * Banks are *at rest all ones*: whoever reads a word puts the ones back. So every protocol may use any place in them: LL
+ * and LL128 flags are zero when there, a sentinel word is there when it is not all ones.
  *
  * An operation that all ranks take part in is an *epoch*. Each rank's kernels count epochs and passes by themselves, in
  * the control page; no argument holds a number, so a launch may be replayed by a graph. A writer touches bank b of a
  * peer only when the peer has begun an epoch after the last one that used bank b there (begun[peer] > used[b]): it
  * tells everybody at its own begin, after its stream has finished the epoch before. Within an epoch, pass k + 2 comes
- * to the bank of pass k: there the writer needs proof that the peer has cleaned it, either by data (the peer's part of
- * pass k + 1 came after it, behind a fence) or by a credit.
+ * to the bank of pass k: there the writer needs proof that the peer has cleaned it: the peer's part of pass k + 1 came
+ * after it, behind a fence.
  *
- * Messages between two ranks have nothing to do with epochs: each fifo has its own counters at both ends.
+ * What goes through fifos has nothing to do with epochs: each fifo has its own counters at both ends, and what lies in a
+ * slot bears its number.
  */
 #ifndef RD_KWORK_H
 #define RD_KWORK_H
@@ -26,7 +27,7 @@
 
 #define RD_KRANKS 16         /* ranks of a communicator on GPUs of one node, at most */
 #define RD_KFIFOS 512        /* fifos of a pair, at most */
-#define RD_KSLOTS 4          /* slots of a fifo */
+#define RD_KSLOTS 16         /* slots of a fifo */
 #define RD_KSLOT 1024u       /* bytes of a slot: eight lines of 128 */
 #define RD_KALIGN (2u << 20) /* fifos and bank 0 begin at multiples of it, bank 1 `bank_bytes` (of 128) behind bank 0  \
                               */
@@ -39,13 +40,10 @@ typedef struct rd_kcontrol {
     uint32_t pad[27];
     uint32_t begun[RD_KRANKS]; /* by peers: the epoch that each has begun */
     uint32_t pad2[16];
-    /* Credits of banks, by peers: credit[reader * RD_KFIFOS + warp] = passes (as counted above, modulo 2^32) that the
-     * reader's warp has cleaned. */
-    uint32_t credit[RD_KRANKS * RD_KFIFOS];
     /* Fifo counters, in slots, modulo 2^32, [peer * RD_KFIFOS + fifo]. */
     uint32_t sent[RD_KRANKS * RD_KFIFOS];     /* by this rank, into the peer's window */
     uint32_t received[RD_KRANKS * RD_KFIFOS]; /* by this rank, out of its own */
-    uint32_t cleaned[RD_KRANKS * RD_KFIFOS];  /* by peers: slots that the peer has taken and cleaned */
+    uint32_t taken[RD_KRANKS * RD_KFIFOS];    /* by peers: slots that the peer has taken */
 } rd_kcontrol_t;
 
 /* Words in pinned host memory that kernels and host share; one for each communicator and rank. */
@@ -65,6 +63,7 @@ typedef struct rd_kcomm {
     rd_khost_t *host;        /* as the device sees it */
     int32_t rank, nranks;
     uint32_t fifos;       /* of a pair */
+    uint32_t spread;      /* fifos that a message is spread over, at most */
     uint32_t fifo_offset; /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
     uint32_t bank_offset; /* / RD_KALIGN */
     uint32_t bank_bytes;  /* of one bank: a multiple of 128 */
@@ -108,10 +107,10 @@ typedef struct rd_kreduce {
 
 typedef struct rd_kmessages {
     const rd_kmessage_t *table; /* pinned, as the device sees it; NULL: `here` */
-    uint32_t npairs, warps;     /* warps of a pair */
+    uint32_t npairs, warps;     /* warps of a pair: the most fifos that any of its messages has */
     rd_kpair_t pair[RD_KPAIRS];
     rd_kmessage_t here[RD_KMESSAGES_HERE];
-    rd_kmessage_t from_self, to_self; /* one copy within the rank */
+    rd_kmessage_t from_self, to_self; /* one copy within the rank: by the warps that serve no pair */
 } rd_kmessages_t;
 
 typedef struct rd_kwork {
@@ -121,5 +120,28 @@ typedef struct rd_kwork {
         rd_kmessages_t messages;
     };
 } rd_kwork_t; /* at most 4 KB: a kernel's arguments */
+
+/* What host and kernels compute alike. */
+#ifdef __CUDACC__
+#define RD_KBOTH static __host__ __device__ inline
+#else
+#define RD_KBOTH static inline
+#endif
+
+#define RD_KPIECE 960u /* bytes of a message that travel together */
+
+/* Fifos that a message is spread over, of `fifos` that a pair has. */
+RD_KBOTH uint32_t rd_kspread(uint64_t bytes, uint32_t fifos)
+{
+    uint64_t pieces = (bytes + RD_KPIECE - 1) / RD_KPIECE;
+
+    return pieces < fifos ? (uint32_t)pieces : fifos;
+}
+
+/* Of a whole that is cut in n chunks: bytes from one to the next, so that all begin on 16. */
+RD_KBOTH uint64_t rd_kchunk(uint64_t bytes, uint32_t n)
+{
+    return (bytes + n * 16 - 1) / (n * 16) * 16;
+}
 
 #endif

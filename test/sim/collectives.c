@@ -46,9 +46,7 @@ static const struct shape {
     {RD_K_RING, RD_KC_LL128, RD_ALLGATHER},
     {RD_K_RING, RD_KC_SENTINEL, RD_ALLGATHER},
     {RD_K_CHAIN, RD_KC_LL128, RD_REDUCE},
-    {RD_K_CHAIN, RD_KC_SENTINEL, RD_REDUCE},
     {RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST},
-    {RD_K_CHAIN, RD_KC_SENTINEL, RD_BROADCAST},
 };
 #define SHAPES (sizeof shapes / sizeof *shapes)
 
@@ -101,7 +99,7 @@ static void draw_size(world_t *w, op_plan_t *p)
     int whole = l->coll == RD_ALLREDUCE && l->kind != RD_K_ONESHOT;
 
     p->units = 1 + world_draw(w, w->n < 5 ? 3 : 2);
-    p->passes = 1 + world_draw(w, most < 4 ? most : 4);
+    p->passes = 1 + world_draw(w, most < 4 ? most : l->kind == RD_K_CHAIN ? 3 * RD_KSLOTS : 4);
     p->count = p->passes * p->units * (unit / element) * (whole ? (uint64_t)w->n : 1);
     switch (world_draw(w, 4)) {
     case 0: /* up to the end */

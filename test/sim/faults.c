@@ -24,12 +24,12 @@ static const plant_t plants[] = {
     {"no fence, one-shot", RD_SIM_NO_FENCE, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 8, 0},
     {"no fence, two-shot", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 8, 0},
     {"no fence, ring", RD_SIM_NO_FENCE, RD_K_RING, RD_KC_SENTINEL, RD_ALLGATHER, 10, 0},
-    {"no fence, chain", RD_SIM_NO_FENCE, RD_K_CHAIN, RD_KC_SENTINEL, RD_BROADCAST, 10, 0},
     {"no clean, one-shot", RD_SIM_NO_CLEAN, RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE, 4, 0},
     {"no clean, ring", RD_SIM_NO_CLEAN, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 3, 0},
     {"torn lines, ring", RD_SIM_TORN_LINES, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 4, 0},
     {"torn lines, two-shot", RD_SIM_TORN_LINES, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 4, 0},
-    {"no gate, chain", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_SENTINEL, RD_BROADCAST, 2, 0},
+    {"torn lines, chain", RD_SIM_TORN_LINES, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 12, 0},
+    {"no gate, chain", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 40, 0},
     {"no gate, one-shot", RD_SIM_NO_GATE, RD_K_ONESHOT, RD_KC_LL, RD_REDUCE, 2, 0},
     {"another bank", RD_SIM_SOUND, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 1, 1},
 };
@@ -56,7 +56,10 @@ static int run(const plant_t *plant, int faulty, uint64_t seed)
     }
     if (faulty) {
         rd_kcontrol_t *control = (rd_kcontrol_t *)w.window[0];
-        rd_sim_break(plant->fault, control->begun, control->begun + RD_KRANKS);
+        if (plant->kind == RD_K_CHAIN)
+            rd_sim_break(plant->fault, control->taken, control->taken + RD_KRANKS * RD_KFIFOS);
+        else
+            rd_sim_break(plant->fault, control->begun, control->begun + RD_KRANKS);
         control->passes += (uint32_t)plant->wrong_bank;
     }
     bad = world_run(&w, text, sizeof text);

@@ -1,0 +1,93 @@
+/* A fifo from a rank to another, in the receiver's window: RD_KSLOTS slots of one LL128 unit each, a *piece*. Every warp
+ * that sends or receives serves one fifo; how many pieces have gone through it ever is kept at both ends, and that
+ * number is the flag of a piece, so a slot needs no cleaning, and the receiver no fence: that it has what it read is
+ * proof enough for the sender to write there again.
+ *
+ * The sender hears when half of the slots are free again, so between two such words the other half can be filled. */
+#ifndef RD_FIFO_CUH
+#define RD_FIFO_CUH
+
+#include "codec.cuh"
+
+struct rd_fifo_t {
+    typedef rd_codec_ll128 codec_t;
+
+    const rd_kcomm_t &comm;
+    uint32_t lane;
+    uint32_t moved;       /* pieces sent or received */
+    uint32_t cleaned;     /* sender: taken by the peer, when last looked at */
+    uint32_t *count;      /* where `moved` is kept */
+    uint32_t *taken;      /* sender: where the peer says what it has taken; receiver: where to say it */
+    char *base;
+    rd_wait_t wait;
+
+    RD_MEMBER rd_fifo_t(const rd_kcomm_t &c, uint32_t peer, bool send, uint32_t fifo) : comm(c)
+    {
+        const uint32_t rank = (uint32_t)comm.rank, from = send ? rank : peer, to = send ? peer : rank;
+        rd_kcontrol_t *own = (rd_kcontrol_t *)comm.window[rank], *theirs = (rd_kcontrol_t *)comm.window[peer];
+
+        count = (send ? own->sent : own->received) + peer * RD_KFIFOS + fifo;
+        taken = send ? &own->taken[peer * RD_KFIFOS + fifo] : &theirs->taken[rank * RD_KFIFOS + fifo];
+        base = comm.window[to] + (uint64_t)comm.fifo_offset * RD_KALIGN +
+               ((uint64_t)from * comm.fifos + fifo) * RD_KSLOTS * RD_KSLOT;
+        lane = rd_lane();
+        wait.begin(comm.host, peer);
+        moved = warp_first(lane == 0 ? word_load(count) : 0);
+        cleaned = moved - RD_KSLOTS; /* not known: look */
+    }
+
+    /* At the end of a kernel that has not had to leave. */
+    RD_MEMBER void keep() const
+    {
+        if (lane == 0)
+            word_store(count, moved);
+    }
+
+    RD_MEMBER char *slot(uint32_t ahead) const
+    {
+        return base + (uint64_t)((moved + ahead) % RD_KSLOTS) * RD_KSLOT;
+    }
+
+    /* The next pieces; at most half of the slots. False: the kernel has to leave. */
+    template <uint32_t PIECES>
+    RD_MEMBER bool put(const uint4 (&v)[PIECES][codec_t::ITEMS])
+    {
+        if ((int32_t)(moved + PIECES - cleaned) > (int32_t)RD_KSLOTS) {
+            do
+                cleaned = word_load(taken);
+            while ((int32_t)(moved + PIECES - cleaned) > (int32_t)RD_KSLOTS && wait.more());
+            if (!rd_wait_over(wait))
+                return false;
+            cleaned = warp_first(cleaned); /* lanes may have seen different values */
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < PIECES; i++)
+            codec_t::send(slot(i), v[i], lane, moved + i + 1);
+        moved += PIECES;
+        return true;
+    }
+
+    template <uint32_t PIECES>
+    RD_MEMBER bool take(uint4 (&v)[PIECES][codec_t::ITEMS])
+    {
+        bool there;
+
+        do {
+            there = true;
+#pragma unroll
+            for (uint32_t i = 0; i < PIECES; i++)
+                there &= codec_t::look(v[i], slot(i), lane, moved + i + 1);
+        } while (!warp_all(there) && warp_all(wait.more()));
+        if (!rd_wait_over(wait))
+            return false;
+        moved += PIECES;
+        if (moved % (RD_KSLOTS / 2) < PIECES && lane == 0) /* the votes above stand behind every lane's loads */
+            word_store(taken, moved);
+#pragma unroll
+        for (uint32_t i = 0; i < PIECES; i++)
+            codec_t::join(v[i], lane);
+        return true;
+    }
+};
+
+#endif
