@@ -27,6 +27,8 @@ void buffers_open(buffers_t *buffers, size_t bytes, size_t offset)
         memset(area, 0, buffers->mapped); /* pages there before anything is timed */
         buffers->area[i] = area;
         if (device_number() >= 0)
+            buffers->device[i] = peer_nccl_memory(buffers->mapped);
+        if (device_number() >= 0 && !buffers->device[i])
             buffers->device[i] = device_allocate(buffers->mapped);
     }
 }
@@ -46,7 +48,7 @@ void buffers_close(buffers_t *buffers, rondo_comm_t comm)
     for (int i = 0; i < 2; i++) {
         if (buffers->reg[i])
             (void)rondo_comm_deregister(comm, buffers->reg[i]);
-        if (buffers->device[i])
+        if (buffers->device[i] && !peer_nccl_memory_back(buffers->device[i]))
             device_free(buffers->device[i]);
         munmap(buffers->area[i], buffers->mapped);
     }

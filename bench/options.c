@@ -88,7 +88,8 @@ static void print_help(void)
         "  --device host|cuda       where buffers lie (host); cuda: rank r on device r modulo their number, and calls\n"
         "                           are in one stream, waited for at the end of a turn\n"
         "  --graph                  with cuda: calls are replayed from a graph of 20\n"
-        "  --peer nccl --nccl PATH  with cuda: NCCL, loaded from PATH or where the loader finds libnccl.so.2\n\n"
+        "  --peer nccl --nccl PATH  with cuda: NCCL, loaded from PATH or where the loader finds libnccl.so.2\n"
+        "  --peer nccl:symmetric    the same, buffers in symmetric windows of NCCL's\n\n"
         "A size is one rank's message, as in the OSU benchmarks (reduce_scatter: its whole input); with --format nccl\n"
         "it is what nccl-tests means, the larger of the buffers. Times are a call's, the slowest rank's, the median "
         "of\n"
@@ -283,7 +284,8 @@ static int set_counts(options_t *o, int option, const char *text, bool loud)
 
 static int set_peer(options_t *o, const char *text, bool loud)
 {
-    if (strcmp(text, "nccl") == 0) {
+    if (strcmp(text, "nccl") == 0 || strcmp(text, "nccl:symmetric") == 0) {
+        o->symmetric = text[4] == ':';
         o->peer = PEER_NCCL;
     } else if (strcmp(text, "mpi") == 0) {
         o->peer = PEER_MPI;
@@ -295,7 +297,7 @@ static int set_peer(options_t *o, const char *text, bool loud)
     } else if (strcmp(text, "none") == 0) {
         o->peer = PEER_NONE;
     } else {
-        return refuse(loud, "--peer %s: not mpi, nccl, self:ALGO, copy or none", text);
+        return refuse(loud, "--peer %s: not mpi, nccl, nccl:symmetric, self:ALGO, copy or none", text);
     }
     return 0;
 }

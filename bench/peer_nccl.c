@@ -26,12 +26,18 @@ static struct {
     int (*recv)(void *, size_t, int, int, nccl_comm_t, rondo_stream_t);
     int (*start)(void);
     int (*end)(void);
+    /* Of nccl:symmetric alone. */
+    int (*mem_alloc)(void **memory, size_t bytes);
+    int (*mem_free)(void *memory);
+    int (*window)(nccl_comm_t comm, void *memory, size_t bytes, void **window, int flags);
+    int (*window_back)(nccl_comm_t comm, void *window);
 } nccl;
 
-static const struct {
+typedef struct {
     const char *name;
     void *to;
-} symbols[] = {
+} symbol_t;
+static const symbol_t symbols[] = {
     {"ncclGetVersion", &nccl.version},     {"ncclGetUniqueId", &nccl.unique_id},
     {"ncclCommInitRank", &nccl.init},      {"ncclCommDestroy", &nccl.destroy},
     {"ncclAllReduce", &nccl.allreduce},    {"ncclReduce", &nccl.reduce},
@@ -39,6 +45,12 @@ static const struct {
     {"ncclSend", &nccl.send},              {"ncclReduceScatter", &nccl.reduce_scatter},
     {"ncclRecv", &nccl.recv},              {"ncclGroupStart", &nccl.start},
     {"ncclGroupEnd", &nccl.end},
+};
+static const symbol_t symmetric_symbols[] = {
+    {"ncclMemAlloc", &nccl.mem_alloc},
+    {"ncclMemFree", &nccl.mem_free},
+    {"ncclCommWindowRegister", &nccl.window},
+    {"ncclCommWindowDeregister", &nccl.window_back},
 };
 
 static void *library;
@@ -168,26 +180,35 @@ static bool refuse(const char *why, const char *detail)
     return false;
 }
 
-static bool load(const char *path)
+static bool find(const symbol_t *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *symbol = dlsym(library, list[i].name);
+        if (!symbol)
+            return refuse("this library is not NCCL, or too old: it lacks", list[i].name);
+        memcpy(list[i].to, &symbol, sizeof symbol);
+    }
+    return true;
+}
+
+static bool load(const char *path, bool symmetric)
 {
     Dl_info where;
 
     library = dlopen(path ? path : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return refuse("name NCCL's library with --nccl PATH", dlerror());
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *symbol = dlsym(library, symbols[i].name);
-        if (!symbol)
-            return refuse("this library is not NCCL, it lacks", symbols[i].name);
-        memcpy(symbols[i].to, &symbol, sizeof symbol);
-    }
+    if (!find(symbols, sizeof symbols / sizeof *symbols) ||
+        (symmetric && !find(symmetric_symbols, sizeof symmetric_symbols / sizeof *symmetric_symbols)))
+        return false;
     /* rondo's own libnccl brings librondo along: comparing rondo with itself is --peer self. */
     if (dlsym(library, "rondo_version"))
         return refuse("this libnccl is rondo's own; name NVIDIA's with --nccl PATH", NULL);
     int version = 0;
     nccl.version(&version);
-    snprintf(version_text, sizeof version_text, "NCCL %d.%d.%d, %s", version / 10000, version / 100 % 100,
-             version % 100, dladdr(*(void **)symbols[0].to, &where) && where.dli_fname ? where.dli_fname : "?");
+    snprintf(version_text, sizeof version_text, "NCCL %d.%d.%d%s, %s", version / 10000, version / 100 % 100,
+             version % 100, symmetric ? " with symmetric windows" : "",
+             dladdr(*(void **)symbols[0].to, &where) && where.dli_fname ? where.dli_fname : "?");
     return true;
 }
 
@@ -196,7 +217,7 @@ bool peer_nccl_open(const options_t *options)
     double words[16], all[16 * (size_t)world.nranks];
     nccl_id_t id;
 
-    if (!load(options->nccl))
+    if (!load(options->nccl, options->symmetric))
         return false;
     memset(&id, 0, sizeof id);
     if (world.rank == 0 && nccl.unique_id(&id) != 0)
@@ -207,6 +228,36 @@ bool peer_nccl_open(const options_t *options)
     if (nccl.init(&comm, world.nranks, id, world.rank) != 0)
         die(NULL, "ncclCommInitRank failed");
     return true;
+}
+
+/* Buffers that all ranks have at the same place of a window of NCCL's. */
+static struct {
+    void *memory, *window;
+} windows[2];
+
+void *peer_nccl_memory(size_t bytes)
+{
+    int i = windows[0].memory != NULL;
+
+    if (!nccl.window)
+        return NULL;
+    if (nccl.mem_alloc(&windows[i].memory, bytes) != 0 ||
+        nccl.window(comm, windows[i].memory, bytes, &windows[i].window, 1 /* NCCL_WIN_COLL_SYMMETRIC */) != 0)
+        die(NULL, "NCCL gives no symmetric window of %zu bytes", bytes);
+    return windows[i].memory;
+}
+
+bool peer_nccl_memory_back(void *memory)
+{
+    for (int i = 0; i < 2; i++) {
+        if (!memory || windows[i].memory != memory)
+            continue;
+        nccl.window_back(comm, windows[i].window);
+        nccl.mem_free(memory);
+        windows[i].memory = NULL;
+        return true;
+    }
+    return false;
 }
 
 void peer_nccl_close(void)

@@ -39,7 +39,7 @@ typedef struct options {
     peer_kind_t peer;
     const char *peer_algo; /* of --peer self:ALGO */
     const char *algo, *proto;
-    bool cuda, graph;
+    bool cuda, graph, symmetric; /* symmetric: of --peer nccl:symmetric */
     const char *nccl; /* its library; NULL: what the loader finds */
     int ranks;        /* to fork; 0: MPI's */
     bool plant_error; /* spoils one element of each result, to show that verification sees it */
@@ -230,6 +230,8 @@ bool peer_nccl_open(const options_t *options);
 call_t peer_nccl_call(const job_t *job);
 void peer_nccl_close(void);
 const char *peer_nccl_version(void);
+void *peer_nccl_memory(size_t bytes); /* collective: in a symmetric window; NULL: not asked for */
+bool peer_nccl_memory_back(void *memory); /* false: it is not NCCL's */
 
 /* ---- device_cuda.c, device_none.c: this rank's GPU; on host memory all of it does nothing ---- */
 

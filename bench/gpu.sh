@@ -1,0 +1,59 @@
+#!/bin/sh
+# Measures rondo on the GPUs of this machine beside NCCL in turns, every rank a process with a GPU of its own: from a
+# graph and in a stream, NCCL as it is and with symmetric windows.
+#
+#   bench/gpu.sh [-n RANKS] [-p RONDO-PERF] [-l LIBNCCL] [-o RESULTS] [-t TURNS] [OPERATION...]
+#
+# Raw output goes to RESULTS (bench/results/DATE-gpu); bench/gpu_tables.sh makes tables of it. NVLink multicast stays off
+# for both. Exit: 0 all results right, 1 not, 2 usage.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+ranks=2
+perf=$here/../build/rondo-perf
+nccl=libnccl.so.2
+results=$here/results/$(date +%Y-%m-%d)-gpu
+turns=5
+while getopts n:p:l:o:t: option; do
+    case $option in
+    n) ranks=$OPTARG ;;
+    p) perf=$OPTARG ;;
+    l) nccl=$OPTARG ;;
+    o) results=$OPTARG ;;
+    t) turns=$OPTARG ;;
+    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+mkdir -p "$results" || exit 1
+: "${NCCL_NVLS_ENABLE:=0}"
+export NCCL_NVLS_ENABLE
+oversubscribe=
+mpirun --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE' && oversubscribe=--oversubscribe
+failed=0
+
+# mode peer operation sizes...: one run, appended to the mode's file.
+measure() {
+    mode=$1
+    peer=$2
+    op=$3
+    shift 3
+    file=$results/$op-$mode-$(echo "$peer" | tr : -)-$ranks.txt
+    set -- "$op" --device cuda --peer "$peer" --nccl "$nccl" --turns "$turns" "$@"
+    [ "$mode" = stream ] || set -- "$@" --graph
+    echo "\$ mpirun -n $ranks rondo-perf $*" >"$file"
+    # shellcheck disable=SC2086
+    timeout 300 mpirun $oversubscribe -n "$ranks" "$perf" "$@" >>"$file" 2>&1 || { echo "failed: $file" >&2; failed=1; }
+    grep -v '^[#$]' "$file"
+}
+
+for op in ${*:-allreduce allgather reduce_scatter broadcast reduce alltoall sendrecv}; do
+    last=256M
+    case $op in allgather | alltoall) last=64M ;; esac
+    echo "== $op"
+    measure graph nccl "$op" -b 8 -e $last -f 4
+    measure stream nccl "$op" -b 8 -e $last -f 4
+    case $op in
+    allreduce | allgather | reduce_scatter) measure graph nccl:symmetric "$op" -b 8 -e 4M -f 4 ;;
+    esac
+done
+exit $failed
