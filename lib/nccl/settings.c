@@ -124,13 +124,14 @@ static void interface(void)
         not_taken(name, variable(name), "no interface that is up fits");
 }
 
-/* What of NCCL's algorithms rondo has, for NCCL's operations that choose one. */
+/* What of NCCL's algorithms rondo has, for NCCL's operations that choose one; on GPUs it has rings alone, and the ring
+ * of a broadcast or a reduction, which is open at the root, is called a chain there. */
 static const struct {
-    const char *nccl, *rondo, *with[3];
+    const char *nccl, *rondo, *with[3], *ring;
 } operations[] = {
-    {"allreduce", "allreduce", {"ring", "tree", "pat"}},  {"reduce", "reduce", {"ring", "tree"}},
-    {"broadcast", "broadcast", {"ring", "tree"}},         {"allgather", "allgather", {"ring", "pat"}},
-    {"reducescatter", "reduce_scatter", {"ring", "pat"}},
+    {"allreduce", "allreduce", {"ring", "tree", "pat"}, "ring"},  {"reduce", "reduce", {"ring", "tree"}, "chain"},
+    {"broadcast", "broadcast", {"ring", "tree"}, "chain"},        {"allgather", "allgather", {"ring", "pat"}, "ring"},
+    {"reducescatter", "reduce_scatter", {"ring", "pat"}, "ring"},
 };
 #define NOPERATIONS (sizeof operations / sizeof operations[0])
 
@@ -139,10 +140,10 @@ static const char *algo_first(size_t operation, const char *list, size_t length)
 {
     for (const char *p = list; p < list + length && *list != '^'; p += strcspn(p, ",;") + 1) {
         size_t n = strcspn(p, ",;");
-        for (int a = 0; a < 3 && operations[operation].with[a]; a++) {
+        for (int a = 0; a < (settings.host ? 3 : 1) && operations[operation].with[a]; a++) {
             const char *name = operations[operation].with[a];
             if (strlen(name) == n && strncasecmp(p, name, n) == 0)
-                return name;
+                return settings.host ? name : operations[operation].ring;
         }
     }
     return NULL;
@@ -172,15 +173,21 @@ static void algo(const char *text)
     if (used)
         hand_on("ALGO", "RONDO_ALGO", value);
     else
-        not_taken("ALGO", text, "rondo can force Ring, Tree and PAT, and exclude none");
+        not_taken("ALGO", text,
+                  settings.host ? "rondo can force Ring, Tree and PAT, and exclude none"
+                                : "on GPUs rondo can force Ring, and exclude none");
 }
 
+/* What serves operations of every length and type. */
 static void proto(const char *text)
 {
-    if (strcasecmp(text, "Simple") == 0)
+    if (settings.host && strcasecmp(text, "Simple") == 0)
         hand_on("PROTO", "RONDO_PROTO", "simple");
+    else if (!settings.host && strcasecmp(text, "LL128") == 0)
+        hand_on("PROTO", "RONDO_PROTO", "ll128");
     else
-        not_taken("PROTO", text, "rondo can force Simple alone for messages of every length");
+        not_taken("PROTO", text,
+                  settings.host ? "in host memory rondo can force Simple alone" : "on GPUs rondo can force LL128 alone");
 }
 
 static void peer_memory(const char *name, const char *text)
