@@ -91,6 +91,16 @@ ncclResult_t nc_device_current(int *device, const char *call)
     return code == 0 || code == CUDA_INVALID_CONTEXT ? ncclSuccess : failed(call, "cuCtxGetDevice", code);
 }
 
+/* Else what rondo does on the device would end by going back to the thread's first one, device 0, and CUDA makes a
+ * context there for whoever goes there: hundreds of megabytes on a GPU that the process may have nothing to do with. */
+void nc_device_enter(int device)
+{
+    void *context;
+
+    if (device != RONDO_DEVICE_HOST && cuda.code == 0 && cuda.context_retain(&context, device) == 0)
+        (void)cuda.context_set(context); /* kept, as the CUDA runtime keeps it; rondo says what is wrong */
+}
+
 ncclResult_t nc_device_count(int *count, const char *call)
 {
     ncclResult_t result;

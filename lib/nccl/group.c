@@ -113,6 +113,7 @@ static void *job_thread(void *arg)
 {
     nc_job_t *job = arg;
 
+    nc_device_enter(job->comm ? job->comm->device : job->parent->device);
     job->result = job->run(job);
     return NULL;
 }
@@ -236,7 +237,9 @@ static ncclResult_t batch_run(batch_t *b)
 static void *batch_thread(void *arg)
 {
     batch_t *b = arg;
+    const ncclComm_t first = !b->jobs ? b->ops[0].comm : b->jobs->comm ? b->jobs->comm : b->jobs->parent;
 
+    nc_device_enter(first->device);
     (void)batch_run(b);
     free(b);
     return NULL;

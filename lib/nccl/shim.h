@@ -61,6 +61,7 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
 
 ncclResult_t nc_device_current(int *device, const char *call); /* RONDO_DEVICE_HOST, or the caller's CUDA device */
 ncclResult_t nc_device_count(int *count, const char *call);
+void nc_device_enter(int device); /* a thread of this library's own: its current device from now on */
 ncclResult_t nc_device_alloc(void **buffer, size_t bytes);
 ncclResult_t nc_device_free(void *buffer);
 
