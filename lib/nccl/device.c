@@ -165,16 +165,21 @@ static ncclResult_t pages_free(void *buffer)
     return ncclSuccess;
 }
 
-/* Memory that peers can map, as cudaMalloc's is: its context is the device's primary one. */
+/* Memory that peers can map, as cudaMalloc's is: its context is the device's primary one. Whole pages of the device, as
+ * NCCL has it: less would share a page with others, and begin where no window may. */
 static ncclResult_t cuda_alloc(void **buffer, size_t bytes)
 {
+    const size_t page = (size_t)2 << 20;
     uint64_t address = 0;
     void *context;
-    int code = cuda.alloc(&address, bytes ? bytes : 1);
+    int code;
 
+    if (bytes <= SIZE_MAX - page)
+        bytes = bytes ? (bytes + page - 1) / page * page : page;
+    code = cuda.alloc(&address, bytes);
     if (code == CUDA_INVALID_CONTEXT && (code = cuda.context_retain(&context, 0)) == 0 &&
         (code = cuda.context_set(context)) == 0)
-        code = cuda.alloc(&address, bytes ? bytes : 1);
+        code = cuda.alloc(&address, bytes);
     if (code != 0)
         return failed("ncclMemAlloc", "cuMemAlloc", code);
     *buffer = (void *)(uintptr_t)address;
