@@ -106,7 +106,8 @@ ncclResult_t pncclCommDeregister(const ncclComm_t comm, void *handle)
 
     if (result != ncclSuccess)
         return result;
-    gone = find(comm, handle, 0, 1);
+    if ((gone = find(comm, handle, 0, 1)) == NULL && find(comm, handle, 1, 0) != NULL)
+        return pncclCommWindowDeregister(comm, handle); /* before an abort PyTorch hands all it has to this function */
     if (!gone)
         return nc_error(comm, ncclInvalidArgument, "%s: handle is not from ncclCommRegister of this communicator",
                         call);
@@ -151,10 +152,11 @@ ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, n
                         "%s: winFlags is %#x: NCCL_WIN_COLL_SYMMETRIC (1) is known, and "
                         "NCCL_WIN_STRICT_ORDERING (2)",
                         call, (unsigned)winFlags);
+    /* Also with config.blocking = 0 it is done when it returns: PyTorch takes ncclInProgress for an error here. */
     const nc_job_t job = {.run = window_register,
                           .call = call,
                           .comm = comm,
-                          .blocking = comm->config.blocking,
+                          .blocking = 1,
                           .number = {winFlags, 0},
                           .buffer = buff,
                           .bytes = size,
@@ -182,7 +184,7 @@ ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
         return result;
     if (atomic_load(&comm->busy))
         return nc_comm_ready(comm, call);
-    nc_job_t job = {.run = window_deregister, .call = call, .comm = comm, .blocking = comm->config.blocking};
+    nc_job_t job = {.run = window_deregister, .call = call, .comm = comm, .blocking = 1};
     job.registration = find(comm, win, 1, 1);
     if (!job.registration)
         return nc_error(comm, ncclInvalidArgument, "%s: win is not from ncclCommWindowRegister of this communicator",
