@@ -15,6 +15,8 @@
 /* How many devices there are: SIM_DEVICES in the environment, else 4. */
 /* Objects that have been made and not been destroyed in this process, with their names in `text`. */
 int sim_live(char *text, size_t size);
+/* The devices that this process has gone to, a bit each: on a GPU each of them costs it a context's memory. */
+unsigned sim_contexts(void);
 /* A stream's operations wait a little, at random, before they begin. 0: never. */
 void sim_jitter(unsigned seed);
 

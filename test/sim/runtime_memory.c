@@ -14,6 +14,7 @@ pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t sim_moved = PTHREAD_COND_INITIALIZER;
 
 static _Thread_local int current;
+static unsigned contexts;
 static _Thread_local cudaError_t last_error;
 static int live[SIM_KINDS];
 
@@ -104,7 +105,13 @@ cudaError_t cudaSetDevice(int device)
     if (device < 0 || device >= devices())
         return sim_error(cudaErrorInvalidDevice);
     current = device;
+    __atomic_fetch_or(&contexts, 1u << device, __ATOMIC_RELAXED);
     return cudaSuccess;
+}
+
+unsigned sim_contexts(void)
+{
+    return __atomic_load_n(&contexts, __ATOMIC_RELAXED);
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)

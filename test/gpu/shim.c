@@ -1,0 +1,642 @@
+/* libnccl.so.2 on devices: every operation with NCCL's types and operators, calls on several streams, groups over
+ * streams and communicators, one thread with all devices, blocking = 0, operators, memory and windows, graphs, and
+ * communicators that are aborted while kernels wait.
+ *
+ *   shim [--seed S] [--part NAME]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../nccl/nccl_harness.h"
+#include "device.h"
+
+#define MOST 4 /* ranks of one thread */
+
+/* Of the simulated runtime. */
+__attribute__((weak)) unsigned sim_contexts(void);
+
+static uint64_t seed = 1;
+
+static int device_of(test_rank_t *t)
+{
+    int count;
+
+    TEST_CUDA(t, cudaGetDeviceCount(&count));
+    return t->rank % count;
+}
+
+static ncclComm_t comm_made(test_rank_t *t, int blocking)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t comm = NULL;
+    ncclResult_t result;
+    int device = -1;
+
+    TEST_CUDA(t, cudaSetDevice(device_of(t)));
+    config.blocking = blocking;
+    result = ncclCommInitRankConfig(&comm, t->nranks, nccl_id(t), t->rank, &config);
+    if (!nccl_result(t, nccl_settled(comm, result), ncclSuccess, "ncclCommInitRankConfig"))
+        test_stop(t, "no communicator");
+    NCCL_OK(t, ncclCommCuDevice(comm, &device));
+    TEST_TRUE(t, device == device_of(t));
+    return comm;
+}
+
+static cudaStream_t stream_made(test_rank_t *t)
+{
+    cudaStream_t stream;
+
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    return stream;
+}
+
+static ncclResult_t post(device_call_t *d, ncclComm_t comm, cudaStream_t stream)
+{
+    do_call_t call = d->call;
+
+    call.send = d->send_block + (d->call.send - d->call.send_block);
+    call.recv = d->recv_block + (d->call.recv - d->call.recv_block);
+    return nccl_post(&call, comm, stream);
+}
+
+/* Draws what is left of a case, alike on all ranks. */
+static void draw(do_case_t *c, uint64_t *random, int nranks)
+{
+    c->data = do_reduces(c->what) ? REF_ROUNDING : REF_BYTES;
+    c->root = (int)test_below(random, (unsigned)nranks);
+    c->in_place = do_has_in_place(c->what) && test_below(random, 2);
+    c->seed = test_random(random) >> 32;
+}
+
+/* One number a rank in memory that both sides reach: what comes of it is seen when the stream has been waited for. */
+static int32_t *number(test_rank_t *t, int32_t value)
+{
+    int32_t *n = device_memory(t, sizeof *n, 1);
+
+    *n = value;
+    return n;
+}
+
+static void sum_is(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int expected)
+{
+    int32_t *n = number(t, 1);
+
+    NCCL_OK(t, nccl_settled(comm, ncclAllReduce(n, n, 1, ncclInt, ncclSum, comm, stream)));
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    if (*n != expected)
+        test_fail(t, "the sum is %d, not %d", *n, expected);
+    device_memory_back(n);
+}
+
+/* ---- every operation ---- */
+
+static void one(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, const do_case_t *c)
+{
+    char text[200];
+    device_call_t d;
+
+    do_text(c, text, sizeof text);
+    test_note(t, "%d ranks: %s", t->nranks, text);
+    device_prepare(t, &d, c, 0);
+    device_fill(t, &d, stream);
+    if (!NCCL_OK(t, post(&d, comm, stream)))
+        test_stop(t, "cannot go on");
+    device_verify(t, &d, 1, stream);
+    device_release(&d);
+}
+
+static void operations(test_rank_t *t, void *arg)
+{
+    static const size_t counts[] = {1, 0, 1023, 4099};
+    ncclComm_t comm = comm_made(t, 1);
+    cudaStream_t own = stream_made(t);
+    uint64_t random = seed;
+    int cases = 0;
+
+    (void)arg;
+    for (int what = 0; what < DO_NUM; what++) {
+        for (int type = 0; type < RONDO_NUM_TYPES; type++) {
+            if (!nccl_posts((do_what_t)what) || nccl_type((rondo_type_t)type) < 0)
+                continue;
+            for (int op = 0; op < (do_reduces((do_what_t)what) ? RONDO_NUM_OPS : 1); op++) {
+                do_case_t c = {.what = (do_what_t)what, .type = (rondo_type_t)type, .op = (rondo_op_t)op};
+                cudaStream_t stream = own;
+
+                if (nccl_op((rondo_op_t)op) < 0)
+                    continue;
+                c.count = counts[cases++ % 4];
+                draw(&c, &random, t->nranks);
+                if (t->kind == TEST_PROCESSES && cases % 3) /* threads on one device would share the default stream */
+                    stream = cases % 3 == 1 ? NULL : cudaStreamPerThread;
+                one(t, comm, stream, &c);
+            }
+        }
+    }
+    NCCL_OK(t, ncclCommFinalize(comm));
+    NCCL_OK(t, ncclCommDestroy(comm));
+    device_finish(t);
+    TEST_CUDA(t, cudaStreamDestroy(own));
+}
+
+/* What job scripts set for NCCL: every operation is served all the same. */
+static void settings(test_rank_t *t, void *arg)
+{
+    uint64_t random = seed + 1;
+
+    (void)arg;
+    setenv("NCCL_ALGO", test_below(&random, 2) ? "Ring" : "allreduce:tree,ring;broadcast:ring", 1);
+    setenv("NCCL_PROTO", t->nranks == 2 ? "Simple" : "LL128", 1);
+    setenv("NCCL_P2P_LEVEL", "NVL", 1);
+    setenv("NCCL_BUFFSIZE", "8388608", 1);
+    ncclComm_t comm = comm_made(t, 1);
+    cudaStream_t stream = stream_made(t);
+    for (int what = 0; what < DO_NUM; what++)
+        for (int type = RONDO_UINT8; nccl_posts((do_what_t)what) && type <= RONDO_BFLOAT16; type++) {
+            do_case_t c = {.what = (do_what_t)what, .type = (rondo_type_t)type, .count = 2500};
+
+            draw(&c, &random, t->nranks);
+            if (nccl_type(c.type) >= 0)
+                one(t, comm, stream, &c);
+        }
+    NCCL_OK(t, ncclCommDestroy(comm));
+    device_finish(t);
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+}
+
+/* ---- streams and groups ---- */
+
+/* Calls on several streams take effect in the order in which they came. */
+static void streams(test_rank_t *t, void *arg)
+{
+    enum { STREAMS = 3, ROUNDS = 4 };
+    ncclComm_t comm = comm_made(t, 1);
+    cudaStream_t stream[STREAMS];
+    int32_t *n = number(t, 1), expected = 1;
+
+    (void)arg;
+    for (int i = 0; i < STREAMS; i++)
+        stream[i] = stream_made(t);
+    test_note(t, "one number through %d streams", STREAMS);
+    for (int i = 0; i < ROUNDS * STREAMS; i++) {
+        NCCL_OK(t, ncclAllReduce(n, n, 1, ncclInt, ncclSum, comm, stream[i % STREAMS]));
+        expected *= t->nranks;
+    }
+    TEST_CUDA(t, cudaStreamSynchronize(stream[STREAMS - 1]));
+    TEST_TRUE(t, *n == expected);
+    /* Not waited for: destroy does. */
+    NCCL_OK(t, ncclAllReduce(n, n, 1, ncclInt, ncclMax, comm, stream[0]));
+    NCCL_OK(t, ncclCommDestroy(comm));
+    TEST_TRUE(t, *n == expected);
+    device_memory_back(n);
+    device_finish(t);
+    for (int i = 0; i < STREAMS; i++)
+        TEST_CUDA(t, cudaStreamDestroy(stream[i]));
+}
+
+/* A group of all that there is, over two communicators and three streams. */
+static void groups(test_rank_t *t, void *arg)
+{
+    enum { STREAMS = 3, CALLS = 9 };
+    ncclComm_t comm[2] = {comm_made(t, 1), comm_made(t, 0)};
+    cudaStream_t stream[STREAMS];
+    device_call_t d[CALLS];
+    uint64_t random = seed + 7;
+
+    (void)arg;
+    for (int i = 0; i < STREAMS; i++)
+        stream[i] = stream_made(t);
+    for (int round = 0; round < 4; round++) {
+        test_note(t, "group %d", round);
+        for (int i = 0; i < CALLS; i++) {
+            do_case_t c = {.type = RONDO_FLOAT32, .op = RONDO_SUM};
+
+            do
+                c.what = (do_what_t)test_below(&random, DO_NUM);
+            while (!nccl_posts(c.what));
+            c.count = test_below(&random, 3000);
+            draw(&c, &random, t->nranks);
+            device_prepare(t, &d[i], &c, 0);
+            device_fill(t, &d[i], stream[i % STREAMS]);
+        }
+        NCCL_OK(t, ncclGroupStart());
+        for (int i = 0; i < CALLS; i++)
+            NCCL_OK(t, post(&d[i], comm[i / 2 % 2], stream[i % STREAMS]));
+        if (!NCCL_OK(t, ncclGroupEnd()))
+            test_stop(t, "cannot go on");
+        for (int i = 0; i < CALLS; i++) {
+            device_verify(t, &d[i], 1, stream[i % STREAMS]);
+            device_release(&d[i]);
+        }
+    }
+    NCCL_OK(t, ncclCommDestroy(comm[1]));
+    NCCL_OK(t, ncclCommDestroy(comm[0]));
+    device_finish(t);
+    for (int i = 0; i < STREAMS; i++)
+        TEST_CUDA(t, cudaStreamDestroy(stream[i]));
+}
+
+/* What kernels cannot reach is refused, and a group that holds such a call is refused whole. */
+static void wrong(test_rank_t *t, void *arg)
+{
+    static int32_t pageable;
+    ncclComm_t comm = comm_made(t, 1);
+    cudaStream_t stream = stream_made(t);
+    int32_t *n = number(t, 5);
+    ncclResult_t error = ncclInternalError;
+
+    (void)arg;
+    test_note(t, "a pageable buffer");
+    NCCL_GIVES(t, ncclInvalidArgument, ncclAllReduce(&pageable, n, 1, ncclInt, ncclSum, comm, stream));
+    TEST_TRUE(t, strstr(ncclGetLastError(comm), "pageable") != NULL);
+    NCCL_OK(t, ncclGroupStart());
+    NCCL_OK(t, ncclAllReduce(n, n, 1, ncclInt, ncclSum, comm, stream));
+    (void)ncclAllReduce(n, &pageable, 1, ncclInt, ncclSum, comm, stream);
+    NCCL_GIVES(t, ncclInvalidArgument, ncclGroupEnd());
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    TEST_TRUE(t, *n == 5);
+    NCCL_OK(t, ncclCommGetAsyncError(comm, &error));
+    TEST_TRUE(t, error == ncclSuccess);
+    sum_is(t, comm, stream, t->nranks); /* unharmed */
+    NCCL_OK(t, ncclCommDestroy(comm));
+    device_memory_back(n);
+    device_finish(t);
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+}
+
+/* ---- one thread with all devices ---- */
+
+typedef struct all {
+    int n, device[MOST];
+    ncclComm_t comm[MOST];
+    cudaStream_t stream[MOST];
+} all_t;
+
+static void all_sum(test_rank_t *t, all_t *a, const ncclComm_t *comm, int grouped, int expected)
+{
+    int32_t *n[MOST];
+
+    if (grouped)
+        NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < a->n; r++) {
+        n[r] = number(t, 1);
+        if (comm[r])
+            NCCL_OK(t, ncclAllReduce(n[r], n[r], 1, ncclInt, ncclSum, comm[r], a->stream[r]));
+    }
+    if (grouped)
+        NCCL_OK(t, ncclGroupEnd());
+    for (int r = 0; r < a->n; r++) {
+        TEST_CUDA(t, cudaStreamSynchronize(a->stream[r]));
+        TEST_TRUE(t, *n[r] == (comm[r] ? expected : 1));
+        device_memory_back(n[r]);
+    }
+}
+
+static void all_operations(test_rank_t *t, all_t *a)
+{
+    device_call_t d[MOST];
+    uint64_t random = seed + 3;
+
+    for (int what = 0; what < DO_NUM; what++) {
+        do_case_t c = {.what = (do_what_t)what, .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = 2000};
+        char text[200];
+
+        if (!nccl_posts(c.what))
+            continue;
+        draw(&c, &random, a->n);
+        do_text(&c, text, sizeof text);
+        test_note(t, "%d devices, one thread: %s", a->n, text);
+        for (int r = 0; r < a->n; r++) {
+            TEST_CUDA(t, cudaSetDevice(a->device[r]));
+            device_prepare_as(t, &d[r], &c, 0, r, a->n);
+            device_fill(t, &d[r], a->stream[r]);
+        }
+        TEST_CUDA(t, cudaSetDevice(a->device[a->n - 1]));
+        NCCL_OK(t, ncclGroupStart());
+        for (int r = 0; r < a->n; r++)
+            NCCL_OK(t, post(&d[r], a->comm[r], a->stream[r]));
+        if (!NCCL_OK(t, ncclGroupEnd()))
+            test_stop(t, "cannot go on");
+        for (int r = 0; r < a->n; r++) {
+            TEST_CUDA(t, cudaSetDevice(a->device[r]));
+            device_verify(t, &d[r], 1, a->stream[r]);
+            device_release(&d[r]);
+        }
+    }
+}
+
+/* Rank r gives (r + 1) times its scalar. Ops are destroyed before the group ends, and scalars are the device's. */
+static void all_operators(test_rank_t *t, all_t *a)
+{
+    float *value[MOST], *scalar[MOST], sum;
+    ncclRedOp_t op;
+
+    for (int residence = 0; residence < 2; residence++) {
+        test_note(t, "operators with %s scalars", residence ? "host" : "device");
+        sum = 0;
+        for (int r = 0; r < a->n; r++) {
+            value[r] = device_memory(t, sizeof(float), 1);
+            scalar[r] = device_memory(t, sizeof(float), 1);
+            *value[r] = (float)(r + 1);
+            *scalar[r] = (float)(10 * r + 2);
+            sum += *value[r] * *scalar[r];
+        }
+        NCCL_OK(t, ncclGroupStart());
+        for (int r = 0; r < a->n; r++) {
+            NCCL_OK(t, ncclRedOpCreatePreMulSum(&op, scalar[r], ncclFloat, (ncclScalarResidence_t)residence,
+                                                a->comm[r]));
+            NCCL_OK(t, ncclAllReduce(value[r], value[r], 1, ncclFloat, op, a->comm[r], a->stream[r]));
+            NCCL_OK(t, ncclRedOpDestroy(op, a->comm[r]));
+            if (residence == ncclScalarHostImmediate)
+                *scalar[r] = -1000; /* read already */
+        }
+        NCCL_OK(t, ncclGroupEnd());
+        for (int r = 0; r < a->n; r++) {
+            TEST_CUDA(t, cudaStreamSynchronize(a->stream[r]));
+            TEST_TRUE(t, *value[r] == sum);
+            device_memory_back(value[r]);
+            device_memory_back(scalar[r]);
+        }
+    }
+}
+
+static void one_thread(test_rank_t *t, void *arg)
+{
+    ncclComm_t part[MOST];
+    ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
+    all_t a = {0};
+    int count, now = -1;
+
+    (void)arg;
+    TEST_CUDA(t, cudaGetDeviceCount(&count));
+    a.n = count < 3 ? count : 3;
+    for (int r = 0; r < a.n; r++)
+        a.device[r] = a.n - 1 - r;
+    TEST_CUDA(t, cudaSetDevice(a.n - 1));
+    test_note(t, "%d devices", a.n);
+    if (!NCCL_OK(t, ncclCommInitAll(a.comm, a.n, a.device)))
+        return;
+    TEST_CUDA(t, cudaGetDevice(&now));
+    TEST_TRUE(t, now == a.n - 1);
+    for (int r = 0; r < a.n; r++) {
+        int device = -1, rank = -1;
+
+        NCCL_OK(t, ncclCommCuDevice(a.comm[r], &device));
+        NCCL_OK(t, ncclCommUserRank(a.comm[r], &rank));
+        TEST_TRUE(t, device == a.device[r] && rank == r);
+        TEST_CUDA(t, cudaSetDevice(device));
+        a.stream[r] = stream_made(t);
+    }
+    all_sum(t, &a, a.comm, 1, a.n);
+    all_sum(t, &a, a.comm, 0, a.n); /* each call only enqueues */
+    all_operations(t, &a);
+    all_operators(t, &a);
+    test_note(t, "a group that is only simulated");
+    int32_t *n = number(t, 1);
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < a.n; r++)
+        NCCL_OK(t, ncclAllReduce(n, n, 1, ncclInt, ncclSum, a.comm[r], a.stream[r]));
+    NCCL_OK(t, ncclGroupSimulateEnd(&sim));
+    for (int r = 0; r < a.n; r++)
+        TEST_CUDA(t, cudaStreamSynchronize(a.stream[r]));
+    TEST_TRUE(t, *n == 1 && sim.estimatedTime >= 0);
+    device_memory_back(n);
+    test_note(t, "split in a group");
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < a.n; r++)
+        NCCL_OK(t, ncclCommSplit(a.comm[r], r == 1 ? NCCL_SPLIT_NOCOLOR : 4, r, &part[r], NULL));
+    NCCL_OK(t, ncclGroupEnd());
+    all_sum(t, &a, part, 1, a.n > 1 ? a.n - 1 : 1);
+    test_note(t, "destroy in a group");
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < a.n; r++) {
+        NCCL_OK(t, ncclCommDestroy(part[r]));
+        NCCL_OK(t, ncclCommDestroy(a.comm[r]));
+    }
+    NCCL_OK(t, ncclGroupEnd());
+    device_finish(t);
+    for (int r = 0; r < a.n; r++)
+        TEST_CUDA(t, cudaStreamDestroy(a.stream[r]));
+}
+
+/* ---- communicators from communicators, blocking = 0 ---- */
+
+static void derived(test_rank_t *t, void *arg)
+{
+    ncclComm_t comm = comm_made(t, 0), part = NULL;
+    int last = t->nranks - 1, device = -1;
+    cudaStream_t stream = stream_made(t);
+
+    (void)arg;
+    sum_is(t, comm, stream, t->nranks);
+    test_note(t, "split");
+    NCCL_OK(t, nccl_settled(comm, ncclCommSplit(comm, t->rank == last ? NCCL_SPLIT_NOCOLOR : 1, 0, &part, NULL)));
+    TEST_TRUE(t, (part == NULL) == (t->rank == last));
+    if (part) {
+        NCCL_OK(t, nccl_settled(part, ncclInProgress));
+        sum_is(t, part, stream, last);
+        NCCL_OK(t, nccl_settled(part, ncclCommFinalize(part)));
+        NCCL_OK(t, ncclCommDestroy(part));
+    }
+    test_note(t, "shrink");
+    if (t->rank != last) {
+        NCCL_OK(t, nccl_settled(comm, ncclCommShrink(comm, &last, 1, &part, NULL, NCCL_SHRINK_DEFAULT)));
+        sum_is(t, part, stream, last);
+        NCCL_OK(t, ncclCommCuDevice(part, &device));
+        TEST_TRUE(t, device == device_of(t));
+        NCCL_OK(t, ncclCommDestroy(part));
+    }
+    sum_is(t, comm, stream, t->nranks);
+    NCCL_OK(t, nccl_settled(comm, ncclCommFinalize(comm)));
+    NCCL_OK(t, ncclCommDestroy(comm));
+    device_finish(t);
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+    if (sim_contexts && t->kind == TEST_PROCESSES)
+        TEST_TRUE(t, sim_contexts() == 1u << device_of(t)); /* threads of the library went to no other device */
+}
+
+/* ---- memory ---- */
+
+static void memory(test_rank_t *t, void *arg)
+{
+    const size_t count = 50000, bytes = count * sizeof(int32_t);
+    ncclComm_t comm = comm_made(t, t->nranks % 2);
+    cudaStream_t stream = stream_made(t);
+    int32_t *host = device_memory(t, bytes, 1);
+    void *buffer = NULL, *handle = NULL;
+    ncclWindow_t win = NULL;
+
+    (void)arg;
+    test_note(t, "memory and windows");
+    if (!NCCL_OK(t, ncclMemAlloc(&buffer, bytes)))
+        return;
+    TEST_TRUE(t, (uintptr_t)buffer % NCCL_WIN_REQUIRED_ALIGNMENT == 0);
+    NCCL_OK(t, ncclCommRegister(comm, buffer, bytes, &handle));
+    NCCL_OK(t, ncclCommDeregister(comm, handle));
+    for (int round = 0; round < 2; round++) {
+        NCCL_OK(t, ncclCommWindowRegister(comm, buffer, bytes, &win, NCCL_WIN_COLL_SYMMETRIC)); /* at once */
+        for (size_t i = 0; i < count; i++)
+            host[i] = (int32_t)i + t->rank;
+        TEST_CUDA(t, cudaMemcpyAsync(buffer, host, bytes, cudaMemcpyDefault, stream));
+        NCCL_OK(t, ncclAllReduce(buffer, buffer, count, ncclInt, ncclMax, comm, stream));
+        TEST_CUDA(t, cudaMemcpyAsync(host, buffer, bytes, cudaMemcpyDefault, stream));
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        TEST_TRUE(t, host[0] == t->nranks - 1 && host[count - 1] == (int32_t)count + t->nranks - 2);
+        if (round) /* as PyTorch does before it aborts */
+            NCCL_OK(t, ncclCommDeregister(comm, win));
+        else
+            NCCL_OK(t, ncclCommWindowDeregister(comm, win));
+        NCCL_GIVES(t, ncclInvalidArgument, ncclCommWindowDeregister(comm, win));
+    }
+    NCCL_OK(t, ncclCommWindowRegister(comm, buffer, bytes, &win, 0)); /* left to the communicator */
+    NCCL_OK(t, ncclCommDestroy(comm));
+    NCCL_OK(t, ncclMemFree(buffer));
+    NCCL_GIVES(t, ncclUnhandledCudaError, ncclMemAlloc(&buffer, (size_t)1 << 62));
+    device_memory_back(host);
+    device_finish(t);
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+}
+
+/* ---- graphs ---- */
+
+/* What a step of training records: sums, one by an operator that is gone when the graph runs, and an exchange. */
+static void graph_one(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+    const int n = t->nranks, next = (t->rank + 1) % n, before = (t->rank + n - 1) % n;
+    float *sum = device_memory(t, sizeof *sum, 1), *scaled = device_memory(t, sizeof *scaled, 1), two = 2;
+    int32_t *out = number(t, 0), *in = number(t, 0);
+    cudaGraphExec_t exec;
+    cudaGraph_t graph;
+    ncclRedOp_t op;
+
+    TEST_CUDA(t, cudaStreamBeginCapture(stream, mode));
+    NCCL_OK(t, ncclAllReduce(sum, sum, 1, ncclFloat, ncclSum, comm, stream));
+    NCCL_OK(t, ncclRedOpCreatePreMulSum(&op, &two, ncclFloat, ncclScalarHostImmediate, comm));
+    NCCL_OK(t, ncclAllReduce(sum, scaled, 1, ncclFloat, op, comm, stream));
+    NCCL_OK(t, ncclRedOpDestroy(op, comm));
+    NCCL_OK(t, ncclGroupStart());
+    NCCL_OK(t, ncclSend(out, 1, ncclInt, next, comm, stream));
+    NCCL_OK(t, ncclRecv(in, 1, ncclInt, before, comm, stream));
+    NCCL_OK(t, ncclGroupEnd());
+    TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
+    TEST_CUDA(t, cudaGraphInstantiate(&exec, graph, 0));
+    TEST_CUDA(t, cudaGraphDestroy(graph));
+    two = 7; /* read already */
+    for (int k = 1; k <= 3; k++) {
+        test_note(t, "capture mode %d, replay %d", (int)mode, k);
+        *sum = (float)k;
+        *out = 10 * k + t->rank;
+        TEST_CUDA(t, cudaGraphLaunch(exec, stream));
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        TEST_TRUE(t, *sum == (float)(k * n) && *scaled == (float)(2 * k * n * n) && *in == 10 * k + before);
+        sum_is(t, comm, stream, n); /* a plain call in between */
+    }
+    TEST_CUDA(t, cudaGraphExecDestroy(exec));
+    device_memory_back(sum);
+    device_memory_back(scaled);
+    device_memory_back(out);
+    device_memory_back(in);
+}
+
+static void graphs(test_rank_t *t, void *arg)
+{
+    ncclComm_t comm = comm_made(t, t->kind == TEST_PROCESSES);
+    cudaStream_t stream = stream_made(t);
+
+    (void)arg;
+    sum_is(t, comm, stream, t->nranks);
+    graph_one(t, comm, stream, cudaStreamCaptureModeThreadLocal);
+    graph_one(t, comm, stream, cudaStreamCaptureModeRelaxed);
+    if (t->kind == TEST_PROCESSES) /* it would forbid other ranks' threads their memory */
+        graph_one(t, comm, stream, cudaStreamCaptureModeGlobal);
+    NCCL_OK(t, ncclCommDestroy(comm));
+    device_finish(t);
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+}
+
+/* ---- trouble ---- */
+
+/* The last rank does not come; all of them abort, as PyTorch's watchdogs do. Then the same with one rank that aborts and
+ * others that learn of it from their communicator. */
+static void aborted(test_rank_t *t, void *arg)
+{
+    const int last = t->nranks - 1;
+    int32_t *data = device_memory(t, 4000 * sizeof *data, 0);
+    cudaStream_t stream = NULL;
+    ncclResult_t error;
+
+    (void)arg;
+    for (int alone = 0; alone < 2; alone++) {
+        ncclComm_t comm = comm_made(t, alone);
+
+        if (!stream)
+            stream = stream_made(t);
+        sum_is(t, comm, stream, t->nranks);
+        test_note(t, "%s while kernels wait", alone ? "the last rank aborts" : "all abort");
+        test_barrier(t);
+        if (t->rank != last)
+            NCCL_OK(t, ncclAllReduce(data, data, 4000, ncclInt, ncclSum, comm, stream));
+        NCCL_OK(t, ncclCommGetAsyncError(comm, &error));
+        TEST_TRUE(t, error == ncclSuccess);
+        test_barrier(t); /* nobody has begun to abort before all have asked */
+        if (alone && t->rank != last) {
+            do {
+                usleep(100);
+                NCCL_OK(t, ncclCommGetAsyncError(comm, &error));
+            } while (error == ncclSuccess);
+            TEST_TRUE(t, error == ncclRemoteError);
+            NCCL_GIVES(t, ncclRemoteError, ncclAllReduce(data, data, 1, ncclInt, ncclSum, comm, stream));
+        }
+        NCCL_OK(t, ncclCommAbort(comm));
+        TEST_CUDA(t, cudaStreamSynchronize(stream)); /* the kernel has left */
+        test_barrier(t);
+    }
+    ncclComm_t comm = comm_made(t, 1); /* the context is usable */
+    sum_is(t, comm, stream, t->nranks);
+    NCCL_OK(t, ncclCommDestroy(comm));
+    device_memory_back(data);
+    device_finish(t);
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        test_body_fn body;
+        int ranks, kinds;
+    } parts[] = {
+        {"operations", operations, 2, 1}, {"operations", operations, 3, 2}, {"streams", streams, 3, 3},
+        {"settings", settings, 2, 1},     {"settings", settings, 3, 1},     {"groups", groups, 2, 3},
+        {"wrong", wrong, 2, 1},           {"one_thread", one_thread, 1, 1}, {"derived", derived, 3, 3},
+        {"memory", memory, 2, 3},         {"graphs", graphs, 2, 3},         {"aborted", aborted, 3, 3},
+    };
+    const char *only = NULL;
+    int bad = 0;
+
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
+            seed = strtoull(argv[i + 1], NULL, 0);
+        else if (i + 1 < argc && strcmp(argv[i], "--part") == 0)
+            only = argv[i + 1];
+        else
+            return 2;
+    }
+    test_begin("shim", 400);
+    if (strcmp(getenv("RONDO_DEBUG"), "none") == 0)
+        setenv("NCCL_DEBUG", "NONE", 0);
+    if (device_none())
+        return TEST_SKIPPED;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && bad == 0; i++)
+        for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
+            int64_t began = test_clock_us();
+            if (!(parts[i].kinds & 1 << kind) || (only && strcmp(only, parts[i].name) != 0))
+                continue;
+            bad += test_run((test_kind_t)kind, parts[i].ranks, 120, parts[i].body, NULL);
+            printf("shim: %s, %d %s, seed %llu: %s, %.1f s\n", parts[i].name, parts[i].ranks,
+                   test_kind_name((test_kind_t)kind), (unsigned long long)seed, bad ? "WRONG" : "right",
+                   (double)(test_clock_us() - began) * 1e-6);
+        }
+    return bad != 0;
+}
