@@ -19,13 +19,25 @@ ncclResult_t nc_comm_valid(ncclComm_t comm, const char *call)
                     comm ? "not a communicator, or one that has been destroyed" : "NULL");
 }
 
+int nc_comm_busy(ncclComm_t comm)
+{
+    int busy = atomic_load(&comm->busy);
+
+    if (busy) {
+        pthread_mutex_lock(&nc_lock);
+        busy = atomic_load(&comm->busy);
+        pthread_mutex_unlock(&nc_lock);
+    }
+    return busy;
+}
+
 ncclResult_t nc_comm_ready(ncclComm_t comm, const char *call)
 {
     ncclResult_t result = nc_comm_valid(comm, call);
 
     if (result != ncclSuccess)
         return result;
-    if (atomic_load(&comm->busy))
+    if (nc_comm_busy(comm))
         return nc_error(comm, ncclInvalidArgument,
                         "%s: an earlier call on the communicator is not over: wait until ncclCommGetAsyncError no "
                         "longer says ncclInProgress",
@@ -356,7 +368,7 @@ ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
     if (!asyncError)
         return nc_error(comm, ncclInvalidArgument, "%s: asyncError is NULL", call);
     *asyncError = ncclSuccess;
-    if (atomic_load(&comm->busy))
+    if (nc_comm_busy(comm))
         *asyncError = ncclInProgress;
     else if (atomic_load(&comm->result))
         *asyncError = (ncclResult_t)atomic_load(&comm->result);

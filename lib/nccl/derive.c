@@ -69,7 +69,7 @@ static ncclResult_t shrink_check(ncclComm_t comm, const int *list, int count, nc
                         call, flags);
     if (!comm->rondo)
         return nc_error(comm, ncclInvalidUsage, "%s: the communicator is not made yet", call);
-    if (atomic_load(&comm->busy) && flags == NCCL_SHRINK_DEFAULT)
+    if (nc_comm_busy(comm) && flags == NCCL_SHRINK_DEFAULT)
         return nc_comm_ready(comm, call);
     return ncclSuccess;
 }

@@ -168,14 +168,14 @@ static void job_settle(nc_job_t *j, int background)
         atomic_store(&comm->result, (int)j->result);
     else if (!comm && background && j->result != ncclSuccess)
         atomic_store(&j->parent->result, (int)j->result);
-    pthread_mutex_lock(&nc_lock);
+    pthread_mutex_lock(&nc_lock); /* both at once, as nc_comm_busy sees it: callers wait for either and use both */
     if (comm) {
         dropped = comm->dropped;
         atomic_fetch_sub(&comm->busy, 1);
     }
-    pthread_mutex_unlock(&nc_lock);
     if (j->parent)
         atomic_fetch_sub(&j->parent->busy, 1);
+    pthread_mutex_unlock(&nc_lock);
     if (j->creates && j->result != ncclSuccess && (dropped || !background)) {
         if (!background)
             *j->newcomm = NULL;

@@ -182,7 +182,7 @@ ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
 
     if (result != ncclSuccess)
         return result;
-    if (atomic_load(&comm->busy))
+    if (nc_comm_busy(comm))
         return nc_comm_ready(comm, call);
     nc_job_t job = {.run = window_deregister, .call = call, .comm = comm, .blocking = 1};
     job.registration = find(comm, win, 1, 1);

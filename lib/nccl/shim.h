@@ -93,6 +93,7 @@ extern pthread_mutex_t nc_lock;
 /* A communicator; and one that an operation may be called on. The sentence names the call. */
 ncclResult_t nc_comm_valid(ncclComm_t comm, const char *call);
 ncclResult_t nc_comm_ready(ncclComm_t comm, const char *call);
+int nc_comm_busy(ncclComm_t comm); /* something is under way behind the caller's back */
 ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *config);
 /* rondo's has been made, or NULL: it could not be. Whoever aborted it in between is obeyed. */
 ncclResult_t nc_comm_made(ncclComm_t comm, rondo_comm_t rondo, const char *call, ncclResult_t result);

@@ -439,6 +439,14 @@ static void derived(test_rank_t *t, void *arg)
         NCCL_OK(t, nccl_settled(part, ncclCommFinalize(part)));
         NCCL_OK(t, ncclCommDestroy(part));
     }
+    for (int i = 0; i < 5; i++) {
+        test_note(t, "split, and only the new communicator is waited for"); /* as XLA does */
+        ncclResult_t result = ncclCommSplit(comm, 0, 0, &part, NULL);
+        NCCL_OK(t, nccl_settled(part, result));
+        sum_is(t, comm, stream, t->nranks);
+        sum_is(t, part, stream, t->nranks);
+        NCCL_OK(t, ncclCommDestroy(part));
+    }
     test_note(t, "shrink");
     if (t->rank != last) {
         NCCL_OK(t, nccl_settled(comm, ncclCommShrink(comm, &last, 1, &part, NULL, NCCL_SHRINK_DEFAULT)));
