@@ -73,7 +73,7 @@ one() {
         echo "not run   $whose            $name" | tee -a "$table"
         return
     fi
-    log=$out/$(echo "$name" | tr ' /' '__').$whose.log
+    log=$out/$(echo "$name" | tr '/' '_').$whose.log
     port=$((port + 10))
     echo "# $*" >"$log"
     began=$(date +%s)
@@ -95,7 +95,7 @@ one() {
         failed=$((failed + 1))
     fi
     printf '%-9s %-6s %4d s  %-32s %s\n' $verdict "$whose" $took "$name" \
-        "$(grep -h -e 'FAIL' -e 'WRONG' -e 'Error' -e 'NCCL WARN' -e 'skipped' "$log" | head -1 | cut -c 1-150)" |
+        "$(grep -h -e 'FAIL' -e 'WRONG' -e 'failure' -e 'Error' -e 'NCCL WARN' -e 'skipped' "$log" | head -1 | cut -c 1-150)" |
         tee -a "$table"
 }
 
@@ -128,52 +128,52 @@ alone="sh $out/alone.sh"
 
 if [ -n "$program" ]; then
     client "nccl_program" stock $alone "$program"
-    client "nccl_program threads" stock $alone "$program" threads
+    client "nccl_program-threads" stock $alone "$program" threads
 fi
-client "torch c10d" stock $each "$python" "$here/torch_c10d.py"
-client "torch c10d non-blocking" only env TORCH_NCCL_USE_COMM_NONBLOCKING=1 $each "$python" "$here/torch_c10d.py"
-client "torch c10d blocking" only env TORCH_NCCL_USE_COMM_NONBLOCKING=0 $each "$python" "$here/torch_c10d.py"
-client "torch train" stock $each "$python" "$here/torch_train.py"
-client "torch torchrun" only $alone "$python" -m torch.distributed.run --standalone "--nproc-per-node=$ranks" \
+client "torch-c10d" stock $each "$python" "$here/torch_c10d.py"
+client "torch-c10d-non-blocking" only env TORCH_NCCL_USE_COMM_NONBLOCKING=1 $each "$python" "$here/torch_c10d.py"
+client "torch-c10d-blocking" only env TORCH_NCCL_USE_COMM_NONBLOCKING=0 $each "$python" "$here/torch_c10d.py"
+client "torch-train" stock $each "$python" "$here/torch_train.py"
+client "torch-torchrun" only $alone "$python" -m torch.distributed.run --standalone "--nproc-per-node=$ranks" \
     "$here/torch_train.py"
-client "torch one process" stock $alone "$python" "$here/torch_one_process.py"
-for case in abort shrink late dead watchdog "nonblocking abort"; do
-    client "torch trouble $case" stock $alone "$python" "$here/torch_trouble.py" "$case"
+client "torch-one-process" stock $alone "$python" "$here/torch_one_process.py"
+for case in abort shrink late dead watchdog nonblocking-abort; do
+    client "torch-trouble-$case" only $alone "$python" "$here/torch_trouble.py" "$case"
 done
 client "cupy" stock $alone "$python" "$here/cupy_nccl.py"
-client "jax one process" stock $alone "$python" "$here/jax_devices.py"
-client "jax two processes" only env JAX_PROCESSES=2 $alone "$python" "$here/jax_devices.py"
+client "jax-one-process" stock $alone "$python" "$here/jax_devices.py"
+client "jax-two-processes" only env JAX_PROCESSES=2 $alone "$python" "$here/jax_devices.py"
 if [ -n "$tests" ]; then
     for name in all_reduce all_gather reduce_scatter broadcast reduce alltoall alltoallv sendrecv gather scatter hypercube; do
-        client "tests $name" stock $alone "$tests/${name}_perf" -g "$ranks" -b 8 -e 64M -f 8 -n 5 -w 2
+        client "tests-$name" stock $alone "$tests/${name}_perf" -g "$ranks" -b 8 -e 64M -f 8 -n 5 -w 2
     done
-    client "tests types" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 4000 -e 4004 -i 4 -d all -o all -n 2 -w 1
-    client "tests reduce_scatter types" only $alone "$tests/reduce_scatter_perf" -g "$ranks" -b 8000 -e 8000 -d all \
+    client "tests-types" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 4000 -e 4004 -i 4 -d all -o all -n 2 -w 1
+    client "tests-reduce_scatter-types" only $alone "$tests/reduce_scatter_perf" -g "$ranks" -b 8000 -e 8000 -d all \
         -o all -n 2 -w 1
-    client "tests roots" only $alone "$tests/reduce_perf" -g "$ranks" -b 1M -e 1M -r all -d half -o all -n 2 -w 1
-    client "tests broadcast roots" only $alone "$tests/broadcast_perf" -g "$ranks" -b 3M -e 3M -r all -n 2 -w 1
-    client "tests odd" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 1 -e 4099 -i 683 -d uint8 -n 2 -w 1
-    client "tests unaligned" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -u 3 -n 2 -w 1
-    client "tests graph" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 64M -f 8 -G 5 -n 5 -w 2
-    client "tests sendrecv graph" only $alone "$tests/sendrecv_perf" -g "$ranks" -b 8 -e 64M -f 64 -G 3 -n 5 -w 2
-    client "tests blocking" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -z 1 -n 5 -w 2
-    client "tests aggregated" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -m 4 -n 5 -w 2
-    client "tests null stream" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -y 1 -n 5 -w 2
-    client "tests registered" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -R 1 -n 5 -w 2
-    client "tests windows" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -R 2 -n 5 -w 2
-    client "tests threads" stock $alone "$tests/all_reduce_perf" -t "$ranks" -b 8 -e 64M -f 8 -n 5 -w 2
-    client "tests parallel init" only $alone "$tests/all_gather_perf" -t "$ranks" -p 1 -b 8 -e 8M -f 64 -n 5 -w 2
+    client "tests-roots" only $alone "$tests/reduce_perf" -g "$ranks" -b 1M -e 1M -r all -d half -o all -n 2 -w 1
+    client "tests-broadcast-roots" only $alone "$tests/broadcast_perf" -g "$ranks" -b 3M -e 3M -r all -n 2 -w 1
+    client "tests-odd" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 1 -e 4099 -i 683 -d uint8 -n 2 -w 1
+    client "tests-unaligned" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -u 3 -n 2 -w 1
+    client "tests-graph" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 64M -f 8 -G 5 -n 5 -w 2
+    client "tests-sendrecv-graph" only $alone "$tests/sendrecv_perf" -g "$ranks" -b 8 -e 64M -f 64 -G 3 -n 5 -w 2
+    client "tests-blocking" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -z 1 -n 5 -w 2
+    client "tests-aggregated" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -m 4 -n 5 -w 2
+    client "tests-null-stream" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -y 1 -n 5 -w 2
+    client "tests-registered" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -R 1 -n 5 -w 2
+    client "tests-windows" only $alone "$tests/all_reduce_perf" -g "$ranks" -b 8 -e 8M -f 64 -R 2 -n 5 -w 2
+    client "tests-threads" stock $alone "$tests/all_reduce_perf" -t "$ranks" -b 8 -e 64M -f 8 -n 5 -w 2
+    client "tests-parallel-init" only $alone "$tests/all_gather_perf" -t "$ranks" -p 1 -b 8 -e 8M -f 64 -n 5 -w 2
     if [ -n "$mpirun" ]; then
         for name in all_reduce all_gather reduce_scatter alltoall sendrecv; do
-            client "tests mpi $name" stock "$mpirun" --oversubscribe -n "$ranks" $alone "$tests/${name}_perf_mpi" \
+            client "tests-mpi-$name" stock "$mpirun" --oversubscribe -n "$ranks" $alone "$tests/${name}_perf_mpi" \
                 -b 8 -e 64M -f 8 -n 5 -w 2
         done
     fi
 fi
 # What a model lost step by step, under both: equal lines are equal bits.
-if grep -q 'loss .* 0x' "$out/torch_train.rondo.log" "$out/torch_train.nccl.log" 2>/dev/null; then
+if grep -q 'loss .* 0x' "$out/torch-train.rondo.log" "$out/torch-train.nccl.log" 2>/dev/null; then
     for whose in rondo nccl; do
-        sed -n 's/.*\(loss [a-z0-9]* [0-9]* 0x.*\)/\1/p' "$out/torch_train.$whose.log" | sort >"$out/loss.$whose"
+        sed -n 's/.*\(loss [a-z0-9]* [0-9]* 0x.*\)/\1/p' "$out/torch-train.$whose.log" | sort >"$out/loss.$whose"
     done
     if cmp -s "$out/loss.rondo" "$out/loss.nccl"; then
         echo "losses: bit by bit the same under both libraries" | tee -a "$table"

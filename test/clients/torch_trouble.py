@@ -20,7 +20,7 @@ CASES = {  # name: environment, what ranks 0 and 1 must end with
     "late": ({"TORCH_NCCL_BLOCKING_WAIT": "1"}, (0, 0)),
     "dead": ({"TORCH_NCCL_BLOCKING_WAIT": "1"}, (0, -signal.SIGKILL)),
     "watchdog": ({"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", "TORCH_NCCL_DUMP_ON_TIMEOUT": "0"}, (-signal.SIGABRT, 0)),
-    "nonblocking abort": ({"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"}, (0, 0)),
+    "nonblocking-abort": ({"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"}, (0, 0)),
 }
 
 

@@ -361,6 +361,49 @@ static void all_operators(test_rank_t *t, all_t *a)
     }
 }
 
+/* A graph for each device, captured side by side by one thread, groups over all of them within. */
+static void all_graphs(test_rank_t *t, all_t *a)
+{
+    cudaGraphExec_t exec[MOST];
+    cudaGraph_t graph;
+    int32_t *n[MOST];
+
+    test_note(t, "a graph for each device");
+    for (int r = 0; r < a->n; r++) {
+        n[r] = number(t, 0);
+        TEST_CUDA(t, cudaSetDevice(a->device[r]));
+        TEST_CUDA(t, cudaStreamBeginCapture(a->stream[r], cudaStreamCaptureModeThreadLocal));
+    }
+    for (int k = 0; k < 2; k++) {
+        NCCL_OK(t, ncclGroupStart());
+        for (int r = 0; r < a->n; r++)
+            NCCL_OK(t, ncclAllReduce(n[r], n[r], 1, ncclInt, ncclSum, a->comm[r], a->stream[r]));
+        NCCL_OK(t, ncclGroupEnd());
+    }
+    for (int r = 0; r < a->n; r++) {
+        TEST_CUDA(t, cudaSetDevice(a->device[r]));
+        TEST_CUDA(t, cudaStreamEndCapture(a->stream[r], &graph));
+        TEST_CUDA(t, cudaGraphInstantiate(&exec[r], graph, 0));
+        TEST_CUDA(t, cudaGraphDestroy(graph));
+    }
+    for (int k = 1; k <= 3; k++) {
+        for (int r = 0; r < a->n; r++)
+            *n[r] = k;
+        for (int r = 0; r < a->n; r++) {
+            TEST_CUDA(t, cudaSetDevice(a->device[r]));
+            TEST_CUDA(t, cudaGraphLaunch(exec[r], a->stream[r]));
+        }
+        for (int r = 0; r < a->n; r++) {
+            TEST_CUDA(t, cudaStreamSynchronize(a->stream[r]));
+            TEST_TRUE(t, *n[r] == k * a->n * a->n);
+        }
+    }
+    for (int r = 0; r < a->n; r++) {
+        TEST_CUDA(t, cudaGraphExecDestroy(exec[r]));
+        device_memory_back(n[r]);
+    }
+}
+
 static void one_thread(test_rank_t *t, void *arg)
 {
     ncclComm_t part[MOST];
@@ -392,6 +435,7 @@ static void one_thread(test_rank_t *t, void *arg)
     all_sum(t, &a, a.comm, 0, a.n); /* each call only enqueues */
     all_operations(t, &a);
     all_operators(t, &a);
+    all_graphs(t, &a);
     test_note(t, "a group that is only simulated");
     int32_t *n = number(t, 1);
     NCCL_OK(t, ncclGroupStart());
