@@ -39,6 +39,8 @@ rondo_result_t rd_cuda_message(rondo_comm_t comm, int send, void *buffer, size_t
 typedef struct rd_cuda_pending rd_cuda_pending_t;
 rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending);
 void rd_cuda_group_clear(void);
+/* Expected microseconds of the longest communicator's collectives in what this thread has recorded. */
+double rd_cuda_group_estimate(void);
 /* Of a group that was submitted. Freed when done. RONDO_SUCCESS, or what went wrong. */
 rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done);
 

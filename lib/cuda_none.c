@@ -67,6 +67,11 @@ void rd_cuda_group_clear(void)
 {
 }
 
+double rd_cuda_group_estimate(void)
+{
+    return 0;
+}
+
 rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done)
 {
     (void)pending;

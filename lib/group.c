@@ -364,7 +364,7 @@ rondo_result_t rondo_group_end(void)
 /* One communicator's collectives run one behind the other, those of several side by side. */
 static double estimate(const struct rondo_request *request)
 {
-    double longest = 0;
+    double longest = rd_cuda_group_estimate();
 
     for (int i = 0; i < request->ncomms; i++) {
         double sum = 0;

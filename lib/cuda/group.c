@@ -132,6 +132,20 @@ void rd_cuda_group_clear(void)
     }
 }
 
+double rd_cuda_group_estimate(void)
+{
+    double longest = 0;
+
+    for (const part_t *part = parts; part; part = part->next) {
+        double sum = 0;
+
+        for (const op_t *op = part->first; op; op = op->next)
+            sum += rd_cuda_price(part->cuda, &op->call);
+        longest = sum > longest ? sum : longest;
+    }
+    return longest;
+}
+
 /* Sends and receives of a rank with itself must be complete within the group. */
 static rondo_result_t check_self(const part_t *part)
 {

@@ -102,6 +102,8 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
 
 /* run.c: into the stream, in order. */
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
+/* Expected microseconds of a collective; 0 for what has no price: a single rank, counts that differ from rank to rank. */
+double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const rd_kwork_t *work, cudaStream_t stream);
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);
 

@@ -174,21 +174,41 @@ static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
     return rd_cuda_launch(cuda, &chosen.launch, &work, stream);
 }
 
+static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *reduce, rd_chosen_t *chosen)
+{
+    rd_wanted_t wanted;
+
+    set_op(cuda, ask, reduce);
+    memset(&wanted, 0, sizeof wanted);
+    wanted.coll = reduce->coll = (uint32_t)ask->coll;
+    wanted.type = reduce->type = (uint32_t)ask->type;
+    wanted.op = reduce->op;
+    wanted.element = (uint32_t)rondo_type_size(ask->type);
+    wanted.count = reduce->count = ask->count;
+    return choose(cuda, &wanted, &cuda->comm->env, chosen);
+}
+
+double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    rd_ask_t ask = call->ask;
+    rd_kreduce_t reduce;
+    rd_chosen_t chosen;
+
+    if (ask.coll == RD_BARRIER) {
+        ask = (rd_ask_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
+    } else if (ask.count == 0 || call->tables) {
+        return 0;
+    }
+    return cuda->k.nranks > 1 && choose_for(cuda, &ask, &reduce, &chosen) == RONDO_SUCCESS ? chosen.us : 0;
+}
+
 /* By one kernel. `out` may be another place than the call's. */
 static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out)
 {
-    rd_wanted_t wanted;
     rd_chosen_t chosen;
     rd_kwork_t work;
+    rondo_result_t result = choose_for(cuda, &call->ask, &work.reduce, &chosen);
 
-    set_op(cuda, &call->ask, &work.reduce);
-    memset(&wanted, 0, sizeof wanted);
-    wanted.coll = (uint32_t)call->ask.coll;
-    wanted.type = (uint32_t)call->ask.type;
-    wanted.op = work.reduce.op;
-    wanted.element = (uint32_t)rondo_type_size(call->ask.type);
-    wanted.count = call->ask.count;
-    rondo_result_t result = choose(cuda, &wanted, &cuda->comm->env, &chosen);
     if (result != RONDO_SUCCESS)
         return result;
     if (chosen.launch.kind == RD_K_MESSAGES)
@@ -196,10 +216,7 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out)
     work.comm = cuda->k;
     work.reduce.in = call->in;
     work.reduce.out = out;
-    work.reduce.count = wanted.count;
     work.reduce.root = call->ask.root;
-    work.reduce.coll = wanted.coll;
-    work.reduce.type = wanted.type;
     work.reduce.passes = chosen.passes;
     work.reduce.units = chosen.units;
     return rd_cuda_launch(cuda, &chosen.launch, &work, call->stream);
