@@ -361,6 +361,32 @@ static void all_operators(test_rank_t *t, all_t *a)
     }
 }
 
+/* Longer messages take longer, and nothing moves. */
+static void simulated(test_rank_t *t, all_t *a)
+{
+    int32_t *n = number(t, 1), *buffer = device_memory(t, 4 << 20, 0);
+    float before = a->n > 1 ? 0 : -1;
+
+    for (size_t count = 1; count <= 1 << 20; count <<= 10) {
+        ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
+
+        test_note(t, "a group of %zu elements that is only simulated", count);
+        NCCL_OK(t, ncclGroupStart());
+        for (int r = 0; r < a->n; r++) {
+            NCCL_OK(t, ncclAllReduce(n, n, 1, ncclInt, ncclSum, a->comm[r], a->stream[r]));
+            NCCL_OK(t, ncclAllReduce(buffer, buffer, count, ncclInt, ncclMax, a->comm[r], a->stream[r]));
+        }
+        NCCL_OK(t, ncclGroupSimulateEnd(&sim));
+        TEST_TRUE(t, sim.estimatedTime > before || a->n == 1);
+        before = sim.estimatedTime;
+    }
+    for (int r = 0; r < a->n; r++)
+        TEST_CUDA(t, cudaStreamSynchronize(a->stream[r]));
+    TEST_TRUE(t, *n == 1);
+    device_memory_back(n);
+    device_memory_back(buffer);
+}
+
 /* A graph for each device, captured side by side by one thread, groups over all of them within. */
 static void all_graphs(test_rank_t *t, all_t *a)
 {
@@ -407,7 +433,6 @@ static void all_graphs(test_rank_t *t, all_t *a)
 static void one_thread(test_rank_t *t, void *arg)
 {
     ncclComm_t part[MOST];
-    ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
     all_t a = {0};
     int count, now = -1;
 
@@ -436,16 +461,7 @@ static void one_thread(test_rank_t *t, void *arg)
     all_operations(t, &a);
     all_operators(t, &a);
     all_graphs(t, &a);
-    test_note(t, "a group that is only simulated");
-    int32_t *n = number(t, 1);
-    NCCL_OK(t, ncclGroupStart());
-    for (int r = 0; r < a.n; r++)
-        NCCL_OK(t, ncclAllReduce(n, n, 1, ncclInt, ncclSum, a.comm[r], a.stream[r]));
-    NCCL_OK(t, ncclGroupSimulateEnd(&sim));
-    for (int r = 0; r < a.n; r++)
-        TEST_CUDA(t, cudaStreamSynchronize(a.stream[r]));
-    TEST_TRUE(t, *n == 1 && sim.estimatedTime >= 0);
-    device_memory_back(n);
+    simulated(t, &a);
     test_note(t, "split in a group");
     NCCL_OK(t, ncclGroupStart());
     for (int r = 0; r < a.n; r++)
