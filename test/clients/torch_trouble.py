@@ -15,12 +15,12 @@ import time
 from checks import check, finish, rank, say, served_by, skip
 
 CASES = {  # name: environment, what ranks 0 and 1 must end with
-    "abort": ({}, (0, 0)),
+    "abort": ({"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}, (0, 0)),
     "shrink": ({}, (0, 0)),
     "late": ({"TORCH_NCCL_BLOCKING_WAIT": "1"}, (0, 0)),
     "dead": ({"TORCH_NCCL_BLOCKING_WAIT": "1"}, (0, -signal.SIGKILL)),
     "watchdog": ({"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", "TORCH_NCCL_DUMP_ON_TIMEOUT": "0"}, (-signal.SIGABRT, 0)),
-    "nonblocking-abort": ({"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"}, (0, 0)),
+    "nonblocking-abort": ({"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0", "TORCH_NCCL_USE_COMM_NONBLOCKING": "1"}, (0, 0)),
 }
 
 
