@@ -238,6 +238,16 @@ static void name_others(void)
     }
 }
 
+/* NCCL waits for late ranks without end, and programs come late: PyTorch makes a communicator at the first call, when
+ * another rank may still read its data. The same patience as PyTorch's own for this. */
+static void patience(void)
+{
+    const char *own = getenv("RONDO_CREATE_TIMEOUT_MS");
+
+    if (!own || !*own)
+        (void)rondo_setting_set("RONDO_CREATE_TIMEOUT_MS", "1800000");
+}
+
 static void read_all(void)
 {
     static const struct {
@@ -258,6 +268,7 @@ static void read_all(void)
     if (hostid)
         hand_on("HOSTID", "RONDO_HOSTID", hostid);
     interface();
+    patience();
     name_others();
     nc_log_version();
 }
