@@ -4,6 +4,8 @@
  *
  *   shim [--seed S] [--part NAME]
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -668,6 +670,68 @@ static void aborted(test_rank_t *t, void *arg)
     TEST_CUDA(t, cudaStreamDestroy(stream));
 }
 
+typedef struct watch {
+    ncclComm_t comm;
+    atomic_int stop;
+    unsigned asked;
+    ncclResult_t error, aborted;
+} watch_t;
+
+/* PyTorch's watchdog: asks all the time, and aborts what has failed. */
+static void *watchdog(void *arg)
+{
+    watch_t *w = arg;
+
+    while (!atomic_load(&w->stop) && w->error == ncclSuccess) {
+        usleep(50);
+        if (ncclCommGetAsyncError(w->comm, &w->error) != ncclSuccess)
+            w->error = ncclInternalError;
+        w->asked++;
+    }
+    if (w->error != ncclSuccess)
+        w->aborted = ncclCommAbort(w->comm);
+    return NULL;
+}
+
+static void watched(test_rank_t *t, void *arg)
+{
+    enum { CALLS = 60 };
+    const int last = t->nranks - 1;
+    watch_t w = {.comm = comm_made(t, 0), .aborted = ncclInternalError};
+    cudaStream_t stream = stream_made(t);
+    int32_t *data = device_memory(t, 4000 * sizeof *data, 0);
+    pthread_t thread;
+
+    (void)arg;
+    if (pthread_create(&thread, NULL, watchdog, &w) != 0)
+        test_stop(t, "no thread");
+    test_note(t, "calls while a watchdog asks");
+    for (int i = 0; i < CALLS; i++) {
+        NCCL_OK(t, ncclAllReduce(data, data, 1 + 66 * (size_t)i, ncclInt, ncclSum, w.comm, stream));
+        if (i % 20 == 19)
+            sum_is(t, w.comm, stream, t->nranks);
+    }
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    test_note(t, "the last rank aborts, the others' watchdogs do while they wait for the stream");
+    if (t->rank != last)
+        NCCL_OK(t, ncclAllReduce(data, data, 4000, ncclInt, ncclSum, w.comm, stream));
+    test_barrier(t);
+    if (t->rank == last) {
+        atomic_store(&w.stop, 1);
+        pthread_join(thread, NULL);
+        TEST_TRUE(t, w.error == ncclSuccess && w.asked > 0);
+        NCCL_OK(t, ncclCommAbort(w.comm));
+    } else {
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        pthread_join(thread, NULL);
+        TEST_TRUE(t, w.error == ncclRemoteError && w.aborted == ncclSuccess);
+    }
+    test_barrier(t);
+    device_memory_back(data);
+    device_finish(t);
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -679,6 +743,7 @@ int main(int argc, char **argv)
         {"settings", settings, 2, 1},     {"settings", settings, 3, 1},     {"groups", groups, 2, 3},
         {"wrong", wrong, 2, 1},           {"one_thread", one_thread, 1, 1}, {"derived", derived, 3, 3},
         {"memory", memory, 2, 3},         {"graphs", graphs, 2, 3},         {"aborted", aborted, 3, 3},
+        {"watched", watched, 3, 3},
     };
     const char *only = NULL;
     int bad = 0;
