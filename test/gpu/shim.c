@@ -29,6 +29,13 @@ static int device_of(test_rank_t *t)
     return t->rank % count;
 }
 
+/* The tests' memory is taken before there is a kernel that waits, which CUDA's allocations might wait for. */
+static void memory_first(test_rank_t *t)
+{
+    device_memory_back(device_memory(t, 1, 0));
+    device_memory_back(device_memory(t, 1, 1));
+}
+
 static ncclComm_t comm_made(test_rank_t *t, int blocking)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -37,6 +44,7 @@ static ncclComm_t comm_made(test_rank_t *t, int blocking)
     int device = -1;
 
     TEST_CUDA(t, cudaSetDevice(device_of(t)));
+    memory_first(t);
     config.blocking = blocking;
     result = ncclCommInitRankConfig(&comm, t->nranks, nccl_id(t), t->rank, &config);
     if (!nccl_result(t, nccl_settled(comm, result), ncclSuccess, "ncclCommInitRankConfig"))
@@ -456,6 +464,7 @@ static void one_thread(test_rank_t *t, void *arg)
         NCCL_OK(t, ncclCommUserRank(a.comm[r], &rank));
         TEST_TRUE(t, device == a.device[r] && rank == r);
         TEST_CUDA(t, cudaSetDevice(device));
+        memory_first(t);
         a.stream[r] = stream_made(t);
     }
     all_sum(t, &a, a.comm, 1, a.n);
@@ -542,6 +551,7 @@ static void memory(test_rank_t *t, void *arg)
     if (!NCCL_OK(t, ncclMemAlloc(&buffer, bytes)))
         return;
     TEST_TRUE(t, (uintptr_t)buffer % NCCL_WIN_REQUIRED_ALIGNMENT == 0);
+    test_barrier(t); /* all have their memory before there is a kernel */
     NCCL_OK(t, ncclCommRegister(comm, buffer, bytes, &handle));
     NCCL_OK(t, ncclCommDeregister(comm, handle));
     for (int round = 0; round < 2; round++) {
