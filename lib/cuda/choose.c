@@ -1,7 +1,7 @@
 /* The choice of a kernel: see choose.h.
  *
- * A kernel's time is alpha + hops + bytes / bandwidth, with constants of the bare kernels measured on 8 x H200 behind
- * NVSwitch (float sums, from a graph). They rank the candidates; nobody promises them.
+ * A kernel's time is alpha + hops + bytes / bandwidth. The constants come from bare kernels on 8 x H200 behind NVSwitch
+ * and from every kernel forced on 2 of them (float sums, from a graph). They rank the candidates; nobody promises them.
  */
 #include "choose.h"
 

@@ -95,18 +95,35 @@ static rondo_result_t own_facts(rd_cuda_t *cuda, rd_cuda_peer_t *peer)
     return RONDO_SUCCESS;
 }
 
-/* Ranks on the fullest GPU. */
-static int most_sharing(const rd_cuda_t *cuda, int n)
+/* Ranks on the fullest GPU; `together`: those that belong to one process, too. */
+static int most_sharing(const rd_cuda_t *cuda, int n, int together)
 {
     int most = 1;
 
     for (int a = 0; a < n; a++) {
         int here = 0;
         for (int b = 0; b < n; b++)
-            here += strcmp(cuda->peers[a].bus, cuda->peers[b].bus) == 0;
+            here += strcmp(cuda->peers[a].bus, cuda->peers[b].bus) == 0 &&
+                    (!together || cuda->peers[a].process == cuda->peers[b].process);
         most = here > most ? here : most;
     }
     return most;
+}
+
+static void warn_of_sharing(const rd_cuda_t *cuda)
+{
+    rd_who_t *who = &cuda->comm->who;
+    int together = most_sharing(cuda, cuda->comm->nranks, 1);
+
+    if (cuda->sharing > together)
+        rd_log(who, RD_LOG_WARN,
+               "%d ranks share one GPU: right, but without MPS processes take turns on it, milliseconds a step",
+               cuda->sharing);
+    if (together > 1)
+        rd_log(who, RD_LOG_WARN,
+               "%d ranks of one process share one GPU: if they use more than 8 streams together, set "
+               "CUDA_DEVICE_MAX_CONNECTIONS=32 before the process starts, or streams wait for one another for ever",
+               together);
 }
 
 rondo_result_t rd_import_facts(rd_cuda_t *cuda)
@@ -128,11 +145,9 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
         sms = all[r].peer.sms < sms ? all[r].peer.sms : sms;
     }
     cuda->key = all[0].key;
-    cuda->sharing = most_sharing(cuda, comm->nranks);
-    if (cuda->sharing > 1 && comm->rank == 0)
-        rd_log(&comm->who, RD_LOG_WARN,
-               "%d ranks share one GPU: right, but without MPS processes take turns on it, milliseconds a step",
-               cuda->sharing);
+    cuda->sharing = most_sharing(cuda, comm->nranks, 0);
+    if (comm->rank == 0)
+        warn_of_sharing(cuda);
     int blocks = sms / cuda->sharing;
     if (comm->env.cuda_blocks && comm->env.cuda_blocks < blocks)
         blocks = comm->env.cuda_blocks;

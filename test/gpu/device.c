@@ -17,6 +17,7 @@ int device_none(void)
 {
     int count = 0, status = 1;
 
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); /* ranks of one process may share a GPU, each with several streams */
     if (sim_live) { /* what threads simulate is small: so that a few kilobytes take several passes */
         setenv("RONDO_CUDA_BANK", "64K", 0);
         setenv("RONDO_CUDA_FIFOS", "4", 0);
