@@ -28,6 +28,11 @@ for op in allreduce allgather reduce_scatter broadcast reduce alltoall sendrecv;
         cell[n, $1 + 0] = sprintf(" %s | %s | **%.2f** (%.2f to %.2f) |", us($3), us($9), $10, $11, $12)
     }
     END {
+        for (i = 2; i <= sizes; i++) { # files have sizes of their own
+            v = order[i]
+            for (j = i - 1; j > 0 && order[j] > v; j--) order[j + 1] = order[j]
+            order[j + 1] = v
+        }
         printf "| size |"; for (k = 1; k <= n; k++) printf " %s: rondo us | NCCL us | ratio |", name[k]
         printf "\n|---|"; for (k = 1; k <= n; k++) printf "---|---|---|"
         print ""
