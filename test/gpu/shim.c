@@ -119,7 +119,7 @@ static void one(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, const do_c
 
 static void operations(test_rank_t *t, void *arg)
 {
-    static const size_t counts[] = {1, 0, 1023, 4099};
+    static const size_t counts[] = {1, 0, 515, 2051};
     ncclComm_t comm = comm_made(t, 1);
     cudaStream_t own = stream_made(t);
     uint64_t random = seed;
@@ -705,7 +705,7 @@ static void *watchdog(void *arg)
 
 static void watched(test_rank_t *t, void *arg)
 {
-    enum { CALLS = 60 };
+    enum { CALLS = 30 };
     const int last = t->nranks - 1;
     watch_t w = {.comm = comm_made(t, 0), .aborted = ncclInternalError};
     cudaStream_t stream = stream_made(t);
@@ -717,8 +717,8 @@ static void watched(test_rank_t *t, void *arg)
         test_stop(t, "no thread");
     test_note(t, "calls while a watchdog asks");
     for (int i = 0; i < CALLS; i++) {
-        NCCL_OK(t, ncclAllReduce(data, data, 1 + 66 * (size_t)i, ncclInt, ncclSum, w.comm, stream));
-        if (i % 20 == 19)
+        NCCL_OK(t, ncclAllReduce(data, data, 1 + 50 * (size_t)i, ncclInt, ncclSum, w.comm, stream));
+        if (i % 10 == 9)
             sum_is(t, w.comm, stream, t->nranks);
     }
     TEST_CUDA(t, cudaStreamSynchronize(stream));
