@@ -3,7 +3,7 @@
 #
 # Needs: PyTorch with CUDA, the module expecttest, 2 GPUs or more; about ten seconds a test.
 # Run:   LD_PRELOAD=.../libnccl.so.2 python torch_suite.py [--match PATTERN] [--workers N] [--seconds S]
-#            --match    of names (collectives and messages, not DDP)      --workers   tests side by side (2)
+#            --match    of names (what runs on GPUs, not DDP)             --workers   tests side by side (2)
 #            --seconds  after which no further test begins (500)
 # Exit:  0 all right, 1 not, 77 not to be tried here.
 import argparse
@@ -80,8 +80,7 @@ class Work:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--one")
-    parser.add_argument("--match", default="all_reduce|all_gather|all_to_all|reduce|broadcast|scatter|gather|send|recv"
-                                           "|barrier|coalesc|nccl|new_sub|subgroup|split")
+    parser.add_argument("--match", default="cuda|nccl|new_subgroups|object|coalescing_manager")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=500)
     given = parser.parse_args()
