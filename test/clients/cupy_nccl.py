@@ -2,8 +2,10 @@
 #
 # Needs: CuPy with NCCL, 2 GPUs or more.
 # Run:   LD_PRELOAD=.../libnccl.so.2 python cupy_nccl.py
+#        With RONDO_NCCL_HOST=1 no GPU is needed: CuPy's communicators get NumPy's arrays.
 # Exit:  0 all right, 1 not, 77 not to be tried here.
 import multiprocessing
+import os
 import sys
 
 from checks import check, finish, say, served_by, skip
@@ -14,8 +16,9 @@ try:
     from cupy.cuda import nccl
     if not nccl.available:
         skip("this CuPy has no NCCL")
-    n = cupy.cuda.runtime.getDeviceCount() if multiprocessing.parent_process() is None else 2
-except ImportError as problem:
+    host = os.environ.get("RONDO_NCCL_HOST") == "1"
+    n = cupy.cuda.runtime.getDeviceCount() if multiprocessing.parent_process() is None and not host else 2
+except (ImportError, RuntimeError) as problem:
     skip(problem)
 FLOAT, SUM = nccl.NCCL_FLOAT, nccl.NCCL_SUM
 
@@ -44,34 +47,44 @@ def in_one_process():
     return "version %d, build %d" % (nccl.get_version(), nccl.get_build_version())
 
 
+def at(array):
+    return array.ctypes.data if host else array.data.ptr
+
+
+def same(array, want, what):
+    assert numpy.array_equal(array if host else cupy.asnumpy(array), want), what
+
+
 def every_call(comm, rank):
-    a = cupy.arange(12, dtype=cupy.float64) + rank
-    out = cupy.zeros(24, dtype=cupy.float64)
-    double, stream = nccl.NCCL_DOUBLE, cupy.cuda.Stream.null.ptr
-    comm.allReduce(a.data.ptr, out.data.ptr, 12, double, SUM, stream)
-    assert numpy.array_equal(cupy.asnumpy(out[:12]), numpy.arange(12) * 2 + 1), "allReduce"
-    comm.allGather(a.data.ptr, out.data.ptr, 12, double, stream)
-    assert numpy.array_equal(cupy.asnumpy(out), numpy.concatenate([numpy.arange(12), numpy.arange(12) + 1]))
-    comm.broadcast(a.data.ptr, out.data.ptr, 12, double, 1, stream)
-    assert numpy.array_equal(cupy.asnumpy(out[:12]), numpy.arange(12) + 1), "broadcast"
-    comm.reduce(a.data.ptr, out.data.ptr, 12, double, SUM, 0, stream)
+    xp = numpy if host else cupy
+    a = xp.arange(12, dtype=numpy.float64) + rank
+    out = xp.zeros(24, dtype=numpy.float64)
+    double, stream, count = nccl.NCCL_DOUBLE, 0, numpy.arange(12)
+    comm.allReduce(at(a), at(out), 12, double, SUM, stream)
+    same(out[:12], count * 2 + 1, "allReduce")
+    comm.allGather(at(a), at(out), 12, double, stream)
+    same(out, numpy.concatenate([count, count + 1]), "allGather")
+    comm.broadcast(at(a), at(out), 12, double, 1, stream)
+    same(out[:12], count + 1, "broadcast")
+    comm.reduce(at(a), at(out), 12, double, SUM, 0, stream)
     if rank == 0:
-        assert numpy.array_equal(cupy.asnumpy(out[:12]), numpy.arange(12) * 2 + 1), "reduce"
-    comm.reduceScatter(a.data.ptr, out.data.ptr, 6, double, SUM, stream)
-    assert numpy.array_equal(cupy.asnumpy(out[:6]), numpy.arange(6 * rank, 6 * rank + 6) * 2 + 1), "reduceScatter"
-    comm.bcast(a.data.ptr, 12, double, 0, stream)
-    assert numpy.array_equal(cupy.asnumpy(a), numpy.arange(12)), "bcast"
+        same(out[:12], count * 2 + 1, "reduce")
+    comm.reduceScatter(at(a), at(out), 6, double, SUM, stream)
+    same(out[:6], count[6 * rank:6 * rank + 6] * 2 + 1, "reduceScatter")
+    comm.bcast(at(a), 12, double, 0, stream)
+    same(a, count, "bcast")
     nccl.groupStart()
-    comm.send(a.data.ptr, 12, double, 1 - rank, stream)
-    comm.recv(out.data.ptr, 12, double, 1 - rank, stream)
+    comm.send(at(a), 12, double, 1 - rank, stream)
+    comm.recv(at(out), 12, double, 1 - rank, stream)
     nccl.groupEnd()
-    assert numpy.array_equal(cupy.asnumpy(out[:12]), numpy.arange(12)), "send, recv"
-    assert comm.rank_id() == rank and comm.size() == 2
+    same(out[:12], count, "send, recv")
+    assert comm.rank_id() == rank and comm.size() == 2 and comm.device_id() == (-1 if host else rank)
     comm.check_async_error()
 
 
 def raw(rank, pipe):
-    cupy.cuda.Device(rank).use()
+    if not host:
+        cupy.cuda.Device(rank).use()
     if rank == 0:
         identifier = nccl.get_unique_id()
         pipe.send(identifier)
@@ -79,6 +92,10 @@ def raw(rank, pipe):
         identifier = pipe.recv()
     comm = nccl.NcclCommunicator(2, identifier, rank)
     every_call(comm, rank)
+    if hasattr(comm, "commSplit"):
+        half = comm.commSplit(rank, 0)
+        assert half.size() == 1 and half.rank_id() == 0
+        half.destroy()
     comm.destroy()
 
 
@@ -113,7 +130,8 @@ def distributed(rank, pipe):
 def child(function, rank, pipe):
     try:
         function(rank, pipe)
-        cupy.cuda.Device(rank).synchronize()
+        if not host:
+            cupy.cuda.Device(rank).synchronize()
     except BaseException as problem:
         say("rank", rank, type(problem).__name__, problem)
         sys.exit(1)
@@ -136,8 +154,10 @@ def in_two_processes(function):
 if __name__ == "__main__":
     if n < 2:
         skip("%d GPUs" % n)
-    check("one process", in_one_process)
     served_by()
+    if not host:
+        check("one process", in_one_process)
     check("two processes", in_two_processes, raw)
-    check("cupyx.distributed", in_two_processes, distributed)
+    if not host:
+        check("cupyx.distributed", in_two_processes, distributed)
     finish()
