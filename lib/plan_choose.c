@@ -360,7 +360,7 @@ static void ask_begin(ask_t *k, const rd_choose_args_t *args)
 {
     k->args = args;
     k->cost = (rd_cost_env_t){args->shape->nranks, args->shape->nnodes, args->local, args->cores > 0 ? args->cores : 1,
-                              args->sharing};
+                              args->sharing,       args->prices};
     k->forced = args->unforced ? NULL : algo_forced(args->env, args->coll, &k->forced_length);
     k->proto = args->unforced || args->coll == RD_BARRIER ? "" : args->env->proto;
     k->bytes = args->uneven ? args->slot_bytes * (size_t)args->shape->nranks : args->bytes;

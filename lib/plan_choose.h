@@ -8,6 +8,7 @@
 #define RD_PLAN_CHOOSE_H
 
 #include "env.h"
+#include "prices.h"
 #include "proto.h"
 #include "sched/program.h"
 
@@ -25,9 +26,10 @@ typedef struct rd_choose_args {
     int uneven;   /* not every rank knows all lengths (gatherv, scatterv, alltoallv): the choice then ignores `bytes` */
     const rd_shape_t *shape;
     const rd_env_t *env;
-    int local;   /* ranks on the fullest node */
-    int cores;   /* cores that the ranks of a machine may use: the fewest of any machine, at least 1 */
-    int sharing; /* ranks on the fullest machine, where nodes are played on one; 0: as `local` */
+    int local;                 /* ranks on the fullest node */
+    int cores;                 /* cores that the ranks of a machine may use: the fewest of any machine, at least 1 */
+    int sharing;               /* ranks on the fullest machine, where nodes are played on one; 0: as `local` */
+    const rd_prices_t *prices; /* NULL: the first of the built-in ones */
     size_t slot_bytes;
     int slots; /* slots a connection */
     int pull;  /* ranks of a node may read each other's memory */

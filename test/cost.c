@@ -182,7 +182,7 @@ static void expect(const char *what, double got, double want, double tolerance, 
 /* Exact where a step takes all peers, near where sums are split. */
 static void counts(const rd_algo_t *algo, rd_coll_t coll, int n)
 {
-    rd_cost_env_t env = {n, 1, n, n, 0};
+    rd_cost_env_t env = {n, 1, n, n, 0, NULL};
     double near = n <= 8 ? 0 : 0.15, k;
     counted_t c;
     rd_work_t w;
@@ -212,7 +212,7 @@ static void counts(const rd_algo_t *algo, rd_coll_t coll, int n)
 static void counts_on_nodes(const rd_algo_t *algo, rd_coll_t coll, int nodes, int local, int param)
 {
     int n = nodes * local;
-    rd_cost_env_t env = {n, nodes, local, n, n};
+    rd_cost_env_t env = {n, nodes, local, n, n, NULL};
     counted_t c;
     rd_work_t w;
     double k;
@@ -265,9 +265,10 @@ static void times(const rd_algo_t *algo, rd_coll_t coll, const rd_cost_env_t *en
 
 int main(void)
 {
-    static const rd_cost_env_t envs[] = {{1, 1, 1, 2, 0},  {2, 1, 2, 2, 0},   {4, 1, 4, 2, 0},       {4, 2, 2, 2, 4},
-                                         {7, 1, 7, 64, 0}, {64, 1, 64, 2, 0}, {1024, 16, 64, 64, 0}, {5, 2, 3, 1, 0}};
-    rd_cost_env_t two = {2, 1, 2, 2, 0};
+    static const rd_cost_env_t envs[] = {{1, 1, 1, 2, 0, NULL},       {2, 1, 2, 2, 0, NULL},  {4, 1, 4, 2, 0, NULL},
+                                         {4, 2, 2, 2, 4, NULL},       {7, 1, 7, 64, 0, NULL}, {64, 1, 64, 2, 0, NULL},
+                                         {1024, 16, 64, 64, 0, NULL}, {5, 2, 3, 1, 0, NULL}};
+    rd_cost_env_t two = {2, 1, 2, 2, 0, NULL};
     rd_work_t w;
 
     alarm(60);

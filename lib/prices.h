@@ -1,0 +1,47 @@
+/* Prices: what hops, messages and bytes take on a machine, in microseconds. The cost model (cost.h) multiplies counts
+ * by them, and so the choices follow them.
+ *
+ * A few tables are built in, each measured on a processor that its comment names; a communicator takes the one for its
+ * processor. A file of rondo-tune, which RONDO_TUNE names, stands in their place. Either way all ranks must use the
+ * same numbers, or they would choose differently and wait for each other: they compare them when the communicator is
+ * made.
+ */
+#ifndef RD_PRICES_H
+#define RD_PRICES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "error.h"
+#include "proto.h"
+
+typedef enum { RD_PRICE_SHM, RD_PRICE_NET, RD_NUM_PRICES } rd_price_transport_t;
+
+/* Microseconds. Per byte: one core copies a byte, reading and writing it. */
+typedef struct rd_price {
+    double alpha;   /* from the last store of a message to the first use by a receiver that waits for it */
+    double message; /* one end of one message: flag, credit, the step's own path */
+    double start;   /* per byte of the first 4 KiB of each message received: fetched before the prefetchers run */
+    double beta;    /* per byte moved, in the caches */
+    double cross;   /* per byte received: from another core's cache; PULL: from another rank's memory */
+    double gamma;   /* per byte added to a sum */
+} rd_price_t;
+
+typedef struct rd_prices {
+    rd_price_t of[RD_NUM_PRICES][RD_NUM_PROTOS];
+    double call;    /* one call of an operation, plan at hand */
+    double turn;    /* ranks outnumber cores: one rank gives up its core and another goes on */
+    double overlap; /* the part of a hop that is left in a sequence of rooted operations */
+    double far;     /* per byte moved or received beyond `near`, added: memory instead of caches */
+    double near;    /* bytes of an operation */
+    double wire;    /* per byte that leaves a node */
+    double peer;    /* a connection beyond the first `peers`: memory, descriptor, and making it, spread over uses */
+    double peers;
+} rd_prices_t;
+
+const rd_prices_t *rd_prices_builtin(int number); /* NULL: there are not so many; 0 always is */
+const char *rd_prices_name(int number);
+int rd_prices_here(void); /* the number of this processor's */
+
+#endif
