@@ -38,7 +38,8 @@ typedef struct rd_send {
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
     int32_t peer;
-    struct rd_net_conn *net; /* NULL: shared memory */
+    int32_t stream_left, stream_hold; /* host/stream.h: messages to be written past the caches, < 0 plainly; 0: try */
+    struct rd_net_conn *net;          /* NULL: shared memory */
 } rd_send_t;
 
 typedef struct rd_recv {

@@ -24,16 +24,17 @@ typedef struct rd_env {
     size_t slice_bytes;        /* RONDO_SLICE_BYTES: what one message carries at most; 0: by cost; at most a slot */
     size_t ll_max;             /* RONDO_LL_MAX: chunks up to this many bytes may go by LL */
     int pull;                  /* RONDO_PULL: reading a peer's memory is allowed */
+    char stream[32];           /* RONDO_STREAM: "", "never", "always" or "adapt" */
     size_t pull_min;           /* RONDO_PULL_MIN: messages of a pair from so many bytes on go by PULL */
     int huge_pages;            /* RONDO_HUGE_PAGES */
     char net[128];             /* RONDO_NET: network devices, each a rail */
 
-    size_t cuda_bank;          /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 16M or what fits */
-    int cuda_fifos;            /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
-    int cuda_blocks;           /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
-    char ucx_tls[64];          /* RONDO_UCX_TLS: UCX's transports between nodes */
-    int nccl_host;             /* RONDO_NCCL_HOST: read in lib/nccl */
-    char topo_file[256];       /* RONDO_TOPO_FILE: a recorded machine (hwloc XML) instead of this one */
+    size_t cuda_bank;    /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 16M or what fits */
+    int cuda_fifos;      /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
+    int cuda_blocks;     /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
+    char ucx_tls[64];    /* RONDO_UCX_TLS: UCX's transports between nodes */
+    int nccl_host;       /* RONDO_NCCL_HOST: read in lib/nccl */
+    char topo_file[256]; /* RONDO_TOPO_FILE: a recorded machine (hwloc XML) instead of this one */
 } rd_env_t;
 
 /* Fills `env` on success alone. Also sets the level of the log and names, once a process, every RONDO_ variable that

@@ -227,6 +227,7 @@ static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
         int channel = collective && program->recvs[i].channel == RD_CHANNEL_P2P ? 0 : program->recvs[i].channel;
         plan->recvs[i] = &p->args.conns->recvs[channel * p->args.nranks + program->recvs[i].peer];
     }
+    plan->stream = p->args.env->stream[0] ? rd_stream_parse(p->args.env->stream) : p->args.prices->stream;
     rd_quick_plan(plan);
     return RONDO_SUCCESS;
 }
@@ -305,6 +306,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .local = p->args.local,
         .cores = p->args.cores,
         .sharing = p->args.sharing,
+        .prices = p->args.prices,
         .slot_bytes = layout->slot_bytes,
         .slots = (int)layout->slots,
         .pull = p->args.conns->pull && !plan->reducer.load,

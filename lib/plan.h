@@ -8,6 +8,7 @@
 #include "conns.h"
 #include "host/reduce.h"
 #include "plan_quick.h"
+#include "prices.h"
 #include "proto.h"
 #include "sched/program.h"
 
@@ -60,9 +61,10 @@ typedef struct rd_plan {
     const rd_program_t *program; /* owned by the planner, or by the plan (`own_program`) */
     rd_program_t *own_program;
     const char *algo;
-    double us;      /* the cost model's prediction; 0: none, as for a message */
-    size_t slice;   /* the longest of all lanes: the stride of scratch places */
-    size_t element; /* bytes */
+    double us;          /* the cost model's prediction; 0: none, as for a message */
+    size_t slice;       /* the longest of all lanes: the stride of scratch places */
+    size_t element;     /* bytes */
+    rd_stream_t stream; /* how slots are written */
     rd_chunks_t in, out;
     rd_reducer_t reducer;
     size_t finish_offset, finish_bytes; /* of the output: what reducer.finish is applied to */
@@ -88,6 +90,7 @@ typedef struct rd_planner_args {
     int sharing; /* ranks on the fullest machine: nodes may be played */
     rd_conns_t *conns;
     const rd_env_t *env;
+    const rd_prices_t *prices;
     rd_who_t *who;
 } rd_planner_args_t;
 

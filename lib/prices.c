@@ -25,7 +25,8 @@ static const struct {
       .near = 1536 * KIB,
       .wire = GIGA(1.2),
       .peer = 10, /* not measured: it keeps thousands of connections for where nothing else will do */
-      .peers = 64}},
+      .peers = 64,
+      .stream = RD_STREAM_NEVER}},
 };
 #define BUILTIN (int)(sizeof builtin / sizeof builtin[0])
 

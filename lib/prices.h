@@ -38,6 +38,7 @@ typedef struct rd_prices {
     double wire;    /* per byte that leaves a node */
     double peer;    /* a connection beyond the first `peers`: memory, descriptor, and making it, spread over uses */
     double peers;
+    rd_stream_t stream; /* no price: how slots are written here */
 } rd_prices_t;
 
 const rd_prices_t *rd_prices_builtin(int number); /* NULL: there are not so many; 0 always is */

@@ -42,7 +42,8 @@ static const char *const cleared[] = {"RONDO_DEBUG",
                                       "RONDO_TOPO_FILE",
                                       "RONDO_CREATE_TIMEOUT_MS",
                                       "RONDO_PULL",
-                                      "RONDO_PULL_MIN"};
+                                      "RONDO_PULL_MIN",
+                                      "RONDO_STREAM"};
 
 static void defaults(void)
 {

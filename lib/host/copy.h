@@ -12,6 +12,10 @@
 /* Anything longer than RD_COPY_INLINE. */
 void rd_copy_block(void *dst, const void *src, size_t bytes);
 
+/* Past the caches: whole lines go to memory, and out of every cache that had them. `dst` begins a line. The stores are
+ * done, for whoever sees a later release, when it returns. */
+void rd_copy_past(void *dst, const void *src, size_t bytes);
+
 /* `size` constant, size to 2 * size bytes: first and last `size` bytes, which may overlap; all loads before stores. */
 #define RD_COPY_ENDS(size)                                                                                             \
     do {                                                                                                               \

@@ -11,9 +11,12 @@
 #include "pull_step.h"
 #include "quick.h"
 #include "slot.h"
+#include "stream.h"
 
 #define BLOCKED 0
 #define STEPPED 1
+
+#define STREAM_BLOCK 8192
 
 /* One step with its numbers worked out: `chunk` shifted, `bytes` of this slice. */
 typedef struct {
@@ -65,6 +68,32 @@ static const char *loaded(const turn_t *t, const char *source)
     return copy;
 }
 
+/* The slot that destination `e` is, if it matters how it is written (stream.h); or NULL. */
+static inline rd_send_t *streamed(const turn_t *t, rd_end_t e)
+{
+    rd_send_t *send = e.where == RD_PEER ? t->run->plan->sends[e.index] : NULL;
+
+    return send && rd_stream_concerns(t->run->plan, send, t->bytes) ? send : NULL;
+}
+
+/* The sum goes into slots alone: in blocks, by way of one that stays in the first level. */
+static void sum_streamed(const turn_t *t, const char *const *src, char *const *dst)
+{
+    const rd_plan_t *plan = t->run->plan;
+    _Alignas(64) char block[STREAM_BLOCK];
+    size_t most = STREAM_BLOCK / plan->element / RD_LINE * RD_LINE * plan->element; /* whole lines and elements */
+    const void *at[RD_MAX_ENDS];
+
+    for (size_t done = 0, bytes; done < t->bytes; done += bytes) {
+        bytes = t->bytes - done < most ? t->bytes - done : most;
+        for (int i = 0; i < t->step->nsrc; i++)
+            at[i] = src[i] + done;
+        plan->reducer.reduce(block, at, t->step->nsrc, bytes / plan->element, plan->reducer.arg);
+        for (int i = 0; i < t->step->ndst; i++)
+            rd_stream_write(plan, plan->sends[t->step->dst[i].index], dst[i] + done, block, bytes);
+    }
+}
+
 /* The value of the step, computed into `first` unless there is just one source: then where it already lies. */
 static inline const char *value(const turn_t *t, const char *const *src, char *first)
 {
@@ -74,6 +103,32 @@ static inline const char *value(const turn_t *t, const char *const *src, char *f
         return src[0];
     plan->reducer.reduce(first, (const void *const *)src, t->step->nsrc, t->bytes / plan->element, plan->reducer.arg);
     return first;
+}
+
+/* The step's value to all destinations. It is computed into one that is written plainly, if there is one: the others
+ * are copied from there. */
+static void deliver(const turn_t *t, const char *const *src, char *const *dst)
+{
+    const rd_plan_t *plan = t->run->plan;
+    int first = 0, n = t->step->ndst;
+    rd_send_t *send;
+
+    while (first < n && (send = streamed(t, t->step->dst[first])) && !rd_stream_plain(plan, send))
+        first++;
+    if (first == n && t->step->nsrc > 1) {
+        sum_streamed(t, src, dst);
+        return;
+    }
+    const char *from = value(t, src, first < n ? dst[first] : NULL);
+    for (int i = 0; i < n; i++) {
+        send = streamed(t, t->step->dst[i]);
+        if (dst[i] == from && send)
+            rd_stream_passed(send);
+        else if (dst[i] != from && send)
+            rd_stream_write(plan, send, dst[i], from, t->bytes);
+        else if (dst[i] != from)
+            rd_copy(dst[i], from, t->bytes);
+    }
 }
 
 static int ready_slots(const turn_t *t)
@@ -116,11 +171,7 @@ static int step_slots(const turn_t *t)
     for (int i = 0; i < step->ndst; i++)
         dst[i] = step->dst[i].where == RD_PEER ? rd_slot_to_fill(plan->sends[step->dst[i].index])
                                                : local_destination(t, step->dst[i]);
-    const char *from = value(t, src, dst[0]);
-    for (int i = 0; i < step->ndst; i++) {
-        if (dst[i] != from)
-            rd_copy(dst[i], from, t->bytes);
-    }
+    deliver(t, src, dst);
     for (int i = 0; i < step->ndst && t->run->result == RONDO_SUCCESS; i++) {
         if (step->dst[i].where == RD_PEER)
             t->run->result = rd_slot_publish(plan->sends[step->dst[i].index], t->bytes);
