@@ -12,6 +12,8 @@
 
 typedef struct {
     int32_t version, device, check, slots, quota, cuda_fifos, cuda_blocks;
+    int32_t processor; /* number of the built-in prices for it */
+    uint64_t tune;     /* RONDO_TUNE's prices; 0: none */
     uint64_t slot_bytes, slice_bytes, ll_max, pull_min, cuda_bank, machine;
     char algo[sizeof((rd_env_t *)0)->algo], proto[32], transport[32];
     cpu_set_t cores;
@@ -33,7 +35,7 @@ static uint64_t machine_number(void)
     return h;
 }
 
-static void fill(record_t *r, int device, const rd_env_t *env)
+static void fill(record_t *r, int device, const rd_env_t *env, const rd_prices_t *prices)
 {
     rd_topo_t topo;
 
@@ -52,6 +54,8 @@ static void fill(record_t *r, int device, const rd_env_t *env)
     rd_topo_quick(&topo);
     r->quota = (int32_t)(topo.quota > 0 && topo.quota < 1 ? 1 : topo.quota);
     r->machine = machine_number();
+    r->processor = rd_prices_here();
+    r->tune = env->tune[0] ? rd_prices_hash(prices) : 0;
     memcpy(r->algo, env->algo, sizeof r->algo);
     memcpy(r->proto, env->proto, sizeof r->proto);
     memcpy(r->transport, env->transport, sizeof r->transport);
@@ -79,6 +83,7 @@ static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_bo
     COMPARE(cuda_bank, "RONDO_CUDA_BANK", "%llu", (unsigned long long));
     COMPARE(cuda_fifos, "RONDO_CUDA_FIFOS", "%d", (int));
     COMPARE(cuda_blocks, "RONDO_CUDA_BLOCKS", "%d", (int));
+    COMPARE(tune, "the prices of RONDO_TUNE (0: not set)", "%llx", (unsigned long long));
     COMPARE(algo, "RONDO_ALGO", "'%s'", (const char *));
     COMPARE(proto, "RONDO_PROTO", "'%s'", (const char *));
     COMPARE(transport, "RONDO_TRANSPORT", "'%s'", (const char *));
@@ -136,23 +141,40 @@ static void load_find(rd_agreed_t *agreed, const record_t *all, place_t *places,
     }
 }
 
+/* Where processors differ, all take the first of their tables. */
+static void prices_find(rd_agreed_t *agreed, const record_t *all, int nranks, const rd_prices_t *own)
+{
+    int number = all[0].processor;
+
+    for (int r = 1; r < nranks; r++)
+        number = all[r].processor < number ? all[r].processor : number;
+    agreed->prices = all[0].tune ? *own : *rd_prices_builtin(number);
+}
+
 rondo_result_t rd_agree(rd_agreed_t *agreed, rd_boot_t *boot, int rank, int nranks, int device, const rd_env_t *env,
                         rd_who_t *who)
 {
     record_t *all = calloc((size_t)nranks, sizeof *all);
     place_t *places = malloc((size_t)nranks * sizeof *places);
     rondo_result_t result = RONDO_ERR_NO_MEMORY;
+    rd_prices_t prices;
+    int number;
 
     if (!all || !places) {
         rd_error(who, result, "no memory for the records of %d ranks", nranks);
         goto free_both;
     }
-    fill(&all[rank], device, env);
+    result = rd_prices_find(&prices, &number, env->tune, who);
+    if (result != RONDO_SUCCESS)
+        goto free_both;
+    fill(&all[rank], device, env, &prices);
     result = rd_boot_allgather(boot, all, sizeof *all);
     for (int r = 1; r < nranks && result == RONDO_SUCCESS; r++)
         result = same(&all[0], &all[r], r, boot, who);
     if (result == RONDO_SUCCESS)
         load_find(agreed, all, places, rank, nranks);
+    if (result == RONDO_SUCCESS)
+        prices_find(agreed, all, nranks, &prices);
 free_both:
     free(places);
     free(all);

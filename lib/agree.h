@@ -5,11 +5,13 @@
 #define RD_AGREE_H
 
 #include "boot.h"
+#include "prices.h"
 
 typedef struct rd_agreed {
     int crowded; /* more ranks than cores where this rank runs: waits yield at the first miss */
     int cores;   /* that the ranks of one machine may use together: the fewest of any machine */
     int sharing; /* ranks of the fullest machine, whatever nodes are played on it */
+    rd_prices_t prices;
 } rd_agreed_t;
 
 /* Collective. Different versions, devices or settings are an error on every rank, which names both ranks and what

@@ -225,6 +225,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
 
     if ((result = rd_agree(&agreed, comm->boot, comm->rank, comm->nranks, comm->device, &comm->env, &comm->who)))
         return result;
+    comm->prices = agreed.prices;
     comm->spin = comm->env.spin >= 0 ? comm->env.spin : agreed.crowded ? 0 : SPIN;
     if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop)))
         return result;
@@ -239,9 +240,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         return result;
     if ((result = rd_pull_probe(&comm->conns, comm->boot, &comm->node, comm->rank, &comm->env, &comm->who)))
         return result;
-    const rd_planner_args_t args = {comm->rank,           comm->nranks,   &comm->node,  local,
-                                    agreed.cores,         agreed.sharing, &comm->conns, &comm->env,
-                                    rd_prices_builtin(0), &comm->who};
+    const rd_planner_args_t args = {comm->rank,     comm->nranks, &comm->node, local,         agreed.cores,
+                                    agreed.sharing, &comm->conns, &comm->env,  &comm->prices, &comm->who};
     if ((result = comm->device >= 0 ? rd_cuda_create(comm) : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, comm)) ||
         (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->stop, has_left, comm)))

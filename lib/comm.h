@@ -15,6 +15,7 @@ struct rondo_comm {
     rd_who_t who;
     rd_stop_t stop;
     rd_env_t env;
+    rd_prices_t prices;
     int spin;
     int64_t timeout_ms;
     rd_boot_t *boot;

@@ -24,6 +24,7 @@ typedef struct rd_env {
     size_t slice_bytes;        /* RONDO_SLICE_BYTES: what one message carries at most; 0: by cost; at most a slot */
     size_t ll_max;             /* RONDO_LL_MAX: chunks up to this many bytes may go by LL */
     int pull;                  /* RONDO_PULL: reading a peer's memory is allowed */
+    char tune[256];            /* RONDO_TUNE: a file of prices, or the name of a built-in table; "": by processor */
     char stream[32];           /* RONDO_STREAM: "", "never", "always" or "adapt" */
     size_t pull_min;           /* RONDO_PULL_MIN: messages of a pair from so many bytes on go by PULL */
     int huge_pages;            /* RONDO_HUGE_PAGES */

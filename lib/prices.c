@@ -1,5 +1,11 @@
-/* The built-in prices. See prices.h. */
+/* The built-in prices, and which of them are this processor's. See prices.h. */
 #include "prices.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #define KIB 1024.0
 #define GIGA(bytes_per_second) (1e6 / ((bytes_per_second)*1e9)) /* GB/s to microseconds a byte */
@@ -27,6 +33,23 @@ static const struct {
       .peer = 10, /* not measured: it keeps thousands of connections for where nothing else will do */
       .peers = 64,
       .stream = RD_STREAM_NEVER}},
+    /* ZEN */
+    {"zen",
+     {.of = {[RD_PRICE_SHM] = {[RD_PROTO_LL] = {0.30, 0.068, GIGA(2.6), GIGA(4.8), GIGA(2.6), GIGA(2.7)},
+                               [RD_PROTO_SIMPLE] = {0.24, 0.123, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
+                               [RD_PROTO_PULL] = {0.22, 0.99, 0, GIGA(60), GIGA(11), GIGA(41)}},
+             [RD_PRICE_NET] = {[RD_PROTO_LL] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
+                               [RD_PROTO_SIMPLE] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
+                               [RD_PROTO_PULL] = {5, 4.6, 0, GIGA(60), GIGA(9.2), GIGA(41)}}},
+      .call = 0.11,
+      .turn = 0.76,
+      .overlap = 0.046,
+      .far = GIGA(16),
+      .near = 1536 * KIB,
+      .wire = GIGA(1.2),
+      .peer = 10,
+      .peers = 64,
+      .stream = RD_STREAM_ADAPT}},
 };
 #define BUILTIN (int)(sizeof builtin / sizeof builtin[0])
 
@@ -38,4 +61,39 @@ const rd_prices_t *rd_prices_builtin(int number)
 const char *rd_prices_name(int number)
 {
     return builtin[number].name;
+}
+
+#if defined(__x86_64__)
+int rd_prices_here(void)
+{
+    unsigned most, b, c, d;
+    char maker[13] = "";
+
+    if (!__get_cpuid(0, &most, &b, &c, &d))
+        return 0;
+    memcpy(maker, &b, 4);
+    memcpy(maker + 4, &d, 4);
+    memcpy(maker + 8, &c, 4);
+    return strcmp(maker, "AuthenticAMD") == 0 || strcmp(maker, "HygonGenuine") == 0;
+}
+#else
+int rd_prices_here(void)
+{
+    return 0;
+}
+#endif
+
+rondo_result_t rd_prices_find(rd_prices_t *prices, int *number, const char *tune, rd_who_t *who)
+{
+    int n = rd_prices_here();
+
+    for (int i = 0; *tune && i < BUILTIN; i++)
+        if (strcmp(tune, builtin[i].name) == 0) {
+            *prices = builtin[i].prices;
+            *number = i;
+            return RONDO_SUCCESS;
+        }
+    *prices = builtin[n].prices;
+    *number = *tune ? -1 : n;
+    return *tune ? rd_prices_read(prices, tune, who) : RONDO_SUCCESS;
 }

@@ -19,31 +19,19 @@ static int failures;
         }                                                                                                              \
     } while (0)
 
-static const char *const cleared[] = {"RONDO_DEBUG",
-                                      "RONDO_DEBUG_FILE",
-                                      "RONDO_HOSTID",
-                                      "RONDO_ALGO",
-                                      "RONDO_PROTO",
-                                      "RONDO_TRANSPORT",
-                                      "RONDO_IFACE",
-                                      "RONDO_PORTS",
-                                      "RONDO_TIMEOUT_MS",
-                                      "RONDO_CHECK",
-                                      "RONDO_SLOT_BYTES",
-                                      "RONDO_SLOTS",
-                                      "RONDO_SLICE_BYTES",
-                                      "RONDO_LL_MAX",
-                                      "RONDO_HUGE_PAGES",
-                                      "RONDO_CUDA_BANK",
-                                      "RONDO_CUDA_FIFOS",
-                                      "RONDO_CUDA_BLOCKS",
-                                      "RONDO_SPIN",
-                                      "RONDO_UCX_TLS",
-                                      "RONDO_TOPO_FILE",
-                                      "RONDO_CREATE_TIMEOUT_MS",
-                                      "RONDO_PULL",
-                                      "RONDO_PULL_MIN",
-                                      "RONDO_STREAM"};
+static const char *const cleared[] = {"RONDO_DEBUG",       "RONDO_DEBUG_FILE",
+                                      "RONDO_HOSTID",      "RONDO_ALGO",
+                                      "RONDO_PROTO",       "RONDO_TRANSPORT",
+                                      "RONDO_IFACE",       "RONDO_PORTS",
+                                      "RONDO_TIMEOUT_MS",  "RONDO_CHECK",
+                                      "RONDO_SLOT_BYTES",  "RONDO_SLOTS",
+                                      "RONDO_SLICE_BYTES", "RONDO_LL_MAX",
+                                      "RONDO_HUGE_PAGES",  "RONDO_CUDA_BANK",
+                                      "RONDO_CUDA_FIFOS",  "RONDO_CUDA_BLOCKS",
+                                      "RONDO_SPIN",        "RONDO_UCX_TLS",
+                                      "RONDO_TOPO_FILE",   "RONDO_CREATE_TIMEOUT_MS",
+                                      "RONDO_PULL",        "RONDO_PULL_MIN",
+                                      "RONDO_STREAM",      "RONDO_TUNE"};
 
 static void defaults(void)
 {

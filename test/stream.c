@@ -11,7 +11,7 @@
 #include "operation.h"
 
 static const char *const ways[] = {"never", "always", "adapt"};
-static const char *const algos[] = {"ring", "direct", "twoshot", "tree", "binomial", "rd"};
+static const char *const algos[] = {"ring", "direct", "twoshot", "tree"};
 #define CASES_MOST 512
 
 typedef struct {

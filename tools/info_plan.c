@@ -88,10 +88,10 @@ static int wish_check(const wish_t *w)
 
 static int wish_read(wish_t *w, int argc, char **argv)
 {
-    static const struct option options[] = {{"ranks", 1, NULL, 'n'}, {"nodes", 1, NULL, 'm'},  {"cores", 1, NULL, 'c'},
-                                            {"type", 1, NULL, 't'},  {"root", 1, NULL, 'r'},   {"steps", 0, NULL, 's'},
-                                            {"rank", 1, NULL, 'k'},  {"played", 0, NULL, 'p'}, {"device", 1, NULL, 'd'},
-                                            {"multiprocessors", 1, NULL, 'g'},                {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"ranks", 1, NULL, 'n'},  {"nodes", 1, NULL, 'm'},           {"cores", 1, NULL, 'c'}, {"type", 1, NULL, 't'},
+        {"root", 1, NULL, 'r'},   {"steps", 0, NULL, 's'},           {"rank", 1, NULL, 'k'},  {"played", 0, NULL, 'p'},
+        {"device", 1, NULL, 'd'}, {"multiprocessors", 1, NULL, 'g'}, {NULL, 0, NULL, 0}};
     int option, result, words;
 
     argc++; /* getopt_long looks at argv[1] first: argv[-1] is "plan" */
@@ -134,7 +134,7 @@ static size_t whole(const wish_t *w)
     }
 }
 
-static void head(const wish_t *w, const rd_choose_args_t *a)
+static void head(const wish_t *w, const rd_choose_args_t *a, const char *prices)
 {
     char size[24], total[24], slot[24];
 
@@ -142,9 +142,9 @@ static void head(const wish_t *w, const rd_choose_args_t *a)
     if (w->coll != RD_BARRIER)
         printf(" of %s bytes a rank (%s in all), %s", rd_bytes_print(w->size, size), rd_bytes_print(a->bytes, total),
                rd_type_name(w->type));
-    printf(", %d ranks on %d %s, %d %s a node, %d slots of %s bytes\n\n", w->ranks, w->nodes,
+    printf(", %d ranks on %d %s, %d %s a node, %d slots of %s bytes, prices of %s\n\n", w->ranks, w->nodes,
            w->nodes == 1 ? "node" : "nodes", w->cores, w->cores == 1 ? "core" : "cores", a->slots,
-           rd_bytes_print(a->slot_bytes, slot));
+           rd_bytes_print(a->slot_bytes, slot), prices);
 }
 
 static void table(const rd_choice_t *all, int n)
@@ -211,8 +211,12 @@ static int show(const wish_t *w, const rd_env_t *env)
     static rd_choice_t all[RD_CHOICES_MOST];
     int nall = RD_CHOICES_MOST, local = (w->ranks + w->nodes - 1) / w->nodes;
     rd_layout_t layout;
+    rd_prices_t prices;
     rd_choice_t best;
+    int number;
 
+    if (rd_prices_find(&prices, &number, env->tune, NULL) != RONDO_SUCCESS)
+        return 1;
     rd_layout_init(&layout, local, env);
     rd_choose_args_t args = {.coll = w->coll,
                              .bytes = whole(w),
@@ -223,13 +227,14 @@ static int show(const wish_t *w, const rd_env_t *env)
                              .local = local,
                              .cores = w->cores,
                              .sharing = w->played ? w->ranks : local,
+                             .prices = &prices,
                              .slot_bytes = layout.slot_bytes,
                              .slots = (int)layout.slots,
                              .pull = env->pull && w->nodes == 1};
     rondo_result_t result = rd_choose(&args, &best, all, &nall, NULL);
     if (result == RONDO_ERR_INVALID_ARGUMENT)
         return 1;
-    head(w, &args);
+    head(w, &args, number < 0 ? env->tune : rd_prices_name(number));
     table(all, nall);
     if (result != RONDO_SUCCESS)
         return 1;
