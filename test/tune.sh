@@ -1,0 +1,52 @@
+#!/bin/sh
+# Prices: rondo-tune measures some and writes them, programs read them and choose by them, and a bad file is an error
+# that names the line.
+tune=$top_builddir/rondo-tune info=$top_builddir/rondo-info perf=$top_builddir/rondo-perf
+for program in "$tune" "$info" "$perf"; do
+    [ -x "$program" ] || { echo "no $program"; exit 77; }
+done
+unset RONDO_ALGO RONDO_PROTO RONDO_DEBUG RONDO_DEBUG_FILE RONDO_TUNE RONDO_STREAM RONDO_PULL
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+# check CODE PATTERN COMMAND...: its exit code, and a line of its output
+check()
+{
+    code=$1 pattern=$2
+    shift 2
+    output=$(timeout 60 "$@" 2>&1)
+    got=$?
+    if [ "$got" != "$code" ] || ! printf '%s\n' "$output" | grep -q -e "$pattern"; then
+        echo "failed: $*: exit $got, wanted $code with a line like '$pattern'; it said:"
+        printf '%s\n' "$output" | head -20
+        failures=$((failures + 1))
+    fi
+}
+
+check 2 'see rondo-tune --help' "$tune" --ranks 1
+check 2 'not wanted' "$tune" nonsense
+check 0 'predictions off by' "$tune" --quick --ranks 2 --output "$dir/prices" --times "$dir/times"
+check 0 '^shm.pull.cross  *[0-9]' cat "$dir/prices"
+check 0 '^2 allreduce twoshot simple 131072 ' cat "$dir/times"
+check 0 "prices of $dir/prices" env RONDO_TUNE="$dir/prices" "$info" plan allreduce 1M --ranks 2
+check 0 'all results right' env RONDO_TUNE="$dir/prices" "$perf" allreduce --ranks 2 -b 1M -e 1M -n 2 --turns 1
+
+# A file need not be whole; what a price says shows in the choice.
+check 0 'prices of xeon' env RONDO_TUNE=xeon "$info" plan allreduce 64K --ranks 2
+check 0 'prices of zen' env RONDO_TUNE=zen "$info" plan allreduce 64K --ranks 2
+printf '# dear slots\n\nshm.simple.beta 1 # a byte a microsecond\n' >"$dir/slots"
+check 0 '^--> [a-z]* *pull ' env RONDO_TUNE="$dir/slots" "$info" plan broadcast 1M --ranks 2
+printf 'shm.pull.cross 1\nstream never\n' >"$dir/pull"
+check 0 '^--> [a-z]* *simple ' env RONDO_TUNE="$dir/pull" "$info" plan broadcast 1M --ranks 2
+
+# What is wrong is said, with its line.
+check 1 'No such file' env RONDO_TUNE="$dir/none" "$info" plan barrier
+for line in 'shm.simple.beta' 'shm.simple.beta 1 2' 'shm.simple.gold 1' 'call nan' 'call 0' 'call -1' 'turn 1x' \
+    'stream sometimes'; do
+    printf 'turn 1\n%s\n' "$line" >"$dir/bad"
+    check 1 'line 2, "' env RONDO_TUNE="$dir/bad" "$info" plan barrier
+done
+check 1 'line 2, "' env RONDO_TUNE="$dir/bad" "$perf" allreduce --ranks 2 -b 8 -e 8
+
+exit $((failures != 0))

@@ -1,0 +1,298 @@
+/* rondo-tune: measures what messages and bytes take on this machine, and writes it down as prices for RONDO_TUNE.
+ *
+ * It runs rondo-perf for a choice of operations, algorithms and protocols, each forced in turn, and fits the prices of
+ * the cost model to the times (tune_fit.c).
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conns.h"
+#include "plan_choose.h"
+#include "topo.h"
+#include "tune.h"
+
+#define TIMES_MOST 4096
+
+static const char usage[] =
+    "NAME\n"
+    "    rondo-tune - measure this machine, for the choices that rondo makes\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    rondo-tune [--ranks N,M...] [--rounds N] [--quick] [--output FILE] [--times FILE]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Runs rondo-perf, which must lie beside it, with one algorithm and protocol after the other, fits the prices\n"
+    "    of the cost model to the times, and writes them as text. RONDO_TUNE=FILE then makes the choices of a\n"
+    "    program by them: it must have the same content on all ranks. Nothing else should run meanwhile; it takes\n"
+    "    half a minute on two cores.\n"
+    "\n"
+    "OPTIONS\n"
+    "    --ranks N,M...   numbers of ranks to measure (default: 2, and twice the cores up to 8)\n"
+    "    --rounds N       measures longer, for a machine that is not quiet (default 1)\n"
+    "    --quick          few sizes and one look at each: to see that it works, not for prices to keep\n"
+    "    --output FILE    where the prices go (default: standard output)\n"
+    "    --times FILE     writes the times too, and what the new prices predict\n"
+    "    --version, --help\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 good; 1 nothing could be measured or written; 2 usage.\n";
+
+typedef struct tune {
+    rd_env_t env;
+    char perf[4096];
+    int cores, rounds, quick, ranks[8], nranks;
+    tune_time_t times[TIMES_MOST];
+    int count;
+} tune_t;
+
+/* What is measured. Lines only carry short messages: rondo-perf stops at the first that is too long. */
+static const struct {
+    rd_coll_t coll;
+    const char *algos;
+} trials[] = {{RD_ALLREDUCE, "oneshot twoshot ring rd tree"},
+              {RD_BROADCAST, "direct binomial ring"},
+              {RD_REDUCE, "direct binomial"},
+              {RD_ALLGATHER, "direct ring"},
+              {RD_REDUCE_SCATTER, "direct ring"},
+              {RD_GATHER, "direct"},
+              {RD_SCATTER, "direct"},
+              {RD_ALLTOALL, "direct"}};
+#define TRIALS (int)(sizeof trials / sizeof trials[0])
+
+static int has_blocks(rd_coll_t coll)
+{
+    return coll == RD_ALLGATHER || coll == RD_GATHER || coll == RD_SCATTER || coll == RD_ALLTOALL;
+}
+
+/* The slice that a plan would have with this choice forced; 0: it cannot serve. */
+static size_t slice_of(const tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_t proto, size_t bytes)
+{
+    rd_shape_t shape = {n, 1, NULL};
+    rd_env_t env = t->env;
+    rd_layout_t layout;
+    rd_choice_t best;
+
+    snprintf(env.algo, sizeof env.algo, "%s", algo);
+    snprintf(env.proto, sizeof env.proto, "%s", rd_proto_name(proto));
+    rd_layout_init(&layout, n, &env);
+    rd_choose_args_t args = {.coll = coll,
+                             .bytes = bytes,
+                             .type_size = 4,
+                             .shape = &shape,
+                             .env = &env,
+                             .local = n,
+                             .cores = t->cores,
+                             .prices = rd_prices_builtin(rd_prices_here()),
+                             .slot_bytes = layout.slot_bytes,
+                             .slots = (int)layout.slots,
+                             .pull = 1};
+    return rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_SUCCESS ? best.slice : 0;
+}
+
+static void keep(tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_t proto, size_t size, double us)
+{
+    tune_time_t *time = &t->times[t->count];
+    size_t bytes = has_blocks(coll) ? size * (size_t)n : size;
+    rd_work_t work;
+
+    if (t->count == TIMES_MOST || us <= 0)
+        return;
+    memset(time, 0, sizeof *time);
+    time->env = (rd_cost_env_t){n, 1, n, t->cores, n, NULL};
+    time->coll = coll;
+    snprintf(time->algo, sizeof time->algo, "%s", algo);
+    time->proto = proto;
+    time->bytes = bytes;
+    time->us = us;
+    time->slice = slice_of(t, n, coll, algo, proto, bytes);
+    if (time->slice && rd_cost_work(&time->env, coll, algo, 0, &work) == 0)
+        t->count++;
+}
+
+static int measure(tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_t proto)
+{
+    char command[5000], line[512];
+    int first = t->count, lines = proto == RD_PROTO_LL;
+    FILE *perf;
+
+    snprintf(command, sizeof command,
+             "'%s' %s --ranks %d --algo %s --proto %s -b %s -e %s -f %d -c 0 -w %d --turns %d --turn-ms %d 2>/dev/null",
+             t->perf, rd_coll_name(coll), n, algo, rd_proto_name(proto), lines ? "8" : "2K",
+             lines      ? "2K"
+             : t->quick ? "128K"
+                        : "8M",
+             t->quick ? 64 : 4, t->quick ? 1 : 10, t->quick ? 1 : 2 * t->rounds + 1, t->quick ? 1 : 2);
+    perf = popen(command, "r");
+    if (!perf)
+        return 0;
+    while (fgets(line, sizeof line, perf)) {
+        size_t size, elements;
+        double us;
+
+        if (sscanf(line, " %zu %zu %lf", &size, &elements, &us) == 3)
+            keep(t, n, coll, algo, proto, size, us);
+    }
+    pclose(perf);
+    return t->count > first;
+}
+
+static void measure_all(tune_t *t)
+{
+    rd_log_set_level(RD_LOG_NONE); /* what cannot serve is refused, and left out */
+    for (int r = 0; r < t->nranks; r++)
+        for (int i = 0; i < TRIALS; i++) {
+            char algos[64], *rest, *algo;
+
+            snprintf(algos, sizeof algos, "%s", trials[i].algos);
+            for (algo = strtok_r(algos, " ", &rest); algo; algo = strtok_r(NULL, " ", &rest))
+                for (int p = 0; p < RD_NUM_PROTOS; p++)
+                    if (slice_of(t, t->ranks[r], trials[i].coll, algo, (rd_proto_t)p, 2048))
+                        measure(t, t->ranks[r], trials[i].coll, algo, (rd_proto_t)p);
+        }
+    rd_log_set_level((rd_log_level_t)t->env.debug);
+}
+
+static int times_write(const tune_t *t, const rd_prices_t *prices, const char *file)
+{
+    FILE *f = fopen(file, "w");
+
+    if (!f)
+        return -1;
+    fprintf(f, "# ranks operation algorithm protocol bytes message us predicted\n");
+    for (int i = 0; i < t->count; i++) {
+        tune_time_t time = t->times[i];
+
+        time.env.prices = prices;
+        fprintf(f, "%d %s %s %s %zu %zu %.3f %.3f\n", time.env.nranks, rd_coll_name(time.coll), time.algo,
+                rd_proto_name(time.proto), time.bytes, time.slice, time.us,
+                rd_cost_us(&time.env, time.coll, time.algo, 0, time.proto, time.bytes, time.slice));
+    }
+    return fclose(f);
+}
+
+static int prices_write(const tune_t *t, const rd_prices_t *prices, tune_miss_t miss, const char *file)
+{
+    FILE *f = *file ? fopen(file, "w") : stdout;
+    rd_topo_t topo;
+    int bad;
+
+    if (!f)
+        return -1;
+    if (rd_topo_read(&topo, "") != RONDO_SUCCESS)
+        strcpy(topo.cpu, "an unknown processor");
+    fprintf(f, "# rondo-tune on %s, %d cores; %d times, predicted within a factor of %.2f\n", topo.cpu, t->cores,
+            t->count, miss.time);
+    rd_prices_write(prices, f);
+    bad = fflush(f) != 0;
+    return (*file && fclose(f) != 0) || bad ? -1 : 0;
+}
+
+/* rondo-perf lies beside this program. */
+static int perf_find(tune_t *t)
+{
+    ssize_t n = readlink("/proc/self/exe", t->perf, sizeof t->perf - 16);
+    char *slash;
+
+    t->perf[n > 0 ? n : 0] = 0;
+    slash = strrchr(t->perf, '/');
+    if (!slash)
+        return -1;
+    strcpy(slash, "/rondo-perf");
+    return access(t->perf, X_OK);
+}
+
+static int ranks_read(tune_t *t, const char *text)
+{
+    char *end;
+
+    for (t->nranks = 0; t->nranks < 8; text = end + 1) {
+        long n = strtol(text, &end, 10);
+
+        if (end == text || n < 2 || n > 64 || (*end && *end != ','))
+            return -1;
+        t->ranks[t->nranks++] = (int)n;
+        if (!*end)
+            return 0;
+    }
+    return -1;
+}
+
+static int tune(tune_t *t, const char *output, const char *times)
+{
+    rd_prices_t prices = *rd_prices_builtin(rd_prices_here());
+    rd_prices_t built_in;
+    tune_miss_t before, miss;
+
+    if (perf_find(t) != 0) {
+        fprintf(stderr, "rondo-tune: there is no %s to measure with\n", t->perf);
+        return 1;
+    }
+    measure_all(t);
+    if (t->count == 0) {
+        fprintf(stderr, "rondo-tune: nothing could be measured: what does %s allreduce --ranks 2 say?\n", t->perf);
+        return 1;
+    }
+    built_in = prices;
+    tune_fit(&prices, t->times, t->count);
+    before = tune_miss(&built_in, t->times, t->count);
+    miss = tune_miss(&prices, t->times, t->count);
+    fprintf(
+        stderr,
+        "rondo-tune: %d times, of %d ranks at most. Built-in prices (%s): predictions off by a factor of %.2f, choices "
+        "slower than the best by %.2f; these: %.2f and %.2f\n",
+        t->count, t->ranks[t->nranks - 1], rd_prices_name(rd_prices_here()), before.time, before.choice, miss.time,
+        miss.choice);
+    if (prices_write(t, &prices, miss, output) != 0 || (*times && times_write(t, &prices, times) != 0)) {
+        fprintf(stderr, "rondo-tune: cannot write %s\n", *output ? output : times);
+        return 1;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"ranks", 1, NULL, 'n'}, {"rounds", 1, NULL, 'r'},  {"quick", 0, NULL, 'q'}, {"output", 1, NULL, 'o'},
+        {"times", 1, NULL, 't'}, {"version", 0, NULL, 'v'}, {"help", 0, NULL, 'h'},  {NULL, 0, NULL, 0}};
+    static tune_t t;
+    const char *output = "", *times = "";
+    rd_topo_t topo;
+    int option;
+
+    rd_topo_quick(&topo);
+    t.cores = topo.usable;
+    t.rounds = 1;
+    t.ranks[t.nranks++] = 2;
+    if (t.cores > 1)
+        t.ranks[t.nranks++] = t.cores > 4 ? 8 : 2 * t.cores;
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(usage, stdout);
+            return 0;
+        }
+        if (option == 'v') {
+            int v = rondo_version();
+            printf("rondo-tune %d.%d.%d\n", v / 10000, v / 100 % 100, v % 100);
+            return 0;
+        }
+        if (option == 'q')
+            t.quick = 1;
+        else if (option == 'o')
+            output = optarg;
+        else if (option == 't')
+            times = optarg;
+        else if (option == 'n' ? ranks_read(&t, optarg) != 0
+                               : option != 'r' || (t.rounds = atoi(optarg)) < 1 || t.rounds > 100) {
+            fprintf(stderr, "rondo-tune: see rondo-tune --help\n");
+            return 2;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "rondo-tune: \"%s\" is not wanted; see rondo-tune --help\n", argv[optind]);
+        return 2;
+    }
+    return rd_env_read(&t.env) != RONDO_SUCCESS ? 1 : tune(&t, output, times);
+}

@@ -1,0 +1,28 @@
+/* The parts of rondo-tune. */
+#ifndef RD_TUNE_H
+#define RD_TUNE_H
+
+#include "cost.h"
+
+/* One time that was measured, and what the cost model must be asked to predict it. */
+typedef struct tune_time {
+    rd_cost_env_t env; /* but for the prices */
+    rd_coll_t coll;
+    char algo[16];
+    rd_proto_t proto;
+    size_t bytes, slice;
+    double us;
+} tune_time_t;
+
+/* By which factor a prediction is typically off, and by which one what is chosen is slower than the best that was
+ * measured for the same operation and size. 1: not at all. */
+typedef struct tune_miss {
+    double time, choice;
+} tune_miss_t;
+
+/* Changes the prices of shared memory until the model's choices and predictions are as good as can be. What the times
+ * say nothing about stays as it was. Sorts the times. */
+void tune_fit(rd_prices_t *prices, tune_time_t *times, int count);
+tune_miss_t tune_miss(const rd_prices_t *prices, const tune_time_t *times, int count); /* sorted by tune_fit */
+
+#endif

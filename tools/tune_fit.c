@@ -1,0 +1,128 @@
+/* Fitting prices to times: one price after the other is made larger or smaller by a factor, and what helps is kept; the
+ * factors shrink from round to round. The model is no linear function of its prices (the busiest rank or the shared
+ * cores, whichever takes longer), and this wants nothing of it but its values.
+ *
+ * What helps is, first, that of all that was measured for one operation and size the cheapest is chosen, or one that is
+ * not much dearer, and then that the predictions are near. Both count by their logarithm, so that 8 bytes weigh as much
+ * as 8 MB, and not by its square, so that a time that was disturbed does not draw the others with it. A slight pull
+ * keeps each price where it was unless the times speak.
+ */
+#include "tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHOICE 3   /* weight of a choice that is dearer than the best, against a prediction that is as far off */
+#define PULL 0.002 /* for each factor of e from where a price was, in units of one time's error, times their number */
+
+/* Prices that no time on shared memory depends on, or that are not prices. */
+static int is_fixed(const char *name)
+{
+    return strncmp(name, "net.", 4) == 0 || strcmp(name, "wire") == 0 || strncmp(name, "peer", 4) == 0;
+}
+
+/* Times of one operation and size stand together. */
+static int by_question(const void *x, const void *y)
+{
+    const tune_time_t *a = x, *b = y;
+
+    if (a->env.nranks != b->env.nranks)
+        return a->env.nranks - b->env.nranks;
+    if (a->coll != b->coll)
+        return (int)a->coll - (int)b->coll;
+    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+static double predict(const rd_prices_t *prices, const tune_time_t *t)
+{
+    rd_cost_env_t env = t->env;
+
+    env.prices = prices;
+    return rd_cost_us(&env, t->coll, t->algo, 0, t->proto, t->bytes, t->slice);
+}
+
+tune_miss_t tune_miss(const rd_prices_t *prices, const tune_time_t *times, int count)
+{
+    tune_miss_t miss = {0, 0};
+    int asked = 0;
+
+    for (int first = 0, end; first < count; first = end, asked++) {
+        double cheapest = INFINITY, chosen = 0, best = INFINITY;
+
+        for (end = first; end < count && by_question(&times[first], &times[end]) == 0; end++) {
+            double us = predict(prices, &times[end]);
+
+            miss.time += fabs(log(us / times[end].us));
+            best = fmin(best, times[end].us);
+            chosen = us < cheapest ? times[end].us : chosen;
+            cheapest = fmin(cheapest, us);
+        }
+        miss.choice += log(chosen / best);
+    }
+    miss.time = count ? exp(miss.time / count) : 1;
+    miss.choice = asked ? exp(miss.choice / asked) : 1;
+    return miss;
+}
+
+static double pull(const rd_prices_t *now, const rd_prices_t *before)
+{
+    rd_prices_t a = *now, b = *before;
+    double all = 0, *x, *y;
+    char name[32];
+
+    for (int i = 0; (x = rd_prices_at(&a, i, name)) && (y = rd_prices_at(&b, i, name)); i++)
+        if (*x > 0 && *y > 0)
+            all += fabs(log(*x / *y));
+    return all * PULL;
+}
+
+static double badness(const rd_prices_t *prices, const rd_prices_t *before, const tune_time_t *times, int count)
+{
+    tune_miss_t miss = tune_miss(prices, times, count);
+
+    return log(miss.time) + CHOICE * log(miss.choice) + pull(prices, before);
+}
+
+/* One price by one factor, up and down; nonzero: better. */
+static int improve(rd_prices_t *prices, double *price, double factor, const rd_prices_t *before,
+                   const tune_time_t *times, int count, double *best)
+{
+    const double was = *price;
+    int better = 0;
+
+    for (int k = -1; k <= 1; k += 2) {
+        const double now = *price;
+        double bad;
+
+        *price = was * pow(factor, k);
+        bad = badness(prices, before, times, count);
+        if (bad < *best - 1e-9) {
+            *best = bad;
+            better = 1;
+        } else {
+            *price = now;
+        }
+    }
+    return better;
+}
+
+void tune_fit(rd_prices_t *prices, tune_time_t *times, int count)
+{
+    const rd_prices_t before = *prices;
+    char name[32];
+    double best;
+
+    qsort(times, (size_t)count, sizeof *times, by_question);
+    best = badness(prices, &before, times, count);
+    for (double factor = 2; factor > 1.01; factor = sqrt(factor)) {
+        for (int round = 0, better = 1; better && round < 20; round++) {
+            double *price;
+
+            better = 0;
+            for (int i = 0; (price = rd_prices_at(prices, i, name)); i++)
+                if (!is_fixed(name))
+                    better |= improve(prices, price, factor, &before, times, count, &best);
+        }
+    }
+}
