@@ -282,7 +282,12 @@ int main(void)
                         if (strncmp((*algo)->name, "hier", 4) == 0)
                             counts_on_nodes(*algo, (rd_coll_t)coll, nodes, local, param);
             for (size_t e = 0; e < sizeof envs / sizeof envs[0]; e++)
-                times(*algo, (rd_coll_t)coll, &envs[e]);
+                for (int table = 0; rd_prices_builtin(table); table++) {
+                    rd_cost_env_t env = envs[e];
+
+                    env.prices = rd_prices_builtin(table);
+                    times(*algo, (rd_coll_t)coll, &env);
+                }
         }
     }
     if (rd_cost_work(&two, RD_ALLREDUCE, "nonsense", 0, &w) == 0) {
