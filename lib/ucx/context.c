@@ -70,6 +70,16 @@ static rondo_result_t device_put(rd_net_t *net, ucp_config_t *config, const char
     return setting_put(net, config, "NET_DEVICES", device);
 }
 
+/* UCX would announce a message of some KB and send its bytes when they are asked for: over tcp that is two more turns of
+ * the wire, and a message of rondo's has its place already. Not over what the user has said. */
+static rondo_result_t eager_put(rd_net_t *net, ucp_config_t *config)
+{
+    if (getenv("RONDO_UCX_RNDV_THRESH") != NULL || getenv("UCX_RNDV_THRESH") != NULL) {
+        return RONDO_SUCCESS;
+    }
+    return setting_put(net, config, "RNDV_THRESH", "inf");
+}
+
 /* UCX's tcp trusts whoever connects: he may even write into this process's memory. So it listens on the interface of
  * the bootstrap alone (loopback when all ranks share a host), unless the user names devices; devices of other
  * transports have names of their own. */
@@ -79,6 +89,9 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
     rondo_result_t result = RONDO_SUCCESS;
     if (env->ucx_tls[0] != 0) {
         result = setting_put(net, config, "TLS", env->ucx_tls);
+    }
+    if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "tcp") == 0) {
+        result = eager_put(net, config);
     }
     if (result == RONDO_SUCCESS && env->net[0] != 0) {
         return device_put(net, config, env->net, place);
