@@ -213,7 +213,7 @@ static void connection_layout(rd_layout_t *layout, rondo_comm_t comm, int local)
         env.slots = 1;
         env.slot_bytes = 4096;
     }
-    rd_layout_init(layout, local, &env);
+    rd_layout_init(layout, local, comm->node.nnodes, &env);
 }
 
 /* The rooms behind the bootstrap, each on the one before. */

@@ -11,6 +11,8 @@
 #define LINES 256                        /* 8 KiB of short messages in flight */
 #define SLOTS 8
 #define SLOT_BYTES_MOST ((size_t)128 << 10)
+#define NET_SLOTS 16                           /* between nodes more messages are under way, */
+#define NET_SLOT_BYTES_MOST ((size_t)60 << 10) /* which UCX's tcp carries whole: it puts pieces of 64 KB together */
 #define SLOT_BYTES_LEAST ((size_t)4 << 10)
 #define SEGMENT_BUDGET ((size_t)12 << 20) /* of slots, a rank */
 
@@ -19,15 +21,19 @@ static size_t round_up(size_t value, size_t to)
     return (value + to - 1) / to * to;
 }
 
-void rd_layout_init(rd_layout_t *l, int nlocal, const rd_env_t *env)
+void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
 {
     size_t peers = nlocal > 1 ? (size_t)nlocal - 1 : 1;
 
-    l->slots = env->slots ? (uint32_t)env->slots : SLOTS;
+    l->slots = env->slots ? (uint32_t)env->slots : nnodes > 1 ? NET_SLOTS : SLOTS;
     l->lines = LINES;
-    l->slot_bytes = SLOT_BYTES_MOST;
-    while (l->slot_bytes > SLOT_BYTES_LEAST && peers * RD_CHANNELS * l->slots * l->slot_bytes > SEGMENT_BUDGET)
-        l->slot_bytes /= 2;
+    l->slot_bytes = nnodes > 1 ? NET_SLOT_BYTES_MOST : SLOT_BYTES_MOST;
+    while (l->slot_bytes > SLOT_BYTES_LEAST && peers * RD_CHANNELS * l->slots * l->slot_bytes > SEGMENT_BUDGET) {
+        if (l->slots > SLOTS && !env->slots)
+            l->slots /= 2;
+        else
+            l->slot_bytes = l->slot_bytes / 2 / PAGE * PAGE;
+    }
     if (env->slot_bytes)
         l->slot_bytes = round_up(env->slot_bytes, PAGE);
     l->ring_bytes = (size_t)l->lines * RD_LINE;

@@ -51,7 +51,7 @@ typedef struct rd_conns {
     rd_control_t own;        /* stands in where there is no shared segment */
 } rd_conns_t;
 
-void rd_layout_init(rd_layout_t *layout, int nlocal, const rd_env_t *env);
+void rd_layout_init(rd_layout_t *layout, int nlocal, int nnodes, const rd_env_t *env);
 
 /* Builds the tables; `net` NULL when all ranks share the node. */
 rondo_result_t rd_conns_create(rd_conns_t *conns, const rd_layout_t *layout, const rd_node_t *node, int rank,

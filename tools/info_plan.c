@@ -217,7 +217,7 @@ static int show(const wish_t *w, const rd_env_t *env)
 
     if (rd_prices_find(&prices, &number, env->tune, NULL) != RONDO_SUCCESS)
         return 1;
-    rd_layout_init(&layout, local, env);
+    rd_layout_init(&layout, local, w->nodes, env);
     rd_choose_args_t args = {.coll = w->coll,
                              .bytes = whole(w),
                              .type_size = rondo_type_size(w->type),

@@ -212,7 +212,7 @@ static int scale(machine_t *m, const rd_env_t *env, const char *text)
     for (int r = 0; r < m->nranks; r++)
         node[r] = r / m->local;
     m->shape = (rd_shape_t){m->nranks, m->nodes, node};
-    rd_layout_init(&m->layout, m->local, env);
+    rd_layout_init(&m->layout, m->local, m->nodes, env);
     creation(m);
     plans(m, env);
     free(node);

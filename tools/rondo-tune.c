@@ -77,7 +77,7 @@ static size_t slice_of(const tune_t *t, int n, rd_coll_t coll, const char *algo,
 
     snprintf(env.algo, sizeof env.algo, "%s", algo);
     snprintf(env.proto, sizeof env.proto, "%s", rd_proto_name(proto));
-    rd_layout_init(&layout, n, &env);
+    rd_layout_init(&layout, n, 1, &env);
     rd_choose_args_t args = {.coll = coll,
                              .bytes = bytes,
                              .type_size = 4,
