@@ -49,6 +49,11 @@ typedef struct rd_recv {
     char *lines;
     rd_counter_t *ll_head;
     uint64_t received, seen; /* messages consumed; last value seen of tail */
+    /* Between nodes: where the step that waits for message `received` wants its bytes, so that they need not lie in a
+     * slot first. NULL: nowhere yet. */
+    char *place;
+    size_t place_bytes;
+    int placed; /* and there they are */
     uint64_t ll_received, ll_returned;
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;

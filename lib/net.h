@@ -5,6 +5,9 @@
  * memory, then calls rd_net_post. rd_net_progress delivers: it copies arriving bytes into the receiver's slots,
  * advances the receiver's `tail`, and advances the sender's `head` when credits return. Nothing else of the
  * connection is touched. Called by the rank's own thread only.
+ *
+ * Copies are what costs between nodes as soon as messages are long, so both ends may leave the slot out: rd_net_lend
+ * sends from the user's memory, and `place` of rd_recv_t names where the bytes are wanted.
  */
 #ifndef RD_NET_H
 #define RD_NET_H
@@ -27,6 +30,12 @@ rondo_result_t rd_net_bind_send(rd_net_t *net, int peer, int channel, rd_send_t 
 rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t *recv);
 /* The message number `send->sent - 1`, `bytes` long, lies in its slot: carry it. */
 rondo_result_t rd_net_post(rd_send_t *send, size_t bytes);
+/* The same, but the bytes lie at `data`, in the user's memory, which must stay as it is until rd_net_lent says 0. */
+rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes);
+int rd_net_lent(const rd_net_t *net); /* messages whose bytes UCX has yet to read from the user's memory */
+/* After a failure, before the user gets his buffers back: nothing reads or writes them from here on. Connections to
+ * peers that do not take what they are being sent are broken for it. */
+void rd_net_take_back(rd_net_t *net);
 rondo_result_t rd_net_credit(rd_recv_t *recv); /* `recv->received` messages are consumed: tell the sender */
 int rd_net_progress(rd_net_t *net);            /* nonzero: something happened */
 size_t rd_net_conn_bytes(void);                /* memory of a bound pair (peer, channel) that has carried nothing */

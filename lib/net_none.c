@@ -57,6 +57,25 @@ rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
     return RONDO_ERR_UNSUPPORTED;
 }
 
+rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes)
+{
+    (void)send;
+    (void)data;
+    (void)bytes;
+    return RONDO_ERR_UNSUPPORTED;
+}
+
+int rd_net_lent(const rd_net_t *net)
+{
+    (void)net;
+    return 0;
+}
+
+void rd_net_take_back(rd_net_t *net)
+{
+    (void)net;
+}
+
 rondo_result_t rd_net_credit(rd_recv_t *recv)
 {
     (void)recv;

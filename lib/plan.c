@@ -61,6 +61,7 @@ static void plan_free(rd_plan_t *plan)
 {
     rd_program_free(plan->own_program);
     free(plan->quick);
+    free(plan->lends);
     free(plan->lanes);
     free(plan->sends);
     free(plan->tables);
@@ -229,6 +230,8 @@ static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
     }
     plan->stream = p->args.env->stream[0] ? rd_stream_parse(p->args.env->stream) : p->args.prices->stream;
     rd_quick_plan(plan);
+    if (p->args.node->nnodes > 1)
+        rd_lend_plan(plan);
     return RONDO_SUCCESS;
 }
 

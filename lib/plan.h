@@ -7,6 +7,7 @@
 
 #include "conns.h"
 #include "host/reduce.h"
+#include "plan_lend.h"
 #include "plan_quick.h"
 #include "prices.h"
 #include "proto.h"
@@ -73,6 +74,8 @@ typedef struct rd_plan {
     rd_lane_plan_t *lanes;
     rd_quick_step_t *quick; /* steps resolved ahead, or NULL: host/quick.h */
     int nquick;
+    unsigned char *lends; /* of each step of the program: plan_lend.h; NULL: all ranks share the node */
+    size_t reach_in, reach_out; /* bytes, of the two sides */
     int posts;      /* some lane posts its buffers for peers to read: the run is over when they have */
     size_t *tables; /* memory behind in and out's tables */
     int users;      /* runs in flight, plus the cache */

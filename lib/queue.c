@@ -187,6 +187,11 @@ static rondo_result_t failed(rondo_comm_t comm, rondo_result_t result, int peer)
     return rd_comm_fail(comm, result, -1, "an operation failed: %s", rondo_result_string(result));
 }
 
+static int lent(rondo_comm_t comm)
+{
+    return comm->net && rd_net_lent(comm->net);
+}
+
 rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved)
 {
     rd_queue_t *q = &comm->queue;
@@ -195,11 +200,12 @@ rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved)
     int peer = -1;
 
     for (rd_task_t *t = q->active, *next; t && result == RONDO_SUCCESS; t = next) {
-        *moved |= t->run.open ? rd_run_advance(&t->run) : 1;
+        *moved |= t->run.open ? rd_run_advance(&t->run) : !lent(comm);
         result = t->run.result;
         peer = t->run.waits_for;
         next = t->next;
-        if (t->run.open || result != RONDO_SUCCESS) {
+        /* What it has lent may lie where the next of its chain writes. */
+        if (t->run.open || result != RONDO_SUCCESS || lent(comm)) {
             before = t;
             continue;
         }
@@ -219,6 +225,8 @@ void rd_queue_flush(rondo_comm_t comm, rondo_result_t code)
 {
     rd_queue_t *q = &comm->queue;
 
+    if (comm->net)
+        rd_net_take_back(comm->net);
     while (q->active) {
         rd_task_t *t = q->active;
         q->active = t->next;

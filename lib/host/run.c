@@ -17,6 +17,7 @@
 #define STEPPED 1
 
 #define STREAM_BLOCK 8192
+#define LEND_LEAST 2048 /* bytes: shorter ones are sooner copied than watched */
 
 /* One step with its numbers worked out: `chunk` shifted, `bytes` of this slice. */
 typedef struct {
@@ -105,30 +106,15 @@ static inline const char *value(const turn_t *t, const char *const *src, char *f
     return first;
 }
 
-/* The step's value to all destinations. It is computed into one that is written plainly, if there is one: the others
- * are copied from there. */
-static void deliver(const turn_t *t, const char *const *src, char *const *dst)
+/* What is copied to one place of this rank need not lie in a slot first: between nodes it may come straight there. */
+static void expect(const turn_t *t, rd_recv_t *recv)
 {
-    const rd_plan_t *plan = t->run->plan;
-    int first = 0, n = t->step->ndst;
-    rd_send_t *send;
+    const rd_step_t *step = t->step;
 
-    while (first < n && (send = streamed(t, t->step->dst[first])) && !rd_stream_plain(plan, send))
-        first++;
-    if (first == n && t->step->nsrc > 1) {
-        sum_streamed(t, src, dst);
+    if (step->nsrc != 1 || step->dst[0].where == RD_PEER)
         return;
-    }
-    const char *from = value(t, src, first < n ? dst[first] : NULL);
-    for (int i = 0; i < n; i++) {
-        send = streamed(t, t->step->dst[i]);
-        if (dst[i] == from && send)
-            rd_stream_passed(send);
-        else if (dst[i] != from && send)
-            rd_stream_write(plan, send, dst[i], from, t->bytes);
-        else if (dst[i] != from)
-            rd_copy(dst[i], from, t->bytes);
-    }
+    recv->place = local_destination(t, step->dst[0]);
+    recv->place_bytes = t->bytes;
 }
 
 static int ready_slots(const turn_t *t)
@@ -137,8 +123,11 @@ static int ready_slots(const turn_t *t)
     const rd_plan_t *plan = t->run->plan;
 
     for (int i = 0; i < step->nsrc; i++) {
-        if (step->src[i].where == RD_PEER && !rd_slot_arrived(plan->recvs[step->src[i].index])) {
-            t->run->waits_for = plan->recvs[step->src[i].index]->peer;
+        rd_recv_t *recv = step->src[i].where == RD_PEER ? plan->recvs[step->src[i].index] : NULL;
+        if (recv && !rd_slot_arrived(recv)) {
+            if (recv->net)
+                expect(t, recv);
+            t->run->waits_for = recv->peer;
             return 0;
         }
     }
@@ -151,12 +140,63 @@ static int ready_slots(const turn_t *t)
     return 1;
 }
 
+/* The step's value lies in the user's memory and stays there: between nodes it may be sent from there. The value is
+ * where the one source is, or where the first destination is. */
+static int may_lend(const turn_t *t)
+{
+    const rd_step_t *step = t->step;
+    const rd_plan_t *plan = t->run->plan;
+    int32_t where = step->nsrc == 1 ? step->src[0].where : step->dst[0].where;
+
+    if (!plan->lends || t->bytes < LEND_LEAST)
+        return 0;
+    if (where == RD_IN)
+        return !plan->reducer.load && (!t->run->in_place || plan->lends[step - plan->program->steps] & RD_LEND_IN);
+    return where == RD_OUT && !plan->finish_bytes && plan->lends[step - plan->program->steps] & RD_LEND_OUT;
+}
+
+static inline int lends_to(const turn_t *t, int i)
+{
+    rd_end_t end = t->step->dst[i];
+
+    return end.where == RD_PEER && t->run->plan->sends[end.index]->net;
+}
+
+/* The step's value to all destinations. It is computed into one that is written plainly, if there is one: the others
+ * are copied from there, but for those it is lent to. Returns where it lies; NULL: in slots alone. */
+static const char *deliver(const turn_t *t, const char *const *src, char *const *dst, int lend)
+{
+    const rd_plan_t *plan = t->run->plan;
+    int first = 0, n = t->step->ndst;
+    rd_send_t *send;
+
+    while (first < n && (send = streamed(t, t->step->dst[first])) && !rd_stream_plain(plan, send))
+        first++;
+    if (first == n && t->step->nsrc > 1) {
+        sum_streamed(t, src, dst);
+        return NULL;
+    }
+    const char *from = value(t, src, first < n ? dst[first] : NULL);
+    for (int i = 0; i < n; i++) {
+        if (lend && lends_to(t, i))
+            continue;
+        send = streamed(t, t->step->dst[i]);
+        if (dst[i] == from && send)
+            rd_stream_passed(send);
+        else if (dst[i] != from && send)
+            rd_stream_write(plan, send, dst[i], from, t->bytes);
+        else if (dst[i] != from)
+            rd_copy(dst[i], from, t->bytes);
+    }
+    return from;
+}
+
 static int step_slots(const turn_t *t)
 {
     const rd_step_t *step = t->step;
     const rd_plan_t *plan = t->run->plan;
     const char *src[RD_MAX_ENDS];
-    char *dst[RD_MAX_ENDS];
+    char *dst[RD_MAX_ENDS] = {NULL};
 
     if (!ready_slots(t))
         return BLOCKED;
@@ -171,10 +211,14 @@ static int step_slots(const turn_t *t)
     for (int i = 0; i < step->ndst; i++)
         dst[i] = step->dst[i].where == RD_PEER ? rd_slot_to_fill(plan->sends[step->dst[i].index])
                                                : local_destination(t, step->dst[i]);
-    deliver(t, src, dst);
+    int lend = may_lend(t);
+    const char *from = deliver(t, src, dst, lend);
     for (int i = 0; i < step->ndst && t->run->result == RONDO_SUCCESS; i++) {
-        if (step->dst[i].where == RD_PEER)
-            t->run->result = rd_slot_publish(plan->sends[step->dst[i].index], t->bytes);
+        if (step->dst[i].where != RD_PEER)
+            continue;
+        rd_send_t *send = plan->sends[step->dst[i].index];
+        t->run->result =
+            lend && lends_to(t, i) ? rd_slot_lend(send, from, t->bytes) : rd_slot_publish(send, t->bytes);
     }
     for (int i = 0; i < step->nsrc && t->run->result == RONDO_SUCCESS; i++) {
         if (step->src[i].where == RD_PEER)
@@ -295,6 +339,7 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->waits_for = -1;
     run->result = RONDO_SUCCESS;
     run->open = 0;
+    run->in_place = plan->lends && rd_lend_overlap(plan, run->in, run->out);
     run->quick = 0;
     if (plan->quick) {
         run->open = plan->nquick != 0;

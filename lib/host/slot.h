@@ -25,6 +25,14 @@ static inline rondo_result_t rd_slot_publish(rd_send_t *s, size_t bytes)
     return s->net ? rd_net_post(s, bytes) : RONDO_SUCCESS;
 }
 
+/* The same for bytes that lie in the user's memory and stay there as they are; between nodes alone. */
+static inline rondo_result_t rd_slot_lend(rd_send_t *s, const void *data, size_t bytes)
+{
+    s->sent++;
+    atomic_store_explicit(&s->tail->value, s->sent, memory_order_relaxed);
+    return rd_net_lend(s, data, bytes);
+}
+
 static inline int rd_slot_arrived(rd_recv_t *r)
 {
     if (r->seen != r->received)
@@ -35,6 +43,8 @@ static inline int rd_slot_arrived(rd_recv_t *r)
 
 static inline const char *rd_slot_to_read(const rd_recv_t *r)
 {
+    if (r->placed)
+        return r->place;
     return r->slots + (r->received & r->slots_mask) * (size_t)r->slot_bytes;
 }
 
@@ -42,8 +52,11 @@ static inline const char *rd_slot_to_read(const rd_recv_t *r)
 static inline rondo_result_t rd_slot_return(rd_recv_t *r)
 {
     r->received++;
-    if (r->net)
+    if (r->net) {
+        r->place = NULL;
+        r->placed = 0;
         return rd_net_credit(r);
+    }
     atomic_store_explicit(&r->head->value, r->received, memory_order_release);
     return RONDO_SUCCESS;
 }

@@ -146,6 +146,30 @@ static void closed(void *request, ucs_status_t status, void *arg)
     ucp_request_free(request);
 }
 
+/* No verdict follows: the communicator has failed already, and this rank is the one that gives up. */
+void rd_ucx_forsake(rd_ucx_peer_t *peer)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .flags = UCP_EP_CLOSE_FLAG_FORCE,
+                                 .cb = {.send = closed},
+                                 .user_data = peer};
+    if (peer->ep == NULL) {
+        return;
+    }
+    if (peer->lost_ms == 0) {
+        peer->lost_ms = rd_clock_ms();
+        peer->lost_why = "given up";
+        peer->judged = 1;
+    }
+    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
+    peer->ep = NULL;
+    if (request != NULL && !UCS_PTR_IS_ERR(request)) {
+        peer->closing = request;
+        peer->net->outstanding++;
+    }
+}
+
 /* Closings that are not over in time are UCX's to end: it ends the process if it finds one that is still ours when the
  * worker goes. Their callback is not called any more. */
 static void disown_closings(rd_net_t *net)

@@ -165,13 +165,21 @@ size_t rd_net_conn_bytes(void)
     return sizeof(rd_net_conn_t) + sizeof(rd_net_conn_t *);
 }
 
-rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
+static void lent_back(void *request, ucs_status_t status, void *arg)
+{
+    rd_ucx_peer_t *peer = arg;
+    peer->lent--;
+    peer->net->lent--;
+    rd_ucx_sent(request, status, peer);
+}
+
+static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int lent)
 {
     rd_net_conn_t *conn = send->net;
     rd_ucx_peer_t *peer = conn->peer;
     rd_net_t *net = peer->net;
     uint64_t number = send->sent - 1, slot = number & send->slots_mask;
-    int pending;
+    int pending = 0;
     if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
         return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
                            "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
@@ -185,8 +193,56 @@ rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
     if (conn->recv != NULL) {
         conn->headers[slot].credit = conn->credited = conn->recv->received;
     }
-    return rd_ucx_send(peer, &conn->headers[slot], send->slots + slot * send->slot_bytes, bytes, rd_ucx_sent, peer,
-                       &pending);
+    rondo_result_t result =
+        rd_ucx_send(peer, &conn->headers[slot], data, bytes, lent ? lent_back : rd_ucx_sent, peer, &pending);
+    if (lent && pending) {
+        peer->lent++;
+        net->lent++;
+    }
+    return result;
+}
+
+rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
+{
+    uint64_t slot = (send->sent - 1) & send->slots_mask;
+    return post(send, send->slots + slot * send->slot_bytes, bytes, 0);
+}
+
+rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes)
+{
+    return post(send, data, bytes, 1);
+}
+
+int rd_net_lent(const rd_net_t *net)
+{
+    return net->lent;
+}
+
+/* Peers that fail as well take what is on the wire to them within this. */
+static void lent_wait(rd_net_t *net, int64_t limit_ms)
+{
+    int64_t until = rd_clock_ms() + limit_ms;
+    while (net->lent != 0 && rd_clock_ms() < until) {
+        ucp_worker_progress(net->worker);
+    }
+}
+
+void rd_net_take_back(rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        for (int c = 0; c < p->nconns; c++) {
+            if (p->conns[c] != NULL && p->conns[c]->recv != NULL) {
+                p->conns[c]->recv->place = NULL;
+            }
+        }
+    }
+    lent_wait(net, FAILED_MS);
+    for (rd_ucx_peer_t *p = net->used; p != NULL && net->lent != 0; p = p->next_used) {
+        if (p->lent != 0) {
+            rd_ucx_forsake(p);
+        }
+    }
+    lent_wait(net, FAREWELL_MS);
 }
 
 static rondo_result_t credit_send(rd_net_conn_t *conn);

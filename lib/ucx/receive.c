@@ -137,8 +137,12 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
     }
     conn->claimed |= UINT64_C(1) << slot;
     char *to = recv->slots + slot * recv->slot_bytes;
-    if (announced) {
+    if (announced) { /* into the slot: what is under way could not be called back from the user's memory */
         return fetch(conn, slot, data, to, bytes);
+    }
+    if (recv->place != NULL && h->number == recv->received && bytes == recv->place_bytes) {
+        to = recv->place;
+        recv->placed = 1;
     }
     memcpy(to, data, bytes);
     land(conn, slot);

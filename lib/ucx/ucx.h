@@ -46,6 +46,7 @@ typedef struct rd_ucx_peer {
     const ucp_address_t *address; /* in net->addresses; NULL: not remote */
     ucp_ep_h ep;                  /* NULL until first used */
     void *closing;                /* the request that ends it, while it is out */
+    int lent;                     /* messages on their way out of the user's memory */
     int used;                     /* something went to it or came from it: it will want a farewell */
     int greeted;                  /* its greeting has arrived */
     int settled;                  /* something sent to it has gone out: the connection is made */
@@ -92,6 +93,7 @@ struct rd_net {
     char *addresses;      /* worker addresses of all ranks, one after another */
     uint64_t outstanding; /* requests that UCX has not completed */
     uint64_t dropped;     /* messages refused; only the first is talked of */
+    int lent;             /* of all peers */
     int nlost;            /* peers with a broken connection and no verdict yet */
     int progressed;       /* set where something is delivered */
 };
@@ -116,6 +118,7 @@ void rd_ucx_judge_lost(rd_net_t *net);
 rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
                            ucp_send_nbx_callback_t done, void *arg, int *pending);
 void rd_ucx_sent(void *request, ucs_status_t status, void *peer); /* `done` of what needs no more than counting */
+void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection to a peer that takes too long over what was lent */
 void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
                         uint64_t bytes);
 void rd_ucx_say_bye(rd_net_t *net);
