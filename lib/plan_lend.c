@@ -2,6 +2,7 @@
 #include "plan_lend.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "plan.h"
 
@@ -16,12 +17,28 @@ static int steps_in_all(const rd_program_t *program)
     return steps <= STEPS_MOST ? (int)steps : -1;
 }
 
-/* Adds `by` to the chunks of OUT that one repetition of the step writes. */
-static void count_writes(const rd_program_t *program, const rd_step_t *step, int shift, int *writes, int by)
+/* Of each chunk, the writes to OUT that are not surely over: all of them, and those that change an input in its place.
+ */
+typedef struct left {
+    int *out, *in_place;
+} left_t;
+
+/* In place a rank's own copy moves nothing. */
+static int copies_own(const rd_step_t *step, const rd_end_t *dst)
+{
+    return step->nsrc == 1 && step->src[0].where == RD_IN && step->src[0].index == dst->index;
+}
+
+/* Adds `by` to what one repetition of the step writes. */
+static void count_writes(const rd_program_t *program, const rd_step_t *step, int shift, const left_t *left, int by)
 {
     for (int i = 0; i < step->ndst; i++) {
-        if (step->dst[i].where == RD_OUT)
-            writes[(step->dst[i].index + shift) % program->nchunks] += by;
+        int chunk = (step->dst[i].index + shift) % program->nchunks;
+
+        if (step->dst[i].where != RD_OUT)
+            continue;
+        left->out[chunk] += by;
+        left->in_place[chunk] += copies_own(step, &step->dst[i]) ? 0 : by;
     }
 }
 
@@ -30,19 +47,19 @@ static int next_shift(const rd_program_t *program, const rd_step_t *step, int sh
     return (shift + step->stride + program->nchunks) % program->nchunks;
 }
 
-/* `left`: of each chunk, the writes that are not surely over when this step begins. */
-static void judge(rd_plan_t *plan, int s, int *left)
+static void judge(rd_plan_t *plan, int s, const left_t *left)
 {
     const rd_program_t *program = plan->program;
     const rd_step_t *step = &program->steps[s];
     const rd_end_t *value = step->nsrc == 1 ? &step->src[0] : &step->dst[0];
+    int lends = value->where == RD_IN ? RD_LEND_IN : value->where == RD_OUT ? RD_LEND_OUT : 0;
 
-    plan->lends[s] = RD_LEND_IN | RD_LEND_OUT;
     for (int k = 0, shift = 0; k < step->repeat; k++, shift = next_shift(program, step, shift)) {
         count_writes(program, step, shift, left, -1);
-        if (value->where == RD_PEER || value->where == RD_TMP || left[(value->index + shift) % program->nchunks] != 0)
-            plan->lends[s] = 0;
+        if (lends && (lends == RD_LEND_IN ? left->in_place : left->out)[(value->index + shift) % program->nchunks])
+            lends = 0;
     }
+    plan->lends[s] = (unsigned char)lends;
 }
 
 /* From the user's pointer to the end of the last chunk. */
@@ -60,32 +77,32 @@ static size_t reach(const rd_chunks_t *side, int nchunks)
 void rd_lend_plan(rd_plan_t *plan)
 {
     const rd_program_t *program = plan->program;
-    int *total, *left;
+    size_t chunks = (size_t)program->nchunks;
+    int *counts;
 
     if (program->nchunks < 1 || program->nsteps < 1 || steps_in_all(program) < 0)
         return;
     plan->lends = calloc((size_t)program->nsteps, 1);
-    total = calloc(2 * (size_t)program->nchunks, sizeof(*total));
-    if (!plan->lends || !total) {
-        free(total);
+    counts = calloc(4 * chunks, sizeof(*counts));
+    if (!plan->lends || !counts) {
+        free(counts);
         free(plan->lends);
         plan->lends = NULL;
         return;
     }
-    left = total + program->nchunks;
+    const left_t total = {counts, counts + chunks}, left = {counts + 2 * chunks, counts + 3 * chunks};
     for (int s = 0; s < program->nsteps; s++) {
         const rd_step_t *step = &program->steps[s];
         for (int k = 0, shift = 0; k < step->repeat; k++, shift = next_shift(program, step, shift))
-            count_writes(program, step, shift, total, 1);
+            count_writes(program, step, shift, &total, 1);
     }
     for (int l = 0; l < program->nlanes; l++) {
         const rd_lane_t *lane = &program->lanes[l];
-        for (int c = 0; c < program->nchunks; c++)
-            left[c] = total[c];
+        memcpy(left.out, total.out, 2 * chunks * sizeof(*counts));
         for (int s = lane->first; s < lane->first + lane->count; s++)
-            judge(plan, s, left);
+            judge(plan, s, &left);
     }
-    free(total);
+    free(counts);
     plan->reach_in = reach(&plan->in, program->nchunks);
     plan->reach_out = reach(&plan->out, program->nchunks);
 }
