@@ -8,7 +8,9 @@
  *   Simple  a ring of slots, data as it is, then the count of messages, released.
  *
  * Both sides count in their own memory (rd_send_t, rd_recv_t); the counts continue over all operations, so a plan holds
- * none. Between nodes the sender's inbox is a mirror in its own memory and the network (`net`) carries each message.
+ * none. Between nodes the sender's inbox is a mirror in its own memory and the network (`net`) carries each message;
+ * there message n lies in slot n of the ring of its length, short or long, and a sender may be ahead by as many
+ * messages as the ring of the next one has slots.
  */
 #ifndef RD_CONN_H
 #define RD_CONN_H
@@ -19,6 +21,7 @@
 
 #define RD_LINE 64
 #define RD_LL_LINE_DATA 56
+#define RD_SHORT 2048 /* between nodes messages up to this have slots of their own, more of them */
 
 typedef struct rd_counter {
     _Alignas(RD_LINE) _Atomic uint64_t value;
@@ -37,6 +40,8 @@ typedef struct rd_send {
     uint64_t ll_posted; /* ll_sent behind the last post: the peer has read what was posted when ll_credit gets there */
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
+    uint32_t shorts_mask;
+    char *shorts; /* a ring of RD_SHORT bytes each, or NULL */
     int32_t peer;
     int32_t stream_left, stream_hold; /* host/stream.h: messages to be written past the caches, < 0 plainly; 0: try */
     struct rd_net_conn *net;          /* NULL: shared memory */
@@ -57,6 +62,8 @@ typedef struct rd_recv {
     uint64_t ll_received, ll_returned;
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
+    uint32_t shorts_mask;
+    char *shorts;
     int32_t peer;
     int32_t pid;               /* the sender's process, as this one may read it (pull.h); 0: it is this process */
     const _Atomic int *failed; /* the sender's: what it has posted may have changed meanwhile */

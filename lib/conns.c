@@ -13,6 +13,7 @@
 #define SLOT_BYTES_MOST ((size_t)128 << 10)
 #define NET_SLOTS 16                           /* between nodes more messages are under way, */
 #define NET_SLOT_BYTES_MOST ((size_t)60 << 10) /* which UCX's tcp carries whole: it puts pieces of 64 KB together */
+#define SHORTS_MOST 256 /* in a stream of short messages a core runs on instead of taking turns */
 #define SLOT_BYTES_LEAST ((size_t)4 << 10)
 #define SEGMENT_BUDGET ((size_t)12 << 20) /* of slots, a rank */
 
@@ -38,6 +39,9 @@ void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
         l->slot_bytes = round_up(env->slot_bytes, PAGE);
     l->ring_bytes = (size_t)l->lines * RD_LINE;
     l->inbox_bytes = round_up(COUNTERS + l->ring_bytes, PAGE) + l->slots * l->slot_bytes;
+    l->shorts = l->slots > 1 ? l->slots * 16 : 0; /* whoever wants one slot gets one */
+    l->shorts = l->shorts > SHORTS_MOST ? SHORTS_MOST : l->shorts;
+    l->mirror_bytes = PAGE + l->inbox_bytes + (size_t)l->shorts * RD_SHORT;
     l->segment_bytes = round_up(sizeof(rd_control_t) + (size_t)nlocal * RD_CHANNELS * COUNTERS, PAGE) +
                        peers * RD_CHANNELS * l->inbox_bytes;
 }
@@ -106,7 +110,7 @@ static void bind_local(rd_conns_t *c, const rd_node_t *node)
  * pages come as they are touched. */
 static rondo_result_t bind_remote(rd_conns_t *c, const rd_node_t *node, int rank, rd_net_t *net, rd_who_t *who)
 {
-    size_t each = c->layout.inbox_bytes + PAGE, at = 0;
+    size_t each = c->layout.mirror_bytes, at = 0;
     rondo_result_t result = RONDO_SUCCESS;
 
     c->mirror_bytes = (size_t)(c->nranks - node->nlocal) * RD_CHANNELS * 2 * each;
@@ -128,6 +132,11 @@ static rondo_result_t bind_remote(rd_conns_t *c, const rd_node_t *node, int rank
             at += each;
             bind_recv(r, &c->layout, c->mirrors + at + PAGE, (rd_counter_t *)(c->mirrors + at), peer);
             at += each;
+            if (c->layout.shorts) {
+                s->shorts = s->slots + c->layout.slots * c->layout.slot_bytes;
+                r->shorts = r->slots + c->layout.slots * c->layout.slot_bytes;
+                s->shorts_mask = r->shorts_mask = c->layout.shorts - 1;
+            }
             result = rd_net_bind_send(net, peer, ch, s);
             if (result == RONDO_SUCCESS)
                 result = rd_net_bind_recv(net, peer, ch, r);

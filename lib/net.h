@@ -36,10 +36,11 @@ int rd_net_lent(const rd_net_t *net); /* messages whose bytes UCX has yet to rea
 /* After a failure, before the user gets his buffers back: nothing reads or writes them from here on. Connections to
  * peers that do not take what they are being sent are broken for it. */
 void rd_net_take_back(rd_net_t *net);
-rondo_result_t rd_net_credit(rd_recv_t *recv); /* `recv->received` messages are consumed: tell the sender */
-int rd_net_progress(rd_net_t *net);            /* nonzero: something happened */
-size_t rd_net_conn_bytes(void);                /* memory of a bound pair (peer, channel) that has carried nothing */
-int rd_net_idle(rd_net_t *net);                /* nonzero: every post and credit has left this rank's memory */
-void rd_net_destroy(rd_net_t *net);            /* never waits for a dead peer */
+/* `recv->received` messages are consumed, the last one of `bytes`: tell the sender. */
+rondo_result_t rd_net_credit(rd_recv_t *recv, size_t bytes);
+int rd_net_progress(rd_net_t *net); /* nonzero: something happened */
+size_t rd_net_conn_bytes(void);     /* memory of a bound pair (peer, channel) that has carried nothing */
+int rd_net_idle(rd_net_t *net);     /* nonzero: every post and credit has left this rank's memory */
+void rd_net_destroy(rd_net_t *net); /* never waits for a dead peer */
 
 #endif

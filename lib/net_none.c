@@ -76,9 +76,10 @@ void rd_net_take_back(rd_net_t *net)
     (void)net;
 }
 
-rondo_result_t rd_net_credit(rd_recv_t *recv)
+rondo_result_t rd_net_credit(rd_recv_t *recv, size_t bytes)
 {
     (void)recv;
+    (void)bytes;
     return RONDO_ERR_UNSUPPORTED;
 }
 

@@ -141,7 +141,7 @@ static rondo_result_t pull(const trial_t *t, rd_recv_t *r, int channel, int *mov
     }
     r->received++;
     *moved = 1;
-    return rd_net_credit(r);
+    return rd_net_credit(r, message_bytes(key));
 }
 
 /* Until all messages have been sent and read, or something stops it. */

@@ -110,7 +110,7 @@ static void creation(const machine_t *m)
     print_bytes("  network connections", (double)remote * RD_CHANNELS * (double)rd_net_conn_bytes());
     print_bytes("  shared memory of the node, its part", (double)m->layout.segment_bytes);
     print_bytes("  address space for what a connection needs",
-                (double)remote * RD_CHANNELS * 2 * (double)(m->layout.inbox_bytes + 4096));
+                (double)remote * RD_CHANNELS * 2 * (double)m->layout.mirror_bytes);
 }
 
 /* Different peers on other nodes that the program sends to or receives from, and messages to them in one pass. */

@@ -17,7 +17,6 @@
 #define STEPPED 1
 
 #define STREAM_BLOCK 8192
-#define LEND_LEAST 2048 /* bytes: shorter ones are sooner copied than watched */
 
 /* One step with its numbers worked out: `chunk` shifted, `bytes` of this slice. */
 typedef struct {
@@ -132,7 +131,7 @@ static int ready_slots(const turn_t *t)
         }
     }
     for (int i = 0; i < step->ndst; i++) {
-        if (step->dst[i].where == RD_PEER && !rd_slot_may_send(plan->sends[step->dst[i].index])) {
+        if (step->dst[i].where == RD_PEER && !rd_slot_may_send(plan->sends[step->dst[i].index], t->bytes)) {
             t->run->waits_for = plan->sends[step->dst[i].index]->peer;
             return 0;
         }
@@ -148,7 +147,7 @@ static int may_lend(const turn_t *t)
     const rd_plan_t *plan = t->run->plan;
     int32_t where = step->nsrc == 1 ? step->src[0].where : step->dst[0].where;
 
-    if (!plan->lends || t->bytes < LEND_LEAST)
+    if (!plan->lends || t->bytes <= RD_SHORT) /* sooner copied than watched */
         return 0;
     if (where == RD_IN)
         return !plan->reducer.load && (!t->run->in_place || plan->lends[step - plan->program->steps] & RD_LEND_IN);
@@ -202,14 +201,14 @@ static int step_slots(const turn_t *t)
         return BLOCKED;
     for (int i = 0; i < step->nsrc; i++) {
         if (step->src[i].where == RD_PEER)
-            src[i] = rd_slot_to_read(plan->recvs[step->src[i].index]);
+            src[i] = rd_slot_to_read(plan->recvs[step->src[i].index], t->bytes);
         else
             src[i] = local_source(t, step->src[i]);
         if (step->src[i].where == RD_IN && plan->reducer.load)
             src[i] = loaded(t, src[i]);
     }
     for (int i = 0; i < step->ndst; i++)
-        dst[i] = step->dst[i].where == RD_PEER ? rd_slot_to_fill(plan->sends[step->dst[i].index])
+        dst[i] = step->dst[i].where == RD_PEER ? rd_slot_to_fill(plan->sends[step->dst[i].index], t->bytes)
                                                : local_destination(t, step->dst[i]);
     int lend = may_lend(t);
     const char *from = deliver(t, src, dst, lend);
@@ -217,12 +216,11 @@ static int step_slots(const turn_t *t)
         if (step->dst[i].where != RD_PEER)
             continue;
         rd_send_t *send = plan->sends[step->dst[i].index];
-        t->run->result =
-            lend && lends_to(t, i) ? rd_slot_lend(send, from, t->bytes) : rd_slot_publish(send, t->bytes);
+        t->run->result = lend && lends_to(t, i) ? rd_slot_lend(send, from, t->bytes) : rd_slot_publish(send, t->bytes);
     }
     for (int i = 0; i < step->nsrc && t->run->result == RONDO_SUCCESS; i++) {
         if (step->src[i].where == RD_PEER)
-            t->run->result = rd_slot_return(plan->recvs[step->src[i].index]);
+            t->run->result = rd_slot_return(plan->recvs[step->src[i].index], t->bytes);
     }
     return STEPPED;
 }

@@ -4,17 +4,20 @@
 
 #include "../net.h"
 
-static inline int rd_slot_may_send(rd_send_t *s)
+static inline int rd_slot_may_send(rd_send_t *s, size_t bytes)
 {
-    if (s->sent - s->credit <= s->slots_mask)
+    uint32_t mask = s->shorts && bytes <= RD_SHORT ? s->shorts_mask : s->slots_mask;
+
+    if (s->sent - s->credit <= mask)
         return 1;
     s->credit = atomic_load_explicit(&s->head->value, memory_order_acquire);
-    return s->sent - s->credit <= s->slots_mask;
+    return s->sent - s->credit <= mask;
 }
 
-static inline char *rd_slot_to_fill(const rd_send_t *s)
+static inline char *rd_slot_to_fill(const rd_send_t *s, size_t bytes)
 {
-    return s->slots + (s->sent & s->slots_mask) * (size_t)s->slot_bytes;
+    return s->shorts && bytes <= RD_SHORT ? s->shorts + (s->sent & s->shorts_mask) * RD_SHORT
+                                          : s->slots + (s->sent & s->slots_mask) * (size_t)s->slot_bytes;
 }
 
 /* Release: whoever sees the count sees the slot's bytes. */
@@ -41,21 +44,22 @@ static inline int rd_slot_arrived(rd_recv_t *r)
     return r->seen != r->received;
 }
 
-static inline const char *rd_slot_to_read(const rd_recv_t *r)
+static inline const char *rd_slot_to_read(const rd_recv_t *r, size_t bytes)
 {
     if (r->placed)
         return r->place;
-    return r->slots + (r->received & r->slots_mask) * (size_t)r->slot_bytes;
+    return r->shorts && bytes <= RD_SHORT ? r->shorts + (r->received & r->shorts_mask) * RD_SHORT
+                                          : r->slots + (r->received & r->slots_mask) * (size_t)r->slot_bytes;
 }
 
 /* Release: the sender may overwrite the slot only after its last read. */
-static inline rondo_result_t rd_slot_return(rd_recv_t *r)
+static inline rondo_result_t rd_slot_return(rd_recv_t *r, size_t bytes)
 {
     r->received++;
     if (r->net) {
         r->place = NULL;
         r->placed = 0;
-        return rd_net_credit(r);
+        return rd_net_credit(r, bytes);
     }
     atomic_store_explicit(&r->head->value, r->received, memory_order_release);
     return RONDO_SUCCESS;

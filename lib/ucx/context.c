@@ -70,8 +70,8 @@ static rondo_result_t device_put(rd_net_t *net, ucp_config_t *config, const char
     return setting_put(net, config, "NET_DEVICES", device);
 }
 
-/* UCX would announce a message of some KB and send its bytes when they are asked for: over tcp that is two more turns of
- * the wire, and a message of rondo's has its place already. Not over what the user has said. */
+/* UCX would announce a message of some KB and send its bytes when they are asked for: over tcp that is two more turns
+ * of the wire, and a message of rondo's has its place already. Not over what the user has said. */
 static rondo_result_t eager_put(rd_net_t *net, ucp_config_t *config)
 {
     if (getenv("RONDO_UCX_RNDV_THRESH") != NULL || getenv("UCX_RNDV_THRESH") != NULL) {

@@ -149,8 +149,8 @@ static void closed(void *request, ucs_status_t status, void *arg)
 /* No verdict follows: the communicator has failed already, and this rank is the one that gives up. */
 void rd_ucx_forsake(rd_ucx_peer_t *peer)
 {
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
-                                                 UCP_OP_ATTR_FIELD_USER_DATA,
+    ucp_request_param_t param = {.op_attr_mask =
+                                     UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .flags = UCP_EP_CLOSE_FLAG_FORCE,
                                  .cb = {.send = closed},
                                  .user_data = peer};

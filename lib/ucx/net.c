@@ -3,8 +3,9 @@
  * Every message is an active message, sent straight from its slot in the mirror. The slot is reused only after its
  * credit has come back, which the receiver sends after it has read the bytes: so UCX has done with them by then, and
  * no send needs to be waited for. Credits go back with the data of the other direction; where there is none, in batches
- * of half the slots, so that a stream of messages costs little in the other direction, and a sender always keeps more
- * than half of them.
+ * of half the long slots, so that a stream of messages costs little in the other direction, and a sender always keeps
+ * more than half of them. Short messages have many more slots: their credits wait for a larger batch, or until nothing
+ * comes any more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #define FAREWELL_MS 1000 /* most time for an orderly end */
 #define LINGER_MS 50     /* for peers' farewells, when all that was sent has been consumed */
 #define FAILED_MS 20     /* to get farewells out after a failure */
+#define QUIET 16         /* looks at the network, some microseconds */
 #define HALF_MADE_MS 200 /* for connections that were being made when it came */
 
 int rd_net_built(void)
@@ -149,13 +151,13 @@ rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t 
         return result;
     }
     size_t slots = (size_t)recv->slots_mask + 1;
-    if (slots > RD_UCX_MAX_SLOTS) {
-        return rd_error(net->who, RONDO_ERR_INTERNAL, "%zu slots a network connection are more than %d", slots,
-                        RD_UCX_MAX_SLOTS);
+    if (rd_ucx_ring(recv->slots_mask, recv->shorts_mask) > RD_UCX_MAX_SLOTS) {
+        return rd_error(net->who, RONDO_ERR_INTERNAL, "a network connection has at most %d slots", RD_UCX_MAX_SLOTS);
     }
     conn->recv = recv;
     conn->next = conn->credited = recv->received;
     conn->batch = slots > 1 ? slots / 2 : 1;
+    conn->batch_short = recv->shorts != NULL ? (recv->shorts_mask + UINT64_C(1)) / 2 : conn->batch;
     recv->net = conn;
     return RONDO_SUCCESS;
 }
@@ -178,23 +180,22 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
     rd_net_conn_t *conn = send->net;
     rd_ucx_peer_t *peer = conn->peer;
     rd_net_t *net = peer->net;
-    uint64_t number = send->sent - 1, slot = number & send->slots_mask;
+    uint64_t ring = rd_ucx_ring(send->slots_mask, send->shorts_mask), number = send->sent - 1;
     int pending = 0;
     if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
         return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
                            "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
                            rd_boot_whois(net->boot, peer->rank));
     }
-    if (conn->headers == NULL &&
-        (conn->headers = calloc((size_t)send->slots_mask + 1, sizeof *conn->headers)) == NULL) {
+    if (conn->headers == NULL && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL) {
         return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
     }
-    rd_ucx_header_fill(&conn->headers[slot], net, conn->channel, RD_UCX_DATA, number, bytes);
+    rd_ucx_header_t *header = &conn->headers[number & (ring - 1)];
+    rd_ucx_header_fill(header, net, conn->channel, RD_UCX_DATA, number, bytes);
     if (conn->recv != NULL) {
-        conn->headers[slot].credit = conn->credited = conn->recv->received;
+        header->credit = conn->credited = conn->recv->received;
     }
-    rondo_result_t result =
-        rd_ucx_send(peer, &conn->headers[slot], data, bytes, lent ? lent_back : rd_ucx_sent, peer, &pending);
+    rondo_result_t result = rd_ucx_send(peer, header, data, bytes, lent ? lent_back : rd_ucx_sent, peer, &pending);
     if (lent && pending) {
         peer->lent++;
         net->lent++;
@@ -204,8 +205,11 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
 
 rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
 {
-    uint64_t slot = (send->sent - 1) & send->slots_mask;
-    return post(send, send->slots + slot * send->slot_bytes, bytes, 0);
+    uint64_t number = send->sent - 1;
+    const char *slot = send->shorts != NULL && bytes <= RD_SHORT
+                           ? send->shorts + (number & send->shorts_mask) * RD_SHORT
+                           : send->slots + (number & send->slots_mask) * send->slot_bytes;
+    return post(send, slot, bytes, 0);
 }
 
 rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes)
@@ -270,16 +274,32 @@ static rondo_result_t credit_send(rd_net_conn_t *conn)
     return rd_ucx_send(conn->peer, &conn->credit_header, NULL, 0, credit_sent, conn, &conn->credit_busy);
 }
 
-rondo_result_t rd_net_credit(rd_recv_t *recv)
+rondo_result_t rd_net_credit(rd_recv_t *recv, size_t bytes)
 {
     rd_net_conn_t *conn = recv->net;
-    if (recv->received - conn->credited >= conn->batch) {
+    conn->peer->net->quiet = 0; /* there may be something to give back */
+    if (recv->received - conn->credited >= (bytes <= RD_SHORT ? conn->batch_short : conn->batch)) {
         return credit_send(conn);
     }
     /* The endpoint is also what tells of the peer's death. */
     return conn->peer->ep == NULL && !conn->peer->left ? rd_ucx_peer_connect(conn->peer) : RONDO_SUCCESS;
 }
 
+/* Credits that were kept back: all of them, or where they make a batch. */
+static void credits_flush(rd_net_t *net, int least_a_batch)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        for (int c = 0; c < p->nconns; c++) {
+            rd_net_conn_t *conn = p->conns[c];
+            uint64_t least = conn != NULL && least_a_batch ? conn->batch : 1;
+            if (conn != NULL && conn->recv != NULL && conn->recv->received - conn->credited >= least) {
+                credit_send(conn);
+            }
+        }
+    }
+}
+
+/* Where nothing comes any more, a peer may be waiting to send a long message: it needs what short ones have kept. */
 int rd_net_progress(rd_net_t *net)
 {
     net->progressed = 0;
@@ -287,7 +307,12 @@ int rd_net_progress(rd_net_t *net)
     if (net->nlost != 0) {
         rd_ucx_judge_lost(net);
     }
-    return events != 0 || net->progressed;
+    int moved = events != 0 || net->progressed;
+    net->quiet = moved ? 0 : net->quiet + (net->quiet <= QUIET);
+    if (net->quiet == QUIET) {
+        credits_flush(net, 1);
+    }
+    return moved;
 }
 
 int rd_net_idle(rd_net_t *net)
@@ -306,19 +331,6 @@ static int consumed(const rd_ucx_peer_t *peer)
         }
     }
     return 1;
-}
-
-/* Credits that were kept back for a batch. */
-static void credits_flush(rd_net_t *net)
-{
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        for (int c = 0; c < p->nconns; c++) {
-            rd_net_conn_t *conn = p->conns[c];
-            if (conn != NULL && conn->recv != NULL && conn->recv->received != conn->credited) {
-                credit_send(conn);
-            }
-        }
-    }
 }
 
 /* A socket that is closed with bytes unread resets its connection, and the peer may lose what was on its way there. So
@@ -371,7 +383,7 @@ void rd_net_destroy(rd_net_t *net)
     }
     int orderly = rd_stop_get(net->stop) == RONDO_SUCCESS;
     if (orderly) {
-        credits_flush(net);
+        credits_flush(net, 0);
     }
     rd_ucx_say_bye(net);
     if (orderly) {

@@ -34,14 +34,23 @@ static int token_right(const rd_net_t *net, const unsigned char *token)
     return difference == 0;
 }
 
+static uint64_t ring(const rd_net_conn_t *conn)
+{
+    return rd_ucx_ring(conn->recv->slots_mask, conn->recv->shorts_mask);
+}
+
+static int marked(const uint64_t *bits, uint64_t at)
+{
+    return (int)(bits[at / 64] >> (at % 64) & 1);
+}
+
 /* `tail` over all messages that are complete, in order. */
 static void publish(rd_net_conn_t *conn)
 {
-    uint64_t mask = conn->recv->slots_mask, bit;
-    uint64_t before = conn->next;
-    while (conn->landed & (bit = UINT64_C(1) << (conn->next & mask))) {
-        conn->landed &= ~bit;
-        conn->claimed &= ~bit;
+    uint64_t mask = ring(conn) - 1, before = conn->next, at;
+    while (marked(conn->landed, at = conn->next & mask)) {
+        conn->landed[at / 64] &= ~(UINT64_C(1) << (at % 64));
+        conn->claimed[at / 64] &= ~(UINT64_C(1) << (at % 64));
         conn->next++;
     }
     if (conn->next != before) {
@@ -51,9 +60,10 @@ static void publish(rd_net_conn_t *conn)
     }
 }
 
-static void land(rd_net_conn_t *conn, uint64_t slot)
+/* `at`: the message's number modulo the ring. */
+static void land(rd_net_conn_t *conn, uint64_t at)
 {
-    conn->landed |= UINT64_C(1) << slot;
+    conn->landed[at / 64] |= UINT64_C(1) << (at % 64);
     publish(conn);
 }
 
@@ -73,7 +83,7 @@ static void fetched(void *request, ucs_status_t status, size_t bytes, void *arg)
 
 static int landings_make(rd_net_conn_t *conn)
 {
-    size_t slots = (size_t)conn->recv->slots_mask + 1;
+    size_t slots = ring(conn);
     if (conn->landings != NULL) {
         return 0;
     }
@@ -85,7 +95,7 @@ static int landings_make(rd_net_conn_t *conn)
 }
 
 /* The sender has only announced the bytes: asks for them, straight into the slot. */
-static ucs_status_t fetch(rd_net_conn_t *conn, uint64_t slot, void *descriptor, char *to, size_t bytes)
+static ucs_status_t fetch(rd_net_conn_t *conn, uint64_t at, void *descriptor, char *to, size_t bytes)
 {
     rd_net_t *net = conn->peer->net;
     if (landings_make(conn) != 0) {
@@ -94,10 +104,10 @@ static ucs_status_t fetch(rd_net_conn_t *conn, uint64_t slot, void *descriptor, 
     }
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb = {.recv_am = fetched},
-                                 .user_data = &conn->landings[slot]};
+                                 .user_data = &conn->landings[at]};
     ucs_status_ptr_t request = ucp_am_recv_data_nbx(net->worker, descriptor, to, bytes, &param);
     if (request == NULL) {
-        land(conn, slot);
+        land(conn, at);
     } else if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(conn->peer, ucs_status_string(UCS_PTR_STATUS(request)));
     } else {
@@ -124,9 +134,10 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
 {
     rd_net_t *net = conn->peer->net;
     rd_recv_t *recv = conn->recv;
-    uint64_t slots = (uint64_t)recv->slots_mask + 1, slot = h->number & recv->slots_mask;
+    int is_short = recv->shorts != NULL && bytes <= RD_SHORT;
+    uint64_t at = h->number & (ring(conn) - 1), mask = is_short ? recv->shorts_mask : recv->slots_mask;
     /* The sender holds a credit for messages up to here: their slots are free, or just being filled. */
-    if (h->number < conn->next || h->number - conn->credited >= slots || (conn->claimed >> slot & 1)) {
+    if (h->number < conn->next || h->number - conn->credited > mask || marked(conn->claimed, at)) {
         return drop(net, "its number is not due", h->number);
     }
     if (h->bytes != bytes || bytes > recv->slot_bytes) {
@@ -135,17 +146,18 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
     if (h->credit != 0 && (conn->send == NULL || credit_wrong(conn, h->credit))) {
         return drop(net, "it returns more credits than were taken", h->credit);
     }
-    conn->claimed |= UINT64_C(1) << slot;
-    char *to = recv->slots + slot * recv->slot_bytes;
+    conn->claimed[at / 64] |= UINT64_C(1) << (at % 64);
+    char *to =
+        is_short ? recv->shorts + (h->number & mask) * RD_SHORT : recv->slots + (h->number & mask) * recv->slot_bytes;
     if (announced) { /* into the slot: what is under way could not be called back from the user's memory */
-        return fetch(conn, slot, data, to, bytes);
+        return fetch(conn, at, data, to, bytes);
     }
     if (recv->place != NULL && h->number == recv->received && bytes == recv->place_bytes) {
         to = recv->place;
         recv->placed = 1;
     }
     memcpy(to, data, bytes);
-    land(conn, slot);
+    land(conn, at);
     return UCS_OK;
 }
 

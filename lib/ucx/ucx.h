@@ -21,7 +21,7 @@
 #define RD_UCX_TOKEN 16          /* bytes of the communicator's key that every message carries */
 #define RD_UCX_AM 7              /* the active message number of all of rondo's traffic */
 #define RD_UCX_MAX_CHANNELS 1024 /* more is a mistake */
-#define RD_UCX_MAX_SLOTS 64      /* bits in rd_net_conn.claimed */
+#define RD_UCX_MAX_SLOTS 256     /* bits in rd_net_conn.claimed */
 #define RD_UCX_GRACE_MS 250      /* between a broken connection and the verdict that its peer has died */
 
 typedef enum { RD_UCX_DATA = 1, RD_UCX_CREDIT, RD_UCX_BYE, RD_UCX_HELLO } rd_ucx_kind_t;
@@ -58,7 +58,8 @@ typedef struct rd_ucx_peer {
     rd_ucx_header_t hello, bye; /* stay until sent */
 } rd_ucx_peer_t;
 
-/* Stands for one slot of an inbox while UCX fetches into it: its place in conn->landings is the slot's number. */
+/* Stands for one slot of an inbox while UCX fetches into it: its place in conn->landings is the message's number modulo
+ * the ring. */
 typedef struct rd_ucx_landing {
     struct rd_net_conn *conn;
 } rd_ucx_landing_t;
@@ -71,14 +72,22 @@ struct rd_net_conn {
     /* Both made when first needed: most pairs of ranks never talk. */
     rd_ucx_header_t *headers;   /* of each slot of the mirror: UCX reads them until the message has gone */
     rd_ucx_landing_t *landings; /* one a slot of the inbox */
-    uint64_t claimed;           /* bit per slot of the inbox: a message has come for it, not published yet */
-    uint64_t landed;            /* bit per slot: and its bytes are all there */
-    uint64_t next;              /* the message to be published next */
-    uint64_t credited;          /* consumed messages of which the sender has been told */
-    uint64_t batch;             /* as many make a credit worth sending */
-    int credit_busy;            /* credit_header is on its way */
+    uint64_t
+        claimed[RD_UCX_MAX_SLOTS / 64]; /* bit per slot of the inbox: a message has come for it, not published yet */
+    uint64_t landed[RD_UCX_MAX_SLOTS / 64]; /* bit per slot: and its bytes are all there */
+    uint64_t next;                          /* the message to be published next */
+    uint64_t credited;                      /* consumed messages of which the sender has been told */
+    uint64_t batch;                         /* as many make a credit worth sending, */
+    uint64_t batch_short;                   /* as many if the last one is short */
+    int credit_busy;                        /* credit_header is on its way */
     rd_ucx_header_t credit_header;
 };
+
+/* Messages are counted modulo the longer of the two rings: what is kept for each slot has so many. */
+static inline uint64_t rd_ucx_ring(uint32_t slots_mask, uint32_t shorts_mask)
+{
+    return (slots_mask > shorts_mask ? slots_mask : shorts_mask) + UINT64_C(1);
+}
 
 struct rd_net {
     ucp_context_h context;
@@ -94,6 +103,7 @@ struct rd_net {
     uint64_t outstanding; /* requests that UCX has not completed */
     uint64_t dropped;     /* messages refused; only the first is talked of */
     int lent;             /* of all peers */
+    int quiet;            /* looks at the network in a row that found nothing */
     int nlost;            /* peers with a broken connection and no verdict yet */
     int progressed;       /* set where something is delivered */
 };
