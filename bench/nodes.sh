@@ -52,7 +52,7 @@ run() {
     op=$3
     options=$(way_options "$way") || exit 2
     options="$options --oversubscribe --bind-to none"
-    what="$op -b 8 -e 8M -f 16 --turns 7 --peer mpi"
+    what="$op -b 8 -e 8M -f 32 --turns 5 --peer mpi"
     job= node=0 colon=
     for ranks in $(echo "$layout" | tr + ' '); do
         node=$((node + 1))
