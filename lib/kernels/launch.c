@@ -2,8 +2,10 @@
  * user's own traffic, and programmatic order, so that a kernel's launch overlaps the end of the one before: it waits
  * for that in its first line. */
 #include <cuda_runtime_api.h>
+#include <rondo.h>
 #include <string.h>
 
+#include "../sched/program.h"
 #include "table.h"
 
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream)
@@ -44,6 +46,26 @@ static cudaError_t load(const void *const *functions, size_t count)
     return error;
 }
 
+/* A kernel that needs more local memory a thread than any before it on the device waits, as it is launched, for all that
+ * run there, which may be kernels that wait for it. So one of those that need most is launched here, with nothing to do. */
+static cudaError_t settle_local_memory(void)
+{
+    static const rd_klaunch_t launch = {RD_K_CHAIN, RD_KC_LL128, RD_REDUCE, RONDO_INT8, RONDO_MAX, 1, 32};
+    rd_kwork_t work;
+    cudaStream_t stream;
+    cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+
+    if (error != cudaSuccess)
+        return error;
+    memset(&work, 0, sizeof work);
+    work.comm.nranks = 1;
+    work.reduce.coll = RD_REDUCE;
+    error = (cudaError_t)rd_kernel_launch(&launch, &work, stream);
+    cudaError_t waited = cudaStreamSynchronize(stream);
+    (void)cudaStreamDestroy(stream);
+    return error != cudaSuccess ? error : waited;
+}
+
 int rd_kernel_load(void)
 {
     const size_t all = (size_t)RD_KC_CODECS * RD_KN_NUMBERS;
@@ -59,5 +81,7 @@ int rd_kernel_load(void)
         error = load(rd_kernels_chain[0], all);
     if (error == cudaSuccess)
         error = load(rd_kernels_alone, RD_K_KINDS);
+    if (error == cudaSuccess)
+        error = settle_local_memory();
     return (int)error;
 }
