@@ -401,7 +401,7 @@ static void simulated(test_rank_t *t, all_t *a)
 static void all_graphs(test_rank_t *t, all_t *a)
 {
     cudaGraphExec_t exec[MOST];
-    cudaGraph_t graph;
+    cudaGraph_t graph[MOST];
     int32_t *n[MOST];
 
     test_note(t, "a graph for each device");
@@ -418,9 +418,12 @@ static void all_graphs(test_rank_t *t, all_t *a)
     }
     for (int r = 0; r < a->n; r++) {
         TEST_CUDA(t, cudaSetDevice(a->device[r]));
-        TEST_CUDA(t, cudaStreamEndCapture(a->stream[r], &graph));
-        TEST_CUDA(t, cudaGraphInstantiate(&exec[r], graph, 0));
-        TEST_CUDA(t, cudaGraphDestroy(graph));
+        TEST_CUDA(t, cudaStreamEndCapture(a->stream[r], &graph[r]));
+    }
+    for (int r = 0; r < a->n; r++) { /* not beside a capture */
+        TEST_CUDA(t, cudaSetDevice(a->device[r]));
+        TEST_CUDA(t, cudaGraphInstantiate(&exec[r], graph[r], 0));
+        TEST_CUDA(t, cudaGraphDestroy(graph[r]));
     }
     for (int k = 1; k <= 3; k++) {
         for (int r = 0; r < a->n; r++)

@@ -467,6 +467,11 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
 
     (void)flags;
     pthread_mutex_lock(&sim_lock);
+    if (sim_forbidden()) {
+        pthread_mutex_unlock(&sim_lock);
+        free(made);
+        return sim_error(cudaErrorStreamCaptureUnsupported);
+    }
     made->model = run_new(graph->n);
     for (size_t i = 0; i < graph->n; i++) {
         const struct CUgraphNode_st *node = graph->nodes[i];
