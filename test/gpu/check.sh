@@ -51,7 +51,7 @@ if wanted matrix; then
 fi
 if wanted forced; then
     for forced in oneshot/ll oneshot/ll128 oneshot/sentinel twoshot/ll128 twoshot/sentinel ring/ll128 ring/sentinel \
-        chain/ll128 chain/sentinel messages/ll128; do
+        chain/ll128 messages/ll128; do
         for ranks in 2 4 8; do
             part matrix --seed "$seed" --ranks $ranks --forced $forced ${shard:+--share "$shard"}
         done
