@@ -30,6 +30,7 @@ examples=
 for example in "$source"/examples/*.c; do
     example=$(basename "$example" .c)
     speaks_mpi "$example" && [ -z "${MPI_LIBS:-}" ] && continue
+    grep -q cuda_runtime "$source/examples/$example.c" && continue # needs a GPU: make check-gpu
     examples="$examples $example"
 done
 # run_example PROGRAM NAME
