@@ -82,10 +82,10 @@ rd_chain(RD_WORK)
         good = c.template step<2>(from, to, at, number);
     if (pass < r.passes && good)
         good = c.template step<1>(from, to, at, number);
-    if (c.receives && good)
-        from.keep();
-    if (c.sends && good)
-        to.keep();
+    if (c.receives)
+        from.keep(good);
+    if (c.sends)
+        to.keep(good);
 }
 
 #endif

@@ -31,6 +31,7 @@ struct rd_epoch_t {
         used[0] = now.z;
         used[1] = now.w;
         wait.begin(comm.host, peer);
+        wait.dead = rd_control_failed(now);
     }
 
     /* To all peers; to be called when the loads that can be under way are under way. */
@@ -72,7 +73,11 @@ struct rd_epoch_t {
     /* By all threads. */
     RD_MEMBER void end(uint32_t passes)
     {
-        if (block_any(wait.dead) || gpu_thread() != 0 || !last_to_arrive(&control->leaving, gpu_blocks()))
+        bool dead = block_any(wait.dead);
+
+        if (dead && gpu_thread() == 0)
+            rd_control_fail(control);
+        if (dead || gpu_thread() != 0 || !last_to_arrive(&control->leaving, gpu_blocks()))
             return;
         word_store(&control->epoch, number);
         word_store(&control->passes, first + passes);

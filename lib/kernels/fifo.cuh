@@ -26,21 +26,25 @@ struct rd_fifo_t {
         const uint32_t rank = (uint32_t)comm.rank, from = send ? rank : peer, to = send ? peer : rank;
         rd_kcontrol_t *own = (rd_kcontrol_t *)comm.window[rank], *theirs = (rd_kcontrol_t *)comm.window[peer];
 
+        const uint4 first = line_load(own);
         count = (send ? own->sent : own->received) + peer * RD_KFIFOS + fifo;
         taken = send ? &own->taken[peer * RD_KFIFOS + fifo] : &theirs->taken[rank * RD_KFIFOS + fifo];
         base = comm.window[to] + (uint64_t)comm.fifo_offset * RD_KALIGN +
                ((uint64_t)from * comm.fifos + fifo) * RD_KSLOTS * RD_KSLOT;
         lane = rd_lane();
         wait.begin(comm.host, peer);
+        wait.dead = rd_control_failed(first);
         moved = warp_first(lane == 0 ? word_load(count) : 0);
         cleaned = moved - RD_KSLOTS; /* not known: look */
     }
 
-    /* At the end of a kernel that has not had to leave. */
-    RD_MEMBER void keep() const
+    /* At the end of a kernel. */
+    RD_MEMBER void keep(bool good) const
     {
-        if (lane == 0)
+        if (lane == 0 && good)
             word_store(count, moved);
+        else if (lane == 0)
+            rd_control_fail((rd_kcontrol_t *)comm.window[comm.rank]);
     }
 
     RD_MEMBER char *slot(uint32_t ahead) const

@@ -84,8 +84,7 @@ rd_messages(RD_WORK)
         const rd_kmessage_t *message = m.table ? &m.table[pair.first + i] : &m.here[pair.first + i];
         good = rd_message_move(f, *message, send, w);
     }
-    if (good)
-        f.keep();
+    f.keep(good);
 }
 
 #endif

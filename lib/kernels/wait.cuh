@@ -62,6 +62,20 @@ RD_MEMBER void rd_wait_t::ask()
     since = when;
 }
 
+/* A kernel that has had to leave has not done its part, and peers may still come and wait for that: no later kernel of
+ * this rank may send them something else in its place, or in the place of what should have become of it. So bank 0 is
+ * said to have been used by an epoch that is never reached, and who reads that leaves. */
+RD_DEVICE void rd_control_fail(rd_kcontrol_t *control)
+{
+    word_store(&control->used[0], word_load(&control->epoch) + RD_KNEVER);
+}
+
+/* The control page's first line tells. */
+RD_DEVICE bool rd_control_failed(const uint4 &first)
+{
+    return (int32_t)(first.z - first.x) > 0;
+}
+
 /* After the lanes of a warp have polled each for itself: does one of them have to leave? Then all do. */
 RD_DEVICE bool rd_wait_over(rd_wait_t &w)
 {

@@ -29,8 +29,8 @@
 #define RD_KFIFOS 512        /* fifos of a pair, at most */
 #define RD_KSLOTS 16         /* slots of a fifo */
 #define RD_KSLOT 1024u       /* bytes of a slot: eight lines of 128 */
-#define RD_KALIGN (2u << 20) /* fifos and bank 0 begin at multiples of it, bank 1 `bank_bytes` (of 128) behind bank 0  \
-                              */
+#define RD_KALIGN (2u << 20) /* fifos and bank 0 begin at multiples of it; bank 1 lies behind bank 0 */
+#define RD_KNEVER (1u << 30) /* so far ahead of an epoch that none comes there: see rd_control_fail */
 
 typedef struct rd_kcontrol {
     uint32_t epoch;   /* finished by this rank */

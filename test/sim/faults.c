@@ -1,7 +1,8 @@
 /* Is what the machine of test/sim says worth anything? Kernels that are wrong on purpose must be found: fences that do
  * nothing, lines that are not put back, lines that arrive in parts, a writer that does not wait for the peer's epoch, a
  * rank that counts banks otherwise. Each is tried with some seeds and must be found with one of them at least; without
- * the fault the same runs must be right. Last, kernels that are told to leave must leave, and say why. */
+ * the fault the same runs must be right. Then, kernels that are told to leave must leave and say why, and what comes
+ * behind them must not take their place. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,51 @@ static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t fa
     return bad;
 }
 
+static void say_all(const rd_kwork_t *work, float value)
+{
+    float *in = (float *)(uintptr_t)work->reduce.in;
+
+    for (uint64_t i = 0; i < work->reduce.count; i++)
+        in[i] = value;
+}
+
+/* Rank 0 leaves an operation, by its time limit or told to, and its next one is launched all the same. Rank 1 comes to
+ * the first late, and must not take the second for it: it leaves, or what it has got is right. */
+static int in_its_place(const char *what, uint32_t abort, rd_kkind_t kind, rd_kcodec_t codec, rd_coll_t coll)
+{
+    rd_klaunch_t nothing = {.kind = RD_K_NOTHING};
+    int stayed = 0, wrong = 0;
+    char text[16384];
+
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        op_plan_t p = {.launch = {kind, codec, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 0, 0}, .units = 1};
+        world_t w;
+        world_begin(&w, 2, seed, 1, 1 << 16);
+        p.passes = kind == RD_K_CHAIN ? 2 * RD_KSLOTS : 1;
+        p.count = p.passes * rd_kernel_unit(kind, codec) / 4;
+        for (int i = 0; i < 3; i++) /* all do the first; then it is easier to write to a peer that does not come */
+            world_add(&w, &p);
+        const rd_kwork_t *late = &w.work[WORLD_OPS + 1];
+        rd_sim_launch_t none = {rd_kernel_find(&nothing), 1, 32, 0, late};
+        rd_sim_launch_t queues[3][2] = {
+            {w.launch[0], w.launch[WORLD_OPS]}, {w.launch[1], none}, {w.launch[2], w.launch[WORLD_OPS + 1]}};
+        say_all(&w.work[1], 1);
+        say_all(&w.work[2], 5);
+        if (coll == RD_ALLREDUCE)
+            say_all(late, 2);
+        for (int i = 0; i < 3; i++) {
+            for (int r = 0; r < 2 && i > 0; r++)
+                w.host[r].timeout_ms = 20, w.host[r].abort = r == 0 && abort;
+            stayed += rd_sim_queues(queues[i], 2, 1, seed, text, sizeof text) != 0 || (i == 1 && !w.host[0].failed);
+        }
+        for (uint64_t i = 0; i < p.count && !w.host[1].failed; i++)
+            wrong += ((float *)late->reduce.out)[i] != (coll == RD_ALLREDUCE ? 3 : 1);
+        world_end(&w);
+    }
+    printf("%-24s %s\n", what, stayed ? "did NOT LEAVE" : wrong ? "took the PLACE of another" : "sent nothing more");
+    return stayed || wrong;
+}
+
 int main(void)
 {
     int bad = 0;
@@ -117,5 +163,9 @@ int main(void)
     bad = leave("abort, ring", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SENTINEL) || bad;
     bad = leave("time limit, one-shot", 0, 20, RD_KFAILED_TIMEOUT, RD_K_ONESHOT, RD_KC_SENTINEL) || bad;
     bad = leave("time limit, ring", 0, 20, RD_KFAILED_TIMEOUT, RD_K_RING, RD_KC_LL128) || bad;
+    bad = in_its_place("next one, one-shot", 0, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE) || bad;
+    bad = in_its_place("next one, two-shot", 1, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE) || bad;
+    bad = in_its_place("next one, ring", 0, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE) || bad;
+    bad = in_its_place("next one, chain", 1, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST) || bad;
     return bad ? 1 : 0;
 }
