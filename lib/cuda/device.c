@@ -1,5 +1,6 @@
 /* Devices: which one a communicator is for, and calls on another device than the current one. */
-#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <unistd.h>
 
 #include "inside.h"
@@ -59,9 +60,73 @@ rondo_result_t rd_cuda_device(int wanted, int *device)
     return RONDO_SUCCESS;
 }
 
+/* ---- another device than the current one */
+
+#define NO_CONTEXT (-1)
+
+/* A thread that has not used CUDA has device 0 by name, and no context. To give it back its device by cudaSetDevice
+ * would make a context there, of hundreds of MB: so it is lent the other device's context, and has none again. */
+static struct {
+    pthread_once_t once;
+    int (*get)(void **context);
+    int (*set)(void *context);
+    int (*retain)(void **context, int device);
+} driver = {PTHREAD_ONCE_INIT, NULL, NULL, NULL};
+
+static void *driver_function(const char *name)
+{
+    enum cudaDriverEntryPointQueryResult found;
+    void *function = NULL;
+
+    if (cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found) != cudaSuccess)
+        (void)cudaGetLastError();
+    return function;
+}
+
+static void driver_find(void)
+{
+    driver.get = (int (*)(void **))(uintptr_t)driver_function("cuCtxGetCurrent");
+    driver.set = (int (*)(void *))(uintptr_t)driver_function("cuCtxSetCurrent");
+    driver.retain = (int (*)(void **, int))(uintptr_t)driver_function("cuDevicePrimaryCtxRetain");
+}
+
+/* A device's own context, kept as long as the process lives: the communicators' memory lies there. */
+static void *context_of(int device)
+{
+    static _Atomic(void *) known[64];
+    void *context = NULL;
+
+    if (device >= 64)
+        return NULL;
+    if (!(context = atomic_load(&known[device])) && driver.retain(&context, device) == 0)
+        atomic_store(&known[device], context);
+    return context;
+}
+
+int rd_device_go(int device, int before)
+{
+    void *current = NULL, *lent = NULL;
+
+    pthread_once(&driver.once, driver_find);
+    if (driver.get && driver.set && driver.retain && driver.get(&current) == 0 && !current)
+        lent = context_of(device);
+    if (lent && driver.set(lent) == 0)
+        return NO_CONTEXT;
+    (void)cudaSetDevice(device);
+    return before;
+}
+
+void rd_device_return(int before)
+{
+    if (before == NO_CONTEXT)
+        (void)driver.set(NULL);
+    else
+        (void)cudaSetDevice(before);
+}
+
 rd_device_guard_t rd_device_enter(int device)
 {
-    rd_device_guard_t guard = {rd_device_switch(device), cudaStreamCaptureModeRelaxed};
+    rd_device_guard_t guard = {device, rd_device_switch(device), cudaStreamCaptureModeRelaxed};
 
     (void)cudaThreadExchangeStreamCaptureMode(&guard.mode);
     return guard;
@@ -70,7 +135,7 @@ rd_device_guard_t rd_device_enter(int device)
 void rd_device_leave(rd_device_guard_t guard)
 {
     (void)cudaThreadExchangeStreamCaptureMode(&guard.mode);
-    (void)cudaSetDevice(guard.device);
+    rd_device_back(guard.before, guard.device);
 }
 
 cudaError_t rd_device_reach(int device, int other)

@@ -55,27 +55,27 @@ rondo_result_t rd_cuda_error(rd_who_t *who, cudaError_t error, const char *what)
 
 /* Makes the communicator's device the current one, and allows what capture elsewhere in the process would forbid. */
 typedef struct rd_device_guard {
-    int device;
+    int device, before; /* as rd_device_switch has returned it */
     enum cudaStreamCaptureMode mode;
 } rd_device_guard_t;
 rd_device_guard_t rd_device_enter(int device);
 void rd_device_leave(rd_device_guard_t guard);
 /* Lets kernels on `device` reach the plain memory of `other`. */
 cudaError_t rd_device_reach(int device, int other);
-/* Only the device, for launches: cheap where it is the current one already. Returns the one before. */
+/* Only the device, for launches: cheap where it is the current one already. Returns what rd_device_back wants. */
+int rd_device_go(int device, int before);
+void rd_device_return(int before);
 static inline int rd_device_switch(int device)
 {
     int before = device;
 
-    if (cudaGetDevice(&before) == cudaSuccess && before != device)
-        (void)cudaSetDevice(device);
-    return before;
+    return cudaGetDevice(&before) == cudaSuccess && before != device ? rd_device_go(device, before) : device;
 }
 
 static inline void rd_device_back(int before, int device)
 {
     if (before != device)
-        (void)cudaSetDevice(before);
+        rd_device_return(before);
 }
 
 /* window.c: offsets into k, then memory for the window and the words in pinned memory. */

@@ -13,7 +13,7 @@
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t sim_moved = PTHREAD_COND_INITIALIZER;
 
-static _Thread_local int current;
+static _Thread_local int current = -1; /* -1: this thread has no context */
 static unsigned contexts;
 static _Thread_local cudaError_t last_error;
 static int live[SIM_KINDS];
@@ -65,7 +65,7 @@ cudaError_t sim_error(cudaError_t code)
 
 int sim_current(void)
 {
-    return current;
+    return current < 0 ? 0 : current;
 }
 
 cudaError_t cudaGetLastError(void)
@@ -96,7 +96,7 @@ cudaError_t cudaGetDeviceCount(int *count)
 
 cudaError_t cudaGetDevice(int *device)
 {
-    *device = current;
+    *device = sim_current();
     return cudaSuccess;
 }
 
@@ -172,7 +172,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
     (void)flags;
-    return peer == current ? sim_error(cudaErrorInvalidDevice) : cudaSuccess;
+    return peer == sim_current() ? sim_error(cudaErrorInvalidDevice) : cudaSuccess;
 }
 
 /* ---- allocations ---- */
@@ -215,6 +215,8 @@ static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType ty
         close(fd);
         fd = -1;
     }
+    if (current < 0)
+        (void)cudaSetDevice(0);
     add((block_t){NULL, base, whole, current, fd, 0, type, 0, 0});
     sim_count(SIM_ALLOCATION, 1);
     *pointer = base;
@@ -358,7 +360,7 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle, unsi
     memcpy(&h, &handle, sizeof h);
     if (h.pid == getpid())
         return sim_error(cudaErrorDeviceUninitialized);
-    if (h.device != current && getenv("SIM_NO_PEERS"))
+    if (h.device != sim_current() && getenv("SIM_NO_PEERS"))
         return sim_error(cudaErrorPeerAccessUnsupported);
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)h.pid, h.fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -405,15 +407,46 @@ static int address_range(unsigned long long *base, size_t *bytes, unsigned long 
     return b ? 0 : 1;
 }
 
+/* And those by which a thread that has no context is lent one: a device's is its number, plus one. */
+static int context_get(void **context)
+{
+    *context = (void *)(intptr_t)(current + 1);
+    return 0;
+}
+
+static int context_set(void *context)
+{
+    current = (int)(intptr_t)context - 1;
+    return 0;
+}
+
+static int context_retain(void **context, int device)
+{
+    *context = (void *)(intptr_t)(device + 1);
+    __atomic_fetch_or(&contexts, 1u << device, __ATOMIC_RELAXED);
+    return 0;
+}
+
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
                                              unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
 {
-    int known = strcmp(symbol, "cuMemGetAddressRange") == 0;
+    static const struct {
+        const char *name;
+        void (*function)(void);
+    } all[] = {
+        {"cuMemGetAddressRange", (void (*)(void))address_range},
+        {"cuCtxGetCurrent", (void (*)(void))context_get},
+        {"cuCtxSetCurrent", (void (*)(void))context_set},
+        {"cuDevicePrimaryCtxRetain", (void (*)(void))context_retain},
+    };
+    size_t i = 0, n = sizeof all / sizeof all[0];
 
     (void)version;
     (void)flags;
-    *function = known ? (void *)(uintptr_t)address_range : NULL;
+    while (i < n && strcmp(symbol, all[i].name) != 0)
+        i++;
+    *function = i < n ? (void *)(uintptr_t)all[i].function : NULL;
     if (status)
-        *status = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+        *status = i < n ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     return cudaSuccess;
 }
