@@ -118,8 +118,8 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_
     uint32_t low = 0, high = rd_kernel_units(kind);
 
     high = high < UNITS_MOST ? high : UNITS_MOST;
-    if (kind == RD_K_CHAIN)
-        return high < l->fifos ? high : l->fifos;
+    if (kind == RD_K_CHAIN && high > l->fifos)
+        high = l->fifos;
     while (low < high) { /* the greatest that fits; both conditions are monotonous */
         uint32_t middle = low + (high - low + 1) / 2;
         int fits = threads && rd_kernel_bank(kind, codec, w->coll, (int)l->nranks, middle) <= l->bank &&

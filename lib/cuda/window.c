@@ -62,12 +62,15 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), fifos, bank = env->cuda_bank ? env->cuda_bank : BANK;
     size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT;
 
-    k->fifos = env->cuda_fifos ? (uint32_t)env->cuda_fifos : power_of_two(FIFOS_MOST / fifo / (peers + 1));
+    k->fifos = power_of_two(FIFOS_MOST / fifo / (peers + 1));
+    if (env->cuda_fifos && (uint32_t)env->cuda_fifos < k->fifos)
+        k->fifos = (uint32_t)env->cuda_fifos;
     k->spread = power_of_two((size_t)sms * 16 / (2 * peers));
     k->spread = k->spread < k->fifos ? k->spread : k->fifos;
     fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
     if (control + fifos + 2 * bank > WINDOW_MOST)
-        bank = (WINDOW_MOST - control - fifos) / 2 / 128 * 128;
+        bank = (WINDOW_MOST - control - fifos) / 2;
+    bank = bank / 128 * 128;
     k->fifo_offset = (uint32_t)(control / RD_KALIGN);
     k->bank_offset = (uint32_t)((control + fifos) / RD_KALIGN);
     k->bank_bytes = (uint32_t)bank;
