@@ -32,6 +32,7 @@ struct rd_cuda {
     rondo_comm_t comm;
     int device;
     int whole;     /* made: peers may know the window */
+    int living;    /* counted among the communicators of the process: see window.c */
     int sharing;   /* ranks on the fullest GPU */
     uint64_t key;  /* the same on all ranks, different for every communicator: groups launch in its order */
     rd_kcomm_t k;  /* what every launch is told */

@@ -200,6 +200,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     cudaError_t error = cudaSuccess;
 
     pthread_mutex_lock(&lock);
+    cuda->living = 1;
     living++;
     sweep();
     if (cuda->k.nranks > 1)
@@ -215,8 +216,8 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
         error = clear(cuda);
     if (error != cudaSuccess)
         return rd_cuda_error(&cuda->comm->who, error, "device memory for a communicator");
-    cuda->host->timeout_ms =
-        cuda->comm->timeout_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)cuda->comm->timeout_ms;
+    cuda->host->timeout_ms = /* 24 days are for ever: kernels compare clocks that wrap around */
+        cuda->comm->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->comm->timeout_ms;
     cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - 4096 : NULL;
     return RONDO_SUCCESS;
 }
@@ -238,7 +239,7 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
         }
         graves = g;
     }
-    living--;
+    living -= cuda->living; /* a creation that failed before it came to its window was never counted */
     sweep();
     if (living == 0)
         free_all();

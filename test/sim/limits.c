@@ -1,0 +1,127 @@
+/* What lib/cuda lays out and chooses stays within what there is, whatever RONDO_CUDA_* say: banks and fifos within the
+ * window, launches within the blocks. And a process goes to no device but its communicators', and keeps what living
+ * communicators need when the creation of another one fails. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rondo.h>
+
+#include "../../lib/cuda/inside.h"
+#include "../../lib/comm.h"
+#include "runtime.h"
+
+#define CHECK(x) ((x) ? 0 : (printf("line %d: %s\n", __LINE__, #x), bad = 1))
+
+static int bad;
+
+/* ---- windows and choices */
+
+static void check_choices(const rd_cuda_t *cuda)
+{
+    static const uint64_t counts[] = {1, 1000, 100000, 1 << 22, UINT64_C(1) << 33};
+    static const rondo_type_t types[] = {RONDO_INT8, RONDO_BFLOAT16, RONDO_FLOAT64};
+
+    for (uint32_t coll = 0; coll <= RD_SCATTER; coll++)
+        for (size_t i = 0; i < 15; i++) {
+            uint32_t element = (uint32_t)rondo_type_size(types[i % 3]);
+            rd_wanted_t wanted = {coll, types[i % 3], RONDO_SUM, element, counts[i / 3]};
+            for (int k = RD_K_ONESHOT; k < RD_K_MESSAGES; k++)
+                for (int c = 0; c < RD_KC_CODECS; c++) {
+                    rd_chosen_t one;
+                    const char *why;
+                    if (rd_kchoose_one(&wanted, &cuda->limits, (rd_kkind_t)k, (rd_kcodec_t)c, &one, &why) != 0)
+                        continue;
+                    CHECK(one.launch.blocks >= 1 && one.launch.blocks <= cuda->limits.blocks);
+                    CHECK(rd_kernel_bank((rd_kkind_t)k, (rd_kcodec_t)c, coll, cuda->k.nranks, one.units) <=
+                          cuda->limits.bank);
+                    CHECK(k != RD_K_CHAIN || one.units <= cuda->k.fifos);
+                }
+        }
+}
+
+static void check_layouts(void)
+{
+    static const size_t banks[] = {0, 16384, 16448, 1 << 20, 16 << 20};
+    static const int blocks[] = {1, 4, 132};
+
+    for (int n = 2; n <= RD_KRANKS && !bad; n++)
+        for (int fifos = 0; fifos <= RD_KFIFOS && !bad; fifos = fifos ? 2 * fifos : 1)
+            for (size_t i = 0; i < 15 && !bad; i++) {
+                rd_env_t env = {.cuda_fifos = fifos, .cuda_bank = banks[i % 5]};
+                rd_cuda_t cuda = {.k = {.nranks = n}};
+                cuda.limits.nranks = (uint32_t)n;
+                cuda.limits.blocks = (uint32_t)blocks[i / 5];
+                rd_window_layout(&cuda, &env, blocks[i / 5]);
+                const rd_kcomm_t *k = &cuda.k;
+                size_t first = (size_t)k->bank_offset * RD_KALIGN, fifo = (size_t)k->fifo_offset * RD_KALIGN;
+                CHECK(k->fifos >= 1 && k->fifos <= RD_KFIFOS && k->spread >= 1 && k->spread <= k->fifos);
+                CHECK(sizeof(rd_kcontrol_t) <= fifo && fifo + (size_t)n * k->fifos * RD_KSLOTS * RD_KSLOT <= first);
+                CHECK(k->bank_bytes >= 16384 && k->bank_bytes % 128 == 0);
+                CHECK(first + 2 * (size_t)k->bank_bytes + sizeof(int) <= cuda.window_bytes);
+                CHECK(cuda.window_bytes <= (size_t)64 << 20);
+                check_choices(&cuda);
+                if (bad)
+                    printf("%d ranks, %d fifos, banks of %zu, %d blocks\n", n, fifos, banks[i % 5], blocks[i / 5]);
+            }
+}
+
+/* ---- devices and communicators */
+
+static int no_kernels; /* the next creation fails, before it comes to its window */
+
+int __real_rd_kernel_load(void);
+int __wrap_rd_kernel_load(void);
+int __wrap_rd_kernel_load(void)
+{
+    return no_kernels ? (int)cudaErrorNoKernelImageForDevice : __real_rd_kernel_load();
+}
+
+static rondo_comm_t create(int64_t timeout_ms)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_unique_id_t id;
+    rondo_comm_t comm = NULL;
+
+    config.device = 1;
+    config.timeout_ms = timeout_ms;
+    if (rondo_unique_id_create(&id) != RONDO_SUCCESS || rondo_comm_create(&comm, 1, &id, 0, &config) != RONDO_SUCCESS)
+        return NULL;
+    return comm;
+}
+
+/* By a thread that has never gone to a device. */
+static void *elsewhere(void *arg)
+{
+    int device = -1;
+
+    rondo_comm_t comm = create(INT64_C(1) << 32);
+    CHECK(comm && rondo_barrier(comm, NULL) == RONDO_SUCCESS);
+    CHECK(sim_contexts() == 1u << 1);
+    CHECK(cudaGetDevice(&device) == cudaSuccess && device == 0);
+    CHECK(comm && comm->cuda->host->timeout_ms == 0); /* 50 days: no kernel's clock goes so far */
+    (void)arg;
+    return comm;
+}
+
+int main(void)
+{
+    char before[256], after[256];
+    pthread_t thread;
+    void *comm;
+
+    setenv("RONDO_DEBUG", "none", 1);
+    check_layouts();
+    if (pthread_create(&thread, NULL, elsewhere, NULL) != 0 || pthread_join(thread, &comm) != 0)
+        return 1;
+    (void)sim_live(before, sizeof before);
+    no_kernels = 1;
+    CHECK(!create(0));
+    no_kernels = 0;
+    (void)sim_live(after, sizeof after);
+    CHECK(strcmp(before, after) == 0);
+    CHECK(comm && rondo_comm_destroy(comm) == RONDO_SUCCESS);
+    CHECK(sim_live(after, sizeof after) == 0);
+    return bad;
+}
