@@ -126,7 +126,7 @@ static void make_launch(world_t *w, int rank, int launch, int count)
     launches[i] = (rd_sim_launch_t){rd_kernel_find(&l), l.blocks, l.threads, 0, k};
 }
 
-static const char *what_is_wrong(const world_t *w, int count)
+static const char *what_is_wrong(int count)
 {
     for (int i = 0; i < count; i++) {
         const message_t *m = &messages[i];
@@ -157,7 +157,7 @@ static int one_round(world_t *w, uint64_t seed)
     if (rd_sim_queues(launches, w->n, LAUNCHES, w->random, text, sizeof text))
         wrong = text;
     if (!wrong)
-        wrong = what_is_wrong(w, count);
+        wrong = what_is_wrong(count);
     for (int i = 0; i < count; i++) {
         free(messages[i].data);
         free(messages[i].got);
