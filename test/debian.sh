@@ -1,6 +1,6 @@
 #!/bin/sh
 # The Debian packages: built from the files of this checkout alone, installed by dpkg into a root of their own, an
-# example compiled and run with what lies there, purged, nothing left. Built without optimisation, to be short.
+# example in C and a program in Fortran compiled and run with what lies there, purged, nothing left. Built without optimisation, to be short.
 set -u
 source=${top_srcdir:-$(cd "$(dirname "$0")/.." && pwd)}
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
@@ -23,7 +23,8 @@ mkdir "$dir/rondo" && cd "$source" &&
 (cd "$dir/rondo" &&
     DEB_BUILD_OPTIONS="nocheck noopt noautodbgsym parallel=$(nproc)" dpkg-buildpackage -us -uc -b) >"$dir/log" 2>&1 ||
     fail "dpkg-buildpackage failed"
-for package in librondo1 librondo-dev rondo-tools; do
+packages="librondo1 librondo-dev librondo-fortran1 librondo-fortran-dev rondo-tools"
+for package in $packages; do
     [ -e "$(echo "$dir/${package}"_*.deb)" ] || fail "no package $package was built"
 done
 if command -v lintian >/dev/null; then
@@ -43,9 +44,27 @@ ${CC:-cc} "$root/usr/share/doc/librondo-dev/examples/processes.c" $(pkg-config -
     >"$dir/log" 2>&1 || fail "the example does not compile"
 export LD_LIBRARY_PATH="$libdir"
 timeout 60 "$dir/processes" 3 || fail "the example fails"
+cat >"$dir/alone.f90" <<'END'
+program alone
+  use rondo
+  implicit none
+  type(rondo_unique_id) :: id
+  type(rondo_comm) :: comm
+  real :: x = 3, y = 0
+
+  call rondo_unique_id_create(id)
+  call rondo_comm_create(comm, 1, id, 0)
+  call rondo_allreduce(x, y, 1, RONDO_FLOAT32, RONDO_SUM, comm)
+  call rondo_comm_destroy(comm)
+  if (y /= x) error stop 'another sum'
+end program
+END
+gfortran "$dir/alone.f90" $(pkg-config --cflags --libs rondo-fortran) -o "$dir/alone" >"$dir/log" 2>&1 ||
+    fail "a program with module rondo does not compile"
+timeout 60 "$dir/alone" || fail "a program with module rondo fails"
 timeout 60 "$root/usr/bin/rondo-perf" allreduce --ranks 2 -b 8 -e 4K -f 8 -n 20 --turns 3 -c >"$dir/log" 2>&1 ||
     fail "rondo-perf fails"
 timeout 60 "$root/usr/bin/rondo-info" >"$dir/log" 2>&1 || fail "rondo-info fails"
-package --purge librondo1 librondo-dev rondo-tools || fail "the packages cannot be purged"
+package --purge $packages || fail "the packages cannot be purged"
 left=$(find "$root" -path "$root/var" -prune -o -mindepth 1 -print)
 [ -z "$left" ] || fail "after the purge there is still: $left"
