@@ -71,6 +71,40 @@ if [ -n "${MPI_FCLIBS:-}" ]; then
         fail "rondo-fortran-mpi does not compile cg.f90"
     RONDO_TEST_RANKS=2 sh "$source/test/mpirun.sh" ./cg || fail "cg fails with the installed module"
 fi
+
+# In cmake/build: the program without an MPI, and cg with module rondo_mpi from the archive and from its source.
+by_cmake() {
+    mkdir -p cmake/build && {
+        echo 'cmake_minimum_required(VERSION 3.10)'
+        echo 'project(programs Fortran)'
+        echo 'find_package(rondo REQUIRED CONFIG COMPONENTS Fortran)'
+        echo 'add_executable(alone ../alone.f90)'
+        echo 'target_link_libraries(alone rondo::fortran)'
+        [ -z "${MPI_FCLIBS:-}" ] || cat <<END
+find_package(MPI REQUIRED COMPONENTS Fortran)
+add_executable(ready $source/examples/cg.f90)
+target_link_libraries(ready rondo::fortran_mpi MPI::MPI_Fortran)
+add_executable(other $source/examples/cg.f90 \${rondo_FORTRAN_MPI_SOURCE})
+set_target_properties(other PROPERTIES Fortran_MODULE_DIRECTORY of-other)
+target_link_libraries(other rondo::fortran MPI::MPI_Fortran)
+END
+    } >cmake/CMakeLists.txt
+    (cd cmake/build &&
+        cmake -DCMAKE_Fortran_COMPILER="${FC:-gfortran}" ${MPIFC:+-DMPI_Fortran_COMPILER="$MPIFC"} \
+            -Drondo_DIR="${pc%/*/*}/cmake/rondo" .. && make) >log 2>&1
+}
+if command -v cmake >/dev/null; then
+    by_cmake || fail "the programs do not compile by CMake"
+    RONDO_DEBUG=none timeout 60 cmake/build/alone >out 2>err && fail "made by CMake, alone does not stop at its error"
+    grep -q '2.0 2.0 2.0 2.0' out || { cat out err; fail "made by CMake, alone goes wrong"; }
+    for program in ready other; do
+        [ -z "${MPI_FCLIBS:-}" ] || RONDO_TEST_RANKS=2 sh "$source/test/mpirun.sh" "cmake/build/$program" ||
+            fail "cg, made by CMake, fails with the $program module"
+    done
+else
+    echo "no cmake: its part is left out"
+fi
+
 make -C "$build" uninstall DESTDIR="$dir/root" >log 2>&1 || fail "make uninstall failed"
 left=$(find root -type f -o -type l -o -name 'rondo*')
 [ -z "$left" ] || fail "make uninstall left: $left"
