@@ -299,13 +299,13 @@ static int late_one(rondo_comm_t comm, int peer)
 {
     int64_t patience = comm->timeout_ms > 0 ? comm->timeout_ms : RD_LATE_MS;
     uint32_t now = (uint32_t)rd_clock_ms(), lately = patience < INT32_MAX ? (uint32_t)patience / 2 : INT32_MAX;
-    int late = peer, next;
+    int late = peer;
 
-    for (int hops = 0; hops < comm->nranks; hops++, late = next) {
-        if (late != comm->rank && (next = waits_itself(comm, late, now, lately)) < 0)
+    for (int hops = 0; hops < comm->nranks && late != comm->rank; hops++) {
+        int next = waits_itself(comm, late, now, lately);
+        if (next < 0)
             return late;
-        if (late == comm->rank)
-            break;
+        late = next;
     }
     for (int r = 0; r < comm->nranks; r++) {
         if (r != comm->rank && comm->conns.controls[r] && waits_itself(comm, r, now, lately) < 0)

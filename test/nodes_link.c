@@ -62,7 +62,7 @@ static long sent_over(const char *device)
 /* Goes on until it fails. */
 static void suffer(test_rank_t *t, rondo_comm_t comm, const trial_t *trial)
 {
-    char name[16];
+    char name[24];
     int named = 0;
     rondo_result_t result = RONDO_SUCCESS;
     if (t->rank == 0 && hosts_command(1, trial->damage) != 0)
