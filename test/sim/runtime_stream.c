@@ -166,7 +166,6 @@ static void *work(void *arg)
     sim_mark_drop(s->tail);
     free(s->deps);
     free(s);
-    sim_count(SIM_STREAM, -1);
     pthread_cond_broadcast(&sim_moved);
     pthread_mutex_unlock(&sim_lock);
     return NULL;
@@ -288,7 +287,8 @@ cudaError_t cudaStreamCreate(cudaStream_t *stream)
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     pthread_mutex_lock(&sim_lock);
-    stream->closing = 1;
+    stream->closing = 1; /* its worker ends when it is empty; the caller has none any more */
+    sim_count(SIM_STREAM, -1);
     pthread_cond_broadcast(&sim_moved);
     pthread_mutex_unlock(&sim_lock);
     return cudaSuccess;
