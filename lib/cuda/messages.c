@@ -2,7 +2,8 @@
  *
  * One launch serves all messages of a group, each pair of ranks and direction in order. It holds so many of a pair as
  * there is room for in the kernel's arguments; the next ones of every pair go with the next launch. As both ends cut
- * after the same number, no launch waits for one that its peer has not come to.
+ * after the same number, no launch waits for one that its peer has not come to, where the peers' groups are alike: see
+ * doc/gpu.md.
  */
 #include <string.h>
 
@@ -151,13 +152,12 @@ rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
 
 /* ---- collectives ---- */
 
-/* The block that goes from `from` to `to`, seen from this rank as `rank`; 0 bytes: none. Uniform collectives. */
-static size_t uniform(const rd_cuda_t *cuda, const rd_call_t *c, int from, int to, size_t *in, size_t *out)
+/* The block that goes from `from` to `to`, and where it lies at both; 0 bytes: none. Uniform collectives. */
+static size_t uniform(const rd_call_t *c, int from, int to, size_t *in, size_t *out)
 {
     size_t bytes = c->ask.count * rondo_type_size(c->ask.type);
     int root = c->ask.root;
 
-    (void)cuda;
     *in = *out = 0;
     switch (c->ask.coll) {
     case RD_BROADCAST:
@@ -216,8 +216,8 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
                 bytes = tabled(cuda, call, peer, send, &in);
                 out = in;
             } else {
-                bytes = send ? uniform(cuda, call, cuda->k.rank, peer, &in, &out)
-                             : uniform(cuda, call, peer, cuda->k.rank, &in, &out);
+                bytes = send ? uniform(call, cuda->k.rank, peer, &in, &out)
+                             : uniform(call, peer, cuda->k.rank, &in, &out);
             }
             if (!bytes)
                 continue;

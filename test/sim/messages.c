@@ -104,15 +104,7 @@ static void make_launch(world_t *w, int rank, int launch, int count)
     uint32_t used = 0;
 
     memset(k, 0, sizeof *k);
-    for (int q = 0; q < w->n; q++)
-        k->comm.window[q] = w->window[q];
-    k->comm.host = &w->host[rank];
-    k->comm.rank = rank;
-    k->comm.nranks = w->n;
-    k->comm.fifos = k->comm.spread = w->fifos;
-    k->comm.fifo_offset = 1;
-    k->comm.bank_offset = 2;
-    k->comm.bank_bytes = w->bank_bytes;
+    k->comm = world_comm(w, rank);
     for (int q = 1; q < w->n; q++)
         for (int send = 0; send < 2; send++)
             add_pair(&k->messages, tables[i], &used, rank, (rank + q) % w->n, send, launch, count, w->fifos);

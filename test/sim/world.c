@@ -264,6 +264,23 @@ static void scale_set(world_t *w, const op_plan_t *p, struct op_buffers *b, rd_k
         r->device_scale = b->scalar;
 }
 
+rd_kcomm_t world_comm(world_t *w, int rank)
+{
+    rd_kcomm_t comm;
+
+    memset(&comm, 0, sizeof comm);
+    for (int r = 0; r < w->n; r++)
+        comm.window[r] = w->window[r];
+    comm.host = &w->host[rank];
+    comm.rank = rank;
+    comm.nranks = w->n;
+    comm.fifos = comm.spread = w->fifos;
+    comm.fifo_offset = 1;
+    comm.bank_offset = 2;
+    comm.bank_bytes = w->bank_bytes;
+    return comm;
+}
+
 void world_add(world_t *w, const op_plan_t *plan)
 {
     op_plan_t *p = &w->plan[w->ops];
@@ -285,15 +302,7 @@ void world_add(world_t *w, const op_plan_t *plan)
         rd_kwork_t *k = &w->work[i];
         buffers_get(w, p, r, b);
         memset(k, 0, sizeof *k);
-        for (int q = 0; q < w->n; q++)
-            k->comm.window[q] = w->window[q];
-        k->comm.host = &w->host[r];
-        k->comm.rank = r;
-        k->comm.nranks = w->n;
-        k->comm.fifos = k->comm.spread = w->fifos;
-        k->comm.fifo_offset = 1;
-        k->comm.bank_offset = 2;
-        k->comm.bank_bytes = w->bank_bytes;
+        k->comm = world_comm(w, r);
         k->reduce.in = b->has_in ? b->in : NULL;
         k->reduce.out = b->has_out ? b->out : NULL;
         k->reduce.count = p->count;

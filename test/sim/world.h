@@ -42,6 +42,8 @@ typedef struct world {
 
 uint32_t world_draw(world_t *w, uint32_t below);
 void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank_bytes);
+/* What every launch of a rank is told. */
+rd_kcomm_t world_comm(world_t *w, int rank);
 void world_end(world_t *w);
 /* Adds an operation; `threads` of the launch are chosen here. */
 void world_add(world_t *w, const op_plan_t *plan);
