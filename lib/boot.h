@@ -67,6 +67,9 @@ typedef struct rd_boot_news {
     char text[200]; /* likewise: the sentence */
 } rd_boot_news_t;
 
+/* What rank `from` has said, that it stopped with `said` because of `culprit`, as a sentence and an error of this rank. */
+rondo_result_t rd_boot_report(const rd_boot_t *boot, int from, int said, int culprit, char *text, size_t size);
+
 /* Reads what the socket has: RONDO_SUCCESS (nothing of note, or an orderly farewell), or RONDO_ERR_REMOTE. Never
  * blocks. Does nothing during an allgather, which looks itself: wait for edges (EPOLLET), not for levels. */
 rondo_result_t rd_boot_socket_ready(rd_boot_t *boot, int fd, rd_boot_news_t *news);

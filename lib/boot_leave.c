@@ -8,6 +8,24 @@
 #include <errno.h>
 #include <string.h>
 
+rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int culprit, char *text, size_t size)
+{
+    const char *said_by = rd_boot_whois(b, from), *who = rd_boot_whois(b, culprit);
+    if (culprit == from)
+        snprintf(text, size, "rank %d (%s) %s", from, said_by,
+                 said == RONDO_ERR_ABORTED   ? "was aborted"
+                 : said == RONDO_ERR_TIMEOUT ? "gave up waiting"
+                                             : "has failed");
+    else if (said == RONDO_ERR_TIMEOUT) /* alive, as far as anybody knows */
+        snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", culprit, who, from, said_by);
+    else if (culprit == b->rank) /* a network that is cut in one direction: they are heard, and do not hear */
+        snprintf(text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more", from,
+                 said_by, culprit);
+    else
+        snprintf(text, size, "rank %d (%s) died or failed, as rank %d (%s) reports", culprit, who, from, said_by);
+    return said == RONDO_ERR_TIMEOUT && culprit != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
+}
+
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
                              rd_boot_news_t *news)
 {
@@ -21,20 +39,7 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
         return RONDO_SUCCESS;
     }
     news->culprit = said[1] >= 0 && said[1] < b->nranks ? said[1] : from->rank;
-    const char *how = said[0] == RONDO_ERR_ABORTED   ? "was aborted"
-                      : said[0] == RONDO_ERR_TIMEOUT ? "gave up waiting"
-                                                     : "has failed";
-    if (said[0] == RONDO_ERR_TIMEOUT && news->culprit != from->rank) { /* alive, as far as anybody knows */
-        snprintf(news->text, sizeof(news->text), "rank %d (%s) did not come in time, as rank %d (%s) reports",
-                 news->culprit, b->whois[news->culprit], from->rank, b->whois[from->rank]);
-        return RONDO_ERR_TIMEOUT;
-    }
-    if (news->culprit == from->rank)
-        snprintf(news->text, sizeof(news->text), "rank %d (%s) %s", from->rank, rd_boot_whois(b, from->rank), how);
-    else
-        snprintf(news->text, sizeof(news->text), "rank %d (%s) died or failed, as rank %d (%s) reports", news->culprit,
-                 rd_boot_whois(b, news->culprit), from->rank, rd_boot_whois(b, from->rank));
-    return RONDO_ERR_REMOTE;
+    return rd_boot_report(b, from->rank, said[0], news->culprit, news->text, sizeof(news->text));
 }
 
 rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news)

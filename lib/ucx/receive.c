@@ -173,20 +173,9 @@ static ucs_status_t take_credit(rd_net_conn_t *conn, const rd_ucx_header_t *h)
 static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int culprit)
 {
     rd_net_t *net = peer->net;
-    const char *said_by = rd_boot_whois(net->boot, peer->rank);
-    const char *who = rd_boot_whois(net->boot, culprit);
-    if (culprit == peer->rank) {
-        rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, culprit, "rank %d (%s) %s", culprit, who,
-                    code == RONDO_ERR_ABORTED   ? "was aborted"
-                    : code == RONDO_ERR_TIMEOUT ? "gave up waiting"
-                                                : "has failed");
-    } else if (code == RONDO_ERR_TIMEOUT) {
-        rd_stop_set(net->stop, net->who, RONDO_ERR_TIMEOUT, culprit,
-                    "rank %d (%s) did not come in time, as rank %d (%s) reports", culprit, who, peer->rank, said_by);
-    } else {
-        rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, culprit,
-                    "rank %d (%s) died or failed, as rank %d (%s) reports", culprit, who, peer->rank, said_by);
-    }
+    char text[200];
+    rondo_result_t mine = rd_boot_report(net->boot, peer->rank, code, culprit, text, sizeof(text));
+    rd_stop_set(net->stop, net->who, mine, culprit, "%s", text);
 }
 
 static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
