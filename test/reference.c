@@ -157,18 +157,28 @@ static uint64_t element_random(const ref_input_t *in, int rank, size_t element)
     return test_mix(in->seed * 0x100000001b3u + element * 31 + (uint64_t)rank * 0x9e3779b1u);
 }
 
-/* How large whole numbers may be so that the sum of 8 of them, and every part of it, is exact. */
-static int whole_limit(const type_info_t *y)
+/* How large whole numbers may be so that the sum of all ranks', and every part of it, is exact; 0: the type cannot
+ * even hold the number of ranks. */
+static int whole_limit(const ref_input_t *in, const type_info_t *y)
 {
     int limit = 1 << (y->mantissa + 1 < 20 ? y->mantissa + 1 : 20);
 
-    return limit / 8 < 1 ? 1 : limit / 8;
+    return limit / (in->nranks > 8 ? in->nranks : 8);
+}
+
+static double whole(const ref_input_t *in, const type_info_t *y, int rank, uint64_t random, uint64_t common)
+{
+    unsigned limit = (unsigned)whole_limit(in, y), n = (unsigned)in->nranks;
+
+    if (limit == 0 && ((unsigned)rank + common % n) % n >= 1u << (y->mantissa + 1))
+        return 0;
+    limit = limit ? limit : 1;
+    return (double)((int)(random % (2 * limit + 1)) - (int)limit);
 }
 
 static double exact_real(const ref_input_t *in, const type_info_t *y, int rank, size_t element, uint64_t random)
 {
     static const double factor[4] = {2, 0.5, -3, -2};
-    int limit = whole_limit(y);
     uint64_t common = test_mix(in->seed ^ element);
 
     switch (in->op) {
@@ -177,9 +187,9 @@ static double exact_real(const ref_input_t *in, const type_info_t *y, int rank, 
             return factor[random & 3];
         return random & 1 ? 1 : -1;
     case RONDO_AVG: /* whole multiples of n: exact where n is a power of two */
-        return (double)((int)(random % (unsigned)(2 * limit + 1)) - limit) * in->nranks;
+        return whole(in, y, rank, random, common) * in->nranks;
     default:
-        return (double)((int)(random % (unsigned)(2 * limit + 1)) - limit);
+        return whole(in, y, rank, random, common);
     }
 }
 
