@@ -220,6 +220,7 @@ rondo_result_t rd_boot_id_derive(rd_boot_t *b, const int *members, int nmembers,
     memcpy(text, &epoch, sizeof(epoch));
     memcpy(text + sizeof(epoch), members, bytes - sizeof(epoch));
     memset(&new, 0, sizeof(new));
+    new.derived = 1;
     rd_id_key(&b->id.creds, "derived job", text, bytes, job);
     rd_id_key(&b->id.creds, "derived secret", text, bytes, new.creds.secret);
     free(text);

@@ -17,7 +17,7 @@
 #define ID_VERSION 1
 #define CHECKED 112
 
-enum { KIND_ADDRESS = 1, KIND_ERROR = 2 };
+enum { KIND_ADDRESS = 1, KIND_ERROR = 2, KIND_DERIVED = 3 };
 
 static void checksum(const unsigned char *bytes, unsigned char out[16])
 {
@@ -34,7 +34,7 @@ static void begin(rondo_unique_id_t *id, int kind)
 
 void rd_id_pack(rondo_unique_id_t *id, const rd_id_t *in)
 {
-    begin(id, KIND_ADDRESS);
+    begin(id, in->derived ? KIND_DERIVED : KIND_ADDRESS);
     memcpy(id->bytes + 8, &in->addr, 20);
     memcpy(id->bytes + 28, in->creds.job, 16);
     memcpy(id->bytes + 44, in->creds.secret, 32);
@@ -82,7 +82,8 @@ rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_who_t 
     memcpy(out->creds.secret, id->bytes + 44, 32);
     memcpy(out->maker, id->bytes + 76, 36);
     out->maker[35] = 0;
-    if (id->bytes[5] != KIND_ADDRESS || (out->addr.family != 4 && out->addr.family != 6))
+    out->derived = id->bytes[5] == KIND_DERIVED;
+    if ((id->bytes[5] != KIND_ADDRESS && !out->derived) || (out->addr.family != 4 && out->addr.family != 6))
         return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "the unique id holds no address: it was not made by rondo");
     return RONDO_SUCCESS;
 }

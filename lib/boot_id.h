@@ -16,6 +16,7 @@ typedef struct rd_id {
     rd_addr_t addr; /* of the rendezvous */
     rd_creds_t creds;
     char maker[36]; /* "host:pid" of who serves it, shortened; for messages */
+    int derived;    /* from another communicator's, which the ranks have in common */
 } rd_id_t;
 
 void rd_id_pack(rondo_unique_id_t *id, const rd_id_t *in);

@@ -190,6 +190,10 @@ static void meet_pump(joining_t *j)
     if (error && was_open)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s at %s) broke off: %s", b->id.maker,
              rd_addr_print(&b->id.addr, text), strerror(error));
+    else if (error && b->id.derived)
+        fail(j, RONDO_ERR_REMOTE,
+             "the first of the ranks that are left, %s at %s, is not there: %s; leave it out as well", b->id.maker,
+             rd_addr_print(&b->id.addr, text), strerror(error));
     else if (error)
         fail(j, RONDO_ERR_INVALID_USAGE, "nobody serves this unique id at %s, where %s made it: %s (%s)",
              rd_addr_print(&b->id.addr, text), b->id.maker, strerror(error),
@@ -280,7 +284,8 @@ static void check(joining_t *j)
     rd_boot_t *b = j->b;
     char text[RD_ADDR_TEXT];
     rondo_result_t code = rd_stop_get(b->stop);
-    if (code)
+    /* Who sees a death from here tells the rendezvous, for those who do not: it must have been reached. */
+    if (code && (code != RONDO_ERR_REMOTE || is_open(&j->meet)))
         fail(j, code, "%s", b->stop->text);
     if (j->deadline_ms && rd_clock_ms() > j->deadline_ms)
         fail(j, RONDO_ERR_TIMEOUT, "%s %s within %lld ms (RONDO_CREATE_TIMEOUT_MS; the id was made by %s)",
@@ -328,7 +333,10 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
     rd_chan_free(j.meet.chan);
     for (int k = 0; k < b->rounds; k++)
         rd_chan_free(j.dial[k].chan);
-    if (j.code == RONDO_SUCCESS || j.said || rd_stop_get(b->stop))
+    rondo_result_t stop = rd_stop_get(b->stop);
+    if (j.code && stop)
+        return stop;
+    if (j.code == RONDO_SUCCESS || j.said)
         return j.code;
     return rd_error(b->who, j.code, "%s", j.text);
 }

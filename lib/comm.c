@@ -255,8 +255,22 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     return RONDO_SUCCESS;
 }
 
+/* The bootstrap. When all have come they see each other's death for themselves: a watch elsewhere is no longer asked.
+ */
+static rondo_result_t meet(rondo_comm_t comm, const rondo_unique_id_t *id, rd_meeting_t *meeting)
+{
+    rondo_result_t result;
+
+    if (meeting)
+        rd_watch_meeting_begin(meeting, &comm->who, &comm->stop);
+    result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop);
+    if (meeting)
+        rd_watch_meeting_end(meeting);
+    return result == RONDO_SUCCESS ? rd_comm_check(comm) : result;
+}
+
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config)
+                            const rondo_config_t *config, rd_meeting_t *meeting)
 {
     static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
     rondo_comm_t made = aligned_alloc(RD_LINE, (sizeof *made + RD_LINE - 1) / RD_LINE * RD_LINE);
@@ -274,8 +288,9 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
     atomic_store(&made->references, 1);
     atomic_store(&made->stop.culprit, -1);
     if ((result = rd_env_read(&made->env)) || (result = read_config(made, config)) ||
-        (result = rd_boot_create(&made->boot, id, rank, nranks, &made->env, &made->who, &made->stop)) ||
-        (result = make_rooms(made))) {
+        (result = meet(made, id, meeting)) || (result = make_rooms(made))) {
+        if (result == rd_comm_check(made)) /* found by another thread */
+            rd_error_again(&made->who, made->stop.text);
         if (made->boot)
             rd_boot_farewell(made->boot, result, rank);
         take_down(made);
@@ -296,7 +311,7 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, comm ? "id" : "comm");
     if (nranks < 1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: nranks is %d, at least 1 is needed", call, nranks);
-    return rd_comm_make(comm, nranks, id, rank, config);
+    return rd_comm_make(comm, nranks, id, rank, config, NULL);
 }
 
 /* Waits for what is submitted or enqueued. */

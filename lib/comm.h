@@ -55,8 +55,8 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call);
 extern uint64_t rd_comm_mark;
 int rd_comm_inherited(rondo_comm_t comm);
 
-/* Creation from an id on behalf of split, shrink and the public calls. */
+/* Creation from an id on behalf of split, shrink and the public calls. `meeting`: who is watched meanwhile, or NULL. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config);
+                            const rondo_config_t *config, rd_meeting_t *meeting);
 
 #endif

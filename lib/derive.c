@@ -70,7 +70,7 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
     result = exchange(comm, all, &rank, &size, &first);
     /* From here on `comm` is not needed: whoever aborts it does not wait for the new one. */
     if (result == RONDO_SUCCESS && color >= 0)
-        result = rd_comm_make(newcomm, size, &all[first].id, rank, config);
+        result = rd_comm_make(newcomm, size, &all[first].id, rank, config, NULL);
     else if (result == RONDO_SUCCESS)
         *newcomm = NULL;
     free(all);
@@ -109,13 +109,17 @@ static rondo_result_t check_excluded(rondo_comm_t comm, const int *excluded, int
     return RONDO_SUCCESS;
 }
 
-/* The id under which the survivors meet: of a communicator that may have failed, but has not been ended. */
-static rondo_result_t derive_id(rondo_comm_t comm, const int *members, int n, rondo_unique_id_t *id)
+/* The id under which the survivors meet: of a communicator that may have failed, but has not been ended. Its watch
+ * looks on while they do. */
+static rondo_result_t derive_id(rondo_comm_t comm, uint64_t epoch, const int *members, int n, rondo_unique_id_t *id,
+                                rd_meeting_t *meeting)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
     if (!rd_comm_gone(comm))
-        result = rd_boot_id_derive(comm->boot, members, n, comm->shrinks++, id);
+        result = rd_boot_id_derive(comm->boot, members, n, epoch, id);
+    if (!rd_comm_gone(comm) && result == RONDO_SUCCESS)
+        rd_watch_meeting(comm->watch, meeting, members, n);
     return rd_comm_leave(comm, result);
 }
 
@@ -123,6 +127,7 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
                                  const rondo_config_t *config)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_shrink");
+    rd_meeting_t meeting;
     rondo_unique_id_t id;
     int rank = 0;
 
@@ -132,15 +137,19 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: newcomm is NULL");
     if ((result = check_excluded(comm, excluded, nexcluded)))
         return result;
+    uint64_t epoch = comm->shrinks++; /* before anything can fail: the next attempt must be the others' next, too */
     int *members = malloc((size_t)comm->nranks * sizeof *members);
     if (!members)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->nranks);
     int n = survivors(comm, excluded, nexcluded, members);
     while (members[rank] != comm->rank)
         rank++;
-    result = derive_id(comm, members, n, &id);
+    result = derive_id(comm, epoch, members, n, &id, &meeting);
+    if (result == RONDO_SUCCESS)
+        result = rd_comm_make(newcomm, n, &id, rank, config, &meeting);
+    rd_watch_meeting_end(&meeting);
     free(members);
-    return result == RONDO_SUCCESS ? rd_comm_make(newcomm, n, &id, rank, config) : result;
+    return result;
 }
 
 /* One rank's creation on a thread of its own: creation is collective, so all must run at once. */
@@ -158,7 +167,7 @@ static void *make_one(void *arg)
 {
     maker_t *m = arg;
 
-    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config);
+    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config, NULL);
     memcpy(m->error, rd_thread_error(), sizeof m->error);
     return NULL;
 }

@@ -27,7 +27,8 @@ struct rd_watch {
     rd_stop_t *stop;
     int (*has_left)(void *arg, int rank);
     void *arg;
-    pid_t pid; /* of the process that made it: in a forked child it only gets freed */
+    pid_t pid;           /* of the process that made it: in a forked child it only gets freed */
+    unsigned char *dead; /* ranks of this node that have died */
 };
 
 /* What is watched. An event names a slot and its age, so that one which was on its way when the slot was given up, and
@@ -45,6 +46,7 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static slot_t *slots;
 static int nslots;
 static int users; /* watches that exist */
+static rd_meeting_t *meetings;
 static int epoll_fd = -1, wake_fd = -1;
 static pthread_t thread;
 
@@ -66,6 +68,7 @@ static void fork_child(void)
     for (int i = 0; i < nslots; i++)
         slots[i].watch = NULL;
     users = 0;
+    meetings = NULL; /* those threads stayed in the parent, too */
     epoll_fd = wake_fd = -1;
     fork_parent();
 }
@@ -84,6 +87,24 @@ static void give_up_slot(slot_t *s)
     s->age++;
 }
 
+/* Once a member has died, and what would wait for it can be told. */
+static void tell_meeting(rd_meeting_t *m)
+{
+    if (m->died < 0 || !m->stop)
+        return;
+    rd_stop_set(m->stop, m->who, RONDO_ERR_REMOTE, m->died,
+                "rank %d of the communicator that is shrunk has died, too: its process has ended; leave it out as well",
+                m->members[m->died]);
+}
+
+static void note_death(rd_meeting_t *m, const rd_watch_t *w)
+{
+    for (int i = 0; i < m->nmembers && m->died < 0; i++)
+        if (m->watch == w && w->dead[m->members[i]])
+            m->died = i;
+    tell_meeting(m);
+}
+
 static void on_pidfd(slot_t *s)
 {
     rd_watch_t *w = s->watch;
@@ -91,6 +112,9 @@ static void on_pidfd(slot_t *s)
     give_up_slot(s); /* it stays readable for ever */
     if (w->has_left(w->arg, rank))
         return;
+    w->dead[rank] = 1;
+    for (rd_meeting_t *m = meetings; m; m = m->next)
+        note_death(m, w);
     rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: with the stop word set, the user may leave */
     rd_stop_set(w->stop, w->who, RONDO_ERR_REMOTE, rank,
                 "rank %d (%s) died: its process has ended; abort this communicator, then shrink it or end", rank,
@@ -235,6 +259,9 @@ static int watch_all(rd_watch_t *w, const rd_node_t *node)
 static void forget(rd_watch_t *w)
 {
     pthread_mutex_lock(&lock);
+    for (rd_meeting_t *m = meetings; m; m = m->next)
+        if (m->watch == w)
+            m->watch = NULL;
     for (int i = 0; i < nslots; i++)
         if (slots[i].watch == w)
             give_up_slot(&slots[i]);
@@ -245,10 +272,12 @@ rondo_result_t rd_watch_add(rd_watch_t **watch, rd_boot_t *boot, const rd_node_t
                             int (*has_left)(void *arg, int rank), void *arg)
 {
     rondo_result_t code = RONDO_ERR_SYSTEM;
-    rd_watch_t *w = malloc(sizeof(*w));
+    size_t nranks = (size_t)rd_boot_nranks(boot);
+    rd_watch_t *w = calloc(1, sizeof(*w) + nranks);
     if (!w)
         return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to watch the other ranks");
     *w = (rd_watch_t){.boot = boot, .who = who, .stop = stop, .has_left = has_left, .arg = arg, .pid = getpid()};
+    w->dead = (unsigned char *)(w + 1);
     pthread_once(&fork_once, fork_register);
     pthread_mutex_lock(&life);
     if (users == 0 && start() != 0)
@@ -284,4 +313,34 @@ void rd_watch_remove(rd_watch_t *w)
     }
     pthread_mutex_unlock(&life);
     free(w);
+}
+
+void rd_watch_meeting(rd_watch_t *watch, rd_meeting_t *meeting, const int *members, int nmembers)
+{
+    *meeting = (rd_meeting_t){.watch = watch, .members = members, .nmembers = nmembers, .died = -1};
+    pthread_mutex_lock(&lock);
+    meeting->next = meetings;
+    meetings = meeting;
+    note_death(meeting, watch);
+    pthread_mutex_unlock(&lock);
+}
+
+void rd_watch_meeting_begin(rd_meeting_t *meeting, rd_who_t *who, rd_stop_t *stop)
+{
+    pthread_mutex_lock(&lock);
+    meeting->who = who;
+    meeting->stop = stop;
+    tell_meeting(meeting);
+    pthread_mutex_unlock(&lock);
+}
+
+void rd_watch_meeting_end(rd_meeting_t *meeting)
+{
+    pthread_mutex_lock(&lock);
+    rd_meeting_t **p = &meetings;
+    while (*p && *p != meeting)
+        p = &(*p)->next;
+    if (*p)
+        *p = meeting->next;
+    pthread_mutex_unlock(&lock);
 }

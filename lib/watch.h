@@ -14,4 +14,20 @@ rondo_result_t rd_watch_add(rd_watch_t **watch, rd_boot_t *boot, const rd_node_t
                             int (*has_left)(void *arg, int rank), void *arg);
 void rd_watch_remove(rd_watch_t *watch); /* after it returns nothing of the communicator is touched */
 
+/* A communicator that is being made of some of a watched one's ranks, `members`, ascending. Who dies before it has come
+ * can tell nobody; but its process is watched here. From rd_watch_meeting_begin to _end, `stop` is set when a member
+ * dies or has died before. */
+typedef struct rd_meeting {
+    struct rd_meeting *next;
+    rd_watch_t *watch; /* NULL: has been removed */
+    const int *members;
+    int nmembers, died; /* died: which of them, -1: none */
+    rd_who_t *who;
+    rd_stop_t *stop; /* NULL: not yet begun */
+} rd_meeting_t;
+
+void rd_watch_meeting(rd_watch_t *watch, rd_meeting_t *meeting, const int *members, int nmembers);
+void rd_watch_meeting_begin(rd_meeting_t *meeting, rd_who_t *who, rd_stop_t *stop);
+void rd_watch_meeting_end(rd_meeting_t *meeting); /* also of one that was never begun */
+
 #endif
