@@ -279,7 +279,7 @@ static int reap(run_t *run, int who)
     atomic_store(&run->s->rank[who].ended, 1);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
-    if (d && d->victim == who && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    if (d && d->victims >> who & 1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         return 0;
     if (d)
         d->crashed++;

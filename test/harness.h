@@ -34,11 +34,11 @@ void test_begin(const char *name, int seconds);
 int test_run(test_kind_t kind, int nranks, int seconds, test_body_fn body, void *arg);
 
 /* A parent that does more than wait: `step` is called about every 0.1 ms while ranks run (processes only; pid 0: has
- * ended), and `victim` may end by SIGKILL without that being a failure. */
+ * ended), and `victims`, a bit set of ranks, may end by SIGKILL without that being a failure. */
 typedef struct test_director {
     void (*step)(struct test_director *d, const pid_t *pid);
     void *arg;
-    int victim; /* -1: nobody */
+    unsigned victims;
     /* What became of the run. */
     int hung, crashed;
 } test_director_t;

@@ -331,7 +331,7 @@ static void killed(test_rank_t *t, void *arg)
 
 static int run_killed(int nranks)
 {
-    test_director_t director = {.victim = nranks - 1};
+    test_director_t director = {.victims = 1u << (nranks - 1)};
 
     return test_run_directed(&director, nranks, 60, killed, NULL);
 }

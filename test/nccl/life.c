@@ -262,7 +262,7 @@ int main(void)
     setenv("RONDO_DEBUG", "none", 0);
     nccl_begin();
     for (int *flag = &no; flag && !bad; flag = flag == &no ? &yes : NULL) {
-        test_director_t d = {.victim = 2};
+        test_director_t d = {.victims = 1u << 2};
 
         bad += test_run(*flag ? TEST_PROCESSES : TEST_THREADS, 3, 40, derived, flag);
         bad += test_run(TEST_PROCESSES, 2, 40, memory, flag);
