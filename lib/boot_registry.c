@@ -3,7 +3,6 @@
 #include "boot_registry.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "boot_sock.h"
+#include "thread.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -51,16 +51,6 @@ static rd_served_t **find(const unsigned char job[16])
     return p;
 }
 
-static int start_thread(rd_served_t *s, void *(*run)(void *))
-{
-    sigset_t every, before;
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before); /* a new thread inherits the mask */
-    int error = pthread_create(&s->thread, NULL, run, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 int rd_served_start(rd_served_t *s, void *(*run)(void *))
 {
     pthread_once(&fork_once, fork_register);
@@ -72,7 +62,7 @@ int rd_served_start(rd_served_t *s, void *(*run)(void *))
     if (s->wake < 0)
         return -1;
     pthread_mutex_lock(&lock);
-    int error = start_thread(s, run);
+    int error = rd_thread_start(&s->thread, run, s);
     if (error == 0) {
         s->next = all;
         all = s;
@@ -137,6 +127,15 @@ void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
     pthread_mutex_unlock(&lock);
     if (mine)
         join_and_free(mine);
+}
+
+void rd_served_cancel(const unsigned char job[16], const char *why)
+{
+    pthread_mutex_lock(&lock);
+    rd_served_t *s = *find(job);
+    if (s && !s->done)
+        cancel(s, why);
+    pthread_mutex_unlock(&lock);
 }
 
 int rd_served_drop(const unsigned char job[16], const char *why)

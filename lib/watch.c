@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "boot_sock.h"
+#include "thread.h"
 
 #define MOST_SOCKETS 64
 #define WAKE UINT64_MAX /* the event that ends the thread */
@@ -174,17 +174,13 @@ static int kept(int fd)
 static int start(void)
 {
     struct epoll_event wake = {.events = EPOLLIN, .data.u64 = WAKE};
-    sigset_t every, before;
     rd_fd_fork_lock();
     epoll_fd = kept(epoll_create1(EPOLL_CLOEXEC));
     wake_fd = kept(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rd_fd_fork_unlock();
     if (epoll_fd < 0 || wake_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &wake) != 0)
         goto close;
-    sigfillset(&every); /* the user's signals go to the user's threads */
-    pthread_sigmask(SIG_SETMASK, &every, &before);
-    errno = pthread_create(&thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = rd_thread_start(&thread, run, NULL);
     if (errno == 0)
         return 0;
 close:
