@@ -16,7 +16,11 @@ enum {
     RD_REC_READY,    /* rank: has all its neighbours, leaves */
     RD_REC_FAIL,     /* either: rd_fail_t */
     RD_REC_DATA,     /* between neighbours: a part of an allgather's block */
-    RD_REC_FAREWELL  /* between neighbours: rd_fail_t without text */
+    RD_REC_FAREWELL, /* between neighbours: rd_fail_t without text */
+    RD_REC_STAND,    /* in a roll call (boot_roll.h), to the leader: rd_stand_t */
+    RD_REC_LIST,     /* from the leader: rd_list_t */
+    RD_REC_PREPARE,  /* likewise: the round, int32 */
+    RD_REC_KEEP      /* likewise */
 };
 
 typedef struct rd_join {

@@ -35,6 +35,8 @@ struct rondo_comm {
     _Atomic int references;
     uint64_t sequence; /* of collectives, for RONDO_CHECK */
     uint64_t shrinks;
+    int32_t rounds; /* lists of survivors, so far (boot_roll.h) */
+    int survived;   /* shrunk to them: not to be shrunk again */
 };
 
 /* Fails the communicator: every pending and later call ends with `code`; the others are told. */

@@ -5,6 +5,7 @@
 
 #include "call.h"
 #include "inside.h"
+#include "survive.h"
 
 /* What each rank tells the others in a split. */
 typedef struct {
@@ -96,7 +97,7 @@ static rondo_result_t check_excluded(rondo_comm_t comm, const int *excluded, int
 {
     if (nexcluded < 0 || (nexcluded > 0 && !excluded))
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: %s",
-                        nexcluded < 0 ? "nexcluded is negative" : "excluded is NULL");
+                        nexcluded < 0 ? "nexcluded is negative, and not RONDO_SURVIVORS" : "excluded is NULL");
     for (int i = 0; i < nexcluded; i++) {
         if (excluded[i] < 0 || excluded[i] >= comm->nranks)
             return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
@@ -135,6 +136,8 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
         return result;
     if (!newcomm)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: newcomm is NULL");
+    if (nexcluded == RONDO_SURVIVORS)
+        return rd_comm_survive(comm, newcomm, config);
     if ((result = check_excluded(comm, excluded, nexcluded)))
         return result;
     uint64_t epoch = comm->shrinks++; /* before anything can fail: the next attempt must be the others' next, too */

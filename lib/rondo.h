@@ -246,11 +246,19 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
 rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm,
                                 const rondo_config_t *config);
 
-/* Leaves ranks out: called by every rank that is not in `excluded` (ranks of `comm`, in any order, alike everywhere),
- * and by none that is. What a failed communicator is for: it asks nothing of the ranks left out, dead or not, and
- * `comm` may have failed. The new ranks are numbered in the order of the old. `comm` stays the caller's, to be
- * destroyed. Ranks that call with other lists do not join each other: RONDO_ERR_TIMEOUT after RONDO_CREATE_TIMEOUT_MS,
- * or an error at once that says so. */
+/* Leaves ranks out. What a failed communicator is for: it asks nothing of the ranks left out, dead or not, and `comm`
+ * may have failed. The new ranks are numbered in the order of the old. `comm` stays the caller's, to be destroyed.
+ *
+ * With nexcluded RONDO_SURVIVORS (excluded is not looked at) the callers find out among themselves who is left: called
+ * by every rank that lives. Ranks whose process has ended, that have aborted or destroyed `comm`, or whose host has not
+ * answered for five seconds are left out, also those that die while this goes on; ranks that live are waited for
+ * RONDO_CREATE_TIMEOUT_MS and then named (RONDO_ERR_TIMEOUT). All of them get the same group or the same error. If the
+ * network falls apart, each part makes a communicator of its own. Afterwards `comm` cannot be shrunk again.
+ *
+ * With a list: called by every rank that is not in `excluded` (ranks of `comm`, in any order, alike everywhere), and by
+ * none that is. Ranks that call with other lists do not join each other: RONDO_ERR_TIMEOUT after
+ * RONDO_CREATE_TIMEOUT_MS, or an error at once that says so. */
+#define RONDO_SURVIVORS (-1)
 rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nexcluded, rondo_comm_t *newcomm,
                                  const rondo_config_t *config);
 

@@ -31,6 +31,7 @@ module rondo_types
 
   integer(c_int), parameter, public :: RONDO_DEVICE_AUTO = -2
   integer(c_int), parameter, public :: RONDO_DEVICE_HOST = -1
+  integer(c_int), parameter, public :: RONDO_SURVIVORS = -1
 
   !> rondo_config_t: a fresh one has all defaults, as RONDO_CONFIG_INIT in C. It has no size: the library that is linked
   !> knows this type.
