@@ -406,6 +406,8 @@ static void be_limited(rank_t *r, rondo_result_t result)
     int k;
 
     note_failure(r, NULL, result, "rondo_comm_create");
+    while (p->stage == IN_OPERATION && atomic_load(&board->ready) < p->nranks)
+        sched_yield(); /* a failure before creation is over everywhere is a failure of that */
     for (k = 0; k < p->operations && result == RONDO_SUCCESS; k++)
         result = one_step(r);
     if (r->comm && p->stage == IN_SHRINK) {
