@@ -11,4 +11,13 @@ int info_plan(const rd_env_t *env, int argc, char **argv);
 /* `argv` begins after "scale". */
 int info_scale(const rd_env_t *env, int argc, char **argv);
 
+int info_doctor(const rd_env_t *env);
+
+/* A line of the doctor's: what was looked at, what to do about it (NULL: nothing), what was found. */
+typedef enum { INFO_WELL, INFO_NOTE, INFO_WRONG } info_verdict_t;
+void info_found(info_verdict_t verdict, const char *what, const char *remedy, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The doctor's areas: each calls info_found for everything that it has looked at. */
+void info_doctor_host(const rd_env_t *env);
+
 #endif

@@ -17,6 +17,7 @@ static const char usage[] =
     "                                   [--played] [--steps] [--rank R]\n"
     "                                   [--device cuda [--multiprocessors N]]\n"
     "    rondo-info scale [NODESxRANKS...]\n"
+    "    rondo-info doctor\n"
     "    rondo-info --env | --nccl | --version | --help\n"
     "\n"
     "DESCRIPTION\n"
@@ -35,6 +36,9 @@ static const char usage[] =
     "    scale: what communicators of many nodes cost (default: 4x8 64x8 512x8 12500x8), from the code that makes and\n"
     "    plans them, run here for one of their ranks: bootstrap, memory, and for some operations the plan.\n"
     "\n"
+    "    doctor: tries what a job needs of this host, and says what is well, what could be better, and what is wrong\n"
+    "    and how to mend it. Start it as the job is started, by its launcher: limits differ.\n"
+    "\n"
     "OPTIONS\n"
     "    --ranks N    ranks of the communicator (default: the cores that may be used here, at least 2)\n"
     "    --nodes M    nodes over which they are spread evenly (default 1)\n"
@@ -50,7 +54,8 @@ static const char usage[] =
     "    --nccl       what libnccl.so.2 serves of NCCL, function by function, and of its environment\n"
     "\n"
     "EXIT STATUS\n"
-    "    0 good; 1 what is forced cannot serve, or a variable has a value that is not allowed; 2 usage.\n"
+    "    0 good; 1 what is forced cannot serve, a variable has a value that is not allowed, or the doctor finds\n"
+    "    something wrong; 2 usage.\n"
     "\n"
     "EXAMPLES\n"
     "    rondo-info plan allreduce 1M --ranks 4\n"
@@ -87,12 +92,14 @@ int main(int argc, char **argv)
         info_nccl();
         return 0;
     }
-    if (*what && strcmp(what, "plan") != 0 && strcmp(what, "scale") != 0) {
-        fprintf(stderr, "rondo-info: \"%s\" is neither plan, scale, --env, --nccl, --version nor --help\n", what);
+    if (*what && strcmp(what, "plan") != 0 && strcmp(what, "scale") != 0 && strcmp(what, "doctor") != 0) {
+        fprintf(stderr, "rondo-info: \"%s\" is neither plan, scale, doctor, --env, --nccl, --version nor --help\n", what);
         return 2;
     }
     if (rd_env_read(&env) != RONDO_SUCCESS)
         return failed();
+    if (strcmp(what, "doctor") == 0)
+        return info_doctor(&env);
     code = !*what                       ? info_machine(&env)
            : strcmp(what, "scale") == 0 ? info_scale(&env, argc - 2, argv + 2)
                                         : info_plan(&env, argc - 2, argv + 2);

@@ -1,0 +1,49 @@
+/* rondo-info doctor: tries what a job will need, here and now. Each check does the thing itself, by the library's own
+ * code where there is any, and says in words what it found; what is wrong comes with what mends it.
+ *
+ *   ok      it works
+ *   note    it works, but a job may be slower than it could be, or could not do something that it may never need
+ *   WRONG   a job would fail; the exit status is 1
+ *
+ * An area is a function in a file of its own (doctor_host.c, doctor_net.c) and a line of the list below.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "info.h"
+
+static const struct {
+    const char *title;
+    void (*look)(const rd_env_t *env);
+} areas[] = {
+    {"host", info_doctor_host},
+};
+
+static int found[3];
+
+void info_found(info_verdict_t verdict, const char *what, const char *remedy, const char *format, ...)
+{
+    static const char *const words[] = {"ok", "note", "WRONG"};
+    va_list args;
+
+    found[verdict]++;
+    printf("  %-6s %-16s ", words[verdict], what);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n");
+    if (remedy)
+        printf("  %-6s %-16s -> %s\n", "", "", remedy);
+}
+
+int info_doctor(const rd_env_t *env)
+{
+    for (size_t i = 0; i < sizeof areas / sizeof areas[0]; i++) {
+        printf("%s\n", areas[i].title);
+        areas[i].look(env);
+        fflush(stdout);
+    }
+    printf("\n%d checked: %d ok, %d to note, %d wrong\n", found[INFO_WELL] + found[INFO_NOTE] + found[INFO_WRONG],
+           found[INFO_WELL], found[INFO_NOTE], found[INFO_WRONG]);
+    return found[INFO_WRONG] != 0;
+}
