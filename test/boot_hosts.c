@@ -1,4 +1,4 @@
-/* Ranks on two hosts, played by network namespaces joined by a cable: the rendezvous is reached from its own host and
+/* Ranks on two hosts, played by network namespaces joined by a switch: the rendezvous is reached from its own host and
  * from the other, so the ranks that first listened on loopback are asked to move. Ranks find their nodes ("a descriptor
  * could be passed": not between these), and a rendezvous on loopback is refused with a hint. Needs root and `ip`. */
 #include <stdio.h>
@@ -80,7 +80,7 @@ static int run(int nranks, const char *iface, const char *hint)
 int main(void)
 {
     alarm(110); /* the ranks' own alarms come first, so that the hosts are removed */
-    if (hosts_make() != 0) {
+    if (hosts_make(2) != 0) {
         printf("needs root and network namespaces\n");
         return 77;
     }

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include "enter.h"
+
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
@@ -243,6 +245,23 @@ static void run_threads(start_t *start, int nranks)
         pthread_join(thread[r], NULL);
 }
 
+/* RONDO_TEST_HOSTS is a list as 0,0,1: ranks take its entries in turn. */
+static void go_to_host(int rank)
+{
+    const char *all = getenv("RONDO_TEST_HOSTS"), *at = all;
+
+    if (!all || !*all)
+        return;
+    for (int r = 0; r < rank; r++) {
+        at += strcspn(at, ",");
+        at = *at ? at + 1 : all;
+    }
+    if (test_enter_played(atoi(at)) != 0) {
+        printf("%s: FAILED: rank %d cannot go to host %d\n", test_name, rank, atoi(at));
+        _exit(1);
+    }
+}
+
 static pid_t fork_rank(start_t *start, int nranks)
 {
     pid_t parent = getpid(), pid = fork();
@@ -252,6 +271,7 @@ static pid_t fork_rank(start_t *start, int nranks)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
+    go_to_host(start->t.rank);
     if (start->t.kind == TEST_THREADS)
         run_threads(start, nranks);
     else

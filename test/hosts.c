@@ -1,64 +1,143 @@
 /* See hosts.h. */
 #include "hosts.h"
 
-#include <fcntl.h>
-#include <sched.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mount.h>
-#include <unistd.h>
+#include <sys/wait.h>
 
-static char names[2][32];
+#include "enter.h"
 
-static int command(const char *format, const char *a, const char *b)
+#define NETWORKS 2
+
+static int spaces[HOSTS_MOST + 1]; /* descriptors: of the switch, then of each host */
+static int nspaces;
+
+const char *hosts_path(int host)
 {
-    char text[256] = "";
-    snprintf(text, sizeof(text), format, a, b);
-    strncat(text, " >/dev/null 2>&1", sizeof(text) - strlen(text) - 1);
-    return system(text) != 0;
-}
+    static char path[HOSTS_MOST + 1][64];
 
-int hosts_command(int host, const char *format)
-{
-    return command(format, names[host], "");
+    snprintf(path[host + 1], sizeof path[0], "/proc/%d/fd/%d", (int)getpid(), spaces[host + 1]);
+    return path[host + 1];
 }
 
 void hosts_remove(void)
 {
-    for (int i = 0; i < 2; i++)
-        command("ip netns del %s", names[i], "");
+    while (nspaces > 0)
+        close(spaces[--nspaces]);
 }
 
-/* A cable, and an address at each end. */
-static int join(const char *device, const char *net)
+/* A new network namespace, kept by its descriptor; this process stays where it is. */
+static int space_make(void)
 {
-    char text[128];
-    int bad = 0, tries = 0;
-    snprintf(text, sizeof(text), "ip -n %%s link add %s type veth peer name %s netns %%s", device, device);
-    bad = command(text, names[0], names[1]);
-    for (int i = 0; i < 2 && !bad; i++) {
-        snprintf(text, sizeof(text), "ip -n %%s addr add %s.%d/24 dev %s", net, i + 1, device);
-        bad = command(text, names[i], "");
-        snprintf(text, sizeof(text), "ip -n %%s link set %s up", device);
-        bad = bad || command(text, names[i], "");
+    int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), made = -1;
+
+    if (home >= 0 && unshare(CLONE_NEWNET) == 0) {
+        made = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+        if (setns(home, CLONE_NEWNET) != 0)
+            _exit(1); /* nothing here may go on in a stranger's network */
     }
-    /* The kernel calls an interface running only some time after both ends are up. */
-    snprintf(text, sizeof(text), "ip -n %%s link show %s | grep -q 'state UP'", device);
-    for (int i = 0; i < 2 && !bad; i++)
-        while (command(text, names[i], "") && !(bad = ++tries > 500))
-            usleep(10000);
+    if (home >= 0)
+        close(home);
+    return made;
+}
+
+static int go(int space)
+{
+    return setns(spaces[space], CLONE_NEWNET);
+}
+
+int hosts_command(int host, const char *command)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        if (go(host + 1) != 0)
+            _exit(127);
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int quietly(int host, const char *command)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, "{ %s; } >/dev/null 2>&1", command);
+    return hosts_command(host, text);
+}
+
+/* A cable from a host to each switch, and an address at its end. */
+static int connect_host(int host)
+{
+    char text[512];
+    int bad = quietly(host, "ip link set lo up");
+
+    for (int n = 0; n < NETWORKS && !bad; n++) {
+        snprintf(text, sizeof text,
+                 "ip link add h%d.%d type veth peer name eth%d netns %s && ip link set h%d.%d master br%d up", host, n,
+                 n, hosts_path(host), host, n, n);
+        bad = quietly(HOSTS_SWITCH, text);
+        snprintf(text, sizeof text, "ip addr add 10.99.%d.%d/24 dev eth%d && ip link set eth%d up", 7 + n, host + 1, n,
+                 n);
+        bad = bad || quietly(host, text);
+    }
     return bad;
 }
 
-int hosts_make(void)
+/* The kernel calls an interface running only some time after both ends are up. */
+static int all_running(void)
 {
-    int bad = geteuid() != 0;
-    for (int i = 0; i < 2 && !bad; i++) {
-        snprintf(names[i], sizeof(names[i]), "rondo%d.%d", (int)getpid() % 100000, i);
-        bad = command("ip netns add %s", names[i], "") || command("ip -n %s link set lo up", names[i], "");
+    struct ifaddrs *all;
+    unsigned want = IFF_UP | IFF_RUNNING;
+    int running = 0;
+
+    if (getifaddrs(&all) != 0)
+        return 0;
+    for (struct ifaddrs *i = all; i; i = i->ifa_next)
+        running += i->ifa_addr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & want) == want;
+    freeifaddrs(all);
+    return running == NETWORKS + 1;
+}
+
+static int wait_running(int host)
+{
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        int tries = 0;
+        for (int failed = go(host + 1); !failed && !all_running() && tries < 500; tries++)
+            usleep(10000);
+        _exit(tries == 500 || !all_running());
     }
-    bad = bad || join("eth0", "10.99.7") || join("eth1", "10.99.8");
+    return pid < 0 || waitpid(pid, &status, 0) != pid || status != 0;
+}
+
+int hosts_make(int nhosts)
+{
+    char text[256];
+    int bad = geteuid() != 0 || nhosts > HOSTS_MOST;
+
+    for (int i = 0; i <= nhosts && !bad; i++) {
+        spaces[i] = space_make();
+        bad = spaces[i] < 0;
+        nspaces += !bad;
+    }
+    bad = bad || quietly(HOSTS_SWITCH, "ip link set lo up");
+    for (int n = 0; n < NETWORKS && !bad; n++) {
+        snprintf(text, sizeof text,
+                 "ip link add br%d type bridge && ip addr add 10.99.%d.254/24 dev br%d && ip link set br%d up", n,
+                 7 + n, n, n);
+        bad = quietly(HOSTS_SWITCH, text);
+    }
+    for (int i = 0; i < nhosts && !bad; i++)
+        bad = connect_host(i);
+    for (int i = HOSTS_SWITCH; i < nhosts && !bad; i++)
+        bad = wait_running(i);
     if (bad)
         hosts_remove();
     return bad ? -1 : 0;
@@ -66,14 +145,8 @@ int hosts_make(void)
 
 int hosts_enter(int host)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/var/run/netns/%s", names[host]);
-    int fd = open(path, O_RDONLY | O_CLOEXEC), failed = fd < 0 || setns(fd, CLONE_NEWNET) != 0;
-    if (fd >= 0)
-        close(fd);
-    /* As `ip netns exec` does: /sys shows the devices of whoever mounted it, and UCX looks there. */
-    failed = failed || unshare(CLONE_NEWNS) != 0 || mount("", "/", "none", MS_SLAVE | MS_REC, NULL) != 0;
-    if (!failed && umount2("/sys", MNT_DETACH) == 0)
-        failed = mount("sysfs", "/sys", "sysfs", 0, NULL) != 0;
-    return failed ? -1 : 0;
+    char name[16];
+
+    snprintf(name, sizeof name, host == HOSTS_SWITCH ? "switch" : "host%d", host);
+    return test_enter(hosts_path(host), name);
 }

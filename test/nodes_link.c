@@ -1,4 +1,4 @@
-/* Two hosts joined by two cables, played by network namespaces, and what happens to a cable.
+/* Two hosts on two networks, played by network namespaces, and what happens to a cable.
  *
  *   rails    RONDO_NET names both: the ranks of a host take them in turn, and both are used
  *   lossy    one packet in twenty is lost: everything comes out right, nobody is called dead
@@ -92,12 +92,9 @@ static void body(test_rank_t *t, void *arg)
     rondo_config_t config = RONDO_CONFIG_INIT;
     rondo_unique_id_t id;
     rondo_comm_t comm = NULL;
-    char host[16];
     int threads = test_count_entries("/proc/self/task");
 
     config.device = RONDO_DEVICE_HOST;
-    snprintf(host, sizeof host, "host%d", t->rank % 2);
-    setenv("RONDO_HOSTID", host, 1);
     setenv("RONDO_IFACE", "eth0", 1);
     if (trial->net)
         setenv("RONDO_NET", trial->net, 1);
@@ -134,7 +131,7 @@ static void body(test_rank_t *t, void *arg)
 static int run(const trial_t *trial)
 {
     int bad;
-    if (hosts_make() != 0)
+    if (hosts_make(2) != 0)
         return -1;
     if (trial->before && hosts_command(1, trial->before) != 0) {
         printf("nodes_link: %s: left out: nft cannot do it here\n", trial->name);
@@ -148,13 +145,13 @@ static int run(const trial_t *trial)
 
 int main(int argc, char **argv)
 {
-#define NFT "ip netns exec %s nft '"
+#define NFT "nft '"
 #define HOOK "add table ip t; add chain ip t in { type filter hook input priority 0 ; }; "
     static const trial_t trials[] = {
         {"rails", NULL, NULL, 12, "eth0,eth1"},
         {"lossy", NFT HOOK "add rule ip t in iifname eth0 numgen random mod 100 < 5 drop'", NULL, 60, NULL},
-        {"down", NULL, "ip -n %s link set eth0 down", 20, NULL},
-        {"gone", NULL, "ip -n %s link del eth0", 20, NULL},
+        {"down", NULL, "ip link set eth0 down", 20, NULL},
+        {"gone", NULL, "ip link del eth0", 20, NULL},
         {"silent", NFT HOOK "'", NFT "add rule ip t in iifname eth0 drop'", 20, NULL},
     };
     int bad = 0;
@@ -165,7 +162,7 @@ int main(int argc, char **argv)
         execv("/proc/self/exe", argv);
     }
     test_begin("nodes_link", 170);
-    if (hosts_make() != 0) {
+    if (hosts_make(2) != 0) {
         printf("nodes_link: skipped: needs root and network namespaces\n");
         return TEST_SKIPPED;
     }
