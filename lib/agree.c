@@ -170,7 +170,8 @@ rondo_result_t rd_agree(rd_agreed_t *agreed, rd_boot_t *boot, int rank, int nran
     fill(&all[rank], device, env, &prices);
     result = rd_boot_allgather(boot, all, sizeof *all);
     for (int r = 1; r < nranks && result == RONDO_SUCCESS; r++)
-        result = same(&all[0], &all[r], r, boot, who);
+        if ((result = same(&all[0], &all[r], r, boot, who)) != RONDO_SUCCESS)
+            rd_boot_farewell_alike(boot);
     if (result == RONDO_SUCCESS)
         load_find(agreed, all, places, rank, nranks);
     if (result == RONDO_SUCCESS)

@@ -56,6 +56,9 @@ void rd_boot_address(const rd_boot_t *boot, char text[RD_BOOT_ADDRESS]);
  * `culprit`): they pass a failure on. Never blocks. */
 int rd_boot_sockets(const rd_boot_t *boot, int *fds, int *ranks, int most); /* how many */
 void rd_boot_farewell(rd_boot_t *boot, rondo_result_t code, int culprit);
+/* Of a rank that gives up over what the last exchange has brought, as all will: nobody is told, so that each of them
+ * finds it for itself, in the same words. */
+void rd_boot_farewell_alike(rd_boot_t *boot);
 /* For waits during creation, when no watch looks yet: has a neighbour died or reported a failure? Sets `stop` and
  * passes it on. Never blocks. */
 rondo_result_t rd_boot_check(rd_boot_t *boot);

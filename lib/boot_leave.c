@@ -99,6 +99,11 @@ void rd_boot_farewell(rd_boot_t *b, rondo_result_t code, int culprit)
     pthread_mutex_unlock(&b->lock);
 }
 
+void rd_boot_farewell_alike(rd_boot_t *b)
+{
+    rd_boot_farewell(b, RONDO_ERR_MISMATCH, b->rank);
+}
+
 int rd_boot_sockets(const rd_boot_t *b, int *fds, int *ranks, int most)
 {
     int n = 0;

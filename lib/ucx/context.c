@@ -16,6 +16,9 @@
 
 #define PIECE 32768         /* bytes of an address that one exchange carries */
 #define ADDRESS_MAX 1048576 /* a longer one is a mistake */
+/* Versions that were tried together, over tcp. UCX promises nothing about what different ones say to each other. */
+#define TRIED_FIRST 11300
+#define TRIED_LAST 12299
 
 /* The name of the interface that has this address. */
 static int iface_of(const char *address, char name[IF_NAMESIZE])
@@ -218,24 +221,67 @@ static rondo_result_t piece_exchange(rd_net_t *net, const char *own, uint32_t ow
     return result;
 }
 
-/* Everybody's length; the longest is the stride of the table. A rank whose own part failed takes part with length 0,
- * so that all ranks learn of it. */
-static rondo_result_t lengths_exchange(rd_net_t *net, uint32_t own_bytes, uint32_t *lengths, size_t *stride)
+/* What ranks say of their UCX before they exchange addresses. */
+typedef struct part {
+    uint32_t bytes;   /* of the address; 0: its own part failed */
+    uint32_t version; /* 10000 * major + 100 * minor + patch */
+    uint32_t tcp;     /* no other transport */
+} part_t;
+
+static part_t part_own(uint32_t bytes, const rd_env_t *env)
 {
-    lengths[net->rank] = own_bytes;
-    rondo_result_t result = rd_boot_allgather(net->boot, lengths, sizeof *lengths);
+    unsigned major, minor, patch;
+    ucp_get_version(&major, &minor, &patch);
+    return (part_t){bytes, 10000 * major + 100 * minor + patch, strcmp(env->ucx_tls, "tcp") == 0};
+}
+
+static const char *version_print(uint32_t version, char text[16])
+{
+    snprintf(text, 16, "%u.%u.%u", version / 10000, version / 100 % 100, version % 100);
+    return text;
+}
+
+/* All ranks see the same, and refuse or go on alike. Patches of one version go together. */
+static rondo_result_t versions_check(const rd_net_t *net, const part_t *parts)
+{
+    int first = 0, last = 0, tcp = 1;
+    char one[16], other[16];
+    for (int r = 0; r < net->nranks; r++) {
+        first = parts[r].version < parts[first].version ? r : first;
+        last = parts[r].version > parts[last].version ? r : last;
+        tcp &= parts[r].tcp != 0;
+    }
+    if (parts[first].version / 100 == parts[last].version / 100 ||
+        (tcp && parts[first].version >= TRIED_FIRST && parts[last].version <= TRIED_LAST)) {
+        return RONDO_SUCCESS;
+    }
+    rd_boot_farewell_alike(net->boot);
+    return rd_error(
+        net->who, RONDO_ERR_UNSUPPORTED,
+        "ranks have different versions of UCX: rank %d (%s) has %s, rank %d (%s) has %s: let all nodes load "
+        "the same one (only 1.13 to 1.22 are known to go together, and only over RONDO_UCX_TLS=tcp)",
+        first, rd_boot_whois(net->boot, first), version_print(parts[first].version, one), last,
+        rd_boot_whois(net->boot, last), version_print(parts[last].version, other));
+}
+
+/* The longest address is the stride of the table. A rank whose own part failed takes part with length 0, so that all
+ * ranks learn of it. */
+static rondo_result_t parts_exchange(rd_net_t *net, part_t own, part_t *parts, size_t *stride)
+{
+    parts[net->rank] = own;
+    rondo_result_t result = rd_boot_allgather(net->boot, parts, sizeof *parts);
     *stride = 0;
     for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
-        if (r != net->rank && (lengths[r] == 0 || lengths[r] > ADDRESS_MAX)) {
+        if (r != net->rank && (parts[r].bytes == 0 || parts[r].bytes > ADDRESS_MAX)) {
             return rd_error(net->who, RONDO_ERR_REMOTE, "rank %d (%s) has no working UCX: its own message says why", r,
                             rd_boot_whois(net->boot, r));
         }
-        *stride = lengths[r] > *stride ? lengths[r] : *stride;
+        *stride = parts[r].bytes > *stride ? parts[r].bytes : *stride;
     }
-    return result;
+    return result == RONDO_SUCCESS ? versions_check(net, parts) : result;
 }
 
-rondo_result_t rd_ucx_exchange(rd_net_t *net, rondo_result_t opened, const unsigned char *remote)
+rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote)
 {
     char *own = NULL, *all = NULL;
     uint32_t own_bytes = 0;
@@ -243,12 +289,12 @@ rondo_result_t rd_ucx_exchange(rd_net_t *net, rondo_result_t opened, const unsig
     if (opened == RONDO_SUCCESS) {
         opened = address_own(net, &own, &own_bytes);
     }
-    uint32_t *lengths = calloc(n, sizeof *lengths);
-    if (lengths == NULL) {
+    part_t *parts = calloc(n, sizeof *parts);
+    if (parts == NULL) {
         free(own);
         return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for the lengths of %zu addresses", n);
     }
-    rondo_result_t result = lengths_exchange(net, opened == RONDO_SUCCESS ? own_bytes : 0, lengths, &stride);
+    rondo_result_t result = parts_exchange(net, part_own(opened == RONDO_SUCCESS ? own_bytes : 0, env), parts, &stride);
     if (opened != RONDO_SUCCESS) {
         result = opened;
     }
@@ -272,6 +318,6 @@ rondo_result_t rd_ucx_exchange(rd_net_t *net, rondo_result_t opened, const unsig
 free_own:
     free(all);
     free(own);
-    free(lengths);
+    free(parts);
     return result;
 }

@@ -85,7 +85,7 @@ rondo_result_t rd_net_create(rd_net_t **out, rd_boot_t *boot, int rank, int nran
         place += !remote[r];
     }
     rondo_result_t result = rd_ucx_open(net, env, place);
-    result = rd_ucx_exchange(net, result, remote);
+    result = rd_ucx_exchange(net, env, result, remote);
     if (result == RONDO_SUCCESS) {
         result = rd_ucx_meet(net, env, bytes);
     }

@@ -111,8 +111,9 @@ struct rd_net {
 /* context.c */
 /* `place`: how many lower ranks are on this node. */
 rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, int place);
-/* Collective, also for a rank whose own rd_ucx_open failed with `opened`: so all ranks learn of it. */
-rondo_result_t rd_ucx_exchange(rd_net_t *net, rondo_result_t opened, const unsigned char *remote);
+/* Collective, also for a rank whose own rd_ucx_open failed with `opened`: so all ranks learn of it. Versions of UCX that
+ * are not known to understand each other are refused. */
+rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote);
 void rd_ucx_close(rd_net_t *net);
 
 /* meet.c; `all` holds a byte of each rank */
