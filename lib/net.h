@@ -21,6 +21,11 @@ typedef struct rd_net_conn rd_net_conn_t;
 int rd_net_built(void);           /* 0: built without UCX */
 const char *rd_net_version(void); /* "ucx 1.13.1", for rondo-info */
 
+/* For rondo-info: what UCX would take on this host with these settings, for a rank that listens on `address` and has
+ * `place` ranks of its node below it: network devices as "tcp/eth0 tcp/eth1". An empty `address`: all there are. */
+#define RD_NET_DEVICES 1024
+rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place, char text[RD_NET_DEVICES]);
+
 /* Collective over the bootstrap when the communicator has more than one node: exchanges worker addresses. `remote[r]`
  * nonzero: rank r is on another node. Endpoints are made when a connection is first used. */
 rondo_result_t rd_net_create(rd_net_t **net, rd_boot_t *boot, int rank, int nranks, const unsigned char *remote,

@@ -12,6 +12,15 @@ const char *rd_net_version(void)
     return "none";
 }
 
+rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place, char text[RD_NET_DEVICES])
+{
+    (void)env;
+    (void)address;
+    (void)place;
+    text[0] = 0;
+    return RONDO_ERR_UNSUPPORTED;
+}
+
 rondo_result_t rd_net_create(rd_net_t **net, rd_boot_t *boot, int rank, int nranks, const unsigned char *remote,
                              const rd_env_t *env, rd_who_t *who, rd_stop_t *stop)
 {

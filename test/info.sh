@@ -2,7 +2,8 @@
 # rondo-info: what it shows is there, what is forced is taken or refused with its reason, exit codes are as promised.
 info="$top_builddir/rondo-info"
 [ -x "$info" ] || { echo "no $info"; exit 77; }
-unset RONDO_ALGO RONDO_PROTO RONDO_DEBUG RONDO_DEBUG_FILE RONDO_TOPO_FILE RONDO_SLOT_BYTES RONDO_SLICE_BYTES
+unset RONDO_ALGO RONDO_PROTO RONDO_DEBUG RONDO_DEBUG_FILE RONDO_TOPO_FILE RONDO_SLOT_BYTES RONDO_SLICE_BYTES \
+    RONDO_IFACE RONDO_NET RONDO_PORTS RONDO_UCX_TLS
 failures=0
 
 # check CODE PATTERN COMMAND...: its exit code (a pattern of the shell's), and a line of its output
@@ -24,11 +25,28 @@ check 0 '^NAME' "$info" --help
 check 0 '^rondo-info [0-9]*\.[0-9]*\.[0-9]*$' "$info" --version
 check 0 '^usable  *[1-9]' "$info"
 check 0 '^reductions ' "$info"
+port=$((20000 + $$ % 10000))
 # Limits are this machine's, so only what was made wrong here is known to be wrong.
 check '[01]' '^[0-9]* checked: ' "$info" doctor
 check 1 'WRONG  open files ' sh -c 'ulimit -n 50 && "$0" doctor' "$info"
 check 1 'WRONG  memory .*ulimit -f' sh -c 'ulimit -f 64 && "$0" doctor' "$info"
 check '[01]' 'note   peers. memory .*RONDO_PULL=0' env RONDO_PULL=0 "$info" doctor
+check 1 'WRONG  interface .*RONDO_IFACE=nosuch' env RONDO_IFACE=nosuch "$info" doctor
+check 1 'WRONG  ports  *1 of [0-9]* ' env RONDO_IFACE=lo RONDO_PORTS=$port-$port "$info" doctor
+check '[01]' 'ok     connection .* 127.0.0.1 ' env RONDO_IFACE=lo "$info" doctor
+check '[01]' '^ranks meet on ' "$info" net
+check 0 '^ranks meet on  lo, 127.0.0.1: RONDO_IFACE' env RONDO_IFACE=lo "$info" net
+check 0 '^lo  *up  *127.0.0.1 .* ranks meet$' env RONDO_IFACE=lo "$info" net
+check 1 'RONDO_IFACE=nosuch' env RONDO_IFACE=nosuch "$info" net
+if "$info" | grep -q 'ucx, between nodes'; then
+    check 0 '^rail 0 .*tcp/lo: ranks meet there' env RONDO_IFACE=lo "$info" net
+    check 0 '^rail 1 .*tcp/lo: RONDO_NET names it' env RONDO_IFACE=lo RONDO_NET=lo,lo "$info" net
+    check 1 'WRONG  network library .*RONDO_NET' env RONDO_NET=nosuch "$info" doctor
+    check 1 'RONDO_NET' env RONDO_NET=nosuch "$info" net
+else
+    check '[01]' 'built without UCX' "$info" doctor
+    check 0 'built without UCX' env RONDO_IFACE=lo "$info" net
+fi
 check 0 'RONDO_SLOT_BYTES .*64K' env RONDO_SLOT_BYTES=64K "$info" --env
 check 0 'not allowed' env RONDO_SLOT_BYTES=63 "$info" --env
 check 1 'RONDO_SLOT_BYTES=63' env RONDO_SLOT_BYTES=63 "$info"

@@ -11,6 +11,9 @@ int info_plan(const rd_env_t *env, int argc, char **argv);
 /* `argv` begins after "scale". */
 int info_scale(const rd_env_t *env, int argc, char **argv);
 
+/* 1: a job of several nodes could not be made with these settings; the thread's error says why. */
+int info_net(const rd_env_t *env);
+
 int info_doctor(const rd_env_t *env);
 
 /* A line of the doctor's: what was looked at, what to do about it (NULL: nothing), what was found. */
@@ -19,5 +22,6 @@ void info_found(info_verdict_t verdict, const char *what, const char *remedy, co
     __attribute__((format(printf, 4, 5)));
 /* The doctor's areas: each calls info_found for everything that it has looked at. */
 void info_doctor_host(const rd_env_t *env);
+void info_doctor_net(const rd_env_t *env);
 
 #endif

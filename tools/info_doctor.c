@@ -17,6 +17,7 @@ static const struct {
     void (*look)(const rd_env_t *env);
 } areas[] = {
     {"host", info_doctor_host},
+    {"network", info_doctor_net},
 };
 
 static int found[3];
@@ -38,6 +39,7 @@ void info_found(info_verdict_t verdict, const char *what, const char *remedy, co
 
 int info_doctor(const rd_env_t *env)
 {
+    rd_log_set_level(RD_LOG_NONE); /* what fails is said here, once */
     for (size_t i = 0; i < sizeof areas / sizeof areas[0]; i++) {
         printf("%s\n", areas[i].title);
         areas[i].look(env);

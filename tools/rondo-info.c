@@ -17,7 +17,7 @@ static const char usage[] =
     "                                   [--played] [--steps] [--rank R]\n"
     "                                   [--device cuda [--multiprocessors N]]\n"
     "    rondo-info scale [NODESxRANKS...]\n"
-    "    rondo-info doctor\n"
+    "    rondo-info net | doctor\n"
     "    rondo-info --env | --nccl | --version | --help\n"
     "\n"
     "DESCRIPTION\n"
@@ -35,6 +35,10 @@ static const char usage[] =
     "\n"
     "    scale: what communicators of many nodes cost (default: 4x8 64x8 512x8 12500x8), from the code that makes and\n"
     "    plans them, run here for one of their ranks: bootstrap, memory, and for some operations the plan.\n"
+    "\n"
+    "    net: the interfaces of this host, on which of them ranks would meet and by which data would go to other "
+    "nodes,\n"
+    "    and why; doc/cluster.md explains each line.\n"
     "\n"
     "    doctor: tries what a job needs of this host, and says what is well, what could be better, and what is wrong\n"
     "    and how to mend it. Start it as the job is started, by its launcher: limits differ.\n"
@@ -92,8 +96,10 @@ int main(int argc, char **argv)
         info_nccl();
         return 0;
     }
-    if (*what && strcmp(what, "plan") != 0 && strcmp(what, "scale") != 0 && strcmp(what, "doctor") != 0) {
-        fprintf(stderr, "rondo-info: \"%s\" is neither plan, scale, doctor, --env, --nccl, --version nor --help\n", what);
+    if (*what && strcmp(what, "plan") != 0 && strcmp(what, "scale") != 0 && strcmp(what, "net") != 0 &&
+        strcmp(what, "doctor") != 0) {
+        fprintf(stderr, "rondo-info: \"%s\" is neither plan, scale, net, doctor, --env, --nccl, --version nor --help\n",
+                what);
         return 2;
     }
     if (rd_env_read(&env) != RONDO_SUCCESS)
@@ -101,6 +107,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "doctor") == 0)
         return info_doctor(&env);
     code = !*what                       ? info_machine(&env)
+           : strcmp(what, "net") == 0   ? info_net(&env)
            : strcmp(what, "scale") == 0 ? info_scale(&env, argc - 2, argv + 2)
                                         : info_plan(&env, argc - 2, argv + 2);
     return code == 1 ? failed() : code;

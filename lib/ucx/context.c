@@ -86,9 +86,10 @@ static rondo_result_t eager_put(rd_net_t *net, ucp_config_t *config)
 /* UCX's tcp trusts whoever connects: he may even write into this process's memory. So it listens on the interface of
  * the bootstrap alone (loopback when all ranks share a host), unless the user names devices; devices of other
  * transports have names of their own. */
-static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env, int place)
+static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
+                                   int place)
 {
-    char address[RD_BOOT_ADDRESS], iface[IF_NAMESIZE];
+    char iface[IF_NAMESIZE];
     rondo_result_t result = RONDO_SUCCESS;
     if (env->ucx_tls[0] != 0) {
         result = setting_put(net, config, "TLS", env->ucx_tls);
@@ -99,7 +100,6 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
     if (result == RONDO_SUCCESS && env->net[0] != 0) {
         return device_put(net, config, env->net, place);
     }
-    rd_boot_address(net->boot, address);
     if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "tcp") == 0 && getenv("RONDO_UCX_NET_DEVICES") == NULL &&
         getenv("UCX_NET_DEVICES") == NULL && iface_of(address, iface)) {
         result = setting_put(net, config, "NET_DEVICES", iface);
@@ -107,7 +107,7 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
     return result;
 }
 
-static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, int place)
+static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, const char *address, int place)
 {
     ucp_config_t *config;
     ucs_status_t status = ucp_config_read("RONDO", NULL, &config);
@@ -115,7 +115,7 @@ static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, int place
         return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX cannot read its settings: %s (look at the UCX_* variables)",
                         ucs_status_string(status));
     }
-    rondo_result_t result = settings_put(net, config, env, place);
+    rondo_result_t result = settings_put(net, config, env, address, place);
     if (result == RONDO_SUCCESS) {
         ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME |
                                              UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
@@ -170,9 +170,9 @@ static rondo_result_t worker_make(rd_net_t *net)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, int place)
+rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *address, int place)
 {
-    rondo_result_t result = context_make(net, env, place);
+    rondo_result_t result = context_make(net, env, address, place);
     return result == RONDO_SUCCESS ? worker_make(net) : result;
 }
 
@@ -184,6 +184,41 @@ void rd_ucx_close(rd_net_t *net)
     if (net->context != NULL) {
         ucp_cleanup(net->context);
     }
+}
+
+/* UCX has no call for it but the one that prints: lines that end with "-- tcp/eth0", or "-- posix/memory" and the like
+ * for what is no network. */
+static void devices_list(ucp_context_h context, char text[RD_NET_DEVICES])
+{
+    char *printed = NULL, *line, *state = NULL;
+    size_t bytes = 0, used = 0;
+    FILE *f = open_memstream(&printed, &bytes);
+    text[0] = 0;
+    if (f == NULL) {
+        return;
+    }
+    ucp_context_print_info(context, f);
+    fclose(f);
+    for (line = strtok_r(printed, "\n", &state); line != NULL; line = strtok_r(NULL, "\n", &state)) {
+        const char *device = strstr(line, "resource") != NULL ? strstr(line, "-- ") : NULL;
+        if (device != NULL && strstr(device, "/memory") == NULL && used < RD_NET_DEVICES) {
+            used += (size_t)snprintf(text + used, RD_NET_DEVICES - used, "%s%s", used != 0 ? " " : "", device + 3);
+        }
+    }
+    free(printed);
+}
+
+rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place, char text[RD_NET_DEVICES])
+{
+    rd_net_t net = {.nranks = 2};
+    /* A list of all there is needs no worker, and of shared memory none should be made for it. */
+    rondo_result_t result =
+        *address != 0 ? rd_ucx_open(&net, env, address, place) : context_make(&net, env, address, place);
+    if (result == RONDO_SUCCESS) {
+        devices_list(net.context, text);
+    }
+    rd_ucx_close(&net);
+    return result;
 }
 
 /* The address of this rank's worker, malloced. */

@@ -84,7 +84,9 @@ rondo_result_t rd_net_create(rd_net_t **out, rd_boot_t *boot, int rank, int nran
     for (int r = 0; r < rank; r++) {
         place += !remote[r];
     }
-    rondo_result_t result = rd_ucx_open(net, env, place);
+    char address[RD_BOOT_ADDRESS];
+    rd_boot_address(boot, address);
+    rondo_result_t result = rd_ucx_open(net, env, address, place);
     result = rd_ucx_exchange(net, env, result, remote);
     if (result == RONDO_SUCCESS) {
         result = rd_ucx_meet(net, env, bytes);

@@ -109,8 +109,8 @@ struct rd_net {
 };
 
 /* context.c */
-/* `place`: how many lower ranks are on this node. */
-rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, int place);
+/* `address`: where the bootstrap listens. `place`: how many lower ranks are on this node. */
+rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *address, int place);
 /* Collective, also for a rank whose own rd_ucx_open failed with `opened`: so all ranks learn of it. Versions of UCX that
  * are not known to understand each other are refused. */
 rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote);

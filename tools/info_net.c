@@ -1,0 +1,73 @@
+/* rondo-info net: on which interface ranks would meet, by which devices data would go between nodes, and why. It asks
+ * the code that a communicator runs. doc/cluster.md explains each line. */
+#include <stdio.h>
+#include <string.h>
+
+#include "info.h"
+#include "interfaces.h"
+#include "net.h"
+
+static void meeting(const rd_env_t *env, const char *address, const info_interface_t *one)
+{
+    const char *why = *env->iface            ? "RONDO_IFACE names it"
+                      : one && one->loopback ? "no other interface is up: jobs on this host alone"
+                                             : "the first that is up and neither loopback nor link-local";
+
+    printf("ranks meet on  %s%s%s: %s\n", one ? one->name : "", one ? ", " : "", address, why);
+    if (env->port_first)
+        printf("ports          %d to %d (RONDO_PORTS); UCX's own are of the system's choice\n", env->port_first,
+               env->port_last);
+    else
+        printf("ports          any (RONDO_PORTS keeps the bootstrap's in a range)\n");
+}
+
+/* Each rank of a node takes the next rail. */
+static int data(const rd_env_t *env, const char *address)
+{
+    char text[RD_NET_DEVICES];
+    rd_env_t every = *env;
+
+    if (!rd_net_built()) {
+        printf("data           none between nodes: built without UCX\n");
+        return 0;
+    }
+    printf("data           %s, transports %s (RONDO_UCX_TLS)\n", rd_net_version(), env->ucx_tls);
+    for (int rail = 0; rail < info_rails(env); rail++) {
+        if (rd_net_probe(env, address, rail, text) != RONDO_SUCCESS)
+            return 1;
+        printf("rail %-9d %s: %s\n", rail, text, info_data_reason(env));
+    }
+    every.net[0] = 0;
+    snprintf(every.ucx_tls, sizeof every.ucx_tls, "all");
+    if (rd_net_probe(&every, "", 0, text) == RONDO_SUCCESS)
+        printf("there are      %s\n", text);
+    return 0;
+}
+
+static void table(const info_interface_t *all, int n, int meet)
+{
+    printf("\n%-15s %-5s %-24s %8s %6s %5s\n", "interface", "state", "address", "Mbit/s", "MTU", "NUMA");
+    for (int i = 0; i < n; i++) {
+        char speed[16] = "-", numa[16] = "-";
+        if (all[i].mbit > 0)
+            snprintf(speed, sizeof speed, "%d", all[i].mbit);
+        if (all[i].numa >= 0)
+            snprintf(numa, sizeof numa, "%d", all[i].numa);
+        printf("%-15s %-5s %-24s %8s %6d %5s%s\n", all[i].name, all[i].running ? "up" : "down",
+               *all[i].address ? all[i].address : "-", speed, all[i].mtu, numa, i == meet ? "  <- ranks meet" : "");
+    }
+}
+
+int info_net(const rd_env_t *env)
+{
+    static info_interface_t all[INFO_MOST_INTERFACES];
+    char address[64];
+    int n = info_interfaces(all), meet, failed;
+
+    if (info_meeting(env, all, n, address, &meet) != RONDO_SUCCESS)
+        return 1;
+    meeting(env, address, meet >= 0 ? &all[meet] : NULL);
+    failed = data(env, address);
+    table(all, n, meet);
+    return failed;
+}
