@@ -24,7 +24,7 @@ static const price_t prices[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
     [RD_K_MESSAGES] = {{2.9, 0, 230e3, 0}, {2.9, 0, 230e3, 0}, {2.9, 0, 230e3, 0}},
 };
 
-static const char *const kind_names[] = {"oneshot", "twoshot", "ring", "chain", "messages", "alone", "clear", "nothing"};
+static const char *const kind_names[] = {"oneshot", "twoshot", "ring", "chain", "messages", "alone", "list", "nothing"};
 static const char *const codec_names[] = {"ll", "ll128", "sentinel"};
 
 const char *rd_kind_name(rd_kkind_t kind)

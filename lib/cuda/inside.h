@@ -117,7 +117,7 @@ typedef struct rd_cuda_message {
     int16_t send, peer;
 } rd_cuda_message_t;
 
-/* All messages of one communicator of one group: as few launches as there can be. Joins them anew: `next` changes. */
+/* All messages of one communicator of one group, by one launch. Joins them anew: `next` changes. */
 rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first);
 /* A collective that moves blocks, by messages: `call` with or without tables. */
 rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call);

@@ -1,10 +1,10 @@
 /* Messages: send and receive, and the collectives whose blocks go from rank to rank.
  *
- * One launch serves all messages of a group, each pair of ranks and direction in order. It holds so many of a pair as
- * there is room for in the kernel's arguments; the next ones of every pair go with the next launch. As both ends cut
- * after the same number, no launch waits for one that its peer has not come to, where the peers' groups are alike: see
- * doc/gpu.md.
+ * One launch serves all messages of a group, each pair of ranks and direction in order: so it waits for no launch that
+ * a peer has put behind what waits for this one, however the peers group theirs. What does not fit into the kernel's
+ * arguments is written into the window before it, by launches that carry nothing else.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "inside.h"
@@ -12,9 +12,10 @@
 #define COPY_BLOCKS 32u      /* that copy what a rank sends to itself, beside its messages */
 #define COPY_BYTES (32u << 10) /* by one of them at least */
 
-/* What is left to be launched: a list for each peer and direction, in order. */
+/* What is to be launched: a list for each peer and direction, in order. */
 typedef struct lists {
     rd_cuda_message_t *first[2 * RD_KRANKS], *last[2 * RD_KRANKS];
+    size_t count; /* in all of them, those of no bytes left out: such are not sent at all, as both sides know */
 } lists_t;
 
 static void append(lists_t *l, rd_cuda_message_t *m)
@@ -27,58 +28,95 @@ static void append(lists_t *l, rd_cuda_message_t *m)
     else
         l->first[at] = m;
     l->last[at] = m;
+    l->count += m->bytes != 0;
 }
 
-/* Moves up to `most` messages of a pair into the launch. Empty ones are not sent at all: both sides know. */
-static void take(lists_t *l, rd_kmessages_t *k, uint32_t *used, int peer, int send, uint32_t most, uint32_t fifos)
+/* The messages of a pair, put behind the `used` ones of `all`. */
+static void take(const lists_t *l, rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int peer, int send,
+                 uint32_t fifos)
 {
     rd_kpair_t *pair = &k->pair[k->npairs];
 
     *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, *used, 0};
-    for (uint32_t i = 0; i < most && l->first[2 * peer + send]; i++) {
-        rd_cuda_message_t *m = l->first[2 * peer + send];
-        l->first[2 * peer + send] = m->next;
+    for (const rd_cuda_message_t *m = l->first[2 * peer + send]; m; m = m->next) {
         if (!m->bytes)
             continue;
         uint32_t warps = rd_kspread(m->bytes, fifos);
-        k->here[*used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
+        all[*used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
         k->warps = warps > k->warps ? warps : k->warps;
     }
     *used += pair->count;
     k->npairs += pair->count != 0;
 }
 
-static int any(const lists_t *l)
+static void take_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessages_t *k, rd_kmessage_t *all)
 {
-    for (int i = 0; i < 2 * RD_KRANKS; i++) {
-        if (l->first[i])
-            return 1;
+    int n = cuda->k.nranks, rank = cuda->k.rank;
+    uint32_t used = 0;
+
+    k->npairs = k->warps = 0;
+    for (int i = 1; i < n; i++) { /* from the nearest peer on, to which nobody else goes first */
+        take(l, k, all, &used, (rank + i) % n, 1, cuda->k.spread);
+        take(l, k, all, &used, (rank - i + n) % n, 0, cuda->k.spread);
     }
-    return 0;
 }
 
-static rondo_result_t launch_some(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
-                                  cudaStream_t stream)
+/* More messages than a kernel's arguments hold: into the window's list. */
+static rondo_result_t write_list(rd_cuda_t *cuda, const rd_kmessage_t *all, uint32_t count, cudaStream_t stream)
 {
-    int n = cuda->k.nranks;
-    uint32_t most = RD_KMESSAGES_HERE / (2 * ((uint32_t)n - 1)), used = 0;
+    rd_klaunch_t launch = {.kind = RD_K_LIST, .blocks = 1, .threads = 128};
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_kwork_t work;
+
+    work.comm = cuda->k;
+    for (uint32_t at = 0; at < count && result == RONDO_SUCCESS; at += work.list.count) {
+        work.list.first = at;
+        work.list.count = count - at < RD_KLIST_PART ? count - at : RD_KLIST_PART;
+        memcpy(work.list.message, all + at, work.list.count * sizeof *all);
+        result = rd_cuda_launch(cuda, &launch, &work, stream);
+    }
+    return result;
+}
+
+static rondo_result_t take_long(rd_cuda_t *cuda, const lists_t *l, rd_kmessages_t *k, cudaStream_t stream)
+{
+    rd_kmessage_t *all;
+
+    if (l->count > RD_KLIST_MOST)
+        return rd_error(&cuda->comm->who, RONDO_ERR_UNSUPPORTED,
+                        "a group of %zu messages on one communicator: on CUDA there may be %u, end the group earlier",
+                        l->count, RD_KLIST_MOST);
+    if (!(all = malloc(l->count * sizeof *all)))
+        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu messages", l->count);
+    take_all(cuda, l, k, all);
+    rondo_result_t result = write_list(cuda, all, (uint32_t)l->count, stream);
+    free(all);
+    return result;
+}
+
+/* `from` and `to`: what this rank sends to itself. */
+static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
+                                 cudaStream_t stream)
+{
     rd_klaunch_t launch = {RD_K_MESSAGES, RD_KC_LL128, RD_ALLTOALL, 0, 0, 0, 0};
+    rondo_result_t result = RONDO_SUCCESS;
     rd_kwork_t work;
     rd_kmessages_t *k = &work.messages;
 
+    if (l->count == 0)
+        return rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
     work.comm = cuda->k;
-    k->table = NULL;
-    k->npairs = k->warps = 0;
+    k->listed = l->count > RD_KMESSAGES_HERE;
     k->from_self = from;
     k->to_self = to;
-    for (int i = 1; i < n; i++) { /* from the nearest peer on, to which nobody else goes first */
-        take(l, k, &used, (cuda->k.rank + i) % n, 1, most, cuda->k.spread);
-        take(l, k, &used, (cuda->k.rank - i + n) % n, 0, most, cuda->k.spread);
-    }
-    if (k->npairs == 0)
-        return rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
+    if (k->listed)
+        result = take_long(cuda, l, k, stream);
+    else
+        take_all(cuda, l, k, k->here);
+    if (result != RONDO_SUCCESS)
+        return result;
     launch.threads = rd_kernel_threads(RD_K_MESSAGES, RD_KC_LL128);
-    launch.blocks = rd_kernel_blocks(RD_K_MESSAGES, n, k->npairs * k->warps, launch.threads);
+    launch.blocks = rd_kernel_blocks(RD_K_MESSAGES, cuda->k.nranks, k->npairs * k->warps, launch.threads);
     if (to.bytes) {
         size_t more = (to.bytes + COPY_BYTES - 1) / COPY_BYTES;
         launch.blocks += more < COPY_BLOCKS ? (uint32_t)more : COPY_BLOCKS;
@@ -94,6 +132,8 @@ static rondo_result_t run_self(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t *from,
 
     while (*sends && *receives && result == RONDO_SUCCESS) {
         const rd_cuda_message_t *s = *sends, *r = *receives;
+        l->count -= s->bytes != 0;
+        l->count -= r->bytes != 0;
         *sends = s->next;
         *receives = r->next;
         if (s->bytes == 0 || s->buffer == r->buffer)
@@ -113,40 +153,56 @@ static rondo_result_t run_lists(rd_cuda_t *cuda, lists_t *l, cudaStream_t stream
     rd_kmessage_t from = {NULL, 0}, to = {NULL, 0};
     rondo_result_t result = run_self(cuda, l, &from, &to, stream);
 
-    if (result == RONDO_SUCCESS && cuda->k.nranks == 1)
-        return rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
-    while (result == RONDO_SUCCESS && (any(l) || from.bytes)) {
-        result = launch_some(cuda, l, from, to, stream);
-        from = to = (rd_kmessage_t){NULL, 0};
+    return result == RONDO_SUCCESS ? launch_all(cuda, l, from, to, stream) : result;
+}
+
+/* The streams of a group, each once. */
+typedef struct streams {
+    cudaStream_t *at, here[16];
+    size_t count, room;
+} streams_t;
+
+/* -1: no memory. */
+static int note_stream(streams_t *s, cudaStream_t stream)
+{
+    for (size_t i = s->count; i-- > 0;) { /* the latest is the likeliest */
+        if (s->at[i] == stream)
+            return 0;
     }
-    return result;
+    if (s->count == s->room) {
+        cudaStream_t *more = malloc(2 * s->room * sizeof *more);
+        if (!more)
+            return -1;
+        memcpy(more, s->at, s->count * sizeof *more);
+        if (s->at != s->here)
+            free(s->at);
+        s->at = more;
+        s->room *= 2;
+    }
+    s->at[s->count++] = stream;
+    return 0;
 }
 
 rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
 {
-    cudaStream_t stream = first->stream;
     rondo_result_t result = RONDO_SUCCESS;
+    streams_t s = {.at = s.here, .room = sizeof s.here / sizeof s.here[0]};
     lists_t l = {0};
 
-    for (const rd_cuda_message_t *m = first; m && result == RONDO_SUCCESS; m = m->next) {
-        if (m->stream != stream)
-            result = rd_order_join(cuda, m->stream, stream);
-    }
-    cudaStream_t streams[2 * RD_KRANKS]; /* that are to wait; more than fit wait once more */
-    int nstreams = 0;
-    for (rd_cuda_message_t *m = first, *next; m; m = next) {
-        int known = m->stream == stream;
+    for (rd_cuda_message_t *m = first, *next; m && result == RONDO_SUCCESS; m = next) {
         next = m->next;
-        for (int i = 0; i < nstreams; i++)
-            known |= streams[i] == m->stream;
-        if (!known && nstreams < 2 * RD_KRANKS)
-            streams[nstreams++] = m->stream;
+        if (note_stream(&s, m->stream) != 0)
+            result = rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu streams", s.count);
         append(&l, m);
     }
+    for (size_t i = 1; i < s.count && result == RONDO_SUCCESS; i++)
+        result = rd_order_join(cuda, s.at[i], s.at[0]);
     if (result == RONDO_SUCCESS)
-        result = run_lists(cuda, &l, stream);
-    for (int i = 0; i < nstreams && result == RONDO_SUCCESS; i++)
-        result = rd_order_join(cuda, stream, streams[i]);
+        result = run_lists(cuda, &l, s.at[0]);
+    for (size_t i = 1; i < s.count && result == RONDO_SUCCESS; i++)
+        result = rd_order_join(cuda, s.at[0], s.at[i]);
+    if (s.at != s.here)
+        free(s.at);
     return result;
 }
 

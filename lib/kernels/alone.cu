@@ -9,6 +9,6 @@ const void *const rd_kernels_alone[RD_K_KINDS] = {
     nullptr,
     (const void *)rd_messages<RD_KT_FIFOS>,
     (const void *)rd_alone,
-    (const void *)rd_clear,
+    (const void *)rd_list,
     (const void *)rd_nothing,
 };

@@ -1,8 +1,9 @@
-/* What a rank does without its peers: a copy of its own data, scaled where the operation says so; filling its window
- * with ones, at rest; nothing. */
+/* What a rank does without its peers: a copy of its own data, scaled where the operation says so; the list of a long
+ * group's messages; nothing. */
 #ifndef RD_ALONE_CUH
 #define RD_ALONE_CUH
 
+#include "messages.cuh"
 #include "number_any.cuh"
 
 RD_KERNEL(512)
@@ -19,15 +20,14 @@ rd_alone(RD_WORK)
 }
 
 RD_KERNEL(512)
-rd_clear(RD_WORK)
+rd_list(RD_WORK)
 {
-    const rd_kcomm_t &c = work.comm;
-    char *p = c.window[c.rank], *end = p + (uint64_t)c.bank_offset * RD_KALIGN + 2 * (uint64_t)c.bank_bytes;
+    const rd_klist_t &l = work.list;
+    rd_kmessage_t *to = rd_list_of(work.comm) + l.first;
 
     gpu_begin();
-    p += (uint64_t)c.fifo_offset * RD_KALIGN + ((uint64_t)gpu_block() * gpu_threads() + gpu_thread()) * 16;
-    for (; p < end; p += (uint64_t)gpu_blocks() * gpu_threads() * 16)
-        line_clean(p);
+    for (uint32_t i = gpu_block() * gpu_threads() + gpu_thread(); i < l.count; i += gpu_blocks() * gpu_threads())
+        to[i] = l.message[i];
 }
 
 RD_KERNEL(512)

@@ -12,6 +12,12 @@
 
 #include "fifo.cuh"
 
+/* What LIST has left for the launch behind it. */
+RD_DEVICE rd_kmessage_t *rd_list_of(const rd_kcomm_t &comm)
+{
+    return (rd_kmessage_t *)(comm.window[comm.rank] + RD_KLIST_OFFSET);
+}
+
 template <uint32_t PIECES>
 RD_DEVICE bool rd_pieces_move(rd_fifo_t &f, const rd_part_t &part, uint64_t at, uint64_t row, bool send)
 {
@@ -78,12 +84,11 @@ rd_messages(RD_WORK)
     const uint32_t w = index / m.npairs;
     const rd_kpair_t &pair = m.pair[index % m.npairs];
     const bool send = pair.send != 0;
+    const rd_kmessage_t *messages = m.listed ? rd_list_of(work.comm) : m.here;
     rd_fifo_t f(work.comm, pair.peer, send, w);
     bool good = true;
-    for (uint32_t i = 0; i < pair.count && good; i++) {
-        const rd_kmessage_t *message = m.table ? &m.table[pair.first + i] : &m.here[pair.first + i];
-        good = rd_message_move(f, *message, send, w);
-    }
+    for (uint32_t i = 0; i < pair.count && good; i++)
+        good = rd_message_move(f, messages[pair.first + i], send, w);
     f.keep(good);
 }
 

@@ -4,6 +4,7 @@
  * Every rank has one *window* in its device memory, which all peers of the node have mapped:
  *
  *   control    epochs, gates, counters (rd_kcontrol_t)
+ *   list       what a long group's launch is to send and receive: written by this rank's kernels, read by them alone
  *   fifos      for each peer that sends to this rank: `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes
  *   bank 0, 1  the inbox of collectives: taken in turns, pass by pass
  *
@@ -81,8 +82,15 @@ typedef struct rd_kpair {
     uint32_t first, count;
 } rd_kpair_t;
 
-#define RD_KMESSAGES_HERE 96 /* more than that lie in pinned memory */
 #define RD_KPAIRS (2 * RD_KRANKS)
+
+/* The messages of a launch lie in its arguments, or, if they are more than so many, in the window's list. There they are
+ * put, a part at a time, by launches of kind LIST before it: whoever keeps a launch's arguments, as a graph does, keeps
+ * all there is. */
+#define RD_KMESSAGES_HERE 96
+#define RD_KLIST_PART 120
+#define RD_KLIST_OFFSET (128u << 10) /* from the window's base */
+#define RD_KLIST_MOST ((RD_KALIGN - RD_KLIST_OFFSET) / 16)
 
 typedef enum {
     RD_KSCALE_NONE,
@@ -106,20 +114,31 @@ typedef struct rd_kreduce {
 } rd_kreduce_t;
 
 typedef struct rd_kmessages {
-    const rd_kmessage_t *table; /* pinned, as the device sees it; NULL: `here` */
-    uint32_t npairs, warps;     /* warps of a pair: the most fifos that any of its messages has */
+    uint32_t listed;        /* the messages lie in the window's list; 0: `here` */
+    uint32_t npairs, warps; /* warps of a pair: the most fifos that any of its messages has */
     rd_kpair_t pair[RD_KPAIRS];
     rd_kmessage_t here[RD_KMESSAGES_HERE];
     rd_kmessage_t from_self, to_self; /* one copy within the rank: by the warps that serve no pair */
 } rd_kmessages_t;
+
+typedef struct rd_klist {
+    uint32_t first, count; /* messages first..first + count - 1 of the list */
+    rd_kmessage_t message[RD_KLIST_PART];
+} rd_klist_t;
 
 typedef struct rd_kwork {
     rd_kcomm_t comm;
     union {
         rd_kreduce_t reduce;
         rd_kmessages_t messages;
+        rd_klist_t list;
     };
 } rd_kwork_t; /* at most 4 KB: a kernel's arguments */
+
+#ifdef __cplusplus
+static_assert(sizeof(rd_kcontrol_t) <= RD_KLIST_OFFSET && sizeof(rd_kmessage_t) == 16, "the list lies behind control");
+static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
+#endif
 
 /* What host and kernels compute alike. */
 #ifdef __CUDACC__

@@ -1,7 +1,6 @@
 /* Messages by the CUDA kernels under the machine of test/sim: random groups of sends and receives between 2 to 8 ranks.
  * What a rank does in one launch its peer may do in several, with other warps, behind other messages; the order within
- * a pair is all they share. Also alltoallv-like groups with more messages than fit in the argument, messages to
- * oneself, and collectives in between.
+ * a pair is all they share. Also launches with more messages than fit in the arguments: by the window's list.
  *
  *   messages [seed [rounds]] */
 #include <stdio.h>
@@ -12,6 +11,8 @@
 
 #define MESSAGES 160 /* of a round, at most */
 #define LAUNCHES 6   /* of a rank, at most */
+#define LISTS (2 * MESSAGES / RD_KLIST_PART + 1)
+#define DEPTH (LAUNCHES * (LISTS + 1))
 #define LONGEST 30000
 
 typedef struct message {
@@ -23,10 +24,9 @@ typedef struct message {
 
 /* Beside each other, so that a launch's sends and receives are found by walking through them in order. */
 static message_t messages[MESSAGES];
-static rd_kwork_t work[RD_KRANKS * LAUNCHES];
-static rd_sim_launch_t launches[RD_KRANKS * LAUNCHES];
-static rd_kmessage_t tables[RD_KRANKS * LAUNCHES][2 * MESSAGES];
-static int launches_of[RD_KRANKS];
+static rd_kwork_t work[RD_KRANKS * DEPTH];
+static rd_sim_launch_t launches[RD_KRANKS * DEPTH];
+static int launches_of[RD_KRANKS], queued[RD_KRANKS];
 
 /* A length: zero, a few bytes, around the ends of a piece, of all slots of a fifo; rarely long. */
 static size_t draw_bytes(world_t *w)
@@ -76,7 +76,7 @@ static int draw_messages(world_t *w, int count)
     return count;
 }
 
-static void add_pair(rd_kmessages_t *k, rd_kmessage_t *table, uint32_t *used, int rank, int peer, int send, int launch,
+static void add_pair(rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int rank, int peer, int send, int launch,
                      int count, uint32_t fifos)
 {
     rd_kpair_t *pair = &k->pair[k->npairs];
@@ -89,33 +89,47 @@ static void add_pair(rd_kmessages_t *k, rd_kmessage_t *table, uint32_t *used, in
             continue;
         uint32_t warps = rd_kspread(m->bytes, fifos);
         k->warps = warps > k->warps ? warps : k->warps;
-        table[(*used)++] = (rd_kmessage_t){send ? m->sent : m->got, m->bytes};
+        all[(*used)++] = (rd_kmessage_t){send ? m->sent : m->got, m->bytes};
         pair->count++;
     }
     if (pair->count > 0)
         k->npairs++;
 }
 
+/* Behind what the rank has queued already. */
+static rd_kwork_t *queue(world_t *w, int rank, rd_kkind_t kind, uint32_t blocks, uint32_t threads)
+{
+    rd_klaunch_t l = {kind, RD_KC_LL128, 0, 0, 0, 0, 0};
+    int i = rank * DEPTH + queued[rank]++;
+
+    memset(&work[i], 0, sizeof work[i]);
+    work[i].comm = world_comm(w, rank);
+    launches[i] = (rd_sim_launch_t){rd_kernel_find(&l), blocks, threads, 0, &work[i]};
+    return &work[i];
+}
+
 static void make_launch(world_t *w, int rank, int launch, int count)
 {
-    int i = rank * LAUNCHES + launch;
-    rd_kwork_t *k = &work[i];
-    rd_klaunch_t l = {RD_K_MESSAGES, RD_KC_LL128, 0, 0, 0, 0, 0};
+    static rd_kmessage_t all[2 * MESSAGES];
+    rd_kmessages_t m;
     uint32_t used = 0;
 
-    memset(k, 0, sizeof *k);
-    k->comm = world_comm(w, rank);
+    memset(&m, 0, sizeof m);
     for (int q = 1; q < w->n; q++)
         for (int send = 0; send < 2; send++)
-            add_pair(&k->messages, tables[i], &used, rank, (rank + q) % w->n, send, launch, count, w->fifos);
-    if (used > RD_KMESSAGES_HERE || world_draw(w, 3) == 0)
-        k->messages.table = tables[i];
-    else
-        memcpy(k->messages.here, tables[i], used * sizeof tables[i][0]);
-    l.threads = 32 * (1 + world_draw(w, 4));
-    l.blocks = (k->messages.npairs * k->messages.warps * 32 + l.threads - 1) / l.threads + world_draw(w, 2);
-    l.blocks += l.blocks == 0;
-    launches[i] = (rd_sim_launch_t){rd_kernel_find(&l), l.blocks, l.threads, 0, k};
+            add_pair(&m, all, &used, rank, (rank + q) % w->n, send, launch, count, w->fifos);
+    m.listed = used > RD_KMESSAGES_HERE || world_draw(w, 3) == 0;
+    if (!m.listed)
+        memcpy(m.here, all, used * sizeof all[0]);
+    for (uint32_t at = 0; at < used && m.listed; at += RD_KLIST_PART) {
+        rd_klist_t *l = &queue(w, rank, RD_K_LIST, 1 + world_draw(w, 2), 32 * (1 + world_draw(w, 3)))->list;
+        l->first = at;
+        l->count = used - at < RD_KLIST_PART ? used - at : RD_KLIST_PART;
+        memcpy(l->message, all + at, l->count * sizeof all[0]);
+    }
+    uint32_t threads = 32 * (1 + world_draw(w, 4));
+    uint32_t blocks = (m.npairs * m.warps * 32 + threads - 1) / threads + world_draw(w, 2);
+    queue(w, rank, RD_K_MESSAGES, blocks + (blocks == 0), threads)->messages = m;
 }
 
 static const char *what_is_wrong(int count)
@@ -134,19 +148,17 @@ static const char *what_is_wrong(int count)
 static int one_round(world_t *w, uint64_t seed)
 {
     static char text[16384];
-    int count = draw_messages(w, 1 + (int)world_draw(w, world_draw(w, 4) ? 30 : MESSAGES)), depth = 0;
-    rd_klaunch_t nothing = {RD_K_NOTHING, RD_KC_LL, 0, 0, 0, 0, 0};
+    int count = draw_messages(w, 1 + (int)world_draw(w, world_draw(w, 4) ? 30 : MESSAGES));
     const char *wrong = NULL;
 
-    for (int r = 0; r < w->n; r++)
-        depth = launches_of[r] > depth ? launches_of[r] : depth;
-    for (int r = 0; r < w->n; r++)
-        for (int i = 0; i < LAUNCHES; i++) {
+    for (int r = 0; r < w->n; r++) {
+        queued[r] = 0;
+        for (int i = 0; i < launches_of[r]; i++)
             make_launch(w, r, i, count);
-            if (i >= launches_of[r])
-                launches[r * LAUNCHES + i].function = rd_kernel_find(&nothing);
-        }
-    if (rd_sim_queues(launches, w->n, LAUNCHES, w->random, text, sizeof text))
+        while (queued[r] < DEPTH)
+            queue(w, r, RD_K_NOTHING, 1, 32);
+    }
+    if (rd_sim_queues(launches, w->n, DEPTH, w->random, text, sizeof text))
         wrong = text;
     if (!wrong)
         wrong = what_is_wrong(count);
