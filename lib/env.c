@@ -65,6 +65,8 @@ static const tunable_t table[] = {
     {"RONDO_NET", TEXT, 0, AT(net), "", 0, 127, NULL,
      "network devices, as eth0,eth1: a node's ranks take them in turn; default: the bootstrap's"},
 
+    {"RONDO_P2P", FLAG, 1, AT(p2p), "1", 0, 1, NULL,
+     "GPUs may reach each other's memory; 0: all goes through pinned host memory"},
     {"RONDO_CUDA_BANK", BYTES, 1, AT(cuda_bank), "0", 16384, 16 << 20, NULL,
      "bytes of each of a GPU rank's two inboxes; 0: the most"},
     {"RONDO_CUDA_FIFOS", COUNT, 1, AT(cuda_fifos), "0", 1, 512, NULL,

@@ -30,6 +30,7 @@ typedef struct rd_env {
     int huge_pages;            /* RONDO_HUGE_PAGES */
     char net[128];             /* RONDO_NET: network devices, each a rail */
 
+    int p2p;             /* RONDO_P2P: GPUs may reach each other's memory */
     size_t cuda_bank;    /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 16M or what fits */
     int cuda_fifos;      /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
     int cuda_blocks;     /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */

@@ -34,16 +34,16 @@ for operation in $("$build/rondo-perf" --help | sed -n '/^Operations/,/^Options/
 done
 
 # Variables: NAME DEFAULT, "-" for none, both ways.
-clean=$(env | sed -n 's/^\(RONDO_[A-Za-z_]*\)=.*/-u \1/p')
-env $clean "$build/rondo-info" --env | sed -n 's/^\(RONDO_[A-Z_]*\) .* \([^ ][^ ]*\)  *-$/\1 \2/p' | sort >variables.$$
+clean=$(env | sed -n 's/^\(RONDO_[A-Za-z0-9_]*\)=.*/-u \1/p')
+env $clean "$build/rondo-info" --env | sed -n 's/^\(RONDO_[A-Z0-9_]*\) .* \([^ ][^ ]*\)  *-$/\1 \2/p' | sort >variables.$$
 trap 'rm -f variables.$$ written.$$' EXIT
 [ "$(wc -l <variables.$$)" -gt 10 ] || wrong "rondo-info --env could not be read"
-sed -n 's/^| `\(RONDO_[A-Z_]*\)` | `\{0,1\}\([^ `]*\)`\{0,1\} |.*/\1 \2/p' "$source/doc/environment.md" | sort >written.$$
+sed -n 's/^| `\(RONDO_[A-Z0-9_]*\)` | `\{0,1\}\([^ `]*\)`\{0,1\} |.*/\1 \2/p' "$source/doc/environment.md" | sort >written.$$
 diff variables.$$ written.$$ >&2 || wrong "doc/environment.md (>) has other variables or defaults than rondo-info --env (<)"
 while read -r name default; do
     grep -q "^\.It Ev $name\( \|\$\)" "$man/rondo.7" || wrong "rondo.7 lacks $name (default $default)"
 done <variables.$$
-for name in $(sed -n 's/^\.It Ev \([A-Z_]*\).*/\1/p' "$man/rondo.7"); do
+for name in $(sed -n 's/^\.It Ev \([A-Z0-9_]*\).*/\1/p' "$man/rondo.7"); do
     grep -q "^$name " variables.$$ || wrong "rondo.7 has $name, which rondo-info --env has not"
 done
 

@@ -13,6 +13,7 @@ typedef struct rd_limits {
     uint32_t blocks; /* of one launch, at most */
     uint32_t bank;   /* bytes */
     uint32_t fifos;  /* of a pair */
+    uint32_t apart;  /* GPUs do not all reach each other: windows lie in pinned host memory */
 } rd_limits_t;
 
 /* Zeroed before it is filled: compared as bytes. */
@@ -32,6 +33,9 @@ const char *rd_kind_name(rd_kkind_t kind);
 const char *rd_codec_name(rd_kcodec_t codec);
 /* 0, or -1: not a name of the CUDA executor. */
 int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind);
+
+/* What goes through fifos, CHAIN and MESSAGES, has one protocol. */
+rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits);
 
 /* Do RONDO_ALGO and RONDO_PROTO name what the CUDA executor has? */
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who);

@@ -2,7 +2,8 @@
  *
  * Within a process a window is reached by its address, once peer access is allowed; between processes by an IPC handle,
  * which names the allocation's base. Everything travels by the bootstrap's authenticated allgather, and whoever fails
- * says so there: so all ranks fail together, each with a sentence that names the rank and the reason.
+ * says so there: so all ranks fail together, each with a sentence that names the rank and the reason. Where one GPU does
+ * not reach another one, all windows lie in host memory instead: apart.c.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -12,19 +13,21 @@
 
 #include "inside.h"
 
-typedef struct verdict {
-    int32_t result;
-    char text[512];
-} verdict_t;
+/* A GPU that another one does not reach. */
+typedef struct rd_missed {
+    int32_t is, peer;
+    char why[160];
+} rd_missed_t;
 
 typedef struct facts {
-    verdict_t verdict;
+    rd_verdict_t verdict;
     rd_cuda_peer_t peer;
     uint64_t key;
 } facts_t;
 
 typedef struct offer {
-    verdict_t verdict;
+    rd_verdict_t verdict;
+    rd_missed_t missed; /* why other processes cannot have it */
     void *window;
     uint64_t offset; /* of the window within what the handle names */
     cudaIpcMemHandle_t handle;
@@ -44,14 +47,13 @@ static uint64_t process_number(void)
     return atomic_load(&number);
 }
 
-/* Every record begins with a verdict: all ranks return the first bad one. */
-static rondo_result_t exchange(rd_cuda_t *cuda, void *all, size_t each)
+rondo_result_t rd_verdicts_exchange(rd_cuda_t *cuda, void *all, size_t each)
 {
     rondo_comm_t comm = cuda->comm;
     rondo_result_t result = rd_boot_allgather(comm->boot, all, each);
 
     for (int r = 0; r < comm->nranks && result == RONDO_SUCCESS; r++) {
-        const verdict_t *v = (const verdict_t *)(const void *)((const char *)all + (size_t)r * each);
+        const rd_verdict_t *v = (const rd_verdict_t *)(const void *)((const char *)all + (size_t)r * each);
         if (v->result == RONDO_SUCCESS)
             continue;
         result = (rondo_result_t)v->result;
@@ -62,7 +64,7 @@ static rondo_result_t exchange(rd_cuda_t *cuda, void *all, size_t each)
     return result;
 }
 
-static void judge(verdict_t *v, rondo_result_t result)
+void rd_verdict_set(rd_verdict_t *v, rondo_result_t result)
 {
     v->result = result;
     if (result != RONDO_SUCCESS)
@@ -136,8 +138,8 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     facts_t *own = &all[comm->rank];
     if (getrandom(&own->key, sizeof own->key, 0) != sizeof own->key)
         own->key = (uintptr_t)cuda;
-    judge(&own->verdict, own_facts(cuda, &own->peer));
-    rondo_result_t result = exchange(cuda, all, sizeof all[0]);
+    rd_verdict_set(&own->verdict, own_facts(cuda, &own->peer));
+    rondo_result_t result = rd_verdicts_exchange(cuda, all, sizeof all[0]);
     if (result != RONDO_SUCCESS)
         return result;
     for (int r = 0; r < comm->nranks; r++) {
@@ -152,6 +154,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     if (comm->env.cuda_blocks && comm->env.cuda_blocks < blocks)
         blocks = comm->env.cuda_blocks;
     cuda->limits.nranks = (uint32_t)comm->nranks;
+    cuda->limits.apart = !comm->env.p2p;
     cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
     if (comm->nranks > 1)
         rd_window_layout(cuda, &comm->env, blocks);
@@ -187,6 +190,14 @@ static int other_process(const rd_cuda_t *cuda)
     return 0;
 }
 
+static void note_missed(rd_missed_t *missed, int peer, const char *what, cudaError_t error)
+{
+    (void)cudaGetLastError();
+    missed->is = 1;
+    missed->peer = peer;
+    snprintf(missed->why, sizeof missed->why, "%s: %s", what, cudaGetErrorString(error));
+}
+
 static rondo_result_t own_offer(rd_cuda_t *cuda, offer_t *offer)
 {
     rondo_result_t result = rd_window_create(cuda);
@@ -198,65 +209,100 @@ static rondo_result_t own_offer(rd_cuda_t *cuda, offer_t *offer)
         return RONDO_SUCCESS;
     offer->offset = offset_of(cuda->window);
     cudaError_t error = cudaIpcGetMemHandle(&offer->handle, cuda->window);
-    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "cudaIpcGetMemHandle");
-}
-
-static rondo_result_t unreachable(rd_cuda_t *cuda, int r, cudaError_t error)
-{
-    const rd_cuda_peer_t *own = &cuda->peers[cuda->k.rank], *peer = &cuda->peers[r];
-
-    (void)cudaGetLastError();
-    return rd_error(&cuda->comm->who, RONDO_ERR_UNSUPPORTED,
-                    "the GPU at %s does not reach that of rank %d at %s (%s): this version needs peer access between "
-                    "all GPUs of a communicator",
-                    own->bus, r, peer->bus, cudaGetErrorString(error));
+    if (error != cudaSuccess)
+        note_missed(&offer->missed, -1, "cudaIpcGetMemHandle", error);
+    return RONDO_SUCCESS;
 }
 
 /* A rank of this process. */
-static rondo_result_t map_here(rd_cuda_t *cuda, int r, const offer_t *offer)
+static void map_here(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t *missed)
 {
     cudaError_t error = rd_device_reach(cuda->device, cuda->peers[r].device);
 
     if (error != cudaSuccess)
-        return unreachable(cuda, r, error);
+        note_missed(missed, r, "peer access", error);
     cuda->k.window[r] = offer->window;
-    return RONDO_SUCCESS;
 }
 
-static rondo_result_t map_there(rd_cuda_t *cuda, int r, const offer_t *offer)
+static void map_there(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t *missed)
 {
     cudaError_t error = cudaIpcOpenMemHandle(&cuda->imported[r], offer->handle, cudaIpcMemLazyEnablePeerAccess);
 
     if (error != cudaSuccess) {
         cuda->imported[r] = NULL;
-        return unreachable(cuda, r, error);
+        note_missed(missed, r, "cudaIpcOpenMemHandle", error);
+        return;
     }
     cuda->k.window[r] = (char *)cuda->imported[r] + offer->offset;
+}
+
+/* Nobody is told twice: one rank speaks, of the first pair. */
+static void tell_apart(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
+{
+    char peer[64] = "those of other processes";
+
+    if (cuda->k.rank != 0)
+        return;
+    if (missed->peer >= 0 && missed->peer < cuda->k.nranks)
+        snprintf(peer, sizeof peer, "that of rank %d at %s", missed->peer, cuda->peers[missed->peer].bus);
+    rd_log(&cuda->comm->who, RD_LOG_INFO,
+           "the GPU of rank %d at %s does not reach %s (%.*s): all goes through pinned host memory, at some tens of "
+           "GB/s a GPU instead of hundreds, and several us more a step",
+           r, cuda->peers[r].bus, peer, (int)sizeof missed->why, missed->why);
+}
+
+/* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
+static rondo_result_t import_direct(rd_cuda_t *cuda, int *apart)
+{
+    rondo_comm_t comm = cuda->comm;
+    rondo_result_t result;
+    offer_t offers[RD_KRANKS];
+    rd_missed_t missed[RD_KRANKS];
+
+    memset(offers, 0, sizeof offers);
+    memset(missed, 0, sizeof missed);
+    rd_verdict_set(&offers[comm->rank].verdict, own_offer(cuda, &offers[comm->rank]));
+    if ((result = rd_verdicts_exchange(cuda, offers, sizeof offers[0])))
+        return result;
+    for (int r = 0; r < comm->nranks; r++) {
+        if (r == comm->rank)
+            cuda->k.window[r] = cuda->window;
+        else if (cuda->peers[r].process == cuda->peers[comm->rank].process)
+            map_here(cuda, r, &offers[r], &missed[comm->rank]);
+        else if (!offers[r].missed.is)
+            map_there(cuda, r, &offers[r], &missed[comm->rank]);
+    }
+    if (offers[comm->rank].missed.is)
+        missed[comm->rank] = offers[comm->rank].missed;
+    if ((result = rd_boot_allgather(comm->boot, missed, sizeof missed[0])))
+        return result;
+    for (int r = 0; r < comm->nranks && !*apart; r++) {
+        if ((*apart = missed[r].is))
+            tell_apart(cuda, r, &missed[r]);
+    }
+    if (*apart) {
+        rd_import_close(cuda);
+        rd_window_drop(cuda);
+    }
     return RONDO_SUCCESS;
 }
 
 rondo_result_t rd_import_windows(rd_cuda_t *cuda)
 {
-    rondo_comm_t comm = cuda->comm;
-    rondo_result_t result;
-    offer_t all[RD_KRANKS];
-    verdict_t verdicts[RD_KRANKS];
+    rondo_result_t result = RONDO_SUCCESS;
+    int apart = 0;
 
-    memset(all, 0, sizeof all);
-    memset(verdicts, 0, sizeof verdicts);
-    judge(&all[comm->rank].verdict, own_offer(cuda, &all[comm->rank]));
-    if ((result = exchange(cuda, all, sizeof all[0])))
-        return result;
-    for (int r = 0; r < comm->nranks && result == RONDO_SUCCESS; r++) {
-        if (r == comm->rank)
-            cuda->k.window[r] = cuda->window;
-        else if (cuda->peers[r].process == cuda->peers[comm->rank].process)
-            result = map_here(cuda, r, &all[r]);
-        else
-            result = map_there(cuda, r, &all[r]);
+    if (cuda->k.nranks == 1)
+        return rd_window_create(cuda);
+    if (!cuda->limits.apart) {
+        if ((result = import_direct(cuda, &apart)) || !apart)
+            return result;
+        cuda->limits.apart = 1;
+        rd_window_layout(cuda, &cuda->comm->env, (int)cuda->limits.blocks);
+    } else if (cuda->k.rank == 0) {
+        rd_log(&cuda->comm->who, RD_LOG_INFO, "RONDO_P2P=0: all goes through pinned host memory");
     }
-    judge(&verdicts[comm->rank], result);
-    return exchange(cuda, verdicts, sizeof verdicts[0]);
+    return rd_apart_windows(cuda);
 }
 
 void rd_import_close(rd_cuda_t *cuda)

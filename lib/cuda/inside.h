@@ -37,8 +37,11 @@ struct rd_cuda {
     uint64_t key;  /* the same on all ranks, different for every communicator: groups launch in its order */
     rd_kcomm_t k;  /* what every launch is told */
     rd_limits_t limits;
-    char *window;
+    char *window; /* device memory: the whole, or where GPUs do not reach each other what is this rank's own */
     size_t window_bytes;
+    size_t shared_bytes; /* of what peers see */
+    rd_node_t shared;    /* the host memory in which windows lie then */
+    int pinned;
     rd_khost_t *host; /* NULL: not yet made */
     void *imported[RD_KRANKS]; /* bases to be closed */
     void *scratch; /* device memory for the barrier's element */
@@ -82,13 +85,28 @@ static inline void rd_device_back(int before, int device)
 /* window.c: offsets into k, then memory for the window and the words in pinned memory. */
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms);
 rondo_result_t rd_window_create(rd_cuda_t *cuda);
+/* Gives the device memory away, which no peer uses. */
+void rd_window_drop(rd_cuda_t *cuda);
 /* Frees it, now or when all peers have left. */
 void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 
-/* import.c: collective. */
+/* import.c: what ranks tell each other in creation begins with a verdict, and all of them return the first bad one. */
+typedef struct rd_verdict {
+    int32_t result;
+    char text[512];
+} rd_verdict_t;
+void rd_verdict_set(rd_verdict_t *verdict, rondo_result_t result);
+rondo_result_t rd_verdicts_exchange(rd_cuda_t *cuda, void *all, size_t each);
+
+/* Collective. */
 rondo_result_t rd_import_facts(rd_cuda_t *cuda);
 rondo_result_t rd_import_windows(rd_cuda_t *cuda);
 void rd_import_close(rd_cuda_t *cuda);
+
+/* apart.c: windows in host memory; collective. */
+rondo_result_t rd_apart_windows(rd_cuda_t *cuda);
+/* Nonzero: nobody of this process has pinned it any more, and it is to be unpinned some time. */
+int rd_apart_unpin(const char *base);
 
 /* order.c: around every operation on a stream. */
 rondo_result_t rd_order_create(rd_cuda_t *cuda);

@@ -33,7 +33,7 @@ static void append(lists_t *l, rd_cuda_message_t *m)
 
 /* The messages of a pair, put behind the `used` ones of `all`. */
 static void take(const lists_t *l, rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int peer, int send,
-                 uint32_t fifos)
+                 uint32_t piece, uint32_t fifos)
 {
     rd_kpair_t *pair = &k->pair[k->npairs];
 
@@ -41,7 +41,7 @@ static void take(const lists_t *l, rd_kmessages_t *k, rd_kmessage_t *all, uint32
     for (const rd_cuda_message_t *m = l->first[2 * peer + send]; m; m = m->next) {
         if (!m->bytes)
             continue;
-        uint32_t warps = rd_kspread(m->bytes, fifos);
+        uint32_t warps = rd_kspread(m->bytes, piece, fifos);
         all[*used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
         k->warps = warps > k->warps ? warps : k->warps;
     }
@@ -52,12 +52,12 @@ static void take(const lists_t *l, rd_kmessages_t *k, rd_kmessage_t *all, uint32
 static void take_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessages_t *k, rd_kmessage_t *all)
 {
     int n = cuda->k.nranks, rank = cuda->k.rank;
-    uint32_t used = 0;
+    uint32_t used = 0, piece = rd_kernel_unit(RD_K_MESSAGES, rd_fifo_codec(&cuda->limits));
 
     k->npairs = k->warps = 0;
     for (int i = 1; i < n; i++) { /* from the nearest peer on, to which nobody else goes first */
-        take(l, k, all, &used, (rank + i) % n, 1, cuda->k.spread);
-        take(l, k, all, &used, (rank - i + n) % n, 0, cuda->k.spread);
+        take(l, k, all, &used, (rank + i) % n, 1, piece, cuda->k.spread);
+        take(l, k, all, &used, (rank - i + n) % n, 0, piece, cuda->k.spread);
     }
 }
 
@@ -98,7 +98,7 @@ static rondo_result_t take_long(rd_cuda_t *cuda, const lists_t *l, rd_kmessages_
 static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
                                  cudaStream_t stream)
 {
-    rd_klaunch_t launch = {RD_K_MESSAGES, RD_KC_LL128, RD_ALLTOALL, 0, 0, 0, 0};
+    rd_klaunch_t launch = {.kind = RD_K_MESSAGES, .codec = rd_fifo_codec(&cuda->limits)};
     rondo_result_t result = RONDO_SUCCESS;
     rd_kwork_t work;
     rd_kmessages_t *k = &work.messages;
@@ -115,7 +115,7 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_
         take_all(cuda, l, k, k->here);
     if (result != RONDO_SUCCESS)
         return result;
-    launch.threads = rd_kernel_threads(RD_K_MESSAGES, RD_KC_LL128);
+    launch.threads = rd_kernel_threads(RD_K_MESSAGES, launch.codec);
     launch.blocks = rd_kernel_blocks(RD_K_MESSAGES, cuda->k.nranks, k->npairs * k->warps, launch.threads);
     if (to.bytes) {
         size_t more = (to.bytes + COPY_BYTES - 1) / COPY_BYTES;

@@ -77,13 +77,15 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a plan");
     cuda->k.nranks = nranks;
     cuda->limits.nranks = (uint32_t)nranks;
+    cuda->limits.apart = !env->p2p;
     cuda->limits.blocks = (uint32_t)(env->cuda_blocks && env->cuda_blocks < sms ? env->cuda_blocks : sms);
     rd_window_layout(cuda, env, (int)cuda->limits.blocks);
     const char *why = rd_kchoose(&wanted, &cuda->limits, env, &best);
     fprintf(file, "%s of %zu %s on %d GPUs of one node, %d multiprocessors each\n", rd_coll_name(coll), count,
             rd_type_name(type), nranks, sms);
-    fprintf(file, "a window of %zu KB: %u fifos a pair, two banks of %u KB\n\n", cuda->window_bytes >> 10,
-            cuda->limits.fifos, cuda->limits.bank >> 10);
+    fprintf(file, "a window of %zu KB%s: %u fifos a pair, two banks of %u KB\n\n", cuda->shared_bytes >> 10,
+            env->p2p ? "" : " in pinned host memory (RONDO_P2P=0; times reckoned, not measured)", cuda->limits.fifos,
+            cuda->limits.bank >> 10);
     for (int kind = RD_K_ONESHOT; kind <= RD_K_MESSAGES; kind++) {
         for (int codec = 0; codec < RD_KC_CODECS; codec++, n++) {
             list[n].why = NULL;

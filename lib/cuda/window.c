@@ -4,7 +4,8 @@
  * say so by leaving. Destroying a communicator waits for nobody, so a window whose peers are still there goes to the
  * graveyard of the process; later communicators look there first, and the last one of the process to go frees what has
  * come to rest. cudaFree waits for everything that runs on the device: so it is called only when no communicator is
- * left in this process, whose kernels might wait for what this thread does next.
+ * left in this process, whose kernels might wait for what this thread does next. So does the end of pinning, where
+ * windows lie in host memory (apart.c).
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,9 +15,8 @@
 
 #include "inside.h"
 
-#define BANK ((size_t)16 << 20)
-#define FIFOS_MOST ((size_t)32 << 20)
 #define WINDOW_MOST ((size_t)62 << 20)
+#define PAGE ((size_t)4096)
 #define WORDS 64 /* a pinned page holds so many communicators' words */
 #define WORD_BYTES 64
 
@@ -24,7 +24,7 @@ typedef struct grave {
     struct grave *next;
     char *window;
     size_t bytes;
-    int device;
+    int device; /* -1: it is pinned host memory */
     int nranks;
     rd_node_t node; /* keeps `controls` mapped; nranks 0: at rest */
     rd_control_t *controls[RD_KRANKS];
@@ -54,15 +54,22 @@ static uint32_t power_of_two(size_t most)
     return power;
 }
 
-/* A pair's fifos: for what goes from neighbour to neighbour as many as there are, within FIFOS_MOST.
+/* How much memory banks and fifos may take: links between GPUs want megabytes under way, the way through host memory
+ * a tenth of it. */
+static const struct {
+    size_t bank, fifos;
+} sizes[2] = {{(size_t)16 << 20, (size_t)32 << 20}, {(size_t)2 << 20, (size_t)4 << 20}};
+
+/* A pair's fifos: for what goes from neighbour to neighbour as many as there are in the memory that they may take.
  * Messages go between all pairs at once: theirs stay within the device, 16 warps for each multiprocessor. */
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 {
     rd_kcomm_t *k = &cuda->k;
-    size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), fifos, bank = env->cuda_bank ? env->cuda_bank : BANK;
+    size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), apart = cuda->limits.apart != 0;
+    size_t fifos, bank = env->cuda_bank ? env->cuda_bank : sizes[apart].bank;
     size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT;
 
-    k->fifos = power_of_two(FIFOS_MOST / fifo / (peers + 1));
+    k->fifos = power_of_two(sizes[apart].fifos / fifo / (peers + 1));
     if (env->cuda_fifos && (uint32_t)env->cuda_fifos < k->fifos)
         k->fifos = (uint32_t)env->cuda_fifos;
     k->spread = power_of_two((size_t)sms * 16 / (2 * peers));
@@ -74,7 +81,8 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     k->fifo_offset = (uint32_t)(control / RD_KALIGN);
     k->bank_offset = (uint32_t)((control + fifos) / RD_KALIGN);
     k->bank_bytes = (uint32_t)bank;
-    cuda->window_bytes = round_up(control + fifos + 2 * bank, 4096) + 4096; /* and the barrier's element */
+    cuda->shared_bytes = round_up(control + fifos + 2 * bank, PAGE);
+    cuda->window_bytes = (apart ? control : cuda->shared_bytes) + PAGE; /* and the barrier's element */
     cuda->limits.bank = k->bank_bytes;
     cuda->limits.fifos = k->fifos;
 }
@@ -121,7 +129,12 @@ static void free_all(void)
             continue;
         }
         *at = g->next;
-        (void)cudaFree(g->window);
+        if (g->device < 0) {
+            (void)cudaHostUnregister(g->window);
+            rd_node_free(&g->node);
+        } else {
+            (void)cudaFree(g->window);
+        }
         free(g);
     }
     while (pages) {
@@ -177,6 +190,32 @@ static void words_give(rd_khost_t *words)
     }
 }
 
+/* Memory that a communicator leaves; NULL: it stays for ever. */
+static grave_t *bury(char *window, size_t bytes, int device)
+{
+    grave_t *g = calloc(1, sizeof *g);
+
+    if (g) {
+        *g = (grave_t){graves, window, bytes, device, 0, {0}, {0}};
+        graves = g;
+    }
+    return g;
+}
+
+/* Host memory stays mapped as long as it is pinned. What peers do with their mapping of it is no matter here. */
+static void bury_shared(rd_cuda_t *cuda)
+{
+    grave_t *g;
+
+    if (!cuda->pinned || !rd_apart_unpin(cuda->shared.base)) {
+        rd_node_free(&cuda->shared);
+        return;
+    }
+    if ((g = bury(cuda->shared.base, 0, -1)))
+        g->node = cuda->shared;
+    memset(&cuda->shared, 0, sizeof cuda->shared);
+}
+
 /* ---- a communicator's ---- */
 
 static cudaError_t clear(rd_cuda_t *cuda)
@@ -200,14 +239,14 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     cudaError_t error = cudaSuccess;
 
     pthread_mutex_lock(&lock);
+    living += !cuda->living;
     cuda->living = 1;
-    living++;
     sweep();
     if (cuda->k.nranks > 1)
         cuda->window = reuse(cuda->device, cuda->window_bytes);
     if (cuda->k.nranks > 1 && !cuda->window)
         error = cudaMalloc((void **)&cuda->window, cuda->window_bytes);
-    if (error == cudaSuccess)
+    if (error == cudaSuccess && !cuda->host)
         cuda->host = words_take(&error);
     pthread_mutex_unlock(&lock);
     if (error == cudaSuccess)
@@ -218,27 +257,35 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
         return rd_cuda_error(&cuda->comm->who, error, "device memory for a communicator");
     cuda->host->timeout_ms = /* 24 days are for ever: kernels compare clocks that wrap around */
         cuda->comm->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->comm->timeout_ms;
-    cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - 4096 : NULL;
+    cuda->k.own = cuda->window;
+    cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - PAGE : NULL;
     return RONDO_SUCCESS;
+}
+
+void rd_window_drop(rd_cuda_t *cuda)
+{
+    pthread_mutex_lock(&lock);
+    if (cuda->window)
+        (void)bury(cuda->window, cuda->window_bytes, cuda->device);
+    pthread_mutex_unlock(&lock);
+    cuda->window = cuda->k.own = NULL;
 }
 
 void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls)
 {
-    grave_t *g = cuda->window ? calloc(1, sizeof *g) : NULL;
+    grave_t *g;
 
     pthread_mutex_lock(&lock);
     if (cuda->host)
         words_give(cuda->host);
-    if (g) {
-        *g = (grave_t){graves, cuda->window, cuda->window_bytes, cuda->device, 0, {0}, {0}};
-        if (controls) {
-            g->nranks = cuda->k.nranks;
-            memcpy(g->controls, controls, (size_t)g->nranks * sizeof *controls);
-            g->node = *node;
-            memset(node, 0, sizeof *node);
-        }
-        graves = g;
+    g = cuda->window ? bury(cuda->window, cuda->window_bytes, cuda->device) : NULL;
+    if (g && controls && !cuda->limits.apart) {
+        g->nranks = cuda->k.nranks;
+        memcpy(g->controls, controls, (size_t)g->nranks * sizeof *controls);
+        g->node = *node;
+        memset(node, 0, sizeof *node);
     }
+    bury_shared(cuda);
     living -= cuda->living; /* a creation that failed before it came to its window was never counted */
     sweep();
     if (living == 0)

@@ -2,12 +2,17 @@
 #include "messages.cuh"
 #include "table.h"
 
+const void *const rd_kernels_messages[RD_KC_CODECS] = {
+    (const void *)rd_messages<rd_codec_ll, RD_KT_FIFOS>,
+    (const void *)rd_messages<rd_codec_ll128, RD_KT_FIFOS>,
+};
+
 const void *const rd_kernels_alone[RD_K_KINDS] = {
     nullptr,
     nullptr,
     nullptr,
     nullptr,
-    (const void *)rd_messages<RD_KT_FIFOS>,
+    nullptr,
     (const void *)rd_alone,
     (const void *)rd_list,
     (const void *)rd_nothing,

@@ -12,47 +12,45 @@
 #include "fifo.cuh"
 #include "number.cuh"
 
-template <class NUMBER>
+template <class CODEC, class NUMBER>
 struct rd_chain_t {
-    typedef rd_fifo_t::codec_t codec_t;
-
     const rd_kreduce_t &r;
     bool receives, sends, keeps; /* keeps: the result is stored here */
     rd_part_t in, out;
 
     /* The pieces at `at` and, if there are two, one row of units further. */
     template <uint32_t PIECES>
-    RD_MEMBER bool step(rd_fifo_t &from, rd_fifo_t &to, uint64_t at, const NUMBER &number) const
+    RD_MEMBER bool step(rd_fifo_t<CODEC> &from, rd_fifo_t<CODEC> &to, uint64_t at, const NUMBER &number) const
     {
         const bool reduces = r.coll == RD_REDUCE;
-        const uint64_t row = (uint64_t)r.units * codec_t::DATA;
-        uint4 v[PIECES][codec_t::ITEMS], x[PIECES][codec_t::ITEMS];
+        const uint64_t row = (uint64_t)r.units * CODEC::DATA;
+        uint4 v[PIECES][CODEC::ITEMS], x[PIECES][CODEC::ITEMS];
 
 #pragma unroll
         for (uint32_t i = 0; i < PIECES && (reduces || !receives); i++)
-            rd_unit_load<codec_t>(x[i], in, at + i * row, from.lane);
-        if (receives && !from.take<PIECES>(v))
+            rd_unit_load<CODEC>(x[i], in, at + i * row, from.lane);
+        if (receives && !from.template take<PIECES>(v))
             return false;
 #pragma unroll
         for (uint32_t i = 0; i < PIECES; i++)
 #pragma unroll
-            for (uint32_t j = 0; j < codec_t::ITEMS; j++) {
+            for (uint32_t j = 0; j < CODEC::ITEMS; j++) {
                 if (reduces)
                     x[i][j] = number.scaled(x[i][j]);
                 v[i][j] = !receives ? x[i][j] : reduces ? number.two(v[i][j], x[i][j]) : v[i][j];
                 if (reduces && !sends)
                     v[i][j] = number.finished(v[i][j]);
             }
-        if (sends && !to.put<PIECES>(v))
+        if (sends && !to.template put<PIECES>(v))
             return false;
 #pragma unroll
         for (uint32_t i = 0; i < PIECES && keeps; i++)
-            rd_unit_store<codec_t>(out, at + i * row, v[i], from.lane);
+            rd_unit_store<CODEC>(out, at + i * row, v[i], from.lane);
         return true;
     }
 };
 
-template <class NUMBER, uint32_t THREADS>
+template <class CODEC, class NUMBER, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_chain(RD_WORK)
 {
@@ -62,7 +60,7 @@ rd_chain(RD_WORK)
     const uint32_t unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
     const uint64_t bytes = r.count * rd_number_size(r.type);
     const bool reduces = r.coll == RD_REDUCE;
-    rd_chain_t<NUMBER> c = {r};
+    rd_chain_t<CODEC, NUMBER> c = {r};
 
     c.receives = rank != (reduces ? (root + 1 == n ? 0 : root + 1) : root);
     c.sends = reduces ? rank != root : next != root;
@@ -72,10 +70,10 @@ rd_chain(RD_WORK)
     gpu_begin();
     if (unit >= r.units)
         return;
-    rd_fifo_t from(work.comm, previous, false, unit), to(work.comm, next, true, unit);
+    rd_fifo_t<CODEC> from(work.comm, previous, false, unit), to(work.comm, next, true, unit);
     const NUMBER number(r, n);
-    const uint64_t row = (uint64_t)r.units * rd_fifo_t::codec_t::DATA;
-    uint64_t at = (uint64_t)unit * rd_fifo_t::codec_t::DATA;
+    const uint64_t row = (uint64_t)r.units * CODEC::DATA;
+    uint64_t at = (uint64_t)unit * CODEC::DATA;
     uint32_t pass = 0;
     bool good = true;
     for (; pass + 1 < r.passes && good; pass += 2, at += 2 * row)

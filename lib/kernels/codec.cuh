@@ -2,6 +2,7 @@
  * says
  *
  *   ITEMS, DATA, WIRE    16-byte items a lane holds; bytes of data and of window that a unit takes
+ *   LINES                16-byte lines that a lane stores, where a unit can be numbered: see fifo.cuh
  *   item(j, lane)        which item of the unit a lane's j-th one is; it is none where item(j, lane) >= DATA / 16
  *   send, receive, clean a unit at `slot`, which begins on a line of 128 bytes
  *
@@ -21,19 +22,38 @@ RD_DEVICE uint32_t rd_lane()
     return gpu_thread() % 32;
 }
 
-/* {data, 0, data, 0}: each half says for itself that it is there. */
+/* {data, flag, data, flag}: each half says for itself that it is there, so it needs no more than stores of eight bytes
+ * that arrive whole. In banks the flag is 0; fifos number their units. */
 struct rd_codec_ll {
-    static constexpr uint32_t ITEMS = 1, DATA = 512, WIRE = 1024;
+    static constexpr uint32_t ITEMS = 1, LINES = 2, DATA = 512, WIRE = 1024;
 
     static RD_MEMBER uint32_t item(uint32_t, uint32_t lane)
     {
         return lane;
     }
 
-    static RD_MEMBER void send(char *slot, const uint4 (&v)[ITEMS], uint32_t lane)
+    static RD_MEMBER void send(char *slot, const uint4 (&v)[ITEMS], uint32_t lane, uint32_t number = 0)
     {
-        line_store(slot + lane * 16, make_uint4(v[0].x, 0, v[0].y, 0));
-        line_store(slot + 512 + lane * 16, make_uint4(v[0].z, 0, v[0].w, 0));
+        line_store(slot + lane * 16, make_uint4(v[0].x, number, v[0].y, number));
+        line_store(slot + 512 + lane * 16, make_uint4(v[0].z, number, v[0].w, number));
+    }
+
+    static RD_MEMBER bool look(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number)
+    {
+        wire[0] = line_load(slot + lane * 16);
+        wire[1] = line_load(slot + 512 + lane * 16);
+        return wire[0].y == number && wire[0].w == number && wire[1].y == number && wire[1].w == number;
+    }
+
+    /* Behind a look: no further one? */
+    static RD_MEMBER bool over(bool there, rd_wait_t &wait)
+    {
+        return there || !wait.more();
+    }
+
+    static RD_MEMBER void join(uint4 (&v)[ITEMS], const uint4 (&wire)[LINES], uint32_t)
+    {
+        v[0] = make_uint4(wire[0].x, wire[0].z, wire[1].x, wire[1].z);
     }
 
     static RD_MEMBER bool receive(uint4 (&v)[ITEMS], const char *slot, uint32_t lane, rd_wait_t &wait)
@@ -62,7 +82,7 @@ struct rd_codec_ll {
  * lines in two rows of four. Of each eight lanes the last one has the flags: its one item is divided, the low half in
  * the first row and the high half in the second. In banks the flag is 0; fifos number their units. */
 struct rd_codec_ll128 {
-    static constexpr uint32_t ITEMS = 2, DATA = 960, WIRE = 1024;
+    static constexpr uint32_t ITEMS = 2, LINES = 2, DATA = 960, WIRE = 1024;
 
     static RD_MEMBER uint32_t item(uint32_t j, uint32_t lane)
     {
@@ -78,27 +98,36 @@ struct rd_codec_ll128 {
     }
 
     /* One look: is it there, as far as this lane sees? */
-    static RD_MEMBER bool look(uint4 (&v)[ITEMS], const char *slot, uint32_t lane, uint32_t number = 0)
+    static RD_MEMBER bool look(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number = 0)
     {
-        v[0] = warp_lines_load(slot + lane * 16);
-        v[1] = warp_lines_load(slot + 512 + lane * 16);
-        return lane % 8 != 7 || (v[0].z == number && v[0].w == number && v[1].z == number && v[1].w == number);
+        wire[0] = warp_lines_load(slot + lane * 16);
+        wire[1] = warp_lines_load(slot + 512 + lane * 16);
+        return lane % 8 != 7 ||
+               (wire[0].z == number && wire[0].w == number && wire[1].z == number && wire[1].w == number);
+    }
+
+    /* The lanes look together. */
+    static RD_MEMBER bool over(bool there, rd_wait_t &wait)
+    {
+        return warp_all(there) || !warp_all(wait.more());
     }
 
     /* Behind a look that has found it. */
-    static RD_MEMBER void join(uint4 (&v)[ITEMS], uint32_t lane)
+    static RD_MEMBER void join(uint4 (&v)[ITEMS], const uint4 (&wire)[LINES], uint32_t lane)
     {
-        if (lane % 8 == 7) {
-            v[0].z = v[1].x;
-            v[0].w = v[1].y;
-        }
+        bool flag = lane % 8 == 7;
+
+        v[0] = flag ? make_uint4(wire[0].x, wire[0].y, wire[1].x, wire[1].y) : wire[0];
+        v[1] = wire[1];
     }
 
     static RD_MEMBER bool receive(uint4 (&v)[ITEMS], const char *slot, uint32_t lane, rd_wait_t &wait)
     {
-        while (!warp_all(look(v, slot, lane)) && warp_all(wait.more())) {
+        uint4 wire[LINES];
+
+        while (!over(look(wire, slot, lane), wait)) {
         }
-        join(v, lane);
+        join(v, wire, lane);
         return rd_wait_over(wait);
     }
 

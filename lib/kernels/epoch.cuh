@@ -14,6 +14,7 @@
 struct rd_epoch_t {
     const rd_kcomm_t &comm;
     rd_kcontrol_t *control; /* this rank's */
+    const uint32_t *told;   /* where the peer says what it has begun */
     uint32_t peer;          /* to whom this warp sends */
     uint32_t number;        /* of this epoch */
     uint32_t first;         /* pass, counted over all epochs */
@@ -23,9 +24,10 @@ struct rd_epoch_t {
 
     RD_MEMBER rd_epoch_t(const rd_kcomm_t &c, uint32_t p) : comm(c), peer(p)
     {
-        control = (rd_kcontrol_t *)comm.window[comm.rank];
+        control = (rd_kcontrol_t *)comm.own;
+        told = &((const rd_kcontrol_t *)comm.window[comm.rank])->begun[peer];
         uint4 now = line_load(control);
-        begun = word_load(&control->begun[peer]);
+        begun = word_load(told);
         number = now.x + 1;
         first = now.y;
         used[0] = now.z;
@@ -65,7 +67,7 @@ struct rd_epoch_t {
             return !wait.dead;
         wait.peer = peer;
         do
-            begun = word_load(&control->begun[peer]);
+            begun = word_load(told);
         while ((int32_t)(begun - last) <= 0 && wait.more());
         return rd_wait_over(wait);
     }

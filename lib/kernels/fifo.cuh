@@ -1,7 +1,8 @@
-/* A fifo from a rank to another, in the receiver's window: RD_KSLOTS slots of one LL128 unit each, a *piece*. Every warp
- * that sends or receives serves one fifo; how many pieces have gone through it ever is kept at both ends, and that
- * number is the flag of a piece, so a slot needs no cleaning, and the receiver no fence: that it has what it read is
- * proof enough for the sender to write there again.
+/* A fifo from a rank to another, in the receiver's window: RD_KSLOTS slots of one unit each, a *piece*: of LL128, or of
+ * LL where lines may arrive in parts; the same for all that goes through a communicator's fifos ever. Every warp that
+ * sends or receives serves one fifo; how many pieces have gone through it ever is kept at both ends, and that number is
+ * the flag of a piece, so a slot needs no cleaning, and the receiver no fence: that it has what it read is proof enough
+ * for the sender to write there again.
  *
  * The sender hears when half of the slots are free again, so between two such words the other half can be filled. */
 #ifndef RD_FIFO_CUH
@@ -9,8 +10,9 @@
 
 #include "codec.cuh"
 
+template <class CODEC>
 struct rd_fifo_t {
-    typedef rd_codec_ll128 codec_t;
+    static_assert(CODEC::WIRE == RD_KSLOT, "a piece fills a slot");
 
     const rd_kcomm_t &comm;
     uint32_t lane;
@@ -24,11 +26,12 @@ struct rd_fifo_t {
     RD_MEMBER rd_fifo_t(const rd_kcomm_t &c, uint32_t peer, bool send, uint32_t fifo) : comm(c)
     {
         const uint32_t rank = (uint32_t)comm.rank, from = send ? rank : peer, to = send ? peer : rank;
-        rd_kcontrol_t *own = (rd_kcontrol_t *)comm.window[rank], *theirs = (rd_kcontrol_t *)comm.window[peer];
+        rd_kcontrol_t *own = (rd_kcontrol_t *)comm.own, *mine = (rd_kcontrol_t *)comm.window[rank];
+        rd_kcontrol_t *theirs = (rd_kcontrol_t *)comm.window[peer];
 
         const uint4 first = line_load(own);
         count = (send ? own->sent : own->received) + peer * RD_KFIFOS + fifo;
-        taken = send ? &own->taken[peer * RD_KFIFOS + fifo] : &theirs->taken[rank * RD_KFIFOS + fifo];
+        taken = send ? &mine->taken[peer * RD_KFIFOS + fifo] : &theirs->taken[rank * RD_KFIFOS + fifo];
         base = comm.window[to] + (uint64_t)comm.fifo_offset * RD_KALIGN +
                ((uint64_t)from * comm.fifos + fifo) * RD_KSLOTS * RD_KSLOT;
         lane = rd_lane();
@@ -44,7 +47,7 @@ struct rd_fifo_t {
         if (lane == 0 && good)
             word_store(count, moved);
         else if (lane == 0)
-            rd_control_fail((rd_kcontrol_t *)comm.window[comm.rank]);
+            rd_control_fail((rd_kcontrol_t *)comm.own);
     }
 
     RD_MEMBER char *slot(uint32_t ahead) const
@@ -54,7 +57,7 @@ struct rd_fifo_t {
 
     /* The next pieces; at most half of the slots. False: the kernel has to leave. */
     template <uint32_t PIECES>
-    RD_MEMBER bool put(const uint4 (&v)[PIECES][codec_t::ITEMS])
+    RD_MEMBER bool put(const uint4 (&v)[PIECES][CODEC::ITEMS])
     {
         if ((int32_t)(moved + PIECES - cleaned) > (int32_t)RD_KSLOTS) {
             do
@@ -66,22 +69,23 @@ struct rd_fifo_t {
         }
 #pragma unroll
         for (uint32_t i = 0; i < PIECES; i++)
-            codec_t::send(slot(i), v[i], lane, moved + i + 1);
+            CODEC::send(slot(i), v[i], lane, moved + i + 1);
         moved += PIECES;
         return true;
     }
 
     template <uint32_t PIECES>
-    RD_MEMBER bool take(uint4 (&v)[PIECES][codec_t::ITEMS])
+    RD_MEMBER bool take(uint4 (&v)[PIECES][CODEC::ITEMS])
     {
+        uint4 wire[PIECES][CODEC::LINES];
         bool there;
 
         do {
             there = true;
 #pragma unroll
             for (uint32_t i = 0; i < PIECES; i++)
-                there &= codec_t::look(v[i], slot(i), lane, moved + i + 1);
-        } while (!warp_all(there) && warp_all(wait.more()));
+                there &= CODEC::look(wire[i], slot(i), lane, moved + i + 1);
+        } while (!CODEC::over(there, wait));
         if (!rd_wait_over(wait))
             return false;
         moved += PIECES;
@@ -89,7 +93,7 @@ struct rd_fifo_t {
             word_store(taken, moved);
 #pragma unroll
         for (uint32_t i = 0; i < PIECES; i++)
-            codec_t::join(v[i], lane);
+            CODEC::join(v[i], wire[i], lane);
         return true;
     }
 };

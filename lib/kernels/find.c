@@ -19,9 +19,9 @@ static const struct {
                           BIT(RD_SCATTER),
                       7, 1, RD_KT_GROUPS, UINT32_MAX, 1},
     [RD_K_TWOSHOT] = {BIT(RD_ALLREDUCE), 6, 1, RD_KT_GROUPS, UINT32_MAX, 1},
-    [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 6, 2, RD_KT_RING, UINT32_MAX, 0},
-    [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 2, 0, RD_KT_FIFOS, RD_KFIFOS, 0},
-    [RD_K_MESSAGES] = {0, 0, 0, RD_KT_FIFOS, 0, 0},
+    [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 7, 2, RD_KT_RING, UINT32_MAX, 0},
+    [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 3, 0, RD_KT_FIFOS, RD_KFIFOS, 0},
+    [RD_K_MESSAGES] = {0, 3, 0, RD_KT_FIFOS, 0, 0},
     [RD_K_ALONE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_LIST] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 0},
@@ -64,7 +64,7 @@ static rd_knumber_t number_moved(rd_kcodec_t codec, uint32_t type)
     return codec != RD_KC_SENTINEL ? RD_KN_I32 : number < RD_KN_I32 ? number : RD_KN_ANY;
 }
 
-/* The fast kernels of floating types have no LL128, the one for anything has. */
+/* The fast kernels of floating types have no LL and LL128 everywhere, the one for anything has. */
 static const void *in_table(const void *const table[RD_KC_CODECS][RD_KN_NUMBERS], rd_kcodec_t codec,
                             rd_knumber_t number)
 {
@@ -75,7 +75,9 @@ const void *rd_kernel_find(const rd_klaunch_t *l)
 {
     rd_knumber_t number;
 
-    if (l->kind >= RD_K_MESSAGES)
+    if (l->kind == RD_K_MESSAGES)
+        return rd_kernels_messages[l->codec];
+    if (l->kind > RD_K_MESSAGES)
         return l->kind < RD_K_KINDS ? rd_kernels_alone[l->kind] : NULL;
     if (l->coll >= RD_NUM_COLLS || !(kinds[l->kind].colls & BIT(l->coll)) || !(kinds[l->kind].codecs & 1u << l->codec))
         return NULL;

@@ -80,6 +80,8 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(rd_kernels_chain[0], all);
     if (error == cudaSuccess)
+        error = load(rd_kernels_messages, RD_KC_CODECS);
+    if (error == cudaSuccess)
         error = load(rd_kernels_alone, RD_K_KINDS);
     if (error == cudaSuccess)
         error = settle_local_memory();

@@ -48,18 +48,19 @@ typedef enum {
     RD_K_KINDS
 } rd_kkind_t;
 
-/* How a line in the window says that it is there; any kind may follow any other in the same window. */
+/* How a line in the window says that it is there; any kind may follow any other in the same window, but what goes through
+ * fifos (CHAIN, MESSAGES) keeps to one codec of a communicator. */
 typedef enum {
-    RD_KC_LL,       /* half data, half flags: the shortest operations, any type */
-    RD_KC_LL128,    /* 15/16 data, any type */
-    RD_KC_SENTINEL, /* all data; sums of float16, bfloat16, float32, float64; moving of what has 4 or 8 bytes a word */
+    RD_KC_LL,       /* half data, half flags: the shortest operations, any type; stores of 8 bytes arrive whole */
+    RD_KC_LL128,    /* 15/16 data, any type; lines of 128 bytes arrive whole */
+    RD_KC_SENTINEL, /* all data, each word for itself; sums of float16, bfloat16, float32, float64; moving of what has 4 or 8 bytes a word */
     RD_KC_CODECS
 } rd_kcodec_t;
 
 typedef struct rd_klaunch {
     rd_kkind_t kind;
-    rd_kcodec_t codec; /* ONESHOT, TWOSHOT, RING, CHAIN */
-    uint32_t coll;     /* rd_coll_t; the same four */
+    rd_kcodec_t codec; /* ONESHOT, TWOSHOT, RING, CHAIN, MESSAGES */
+    uint32_t coll;     /* rd_coll_t; all but MESSAGES */
     uint32_t type, op; /* rondo_type_t; rondo_op_t, RONDO_SUM for PREMULSUM; not looked at where nothing is reduced */
     uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
 } rd_klaunch_t;

@@ -2,7 +2,7 @@
  * received by the peer in a launch of its own, which may hold other messages beside. Two ranks know nothing of each
  * other but the order of their messages and their lengths, so nothing else decides where a piece goes:
  *
- *   piece i of a message   through fifo i mod rd_kspread(bytes)
+ *   piece i of a message   through fifo i mod rd_kspread(bytes, piece)
  *
  * A pair has as many warps here as its longest message has fifos, and maybe another number there. Warp w serves fifo w
  * and goes through its pieces in order, two at a time where there are two: so a piece's way to memory is hidden behind
@@ -15,33 +15,33 @@
 /* What LIST has left for the launch behind it. */
 RD_DEVICE rd_kmessage_t *rd_list_of(const rd_kcomm_t &comm)
 {
-    return (rd_kmessage_t *)(comm.window[comm.rank] + RD_KLIST_OFFSET);
+    return (rd_kmessage_t *)(comm.own + RD_KLIST_OFFSET);
 }
 
-template <uint32_t PIECES>
-RD_DEVICE bool rd_pieces_move(rd_fifo_t &f, const rd_part_t &part, uint64_t at, uint64_t row, bool send)
+template <uint32_t PIECES, class CODEC>
+RD_DEVICE bool rd_pieces_move(rd_fifo_t<CODEC> &f, const rd_part_t &part, uint64_t at, uint64_t row, bool send)
 {
-    typedef rd_fifo_t::codec_t codec_t;
-    uint4 v[PIECES][codec_t::ITEMS];
+    uint4 v[PIECES][CODEC::ITEMS];
 
 #pragma unroll
     for (uint32_t i = 0; i < PIECES && send; i++)
-        rd_unit_load<codec_t>(v[i], part, at + i * row, f.lane);
-    if (send ? !f.put<PIECES>(v) : !f.take<PIECES>(v))
+        rd_unit_load<CODEC>(v[i], part, at + i * row, f.lane);
+    if (send ? !f.template put<PIECES>(v) : !f.template take<PIECES>(v))
         return false;
 #pragma unroll
     for (uint32_t i = 0; i < PIECES && !send; i++)
-        rd_unit_store<codec_t>(part, at + i * row, v[i], f.lane);
+        rd_unit_store<CODEC>(part, at + i * row, v[i], f.lane);
     return true;
 }
 
 /* The warp's pieces of one message. */
-RD_DEVICE bool rd_message_move(rd_fifo_t &f, const rd_kmessage_t &m, bool send, uint32_t fifo)
+template <class CODEC>
+RD_DEVICE bool rd_message_move(rd_fifo_t<CODEC> &f, const rd_kmessage_t &m, bool send, uint32_t fifo)
 {
     const rd_part_t part = rd_part(m.buffer, 0, m.bytes);
-    const uint32_t spread = rd_kspread(m.bytes, f.comm.spread);
-    const uint64_t row = (uint64_t)spread * RD_KPIECE;
-    uint64_t at = fifo < spread ? (uint64_t)fifo * RD_KPIECE : m.bytes;
+    const uint32_t spread = rd_kspread(m.bytes, CODEC::DATA, f.comm.spread);
+    const uint64_t row = (uint64_t)spread * CODEC::DATA;
+    uint64_t at = fifo < spread ? (uint64_t)fifo * CODEC::DATA : m.bytes;
     bool good = true;
 
     for (; at + row < m.bytes && good; at += 2 * row)
@@ -68,7 +68,7 @@ RD_DEVICE void rd_copy_self(const rd_kmessage_t &source, const rd_kmessage_t &ta
     }
 }
 
-template <uint32_t THREADS>
+template <class CODEC, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_messages(RD_WORK)
 {
@@ -85,7 +85,7 @@ rd_messages(RD_WORK)
     const rd_kpair_t &pair = m.pair[index % m.npairs];
     const bool send = pair.send != 0;
     const rd_kmessage_t *messages = m.listed ? rd_list_of(work.comm) : m.here;
-    rd_fifo_t f(work.comm, pair.peer, send, w);
+    rd_fifo_t<CODEC> f(work.comm, pair.peer, send, w);
     bool good = true;
     for (uint32_t i = 0; i < pair.count && good; i++)
         good = rd_message_move(f, messages[pair.first + i], send, w);

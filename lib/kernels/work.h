@@ -1,12 +1,16 @@
 /* What a launch of one kernel is told, and how the window of a rank is laid out: shared by the kernels and by the host
  * code that fills it in. Plain C.
  *
- * Every rank has one *window* in its device memory, which all peers of the node have mapped:
+ * Every rank has one *window*, which all peers of the node have mapped: in its device memory or, where GPUs do not reach
+ * each other, in pinned host memory:
  *
  *   control    epochs, gates, counters (rd_kcontrol_t)
  *   list       what a long group's launch is to send and receive: written by this rank's kernels, read by them alone
  *   fifos      for each peer that sends to this rank: `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes
  *   bank 0, 1  the inbox of collectives: taken in turns, pass by pass
+ *
+ * What a rank's kernels tell only each other (epochs, counters of this rank, the list) lies in `own`: the window too, or,
+ * where that is host memory, device memory of the same layout.
  *
  * Banks are *at rest all ones*: whoever reads a word puts the ones back. So every protocol may use any place in them: LL
  * and LL128 flags are zero when there, a sentinel word is there when it is not all ones.
@@ -29,7 +33,7 @@
 #define RD_KRANKS 16         /* ranks of a communicator on GPUs of one node, at most */
 #define RD_KFIFOS 512        /* fifos of a pair, at most */
 #define RD_KSLOTS 16         /* slots of a fifo */
-#define RD_KSLOT 1024u       /* bytes of a slot: eight lines of 128 */
+#define RD_KSLOT 1024u       /* bytes of a slot: a unit of LL or LL128 */
 #define RD_KALIGN (2u << 20) /* fifos and bank 0 begin at multiples of it; bank 1 lies behind bank 0 */
 #define RD_KNEVER (1u << 30) /* so far ahead of an epoch that none comes there: see rd_control_fail */
 
@@ -61,6 +65,7 @@ typedef struct rd_khost {
 /* The same in every launch of a communicator. Offsets are in bytes from the window's base. */
 typedef struct rd_kcomm {
     char *window[RD_KRANKS]; /* each rank's, as mapped here */
+    char *own;               /* begins with a control page: this rank's part of it */
     rd_khost_t *host;        /* as the device sees it */
     int32_t rank, nranks;
     uint32_t fifos;       /* of a pair */
@@ -147,12 +152,10 @@ static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
 #define RD_KBOTH static inline
 #endif
 
-#define RD_KPIECE 960u /* bytes of a message that travel together */
-
-/* Fifos that a message is spread over, of `fifos` that a pair has. */
-RD_KBOTH uint32_t rd_kspread(uint64_t bytes, uint32_t fifos)
+/* Fifos that a message is spread over, of `fifos` that a pair has; `piece`: what travels together. */
+RD_KBOTH uint32_t rd_kspread(uint64_t bytes, uint32_t piece, uint32_t fifos)
 {
-    uint64_t pieces = (bytes + RD_KPIECE - 1) / RD_KPIECE;
+    uint64_t pieces = (bytes + piece - 1) / piece;
 
     return pieces < fifos ? (uint32_t)pieces : fifos;
 }

@@ -4,7 +4,7 @@
 #   check-gpu [--seed S] [--shard I/N] [--seconds S] [--part NAME] [--programs FOLDER]
 #
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
-#   --seconds  of random programs, each (10)    --part     matrix, forced, programs, life, groups or shim alone
+#   --seconds  of random programs, each (10)    --part     matrix, forced, programs, life, groups, apart or shim alone
 #
 # Exit: 0 all right, 1 not, 2 usage, 77 there is no GPU.
 set -u
@@ -50,8 +50,8 @@ if wanted matrix; then
     part matrix --seed "$seed" ${shard:+--share "$shard"}
 fi
 if wanted forced; then
-    for forced in oneshot/ll oneshot/ll128 oneshot/sentinel twoshot/ll128 twoshot/sentinel ring/ll128 ring/sentinel \
-        chain/ll128 messages/ll128; do
+    for forced in oneshot/ll oneshot/ll128 oneshot/sentinel twoshot/ll128 twoshot/sentinel ring/ll ring/ll128 \
+        ring/sentinel chain/ll128 messages/ll128; do
         for ranks in 2 4 8; do
             part matrix --seed "$seed" --ranks $ranks --forced $forced ${shard:+--share "$shard"}
         done
@@ -65,6 +65,15 @@ if wanted life; then
 fi
 if wanted groups; then
     part long_groups
+fi
+if wanted apart; then # as where GPUs do not reach each other
+    RONDO_P2P=0
+    export RONDO_P2P
+    part matrix --seed "$seed" ${shard:+--share "$shard"}
+    part programs --seed "$seed" --seconds "$seconds"
+    part long_groups
+    part life
+    unset RONDO_P2P
 fi
 if wanted shim; then
     part shim --seed "$seed"

@@ -39,16 +39,27 @@ static const struct shape {
     {RD_K_ONESHOT, RD_KC_LL128, RD_SCATTER},
     {RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE},
     {RD_K_TWOSHOT, RD_KC_SENTINEL, RD_ALLREDUCE},
+    {RD_K_RING, RD_KC_LL, RD_ALLREDUCE},
+    {RD_K_RING, RD_KC_LL, RD_REDUCE_SCATTER},
+    {RD_K_RING, RD_KC_LL, RD_ALLGATHER},
     {RD_K_RING, RD_KC_LL128, RD_ALLREDUCE},
     {RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE},
     {RD_K_RING, RD_KC_LL128, RD_REDUCE_SCATTER},
     {RD_K_RING, RD_KC_SENTINEL, RD_REDUCE_SCATTER},
     {RD_K_RING, RD_KC_LL128, RD_ALLGATHER},
     {RD_K_RING, RD_KC_SENTINEL, RD_ALLGATHER},
+    {RD_K_CHAIN, RD_KC_LL, RD_REDUCE},
+    {RD_K_CHAIN, RD_KC_LL, RD_BROADCAST},
     {RD_K_CHAIN, RD_KC_LL128, RD_REDUCE},
     {RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST},
 };
 #define SHAPES (sizeof shapes / sizeof *shapes)
+
+/* Fifos have one codec of a communicator, which is not LL128 where GPUs do not reach each other. */
+static int fits(const world_t *w, const struct shape *s)
+{
+    return w->apart ? s->codec != RD_KC_LL128 : s->kind != RD_K_CHAIN || s->codec == RD_KC_LL128;
+}
 
 /* Where the walk through (type, operator, scaled) stands, so that all come in turn whatever is drawn. */
 typedef struct walk {
@@ -126,7 +137,9 @@ static int some(world_t *w, const struct shape *shape, walk_t *walks, uint64_t s
 
     for (int i = 0; i < (w->n < 5 ? 4 : 2); i++) {
         op_plan_t p;
-        const struct shape *s = i == 0 ? shape : &shapes[world_draw(w, SHAPES)];
+        const struct shape *s = shape;
+        while (i > 0 && !fits(w, s = &shapes[world_draw(w, SHAPES)])) {
+        }
         memset(&p, 0, sizeof p);
         p.launch.kind = s->kind;
         p.launch.codec = s->codec;
@@ -157,7 +170,7 @@ static int every_number(uint64_t seed)
     world_t w;
     int bad = 0, last = 0;
 
-    world_begin(&w, 3, seed, 1, BANK);
+    world_begin(&w, 3, seed | 1, 1, BANK);
     for (int i = 0; !bad && last <= walk.type; i++) {
         const struct shape *s = &in_turns[i % 4];
         op_plan_t p = {.launch = {s->kind, s->codec, (uint32_t)s->coll, 0, 0, 0, 0}, .units = 1, .passes = 1};
@@ -189,7 +202,8 @@ int main(int argc, char **argv)
         for (size_t n = 0; n < sizeof ranks / sizeof *ranks && !bad; n++) {
             world_begin(&w, ranks[n], ++seed, 4, BANK);
             for (size_t s = 0; s < SHAPES && !bad; s += ranks[n] < 8 ? 1 : 2) /* many ranks are slow */
-                bad = some(&w, &shapes[s], walks, seed);
+                if (fits(&w, &shapes[s]))
+                    bad = some(&w, &shapes[s], walks, seed);
             world_end(&w);
         }
     if (!bad) {

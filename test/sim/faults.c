@@ -31,6 +31,7 @@ static const plant_t plants[] = {
     {"torn lines, two-shot", RD_SIM_TORN_LINES, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 4, 0},
     {"torn lines, chain", RD_SIM_TORN_LINES, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 12, 0},
     {"no gate, chain", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 40, 0},
+    {"no gate, chain by LL", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL, RD_BROADCAST, 40, 0},
     {"no gate, one-shot", RD_SIM_NO_GATE, RD_K_ONESHOT, RD_KC_LL, RD_REDUCE, 2, 0},
     {"another bank", RD_SIM_SOUND, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 1, 1},
 };
@@ -56,12 +57,12 @@ static int run(const plant_t *plant, int faulty, uint64_t seed)
         world_add(&w, &p);
     }
     if (faulty) {
-        rd_kcontrol_t *control = (rd_kcontrol_t *)w.window[0];
+        rd_kcontrol_t *control = (rd_kcontrol_t *)w.window[0], *own = (rd_kcontrol_t *)w.own[0];
         if (plant->kind == RD_K_CHAIN)
             rd_sim_break(plant->fault, control->taken, control->taken + RD_KRANKS * RD_KFIFOS);
         else
             rd_sim_break(plant->fault, control->begun, control->begun + RD_KRANKS);
-        control->passes += (uint32_t)plant->wrong_bank;
+        own->passes += (uint32_t)plant->wrong_bank;
     }
     bad = world_run(&w, text, sizeof text);
     rd_sim_break(RD_SIM_SOUND, NULL, NULL);

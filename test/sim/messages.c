@@ -77,7 +77,7 @@ static int draw_messages(world_t *w, int count)
 }
 
 static void add_pair(rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int rank, int peer, int send, int launch,
-                     int count, uint32_t fifos)
+                     int count, uint32_t piece, uint32_t fifos)
 {
     rd_kpair_t *pair = &k->pair[k->npairs];
 
@@ -87,7 +87,7 @@ static void add_pair(rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int 
         if (send ? m->from != rank || m->to != peer || m->send_launch != launch
                  : m->to != rank || m->from != peer || m->receive_launch != launch)
             continue;
-        uint32_t warps = rd_kspread(m->bytes, fifos);
+        uint32_t warps = rd_kspread(m->bytes, piece, fifos);
         k->warps = warps > k->warps ? warps : k->warps;
         all[(*used)++] = (rd_kmessage_t){send ? m->sent : m->got, m->bytes};
         pair->count++;
@@ -96,10 +96,15 @@ static void add_pair(rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int 
         k->npairs++;
 }
 
+static rd_kcodec_t codec_of(const world_t *w)
+{
+    return w->apart ? RD_KC_LL : RD_KC_LL128;
+}
+
 /* Behind what the rank has queued already. */
 static rd_kwork_t *queue(world_t *w, int rank, rd_kkind_t kind, uint32_t blocks, uint32_t threads)
 {
-    rd_klaunch_t l = {kind, RD_KC_LL128, 0, 0, 0, 0, 0};
+    rd_klaunch_t l = {kind, codec_of(w), 0, 0, 0, 0, 0};
     int i = rank * DEPTH + queued[rank]++;
 
     memset(&work[i], 0, sizeof work[i]);
@@ -117,7 +122,8 @@ static void make_launch(world_t *w, int rank, int launch, int count)
     memset(&m, 0, sizeof m);
     for (int q = 1; q < w->n; q++)
         for (int send = 0; send < 2; send++)
-            add_pair(&m, all, &used, rank, (rank + q) % w->n, send, launch, count, w->fifos);
+            add_pair(&m, all, &used, rank, (rank + q) % w->n, send, launch, count,
+                     rd_kernel_unit(RD_K_MESSAGES, codec_of(w)), w->fifos);
     m.listed = used > RD_KMESSAGES_HERE || world_draw(w, 3) == 0;
     if (!m.listed)
         memcpy(m.here, all, used * sizeof all[0]);

@@ -22,12 +22,13 @@ typedef struct block {
     struct block *next;
     char *base;
     size_t bytes;
-    int device, fd, users; /* users: of an import */
+    int device, fd, users; /* users: of an import; REGISTERED: the memory is somebody else's */
     enum cudaMemoryType type;
     dev_t exporter; /* import: of which file, by its number */
     ino_t file;
 } block_t;
 static block_t *blocks;
+#define REGISTERED (-1)
 
 /* What an IPC handle holds. */
 typedef struct {
@@ -162,17 +163,29 @@ cudaError_t cudaDriverGetVersion(int *version)
     return cudaSuccess;
 }
 
-/* SIM_NO_PEERS=1: a machine whose GPUs do not reach each other. */
+/* SIM_NO_PEERS=1: a machine whose GPUs do not reach each other; SIM_NO_PEERS=0-2: those two do not. */
+static int reaches(int device, int peer)
+{
+    const char *text = getenv("SIM_NO_PEERS");
+    int a, b;
+
+    if (!text || device == peer)
+        return 1;
+    return sscanf(text, "%d-%d", &a, &b) == 2 && !((device == a && peer == b) || (device == b && peer == a));
+}
+
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 {
-    *can = device != peer && !getenv("SIM_NO_PEERS");
+    *can = device != peer && reaches(device, peer);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
     (void)flags;
-    return peer == sim_current() ? sim_error(cudaErrorInvalidDevice) : cudaSuccess;
+    if (peer == sim_current())
+        return sim_error(cudaErrorInvalidDevice);
+    return reaches(sim_current(), peer) ? cudaSuccess : sim_error(cudaErrorPeerAccessUnsupported);
 }
 
 /* ---- allocations ---- */
@@ -287,10 +300,53 @@ cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags)
     return allocate(pointer, bytes, cudaMemoryTypeManaged);
 }
 
+/* What is not pinned has none. */
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags)
 {
     (void)flags;
+    pthread_mutex_lock(&sim_lock);
+    const block_t *b = find(host);
+    pthread_mutex_unlock(&sim_lock);
     *device = host;
+    return b && b->type == cudaMemoryTypeHost ? cudaSuccess : sim_error(cudaErrorInvalidValue);
+}
+
+/* Memory that is there already. No byte of it may be pinned by this process at the same address. */
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
+{
+    int taken = 0;
+
+    (void)flags;
+    pthread_mutex_lock(&sim_lock);
+    for (const block_t *b = blocks; b; b = b->next)
+        taken |= (char *)pointer < b->base + b->bytes && b->base < (char *)pointer + bytes;
+    int forbidden = sim_forbidden();
+    pthread_mutex_unlock(&sim_lock);
+    if (taken || forbidden)
+        return sim_error(taken ? cudaErrorHostMemoryAlreadyRegistered : cudaErrorStreamCaptureUnsupported);
+    add((block_t){NULL, pointer, bytes, sim_current(), -1, REGISTERED, cudaMemoryTypeHost, 0, 0});
+    sim_count(SIM_ALLOCATION, 1);
+    return cudaSuccess;
+}
+
+/* Waits for whatever runs, as cudaFreeHost does. */
+cudaError_t cudaHostUnregister(void *pointer)
+{
+    pthread_mutex_lock(&sim_lock);
+    block_t **at = &blocks;
+    while (*at && (*at)->base != pointer)
+        at = &(*at)->next;
+    block_t *b = *at;
+    if (!b || b->users != REGISTERED || sim_forbidden()) {
+        pthread_mutex_unlock(&sim_lock);
+        return sim_error(cudaErrorHostMemoryNotRegistered);
+    }
+    *at = b->next;
+    for (int d = 0; d < devices(); d++)
+        sim_drain(d);
+    pthread_mutex_unlock(&sim_lock);
+    free(b);
+    sim_count(SIM_ALLOCATION, -1);
     return cudaSuccess;
 }
 
@@ -360,7 +416,7 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle, unsi
     memcpy(&h, &handle, sizeof h);
     if (h.pid == getpid())
         return sim_error(cudaErrorDeviceUninitialized);
-    if (h.device != sim_current() && getenv("SIM_NO_PEERS"))
+    if (!reaches(sim_current(), h.device))
         return sim_error(cudaErrorPeerAccessUnsupported);
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)h.pid, h.fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -383,10 +439,10 @@ cudaError_t cudaIpcCloseMemHandle(void *pointer)
     while (*at && (*at)->base != pointer)
         at = &(*at)->next;
     block_t *b = *at;
-    if (b && b->users)
+    if (b && b->users > 0)
         *at = b->next;
     pthread_mutex_unlock(&sim_lock);
-    if (!b || !b->users)
+    if (!b || b->users <= 0)
         return sim_error(cudaErrorInvalidValue);
     munmap(b->base, b->bytes);
     free(b);

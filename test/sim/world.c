@@ -45,11 +45,13 @@ void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank
     w->random = seed * 0x9e3779b97f4a7c15ull + 77;
     w->fifos = fifos;
     w->bank_bytes = bank_bytes;
+    w->apart = seed % 2 == 0;
     w->window_bytes = 2 * (size_t)RD_KALIGN + 2 * (size_t)bank_bytes;
     for (int r = 0; r < n; r++) {
         w->window[r] = mmap(NULL, w->window_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (w->window[r] == MAP_FAILED)
             exit(1);
+        w->own[r] = w->apart ? get(RD_KALIGN) : w->window[r];
         memset(w->window[r] + RD_KALIGN, 0xff, (size_t)n * fifos * RD_KSLOTS * RD_KSLOT);
         memset(w->window[r] + 2 * (size_t)RD_KALIGN, 0xff, 2 * (size_t)bank_bytes);
     }
@@ -77,8 +79,11 @@ static void drop_ops(world_t *w)
 void world_end(world_t *w)
 {
     drop_ops(w);
-    for (int r = 0; r < w->n; r++)
+    for (int r = 0; r < w->n; r++) {
         munmap(w->window[r], w->window_bytes);
+        if (w->apart)
+            free(w->own[r]);
+    }
     free(w->work);
     free(w->launch);
     free(w->buffers);
@@ -271,6 +276,7 @@ rd_kcomm_t world_comm(world_t *w, int rank)
     memset(&comm, 0, sizeof comm);
     for (int r = 0; r < w->n; r++)
         comm.window[r] = w->window[r];
+    comm.own = w->own[rank];
     comm.host = &w->host[rank];
     comm.rank = rank;
     comm.nranks = w->n;
