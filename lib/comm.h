@@ -33,7 +33,8 @@ struct rondo_comm {
     _Atomic int closed; /* it is being ended: nobody may enter */
     _Atomic int gone;   /* the rooms are down, the struct alone is left */
     _Atomic int references;
-    uint64_t sequence; /* of collectives, for RONDO_CHECK */
+    _Atomic int given_up; /* what was posted here: 1: is being taken back, 2: has been */
+    uint64_t sequence;    /* of collectives, for RONDO_CHECK */
     uint64_t shrinks;
     int32_t rounds; /* lists of survivors, so far (boot_roll.h) */
     int survived;   /* shrunk to them: not to be shrunk again */

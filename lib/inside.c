@@ -52,19 +52,23 @@ rondo_result_t rd_comm_leave_failed(rondo_comm_t comm, rondo_result_t result)
 
 void rd_comm_give_up(rondo_comm_t comm)
 {
-    _Atomic int *failed = &comm->conns.self->failed;
-    int culprit = atomic_load(&comm->stop.culprit);
+    int culprit = atomic_load(&comm->stop.culprit), nobody = 0;
 
-    if (atomic_load_explicit(failed, memory_order_relaxed))
+    if (!atomic_compare_exchange_strong(&comm->given_up, &nobody, 1)) {
+        /* A revocation from another thread is at it, and has only readers to wait for. */
+        while (atomic_load_explicit(&comm->given_up, memory_order_acquire) != 2)
+            sched_yield();
         return;
+    }
     /* Before the mark: who finds that what was posted here is void knows by then whom it is to blame. */
     rd_conns_notify(&comm->conns, rd_comm_check(comm), culprit >= 0 ? culprit : comm->rank);
-    atomic_store_explicit(failed, 1, memory_order_release);
+    atomic_store_explicit(&comm->conns.self->failed, 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* before the user's next store into a buffer that was posted */
     if (rd_conns_shared(&comm->conns)) {
         barrier_for_all();
         rd_conns_wait_unread(&comm->conns);
     }
+    atomic_store_explicit(&comm->given_up, 2, memory_order_release);
 }
 
 int rd_comm_ask(rondo_comm_t comm)
