@@ -260,7 +260,8 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
  * RONDO_CREATE_TIMEOUT_MS, or an error at once that says so. When one of the ranks that stay dies too, the shrink fails
  * on the others, or what it has made does: leave both out of `comm` then, all of you, by another shrink of it. Nobody
  * waits for one that died before it came, if another rank of its node is left to see that; else for
- * RONDO_CREATE_TIMEOUT_MS. */
+ * RONDO_CREATE_TIMEOUT_MS. After an error it may be called again, with the same list or a longer one, however often each
+ * rank has tried before: what counts is that all call with the same list in the end. */
 #define RONDO_SURVIVORS (-1)
 rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nexcluded, rondo_comm_t *newcomm,
                                  const rondo_config_t *config);

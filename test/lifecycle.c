@@ -202,6 +202,31 @@ static void shrink(test_rank_t *t, void *arg)
     TEST_OK(t, NULL, rondo_comm_destroy(small));
 }
 
+/* Ranks that have shrunk a communicator another number of times, by other lists, join each other all the same. */
+static void shrink_unevenly(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = test_comm(t, NULL), small = NULL;
+    int excluded[2] = {0, 2}, times;
+
+    (void)arg;
+    for (times = 0; times < 2 && t->rank == 1; times++) {
+        test_note(t, "shrink to itself");
+        if (!TEST_OK(t, comm, rondo_comm_shrink(comm, excluded, 2, &small, NULL)))
+            test_stop(t, "cannot go on");
+        use(t, small);
+        TEST_OK(t, NULL, rondo_comm_destroy(small));
+    }
+    for (times = 0; times < 2 && t->rank != 2; times++) {
+        test_note(t, "shrink to two");
+        if (!TEST_OK(t, comm, rondo_comm_shrink(comm, excluded + 1, 1, &small, NULL)))
+            test_stop(t, "cannot go on");
+        use(t, small);
+        TEST_OK(t, NULL, rondo_comm_destroy(small));
+    }
+    test_barrier(t);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+}
+
 /* ---- configs, names, timeouts ---- */
 
 static void configs(test_rank_t *t, void *arg)
@@ -430,6 +455,7 @@ int main(void)
             bad += run("split", k, n, split, NULL);
         for (n = 2; n <= 6; n += 2)
             bad += run("shrink", k, n, shrink, NULL);
+        bad += run("shrink unevenly", k, 3, shrink_unevenly, NULL);
         bad += run("configs", k, 2, configs, NULL);
         for (n = 2; n <= 4; n += 2) {
             bad += run("timeout", k, n, timeout, &no);
