@@ -77,8 +77,10 @@ rondo_result_t rd_comm_survive(rondo_comm_t comm, rondo_comm_t *newcomm, const r
     rd_verdict_t verdict = RD_ROLL_LIST;
     rondo_unique_id_t id;
     rondo_comm_t made = NULL;
-    rondo_result_t how = RONDO_SUCCESS, result = begin(comm, &roll);
+    rondo_result_t how = RONDO_SUCCESS, result;
 
+    rd_comm_hold(comm); /* another thread may abort it meanwhile */
+    result = begin(comm, &roll);
     while (result == RONDO_SUCCESS) {
         result = next(comm, roll, how, &verdict, &id);
         if (result == RONDO_SUCCESS && verdict == RD_ROLL_KEEP)
@@ -90,6 +92,7 @@ rondo_result_t rd_comm_survive(rondo_comm_t comm, rondo_comm_t *newcomm, const r
             how = rd_comm_make(&made, roll->nmembers, &id, place(roll), config, NULL);
     }
     rd_roll_end(roll);
+    rd_comm_drop(comm);
     if (result == RONDO_SUCCESS)
         *newcomm = made;
     return result;
