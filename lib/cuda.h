@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "call.h"
+#include "topo_gpu.h"
 
 typedef struct rd_cuda rd_cuda_t;
 
@@ -49,8 +50,18 @@ rondo_result_t rd_cuda_mem_free(void *buffer, rondo_comm_t comm);
 
 /* A line for each device, for rondo-info. */
 void rd_cuda_print(FILE *file);
+/* Multiprocessors of the device at this PCI address; 0: this process does not see it. */
+int rd_cuda_multiprocessors(const char *bus);
+
+/* GPUs of one node, as a plan wants them: those of a machine that is only described will do. */
+typedef struct rd_cuda_shape {
+    int nranks, sms;
+    rd_gpu_way_t way; /* between the farthest pair */
+} rd_cuda_shape_t;
 /* Every kernel that could serve, the cheapest first, what would be chosen marked; float sums. */
-rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count, int nranks, int sms,
-                                  const rd_env_t *env);
+rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
+                                  const rd_cuda_shape_t *shape, const rd_env_t *env);
+/* What would be chosen, for every operation from 8 bytes to 1 GB. */
+rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, const rd_env_t *env);
 
 #endif

@@ -96,9 +96,26 @@ void rd_cuda_print(FILE *file)
     fputs("CUDA          built without it\n", file);
 }
 
-rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count, int nranks, int sms,
-                                  const rd_env_t *env)
+int rd_cuda_multiprocessors(const char *bus)
 {
-    (void)file, (void)coll, (void)type, (void)count, (void)nranks, (void)sms, (void)env;
+    (void)bus;
+    return 0;
+}
+
+static rondo_result_t not_built(void)
+{
     return rd_error(NULL, RONDO_ERR_UNSUPPORTED, "this library is built without CUDA");
+}
+
+rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
+                                  const rd_cuda_shape_t *shape, const rd_env_t *env)
+{
+    (void)file, (void)coll, (void)type, (void)count, (void)shape, (void)env;
+    return not_built();
+}
+
+rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, const rd_env_t *env)
+{
+    (void)file, (void)shape, (void)env;
+    return not_built();
 }

@@ -77,7 +77,7 @@ static const tunable_t table[] = {
      "UCX's transports between nodes (any RONDO_UCX_x stands over UCX_x)"},
     {"RONDO_NCCL_HOST", FLAG, 0, AT(nccl_host), "0", 0, 1, NULL, "libnccl.so.2 makes communicators of host memory"},
     {"RONDO_TOPO_FILE", TEXT, 0, AT(topo_file), "", 0, 255, NULL,
-     "a recorded machine (hwloc XML) in place of this one"},
+     "a recorded machine (of lstopo, or of rondo-info topo --save) in place of this one"},
 };
 #define TABLE_SIZE (sizeof table / sizeof table[0])
 

@@ -36,7 +36,7 @@ typedef struct rd_env {
     int cuda_blocks;     /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
     char ucx_tls[64];    /* RONDO_UCX_TLS: UCX's transports between nodes */
     int nccl_host;       /* RONDO_NCCL_HOST: read in lib/nccl */
-    char topo_file[256]; /* RONDO_TOPO_FILE: a recorded machine (hwloc XML) instead of this one */
+    char topo_file[256]; /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
 } rd_env_t;
 
 /* Fills `env` on success alone. Also sets the level of the log and names, once a process, every RONDO_ variable that

@@ -1,6 +1,8 @@
 /* What every backend needs: the few questions that the system answers at once. */
 #include "topo.h"
 
+#include "topo_gpu.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,6 +225,8 @@ rondo_result_t rd_topo_read(rd_topo_t *topo, const char *file)
     char text[64];
 
     rd_topo_quick(&new);
+    if (*file && rd_gpu_topo_is(file)) /* says nothing of processors: they are this machine's */
+        file = "";
     if (*file) { /* only the size of a page is taken from here: the rest is the recorded machine's */
         size_t page = new.page;
 

@@ -2,12 +2,15 @@
 #ifndef RD_INFO_H
 #define RD_INFO_H
 
+#include "cuda.h"
 #include "env.h"
 
 void info_nccl(void);
 int info_machine(const rd_env_t *env);
 /* `argv` begins after "plan". */
 int info_plan(const rd_env_t *env, int argc, char **argv);
+/* `argv` begins after "topo". */
+int info_topo(const rd_env_t *env, int argc, char **argv);
 /* `argv` begins after "scale". */
 int info_scale(const rd_env_t *env, int argc, char **argv);
 
@@ -23,5 +26,9 @@ void info_found(info_verdict_t verdict, const char *what, const char *remedy, co
 /* The doctor's areas: each calls info_found for everything that it has looked at. */
 void info_doctor_host(const rd_env_t *env);
 void info_doctor_net(const rd_env_t *env);
+/* The GPUs of this machine or of RONDO_TOPO_FILE. */
+int info_gpus(rd_gpu_topo_t *topo, const rd_env_t *env);
+/* What the first `nranks` of them are to each other, for plans. */
+rd_cuda_shape_t info_shape(const rd_gpu_topo_t *topo, int nranks);
 
 #endif

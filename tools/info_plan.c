@@ -112,7 +112,7 @@ static int wish_read(wish_t *w, int argc, char **argv)
         return refuse("OPERATION", argv[optind], "a SIZE is wanted after it");
     if (words == 2 && rd_bytes_parse(argv[optind + 1], &w->size) != 0)
         return refuse("SIZE", argv[optind + 1], "wanted is a number of bytes with an optional K, M or G");
-    return wish_check(w);
+    return 0;
 }
 
 /* Of the whole operation, as the cost model wants it. */
@@ -241,23 +241,53 @@ static int show(const wish_t *w, const rd_env_t *env)
     return w->steps ? steps(w, &best, layout.slots > 1) : 0;
 }
 
+/* Between GPUs: as many as were asked for, of the machine that there is, or of one that is not described. */
+static int cuda_plan(wish_t *w, const rd_env_t *env)
+{
+    rd_gpu_topo_t topo;
+    rd_cuda_shape_t shape;
+    uint64_t bytes;
+
+    if (info_gpus(&topo, env) != 0)
+        return 1;
+    if (w->ranks == 0)
+        w->ranks = topo.count ? topo.count * topo.nodes : 2;
+    if (topo.count && w->ranks > topo.count) {
+        fprintf(stderr,
+                "rondo-info plan: %d ranks, but a node of this machine has %d GPUs: on CUDA there are plans "
+                "within one node\n",
+                w->ranks, topo.count);
+        return 1;
+    }
+    if (w->ranks == 1) {
+        printf("%s on one GPU: a copy within it, by CUDA\n", rd_coll_name(w->coll));
+        return 0;
+    }
+    shape = info_shape(&topo, w->ranks);
+    if (w->sms || shape.sms == 0)
+        shape.sms = w->sms ? w->sms : 132;
+    bytes = w->coll == RD_REDUCE_SCATTER ? w->size / (uint64_t)w->ranks : w->size;
+    return rd_cuda_plan_print(stdout, w->coll, w->type, (size_t)(bytes / rondo_type_size(w->type)), &shape, env) !=
+           RONDO_SUCCESS;
+}
+
 int info_plan(const rd_env_t *env, int argc, char **argv)
 {
-    wish_t w = {.nodes = 1, .type = RONDO_FLOAT32, .rank = -1, .sms = 132};
+    wish_t w = {.nodes = 1, .type = RONDO_FLOAT32, .rank = -1};
     rd_topo_t topo;
     int result;
 
     rd_topo_quick(&topo);
     w.cores = topo.usable;
-    w.ranks = topo.usable < 2 ? 2 : topo.usable;
     result = wish_read(&w, argc, argv);
+    if (result == 0 && w.cuda)
+        return cuda_plan(&w, env);
+    if (w.ranks == 0)
+        w.ranks = topo.usable < 2 ? 2 : topo.usable;
+    if (result == 0)
+        result = wish_check(&w);
     if (result != 0)
         return result;
-    if (w.cuda) {
-        uint64_t bytes = w.coll == RD_REDUCE_SCATTER ? w.size / (uint64_t)w.ranks : w.size;
-        return rd_cuda_plan_print(stdout, w.coll, w.type, (size_t)(bytes / rondo_type_size(w.type)), w.ranks, w.sms,
-                                  env) != RONDO_SUCCESS;
-    }
     w.node = malloc((size_t)w.ranks * sizeof *w.node);
     if (!w.node)
         return 1;

@@ -16,6 +16,7 @@ static const char usage[] =
     "    rondo-info plan OPERATION SIZE [--ranks N] [--nodes M] [--cores C] [--type T] [--root R]\n"
     "                                   [--played] [--steps] [--rank R]\n"
     "                                   [--device cuda [--multiprocessors N]]\n"
+    "    rondo-info topo [--save FILE]\n"
     "    rondo-info scale [NODESxRANKS...]\n"
     "    rondo-info net | doctor\n"
     "    rondo-info --env | --nccl | --version | --help\n"
@@ -32,6 +33,10 @@ static const char usage[] =
     "    OPERATION is allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, gather, scatter or barrier.\n"
     "    SIZE is one rank's message in bytes as in rondo-perf (allgather, alltoall, gather, scatter: one block;\n"
     "    reduce_scatter: the whole input), with an optional K, M or G (powers of 1024).\n"
+    "\n"
+    "    topo: this machine's GPUs, how each pair reaches each other, the network devices near each, and what would be\n"
+    "    chosen between all of them. --save writes the machine down; RONDO_TOPO_FILE then stands for it here and in\n"
+    "    plan --device cuda.\n"
     "\n"
     "    scale: what communicators of many nodes cost (default: 4x8 64x8 512x8 12500x8), from the code that makes and\n"
     "    plans them, run here for one of their ranks: bootstrap, memory, and for some operations the plan.\n"
@@ -52,8 +57,8 @@ static const char usage[] =
     "    --root R     root of a rooted operation (default 0)\n"
     "    --steps      also the steps of the chosen program, of every rank\n"
     "    --rank R     the steps of this rank alone\n"
-    "    --device cuda            the plan between N GPUs of one node, of --multiprocessors each (default 132);\n"
-    "                 needs no GPU\n"
+    "    --device cuda            the plan between N GPUs of one node, of --multiprocessors each: by default all\n"
+    "                 GPUs of this machine or of RONDO_TOPO_FILE, or 132 each; needs no GPU\n"
     "    --env        every tunable: what is allowed, its default, its value now\n"
     "    --nccl       what libnccl.so.2 serves of NCCL, function by function, and of its environment\n"
     "\n"
@@ -96,9 +101,10 @@ int main(int argc, char **argv)
         info_nccl();
         return 0;
     }
-    if (*what && strcmp(what, "plan") != 0 && strcmp(what, "scale") != 0 && strcmp(what, "net") != 0 &&
-        strcmp(what, "doctor") != 0) {
-        fprintf(stderr, "rondo-info: \"%s\" is neither plan, scale, net, doctor, --env, --nccl, --version nor --help\n",
+    if (*what && strcmp(what, "plan") != 0 && strcmp(what, "topo") != 0 && strcmp(what, "scale") != 0 &&
+        strcmp(what, "net") != 0 && strcmp(what, "doctor") != 0) {
+        fprintf(stderr,
+                "rondo-info: \"%s\" is neither plan, topo, scale, net, doctor, --env, --nccl, --version nor --help\n",
                 what);
         return 2;
     }
@@ -108,6 +114,7 @@ int main(int argc, char **argv)
         return info_doctor(&env);
     code = !*what                       ? info_machine(&env)
            : strcmp(what, "net") == 0   ? info_net(&env)
+           : strcmp(what, "topo") == 0  ? info_topo(&env, argc - 2, argv + 2)
            : strcmp(what, "scale") == 0 ? info_scale(&env, argc - 2, argv + 2)
                                         : info_plan(&env, argc - 2, argv + 2);
     return code == 1 ? failed() : code;

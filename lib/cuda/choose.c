@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#define PRICED_GBPS 450.0 /* of the links where the prices were measured, by the data sheet: 18 NVLinks */
 #define UNITS_MOST (1u << 20) /* more than any device holds */
 
 typedef struct price {
@@ -77,10 +78,10 @@ static void traffic(const rd_wanted_t *w, uint32_t n, rd_kkind_t kind, double *b
 static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t passes)
 {
     const price_t *p = l->apart ? &prices_apart[kind][codec] : &prices[kind][codec];
-    double bytes, hops;
+    double bytes, hops, share = l->gbps > 0 && !l->apart ? l->gbps / PRICED_GBPS : 1;
 
     traffic(w, l->nranks, kind, &bytes, &hops);
-    double way = hops * p->hop, flow = bytes / p->rate;
+    double way = hops * p->hop, flow = bytes / (p->rate * share);
     if (kind == RD_K_CHAIN)
         return p->alpha + way + flow + (passes - 1) * p->pass;
     return p->alpha + (way > flow ? way : flow) + (passes - 1) * p->pass;
@@ -144,7 +145,13 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_
 
 rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits)
 {
-    return limits->apart ? RD_KC_LL : RD_KC_LL128;
+    return limits->apart || limits->split ? RD_KC_LL : RD_KC_LL128;
+}
+
+void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way)
+{
+    limits->gbps = way.gbps;
+    limits->split = way.near > RD_NEAR_NVLINK && way.near < RD_NEAR_UNKNOWN;
 }
 
 static int refuse(const char **why, const char *text)
@@ -165,9 +172,12 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
     chosen->launch = (rd_klaunch_t){kind, codec, w->coll, w->type, w->op, 0, 0};
     if (l->apart && codec == RD_KC_LL128)
         return refuse(why, "lines of 128 bytes arrive in parts in host memory");
+    if (l->split && codec == RD_KC_LL128)
+        return refuse(why, "over PCIe a line of 128 bytes may arrive in parts");
     if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN) && codec != rd_fifo_codec(l))
-        return refuse(why, l->apart ? "through host memory fifos have one protocol, ll"
-                                    : "fifos have one protocol, ll128");
+        return refuse(why, l->apart   ? "through host memory fifos have one protocol, ll"
+                           : l->split ? "over PCIe fifos have one protocol, ll"
+                                      : "fifos have one protocol, ll128");
     if (kind == RD_K_MESSAGES) {
         chosen->us = expected(w, l, kind, codec, 1);
         return 0;

@@ -6,6 +6,7 @@
 #include "../env.h"
 #include "../kernels/launch.h"
 #include "../sched/program.h"
+#include "../topo_gpu.h"
 
 /* What the device and the window allow; agreed on at creation. */
 typedef struct rd_limits {
@@ -14,6 +15,8 @@ typedef struct rd_limits {
     uint32_t bank;   /* bytes */
     uint32_t fifos;  /* of a pair */
     uint32_t apart;  /* GPUs do not all reach each other: windows lie in pinned host memory */
+    uint32_t split;  /* 1: a store of 128 bytes may arrive in parts: PCIe */
+    double gbps;     /* by data sheet, of the slowest way between two of them, each way; 0: unknown */
 } rd_limits_t;
 
 /* Zeroed before it is filled: compared as bytes. */
@@ -36,6 +39,8 @@ int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind);
 
 /* What goes through fifos, CHAIN and MESSAGES, has one protocol. */
 rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits);
+/* What the way between the farthest pair means for choices. */
+void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way);
 
 /* Do RONDO_ALGO and RONDO_PROTO name what the CUDA executor has? */
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who);

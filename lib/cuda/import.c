@@ -31,6 +31,7 @@ typedef struct offer {
     void *window;
     uint64_t offset; /* of the window within what the handle names */
     cudaIpcMemHandle_t handle;
+    rd_gpu_way_t way; /* between the farthest two, as this rank sees it */
 } offer_t;
 
 /* Kept while the process lives; a forked child that may use CUDA has begun anew by exec. */
@@ -251,6 +252,26 @@ static void tell_apart(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
            r, cuda->peers[r].bus, peer, (int)sizeof missed->why, missed->why);
 }
 
+static rd_gpu_way_t own_way(const rd_cuda_t *cuda)
+{
+    const char *buses[RD_KRANKS];
+
+    for (int r = 0; r < cuda->k.nranks; r++)
+        buses[r] = cuda->peers[r].bus;
+    return rd_gpu_farthest_here(buses, cuda->k.nranks);
+}
+
+/* Some may not see all GPUs: what is known of the farthest pair counts for all. */
+static void agree_way(rd_cuda_t *cuda, const offer_t *all)
+{
+    rd_gpu_way_t way = {RD_NEAR_SELF, 0, 0, 0};
+
+    for (int r = 0; r < cuda->k.nranks; r++)
+        if (all[r].way.near != RD_NEAR_UNKNOWN)
+            way = rd_gpu_farther(way, all[r].way);
+    rd_limits_way(&cuda->limits, way);
+}
+
 /* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
 static rondo_result_t import_direct(rd_cuda_t *cuda, int *apart)
 {
@@ -262,8 +283,10 @@ static rondo_result_t import_direct(rd_cuda_t *cuda, int *apart)
     memset(offers, 0, sizeof offers);
     memset(missed, 0, sizeof missed);
     rd_verdict_set(&offers[comm->rank].verdict, own_offer(cuda, &offers[comm->rank]));
+    offers[comm->rank].way = own_way(cuda);
     if ((result = rd_verdicts_exchange(cuda, offers, sizeof offers[0])))
         return result;
+    agree_way(cuda, offers);
     for (int r = 0; r < comm->nranks; r++) {
         if (r == comm->rank)
             cuda->k.window[r] = cuda->window;

@@ -36,6 +36,16 @@ void rd_cuda_print(FILE *file)
     }
 }
 
+int rd_cuda_multiprocessors(const char *bus)
+{
+    int device, sms = 0;
+
+    if (cudaDeviceGetByPCIBusId(&device, bus) != cudaSuccess ||
+        cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+        (void)cudaGetLastError();
+    return sms;
+}
+
 typedef struct candidate {
     rd_chosen_t chosen;
     const char *why; /* it cannot; NULL: it can */
@@ -55,58 +65,119 @@ static int is_chosen(const rd_chosen_t *a, const rd_chosen_t *b)
     return a->launch.kind == b->launch.kind && a->launch.codec == b->launch.codec;
 }
 
-rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count, int nranks, int sms,
-                                  const rd_env_t *env)
+/* The limits of a communicator of this shape, which lies in memory of its own: the layout is a communicator's. */
+static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t *env, rd_limits_t *limits, size_t *window)
 {
-    candidate_t list[(RD_K_MESSAGES + 1) * RD_KC_CODECS];
-    rd_wanted_t wanted = {(uint32_t)coll, (uint32_t)type, RONDO_SUM, (uint32_t)rondo_type_size(type), count};
+    int sms = shape->sms;
     rd_cuda_t *cuda;
-    rd_chosen_t best;
-    int n = 0;
 
-    if (coll == RD_BARRIER)
-        wanted = (rd_wanted_t){RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, count = 1};
-
-    if (nranks < 2 || nranks > RD_KRANKS)
-        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%d ranks: on CUDA there are plans for 2 to %d", nranks,
-                        RD_KRANKS);
+    if (shape->nranks < 2 || shape->nranks > RD_KRANKS)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%d ranks: on CUDA there are plans for 2 to %d",
+                        shape->nranks, RD_KRANKS);
     rondo_result_t result = rd_kchoose_names(env, NULL);
     if (result != RONDO_SUCCESS)
         return result;
     if (!(cuda = calloc(1, sizeof *cuda)))
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a plan");
-    cuda->k.nranks = nranks;
-    cuda->limits.nranks = (uint32_t)nranks;
+    cuda->k.nranks = shape->nranks;
+    cuda->limits.nranks = (uint32_t)shape->nranks;
     cuda->limits.apart = !env->p2p;
     cuda->limits.blocks = (uint32_t)(env->cuda_blocks && env->cuda_blocks < sms ? env->cuda_blocks : sms);
     rd_window_layout(cuda, env, (int)cuda->limits.blocks);
-    const char *why = rd_kchoose(&wanted, &cuda->limits, env, &best);
-    fprintf(file, "%s of %zu %s on %d GPUs of one node, %d multiprocessors each\n", rd_coll_name(coll), count,
-            rd_type_name(type), nranks, sms);
-    fprintf(file, "a window of %zu KB%s: %u fifos a pair, two banks of %u KB\n\n", cuda->shared_bytes >> 10,
-            env->p2p ? "" : " in pinned host memory (RONDO_P2P=0; times reckoned, not measured)", cuda->limits.fifos,
-            cuda->limits.bank >> 10);
+    rd_limits_way(&cuda->limits, shape->way);
+    *limits = cuda->limits;
+    *window = cuda->shared_bytes;
+    free(cuda);
+    return RONDO_SUCCESS;
+}
+
+static void candidate_print(FILE *file, const candidate_t *candidate, int chosen)
+{
+    const rd_chosen_t *c = &candidate->chosen;
+
+    fprintf(file, "%c %-9s %-9s", chosen ? '*' : ' ', rd_kind_name(c->launch.kind), rd_codec_name(c->launch.codec));
+    if (candidate->why)
+        fprintf(file, "          %s\n", candidate->why);
+    else if (c->launch.kind == RD_K_MESSAGES)
+        fprintf(file, "%8.1f us\n", c->us);
+    else
+        fprintf(file, "%8.1f us  %u passes of %u units, %u blocks of %u threads\n", c->us, c->passes, c->units,
+                c->launch.blocks, c->launch.threads);
+}
+
+rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
+                                  const rd_cuda_shape_t *shape, const rd_env_t *env)
+{
+    candidate_t list[(RD_K_MESSAGES + 1) * RD_KC_CODECS];
+    rd_wanted_t wanted = {(uint32_t)coll, (uint32_t)type, RONDO_SUM, (uint32_t)rondo_type_size(type), count};
+    rd_limits_t limits;
+    rd_chosen_t best;
+    size_t window;
+    char way[64];
+    int n = 0;
+
+    if (coll == RD_BARRIER)
+        wanted = (rd_wanted_t){RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, count = 1};
+    rondo_result_t result = shape_limits(shape, env, &limits, &window);
+    if (result != RONDO_SUCCESS)
+        return result;
+    const char *why = rd_kchoose(&wanted, &limits, env, &best);
+    fprintf(file, "%s of %zu %s on %d GPUs of one node, %d multiprocessors each", rd_coll_name(coll), count,
+            rd_type_name(type), shape->nranks, shape->sms);
+    if (shape->way.gbps > 0)
+        fprintf(file, ", %s, %.0f GB/s", rd_gpu_way_print(shape->way, way), shape->way.gbps);
+    fprintf(file, "\na window of %zu KB%s: %u fifos a pair, two banks of %u KB\n\n", window >> 10,
+            env->p2p ? "" : " in pinned host memory (RONDO_P2P=0; times reckoned, not measured)", limits.fifos,
+            limits.bank >> 10);
     for (int kind = RD_K_ONESHOT; kind <= RD_K_MESSAGES; kind++) {
         for (int codec = 0; codec < RD_KC_CODECS; codec++, n++) {
             list[n].why = NULL;
-            if (rd_kchoose_one(&wanted, &cuda->limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &list[n].chosen,
+            if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &list[n].chosen,
                                &list[n].why) != 0)
                 list[n].chosen.launch = (rd_klaunch_t){.kind = (rd_kkind_t)kind, .codec = (rd_kcodec_t)codec};
         }
     }
     qsort(list, (size_t)n, sizeof *list, cheaper);
-    for (int i = 0; i < n; i++) {
-        const rd_chosen_t *c = &list[i].chosen;
-        fprintf(file, "%c %-9s %-9s", !why && is_chosen(c, &best) ? '*' : ' ', rd_kind_name(c->launch.kind),
-                rd_codec_name(c->launch.codec));
-        if (list[i].why)
-            fprintf(file, "          %s\n", list[i].why);
-        else if (c->launch.kind == RD_K_MESSAGES)
-            fprintf(file, "%8.1f us\n", c->us);
-        else
-            fprintf(file, "%8.1f us  %u passes of %u units, %u blocks of %u threads\n", c->us, c->passes, c->units,
-                    c->launch.blocks, c->launch.threads);
-    }
-    free(cuda);
+    for (int i = 0; i < n; i++)
+        candidate_print(file, &list[i], !why && is_chosen(&list[i].chosen, &best));
     return why ? rd_error(NULL, RONDO_ERR_UNSUPPORTED, "nothing serves it: %s", why) : RONDO_SUCCESS;
+}
+
+/* Of one operation: the sizes up to which a kernel is chosen. Blocks where there are some, as in rondo-perf. */
+static void choices_line(FILE *file, rd_coll_t coll, const rd_limits_t *limits, const rd_env_t *env)
+{
+    uint64_t last = 0;
+    char now[64], before[64] = "", size[24];
+
+    fprintf(file, "%-15s", rd_coll_name(coll));
+    for (uint64_t bytes = 8; bytes <= UINT64_C(1) << 30; last = bytes, bytes *= 2) {
+        uint64_t count = bytes / 4 / (coll == RD_REDUCE_SCATTER ? limits->nranks : 1);
+        rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1};
+        rd_chosen_t c;
+
+        if (rd_kchoose(&wanted, limits, env, &c) != NULL)
+            snprintf(now, sizeof now, "nothing");
+        else
+            snprintf(now, sizeof now, "%s %s", rd_kind_name(c.launch.kind), rd_codec_name(c.launch.codec));
+        if (*before && strcmp(now, before) != 0)
+            fprintf(file, " to %s %s,", rd_bytes_print(last, size), before);
+        strcpy(before, now);
+    }
+    fprintf(file, " to %s %s\n", rd_bytes_print(last, size), before);
+}
+
+rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, const rd_env_t *env)
+{
+    rd_limits_t limits;
+    size_t window;
+    rondo_result_t result = shape_limits(shape, env, &limits, &window);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    fprintf(file, "chosen on %d GPUs of %d multiprocessors, float sums, bytes of a message as in rondo-perf:\n",
+            shape->nranks, shape->sms);
+    for (int coll = 0; coll <= RD_SCATTER; coll++)
+        if (coll != RD_BARRIER)
+            choices_line(file, (rd_coll_t)coll, &limits, env);
+    return RONDO_SUCCESS;
 }

@@ -151,6 +151,16 @@ cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device)
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text)
+{
+    unsigned bus;
+
+    if (sscanf(text, "0000:%x:00.0", &bus) != 1 || bus < 1 || (int)bus > devices())
+        return sim_error(cudaErrorInvalidValue);
+    *device = (int)bus - 1;
+    return cudaSuccess;
+}
+
 cudaError_t cudaRuntimeGetVersion(int *version)
 {
     *version = CUDART_VERSION;

@@ -1,0 +1,71 @@
+/* rondo-info topo: the GPUs of this machine, or of a recorded one: how they reach each other, and what would be chosen
+ * between them. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda.h"
+#include "info.h"
+
+int info_gpus(rd_gpu_topo_t *topo, const rd_env_t *env)
+{
+    if (rd_gpu_topo_read(topo, env->topo_file) != RONDO_SUCCESS)
+        return 1;
+    for (int g = 0; g < topo->count; g++)
+        if (topo->gpu[g].sms == 0)
+            topo->gpu[g].sms = rd_cuda_multiprocessors(topo->gpu[g].bus);
+    return 0;
+}
+
+rd_cuda_shape_t info_shape(const rd_gpu_topo_t *topo, int nranks)
+{
+    rd_cuda_shape_t shape = {nranks, 0, rd_gpu_farthest(topo, nranks < topo->count ? nranks : topo->count)};
+
+    for (int g = 0; g < topo->count && g < nranks; g++)
+        if (shape.sms == 0 || topo->gpu[g].sms < shape.sms)
+            shape.sms = topo->gpu[g].sms;
+    return shape;
+}
+
+static int save(const rd_gpu_topo_t *topo, const char *name)
+{
+    FILE *file = fopen(name, "w");
+    int bad;
+
+    if (!file) {
+        fprintf(stderr, "rondo-info topo: %s: %s\n", name, strerror(errno));
+        return 1;
+    }
+    rd_gpu_topo_write(topo, file);
+    bad = ferror(file);
+    if (fclose(file) != 0 || bad) {
+        fprintf(stderr, "rondo-info topo: %s cannot be written\n", name);
+        return 1;
+    }
+    return 0;
+}
+
+int info_topo(const rd_env_t *env, int argc, char **argv)
+{
+    rd_gpu_topo_t topo;
+
+    if (argc != 0 && (argc != 2 || strcmp(argv[0], "--save") != 0)) {
+        fprintf(stderr, "rondo-info topo: \"%s\" is not wanted; see rondo-info --help\n", argv[0]);
+        return 2;
+    }
+    if (info_gpus(&topo, env) != 0)
+        return 1;
+    if (argc == 2)
+        return save(&topo, argv[1]);
+    rd_gpu_topo_print(&topo, stdout);
+    if (topo.count < 2)
+        return 0;
+    rd_cuda_shape_t shape = info_shape(&topo, topo.count);
+    printf("\n");
+    if (!rd_cuda_built() || shape.sms == 0) {
+        printf("what would be chosen: %s\n", rd_cuda_built() ? "not known, for this process does not see these GPUs"
+                                                             : "this rondo is built without CUDA");
+        return 0;
+    }
+    return rd_cuda_choices_print(stdout, &shape, env) != RONDO_SUCCESS;
+}
