@@ -30,5 +30,6 @@ void info_doctor_net(const rd_env_t *env);
 int info_gpus(rd_gpu_topo_t *topo, const rd_env_t *env);
 /* What the first `nranks` of them are to each other, for plans. */
 rd_cuda_shape_t info_shape(const rd_gpu_topo_t *topo, int nranks);
+void info_doctor_gpu(const rd_env_t *env);
 
 #endif

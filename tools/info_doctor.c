@@ -5,7 +5,7 @@
  *   note    it works, but a job may be slower than it could be, or could not do something that it may never need
  *   WRONG   a job would fail; the exit status is 1
  *
- * An area is a function in a file of its own (doctor_host.c, doctor_net.c) and a line of the list below.
+ * An area is a function in a file of its own (doctor_host.c, doctor_net.c, doctor_gpu.c) and a line of the list below.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@ static const struct {
 } areas[] = {
     {"host", info_doctor_host},
     {"network", info_doctor_net},
+    {"GPUs", info_doctor_gpu},
 };
 
 static int found[3];

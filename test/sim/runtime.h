@@ -80,6 +80,7 @@ struct CUevent_st {
 /* Performs it, in the calling thread, without the lock. */
 void sim_op_run(sim_op_t *op);
 void sim_op_free(sim_op_t *op);
+void sim_copy(const sim_op_t *op); /* with what SIM_BROKEN says */
 /* Into the stream's queue, or its capture. Takes over the op. With the lock. */
 cudaError_t sim_enqueue(cudaStream_t stream, sim_op_t *op);
 sim_op_t *sim_op_new(sim_kind_t kind);

@@ -209,6 +209,31 @@ static block_t *find(const void *pointer)
     return NULL;
 }
 
+static int device_of(const void *pointer)
+{
+    pthread_mutex_lock(&sim_lock);
+    const block_t *b = find(pointer);
+    int device = b && b->type == cudaMemoryTypeDevice ? b->device : -1;
+    pthread_mutex_unlock(&sim_lock);
+    return device;
+}
+
+/* SIM_BROKEN="1>2 corrupt,3>0 hang": copies from device 1 to 2 arrive with a wrong byte, those from 3 to 0 never. */
+void sim_copy(const sim_op_t *op)
+{
+    const char *broken = getenv("SIM_BROKEN"), *at;
+    int from = broken ? device_of(op->from) : -1, to = broken ? device_of(op->to) : -1;
+    char pair[16];
+
+    snprintf(pair, sizeof pair, "%d>%d ", from, to);
+    at = from >= 0 && to >= 0 ? strstr(broken, pair) : NULL;
+    while (at && strncmp(at + strlen(pair), "hang", 4) == 0)
+        pause();
+    memmove(op->to, op->from, op->bytes);
+    if (at)
+        ((unsigned char *)op->to)[op->bytes / 3] ^= 0x10;
+}
+
 static void add(block_t what)
 {
     block_t *b = malloc(sizeof *b);

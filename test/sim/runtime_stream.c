@@ -114,7 +114,7 @@ void sim_op_run(sim_op_t *op)
         rd_sim_grid(op->function, op->blocks, op->threads, op->shared, op->work);
         break;
     case SIM_COPY:
-        memmove(op->to, op->from, op->bytes);
+        sim_copy(op);
         break;
     case SIM_SET:
         memset(op->to, op->value, op->bytes);
