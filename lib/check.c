@@ -7,37 +7,38 @@
 
 #include "comm.h"
 
-typedef struct {
-    uint64_t sequence, count;
-    int32_t type, op, root;
-    char name[20]; /* of the operation */
-} record_t;
-
 struct rd_check {
     int nranks;
-    record_t records[];
+    rd_asked_t records[];
 };
+
+void rd_asked_fill(rd_asked_t *asked, const rd_call_t *call, uint64_t sequence)
+{
+    const rd_ask_t *ask = &call->ask;
+
+    memset(asked, 0, sizeof *asked);
+    asked->sequence = sequence;
+    asked->count = ask->count;
+    asked->type = (int32_t)ask->type;
+    asked->op = ask->op < RONDO_NUM_OPS ? (int32_t)ask->op : RONDO_NUM_OPS; /* numbers of user ops are each rank's */
+    asked->root = call->name ? call->root : ask->root;
+    snprintf(asked->name, sizeof asked->name, "%s", call->name ? call->name : rd_coll_name(ask->coll));
+}
 
 static rondo_result_t prepare(rondo_comm_t comm, const rd_call_t *call, rd_check_t **check, rd_plan_t **plan)
 {
-    const rd_ask_t *ask = &call->ask;
     rd_ask_t exchange;
-    rd_check_t *c = calloc(1, sizeof *c + (size_t)comm->nranks * sizeof(record_t));
+    rd_check_t *c = calloc(1, sizeof *c + (size_t)comm->nranks * sizeof(rd_asked_t));
     rondo_result_t result;
 
     if (!c)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for RONDO_CHECK");
     c->nranks = comm->nranks;
-    record_t *own = &c->records[comm->rank];
-    own->count = ask->count;
-    own->type = (int32_t)ask->type;
-    own->op = ask->op < RONDO_NUM_OPS ? (int32_t)ask->op : RONDO_NUM_OPS; /* numbers of user ops are each rank's */
-    own->root = call->name ? call->root : ask->root;
-    snprintf(own->name, sizeof own->name, "%s", call->name ? call->name : rd_coll_name(ask->coll));
+    rd_asked_fill(&c->records[comm->rank], call, 0);
     memset(&exchange, 0, sizeof exchange);
     exchange.coll = RD_ALLGATHER;
     exchange.type = RONDO_UINT8;
-    exchange.count = sizeof(record_t);
+    exchange.count = sizeof(rd_asked_t);
     exchange.own = 1;
     result = rd_plan_get(comm->planner, &exchange, NULL, NULL, plan);
     if (result != RONDO_SUCCESS) {
@@ -85,7 +86,7 @@ rondo_result_t rd_check_task(rondo_comm_t comm, const rd_call_t *call, rd_task_t
     return result;
 }
 
-static void describe(char *text, size_t room, const record_t *r)
+static void describe(char *text, size_t room, const rd_asked_t *r)
 {
     snprintf(text, room, "%s number %llu: count %llu, type %s, op %s, root %d", r->name,
              (unsigned long long)r->sequence, (unsigned long long)r->count, rd_type_name((rondo_type_t)r->type),
@@ -93,7 +94,7 @@ static void describe(char *text, size_t room, const record_t *r)
 }
 
 /* The first field in which they differ. */
-static const char *differs(const record_t *a, const record_t *b)
+static const char *differs(const rd_asked_t *a, const rd_asked_t *b)
 {
     if (a->sequence != b->sequence)
         return "sequence number";
@@ -108,22 +109,29 @@ static const char *differs(const record_t *a, const record_t *b)
     return a->root != b->root ? "root" : NULL;
 }
 
+rondo_result_t rd_asked_compare(rondo_comm_t comm, int rank, const rd_asked_t *asked, int other,
+                                const rd_asked_t *others)
+{
+    const char *field = differs(asked, others);
+    char one[160], two[160];
+
+    if (!field)
+        return RONDO_SUCCESS;
+    describe(one, sizeof one, asked);
+    describe(two, sizeof two, others);
+    return rd_comm_fail(
+        comm, RONDO_ERR_MISMATCH, other,
+        "ranks do not call the same: they differ in %s. rank %d (%s) calls %s; rank %d (%s) calls %s", field, rank,
+        rd_boot_whois(comm->boot, rank), one, other, rd_boot_whois(comm->boot, other), two);
+}
+
 rondo_result_t rd_check_compare(rondo_comm_t comm, const rd_check_t *check)
 {
-    char one[160], other[160];
+    rondo_result_t result = RONDO_SUCCESS;
 
-    for (int r = 1; r < check->nranks; r++) {
-        const char *field = differs(&check->records[0], &check->records[r]);
-        if (!field)
-            continue;
-        describe(one, sizeof one, &check->records[0]);
-        describe(other, sizeof other, &check->records[r]);
-        return rd_comm_fail(
-            comm, RONDO_ERR_MISMATCH, r,
-            "ranks do not call the same: they differ in %s. rank 0 (%s) calls %s; rank %d (%s) calls %s", field,
-            rd_boot_whois(comm->boot, 0), one, r, rd_boot_whois(comm->boot, r), other);
-    }
-    return RONDO_SUCCESS;
+    for (int r = 1; r < check->nranks && result == RONDO_SUCCESS; r++)
+        result = rd_asked_compare(comm, 0, &check->records[0], r, &check->records[r]);
+    return result;
 }
 
 void rd_check_free(rd_check_t *check)

@@ -214,6 +214,8 @@ static void connection_layout(rd_layout_t *layout, rondo_comm_t comm, int local)
         env.slot_bytes = 4096;
     }
     rd_layout_init(layout, local, comm->node.nnodes, &env);
+    if (comm->device >= 0 && comm->env.check)
+        layout->segment_bytes += rd_cuda_asked_bytes();
 }
 
 /* The rooms behind the bootstrap, each on the one before. */
@@ -246,6 +248,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         (result = rd_queue_create(&comm->queue, comm)) ||
         (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->stop, has_left, comm)))
         return result;
+    if (comm->cuda && comm->nranks > 1)
+        rd_watch_look(comm->watch, rd_cuda_look);
     if (comm->rank == 0)
         rd_log(&comm->who, RD_LOG_INFO,
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",

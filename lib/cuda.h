@@ -18,6 +18,12 @@ int rd_cuda_built(void);
 /* What config.device means here: a device's number, or RONDO_DEVICE_HOST. */
 rondo_result_t rd_cuda_device(int wanted, int *device);
 
+/* Bytes that RONDO_CHECK takes at the end of each rank's shared segment. */
+size_t rd_cuda_asked_bytes(void);
+
+/* What the watch does for a CUDA communicator several times a second; `comm` is a rondo_comm_t. */
+void rd_cuda_look(void *comm);
+
 /* Collective over comm->boot, after its node is known. Sets comm->cuda. On an error every rank has one. */
 rondo_result_t rd_cuda_create(rondo_comm_t comm);
 /* Waits for what is enqueued, or, after an error, until kernels have left; then closes what is the peers'. After it this

@@ -17,9 +17,10 @@
 
 #include "boot_sock.h"
 #include "thread.h"
+#include "wait.h"
 
 #define MOST_SOCKETS 64
-#define WAKE UINT64_MAX /* the event that ends the thread */
+#define WAKE UINT64_MAX /* the event that ends the thread, or shows it that somebody looks now */
 
 struct rd_watch {
     rd_boot_t *boot;
@@ -27,8 +28,10 @@ struct rd_watch {
     rd_stop_t *stop;
     int (*has_left)(void *arg, int rank);
     void *arg;
-    pid_t pid;           /* of the process that made it: in a forked child it only gets freed */
-    unsigned char *dead; /* ranks of this node that have died */
+    void (*look)(void *arg); /* NULL: nothing is looked at */
+    struct rd_watch *next;   /* of those that look */
+    pid_t pid;               /* of the process that made it: in a forked child it only gets freed */
+    unsigned char *dead;     /* ranks of this node that have died */
 };
 
 /* What is watched. An event names a slot and its age, so that one which was on its way when the slot was given up, and
@@ -47,6 +50,8 @@ static slot_t *slots;
 static int nslots;
 static int users; /* watches that exist */
 static rd_meeting_t *meetings;
+static rd_watch_t *lookers;
+static _Atomic int looking, ending;
 static int epoll_fd = -1, wake_fd = -1;
 static pthread_t thread;
 
@@ -69,6 +74,8 @@ static void fork_child(void)
         slots[i].watch = NULL;
     users = 0;
     meetings = NULL; /* those threads stayed in the parent, too */
+    lookers = NULL;
+    looking = 0;
     epoll_fd = wake_fd = -1;
     fork_parent();
 }
@@ -138,8 +145,11 @@ static void on_socket(slot_t *s)
 
 static int on_event(uint64_t which)
 {
-    if (which == WAKE)
-        return 1;
+    if (which == WAKE) {
+        uint64_t times;
+        (void)!read(wake_fd, &times, sizeof times);
+        return atomic_load(&ending);
+    }
     pthread_mutex_lock(&lock);
     slot_t *s = &slots[which & UINT32_MAX];
     if (s->watch && s->age == (uint32_t)(which >> 32)) {
@@ -152,12 +162,30 @@ static int on_event(uint64_t which)
     return 0;
 }
 
+/* However many events come, everybody looks as often as was said. Returns for how long the thread may sleep. */
+static int look_all(int64_t *looked_ms)
+{
+    int64_t now = rd_clock_ms();
+
+    if (!atomic_load(&looking))
+        return -1;
+    if (now - *looked_ms >= RD_WATCH_MS) {
+        *looked_ms = now;
+        pthread_mutex_lock(&lock);
+        for (rd_watch_t *w = lookers; w; w = w->next)
+            w->look(w->arg);
+        pthread_mutex_unlock(&lock);
+    }
+    return RD_WATCH_MS;
+}
+
 static void *run(void *arg)
 {
     struct epoll_event events[16];
+    int64_t looked_ms = 0;
     (void)arg;
     for (;;) {
-        int n = epoll_wait(epoll_fd, events, 16, -1);
+        int n = epoll_wait(epoll_fd, events, 16, look_all(&looked_ms));
         for (int i = 0; i < n; i++)
             if (on_event(events[i].data.u64))
                 return NULL;
@@ -193,11 +221,13 @@ close:
 static void end(void)
 {
     uint64_t one = 1;
+    atomic_store(&ending, 1);
     if (write(wake_fd, &one, sizeof(one)) == sizeof(one))
         pthread_join(thread, NULL);
     rd_fd_close(wake_fd);
     rd_fd_close(epoll_fd);
     epoll_fd = wake_fd = -1;
+    atomic_store(&ending, 0);
     free(slots);
     slots = NULL;
     nslots = 0;
@@ -261,6 +291,12 @@ static void forget(rd_watch_t *w)
     for (int i = 0; i < nslots; i++)
         if (slots[i].watch == w)
             give_up_slot(&slots[i]);
+    for (rd_watch_t **at = &lookers; *at; at = &(*at)->next)
+        if (*at == w) {
+            *at = w->next;
+            atomic_fetch_sub(&looking, 1);
+            break;
+        }
     pthread_mutex_unlock(&lock);
 }
 
@@ -295,6 +331,18 @@ unlock:
     pthread_mutex_unlock(&life);
     free(w);
     return code;
+}
+
+void rd_watch_look(rd_watch_t *w, void (*look)(void *arg))
+{
+    uint64_t one = 1;
+    pthread_mutex_lock(&lock);
+    w->look = look;
+    w->next = lookers;
+    lookers = w;
+    atomic_fetch_add(&looking, 1);
+    (void)!write(wake_fd, &one, sizeof one);
+    pthread_mutex_unlock(&lock);
 }
 
 void rd_watch_remove(rd_watch_t *w)

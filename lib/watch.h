@@ -5,6 +5,8 @@
 
 #include "node.h"
 
+#define RD_WATCH_MS 300
+
 typedef struct rd_watch rd_watch_t;
 
 /* `left[rank]` (shared memory or the bootstrap's farewell) tells an orderly leave from a death: a peer that has set it
@@ -12,6 +14,8 @@ typedef struct rd_watch rd_watch_t;
  * rd_boot_farewell, and that counts whatever has_left says. */
 rondo_result_t rd_watch_add(rd_watch_t **watch, rd_boot_t *boot, const rd_node_t *node, rd_who_t *who, rd_stop_t *stop,
                             int (*has_left)(void *arg, int rank), void *arg);
+/* From now on `look(arg)` is called every RD_WATCH_MS, with what rd_watch_add was given, by the watch's thread. */
+void rd_watch_look(rd_watch_t *watch, void (*look)(void *arg));
 void rd_watch_remove(rd_watch_t *watch); /* after it returns nothing of the communicator is touched */
 
 /* A communicator that is being made of some of a watched one's ranks, `members`, ascending. Who dies before it has come

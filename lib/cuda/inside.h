@@ -3,6 +3,7 @@
 #define RD_CUDA_INSIDE_H
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 
 #include "../cuda.h"
 #include "../kernels/launch.h"
@@ -47,6 +48,10 @@ struct rd_cuda {
     void *scratch; /* device memory for the barrier's element */
     rd_order_t order;
     rd_cuda_peer_t peers[RD_KRANKS];
+    struct rd_cuda_asked *asked; /* RONDO_CHECK; NULL: off, or one rank */
+    int deserter;                /* look.c: a rank that has left and was waited for, plus one; 0: none */
+    int64_t slow_ms, named_ms;   /* clock when a kernel's wait was first seen to be long, and last named; 0: none is */
+    int64_t late_ms;             /* a late peer is named as often as this */
     uintptr_t known[64]; /* buffer.c: pages (of 2 MB) that are this device's memory */
     struct {
         rd_wanted_t wanted;
@@ -125,6 +130,12 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const rd_kwork_t *work, cudaStream_t stream);
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);
+
+/* asked.c: RONDO_CHECK. Bytes at the end of a rank's segment; the comparison before a launch; what has come since. */
+rondo_result_t rd_cuda_asked_create(rd_cuda_t *cuda);
+void rd_cuda_asked_free(rd_cuda_t *cuda);
+rondo_result_t rd_cuda_asked_call(rd_cuda_t *cuda, const rd_call_t *call);
+void rd_cuda_asked_look(rd_cuda_t *cuda);
 
 /* messages.c: a message of a group; `peer` may be this rank itself. */
 typedef struct rd_cuda_message {

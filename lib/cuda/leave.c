@@ -26,11 +26,14 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
     cuda->device = comm->device;
     cuda->k.rank = comm->rank;
     cuda->k.nranks = comm->nranks;
+    cuda->late_ms = RD_LATE_MS;
     for (int i = 0; i < RD_CHOSEN; i++)
         cuda->cache[i].chosen.launch.kind = RD_K_KINDS;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
         result = rd_import_windows(cuda);
+    if (result == RONDO_SUCCESS)
+        result = rd_cuda_asked_create(cuda);
     if (result == RONDO_SUCCESS) {
         atomic_store(&comm->stop.mirror, &cuda->host->abort);
         if (rd_comm_check(comm) != RONDO_SUCCESS) /* set in between */
@@ -106,6 +109,7 @@ void rd_cuda_free(rondo_comm_t comm)
     atomic_store(&comm->stop.mirror, NULL);
     rd_import_close(cuda);
     rd_order_free(cuda);
+    rd_cuda_asked_free(cuda);
     rd_window_free(cuda, &comm->node, cuda->whole ? comm->conns.controls : NULL);
     rd_device_leave(guard);
     comm->cuda = NULL;

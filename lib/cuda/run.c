@@ -282,6 +282,11 @@ static rondo_result_t run_each(rd_cuda_t *cuda, const rd_call_t *call)
 
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
 {
+    if (cuda->asked) {
+        rondo_result_t result = rd_cuda_asked_call(cuda, call);
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
     if (call->ask.coll == RD_BARRIER)
         return cuda->k.nranks == 1 ? RONDO_SUCCESS : run_barrier(cuda, call->stream);
     if (cuda->k.nranks == 1)

@@ -57,8 +57,10 @@ typedef struct rd_khost {
     uint32_t timeout_ms; /* by the host: a wait that lasts longer ends the kernel; 0: none does */
     uint32_t failed;     /* by a kernel that left without having finished: RD_KFAILED_... */
     uint32_t late;       /* with RD_KFAILED_TIMEOUT, set before it: the peer that was waited for */
+    uint32_t slow;       /* by a kernel that has waited for RD_KSLOW_MS, again and again: for whom, plus one */
 } rd_khost_t;
 
+#define RD_KSLOW_MS 100
 #define RD_KFAILED_ABORT 1u
 #define RD_KFAILED_TIMEOUT 2u
 

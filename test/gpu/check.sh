@@ -4,7 +4,7 @@
 #   check-gpu [--seed S] [--shard I/N] [--seconds S] [--part NAME] [--programs FOLDER]
 #
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
-#   --seconds  of random programs, each (10)    --part     matrix, forced, programs, life, groups, apart or shim alone
+#   --seconds  of random programs, each (10)    --part     matrix, forced, programs, life, asked, groups, apart or shim
 #
 # Exit: 0 all right, 1 not, 2 usage, 77 there is no GPU.
 set -u
@@ -62,6 +62,9 @@ if wanted programs; then
 fi
 if wanted life; then
     part life
+fi
+if wanted asked; then
+    part asked
 fi
 if wanted groups; then
     part long_groups

@@ -297,6 +297,31 @@ static void late(test_rank_t *t, void *arg)
     device_finish(t);
 }
 
+/* Rank 1 ends its communicator in order while a kernel of another one waits for it: no time is set. */
+static void deserted(test_rank_t *t, void *arg)
+{
+    int *device = device_memory(t, 4096, 0);
+    cudaStream_t stream;
+
+    (void)arg;
+    rondo_comm_t comm = device_comm(t);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    sum_checked(t, comm, t->nranks, stream, 100);
+    if (t->rank != 1) {
+        sum(t, comm, stream, device, 100);
+        test_barrier(t);
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        TEST_GIVES(t, comm, RONDO_ERR_REMOTE, rondo_barrier(comm, stream));
+        TEST_TRUE(t, strstr(rondo_last_error(comm), "rank 1 (") != NULL);
+    } else {
+        test_barrier(t);
+    }
+    (void)rondo_comm_destroy(comm);
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_memory_back(device);
+    device_finish(t);
+}
+
 /* The last rank is killed while the others' kernels wait for it; those that are left go on without it. */
 static void killed(test_rank_t *t, void *arg)
 {
@@ -344,7 +369,8 @@ int main(int argc, char **argv)
         int ranks, kinds;
     } parts[] = {
         {"wrong", wrong, 2, 3},   {"graphs", graphs, 3, 3}, {"one_thread", one_thread, 1, 1},
-        {"abort", abort_it, 3, 3}, {"late", late, 2, 3},     {"many", many, 2, 3},
+        {"abort", abort_it, 3, 3}, {"late", late, 2, 3},
+        {"deserted", deserted, 3, 3}, {"many", many, 2, 3},
     };
     int bad = 0;
 
