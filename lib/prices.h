@@ -28,6 +28,16 @@ typedef struct rd_price {
     double gamma;   /* per byte added to a sum */
 } rd_price_t;
 
+/* Between GPUs, for each kernel and protocol as lib/kernels/launch.h numbers them. */
+#define RD_GPU_KINDS 5
+#define RD_GPU_CODECS 3
+typedef struct rd_gpu_price {
+    double alpha; /* us, the shortest */
+    double hop;   /* us for each step from rank to rank that follows the one before */
+    double rate;  /* bytes a us that leave a GPU */
+    double pass;  /* us for each pass but the first */
+} rd_gpu_price_t;
+
 typedef struct rd_prices {
     rd_price_t of[RD_NUM_PRICES][RD_NUM_PROTOS];
     double call;    /* one call of an operation, plan at hand */
@@ -38,6 +48,8 @@ typedef struct rd_prices {
     double wire;    /* per byte that leaves a node */
     double peer;    /* a connection beyond the first `peers`: memory, descriptor, and making it, spread over uses */
     double peers;
+    rd_gpu_price_t gpu[RD_GPU_KINDS][RD_GPU_CODECS];
+    double links;       /* no price: GB/s each way, by the data sheet, between the GPUs where `gpu` was measured */
     rd_stream_t stream; /* no price: how slots are written here */
 } rd_prices_t;
 

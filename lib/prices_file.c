@@ -1,6 +1,7 @@
 /* Prices as text: a file of rondo-tune, and the number by which ranks compare what they use. See prices.h.
  *
  *     shm.simple.alpha 0.24          a price: transport, protocol, name (rd_price_t)
+ *     cuda.ring.ll128.rate 335000    one of a kernel between GPUs (rd_gpu_price_t)
  *     near 1572864                   one that has no protocol (rd_prices_t)
  *     stream adapt                   how slots are written
  */
@@ -14,6 +15,8 @@
 
 #define LINE 256
 
+static const char *const kinds[RD_GPU_KINDS] = {"oneshot", "twoshot", "ring", "chain", "messages"};
+static const char *const codecs[RD_GPU_CODECS] = {"ll", "ll128", "sentinel"};
 static const char *const transports[] = {"shm", "net"}, *const ways[] = {"never", "always", "adapt"};
 
 static const struct {
@@ -25,17 +28,34 @@ static const struct {
   singles[] = {{"call", offsetof(rd_prices_t, call)},       {"turn", offsetof(rd_prices_t, turn)},
                {"overlap", offsetof(rd_prices_t, overlap)}, {"far", offsetof(rd_prices_t, far)},
                {"near", offsetof(rd_prices_t, near)},       {"wire", offsetof(rd_prices_t, wire)},
-               {"peer", offsetof(rd_prices_t, peer)},       {"peers", offsetof(rd_prices_t, peers)}};
+               {"peer", offsetof(rd_prices_t, peer)},       {"peers", offsetof(rd_prices_t, peers)},
+               {"cuda.links", offsetof(rd_prices_t, links)}},
+  gpu_parts[] = {{"alpha", offsetof(rd_gpu_price_t, alpha)},
+                 {"hop", offsetof(rd_gpu_price_t, hop)},
+                 {"rate", offsetof(rd_gpu_price_t, rate)},
+                 {"pass", offsetof(rd_gpu_price_t, pass)}};
 #define PARTS (int)(sizeof parts / sizeof parts[0])
 #define SINGLES (int)(sizeof singles / sizeof singles[0])
+#define GPU_PARTS (int)(sizeof gpu_parts / sizeof gpu_parts[0])
+
+/* Of kernel and protocol `of`. */
+static double *gpu_at(rd_prices_t *prices, int of, int part, char *name)
+{
+    int kind = of / RD_GPU_CODECS, codec = of % RD_GPU_CODECS;
+
+    snprintf(name, 32, "cuda.%s.%s.%s", kinds[kind], codecs[codec], gpu_parts[part].name);
+    return (double *)(void *)((char *)&prices->gpu[kind][codec] + gpu_parts[part].at);
+}
 
 double *rd_prices_at(rd_prices_t *prices, int i, char *name)
 {
     int of = i / PARTS, transport = of / RD_NUM_PROTOS, proto = of % RD_NUM_PROTOS,
-        rest = i - RD_NUM_PRICES * RD_NUM_PROTOS * PARTS;
+        rest = i - RD_NUM_PRICES * RD_NUM_PROTOS * PARTS, gpu = rest - SINGLES;
 
-    if (rest >= SINGLES)
+    if (gpu >= RD_GPU_KINDS * RD_GPU_CODECS * GPU_PARTS)
         return NULL;
+    if (gpu >= 0)
+        return gpu_at(prices, gpu / GPU_PARTS, gpu % GPU_PARTS, name);
     if (rest >= 0) {
         strcpy(name, singles[rest].name);
         return (double *)(void *)((char *)prices + singles[rest].at);
@@ -62,7 +82,8 @@ static int number_parse(const char *name, const char *text, double *number)
 
     if (end == text || *end || !isfinite(value) || value < 0 || value > 1e12)
         return -1;
-    if (value == 0 && strcmp(name, "overlap") != 0 && !strstr(name, ".start") && !strstr(name, ".gamma"))
+    if (value == 0 && strcmp(name, "overlap") != 0 && !strstr(name, ".start") && !strstr(name, ".gamma") &&
+        !strstr(name, ".hop") && !strstr(name, ".pass"))
         return -1;
     *number = value;
     return 0;

@@ -40,6 +40,30 @@ check 0 '^--> [a-z]* *pull ' env RONDO_TUNE="$dir/slots" "$info" plan broadcast 
 printf 'shm.pull.cross 1\nstream never\n' >"$dir/pull"
 check 0 '^--> [a-z]* *simple ' env RONDO_TUNE="$dir/pull" "$info" plan broadcast 1M --ranks 2
 
+# Between GPUs: a played rondo-perf whose kernels have these prices; what is fitted is what was planted.
+cat >"$dir/perf" <<'END'
+#!/bin/sh
+coll=$1 ranks= algo= proto=
+while [ $# -gt 1 ]; do
+    case $1 in --ranks) ranks=$2 ;; --algo) algo=$2 ;; --proto) proto=$2 ;; esac
+    shift
+done
+[ "$coll/$algo/$proto" = allreduce/twoshot/sentinel ] || { echo "not served" >&2; exit 1; }
+echo "# a head" && awk -v n="$ranks" 'BEGIN { for (b = 8; b <= 4194304; b *= 4) print b, b / 4, 7 + b * 2 * (n - 1) / n / 200000 }'
+END
+chmod +x "$dir/perf"
+if ! "$info" | grep -q '^CUDA  *built without'; then
+    RONDO_TOPO_FILE=$top_srcdir/test/topo/h200-8.gpus
+    export RONDO_TOPO_FILE
+    check 0 'twoshot sentinel: 20 times, predicted within a factor of 1.0[0-3]' \
+        "$tune" --device cuda --perf "$dir/perf" --output "$dir/gpu"
+    check 0 '^cuda.twoshot.sentinel.alpha  *\(6\.[89]\|7\.[01]\|7$\)' cat "$dir/gpu"
+    check 0 '^cuda.oneshot.ll.alpha  *2.1$' cat "$dir/gpu"
+    check 0 '^[* ] twoshot *sentinel *\(6\.9\|7\.[01]\) us' env RONDO_TUNE="$dir/gpu" "$info" plan allreduce 8 --device cuda
+    check 1 'nothing could be measured' "$tune" --device cuda --perf /bin/false --output "$dir/none"
+    unset RONDO_TOPO_FILE
+fi
+
 # What is wrong is said, with its line.
 check 1 'No such file' env RONDO_TUNE="$dir/none" "$info" plan barrier
 for line in 'shm.simple.beta' 'shm.simple.beta 1 2' 'shm.simple.gold 1' 'call nan' 'call 0' 'call -1' 'turn 1x' \

@@ -21,7 +21,8 @@ static const char usage[] =
     "    rondo-tune - measure this machine, for the choices that rondo makes\n"
     "\n"
     "SYNOPSIS\n"
-    "    rondo-tune [--ranks N,M...] [--rounds N] [--quick] [--output FILE] [--times FILE]\n"
+    "    rondo-tune [--device host|cuda] [--ranks N,M...] [--rounds N] [--quick] [--output FILE] [--times FILE]\n"
+    "               [--perf FILE]\n"
     "\n"
     "DESCRIPTION\n"
     "    Runs rondo-perf, which must lie beside it, with one algorithm and protocol after the other, fits the prices\n"
@@ -29,8 +30,13 @@ static const char usage[] =
     "    program by them: it must have the same content on all ranks. Nothing else should run meanwhile; it takes\n"
     "    half a minute on two cores.\n"
     "\n"
+    "    With --device cuda it is the kernels between GPUs, on a machine whose GPUs nobody else uses. What it writes\n"
+    "    holds the prices of host memory as well: those of RONDO_TUNE, so that one file may serve both.\n"
+    "\n"
     "OPTIONS\n"
-    "    --ranks N,M...   numbers of ranks to measure (default: 2, and twice the cores up to 8)\n"
+    "    --device D       host, or cuda (default host)\n"
+    "    --ranks N,M...   numbers of ranks to measure (default: 2, and twice the cores up to 8; cuda: 2 and all GPUs)\n"
+    "    --perf FILE      another rondo-perf than the one beside this program\n"
     "    --rounds N       measures longer, for a machine that is not quiet (default 1)\n"
     "    --quick          few sizes and one look at each: to see that it works, not for prices to keep\n"
     "    --output FILE    where the prices go (default: standard output)\n"
@@ -43,7 +49,7 @@ static const char usage[] =
 typedef struct tune {
     rd_env_t env;
     char perf[4096];
-    int cores, rounds, quick, ranks[8], nranks;
+    int cores, rounds, quick, cuda, ranks[8], nranks;
     tune_time_t times[TIMES_MOST];
     int count;
 } tune_t;
@@ -183,8 +189,10 @@ static int prices_write(const tune_t *t, const rd_prices_t *prices, tune_miss_t 
         return -1;
     if (rd_topo_read(&topo, "") != RONDO_SUCCESS)
         strcpy(topo.cpu, "an unknown processor");
-    fprintf(f, "# rondo-tune on %s, %d cores; %d times, predicted within a factor of %.2f\n", topo.cpu, t->cores,
-            t->count, miss.time);
+    fprintf(f, "# rondo-tune on %s, %d cores; %d times", topo.cpu, t->cores, t->count);
+    if (miss.time > 0)
+        fprintf(f, ", predicted within a factor of %.2f", miss.time);
+    fprintf(f, "%s\n", t->cuda ? " between GPUs" : "");
     rd_prices_write(prices, f);
     bad = fflush(f) != 0;
     return (*file && fclose(f) != 0) || bad ? -1 : 0;
@@ -193,6 +201,8 @@ static int prices_write(const tune_t *t, const rd_prices_t *prices, tune_miss_t 
 /* rondo-perf lies beside this program. */
 static int perf_find(tune_t *t)
 {
+    if (t->perf[0])
+        return access(t->perf, X_OK);
     ssize_t n = readlink("/proc/self/exe", t->perf, sizeof t->perf - 16);
     char *slash;
 
@@ -218,6 +228,44 @@ static int ranks_read(tune_t *t, const char *text)
             return 0;
     }
     return -1;
+}
+
+/* 2 and all GPUs, unless it was said. */
+static void cuda_ranks(tune_t *t)
+{
+    rd_gpu_topo_t topo;
+
+    if (t->nranks || rd_gpu_topo_read(&topo, t->env.topo_file) != RONDO_SUCCESS)
+        return;
+    t->ranks[t->nranks++] = 2;
+    if (topo.count > 2)
+        t->ranks[t->nranks++] = topo.count;
+}
+
+static int tune_gpus(tune_t *t, const char *output)
+{
+    rd_prices_t prices;
+    int number, count;
+
+    if (perf_find(t) != 0) {
+        fprintf(stderr, "rondo-tune: there is no %s to measure with\n", t->perf);
+        return 1;
+    }
+    if (rd_prices_find(&prices, &number, t->env.tune, NULL) != RONDO_SUCCESS)
+        return 1;
+    cuda_ranks(t);
+    count = tune_cuda(&prices, &(tune_cuda_t){t->perf, t->ranks, t->nranks, t->rounds, t->quick}, &t->env);
+    if (count == 0) {
+        fprintf(stderr, "rondo-tune: nothing could be measured: what does %s allreduce --device cuda --ranks 2 say?\n",
+                t->perf);
+        return 1;
+    }
+    t->count = count;
+    if (prices_write(t, &prices, (tune_miss_t){0, 0}, output) != 0) {
+        fprintf(stderr, "rondo-tune: cannot write %s\n", output);
+        return 1;
+    }
+    return 0;
 }
 
 static int tune(tune_t *t, const char *output, const char *times)
@@ -256,7 +304,8 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {
         {"ranks", 1, NULL, 'n'}, {"rounds", 1, NULL, 'r'},  {"quick", 0, NULL, 'q'}, {"output", 1, NULL, 'o'},
-        {"times", 1, NULL, 't'}, {"version", 0, NULL, 'v'}, {"help", 0, NULL, 'h'},  {NULL, 0, NULL, 0}};
+        {"times", 1, NULL, 't'}, {"version", 0, NULL, 'v'}, {"help", 0, NULL, 'h'},  {"device", 1, NULL, 'd'},
+        {"perf", 1, NULL, 'p'},  {NULL, 0, NULL, 0}};
     static tune_t t;
     const char *output = "", *times = "";
     rd_topo_t topo;
@@ -265,9 +314,6 @@ int main(int argc, char **argv)
     rd_topo_quick(&topo);
     t.cores = topo.usable;
     t.rounds = 1;
-    t.ranks[t.nranks++] = 2;
-    if (t.cores > 1)
-        t.ranks[t.nranks++] = t.cores > 4 ? 8 : 2 * t.cores;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         if (option == 'h') {
             fputs(usage, stdout);
@@ -278,7 +324,11 @@ int main(int argc, char **argv)
             printf("rondo-tune %d.%d.%d\n", v / 10000, v / 100 % 100, v % 100);
             return 0;
         }
-        if (option == 'q')
+        if (option == 'd' && (strcmp(optarg, "cuda") == 0 || strcmp(optarg, "host") == 0))
+            t.cuda = strcmp(optarg, "cuda") == 0;
+        else if (option == 'p')
+            snprintf(t.perf, sizeof t.perf, "%s", optarg);
+        else if (option == 'q')
             t.quick = 1;
         else if (option == 'o')
             output = optarg;
@@ -294,5 +344,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "rondo-tune: \"%s\" is not wanted; see rondo-tune --help\n", argv[optind]);
         return 2;
     }
-    return rd_env_read(&t.env) != RONDO_SUCCESS ? 1 : tune(&t, output, times);
+    if (rd_env_read(&t.env) != RONDO_SUCCESS)
+        return 1;
+    if (t.cuda)
+        return tune_gpus(&t, output);
+    if (t.nranks == 0) {
+        t.ranks[t.nranks++] = 2;
+        if (t.cores > 1)
+            t.ranks[t.nranks++] = t.cores > 4 ? 8 : 2 * t.cores;
+    }
+    return tune(&t, output, times);
 }

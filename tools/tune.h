@@ -3,6 +3,7 @@
 #define RD_TUNE_H
 
 #include "cost.h"
+#include "cuda.h"
 
 /* One time that was measured, and what the cost model must be asked to predict it. */
 typedef struct tune_time {
@@ -24,5 +25,16 @@ typedef struct tune_miss {
  * say nothing about stays as it was. Sorts the times. */
 void tune_fit(rd_prices_t *prices, tune_time_t *times, int count);
 tune_miss_t tune_miss(const rd_prices_t *prices, const tune_time_t *times, int count); /* sorted by tune_fit */
+
+/* What is measured between GPUs: tune_cuda.c. */
+typedef struct tune_cuda {
+    const char *perf; /* rondo-perf */
+    const int *ranks; /* numbers of GPUs */
+    int nranks, rounds, quick;
+} tune_cuda_t;
+
+/* Changes the prices between GPUs, on a machine where the way between them is to be the new measure. The number of
+ * times; 0: nothing could be measured. */
+int tune_cuda(rd_prices_t *prices, const tune_cuda_t *what, const rd_env_t *env);
 
 #endif

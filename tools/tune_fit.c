@@ -19,7 +19,7 @@
 /* Prices that no time on shared memory depends on, or that are not prices. */
 static int is_fixed(const char *name)
 {
-    return strncmp(name, "net.", 4) == 0 || strcmp(name, "wire") == 0 || strncmp(name, "peer", 4) == 0;
+    return strncmp(name, "net.", 4) == 0 || strncmp(name, "cuda.", 5) == 0 || strcmp(name, "wire") == 0 || strncmp(name, "peer", 4) == 0;
 }
 
 /* Times of one operation and size stand together. */

@@ -1,33 +1,19 @@
 /* The choice of a kernel: see choose.h.
  *
- * A kernel's time is alpha + hops + bytes / bandwidth. The constants come from bare kernels on 8 x H200 behind NVSwitch
- * and from every kernel forced on 2 of them (float sums, from a graph). They rank the candidates; nobody promises them.
+ * A kernel's time is alpha + hops + bytes / bandwidth, by the prices that the ranks have agreed on (prices.h). They rank
+ * the candidates; nobody promises them.
  */
 #include "choose.h"
 
 #include <string.h>
 
-#define PRICED_GBPS 450.0 /* of the links where the prices were measured, by the data sheet: 18 NVLinks */
 #define UNITS_MOST (1u << 20) /* more than any device holds */
 
-typedef struct price {
-    double alpha; /* us, the shortest */
-    double hop;   /* us for each step from rank to rank that follows the one before */
-    double rate;  /* bytes a us that leave a GPU */
-    double pass;  /* us for each pass but the first */
-} price_t;
-
-static const price_t prices[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
-    [RD_K_ONESHOT] = {{2.1, 0, 149e3, 3}, {2.6, 0, 270e3, 3}, {2.4, 0, 290e3, 3}},
-    [RD_K_TWOSHOT] = {{3.5, 0, 165e3, 3}, {3.95, 0, 310e3, 3}, {3.5, 0, 336e3, 3}},
-    [RD_K_RING] = {{3.2, 0.6, 180e3, 1.5}, {3.2, 0.6, 335e3, 2.5}, {3.2, 0.6, 355e3, 1.5}},
-    [RD_K_CHAIN] = {{0.4, 0.9, 180e3, 0}, {0.4, 0.9, 335e3, 0}, {0.4, 0.9, 335e3, 0}},
-    [RD_K_MESSAGES] = {{2.9, 0, 230e3, 0}, {2.9, 0, 230e3, 0}, {2.9, 0, 230e3, 0}},
-};
+_Static_assert(RD_GPU_KINDS == RD_K_MESSAGES + 1 && RD_GPU_CODECS == RD_KC_CODECS, "a price for each");
 
 /* Through pinned host memory. Reckoned from a link of 40 GB/s and 1.5 us to look at host memory once; nothing of it has
  * been measured. */
-static const price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
+static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
     [RD_K_ONESHOT] = {{6, 0, 20e3, 5}, {0}, {6.5, 0, 40e3, 5}},
     [RD_K_TWOSHOT] = {{0}, {0}, {11, 0, 40e3, 5}},
     [RD_K_RING] = {{7, 4, 20e3, 5}, {0}, {7, 4, 40e3, 5}},
@@ -77,8 +63,9 @@ static void traffic(const rd_wanted_t *w, uint32_t n, rd_kkind_t kind, double *b
 
 static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t passes)
 {
-    const price_t *p = l->apart ? &prices_apart[kind][codec] : &prices[kind][codec];
-    double bytes, hops, share = l->gbps > 0 && !l->apart ? l->gbps / PRICED_GBPS : 1;
+    const rd_prices_t *prices = l->prices ? l->prices : rd_prices_builtin(0);
+    const rd_gpu_price_t *p = l->apart ? &prices_apart[kind][codec] : &prices->gpu[kind][codec];
+    double bytes, hops, share = l->gbps > 0 && !l->apart ? l->gbps / prices->links : 1;
 
     traffic(w, l->nranks, kind, &bytes, &hops);
     double way = hops * p->hop, flow = bytes / (p->rate * share);

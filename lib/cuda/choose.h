@@ -5,6 +5,7 @@
 
 #include "../env.h"
 #include "../kernels/launch.h"
+#include "../prices.h"
 #include "../sched/program.h"
 #include "../topo_gpu.h"
 
@@ -17,6 +18,7 @@ typedef struct rd_limits {
     uint32_t apart;  /* GPUs do not all reach each other: windows lie in pinned host memory */
     uint32_t split;  /* 1: a store of 128 bytes may arrive in parts: PCIe */
     double gbps;     /* by data sheet, of the slowest way between two of them, each way; 0: unknown */
+    const rd_prices_t *prices; /* NULL: the built-in ones */
 } rd_limits_t;
 
 /* Zeroed before it is filled: compared as bytes. */

@@ -156,6 +156,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
         blocks = comm->env.cuda_blocks;
     cuda->limits.nranks = (uint32_t)comm->nranks;
     cuda->limits.apart = !comm->env.p2p;
+    cuda->limits.prices = &comm->prices;
     cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
     if (comm->nranks > 1)
         rd_window_layout(cuda, &comm->env, blocks);

@@ -49,6 +49,7 @@ int rd_cuda_multiprocessors(const char *bus)
 typedef struct candidate {
     rd_chosen_t chosen;
     const char *why; /* it cannot; NULL: it can */
+    int number;
 } candidate_t;
 
 static int cheaper(const void *a, const void *b)
@@ -57,7 +58,11 @@ static int cheaper(const void *a, const void *b)
 
     if (!x->why != !y->why)
         return x->why ? 1 : -1;
-    return (x->chosen.us > y->chosen.us) - (x->chosen.us < y->chosen.us);
+    if (x->why)
+        return x->number - y->number;
+    if (x->chosen.us != y->chosen.us)
+        return x->chosen.us > y->chosen.us ? 1 : -1;
+    return x->number - y->number;
 }
 
 static int is_chosen(const rd_chosen_t *a, const rd_chosen_t *b)
@@ -65,8 +70,9 @@ static int is_chosen(const rd_chosen_t *a, const rd_chosen_t *b)
     return a->launch.kind == b->launch.kind && a->launch.codec == b->launch.codec;
 }
 
-/* The limits of a communicator of this shape, which lies in memory of its own: the layout is a communicator's. */
-static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t *env, rd_limits_t *limits, size_t *window)
+/* The limits of a communicator of this shape, by these prices. */
+static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t *env, const rd_prices_t *prices,
+                                   rd_limits_t *limits, size_t *window)
 {
     int sms = shape->sms;
     rd_cuda_t *cuda;
@@ -85,6 +91,7 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     cuda->limits.blocks = (uint32_t)(env->cuda_blocks && env->cuda_blocks < sms ? env->cuda_blocks : sms);
     rd_window_layout(cuda, env, (int)cuda->limits.blocks);
     rd_limits_way(&cuda->limits, shape->way);
+    cuda->limits.prices = prices;
     *limits = cuda->limits;
     *window = cuda->shared_bytes;
     free(cuda);
@@ -111,14 +118,17 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     candidate_t list[(RD_K_MESSAGES + 1) * RD_KC_CODECS];
     rd_wanted_t wanted = {(uint32_t)coll, (uint32_t)type, RONDO_SUM, (uint32_t)rondo_type_size(type), count};
     rd_limits_t limits;
+    rd_prices_t prices;
     rd_chosen_t best;
     size_t window;
     char way[64];
-    int n = 0;
+    int n = 0, number;
 
     if (coll == RD_BARRIER)
         wanted = (rd_wanted_t){RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, count = 1};
-    rondo_result_t result = shape_limits(shape, env, &limits, &window);
+    rondo_result_t result = rd_prices_find(&prices, &number, env->tune, NULL);
+    if (result == RONDO_SUCCESS)
+        result = shape_limits(shape, env, &prices, &limits, &window);
     if (result != RONDO_SUCCESS)
         return result;
     const char *why = rd_kchoose(&wanted, &limits, env, &best);
@@ -131,7 +141,7 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
             limits.bank >> 10);
     for (int kind = RD_K_ONESHOT; kind <= RD_K_MESSAGES; kind++) {
         for (int codec = 0; codec < RD_KC_CODECS; codec++, n++) {
-            list[n].why = NULL;
+            list[n] = (candidate_t){.number = n};
             if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &list[n].chosen,
                                &list[n].why) != 0)
                 list[n].chosen.launch = (rd_klaunch_t){.kind = (rd_kkind_t)kind, .codec = (rd_kcodec_t)codec};
@@ -169,9 +179,13 @@ static void choices_line(FILE *file, rd_coll_t coll, const rd_limits_t *limits, 
 rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, const rd_env_t *env)
 {
     rd_limits_t limits;
+    rd_prices_t prices;
     size_t window;
-    rondo_result_t result = shape_limits(shape, env, &limits, &window);
+    int number;
+    rondo_result_t result = rd_prices_find(&prices, &number, env->tune, NULL);
 
+    if (result == RONDO_SUCCESS)
+        result = shape_limits(shape, env, &prices, &limits, &window);
     if (result != RONDO_SUCCESS)
         return result;
     fprintf(file, "chosen on %d GPUs of %d multiprocessors, float sums, bytes of a message as in rondo-perf:\n",
@@ -180,4 +194,29 @@ rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, c
         if (coll != RD_BARRIER)
             choices_line(file, (rd_coll_t)coll, &limits, env);
     return RONDO_SUCCESS;
+}
+
+const char *rd_cuda_kind_name(int kind)
+{
+    return rd_kind_name((rd_kkind_t)kind);
+}
+
+const char *rd_cuda_codec_name(int codec)
+{
+    return rd_codec_name((rd_kcodec_t)codec);
+}
+
+double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
+                        uint64_t bytes, int kind, int codec)
+{
+    uint64_t count = bytes / 4 / (coll == RD_REDUCE_SCATTER ? (uint64_t)shape->nranks : 1);
+    rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1};
+    rd_limits_t limits;
+    rd_chosen_t chosen;
+    size_t window;
+
+    if (shape_limits(shape, env, prices, &limits, &window) != RONDO_SUCCESS ||
+        rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &chosen, NULL) != 0)
+        return 0;
+    return chosen.us;
 }
