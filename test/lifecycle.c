@@ -2,6 +2,7 @@
  * shrunk, finalized, aborted while a peer never comes; configs of older callers; names and timeouts.
  */
 #define _GNU_SOURCE
+#include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -115,6 +116,62 @@ static void make_and_destroy(test_rank_t *t, void *arg)
     if (after.mappings > before.mappings + times / 2 || after.resident_kb > before.resident_kb + LEAK_KB * times)
         test_fail(t, "%d mappings, %ld KB became %d and %ld", before.mappings, before.resident_kb, after.mappings,
                   after.resident_kb);
+}
+
+/* ---- as many as the issue of long-lived programs wants */
+
+typedef struct {
+    int times, seconds; /* whichever is over first; 0 seconds: no limit */
+} many_t;
+
+#define SETTLED 100 /* communicators after which nothing more is kept for good: the structs of the last few stay */
+
+/* Bytes that malloc has given out; where the C library does not tell, 0. */
+static size_t given_out(void)
+{
+#if defined(__GLIBC_PREREQ) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 m = mallinfo2();
+
+    return m.uordblks + m.hblkhd;
+#endif
+#endif
+    return 0;
+}
+
+static void many(test_rank_t *t, void *arg)
+{
+    const many_t *many = arg;
+    int64_t end = test_clock_us() + many->seconds * INT64_C(1000000);
+    holdings_t before = {0, 0, 0, 0}, after;
+    size_t bytes = 0;
+    int i, go = 1, all;
+
+    for (i = 0; i < many->times && go; i++) {
+        rondo_comm_t comm;
+
+        if (i == SETTLED) {
+            test_barrier(t);
+            before = holdings();
+            bytes = given_out();
+            test_barrier(t);
+        }
+        comm = test_comm(t, NULL);
+        all = !many->seconds || i < 2 * SETTLED || test_clock_us() < end; /* what one decides, all do */
+        TEST_OK(t, comm, rondo_allreduce(&all, &go, 1, RONDO_INT32, RONDO_MIN, comm, NULL));
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    }
+    test_barrier(t);
+    after = holdings_after(&before);
+    test_barrier(t);
+    if (after.descriptors > before.descriptors || after.threads > before.threads || after.mappings > before.mappings ||
+        given_out() > bytes)
+        test_fail(t, "after %d: %d descriptors, %d threads, %d mappings, %zu bytes became %d, %d, %d, %zu", i,
+                  before.descriptors, before.threads, before.mappings, bytes, after.descriptors, after.threads,
+                  after.mappings, given_out());
+    if (t->rank == 0)
+        printf("lifecycle: %d communicators made and destroyed, %zu bytes before and %zu after\n", i, bytes,
+               given_out());
 }
 
 /* Several at once, destroyed in another order than they were made in. */
@@ -440,11 +497,24 @@ static int run(const char *what, test_kind_t kind, int nranks, test_body_fn body
     return bad;
 }
 
-int main(void)
+/* lifecycle --times N: N communicators made and destroyed, however long it takes, and nothing else. */
+static int main_many(int times)
+{
+    many_t m = {times, 0};
+
+    test_begin("lifecycle", 0);
+    return test_run(TEST_PROCESSES, 2, 3600, many, &m) != 0;
+}
+
+int main(int argc, char **argv)
 {
     int shm = test_count_files(), bad = 0, kind, n, times = 24, yes = 1, no = 0;
+    many_t fitting = {10000, 25};
 
-    test_begin("lifecycle", 200);
+    if (argc == 3 && strcmp(argv[1], "--times") == 0)
+        return main_many(atoi(argv[2]));
+    test_begin("lifecycle", 240);
+    bad += test_run(TEST_PROCESSES, 2, 100, many, &fitting);
     for (kind = TEST_PROCESSES; kind <= TEST_THREADS && !bad; kind++) {
         test_kind_t k = (test_kind_t)kind;
 
