@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define LINE 512
 #define HEAD "rondo-gpus 1"
@@ -76,7 +77,7 @@ static void here_read(void)
 static int find(const rd_gpu_topo_t *topo, const char *bus)
 {
     for (int g = 0; g < topo->count; g++)
-        if (strcmp(topo->gpu[g].bus, bus) == 0)
+        if (strcasecmp(topo->gpu[g].bus, bus) == 0) /* CUDA writes upper case */
             return g;
     return -1;
 }
