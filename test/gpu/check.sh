@@ -1,40 +1,50 @@
 #!/bin/sh
 # Tests on the GPUs of this machine, with the programs beside this script: no build tree is needed.
 #
-#   check-gpu [--seed S] [--shard I/N] [--seconds S] [--part NAME] [--programs FOLDER]
+#   check-gpu [--seed S] [--shard I/N] [--seconds S] [--times N] [--part NAME] [--programs FOLDER]
 #
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
+#   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, programs, life, asked, groups, apart or shim
 #
+# At the end it says which share of the matrix (operation x type x op x size x ranks x processes or threads) was run.
 # Exit: 0 all right, 1 not, 2 usage, 77 there is no GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 seed=1
 shard=
 seconds=10
+times=24
 only=
 while [ $# -gt 1 ]; do
     case $1 in
     --seed) seed=$2 ;;
     --shard) shard=$2 ;;
     --seconds) seconds=$2 ;;
+    --times) times=$2 ;;
     --part) only=$2 ;;
     --programs) here=$2 ;;
     *) break ;;
     esac
     shift 2
 done
-[ $# -eq 0 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -eq 0 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 passed=0
 failed=0
+ran=0
+cases=0
+exec 4>&1
+said=$(mktemp) || exit 1
+trap 'rm -f "$said"' EXIT
 # part PROGRAM OPTIONS...: its output as it comes; what fails is said again at the end.
 part() {
     echo "== $*"
     program=$1
     shift
-    "$here/$program" "$@"
-    status=$?
+    status=$({ { "$here/$program" "$@"; echo $? >&3; } | tee "$said" >&4; } 3>&1)
+    ran=$((ran + $(awk '/^matrix: .* cases/ { n += $2 } END { print n + 0 }' "$said")))
+    cases=$((cases + $(awk '/^matrix: .* cases/ { n += $4 } END { print n + 0 }' "$said")))
     case $status in
     0) passed=$((passed + 1)) ;;
     77) echo "there is no CUDA device here"; exit 77 ;;
@@ -61,7 +71,7 @@ if wanted programs; then
     part programs --seed "$seed" --seconds "$seconds"
 fi
 if wanted life; then
-    part life
+    part life --times "$times"
 fi
 if wanted asked; then
     part asked
@@ -81,5 +91,6 @@ fi
 if wanted shim; then
     part shim --seed "$seed"
 fi
+[ $cases -eq 0 ] || echo "the matrix: $ran of $cases cases, $((100 * ran / cases)) %; other seeds and shards run others"
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -300,6 +300,18 @@ static cudaError_t release(void *pointer, int drain)
     return cudaSuccess;
 }
 
+/* Of this process alone: 4 GB less what it has there. */
+cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
+{
+    *left = *all = (size_t)1 << 32;
+    pthread_mutex_lock(&sim_lock);
+    for (const block_t *b = blocks; b; b = b->next)
+        if (b->device == sim_current() && b->type == cudaMemoryTypeDevice && b->fd >= 0)
+            *left -= b->bytes < *left ? b->bytes : *left;
+    pthread_mutex_unlock(&sim_lock);
+    return cudaSuccess;
+}
+
 cudaError_t cudaMalloc(void **pointer, size_t bytes)
 {
     pthread_mutex_lock(&sim_lock);
