@@ -1,5 +1,6 @@
-/* The handshake and the records, bit by bit: the right ones pass; one flipped bit anywhere, a reflected proof, another
- * secret, another address, a record repeated, dropped, swapped or turned round does not. */
+/* The handshake and the records, bit by bit: the right ones pass; one flipped bit anywhere, a reflected or replayed
+ * proof, another secret, another address, a record repeated, dropped, swapped, turned round or too long does not. What
+ * a hello can show by itself (form, version, purpose, role, job) is refused there and then. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +79,41 @@ static void handshakes(void)
     expect(shake(&client, &server, -1, 0) != 0, "another address", 0);
 }
 
+/* Without any proof. */
+static void hellos(void)
+{
+    rd_auth_t client, server;
+    rd_hello_t theirs;
+    for (int flip = -1; flip < 8 * 24; flip++) {
+        begin(&client, 0, 1, 80);
+        begin(&server, 1, 1, 80);
+        if (flip >= 0)
+            client.hello[0][flip / 8] ^= (unsigned char)(1 << flip % 8);
+        expect((rd_auth_hello(&server, client.hello[0], &theirs) == 0) == (flip == -1), "hello with a bit flipped",
+               flip);
+        for (size_t have = 0; flip >= 0 && have <= 24; have++)
+            expect(rd_auth_plausible(&server, client.hello[0], have) == (have <= (size_t)flip / 8),
+                   "the first bytes of a hello", (int)have);
+    }
+    begin(&server, 1, 1, 80);
+    expect(rd_auth_hello(&server, server.hello[1], &theirs) != 0, "a hello sent back to its sender", 0);
+}
+
+/* All that a client said once, said again to the same server: its nonce is another one. */
+static void replay(void)
+{
+    unsigned char proof[RD_PROOF];
+    rd_auth_t client, server;
+    rd_hello_t theirs;
+    begin(&client, 0, 1, 80);
+    begin(&server, 1, 1, 80);
+    expect(shake(&client, &server, -1, 0) == 0, "handshake", 0);
+    rd_auth_prove(&client, proof);
+    begin(&server, 1, 1, 80);
+    expect(rd_auth_hello(&server, client.hello[0], &theirs) == 0, "a replayed hello", 0);
+    expect(rd_auth_check(&server, proof) != 0, "a replayed proof", 0);
+}
+
 static size_t seal(rd_auth_t *a, const char *text, unsigned char *record)
 {
     rd_auth_seal(a, RD_HELLO, text, strlen(text), record);
@@ -113,6 +149,12 @@ static void records(void)
     expect(rd_auth_open(&client, first, &type) != 0, "a record sent back to its sender", 0);
     memset(first, 0xff, sizeof(first));
     expect(rd_auth_length(first) == 0, "a record of 4 GB", 0);
+    memset(first, 0, RD_RECORD_HEAD);
+    first[0] = RD_RECORD_DATA & 255;
+    first[1] = RD_RECORD_DATA >> 8;
+    expect(rd_auth_length(first) == RD_RECORD_MOST, "the longest record", 0);
+    first[0]++;
+    expect(rd_auth_length(first) == 0, "a record one byte too long", 0);
 }
 
 int main(void)
@@ -121,6 +163,8 @@ int main(void)
     if (sodium_init() < 0)
         return 1;
     handshakes();
+    hellos();
+    replay();
     records();
     return failures != 0;
 }
