@@ -6,8 +6,9 @@
  * went. If one of them died over it, there is another list. If all made it, it is kept, in three steps as Skeen's
  * commit protocol has them (SIGMOD 1981): the leader says PREPARE, hears from each that it is READY, and says KEEP.
  * So when a leader dies, whatever it has said to whom, the next one finds out what to do: no rank that is READY means
- * that none has kept anything, and there is another list; one that is READY means that all have made it, and it is
- * kept. Whoever has kept it stops listening, and so counts as gone to the others, who then need it no more.
+ * that none has kept anything, and there is another list; one that is READY means that all have made it: who is here
+ * becomes READY, too, and it is kept. Whoever has kept it stops listening, and so counts as gone to the others, who
+ * then need it no more.
  *
  * It stands on this: a connection is refused by a rank that has ended and by no other, and a host that has not answered
  * for five seconds is gone. Where the network falls apart, each part makes a communicator of its own.

@@ -1,6 +1,6 @@
 /* The roll call, from the side of the lowest rank that lives. See boot_roll.h.
  *
- *   gather   until each of the others has come or is gone         ->  a list, or KEEP if one of them is READY
+ *   gather   until each of the others has come or is gone         ->  a list, or PREPARE if one of them is READY
  *   vote     until each of the list has said how it went          ->  PREPARE, or another list, or the failure
  *   prepare  until each of the list is READY or gone              ->  KEEP
  */
@@ -16,8 +16,9 @@
 #include "boot_registry.h"
 #include "thread.h"
 
-#define PATIENCE_MS 200 /* from a death to the end of the rendezvous: time for the others to reach it and hear of it   \
-                         */
+#define PATIENCE_MS                                                                                                    \
+    200 /* from a death to the end of the rendezvous: time for the others to reach it and hear of it                   \
+         */
 
 static rd_guest_t *guest_of(rd_roll_t *r, int rank)
 {
@@ -267,6 +268,14 @@ static decision_t keep(rd_roll_t *r)
     return IS_KEPT;
 }
 
+static decision_t prepare(rd_roll_t *r)
+{
+    r->mine.standing = RD_STANDS_READY;
+    r->listed = 1;
+    tell_round(r, RD_REC_PREPARE);
+    return count(r, RD_STANDS_READY) == r->nmembers - count_lost(r) ? keep(r) : GOES_ON;
+}
+
 static decision_t decide_gathered(rd_roll_t *r)
 {
     for (int i = 0; i < r->nranks; i++) {
@@ -274,9 +283,11 @@ static decision_t decide_gathered(rd_roll_t *r)
         if (g && !g->came && !g->lost)
             return GOES_ON;
     }
-    /* READY under a leader that is gone: all had made it, and some may have kept it and left. */
+    /* READY under a leader that is gone: all had made it, and some may have kept it and left. Those who are here become
+     * READY first: should this leader die as well between one KEEP and the next, the one after it must find that out.
+     */
     if (r->mine.standing >= RD_STANDS_MADE && count(r, RD_STANDS_READY) > 0)
-        return keep(r);
+        return prepare(r);
     make_list(r);
     return IS_LISTED;
 }
@@ -296,9 +307,7 @@ static decision_t decide_listed(rd_roll_t *r, rondo_result_t *result)
         *result = give_up(r);
         return IS_OVER;
     }
-    r->mine.standing = RD_STANDS_READY;
-    tell_round(r, RD_REC_PREPARE);
-    return here == 1 ? keep(r) : GOES_ON;
+    return prepare(r);
 }
 
 static rondo_result_t check(rd_roll_t *r)
