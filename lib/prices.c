@@ -11,7 +11,8 @@
 #define GIGA(bytes_per_second) (1e6 / ((bytes_per_second)*1e9)) /* GB/s to microseconds a byte */
 
 /* From bare kernels on 8 x H200 behind NVSwitch (18 NVLinks each) and from every kernel forced on 2 of them: float sums,
- * from a graph; messages by ll were not measured. Rows: oneshot, twoshot, ring, chain, messages; in each ll, ll128, sentinel. */
+ * from a graph; chain and messages by ll were not measured. Rows: oneshot, twoshot, ring, chain, messages; in each ll,
+ * ll128, sentinel. */
 #define H200                                                                                                           \
     {                                                                                                                  \
         {{2.1, 0, 149e3, 3}, {2.6, 0, 270e3, 3}, {2.4, 0, 290e3, 3}},                                                  \
