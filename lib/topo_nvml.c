@@ -61,28 +61,31 @@ static void gpu_ask(const rd_nvml_t *nvml, nvmlDevice_t device, rd_gpu_t *gpu)
         gpu->pcie_width = (int)number;
 }
 
-/* NVLinks of GPU `g`: to a switch, or straight to another GPU. */
+/* NVLinks of GPU `g`: to a switch, or straight to another GPU. A driver that cannot tell which still says where a link
+ * goes, and what is no GPU's address is a switch's. */
 static void links_ask(const rd_nvml_t *nvml, nvmlDevice_t device, rd_gpu_topo_t *t, int g)
 {
     for (unsigned link = 0; link < NVML_NVLINK_MAX_LINKS; link++) {
-        unsigned active = 0, type = NVML_NVLINK_DEVICE_TYPE_GPU;
+        unsigned active = 0, type = NVML_NVLINK_DEVICE_TYPE_UNKNOWN;
+        int known = 0;
         nvmlPciInfo_t pci;
         char bus[20];
 
         if (nvml->DeviceGetNvLinkState(device, link, &active) != NVML_SUCCESS || !active)
             continue;
         (void)nvml->DeviceGetNvLinkRemoteDeviceType(device, link, &type);
-        if (type == NVML_NVLINK_DEVICE_TYPE_SWITCH) {
-            t->gpu[g].switched++;
-            continue;
-        }
         memset(&pci, 0, sizeof pci);
-        if (nvml->DeviceGetNvLinkRemotePciInfo_v2(device, link, &pci) != NVML_SUCCESS)
+        if (type != NVML_NVLINK_DEVICE_TYPE_SWITCH &&
+            nvml->DeviceGetNvLinkRemotePciInfo_v2(device, link, &pci) != NVML_SUCCESS)
             continue;
         bus_shorten(bus, pci.busId);
         for (int i = 0; i < t->count; i++)
-            if (i != g && strcmp(t->gpu[i].bus, bus) == 0)
+            if (i != g && strcmp(t->gpu[i].bus, bus) == 0) {
                 t->gpu[g].to[i].links++;
+                known = 1;
+            }
+        t->gpu[g].switched +=
+            !known && (type == NVML_NVLINK_DEVICE_TYPE_SWITCH || type == NVML_NVLINK_DEVICE_TYPE_UNKNOWN);
     }
 }
 

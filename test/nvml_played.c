@@ -140,6 +140,8 @@ static int link_state(nvmlDevice_t device, unsigned link, unsigned *active)
 static int link_type(nvmlDevice_t device, unsigned link, unsigned *type)
 {
     (void)device, (void)link;
+    if (nvml_played.untold)
+        return NOT_SUPPORTED;
     *type = nvml_played.switched ? NVML_NVLINK_DEVICE_TYPE_SWITCH : NVML_NVLINK_DEVICE_TYPE_GPU;
     return NVML_SUCCESS;
 }
@@ -148,9 +150,12 @@ static int link_pci(nvmlDevice_t device, unsigned link, nvmlPciInfo_t *pci)
 {
     int peer = link_peer(index_of(device), link);
 
-    if (peer < 0)
+    if (peer < 0 && !nvml_played.switched)
         return INVALID_ARGUMENT;
-    pci_set(pci, peer);
+    if (peer >= 0)
+        pci_set(pci, peer);
+    else
+        strcpy(pci->busId, "00000000:C4:00.0");
     return NVML_SUCCESS;
 }
 

@@ -94,11 +94,13 @@ static void switched(void)
     rd_gpu_topo_t t;
 
     nvml_played.switched = 18;
-    memset(&t, 0, sizeof t);
-    CHECK(rd_gpu_topo_walk(&t, sys) == RONDO_SUCCESS && near(&t, 0, 3) == RD_NEAR_NVLINK, "%d", near(&t, 0, 3));
-    rd_gpu_way_t way = rd_gpu_way(&t, 0, 3);
-    CHECK(way.switched && way.links == 18 && way.gbps == 450, "%d links, %.0f", way.links, way.gbps);
-    nvml_played.switched = 0;
+    for (nvml_played.untold = 0; nvml_played.untold < 2; nvml_played.untold++) {
+        memset(&t, 0, sizeof t);
+        CHECK(rd_gpu_topo_walk(&t, sys) == RONDO_SUCCESS && near(&t, 0, 3) == RD_NEAR_NVLINK, "%d", near(&t, 0, 3));
+        rd_gpu_way_t way = rd_gpu_way(&t, 0, 3);
+        CHECK(way.switched && way.links == 18 && way.gbps == 450, "%d links, %.0f", way.links, way.gbps);
+    }
+    nvml_played.switched = nvml_played.untold = 0;
 }
 
 static void paths(void)
