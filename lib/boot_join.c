@@ -16,6 +16,7 @@
 
 #include "boot_door.h"
 
+#define TELL_MS 500
 #define RETRY_MS 5000 /* how long a server that closes before the handshake is over is tried again */
 
 typedef struct dial {
@@ -32,8 +33,8 @@ typedef struct joining {
     dial_t meet;
     dial_t dial[RD_BOOT_ROUNDS];
     rd_door_t door;
-    int listening, tabled, missing; /* missing: neighbours without a connection */
-    int64_t deadline_ms;
+    int listening, tabled, missing;  /* missing: neighbours without a connection */
+    int64_t deadline_ms, stopped_ms; /* stopped_ms: when the stop word was first seen set; 0: not yet */
     rondo_result_t code;
     int from_meet; /* the failure came from the rendezvous: it need not be told */
     int said;      /* the failure was logged where it happened */
@@ -284,8 +285,10 @@ static void check(joining_t *j)
     rd_boot_t *b = j->b;
     char text[RD_ADDR_TEXT];
     rondo_result_t code = rd_stop_get(b->stop);
-    /* Who sees a death from here tells the rendezvous, for those who do not: it must have been reached. */
-    if (code && (code != RONDO_ERR_REMOTE || is_open(&j->meet)))
+    /* Who sees a death from here tells the rendezvous, for those who do not: if it is reached soon. It may be over. */
+    if (code && j->stopped_ms == 0)
+        j->stopped_ms = rd_clock_ms();
+    if (code && (code != RONDO_ERR_REMOTE || is_open(&j->meet) || rd_clock_ms() - j->stopped_ms > TELL_MS))
         fail(j, code, "%s", b->stop->text);
     if (j->deadline_ms && rd_clock_ms() > j->deadline_ms)
         fail(j, RONDO_ERR_TIMEOUT, "%s %s within %lld ms (RONDO_CREATE_TIMEOUT_MS; the id was made by %s)",

@@ -15,7 +15,8 @@
 #define CREATE_MS "60000"
 #define PATIENCE_MS "1500" /* for one that was killed, or found itself without means, before it came */
 #define STOP_TIMEOUT_MS 150
-#define STACK (256 << 10) /* more than any call takes */
+#define GIVEN_UP_US 1500000 /* longer than a failed creation is kept up for those who still come */
+#define STACK (256 << 10)   /* more than any call takes */
 
 typedef struct {
     test_rank_t *t;
@@ -299,6 +300,8 @@ static void shrink_in_vain(rank_t *r)
     board_t *board = r->trial->board;
     rondo_result_t result;
 
+    if (r->t->rank == p->slow)
+        usleep(GIVEN_UP_US);
     atomic_fetch_add(&board->shrinking, 1);
     result = shrink(r, &p->victim, 1, &r->in);
     check_sentence(r, NULL, result, "rondo_comm_shrink");

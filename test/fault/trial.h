@@ -33,6 +33,7 @@ typedef struct {
     uint64_t seed;
     int nranks, nnodes, victim, delay_us, resume_early, operations;
     int second, again_us; /* the second victim, and how long after the first survivor began to shrink */
+    int slow;             /* a rank that comes to that shrink when the others have given it up; -1: none */
     limit_t limit;
     stage_t stage;
     long room;                           /* what is left under the limit: bytes or descriptors */

@@ -154,6 +154,7 @@ static void draw_plan(plan_t *p, uint64_t seed, const choice_t *choice)
     if (p->kind == LIMIT && p->stage == IN_OPERATION && test_below(&random, 3))
         p->room = 0; /* an operation asks for little */
     draw_forced(p, &random);
+    p->slow = p->kind != SECOND || test_below(&random, 16) ? -1 : (int)test_below(&random, (unsigned)p->nranks);
 }
 
 static void describe(const plan_t *p, uint64_t seed, const char *verdict)
@@ -163,7 +164,7 @@ static void describe(const plan_t *p, uint64_t seed, const char *verdict)
     printf("trials: seed %llu: %s of rank %d of %d after %d us", (unsigned long long)seed, kind_names[p->kind],
            p->victim, p->nranks, p->delay_us);
     if (p->kind == SECOND)
-        printf(", rank %d %d us after shrink began", p->second, p->again_us);
+        printf(", rank %d %d us after shrink began, rank %d slow", p->second, p->again_us, p->slow);
     if (p->kind == LIMIT)
         printf(", %ld left of %s in %s", p->room, limit_names[p->limit], stage_names[p->stage]);
     for (coll = 0; coll < RD_NUM_COLLS; coll++)
@@ -203,7 +204,8 @@ static void add(tally_t *tally, const plan_t *p, board_t *board)
     atomic_fetch_add(&tally->refused, board->refused);
     if (timed)
         keep_times(&tally->took[p->kind], board->took_us, p->nranks);
-    keep_times(p->kind == SECOND ? &tally->back_again : &tally->back, board->back_us, p->nranks);
+    if (p->slow < 0) /* else the others waited for that one */
+        keep_times(p->kind == SECOND ? &tally->back_again : &tally->back, board->back_us, p->nranks);
     keep_times(&tally->abort, &board->abort_us, 1);
 }
 
@@ -234,7 +236,7 @@ static void run_trial(tally_t *tally, uint64_t seed, const choice_t *choice)
         slowest = board->back_us[r] > slowest ? board->back_us[r] : slowest;
     if (bad || choice->verbose)
         describe(&trial.plan, seed, bad ? "WRONG" : "right");
-    else if (slowest > SLOW_US)
+    else if (slowest > SLOW_US && trial.plan.slow < 0)
         describe(&trial.plan, seed, "slow");
     atomic_fetch_add(&tally->bad, bad != 0);
     atomic_fetch_add(&tally->hung, d.hung);
