@@ -1,5 +1,5 @@
 #!/bin/sh
-# The recorded trials of doc/reliability.md: 20,000 and more, on a quiet machine, some hours. From a build folder:
+# The recorded trials of doc/reliability.md: 20,000 and more, on a quiet machine, an hour. From a build folder:
 #
 #   ../test/fault/record.sh [DIVISOR]       DIVISOR 100: a hundredth of them, to see that all is there
 set -u
@@ -11,10 +11,10 @@ run() {
     "$@" || failed=1
 }
 echo "$(date -u +%Y-%m-%d), $(cd "$here" && git rev-parse --short HEAD 2>/dev/null), $(nproc) cores, $(uname -sr)"
-run test/fault/trials --count $((16000 / by)) --seed 100000
-run test/fault/trials --count $((1500 / by)) --seed 200000 --ranks 16
+run test/fault/trials --count $((20000 / by)) --seed 100000 --jobs "$(nproc)"
 run test/fault/trials --count $((2500 / by)) --seed 300000 --nodes 2 --kinds kill,stop,late,abort
 run test/fault/kth --seed 1 --sample $((1000 / by))
 run test/fault/kth --seed 2 --nodes 2 --sample $((100 / by))
+[ "$by" -gt 1 ] || run "$here/test/fault/mutants.sh"
 run test/fault/hostile --count $((3400 / by))
 exit $failed

@@ -236,15 +236,20 @@ static void check_sentence(rank_t *r, rondo_comm_t comm, rondo_result_t result, 
 
 /* ---- fewer ranks ---- */
 
-static rondo_result_t shrink(rank_t *r, const int *out, int nout, rondo_comm_t *small)
+static rondo_result_t shrink_of(rank_t *r, rondo_comm_t from, const int *out, int nout, rondo_comm_t *small)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
 
     config.device = RONDO_DEVICE_HOST;
     unsetenv("RONDO_ALGO"); /* what is asked of the smaller one cannot be served by everything */
     unsetenv("RONDO_PROTO");
-    test_note(r->t, "shrink without %d ranks, the first is %d", nout, nout ? out[0] : -1);
-    return rondo_comm_shrink(r->comm, out, nout, small, &config);
+    test_note(r->t, "shrink without %d ranks, the first is %d", nout, nout > 0 ? out[0] : -1);
+    return rondo_comm_shrink(from, out, nout, small, &config);
+}
+
+static rondo_result_t shrink(rank_t *r, const int *out, int nout, rondo_comm_t *small)
+{
+    return shrink_of(r, r->comm, out, nout, small);
 }
 
 /* Size and number are right, all members mean the same group, and the sum is right. */
@@ -293,23 +298,13 @@ static void go_on(rank_t *r, int64_t began)
     TEST_OK(r->t, NULL, rondo_comm_destroy(small));
 }
 
-/* Another rank dies while this is under way: the shrink fails, or what it has made does. */
-static void shrink_in_vain(rank_t *r)
+/* The communicator without the victim, of which the second one is or was a rank. */
+static void use_until_failed(rank_t *r, rondo_comm_t small)
 {
     const plan_t *p = &r->trial->plan;
-    board_t *board = r->trial->board;
     rondo_result_t result;
 
-    if (r->t->rank == p->slow)
-        usleep(GIVEN_UP_US);
-    atomic_fetch_add(&board->shrinking, 1);
-    result = shrink(r, &p->victim, 1, &r->in);
-    check_sentence(r, NULL, result, "rondo_comm_shrink");
-    if (result != RONDO_SUCCESS) {
-        atomic_fetch_add(&board->failed_shrink, 1);
-        return;
-    }
-    atomic_fetch_add(&board->failed_later, 1);
+    r->in = small;
     r->rank -= r->t->rank > p->victim;
     r->nranks--;
     r->random = p->seed + 1;
@@ -318,8 +313,61 @@ static void shrink_in_vain(rank_t *r)
     while (result == RONDO_SUCCESS);
     if (test_result(r->t, r->in, result, RONDO_ERR_REMOTE, "the smaller communicator's call"))
         must_name(r, r->in, p->second - (p->second > p->victim));
-    TEST_OK(r->t, NULL, rondo_comm_destroy(r->in));
     r->in = r->comm;
+}
+
+/* Another rank dies while this is under way: the shrink fails, or what it has made does. */
+static void shrink_in_vain(rank_t *r)
+{
+    const plan_t *p = &r->trial->plan;
+    board_t *board = r->trial->board;
+    rondo_comm_t small = NULL;
+    rondo_result_t result;
+
+    if (r->t->rank == p->slow)
+        usleep(GIVEN_UP_US);
+    atomic_fetch_add(&board->shrinking, 1);
+    result = shrink(r, &p->victim, 1, &small);
+    check_sentence(r, NULL, result, "rondo_comm_shrink");
+    if (result != RONDO_SUCCESS) {
+        atomic_fetch_add(&board->failed_shrink, 1);
+        return;
+    }
+    atomic_fetch_add(&board->failed_later, 1);
+    use_until_failed(r, small);
+    TEST_OK(r->t, NULL, rondo_comm_destroy(small));
+}
+
+/* Nobody is told who is gone. All have the same group; if the second one is still in that, it fails, and is shrunk in
+ * its turn. */
+static void survive(rank_t *r)
+{
+    const plan_t *p = &r->trial->plan;
+    int out[2] = {p->victim, p->second}, nout = p->kind == SECOND ? 2 : 1, size = 0;
+    int64_t began = test_clock_us();
+    rondo_comm_t small = NULL;
+
+    if (p->kind == SECOND && r->t->rank == p->slow)
+        usleep(GIVEN_UP_US);
+    atomic_fetch_add(&r->trial->board->shrinking, 1);
+    while (size != p->nranks - nout) {
+        rondo_comm_t from = small ? small : r->comm;
+        rondo_result_t result = shrink_of(r, from, NULL, RONDO_SURVIVORS, &small);
+        if (from != r->comm)
+            TEST_OK(r->t, NULL, rondo_comm_destroy(from));
+        if (!TEST_OK(r->t, NULL, result))
+            return;
+        TEST_OK(r->t, small, rondo_comm_size(small, &size));
+        if (size != p->nranks - nout && (p->kind != SECOND || size != p->nranks - 1 || from != r->comm))
+            test_stop(r->t, "%d ranks are left of %d", size, p->nranks);
+        if (size != p->nranks - nout)
+            use_until_failed(r, small);
+    }
+    check_group(r, small, out, nout);
+    if (atomic_load(&r->trial->board->again))
+        began = atomic_load(&r->trial->board->again);
+    r->trial->board->back_us[r->t->rank] = test_clock_us() - began;
+    TEST_OK(r->t, NULL, rondo_comm_destroy(small));
 }
 
 /* ---- limits ---- */
@@ -488,10 +536,14 @@ static void be_other(rank_t *r)
     while (result == RONDO_SUCCESS);
     note_time(r);
     check_error(r, result);
-    if (r->trial->plan.kind == SECOND)
-        shrink_in_vain(r);
-    began = atomic_load(&r->trial->board->again);
-    go_on(r, began ? began : test_clock_us());
+    if (r->trial->plan.unnamed) {
+        survive(r);
+    } else {
+        if (r->trial->plan.kind == SECOND)
+            shrink_in_vain(r);
+        began = atomic_load(&r->trial->board->again);
+        go_on(r, began ? began : test_clock_us());
+    }
     test_note(r->t, "destroy");
     rondo_comm_destroy(r->comm);
 }

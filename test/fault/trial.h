@@ -4,16 +4,17 @@
  *   kill   SIGKILL: every other rank's pending or next call returns RONDO_ERR_REMOTE and names the rank
  *   stop   SIGSTOP: RONDO_ERR_TIMEOUT at the set time; the stopped one, let go again, gets an error too
  *   late   it comes late, or is stopped for a moment shorter than the timeout: nothing but time is lost
- *   abort  another thread of it calls rondo_comm_abort: its own call ends with RONDO_ERR_ABORTED, the others' as in
- * kill birth  SIGKILL while the communicator is being made: nobody hangs
- * second as kill; then another one is killed while the survivors shrink. Whether that shrink fails or the communicator
- *        that it makes does: all others shrink once more, without both
- * limit  it has no memory, file size or descriptors left while the communicator is made, in an operation, or in a
- *        shrink: it does without, or returns an error with a sentence, and then the others do too; when there is
- *        enough again, the same shrink succeeds
+ *   abort  another thread of it calls rondo_comm_abort: its own call ends with RONDO_ERR_ABORTED, the others as in kill
+ *   birth  SIGKILL while the communicator is being made: nobody hangs
+ *   second as kill; then another one is killed while the survivors shrink. Whether that shrink fails or what it makes
+ *          does: all others shrink once more, without both
+ *   limit  it has no memory, file size or descriptors left while the communicator is made, in an operation, or in a
+ *          shrink: it does without, or returns an error with a sentence, and then the others do too; when there is
+ *          enough again, the same shrink succeeds
  *
- * After kill, stop, abort and an operation's failure the others shrink. All members of the smaller communicator agree
- * on who they are, and its allreduce is right. Every operation that succeeds is verified. */
+ * After kill, stop, abort and an operation's failure the others shrink: by a list of who is gone, or (half of kill,
+ * abort and second) to RONDO_SURVIVORS. All members of the smaller communicator agree on who they are, and its
+ * allreduce is right. Every operation that succeeds is verified. */
 #ifndef TRIAL_H
 #define TRIAL_H
 
@@ -34,6 +35,7 @@ typedef struct {
     int nranks, nnodes, victim, delay_us, resume_early, operations;
     int second, again_us; /* the second victim, and how long after the first survivor began to shrink */
     int slow;             /* a rank that comes to that shrink when the others have given it up; -1: none */
+    int unnamed;          /* they shrink to RONDO_SURVIVORS: nobody says who is gone */
     limit_t limit;
     stage_t stage;
     long room;                           /* what is left under the limit: bytes or descriptors */

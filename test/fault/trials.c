@@ -155,6 +155,7 @@ static void draw_plan(plan_t *p, uint64_t seed, const choice_t *choice)
         p->room = 0; /* an operation asks for little */
     draw_forced(p, &random);
     p->slow = p->kind != SECOND || test_below(&random, 16) ? -1 : (int)test_below(&random, (unsigned)p->nranks);
+    p->unnamed = (p->kind == KILL || p->kind == ABORT || p->kind == SECOND) && test_below(&random, 2);
 }
 
 static void describe(const plan_t *p, uint64_t seed, const char *verdict)
@@ -170,7 +171,8 @@ static void describe(const plan_t *p, uint64_t seed, const char *verdict)
     for (coll = 0; coll < RD_NUM_COLLS; coll++)
         if (p->algo[coll])
             printf(" %s=%s", rd_coll_name((rd_coll_t)coll), p->algo[coll]->name);
-    printf("%s%s%s: %s\n", p->proto ? " " : "", p->proto ? p->proto : "", p->narrow ? " narrow" : "", verdict);
+    printf("%s%s%s%s: %s\n", p->unnamed ? " to survivors" : "", p->proto ? " " : "", p->proto ? p->proto : "",
+           p->narrow ? " narrow" : "", verdict);
 }
 
 /* ---- all trials ---- */
