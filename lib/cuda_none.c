@@ -89,6 +89,18 @@ rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done)
     return RONDO_SUCCESS;
 }
 
+rondo_result_t rd_cuda_register(rondo_comm_t comm, void *buffer, size_t bytes, int *number)
+{
+    (void)buffer, (void)bytes, (void)number;
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_deregister(rondo_comm_t comm, int number)
+{
+    (void)number;
+    return none(comm);
+}
+
 rondo_result_t rd_cuda_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
 {
     (void)buffer, (void)bytes;

@@ -1,17 +1,17 @@
-/* Registration and memory that peers can map, on host communicators: every path already goes through the node's shared
- * memory, so a registration is a promise that is recorded and checked, and memory is page aligned, on huge pages where
- * the system allows.
+/* Registration and memory that peers can map. On host communicators every path already goes through the node's shared
+ * memory, so a registration is a promise that is recorded, and memory is page aligned, on huge pages where the system
+ * allows. On GPUs: cuda/register.c.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "call.h"
 #include "comm.h"
 #include "cuda.h"
 
 struct rondo_registration {
     rondo_comm_t comm;
-    void *buffer;
-    size_t bytes;
+    int number; /* on a CUDA communicator: see cuda.h */
 };
 
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -28,9 +28,16 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buffer, size_t bytes
     rondo_registration_t made = malloc(sizeof *made);
     if (!made)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a registration");
-    *made = (struct rondo_registration){comm, buffer, bytes};
-    *reg = made;
-    return RONDO_SUCCESS;
+    *made = (struct rondo_registration){comm, -1};
+    if (comm->cuda && (result = rd_comm_enter(comm)) == RONDO_SUCCESS)
+        result = rd_call_spoiled(comm, rd_cuda_register(comm, buffer, bytes, &made->number));
+    if (comm->cuda)
+        result = rd_comm_leave(comm, result);
+    if (result == RONDO_SUCCESS)
+        *reg = made;
+    else
+        free(made);
+    return result;
 }
 
 rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg)
@@ -43,8 +50,10 @@ rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg
     if (!reg || reg->comm != comm)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: reg is %s", call,
                         reg ? "a registration of another communicator" : "NULL");
+    if (comm->cuda)
+        result = rd_cuda_deregister(comm, reg->number);
     free(reg);
-    return RONDO_SUCCESS;
+    return result;
 }
 
 /* The mapping's length stands on a page of its own in front of the buffer. */

@@ -301,9 +301,11 @@ rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size);
 rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device);
 
 /* Promises that `bytes` bytes at `buffer` stay where they are until rondo_comm_deregister, so that operations on any
- * part of them may be faster. Both are collective: all ranks call, each with its own buffer and length. The buffer
- * stays the caller's; freeing it while it is registered is an error that cannot be seen. On a host communicator it
- * changes no result. */
+ * part of them may be faster. Both are collective: all ranks call, each with its own buffer and length (on GPUs, NULL and
+ * 0 for none), and none inside a group. The buffer stays the caller's; it may be freed when all ranks have deregistered
+ * and what they had enqueued is over; to free it earlier is an error that cannot be seen. On GPUs, where every rank is a
+ * process of its own, rondo_comm_register waits for the other ranks and for what is enqueued; rondo_comm_deregister
+ * waits for nobody. No result changes. */
 rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buffer, size_t bytes, rondo_registration_t *reg);
 rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg);
 

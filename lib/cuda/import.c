@@ -167,20 +167,20 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
 
 typedef int (*address_range_fn)(unsigned long long *base, size_t *bytes, unsigned long long pointer);
 
-/* Where the allocation begins that holds the window: only the driver knows. */
-static uint64_t offset_of(const void *window)
+/* Where the allocation begins that holds it only the driver knows. */
+uint64_t rd_import_offset(const void *pointer)
 {
     enum cudaDriverEntryPointQueryResult found;
     void *function = NULL;
-    unsigned long long base = (unsigned long long)(uintptr_t)window;
+    unsigned long long base = (unsigned long long)(uintptr_t)pointer;
     size_t bytes;
 
     if (cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &function, 12000, cudaEnableDefault, &found) ==
             cudaSuccess &&
         function)
-        (void)((address_range_fn)(uintptr_t)function)(&base, &bytes, (unsigned long long)(uintptr_t)window);
+        (void)((address_range_fn)(uintptr_t)function)(&base, &bytes, (unsigned long long)(uintptr_t)pointer);
     (void)cudaGetLastError();
-    return (uint64_t)(uintptr_t)window - base;
+    return (uint64_t)(uintptr_t)pointer - base;
 }
 
 static int other_process(const rd_cuda_t *cuda)
@@ -209,7 +209,7 @@ static rondo_result_t own_offer(rd_cuda_t *cuda, offer_t *offer)
     offer->window = cuda->window;
     if (!other_process(cuda))
         return RONDO_SUCCESS;
-    offer->offset = offset_of(cuda->window);
+    offer->offset = rd_import_offset(cuda->window);
     cudaError_t error = cudaIpcGetMemHandle(&offer->handle, cuda->window);
     if (error != cudaSuccess)
         note_missed(&offer->missed, -1, "cudaIpcGetMemHandle", error);

@@ -46,6 +46,7 @@ struct rd_cuda {
     rd_khost_t *host; /* NULL: not yet made */
     void *imported[RD_KRANKS]; /* bases to be closed */
     void *scratch; /* device memory for the barrier's element */
+    struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED of them; NULL: none yet */
     rd_order_t order;
     rd_cuda_peer_t peers[RD_KRANKS];
     struct rd_cuda_asked *asked; /* RONDO_CHECK; NULL: off, or one rank */
@@ -106,7 +107,13 @@ rondo_result_t rd_verdicts_exchange(rd_cuda_t *cuda, void *all, size_t each);
 /* Collective. */
 rondo_result_t rd_import_facts(rd_cuda_t *cuda);
 rondo_result_t rd_import_windows(rd_cuda_t *cuda);
+/* Of `pointer` within its allocation. */
+uint64_t rd_import_offset(const void *pointer);
 void rd_import_close(rd_cuda_t *cuda);
+
+/* register.c: so many numbers of registered buffers may be in use; 0: no message is posted. Alike on all ranks. */
+uint32_t rd_registered_count(const rd_cuda_t *cuda);
+void rd_registered_close(rd_cuda_t *cuda);
 
 /* apart.c: windows in host memory; collective. */
 rondo_result_t rd_apart_windows(rd_cuda_t *cuda);

@@ -94,6 +94,7 @@ rondo_result_t rd_cuda_close(rondo_comm_t comm)
     rd_device_guard_t guard = rd_device_enter(comm->cuda->device);
     rondo_result_t result = wait_over(comm->cuda);
 
+    rd_registered_close(comm->cuda);
     rd_import_close(comm->cuda);
     rd_device_leave(guard);
     return result;
@@ -107,6 +108,7 @@ void rd_cuda_free(rondo_comm_t comm)
         return;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     atomic_store(&comm->stop.mirror, NULL);
+    rd_registered_close(cuda);
     rd_import_close(cuda);
     rd_order_free(cuda);
     rd_cuda_asked_free(cuda);

@@ -9,6 +9,7 @@
 
 #include "inside.h"
 
+#define POSTED (256u << 10)  /* a shorter message is through before a post has come */
 #define COPY_BLOCKS 32u      /* that copy what a rank sends to itself, beside its messages */
 #define COPY_BYTES (32u << 10) /* by one of them at least */
 
@@ -62,17 +63,18 @@ static void take_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessages_t *k, rd_km
 }
 
 /* More messages than a kernel's arguments hold: into the window's list. */
-static rondo_result_t write_list(rd_cuda_t *cuda, const rd_kmessage_t *all, uint32_t count, cudaStream_t stream)
+static rondo_result_t write_list(rd_cuda_t *cuda, const rd_kmessage_t *all, size_t count, cudaStream_t stream)
 {
-    rd_klaunch_t launch = {.kind = RD_K_LIST, .blocks = 1, .threads = 128};
+    rd_klaunch_t launch = {.kind = RD_K_WRITE, .blocks = 1, .threads = 128};
+    size_t bytes = count * sizeof *all;
     rondo_result_t result = RONDO_SUCCESS;
     rd_kwork_t work;
 
     work.comm = cuda->k;
-    for (uint32_t at = 0; at < count && result == RONDO_SUCCESS; at += work.list.count) {
-        work.list.first = at;
-        work.list.count = count - at < RD_KLIST_PART ? count - at : RD_KLIST_PART;
-        memcpy(work.list.message, all + at, work.list.count * sizeof *all);
+    for (size_t at = 0; at < bytes && result == RONDO_SUCCESS; at += RD_KWRITTEN) {
+        work.write.offset = (uint32_t)(RD_KLIST_OFFSET + at);
+        work.write.bytes = (uint32_t)(bytes - at < RD_KWRITTEN ? bytes - at : RD_KWRITTEN);
+        memcpy(work.write.data, (const char *)all + at, work.write.bytes);
         result = rd_cuda_launch(cuda, &launch, &work, stream);
     }
     return result;
@@ -89,7 +91,7 @@ static rondo_result_t take_long(rd_cuda_t *cuda, const lists_t *l, rd_kmessages_
     if (!(all = malloc(l->count * sizeof *all)))
         return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu messages", l->count);
     take_all(cuda, l, k, all);
-    rondo_result_t result = write_list(cuda, all, (uint32_t)l->count, stream);
+    rondo_result_t result = write_list(cuda, all, l->count, stream);
     free(all);
     return result;
 }
@@ -107,6 +109,8 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_
         return rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
     work.comm = cuda->k;
     k->listed = l->count > RD_KMESSAGES_HERE;
+    k->registered = rd_registered_count(cuda);
+    k->posted = POSTED;
     k->from_self = from;
     k->to_self = to;
     if (k->listed)

@@ -92,4 +92,15 @@ RD_DEVICE void rd_part_store(const rd_part_t &part, uint64_t at, uint4 v)
         rd_store_pieces(p, part.bytes - at < 16 ? (uint32_t)(part.bytes - at) : 16u, v);
 }
 
+/* The same, of a buffer on another GPU. */
+RD_DEVICE void rd_part_store_far(const rd_part_t &part, uint64_t at, uint4 v)
+{
+    char *p = part.base + at;
+
+    if (at < part.bytes && part.bytes - at >= 16 && (uintptr_t)p % 16 == 0)
+        far_store(p, v);
+    else
+        rd_part_store(part, at, v);
+}
+
 #endif

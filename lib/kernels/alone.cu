@@ -14,6 +14,6 @@ const void *const rd_kernels_alone[RD_K_KINDS] = {
     nullptr,
     nullptr,
     (const void *)rd_alone,
-    (const void *)rd_list,
+    (const void *)rd_write,
     (const void *)rd_nothing,
 };

@@ -1,9 +1,8 @@
-/* What a rank does without its peers: a copy of its own data, scaled where the operation says so; the list of a long
- * group's messages; nothing. */
+/* What a rank does without its peers: a copy of its own data, scaled where the operation says so; what the
+ * host wants to have written in stream order; nothing. */
 #ifndef RD_ALONE_CUH
 #define RD_ALONE_CUH
 
-#include "messages.cuh"
 #include "number_any.cuh"
 
 RD_KERNEL(512)
@@ -20,14 +19,14 @@ rd_alone(RD_WORK)
 }
 
 RD_KERNEL(512)
-rd_list(RD_WORK)
+rd_write(RD_WORK)
 {
-    const rd_klist_t &l = work.list;
-    rd_kmessage_t *to = rd_list_of(work.comm) + l.first;
+    const rd_kwrite_t &w = work.write;
+    uint64_t *to = (uint64_t *)(work.comm.own + w.offset);
 
     gpu_begin();
-    for (uint32_t i = gpu_block() * gpu_threads() + gpu_thread(); i < l.count; i += gpu_blocks() * gpu_threads())
-        to[i] = l.message[i];
+    for (uint32_t i = gpu_block() * gpu_threads() + gpu_thread(); i < w.bytes / 8; i += gpu_blocks() * gpu_threads())
+        to[i] = w.data[i];
 }
 
 RD_KERNEL(512)

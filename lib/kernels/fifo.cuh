@@ -4,7 +4,11 @@
  * the flag of a piece, so a slot needs no cleaning, and the receiver no fence: that it has what it read is proof enough
  * for the sender to write there again.
  *
- * The sender hears when half of the slots are free again, so between two such words the other half can be filled. */
+ * The sender hears when half of the slots are free again, so between two such words the other half can be filled.
+ *
+ * What is long need not go through slots. Where the receiver's buffer is registered, it *posts* which of the registered
+ * buffers it is and how far in, the sender stores the warp's share there, and releases a word that says so. A share counts
+ * as one piece, which leaves its slot alone. So the receiver alone decides, and nothing is stored before it has begun. */
 #ifndef RD_FIFO_CUH
 #define RD_FIFO_CUH
 
@@ -12,6 +16,7 @@
 
 template <class CODEC>
 struct rd_fifo_t {
+    static constexpr uint32_t NOWHERE = 0xffff; /* in the place of a registered buffer's number */
     static_assert(CODEC::WIRE == RD_KSLOT, "a piece fills a slot");
 
     const rd_kcomm_t &comm;
@@ -20,6 +25,8 @@ struct rd_fifo_t {
     uint32_t cleaned;     /* sender: taken by the peer, when last looked at */
     uint32_t *count;      /* where `moved` is kept */
     uint32_t *taken;      /* sender: where the peer says what it has taken; receiver: where to say it */
+    uint32_t *landed;     /* the other way round: what lies elsewhere than in slots */
+    uint32_t *post;       /* as `taken`: where it may lie */
     char *base;
     rd_wait_t wait;
 
@@ -32,6 +39,8 @@ struct rd_fifo_t {
         const uint4 first = line_load(own);
         count = (send ? own->sent : own->received) + peer * RD_KFIFOS + fifo;
         taken = send ? &mine->taken[peer * RD_KFIFOS + fifo] : &theirs->taken[rank * RD_KFIFOS + fifo];
+        landed = send ? &theirs->landed[rank * RD_KFIFOS + fifo] : &mine->landed[peer * RD_KFIFOS + fifo];
+        post = send ? mine->post[peer * RD_KFIFOS + fifo] : theirs->post[rank * RD_KFIFOS + fifo];
         base = comm.window[to] + (uint64_t)comm.fifo_offset * RD_KALIGN +
                ((uint64_t)from * comm.fifos + fifo) * RD_KSLOTS * RD_KSLOT;
         lane = rd_lane();
@@ -53,6 +62,65 @@ struct rd_fifo_t {
     RD_MEMBER char *slot(uint32_t ahead) const
     {
         return base + (uint64_t)((moved + ahead) % RD_KSLOTS) * RD_KSLOT;
+    }
+
+    /* Receiver: `bytes` at `offset` in registered buffer `number`, or NOWHERE: by slots. */
+    RD_MEMBER void post_place(uint32_t number, uint64_t offset)
+    {
+        if (lane == 0)
+            line_store(post, make_uint4((uint32_t)offset, moved + 1, (uint32_t)(offset >> 32) << 16 | number, moved + 1));
+    }
+
+    /* Sender: where `bytes` may lie, as mapped here; NULL: by slots. False: the kernel has to leave. */
+    RD_MEMBER bool read_post(char **place, uint64_t bytes)
+    {
+        const uint32_t peer = wait.peer;
+        uint4 line;
+
+        do
+            line = line_load(post);
+        while ((line.y != moved + 1 || line.w != moved + 1) && wait.more());
+        if (!rd_wait_over(wait))
+            return false;
+        const uint32_t number = line.z & 0xffff;
+        const uint64_t offset = (uint64_t)(line.z >> 16) << 32 | line.x;
+        *place = NULL;
+        if (number == NOWHERE)
+            return true;
+        const rd_kregistered_t *r = &((const rd_kcontrol_t *)comm.own)->registered[number % RD_KREGISTERED];
+        if (number >= RD_KREGISTERED || !r->base[peer] || offset > r->bytes[peer] || bytes > r->bytes[peer] - offset) {
+            word_store(&comm.host->failed, RD_KFAILED_POST);
+            wait.dead = true;
+            return false;
+        }
+        *place = (char *)(uintptr_t)(r->base[peer] + offset);
+        return true;
+    }
+
+    /* Sender: the warp has stored its share. */
+    RD_MEMBER void say_landed()
+    {
+        moved++;
+        warp_release(landed, moved);
+    }
+
+    RD_MEMBER bool wait_landed()
+    {
+        while (word_load(landed) != moved + 1 && wait.more()) {
+        }
+        fence_sys();
+        if (!rd_wait_over(wait))
+            return false;
+        said(1);
+        return true;
+    }
+
+    /* Receiver: so many pieces more, of which the sender is told now and then. */
+    RD_MEMBER void said(uint32_t pieces)
+    {
+        moved += pieces;
+        if (moved % (RD_KSLOTS / 2) < pieces && lane == 0)
+            word_store(taken, moved);
     }
 
     /* The next pieces; at most half of the slots. False: the kernel has to leave. */
@@ -88,9 +156,7 @@ struct rd_fifo_t {
         } while (!CODEC::over(there, wait));
         if (!rd_wait_over(wait))
             return false;
-        moved += PIECES;
-        if (moved % (RD_KSLOTS / 2) < PIECES && lane == 0) /* the votes above stand behind every lane's loads */
-            word_store(taken, moved);
+        said(PIECES); /* the votes above stand behind every lane's loads */
 #pragma unroll
         for (uint32_t i = 0; i < PIECES; i++)
             CODEC::join(v[i], wire[i], lane);

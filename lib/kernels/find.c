@@ -23,7 +23,7 @@ static const struct {
     [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 3, 0, RD_KT_FIFOS, RD_KFIFOS, 0},
     [RD_K_MESSAGES] = {0, 3, 0, RD_KT_FIFOS, 0, 0},
     [RD_K_ALONE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
-    [RD_K_LIST] = {0, 0, 0, RD_KT_ALONE, 0, 0},
+    [RD_K_WRITE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 0},
 };
 

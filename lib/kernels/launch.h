@@ -14,7 +14,7 @@
  *   CHAIN      REDUCE BROADCAST                                  a warp
  *   MESSAGES   rd_kmessages_t: no epoch, no units                `warps` warps for each pair
  *   ALONE      one rank: out = in, scaled; no window             any number
- *   LIST       rd_klist_t: for the MESSAGES behind it            any number
+ *   WRITE      rd_kwrite_t: into this rank's own memory          any number
  *   NOTHING    an empty kernel                                   any number
  *
  * Buffers are aligned to their elements, no more. In place is allowed where the operation has it: allreduce, reduce,
@@ -43,7 +43,7 @@ typedef enum {
     RD_K_CHAIN,
     RD_K_MESSAGES,
     RD_K_ALONE,
-    RD_K_LIST,
+    RD_K_WRITE,
     RD_K_NOTHING,
     RD_K_KINDS
 } rd_kkind_t;

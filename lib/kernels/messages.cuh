@@ -12,7 +12,7 @@
 
 #include "fifo.cuh"
 
-/* What LIST has left for the launch behind it. */
+/* What WRITE has left for the launch behind it. */
 RD_DEVICE rd_kmessage_t *rd_list_of(const rd_kcomm_t &comm)
 {
     return (rd_kmessage_t *)(comm.own + RD_KLIST_OFFSET);
@@ -34,28 +34,11 @@ RD_DEVICE bool rd_pieces_move(rd_fifo_t<CODEC> &f, const rd_part_t &part, uint64
     return true;
 }
 
-/* The warp's pieces of one message. */
-template <class CODEC>
-RD_DEVICE bool rd_message_move(rd_fifo_t<CODEC> &f, const rd_kmessage_t &m, bool send, uint32_t fifo)
-{
-    const rd_part_t part = rd_part(m.buffer, 0, m.bytes);
-    const uint32_t spread = rd_kspread(m.bytes, CODEC::DATA, f.comm.spread);
-    const uint64_t row = (uint64_t)spread * CODEC::DATA;
-    uint64_t at = fifo < spread ? (uint64_t)fifo * CODEC::DATA : m.bytes;
-    bool good = true;
-
-    for (; at + row < m.bytes && good; at += 2 * row)
-        good = rd_pieces_move<2>(f, part, at, row, send);
-    if (at < m.bytes && good)
-        good = rd_pieces_move<1>(f, part, at, row, send);
-    return good;
-}
-
-/* What a rank sends to itself, by warp `w` of `warps`: several items a lane are on their way at once. */
-RD_DEVICE void rd_copy_self(const rd_kmessage_t &source, const rd_kmessage_t &target, uint32_t w, uint32_t warps)
+/* The share of warp `w` of `warps`, to where the peer wants it or to where this rank has it from itself: several items a
+ * lane are on their way at once. */
+RD_DEVICE void rd_share_copy(const rd_part_t &from, const rd_part_t &to, uint32_t w, uint32_t warps)
 {
     constexpr uint32_t ITEMS = 8;
-    const rd_part_t from = rd_part(source.buffer, 0, target.bytes), to = rd_part(target.buffer, 0, target.bytes);
     uint4 v[ITEMS];
 
     for (uint64_t at = (uint64_t)w * ITEMS * 512 + rd_lane() * 16; at < to.bytes; at += (uint64_t)warps * ITEMS * 512) {
@@ -64,8 +47,68 @@ RD_DEVICE void rd_copy_self(const rd_kmessage_t &source, const rd_kmessage_t &ta
             v[j] = rd_part_load(from, at + j * 512);
 #pragma unroll
         for (uint32_t j = 0; j < ITEMS; j++)
-            rd_part_store(to, at + j * 512, v[j]);
+            rd_part_store_far(to, at + j * 512, v[j]);
     }
+}
+
+/* Which registered buffer a message lies in, and how far. */
+RD_DEVICE uint32_t rd_registered_find(const rd_kcomm_t &comm, const rd_kmessage_t &m, uint32_t count, uint64_t *offset)
+{
+    const rd_kregistered_t *all = ((const rd_kcontrol_t *)comm.own)->registered;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t base = all[i].base[comm.rank], bytes = all[i].bytes[comm.rank];
+        *offset = (uint64_t)(uintptr_t)m.buffer - base;
+        if (base && *offset <= bytes && m.bytes <= bytes - *offset)
+            return i;
+    }
+    *offset = 0;
+    return rd_fifo_t<rd_codec_ll128>::NOWHERE;
+}
+
+/* A message whose place the receiver posts: done, or to be sent by pieces (`slots`). False: the kernel has to leave. */
+template <class CODEC>
+RD_DEVICE bool rd_message_place(rd_fifo_t<CODEC> &f, const rd_kmessage_t &m, bool send, uint32_t fifo, uint32_t spread,
+                                uint32_t registered, bool *slots)
+{
+    uint64_t offset;
+    char *place;
+
+    if (send) {
+        if (!f.read_post(&place, m.bytes))
+            return false;
+        if (!(*slots = !place)) {
+            rd_share_copy(rd_part(m.buffer, 0, m.bytes), rd_part(place, 0, m.bytes), fifo, spread);
+            f.say_landed();
+        }
+        return true;
+    }
+    const uint32_t number = rd_registered_find(f.comm, m, registered, &offset);
+    f.post_place(number, offset);
+    *slots = number == f.NOWHERE;
+    return *slots || f.wait_landed();
+}
+
+/* The warp's pieces of one message. */
+template <class CODEC>
+RD_DEVICE bool rd_message_move(rd_fifo_t<CODEC> &f, const rd_kmessages_t &all, const rd_kmessage_t &m, bool send,
+                               uint32_t fifo)
+{
+    const rd_part_t part = rd_part(m.buffer, 0, m.bytes);
+    const uint32_t spread = rd_kspread(m.bytes, CODEC::DATA, f.comm.spread);
+    const uint64_t row = (uint64_t)spread * CODEC::DATA;
+    uint64_t at = fifo < spread ? (uint64_t)fifo * CODEC::DATA : m.bytes;
+    bool good = true, slots = true;
+
+    if (all.registered && m.bytes >= all.posted && fifo < spread)
+        good = rd_message_place(f, m, send, fifo, spread, all.registered, &slots);
+    if (!slots)
+        return good;
+    for (; at + row < m.bytes && good; at += 2 * row)
+        good = rd_pieces_move<2>(f, part, at, row, send);
+    if (at < m.bytes && good)
+        good = rd_pieces_move<1>(f, part, at, row, send);
+    return good;
 }
 
 template <class CODEC, uint32_t THREADS>
@@ -78,7 +121,8 @@ rd_messages(RD_WORK)
 
     gpu_begin();
     if (index >= busy) {
-        rd_copy_self(m.from_self, m.to_self, index - busy, warps - busy);
+        rd_share_copy(rd_part(m.from_self.buffer, 0, m.to_self.bytes), rd_part(m.to_self.buffer, 0, m.to_self.bytes),
+                      index - busy, warps - busy);
         return;
     }
     const uint32_t w = index / m.npairs;
@@ -88,7 +132,7 @@ rd_messages(RD_WORK)
     rd_fifo_t<CODEC> f(work.comm, pair.peer, send, w);
     bool good = true;
     for (uint32_t i = 0; i < pair.count && good; i++)
-        good = rd_message_move(f, messages[pair.first + i], send, w);
+        good = rd_message_move(f, m, messages[pair.first + i], send, w);
     f.keep(good);
 }
 

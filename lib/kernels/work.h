@@ -35,7 +35,14 @@
 #define RD_KSLOTS 16         /* slots of a fifo */
 #define RD_KSLOT 1024u       /* bytes of a slot: a unit of LL or LL128 */
 #define RD_KALIGN (2u << 20) /* fifos and bank 0 begin at multiples of it; bank 1 lies behind bank 0 */
+#define RD_KREGISTERED 64    /* buffers that are registered at a time, at most */
 #define RD_KNEVER (1u << 30) /* so far ahead of an epoch that none comes there: see rd_control_fail */
+
+/* A buffer of every rank, registered together: where this rank has each mapped, and how long each is. */
+typedef struct rd_kregistered {
+    uint64_t base[RD_KRANKS]; /* 0: it is not mapped */
+    uint64_t bytes[RD_KRANKS];
+} rd_kregistered_t;
 
 typedef struct rd_kcontrol {
     uint32_t epoch;   /* finished by this rank */
@@ -49,6 +56,9 @@ typedef struct rd_kcontrol {
     uint32_t sent[RD_KRANKS * RD_KFIFOS];     /* by this rank, into the peer's window */
     uint32_t received[RD_KRANKS * RD_KFIFOS]; /* by this rank, out of its own */
     uint32_t taken[RD_KRANKS * RD_KFIFOS];    /* by peers: slots that the peer has taken */
+    uint32_t landed[RD_KRANKS * RD_KFIFOS];   /* by peers: what a fifo's sender has put elsewhere than into its slots */
+    uint32_t post[RD_KRANKS * RD_KFIFOS][4];  /* by peers that receive: where to put it, see fifo.cuh */
+    rd_kregistered_t registered[RD_KREGISTERED];
 } rd_kcontrol_t;
 
 /* Words in pinned host memory that kernels and host share; one for each communicator and rank. */
@@ -63,6 +73,7 @@ typedef struct rd_khost {
 #define RD_KSLOW_MS 100
 #define RD_KFAILED_ABORT 1u
 #define RD_KFAILED_TIMEOUT 2u
+#define RD_KFAILED_POST 3u /* a peer's post names what there is not */
 
 /* The same in every launch of a communicator. Offsets are in bytes from the window's base. */
 typedef struct rd_kcomm {
@@ -92,11 +103,11 @@ typedef struct rd_kpair {
 #define RD_KPAIRS (2 * RD_KRANKS)
 
 /* The messages of a launch lie in its arguments, or, if they are more than so many, in the window's list. There they are
- * put, a part at a time, by launches of kind LIST before it: whoever keeps a launch's arguments, as a graph does, keeps
+ * put, a part at a time, by launches of kind WRITE before it: whoever keeps a launch's arguments, as a graph does, keeps
  * all there is. */
 #define RD_KMESSAGES_HERE 96
-#define RD_KLIST_PART 120
-#define RD_KLIST_OFFSET (128u << 10) /* from the window's base */
+#define RD_KWRITTEN 1920 /* bytes that a launch of WRITE carries */
+#define RD_KLIST_OFFSET (512u << 10) /* from the window's base */
 #define RD_KLIST_MOST ((RD_KALIGN - RD_KLIST_OFFSET) / 16)
 
 typedef enum {
@@ -122,23 +133,25 @@ typedef struct rd_kreduce {
 
 typedef struct rd_kmessages {
     uint32_t listed;        /* the messages lie in the window's list; 0: `here` */
+    uint32_t registered;    /* so many numbers of registered buffers may be in use; 0: nothing is posted */
+    uint32_t posted;        /* messages of so many bytes are, then */
     uint32_t npairs, warps; /* warps of a pair: the most fifos that any of its messages has */
     rd_kpair_t pair[RD_KPAIRS];
     rd_kmessage_t here[RD_KMESSAGES_HERE];
     rd_kmessage_t from_self, to_self; /* one copy within the rank: by the warps that serve no pair */
 } rd_kmessages_t;
 
-typedef struct rd_klist {
-    uint32_t first, count; /* messages first..first + count - 1 of the list */
-    rd_kmessage_t message[RD_KLIST_PART];
-} rd_klist_t;
+typedef struct rd_kwrite {
+    uint32_t offset, bytes; /* where in `own`; multiples of 8 */
+    uint64_t data[RD_KWRITTEN / 8];
+} rd_kwrite_t;
 
 typedef struct rd_kwork {
     rd_kcomm_t comm;
     union {
         rd_kreduce_t reduce;
         rd_kmessages_t messages;
-        rd_klist_t list;
+        rd_kwrite_t write;
     };
 } rd_kwork_t; /* at most 4 KB: a kernel's arguments */
 

@@ -5,7 +5,8 @@
 #
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
-#   --seconds  of random programs, each (10)    --part     matrix, forced, programs, life, asked, groups, apart or shim
+#   --seconds  of random programs, each (10)    --part     matrix, forced, programs, life, asked, groups,
+#                                                          registered, apart or shim
 #
 # At the end it says which share of the matrix (operation x type x op x size x ranks x processes or threads) was run.
 # Exit: 0 all right, 1 not, 2 usage, 77 there is no GPU.
@@ -78,6 +79,9 @@ if wanted asked; then
 fi
 if wanted groups; then
     part long_groups
+fi
+if wanted registered; then
+    part registered --seed "$seed"
 fi
 if wanted apart; then # as where GPUs do not reach each other
     RONDO_P2P=0

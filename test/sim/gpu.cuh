@@ -49,6 +49,8 @@ void line_clean(void *p);
 uint32_t word_load(const uint32_t *p);
 void word_store(uint32_t *p, uint32_t v);
 void fence_sys();
+void warp_release(uint32_t *p, uint32_t v);
+void far_store(void *p, uint4 v);
 bool last_to_arrive(uint32_t *p, uint32_t of);
 
 RD_DEVICE void line_load_if(uint4 &v, const void *p, bool missing)

@@ -818,6 +818,22 @@ void fence_sys()
     maybe_give_way();
 }
 
+void warp_release(uint32_t *p, uint32_t v)
+{
+    warp_sync();
+    if (fault != RD_SIM_NO_FENCE)
+        out_all(self); /* each lane its own: together as good as one fence behind a barrier */
+    warp_sync();
+    if (self->lane == 0)
+        word_store(p, v);
+    warp_sync();
+}
+
+void far_store(void *p, uint4 v)
+{
+    line_store(p, v);
+}
+
 bool last_to_arrive(uint32_t *p, uint32_t of)
 {
     uint32_t was = __atomic_fetch_add(p, 1, __ATOMIC_ACQ_REL);

@@ -3,7 +3,7 @@
  * intrinsic of their own.
  *
  * Lines and words in windows are read and written by the functions below, nothing else: they are what several GPUs look
- * at. They are relaxed: only fence_sys orders them. The user's buffers are plain memory. */
+ * at. They are relaxed: only fence_sys and warp_release order them. The user's buffers are plain memory. */
 #ifndef RD_GPU_CUH
 #define RD_GPU_CUH
 
@@ -165,6 +165,23 @@ RD_DEVICE void word_store(uint32_t *p, uint32_t v)
 RD_DEVICE void fence_sys()
 {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
+/* The whole warp: *p becomes v, and whoever sees that, and fences, sees all that the warp has written before. */
+RD_DEVICE void warp_release(uint32_t *p, uint32_t v)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+        fence_sys();
+        word_store(p, v);
+    }
+    __syncwarp();
+}
+
+/* Into a user's buffer on another GPU: seen when a release behind it is. */
+RD_DEVICE void far_store(void *p, uint4 v)
+{
+    *(uint4 *)p = v;
 }
 
 /* One of `of` arrives: true for the last one, and the word is 0 again. */
