@@ -35,7 +35,7 @@ static const tunable_t table[] = {
     {"RONDO_HOSTID", TEXT, 0, AT(hostid), "", 0, 63, NULL, "ranks with different values count as on different nodes"},
     {"RONDO_ALGO", TEXT, 1, AT(algo), "", 0, 255, NULL, "forces an algorithm: ring, or allreduce=ring,broadcast=tree"},
     {"RONDO_PROTO", WORD, 1, AT(proto), "", 0, 0, "ll|simple|pull|ll128|sentinel",
-     "forces a protocol: host ll, simple, pull; CUDA ll, ll128, sentinel"},
+     "forces a protocol: host ll, simple, pull; CUDA ll, ll128, sentinel, simple"},
     {"RONDO_TRANSPORT", WORD, 1, AT(transport), "", 0, 0, "shm|ucx", "forces a transport"},
     {"RONDO_IFACE", TEXT, 0, AT(iface), "", 0, 63, NULL, "interface name or address to listen on"},
     {"RONDO_PORTS", PORTS, 0, AT(port_first), "0", 0, 65535, NULL, "first-last: TCP ports to listen on; 0: any"},

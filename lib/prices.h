@@ -30,7 +30,7 @@ typedef struct rd_price {
 
 /* Between GPUs, for each kernel and protocol as lib/kernels/launch.h numbers them. */
 #define RD_GPU_KINDS 5
-#define RD_GPU_CODECS 3
+#define RD_GPU_CODECS 4
 typedef struct rd_gpu_price {
     double alpha; /* us, the shortest */
     double hop;   /* us for each step from rank to rank that follows the one before */

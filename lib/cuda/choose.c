@@ -17,12 +17,12 @@ static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
     [RD_K_ONESHOT] = {{6, 0, 20e3, 5}, {0}, {6.5, 0, 40e3, 5}},
     [RD_K_TWOSHOT] = {{0}, {0}, {11, 0, 40e3, 5}},
     [RD_K_RING] = {{7, 4, 20e3, 5}, {0}, {7, 4, 40e3, 5}},
-    [RD_K_CHAIN] = {{3, 4, 20e3, 0}, {0}, {0}},
-    [RD_K_MESSAGES] = {{7, 0, 20e3, 0}, {0}, {0}},
+    [RD_K_CHAIN] = {{3, 4, 20e3, 0}, {0}, {0}, {6, 7, 40e3, 0}},
+    [RD_K_MESSAGES] = {{7, 0, 20e3, 0}, {0}, {0}, {12, 0, 40e3, 0}},
 };
 
 static const char *const kind_names[] = {"oneshot", "twoshot", "ring", "chain", "messages", "alone", "write", "nothing"};
-static const char *const codec_names[] = {"ll", "ll128", "sentinel"};
+static const char *const codec_names[] = {"ll", "ll128", "sentinel", "simple"};
 
 const char *rd_kind_name(rd_kkind_t kind)
 {
@@ -130,9 +130,14 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_
     return low;
 }
 
+int rd_fifos_simple(const rd_env_t *env)
+{
+    return strcmp(env->proto, "simple") == 0;
+}
+
 rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits)
 {
-    return limits->apart ? RD_KC_LL : RD_KC_LL128;
+    return limits->simple ? RD_KC_SIMPLE : limits->apart ? RD_KC_LL : RD_KC_LL128;
 }
 
 void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way)
@@ -162,8 +167,7 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
     if (l->split && codec == RD_KC_LL128 && kind != RD_K_MESSAGES && kind != RD_K_CHAIN) /* fifos have no other yet */
         return refuse(why, "over PCIe a line of 128 bytes may arrive in parts");
     if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN) && codec != rd_fifo_codec(l))
-        return refuse(why, l->apart ? "through host memory fifos have one protocol, ll"
-                                    : "fifos have one protocol, ll128");
+        return refuse(why, "fifos have one protocol: ll128, ll through host memory, or simple by RONDO_PROTO");
     if (kind == RD_K_MESSAGES) {
         chosen->us = expected(w, l, kind, codec, 1);
         return 0;
@@ -202,9 +206,9 @@ rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who)
                             env->algo, (int)(n - skip), p + skip);
     }
     if (env->proto[0] && strcmp(env->proto, "ll") != 0 && strcmp(env->proto, "ll128") != 0 &&
-        strcmp(env->proto, "sentinel") != 0)
+        strcmp(env->proto, "sentinel") != 0 && !rd_fifos_simple(env))
         return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                        "RONDO_PROTO=%s: on CUDA there are ll, ll128 and sentinel", env->proto);
+                        "RONDO_PROTO=%s: on CUDA there are ll, ll128, sentinel and simple", env->proto);
     return RONDO_SUCCESS;
 }
 
@@ -238,7 +242,7 @@ const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_
         for (int codec = 0; codec < RD_KC_CODECS; codec++) {
             const char *reason;
             if ((forced && (rd_kkind_t)kind != only) ||
-                (env && env->proto[0] && kind != RD_K_MESSAGES && strcmp(env->proto, codec_names[codec]) != 0))
+                (env && env->proto[0] && !rd_fifos_simple(env) && kind != RD_K_MESSAGES && strcmp(env->proto, codec_names[codec]) != 0))
                 continue;
             if (rd_kchoose_one(w, l, (rd_kkind_t)kind, (rd_kcodec_t)codec, &one, &reason) != 0) {
                 why = reason;

@@ -15,6 +15,7 @@ typedef struct rd_limits {
     uint32_t blocks; /* of one launch, at most */
     uint32_t bank;   /* bytes */
     uint32_t fifos;  /* of a pair */
+    uint32_t simple; /* fifos go by SIMPLE: RONDO_PROTO says so */
     uint32_t apart;  /* GPUs do not all reach each other: windows lie in pinned host memory */
     uint32_t split;  /* 1: a store of 128 bytes may arrive in parts: PCIe */
     double gbps;     /* by data sheet, of the slowest way between two of them, each way; 0: unknown */
@@ -39,7 +40,8 @@ const char *rd_codec_name(rd_kcodec_t codec);
 /* 0, or -1: not a name of the CUDA executor. */
 int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind);
 
-/* What goes through fifos, CHAIN and MESSAGES, has one protocol. */
+/* What goes through fifos, CHAIN and MESSAGES, has one protocol; RONDO_PROTO=simple speaks of that alone. */
+int rd_fifos_simple(const rd_env_t *env);
 rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits);
 /* What the way between the farthest pair means for choices. */
 void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way);

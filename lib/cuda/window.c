@@ -61,7 +61,7 @@ static const struct {
 } sizes[2] = {{(size_t)16 << 20, (size_t)32 << 20}, {(size_t)2 << 20, (size_t)4 << 20}};
 
 /* A pair's fifos: for what goes from neighbour to neighbour as many as there are in the memory that they may take.
- * Messages go between all pairs at once: theirs stay within the device, 16 warps for each multiprocessor. */
+ * Messages go between all pairs at once: theirs stay within what the device runs at once. */
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 {
     rd_kcomm_t *k = &cuda->k;
@@ -72,7 +72,7 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     k->fifos = power_of_two(sizes[apart].fifos / fifo / (peers + 1));
     if (env->cuda_fifos && (uint32_t)env->cuda_fifos < k->fifos)
         k->fifos = (uint32_t)env->cuda_fifos;
-    k->spread = power_of_two((size_t)sms * 16 / (2 * peers));
+    k->spread = power_of_two((size_t)sms * rd_kernel_at_once(rd_fifo_codec(&cuda->limits)) / (2 * peers));
     k->spread = k->spread < k->fifos ? k->spread : k->fifos;
     fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
     if (control + fifos + 2 * bank > WINDOW_MOST)

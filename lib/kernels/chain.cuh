@@ -1,5 +1,5 @@
 /* From rank to rank in one direction: broadcast begins at the root, reduce begins behind it and ends at it. Every warp
- * follows a fifo of its own, two pieces at a time.
+ * follows a fifo of its own, BATCH pieces at a time.
  *
  *   wire bytes out of a rank   the message
  *   unit u of a pass           through fifo u to the next rank
@@ -76,9 +76,9 @@ rd_chain(RD_WORK)
     uint64_t at = (uint64_t)unit * CODEC::DATA;
     uint32_t pass = 0;
     bool good = true;
-    for (; pass + 1 < r.passes && good; pass += 2, at += 2 * row)
-        good = c.template step<2>(from, to, at, number);
-    if (pass < r.passes && good)
+    for (; pass + CODEC::BATCH <= r.passes && good; pass += CODEC::BATCH, at += CODEC::BATCH * row)
+        good = c.template step<CODEC::BATCH>(from, to, at, number);
+    for (; pass < r.passes && good; pass++, at += row)
         good = c.template step<1>(from, to, at, number);
     if (c.receives)
         from.keep(good);

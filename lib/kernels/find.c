@@ -20,8 +20,8 @@ static const struct {
                       7, 1, RD_KT_GROUPS, UINT32_MAX, 1},
     [RD_K_TWOSHOT] = {BIT(RD_ALLREDUCE), 6, 1, RD_KT_GROUPS, UINT32_MAX, 1},
     [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 7, 2, RD_KT_RING, UINT32_MAX, 0},
-    [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 3, 0, RD_KT_FIFOS, RD_KFIFOS, 0},
-    [RD_K_MESSAGES] = {0, 3, 0, RD_KT_FIFOS, 0, 0},
+    [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 11, 0, RD_KT_FIFOS, RD_KFIFOS, 0},
+    [RD_K_MESSAGES] = {0, 11, 0, RD_KT_FIFOS, 0, 0},
     [RD_K_ALONE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_WRITE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 0},
@@ -99,7 +99,10 @@ uint32_t rd_kernel_unit(rd_kkind_t kind, rd_kcodec_t codec)
 {
     if (!(kinds[kind].codecs & 1u << codec))
         return 0;
-    return codec == RD_KC_LL ? 512 : codec == RD_KC_LL128 ? 960 : 512 * kinds[kind].rows;
+    return codec == RD_KC_LL      ? 512
+           : codec == RD_KC_LL128 ? 960
+           : codec == RD_KC_SIMPLE ? RD_KSLOT
+                                  : 512 * kinds[kind].rows;
 }
 
 /* Bytes of window that a unit takes. */
@@ -156,6 +159,11 @@ uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec)
 {
     (void)codec;
     return kinds[kind].threads;
+}
+
+uint32_t rd_kernel_at_once(rd_kcodec_t codec)
+{
+    return RD_KT_FIFOS / 32 * (codec == RD_KC_SIMPLE ? RD_KT_ONE : RD_KT_TWO);
 }
 
 uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads)

@@ -54,6 +54,7 @@ typedef enum {
     RD_KC_LL,       /* half data, half flags: the shortest operations, any type; stores of 8 bytes arrive whole */
     RD_KC_LL128,    /* 15/16 data, any type; lines of 128 bytes arrive whole */
     RD_KC_SENTINEL, /* all data, each word for itself; sums of float16, bfloat16, float32, float64; moving of what has 4 or 8 bytes a word */
+    RD_KC_SIMPLE,   /* all data, behind it a released count: CHAIN and MESSAGES, any type */
     RD_KC_CODECS
 } rd_kcodec_t;
 
@@ -80,6 +81,8 @@ uint32_t rd_kernel_passes(rd_kkind_t kind, uint32_t coll);
 uint32_t rd_kernel_units(rd_kkind_t kind);
 /* At most so many threads of a block. */
 uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec);
+/* Warps of MESSAGES that run at once on a multiprocessor: there may be no more of them. */
+uint32_t rd_kernel_at_once(rd_kcodec_t codec);
 /* Blocks that hold `units` units in blocks of so many threads. */
 uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads);
 /* Bytes of shared memory of a block. */

@@ -5,7 +5,7 @@
  *   piece i of a message   through fifo i mod rd_kspread(bytes, piece)
  *
  * A pair has as many warps here as its longest message has fifos, and maybe another number there. Warp w serves fifo w
- * and goes through its pieces in order, two at a time where there are two: so a piece's way to memory is hidden behind
+ * and goes through its pieces in order, BATCH at a time where there are so many: so a piece's way to memory is hidden behind
  * the next one's. The lowest piece that anybody waits for can always move. */
 #ifndef RD_MESSAGES_CUH
 #define RD_MESSAGES_CUH
@@ -104,15 +104,16 @@ RD_DEVICE bool rd_message_move(rd_fifo_t<CODEC> &f, const rd_kmessages_t &all, c
         good = rd_message_place(f, m, send, fifo, spread, all.registered, &slots);
     if (!slots)
         return good;
-    for (; at + row < m.bytes && good; at += 2 * row)
-        good = rd_pieces_move<2>(f, part, at, row, send);
-    if (at < m.bytes && good)
+    for (; at + (CODEC::BATCH - 1) * row < m.bytes && good; at += CODEC::BATCH * row)
+        good = rd_pieces_move<CODEC::BATCH>(f, part, at, row, send);
+    for (; at < m.bytes && good; at += row)
         good = rd_pieces_move<1>(f, part, at, row, send);
     return good;
 }
 
-template <class CODEC, uint32_t THREADS>
-RD_KERNEL(THREADS)
+/* All warps must run at once: so many blocks a multiprocessor. */
+template <class CODEC, uint32_t THREADS, uint32_t BLOCKS>
+RD_KERNEL_OF(THREADS, BLOCKS)
 rd_messages(RD_WORK)
 {
     const rd_kmessages_t &m = work.messages;

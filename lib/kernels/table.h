@@ -38,4 +38,8 @@ extern const void *const rd_kernels_alone[RD_K_KINDS]; /* ALONE, WRITE, NOTHING 
 #define RD_KT_FIFOS 256 /* MESSAGES, CHAIN: small blocks spread over more multiprocessors */
 #define RD_KT_ALONE 512
 
+/* Blocks of MESSAGES that run at once on a multiprocessor: by LL and LL128; by SIMPLE, which needs more registers. */
+#define RD_KT_TWO 2
+#define RD_KT_ONE 1
+
 #endif

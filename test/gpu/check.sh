@@ -5,8 +5,8 @@
 #
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
-#   --seconds  of random programs, each (10)    --part     matrix, forced, programs, life, asked, groups,
-#                                                          registered, apart or shim
+#   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, life, asked,
+#                                                          groups, registered, apart or shim
 #
 # At the end it says which share of the matrix (operation x type x op x size x ranks x processes or threads) was run.
 # Exit: 0 all right, 1 not, 2 usage, 77 there is no GPU.
@@ -67,6 +67,15 @@ if wanted forced; then
             part matrix --seed "$seed" --ranks $ranks --forced $forced ${shard:+--share "$shard"}
         done
     done
+fi
+if wanted simple; then # what goes through fifos, by slots of plain data
+    RONDO_PROTO=simple
+    export RONDO_PROTO
+    part matrix --seed "$seed" ${shard:+--share "$shard"}
+    part programs --seed "$seed" --seconds "$seconds"
+    part long_groups
+    part registered --seed "$seed"
+    unset RONDO_PROTO
 fi
 if wanted programs; then
     part programs --seed "$seed" --seconds "$seconds"

@@ -12,6 +12,7 @@ trap 'rm -f "$log"' EXIT
 SIM_NO_PEERS=0-1 test/sim/matrix --ranks 3 --share 7/60
 SIM_NO_PEERS=1 test/sim/matrix --ranks 8 --kind threads --share 5/150
 SIM_NO_PEERS=1 test/sim/programs --ranks 4
+SIM_NO_PEERS=1 RONDO_PROTO=simple test/sim/programs --ranks 3
 SIM_NO_PEERS=0-1 RONDO_DEBUG=info test/sim/long_groups >"$log" 2>&1 || { cat "$log"; exit 1; }
 lines=$(grep -c 'the GPU of rank 0 at .* does not reach that of rank 1 at .*pinned host memory' "$log") || :
 test "$lines" = 4 || { # one a communicator

@@ -31,6 +31,8 @@ static const plant_t plants[] = {
     {"torn lines, two-shot", RD_SIM_TORN_LINES, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 4, 0},
     {"torn lines, chain", RD_SIM_TORN_LINES, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 12, 0},
     {"no gate, chain", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 40, 0},
+    {"no fence, chain by simple", RD_SIM_NO_FENCE, RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST, 12, 0},
+    {"no gate, chain by simple", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST, 40, 0},
     {"no gate, chain by LL", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL, RD_BROADCAST, 40, 0},
     {"no gate, one-shot", RD_SIM_NO_GATE, RD_K_ONESHOT, RD_KC_LL, RD_REDUCE, 2, 0},
     {"another bank", RD_SIM_SOUND, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 1, 1},

@@ -41,7 +41,8 @@ static void check_choices(const rd_cuda_t *cuda)
         }
 }
 
-static void check_layouts(void)
+/* `mode`: bit 0, GPUs do not reach each other; bit 1, fifos by SIMPLE. */
+static void check_layouts(uint32_t mode)
 {
     static const size_t banks[] = {0, 16384, 16448, 1 << 20, 16 << 20};
     static const int blocks[] = {1, 4, 132};
@@ -53,17 +54,23 @@ static void check_layouts(void)
                 rd_cuda_t cuda = {.k = {.nranks = n}};
                 cuda.limits.nranks = (uint32_t)n;
                 cuda.limits.blocks = (uint32_t)blocks[i / 5];
+                cuda.limits.apart = mode & 1;
+                cuda.limits.simple = mode >> 1;
                 rd_window_layout(&cuda, &env, blocks[i / 5]);
                 const rd_kcomm_t *k = &cuda.k;
                 size_t first = (size_t)k->bank_offset * RD_KALIGN, fifo = (size_t)k->fifo_offset * RD_KALIGN;
                 CHECK(k->fifos >= 1 && k->fifos <= RD_KFIFOS && k->spread >= 1 && k->spread <= k->fifos);
                 CHECK(sizeof(rd_kcontrol_t) <= fifo && fifo + (size_t)n * k->fifos * RD_KSLOTS * RD_KSLOT <= first);
                 CHECK(k->bank_bytes >= 16384 && k->bank_bytes % 128 == 0);
-                CHECK(first + 2 * (size_t)k->bank_bytes + sizeof(int) <= cuda.window_bytes);
-                CHECK(cuda.window_bytes <= (size_t)64 << 20);
+                CHECK(first + 2 * (size_t)k->bank_bytes <= cuda.shared_bytes);
+                CHECK((mode & 1 ? (size_t)RD_KALIGN : cuda.shared_bytes) + sizeof(int) <= cuda.window_bytes);
+                CHECK(cuda.shared_bytes + cuda.window_bytes * (mode & 1) <= (size_t)(mode & 1 ? 16 : 64) << 20 ||
+                      (env.cuda_bank && mode & 1));
+                CHECK(k->spread == 1 || k->spread * 2 * (uint32_t)(n - 1) <=
+                                            (uint32_t)blocks[i / 5] * rd_kernel_at_once(rd_fifo_codec(&cuda.limits)));
                 check_choices(&cuda);
                 if (bad)
-                    printf("%d ranks, %d fifos, banks of %zu, %d blocks\n", n, fifos, banks[i % 5], blocks[i / 5]);
+                    printf("mode %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", mode, n, fifos, banks[i % 5], blocks[i / 5]);
             }
 }
 
@@ -112,7 +119,8 @@ int main(void)
     void *comm;
 
     setenv("RONDO_DEBUG", "none", 1);
-    check_layouts();
+    for (uint32_t mode = 0; mode < 4; mode++)
+        check_layouts(mode);
     if (pthread_create(&thread, NULL, elsewhere, NULL) != 0 || pthread_join(thread, &comm) != 0)
         return 1;
     (void)sim_live(before, sizeof before);

@@ -134,15 +134,10 @@ static void add_pair(rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int 
         k->npairs++;
 }
 
-static rd_kcodec_t codec_of(const world_t *w)
-{
-    return w->apart ? RD_KC_LL : RD_KC_LL128;
-}
-
 /* Behind what the rank has queued already. */
 static rd_kwork_t *queue(world_t *w, int rank, rd_kkind_t kind, uint32_t blocks, uint32_t threads)
 {
-    rd_klaunch_t l = {kind, codec_of(w), 0, 0, 0, 0, 0};
+    rd_klaunch_t l = {kind, w->fifo_codec, 0, 0, 0, 0, 0};
     int i = rank * DEPTH + queued[rank]++;
 
     memset(&work[i], 0, sizeof work[i]);
@@ -161,7 +156,7 @@ static void make_launch(world_t *w, int rank, int launch, int count)
     for (int q = 1; q < w->n; q++)
         for (int send = 0; send < 2; send++)
             add_pair(&m, all, &used, rank, (rank + q) % w->n, send, launch, count,
-                     rd_kernel_unit(RD_K_MESSAGES, codec_of(w)), w->fifos);
+                     rd_kernel_unit(RD_K_MESSAGES, w->fifo_codec), w->fifos);
     m.registered = posted ? NUMBER + 1 + world_draw(w, 3) : 0;
     m.posted = posted;
     m.listed = used > RD_KMESSAGES_HERE || world_draw(w, 3) == 0;

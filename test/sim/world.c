@@ -46,6 +46,7 @@ void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank
     w->fifos = fifos;
     w->bank_bytes = bank_bytes;
     w->apart = seed % 2 == 0;
+    w->fifo_codec = seed / 2 % 2 ? RD_KC_SIMPLE : w->apart ? RD_KC_LL : RD_KC_LL128;
     w->window_bytes = 2 * (size_t)RD_KALIGN + 2 * (size_t)bank_bytes;
     for (int r = 0; r < n; r++) {
         w->window[r] = mmap(NULL, w->window_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -418,7 +419,7 @@ static int guards_ok(const char *area, const char *at, size_t bytes)
 static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
 {
     static const char *const kind_name[] = {"oneshot", "twoshot", "ring", "chain"};
-    static const char *const codec_name[] = {"LL", "LL128", "sentinel"};
+    static const char *const codec_name[] = {"LL", "LL128", "sentinel", "simple"};
     const op_plan_t *p = &w->plan[op];
     const struct op_buffers *b = &w->buffers[rank * WORLD_OPS + op];
     const char *low = b->in, *wrong = NULL;

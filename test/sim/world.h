@@ -31,6 +31,7 @@ typedef struct world {
     uint32_t fifos, bank_bytes;
     size_t window_bytes;
     int apart; /* as where GPUs do not reach each other: what is a rank's own is no part of its window, and no LL128 */
+    rd_kcodec_t fifo_codec; /* of all that goes through fifos */
     char *window[RD_KRANKS];
     char *own[RD_KRANKS];
     rd_khost_t host[RD_KRANKS];
@@ -43,7 +44,7 @@ typedef struct world {
 } world_t;
 
 uint32_t world_draw(world_t *w, uint32_t below);
-/* Every other seed: apart. */
+/* Every other seed: apart; every other two: fifos by SIMPLE. */
 void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank_bytes);
 /* What every launch of a rank is told. */
 rd_kcomm_t world_comm(world_t *w, int rank);
