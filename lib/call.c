@@ -20,7 +20,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
             result = rd_group_record(comm, task);
     }
     if (result != RONDO_SUCCESS) {
-        rd_plan_put(comm->planner, plan);
+        rd_plan_put(plan);
         return result;
     }
     result = rd_task_create(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out, &task);
@@ -44,7 +44,7 @@ static rondo_result_t run_aside(rondo_comm_t comm, const rd_call_t *call, rd_pla
     rondo_result_t result;
 
     if (!aside) {
-        rd_plan_put(comm->planner, plan);
+        rd_plan_put(plan);
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->aside);
     }
     result = rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, aside);

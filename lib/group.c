@@ -19,15 +19,9 @@ typedef struct self_message {
     size_t bytes;
 } self_message_t;
 
-typedef struct recorded {
-    struct recorded *next;
-    rondo_comm_t comm;
-    rd_task_t *task;
-} recorded_t;
-
 _Thread_local int rd_group_depth;
 static _Thread_local struct {
-    recorded_t *first, *last;
+    rd_task_t *first, *last;
     self_message_t *self_first, *self_last;
     struct rondo_request whose; /* the communicators, each once, and the result of the first call that failed */
 } group;
@@ -45,18 +39,39 @@ rondo_result_t rondo_group_start(void)
     return RONDO_SUCCESS;
 }
 
-/* Notes the communicator once; -1: no memory. */
-static int add_comm(struct rondo_request *request, rondo_comm_t comm)
+static int has(const struct rondo_request *request, rondo_comm_t comm)
 {
     for (int i = 0; i < request->ncomms; i++) {
         if (request->comms[i] == comm)
-            return 0;
+            return 1;
     }
-    rondo_comm_t *more = realloc(request->comms, (size_t)(request->ncomms + 1) * sizeof *more);
-    if (!more)
+    return 0;
+}
+
+/* For one more; 0: no memory. */
+static int comms_room(struct rondo_request *request)
+{
+    rondo_comm_t *own = request->comms == &request->one ? NULL : request->comms, *more = &request->one;
+
+    if (request->ncomms) {
+        more = realloc(own, (size_t)(request->ncomms + 1) * sizeof *more);
+        if (!more)
+            return 0;
+        if (!own)
+            more[0] = request->one;
+    }
+    request->comms = more;
+    return 1;
+}
+
+/* Notes the communicator once; -1: no memory. */
+static int add_comm(struct rondo_request *request, rondo_comm_t comm)
+{
+    if (has(request, comm))
+        return 0;
+    if (!comms_room(request))
         return -1;
     rd_comm_hold(comm);
-    request->comms = more;
     request->comms[request->ncomms++] = comm;
     return 0;
 }
@@ -70,18 +85,15 @@ rondo_result_t rd_group_note(rondo_comm_t comm)
 
 rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task)
 {
-    recorded_t *r = add_comm(&group.whose, comm) == 0 ? malloc(sizeof *r) : NULL;
-
-    if (!r) {
+    if (add_comm(&group.whose, comm) != 0) {
         rd_task_free(comm, task);
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
     }
-    *r = (recorded_t){NULL, comm, task};
-    if (group.last)
-        group.last->next = r;
+    if (group.first)
+        group.last->next = task;
     else
-        group.first = r;
-    group.last = r;
+        group.first = task;
+    group.last = task;
     return RONDO_SUCCESS;
 }
 
@@ -144,15 +156,23 @@ static void copy_self(void)
     }
 }
 
-/* Forgets what is recorded; tasks that were not handed on are freed. */
-static void clear(void)
+/* The next of the recorded tasks, which is recorded no longer. */
+static rd_task_t *take_task(void)
+{
+    rd_task_t *t = group.first;
+
+    group.first = t->next;
+    t->next = NULL;
+    return t;
+}
+
+/* Forgets what is recorded; tasks that were not handed on are freed. The request has those communicators that are not
+ * gone, and the caller is inside of them. */
+static void clear(const struct rondo_request *request)
 {
     while (group.first) {
-        recorded_t *r = group.first;
-        group.first = r->next;
-        if (r->task)
-            rd_task_free(r->comm, r->task);
-        free(r);
+        rd_task_t *t = take_task();
+        rd_task_free(has(request, t->comm) ? t->comm : NULL, t);
     }
     while (group.self_first) {
         self_message_t *m = group.self_first;
@@ -222,23 +242,26 @@ static rondo_result_t hand_on(struct rondo_request *request)
         result = rd_comm_check(request->comms[i]);
     if (result == RONDO_SUCCESS)
         result = match_self();
-    for (recorded_t *r = group.first; r && result == RONDO_SUCCESS; r = r->next)
-        result = rd_queue_prepare(r->comm, r->task);
+    for (rd_task_t *t = group.first; t && result == RONDO_SUCCESS; t = t->next)
+        result = rd_queue_prepare(t->comm, t);
     if (result == RONDO_SUCCESS)
         result = rd_cuda_group_submit(request->later ? &request->cuda : NULL);
     if (result != RONDO_SUCCESS)
         return result;
     copy_self();
+    int tasks = 0;
+    for (rd_task_t *t = group.first; t; t = t->next)
+        tasks++;
+    atomic_store_explicit(&request->pending, tasks, memory_order_relaxed); /* none has begun */
     for (int i = 0; i < request->ncomms; i++)
         rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->stop, request->comms[i]->spin,
                       request->comms[i]->timeout_ms);
-    for (recorded_t *r = group.first; r; r = r->next) {
-        if (r->task->check)
-            rd_check_number(r->comm, r->task->check);
-        r->task->request = request;
-        atomic_fetch_add(&request->pending, 1);
-        rd_queue_add(r->comm, r->task);
-        r->task = NULL;
+    while (group.first) {
+        rd_task_t *t = take_task();
+        if (t->check)
+            rd_check_number(t->comm, t->check);
+        t->request = request;
+        rd_queue_add(t->comm, t);
     }
     return RONDO_SUCCESS;
 }
@@ -247,7 +270,8 @@ static rondo_result_t hand_on(struct rondo_request *request)
  * afterwards. */
 static void take_group(struct rondo_request *request)
 {
-    request->comms = group.whose.comms;
+    request->one = group.whose.one;
+    request->comms = group.whose.comms == &group.whose.one ? &request->one : group.whose.comms;
     request->ncomms = group.whose.ncomms;
     atomic_store(&request->result, atomic_load(&group.whose.result));
     enter_all(request);
@@ -262,7 +286,7 @@ static rondo_result_t submit(struct rondo_request *request)
         rd_call_spoiled(request->comms[i], atomic_load(&request->result));
     request->submitted = 1;
     request->mark = rd_comm_mark;
-    clear();
+    clear(request);
     return atomic_load(&request->result);
 }
 
@@ -339,7 +363,8 @@ static rondo_result_t release(struct rondo_request *request)
     leave_all(request);
     while (request->ncomms)
         forget(request, 0);
-    free(request->comms);
+    if (request->comms != &request->one)
+        free(request->comms);
     return atomic_load(&request->result);
 }
 
@@ -369,8 +394,8 @@ static double estimate(const struct rondo_request *request)
     for (int i = 0; i < request->ncomms; i++) {
         double sum = 0;
 
-        for (const recorded_t *r = group.first; r; r = r->next)
-            sum += r->comm == request->comms[i] ? r->task->plan->us : 0;
+        for (const rd_task_t *t = group.first; t; t = t->next)
+            sum += t->comm == request->comms[i] ? t->plan->us : 0;
         longest = sum > longest ? sum : longest;
     }
     return longest;
@@ -392,7 +417,7 @@ rondo_result_t rondo_group_estimate(double *microseconds)
     rd_group_depth = 0;
     take_group(&request);
     us = estimate(&request);
-    clear();
+    clear(&request);
     result = release(&request);
     if (result == RONDO_SUCCESS)
         *microseconds = us;

@@ -68,9 +68,8 @@ static void plan_free(rd_plan_t *plan)
     free(plan);
 }
 
-void rd_plan_put(rd_planner_t *planner, rd_plan_t *plan)
+void rd_plan_put(rd_plan_t *plan)
 {
-    (void)planner;
     if (plan && --plan->users == 0)
         plan_free(plan);
 }
@@ -80,9 +79,9 @@ void rd_planner_free(rd_planner_t *p)
     if (!p)
         return;
     for (int i = 0; i < CACHED; i++)
-        rd_plan_put(p, p->cache[i]);
+        rd_plan_put(p->cache[i]);
     for (int i = 0; i < RD_NUM_COLLS; i++)
-        rd_plan_put(p, p->last_v[i]);
+        rd_plan_put(p->last_v[i]);
     while (p->programs) {
         compiled_t *c = p->programs;
         p->programs = c->next;
@@ -359,7 +358,7 @@ static void remember(rd_planner_t *p, rd_plan_t *plan)
 {
     unsigned at = slot_of(&plan->ask);
 
-    rd_plan_put(p, p->cache[at]);
+    rd_plan_put(p->cache[at]);
     p->cache[at] = plan;
     plan->users++;
 }
@@ -384,7 +383,7 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_ask_t *ask, const rd_tables
     if (!tables && !custom)
         remember(p, *plan);
     if (tables && !custom) {
-        rd_plan_put(p, p->last_v[ask->coll]);
+        rd_plan_put(p->last_v[ask->coll]);
         p->last_v[ask->coll] = *plan;
         (*plan)->users++;
     }

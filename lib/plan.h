@@ -106,7 +106,7 @@ rondo_result_t rd_plan_get(rd_planner_t *planner, const rd_ask_t *ask, const rd_
                            const rd_reducer_t *custom, rd_plan_t **plan);
 /* One message to or from a peer, `send` or receive. Protocol and slice depend on (pair, bytes) alone. */
 rondo_result_t rd_plan_get_p2p(rd_planner_t *planner, int peer, int send, size_t bytes, rd_plan_t **plan);
-void rd_plan_put(rd_planner_t *planner, rd_plan_t *plan);
+void rd_plan_put(rd_plan_t *plan);
 size_t rd_plan_scratch(const rd_plan_t *plan);                    /* bytes */
 void rd_plan_print(rd_planner_t *planner, const rd_plan_t *plan); /* a line at RONDO_DEBUG=info, all of it at plan */
 

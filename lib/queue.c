@@ -10,6 +10,7 @@
 #include "host/quick.h"
 
 #define QUICK_POLLS 500        /* a few microseconds */
+#define SPENT_MOST 64          /* tasks whose memory is kept */
 #define MISMATCH_MISSES 100000 /* in a row, until a rank gives up finding for itself what another has found */
 
 rondo_result_t rd_queue_create(rd_queue_t *q, rondo_comm_t comm)
@@ -23,6 +24,11 @@ rondo_result_t rd_queue_create(rd_queue_t *q, rondo_comm_t comm)
 
 void rd_queue_free(rd_queue_t *q)
 {
+    while (q->spent) {
+        rd_task_t *t = q->spent;
+        q->spent = t->next;
+        free(t);
+    }
     free(q->run.lanes);
     free(q->spare);
     free(q->scratch);
@@ -77,17 +83,18 @@ static void take_spare(rd_queue_t *q, size_t bytes)
 rondo_result_t rd_task_create(rondo_comm_t comm, rd_plan_t *plan, int chain, const void *in, void *out,
                               rd_task_t **task)
 {
-    rd_task_t *t = calloc(1, sizeof *t);
+    rd_queue_t *q = &comm->queue;
+    rd_task_t *t = q->spent;
 
-    if (!t) {
-        rd_plan_put(comm->planner, plan);
+    if (t) {
+        q->spent = t->next;
+        q->nspent--;
+    } else if (!(t = malloc(sizeof *t))) {
+        rd_plan_put(plan);
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a task");
     }
-    t->plan = plan;
-    t->chain = &comm->queue.tails[chain];
-    t->in = in;
-    t->out = out;
-    rondo_result_t result = lanes_room(comm, &t->run, plan);
+    *t = (rd_task_t){.comm = comm, .plan = plan, .chain = &q->tails[chain], .in = in, .out = out};
+    rondo_result_t result = plan->quick ? RONDO_SUCCESS : lanes_room(comm, &t->run, plan);
     if (result != RONDO_SUCCESS) {
         rd_task_free(comm, t);
         return result;
@@ -98,11 +105,19 @@ rondo_result_t rd_task_create(rondo_comm_t comm, rd_plan_t *plan, int chain, con
 
 void rd_task_free(rondo_comm_t comm, rd_task_t *t)
 {
+    rd_queue_t *q = comm ? &comm->queue : NULL;
+
     rd_check_free(t->check);
     free(t->aside);
-    rd_plan_put(comm->planner, t->plan);
+    rd_plan_put(t->plan);
     free(t->run.lanes);
-    free(t);
+    if (q && q->nspent < SPENT_MOST) {
+        t->next = q->spent;
+        q->spent = t;
+        q->nspent++;
+    } else {
+        free(t);
+    }
 }
 
 static void start(rondo_comm_t comm, rd_task_t *t)
@@ -429,7 +444,7 @@ rondo_result_t rd_queue_run(rondo_comm_t comm, rd_plan_t *plan, int chain, const
 
     if (q->tails[chain])
         result = wait_turn(comm, chain);
-    if (result == RONDO_SUCCESS && plan->program->nlanes > run->room)
+    if (result == RONDO_SUCCESS && !plan->quick && plan->program->nlanes > run->room)
         result = lanes_room(comm, run, plan);
     if (result == RONDO_SUCCESS && chain == RD_CHAIN_COLLECTIVE && rd_plan_scratch(plan) > q->scratch_bytes) {
         result = reserve(comm, rd_plan_scratch(plan));
@@ -446,6 +461,6 @@ rondo_result_t rd_queue_run(rondo_comm_t comm, rd_plan_t *plan, int chain, const
         if (run->open || run->result != RONDO_SUCCESS || comm->net)
             result = run_on(comm, run);
     }
-    rd_plan_put(comm->planner, plan);
+    rd_plan_put(plan);
     return result;
 }

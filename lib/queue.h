@@ -16,7 +16,8 @@ struct rondo_request {
     _Atomic int result;  /* of the first that failed */
     int submitted;       /* the tasks are in their queues */
     int ncomms;
-    rondo_comm_t *comms; /* whose tasks these are: a reference to each */
+    rondo_comm_t *comms; /* whose tasks these are: a reference to each; most groups have one alone */
+    rondo_comm_t one;
     int later;           /* its end does not wait for what runs on devices */
     struct rd_cuda_pending *cuda; /* what of it runs there and is waited for; NULL: nothing */
 };
@@ -26,14 +27,17 @@ static inline void rd_request_fail(struct rondo_request *request, rondo_result_t
 {
     int success = RONDO_SUCCESS;
 
+    if (result == RONDO_SUCCESS)
+        return;
     atomic_compare_exchange_strong(&request->result, &success, (int)result);
 }
 
 struct rd_check;
 
 typedef struct rd_task {
-    struct rd_task *next;  /* active, or free */
+    struct rd_task *next;  /* recorded in a group, later active; or among the spent */
     struct rd_task *after; /* the next of its chain */
+    rondo_comm_t comm;
     struct rd_task **chain;
     rd_plan_t *plan;
     const void *in;
@@ -50,6 +54,8 @@ typedef struct rd_queue {
     rd_task_t *active;
     rd_task_t *last;   /* of active: tasks start in the order in which they came */
     rd_task_t **tails; /* of each chain; 1 + 2 * nranks */
+    rd_task_t *spent;  /* memory for the next tasks: a code's groups are alike */
+    int nspent;
     rd_run_t run;      /* of the blocking call */
     char *scratch;     /* of the collective that runs */
     size_t scratch_bytes;
@@ -70,6 +76,7 @@ void rd_queue_free(rd_queue_t *queue);
 /* A task for later: takes over the caller's use of `plan` (gives it back on failure too). */
 rondo_result_t rd_task_create(rondo_comm_t comm, rd_plan_t *plan, int chain, const void *in, void *out,
                               rd_task_t **task);
+/* The caller is inside the communicator; NULL: it is gone. */
 void rd_task_free(rondo_comm_t comm, rd_task_t *task);
 /* Gets what it needs to run. All of a group's tasks are prepared before the first is added: then none can fail for lack
  * of memory when others have begun. */
