@@ -14,7 +14,8 @@
 #include "op.h"
 #include "pull.h"
 
-#define SPIN 4000 /* polls before the first yield where every rank has a core */
+#define SPIN 4000  /* polls before the first yield where every rank has a core */
+#define MOMENTS 20 /* of a short exchange where two share one: some 200 ns */
 
 #define FIRST_MARK 0x726f6e646f436f6du
 
@@ -229,6 +230,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         return result;
     comm->prices = agreed.prices;
     comm->spin = comm->env.spin >= 0 ? comm->env.spin : agreed.crowded ? 0 : SPIN;
+    comm->moments = comm->env.spin < 0 && agreed.sharing <= 2 * agreed.cores ? MOMENTS : 0;
     if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop)))
         return result;
     int local = fullest(&comm->node, comm->nranks);

@@ -16,7 +16,8 @@ struct rondo_comm {
     rd_stop_t stop;
     rd_env_t env;
     rd_prices_t prices;
-    int spin;
+    int spin;    /* polls before the first yield of a wait */
+    int moments; /* without spin: polls on who runs on another core */
     int64_t timeout_ms;
     rd_boot_t *boot;
     rd_node_t node;

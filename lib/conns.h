@@ -28,6 +28,7 @@ typedef struct rd_control {
     _Alignas(RD_LINE) _Atomic uint64_t waits;
     /* Set by a peer that aborts or fails: (result code << 32) | (rank + 1); 0: all is well. Read at every miss. */
     _Alignas(RD_LINE) _Atomic uint64_t notice;
+    _Alignas(RD_LINE) _Atomic int core; /* where this rank ran when it last waited; of use where ranks share cores */
 } rd_control_t;
 
 typedef struct rd_layout {

@@ -1,6 +1,7 @@
 /* Tasks, chains and the loops that wait: see queue.h. */
 #include "queue.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -436,6 +437,36 @@ static rondo_result_t wait_turn(rondo_comm_t comm, int chain)
     return result;
 }
 
+/* Who is waited for runs on another core, as he said when he last waited himself. */
+static int elsewhere(rondo_comm_t comm, const rd_run_t *run, int core)
+{
+    rd_control_t *control = comm->conns.controls[run->waits_for];
+
+    return control && atomic_load_explicit(&control->core, memory_order_relaxed) != core;
+}
+
+/* A short exchange is over sooner than one pause: so where there is a core for every rank, poll at once. Where two
+ * share one, who is waited for on this very core must get it now; but in an exchange of all with all, who runs on
+ * another is about to send, and a few polls are cheaper than giving the core away and getting it back. One who is only
+ * sent to, or only sends, may be far ahead or behind. */
+static void poll_quick(rondo_comm_t comm, rd_run_t *run)
+{
+    int core;
+
+    if (comm->spin) {
+        for (int polls = QUICK_POLLS; polls && run->open; polls--)
+            rd_quick_advance(run);
+        return;
+    }
+    if (!comm->moments || !run->plan->program->nsends || !run->plan->program->nrecvs)
+        return;
+    core = sched_getcpu();
+    if (atomic_load_explicit(&comm->conns.self->core, memory_order_relaxed) != core)
+        atomic_store_explicit(&comm->conns.self->core, core, memory_order_relaxed);
+    for (int polls = comm->moments; polls && run->open && elsewhere(comm, run, core); polls--)
+        rd_quick_advance(run);
+}
+
 rondo_result_t rd_queue_run(rondo_comm_t comm, rd_plan_t *plan, int chain, const void *in, void *out)
 {
     rd_queue_t *q = &comm->queue;
@@ -455,9 +486,8 @@ rondo_result_t rd_queue_run(rondo_comm_t comm, rd_plan_t *plan, int chain, const
         rd_run_begin(run, plan, in, out, q->scratch);
         if (run->open)
             rd_run_advance(run);
-        /* A short exchange is over sooner than one pause: so where there is a core for every rank, poll at once. */
-        for (int polls = plan->quick && comm->spin ? QUICK_POLLS : 0; polls && run->open; polls--)
-            rd_quick_advance(run);
+        if (run->open && plan->quick)
+            poll_quick(comm, run);
         if (run->open || run->result != RONDO_SUCCESS || comm->net)
             result = run_on(comm, run);
     }
