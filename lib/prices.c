@@ -30,7 +30,7 @@ static const struct {
      * sums) on two cores of a 2 GHz Xeon with 2 MB of second-level cache; the network is UCX over tcp on the loopback
      * device. */
     {"xeon",
-     {.of = {[RD_PRICE_SHM] = {[RD_PROTO_LL] = {0.30, 0.068, GIGA(2.6), GIGA(4.8), GIGA(2.6), GIGA(2.7)},
+     {.of = {[RD_PRICE_SHM] = {[RD_PROTO_LL] = {0.113, 0.0143, GIGA(6.8), GIGA(9.8), GIGA(5.3), GIGA(2.7)},
                                [RD_PROTO_SIMPLE] = {0.24, 0.123, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
                                [RD_PROTO_PULL] = {0.22, 0.99, 0, GIGA(60), GIGA(11), GIGA(41)}},
              [RD_PRICE_NET] = {[RD_PROTO_LL] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
