@@ -69,6 +69,14 @@ static double messages_us(const rd_prices_t *t, const rd_work_t *w, rd_proto_t p
            (w->messages - w->near_messages) * (far->message + far->start * head);
 }
 
+/* What the messages of all ranks cost together, as a multiple of the busiest one's. Between nodes all are counted:
+ * there a message is work of the kernel, and the root of a direct exchange has most of it. On one node each rank is
+ * taken to have as many as the busiest; its prices were fitted so. */
+static double all_messages(const rd_cost_env_t *env, const rd_work_t *w)
+{
+    return env->nnodes > 1 && w->messages > 0 ? 2 * w->received_all * w->chunks / w->messages : env->nranks;
+}
+
 double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, int param, rd_proto_t proto,
                   size_t bytes, size_t slice)
 {
@@ -91,8 +99,8 @@ double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, i
                messages_us(t, &w, proto, (double)(chunk < slice ? chunk : slice));
     busiest = messages + rank_us(t, k, whole, moved, w.received, w.summed);
     /* The cores share the work of the machine's ranks, its part of all ranks. */
-    shared =
-        (n * messages + rank_us(t, k, whole, moved_all, w.received_all, w.summed_all)) * env->sharing / n / env->cores;
+    shared = (all_messages(env, &w) * messages + rank_us(t, k, whole, moved_all, w.received_all, w.summed_all)) *
+             env->sharing / n / env->cores;
     us = t->call + hops_us(t, env, coll, &w, proto, passes) + (busiest > shared ? busiest : shared);
     us += w.fill * (double)(passes > 1 ? slice : chunk) * (1.5 * k->beta + k->cross);
     if (env->nnodes > 1 && w.peers > t->peers)
