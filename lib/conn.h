@@ -9,8 +9,8 @@
  *
  * Both sides count in their own memory (rd_send_t, rd_recv_t); the counts continue over all operations, so a plan holds
  * none. Between nodes the sender's inbox is a mirror in its own memory and the network (`net`) carries each message;
- * there message n lies in slot n of the ring of its length, short or long, and a sender may be ahead by as many
- * messages as the ring of the next one has slots.
+ * there message n lies in slot n of the ring for its length: the shorter the slots, the more of them, and a sender may
+ * be ahead by as many messages as the ring of the next one has slots.
  */
 #ifndef RD_CONN_H
 #define RD_CONN_H
@@ -21,13 +21,20 @@
 
 #define RD_LINE 64
 #define RD_LL_LINE_DATA 56
-#define RD_SHORT 2048 /* between nodes messages up to this have slots of their own, more of them */
+#define RD_SHORT 2048 /* between nodes messages up to this are copied into their slot, never lent */
+#define RD_RINGS 3    /* between nodes: rings of shorter slots, beside that of the long ones */
 
 typedef struct rd_counter {
     _Alignas(RD_LINE) _Atomic uint64_t value;
 } rd_counter_t;
 
 struct rd_net_conn;
+
+typedef struct rd_ring {
+    char *slots;
+    uint32_t mask;
+    uint32_t bytes; /* of a slot; 0: there is no such ring */
+} rd_ring_t;
 
 typedef struct rd_send {
     char *slots;           /* the receiver's ring of slots, or this rank's mirror of it */
@@ -40,8 +47,7 @@ typedef struct rd_send {
     uint64_t ll_posted; /* ll_sent behind the last post: the peer has read what was posted when ll_credit gets there */
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
-    uint32_t shorts_mask;
-    char *shorts; /* a ring of RD_SHORT bytes each, or NULL */
+    rd_ring_t shorter[RD_RINGS]; /* shortest first */
     int32_t peer;
     int32_t stream_left, stream_hold; /* host/stream.h: messages to be written past the caches, < 0 plainly; 0: try */
     struct rd_net_conn *net;          /* NULL: shared memory */
@@ -62,8 +68,7 @@ typedef struct rd_recv {
     uint64_t ll_received, ll_returned;
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
-    uint32_t shorts_mask;
-    char *shorts;
+    rd_ring_t shorter[RD_RINGS];
     int32_t peer;
     int32_t pid;               /* the sender's process, as this one may read it (pull.h); 0: it is this process */
     const _Atomic int *failed; /* the sender's: what it has posted may have changed meanwhile */
@@ -71,5 +76,31 @@ typedef struct rd_recv {
         *reading; /* this rank's own mark: in this process the sender waits for it; NULL: another process */
     struct rd_net_conn *net;
 } rd_recv_t;
+
+/* The ring for a message of `bytes`: by length alone, so both ends find the same. */
+static inline rd_ring_t rd_ring_for(const rd_ring_t *shorter, char *slots, uint32_t mask, uint32_t slot_bytes,
+                                    size_t bytes)
+{
+    for (int i = 0; i < RD_RINGS && shorter[0].bytes; i++) {
+        if (bytes <= shorter[i].bytes)
+            return shorter[i];
+    }
+    return (rd_ring_t){slots, mask, slot_bytes};
+}
+
+static inline rd_ring_t rd_send_ring(const rd_send_t *s, size_t bytes)
+{
+    return rd_ring_for(s->shorter, s->slots, s->slots_mask, s->slot_bytes, bytes);
+}
+
+static inline rd_ring_t rd_recv_ring(const rd_recv_t *r, size_t bytes)
+{
+    return rd_ring_for(r->shorter, r->slots, r->slots_mask, r->slot_bytes, bytes);
+}
+
+static inline char *rd_ring_slot(rd_ring_t ring, uint64_t number)
+{
+    return ring.slots + (number & ring.mask) * (size_t)ring.bytes;
+}
 
 #endif

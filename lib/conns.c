@@ -13,13 +13,35 @@
 #define SLOT_BYTES_MOST ((size_t)128 << 10)
 #define NET_SLOTS 16                           /* between nodes more messages are under way, */
 #define NET_SLOT_BYTES_MOST ((size_t)60 << 10) /* which UCX's tcp carries whole: it puts pieces of 64 KB together */
-#define SHORTS_MOST 256 /* in a stream of short messages a core runs on instead of taking turns */
+#define SHORTER_MOST 4096
+#define REMOTES_MANY 16 /* ranks on other nodes: with more of them each has fewer of the shorter slots */
 #define SLOT_BYTES_LEAST ((size_t)4 << 10)
 #define SEGMENT_BUDGET ((size_t)12 << 20) /* of slots, a rank */
+
+/* Between nodes, for each long slot. In a stream of short messages a sender runs on for as long as it has slots, and
+ * need not take turns on a core with who reads them. */
+static const struct {
+    uint32_t bytes, slots;
+} shorter[RD_RINGS] = {{256, 256}, {RD_SHORT, 32}, {8192, 8}};
 
 static size_t round_up(size_t value, size_t to)
 {
     return (value + to - 1) / to * to;
+}
+
+/* Returns the bytes of all. */
+static size_t layout_shorter(rd_layout_t *l, size_t remotes)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < RD_RINGS; i++) {
+        uint32_t slots = l->slots * shorter[i].slots;
+        for (size_t many = REMOTES_MANY; (many < remotes || slots > SHORTER_MOST) && slots > l->slots; many *= 2)
+            slots /= 2;
+        l->shorter[i] = l->slots > 1 && shorter[i].bytes < l->slot_bytes ? slots : 0; /* who wants one slot gets one */
+        bytes += (size_t)l->shorter[i] * shorter[i].bytes;
+    }
+    return bytes;
 }
 
 void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
@@ -39,9 +61,7 @@ void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
         l->slot_bytes = round_up(env->slot_bytes, PAGE);
     l->ring_bytes = (size_t)l->lines * RD_LINE;
     l->inbox_bytes = round_up(COUNTERS + l->ring_bytes, PAGE) + l->slots * l->slot_bytes;
-    l->shorts = l->slots > 1 ? l->slots * 16 : 0; /* whoever wants one slot gets one */
-    l->shorts = l->shorts > SHORTS_MOST ? SHORTS_MOST : l->shorts;
-    l->mirror_bytes = PAGE + l->inbox_bytes + (size_t)l->shorts * RD_SHORT;
+    l->mirror_bytes = PAGE + l->inbox_bytes + layout_shorter(l, (size_t)nlocal * (size_t)(nnodes - 1));
     l->segment_bytes = round_up(sizeof(rd_control_t) + (size_t)nlocal * RD_CHANNELS * COUNTERS, PAGE) +
                        peers * RD_CHANNELS * l->inbox_bytes;
 }
@@ -106,6 +126,17 @@ static void bind_local(rd_conns_t *c, const rd_node_t *node)
     }
 }
 
+/* They lie behind the long slots. */
+static void bind_shorter(rd_ring_t *rings, const rd_layout_t *l, char *slots)
+{
+    char *at = slots + l->slots * l->slot_bytes;
+
+    for (int i = 0; i < RD_RINGS && l->shorter[i]; i++) {
+        rings[i] = (rd_ring_t){at, l->shorter[i] - 1, shorter[i].bytes};
+        at += (size_t)l->shorter[i] * shorter[i].bytes;
+    }
+}
+
 /* Both ends of a network connection are private memory: a mirror that the network reads, an inbox that it fills. Its
  * pages come as they are touched. */
 static rondo_result_t bind_remote(rd_conns_t *c, const rd_node_t *node, int rank, rd_net_t *net, rd_who_t *who)
@@ -132,11 +163,8 @@ static rondo_result_t bind_remote(rd_conns_t *c, const rd_node_t *node, int rank
             at += each;
             bind_recv(r, &c->layout, c->mirrors + at + PAGE, (rd_counter_t *)(c->mirrors + at), peer);
             at += each;
-            if (c->layout.shorts) {
-                s->shorts = s->slots + c->layout.slots * c->layout.slot_bytes;
-                r->shorts = r->slots + c->layout.slots * c->layout.slot_bytes;
-                s->shorts_mask = r->shorts_mask = c->layout.shorts - 1;
-            }
+            bind_shorter(s->shorter, &c->layout, s->slots);
+            bind_shorter(r->shorter, &c->layout, r->slots);
             result = rd_net_bind_send(net, peer, ch, s);
             if (result == RONDO_SUCCESS)
                 result = rd_net_bind_recv(net, peer, ch, r);

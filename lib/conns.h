@@ -37,8 +37,8 @@ typedef struct rd_layout {
     size_t ring_bytes;     /* of the LL ring */
     size_t inbox_bytes;    /* of one connection */
     size_t segment_bytes;
-    uint32_t shorts;     /* slots for short messages of a connection between nodes */
-    size_t mirror_bytes; /* of one direction between nodes */
+    uint32_t shorter[RD_RINGS]; /* slots of each ring of shorter ones, between nodes; 0: there is none */
+    size_t mirror_bytes;        /* of one direction between nodes */
 } rd_layout_t;
 
 typedef struct rd_conns {

@@ -1,7 +1,8 @@
 /* The network between ranks, without executor or communicator: every rank sends messages of random lengths to every
- * other on several channels, with few slots, and compares what comes, in order; eager and rendezvous mixed. Then one
- * rank is killed, one gives up, and one gives up because of a third: the others must hear of the right culprit. After
- * an orderly end neither descriptors nor threads are left. A seed may be given; it is printed when something fails. */
+ * other on several channels, with few slots in rings for three lengths, and compares what comes, in order; eager and
+ * rendezvous mixed. Then one rank is killed, one gives up, and one gives up because of a third: the others must hear of
+ * the right culprit. After an orderly end neither descriptors nor threads are left. A seed may be given; it is printed
+ * when something fails. */
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
@@ -75,12 +76,25 @@ static int same(const char *slot, size_t bytes, uint64_t s)
 static rd_send_t sends[MOST_RANKS][CHANNELS];
 static rd_recv_t recvs[MOST_RANKS][CHANNELS];
 
+/* Two rings of shorter slots, and messages that fit none of them. */
+static size_t shorter_bytes(int slots)
+{
+    return (size_t)slots * (4 * 64 + 2 * 8192);
+}
+
+static void bind_shorter(rd_ring_t *rings, char *at, int slots)
+{
+    rings[0] = (rd_ring_t){at, 4 * (uint32_t)slots - 1, 64};
+    rings[1] = (rd_ring_t){at + (size_t)slots * 4 * 64, 2 * (uint32_t)slots - 1, 8192};
+}
+
 static int bind_all(rd_net_t *net, const trial_t *t)
 {
     for (int p = 0; p < t->nranks; p++) {
         for (int c = 0; p != t->rank && c < CHANNELS; c++) {
             rd_counter_t *counters = aligned_alloc(RD_LINE, 4 * sizeof(rd_counter_t));
-            char *slots = malloc(2 * (size_t)t->slots * SLOT_BYTES);
+            size_t each = (size_t)t->slots * SLOT_BYTES + shorter_bytes(t->slots);
+            char *slots = malloc(2 * each);
             memset(counters, 0, 4 * sizeof(rd_counter_t));
             sends[p][c] = (rd_send_t){.slots = slots,
                                       .tail = &counters[0],
@@ -88,12 +102,14 @@ static int bind_all(rd_net_t *net, const trial_t *t)
                                       .slots_mask = (uint32_t)t->slots - 1,
                                       .slot_bytes = SLOT_BYTES,
                                       .peer = p};
-            recvs[p][c] = (rd_recv_t){.slots = slots + (size_t)t->slots * SLOT_BYTES,
+            recvs[p][c] = (rd_recv_t){.slots = slots + each,
                                       .tail = &counters[2],
                                       .head = &counters[3],
                                       .slots_mask = (uint32_t)t->slots - 1,
                                       .slot_bytes = SLOT_BYTES,
                                       .peer = p};
+            bind_shorter(sends[p][c].shorter, slots + (size_t)t->slots * SLOT_BYTES, t->slots);
+            bind_shorter(recvs[p][c].shorter, slots + each + (size_t)t->slots * SLOT_BYTES, t->slots);
             if (rd_net_bind_send(net, p, c, &sends[p][c]) || rd_net_bind_recv(net, p, c, &recvs[p][c])) {
                 return -1;
             }
@@ -115,12 +131,13 @@ static void unbind_all(const trial_t *t)
 /* One message more, if there is a slot for it. */
 static rondo_result_t push(const trial_t *t, rd_send_t *s, int channel, int *moved)
 {
-    if (s->sent == (uint64_t)t->messages || s->sent - atomic_load(&s->head->value) > s->slots_mask) {
-        return RONDO_SUCCESS;
-    }
     uint64_t key = message_seed(t->rank, s->peer, channel, s->sent);
     size_t bytes = message_bytes(key);
-    fill(s->slots + (s->sent & s->slots_mask) * (size_t)s->slot_bytes, bytes, key);
+    rd_ring_t ring = rd_send_ring(s, bytes);
+    if (s->sent == (uint64_t)t->messages || s->sent - atomic_load(&s->head->value) > ring.mask) {
+        return RONDO_SUCCESS;
+    }
+    fill(rd_ring_slot(ring, s->sent), bytes, key);
     s->sent++;
     atomic_store(&s->tail->value, s->sent);
     *moved = 1;
@@ -134,14 +151,15 @@ static rondo_result_t pull(const trial_t *t, rd_recv_t *r, int channel, int *mov
         return RONDO_SUCCESS;
     }
     uint64_t key = message_seed(r->peer, t->rank, channel, r->received);
-    if (!same(r->slots + (r->received & r->slots_mask) * (size_t)r->slot_bytes, message_bytes(key), key)) {
+    size_t bytes = message_bytes(key);
+    if (!same(rd_ring_slot(rd_recv_ring(r, bytes), r->received), bytes, key)) {
         fprintf(stderr, "rank %d: message %llu from rank %d on channel %d is wrong\n", t->rank,
                 (unsigned long long)r->received, r->peer, channel);
         *wrong = 1;
     }
     r->received++;
     *moved = 1;
-    return rd_net_credit(r, message_bytes(key));
+    return rd_net_credit(r, bytes);
 }
 
 /* Until all messages have been sent and read, or something stops it. */

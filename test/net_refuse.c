@@ -58,7 +58,7 @@ static void arrive(const rd_ucx_header_t *h, size_t header_bytes, size_t bytes)
 static int untouched(const char *what)
 {
     int touched = counters[2].value != 9 || counters[1].value != 3 || rd_stop_get(&stop) != RONDO_SUCCESS ||
-                  peers[1].left || peers[1].conns[2]->claimed[0] != 0 || net.outstanding != 0;
+                  peers[1].left || peers[1].conns[2]->claimed != NULL || net.outstanding != 0;
     for (size_t i = 0; i < sizeof inbox; i++) {
         touched |= inbox[i] != 0;
     }

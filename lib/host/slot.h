@@ -6,7 +6,7 @@
 
 static inline int rd_slot_may_send(rd_send_t *s, size_t bytes)
 {
-    uint32_t mask = s->shorts && bytes <= RD_SHORT ? s->shorts_mask : s->slots_mask;
+    uint32_t mask = rd_send_ring(s, bytes).mask;
 
     if (s->sent - s->credit <= mask)
         return 1;
@@ -16,8 +16,7 @@ static inline int rd_slot_may_send(rd_send_t *s, size_t bytes)
 
 static inline char *rd_slot_to_fill(const rd_send_t *s, size_t bytes)
 {
-    return s->shorts && bytes <= RD_SHORT ? s->shorts + (s->sent & s->shorts_mask) * RD_SHORT
-                                          : s->slots + (s->sent & s->slots_mask) * (size_t)s->slot_bytes;
+    return rd_ring_slot(rd_send_ring(s, bytes), s->sent);
 }
 
 /* Release: whoever sees the count sees the slot's bytes. */
@@ -48,8 +47,7 @@ static inline const char *rd_slot_to_read(const rd_recv_t *r, size_t bytes)
 {
     if (r->placed)
         return r->place;
-    return r->shorts && bytes <= RD_SHORT ? r->shorts + (r->received & r->shorts_mask) * RD_SHORT
-                                          : r->slots + (r->received & r->slots_mask) * (size_t)r->slot_bytes;
+    return rd_ring_slot(rd_recv_ring(r, bytes), r->received);
 }
 
 /* Release: the sender may overwrite the slot only after its last read. */

@@ -36,6 +36,7 @@ static void conn_free(rd_net_conn_t *conn)
     if (conn != NULL) {
         free(conn->headers);
         free(conn->landings);
+        free(conn->claimed);
         free(conn);
     }
 }
@@ -152,14 +153,11 @@ rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t 
     if (result != RONDO_SUCCESS) {
         return result;
     }
-    size_t slots = (size_t)recv->slots_mask + 1;
-    if (rd_ucx_ring(recv->slots_mask, recv->shorts_mask) > RD_UCX_MAX_SLOTS) {
+    if (rd_ucx_ring(recv->shorter, recv->slots_mask) > RD_UCX_MAX_SLOTS) {
         return rd_error(net->who, RONDO_ERR_INTERNAL, "a network connection has at most %d slots", RD_UCX_MAX_SLOTS);
     }
     conn->recv = recv;
     conn->next = conn->credited = recv->received;
-    conn->batch = slots > 1 ? slots / 2 : 1;
-    conn->batch_short = recv->shorts != NULL ? (recv->shorts_mask + UINT64_C(1)) / 2 : conn->batch;
     recv->net = conn;
     return RONDO_SUCCESS;
 }
@@ -182,7 +180,7 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
     rd_net_conn_t *conn = send->net;
     rd_ucx_peer_t *peer = conn->peer;
     rd_net_t *net = peer->net;
-    uint64_t ring = rd_ucx_ring(send->slots_mask, send->shorts_mask), number = send->sent - 1;
+    uint64_t ring = rd_ucx_ring(send->shorter, send->slots_mask), number = send->sent - 1;
     int pending = 0;
     if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
         return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
@@ -207,11 +205,7 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
 
 rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
 {
-    uint64_t number = send->sent - 1;
-    const char *slot = send->shorts != NULL && bytes <= RD_SHORT
-                           ? send->shorts + (number & send->shorts_mask) * RD_SHORT
-                           : send->slots + (number & send->slots_mask) * send->slot_bytes;
-    return post(send, slot, bytes, 0);
+    return post(send, rd_ring_slot(rd_send_ring(send, bytes), send->sent - 1), bytes, 0);
 }
 
 rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes)
@@ -259,7 +253,7 @@ static void credit_sent(void *request, ucs_status_t status, void *arg)
     rd_net_conn_t *conn = arg;
     rd_ucx_sent(request, status, conn->peer);
     conn->credit_busy = 0;
-    if (status == UCS_OK && conn->recv->received - conn->credited >= conn->batch) {
+    if (status == UCS_OK && conn->recv->received - conn->credited >= rd_ucx_batch(conn->recv->slots_mask)) {
         credit_send(conn);
     }
 }
@@ -280,7 +274,7 @@ rondo_result_t rd_net_credit(rd_recv_t *recv, size_t bytes)
 {
     rd_net_conn_t *conn = recv->net;
     conn->peer->net->quiet = 0; /* there may be something to give back */
-    if (recv->received - conn->credited >= (bytes <= RD_SHORT ? conn->batch_short : conn->batch)) {
+    if (recv->received - conn->credited >= rd_ucx_batch(rd_recv_ring(recv, bytes).mask)) {
         return credit_send(conn);
     }
     /* The endpoint is also what tells of the peer's death. */
@@ -293,8 +287,10 @@ static void credits_flush(rd_net_t *net, int least_a_batch)
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         for (int c = 0; c < p->nconns; c++) {
             rd_net_conn_t *conn = p->conns[c];
-            uint64_t least = conn != NULL && least_a_batch ? conn->batch : 1;
-            if (conn != NULL && conn->recv != NULL && conn->recv->received - conn->credited >= least) {
+            if (conn == NULL || conn->recv == NULL) {
+                continue;
+            }
+            if (conn->recv->received - conn->credited >= (least_a_batch ? rd_ucx_batch(conn->recv->slots_mask) : 1)) {
                 credit_send(conn);
             }
         }

@@ -36,7 +36,17 @@ static int token_right(const rd_net_t *net, const unsigned char *token)
 
 static uint64_t ring(const rd_net_conn_t *conn)
 {
-    return rd_ucx_ring(conn->recv->slots_mask, conn->recv->shorts_mask);
+    return rd_ucx_ring(conn->recv->shorter, conn->recv->slots_mask);
+}
+
+static int bits_make(rd_net_conn_t *conn)
+{
+    size_t words = (ring(conn) + 63) / 64;
+    if (conn->claimed == NULL) {
+        conn->claimed = calloc(2 * words, sizeof *conn->claimed);
+        conn->landed = conn->claimed != NULL ? conn->claimed + words : NULL;
+    }
+    return conn->claimed != NULL ? 0 : -1;
 }
 
 static int marked(const uint64_t *bits, uint64_t at)
@@ -134,10 +144,11 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
 {
     rd_net_t *net = conn->peer->net;
     rd_recv_t *recv = conn->recv;
-    int is_short = recv->shorts != NULL && bytes <= RD_SHORT;
-    uint64_t at = h->number & (ring(conn) - 1), mask = is_short ? recv->shorts_mask : recv->slots_mask;
+    rd_ring_t slots = rd_recv_ring(recv, bytes);
+    uint64_t at = h->number & (ring(conn) - 1);
     /* The sender holds a credit for messages up to here: their slots are free, or just being filled. */
-    if (h->number < conn->next || h->number - conn->credited > mask || marked(conn->claimed, at)) {
+    if (h->number < conn->next || h->number - conn->credited > slots.mask ||
+        (conn->claimed != NULL && marked(conn->claimed, at))) {
         return drop(net, "its number is not due", h->number);
     }
     if (h->bytes != bytes || bytes > recv->slot_bytes) {
@@ -146,9 +157,12 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
     if (h->credit != 0 && (conn->send == NULL || credit_wrong(conn, h->credit))) {
         return drop(net, "it returns more credits than were taken", h->credit);
     }
+    if (bits_make(conn) != 0) {
+        rd_stop_set(net->stop, net->who, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
+        return UCS_OK;
+    }
     conn->claimed[at / 64] |= UINT64_C(1) << (at % 64);
-    char *to =
-        is_short ? recv->shorts + (h->number & mask) * RD_SHORT : recv->slots + (h->number & mask) * recv->slot_bytes;
+    char *to = rd_ring_slot(slots, h->number);
     if (announced) { /* into the slot: what is under way could not be called back from the user's memory */
         return fetch(conn, at, data, to, bytes);
     }

@@ -21,7 +21,7 @@
 #define RD_UCX_TOKEN 16          /* bytes of the communicator's key that every message carries */
 #define RD_UCX_AM 7              /* the active message number of all of rondo's traffic */
 #define RD_UCX_MAX_CHANNELS 1024 /* more is a mistake */
-#define RD_UCX_MAX_SLOTS 256     /* bits in rd_net_conn.claimed */
+#define RD_UCX_MAX_SLOTS 65536   /* more is a mistake */
 #define RD_UCX_GRACE_MS 250      /* between a broken connection and the verdict that its peer has died */
 
 typedef enum { RD_UCX_DATA = 1, RD_UCX_CREDIT, RD_UCX_BYE, RD_UCX_HELLO } rd_ucx_kind_t;
@@ -69,24 +69,31 @@ struct rd_net_conn {
     int channel;
     rd_send_t *send; /* NULL: not bound */
     rd_recv_t *recv;
-    /* Both made when first needed: most pairs of ranks never talk. */
-    rd_ucx_header_t *headers;   /* of each slot of the mirror: UCX reads them until the message has gone */
-    rd_ucx_landing_t *landings; /* one a slot of the inbox */
-    uint64_t
-        claimed[RD_UCX_MAX_SLOTS / 64]; /* bit per slot of the inbox: a message has come for it, not published yet */
-    uint64_t landed[RD_UCX_MAX_SLOTS / 64]; /* bit per slot: and its bytes are all there */
-    uint64_t next;                          /* the message to be published next */
-    uint64_t credited;                      /* consumed messages of which the sender has been told */
-    uint64_t batch;                         /* as many make a credit worth sending, */
-    uint64_t batch_short;                   /* as many if the last one is short */
-    int credit_busy;                        /* credit_header is on its way */
+    /* All made when first needed: most pairs of ranks never talk. */
+    rd_ucx_header_t *headers;   /* of each message in the mirror: UCX reads them until it has gone */
+    rd_ucx_landing_t *landings; /* one a message in the inbox */
+    uint64_t *claimed;          /* bit per message in the inbox: it has come, and is not published yet; */
+    uint64_t *landed;           /* behind them, bit per message: and its bytes are all there */
+    uint64_t next;              /* the message to be published next */
+    uint64_t credited;          /* consumed messages of which the sender has been told */
+    int credit_busy;            /* credit_header is on its way */
     rd_ucx_header_t credit_header;
 };
 
-/* Messages are counted modulo the longer of the two rings: what is kept for each slot has so many. */
-static inline uint64_t rd_ucx_ring(uint32_t slots_mask, uint32_t shorts_mask)
+/* Messages are counted modulo the longest of the rings: what is kept for each message has so many. */
+static inline uint64_t rd_ucx_ring(const rd_ring_t *shorter, uint32_t slots_mask)
 {
-    return (slots_mask > shorts_mask ? slots_mask : shorts_mask) + UINT64_C(1);
+    uint32_t mask = slots_mask;
+    for (int i = 0; i < RD_RINGS; i++) {
+        mask = shorter[i].bytes != 0 && shorter[i].mask > mask ? shorter[i].mask : mask;
+    }
+    return mask + UINT64_C(1);
+}
+
+/* As many consumed messages make a credit worth sending, if the last one was of this ring. */
+static inline uint64_t rd_ucx_batch(uint32_t mask)
+{
+    return mask != 0 ? (mask + UINT64_C(1)) / 2 : 1;
 }
 
 struct rd_net {
