@@ -396,6 +396,7 @@ static rondo_result_t run_on(rondo_comm_t comm, rd_run_t *run)
     rondo_result_t result = run->result;
 
     rd_wait_begin(&comm->queue.wait, &comm->stop, comm->spin, comm->timeout_ms);
+    comm->queue.wait.slow = comm->net != NULL;
     while (result == RONDO_SUCCESS && run->open) {
         int moved = rd_run_advance(run);
         result = run->result;

@@ -58,7 +58,8 @@ rondo_result_t rd_wait_miss(rd_wait_t *w)
     if (code != RONDO_SUCCESS)
         return code;
     if (++w->misses <= w->spin) {
-        pause_cpu();
+        if (!w->slow)
+            pause_cpu();
         return w->misses % CLOCK_PAUSES ? RONDO_SUCCESS : look_at_clock(w);
     }
     sched_yield();       /* costs far more than the look; and on a busy machine it may be long until the next one */

@@ -11,11 +11,11 @@
 #include "error.h"
 
 typedef struct rd_stop {
-    _Atomic int code;          /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
-    _Atomic int culprit;       /* rank that died, left or failed; -1: none */
-    _Atomic int claimed;       /* the first writer's mark: only it fills the fields here */
+    _Atomic int code;           /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
+    _Atomic int culprit;        /* rank that died, left or failed; -1: none */
+    _Atomic int claimed;        /* the first writer's mark: only it fills the fields here */
     _Atomic(uint32_t *) mirror; /* a word that is set with `code`, for who cannot read this: kernels; or NULL */
-    char text[RD_ERROR_BYTES]; /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
+    char text[RD_ERROR_BYTES];  /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
 } rd_stop_t;
 
 /* First writer wins; later ones are ignored. Any thread. The sentence is the communicator's last error, and has been
@@ -32,6 +32,7 @@ static inline rondo_result_t rd_stop_get(rd_stop_t *stop)
 typedef struct rd_wait {
     rd_stop_t *stop;
     int spin;           /* polls before the first yield of this wait */
+    int slow;           /* a poll is a system call: no pauses between them; the owner may set it */
     int misses;         /* since the last progress */
     int64_t timeout_ms; /* 0: never */
     int64_t began_ms;   /* clock at the first slow miss, 0: none yet */

@@ -5,8 +5,8 @@
  * with what can be right here. What is wrong is dropped; the first time it is said.
  *
  * Messages of one connection arrive in order only as far as UCX sends them alike: the bytes of a rendezvous come later
- * than those of a short message behind it. So each slot has a bit for "is coming" and one for "is here", and `tail`
- * moves over those that are here, in order of number.
+ * than those of a short message behind it. So each message out of turn has a bit for "is coming" and one for "is here",
+ * and `tail` moves over those that are here, in order of number.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,17 +57,15 @@ static int marked(const uint64_t *bits, uint64_t at)
 /* `tail` over all messages that are complete, in order. */
 static void publish(rd_net_conn_t *conn)
 {
-    uint64_t mask = ring(conn) - 1, before = conn->next, at;
-    while (marked(conn->landed, at = conn->next & mask)) {
+    uint64_t mask = ring(conn) - 1, at;
+    while (conn->landed != NULL && marked(conn->landed, at = conn->next & mask)) {
         conn->landed[at / 64] &= ~(UINT64_C(1) << (at % 64));
         conn->claimed[at / 64] &= ~(UINT64_C(1) << (at % 64));
         conn->next++;
     }
-    if (conn->next != before) {
-        /* The slots' bytes before the count. */
-        atomic_store_explicit(&conn->recv->tail->value, conn->next, memory_order_release);
-        conn->peer->net->progressed = 1;
-    }
+    /* The slots' bytes before the count. */
+    atomic_store_explicit(&conn->recv->tail->value, conn->next, memory_order_release);
+    conn->peer->net->progressed = 1;
 }
 
 /* `at`: the message's number modulo the ring. */
@@ -157,11 +155,14 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
     if (h->credit != 0 && (conn->send == NULL || credit_wrong(conn, h->credit))) {
         return drop(net, "it returns more credits than were taken", h->credit);
     }
-    if (bits_make(conn) != 0) {
+    int in_turn = h->number == conn->next && !announced; /* as nearly all are: nothing is to be kept of it */
+    if (!in_turn && bits_make(conn) != 0) {
         rd_stop_set(net->stop, net->who, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
         return UCS_OK;
     }
-    conn->claimed[at / 64] |= UINT64_C(1) << (at % 64);
+    if (!in_turn) {
+        conn->claimed[at / 64] |= UINT64_C(1) << (at % 64);
+    }
     char *to = rd_ring_slot(slots, h->number);
     if (announced) { /* into the slot: what is under way could not be called back from the user's memory */
         return fetch(conn, at, data, to, bytes);
@@ -171,7 +172,12 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
         recv->placed = 1;
     }
     memcpy(to, data, bytes);
-    land(conn, at);
+    if (in_turn) {
+        conn->next++;
+        publish(conn);
+    } else {
+        land(conn, at);
+    }
     return UCS_OK;
 }
 

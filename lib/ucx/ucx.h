@@ -72,7 +72,7 @@ struct rd_net_conn {
     /* All made when first needed: most pairs of ranks never talk. */
     rd_ucx_header_t *headers;   /* of each message in the mirror: UCX reads them until it has gone */
     rd_ucx_landing_t *landings; /* one a message in the inbox */
-    uint64_t *claimed;          /* bit per message in the inbox: it has come, and is not published yet; */
+    uint64_t *claimed;          /* bit per message in the inbox: it has come out of turn and is not published; */
     uint64_t *landed;           /* behind them, bit per message: and its bytes are all there */
     uint64_t next;              /* the message to be published next */
     uint64_t credited;          /* consumed messages of which the sender has been told */
