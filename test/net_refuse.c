@@ -55,6 +55,16 @@ static void arrive(const rd_ucx_header_t *h, size_t header_bytes, size_t bytes)
     rd_ucx_arrive(&net, h, header_bytes, payload, bytes, &param);
 }
 
+/* With the header behind the data, which is cut to `whole` bytes at its end. */
+static void arrive_behind(const rd_ucx_header_t *h, size_t whole)
+{
+    static char payload[1 << 10];
+    ucp_am_recv_param_t param = {0};
+    memset(payload, 0xee, h->bytes);
+    memcpy(payload + h->bytes, h, sizeof *h);
+    rd_ucx_arrive(&net, NULL, 0, payload, whole, &param);
+}
+
 static int untouched(const char *what)
 {
     int touched = counters[2].value != 9 || counters[1].value != 3 || rd_stop_get(&stop) != RONDO_SUCCESS ||
@@ -163,6 +173,25 @@ static int random_bytes(unsigned seed)
     return 1;
 }
 
+/* Headers that lie behind the data are looked at as closely. */
+static int behind_wrong(void)
+{
+    rd_ucx_header_t h = good_data;
+    memcpy(h.token, net.token, RD_UCX_TOKEN);
+    for (size_t whole = 0; whole < 40 + sizeof h; whole++) {
+        arrive_behind(&h, whole);
+        if (!untouched("its header cut short")) {
+            return 0;
+        }
+    }
+    h.bytes = 41;
+    arrive_behind(&h, 40 + sizeof h);
+    h.token[3] ^= 1;
+    h.bytes = 40;
+    arrive_behind(&h, 40 + sizeof h);
+    return untouched("a header behind the data that is wrong");
+}
+
 /* And a right one is taken, once. */
 static int right_ones(void)
 {
@@ -185,6 +214,11 @@ static int right_ones(void)
     memcpy(h.token, net.token, RD_UCX_TOKEN);
     arrive(&h, sizeof h, 0);
     int credited = counters[1].value == 5;
+    h = good_data;
+    memcpy(h.token, net.token, RD_UCX_TOKEN);
+    h.number = 11;
+    arrive_behind(&h, 40 + sizeof h);
+    both &= counters[2].value == 12;
     if (!early || !both || !replayed || !credited || !carried) {
         fprintf(stderr, "right messages: out of order %d, in order %d, replayed %d, credit %d, with data %d\n", early,
                 both, replayed, credited, carried);
@@ -201,6 +235,6 @@ int main(int argc, char **argv)
     if (set_up()) {
         return 1;
     }
-    int good = one_thing_wrong() && wrong_tokens() && random_bytes(seed);
+    int good = one_thing_wrong() && wrong_tokens() && behind_wrong() && random_bytes(seed);
     return !(good && right_ones());
 }

@@ -106,7 +106,12 @@ rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb = {.send = done},
                                  .user_data = arg};
-    ucs_status_ptr_t request = ucp_am_send_nbx(peer->ep, RD_UCX_AM, header, sizeof *header, data, bytes, &param);
+    if (header == NULL) { /* whose last bytes are the header: the receiver must see them at once */
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+        param.flags = UCP_AM_SEND_FLAG_EAGER;
+    }
+    ucs_status_ptr_t request =
+        ucp_am_send_nbx(peer->ep, RD_UCX_AM, header, header != NULL ? sizeof *header : 0, data, bytes, &param);
     if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(peer, ucs_status_string(UCS_PTR_STATUS(request)));
     } else if (request != NULL) {

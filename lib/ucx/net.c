@@ -175,7 +175,9 @@ static void lent_back(void *request, ucs_status_t status, void *arg)
     rd_ucx_sent(request, status, peer);
 }
 
-static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int lent)
+/* `behind`: room for the header behind the data, or NULL: so a short message is one piece, and what UCX hands to the
+ * kernel is one piece less. */
+static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, void *behind, int lent)
 {
     rd_net_conn_t *conn = send->net;
     rd_ucx_peer_t *peer = conn->peer;
@@ -187,15 +189,21 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
                            "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
                            rd_boot_whois(net->boot, peer->rank));
     }
+    rd_ucx_header_t header;
+    rd_ucx_header_fill(&header, net, conn->channel, RD_UCX_DATA, number, bytes);
+    if (conn->recv != NULL) {
+        header.credit = conn->credited = conn->recv->received;
+    }
+    if (behind != NULL) {
+        memcpy(behind, &header, sizeof header);
+        return rd_ucx_send(peer, NULL, data, bytes + sizeof header, rd_ucx_sent, peer, &pending);
+    }
     if (conn->headers == NULL && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL) {
         return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
     }
-    rd_ucx_header_t *header = &conn->headers[number & (ring - 1)];
-    rd_ucx_header_fill(header, net, conn->channel, RD_UCX_DATA, number, bytes);
-    if (conn->recv != NULL) {
-        header->credit = conn->credited = conn->recv->received;
-    }
-    rondo_result_t result = rd_ucx_send(peer, header, data, bytes, lent ? lent_back : rd_ucx_sent, peer, &pending);
+    rd_ucx_header_t *kept = &conn->headers[number & (ring - 1)];
+    *kept = header;
+    rondo_result_t result = rd_ucx_send(peer, kept, data, bytes, lent ? lent_back : rd_ucx_sent, peer, &pending);
     if (lent && pending) {
         peer->lent++;
         net->lent++;
@@ -205,12 +213,15 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
 
 rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
 {
-    return post(send, rd_ring_slot(rd_send_ring(send, bytes), send->sent - 1), bytes, 0);
+    rd_ring_t ring = rd_send_ring(send, bytes);
+    char *slot = rd_ring_slot(ring, send->sent - 1);
+    int fits = bytes <= RD_SHORT && bytes + sizeof(rd_ucx_header_t) <= ring.bytes;
+    return post(send, slot, bytes, fits ? slot + bytes : NULL, 0);
 }
 
 rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes)
 {
-    return post(send, data, bytes, 1);
+    return post(send, data, bytes, NULL, 1);
 }
 
 int rd_net_lent(const rd_net_t *net)

@@ -223,6 +223,11 @@ ucs_status_t rd_ucx_arrive(void *arg, const void *header, size_t header_bytes, v
     rd_net_t *net = arg;
     rd_ucx_header_t h; /* a copy: the original need not be aligned */
     int announced = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    if (header_bytes == 0 && bytes >= sizeof h && !announced) {
+        bytes -= sizeof h;
+        header = (const char *)data + bytes;
+        header_bytes = sizeof h;
+    }
     if (header_bytes != sizeof h) {
         return drop(net, "its header has another length", header_bytes);
     }

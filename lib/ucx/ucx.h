@@ -26,7 +26,7 @@
 
 typedef enum { RD_UCX_DATA = 1, RD_UCX_CREDIT, RD_UCX_BYE, RD_UCX_HELLO } rd_ucx_kind_t;
 
-/* Ahead of every message. All ranks of a job have one byte order. */
+/* Ahead of every message, or behind the data of a short one. All ranks of a job have one byte order. */
 typedef struct rd_ucx_header {
     unsigned char token[RD_UCX_TOKEN];
     uint32_t rank;    /* of the sender */
@@ -118,8 +118,8 @@ struct rd_net {
 /* context.c */
 /* `address`: where the bootstrap listens. `place`: how many lower ranks are on this node. */
 rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *address, int place);
-/* Collective, also for a rank whose own rd_ucx_open failed with `opened`: so all ranks learn of it. Versions of UCX that
- * are not known to understand each other are refused. */
+/* Collective, also for a rank whose own rd_ucx_open failed with `opened`: so all ranks learn of it. Versions of UCX
+ * that are not known to understand each other are refused. */
 rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote);
 void rd_ucx_close(rd_net_t *net);
 
@@ -131,8 +131,9 @@ void rd_ucx_peer_used(rd_ucx_peer_t *peer);
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer);
 void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why);
 void rd_ucx_judge_lost(rd_net_t *net);
-/* Nonzero in *pending: `done(request, status, arg)` comes later, and `header` and `data` must stay until then. To a
- * peer that is lost nothing is sent, and that is no error here: the verdict comes by the stop word. */
+/* `header` NULL: the data end with it. Nonzero in *pending: `done(request, status, arg)` comes later, and `header` and
+ * `data` must stay until then. To a peer that is lost nothing is sent, and that is no error here: the verdict comes by
+ * the stop word. */
 rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
                            ucp_send_nbx_callback_t done, void *arg, int *pending);
 void rd_ucx_sent(void *request, ucs_status_t status, void *peer); /* `done` of what needs no more than counting */
