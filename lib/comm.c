@@ -90,6 +90,11 @@ rondo_result_t rd_comm_notice(rondo_comm_t comm)
         return rd_comm_fail(comm, RONDO_ERR_REMOTE, culprit, "rank %d (%s) has aborted the communicator", culprit,
                             whois);
     case RONDO_ERR_REMOTE:
+        if (culprit == comm->rank)
+            return rd_comm_fail(
+                comm, RONDO_ERR_REMOTE, culprit,
+                "another rank reports that this rank, %d (%s), was lost: nothing of it arrives any more", culprit,
+                whois);
         return rd_comm_fail(comm, RONDO_ERR_REMOTE, culprit, "rank %d (%s) died or left, another rank reports", culprit,
                             whois);
     case RONDO_ERR_TIMEOUT:
