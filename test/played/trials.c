@@ -38,7 +38,7 @@
 #define CROWDED_OPERATIONS 100
 #define CROWD 10
 #define MOST_CROWD 640
-#define REST_US 400000 /* in which a rank that waits for nothing may use */
+#define REST_US 400000   /* in which a rank that waits for nothing may use */
 #define REST_CPU_US 4000 /* one that spins gets more than this on the busiest machine */
 #define MOST_TRIALS 100000
 
