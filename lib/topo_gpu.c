@@ -279,7 +279,7 @@ static rondo_result_t file_read(rd_gpu_topo_t *topo, const char *file)
     const char *slash = strrchr(file, '/');
     reader_t r = {topo, 0};
     FILE *f = fopen(file, "re");
-    char line[LINE], text[64];
+    char line[LINE], text[64] = "";
     int number = 1, good;
 
     if (!f)

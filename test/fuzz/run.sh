@@ -9,7 +9,7 @@ set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- unique_id handshake records environment
+[ $# -gt 0 ] || set -- unique_id handshake records environment files
 clang=${CLANG:-clang}
 build=${FUZZ_BUILD:-$PWD/fuzz-build}
 mkdir -p "$build"
