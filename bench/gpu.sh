@@ -2,7 +2,9 @@
 # Measures rondo on the GPUs of this machine beside NCCL in turns, every rank a process with a GPU of its own: from a
 # graph and in a stream, NCCL as it is and with symmetric windows.
 #
-#   bench/gpu.sh [-n RANKS] [-p RONDO-PERF] [-l LIBNCCL] [-o RESULTS] [-t TURNS] [OPERATION...]
+#   bench/gpu.sh [-n RANKS | -N RANKS+RANKS] [-p RONDO-PERF] [-l LIBNCCL] [-o RESULTS] [-t TURNS] [OPERATION...]
+#
+# With -N the GPUs play nodes, so many on each: both libraries go over the loopback's tcp between them.
 #
 # Raw output goes to RESULTS (bench/results/DATE-gpu); bench/gpu_tables.sh makes tables of it. NVLink multicast stays off
 # for both. Exit: 0 all results right, 1 not, 2 usage.
@@ -13,14 +15,16 @@ perf=$here/../build/rondo-perf
 nccl=libnccl.so.2
 results=$here/results/$(date +%Y-%m-%d)-gpu
 turns=5
-while getopts n:p:l:o:t: option; do
+nodes=
+while getopts n:N:p:l:o:t: option; do
     case $option in
     n) ranks=$OPTARG ;;
+    N) nodes=$OPTARG ;;
     p) perf=$OPTARG ;;
     l) nccl=$OPTARG ;;
     o) results=$OPTARG ;;
     t) turns=$OPTARG ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
@@ -30,6 +34,25 @@ export NCCL_NVLS_ENABLE
 oversubscribe=
 mpirun --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE' && oversubscribe=--oversubscribe
 failed=0
+[ -z "$nodes" ] || ranks=$nodes
+
+# start PROGRAM ARGUMENTS...: by mpirun, each node's ranks with a host id of their own, which both libraries take.
+start() {
+    # shellcheck disable=SC2086
+    if [ -z "$nodes" ]; then
+        timeout 300 mpirun $oversubscribe -n "$ranks" "$@"
+        return
+    fi
+    colon= number=0
+    command="timeout 300 mpirun $oversubscribe"
+    for here in $(echo "$nodes" | tr + ' '); do
+        number=$((number + 1))
+        command="$command $colon -n $here env RONDO_HOSTID=node$number NCCL_HOSTID=node$number RONDO_IFACE=lo"
+        command="$command NCCL_SOCKET_IFNAME=lo $*"
+        colon=:
+    done
+    $command
+}
 
 # mode peer operation sizes...: one run, appended to the mode's file.
 measure() {
@@ -41,8 +64,7 @@ measure() {
     set -- "$op" --device cuda --peer "$peer" --nccl "$nccl" --turns "$turns" "$@"
     [ "$mode" = stream ] || set -- "$@" --graph
     echo "\$ mpirun -n $ranks rondo-perf $*" >"$file"
-    # shellcheck disable=SC2086
-    timeout 300 mpirun $oversubscribe -n "$ranks" "$perf" "$@" >>"$file" 2>&1 || { echo "failed: $file" >&2; failed=1; }
+    start "$perf" "$@" >>"$file" 2>&1 || { echo "failed: $file" >&2; failed=1; }
     grep -v '^[#$]' "$file"
 }
 

@@ -14,12 +14,12 @@ typedef struct {
     int32_t version, device, check, slots, quota, cuda_fifos, cuda_blocks;
     int32_t processor; /* number of the built-in prices for it */
     uint64_t tune;     /* RONDO_TUNE's prices; 0: none */
-    uint64_t slot_bytes, slice_bytes, ll_max, pull_min, cuda_bank, machine;
+    uint64_t slot_bytes, slice_bytes, ll_max, pull_min, cuda_bank, cuda_stage, machine;
     char algo[sizeof((rd_env_t *)0)->algo], proto[32], transport[32];
     cpu_set_t cores;
 } record_t;
 
-static uint64_t machine_number(void)
+uint64_t rd_machine_number(void)
 {
     char text[64] = "";
     uint64_t h = 0xcbf29ce484222325u;
@@ -49,11 +49,12 @@ static void fill(record_t *r, int device, const rd_env_t *env, const rd_prices_t
     r->ll_max = env->ll_max;
     r->pull_min = env->pull_min;
     r->cuda_bank = env->cuda_bank;
+    r->cuda_stage = env->cuda_stage;
     r->cuda_fifos = env->cuda_fifos;
     r->cuda_blocks = env->cuda_blocks;
     rd_topo_quick(&topo);
     r->quota = (int32_t)(topo.quota > 0 && topo.quota < 1 ? 1 : topo.quota);
-    r->machine = machine_number();
+    r->machine = rd_machine_number();
     r->processor = rd_prices_here();
     r->tune = env->tune[0] ? rd_prices_hash(prices) : 0;
     memcpy(r->algo, env->algo, sizeof r->algo);
@@ -81,6 +82,7 @@ static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_bo
     COMPARE(ll_max, "RONDO_LL_MAX", "%llu", (unsigned long long));
     COMPARE(pull_min, "RONDO_PULL_MIN", "%llu", (unsigned long long));
     COMPARE(cuda_bank, "RONDO_CUDA_BANK", "%llu", (unsigned long long));
+    COMPARE(cuda_stage, "RONDO_CUDA_STAGE", "%llu", (unsigned long long));
     COMPARE(cuda_fifos, "RONDO_CUDA_FIFOS", "%d", (int));
     COMPARE(cuda_blocks, "RONDO_CUDA_BLOCKS", "%d", (int));
     COMPARE(tune, "the prices of RONDO_TUNE (0: not set)", "%llx", (unsigned long long));

@@ -14,6 +14,8 @@ typedef struct rd_agreed {
     rd_prices_t prices;
 } rd_agreed_t;
 
+uint64_t rd_machine_number(void); /* the same for all processes of a machine, whatever nodes are played on it */
+
 /* Collective. Different versions, devices or settings are an error on every rank, which names both ranks and what
  * differs. */
 rondo_result_t rd_agree(rd_agreed_t *agreed, rd_boot_t *boot, int rank, int nranks, int device, const rd_env_t *env,

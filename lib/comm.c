@@ -193,7 +193,7 @@ static rondo_result_t make_net(rondo_comm_t comm)
     unsigned char *remote;
     rondo_result_t result;
 
-    if (comm->node.nnodes == 1)
+    if (comm->node.nnodes == 1 || comm->device >= 0) /* a CUDA communicator's carrier has it */
         return RONDO_SUCCESS;
     if (!rd_net_built() || strcmp(comm->env.transport, "shm") == 0)
         return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED, "%d nodes need a network transport, but %s",
@@ -239,9 +239,6 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop)))
         return result;
     int local = fullest(&comm->node, comm->nranks);
-    if (comm->device >= 0 && comm->node.nnodes > 1)
-        return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
-                        "%d nodes: this version's CUDA communicators keep to the GPUs of one", comm->node.nnodes);
     connection_layout(&layout, comm, local);
     if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->stop)) ||
         (result = make_net(comm)) ||
@@ -282,8 +279,9 @@ static rondo_result_t meet(rondo_comm_t comm, const rondo_unique_id_t *id, rd_me
     return result == RONDO_SUCCESS ? rd_comm_check(comm) : result;
 }
 
-rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config, rd_meeting_t *meeting)
+/* `env` NULL: as the environment says. */
+static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                           const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting)
 {
     static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
     rondo_comm_t made = aligned_alloc(RD_LINE, (sizeof *made + RD_LINE - 1) / RD_LINE * RD_LINE);
@@ -300,7 +298,9 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
     made->conns.self = &made->conns.own;
     atomic_store(&made->references, 1);
     atomic_store(&made->stop.culprit, -1);
-    if ((result = rd_env_read(&made->env)) || (result = read_config(made, config)) ||
+    if (env)
+        made->env = *env;
+    if ((!env && (result = rd_env_read(&made->env))) || (result = read_config(made, config)) ||
         (result = meet(made, id, meeting)) || (result = make_rooms(made))) {
         if (result == rd_comm_check(made)) /* found by another thread */
             rd_error_again(&made->who, made->stop.text);
@@ -313,6 +313,27 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
     atomic_store(&made->alive, rd_comm_mark);
     *comm = made;
     return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                            const rondo_config_t *config, rd_meeting_t *meeting)
+{
+    return make(comm, nranks, id, rank, config, NULL, meeting);
+}
+
+rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const rondo_unique_id_t *id, int rank,
+                                    int nranks)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rd_env_t env = comm->env;
+    char name[sizeof comm->who.name + sizeof "/rail"];
+
+    env.algo[0] = env.proto[0] = '\0'; /* they name kernels */
+    snprintf(name, sizeof name, "%s/%s", comm->who.name, nranks == comm->nranks ? "net" : "rail");
+    config.name = name;
+    config.device = RONDO_DEVICE_HOST;
+    config.timeout_ms = comm->timeout_ms;
+    return make(carrier, nranks, id, rank, &config, &env, NULL);
 }
 
 rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,

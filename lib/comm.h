@@ -64,5 +64,9 @@ void rd_shrunk_free(struct rd_shrunk *shrunk);
 /* Creation from an id on behalf of split, shrink and the public calls. `meeting`: who is watched meanwhile, or NULL. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config, rd_meeting_t *meeting);
+/* A host communicator of the same ranks or some of them, by which a CUDA one goes between nodes: with its settings and
+ * its timeout. */
+rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const rondo_unique_id_t *id, int rank,
+                                    int nranks);
 
 #endif

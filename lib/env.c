@@ -69,6 +69,8 @@ static const tunable_t table[] = {
      "GPUs may reach each other's memory; 0: all goes through pinned host memory"},
     {"RONDO_CUDA_BANK", BYTES, 1, AT(cuda_bank), "0", 16384, 16 << 20, NULL,
      "bytes of each of a GPU rank's two inboxes; 0: the most"},
+    {"RONDO_CUDA_STAGE", BYTES, 1, AT(cuda_stage), "0", 4096, 64 << 20, NULL,
+     "bytes of pinned memory that a round between nodes goes through; 0: 2M"},
     {"RONDO_CUDA_FIFOS", COUNT, 1, AT(cuda_fifos), "0", 1, 512, NULL,
      "warps that share a message between two GPUs; 0: by ranks"},
     {"RONDO_CUDA_BLOCKS", INT, 1, AT(cuda_blocks), "0", 0, 1024, NULL,

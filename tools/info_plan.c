@@ -271,16 +271,38 @@ static int cuda_plan(wish_t *w, const rd_env_t *env)
            RONDO_SUCCESS;
 }
 
+/* GPUs on several nodes: what remains is a round's plan on host memory, by the carrier of all ranks or of a rail. */
+static void staged(wish_t *w, rd_env_t *env)
+{
+    int parts = w->ranks % w->nodes == 0 ? w->ranks / w->nodes : 1;
+    uint64_t slot = env->cuda_stage ? env->cuda_stage : (uint64_t)2 << 20;
+    char text[24];
+
+    env->algo[0] = env->proto[0] = '\0';
+    printf("GPUs on %d nodes: through pinned memory, in rounds of at most %s\n", w->nodes, rd_bytes_print(slot, text));
+    if (parts > 1 && (w->coll == RD_ALLREDUCE || w->coll == RD_BROADCAST || w->coll == RD_ALLGATHER)) {
+        printf(
+            "inside a node by its kernels (rondo-info plan ... --device cuda --ranks %d), between nodes on %d rails\n",
+            parts, parts);
+        w->root /= parts;
+        w->ranks = w->nodes;
+        w->size = w->coll == RD_ALLGATHER ? w->size : (w->size + (uint64_t)parts - 1) / (uint64_t)parts;
+    }
+    w->size = w->size < slot ? w->size : slot;
+    printf("a round between the host's memories:\n\n");
+}
+
 int info_plan(const rd_env_t *env, int argc, char **argv)
 {
     wish_t w = {.nodes = 1, .type = RONDO_FLOAT32, .rank = -1};
+    rd_env_t carrier;
     rd_topo_t topo;
     int result;
 
     rd_topo_quick(&topo);
     w.cores = topo.usable;
     result = wish_read(&w, argc, argv);
-    if (result == 0 && w.cuda)
+    if (result == 0 && w.cuda && (w.nodes == 1 || !rd_cuda_built()))
         return cuda_plan(&w, env);
     if (w.ranks == 0)
         w.ranks = topo.usable < 2 ? 2 : topo.usable;
@@ -288,6 +310,11 @@ int info_plan(const rd_env_t *env, int argc, char **argv)
         result = wish_check(&w);
     if (result != 0)
         return result;
+    if (w.cuda) {
+        carrier = *env;
+        staged(&w, &carrier);
+        env = &carrier;
+    }
     w.node = malloc((size_t)w.ranks * sizeof *w.node);
     if (!w.node)
         return 1;

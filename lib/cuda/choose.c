@@ -21,7 +21,7 @@ static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
     [RD_K_MESSAGES] = {{7, 0, 20e3, 0}, {0}, {0}, {12, 0, 40e3, 0}},
 };
 
-static const char *const kind_names[] = {"oneshot", "twoshot", "ring", "chain", "messages", "alone", "write", "nothing"};
+static const char *const kind_names[] = {"oneshot", "twoshot", "ring", "chain", "messages", "alone", "write", "nothing", "staged", "staged messages"};
 static const char *const codec_names[] = {"ll", "ll128", "sentinel", "simple"};
 
 const char *rd_kind_name(rd_kkind_t kind)

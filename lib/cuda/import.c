@@ -2,8 +2,8 @@
  *
  * Within a process a window is reached by its address, once peer access is allowed; between processes by an IPC handle,
  * which names the allocation's base. Everything travels by the bootstrap's authenticated allgather, and whoever fails
- * says so there: so all ranks fail together, each with a sentence that names the rank and the reason. Where one GPU does
- * not reach another one, all windows lie in host memory instead: apart.c.
+ * says so there: so all ranks fail together, each with a sentence that names the rank and the reason. Where one GPU
+ * does not reach another one, all windows lie in host memory instead: apart.c.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "../agree.h"
 #include "inside.h"
 
 /* A GPU that another one does not reach. */
@@ -93,6 +94,7 @@ static rondo_result_t own_facts(rd_cuda_t *cuda, rd_cuda_peer_t *peer)
     if (error != cudaSuccess)
         return rd_cuda_error(who, error, "loading the kernels");
     peer->process = process_number();
+    peer->machine = rd_machine_number();
     peer->device = cuda->device;
     peer->sms = sms;
     return RONDO_SUCCESS;
@@ -106,7 +108,8 @@ static int most_sharing(const rd_cuda_t *cuda, int n, int together)
     for (int a = 0; a < n; a++) {
         int here = 0;
         for (int b = 0; b < n; b++)
-            here += strcmp(cuda->peers[a].bus, cuda->peers[b].bus) == 0 &&
+            here += cuda->peers[a].machine == cuda->peers[b].machine &&
+                    strcmp(cuda->peers[a].bus, cuda->peers[b].bus) == 0 &&
                     (!together || cuda->peers[a].process == cuda->peers[b].process);
         most = here > most ? here : most;
     }
@@ -159,7 +162,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     cuda->limits.prices = &comm->prices;
     cuda->limits.simple = (uint32_t)rd_fifos_simple(&comm->env);
     cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
-    if (comm->nranks > 1)
+    if (comm->nranks > 1 && comm->node.nnodes == 1)
         rd_window_layout(cuda, &comm->env, blocks);
     return RONDO_SUCCESS;
 }
@@ -191,6 +194,12 @@ static int other_process(const rd_cuda_t *cuda)
             return 1;
     }
     return 0;
+}
+
+/* The number in the communicator: of an inner one's ranks, too. */
+static int rank_of(const rd_cuda_t *cuda, int i)
+{
+    return cuda->outer ? cuda->comm->node.local[i] : i;
 }
 
 static void note_missed(rd_missed_t *missed, int peer, const char *what, cudaError_t error)
@@ -244,7 +253,7 @@ static void tell_apart(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
 {
     char peer[64] = "those of other processes";
 
-    if (cuda->k.rank != 0)
+    if (cuda->k.rank != 0 || cuda->outer)
         return;
     if (missed->peer >= 0 && missed->peer < cuda->k.nranks)
         snprintf(peer, sizeof peer, "that of rank %d at %s", missed->peer, cuda->peers[missed->peer].bus);
@@ -268,14 +277,16 @@ static void agree_way(rd_cuda_t *cuda, const offer_t *all)
 {
     rd_gpu_way_t way = {RD_NEAR_SELF, 0, 0, 0};
 
-    for (int r = 0; r < cuda->k.nranks; r++)
+    for (int i = 0; i < cuda->k.nranks; i++) {
+        int r = rank_of(cuda, i);
         if (all[r].way.near != RD_NEAR_UNKNOWN)
             way = rd_gpu_farther(way, all[r].way);
+    }
     rd_limits_way(&cuda->limits, way);
 }
 
 /* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
-static rondo_result_t import_direct(rd_cuda_t *cuda, int *apart)
+rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *apart)
 {
     rondo_comm_t comm = cuda->comm;
     rondo_result_t result;
@@ -289,13 +300,14 @@ static rondo_result_t import_direct(rd_cuda_t *cuda, int *apart)
     if ((result = rd_verdicts_exchange(cuda, offers, sizeof offers[0])))
         return result;
     agree_way(cuda, offers);
-    for (int r = 0; r < comm->nranks; r++) {
-        if (r == comm->rank)
-            cuda->k.window[r] = cuda->window;
-        else if (cuda->peers[r].process == cuda->peers[comm->rank].process)
-            map_here(cuda, r, &offers[r], &missed[comm->rank]);
+    for (int i = 0; i < cuda->k.nranks; i++) {
+        int r = rank_of(cuda, i);
+        if (i == cuda->k.rank)
+            cuda->k.window[i] = cuda->window;
+        else if (cuda->peers[i].process == cuda->peers[cuda->k.rank].process)
+            map_here(cuda, i, &offers[r], &missed[comm->rank]);
         else if (!offers[r].missed.is)
-            map_there(cuda, r, &offers[r], &missed[comm->rank]);
+            map_there(cuda, i, &offers[r], &missed[comm->rank]);
     }
     if (offers[comm->rank].missed.is)
         missed[comm->rank] = offers[comm->rank].missed;
@@ -320,7 +332,7 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
     if (cuda->k.nranks == 1)
         return rd_window_create(cuda);
     if (!cuda->limits.apart) {
-        if ((result = import_direct(cuda, &apart)) || !apart)
+        if ((result = rd_import_direct(cuda, &apart)) || !apart)
             return result;
         cuda->limits.apart = 1;
         rd_window_layout(cuda, &cuda->comm->env, (int)cuda->limits.blocks);

@@ -22,6 +22,7 @@ typedef struct rd_order {
 /* Who is where, as each rank tells it. */
 typedef struct rd_cuda_peer {
     uint64_t process; /* a number of the process */
+    uint64_t machine; /* and of the machine */
     int32_t device;   /* as that process counts */
     int32_t sms;
     char bus[20]; /* PCI address: the same GPU has the same everywhere */
@@ -47,6 +48,9 @@ struct rd_cuda {
     void *imported[RD_KRANKS]; /* bases to be closed */
     void *scratch; /* device memory for the barrier's element */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED of them; NULL: none yet */
+    struct rd_stage *stage; /* stage.h: ranks are on several nodes; NULL: on one */
+    struct rd_cuda *inner;  /* rail.c: the same communicator's ranks of this node alone; NULL: not needed */
+    struct rd_cuda *outer;  /* of an inner one: whose it is. It has no order, and words of the outer's */
     rd_order_t order;
     rd_cuda_peer_t peers[RD_KRANKS];
     struct rd_cuda_asked *asked; /* RONDO_CHECK; NULL: off, or one rank */
@@ -107,6 +111,8 @@ rondo_result_t rd_verdicts_exchange(rd_cuda_t *cuda, void *all, size_t each);
 /* Collective. */
 rondo_result_t rd_import_facts(rd_cuda_t *cuda);
 rondo_result_t rd_import_windows(rd_cuda_t *cuda);
+/* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
+rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *apart);
 /* Of `pointer` within its allocation. */
 uint64_t rd_import_offset(const void *pointer);
 void rd_import_close(rd_cuda_t *cuda);
@@ -132,6 +138,7 @@ rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to
 rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer, size_t bytes);
 
 /* run.c: into the stream, in order. */
+void rd_cuda_op(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *reduce); /* operator and scale, for kernels */
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
 /* Expected microseconds of a collective; 0 for what has no price: a single rank, counts that differ from rank to rank. */
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "inside.h"
+#include "stage.h"
 
 rondo_result_t rd_cuda_create(rondo_comm_t comm)
 {
@@ -31,9 +32,11 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
         cuda->cache[i].chosen.launch.kind = RD_K_KINDS;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
-        result = rd_import_windows(cuda);
-    if (result == RONDO_SUCCESS)
+        result = comm->node.nnodes > 1 ? rd_window_create(cuda) : rd_import_windows(cuda);
+    if (result == RONDO_SUCCESS && comm->node.nnodes == 1)
         result = rd_cuda_asked_create(cuda);
+    if (result == RONDO_SUCCESS && comm->node.nnodes > 1)
+        result = rd_stage_create(cuda);
     if (result == RONDO_SUCCESS) {
         atomic_store(&comm->stop.mirror, &cuda->host->abort);
         if (rd_comm_check(comm) != RONDO_SUCCESS) /* set in between */
@@ -53,6 +56,11 @@ rondo_result_t rd_cuda_check(rondo_comm_t comm)
         return RONDO_SUCCESS;
     atomic_thread_fence(memory_order_acquire);
     int late = (int)host->late;
+    if (comm->cuda->stage && late < comm->node.nlocal) /* by a kernel of the node's own ranks */
+        late = comm->node.local[late];
+    if (failed == RD_KFAILED_TIMEOUT && late == (int)RD_KPROXY) /* kernels between nodes wait for nobody else */
+        return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, comm->rank,
+                            "a kernel waited longer than %u ms for this process's own proxy thread", host->timeout_ms);
     if (failed == RD_KFAILED_TIMEOUT)
         return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, late,
                             "a kernel waited longer than %u ms for rank %d (%s): it is alive but late or stopped; see "
@@ -94,6 +102,8 @@ rondo_result_t rd_cuda_close(rondo_comm_t comm)
     rd_device_guard_t guard = rd_device_enter(comm->cuda->device);
     rondo_result_t result = wait_over(comm->cuda);
 
+    rd_stage_close(comm->cuda);
+    rd_rail_close(comm->cuda);
     rd_registered_close(comm->cuda);
     rd_import_close(comm->cuda);
     rd_device_leave(guard);
@@ -108,6 +118,8 @@ void rd_cuda_free(rondo_comm_t comm)
         return;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     atomic_store(&comm->stop.mirror, NULL);
+    rd_stage_close(cuda);
+    rd_rail_free(cuda, &comm->node, cuda->whole ? comm->conns.controls : NULL);
     rd_registered_close(cuda);
     rd_import_close(cuda);
     rd_order_free(cuda);

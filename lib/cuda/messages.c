@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "inside.h"
+#include "stage.h"
 
-#define POSTED (256u << 10)  /* a shorter message is through before a post has come */
-#define COPY_BLOCKS 32u      /* that copy what a rank sends to itself, beside its messages */
+#define POSTED (256u << 10)    /* a shorter message is through before a post has come */
+#define COPY_BLOCKS 32u        /* that copy what a rank sends to itself, beside its messages */
 #define COPY_BYTES (32u << 10) /* by one of them at least */
 
 /* What is to be launched: a list for each peer and direction, in order. */
@@ -96,6 +97,35 @@ static rondo_result_t take_long(rd_cuda_t *cuda, const lists_t *l, rd_kmessages_
     return result;
 }
 
+/* Between nodes messages go with the kernel's arguments alone: as many of each pair as fit, and the next ones with the
+ * next launch. */
+static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t left, cudaStream_t stream)
+{
+    uint32_t most = RD_KMESSAGES_HERE / (2 * ((uint32_t)cuda->k.nranks - 1));
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_kwork_t work;
+    rd_kmessages_t *k = &work.staged_messages.messages;
+
+    work.comm = cuda->k;
+    while (left.count && result == RONDO_SUCCESS) {
+        uint32_t used = 0;
+        k->npairs = 0;
+        for (int at = 0; at < 2 * cuda->k.nranks; at++) {
+            rd_kpair_t *pair = &k->pair[k->npairs];
+            *pair = (rd_kpair_t){(uint16_t)(at / 2), (uint16_t)(at % 2), used, 0};
+            for (rd_cuda_message_t *m; (m = left.first[at]) && pair->count < most; left.first[at] = m->next) {
+                if (m->bytes)
+                    k->here[used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
+            }
+            used += pair->count;
+            k->npairs += pair->count != 0;
+        }
+        left.count -= used;
+        result = rd_stage_messages(cuda, &work, stream);
+    }
+    return result;
+}
+
 /* `from` and `to`: what this rank sends to itself. */
 static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
                                  cudaStream_t stream)
@@ -105,8 +135,12 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_
     rd_kwork_t work;
     rd_kmessages_t *k = &work.messages;
 
-    if (l->count == 0)
-        return rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
+    if (l->count == 0 || cuda->stage)
+        result = rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
+    if (l->count == 0 || result != RONDO_SUCCESS)
+        return result;
+    if (cuda->stage)
+        return launch_staged(cuda, *l, stream);
     work.comm = cuda->k;
     k->listed = l->count > RD_KMESSAGES_HERE;
     k->registered = rd_registered_count(cuda);
@@ -128,7 +162,8 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_
     return rd_cuda_launch(cuda, &launch, &work, stream);
 }
 
-/* Messages of this rank to itself match in order: the first goes with the kernel, the others are copies of their own. */
+/* Messages of this rank to itself match in order: the first goes with the kernel, the others are copies of their own.
+ */
 static rondo_result_t run_self(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t *from, rd_kmessage_t *to, cudaStream_t stream)
 {
     rd_cuda_message_t **sends = &l->first[2 * cuda->k.rank + 1], **receives = &l->first[2 * cuda->k.rank];
@@ -276,8 +311,8 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
                 bytes = tabled(cuda, call, peer, send, &in);
                 out = in;
             } else {
-                bytes = send ? uniform(call, cuda->k.rank, peer, &in, &out)
-                             : uniform(call, peer, cuda->k.rank, &in, &out);
+                bytes =
+                    send ? uniform(call, cuda->k.rank, peer, &in, &out) : uniform(call, peer, cuda->k.rank, &in, &out);
             }
             if (!bytes)
                 continue;

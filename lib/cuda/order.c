@@ -26,6 +26,12 @@ void rd_order_free(rd_cuda_t *cuda)
     cuda->order.event = cuda->order.side = NULL;
 }
 
+/* The ranks of a node alone have no order of their own: what they do is part of their communicator's operations. */
+static rd_order_t *order_of(rd_cuda_t *cuda)
+{
+    return &(cuda->outer ? cuda->outer : cuda)->order;
+}
+
 typedef struct capture {
     unsigned long long id; /* 0: the stream is not captured */
     cudaGraph_t graph;
@@ -80,7 +86,7 @@ static cudaError_t before_captured(rd_order_t *o, cudaStream_t stream, const cap
 
 rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
 {
-    rd_order_t *o = &cuda->order;
+    rd_order_t *o = order_of(cuda);
     capture_t c = {0};
     cudaError_t error = look(stream, &c);
 
@@ -114,7 +120,7 @@ static cudaError_t after_captured(rd_order_t *o, const capture_t *c)
 
 rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
 {
-    rd_order_t *o = &cuda->order;
+    rd_order_t *o = order_of(cuda);
     capture_t c = {0};
     cudaError_t error = look(stream, &c);
 
@@ -129,9 +135,10 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
 
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to)
 {
-    cudaError_t error = cudaEventRecord(cuda->order.side, from);
+    rd_order_t *o = order_of(cuda);
+    cudaError_t error = cudaEventRecord(o->side, from);
 
     if (error == cudaSuccess)
-        error = cudaStreamWaitEvent(to, cuda->order.side, 0);
+        error = cudaStreamWaitEvent(to, o->side, 0);
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "joining streams");
 }

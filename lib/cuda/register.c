@@ -47,6 +47,8 @@ uint32_t rd_registered_count(const rd_cuda_t *cuda)
 /* Has every rank a process of its own, and reach? */
 static int possible(const rd_cuda_t *cuda)
 {
+    if (cuda->stage) /* no pair of ranks has a window for it */
+        return 0;
     for (int a = 0; a < cuda->k.nranks; a++)
         for (int b = 0; b < a; b++) {
             if (cuda->peers[a].process == cuda->peers[b].process)

@@ -4,6 +4,7 @@
 #include "../host/reduce.h"
 #include "../op.h"
 #include "inside.h"
+#include "stage.h"
 
 /* ---- scalars ---- */
 
@@ -35,7 +36,7 @@ static void set_real(rd_kreduce_t *r, rondo_type_t type, double value)
 }
 
 /* What the kernels make of the operator: AVG of what has fractions is a sum of scaled contributions, as PREMULSUM is. */
-static void set_op(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *r)
+void rd_cuda_op(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *r)
 {
     rd_op_scalar_t scalar;
 
@@ -45,7 +46,7 @@ static void set_op(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *r)
     r->scale[0] = r->scale[1] = 0;
     if (ask->op == RONDO_AVG && (is_real(ask->type) || ask->type == RONDO_COMPLEX64 || ask->type == RONDO_COMPLEX128)) {
         r->op = RONDO_SUM;
-        set_real(r, ask->type, 1.0 / cuda->k.nranks);
+        set_real(r, ask->type, 1.0 / cuda->comm->nranks);
     } else if (ask->op >= RONDO_NUM_OPS && rd_op_scalar(cuda->comm, ask->op, &scalar) == 0) {
         r->op = RONDO_SUM;
         r->device_scale = scalar.device;
@@ -152,7 +153,7 @@ static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
     work.comm = cuda->k;
     work.reduce = (rd_kreduce_t){.in = call->in, .out = call->out, .count = count, .coll = RD_ALLREDUCE,
                                  .type = (uint32_t)call->ask.type, .passes = 1, .units = 1};
-    set_op(cuda, &call->ask, &work.reduce);
+    rd_cuda_op(cuda, &call->ask, &work.reduce);
     launch.threads = rd_kernel_threads(RD_K_ALONE, RD_KC_LL);
     size_t blocks = (count * element + 16383) / 16384;
     launch.blocks = blocks < cuda->limits.blocks ? (uint32_t)blocks : cuda->limits.blocks;
@@ -178,7 +179,7 @@ static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduc
 {
     rd_wanted_t wanted;
 
-    set_op(cuda, ask, reduce);
+    rd_cuda_op(cuda, ask, reduce);
     memset(&wanted, 0, sizeof wanted);
     wanted.coll = reduce->coll = (uint32_t)ask->coll;
     wanted.type = reduce->type = (uint32_t)ask->type;
@@ -194,6 +195,8 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
     rd_kreduce_t reduce;
     rd_chosen_t chosen;
 
+    if (cuda->stage)
+        return rd_stage_price(cuda, call);
     if (ask.coll == RD_BARRIER) {
         ask = (rd_ask_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
     } else if (ask.count == 0 || call->tables) {
@@ -287,6 +290,8 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
         if (result != RONDO_SUCCESS)
             return result;
     }
+    if (cuda->stage)
+        return rd_stage_collective(cuda, call);
     if (call->ask.coll == RD_BARRIER)
         return cuda->k.nranks == 1 ? RONDO_SUCCESS : run_barrier(cuda, call->stream);
     if (cuda->k.nranks == 1)

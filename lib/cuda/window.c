@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "inside.h"
+#include "stage.h"
 
 #define WINDOW_MOST ((size_t)62 << 20)
 #define PAGE ((size_t)4096)
@@ -37,7 +38,7 @@ static struct page {
     struct page *next;
     char *base;
     uint64_t taken;
-} *pages;
+} * pages;
 
 static size_t round_up(size_t value, size_t to)
 {
@@ -137,6 +138,7 @@ static void free_all(void)
         }
         free(g);
     }
+    rd_stage_areas_free();
     while (pages) {
         struct page *p = pages;
         pages = p->next;
@@ -242,12 +244,12 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     living += !cuda->living;
     cuda->living = 1;
     sweep();
-    if (cuda->k.nranks > 1)
+    if (cuda->window_bytes)
         cuda->window = reuse(cuda->device, cuda->window_bytes);
-    if (cuda->k.nranks > 1 && !cuda->window)
+    if (cuda->window_bytes && !cuda->window)
         error = cudaMalloc((void **)&cuda->window, cuda->window_bytes);
     if (error == cudaSuccess && !cuda->host)
-        cuda->host = words_take(&error);
+        cuda->host = cuda->outer ? cuda->outer->host : words_take(&error);
     pthread_mutex_unlock(&lock);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&cuda->k.host, cuda->host, 0);
@@ -255,8 +257,9 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
         error = clear(cuda);
     if (error != cudaSuccess)
         return rd_cuda_error(&cuda->comm->who, error, "device memory for a communicator");
-    cuda->host->timeout_ms = /* 24 days are for ever: kernels compare clocks that wrap around */
-        cuda->comm->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->comm->timeout_ms;
+    if (!cuda->outer)
+        cuda->host->timeout_ms = /* 24 days are for ever: kernels compare clocks that wrap around */
+            cuda->comm->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->comm->timeout_ms;
     cuda->k.own = cuda->window;
     cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - PAGE : NULL;
     return RONDO_SUCCESS;
@@ -276,11 +279,11 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
     grave_t *g;
 
     pthread_mutex_lock(&lock);
-    if (cuda->host)
+    if (cuda->host && !cuda->outer)
         words_give(cuda->host);
     g = cuda->window ? bury(cuda->window, cuda->window_bytes, cuda->device) : NULL;
     if (g && controls && !cuda->limits.apart) {
-        g->nranks = cuda->k.nranks;
+        g->nranks = cuda->comm->nranks;
         memcpy(g->controls, controls, (size_t)g->nranks * sizeof *controls);
         g->node = *node;
         memset(node, 0, sizeof *node);

@@ -1,5 +1,6 @@
 #include "alone.cuh"
 #include "messages.cuh"
+#include "stage.cuh"
 #include "table.h"
 
 const void *const rd_kernels_messages[RD_KC_CODECS] = {
@@ -18,4 +19,6 @@ const void *const rd_kernels_alone[RD_K_KINDS] = {
     (const void *)rd_alone,
     (const void *)rd_write,
     (const void *)rd_nothing,
+    (const void *)rd_staged,
+    (const void *)rd_staged_messages,
 };

@@ -25,6 +25,8 @@ static const struct {
     [RD_K_ALONE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_WRITE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 0},
+    [RD_K_STAGED] = {0, 0, 0, RD_KT_ALONE, 0, 0},
+    [RD_K_STAGED_MESSAGES] = {0, 0, 0, RD_KT_ALONE, 0, 0},
 };
 
 static rd_knumber_t number_of(uint32_t type, uint32_t op)

@@ -16,6 +16,8 @@
  *   ALONE      one rank: out = in, scaled; no window             any number
  *   WRITE      rd_kwrite_t: into this rank's own memory          any number
  *   NOTHING    an empty kernel                                   any number
+ *   STAGED     rd_kstaged_t: a collective between nodes          any number of blocks
+ *   STAGED_MESSAGES  rd_kstaged_messages_t                       a block for each pair
  *
  * Buffers are aligned to their elements, no more. In place is allowed where the operation has it: allreduce, reduce,
  * broadcast and alltoall with out = in, allgather and gather with in = out + rank blocks, reduce_scatter and scatter
@@ -45,6 +47,8 @@ typedef enum {
     RD_K_ALONE,
     RD_K_WRITE,
     RD_K_NOTHING,
+    RD_K_STAGED,
+    RD_K_STAGED_MESSAGES,
     RD_K_KINDS
 } rd_kkind_t;
 

@@ -26,7 +26,7 @@ extern const void *const rd_kernels_twoshot[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_ring[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_chain[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_messages[RD_KC_CODECS];
-extern const void *const rd_kernels_alone[RD_K_KINDS]; /* ALONE, WRITE, NOTHING */
+extern const void *const rd_kernels_alone[RD_K_KINDS]; /* ALONE and those behind it */
 
 #ifdef __cplusplus
 }

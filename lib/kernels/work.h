@@ -146,12 +146,82 @@ typedef struct rd_kwrite {
     uint64_t data[RD_KWRITTEN / 8];
 } rd_kwrite_t;
 
+/* ---- between nodes: data staged through pinned memory ----
+ *
+ * A *lane* is a ring of slots in pinned memory that kernels and the process's proxy pass to and fro: one for collectives,
+ * one for each peer and direction of messages (numbered as the queue's chains are). Who has filled a slot, or wants it
+ * filled, raises a trigger; the proxy does its part and counts up `done`. Kernels count a lane's triggers in device
+ * memory, so that a launch may be replayed; the number is part of a trigger, so none needs to be cleared.
+ */
+
+#define RD_KLANES (1 + 2 * RD_KRANKS)
+#define RD_KLANE_SLOTS 4 /* of a lane, at most; a power of two */
+
+/* 16 bytes, which may tear: each half says for itself that it is there. */
+typedef struct rd_ktrigger {
+    uint32_t what;   /* collectives: the task; messages: bytes */
+    uint32_t number; /* of the trigger in its lane, from 1 on, modulo 2^31; highest bit: valid */
+    uint32_t round;  /* collectives: which one; messages: 1 from a graph, 0 else */
+    uint32_t again;  /* the number */
+} rd_ktrigger_t;
+
+#define RD_KVALID 0x80000000u
+#define RD_KPROXY 0xffffu /* as the peer that is waited for */
+
+typedef struct rd_klane { /* in pinned memory */
+    rd_ktrigger_t trigger[RD_KLANE_SLOTS];
+    uint32_t done; /* triggers that the proxy has done; by it alone, on a line of its own */
+    uint32_t pad[31];
+} rd_klane_t;
+
+typedef struct rd_klane_state { /* in device memory */
+    uint32_t raised;                  /* triggers, ever */
+    uint32_t leaving;                 /* blocks of the running grid that have finished with the lane */
+    uint32_t arrived[RD_KLANE_SLOTS]; /* blocks that have done their part of a slot */
+    uint32_t failed;                  /* lane 0: a kernel has left without having finished: none sends anything more */
+    uint32_t pad;
+} rd_klane_state_t;
+
+/* The same in every launch of a communicator that spans nodes. */
+typedef struct rd_kstage {
+    rd_klane_t *lanes;       /* RD_KLANES, as the device sees them */
+    rd_klane_state_t *state; /* RD_KLANES */
+    char *area;              /* pinned: the slots. Lanes share it: launches follow one another */
+    uint32_t slots;          /* of a lane, a power of two */
+    uint32_t slot;           /* collectives: bytes; a slot is one for the input and one for the output behind it */
+    uint32_t message_slot;   /* messages: bytes; lane l's begin at (l - 1) * slots * message_slot */
+    uint32_t captured;       /* this launch belongs to a graph */
+} rd_kstage_t;
+
+/* Where the parts of one side of a collective lie in the user's buffer. In a round each gives its next `each` bytes, and
+ * they lie in the slot without gaps. */
+typedef struct rd_kside {
+    uint32_t n;
+    uint64_t offset[RD_KRANKS], bytes[RD_KRANKS];
+} rd_kside_t;
+
+typedef struct rd_kstaged {
+    rd_kstage_t stage;
+    rd_kreduce_t reduce; /* buffers, type, and how contributions are scaled */
+    rd_kside_t in, out;
+    uint64_t each;   /* bytes, a multiple of 16 */
+    uint32_t rounds; /* at least one */
+    uint32_t task;
+} rd_kstaged_t;
+
+typedef struct rd_kstaged_messages {
+    rd_kmessages_t messages; /* pairs and `here` alone */
+    rd_kstage_t stage;
+} rd_kstaged_messages_t;
+
 typedef struct rd_kwork {
     rd_kcomm_t comm;
     union {
         rd_kreduce_t reduce;
         rd_kmessages_t messages;
         rd_kwrite_t write;
+        rd_kstaged_t staged;
+        rd_kstaged_messages_t staged_messages;
     };
 } rd_kwork_t; /* at most 4 KB: a kernel's arguments */
 

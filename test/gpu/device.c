@@ -21,6 +21,7 @@ int device_none(void)
     if (sim_live) { /* what threads simulate is small: so that a few kilobytes take several passes */
         setenv("RONDO_CUDA_BANK", "64K", 0);
         setenv("RONDO_CUDA_FIFOS", "4", 0);
+        setenv("RONDO_CUDA_STAGE", "8K", 0);
         rd_sim_patience(100); /* the cores may be busy with other tests */
     }
     pid_t pid = fork();
@@ -68,6 +69,39 @@ void device_pools(test_rank_t *t)
     }
 }
 
+static char nodes[64]; /* of each rank; empty: nothing is played */
+
+int device_nodes(const char *text)
+{
+    size_t ranks = 0;
+    char node = '0';
+
+    memset(nodes, 0, sizeof nodes);
+    for (const char *c = text; c && *c; c += *c == '+') {
+        char *end;
+        unsigned long here = strtoul(c, &end, 10);
+        if (end == c || here == 0 || ranks + here > TEST_MAX_RANKS || (*end != '+' && *end))
+            return 0;
+        memset(nodes + ranks, node++, here);
+        ranks += here;
+        c = end;
+    }
+    if (text)
+        setenv("RONDO_IFACE", "lo", 0);
+    return (int)ranks;
+}
+
+/* Before a communicator is made. */
+static void play(const test_rank_t *t)
+{
+    char host[16];
+
+    if (!nodes[0] || t->kind != TEST_PROCESSES)
+        return;
+    snprintf(host, sizeof host, "played%c", nodes[t->rank]);
+    setenv("RONDO_HOSTID", host, 1);
+}
+
 rondo_comm_t device_comm_config(test_rank_t *t, rondo_config_t config)
 {
     int count;
@@ -76,6 +110,7 @@ rondo_comm_t device_comm_config(test_rank_t *t, rondo_config_t config)
     config.device = t->rank % count;
     TEST_CUDA(t, cudaSetDevice(config.device));
     device_pools(t);
+    play(t);
     return test_comm(t, &config);
 }
 

@@ -1,7 +1,9 @@
 /* A CUDA communicator's life: made and destroyed many times without a leak, destroyed in any order, misused, aborted
  * while kernels wait, deserted by a rank that dies or never calls, and held all at once by one thread.
  *
- *   life [--times N]
+ *   life [--times N] [--nodes]
+ *
+ * With --nodes every rank is on a node of its own, played; in the last part two ranks share one.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@
 
 #include "device.h"
 
-static int times = 24;
+static int times = 24, played;
 
 static void sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, int *buffer, size_t count)
 {
@@ -387,25 +389,39 @@ int main(int argc, char **argv)
     };
     int bad = 0;
 
-    if (argc == 3 && strcmp(argv[1], "--times") == 0)
-        times = atoi(argv[2]);
-    else if (argc != 1)
-        return 2;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--nodes") == 0)
+            played = 1;
+        else if (strcmp(argv[i], "--times") == 0 && i + 1 < argc)
+            times = atoi(argv[++i]);
+        else
+            return 2;
+    }
     test_begin("life", 400);
     if (device_none())
         return TEST_SKIPPED;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && bad == 0; i++)
         for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
             int64_t began = test_clock_us();
-            if (!(parts[i].kinds & 1 << kind))
+            if (!(parts[i].kinds & 1 << kind) || (played && kind == TEST_THREADS))
                 continue;
-            bad += test_run((test_kind_t)kind, parts[i].ranks, 120, parts[i].body, NULL);
-            printf("life: %s, %d %s: %s, %.1f s\n", parts[i].name, parts[i].ranks, test_kind_name((test_kind_t)kind),
-                   bad ? "WRONG" : "right", (double)(test_clock_us() - began) * 1e-6);
+            if (played && parts[i].body == deserted) /* between nodes only a time limit ends such a wait */
+                continue;
+            /* Between nodes also where each has two: there kernels of the node and rails take part. */
+            for (int rails = 0; rails <= played && bad == 0; rails++) {
+                int ranks = rails && parts[i].ranks > 1 ? 4 : parts[i].ranks;
+                if (played)
+                    device_nodes(rails ? "2+2" : "1+1+1");
+                bad += test_run((test_kind_t)kind, ranks, 120, parts[i].body, NULL);
+                printf("life: %s, %d %s: %s, %.1f s\n", parts[i].name, ranks, test_kind_name((test_kind_t)kind),
+                       bad ? "WRONG" : "right", (double)(test_clock_us() - began) * 1e-6);
+            }
         }
-    if (bad == 0) {
-        bad += run_killed(3);
-        printf("life: killed, 3 processes: %s\n", bad ? "WRONG" : "right");
+    for (int ranks = 3; ranks <= 3 + played && bad == 0; ranks++) {
+        if (played)
+            device_nodes(ranks == 3 ? "2+1" : "2+2");
+        bad += run_killed(ranks);
+        printf("life: killed, %d processes: %s\n", ranks, bad ? "WRONG" : "right");
     }
     return bad != 0;
 }

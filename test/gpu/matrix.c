@@ -2,8 +2,9 @@
  * reference; ranks are threads or processes, on as many devices as there are. Each case runs on one of two streams.
  *
  *   matrix [--seed S] [--ranks N] [--kind processes|threads] [--operation NAME] [--share K/OF] [--forced ALGO/PROTO]
- *          [--verbose]
+ *          [--nodes 2+1] [--verbose]
  *
+ * With --nodes, ranks are processes on nodes that are played: so many on the first, so many on the second.
  * With --forced, cases that the algorithm or the protocol cannot serve must be refused, and the others be right.
  */
 #include <getopt.h>
@@ -167,7 +168,8 @@ static int read_options(options_t *o, int argc, char **argv)
     static const struct option table[] = {{"seed", 1, NULL, 's'},      {"ranks", 1, NULL, 'n'},
                                           {"kind", 1, NULL, 'k'},      {"operation", 1, NULL, 'o'},
                                           {"share", 1, NULL, 'p'},     {"verbose", 0, NULL, 'v'},
-                                          {"forced", 1, NULL, 'f'},    {NULL, 0, NULL, 0}};
+                                          {"forced", 1, NULL, 'f'},    {"nodes", 1, NULL, 'd'},
+                                          {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
@@ -179,6 +181,12 @@ static int read_options(options_t *o, int argc, char **argv)
             o->kinds = optarg[0] == 'p' ? 1 << TEST_PROCESSES : 1 << TEST_THREADS;
         else if (option == 'v')
             o->verbose = 1;
+        else if (option == 'd') {
+            o->ranks = device_nodes(optarg);
+            o->kinds = 1 << TEST_PROCESSES;
+            if (o->ranks == 0)
+                return -1;
+        }
         else if (option == 'f') {
             if (force(optarg) != 0)
                 return -1;

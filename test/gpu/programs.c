@@ -2,6 +2,7 @@
  * are replayed, in flight together; every result is compared. All ranks draw the same program from a seed.
  *
  *   programs [--seed S] [--ranks N] [--kind processes|threads] [--steps N] [--seconds S]
+ *           [--nodes 2+1]
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -219,7 +220,8 @@ static void body(test_rank_t *t, void *arg)
 static int read_options(options_t *o, int argc, char **argv)
 {
     static const struct option table[] = {{"seed", 1, NULL, 's'},  {"ranks", 1, NULL, 'n'},   {"kind", 1, NULL, 'k'},
-                                          {"steps", 1, NULL, 'p'}, {"seconds", 1, NULL, 't'}, {NULL, 0, NULL, 0}};
+                                          {"steps", 1, NULL, 'p'}, {"seconds", 1, NULL, 't'}, {"nodes", 1, NULL, 'd'},
+                                          {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
@@ -229,7 +231,12 @@ static int read_options(options_t *o, int argc, char **argv)
             o->ranks = atoi(optarg);
         else if (option == 'k')
             o->kinds = optarg[0] == 'p' ? 1 << TEST_PROCESSES : 1 << TEST_THREADS;
-        else if (option == 'p')
+        else if (option == 'd') {
+            o->ranks = device_nodes(optarg);
+            o->kinds = 1 << TEST_PROCESSES;
+            if (o->ranks == 0)
+                return -1;
+        } else if (option == 'p')
             o->steps = atoi(optarg);
         else if (option == 't') {
             o->seconds = atoi(optarg);
@@ -250,7 +257,7 @@ int main(int argc, char **argv)
     test_begin("programs", 400 + 4 * o.seconds);
     if (device_none())
         return TEST_SKIPPED;
-    for (int nranks = 2; nranks <= 4 && bad == 0; nranks++)
+    for (int nranks = 2; nranks <= (o.ranks > 4 ? o.ranks : 4) && bad == 0; nranks++)
         for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
             int64_t began = test_clock_us();
             if ((o.ranks && o.ranks != nranks) || !(o.kinds & 1 << kind))

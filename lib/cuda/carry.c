@@ -1,0 +1,286 @@
+/* The proxy's part of a CUDA communicator between nodes: what kernels have put into slots goes on by the carrier, the
+ * host communicator beneath, whose planner knows every operation between nodes. A turn takes the triggers that have
+ * come, advances what is under way, and tells kernels what is done. See stage.h.
+ *
+ * Nobody else touches the carrier's rooms while the proxy serves it. What fails there fails the communicator, in the
+ * same words, and the other way round.
+ */
+#include <string.h>
+
+#include "stage.h"
+
+/* ---- triggers */
+
+/* The next trigger of a lane, if both halves are there. */
+static int trigger_come(const rd_stage_lane_t *lane, uint32_t slots, rd_ktrigger_t *trigger)
+{
+    const rd_ktrigger_t *at = &lane->pinned->trigger[lane->taken & (slots - 1)];
+    uint32_t number = (lane->taken + 1) | RD_KVALID;
+    uint64_t half[2];
+
+    for (int i = 0; i < 2; i++)
+        half[i] = __atomic_load_n((const uint64_t *)(const void *)at + i, __ATOMIC_ACQUIRE);
+    memcpy(trigger, half, sizeof *trigger);
+    return trigger->number == number && trigger->again == number;
+}
+
+static size_t part_of(size_t count, size_t each, uint32_t round)
+{
+    size_t from = each * round;
+
+    return count <= from ? 0 : count - from < each ? count - from : each;
+}
+
+static const size_t *round_counts(size_t *into, const size_t *counts, int n, const rd_stage_task_t *t, uint32_t round)
+{
+    for (int r = 0; r < n; r++)
+        into[r] = part_of(counts[r], t->each, round);
+    return into;
+}
+
+/* The plan of one round: the task's operation on a part of each block. */
+static rondo_result_t round_plan(rd_stage_t *s, const rd_stage_task_t *t, uint32_t round, rd_plan_t **plan)
+{
+    size_t in[RD_KRANKS], out[RD_KRANKS];
+    const rd_carrier_t *by = &s->carriers[t->carrier];
+    int n = by->nranks;
+    rd_ask_t ask = t->ask;
+    rd_tables_t tables = {NULL, NULL, NULL, NULL};
+
+    if (t->in_tabled)
+        tables.in_counts = round_counts(in, t->in_counts, n, t, round);
+    if (t->out_tabled)
+        tables.out_counts = round_counts(out, t->out_counts, n, t, round);
+    if (!t->in_tabled && !t->out_tabled) {
+        ask.count = ask.coll == RD_BARRIER ? ask.count : part_of(ask.count, t->each, round);
+        return rd_plan_get(by->comm->planner, &ask, NULL, NULL, plan);
+    }
+    if (ask.coll != RD_ALLTOALL) {
+        ask.count = 0;
+        for (int r = 0; r < n; r++)
+            ask.count += t->in_tabled ? in[r] : out[r];
+    }
+    return rd_plan_get(by->comm->planner, &ask, &tables, NULL, plan);
+}
+
+/* ---- from a trigger to a task of the carrier's queue */
+
+static rondo_result_t add(rd_stage_t *s, rondo_comm_t carrier, int chain, rd_plan_t *plan, const void *in, void *out)
+{
+    rd_stage_lane_t *lane = &s->lanes[chain];
+    struct rondo_request *request = &lane->flying[lane->taken & (s->k.slots - 1)];
+    rd_task_t *task;
+    rondo_result_t result = rd_task_create(carrier, plan, chain, in, out, &task);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    result = rd_queue_prepare(carrier, task);
+    if (result != RONDO_SUCCESS) {
+        rd_task_free(carrier, task);
+        return result;
+    }
+    if (!carrier->queue.active)
+        rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
+    atomic_store(&request->pending, 1);
+    task->request = request;
+    rd_queue_add(carrier, task);
+    lane->taken++;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t begin_round(rd_stage_t *s, const rd_ktrigger_t *trigger)
+{
+    rd_stage_task_t *t = rd_stage_task(s->tasks, trigger->what);
+    char *slot = s->slots + (size_t)(s->lanes[0].taken & (s->k.slots - 1)) * 2 * s->k.slot;
+    rd_plan_t *plan;
+
+    if (!t || trigger->round >= t->rounds)
+        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
+                        trigger->round, trigger->what);
+    rondo_result_t result = round_plan(s, t, trigger->round, &plan);
+    if (result == RONDO_SUCCESS)
+        result = add(s, s->carriers[t->carrier].comm, RD_CHAIN_COLLECTIVE, plan, slot, slot + s->k.slot);
+    if (t->captured)
+        return result;
+    s->answered++;
+    if (trigger->round == t->rounds - 1)
+        rd_stage_task_drop(s->tasks, t);
+    return result;
+}
+
+static rondo_result_t begin_message(rd_stage_t *s, int chain, const rd_ktrigger_t *trigger)
+{
+    const rd_stage_lane_t *lane = &s->lanes[chain];
+    size_t at = ((size_t)(chain - 1) * s->k.slots + (lane->taken & (s->k.slots - 1))) * s->k.message_slot;
+    int peer = (chain - 1) / 2, send = chain == RD_CHAIN_SEND(peer);
+    rondo_comm_t carrier = s->carriers[RD_CARRIER_ALL].comm;
+    rd_plan_t *plan;
+
+    if (trigger->what > s->k.message_slot)
+        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL,
+                        "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
+    rondo_result_t result = rd_plan_get_p2p(carrier->planner, peer, send, trigger->what, &plan);
+    if (result == RONDO_SUCCESS)
+        result = add(s, carrier, chain, plan, s->slots + at, s->slots + at);
+    s->answered += trigger->round == 0;
+    return result;
+}
+
+static rondo_result_t take(rd_stage_t *s, int *moved)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_ktrigger_t trigger;
+
+    for (int l = 0; l < s->nlanes; l++) {
+        rd_stage_lane_t *lane = &s->lanes[l];
+        while (result == RONDO_SUCCESS && lane->taken - lane->done < s->k.slots &&
+               trigger_come(lane, s->k.slots, &trigger)) {
+            result = l == RD_CHAIN_COLLECTIVE ? begin_round(s, &trigger) : begin_message(s, l, &trigger);
+            *moved = 1;
+        }
+    }
+    return result;
+}
+
+/* To the kernels, in order. Nonzero: something is still under way. */
+static int tell(rd_stage_t *s, int *moved)
+{
+    int flying = 0;
+
+    for (int l = 0; l < s->nlanes; l++) {
+        rd_stage_lane_t *lane = &s->lanes[l];
+        uint32_t done = lane->done;
+        while (done != lane->taken && atomic_load(&lane->flying[done & (s->k.slots - 1)].pending) == 0)
+            done++;
+        if (done != lane->done) {
+            lane->done = done;
+            __atomic_store_n(&lane->pinned->done, done, __ATOMIC_RELEASE);
+            *moved = 1;
+        }
+        flying |= done != lane->taken;
+    }
+    return flying;
+}
+
+/* ---- failure */
+
+/* The rank of the communicator that is rank `r` of a carrier; -1: none in particular. */
+static int outside(const rd_stage_t *s, int carrier, int r)
+{
+    const rd_node_t *node = &s->cuda->comm->node;
+    int place = 0;
+
+    if (carrier == RD_CARRIER_ALL || r < 0)
+        return r;
+    for (int i = 0; i < s->cuda->comm->nranks; i++) {
+        if (node->node_of[i] == r && place++ == node->self)
+            return i;
+    }
+    return -1;
+}
+
+/* And the other way round; -1: it is not of the rail. */
+static int inside(const rd_stage_t *s, int carrier, int r)
+{
+    const rd_carrier_t *by = &s->carriers[carrier];
+    int i = carrier == RD_CARRIER_ALL ? r : by->nranks - 1;
+
+    while (carrier != RD_CARRIER_ALL && i >= 0 && outside(s, carrier, i) != r)
+        i--;
+    return i;
+}
+
+/* A rank that the carrier does not have is nobody whom its ranks may blame: they learn of it as this one has. */
+void rd_carry_failure(rd_stage_t *s, int carrier)
+{
+    rondo_comm_t comm = s->cuda->comm, to = s->carriers[carrier].comm;
+    int culprit = atomic_load(&comm->stop.culprit), its = inside(s, carrier, culprit);
+    rondo_result_t code = rd_comm_check(comm);
+
+    if (!to || code == RONDO_SUCCESS || rd_comm_check(to) != RONDO_SUCCESS)
+        return;
+    if (culprit >= 0 && its < 0)
+        code = RONDO_ERR_MISMATCH; /* of which nothing is said to others */
+    rd_comm_fail(to, code, its, "%s", comm->stop.text);
+}
+
+/* What has failed a carrier fails the communicator. */
+static void come_up(rd_stage_t *s, int carrier)
+{
+    rondo_comm_t comm = s->cuda->comm, from = s->carriers[carrier].comm;
+    int culprit = outside(s, carrier, atomic_load(&from->stop.culprit));
+
+    if (carrier == RD_CARRIER_ALL)
+        rd_comm_fail(comm, rd_comm_check(from), culprit, "%s", from->stop.text);
+    else
+        rd_comm_fail(comm, rd_comm_check(from), culprit,
+                     "rank %d (%s) is lost, as its rail found, which counts nodes: %s", culprit,
+                     culprit >= 0 ? rd_boot_whois(comm->boot, culprit) : "?", from->stop.text);
+}
+
+#define NEWS_MS 300 /* in which the communicator itself may learn more than the rail */
+
+static rd_proxy_state_t end(rd_stage_t *s, rondo_result_t result)
+{
+    rondo_comm_t comm = s->cuda->comm;
+    int failed = 0;
+
+    while (failed < RD_CARRIERS && !(s->carriers[failed].comm && rd_comm_check(s->carriers[failed].comm)))
+        failed++;
+    if (failed == RD_CARRIER_RAIL && rd_comm_notice(comm) == RONDO_SUCCESS) {
+        s->failed_ms = s->failed_ms ? s->failed_ms : rd_clock_ms();
+        if (rd_clock_ms() - s->failed_ms < NEWS_MS)
+            return RD_PROXY_WAITS;
+    }
+    if (failed < RD_CARRIERS)
+        come_up(s, failed);
+    else
+        rd_comm_fail(comm, result, comm->rank, "an operation could not go on: %s", rd_thread_error());
+    for (int i = 0; i < RD_CARRIERS; i++) {
+        rd_carry_failure(s, i);
+        if (s->carriers[i].comm)
+            rd_queue_flush(s->carriers[i].comm, rd_comm_check(s->carriers[i].comm));
+    }
+    s->over = 1;
+    return RD_PROXY_IDLE;
+}
+
+/* A carrier's turn; nonzero in *busy: it has something under way. */
+static rondo_result_t advance(rondo_comm_t carrier, int *busy, int *moved)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    int its = 0;
+
+    if (!carrier || (!carrier->queue.active && rd_net_idle(carrier->net)))
+        return RONDO_SUCCESS;
+    *busy = 1;
+    result = rd_queue_advance(carrier, &its);
+    if (its)
+        rd_wait_progress(&carrier->queue.wait);
+    else if (result == RONDO_SUCCESS)
+        result = rd_queue_miss(carrier);
+    *moved |= its;
+    return result;
+}
+
+rd_proxy_state_t rd_carry(void *arg)
+{
+    rd_stage_t *s = arg;
+    rondo_result_t result = rd_comm_check(s->cuda->comm);
+    int moved = 0, busy = 0;
+
+    if (s->over)
+        return RD_PROXY_IDLE;
+    if (result == RONDO_SUCCESS && !s->failed_ms)
+        result = take(s, &moved);
+    for (int i = 0; i < RD_CARRIERS && result == RONDO_SUCCESS && !s->failed_ms; i++)
+        result = advance(s->carriers[i].comm, &busy, &moved);
+    if (result != RONDO_SUCCESS || s->failed_ms) /* what has failed is off the queue, and not done */
+        return end(s, result);
+    int flying = tell(s, &moved);
+    if (moved)
+        return RD_PROXY_MOVED;
+    if (busy || flying)
+        return RD_PROXY_WAITS;
+    return atomic_load(&s->asked) != s->answered || atomic_load(&s->tasks->captured) ? RD_PROXY_DOZES : RD_PROXY_IDLE;
+}

@@ -1,0 +1,110 @@
+/* A CUDA communicator that spans nodes: its data goes through pinned memory, and between the ranks by a host
+ * communicator of its own, the *carrier*, whose progress the process's proxy makes. See kernels/work.h for lanes.
+ *
+ *   a call    writes down what it wants (a task), launches a kernel, wakes the proxy           [stage.c]
+ *   kernel    input into a slot, trigger ...                                                   [kernels/stage.cuh]
+ *   proxy     trigger -> the task's round, or a message, on the carrier -> done                [carry.c]
+ *   kernel    ... done, slot into the output
+ */
+#ifndef RD_CUDA_STAGE_H
+#define RD_CUDA_STAGE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "../inside.h"
+#include "../proxy.h"
+#include "inside.h"
+
+/* What a collective's triggers mean. Made by the call; the proxy frees it behind its last round, or, when it belongs to
+ * a graph, the graph's end does. */
+typedef struct rd_stage_task {
+    rd_ask_t ask; /* count: of the whole, or of a block */
+    size_t each;  /* elements of a part that a round carries */
+    uint32_t rounds;
+    uint32_t number; /* its place in the table */
+    int carrier;
+    int captured;
+    int in_tabled, out_tabled;
+    size_t in_counts[RD_KRANKS], out_counts[RD_KRANKS];
+} rd_stage_task_t;
+
+/* The tasks of a communicator. Graphs may outlive it. */
+typedef struct rd_stage_tasks {
+    pthread_mutex_t lock;
+    int references; /* the communicator, and each graph's capture */
+    uint32_t room, next;
+    rd_stage_task_t **all;
+    _Atomic int captured; /* launches that graphs hold: their triggers come unannounced */
+} rd_stage_tasks_t;
+
+/* Pinned and device memory for a communicator; kept for the next one, because to free it waits for whatever runs. */
+typedef struct rd_stage_area {
+    struct rd_stage_area *next;
+    int device;
+    size_t bytes; /* of the slots */
+    char *pinned; /* lanes, then the slots */
+    rd_klane_state_t *state;
+} rd_stage_area_t;
+
+typedef struct rd_stage_lane {
+    rd_klane_t *pinned; /* as the host sees it */
+    uint32_t taken, done;
+    struct rondo_request flying[RD_KLANE_SLOTS];
+} rd_stage_lane_t;
+
+/* A host communicator beneath: of all ranks, or of a rail, the ranks that have one place on their nodes. */
+typedef struct rd_carrier {
+    rondo_comm_t comm;
+    int rank, nranks;
+} rd_carrier_t;
+
+enum { RD_CARRIER_ALL, RD_CARRIER_RAIL, RD_CARRIERS };
+
+typedef struct rd_stage {
+    rd_cuda_t *cuda;
+    rd_carrier_t carriers[RD_CARRIERS]; /* comm NULL: there is none */
+    int64_t failed_ms;                  /* when the rail was found to have failed; 0: it has not */
+    rd_stage_area_t *area;
+    rd_stage_tasks_t *tasks;
+    rd_kstage_t k; /* what kernels are told */
+    char *slots;   /* as the host sees them */
+    rd_proxy_client_t client;
+    int served;             /* by the proxy */
+    int over;               /* failed: the proxy does nothing more */
+    _Atomic uint64_t asked; /* triggers that launches outside of graphs will raise */
+    uint64_t answered;      /* and those that have come */
+    int nlanes;
+    rd_stage_lane_t lanes[RD_KLANES];
+} rd_stage_t;
+
+/* Collective: ranks of different nodes. */
+rondo_result_t rd_stage_create(rd_cuda_t *cuda);
+/* No kernel runs any more. The carrier ends as the communicator does. */
+void rd_stage_close(rd_cuda_t *cuda);
+/* What ended communicators have left; with the lock of window.c. */
+void rd_stage_areas_free(void);
+
+rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call);
+/* By one carrier: roots and counts are those of its ranks. */
+rondo_result_t rd_stage_run(rd_stage_t *stage, int carrier, const rd_call_t *call);
+/* `work` holds the messages, none of this rank to itself. */
+rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, cudaStream_t stream);
+/* Expected microseconds, as far as the carrier knows. */
+double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call);
+
+/* rail.c: operations that go by the node's own kernels first and last, and between nodes only with what a rank then
+ * has. Collective; where nodes are alike and have several ranks. */
+rondo_result_t rd_rail_create(rd_cuda_t *cuda, int *apart); /* *apart: GPUs of a node do not reach each other */
+void rd_rail_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
+void rd_rail_close(rd_cuda_t *cuda);
+int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call);
+rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call);
+
+/* carry.c: a turn of the proxy. */
+rd_proxy_state_t rd_carry(void *stage);
+void rd_carry_failure(rd_stage_t *stage, int carrier); /* what has failed the communicator fails the carrier */
+rd_stage_task_t *rd_stage_task(rd_stage_tasks_t *tasks, uint32_t number);
+void rd_stage_task_drop(rd_stage_tasks_t *tasks, rd_stage_task_t *task);
+
+#endif

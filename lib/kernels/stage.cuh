@@ -1,0 +1,308 @@
+/* Between nodes: kernels that put what they send into pinned memory, for the process's proxy, and take from there what
+ * it has brought. See work.h for lanes, slots and triggers.
+ *
+ *   collective   for each round: in -> slot, trigger ... done, slot -> out; as many rounds are under way as there are
+ *                slots, so that the ways to and from the host overlap what goes over the network
+ *   messages     a block for each pair and direction, which depends on no other: a message goes in pieces of a slot
+ *
+ * Order: every thread fences what it has put into a slot; then the block meets, and the last block's thread 0 raises
+ * the trigger. A slot is written anew only when `done` has passed it, and when all blocks have taken its output out,
+ * which each has before it arrives with the next input. Slots are read past the first-level cache, which would keep
+ * what lay there before. */
+#ifndef RD_STAGE_CUH
+#define RD_STAGE_CUH
+
+#include "number_any.cuh"
+#include "wait.cuh"
+
+/* ---- triggers and done */
+
+struct rd_lane_ring_t {
+    const rd_kstage_t &stage;
+    rd_klane_t *lane;
+    rd_klane_state_t *state;
+    uint32_t first, blocks; /* triggers raised before this launch; blocks that serve the lane */
+    rd_wait_t wait;
+
+    RD_MEMBER rd_lane_ring_t(const rd_kcomm_t &comm, const rd_kstage_t &s, uint32_t number, uint32_t nblocks) : stage(s)
+    {
+        lane = s.lanes + number;
+        state = s.state + number;
+        blocks = nblocks;
+        first = word_load(&state->raised);
+        wait.begin(comm.host, RD_KPROXY);
+        wait.dead = block_any(word_load(&s.state->failed) != 0);
+    }
+
+    RD_MEMBER uint32_t slot(uint32_t i) const
+    {
+        return (first + i) & (stage.slots - 1);
+    }
+
+    /* This block has done its part of slot(i); by all threads. */
+    RD_MEMBER void raise(uint32_t i, uint32_t what, uint32_t round)
+    {
+        const uint32_t at = slot(i), number = (first + i + 1) | RD_KVALID;
+
+        fence_sys();
+        (void)block_any(false);
+        if (gpu_thread() != 0 || wait.dead)
+            return;
+        fence_sys();
+        if (!last_to_arrive(&state->arrived[at], blocks))
+            return;
+        fence_sys();
+        line_store(&lane->trigger[at], make_uint4(what, number, round, number));
+    }
+
+    /* Until the proxy has done trigger i; by all threads. False: the kernel has to leave. */
+    RD_MEMBER bool await(uint32_t i)
+    {
+        if (gpu_thread() == 0) {
+            while ((int32_t)(word_load(&lane->done) - (first + i + 1)) < 0 && wait.more()) {
+            }
+            wait.polls = wait.since = 0;
+            fence_sys();
+        }
+        wait.dead = block_any(wait.dead);
+        return !wait.dead;
+    }
+
+    /* By all threads, at the end; n triggers were raised. */
+    RD_MEMBER void keep(uint32_t n)
+    {
+        if (gpu_thread() != 0)
+            return;
+        if (wait.dead)
+            word_store(&stage.state->failed, 1);
+        else if (last_to_arrive(&state->leaving, blocks))
+            word_store(&state->raised, first + n);
+    }
+};
+
+/* ---- lines of a slot that are made of parts */
+
+/* Where byte `p` of a slot belongs: parts are gone through in order. */
+struct rd_side_at_t {
+    const rd_kside_t &side;
+    char *base;
+    uint64_t from, each; /* of every part, this round */
+    uint32_t i;
+    uint64_t start, length; /* of part i in the slot */
+
+    RD_MEMBER rd_side_at_t(const rd_kside_t &s, const void *buffer, uint64_t e, uint32_t round) : side(s)
+    {
+        base = (char *)const_cast<void *>(buffer);
+        from = e * round;
+        each = e;
+        i = 0;
+        start = 0;
+        length = s.n ? part_length(0) : 0;
+    }
+
+    RD_MEMBER uint64_t part_length(uint32_t k) const
+    {
+        const uint64_t bytes = side.bytes[k];
+
+        return bytes <= from ? 0 : bytes - from < each ? bytes - from : each;
+    }
+
+    RD_MEMBER uint64_t total() const
+    {
+        uint64_t sum = 0;
+
+        for (uint32_t k = 0; k < side.n; k++)
+            sum += part_length(k);
+        return sum;
+    }
+
+    /* To the part that holds p, which is less than the total. */
+    RD_MEMBER void seek(uint64_t p)
+    {
+        while (p >= start + length) {
+            start += length;
+            length = part_length(++i);
+        }
+    }
+
+    RD_MEMBER rd_part_t part() const
+    {
+        return rd_part(base, side.offset[i] + from, side.offset[i] + from + length);
+    }
+};
+
+/* A line that several parts share, byte by byte. */
+RD_DEVICE_FAR uint4 rd_line_gather(rd_side_at_t *at, uint64_t p, uint64_t end)
+{
+    uint32_t w[4] = {0, 0, 0, 0};
+
+    for (uint32_t b = 0; b < 16 && p + b < end; b++) {
+        at->seek(p + b);
+        const rd_part_t part = at->part();
+        w[b / 4] |= (uint32_t) * (const uint8_t *)(part.base + (p + b - at->start)) << b % 4 * 8;
+    }
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+RD_DEVICE_FAR void rd_line_scatter(rd_side_at_t *at, uint64_t p, uint64_t end, uint4 v)
+{
+    const uint32_t w[4] = {v.x, v.y, v.z, v.w};
+
+    for (uint32_t b = 0; b < 16 && p + b < end; b++) {
+        at->seek(p + b);
+        const rd_part_t part = at->part();
+        *(uint8_t *)(part.base + (p + b - at->start)) = (uint8_t)(w[b / 4] >> b % 4 * 8);
+    }
+}
+
+RD_DEVICE uint64_t rd_stage_step()
+{
+    return (uint64_t)gpu_blocks() * gpu_threads() * 16;
+}
+
+RD_DEVICE uint64_t rd_stage_begin()
+{
+    return ((uint64_t)gpu_block() * gpu_threads() + gpu_thread()) * 16;
+}
+
+RD_DEVICE void rd_stage_in(const rd_kstaged_t &s, const rd_number_any &number, char *slot, uint32_t round)
+{
+    rd_side_at_t at(s.in, s.reduce.in, s.each, round);
+    const uint64_t end = at.total();
+
+    for (uint64_t p = rd_stage_begin(); p < end; p += rd_stage_step()) {
+        uint4 v;
+        at.seek(p);
+        if (p + 16 <= at.start + at.length || at.start + at.length == end)
+            v = rd_part_load(at.part(), p - at.start);
+        else
+            v = rd_line_gather(&at, p, end);
+        line_store(slot + p, number.scaled(v));
+    }
+}
+
+RD_DEVICE void rd_stage_out(const rd_kstaged_t &s, const char *slot, uint32_t round)
+{
+    rd_side_at_t at(s.out, s.reduce.out, s.each, round);
+    const uint64_t end = at.total();
+
+    for (uint64_t p = rd_stage_begin(); p < end; p += rd_stage_step()) {
+        const uint4 v = line_load(slot + p);
+        at.seek(p);
+        if (p + 16 <= at.start + at.length || at.start + at.length == end)
+            rd_part_store(at.part(), p - at.start, v);
+        else
+            rd_line_scatter(&at, p, end, v);
+    }
+}
+
+RD_KERNEL(512)
+rd_staged(RD_WORK)
+{
+    const rd_kstaged_t &s = work.staged;
+    const uint32_t slots = s.stage.slots;
+
+    gpu_begin();
+    const rd_number_any number(s.reduce, 1);
+    rd_lane_ring_t ring(work.comm, s.stage, 0, gpu_blocks());
+    for (uint32_t i = 0; i < s.rounds + slots; i++) {
+        char *slot = s.stage.area + (uint64_t)ring.slot(i) * 2 * s.stage.slot;
+        if (i >= slots && i - slots < s.rounds) {
+            if (!ring.await(i - slots))
+                break;
+            rd_stage_out(s, slot + s.stage.slot, i - slots);
+        }
+        if (i < s.rounds) {
+            rd_stage_in(s, number, slot, i);
+            ring.raise(i, s.task, i);
+        }
+    }
+    ring.keep(s.rounds);
+}
+
+/* ---- messages */
+
+/* A walk through the pieces of a pair's messages. */
+struct rd_pieces_t {
+    const rd_kmessages_t &m;
+    const rd_kpair_t &pair;
+    uint32_t most, i;
+    uint64_t at;
+
+    RD_MEMBER rd_pieces_t(const rd_kmessages_t &messages, const rd_kpair_t &p, uint32_t slot) : m(messages), pair(p)
+    {
+        most = slot;
+        i = 0;
+        at = 0;
+    }
+
+    RD_MEMBER const rd_kmessage_t &message() const
+    {
+        return m.here[pair.first + i];
+    }
+
+    RD_MEMBER bool more() const
+    {
+        return i < pair.count;
+    }
+
+    RD_MEMBER rd_part_t next()
+    {
+        const rd_kmessage_t &now = message();
+        const uint64_t left = now.bytes - at, bytes = left < most ? left : most;
+        const rd_part_t part = rd_part(now.buffer, at, at + bytes);
+
+        at += bytes;
+        if (at == now.bytes) {
+            at = 0;
+            i++;
+        }
+        return part;
+    }
+};
+
+RD_DEVICE void rd_piece_in(const rd_part_t &part, char *slot)
+{
+    for (uint64_t p = gpu_thread() * 16; p < part.bytes; p += gpu_threads() * 16)
+        line_store(slot + p, rd_part_load(part, p));
+}
+
+RD_DEVICE void rd_piece_out(const rd_part_t &part, const char *slot)
+{
+    for (uint64_t p = gpu_thread() * 16; p < part.bytes; p += gpu_threads() * 16)
+        rd_part_store(part, p, line_load(slot + p));
+}
+
+RD_KERNEL(512)
+rd_staged_messages(RD_WORK)
+{
+    const rd_kmessages_t &m = work.staged_messages.messages;
+    const rd_kstage_t &stage = work.staged_messages.stage;
+    const rd_kpair_t &pair = m.pair[gpu_block()];
+    const uint32_t slots = stage.slots, number = 2 * (uint32_t)pair.peer + (pair.send ? 1 : 2);
+
+    gpu_begin();
+    rd_lane_ring_t ring(work.comm, stage, number, 1);
+    rd_pieces_t ahead(m, pair, stage.message_slot), behind(m, pair, stage.message_slot);
+    char *base = stage.area + (uint64_t)(number - 1) * slots * stage.message_slot;
+    uint32_t i = 0, n = 0; /* pieces begun; pieces over */
+    while (behind.more()) {
+        if (i - n == slots || !ahead.more()) {
+            const rd_part_t part = behind.next();
+            if (!ring.await(n))
+                break;
+            if (!pair.send)
+                rd_piece_out(part, base + (uint64_t)ring.slot(n) * stage.message_slot);
+            n++;
+        } else {
+            const rd_part_t part = ahead.next();
+            if (pair.send)
+                rd_piece_in(part, base + (uint64_t)ring.slot(i) * stage.message_slot);
+            ring.raise(i, (uint32_t)part.bytes, stage.captured);
+            i++;
+        }
+    }
+    ring.keep(i);
+}
+
+#endif

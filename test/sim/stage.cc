@@ -1,0 +1,180 @@
+/* The kernel that stages collectives between nodes, on the machine of test/sim, with a proxy played by a fiber: what it
+ * does is right with every seed, over several launches, and faults are found: a kernel without fences, a proxy that
+ * says done before it is, or that takes half of a trigger for the whole. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rondo.h>
+
+#include "gpu.cuh"
+#include "machine.h"
+#include "../../lib/kernels/launch.h"
+
+namespace
+{
+
+constexpr uint32_t SLOT = 4096, LAUNCHES = 3, ROUNDS = 9, TASK = 7, SEEDS = 40;
+constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234;
+
+enum fault_t { SOUND, NO_FENCE, DONE_EARLY, HALF_TRIGGER };
+
+struct world_t {
+    rd_klane_t lanes[RD_KLANES];
+    rd_klane_state_t state[RD_KLANES];
+    rd_khost_t host;
+    alignas(128) char area[RD_KLANE_SLOTS * 2 * SLOT];
+    char in[LAUNCHES][BYTES], out[LAUNCHES][BYTES];
+    fault_t fault;
+    uint32_t strange; /* triggers that make no sense */
+};
+
+world_t *world;
+
+bool come(const rd_ktrigger_t *at, uint32_t number, uint4 *t)
+{
+    *t = line_load(at);
+    return t->y == (number | RD_KVALID) && (t->w == t->y || world->fault == HALF_TRIGGER);
+}
+
+/* By one lane: takes every trigger, turns the input into the output, says so. */
+void proxy(const rd_kwork_t &)
+{
+    rd_klane_t *lane = &world->lanes[0];
+
+    for (uint32_t i = 0; i < LAUNCHES * ROUNDS && gpu_thread() == 0; i++) {
+        char *slot = world->area + i % RD_KLANE_SLOTS * 2 * SLOT;
+        uint4 t;
+        while (!come(&lane->trigger[i % RD_KLANE_SLOTS], i + 1, &t)) {
+        }
+        world->strange += t.x != TASK || t.z != i % ROUNDS;
+        if (world->fault == DONE_EARLY)
+            word_store(&lane->done, i + 1);
+        for (uint32_t b = 0; b < SLOT; b++) {
+            slot[SLOT + b] = (char)(slot[b] ^ (t.z + 1));
+            if (b % 64 == 0 && world->fault == DONE_EARLY)
+                (void)word_load(&lane->done); /* others go on meanwhile */
+        }
+        if (world->fault != DONE_EARLY)
+            word_store(&lane->done, i + 1);
+        world->fault == NO_FENCE ? (void)0 : fence_sys();
+    }
+}
+
+rd_kwork_t *work_of(uint32_t launch)
+{
+    rd_kwork_t *w = (rd_kwork_t *)calloc(1, sizeof *w);
+    rd_kstaged_t *s = &w->staged;
+
+    w->comm.nranks = 2;
+    w->comm.host = &world->host;
+    s->stage.lanes = world->lanes;
+    s->stage.state = world->state;
+    s->stage.area = world->area;
+    s->stage.slots = RD_KLANE_SLOTS;
+    s->stage.slot = SLOT;
+    s->reduce.in = world->in[launch];
+    s->reduce.out = world->out[launch];
+    s->reduce.type = RONDO_UINT8;
+    /* Two parts, the first of which ends within a line. */
+    s->in.n = s->out.n = 2;
+    s->in.bytes[0] = s->out.bytes[0] = BYTES / 2 - 3;
+    s->in.offset[1] = s->out.offset[1] = BYTES / 2 - 3;
+    s->in.bytes[1] = s->out.bytes[1] = BYTES - (BYTES / 2 - 3);
+    s->each = SLOT / 2;
+    s->rounds = ROUNDS;
+    s->task = TASK;
+    return w;
+}
+
+/* Is every byte what the proxy makes of it? In which round a byte goes follows from its place in its part. */
+int wrong()
+{
+    const uint64_t first = BYTES / 2 - 3;
+
+    for (uint32_t l = 0; l < LAUNCHES; l++)
+        for (uint64_t b = 0; b < BYTES; b++) {
+            uint64_t round = (b < first ? b : b - first) / (SLOT / 2);
+            if (world->out[l][b] != (char)(world->in[l][b] ^ (round + 1)))
+                return 1;
+        }
+    return 0;
+}
+
+int run(fault_t fault, uint64_t seed)
+{
+    rd_klaunch_t staged = {}, nothing = {};
+    rd_sim_launch_t queues[2 * LAUNCHES];
+    rd_kwork_t *work[LAUNCHES];
+    static char text[16384];
+
+    memset((void *)world, 0, sizeof *world);
+    world->fault = fault;
+    staged.kind = RD_K_STAGED;
+    nothing.kind = RD_K_NOTHING;
+    for (uint32_t l = 0; l < LAUNCHES; l++) {
+        for (uint64_t b = 0; b < BYTES; b++)
+            world->in[l][b] = (char)(b * 31 + l * 7 + seed);
+        work[l] = work_of(l);
+        queues[l] = {rd_kernel_find(&staged), 2 + l % 2, 64, 0, work[l]};
+        queues[LAUNCHES + l] = {l == 0 ? (const void *)proxy : rd_kernel_find(&nothing), 1, 32, 0, work[l]};
+    }
+    if (fault == NO_FENCE)
+        rd_sim_break(RD_SIM_NO_FENCE, nullptr, nullptr);
+    int bad = rd_sim_queues(queues, 2, LAUNCHES, seed, text, sizeof text) || wrong() || world->strange;
+    rd_sim_break(RD_SIM_SOUND, nullptr, nullptr);
+    for (rd_kwork_t *w : work)
+        free(w);
+    return bad;
+}
+
+int plant(const char *what, fault_t fault)
+{
+    uint32_t found = 0;
+
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        found += run(fault, seed) != 0;
+    bool right = fault == SOUND ? found == 0 : found > 0;
+    printf("%-24s %s\n", what, fault == SOUND ? (right ? "right" : "WRONG") : right ? "found" : "was NOT FOUND");
+    return right ? 0 : 1;
+}
+
+/* Nobody answers: the kernel leaves, by its time limit or told to, and so does the next, which raises nothing. */
+int leaves(const char *what, uint32_t abort, uint32_t timeout_ms)
+{
+    rd_klaunch_t staged = {};
+    static char text[16384];
+
+    memset((void *)world, 0, sizeof *world);
+    world->host.abort = abort;
+    world->host.timeout_ms = timeout_ms;
+    staged.kind = RD_K_STAGED;
+    rd_kwork_t *work = work_of(0);
+    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged), 2, 64, 0, work}, {rd_kernel_find(&staged), 2, 64, 0, work}};
+    int stayed = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed == 0;
+    memset((void *)world->lanes, 0, sizeof world->lanes);
+    stayed = stayed || rd_sim_queues(queue + 1, 1, 1, 1, text, sizeof text);
+    for (const rd_ktrigger_t &t : world->lanes[0].trigger)
+        stayed = stayed || t.number || t.again;
+    printf("%-24s %s\n", what, stayed ? "did NOT LEAVE" : "left, and sent nothing more");
+    free(work);
+    return stayed;
+}
+
+} // namespace
+
+int main()
+{
+    int bad = 0;
+
+    world = (world_t *)aligned_alloc(128, (sizeof *world + 127) / 128 * 128);
+    bad += plant("sound", SOUND);
+    bad += plant("no fence", NO_FENCE);
+    bad += plant("done too early", DONE_EARLY);
+    bad += plant("half a trigger", HALF_TRIGGER);
+    bad += leaves("abort", 1, 0);
+    bad += leaves("time limit", 0, 20);
+    free(world);
+    return bad != 0;
+}

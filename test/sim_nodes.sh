@@ -1,0 +1,7 @@
+#!/bin/sh
+# CUDA communicators between played nodes, on GPUs made of threads: the part of check-gpu that is about nodes.
+set -u
+here=${top_builddir:-.}
+[ -x "$here/test/sim/matrix" ] || { echo "built without CUDA"; exit 77; }
+"$here/rondo-info" 2>&1 | grep -q 'ucx [0-9]' || { echo "built without UCX"; exit 77; }
+timeout 300 sh "${srcdir:-.}/test/gpu/check.sh" --programs "$here/test/sim" --part nodes --seconds 2
