@@ -9,13 +9,13 @@
 #include "proxy.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "thread.h"
 
 #define AWAKE_NS 30000        /* without a nap for so long after anything has moved */
 #define NAP_WAITING_NS 100000 /* at most */
@@ -148,14 +148,8 @@ static void *run(void *arg)
 
 static int start(void)
 {
-    sigset_t every, before;
-
     ending = 0;
-    sigfillset(&every); /* the user's signals go to the user's threads */
-    pthread_sigmask(SIG_SETMASK, &every, &before);
-    int error = pthread_create(&thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
+    return rd_thread_start(&thread, run, NULL);
 }
 
 static void enter(void)
