@@ -46,7 +46,7 @@ RD_DEVICE_FAR bool rd_wait_too_long(rd_khost_t *host, uint32_t peer, uint32_t *s
     ms = gpu_ms() | 1;
     if (*since == 0)
         *since = ms;
-    if ((int32_t)(ms - *since - RD_KSLOW_MS) > 0)
+    if ((int32_t)(ms - *since - RD_KSLOW_MS) > 0 && word_load(&host->slow) == 0) /* until the host has read it */
         word_store(&host->slow, peer + 1);
     if (limit == 0 || (int32_t)(ms - *since - limit) <= 0)
         return false;
