@@ -368,9 +368,9 @@ int main(void)
     static const int ranks[] = {1, 2, 3, 4, 6};
     int bad = 0, i, kind;
 
-    test_begin("groups", 120);
+    test_begin("groups", 400);
     for (i = 0; i < 5 && bad == 0; i++)
         for (kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++)
-            bad += test_run((test_kind_t)kind, ranks[i], 40, body, NULL);
+            bad += test_run((test_kind_t)kind, ranks[i], 100, body, NULL);
     return bad != 0;
 }
