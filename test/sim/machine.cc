@@ -28,8 +28,9 @@ namespace
 constexpr size_t STACK = 48 << 10;
 constexpr size_t LINE = 128;
 constexpr unsigned LANES = 32;
-constexpr unsigned WATCHED = 8;
-constexpr uint64_t BUSY = 20000000; /* steps in which nothing has moved: somebody looks and looks */
+constexpr unsigned WATCHED = 32;    /* lines: no less than a warp polls at once */
+constexpr uint64_t LONG = 20000;    /* steps in which nothing has moved, though somebody looks and looks */
+constexpr uint64_t BUSY = 20000000; /* the same: for ever */
 
 double now()
 {
@@ -108,7 +109,7 @@ struct watch_t {
 struct store_t {
     char *at;
     uint32_t bytes; /* 4, 8, or 128: a line */
-    bool late;      /* comes out when nothing else can be done */
+    bool late;      /* comes out when nothing else can be done, or nothing else has moved for long */
     uint64_t data[LINE / 8];
 };
 
@@ -172,6 +173,7 @@ struct machine_t {
     uint64_t random;
     uint64_t progress = 0; /* anything but looking */
     uint64_t last_progress = 0, outs_seen = 0;
+    uint64_t moved = 0, stuck = 0; /* the progress at the last step, the steps since it changed */
     uint32_t rounds = 0, ms = 1; /* idle ones: since the last progress, in all */
     double since = now(), looked = 0;
     unsigned favourite = 0, steps = 0, lazy = 0;
@@ -492,8 +494,10 @@ bool step(machine_t *m)
 {
     static const uint32_t odds[3] = {2, 8, 64};
 
+    m->stuck = m->progress == m->moved ? m->stuck + 1 : 0;
+    m->moved = m->progress;
     if (!m->holding.empty() && m->draw(odds[m->lazy]) == 0) {
-        out_random(m, false);
+        out_random(m, m->stuck > LONG);
         return true;
     }
     if (m->draw(256) == 0)
@@ -851,7 +855,6 @@ int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_
     machine_t m;
     std::vector<int> next((size_t)ranks, 0);
     text_t t = {text, size};
-    uint64_t moved = 0, busy = 0;
 
     m.random = seed * 0x9e3779b97f4a7c15ull + 0x1234567;
     m.alone = true;
@@ -872,11 +875,7 @@ int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_
             else
                 left--;
         }
-        if (m.progress != moved) {
-            moved = m.progress;
-            busy = 0;
-        }
-        if (left > 0 && (++busy > BUSY || (!step(&m) && !idle(&m)))) {
+        if (left > 0 && (m.stuck > BUSY || (!step(&m) && !idle(&m)))) {
             say_who_waits(&m, &t);
             throw_away(&m);
             return -1;
