@@ -68,7 +68,13 @@ static rondo_result_t introduce(rd_boot_t *b)
 static rondo_result_t create_alone(rd_boot_t *b, const rd_env_t *env)
 {
     int nobody = b->id.addr.port[0] == 0 && b->id.addr.port[1] == 0;
-    return nobody || rd_meet_cancel(&b->id) ? RONDO_SUCCESS : rd_boot_join(b, env);
+    rd_salt_t salt;
+
+    if (!nobody && !rd_meet_cancel(&b->id))
+        return rd_boot_join(b, env);
+    randombytes_buf(&salt, sizeof(salt));
+    rd_id_derive(&b->creds, &b->id.creds, "met", &salt, sizeof(salt));
+    return RONDO_SUCCESS;
 }
 
 static rd_boot_t *boot_alloc(int nranks)
@@ -151,7 +157,7 @@ void rd_boot_destroy(rd_boot_t *b)
 
 void rd_boot_key(const rd_boot_t *b, const char *purpose, unsigned char key[32])
 {
-    rd_id_key(&b->id.creds, "purpose", purpose, strlen(purpose), key);
+    rd_id_key(&b->creds, "purpose", purpose, strlen(purpose), key);
 }
 
 int rd_boot_nranks(const rd_boot_t *b)
@@ -209,7 +215,6 @@ static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
 rondo_result_t rd_boot_id_derive(rd_boot_t *b, const int *members, int nmembers, uint64_t epoch, rondo_unique_id_t *id)
 {
     rd_id_t new;
-    unsigned char job[32];
     rondo_result_t code = check_members(b, members, nmembers);
     if (code)
         return code;
@@ -221,10 +226,8 @@ rondo_result_t rd_boot_id_derive(rd_boot_t *b, const int *members, int nmembers,
     memcpy(text + sizeof(epoch), members, bytes - sizeof(epoch));
     memset(&new, 0, sizeof(new));
     new.derived = 1;
-    rd_id_key(&b->id.creds, "derived job", text, bytes, job);
-    rd_id_key(&b->id.creds, "derived secret", text, bytes, new.creds.secret);
+    rd_id_derive(&new.creds, &b->creds, "derived", text, bytes);
     free(text);
-    memcpy(new.creds.job, job, sizeof(new.creds.job));
     new.addr = nmembers > 1 ? b->addrs[members[0]] : rd_addr_loopback(4); /* port 0: nobody to meet */
     snprintf(new.maker, sizeof(new.maker), "%.35s", b->whois[members[0]]);
     if (members[0] == b->rank && nmembers > 1)

@@ -38,7 +38,8 @@ void rd_boot_size(int nranks, int *sockets, size_t *bytes);
 
 /* The id under which `members` (ranks of this bootstrap, ascending, without duplicates, the caller among them) meet
  * again without a further exchange: derived from the secret, the members and `epoch`. members[0] serves the rendezvous
- * on the listener that it has kept. What shrink uses when dead ranks leave no way to exchange anything. */
+ * on the listener that it has kept. What shrink uses when dead ranks leave no way to exchange anything. The same id may
+ * be derived and used again, also by ranks of which some failed at it the last time. */
 rondo_result_t rd_boot_id_derive(rd_boot_t *boot, const int *members, int nmembers, uint64_t epoch,
                                  rondo_unique_id_t *id);
 
@@ -70,7 +71,8 @@ typedef struct rd_boot_news {
     char text[200]; /* likewise: the sentence */
 } rd_boot_news_t;
 
-/* What rank `from` has said, that it stopped with `said` because of `culprit`, as a sentence and an error of this rank. */
+/* What rank `from` has said, that it stopped with `said` because of `culprit`, as a sentence and an error of this rank.
+ */
 rondo_result_t rd_boot_report(const rd_boot_t *boot, int from, int said, int culprit, char *text, size_t size);
 
 /* Reads what the socket has: RONDO_SUCCESS (nothing of note, or an orderly farewell), or RONDO_ERR_REMOTE. Never

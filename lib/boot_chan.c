@@ -59,6 +59,13 @@ static void die(rd_chan_t *c, int error)
     c->error = error;
 }
 
+void rd_chan_hang_up(rd_chan_t *c)
+{
+    rd_fd_close(c->fd);
+    c->fd = -1;
+    die(c, 0);
+}
+
 short rd_chan_events(const rd_chan_t *c)
 {
     if (c->state == RD_CHAN_DEAD)

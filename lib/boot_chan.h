@@ -30,7 +30,8 @@ typedef struct rd_chan {
 /* Both take the descriptor over, also when they return NULL (no memory). */
 rd_chan_t *rd_chan_client(int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes, const rd_hello_t *mine);
 rd_chan_t *rd_chan_server(int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes, const rd_hello_t *mine);
-void rd_chan_free(rd_chan_t *c); /* NULL is fine */
+void rd_chan_free(rd_chan_t *c);    /* NULL is fine */
+void rd_chan_hang_up(rd_chan_t *c); /* closes the connection, and is over */
 
 short rd_chan_events(const rd_chan_t *c); /* for poll */
 /* Does what can be done without waiting; afterwards look at `state` and take records. */

@@ -98,6 +98,18 @@ void rd_id_key(const rd_creds_t *creds, const char *label, const void *data, siz
     crypto_auth_hmacsha256_final(&state, out);
 }
 
+void rd_id_derive(rd_creds_t *out, const rd_creds_t *creds, const char *label, const void *data, size_t bytes)
+{
+    char part[64];
+    unsigned char job[32];
+
+    snprintf(part, sizeof part, "%s job", label);
+    rd_id_key(creds, part, data, bytes, job);
+    snprintf(part, sizeof part, "%s secret", label);
+    rd_id_key(creds, part, data, bytes, out->secret);
+    memcpy(out->job, job, sizeof out->job);
+}
+
 rondo_result_t rd_crypto_init(rd_who_t *who)
 {
     if (sodium_init() >= 0)

@@ -26,6 +26,8 @@ rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_who_t 
 
 /* out = HMAC(secret; label, job, data): keys and secrets for one purpose each. */
 void rd_id_key(const rd_creds_t *creds, const char *label, const void *data, size_t bytes, unsigned char out[32]);
+/* Those of the same kind that follow from `creds` and `data`. */
+void rd_id_derive(rd_creds_t *out, const rd_creds_t *creds, const char *label, const void *data, size_t bytes);
 
 rondo_result_t rd_crypto_init(rd_who_t *who);
 void rd_whois(char text[RD_WHOIS]); /* this process */

@@ -21,6 +21,7 @@ typedef struct rd_neighbour {
 
 struct rd_boot {
     rd_id_t id;
+    rd_creds_t creds; /* of this communicator alone: an id derived twice is the same, its meetings are not */
     int rank, nranks, rounds;
     rd_who_t *who;
     rd_stop_t *stop;

@@ -3,6 +3,9 @@
  *   dial the rendezvous, shake hands, listen, say JOIN  ..  TABLE  ->  dial the neighbours above, let in those below
  *   ->  READY, leave the rendezvous
  *
+ * A rendezvous of a derived id that closes without a word is the one before, whose ranks are not yet all through: it is
+ * dialled again, until the right one is there.
+ *
  * One loop over poll drives all of it, so that strangers at the listener, a rendezvous that reports a failure and an
  * abort from another thread are seen in every phase. Where to listen: on RONDO_IFACE's address if it is set; on
  * loopback if the rendezvous was reached on this host; else on the address by which it was reached. If it then turns
@@ -23,7 +26,7 @@ typedef struct dial {
     rd_addr_t addr;
     rd_hello_t hello;
     rd_chan_t *chan;
-    int tries, opened;
+    int tries, opened, unheard; /* unheard: nothing has come, and by that sign it may be dialled again */
     int64_t again_ms, give_up_ms;
 } dial_t;
 
@@ -33,7 +36,7 @@ typedef struct joining {
     dial_t meet;
     dial_t dial[RD_BOOT_ROUNDS];
     rd_door_t door;
-    int listening, tabled, missing;  /* missing: neighbours without a connection */
+    int tabled, missing;             /* missing: neighbours without a connection; the door is open when tabled */
     int64_t deadline_ms, stopped_ms; /* stopped_ms: when the stop word was first seen set; 0: not yet */
     rondo_result_t code;
     int from_meet; /* the failure came from the rendezvous: it need not be told */
@@ -58,6 +61,17 @@ static void dial_begin(dial_t *d, const rd_addr_t *addr, const rd_hello_t *hello
     d->give_up_ms = rd_clock_ms() + RETRY_MS;
 }
 
+static void dial_again(dial_t *d)
+{
+    rd_chan_free(d->chan);
+    d->chan = NULL;
+    if (d->opened) /* there is somebody */
+        d->give_up_ms = rd_clock_ms() + RETRY_MS;
+    d->opened = 0;
+    d->again_ms = rd_clock_ms() + (d->tries < 5 ? 1 << d->tries : 50);
+    d->tries++;
+}
+
 /* Makes the attempt go on. 0, or the errno for which it is given up. A server that closes early may only have been
  * flooded, so that is tried again; a port where nobody listens stays closed. */
 static int dial_pump(dial_t *d, const rd_creds_t *creds)
@@ -66,13 +80,10 @@ static int dial_pump(dial_t *d, const rd_creds_t *creds)
     if (d->chan)
         rd_chan_pump(d->chan);
     if (d->chan && d->chan->state == RD_CHAN_DEAD) {
-        int error = d->chan->error;
-        rd_chan_free(d->chan);
-        d->chan = NULL;
-        if (d->opened || (error != ECONNRESET && error != EPIPE && error != EPROTO) || now > d->give_up_ms)
+        int error = d->chan->error, opened = d->opened;
+        dial_again(d);
+        if (opened || (error != ECONNRESET && error != EPIPE && error != EPROTO) || now > d->give_up_ms)
             return error ? error : EIO;
-        d->again_ms = now + (d->tries < 5 ? 1 << d->tries : 50);
-        d->tries++;
     }
     if (d->chan)
         d->opened |= d->chan->state == RD_CHAN_OPEN;
@@ -93,18 +104,19 @@ static int is_open(const dial_t *d)
     return d->chan && d->chan->state == RD_CHAN_OPEN;
 }
 
-static void open_door(joining_t *j)
+/* At b->addr, on any port. */
+static void listen_there(joining_t *j)
 {
     rd_boot_t *b = j->b;
-    rd_hello_t mine = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks};
+
+    rd_fd_close(b->listener);
+    b->listener = -1;
+    b->addr.port[0] = b->addr.port[1] = 0;
     rondo_result_t code = rd_sock_listen(&b->listener, &b->addr, j->env, b->who);
     if (code != RONDO_SUCCESS) {
         fail(j, code, "%s", rd_thread_error());
         j->said = 1;
-        return;
     }
-    rd_door_open(&j->door, b->listener, &b->id.creds, &b->addr, sizeof(b->addr), &mine);
-    j->listening = 1;
 }
 
 /* The rendezvous knows us: listen and say where. */
@@ -124,9 +136,8 @@ static void say_join(joining_t *j)
     b->addr = join.near ? rd_addr_loopback(here.family) : here;
     if (join.fixed && rd_addr_choose(&b->addr, j->env) != RONDO_SUCCESS)
         fail(j, RONDO_ERR_INVALID_ARGUMENT, "RONDO_IFACE=%s is no interface here", j->env->iface);
-    b->addr.port[0] = b->addr.port[1] = 0;
     if (!j->code)
-        open_door(j);
+        listen_there(j);
     join.addr = b->addr; /* also after a failure here: the rendezvous must know who reports it */
     rd_chan_send(j->meet.chan, RD_REC_JOIN, &join, sizeof(join));
 }
@@ -134,24 +145,24 @@ static void say_join(joining_t *j)
 static void on_move(joining_t *j)
 {
     rd_boot_t *b = j->b;
-    rd_door_close(&j->door);
-    rd_fd_close(b->listener);
-    b->listener = -1;
-    j->listening = 0;
     rd_addr_local(j->meet.chan->fd, &b->addr);
-    b->addr.port[0] = b->addr.port[1] = 0;
-    open_door(j);
-    if (j->listening)
+    listen_there(j);
+    if (!j->code)
         rd_chan_send(j->meet.chan, RD_REC_ADDR, &b->addr, sizeof(b->addr));
 }
 
+/* From here on nobody is let in who has not got the same salt: the listener has held them back so far. */
 static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
 {
     rd_boot_t *b = j->b;
-    if (bytes != (size_t)b->rounds * sizeof(rd_place_t)) {
+    rd_hello_t mine = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks};
+    if (bytes != sizeof(rd_salt_t) + (size_t)b->rounds * sizeof(rd_place_t)) {
         fail(j, RONDO_ERR_INTERNAL, "the rendezvous sent a table of %zu bytes", bytes);
         return;
     }
+    rd_id_derive(&b->creds, &b->id.creds, "met", data, sizeof(rd_salt_t));
+    rd_door_open(&j->door, b->listener, &b->creds, &b->addr, sizeof(b->addr), &mine);
+    data += sizeof(rd_salt_t);
     for (int k = 0; k < b->rounds; k++) {
         rd_hello_t hello = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks, .slot = k};
         int peer = (int)((b->rank + (int64_t)(1 << k)) % b->nranks);
@@ -204,14 +215,17 @@ static void meet_pump(joining_t *j)
     if (!was_open)
         say_join(j);
     while (!j->code && rd_chan_next(j->meet.chan, &type, &data, &bytes)) {
-        if (type == RD_REC_TABLE)
+        j->meet.unheard = 0;
+        if (type == RD_REC_TABLE && !j->tabled)
             on_table(j, data, bytes);
-        else if (type == RD_REC_MOVE)
+        else if (type == RD_REC_MOVE && !j->tabled)
             on_move(j);
         else if (type == RD_REC_FAIL)
             on_fail(j, data, bytes);
     }
-    if (rd_chan_over(j->meet.chan))
+    if (rd_chan_over(j->meet.chan) && j->meet.unheard)
+        dial_again(&j->meet);
+    else if (rd_chan_over(j->meet.chan))
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
 }
 
@@ -224,7 +238,7 @@ static void dials_pump(joining_t *j)
         int peer = (int)((b->rank + (int64_t)(1 << k)) % b->nranks);
         if (b->from[k].chan)
             continue;
-        int error = dial_pump(d, &b->id.creds);
+        int error = dial_pump(d, &b->creds);
         if (error)
             fail(j, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s) at %s: %s (see RONDO_IFACE, RONDO_PORTS)", peer,
                  b->whois[peer], rd_addr_print(&d->addr, text), strerror(error));
@@ -275,7 +289,7 @@ static void sleep_until_news(joining_t *j)
     for (int k = 0; j->tabled && k < j->b->rounds; k++)
         if (j->dial[k].chan)
             p[n++] = (struct pollfd){.fd = j->dial[k].chan->fd, .events = rd_chan_events(j->dial[k].chan)};
-    if (j->listening)
+    if (j->tabled)
         n += rd_door_fill(&j->door, p + n);
     poll(p, (nfds_t)n, (int)retry_in(j));
 }
@@ -317,9 +331,10 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
     if (b->timeout_ms > 0) /* later than the rendezvous', whose message knows more */
         j.deadline_ms = rd_clock_ms() + b->timeout_ms + 2000;
     dial_begin(&j.meet, &b->id.addr, &hello);
+    j.meet.unheard = b->id.derived;
     for (;;) {
         meet_pump(&j);
-        if (j.listening)
+        if (j.tabled && !j.code)
             door_pump(&j);
         if (j.tabled && !j.code)
             dials_pump(&j);

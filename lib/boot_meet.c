@@ -3,7 +3,10 @@
  * Guests come through the door (so they hold the secret), say who they are, and wait. When all have come, each is told
  * where its neighbours listen; it connects to them, says that it is ready and leaves. The rendezvous sees all ranks and
  * is therefore the one to say what is wrong: a rank claimed twice, different rank counts, a rank that left or failed or
- * did not come in time. Whatever it is, all who are there and all who still come are told the same sentence. */
+ * did not come in time. Whatever it is, all who are there and all who still come are told the same sentence.
+ *
+ * A derived id may be used again, and a rank may come for the next time while others are not yet through with this one.
+ * Who has been told all it came for and comes again is turned away, without a word, and tries again: boot_join.c. */
 #include "boot_meet.h"
 
 #include <errno.h>
@@ -29,6 +32,7 @@ typedef struct guest {
 typedef struct meet {
     rd_served_t served; /* its entry in the registry; first */
     rd_id_t id;
+    rd_salt_t salt;
     int listener;
     rd_door_t door;
     int64_t timeout_ms, first_ms;
@@ -95,10 +99,22 @@ static void first_came(meet_t *m, int nranks)
         memset(m->by_rank, 0xff, n * sizeof(int));
 }
 
+static int comes_again(const meet_t *m, const guest_t *g)
+{
+    int rank = rank_of(g);
+
+    return m->id.derived && m->by_rank && rank >= 0 && rank < m->nranks && m->by_rank[rank] >= 0 &&
+           m->guest[m->by_rank[rank]].told;
+}
+
 static void on_join(meet_t *m, guest_t *g, const unsigned char *data, size_t bytes)
 {
     if (bytes != sizeof(g->join) || g->joined)
         return;
+    if (comes_again(m, g)) {
+        rd_chan_hang_up(g->chan);
+        return;
+    }
     memcpy(&g->join, data, bytes);
     g->join.whois[RD_WHOIS - 1] = 0;
     g->joined = 1;
@@ -202,16 +218,19 @@ static void ask_to_move(meet_t *m)
 
 static void send_tables(meet_t *m)
 {
-    rd_place_t table[RD_BOOT_ROUNDS];
+    struct {
+        rd_salt_t salt;
+        rd_place_t place[RD_BOOT_ROUNDS];
+    } table = {.salt = m->salt};
     for (int r = 0; r < m->nranks; r++) {
         guest_t *g = &m->guest[m->by_rank[r]];
         int n = 0;
         for (int d = 1; d < m->nranks; d *= 2) {
             const rd_join_t *join = &m->guest[m->by_rank[(r + d) % m->nranks]].join;
-            table[n].addr = join->addr;
-            memcpy(table[n++].whois, join->whois, RD_WHOIS);
+            table.place[n].addr = join->addr;
+            memcpy(table.place[n++].whois, join->whois, RD_WHOIS);
         }
-        rd_chan_send(g->chan, RD_REC_TABLE, table, (size_t)n * sizeof(table[0]));
+        rd_chan_send(g->chan, RD_REC_TABLE, &table, sizeof(table.salt) + (size_t)n * sizeof(table.place[0]));
         g->told = 1;
     }
 }
@@ -355,6 +374,7 @@ rondo_result_t rd_meet_start(const rd_id_t *id, int listener, int64_t timeout_ms
     m->id = *id;
     m->listener = listener;
     m->timeout_ms = timeout_ms;
+    randombytes_buf(&m->salt, sizeof(m->salt));
     rd_door_open(&m->door, listener, &id->creds, &id->addr, sizeof(id->addr), &mine);
     memcpy(m->served.job, id->creds.job, sizeof(m->served.job));
     if (rd_served_start(&m->served, meet_run) == 0)

@@ -12,7 +12,7 @@ enum {
     RD_REC_JOIN = 1, /* rank: rd_join_t */
     RD_REC_MOVE,     /* rendezvous: others are on other hosts, listen on the interface */
     RD_REC_ADDR,     /* rank: rd_addr_t, where it listens now */
-    RD_REC_TABLE,    /* rendezvous: rd_place_t of each neighbour above */
+    RD_REC_TABLE,    /* rendezvous: its salt, rd_place_t of each neighbour above */
     RD_REC_READY,    /* rank: has all its neighbours, leaves */
     RD_REC_FAIL,     /* either: rd_fail_t */
     RD_REC_DATA,     /* between neighbours: a part of an allgather's block */
@@ -30,6 +30,11 @@ typedef struct rd_join {
     unsigned char fixed; /* its address is RONDO_IFACE's: it will not move */
     unsigned char zero[2];
 } rd_join_t;
+
+/* Drawn by a rendezvous: what the ranks prove to each other from then on holds for this meeting only. */
+typedef struct rd_salt {
+    unsigned char bytes[16];
+} rd_salt_t;
 
 typedef struct rd_place {
     rd_addr_t addr;

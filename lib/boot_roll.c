@@ -14,15 +14,6 @@ int rd_roll_gone(int error)
     return error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
 }
 
-/* A key of its own: what is said here is nothing to who waits at the listener for something else. */
-static void derive(rd_creds_t *creds, const rd_boot_t *b)
-{
-    unsigned char job[32];
-    rd_id_key(&b->id.creds, "roll call job", NULL, 0, job);
-    rd_id_key(&b->id.creds, "roll call secret", NULL, 0, creds->secret);
-    memcpy(creds->job, job, sizeof(creds->job));
-}
-
 rondo_result_t rd_roll_begin(rd_roll_t **roll, rd_boot_t *b, int32_t round, const _Atomic int *closed)
 {
     size_t n = (size_t)b->nranks;
@@ -36,7 +27,8 @@ rondo_result_t rd_roll_begin(rd_roll_t **roll, rd_boot_t *b, int32_t round, cons
         rd_roll_end(r);
         return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a roll call of %d ranks", b->nranks);
     }
-    derive(&r->creds, b);
+    /* A key of its own: what is said here is nothing to who waits at the listener for something else. */
+    rd_id_derive(&r->creds, &b->creds, "roll call", NULL, 0);
     r->mine.round = round;
     if (b->timeout_ms > 0)
         r->deadline_ms = rd_clock_ms() + b->timeout_ms;

@@ -272,10 +272,8 @@ static rondo_result_t meet(rondo_comm_t comm, const rondo_unique_id_t *id, rd_me
     if (meeting)
         rd_watch_meeting_begin(meeting, &comm->who, &comm->stop);
     result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop);
-    if (meeting) {
+    if (meeting)
         rd_watch_meeting_end(meeting);
-        meeting->met = result == RONDO_SUCCESS;
-    }
     return result == RONDO_SUCCESS ? rd_comm_check(comm) : result;
 }
 

@@ -34,11 +34,10 @@ struct rondo_comm {
     _Atomic int closed; /* it is being ended: nobody may enter */
     _Atomic int gone;   /* the rooms are down, the struct alone is left */
     _Atomic int references;
-    _Atomic int given_up;     /* what was posted here: 1: is being taken back, 2: has been */
-    uint64_t sequence;        /* of collectives, for RONDO_CHECK */
-    struct rd_shrunk *shrunk; /* lists of ranks that it has been shrunk to: derive.c */
-    int32_t rounds;           /* lists of survivors, so far (boot_roll.h) */
-    int survived;             /* shrunk to them: not to be shrunk again */
+    _Atomic int given_up; /* what was posted here: 1: is being taken back, 2: has been */
+    uint64_t sequence;    /* of collectives, for RONDO_CHECK */
+    int32_t rounds;       /* lists of survivors, so far (boot_roll.h) */
+    int survived;         /* shrunk to them: not to be shrunk again */
 };
 
 /* Fails the communicator: every pending and later call ends with `code`; the others are told. */
@@ -58,8 +57,6 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call);
  * whose copy has lost its threads and sockets, but still has the memory that the other ranks see. */
 extern uint64_t rd_comm_mark;
 int rd_comm_inherited(rondo_comm_t comm);
-
-void rd_shrunk_free(struct rd_shrunk *shrunk);
 
 /* Creation from an id on behalf of split, shrink and the public calls. `meeting`: who is watched meanwhile, or NULL. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,

@@ -78,52 +78,19 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
     return result;
 }
 
-/* The ranks that a shrink keeps, ascending, and how often they have met by that very list so far. Both make the id.
- * Calls in which they did not meet do not count, nor do those with another list: ranks may learn of a death one after
- * the other, and so try another number of times before they all call with the same list. */
-struct rd_shrunk {
-    struct rd_shrunk *next;
-    uint64_t meetings;
-    int nmembers, members[];
-};
-
-void rd_shrunk_free(struct rd_shrunk *s)
+/* The ranks that a shrink keeps, ascending; how many. */
+static int survivors(rondo_comm_t comm, const int *excluded, int nexcluded, int *members)
 {
-    while (s) {
-        struct rd_shrunk *next = s->next;
-        free(s);
-        s = next;
-    }
-}
+    int n = 0;
 
-static void survivors(rondo_comm_t comm, const int *excluded, int nexcluded, struct rd_shrunk *s)
-{
     for (int r = 0; r < comm->nranks; r++) {
         int out = 0;
         for (int i = 0; i < nexcluded; i++)
             out |= excluded[i] == r;
         if (!out)
-            s->members[s->nmembers++] = r;
+            members[n++] = r;
     }
-}
-
-/* The one that the communicator keeps for this list; NULL: no memory. */
-static struct rd_shrunk *shrunk_to(rondo_comm_t comm, const int *excluded, int nexcluded)
-{
-    struct rd_shrunk *new = calloc(1, sizeof *new + (size_t)comm->nranks * sizeof new->members[0]), *s = comm->shrunk;
-
-    if (!new)
-        return NULL;
-    survivors(comm, excluded, nexcluded, new);
-    while (s && (s->nmembers != new->nmembers ||
-                 memcmp(s->members, new->members, (size_t)s->nmembers * sizeof s->members[0]) != 0))
-        s = s->next;
-    if (s) {
-        free(new);
-        return s;
-    }
-    new->next = comm->shrunk;
-    return comm->shrunk = new;
+    return n;
 }
 
 static rondo_result_t check_excluded(rondo_comm_t comm, const int *excluded, int nexcluded)
@@ -143,22 +110,23 @@ static rondo_result_t check_excluded(rondo_comm_t comm, const int *excluded, int
     return RONDO_SUCCESS;
 }
 
-/* The id under which the survivors meet: of a communicator that may have failed, but has not been ended. Its watch
- * looks on while they do. */
-static rondo_result_t derive_id(rondo_comm_t comm, const struct rd_shrunk *s, rondo_unique_id_t *id,
+/* The id under which the survivors meet: of a communicator that may have failed, but has not been ended. It follows
+ * from the list alone, however often each of them has tried: some may have failed where others did not. Its watch looks
+ * on while they meet. */
+static rondo_result_t derive_id(rondo_comm_t comm, const int *members, int n, rondo_unique_id_t *id,
                                 rd_meeting_t *meeting)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
     if (!rd_comm_gone(comm))
-        result = rd_boot_id_derive(comm->boot, s->members, s->nmembers, s->meetings, id);
+        result = rd_boot_id_derive(comm->boot, members, n, 0, id);
     if (!rd_comm_gone(comm) && result == RONDO_SUCCESS)
-        rd_watch_meeting(comm->watch, meeting, s->members, s->nmembers);
+        rd_watch_meeting(comm->watch, meeting, members, n);
     return rd_comm_leave(comm, result);
 }
 
 /* The rooms of `comm` are not needed while the new one is made, so whoever aborts it does not wait for that. */
-static rondo_result_t make_smaller(rondo_comm_t comm, struct rd_shrunk *s, rondo_comm_t *newcomm,
+static rondo_result_t make_smaller(rondo_comm_t comm, const int *members, int n, rondo_comm_t *newcomm,
                                    const rondo_config_t *config)
 {
     rd_meeting_t meeting = {0};
@@ -166,14 +134,13 @@ static rondo_result_t make_smaller(rondo_comm_t comm, struct rd_shrunk *s, rondo
     rondo_result_t result;
     int rank = 0;
 
-    while (s->members[rank] != comm->rank)
+    while (members[rank] != comm->rank)
         rank++;
     rd_comm_hold(comm);
-    result = derive_id(comm, s, &id, &meeting);
+    result = derive_id(comm, members, n, &id, &meeting);
     if (result == RONDO_SUCCESS)
-        result = rd_comm_make(newcomm, s->nmembers, &id, rank, config, &meeting);
+        result = rd_comm_make(newcomm, n, &id, rank, config, &meeting);
     rd_watch_meeting_end(&meeting);
-    s->meetings += meeting.met != 0;
     rd_comm_drop(comm);
     return result;
 }
@@ -182,7 +149,7 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
                                  const rondo_config_t *config)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_shrink");
-    struct rd_shrunk *s;
+    int *members;
 
     if (result != RONDO_SUCCESS)
         return result;
@@ -192,10 +159,12 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
         return rd_comm_survive(comm, newcomm, config);
     if ((result = check_excluded(comm, excluded, nexcluded)))
         return result;
-    s = shrunk_to(comm, excluded, nexcluded);
-    if (!s)
+    members = malloc((size_t)comm->nranks * sizeof *members);
+    if (!members)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->nranks);
-    return make_smaller(comm, s, newcomm, config);
+    result = make_smaller(comm, members, survivors(comm, excluded, nexcluded, members), newcomm, config);
+    free(members);
+    return result;
 }
 
 /* One rank's creation on a thread of its own: creation is collective, so all must run at once. */

@@ -124,8 +124,6 @@ void rd_comm_hold(rondo_comm_t comm)
 
 void rd_comm_drop(rondo_comm_t comm)
 {
-    if (atomic_fetch_sub_explicit(&comm->references, 1, memory_order_acq_rel) != 1)
-        return;
-    rd_shrunk_free(comm->shrunk);
-    free(comm);
+    if (atomic_fetch_sub_explicit(&comm->references, 1, memory_order_acq_rel) == 1)
+        free(comm);
 }

@@ -28,7 +28,6 @@ typedef struct rd_meeting {
     int nmembers, died; /* died: which of them, -1: none */
     rd_who_t *who;
     rd_stop_t *stop; /* NULL: not yet begun */
-    int met;         /* set by who makes the communicator: all have come, whatever became of it then */
 } rd_meeting_t;
 
 void rd_watch_meeting(rd_watch_t *watch, rd_meeting_t *meeting, const int *members, int nmembers);

@@ -285,6 +285,26 @@ static void shrink_unevenly(test_rank_t *t, void *arg)
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }
 
+/* By the same list, again and again, and all of them are kept. */
+static void shrink_often(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = test_comm(t, NULL), small[20] = {NULL};
+    int last = t->nranks - 1, n = sizeof small / sizeof *small;
+
+    (void)arg;
+    for (int i = 0; i < n && t->rank != last; i++) {
+        test_note(t, "shrink to the same ranks");
+        if (!TEST_OK(t, comm, rondo_comm_shrink(comm, &last, 1, &small[i], NULL)))
+            test_stop(t, "cannot go on");
+    }
+    for (int i = 0; i < n && t->rank != last; i++) {
+        use(t, small[i]);
+        TEST_OK(t, NULL, rondo_comm_destroy(small[i]));
+    }
+    test_barrier(t);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+}
+
 /* ---- configs, names, timeouts ---- */
 
 static void configs(test_rank_t *t, void *arg)
@@ -527,6 +547,7 @@ int main(int argc, char **argv)
         for (n = 2; n <= 6; n += 2)
             bad += run("shrink", k, n, shrink, NULL);
         bad += run("shrink unevenly", k, 3, shrink_unevenly, NULL);
+        bad += run("shrink often", k, 5, shrink_often, NULL);
         bad += run("configs", k, 2, configs, NULL);
         for (n = 2; n <= 4; n += 2) {
             bad += run("timeout", k, n, timeout, &no);
