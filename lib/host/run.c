@@ -362,7 +362,8 @@ int rd_run_advance(rd_run_t *run)
 
     if (run->plan->quick)
         return rd_quick_advance(run);
-    for (int i = 0; i < run->plan->program->nlanes; i++) {
+    /* Not beyond a lane that has failed: the next one's step would overwrite the failure, or be made twice. */
+    for (int i = 0; i < run->plan->program->nlanes && run->result == RONDO_SUCCESS; i++) {
         if (run->lanes[i].passes)
             moved |= advance(run, &run->lanes[i]);
     }

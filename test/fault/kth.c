@@ -8,8 +8,12 @@
  * The linker hands over the calls of librondo's objects alone (--wrap), so what other libraries ask for is neither
  * counted nor refused.
  *
- *   kth [--all] [--stage NAME] [--victim R] [--k K] [--nodes N] [--sample N] [--seed S] [--verbose] [--where]
- *                      a sample of N, or every k; once (K alone fails) and for good (K and all that follow)
+ *   kth [--all] [--stage NAME] [--call NAME] [--victim R] [--k K] [--nodes N] [--sample N] [--seed S] [--verbose]
+ *       [--where]      a sample of N, or every k; once (K alone fails) and for good (K and all that follow); of all
+ *                      calls, or of those of one name
+ *
+ * By itself it tries a sample of everything, and every reading of another rank's memory: that one fails in the middle
+ * of an operation, when other parts of it go on.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,6 +46,7 @@
 #define CALL_BYTES 32
 
 static int show_where;            /* --where: the stack of the call that fails, for addr2line */
+static const char *counted;       /* --call: the only ones; NULL: all */
 static _Atomic int armed;         /* in this process, now */
 static _Atomic long asked;        /* calls while armed */
 static _Atomic long fail_at;      /* 0: none */
@@ -53,7 +58,7 @@ static int refused(const char *name)
 {
     long n, at = atomic_load(&fail_at);
 
-    if (!atomic_load(&armed))
+    if (!atomic_load(&armed) || (counted && strcmp(name, counted) != 0))
         return 0;
     n = atomic_fetch_add(&asked, 1) + 1;
     if (at == 0 || n < at || (n > at && !atomic_load(&fail_on)))
@@ -555,13 +560,19 @@ typedef struct {
     uint64_t random;
 } choice_t;
 
+/* Nothing does instead of reading another rank's memory: who goes on without has forgotten that it failed. */
+static int forgotten(const trial_t *trial)
+{
+    return trial->stage == USE && strcmp(trial->board->call, "process_vm_readv") == 0 && !trial->board->victim_failed;
+}
+
 static int run(trial_t *trial, choice_t *choice)
 {
     int nranks = trial->stage == ALL_IN_ONE ? 1 : RANKS, bad;
     int64_t began = test_clock_us();
 
     memset(trial->board, 0, sizeof *trial->board);
-    bad = test_run(TEST_PROCESSES, nranks, LIMIT_S, body, trial);
+    bad = test_run(TEST_PROCESSES, nranks, LIMIT_S, body, trial) || forgotten(trial);
     if (bad || choice->verbose)
         printf("kth: %s, rank %d, call %ld (%s)%s, %d node%s: %s, %lld ms\n", stage_names[trial->stage], trial->victim,
                trial->k, trial->board->call, trial->on ? " and all that follow" : "", trial->nodes,
@@ -604,8 +615,8 @@ static int try_stage(trial_t *trial, choice_t *choice)
                     run(trial, choice);
         trial->on = 0;
     }
-    printf("kth: %s, %d node%s: %ld calls can fail\n", stage_names[trial->stage], trial->nodes,
-           trial->nodes > 1 ? "s" : "", most);
+    printf("kth: %s, %d node%s: %ld calls%s%s can fail\n", stage_names[trial->stage], trial->nodes,
+           trial->nodes > 1 ? "s" : "", most, counted ? " of " : "", counted ? counted : "");
     return 0;
 }
 
@@ -625,7 +636,7 @@ int main(int argc, char **argv)
     static const struct option table[] = {{"all", 0, NULL, 'a'},  {"stage", 1, NULL, 's'},   {"victim", 1, NULL, 'r'},
                                           {"k", 1, NULL, 'k'},    {"nodes", 1, NULL, 'n'},   {"sample", 1, NULL, 'c'},
                                           {"seed", 1, NULL, 'S'}, {"verbose", 0, NULL, 'v'}, {"where", 0, NULL, 'w'},
-                                          {NULL, 0, NULL, 0}};
+                                          {"call", 1, NULL, 'C'}, {NULL, 0, NULL, 0}};
     choice_t choice = {.stage = -1, .victim = -1, .sample = 6};
     trial_t trial = {.nodes = 1};
     uint64_t seed = 1;
@@ -648,6 +659,8 @@ int main(int argc, char **argv)
             seed = strtoull(optarg, NULL, 0);
         else if (option == 'v')
             choice.verbose = 1;
+        else if (option == 'C')
+            counted = optarg;
         else if (option == 'w')
             show_where = 1;
         else
@@ -662,6 +675,12 @@ int main(int argc, char **argv)
     for (trial.stage = CREATE; trial.stage < NUM_STAGES; trial.stage++)
         if (choice.stage < 0 || choice.stage == (int)trial.stage)
             bad |= try_stage(&trial, &choice);
+    if (argc == 1) {
+        counted = "process_vm_readv";
+        choice.all = 1;
+        trial.stage = USE;
+        bad |= try_stage(&trial, &choice);
+    }
     printf("kth: %ld refusals: %ld wrong; %ld times the rank could do without\n", choice.refused, choice.bad,
            choice.tolerated);
     return bad || choice.bad;
