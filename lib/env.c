@@ -76,7 +76,7 @@ static const tunable_t table[] = {
     {"RONDO_CUDA_BLOCKS", INT, 1, AT(cuda_blocks), "0", 0, 1024, NULL,
      "multiprocessors that one launch may take; 0: all"},
     {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "tcp", 0, 63, NULL,
-     "UCX's transports between nodes (any RONDO_UCX_x stands over UCX_x)"},
+     "UCX's transports between nodes (any RONDO_UCX_x stands over UCX_x, but for a transport's own: UCX_TCP_x)"},
     {"RONDO_NCCL_HOST", FLAG, 0, AT(nccl_host), "0", 0, 1, NULL, "libnccl.so.2 makes communicators of host memory"},
     {"RONDO_TOPO_FILE", TEXT, 0, AT(topo_file), "", 0, 255, NULL,
      "a recorded machine (of lstopo, or of rondo-info topo --save) in place of this one"},

@@ -73,14 +73,42 @@ static rondo_result_t device_put(rd_net_t *net, ucp_config_t *config, const char
     return setting_put(net, config, "NET_DEVICES", device);
 }
 
-/* UCX would announce a message of some KB and send its bytes when they are asked for: over tcp that is two more turns
- * of the wire, and a message of rondo's has its place already. Not over what the user has said. */
-static rondo_result_t eager_put(rd_net_t *net, ucp_config_t *config)
+/* Not over what the user has said. */
+static int is_set(const char *name)
 {
-    if (getenv("RONDO_UCX_RNDV_THRESH") != NULL || getenv("UCX_RNDV_THRESH") != NULL) {
-        return RONDO_SUCCESS;
+    char variable[64];
+    snprintf(variable, sizeof variable, "RONDO_UCX_%s", name);
+    return getenv(variable) != NULL || getenv(variable + strlen("RONDO_")) != NULL;
+}
+
+/* The transport's own settings had no "TCP_" before them for ucp_config_modify up to 1.16, only in the environment. */
+static const char *tcp_name(const char *name)
+{
+    unsigned major = 0, minor = 0;
+    sscanf(ucp_get_version_string(), "%u.%u", &major, &minor);
+    return major == 1 && minor < 17 ? name + strlen("TCP_") : name;
+}
+
+/* UCX would announce a message of some KB and send its bytes when they are asked for: over tcp that is two more turns
+ * of the wire, and a message of rondo's has its place already.
+ *
+ * Nor does it send from the user's buffer. Where a connection breaks while such a send waits for the socket, UCX (1.13
+ * to 1.22: uct_tcp_ep_sendv, behind uct_tcp_ep_purge) completes it twice, and its assertion, which distributions leave
+ * in, ends the process. The copy is not measured where pieces are as long as what the receiver takes at once, 64 KB; by
+ * UCX's own 8 KB a third of the rate is left. */
+static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    if (!is_set("RNDV_THRESH")) {
+        result = setting_put(net, config, "RNDV_THRESH", "inf");
     }
-    return setting_put(net, config, "RNDV_THRESH", "inf");
+    if (result == RONDO_SUCCESS && !is_set("ZCOPY_THRESH")) {
+        result = setting_put(net, config, "ZCOPY_THRESH", "inf");
+    }
+    if (result == RONDO_SUCCESS && !is_set("TCP_TX_SEG_SIZE")) {
+        result = setting_put(net, config, tcp_name("TCP_TX_SEG_SIZE"), "64k");
+    }
+    return result;
 }
 
 /* UCX's tcp trusts whoever connects: he may even write into this process's memory. So it listens on the interface of
@@ -95,13 +123,13 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
         result = setting_put(net, config, "TLS", env->ucx_tls);
     }
     if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "tcp") == 0) {
-        result = eager_put(net, config);
+        result = tcp_put(net, config);
     }
     if (result == RONDO_SUCCESS && env->net[0] != 0) {
         return device_put(net, config, env->net, place);
     }
-    if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "tcp") == 0 && getenv("RONDO_UCX_NET_DEVICES") == NULL &&
-        getenv("UCX_NET_DEVICES") == NULL && iface_of(address, iface)) {
+    if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "tcp") == 0 && !is_set("NET_DEVICES") &&
+        iface_of(address, iface)) {
         result = setting_put(net, config, "NET_DEVICES", iface);
     }
     return result;
