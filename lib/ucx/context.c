@@ -125,6 +125,9 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
     if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "tcp") == 0) {
         result = tcp_put(net, config);
     }
+    if (result == RONDO_SUCCESS && net->keeps) { /* by a flush of the endpoints it would wait for the peers' polls */
+        result = setting_put(net, config, "FLUSH_WORKER_EPS", "n");
+    }
     if (result == RONDO_SUCCESS && env->net[0] != 0) {
         return device_put(net, config, env->net, place);
     }
@@ -200,6 +203,7 @@ static rondo_result_t worker_make(rd_net_t *net)
 
 rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *address, int place)
 {
+    net->keeps = env->ucx_tls[0] == 0 || strstr(env->ucx_tls, "tcp") != NULL || strstr(env->ucx_tls, "all") != NULL;
     rondo_result_t result = context_make(net, env, address, place);
     return result == RONDO_SUCCESS ? worker_make(net) : result;
 }

@@ -112,6 +112,7 @@ rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
     }
     ucs_status_ptr_t request =
         ucp_am_send_nbx(peer->ep, RD_UCX_AM, header, header != NULL ? sizeof *header : 0, data, bytes, &param);
+    peer->net->kept = peer->net->keeps;
     if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(peer, ucs_status_string(UCS_PTR_STATUS(request)));
     } else if (request != NULL) {

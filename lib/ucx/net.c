@@ -324,8 +324,26 @@ int rd_net_progress(rd_net_t *net)
     return moved;
 }
 
+static void flushed(void *request, ucs_status_t status, void *arg)
+{
+    rd_net_t *net = arg;
+    (void)status; /* a failed endpoint has its own call */
+    net->outstanding--;
+    ucp_request_free(request);
+}
+
+/* Over tcp a message is complete for UCX when it has copied it, be the socket full. The rest goes out when somebody
+ * polls, which may be never: the next call may wait for that very peer on another communicator. */
 int rd_net_idle(rd_net_t *net)
 {
+    if (net->outstanding == 0 && net->kept) {
+        ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                     .cb = {.send = flushed},
+                                     .user_data = net};
+        ucs_status_ptr_t request = ucp_worker_flush_nbx(net->worker, &param);
+        net->kept = 0;
+        net->outstanding += UCS_PTR_IS_PTR(request);
+    }
     return net->outstanding == 0;
 }
 

@@ -108,6 +108,7 @@ struct rd_net {
     rd_ucx_peer_t *used;  /* list of those that were used */
     char *addresses;      /* worker addresses of all ranks, one after another */
     uint64_t outstanding; /* requests that UCX has not completed */
+    int keeps, kept;      /* UCX may keep a copy of what it says it has sent; it may have one */
     uint64_t dropped;     /* messages refused; only the first is talked of */
     int lent;             /* of all peers */
     int quiet;            /* looks at the network in a row that found nothing */
