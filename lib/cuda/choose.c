@@ -137,7 +137,7 @@ int rd_fifos_simple(const rd_env_t *env)
 
 rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits)
 {
-    return limits->simple ? RD_KC_SIMPLE : limits->apart ? RD_KC_LL : RD_KC_LL128;
+    return limits->simple ? RD_KC_SIMPLE : limits->apart || limits->split ? RD_KC_LL : RD_KC_LL128;
 }
 
 void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way)
@@ -164,10 +164,10 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
     chosen->launch = (rd_klaunch_t){kind, codec, w->coll, w->type, w->op, 0, 0};
     if (l->apart && codec == RD_KC_LL128)
         return refuse(why, "lines of 128 bytes arrive in parts in host memory");
-    if (l->split && codec == RD_KC_LL128 && kind != RD_K_MESSAGES && kind != RD_K_CHAIN) /* fifos have no other yet */
+    if (l->split && codec == RD_KC_LL128)
         return refuse(why, "over PCIe a line of 128 bytes may arrive in parts");
     if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN) && codec != rd_fifo_codec(l))
-        return refuse(why, "fifos have one protocol: ll128, ll through host memory, or simple by RONDO_PROTO");
+        return refuse(why, "fifos have one protocol: ll128, ll over PCIe or through host memory, or simple by RONDO_PROTO");
     if (kind == RD_K_MESSAGES) {
         chosen->us = expected(w, l, kind, codec, 1);
         return 0;

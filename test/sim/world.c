@@ -46,7 +46,7 @@ void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank
     w->fifos = fifos;
     w->bank_bytes = bank_bytes;
     w->apart = seed % 2 == 0;
-    w->fifo_codec = seed / 2 % 2 ? RD_KC_SIMPLE : w->apart ? RD_KC_LL : RD_KC_LL128;
+    w->fifo_codec = seed / 2 % 2 ? RD_KC_SIMPLE : w->apart || seed / 4 % 2 ? RD_KC_LL : RD_KC_LL128;
     w->window_bytes = 2 * (size_t)RD_KALIGN + 2 * (size_t)bank_bytes;
     for (int r = 0; r < n; r++) {
         w->window[r] = mmap(NULL, w->window_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
