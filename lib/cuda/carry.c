@@ -255,11 +255,13 @@ static rondo_result_t advance(rondo_comm_t carrier, int *busy, int *moved)
         return RONDO_SUCCESS;
     *busy = 1;
     result = rd_queue_advance(carrier, &its);
+    *moved |= its;
+    if (!carrier->queue.active) /* what is left, the network has yet to take: nobody waits for a rank */
+        return result;
     if (its)
         rd_wait_progress(&carrier->queue.wait);
     else if (result == RONDO_SUCCESS)
         result = rd_queue_miss(carrier);
-    *moved |= its;
     return result;
 }
 
