@@ -11,31 +11,22 @@
 #include "boot_chan.h"
 #include "boot_door.h"
 #include "boot_meet.h"
+#include "expect.h"
 
 #define RANKS 3
-
-static const char *now; /* what is tried */
-static int failures;
-
-#define EXPECT(condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("boot_again: FAILED: %s: %s (line %d)\n", now, #condition, __LINE__);                               \
-            failures++;                                                                                                \
-        }                                                                                                              \
-    } while (0)
 
 static rd_env_t env;
 
 /* An id as a shrink derives it, and the listener where its rendezvous is served. */
 static int make_id(rd_id_t *id)
 {
+    static unsigned char made;
     int fd = -1;
 
     memset(id, 0, sizeof *id);
     id->derived = 1;
     id->addr = rd_addr_loopback(4);
-    id->creds.job[0] = (unsigned char)(1 + failures);
+    id->creds.job[0] = ++made;
     memcpy(id->maker, "test", sizeof "test");
     if (rd_sock_listen(&fd, &id->addr, &env, NULL) != RONDO_SUCCESS)
         exit(1);
@@ -106,7 +97,6 @@ static void comes_too_early(void)
 
     now = "comes too early";
     int fd = make_id(&id);
-
     EXPECT(rd_meet_start(&id, fd, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
     rd_chan_t *first = say_join(&id, 1);
     EXPECT(rd_chan_send(first, RD_REC_FAIL, &failure, sizeof failure) == 0);

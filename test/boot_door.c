@@ -13,19 +13,9 @@
 
 #include "boot_door.h"
 #include "wait.h"
+#include "expect.h"
 
 #define FLOOD 40 /* more than are let in at a time, fewer than there are places */
-
-static const char *now; /* what is tried */
-static int failures;
-
-#define EXPECT(condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("boot_door: FAILED: %s: %s (line %d)\n", now, #condition, __LINE__);                                \
-            failures++;                                                                                                \
-        }                                                                                                              \
-    } while (0)
 
 static rd_door_t door;
 static rd_addr_t addr;

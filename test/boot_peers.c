@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "expect.h"
 #include "../lib/boot_meet.c"
 #undef SLICE_MS
 #define fail join_fail
@@ -21,16 +22,6 @@
 
 static const rd_creds_t creds = {{1}, {2}};
 static const unsigned char endpoint[RD_ENDPOINT];
-static const char *now; /* what is tried */
-static int failures;
-
-#define EXPECT(condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("boot_peers: FAILED: %s: %s (line %d)\n", now, #condition, __LINE__);                               \
-            failures++;                                                                                                \
-        }                                                                                                              \
-    } while (0)
 
 /* A connection that has shaken hands: the side under test, and the other. */
 typedef struct pair {
