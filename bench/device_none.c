@@ -41,6 +41,15 @@ void device_wait(void)
 {
 }
 
+void device_launch(void)
+{
+}
+
+double device_held(void)
+{
+    return 0;
+}
+
 void *device_record(call_t call, const job_t *job, int calls)
 {
     (void)call, (void)job, (void)calls;

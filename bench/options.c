@@ -386,8 +386,10 @@ static int check_together(options_t *o, bool loud)
         return refuse(loud, "--peer: '%s' has no peer", o->op->name);
     if ((o->graph || o->peer == PEER_NCCL) && !o->cuda)
         return refuse(loud, "%s: only with --device cuda", o->graph ? "--graph" : "--peer nccl");
-    if (o->cuda && (o->peer == PEER_MPI || o->peer == PEER_COPY || o->op->special))
-        return refuse(loud, "--device cuda: not with --peer mpi or copy, nor with call and create");
+    if (o->cuda && (o->peer == PEER_MPI || o->peer == PEER_COPY))
+        return refuse(loud, "--device cuda: not with --peer mpi or copy");
+    if (o->graph && o->op->special)
+        return refuse(loud, "--graph: '%s' is not replayed", o->op->name);
     if (o->graph && o->percentiles)
         return refuse(loud, "--graph: --percentiles would time replays of %d calls", GRAPH_CALLS);
     if (o->peer == PEER_MPI && o->ranks)

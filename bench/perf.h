@@ -244,6 +244,8 @@ void *device_allocate(size_t bytes);
 void device_free(void *memory);
 void device_copy(void *to, const void *from, size_t bytes); /* and waits */
 void device_wait(void);
+void device_launch(void);  /* an empty kernel, into the stream */
+double device_held(void);  /* bytes of the GPU's memory that are in use */
 void *device_record(call_t call, const job_t *job, int calls);
 void device_replay(void *graph);
 void device_forget(void *graph);

@@ -183,10 +183,10 @@ int run(const options_t *options)
         setenv("RONDO_ALGO", options->algo, 1);
     if (options->proto)
         setenv("RONDO_PROTO", options->proto, 1);
-    if (options->op->special)
-        return options->op->special(options);
     if (options->cuda && !device_open())
         return 2;
+    if (options->op->special)
+        return options->op->special(options);
     if ((options->peer == PEER_MPI && !peer_mpi_open(options)) ||
         (options->peer == PEER_NCCL && !peer_nccl_open(options)))
         return 2;

@@ -4,7 +4,10 @@
  * 16-byte store of {value, number} to a line that both see, and a poll of the other's. In turns; the difference is the
  * cost of the call itself: arguments, plan, executor.
  *
- * create: making and destroying a communicator, and the memory that it holds once it has been used. */
+ * With --device cuda it is the time of calls that follow each other in a stream, against launches of an empty kernel.
+ *
+ * create: making and destroying a communicator, and the memory that it holds once it has been used: of the host, or
+ * with --device cuda of the GPUs. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -58,7 +61,7 @@ static rondo_comm_t create(void)
     rondo_comm_t comm;
     rondo_result_t result;
 
-    config.device = RONDO_DEVICE_HOST;
+    config.device = device_number();
     config.name = "perf";
     result = world.comm_create(&comm, &config);
     if (result != RONDO_SUCCESS)
@@ -70,14 +73,15 @@ static void print_call(const options_t *options, const side_t *mine, const side_
                        bool right)
 {
     if (options->format == FORMAT_JSON) {
-        printf("{\"program\": \"rondo-perf\", \"version\": %d, \"operation\": \"call\", \"ranks\": 2, "
-               "\"rondo_us\": %.4f, \"bare_us\": %.4f, \"added_ns\": %.2f, \"added_ns_low\": %.2f, "
+        printf("{\"program\": \"rondo-perf\", \"version\": %d, \"operation\": \"call\", \"device\": \"%s\", "
+               "\"ranks\": 2, \"rondo_us\": %.4f, \"bare_us\": %.4f, \"added_ns\": %.2f, \"added_ns_low\": %.2f, "
                "\"added_ns_high\": %.2f, \"turns\": %d, \"calls_a_turn\": %ld, \"right\": %s}\n",
-               rondo_version(), mine->time.median * 1e6, bare->time.median * 1e6, added->median * 1e9, added->low * 1e9,
-               added->high * 1e9, options->turns, mine->iters, right ? "true" : "false");
+               rondo_version(), options->cuda ? "cuda" : "host", mine->time.median * 1e6, bare->time.median * 1e6,
+               added->median * 1e9, added->low * 1e9, added->high * 1e9, options->turns, mine->iters, right ? "true" : "false");
         return;
     }
-    printf("# rondo-perf call: an allreduce of 8 bytes between 2 ranks against a bare exchange over shared lines\n");
+    printf("# rondo-perf call: an allreduce of 8 bytes between 2 ranks against %s\n",
+           options->cuda ? "the launch of an empty kernel" : "a bare exchange over shared lines");
     printf("# %d turns of %ld and %ld calls; medians, quartiles in brackets\n", options->turns, mine->iters,
            bare->iters);
     printf("rondo        %9.1f ns [%.1f %.1f]\n", mine->time.median * 1e9, mine->time.low * 1e9, mine->time.high * 1e9);
@@ -86,41 +90,73 @@ static void print_call(const options_t *options, const side_t *mine, const side_
     printf("# results %s\n", right ? "right" : "WRONG");
 }
 
-int special_call(const options_t *options)
+static int bare_launch(const job_t *job)
+{
+    (void)job;
+    device_launch();
+    return 0;
+}
+
+/* Against a bare exchange over lines that both share. */
+static bool call_on_host(const options_t *options, job_t *job, side_t *mine, side_t *bare)
 {
     float send[2] = {1.0f + (float)world.rank, 10.0f}, recv[2] = {0}, bare_recv[2] = {0};
+    job_t bare_job;
+
+    lines = world.shared(2 * sizeof *lines);
+    if (!lines)
+        die(NULL, "the two ranks share no memory");
+    job->send = send;
+    job->recv = recv;
+    bare_job = *job;
+    bare_job.recv = bare_recv;
+    bare->call = bare_allreduce;
+    bare->job = &bare_job;
+    timing_run(mine, bare, options);
+    return recv[0] == 3 && recv[1] == 20 && bare_recv[0] == 3 && bare_recv[1] == 20;
+}
+
+static bool call_on_device(const options_t *options, job_t *job, side_t *mine, side_t *bare)
+{
+    float sum[2] = {1.0f + (float)world.rank, 10.0f};
+    float *memory = device_allocate(2 * sizeof sum);
+
+    device_copy(memory, sum, sizeof sum);
+    job->send = memory;
+    job->recv = memory + 2;
+    bare->call = bare_launch;
+    bare->job = job;
+    timing_run(mine, bare, options);
+    device_copy(sum, memory + 2, sizeof sum);
+    device_free(memory);
+    return sum[0] == 3 && sum[1] == 20;
+}
+
+int special_call(const options_t *options)
+{
     options_t with = *options;
-    job_t job, bare_job;
-    side_t mine, bare;
+    job_t job;
+    side_t mine = {0}, bare = {0};
     stats_t added;
-    bool right;
 
     if (world.nranks != 2) {
         if (world.rank == 0)
             fprintf(stderr, "rondo-perf: call is measured between 2 ranks, not %d\n", world.nranks);
         return 2;
     }
-    lines = world.shared(2 * sizeof *lines);
-    if (!lines)
-        die(NULL, "the two ranks share no memory");
     with.op = op_find("allreduce");
     job_open(&job, &with, false);
     job.comm = create();
     job.type = RONDO_FLOAT32;
     job.reduction = RONDO_SUM;
     job.count = 2;
-    job.bytes = sizeof send;
-    job.send = send;
-    job.recv = recv;
-    bare_job = job;
-    bare_job.recv = bare_recv;
-    mine = (side_t){.call = with.op->call, .job = &job};
-    bare = (side_t){.call = bare_allreduce, .job = &bare_job};
-    timing_run(&mine, &bare, options);
+    job.bytes = 2 * sizeof(float);
+    mine.call = with.op->call;
+    mine.job = &job;
+    bool right = options->cuda ? call_on_device(options, &job, &mine, &bare) : call_on_host(options, &job, &mine, &bare);
     for (int t = 0; t < options->turns; t++)
         mine.turns[t] -= bare.turns[t];
     stats_of(&added, mine.turns, options->turns);
-    right = recv[0] == 3 && recv[1] == 20 && bare_recv[0] == 3 && bare_recv[1] == 20;
     if (world.rank == 0)
         print_call(options, &mine, &bare, &added, right);
     (void)rondo_comm_destroy(job.comm);
@@ -153,42 +189,67 @@ static double max_of(double mine)
 }
 
 /* Small and large, so that what is made on first use is there. */
-static void use(rondo_comm_t comm)
+static void use(const options_t *options, rondo_comm_t comm)
 {
     enum { COUNT = 1 << 18 };
-    float *data = calloc(COUNT, sizeof *data);
+    float *data = options->cuda ? device_allocate(COUNT * sizeof *data) : calloc(COUNT, sizeof *data);
     rondo_result_t result = data ? RONDO_SUCCESS : RONDO_ERR_NO_MEMORY;
 
     for (int count = 2; count <= COUNT && result == RONDO_SUCCESS; count *= 8)
-        result = rondo_allreduce(data, data, (size_t)count, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+        result = rondo_allreduce(data, data, (size_t)count, RONDO_FLOAT32, RONDO_SUM, comm, device_stream());
     if (result != RONDO_SUCCESS)
         die(comm, "allreduce failed: %s", rondo_result_string(result));
-    free(data);
+    device_wait();
+    if (options->cuda)
+        device_free(data);
+    else
+        free(data);
 }
 
-static void print_create(const options_t *options, const stats_t *made, const stats_t *ended, double fresh, double used)
+/* Bytes that this rank holds, of the memory that communicators lie in. */
+static double held(const options_t *options)
+{
+    return options->cuda ? device_held() : machine_held();
+}
+
+typedef struct {
+    double first; /* the process's first communicator: the library loads what it needs */
+    stats_t made, ended;
+    double fresh, used; /* bytes held on all ranks */
+} creation_t;
+
+static void print_create(const options_t *options, const creation_t *c)
 {
     if (options->format == FORMAT_JSON) {
-        printf("{\"program\": \"rondo-perf\", \"version\": %d, \"operation\": \"create\", \"ranks\": %d, "
-               "\"create_ms\": %.4f, \"create_ms_max\": %.4f, \"destroy_ms\": %.4f, \"held_mb\": %.3f, "
-               "\"held_used_mb\": %.3f}\n",
-               rondo_version(), world.nranks, made->median * 1e3, made->max * 1e3, ended->median * 1e3, fresh / 1e6,
-               used / 1e6);
+        printf("{\"program\": \"rondo-perf\", \"version\": %d, \"operation\": \"create\", \"device\": \"%s\", "
+               "\"ranks\": %d, \"first_ms\": %.4f, \"create_ms\": %.4f, \"create_ms_max\": %.4f, "
+               "\"destroy_ms\": %.4f, \"held_mb\": %.3f, \"held_used_mb\": %.3f}\n",
+               rondo_version(), options->cuda ? "cuda" : "host", world.nranks, c->first * 1e3, c->made.median * 1e3,
+               c->made.max * 1e3, c->ended.median * 1e3, c->fresh / 1e6, c->used / 1e6);
         return;
     }
-    printf("# rondo-perf create: %d ranks, %d times, the slowest rank\n", world.nranks, options->turns);
-    printf("create   %9.3f ms [min %.3f, max %.3f]\n", made->median * 1e3, made->min * 1e3, made->max * 1e3);
-    printf("destroy  %9.3f ms [min %.3f, max %.3f]\n", ended->median * 1e3, ended->min * 1e3, ended->max * 1e3);
-    printf("holds    %9.3f MB on all ranks together, %.3f MB after allreduces up to 1 MB\n", fresh / 1e6, used / 1e6);
+    printf("# rondo-perf create: %d ranks, %d times, the slowest rank%s\n", world.nranks, options->turns,
+           options->cuda ? "; CUDA's contexts were there before" : "");
+    printf("first    %9.3f ms\n", c->first * 1e3);
+    printf("create   %9.3f ms [min %.3f, max %.3f]\n", c->made.median * 1e3, c->made.min * 1e3, c->made.max * 1e3);
+    printf("destroy  %9.3f ms [min %.3f, max %.3f]\n", c->ended.median * 1e3, c->ended.min * 1e3, c->ended.max * 1e3);
+    printf("holds    %9.3f MB on all ranks together, %.3f MB after allreduces up to 1 MB\n", c->fresh / 1e6,
+           c->used / 1e6);
 }
 
 int special_create(const options_t *options)
 {
-    double made[options->turns], ended[options->turns], before, fresh, used, start;
-    stats_t make, end;
-    rondo_comm_t comm = create(); /* once untimed: the library's first touch is not a communicator's */
+    double made[options->turns], ended[options->turns], before = sum_of(held(options)), start;
+    creation_t c;
+    rondo_comm_t comm;
 
-    use(comm);
+    world.barrier();
+    start = now();
+    comm = create();
+    c.first = max_of(now() - start);
+    c.fresh = sum_of(held(options)) - before;
+    use(options, comm);
+    c.used = sum_of(held(options)) - before;
     (void)rondo_comm_destroy(comm);
     for (int t = 0; t < options->turns; t++) {
         world.barrier();
@@ -199,15 +260,9 @@ int special_create(const options_t *options)
         (void)rondo_comm_destroy(comm);
         ended[t] = max_of(now() - start);
     }
-    before = sum_of(machine_held());
-    comm = create();
-    fresh = sum_of(machine_held()) - before;
-    use(comm);
-    used = sum_of(machine_held()) - before;
-    (void)rondo_comm_destroy(comm);
-    stats_of(&make, made, options->turns);
-    stats_of(&end, ended, options->turns);
+    stats_of(&c.made, made, options->turns);
+    stats_of(&c.ended, ended, options->turns);
     if (world.rank == 0)
-        print_create(options, &make, &end, fresh, used);
+        print_create(options, &c);
     return 0;
 }
