@@ -53,19 +53,23 @@ static int behind(const nc_op_t *op)
 
 static void op_release(const nc_op_t *op)
 {
+    nc_aside_release(op);
     if (op->user_op)
         nc_user_op_put(op->comm, op->user_op);
 }
 
 static ncclResult_t op_now(const nc_op_t *op)
 {
-    ncclResult_t result;
+    nc_op_t own = *op;
+    rondo_result_t result;
 
     atomic_fetch_add(&op->comm->inside, 1);
-    result = nc_result(op->comm, NULL, nc_op_run(op));
-    op_release(op);
+    if ((result = nc_aside_copy(&own)) == RONDO_SUCCESS)
+        result = nc_op_run(&own);
+    op_release(&own);
+    ncclResult_t translated = nc_result(op->comm, NULL, result);
     atomic_fetch_sub(&op->comm->inside, 1);
-    return result;
+    return translated;
 }
 
 /* Every operation to rondo, in a group that is open there; the first error. */
@@ -99,6 +103,10 @@ static ncclResult_t ops_run(batch_t *b)
 
     if (b->nops == 0)
         return ncclSuccess;
+    for (size_t i = 0; i < b->nops; i++) {
+        if ((result = nc_result(b->ops[i].comm, NULL, nc_aside_copy(&b->ops[i]))) != ncclSuccess)
+            return result;
+    }
     (void)rondo_group_start();
     result = ops_hand_on(b);
     ended = nc_result(NULL, NULL, rondo_group_end());

@@ -84,6 +84,7 @@ struct ncclComm {
     _Atomic int revoked, finalized;
     struct nc_user_op *ops;
     struct nc_registration *registrations;
+    struct nc_aside *asides;
     char error[512]; /* ncclGetLastError */
 };
 
@@ -129,6 +130,7 @@ typedef struct nc_op {
     size_t count;
     ncclComm_t comm;
     rondo_stream_t stream;
+    struct nc_aside *aside; /* of an alltoall in place; NULL: none */
 } nc_op_t;
 
 /* What is not an operation and may wait for other ranks: each runs on a thread of its own where there are several. */
@@ -158,6 +160,13 @@ ncclResult_t nc_group_op(const nc_op_t *op);
 ncclResult_t nc_group_job(const nc_job_t *job); /* copied; `list` becomes the group's */
 
 rondo_result_t nc_op_run(const nc_op_t *op); /* operations.c */
+
+/* ---- in place, where rondo is not ---- (aside.c) */
+
+/* Before nc_op_run and outside a group of rondo's: `send` may become a copy, kept until nc_aside_release. */
+rondo_result_t nc_aside_copy(nc_op_t *op);
+void nc_aside_release(const nc_op_t *op);
+void nc_aside_free_all(ncclComm_t comm); /* before rondo's communicator ends */
 
 /* ---- operators ---- (redop.c) */
 

@@ -117,6 +117,47 @@ static void one(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, const do_c
     device_release(&d);
 }
 
+/* Two in a group by two streams, one alone, and one by each replay of a graph, which holds an address of the library's. */
+static void in_place(test_rank_t *t, ncclComm_t comm, cudaStream_t stream)
+{
+    size_t bytes = (size_t)t->nranks * NCCL_PLACE * sizeof(int);
+    int *x = device_memory(t, bytes, 1), *y = device_memory(t, bytes, 1);
+    cudaStream_t other = stream_made(t);
+    cudaGraphExec_t exec;
+    cudaGraph_t graph;
+
+    test_note(t, "all-to-all in place");
+    nccl_place(t, x, 0);
+    nccl_place(t, y, 1);
+    NCCL_OK(t, ncclGroupStart());
+    NCCL_OK(t, ncclAlltoAll(x, x, NCCL_PLACE, ncclInt, comm, stream));
+    NCCL_OK(t, ncclAlltoAll(y, y, NCCL_PLACE, ncclInt, comm, other));
+    NCCL_OK(t, ncclGroupEnd());
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    TEST_CUDA(t, cudaStreamSynchronize(other));
+    nccl_placed(t, x, 0);
+    nccl_placed(t, y, 1);
+    TEST_CUDA(t, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    NCCL_OK(t, ncclAlltoAll(x, x, NCCL_PLACE, ncclInt, comm, stream));
+    TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
+    TEST_CUDA(t, cudaGraphInstantiate(&exec, graph, 0));
+    for (int round = 2; round < 5; round++) {
+        nccl_place(t, x, round);
+        nccl_place(t, y, round + 3);
+        TEST_CUDA(t, cudaGraphLaunch(exec, stream));
+        NCCL_OK(t, ncclAlltoAll(y, y, NCCL_PLACE, ncclInt, comm, stream));
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        nccl_placed(t, x, round);
+        nccl_placed(t, y, round + 3);
+    }
+    device_graphs_destroy(t, &exec, 1);
+    TEST_CUDA(t, cudaGraphDestroy(graph));
+    TEST_CUDA(t, cudaStreamDestroy(other));
+    device_memory_back(y);
+    device_memory_back(x);
+    test_barrier(t);
+}
+
 static void operations(test_rank_t *t, void *arg)
 {
     static const size_t counts[] = {1, 0, 515, 2051};
@@ -144,6 +185,7 @@ static void operations(test_rank_t *t, void *arg)
             }
         }
     }
+    in_place(t, comm, own);
     NCCL_OK(t, ncclCommFinalize(comm));
     NCCL_OK(t, ncclCommDestroy(comm));
     device_finish(t);
@@ -615,7 +657,7 @@ static void graph_one(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, enum
         TEST_TRUE(t, *sum == (float)(k * n) && *scaled == (float)(2 * k * n * n) && *in == 10 * k + before);
         sum_is(t, comm, stream, n); /* a plain call in between */
     }
-    TEST_CUDA(t, cudaGraphExecDestroy(exec));
+    device_graphs_destroy(t, &exec, 1);
     device_memory_back(sum);
     device_memory_back(scaled);
     device_memory_back(out);

@@ -120,6 +120,27 @@ ncclResult_t nccl_post(do_call_t *call, ncclComm_t comm, cudaStream_t stream)
     }
 }
 
+static int placed(int from, int to, int round, int i)
+{
+    return ((from * 16 + to) * 8 + round) * NCCL_PLACE + i;
+}
+
+void nccl_place(const test_rank_t *t, int *x, int round)
+{
+    for (int r = 0; r < t->nranks; r++)
+        for (int i = 0; i < NCCL_PLACE; i++)
+            x[r * NCCL_PLACE + i] = placed(t->rank, r, round, i);
+}
+
+void nccl_placed(test_rank_t *t, const int *x, int round)
+{
+    for (int r = 0; r < t->nranks; r++)
+        for (int i = 0; i < NCCL_PLACE; i++)
+            if (x[r * NCCL_PLACE + i] != placed(r, t->rank, round, i))
+                test_stop(t, "all-to-all in place, round %d: int %d from rank %d is %d, should be %d", round, i, r,
+                          x[r * NCCL_PLACE + i], placed(r, t->rank, round, i));
+}
+
 ncclResult_t nccl_settled(ncclComm_t comm, ncclResult_t result)
 {
     while (result == ncclInProgress) {

@@ -28,6 +28,11 @@ ncclResult_t nccl_post(do_call_t *call, ncclComm_t comm, cudaStream_t stream);
 int nccl_type(rondo_type_t type);
 int nccl_op(rondo_op_t op);
 
+/* All-to-all in place, of NCCL_PLACE ints for each rank: the buffer before, and whether it is right afterwards. */
+#define NCCL_PLACE 1500
+void nccl_place(const test_rank_t *t, int *x, int round);
+void nccl_placed(test_rank_t *t, const int *x, int round);
+
 /* Waits until a communicator with blocking = 0 has finished; its result. */
 ncclResult_t nccl_settled(ncclComm_t comm, ncclResult_t result);
 

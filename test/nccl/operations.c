@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <stdlib.h>
+
 #include "nccl_harness.h"
 
 static void one(test_rank_t *t, ncclComm_t comm, const do_case_t *c)
@@ -35,6 +37,31 @@ static void questions(test_rank_t *t, ncclComm_t comm)
     TEST_TRUE(t, count == t->nranks && rank == t->rank && device == -1 && version == NCCL_VERSION_CODE);
 }
 
+/* Alone, and two in a group: each needs what it sends kept apart. */
+static void in_place(test_rank_t *t, ncclComm_t comm)
+{
+    int *x[2];
+
+    for (int k = 0; k < 2; k++)
+        x[k] = malloc((size_t)t->nranks * NCCL_PLACE * sizeof **x);
+    for (int round = 0; round < 4; round++) {
+        test_note(t, "all-to-all in place, round %d", round);
+        for (int k = 0; k < 2; k++)
+            nccl_place(t, x[k], round + 4 * k);
+        NCCL_OK(t, ncclGroupStart());
+        for (int k = 0; k < 2; k++)
+            NCCL_OK(t, ncclAlltoAll(x[k], x[k], NCCL_PLACE, ncclInt, comm, NULL));
+        NCCL_OK(t, ncclGroupEnd());
+        nccl_placed(t, x[0], round);
+        nccl_placed(t, x[1], round + 4);
+        nccl_place(t, x[0], round);
+        NCCL_OK(t, ncclAlltoAll(x[0], x[0], NCCL_PLACE, ncclInt, comm, NULL));
+        nccl_placed(t, x[0], round);
+    }
+    free(x[0]);
+    free(x[1]);
+}
+
 static void all(test_rank_t *t, void *arg)
 {
     static const size_t counts[] = {1, 0, 1023, 30011};
@@ -62,6 +89,7 @@ static void all(test_rank_t *t, void *arg)
             }
         }
     }
+    in_place(t, comm);
     NCCL_OK(t, ncclCommFinalize(comm));
     NCCL_OK(t, ncclCommDestroy(comm));
 }

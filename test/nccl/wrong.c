@@ -133,7 +133,7 @@ static void operations(test_rank_t *t, ncclComm_t comm)
     NCCL_GIVES(t, ncclInvalidArgument, ncclBcast(NULL, 1, ncclFloat, 0, comm, NULL));
     ARGUMENT(ncclReduceScatter(x, y, 1, ncclFloat, (ncclRedOp_t)9, comm, NULL));
     ARGUMENT(ncclAllGather(x, NULL, 1, ncclFloat, comm, NULL));
-    NCCL_GIVES(t, ncclInvalidArgument, ncclAlltoAll(x, x, 1, ncclFloat, comm, NULL));
+    NCCL_GIVES(t, ncclInvalidArgument, ncclAlltoAll(x, x + 1, 8, ncclFloat, comm, NULL));
     ARGUMENT(ncclGather(x, NULL, 1, ncclFloat, 0, comm, NULL));
     ARGUMENT(ncclScatter(NULL, y, 1, ncclFloat, 0, comm, NULL));
     ARGUMENT(ncclSend(x, 1, ncclFloat, 1, comm, NULL));
