@@ -71,7 +71,7 @@ static void alike(test_rank_t *t, rondo_comm_t comm, float *buffer, cudaStream_t
     TEST_CUDA(t, cudaGraphLaunch(exec, stream));
     TEST_OK(t, comm, rondo_barrier(comm, stream));
     TEST_CUDA(t, cudaStreamSynchronize(stream));
-    TEST_CUDA(t, cudaGraphExecDestroy(exec));
+    device_graphs_destroy(t, &exec, 1);
 }
 
 static void sentence(test_rank_t *t, const plan_t *p, const char *said)

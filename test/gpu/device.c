@@ -142,6 +142,14 @@ void device_memory_back(void *memory)
     }
 }
 
+void device_graphs_destroy(test_rank_t *t, cudaGraphExec_t *exec, int n)
+{
+    test_barrier(t);
+    for (int i = 0; i < n; i++)
+        TEST_CUDA(t, cudaGraphExecDestroy(exec[i]));
+    test_barrier(t);
+}
+
 void device_finish(test_rank_t *t)
 {
     test_barrier(t);

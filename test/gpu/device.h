@@ -43,6 +43,9 @@ rondo_result_t device_post(device_call_t *d, rondo_comm_t comm, cudaStream_t str
 /* Copies the result back behind what is in the stream, waits, compares. */
 void device_verify(test_rank_t *t, device_call_t *d, int values, cudaStream_t stream);
 void device_release(device_call_t *d);
+/* Collective: destroys graphs when all ranks are at rest. CUDA waits with that for what runs on the device, be it the
+ * kernel of a rank beside, which may wait for this one. */
+void device_graphs_destroy(test_rank_t *t, cudaGraphExec_t *exec, int n);
 /* Collective: frees the memory that this rank has had, which is kept till then, because cudaFree waits for whatever runs
  * on the device. */
 void device_finish(test_rank_t *t);

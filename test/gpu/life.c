@@ -192,8 +192,7 @@ static void graphs(test_rank_t *t, void *arg)
     }
     TEST_CUDA(t, cudaStreamSynchronize(stream));
     TEST_OK(t, NULL, rondo_comm_destroy(comm[0]));
-    TEST_CUDA(t, cudaGraphExecDestroy(exec[0]));
-    TEST_CUDA(t, cudaGraphExecDestroy(exec[1]));
+    device_graphs_destroy(t, exec, 2);
     sum_checked(t, comm[1], t->nranks, stream, 1000);
     TEST_OK(t, NULL, rondo_comm_destroy(comm[1]));
     TEST_CUDA(t, cudaStreamDestroy(stream));

@@ -160,8 +160,7 @@ static void graphs(world_t *w)
             TEST_CUDA(w->t, cudaGraphLaunch(exec[round % 2], stream));
         verify(w, round, stream);
     }
-    for (int i = 0; i < 2; i++)
-        TEST_CUDA(w->t, cudaGraphExecDestroy(exec[i]));
+    device_graphs_destroy(w->t, exec, 2);
 }
 
 /* More than there may be: refused whole, and nothing has happened. */
@@ -189,6 +188,7 @@ static void body(test_rank_t *t, void *arg)
     w.in_host = device_memory(t, w.ints * sizeof(int), 1);
     for (int i = 0; i < STREAMS; i++)
         TEST_CUDA(t, cudaStreamCreateWithFlags(&w.stream[i], cudaStreamNonBlocking));
+    test_barrier(t); /* kernels wait for each other from here on, and what CUDA makes may wait for kernels */
     plain(&w);
     if (t->kind == TEST_PROCESSES) /* threads that share a GPU may not have so many streams */
         streams(&w);

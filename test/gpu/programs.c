@@ -14,6 +14,7 @@
 #define COMMS 2
 #define STREAMS 3
 #define FLYING 12 /* operations that have not been waited for */
+#define SPENT 32  /* graphs that have been replayed and not been destroyed */
 
 typedef struct {
     uint64_t seed;
@@ -30,6 +31,8 @@ typedef struct {
     device_call_t flying[FLYING];
     cudaStream_t where[FLYING];
     int nflying;
+    cudaGraphExec_t spent[SPENT];
+    int nspent;
     unsigned operations, groups, graphs, replays;
 } program_t;
 
@@ -122,6 +125,14 @@ static void group(program_t *p)
     p->groups++;
 }
 
+/* All ranks are here at the same step. */
+static void destroy_spent(program_t *p)
+{
+    settle(p);
+    device_graphs_destroy(p->t, p->spent, p->nspent);
+    p->nspent = 0;
+}
+
 /* Operations of one or two streams, captured, and replayed with plain calls in between. */
 static void graph(program_t *p)
 {
@@ -169,7 +180,9 @@ static void graph(program_t *p)
     for (unsigned i = 0; i < n; i++)
         p->where[i] = into;
     settle(p);
-    TEST_CUDA(t, cudaGraphExecDestroy(exec));
+    p->spent[p->nspent++] = exec;
+    if (p->nspent == SPENT)
+        destroy_spent(p);
     p->graphs++;
 }
 
@@ -184,6 +197,7 @@ static void body(test_rank_t *t, void *arg)
     for (int i = 0; i < STREAMS; i++)
         TEST_CUDA(t, cudaStreamCreateWithFlags(&p.stream[i], cudaStreamNonBlocking));
     TEST_CUDA(t, cudaEventCreateWithFlags(&p.fork, cudaEventDisableTiming));
+    test_barrier(t);
     for (int step = 0; step < p.options->steps; step++) {
         unsigned dice = test_below(&p.random, 10);
         if (p.options->seconds && step % 50 == 49) { /* one clock for all */
@@ -204,7 +218,7 @@ static void body(test_rank_t *t, void *arg)
         else
             graph(&p);
     }
-    settle(&p);
+    destroy_spent(&p);
     test_note(t, "destroy");
     for (int i = 0; i < COMMS; i++)
         TEST_OK(t, NULL, rondo_comm_destroy(p.comm[i]));

@@ -130,8 +130,7 @@ static void graphs(world_t *w)
         }
         verify(w, w->buffer[0] + 3, previous, block);
     }
-    for (int i = 0; i < 2; i++)
-        TEST_CUDA(w->t, cudaGraphExecDestroy(exec[i]));
+    device_graphs_destroy(w->t, exec, 2);
 }
 
 static void body(test_rank_t *t, void *arg)
