@@ -101,6 +101,7 @@ def raw(rank, pipe):
 
 def distributed(rank, pipe):
     import cupyx.distributed
+    multiprocessing.set_start_method("fork", force=True)  # its store cannot be pickled for another way
     cupy.cuda.Device(rank).use()
     comm = cupyx.distributed.init_process_group(2, rank, host="127.0.0.1", port=13333)
     for dtype in "bBiIlLqQefdFD":

@@ -138,7 +138,9 @@ client "torch-torchrun" only $alone "$python" -m torch.distributed.run --standal
     "$here/torch_train.py"
 client "torch-one-process" stock $alone "$python" "$here/torch_one_process.py"
 for case in abort shrink late dead watchdog nonblocking-abort; do
-    client "torch-trouble-$case" only $alone "$python" "$here/torch_trouble.py" "$case"
+    both=only
+    [ $case != watchdog ] || both=stock
+    client "torch-trouble-$case" $both $alone "$python" "$here/torch_trouble.py" "$case"
 done
 client "cupy" stock $alone "$python" "$here/cupy_nccl.py"
 client "jax-one-process" stock $alone "$python" "$here/jax_devices.py"

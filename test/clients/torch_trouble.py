@@ -19,7 +19,9 @@ CASES = {  # name: environment, what ranks 0 and 1 must end with
     "shrink": ({}, (0, 0)),
     "late": ({"TORCH_NCCL_BLOCKING_WAIT": "1"}, (0, 0)),
     "dead": ({"TORCH_NCCL_BLOCKING_WAIT": "1"}, (0, -signal.SIGKILL)),
-    "watchdog": ({"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", "TORCH_NCCL_DUMP_ON_TIMEOUT": "0"}, (-signal.SIGABRT, 0)),
+    # It ends the process after four times as long as it leaves for the dump, 15 s otherwise.
+    "watchdog": ({"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC": "500"},
+                 (-signal.SIGABRT, 0)),
     "nonblocking-abort": ({"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0", "TORCH_NCCL_USE_COMM_NONBLOCKING": "1"}, (0, 0)),
 }
 
@@ -73,13 +75,13 @@ def body(case):
     if rank == 1 and case == "dead":
         os.kill(os.getpid(), signal.SIGKILL)
     if rank == 1:  # late
-        time.sleep(12)
+        time.sleep(20)
         os._exit(0)
     try:
         work = dist.all_reduce(x, async_op=True)
         work.wait()
         torch.cuda.synchronize()
-        time.sleep(12)  # the watchdog ends this process
+        time.sleep(20)  # the watchdog ends this process
     except Exception as problem:
         say("after %.1f s: %s: %s" % (time.monotonic() - began, type(problem).__name__, str(problem)[:300]))
         assert time.monotonic() - began < 9, "too late"
