@@ -116,6 +116,15 @@ static int most_sharing(const rd_cuda_t *cuda, int n, int together)
     return most;
 }
 
+static int ranks_beside(const rd_cuda_t *cuda, int n, const rd_cuda_peer_t *own)
+{
+    int here = 0;
+
+    for (int r = 0; r < n; r++)
+        here += cuda->peers[r].process == own->process && cuda->peers[r].device == own->device;
+    return here;
+}
+
 static void warn_of_sharing(const rd_cuda_t *cuda)
 {
     rd_who_t *who = &cuda->comm->who;
@@ -152,6 +161,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     }
     cuda->key = all[0].key;
     cuda->sharing = most_sharing(cuda, comm->nranks, 0);
+    cuda->beside = ranks_beside(cuda, comm->nranks, &cuda->peers[comm->rank]);
     if (comm->rank == 0)
         warn_of_sharing(cuda);
     int blocks = sms / cuda->sharing;

@@ -36,6 +36,8 @@ struct rd_cuda {
     int whole;     /* made: peers may know the window */
     int living;    /* counted among the communicators of the process: see window.c */
     int sharing;   /* ranks on the fullest GPU */
+    int beside;    /* ranks of this process on this one's GPU, itself among them */
+    int crowded;   /* counted by crowd.c */
     uint64_t key;  /* the same on all ranks, different for every communicator: groups launch in its order */
     rd_kcomm_t k;  /* what every launch is told */
     rd_limits_t limits;
@@ -133,6 +135,11 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream);
 rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream);
 /* What is in `from` now comes before what comes into `to` next. */
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to);
+
+/* crowd.c: whoever has an order of its own, from creation to the end; and a launch as there is room for it. */
+void rd_crowd_join(rd_cuda_t *cuda);
+void rd_crowd_leave(rd_cuda_t *cuda);
+rd_klaunch_t rd_crowd_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch);
 
 /* buffer.c: refuses what a kernel cannot reach. */
 rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer, size_t bytes);

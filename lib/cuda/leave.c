@@ -42,6 +42,7 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
         if (rd_comm_check(comm) != RONDO_SUCCESS) /* set in between */
             cuda->host->abort = 1;
         cuda->whole = 1;
+        rd_crowd_join(cuda);
     }
     rd_device_leave(guard);
     return result;
@@ -118,6 +119,7 @@ void rd_cuda_free(rondo_comm_t comm)
         return;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     atomic_store(&comm->stop.mirror, NULL);
+    rd_crowd_leave(cuda);
     rd_stage_close(cuda);
     rd_rail_free(cuda, &comm->node, cuda->whole ? comm->conns.controls : NULL);
     rd_registered_close(cuda);

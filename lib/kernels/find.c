@@ -175,6 +175,18 @@ uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threa
     return (units + in_block - 1) / in_block;
 }
 
+void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t threads)
+{
+    uint32_t group = 32 * rd_kernel_warps(launch->kind, n), groups = threads / group;
+
+    if (launch->kind > RD_K_RING || launch->blocks * launch->threads <= threads)
+        return;
+    groups = groups ? groups : 1;
+    uint32_t in_block = (groups + launch->blocks - 1) / launch->blocks;
+    launch->threads = in_block * group;
+    launch->blocks = groups / in_block;
+}
+
 uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads)
 {
     uint32_t items = codec == RD_KC_LL128 ? 2 : 1;

@@ -47,10 +47,11 @@ static cudaError_t load(const void *const *functions, size_t count)
 }
 
 /* A kernel that needs more local memory a thread than any before it on the device waits, as it is launched, for all that
- * run there, which may be kernels that wait for it. So one of those that need most is launched here, with nothing to do. */
+ * run there, which may be kernels that wait for it. So the one that needs most (test/spills.sh) is launched here, with
+ * nothing to do. */
 static cudaError_t settle_local_memory(void)
 {
-    static const rd_klaunch_t launch = {RD_K_CHAIN, RD_KC_LL128, RD_REDUCE, RONDO_INT8, RONDO_MAX, 1, 32};
+    static const rd_klaunch_t launch = {.kind = RD_K_STAGED, .blocks = 1, .threads = 32};
     rd_kwork_t work;
     cudaStream_t stream;
     cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
@@ -58,8 +59,6 @@ static cudaError_t settle_local_memory(void)
     if (error != cudaSuccess)
         return error;
     memset(&work, 0, sizeof work);
-    work.comm.nranks = 1;
-    work.reduce.coll = RD_REDUCE;
     error = (cudaError_t)rd_kernel_launch(&launch, &work, stream);
     cudaError_t waited = cudaStreamSynchronize(stream);
     (void)cudaStreamDestroy(stream);

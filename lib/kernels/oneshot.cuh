@@ -17,7 +17,8 @@
 
 /* Where a warp of a kernel that has a group of n warps for a unit stands. */
 struct rd_group_t {
-    uint32_t n, rank, lane, index, unit, peer;
+    uint32_t n, rank, lane, index, unit, stride, peer;
+    uint32_t turns; /* passes of the units before this one */
 
     RD_MEMBER rd_group_t(const rd_kcomm_t &comm)
     {
@@ -27,9 +28,19 @@ struct rd_group_t {
         rank = (uint32_t)comm.rank;
         lane = gpu_thread() % 32;
         index = warp / n; /* of the group in the block */
-        unit = gpu_block() * (gpu_threads() / 32 / n) + index;
+        stride = gpu_threads() / 32 / n;
+        unit = gpu_block() * stride + index;
+        stride *= gpu_blocks();
+        turns = 0;
         peer = rank + 1 + warp % n;
         peer = peer >= n ? peer - n : peer;
+    }
+
+    /* To the next unit that is this group's, where there are more units than groups. */
+    RD_MEMBER void next(uint32_t passes)
+    {
+        unit += stride;
+        turns += passes;
     }
 
     /* Shared memory has two buffers for each group, taken in turns: who writes one has seen everybody at the barrier of
@@ -37,7 +48,7 @@ struct rd_group_t {
     template <class CODEC>
     RD_MEMBER uint4 *buffer(uint32_t pass) const
     {
-        return gpu_shared() + (index * 2 + (pass & 1)) * n * CODEC::ITEMS * 32 + lane;
+        return gpu_shared() + (index * 2 + ((turns + pass) & 1)) * n * CODEC::ITEMS * 32 + lane;
     }
 
     /* Puts this warp's items beside the others'; true: all are there, false: one has to leave, so all do. */
@@ -73,7 +84,7 @@ RD_KERNEL(THREADS)
 rd_oneshot(RD_WORK)
 {
     const rd_kreduce_t &r = work.reduce;
-    const rd_group_t g(work.comm);
+    rd_group_t g(work.comm);
     const uint32_t root = (uint32_t)r.root;
     const bool all = r.coll != RD_REDUCE, other = g.peer != g.rank;
     const bool sends = other && (all || g.peer == root), sums = all || g.rank == root;
@@ -85,25 +96,26 @@ rd_oneshot(RD_WORK)
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
     const NUMBER number(r, g.n);
-    for (uint32_t pass = 0; pass < r.passes && g.unit < r.units; pass++) {
-        const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
-        uint4 v[CODEC::ITEMS], *buffer = g.buffer<CODEC>(pass);
-        rd_unit_load<CODEC>(v, part, at, g.lane);
-        if (pass == 0)
-            e.announce();
-        rd_unit_scale<CODEC>(v, number);
-        if (sends && e.gate(pass))
-            CODEC::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE, v, g.lane);
-        if (sums && other) {
-            char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
-            CODEC::receive(v, slot, g.lane, e.wait);
-            CODEC::clean(slot, g.lane);
-        }
-        if (sums ? !g.gather<CODEC>(buffer, v, e.wait.dead) : e.wait.dead)
-            break;
-        if (sums && !other) {
-            g.sum<CODEC>(v, buffer, number);
-            rd_unit_store<CODEC>(to, at, v, g.lane);
+    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+        for (uint32_t pass = 0; pass < r.passes && good; pass++) {
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
+            uint4 v[CODEC::ITEMS], *buffer = g.buffer<CODEC>(pass);
+            rd_unit_load<CODEC>(v, part, at, g.lane);
+            if (pass == 0)
+                e.announce();
+            rd_unit_scale<CODEC>(v, number);
+            if (sends && e.gate(pass))
+                CODEC::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE, v, g.lane);
+            if (sums && other) {
+                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
+                CODEC::receive(v, slot, g.lane, e.wait);
+                CODEC::clean(slot, g.lane);
+            }
+            good = sums ? g.gather<CODEC>(buffer, v, e.wait.dead) : !e.wait.dead;
+            if (good && sums && !other) {
+                g.sum<CODEC>(v, buffer, number);
+                rd_unit_store<CODEC>(to, at, v, g.lane);
+            }
         }
     }
     e.end(r.passes);
@@ -139,30 +151,31 @@ RD_KERNEL(THREADS)
 rd_oneshot_move(RD_WORK)
 {
     const rd_kreduce_t &r = work.reduce;
-    const rd_group_t g(work.comm);
+    rd_group_t g(work.comm);
     const rd_exchange_t x(r, g.rank, g.peer, r.count * rd_number_size(r.type));
     const bool other = g.peer != g.rank;
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
-    for (uint32_t pass = 0; pass < r.passes && g.unit < r.units; pass++) {
-        const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
-        uint4 v[CODEC::ITEMS];
-        if (x.sends)
-            rd_unit_load<CODEC>(v, x.in, at, g.lane);
-        if (pass == 0)
-            e.announce();
-        if (x.sends && other && e.gate(pass))
-            CODEC::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE, v, g.lane);
-        if (x.receives && other) {
-            char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
-            CODEC::receive(v, slot, g.lane, e.wait);
-            CODEC::clean(slot, g.lane);
+    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+        for (uint32_t pass = 0; pass < r.passes && good; pass++) {
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
+            uint4 v[CODEC::ITEMS];
+            if (x.sends)
+                rd_unit_load<CODEC>(v, x.in, at, g.lane);
+            if (pass == 0)
+                e.announce();
+            if (x.sends && other && e.gate(pass))
+                CODEC::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE, v, g.lane);
+            if (x.receives && other) {
+                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
+                CODEC::receive(v, slot, g.lane, e.wait);
+                CODEC::clean(slot, g.lane);
+            }
+            good = !e.wait.dead;
+            if (good && x.receives)
+                rd_unit_store<CODEC>(x.out, at, v, g.lane);
         }
-        if (e.wait.dead)
-            break;
-        if (x.receives)
-            rd_unit_store<CODEC>(x.out, at, v, g.lane);
     }
     e.end(r.passes);
 }

@@ -20,7 +20,7 @@
 template <class CODEC>
 struct rd_ring_t {
     const rd_kreduce_t &r;
-    uint32_t n, rank, lane, unit, next;
+    uint32_t n, rank, lane, unit, stride, next;
     uint64_t bytes, chunk; /* of the whole or of a block; from one chunk to the next */
     char *theirs, *mine;   /* slots of step 0 */
 
@@ -30,6 +30,7 @@ struct rd_ring_t {
         rank = (uint32_t)work.comm.rank;
         lane = rd_lane();
         unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
+        stride = gpu_blocks() * gpu_threads() / 32; /* the units after it are the warp's, too, where there are more */
         next = rank + 1 == n ? 0 : rank + 1;
         bytes = r.count * rd_number_size(r.type);
         chunk = r.coll == RD_ALLREDUCE ? rd_kchunk(bytes, n) : bytes;
@@ -117,27 +118,28 @@ rd_ring(RD_WORK)
     gpu_begin();
     rd_epoch_t e(work.comm, g.next);
     const NUMBER number(r, g.n);
-    for (uint32_t pass = 0; pass < r.passes && g.unit < r.units; pass++) {
-        const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
-        uint4 v[CODEC::ITEMS];
-        rd_unit_load<CODEC>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
-        if (pass == 0)
-            e.announce();
-        if (!e.gate(pass))
-            break;
-        e.wait.peer = g.rank == 0 ? g.n - 1 : g.rank - 1;
-        g.theirs = e.bank(g.next, pass);
-        g.mine = e.bank(g.rank, pass);
-        if (reduces) {
-#pragma unroll
-            for (uint32_t j = 0; j < CODEC::ITEMS; j++)
-                v[j] = number.scaled(v[j]);
-            if (!g.reduce(v, at, number, e.wait))
+    for (bool good = true; good && g.unit < r.units; g.unit += g.stride) {
+        for (uint32_t pass = 0; pass < r.passes && good; pass++) {
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
+            uint4 v[CODEC::ITEMS];
+            rd_unit_load<CODEC>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
+            if (pass == 0)
+                e.announce();
+            if (!(good = e.gate(pass)))
                 break;
+            e.wait.peer = g.rank == 0 ? g.n - 1 : g.rank - 1;
+            g.theirs = e.bank(g.next, pass);
+            g.mine = e.bank(g.rank, pass);
+            if (reduces) {
+#pragma unroll
+                for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+                    v[j] = number.scaled(v[j]);
+                if (!(good = g.reduce(v, at, number, e.wait)))
+                    break;
+            }
+            rd_unit_store<CODEC>(g.part(r.out, gathers ? g.rank : 0), at, v, g.lane);
+            good = !gathers || g.gather(v, at, reduces ? g.n - 1 : 0, e.wait);
         }
-        rd_unit_store<CODEC>(g.part(r.out, gathers ? g.rank : 0), at, v, g.lane);
-        if (gathers && !g.gather(v, at, reduces ? g.n - 1 : 0, e.wait))
-            break;
     }
     e.end(r.passes);
 }

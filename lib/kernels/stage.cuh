@@ -203,6 +203,8 @@ rd_staged(RD_WORK)
     const uint32_t slots = s.stage.slots;
 
     gpu_begin();
+    if (s.rounds == 0) /* launched for its local memory alone: see launch.c */
+        return;
     const rd_number_any number(s.reduce, 1);
     rd_lane_ring_t ring(work.comm, s.stage, 0, gpu_blocks());
     for (uint32_t i = 0; i < s.rounds + slots; i++) {

@@ -16,42 +16,44 @@ RD_KERNEL(THREADS)
 rd_twoshot(RD_WORK)
 {
     const rd_kreduce_t &r = work.reduce;
-    const rd_group_t g(work.comm);
+    rd_group_t g(work.comm);
     const bool other = g.peer != g.rank;
     const uint64_t bytes = r.count * rd_number_size(r.type), chunk = rd_kchunk(bytes, g.n);
     const uint64_t begin = g.peer * chunk, end = begin + chunk < bytes ? begin + chunk : bytes;
     const rd_part_t in = rd_part(r.in, begin, end), out = rd_part(r.out, begin, end);
     const uint64_t hop = (uint64_t)g.n * r.units * CODEC::WIRE;
-    const uint64_t to = ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE;
-    const uint64_t from = ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
     const NUMBER number(r, g.n);
-    for (uint32_t pass = 0; pass < r.passes && g.unit < r.units; pass++) {
-        const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
-        char *theirs = e.bank(g.peer, pass) + to, *mine = e.bank(g.rank, pass) + from;
-        uint4 v[CODEC::ITEMS], *buffer = g.buffer<CODEC>(pass);
-        rd_unit_load<CODEC>(v, in, at, g.lane);
-        if (pass == 0)
-            e.announce();
-        rd_unit_scale<CODEC>(v, number);
-        if (other) {
-            if (e.gate(pass))
-                CODEC::send(theirs, v, g.lane);
-            CODEC::receive(v, mine, g.lane, e.wait);
-            CODEC::clean(mine, g.lane);
+    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+        const uint64_t to = ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE;
+        const uint64_t from = ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
+        for (uint32_t pass = 0; pass < r.passes && good; pass++) {
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
+            char *theirs = e.bank(g.peer, pass) + to, *mine = e.bank(g.rank, pass) + from;
+            uint4 v[CODEC::ITEMS], *buffer = g.buffer<CODEC>(pass);
+            rd_unit_load<CODEC>(v, in, at, g.lane);
+            if (pass == 0)
+                e.announce();
+            rd_unit_scale<CODEC>(v, number);
+            if (other) {
+                if (e.gate(pass))
+                    CODEC::send(theirs, v, g.lane);
+                CODEC::receive(v, mine, g.lane, e.wait);
+                CODEC::clean(mine, g.lane);
+            }
+            if (!(good = g.gather<CODEC>(buffer, v, e.wait.dead)))
+                break;
+            g.sum<CODEC>(v, buffer, number);
+            if (other) {
+                CODEC::send(theirs + hop, v, g.lane);
+                CODEC::receive(v, mine + hop, g.lane, e.wait);
+                CODEC::clean(mine + hop, g.lane);
+            }
+            if (!e.wait.dead)
+                rd_unit_store<CODEC>(out, at, v, g.lane);
         }
-        if (!g.gather<CODEC>(buffer, v, e.wait.dead))
-            break;
-        g.sum<CODEC>(v, buffer, number);
-        if (other) {
-            CODEC::send(theirs + hop, v, g.lane);
-            CODEC::receive(v, mine + hop, g.lane, e.wait);
-            CODEC::clean(mine + hop, g.lane);
-        }
-        if (!e.wait.dead)
-            rd_unit_store<CODEC>(out, at, v, g.lane);
     }
     e.end(r.passes);
 }

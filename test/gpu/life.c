@@ -1,7 +1,8 @@
 /* A CUDA communicator's life: made and destroyed many times without a leak, destroyed in any order, misused, aborted
- * while kernels wait, deserted by a rank that dies or never calls, and held all at once by one thread.
+ * while kernels wait, deserted by a rank that dies or never calls, held all at once by one thread, and beside another
+ * one whose kernels GPUs begin in another order.
  *
- *   life [--times N] [--nodes]
+ *   life [--times N] [--nodes] [--part NAME]
  *
  * With --nodes every rank is on a node of its own, played; in the last part two ranks share one.
  */
@@ -14,6 +15,7 @@
 #include "device.h"
 
 static int times = 24, played;
+static const char *only; /* part; NULL: all */
 
 static void sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, int *buffer, size_t count)
 {
@@ -336,6 +338,68 @@ static void deserted(test_rank_t *t, void *arg)
     device_finish(t);
 }
 
+static void hold(void *milliseconds)
+{
+    usleep(1000u * *(unsigned *)milliseconds);
+}
+
+/* As many floats as let the ring fill a GPU with blocks: two passes of 16 units of 1 KB of each rank's chunk for each
+ * multiprocessor. */
+static size_t filling(test_rank_t *t)
+{
+    int sms = 0, device;
+
+    TEST_CUDA(t, cudaGetDevice(&device));
+    TEST_CUDA(t, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+    return sim_live ? 3000 : (size_t)sms * 16 * 1024 * 2 * (size_t)t->nranks / sizeof(float);
+}
+
+/* Two communicators in two streams, one of which is held back: on this GPU the first begins first, on the next one the
+ * second. Each would fill the GPU if it were alone. */
+static void crossing(test_rank_t *t, void *arg)
+{
+    static unsigned pause = 3; /* milliseconds */
+    size_t count = filling(t), bytes = count * sizeof(float);
+    float *data[2], *host[2];
+    rondo_comm_t comm[2];
+    cudaStream_t stream[2];
+
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        comm[i] = device_comm(t);
+        data[i] = device_memory(t, bytes, 0);
+        host[i] = device_memory(t, bytes, 1);
+        TEST_CUDA(t, cudaStreamCreateWithFlags(&stream[i], cudaStreamNonBlocking));
+    }
+    for (int round = 0; round < 20; round++) {
+        test_note(t, "round %d", round);
+        for (int i = 0; i < 2; i++) {
+            for (size_t k = 0; k < count; k++)
+                host[i][k] = (float)(k % 1000 + (size_t)(i + round));
+            TEST_CUDA(t, cudaMemcpyAsync(data[i], host[i], bytes, cudaMemcpyDefault, stream[i]));
+            TEST_CUDA(t, cudaStreamSynchronize(stream[i]));
+        }
+        test_barrier(t);
+        TEST_CUDA(t, cudaLaunchHostFunc(stream[(t->rank + round) % 2], hold, &pause));
+        for (int i = 0; i < 2; i++)
+            TEST_OK(t, comm[i], rondo_allreduce(data[i], data[i], count, RONDO_FLOAT32, RONDO_SUM, comm[i], stream[i]));
+        for (int i = 0; i < 2; i++) {
+            TEST_CUDA(t, cudaMemcpyAsync(host[i], data[i], bytes, cudaMemcpyDefault, stream[i]));
+            TEST_CUDA(t, cudaStreamSynchronize(stream[i]));
+            for (size_t k = 0; k < count; k++)
+                if (host[i][k] != (float)((size_t)t->nranks * (k % 1000 + (size_t)(i + round))))
+                    test_stop(t, "round %d: element %zu of communicator %d is %g", round, k, i, (double)host[i][k]);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        TEST_OK(t, NULL, rondo_comm_destroy(comm[i]));
+        TEST_CUDA(t, cudaStreamDestroy(stream[i]));
+        device_memory_back(data[i]);
+        device_memory_back(host[i]);
+    }
+    device_finish(t);
+}
+
 /* The last rank is killed while the others' kernels wait for it; those that are left go on without it. */
 static void killed(test_rank_t *t, void *arg)
 {
@@ -384,7 +448,7 @@ int main(int argc, char **argv)
     } parts[] = {
         {"wrong", wrong, 2, 3},   {"graphs", graphs, 3, 3}, {"one_thread", one_thread, 1, 1},
         {"abort", abort_it, 3, 3}, {"late", late, 2, 3},
-        {"deserted", deserted, 3, 3}, {"many", many, 2, 3},
+        {"deserted", deserted, 3, 3}, {"crossing", crossing, 2, 3}, {"many", many, 2, 3},
     };
     int bad = 0;
 
@@ -393,6 +457,8 @@ int main(int argc, char **argv)
             played = 1;
         else if (strcmp(argv[i], "--times") == 0 && i + 1 < argc)
             times = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc)
+            only = argv[++i];
         else
             return 2;
     }
@@ -402,6 +468,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && bad == 0; i++)
         for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
             int64_t began = test_clock_us();
+            if (only && strcmp(only, parts[i].name) != 0)
+                continue;
             if (!(parts[i].kinds & 1 << kind) || (played && kind == TEST_THREADS))
                 continue;
             if (played && parts[i].body == deserted) /* between nodes only a time limit ends such a wait */
@@ -416,7 +484,7 @@ int main(int argc, char **argv)
                        bad ? "WRONG" : "right", (double)(test_clock_us() - began) * 1e-6);
             }
         }
-    for (int ranks = 3; ranks <= 3 + played && bad == 0; ranks++) {
+    for (int ranks = 3; ranks <= 3 + played && bad == 0 && !only; ranks++) {
         if (played)
             device_nodes(ranks == 3 ? "2+1" : "2+2");
         bad += run_killed(ranks);

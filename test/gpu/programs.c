@@ -169,6 +169,7 @@ static void graph(program_t *p)
     TEST_CUDA(t, cudaStreamEndCapture(origin, &made));
     TEST_CUDA(t, cudaGraphInstantiate(&exec, made, 0));
     TEST_CUDA(t, cudaGraphDestroy(made));
+    test_barrier(t); /* as long as others instantiate theirs, which may wait for what runs on the device */
     for (unsigned k = 0; k < times; k++) {
         for (unsigned i = 0; i < n; i++)
             device_fill(t, &p->flying[i], into);

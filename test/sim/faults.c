@@ -95,6 +95,7 @@ static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t fa
     int bad;
 
     world_begin(&w, 3, 1, 1, 1 << 16);
+    w.alike = 1;
     p.count = 1000;
     world_add(&w, &p);
     w.launch[WORLD_OPS].function = rd_kernel_find(&nothing);

@@ -320,8 +320,11 @@ void world_add(world_t *w, const op_plan_t *plan)
         k->reduce.passes = p->passes;
         k->reduce.units = p->units;
         scale_set(w, p, b, &k->reduce);
-        w->launch[i] =
-            (rd_sim_launch_t){function, l->blocks, l->threads, rd_kernel_shared(l->kind, l->codec, l->threads), k};
+        rd_klaunch_t part = *l; /* ranks need not have equally many warps */
+        if (!w->alike && world_draw(w, 3) == 0)
+            rd_kernel_narrow(&part, w->n, 1 + world_draw(w, l->blocks * l->threads));
+        w->launch[i] = (rd_sim_launch_t){function, part.blocks, part.threads,
+                                         rd_kernel_shared(l->kind, l->codec, part.threads), k};
     }
     w->ops++;
 }

@@ -31,6 +31,7 @@ typedef struct world {
     uint32_t fifos, bank_bytes;
     size_t window_bytes;
     int apart; /* as where GPUs do not reach each other: what is a rank's own is no part of its window, and no LL128 */
+    int alike; /* all ranks have warps for all units: none waits for a rank because that one waits */
     rd_kcodec_t fifo_codec; /* of all that goes through fifos */
     char *window[RD_KRANKS];
     char *own[RD_KRANKS];
