@@ -161,11 +161,11 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
     }
     b->busy = 0;
     if (code && !rd_stop_get(b->stop))
-        rd_stop_set(b->stop, b->who, code, news->culprit, "%s", news->text);
+        rd_stop_heard(b->stop, b->who, code, news->culprit, news->witness, news->text);
     if (b->parting_set)
-        rd_boot_say(b, b->parting.code, b->parting.culprit);
+        rd_boot_say(b, b->parting.code, b->parting.culprit, b->parting_witness);
     else if (code)
-        rd_boot_say(b, code, atomic_load(&b->stop->culprit));
+        rd_boot_say(b, code, atomic_load(&b->stop->culprit), atomic_load(&b->stop->witness));
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -186,6 +186,7 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
     memcpy(turned, (unsigned char *)all + own * each, each);
     rondo_result_t code = rd_stop_get(b->stop);
     r.news.culprit = -1;
+    r.news.witness = 0;
     r.news.text[0] = 0;
     if (!code)
         code = run(b, turned, each, &r);

@@ -1,35 +1,37 @@
 /* After creation: how a rank leaves, and how its neighbours learn it.
  *
  * A rank that leaves in order says farewell; one that has failed, or has learnt of a failure, says who is to blame; one
- * that dies says nothing, and its sockets end. A failure is passed on once by each rank that hears of it, so all know
- * after at most log2(n) hops. */
+ * that dies says nothing, and its sockets end. A failure is passed on once by each rank that hears of it, with the
+ * number of the one that found it out, so all know after at most log2(n) hops; and where that one is itself to blame,
+ * because it can no longer hear, they have its name too. */
 #include "boot_inside.h"
 
 #include <errno.h>
 #include <string.h>
 
-rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int culprit, char *text, size_t size)
+rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int culprit, int witness, char *text, size_t size)
 {
-    const char *said_by = rd_boot_whois(b, from), *who = rd_boot_whois(b, culprit);
+    int first = witness > 0 && witness <= b->nranks && witness - 1 != culprit ? witness - 1 : from;
+    const char *said_by = rd_boot_whois(b, first), *who = rd_boot_whois(b, culprit);
     if (culprit == from)
-        snprintf(text, size, "rank %d (%s) %s", from, said_by,
+        snprintf(text, size, "rank %d (%s) %s", culprit, who,
                  said == RONDO_ERR_ABORTED   ? "was aborted"
                  : said == RONDO_ERR_TIMEOUT ? "gave up waiting"
                                              : "has failed");
     else if (said == RONDO_ERR_TIMEOUT) /* alive, as far as anybody knows */
-        snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", culprit, who, from, said_by);
+        snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", culprit, who, first, said_by);
     else if (culprit == b->rank) /* a network that is cut in one direction: they are heard, and do not hear */
-        snprintf(text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more", from,
+        snprintf(text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more", first,
                  said_by, culprit);
     else
-        snprintf(text, size, "rank %d (%s) died or failed, as rank %d (%s) reports", culprit, who, from, said_by);
+        snprintf(text, size, "rank %d (%s) died or failed, as rank %d (%s) reports", culprit, who, first, said_by);
     return said == RONDO_ERR_TIMEOUT && culprit != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
 }
 
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
                              rd_boot_news_t *news)
 {
-    int32_t said[2];
+    int32_t said[3];
     if (bytes != sizeof(said))
         return RONDO_SUCCESS;
     memcpy(said, data, bytes);
@@ -39,7 +41,8 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
         return RONDO_SUCCESS;
     }
     news->culprit = said[1] >= 0 && said[1] < b->nranks ? said[1] : from->rank;
-    return rd_boot_report(b, from->rank, said[0], news->culprit, news->text, sizeof(news->text));
+    news->witness = said[2] > 0 && said[2] <= b->nranks ? said[2] : from->rank + 1;
+    return rd_boot_report(b, from->rank, said[0], news->culprit, news->witness, news->text, sizeof(news->text));
 }
 
 rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news)
@@ -60,6 +63,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
         return RONDO_SUCCESS;
     news->silent = 1;
     news->culprit = from->rank;
+    news->witness = 0;
     snprintf(news->text, sizeof(news->text), "rank %d (%s) %s", from->rank, rd_boot_whois(b, from->rank),
              from->chan->error == ETIMEDOUT || from->chan->error == EHOSTUNREACH || from->chan->error == ENETUNREACH
                  ? "is cut off: its host or the network to it has not answered for five seconds"
@@ -67,9 +71,9 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     return RONDO_ERR_REMOTE;
 }
 
-void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit)
+void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit, int witness)
 {
-    int32_t said[2] = {code, culprit};
+    int32_t said[3] = {code, culprit, witness > 0 ? witness : b->rank + 1};
     rondo_result_t stopped = rd_stop_get(b->stop);
     if (b->said)
         return;
@@ -77,6 +81,7 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit)
     if (code == RONDO_SUCCESS && stopped && stopped != RONDO_ERR_MISMATCH && stopped != RONDO_ERR_TIMEOUT) {
         said[0] = stopped;
         said[1] = atomic_load(&b->stop->culprit);
+        said[2] = atomic_load(&b->stop->witness) > 0 ? atomic_load(&b->stop->witness) : b->rank + 1;
     }
     b->said = 1;
     for (int k = 0; k < 2 * b->rounds; k++) {
@@ -88,13 +93,19 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit)
 
 void rd_boot_farewell(rd_boot_t *b, rondo_result_t code, int culprit)
 {
+    rd_boot_pass_on(b, code, culprit, 0);
+}
+
+void rd_boot_pass_on(rd_boot_t *b, rondo_result_t code, int culprit, int witness)
+{
     pthread_mutex_lock(&b->lock);
     if (b->busy) {
         b->parting.code = code;
         b->parting.culprit = culprit;
+        b->parting_witness = witness;
         b->parting_set = 1;
     } else {
-        rd_boot_say(b, code, culprit);
+        rd_boot_say(b, code, culprit, witness);
     }
     pthread_mutex_unlock(&b->lock);
 }
@@ -136,7 +147,7 @@ rondo_result_t rd_boot_socket_ready(rd_boot_t *b, int fd, rd_boot_news_t *news)
 rondo_result_t rd_boot_check(rd_boot_t *b)
 {
     rondo_result_t code = rd_stop_get(b->stop);
-    rd_boot_news_t news;
+    rd_boot_news_t news = {0};
     pthread_mutex_lock(&b->lock);
     for (int k = 0; k < 2 * b->rounds && !b->busy && !code; k++) {
         rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
@@ -144,8 +155,8 @@ rondo_result_t rd_boot_check(rd_boot_t *b)
         code = rd_boot_hear(b, one, &news);
         if (code == RONDO_SUCCESS)
             continue;
-        rd_boot_say(b, code, news.culprit);
-        rd_stop_set(b->stop, b->who, code, news.culprit, "%s", news.text);
+        rd_boot_say(b, code, news.culprit, news.witness);
+        rd_stop_heard(b->stop, b->who, code, news.culprit, news.witness, news.text);
     }
     pthread_mutex_unlock(&b->lock);
     return code;

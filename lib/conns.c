@@ -210,9 +210,9 @@ void rd_conns_free(rd_conns_t *c)
     memset(c, 0, sizeof *c);
 }
 
-void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int culprit)
+void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int culprit, int witness)
 {
-    uint64_t notice = (uint64_t)code << 32 | (uint64_t)(uint32_t)(culprit + 1);
+    uint64_t notice = rd_notice(code, culprit, witness);
 
     for (int r = 0; r < c->nranks && c->controls; r++) {
         uint64_t none = 0;

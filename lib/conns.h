@@ -26,10 +26,22 @@ typedef struct rd_control {
     /* Whom this rank waits for, and when it last said so: (clock in ms << 32) | (rank + 1); 0: it has never waited. By
      * this the others tell who is late from who waits for him as they do. */
     _Alignas(RD_LINE) _Atomic uint64_t waits;
-    /* Set by a peer that aborts or fails: (result code << 32) | (rank + 1); 0: all is well. Read at every miss. */
+    /* Set by a peer that aborts or fails: rd_notice(), or 0: all is well. Read at every miss. */
     _Alignas(RD_LINE) _Atomic uint64_t notice;
     _Alignas(RD_LINE) _Atomic int core; /* where this rank ran when it last waited; of use where ranks share cores */
 } rd_control_t;
+
+/* A result code, who is to blame, and who found that out: numbers plus one, 0 for nobody. */
+#define RD_NOTICE_BITS 28
+static inline uint64_t rd_notice(rondo_result_t code, int culprit, int witness)
+{
+    return (uint64_t)code << 2 * RD_NOTICE_BITS | (uint64_t)witness << RD_NOTICE_BITS | (uint64_t)culprit;
+}
+
+static inline rondo_result_t rd_notice_code(uint64_t notice)
+{
+    return (rondo_result_t)(notice >> 2 * RD_NOTICE_BITS);
+}
 
 typedef struct rd_layout {
     uint32_t slots, lines; /* a connection, powers of two */
@@ -62,7 +74,7 @@ rondo_result_t rd_conns_create(rd_conns_t *conns, const rd_layout_t *layout, con
 void rd_conns_free(rd_conns_t *conns);
 
 /* Tells every rank of the node that this one aborts or fails. */
-void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int culprit);
+void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int culprit, int witness); /* ranks plus one */
 /* Nonzero: another rank of the node is a thread of this process, and may read what is posted here by itself. */
 int rd_conns_shared(const rd_conns_t *conns);
 /* Waits until none of them reads any more. This rank's `failed` stands, and all threads can see it. */

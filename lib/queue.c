@@ -276,7 +276,8 @@ static rondo_result_t deserted(rondo_comm_t comm)
 {
     int peer = waited_for(comm);
     rd_control_t *control = peer < 0 ? NULL : comm->conns.controls[peer];
-    int mismatch = atomic_load_explicit(&comm->conns.self->notice, memory_order_relaxed) >> 32 == RONDO_ERR_MISMATCH;
+    int mismatch = rd_notice_code(atomic_load_explicit(&comm->conns.self->notice, memory_order_relaxed)) ==
+                   RONDO_ERR_MISMATCH;
 
     if (!mismatch && (!control || !atomic_load_explicit(&control->left, memory_order_acquire))) {
         comm->queue.deserted = 0;

@@ -13,6 +13,7 @@
 typedef struct rd_stop {
     _Atomic int code;           /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
     _Atomic int culprit;        /* rank that died, left or failed; -1: none */
+    _Atomic int witness;        /* who found that out, plus one; 0: this rank itself */
     _Atomic int claimed;        /* the first writer's mark: only it fills the fields here */
     _Atomic(uint32_t *) mirror; /* a word that is set with `code`, for who cannot read this: kernels; or NULL */
     char text[RD_ERROR_BYTES];  /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
@@ -22,6 +23,9 @@ typedef struct rd_stop {
  * printed, before the code can be seen. Returns the code that stands. */
 rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+/* The same of what a rank has found out whose number, plus one, is `witness`, and others have passed on. */
+rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness,
+                             const char *text);
 static inline rondo_result_t rd_stop_get(rd_stop_t *stop)
 {
     return (rondo_result_t)atomic_load_explicit(&stop->code, memory_order_acquire);

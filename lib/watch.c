@@ -139,8 +139,10 @@ static void on_socket(slot_t *s)
     give_up_slot(s);
     if (orderly)
         return;
-    rd_boot_farewell(w->boot, code, news.culprit);
-    rd_stop_set(w->stop, w->who, code, news.culprit, "%s; abort this communicator, then shrink it or end", news.text);
+    char text[RD_ERROR_BYTES];
+    snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
+    rd_boot_pass_on(w->boot, code, news.culprit, news.witness);
+    rd_stop_heard(w->stop, w->who, code, news.culprit, news.witness, text);
 }
 
 static int on_event(uint64_t which)

@@ -204,17 +204,21 @@ static void neighbours(void)
 
 static void farewells(void)
 {
-    const int32_t left[3] = {RONDO_SUCCESS, -1, 0}, nobody[2] = {RONDO_ERR_REMOTE, 99};
+    const int32_t left[4] = {RONDO_SUCCESS, -1, 0, 0}, nobody[3] = {RONDO_ERR_REMOTE, 99, 77};
+    const int32_t passed_on[3] = {RONDO_ERR_REMOTE, 1, 3 + 1};
     rd_neighbour_t from = {.rank = 2};
     rd_boot_news_t news = {.culprit = -1};
     room_t r;
 
     enter(&r, "a farewell of a wrong length");
     EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 4, &news) == RONDO_SUCCESS && !from.left);
-    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 12, &news) == RONDO_SUCCESS && !from.left);
+    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 8, &news) == RONDO_SUCCESS && !from.left);
     now = "a farewell that blames nobody who is there";
-    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)nobody, 8, &news) == RONDO_ERR_REMOTE);
-    EXPECT(news.culprit == 2);
+    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)nobody, 12, &news) == RONDO_ERR_REMOTE);
+    EXPECT(news.culprit == 2 && news.witness == 2 + 1);
+    now = "a farewell that passes on what rank 3 has found out";
+    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)passed_on, 12, &news) == RONDO_ERR_REMOTE);
+    EXPECT(news.culprit == 1 && news.witness == 3 + 1 && strstr(news.text, "rank 3 ") && !strstr(news.text, "rank 2 "));
 }
 
 /* Of two ranks the other sends more than is due. */

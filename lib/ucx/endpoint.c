@@ -130,15 +130,20 @@ void rd_ucx_say_bye(rd_net_t *net)
 {
     rondo_result_t code = rd_stop_get(net->stop);
     int culprit = code == RONDO_SUCCESS ? -1 : atomic_load(&net->stop->culprit);
+    int witness = code == RONDO_SUCCESS ? 0 : atomic_load(&net->stop->witness);
     if (code != RONDO_SUCCESS && culprit < 0) {
         culprit = net->rank;
+    }
+    if (code != RONDO_SUCCESS && witness <= 0) {
+        witness = net->rank + 1;
     }
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         int pending;
         if (p->ep == NULL && (p->left || code != RONDO_SUCCESS)) {
             continue; /* not worth a new connection */
         }
-        rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code, (uint64_t)(culprit + 1));
+        rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code,
+                           (uint64_t)witness << 32 | (uint64_t)(culprit + 1));
         rd_ucx_send(p, &p->bye, NULL, 0, rd_ucx_sent, p, &pending);
     }
 }

@@ -190,18 +190,19 @@ static ucs_status_t take_credit(rd_net_conn_t *conn, const rd_ucx_header_t *h)
 }
 
 /* As the bootstrap's farewells are understood, so that it does not matter which comes first. */
-static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int culprit)
+static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int culprit, int witness)
 {
     rd_net_t *net = peer->net;
     char text[200];
-    rondo_result_t mine = rd_boot_report(net->boot, peer->rank, code, culprit, text, sizeof(text));
-    rd_stop_set(net->stop, net->who, mine, culprit, "%s", text);
+    rondo_result_t mine = rd_boot_report(net->boot, peer->rank, code, culprit, witness, text, sizeof(text));
+    rd_stop_heard(net->stop, net->who, mine, culprit, witness != 0 ? witness : peer->rank + 1, text);
 }
 
 static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 {
     rd_net_t *net = peer->net;
-    if (h->number > RONDO_ERR_MISMATCH || h->bytes > (uint64_t)net->nranks) {
+    uint64_t culprit = h->bytes & UINT32_MAX, witness = h->bytes >> 32, most = (uint64_t)net->nranks;
+    if (h->number > RONDO_ERR_MISMATCH || culprit > most || witness > most) {
         return drop(net, "a farewell that makes no sense", h->number);
     }
     if (peer->left) {
@@ -212,7 +213,7 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     net->progressed = 1;
     /* Who leaves over a mismatch has sent all that the others need to find it for themselves. */
     if (h->number != RONDO_SUCCESS && h->number != RONDO_ERR_MISMATCH) {
-        take_failure(peer, (rondo_result_t)h->number, h->bytes != 0 ? (int)h->bytes - 1 : peer->rank);
+        take_failure(peer, (rondo_result_t)h->number, culprit != 0 ? (int)culprit - 1 : peer->rank, (int)witness);
     }
     return UCS_OK;
 }

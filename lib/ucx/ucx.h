@@ -34,7 +34,8 @@ typedef struct rd_ucx_header {
     uint8_t kind;     /* rd_ucx_kind_t */
     uint8_t zero;
     uint64_t number; /* data: of the message; credit: messages consumed so far; farewell: a rondo_result_t */
-    uint64_t bytes;  /* data: payload; credit: 0; farewell: the culprit's rank plus one, or 0 */
+    uint64_t bytes;  /* data: payload; credit: 0; farewell: the culprit's rank plus one, or 0; and in the
+                      * upper half likewise who found out about it */
     uint64_t credit; /* data: messages consumed so far of the same channel's other direction; else 0 */
 } rd_ucx_header_t;
 

@@ -133,11 +133,11 @@ static void rank_fuzz(const uint8_t *data, size_t bytes)
             on_fail(&j, (unsigned char *)&said, sizeof said);
             on_fail(&j, data, length);
         } else {
-            unsigned char said[8] = {0};
+            unsigned char said[12] = {0};
             memcpy(said, data, length < sizeof said ? length : sizeof said);
             rd_boot_heard(&b, &neighbour, said, sizeof said, &news);
             rd_boot_heard(&b, &neighbour, data, length, &news);
-            if (news.culprit < -1 || news.culprit >= RANKS)
+            if (news.culprit < -1 || news.culprit >= RANKS || news.witness < 0 || news.witness > RANKS)
                 abort();
         }
         data += length;
