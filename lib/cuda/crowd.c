@@ -2,16 +2,15 @@
  * different orders has to fit on each of them together, or all wait for ever: on one GPU the first communicator's kernel
  * keeps the second's out, on the other it is the other way round.
  *
- * A communicator that is alone may fill the GPU. Where there are more, each takes its part of the threads that fit even
- * at the most registers, and its groups of warps serve one unit after the other; ranks need not do so alike. Beyond
- * MOST their parts become no smaller: so many fit at a time.
+ * A communicator that is alone may fill the GPU. Where there are more, each takes its part, and its groups of warps
+ * serve one unit after the other; ranks need not do so alike. Beyond MOST parts become no smaller: so many operations
+ * fit at a time. A third of a ring's warps is as many as the link needs, by its rate and a latency of 2 us.
  *
  * Not for messages, all of whose warps must run at once: their number is agreed on when a communicator is made. */
 #include "inside.h"
 
 #define DEVICES 64
-#define MOST 4
-#define THREADS 512 /* that a multiprocessor holds of a kernel with 128 registers a thread */
+#define MOST 3
 
 static _Atomic int living[DEVICES]; /* communicators of this process, of every rank of it */
 
@@ -37,6 +36,6 @@ rd_klaunch_t rd_crowd_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch)
     if (cuda->device >= DEVICES || (others = atomic_load_explicit(&living[cuda->device], memory_order_relaxed)) <= beside)
         return part;
     int all = (others + beside - 1) / beside;
-    rd_kernel_narrow(&part, cuda->k.nranks, cuda->limits.blocks * THREADS / (uint32_t)(all < MOST ? all : MOST));
+    rd_kernel_narrow(&part, cuda->k.nranks, cuda->limits.blocks, (uint32_t)(all < MOST ? all : MOST));
     return part;
 }

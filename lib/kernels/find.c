@@ -175,16 +175,17 @@ uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threa
     return (units + in_block - 1) / in_block;
 }
 
-void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t threads)
+void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
 {
-    uint32_t group = 32 * rd_kernel_warps(launch->kind, n), groups = threads / group;
+    uint32_t group = 32 * rd_kernel_warps(launch->kind, n), fit = RD_KT_FIT / group, in_block = fit / parts;
+    uint32_t blocks = in_block ? sms : sms / parts;
 
-    if (launch->kind > RD_K_RING || launch->blocks * launch->threads <= threads)
+    in_block = in_block ? in_block : 1;
+    blocks = blocks ? blocks : 1;
+    if (launch->kind > RD_K_RING || launch->blocks * launch->threads <= blocks * in_block * group)
         return;
-    groups = groups ? groups : 1;
-    uint32_t in_block = (groups + launch->blocks - 1) / launch->blocks;
     launch->threads = in_block * group;
-    launch->blocks = groups / in_block;
+    launch->blocks = blocks;
 }
 
 uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads)

@@ -89,8 +89,9 @@ uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec);
 uint32_t rd_kernel_at_once(rd_kcodec_t codec);
 /* Blocks that hold `units` units in blocks of so many threads. */
 uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads);
-/* Lets a launch have about so many threads at most, but a group at least: its warps serve several units then. */
-void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t threads);
+/* Of ONESHOT, TWOSHOT, RING: so small a grid that `parts` such grids fit on `sms` multiprocessors together, wherever
+ * their blocks go. Its groups of warps may serve several units each then. */
+void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts);
 /* Bytes of shared memory of a block. */
 uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads);
 /* Into `stream` (a cudaStream_t). Returns a cudaError_t. */

@@ -37,6 +37,7 @@ extern const void *const rd_kernels_alone[RD_K_KINDS]; /* ALONE and those behind
 #define RD_KT_RING 512
 #define RD_KT_FIFOS 256 /* MESSAGES, CHAIN: small blocks spread over more multiprocessors */
 #define RD_KT_ALONE 512
+#define RD_KT_FIT 512 /* that a multiprocessor holds, at the 128 registers that none of GROUPS and RING exceeds */
 
 /* Blocks of MESSAGES that run at once on a multiprocessor: by LL and LL128; by SIMPLE, which needs more registers. */
 #define RD_KT_TWO 2

@@ -321,8 +321,8 @@ void world_add(world_t *w, const op_plan_t *plan)
         k->reduce.units = p->units;
         scale_set(w, p, b, &k->reduce);
         rd_klaunch_t part = *l; /* ranks need not have equally many warps */
-        if (!w->alike && world_draw(w, 3) == 0)
-            rd_kernel_narrow(&part, w->n, 1 + world_draw(w, l->blocks * l->threads));
+        if (!w->alike && world_draw(w, 2) == 0)
+            rd_kernel_narrow(&part, w->n, 1 + world_draw(w, l->blocks), 1 + world_draw(w, 16));
         w->launch[i] = (rd_sim_launch_t){function, part.blocks, part.threads,
                                          rd_kernel_shared(l->kind, l->codec, part.threads), k};
     }
