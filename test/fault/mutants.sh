@@ -89,7 +89,7 @@ READY before the table@boot_meet.c@s/type == RD_REC_READY && g->told && !g->read
 READY twice@boot_meet.c@s/type == RD_REC_READY && g->told && !g->ready/type == RD_REC_READY \&\& g->told/@boot_peers
 the length of a FAIL, at the rendezvous@boot_meet.c@s/type == RD_REC_FAIL && bytes == sizeof(said) && g->joined/type == RD_REC_FAIL \&\& g->joined/@boot_peers
 an address that was not asked for@boot_meet.c@s/bytes == sizeof(rd_addr_t) && g->moving/bytes == sizeof(rd_addr_t)/@boot_peers
-the length of a table@boot_join.c@s/if (bytes != (size_t)b->rounds \* sizeof(rd_place_t))/if (0)/@boot_peers
+the length of a table@boot_join.c@s/if (bytes != sizeof(rd_salt_t) + (size_t)b->rounds \* sizeof(rd_place_t))/if (0)/@boot_peers
 the length of a FAIL, at a rank@boot_join.c@s/if (bytes != sizeof(said))/if (0)/@boot_peers
 a neighbour's slot@boot_join.c@s/k >= 0 &&/1 \&\&/;s/k < b->rounds &&/1 \&\&/@boot_peers
 a neighbour's rank@boot_join.c@s/((int64_t)c->theirs.rank + (1 << k)) % b->nranks == b->rank/1/@boot_peers
@@ -98,6 +98,7 @@ a neighbour that is there already@boot_join.c@s/b->rank && !b->to\[k\].chan/b->r
 the length of an exchange@boot_gather.c@s/type == RD_REC_DATA && bytes <= r->in_left/type == RD_REC_DATA/@boot_peers
 the length of a farewell@boot_leave.c@s/if (bytes != sizeof(said))/if (0)/@boot_peers
 the culprit in a farewell@boot_leave.c@s/said\[1\] >= 0 && said\[1\] < b->nranks ? said\[1\] : from->rank/said[1]/@boot_peers
+the witness in a farewell@boot_leave.c@s/said\[2\] > 0 \&\& said\[2\] <= b->nranks ? said\[2\] : from->rank + 1/said[2]/@boot_peers
 the checksum of an id@boot_id.c@s/if (sodium_memcmp(sum, id->bytes + CHECKED, 16) != 0)/if (0)/@boot_wrong
 the version of an id@boot_id.c@s/if (id->bytes\[4\] != ID_VERSION)/if (0)/@boot_wrong
 END
