@@ -77,7 +77,8 @@ static void print_call(const options_t *options, const side_t *mine, const side_
                "\"ranks\": 2, \"rondo_us\": %.4f, \"bare_us\": %.4f, \"added_ns\": %.2f, \"added_ns_low\": %.2f, "
                "\"added_ns_high\": %.2f, \"turns\": %d, \"calls_a_turn\": %ld, \"right\": %s}\n",
                rondo_version(), options->cuda ? "cuda" : "host", mine->time.median * 1e6, bare->time.median * 1e6,
-               added->median * 1e9, added->low * 1e9, added->high * 1e9, options->turns, mine->iters, right ? "true" : "false");
+               added->median * 1e9, added->low * 1e9, added->high * 1e9, options->turns, mine->iters,
+               right ? "true" : "false");
         return;
     }
     printf("# rondo-perf call: an allreduce of 8 bytes between 2 ranks against %s\n",
@@ -153,7 +154,8 @@ int special_call(const options_t *options)
     job.bytes = 2 * sizeof(float);
     mine.call = with.op->call;
     mine.job = &job;
-    bool right = options->cuda ? call_on_device(options, &job, &mine, &bare) : call_on_host(options, &job, &mine, &bare);
+    bool right = options->cuda ? call_on_device(options, &job, &mine, &bare)
+                               : call_on_host(options, &job, &mine, &bare);
     for (int t = 0; t < options->turns; t++)
         mine.turns[t] -= bare.turns[t];
     stats_of(&added, mine.turns, options->turns);

@@ -51,6 +51,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
 /* Handles a farewell record. boot_leave.c */
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
                              rd_boot_news_t *news);
-void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit, int witness); /* the caller holds the lock or is busy */
+/* The caller holds the lock or is busy. */
+void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit, int witness);
 
 #endif

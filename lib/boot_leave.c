@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int culprit, int witness, char *text, size_t size)
+rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int culprit, int witness, char *text,
+                              size_t size)
 {
     int first = witness > 0 && witness <= b->nranks && witness - 1 != culprit ? witness - 1 : from;
     const char *said_by = rd_boot_whois(b, first), *who = rd_boot_whois(b, culprit);
@@ -73,7 +74,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
 
 void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit, int witness)
 {
-    int32_t said[3] = {code, culprit, witness > 0 ? witness : b->rank + 1};
+    int32_t said[3] = {code, culprit, rd_witness(witness, b->rank)};
     rondo_result_t stopped = rd_stop_get(b->stop);
     if (b->said)
         return;
@@ -81,7 +82,7 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit, int witness)
     if (code == RONDO_SUCCESS && stopped && stopped != RONDO_ERR_MISMATCH && stopped != RONDO_ERR_TIMEOUT) {
         said[0] = stopped;
         said[1] = atomic_load(&b->stop->culprit);
-        said[2] = atomic_load(&b->stop->witness) > 0 ? atomic_load(&b->stop->witness) : b->rank + 1;
+        said[2] = rd_witness(atomic_load(&b->stop->witness), b->rank);
     }
     b->said = 1;
     for (int k = 0; k < 2 * b->rounds; k++) {

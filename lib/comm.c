@@ -59,7 +59,7 @@ static rondo_result_t fail_heard(rondo_comm_t comm, rondo_result_t code, int cul
     int blamed = culprit >= 0 ? culprit : comm->rank;
 
     code = rd_stop_heard(&comm->stop, &comm->who, code, culprit, witness, text);
-    rd_conns_notify(&comm->conns, code, blamed + 1, witness > 0 ? witness : comm->rank + 1);
+    rd_conns_notify(&comm->conns, code, blamed + 1, rd_witness(witness, comm->rank));
     /* A mismatch or a missed deadline is no death: ranks of other nodes find it as this one did. */
     if (code != RONDO_ERR_TIMEOUT && code != RONDO_ERR_MISMATCH)
         rd_boot_pass_on(comm->boot, code, blamed, witness);
@@ -95,8 +95,8 @@ static void notice_text(rondo_comm_t comm, rondo_result_t said, int culprit, int
     if (said == RONDO_ERR_ABORTED)
         snprintf(text, size, "rank %d (%s) has aborted the communicator", culprit, who);
     else if (said == RONDO_ERR_REMOTE && culprit == comm->rank)
-        snprintf(text, size, "%s reports that this rank, %d (%s), was lost: nothing of it arrives any more", by, culprit,
-                 who);
+        snprintf(text, size, "%s reports that this rank, %d (%s), was lost: nothing of it arrives any more", by,
+                 culprit, who);
     else if (said == RONDO_ERR_REMOTE)
         snprintf(text, size, "rank %d (%s) died or left, %s reports", culprit, who, by);
     else if (said == RONDO_ERR_TIMEOUT)

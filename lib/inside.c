@@ -61,9 +61,8 @@ void rd_comm_give_up(rondo_comm_t comm)
         return;
     }
     /* Before the mark: who finds that what was posted here is void knows by then whom it is to blame. */
-    int witness = atomic_load(&comm->stop.witness);
     rd_conns_notify(&comm->conns, rd_comm_check(comm), (culprit >= 0 ? culprit : comm->rank) + 1,
-                    witness > 0 ? witness : comm->rank + 1);
+                    rd_witness(atomic_load(&comm->stop.witness), comm->rank));
     atomic_store_explicit(&comm->conns.self->failed, 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* before the user's next store into a buffer that was posted */
     if (rd_conns_shared(&comm->conns)) {

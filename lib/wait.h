@@ -26,6 +26,12 @@ rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, 
 /* The same of what a rank has found out whose number, plus one, is `witness`, and others have passed on. */
 rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness,
                              const char *text);
+/* Who is to be named as the witness by `rank`: itself, where nobody else was. Plus one, as ever. */
+static inline int rd_witness(int witness, int rank)
+{
+    return witness > 0 ? witness : rank + 1;
+}
+
 static inline rondo_result_t rd_stop_get(rd_stop_t *stop)
 {
     return (rondo_result_t)atomic_load_explicit(&stop->code, memory_order_acquire);

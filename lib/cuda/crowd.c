@@ -1,6 +1,6 @@
 /* Several communicators on one GPU. A kernel here waits for its peers on other GPUs, so what two GPUs may begin in
- * different orders has to fit on each of them together, or all wait for ever: on one GPU the first communicator's kernel
- * keeps the second's out, on the other it is the other way round.
+ * different orders has to fit on each of them together, or all wait for ever: on one GPU the first communicator's
+ * kernel keeps the second's out, on the other it is the other way round.
  *
  * A communicator that is alone may fill the GPU. Where there are more, each takes its part, and its groups of warps
  * serve one unit after the other; ranks need not do so alike. Beyond MOST parts become no smaller: so many operations
@@ -16,26 +16,26 @@ static _Atomic int living[DEVICES]; /* communicators of this process, of every r
 
 void rd_crowd_join(rd_cuda_t *cuda)
 {
-    cuda->crowded = 1;
     if (cuda->device < DEVICES)
         atomic_fetch_add(&living[cuda->device], 1);
 }
 
 void rd_crowd_leave(rd_cuda_t *cuda)
 {
-    if (cuda->crowded && cuda->device < DEVICES)
+    if (cuda->device < DEVICES)
         atomic_fetch_sub(&living[cuda->device], 1);
-    cuda->crowded = 0;
 }
 
 rd_klaunch_t rd_crowd_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch)
 {
-    int beside = cuda->outer ? cuda->outer->beside : cuda->beside, others;
+    int beside = cuda->outer ? cuda->outer->beside : cuda->beside, here = 0;
     rd_klaunch_t part = *launch;
 
-    if (cuda->device >= DEVICES || (others = atomic_load_explicit(&living[cuda->device], memory_order_relaxed)) <= beside)
+    if (cuda->device < DEVICES)
+        here = atomic_load_explicit(&living[cuda->device], memory_order_relaxed);
+    if (here <= beside)
         return part;
-    int all = (others + beside - 1) / beside;
+    int all = (here + beside - 1) / beside;
     rd_kernel_narrow(&part, cuda->k.nranks, cuda->limits.blocks, (uint32_t)(all < MOST ? all : MOST));
     return part;
 }

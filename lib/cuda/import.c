@@ -100,29 +100,28 @@ static rondo_result_t own_facts(rd_cuda_t *cuda, rd_cuda_peer_t *peer)
     return RONDO_SUCCESS;
 }
 
-/* Ranks on the fullest GPU; `together`: those that belong to one process, too. */
+/* Ranks on the GPU of rank `a`; `together`: those that belong to its process, too. */
+static int sharing_with(const rd_cuda_t *cuda, int n, int a, int together)
+{
+    int here = 0;
+
+    for (int b = 0; b < n; b++)
+        here += cuda->peers[a].machine == cuda->peers[b].machine &&
+                strcmp(cuda->peers[a].bus, cuda->peers[b].bus) == 0 &&
+                (!together || cuda->peers[a].process == cuda->peers[b].process);
+    return here;
+}
+
+/* On the fullest GPU. */
 static int most_sharing(const rd_cuda_t *cuda, int n, int together)
 {
     int most = 1;
 
     for (int a = 0; a < n; a++) {
-        int here = 0;
-        for (int b = 0; b < n; b++)
-            here += cuda->peers[a].machine == cuda->peers[b].machine &&
-                    strcmp(cuda->peers[a].bus, cuda->peers[b].bus) == 0 &&
-                    (!together || cuda->peers[a].process == cuda->peers[b].process);
+        int here = sharing_with(cuda, n, a, together);
         most = here > most ? here : most;
     }
     return most;
-}
-
-static int ranks_beside(const rd_cuda_t *cuda, int n, const rd_cuda_peer_t *own)
-{
-    int here = 0;
-
-    for (int r = 0; r < n; r++)
-        here += cuda->peers[r].process == own->process && cuda->peers[r].device == own->device;
-    return here;
 }
 
 static void warn_of_sharing(const rd_cuda_t *cuda)
@@ -161,7 +160,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     }
     cuda->key = all[0].key;
     cuda->sharing = most_sharing(cuda, comm->nranks, 0);
-    cuda->beside = ranks_beside(cuda, comm->nranks, &cuda->peers[comm->rank]);
+    cuda->beside = sharing_with(cuda, comm->nranks, comm->rank, 1);
     if (comm->rank == 0)
         warn_of_sharing(cuda);
     int blocks = sms / cuda->sharing;

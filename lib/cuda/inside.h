@@ -37,7 +37,6 @@ struct rd_cuda {
     int living;    /* counted among the communicators of the process: see window.c */
     int sharing;   /* ranks on the fullest GPU */
     int beside;    /* ranks of this process on this one's GPU, itself among them */
-    int crowded;   /* counted by crowd.c */
     uint64_t key;  /* the same on all ranks, different for every communicator: groups launch in its order */
     rd_kcomm_t k;  /* what every launch is told */
     rd_limits_t limits;
@@ -136,7 +135,7 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream);
 /* What is in `from` now comes before what comes into `to` next. */
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to);
 
-/* crowd.c: whoever has an order of its own, from creation to the end; and a launch as there is room for it. */
+/* crowd.c: whoever is whole and has an order of its own, until it is freed; and a launch as there is room for it. */
 void rd_crowd_join(rd_cuda_t *cuda);
 void rd_crowd_leave(rd_cuda_t *cuda);
 rd_klaunch_t rd_crowd_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch);

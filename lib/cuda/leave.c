@@ -119,7 +119,8 @@ void rd_cuda_free(rondo_comm_t comm)
         return;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     atomic_store(&comm->stop.mirror, NULL);
-    rd_crowd_leave(cuda);
+    if (cuda->whole)
+        rd_crowd_leave(cuda);
     rd_stage_close(cuda);
     rd_rail_free(cuda, &comm->node, cuda->whole ? comm->conns.controls : NULL);
     rd_registered_close(cuda);

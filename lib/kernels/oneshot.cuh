@@ -17,7 +17,7 @@
 
 /* Where a warp of a kernel that has a group of n warps for a unit stands. */
 struct rd_group_t {
-    uint32_t n, rank, lane, index, unit, stride, peer;
+    uint32_t n, rank, lane, index, unit, peer;
     uint32_t turns; /* passes of the units before this one */
 
     RD_MEMBER rd_group_t(const rd_kcomm_t &comm)
@@ -28,9 +28,7 @@ struct rd_group_t {
         rank = (uint32_t)comm.rank;
         lane = gpu_thread() % 32;
         index = warp / n; /* of the group in the block */
-        stride = gpu_threads() / 32 / n;
-        unit = gpu_block() * stride + index;
-        stride *= gpu_blocks();
+        unit = gpu_block() * (gpu_threads() / 32 / n) + index;
         turns = 0;
         peer = rank + 1 + warp % n;
         peer = peer >= n ? peer - n : peer;
@@ -39,7 +37,7 @@ struct rd_group_t {
     /* To the next unit that is this group's, where there are more units than groups. */
     RD_MEMBER void next(uint32_t passes)
     {
-        unit += stride;
+        unit += gpu_blocks() * (gpu_threads() / 32 / n);
         turns += passes;
     }
 

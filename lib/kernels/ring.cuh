@@ -20,7 +20,7 @@
 template <class CODEC>
 struct rd_ring_t {
     const rd_kreduce_t &r;
-    uint32_t n, rank, lane, unit, stride, next;
+    uint32_t n, rank, lane, unit, next;
     uint64_t bytes, chunk; /* of the whole or of a block; from one chunk to the next */
     char *theirs, *mine;   /* slots of step 0 */
 
@@ -30,7 +30,6 @@ struct rd_ring_t {
         rank = (uint32_t)work.comm.rank;
         lane = rd_lane();
         unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
-        stride = gpu_blocks() * gpu_threads() / 32; /* the units after it are the warp's, too, where there are more */
         next = rank + 1 == n ? 0 : rank + 1;
         bytes = r.count * rd_number_size(r.type);
         chunk = r.coll == RD_ALLREDUCE ? rd_kchunk(bytes, n) : bytes;
@@ -118,7 +117,8 @@ rd_ring(RD_WORK)
     gpu_begin();
     rd_epoch_t e(work.comm, g.next);
     const NUMBER number(r, g.n);
-    for (bool good = true; good && g.unit < r.units; g.unit += g.stride) {
+    const uint32_t warps = gpu_blocks() * gpu_threads() / 32; /* more units than these: a warp has several */
+    for (bool good = true; good && g.unit < r.units; g.unit += warps) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
             const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
             uint4 v[CODEC::ITEMS];

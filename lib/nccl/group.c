@@ -58,18 +58,16 @@ static void op_release(const nc_op_t *op)
         nc_user_op_put(op->comm, op->user_op);
 }
 
-static ncclResult_t op_now(const nc_op_t *op)
+static ncclResult_t op_now(nc_op_t *op)
 {
-    nc_op_t own = *op;
-    rondo_result_t result;
-
     atomic_fetch_add(&op->comm->inside, 1);
-    if ((result = nc_aside_copy(&own)) == RONDO_SUCCESS)
-        result = nc_op_run(&own);
-    op_release(&own);
-    ncclResult_t translated = nc_result(op->comm, NULL, result);
+    rondo_result_t ran = nc_aside_copy(op);
+    if (ran == RONDO_SUCCESS)
+        ran = nc_op_run(op);
+    ncclResult_t result = nc_result(op->comm, NULL, ran);
+    op_release(op);
     atomic_fetch_sub(&op->comm->inside, 1);
-    return translated;
+    return result;
 }
 
 /* Every operation to rondo, in a group that is open there; the first error. */
@@ -301,7 +299,7 @@ static ncclResult_t op_add(batch_t *b, const nc_op_t *op)
     return ncclSuccess;
 }
 
-ncclResult_t nc_group_op(const nc_op_t *op)
+ncclResult_t nc_group_op(nc_op_t *op)
 {
     batch_t single = {0};
     ncclResult_t result;

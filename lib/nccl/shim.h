@@ -156,7 +156,7 @@ typedef struct nc_job {
 
 int nc_group_has(ncclComm_t comm); /* the open group holds something of it */
 void nc_group_fail(ncclResult_t result);
-ncclResult_t nc_group_op(const nc_op_t *op);
+ncclResult_t nc_group_op(nc_op_t *op); /* the caller has no more use for it */
 ncclResult_t nc_group_job(const nc_job_t *job); /* copied; `list` becomes the group's */
 
 rondo_result_t nc_op_run(const nc_op_t *op); /* operations.c */

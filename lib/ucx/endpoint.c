@@ -130,12 +130,9 @@ void rd_ucx_say_bye(rd_net_t *net)
 {
     rondo_result_t code = rd_stop_get(net->stop);
     int culprit = code == RONDO_SUCCESS ? -1 : atomic_load(&net->stop->culprit);
-    int witness = code == RONDO_SUCCESS ? 0 : atomic_load(&net->stop->witness);
+    int witness = code == RONDO_SUCCESS ? 0 : rd_witness(atomic_load(&net->stop->witness), net->rank);
     if (code != RONDO_SUCCESS && culprit < 0) {
         culprit = net->rank;
-    }
-    if (code != RONDO_SUCCESS && witness <= 0) {
-        witness = net->rank + 1;
     }
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         int pending;

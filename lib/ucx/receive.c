@@ -195,7 +195,7 @@ static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int culprit, 
     rd_net_t *net = peer->net;
     char text[200];
     rondo_result_t mine = rd_boot_report(net->boot, peer->rank, code, culprit, witness, text, sizeof(text));
-    rd_stop_heard(net->stop, net->who, mine, culprit, witness != 0 ? witness : peer->rank + 1, text);
+    rd_stop_heard(net->stop, net->who, mine, culprit, rd_witness(witness, peer->rank), text);
 }
 
 static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
