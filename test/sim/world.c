@@ -92,6 +92,43 @@ void world_end(world_t *w)
 
 /* ---- data */
 
+/* A value and its place: few values, so that there are ties. Returns its bytes. */
+static size_t draw_pair(world_t *w, uint32_t type, unsigned char *p)
+{
+    switch (type) {
+    case RONDO_FLOAT32_INT32:
+    case RONDO_FLOAT32_FLOAT32: {
+        float f[2] = {(float)world_draw(w, 4), (float)world_draw(w, 100)};
+        int32_t i = (int32_t)f[1];
+        memcpy(p, f, 8);
+        if (type == RONDO_FLOAT32_INT32)
+            memcpy(p + 4, &i, 4);
+        return 8;
+    }
+    case RONDO_FLOAT64_INT32:
+    case RONDO_FLOAT64_FLOAT64: {
+        double d[2] = {(double)world_draw(w, 4), (double)world_draw(w, 100)};
+        int32_t i = (int32_t)d[1];
+        memcpy(p, d, type == RONDO_FLOAT64_INT32 ? 8 : 16);
+        if (type == RONDO_FLOAT64_INT32)
+            memcpy(p + 8, &i, 4);
+        return 16;
+    }
+    case RONDO_INT32_INT32: {
+        int32_t i[2] = {(int32_t)world_draw(w, 4) - 2, (int32_t)world_draw(w, 100)};
+        memcpy(p, i, 8);
+        return 8;
+    }
+    default: {
+        int64_t v = (int64_t)world_draw(w, 4) - 2;
+        int32_t i = (int32_t)world_draw(w, 100);
+        memcpy(p, &v, 8);
+        memcpy(p + 8, &i, 4);
+        return 16;
+    }
+    }
+}
+
 /* Bytes that may be anything, but floating values near 1, of either sign and with random mantissas, so that no sum is a
  * NaN and every one rounds. */
 static void fill(world_t *w, uint32_t type, void *to, size_t bytes)
@@ -138,39 +175,13 @@ static void fill(world_t *w, uint32_t type, void *to, size_t bytes)
             at += 8;
             break;
         case RONDO_FLOAT32_INT32:
-        case RONDO_FLOAT32_FLOAT32: { /* few values, so that there are ties */
-            float f[2] = {(float)world_draw(w, 4), (float)world_draw(w, 100)};
-            int32_t i = (int32_t)f[1];
-            memcpy(p + at, f, 8);
-            if (type == RONDO_FLOAT32_INT32)
-                memcpy(p + at + 4, &i, 4);
-            at += 8;
-            break;
-        }
+        case RONDO_FLOAT32_FLOAT32:
         case RONDO_FLOAT64_INT32:
-        case RONDO_FLOAT64_FLOAT64: {
-            double d[2] = {(double)world_draw(w, 4), (double)world_draw(w, 100)};
-            int32_t i = (int32_t)d[1];
-            memcpy(p + at, d, type == RONDO_FLOAT64_INT32 ? 8 : 16);
-            if (type == RONDO_FLOAT64_INT32)
-                memcpy(p + at + 8, &i, 4);
-            at += 16;
+        case RONDO_FLOAT64_FLOAT64:
+        case RONDO_INT32_INT32:
+        case RONDO_INT64_INT32:
+            at += draw_pair(w, type, p + at);
             break;
-        }
-        case RONDO_INT32_INT32: {
-            int32_t i[2] = {(int32_t)world_draw(w, 4) - 2, (int32_t)world_draw(w, 100)};
-            memcpy(p + at, i, 8);
-            at += 8;
-            break;
-        }
-        case RONDO_INT64_INT32: {
-            int64_t v = (int64_t)world_draw(w, 4) - 2;
-            int32_t i = (int32_t)world_draw(w, 100);
-            memcpy(p + at, &v, 8);
-            memcpy(p + at + 8, &i, 4);
-            at += 16;
-            break;
-        }
         case RONDO_BOOL:
             p[at] &= 1;
             at++;
