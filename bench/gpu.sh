@@ -4,7 +4,8 @@
 #
 #   bench/gpu.sh [-n RANKS | -N RANKS+RANKS] [-p RONDO-PERF] [-l LIBNCCL] [-o RESULTS] [-t TURNS] [OPERATION...]
 #
-# With -N the GPUs play nodes, so many on each: both libraries go over the loopback's tcp between them.
+# With -N the GPUs play nodes, so many on each: both libraries go over the loopback's tcp between them. Ranks are not bound
+# to cores there: a rank and the thread that carries its bytes want one each.
 #
 # Raw output goes to RESULTS (bench/results/DATE-gpu); bench/gpu_tables.sh makes tables of it. NVLink multicast stays off
 # for both. Exit: 0 all results right, 1 not, 2 usage.
@@ -24,15 +25,15 @@ while getopts n:N:p:l:o:t: option; do
     l) nccl=$OPTARG ;;
     o) results=$OPTARG ;;
     t) turns=$OPTARG ;;
-    *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
 mkdir -p "$results" || exit 1
 : "${NCCL_NVLS_ENABLE:=0}"
 export NCCL_NVLS_ENABLE
-oversubscribe=
-mpirun --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE' && oversubscribe=--oversubscribe
+oversubscribe= free=
+mpirun --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE' && oversubscribe=--oversubscribe free='--bind-to none'
 failed=0
 [ -z "$nodes" ] || ranks=$nodes
 
@@ -44,7 +45,7 @@ start() {
         return
     fi
     colon= number=0
-    command="timeout 300 mpirun $oversubscribe"
+    command="timeout 300 mpirun $oversubscribe $free"
     for here in $(echo "$nodes" | tr + ' '); do
         number=$((number + 1))
         command="$command $colon -n $here env RONDO_HOSTID=node$number NCCL_HOSTID=node$number RONDO_IFACE=lo"
