@@ -11,7 +11,7 @@
 #include "topo.h"
 
 typedef struct {
-    int32_t version, device, check, slots, quota, cuda_fifos, cuda_blocks;
+    int32_t version, device, check, slots, quota, cuda_channels, cuda_spare, cuda_fifos, cuda_blocks;
     int32_t processor; /* number of the built-in prices for it */
     uint64_t tune;     /* RONDO_TUNE's prices; 0: none */
     uint64_t slot_bytes, slice_bytes, ll_max, pull_min, cuda_bank, cuda_stage, machine;
@@ -50,6 +50,8 @@ static void fill(record_t *r, int device, const rd_env_t *env, const rd_prices_t
     r->pull_min = env->pull_min;
     r->cuda_bank = env->cuda_bank;
     r->cuda_stage = env->cuda_stage;
+    r->cuda_channels = env->cuda_channels;
+    r->cuda_spare = env->cuda_spare;
     r->cuda_fifos = env->cuda_fifos;
     r->cuda_blocks = env->cuda_blocks;
     rd_topo_quick(&topo);
@@ -83,6 +85,8 @@ static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_bo
     COMPARE(pull_min, "RONDO_PULL_MIN", "%llu", (unsigned long long));
     COMPARE(cuda_bank, "RONDO_CUDA_BANK", "%llu", (unsigned long long));
     COMPARE(cuda_stage, "RONDO_CUDA_STAGE", "%llu", (unsigned long long));
+    COMPARE(cuda_channels, "RONDO_CUDA_CHANNELS", "%d", (int));
+    COMPARE(cuda_spare, "RONDO_CUDA_SPARE", "%d", (int));
     COMPARE(cuda_fifos, "RONDO_CUDA_FIFOS", "%d", (int));
     COMPARE(cuda_blocks, "RONDO_CUDA_BLOCKS", "%d", (int));
     COMPARE(tune, "the prices of RONDO_TUNE (0: not set)", "%llx", (unsigned long long));

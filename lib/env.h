@@ -33,6 +33,8 @@ typedef struct rd_env {
     int p2p;             /* RONDO_P2P: GPUs may reach each other's memory */
     size_t cuda_bank;    /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 16M or what fits */
     size_t cuda_stage;   /* RONDO_CUDA_STAGE: bytes of pinned memory that a round between nodes goes through; 0: 2M */
+    int cuda_channels;   /* RONDO_CUDA_CHANNELS: blocks of SIMPLE, each a channel to the next rank; 0: 64 */
+    int cuda_spare;      /* RONDO_CUDA_SPARE: percent */
     int cuda_fifos;      /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
     int cuda_blocks;     /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
     char ucx_tls[64];    /* RONDO_UCX_TLS: UCX's transports between nodes */

@@ -16,9 +16,9 @@ _Static_assert(RD_GPU_KINDS == RD_K_MESSAGES + 1 && RD_GPU_CODECS == RD_KC_CODEC
 static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
     [RD_K_ONESHOT] = {{6, 0, 20e3, 5}, {0}, {6.5, 0, 40e3, 5}},
     [RD_K_TWOSHOT] = {{0}, {0}, {11, 0, 40e3, 5}},
-    [RD_K_RING] = {{7, 4, 20e3, 5}, {0}, {7, 4, 40e3, 5}},
-    [RD_K_CHAIN] = {{3, 4, 20e3, 0}, {0}, {0}, {6, 7, 40e3, 0}},
-    [RD_K_MESSAGES] = {{7, 0, 20e3, 0}, {0}, {0}, {12, 0, 40e3, 0}},
+    [RD_K_RING] = {{7, 4, 20e3, 5}, {0}, {7, 4, 40e3, 5}, {12, 12, 20e3, 0}},
+    [RD_K_CHAIN] = {{3, 4, 20e3, 0}, {0}, {0}, {12, 12, 15e3, 0}},
+    [RD_K_MESSAGES] = {{7, 0, 20e3, 0}},
 };
 
 static const char *const kind_names[] = {"oneshot", "twoshot", "ring", "chain", "messages", "alone", "write", "nothing", "staged", "staged messages"};
@@ -130,14 +130,9 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_
     return low;
 }
 
-int rd_fifos_simple(const rd_env_t *env)
-{
-    return strcmp(env->proto, "simple") == 0;
-}
-
 rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits)
 {
-    return limits->simple ? RD_KC_SIMPLE : limits->apart || limits->split ? RD_KC_LL : RD_KC_LL128;
+    return limits->apart || limits->split ? RD_KC_LL : RD_KC_LL128;
 }
 
 void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way)
@@ -153,6 +148,26 @@ static int refuse(const char **why, const char *text)
     return -1;
 }
 
+/* SIMPLE: a unit is a slice. All channels have one in each pass, as long as that makes them no shorter than may be. In a
+ * ring a block receives and sends at once, and fewer fill the link. */
+static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen)
+{
+    uint32_t channels = chosen->launch.kind == RD_K_RING ? (l->channels * 3 + 3) / 4 : l->channels;
+
+    channels = channels < l->blocks ? channels : l->blocks;
+    uint64_t passes = (chunk + (uint64_t)channels * l->slice - 1) / ((uint64_t)channels * l->slice);
+
+    passes = passes ? passes : 1;
+    uint64_t slice = (chunk + passes * channels - 1) / (passes * channels);
+    slice = slice ? (slice + RD_KSLICE - 1) / RD_KSLICE * RD_KSLICE : RD_KSLICE;
+    uint64_t units = (chunk + passes * slice - 1) / (passes * slice);
+    chosen->passes = (uint32_t)passes;
+    chosen->slice = (uint32_t)slice;
+    chosen->units = units ? (uint32_t)units : 1;
+    chosen->launch.threads = rd_kernel_threads(chosen->launch.kind, RD_KC_SIMPLE);
+    chosen->launch.blocks = chosen->units;
+}
+
 int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, rd_chosen_t *chosen,
                   const char **why)
 {
@@ -166,8 +181,8 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
         return refuse(why, "lines of 128 bytes arrive in parts in host memory");
     if (l->split && codec == RD_KC_LL128)
         return refuse(why, "over PCIe a line of 128 bytes may arrive in parts");
-    if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN) && codec != rd_fifo_codec(l))
-        return refuse(why, "fifos have one protocol: ll128, ll over PCIe or through host memory, or simple by RONDO_PROTO");
+    if ((kind == RD_K_MESSAGES || (kind == RD_K_CHAIN && codec != RD_KC_SIMPLE)) && codec != rd_fifo_codec(l))
+        return refuse(why, "fifos have one protocol: ll128, or ll over PCIe and through host memory");
     if (kind == RD_K_MESSAGES) {
         chosen->us = expected(w, l, kind, codec, 1);
         return 0;
@@ -178,6 +193,11 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
     if (codec == RD_KC_SENTINEL && !reduces(w->coll))
         return refuse(why, "what is only moved must arrive bit by bit, and this protocol changes one NaN");
     uint64_t chunk = rd_kernel_chunk(kind, w->coll, (int)l->nranks, bytes), total = (chunk + unit - 1) / unit;
+    if (codec == RD_KC_SIMPLE) {
+        cut_slices(l, chunk, chosen);
+        chosen->us = expected(w, l, kind, codec, chosen->passes);
+        return 0;
+    }
     uint64_t most = most_units(w, l, kind, codec);
     if (most == 0)
         return refuse(why, "the bank or the blocks do not suffice");
@@ -206,7 +226,7 @@ rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who)
                             env->algo, (int)(n - skip), p + skip);
     }
     if (env->proto[0] && strcmp(env->proto, "ll") != 0 && strcmp(env->proto, "ll128") != 0 &&
-        strcmp(env->proto, "sentinel") != 0 && !rd_fifos_simple(env))
+        strcmp(env->proto, "sentinel") != 0 && strcmp(env->proto, "simple") != 0)
         return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
                         "RONDO_PROTO=%s: on CUDA there are ll, ll128, sentinel and simple", env->proto);
     return RONDO_SUCCESS;
@@ -236,13 +256,13 @@ const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_
     rd_kkind_t only = RD_K_KINDS;
     int forced = env && kind_forced(env, w->coll, &only), found = 0;
     const char *why = "no kernel serves it";
-    rd_chosen_t one;
+    rd_chosen_t one, simple = {.us = 0};
 
     for (int kind = RD_K_ONESHOT; kind <= RD_K_MESSAGES; kind++) {
         for (int codec = 0; codec < RD_KC_CODECS; codec++) {
             const char *reason;
             if ((forced && (rd_kkind_t)kind != only) ||
-                (env && env->proto[0] && !rd_fifos_simple(env) && kind != RD_K_MESSAGES && strcmp(env->proto, codec_names[codec]) != 0))
+                (env && env->proto[0] && kind != RD_K_MESSAGES && strcmp(env->proto, codec_names[codec]) != 0))
                 continue;
             if (rd_kchoose_one(w, l, (rd_kkind_t)kind, (rd_kcodec_t)codec, &one, &reason) != 0) {
                 why = reason;
@@ -250,8 +270,12 @@ const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_
             }
             if (!found || one.us < chosen->us)
                 *chosen = one;
+            if (codec == RD_KC_SIMPLE && (!simple.us || one.us < simple.us))
+                simple = one;
             found = 1;
         }
     }
+    if (env && simple.us > 0 && simple.us <= chosen->us * (1 + env->cuda_spare / 100.0))
+        *chosen = simple;
     return found ? NULL : why;
 }

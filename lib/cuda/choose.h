@@ -15,7 +15,7 @@ typedef struct rd_limits {
     uint32_t blocks; /* of one launch, at most */
     uint32_t bank;   /* bytes */
     uint32_t fifos;  /* of a pair */
-    uint32_t simple; /* fifos go by SIMPLE: RONDO_PROTO says so */
+    uint32_t channels, slice; /* of SIMPLE: to the next rank; bytes of a slice, at most */
     uint32_t apart;  /* GPUs do not all reach each other: windows lie in pinned host memory */
     uint32_t split;  /* 1: a store of 128 bytes may arrive in parts: PCIe */
     double gbps;     /* by data sheet, of the slowest way between two of them, each way; 0: unknown */
@@ -32,6 +32,7 @@ typedef struct rd_wanted {
 typedef struct rd_chosen {
     rd_klaunch_t launch; /* MESSAGES: blocks and threads follow from the messages */
     uint32_t passes, units;
+    uint32_t slice; /* SIMPLE: bytes of a unit */
     double us; /* expected */
 } rd_chosen_t;
 
@@ -40,8 +41,7 @@ const char *rd_codec_name(rd_kcodec_t codec);
 /* 0, or -1: not a name of the CUDA executor. */
 int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind);
 
-/* What goes through fifos, CHAIN and MESSAGES, has one protocol; RONDO_PROTO=simple speaks of that alone. */
-int rd_fifos_simple(const rd_env_t *env);
+/* What goes through fifos, CHAIN but by SIMPLE, and MESSAGES, has one protocol. */
 rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits);
 /* What the way between the farthest pair means for choices. */
 void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way);
@@ -52,7 +52,8 @@ rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who);
 /* One candidate: 0, or -1 with the reason why it cannot serve. */
 int rd_kchoose_one(const rd_wanted_t *wanted, const rd_limits_t *limits, rd_kkind_t kind, rd_kcodec_t codec,
                   rd_chosen_t *chosen, const char **why);
-/* The cheapest, or what RONDO_ALGO and RONDO_PROTO force. NULL, or why there is none. */
+/* The cheapest, or what goes by SIMPLE if that is little slower (RONDO_CUDA_SPARE); or what RONDO_ALGO and RONDO_PROTO
+ * force. NULL, or why there is none. */
 const char *rd_kchoose(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_env_t *env, rd_chosen_t *chosen);
 
 #endif

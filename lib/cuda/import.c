@@ -169,7 +169,6 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     cuda->limits.nranks = (uint32_t)comm->nranks;
     cuda->limits.apart = !comm->env.p2p;
     cuda->limits.prices = &comm->prices;
-    cuda->limits.simple = (uint32_t)rd_fifos_simple(&comm->env);
     cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
     if (comm->nranks > 1 && comm->node.nnodes == 1)
         rd_window_layout(cuda, &comm->env, blocks);

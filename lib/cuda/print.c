@@ -88,7 +88,6 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     cuda->k.nranks = shape->nranks;
     cuda->limits.nranks = (uint32_t)shape->nranks;
     cuda->limits.apart = !env->p2p;
-    cuda->limits.simple = (uint32_t)rd_fifos_simple(env);
     cuda->limits.blocks = (uint32_t)(env->cuda_blocks && env->cuda_blocks < sms ? env->cuda_blocks : sms);
     rd_window_layout(cuda, env, (int)cuda->limits.blocks);
     rd_limits_way(&cuda->limits, shape->way);

@@ -172,7 +172,7 @@ static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
         return result;
     work.comm = cuda->k;
     work.reduce = (rd_kreduce_t){.in = cuda->scratch, .out = cuda->scratch, .count = 1, .coll = RD_ALLREDUCE,
-                                 .type = RONDO_INT32, .op = RONDO_SUM, .passes = chosen.passes, .units = chosen.units};
+                                 .type = RONDO_INT32, .op = RONDO_SUM, .passes = chosen.passes, .units = chosen.units, .slice = chosen.slice};
     return rd_cuda_launch(cuda, &chosen.launch, &work, stream);
 }
 
@@ -223,6 +223,7 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out)
     work.reduce.root = call->ask.root;
     work.reduce.passes = chosen.passes;
     work.reduce.units = chosen.units;
+    work.reduce.slice = chosen.slice;
     return rd_cuda_launch(cuda, &chosen.launch, &work, call->stream);
 }
 

@@ -55,11 +55,24 @@ static uint32_t power_of_two(size_t most)
     return power;
 }
 
-/* How much memory banks and fifos may take: links between GPUs want megabytes under way, the way through host memory
- * a tenth of it. */
+/* How much memory banks, fifos and slices may take: links between GPUs want megabytes under way, the way through host
+ * memory a tenth of it. */
 static const struct {
-    size_t bank, fifos;
-} sizes[2] = {{(size_t)16 << 20, (size_t)32 << 20}, {(size_t)2 << 20, (size_t)4 << 20}};
+    size_t bank, fifos, slices;
+} sizes[2] = {{(size_t)10 << 20, (size_t)16 << 20, (size_t)16 << 20}, {(size_t)2 << 20, (size_t)4 << 20, (size_t)2 << 20}};
+
+/* Channels to the next rank, and how long their slices are. */
+static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)
+{
+    uint32_t channels = env->cuda_channels ? (uint32_t)env->cuda_channels : RD_KCHANNELS;
+
+    if (channels > most / (RD_KSLICES * RD_KSLICE))
+        channels = (uint32_t)(most / (RD_KSLICES * RD_KSLICE));
+    cuda->limits.channels = channels;
+    cuda->limits.slice = (uint32_t)(most / (channels * RD_KSLICES) / RD_KSLICE * RD_KSLICE);
+    cuda->k.slice_bytes = cuda->limits.slice;
+    return round_up((size_t)channels * RD_KSLICES * cuda->limits.slice, RD_KALIGN);
+}
 
 /* A pair's fifos: for what goes from neighbour to neighbour as many as there are in the memory that they may take.
  * Messages go between all pairs at once: theirs stay within what the device runs at once. */
@@ -67,22 +80,24 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 {
     rd_kcomm_t *k = &cuda->k;
     size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), apart = cuda->limits.apart != 0;
-    size_t fifos, bank = env->cuda_bank ? env->cuda_bank : sizes[apart].bank;
+    size_t fifos, slices, bank = env->cuda_bank ? env->cuda_bank : sizes[apart].bank;
     size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT;
 
     k->fifos = power_of_two(sizes[apart].fifos / fifo / (peers + 1));
     if (env->cuda_fifos && (uint32_t)env->cuda_fifos < k->fifos)
         k->fifos = (uint32_t)env->cuda_fifos;
-    k->spread = power_of_two((size_t)sms * rd_kernel_at_once(rd_fifo_codec(&cuda->limits)) / (2 * peers));
+    k->spread = power_of_two((size_t)sms * rd_kernel_at_once() / (2 * peers));
     k->spread = k->spread < k->fifos ? k->spread : k->fifos;
     fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
-    if (control + fifos + 2 * bank > WINDOW_MOST)
-        bank = (WINDOW_MOST - control - fifos) / 2;
+    slices = slices_layout(cuda, env, sizes[apart].slices);
+    if (control + fifos + slices + 2 * bank > WINDOW_MOST)
+        bank = (WINDOW_MOST - control - fifos - slices) / 2;
     bank = bank / 128 * 128;
     k->fifo_offset = (uint32_t)(control / RD_KALIGN);
-    k->bank_offset = (uint32_t)((control + fifos) / RD_KALIGN);
+    k->slice_offset = (uint32_t)((control + fifos) / RD_KALIGN);
+    k->bank_offset = (uint32_t)((control + fifos + slices) / RD_KALIGN);
     k->bank_bytes = (uint32_t)bank;
-    cuda->shared_bytes = round_up(control + fifos + 2 * bank, PAGE);
+    cuda->shared_bytes = round_up(control + fifos + slices + 2 * bank, PAGE);
     cuda->window_bytes = (apart ? control : cuda->shared_bytes) + PAGE; /* and the barrier's element */
     cuda->limits.bank = k->bank_bytes;
     cuda->limits.fifos = k->fifos;

@@ -6,6 +6,4 @@
 const void *const rd_kernels_chain[RD_KC_CODECS][RD_KN_NUMBERS] = {
     RD_ROW_ANY(rd_codec_ll, K),
     RD_ROW_ALL(rd_codec_ll128, K),
-    {},
-    RD_ROW_ALL(rd_codec_simple, K),
 };

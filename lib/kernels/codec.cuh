@@ -2,7 +2,7 @@
  * says
  *
  *   ITEMS, DATA, WIRE    16-byte items a lane holds; bytes of data and of window that a unit takes
- *   LINES                16-byte lines that a lane stores, where units go through fifos: see fifo.cuh for BATCH, COUNTED
+ *   LINES                16-byte lines that a lane stores, where units go through fifos: see fifo.cuh for BATCH
  *   item(j, lane)        which item of the unit a lane's j-th one is; it is none where item(j, lane) >= DATA / 16
  *   send, receive, clean a unit at `slot`, which begins on a line of 128 bytes
  *
@@ -26,7 +26,6 @@ RD_DEVICE uint32_t rd_lane()
  * that arrive whole. In banks the flag is 0; fifos number their units. */
 struct rd_codec_ll {
     static constexpr uint32_t ITEMS = 1, LINES = 2, DATA = 512, WIRE = 1024, BATCH = 2;
-    static constexpr bool COUNTED = false;
 
     static RD_MEMBER uint32_t item(uint32_t, uint32_t lane)
     {
@@ -84,7 +83,6 @@ struct rd_codec_ll {
  * the first row and the high half in the second. In banks the flag is 0; fifos number their units. */
 struct rd_codec_ll128 {
     static constexpr uint32_t ITEMS = 2, LINES = 2, DATA = 960, WIRE = 1024, BATCH = 2;
-    static constexpr bool COUNTED = false;
 
     static RD_MEMBER uint32_t item(uint32_t j, uint32_t lane)
     {
@@ -137,41 +135,6 @@ struct rd_codec_ll128 {
     {
         line_clean(slot + lane * 16);
         line_clean(slot + 512 + lane * 16);
-    }
-};
-
-/* Plain data, for fifos alone: that units are there is told by a count, released behind them. */
-struct rd_codec_simple {
-    static constexpr uint32_t ITEMS = 2, LINES = 2, DATA = 1024, WIRE = 1024, BATCH = 4;
-    static constexpr bool COUNTED = true;
-
-    static RD_MEMBER uint32_t item(uint32_t j, uint32_t lane)
-    {
-        return j * 32 + lane;
-    }
-
-    static RD_MEMBER void send(char *slot, const uint4 (&v)[ITEMS], uint32_t lane, uint32_t)
-    {
-        line_store(slot + lane * 16, v[0]);
-        line_store(slot + 512 + lane * 16, v[1]);
-    }
-
-    static RD_MEMBER bool look(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t)
-    {
-        wire[0] = line_load(slot + lane * 16);
-        wire[1] = line_load(slot + 512 + lane * 16);
-        return true;
-    }
-
-    static RD_MEMBER bool over(bool, rd_wait_t &)
-    {
-        return true;
-    }
-
-    static RD_MEMBER void join(uint4 (&v)[ITEMS], const uint4 (&wire)[LINES], uint32_t)
-    {
-        v[0] = wire[0];
-        v[1] = wire[1];
     }
 };
 

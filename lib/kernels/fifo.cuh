@@ -4,9 +4,6 @@
  * the flag of a piece, so a slot needs no cleaning, and the receiver no fence: that it has what it read is proof enough
  * for the sender to write there again.
  *
- * A codec that is COUNTED has slots of plain data and no flags: the sender releases how many there are, a fence for each
- * BATCH of pieces, so all of a slot is data, and what hides the fence is that many warps are at it.
- *
  * The sender hears when half of the slots are free again, so between two such words the other half can be filled.
  *
  * What is long need not go through slots. Where the receiver's buffer is registered, it *posts* which of the registered
@@ -28,7 +25,7 @@ struct rd_fifo_t {
     uint32_t cleaned;     /* sender: taken by the peer, when last looked at */
     uint32_t *count;      /* where `moved` is kept */
     uint32_t *taken;      /* sender: where the peer says what it has taken; receiver: where to say it */
-    uint32_t *landed;     /* the other way round: what lies elsewhere than in slots, or all that is COUNTED */
+    uint32_t *landed;     /* the other way round: what lies elsewhere than in slots */
     uint32_t *post;       /* as `taken`: where it may lie */
     char *base;
     rd_wait_t wait;
@@ -109,36 +106,20 @@ struct rd_fifo_t {
 
     RD_MEMBER bool wait_landed()
     {
-        if (!wait_count(1))
+        while (word_load(landed) != moved + 1 && wait.more()) {
+        }
+        fence_sys();
+        if (!rd_wait_over(wait))
             return false;
         said(1);
         return true;
-    }
-
-    /* Receiver: until so many pieces more are there by the count, which only what is COUNTED keeps all along. */
-    RD_MEMBER bool wait_count(uint32_t pieces)
-    {
-        uint32_t missing;
-
-        do {
-            missing = moved + pieces - word_load(landed);
-            missing = CODEC::COUNTED && (int32_t)missing < 0 ? 0 : missing;
-        } while (missing && wait.more());
-        fence_sys();
-        return rd_wait_over(wait);
     }
 
     /* Receiver: so many pieces more, of which the sender is told now and then. */
     RD_MEMBER void said(uint32_t pieces)
     {
         moved += pieces;
-        if (moved % (RD_KSLOTS / 2) >= pieces)
-            return;
-        if (CODEC::COUNTED) { /* nothing has looked at what was loaded: it must have come */
-            fence_sys();
-            warp_sync();
-        }
-        if (lane == 0)
+        if (moved % (RD_KSLOTS / 2) < pieces && lane == 0)
             word_store(taken, moved);
     }
 
@@ -158,8 +139,6 @@ struct rd_fifo_t {
         for (uint32_t i = 0; i < PIECES; i++)
             CODEC::send(slot(i), v[i], lane, moved + i + 1);
         moved += PIECES;
-        if (CODEC::COUNTED)
-            warp_release(landed, moved);
         return true;
     }
 
@@ -169,8 +148,6 @@ struct rd_fifo_t {
         uint4 wire[PIECES][CODEC::LINES];
         bool there;
 
-        if (CODEC::COUNTED && !wait_count(PIECES))
-            return false;
         do {
             there = true;
 #pragma unroll

@@ -19,9 +19,9 @@ static const struct {
                           BIT(RD_SCATTER),
                       7, 1, RD_KT_GROUPS, UINT32_MAX, 1},
     [RD_K_TWOSHOT] = {BIT(RD_ALLREDUCE), 6, 1, RD_KT_GROUPS, UINT32_MAX, 1},
-    [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 7, 2, RD_KT_RING, UINT32_MAX, 0},
+    [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 15, 2, RD_KT_RING, UINT32_MAX, 0},
     [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 11, 0, RD_KT_FIFOS, RD_KFIFOS, 0},
-    [RD_K_MESSAGES] = {0, 11, 0, RD_KT_FIFOS, 0, 0},
+    [RD_K_MESSAGES] = {0, 3, 0, RD_KT_FIFOS, 0, 0},
     [RD_K_ALONE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_WRITE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 0},
@@ -84,6 +84,8 @@ const void *rd_kernel_find(const rd_klaunch_t *l)
     if (l->coll >= RD_NUM_COLLS || !(kinds[l->kind].colls & BIT(l->coll)) || !(kinds[l->kind].codecs & 1u << l->codec))
         return NULL;
     number = REDUCING & BIT(l->coll) ? number_of(l->type, l->op) : number_moved(l->codec, l->type);
+    if (l->codec == RD_KC_SIMPLE)
+        return REDUCING & BIT(l->coll) ? rd_kernels_simple[number] : rd_kernels_simple_move;
     switch (l->kind) {
     case RD_K_ONESHOT:
         return REDUCING & BIT(l->coll) ? in_table(rd_kernels_oneshot, l->codec, number)
@@ -101,10 +103,10 @@ uint32_t rd_kernel_unit(rd_kkind_t kind, rd_kcodec_t codec)
 {
     if (!(kinds[kind].codecs & 1u << codec))
         return 0;
-    return codec == RD_KC_LL      ? 512
-           : codec == RD_KC_LL128 ? 960
-           : codec == RD_KC_SIMPLE ? RD_KSLOT
-                                  : 512 * kinds[kind].rows;
+    return codec == RD_KC_LL       ? 512
+           : codec == RD_KC_LL128  ? 960
+           : codec == RD_KC_SIMPLE ? RD_KSLICE
+                                   : 512 * kinds[kind].rows;
 }
 
 /* Bytes of window that a unit takes. */
@@ -129,6 +131,8 @@ uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n
 {
     uint64_t slots, row = (uint64_t)units * wire(kind, codec);
 
+    if (codec == RD_KC_SIMPLE)
+        return 0;
     switch (kind) {
     case RD_K_ONESHOT:
         slots = (uint64_t)n;
@@ -159,13 +163,12 @@ uint32_t rd_kernel_units(rd_kkind_t kind)
 
 uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec)
 {
-    (void)codec;
-    return kinds[kind].threads;
+    return codec == RD_KC_SIMPLE ? RD_KT_SIMPLE : kinds[kind].threads;
 }
 
-uint32_t rd_kernel_at_once(rd_kcodec_t codec)
+uint32_t rd_kernel_at_once(void)
 {
-    return RD_KT_FIFOS / 32 * (codec == RD_KC_SIMPLE ? RD_KT_ONE : RD_KT_TWO);
+    return RD_KT_FIFOS / 32 * RD_KT_AT_ONCE;
 }
 
 uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads)
@@ -175,10 +178,26 @@ uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threa
     return (units + in_block - 1) / in_block;
 }
 
+/* A power of two of threads and a warp: see simple.cuh. */
+static void narrow_simple(rd_klaunch_t *launch, uint32_t sms, uint32_t parts)
+{
+    uint32_t movers = RD_KT_SIMPLE - 32;
+
+    while (movers > 32 && (movers + 32) * parts > RD_KT_FIT_SIMPLE)
+        movers /= 2;
+    launch->threads = launch->threads < movers + 32 ? launch->threads : movers + 32;
+    launch->blocks = launch->blocks < sms ? launch->blocks : sms;
+}
+
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
 {
     uint32_t group = 32 * rd_kernel_warps(launch->kind, n), fit = RD_KT_FIT / group, in_block = fit / parts;
     uint32_t blocks = in_block ? sms : sms / parts;
+
+    if (launch->codec == RD_KC_SIMPLE && launch->kind <= RD_K_CHAIN && parts > 1) {
+        narrow_simple(launch, sms, parts);
+        return;
+    }
 
     in_block = in_block ? in_block : 1;
     blocks = blocks ? blocks : 1;

@@ -79,6 +79,10 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(rd_kernels_chain[0], all);
     if (error == cudaSuccess)
+        error = load(rd_kernels_simple, RD_KN_NUMBERS);
+    if (error == cudaSuccess)
+        error = load(&rd_kernels_simple_move, 1);
+    if (error == cudaSuccess)
         error = load(rd_kernels_messages, RD_KC_CODECS);
     if (error == cudaSuccess)
         error = load(rd_kernels_alone, RD_K_KINDS);

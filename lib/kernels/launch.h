@@ -10,8 +10,8 @@
  *   ONESHOT    ALLREDUCE REDUCE REDUCE_SCATTER                   n warps: one for each peer
  *              ALLGATHER BROADCAST ALLTOALL GATHER SCATTER
  *   TWOSHOT    ALLREDUCE                                         n warps
- *   RING       ALLREDUCE REDUCE_SCATTER ALLGATHER                a warp
- *   CHAIN      REDUCE BROADCAST                                  a warp
+ *   RING       ALLREDUCE REDUCE_SCATTER ALLGATHER                a warp; by SIMPLE a block
+ *   CHAIN      REDUCE BROADCAST                                  the same
  *   MESSAGES   rd_kmessages_t: no epoch, no units                `warps` warps for each pair
  *   ALONE      one rank: out = in, scaled; no window             any number
  *   WRITE      rd_kwrite_t: into this rank's own memory          any number
@@ -52,13 +52,13 @@ typedef enum {
     RD_K_KINDS
 } rd_kkind_t;
 
-/* How a line in the window says that it is there; any kind may follow any other in the same window, but what goes through
- * fifos (CHAIN, MESSAGES) keeps to one codec of a communicator. */
+/* How what lies in the window says that it is there; any kind may follow any other in the same window, but what goes
+ * through fifos (CHAIN but by SIMPLE, MESSAGES) keeps to one codec of a communicator. */
 typedef enum {
     RD_KC_LL,       /* half data, half flags: the shortest operations, any type; stores of 8 bytes arrive whole */
     RD_KC_LL128,    /* 15/16 data, any type; lines of 128 bytes arrive whole */
     RD_KC_SENTINEL, /* all data, each word for itself; sums of float16, bfloat16, float32, float64; moving of what has 4 or 8 bytes a word */
-    RD_KC_SIMPLE,   /* all data, behind it a released count: CHAIN and MESSAGES, any type */
+    RD_KC_SIMPLE,   /* slices of plain data, told of by a word behind a fence: RING and CHAIN, any type; see simple.cuh */
     RD_KC_CODECS
 } rd_kcodec_t;
 
@@ -86,11 +86,11 @@ uint32_t rd_kernel_units(rd_kkind_t kind);
 /* At most so many threads of a block. */
 uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec);
 /* Warps of MESSAGES that run at once on a multiprocessor: there may be no more of them. */
-uint32_t rd_kernel_at_once(rd_kcodec_t codec);
+uint32_t rd_kernel_at_once(void);
 /* Blocks that hold `units` units in blocks of so many threads. */
 uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads);
-/* Of ONESHOT, TWOSHOT, RING: so small a grid that `parts` such grids fit on `sms` multiprocessors together, wherever
- * their blocks go. Its groups of warps may serve several units each then. */
+/* Of ONESHOT, TWOSHOT, RING and whatever goes by SIMPLE: so small a grid that `parts` such grids fit on `sms`
+ * multiprocessors together, wherever their blocks go. Its groups of warps may serve several units each then. */
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts);
 /* Bytes of shared memory of a block. */
 uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads);

@@ -25,6 +25,8 @@ extern const void *const rd_kernels_oneshot_move[RD_KC_CODECS];
 extern const void *const rd_kernels_twoshot[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_ring[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_chain[RD_KC_CODECS][RD_KN_NUMBERS];
+extern const void *const rd_kernels_simple[RD_KN_NUMBERS]; /* of RING and CHAIN */
+extern const void *const rd_kernels_simple_move;
 extern const void *const rd_kernels_messages[RD_KC_CODECS];
 extern const void *const rd_kernels_alone[RD_K_KINDS]; /* ALONE and those behind it */
 
@@ -35,12 +37,12 @@ extern const void *const rd_kernels_alone[RD_K_KINDS]; /* ALONE and those behind
 /* Threads of a block, at most. */
 #define RD_KT_GROUPS 512 /* ONESHOT, TWOSHOT: at most 15 groups have a barrier of their own */
 #define RD_KT_RING 512
+#define RD_KT_SIMPLE (512 + 32)
 #define RD_KT_FIFOS 256 /* MESSAGES, CHAIN: small blocks spread over more multiprocessors */
 #define RD_KT_ALONE 512
 #define RD_KT_FIT 512 /* that a multiprocessor holds, at the 128 registers that none of GROUPS and RING exceeds */
+#define RD_KT_FIT_SIMPLE 640 /* the same, of SIMPLE: blocks of 544 leave 96 to a thread */
 
-/* Blocks of MESSAGES that run at once on a multiprocessor: by LL and LL128; by SIMPLE, which needs more registers. */
-#define RD_KT_TWO 2
-#define RD_KT_ONE 1
+#define RD_KT_AT_ONCE 2 /* blocks of MESSAGES that run at once on a multiprocessor */
 
 #endif

@@ -7,6 +7,7 @@
  *   control    epochs, gates, counters (rd_kcontrol_t)
  *   list       what a long group's launch is to send and receive: written by this rank's kernels, read by them alone
  *   fifos      for each peer that sends to this rank: `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes
+ *   slices     for the rank before this one: RD_KCHANNELS channels, or less, of RD_KSLICES slices of plain data
  *   bank 0, 1  the inbox of collectives: taken in turns, pass by pass
  *
  * What a rank's kernels tell only each other (epochs, counters of this rank, the list) lies in `own`: the window too, or,
@@ -22,8 +23,8 @@
  * to the bank of pass k: there the writer needs proof that the peer has cleaned it: the peer's part of pass k + 1 came
  * after it, behind a fence.
  *
- * What goes through fifos has nothing to do with epochs: each fifo has its own counters at both ends, and what lies in a
- * slot bears its number.
+ * What goes through fifos and channels has nothing to do with epochs: each has its own counters at both ends, and what
+ * lies in a fifo's slot bears its number.
  */
 #ifndef RD_KWORK_H
 #define RD_KWORK_H
@@ -34,7 +35,10 @@
 #define RD_KFIFOS 512        /* fifos of a pair, at most */
 #define RD_KSLOTS 16         /* slots of a fifo */
 #define RD_KSLOT 1024u       /* bytes of a slot: a unit of LL or LL128 */
-#define RD_KALIGN (2u << 20) /* fifos and bank 0 begin at multiples of it; bank 1 lies behind bank 0 */
+#define RD_KCHANNELS 64      /* from a rank to the next, at most */
+#define RD_KSLICES 4         /* of a channel */
+#define RD_KSLICE 65536u     /* bytes that slices are multiples of: what a block moves at once, at most */
+#define RD_KALIGN (2u << 20) /* fifos, slices and bank 0 begin at multiples of it; bank 1 lies behind bank 0 */
 #define RD_KREGISTERED 64    /* buffers that are registered at a time, at most */
 #define RD_KNEVER (1u << 30) /* so far ahead of an epoch that none comes there: see rd_control_fail */
 
@@ -43,6 +47,16 @@ typedef struct rd_kregistered {
     uint64_t base[RD_KRANKS]; /* 0: it is not mapped */
     uint64_t bytes[RD_KRANKS];
 } rd_kregistered_t;
+
+/* A channel's counters, modulo 2^32, at both of its ends: each word has one writer. */
+typedef struct rd_kchannel {
+    uint32_t sent, received; /* slices, by this rank: to the next one, from the one before */
+    uint32_t pad[30];
+    uint32_t landed; /* by the rank before: slices that lie here */
+    uint32_t pad2[31];
+    uint32_t taken; /* by the next rank: slices that it has read */
+    uint32_t pad3[31];
+} rd_kchannel_t;
 
 typedef struct rd_kcontrol {
     uint32_t epoch;   /* finished by this rank */
@@ -58,6 +72,7 @@ typedef struct rd_kcontrol {
     uint32_t taken[RD_KRANKS * RD_KFIFOS];    /* by peers: slots that the peer has taken */
     uint32_t landed[RD_KRANKS * RD_KFIFOS];   /* by peers: what a fifo's sender has put elsewhere than into its slots */
     uint32_t post[RD_KRANKS * RD_KFIFOS][4];  /* by peers that receive: where to put it, see fifo.cuh */
+    rd_kchannel_t channel[RD_KCHANNELS];
     rd_kregistered_t registered[RD_KREGISTERED];
 } rd_kcontrol_t;
 
@@ -84,6 +99,8 @@ typedef struct rd_kcomm {
     uint32_t fifos;       /* of a pair */
     uint32_t spread;      /* fifos that a message is spread over, at most */
     uint32_t fifo_offset; /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
+    uint32_t slice_offset; /* / RD_KALIGN; channel c's begin at c * RD_KSLICES * slice_bytes */
+    uint32_t slice_bytes; /* of one: a multiple of RD_KSLICE */
     uint32_t bank_offset; /* / RD_KALIGN */
     uint32_t bank_bytes;  /* of one bank: a multiple of 128 */
 } rd_kcomm_t;
@@ -129,6 +146,7 @@ typedef struct rd_kreduce {
     uint32_t scaled;   /* each contribution is scaled as it is loaded: rd_kscaled_t */
     uint32_t passes;   /* at least one */
     uint32_t units;    /* of a pass, of each chunk: see launch.h */
+    uint32_t slice;    /* SIMPLE: bytes of a unit */
 } rd_kreduce_t;
 
 typedef struct rd_kmessages {

@@ -52,6 +52,9 @@ static const struct shape {
     {RD_K_CHAIN, RD_KC_LL, RD_BROADCAST},
     {RD_K_CHAIN, RD_KC_LL128, RD_REDUCE},
     {RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST},
+    {RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE},
+    {RD_K_RING, RD_KC_SIMPLE, RD_REDUCE_SCATTER},
+    {RD_K_RING, RD_KC_SIMPLE, RD_ALLGATHER},
     {RD_K_CHAIN, RD_KC_SIMPLE, RD_REDUCE},
     {RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST},
 };
@@ -60,7 +63,9 @@ static const struct shape {
 /* Fifos have one codec of a communicator, which is not LL128 where GPUs do not reach each other. */
 static int fits(const world_t *w, const struct shape *s)
 {
-    return s->kind == RD_K_CHAIN ? s->codec == w->fifo_codec : !w->apart || s->codec != RD_KC_LL128;
+    if (s->kind == RD_K_CHAIN && s->codec != RD_KC_SIMPLE)
+        return s->codec == w->fifo_codec;
+    return !w->apart || s->codec != RD_KC_LL128;
 }
 
 /* Where the walk through (type, operator, scaled) stands, so that all come in turn whatever is drawn. */
@@ -111,8 +116,10 @@ static void draw_size(world_t *w, op_plan_t *p)
     uint32_t most = rd_kernel_passes(l->kind, l->coll);
     int whole = l->coll == RD_ALLREDUCE && l->kind != RD_K_ONESHOT;
 
+    if (l->codec == RD_KC_SIMPLE)
+        unit = p->slice = world_draw(w, 8) ? WORLD_SLICE : RD_KSLICE;
     p->units = 1 + world_draw(w, w->n < 5 ? 3 : 2);
-    p->passes = 1 + world_draw(w, most < 4 ? most : l->kind == RD_K_CHAIN ? 3 * RD_KSLOTS : 4);
+    p->passes = 1 + world_draw(w, most < 4 ? most : unit == RD_KSLICE ? 2 : l->kind == RD_K_CHAIN && !p->slice ? 3 * RD_KSLOTS : 7);
     p->count = p->passes * p->units * (unit / element) * (whole ? (uint64_t)w->n : 1);
     switch (world_draw(w, 4)) {
     case 0: /* up to the end */

@@ -48,9 +48,11 @@ uint4 warp_lines_load(const void *p);
 void warp_lines_store(void *p, uint4 v);
 void line_clean(void *p);
 uint32_t word_load(const uint32_t *p);
+uint32_t word_acquire(const uint32_t *p);
 void word_store(uint32_t *p, uint32_t v);
 void fence_sys();
 void warp_release(uint32_t *p, uint32_t v);
+bool group_release(uint32_t id, uint32_t threads, bool x, bool leads);
 void far_store(void *p, uint4 v);
 bool last_to_arrive(uint32_t *p, uint32_t of);
 

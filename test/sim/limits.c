@@ -36,13 +36,16 @@ static void check_choices(const rd_cuda_t *cuda)
                     CHECK(one.launch.blocks >= 1 && one.launch.blocks <= cuda->limits.blocks);
                     CHECK(rd_kernel_bank((rd_kkind_t)k, (rd_kcodec_t)c, coll, cuda->k.nranks, one.units) <=
                           cuda->limits.bank);
-                    CHECK(k != RD_K_CHAIN || one.units <= cuda->k.fifos);
+                    CHECK(k != RD_K_CHAIN || one.units <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
+                    CHECK((c == RD_KC_SIMPLE) == (one.slice > 0) && one.slice <= cuda->limits.slice);
+                    CHECK(!one.slice || (uint64_t)one.passes * one.units * one.slice >=
+                                            rd_kernel_chunk((rd_kkind_t)k, coll, cuda->k.nranks, wanted.count * element));
                 }
         }
 }
 
-/* `mode`: bit 0, GPUs do not reach each other; bit 1, fifos by SIMPLE. */
-static void check_layouts(uint32_t mode)
+/* `apart`: GPUs do not reach each other. */
+static void check_layouts(uint32_t apart)
 {
     static const size_t banks[] = {0, 16384, 16448, 1 << 20, 16 << 20};
     static const int blocks[] = {1, 4, 132};
@@ -50,27 +53,30 @@ static void check_layouts(uint32_t mode)
     for (int n = 2; n <= RD_KRANKS && !bad; n++)
         for (int fifos = 0; fifos <= RD_KFIFOS && !bad; fifos = fifos ? 2 * fifos : 1)
             for (size_t i = 0; i < 15 && !bad; i++) {
-                rd_env_t env = {.cuda_fifos = fifos, .cuda_bank = banks[i % 5]};
+                rd_env_t env = {.cuda_fifos = fifos, .cuda_bank = banks[i % 5], .cuda_channels = fifos % 67};
                 rd_cuda_t cuda = {.k = {.nranks = n}};
                 cuda.limits.nranks = (uint32_t)n;
                 cuda.limits.blocks = (uint32_t)blocks[i / 5];
-                cuda.limits.apart = mode & 1;
-                cuda.limits.simple = mode >> 1;
+                cuda.limits.apart = apart;
                 rd_window_layout(&cuda, &env, blocks[i / 5]);
                 const rd_kcomm_t *k = &cuda.k;
                 size_t first = (size_t)k->bank_offset * RD_KALIGN, fifo = (size_t)k->fifo_offset * RD_KALIGN;
                 CHECK(k->fifos >= 1 && k->fifos <= RD_KFIFOS && k->spread >= 1 && k->spread <= k->fifos);
                 CHECK(sizeof(rd_kcontrol_t) <= fifo && fifo + (size_t)n * k->fifos * RD_KSLOTS * RD_KSLOT <= first);
+                size_t slices = (size_t)k->slice_offset * RD_KALIGN, channels = cuda.limits.channels;
+                CHECK(fifo + (size_t)n * k->fifos * RD_KSLOTS * RD_KSLOT <= slices && k->slice_bytes % RD_KSLICE == 0);
+                CHECK(k->slice_bytes && slices + channels * RD_KSLICES * k->slice_bytes <= first);
+                CHECK(channels >= 1 && channels <= RD_KCHANNELS && k->slice_bytes == cuda.limits.slice);
                 CHECK(k->bank_bytes >= 16384 && k->bank_bytes % 128 == 0);
                 CHECK(first + 2 * (size_t)k->bank_bytes <= cuda.shared_bytes);
-                CHECK((mode & 1 ? (size_t)RD_KALIGN : cuda.shared_bytes) + sizeof(int) <= cuda.window_bytes);
-                CHECK(cuda.shared_bytes + cuda.window_bytes * (mode & 1) <= (size_t)(mode & 1 ? 16 : 64) << 20 ||
-                      (env.cuda_bank && mode & 1));
+                CHECK((apart ? (size_t)RD_KALIGN : cuda.shared_bytes) + sizeof(int) <= cuda.window_bytes);
+                CHECK(cuda.shared_bytes + cuda.window_bytes * apart <= (size_t)(apart ? 16 : 64) << 20 ||
+                      (env.cuda_bank && apart));
                 CHECK(k->spread == 1 || k->spread * 2 * (uint32_t)(n - 1) <=
-                                            (uint32_t)blocks[i / 5] * rd_kernel_at_once(rd_fifo_codec(&cuda.limits)));
+                                            (uint32_t)blocks[i / 5] * rd_kernel_at_once());
                 check_choices(&cuda);
                 if (bad)
-                    printf("mode %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", mode, n, fifos, banks[i % 5], blocks[i / 5]);
+                    printf("apart %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", apart, n, fifos, banks[i % 5], blocks[i / 5]);
             }
 }
 
@@ -119,8 +125,8 @@ int main(void)
     void *comm;
 
     setenv("RONDO_DEBUG", "none", 1);
-    for (uint32_t mode = 0; mode < 4; mode++)
-        check_layouts(mode);
+    for (uint32_t apart = 0; apart < 2; apart++)
+        check_layouts(apart);
     if (pthread_create(&thread, NULL, elsewhere, NULL) != 0 || pthread_join(thread, &comm) != 0)
         return 1;
     (void)sim_live(before, sizeof before);

@@ -806,6 +806,11 @@ uint32_t word_load(const uint32_t *p)
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
+uint32_t word_acquire(const uint32_t *p)
+{
+    return word_load(p);
+}
+
 void word_store(uint32_t *p, uint32_t v)
 {
     self->watch.clear();
@@ -831,6 +836,13 @@ void warp_release(uint32_t *p, uint32_t v)
     if (self->lane == 0)
         word_store(p, v);
     warp_sync();
+}
+
+bool group_release(uint32_t id, uint32_t threads, bool x, bool)
+{
+    if (fault != RD_SIM_NO_FENCE)
+        out_all(self); /* as in warp_release */
+    return group_any(id, threads, x);
 }
 
 void far_store(void *p, uint4 v)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# RONDO_PROTO=simple: what goes through fifos between GPUs goes by slots of plain data, all else is chosen as ever.
+# Collectives between GPUs by slices of plain data: forced, which one-shots and messages alone do not obey, and chosen where
+# that leaves multiprocessors to others at little loss.
 set -e
 test -x test/sim/matrix || {
     echo "built without CUDA: there is nothing to simulate"
@@ -9,10 +10,22 @@ RONDO_PROTO=simple
 export RONDO_PROTO
 test/sim/matrix --ranks 3 --share 9/60
 test/sim/programs --ranks 3
-test/sim/registered
-test/sim/long_groups
-RONDO_ALGO=chain,allreduce=ring test/sim/matrix --ranks 4 --operation broadcast --share 3/8
+RONDO_CUDA_CHANNELS=3 test/sim/matrix --ranks 4 --share 5/60
+RONDO_CUDA_BLOCKS=2 test/sim/matrix --ranks 2 --share 7/60
 ./rondo-info plan broadcast 256M --device cuda --ranks 8 | grep -q '^. chain  *simple .* us ' || {
     echo "the plan has no chain by simple"
     exit 1
 }
+unset RONDO_PROTO
+chosen() {
+    ./rondo-info plan "$1" "$2" --device cuda --ranks 2 | grep -q "^\* $3 " || {
+        echo "$1 of $2, RONDO_CUDA_SPARE=${RONDO_CUDA_SPARE:-10}: not $3"
+        exit 1
+    }
+}
+chosen allreduce 64M 'ring  *simple'
+chosen reduce_scatter 32M 'ring  *simple'
+chosen allreduce 1M '.* sentinel'
+RONDO_CUDA_SPARE=0
+export RONDO_CUDA_SPARE
+chosen reduce_scatter 32M 'ring  *sentinel'

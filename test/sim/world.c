@@ -26,6 +26,8 @@ uint32_t world_draw(world_t *w, uint32_t below)
     return (uint32_t)((w->random * 0x2545f4914f6cdd1dull >> 32) % below);
 }
 
+#define BANKS (3 * (size_t)RD_KALIGN) /* behind control, fifos and slices */
+
 static void *get(size_t bytes)
 {
     void *p = calloc(1, bytes ? bytes : 1);
@@ -46,15 +48,15 @@ void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank
     w->fifos = fifos;
     w->bank_bytes = bank_bytes;
     w->apart = seed % 2 == 0;
-    w->fifo_codec = seed / 2 % 2 ? RD_KC_SIMPLE : w->apart || seed / 4 % 2 ? RD_KC_LL : RD_KC_LL128;
-    w->window_bytes = 2 * (size_t)RD_KALIGN + 2 * (size_t)bank_bytes;
+    w->fifo_codec = w->apart || seed / 2 % 2 ? RD_KC_LL : RD_KC_LL128;
+    w->window_bytes = BANKS + 2 * (size_t)bank_bytes;
     for (int r = 0; r < n; r++) {
         w->window[r] = mmap(NULL, w->window_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (w->window[r] == MAP_FAILED)
             exit(1);
         w->own[r] = w->apart ? get(RD_KALIGN) : w->window[r];
         memset(w->window[r] + RD_KALIGN, 0xff, (size_t)n * fifos * RD_KSLOTS * RD_KSLOT);
-        memset(w->window[r] + 2 * (size_t)RD_KALIGN, 0xff, 2 * (size_t)bank_bytes);
+        memset(w->window[r] + BANKS, 0xff, 2 * (size_t)bank_bytes);
     }
     w->work = get(sizeof *w->work * RD_KRANKS * WORLD_OPS);
     w->launch = get(sizeof *w->launch * RD_KRANKS * WORLD_OPS);
@@ -294,7 +296,9 @@ rd_kcomm_t world_comm(world_t *w, int rank)
     comm.nranks = w->n;
     comm.fifos = comm.spread = w->fifos;
     comm.fifo_offset = 1;
-    comm.bank_offset = 2;
+    comm.slice_offset = 2;
+    comm.slice_bytes = RD_KSLICE;
+    comm.bank_offset = BANKS / RD_KALIGN;
     comm.bank_bytes = w->bank_bytes;
     return comm;
 }
@@ -308,6 +312,10 @@ void world_add(world_t *w, const op_plan_t *plan)
     uint32_t warps = rd_kernel_warps(l->kind, w->n), most = rd_kernel_threads(l->kind, l->codec) / 32 / warps;
     p->launch.threads = 32 * warps * (1 + world_draw(w, most < 3 ? most : 3));
     p->launch.blocks = rd_kernel_blocks(l->kind, w->n, p->units, l->threads) + (world_draw(w, 4) == 0);
+    if (l->codec == RD_KC_SIMPLE) {
+        p->launch.threads = 32 + (p->slice == WORLD_SLICE ? 32u << world_draw(w, 2) : 256);
+        p->launch.blocks = p->units;
+    }
     const void *function = rd_kernel_find(l);
     if (!function || rd_kernel_bank(l->kind, l->codec, l->coll, w->n, p->units) > w->bank_bytes) {
         fprintf(stderr, "the test asks for what there is not: kind %d, codec %d, coll %u\n", l->kind, l->codec,
@@ -330,6 +338,7 @@ void world_add(world_t *w, const op_plan_t *plan)
         k->reduce.op = l->op;
         k->reduce.passes = p->passes;
         k->reduce.units = p->units;
+        k->reduce.slice = p->slice;
         scale_set(w, p, b, &k->reduce);
         rd_klaunch_t part = *l; /* ranks need not have equally many warps */
         if (!w->alike && world_draw(w, 2) == 0)
@@ -474,7 +483,7 @@ static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
 static int at_rest(const world_t *w, char *text, size_t size)
 {
     for (int r = 0; r < w->n; r++)
-        for (size_t i = 2 * (size_t)RD_KALIGN; i < w->window_bytes; i++) {
+        for (size_t i = BANKS; i < w->window_bytes; i++) {
             if (w->window[r][i] != (char)0xff) {
                 snprintf(text, size, "rank %d's banks are not at rest: byte %zu\n", r, i);
                 return -1;

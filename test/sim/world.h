@@ -20,6 +20,7 @@ typedef struct op_plan {
     uint64_t count;
     int root;
     uint32_t units, passes;
+    uint32_t slice; /* by SIMPLE: bytes of a unit */
     rd_kscaled_t scaled; /* NONE with op AVG of integers; PREMULSUM: op SUM, scaled */
     int device_scale;
     int in_place;
@@ -45,7 +46,9 @@ typedef struct world {
 } world_t;
 
 uint32_t world_draw(world_t *w, uint32_t below);
-/* Every other seed: apart; every other two: fifos by SIMPLE. */
+#define WORLD_SLICE 8192 /* of blocks of few threads; RD_KSLICE of greater ones */
+
+/* Every other seed: apart; every other two: fifos by LL. */
 void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank_bytes);
 /* What every launch of a rank is told. */
 rd_kcomm_t world_comm(world_t *w, int rank);

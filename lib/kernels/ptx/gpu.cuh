@@ -3,7 +3,7 @@
  * intrinsic of their own.
  *
  * Lines and words in windows are read and written by the functions below, nothing else: they are what several GPUs look
- * at. They are relaxed: only fence_sys and warp_release order them. The user's buffers are plain memory. */
+ * at. They are relaxed: only fence_sys, word_acquire, warp_release and group_release order them. The user's buffers are plain memory. */
 #ifndef RD_GPU_CUH
 #define RD_GPU_CUH
 
@@ -157,6 +157,14 @@ RD_DEVICE uint32_t word_load(const uint32_t *p)
     return v;
 }
 
+/* What was written before a fence and *p is seen by this thread, and by whom it then meets at a barrier. */
+RD_DEVICE uint32_t word_acquire(const uint32_t *p)
+{
+    uint32_t v;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+
 RD_DEVICE void word_store(uint32_t *p, uint32_t v)
 {
     asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
@@ -179,7 +187,18 @@ RD_DEVICE void warp_release(uint32_t *p, uint32_t v)
     __syncwarp();
 }
 
-/* Into a user's buffer on another GPU: seen when a release behind it is. */
+/* As group_any; besides, all that the threads have written and read comes before what the one that `leads` writes from
+ * here on. */
+RD_DEVICE bool group_release(uint32_t id, uint32_t threads, bool x, bool leads)
+{
+    bool any = group_any(id, threads, x);
+
+    if (leads)
+        fence_sys();
+    return any;
+}
+
+/* Into memory of another GPU, plainly: seen when a release or a fence behind it is. */
 RD_DEVICE void far_store(void *p, uint4 v)
 {
     *(uint4 *)p = v;
