@@ -181,13 +181,14 @@ static void algo(const char *text)
 /* What serves operations of every length and type. */
 static void proto(const char *text)
 {
-    if (settings.host && strcasecmp(text, "Simple") == 0)
+    if (strcasecmp(text, "Simple") == 0)
         hand_on("PROTO", "RONDO_PROTO", "simple");
     else if (!settings.host && strcasecmp(text, "LL128") == 0)
         hand_on("PROTO", "RONDO_PROTO", "ll128");
     else
         not_taken("PROTO", text,
-                  settings.host ? "in host memory rondo can force Simple alone" : "on GPUs rondo can force LL128 alone");
+                  settings.host ? "in host memory rondo can force Simple alone"
+                                : "on GPUs rondo can force Simple and LL128");
 }
 
 static void peer_memory(const char *name, const char *text)
