@@ -31,7 +31,7 @@ typedef struct rd_env {
     char net[128];             /* RONDO_NET: network devices, each a rail */
 
     int p2p;             /* RONDO_P2P: GPUs may reach each other's memory */
-    size_t cuda_bank;    /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 16M or what fits */
+    size_t cuda_bank;    /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 10M or what fits */
     size_t cuda_stage;   /* RONDO_CUDA_STAGE: bytes of pinned memory that a round between nodes goes through; 0: 2M */
     int cuda_channels;   /* RONDO_CUDA_CHANNELS: blocks of SIMPLE, each a channel to the next rank; 0: 64 */
     int cuda_spare;      /* RONDO_CUDA_SPARE: percent */
