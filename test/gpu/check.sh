@@ -62,19 +62,17 @@ if wanted matrix; then
 fi
 if wanted forced; then
     for forced in oneshot/ll oneshot/ll128 oneshot/sentinel twoshot/ll128 twoshot/sentinel ring/ll ring/ll128 \
-        ring/sentinel chain/ll128 messages/ll128; do
+        ring/sentinel ring/simple chain/ll128 chain/simple messages/ll128; do
         for ranks in 2 4 8; do
             part matrix --seed "$seed" --ranks $ranks --forced $forced ${shard:+--share "$shard"}
         done
     done
 fi
-if wanted simple; then # what goes through fifos, by slots of plain data
+if wanted simple; then # rings and chains, however short, by slices of plain data
     RONDO_PROTO=simple
     export RONDO_PROTO
     part matrix --seed "$seed" ${shard:+--share "$shard"}
     part programs --seed "$seed" --seconds "$seconds"
-    part long_groups
-    part registered --seed "$seed"
     unset RONDO_PROTO
 fi
 if wanted programs; then
