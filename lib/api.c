@@ -12,7 +12,9 @@
 
 static rondo_result_t check_count(rd_at_t at, const char *what, size_t count, size_t blocks, rondo_type_t type)
 {
-    if (count <= SIZE_MAX / 2 / blocks / rondo_type_size(type))
+    size_t all;
+
+    if (!__builtin_mul_overflow(count, blocks, &all) && all <= rd_args_most(type))
         return RONDO_SUCCESS;
     return rd_error(&at.comm->who, BAD, "%s: %s is %zu, more than memory can hold (a negative number?)", at.call, what,
                     count);

@@ -15,7 +15,7 @@
 static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char *side, const char *what,
                                  const void *buffer, const size_t *counts, const size_t *displs, rondo_type_t type)
 {
-    size_t most = SIZE_MAX / 2 / rondo_type_size(type), sum = 0;
+    size_t most = rd_args_most(type), sum = 0;
 
     if (!counts)
         return rd_error(&comm->who, BAD, "%s: %scounts is NULL: it holds one count for each of %d ranks", call, side,
@@ -133,7 +133,7 @@ static rondo_result_t rooted(const char *call, rondo_comm_t comm, int gathers, c
     if (rooting)
         result = check_side(call, comm, gathers ? "recv" : "send", gathers ? "recv" : "send", gathers ? recv : send,
                             counts, displs, type);
-    if (result == RONDO_SUCCESS && own > SIZE_MAX / 2 / rondo_type_size(type))
+    if (result == RONDO_SUCCESS && own > rd_args_most(type))
         result = rd_error(&comm->who, BAD, "%s: %scount is %zu: more than memory can hold (a negative number?)", call,
                           gathers ? "send" : "recv", own);
     if (result == RONDO_SUCCESS && own && !(gathers ? send : recv))

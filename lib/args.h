@@ -11,6 +11,12 @@ typedef struct rd_at {
 } rd_at_t;
 
 rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t stream);
+/* Elements that memory can hold. Sizes of types are powers of two: a shift, where each call would make a division. */
+static inline size_t rd_args_most(rondo_type_t type)
+{
+    return SIZE_MAX / 2 >> __builtin_ctzl(rondo_type_size(type));
+}
+
 rondo_result_t rd_args_rank(rd_at_t at, const char *what, int rank);
 
 #endif

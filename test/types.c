@@ -27,6 +27,7 @@ static void check_tables(void)
     for (int t = 0; t < RONDO_NUM_TYPES; t++) {
         rondo_type_t type = (rondo_type_t)t, back = RONDO_NUM_TYPES;
         CHECK(rondo_type_size(type) == sizes[t]);
+        CHECK((sizes[t] & (sizes[t] - 1)) == 0); /* lib/args.h shifts by it */
         CHECK(rd_type_name(type) != NULL && rd_type_parse(rd_type_name(type), &back) == 0 && back == type);
         for (int op = 0; op < RONDO_NUM_OPS; op++)
             CHECK(rd_op_valid(op, type) == (strchr(allowed[op], kinds[t]) != NULL));
