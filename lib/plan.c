@@ -32,13 +32,25 @@ struct rd_planner {
 #define ASK_SEND ((rd_coll_t)RD_NUM_COLLS)
 #define ASK_RECV ((rd_coll_t)(RD_NUM_COLLS + 1))
 
-static unsigned slot_of(const rd_ask_t *ask)
+/* All of an ask but its lengths, as one number. An ask was written a moment ago, field by field, and a load wider than
+ * a store waits until that store has left the core: behind the last message's, which may take as long as a message. */
+static uint64_t key_of(const rd_ask_t *ask)
+{
+    return (uint64_t)(uint32_t)ask->root << 32 | (uint64_t)(uint16_t)ask->op << 16 | (uint64_t)ask->type << 8 |
+           (uint64_t)ask->coll;
+}
+
+static unsigned slot_of(uint64_t key, const rd_ask_t *ask)
 {
     uint64_t h = ask->count * 0x9e3779b97f4a7c15u;
 
-    h ^= (uint64_t)ask->coll << 40 ^ (uint64_t)ask->type << 33 ^ (uint64_t)ask->op << 25 ^ (uint64_t)ask->root << 7 ^
-         ask->own;
+    h ^= (key << 40 | key >> 24) ^ ask->own;
     return (unsigned)((h * 0xd6e8feb86659fd93u) >> 57) % CACHED;
+}
+
+static int made_for(const rd_plan_t *plan, uint64_t key, const rd_ask_t *ask)
+{
+    return plan && plan->key == key && plan->ask.count == ask->count && plan->ask.own == ask->own;
 }
 
 rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t *args)
@@ -326,6 +338,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_ask_t *ask, const rd_t
     if (!plan)
         return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for a plan");
     plan->ask = *ask;
+    plan->key = key_of(ask);
     plan->users = 1;
     plan->element = ask->coll == RD_BARRIER ? 1 : rondo_type_size(ask->type);
     plan_reducer(p, plan, custom);
@@ -356,7 +369,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_ask_t *ask, const rd_t
 /* Into the cache; what stood there goes when its last run is over. */
 static void remember(rd_planner_t *p, rd_plan_t *plan)
 {
-    unsigned at = slot_of(&plan->ask);
+    unsigned at = slot_of(plan->key, &plan->ask);
 
     rd_plan_put(p->cache[at]);
     p->cache[at] = plan;
@@ -366,13 +379,13 @@ static void remember(rd_planner_t *p, rd_plan_t *plan)
 rondo_result_t rd_plan_get(rd_planner_t *p, const rd_ask_t *ask, const rd_tables_t *tables, const rd_reducer_t *custom,
                            rd_plan_t **plan)
 {
-    rd_plan_t *known = p->cache[slot_of(ask)];
+    uint64_t key = key_of(ask);
+    rd_plan_t *known = p->cache[slot_of(key, ask)];
     rondo_result_t result;
 
     if (tables && (unsigned)ask->coll < RD_NUM_COLLS)
         known = p->last_v[ask->coll];
-    if (known && !custom && memcmp(&known->ask, ask, sizeof *ask) == 0 &&
-        (!tables || rd_map_same(known, tables, p->args.nranks))) {
+    if (!custom && made_for(known, key, ask) && (!tables || rd_map_same(known, tables, p->args.nranks))) {
         known->users++;
         *plan = known;
         return RONDO_SUCCESS;
@@ -417,13 +430,15 @@ rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes
     rd_ask_t ask;
     rd_plan_t *made;
     rondo_result_t result;
+    uint64_t key;
 
     memset(&ask, 0, sizeof ask);
     ask.coll = send ? ASK_SEND : ASK_RECV;
     ask.root = peer;
     ask.count = bytes;
-    made = p->cache[slot_of(&ask)];
-    if (made && memcmp(&made->ask, &ask, sizeof ask) == 0) {
+    key = key_of(&ask);
+    made = p->cache[slot_of(key, &ask)];
+    if (made_for(made, key, &ask)) {
         made->users++;
         *plan = made;
         return RONDO_SUCCESS;
@@ -432,6 +447,7 @@ rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes
     if (!made)
         return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for a plan");
     made->ask = ask;
+    made->key = key;
     made->users = 1;
     made->element = 1;
     made->algo = send ? "send" : "recv";

@@ -35,7 +35,7 @@ static inline size_t rd_chunk_offset(const rd_chunks_t *c, int chunk)
     return c->offset ? c->offset[chunk] : (size_t)chunk * c->stride;
 }
 
-/* What the user asked, as far as it decides the plan. Zeroed before it is filled: compared as bytes. */
+/* What the user asked, as far as it decides the plan. */
 typedef struct rd_ask {
     rd_coll_t coll;
     rondo_type_t type;
@@ -59,6 +59,7 @@ typedef struct rd_lane_plan {
 
 typedef struct rd_plan {
     rd_ask_t ask;
+    uint64_t key; /* of the ask: plan.c */
     const rd_program_t *program; /* owned by the planner, or by the plan (`own_program`) */
     rd_program_t *own_program;
     const char *algo;
