@@ -10,6 +10,7 @@
 #include "plan_map.h"
 
 #define CACHED 128 /* plans, direct mapped */
+#define CACHED_V 4 /* plans of v-operations, of each kind */
 
 /* Compiled programs, one for each (operation, algorithm, root, parameter). */
 typedef struct compiled {
@@ -25,7 +26,7 @@ struct rd_planner {
     rd_shape_t shape;
     compiled_t *programs;
     rd_plan_t *cache[CACHED];
-    rd_plan_t *last_v[RD_NUM_COLLS]; /* the last v-operation's: codes repeat one with the same counts */
+    rd_plan_t *last_v[RD_NUM_COLLS][CACHED_V]; /* of the last v-operations: codes repeat a few with the same counts */
 };
 
 /* Asks of one message to or from a peer share the cache with the operations. */
@@ -92,8 +93,8 @@ void rd_planner_free(rd_planner_t *p)
         return;
     for (int i = 0; i < CACHED; i++)
         rd_plan_put(p->cache[i]);
-    for (int i = 0; i < RD_NUM_COLLS; i++)
-        rd_plan_put(p->last_v[i]);
+    for (int i = 0; i < RD_NUM_COLLS * CACHED_V; i++)
+        rd_plan_put(p->last_v[i / CACHED_V][i % CACHED_V]);
     while (p->programs) {
         compiled_t *c = p->programs;
         p->programs = c->next;
@@ -376,16 +377,50 @@ static void remember(rd_planner_t *p, rd_plan_t *plan)
     plan->users++;
 }
 
+/* A v-operation's plan to the front of its kind, where there is a place at `at`. */
+static void to_front(rd_plan_t **kind, int at, rd_plan_t *plan)
+{
+    memmove(kind + 1, kind, (size_t)at * sizeof *kind);
+    kind[0] = plan;
+}
+
+/* The plan for these very tables, or NULL. */
+static rd_plan_t *known_v(rd_planner_t *p, uint64_t key, const rd_ask_t *ask, const rd_tables_t *tables)
+{
+    rd_plan_t **kind = p->last_v[ask->coll];
+
+    for (int i = 0; i < CACHED_V && kind[i]; i++) {
+        rd_plan_t *plan = kind[i];
+        if (!made_for(plan, key, ask) || !rd_map_same(plan, tables, p->args.nranks))
+            continue;
+        if (i)
+            to_front(kind, i, plan);
+        return plan;
+    }
+    return NULL;
+}
+
+static void remember_v(rd_planner_t *p, rd_plan_t *plan)
+{
+    rd_plan_t **kind = p->last_v[plan->ask.coll];
+
+    rd_plan_put(kind[CACHED_V - 1]);
+    to_front(kind, CACHED_V - 1, plan);
+    plan->users++;
+}
+
 rondo_result_t rd_plan_get(rd_planner_t *p, const rd_ask_t *ask, const rd_tables_t *tables, const rd_reducer_t *custom,
                            rd_plan_t **plan)
 {
     uint64_t key = key_of(ask);
-    rd_plan_t *known = p->cache[slot_of(key, ask)];
+    rd_plan_t *known = NULL;
     rondo_result_t result;
 
-    if (tables && (unsigned)ask->coll < RD_NUM_COLLS)
-        known = p->last_v[ask->coll];
-    if (!custom && made_for(known, key, ask) && (!tables || rd_map_same(known, tables, p->args.nranks))) {
+    if (tables && !custom)
+        known = known_v(p, key, ask, tables);
+    else if (!custom && !made_for(known = p->cache[slot_of(key, ask)], key, ask))
+        known = NULL;
+    if (known) {
         known->users++;
         *plan = known;
         return RONDO_SUCCESS;
@@ -393,13 +428,10 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_ask_t *ask, const rd_tables
     result = plan_make(p, ask, tables, custom, plan);
     if (result != RONDO_SUCCESS)
         return result;
-    if (!tables && !custom)
+    if (tables && !custom)
+        remember_v(p, *plan);
+    else if (!custom)
         remember(p, *plan);
-    if (tables && !custom) {
-        rd_plan_put(p->last_v[ask->coll]);
-        p->last_v[ask->coll] = *plan;
-        (*plan)->users++;
-    }
     if (!tables || rd_log_enabled(RD_LOG_PLAN)) /* what is made anew at each call would fill the log */
         rd_plan_print(p, *plan);
     return RONDO_SUCCESS;
