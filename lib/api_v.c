@@ -10,6 +10,7 @@
 #include "op.h"
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
+#define FEW 32 /* ranks whose tables need no heap */
 
 /* One side's counts: given, each within memory, and a buffer where there is anything. */
 static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char *side, const char *what,
@@ -115,42 +116,77 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
     return launch("alltoallv", comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv, stream);
 }
 
-/* An all-to-all in which this rank exchanges one block with the root and, as the root, one with everybody. `counts` are
- * the root's; `own` is this rank's. */
-static rondo_result_t rooted(const char *call, rondo_comm_t comm, int gathers, const void *send, void *recv,
-                             const size_t *counts, const size_t *displs, size_t own, rondo_type_t type, int root,
-                             rondo_stream_t stream)
-{
-    size_t n = (size_t)comm->nranks, *zeros = calloc(3 * n, sizeof *zeros);
-    int rooting = comm->rank == root;
-    rondo_result_t result = RONDO_SUCCESS;
+/* One of the two, as its call gave it. `counts` and `displs` are the root's; `own` is this rank's. */
+typedef struct {
+    rd_at_t at;
+    int gathers, root;
+    const void *send;
+    void *recv;
+    const size_t *counts, *displs;
+    size_t own;
+    rondo_type_t type;
+    rondo_stream_t stream;
+} rooted_t;
 
-    if (!zeros)
+static rondo_result_t check_rooted(const rooted_t *c)
+{
+    rondo_comm_t comm = c->at.comm;
+    const char *call = c->at.call, *one = c->gathers ? "send" : "recv", *all = c->gathers ? "recv" : "send";
+    rondo_result_t result = RONDO_SUCCESS;
+    int rooting = comm->rank == c->root;
+
+    if (rooting)
+        result = check_side(call, comm, all, all, c->gathers ? c->recv : c->send, c->counts, c->displs, c->type);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (c->own > rd_args_most(c->type))
+        return rd_error(&comm->who, BAD, "%s: %scount is %zu: more than memory can hold (a negative number?)", call,
+                        one, c->own);
+    if (c->own && !(c->gathers ? c->send : c->recv))
+        return rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call, one, c->own);
+    if (rooting && c->counts[c->root] != c->own)
+        return rd_error(&comm->who, BAD, "%s: the root's own block is %zu elements in %scounts and %zu in %scount",
+                        call, c->counts[c->root], all, c->own, one);
+    return RONDO_SUCCESS;
+}
+
+/* An all-to-all in which this rank exchanges one block with the root and, as the root, one with everybody. `zeros` are
+ * one for each rank; `one` has room for as many, and is written as it will be read, number by number: what is written
+ * by wider stores, or masked ones, cannot be read before it has left the core, behind the lines of the last message. */
+static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t *one)
+{
+    rondo_comm_t comm = c->at.comm;
+    int rooting = comm->rank == c->root;
+    const size_t *all = rooting ? c->counts : zeros, *at = rooting ? c->displs : zeros;
+
+    for (int r = 0; r < comm->nranks; r++)
+        one[r] = r == c->root ? c->own : 0; /* at the start of the block buffer: all displacements zero */
+    const rd_tables_t tables = c->gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
+    return launch(c->gathers ? "gatherv" : "scatterv", comm, RD_ALLTOALL, c->type, c->root, 0, &tables, c->send,
+                  c->recv, c->stream);
+}
+
+static rondo_result_t rooted(const rooted_t *c)
+{
+    static const size_t zeros[FEW];
+    rondo_comm_t comm = c->at.comm;
+    size_t one[FEW], *many;
+    rondo_result_t result = rd_args_start(c->at, c->type, c->stream);
+
+    if (result == RONDO_SUCCESS)
+        result = rd_args_rank(c->at, "root", c->root);
+    if (result == RONDO_SUCCESS)
+        result = check_rooted(c);
+    if (result != RONDO_SUCCESS)
+        return rd_group_failed(result);
+    if (comm->nranks <= FEW)
+        return run_rooted(c, zeros, one);
+    many = calloc(2 * (size_t)comm->nranks, sizeof *many);
+    if (!many)
         return rd_group_failed(rd_call_spoiled(
             comm, rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", comm->nranks)));
-    size_t *one = zeros + n, *none = zeros + 2 * n;
-    one[root] = own;
-    if (rooting)
-        result = check_side(call, comm, gathers ? "recv" : "send", gathers ? "recv" : "send", gathers ? recv : send,
-                            counts, displs, type);
-    if (result == RONDO_SUCCESS && own > rd_args_most(type))
-        result = rd_error(&comm->who, BAD, "%s: %scount is %zu: more than memory can hold (a negative number?)", call,
-                          gathers ? "send" : "recv", own);
-    if (result == RONDO_SUCCESS && own && !(gathers ? send : recv))
-        result = rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call,
-                          gathers ? "send" : "recv", own);
-    if (result == RONDO_SUCCESS && rooting && counts[root] != own)
-        result = rd_error(&comm->who, BAD, "%s: the root's own block is %zu elements in %scounts and %zu in %scount",
-                          call, counts[root], gathers ? "recv" : "send", own, gathers ? "send" : "recv");
-    if (result == RONDO_SUCCESS) {
-        /* `one` lies at the start of the block buffer: all displacements zero */
-        const size_t *all = rooting ? counts : none, *at = rooting ? displs : zeros;
-        const rd_tables_t tables = gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
-        result = launch(gathers ? "gatherv" : "scatterv", comm, RD_ALLTOALL, type, root, 0, &tables, send, recv, stream);
-    } else {
-        rd_group_failed(result);
-    }
-    free(zeros);
+    result = run_rooted(c, many, many + comm->nranks);
+    free(many);
     return result;
 }
 
@@ -158,23 +194,15 @@ rondo_result_t rondo_gatherv(const void *send, size_t sendcount, void *recv, con
                              const size_t *displs, rondo_type_t type, int root, rondo_comm_t comm,
                              rondo_stream_t stream)
 {
-    rondo_result_t result = rd_args_start((rd_at_t){"rondo_gatherv", comm}, type, stream);
+    const rooted_t call = {{"rondo_gatherv", comm}, 1, root, send, recv, recvcounts, displs, sendcount, type, stream};
 
-    if (result == RONDO_SUCCESS)
-        result = rd_args_rank((rd_at_t){"rondo_gatherv", comm}, "root", root);
-    if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
-    return rooted("rondo_gatherv", comm, 1, send, recv, recvcounts, displs, sendcount, type, root, stream);
+    return rooted(&call);
 }
 
 rondo_result_t rondo_scatterv(const void *send, const size_t *sendcounts, const size_t *displs, void *recv,
                               size_t recvcount, rondo_type_t type, int root, rondo_comm_t comm, rondo_stream_t stream)
 {
-    rondo_result_t result = rd_args_start((rd_at_t){"rondo_scatterv", comm}, type, stream);
+    const rooted_t call = {{"rondo_scatterv", comm}, 0, root, send, recv, sendcounts, displs, recvcount, type, stream};
 
-    if (result == RONDO_SUCCESS)
-        result = rd_args_rank((rd_at_t){"rondo_scatterv", comm}, "root", root);
-    if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
-    return rooted("rondo_scatterv", comm, 0, send, recv, sendcounts, displs, recvcount, type, root, stream);
+    return rooted(&call);
 }
