@@ -71,6 +71,8 @@ static const tunable_t table[] = {
      "bytes of each of a GPU rank's two inboxes; 0: the most"},
     {"RONDO_CUDA_STAGE", BYTES, 1, AT(cuda_stage), "0", 4096, 64 << 20, NULL,
      "bytes of pinned memory that a round between nodes goes through; 0: 2M"},
+    {"RONDO_CUDA_AWAKE", INT, 0, AT(cuda_awake), "500", 0, 1000000, NULL,
+     "microseconds for which the thread that serves GPUs between nodes polls before it naps"},
     {"RONDO_CUDA_FIFOS", COUNT, 1, AT(cuda_fifos), "0", 1, 512, NULL,
      "warps that share a message between two GPUs; 0: by ranks"},
     {"RONDO_CUDA_CHANNELS", INT, 1, AT(cuda_channels), "0", 0, 64, NULL,

@@ -35,6 +35,7 @@ typedef struct rd_env {
     size_t cuda_stage;   /* RONDO_CUDA_STAGE: bytes of pinned memory that a round between nodes goes through; 0: 2M */
     int cuda_channels;   /* RONDO_CUDA_CHANNELS: blocks of SIMPLE, each a channel to the next rank; 0: 64 */
     int cuda_spare;      /* RONDO_CUDA_SPARE: percent */
+    int cuda_awake;      /* RONDO_CUDA_AWAKE: microseconds for which the proxy polls after anything has moved */
     int cuda_fifos;      /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
     int cuda_blocks;     /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
     char ucx_tls[64];    /* RONDO_UCX_TLS: UCX's transports between nodes */

@@ -18,6 +18,7 @@ typedef struct rd_proxy_client {
     struct rd_proxy_client *next;
     rd_proxy_state_t (*turn)(void *arg); /* never waits; by the proxy's thread */
     void *arg;
+    int awake_us; /* without a nap for so long after anything has moved */
     pid_t pid; /* the proxy's: in a forked child the client is nobody's */
 } rd_proxy_client_t;
 

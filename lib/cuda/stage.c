@@ -552,6 +552,7 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda)
         return result;
     s->client.turn = rd_carry;
     s->client.arg = s;
+    s->client.awake_us = comm->env.cuda_awake;
     int error = rd_proxy_add(&s->client);
     if (error)
         return rd_error(&cuda->comm->who, RONDO_ERR_SYSTEM, "no thread to serve the network: %s", strerror(error));
