@@ -1,4 +1,4 @@
-/* The proxy's thread: turns for all clients, one after another, so that none waits for another; see proxy.h.
+/* A proxy's thread: turns for all its clients, one after another, so that none waits for another; see proxy.h.
  *
  * It stays awake for as long after anything has moved as its clients ask for: to be woken takes 40 to 90 microseconds
  * (a nap ends late by the kernel's slack of timers, and a core that sleeps has to wake up), which is as long as a
@@ -20,59 +20,76 @@
 
 #include "thread.h"
 
-#define SLACK_NS 1000ul       /* by which naps may end late */
+#define SLACK_NS 1000ul        /* by which naps may end late */
 #define NAP_WAITING_NS 100000 /* at most */
 #define NAP_DOZING_NS 2000000
 
-static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* starting and ending the thread; taken before `lock` */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the clients; held during turns */
-static pthread_cond_t bell;
+typedef struct proxy {
+    pthread_mutex_t lock; /* the clients; held during turns */
+    pthread_cond_t bell;
+    pthread_t thread;
+    rd_proxy_client_t *clients;
+    int nclients, ending;
+    int64_t awake_ns;    /* after anything has moved: the most that a client asks for */
+    _Atomic int asking;  /* threads that want the lock: the proxy would take it again at once */
+    _Atomic int resting; /* the thread sleeps, or is about to */
+    _Atomic int woken;   /* since it last looked */
+} proxy_t;
+
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* starting and ending threads; taken before their locks */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_t thread;
-static rd_proxy_client_t *clients;
-static int nclients, ending;
-static int64_t awake_ns; /* after anything has moved: the most that a client asks for */
-static _Atomic int asking;  /* threads that want the lock: the proxy would take it again at once */
-static _Atomic int resting; /* the thread sleeps, or is about to */
-static _Atomic int woken;   /* since it last looked */
+static proxy_t proxies[RD_PROXIES];
+
+static void enter(proxy_t *p)
+{
+    atomic_fetch_add(&p->asking, 1);
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_sub(&p->asking, 1);
+}
 
 static void fork_prepare(void)
 {
     pthread_mutex_lock(&life);
-    atomic_fetch_add(&asking, 1);
-    pthread_mutex_lock(&lock);
-    atomic_fetch_sub(&asking, 1);
+    for (int i = 0; i < RD_PROXIES; i++)
+        enter(&proxies[i]);
 }
 
 static void fork_parent(void)
 {
-    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < RD_PROXIES; i++)
+        pthread_mutex_unlock(&proxies[i].lock);
     pthread_mutex_unlock(&life);
 }
 
-static void bell_make(void)
+static void bell_make(proxy_t *p)
 {
     pthread_condattr_t attributes;
 
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&bell, &attributes);
+    pthread_cond_init(&p->bell, &attributes);
     pthread_condattr_destroy(&attributes);
 }
 
-/* The thread stayed in the parent. */
+/* The threads stayed in the parent. */
 static void fork_child(void)
 {
-    clients = NULL;
-    nclients = 0;
-    resting = asking = woken = 0;
-    bell_make();
+    for (int i = 0; i < RD_PROXIES; i++) {
+        proxy_t *p = &proxies[i];
+        p->clients = NULL;
+        p->nclients = 0;
+        p->resting = p->asking = p->woken = 0;
+        bell_make(p);
+    }
     fork_parent();
 }
 
 static void begin_once(void)
 {
-    bell_make();
+    for (int i = 0; i < RD_PROXIES; i++) {
+        pthread_mutex_init(&proxies[i].lock, NULL);
+        bell_make(&proxies[i]);
+    }
     pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
@@ -87,54 +104,54 @@ static int64_t now_ns(void)
 }
 
 /* With the lock, which others may have meanwhile. ns < 0: until somebody rings. */
-static void nap(int64_t now, int64_t ns)
+static void nap(proxy_t *p, int64_t now, int64_t ns)
 {
-    atomic_store(&resting, 1);
-    if (!atomic_exchange(&woken, 0) && !ending) {
+    atomic_store(&p->resting, 1);
+    if (!atomic_exchange(&p->woken, 0) && !p->ending) {
         if (ns < 0) {
-            pthread_cond_wait(&bell, &lock);
+            pthread_cond_wait(&p->bell, &p->lock);
         } else {
             struct timespec until = {(now + ns) / 1000000000, (now + ns) % 1000000000};
-            pthread_cond_timedwait(&bell, &lock, &until);
+            pthread_cond_timedwait(&p->bell, &p->lock, &until);
         }
     }
-    atomic_store(&resting, 0);
+    atomic_store(&p->resting, 0);
 }
 
 /* Lets go of the lock for who asks for it. */
-static void make_way(void)
+static void make_way(proxy_t *p)
 {
-    if (!atomic_load(&asking))
+    if (!atomic_load(&p->asking))
         return;
-    pthread_mutex_unlock(&lock);
-    while (atomic_load(&asking))
+    pthread_mutex_unlock(&p->lock);
+    while (atomic_load(&p->asking))
         sched_yield();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&p->lock);
 }
 
-static void rest(rd_proxy_state_t state, int64_t now, int64_t quiet)
+static void rest(proxy_t *p, rd_proxy_state_t state, int64_t now, int64_t quiet)
 {
     int64_t most = state == RD_PROXY_WAITS ? NAP_WAITING_NS : NAP_DOZING_NS;
 
-    if (quiet <= awake_ns)
+    if (quiet <= p->awake_ns)
         sched_yield();
     else if (state == RD_PROXY_IDLE)
-        nap(now, -1);
+        nap(p, now, -1);
     else
-        nap(now, quiet / 10 < most ? quiet / 10 : most);
+        nap(p, now, quiet / 10 < most ? quiet / 10 : most);
 }
 
 static void *run(void *arg)
 {
     int64_t moved = now_ns();
+    proxy_t *p = arg;
 
-    (void)arg;
     (void)prctl(PR_SET_TIMERSLACK, SLACK_NS);
-    pthread_mutex_lock(&lock);
-    while (!ending) {
+    pthread_mutex_lock(&p->lock);
+    while (!p->ending) {
         rd_proxy_state_t state = RD_PROXY_IDLE;
-        int called = atomic_exchange(&woken, 0);
-        for (rd_proxy_client_t *c = clients; c; c = c->next) {
+        int called = atomic_exchange(&p->woken, 0);
+        for (rd_proxy_client_t *c = p->clients; c; c = c->next) {
             rd_proxy_state_t its = c->turn(c->arg);
             state = its > state ? its : state;
         }
@@ -142,54 +159,48 @@ static void *run(void *arg)
         if (state == RD_PROXY_MOVED || called)
             moved = now;
         else
-            rest(state, now, now - moved);
-        make_way();
+            rest(p, state, now, now - moved);
+        make_way(p);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&p->lock);
     return NULL;
 }
 
 /* ---- the others ---- */
 
-static int64_t most_awake(void)
+static int64_t most_awake(const proxy_t *p)
 {
     int64_t most = 0;
 
-    for (const rd_proxy_client_t *c = clients; c; c = c->next)
+    for (const rd_proxy_client_t *c = p->clients; c; c = c->next)
         most = c->awake_us > most ? c->awake_us : most;
     return 1000 * most;
 }
 
-static int start(void)
+static int start(proxy_t *p)
 {
-    ending = 0;
-    return rd_thread_start(&thread, run, NULL);
-}
-
-static void enter(void)
-{
-    atomic_fetch_add(&asking, 1);
-    pthread_mutex_lock(&lock);
-    atomic_fetch_sub(&asking, 1);
+    p->ending = 0;
+    return rd_thread_start(&p->thread, run, p);
 }
 
 int rd_proxy_add(rd_proxy_client_t *client)
 {
+    proxy_t *p = &proxies[client->proxy];
     int error = 0;
 
     pthread_once(&once, begin_once);
     pthread_mutex_lock(&life);
-    if (nclients == 0)
-        error = start();
+    if (p->nclients == 0)
+        error = start(p);
     if (error == 0) {
-        enter();
-        nclients++;
+        enter(p);
+        p->nclients++;
         client->pid = getpid();
-        client->next = clients;
-        clients = client;
-        awake_ns = most_awake();
-        pthread_cond_signal(&bell);
-        pthread_mutex_unlock(&lock);
+        client->next = p->clients;
+        p->clients = client;
+        p->awake_ns = most_awake(p);
+        pthread_cond_signal(&p->bell);
+        pthread_mutex_unlock(&p->lock);
     }
     pthread_mutex_unlock(&life);
     return error;
@@ -197,33 +208,48 @@ int rd_proxy_add(rd_proxy_client_t *client)
 
 void rd_proxy_remove(rd_proxy_client_t *client)
 {
+    proxy_t *p = &proxies[client->proxy];
+
     if (client->pid != getpid())
         return;
     pthread_mutex_lock(&life);
-    enter();
-    for (rd_proxy_client_t **at = &clients; *at; at = &(*at)->next) {
+    enter(p);
+    for (rd_proxy_client_t **at = &p->clients; *at; at = &(*at)->next) {
         if (*at == client) {
             *at = client->next;
-            nclients--;
+            p->nclients--;
             break;
         }
     }
-    awake_ns = most_awake();
-    ending = nclients == 0;
-    int last = ending;
-    pthread_cond_signal(&bell);
-    pthread_mutex_unlock(&lock);
+    p->awake_ns = most_awake(p);
+    p->ending = p->nclients == 0;
+    int last = p->ending;
+    pthread_cond_signal(&p->bell);
+    pthread_mutex_unlock(&p->lock);
     if (last)
-        pthread_join(thread, NULL);
+        pthread_join(p->thread, NULL);
     pthread_mutex_unlock(&life);
 }
 
-void rd_proxy_wake(void)
+void rd_proxy_wake(const rd_proxy_client_t *client)
 {
-    atomic_store(&woken, 1);
-    if (!atomic_load(&resting))
+    proxy_t *p = &proxies[client->proxy];
+
+    atomic_store(&p->woken, 1);
+    if (!atomic_load(&p->resting))
         return;
-    enter();
-    pthread_cond_signal(&bell);
-    pthread_mutex_unlock(&lock);
+    enter(p);
+    pthread_cond_signal(&p->bell);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void rd_proxy_nudge(const rd_proxy_client_t *client)
+{
+    proxy_t *p = &proxies[client->proxy];
+
+    atomic_store(&p->woken, 1);
+    if (!atomic_load(&p->resting) || pthread_mutex_trylock(&p->lock) != 0)
+        return;
+    pthread_cond_signal(&p->bell);
+    pthread_mutex_unlock(&p->lock);
 }

@@ -69,13 +69,15 @@ static void in_child(rd_proxy_client_t *client, counted_t *c)
 int main(void)
 {
     counted_t idle = {0, RD_PROXY_IDLE}, dozing = {0, RD_PROXY_DOZES};
+    counted_t third = {0, RD_PROXY_IDLE};
+    rd_proxy_client_t three = {.turn = turn, .arg = &third, .proxy = RD_PROXIES - 1};
     rd_proxy_client_t one = {.turn = turn, .arg = &idle}, two = {.turn = turn, .arg = &dozing};
 
     alarm(100);
     CHECK(rd_proxy_add(&one) == 0 && comes(&idle, 1), "a client is looked at when it comes");
     CHECK(rests(&idle), "an idle client is left alone");
     int before = atomic_load(&idle.turns);
-    rd_proxy_wake();
+    rd_proxy_wake(&one);
     CHECK(comes(&idle, before + 1), "a ring wakes the proxy");
     CHECK(rests(&idle), "and it sleeps again");
     CHECK(rd_proxy_add(&two) == 0 && comes(&dozing, 20), "one that dozes is looked at unasked");
@@ -83,10 +85,20 @@ int main(void)
     rd_proxy_remove(&two);
     int others = atomic_load(&idle.turns);
     before = atomic_load(&dozing.turns);
-    rd_proxy_wake();
+    rd_proxy_wake(&one);
     CHECK(comes(&idle, others + 1) && atomic_load(&dozing.turns) == before,
           "one that is removed is not called again");
     CHECK(rests(&idle), "what is left is idle");
+    CHECK(rd_proxy_add(&three) == 0 && comes(&third, 1) && rests(&third), "another proxy has clients of its own");
+    others = atomic_load(&idle.turns);
+    before = atomic_load(&third.turns);
+    rd_proxy_wake(&three);
+    CHECK(comes(&third, before + 1) && atomic_load(&idle.turns) == others, "and is woken alone");
+    CHECK(rests(&third), "and sleeps again");
+    before = atomic_load(&third.turns);
+    rd_proxy_nudge(&three);
+    CHECK(comes(&third, before + 1), "a nudge wakes it as well");
+    rd_proxy_remove(&three);
     rd_proxy_remove(&one);
     CHECK(rd_proxy_add(&one) == 0, "and it begins anew");
     rd_proxy_remove(&one);

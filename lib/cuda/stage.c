@@ -262,7 +262,7 @@ static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *w
         if (task)
             rd_stage_task_drop(s->tasks, task);
     }
-    rd_proxy_wake();
+    rd_proxy_wake(&s->client);
     return result;
 }
 
