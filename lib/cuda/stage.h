@@ -78,12 +78,30 @@ typedef struct rd_stage {
     rd_stage_lane_t lanes[RD_KLANES];
 } rd_stage_t;
 
-/* Collective: ranks of different nodes. */
+/* stage_make.c. Collective: ranks of different nodes. */
 rondo_result_t rd_stage_create(rd_cuda_t *cuda);
 /* No kernel runs any more. The carrier ends as the communicator does. */
 void rd_stage_close(rd_cuda_t *cuda);
+
+/* stage_area.c */
+#define RD_STAGE_LANES_BYTES ((sizeof(rd_klane_t) * RD_KLANES + 4095) / 4096 * 4096)
+cudaError_t rd_stage_area_take(int device, size_t bytes, rd_stage_area_t **area); /* lanes are all zeros */
+void rd_stage_area_give(rd_stage_area_t *area);
 /* What ended communicators have left; with the lock of window.c. */
 void rd_stage_areas_free(void);
+
+/* stage_task.c */
+rd_stage_tasks_t *rd_stage_tasks_create(void);
+void rd_stage_tasks_drop(rd_stage_tasks_t *tasks);                      /* a reference */
+int rd_stage_task_add(rd_stage_tasks_t *tasks, rd_stage_task_t *task); /* into a free place; -1: no memory */
+rd_stage_task_t *rd_stage_task(rd_stage_tasks_t *tasks, uint32_t number);
+void rd_stage_task_drop(rd_stage_tasks_t *tasks, rd_stage_task_t *task);
+/* The graph that the stream is captured into; NULL: none. */
+cudaError_t rd_stage_graph(cudaStream_t stream, cudaGraph_t *graph);
+/* The graph's end drops the task, which may be NULL, and a reference. */
+cudaError_t rd_stage_graph_hold(rd_stage_tasks_t *tasks, rd_stage_task_t *task, cudaGraph_t graph);
+
+/* stage.c */
 
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call);
 /* By one carrier: roots and counts are those of its ranks. */
@@ -104,7 +122,5 @@ rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call);
 /* carry.c: a turn of the proxy. */
 rd_proxy_state_t rd_carry(void *stage);
 void rd_carry_failure(rd_stage_t *stage, int carrier); /* what has failed the communicator fails the carrier */
-rd_stage_task_t *rd_stage_task(rd_stage_tasks_t *tasks, uint32_t number);
-void rd_stage_task_drop(rd_stage_tasks_t *tasks, rd_stage_task_t *task);
 
 #endif
