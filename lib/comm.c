@@ -248,6 +248,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         return result;
     comm->prices = agreed.prices;
     comm->spin = comm->env.spin >= 0 ? comm->env.spin : agreed.crowded ? 0 : SPIN;
+    comm->cores_each = agreed.cores / agreed.sharing;
     comm->moments = comm->env.spin < 0 && agreed.sharing <= 2 * agreed.cores ? MOMENTS : 0;
     if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop)))
         return result;

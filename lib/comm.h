@@ -16,8 +16,9 @@ struct rondo_comm {
     rd_stop_t stop;
     rd_env_t env;
     rd_prices_t prices;
-    int spin;    /* polls before the first yield of a wait */
-    int moments; /* without spin: polls on who runs on another core */
+    int spin;       /* polls before the first yield of a wait */
+    int cores_each; /* for a rank, where they are fewest: the same on all ranks; 0: not one each */
+    int moments;    /* without spin: polls on who runs on another core */
     int64_t timeout_ms;
     rd_boot_t *boot;
     rd_node_t node;

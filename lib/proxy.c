@@ -20,7 +20,7 @@
 
 #include "thread.h"
 
-#define SLACK_NS 1000ul        /* by which naps may end late */
+#define SLACK_NS 1000ul       /* by which naps may end late */
 #define NAP_WAITING_NS 100000 /* at most */
 #define NAP_DOZING_NS 2000000
 

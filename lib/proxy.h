@@ -29,7 +29,8 @@ typedef struct rd_proxy_client {
 int rd_proxy_add(rd_proxy_client_t *client);
 /* After it no turn is made any more. Not to be called in a turn. */
 void rd_proxy_remove(rd_proxy_client_t *client);
-/* For this client there is something to do, or will soon be. Cheap where its proxy is awake. Not to be called in a turn. */
+/* For this client there is something to do, or will soon be. Cheap where its proxy is awake. Not to be called in a
+ * turn. */
 void rd_proxy_wake(const rd_proxy_client_t *client);
 /* The same in a turn of another proxy, which must not wait: rarely it is lost, and a nap lasts as long as it does. */
 void rd_proxy_nudge(const rd_proxy_client_t *client);

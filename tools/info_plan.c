@@ -275,7 +275,7 @@ static int cuda_plan(wish_t *w, const rd_env_t *env)
 static void staged(wish_t *w, rd_env_t *env)
 {
     int parts = w->ranks % w->nodes == 0 ? w->ranks / w->nodes : 1;
-    uint64_t slot = env->cuda_stage ? env->cuda_stage : (uint64_t)2 << 20;
+    uint64_t slot = env->cuda_stage ? env->cuda_stage : (uint64_t)512 << 10;
     char text[24];
 
     env->algo[0] = env->proto[0] = '\0';

@@ -1,9 +1,9 @@
-/* The proxy's part of a CUDA communicator between nodes: what kernels have put into slots goes on by the carrier, the
- * host communicator beneath, whose planner knows every operation between nodes. A turn takes the triggers that have
- * come, advances what is under way, and tells kernels what is done. See stage.h.
+/* A crew's part of a CUDA communicator between nodes: what kernels have put into slots goes on by the carrier, the host
+ * communicator beneath, whose planner knows every operation between nodes. A turn takes the triggers that have come,
+ * advances what is under way, and tells kernels what is done. See stage.h.
  *
- * Nobody else touches the carrier's rooms while the proxy serves it. What fails there fails the communicator, in the
- * same words, and the other way round.
+ * Crews share nothing but the tasks. Nobody else touches a carrier's rooms while a proxy serves it. What fails there
+ * fails the communicator, in the same words, and the other way round.
  */
 #include <string.h>
 
@@ -39,11 +39,11 @@ static const size_t *round_counts(size_t *into, const size_t *counts, int n, con
 }
 
 /* The plan of one round: the task's operation on a part of each block. */
-static rondo_result_t round_plan(rd_stage_t *s, const rd_stage_task_t *t, uint32_t round, rd_plan_t **plan)
+static rondo_result_t round_plan(rd_crew_t *crew, const rd_stage_task_t *t, uint32_t round, rd_plan_t **plan)
 {
     size_t in[RD_KRANKS], out[RD_KRANKS];
-    const rd_carrier_t *by = &s->carriers[t->carrier];
-    int n = by->nranks;
+    rd_planner_t *planner = crew->carriers[t->carrier]->planner;
+    int n = crew->stage->carriers[t->carrier].nranks;
     rd_ask_t ask = t->ask;
     rd_tables_t tables = {NULL, NULL, NULL, NULL};
 
@@ -53,22 +53,22 @@ static rondo_result_t round_plan(rd_stage_t *s, const rd_stage_task_t *t, uint32
         tables.out_counts = round_counts(out, t->out_counts, n, t, round);
     if (!t->in_tabled && !t->out_tabled) {
         ask.count = ask.coll == RD_BARRIER ? ask.count : part_of(ask.count, t->each, round);
-        return rd_plan_get(by->comm->planner, &ask, NULL, NULL, plan);
+        return rd_plan_get(planner, &ask, NULL, NULL, plan);
     }
     if (ask.coll != RD_ALLTOALL) {
         ask.count = 0;
         for (int r = 0; r < n; r++)
             ask.count += t->in_tabled ? in[r] : out[r];
     }
-    return rd_plan_get(by->comm->planner, &ask, &tables, NULL, plan);
+    return rd_plan_get(planner, &ask, &tables, NULL, plan);
 }
 
 /* ---- from a trigger to a task of the carrier's queue */
 
-static rondo_result_t add(rd_stage_t *s, rondo_comm_t carrier, int chain, rd_plan_t *plan, const void *in, void *out)
+static rondo_result_t add(rd_crew_t *crew, rondo_comm_t carrier, int chain, rd_plan_t *plan, const void *in, void *out)
 {
-    rd_stage_lane_t *lane = &s->lanes[chain];
-    struct rondo_request *request = &lane->flying[lane->taken & (s->k.slots - 1)];
+    rd_stage_lane_t *lane = &crew->lanes[chain];
+    struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
     rd_task_t *task;
     rondo_result_t result = rd_task_create(carrier, plan, chain, in, out, &task);
 
@@ -88,54 +88,72 @@ static rondo_result_t add(rd_stage_t *s, rondo_comm_t carrier, int chain, rd_pla
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t begin_round(rd_stage_t *s, const rd_ktrigger_t *trigger)
+/* Nobody has announced what a graph's kernels do, so other crews may nap. */
+static void wake_others(const rd_crew_t *crew)
 {
+    const rd_stage_t *s = crew->stage;
+
+    for (int c = 0; c < s->ncrews; c++)
+        if (c != crew->number)
+            rd_proxy_nudge(&s->crews[c].client);
+}
+
+static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger)
+{
+    rd_stage_t *s = crew->stage;
     rd_stage_task_t *t = rd_stage_task(s->tasks, trigger->what);
-    char *slot = s->slots + (size_t)(s->lanes[0].taken & (s->k.slots - 1)) * 2 * s->k.slot;
+    char *slot = crew->slots + (size_t)(crew->lanes[0].taken & (s->k.slots - 1)) * 2 * s->k.slot;
     rd_plan_t *plan;
 
     if (!t || trigger->round >= t->rounds)
         return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
                         trigger->round, trigger->what);
-    rondo_result_t result = round_plan(s, t, trigger->round, &plan);
+    if (t->captured && t->rounds > 1 && trigger->round == 0)
+        wake_others(crew);
+    rondo_result_t result = round_plan(crew, t, trigger->round, &plan);
     if (result == RONDO_SUCCESS)
-        result = add(s, s->carriers[t->carrier].comm, RD_CHAIN_COLLECTIVE, plan, slot, slot + s->k.slot);
+        result = add(crew, crew->carriers[t->carrier], RD_CHAIN_COLLECTIVE, plan, slot, slot + s->k.slot);
     if (t->captured)
         return result;
-    s->answered++;
-    if (trigger->round == t->rounds - 1)
+    crew->answered++;
+    if (atomic_fetch_sub(&t->left, 1) == 1)
         rd_stage_task_drop(s->tasks, t);
     return result;
 }
 
-static rondo_result_t begin_message(rd_stage_t *s, int chain, const rd_ktrigger_t *trigger)
+static rondo_result_t begin_message(rd_crew_t *crew, int chain, const rd_ktrigger_t *trigger)
 {
-    const rd_stage_lane_t *lane = &s->lanes[chain];
+    const rd_stage_t *s = crew->stage;
+    const rd_stage_lane_t *lane = &crew->lanes[chain];
     size_t at = ((size_t)(chain - 1) * s->k.slots + (lane->taken & (s->k.slots - 1))) * s->k.message_slot;
     int peer = (chain - 1) / 2, send = chain == RD_CHAIN_SEND(peer);
-    rondo_comm_t carrier = s->carriers[RD_CARRIER_ALL].comm;
+    rondo_comm_t carrier = crew->carriers[RD_CARRIER_ALL];
+    int captured = (trigger->round & RD_KMESSAGE_CAPTURED) != 0;
     rd_plan_t *plan;
 
     if (trigger->what > s->k.message_slot)
         return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL,
                         "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
+    if (captured && crew->number == 0 && trigger->round & RD_KMESSAGE_LONG)
+        wake_others(crew);
     rondo_result_t result = rd_plan_get_p2p(carrier->planner, peer, send, trigger->what, &plan);
     if (result == RONDO_SUCCESS)
-        result = add(s, carrier, chain, plan, s->slots + at, s->slots + at);
-    s->answered += trigger->round == 0;
+        result = add(crew, carrier, chain, plan, crew->slots + at, crew->slots + at);
+    crew->answered += !captured;
     return result;
 }
 
-static rondo_result_t take(rd_stage_t *s, int *moved)
+static rondo_result_t take(rd_crew_t *crew, int *moved)
 {
+    const rd_stage_t *s = crew->stage;
     rondo_result_t result = RONDO_SUCCESS;
     rd_ktrigger_t trigger;
 
     for (int l = 0; l < s->nlanes; l++) {
-        rd_stage_lane_t *lane = &s->lanes[l];
+        rd_stage_lane_t *lane = &crew->lanes[l];
         while (result == RONDO_SUCCESS && lane->taken - lane->done < s->k.slots &&
                trigger_come(lane, s->k.slots, &trigger)) {
-            result = l == RD_CHAIN_COLLECTIVE ? begin_round(s, &trigger) : begin_message(s, l, &trigger);
+            result = l == RD_CHAIN_COLLECTIVE ? begin_round(crew, &trigger) : begin_message(crew, l, &trigger);
             *moved = 1;
         }
     }
@@ -143,12 +161,13 @@ static rondo_result_t take(rd_stage_t *s, int *moved)
 }
 
 /* To the kernels, in order. Nonzero: something is still under way. */
-static int tell(rd_stage_t *s, int *moved)
+static int tell(rd_crew_t *crew, int *moved)
 {
+    const rd_stage_t *s = crew->stage;
     int flying = 0;
 
     for (int l = 0; l < s->nlanes; l++) {
-        rd_stage_lane_t *lane = &s->lanes[l];
+        rd_stage_lane_t *lane = &crew->lanes[l];
         uint32_t done = lane->done;
         while (done != lane->taken && atomic_load(&lane->flying[done & (s->k.slots - 1)].pending) == 0)
             done++;
@@ -182,8 +201,7 @@ static int outside(const rd_stage_t *s, int carrier, int r)
 /* And the other way round; -1: it is not of the rail. */
 static int inside(const rd_stage_t *s, int carrier, int r)
 {
-    const rd_carrier_t *by = &s->carriers[carrier];
-    int i = carrier == RD_CARRIER_ALL ? r : by->nranks - 1;
+    int i = carrier == RD_CARRIER_ALL ? r : s->carriers[carrier].nranks - 1;
 
     while (carrier != RD_CARRIER_ALL && i >= 0 && outside(s, carrier, i) != r)
         i--;
@@ -191,10 +209,10 @@ static int inside(const rd_stage_t *s, int carrier, int r)
 }
 
 /* A rank that the carrier does not have is nobody whom its ranks may blame: they learn of it as this one has. */
-void rd_carry_failure(rd_stage_t *s, int carrier)
+void rd_carry_failure(rd_crew_t *crew, int carrier)
 {
-    rondo_comm_t comm = s->cuda->comm, to = s->carriers[carrier].comm;
-    int culprit = atomic_load(&comm->stop.culprit), its = inside(s, carrier, culprit);
+    rondo_comm_t comm = crew->stage->cuda->comm, to = crew->carriers[carrier];
+    int culprit = atomic_load(&comm->stop.culprit), its = inside(crew->stage, carrier, culprit);
     rondo_result_t code = rd_comm_check(comm);
 
     if (!to || code == RONDO_SUCCESS || rd_comm_check(to) != RONDO_SUCCESS)
@@ -205,10 +223,10 @@ void rd_carry_failure(rd_stage_t *s, int carrier)
 }
 
 /* What has failed a carrier fails the communicator. */
-static void come_up(rd_stage_t *s, int carrier)
+static void come_up(rd_crew_t *crew, int carrier)
 {
-    rondo_comm_t comm = s->cuda->comm, from = s->carriers[carrier].comm;
-    int culprit = outside(s, carrier, atomic_load(&from->stop.culprit));
+    rondo_comm_t comm = crew->stage->cuda->comm, from = crew->carriers[carrier];
+    int culprit = outside(crew->stage, carrier, atomic_load(&from->stop.culprit));
 
     if (carrier == RD_CARRIER_ALL)
         rd_comm_fail(comm, rd_comm_check(from), culprit, "%s", from->stop.text);
@@ -220,28 +238,28 @@ static void come_up(rd_stage_t *s, int carrier)
 
 #define NEWS_MS 300 /* in which the communicator itself may learn more than the rail */
 
-static rd_proxy_state_t end(rd_stage_t *s, rondo_result_t result)
+static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
 {
-    rondo_comm_t comm = s->cuda->comm;
+    rondo_comm_t comm = crew->stage->cuda->comm;
     int failed = 0;
 
-    while (failed < RD_CARRIERS && !(s->carriers[failed].comm && rd_comm_check(s->carriers[failed].comm)))
+    while (failed < RD_CARRIERS && !(crew->carriers[failed] && rd_comm_check(crew->carriers[failed])))
         failed++;
     if (failed == RD_CARRIER_RAIL && rd_comm_notice(comm) == RONDO_SUCCESS) {
-        s->failed_ms = s->failed_ms ? s->failed_ms : rd_clock_ms();
-        if (rd_clock_ms() - s->failed_ms < NEWS_MS)
+        crew->failed_ms = crew->failed_ms ? crew->failed_ms : rd_clock_ms();
+        if (rd_clock_ms() - crew->failed_ms < NEWS_MS)
             return RD_PROXY_WAITS;
     }
     if (failed < RD_CARRIERS)
-        come_up(s, failed);
+        come_up(crew, failed);
     else
         rd_comm_fail(comm, result, comm->rank, "an operation could not go on: %s", rd_thread_error());
     for (int i = 0; i < RD_CARRIERS; i++) {
-        rd_carry_failure(s, i);
-        if (s->carriers[i].comm)
-            rd_queue_flush(s->carriers[i].comm, rd_comm_check(s->carriers[i].comm));
+        rd_carry_failure(crew, i);
+        if (crew->carriers[i])
+            rd_queue_flush(crew->carriers[i], rd_comm_check(crew->carriers[i]));
     }
-    s->over = 1;
+    crew->over = 1;
     return RD_PROXY_IDLE;
 }
 
@@ -267,22 +285,24 @@ static rondo_result_t advance(rondo_comm_t carrier, int *busy, int *moved)
 
 rd_proxy_state_t rd_carry(void *arg)
 {
-    rd_stage_t *s = arg;
+    rd_crew_t *crew = arg;
+    const rd_stage_t *s = crew->stage;
     rondo_result_t result = rd_comm_check(s->cuda->comm);
     int moved = 0, busy = 0;
 
-    if (s->over)
+    if (crew->over)
         return RD_PROXY_IDLE;
-    if (result == RONDO_SUCCESS && !s->failed_ms)
-        result = take(s, &moved);
-    for (int i = 0; i < RD_CARRIERS && result == RONDO_SUCCESS && !s->failed_ms; i++)
-        result = advance(s->carriers[i].comm, &busy, &moved);
-    if (result != RONDO_SUCCESS || s->failed_ms) /* what has failed is off the queue, and not done */
-        return end(s, result);
-    int flying = tell(s, &moved);
+    if (result == RONDO_SUCCESS && !crew->failed_ms)
+        result = take(crew, &moved);
+    for (int i = 0; i < RD_CARRIERS && result == RONDO_SUCCESS && !crew->failed_ms; i++)
+        result = advance(crew->carriers[i], &busy, &moved);
+    if (result != RONDO_SUCCESS || crew->failed_ms) /* what has failed is off the queue, and not done */
+        return end(crew, result);
+    int flying = tell(crew, &moved);
     if (moved)
         return RD_PROXY_MOVED;
     if (busy || flying)
         return RD_PROXY_WAITS;
-    return atomic_load(&s->asked) != s->answered || atomic_load(&s->tasks->captured) ? RD_PROXY_DOZES : RD_PROXY_IDLE;
+    return atomic_load(&crew->asked) != crew->answered || atomic_load(&s->tasks->captured) ? RD_PROXY_DOZES
+                                                                                           : RD_PROXY_IDLE;
 }

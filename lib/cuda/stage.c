@@ -15,14 +15,40 @@
 
 /* ---- launching */
 
-/* `raises`: triggers in all. On failure the task is still the caller's, unless a graph holds it. */
+/* Triggers that a launch will raise, of each of the crews that may share it. */
+typedef struct raises {
+    uint32_t crews;
+    uint64_t of[RD_KCREWS];
+} raises_t;
+
+static uint32_t teams_of(const raises_t *raises)
+{
+    uint32_t teams = raises->crews;
+
+    while (teams > 1 && raises->of[teams - 1] == 0)
+        teams--;
+    return teams;
+}
+
+/* To the crews, before the launch; sign -1: it was none. */
+static void announce(rd_stage_t *s, const raises_t *raises, int sign)
+{
+    for (uint32_t c = 0; c < raises->crews; c++) {
+        if (raises->of[c])
+            atomic_fetch_add(&s->crews[c].asked, sign < 0 ? 0 - raises->of[c] : raises->of[c]);
+    }
+}
+
+/* On failure the task is still the caller's, unless a graph holds it. */
 static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *work, rd_kstage_t *k,
-                             rd_stage_task_t *task, uint64_t raises, cudaStream_t stream)
+                             rd_stage_task_t *task, const raises_t *raises, cudaStream_t stream)
 {
     cudaGraph_t graph = NULL;
     cudaError_t error = rd_stage_graph(stream, &graph);
 
     *k = s->k;
+    k->crews = raises->crews;
+    k->teams = teams_of(raises);
     k->captured = graph != NULL;
     if (error == cudaSuccess && graph)
         error = rd_stage_graph_hold(s->tasks, task, graph);
@@ -32,14 +58,15 @@ static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *w
         return rd_cuda_error(&s->cuda->comm->who, error, "an operation in a graph");
     }
     if (!graph)
-        atomic_fetch_add(&s->asked, raises);
+        announce(s, raises, 1);
     rondo_result_t result = rd_cuda_launch(s->cuda, l, work, stream);
     if (result != RONDO_SUCCESS && !graph) {
-        atomic_fetch_sub(&s->asked, raises);
+        announce(s, raises, -1);
         if (task)
             rd_stage_task_drop(s->tasks, task);
     }
-    rd_proxy_wake(&s->client);
+    for (uint32_t c = 0; c < k->teams; c++)
+        rd_proxy_wake(&s->crews[c].client);
     return result;
 }
 
@@ -115,17 +142,30 @@ static size_t longest(const rd_carrier_t *by, const rd_call_t *c)
     return most;
 }
 
-/* Elements of a part that a round carries: the same on all ranks. */
-static size_t elements_each(const rd_stage_t *s, int carrier, rd_coll_t coll, size_t element)
+/* Crews that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not lie
+ * where another round's input does. In place all lie as they should but these, whose output begins where the input
+ * does. */
+static uint32_t crews_for(const rd_stage_t *s, const rd_call_t *c)
 {
+    return c->tables && c->ask.coll == RD_REDUCE_SCATTER ? 1 : (uint32_t)s->ncrews;
+}
+
+/* Elements of a part that a round carries: the same on all ranks, who know all counts but those of other pairs. */
+static size_t elements_each(const rd_stage_t *s, int carrier, const rd_call_t *c, size_t most)
+{
+    rd_coll_t coll = c->ask.coll;
+    size_t element = rondo_type_size(c->ask.type), round = s->k.slot;
     size_t parts = coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_BARRIER
                        ? 1
                        : (size_t)s->carriers[carrier].nranks;
 
-    return s->k.slot / parts / 16 * 16 / element;
+    if (!(c->tables && coll == RD_ALLTOALL))
+        round = rd_kpiece(most * parts * element, crews_for(s, c), s->k.least, s->k.slot);
+    return round / parts / 16 * 16 / element;
 }
 
-static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c, rondo_op_t op, uint32_t rounds)
+static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c, rondo_op_t op, size_t each,
+                                  uint32_t rounds)
 {
     rd_stage_task_t *task = calloc(1, sizeof *task);
     size_t n = (size_t)s->carriers[carrier].nranks;
@@ -137,9 +177,10 @@ static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c
     task->ask.op = op;
     task->ask.root = c->tables ? 0 : c->ask.root;
     task->ask.count = c->ask.count;
-    task->each = elements_each(s, carrier, c->ask.coll, rondo_type_size(c->ask.type));
+    task->each = each;
     task->carrier = carrier;
     task->rounds = rounds;
+    atomic_store(&task->left, rounds);
     task->in_tabled = c->tables && c->tables->in_counts;
     task->out_tabled = c->tables && c->tables->out_counts;
     if (task->in_tabled)
@@ -152,12 +193,14 @@ static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c
     return NULL;
 }
 
-static uint32_t blocks_for(const rd_stage_t *s, uint64_t bytes)
+/* Of each team, for a round of so many bytes. */
+static uint32_t blocks_for(const rd_stage_t *s, uint32_t teams, uint64_t bytes)
 {
-    uint64_t most = s->cuda->limits.blocks < BLOCKS ? s->cuda->limits.blocks : BLOCKS;
-    uint64_t some = (bytes + 16383) / 16384;
+    uint64_t most = (s->cuda->limits.blocks < BLOCKS ? s->cuda->limits.blocks : BLOCKS) / teams;
+    uint64_t some = (bytes + 8191) / 8192;
 
-    return (uint32_t)(some < 1 ? 1 : some < most ? some : most);
+    some = some < most ? some : most;
+    return some < 1 ? 1 : (uint32_t)some;
 }
 
 static uint64_t side_bytes(const rd_kside_t *side)
@@ -175,7 +218,8 @@ rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
     rd_cuda_t *cuda = s->cuda;
     rd_klaunch_t l = {RD_K_STAGED, RD_KC_LL, (uint32_t)call->ask.coll, 0, 0, 0, 0};
     size_t element = rondo_type_size(call->ask.type), most = longest(by, call);
-    size_t each = elements_each(s, carrier, call->ask.coll, element);
+    size_t each = elements_each(s, carrier, call, most);
+    raises_t raises;
     rd_kwork_t work;
     rd_kstaged_t *k = &work.staged;
 
@@ -192,14 +236,18 @@ rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
     sides(by, call, &k->in, &k->out);
     k->each = each * element;
     k->rounds = (uint32_t)((most + each - 1) / each);
-    rd_stage_task_t *task = task_make(s, carrier, call, (rondo_op_t)k->reduce.op, k->rounds);
+    rd_stage_task_t *task = task_make(s, carrier, call, (rondo_op_t)k->reduce.op, each, k->rounds);
     if (!task)
         return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation");
     k->task = task->number;
     l.threads = rd_kernel_threads(RD_K_STAGED, RD_KC_LL);
-    uint64_t in = side_bytes(&k->in), out = side_bytes(&k->out), bytes = in > out ? in : out;
-    l.blocks = blocks_for(s, bytes < s->k.slot ? bytes : s->k.slot);
-    return launch(s, &l, &work, &k->stage, task, k->rounds, call->stream);
+    raises.crews = crews_for(s, call);
+    for (uint32_t c = 0; c < raises.crews; c++)
+        raises.of[c] = rd_kcrew_part(k->rounds, raises.crews, c);
+    uint64_t in = side_bytes(&k->in), out = side_bytes(&k->out), bytes = (in > out ? in : out) / k->rounds;
+    uint32_t teams = teams_of(&raises);
+    l.blocks = teams * blocks_for(s, teams, bytes);
+    return launch(s, &l, &work, &k->stage, task, &raises, call->stream);
 }
 
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call)
@@ -215,17 +263,26 @@ double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call)
 
 /* ---- messages */
 
+static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises)
+{
+    uint32_t crews = s->k.crews, piece = rd_kpiece(bytes, crews, s->k.least, s->k.message_slot);
+    uint64_t pieces = (bytes + piece - 1) / piece;
+
+    for (uint32_t c = 0; c < crews; c++)
+        raises->of[c] += pieces <= c ? 0 : (pieces - c + crews - 1) / crews;
+}
+
 rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, cudaStream_t stream)
 {
     rd_stage_t *s = cuda->stage;
     rd_kmessages_t *m = &work->staged_messages.messages; /* where they are already: the first member */
     rd_klaunch_t l = {RD_K_STAGED_MESSAGES, RD_KC_LL, RD_ALLTOALL, 0, 0, 0, 0};
-    uint64_t pieces = 0;
+    raises_t raises = {s->k.crews, {0}};
 
     for (uint32_t p = 0; p < m->npairs; p++)
         for (uint32_t i = 0; i < m->pair[p].count; i++)
-            pieces += (m->here[m->pair[p].first + i].bytes + s->k.message_slot - 1) / s->k.message_slot;
-    l.blocks = m->npairs;
+            add_pieces(s, m->here[m->pair[p].first + i].bytes, &raises);
+    l.blocks = m->npairs * teams_of(&raises);
     l.threads = rd_kernel_threads(RD_K_STAGED_MESSAGES, RD_KC_LL);
-    return launch(s, &l, work, &work->staged_messages.stage, NULL, pieces, stream);
+    return launch(s, &l, work, &work->staged_messages.stage, NULL, &raises, stream);
 }

@@ -1,7 +1,8 @@
-/* A CUDA communicator that spans nodes: its data goes through pinned memory, and between the ranks by a host
- * communicator of its own, the *carrier*, whose progress the process's proxy makes. See kernels/work.h for lanes.
+/* A CUDA communicator that spans nodes: its data goes through pinned memory, and between the ranks by host
+ * communicators of its own, the *carriers*, whose progress the process's proxies make. See kernels/work.h for lanes and
+ * crews.
  *
- *   a call    writes down what it wants (a task), launches a kernel, wakes the proxy           [stage.c]
+ *   a call    writes down what it wants (a task), launches a kernel, wakes the proxies         [stage.c]
  *   kernel    input into a slot, trigger ...                                                   [kernels/stage.cuh]
  *   proxy     trigger -> the task's round, or a message, on the carrier -> done                [carry.c]
  *   kernel    ... done, slot into the output
@@ -16,13 +17,14 @@
 #include "../proxy.h"
 #include "inside.h"
 
-/* What a collective's triggers mean. Made by the call; the proxy frees it behind its last round, or, when it belongs to
- * a graph, the graph's end does. */
+/* What a collective's triggers mean. Made by the call; the crew that takes its last round frees it, or, when it belongs
+ * to a graph, the graph's end does. */
 typedef struct rd_stage_task {
     rd_ask_t ask; /* count: of the whole, or of a block */
     size_t each;  /* elements of a part that a round carries */
     uint32_t rounds;
-    uint32_t number; /* its place in the table */
+    _Atomic uint32_t left; /* rounds that no crew has taken */
+    uint32_t number;       /* its place in the table */
     int carrier;
     int captured;
     int in_tabled, out_tabled;
@@ -53,29 +55,37 @@ typedef struct rd_stage_lane {
     struct rondo_request flying[RD_KLANE_SLOTS];
 } rd_stage_lane_t;
 
-/* A host communicator beneath: of all ranks, or of a rail, the ranks that have one place on their nodes. */
-typedef struct rd_carrier {
-    rondo_comm_t comm;
-    int rank, nranks;
-} rd_carrier_t;
-
+/* Host communicators beneath: of all ranks, or of a rail, the ranks that have one place on their nodes. */
 enum { RD_CARRIER_ALL, RD_CARRIER_RAIL, RD_CARRIERS };
 
-typedef struct rd_stage {
-    rd_cuda_t *cuda;
-    rd_carrier_t carriers[RD_CARRIERS]; /* comm NULL: there is none */
-    int64_t failed_ms;                  /* when the rail was found to have failed; 0: it has not */
-    rd_stage_area_t *area;
-    rd_stage_tasks_t *tasks;
-    rd_kstage_t k; /* what kernels are told */
-    char *slots;   /* as the host sees them */
+typedef struct rd_carrier {
+    int rank, nranks; /* nranks 0: there is none */
+} rd_carrier_t;
+
+/* What a proxy does for the communicator, by a carrier of each kind. */
+typedef struct rd_crew {
+    struct rd_stage *stage;
+    int number;
+    rondo_comm_t carriers[RD_CARRIERS]; /* NULL: there is none */
     rd_proxy_client_t client;
     int served;             /* by the proxy */
     int over;               /* failed: the proxy does nothing more */
+    int64_t failed_ms;      /* when the rail was found to have failed; 0: it has not */
+    char *slots;            /* as the host sees them */
     _Atomic uint64_t asked; /* triggers that launches outside of graphs will raise */
     uint64_t answered;      /* and those that have come */
-    int nlanes;
-    rd_stage_lane_t lanes[RD_KLANES];
+    rd_stage_lane_t lanes[RD_KCREW_LANES];
+} rd_crew_t;
+
+typedef struct rd_stage {
+    rd_cuda_t *cuda;
+    rd_carrier_t carriers[RD_CARRIERS];
+    rd_stage_area_t *area;
+    rd_stage_tasks_t *tasks;
+    rd_kstage_t k; /* what kernels are told */
+    int nlanes;    /* of a crew */
+    int ncrews;
+    rd_crew_t *crews;
 } rd_stage_t;
 
 /* stage_make.c. Collective: ranks of different nodes. */
@@ -92,7 +102,7 @@ void rd_stage_areas_free(void);
 
 /* stage_task.c */
 rd_stage_tasks_t *rd_stage_tasks_create(void);
-void rd_stage_tasks_drop(rd_stage_tasks_t *tasks);                      /* a reference */
+void rd_stage_tasks_drop(rd_stage_tasks_t *tasks);                     /* a reference */
 int rd_stage_task_add(rd_stage_tasks_t *tasks, rd_stage_task_t *task); /* into a free place; -1: no memory */
 rd_stage_task_t *rd_stage_task(rd_stage_tasks_t *tasks, uint32_t number);
 void rd_stage_task_drop(rd_stage_tasks_t *tasks, rd_stage_task_t *task);
@@ -104,7 +114,7 @@ cudaError_t rd_stage_graph_hold(rd_stage_tasks_t *tasks, rd_stage_task_t *task, 
 /* stage.c */
 
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call);
-/* By one carrier: roots and counts are those of its ranks. */
+/* By one kind of carrier: roots and counts are those of its ranks. */
 rondo_result_t rd_stage_run(rd_stage_t *stage, int carrier, const rd_call_t *call);
 /* `work` holds the messages, none of this rank to itself. */
 rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, cudaStream_t stream);
@@ -120,7 +130,7 @@ int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* carry.c: a turn of the proxy. */
-rd_proxy_state_t rd_carry(void *stage);
-void rd_carry_failure(rd_stage_t *stage, int carrier); /* what has failed the communicator fails the carrier */
+rd_proxy_state_t rd_carry(void *crew);
+void rd_carry_failure(rd_crew_t *crew, int carrier); /* what has failed the communicator fails the carrier */
 
 #endif

@@ -62,7 +62,8 @@ cudaError_t rd_stage_area_take(int device, size_t bytes, rd_stage_area_t **area)
             return cudaErrorMemoryAllocation;
         a->device = device;
         a->bytes = bytes;
-        error = cudaHostAlloc((void **)&a->pinned, RD_STAGE_LANES_BYTES + bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+        error = cudaHostAlloc((void **)&a->pinned, RD_STAGE_LANES_BYTES + bytes,
+                              cudaHostAllocPortable | cudaHostAllocMapped);
         if (error == cudaSuccess)
             error = cudaMalloc((void **)&a->state, states);
     }

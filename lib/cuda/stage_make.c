@@ -7,60 +7,97 @@
 #include "../boot_id.h"
 #include "../comm.h"
 
-#define SLOT ((size_t)2 << 20)
+#define SLOT ((size_t)512 << 10)
 #define SLOTS 4u
+#define LEAST ((size_t)32 << 10) /* bytes of a round or piece */
+#define CREWS 4
+
+/* Half of a rank's cores at most: the other half is the user's. The same on all ranks. */
+static int crews_of(const rondo_comm_t comm)
+{
+    int half = comm->cores_each / 2;
+
+    if (comm->env.cuda_crews)
+        return comm->env.cuda_crews;
+    return half < 1 ? 1 : half < CREWS ? half : CREWS;
+}
 
 static void layout(rd_stage_t *s, const rd_env_t *env, size_t *bytes)
 {
     size_t n = (size_t)s->cuda->k.nranks, slot = env->cuda_stage ? env->cuda_stage : SLOT;
+    size_t least = env->cuda_round ? env->cuda_round : LEAST;
 
     s->k.slots = SLOTS;
     s->k.slot = (uint32_t)(slot / 4096 * 4096);
     s->k.message_slot = (uint32_t)((size_t)2 * s->k.slot / (2 * n) / 64 * 64);
+    s->k.least = (uint32_t)(least < s->k.message_slot ? least : s->k.message_slot);
+    s->k.crews = (uint32_t)s->ncrews;
     *bytes = (size_t)SLOTS * 2 * s->k.slot;
+}
+
+static void crew_begin(rd_stage_t *s, int number, size_t bytes)
+{
+    rd_crew_t *crew = &s->crews[number];
+
+    crew->stage = s;
+    crew->number = number;
+    crew->slots = s->area->pinned + RD_STAGE_LANES_BYTES + (size_t)number * bytes;
+    for (int l = 0; l < s->nlanes; l++)
+        crew->lanes[l].pinned = (rd_klane_t *)(void *)s->area->pinned + number * RD_KCREW_LANES + l;
+    crew->client.turn = rd_carry;
+    crew->client.arg = crew;
+    crew->client.proxy = number;
+    crew->client.awake_us = s->cuda->comm->env.cuda_awake;
 }
 
 static rondo_result_t memory(rd_stage_t *s)
 {
-    size_t bytes;
+    rondo_comm_t comm = s->cuda->comm;
+    size_t bytes; /* of a crew */
     char *pinned = NULL;
     cudaError_t error;
 
-    layout(s, &s->cuda->comm->env, &bytes);
-    error = rd_stage_area_take(s->cuda->device, bytes, &s->area);
+    s->ncrews = crews_of(comm);
+    s->nlanes = 1 + 2 * s->cuda->k.nranks;
+    layout(s, &comm->env, &bytes);
+    s->crews = calloc((size_t)s->ncrews, sizeof *s->crews);
+    s->tasks = rd_stage_tasks_create();
+    if (!s->crews || !s->tasks)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+    error = rd_stage_area_take(s->cuda->device, (size_t)s->ncrews * bytes, &s->area);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&pinned, s->area->pinned, 0);
     if (error != cudaSuccess)
-        return rd_cuda_error(&s->cuda->comm->who, error, "memory to stage data between nodes");
+        return rd_cuda_error(&comm->who, error, "memory to stage data between nodes");
     s->k.lanes = (rd_klane_t *)(void *)pinned;
     s->k.area = pinned + RD_STAGE_LANES_BYTES;
     s->k.state = s->area->state;
-    s->slots = s->area->pinned + RD_STAGE_LANES_BYTES;
-    s->nlanes = 1 + 2 * s->cuda->k.nranks;
-    for (int l = 0; l < s->nlanes; l++)
-        s->lanes[l].pinned = (rd_klane_t *)(void *)s->area->pinned + l;
-    s->tasks = rd_stage_tasks_create();
-    return s->tasks ? RONDO_SUCCESS
-                    : rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+    for (int c = 0; c < s->ncrews; c++)
+        crew_begin(s, c, bytes);
+    return RONDO_SUCCESS;
 }
 
-/* A host communicator of those who pass the same `first`, which is one of them. */
-static rondo_result_t carrier_make(rd_stage_t *s, int carrier, int first, int rank, int nranks)
+/* Host communicators of those who pass the same `first`, which is one of them: one for each crew. */
+static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int first, int rank, int nranks)
 {
+    size_t each = (size_t)s->ncrews;
     rondo_comm_t comm = s->cuda->comm;
-    rondo_unique_id_t *ids = calloc((size_t)comm->nranks, sizeof *ids);
+    rondo_unique_id_t *ids = calloc((size_t)comm->nranks * each, sizeof *ids), *its;
+    size_t made = 0;
 
     if (!ids)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the ids of %d ranks", comm->nranks);
-    if (comm->rank == first) /* on failure an id that carries the error */
-        (void)rd_boot_id_create(&ids[first], &comm->env);
-    rondo_result_t result = rd_boot_allgather(comm->boot, ids, sizeof *ids);
-    s->carriers[carrier].rank = rank;
-    s->carriers[carrier].nranks = nranks;
-    if (result == RONDO_SUCCESS)
-        result = rd_comm_make_carrier(&s->carriers[carrier].comm, comm, &ids[first], rank, nranks);
-    else if (comm->rank == first)
-        rd_boot_give_up(&ids[first], RONDO_ERR_ABORTED);
+    its = ids + (size_t)first * each;
+    for (size_t c = 0; comm->rank == first && c < each; c++) /* on failure an id that carries the error */
+        (void)rd_boot_id_create(&its[c], &comm->env);
+    rondo_result_t result = rd_boot_allgather(comm->boot, ids, each * sizeof *ids);
+    s->carriers[carrier] = (rd_carrier_t){rank, nranks};
+    while (made < each && result == RONDO_SUCCESS) {
+        result = rd_comm_make_carrier(&s->crews[made].carriers[carrier], comm, &its[made], rank, nranks);
+        made++;
+    }
+    for (size_t c = made; comm->rank == first && c < each; c++)
+        rd_boot_give_up(&its[c], RONDO_ERR_ABORTED);
     free(ids);
     return result;
 }
@@ -84,6 +121,36 @@ static int rail(const rd_node_t *node, int nranks, int *first)
     return 1;
 }
 
+/* Carriers of all ranks and, where nodes are alike, of the rail. */
+static rondo_result_t carriers(rd_stage_t *s)
+{
+    rd_cuda_t *cuda = s->cuda;
+    rondo_comm_t comm = cuda->comm;
+    int first = 0, apart = 0;
+    rondo_result_t result = carriers_make(s, RD_CARRIER_ALL, 0, comm->rank, comm->nranks);
+
+    if (result != RONDO_SUCCESS || cuda->limits.apart || !rail(&comm->node, comm->nranks, &first))
+        return result;
+    result = rd_rail_create(cuda, &apart);
+    if (result == RONDO_SUCCESS && apart)
+        rd_rail_free(cuda, NULL, NULL);
+    else if (result == RONDO_SUCCESS)
+        result = carriers_make(s, RD_CARRIER_RAIL, first, comm->node.node_of[comm->rank], comm->node.nnodes);
+    return result;
+}
+
+static rondo_result_t serve(rd_stage_t *s)
+{
+    for (int c = 0; c < s->ncrews; c++) {
+        int error = rd_proxy_add(&s->crews[c].client);
+        if (error)
+            return rd_error(&s->cuda->comm->who, RONDO_ERR_SYSTEM, "no thread to serve the network: %s",
+                            strerror(error));
+        s->crews[c].served = 1;
+    }
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rd_stage_create(rd_cuda_t *cuda)
 {
     rd_stage_t *s = cuda->stage = calloc(1, sizeof *s);
@@ -91,35 +158,31 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda)
     if (!s)
         return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     s->cuda = cuda;
-    rondo_comm_t comm = cuda->comm;
-    int first = 0, apart = 0;
     rondo_result_t result = memory(s);
     if (result == RONDO_SUCCESS)
-        result = carrier_make(s, RD_CARRIER_ALL, 0, comm->rank, comm->nranks);
-    if (result == RONDO_SUCCESS && !cuda->limits.apart && rail(&comm->node, comm->nranks, &first)) {
-        result = rd_rail_create(cuda, &apart);
-        if (result == RONDO_SUCCESS && apart)
-            rd_rail_free(cuda, NULL, NULL);
-        else if (result == RONDO_SUCCESS)
-            result = carrier_make(s, RD_CARRIER_RAIL, first, comm->node.node_of[comm->rank], comm->node.nnodes);
-    }
+        result = carriers(s);
+    if (result == RONDO_SUCCESS)
+        result = serve(s);
     if (result != RONDO_SUCCESS)
         return result;
-    s->client.turn = rd_carry;
-    s->client.arg = s;
-    s->client.awake_us = comm->env.cuda_awake;
-    int error = rd_proxy_add(&s->client);
-    if (error)
-        return rd_error(&cuda->comm->who, RONDO_ERR_SYSTEM, "no thread to serve the network: %s", strerror(error));
-    s->served = 1;
-    /* A late rank is the proxy's to name. Kernels wait for the proxy alone, and must not give up before it. */
+    /* A late rank is the proxies' to name. Kernels wait for a proxy alone, and must not give up before it. */
     if (cuda->host->timeout_ms)
         cuda->host->timeout_ms = cuda->host->timeout_ms < INT32_MAX / 2 ? 2 * cuda->host->timeout_ms + 1000 : 0;
     if (cuda->comm->rank == 0)
         rd_log(&cuda->comm->who, RD_LOG_INFO,
-               "CUDA between %d nodes: no direct path, data is staged through %zu MB of pinned memory a rank",
-               cuda->comm->node.nnodes, s->area->bytes >> 20);
+               "CUDA between %d nodes: no direct path, data is staged through %zu MB of pinned memory a rank, by %d "
+               "threads",
+               cuda->comm->node.nnodes, s->area->bytes >> 20, s->ncrews);
     return RONDO_SUCCESS;
+}
+
+static void carriers_end(rd_crew_t *crew)
+{
+    for (int i = RD_CARRIERS - 1; i >= 0; i--) {
+        rd_carry_failure(crew, i);
+        if (crew->carriers[i])
+            (void)rondo_comm_destroy(crew->carriers[i]);
+    }
 }
 
 void rd_stage_close(rd_cuda_t *cuda)
@@ -128,17 +191,16 @@ void rd_stage_close(rd_cuda_t *cuda)
 
     if (!s)
         return;
-    if (s->served)
-        rd_proxy_remove(&s->client);
-    for (int i = RD_CARRIERS - 1; i >= 0; i--) {
-        rd_carry_failure(s, i);
-        if (s->carriers[i].comm)
-            (void)rondo_comm_destroy(s->carriers[i].comm);
-    }
+    for (int c = 0; s->crews && c < s->ncrews; c++)
+        if (s->crews[c].served)
+            rd_proxy_remove(&s->crews[c].client);
+    for (int c = 0; s->crews && c < s->ncrews; c++)
+        carriers_end(&s->crews[c]);
     if (s->tasks)
         rd_stage_tasks_drop(s->tasks);
     if (s->area)
         rd_stage_area_give(s->area);
+    free(s->crews);
     free(s);
     cuda->stage = NULL;
 }

@@ -1,14 +1,15 @@
 /* Between nodes: kernels that put what they send into pinned memory, for the process's proxy, and take from there what
  * it has brought. See work.h for lanes, slots and triggers.
  *
- *   collective   for each round: in -> slot, trigger ... done, slot -> out; as many rounds are under way as there are
- *                slots, so that the ways to and from the host overlap what goes over the network
- *   messages     a block for each pair and direction, which depends on no other: a message goes in pieces of a slot
+ *   collective   a team of blocks for each crew: for each of its rounds in -> slot, trigger ... done, slot -> out; as
+ *                many rounds are under way as there are slots, so that the ways to and from the host overlap what goes
+ *                over the network
+ *   messages     a block for each pair, direction and crew, which depends on no other
  *
- * Order: every thread fences what it has put into a slot; then the block meets, and the last block's thread 0 raises
- * the trigger. A slot is written anew only when `done` has passed it, and when all blocks have taken its output out,
- * which each has before it arrives with the next input. Slots are read past the first-level cache, which would keep
- * what lay there before. */
+ * Order: every thread fences what it has put into a slot; then the block meets, and the thread 0 of its team's last
+ * block raises the trigger. A slot is written anew only when `done` has passed it, and when the whole team has taken
+ * its output out, which each block has before it arrives with the next input. Slots are read past the first-level
+ * cache, which would keep what lay there before. */
 #ifndef RD_STAGE_CUH
 #define RD_STAGE_CUH
 
@@ -21,7 +22,7 @@ struct rd_lane_ring_t {
     const rd_kstage_t &stage;
     rd_klane_t *lane;
     rd_klane_state_t *state;
-    uint32_t first, blocks; /* triggers raised before this launch; blocks that serve the lane */
+    uint32_t first, blocks; /* triggers raised before this launch; blocks of the team */
     rd_wait_t wait;
 
     RD_MEMBER rd_lane_ring_t(const rd_kcomm_t &comm, const rd_kstage_t &s, uint32_t number, uint32_t nblocks) : stage(s)
@@ -155,14 +156,20 @@ RD_DEVICE_FAR void rd_line_scatter(rd_side_at_t *at, uint64_t p, uint64_t end, u
     }
 }
 
-RD_DEVICE uint64_t rd_stage_step()
+/* The blocks of a launch, dealt out to teams. */
+RD_DEVICE uint32_t rd_stage_team(const rd_kstage_t &s)
 {
-    return (uint64_t)gpu_blocks() * gpu_threads() * 16;
+    return gpu_block() % s.teams;
 }
 
-RD_DEVICE uint64_t rd_stage_begin()
+RD_DEVICE uint64_t rd_stage_step(const rd_kstage_t &s)
 {
-    return ((uint64_t)gpu_block() * gpu_threads() + gpu_thread()) * 16;
+    return (uint64_t)(gpu_blocks() / s.teams) * gpu_threads() * 16;
+}
+
+RD_DEVICE uint64_t rd_stage_begin(const rd_kstage_t &s)
+{
+    return ((uint64_t)(gpu_block() / s.teams) * gpu_threads() + gpu_thread()) * 16;
 }
 
 RD_DEVICE void rd_stage_in(const rd_kstaged_t &s, const rd_number_any &number, char *slot, uint32_t round)
@@ -170,7 +177,7 @@ RD_DEVICE void rd_stage_in(const rd_kstaged_t &s, const rd_number_any &number, c
     rd_side_at_t at(s.in, s.reduce.in, s.each, round);
     const uint64_t end = at.total();
 
-    for (uint64_t p = rd_stage_begin(); p < end; p += rd_stage_step()) {
+    for (uint64_t p = rd_stage_begin(s.stage); p < end; p += rd_stage_step(s.stage)) {
         uint4 v;
         at.seek(p);
         if (p + 16 <= at.start + at.length || at.start + at.length == end)
@@ -186,7 +193,7 @@ RD_DEVICE void rd_stage_out(const rd_kstaged_t &s, const char *slot, uint32_t ro
     rd_side_at_t at(s.out, s.reduce.out, s.each, round);
     const uint64_t end = at.total();
 
-    for (uint64_t p = rd_stage_begin(); p < end; p += rd_stage_step()) {
+    for (uint64_t p = rd_stage_begin(s.stage); p < end; p += rd_stage_step(s.stage)) {
         const uint4 v = line_load(slot + p);
         at.seek(p);
         if (p + 16 <= at.start + at.length || at.start + at.length == end)
@@ -200,42 +207,57 @@ RD_KERNEL(512)
 rd_staged(RD_WORK)
 {
     const rd_kstaged_t &s = work.staged;
-    const uint32_t slots = s.stage.slots;
+    const uint32_t slots = s.stage.slots, crews = s.stage.crews;
 
     gpu_begin();
     if (s.rounds == 0) /* launched for its local memory alone: see launch.c */
         return;
+    const uint32_t team = rd_stage_team(s.stage), n = rd_kcrew_part(s.rounds, crews, team);
     const rd_number_any number(s.reduce, 1);
-    rd_lane_ring_t ring(work.comm, s.stage, 0, gpu_blocks());
-    for (uint32_t i = 0; i < s.rounds + slots; i++) {
-        char *slot = s.stage.area + (uint64_t)ring.slot(i) * 2 * s.stage.slot;
-        if (i >= slots && i - slots < s.rounds) {
+    rd_lane_ring_t ring(work.comm, s.stage, team * RD_KCREW_LANES, gpu_blocks() / s.stage.teams);
+    char *area = s.stage.area + (uint64_t)team * slots * 2 * s.stage.slot;
+    for (uint32_t i = 0; i < n + slots; i++) {
+        char *slot = area + (uint64_t)ring.slot(i) * 2 * s.stage.slot;
+        if (i >= slots && i - slots < n) {
             if (!ring.await(i - slots))
                 break;
-            rd_stage_out(s, slot + s.stage.slot, i - slots);
+            rd_stage_out(s, slot + s.stage.slot, team + (i - slots) * crews);
         }
-        if (i < s.rounds) {
-            rd_stage_in(s, number, slot, i);
-            ring.raise(i, s.task, i);
+        if (i < n) {
+            rd_stage_in(s, number, slot, team + i * crews);
+            ring.raise(i, s.task, team + i * crews);
         }
     }
-    ring.keep(s.rounds);
+    ring.keep(n);
 }
 
 /* ---- messages */
 
-/* A walk through the pieces of a pair's messages. */
+/* A walk through those pieces of a pair's messages that are a crew's. */
 struct rd_pieces_t {
     const rd_kmessages_t &m;
     const rd_kpair_t &pair;
-    uint32_t most, i;
-    uint64_t at;
+    const rd_kstage_t &stage;
+    uint32_t crew, i, piece; /* bytes of message i's pieces */
+    uint64_t at;             /* the next one's, in message i */
 
-    RD_MEMBER rd_pieces_t(const rd_kmessages_t &messages, const rd_kpair_t &p, uint32_t slot) : m(messages), pair(p)
+    RD_MEMBER rd_pieces_t(const rd_kmessages_t &messages, const rd_kpair_t &p, const rd_kstage_t &s, uint32_t c)
+        : m(messages), pair(p), stage(s)
     {
-        most = slot;
+        crew = c;
         i = 0;
-        at = 0;
+        find();
+    }
+
+    /* The first piece of message i or of the first one behind it that has any for the crew. */
+    RD_MEMBER void find()
+    {
+        for (; i < pair.count; i++) {
+            piece = rd_kpiece(message().bytes, stage.crews, stage.least, stage.message_slot);
+            at = (uint64_t)crew * piece;
+            if (at < message().bytes)
+                return;
+        }
     }
 
     RD_MEMBER const rd_kmessage_t &message() const
@@ -251,15 +273,20 @@ struct rd_pieces_t {
     RD_MEMBER rd_part_t next()
     {
         const rd_kmessage_t &now = message();
-        const uint64_t left = now.bytes - at, bytes = left < most ? left : most;
+        const uint64_t left = now.bytes - at, bytes = left < piece ? left : piece;
         const rd_part_t part = rd_part(now.buffer, at, at + bytes);
 
-        at += bytes;
-        if (at == now.bytes) {
-            at = 0;
+        at += (uint64_t)stage.crews * piece;
+        if (at >= now.bytes) {
             i++;
+            find();
         }
         return part;
+    }
+
+    RD_MEMBER uint32_t flags() const
+    {
+        return (stage.captured ? RD_KMESSAGE_CAPTURED : 0) | (message().bytes > piece ? RD_KMESSAGE_LONG : 0);
     }
 };
 
@@ -280,13 +307,15 @@ rd_staged_messages(RD_WORK)
 {
     const rd_kmessages_t &m = work.staged_messages.messages;
     const rd_kstage_t &stage = work.staged_messages.stage;
-    const rd_kpair_t &pair = m.pair[gpu_block()];
+    const rd_kpair_t &pair = m.pair[gpu_block() / stage.teams];
     const uint32_t slots = stage.slots, number = 2 * (uint32_t)pair.peer + (pair.send ? 1 : 2);
+    const uint32_t team = rd_stage_team(stage);
 
     gpu_begin();
-    rd_lane_ring_t ring(work.comm, stage, number, 1);
-    rd_pieces_t ahead(m, pair, stage.message_slot), behind(m, pair, stage.message_slot);
-    char *base = stage.area + (uint64_t)(number - 1) * slots * stage.message_slot;
+    rd_lane_ring_t ring(work.comm, stage, team * RD_KCREW_LANES + number, 1);
+    rd_pieces_t ahead(m, pair, stage, team), behind(m, pair, stage, team);
+    char *base = stage.area + (uint64_t)team * slots * 2 * stage.slot;
+    base += (uint64_t)(number - 1) * slots * stage.message_slot;
     uint32_t i = 0, n = 0; /* pieces begun; pieces over */
     while (behind.more()) {
         if (i - n == slots || !ahead.more()) {
@@ -297,10 +326,11 @@ rd_staged_messages(RD_WORK)
                 rd_piece_out(part, base + (uint64_t)ring.slot(n) * stage.message_slot);
             n++;
         } else {
+            const uint32_t flags = ahead.flags();
             const rd_part_t part = ahead.next();
             if (pair.send)
                 rd_piece_in(part, base + (uint64_t)ring.slot(i) * stage.message_slot);
-            ring.raise(i, (uint32_t)part.bytes, stage.captured);
+            ring.raise(i, (uint32_t)part.bytes, flags);
             i++;
         }
     }

@@ -166,25 +166,34 @@ typedef struct rd_kwrite {
 
 /* ---- between nodes: data staged through pinned memory ----
  *
- * A *lane* is a ring of slots in pinned memory that kernels and the process's proxy pass to and fro: one for collectives,
- * one for each peer and direction of messages (numbered as the queue's chains are). Who has filled a slot, or wants it
- * filled, raises a trigger; the proxy does its part and counts up `done`. Kernels count a lane's triggers in device
- * memory, so that a launch may be replayed; the number is part of a trigger, so none needs to be cleared.
+ * A *lane* is a ring of slots in pinned memory that kernels and a proxy of the process pass to and fro. Who has filled a
+ * slot, or wants it filled, raises a trigger; the proxy does its part and counts up `done`. Kernels count a lane's
+ * triggers in device memory, so that a launch may be replayed; the number is part of a trigger, so none needs to be
+ * cleared.
+ *
+ * What is long is shared among *crews*, each a proxy with connections and lanes of its own: one for collectives, one for
+ * each peer and direction of messages (numbered as the queue's chains are). A collective is cut in rounds, a message in
+ * pieces, and crew c has round or piece c, c + crews, and so on: in the kernel a team of blocks works with each crew, and
+ * no team waits for another.
  */
 
-#define RD_KLANES (1 + 2 * RD_KRANKS)
+#define RD_KCREWS 8
+#define RD_KCREW_LANES (1 + 2 * RD_KRANKS)
+#define RD_KLANES (RD_KCREWS * RD_KCREW_LANES) /* crew c's begin at c * RD_KCREW_LANES */
 #define RD_KLANE_SLOTS 4 /* of a lane, at most; a power of two */
 
 /* 16 bytes, which may tear: each half says for itself that it is there. */
 typedef struct rd_ktrigger {
     uint32_t what;   /* collectives: the task; messages: bytes */
     uint32_t number; /* of the trigger in its lane, from 1 on, modulo 2^31; highest bit: valid */
-    uint32_t round;  /* collectives: which one; messages: 1 from a graph, 0 else */
+    uint32_t round;  /* collectives: which one; messages: RD_KMESSAGE_... */
     uint32_t again;  /* the number */
 } rd_ktrigger_t;
 
 #define RD_KVALID 0x80000000u
 #define RD_KPROXY 0xffffu /* as the peer that is waited for */
+#define RD_KMESSAGE_CAPTURED 1u
+#define RD_KMESSAGE_LONG 2u /* it has pieces for other crews too */
 
 typedef struct rd_klane { /* in pinned memory */
     rd_ktrigger_t trigger[RD_KLANE_SLOTS];
@@ -204,10 +213,13 @@ typedef struct rd_klane_state { /* in device memory */
 typedef struct rd_kstage {
     rd_klane_t *lanes;       /* RD_KLANES, as the device sees them */
     rd_klane_state_t *state; /* RD_KLANES */
-    char *area;              /* pinned: the slots. Lanes share it: launches follow one another */
+    char *area;              /* pinned: the slots of each crew. Its lanes share them: launches follow one another */
     uint32_t slots;          /* of a lane, a power of two */
     uint32_t slot;           /* collectives: bytes; a slot is one for the input and one for the output behind it */
-    uint32_t message_slot;   /* messages: bytes; lane l's begin at (l - 1) * slots * message_slot */
+    uint32_t message_slot;   /* messages: bytes; lane l's of a crew begin at (l - 1) * slots * message_slot */
+    uint32_t least;          /* bytes of a round or piece of what has several */
+    uint32_t crews;          /* of the communicator */
+    uint32_t teams;          /* of this launch: crews 0 to teams - 1 have something to do */
     uint32_t captured;       /* this launch belongs to a graph */
 } rd_kstage_t;
 
@@ -261,6 +273,21 @@ RD_KBOTH uint32_t rd_kspread(uint64_t bytes, uint32_t piece, uint32_t fifos)
     uint64_t pieces = (bytes + piece - 1) / piece;
 
     return pieces < fifos ? (uint32_t)pieces : fifos;
+}
+
+/* Bytes of a round or a piece of what has `bytes`: so many that each of the crews has two, as long as they are not
+ * short, nor longer than a slot. `least` and `slot` are multiples of 64. */
+RD_KBOTH uint32_t rd_kpiece(uint64_t bytes, uint32_t crews, uint32_t least, uint32_t slot)
+{
+    uint64_t piece = (bytes / (2 * crews) + 63) / 64 * 64;
+
+    return piece < least ? least : piece < slot ? (uint32_t)piece : slot;
+}
+
+/* Rounds or pieces that a crew has of n. */
+RD_KBOTH uint32_t rd_kcrew_part(uint32_t n, uint32_t crews, uint32_t crew)
+{
+    return n <= crew ? 0 : (n - crew + crews - 1) / crews;
 }
 
 /* Of a whole that is cut in n chunks: bytes from one to the next, so that all begin on 16. */

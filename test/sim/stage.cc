@@ -1,4 +1,4 @@
-/* The kernel that stages collectives between nodes, on the machine of test/sim, with a proxy played by a fiber: what it
+/* The kernel that stages collectives between nodes, on the machine of test/sim, with proxies played by fibers: what it
  * does is right with every seed, over several launches, and faults are found: a kernel without fences, a proxy that
  * says done before it is, or that takes half of a trigger for the whole. */
 #include <stdint.h>
@@ -15,7 +15,7 @@
 namespace
 {
 
-constexpr uint32_t SLOT = 4096, LAUNCHES = 3, ROUNDS = 9, TASK = 7, SEEDS = 40;
+constexpr uint32_t SLOT = 4096, LAUNCHES = 3, ROUNDS = 9, CREWS = 2, TASK = 7, SEEDS = 40;
 constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234;
 
 enum fault_t { SOUND, NO_FENCE, DONE_EARLY, HALF_TRIGGER };
@@ -24,7 +24,7 @@ struct world_t {
     rd_klane_t lanes[RD_KLANES];
     rd_klane_state_t state[RD_KLANES];
     rd_khost_t host;
-    alignas(128) char area[RD_KLANE_SLOTS * 2 * SLOT];
+    alignas(128) char area[CREWS * RD_KLANE_SLOTS * 2 * SLOT];
     char in[LAUNCHES][BYTES], out[LAUNCHES][BYTES];
     fault_t fault;
     uint32_t strange; /* triggers that make no sense */
@@ -38,17 +38,19 @@ bool come(const rd_ktrigger_t *at, uint32_t number, uint4 *t)
     return t->y == (number | RD_KVALID) && (t->w == t->y || world->fault == HALF_TRIGGER);
 }
 
-/* By one lane: takes every trigger, turns the input into the output, says so. */
+/* Of a crew, by one lane: takes every trigger, turns the input into the output, says so. */
+template <uint32_t crew>
 void proxy(const rd_kwork_t &)
 {
-    rd_klane_t *lane = &world->lanes[0];
+    constexpr uint32_t rounds = (ROUNDS - crew + CREWS - 1) / CREWS;
+    rd_klane_t *lane = &world->lanes[crew * RD_KCREW_LANES];
 
-    for (uint32_t i = 0; i < LAUNCHES * ROUNDS && gpu_thread() == 0; i++) {
-        char *slot = world->area + i % RD_KLANE_SLOTS * 2 * SLOT;
+    for (uint32_t i = 0; i < LAUNCHES * rounds && gpu_thread() == 0; i++) {
+        char *slot = world->area + (crew * RD_KLANE_SLOTS + i % RD_KLANE_SLOTS) * 2 * SLOT;
         uint4 t;
         while (!come(&lane->trigger[i % RD_KLANE_SLOTS], i + 1, &t)) {
         }
-        world->strange += t.x != TASK || t.z != i % ROUNDS;
+        world->strange += t.x != TASK || t.z != crew + i % rounds * CREWS;
         if (world->fault == DONE_EARLY)
             word_store(&lane->done, i + 1);
         for (uint32_t b = 0; b < SLOT; b++) {
@@ -74,6 +76,7 @@ rd_kwork_t *work_of(uint32_t launch)
     s->stage.area = world->area;
     s->stage.slots = RD_KLANE_SLOTS;
     s->stage.slot = SLOT;
+    s->stage.crews = s->stage.teams = CREWS;
     s->reduce.in = world->in[launch];
     s->reduce.out = world->out[launch];
     s->reduce.type = RONDO_UINT8;
@@ -105,9 +108,10 @@ int wrong()
 int run(fault_t fault, uint64_t seed)
 {
     rd_klaunch_t staged = {}, nothing = {};
-    rd_sim_launch_t queues[2 * LAUNCHES];
+    rd_sim_launch_t queues[(1 + CREWS) * LAUNCHES];
     rd_kwork_t *work[LAUNCHES];
     static char text[16384];
+    const void *const proxies[CREWS] = {(const void *)proxy<0>, (const void *)proxy<1>};
 
     memset((void *)world, 0, sizeof *world);
     world->fault = fault;
@@ -117,12 +121,13 @@ int run(fault_t fault, uint64_t seed)
         for (uint64_t b = 0; b < BYTES; b++)
             world->in[l][b] = (char)(b * 31 + l * 7 + seed);
         work[l] = work_of(l);
-        queues[l] = {rd_kernel_find(&staged), 2 + l % 2, 64, 0, work[l]};
-        queues[LAUNCHES + l] = {l == 0 ? (const void *)proxy : rd_kernel_find(&nothing), 1, 32, 0, work[l]};
+        queues[l] = {rd_kernel_find(&staged), CREWS * (1 + l % 2), 64, 0, work[l]};
+        for (uint32_t c = 0; c < CREWS; c++)
+            queues[(1 + c) * LAUNCHES + l] = {l == 0 ? proxies[c] : rd_kernel_find(&nothing), 1, 32, 0, work[l]};
     }
     if (fault == NO_FENCE)
         rd_sim_break(RD_SIM_NO_FENCE, nullptr, nullptr);
-    int bad = rd_sim_queues(queues, 2, LAUNCHES, seed, text, sizeof text) || wrong() || world->strange;
+    int bad = rd_sim_queues(queues, 1 + CREWS, LAUNCHES, seed, text, sizeof text) || wrong() || world->strange;
     rd_sim_break(RD_SIM_SOUND, nullptr, nullptr);
     for (rd_kwork_t *w : work)
         free(w);
@@ -155,8 +160,9 @@ int leaves(const char *what, uint32_t abort, uint32_t timeout_ms)
     int stayed = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed == 0;
     memset((void *)world->lanes, 0, sizeof world->lanes);
     stayed = stayed || rd_sim_queues(queue + 1, 1, 1, 1, text, sizeof text);
-    for (const rd_ktrigger_t &t : world->lanes[0].trigger)
-        stayed = stayed || t.number || t.again;
+    for (const rd_klane_t &lane : world->lanes)
+        for (const rd_ktrigger_t &t : lane.trigger)
+            stayed = stayed || t.number || t.again;
     printf("%-24s %s\n", what, stayed ? "did NOT LEAVE" : "left, and sent nothing more");
     free(work);
     return stayed;
