@@ -103,6 +103,7 @@ static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger)
     rd_stage_t *s = crew->stage;
     rd_stage_task_t *t = rd_stage_task(s->tasks, trigger->what);
     char *slot = crew->slots + (size_t)(crew->lanes[0].taken & (s->k.slots - 1)) * 2 * s->k.slot;
+    char *out = slot + s->k.slot, *in = slot;
     rd_plan_t *plan;
 
     if (!t || trigger->round >= t->rounds)
@@ -110,9 +111,11 @@ static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger)
                         trigger->round, trigger->what);
     if (t->captured && t->rounds > 1 && trigger->round == 0)
         wake_others(crew);
+    if (t->ask.coll == RD_BROADCAST) /* in place: the root's kernel wants nothing back, the others' give nothing */
+        in = out = s->carriers[t->carrier].rank == t->ask.root ? in : out;
     rondo_result_t result = round_plan(crew, t, trigger->round, &plan);
     if (result == RONDO_SUCCESS)
-        result = add(crew, crew->carriers[t->carrier], RD_CHAIN_COLLECTIVE, plan, slot, slot + s->k.slot);
+        result = add(crew, crew->carriers[t->carrier], RD_CHAIN_COLLECTIVE, plan, in, out);
     if (t->captured)
         return result;
     crew->answered++;

@@ -126,7 +126,8 @@ static void sides(const rd_carrier_t *by, const rd_call_t *c, rd_kside_t *in, rd
         side_blocks(out, n, bytes);
     if (coll == RD_BARRIER || ((coll == RD_BROADCAST || coll == RD_SCATTER) && !rooting))
         in->n = 0;
-    if (coll == RD_BARRIER || ((coll == RD_REDUCE || coll == RD_GATHER) && !rooting))
+    if (coll == RD_BARRIER || ((coll == RD_REDUCE || coll == RD_GATHER) && !rooting) ||
+        (coll == RD_BROADCAST && rooting)) /* who has it already */
         out->n = 0;
 }
 
@@ -234,6 +235,7 @@ rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
     k->reduce.out = call->out;
     k->reduce.type = (uint32_t)call->ask.type;
     sides(by, call, &k->in, &k->out);
+    k->copied = call->ask.coll == RD_BROADCAST && by->rank == call->ask.root && call->in != call->out;
     k->each = each * element;
     k->rounds = (uint32_t)((most + each - 1) / each);
     rd_stage_task_t *task = task_make(s, carrier, call, (rondo_op_t)k->reduce.op, each, k->rounds);

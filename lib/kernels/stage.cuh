@@ -185,6 +185,8 @@ RD_DEVICE void rd_stage_in(const rd_kstaged_t &s, const rd_number_any &number, c
         else
             v = rd_line_gather(&at, p, end);
         line_store(slot + p, number.scaled(v));
+        if (s.copied)
+            rd_part_store(rd_part(s.reduce.out, at.from, at.from + at.length), p, v);
     }
 }
 

@@ -237,6 +237,8 @@ typedef struct rd_kstaged {
     uint64_t each;   /* bytes, a multiple of 16 */
     uint32_t rounds; /* at least one */
     uint32_t task;
+    uint32_t copied; /* a broadcast's root: the input, one part, goes to the output as it is read */
+    uint32_t pad;
 } rd_kstaged_t;
 
 typedef struct rd_kstaged_messages {
