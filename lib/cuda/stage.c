@@ -194,14 +194,16 @@ static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c
     return NULL;
 }
 
-/* Of each team, for a round of so many bytes. */
-static uint32_t blocks_for(const rd_stage_t *s, uint32_t teams, uint64_t bytes)
+/* Teams that have rounds of so many bytes. A line for each thread, as long as there are blocks. */
+static void grid(const rd_stage_t *s, uint32_t teams, uint64_t bytes, rd_klaunch_t *l)
 {
     uint64_t most = (s->cuda->limits.blocks < BLOCKS ? s->cuda->limits.blocks : BLOCKS) / teams;
-    uint64_t some = (bytes + 8191) / 8192;
+    uint32_t threads = rd_kernel_threads(l->kind, l->codec);
+    uint64_t warps = (bytes + 511) / 512, some = (bytes + 16 * threads - 1) / (16 * threads);
 
     some = some < most ? some : most;
-    return some < 1 ? 1 : (uint32_t)some;
+    l->blocks = teams * (some < 1 ? 1 : (uint32_t)some);
+    l->threads = warps < 1 ? 32 : warps < threads / 32 ? 32 * (uint32_t)warps : threads;
 }
 
 static uint64_t side_bytes(const rd_kside_t *side)
@@ -242,13 +244,11 @@ rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
     if (!task)
         return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation");
     k->task = task->number;
-    l.threads = rd_kernel_threads(RD_K_STAGED, RD_KC_LL);
     raises.crews = crews_for(s, call);
     for (uint32_t c = 0; c < raises.crews; c++)
         raises.of[c] = rd_kcrew_part(k->rounds, raises.crews, c);
     uint64_t in = side_bytes(&k->in), out = side_bytes(&k->out), bytes = (in > out ? in : out) / k->rounds;
-    uint32_t teams = teams_of(&raises);
-    l.blocks = teams * blocks_for(s, teams, bytes);
+    grid(s, teams_of(&raises), bytes, &l);
     return launch(s, &l, &work, &k->stage, task, &raises, call->stream);
 }
 

@@ -50,9 +50,11 @@ struct rd_lane_ring_t {
         if (gpu_thread() != 0 || wait.dead)
             return;
         fence_sys();
-        if (!last_to_arrive(&state->arrived[at], blocks))
-            return;
-        fence_sys();
+        if (blocks > 1) {
+            if (!last_to_arrive(&state->arrived[at], blocks))
+                return;
+            fence_sys();
+        }
         line_store(&lane->trigger[at], make_uint4(what, number, round, number));
     }
 
@@ -76,7 +78,7 @@ struct rd_lane_ring_t {
             return;
         if (wait.dead)
             word_store(&stage.state->failed, 1);
-        else if (last_to_arrive(&state->leaving, blocks))
+        else if (blocks == 1 || last_to_arrive(&state->leaving, blocks))
             word_store(&state->raised, first + n);
     }
 };
