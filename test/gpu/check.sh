@@ -6,7 +6,7 @@
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, life, asked,
-#                                                          groups, registered, apart, nodes or shim
+#                                                          groups, registered, rounds, apart, nodes or shim
 #
 # At the end it says which share of the matrix (operation x type x op x size x ranks x processes or threads) was run.
 # Exit: 0 all right, 1 not, 2 usage, 77 there is no GPU.
@@ -90,6 +90,9 @@ fi
 if wanted registered; then
     part registered --seed "$seed"
 fi
+if wanted rounds; then
+    part rounds
+fi
 if wanted apart; then # as where GPUs do not reach each other
     RONDO_P2P=0
     export RONDO_P2P
@@ -104,6 +107,7 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
         part matrix --seed "$seed" --nodes $nodes ${shard:+--share "$shard"}
         part programs --seed "$seed" --seconds "$seconds" --nodes $nodes
     done
+    part rounds --nodes
     part life --nodes
 fi
 if wanted shim; then

@@ -1,0 +1,307 @@
+/* Operations that take many rounds. Between nodes crews share them, and rounds come out of order, so what is done in
+ * place must bear it; messages of several pieces stand beside short ones, and are grouped otherwise by sender and
+ * receiver; graphs of both come in turns with plain calls; and ranks abort or are killed in the middle.
+ *
+ *   rounds [--nodes]      between played nodes; without: on one, where rounds are passes of the kernels
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device.h"
+
+#define INTS ((size_t)40000)
+#define MESSAGES 12
+#define ROUNDS 3
+
+typedef struct {
+    test_rank_t *t;
+    rondo_comm_t comm;
+    cudaStream_t stream;
+    int *in, *out, *host; /* host: pinned */
+    size_t room;          /* ints of each */
+} world_t;
+
+static int value(int rank, int round, size_t i)
+{
+    return (rank + 1) * 1000000 + round * 100000 + (int)(i % 90001);
+}
+
+static int sum(int nranks, int round, size_t i)
+{
+    int s = 0;
+
+    for (int r = 0; r < nranks; r++)
+        s += value(r, round, i);
+    return s;
+}
+
+/* Behind what is in the stream, and before what comes. */
+static void fill(world_t *w, int *device, int round, size_t ints)
+{
+    TEST_CUDA(w->t, cudaStreamSynchronize(w->stream));
+    for (size_t i = 0; i < ints; i++)
+        w->host[i] = value(w->t->rank, round, i);
+    TEST_CUDA(w->t, cudaMemcpyAsync(device, w->host, ints * sizeof(int), cudaMemcpyDefault, w->stream));
+}
+
+static void fetch(world_t *w, const int *device, size_t ints)
+{
+    TEST_CUDA(w->t, cudaMemcpyAsync(w->host, device, ints * sizeof(int), cudaMemcpyDefault, w->stream));
+    TEST_CUDA(w->t, cudaStreamSynchronize(w->stream));
+}
+
+static void same(world_t *w, const char *what, size_t i, int got, int wanted)
+{
+    if (got != wanted)
+        test_stop(w->t, "%s: int %zu is %d, should be %d", what, i, got, wanted);
+}
+
+/* ---- in place */
+
+static void sums(world_t *w, int round)
+{
+    fill(w, w->in, round, INTS);
+    TEST_OK(w->t, w->comm, rondo_allreduce(w->in, w->in, INTS, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+    fetch(w, w->in, INTS);
+    for (size_t i = 0; i < INTS; i++)
+        same(w, "allreduce", i, w->host[i], sum(w->t->nranks, round, i));
+}
+
+/* Rank 0's block is so short that the others' results lie over what is yet to be read of further blocks. */
+static void scattered(world_t *w, int round)
+{
+    size_t counts[TEST_MAX_RANKS], before = 0, all = 0;
+    int n = w->t->nranks;
+
+    for (int r = 0; r < n; r++) {
+        counts[r] = r == 0 ? 3 : INTS / 2 + (size_t)r;
+        before += r < w->t->rank ? counts[r] : 0;
+        all += counts[r];
+    }
+    fill(w, w->in, round, all);
+    TEST_OK(w->t, w->comm, rondo_reduce_scatterv(w->in, w->in, counts, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+    fetch(w, w->in, counts[w->t->rank]);
+    for (size_t i = 0; i < counts[w->t->rank]; i++)
+        same(w, "reduce_scatterv", i, w->host[i], sum(n, round, before + i));
+}
+
+static void gathered(world_t *w, int round)
+{
+    int n = w->t->nranks, *own = w->in + (size_t)w->t->rank * (INTS / 2);
+
+    fill(w, own, round, INTS / 2);
+    TEST_OK(w->t, w->comm, rondo_allgather(own, w->in, INTS / 2, RONDO_INT32, w->comm, w->stream));
+    fetch(w, w->in, (size_t)n * (INTS / 2));
+    for (int r = 0; r < n; r++)
+        for (size_t i = 0; i < INTS / 2; i++)
+            same(w, "allgather", i, w->host[(size_t)r * (INTS / 2) + i], value(r, round, i));
+}
+
+/* In place and, at odd rounds, not: then the root has its copy too. */
+static void spread(world_t *w, int round, int root)
+{
+    int *to = round % 2 ? w->out : w->in;
+
+    fill(w, w->in, round, INTS);
+    TEST_CUDA(w->t, cudaMemsetAsync(w->out, 0xff, INTS * sizeof(int), w->stream));
+    TEST_OK(w->t, w->comm, rondo_broadcast(w->in, to, INTS - 1, RONDO_INT32, root, w->comm, w->stream));
+    fetch(w, to, INTS);
+    for (size_t i = 0; i < INTS - 1; i++)
+        same(w, "broadcast", i, w->host[i], value(root, round, i));
+    same(w, "behind a broadcast", INTS - 1, w->host[INTS - 1], round % 2 ? -1 : value(w->t->rank, round, INTS - 1));
+}
+
+/* ---- messages */
+
+static size_t length(int i)
+{
+    return i % 4 == 1 ? 9000 + (size_t)i : i % 4 == 3 ? 1500 : 1 + (size_t)i;
+}
+
+static void post(world_t *w, int i, size_t at, int send)
+{
+    int n = w->t->nranks, next = (w->t->rank + 1) % n, previous = (w->t->rank + n - 1) % n;
+
+    if (send)
+        TEST_OK(w->t, w->comm, rondo_send(w->in + at, length(i), RONDO_INT32, next, w->comm, w->stream));
+    else
+        TEST_OK(w->t, w->comm, rondo_recv(w->out + at, length(i), RONDO_INT32, previous, w->comm, w->stream));
+}
+
+/* Rank 0 has all in one group, the others groups of five. */
+static size_t post_all(world_t *w)
+{
+    int each = w->t->rank == 0 ? MESSAGES : 5;
+    size_t at = 0;
+
+    for (int first = 0; first < MESSAGES; first += each) {
+        TEST_OK(w->t, NULL, rondo_group_start());
+        for (int i = first; i < first + each && i < MESSAGES; i++) {
+            post(w, i, at, 0);
+            post(w, i, at, 1);
+            at += length(i);
+        }
+        TEST_OK(w->t, NULL, rondo_group_end());
+    }
+    return at;
+}
+
+static void messages(world_t *w, int round)
+{
+    int n = w->t->nranks, previous = (w->t->rank + n - 1) % n;
+    size_t ints = 0;
+
+    for (int i = 0; i < MESSAGES; i++)
+        ints += length(i);
+    fill(w, w->in, round, ints);
+    TEST_CUDA(w->t, cudaMemsetAsync(w->out, 0xff, ints * sizeof(int), w->stream));
+    post_all(w);
+    fetch(w, w->out, ints);
+    for (size_t i = 0; i < ints; i++)
+        same(w, "messages", i, w->host[i], value(previous, round, i));
+}
+
+/* ---- graphs */
+
+/* Of a long sum, messages and a short sum; replayed in turns with plain calls. */
+static void graphs(world_t *w)
+{
+    cudaGraphExec_t exec;
+    cudaGraph_t graph;
+    size_t ints = 0;
+    int n = w->t->nranks, previous = (w->t->rank + n - 1) % n;
+
+    TEST_CUDA(w->t, cudaStreamSynchronize(w->stream));
+    TEST_CUDA(w->t, cudaStreamBeginCapture(w->stream, cudaStreamCaptureModeThreadLocal));
+    ints = post_all(w);
+    TEST_OK(w->t, w->comm, rondo_allreduce(w->in, w->in, INTS, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+    TEST_OK(w->t, w->comm, rondo_allreduce(w->in, w->in, 1, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+    TEST_CUDA(w->t, cudaStreamEndCapture(w->stream, &graph));
+    TEST_CUDA(w->t, cudaGraphInstantiate(&exec, graph, 0));
+    TEST_CUDA(w->t, cudaGraphDestroy(graph));
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        test_note(w->t, "replay %d", round);
+        fill(w, w->in, round, INTS);
+        TEST_CUDA(w->t, cudaGraphLaunch(exec, w->stream));
+        fetch(w, w->in, INTS);
+        for (size_t i = 1; i < INTS; i++)
+            same(w, "replayed allreduce", i, w->host[i], sum(n, round, i));
+        fetch(w, w->out, ints);
+        for (size_t i = 0; i < ints; i++)
+            same(w, "replayed messages", i, w->host[i], value(previous, round, i));
+        sums(w, round);
+    }
+    device_graphs_destroy(w->t, &exec, 1);
+}
+
+/* ---- the parts */
+
+static void begin(world_t *w, test_rank_t *t)
+{
+    *w = (world_t){.t = t, .room = (size_t)t->nranks * INTS};
+    w->comm = device_comm(t);
+    w->in = device_memory(t, w->room * sizeof(int), 0);
+    w->out = device_memory(t, w->room * sizeof(int), 0);
+    w->host = device_memory(t, w->room * sizeof(int), 1);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&w->stream, cudaStreamNonBlocking));
+    test_barrier(t);
+}
+
+static void end(world_t *w)
+{
+    if (w->comm)
+        TEST_OK(w->t, NULL, rondo_comm_destroy(w->comm));
+    test_barrier(w->t);
+    TEST_CUDA(w->t, cudaStreamDestroy(w->stream));
+    device_memory_back(w->host);
+    device_memory_back(w->out);
+    device_memory_back(w->in);
+    device_finish(w->t);
+}
+
+static void right(test_rank_t *t, void *arg)
+{
+    world_t w;
+
+    (void)arg;
+    begin(&w, t);
+    for (int round = 0; round < ROUNDS; round++) {
+        test_note(t, "round %d", round);
+        sums(&w, round);
+        scattered(&w, round);
+        gathered(&w, round);
+        for (int root = 0; root < t->nranks; root++)
+            spread(&w, round, root);
+        messages(&w, round);
+    }
+    graphs(&w);
+    end(&w);
+}
+
+/* The last rank goes while rounds of an operation are under way: the others leave, and say who it was. */
+static void in_the_middle(test_rank_t *t, void *arg)
+{
+    int gone = t->nranks - 1, kill_it = *(int *)arg;
+    char name[20];
+    world_t w;
+
+    begin(&w, t);
+    sums(&w, 0);
+    test_barrier(t);
+    if (t->rank == gone) {
+        TEST_OK(t, w.comm, rondo_allreduce(w.in, w.in, INTS, RONDO_INT32, RONDO_SUM, w.comm, w.stream));
+        if (kill_it)
+            raise(SIGKILL);
+        TEST_OK(t, NULL, rondo_comm_abort(w.comm));
+        w.comm = NULL;
+    } else {
+        for (int i = 0; i < 4; i++) /* kernels or calls find it out */
+            (void)rondo_allreduce(w.in, w.in, INTS, RONDO_INT32, RONDO_SUM, w.comm, w.stream);
+        TEST_CUDA(t, cudaStreamSynchronize(w.stream));
+        TEST_GIVES(t, w.comm, RONDO_ERR_REMOTE, rondo_barrier(w.comm, w.stream));
+        snprintf(name, sizeof name, "rank %d", gone);
+        TEST_TRUE(t, strstr(rondo_last_error(w.comm), name) != NULL);
+    }
+    if (kill_it) { /* no barrier comes about any more */
+        TEST_OK(t, NULL, rondo_comm_destroy(w.comm));
+        return;
+    }
+    end(&w);
+}
+
+/* NULL: three ranks on one node. */
+static int run(const char *nodes)
+{
+    int ranks = nodes ? device_nodes(nodes) : 3, kill_it = 0;
+    int bad = test_run(TEST_PROCESSES, ranks, 120, right, NULL);
+
+    nodes = nodes ? nodes : "3";
+    printf("rounds: %s: %s\n", nodes, bad ? "WRONG" : "right");
+    bad += test_run(TEST_PROCESSES, ranks, 60, in_the_middle, &kill_it);
+    printf("rounds: %s, aborted in the middle: %s\n", nodes, bad ? "WRONG" : "right");
+    test_director_t director = {.victims = 1u << (ranks - 1)};
+    kill_it = 1;
+    bad += test_run_directed(&director, ranks, 60, in_the_middle, &kill_it);
+    printf("rounds: %s, killed in the middle: %s\n", nodes, bad ? "WRONG" : "right");
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    int played = argc > 1 && strcmp(argv[1], "--nodes") == 0;
+
+    if (argc > 1 + played)
+        return 2;
+    test_begin("rounds", 400);
+    setenv("RONDO_CUDA_STAGE", "16K", 0);
+    setenv("RONDO_CUDA_ROUND", "2K", 0);
+    setenv("RONDO_CUDA_CREWS", "3", 0);
+    if (device_none())
+        return TEST_SKIPPED;
+    if (!played)
+        return run(NULL) != 0;
+    return run("1+1") + run("1+1+1") + run("2+2") != 0;
+}
