@@ -70,6 +70,15 @@ static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *w
     return result;
 }
 
+/* Of a block that has so many bytes to copy: a line for each, as far as it may have them. */
+static uint32_t threads_for(const rd_klaunch_t *l, uint64_t bytes)
+{
+    uint32_t most = rd_kernel_threads(l->kind, l->codec);
+    uint64_t warps = (bytes + 511) / 512;
+
+    return warps < 1 ? 32 : warps < most / 32 ? 32 * (uint32_t)warps : most;
+}
+
 /* ---- collectives */
 
 /* Parts of a side: one, or one of each rank. */
@@ -194,16 +203,16 @@ static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c
     return NULL;
 }
 
-/* Teams that have rounds of so many bytes. A line for each thread, as long as there are blocks. */
+/* Teams that have rounds of so many bytes. */
 static void grid(const rd_stage_t *s, uint32_t teams, uint64_t bytes, rd_klaunch_t *l)
 {
     uint64_t most = (s->cuda->limits.blocks < BLOCKS ? s->cuda->limits.blocks : BLOCKS) / teams;
-    uint32_t threads = rd_kernel_threads(l->kind, l->codec);
-    uint64_t warps = (bytes + 511) / 512, some = (bytes + 16 * threads - 1) / (16 * threads);
+    uint64_t some;
 
+    l->threads = threads_for(l, bytes);
+    some = (bytes + 16 * l->threads - 1) / (16 * l->threads);
     some = some < most ? some : most;
     l->blocks = teams * (some < 1 ? 1 : (uint32_t)some);
-    l->threads = warps < 1 ? 32 : warps < threads / 32 ? 32 * (uint32_t)warps : threads;
 }
 
 static uint64_t side_bytes(const rd_kside_t *side)
@@ -265,11 +274,12 @@ double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call)
 
 /* ---- messages */
 
-static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises)
+static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, uint64_t *most)
 {
     uint32_t crews = s->k.crews, piece = rd_kpiece(bytes, crews, s->k.least, s->k.message_slot);
     uint64_t pieces = (bytes + piece - 1) / piece;
 
+    *most = bytes > *most ? bytes : *most;
     for (uint32_t c = 0; c < crews; c++)
         raises->of[c] += pieces <= c ? 0 : (pieces - c + crews - 1) / crews;
 }
@@ -280,11 +290,12 @@ rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, cudaStream_t
     rd_kmessages_t *m = &work->staged_messages.messages; /* where they are already: the first member */
     rd_klaunch_t l = {RD_K_STAGED_MESSAGES, RD_KC_LL, RD_ALLTOALL, 0, 0, 0, 0};
     raises_t raises = {s->k.crews, {0}};
+    uint64_t most = 0;
 
     for (uint32_t p = 0; p < m->npairs; p++)
         for (uint32_t i = 0; i < m->pair[p].count; i++)
-            add_pieces(s, m->here[m->pair[p].first + i].bytes, &raises);
+            add_pieces(s, m->here[m->pair[p].first + i].bytes, &raises, &most);
     l.blocks = m->npairs * teams_of(&raises);
-    l.threads = rd_kernel_threads(RD_K_STAGED_MESSAGES, RD_KC_LL);
+    l.threads = threads_for(&l, most);
     return launch(s, &l, work, &work->staged_messages.stage, NULL, &raises, stream);
 }

@@ -174,6 +174,35 @@ RD_DEVICE uint64_t rd_stage_begin(const rd_kstage_t &s)
     return ((uint64_t)(gpu_block() / s.teams) * gpu_threads() + gpu_thread()) * 16;
 }
 
+/* A load from the host's memory takes one or two microseconds, so a thread has several under way. */
+constexpr uint32_t RD_STAGE_AHEAD = 4;
+
+/* So many lines of a part, `step` bytes from one to the next, out of a slot. */
+RD_DEVICE void rd_lines_out(const rd_part_t &part, uint64_t at, const char *slot, uint64_t step)
+{
+    uint4 v[RD_STAGE_AHEAD];
+
+#pragma unroll
+    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+        v[i] = line_load(slot + i * step);
+#pragma unroll
+    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+        rd_part_store(part, at + i * step, v[i]);
+}
+
+/* And into one, as they are. */
+RD_DEVICE void rd_lines_in(const rd_part_t &part, uint64_t at, char *slot, uint64_t step)
+{
+    uint4 v[RD_STAGE_AHEAD];
+
+#pragma unroll
+    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+        v[i] = rd_part_load(part, at + i * step);
+#pragma unroll
+    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+        line_store(slot + i * step, v[i]);
+}
+
 RD_DEVICE void rd_stage_in(const rd_kstaged_t &s, const rd_number_any &number, char *slot, uint32_t round)
 {
     rd_side_at_t at(s.in, s.reduce.in, s.each, round);
@@ -195,15 +224,21 @@ RD_DEVICE void rd_stage_in(const rd_kstaged_t &s, const rd_number_any &number, c
 RD_DEVICE void rd_stage_out(const rd_kstaged_t &s, const char *slot, uint32_t round)
 {
     rd_side_at_t at(s.out, s.reduce.out, s.each, round);
-    const uint64_t end = at.total();
+    const uint64_t end = at.total(), step = rd_stage_step(s.stage);
 
-    for (uint64_t p = rd_stage_begin(s.stage); p < end; p += rd_stage_step(s.stage)) {
-        const uint4 v = line_load(slot + p);
+    for (uint64_t p = rd_stage_begin(s.stage); p < end;) {
         at.seek(p);
+        if (p + (RD_STAGE_AHEAD - 1) * step + 16 <= at.start + at.length) {
+            rd_lines_out(at.part(), p - at.start, slot + p, step);
+            p += RD_STAGE_AHEAD * step;
+            continue;
+        }
+        const uint4 v = line_load(slot + p);
         if (p + 16 <= at.start + at.length || at.start + at.length == end)
             rd_part_store(at.part(), p - at.start, v);
         else
             rd_line_scatter(&at, p, end, v);
+        p += step;
     }
 }
 
@@ -296,13 +331,23 @@ struct rd_pieces_t {
 
 RD_DEVICE void rd_piece_in(const rd_part_t &part, char *slot)
 {
-    for (uint64_t p = gpu_thread() * 16; p < part.bytes; p += gpu_threads() * 16)
+    const uint64_t step = gpu_threads() * 16;
+    uint64_t p = gpu_thread() * 16;
+
+    for (; p + (RD_STAGE_AHEAD - 1) * step < part.bytes; p += RD_STAGE_AHEAD * step)
+        rd_lines_in(part, p, slot + p, step);
+    for (; p < part.bytes; p += step)
         line_store(slot + p, rd_part_load(part, p));
 }
 
 RD_DEVICE void rd_piece_out(const rd_part_t &part, const char *slot)
 {
-    for (uint64_t p = gpu_thread() * 16; p < part.bytes; p += gpu_threads() * 16)
+    const uint64_t step = gpu_threads() * 16;
+    uint64_t p = gpu_thread() * 16;
+
+    for (; p + (RD_STAGE_AHEAD - 1) * step < part.bytes; p += RD_STAGE_AHEAD * step)
+        rd_lines_out(part, p, slot + p, step);
+    for (; p < part.bytes; p += step)
         rd_part_store(part, p, line_load(slot + p));
 }
 
