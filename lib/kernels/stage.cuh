@@ -6,10 +6,10 @@
  *                over the network
  *   messages     a block for each pair, direction and crew, which depends on no other
  *
- * Order: every thread fences what it has put into a slot; then the block meets, and the thread 0 of its team's last
- * block raises the trigger. A slot is written anew only when `done` has passed it, and when the whole team has taken
- * its output out, which each block has before it arrives with the next input. Slots are read past the first-level
- * cache, which would keep what lay there before. */
+ * Order: each block releases what it has put into a slot, and thread 0 of the team's last block raises the trigger. A
+ * slot is written anew only when `done` has passed it, and when the whole team has taken its output out, which each
+ * block has before it arrives with the next input. Slots are read past the first-level cache, which would keep what lay
+ * there before. */
 #ifndef RD_STAGE_CUH
 #define RD_STAGE_CUH
 
@@ -40,16 +40,16 @@ struct rd_lane_ring_t {
         return (first + i) & (stage.slots - 1);
     }
 
-    /* This block has done its part of slot(i); by all threads. */
-    RD_MEMBER void raise(uint32_t i, uint32_t what, uint32_t round)
+    /* This block has done its part of slot(i); by all threads. `gives` false: it puts nothing there. Then nothing is to
+     * be released, unless this launch has had the slot before and may still be reading what it brought. */
+    RD_MEMBER void raise(uint32_t i, bool gives, uint32_t what, uint32_t round)
     {
         const uint32_t at = slot(i), number = (first + i + 1) | RD_KVALID;
 
-        fence_sys();
-        (void)block_any(false);
+        if (gives || i >= stage.slots)
+            (void)group_release(0, gpu_threads(), false, gpu_thread() == 0);
         if (gpu_thread() != 0 || wait.dead)
             return;
-        fence_sys();
         if (blocks > 1) {
             if (!last_to_arrive(&state->arrived[at], blocks))
                 return;
@@ -264,7 +264,7 @@ rd_staged(RD_WORK)
         }
         if (i < n) {
             rd_stage_in(s, number, slot, team + i * crews);
-            ring.raise(i, s.task, team + i * crews);
+            ring.raise(i, s.in.n != 0, s.task, team + i * crews);
         }
     }
     ring.keep(n);
@@ -379,7 +379,7 @@ rd_staged_messages(RD_WORK)
             const rd_part_t part = ahead.next();
             if (pair.send)
                 rd_piece_in(part, base + (uint64_t)ring.slot(i) * stage.message_slot);
-            ring.raise(i, (uint32_t)part.bytes, flags);
+            ring.raise(i, pair.send != 0, (uint32_t)part.bytes, flags);
             i++;
         }
     }
