@@ -59,11 +59,12 @@ static double hops_us(const rd_prices_t *t, const rd_cost_env_t *env, rd_coll_t 
            (near + far) * (crowd > 1 ? crowd * t->turn : 0);
 }
 
-/* Both ends of messages of `bytes`, of the busiest rank in one pass. */
-static double messages_us(const rd_prices_t *t, const rd_work_t *w, rd_proto_t proto, double bytes)
+/* Both ends of messages of `bytes`, of the busiest rank in one pass. What a receiver waits for is there already when
+ * the sender is calls ahead. */
+static double messages_us(const rd_prices_t *t, rd_coll_t coll, const rd_work_t *w, rd_proto_t proto, double bytes)
 {
     const rd_price_t *near = &t->of[RD_PRICE_SHM][proto], *far = &t->of[RD_PRICE_NET][proto];
-    double head = 0.5 * fmin(bytes, 4 * KIB);
+    double head = 0.5 * fmin(bytes, 4 * KIB) * (one_way(coll) ? t->overlap : 1);
 
     return w->near_messages * (near->message + near->start * head) +
            (w->messages - w->near_messages) * (far->message + far->start * head);
@@ -96,7 +97,7 @@ double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, i
     moved = proto == RD_PROTO_PULL ? pull_moved(&w, w.summed) : w.moved;
     moved_all = proto == RD_PROTO_PULL ? n * pull_moved(&w, w.summed_all / n) : w.moved_all;
     messages = passes * live_messages(env, coll, whole, &w) *
-               messages_us(t, &w, proto, (double)(chunk < slice ? chunk : slice));
+               messages_us(t, coll, &w, proto, (double)(chunk < slice ? chunk : slice));
     busiest = messages + rank_us(t, k, whole, moved, w.received, w.summed);
     /* The cores share the work of the machine's ranks, its part of all ranks. */
     shared = (all_messages(env, &w) * messages + rank_us(t, k, whole, moved_all, w.received_all, w.summed_all)) *

@@ -42,7 +42,7 @@ typedef struct rd_prices {
     rd_price_t of[RD_NUM_PRICES][RD_NUM_PROTOS];
     double call;    /* one call of an operation, plan at hand */
     double turn;    /* ranks outnumber cores: one rank gives up its core and another goes on */
-    double overlap; /* the part of a hop that is left in a sequence of rooted operations */
+    double overlap; /* the part of a hop, and of a start, that is left in a sequence of rooted operations */
     double far;     /* per byte moved or received beyond `near`, added: memory instead of caches */
     double near;    /* bytes of an operation */
     double wire;    /* per byte that leaves a node */
