@@ -24,6 +24,7 @@ typedef struct compiled {
 struct rd_planner {
     rd_planner_args_t args;
     rd_shape_t shape;
+    size_t ll_most; /* bytes of a pair's message: plan_choose.h */
     compiled_t *programs;
     rd_plan_t *cache[CACHED];
     rd_plan_t *last_v[RD_NUM_COLLS][CACHED_V]; /* of the last v-operations: codes repeat a few with the same counts */
@@ -66,6 +67,7 @@ rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t
         return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for the planner");
     p->args = *args;
     p->shape = (rd_shape_t){args->nranks, args->node->nnodes, args->node->nnodes > 1 ? args->node->node_of : NULL};
+    p->ll_most = rd_choose_ll_most(args->env, args->prices);
     *planner = p;
     return RONDO_SUCCESS;
 }
@@ -117,8 +119,8 @@ static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes
     const rd_node_t *node = p->args.node;
     int here = node->node_of[peer] == node->node_of[p->args.rank];
 
-    return rd_choose_message(p->args.env, here, here && p->args.conns->pull, bytes, p->args.conns->layout.slot_bytes,
-                             &lane->proto, &lane->slice, p->args.who);
+    return rd_choose_message(p->args.env, here, here && p->args.conns->pull, p->ll_most, bytes,
+                             p->args.conns->layout.slot_bytes, &lane->proto, &lane->slice, p->args.who);
 }
 
 static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, const rd_choice_t *choice,

@@ -24,6 +24,7 @@ typedef struct ask {
     size_t forced_length;
     const char *proto; /* forced, or "" */
     size_t bytes;      /* that the prices are for */
+    size_t ll_most;    /* of an all-to-all's messages */
 } ask_t;
 
 typedef struct list {
@@ -102,14 +103,31 @@ static size_t line_up(size_t bytes)
     return bytes < 64 ? 64 : (bytes + 63) / 64 * 64;
 }
 
-static rd_proto_t message_proto(const rd_env_t *env, int here, int pull, size_t bytes)
+size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices)
+{
+    const rd_cost_env_t pair = {2, 1, 2, 2, 0, prices};
+    size_t least = 0, most = env->ll_max / 64; /* by slots it costs a fixed amount more, and less for each byte */
+
+    while (least < most) {
+        size_t middle = (least + most + 1) / 2, bytes = middle * 64;
+        double lines = rd_cost_us(&pair, RD_ALLTOALL, "direct", 0, RD_PROTO_LL, 2 * bytes, bytes);
+
+        if (lines <= rd_cost_us(&pair, RD_ALLTOALL, "direct", 0, RD_PROTO_SIMPLE, 2 * bytes, bytes))
+            least = middle;
+        else
+            most = middle - 1;
+    }
+    return least == env->ll_max / 64 ? env->ll_max : least * 64;
+}
+
+static rd_proto_t message_proto(const rd_env_t *env, int here, int pull, size_t ll_most, size_t bytes)
 {
     for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
         if (strcmp(env->proto, rd_proto_name((rd_proto_t)proto)) == 0)
             return (rd_proto_t)proto;
     if (!here)
         return RD_PROTO_SIMPLE;
-    if (bytes <= env->ll_max)
+    if (bytes <= ll_most)
         return RD_PROTO_LL;
     return pull && bytes >= env->pull_min ? RD_PROTO_PULL : RD_PROTO_SIMPLE;
 }
@@ -134,10 +152,10 @@ static size_t message_slice(const rd_env_t *env, rd_proto_t proto, size_t bytes,
     return line_up(quarter < least ? least : quarter > most ? most : quarter);
 }
 
-rondo_result_t rd_choose_message(const rd_env_t *env, int here, int pull, size_t bytes, size_t slot_bytes,
-                                 rd_proto_t *proto, size_t *slice, rd_who_t *who)
+rondo_result_t rd_choose_message(const rd_env_t *env, int here, int pull, size_t ll_most, size_t bytes,
+                                 size_t slot_bytes, rd_proto_t *proto, size_t *slice, rd_who_t *who)
 {
-    rd_proto_t p = message_proto(env, here, pull, bytes);
+    rd_proto_t p = message_proto(env, here, pull, ll_most, bytes);
     const char *why = message_excluded(here, pull, p);
 
     if (why)
@@ -158,8 +176,9 @@ static const char *alltoall_excluded(const ask_t *k, rd_proto_t proto, size_t me
         return strcmp(k->proto, rd_proto_name(proto)) != 0 ? another_proto : message_excluded(here, a->pull, proto);
     if (a->uneven)
         return NULL; /* whatever is chosen here, each lane asks for itself */
-    return proto == message_proto(a->env, here, a->pull, message) ? NULL
-                                                                  : "messages of this length go by another protocol";
+    if (proto != message_proto(a->env, here, a->pull, k->ll_most, message))
+        return "messages of this length go by another protocol";
+    return NULL;
 }
 
 static const char *proto_excluded(const ask_t *k, const rd_algo_t *algo, rd_proto_t proto, size_t message)
@@ -363,6 +382,7 @@ static void ask_begin(ask_t *k, const rd_choose_args_t *args)
                               args->sharing,       args->prices};
     k->forced = args->unforced ? NULL : algo_forced(args->env, args->coll, &k->forced_length);
     k->proto = args->unforced || args->coll == RD_BARRIER ? "" : args->env->proto;
+    k->ll_most = args->coll == RD_ALLTOALL ? rd_choose_ll_most(args->env, args->prices) : 0;
     k->bytes = args->uneven ? args->slot_bytes * (size_t)args->shape->nranks : args->bytes;
 }
 

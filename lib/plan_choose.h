@@ -53,10 +53,14 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
  * again. */
 rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who);
 
+/* The longest message of a pair that goes by lines: RONDO_LL_MAX at most, and only where an exchange between two is not
+ * cheaper by slots. `prices` may be NULL, as above. */
+size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices);
+
 /* Protocol and slice of one message of a pair, which grouped sends and receives and all-to-all use: of the pair and the
- * length alone, so that both ends agree. `here`: both are on one node; `pull`: and may read each other's memory. What
- * RONDO_PROTO forces is taken or refused. */
-rondo_result_t rd_choose_message(const rd_env_t *env, int here, int pull, size_t bytes, size_t slot_bytes,
-                                 rd_proto_t *proto, size_t *slice, rd_who_t *who);
+ * length alone, so that both ends agree. `here`: both are on one node; `pull`: and may read each other's memory;
+ * `ll_most`: as above, asked for once. What RONDO_PROTO forces is taken or refused. */
+rondo_result_t rd_choose_message(const rd_env_t *env, int here, int pull, size_t ll_most, size_t bytes,
+                                 size_t slot_bytes, rd_proto_t *proto, size_t *slice, rd_who_t *who);
 
 #endif

@@ -122,33 +122,63 @@ static void forced(void)
  */
 static void messages(void)
 {
-    static const size_t sizes[] = {0, 8, 1024, 1025, 16384, 1 << 20, (size_t)5 << 30};
+    static const size_t sizes[] = {0, 8, 64, 1024, 1025, 16384, 1 << 20, (size_t)5 << 30};
     rd_proto_t proto;
     rd_env_t env;
-    size_t slice;
+    size_t slice, ll_most;
 
     if (rd_env_read(&env) != RONDO_SUCCESS)
         exit(1);
+    ll_most = rd_choose_ll_most(&env, NULL);
     rd_log_set_level(RD_LOG_NONE);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (int here = 0; here < 2; here++) {
-            CHECK(rd_choose_message(&env, here, here, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS, "%zu",
-                  sizes[i]);
+            CHECK(rd_choose_message(&env, here, here, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS,
+                  "%zu", sizes[i]);
             CHECK(here || proto == RD_PROTO_SIMPLE, "%s between nodes", rd_proto_name(proto));
-            CHECK(proto != RD_PROTO_LL || sizes[i] <= env.ll_max, "ll for %zu bytes", sizes[i]);
+            CHECK(!here || (proto == RD_PROTO_LL) == (sizes[i] <= ll_most), "%s for %zu bytes", rd_proto_name(proto),
+                  sizes[i]);
             CHECK(slice % 64 == 0 && slice > 0 && slice <= 65536, "slice %zu", slice);
         }
         for (int p = 0; p < RD_NUM_PROTOS; p++) {
             strcpy(env.proto, rd_proto_name((rd_proto_t)p));
-            CHECK(rd_choose_message(&env, 1, 1, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS &&
+            CHECK(rd_choose_message(&env, 1, 1, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS &&
                       proto == (rd_proto_t)p,
                   "%s forced for %zu bytes", env.proto, sizes[i]);
         }
         strcpy(env.proto, "ll");
-        CHECK(rd_choose_message(&env, 0, 0, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED, "ll");
+        CHECK(rd_choose_message(&env, 0, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED,
+              "ll");
         strcpy(env.proto, "pull");
-        CHECK(rd_choose_message(&env, 1, 0, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED, "pull");
+        CHECK(rd_choose_message(&env, 1, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED,
+              "pull");
         env.proto[0] = '\0';
+    }
+}
+
+/* Lines end where slots begin to be cheaper, or at RONDO_LL_MAX. */
+static void lines_most(void)
+{
+    rd_prices_t prices = *rd_prices_builtin(0);
+    rd_price_t *lines = &prices.of[RD_PRICE_SHM][RD_PROTO_LL], *slots = &prices.of[RD_PRICE_SHM][RD_PROTO_SIMPLE];
+    rd_env_t env;
+    size_t most;
+
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    *lines = (rd_price_t){.cross = 1};
+    *slots = (rd_price_t){.alpha = 320};
+    most = rd_choose_ll_most(&env, &prices);
+    CHECK(most == 320, "%zu bytes at most by lines, which cost as much as slots at 320", most);
+    slots->alpha = 5000;
+    most = rd_choose_ll_most(&env, &prices);
+    CHECK(most == env.ll_max, "%zu bytes at most by lines, RONDO_LL_MAX is %zu", most, env.ll_max);
+    lines->alpha = 6000;
+    most = rd_choose_ll_most(&env, &prices);
+    CHECK(most == 0, "%zu bytes at most by lines, which are always dearer", most);
+    for (int table = 0; rd_prices_builtin(table); table++) {
+        most = rd_choose_ll_most(&env, rd_prices_builtin(table));
+        CHECK(most >= 64 && most <= env.ll_max, "%zu bytes at most by lines in table %d", most, table);
     }
 }
 
@@ -167,5 +197,6 @@ int main(void)
                     cheapest((rd_coll_t)coll, sizes[i], n, nodes);
     forced();
     messages();
+    lines_most();
     return failures != 0;
 }
