@@ -113,6 +113,7 @@ static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger)
         wake_others(crew);
     if (t->ask.coll == RD_BROADCAST) /* in place: the root's kernel wants nothing back, the others' give nothing */
         in = out = s->carriers[t->carrier].rank == t->ask.root ? in : out;
+    crew->lanes[0].brief[crew->lanes[0].taken & (s->k.slots - 1)] = t->brief ? t->brief_out : 0;
     rondo_result_t result = round_plan(crew, t, trigger->round, &plan);
     if (result == RONDO_SUCCESS)
         result = add(crew, crew->carriers[t->carrier], RD_CHAIN_COLLECTIVE, plan, in, out);
@@ -146,6 +147,17 @@ static rondo_result_t begin_message(rd_crew_t *crew, int chain, const rd_ktrigge
     return result;
 }
 
+/* Of what is brief the input comes by itself, perhaps later than the trigger. */
+static int input_come(const rd_crew_t *crew, const rd_ktrigger_t *trigger)
+{
+    const rd_stage_t *s = crew->stage;
+    const rd_stage_task_t *t = rd_stage_task(s->tasks, trigger->what);
+    uint32_t taken = crew->lanes[0].taken;
+    char *slot = crew->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
+
+    return !t || !t->brief || rd_brief_come(crew, taken + 1, slot, t->brief_in);
+}
+
 static rondo_result_t take(rd_crew_t *crew, int *moved)
 {
     const rd_stage_t *s = crew->stage;
@@ -156,8 +168,10 @@ static rondo_result_t take(rd_crew_t *crew, int *moved)
         rd_stage_lane_t *lane = &crew->lanes[l];
         while (result == RONDO_SUCCESS && lane->taken - lane->done < s->k.slots &&
                trigger_come(lane, s->k.slots, &trigger)) {
-            result = l == RD_CHAIN_COLLECTIVE ? begin_round(crew, &trigger) : begin_message(crew, l, &trigger);
             *moved = 1;
+            if (l == RD_CHAIN_COLLECTIVE && !input_come(crew, &trigger))
+                break;
+            result = l == RD_CHAIN_COLLECTIVE ? begin_round(crew, &trigger) : begin_message(crew, l, &trigger);
         }
     }
     return result;
@@ -172,8 +186,12 @@ static int tell(rd_crew_t *crew, int *moved)
     for (int l = 0; l < s->nlanes; l++) {
         rd_stage_lane_t *lane = &crew->lanes[l];
         uint32_t done = lane->done;
-        while (done != lane->taken && atomic_load(&lane->flying[done & (s->k.slots - 1)].pending) == 0)
+        while (done != lane->taken && atomic_load(&lane->flying[done & (s->k.slots - 1)].pending) == 0) {
+            uint32_t at = done & (s->k.slots - 1);
+            if (lane->brief[at])
+                rd_brief_give(crew, done + 1, crew->slots + ((size_t)2 * at + 1) * s->k.slot, lane->brief[at]);
             done++;
+        }
         if (done != lane->done) {
             lane->done = done;
             __atomic_store_n(&lane->pinned->done, done, __ATOMIC_RELEASE);

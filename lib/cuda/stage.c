@@ -224,6 +224,18 @@ static uint64_t side_bytes(const rd_kside_t *side)
     return sum;
 }
 
+/* One line a thread of one block. */
+static void brief(const rd_stage_t *s, rd_kstaged_t *k, rd_stage_task_t *task, uint64_t in, uint64_t out)
+{
+    uint64_t most = 16 * rd_kernel_threads(RD_K_STAGED, RD_KC_LL);
+
+    most = most < RD_KBRIEF ? most : RD_KBRIEF;
+    k->brief = k->rounds == 1 && in + out && in <= most && out <= most && strcmp(s->cuda->comm->env.proto, "simple");
+    task->brief = k->brief != 0;
+    task->brief_in = in;
+    task->brief_out = out;
+}
+
 rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
 {
     const rd_carrier_t *by = &s->carriers[carrier];
@@ -257,6 +269,7 @@ rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
     for (uint32_t c = 0; c < raises.crews; c++)
         raises.of[c] = rd_kcrew_part(k->rounds, raises.crews, c);
     uint64_t in = side_bytes(&k->in), out = side_bytes(&k->out), bytes = (in > out ? in : out) / k->rounds;
+    brief(s, k, task, in, out);
     grid(s, teams_of(&raises), bytes, &l);
     return launch(s, &l, &work, &k->stage, task, &raises, call->stream);
 }

@@ -27,6 +27,8 @@ typedef struct rd_stage_task {
     uint32_t number;       /* its place in the table */
     int carrier;
     int captured;
+    int brief; /* by flagged lines: so many bytes of input and output */
+    size_t brief_in, brief_out;
     int in_tabled, out_tabled;
     size_t in_counts[RD_KRANKS], out_counts[RD_KRANKS];
 } rd_stage_task_t;
@@ -45,7 +47,7 @@ typedef struct rd_stage_area {
     struct rd_stage_area *next;
     int device;
     size_t bytes; /* of the slots */
-    char *pinned; /* lanes, then the slots */
+    char *pinned; /* lanes, flagged lines, then the slots */
     rd_klane_state_t *state;
 } rd_stage_area_t;
 
@@ -53,6 +55,7 @@ typedef struct rd_stage_lane {
     rd_klane_t *pinned; /* as the host sees it */
     uint32_t taken, done;
     struct rondo_request flying[RD_KLANE_SLOTS];
+    size_t brief[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
 } rd_stage_lane_t;
 
 /* Host communicators beneath: of all ranks, or of a rail, the ranks that have one place on their nodes. */
@@ -83,6 +86,7 @@ typedef struct rd_stage {
     rd_stage_area_t *area;
     rd_stage_tasks_t *tasks;
     rd_kstage_t k; /* what kernels are told */
+    char *brief;   /* lines, as the host sees them */
     int nlanes;    /* of a crew */
     int ncrews;
     rd_crew_t *crews;
@@ -94,7 +98,8 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda);
 void rd_stage_close(rd_cuda_t *cuda);
 
 /* stage_area.c */
-#define RD_STAGE_LANES_BYTES ((sizeof(rd_klane_t) * RD_KLANES + 4095) / 4096 * 4096)
+#define RD_STAGE_BRIEF_AT ((sizeof(rd_klane_t) * RD_KLANES + 4095) / 4096 * 4096)
+#define RD_STAGE_LANES_BYTES (RD_STAGE_BRIEF_AT + (size_t)4 * RD_KBRIEF * RD_KLANE_SLOTS)
 cudaError_t rd_stage_area_take(int device, size_t bytes, rd_stage_area_t **area); /* lanes are all zeros */
 void rd_stage_area_give(rd_stage_area_t *area);
 /* What ended communicators have left; with the lock of window.c. */
@@ -128,6 +133,10 @@ void rd_rail_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *control
 void rd_rail_close(rd_cuda_t *cuda);
 int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call);
+
+/* brief.c, for trigger `number` of crew 0: the input, if all of its lines are there; the output. */
+int rd_brief_come(const rd_crew_t *crew, uint32_t number, char *to, size_t bytes);
+void rd_brief_give(const rd_crew_t *crew, uint32_t number, const char *from, size_t bytes);
 
 /* carry.c: a turn of the proxy. */
 rd_proxy_state_t rd_carry(void *crew);

@@ -71,6 +71,8 @@ static rondo_result_t memory(rd_stage_t *s)
         return rd_cuda_error(&comm->who, error, "memory to stage data between nodes");
     s->k.lanes = (rd_klane_t *)(void *)pinned;
     s->k.area = pinned + RD_STAGE_LANES_BYTES;
+    s->k.brief = pinned + RD_STAGE_BRIEF_AT;
+    s->brief = s->area->pinned + RD_STAGE_BRIEF_AT;
     s->k.state = s->area->state;
     for (int c = 0; c < s->ncrews; c++)
         crew_begin(s, c, bytes);

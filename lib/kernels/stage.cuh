@@ -4,6 +4,7 @@
  *   collective   a team of blocks for each crew: for each of its rounds in -> slot, trigger ... done, slot -> out; as
  *                many rounds are under way as there are slots, so that the ways to and from the host overlap what goes
  *                over the network
+ *   brief        what is short, by one block and lines that need no order: see brief.cuh
  *   messages     a block for each pair, direction and crew, which depends on no other
  *
  * Order: each block releases what it has put into a slot, and thread 0 of the team's last block raises the trigger. A
@@ -13,6 +14,7 @@
 #ifndef RD_STAGE_CUH
 #define RD_STAGE_CUH
 
+#include "brief.cuh"
 #include "number_any.cuh"
 #include "wait.cuh"
 
@@ -40,11 +42,17 @@ struct rd_lane_ring_t {
         return (first + i) & (stage.slots - 1);
     }
 
+    /* As triggers and lines bear it. */
+    RD_MEMBER uint32_t number(uint32_t i) const
+    {
+        return (first + i + 1) | RD_KVALID;
+    }
+
     /* This block has done its part of slot(i); by all threads. `gives` false: it puts nothing there. Then nothing is to
      * be released, unless this launch has had the slot before and may still be reading what it brought. */
     RD_MEMBER void raise(uint32_t i, bool gives, uint32_t what, uint32_t round)
     {
-        const uint32_t at = slot(i), number = (first + i + 1) | RD_KVALID;
+        const uint32_t at = slot(i);
 
         if (gives || i >= stage.slots)
             (void)group_release(0, gpu_threads(), false, gpu_thread() == 0);
@@ -55,7 +63,7 @@ struct rd_lane_ring_t {
                 return;
             fence_sys();
         }
-        line_store(&lane->trigger[at], make_uint4(what, number, round, number));
+        line_store(&lane->trigger[at], make_uint4(what, number(i), round, number(i)));
     }
 
     /* Until the proxy has done trigger i; by all threads. False: the kernel has to leave. */
@@ -92,6 +100,7 @@ struct rd_side_at_t {
     uint64_t from, each; /* of every part, this round */
     uint32_t i;
     uint64_t start, length; /* of part i in the slot */
+    uint64_t end;           /* of the last one */
 
     RD_MEMBER rd_side_at_t(const rd_kside_t &s, const void *buffer, uint64_t e, uint32_t round) : side(s)
     {
@@ -101,6 +110,7 @@ struct rd_side_at_t {
         i = 0;
         start = 0;
         length = s.n ? part_length(0) : 0;
+        end = total();
     }
 
     RD_MEMBER uint64_t part_length(uint32_t k) const
@@ -158,6 +168,24 @@ RD_DEVICE_FAR void rd_line_scatter(rd_side_at_t *at, uint64_t p, uint64_t end, u
     }
 }
 
+/* The line at p, and those behind it later. */
+RD_DEVICE uint4 rd_side_load(rd_side_at_t *at, uint64_t p)
+{
+    at->seek(p);
+    if (p + 16 <= at->start + at->length || at->start + at->length == at->end)
+        return rd_part_load(at->part(), p - at->start);
+    return rd_line_gather(at, p, at->end);
+}
+
+RD_DEVICE void rd_side_store(rd_side_at_t *at, uint64_t p, uint4 v)
+{
+    at->seek(p);
+    if (p + 16 <= at->start + at->length || at->start + at->length == at->end)
+        rd_part_store(at->part(), p - at->start, v);
+    else
+        rd_line_scatter(at, p, at->end, v);
+}
+
 /* The blocks of a launch, dealt out to teams. */
 RD_DEVICE uint32_t rd_stage_team(const rd_kstage_t &s)
 {
@@ -206,15 +234,9 @@ RD_DEVICE void rd_lines_in(const rd_part_t &part, uint64_t at, char *slot, uint6
 RD_DEVICE void rd_stage_in(const rd_kstaged_t &s, const rd_number_any &number, char *slot, uint32_t round)
 {
     rd_side_at_t at(s.in, s.reduce.in, s.each, round);
-    const uint64_t end = at.total();
 
-    for (uint64_t p = rd_stage_begin(s.stage); p < end; p += rd_stage_step(s.stage)) {
-        uint4 v;
-        at.seek(p);
-        if (p + 16 <= at.start + at.length || at.start + at.length == end)
-            v = rd_part_load(at.part(), p - at.start);
-        else
-            v = rd_line_gather(&at, p, end);
+    for (uint64_t p = rd_stage_begin(s.stage); p < at.end; p += rd_stage_step(s.stage)) {
+        const uint4 v = rd_side_load(&at, p);
         line_store(slot + p, number.scaled(v));
         if (s.copied)
             rd_part_store(rd_part(s.reduce.out, at.from, at.from + at.length), p, v);
@@ -224,22 +246,45 @@ RD_DEVICE void rd_stage_in(const rd_kstaged_t &s, const rd_number_any &number, c
 RD_DEVICE void rd_stage_out(const rd_kstaged_t &s, const char *slot, uint32_t round)
 {
     rd_side_at_t at(s.out, s.reduce.out, s.each, round);
-    const uint64_t end = at.total(), step = rd_stage_step(s.stage);
+    const uint64_t step = rd_stage_step(s.stage);
 
-    for (uint64_t p = rd_stage_begin(s.stage); p < end;) {
+    for (uint64_t p = rd_stage_begin(s.stage); p < at.end;) {
         at.seek(p);
         if (p + (RD_STAGE_AHEAD - 1) * step + 16 <= at.start + at.length) {
             rd_lines_out(at.part(), p - at.start, slot + p, step);
             p += RD_STAGE_AHEAD * step;
             continue;
         }
-        const uint4 v = line_load(slot + p);
-        if (p + 16 <= at.start + at.length || at.start + at.length == end)
-            rd_part_store(at.part(), p - at.start, v);
-        else
-            rd_line_scatter(&at, p, end, v);
+        rd_side_store(&at, p, line_load(slot + p));
         p += step;
     }
+}
+
+/* A thread has a line at most. */
+RD_DEVICE void rd_staged_brief(const rd_kstaged_t &s, const rd_number_any &number, rd_lane_ring_t &ring)
+{
+    char *lines = s.stage.brief + (uint64_t)ring.slot(0) * 4 * RD_KBRIEF;
+    const uint64_t p = gpu_thread() * 16;
+    rd_side_at_t in(s.in, s.reduce.in, s.each, 0), out(s.out, s.reduce.out, s.each, 0);
+
+    ring.raise(0, false, s.task, 0);
+    if (p < in.end && !ring.wait.dead) {
+        const uint4 v = rd_side_load(&in, p);
+        rd_brief_store(lines, p, number.scaled(v), ring.number(0));
+        if (s.copied)
+            rd_part_store(rd_part(s.reduce.out, 0, in.end), p, v);
+    }
+    if (out.end == 0) { /* the slot must be free all the same before it comes round again */
+        (void)ring.await(0);
+    } else {
+        uint4 v = make_uint4(0, 0, 0, 0);
+        if (p < out.end && !ring.wait.dead)
+            v = rd_brief_load(lines + 2 * RD_KBRIEF, p, ring.number(0), &ring.wait);
+        if (p < out.end && !ring.wait.dead)
+            rd_side_store(&out, p, v);
+        ring.wait.dead = block_any(ring.wait.dead);
+    }
+    ring.keep(1);
 }
 
 RD_KERNEL(512)
@@ -254,6 +299,10 @@ rd_staged(RD_WORK)
     const uint32_t team = rd_stage_team(s.stage), n = rd_kcrew_part(s.rounds, crews, team);
     const rd_number_any number(s.reduce, 1);
     rd_lane_ring_t ring(work.comm, s.stage, team * RD_KCREW_LANES, gpu_blocks() / s.stage.teams);
+    if (s.brief) {
+        rd_staged_brief(s, number, ring);
+        return;
+    }
     char *area = s.stage.area + (uint64_t)team * slots * 2 * s.stage.slot;
     for (uint32_t i = 0; i < n + slots; i++) {
         char *slot = area + (uint64_t)ring.slot(i) * 2 * s.stage.slot;

@@ -177,6 +177,7 @@ typedef struct rd_kwrite {
  * no team waits for another.
  */
 
+#define RD_KBRIEF 8192u /* bytes of what goes by flagged lines, at most: see brief.cuh */
 #define RD_KCREWS 8
 #define RD_KCREW_LANES (1 + 2 * RD_KRANKS)
 #define RD_KLANES (RD_KCREWS * RD_KCREW_LANES) /* crew c's begin at c * RD_KCREW_LANES */
@@ -214,6 +215,7 @@ typedef struct rd_kstage {
     rd_klane_t *lanes;       /* RD_KLANES, as the device sees them */
     rd_klane_state_t *state; /* RD_KLANES */
     char *area;              /* pinned: the slots of each crew. Its lanes share them: launches follow one another */
+    char *brief;             /* pinned: 4 * RD_KBRIEF for each of the first lane's slots */
     uint32_t slots;          /* of a lane, a power of two */
     uint32_t slot;           /* collectives: bytes; a slot is one for the input and one for the output behind it */
     uint32_t message_slot;   /* messages: bytes; lane l's of a crew begin at (l - 1) * slots * message_slot */
@@ -238,7 +240,7 @@ typedef struct rd_kstaged {
     uint32_t rounds; /* at least one */
     uint32_t task;
     uint32_t copied; /* a broadcast's root: the input, one part, goes to the output as it is read */
-    uint32_t pad;
+    uint32_t brief;  /* one round, by flagged lines and one block */
 } rd_kstaged_t;
 
 typedef struct rd_kstaged_messages {

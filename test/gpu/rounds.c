@@ -114,6 +114,23 @@ static void spread(world_t *w, int round, int root)
     same(w, "behind a broadcast", INTS - 1, w->host[INTS - 1], round % 2 ? -1 : value(w->t->rank, round, INTS - 1));
 }
 
+/* Short ones in a row, in which only the last rank gets anything. */
+static void briefly(world_t *w, int round)
+{
+    size_t counts[TEST_MAX_RANKS] = {0}, ints = 700;
+    int n = w->t->nranks, last = n - 1;
+
+    counts[last] = ints;
+    fill(w, w->in, round, ints);
+    for (int i = 0; i < 40; i++)
+        TEST_OK(w->t, w->comm,
+                rondo_reduce_scatterv(w->in, w->out, counts, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+    TEST_OK(w->t, w->comm, rondo_broadcast(w->out, w->out, ints, RONDO_INT32, last, w->comm, w->stream));
+    fetch(w, w->out, ints);
+    for (size_t i = 0; i < ints; i++)
+        same(w, "brief", i, w->host[i], sum(n, round, i));
+}
+
 /* ---- messages */
 
 static size_t length(int i)
@@ -235,6 +252,7 @@ static void right(test_rank_t *t, void *arg)
         gathered(&w, round);
         for (int root = 0; root < t->nranks; root++)
             spread(&w, round, root);
+        briefly(&w, round);
         messages(&w, round);
     }
     graphs(&w);

@@ -1,6 +1,7 @@
 /* The kernel that stages collectives between nodes, on the machine of test/sim, with proxies played by fibers: what it
  * does is right with every seed, over several launches, and faults are found: a kernel without fences, a proxy that
- * says done before it is, or that takes half of a trigger for the whole. */
+ * says done before it is, or that takes half of a trigger for the whole. What is brief needs no fences; there the fault
+ * is a proxy that does not look whether the lines are there, or that flags them too early. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,18 +16,21 @@
 namespace
 {
 
-constexpr uint32_t SLOT = 4096, LAUNCHES = 3, ROUNDS = 9, CREWS = 2, TASK = 7, SEEDS = 40;
-constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234;
+constexpr uint32_t SLOT = 4096, LAUNCHES = 6, ROUNDS = 9, CREWS = 2, TASK = 7, SEEDS = 40;
+constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234, BRIEF = 1003;
 
-enum fault_t { SOUND, NO_FENCE, DONE_EARLY, HALF_TRIGGER };
+enum kind_t { PLAIN, BRIEF_BOTH, BRIEF_IN }; /* both ways by flagged lines; nothing comes back */
+enum fault_t { SOUND, NO_FENCE, DONE_EARLY, HALF_TRIGGER, NO_FLAGS };
 
 struct world_t {
     rd_klane_t lanes[RD_KLANES];
     rd_klane_state_t state[RD_KLANES];
     rd_khost_t host;
     alignas(128) char area[CREWS * RD_KLANE_SLOTS * 2 * SLOT];
+    alignas(128) char lines[RD_KLANE_SLOTS * 4 * RD_KBRIEF];
     char in[LAUNCHES][BYTES], out[LAUNCHES][BYTES];
     fault_t fault;
+    kind_t kind;
     uint32_t strange; /* triggers that make no sense */
 };
 
@@ -64,8 +68,34 @@ void proxy(const rd_kwork_t &)
     }
 }
 
+/* The same of what is brief: line after line, as they come. */
+void proxy_brief(const rd_kwork_t &)
+{
+    rd_klane_t *lane = &world->lanes[0];
+    uint4 t, v;
+
+    for (uint32_t i = 0; i < LAUNCHES && gpu_thread() == 0; i++) {
+        char *line = world->lines + i % RD_KLANE_SLOTS * 4 * RD_KBRIEF, *to = line + 2 * RD_KBRIEF;
+        const uint32_t flag = (i + 1) | RD_KVALID;
+        while (!come(&lane->trigger[i % RD_KLANE_SLOTS], i + 1, &t)) {
+        }
+        world->strange += t.x != TASK || t.z != 0;
+        for (uint64_t p = 0; p < 2 * ((BRIEF + 15) / 16 * 16); p += 16) {
+            if (world->fault == DONE_EARLY)
+                line_store(to + p, make_uint4(0, flag, 0, flag));
+            do
+                v = line_load(line + p);
+            while ((v.y != flag || v.w != flag) && p < 2 * BRIEF && world->fault != NO_FLAGS);
+            if (world->kind == BRIEF_BOTH)
+                line_store(to + p, make_uint4(v.x ^ 0x01010101, flag, v.z ^ 0x01010101, flag));
+        }
+        word_store(&lane->done, i + 1);
+    }
+}
+
 rd_kwork_t *work_of(uint32_t launch)
 {
+    const uint64_t bytes = world->kind != PLAIN ? BRIEF : BYTES;
     rd_kwork_t *w = (rd_kwork_t *)calloc(1, sizeof *w);
     rd_kstaged_t *s = &w->staged;
 
@@ -76,17 +106,22 @@ rd_kwork_t *work_of(uint32_t launch)
     s->stage.area = world->area;
     s->stage.slots = RD_KLANE_SLOTS;
     s->stage.slot = SLOT;
-    s->stage.crews = s->stage.teams = CREWS;
+    s->stage.crews = CREWS;
     s->reduce.in = world->in[launch];
     s->reduce.out = world->out[launch];
     s->reduce.type = RONDO_UINT8;
     /* Two parts, the first of which ends within a line. */
     s->in.n = s->out.n = 2;
-    s->in.bytes[0] = s->out.bytes[0] = BYTES / 2 - 3;
-    s->in.offset[1] = s->out.offset[1] = BYTES / 2 - 3;
-    s->in.bytes[1] = s->out.bytes[1] = BYTES - (BYTES / 2 - 3);
+    s->in.bytes[0] = s->out.bytes[0] = bytes / 2 - 3;
+    s->in.offset[1] = s->out.offset[1] = bytes / 2 - 3;
+    s->in.bytes[1] = s->out.bytes[1] = bytes - (bytes / 2 - 3);
+    if (world->kind == BRIEF_IN)
+        s->out.bytes[0] = s->out.bytes[1] = 0;
     s->each = SLOT / 2;
-    s->rounds = ROUNDS;
+    s->rounds = world->kind != PLAIN ? 1 : ROUNDS;
+    s->brief = world->kind != PLAIN;
+    s->stage.brief = world->lines;
+    s->stage.teams = world->kind != PLAIN ? 1 : CREWS;
     s->task = TASK;
     return w;
 }
@@ -94,69 +129,76 @@ rd_kwork_t *work_of(uint32_t launch)
 /* Is every byte what the proxy makes of it? In which round a byte goes follows from its place in its part. */
 int wrong()
 {
-    const uint64_t first = BYTES / 2 - 3;
+    const uint64_t bytes = world->kind != PLAIN ? BRIEF : BYTES, first = bytes / 2 - 3;
 
     for (uint32_t l = 0; l < LAUNCHES; l++)
-        for (uint64_t b = 0; b < BYTES; b++) {
+        for (uint64_t b = 0; b < bytes; b++) {
             uint64_t round = (b < first ? b : b - first) / (SLOT / 2);
-            if (world->out[l][b] != (char)(world->in[l][b] ^ (round + 1)))
+            if (world->out[l][b] != (world->kind == BRIEF_IN ? 0 : (char)(world->in[l][b] ^ (round + 1))))
                 return 1;
         }
     return 0;
 }
 
-int run(fault_t fault, uint64_t seed)
+int run(fault_t fault, kind_t kind, uint64_t seed)
 {
     rd_klaunch_t staged = {}, nothing = {};
     rd_sim_launch_t queues[(1 + CREWS) * LAUNCHES];
     rd_kwork_t *work[LAUNCHES];
     static char text[16384];
-    const void *const proxies[CREWS] = {(const void *)proxy<0>, (const void *)proxy<1>};
+    const void *const proxies[CREWS] = {kind != PLAIN ? (const void *)proxy_brief : (const void *)proxy<0>,
+                                        (const void *)proxy<1>};
+    const uint32_t crews = kind != PLAIN ? 1 : CREWS;
 
     memset((void *)world, 0, sizeof *world);
     world->fault = fault;
+    world->kind = kind;
     staged.kind = RD_K_STAGED;
     nothing.kind = RD_K_NOTHING;
     for (uint32_t l = 0; l < LAUNCHES; l++) {
         for (uint64_t b = 0; b < BYTES; b++)
             world->in[l][b] = (char)(b * 31 + l * 7 + seed);
         work[l] = work_of(l);
-        queues[l] = {rd_kernel_find(&staged), CREWS * (1 + l % 2), 64, 0, work[l]};
-        for (uint32_t c = 0; c < CREWS; c++)
+        queues[l] = {rd_kernel_find(&staged), kind != PLAIN ? 1 : CREWS * (1 + l % 2), 64, 0, work[l]};
+        for (uint32_t c = 0; c < crews; c++)
             queues[(1 + c) * LAUNCHES + l] = {l == 0 ? proxies[c] : rd_kernel_find(&nothing), 1, 32, 0, work[l]};
     }
     if (fault == NO_FENCE)
         rd_sim_break(RD_SIM_NO_FENCE, nullptr, nullptr);
-    int bad = rd_sim_queues(queues, 1 + CREWS, LAUNCHES, seed, text, sizeof text) || wrong() || world->strange;
+    int bad = rd_sim_queues(queues, 1 + (int)crews, LAUNCHES, seed, text, sizeof text) || wrong() || world->strange;
     rd_sim_break(RD_SIM_SOUND, nullptr, nullptr);
     for (rd_kwork_t *w : work)
         free(w);
     return bad;
 }
 
-int plant(const char *what, fault_t fault)
+/* `finds`: it is one for what is sent so. */
+int plant(const char *what, fault_t fault, kind_t kind, bool finds)
 {
     uint32_t found = 0;
 
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
-        found += run(fault, seed) != 0;
-    bool right = fault == SOUND ? found == 0 : found > 0;
-    printf("%-24s %s\n", what, fault == SOUND ? (right ? "right" : "WRONG") : right ? "found" : "was NOT FOUND");
+        found += run(fault, kind, seed) != 0;
+    bool right = finds ? found > 0 : found == 0;
+    printf("%-24s %s\n", what, !finds ? (right ? "right" : "WRONG") : right ? "found" : "was NOT FOUND");
     return right ? 0 : 1;
 }
 
 /* Nobody answers: the kernel leaves, by its time limit or told to, and so does the next, which raises nothing. */
-int leaves(const char *what, uint32_t abort, uint32_t timeout_ms)
+int leaves(const char *what, kind_t kind, uint32_t abort, uint32_t timeout_ms)
 {
     rd_klaunch_t staged = {};
     static char text[16384];
 
     memset((void *)world, 0, sizeof *world);
+    world->kind = kind;
     world->host.abort = abort;
     world->host.timeout_ms = timeout_ms;
     staged.kind = RD_K_STAGED;
     rd_kwork_t *work = work_of(0);
-    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged), 2, 64, 0, work}, {rd_kernel_find(&staged), 2, 64, 0, work}};
+    const uint32_t blocks = kind != PLAIN ? 1 : CREWS;
+    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged), blocks, 64, 0, work},
+                                {rd_kernel_find(&staged), blocks, 64, 0, work}};
     int stayed = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed == 0;
     memset((void *)world->lanes, 0, sizeof world->lanes);
     stayed = stayed || rd_sim_queues(queue + 1, 1, 1, 1, text, sizeof text);
@@ -175,12 +217,19 @@ int main()
     int bad = 0;
 
     world = (world_t *)aligned_alloc(128, (sizeof *world + 127) / 128 * 128);
-    bad += plant("sound", SOUND);
-    bad += plant("no fence", NO_FENCE);
-    bad += plant("done too early", DONE_EARLY);
-    bad += plant("half a trigger", HALF_TRIGGER);
-    bad += leaves("abort", 1, 0);
-    bad += leaves("time limit", 0, 20);
+    bad += plant("sound", SOUND, PLAIN, false);
+    bad += plant("no fence", NO_FENCE, PLAIN, true);
+    bad += plant("done too early", DONE_EARLY, PLAIN, true);
+    bad += plant("half a trigger", HALF_TRIGGER, PLAIN, true);
+    bad += leaves("abort", PLAIN, 1, 0);
+    bad += leaves("time limit", PLAIN, 0, 20);
+    bad += plant("brief, sound", SOUND, BRIEF_BOTH, false);
+    bad += plant("brief, no fence", NO_FENCE, BRIEF_BOTH, false);
+    bad += plant("brief, flags too early", DONE_EARLY, BRIEF_BOTH, true);
+    bad += plant("brief, flags not read", NO_FLAGS, BRIEF_BOTH, true);
+    bad += plant("brief, nothing back", SOUND, BRIEF_IN, false);
+    bad += leaves("brief, abort", BRIEF_BOTH, 1, 0);
+    bad += leaves("brief, time limit", BRIEF_BOTH, 0, 20);
     free(world);
     return bad != 0;
 }
