@@ -10,7 +10,7 @@
 #define SLOT ((size_t)512 << 10)
 #define SLOTS 4u
 #define LEAST ((size_t)32 << 10) /* bytes of a round or piece */
-#define CREWS 4
+#define CREWS RD_PROXIES
 
 /* Half of a rank's cores at most: the other half is the user's. The same on all ranks. */
 static int crews_of(const rondo_comm_t comm)
