@@ -208,7 +208,7 @@ static int lent(rondo_comm_t comm)
     return comm->net && rd_net_lent(comm->net);
 }
 
-rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved)
+rondo_result_t rd_queue_tasks(rondo_comm_t comm, int *moved)
 {
     rd_queue_t *q = &comm->queue;
     rondo_result_t result = rd_comm_notice(comm);
@@ -228,12 +228,19 @@ rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved)
         result = retire(comm, before, t);
         next = before ? before->next : q->active;
     }
-    if (comm->net && result == RONDO_SUCCESS)
-        *moved |= rd_net_progress(comm->net);
     if (result != RONDO_SUCCESS) {
         result = failed(comm, result, peer);
         rd_queue_flush(comm, result);
     }
+    return result;
+}
+
+rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved)
+{
+    rondo_result_t result = rd_queue_tasks(comm, moved);
+
+    if (comm->net && result == RONDO_SUCCESS)
+        *moved |= rd_net_progress(comm->net);
     return result;
 }
 

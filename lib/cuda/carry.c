@@ -285,7 +285,7 @@ static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
 }
 
 /* A carrier's turn; nonzero in *busy: it has something under way. */
-static rondo_result_t advance(rondo_comm_t carrier, int *busy, int *moved)
+static rondo_result_t advance(rd_crew_t *crew, rondo_comm_t carrier, int *busy, int *moved)
 {
     rondo_result_t result = RONDO_SUCCESS;
     int its = 0;
@@ -293,7 +293,11 @@ static rondo_result_t advance(rondo_comm_t carrier, int *busy, int *moved)
     if (!carrier || (!carrier->queue.active && rd_net_idle(carrier->net)))
         return RONDO_SUCCESS;
     *busy = 1;
-    result = rd_queue_advance(carrier, &its);
+    result = rd_queue_tasks(carrier, &its);
+    if (result == RONDO_SUCCESS) { /* kernels are told before the network is looked at, which takes a microsecond */
+        (void)tell(crew, &its);
+        its |= rd_net_progress(carrier->net);
+    }
     *moved |= its;
     if (!carrier->queue.active) /* what is left, the network has yet to take: nobody waits for a rank */
         return result;
@@ -316,7 +320,7 @@ rd_proxy_state_t rd_carry(void *arg)
     if (result == RONDO_SUCCESS && !crew->failed_ms)
         result = take(crew, &moved);
     for (int i = 0; i < RD_CARRIERS && result == RONDO_SUCCESS && !crew->failed_ms; i++)
-        result = advance(crew->carriers[i], &busy, &moved);
+        result = advance(crew, crew->carriers[i], &busy, &moved);
     if (result != RONDO_SUCCESS || crew->failed_ms) /* what has failed is off the queue, and not done */
         return end(crew, result);
     int flying = tell(crew, &moved);
