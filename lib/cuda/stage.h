@@ -65,6 +65,8 @@ typedef struct rd_carrier {
     int rank, nranks; /* nranks 0: there is none */
 } rd_carrier_t;
 
+_Static_assert(RD_KCREWS <= RD_PROXIES, "each crew has a proxy of its own");
+
 /* What a proxy does for the communicator, by a carrier of each kind. */
 typedef struct rd_crew {
     struct rd_stage *stage;

@@ -16,8 +16,8 @@
  *   ALONE      one rank: out = in, scaled; no window             any number
  *   WRITE      rd_kwrite_t: into this rank's own memory          any number
  *   NOTHING    an empty kernel                                   any number
- *   STAGED     rd_kstaged_t: a collective between nodes          any number of blocks
- *   STAGED_MESSAGES  rd_kstaged_messages_t                       a block for each pair
+ *   STAGED     rd_kstaged_t: a collective between nodes          as many blocks for each team
+ *   STAGED_MESSAGES  rd_kstaged_messages_t                       a block for each pair and team
  *
  * Buffers are aligned to their elements, no more. In place is allowed where the operation has it: allreduce, reduce,
  * broadcast and alltoall with out = in, allgather and gather with in = out + rank blocks, reduce_scatter and scatter
