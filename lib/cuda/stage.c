@@ -11,6 +11,7 @@
 
 #include "../comm.h"
 
+#define MESSAGE_BLOCKS 64u
 #define BLOCKS 16u /* of a launch: the host's link is slower than a few multiprocessors */
 
 /* ---- launching */
@@ -289,7 +290,7 @@ double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call)
 
 static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, uint64_t *most)
 {
-    uint32_t crews = s->k.crews, piece = rd_kpiece(bytes, crews, s->k.least, s->k.message_slot);
+    uint32_t crews = raises->crews, piece = rd_kpiece(bytes, crews, s->k.least, s->k.message_slot);
     uint64_t pieces = (bytes + piece - 1) / piece;
 
     *most = bytes > *most ? bytes : *most;
@@ -297,12 +298,20 @@ static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, ui
         raises->of[c] += pieces <= c ? 0 : (pieces - c + crews - 1) / crews;
 }
 
+/* That share a message: no more than its kernel has blocks for, with all pairs that there may be. On all ranks. */
+static uint32_t crews_for_messages(const rd_stage_t *s)
+{
+    uint32_t fit = MESSAGE_BLOCKS / (2 * ((uint32_t)s->cuda->k.nranks - 1));
+
+    return fit < 1 ? 1 : fit < s->k.crews ? fit : s->k.crews;
+}
+
 rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, cudaStream_t stream)
 {
     rd_stage_t *s = cuda->stage;
     rd_kmessages_t *m = &work->staged_messages.messages; /* where they are already: the first member */
     rd_klaunch_t l = {RD_K_STAGED_MESSAGES, RD_KC_LL, RD_ALLTOALL, 0, 0, 0, 0};
-    raises_t raises = {s->k.crews, {0}};
+    raises_t raises = {crews_for_messages(s), {0}};
     uint64_t most = 0;
 
     for (uint32_t p = 0; p < m->npairs; p++)
