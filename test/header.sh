@@ -19,10 +19,12 @@ try() {
     echo "$*"
     "$@" || failed=1
 }
-# The first word alone: configure may have added a -std of its own.
+# The first word alone, behind a ccache: configure may have added a -std of its own.
 c=${CC:-cc}
+c=${c#ccache }
 c=${c%% *}
 cxx=${CXX:-c++}
+cxx=${cxx#ccache }
 include=-I${top_srcdir:-$(dirname "$0")/..}/lib
 try "$c" -std=c11 -pedantic -Wall -Wextra -Werror "$include" -o "$dir/c" "$dir/alone.c"
 try "$dir/c"

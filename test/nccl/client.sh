@@ -87,10 +87,12 @@ says() {
 silent() {
     grep -q -e "$1" "$dir/log" && { echo "said: $1"; cat "$dir/log"; failed=1; }
 }
-# The first word alone: configure may have added a -std of its own.
+# The first word alone, behind a ccache: configure may have added a -std of its own.
 c=${CC:-cc}
+c=${c#ccache }
 c=${c%% *}
 cxx=${CXX:-c++}
+cxx=${cxx#ccache }
 link="-L$libs -lnccl -Wl,-rpath,$libs -Wl,-rpath-link,$libs"
 try "$c" -std=c11 -pedantic -Wall -Wextra -Werror "-I$source/lib/nccl" "$dir/linked.c" -o "$dir/linked" $link
 try "$c" "$dir/opened.c" -o "$dir/opened" -ldl
