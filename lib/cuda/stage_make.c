@@ -153,6 +153,22 @@ static rondo_result_t serve(rd_stage_t *s)
     return RONDO_SUCCESS;
 }
 
+/* A rank that waits for its stream spins, and its proxies wait for the core. */
+static void say_what_was_made(const rd_stage_t *s)
+{
+    rondo_comm_t comm = s->cuda->comm;
+
+    if (comm->rank != 0)
+        return;
+    rd_log(&comm->who, RD_LOG_INFO,
+           "CUDA between %d nodes: no direct path, data is staged through %zu MB of pinned memory a rank, by %d threads",
+           comm->node.nnodes, s->area->bytes >> 20, s->ncrews);
+    if (comm->cores_each < 2)
+        rd_log(&comm->who, RD_LOG_WARN,
+               "a rank has one core, for itself and for the thread that moves its GPU's data between nodes: operations may "
+               "take milliseconds. Give it more: mpirun --bind-to none or --map-by slot:PE=4, srun --cpus-per-task=4");
+}
+
 rondo_result_t rd_stage_create(rd_cuda_t *cuda)
 {
     rd_stage_t *s = cuda->stage = calloc(1, sizeof *s);
@@ -170,11 +186,7 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda)
     /* A late rank is the proxies' to name. Kernels wait for a proxy alone, and must not give up before it. */
     if (cuda->host->timeout_ms)
         cuda->host->timeout_ms = cuda->host->timeout_ms < INT32_MAX / 2 ? 2 * cuda->host->timeout_ms + 1000 : 0;
-    if (cuda->comm->rank == 0)
-        rd_log(&cuda->comm->who, RD_LOG_INFO,
-               "CUDA between %d nodes: no direct path, data is staged through %zu MB of pinned memory a rank, by %d "
-               "threads",
-               cuda->comm->node.nnodes, s->area->bytes >> 20, s->ncrews);
+    say_what_was_made(s);
     return RONDO_SUCCESS;
 }
 
