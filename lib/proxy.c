@@ -107,7 +107,7 @@ static int64_t now_ns(void)
 static void nap(proxy_t *p, int64_t now, int64_t ns)
 {
     atomic_store(&p->resting, 1);
-    if (!atomic_exchange(&p->woken, 0) && !p->ending) {
+    if (!atomic_load(&p->woken) && !p->ending) { /* who begins the next turn takes it back, and knows that it was called */
         if (ns < 0) {
             pthread_cond_wait(&p->bell, &p->lock);
         } else {

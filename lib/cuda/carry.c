@@ -168,9 +168,9 @@ static rondo_result_t take(rd_crew_t *crew, int *moved)
         rd_stage_lane_t *lane = &crew->lanes[l];
         while (result == RONDO_SUCCESS && lane->taken - lane->done < s->k.slots &&
                trigger_come(lane, s->k.slots, &trigger)) {
-            *moved = 1;
             if (l == RD_CHAIN_COLLECTIVE && !input_come(crew, &trigger))
                 break;
+            *moved = 1;
             result = l == RD_CHAIN_COLLECTIVE ? begin_round(crew, &trigger) : begin_message(crew, l, &trigger);
         }
     }

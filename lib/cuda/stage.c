@@ -298,10 +298,12 @@ static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, ui
         raises->of[c] += pieces <= c ? 0 : (pieces - c + crews - 1) / crews;
 }
 
-/* That share a message: no more than its kernel has blocks for, with all pairs that there may be. On all ranks. */
+/* That share a message: no more than its kernel has blocks for, with all pairs that there may be, and the kernels of
+ * other ranks on this GPU beside it. On all ranks. */
 static uint32_t crews_for_messages(const rd_stage_t *s)
 {
-    uint32_t fit = MESSAGE_BLOCKS / (2 * ((uint32_t)s->cuda->k.nranks - 1));
+    uint32_t most = s->cuda->limits.blocks < MESSAGE_BLOCKS ? s->cuda->limits.blocks : MESSAGE_BLOCKS;
+    uint32_t fit = most / (2 * ((uint32_t)s->cuda->k.nranks - 1));
 
     return fit < 1 ? 1 : fit < s->k.crews ? fit : s->k.crews;
 }

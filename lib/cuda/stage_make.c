@@ -62,6 +62,8 @@ static rondo_result_t memory(rd_stage_t *s)
     layout(s, &comm->env, &bytes);
     s->crews = calloc((size_t)s->ncrews, sizeof *s->crews);
     s->tasks = rd_stage_tasks_create();
+    for (int c = 0; s->crews && c < s->ncrews; c++)
+        s->crews[c].stage = s; /* what fails behind this takes them down */
     if (!s->crews || !s->tasks)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     error = rd_stage_area_take(s->cuda->device, (size_t)s->ncrews * bytes, &s->area);
