@@ -61,12 +61,34 @@ static void traffic(const rd_wanted_t *w, uint32_t n, rd_kkind_t kind, double *b
         *bytes = block * (n - 1);
 }
 
+/* Channels of SIMPLE to the next rank: in a ring a block receives and sends at once, and fewer fill the link. Never on more
+ * than half of the multiprocessors: then another communicator's grid, which may want a place on as many as there are,
+ * fits beside these blocks wherever they are. */
+static uint32_t simple_channels(const rd_limits_t *l, rd_kkind_t kind)
+{
+    uint32_t channels = kind == RD_K_RING ? (l->channels * 3 + 3) / 4 : l->channels, half = (l->blocks + 1) / 2;
+
+    return channels < half ? channels : half;
+}
+
+/* The part of the rate that the prices speak of, which was measured with all channels that there may be. Half of them
+ * have nine tenths of it; below that it goes by their number. */
+static double simple_part(const rd_limits_t *l, rd_kkind_t kind)
+{
+    const rd_limits_t all = {.channels = RD_KCHANNELS, .blocks = 2 * RD_KCHANNELS};
+    double part = 2.0 * simple_channels(l, kind) / simple_channels(&all, kind);
+
+    return part < 1 ? part : 1;
+}
+
 static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t passes)
 {
     const rd_prices_t *prices = l->prices ? l->prices : rd_prices_builtin(0);
     const rd_gpu_price_t *p = l->apart ? &prices_apart[kind][codec] : &prices->gpu[kind][codec];
     double bytes, hops, share = l->gbps > 0 && !l->apart ? l->gbps / prices->links : 1;
 
+    if (codec == RD_KC_SIMPLE)
+        share *= simple_part(l, kind);
     traffic(w, l->nranks, kind, &bytes, &hops);
     double way = hops * p->hop, flow = bytes / (p->rate * share);
     if (kind == RD_K_CHAIN)
@@ -148,13 +170,10 @@ static int refuse(const char **why, const char *text)
     return -1;
 }
 
-/* SIMPLE: a unit is a slice. All channels have one in each pass, as long as that makes them no shorter than may be. In a
- * ring a block receives and sends at once, and fewer fill the link. */
+/* SIMPLE: a unit is a slice. All channels have one in each pass, as long as that makes them no shorter than may be. */
 static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen)
 {
-    uint32_t channels = chosen->launch.kind == RD_K_RING ? (l->channels * 3 + 3) / 4 : l->channels;
-
-    channels = channels < l->blocks ? channels : l->blocks;
+    uint32_t channels = simple_channels(l, chosen->launch.kind);
     uint64_t passes = (chunk + (uint64_t)channels * l->slice - 1) / ((uint64_t)channels * l->slice);
 
     passes = passes ? passes : 1;
