@@ -103,11 +103,12 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* With the lock, which others may have meanwhile. ns < 0: until somebody rings. */
+/* With the lock, which others may have meanwhile. ns < 0: until somebody rings. Who begins the next turn takes `woken`
+ * back, and knows by it that the thread was called. */
 static void nap(proxy_t *p, int64_t now, int64_t ns)
 {
     atomic_store(&p->resting, 1);
-    if (!atomic_load(&p->woken) && !p->ending) { /* who begins the next turn takes it back, and knows that it was called */
+    if (!atomic_load(&p->woken) && !p->ending) {
         if (ns < 0) {
             pthread_cond_wait(&p->bell, &p->lock);
         } else {

@@ -172,7 +172,8 @@ static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
         return result;
     work.comm = cuda->k;
     work.reduce = (rd_kreduce_t){.in = cuda->scratch, .out = cuda->scratch, .count = 1, .coll = RD_ALLREDUCE,
-                                 .type = RONDO_INT32, .op = RONDO_SUM, .passes = chosen.passes, .units = chosen.units, .slice = chosen.slice};
+                                 .type = RONDO_INT32, .op = RONDO_SUM, .passes = chosen.passes, .units = chosen.units,
+                                 .slice = chosen.slice};
     return rd_cuda_launch(cuda, &chosen.launch, &work, stream);
 }
 

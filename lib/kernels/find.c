@@ -198,7 +198,6 @@ void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
         narrow_simple(launch, sms, parts);
         return;
     }
-
     in_block = in_block ? in_block : 1;
     blocks = blocks ? blocks : 1;
     if (launch->kind > RD_K_RING || launch->blocks * launch->threads <= blocks * in_block * group)

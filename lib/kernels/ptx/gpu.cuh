@@ -3,7 +3,8 @@
  * intrinsic of their own.
  *
  * Lines and words in windows are read and written by the functions below, nothing else: they are what several GPUs look
- * at. They are relaxed: only fence_sys, word_acquire, warp_release and group_release order them. The user's buffers are plain memory. */
+ * at. They are relaxed: only fence_sys, word_acquire, warp_release and group_release order them. The user's buffers are
+ * plain memory. */
 #ifndef RD_GPU_CUH
 #define RD_GPU_CUH
 
