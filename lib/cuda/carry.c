@@ -324,6 +324,8 @@ rd_proxy_state_t rd_carry(void *arg)
     if (result != RONDO_SUCCESS || crew->failed_ms) /* what has failed is off the queue, and not done */
         return end(crew, result);
     int flying = tell(crew, &moved);
+    if (!flying)
+        atomic_store(&crew->settled, crew->answered);
     if (moved)
         return RD_PROXY_MOVED;
     if (busy || flying)

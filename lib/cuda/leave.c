@@ -86,7 +86,12 @@ static rondo_result_t wait_over(rd_cuda_t *cuda)
     if (error != cudaSuccess)
         return rd_cuda_error(&cuda->comm->who, error, "waiting for what is enqueued");
     rondo_result_t result = rd_cuda_check(cuda->comm);
-    return result == RONDO_SUCCESS ? rd_comm_check(cuda->comm) : result;
+    result = result == RONDO_SUCCESS ? rd_comm_check(cuda->comm) : result;
+    while (result == RONDO_SUCCESS && rd_stage_busy(cuda)) {
+        nanosleep(&pause, NULL);
+        result = rd_comm_notice(cuda->comm);
+    }
+    return result;
 }
 
 rondo_result_t rd_cuda_drain(rondo_comm_t comm)

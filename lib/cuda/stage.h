@@ -79,6 +79,7 @@ typedef struct rd_crew {
     char *slots;            /* as the host sees them */
     _Atomic uint64_t asked; /* triggers that launches outside of graphs will raise */
     uint64_t answered;      /* and those that have come */
+    _Atomic uint64_t settled; /* and those after which nothing was under way any more */
     rd_stage_lane_t lanes[RD_KCREW_LANES];
 } rd_crew_t;
 
@@ -96,6 +97,8 @@ typedef struct rd_stage {
 
 /* stage_make.c. Collective: ranks of different nodes. */
 rondo_result_t rd_stage_create(rd_cuda_t *cuda);
+/* No kernel runs any more: may what the last ones have left to the proxies still be under way? */
+int rd_stage_busy(const rd_cuda_t *cuda);
 /* No kernel runs any more. The carrier ends as the communicator does. */
 void rd_stage_close(rd_cuda_t *cuda);
 

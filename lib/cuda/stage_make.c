@@ -201,6 +201,16 @@ static void carriers_end(rd_crew_t *crew)
     }
 }
 
+int rd_stage_busy(const rd_cuda_t *cuda)
+{
+    const rd_stage_t *s = cuda->stage;
+    int busy = 0;
+
+    for (int c = 0; s && c < s->ncrews; c++)
+        busy |= atomic_load(&s->crews[c].settled) != atomic_load(&s->crews[c].asked);
+    return busy;
+}
+
 void rd_stage_close(rd_cuda_t *cuda)
 {
     rd_stage_t *s = cuda->stage;

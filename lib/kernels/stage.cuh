@@ -7,6 +7,9 @@
  *   brief        what is short, by one block and lines that need no order: see brief.cuh
  *   messages     a block for each pair, direction and crew, which depends on no other
  *
+ * A collective of which this rank gets nothing back leaves when its input is in slots: the next launch looks whether they
+ * are free again. Not so from a graph, whose end takes the task away, nor messages, whose slots lie over one another.
+ *
  * Order: each block releases what it has put into a slot, and thread 0 of the team's last block raises the trigger. A
  * slot is written anew only when `done` has passed it, and when the whole team has taken its output out, which each
  * block has before it arrives with the next input. Slots are read past the first-level cache, which would keep what lay
@@ -25,6 +28,8 @@ struct rd_lane_ring_t {
     rd_klane_t *lane;
     rd_klane_state_t *state;
     uint32_t first, blocks; /* triggers raised before this launch; blocks of the team */
+    uint32_t before;        /* of those, seen done by earlier launches */
+    uint32_t seen;          /* by thread 0 */
     rd_wait_t wait;
 
     RD_MEMBER rd_lane_ring_t(const rd_kcomm_t &comm, const rd_kstage_t &s, uint32_t number, uint32_t nblocks) : stage(s)
@@ -33,6 +38,7 @@ struct rd_lane_ring_t {
         state = s.state + number;
         blocks = nblocks;
         first = word_load(&state->raised);
+        before = seen = word_load(&state->seen);
         wait.begin(comm.host, RD_KPROXY);
         wait.dead = block_any(word_load(&s.state->failed) != 0);
     }
@@ -66,12 +72,13 @@ struct rd_lane_ring_t {
         line_store(&lane->trigger[at], make_uint4(what, number(i), round, number(i)));
     }
 
-    /* Until the proxy has done trigger i; by all threads. False: the kernel has to leave. */
-    RD_MEMBER bool await(uint32_t i)
+    /* Until the proxy has done trigger i, of an earlier launch where that is negative; by all threads. False: the kernel
+     * has to leave. */
+    RD_MEMBER bool await(int32_t i)
     {
         if (gpu_thread() == 0) {
-            while ((int32_t)(word_load(&lane->done) - (first + i + 1)) < 0 && wait.more()) {
-            }
+            while ((int32_t)(seen - (first + (uint32_t)i + 1)) < 0 && wait.more())
+                seen = word_load(&lane->done);
             wait.polls = wait.since = 0;
             fence_sys();
         }
@@ -79,15 +86,31 @@ struct rd_lane_ring_t {
         return !wait.dead;
     }
 
+    /* Nothing of earlier launches lies in slot(i) any more; as await(). */
+    RD_MEMBER bool vacant(uint32_t i)
+    {
+        const int32_t earlier = (int32_t)(i - stage.slots);
+
+        return earlier >= 0 || (int32_t)(before - (first + (uint32_t)earlier + 1)) >= 0 || await(earlier);
+    }
+
+    /* Nor in any other. */
+    RD_MEMBER bool all_vacant()
+    {
+        return before == first || await(-1);
+    }
+
     /* By all threads, at the end; n triggers were raised. */
     RD_MEMBER void keep(uint32_t n)
     {
         if (gpu_thread() != 0)
             return;
-        if (wait.dead)
+        if (wait.dead) {
             word_store(&stage.state->failed, 1);
-        else if (blocks == 1 || last_to_arrive(&state->leaving, blocks))
+        } else if (blocks == 1 || last_to_arrive(&state->leaving, blocks)) {
             word_store(&state->raised, first + n);
+            word_store(&state->seen, seen);
+        }
     }
 };
 
@@ -267,15 +290,17 @@ RD_DEVICE void rd_staged_brief(const rd_kstaged_t &s, const rd_number_any &numbe
     const uint64_t p = gpu_thread() * 16;
     rd_side_at_t in(s.in, s.reduce.in, s.each, 0), out(s.out, s.reduce.out, s.each, 0);
 
-    ring.raise(0, false, s.task, 0);
+    if (ring.vacant(0))
+        ring.raise(0, false, s.task, 0);
     if (p < in.end && !ring.wait.dead) {
         const uint4 v = rd_side_load(&in, p);
         rd_brief_store(lines, p, number.scaled(v), ring.number(0));
         if (s.copied)
             rd_part_store(rd_part(s.reduce.out, 0, in.end), p, v);
     }
-    if (out.end == 0) { /* the slot must be free all the same before it comes round again */
-        (void)ring.await(0);
+    if (out.end == 0) {
+        if (s.stage.captured)
+            (void)ring.await(0);
     } else {
         uint4 v = make_uint4(0, 0, 0, 0);
         if (p < out.end && !ring.wait.dead)
@@ -283,6 +308,7 @@ RD_DEVICE void rd_staged_brief(const rd_kstaged_t &s, const rd_number_any &numbe
         if (p < out.end && !ring.wait.dead)
             rd_side_store(&out, p, v);
         ring.wait.dead = block_any(ring.wait.dead);
+        ring.seen = ring.first + 1; /* the proxy gives the output last */
     }
     ring.keep(1);
 }
@@ -304,14 +330,17 @@ rd_staged(RD_WORK)
         return;
     }
     char *area = s.stage.area + (uint64_t)team * slots * 2 * s.stage.slot;
-    for (uint32_t i = 0; i < n + slots; i++) {
+    const uint32_t more = s.out.n || s.stage.captured ? slots : 0; /* turns when all input is in slots */
+    for (uint32_t i = 0; i < n + more; i++) {
         char *slot = area + (uint64_t)ring.slot(i) * 2 * s.stage.slot;
         if (i >= slots && i - slots < n) {
-            if (!ring.await(i - slots))
+            if (!ring.await((int32_t)(i - slots)))
                 break;
             rd_stage_out(s, slot + s.stage.slot, team + (i - slots) * crews);
         }
         if (i < n) {
+            if (!ring.vacant(i))
+                break;
             rd_stage_in(s, number, slot, team + i * crews);
             ring.raise(i, s.in.n != 0, s.task, team + i * crews);
         }
@@ -410,15 +439,18 @@ rd_staged_messages(RD_WORK)
     const uint32_t team = rd_stage_team(stage);
 
     gpu_begin();
+    rd_lane_ring_t collectives(work.comm, stage, team * RD_KCREW_LANES, 1);
+    const bool vacant = collectives.all_vacant();
     rd_lane_ring_t ring(work.comm, stage, team * RD_KCREW_LANES + number, 1);
+    ring.wait.dead = !vacant;
     rd_pieces_t ahead(m, pair, stage, team), behind(m, pair, stage, team);
     char *base = stage.area + (uint64_t)team * slots * 2 * stage.slot;
     base += (uint64_t)(number - 1) * slots * stage.message_slot;
     uint32_t i = 0, n = 0; /* pieces begun; pieces over */
-    while (behind.more()) {
+    while (vacant && behind.more()) {
         if (i - n == slots || !ahead.more()) {
             const rd_part_t part = behind.next();
-            if (!ring.await(n))
+            if (!ring.await((int32_t)n))
                 break;
             if (!pair.send)
                 rd_piece_out(part, base + (uint64_t)ring.slot(n) * stage.message_slot);

@@ -204,10 +204,10 @@ typedef struct rd_klane { /* in pinned memory */
 
 typedef struct rd_klane_state { /* in device memory */
     uint32_t raised;                  /* triggers, ever */
+    uint32_t seen;                    /* and those that kernels have seen done: the last launch may have left before */
     uint32_t leaving;                 /* blocks of the running grid that have finished with the lane */
     uint32_t arrived[RD_KLANE_SLOTS]; /* blocks that have done their part of a slot */
     uint32_t failed;                  /* lane 0: a kernel has left without having finished: none sends anything more */
-    uint32_t pad;
 } rd_klane_state_t;
 
 /* The same in every launch of a communicator that spans nodes. */

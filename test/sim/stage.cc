@@ -19,7 +19,7 @@ namespace
 constexpr uint32_t SLOT = 4096, LAUNCHES = 6, ROUNDS = 9, CREWS = 2, TASK = 7, SEEDS = 40;
 constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234, BRIEF = 1003;
 
-enum kind_t { PLAIN, BRIEF_BOTH, BRIEF_IN }; /* both ways by flagged lines; nothing comes back */
+enum kind_t { PLAIN, PLAIN_IN, BRIEF_BOTH, BRIEF_IN }; /* brief: by flagged lines; in: nothing comes back */
 enum fault_t { SOUND, NO_FENCE, DONE_EARLY, HALF_TRIGGER, NO_FLAGS };
 
 struct world_t {
@@ -29,12 +29,34 @@ struct world_t {
     alignas(128) char area[CREWS * RD_KLANE_SLOTS * 2 * SLOT];
     alignas(128) char lines[RD_KLANE_SLOTS * 4 * RD_KBRIEF];
     char in[LAUNCHES][BYTES], out[LAUNCHES][BYTES];
+    char got[LAUNCHES][BYTES]; /* by the proxies: as the input lies in the buffer */
     fault_t fault;
     kind_t kind;
     uint32_t strange; /* triggers that make no sense */
 };
 
 world_t *world;
+
+bool brief()
+{
+    return world->kind == BRIEF_BOTH || world->kind == BRIEF_IN;
+}
+
+bool one_way()
+{
+    return world->kind == PLAIN_IN || world->kind == BRIEF_IN;
+}
+
+/* Byte `b` of a round, as the proxy has it. A slot holds the round's share of each of the two parts. */
+void take(uint32_t launch, uint32_t round, uint64_t b, char value)
+{
+    const uint64_t bytes = brief() ? BRIEF : BYTES, first = bytes / 2 - 3, from = round * (uint64_t)(SLOT / 2);
+    const uint64_t here = first <= from ? 0 : first - from < SLOT / 2 ? first - from : SLOT / 2;
+    const uint64_t at = b < here ? from + b : first + from + (b - here);
+
+    if (at < (b < here ? first : bytes))
+        world->got[launch][at] = value;
+}
 
 bool come(const rd_ktrigger_t *at, uint32_t number, uint4 *t)
 {
@@ -59,7 +81,8 @@ void proxy(const rd_kwork_t &)
             word_store(&lane->done, i + 1);
         for (uint32_t b = 0; b < SLOT; b++) {
             slot[SLOT + b] = (char)(slot[b] ^ (t.z + 1));
-            if (b % 64 == 0 && world->fault == DONE_EARLY)
+            take(i / rounds, t.z, b, slot[b]);
+            if (b % 64 == 0)
                 (void)word_load(&lane->done); /* others go on meanwhile */
         }
         if (world->fault != DONE_EARLY)
@@ -86,6 +109,9 @@ void proxy_brief(const rd_kwork_t &)
             do
                 v = line_load(line + p);
             while ((v.y != flag || v.w != flag) && p < 2 * BRIEF && world->fault != NO_FLAGS);
+            const uint32_t words[2] = {v.x, v.z};
+            for (uint32_t b = 0; b < 8; b++)
+                take(i, 0, p / 2 + b, (char)(words[b / 4] >> b % 4 * 8));
             if (world->kind == BRIEF_BOTH)
                 line_store(to + p, make_uint4(v.x ^ 0x01010101, flag, v.z ^ 0x01010101, flag));
         }
@@ -95,7 +121,7 @@ void proxy_brief(const rd_kwork_t &)
 
 rd_kwork_t *work_of(uint32_t launch)
 {
-    const uint64_t bytes = world->kind != PLAIN ? BRIEF : BYTES;
+    const uint64_t bytes = brief() ? BRIEF : BYTES;
     rd_kwork_t *w = (rd_kwork_t *)calloc(1, sizeof *w);
     rd_kstaged_t *s = &w->staged;
 
@@ -115,13 +141,13 @@ rd_kwork_t *work_of(uint32_t launch)
     s->in.bytes[0] = s->out.bytes[0] = bytes / 2 - 3;
     s->in.offset[1] = s->out.offset[1] = bytes / 2 - 3;
     s->in.bytes[1] = s->out.bytes[1] = bytes - (bytes / 2 - 3);
-    if (world->kind == BRIEF_IN)
-        s->out.bytes[0] = s->out.bytes[1] = 0;
+    if (one_way())
+        s->out.n = 0;
     s->each = SLOT / 2;
-    s->rounds = world->kind != PLAIN ? 1 : ROUNDS;
-    s->brief = world->kind != PLAIN;
+    s->rounds = brief() ? 1 : ROUNDS;
+    s->brief = brief();
     s->stage.brief = world->lines;
-    s->stage.teams = world->kind != PLAIN ? 1 : CREWS;
+    s->stage.teams = brief() ? 1 : CREWS;
     s->task = TASK;
     return w;
 }
@@ -129,12 +155,14 @@ rd_kwork_t *work_of(uint32_t launch)
 /* Is every byte what the proxy makes of it? In which round a byte goes follows from its place in its part. */
 int wrong()
 {
-    const uint64_t bytes = world->kind != PLAIN ? BRIEF : BYTES, first = bytes / 2 - 3;
+    const uint64_t bytes = brief() ? BRIEF : BYTES, first = bytes / 2 - 3;
 
+    if (memcmp(world->got, world->in, sizeof world->in) != 0)
+        return 1;
     for (uint32_t l = 0; l < LAUNCHES; l++)
         for (uint64_t b = 0; b < bytes; b++) {
             uint64_t round = (b < first ? b : b - first) / (SLOT / 2);
-            if (world->out[l][b] != (world->kind == BRIEF_IN ? 0 : (char)(world->in[l][b] ^ (round + 1))))
+            if (world->out[l][b] != (one_way() ? 0 : (char)(world->in[l][b] ^ (round + 1))))
                 return 1;
         }
     return 0;
@@ -146,20 +174,20 @@ int run(fault_t fault, kind_t kind, uint64_t seed)
     rd_sim_launch_t queues[(1 + CREWS) * LAUNCHES];
     rd_kwork_t *work[LAUNCHES];
     static char text[16384];
-    const void *const proxies[CREWS] = {kind != PLAIN ? (const void *)proxy_brief : (const void *)proxy<0>,
-                                        (const void *)proxy<1>};
-    const uint32_t crews = kind != PLAIN ? 1 : CREWS;
 
     memset((void *)world, 0, sizeof *world);
     world->fault = fault;
     world->kind = kind;
+    const void *const proxies[CREWS] = {brief() ? (const void *)proxy_brief : (const void *)proxy<0>,
+                                        (const void *)proxy<1>};
+    const uint32_t crews = brief() ? 1 : CREWS;
     staged.kind = RD_K_STAGED;
     nothing.kind = RD_K_NOTHING;
     for (uint32_t l = 0; l < LAUNCHES; l++) {
-        for (uint64_t b = 0; b < BYTES; b++)
+        for (uint64_t b = 0; b < (brief() ? BRIEF : BYTES); b++)
             world->in[l][b] = (char)(b * 31 + l * 7 + seed);
         work[l] = work_of(l);
-        queues[l] = {rd_kernel_find(&staged), kind != PLAIN ? 1 : CREWS * (1 + l % 2), 64, 0, work[l]};
+        queues[l] = {rd_kernel_find(&staged), brief() ? 1 : CREWS * (1 + l % 2), 64, 0, work[l]};
         for (uint32_t c = 0; c < crews; c++)
             queues[(1 + c) * LAUNCHES + l] = {l == 0 ? proxies[c] : rd_kernel_find(&nothing), 1, 32, 0, work[l]};
     }
@@ -196,7 +224,7 @@ int leaves(const char *what, kind_t kind, uint32_t abort, uint32_t timeout_ms)
     world->host.timeout_ms = timeout_ms;
     staged.kind = RD_K_STAGED;
     rd_kwork_t *work = work_of(0);
-    const uint32_t blocks = kind != PLAIN ? 1 : CREWS;
+    const uint32_t blocks = brief() ? 1 : CREWS;
     rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged), blocks, 64, 0, work},
                                 {rd_kernel_find(&staged), blocks, 64, 0, work}};
     int stayed = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed == 0;
@@ -210,6 +238,41 @@ int leaves(const char *what, kind_t kind, uint32_t abort, uint32_t timeout_ms)
     return stayed;
 }
 
+/* Messages lie where a collective's slots do: they touch nothing while what the last one has left there may be read. */
+int messages_wait()
+{
+    rd_klaunch_t staged = {}, sending = {};
+    static char text[16384], before[sizeof world->area];
+
+    memset((void *)world, 0, sizeof *world);
+    world->kind = PLAIN_IN;
+    memset(world->in[0], 1, BYTES);
+    memset(world->in[1], 2, BYTES);
+    staged.kind = RD_K_STAGED;
+    sending.kind = RD_K_STAGED_MESSAGES;
+    rd_kwork_t *first = work_of(0), *second = (rd_kwork_t *)calloc(1, sizeof *second);
+    first->staged.rounds = CREWS;
+    second->comm = first->comm;
+    rd_kstaged_messages_t *m = &second->staged_messages;
+    m->stage = first->staged.stage;
+    m->stage.message_slot = SLOT / 2;
+    m->stage.least = SLOT / 2;
+    m->messages.npairs = 1;
+    m->messages.pair[0] = {0, 1, 0, 1}; /* to rank 0 */
+    m->messages.here[0] = {world->in[1], SLOT};
+    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged), CREWS, 64, 0, first},
+                                {rd_kernel_find(&sending), CREWS, 64, 0, second}};
+    int bad = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed;
+    memcpy(before, world->area, sizeof before);
+    world->host.abort = 1; /* or it would wait for ever */
+    bad = bad || rd_sim_queues(queue + 1, 1, 1, 1, text, sizeof text) || !world->host.failed;
+    bad = bad || memcmp(before, world->area, sizeof before) != 0;
+    printf("%-24s %s\n", "messages behind", bad ? "did NOT WAIT" : "waited for the slots");
+    free(first);
+    free(second);
+    return bad;
+}
+
 } // namespace
 
 int main()
@@ -221,6 +284,10 @@ int main()
     bad += plant("no fence", NO_FENCE, PLAIN, true);
     bad += plant("done too early", DONE_EARLY, PLAIN, true);
     bad += plant("half a trigger", HALF_TRIGGER, PLAIN, true);
+    bad += plant("nothing back", SOUND, PLAIN_IN, false);
+    bad += plant("nothing back, no fence", NO_FENCE, PLAIN_IN, true);
+    bad += plant("nothing back, done early", DONE_EARLY, PLAIN_IN, true);
+    bad += leaves("nothing back, abort", PLAIN_IN, 1, 0);
     bad += leaves("abort", PLAIN, 1, 0);
     bad += leaves("time limit", PLAIN, 0, 20);
     bad += plant("brief, sound", SOUND, BRIEF_BOTH, false);
@@ -230,6 +297,7 @@ int main()
     bad += plant("brief, nothing back", SOUND, BRIEF_IN, false);
     bad += leaves("brief, abort", BRIEF_BOTH, 1, 0);
     bad += leaves("brief, time limit", BRIEF_BOTH, 0, 20);
+    bad += messages_wait();
     free(world);
     return bad != 0;
 }
