@@ -177,7 +177,7 @@ typedef struct rd_kwrite {
  * no team waits for another.
  */
 
-#define RD_KBRIEF 8192u /* bytes of what goes by flagged lines, at most: see brief.cuh */
+#define RD_KBRIEF 2048u /* bytes of what goes by flagged lines, at most: see brief.cuh */
 #define RD_KCREWS 8
 #define RD_KCREW_LANES (1 + 2 * RD_KRANKS)
 #define RD_KLANES (RD_KCREWS * RD_KCREW_LANES) /* crew c's begin at c * RD_KCREW_LANES */
