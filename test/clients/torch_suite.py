@@ -9,6 +9,7 @@
 import argparse
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,12 @@ def one(name):
     sys.exit(77 if result.skipped else 0)
 
 
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
 class Work:
     def __init__(self, names, until):
         self.names, self.until, self.lock, self.answers = list(names), until, threading.Lock(), {}
@@ -62,7 +69,8 @@ class Work:
             began = time.monotonic()
             with tempfile.TemporaryDirectory() as folder:
                 process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--one", name],
-                                           env=dict(os.environ, TEMP_DIR=folder), start_new_session=True,
+                                           env=dict(os.environ, TEMP_DIR=folder, MASTER_ADDR="127.0.0.1",
+                                                    MASTER_PORT=str(free_port())), start_new_session=True,
                                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                 try:
                     text = process.communicate(timeout=90)[0]

@@ -6,7 +6,9 @@
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, life, asked,
-#                                                          groups, registered, rounds, apart, nodes or shim
+#                                                          groups, registered, rounds, apart, nodes or shim;
+#              and, if they are named, mps (ranks that share GPUs, under MPS) and sanitizers (compute-sanitizer's tools,
+#              each of which must report a planted fault)
 #
 # At the end it says which share of the matrix (operation x type x op x size x ranks x processes or threads) was run.
 # Exit: 0 all right, 1 not, 2 usage, 77 there is no GPU.
@@ -29,7 +31,7 @@ while [ $# -gt 1 ]; do
     esac
     shift 2
 done
-[ $# -eq 0 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -eq 0 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 passed=0
 failed=0
@@ -112,6 +114,51 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
 fi
 if wanted shim; then
     part shim --seed "$seed"
+fi
+
+# A daemon of our own, so that nobody else's GPU work goes through it.
+if [ "$only" = mps ]; then
+    command -v nvidia-cuda-mps-control >/dev/null || { echo "there is no nvidia-cuda-mps-control here"; exit 77; }
+    CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d)
+    CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
+    export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+    nvidia-cuda-mps-control -d || exit 1
+    for ranks in 4 8; do
+        part matrix --seed "$seed" --kind processes --ranks $ranks ${shard:+--share "$shard"}
+    done
+    part programs --seed "$seed" --seconds "$seconds"
+    grep -q 'NEW CLIENT' "$CUDA_MPS_LOG_DIRECTORY/control.log" || { failed=$((failed + 1)); echo "FAIL: not by MPS"; }
+    echo quit | nvidia-cuda-mps-control
+    rm -rf "$CUDA_MPS_PIPE_DIRECTORY"
+fi
+
+# sanitized TOOL WANTED PROGRAM OPTIONS...: 0 is wanted where nothing is wrong, 9 where a fault was planted.
+sanitized() {
+    tool=$1
+    wanted_status=$2
+    shift 2
+    echo "== compute-sanitizer --tool $tool $*"
+    program=$1
+    shift
+    compute-sanitizer --tool "$tool" --error-exitcode 9 "$here/$program" "$@" >"$said" 2>&1
+    status=$?
+    tail -n 2 "$said"
+    if [ $status -eq "$wanted_status" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        tail -n 30 "$said"
+        echo "FAIL: $tool of $program $* (status $status, should be $wanted_status)"
+    fi
+}
+
+if [ "$only" = sanitizers ]; then
+    command -v compute-sanitizer >/dev/null || { echo "there is no compute-sanitizer here"; exit 77; }
+    for tool in memcheck initcheck synccheck racecheck; do
+        sanitized $tool 9 planted $tool
+        sanitized $tool 0 planted none
+        sanitized $tool 0 matrix --seed "$seed" --kind threads --ranks 2 ${shard:+--share "$shard"}
+    done
 fi
 [ $cases -eq 0 ] || echo "the matrix: $ran of $cases cases, $((100 * ran / cases)) %; other seeds and shards run others"
 echo "$passed passed, $failed failed"
