@@ -83,6 +83,8 @@ static const tunable_t table[] = {
      "multiprocessors that a long collective by simple takes; a ring takes three quarters; 0: 64"},
     {"RONDO_CUDA_SPARE", INT, 1, AT(cuda_spare), "10", 0, 1000, NULL,
      "percent of time that an operation may lose by going by simple, which leaves multiprocessors to other kernels"},
+    {"RONDO_CUDA_COPY", BYTES, 1, AT(cuda_copy), "0", 64, INT64_C(1) << 40, NULL,
+     "allgather, alltoall and broadcast of so many bytes go by copy engines, from buffers registered alike; 0: never"},
     {"RONDO_CUDA_BLOCKS", INT, 1, AT(cuda_blocks), "0", 0, 1024, NULL,
      "multiprocessors that one launch may take; 0: all"},
     {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "tcp", 0, 63, NULL,

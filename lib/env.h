@@ -39,6 +39,7 @@ typedef struct rd_env {
     int cuda_spare;      /* RONDO_CUDA_SPARE: percent */
     int cuda_awake;      /* RONDO_CUDA_AWAKE: microseconds for which the proxy polls after anything has moved */
     int cuda_fifos;      /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
+    size_t cuda_copy;    /* RONDO_CUDA_COPY: bytes from which on blocks go by copies; 0: never */
     int cuda_blocks;     /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
     char ucx_tls[64];    /* RONDO_UCX_TLS: UCX's transports between nodes */
     int nccl_host;       /* RONDO_NCCL_HOST: read in lib/nccl */

@@ -305,7 +305,13 @@ rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device);
  * 0 for none), and none inside a group. The buffer stays the caller's; it may be freed when all ranks have deregistered
  * and what they had enqueued is over; to free it earlier is an error that cannot be seen. On GPUs, where every rank is a
  * process of its own, rondo_comm_register waits for the other ranks and for what is enqueued; rondo_comm_deregister
- * waits for nobody. No result changes. */
+ * waits for nobody. No result changes.
+ *
+ * RONDO_CUDA_COPY (doc/gpu.md) goes further: there what an allgather (send; in place recv), an alltoall (send) or
+ * a broadcast (recv) is copied from must lie at the same offset of the same registration on all ranks. It is
+ * RONDO_ERR_INVALID_ARGUMENT where it is not registered, and RONDO_ERR_MISMATCH, which fails the communicator, where
+ * it lies elsewhere on another rank. A graph that holds such an operation must not be launched any more when the
+ * buffer has been deregistered. */
 rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buffer, size_t bytes, rondo_registration_t *reg);
 rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg);
 

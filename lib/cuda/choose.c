@@ -21,7 +21,12 @@ static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
     [RD_K_MESSAGES] = {{7, 0, 20e3, 0}},
 };
 
-static const char *const kind_names[] = {"oneshot", "twoshot", "ring", "chain", "messages", "alone", "write", "nothing", "staged", "staged messages"};
+/* Two meetings, and copies one behind the other. Reckoned from what copy engines reach between two H200 in other ways
+ * (388 GB/s); none of it has been measured. */
+static const rd_gpu_price_t price_copy = {14, 0, 388e3, 3};
+
+static const char *const kind_names[] = {"oneshot", "twoshot", "ring",    "chain",  "messages",       "copy",
+                                         "alone",   "write",   "nothing", "staged", "staged messages"};
 static const char *const codec_names[] = {"ll", "ll128", "sentinel", "simple"};
 
 const char *rd_kind_name(rd_kkind_t kind)
@@ -36,7 +41,7 @@ const char *rd_codec_name(rd_kcodec_t codec)
 
 int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind)
 {
-    for (int k = RD_K_ONESHOT; k <= RD_K_MESSAGES; k++) {
+    for (int k = RD_K_ONESHOT; k <= RD_K_COPY; k++) {
         if (strlen(kind_names[k]) == length && memcmp(kind_names[k], name, length) == 0) {
             *kind = (rd_kkind_t)k;
             return 0;
@@ -53,6 +58,8 @@ static void traffic(const rd_wanted_t *w, uint32_t n, rd_kkind_t kind, double *b
     *hops = kind == RD_K_RING ? (w->coll == RD_ALLREDUCE ? 2.0 : 1.0) * (n - 1) : kind == RD_K_CHAIN ? n - 1.0 : 0;
     if (kind == RD_K_CHAIN)
         *bytes = block;
+    else if (kind == RD_K_COPY && w->coll == RD_BROADCAST) /* a part to each, then everybody's to everybody */
+        *bytes = n == 2 ? block : block * 2 * (n - 1) / n;
     else if (kind == RD_K_ONESHOT || w->coll != RD_ALLREDUCE)
         *bytes = block * (n - 1); /* to each peer: the whole, or a block */
     else
@@ -84,7 +91,9 @@ static double simple_part(const rd_limits_t *l, rd_kkind_t kind)
 static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t passes)
 {
     const rd_prices_t *prices = l->prices ? l->prices : rd_prices_builtin(0);
-    const rd_gpu_price_t *p = l->apart ? &prices_apart[kind][codec] : &prices->gpu[kind][codec];
+    const rd_gpu_price_t *p = kind == RD_K_COPY ? &price_copy
+                              : l->apart        ? &prices_apart[kind][codec]
+                                                : &prices->gpu[kind][codec];
     double bytes, hops, share = l->gbps > 0 && !l->apart ? l->gbps / prices->links : 1;
 
     if (codec == RD_KC_SIMPLE)
@@ -109,6 +118,8 @@ static int serves(rd_kkind_t kind, uint32_t coll)
         return coll == RD_REDUCE || coll == RD_BROADCAST;
     case RD_K_MESSAGES:
         return coll == RD_BROADCAST || coll == RD_ALLGATHER || (coll >= RD_ALLTOALL && coll <= RD_SCATTER);
+    case RD_K_COPY:
+        return coll == RD_BROADCAST || coll == RD_ALLGATHER || coll == RD_ALLTOALL;
     default:
         return 0;
     }
@@ -206,6 +217,16 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
         chosen->us = expected(w, l, kind, codec, 1);
         return 0;
     }
+    if (kind == RD_K_COPY && codec != RD_KC_LL)
+        return refuse(why, "it has one protocol");
+    if (kind == RD_K_COPY && !l->copies)
+        return refuse(why, "ranks must be processes of their own, on one node, whose GPUs reach each other");
+    if (kind == RD_K_COPY) {
+        chosen->launch.blocks = 1;
+        chosen->launch.threads = 32 * l->nranks;
+        chosen->us = expected(w, l, kind, codec, l->nranks - 1);
+        return 0;
+    }
     uint32_t unit = rd_kernel_unit(kind, codec);
     if (!unit || !rd_kernel_find(&chosen->launch))
         return refuse(why, "this protocol does not serve this operation and type");
@@ -241,7 +262,7 @@ rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who)
         if (rd_kind_parse(p + skip, n - skip, &kind) != 0)
             return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
                             "RONDO_ALGO=%s: on CUDA there is no algorithm \"%.*s\"; there are oneshot, twoshot, ring, "
-                            "chain, messages",
+                            "chain, messages, copy",
                             env->algo, (int)(n - skip), p + skip);
     }
     if (env->proto[0] && strcmp(env->proto, "ll") != 0 && strcmp(env->proto, "ll128") != 0 &&
@@ -270,6 +291,13 @@ static int kind_forced(const rd_env_t *env, uint32_t coll, rd_kkind_t *kind)
     return forced;
 }
 
+/* From registered buffers, because RONDO_CUDA_COPY says that they lie alike. */
+static int copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
+{
+    return env && env->cuda_copy && w->count * w->element >= env->cuda_copy &&
+           rd_kchoose_one(w, l, RD_K_COPY, RD_KC_LL, chosen, NULL) == 0;
+}
+
 const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
 {
     rd_kkind_t only = RD_K_KINDS;
@@ -277,11 +305,13 @@ const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_
     const char *why = "no kernel serves it";
     rd_chosen_t one, simple = {.us = 0};
 
-    for (int kind = RD_K_ONESHOT; kind <= RD_K_MESSAGES; kind++) {
+    if (!forced && copied(w, l, env, chosen))
+        return NULL;
+    for (int kind = RD_K_ONESHOT; kind <= (forced ? RD_K_COPY : RD_K_MESSAGES); kind++) {
         for (int codec = 0; codec < RD_KC_CODECS; codec++) {
             const char *reason;
             if ((forced && (rd_kkind_t)kind != only) ||
-                (env && env->proto[0] && kind != RD_K_MESSAGES && strcmp(env->proto, codec_names[codec]) != 0))
+                (env && env->proto[0] && kind < RD_K_MESSAGES && strcmp(env->proto, codec_names[codec]) != 0))
                 continue;
             if (rd_kchoose_one(w, l, (rd_kkind_t)kind, (rd_kcodec_t)codec, &one, &reason) != 0) {
                 why = reason;

@@ -17,6 +17,7 @@ typedef struct rd_limits {
     uint32_t fifos;  /* of a pair */
     uint32_t channels, slice; /* of SIMPLE: to the next rank; bytes of a slice, at most */
     uint32_t apart;  /* GPUs do not all reach each other: windows lie in pinned host memory */
+    uint32_t copies; /* registered buffers are mapped by all: blocks may be copied out of them */
     uint32_t split;  /* 1: a store of 128 bytes may arrive in parts: PCIe */
     double gbps;     /* by data sheet, of the slowest way between two of them, each way; 0: unknown */
     const rd_prices_t *prices; /* NULL: the built-in ones */
@@ -52,8 +53,9 @@ rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who);
 /* One candidate: 0, or -1 with the reason why it cannot serve. */
 int rd_kchoose_one(const rd_wanted_t *wanted, const rd_limits_t *limits, rd_kkind_t kind, rd_kcodec_t codec,
                   rd_chosen_t *chosen, const char **why);
-/* The cheapest, or what goes by SIMPLE if that is little slower (RONDO_CUDA_SPARE); or what RONDO_ALGO and RONDO_PROTO
- * force. NULL, or why there is none. */
+/* The cheapest, or what goes by SIMPLE if that is little slower (RONDO_CUDA_SPARE); or COPY, never for its price alone,
+ * where RONDO_CUDA_COPY promises that it can serve; or what RONDO_ALGO and RONDO_PROTO force. NULL, or why there is
+ * none. */
 const char *rd_kchoose(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_env_t *env, rd_chosen_t *chosen);
 
 #endif

@@ -120,6 +120,11 @@ void rd_import_close(rd_cuda_t *cuda);
 
 /* register.c: so many numbers of registered buffers may be in use; 0: no message is posted. Alike on all ranks. */
 uint32_t rd_registered_count(const rd_cuda_t *cuda);
+/* Has every rank a process of its own, and reach? Alike on all ranks. */
+int rd_registered_possible(const rd_cuda_t *cuda);
+/* Where all ranks have the first registered buffer that holds this one of this rank; NULL: none does. */
+const rd_kregistered_t *rd_registered_find(const rd_cuda_t *cuda, const void *buffer, size_t bytes, int *number,
+                                           uint64_t *offset);
 void rd_registered_close(rd_cuda_t *cuda);
 
 /* apart.c: windows in host memory; collective. */
@@ -170,6 +175,9 @@ typedef struct rd_cuda_message {
 rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first);
 /* A collective that moves blocks, by messages: `call` with or without tables. */
 rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call);
+
+/* copies.c: a collective that moves blocks, by copy engines. */
+rondo_result_t rd_copies_collective(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* group.c: copies of what they get, for the group's end. */
 rondo_result_t rd_cuda_record(rd_cuda_t *cuda, const rd_call_t *call);

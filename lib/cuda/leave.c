@@ -38,6 +38,7 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
     if (result == RONDO_SUCCESS && comm->node.nnodes > 1)
         result = rd_stage_create(cuda);
     if (result == RONDO_SUCCESS) {
+        cuda->limits.copies = (uint32_t)rd_registered_possible(cuda);
         atomic_store(&comm->stop.mirror, &cuda->host->abort);
         if (rd_comm_check(comm) != RONDO_SUCCESS) /* set in between */
             cuda->host->abort = 1;
@@ -46,6 +47,11 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
     }
     rd_device_leave(guard);
     return result;
+}
+
+static const char *whois(rondo_comm_t comm, int rank)
+{
+    return rank >= 0 && rank < comm->nranks ? rd_boot_whois(comm->boot, rank) : "?";
 }
 
 rondo_result_t rd_cuda_check(rondo_comm_t comm)
@@ -66,10 +72,18 @@ rondo_result_t rd_cuda_check(rondo_comm_t comm)
         return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, late,
                             "a kernel waited longer than %u ms for rank %d (%s): it is alive but late or stopped; see "
                             "RONDO_TIMEOUT_MS",
-                            host->timeout_ms, late,
-                            late >= 0 && late < comm->nranks ? rd_boot_whois(comm->boot, late) : "?");
+                            host->timeout_ms, late, whois(comm, late));
     if (rd_comm_check(comm) != RONDO_SUCCESS)
         return rd_comm_check(comm);
+    if (failed == RD_KFAILED_DIFFERS)
+        return rd_comm_fail(comm, RONDO_ERR_MISMATCH, late,
+                            "rank %d (%s) has called another operation by copies than this rank, or with a buffer that "
+                            "lies elsewhere: all must be at the same offset of the same registration (RONDO_CUDA_COPY)",
+                            late, whois(comm, late));
+    if (failed == RD_KFAILED_LEFT)
+        return rd_comm_fail(comm, RONDO_ERR_REMOTE, late,
+                            "rank %d (%s) has left an operation before this rank had copied its buffer", late,
+                            whois(comm, late));
     return rd_comm_fail(comm, RONDO_ERR_INTERNAL, -1, "a kernel has left without having finished");
 }
 

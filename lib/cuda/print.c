@@ -88,6 +88,7 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     cuda->k.nranks = shape->nranks;
     cuda->limits.nranks = (uint32_t)shape->nranks;
     cuda->limits.apart = !env->p2p;
+    cuda->limits.copies = env->p2p != 0;
     cuda->limits.blocks = (uint32_t)(env->cuda_blocks && env->cuda_blocks < sms ? env->cuda_blocks : sms);
     rd_window_layout(cuda, env, (int)cuda->limits.blocks);
     rd_limits_way(&cuda->limits, shape->way);
@@ -107,6 +108,8 @@ static void candidate_print(FILE *file, const candidate_t *candidate, int chosen
         fprintf(file, "          %s\n", candidate->why);
     else if (c->launch.kind == RD_K_MESSAGES)
         fprintf(file, "%8.1f us\n", c->us);
+    else if (c->launch.kind == RD_K_COPY)
+        fprintf(file, "%8.1f us  from registered buffers, where RONDO_CUDA_COPY says so; not measured\n", c->us);
     else
         fprintf(file, "%8.1f us  %u passes of %u units, %u blocks of %u threads\n", c->us, c->passes, c->units,
                 c->launch.blocks, c->launch.threads);
@@ -115,7 +118,7 @@ static void candidate_print(FILE *file, const candidate_t *candidate, int chosen
 rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
                                   const rd_cuda_shape_t *shape, const rd_env_t *env)
 {
-    candidate_t list[(RD_K_MESSAGES + 1) * RD_KC_CODECS];
+    candidate_t list[(RD_K_COPY + 1) * RD_KC_CODECS];
     rd_wanted_t wanted = {(uint32_t)coll, (uint32_t)type, RONDO_SUM, (uint32_t)rondo_type_size(type), count};
     rd_limits_t limits;
     rd_prices_t prices;
@@ -139,8 +142,8 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     fprintf(file, "\na window of %zu KB%s: %u fifos a pair, two banks of %u KB\n\n", window >> 10,
             env->p2p ? "" : " in pinned host memory (RONDO_P2P=0; times reckoned, not measured)", limits.fifos,
             limits.bank >> 10);
-    for (int kind = RD_K_ONESHOT; kind <= RD_K_MESSAGES; kind++) {
-        for (int codec = 0; codec < RD_KC_CODECS; codec++, n++) {
+    for (int kind = RD_K_ONESHOT; kind <= RD_K_COPY; kind++) {
+        for (int codec = 0; codec < (kind == RD_K_COPY ? 1 : RD_KC_CODECS); codec++, n++) {
             list[n] = (candidate_t){.number = n};
             if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &list[n].chosen,
                                &list[n].why) != 0)

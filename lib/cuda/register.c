@@ -1,6 +1,7 @@
 /* Registered buffers: every rank maps those of all others, so that what is long goes from the sender's buffer straight
  * into the receiver's. The receiver's kernel looks for its buffer among the registered ones and posts what it has found
- * (kernels/fifo.cuh); so the host decides nothing at a call, and a graph needs to know nothing.
+ * (kernels/fifo.cuh); so the host decides nothing at a call, and a graph needs to know nothing. Copies of the host's
+ * (copies.c) look here.
  *
  * Registering is collective: all ranks give a buffer the same number, tell each other where theirs is, map the others',
  * and hear whether all could; if one could not, the registration is a promise and no more. It is that from the start
@@ -15,6 +16,7 @@
 typedef struct registered {
     enum { FREE, USED, LEFT } state; /* LEFT: kernels may still be under way that use what is imported */
     void *imported[RD_KRANKS];       /* bases to be closed */
+    rd_kregistered_t where;          /* USED: what kernels are told */
 } registered_t;
 
 struct rd_cuda_registered {
@@ -44,8 +46,23 @@ uint32_t rd_registered_count(const rd_cuda_t *cuda)
     return count;
 }
 
-/* Has every rank a process of its own, and reach? */
-static int possible(const rd_cuda_t *cuda)
+const rd_kregistered_t *rd_registered_find(const rd_cuda_t *cuda, const void *buffer, size_t bytes, int *number,
+                                           uint64_t *offset)
+{
+    for (int i = 0, count = (int)rd_registered_count(cuda); i < count; i++) {
+        const registered_t *r = &cuda->registered->all[i];
+        uint64_t base = r->where.base[cuda->k.rank], here = r->where.bytes[cuda->k.rank];
+        uint64_t at = (uint64_t)(uintptr_t)buffer - base;
+        if (r->state != USED || (uintptr_t)buffer < base || at > here || bytes > here - at)
+            continue;
+        *number = i;
+        *offset = at;
+        return &r->where;
+    }
+    return NULL;
+}
+
+int rd_registered_possible(const rd_cuda_t *cuda)
 {
     if (cuda->stage) /* no pair of ranks has a window for it */
         return 0;
@@ -182,6 +199,7 @@ static rondo_result_t make(rd_cuda_t *cuda, registered_t *r, const offer_t *offe
     for (int i = 0; i < cuda->k.nranks; i++)
         *made &= mapped[i].all;
     r->state = *made ? USED : LEFT;
+    r->where = entry;
     memset(&entry, 0, sizeof entry);
     return *made ? RONDO_SUCCESS : write_entry(cuda, number, &entry);
 }
@@ -214,7 +232,7 @@ rondo_result_t rd_cuda_register(rondo_comm_t comm, void *buffer, size_t bytes, i
     rondo_result_t result;
 
     *number = -1;
-    if (!possible(comm->cuda))
+    if (!rd_registered_possible(comm->cuda))
         return RONDO_SUCCESS;
     rd_device_guard_t guard = rd_device_enter(comm->cuda->device);
     result = register_all(comm->cuda, buffer, bytes, number);

@@ -218,6 +218,8 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out)
         return result;
     if (chosen.launch.kind == RD_K_MESSAGES)
         return rd_messages_collective(cuda, call);
+    if (chosen.launch.kind == RD_K_COPY)
+        return rd_copies_collective(cuda, call);
     work.comm = cuda->k;
     work.reduce.in = call->in;
     work.reduce.out = out;

@@ -1,4 +1,5 @@
 #include "alone.cuh"
+#include "meet.cuh"
 #include "messages.cuh"
 #include "stage.cuh"
 #include "table.h"
@@ -14,6 +15,7 @@ const void *const rd_kernels_alone[RD_K_KINDS] = {
     nullptr,
     nullptr,
     nullptr,
+    (const void *)rd_meet<RD_KT_MEET>,
     (const void *)rd_alone,
     (const void *)rd_write,
     (const void *)rd_nothing,

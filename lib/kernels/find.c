@@ -22,6 +22,7 @@ static const struct {
     [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 15, 2, RD_KT_RING, UINT32_MAX, 0},
     [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 11, 0, RD_KT_FIFOS, RD_KFIFOS, 0},
     [RD_K_MESSAGES] = {0, 3, 0, RD_KT_FIFOS, 0, 0},
+    [RD_K_COPY] = {0, 0, 0, RD_KT_MEET, 0, 0},
     [RD_K_ALONE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_WRITE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 0},

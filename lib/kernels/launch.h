@@ -13,6 +13,7 @@
  *   RING       ALLREDUCE REDUCE_SCATTER ALLGATHER                a warp; by SIMPLE a block
  *   CHAIN      REDUCE BROADCAST                                  the same
  *   MESSAGES   rd_kmessages_t: no epoch, no units                `warps` warps for each pair
+ *   COPY       rd_kmeet_t: ranks meet, one block; between meetings the host's copies move blocks     n warps
  *   ALONE      one rank: out = in, scaled; no window             any number
  *   WRITE      rd_kwrite_t: into this rank's own memory          any number
  *   NOTHING    an empty kernel                                   any number
@@ -44,6 +45,7 @@ typedef enum {
     RD_K_RING,
     RD_K_CHAIN,
     RD_K_MESSAGES,
+    RD_K_COPY,
     RD_K_ALONE,
     RD_K_WRITE,
     RD_K_NOTHING,

@@ -81,7 +81,7 @@ typedef struct rd_khost {
     uint32_t abort;      /* by the host, nonzero: leave every wait and end */
     uint32_t timeout_ms; /* by the host: a wait that lasts longer ends the kernel; 0: none does */
     uint32_t failed;     /* by a kernel that left without having finished: RD_KFAILED_... */
-    uint32_t late;       /* with RD_KFAILED_TIMEOUT, set before it: the peer that was waited for */
+    uint32_t late;       /* with RD_KFAILED_TIMEOUT and others, set before it: the peer that was waited for */
     uint32_t slow;       /* by a kernel that has waited for RD_KSLOW_MS, again and again: for whom, plus one */
 } rd_khost_t;
 
@@ -89,6 +89,8 @@ typedef struct rd_khost {
 #define RD_KFAILED_ABORT 1u
 #define RD_KFAILED_TIMEOUT 2u
 #define RD_KFAILED_POST 3u /* a peer's post names what there is not */
+#define RD_KFAILED_DIFFERS 4u /* `late` has come to a meeting with another mark; set before it, as with TIMEOUT */
+#define RD_KFAILED_LEFT 5u    /* `late` has left an operation before this rank had read its buffer; the same */
 
 /* The same in every launch of a communicator. Offsets are in bytes from the window's base. */
 typedef struct rd_kcomm {
@@ -163,6 +165,12 @@ typedef struct rd_kwrite {
     uint32_t offset, bytes; /* where in `own`; multiples of 8 */
     uint64_t data[RD_KWRITTEN / 8];
 } rd_kwrite_t;
+
+/* Where ranks meet before and after copies: see meet.cuh. */
+typedef struct rd_kmeet {
+    uint32_t mark[8]; /* what all ranks must have come for */
+    uint32_t behind;  /* this rank has read peers' buffers since it met them last: they must still be in it */
+} rd_kmeet_t;
 
 /* ---- between nodes: data staged through pinned memory ----
  *
@@ -254,6 +262,7 @@ typedef struct rd_kwork {
         rd_kreduce_t reduce;
         rd_kmessages_t messages;
         rd_kwrite_t write;
+        rd_kmeet_t meet;
         rd_kstaged_t staged;
         rd_kstaged_messages_t staged_messages;
     };

@@ -6,7 +6,7 @@
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, life, asked,
-#                                                          groups, registered, rounds, apart, nodes or shim;
+#                                                          groups, registered, copies, rounds, apart, nodes or shim;
 #              and, if they are named, mps (ranks that share GPUs, under MPS) and sanitizers (compute-sanitizer's tools,
 #              each of which must report a planted fault)
 #
@@ -91,6 +91,9 @@ if wanted groups; then
 fi
 if wanted registered; then
     part registered --seed "$seed"
+fi
+if wanted copies; then
+    part copies --seed "$seed"
 fi
 if wanted rounds; then
     part rounds

@@ -218,10 +218,21 @@ static int device_of(const void *pointer)
     return device;
 }
 
-/* SIM_BROKEN="1>2 corrupt,3>0 hang": copies from device 1 to 2 arrive with a wrong byte, those from 3 to 0 never. */
+/* Is it another process's? */
+static int imported(const void *pointer)
+{
+    pthread_mutex_lock(&sim_lock);
+    const block_t *b = find(pointer);
+    int other = b && b->users == 1;
+    pthread_mutex_unlock(&sim_lock);
+    return other;
+}
+
+/* SIM_BROKEN="1>2 corrupt,3>0 hang": copies from device 1 to 2 arrive with a wrong byte, those from 3 to 0 never.
+ * SIM_LATE_COPIES=500: those out of another process's memory begin so many microseconds late. */
 void sim_copy(const sim_op_t *op)
 {
-    const char *broken = getenv("SIM_BROKEN"), *at;
+    const char *broken = getenv("SIM_BROKEN"), *late = getenv("SIM_LATE_COPIES"), *at;
     int from = broken ? device_of(op->from) : -1, to = broken ? device_of(op->to) : -1;
     char pair[16];
 
@@ -229,6 +240,8 @@ void sim_copy(const sim_op_t *op)
     at = from >= 0 && to >= 0 ? strstr(broken, pair) : NULL;
     while (at && strncmp(at + strlen(pair), "hang", 4) == 0)
         pause();
+    if (late && imported(op->from))
+        usleep((useconds_t)atoi(late));
     memmove(op->to, op->from, op->bytes);
     if (at)
         ((unsigned char *)op->to)[op->bytes / 3] ^= 0x10;
