@@ -2,7 +2,7 @@
  *
  * Ranks meet, each copies what it is to have out of the peers' registered buffers into its own, and they meet again
  * (kernels/meet.cuh): the first meeting says that what is to be read is there, the second one that it has been read.
- * All of it lies in the caller's stream, kernels and copies alike, so a graph takes it as it is.
+ * All of it lies in the caller's stream, or beside it, kernels and copies alike, so a graph takes it as it is.
  *
  * The host has to know where a peer's buffer is, and no word is exchanged at a call: so the caller promises that all
  * ranks' lie at the same offset of the same registration. A rank whose own is not registered refuses the call; when two
@@ -28,7 +28,7 @@ typedef struct copies {
     uint64_t offset;
     size_t bytes; /* of a block; broadcast: of all */
     int in_place;
-    cudaError_t error; /* the first: nothing more is enqueued */
+    rondo_result_t result; /* the first that is bad: nothing more is enqueued */
     rd_kwork_t meet;
 } copies_t;
 
@@ -88,6 +88,12 @@ static void set_mark(copies_t *c, int number)
     memcpy(c->meet.meet.mark, mark, sizeof mark);
 }
 
+static void take(copies_t *c, cudaError_t error)
+{
+    if (error != cudaSuccess)
+        c->result = rd_cuda_error(&c->cuda->comm->who, error, "an operation by copies");
+}
+
 /* `behind`: this rank has read since the last meeting. */
 static void meet(copies_t *c, int behind)
 {
@@ -95,20 +101,20 @@ static void meet(copies_t *c, int behind)
 
     c->meet.meet.behind = (uint32_t)behind;
     c->meet.meet.mark[7]++; /* which meeting of the operation */
-    if (c->error == cudaSuccess)
-        c->error = (cudaError_t)rd_kernel_launch(&launch, &c->meet, c->call->stream);
+    if (c->result == RONDO_SUCCESS)
+        take(c, (cudaError_t)rd_kernel_launch(&launch, &c->meet, c->call->stream));
 }
 
-static void copy(copies_t *c, void *to, const void *from, size_t bytes)
+static void copy(copies_t *c, void *to, const void *from, size_t bytes, cudaStream_t stream)
 {
-    if (c->error == cudaSuccess && to != from && bytes)
-        c->error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, c->call->stream);
+    if (c->result == RONDO_SUCCESS && to != from && bytes)
+        take(c, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
 }
 
 /* `at` bytes into what the peer's rank has of the operation. */
 static void pull(copies_t *c, int peer, size_t at, void *to, size_t bytes)
 {
-    copy(c, to, (const char *)(uintptr_t)(c->where->base[peer] + c->offset + at), bytes);
+    copy(c, to, (const char *)(uintptr_t)(c->where->base[peer] + c->offset + at), bytes, c->call->stream);
 }
 
 /* The i-th rank behind this one: so not all read from one. */
@@ -118,19 +124,36 @@ static int behind(const copies_t *c, int i)
 }
 
 /* Allgather and all-to-all. */
-static void blocks(copies_t *c)
+static void from_peers(copies_t *c)
 {
     size_t rank = (size_t)c->cuda->k.rank, bytes = c->bytes;
     int all = c->call->ask.coll == RD_ALLTOALL;
-    const char *in = c->call->in;
-    char *out = c->call->out;
 
-    meet(c, 0);
     for (int i = 1; i < c->cuda->k.nranks; i++) {
         size_t peer = (size_t)behind(c, i);
-        pull(c, (int)peer, (all ? rank : c->in_place ? peer : 0) * bytes, out + peer * bytes, bytes);
+        pull(c, (int)peer, (all ? rank : c->in_place ? peer : 0) * bytes, (char *)c->call->out + peer * bytes, bytes);
     }
-    copy(c, out + rank * bytes, in + (all ? rank * bytes : 0), bytes);
+}
+
+/* The own block, which comes from this GPU's memory, is copied while the others come over the links. */
+static void blocks(copies_t *c)
+{
+    size_t at = (size_t)c->cuda->k.rank * c->bytes;
+    const char *own = (const char *)c->call->in + (c->call->ask.coll == RD_ALLTOALL ? at : 0);
+    rd_fork_t fork;
+
+    meet(c, 0);
+    if (c->in_place) {
+        from_peers(c);
+    } else if (c->result == RONDO_SUCCESS) {
+        c->result = rd_order_fork(c->cuda, c->call->stream, rd_registered_stream(c->cuda), &fork);
+        copy(c, (char *)c->call->out + at, own, c->bytes, fork.beside);
+        if (c->result == RONDO_SUCCESS)
+            c->result = rd_order_forked(c->cuda, &fork);
+        from_peers(c);
+        if (c->result == RONDO_SUCCESS)
+            c->result = rd_order_joined(c->cuda, &fork);
+    }
     meet(c, 1);
 }
 
@@ -149,7 +172,7 @@ static void broadcast(copies_t *c)
     size_t at, bytes;
 
     if (rank == root)
-        copy(c, out, c->call->in, c->bytes);
+        copy(c, out, c->call->in, c->bytes, c->call->stream);
     meet(c, 0);
     if (n == 2 && rank != root)
         pull(c, root, 0, out, c->bytes);
@@ -175,16 +198,12 @@ rondo_result_t rd_copies_collective(rd_cuda_t *cuda, const rd_call_t *call)
         return result;
     set_mark(&c, number);
     int before = rd_device_switch(cuda->device);
-    result = rd_order_before(cuda, call->stream);
-    if (result == RONDO_SUCCESS) {
-        if (call->ask.coll == RD_BROADCAST)
-            broadcast(&c);
-        else
-            blocks(&c);
-        result = rd_order_after(cuda, call->stream); /* of what is there, in any case: it must not be closed before */
-    }
-    if (c.error != cudaSuccess)
-        result = rd_cuda_error(&cuda->comm->who, c.error, "an operation by copies");
+    c.result = rd_order_before(cuda, call->stream);
+    if (call->ask.coll == RD_BROADCAST)
+        broadcast(&c);
+    else
+        blocks(&c);
+    result = rd_order_after(cuda, call->stream); /* of what is there, in any case: it must not be closed before */
     rd_device_back(before, cuda->device);
-    return result;
+    return c.result == RONDO_SUCCESS ? result : c.result;
 }

@@ -120,6 +120,8 @@ void rd_import_close(rd_cuda_t *cuda);
 
 /* register.c: so many numbers of registered buffers may be in use; 0: no message is posted. Alike on all ranks. */
 uint32_t rd_registered_count(const rd_cuda_t *cuda);
+/* A stream that hardly anything goes to; where a buffer is registered. */
+cudaStream_t rd_registered_stream(const rd_cuda_t *cuda);
 /* Has every rank a process of its own, and reach? Alike on all ranks. */
 int rd_registered_possible(const rd_cuda_t *cuda);
 /* Where all ranks have the first registered buffer that holds this one of this rank; NULL: none does. */
@@ -139,6 +141,15 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream);
 rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream);
 /* What is in `from` now comes before what comes into `to` next. */
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to);
+/* Within an operation: after the fork what goes into fork->beside, after `forked` what goes into `stream` beside it, until
+ * both are joined. A capture's branches lie in the one stream: another one would belong to it until it ends. */
+typedef struct rd_fork {
+    cudaStream_t stream, beside;
+    cudaGraphNode_t at, last; /* captured: where it forks, and the last of what is beside; NULL: not captured */
+} rd_fork_t;
+rondo_result_t rd_order_fork(rd_cuda_t *cuda, cudaStream_t stream, cudaStream_t beside, rd_fork_t *fork);
+rondo_result_t rd_order_forked(rd_cuda_t *cuda, rd_fork_t *fork);
+rondo_result_t rd_order_joined(rd_cuda_t *cuda, rd_fork_t *fork);
 
 /* crowd.c: whoever is whole and has an order of its own, until it is freed; and a launch as there is room for it. */
 void rd_crowd_join(rd_cuda_t *cuda);

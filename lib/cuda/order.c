@@ -142,3 +142,48 @@ rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to
         error = cudaStreamWaitEvent(to, o->side, 0);
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "joining streams");
 }
+
+/* ---- two branches between a fork and a join ---- */
+
+rondo_result_t rd_order_fork(rd_cuda_t *cuda, cudaStream_t stream, cudaStream_t beside, rd_fork_t *fork)
+{
+    capture_t c = {0};
+    cudaError_t error = look(stream, &c);
+
+    *fork = (rd_fork_t){.stream = stream, .beside = beside};
+    if (error == cudaSuccess && !c.id)
+        return rd_order_join(cuda, stream, beside);
+    if (error == cudaSuccess && c.ndeps != 1)
+        error = cudaErrorIllegalState;
+    if (error == cudaSuccess) {
+        fork->at = c.deps[0];
+        fork->beside = stream;
+    }
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "forking a stream");
+}
+
+rondo_result_t rd_order_forked(rd_cuda_t *cuda, rd_fork_t *fork)
+{
+    capture_t c = {0};
+
+    if (!fork->at)
+        return RONDO_SUCCESS;
+    cudaError_t error = look(fork->stream, &c);
+    if (error == cudaSuccess && c.ndeps != 1)
+        error = cudaErrorIllegalState;
+    if (error == cudaSuccess) {
+        fork->last = c.deps[0];
+        error = cudaStreamUpdateCaptureDependencies(fork->stream, &fork->at, NULL, 1, cudaStreamSetCaptureDependencies);
+    }
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "forking a stream");
+}
+
+rondo_result_t rd_order_joined(rd_cuda_t *cuda, rd_fork_t *fork)
+{
+    cudaError_t error;
+
+    if (!fork->at)
+        return rd_order_join(cuda, fork->beside, fork->stream);
+    error = cudaStreamUpdateCaptureDependencies(fork->stream, &fork->last, NULL, 1, cudaStreamAddCaptureDependencies);
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "joining streams");
+}

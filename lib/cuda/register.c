@@ -46,6 +46,11 @@ uint32_t rd_registered_count(const rd_cuda_t *cuda)
     return count;
 }
 
+cudaStream_t rd_registered_stream(const rd_cuda_t *cuda)
+{
+    return cuda->registered->stream;
+}
+
 const rd_kregistered_t *rd_registered_find(const rd_cuda_t *cuda, const void *buffer, size_t bytes, int *number,
                                            uint64_t *offset)
 {

@@ -133,12 +133,19 @@ static rondo_result_t post(world_t *w, const op_t *o)
     return rondo_allgather(o->in, o->out, o->block, RONDO_INT32, w->comm, w->stream);
 }
 
-/* The result comes back and all buffers are spoiled, as soon as the operation is over here. */
+/* The result comes back. */
 static void take(world_t *w, const op_t *o)
 {
     size_t all = out_ints(w, o) + 2 * EDGE;
 
     TEST_CUDA(w->t, cudaMemcpyAsync(w->back, o->out - EDGE, all * sizeof(int), cudaMemcpyDefault, w->stream));
+}
+
+/* What others have read from is the caller's again, as soon as the operation is over here. */
+static void spoil(world_t *w, const op_t *o)
+{
+    size_t all = out_ints(w, o) + 2 * EDGE;
+
     TEST_CUDA(w->t, cudaMemsetAsync(o->source - EDGE, 0x55, all * sizeof(int), w->stream));
 }
 
@@ -184,6 +191,7 @@ static void rounds(test_rank_t *t, void *arg)
         if (grouped)
             TEST_OK(t, NULL, rondo_group_end());
         take(&w, &o);
+        spoil(&w, &o);
         verify(&w, &o);
         if (round % 20 == 19) { /* by kernels in between: the same epochs */
             TEST_OK(t, w.comm, rondo_allreduce(w.plain, w.plain, 100, RONDO_INT32, RONDO_MAX, w.comm, w.stream));
@@ -195,7 +203,8 @@ static void rounds(test_rank_t *t, void *arg)
     world_close(&w, 1);
 }
 
-/* Two operations in each graph, one behind the other, captured in every mode; replays between plain calls. */
+/* An operation and its result's way back in each graph, with more ranks another operation before; captured in every
+ * mode, and replayed between plain calls. */
 static void graphs(test_rank_t *t, void *arg)
 {
     static const enum cudaStreamCaptureMode modes[] = {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
@@ -209,19 +218,20 @@ static void graphs(test_rank_t *t, void *arg)
         op_t o = {.kind = (kind_t)kind, .root = kind % t->nranks, .block = 3001, .at = EDGE + 5};
         place(&w, &o, kind % BUFFERS, 3);
         TEST_CUDA(t, cudaStreamBeginCapture(w.stream, modes[kind % 3]));
-        TEST_OK(t, w.comm, post(&w, &o));
-        TEST_OK(t, w.comm, post(&w, &o)); /* the same again */
+        for (int i = 1; i < t->nranks; i++)
+            TEST_OK(t, w.comm, post(&w, &o));
+        take(&w, &o);
         TEST_CUDA(t, cudaStreamEndCapture(w.stream, &graph));
         TEST_CUDA(t, cudaGraphInstantiate(&exec[kind], graph, 0));
         TEST_CUDA(t, cudaGraphDestroy(graph));
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 8; i++) {
             o.round = 10 * kind + i;
             test_note(t, "operation %d, replay %d", kind, i);
             fill(&w, &o);
-            TEST_CUDA(t, cudaGraphLaunch(exec[kind], w.stream));
-            if (i == 1)
+            if (i % 4 == 1)
                 TEST_OK(t, w.comm, post(&w, &o));
-            take(&w, &o);
+            TEST_CUDA(t, cudaGraphLaunch(exec[kind], w.stream));
+            spoil(&w, &o);
             verify(&w, &o);
         }
     }
@@ -338,7 +348,7 @@ static void gives_up(test_rank_t *t, void *arg)
     op_t o = {.kind = GATHER, .block = 1000, .at = EDGE};
 
     config.timeout_ms = t->rank ? 300 : 0;
-    setenv("SIM_LATE_COPIES", t->rank ? "0" : "2000000", 1);
+    setenv("SIM_LATE_COPIES", t->rank ? "0" : "700000", 1);
     world_open(&w, t, &config, *(const uint64_t *)arg);
     place(&w, &o, 0, 0);
     fill(&w, &o);
