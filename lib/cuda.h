@@ -54,6 +54,7 @@ rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done);
 /* Collective. *number: -1, it is a promise and no more; else what rd_cuda_deregister is told. */
 rondo_result_t rd_cuda_register(rondo_comm_t comm, void *buffer, size_t bytes, int *number);
 rondo_result_t rd_cuda_deregister(rondo_comm_t comm, int number);
+void rd_cuda_windows(rondo_comm_t comm); /* see rondo_comm_windows */
 
 rondo_result_t rd_cuda_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm);
 rondo_result_t rd_cuda_mem_free(void *buffer, rondo_comm_t comm);

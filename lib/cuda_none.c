@@ -101,6 +101,11 @@ rondo_result_t rd_cuda_deregister(rondo_comm_t comm, int number)
     return none(comm);
 }
 
+void rd_cuda_windows(rondo_comm_t comm)
+{
+    (void)comm;
+}
+
 rondo_result_t rd_cuda_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
 {
     (void)buffer, (void)bytes;

@@ -8,6 +8,7 @@
 #include "call.h"
 #include "comm.h"
 #include "cuda.h"
+#include "rondo_binding.h"
 
 struct rondo_registration {
     rondo_comm_t comm;
@@ -53,6 +54,15 @@ rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg
     if (comm->cuda)
         result = rd_cuda_deregister(comm, reg->number);
     free(reg);
+    return result;
+}
+
+rondo_result_t rondo_comm_windows(rondo_comm_t comm)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_windows");
+
+    if (result == RONDO_SUCCESS && comm->cuda)
+        rd_cuda_windows(comm);
     return result;
 }
 

@@ -14,5 +14,11 @@
  */
 rondo_result_t rondo_call_refuse(rondo_comm_t comm, rondo_result_t result, const char *call, const char *sentence);
 
+/* All ranks, before any operation: what is registered on this communicator lies alike on all ranks whenever an operation
+ * uses it, and other buffers may be used as well. So RONDO_CUDA_COPY speaks of registered buffers alone, and refuses no
+ * other one. NCCL's symmetric windows are such.
+ */
+rondo_result_t rondo_comm_windows(rondo_comm_t comm);
+
 #pragma GCC visibility pop
 #endif

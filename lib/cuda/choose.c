@@ -222,7 +222,7 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
     if (kind == RD_K_COPY && !l->copies)
         return refuse(why, "ranks must be processes of their own, on one node, whose GPUs reach each other");
     if (kind == RD_K_COPY) {
-        chosen->launch.blocks = 1;
+        chosen->passes = chosen->units = chosen->launch.blocks = 1;
         chosen->launch.threads = 32 * l->nranks;
         chosen->us = expected(w, l, kind, codec, l->nranks - 1);
         return 0;
@@ -294,7 +294,7 @@ static int kind_forced(const rd_env_t *env, uint32_t coll, rd_kkind_t *kind)
 /* From registered buffers, because RONDO_CUDA_COPY says that they lie alike. */
 static int copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
 {
-    return env && env->cuda_copy && w->count * w->element >= env->cuda_copy &&
+    return env && env->cuda_copy && !w->kernels && w->count * w->element >= env->cuda_copy &&
            rd_kchoose_one(w, l, RD_K_COPY, RD_KC_LL, chosen, NULL) == 0;
 }
 

@@ -28,6 +28,7 @@ typedef struct rd_wanted {
     uint32_t coll, type, op; /* op: as the kernels want it */
     uint32_t element;        /* bytes */
     uint64_t count;          /* elements: as in rd_kreduce_t */
+    uint32_t kernels;        /* not COPY, unless it is forced */
 } rd_wanted_t;
 
 typedef struct rd_chosen {

@@ -188,6 +188,16 @@ static void broadcast(copies_t *c)
     meet(c, 1);
 }
 
+int rd_copies_possible(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    copies_t c = {.cuda = cuda, .call = call};
+    size_t length;
+    int number;
+    const char *from = source(&c, &length);
+
+    return rd_registered_find(cuda, from, length, &number, &c.offset) != NULL;
+}
+
 rondo_result_t rd_copies_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
     copies_t c = {.cuda = cuda, .call = call};

@@ -36,6 +36,7 @@ struct rd_cuda {
     int whole;     /* made: peers may know the window */
     int living;    /* counted among the communicators of the process: see window.c */
     int sharing;   /* ranks on the fullest GPU */
+    int windows;   /* what is not registered goes by kernels, whatever RONDO_CUDA_COPY says */
     int beside;    /* ranks of this process on this one's GPU, itself among them */
     uint64_t key;  /* the same on all ranks, different for every communicator: groups launch in its order */
     rd_kcomm_t k;  /* what every launch is told */
@@ -189,6 +190,8 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* copies.c: a collective that moves blocks, by copy engines. */
 rondo_result_t rd_copies_collective(rd_cuda_t *cuda, const rd_call_t *call);
+/* Is what would be read registered? */
+int rd_copies_possible(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* group.c: copies of what they get, for the group's end. */
 rondo_result_t rd_cuda_record(rd_cuda_t *cuda, const rd_call_t *call);

@@ -245,6 +245,11 @@ rondo_result_t rd_cuda_register(rondo_comm_t comm, void *buffer, size_t bytes, i
     return result;
 }
 
+void rd_cuda_windows(rondo_comm_t comm)
+{
+    comm->cuda->windows = 1;
+}
+
 /* Nobody waits and no word is exchanged: a communicator may be ended without the others, and while kernels wait. */
 rondo_result_t rd_cuda_deregister(rondo_comm_t comm, int number)
 {

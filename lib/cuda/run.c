@@ -163,7 +163,7 @@ static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
 
 static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
 {
-    rd_wanted_t wanted = {RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, 1};
+    rd_wanted_t wanted = {RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, 1, 0};
     rd_chosen_t chosen;
     rd_kwork_t work;
     rondo_result_t result = choose(cuda, &wanted, NULL, &chosen);
@@ -177,8 +177,9 @@ static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
     return rd_cuda_launch(cuda, &chosen.launch, &work, stream);
 }
 
-static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *reduce, rd_chosen_t *chosen)
+static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_chosen_t *chosen)
 {
+    const rd_ask_t *ask = &call->ask;
     rd_wanted_t wanted;
 
     rd_cuda_op(cuda, ask, reduce);
@@ -188,23 +189,24 @@ static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduc
     wanted.op = reduce->op;
     wanted.element = (uint32_t)rondo_type_size(ask->type);
     wanted.count = reduce->count = ask->count;
+    wanted.kernels = cuda->windows && cuda->comm->env.cuda_copy && !rd_copies_possible(cuda, call);
     return choose(cuda, &wanted, &cuda->comm->env, chosen);
 }
 
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    rd_ask_t ask = call->ask;
+    rd_call_t one = *call;
     rd_kreduce_t reduce;
     rd_chosen_t chosen;
 
     if (cuda->stage)
         return rd_stage_price(cuda, call);
-    if (ask.coll == RD_BARRIER) {
-        ask = (rd_ask_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
-    } else if (ask.count == 0 || call->tables) {
+    if (one.ask.coll == RD_BARRIER) {
+        one.ask = (rd_ask_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
+    } else if (one.ask.count == 0 || call->tables) {
         return 0;
     }
-    return cuda->k.nranks > 1 && choose_for(cuda, &ask, &reduce, &chosen) == RONDO_SUCCESS ? chosen.us : 0;
+    return cuda->k.nranks > 1 && choose_for(cuda, &one, &reduce, &chosen) == RONDO_SUCCESS ? chosen.us : 0;
 }
 
 /* By one kernel. `out` may be another place than the call's. */
@@ -212,7 +214,7 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out)
 {
     rd_chosen_t chosen;
     rd_kwork_t work;
-    rondo_result_t result = choose_for(cuda, &call->ask, &work.reduce, &chosen);
+    rondo_result_t result = choose_for(cuda, call, &work.reduce, &chosen);
 
     if (result != RONDO_SUCCESS)
         return result;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <rondo_binding.h>
+
 #include "shim.h"
 
 #define KEPT 32 /* structs of communicators that were ended */
@@ -119,6 +121,8 @@ ncclResult_t nc_comm_made(ncclComm_t comm, rondo_comm_t rondo, const char *call,
     }
     if (result != ncclSuccess)
         return result;
+    if (rondo)
+        (void)rondo_comm_windows(rondo); /* all that is registered of rondo's are symmetric windows: memory.c */
     (void)rondo_comm_rank(rondo, &comm->rank);
     (void)rondo_comm_size(rondo, &comm->nranks);
     (void)rondo_comm_device(rondo, &comm->device);

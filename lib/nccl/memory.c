@@ -1,5 +1,6 @@
 /* Memory, registrations and windows. NCCL's registration is local, rondo's is collective: so the one is only recorded
- * here, and a symmetric window, which is collective in NCCL too, is what becomes a registration of rondo's.
+ * here, and a symmetric window, which is collective in NCCL too, is what becomes a registration of rondo's: a caller
+ * promises to use it at the same offset on all ranks, so RONDO_CUDA_COPY needs no other word (rondo_comm_windows).
  */
 #include <stdlib.h>
 

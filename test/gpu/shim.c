@@ -582,9 +582,31 @@ static void derived(test_rank_t *t, void *arg)
 
 /* ---- memory ---- */
 
+/* In place in a window, of which blocks may be copied, and in memory that is in none. */
+static void gathers(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int32_t *window, size_t count)
+{
+    const size_t block = count / (size_t)t->nranks;
+    int32_t *plain = device_memory(t, count * sizeof *plain, 0), *host = device_memory(t, count * sizeof *host, 1);
+
+    for (int i = 0; i < 4; i++) {
+        int32_t *at = i % 2 ? plain : window, *own = at + (size_t)t->rank * block;
+        for (size_t k = 0; k < block; k++)
+            host[k] = (int32_t)k + 1000 * t->rank + i;
+        TEST_CUDA(t, cudaMemcpyAsync(own, host, block * sizeof *host, cudaMemcpyDefault, stream));
+        NCCL_OK(t, ncclAllGather(own, at, block, ncclInt, comm, stream));
+        TEST_CUDA(t, cudaMemcpyAsync(host, at, count * sizeof *host, cudaMemcpyDefault, stream));
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        for (size_t k = 0; k < block * (size_t)t->nranks; k++)
+            TEST_TRUE(t, host[k] == (int32_t)(k % block) + 1000 * (int32_t)(k / block) + i);
+    }
+    device_memory_back(host);
+    device_memory_back(plain);
+}
+
 static void memory(test_rank_t *t, void *arg)
 {
     const size_t count = 50000, bytes = count * sizeof(int32_t);
+    setenv("RONDO_CUDA_COPY", "4K", 1);
     ncclComm_t comm = comm_made(t, t->nranks % 2);
     cudaStream_t stream = stream_made(t);
     int32_t *host = device_memory(t, bytes, 1);
@@ -608,6 +630,7 @@ static void memory(test_rank_t *t, void *arg)
         TEST_CUDA(t, cudaMemcpyAsync(host, buffer, bytes, cudaMemcpyDefault, stream));
         TEST_CUDA(t, cudaStreamSynchronize(stream));
         TEST_TRUE(t, host[0] == t->nranks - 1 && host[count - 1] == (int32_t)count + t->nranks - 2);
+        gathers(t, comm, stream, buffer, count);
         if (round) /* as PyTorch does before it aborts */
             NCCL_OK(t, ncclCommDeregister(comm, win));
         else

@@ -26,7 +26,7 @@ static void check_choices(const rd_cuda_t *cuda)
     for (uint32_t coll = 0; coll <= RD_SCATTER; coll++)
         for (size_t i = 0; i < 15; i++) {
             uint32_t element = (uint32_t)rondo_type_size(types[i % 3]);
-            rd_wanted_t wanted = {coll, types[i % 3], RONDO_SUM, element, counts[i / 3]};
+            rd_wanted_t wanted = {coll, types[i % 3], RONDO_SUM, element, counts[i / 3], 0};
             for (int k = RD_K_ONESHOT; k < RD_K_MESSAGES; k++)
                 for (int c = 0; c < RD_KC_CODECS; c++) {
                     rd_chosen_t one;
