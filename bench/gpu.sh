@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures rondo on the GPUs of this machine beside NCCL in turns, every rank a process with a GPU of its own: from a
-# graph and in a stream, NCCL as it is and with symmetric windows.
+# graph and in a stream, NCCL as it is and with symmetric windows; what can go by copy engines also so, from a graph.
 #
 #   bench/gpu.sh [-n RANKS | -N RANKS+RANKS] [-p RONDO-PERF] [-l LIBNCCL] [-o RESULTS] [-t TURNS] [OPERATION...]
 #
@@ -64,6 +64,7 @@ measure() {
     file=$results/$op-$mode-$(echo "$peer" | tr : -)-$ranks.txt
     set -- "$op" --device cuda --peer "$peer" --nccl "$nccl" --turns "$turns" "$@"
     [ "$mode" = stream ] || set -- "$@" --graph
+    [ "$mode" != copy ] || set -- "$@" --register --algo copy
     echo "\$ mpirun -n $ranks rondo-perf $*" >"$file"
     start "$perf" "$@" >>"$file" 2>&1 || { echo "failed: $file" >&2; failed=1; }
     grep -v '^[#$]' "$file"
@@ -77,6 +78,9 @@ for op in ${*:-allreduce allgather reduce_scatter broadcast reduce alltoall send
     measure stream nccl "$op" -b 8 -e $last -f 4
     case $op in
     allreduce | allgather | reduce_scatter) measure graph nccl:symmetric "$op" -b 8 -e 4M -f 4 ;;
+    esac
+    case $op$nodes in
+    allgather | alltoall | broadcast) measure copy nccl "$op" -b 512K -e $last -f 4 ;;
     esac
 done
 exit $failed

@@ -5,7 +5,7 @@ set -u
 cd "$1" || exit 1
 for op in allreduce allgather reduce_scatter broadcast reduce alltoall sendrecv; do
     set --
-    for mode in graph-nccl graph-nccl-symmetric stream-nccl; do
+    for mode in graph-nccl graph-nccl-symmetric stream-nccl copy-nccl; do
         for file in "$op-$mode"-[0-9]*.txt; do
             [ -f "$file" ] && set -- "$@" "$file"
         done
