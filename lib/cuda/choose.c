@@ -217,10 +217,10 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
         chosen->us = expected(w, l, kind, codec, 1);
         return 0;
     }
-    if (kind == RD_K_COPY && codec != RD_KC_LL)
-        return refuse(why, "it has one protocol");
     if (kind == RD_K_COPY && !l->copies)
         return refuse(why, "ranks must be processes of their own, on one node, whose GPUs reach each other");
+    if (kind == RD_K_COPY && codec != RD_KC_LL)
+        return refuse(why, "it has one protocol");
     if (kind == RD_K_COPY) {
         chosen->passes = chosen->units = chosen->launch.blocks = 1;
         chosen->launch.threads = 32 * l->nranks;
