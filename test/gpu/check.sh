@@ -126,9 +126,7 @@ if [ "$only" = mps ]; then
     CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
     export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
     nvidia-cuda-mps-control -d || exit 1
-    for ranks in 4 8; do
-        part matrix --seed "$seed" --kind processes --ranks $ranks ${shard:+--share "$shard"}
-    done
+    part matrix --seed "$seed" --kind processes --ranks 4 ${shard:+--share "$shard"}
     part programs --seed "$seed" --seconds "$seconds"
     grep -q 'NEW CLIENT' "$CUDA_MPS_LOG_DIRECTORY/control.log" || { failed=$((failed + 1)); echo "FAIL: not by MPS"; }
     echo quit | nvidia-cuda-mps-control

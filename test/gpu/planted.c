@@ -32,8 +32,8 @@ static const struct {
     {"racecheck", HEAD "mov.u32 %v, shared; add.u32 %n, %n, %v; st.shared.u32 [%n], %t; xor.b32 %n, %t, 32;\n"
                        "mul.lo.u32 %n, %n, 4; add.u32 %n, %n, %v; ld.shared.u32 %v, [%n];\n"
                        "setp.eq.u32 %p, %v, 1000; @%p st.global.u32 [%a], %v; ret;\n}\n"},
-    /* one warp has left when the other comes to the block's barrier */
-    {"synccheck", HEAD "setp.ge.u32 %p, %t, 16; @%p ret; bar.sync 0; st.global.u32 [%a], %t; ret;\n}\n"},
+    /* a lane comes to the barrier of a part of the warp that it does not belong to */
+    {"synccheck", HEAD "setp.gt.u32 %p, %t, 16; @%p ret; bar.warp.sync 0xffff; st.global.u32 [%a], %t; ret;\n}\n"},
 };
 
 static int say(const char *what, cudaError_t error)
