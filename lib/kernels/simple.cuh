@@ -1,10 +1,7 @@
-/* Simple, for what is long: a few blocks move slices of plain data from each rank to the next one, round the ring or
- * along the chain. Nothing but data is on the wire, and what tells that a slice is there, or that its place is free
- * again, is a word behind a fence, one for each slice. So slices are large, and a whole block moves one at a time; its
- * last warp, the *clerk*, moves nothing but fences and tells, while the others are at the next slice. Kernels that spin
- * on lines are faster below some megabytes; this one leaves the most part of the GPU to its user.
+/* Simple, for what is long: a few blocks move slices of plain data (slices.cuh) from each rank to the next one, round
+ * the ring or along the chain.
  *
- *   channel c   a block at both ends; RD_KSLICES slices in the receiver's window, taken in turns
+ *   channel c   a block at both ends; RD_KSLICES places in the receiver's window, taken in turns
  *   pass p      slice p * units + c of each chunk, so many bytes
  *   wire bytes  as ring.cuh's and chain.cuh's
  *
@@ -15,45 +12,44 @@
 #define RD_SIMPLE_CUH
 
 #include "../sched/program.h"
-#include "access.cuh"
 #include "number.cuh"
-#include "wait.cuh"
+#include "slices.cuh"
 
 /* This rank's end of a channel to the next rank and of the one from the rank before. */
 struct rd_channel_t {
-    static constexpr uint32_t CLERK = 32, MOVERS_MEET = 1, ALL_MEET = 2; /* threads; barriers */
-
     const rd_kcomm_t &comm;
+    rd_movers_t movers;
     uint32_t number, next, previous;
-    uint32_t movers;         /* threads, a power of two */
-    bool clerk;              /* this thread is none of them */
     uint32_t sent, received; /* slices, ever */
-    uint32_t taken;          /* by the next rank, when last looked at: the last mover's */
-    rd_kchannel_t *own, *mine, *at_next, *at_previous;
-    rd_wait_t wait;
+    uint32_t ends;           /* `received` when all has come that comes in this kernel */
+    uint32_t room;           /* slices that the next rank lets come, when last looked at: the last mover's */
 
-    RD_MEMBER rd_channel_t(const rd_kcomm_t &c, uint32_t channel, uint32_t to, uint32_t from) : comm(c)
+    RD_MEMBER rd_channel_t(const rd_kcomm_t &c, uint32_t channel, uint32_t to, uint32_t from, uint32_t come)
+        : comm(c), movers(c, from)
     {
         number = channel;
         next = to;
         previous = from;
-        movers = gpu_threads() - CLERK;
-        clerk = gpu_thread() >= movers;
-        own = &((rd_kcontrol_t *)comm.own)->channel[number];
-        mine = &((rd_kcontrol_t *)comm.window[comm.rank])->channel[number];
-        at_next = &((rd_kcontrol_t *)comm.window[next])->channel[number];
-        at_previous = &((rd_kcontrol_t *)comm.window[previous])->channel[number];
-        wait.begin(comm.host, previous);
-        wait.dead = rd_control_failed(line_load(comm.own));
-        sent = word_load(&own->sent);
-        received = word_load(&own->received);
-        taken = sent - RD_KSLICES; /* not known: look */
+        sent = room = word_load(&own()->sent);
+        received = word_load(&own()->received);
+        ends = received + come;
+        if (gpu_thread() == 0 && come && !movers.wait.dead)
+            word_store(&at(previous)->room, received + (come < RD_KSLICES ? come : RD_KSLICES));
+    }
+
+    RD_MEMBER rd_kchannel_t *own() const
+    {
+        return &((rd_kcontrol_t *)comm.own)->channel[number];
+    }
+
+    RD_MEMBER rd_kchannel_t *at(uint32_t rank) const
+    {
+        return &((rd_kcontrol_t *)comm.window[rank])->channel[number];
     }
 
     RD_MEMBER char *slice(uint32_t rank, uint32_t i) const
     {
-        return comm.window[rank] + (uint64_t)comm.slice_offset * RD_KALIGN +
-               ((uint64_t)number * RD_KSLICES + i % RD_KSLICES) * comm.slice_bytes;
+        return rd_slice_place(comm, rank, number * RD_KSLICES + i % RD_KSLICES);
     }
 
     /* Until the next slice from the rank before is there, and there is room for one at the next rank. By the movers;
@@ -61,32 +57,30 @@ struct rd_channel_t {
     RD_MEMBER bool ready(bool receives, bool sends)
     {
         if (gpu_thread() == 0 && receives) {
-            wait.peer = previous;
-            while ((int32_t)(word_acquire(&mine->landed) - received) <= 0 && wait.more()) {
+            movers.wait.peer = previous;
+            while ((int32_t)(word_acquire(&at((uint32_t)comm.rank)->landed) - received) <= 0 && movers.wait.more()) {
             }
         }
-        if (gpu_thread() == movers - 1 && sends && sent - taken >= RD_KSLICES) {
-            wait.peer = next;
-            while (sent - (taken = word_acquire(&mine->taken)) >= RD_KSLICES && wait.more()) {
+        if (gpu_thread() == movers.count - 1 && sends && (int32_t)(room - sent) <= 0) {
+            movers.wait.peer = next;
+            while ((int32_t)((room = word_acquire(&at((uint32_t)comm.rank)->room)) - sent) <= 0 && movers.wait.more()) {
             }
         }
-        wait.polls = wait.since = 0;
-        return !group_any(MOVERS_MEET, movers, wait.dead);
+        return movers.ready();
     }
 
     /* The movers have stored a slice and have read one, or are not `good`: the clerk tells both ranks. By all. */
     RD_MEMBER bool done(bool receives, bool sends, bool good)
     {
-        const bool tells = gpu_thread() == movers;
+        const bool tells = movers.done(good);
 
-        wait.dead = group_release(ALL_MEET, movers + CLERK, !good, tells);
         sent += sends;
         received += receives;
-        if (tells && !wait.dead && sends)
-            word_store(&at_next->landed, sent);
-        if (tells && !wait.dead && receives)
-            word_store(&at_previous->taken, received);
-        return !wait.dead;
+        if (tells && sends)
+            word_store(&at(next)->landed, sent);
+        if (tells && receives && ends - received >= RD_KSLICES)
+            word_store(&at(previous)->room, received + RD_KSLICES);
+        return !movers.wait.dead;
     }
 
     /* At the end of the channel's work in a kernel. */
@@ -98,17 +92,9 @@ struct rd_channel_t {
             rd_control_fail((rd_kcontrol_t *)comm.own);
             return;
         }
-        word_store(&own->sent, sent);
-        word_store(&own->received, received);
+        word_store(&own()->sent, sent);
+        word_store(&own()->received, received);
     }
-};
-
-/* What this rank does with a slice, `at` bytes into its parts. */
-struct rd_move_t {
-    rd_part_t in, out;
-    uint64_t at;
-    uint32_t bytes;
-    bool contributes, receives, sends, keeps, finishes;
 };
 
 template <class NUMBER>
@@ -119,14 +105,6 @@ RD_DEVICE uint4 rd_move_combine(const rd_move_t &m, uint4 came, uint4 own, const
     if (m.contributes)
         v = m.receives ? number.two(came, number.scaled(own)) : number.scaled(own);
     return m.finishes ? number.finished(v) : v;
-}
-
-RD_DEVICE void rd_move_store(const rd_move_t &m, char *to, uint32_t at, uint4 v)
-{
-    if (m.sends)
-        far_store(to + at, v);
-    if (m.keeps)
-        rd_part_store(m.out, m.at + at, v);
 }
 
 /* By the movers, ITEMS of a thread on their way at once, from `first` on and `row` bytes apart. */
@@ -149,24 +127,11 @@ RD_DEVICE void rd_items_reduce(const rd_move_t &m, const char *from, char *to, u
         rd_move_store(m, to, first + j * row, rd_move_combine(m, came[j], own[j], number));
 }
 
-template <uint32_t ITEMS>
-RD_DEVICE void rd_items_move(const rd_move_t &m, const char *from, char *to, uint32_t first, uint32_t row)
-{
-    uint4 v[ITEMS];
-
-#pragma unroll
-    for (uint32_t j = 0; j < ITEMS; j++)
-        v[j] = m.receives ? line_load(from + first + j * row) : rd_part_load(m.in, m.at + first + j * row);
-#pragma unroll
-    for (uint32_t j = 0; j < ITEMS; j++)
-        rd_move_store(m, to, first + j * row, v[j]);
-}
-
-/* Where the parts end within rows, the slice goes on with zeros: it holds a whole number of rows. */
+/* Where the parts end within rows, a slice of a reduction goes on with zeros: it holds a whole number of rows. */
 template <bool REDUCES, uint32_t ITEMS, class NUMBER>
 RD_DEVICE void rd_slice_copy(const rd_channel_t &c, const rd_move_t &m, const NUMBER &number)
 {
-    const uint32_t row = c.movers * 16;
+    const uint32_t row = c.movers.count * 16;
     const char *from = c.slice((uint32_t)c.comm.rank, c.received);
     char *to = c.slice(c.next, c.sent);
 
@@ -182,9 +147,9 @@ RD_DEVICE void rd_slice_copy(const rd_channel_t &c, const rd_move_t &m, const NU
 template <bool REDUCES, uint32_t ITEMS, class NUMBER>
 RD_DEVICE bool rd_slice_move(rd_channel_t &c, const rd_move_t &m, const NUMBER &number)
 {
-    const bool good = c.clerk || c.ready(m.receives, m.sends);
+    const bool good = c.movers.clerk || c.ready(m.receives, m.sends);
 
-    if (good && !c.clerk)
+    if (good && !c.movers.clerk)
         rd_slice_copy<REDUCES, ITEMS>(c, m, number);
     return c.done(m.receives, m.sends, good);
 }
@@ -249,6 +214,12 @@ struct rd_course_t {
         return m;
     }
 
+    /* Slices that a channel receives in each pass. */
+    RD_MEMBER uint32_t come() const
+    {
+        return ring ? last - first : of_chain().receives;
+    }
+
     RD_MEMBER rd_move_t of(uint32_t s, uint64_t at) const
     {
         rd_move_t m = ring ? of_ring(s) : of_chain();
@@ -273,7 +244,7 @@ rd_simple(RD_WORK)
     gpu_begin();
     const NUMBER number(r, course.n);
     for (uint32_t c = gpu_block(); c < r.units && good; c += gpu_blocks()) {
-        rd_channel_t channel(work.comm, c, course.next, course.previous);
+        rd_channel_t channel(work.comm, c, course.next, course.previous, r.passes * course.come());
         for (uint32_t first = 0; first < r.passes && good; first += DEPTH) {
             const uint32_t end = first + DEPTH < r.passes ? first + DEPTH : r.passes;
             for (uint32_t s = course.first; s <= course.last; s++)

@@ -25,6 +25,10 @@
  *
  * What goes through fifos and channels has nothing to do with epochs: each has its own counters at both ends, and what
  * lies in a fifo's slot bears its number.
+ *
+ * *Nobody writes a slice before a kernel of its receiver, the one that takes it, has made room for it*, and a kernel
+ * makes no more room than it takes slices: so when it ends nobody may write, and the next one of this rank may use the
+ * places otherwise. In rings and chains (simple.cuh) block c of the rank before writes to the places of block c here.
  */
 #ifndef RD_KWORK_H
 #define RD_KWORK_H
@@ -54,7 +58,7 @@ typedef struct rd_kchannel {
     uint32_t pad[30];
     uint32_t landed; /* by the rank before: slices that lie here */
     uint32_t pad2[31];
-    uint32_t taken; /* by the next rank: slices that it has read */
+    uint32_t room; /* by the next rank: slices that this one may have sent */
     uint32_t pad3[31];
 } rd_kchannel_t;
 

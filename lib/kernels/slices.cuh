@@ -1,0 +1,84 @@
+/* A block that moves slices of plain data, for what is long: nothing but data is on the wire, and what tells that a
+ * slice is there, or that its place is free again, is a word behind a fence, one for each slice. So slices are large,
+ * and a whole block moves one at a time; its last warp, the *clerk*, moves nothing but fences and tells, while the
+ * others are at the next slice. Kernels that spin on lines are faster below some megabytes; these leave the most part
+ * of the GPU to its user. Rings and chains: simple.cuh. Who may write where: work.h. */
+#ifndef RD_SLICES_CUH
+#define RD_SLICES_CUH
+
+#include "access.cuh"
+#include "wait.cuh"
+
+struct rd_movers_t {
+    static constexpr uint32_t CLERK = 32, MOVERS_MEET = 1, ALL_MEET = 2; /* threads; barriers */
+
+    uint32_t count; /* threads */
+    bool clerk;     /* this thread is none of them */
+    rd_wait_t wait;
+
+    RD_MEMBER rd_movers_t(const rd_kcomm_t &comm, uint32_t peer)
+    {
+        count = gpu_threads() - CLERK;
+        clerk = gpu_thread() >= count;
+        wait.begin(comm.host, peer);
+        wait.dead = rd_control_failed(line_load(comm.own));
+    }
+
+    /* Behind what one of the movers or two have waited for. False: the kernel has to leave. */
+    RD_MEMBER bool ready()
+    {
+        wait.polls = wait.since = 0;
+        return !group_any(MOVERS_MEET, count, wait.dead);
+    }
+
+    /* The movers have stored a slice and have read one, or are not `good`. By all; true for the one that tells. */
+    RD_MEMBER bool done(bool good)
+    {
+        const bool tells = gpu_thread() == count;
+
+        wait.dead = group_release(ALL_MEET, count + CLERK, !good, tells);
+        return tells && !wait.dead;
+    }
+};
+
+RD_DEVICE char *rd_slice_place(const rd_kcomm_t &comm, uint32_t rank, uint32_t place)
+{
+    return comm.window[rank] + (uint64_t)comm.slice_offset * RD_KALIGN + (uint64_t)place * comm.slice_bytes;
+}
+
+/* What this rank does with a slice, `at` bytes into its parts. */
+struct rd_move_t {
+    rd_part_t in, out;
+    uint64_t at;
+    uint32_t bytes;
+    bool contributes, receives, sends, keeps, finishes;
+};
+
+RD_DEVICE void rd_move_store(const rd_move_t &m, char *to, uint32_t at, uint4 v)
+{
+    if (m.sends)
+        far_store(to + at, v);
+    if (m.keeps)
+        rd_part_store(m.out, m.at + at, v);
+}
+
+/* By the movers, ITEMS of a thread on their way at once, from `first` on and `row` bytes apart. */
+template <uint32_t ITEMS>
+RD_DEVICE void rd_items_move(const rd_move_t &m, const char *from, char *to, uint32_t first, uint32_t row)
+{
+    const uint32_t left = m.bytes - first;
+    uint4 v[ITEMS];
+
+#pragma unroll
+    for (uint32_t j = 0; j < ITEMS; j++) {
+        if (j * row < left)
+            v[j] = m.receives ? line_load(from + first + j * row) : rd_part_load(m.in, m.at + first + j * row);
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < ITEMS; j++) {
+        if (j * row < left)
+            rd_move_store(m, to, first + j * row, v[j]);
+    }
+}
+
+#endif
