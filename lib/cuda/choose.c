@@ -25,8 +25,8 @@ static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
  * (388 GB/s); none of it has been measured. */
 static const rd_gpu_price_t price_copy = {14, 0, 388e3, 3};
 
-static const char *const kind_names[] = {"oneshot", "twoshot", "ring",    "chain",  "messages",       "copy",
-                                         "alone",   "write",   "nothing", "staged", "staged messages"};
+static const char *const kind_names[] = {"oneshot", "twoshot", "ring",   "chain",           "messages", "copy",
+                                         "alone",   "write",   "nothing", "staged", "staged messages", "streams"};
 static const char *const codec_names[] = {"ll", "ll128", "sentinel", "simple"};
 
 const char *rd_kind_name(rd_kkind_t kind)

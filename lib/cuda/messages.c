@@ -39,7 +39,7 @@ static void take(const lists_t *l, rd_kmessages_t *k, rd_kmessage_t *all, uint32
 {
     rd_kpair_t *pair = &k->pair[k->npairs];
 
-    *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, *used, 0};
+    *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, *used, 0, 0};
     for (const rd_cuda_message_t *m = l->first[2 * peer + send]; m; m = m->next) {
         if (!m->bytes)
             continue;
@@ -112,7 +112,7 @@ static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t left, cudaStream_t 
         k->npairs = 0;
         for (int at = 0; at < 2 * cuda->k.nranks; at++) {
             rd_kpair_t *pair = &k->pair[k->npairs];
-            *pair = (rd_kpair_t){(uint16_t)(at / 2), (uint16_t)(at % 2), used, 0};
+            *pair = (rd_kpair_t){(uint16_t)(at / 2), (uint16_t)(at % 2), used, 0, 0};
             for (rd_cuda_message_t *m; (m = left.first[at]) && pair->count < most; left.first[at] = m->next) {
                 if (m->bytes)
                     k->here[used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};

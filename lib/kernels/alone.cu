@@ -5,8 +5,8 @@
 #include "table.h"
 
 const void *const rd_kernels_messages[RD_KC_CODECS] = {
-    (const void *)rd_messages<rd_codec_ll, RD_KT_FIFOS, RD_KT_AT_ONCE>,
-    (const void *)rd_messages<rd_codec_ll128, RD_KT_FIFOS, RD_KT_AT_ONCE>,
+    (const void *)rd_messages<rd_codec_ll, 0, RD_KT_FIFOS, RD_KT_AT_ONCE>,
+    (const void *)rd_messages<rd_codec_ll128, 0, RD_KT_FIFOS, RD_KT_AT_ONCE>,
 };
 
 const void *const rd_kernels_alone[RD_K_KINDS] = {

@@ -28,6 +28,7 @@ static const struct {
     [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_STAGED] = {0, 0, 0, RD_KT_ALONE, 0, 0},
     [RD_K_STAGED_MESSAGES] = {0, 0, 0, RD_KT_ALONE, 0, 0},
+    [RD_K_STREAMS] = {0, 3, 0, RD_KT_STREAMS, 0, 0},
 };
 
 static rd_knumber_t number_of(uint32_t type, uint32_t op)
@@ -80,6 +81,8 @@ const void *rd_kernel_find(const rd_klaunch_t *l)
 
     if (l->kind == RD_K_MESSAGES)
         return rd_kernels_messages[l->codec];
+    if (l->kind == RD_K_STREAMS)
+        return rd_kernels_streams[l->codec];
     if (l->kind > RD_K_MESSAGES)
         return l->kind < RD_K_KINDS ? rd_kernels_alone[l->kind] : NULL;
     if (l->coll >= RD_NUM_COLLS || !(kinds[l->kind].colls & BIT(l->coll)) || !(kinds[l->kind].codecs & 1u << l->codec))
@@ -211,5 +214,7 @@ uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads)
 {
     uint32_t items = codec == RD_KC_LL128 ? 2 : 1;
 
+    if (kind == RD_K_STREAMS) /* where one of a block's threads has read of a place */
+        return 16;
     return kinds[kind].group ? threads / 32 * items * 2 * 512 : 0;
 }

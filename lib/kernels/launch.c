@@ -85,6 +85,8 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(rd_kernels_messages, RD_KC_CODECS);
     if (error == cudaSuccess)
+        error = load(rd_kernels_streams, RD_KC_CODECS);
+    if (error == cudaSuccess)
         error = load(rd_kernels_alone, RD_K_KINDS);
     if (error == cudaSuccess)
         error = settle_local_memory();

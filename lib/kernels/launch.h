@@ -19,6 +19,7 @@
  *   NOTHING    an empty kernel                                   any number
  *   STAGED     rd_kstaged_t: a collective between nodes          as many blocks for each team
  *   STAGED_MESSAGES  rd_kstaged_messages_t                       a block for each pair and team
+ *   STREAMS    as MESSAGES, some of which go by slices           besides, so many blocks for each of their pairs
  *
  * Buffers are aligned to their elements, no more. In place is allowed where the operation has it: allreduce, reduce,
  * broadcast and alltoall with out = in, allgather and gather with in = out + rank blocks, reduce_scatter and scatter
@@ -51,6 +52,7 @@ typedef enum {
     RD_K_NOTHING,
     RD_K_STAGED,
     RD_K_STAGED_MESSAGES,
+    RD_K_STREAMS,
     RD_K_KINDS
 } rd_kkind_t;
 
@@ -60,14 +62,14 @@ typedef enum {
     RD_KC_LL,       /* half data, half flags: the shortest operations, any type; stores of 8 bytes arrive whole */
     RD_KC_LL128,    /* 15/16 data, any type; lines of 128 bytes arrive whole */
     RD_KC_SENTINEL, /* all data, each word for itself; sums of float16, bfloat16, float32, float64; moving of what has 4 or 8 bytes a word */
-    RD_KC_SIMPLE,   /* slices of plain data, told of by a word behind a fence: RING and CHAIN, any type; see simple.cuh */
+    RD_KC_SIMPLE,   /* slices of plain data, told of by a word behind a fence: RING, CHAIN, any type; see slices.cuh */
     RD_KC_CODECS
 } rd_kcodec_t;
 
 typedef struct rd_klaunch {
     rd_kkind_t kind;
-    rd_kcodec_t codec; /* ONESHOT, TWOSHOT, RING, CHAIN, MESSAGES */
-    uint32_t coll;     /* rd_coll_t; all but MESSAGES */
+    rd_kcodec_t codec; /* ONESHOT, TWOSHOT, RING, CHAIN; MESSAGES and STREAMS: of lines */
+    uint32_t coll;     /* rd_coll_t; all but MESSAGES, STREAMS */
     uint32_t type, op; /* rondo_type_t; rondo_op_t, RONDO_SUM for PREMULSUM; not looked at where nothing is reduced */
     uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
 } rd_klaunch_t;
@@ -87,7 +89,7 @@ uint32_t rd_kernel_passes(rd_kkind_t kind, uint32_t coll);
 uint32_t rd_kernel_units(rd_kkind_t kind);
 /* At most so many threads of a block. */
 uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec);
-/* Warps of MESSAGES that run at once on a multiprocessor: there may be no more of them. */
+/* Warps of MESSAGES or STREAMS that run at once on a multiprocessor: there may be no more of them. */
 uint32_t rd_kernel_at_once(void);
 /* Blocks that hold `units` units in blocks of so many threads. */
 uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads);

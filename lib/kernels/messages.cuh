@@ -6,11 +6,15 @@
  *
  * A pair has as many warps here as its longest message has fifos, and maybe another number there. Warp w serves fifo w
  * and goes through its pieces in order, BATCH at a time where there are so many: so a piece's way to memory is hidden behind
- * the next one's. The lowest piece that anybody waits for can always move. */
+ * the next one's. The lowest piece that anybody waits for can always move.
+ *
+ * What is long goes by slices instead (streams.cuh), by blocks of the same launch. Which messages those are is decided
+ * by their bytes, and by what all ranks share. */
 #ifndef RD_MESSAGES_CUH
 #define RD_MESSAGES_CUH
 
 #include "fifo.cuh"
+#include "streams.cuh"
 
 /* What WRITE has left for the launch behind it. */
 RD_DEVICE rd_kmessage_t *rd_list_of(const rd_kcomm_t &comm)
@@ -111,30 +115,47 @@ RD_DEVICE bool rd_message_move(rd_fifo_t<CODEC> &f, const rd_kmessages_t &all, c
     return good;
 }
 
-/* All warps must run at once: so many blocks a multiprocessor. */
-template <class CODEC, uint32_t THREADS, uint32_t BLOCKS>
+/* Warp `index` of those that serve fifos: its pair's messages. */
+template <class CODEC>
+RD_DEVICE void rd_lines_serve(const rd_kwork_t &work, const rd_kmessage_t *messages, uint32_t index)
+{
+    const rd_kmessages_t &m = work.messages;
+    const uint32_t w = index / m.npairs;
+    const rd_kpair_t &pair = m.pair[index % m.npairs];
+    const bool send = pair.send != 0;
+    rd_fifo_t<CODEC> f(work.comm, pair.peer, send, w);
+    bool good = true;
+
+    for (uint32_t i = 0; i < pair.count && good; i++)
+        good = rd_message_move(f, m, messages[pair.first + i], send, w);
+    f.keep(good);
+}
+
+/* All warps must run at once: so many blocks a multiprocessor. Warps that serve fifos come first, then blocks that
+ * serve streams (if ITEMS, of a thread, may be on their way at once), and what is left copies what the rank has for
+ * itself. */
+template <class CODEC, uint32_t ITEMS, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_messages(RD_WORK)
 {
     const rd_kmessages_t &m = work.messages;
-    const uint32_t index = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
-    const uint32_t warps = gpu_blocks() * gpu_threads() / 32, busy = m.npairs * m.warps;
+    const rd_kmessage_t *messages = m.listed ? rd_list_of(work.comm) : m.here;
+    const uint32_t in_block = gpu_threads() / 32, warps = gpu_blocks() * in_block;
+    const uint32_t busy = m.npairs * m.warps, lines = (busy + in_block - 1) / in_block; /* warps; blocks */
+    const uint32_t streams = ITEMS ? m.sends * m.senders + m.receives * m.receivers : 0;
+    const uint32_t index = gpu_block() * in_block + gpu_thread() / 32;
 
     gpu_begin();
-    if (index >= busy) {
+    if (index < busy) {
+        rd_lines_serve<CODEC>(work, messages, index);
+    } else if (ITEMS && gpu_block() >= lines && gpu_block() < lines + streams) {
+        if constexpr (ITEMS > 0)
+            rd_stream_serve<ITEMS>(work.comm, m, messages, gpu_block() - lines);
+    } else {
+        const uint32_t others = busy + (gpu_block() < lines ? 0 : streams * in_block);
         rd_share_copy(rd_part(m.from_self.buffer, 0, m.to_self.bytes), rd_part(m.to_self.buffer, 0, m.to_self.bytes),
-                      index - busy, warps - busy);
-        return;
+                      index - others, warps - busy - streams * in_block);
     }
-    const uint32_t w = index / m.npairs;
-    const rd_kpair_t &pair = m.pair[index % m.npairs];
-    const bool send = pair.send != 0;
-    const rd_kmessage_t *messages = m.listed ? rd_list_of(work.comm) : m.here;
-    rd_fifo_t<CODEC> f(work.comm, pair.peer, send, w);
-    bool good = true;
-    for (uint32_t i = 0; i < pair.count && good; i++)
-        good = rd_message_move(f, m, messages[pair.first + i], send, w);
-    f.keep(good);
 }
 
 #endif

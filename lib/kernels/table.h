@@ -28,7 +28,8 @@ extern const void *const rd_kernels_chain[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_simple[RD_KN_NUMBERS]; /* of RING and CHAIN */
 extern const void *const rd_kernels_simple_move;
 extern const void *const rd_kernels_messages[RD_KC_CODECS];
-extern const void *const rd_kernels_alone[RD_K_KINDS]; /* COPY and those behind it */
+extern const void *const rd_kernels_streams[RD_KC_CODECS];
+extern const void *const rd_kernels_alone[RD_K_KINDS]; /* COPY to STAGED_MESSAGES */
 
 #ifdef __cplusplus
 }
@@ -39,6 +40,7 @@ extern const void *const rd_kernels_alone[RD_K_KINDS]; /* COPY and those behind 
 #define RD_KT_RING 512
 #define RD_KT_SIMPLE (512 + 32)
 #define RD_KT_FIFOS 256 /* MESSAGES, CHAIN: small blocks spread over more multiprocessors */
+#define RD_KT_STREAMS 512 /* STREAMS: all that a multiprocessor holds at the 128 registers that lines take */
 #define RD_KT_ALONE 512
 #define RD_KT_MEET (32 * RD_KRANKS)
 #define RD_KT_FIT 512 /* that a multiprocessor holds, at the 128 registers that none of GROUPS and RING exceeds */

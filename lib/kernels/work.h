@@ -7,7 +7,7 @@
  *   control    epochs, gates, counters (rd_kcontrol_t)
  *   list       what a long group's launch is to send and receive: written by this rank's kernels, read by them alone
  *   fifos      for each peer that sends to this rank: `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes
- *   slices     for the rank before this one: RD_KCHANNELS channels, or less, of RD_KSLICES slices of plain data
+ *   slices     places of plain data, RD_KSLICES for each of RD_KCHANNELS blocks or less: for whoever sends to this rank
  *   bank 0, 1  the inbox of collectives: taken in turns, pass by pass
  *
  * What a rank's kernels tell only each other (epochs, counters of this rank, the list) lies in `own`: the window too, or,
@@ -23,12 +23,15 @@
  * to the bank of pass k: there the writer needs proof that the peer has cleaned it: the peer's part of pass k + 1 came
  * after it, behind a fence.
  *
- * What goes through fifos and channels has nothing to do with epochs: each has its own counters at both ends, and what
+ * What goes through fifos and by slices has nothing to do with epochs: each has its own counters at both ends, and what
  * lies in a fifo's slot bears its number.
  *
- * *Nobody writes a slice before a kernel of its receiver, the one that takes it, has made room for it*, and a kernel
- * makes no more room than it takes slices: so when it ends nobody may write, and the next one of this rank may use the
- * places otherwise. In rings and chains (simple.cuh) block c of the rank before writes to the places of block c here.
+ * Slices of all peers and of every operation share their places. *Nobody writes a slice before a kernel of its
+ * receiver, the one that takes it, has promised a place for it*, and a kernel promises no more than it takes: so when
+ * it ends nothing is promised, nobody writes, and the next one of this rank may divide the places anew. In rings and
+ * chains (simple.cuh) block c of the rank before writes to the places of block c here, as they come free; where
+ * messages go by slices (streams.cuh) a promise says which place it is, because the sender cannot know how many blocks
+ * receive here.
  */
 #ifndef RD_KWORK_H
 #define RD_KWORK_H
@@ -39,8 +42,8 @@
 #define RD_KFIFOS 512        /* fifos of a pair, at most */
 #define RD_KSLOTS 16         /* slots of a fifo */
 #define RD_KSLOT 1024u       /* bytes of a slot: a unit of LL or LL128 */
-#define RD_KCHANNELS 64      /* from a rank to the next, at most */
-#define RD_KSLICES 4         /* of a channel */
+#define RD_KCHANNELS 64      /* blocks of a rank that receive slices, at most; each a channel of rings and chains */
+#define RD_KSLICES 4         /* places of one of them */
 #define RD_KSLICE 65536u     /* bytes that slices are multiples of: what a block moves at once, at most */
 #define RD_KALIGN (2u << 20) /* fifos, slices and bank 0 begin at multiples of it; bank 1 lies behind bank 0 */
 #define RD_KREGISTERED 64    /* buffers that are registered at a time, at most */
@@ -62,6 +65,21 @@ typedef struct rd_kchannel {
     uint32_t pad3[31];
 } rd_kchannel_t;
 
+#define RD_KPROMISED (RD_KCHANNELS * RD_KSLICES) /* slices of a pair that are promised at a time, at most */
+
+/* What a pair has sent by slices in messages, modulo 2^32, at both ends: each word has one writer. Word s %
+ * RD_KPROMISED speaks of slice s: the block that promises a slice has had the one before in the same word. */
+typedef struct rd_kstream {
+    uint32_t sent, received;     /* slices, by this rank: to the peer, from it */
+    uint32_t sending, receiving; /* blocks of the running grid that have finished with it; the last one counts up */
+    uint32_t pad[28];
+    uint32_t landed[RD_KPROMISED];   /* by the peer: s + 1, slice s lies here */
+    uint32_t promised[RD_KPROMISED]; /* by the peer: where slice s may lie there, see RD_KPROMISE */
+} rd_kstream_t;
+
+/* The number of a place, and above it how often the word has been used. */
+#define RD_KPROMISE(s, place) (((s) / RD_KPROMISED + 1) * RD_KPROMISED + (place))
+
 typedef struct rd_kcontrol {
     uint32_t epoch;   /* finished by this rank */
     uint32_t passes;  /* made in all epochs: bank of the next pass = passes & 1 */
@@ -77,6 +95,7 @@ typedef struct rd_kcontrol {
     uint32_t landed[RD_KRANKS * RD_KFIFOS];   /* by peers: what a fifo's sender has put elsewhere than into its slots */
     uint32_t post[RD_KRANKS * RD_KFIFOS][4];  /* by peers that receive: where to put it, see fifo.cuh */
     rd_kchannel_t channel[RD_KCHANNELS];
+    rd_kstream_t stream[RD_KRANKS]; /* of each peer */
     rd_kregistered_t registered[RD_KREGISTERED];
 } rd_kcontrol_t;
 
@@ -105,8 +124,9 @@ typedef struct rd_kcomm {
     uint32_t fifos;       /* of a pair */
     uint32_t spread;      /* fifos that a message is spread over, at most */
     uint32_t fifo_offset; /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
-    uint32_t slice_offset; /* / RD_KALIGN; channel c's begin at c * RD_KSLICES * slice_bytes */
-    uint32_t slice_bytes; /* of one: a multiple of RD_KSLICE */
+    uint32_t slice_offset; /* / RD_KALIGN; block c's places begin at c * RD_KSLICES * slice_bytes */
+    uint32_t slice_bytes; /* of a place: a multiple of RD_KSLICE */
+    uint32_t slice_least; /* bytes of a slice of a message, at least; at most a place's: see rd_kslice */
     uint32_t bank_offset; /* / RD_KALIGN */
     uint32_t bank_bytes;  /* of one bank: a multiple of 128 */
 } rd_kcomm_t;
@@ -121,6 +141,7 @@ typedef struct rd_kmessage {
 typedef struct rd_kpair {
     uint16_t peer, send; /* send: 1, receive: 0 */
     uint32_t first, count;
+    uint32_t slices; /* of all of them, where they go by slices */
 } rd_kpair_t;
 
 #define RD_KPAIRS (2 * RD_KRANKS)
@@ -159,8 +180,11 @@ typedef struct rd_kmessages {
     uint32_t listed;        /* the messages lie in the window's list; 0: `here` */
     uint32_t registered;    /* so many numbers of registered buffers may be in use; 0: nothing is posted */
     uint32_t posted;        /* messages of so many bytes are, then */
-    uint32_t npairs, warps; /* warps of a pair: the most fifos that any of its messages has */
+    uint32_t npairs, warps; /* by lines; warps of a pair: the most fifos that any of its messages has */
     rd_kpair_t pair[RD_KPAIRS];
+    uint32_t sends, receives;    /* by slices: so many of `stream` send, and those behind them receive */
+    uint32_t senders, receivers; /* blocks of each; receivers: a power of two, so that a word of rd_kstream_t has one */
+    rd_kpair_t stream[RD_KPAIRS];
     rd_kmessage_t here[RD_KMESSAGES_HERE];
     rd_kmessage_t from_self, to_self; /* one copy within the rank: by the warps that serve no pair */
 } rd_kmessages_t;
@@ -273,6 +297,7 @@ typedef struct rd_kwork {
 } rd_kwork_t; /* at most 4 KB: a kernel's arguments */
 
 #ifdef __cplusplus
+static_assert(RD_KPROMISED == 256, "the number of a place, and what is left of a word");
 static_assert(sizeof(rd_kcontrol_t) <= RD_KLIST_OFFSET && sizeof(rd_kmessage_t) == 16, "the list lies behind control");
 static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
 #endif
@@ -290,6 +315,22 @@ RD_KBOTH uint32_t rd_kspread(uint64_t bytes, uint32_t piece, uint32_t fifos)
     uint64_t pieces = (bytes + piece - 1) / piece;
 
     return pieces < fifos ? (uint32_t)pieces : fifos;
+}
+
+/* Bytes of a slice of a message. Movers carry 15 16th of a place at once (streams.cuh). Shorter ones, in favour of
+ * equal parts for all the blocks that there may be, and of as many slices for each as it has places; but not below
+ * `least`. */
+RD_KBOTH uint32_t rd_kslice(uint64_t bytes, uint32_t least, uint32_t place)
+{
+    uint64_t row = (uint64_t)(place / 16 * 15) * RD_KCHANNELS, rows = (bytes + row - 1) / row;
+    uint64_t count = (rows < RD_KSLICES ? RD_KSLICES : rows) * RD_KCHANNELS, slice = (bytes + count - 1) / count;
+
+    return slice < least ? least : (uint32_t)((slice + 127) / 128 * 128);
+}
+
+RD_KBOTH uint32_t rd_kslices(uint64_t bytes, uint32_t slice)
+{
+    return (uint32_t)((bytes + slice - 1) / slice);
 }
 
 /* Bytes of a round or a piece of what has `bytes`: so many that each of the crews has two, as long as they are not

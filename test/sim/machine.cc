@@ -801,6 +801,8 @@ uint32_t word_load(const uint32_t *p)
 
     if (fault == RD_SIM_NO_GATE && at >= fault_from && at < fault_to)
         return *p + 1000;
+    if (fault == RD_SIM_UNASKED && at >= fault_from && at < fault_to && !__atomic_load_n(p, __ATOMIC_ACQUIRE))
+        return RD_KPROMISE(0, 0);
     out_overlapping(self, at, sizeof *p);
     look(&self->watch, p, sizeof *p);
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);

@@ -41,7 +41,8 @@ typedef enum {
     RD_SIM_NO_FENCE,   /* fence_sys() does nothing */
     RD_SIM_NO_CLEAN,   /* now and then a line is not put back */
     RD_SIM_TORN_LINES, /* lines of a warp come out in parts */
-    RD_SIM_NO_GATE     /* words between `from` and `to` read as if they were far ahead */
+    RD_SIM_NO_GATE,    /* words between `from` and `to` read as if they were far ahead */
+    RD_SIM_UNASKED     /* such words that nobody has ever written read as a promise of the first place */
 } rd_sim_fault_t;
 void rd_sim_break(rd_sim_fault_t fault, const void *from, const void *to);
 

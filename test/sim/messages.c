@@ -1,7 +1,9 @@
 /* Messages by the CUDA kernels under the machine of test/sim: random groups of sends and receives between 2 to 8 ranks.
  * What a rank does in one launch its peer may do in several, with other warps, behind other messages; the order within
  * a pair is all they share. Also launches with more messages than fit in the arguments, by the window's list, and messages
- * into registered buffers, whose places are posted. In the end, without the fence behind what goes there, it must be found.
+ * into registered buffers, whose places are posted. What is long goes by slices, beside what is short: of as many
+ * blocks as each rank likes, and before and behind it allgathers by simple use the same places. In the end kernels that
+ * are wrong on purpose must be found, and such as are told to leave must leave.
  *
  *   messages [seed [rounds]] */
 #include <stdio.h>
@@ -14,7 +16,7 @@
 #define LAUNCHES 6   /* of a rank, at most */
 #define LISTS (2 * MESSAGES * 16 / RD_KWRITTEN + 1)
 #define WATCHED 30 /* messages of a round in which what has come is read by the next kernel */
-#define DEPTH (LAUNCHES * (LISTS + 1) + WATCHED)
+#define DEPTH (LAUNCHES * (LISTS + 1) + WATCHED + 2)
 #define LONGEST 30000
 
 typedef struct message {
@@ -35,6 +37,14 @@ static size_t arena_used[RD_KRANKS];
 static uint32_t posted;
 #define ARENA ((size_t)LONGEST * 10)
 #define NUMBER 2
+/* Messages of so many bytes go by slices; 0: none does. One rank cuts its slices otherwise, if that is planted. */
+static size_t sliced;
+static int cut_otherwise;
+/* An allgather by simple before all messages, and one behind them; blocks of so many bytes, 0: none. */
+static struct ring {
+    size_t bytes;
+    char *in[RD_KRANKS], *out[RD_KRANKS];
+} rings[2];
 
 /* A length: zero, a few bytes, around the ends of a piece, of all slots of a fifo; rarely long. */
 static size_t draw_bytes(world_t *w)
@@ -114,35 +124,63 @@ static int draw_messages(world_t *w, int count)
     return count;
 }
 
-static void add_pair(rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int rank, int peer, int send, int launch,
-                     int count, uint32_t piece, uint32_t fifos)
+/* A pair's messages of a launch that go by slices, or those that do not. Nonzero: there are some. */
+static int add_pair(world_t *w, rd_kpair_t *pair, rd_kmessage_t *all, uint32_t *used, int rank, int peer, int send,
+                    int launch, int count, int slices)
 {
-    rd_kpair_t *pair = &k->pair[k->npairs];
-
-    *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, *used, 0};
+    *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, *used, 0, 0};
     for (int i = 0; i < count; i++) {
         message_t *m = &messages[i];
         if (send ? m->from != rank || m->to != peer || m->send_launch != launch
                  : m->to != rank || m->from != peer || m->receive_launch != launch)
             continue;
-        uint32_t warps = rd_kspread(m->bytes, piece, fifos);
-        k->warps = warps > k->warps ? warps : k->warps;
+        if ((sliced && m->bytes >= sliced) != slices || (slices && m->bytes == 0))
+            continue;
+        if (slices)
+            pair->slices += rd_kslices(m->bytes, rd_kslice(m->bytes, world_comm(w, rank).slice_least, RD_KSLICE));
         all[(*used)++] = (rd_kmessage_t){send ? m->sent : m->got, m->bytes};
         pair->count++;
     }
-    if (pair->count > 0)
-        k->npairs++;
+    return pair->count > 0;
+}
+
+static void add_pairs(world_t *w, rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int rank, int launch,
+                      int count)
+{
+    uint32_t piece = rd_kernel_unit(RD_K_MESSAGES, w->fifo_codec);
+
+    for (int q = 1; q < w->n; q++)
+        for (int send = 0; send < 2; send++)
+            k->npairs += (uint32_t)add_pair(w, &k->pair[k->npairs], all, used, rank, (rank + q) % w->n, send, launch,
+                                            count, 0);
+    for (uint32_t i = 0; i < *used; i++) {
+        uint32_t warps = rd_kspread(all[i].bytes, piece, w->fifos);
+        k->warps = warps > k->warps ? warps : k->warps;
+    }
+    for (int q = 1; q < w->n; q++)
+        k->sends += (uint32_t)add_pair(w, &k->stream[k->sends], all, used, rank, (rank + q) % w->n, 1, launch, count,
+                                       1);
+    for (int q = 1; q < w->n; q++)
+        k->receives += (uint32_t)add_pair(w, &k->stream[k->sends + k->receives], all, used, rank, (rank + q) % w->n, 0,
+                                          launch, count, 1);
+    k->senders = 1 + world_draw(w, 4);
+    k->receivers = 1u << world_draw(w, 3);
+    while (k->receivers * k->receives > WORLD_RECEIVE)
+        k->receivers /= 2;
 }
 
 /* Behind what the rank has queued already. */
 static rd_kwork_t *queue(world_t *w, int rank, rd_kkind_t kind, uint32_t blocks, uint32_t threads)
 {
-    rd_klaunch_t l = {kind, w->fifo_codec, 0, 0, 0, 0, 0};
+    rd_kcodec_t codec = kind == RD_K_RING ? RD_KC_SIMPLE : w->fifo_codec;
+    rd_klaunch_t l = {kind, codec, RD_ALLGATHER, RONDO_INT8, RONDO_SUM, 0, 0};
     int i = rank * DEPTH + queued[rank]++;
 
     memset(&work[i], 0, sizeof work[i]);
     work[i].comm = world_comm(w, rank);
-    launches[i] = (rd_sim_launch_t){rd_kernel_find(&l), blocks, threads, 0, &work[i]};
+    work[i].comm.slice_least += rank == 1 && cut_otherwise ? 128 : 0;
+    launches[i] = (rd_sim_launch_t){rd_kernel_find(&l), blocks, threads, rd_kernel_shared(kind, codec, threads),
+                                    &work[i]};
     return &work[i];
 }
 
@@ -153,10 +191,7 @@ static void make_launch(world_t *w, int rank, int launch, int count)
     uint32_t used = 0;
 
     memset(&m, 0, sizeof m);
-    for (int q = 1; q < w->n; q++)
-        for (int send = 0; send < 2; send++)
-            add_pair(&m, all, &used, rank, (rank + q) % w->n, send, launch, count,
-                     rd_kernel_unit(RD_K_MESSAGES, w->fifo_codec), w->fifos);
+    add_pairs(w, &m, all, &used, rank, launch, count);
     m.registered = posted ? NUMBER + 1 + world_draw(w, 3) : 0;
     m.posted = posted;
     m.listed = used > RD_KMESSAGES_HERE || world_draw(w, 3) == 0;
@@ -168,9 +203,50 @@ static void make_launch(world_t *w, int rank, int launch, int count)
         l->bytes = bytes - at < RD_KWRITTEN ? bytes - at : RD_KWRITTEN;
         memcpy(l->data, (char *)all + at, l->bytes);
     }
-    uint32_t threads = 32 * (1 + world_draw(w, 4));
+    int streams = m.sends + m.receives || world_draw(w, 4) == 0;
+    uint32_t threads = 32 * ((streams ? 2 : 1) + world_draw(w, 4));
     uint32_t blocks = (m.npairs * m.warps * 32 + threads - 1) / threads + world_draw(w, 2);
-    queue(w, rank, RD_K_MESSAGES, blocks + (blocks == 0), threads)->messages = m;
+    blocks += m.sends * m.senders + m.receives * m.receivers;
+    queue(w, rank, streams ? RD_K_STREAMS : RD_K_MESSAGES, blocks + (blocks == 0), threads)->messages = m;
+}
+
+/* A block less than units there, a block serves one channel behind the other. */
+static void queue_ring(world_t *w, struct ring *ring, int rank)
+{
+    uint32_t units = 1 + (uint32_t)(ring->bytes % 3), slice = 1024;
+
+    if (!ring->bytes)
+        return;
+    queue(w, rank, RD_K_RING, units - (units > 1 ? world_draw(w, 2) : 0), 64)->reduce =
+        (rd_kreduce_t){.in = ring->in[rank], .out = ring->out[rank], .count = ring->bytes, .coll = RD_ALLGATHER,
+                       .type = RONDO_INT8, .op = RONDO_SUM, .units = units, .slice = slice,
+                       .passes = (uint32_t)((ring->bytes + units * slice - 1) / (units * slice))};
+}
+
+static void draw_ring(world_t *w, struct ring *ring)
+{
+    ring->bytes = sliced && world_draw(w, 2) ? 1 + world_draw(w, 20000) : 0;
+    for (int r = 0; r < w->n; r++) {
+        ring->in[r] = malloc(ring->bytes + 1);
+        ring->out[r] = calloc(ring->bytes + 1, (size_t)w->n);
+        for (size_t b = 0; b < ring->bytes; b++)
+            ring->in[r][b] = (char)world_draw(w, 256);
+    }
+}
+
+/* Nonzero: what came out was wrong. */
+static int drop_ring(const world_t *w, struct ring *ring)
+{
+    int wrong = 0;
+
+    for (int r = 0; r < w->n; r++)
+        for (int from = 0; from < w->n; from++)
+            wrong |= memcmp(ring->out[r] + (size_t)from * ring->bytes, ring->in[from], ring->bytes) != 0;
+    for (int r = 0; r < w->n; r++) {
+        free(ring->in[r]);
+        free(ring->out[r]);
+    }
+    return wrong;
 }
 
 /* Behind a launch: reads what has come into the registered buffer. */
@@ -201,30 +277,52 @@ static const char *what_is_wrong(int count)
     return NULL;
 }
 
-static int one_round(world_t *w, uint64_t seed, int planted)
+static void queue_all(world_t *w, int rank, int count, int watched)
+{
+    queued[rank] = 0;
+    queue_ring(w, &rings[0], rank);
+    for (int i = 0; i < launches_of[rank]; i++) {
+        make_launch(w, rank, i, count);
+        if (watched)
+            watch(w, rank, i, count);
+    }
+    queue_ring(w, &rings[1], rank);
+    while (queued[rank] < DEPTH)
+        queue(w, rank, RD_K_NOTHING, 1, 32);
+}
+
+typedef enum { SOUND, NO_FENCE_BEHIND_SHARE, NO_FENCE_BEHIND_SLICE, UNASKED, CUT_OTHERWISE, PLANTS } plant_t;
+
+/* What goes by slices, and what is posted: not both. */
+static void draw_kind(world_t *w, plant_t planted)
+{
+    do {
+        draw_registered(w);
+        sliced = posted ? 0 : world_draw(w, 3) ? 1 + world_draw(w, world_draw(w, 2) ? 3000 : 1) : 0;
+    } while (planted && (planted == NO_FENCE_BEHIND_SHARE ? !posted : !sliced));
+    cut_otherwise = planted == CUT_OTHERWISE;
+}
+
+static int one_round(world_t *w, uint64_t seed, plant_t planted)
 {
     static char text[16384];
-    do
-        draw_registered(w);
-    while (planted && !posted);
-    int watched = planted || world_draw(w, 3) == 0;
+
+    draw_kind(w, planted);
+    int watched = planted == NO_FENCE_BEHIND_SHARE || world_draw(w, 3) == 0;
     int count = draw_messages(w, 1 + (int)world_draw(w, watched || world_draw(w, 4) ? WATCHED : MESSAGES));
     const char *wrong = NULL;
 
-    for (int r = 0; r < w->n; r++) {
-        queued[r] = 0;
-        for (int i = 0; i < launches_of[r]; i++) {
-            make_launch(w, r, i, count);
-            if (watched)
-                watch(w, r, i, count);
-        }
-        while (queued[r] < DEPTH)
-            queue(w, r, RD_K_NOTHING, 1, 32);
-    }
+    for (int i = 0; i < 2; i++)
+        draw_ring(w, &rings[i]);
+    for (int r = 0; r < w->n; r++)
+        queue_all(w, r, count, watched);
     if (rd_sim_queues(launches, w->n, DEPTH, w->random, text, sizeof text))
         wrong = text;
     if (!wrong)
         wrong = what_is_wrong(count);
+    for (int i = 0; i < 2; i++)
+        if (drop_ring(w, &rings[i]) && !wrong)
+            wrong = "an allgather beside the messages is wrong";
     for (int i = 0; i < count; i++) {
         free(messages[i].data);
         free(messages[i].seen);
@@ -232,26 +330,73 @@ static int one_round(world_t *w, uint64_t seed, int planted)
             free(messages[i].got);
     }
     if (wrong && !planted)
-        printf("seed %llu, %d ranks, %d messages, %u fifos: %s\n", (unsigned long long)seed, w->n, count, w->fifos,
-               wrong);
+        printf("seed %llu, %d ranks, %d messages, %u fifos, slices from %zu bytes on: %s\n", (unsigned long long)seed,
+               w->n, count, w->fifos, sliced, wrong);
     return wrong ? -1 : 0;
 }
 
-/* Does anybody see it when nothing orders what is stored into peers' buffers? */
-static int without_fence(void)
+/* Does anybody see it when nothing orders what is stored into peers' memory, when a sender does not wait for the
+ * promise of a place, when a rank cuts its messages otherwise? */
+static int find(plant_t plant)
 {
+    static const char *const names[PLANTS] = {"sound", "no fence behind a share", "no fence behind a slice",
+                                              "a slice that was not asked for", "slices cut otherwise"};
+    static const rd_sim_fault_t faults[PLANTS] = {RD_SIM_SOUND, RD_SIM_NO_FENCE, RD_SIM_NO_FENCE, RD_SIM_UNASKED,
+                                                  RD_SIM_SOUND};
     int found = 0;
 
     for (uint64_t seed = 1; seed <= 400 && !found; seed++) {
         world_t w;
         world_begin(&w, 3, seed, 2, 1024);
-        rd_sim_break(RD_SIM_NO_FENCE, NULL, NULL);
-        found = one_round(&w, seed, 1) != 0;
+        rd_kstream_t *stream = &((rd_kcontrol_t *)w.window[0])->stream[1];
+        rd_sim_break(faults[plant], stream->promised, stream + 1);
+        found = one_round(&w, seed, plant) != 0;
         rd_sim_break(RD_SIM_SOUND, NULL, NULL);
         world_end(&w);
     }
-    printf("no fence behind a share  %s\n", found ? "found" : "was NOT FOUND");
+    printf("%-32s %s\n", names[plant], found ? "found" : "was NOT FOUND");
     return !found;
+}
+
+/* A launch of rank 0, which sends a long message to rank 1 and receives one: nobody else comes. */
+static rd_kmessages_t *queue_exchange(world_t *w, char *out, char *in)
+{
+    const uint32_t bytes = 20 * WORLD_LEAST;
+    rd_kmessages_t *m = &queue(w, 0, RD_K_STREAMS, 4, 64)->messages;
+
+    m->sends = m->receives = 1;
+    m->senders = m->receivers = 2;
+    m->here[0] = (rd_kmessage_t){out, bytes};
+    m->here[1] = (rd_kmessage_t){in, bytes};
+    m->stream[0] = (rd_kpair_t){1, 1, 0, 1, rd_kslices(bytes, rd_kslice(bytes, WORLD_LEAST, RD_KSLICE))};
+    m->stream[1] = (rd_kpair_t){1, 0, 1, 1, m->stream[0].slices};
+    return m;
+}
+
+/* Kernels that wait for streams leave, told to or by the time limit, and say for whom they have waited. Those behind
+ * them leave at once and promise nothing more. */
+static int leave(const char *what, uint32_t abort, uint32_t timeout)
+{
+    static char out[20 * WORLD_LEAST], in[20 * WORLD_LEAST], text[16384];
+    int bad = 0;
+
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        world_t w;
+        world_begin(&w, 2, seed, 1, 1024);
+        sliced = 1;
+        memset(queued, 0, sizeof queued);
+        queue_exchange(&w, out, in);
+        w.host[0] = (rd_khost_t){.abort = abort, .timeout_ms = timeout};
+        const rd_kcontrol_t *there = (rd_kcontrol_t *)w.window[1], *own = (rd_kcontrol_t *)w.own[0];
+        bad |= rd_sim_queues(launches, 1, 1, seed, text, sizeof text) != 0;
+        bad |= w.host[0].failed != (abort ? RD_KFAILED_ABORT : RD_KFAILED_TIMEOUT) || (timeout && w.host[0].late != 1);
+        const rd_kstream_t was = there->stream[0];
+        bad |= rd_sim_queues(launches, 1, 1, seed, text, sizeof text) != 0;
+        bad |= memcmp(&was, &there->stream[0], sizeof was) != 0 || own->stream[1].sent || own->stream[1].received;
+        world_end(&w);
+    }
+    printf("%-32s %s\n", what, bad ? "kernels did NOT LEAVE as they should" : "left, and promised nothing more");
+    return bad;
 }
 
 int main(int argc, char **argv)
@@ -269,10 +414,12 @@ int main(int argc, char **argv)
             seed++;
             world_begin(&w, ranks[n], seed, 1 + (uint32_t)(seed % 5), 1024);
             for (int i = 0; i < 4 && !bad; i++)
-                bad = one_round(&w, seed, 0);
+                bad = one_round(&w, seed, SOUND);
             world_end(&w);
         }
-    bad = bad || without_fence();
+    for (int plant = SOUND + 1; plant < PLANTS && !bad; plant++)
+        bad = find((plant_t)plant);
+    bad = bad || leave("abort, streams", 1, 0) || leave("time limit, streams", 0, 20);
     for (int r = 0; r < RD_KRANKS; r++)
         free(arena[r]);
     return bad ? 1 : 0;

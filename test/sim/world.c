@@ -298,6 +298,7 @@ rd_kcomm_t world_comm(world_t *w, int rank)
     comm.fifo_offset = 1;
     comm.slice_offset = 2;
     comm.slice_bytes = RD_KSLICE;
+    comm.slice_least = WORLD_LEAST;
     comm.bank_offset = BANKS / RD_KALIGN;
     comm.bank_bytes = w->bank_bytes;
     return comm;

@@ -47,6 +47,8 @@ typedef struct world {
 
 uint32_t world_draw(world_t *w, uint32_t below);
 #define WORLD_SLICE 8192 /* of blocks of few threads; RD_KSLICE of greater ones */
+#define WORLD_LEAST 384u  /* bytes of a slice of a message, at least */
+#define WORLD_RECEIVE 8u  /* blocks that have places for slices: as many as lie in 2 MB */
 
 /* Every other seed: apart; every other two: fifos by LL. */
 void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank_bytes);
