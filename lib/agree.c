@@ -14,7 +14,8 @@ typedef struct {
     int32_t version, device, check, slots, quota, cuda_channels, cuda_spare, cuda_fifos, cuda_blocks, cuda_crews;
     int32_t processor; /* number of the built-in prices for it */
     uint64_t tune;     /* RONDO_TUNE's prices; 0: none */
-    uint64_t slot_bytes, slice_bytes, ll_max, pull_min, cuda_bank, cuda_stage, cuda_round, cuda_copy, machine;
+    uint64_t slot_bytes, slice_bytes, ll_max, pull_min, cuda_bank, cuda_stage, cuda_round, cuda_copy, cuda_long,
+        machine;
     char algo[sizeof((rd_env_t *)0)->algo], proto[32], transport[32];
     cpu_set_t cores;
 } record_t;
@@ -52,6 +53,7 @@ static void fill(record_t *r, int device, const rd_env_t *env, const rd_prices_t
     r->cuda_stage = env->cuda_stage;
     r->cuda_channels = env->cuda_channels;
     r->cuda_spare = env->cuda_spare;
+    r->cuda_long = env->cuda_long;
     r->cuda_round = env->cuda_round;
     r->cuda_copy = env->cuda_copy;
     r->cuda_crews = env->cuda_crews;
@@ -90,6 +92,7 @@ static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_bo
     COMPARE(cuda_stage, "RONDO_CUDA_STAGE", "%llu", (unsigned long long));
     COMPARE(cuda_channels, "RONDO_CUDA_CHANNELS", "%d", (int));
     COMPARE(cuda_spare, "RONDO_CUDA_SPARE", "%d", (int));
+    COMPARE(cuda_long, "RONDO_CUDA_LONG", "%llu", (unsigned long long));
     COMPARE(cuda_round, "RONDO_CUDA_ROUND", "%llu", (unsigned long long));
     COMPARE(cuda_copy, "RONDO_CUDA_COPY", "%llu", (unsigned long long));
     COMPARE(cuda_crews, "RONDO_CUDA_CREWS", "%d", (int));

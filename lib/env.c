@@ -81,6 +81,8 @@ static const tunable_t table[] = {
      "warps that share a message between two GPUs; 0: by ranks"},
     {"RONDO_CUDA_CHANNELS", INT, 1, AT(cuda_channels), "0", 0, 64, NULL,
      "multiprocessors that a long collective by simple takes; a ring takes three quarters; 0: 64"},
+    {"RONDO_CUDA_LONG", BYTES, 1, AT(cuda_long), "0", 64, INT64_C(1) << 40, NULL,
+     "bytes from which a message between GPUs of a node goes by simple; 0: by cost"},
     {"RONDO_CUDA_SPARE", INT, 1, AT(cuda_spare), "10", 0, 1000, NULL,
      "percent of time that an operation may lose by going by simple, which leaves multiprocessors to other kernels"},
     {"RONDO_CUDA_COPY", BYTES, 1, AT(cuda_copy), "0", 64, INT64_C(1) << 40, NULL,

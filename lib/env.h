@@ -36,6 +36,7 @@ typedef struct rd_env {
     size_t cuda_round;   /* RONDO_CUDA_ROUND: bytes that a round has at least where there are several; 0: 32K */
     int cuda_crews;      /* RONDO_CUDA_CREWS: threads that share an operation between nodes; 0: by cores */
     int cuda_channels;   /* RONDO_CUDA_CHANNELS: blocks of SIMPLE, each a channel to the next rank; 0: 64 */
+    size_t cuda_long;    /* RONDO_CUDA_LONG: bytes from which a message between GPUs goes by slices; 0: by cost */
     int cuda_spare;      /* RONDO_CUDA_SPARE: percent */
     int cuda_awake;      /* RONDO_CUDA_AWAKE: microseconds for which the proxy polls after anything has moved */
     int cuda_fifos;      /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */

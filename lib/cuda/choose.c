@@ -18,7 +18,7 @@ static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
     [RD_K_TWOSHOT] = {{0}, {0}, {11, 0, 40e3, 5}},
     [RD_K_RING] = {{7, 4, 20e3, 5}, {0}, {7, 4, 40e3, 5}, {12, 12, 20e3, 0}},
     [RD_K_CHAIN] = {{3, 4, 20e3, 0}, {0}, {0}, {12, 12, 15e3, 0}},
-    [RD_K_MESSAGES] = {{7, 0, 20e3, 0}},
+    [RD_K_MESSAGES] = {{7, 0, 20e3, 0}, {0}, {0}, {12, 0, 20e3, 0}},
 };
 
 /* Two meetings, and copies one behind the other. Reckoned from what copy engines reach between two H200 in other ways
@@ -88,21 +88,29 @@ static double simple_part(const rd_limits_t *l, rd_kkind_t kind)
     return part < 1 ? part : 1;
 }
 
-static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t passes)
+/* What the table says, at the rate that there is here. */
+static rd_gpu_price_t price(const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec)
 {
     const rd_prices_t *prices = l->prices ? l->prices : rd_prices_builtin(0);
-    const rd_gpu_price_t *p = kind == RD_K_COPY ? &price_copy
-                              : l->apart        ? &prices_apart[kind][codec]
-                                                : &prices->gpu[kind][codec];
-    double bytes, hops, share = l->gbps > 0 && !l->apart ? l->gbps / prices->links : 1;
+    rd_gpu_price_t p = kind == RD_K_COPY ? price_copy : l->apart ? prices_apart[kind][codec] : prices->gpu[kind][codec];
 
+    if (l->gbps > 0 && !l->apart)
+        p.rate *= l->gbps / prices->links;
     if (codec == RD_KC_SIMPLE)
-        share *= simple_part(l, kind);
+        p.rate *= simple_part(l, kind);
+    return p;
+}
+
+static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t passes)
+{
+    const rd_gpu_price_t p = price(l, kind, codec);
+    double bytes, hops;
+
     traffic(w, l->nranks, kind, &bytes, &hops);
-    double way = hops * p->hop, flow = bytes / (p->rate * share);
+    double way = hops * p.hop, flow = bytes / p.rate;
     if (kind == RD_K_CHAIN)
-        return p->alpha + way + flow + (passes - 1) * p->pass;
-    return p->alpha + (way > flow ? way : flow) + (passes - 1) * p->pass;
+        return p.alpha + way + flow + (passes - 1) * p.pass;
+    return p.alpha + (way > flow ? way : flow) + (passes - 1) * p.pass;
 }
 
 static int serves(rd_kkind_t kind, uint32_t coll)
@@ -174,6 +182,32 @@ void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way)
     limits->split = way.near > RD_NEAR_NVLINK && way.near < RD_NEAR_UNKNOWN;
 }
 
+uint32_t rd_limits_senders(const rd_limits_t *limits)
+{
+    return simple_channels(limits, RD_K_MESSAGES);
+}
+
+/* Both ends of a message must decide alike: by what all ranks share, and its bytes. From where on is the time by slices
+ * at most `spare` percent above that by lines? */
+void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
+{
+    const rd_gpu_price_t lines = price(l, RD_K_MESSAGES, rd_fifo_codec(l));
+    const rd_gpu_price_t slices = price(l, RD_K_MESSAGES, RD_KC_SIMPLE);
+    double spare = 1 + env->cuda_spare / 100.0, gain = spare / lines.rate - 1 / slices.rate; /* us a byte */
+    double loss = slices.alpha - spare * lines.alpha;
+
+    if (!l->streams || (env->proto[0] && strcmp(env->proto, "simple") != 0))
+        l->sliced = UINT64_MAX;
+    else if (env->proto[0])
+        l->sliced = 1;
+    else if (env->cuda_long)
+        l->sliced = env->cuda_long;
+    else if (gain <= 0)
+        l->sliced = UINT64_MAX;
+    else
+        l->sliced = loss > RD_KSLICE * gain ? (uint64_t)(loss / gain) : RD_KSLICE;
+}
+
 static int refuse(const char **why, const char *text)
 {
     if (why)
@@ -211,9 +245,14 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
         return refuse(why, "lines of 128 bytes arrive in parts in host memory");
     if (l->split && codec == RD_KC_LL128)
         return refuse(why, "over PCIe a line of 128 bytes may arrive in parts");
-    if ((kind == RD_K_MESSAGES || (kind == RD_K_CHAIN && codec != RD_KC_SIMPLE)) && codec != rd_fifo_codec(l))
+    if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN) && codec != RD_KC_SIMPLE && codec != rd_fifo_codec(l))
         return refuse(why, "fifos have one protocol: ll128, or ll over PCIe and through host memory");
     if (kind == RD_K_MESSAGES) {
+        if (codec == RD_KC_SIMPLE && !l->streams)
+            return refuse(why, "no room for a block of each direction for every peer");
+        if ((bytes >= l->sliced) != (codec == RD_KC_SIMPLE))
+            return refuse(why, bytes >= l->sliced ? "messages of this length go by simple"
+                                                  : "messages of this length go by lines");
         chosen->us = expected(w, l, kind, codec, 1);
         return 0;
     }

@@ -16,6 +16,8 @@ typedef struct rd_limits {
     uint32_t bank;   /* bytes */
     uint32_t fifos;  /* of a pair */
     uint32_t channels, slice; /* of SIMPLE: to the next rank; bytes of a slice, at most */
+    uint32_t streams; /* 0: messages cannot go by slices; there is no room for a block each way for every peer */
+    uint64_t sliced;  /* messages of so many bytes go by slices; UINT64_MAX: none does */
     uint32_t apart;  /* GPUs do not all reach each other: windows lie in pinned host memory */
     uint32_t copies; /* registered buffers are mapped by all: blocks may be copied out of them */
     uint32_t split;  /* 1: a store of 128 bytes may arrive in parts: PCIe */
@@ -47,6 +49,10 @@ int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind);
 rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits);
 /* What the way between the farthest pair means for choices. */
 void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way);
+/* Which messages go by slices: RONDO_CUDA_LONG, RONDO_PROTO, or the prices. When all else is known. */
+void rd_limits_sliced(rd_limits_t *limits, const rd_env_t *env);
+/* Blocks of a rank that send by slices at a time, and as many that receive. */
+uint32_t rd_limits_senders(const rd_limits_t *limits);
 
 /* Do RONDO_ALGO and RONDO_PROTO name what the CUDA executor has? */
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who);

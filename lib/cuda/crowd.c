@@ -6,7 +6,8 @@
  * serve one unit after the other; ranks need not do so alike. Beyond MOST parts become no smaller: so many operations
  * fit at a time. A third of a ring's warps is as many as the link needs, by its rate and a latency of 2 us.
  *
- * Not for messages, all of whose warps must run at once: their number is agreed on when a communicator is made. */
+ * Not for messages by lines, all of whose warps must run at once: their number is agreed on when a communicator is
+ * made. What goes by slices has as many blocks as its rank likes (messages.c). */
 #include "inside.h"
 
 #define DEVICES 64
@@ -26,16 +27,24 @@ void rd_crowd_leave(rd_cuda_t *cuda)
         atomic_fetch_sub(&living[cuda->device], 1);
 }
 
-rd_klaunch_t rd_crowd_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch)
+uint32_t rd_crowd_parts(const rd_cuda_t *cuda)
 {
     int beside = cuda->outer ? cuda->outer->beside : cuda->beside, here = 0;
-    rd_klaunch_t part = *launch;
 
     if (cuda->device < DEVICES)
         here = atomic_load_explicit(&living[cuda->device], memory_order_relaxed);
     if (here <= beside)
-        return part;
+        return 1;
     int all = (here + beside - 1) / beside;
-    rd_kernel_narrow(&part, cuda->k.nranks, cuda->limits.blocks, (uint32_t)(all < MOST ? all : MOST));
+    return (uint32_t)(all < MOST ? all : MOST);
+}
+
+rd_klaunch_t rd_crowd_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch)
+{
+    uint32_t parts = rd_crowd_parts(cuda);
+    rd_klaunch_t part = *launch;
+
+    if (parts > 1)
+        rd_kernel_narrow(&part, cuda->k.nranks, cuda->limits.blocks, parts);
     return part;
 }

@@ -291,6 +291,7 @@ static void agree_way(rd_cuda_t *cuda, const offer_t *all)
             way = rd_gpu_farther(way, all[r].way);
     }
     rd_limits_way(&cuda->limits, way);
+    rd_limits_sliced(&cuda->limits, &cuda->comm->env);
 }
 
 /* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
@@ -347,6 +348,7 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
     } else if (cuda->k.rank == 0) {
         rd_log(&cuda->comm->who, RD_LOG_INFO, "RONDO_P2P=0: all goes through pinned host memory");
     }
+    rd_limits_sliced(&cuda->limits, &cuda->comm->env);
     return rd_apart_windows(cuda);
 }
 

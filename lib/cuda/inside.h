@@ -152,9 +152,11 @@ rondo_result_t rd_order_fork(rd_cuda_t *cuda, cudaStream_t stream, cudaStream_t 
 rondo_result_t rd_order_forked(rd_cuda_t *cuda, rd_fork_t *fork);
 rondo_result_t rd_order_joined(rd_cuda_t *cuda, rd_fork_t *fork);
 
-/* crowd.c: whoever is whole and has an order of its own, until it is freed; and a launch as there is room for it. */
+/* crowd.c: whoever is whole and has an order of its own, until it is freed; in how many parts the device is to be
+ * divided now; and a launch as there is room for it. */
 void rd_crowd_join(rd_cuda_t *cuda);
 void rd_crowd_leave(rd_cuda_t *cuda);
+uint32_t rd_crowd_parts(const rd_cuda_t *cuda);
 rd_klaunch_t rd_crowd_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch);
 
 /* buffer.c: refuses what a kernel cannot reach. */

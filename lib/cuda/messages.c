@@ -33,34 +33,82 @@ static void append(lists_t *l, rd_cuda_message_t *m)
     l->count += m->bytes != 0;
 }
 
-/* The messages of a pair, put behind the `used` ones of `all`. */
-static void take(const lists_t *l, rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int peer, int send,
-                 uint32_t piece, uint32_t fifos)
-{
-    rd_kpair_t *pair = &k->pair[k->npairs];
+/* What a launch is told, as it is filled in. */
+typedef struct taking {
+    const rd_cuda_t *cuda;
+    const lists_t *lists;
+    rd_kmessages_t *k;
+    rd_kmessage_t *all;
+    uint32_t used; /* of all */
+    uint32_t most; /* slices of a stream */
+} taking_t;
 
-    *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, *used, 0, 0};
-    for (const rd_cuda_message_t *m = l->first[2 * peer + send]; m; m = m->next) {
-        if (!m->bytes)
-            continue;
-        uint32_t warps = rd_kspread(m->bytes, piece, fifos);
-        all[*used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
-        k->warps = warps > k->warps ? warps : k->warps;
-    }
-    *used += pair->count;
-    k->npairs += pair->count != 0;
+/* By slices? As the peer decides, too. Where buffers are registered, what is long waits for posts. */
+static int is_long(const taking_t *t, uint64_t bytes)
+{
+    return bytes >= t->cuda->limits.sliced && !t->k->registered;
 }
 
-static void take_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessages_t *k, rd_kmessage_t *all)
+/* The messages of a pair that go by lines, or by slices, put behind those in `all`. Nonzero: there are some. */
+static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, int slices)
 {
-    int n = cuda->k.nranks, rank = cuda->k.rank;
-    uint32_t used = 0, piece = rd_kernel_unit(RD_K_MESSAGES, rd_fifo_codec(&cuda->limits));
+    const rd_kcomm_t *c = &t->cuda->k;
+    uint32_t piece = rd_kernel_unit(RD_K_MESSAGES, rd_fifo_codec(&t->cuda->limits));
 
-    k->npairs = k->warps = 0;
-    for (int i = 1; i < n; i++) { /* from the nearest peer on, to which nobody else goes first */
-        take(l, k, all, &used, (rank + i) % n, 1, piece, cuda->k.spread);
-        take(l, k, all, &used, (rank - i + n) % n, 0, piece, cuda->k.spread);
+    *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, t->used, 0, 0};
+    for (const rd_cuda_message_t *m = t->lists->first[2 * peer + send]; m; m = m->next) {
+        if (!m->bytes || is_long(t, m->bytes) != slices)
+            continue;
+        uint32_t warps = rd_kspread(m->bytes, piece, c->spread);
+        t->all[t->used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
+        if (slices)
+            pair->slices += rd_kslices(m->bytes, rd_kslice(m->bytes, c->slice_least, c->slice_bytes));
+        else
+            t->k->warps = warps > t->k->warps ? warps : t->k->warps;
     }
+    t->used += pair->count;
+    t->most = pair->slices > t->most ? pair->slices : t->most;
+    return pair->count != 0;
+}
+
+static uint32_t at_most(uint32_t value, uint32_t most)
+{
+    return value < most ? value : most;
+}
+
+/* How many blocks a stream gets: as many as there are channels, sending and receiving each; less where lines or other
+ * communicators want room; and at least one. That is this rank's business alone. */
+static void divide(const taking_t *t)
+{
+    const rd_limits_t *limits = &t->cuda->limits;
+    rd_kmessages_t *k = t->k;
+    uint32_t warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL) / 32, lines = (k->npairs * k->warps + warps - 1) / warps;
+    uint32_t room = at_most(limits->blocks - lines, limits->blocks / rd_crowd_parts(t->cuda));
+    uint32_t all = at_most(rd_limits_senders(limits), room / 2);
+
+    k->senders = k->sends ? at_most(all / k->sends, t->most) : 0;
+    k->senders += k->senders == 0;
+    k->receivers = 1;
+    while (k->receivers * 2 * k->receives <= all && k->receivers < t->most)
+        k->receivers *= 2;
+}
+
+static void take_all(taking_t *t)
+{
+    int n = t->cuda->k.nranks, rank = t->cuda->k.rank;
+    rd_kmessages_t *k = t->k;
+
+    k->npairs = k->warps = k->sends = k->receives = k->senders = k->receivers = 0;
+    for (int i = 1; i < n; i++) { /* from the nearest peer on, to which nobody else goes first */
+        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank + i) % n, 1, 0);
+        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank - i + n) % n, 0, 0);
+    }
+    for (int i = 1; i < n; i++)
+        k->sends += (uint32_t)take(t, &k->stream[k->sends], (rank + i) % n, 1, 1);
+    for (int i = 1; i < n; i++)
+        k->receives += (uint32_t)take(t, &k->stream[k->sends + k->receives], (rank - i + n) % n, 0, 1);
+    if (k->sends || k->receives)
+        divide(t);
 }
 
 /* More messages than a kernel's arguments hold: into the window's list. */
@@ -81,19 +129,17 @@ static rondo_result_t write_list(rd_cuda_t *cuda, const rd_kmessage_t *all, size
     return result;
 }
 
-static rondo_result_t take_long(rd_cuda_t *cuda, const lists_t *l, rd_kmessages_t *k, cudaStream_t stream)
+static rondo_result_t take_listed(rd_cuda_t *cuda, const lists_t *l, taking_t *t, cudaStream_t stream)
 {
-    rd_kmessage_t *all;
-
     if (l->count > RD_KLIST_MOST)
         return rd_error(&cuda->comm->who, RONDO_ERR_UNSUPPORTED,
                         "a group of %zu messages on one communicator: on CUDA there may be %u, end the group earlier",
                         l->count, RD_KLIST_MOST);
-    if (!(all = malloc(l->count * sizeof *all)))
+    if (!(t->all = malloc(l->count * sizeof *t->all)))
         return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu messages", l->count);
-    take_all(cuda, l, k, all);
-    rondo_result_t result = write_list(cuda, all, l->count, stream);
-    free(all);
+    take_all(t);
+    rondo_result_t result = write_list(cuda, t->all, l->count, stream);
+    free(t->all);
     return result;
 }
 
@@ -126,14 +172,28 @@ static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t left, cudaStream_t 
     return result;
 }
 
+/* A launch for what has been taken, and to copy so many bytes. */
+static rd_klaunch_t shape(const rd_cuda_t *cuda, const rd_kmessages_t *k, uint64_t copied)
+{
+    uint64_t copies = (copied + COPY_BYTES - 1) / COPY_BYTES;
+    rd_klaunch_t l = {.kind = k->sends + k->receives ? RD_K_STREAMS : RD_K_MESSAGES,
+                      .codec = rd_fifo_codec(&cuda->limits)};
+
+    l.threads = rd_kernel_threads(l.kind, l.codec);
+    l.blocks = rd_kernel_blocks(l.kind, cuda->k.nranks, k->npairs * k->warps, l.threads);
+    l.blocks += k->sends * k->senders + k->receives * k->receivers;
+    l.blocks += copies < COPY_BLOCKS ? (uint32_t)copies : COPY_BLOCKS;
+    return l;
+}
+
 /* `from` and `to`: what this rank sends to itself. */
 static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
                                  cudaStream_t stream)
 {
-    rd_klaunch_t launch = {.kind = RD_K_MESSAGES, .codec = rd_fifo_codec(&cuda->limits)};
     rondo_result_t result = RONDO_SUCCESS;
     rd_kwork_t work;
     rd_kmessages_t *k = &work.messages;
+    taking_t t = {.cuda = cuda, .lists = l, .k = k, .all = k->here};
 
     if (l->count == 0 || cuda->stage)
         result = rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
@@ -148,17 +208,12 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_
     k->from_self = from;
     k->to_self = to;
     if (k->listed)
-        result = take_long(cuda, l, k, stream);
+        result = take_listed(cuda, l, &t, stream);
     else
-        take_all(cuda, l, k, k->here);
+        take_all(&t);
     if (result != RONDO_SUCCESS)
         return result;
-    launch.threads = rd_kernel_threads(RD_K_MESSAGES, launch.codec);
-    launch.blocks = rd_kernel_blocks(RD_K_MESSAGES, cuda->k.nranks, k->npairs * k->warps, launch.threads);
-    if (to.bytes) {
-        size_t more = (to.bytes + COPY_BYTES - 1) / COPY_BYTES;
-        launch.blocks += more < COPY_BLOCKS ? (uint32_t)more : COPY_BLOCKS;
-    }
+    const rd_klaunch_t launch = shape(cuda, k, to.bytes);
     return rd_cuda_launch(cuda, &launch, &work, stream);
 }
 

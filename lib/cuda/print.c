@@ -93,6 +93,7 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     rd_window_layout(cuda, env, (int)cuda->limits.blocks);
     rd_limits_way(&cuda->limits, shape->way);
     cuda->limits.prices = prices;
+    rd_limits_sliced(&cuda->limits, env);
     *limits = cuda->limits;
     *window = cuda->shared_bytes;
     free(cuda);
@@ -218,8 +219,10 @@ double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices,
     rd_chosen_t chosen;
     size_t window;
 
-    if (shape_limits(shape, env, prices, &limits, &window) != RONDO_SUCCESS ||
-        rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &chosen, NULL) != 0)
+    if (shape_limits(shape, env, prices, &limits, &window) != RONDO_SUCCESS)
+        return 0;
+    limits.sliced = codec == RD_KC_SIMPLE ? 0 : UINT64_MAX; /* it is forced */
+    if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &chosen, NULL) != 0)
         return 0;
     return chosen.us;
 }

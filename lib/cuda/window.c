@@ -17,6 +17,7 @@
 #include "stage.h"
 
 #define WINDOW_MOST ((size_t)62 << 20)
+#define MESSAGE_SLICE (16u << 10) /* of what is some megabytes: a fence takes as long as to move so much */
 #define PAGE ((size_t)4096)
 #define WORDS 64 /* a pinned page holds so many communicators' words */
 #define WORD_BYTES 64
@@ -61,7 +62,7 @@ static const struct {
     size_t bank, fifos, slices;
 } sizes[2] = {{(size_t)10 << 20, (size_t)16 << 20, (size_t)16 << 20}, {(size_t)2 << 20, (size_t)4 << 20, (size_t)2 << 20}};
 
-/* Channels to the next rank, and how long their slices are. */
+/* Channels to the next rank, or blocks that receive messages, and how long their slices are. */
 static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)
 {
     uint32_t channels = env->cuda_channels ? (uint32_t)env->cuda_channels : RD_KCHANNELS;
@@ -71,25 +72,29 @@ static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)
     cuda->limits.channels = channels;
     cuda->limits.slice = (uint32_t)(most / (channels * RD_KSLICES) / RD_KSLICE * RD_KSLICE);
     cuda->k.slice_bytes = cuda->limits.slice;
+    cuda->k.slice_least = MESSAGE_SLICE;
     return round_up((size_t)channels * RD_KSLICES * cuda->limits.slice, RD_KALIGN);
 }
 
 /* A pair's fifos: for what goes from neighbour to neighbour as many as there are in the memory that they may take.
- * Messages go between all pairs at once: theirs stay within what the device runs at once. */
+ * Messages go between all pairs at once: theirs stay within what the device runs at once, beside a block each way for
+ * every peer, if messages may go by slices. */
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 {
     rd_kcomm_t *k = &cuda->k;
     size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), apart = cuda->limits.apart != 0;
     size_t fifos, slices, bank = env->cuda_bank ? env->cuda_bank : sizes[apart].bank;
-    size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT;
+    size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT, most = (size_t)sms;
 
     k->fifos = power_of_two(sizes[apart].fifos / fifo / (peers + 1));
     if (env->cuda_fifos && (uint32_t)env->cuda_fifos < k->fifos)
         k->fifos = (uint32_t)env->cuda_fifos;
-    k->spread = power_of_two((size_t)sms * rd_kernel_at_once() / (2 * peers));
-    k->spread = k->spread < k->fifos ? k->spread : k->fifos;
     fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
     slices = slices_layout(cuda, env, sizes[apart].slices);
+    cuda->limits.streams = most >= 4 * peers && cuda->limits.channels >= peers;
+    most -= cuda->limits.streams ? 2 * peers : 0;
+    k->spread = power_of_two(most * rd_kernel_at_once() / (2 * peers));
+    k->spread = k->spread < k->fifos ? k->spread : k->fifos;
     if (control + fifos + slices + 2 * bank > WINDOW_MOST)
         bank = (WINDOW_MOST - control - fifos - slices) / 2;
     bank = bank / 128 * 128;

@@ -64,18 +64,22 @@ if wanted matrix; then
 fi
 if wanted forced; then
     for forced in oneshot/ll oneshot/ll128 oneshot/sentinel twoshot/ll128 twoshot/sentinel ring/ll ring/ll128 \
-        ring/sentinel ring/simple chain/ll128 chain/simple messages/ll128; do
+        ring/sentinel ring/simple chain/ll128 chain/simple messages/ll128 messages/simple; do
         for ranks in 2 4 8; do
             part matrix --seed "$seed" --ranks $ranks --forced $forced ${shard:+--share "$shard"}
         done
     done
 fi
-if wanted simple; then # rings and chains, however short, by slices of plain data
+if wanted simple; then # rings, chains and messages, however short, by slices of plain data; then short ones by lines
     RONDO_PROTO=simple
     export RONDO_PROTO
     part matrix --seed "$seed" ${shard:+--share "$shard"}
     part programs --seed "$seed" --seconds "$seconds"
     unset RONDO_PROTO
+    RONDO_CUDA_LONG=4096
+    export RONDO_CUDA_LONG
+    part programs --seed "$seed" --seconds "$seconds"
+    unset RONDO_CUDA_LONG
 fi
 if wanted programs; then
     part programs --seed "$seed" --seconds "$seconds"

@@ -44,6 +44,24 @@ static void check_choices(const rd_cuda_t *cuda)
         }
 }
 
+/* Messages by slices: movers carry a slice at once, and a block each way for every peer fits beside all lines. */
+static void check_streams(const rd_cuda_t *cuda)
+{
+    const rd_kcomm_t *k = &cuda->k;
+    uint32_t jobs = 2 * (cuda->limits.nranks - 1), warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL128) / 32;
+
+    for (uint64_t bytes = 1; bytes < UINT64_C(1) << 40; bytes = bytes * 3 + 1) {
+        uint32_t slice = rd_kslice(bytes, k->slice_least, k->slice_bytes);
+        CHECK(slice >= k->slice_least && slice <= k->slice_bytes / 16 * 15 && slice % 128 == 0);
+        CHECK((uint64_t)slice * rd_kslices(bytes, slice) >= bytes);
+        CHECK((uint64_t)slice * (rd_kslices(bytes, slice) - 1) < bytes);
+    }
+    if (!cuda->limits.streams)
+        return;
+    CHECK((jobs * k->spread + warps - 1) / warps + jobs <= cuda->limits.blocks);
+    CHECK(cuda->limits.channels >= cuda->limits.nranks - 1 && rd_limits_senders(&cuda->limits) >= jobs / 2);
+}
+
 /* `apart`: GPUs do not reach each other. */
 static void check_layouts(uint32_t apart)
 {
@@ -75,6 +93,7 @@ static void check_layouts(uint32_t apart)
                 CHECK(k->spread == 1 || k->spread * 2 * (uint32_t)(n - 1) <=
                                             (uint32_t)blocks[i / 5] * rd_kernel_at_once());
                 check_choices(&cuda);
+                check_streams(&cuda);
                 if (bad)
                     printf("apart %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", apart, n, fifos, banks[i % 5], blocks[i / 5]);
             }

@@ -89,6 +89,12 @@ static int devices(void)
     return text ? atoi(text) : 4;
 }
 
+static int multiprocessors(void)
+{
+    const char *text = getenv("SIM_SMS");
+    return text ? atoi(text) : 4;
+}
+
 cudaError_t cudaGetDeviceCount(int *count)
 {
     *count = devices();
@@ -120,7 +126,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     (void)device;
     switch (attribute) {
     case cudaDevAttrMultiProcessorCount:
-        *value = 4;
+        *value = multiprocessors();
         break;
     case cudaDevAttrComputeCapabilityMajor:
         *value = 9;
@@ -139,7 +145,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
     memset(prop, 0, sizeof *prop);
     snprintf(prop->name, sizeof prop->name, "simulated GPU");
     prop->major = 9;
-    prop->multiProcessorCount = 4;
+    prop->multiProcessorCount = multiprocessors();
     prop->pciBusID = device + 1;
     prop->totalGlobalMem = (size_t)1 << 32;
     return cudaSuccess;
