@@ -38,6 +38,21 @@ rondo_result_t rd_net_post(rd_send_t *send, size_t bytes);
 /* The same, but the bytes lie at `data`, in the user's memory, which must stay as it is until rd_net_lent says 0. */
 rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes);
 int rd_net_lent(const rd_net_t *net); /* messages whose bytes UCX has yet to read from the user's memory */
+
+/* A message straight from or to memory that may be a device's, which the host itself does not touch: past connections
+ * and their slots. Messages of a pair match in the order of the calls; both sides know how long each is. */
+#define RD_NET_DIRECT 4 /* of a pair and direction under way at most; a power of two */
+typedef struct rd_net_direct {
+    int peer, send;
+    int device; /* the memory is a CUDA device's, and the host cannot reach it */
+    void *data;
+    size_t bytes;
+    _Atomic int *pending; /* becomes 0 when it is over; a failure comes by the stop word */
+} rd_net_direct_t;
+rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *message);
+int rd_net_cuda(const rd_net_t *net);      /* nonzero: there are transports that take a CUDA device's memory */
+int rd_net_waits_for(const rd_net_t *net); /* the peer of such a message under way; -1: there is none */
+
 /* After a failure, before the user gets his buffers back: nothing reads or writes them from here on. Connections to
  * peers that do not take what they are being sent are broken for it. */
 void rd_net_take_back(rd_net_t *net);

@@ -80,6 +80,25 @@ int rd_net_lent(const rd_net_t *net)
     return 0;
 }
 
+rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *message)
+{
+    (void)net;
+    (void)message;
+    return RONDO_ERR_UNSUPPORTED;
+}
+
+int rd_net_cuda(const rd_net_t *net)
+{
+    (void)net;
+    return 0;
+}
+
+int rd_net_waits_for(const rd_net_t *net)
+{
+    (void)net;
+    return -1;
+}
+
 void rd_net_take_back(rd_net_t *net)
 {
     (void)net;

@@ -275,7 +275,9 @@ static int waited_for(rondo_comm_t comm)
         if (t->run.waits_for >= 0)
             return t->run.waits_for;
     }
-    return comm->queue.run.open ? comm->queue.run.waits_for : -1;
+    if (comm->queue.run.open)
+        return comm->queue.run.waits_for;
+    return comm->net ? rd_net_waits_for(comm->net) : -1;
 }
 
 /* A rank that has left sends nothing more. What it had sent was there before it left: so one more look is owed. */

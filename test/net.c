@@ -1,8 +1,9 @@
 /* The network between ranks, without executor or communicator: every rank sends messages of random lengths to every
- * other on several channels, with few slots in rings for three lengths, and compares what comes, in order; eager and
- * rendezvous mixed. Then one rank is killed, one gives up, and one gives up because of a third: the others must hear of
- * the right culprit. After an orderly end neither descriptors nor threads are left. A seed may be given; it is printed
- * when something fails. */
+ * other on several channels, with few slots in rings for three lengths, and past them straight from memory to memory,
+ * and compares what comes, in order; eager and rendezvous mixed. Then one rank is killed, one gives up, and one gives up
+ * because of a third: the others must hear of the right culprit, and nothing comes into memory that was taken back.
+ * After an orderly end neither descriptors nor threads are left. A seed may be given; it is printed when something
+ * fails. */
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
@@ -76,6 +77,15 @@ static int same(const char *slot, size_t bytes, uint64_t s)
 static rd_send_t sends[MOST_RANKS][CHANNELS];
 static rd_recv_t recvs[MOST_RANKS][CHANNELS];
 
+/* What goes to or comes from a peer past connections: messages `over` to `begun` are under way. */
+typedef struct {
+    uint64_t begun, over;
+    _Atomic int pending[RD_NET_DIRECT];
+    char *memory; /* SLOT_BYTES for each */
+} window_t;
+static window_t windows[MOST_RANKS][2]; /* received, sent */
+#define STRAIGHT CHANNELS /* as a channel, for what is sent */
+
 /* Two rings of shorter slots, and messages that fit none of them. */
 static size_t shorter_bytes(int slots)
 {
@@ -110,6 +120,10 @@ static int bind_all(rd_net_t *net, const trial_t *t)
                                       .peer = p};
             bind_shorter(sends[p][c].shorter, slots + (size_t)t->slots * SLOT_BYTES, t->slots);
             bind_shorter(recvs[p][c].shorter, slots + each + (size_t)t->slots * SLOT_BYTES, t->slots);
+            if (c == 0) {
+                windows[p][0].memory = calloc(2 * RD_NET_DIRECT, SLOT_BYTES);
+                windows[p][1].memory = windows[p][0].memory + RD_NET_DIRECT * SLOT_BYTES;
+            }
             if (rd_net_bind_send(net, p, c, &sends[p][c]) || rd_net_bind_recv(net, p, c, &recvs[p][c])) {
                 return -1;
             }
@@ -121,6 +135,7 @@ static int bind_all(rd_net_t *net, const trial_t *t)
 static void unbind_all(const trial_t *t)
 {
     for (int p = 0; p < t->nranks; p++) {
+        free(windows[p][0].memory);
         for (int c = 0; p != t->rank && c < CHANNELS; c++) {
             free(sends[p][c].tail);
             free(sends[p][c].slots);
@@ -162,6 +177,38 @@ static rondo_result_t pull(const trial_t *t, rd_recv_t *r, int channel, int *mov
     return rd_net_credit(r, bytes);
 }
 
+/* Ends what has come or gone past connections, and begins one more, now or later: so now the sender is first, now the
+ * receiver. */
+static rondo_result_t straight(const trial_t *t, rd_net_t *net, int peer, int send, uint64_t most, int *moved,
+                               int *wrong)
+{
+    window_t *w = &windows[peer][send];
+    int from = send ? t->rank : peer, to = send ? peer : t->rank;
+    while (w->over < w->begun && atomic_load(&w->pending[w->over % RD_NET_DIRECT]) == 0) {
+        uint64_t key = message_seed(from, to, STRAIGHT, w->over);
+        size_t bytes = message_bytes(key) % SLOT_BYTES + 1;
+        if (!send && !same(w->memory + w->over % RD_NET_DIRECT * SLOT_BYTES, bytes, key)) {
+            fprintf(stderr, "rank %d: message %llu straight from rank %d is wrong\n", t->rank,
+                    (unsigned long long)w->over, peer);
+            *wrong = 1;
+        }
+        w->over++;
+        *moved = 1;
+    }
+    if (w->begun >= most || w->begun - w->over == RD_NET_DIRECT || rand() % 4 == 0) {
+        return RONDO_SUCCESS;
+    }
+    uint64_t key = message_seed(from, to, STRAIGHT, w->begun), at = w->begun++ % RD_NET_DIRECT;
+    size_t bytes = message_bytes(key) % SLOT_BYTES + 1;
+    rd_net_direct_t message = {peer, send, 0, w->memory + at * SLOT_BYTES, bytes, &w->pending[at]};
+    if (send) {
+        fill(message.data, bytes, key);
+    }
+    atomic_store(&w->pending[at], 1);
+    *moved = 1;
+    return rd_net_direct(net, &message);
+}
+
 /* Until all messages have been sent and read, or something stops it. */
 static rondo_result_t exchange(rd_net_t *net, rd_stop_t *stop, const trial_t *t, int *wrong)
 {
@@ -180,6 +227,10 @@ static rondo_result_t exchange(rd_net_t *net, rd_stop_t *stop, const trial_t *t,
                 }
                 open |= sends[p][c].sent != (uint64_t)t->messages || recvs[p][c].received != (uint64_t)t->messages;
             }
+            for (int s = 0; p != t->rank && s < 2 && result == RONDO_SUCCESS; s++) {
+                result = straight(t, net, p, s, (uint64_t)t->messages, &moved, wrong);
+                open |= windows[p][s].over != (uint64_t)t->messages;
+            }
         }
         if (moved) {
             rd_wait_progress(&wait);
@@ -188,6 +239,34 @@ static rondo_result_t exchange(rd_net_t *net, rd_stop_t *stop, const trial_t *t,
         }
     }
     return result;
+}
+
+/* Nothing comes into memory that was taken back, be it that it was just asked for. */
+static int touched(rd_net_t *net, const trial_t *t)
+{
+    static char was[MOST_RANKS][RD_NET_DIRECT * SLOT_BYTES];
+    int64_t until = rd_clock_ms() + 100;
+    int wrong = 0, moved;
+    for (int i = 0; i < 40; i++) {
+        int p = i % t->nranks;
+        (void)(p == t->rank || straight(t, net, p, 0, UINT64_MAX, &moved, &wrong));
+    }
+    rd_net_take_back(net);
+    for (int p = 0; p < t->nranks; p++) {
+        if (p != t->rank) {
+            memcpy(was[p], windows[p][0].memory, sizeof was[p]);
+        }
+    }
+    while (rd_clock_ms() < until) {
+        rd_net_progress(net);
+    }
+    for (int p = 0; p < t->nranks; p++) {
+        wrong |= p != t->rank && memcmp(was[p], windows[p][0].memory, sizeof was[p]) != 0;
+    }
+    if (wrong) {
+        fprintf(stderr, "rank %d: something came into memory that was taken back\n", t->rank);
+    }
+    return wrong;
 }
 
 static int entries(const char *folder)
@@ -274,6 +353,9 @@ static int rank_main(const trial_t *t, shared_t *shared)
                     t->ending == ABORTED ? -1 : 2, "%s", "this rank gives up, as the test wants it");
     } else {
         wrong |= judge(t, result, &stop);
+    }
+    if (t->ending != WHOLE) {
+        wrong |= touched(net, t);
     }
     rd_net_destroy(net);
     unbind_all(t);

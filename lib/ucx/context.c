@@ -89,6 +89,23 @@ static const char *tcp_name(const char *name)
     return major == 1 && minor < 17 ? name + strlen("TCP_") : name;
 }
 
+/* Host memory goes by tcp: the other transports, if there are any, move what lies on GPUs. */
+static int tcp_alone(const char *tls)
+{
+    int tcp = 0;
+    while (*tls != 0) {
+        size_t length = strcspn(tls, ",");
+        if (strncmp(tls, "cuda", 4) != 0 && strncmp(tls, "gdr_copy", 8) != 0) {
+            if (length != 3 || strncmp(tls, "tcp", 3) != 0) {
+                return 0;
+            }
+            tcp = 1;
+        }
+        tls += length + (tls[length] == ',');
+    }
+    return tcp;
+}
+
 /* UCX would announce a message of some KB and send its bytes when they are asked for: over tcp that is two more turns
  * of the wire, and a message of rondo's has its place already.
  *
@@ -122,7 +139,7 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
     if (env->ucx_tls[0] != 0) {
         result = setting_put(net, config, "TLS", env->ucx_tls);
     }
-    if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "tcp") == 0) {
+    if (result == RONDO_SUCCESS && tcp_alone(env->ucx_tls)) {
         result = tcp_put(net, config);
     }
     if (result == RONDO_SUCCESS && net->keeps) { /* by a flush of the endpoints it would wait for the peers' polls */
@@ -131,8 +148,7 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
     if (result == RONDO_SUCCESS && env->net[0] != 0) {
         return device_put(net, config, env->net, place);
     }
-    if (result == RONDO_SUCCESS && strcmp(env->ucx_tls, "tcp") == 0 && !is_set("NET_DEVICES") &&
-        iface_of(address, iface)) {
+    if (result == RONDO_SUCCESS && tcp_alone(env->ucx_tls) && !is_set("NET_DEVICES") && iface_of(address, iface)) {
         result = setting_put(net, config, "NET_DEVICES", iface);
     }
     return result;
@@ -165,6 +181,10 @@ static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, const cha
         }
     }
     ucp_config_release(config);
+    ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
+    if (result == RONDO_SUCCESS && ucp_context_query(net->context, &attr) == UCS_OK) {
+        net->cuda = (attr.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
+    }
     return result;
 }
 
@@ -256,9 +276,9 @@ rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place,
 /* The address of this rank's worker, malloced. */
 static rondo_result_t address_own(rd_net_t *net, char **address, uint32_t *bytes)
 {
-    /* Network devices alone: shared memory's part is of no use between nodes. */
+    /* Network devices alone: shared memory's part is of no use between nodes. But cuda_ipc counts as that. */
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
-                              .address_flags = UCP_WORKER_ADDRESS_FLAG_NET_ONLY};
+                              .address_flags = net->cuda ? 0 : UCP_WORKER_ADDRESS_FLAG_NET_ONLY};
     ucs_status_t status = ucp_worker_query(net->worker, &attr);
     if (status != UCS_OK || attr.address_length > ADDRESS_MAX) {
         return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX gives no usable worker address: %s",

@@ -106,6 +106,10 @@ rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb = {.send = done},
                                  .user_data = arg};
+    if (peer->net->cuda) { /* or UCX would look whose memory it is */
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+        param.memory_type = UCS_MEMORY_TYPE_HOST;
+    }
     if (header == NULL) { /* whose last bytes are the header: the receiver must see them at once */
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         param.flags = UCP_AM_SEND_FLAG_EAGER;
@@ -124,9 +128,9 @@ rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
     return RONDO_SUCCESS;
 }
 
-/* To all who were talked with, in order or with the failure that this rank knows; also to those who have left, since
- * they may be waiting for it. */
-void rd_ucx_say_bye(rd_net_t *net)
+/* To all who were talked with, or those alone who have yet to take what was lent; in order or with the failure that this
+ * rank knows; also to those who have left, since they may be waiting for it. */
+void rd_ucx_say_bye(rd_net_t *net, int lent_alone)
 {
     rondo_result_t code = rd_stop_get(net->stop);
     int culprit = code == RONDO_SUCCESS ? -1 : atomic_load(&net->stop->culprit);
@@ -136,7 +140,7 @@ void rd_ucx_say_bye(rd_net_t *net)
     }
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         int pending;
-        if (p->ep == NULL && (p->left || code != RONDO_SUCCESS)) {
+        if ((lent_alone && p->lent == 0) || (p->ep == NULL && (p->left || code != RONDO_SUCCESS))) {
             continue; /* not worth a new connection */
         }
         rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code,

@@ -49,6 +49,7 @@ static void net_free(rd_net_t *net)
             conn_free(peer->conns[c]);
         }
         free(peer->conns);
+        free(peer->direct);
     }
     free(net->peers);
     free(net->addresses);
@@ -233,7 +234,7 @@ int rd_net_lent(const rd_net_t *net)
 static void lent_wait(rd_net_t *net, int64_t limit_ms)
 {
     int64_t until = rd_clock_ms() + limit_ms;
-    while (net->lent != 0 && rd_clock_ms() < until) {
+    while (net->lent + net->straight != 0 && rd_clock_ms() < until) {
         ucp_worker_progress(net->worker);
     }
 }
@@ -247,8 +248,13 @@ void rd_net_take_back(rd_net_t *net)
             }
         }
     }
+    rd_ucx_direct_back(net);
     lent_wait(net, FAILED_MS);
-    for (rd_ucx_peer_t *p = net->used; p != NULL && net->lent != 0; p = p->next_used) {
+    if (net->lent + net->straight != 0) { /* they would take a broken connection for a death */
+        rd_ucx_say_bye(net, 1);
+        lent_wait(net, FAILED_MS);
+    }
+    for (rd_ucx_peer_t *p = net->used; p != NULL && net->lent + net->straight != 0; p = p->next_used) {
         if (p->lent != 0) {
             rd_ucx_forsake(p);
         }
@@ -412,7 +418,8 @@ void rd_net_destroy(rd_net_t *net)
     if (orderly) {
         credits_flush(net, 0);
     }
-    rd_ucx_say_bye(net);
+    rd_ucx_direct_drop(net);
+    rd_ucx_say_bye(net, 0);
     if (orderly) {
         farewell_wait(net);
         orderly = rd_stop_get(net->stop) == RONDO_SUCCESS;

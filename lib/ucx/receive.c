@@ -189,6 +189,16 @@ static ucs_status_t take_credit(rd_net_conn_t *conn, const rd_ucx_header_t *h)
     return UCS_OK;
 }
 
+static ucs_status_t take_direct(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *data, size_t bytes, int announced)
+{
+    const char *wrong = "its length does not fit";
+    ucs_status_t status = UCS_OK;
+    if (announced && h->bytes == bytes) {
+        status = rd_ucx_announced(peer, h, data, &wrong);
+    }
+    return status == UCS_INPROGRESS ? status : drop(peer->net, wrong, h->number);
+}
+
 /* As the bootstrap's farewells are understood, so that it does not matter which comes first. */
 static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int culprit, int witness)
 {
@@ -240,7 +250,7 @@ ucs_status_t rd_ucx_arrive(void *arg, const void *header, size_t header_bytes, v
         return drop(net, "no rank on another node has the number that it says", h.rank);
     }
     rd_ucx_peer_t *peer = &net->peers[h.rank];
-    if (h.zero != 0 || (h.kind != RD_UCX_DATA && bytes != 0)) {
+    if (h.zero != 0 || (h.kind != RD_UCX_DATA && h.kind != RD_UCX_DIRECT && bytes != 0)) {
         return drop(net, "it is not well-formed, of kind", h.kind);
     }
     rd_ucx_peer_used(peer);
@@ -250,6 +260,9 @@ ucs_status_t rd_ucx_arrive(void *arg, const void *header, size_t header_bytes, v
     if (h.kind == RD_UCX_HELLO) {
         peer->greeted = 1;
         return UCS_OK;
+    }
+    if (h.kind == RD_UCX_DIRECT) {
+        return take_direct(peer, &h, data, bytes, announced);
     }
     rd_net_conn_t *conn = h.channel < peer->nconns ? peer->conns[h.channel] : NULL;
     if (h.kind == RD_UCX_DATA && conn != NULL && conn->recv != NULL) {

@@ -5,8 +5,8 @@
  *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
  *
  * context.c makes and ends context and worker and exchanges the addresses; meet.c makes the connections; endpoint.c
- * connects, sends, and learns of peers that are gone; receive.c checks and delivers what arrives; net.c is the
- * interface of net.h over these.
+ * connects, sends, and learns of peers that are gone; receive.c checks and delivers what arrives; direct.c carries what
+ * goes past all connections; net.c is the interface of net.h over these.
  */
 #ifndef RD_UCX_H
 #define RD_UCX_H
@@ -24,20 +24,22 @@
 #define RD_UCX_MAX_SLOTS 65536   /* more is a mistake */
 #define RD_UCX_GRACE_MS 250      /* between a broken connection and the verdict that its peer has died */
 
-typedef enum { RD_UCX_DATA = 1, RD_UCX_CREDIT, RD_UCX_BYE, RD_UCX_HELLO } rd_ucx_kind_t;
+typedef enum { RD_UCX_DATA = 1, RD_UCX_CREDIT, RD_UCX_BYE, RD_UCX_HELLO, RD_UCX_DIRECT } rd_ucx_kind_t;
 
 /* Ahead of every message, or behind the data of a short one. All ranks of a job have one byte order. */
 typedef struct rd_ucx_header {
     unsigned char token[RD_UCX_TOKEN];
     uint32_t rank;    /* of the sender */
-    uint16_t channel; /* 0 in a greeting and a farewell */
+    uint16_t channel; /* 0 in a greeting, a farewell and what goes past connections */
     uint8_t kind;     /* rd_ucx_kind_t */
     uint8_t zero;
-    uint64_t number; /* data: of the message; credit: messages consumed so far; farewell: a rondo_result_t */
-    uint64_t bytes;  /* data: payload; credit: 0; farewell: the culprit's rank plus one, or 0; and in the
+    uint64_t number; /* data, direct: of the message; credit: messages consumed so far; farewell: a rondo_result_t */
+    uint64_t bytes;  /* data, direct: payload; credit: 0; farewell: the culprit's rank plus one, or 0; and in the
                       * upper half likewise who found out about it */
     uint64_t credit; /* data: messages consumed so far of the same channel's other direction; else 0 */
 } rd_ucx_header_t;
+
+typedef struct rd_ucx_direct rd_ucx_direct_t; /* direct.c: what goes to and fro past connections */
 
 typedef struct rd_ucx_peer {
     struct rd_net *net;
@@ -47,7 +49,8 @@ typedef struct rd_ucx_peer {
     const ucp_address_t *address; /* in net->addresses; NULL: not remote */
     ucp_ep_h ep;                  /* NULL until first used */
     void *closing;                /* the request that ends it, while it is out */
-    int lent;                     /* messages on their way out of the user's memory */
+    int lent;                     /* messages on their way out of the user's memory, or straight into it */
+    rd_ucx_direct_t *direct;      /* made when first needed */
     int used;                     /* something went to it or came from it: it will want a farewell */
     int greeted;                  /* its greeting has arrived */
     int settled;                  /* something sent to it has gone out: the connection is made */
@@ -111,7 +114,10 @@ struct rd_net {
     uint64_t outstanding; /* requests that UCX has not completed */
     int keeps, kept;      /* UCX may keep a copy of what it says it has sent; it may have one */
     uint64_t dropped;     /* messages refused; only the first is talked of */
-    int lent;             /* of all peers */
+    int lent;             /* of all peers, but for what goes past connections */
+    int straight;         /* which is so many that UCX has the memory of */
+    int direct;           /* and so many that somebody waits for */
+    int cuda;             /* UCX takes CUDA memory by its transports */
     int quiet;            /* looks at the network in a row that found nothing */
     int nlost;            /* peers with a broken connection and no verdict yet */
     int progressed;       /* set where something is delivered */
@@ -124,6 +130,12 @@ rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *addre
  * that are not known to understand each other are refused. */
 rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote);
 void rd_ucx_close(rd_net_t *net);
+
+/* direct.c */
+/* A message that goes past connections, announced: UCS_INPROGRESS, or UCS_OK and what is wrong with it. */
+ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong);
+void rd_ucx_direct_back(rd_net_t *net); /* nobody waits for them any more, and nothing new begins */
+void rd_ucx_direct_drop(rd_net_t *net); /* announcements that nobody has asked for */
 
 /* meet.c; `all` holds a byte of each rank */
 rondo_result_t rd_ucx_meet(rd_net_t *net, const rd_env_t *env, unsigned char *all);
@@ -142,7 +154,7 @@ void rd_ucx_sent(void *request, ucs_status_t status, void *peer); /* `done` of w
 void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection to a peer that takes too long over what was lent */
 void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
                         uint64_t bytes);
-void rd_ucx_say_bye(rd_net_t *net);
+void rd_ucx_say_bye(rd_net_t *net, int lent_alone);
 void rd_ucx_disconnect(rd_net_t *net, int orderly, int64_t limit_ms);
 
 /* receive.c */

@@ -1,0 +1,226 @@
+/* Messages straight from and to the caller's memory, which may be a device's: net.h's rd_net_direct.
+ *
+ * They know no connection, slot or credit. The sender announces each by UCX's rendezvous and keeps its memory until UCX
+ * says that it has been read; the receiver keeps the announcement until he has named the place, and then has UCX fetch
+ * the bytes there. Nothing but UCX touches the bytes, on the way by what moves device memory where it has that. Messages
+ * of a pair bear numbers and match in their order.
+ *
+ * As everything that arrives, an announcement is used only after its token, and what it says must be due.
+ */
+#include <stdlib.h>
+
+#include "ucx/ucx.h"
+
+/* A sender's next one may overtake what ends the one before, so the receiver has more places. */
+#define PLACES (2 * RD_NET_DIRECT)
+
+typedef struct message {
+    rd_ucx_peer_t *peer;
+    rd_net_direct_t ask; /* pending NULL: nobody has asked, or it was taken back */
+    uint64_t number;     /* the next one that has this place */
+    void *announced;     /* a receive: UCX's word for the bytes; NULL: it has not come, or they are being fetched */
+    int flying;          /* UCX has the memory */
+    rd_ucx_header_t header;
+} message_t;
+
+struct rd_ucx_direct {
+    uint64_t sent, asked;
+    message_t sends[PLACES], recvs[PLACES];
+};
+
+static rd_ucx_direct_t *direct_of(rd_ucx_peer_t *peer)
+{
+    if (peer->direct == NULL && (peer->direct = calloc(1, sizeof *peer->direct)) != NULL) {
+        for (uint64_t i = 0; i < PLACES; i++) {
+            peer->direct->sends[i].peer = peer->direct->recvs[i].peer = peer;
+            peer->direct->sends[i].number = peer->direct->recvs[i].number = i;
+        }
+    }
+    return peer->direct;
+}
+
+/* UCX has the memory, or has it no more. */
+static void flies(message_t *m, int flying)
+{
+    int by = flying - m->flying;
+    m->flying = flying;
+    m->peer->lent += by;
+    m->peer->net->straight += by;
+}
+
+static void over(message_t *m)
+{
+    rd_net_t *net = m->peer->net;
+    if (m->ask.pending != NULL) {
+        net->direct--;
+        atomic_store_explicit(m->ask.pending, 0, memory_order_release);
+        m->ask.pending = NULL;
+    }
+    m->number += PLACES;
+    net->progressed = 1;
+}
+
+static void ended(message_t *m, void *request, ucs_status_t status)
+{
+    m->peer->net->outstanding--;
+    ucp_request_free(request);
+    flies(m, 0);
+    if (status == UCS_OK) {
+        over(m);
+    } else {
+        rd_ucx_peer_lost(m->peer, ucs_status_string(status));
+    }
+}
+
+static void sent(void *request, ucs_status_t status, void *m)
+{
+    ended(m, request, status);
+}
+
+static void fetched(void *request, ucs_status_t status, size_t bytes, void *m)
+{
+    (void)bytes; /* compared before the fetch */
+    ended(m, request, status);
+}
+
+static void begun(message_t *m, ucs_status_ptr_t request)
+{
+    if (request == NULL) {
+        over(m);
+    } else if (UCS_PTR_IS_ERR(request)) {
+        rd_ucx_peer_lost(m->peer, ucs_status_string(UCS_PTR_STATUS(request)));
+    } else {
+        m->peer->net->outstanding++;
+        flies(m, 1);
+    }
+}
+
+static ucp_request_param_t params_of(message_t *m)
+{
+    return (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FIELD_FLAGS,
+                                 .memory_type = m->ask.device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST,
+                                 .user_data = m};
+}
+
+static rondo_result_t announce(message_t *m)
+{
+    rd_net_t *net = m->peer->net;
+    if (m->peer->lost_ms != 0) { /* the verdict comes by the stop word */
+        return RONDO_SUCCESS;
+    }
+    rondo_result_t result = rd_ucx_peer_connect(m->peer);
+    if (result != RONDO_SUCCESS) {
+        return result;
+    }
+    rd_ucx_header_fill(&m->header, net, 0, RD_UCX_DIRECT, m->number, m->ask.bytes);
+    ucp_request_param_t param = params_of(m);
+    param.flags = UCP_AM_SEND_FLAG_RNDV;
+    param.cb.send = sent;
+    begun(m, ucp_am_send_nbx(m->peer->ep, RD_UCX_AM, &m->header, sizeof m->header, m->ask.data, m->ask.bytes, &param));
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t fetch(message_t *m)
+{
+    rd_net_t *net = m->peer->net;
+    void *announced = m->announced;
+    if (m->header.bytes != m->ask.bytes) {
+        return rd_stop_set(net->stop, net->who, RONDO_ERR_MISMATCH, m->peer->rank,
+                           "rank %d (%s) sends %llu bytes, this rank expects %zu", m->peer->rank,
+                           rd_boot_whois(net->boot, m->peer->rank), (unsigned long long)m->header.bytes, m->ask.bytes);
+    }
+    ucp_request_param_t param = params_of(m);
+    param.op_attr_mask &= ~(uint32_t)UCP_OP_ATTR_FIELD_FLAGS;
+    param.cb.recv_am = fetched;
+    m->announced = NULL;
+    begun(m, ucp_am_recv_data_nbx(net->worker, announced, m->ask.data, m->ask.bytes, &param));
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *ask)
+{
+    rd_ucx_peer_t *peer = &net->peers[ask->peer];
+    rd_ucx_direct_t *d = direct_of(peer);
+    if (d == NULL) {
+        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+    }
+    uint64_t number = ask->send ? d->sent++ : d->asked++;
+    message_t *m = &(ask->send ? d->sends : d->recvs)[number % PLACES];
+    if (m->number != number) {
+        return rd_error(net->who, RONDO_ERR_INTERNAL, "more messages between GPUs are under way than there may be");
+    }
+    m->ask = *ask;
+    net->direct++;
+    if (ask->send) {
+        return announce(m);
+    }
+    rd_ucx_peer_used(peer);
+    return m->announced != NULL ? fetch(m) : RONDO_SUCCESS;
+}
+
+ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong)
+{
+    rd_ucx_direct_t *d = direct_of(peer);
+    message_t *m = d != NULL ? &d->recvs[h->number % PLACES] : NULL;
+    if (m == NULL || m->number != h->number || m->announced != NULL || m->flying) {
+        *wrong = "its number is not due";
+        return UCS_OK;
+    }
+    m->header = *h;
+    m->announced = announced;
+    peer->net->progressed = 1;
+    if (m->ask.pending != NULL) {
+        (void)fetch(m); /* a failure is the communicator's */
+    }
+    return UCS_INPROGRESS;
+}
+
+static int awaited(const message_t *all)
+{
+    for (int i = 0; i < PLACES; i++) {
+        if (all[i].ask.pending != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int rd_net_waits_for(const rd_net_t *net)
+{
+    for (const rd_ucx_peer_t *p = net->used; p != NULL && net->direct != 0; p = p->next_used) {
+        if (p->direct != NULL && (awaited(p->direct->recvs) || awaited(p->direct->sends))) {
+            return p->rank;
+        }
+    }
+    return -1;
+}
+
+int rd_net_cuda(const rd_net_t *net)
+{
+    return net->cuda;
+}
+
+/* What UCX has not begun it does not begin any more. */
+void rd_ucx_direct_back(rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        for (int i = 0; p->direct != NULL && i < PLACES; i++) {
+            p->direct->sends[i].ask.pending = p->direct->recvs[i].ask.pending = NULL;
+        }
+    }
+    net->direct = 0;
+}
+
+/* UCX wants each announcement back, or it says at the end what it misses. */
+void rd_ucx_direct_drop(rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        for (int i = 0; p->direct != NULL && i < PLACES; i++) {
+            if (p->direct->recvs[i].announced != NULL) {
+                ucp_am_data_release(net->worker, p->direct->recvs[i].announced);
+                p->direct->recvs[i].announced = NULL;
+            }
+        }
+    }
+}
