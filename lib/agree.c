@@ -11,11 +11,12 @@
 #include "topo.h"
 
 typedef struct {
-    int32_t version, device, check, slots, quota, cuda_channels, cuda_spare, cuda_fifos, cuda_blocks, cuda_crews;
+    int32_t version, device, check, slots, quota, cuda_channels, cuda_spare, cuda_fifos, cuda_blocks, cuda_crews,
+        net_direct;
     int32_t processor; /* number of the built-in prices for it */
     uint64_t tune;     /* RONDO_TUNE's prices; 0: none */
     uint64_t slot_bytes, slice_bytes, ll_max, pull_min, cuda_bank, cuda_stage, cuda_round, cuda_copy, cuda_long,
-        machine;
+        net_direct_min, machine;
     char algo[sizeof((rd_env_t *)0)->algo], proto[32], transport[32];
     cpu_set_t cores;
 } record_t;
@@ -57,6 +58,8 @@ static void fill(record_t *r, int device, const rd_env_t *env, const rd_prices_t
     r->cuda_round = env->cuda_round;
     r->cuda_copy = env->cuda_copy;
     r->cuda_crews = env->cuda_crews;
+    r->net_direct = env->net_direct;
+    r->net_direct_min = env->net_direct_min;
     r->cuda_fifos = env->cuda_fifos;
     r->cuda_blocks = env->cuda_blocks;
     rd_topo_quick(&topo);
@@ -96,6 +99,8 @@ static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_bo
     COMPARE(cuda_round, "RONDO_CUDA_ROUND", "%llu", (unsigned long long));
     COMPARE(cuda_copy, "RONDO_CUDA_COPY", "%llu", (unsigned long long));
     COMPARE(cuda_crews, "RONDO_CUDA_CREWS", "%d", (int));
+    COMPARE(net_direct, "RONDO_NET_DIRECT", "%d", (int));
+    COMPARE(net_direct_min, "RONDO_NET_DIRECT_MIN", "%llu", (unsigned long long));
     COMPARE(cuda_fifos, "RONDO_CUDA_FIFOS", "%d", (int));
     COMPARE(cuda_blocks, "RONDO_CUDA_BLOCKS", "%d", (int));
     COMPARE(tune, "the prices of RONDO_TUNE (0: not set)", "%llx", (unsigned long long));

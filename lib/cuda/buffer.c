@@ -37,3 +37,15 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
     }
     return RONDO_SUCCESS;
 }
+
+int rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer)
+{
+    struct cudaPointerAttributes a;
+
+    if (remembered(cuda, (uintptr_t)buffer >> PAGE_BITS))
+        return cuda->hosted;
+    if (cudaPointerGetAttributes(&a, buffer) == cudaSuccess)
+        return a.hostPointer == buffer;
+    (void)cudaGetLastError();
+    return 0;
+}

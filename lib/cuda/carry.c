@@ -133,18 +133,20 @@ static rondo_result_t begin_message(rd_crew_t *crew, int chain, const rd_ktrigge
     int peer = (chain - 1) / 2, send = chain == RD_CHAIN_SEND(peer);
     rondo_comm_t carrier = crew->carriers[RD_CARRIER_ALL];
     int captured = (trigger->round & RD_KMESSAGE_CAPTURED) != 0;
+    rondo_result_t result;
     rd_plan_t *plan;
+
+    crew->answered += !captured;
+    if (trigger->round & RD_KMESSAGE_DIRECT)
+        return rd_direct_begin(crew, chain, crew->slots + at);
 
     if (trigger->what > s->k.message_slot)
         return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL,
                         "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
     if (captured && crew->number == 0 && trigger->round & RD_KMESSAGE_LONG)
         wake_others(crew);
-    rondo_result_t result = rd_plan_get_p2p(carrier->planner, peer, send, trigger->what, &plan);
-    if (result == RONDO_SUCCESS)
-        result = add(crew, carrier, chain, plan, crew->slots + at, crew->slots + at);
-    crew->answered += !captured;
-    return result;
+    result = rd_plan_get_p2p(carrier->planner, peer, send, trigger->what, &plan);
+    return result == RONDO_SUCCESS ? add(crew, carrier, chain, plan, crew->slots + at, crew->slots + at) : result;
 }
 
 /* Of what is brief the input comes by itself, perhaps later than the trigger. */
@@ -193,6 +195,8 @@ static int tell(rd_crew_t *crew, int *moved)
             done++;
         }
         if (done != lane->done) {
+            if (s->flushes && l && l % 2 == 0) /* a receiver's */
+                rd_direct_flush();
             lane->done = done;
             __atomic_store_n(&lane->pinned->done, done, __ATOMIC_RELEASE);
             *moved = 1;
@@ -281,6 +285,7 @@ static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
             rd_queue_flush(crew->carriers[i], rd_comm_check(crew->carriers[i]));
     }
     crew->over = 1;
+    __atomic_store_n(&crew->lanes[0].pinned->over, 1, __ATOMIC_RELEASE);
     return RD_PROXY_IDLE;
 }
 
@@ -288,9 +293,9 @@ static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
 static rondo_result_t advance(rd_crew_t *crew, rondo_comm_t carrier, int *busy, int *moved)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    int its = 0;
+    int its = 0, direct = carrier && rd_net_waits_for(carrier->net) >= 0;
 
-    if (!carrier || (!carrier->queue.active && rd_net_idle(carrier->net)))
+    if (!carrier || (!carrier->queue.active && !direct && rd_net_idle(carrier->net)))
         return RONDO_SUCCESS;
     *busy = 1;
     result = rd_queue_tasks(carrier, &its);
@@ -299,7 +304,7 @@ static rondo_result_t advance(rd_crew_t *crew, rondo_comm_t carrier, int *busy, 
         its |= rd_net_progress(carrier->net);
     }
     *moved |= its;
-    if (!carrier->queue.active) /* what is left, the network has yet to take: nobody waits for a rank */
+    if (!carrier->queue.active && !direct) /* what is left, the network has yet to take: nobody waits for a rank */
         return result;
     if (its)
         rd_wait_progress(&carrier->queue.wait);
@@ -317,6 +322,8 @@ rd_proxy_state_t rd_carry(void *arg)
 
     if (crew->over)
         return RD_PROXY_IDLE;
+    if (s->direct)
+        rd_direct_turn(s);
     if (result == RONDO_SUCCESS && !crew->failed_ms)
         result = take(crew, &moved);
     for (int i = 0; i < RD_CARRIERS && result == RONDO_SUCCESS && !crew->failed_ms; i++)

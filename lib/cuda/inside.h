@@ -59,6 +59,7 @@ struct rd_cuda {
     int deserter;                /* look.c: a rank that has left and was waited for, plus one; 0: none */
     int64_t slow_ms, named_ms;   /* clock when a kernel's wait was first seen to be long, and last named; 0: none is */
     int64_t late_ms;             /* a late peer is named as often as this */
+    int hosted; /* the host reaches this device's memory, too, by its addresses */
     uintptr_t known[64]; /* buffer.c: pages (of 2 MB) that are this device's memory */
     struct {
         rd_wanted_t wanted;
@@ -161,6 +162,8 @@ rd_klaunch_t rd_crowd_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch);
 
 /* buffer.c: refuses what a kernel cannot reach. */
 rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer, size_t bytes);
+/* Nonzero: the host, too, reads and writes it by this address. */
+int rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer);
 
 /* run.c: into the stream, in order. */
 void rd_cuda_op(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *reduce); /* operator and scale, for kernels */

@@ -161,7 +161,7 @@ static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t left, cudaStream_t 
             *pair = (rd_kpair_t){(uint16_t)(at / 2), (uint16_t)(at % 2), used, 0, 0};
             for (rd_cuda_message_t *m; (m = left.first[at]) && pair->count < most; left.first[at] = m->next) {
                 if (m->bytes)
-                    k->here[used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
+                    k->here[used + pair->count++] = rd_direct_message(cuda->stage, m);
             }
             used += pair->count;
             k->npairs += pair->count != 0;

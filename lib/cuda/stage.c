@@ -293,6 +293,10 @@ static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, ui
     uint32_t crews = raises->crews, piece = rd_kpiece(bytes, crews, s->k.least, s->k.message_slot);
     uint64_t pieces = (bytes + piece - 1) / piece;
 
+    if (bytes & RD_KDIRECT) {
+        raises->of[0]++;
+        return;
+    }
     *most = bytes > *most ? bytes : *most;
     for (uint32_t c = 0; c < crews; c++)
         raises->of[c] += pieces <= c ? 0 : (pieces - c + crews - 1) / crews;

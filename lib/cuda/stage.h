@@ -6,6 +6,8 @@
  *   kernel    input into a slot, trigger ...                                                   [kernels/stage.cuh]
  *   proxy     trigger -> the task's round, or a message, on the carrier -> done                [carry.c]
  *   kernel    ... done, slot into the output
+ *
+ * Where the network moves a GPU's memory, messages go without slots: direct.c.
  */
 #ifndef RD_CUDA_STAGE_H
 #define RD_CUDA_STAGE_H
@@ -48,6 +50,7 @@ typedef struct rd_stage_area {
     int device;
     size_t bytes; /* of the slots */
     char *pinned; /* lanes, flagged lines, then the slots */
+    char *tried;  /* device memory for rd_direct_find; NULL: none yet */
     rd_klane_state_t *state;
 } rd_stage_area_t;
 
@@ -90,6 +93,9 @@ typedef struct rd_stage {
     rd_stage_tasks_t *tasks;
     rd_kstage_t k; /* what kernels are told */
     char *brief;   /* lines, as the host sees them */
+    size_t direct; /* messages of so many bytes and more, to other nodes, go past the slots; 0: none does */
+    int flushes;   /* what a network's device has written is not seen by a kernel before rd_direct_flush */
+    char way[320]; /* why messages go straight, or not */
     int nlanes;    /* of a crew */
     int ncrews;
     rd_crew_t *crews;
@@ -142,6 +148,15 @@ rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call);
 /* brief.c, for trigger `number` of crew 0: the input, if all of its lines are there; the output. */
 int rd_brief_come(const rd_crew_t *crew, uint32_t number, char *to, size_t bytes);
 void rd_brief_give(const rd_crew_t *crew, uint32_t number, const char *from, size_t bytes);
+
+/* direct.c. Collective, when the carriers are there: which messages go straight, and why, or why none does. */
+rondo_result_t rd_direct_find(rd_stage_t *stage);
+/* A message as a launch holds it. */
+rd_kmessage_t rd_direct_message(const rd_stage_t *stage, const rd_cuda_message_t *message);
+/* For the proxy: before its turn; at a trigger, whose slot says where the message lies; when one has come. */
+void rd_direct_turn(const rd_stage_t *stage);
+rondo_result_t rd_direct_begin(rd_crew_t *crew, int chain, const char *slot);
+void rd_direct_flush(void);
 
 /* carry.c: a turn of the proxy. */
 rd_proxy_state_t rd_carry(void *crew);

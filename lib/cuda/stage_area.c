@@ -9,6 +9,8 @@ static rd_stage_area_t *areas; /* that are not used */
 
 static void area_free(rd_stage_area_t *a)
 {
+    if (a->tried)
+        (void)cudaFree(a->tried);
     if (a->state)
         (void)cudaFree(a->state);
     if (a->pinned)

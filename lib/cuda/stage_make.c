@@ -162,9 +162,16 @@ static void say_what_was_made(const rd_stage_t *s)
 
     if (comm->rank != 0)
         return;
-    rd_log(&comm->who, RD_LOG_INFO,
-           "CUDA between %d nodes: no direct path, data is staged through %zu MB of pinned memory a rank, by %d threads",
-           comm->node.nnodes, s->area->bytes >> 20, s->ncrews);
+    if (s->direct)
+        rd_log(&comm->who, RD_LOG_INFO,
+               "CUDA between %d nodes: messages of %zu bytes and more go straight from GPU to GPU (%s), all else is "
+               "staged through %zu MB of pinned memory a rank, by %d threads",
+               comm->node.nnodes, s->direct, s->way, s->area->bytes >> 20, s->ncrews);
+    else
+        rd_log(&comm->who, RD_LOG_INFO,
+               "CUDA between %d nodes: no direct path (%s), data is staged through %zu MB of pinned memory a rank, by "
+               "%d threads",
+               comm->node.nnodes, s->way, s->area->bytes >> 20, s->ncrews);
     if (comm->cores_each < 2)
         rd_log(&comm->who, RD_LOG_WARN,
                "a rank has one core, for itself and for the thread that moves its GPU's data between nodes: operations may "
@@ -181,6 +188,8 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda)
     rondo_result_t result = memory(s);
     if (result == RONDO_SUCCESS)
         result = carriers(s);
+    if (result == RONDO_SUCCESS)
+        result = rd_direct_find(s);
     if (result == RONDO_SUCCESS)
         result = serve(s);
     if (result != RONDO_SUCCESS)

@@ -5,7 +5,8 @@
  *                many rounds are under way as there are slots, so that the ways to and from the host overlap what goes
  *                over the network
  *   brief        what is short, by one block and lines that need no order: see brief.cuh
- *   messages     a block for each pair, direction and crew, which depends on no other
+ *   messages     a block for each pair, direction and crew, which depends on no other; what goes straight from and to
+ *                the buffers is the network's: the kernel says where they are, and waits
  *
  * A collective of which this rank gets nothing back leaves when its input is in slots: the next launch looks whether they
  * are free again. Not so from a graph, whose end takes the task away, nor messages, whose slots lie over one another.
@@ -370,9 +371,9 @@ struct rd_pieces_t {
     RD_MEMBER void find()
     {
         for (; i < pair.count; i++) {
-            piece = rd_kpiece(message().bytes, stage.crews, stage.least, stage.message_slot);
+            piece = direct() ? 1 : rd_kpiece(message().bytes, stage.crews, stage.least, stage.message_slot);
             at = (uint64_t)crew * piece;
-            if (at < message().bytes)
+            if (at < length())
                 return;
         }
     }
@@ -387,14 +388,25 @@ struct rd_pieces_t {
         return i < pair.count;
     }
 
+    /* The next one goes past the slots. */
+    RD_MEMBER bool direct() const
+    {
+        return (message().bytes & RD_KDIRECT) != 0;
+    }
+
+    RD_MEMBER uint64_t length() const
+    {
+        return direct() ? 1 : message().bytes;
+    }
+
     RD_MEMBER rd_part_t next()
     {
         const rd_kmessage_t &now = message();
-        const uint64_t left = now.bytes - at, bytes = left < piece ? left : piece;
+        const uint64_t left = length() - at, bytes = left < piece ? left : piece;
         const rd_part_t part = rd_part(now.buffer, at, at + bytes);
 
         at += (uint64_t)stage.crews * piece;
-        if (at >= now.bytes) {
+        if (at >= length()) {
             i++;
             find();
         }
@@ -403,7 +415,8 @@ struct rd_pieces_t {
 
     RD_MEMBER uint32_t flags() const
     {
-        return (stage.captured ? RD_KMESSAGE_CAPTURED : 0) | (message().bytes > piece ? RD_KMESSAGE_LONG : 0);
+        return (stage.captured ? RD_KMESSAGE_CAPTURED : 0) | (length() > piece ? RD_KMESSAGE_LONG : 0) |
+               (direct() ? RD_KMESSAGE_DIRECT : 0);
     }
 };
 
@@ -429,6 +442,28 @@ RD_DEVICE void rd_piece_out(const rd_part_t &part, const char *slot)
         rd_part_store(part, p, line_load(slot + p));
 }
 
+constexpr uint32_t RD_STAGE_OVER_MS = 5000;
+
+/* After a failure: until the network has let go of the buffers, which are the user's when the kernel ends. Should the
+ * proxy be stopped, not for ever. */
+RD_DEVICE_FAR void rd_stage_await_over(const rd_klane_t *lane)
+{
+    const uint32_t began = gpu_ms();
+
+    while (word_load(&lane->over) == 0 && (int32_t)(gpu_ms() - began - RD_STAGE_OVER_MS) <= 0) {
+    }
+}
+
+/* Into a slot, for the proxy: where the message lies. */
+RD_DEVICE void rd_message_name(const rd_kmessage_t &message, char *slot)
+{
+    const uint64_t buffer = (uint64_t)message.buffer;
+
+    if (gpu_thread() == 0)
+        line_store(slot, make_uint4((uint32_t)buffer, (uint32_t)(buffer >> 32), (uint32_t)message.bytes,
+                                    (uint32_t)(message.bytes >> 32)));
+}
+
 RD_KERNEL(512)
 rd_staged_messages(RD_WORK)
 {
@@ -447,23 +482,32 @@ rd_staged_messages(RD_WORK)
     char *base = stage.area + (uint64_t)team * slots * 2 * stage.slot;
     base += (uint64_t)(number - 1) * slots * stage.message_slot;
     uint32_t i = 0, n = 0; /* pieces begun; pieces over */
+    bool lent = false;     /* a message has gone past the slots */
     while (vacant && behind.more()) {
         if (i - n == slots || !ahead.more()) {
+            const bool direct = behind.direct();
             const rd_part_t part = behind.next();
             if (!ring.await((int32_t)n))
                 break;
-            if (!pair.send)
+            if (!pair.send && !direct)
                 rd_piece_out(part, base + (uint64_t)ring.slot(n) * stage.message_slot);
             n++;
         } else {
             const uint32_t flags = ahead.flags();
+            const bool direct = ahead.direct();
+            char *slot = base + (uint64_t)ring.slot(i) * stage.message_slot;
+            if (direct)
+                rd_message_name(ahead.message(), slot);
             const rd_part_t part = ahead.next();
-            if (pair.send)
-                rd_piece_in(part, base + (uint64_t)ring.slot(i) * stage.message_slot);
-            ring.raise(i, pair.send != 0, (uint32_t)part.bytes, flags);
+            if (pair.send && !direct)
+                rd_piece_in(part, slot);
+            ring.raise(i, pair.send != 0 || direct, (uint32_t)part.bytes, flags);
+            lent = lent || direct;
             i++;
         }
     }
+    if (lent && ring.wait.dead && gpu_thread() == 0)
+        rd_stage_await_over(stage.lanes);
     ring.keep(i);
 }
 

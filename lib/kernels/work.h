@@ -231,11 +231,18 @@ typedef struct rd_ktrigger {
 #define RD_KPROXY 0xffffu /* as the peer that is waited for */
 #define RD_KMESSAGE_CAPTURED 1u
 #define RD_KMESSAGE_LONG 2u /* it has pieces for other crews too */
+#define RD_KMESSAGE_DIRECT 4u /* past the slots: in this one lies an rd_kmessage_t that says from or to where */
+
+/* In the bytes of a message between nodes: it is the network's to carry, straight from and to the buffer, and one piece
+ * of crew 0's; and the host can reach the buffer. */
+#define RD_KDIRECT (UINT64_C(1) << 63)
+#define RD_KDIRECT_HOST (UINT64_C(1) << 62)
 
 typedef struct rd_klane { /* in pinned memory */
     rd_ktrigger_t trigger[RD_KLANE_SLOTS];
     uint32_t done; /* triggers that the proxy has done; by it alone, on a line of its own */
-    uint32_t pad[31];
+    uint32_t over; /* of a crew's first lane: after a failure its proxy, and the network, touch no buffer any more */
+    uint32_t pad[30];
 } rd_klane_t;
 
 typedef struct rd_klane_state { /* in device memory */

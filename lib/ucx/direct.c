@@ -2,8 +2,8 @@
  *
  * They know no connection, slot or credit. The sender announces each by UCX's rendezvous and keeps its memory until UCX
  * says that it has been read; the receiver keeps the announcement until he has named the place, and then has UCX fetch
- * the bytes there. Nothing but UCX touches the bytes, on the way by what moves device memory where it has that. Messages
- * of a pair bear numbers and match in their order.
+ * the bytes there. Nothing but UCX touches the bytes, and it goes by what moves device memory where it has that.
+ * Messages of a pair bear numbers and match in their order.
  *
  * As everything that arrives, an announcement is used only after its token, and what it says must be due.
  */
@@ -163,8 +163,8 @@ ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, voi
 {
     rd_ucx_direct_t *d = direct_of(peer);
     message_t *m = d != NULL ? &d->recvs[h->number % PLACES] : NULL;
-    if (m == NULL || m->number != h->number || m->announced != NULL || m->flying) {
-        *wrong = "its number is not due";
+    *wrong = peer->net->leaving ? NULL : "its number is not due";
+    if (m == NULL || peer->net->leaving || m->number != h->number || m->announced != NULL || m->flying) {
         return UCS_OK;
     }
     m->header = *h;
@@ -215,6 +215,7 @@ void rd_ucx_direct_back(rd_net_t *net)
 /* UCX wants each announcement back, or it says at the end what it misses. */
 void rd_ucx_direct_drop(rd_net_t *net)
 {
+    net->leaving = 1;
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         for (int i = 0; p->direct != NULL && i < PLACES; i++) {
             if (p->direct->recvs[i].announced != NULL) {

@@ -196,7 +196,7 @@ static ucs_status_t take_direct(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, v
     if (announced && h->bytes == bytes) {
         status = rd_ucx_announced(peer, h, data, &wrong);
     }
-    return status == UCS_INPROGRESS ? status : drop(peer->net, wrong, h->number);
+    return status == UCS_INPROGRESS || wrong == NULL ? status : drop(peer->net, wrong, h->number);
 }
 
 /* As the bootstrap's farewells are understood, so that it does not matter which comes first. */

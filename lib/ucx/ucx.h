@@ -118,6 +118,7 @@ struct rd_net {
     int straight;         /* which is so many that UCX has the memory of */
     int direct;           /* and so many that somebody waits for */
     int cuda;             /* UCX takes CUDA memory by its transports */
+    int leaving;          /* what is announced now is wanted no more */
     int quiet;            /* looks at the network in a row that found nothing */
     int nlost;            /* peers with a broken connection and no verdict yet */
     int progressed;       /* set where something is delivered */
@@ -132,10 +133,10 @@ rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_
 void rd_ucx_close(rd_net_t *net);
 
 /* direct.c */
-/* A message that goes past connections, announced: UCS_INPROGRESS, or UCS_OK and what is wrong with it. */
+/* A message that goes past connections, announced: UCS_INPROGRESS; or UCS_OK and what is wrong with it, or NULL. */
 ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong);
 void rd_ucx_direct_back(rd_net_t *net); /* nobody waits for them any more, and nothing new begins */
-void rd_ucx_direct_drop(rd_net_t *net); /* announcements that nobody has asked for */
+void rd_ucx_direct_drop(rd_net_t *net); /* announcements that nobody has asked for or will */
 
 /* meet.c; `all` holds a byte of each rank */
 rondo_result_t rd_ucx_meet(rd_net_t *net, const rd_env_t *env, unsigned char *all);

@@ -430,6 +430,15 @@ void sim_release(void *pointer)
     release(pointer, 0);
 }
 
+cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWritesTarget target,
+                                               enum cudaFlushGPUDirectRDMAWritesScope scope)
+{
+    (void)target;
+    (void)scope;
+    return cudaSuccess;
+}
+
+/* SIM_FAR=1: as on most machines, the host does not reach device memory. */
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const void *pointer)
 {
     memset(out, 0, sizeof *out);
@@ -437,7 +446,9 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const vo
     const block_t *b = find(pointer);
     out->type = b ? b->type : cudaMemoryTypeUnregistered;
     out->device = b ? b->device : -2;
-    out->devicePointer = b ? (void *)(uintptr_t)pointer : NULL;
+    out->devicePointer = out->hostPointer = b ? (void *)(uintptr_t)pointer : NULL;
+    if (b && b->type == cudaMemoryTypeDevice && getenv("SIM_FAR"))
+        out->hostPointer = NULL;
     pthread_mutex_unlock(&sim_lock);
     return cudaSuccess;
 }

@@ -1,0 +1,273 @@
+/* Messages between nodes that go straight from GPU to GPU: see stage.h.
+ *
+ * Where UCX has transports that move a GPU's memory without the host's (cuda_ipc, or a network's with GPUDirect), a
+ * long message need not be cut and staged: its kernel only says where it lies and waits, so that it begins and ends in
+ * the stream's order, and the proxy has UCX carry it whole. Both ends know how long it is, and all ranks agree when the
+ * communicator is made whether there is such a way.
+ *
+ * There is one if it proves itself: UCX takes device memory by slow ways, too (over tcp at a tenth of the rate of host
+ * memory). So each pair tries, and device memory must go half as fast as host memory at least. To have tried has
+ * another use: what UCX makes at the first message (streams, events) CUDA might not make beside a kernel that waits.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../comm.h"
+#include "stage.h"
+
+#define TRY ((size_t)1 << 20)
+#define TIMES 4 /* the first of which is not counted */
+
+/* ---- messages */
+
+rd_kmessage_t rd_direct_message(const rd_stage_t *s, const rd_cuda_message_t *m)
+{
+    const int *node_of = s->cuda->comm->node.node_of;
+    rd_kmessage_t k = {m->buffer, m->bytes};
+
+    if (s->direct && m->bytes >= s->direct && node_of[m->peer] != node_of[s->cuda->k.rank])
+        k.bytes |= RD_KDIRECT | (rd_buffer_hosts(s->cuda, m->buffer) ? RD_KDIRECT_HOST : 0);
+    return k;
+}
+
+rondo_result_t rd_direct_begin(rd_crew_t *crew, int chain, const char *slot)
+{
+    rd_stage_lane_t *lane = &crew->lanes[chain];
+    rondo_comm_t carrier = crew->carriers[RD_CARRIER_ALL];
+    struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
+    rd_kmessage_t m;
+
+    memcpy(&m, slot, sizeof m);
+    const rd_net_direct_t ask = {.peer = (chain - 1) / 2,
+                                 .send = chain == RD_CHAIN_SEND((chain - 1) / 2),
+                                 .device = !(m.bytes & RD_KDIRECT_HOST),
+                                 .data = m.buffer,
+                                 .bytes = m.bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST),
+                                 .pending = &request->pending};
+    if (!carrier->queue.active && rd_net_waits_for(carrier->net) < 0)
+        rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
+    atomic_store(&request->pending, 1);
+    lane->taken++;
+    return rd_net_direct(carrier->net, &ask);
+}
+
+/* What UCX does with a device's memory it does on the thread's device, and whatever other threads capture. Nobody but
+ * this sets either for a proxy. */
+void rd_direct_turn(const rd_stage_t *s)
+{
+    static _Thread_local int at = -1;
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+
+    if (at == s->cuda->device || cudaSetDevice(s->cuda->device) != cudaSuccess)
+        return;
+    if (at < 0)
+        (void)cudaThreadExchangeStreamCaptureMode(&mode);
+    at = s->cuda->device;
+}
+
+/* A kernel runs already, and what a network's device has written may yet be on its way to the GPU. */
+void rd_direct_flush(void)
+{
+    if (cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,
+                                           cudaFlushGPUDirectRDMAWritesToOwner) != cudaSuccess)
+        (void)cudaGetLastError();
+}
+
+static int flushes(int device)
+{
+    int order = 0, options = 0;
+
+    if (cudaDeviceGetAttribute(&order, cudaDevAttrGPUDirectRDMAWritesOrdering, device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&options, cudaDevAttrGPUDirectRDMAFlushWritesOptions, device) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return order < cudaGPUDirectRDMAWritesOrderingOwner && options & cudaFlushGPUDirectRDMAWritesOptionHost;
+}
+
+/* ---- is there a way */
+
+typedef struct way {
+    int32_t able;          /* UCX takes the memory, and there was some to try with */
+    uint32_t device, host; /* MB/s with the slowest peer; host 0: it is the same memory */
+} way_t;
+
+static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_wait_t wait;
+
+    rd_wait_begin(&wait, &by->stop, by->spin, by->env.create_timeout_ms);
+    while ((atomic_load(first) || atomic_load(second)) && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
+        if (rd_net_progress(by->net))
+            rd_wait_progress(&wait);
+        else
+            result = rd_wait_miss(&wait);
+    }
+    return result == RONDO_IN_PROGRESS ? RONDO_SUCCESS : result;
+}
+
+/* The communicator fails as the carrier has, and UCX lets go of what was to be tried. */
+static rondo_result_t give_up(rd_stage_t *s, rondo_comm_t by, rondo_result_t result)
+{
+    int peer = rd_net_waits_for(by->net);
+
+    if (result == RONDO_ERR_TIMEOUT)
+        rd_comm_fail(by, result, peer, "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
+                     peer >= 0 ? rd_boot_whois(by->boot, peer) : "?", (long long)by->env.create_timeout_ms);
+    else
+        rd_comm_fail(by, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
+    rd_net_take_back(by->net);
+    return rd_comm_fail(s->cuda->comm, rd_comm_check(by), atomic_load(&by->stop.culprit),
+                        "%s (when messages between GPUs were tried, which RONDO_NET_DIRECT=0 leaves out)",
+                        by->stop.text);
+}
+
+/* Each rank to the one that is `k` behind it, as far as that is on another node. */
+static rondo_result_t exchange(rd_stage_t *s, int k, char *memory, int device)
+{
+    rondo_comm_t comm = s->cuda->comm, by = s->crews[0].carriers[RD_CARRIER_ALL];
+    int to = (comm->rank + k) % comm->nranks, from = (comm->rank - k + comm->nranks) % comm->nranks;
+    const int *node_of = comm->node.node_of;
+    _Atomic int coming = node_of[from] != node_of[comm->rank], going = node_of[to] != node_of[comm->rank];
+    const rd_net_direct_t out = {to, 1, device, memory, TRY, &going};
+    const rd_net_direct_t in = {from, 0, device, memory + TRY, TRY, &coming};
+    rondo_result_t result = coming ? rd_net_direct(by->net, &in) : RONDO_SUCCESS;
+
+    if (result == RONDO_SUCCESS && going)
+        result = rd_net_direct(by->net, &out);
+    if (result == RONDO_SUCCESS)
+        result = await(by, &coming, &going);
+    return result == RONDO_SUCCESS ? result : give_up(s, by, result);
+}
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static rondo_result_t try(rd_stage_t *s, char *memory, int device, uint32_t *mb_s)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    *mb_s = UINT32_MAX;
+    for (int k = 1; k < s->cuda->k.nranks; k++) {
+        int64_t best = INT64_MAX;
+        for (int i = 0; i < TIMES && result == RONDO_SUCCESS; i++) {
+            int64_t began = now_us();
+            result = exchange(s, k, memory, device);
+            int64_t us = now_us() - began + 1;
+            best = i && us < best ? us : best;
+        }
+        if (result != RONDO_SUCCESS)
+            return result;
+        *mb_s = TRY / best < *mb_s ? (uint32_t)(TRY / best) : *mb_s;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* Of all ranks. */
+static int slowest(const way_t *all, int n, uint32_t *device, uint32_t *host)
+{
+    int rank = 0;
+
+    for (int r = 0; r < n; r++) {
+        rank = all[r].device < all[rank].device ? r : rank;
+        *host = all[r].host < *host ? all[r].host : *host;
+    }
+    *device = all[rank].device;
+    return rank;
+}
+
+/* Whose UCX does not take it, or had no memory to try with; n: nobody's. */
+static int unable(const way_t *all, int n)
+{
+    int r = 0;
+
+    while (r < n && all[r].able)
+        r++;
+    return r;
+}
+
+static rondo_result_t try_all(rd_stage_t *s, way_t *all)
+{
+    rondo_comm_t comm = s->cuda->comm;
+    int hosted = s->cuda->hosted;
+    way_t *own = &all[comm->rank];
+    char *host = hosted ? NULL : malloc(2 * TRY);
+    rondo_result_t result = try(s, s->area->tried, !hosted, &own->device);
+
+    own->host = 0;
+    if (result == RONDO_SUCCESS && host)
+        result = try(s, memset(host, 1, 2 * TRY), 0, &own->host);
+    free(host);
+    return result == RONDO_SUCCESS ? rd_boot_allgather(comm->boot, all, sizeof *all) : result;
+}
+
+/* What a rank could give the network to try with. */
+static void prepare(rd_stage_t *s, way_t *own)
+{
+    rd_cuda_t *cuda = s->cuda;
+
+    if (!s->area->tried && cudaMalloc((void **)&s->area->tried, 2 * TRY) != cudaSuccess) {
+        (void)cudaGetLastError();
+        s->area->tried = NULL;
+    }
+    if (!s->area->tried)
+        return;
+    cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
+    own->able = rd_net_cuda(s->crews[0].carriers[RD_CARRIER_ALL]->net) ||
+                (cuda->hosted && cuda->comm->env.net_direct == 1);
+}
+
+/* Alike on all ranks. */
+static void decide(rd_stage_t *s, const way_t *all)
+{
+    rondo_comm_t comm = s->cuda->comm;
+    uint32_t device = 0, host = UINT32_MAX;
+    int n = comm->nranks, who = unable(all, n);
+
+    if (who < n) {
+        snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", who,
+                 rd_boot_whois(comm->boot, who), rd_net_version(), comm->env.ucx_tls);
+        return;
+    }
+    who = slowest(all, n, &device, &host);
+    if (host)
+        snprintf(s->way, sizeof s->way, "slowest with rank %d (%s), %u MB/s; the host's memory %u", who,
+                 rd_boot_whois(comm->boot, who), device, host);
+    else
+        snprintf(s->way, sizeof s->way, "it is the host's memory, too");
+    if (device >= host / 2)
+        s->direct = comm->env.net_direct_min ? comm->env.net_direct_min : 1;
+    s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
+}
+
+rondo_result_t rd_direct_find(rd_stage_t *s)
+{
+    rondo_comm_t comm = s->cuda->comm;
+    way_t all[RD_KRANKS] = {{0, 0, 0}};
+
+    if (comm->env.net_direct == 0) {
+        snprintf(s->way, sizeof s->way, "RONDO_NET_DIRECT is 0");
+        return RONDO_SUCCESS;
+    }
+    prepare(s, &all[comm->rank]);
+    rondo_result_t result = rd_boot_allgather(comm->boot, all, sizeof all[0]);
+    if (result == RONDO_SUCCESS && unable(all, comm->nranks) == comm->nranks)
+        result = try_all(s, all);
+    if (result != RONDO_SUCCESS)
+        return result;
+    decide(s, all);
+    if (s->direct || comm->env.net_direct < 0)
+        return RONDO_SUCCESS;
+    rd_boot_farewell_alike(comm->boot);
+    return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
+                    "RONDO_NET_DIRECT is 1, and there is no direct path between the GPUs of different nodes: %s",
+                    s->way);
+}
