@@ -6,7 +6,8 @@
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, life, asked,
-#                                                          groups, registered, copies, rounds, apart, nodes or shim;
+#                                                          groups, registered, copies, rounds, apart, nodes, direct
+#                                                          (wants RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc) or shim;
 #              and, if they are named, mps (ranks that share GPUs, under MPS) and sanitizers (compute-sanitizer's tools,
 #              each of which must report a planted fault)
 #
@@ -31,7 +32,7 @@ while [ $# -gt 1 ]; do
     esac
     shift 2
 done
-[ $# -eq 0 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -eq 0 ] || { sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 passed=0
 failed=0
@@ -118,6 +119,9 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
     done
     part rounds --nodes
     part life --nodes
+fi
+if wanted direct; then
+    part direct --seed "$seed"
 fi
 if wanted shim; then
     part shim --seed "$seed"
