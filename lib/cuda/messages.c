@@ -10,9 +10,7 @@
 #include "inside.h"
 #include "stage.h"
 
-#define POSTED (256u << 10)    /* a shorter message is through before a post has come */
-#define COPY_BLOCKS 32u        /* that copy what a rank sends to itself, beside its messages */
-#define COPY_BYTES (32u << 10) /* by one of them at least */
+#define POSTED (256u << 10) /* a shorter message is through before a post has come */
 
 /* What is to be launched: a list for each peer and direction, in order. */
 typedef struct lists {
@@ -71,28 +69,6 @@ static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, int slices)
     return pair->count != 0;
 }
 
-static uint32_t at_most(uint32_t value, uint32_t most)
-{
-    return value < most ? value : most;
-}
-
-/* How many blocks a stream gets: as many as there are channels, sending and receiving each; less where lines or other
- * communicators want room; and at least one. That is this rank's business alone. */
-static void divide(const taking_t *t)
-{
-    const rd_limits_t *limits = &t->cuda->limits;
-    rd_kmessages_t *k = t->k;
-    uint32_t warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL) / 32, lines = (k->npairs * k->warps + warps - 1) / warps;
-    uint32_t room = at_most(limits->blocks - lines, limits->blocks / rd_crowd_parts(t->cuda));
-    uint32_t all = at_most(rd_limits_senders(limits), room / 2);
-
-    k->senders = k->sends ? at_most(all / k->sends, t->most) : 0;
-    k->senders += k->senders == 0;
-    k->receivers = 1;
-    while (k->receivers * 2 * k->receives <= all && k->receivers < t->most)
-        k->receivers *= 2;
-}
-
 static void take_all(taking_t *t)
 {
     int n = t->cuda->k.nranks, rank = t->cuda->k.rank;
@@ -107,8 +83,7 @@ static void take_all(taking_t *t)
         k->sends += (uint32_t)take(t, &k->stream[k->sends], (rank + i) % n, 1, 1);
     for (int i = 1; i < n; i++)
         k->receives += (uint32_t)take(t, &k->stream[k->sends + k->receives], (rank - i + n) % n, 0, 1);
-    if (k->sends || k->receives)
-        divide(t);
+    rd_streams_divide(&t->cuda->limits, rd_crowd_parts(t->cuda), t->most, k);
 }
 
 /* More messages than a kernel's arguments hold: into the window's list. */
@@ -172,20 +147,6 @@ static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t left, cudaStream_t 
     return result;
 }
 
-/* A launch for what has been taken, and to copy so many bytes. */
-static rd_klaunch_t shape(const rd_cuda_t *cuda, const rd_kmessages_t *k, uint64_t copied)
-{
-    uint64_t copies = (copied + COPY_BYTES - 1) / COPY_BYTES;
-    rd_klaunch_t l = {.kind = k->sends + k->receives ? RD_K_STREAMS : RD_K_MESSAGES,
-                      .codec = rd_fifo_codec(&cuda->limits)};
-
-    l.threads = rd_kernel_threads(l.kind, l.codec);
-    l.blocks = rd_kernel_blocks(l.kind, cuda->k.nranks, k->npairs * k->warps, l.threads);
-    l.blocks += k->sends * k->senders + k->receives * k->receivers;
-    l.blocks += copies < COPY_BLOCKS ? (uint32_t)copies : COPY_BLOCKS;
-    return l;
-}
-
 /* `from` and `to`: what this rank sends to itself. */
 static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
                                  cudaStream_t stream)
@@ -213,7 +174,7 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_
         take_all(&t);
     if (result != RONDO_SUCCESS)
         return result;
-    const rd_klaunch_t launch = shape(cuda, k, to.bytes);
+    const rd_klaunch_t launch = rd_streams_launch(&cuda->limits, k);
     return rd_cuda_launch(cuda, &launch, &work, stream);
 }
 

@@ -170,6 +170,8 @@ uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec)
     return codec == RD_KC_SIMPLE ? RD_KT_SIMPLE : kinds[kind].threads;
 }
 
+_Static_assert(RD_KT_STREAMS == RD_KT_FIFOS * RD_KT_AT_ONCE, "lines find room for as many warps in both");
+
 uint32_t rd_kernel_at_once(void)
 {
     return RD_KT_FIFOS / 32 * RD_KT_AT_ONCE;

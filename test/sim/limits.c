@@ -44,6 +44,25 @@ static void check_choices(const rd_cuda_t *cuda)
         }
 }
 
+/* All blocks that wait run at once, and those that receive have places; with the other communicators', if there are any. */
+static void check_divided(const rd_cuda_t *cuda, uint32_t sends, uint32_t receives, uint32_t lines, uint32_t parts)
+{
+    const rd_limits_t *l = &cuda->limits;
+    rd_kmessages_t k = {.sends = sends, .receives = receives, .npairs = lines, .warps = cuda->k.spread};
+    uint32_t warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL) / 32, least = sends + receives;
+
+    for (uint32_t slices = 1; slices < 1000 && least; slices *= 3) {
+        k.to_self.bytes = slices << 14;
+        rd_streams_divide(l, parts, slices, &k);
+        uint32_t busy = (lines * k.warps + warps - 1) / warps, blocks = sends * k.senders + receives * k.receivers;
+        rd_klaunch_t launch = rd_streams_launch(l, &k);
+        CHECK(busy + blocks <= l->blocks && launch.blocks > busy + blocks && launch.kind == RD_K_STREAMS);
+        CHECK(parts == 1 || blocks <= l->blocks / parts || blocks == least);
+        CHECK(k.senders >= 1 && k.receivers >= 1 && (k.receivers & (k.receivers - 1)) == 0);
+        CHECK(receives * k.receivers <= l->channels && k.senders <= slices && k.receivers < 2 * slices);
+    }
+}
+
 /* Messages by slices: movers carry a slice at once, and a block each way for every peer fits beside all lines. */
 static void check_streams(const rd_cuda_t *cuda)
 {
@@ -60,17 +79,24 @@ static void check_streams(const rd_cuda_t *cuda)
         return;
     CHECK((jobs * k->spread + warps - 1) / warps + jobs <= cuda->limits.blocks);
     CHECK(cuda->limits.channels >= cuda->limits.nranks - 1 && rd_limits_senders(&cuda->limits) >= jobs / 2);
+    for (uint32_t parts = 1; parts <= 3; parts++)
+        for (uint32_t i = 0; i < 4; i++) {
+            check_divided(cuda, jobs / 2, jobs / 2, i * jobs / 3, parts);
+            check_divided(cuda, i & 1, i >> 1, i * jobs / 3, parts);
+            check_divided(cuda, i * jobs / 6, 1, jobs, parts);
+            check_divided(cuda, 1, i * jobs / 6, 0, parts);
+        }
 }
 
 /* `apart`: GPUs do not reach each other. */
 static void check_layouts(uint32_t apart)
 {
     static const size_t banks[] = {0, 16384, 16448, 1 << 20, 16 << 20};
-    static const int blocks[] = {1, 4, 132};
+    static const int blocks[] = {1, 4, 40, 132};
 
     for (int n = 2; n <= RD_KRANKS && !bad; n++)
         for (int fifos = 0; fifos <= RD_KFIFOS && !bad; fifos = fifos ? 2 * fifos : 1)
-            for (size_t i = 0; i < 15 && !bad; i++) {
+            for (size_t i = 0; i < 20 && !bad; i++) {
                 rd_env_t env = {.cuda_fifos = fifos, .cuda_bank = banks[i % 5], .cuda_channels = fifos % 67};
                 rd_cuda_t cuda = {.k = {.nranks = n}};
                 cuda.limits.nranks = (uint32_t)n;
