@@ -21,10 +21,15 @@ typedef struct rd_net_conn rd_net_conn_t;
 int rd_net_built(void);           /* 0: built without UCX */
 const char *rd_net_version(void); /* "ucx 1.13.1", for rondo-info */
 
+/* Of RONDO_UCX_TLS. Nonzero: host memory goes by tcp, on the interface where ranks meet; other transports that it may
+ * name move what lies on GPUs. */
+int rd_net_tcp_alone(const char *tls);
+
 /* For rondo-info: what UCX would take on this host with these settings, for a rank that listens on `address` and has
- * `place` ranks of its node below it: network devices as "tcp/eth0 tcp/eth1". An empty `address`: all there are. */
+ * `place` ranks of its node below it: network devices as "tcp/eth0 tcp/eth1". An empty `address`: all there are. *cuda
+ * nonzero: with transports that take a CUDA device's memory. */
 #define RD_NET_DEVICES 1024
-rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place, char text[RD_NET_DEVICES]);
+rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place, char text[RD_NET_DEVICES], int *cuda);
 
 /* Collective over the bootstrap when the communicator has more than one node: exchanges worker addresses. `remote[r]`
  * nonzero: rank r is on another node. Endpoints are made when a connection is first used. */

@@ -12,12 +12,19 @@ const char *rd_net_version(void)
     return "none";
 }
 
-rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place, char text[RD_NET_DEVICES])
+int rd_net_tcp_alone(const char *tls)
+{
+    (void)tls;
+    return 0;
+}
+
+rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place, char text[RD_NET_DEVICES], int *cuda)
 {
     (void)env;
     (void)address;
     (void)place;
     text[0] = 0;
+    *cuda = 0;
     return RONDO_ERR_UNSUPPORTED;
 }
 

@@ -40,6 +40,7 @@ check 0 '^lo  *up  *127.0.0.1 .* ranks meet$' env RONDO_IFACE=lo "$info" net
 check 1 'RONDO_IFACE=nosuch' env RONDO_IFACE=nosuch "$info" net
 if "$info" | grep -q 'ucx, between nodes'; then
     check 0 '^rail 0 .*tcp/lo: ranks meet there' env RONDO_IFACE=lo "$info" net
+    check 0 '^GPUs .*no device memory$' env RONDO_IFACE=lo RONDO_UCX_TLS=tcp "$info" net
     check 0 '^rail 1 .*tcp/lo: RONDO_NET names it' env RONDO_IFACE=lo RONDO_NET=lo,lo "$info" net
     check 1 'WRONG  network library .*RONDO_NET' env RONDO_NET=nosuch "$info" doctor
     check 1 'RONDO_NET' env RONDO_NET=nosuch "$info" net

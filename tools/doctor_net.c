@@ -87,6 +87,7 @@ static void connection(const rd_env_t *env, const char *address, rd_addr_t at)
 static void library(const rd_env_t *env, const char *address)
 {
     char text[RD_NET_DEVICES];
+    int cuda;
 
     if (!rd_net_built()) {
         info_found(INFO_NOTE, "network library", "configure rondo with UCX for jobs on several nodes",
@@ -94,7 +95,7 @@ static void library(const rd_env_t *env, const char *address)
         return;
     }
     for (int rail = 0; rail < info_rails(env); rail++) {
-        if (rd_net_probe(env, address, rail, text) != RONDO_SUCCESS)
+        if (rd_net_probe(env, address, rail, text, &cuda) != RONDO_SUCCESS)
             info_found(INFO_WRONG, "network library",
                        "`rondo-info net` without RONDO_NET and RONDO_UCX_TLS says which devices there are", "%s",
                        rd_thread_error());

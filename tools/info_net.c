@@ -26,6 +26,7 @@ static int data(const rd_env_t *env, const char *address)
 {
     char text[RD_NET_DEVICES];
     rd_env_t every = *env;
+    int cuda = 0;
 
     if (!rd_net_built()) {
         printf("data           none between nodes: built without UCX\n");
@@ -33,13 +34,18 @@ static int data(const rd_env_t *env, const char *address)
     }
     printf("data           %s, transports %s (RONDO_UCX_TLS)\n", rd_net_version(), env->ucx_tls);
     for (int rail = 0; rail < info_rails(env); rail++) {
-        if (rd_net_probe(env, address, rail, text) != RONDO_SUCCESS)
+        if (rd_net_probe(env, address, rail, text, &cuda) != RONDO_SUCCESS)
             return 1;
         printf("rail %-9d %s: %s\n", rail, text, info_data_reason(env));
     }
     every.net[0] = 0;
     snprintf(every.ucx_tls, sizeof every.ucx_tls, "all");
-    if (rd_net_probe(&every, "", 0, text) == RONDO_SUCCESS)
+    if (env->net_direct && cuda)
+        printf("GPUs           messages go straight if device memory proves quick, else through the host's\n");
+    else
+        printf("GPUs           through the host's memory: %s\n",
+               cuda ? "RONDO_NET_DIRECT is 0" : "these transports take no device memory");
+    if (rd_net_probe(&every, "", 0, text, &cuda) == RONDO_SUCCESS)
         printf("there are      %s\n", text);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "boot_sock.h"
+#include "net.h"
 
 static int number(const char *name, const char *file)
 {
@@ -93,7 +94,7 @@ const char *info_data_reason(const rd_env_t *env)
         return "RONDO_UCX_NET_DEVICES names it";
     if (getenv("UCX_NET_DEVICES"))
         return "UCX_NET_DEVICES names it";
-    return strcmp(env->ucx_tls, "tcp") == 0 ? "ranks meet there" : "UCX chooses, of what it has for RONDO_UCX_TLS";
+    return rd_net_tcp_alone(env->ucx_tls) ? "ranks meet there" : "UCX chooses, of what it has for RONDO_UCX_TLS";
 }
 
 int info_rails(const rd_env_t *env)

@@ -17,6 +17,8 @@
 #include "../comm.h"
 #include "stage.h"
 
+_Static_assert(RD_KLANE_SLOTS <= RD_NET_DIRECT, "what a lane has under way");
+
 #define TRY ((size_t)1 << 20)
 #define TIMES 4 /* the first of which is not counted */
 

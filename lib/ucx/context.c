@@ -89,8 +89,7 @@ static const char *tcp_name(const char *name)
     return major == 1 && minor < 17 ? name + strlen("TCP_") : name;
 }
 
-/* Host memory goes by tcp: the other transports, if there are any, move what lies on GPUs. */
-static int tcp_alone(const char *tls)
+int rd_net_tcp_alone(const char *tls)
 {
     int tcp = 0;
     while (*tls != 0) {
@@ -112,12 +111,15 @@ static int tcp_alone(const char *tls)
  * Nor does it send from the user's buffer. Where a connection breaks while such a send waits for the socket, UCX (1.13
  * to 1.22: uct_tcp_ep_sendv, behind uct_tcp_ep_purge) completes it twice, and its assertion, which distributions leave
  * in, ends the process. The copy is not measured where pieces are as long as what the receiver takes at once, 64 KB; by
- * UCX's own 8 KB a third of the rate is left. */
-static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config)
+ * UCX's own 8 KB a third of the rate is left.
+ *
+ * What goes straight between GPUs is announced whatever the threshold is. But where that is infinite, UCX counts on no
+ * rendezvous, and looks for no transport that lets go of memory when a peer fails. */
+static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
 {
     rondo_result_t result = RONDO_SUCCESS;
     if (!is_set("RNDV_THRESH")) {
-        result = setting_put(net, config, "RNDV_THRESH", "inf");
+        result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
     }
     if (result == RONDO_SUCCESS && !is_set("ZCOPY_THRESH")) {
         result = setting_put(net, config, "ZCOPY_THRESH", "inf");
@@ -139,8 +141,8 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
     if (env->ucx_tls[0] != 0) {
         result = setting_put(net, config, "TLS", env->ucx_tls);
     }
-    if (result == RONDO_SUCCESS && tcp_alone(env->ucx_tls)) {
-        result = tcp_put(net, config);
+    if (result == RONDO_SUCCESS && rd_net_tcp_alone(env->ucx_tls)) {
+        result = tcp_put(net, config, strcmp(env->ucx_tls, "tcp") == 0);
     }
     if (result == RONDO_SUCCESS && net->keeps) { /* by a flush of the endpoints it would wait for the peers' polls */
         result = setting_put(net, config, "FLUSH_WORKER_EPS", "n");
@@ -148,7 +150,8 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
     if (result == RONDO_SUCCESS && env->net[0] != 0) {
         return device_put(net, config, env->net, place);
     }
-    if (result == RONDO_SUCCESS && tcp_alone(env->ucx_tls) && !is_set("NET_DEVICES") && iface_of(address, iface)) {
+    if (result == RONDO_SUCCESS && rd_net_tcp_alone(env->ucx_tls) && !is_set("NET_DEVICES") &&
+        iface_of(address, iface)) {
         result = setting_put(net, config, "NET_DEVICES", iface);
     }
     return result;
@@ -260,7 +263,7 @@ static void devices_list(ucp_context_h context, char text[RD_NET_DEVICES])
     free(printed);
 }
 
-rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place, char text[RD_NET_DEVICES])
+rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place, char text[RD_NET_DEVICES], int *cuda)
 {
     rd_net_t net = {.nranks = 2};
     /* A list of all there is needs no worker, and of shared memory none should be made for it. */
@@ -269,6 +272,7 @@ rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place,
     if (result == RONDO_SUCCESS) {
         devices_list(net.context, text);
     }
+    *cuda = net.cuda;
     rd_ucx_close(&net);
     return result;
 }
