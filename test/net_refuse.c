@@ -124,6 +124,7 @@ static int one_thing_wrong(void)
     WRONG(c, bytes, 1, 0);
     WRONG(c, bytes, 1, 1);
     WRONG(c, kind, RD_UCX_BYE, 1);
+    WRONG(d, kind, RD_UCX_DIRECT, 40); /* not announced */
 #undef WRONG
     good &= refused("a short header", d, whole - 1, 40);
     good &= refused("no header", d, 0, 40);
@@ -140,7 +141,7 @@ static int one_thing_wrong(void)
 static int wrong_tokens(void)
 {
     for (int bit = 0; bit < 8 * RD_UCX_TOKEN; bit++) {
-        for (int kind = RD_UCX_DATA; kind <= RD_UCX_BYE; kind++) {
+        for (int kind = RD_UCX_DATA; kind <= RD_UCX_DIRECT; kind++) {
             rd_ucx_header_t h = kind == RD_UCX_DATA ? good_data : good_credit;
             h.kind = (uint8_t)kind;
             memcpy(h.token, net.token, RD_UCX_TOKEN);
@@ -192,6 +193,29 @@ static int behind_wrong(void)
     return untouched("a header behind the data that is wrong");
 }
 
+static ucs_status_t announce(uint64_t number, size_t says, size_t bytes)
+{
+    rd_ucx_header_t h = {.rank = 1, .kind = RD_UCX_DIRECT, .number = number, .bytes = says};
+    ucp_am_recv_param_t param = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_RNDV};
+    static char word[64]; /* stands for UCX's */
+    memcpy(h.token, net.token, RD_UCX_TOKEN);
+    return rd_ucx_arrive(&net, &h, sizeof h, word, bytes, &param);
+}
+
+/* What goes past connections is kept only if it is announced as it should be, and once. */
+static int announced(void)
+{
+    uint64_t before = net.dropped;
+    int wrong = announce(2 * RD_NET_DIRECT, 1000, 1000) != UCS_OK || announce(UINT64_MAX, 1000, 1000) != UCS_OK ||
+                announce(0, 1000, 1001) != UCS_OK || net.dropped != before + 3;
+    int right = announce(1, 1000, 1000) == UCS_INPROGRESS && announce(0, 1000, 1000) == UCS_INPROGRESS;
+    wrong |= announce(0, 1000, 1000) != UCS_OK || announce(1, 999, 999) != UCS_OK || net.dropped != before + 5;
+    if (wrong || !right) {
+        fprintf(stderr, "announced: wrong ones kept %d, right ones kept %d\n", wrong, right);
+    }
+    return !wrong && right && untouched("an announcement");
+}
+
 /* And a right one is taken, once. */
 static int right_ones(void)
 {
@@ -235,6 +259,6 @@ int main(int argc, char **argv)
     if (set_up()) {
         return 1;
     }
-    int good = one_thing_wrong() && wrong_tokens() && behind_wrong() && random_bytes(seed);
+    int good = one_thing_wrong() && wrong_tokens() && behind_wrong() && announced() && random_bytes(seed);
     return !(good && right_ones());
 }
