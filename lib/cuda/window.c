@@ -60,7 +60,7 @@ static uint32_t power_of_two(size_t most)
  * memory a tenth of it. */
 static const struct {
     size_t bank, fifos, slices;
-} sizes[2] = {{(size_t)10 << 20, (size_t)16 << 20, (size_t)16 << 20}, {(size_t)2 << 20, (size_t)4 << 20, (size_t)2 << 20}};
+} sizes[2] = {{(size_t)10 << 20, (size_t)16 << 20, (size_t)16 << 20}, {(size_t)3 << 19, (size_t)4 << 20, (size_t)2 << 20}};
 
 /* Channels to the next rank, or blocks that receive messages, and how long their slices are. */
 static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)
@@ -83,7 +83,7 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 {
     rd_kcomm_t *k = &cuda->k;
     size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), apart = cuda->limits.apart != 0;
-    size_t fifos, slices, bank = env->cuda_bank ? env->cuda_bank : sizes[apart].bank;
+    size_t fifos, slices, streams, bank = env->cuda_bank ? env->cuda_bank : sizes[apart].bank;
     size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT, most = (size_t)sms;
 
     k->fifos = power_of_two(sizes[apart].fifos / fifo / (peers + 1));
@@ -91,18 +91,20 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
         k->fifos = (uint32_t)env->cuda_fifos;
     fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
     slices = slices_layout(cuda, env, sizes[apart].slices);
+    streams = round_up((size_t)cuda->limits.channels * RD_KPLACES * RD_KSLICE, RD_KALIGN);
     cuda->limits.streams = most >= 4 * peers && cuda->limits.channels >= peers;
     most -= cuda->limits.streams ? 2 * peers : 0;
     k->spread = power_of_two(most * rd_kernel_at_once() / (2 * peers));
     k->spread = k->spread < k->fifos ? k->spread : k->fifos;
-    if (control + fifos + slices + 2 * bank > WINDOW_MOST)
-        bank = (WINDOW_MOST - control - fifos - slices) / 2;
+    if (control + fifos + slices + streams + 2 * bank > WINDOW_MOST)
+        bank = (WINDOW_MOST - control - fifos - slices - streams) / 2;
     bank = bank / 128 * 128;
     k->fifo_offset = (uint32_t)(control / RD_KALIGN);
     k->slice_offset = (uint32_t)((control + fifos) / RD_KALIGN);
-    k->bank_offset = (uint32_t)((control + fifos + slices) / RD_KALIGN);
+    k->stream_offset = (uint32_t)((control + fifos + slices) / RD_KALIGN);
+    k->bank_offset = (uint32_t)((control + fifos + slices + streams) / RD_KALIGN);
     k->bank_bytes = (uint32_t)bank;
-    cuda->shared_bytes = round_up(control + fifos + slices + 2 * bank, PAGE);
+    cuda->shared_bytes = round_up(control + fifos + slices + streams + 2 * bank, PAGE);
     cuda->window_bytes = (apart ? control : cuda->shared_bytes) + PAGE; /* and the barrier's element */
     cuda->limits.bank = k->bank_bytes;
     cuda->limits.fifos = k->fifos;

@@ -21,20 +21,16 @@ struct rd_channel_t {
     rd_movers_t movers;
     uint32_t number, next, previous;
     uint32_t sent, received; /* slices, ever */
-    uint32_t ends;           /* `received` when all has come that comes in this kernel */
-    uint32_t room;           /* slices that the next rank lets come, when last looked at: the last mover's */
+    uint32_t taken;          /* by the next rank, when last looked at: the last mover's */
 
-    RD_MEMBER rd_channel_t(const rd_kcomm_t &c, uint32_t channel, uint32_t to, uint32_t from, uint32_t come)
-        : comm(c), movers(c, from)
+    RD_MEMBER rd_channel_t(const rd_kcomm_t &c, uint32_t channel, uint32_t to, uint32_t from) : comm(c), movers(c, from)
     {
         number = channel;
         next = to;
         previous = from;
-        sent = room = word_load(&own()->sent);
+        sent = word_load(&own()->sent);
         received = word_load(&own()->received);
-        ends = received + come;
-        if (gpu_thread() == 0 && come && !movers.wait.dead)
-            word_store(&at(previous)->room, received + (come < RD_KSLICES ? come : RD_KSLICES));
+        taken = sent - RD_KSLICES; /* not known: look */
     }
 
     RD_MEMBER rd_kchannel_t *own() const
@@ -49,7 +45,8 @@ struct rd_channel_t {
 
     RD_MEMBER char *slice(uint32_t rank, uint32_t i) const
     {
-        return rd_slice_place(comm, rank, number * RD_KSLICES + i % RD_KSLICES);
+        return comm.window[rank] + (uint64_t)comm.slice_offset * RD_KALIGN +
+               ((uint64_t)number * RD_KSLICES + i % RD_KSLICES) * comm.slice_bytes;
     }
 
     /* Until the next slice from the rank before is there, and there is room for one at the next rank. By the movers;
@@ -61,9 +58,9 @@ struct rd_channel_t {
             while ((int32_t)(word_acquire(&at((uint32_t)comm.rank)->landed) - received) <= 0 && movers.wait.more()) {
             }
         }
-        if (gpu_thread() == movers.count - 1 && sends && (int32_t)(room - sent) <= 0) {
+        if (gpu_thread() == movers.count - 1 && sends && sent - taken >= RD_KSLICES) {
             movers.wait.peer = next;
-            while ((int32_t)((room = word_acquire(&at((uint32_t)comm.rank)->room)) - sent) <= 0 && movers.wait.more()) {
+            while (sent - (taken = word_acquire(&at((uint32_t)comm.rank)->taken)) >= RD_KSLICES && movers.wait.more()) {
             }
         }
         return movers.ready();
@@ -78,8 +75,8 @@ struct rd_channel_t {
         received += receives;
         if (tells && sends)
             word_store(&at(next)->landed, sent);
-        if (tells && receives && ends - received >= RD_KSLICES)
-            word_store(&at(previous)->room, received + RD_KSLICES);
+        if (tells && receives)
+            word_store(&at(previous)->taken, received);
         return !movers.wait.dead;
     }
 
@@ -214,12 +211,6 @@ struct rd_course_t {
         return m;
     }
 
-    /* Slices that a channel receives in each pass. */
-    RD_MEMBER uint32_t come() const
-    {
-        return ring ? last - first : of_chain().receives;
-    }
-
     RD_MEMBER rd_move_t of(uint32_t s, uint64_t at) const
     {
         rd_move_t m = ring ? of_ring(s) : of_chain();
@@ -244,7 +235,7 @@ rd_simple(RD_WORK)
     gpu_begin();
     const NUMBER number(r, course.n);
     for (uint32_t c = gpu_block(); c < r.units && good; c += gpu_blocks()) {
-        rd_channel_t channel(work.comm, c, course.next, course.previous, r.passes * course.come());
+        rd_channel_t channel(work.comm, c, course.next, course.previous);
         for (uint32_t first = 0; first < r.passes && good; first += DEPTH) {
             const uint32_t end = first + DEPTH < r.passes ? first + DEPTH : r.passes;
             for (uint32_t s = course.first; s <= course.last; s++)

@@ -41,11 +41,6 @@ struct rd_movers_t {
     }
 };
 
-RD_DEVICE char *rd_slice_place(const rd_kcomm_t &comm, uint32_t rank, uint32_t place)
-{
-    return comm.window[rank] + (uint64_t)comm.slice_offset * RD_KALIGN + (uint64_t)place * comm.slice_bytes;
-}
-
 /* What this rank does with a slice, `at` bytes into its parts. */
 struct rd_move_t {
     rd_part_t in, out;

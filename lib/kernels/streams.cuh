@@ -3,7 +3,7 @@
  * each other.
  *
  *   slice i of a kernel's   by block i mod `senders` of the pair here and i mod `receivers` there, each in order
- *   place                   promised by the receiver's block: RD_KSLICES are its own in this kernel, taken in turns
+ *   place                   promised by the receiver's block: RD_KPLACES are its own in this kernel, taken in turns
  *
  * The lowest slice that anybody waits for can always move: its receiver has taken all before that are its own, so it
  * has promised this one; and its sender has sent all of its own before it. So ends may have any number of blocks, each
@@ -29,7 +29,7 @@ struct rd_cursor_t {
 
     RD_MEMBER void measure()
     {
-        slice = rd_kslice(message->bytes, comm.slice_least, comm.slice_bytes);
+        slice = rd_kslice(message->bytes, comm.slice_least);
         slices = rd_kslices(message->bytes, slice);
     }
 
@@ -53,6 +53,11 @@ struct rd_cursor_t {
     }
 };
 
+RD_DEVICE char *rd_stream_place(const rd_kcomm_t &comm, uint32_t rank, uint32_t place)
+{
+    return comm.window[rank] + (uint64_t)comm.stream_offset * RD_KALIGN + (uint64_t)place * RD_KSLICE;
+}
+
 /* A block's share of a pair's stream in one direction. */
 struct rd_stream_t {
     const rd_kcomm_t &comm;
@@ -68,7 +73,7 @@ struct rd_stream_t {
         mine = &((rd_kcontrol_t *)comm.window[comm.rank])->stream[pair.peer];
         theirs = &((rd_kcontrol_t *)comm.window[pair.peer])->stream[comm.rank];
         first = word_load(pair.send ? &own->sent : &own->received);
-        places = its * RD_KSLICES;
+        places = its * RD_KPLACES;
     }
 
     /* Receiver: slice i, the block's k-th, may come. */
@@ -77,7 +82,7 @@ struct rd_stream_t {
         const uint32_t s = first + i;
 
         if (i < pair.slices)
-            word_store(&theirs->promised[s % RD_KPROMISED], RD_KPROMISE(s, places + k % RD_KSLICES));
+            word_store(&theirs->promised[s % RD_KPROMISED], RD_KPROMISE(s, places + k % RD_KPLACES));
     }
 
     /* By one of the movers. Receiver: until slice i is there. Sender: until it may be sent; the number of its place. */
@@ -105,8 +110,8 @@ struct rd_stream_t {
             if (gpu_thread() == 0)
                 *shared = await(i);
             good = movers.ready();
-            const char *from = rd_slice_place(comm, (uint32_t)comm.rank, places + k % RD_KSLICES);
-            char *to = rd_slice_place(comm, pair.peer, *shared);
+            const char *from = rd_stream_place(comm, (uint32_t)comm.rank, places + k % RD_KPLACES);
+            char *to = rd_stream_place(comm, pair.peer, *shared);
             for (uint32_t at = gpu_thread() * 16; at < m.bytes && good; at += ITEMS * row)
                 rd_items_move<ITEMS>(m, from, to, at, row);
         }
@@ -114,7 +119,7 @@ struct rd_stream_t {
             if (pair.send)
                 word_store(&theirs->landed[(first + i) % RD_KPROMISED], first + i + 1);
             else
-                promise(i + RD_KSLICES * blocks, k);
+                promise(i + RD_KPLACES * blocks, k);
         }
         return !movers.wait.dead;
     }
@@ -146,7 +151,7 @@ RD_DEVICE void rd_stream_serve(const rd_kcomm_t &comm, const rd_kmessages_t &all
     const uint32_t b = its / pairs; /* number among those of the pair */
     bool good = !stream.movers.wait.dead;
 
-    for (uint32_t k = 0; k < RD_KSLICES && !send && good && gpu_thread() == 0; k++)
+    for (uint32_t k = 0; k < RD_KPLACES && !send && good && gpu_thread() == 0; k++)
         stream.promise(b + k * blocks, k);
     for (uint32_t k = 0; b + k * blocks < pair.slices && good; k++)
         good = stream.move<ITEMS>(cursor.find(b + k * blocks, send), b + k * blocks, k, blocks);

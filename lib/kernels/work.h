@@ -7,7 +7,8 @@
  *   control    epochs, gates, counters (rd_kcontrol_t)
  *   list       what a long group's launch is to send and receive: written by this rank's kernels, read by them alone
  *   fifos      for each peer that sends to this rank: `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes
- *   slices     places of plain data, RD_KSLICES for each of RD_KCHANNELS blocks or less: for whoever sends to this rank
+ *   slices     for each channel, of rings and chains, RD_KSLICES places of plain data: for the rank before
+ *   streams    RD_KPLACES places for each block that receives messages by slices: for whoever sends to this rank
  *   bank 0, 1  the inbox of collectives: taken in turns, pass by pass
  *
  * What a rank's kernels tell only each other (epochs, counters of this rank, the list) lies in `own`: the window too, or,
@@ -26,12 +27,12 @@
  * What goes through fifos and by slices has nothing to do with epochs: each has its own counters at both ends, and what
  * lies in a fifo's slot bears its number.
  *
- * Slices of all peers and of every operation share their places. *Nobody writes a slice before a kernel of its
- * receiver, the one that takes it, has promised a place for it*, and a kernel promises no more than it takes: so when
- * it ends nothing is promised, nobody writes, and the next one of this rank may divide the places anew. In rings and
- * chains (simple.cuh) block c of the rank before writes to the places of block c here, as they come free; where
- * messages go by slices (streams.cuh) a promise says which place it is, because the sender cannot know how many blocks
- * receive here.
+ * The places of a channel belong to the rank before for ever, which may fill them before the kernel that takes them has
+ * begun (simple.cuh). Those of streams belong to no peer: *nobody writes there before a kernel of the receiver, the one
+ * that takes it, has promised a place for it*, and a kernel promises no more than it takes. So when it ends nothing is
+ * promised, and the next one of this rank may divide the places anew. A promise says which place it is, because the
+ * sender cannot know how many blocks receive here (streams.cuh). Rings and chains do not go so: to wait for the
+ * receiver's kernel made a broadcast of 32 MB 7 us longer.
  */
 #ifndef RD_KWORK_H
 #define RD_KWORK_H
@@ -43,7 +44,8 @@
 #define RD_KSLOTS 16         /* slots of a fifo */
 #define RD_KSLOT 1024u       /* bytes of a slot: a unit of LL or LL128 */
 #define RD_KCHANNELS 64      /* blocks of a rank that receive slices, at most; each a channel of rings and chains */
-#define RD_KSLICES 4         /* places of one of them */
+#define RD_KSLICES 4         /* places of a channel */
+#define RD_KPLACES 2         /* places of a block that receives messages, of RD_KSLICE bytes each */
 #define RD_KSLICE 65536u     /* bytes that slices are multiples of: what a block moves at once, at most */
 #define RD_KALIGN (2u << 20) /* fifos, slices and bank 0 begin at multiples of it; bank 1 lies behind bank 0 */
 #define RD_KREGISTERED 64    /* buffers that are registered at a time, at most */
@@ -61,11 +63,11 @@ typedef struct rd_kchannel {
     uint32_t pad[30];
     uint32_t landed; /* by the rank before: slices that lie here */
     uint32_t pad2[31];
-    uint32_t room; /* by the next rank: slices that this one may have sent */
+    uint32_t taken; /* by the next rank: slices that it has taken */
     uint32_t pad3[31];
 } rd_kchannel_t;
 
-#define RD_KPROMISED (RD_KCHANNELS * RD_KSLICES) /* slices of a pair that are promised at a time, at most */
+#define RD_KPROMISED (RD_KCHANNELS * RD_KPLACES) /* slices of a pair that are promised at a time, at most */
 
 /* What a pair has sent by slices in messages, modulo 2^32, at both ends: each word has one writer. Word s %
  * RD_KPROMISED speaks of slice s: the block that promises a slice has had the one before in the same word. */
@@ -124,9 +126,10 @@ typedef struct rd_kcomm {
     uint32_t fifos;       /* of a pair */
     uint32_t spread;      /* fifos that a message is spread over, at most */
     uint32_t fifo_offset; /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
-    uint32_t slice_offset; /* / RD_KALIGN; block c's places begin at c * RD_KSLICES * slice_bytes */
+    uint32_t slice_offset; /* / RD_KALIGN; channel c's places begin at c * RD_KSLICES * slice_bytes */
     uint32_t slice_bytes; /* of a place: a multiple of RD_KSLICE */
-    uint32_t slice_least; /* bytes of a slice of a message, at least; at most a place's: see rd_kslice */
+    uint32_t stream_offset; /* / RD_KALIGN; block b's places begin at b * RD_KPLACES * RD_KSLICE */
+    uint32_t slice_least; /* bytes of a slice of a message, at least: see rd_kslice */
     uint32_t bank_offset; /* / RD_KALIGN */
     uint32_t bank_bytes;  /* of one bank: a multiple of 128 */
 } rd_kcomm_t;
@@ -304,7 +307,7 @@ typedef struct rd_kwork {
 } rd_kwork_t; /* at most 4 KB: a kernel's arguments */
 
 #ifdef __cplusplus
-static_assert(RD_KPROMISED == 256, "the number of a place, and what is left of a word");
+static_assert(RD_KPROMISED == 128, "the number of a place, and what is left of a word");
 static_assert(sizeof(rd_kcontrol_t) <= RD_KLIST_OFFSET && sizeof(rd_kmessage_t) == 16, "the list lies behind control");
 static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
 #endif
@@ -325,11 +328,11 @@ RD_KBOTH uint32_t rd_kspread(uint64_t bytes, uint32_t piece, uint32_t fifos)
 }
 
 /* Bytes of a slice of a message. Movers carry 15 16th of a place at once (streams.cuh). Shorter ones, in favour of
- * equal parts for all the blocks that there may be, and of as many slices for each as it has places; but not below
+ * equal parts for all the blocks that there may be, and of a few slices for each; but not below
  * `least`. */
-RD_KBOTH uint32_t rd_kslice(uint64_t bytes, uint32_t least, uint32_t place)
+RD_KBOTH uint32_t rd_kslice(uint64_t bytes, uint32_t least)
 {
-    uint64_t row = (uint64_t)(place / 16 * 15) * RD_KCHANNELS, rows = (bytes + row - 1) / row;
+    uint64_t row = (uint64_t)(RD_KSLICE / 16 * 15) * RD_KCHANNELS, rows = (bytes + row - 1) / row;
     uint64_t count = (rows < RD_KSLICES ? RD_KSLICES : rows) * RD_KCHANNELS, slice = (bytes + count - 1) / count;
 
     return slice < least ? least : (uint32_t)((slice + 127) / 128 * 128);

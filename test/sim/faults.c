@@ -64,7 +64,7 @@ static int run(const plant_t *plant, int faulty, uint64_t seed)
     if (faulty) {
         rd_kcontrol_t *control = (rd_kcontrol_t *)w.window[0], *own = (rd_kcontrol_t *)w.own[0];
         if (plant->codec == RD_KC_SIMPLE)
-            rd_sim_break(plant->fault, &control->channel[0].room, &control->channel[0].pad3);
+            rd_sim_break(plant->fault, &control->channel[0].taken, &control->channel[0].pad3);
         else if (plant->kind == RD_K_CHAIN)
             rd_sim_break(plant->fault, control->taken, control->taken + RD_KRANKS * RD_KFIFOS);
         else

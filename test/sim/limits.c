@@ -70,8 +70,8 @@ static void check_streams(const rd_cuda_t *cuda)
     uint32_t jobs = 2 * (cuda->limits.nranks - 1), warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL128) / 32;
 
     for (uint64_t bytes = 1; bytes < UINT64_C(1) << 40; bytes = bytes * 3 + 1) {
-        uint32_t slice = rd_kslice(bytes, k->slice_least, k->slice_bytes);
-        CHECK(slice >= k->slice_least && slice <= k->slice_bytes / 16 * 15 && slice % 128 == 0);
+        uint32_t slice = rd_kslice(bytes, k->slice_least);
+        CHECK(slice >= k->slice_least && slice <= RD_KSLICE / 16 * 15 && slice % 128 == 0);
         CHECK((uint64_t)slice * rd_kslices(bytes, slice) >= bytes);
         CHECK((uint64_t)slice * (rd_kslices(bytes, slice) - 1) < bytes);
     }
@@ -109,7 +109,9 @@ static void check_layouts(uint32_t apart)
                 CHECK(sizeof(rd_kcontrol_t) <= fifo && fifo + (size_t)n * k->fifos * RD_KSLOTS * RD_KSLOT <= first);
                 size_t slices = (size_t)k->slice_offset * RD_KALIGN, channels = cuda.limits.channels;
                 CHECK(fifo + (size_t)n * k->fifos * RD_KSLOTS * RD_KSLOT <= slices && k->slice_bytes % RD_KSLICE == 0);
-                CHECK(k->slice_bytes && slices + channels * RD_KSLICES * k->slice_bytes <= first);
+                size_t streams = (size_t)k->stream_offset * RD_KALIGN;
+                CHECK(k->slice_bytes && slices + channels * RD_KSLICES * k->slice_bytes <= streams);
+                CHECK(streams + channels * RD_KPLACES * RD_KSLICE <= first);
                 CHECK(channels >= 1 && channels <= RD_KCHANNELS && k->slice_bytes == cuda.limits.slice);
                 CHECK(k->bank_bytes >= 16384 && k->bank_bytes % 128 == 0);
                 CHECK(first + 2 * (size_t)k->bank_bytes <= cuda.shared_bytes);

@@ -137,7 +137,7 @@ static int add_pair(world_t *w, rd_kpair_t *pair, rd_kmessage_t *all, uint32_t *
         if ((sliced && m->bytes >= sliced) != slices || (slices && m->bytes == 0))
             continue;
         if (slices)
-            pair->slices += rd_kslices(m->bytes, rd_kslice(m->bytes, world_comm(w, rank).slice_least, RD_KSLICE));
+            pair->slices += rd_kslices(m->bytes, rd_kslice(m->bytes, world_comm(w, rank).slice_least));
         all[(*used)++] = (rd_kmessage_t){send ? m->sent : m->got, m->bytes};
         pair->count++;
     }
@@ -368,7 +368,7 @@ static rd_kmessages_t *queue_exchange(world_t *w, char *out, char *in)
     m->senders = m->receivers = 2;
     m->here[0] = (rd_kmessage_t){out, bytes};
     m->here[1] = (rd_kmessage_t){in, bytes};
-    m->stream[0] = (rd_kpair_t){1, 1, 0, 1, rd_kslices(bytes, rd_kslice(bytes, WORLD_LEAST, RD_KSLICE))};
+    m->stream[0] = (rd_kpair_t){1, 1, 0, 1, rd_kslices(bytes, rd_kslice(bytes, WORLD_LEAST))};
     m->stream[1] = (rd_kpair_t){1, 0, 1, 1, m->stream[0].slices};
     return m;
 }

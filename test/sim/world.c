@@ -26,7 +26,7 @@ uint32_t world_draw(world_t *w, uint32_t below)
     return (uint32_t)((w->random * 0x2545f4914f6cdd1dull >> 32) % below);
 }
 
-#define BANKS (3 * (size_t)RD_KALIGN) /* behind control, fifos and slices */
+#define BANKS (4 * (size_t)RD_KALIGN) /* behind control, fifos, slices and streams */
 
 static void *get(size_t bytes)
 {
@@ -297,6 +297,7 @@ rd_kcomm_t world_comm(world_t *w, int rank)
     comm.fifos = comm.spread = w->fifos;
     comm.fifo_offset = 1;
     comm.slice_offset = 2;
+    comm.stream_offset = 3;
     comm.slice_bytes = RD_KSLICE;
     comm.slice_least = WORLD_LEAST;
     comm.bank_offset = BANKS / RD_KALIGN;
