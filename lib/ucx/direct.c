@@ -145,6 +145,9 @@ rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *ask)
     if (d == NULL) {
         return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
     }
+    if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
+        return rd_ucx_has_left(peer);
+    }
     uint64_t number = ask->send ? d->sent++ : d->asked++;
     message_t *m = &(ask->send ? d->sends : d->recvs)[number % PLACES];
     if (m->number != number) {

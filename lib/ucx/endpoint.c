@@ -28,6 +28,14 @@ void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why)
     peer->net->nlost += !peer->left;
 }
 
+rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer)
+{
+    rd_net_t *net = peer->net;
+    return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
+                       "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
+                       rd_boot_whois(net->boot, peer->rank));
+}
+
 /* Called while some peer is lost. */
 void rd_ucx_judge_lost(rd_net_t *net)
 {

@@ -186,9 +186,7 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, void
     uint64_t ring = rd_ucx_ring(send->shorter, send->slots_mask), number = send->sent - 1;
     int pending = 0;
     if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
-        return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
-                           "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
-                           rd_boot_whois(net->boot, peer->rank));
+        return rd_ucx_has_left(peer);
     }
     rd_ucx_header_t header;
     rd_ucx_header_fill(&header, net, conn->channel, RD_UCX_DATA, number, bytes);

@@ -145,6 +145,7 @@ rondo_result_t rd_ucx_meet(rd_net_t *net, const rd_env_t *env, unsigned char *al
 void rd_ucx_peer_used(rd_ucx_peer_t *peer);
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer);
 void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why);
+rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer); /* and is needed: the communicator fails */
 void rd_ucx_judge_lost(rd_net_t *net);
 /* `header` NULL: the data end with it. Nonzero in *pending: `done(request, status, arg)` comes later, and `header` and
  * `data` must stay until then. To a peer that is lost nothing is sent, and that is no error here: the verdict comes by
