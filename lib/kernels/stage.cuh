@@ -87,18 +87,19 @@ struct rd_lane_ring_t {
         return !wait.dead;
     }
 
-    /* Nothing of earlier launches lies in slot(i) any more; as await(). */
+    /* Nothing of earlier launches lies in slot(i) any more; as await(), also where one has left unfinished. */
     RD_MEMBER bool vacant(uint32_t i)
     {
         const int32_t earlier = (int32_t)(i - stage.slots);
 
-        return earlier >= 0 || (int32_t)(before - (first + (uint32_t)earlier + 1)) >= 0 || await(earlier);
+        return !wait.dead &&
+               (earlier >= 0 || (int32_t)(before - (first + (uint32_t)earlier + 1)) >= 0 || await(earlier));
     }
 
     /* Nor in any other. */
     RD_MEMBER bool all_vacant()
     {
-        return before == first || await(-1);
+        return !wait.dead && (before == first || await(-1));
     }
 
     /* By all threads, at the end; n triggers were raised. */

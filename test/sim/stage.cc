@@ -238,6 +238,23 @@ int leaves(const char *what, kind_t kind, uint32_t abort, uint32_t timeout_ms)
     return stayed;
 }
 
+/* A message to rank 0, of the input of a launch. */
+rd_kwork_t *sends_of(uint32_t launch)
+{
+    rd_kwork_t *staged = work_of(launch), *w = (rd_kwork_t *)calloc(1, sizeof *w);
+    rd_kstaged_messages_t *m = &w->staged_messages;
+
+    w->comm = staged->comm;
+    m->stage = staged->staged.stage;
+    m->stage.message_slot = SLOT / 2;
+    m->stage.least = SLOT / 2;
+    m->messages.npairs = 1;
+    m->messages.pair[0] = {0, 1, 0, 1};
+    m->messages.here[0] = {world->in[launch], SLOT};
+    free(staged);
+    return w;
+}
+
 /* Messages lie where a collective's slots do: they touch nothing while what the last one has left there may be read. */
 int messages_wait()
 {
@@ -250,16 +267,8 @@ int messages_wait()
     memset(world->in[1], 2, BYTES);
     staged.kind = RD_K_STAGED;
     sending.kind = RD_K_STAGED_MESSAGES;
-    rd_kwork_t *first = work_of(0), *second = (rd_kwork_t *)calloc(1, sizeof *second);
+    rd_kwork_t *first = work_of(0), *second = sends_of(1);
     first->staged.rounds = CREWS;
-    second->comm = first->comm;
-    rd_kstaged_messages_t *m = &second->staged_messages;
-    m->stage = first->staged.stage;
-    m->stage.message_slot = SLOT / 2;
-    m->stage.least = SLOT / 2;
-    m->messages.npairs = 1;
-    m->messages.pair[0] = {0, 1, 0, 1}; /* to rank 0 */
-    m->messages.here[0] = {world->in[1], SLOT};
     rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged), CREWS, 64, 0, first},
                                 {rd_kernel_find(&sending), CREWS, 64, 0, second}};
     int bad = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed;
@@ -270,6 +279,28 @@ int messages_wait()
     printf("%-24s %s\n", "messages behind", bad ? "did NOT WAIT" : "waited for the slots");
     free(first);
     free(second);
+    return bad;
+}
+
+/* Behind a kernel that has left unfinished none sends anything, be no slot in its way. */
+int messages_stay()
+{
+    rd_klaunch_t sending = {};
+    static char text[16384];
+
+    memset((void *)world, 0, sizeof *world);
+    world->kind = PLAIN_IN;
+    world->state[0].failed = 1;
+    world->host.timeout_ms = 20; /* or it would wait for ever */
+    sending.kind = RD_K_STAGED_MESSAGES;
+    rd_kwork_t *work = sends_of(0);
+    rd_sim_launch_t queue = {rd_kernel_find(&sending), CREWS, 64, 0, work};
+    int bad = rd_sim_queues(&queue, 1, 1, 1, text, sizeof text);
+    for (const rd_klane_t &lane : world->lanes)
+        for (const rd_ktrigger_t &t : lane.trigger)
+            bad = bad || t.number || t.again;
+    printf("%-24s %s\n", "messages after failure", bad ? "were SENT" : "stayed");
+    free(work);
     return bad;
 }
 
@@ -298,6 +329,7 @@ int main()
     bad += leaves("brief, abort", BRIEF_BOTH, 1, 0);
     bad += leaves("brief, time limit", BRIEF_BOTH, 0, 20);
     bad += messages_wait();
+    bad += messages_stay();
     free(world);
     return bad != 0;
 }
