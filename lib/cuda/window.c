@@ -60,7 +60,10 @@ static uint32_t power_of_two(size_t most)
  * memory a tenth of it. */
 static const struct {
     size_t bank, fifos, slices;
-} sizes[2] = {{(size_t)10 << 20, (size_t)16 << 20, (size_t)16 << 20}, {(size_t)3 << 19, (size_t)4 << 20, (size_t)2 << 20}};
+} sizes[2] = {
+    {(size_t)10 << 20, (size_t)16 << 20, (size_t)16 << 20},
+    {(size_t)3 << 19, (size_t)4 << 20, (size_t)2 << 20},
+};
 
 /* Channels to the next rank, or blocks that receive messages, and how long their slices are. */
 static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)

@@ -8,8 +8,8 @@
  *   messages     a block for each pair, direction and crew, which depends on no other; what goes straight from and to
  *                the buffers is the network's: the kernel says where they are, and waits
  *
- * A collective of which this rank gets nothing back leaves when its input is in slots: the next launch looks whether they
- * are free again. Not so from a graph, whose end takes the task away, nor messages, whose slots lie over one another.
+ * A collective of which this rank gets nothing back leaves when its input is in slots: the next launch looks whether
+ * they are free again. Not so from a graph, whose end takes the task away, nor messages, whose slots lie over one another.
  *
  * Order: each block releases what it has put into a slot, and thread 0 of the team's last block raises the trigger. A
  * slot is written anew only when `done` has passed it, and when the whole team has taken its output out, which each
@@ -73,8 +73,8 @@ struct rd_lane_ring_t {
         line_store(&lane->trigger[at], make_uint4(what, number(i), round, number(i)));
     }
 
-    /* Until the proxy has done trigger i, of an earlier launch where that is negative; by all threads. False: the kernel
-     * has to leave. */
+    /* Until the proxy has done trigger i, of an earlier launch where that is negative; by all threads. False: the
+     * kernel has to leave. */
     RD_MEMBER bool await(int32_t i)
     {
         if (gpu_thread() == 0) {

@@ -1,5 +1,6 @@
 /* What the files of libnccl.so.2 share. The library is a client of librondo: it sees rondo.h, one function of
- * rondo_binding.h and nothing behind them, so that one process may call rondo as NCCL and by its own name, and both are the same librondo.
+ * rondo_binding.h and nothing behind them, so that one process may call rondo as NCCL and by its own name, and both are
+ * the same librondo.
  *
  *     entry points      operations.c  communicators.c  derive.c  memory.c  redop.c  refused.c
  *           |  nc_op_t, nc_job_t: one call as data
