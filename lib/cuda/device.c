@@ -60,18 +60,9 @@ rondo_result_t rd_cuda_device(int wanted, int *device)
     return RONDO_SUCCESS;
 }
 
-/* ---- another device than the current one */
+/* ---- what CUDA's runtime does not tell, and its driver does */
 
-#define NO_CONTEXT (-1)
-
-/* A thread that has not used CUDA has device 0 by name, and no context. To give it back its device by cudaSetDevice
- * would make a context there, of hundreds of MB: so it is lent the other device's context, and has none again. */
-static struct {
-    pthread_once_t once;
-    int (*get)(void **context);
-    int (*set)(void *context);
-    int (*retain)(void **context, int device);
-} driver = {PTHREAD_ONCE_INIT, NULL, NULL, NULL};
+rd_driver_t rd_driver;
 
 static void *driver_function(const char *name)
 {
@@ -83,12 +74,28 @@ static void *driver_function(const char *name)
     return function;
 }
 
-static void driver_find(void)
+static void find(void)
 {
-    driver.get = (int (*)(void **))(uintptr_t)driver_function("cuCtxGetCurrent");
-    driver.set = (int (*)(void *))(uintptr_t)driver_function("cuCtxSetCurrent");
-    driver.retain = (int (*)(void **, int))(uintptr_t)driver_function("cuDevicePrimaryCtxRetain");
+    rd_driver.context = (int (*)(void **))(uintptr_t)driver_function("cuCtxGetCurrent");
+    rd_driver.set_context = (int (*)(void *))(uintptr_t)driver_function("cuCtxSetCurrent");
+    rd_driver.retain = (int (*)(void **, int))(uintptr_t)driver_function("cuDevicePrimaryCtxRetain");
+    rd_driver.range = (rd_driver_range_fn)(uintptr_t)driver_function("cuMemGetAddressRange");
+    rd_driver.attribute = (rd_driver_attribute_fn)(uintptr_t)driver_function("cuPointerGetAttribute");
 }
+
+void rd_driver_find(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, find);
+}
+
+/* ---- another device than the current one */
+
+#define NO_CONTEXT (-1)
+
+/* A thread that has not used CUDA has device 0 by name, and no context. To give it back its device by cudaSetDevice
+ * would make a context there, of hundreds of MB: so it is lent the other device's context, and has none again. */
 
 /* A device's own context, kept as long as the process lives: the communicators' memory lies there. */
 static void *context_of(int device)
@@ -98,7 +105,7 @@ static void *context_of(int device)
 
     if (device >= 64)
         return NULL;
-    if (!(context = atomic_load(&known[device])) && driver.retain(&context, device) == 0)
+    if (!(context = atomic_load(&known[device])) && rd_driver.retain(&context, device) == 0)
         atomic_store(&known[device], context);
     return context;
 }
@@ -107,10 +114,10 @@ int rd_device_go(int device, int before)
 {
     void *current = NULL, *lent = NULL;
 
-    pthread_once(&driver.once, driver_find);
-    if (driver.get && driver.set && driver.retain && driver.get(&current) == 0 && !current)
+    rd_driver_find();
+    if (rd_driver.context && rd_driver.set_context && rd_driver.retain && rd_driver.context(&current) == 0 && !current)
         lent = context_of(device);
-    if (lent && driver.set(lent) == 0)
+    if (lent && rd_driver.set_context(lent) == 0)
         return NO_CONTEXT;
     (void)cudaSetDevice(device);
     return before;
@@ -119,7 +126,7 @@ int rd_device_go(int device, int before)
 void rd_device_return(int before)
 {
     if (before == NO_CONTEXT)
-        (void)driver.set(NULL);
+        (void)rd_driver.set_context(NULL);
     else
         (void)cudaSetDevice(before);
 }

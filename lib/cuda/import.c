@@ -177,21 +177,15 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
 
 /* ---- windows ---- */
 
-typedef int (*address_range_fn)(unsigned long long *base, size_t *bytes, unsigned long long pointer);
-
 /* Where the allocation begins that holds it only the driver knows. */
 uint64_t rd_import_offset(const void *pointer)
 {
-    enum cudaDriverEntryPointQueryResult found;
-    void *function = NULL;
     unsigned long long base = (unsigned long long)(uintptr_t)pointer;
     size_t bytes;
 
-    if (cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &function, 12000, cudaEnableDefault, &found) ==
-            cudaSuccess &&
-        function)
-        (void)((address_range_fn)(uintptr_t)function)(&base, &bytes, (unsigned long long)(uintptr_t)pointer);
-    (void)cudaGetLastError();
+    rd_driver_find();
+    if (rd_driver.range)
+        (void)rd_driver.range(&base, &bytes, (unsigned long long)(uintptr_t)pointer);
     return (uint64_t)(uintptr_t)pointer - base;
 }
 

@@ -79,6 +79,22 @@ rd_device_guard_t rd_device_enter(int device);
 void rd_device_leave(rd_device_guard_t guard);
 /* Lets kernels on `device` reach the plain memory of `other`. */
 cudaError_t rd_device_reach(int device, int other);
+
+/* Functions of CUDA's driver, found by the first call of rd_driver_find; NULL: it has none of that name. Nonzero: an
+ * error. */
+typedef int (*rd_driver_range_fn)(unsigned long long *base, size_t *bytes, unsigned long long pointer);
+typedef int (*rd_driver_attribute_fn)(void *value, int attribute, unsigned long long pointer);
+#define RD_DRIVER_BUFFER_ID 7 /* an attribute: 64 bits, another number for each allocation of a process */
+typedef struct rd_driver {
+    int (*context)(void **context);
+    int (*set_context)(void *context);
+    int (*retain)(void **context, int device);
+    rd_driver_range_fn range; /* of the allocation that holds the pointer */
+    rd_driver_attribute_fn attribute;
+} rd_driver_t;
+extern rd_driver_t rd_driver;
+void rd_driver_find(void);
+
 /* Only the device, for launches: cheap where it is the current one already. Returns what rd_device_back wants. */
 int rd_device_go(int device, int before);
 void rd_device_return(int before);
