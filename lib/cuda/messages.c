@@ -118,6 +118,28 @@ static rondo_result_t take_listed(rd_cuda_t *cuda, const lists_t *l, taking_t *t
     return result;
 }
 
+/* Between nodes: as many of a pair's messages, `at` in the lists, as fit; they are taken off. */
+static rondo_result_t take_staged(rd_cuda_t *cuda, lists_t *left, int at, uint32_t most, taking_t *t,
+                                  cudaStream_t stream)
+{
+    rd_kpair_t *pair = &t->k->pair[t->k->npairs];
+    rondo_result_t result = RONDO_SUCCESS;
+
+    *pair = (rd_kpair_t){(uint16_t)(at / 2), (uint16_t)(at % 2), t->used, 0, 0};
+    for (rd_cuda_message_t *m; (m = left->first[at]) && pair->count < most && result == RONDO_SUCCESS;
+         left->first[at] = m->next) {
+        if (!m->bytes)
+            continue;
+        t->all[t->used] = rd_direct_message(cuda->stage, m);
+        if (pair->send)
+            result = rd_renewed_copy(cuda->stage, &t->all[t->used], stream);
+        t->used++;
+        pair->count++;
+    }
+    t->k->npairs += pair->count != 0;
+    return result;
+}
+
 /* Between nodes messages go with the kernel's arguments alone: as many of each pair as fit, and the next ones with the
  * next launch. */
 static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t left, cudaStream_t stream)
@@ -129,20 +151,14 @@ static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t left, cudaStream_t 
 
     work.comm = cuda->k;
     while (left.count && result == RONDO_SUCCESS) {
-        uint32_t used = 0;
+        taking_t t = {.cuda = cuda, .k = k, .all = k->here};
         k->npairs = 0;
-        for (int at = 0; at < 2 * cuda->k.nranks; at++) {
-            rd_kpair_t *pair = &k->pair[k->npairs];
-            *pair = (rd_kpair_t){(uint16_t)(at / 2), (uint16_t)(at % 2), used, 0, 0};
-            for (rd_cuda_message_t *m; (m = left.first[at]) && pair->count < most; left.first[at] = m->next) {
-                if (m->bytes)
-                    k->here[used + pair->count++] = rd_direct_message(cuda->stage, m);
-            }
-            used += pair->count;
-            k->npairs += pair->count != 0;
-        }
-        left.count -= used;
-        result = rd_stage_messages(cuda, &work, stream);
+        cuda->stage->aside_used = 0;
+        for (int at = 0; at < 2 * cuda->k.nranks && result == RONDO_SUCCESS; at++)
+            result = take_staged(cuda, &left, at, most, &t, stream);
+        left.count -= t.used;
+        if (result == RONDO_SUCCESS)
+            result = rd_stage_messages(cuda, &work, stream);
     }
     return result;
 }

@@ -94,6 +94,8 @@ typedef struct rd_stage {
     rd_kstage_t k; /* what kernels are told */
     char *brief;   /* lines, as the host sees them */
     size_t direct; /* messages of so many bytes and more, to other nodes, go past the slots; 0: none does */
+    struct rd_aside *aside; /* renewed.c: memory for copies; NULL: none yet */
+    size_t aside_used;      /* by the launch that is being put together */
     int flushes;   /* what a network's device has written is not seen by a kernel before rd_direct_flush */
     char way[320]; /* why messages go straight, or not */
     int nlanes;    /* of a crew */
@@ -157,6 +159,12 @@ rd_kmessage_t rd_direct_message(const rd_stage_t *stage, const rd_cuda_message_t
 void rd_direct_turn(const rd_stage_t *stage);
 rondo_result_t rd_direct_begin(rd_crew_t *crew, int chain, const char *slot);
 void rd_direct_flush(void);
+
+/* renewed.c: if the message goes straight, and lies where memory lay that has been announced and given back, it is
+ * copied, in the stream, and `message` says where to. A launch begins with aside_used 0. */
+rondo_result_t rd_renewed_copy(rd_stage_t *stage, rd_kmessage_t *message, cudaStream_t stream);
+void rd_renewed_tell(const void *memory); /* it is announced by other ways */
+void rd_renewed_free(rd_stage_t *stage);  /* no kernel runs any more */
 
 /* carry.c: a turn of the proxy. */
 rd_proxy_state_t rd_carry(void *crew);

@@ -235,6 +235,7 @@ void rd_stage_close(rd_cuda_t *cuda)
         rd_stage_tasks_drop(s->tasks);
     if (s->area)
         rd_stage_area_give(s->area);
+    rd_renewed_free(s);
     free(s->crews);
     free(s);
     cuda->stage = NULL;

@@ -26,8 +26,10 @@ typedef struct block {
     enum cudaMemoryType type;
     dev_t exporter; /* import: of which file, by its number */
     ino_t file;
+    unsigned long long id; /* another for each */
 } block_t;
 static block_t *blocks;
+static unsigned long long last_id;
 #define REGISTERED (-1)
 
 /* What an IPC handle holds. */
@@ -250,6 +252,7 @@ static void add(block_t what)
 
     *b = what;
     pthread_mutex_lock(&sim_lock);
+    b->id = ++last_id;
     b->next = blocks;
     blocks = b;
     pthread_mutex_unlock(&sim_lock);
@@ -275,7 +278,7 @@ static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType ty
     }
     if (current < 0)
         (void)cudaSetDevice(0);
-    add((block_t){NULL, base, whole, current, fd, 0, type, 0, 0});
+    add((block_t){NULL, base, whole, current, fd, 0, type, 0, 0, 0});
     sim_count(SIM_ALLOCATION, 1);
     *pointer = base;
     return cudaSuccess;
@@ -381,7 +384,7 @@ cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
     pthread_mutex_unlock(&sim_lock);
     if (taken || forbidden)
         return sim_error(taken ? cudaErrorHostMemoryAlreadyRegistered : cudaErrorStreamCaptureUnsupported);
-    add((block_t){NULL, pointer, bytes, sim_current(), -1, REGISTERED, cudaMemoryTypeHost, 0, 0});
+    add((block_t){NULL, pointer, bytes, sim_current(), -1, REGISTERED, cudaMemoryTypeHost, 0, 0, 0});
     sim_count(SIM_ALLOCATION, 1);
     return cudaSuccess;
 }
@@ -494,7 +497,7 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle, unsi
     close(fd);
     if (base == MAP_FAILED)
         return sim_error(cudaErrorMapBufferObjectFailed);
-    add((block_t){NULL, base, h.bytes, h.device, -1, 1, cudaMemoryTypeDevice, 0, 0});
+    add((block_t){NULL, base, h.bytes, h.device, -1, 1, cudaMemoryTypeDevice, 0, 0, 0});
     sim_count(SIM_IMPORT, 1);
     *pointer = base;
     return cudaSuccess;
@@ -531,6 +534,16 @@ static int address_range(unsigned long long *base, size_t *bytes, unsigned long 
     return b ? 0 : 1;
 }
 
+static int attribute(void *value, int which, unsigned long long pointer)
+{
+    pthread_mutex_lock(&sim_lock);
+    const block_t *b = which == 7 ? find((void *)(uintptr_t)pointer) : NULL;
+    if (b)
+        *(unsigned long long *)value = b->id;
+    pthread_mutex_unlock(&sim_lock);
+    return b ? 0 : 1;
+}
+
 /* And those by which a thread that has no context is lent one: a device's is its number, plus one. */
 static int context_get(void **context)
 {
@@ -559,6 +572,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
         void (*function)(void);
     } all[] = {
         {"cuMemGetAddressRange", (void (*)(void))address_range},
+        {"cuPointerGetAttribute", (void (*)(void))attribute},
         {"cuCtxGetCurrent", (void (*)(void))context_get},
         {"cuCtxSetCurrent", (void (*)(void))context_set},
         {"cuDevicePrimaryCtxRetain", (void (*)(void))context_retain},
