@@ -376,6 +376,21 @@ rondo_result_t rondo_comm_finalize(rondo_comm_t comm)
     return rd_comm_leave(comm, result == RONDO_SUCCESS ? drain(comm) : result);
 }
 
+rondo_result_t rondo_comm_test(rondo_comm_t comm, int *done)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_test");
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!done)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_test: done is NULL");
+    result = rd_comm_enter(comm);
+    if (result == RONDO_SUCCESS)
+        result = comm->cuda ? rd_cuda_drained(comm) : rd_queue_drained(comm);
+    *done = result != RONDO_IN_PROGRESS;
+    return rd_comm_leave(comm, *done ? result : RONDO_SUCCESS);
+}
+
 rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_destroy");

@@ -33,6 +33,7 @@ rondo_result_t rd_cuda_close(rondo_comm_t comm);
 void rd_cuda_free(rondo_comm_t comm);
 /* Waits for what is enqueued. */
 rondo_result_t rd_cuda_drain(rondo_comm_t comm);
+rondo_result_t rd_cuda_drained(rondo_comm_t comm); /* without the wait: RONDO_IN_PROGRESS */
 /* Has a kernel failed? Then the communicator has. */
 rondo_result_t rd_cuda_check(rondo_comm_t comm);
 

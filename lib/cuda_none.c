@@ -50,6 +50,11 @@ rondo_result_t rd_cuda_drain(rondo_comm_t comm)
     return none(comm);
 }
 
+rondo_result_t rd_cuda_drained(rondo_comm_t comm)
+{
+    return none(comm);
+}
+
 rondo_result_t rd_cuda_check(rondo_comm_t comm)
 {
     return none(comm);

@@ -381,13 +381,32 @@ rondo_result_t rd_queue_miss(rondo_comm_t comm)
     return result == RONDO_ERR_TIMEOUT ? too_late(comm) : rd_comm_check(comm);
 }
 
+static int busy(rondo_comm_t comm)
+{
+    return comm->queue.active || (comm->net && !rd_net_idle(comm->net));
+}
+
+rondo_result_t rd_queue_drained(rondo_comm_t comm)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    int moved = 0;
+
+    if (busy(comm))
+        result = rd_queue_advance(comm, &moved);
+    if (result == RONDO_SUCCESS && busy(comm) && !moved)
+        result = rd_comm_notice(comm);
+    if (result != RONDO_SUCCESS)
+        rd_queue_flush(comm, result);
+    return result == RONDO_SUCCESS && busy(comm) ? RONDO_IN_PROGRESS : result;
+}
+
 rondo_result_t rd_queue_drain(rondo_comm_t comm)
 {
     rondo_result_t result = RONDO_SUCCESS;
     int moved;
 
     rd_wait_begin(&comm->queue.wait, &comm->stop, comm->spin, comm->timeout_ms);
-    while (result == RONDO_SUCCESS && (comm->queue.active || (comm->net && !rd_net_idle(comm->net)))) {
+    while (result == RONDO_SUCCESS && busy(comm)) {
         moved = 0;
         result = rd_queue_advance(comm, &moved);
         if (moved)

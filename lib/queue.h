@@ -93,6 +93,8 @@ rondo_result_t rd_queue_tasks(rondo_comm_t comm, int *moved);
 rondo_result_t rd_queue_miss(rondo_comm_t comm);
 /* Until nothing is active. */
 rondo_result_t rd_queue_drain(rondo_comm_t comm);
+/* Is nothing? RONDO_IN_PROGRESS: something is, after one turn. */
+rondo_result_t rd_queue_drained(rondo_comm_t comm);
 /* Ends everything active with `code`. */
 void rd_queue_flush(rondo_comm_t comm, rondo_result_t code);
 

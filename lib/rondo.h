@@ -270,6 +270,11 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
  * communicator stays, and must still be destroyed. */
 rondo_result_t rondo_comm_finalize(rondo_comm_t comm);
 
+/* The same question without the wait. *done = 0: something is not complete. *done = 1: everything is, or the communicator
+ * has failed with the result that is returned. What a rank that has all its results still sends between nodes counts,
+ * too. Makes what progress it can. */
+rondo_result_t rondo_comm_test(rondo_comm_t comm, int *done);
+
 /* Frees the communicator, its connections, its operators, and the memory that it shares: not collective in the sense
  * that it waits for nobody, but every rank must call it (or abort) once. What is idle is freed at once; what is
  * enqueued or submitted is waited for first; after an error it never waits. A process that ends without it is reported

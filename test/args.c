@@ -180,6 +180,7 @@ static void no_communicator(test_rank_t *t, float *a, float *b)
     BAD("comm", rondo_barrier, comm, NULL);
     BAD("comm", rondo_comm_destroy, comm);
     BAD("comm", rondo_comm_finalize, comm);
+    BAD("comm", rondo_comm_test, comm, &number);
     BAD("comm", rondo_comm_abort, comm);
     BAD("comm", rondo_comm_get_error, comm, &error);
     BAD("comm", rondo_comm_rank, comm, &number);

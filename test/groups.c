@@ -51,6 +51,32 @@ static void empty(test_rank_t *t, rondo_comm_t comm)
     TEST_GIVES(t, NULL, RONDO_ERR_INVALID_USAGE, rondo_group_submit(&request));
 }
 
+/* Something is enqueued until the last rank has come. */
+static void tested(test_rank_t *t, rondo_comm_t comm)
+{
+    rondo_request_t request = NULL;
+    int done = 1, value = 1, last = t->nranks - 1;
+
+    test_note(t, "rondo_comm_test");
+    TEST_OK(t, comm, rondo_comm_test(comm, &done));
+    TEST_TRUE(t, done);
+    test_barrier(t);
+    if (t->rank != last) {
+        TEST_OK(t, comm, rondo_group_start());
+        TEST_OK(t, comm, rondo_barrier(comm, NULL));
+        TEST_OK(t, comm, rondo_group_submit(&request));
+        TEST_OK(t, comm, rondo_comm_test(comm, &done));
+        TEST_TRUE(t, !done);
+    }
+    test_barrier(t);
+    if (t->rank == last)
+        TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    for (done = 0; !done;)
+        TEST_OK(t, comm, rondo_comm_test(comm, &done));
+    TEST_OK(t, comm, rondo_request_test(&request, &value));
+    TEST_TRUE(t, value);
+}
+
 /* Every rank sends `each` messages to every rank, itself among them, posted in an order of its own. */
 static void many_messages(test_rank_t *t, rondo_comm_t comm, int each, size_t count)
 {
@@ -339,6 +365,7 @@ static void body(test_rank_t *t, void *arg)
     for (i = 0; i < 4; i++)
         comm[i] = test_comm(t, NULL);
     empty(t, comm[0]);
+    tested(t, comm[0]);
     zero_counts(t, comm[0]);
     ungrouped(t, comm[0]);
     for (i = 1; i <= 1024; i *= 8)

@@ -87,24 +87,42 @@ rondo_result_t rd_cuda_check(rondo_comm_t comm)
     return rd_comm_fail(comm, RONDO_ERR_INTERNAL, -1, "a kernel has left without having finished");
 }
 
-/* A query now and then: what ends the wait may be a death, an abort or a kernel's own clock. */
-static rondo_result_t wait_over(rd_cuda_t *cuda)
+/* RONDO_IN_PROGRESS: a kernel is not over, or a proxy with what the last ones have left to it. */
+static rondo_result_t over(rd_cuda_t *cuda)
 {
-    const struct timespec pause = {0, 50000};
-    cudaError_t error;
+    cudaError_t error = cudaEventQuery(cuda->order.event);
 
-    while ((error = cudaEventQuery(cuda->order.event)) == cudaErrorNotReady) {
+    if (error == cudaErrorNotReady) { /* what ends that may be a death or an abort */
         (void)rd_comm_notice(cuda->comm);
-        nanosleep(&pause, NULL);
+        return RONDO_IN_PROGRESS;
     }
     if (error != cudaSuccess)
         return rd_cuda_error(&cuda->comm->who, error, "waiting for what is enqueued");
     rondo_result_t result = rd_cuda_check(cuda->comm);
     result = result == RONDO_SUCCESS ? rd_comm_check(cuda->comm) : result;
-    while (result == RONDO_SUCCESS && rd_stage_busy(cuda)) {
+    if (result != RONDO_SUCCESS || !rd_stage_busy(cuda))
+        return result;
+    result = rd_comm_notice(cuda->comm);
+    return result == RONDO_SUCCESS ? RONDO_IN_PROGRESS : result;
+}
+
+rondo_result_t rd_cuda_drained(rondo_comm_t comm)
+{
+    rd_device_guard_t guard = rd_device_enter(comm->cuda->device);
+    rondo_result_t result = over(comm->cuda);
+
+    rd_device_leave(guard);
+    return result;
+}
+
+/* A query now and then. */
+static rondo_result_t wait_over(rd_cuda_t *cuda)
+{
+    const struct timespec pause = {0, 50000};
+    rondo_result_t result;
+
+    while ((result = over(cuda)) == RONDO_IN_PROGRESS)
         nanosleep(&pause, NULL);
-        result = rd_comm_notice(cuda->comm);
-    }
     return result;
 }
 

@@ -80,6 +80,11 @@ void rondo_f_comm_finalize(const rondo_comm_t *comm, int *ierror)
     give("rondo_comm_finalize", *comm, rondo_comm_finalize(*comm), ierror);
 }
 
+void rondo_f_comm_test(const rondo_comm_t *comm, int *done, int *ierror)
+{
+    give("rondo_comm_test", *comm, rondo_comm_test(*comm, done), ierror);
+}
+
 void rondo_f_comm_destroy(rondo_comm_t *comm, int *ierror)
 {
     rondo_result_t result = rondo_comm_destroy(*comm);

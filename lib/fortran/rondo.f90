@@ -37,6 +37,14 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
+    !> done /= 0: all that was enqueued or submitted is complete.
+    subroutine rondo_comm_test(comm, done, ierror) bind(C, name="rondo_f_comm_test")
+      import :: c_int, rondo_comm
+      type(rondo_comm), intent(in) :: comm
+      integer(c_int), intent(out) :: done
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+
     subroutine rondo_comm_destroy(comm, ierror) bind(C, name="rondo_f_comm_destroy")
       import :: c_int, rondo_comm
       type(rondo_comm), intent(inout) :: comm

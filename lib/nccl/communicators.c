@@ -299,6 +299,22 @@ ncclResult_t pncclCommDestroy(ncclComm_t comm)
 }
 NC_TWIN(CommDestroy);
 
+/* Is everything over, without a failure? What a proxy has left to send takes a moment. */
+static int at_rest(ncclComm_t comm)
+{
+    const struct timespec nap = {0, 1000000};
+    int done = 0;
+
+    for (int i = 0; i < 20 && !atomic_load(&comm->inside) && !atomic_load(&comm->busy); i++) {
+        if (rondo_comm_test(comm->rondo, &done) != RONDO_SUCCESS)
+            return 0;
+        if (done)
+            return 1;
+        nanosleep(&nap, NULL);
+    }
+    return 0;
+}
+
 /* While it is being made there is nothing to abort yet: the job does it, and frees the object. */
 static int drop(ncclComm_t comm)
 {
@@ -323,7 +339,11 @@ ncclResult_t pncclCommAbort(ncclComm_t comm)
         return in_open_group(comm, call);
     if (drop(comm))
         return ncclSuccess;
-    if (comm->rondo) {
+    if (comm->rondo && at_rest(comm)) { /* no other rank hears of an NCCL abort; one that waits for this rank should */
+        nc_registration_end_all(comm);
+        nc_aside_free_all(comm);
+        result = nc_result(NULL, NULL, rondo_comm_destroy(comm->rondo));
+    } else if (comm->rondo) {
         (void)rondo_comm_revoke(comm->rondo); /* whoever is inside leaves, and then leaves this library too */
         nc_comm_wait(comm);
         nc_registration_end_all(comm);

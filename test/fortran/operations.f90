@@ -216,6 +216,8 @@ contains
     call rondo_allreduce(rank, total, 1, RONDO_INT32, RONDO_MIN, half)
     call expect(total == modulo(rank, 2), 'allreduce on a half')
     call rondo_comm_finalize(half)
+    call rondo_comm_test(half, error)
+    call expect(error /= 0, 'test')
     call rondo_comm_destroy(half)
     call rondo_comm_split(comm, -1, 0, nothing)
     call expect(.not. c_associated(nothing%handle), 'split to nothing')

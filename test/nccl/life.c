@@ -195,6 +195,31 @@ static void ended(test_rank_t *t, void *arg)
         NCCL_OK(t, ncclCommAbort(comm));
 }
 
+/* As clients do that end: rank 0 aborts when it has all its results. That is no failure for those who have theirs. */
+static void at_rest(test_rank_t *t, void *arg)
+{
+    ncclComm_t comm = comm_of(t, 1);
+    ncclResult_t error = ncclSuccess;
+    int32_t one = 1, sum;
+
+    (void)arg;
+    test_note(t, "abort when all is done");
+    sum_is(t, comm, t->nranks);
+    test_barrier(t);
+    if (t->rank == 0)
+        NCCL_OK(t, ncclCommAbort(comm));
+    test_barrier(t);
+    if (t->rank != 0) {
+        NCCL_OK(t, ncclCommGetAsyncError(comm, &error));
+        NCCL_GIVES(t, ncclSuccess, error);
+    }
+    test_barrier(t); /* who waits for rank 0 fails, and tells the others */
+    if (t->rank == 0)
+        return;
+    NCCL_GIVES(t, ncclRemoteError, ncclAllReduce(&one, &sum, 1, ncclInt, ncclSum, comm, NULL));
+    NCCL_OK(t, ncclCommAbort(comm));
+}
+
 /* blocking = 0: an operation, and a creation, that nobody joins, aborted. */
 static void aborted(test_rank_t *t, void *arg)
 {
@@ -270,6 +295,7 @@ int main(void)
         bad += test_run_directed(&d, 3, 40, survivors, flag);
     }
     if (!bad)
-        bad += test_run(TEST_PROCESSES, 2, 40, aborted, NULL);
+        bad += test_run(TEST_PROCESSES, 2, 40, aborted, NULL) + test_run(TEST_PROCESSES, 3, 40, at_rest, NULL) +
+               test_run(TEST_THREADS, 3, 40, at_rest, NULL);
     return bad != 0;
 }
