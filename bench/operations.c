@@ -74,17 +74,29 @@ static int scatterv(const job_t *j)
                           j->comm, j->stream);
 }
 
-static int sendrecv(const job_t *j)
+/* To the next rank and from the one before, so many messages each way. */
+static int shift(const job_t *j, int messages)
 {
     int right = (j->rank + 1) % j->nranks, left = (j->rank + j->nranks - 1) % j->nranks;
     int error = rondo_group_start(), end;
 
-    if (!error)
+    for (int i = 0; i < messages && !error; i++) {
         error = rondo_send(j->send, j->count, j->type, right, j->comm, j->stream);
-    if (!error)
-        error = rondo_recv(j->recv, j->count, j->type, left, j->comm, j->stream);
+        if (!error)
+            error = rondo_recv(j->recv, j->count, j->type, left, j->comm, j->stream);
+    }
     end = rondo_group_end();
     return error ? error : end;
+}
+
+static int sendrecv(const job_t *j)
+{
+    return shift(j, 1);
+}
+
+static int bandwidth(const job_t *j)
+{
+    return shift(j, MESSAGES);
 }
 
 static int pingpong(const job_t *j)
@@ -136,6 +148,8 @@ const op_t operations[] = {
      false, true, true, false, 1, scatterv, NULL, "the same, counts by rank"},
     {"sendrecv", "send", "Sendrecv Latency Test", "sendrecv_perf", LAYOUT_RING,
      false, false, false, false, 1, sendrecv, NULL, "send to the next rank, receive from the one before, in a group"},
+    {"bandwidth", "bibw", "Bi-Directional Bandwidth Test", "bandwidth_perf", LAYOUT_RING,
+     false, false, false, false, 1.0 / MESSAGES, bandwidth, NULL, "sixteen such messages in a group: a message's time"},
     {"pingpong", "latency", "Latency Test", "pingpong_perf", LAYOUT_PAIR,
      false, false, false, false, 0.5, pingpong, NULL, "rank 0 to 1 and back: half of the round trip"},
     {"barrier", NULL, "Barrier Latency Test", "barrier_perf", LAYOUT_NONE,

@@ -112,6 +112,18 @@ static int mpi_sendrecv(const job_t *j)
                                MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
+static int mpi_bandwidth(const job_t *j)
+{
+    int right = (j->rank + 1) % j->nranks, left = (j->rank + j->nranks - 1) % j->nranks, error = 0;
+    MPI_Request all[2 * MESSAGES];
+
+    for (int i = 0; i < MESSAGES && !error; i++) {
+        error = MPI_Irecv(j->recv, (int)j->count, mtype, left, 1, MPI_COMM_WORLD, &all[2 * i]);
+        error = error ? error : MPI_Isend(j->send, (int)j->count, mtype, right, 1, MPI_COMM_WORLD, &all[2 * i + 1]);
+    }
+    return failed(error ? error : MPI_Waitall(2 * MESSAGES, all, MPI_STATUSES_IGNORE));
+}
+
 static int mpi_pingpong(const job_t *j)
 {
     int other = 1 - j->rank, error;
@@ -151,6 +163,7 @@ static const struct {
     {"scatter", mpi_scatter},
     {"scatterv", mpi_scatterv},
     {"sendrecv", mpi_sendrecv},
+    {"bandwidth", mpi_bandwidth},
     {"pingpong", mpi_pingpong},
     {"barrier", mpi_barrier},
 };

@@ -95,6 +95,8 @@ typedef enum {
     LAYOUT_NONE
 } layout_t;
 
+#define MESSAGES 16 /* each way, in a call of bandwidth */
+
 typedef struct job job_t;
 typedef int (*call_t)(const job_t *job); /* 0, or what went wrong */
 
@@ -105,7 +107,7 @@ struct op {
     layout_t layout;
     bool reduces, rooted, ragged; /* ragged: a v-operation, counts by rank */
     bool in_place_only;           /* broadcast: MPI knows no other, so out of place would compare a copy */
-    double per_call;              /* messages' times in one call: pingpong shows half of the round trip */
+    double per_call;              /* the part of a call that is shown: of pingpong a half, of bandwidth a message */
     call_t call;
     int (*special)(const options_t *options); /* not a loop over sizes: call, create */
     const char *help;

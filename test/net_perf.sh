@@ -43,7 +43,7 @@ nodes() {
 
 sizes="-b 8 -e 512K -f 64 -n 4 -w 1 --turns 1"
 for operation in allreduce reduce broadcast allgather allgatherv reduce_scatter reduce_scatterv alltoall alltoallv \
-    gather gatherv scatter scatterv sendrecv pingpong barrier; do
+    gather gatherv scatter scatterv sendrecv bandwidth pingpong barrier; do
     nodes $operation 2 2
 done
 for operation in allreduce allgatherv reduce_scatter alltoallv; do

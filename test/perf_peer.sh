@@ -6,7 +6,7 @@ perf=${top_builddir:-build}/rondo-perf
 export RONDO_TEST_RANKS=3
 failed=0
 for op in allreduce reduce broadcast allgather allgatherv reduce_scatter reduce_scatterv alltoall alltoallv gather gatherv \
-    scatter scatterv sendrecv pingpong barrier; do
+    scatter scatterv sendrecv bandwidth pingpong barrier; do
     skew=
     case $op in *v) [ $op = sendrecv ] || skew=--skew ;; esac
     root=

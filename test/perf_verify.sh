@@ -19,7 +19,7 @@ expect() {
 }
 
 for op in allreduce reduce broadcast allgather allgatherv reduce_scatter reduce_scatterv alltoall alltoallv gather gatherv \
-    scatter scatterv sendrecv pingpong; do
+    scatter scatterv sendrecv bandwidth pingpong; do
     expect 0 $op
     expect 1 $op --plant-error
     printf '%s\n' "$out" | grep -q '^# WRONG: [1-9]' || { printf '%s: not said\n%s\n' $op "$out"; failed=1; }
