@@ -22,7 +22,7 @@
 
 #define MOST_TRIALS 100000
 #define MOST_BAD 10 /* then it ends */
-#define MOST_JOBS 16
+#define MOST_JOBS 128
 #define SLOW_US 2000000 /* a recovery that takes longer is told, with its seed */
 
 static const char *const kind_names[NUM_KINDS] = {"kill", "stop", "late", "abort", "birth", "second", "limit"};
@@ -366,6 +366,16 @@ static int run(const choice_t *choice)
     return bad || tally->bad;
 }
 
+static int usage(void)
+{
+    fprintf(stderr,
+            "trials [--count N] [--seed S] [--kinds kill,stop,late,abort,birth,second,limit] [--nodes N] [--ranks N]\n"
+            "       [--jobs N] [--seconds N] [--verbose]\n"
+            "trials: at most %d trials, %d ranks, %d jobs\n",
+            MOST_TRIALS, TEST_MAX_RANKS, MOST_JOBS);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option table[] = {{"count", 1, NULL, 'c'}, {"seed", 1, NULL, 's'},    {"kinds", 1, NULL, 'k'},
@@ -393,11 +403,11 @@ int main(int argc, char **argv)
         else if (option == 'v')
             choice.verbose = 1;
         else
-            return 2;
+            return usage();
     }
     if (choice.count < 1 || choice.count > MOST_TRIALS || choice.kinds == 0 || choice.most < 2 ||
         choice.most > TEST_MAX_RANKS || choice.jobs < 1 || choice.jobs > MOST_JOBS || choice.nnodes < 1)
-        return 2;
+        return usage();
     if (setenv("UCX_LOG_LEVEL", "fatal", 0) == 0 && !getenv("RONDO_TEST_AGAIN")) { /* UCX speaks of each limit */
         setenv("RONDO_TEST_AGAIN", "1", 1); /* and has read its settings by now */
         execv("/proc/self/exe", argv);
