@@ -32,11 +32,27 @@ struct rd_fifo_t {
 
     RD_MEMBER rd_fifo_t(const rd_kcomm_t &c, uint32_t peer, bool send, uint32_t fifo) : comm(c)
     {
+        const uint4 first = line_load(comm.own);
+
+        attach(peer, send, fifo);
+        wait.dead = rd_control_failed(first);
+        moved = warp_first(lane == 0 ? word_load(count) : 0);
+        cleaned = moved - RD_KSLOTS; /* not known: look */
+    }
+
+    /* Where somebody else keeps the counters meanwhile. */
+    RD_MEMBER rd_fifo_t(const rd_kcomm_t &c, uint32_t peer, bool send, uint32_t fifo, uint32_t m, uint32_t k)
+        : comm(c), moved(m), cleaned(k)
+    {
+        attach(peer, send, fifo);
+    }
+
+    RD_MEMBER void attach(uint32_t peer, bool send, uint32_t fifo)
+    {
         const uint32_t rank = (uint32_t)comm.rank, from = send ? rank : peer, to = send ? peer : rank;
         rd_kcontrol_t *own = (rd_kcontrol_t *)comm.own, *mine = (rd_kcontrol_t *)comm.window[rank];
         rd_kcontrol_t *theirs = (rd_kcontrol_t *)comm.window[peer];
 
-        const uint4 first = line_load(own);
         count = (send ? own->sent : own->received) + peer * RD_KFIFOS + fifo;
         taken = send ? &mine->taken[peer * RD_KFIFOS + fifo] : &theirs->taken[rank * RD_KFIFOS + fifo];
         landed = send ? &theirs->landed[rank * RD_KFIFOS + fifo] : &mine->landed[peer * RD_KFIFOS + fifo];
@@ -45,9 +61,6 @@ struct rd_fifo_t {
                ((uint64_t)from * comm.fifos + fifo) * RD_KSLOTS * RD_KSLOT;
         lane = rd_lane();
         wait.begin(comm.host, peer);
-        wait.dead = rd_control_failed(first);
-        moved = warp_first(lane == 0 ? word_load(count) : 0);
-        cleaned = moved - RD_KSLOTS; /* not known: look */
     }
 
     /* At the end of a kernel. */

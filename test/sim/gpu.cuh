@@ -39,6 +39,7 @@ void warp_sync();
 bool warp_all(bool x);
 bool warp_any(bool x);
 uint32_t warp_first(uint32_t x);
+uint32_t warp_from(uint32_t x, uint32_t lane);
 bool group_any(uint32_t id, uint32_t threads, bool x);
 bool block_any(bool x);
 

@@ -688,17 +688,22 @@ bool warp_any(bool x)
     return !self->warp->result;
 }
 
-uint32_t warp_first(uint32_t x)
+uint32_t warp_from(uint32_t x, uint32_t lane)
 {
     warp_t *w = self->warp;
 
     self->watch.clear();
     w->value[self->lane].x = x;
-    if (meet(&w->meeting, LANES, true, "its warp's first lane"))
+    if (meet(&w->meeting, LANES, true, "a lane of its warp"))
         meeting_over(&w->meeting);
-    x = w->value[0].x;
-    warp_sync(); /* before lane 0 may put something else there */
+    x = w->value[lane].x;
+    warp_sync(); /* before that lane may put something else there */
     return x;
+}
+
+uint32_t warp_first(uint32_t x)
+{
+    return warp_from(x, 0);
 }
 
 bool group_any(uint32_t id, uint32_t threads, bool x)

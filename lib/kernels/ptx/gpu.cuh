@@ -84,6 +84,12 @@ RD_DEVICE uint32_t warp_first(uint32_t x)
     return __shfl_sync(~0u, x, 0);
 }
 
+/* That lane's. */
+RD_DEVICE uint32_t warp_from(uint32_t x, uint32_t lane)
+{
+    return __shfl_sync(~0u, x, lane);
+}
+
 /* Barrier `id` (1..15) of `threads` threads of the block; is `x` true in any of them? */
 RD_DEVICE bool group_any(uint32_t id, uint32_t threads, bool x)
 {
