@@ -29,7 +29,7 @@ typedef struct rd_price {
 } rd_price_t;
 
 /* Between GPUs, for each kernel and protocol as lib/kernels/launch.h numbers them. */
-#define RD_GPU_KINDS 5
+#define RD_GPU_KINDS 9
 #define RD_GPU_CODECS 4
 typedef struct rd_gpu_price {
     double alpha; /* us, the shortest */

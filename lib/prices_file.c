@@ -15,7 +15,8 @@
 
 #define LINE 256
 
-static const char *const kinds[RD_GPU_KINDS] = {"oneshot", "twoshot", "ring", "chain", "messages"};
+static const char *const kinds[RD_GPU_KINDS] = {"oneshot", "twoshot", "ring", "chain",   "tree",
+                                                 "pat",     "rd",      "binomial", "messages"};
 static const char *const codecs[RD_GPU_CODECS] = {"ll", "ll128", "sentinel", "simple"};
 static const char *const transports[] = {"shm", "net"}, *const ways[] = {"never", "always", "adapt"};
 

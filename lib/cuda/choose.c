@@ -18,14 +18,19 @@ static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
     [RD_K_TWOSHOT] = {{0}, {0}, {11, 0, 40e3, 5}},
     [RD_K_RING] = {{7, 4, 20e3, 5}, {0}, {7, 4, 40e3, 5}, {12, 12, 20e3, 0}},
     [RD_K_CHAIN] = {{3, 4, 20e3, 0}, {0}, {0}, {12, 12, 15e3, 0}},
+    [RD_K_TREE] = {{4, 5, 20e3, 0}},
+    [RD_K_PAT] = {{4, 5, 20e3, 0}},
+    [RD_K_RD] = {{4, 5, 20e3, 0}},
+    [RD_K_BINOMIAL] = {{4, 5, 20e3, 0}},
     [RD_K_MESSAGES] = {{7, 0, 20e3, 0}, {0}, {0}, {12, 0, 20e3, 0}},
 };
 
 /* Two meetings, and copies one behind the other: a broadcast on two H200. Both ways at once the links carry 290 GB/s. */
 static const rd_gpu_price_t price_copy = {21, 0, 388e3, 3};
 
-static const char *const kind_names[] = {"oneshot", "twoshot", "ring",   "chain",           "messages", "copy",
-                                         "alone",   "write",   "nothing", "staged", "staged messages", "streams"};
+static const char *const kind_names[RD_K_KINDS] = {
+    "oneshot", "twoshot", "ring", "chain", "tree", "pat", "rd", "binomial", "messages", "copy",
+    "alone", "write", "nothing", "staged", "staged messages", "streams"};
 static const char *const codec_names[] = {"ll", "ll128", "sentinel", "simple"};
 
 const char *rd_kind_name(rd_kkind_t kind)
@@ -49,11 +54,42 @@ int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind)
     return -1;
 }
 
+static int is_program(rd_kkind_t kind)
+{
+    return rd_kernel_channels(kind) > 0;
+}
+
+/* The same of programs: see doc/algorithms.md. A root's link is the narrow one, whether it sends or receives. */
+static void program_traffic(const rd_wanted_t *w, uint32_t n, rd_kkind_t kind, double *bytes, double *hops)
+{
+    double block = (double)(w->count * w->element), log = 0;
+
+    for (uint32_t p = 1; p < n; p *= 2)
+        log++;
+    if (kind == RD_K_TREE) { /* an inner rank of one tree sends up and twice down, and up in the other one */
+        *hops = w->coll == RD_ALLREDUCE ? 2 * log : log;
+        *bytes = w->coll == RD_ALLREDUCE && n > 2 ? 2 * block : block;
+    } else if (kind == RD_K_PAT) { /* one block after the other: its rounds send n - 1 messages */
+        *hops = w->coll == RD_ALLREDUCE ? 2 * (n - 1.0) : n - 1.0;
+        *bytes = w->coll == RD_ALLREDUCE ? block * 2 * (n - 1) / n : block * (n - 1);
+    } else if (kind == RD_K_RD) {
+        *hops = (n & (n - 1)) == 0 ? log : log + 1;
+        *bytes = block * log;
+    } else {
+        *hops = log;
+        *bytes = w->coll == RD_REDUCE || w->coll == RD_BROADCAST ? block * log : block * (n - 1);
+    }
+}
+
 /* Bytes that the busiest rank sends, and how many steps from rank to rank the longest way of a byte has. */
 static void traffic(const rd_wanted_t *w, uint32_t n, rd_kkind_t kind, double *bytes, double *hops)
 {
     double block = (double)(w->count * w->element);
 
+    if (is_program(kind)) {
+        program_traffic(w, n, kind, bytes, hops);
+        return;
+    }
     *hops = kind == RD_K_RING ? (w->coll == RD_ALLREDUCE ? 2.0 : 1.0) * (n - 1) : kind == RD_K_CHAIN ? n - 1.0 : 0;
     if (kind == RD_K_CHAIN)
         *bytes = block;
@@ -107,7 +143,7 @@ static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t ki
 
     traffic(w, l->nranks, kind, &bytes, &hops);
     double way = hops * p.hop, flow = bytes / p.rate;
-    if (kind == RD_K_CHAIN)
+    if (kind == RD_K_CHAIN || is_program(kind))
         return p.alpha + way + flow + (passes - 1) * p.pass;
     return p.alpha + (way > flow ? way : flow) + (passes - 1) * p.pass;
 }
@@ -123,6 +159,14 @@ static int serves(rd_kkind_t kind, uint32_t coll)
         return coll == RD_ALLREDUCE || coll == RD_REDUCE_SCATTER || coll == RD_ALLGATHER;
     case RD_K_CHAIN:
         return coll == RD_REDUCE || coll == RD_BROADCAST;
+    case RD_K_TREE:
+        return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST;
+    case RD_K_PAT:
+        return coll == RD_ALLREDUCE || coll == RD_REDUCE_SCATTER || coll == RD_ALLGATHER;
+    case RD_K_RD:
+        return coll == RD_ALLREDUCE;
+    case RD_K_BINOMIAL:
+        return coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_GATHER || coll == RD_SCATTER;
     case RD_K_MESSAGES:
         return coll == RD_BROADCAST || coll == RD_ALLGATHER || (coll >= RD_ALLTOALL && coll <= RD_SCATTER);
     case RD_K_COPY:
@@ -142,7 +186,7 @@ static uint32_t block_threads(const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t
 {
     uint32_t least = 32 * rd_kernel_warps(kind, (int)l->nranks), most = rd_kernel_threads(kind, codec), threads = least;
 
-    if (kind == RD_K_RING || kind == RD_K_CHAIN)
+    if (kind == RD_K_RING || kind == RD_K_CHAIN || is_program(kind))
         threads = most < 128 ? most : 128;
     while (threads + least <= most && rd_kernel_blocks(kind, (int)l->nranks, units, threads) > l->blocks)
         threads += least;
@@ -158,6 +202,8 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_
     high = high < UNITS_MOST ? high : UNITS_MOST;
     if (kind == RD_K_CHAIN && high > l->fifos)
         high = l->fifos;
+    if (is_program(kind) && high > l->fifos / rd_kernel_channels(kind))
+        high = l->fifos / rd_kernel_channels(kind);
     while (low < high) { /* the greatest that fits; both conditions are monotonous */
         uint32_t middle = low + (high - low + 1) / 2;
         int fits = threads && rd_kernel_bank(kind, codec, w->coll, (int)l->nranks, middle) <= l->bank &&
@@ -244,7 +290,7 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
         return refuse(why, "lines of 128 bytes arrive in parts in host memory");
     if (l->split && codec == RD_KC_LL128)
         return refuse(why, "over PCIe a line of 128 bytes may arrive in parts");
-    if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN) && codec != RD_KC_SIMPLE && codec != rd_fifo_codec(l))
+    if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN || is_program(kind)) && codec != RD_KC_SIMPLE && codec != rd_fifo_codec(l))
         return refuse(why, "fifos have one protocol: ll128, or ll over PCIe and through host memory");
     if (kind == RD_K_MESSAGES) {
         if (codec == RD_KC_SIMPLE && !l->streams)
@@ -278,7 +324,7 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
     }
     uint64_t most = most_units(w, l, kind, codec);
     if (most == 0)
-        return refuse(why, "the bank or the blocks do not suffice");
+        return refuse(why, "the bank, the fifos or the blocks do not suffice");
     uint64_t passes = total ? (total + most - 1) / most : 1;
     if (passes > rd_kernel_passes(kind, w->coll))
         return refuse(why, "too long for it");
@@ -300,7 +346,7 @@ rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who)
         if (rd_kind_parse(p + skip, n - skip, &kind) != 0)
             return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
                             "RONDO_ALGO=%s: on CUDA there is no algorithm \"%.*s\"; there are oneshot, twoshot, ring, "
-                            "chain, messages, copy",
+                            "chain, tree, pat, rd, binomial, messages, copy",
                             env->algo, (int)(n - skip), p + skip);
     }
     if (env->proto[0] && strcmp(env->proto, "ll") != 0 && strcmp(env->proto, "ll128") != 0 &&

@@ -55,6 +55,7 @@ struct rd_cuda {
     struct rd_cuda *outer;  /* of an inner one: whose it is. It has no order, and words of the outer's */
     rd_order_t order;
     rd_cuda_peer_t peers[RD_KRANKS];
+    struct rd_cuda_program *programs; /* program.c: those that have been used */
     struct rd_cuda_asked *asked; /* RONDO_CHECK; NULL: off, or one rank */
     int deserter;                /* look.c: a rank that has left and was waited for, plus one; 0: none */
     int64_t slow_ms, named_ms;   /* clock when a kernel's wait was first seen to be long, and last named; 0: none is */
@@ -188,6 +189,10 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const rd_kwork_t *work, cudaStream_t stream);
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);
+
+/* program.c: what this rank does in a launch of TREE to BINOMIAL. */
+rondo_result_t rd_cuda_program(rd_cuda_t *cuda, const rd_klaunch_t *launch, int root, rd_kprogram_t *program);
+void rd_cuda_programs_free(rd_cuda_t *cuda);
 
 /* asked.c: RONDO_CHECK. Bytes at the end of a rank's segment; the comparison before a launch; what has come since. */
 rondo_result_t rd_cuda_asked_create(rd_cuda_t *cuda);

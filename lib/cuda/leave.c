@@ -164,6 +164,7 @@ void rd_cuda_free(rondo_comm_t comm)
     rd_import_close(cuda);
     rd_order_free(cuda);
     rd_cuda_asked_free(cuda);
+    rd_cuda_programs_free(cuda);
     rd_window_free(cuda, &comm->node, cuda->whole ? comm->conns.controls : NULL);
     rd_device_leave(guard);
     comm->cuda = NULL;

@@ -53,6 +53,7 @@ void rd_rail_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *control
     rd_import_close(in);
     rd_window_free(in, node, controls);
     cuda->inner = NULL;
+    rd_cuda_programs_free(in);
     free(in);
 }
 

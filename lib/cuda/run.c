@@ -229,7 +229,9 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out)
     work.reduce.passes = chosen.passes;
     work.reduce.units = chosen.units;
     work.reduce.slice = chosen.slice;
-    return rd_cuda_launch(cuda, &chosen.launch, &work, call->stream);
+    if (rd_kernel_channels(chosen.launch.kind))
+        result = rd_cuda_program(cuda, &chosen.launch, call->ask.root, &work.programmed.program);
+    return result == RONDO_SUCCESS ? rd_cuda_launch(cuda, &chosen.launch, &work, call->stream) : result;
 }
 
 /* recv == send on another rank than 0: into the own block, which is spent then, and from there to the front. */

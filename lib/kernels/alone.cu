@@ -9,12 +9,7 @@ const void *const rd_kernels_messages[RD_KC_CODECS] = {
     (const void *)rd_messages<rd_codec_ll128, 0, RD_KT_FIFOS, RD_KT_AT_ONCE>,
 };
 
-const void *const rd_kernels_alone[RD_K_KINDS] = {
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
+const void *const rd_kernels_alone[RD_KT_ALONES] = {
     (const void *)rd_meet<RD_KT_MEET>,
     (const void *)rd_alone,
     (const void *)rd_write,

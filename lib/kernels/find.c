@@ -7,28 +7,40 @@
 #define BIT(coll) (1u << (coll))
 #define REDUCING (BIT(RD_ALLREDUCE) | BIT(RD_REDUCE) | BIT(RD_REDUCE_SCATTER))
 
+#define EACH 0 /* as many as ranks */
+
 static const struct {
     unsigned colls;
     uint32_t codecs; /* bits */
     uint32_t rows;   /* of 512 bytes in a unit of the sentinel codec */
     uint32_t threads;
     uint32_t units;
-    int group; /* n warps a unit */
+    uint32_t warps;    /* of a unit */
+    uint32_t channels; /* programs: of any rank of so many as there may be */
+    uint32_t places;   /* likewise */
 } kinds[RD_K_KINDS] = {
     [RD_K_ONESHOT] = {REDUCING | BIT(RD_ALLGATHER) | BIT(RD_BROADCAST) | BIT(RD_ALLTOALL) | BIT(RD_GATHER) |
                           BIT(RD_SCATTER),
-                      7, 1, RD_KT_GROUPS, UINT32_MAX, 1},
-    [RD_K_TWOSHOT] = {BIT(RD_ALLREDUCE), 6, 1, RD_KT_GROUPS, UINT32_MAX, 1},
-    [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 15, 2, RD_KT_RING, UINT32_MAX, 0},
-    [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 11, 0, RD_KT_FIFOS, RD_KFIFOS, 0},
-    [RD_K_MESSAGES] = {0, 3, 0, RD_KT_FIFOS, 0, 0},
-    [RD_K_COPY] = {0, 0, 0, RD_KT_MEET, 0, 0},
-    [RD_K_ALONE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
-    [RD_K_WRITE] = {0, 0, 0, RD_KT_ALONE, 0, 0},
-    [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 0},
-    [RD_K_STAGED] = {0, 0, 0, RD_KT_ALONE, 0, 0},
-    [RD_K_STAGED_MESSAGES] = {0, 0, 0, RD_KT_ALONE, 0, 0},
-    [RD_K_STREAMS] = {0, 3, 0, RD_KT_STREAMS, 0, 0},
+                      7, 1, RD_KT_GROUPS, UINT32_MAX, EACH, 0, 0},
+    [RD_K_TWOSHOT] = {BIT(RD_ALLREDUCE), 6, 1, RD_KT_GROUPS, UINT32_MAX, EACH, 0, 0},
+    [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 15, 2, RD_KT_RING, UINT32_MAX, 1, 0,
+                   0},
+    [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 11, 0, RD_KT_FIFOS, RD_KFIFOS, 1, 0, 0},
+    [RD_K_TREE] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE) | BIT(RD_BROADCAST), 3, 0, RD_KT_PROGRAM, RD_KFIFOS / 2,
+                   RD_KTRACKS, 2, 0},
+    [RD_K_PAT] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 3, 0, RD_KT_PROGRAM, RD_KFIFOS, 1, 1,
+                  RD_KT_PLACES},
+    [RD_K_RD] = {BIT(RD_ALLREDUCE), 3, 0, RD_KT_PROGRAM, RD_KFIFOS, 1, 1, 2},
+    [RD_K_BINOMIAL] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST) | BIT(RD_GATHER) | BIT(RD_SCATTER), 3, 0, RD_KT_PROGRAM,
+                       RD_KFIFOS, 1, 1, 0},
+    [RD_K_MESSAGES] = {0, 3, 0, RD_KT_FIFOS, 0, 1, 0, 0},
+    [RD_K_COPY] = {0, 0, 0, RD_KT_MEET, 0, 1, 0, 0},
+    [RD_K_ALONE] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
+    [RD_K_WRITE] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
+    [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
+    [RD_K_STAGED] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
+    [RD_K_STAGED_MESSAGES] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
+    [RD_K_STREAMS] = {0, 3, 0, RD_KT_STREAMS, 0, 1, 0, 0},
 };
 
 static rd_knumber_t number_of(uint32_t type, uint32_t op)
@@ -84,7 +96,7 @@ const void *rd_kernel_find(const rd_klaunch_t *l)
     if (l->kind == RD_K_STREAMS)
         return rd_kernels_streams[l->codec];
     if (l->kind > RD_K_MESSAGES)
-        return l->kind < RD_K_KINDS ? rd_kernels_alone[l->kind] : NULL;
+        return l->kind < RD_K_KINDS ? rd_kernels_alone[l->kind - RD_K_COPY] : NULL;
     if (l->coll >= RD_NUM_COLLS || !(kinds[l->kind].colls & BIT(l->coll)) || !(kinds[l->kind].codecs & 1u << l->codec))
         return NULL;
     number = REDUCING & BIT(l->coll) ? number_of(l->type, l->op) : number_moved(l->codec, l->type);
@@ -98,17 +110,21 @@ const void *rd_kernel_find(const rd_klaunch_t *l)
         return in_table(rd_kernels_twoshot, l->codec, number);
     case RD_K_RING:
         return in_table(rd_kernels_ring, l->codec, number);
-    default:
+    case RD_K_CHAIN:
         return in_table(rd_kernels_chain, l->codec, number);
+    default:
+        return in_table(rd_kernels_program, l->codec, number);
     }
 }
 
 uint32_t rd_kernel_unit(rd_kkind_t kind, rd_kcodec_t codec)
 {
+    uint32_t pieces = kinds[kind].channels ? RD_KT_PIECES : 1;
+
     if (!(kinds[kind].codecs & 1u << codec))
         return 0;
-    return codec == RD_KC_LL       ? 512
-           : codec == RD_KC_LL128  ? 960
+    return codec == RD_KC_LL       ? 512 * pieces
+           : codec == RD_KC_LL128  ? 960 * pieces
            : codec == RD_KC_SIMPLE ? RD_KSLICE
                                    : 512 * kinds[kind].rows;
 }
@@ -121,12 +137,19 @@ static uint32_t wire(rd_kkind_t kind, rd_kcodec_t codec)
 
 uint32_t rd_kernel_warps(rd_kkind_t kind, int n)
 {
-    return kinds[kind].group ? (uint32_t)n : 1;
+    return kinds[kind].warps == EACH ? (uint32_t)n : kinds[kind].warps;
+}
+
+uint32_t rd_kernel_channels(rd_kkind_t kind)
+{
+    return kinds[kind].channels;
 }
 
 uint64_t rd_kernel_chunk(rd_kkind_t kind, uint32_t coll, int n, uint64_t bytes)
 {
-    if (coll != RD_ALLREDUCE || (kind != RD_K_TWOSHOT && kind != RD_K_RING))
+    if (kind == RD_K_TREE) /* a part for each of the two trees */
+        return rd_kchunk(bytes, 2);
+    if (coll != RD_ALLREDUCE || (kind != RD_K_TWOSHOT && kind != RD_K_RING && kind != RD_K_PAT))
         return bytes;
     return rd_kchunk(bytes, (uint32_t)n);
 }
@@ -197,16 +220,18 @@ static void narrow_simple(rd_klaunch_t *launch, uint32_t sms, uint32_t parts)
 
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
 {
-    uint32_t group = 32 * rd_kernel_warps(launch->kind, n), fit = RD_KT_FIT / group, in_block = fit / parts;
-    uint32_t blocks = in_block ? sms : sms / parts;
+    uint32_t all = kinds[launch->kind].channels ? RD_KT_FIT_PROGRAM : RD_KT_FIT;
+    uint32_t group = 32 * rd_kernel_warps(launch->kind, n), fit = all / group, in_block = fit / parts;
+    uint32_t blocks = in_block ? sms : sms / parts, most = kinds[launch->kind].threads / group;
 
     if (launch->codec == RD_KC_SIMPLE && launch->kind <= RD_K_CHAIN && parts > 1) {
         narrow_simple(launch, sms, parts);
         return;
     }
+    in_block = in_block < most ? in_block : most;
     in_block = in_block ? in_block : 1;
     blocks = blocks ? blocks : 1;
-    if (launch->kind > RD_K_RING || launch->blocks * launch->threads <= blocks * in_block * group)
+    if (launch->kind == RD_K_CHAIN || launch->kind > RD_K_BINOMIAL || launch->blocks * launch->threads <= blocks * in_block * group)
         return;
     launch->threads = in_block * group;
     launch->blocks = blocks;
@@ -218,5 +243,7 @@ uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads)
 
     if (kind == RD_K_STREAMS) /* where one of a block's threads has read of a place */
         return 16;
-    return kinds[kind].group ? threads / 32 * items * 2 * 512 : 0;
+    if (kinds[kind].channels)
+        return threads / 32 * kinds[kind].places * items * RD_KT_PIECES * 512;
+    return kinds[kind].warps == EACH ? threads / 32 * items * 2 * 512 : 0;
 }

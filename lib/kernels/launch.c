@@ -79,6 +79,8 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(rd_kernels_chain[0], all);
     if (error == cudaSuccess)
+        error = load(rd_kernels_program[0], all);
+    if (error == cudaSuccess)
         error = load(rd_kernels_simple, RD_KN_NUMBERS);
     if (error == cudaSuccess)
         error = load(&rd_kernels_simple_move, 1);
@@ -87,7 +89,7 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(rd_kernels_streams, RD_KC_CODECS);
     if (error == cudaSuccess)
-        error = load(rd_kernels_alone, RD_K_KINDS);
+        error = load(rd_kernels_alone, RD_KT_ALONES);
     if (error == cudaSuccess)
         error = settle_local_memory();
     return (int)error;

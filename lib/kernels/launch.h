@@ -3,8 +3,9 @@
  *
  * Work is cut in *units*: what one warp sends, waits for and writes at a time. In each of its `passes` a launch carries
  * `units` units of every chunk, the next ones in the next pass. Chunks: for allreduce by two-shot or ring an n-th of
- * the whole, rounded up to 16 bytes; in every other case a rank's block, or the whole. A launch's `slice` = units * the
- * bytes of a unit.
+ * the whole, rounded up to 16 bytes; in every other case but programs a rank's block, or the whole. A launch's `slice` =
+ * units * the bytes of a unit. TREE to BINOMIAL are the programs of lib/sched that have these names there: their work is
+ * an rd_kprogrammed_t, their chunks are the schedule's, and one kernel runs them all (program.cuh).
  *
  *   kind       serves                                           a unit is served by
  *   ONESHOT    ALLREDUCE REDUCE REDUCE_SCATTER                   n warps: one for each peer
@@ -12,6 +13,10 @@
  *   TWOSHOT    ALLREDUCE                                         n warps
  *   RING       ALLREDUCE REDUCE_SCATTER ALLGATHER                a warp; by SIMPLE a block
  *   CHAIN      REDUCE BROADCAST                                  the same
+ *   TREE       ALLREDUCE REDUCE BROADCAST                       4 warps: one for each track of the program
+ *   PAT        ALLREDUCE REDUCE_SCATTER ALLGATHER                a warp
+ *   RD         ALLREDUCE                                        a warp
+ *   BINOMIAL   REDUCE BROADCAST GATHER SCATTER                  a warp
  *   MESSAGES   rd_kmessages_t: no epoch, no units                `warps` warps for each pair
  *   COPY       rd_kmeet_t: ranks meet, one block; between meetings the host's copies move blocks     n warps
  *   ALONE      one rank: out = in, scaled; no window             any number
@@ -23,10 +28,11 @@
  *
  * Buffers are aligned to their elements, no more. In place is allowed where the operation has it: allreduce, reduce,
  * broadcast and alltoall with out = in, allgather and gather with in = out + rank blocks, reduce_scatter and scatter
- * with out = in + rank blocks. What is moved only (the second line of ONESHOT, RING of ALLGATHER, CHAIN of BROADCAST)
- * arrives bit by bit with LL and LL128; by SENTINEL a NaN of all ones arrives as another NaN.
+ * with out = in + rank blocks. What is moved only (the second line of ONESHOT, RING of ALLGATHER, CHAIN of BROADCAST,
+ * and what programs move) arrives bit by bit with LL and LL128; by SENTINEL a NaN of all ones arrives as another NaN.
  *
  * Sums are made in the order of the ranks by ONESHOT and TWOSHOT, narrow floating types in float32 and rounded once.
+ * Programs sum in the order of their schedule and round after each sum.
  * RING and CHAIN round at each rank; chunk c begins at rank c + 1 and ends at c, a reduction to the root at root + 1.
  */
 #ifndef RD_KLAUNCH_H
@@ -45,6 +51,10 @@ typedef enum {
     RD_K_TWOSHOT,
     RD_K_RING,
     RD_K_CHAIN,
+    RD_K_TREE,
+    RD_K_PAT,
+    RD_K_RD,
+    RD_K_BINOMIAL,
     RD_K_MESSAGES,
     RD_K_COPY,
     RD_K_ALONE,
@@ -84,16 +94,21 @@ uint32_t rd_kernel_warps(rd_kkind_t kind, int n);
 uint64_t rd_kernel_chunk(rd_kkind_t kind, uint32_t coll, int n, uint64_t bytes);
 /* Bytes of a bank that a pass of so many units takes. */
 uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n, uint32_t units);
-/* At most so many passes (ONESHOT where not everybody answers: 2) and units (CHAIN: as many as a pair has fifos). */
+/* At most so many passes (ONESHOT where not everybody answers: 2) and units (CHAIN and programs: as many as a pair has
+ * fifos for). */
 uint32_t rd_kernel_passes(rd_kkind_t kind, uint32_t coll);
 uint32_t rd_kernel_units(rd_kkind_t kind);
+/* A unit of TREE to BINOMIAL: fifos of a pair that it takes. 0: the kind is no program. */
+uint32_t rd_kernel_channels(rd_kkind_t kind);
+/* program.c: a rank's program for the kernel. NULL, or why there is none. */
+const char *rd_kernel_program(rd_kkind_t kind, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k);
 /* At most so many threads of a block. */
 uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec);
 /* Warps of MESSAGES or STREAMS that run at once on a multiprocessor: there may be no more of them. */
 uint32_t rd_kernel_at_once(void);
 /* Blocks that hold `units` units in blocks of so many threads. */
 uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads);
-/* Of ONESHOT, TWOSHOT, RING and whatever goes by SIMPLE: so small a grid that `parts` such grids fit on `sms`
+/* Of ONESHOT, TWOSHOT, RING, programs and whatever goes by SIMPLE: so small a grid that `parts` such grids fit on `sms`
  * multiprocessors together, wherever their blocks go. Its groups of warps may serve several units each then. */
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts);
 /* Bytes of shared memory of a block. */

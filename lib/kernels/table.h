@@ -16,6 +16,8 @@ typedef enum {
     RD_KN_NUMBERS
 } rd_knumber_t;
 
+#define RD_KT_ALONES (RD_K_STREAMS - RD_K_COPY)
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -25,11 +27,12 @@ extern const void *const rd_kernels_oneshot_move[RD_KC_CODECS];
 extern const void *const rd_kernels_twoshot[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_ring[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_chain[RD_KC_CODECS][RD_KN_NUMBERS];
+extern const void *const rd_kernels_program[RD_KC_CODECS][RD_KN_NUMBERS]; /* TREE to BINOMIAL */
 extern const void *const rd_kernels_simple[RD_KN_NUMBERS]; /* of RING and CHAIN */
 extern const void *const rd_kernels_simple_move;
 extern const void *const rd_kernels_messages[RD_KC_CODECS];
 extern const void *const rd_kernels_streams[RD_KC_CODECS];
-extern const void *const rd_kernels_alone[RD_K_KINDS]; /* COPY to STAGED_MESSAGES */
+extern const void *const rd_kernels_alone[RD_KT_ALONES]; /* from COPY on */
 
 #ifdef __cplusplus
 }
@@ -40,10 +43,14 @@ extern const void *const rd_kernels_alone[RD_K_KINDS]; /* COPY to STAGED_MESSAGE
 #define RD_KT_RING 512
 #define RD_KT_SIMPLE (512 + 32)
 #define RD_KT_FIFOS 256 /* MESSAGES, CHAIN: small blocks spread over more multiprocessors */
+#define RD_KT_PROGRAM 128 /* so that the scratch of a block, RD_KT_PLACES a warp, is within 48 KB */
+#define RD_KT_PLACES 5
+#define RD_KT_PIECES 2 /* of a fifo, in a unit of a program */
 #define RD_KT_STREAMS 512 /* STREAMS: all that a multiprocessor holds at the 128 registers that lines take */
 #define RD_KT_ALONE 512
 #define RD_KT_MEET (32 * RD_KRANKS)
 #define RD_KT_FIT 512 /* that a multiprocessor holds, at the 128 registers that none of GROUPS and RING exceeds */
+#define RD_KT_FIT_PROGRAM 384 /* programs take up to 168 */
 #define RD_KT_FIT_SIMPLE 640 /* the same, of SIMPLE: blocks of 544 leave 96 to a thread */
 
 #define RD_KT_AT_ONCE 2 /* blocks of MESSAGES that run at once on a multiprocessor */

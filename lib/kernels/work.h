@@ -179,6 +179,47 @@ typedef struct rd_kreduce {
     uint32_t slice;    /* SIMPLE: bytes of a unit */
 } rd_kreduce_t;
 
+/* A program of lib/sched as a kernel reads it: it travels in the arguments, so there is nothing to fetch and nothing to
+ * free, and a graph keeps what it was captured with. A program's lanes are *tracks* here, because a warp has lanes. */
+#define RD_KTRACKS 4 /* of a program, at most */
+#define RD_KLINKS 16 /* connections each way, at most */
+#define RD_KENDS 8   /* sources, and destinations, of a step: as lib/sched has it */
+#define RD_KSTEPS 96 /* of a program, repeats written out, at most */
+
+typedef enum { RD_KEND_IN, RD_KEND_OUT, RD_KEND_PLACE, RD_KEND_LINK, RD_KEND_NONE = 7 } rd_kend_t;
+#define RD_KEND(where, index) ((uint8_t)((where) << 5 | (index)))
+#define RD_KEND_WHERE(end) ((uint32_t)(end) >> 5)
+#define RD_KEND_INDEX(end) ((end)&31u)
+
+typedef struct rd_kstep {
+    uint8_t sources, destinations;
+    uint8_t local;    /* the one source that is the user's input or output, or RD_KEND_NONE */
+    uint8_t finishes; /* what it makes is the whole sum */
+    uint8_t from[RD_KENDS], to[RD_KENDS];
+} rd_kstep_t;
+
+typedef struct rd_ktrack {
+    uint8_t first, count; /* its steps */
+} rd_ktrack_t;
+
+typedef struct rd_klink {
+    uint8_t peer;
+    uint8_t channel; /* its unit u goes through fifo channel * units + u */
+    uint8_t track;   /* the one that uses it */
+} rd_klink_t;
+
+typedef struct rd_kprogram {
+    uint8_t chunks, places, tracks, sends, receives;
+    rd_klink_t to[RD_KLINKS], from[RD_KLINKS];
+    rd_ktrack_t track[RD_KTRACKS];
+    rd_kstep_t step[RD_KSTEPS];
+} rd_kprogram_t;
+
+typedef struct rd_kprogrammed {
+    rd_kreduce_t reduce; /* as for every collective */
+    rd_kprogram_t program;
+} rd_kprogrammed_t;
+
 typedef struct rd_kmessages {
     uint32_t listed;        /* the messages lie in the window's list; 0: `here` */
     uint32_t registered;    /* so many numbers of registered buffers may be in use; 0: nothing is posted */
@@ -298,6 +339,7 @@ typedef struct rd_kwork {
     rd_kcomm_t comm;
     union {
         rd_kreduce_t reduce;
+        rd_kprogrammed_t programmed;
         rd_kmessages_t messages;
         rd_kwrite_t write;
         rd_kmeet_t meet;

@@ -1,0 +1,258 @@
+/* Runs a program of lib/sched, the very one that the host's executor would run: tree, pat and whatever else has no
+ * kernel written by hand. Each track of the program has a warp for every unit, which goes through the track's steps for
+ * its unit of each chunk, BATCH pieces of a fifo, then for the next pass.
+ *
+ *   wire bytes out of a rank   what the schedule says (doc/algorithms.md)
+ *   unit u of channel c        through fifo c * units + u of the two ranks
+ *   scratch                    shared memory of the block: a place is BATCH pieces of a warp, and every lane reads what
+ *                              it has written itself
+ *
+ * A step takes its messages one after the other and sends as soon as there is room, so it never holds back what the
+ * host's executor, which waits for all of them first, would have let go; and as a fifo has room for more than two
+ * batches at any time, programs may be fused. A grid may be smaller than a pass: a warp then has several units of one
+ * track, and the lowest unit that is not done anywhere has a warp for each of its tracks everywhere.
+ *
+ * Like chains it knows no epochs: ranks that have done the same operations before agree about their fifos. How many
+ * pieces have gone through which is kept by the lanes of the warp, one for each connection. */
+#ifndef RD_PROGRAM_CUH
+#define RD_PROGRAM_CUH
+
+#include "../sched/program.h"
+#include "fifo.cuh"
+#include "number.cuh"
+#include "table.h"
+
+template <class CODEC, class NUMBER>
+struct rd_runner_t {
+    static constexpr uint32_t ITEMS = CODEC::ITEMS, BATCH = CODEC::BATCH;
+    static_assert(2 * RD_KLINKS == 32, "a lane for each connection");
+    static_assert(BATCH == RD_KT_PIECES, "a unit, as the host knows it");
+
+    const rd_kcomm_t &comm;
+    const rd_kreduce_t &r;
+    const rd_kprogram_t &p;
+    const NUMBER &number;
+    uint64_t bytes, chunk; /* of the whole or of a block; from one chunk to the next */
+    uint32_t scratch;      /* where this warp's begins */
+    uint32_t lane, track, unit;
+    uint32_t moved, cleaned; /* of this lane's connection: see rd_fifo_t. First those that send, then the others */
+
+    RD_MEMBER rd_runner_t(const rd_kwork_t &work, const NUMBER &n)
+        : comm(work.comm), r(work.programmed.reduce), p(work.programmed.program), number(n)
+    {
+        lane = rd_lane();
+        bytes = r.count * rd_number_size(r.type);
+        chunk = whole() ? rd_kchunk(bytes, p.chunks) : bytes;
+    }
+
+    /* Chunks are parts of one whole; else they are blocks. */
+    RD_MEMBER bool whole() const
+    {
+        return r.coll == RD_ALLREDUCE || r.coll == RD_REDUCE || r.coll == RD_BROADCAST;
+    }
+
+    RD_MEMBER bool reduces() const
+    {
+        return r.coll == RD_ALLREDUCE || r.coll == RD_REDUCE || r.coll == RD_REDUCE_SCATTER;
+    }
+
+    /* The chunk of the user's input or output that an end names. A buffer of one block has this rank's. */
+    RD_MEMBER rd_part_t part(uint32_t end) const
+    {
+        const bool in = RD_KEND_WHERE(end) == RD_KEND_IN;
+        const bool one = in ? r.coll == RD_ALLGATHER || r.coll == RD_GATHER
+                            : r.coll == RD_REDUCE_SCATTER || r.coll == RD_SCATTER;
+        const uint64_t from = one ? 0 : RD_KEND_INDEX(end) * chunk, to = from + chunk;
+
+        return rd_part(in ? r.in : r.out, from, whole() && to > bytes ? bytes : to);
+    }
+
+    RD_MEMBER uint4 *place(uint32_t end, uint32_t piece, uint32_t item) const
+    {
+        return gpu_shared() + scratch + ((RD_KEND_INDEX(end) * BATCH + piece) * ITEMS + item) * 32 + lane;
+    }
+
+    /* ---- counters ---- */
+
+    RD_MEMBER const rd_klink_t &link() const
+    {
+        return lane < RD_KLINKS ? p.to[lane] : p.from[lane - RD_KLINKS];
+    }
+
+    RD_MEMBER bool mine() const
+    {
+        return (lane < RD_KLINKS ? lane < p.sends : lane - RD_KLINKS < p.receives) && link().track == track;
+    }
+
+    RD_MEMBER uint32_t fifo(const rd_klink_t &l) const
+    {
+        return l.channel * r.units + unit;
+    }
+
+    RD_MEMBER uint32_t *count() const
+    {
+        rd_kcontrol_t *own = (rd_kcontrol_t *)comm.own;
+
+        return (lane < RD_KLINKS ? own->sent : own->received) + link().peer * RD_KFIFOS + fifo(link());
+    }
+
+    RD_MEMBER void begin()
+    {
+        moved = mine() ? word_load(count()) : 0;
+        cleaned = moved - RD_KSLOTS; /* not known: look */
+    }
+
+    RD_MEMBER void keep(bool good) const
+    {
+        if (good && mine())
+            word_store(count(), moved);
+        if (!good && lane == 0)
+            rd_control_fail((rd_kcontrol_t *)comm.own);
+    }
+
+    /* ---- ends ---- */
+
+    RD_MEMBER bool take(uint4 (&v)[BATCH][ITEMS], uint32_t i)
+    {
+        const uint32_t keeper = RD_KLINKS + i;
+        rd_fifo_t<CODEC> f(comm, p.from[i].peer, false, fifo(p.from[i]), warp_from(moved, keeper), 0);
+        const bool there = f.template take<BATCH>(v);
+
+        moved = lane == keeper ? f.moved : moved;
+        return there;
+    }
+
+    RD_MEMBER bool put(const uint4 (&v)[BATCH][ITEMS], uint32_t i)
+    {
+        const uint32_t m = warp_from(moved, i), c = warp_from(cleaned, i);
+        rd_fifo_t<CODEC> f(comm, p.to[i].peer, true, fifo(p.to[i]), m, c);
+        const bool gone = f.template put<BATCH>(v);
+
+        moved = lane == i ? f.moved : moved;
+        cleaned = lane == i ? f.cleaned : cleaned;
+        return gone;
+    }
+
+    /* From the user's buffer. */
+    RD_MEMBER void load(uint4 (&v)[BATCH][ITEMS], uint32_t end, uint64_t at) const
+    {
+        const rd_part_t from = part(end);
+
+#pragma unroll
+        for (uint32_t i = 0; i < BATCH; i++)
+            rd_unit_load<CODEC>(v[i], from, at + i * CODEC::DATA, lane);
+        if (RD_KEND_WHERE(end) != RD_KEND_IN || !reduces())
+            return;
+#pragma unroll
+        for (uint32_t i = 0; i < BATCH; i++)
+#pragma unroll
+            for (uint32_t j = 0; j < ITEMS; j++)
+                v[i][j] = number.scaled(v[i][j]);
+    }
+
+    /* What a source has; `local` is already at hand. */
+    RD_MEMBER bool fetch(uint4 (&v)[BATCH][ITEMS], const uint4 (&local)[BATCH][ITEMS], uint32_t end)
+    {
+        if (RD_KEND_WHERE(end) == RD_KEND_LINK)
+            return take(v, RD_KEND_INDEX(end));
+#pragma unroll
+        for (uint32_t i = 0; i < BATCH; i++)
+#pragma unroll
+            for (uint32_t j = 0; j < ITEMS; j++)
+                v[i][j] = RD_KEND_WHERE(end) == RD_KEND_PLACE ? *place(end, i, j) : local[i][j];
+        return true;
+    }
+
+    RD_MEMBER bool store(const uint4 (&v)[BATCH][ITEMS], uint32_t end, uint64_t at)
+    {
+        if (RD_KEND_WHERE(end) == RD_KEND_LINK)
+            return put(v, RD_KEND_INDEX(end));
+#pragma unroll
+        for (uint32_t i = 0; i < BATCH; i++) {
+            if (RD_KEND_WHERE(end) == RD_KEND_OUT)
+                rd_unit_store<CODEC>(part(end), at + i * CODEC::DATA, v[i], lane);
+#pragma unroll
+            for (uint32_t j = 0; j < ITEMS && RD_KEND_WHERE(end) == RD_KEND_PLACE; j++)
+                *place(end, i, j) = v[i][j];
+        }
+        return true;
+    }
+
+    /* ---- steps ---- */
+
+    RD_MEMBER void add(uint4 (&v)[BATCH][ITEMS], const uint4 (&x)[BATCH][ITEMS], bool first) const
+    {
+#pragma unroll
+        for (uint32_t i = 0; i < BATCH; i++)
+#pragma unroll
+            for (uint32_t j = 0; j < ITEMS; j++)
+                v[i][j] = first ? x[i][j] : number.two(v[i][j], x[i][j]);
+    }
+
+    /* The user's part is on its way while messages are waited for. */
+    RD_MEMBER bool step(const rd_kstep_t &s, uint64_t at)
+    {
+        uint4 v[BATCH][ITEMS], x[BATCH][ITEMS], local[BATCH][ITEMS];
+
+        if (s.local != RD_KEND(RD_KEND_NONE, 0))
+            load(local, s.local, at);
+#pragma unroll 1
+        for (uint32_t k = 0; k < s.sources; k++) {
+            if (!fetch(x, local, s.from[k]))
+                return false;
+            add(v, x, k == 0);
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < BATCH && s.finishes; i++)
+#pragma unroll
+            for (uint32_t j = 0; j < ITEMS; j++)
+                v[i][j] = number.finished(v[i][j]);
+#pragma unroll 1
+        for (uint32_t k = 0; k < s.destinations; k++)
+            if (!store(v, s.to[k], at))
+                return false;
+        return true;
+    }
+
+    /* All passes of a unit. */
+    RD_MEMBER bool run()
+    {
+        const uint32_t first = p.track[track].first, end = first + p.track[track].count;
+        uint64_t at = (uint64_t)unit * BATCH * CODEC::DATA;
+        bool good = true;
+
+        begin();
+#pragma unroll 1
+        for (uint32_t n = 0; n < r.passes && good; n++, at += (uint64_t)r.units * BATCH * CODEC::DATA) {
+#pragma unroll 1
+            for (uint32_t i = first; i < end && good; i++)
+                good = step(p.step[i], at);
+        }
+        keep(good);
+        return good;
+    }
+};
+
+/* The warps of a unit stand beside each other, one for each track. */
+template <class CODEC, class NUMBER, uint32_t THREADS, uint32_t BLOCKS>
+RD_KERNEL_OF(THREADS, BLOCKS)
+rd_program(RD_WORK)
+{
+    const rd_kprogram_t &p = work.programmed.program;
+    const uint32_t in_block = gpu_threads() / 32, warp = gpu_thread() / 32;
+    const uint32_t index = gpu_block() * in_block + warp, at_once = gpu_blocks() * in_block / p.tracks;
+
+    gpu_begin();
+    const NUMBER number(work.programmed.reduce, (uint32_t)work.comm.nranks);
+    rd_runner_t<CODEC, NUMBER> runner(work, number);
+    bool good = index / p.tracks < at_once && !warp_any(rd_control_failed(line_load(work.comm.own)));
+
+    runner.scratch = warp * p.places * CODEC::BATCH * CODEC::ITEMS * 32;
+    runner.track = index % p.tracks;
+    for (uint32_t u = index / p.tracks; u < work.programmed.reduce.units && good; u += at_once) {
+        runner.unit = u;
+        good = runner.run();
+    }
+}
+
+#endif
