@@ -4,10 +4,13 @@
 #include "../sched/program.h"
 #include "launch.h"
 
-#define AGGREGATION 4 /* of pat: as much scratch as a block has for it, see RD_KT_PLACES */
+const char *rd_kernel_algo(rd_kkind_t kind)
+{
+    static const char *const names[RD_K_KINDS] = {
+        [RD_K_TREE] = "tree", [RD_K_PAT] = "pat", [RD_K_RD] = "rd", [RD_K_BINOMIAL] = "binomial"};
 
-static const char *const names[RD_K_KINDS] = {
-    [RD_K_TREE] = "tree", [RD_K_PAT] = "pat", [RD_K_RD] = "rd", [RD_K_BINOMIAL] = "binomial"};
+    return names[kind];
+}
 
 _Static_assert(RD_KENDS == RD_MAX_ENDS, "ends of a step");
 
@@ -31,8 +34,8 @@ static uint8_t end_of(rd_end_t end, int i, const rd_step_t *step, int nchunks)
     return RD_KEND(where[end.where], index);
 }
 
-/* It puts the last part of a sum to another one, or to nothing: what it stores is whole. What is handed on from output
- * or from a peer to output was whole before. */
+/* A step that stores what it has summed, or its own part or scratch, has a whole sum. What goes to the output from a
+ * peer, or from the output, was whole before. */
 static int finishes(const rd_step_t *step)
 {
     int stored = 0;
@@ -92,9 +95,9 @@ static int translate(const rd_program_t *p, rd_kprogram_t *k)
 
 const char *rd_kernel_program(rd_kkind_t kind, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k)
 {
-    const rd_algo_t *algo = rd_algo_find(names[kind]);
+    const rd_algo_t *algo = rd_algo_find(rd_kernel_algo(kind));
     const rd_shape_t shape = {n, 1, NULL};
-    const rd_sched_args_t args = {&shape, (rd_coll_t)coll, rank, root, kind == RD_K_PAT ? AGGREGATION : 0};
+    const rd_sched_args_t args = {&shape, (rd_coll_t)coll, rank, root, kind == RD_K_PAT ? RD_KAGGREGATION : 0};
     rd_program_t *program;
     const char *why = algo->excluded(&args);
     rd_steps_t *steps = why ? NULL : algo->emit(&args);

@@ -203,7 +203,7 @@ struct rd_runner_t {
             add(v, x, k == 0);
         }
 #pragma unroll
-        for (uint32_t i = 0; i < BATCH && s.finishes; i++)
+        for (uint32_t i = 0; i < BATCH && s.finishes && reduces(); i++)
 #pragma unroll
             for (uint32_t j = 0; j < ITEMS; j++)
                 v[i][j] = number.finished(v[i][j]);

@@ -194,7 +194,7 @@ typedef enum { RD_KEND_IN, RD_KEND_OUT, RD_KEND_PLACE, RD_KEND_LINK, RD_KEND_NON
 typedef struct rd_kstep {
     uint8_t sources, destinations;
     uint8_t local;    /* the one source that is the user's input or output, or RD_KEND_NONE */
-    uint8_t finishes; /* what it makes is the whole sum */
+    uint8_t finishes; /* where there are sums: what it makes is a whole one */
     uint8_t from[RD_KENDS], to[RD_KENDS];
 } rd_kstep_t;
 

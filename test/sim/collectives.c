@@ -52,6 +52,21 @@ static const struct shape {
     {RD_K_CHAIN, RD_KC_LL, RD_BROADCAST},
     {RD_K_CHAIN, RD_KC_LL128, RD_REDUCE},
     {RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST},
+    {RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE},
+    {RD_K_TREE, RD_KC_LL128, RD_REDUCE},
+    {RD_K_TREE, RD_KC_LL128, RD_BROADCAST},
+    {RD_K_TREE, RD_KC_LL, RD_ALLREDUCE},
+    {RD_K_TREE, RD_KC_LL, RD_BROADCAST},
+    {RD_K_PAT, RD_KC_LL128, RD_ALLREDUCE},
+    {RD_K_PAT, RD_KC_LL128, RD_REDUCE_SCATTER},
+    {RD_K_PAT, RD_KC_LL128, RD_ALLGATHER},
+    {RD_K_PAT, RD_KC_LL, RD_REDUCE_SCATTER},
+    {RD_K_RD, RD_KC_LL128, RD_ALLREDUCE},
+    {RD_K_RD, RD_KC_LL, RD_ALLREDUCE},
+    {RD_K_BINOMIAL, RD_KC_LL128, RD_REDUCE},
+    {RD_K_BINOMIAL, RD_KC_LL128, RD_BROADCAST},
+    {RD_K_BINOMIAL, RD_KC_LL128, RD_GATHER},
+    {RD_K_BINOMIAL, RD_KC_LL, RD_SCATTER},
     {RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE},
     {RD_K_RING, RD_KC_SIMPLE, RD_REDUCE_SCATTER},
     {RD_K_RING, RD_KC_SIMPLE, RD_ALLGATHER},
@@ -63,7 +78,7 @@ static const struct shape {
 /* Fifos have one codec of a communicator, which is not LL128 where GPUs do not reach each other. */
 static int fits(const world_t *w, const struct shape *s)
 {
-    if (s->kind == RD_K_CHAIN && s->codec != RD_KC_SIMPLE)
+    if ((s->kind == RD_K_CHAIN || rd_kernel_algo(s->kind)) && s->codec != RD_KC_SIMPLE)
         return s->codec == w->fifo_codec;
     return !w->apart || s->codec != RD_KC_LL128;
 }
@@ -113,14 +128,15 @@ static void draw_size(world_t *w, op_plan_t *p)
 {
     const rd_klaunch_t *l = &p->launch;
     uint64_t element = rondo_type_size((rondo_type_t)l->type), unit = rd_kernel_unit(l->kind, l->codec), chunk;
-    uint32_t most = rd_kernel_passes(l->kind, l->coll);
-    int whole = l->coll == RD_ALLREDUCE && l->kind != RD_K_ONESHOT;
+    uint32_t most = rd_kernel_passes(l->kind, l->coll), passes = 3 * RD_KSLOTS / (rd_kernel_algo(l->kind) ? w->n : 1);
+    int whole = l->coll == RD_ALLREDUCE && l->kind != RD_K_ONESHOT && l->kind != RD_K_RD, program = !!rd_kernel_algo(l->kind);
+    uint32_t chunks = l->kind == RD_K_TREE ? 2 : whole ? (uint32_t)w->n : 1;
 
     if (l->codec == RD_KC_SIMPLE)
         unit = p->slice = world_draw(w, 8) ? WORLD_SLICE : RD_KSLICE;
-    p->units = 1 + world_draw(w, w->n < 5 ? 3 : 2);
-    p->passes = 1 + world_draw(w, most < 4 ? most : unit == RD_KSLICE ? 2 : l->kind == RD_K_CHAIN && !p->slice ? 3 * RD_KSLOTS : 7);
-    p->count = p->passes * p->units * (unit / element) * (whole ? (uint64_t)w->n : 1);
+    p->units = 1 + world_draw(w, w->n < 5 && l->kind != RD_K_TREE ? 3 : 2);
+    p->passes = 1 + world_draw(w, most < 4 ? most : unit == RD_KSLICE ? 2 : (l->kind == RD_K_CHAIN && !p->slice) || program ? passes : 7);
+    p->count = p->passes * p->units * (unit / element) * chunks;
     switch (world_draw(w, 4)) {
     case 0: /* up to the end */
         break;
@@ -170,10 +186,11 @@ static int some(world_t *w, const struct shape *shape, walk_t *walks, uint64_t s
 /* Every type and operator once, with the kernels that decide at run time in turns. */
 static int every_number(uint64_t seed)
 {
-    static const struct shape in_turns[4] = {{RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE},
+    static const struct shape in_turns[5] = {{RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE},
                                              {RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE},
                                              {RD_K_RING, RD_KC_LL128, RD_REDUCE_SCATTER},
-                                             {RD_K_CHAIN, RD_KC_LL128, RD_REDUCE}};
+                                             {RD_K_CHAIN, RD_KC_LL128, RD_REDUCE},
+                                             {RD_K_PAT, RD_KC_LL128, RD_ALLREDUCE}};
     char text[16384];
     walk_t walk = {0, -1, 0};
     world_t w;
@@ -181,7 +198,7 @@ static int every_number(uint64_t seed)
 
     world_begin(&w, 3, 1 + 4 * seed, 1, BANK);
     for (int i = 0; !bad && last <= walk.type; i++) {
-        const struct shape *s = &in_turns[i % 4];
+        const struct shape *s = &in_turns[i % 5];
         op_plan_t p = {.launch = {s->kind, s->codec, (uint32_t)s->coll, 0, 0, 0, 0}, .units = 1, .passes = 1};
         last = walk.type;
         next_number(&walk, &p);
@@ -197,6 +214,29 @@ static int every_number(uint64_t seed)
     return bad;
 }
 
+/* Every program of every rank has room: in a launch, in its warp's scratch, and a warp for each track. */
+static int every_program(void)
+{
+    static rd_kprogram_t p;
+    int bad = 0;
+
+    for (int n = 2; n <= RD_KRANKS; n++)
+        for (int i = 0; i < n * n * (int)SHAPES; i++) {
+            const struct shape *s = &shapes[i / n / n];
+            uint32_t places = rd_kernel_shared(s->kind, s->codec, 32) / (s->codec == RD_KC_LL ? 1024 : 2048);
+            int root = i / n % n, rank = i % n;
+            if (!rd_kernel_algo(s->kind))
+                continue;
+            const char *why = rd_kernel_program(s->kind, (uint32_t)s->coll, n, rank, root, &p);
+            if (!why && p.places <= places && p.tracks >= 1 && p.tracks <= rd_kernel_warps(s->kind, n))
+                continue;
+            printf("%s by %s, rank %d of %d, root %d: %s\n", rd_coll_name(s->coll), rd_kernel_algo(s->kind), rank, n,
+                   root, why ? why : "too many tracks or places");
+            bad = -1;
+        }
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
     static const int ranks[] = {2, 3, 4, 5, 8};
@@ -206,7 +246,7 @@ int main(int argc, char **argv)
     world_t w;
 
     printf("seed %llu, %d rounds\n", (unsigned long long)seed, rounds);
-    bad = every_number(seed);
+    bad = every_program() || every_number(seed);
     for (int round = 0; round < rounds && !bad; round++)
         for (size_t n = 0; n < sizeof ranks / sizeof *ranks && !bad; n++) {
             world_begin(&w, ranks[n], ++seed, 4, BANK);
@@ -215,9 +255,12 @@ int main(int argc, char **argv)
                     bad = some(&w, &shapes[s], walks, seed);
             world_end(&w);
         }
-    if (!bad) {
+    for (size_t s = 0; s < SHAPES && !bad; s++) {
+        if (s > 0 && (!rd_kernel_algo(shapes[s].kind) || shapes[s].coll == shapes[s - 1].coll))
+            continue;
         world_begin(&w, RD_KRANKS, ++seed, 4, BANK);
-        bad = some(&w, &shapes[0], walks, seed);
+        if (fits(&w, &shapes[s]))
+            bad = some(&w, &shapes[s], walks, seed);
         world_end(&w);
     }
     return bad ? 1 : 0;

@@ -36,6 +36,10 @@ static const plant_t plants[] = {
     {"no fence, ring by simple", RD_SIM_NO_FENCE, RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE, 4, 0},
     {"no gate, ring by simple", RD_SIM_NO_GATE, RD_K_RING, RD_KC_SIMPLE, RD_REDUCE_SCATTER, 12, 0},
     {"no gate, chain by LL", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL, RD_BROADCAST, 40, 0},
+    {"torn lines, tree", RD_SIM_TORN_LINES, RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE, 12, 0},
+    {"no gate, tree", RD_SIM_NO_GATE, RD_K_TREE, RD_KC_LL128, RD_BROADCAST, 20, 0},
+    {"torn lines, pat", RD_SIM_TORN_LINES, RD_K_PAT, RD_KC_LL128, RD_REDUCE_SCATTER, 6, 0},
+    {"no gate, binomial by LL", RD_SIM_NO_GATE, RD_K_BINOMIAL, RD_KC_LL, RD_SCATTER, 20, 0},
     {"no gate, one-shot", RD_SIM_NO_GATE, RD_K_ONESHOT, RD_KC_LL, RD_REDUCE, 2, 0},
     {"another bank", RD_SIM_SOUND, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 1, 1},
 };
@@ -47,7 +51,7 @@ static int run(const plant_t *plant, int faulty, uint64_t seed)
     world_t w;
     int bad;
 
-    world_begin(&w, 3, seed, 1, 1 << 16);
+    world_begin(&w, 3, seed, 2, 1 << 16);
     for (int i = 0; i < 5; i++) {
         op_plan_t p;
         memset(&p, 0, sizeof p);
@@ -58,14 +62,14 @@ static int run(const plant_t *plant, int faulty, uint64_t seed)
         p.slice = plant->codec == RD_KC_SIMPLE ? WORLD_SLICE : 0;
         p.count = p.passes * (p.slice ? p.slice : rd_kernel_unit(plant->kind, plant->codec)) / 4;
         if (plant->coll == RD_ALLREDUCE && plant->kind != RD_K_ONESHOT)
-            p.count *= 3;
+            p.count *= plant->kind == RD_K_TREE ? 2 : 3;
         world_add(&w, &p);
     }
     if (faulty) {
         rd_kcontrol_t *control = (rd_kcontrol_t *)w.window[0], *own = (rd_kcontrol_t *)w.own[0];
         if (plant->codec == RD_KC_SIMPLE)
             rd_sim_break(plant->fault, &control->channel[0].taken, &control->channel[0].pad3);
-        else if (plant->kind == RD_K_CHAIN)
+        else if (plant->kind == RD_K_CHAIN || rd_kernel_algo(plant->kind))
             rd_sim_break(plant->fault, control->taken, control->taken + RD_KRANKS * RD_KFIFOS);
         else
             rd_sim_break(plant->fault, control->begun, control->begun + RD_KRANKS);
@@ -99,7 +103,7 @@ static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t fa
     world_t w;
     int bad;
 
-    world_begin(&w, 3, 1, 1, 1 << 16);
+    world_begin(&w, 3, 1, 2, 1 << 16);
     w.alike = 1;
     p.count = 1000;
     p.slice = codec == RD_KC_SIMPLE ? WORLD_SLICE : 0;
@@ -136,9 +140,9 @@ static int in_its_place(const char *what, uint32_t abort, rd_kkind_t kind, rd_kc
     for (uint64_t seed = 1; seed <= 4; seed++) {
         op_plan_t p = {.launch = {kind, codec, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 0, 0}, .units = 1};
         world_t w;
-        world_begin(&w, 2, seed, 1, 1 << 16);
+        world_begin(&w, 2, seed, 2, 1 << 16);
         p.slice = codec == RD_KC_SIMPLE ? WORLD_SLICE : 0;
-        p.passes = p.slice ? 2 * RD_KSLICES : kind == RD_K_CHAIN ? 2 * RD_KSLOTS : 1;
+        p.passes = p.slice ? 2 * RD_KSLICES : kind >= RD_K_CHAIN ? 2 * RD_KSLOTS : 1;
         p.count = p.passes * (p.slice ? p.slice : rd_kernel_unit(kind, codec)) / 4;
         for (int i = 0; i < 3; i++) /* all do the first; then it is easier to write to a peer that does not come */
             world_add(&w, &p);
@@ -173,12 +177,16 @@ int main(void)
     bad = leave("abort, two-shot", 1, 0, RD_KFAILED_ABORT, RD_K_TWOSHOT, RD_KC_LL128) || bad;
     bad = leave("abort, ring", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SENTINEL) || bad;
     bad = leave("abort, simple", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SIMPLE) || bad;
+    bad = leave("abort, tree", 1, 0, RD_KFAILED_ABORT, RD_K_TREE, RD_KC_LL128) || bad;
+    bad = leave("time limit, pat", 0, 20, RD_KFAILED_TIMEOUT, RD_K_PAT, RD_KC_LL128) || bad;
     bad = leave("time limit, one-shot", 0, 20, RD_KFAILED_TIMEOUT, RD_K_ONESHOT, RD_KC_SENTINEL) || bad;
     bad = leave("time limit, ring", 0, 20, RD_KFAILED_TIMEOUT, RD_K_RING, RD_KC_LL128) || bad;
     bad = in_its_place("next one, one-shot", 0, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, two-shot", 1, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, ring", 0, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, chain", 1, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST) || bad;
+    bad = in_its_place("next one, tree", 0, RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE) || bad;
+    bad = in_its_place("next one, binomial", 1, RD_K_BINOMIAL, RD_KC_LL128, RD_BROADCAST) || bad;
     bad = in_its_place("next one, ring, simple", 1, RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, chain, simple", 0, RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST) || bad;
     return bad ? 1 : 0;

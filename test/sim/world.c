@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "schedule.h"
+
 #define GUARD 64
 #define GUARD_BYTE 0x5c
 
@@ -305,6 +307,21 @@ rd_kcomm_t world_comm(world_t *w, int rank)
     return comm;
 }
 
+static void program_set(const world_t *w, const op_plan_t *p, int rank, rd_kprogram_t *program)
+{
+    const char *why = rd_kernel_program(p->launch.kind, p->launch.coll, w->n, rank, p->root, program);
+    uint32_t shared = rd_kernel_shared(p->launch.kind, p->launch.codec, 32), items = p->launch.codec == RD_KC_LL128 ? 2 : 1;
+
+    if (!why && program->places * items * 1024u > shared)
+        why = "it has no room for its scratch";
+    if (!why && program->tracks > rd_kernel_warps(p->launch.kind, w->n))
+        why = "it has more tracks than warps";
+    if (!why)
+        return;
+    fprintf(stderr, "%s of %d ranks, root %d: %s\n", rd_kernel_algo(p->launch.kind), w->n, p->root, why);
+    exit(1);
+}
+
 void world_add(world_t *w, const op_plan_t *plan)
 {
     op_plan_t *p = &w->plan[w->ops];
@@ -342,6 +359,8 @@ void world_add(world_t *w, const op_plan_t *plan)
         k->reduce.units = p->units;
         k->reduce.slice = p->slice;
         scale_set(w, p, b, &k->reduce);
+        if (rd_kernel_algo(l->kind))
+            program_set(w, p, r, &k->programmed.program);
         rd_klaunch_t part = *l; /* ranks need not have equally many warps */
         if (!w->alike && world_draw(w, 2) == 0)
             rd_kernel_narrow(&part, w->n, 1 + world_draw(w, l->blocks), 1 + world_draw(w, 16));
@@ -395,12 +414,48 @@ static void reduce_part(const world_t *w, const op_plan_t *p, int op, size_t at,
         free(part[i]);
 }
 
+/* By the steps of the schedule. */
+static void scheduled(const world_t *w, const op_plan_t *p, int op, int rank, char *to)
+{
+    rd_coll_t coll = (rd_coll_t)p->launch.coll;
+    int sums = coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_REDUCE_SCATTER;
+    size_t element = rondo_type_size((rondo_type_t)p->launch.type);
+    schedule_t s = {.algo = rd_algo_find(rd_kernel_algo(p->launch.kind)), .coll = coll, .n = w->n, .root = p->root,
+                    .param = p->launch.kind == RD_K_PAT ? RD_KAGGREGATION : 0, .bytes = p->count * element,
+                    .element = element};
+    rd_reducer_t reducer;
+
+    for (int r = 0; r < w->n; r++) {
+        const struct op_buffers *b = &w->buffers[r * WORLD_OPS + op];
+        s.in[r] = get(b->in_bytes);
+        s.out[r] = get(b->out_bytes);
+        memcpy(s.in[r], b->in_was, b->in_bytes);
+        reducer_of(w, p, b, &reducer); /* every rank has a scalar of its own */
+        if (sums && reducer.load)
+            reducer.load(s.in[r], s.in[r], b->in_bytes / element, reducer.arg);
+    }
+    s.reducer = sums ? &reducer : NULL;
+    if (schedule_run(&s) != 0) {
+        fprintf(stderr, "%s comes to no end\n", s.algo->name);
+        exit(1);
+    }
+    memcpy(to, s.out[rank], w->buffers[rank * WORLD_OPS + op].out_bytes);
+    for (int r = 0; r < w->n; r++) {
+        free(s.in[r]);
+        free(s.out[r]);
+    }
+}
+
 static void expected(const world_t *w, const op_plan_t *p, int op, int rank, char *to)
 {
     size_t bytes = p->count * rondo_type_size((rondo_type_t)p->launch.type), n = (size_t)w->n;
     int ring = p->launch.kind == RD_K_RING, chain = p->launch.kind == RD_K_CHAIN;
     size_t chunk = rd_kernel_chunk(p->launch.kind, p->launch.coll, w->n, bytes);
 
+    if (rd_kernel_algo(p->launch.kind)) {
+        scheduled(w, p, op, rank, to);
+        return;
+    }
     switch (p->launch.coll) {
     case RD_ALLREDUCE:
         for (size_t c = 0, at = 0; at < bytes; c++, at += chunk)
@@ -443,7 +498,7 @@ static int guards_ok(const char *area, const char *at, size_t bytes)
 
 static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
 {
-    static const char *const kind_name[] = {"oneshot", "twoshot", "ring", "chain"};
+    static const char *const kind_name[] = {"oneshot", "twoshot", "ring", "chain", "tree", "pat", "rd", "binomial"};
     static const char *const codec_name[] = {"LL", "LL128", "sentinel", "simple"};
     const op_plan_t *p = &w->plan[op];
     const struct op_buffers *b = &w->buffers[rank * WORLD_OPS + op];
