@@ -5,9 +5,10 @@
 #
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
-#   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, life, asked,
-#                                                          groups, registered, copies, rounds, apart, nodes, direct
-#                                                          (wants RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc) or shim;
+#   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, scheduled,
+#                                                          life, asked, groups, registered, copies, rounds, apart,
+#                                                          nodes, shim or direct (wants UCX with CUDA, and
+#                                                          RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS) and sanitizers (compute-sanitizer's tools,
 #              each of which must report a planted fault)
 #
@@ -32,7 +33,7 @@ while [ $# -gt 1 ]; do
     esac
     shift 2
 done
-[ $# -eq 0 ] || { sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -eq 0 ] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 passed=0
 failed=0
@@ -65,7 +66,8 @@ if wanted matrix; then
 fi
 if wanted forced; then
     for forced in oneshot/ll oneshot/ll128 oneshot/sentinel twoshot/ll128 twoshot/sentinel ring/ll ring/ll128 \
-        ring/sentinel ring/simple chain/ll128 chain/simple messages/ll128 messages/simple; do
+        ring/sentinel ring/simple chain/ll128 chain/simple tree/ll128 pat/ll128 rd/ll128 binomial/ll128 \
+        messages/ll128 messages/simple; do
         for ranks in 2 4 8; do
             part matrix --seed "$seed" --ranks $ranks --forced $forced ${shard:+--share "$shard"}
         done
@@ -84,6 +86,17 @@ if wanted simple; then # rings, chains and messages, however short, by slices of
 fi
 if wanted programs; then
     part programs --seed "$seed" --seconds "$seconds"
+fi
+if wanted scheduled; then # programs of lib/sched beside all other kernels
+    moves=allgather=pat,gather=binomial,scatter=binomial
+    RONDO_ALGO=allreduce=tree,reduce=tree,broadcast=tree,reduce_scatter=pat,$moves
+    export RONDO_ALGO
+    part programs --seed "$seed" --seconds "$seconds"
+    RONDO_ALGO=allreduce=pat,reduce=binomial,broadcast=binomial,$moves
+    part programs --seed "$seed" --seconds "$seconds"
+    RONDO_ALGO=allreduce=rd
+    part programs --seed "$seed" --seconds "$seconds"
+    unset RONDO_ALGO
 fi
 if wanted life; then
     part life --times "$times"
