@@ -124,19 +124,37 @@ static void next_number(walk_t *at, op_plan_t *p)
     }
 }
 
+/* Chunks that the whole of an operation is cut in; of blocks, one is looked at. */
+static uint64_t chunks_of(const world_t *w, const rd_klaunch_t *l)
+{
+    if (l->kind == RD_K_TREE)
+        return 2;
+    return l->coll != RD_ALLREDUCE || l->kind == RD_K_ONESHOT || l->kind == RD_K_RD ? 1 : (uint64_t)w->n;
+}
+
+static uint32_t most_passes(const world_t *w, const op_plan_t *p)
+{
+    uint32_t most = rd_kernel_passes(p->launch.kind, p->launch.coll);
+
+    if (most < 4)
+        return most;
+    if (rd_kernel_algo(p->launch.kind)) /* fifos come round, and it does not last too long */
+        return 3 * RD_KSLOTS / (uint32_t)w->n;
+    if (p->slice == RD_KSLICE)
+        return 2;
+    return p->launch.kind == RD_K_CHAIN && !p->slice ? 3 * RD_KSLOTS : 7;
+}
+
 static void draw_size(world_t *w, op_plan_t *p)
 {
     const rd_klaunch_t *l = &p->launch;
     uint64_t element = rondo_type_size((rondo_type_t)l->type), unit = rd_kernel_unit(l->kind, l->codec), chunk;
-    uint32_t most = rd_kernel_passes(l->kind, l->coll), passes = 3 * RD_KSLOTS / (rd_kernel_algo(l->kind) ? w->n : 1);
-    int whole = l->coll == RD_ALLREDUCE && l->kind != RD_K_ONESHOT && l->kind != RD_K_RD, program = !!rd_kernel_algo(l->kind);
-    uint32_t chunks = l->kind == RD_K_TREE ? 2 : whole ? (uint32_t)w->n : 1;
 
     if (l->codec == RD_KC_SIMPLE)
         unit = p->slice = world_draw(w, 8) ? WORLD_SLICE : RD_KSLICE;
-    p->units = 1 + world_draw(w, w->n < 5 && l->kind != RD_K_TREE ? 3 : 2);
-    p->passes = 1 + world_draw(w, most < 4 ? most : unit == RD_KSLICE ? 2 : (l->kind == RD_K_CHAIN && !p->slice) || program ? passes : 7);
-    p->count = p->passes * p->units * (unit / element) * chunks;
+    p->units = 1 + world_draw(w, w->n < 5 && l->kind != RD_K_TREE ? 3 : 2); /* a tree has two fifos of four for one */
+    p->passes = 1 + world_draw(w, most_passes(w, p));
+    p->count = p->passes * p->units * (unit / element) * chunks_of(w, l);
     switch (world_draw(w, 4)) {
     case 0: /* up to the end */
         break;

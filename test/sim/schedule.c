@@ -6,7 +6,7 @@
 
 #include "../../lib/kernels/work.h"
 
-#define LANES 8
+#define LANES 32
 
 /* A message, or a place of scratch. */
 typedef struct value {
@@ -45,7 +45,8 @@ static size_t chunk_bytes(const run_t *r, int c)
 static size_t offset(const run_t *r, int where, int c)
 {
     rd_coll_t coll = r->s->coll;
-    int one = where == RD_IN ? coll == RD_ALLGATHER || coll == RD_GATHER : coll == RD_REDUCE_SCATTER || coll == RD_SCATTER;
+    int one = where == RD_IN ? coll == RD_ALLGATHER || coll == RD_GATHER
+                             : coll == RD_REDUCE_SCATTER || coll == RD_SCATTER;
 
     return one ? 0 : (size_t)c * r->chunk;
 }
@@ -110,30 +111,46 @@ static int is_ready(run_t *r, int rank, const rd_step_t *step)
     return 1;
 }
 
+/* The sum of all into the first. */
+static void sum(const run_t *r, char *const *value, int count, size_t bytes)
+{
+    const rd_reducer_t *reducer = r->s->reducer;
+    const void *src[RD_MAX_ENDS];
+
+    for (int k = 0; k < count; k++)
+        src[k] = value[k];
+    if (r->s->at_once && count > 1)
+        reducer->reduce(value[0], src, count, bytes / r->s->element, reducer->arg);
+    for (int k = 1; k < count && !r->s->at_once; k++) {
+        src[1] = value[k];
+        reducer->reduce(value[0], src, 2, bytes / r->s->element, reducer->arg);
+    }
+}
+
 /* The i-th time. */
 static void step_run(run_t *r, int rank, const rd_step_t *step, int i)
 {
     int n = r->rank[rank].program->nchunks, shift = i * step->stride;
     size_t bytes = chunk_bytes(r, (step->chunk + shift) % n);
-    char *sum = malloc(r->chunk + 1), *next = malloc(r->chunk + 1);
+    char *value[RD_MAX_ENDS];
 
     for (int k = 0; k < step->nsrc; k++) {
         rd_end_t end = step->src[k];
         if (end.where == RD_IN || end.where == RD_OUT)
             end.index = (end.index + shift) % n;
-        source(r, rank, end, k ? next : sum, bytes);
-        const void *two[2] = {sum, next};
-        if (k)
-            r->s->reducer->reduce(sum, two, 2, bytes / r->s->element, r->s->reducer->arg);
+        if (!(value[k] = malloc(r->chunk + 1)))
+            abort();
+        source(r, rank, end, value[k], bytes);
     }
+    sum(r, value, step->nsrc, bytes);
     for (int k = 0; k < step->ndst; k++) {
         rd_end_t end = step->dst[k];
         if (end.where == RD_OUT)
             end.index = (end.index + shift) % n;
-        destination(r, rank, end, sum, bytes);
+        destination(r, rank, end, value[0], bytes);
     }
-    free(sum);
-    free(next);
+    for (int k = 0; k < step->nsrc; k++)
+        free(value[k]);
 }
 
 /* Nonzero: it did something. */

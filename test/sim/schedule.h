@@ -1,5 +1,5 @@
 /* What the steps of a schedule make of what all ranks have, worked out on the host: each rank's program as lib/sched
- * compiles it, unfused, messages in queues without end, sums from source to source. */
+ * compiles it, unfused, messages in queues without end. */
 #ifndef TEST_SIM_SCHEDULE_H
 #define TEST_SIM_SCHEDULE_H
 
@@ -16,6 +16,7 @@ typedef struct schedule {
     int n, root, param;
     size_t bytes, element;       /* of the whole, or of a block */
     const rd_reducer_t *reducer; /* NULL: nothing is summed */
+    int at_once;                 /* a step's sum is rounded once; else after each source */
     char *in[SCHEDULE_RANKS], *out[SCHEDULE_RANKS]; /* contributions: scaled already */
 } schedule_t;
 

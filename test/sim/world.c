@@ -310,12 +310,7 @@ rd_kcomm_t world_comm(world_t *w, int rank)
 static void program_set(const world_t *w, const op_plan_t *p, int rank, rd_kprogram_t *program)
 {
     const char *why = rd_kernel_program(p->launch.kind, p->launch.coll, w->n, rank, p->root, program);
-    uint32_t shared = rd_kernel_shared(p->launch.kind, p->launch.codec, 32), items = p->launch.codec == RD_KC_LL128 ? 2 : 1;
 
-    if (!why && program->places * items * 1024u > shared)
-        why = "it has no room for its scratch";
-    if (!why && program->tracks > rd_kernel_warps(p->launch.kind, w->n))
-        why = "it has more tracks than warps";
     if (!why)
         return;
     fprintf(stderr, "%s of %d ranks, root %d: %s\n", rd_kernel_algo(p->launch.kind), w->n, p->root, why);
@@ -414,15 +409,34 @@ static void reduce_part(const world_t *w, const op_plan_t *p, int op, size_t at,
         free(part[i]);
 }
 
-/* By the steps of the schedule. */
+/* The schedule whose steps a kernel's results are those of: the program that it runs, or, of a kernel written by hand,
+ * the one of the same name where both sum in one order. NULL: there is none. */
+static const char *schedule_of(const world_t *w, const op_plan_t *p)
+{
+    rd_coll_t coll = (rd_coll_t)p->launch.coll;
+
+    switch (p->launch.kind) {
+    case RD_K_ONESHOT: /* more ranks than a step has ends: it would round in between */
+        return w->n > RD_MAX_ENDS ? NULL : coll == RD_ALLREDUCE ? "oneshot" : "direct";
+    case RD_K_TWOSHOT:
+        return w->n > RD_MAX_ENDS ? NULL : "twoshot";
+    case RD_K_RING:
+    case RD_K_CHAIN: /* sums go the other way round there */
+        return coll == RD_ALLGATHER || coll == RD_BROADCAST ? "ring" : NULL;
+    default:
+        return rd_kernel_algo(p->launch.kind);
+    }
+}
+
+/* By the steps of that schedule. */
 static void scheduled(const world_t *w, const op_plan_t *p, int op, int rank, char *to)
 {
     rd_coll_t coll = (rd_coll_t)p->launch.coll;
     int sums = coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_REDUCE_SCATTER;
     size_t element = rondo_type_size((rondo_type_t)p->launch.type);
-    schedule_t s = {.algo = rd_algo_find(rd_kernel_algo(p->launch.kind)), .coll = coll, .n = w->n, .root = p->root,
+    schedule_t s = {.algo = rd_algo_find(schedule_of(w, p)), .coll = coll, .n = w->n, .root = p->root,
                     .param = p->launch.kind == RD_K_PAT ? RD_KAGGREGATION : 0, .bytes = p->count * element,
-                    .element = element};
+                    .element = element, .at_once = !rd_kernel_algo(p->launch.kind)};
     rd_reducer_t reducer;
 
     for (int r = 0; r < w->n; r++) {
@@ -518,6 +532,13 @@ static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
     if (!wrong && b->out_bytes > 0) {
         char *want = get(b->out_bytes);
         expected(w, p, op, rank, want);
+        if (!rd_kernel_algo(p->launch.kind) && schedule_of(w, p)) {
+            char *same = get(b->out_bytes);
+            scheduled(w, p, op, rank, same);
+            if (memcmp(want, same, b->out_bytes) != 0)
+                wrong = "the schedule of this name has another result";
+            free(same);
+        }
         while (first < b->out_bytes && b->out[first] == want[first])
             first++;
         if (first < b->out_bytes)
