@@ -290,7 +290,8 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
         return refuse(why, "lines of 128 bytes arrive in parts in host memory");
     if (l->split && codec == RD_KC_LL128)
         return refuse(why, "over PCIe a line of 128 bytes may arrive in parts");
-    if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN || is_program(kind)) && codec != RD_KC_SIMPLE && codec != rd_fifo_codec(l))
+    if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN || is_program(kind)) && codec != RD_KC_SIMPLE &&
+        codec != rd_fifo_codec(l))
         return refuse(why, "fifos have one protocol: ll128, or ll over PCIe and through host memory");
     if (kind == RD_K_MESSAGES) {
         if (codec == RD_KC_SIMPLE && !l->streams)

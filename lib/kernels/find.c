@@ -231,7 +231,8 @@ void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
     in_block = in_block < most ? in_block : most;
     in_block = in_block ? in_block : 1;
     blocks = blocks ? blocks : 1;
-    if (launch->kind == RD_K_CHAIN || launch->kind > RD_K_BINOMIAL || launch->blocks * launch->threads <= blocks * in_block * group)
+    if (launch->kind == RD_K_CHAIN || launch->kind > RD_K_BINOMIAL ||
+        launch->blocks * launch->threads <= blocks * in_block * group)
         return;
     launch->threads = in_block * group;
     launch->blocks = blocks;

@@ -3,9 +3,9 @@
  *
  * Work is cut in *units*: what one warp sends, waits for and writes at a time. In each of its `passes` a launch carries
  * `units` units of every chunk, the next ones in the next pass. Chunks: for allreduce by two-shot or ring an n-th of
- * the whole, rounded up to 16 bytes; in every other case but programs a rank's block, or the whole. A launch's `slice` =
- * units * the bytes of a unit. TREE to BINOMIAL are the programs of lib/sched that have these names there: their work is
- * an rd_kprogrammed_t, their chunks are the schedule's, and one kernel runs them all (program.cuh).
+ * the whole, rounded up to 16 bytes; in every other case a rank's block, or the whole. A launch's `slice` = units * the
+ * bytes of a unit. TREE to BINOMIAL are the programs that have these names in lib/sched: their work is an
+ * rd_kprogrammed_t, their chunks are the schedule's, and one kernel runs them all (program.cuh).
  *
  *   kind       serves                                           a unit is served by
  *   ONESHOT    ALLREDUCE REDUCE REDUCE_SCATTER                   n warps: one for each peer
