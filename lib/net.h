@@ -42,7 +42,8 @@ rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t 
 rondo_result_t rd_net_post(rd_send_t *send, size_t bytes);
 /* The same, but the bytes lie at `data`, in the user's memory, which must stay as it is until rd_net_lent says 0. */
 rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes);
-int rd_net_lent(const rd_net_t *net); /* messages whose bytes UCX has yet to read from the user's memory */
+int rd_net_lent(const rd_net_t *net);  /* messages whose bytes UCX has yet to read from the user's memory */
+int rd_net_taker(const rd_net_t *net); /* whom one of them is for; -1: there is none */
 
 /* A message straight from or to memory that may be a device's, which the host itself does not touch: past connections
  * and their slots. Messages of a pair match in the order of the calls; both sides know how long each is. */
@@ -66,6 +67,9 @@ rondo_result_t rd_net_credit(rd_recv_t *recv, size_t bytes);
 int rd_net_progress(rd_net_t *net); /* nonzero: something happened */
 size_t rd_net_conn_bytes(void);     /* memory of a bound pair (peer, channel) that has carried nothing */
 int rd_net_idle(rd_net_t *net);     /* nonzero: every post and credit has left this rank's memory */
+/* How a rank of another node has left: RONDO_SUCCESS, in order, or RONDO_ERR_MISMATCH; what it had sent is all here.
+ * RONDO_IN_PROGRESS: it has not, or that is still to come. Who has left otherwise has set the stop word. */
+rondo_result_t rd_net_farewell(const rd_net_t *net, int peer);
 void rd_net_destroy(rd_net_t *net); /* never waits for a dead peer */
 
 #endif

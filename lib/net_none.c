@@ -87,6 +87,12 @@ int rd_net_lent(const rd_net_t *net)
     return 0;
 }
 
+int rd_net_taker(const rd_net_t *net)
+{
+    (void)net;
+    return -1;
+}
+
 rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *message)
 {
     (void)net;
@@ -128,6 +134,13 @@ int rd_net_idle(rd_net_t *net)
 {
     (void)net;
     return 1;
+}
+
+rondo_result_t rd_net_farewell(const rd_net_t *net, int peer)
+{
+    (void)net;
+    (void)peer;
+    return RONDO_IN_PROGRESS;
 }
 
 void rd_net_destroy(rd_net_t *net)

@@ -268,27 +268,42 @@ void rd_queue_flush(rondo_comm_t comm, rondo_result_t code)
     q->last = NULL;
 }
 
-/* The rank that the first active task waits for; -1: nobody in particular. */
+/* The rank that the first active task waits for, or to which a task that is over has lent something; -1: nobody in
+ * particular. */
 static int waited_for(rondo_comm_t comm)
 {
     for (rd_task_t *t = comm->queue.active; t; t = t->next) {
-        if (t->run.waits_for >= 0)
+        if (t->run.open && t->run.waits_for >= 0)
             return t->run.waits_for;
     }
     if (comm->queue.run.open)
         return comm->queue.run.waits_for;
-    return comm->net ? rd_net_waits_for(comm->net) : -1;
+    if (!comm->net)
+        return -1;
+    int peer = rd_net_waits_for(comm->net);
+    return peer >= 0 ? peer : rd_net_taker(comm->net);
+}
+
+/* How a rank has left: RONDO_SUCCESS, in order, or RONDO_ERR_MISMATCH; RONDO_IN_PROGRESS: it has not. */
+static rondo_result_t farewell(rondo_comm_t comm, int peer)
+{
+    rd_control_t *control = peer < 0 ? NULL : comm->conns.controls[peer];
+
+    if (control)
+        return atomic_load_explicit(&control->left, memory_order_acquire) ? RONDO_SUCCESS : RONDO_IN_PROGRESS;
+    return peer >= 0 && comm->net ? rd_net_farewell(comm->net, peer) : RONDO_IN_PROGRESS;
 }
 
 /* A rank that has left sends nothing more. What it had sent was there before it left: so one more look is owed. */
 static rondo_result_t deserted(rondo_comm_t comm)
 {
     int peer = waited_for(comm);
-    rd_control_t *control = peer < 0 ? NULL : comm->conns.controls[peer];
-    int mismatch = rd_notice_code(atomic_load_explicit(&comm->conns.self->notice, memory_order_relaxed)) ==
-                   RONDO_ERR_MISMATCH;
+    rondo_result_t left = farewell(comm, peer);
+    int mismatch =
+        left == RONDO_ERR_MISMATCH ||
+        rd_notice_code(atomic_load_explicit(&comm->conns.self->notice, memory_order_relaxed)) == RONDO_ERR_MISMATCH;
 
-    if (!mismatch && (!control || !atomic_load_explicit(&control->left, memory_order_acquire))) {
+    if (!mismatch && left != RONDO_SUCCESS) {
         comm->queue.deserted = 0;
         return RONDO_SUCCESS;
     }

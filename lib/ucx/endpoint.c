@@ -136,6 +136,15 @@ rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
     return RONDO_SUCCESS;
 }
 
+static uint64_t sent_to(const rd_ucx_peer_t *peer)
+{
+    uint64_t sent = 0;
+    for (int c = 0; c < peer->nconns; c++) {
+        sent += peer->conns[c] != NULL && peer->conns[c]->send != NULL ? peer->conns[c]->send->sent : 0;
+    }
+    return sent;
+}
+
 /* To all who were talked with, or those alone who have yet to take what was lent; in order or with the failure that this
  * rank knows; also to those who have left, since they may be waiting for it. */
 void rd_ucx_say_bye(rd_net_t *net, int lent_alone)
@@ -153,6 +162,7 @@ void rd_ucx_say_bye(rd_net_t *net, int lent_alone)
         }
         rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code,
                            (uint64_t)witness << 32 | (uint64_t)(culprit + 1));
+        p->bye.credit = sent_to(p);
         rd_ucx_send(p, &p->bye, NULL, 0, rd_ucx_sent, p, &pending);
     }
 }

@@ -228,6 +228,15 @@ int rd_net_lent(const rd_net_t *net)
     return net->lent;
 }
 
+int rd_net_taker(const rd_net_t *net)
+{
+    const rd_ucx_peer_t *p = net->used;
+    while (p != NULL && p->lent == 0) {
+        p = p->next_used;
+    }
+    return p != NULL ? p->rank : -1;
+}
+
 /* Peers that fail as well take what is on the wire to them within this. */
 static void lent_wait(rd_net_t *net, int64_t limit_ms)
 {
@@ -349,6 +358,21 @@ int rd_net_idle(rd_net_t *net)
         net->outstanding += UCS_PTR_IS_PTR(request);
     }
     return net->outstanding == 0;
+}
+
+/* A farewell may come before a long message that was sent before it: UCX sends that in pieces, by several ways if it
+ * has them. Where the connection has broken since, nothing more comes. */
+rondo_result_t rd_net_farewell(const rd_net_t *net, int rank)
+{
+    const rd_ucx_peer_t *peer = &net->peers[rank];
+    uint64_t come = 0;
+    if (!peer->left) {
+        return RONDO_IN_PROGRESS;
+    }
+    for (int c = 0; c < peer->nconns; c++) {
+        come += peer->conns[c] != NULL ? peer->conns[c]->next : 0;
+    }
+    return come == peer->sent || peer->lost_ms != 0 ? peer->farewell : RONDO_IN_PROGRESS;
 }
 
 /* Nonzero: every message sent to this peer has been consumed there. */

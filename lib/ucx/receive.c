@@ -220,6 +220,8 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     }
     net->nlost -= peer->lost_ms != 0 && !peer->judged;
     peer->left = 1;
+    peer->farewell = (rondo_result_t)h->number;
+    peer->sent = h->credit;
     net->progressed = 1;
     /* Who leaves over a mismatch has sent all that the others need to find it for themselves. */
     if (h->number != RONDO_SUCCESS && h->number != RONDO_ERR_MISMATCH) {

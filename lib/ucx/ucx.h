@@ -36,7 +36,8 @@ typedef struct rd_ucx_header {
     uint64_t number; /* data, direct: of the message; credit: messages consumed so far; farewell: a rondo_result_t */
     uint64_t bytes;  /* data, direct: payload; credit: 0; farewell: the culprit's rank plus one, or 0; and in the
                       * upper half likewise who found out about it */
-    uint64_t credit; /* data: messages consumed so far of the same channel's other direction; else 0 */
+    uint64_t credit; /* data: messages consumed so far of the same channel's other direction; farewell: messages sent
+                      * before it, on all channels; else 0 */
 } rd_ucx_header_t;
 
 typedef struct rd_ucx_direct rd_ucx_direct_t; /* direct.c: what goes to and fro past connections */
@@ -55,6 +56,8 @@ typedef struct rd_ucx_peer {
     int greeted;                  /* its greeting has arrived */
     int settled;                  /* something sent to it has gone out: the connection is made */
     int left;                     /* its farewell has arrived */
+    rondo_result_t farewell;      /* what that said, */
+    uint64_t sent;                /* and how many messages went before it */
     int judged;                   /* its connection broke, and it was declared dead */
     int64_t lost_ms;              /* when its connection broke, 0: it did not */
     const char *lost_why;

@@ -472,8 +472,6 @@ int main(int argc, char **argv)
                 continue;
             if (!(parts[i].kinds & 1 << kind) || (played && kind == TEST_THREADS))
                 continue;
-            if (played && parts[i].body == deserted) /* between nodes only a time limit ends such a wait */
-                continue;
             /* Between nodes also where each has two: there kernels of the node and rails take part. */
             for (int rails = 0; rails <= played && bad == 0; rails++) {
                 int ranks = rails && parts[i].ranks > 1 ? 4 : parts[i].ranks;

@@ -1,0 +1,236 @@
+/* A rank destroys its communicator in order, and its process lives on. Who waits for it gets RONDO_ERR_REMOTE with its
+ * number, soon, on the same node and on another, whether it waited before or begins to wait afterwards; what was sent
+ * before arrives all the same, however late it is read; and who needs nothing of it any more is not disturbed. Nothing
+ * here has a time limit but the test itself. A seed may be given.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define LARGE ((size_t)8 << 20)
+#define MOST 60000
+
+typedef enum { RECV, SEND, EXCHANGE, SUBMITTED, ALLREDUCE, NUM_WAITS } wait_t;
+
+typedef struct {
+    int nodes;
+    wait_t wait;
+    int early; /* they wait already when it leaves */
+    int nmessages, late_ms;
+} case_t;
+
+static uint64_t seed = 1;
+
+/* Ranks with odd numbers on another "node". NULL: no transport is built in. */
+static rondo_comm_t comm_on(test_rank_t *t, int nodes)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t comm = NULL;
+    rondo_unique_id_t id;
+    rondo_result_t result;
+
+    config.device = RONDO_DEVICE_HOST;
+    if (nodes > 1)
+        setenv("RONDO_HOSTID", t->rank % 2 ? "odd" : "even", 1);
+    test_id(t, &id);
+    result = rondo_comm_create(&comm, t->nranks, &id, t->rank, &config);
+    if (nodes > 1 && result == RONDO_ERR_UNSUPPORTED)
+        return NULL;
+    if (!test_result(t, NULL, result, RONDO_SUCCESS, "rondo_comm_create"))
+        test_stop(t, "cannot go on");
+    return comm;
+}
+
+static void named(test_rank_t *t, rondo_comm_t comm, rondo_result_t result, int rank)
+{
+    char word[32];
+
+    snprintf(word, sizeof word, "rank %d (", rank);
+    if (test_result(t, comm, result, RONDO_ERR_REMOTE, "the call") && !strstr(rondo_last_error(comm), word))
+        test_fail(t, "the sentence must name %s): \"%s\"", word, rondo_last_error(comm));
+}
+
+/* ---- waiting for it ---- */
+
+static rondo_result_t wait_for(rondo_comm_t comm, wait_t how, int peer, char *from, char *to)
+{
+    rondo_request_t request = NULL;
+    rondo_result_t result;
+
+    switch (how) {
+    case RECV:
+        return rondo_recv(to, 10, RONDO_INT8, peer, comm, NULL);
+    case SEND:
+        return rondo_send(from, LARGE, RONDO_INT8, peer, comm, NULL);
+    case ALLREDUCE:
+        return rondo_allreduce(from, to, 1000, RONDO_INT8, RONDO_SUM, comm, NULL);
+    default:
+        rondo_group_start();
+        rondo_recv(to, LARGE, RONDO_INT8, peer, comm, NULL);
+        if (how == EXCHANGE) {
+            rondo_send(from, LARGE, RONDO_INT8, peer, comm, NULL);
+            return rondo_group_end();
+        }
+        result = rondo_group_submit(&request);
+        return result == RONDO_SUCCESS ? rondo_request_wait(&request) : result;
+    }
+}
+
+static void waits(test_rank_t *t, void *arg)
+{
+    static const char *const hows[] = {"receives", "sends", "exchanges", "has submitted a receive", "reduces"};
+    const case_t *c = arg;
+    rondo_comm_t comm = comm_on(t, c->nodes);
+    int last = t->nranks - 1;
+    char *memory = calloc(2, LARGE);
+
+    if (!comm || !memory)
+        return;
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    test_barrier(t); /* nobody is in the barrier any more */
+    test_note(t, "%d nodes, %s, %s", c->nodes, hows[c->wait], c->early ? "then it leaves" : "after it has left");
+    if (t->rank == last) {
+        usleep(c->early ? 50000 : 0);
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+        test_barrier(t);
+    } else {
+        if (!c->early)
+            test_barrier(t);
+        named(t, comm, wait_for(comm, c->wait, last, memory, memory + LARGE), last);
+        if (c->early)
+            test_barrier(t);
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    }
+    test_barrier(t); /* its process must not be what ends the wait */
+    free(memory);
+}
+
+/* ---- what was sent before ---- */
+
+static size_t length(int i)
+{
+    static const size_t most[] = {64, 400, 3000, 9000, MOST};
+    uint64_t random = test_mix(seed * 1000 + (uint64_t)i);
+
+    return 1 + random % most[random >> 32 & 3 ? random >> 40 & 3 : 4];
+}
+
+static void fill(char *message, int i)
+{
+    for (size_t k = 0; k < length(i); k++)
+        message[k] = (char)(test_mix(seed + k / 64) + (uint64_t)i + k);
+}
+
+/* The last rank sends and leaves; rank 0 reads when it likes. */
+static void unread(test_rank_t *t, void *arg)
+{
+    static char message[MOST], right[MOST];
+    const case_t *c = arg;
+    rondo_comm_t comm = comm_on(t, c->nodes);
+    int last = t->nranks - 1, i;
+
+    if (!comm)
+        return;
+    for (i = 0; i < c->nmessages && t->rank == last; i++) {
+        test_note(t, "%d nodes, sends message %d", c->nodes, i);
+        fill(message, i);
+        TEST_OK(t, comm, rondo_send(message, length(i), RONDO_INT8, 0, comm, NULL));
+    }
+    usleep(t->rank == last ? 0 : 1000 * (useconds_t)c->late_ms);
+    for (i = 0; i < c->nmessages && t->rank == 0; i++) {
+        test_note(t, "%d nodes, reads message %d, %d ms late", c->nodes, i, c->late_ms);
+        if (!TEST_OK(t, comm, rondo_recv(message, length(i), RONDO_INT8, last, comm, NULL)))
+            break;
+        fill(right, i);
+        TEST_TRUE(t, memcmp(message, right, length(i)) == 0);
+    }
+    test_note(t, "%d nodes, one message more, %d ms late", c->nodes, c->late_ms);
+    if (t->rank == 0)
+        named(t, comm, rondo_recv(message, 1, RONDO_INT8, last, comm, NULL), last);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    test_barrier(t);
+}
+
+/* ---- who does not need it ---- */
+
+/* The last rank has sent what it had to, and goes. Rank 0 still has something for rank 1, which takes its time; then
+ * the two go on for a while. */
+static void not_needed(test_rank_t *t, void *arg)
+{
+    static char from[MOST], to[MOST];
+    const case_t *c = arg;
+    rondo_comm_t comm = comm_on(t, c->nodes);
+    int last = t->nranks - 1, i;
+
+    if (!comm)
+        return;
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    test_note(t, "%d nodes, goes on without it", c->nodes);
+    if (t->rank == last)
+        TEST_OK(t, comm, rondo_send(from, 100, RONDO_INT8, 0, comm, NULL));
+    usleep(t->rank == 1 ? 300000 : 0);
+    rondo_group_start();
+    if (t->rank == 0)
+        rondo_recv(to, 100, RONDO_INT8, last, comm, NULL);
+    if (t->rank == 0)
+        rondo_send(from, MOST, RONDO_INT8, 1, comm, NULL);
+    if (t->rank == 1)
+        rondo_recv(to, MOST, RONDO_INT8, 0, comm, NULL);
+    TEST_OK(t, comm, rondo_group_end());
+    for (i = 0; i < 20 && t->rank < 2; i++) {
+        usleep(10000);
+        rondo_group_start();
+        rondo_send(from, 1000, RONDO_INT8, 1 - t->rank, comm, NULL);
+        rondo_recv(to, 1000, RONDO_INT8, 1 - t->rank, comm, NULL);
+        TEST_OK(t, comm, rondo_group_end());
+    }
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    test_barrier(t);
+}
+
+static int run(const char *what, int nranks, test_body_fn body, case_t *c)
+{
+    int bad = test_run(TEST_PROCESSES, nranks, 40, body, c);
+
+    if (bad)
+        printf("left: WRONG: %s, %d ranks, %d nodes, seed %llu\n", what, nranks, c->nodes, (unsigned long long)seed);
+    return bad;
+}
+
+/* Messages that are long for UCX go another way than short ones. */
+static int run_sent(case_t c)
+{
+    static const int numbers[][2] = {{8, 1500}, {8, 0}, {300, 30}};
+    int bad = 0, i;
+
+    for (i = 0; i < 3; i++) {
+        c.nmessages = numbers[i][0];
+        c.late_ms = numbers[i][1];
+        bad += run("messages of one that has left", 2, unread, &c);
+    }
+    return bad + run("one that nobody needs", 3, not_needed, &c);
+}
+
+int main(int argc, char **argv)
+{
+    case_t c = {0};
+    int bad = 0, wait;
+
+    test_begin("left", 240);
+    seed = argc > 1 ? strtoull(argv[1], NULL, 0) : seed;
+    for (c.nodes = 1; c.nodes <= 2 && !bad; c.nodes++) {
+        for (wait = 0; wait < NUM_WAITS; wait++)
+            for (c.early = 0; c.early < 2; c.early++) {
+                c.wait = (wait_t)wait;
+                bad += run("waiting for one that has left", c.early ? 2 : 3, waits, &c);
+            }
+        bad += run_sent(c);
+        setenv("RONDO_UCX_RNDV_THRESH", "1000", 1);
+        bad += c.nodes > 1 ? run_sent(c) : 0;
+    }
+    return bad != 0;
+}
