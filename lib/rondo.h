@@ -47,7 +47,8 @@
  *   the caller's to order: one at a time, each to its end. rondo_comm_abort, _revoke and _get_error may be called
  *   from any thread at any time. A group belongs to the thread that started it.
  *
- *   Processes. A forked child may make communicators of its own. On its parent's, and on the parent's requests, every
+ *   Processes. A forked child may make communicators of its own; between nodes only if its parent had none of that kind
+ *   at the fork, else that is RONDO_ERR_UNSUPPORTED. On its parent's, and on the parent's requests, every
  *   call is RONDO_ERR_INVALID_USAGE there and does nothing, also from an exit handler that it inherited; the parent and
  *   the other ranks go on. A process may end by exit without rondo_comm_destroy, or with another thread in a call: it
  *   hangs nowhere, and ranks that are still in an operation with it get RONDO_ERR_REMOTE. An exit handler may destroy.

@@ -8,6 +8,8 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +115,9 @@ int rd_net_tcp_alone(const char *tls)
  * in, ends the process. The copy is not measured where pieces are as long as what the receiver takes at once, 64 KB; by
  * UCX's own 8 KB a third of the rate is left.
  *
+ * Nor does it keep what it has registered, for tcp registers nothing. To know when such memory goes it would lay itself
+ * around mmap and its like, with a lock that a child may find taken for ever if another thread was there at the fork.
+ *
  * What goes straight between GPUs is announced whatever the threshold is. But where that is infinite, UCX counts on no
  * rendezvous, and looks for no transport that lets go of memory when a peer fails. */
 static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
@@ -123,6 +128,9 @@ static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
     }
     if (result == RONDO_SUCCESS && !is_set("ZCOPY_THRESH")) {
         result = setting_put(net, config, "ZCOPY_THRESH", "inf");
+    }
+    if (result == RONDO_SUCCESS && alone && !is_set("RCACHE_ENABLE")) {
+        result = setting_put(net, config, "RCACHE_ENABLE", "n");
     }
     if (result == RONDO_SUCCESS && !is_set("TCP_TX_SEG_SIZE")) {
         result = setting_put(net, config, tcp_name("TCP_TX_SEG_SIZE"), "64k");
@@ -157,6 +165,33 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
     return result;
 }
 
+/* UCX has one thread that accepts connections for all contexts of a process. A child that is forked meanwhile has no
+ * such thread, but UCX there believes that it has. */
+static _Atomic int contexts;
+static int orphaned;
+
+static void fork_child(void)
+{
+    orphaned |= atomic_load(&contexts) != 0;
+}
+
+static void fork_register(void)
+{
+    pthread_atfork(NULL, NULL, fork_child);
+}
+
+static rondo_result_t context_allowed(const rd_net_t *net)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, fork_register);
+    if (!orphaned) {
+        return RONDO_SUCCESS;
+    }
+    return rd_error(net->who, RONDO_ERR_UNSUPPORTED,
+                    "this process was forked while its parent had a communicator between nodes, and UCX does not work "
+                    "in such a child: fork before that is made, or when it is destroyed; or let the child call exec");
+}
+
 static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, const char *address, int place)
 {
     ucp_config_t *config;
@@ -173,8 +208,10 @@ static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, const cha
                                .name = "rondo",
                                .mt_workers_shared = 0,
                                .estimated_num_eps = (size_t)net->nranks};
+        atomic_fetch_add(&contexts, 1);
         status = ucp_init(&params, config, &net->context);
         if (status != UCS_OK) {
+            atomic_fetch_sub(&contexts, 1);
             net->context = NULL;
             result = rd_error(
                 net->who, RONDO_ERR_SYSTEM,
@@ -227,7 +264,10 @@ static rondo_result_t worker_make(rd_net_t *net)
 rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *address, int place)
 {
     net->keeps = env->ucx_tls[0] == 0 || strstr(env->ucx_tls, "tcp") != NULL || strstr(env->ucx_tls, "all") != NULL;
-    rondo_result_t result = context_make(net, env, address, place);
+    rondo_result_t result = context_allowed(net);
+    if (result == RONDO_SUCCESS) {
+        result = context_make(net, env, address, place);
+    }
     return result == RONDO_SUCCESS ? worker_make(net) : result;
 }
 
@@ -238,6 +278,7 @@ void rd_ucx_close(rd_net_t *net)
     }
     if (net->context != NULL) {
         ucp_cleanup(net->context);
+        atomic_fetch_sub(&contexts, 1);
     }
 }
 
@@ -380,6 +421,8 @@ rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_
     if (opened == RONDO_SUCCESS) {
         opened = address_own(net, &own, &own_bytes);
     }
+    char why[RD_ERROR_BYTES]; /* of this rank; the exchange may have more to say */
+    snprintf(why, sizeof why, "%s", rd_thread_error());
     part_t *parts = calloc(n, sizeof *parts);
     if (parts == NULL) {
         free(own);
@@ -388,6 +431,7 @@ rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_
     rondo_result_t result = parts_exchange(net, part_own(opened == RONDO_SUCCESS ? own_bytes : 0, env), parts, &stride);
     if (opened != RONDO_SUCCESS) {
         result = opened;
+        rd_thread_error_set(why);
     }
     if (result != RONDO_SUCCESS) {
         goto free_own;
