@@ -359,17 +359,18 @@ static rondo_result_t too_late(rondo_comm_t comm)
 {
     int peer = waited_for(comm), late = late_one(comm, peer);
     const char *whois = late < 0 ? "?" : rd_boot_whois(comm->boot, late);
+    const char *perhaps = late >= 0 && !comm->conns.controls[late] ? ", or waits for another one itself" : "";
 
     if (late == peer)
         return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, peer,
-                            "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped; see "
+                            "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped%s; see "
                             "RONDO_TIMEOUT_MS",
-                            (long long)comm->timeout_ms, peer, whois);
+                            (long long)comm->timeout_ms, peer, whois, perhaps);
     return rd_comm_fail(
         comm, RONDO_ERR_TIMEOUT, late,
-        "waited longer than %lld ms: rank %d (%s) is alive but late or stopped, and rank %d (%s), which "
+        "waited longer than %lld ms: rank %d (%s) is alive but late or stopped%s, and rank %d (%s), which "
         "this rank waits for, waits as well; see RONDO_TIMEOUT_MS",
-        (long long)comm->timeout_ms, late, whois, peer, rd_boot_whois(comm->boot, peer));
+        (long long)comm->timeout_ms, late, whois, perhaps, peer, rd_boot_whois(comm->boot, peer));
 }
 
 rondo_result_t rd_queue_miss(rondo_comm_t comm)

@@ -348,12 +348,13 @@ static void configs(test_rank_t *t, void *arg)
     TEST_TRUE(t, comm == NULL);
 }
 
-/* The last rank stays away for longer than the timeout: the others name it, also those who wait for one that waits. */
+/* The last rank stays away for longer than the timeout: the others name it, also those who wait for one that waits. Of
+ * another node nobody knows who waits: there it may be the next in the chain that is named. */
 static void timeout(test_rank_t *t, void *arg)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
     int32_t in[1000] = {0}, out[1000], late = t->nranks - 1;
-    int chain = *(int *)arg;
+    int chain = *(int *)arg, apart = t->kind == TEST_PROCESSES && getenv("RONDO_TEST_HOSTS");
     rondo_result_t result;
     rondo_comm_t comm;
     char word[32];
@@ -370,7 +371,7 @@ static void timeout(test_rank_t *t, void *arg)
         test_note(t, "waits for the late rank%s", chain ? " at the end of a chain" : "");
         result = chain ? rondo_recv(out, 1000, RONDO_INT32, t->rank + 1, comm, NULL)
                        : rondo_allreduce(in, out, 1000, RONDO_INT32, RONDO_SUM, comm, NULL);
-        snprintf(word, sizeof word, "rank %d (", late);
+        snprintf(word, sizeof word, apart ? "rank " : "rank %d (", late);
         if (test_result(t, comm, result, RONDO_ERR_TIMEOUT, "the call") && !strstr(rondo_last_error(comm), word))
             test_fail(t, "the sentence must name %s: \"%s\"", word, rondo_last_error(comm));
         test_barrier(t);
@@ -518,6 +519,16 @@ static int run(const char *what, test_kind_t kind, int nranks, test_body_fn body
     return bad;
 }
 
+/* For given_out: what a thread keeps of freed memory counts as given out with glibc, and grows for thousands of
+ * communicators where UCX is in use. So the program begins again without that. */
+static void keep_nothing(char **argv)
+{
+    if (getenv("GLIBC_TUNABLES"))
+        return;
+    setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1);
+    execv("/proc/self/exe", argv);
+}
+
 /* lifecycle --times N: N communicators made and destroyed, however long it takes, and nothing else. */
 static int main_many(int times)
 {
@@ -532,6 +543,7 @@ int main(int argc, char **argv)
     int shm = test_count_files(), bad = 0, kind, n, times = 24, yes = 1, no = 0;
     many_t fitting = {10000, 25};
 
+    keep_nothing(argv);
     if (argc == 3 && strcmp(argv[1], "--times") == 0)
         return main_many(atoi(argv[2]));
     test_begin("lifecycle", 240);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Programs whose ranks usually share a node, with their ranks on two to four hosts that network namespaces play: every
-# operation, random programs on two communicators whose ranks run in opposite order, groups, wrong calls, aborts, deaths.
+# operation, random programs on two communicators whose ranks run in opposite order, groups, wrong calls, aborts, deaths,
+# and how programs and communicators end.
 # Nothing says which rank is where but what rondo finds out: ranks that cannot pass each other a descriptor are apart.
 set -u
 builddir=${top_builddir:-.}
@@ -31,4 +32,7 @@ on 4 0,1,2,3 random_programs --count 8 --ranks 8 --seed "$seed"
 on 2 0,1 groups
 on 2 0,1 check_mismatch
 on 2 0,1 revoke
+on 2 0,1 left "$seed"
+on 2 0,1 endings
+on 2 0,1 lifecycle
 on 3 0,1,2 fault/trials --count 12 --kinds kill,stop,late,abort --seed "$seed"
