@@ -14,6 +14,7 @@
 
 #define CREATE_MS "60000"
 #define PATIENCE_MS "1500" /* for one that was killed, or found itself without means, before it came */
+#define SLOW_MS "6000"     /* the same, and longer than the slow one is away */
 #define STOP_TIMEOUT_MS 150
 #define GIVEN_UP_US 1500000 /* longer than a failed creation is kept up for those who still come */
 #define STACK (256 << 10)   /* more than any call takes */
@@ -290,6 +291,7 @@ static void go_on(rank_t *r, int64_t began)
     int out[2] = {p->victim, p->second}, nout = p->kind == SECOND ? 2 : 1;
     rondo_comm_t small = NULL;
 
+    setenv("RONDO_CREATE_TIMEOUT_MS", CREATE_MS, 1); /* nobody dies any more, but some may still wait in vain */
     if (!TEST_OK(r->t, r->comm, shrink(r, out, nout, &small)))
         return;
     check_group(r, small, out, nout);
@@ -595,6 +597,8 @@ static void check_leftovers(rank_t *r)
 /* Nobody waits for a deadline in vain: where a death can be seen, there is none. */
 static const char *create_ms(const plan_t *p)
 {
+    if (p->kind == SECOND && p->nnodes > 1 && p->slow >= 0)
+        return SLOW_MS;
     if (p->kind == BIRTH || (p->kind == LIMIT && p->stage == IN_CREATION) || (p->kind == SECOND && p->nnodes > 1))
         return PATIENCE_MS;
     return p->kind == SECOND ? "3600000" : CREATE_MS;

@@ -5,7 +5,8 @@
  *   trials [--count N] [--seed S] [--kinds kill,stop,late,abort,birth,second,limit] [--nodes N] [--ranks N] [--jobs N]
  *          [--seconds N] [--verbose]
  *                 trials S, S+1, ..., S+N-1, as far as they have begun after so many seconds, N at a time (2); on N
- *                 played nodes, ranks in turns; at most N ranks
+ *                 played nodes, ranks in turns; at most N ranks. Without --kinds all of them; between nodes all but
+ *                 limit: UCX ends a process that it finds without memory or descriptors
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -23,6 +24,7 @@
 #define MOST_TRIALS 100000
 #define MOST_BAD 10 /* then it ends */
 #define MOST_JOBS 128
+#define ALL ((1u << NUM_KINDS) - 1)
 #define SLOW_US 2000000 /* a recovery that takes longer is told, with its seed */
 
 static const char *const kind_names[NUM_KINDS] = {"kill", "stop", "late", "abort", "birth", "second", "limit"};
@@ -381,10 +383,9 @@ int main(int argc, char **argv)
     static const struct option table[] = {{"count", 1, NULL, 'c'}, {"seed", 1, NULL, 's'},    {"kinds", 1, NULL, 'k'},
                                           {"nodes", 1, NULL, 'n'}, {"verbose", 0, NULL, 'v'}, {"ranks", 1, NULL, 'r'},
                                           {"jobs", 1, NULL, 'j'},  {"seconds", 1, NULL, 't'}, {NULL, 0, NULL, 0}};
-    choice_t choice = {.count = 500, .seed = 1, .most = TEST_MAX_RANKS, .nnodes = 1, .jobs = 2};
+    choice_t choice = {.kinds = ALL, .count = 500, .seed = 1, .most = TEST_MAX_RANKS, .nnodes = 1, .jobs = 2};
     int option;
 
-    choice.kinds = (1u << NUM_KINDS) - 1;
     while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
         if (option == 'c')
             choice.count = atoi(optarg);
@@ -405,6 +406,8 @@ int main(int argc, char **argv)
         else
             return usage();
     }
+    if (choice.kinds == ALL && choice.nnodes > 1)
+        choice.kinds &= ~(1u << LIMIT);
     if (choice.count < 1 || choice.count > MOST_TRIALS || choice.kinds == 0 || choice.most < 2 ||
         choice.most > TEST_MAX_RANKS || choice.jobs < 1 || choice.jobs > MOST_JOBS || choice.nnodes < 1)
         return usage();
