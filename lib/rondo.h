@@ -48,11 +48,11 @@
  *   from any thread at any time. A group belongs to the thread that started it.
  *
  *   Processes. A forked child may make communicators of its own; between nodes only if its parent had none of that kind
- *   at the fork, else that is RONDO_ERR_UNSUPPORTED. On its parent's, and on the parent's requests, every
- *   call is RONDO_ERR_INVALID_USAGE there and does nothing, also from an exit handler that it inherited; the parent and
- *   the other ranks go on. A process may end by exit without rondo_comm_destroy, or with another thread in a call: it
- *   hangs nowhere, and ranks that are still in an operation with it get RONDO_ERR_REMOTE. An exit handler may destroy.
- *   No signal handler may call anything here. rondo installs no signal handler and leaves nothing behind when it is
+ *   at the fork, else that is RONDO_ERR_UNSUPPORTED. On its parent's, and on the parent's requests, every call is
+ *   RONDO_ERR_INVALID_USAGE there and does nothing, also from an exit handler that it inherited; the parent and the
+ *   other ranks go on. A process may end by exit without rondo_comm_destroy, or with another thread in a call: it hangs
+ *   nowhere, and ranks that are still in an operation with it get RONDO_ERR_REMOTE. An exit handler may destroy. No
+ *   signal handler may call anything here. rondo installs no signal handler and leaves nothing behind when it is
  *   killed: its shared memory has no name.
  *
  * The environment tunes it: `rondo-info --env` lists all variables. They are read when a communicator is made; a
@@ -278,10 +278,11 @@ rondo_result_t rondo_comm_test(rondo_comm_t comm, int *done);
 
 /* Frees the communicator, its connections, its operators, and the memory that it shares: not collective in the sense
  * that it waits for nobody, but every rank must call it (or abort) once. What is idle is freed at once; what is
- * enqueued or submitted is waited for first; after an error it never waits. What was sent
- * before arrives at those who still receive it; who waits for more of this rank, on its node or another, gets
- * RONDO_ERR_REMOTE. A process that ends without it is reported as dead to ranks that still wait for it. Registrations and memory of this communicator must be given back before.
- * `comm` is no longer valid, whatever is returned. */
+ * enqueued or submitted is waited for first; after an error it never waits. What was sent before arrives at those who
+ * still receive it; who waits for more of this rank, on its node or another, gets RONDO_ERR_REMOTE (between nodes, with
+ * more than 64 ranks, if the two have exchanged something before). A process that ends without it is reported as dead
+ * to ranks that still wait for it. Registrations and memory of this communicator must be given back before. `comm` is
+ * no longer valid, whatever is returned. */
 rondo_result_t rondo_comm_destroy(rondo_comm_t comm);
 
 /* Ends it now, from any thread, also while another thread is in a call on `comm`: that call returns RONDO_ERR_ABORTED,
