@@ -58,9 +58,30 @@ static const void *block_of(const void *buffer, int rank, size_t bytes)
     return (const char *)buffer + (size_t)rank * bytes;
 }
 
-static rondo_result_t launch(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, int root,
-                             size_t count, const void *in, void *out, rondo_stream_t stream)
+enum { BLOCKS = 1, REDUCES = 2, ROOTED = 4 }; /* the count is of a block for each rank; op is given; root is */
+
+/* All but the buffers. `what`: what the count is called. */
+static rondo_result_t check_ask(rd_at_t at, int has, const char *what, size_t count, rondo_type_t type, rondo_op_t op,
+                                int root, rondo_stream_t stream)
 {
+    rondo_result_t result = rd_args_start(at, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_count(at, what, count, has & BLOCKS ? (size_t)at.comm->nranks : 1, type);
+    if (result == RONDO_SUCCESS && has & ROOTED)
+        result = rd_args_rank(at, "root", root);
+    if (result == RONDO_SUCCESS && has & REDUCES)
+        result = check_op(at, op, type);
+    return result == RONDO_SUCCESS ? result : rd_group_failed(result);
+}
+
+/* `again`: as the communicator's last call. The arguments stay in registers then: what is stored for a moment, and
+ * loaded otherwise than it was stored, waits for the lines of the last message to leave the core. */
+static inline rondo_result_t launch(int again, rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op,
+                                    int root, size_t count, const void *in, void *out, rondo_stream_t stream)
+{
+    if (again)
+        return rd_call_repeat(comm, in, out);
     const rd_call_t call = {{coll, type, op, root, count, 0}, NULL, in, out, 0, NULL, 0, stream};
     return rd_call_collective(comm, &call);
 }
@@ -69,94 +90,89 @@ rondo_result_t rondo_allreduce(const void *send, void *recv, size_t count, rondo
                                rondo_comm_t comm, rondo_stream_t stream)
 {
     const rd_at_t at = {"rondo_allreduce", comm};
-    rondo_result_t result = rd_args_start(at, type, stream);
+    int again = rd_call_repeats(comm, RD_ALLREDUCE, type, op, 0, count, stream);
+    rondo_result_t result =
+        again ? RONDO_SUCCESS : check_ask(at, REDUCES, "count", count, type, op, 0, stream);
 
-    if (result == RONDO_SUCCESS)
-        result = check_count(at, "count", count, 1, type);
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return result;
     size_t bytes = count * rondo_type_size(type);
-    if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
-        (result = check_buffer(at, "recv", recv, bytes)) ||
+    if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, bytes)) ||
         (result = check_overlap(at, send, bytes, recv, bytes, 1, send == recv)))
         return rd_group_failed(result);
-    return launch(comm, RD_ALLREDUCE, type, op, 0, count, send, recv, stream);
+    return launch(again, comm, RD_ALLREDUCE, type, op, 0, count, send, recv, stream);
 }
 
 rondo_result_t rondo_reduce(const void *send, void *recv, size_t count, rondo_type_t type, rondo_op_t op, int root,
                             rondo_comm_t comm, rondo_stream_t stream)
 {
     const rd_at_t at = {"rondo_reduce", comm};
-    rondo_result_t result = rd_args_start(at, type, stream);
+    int again = rd_call_repeats(comm, RD_REDUCE, type, op, root, count, stream);
+    rondo_result_t result =
+        again ? RONDO_SUCCESS : check_ask(at, REDUCES | ROOTED, "count", count, type, op, root, stream);
 
-    if (result == RONDO_SUCCESS)
-        result = check_count(at, "count", count, 1, type);
-    if (result == RONDO_SUCCESS)
-        result = rd_args_rank(at, "root", root);
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return result;
     size_t bytes = count * rondo_type_size(type), kept = comm->rank == root ? bytes : 0;
-    if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
-        (result = check_buffer(at, "recv", recv, kept)) ||
+    if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, kept)) ||
         (result = check_overlap(at, send, bytes, recv, kept, 1, send == recv)))
         return rd_group_failed(result);
-    return launch(comm, RD_REDUCE, type, op, root, count, send, recv, stream);
+    return launch(again, comm, RD_REDUCE, type, op, root, count, send, recv, stream);
 }
 
 rondo_result_t rondo_broadcast(const void *send, void *recv, size_t count, rondo_type_t type, int root,
                                rondo_comm_t comm, rondo_stream_t stream)
 {
     const rd_at_t at = {"rondo_broadcast", comm};
-    rondo_result_t result = rd_args_start(at, type, stream);
+    int again = rd_call_repeats(comm, RD_BROADCAST, type, 0, root, count, stream);
+    rondo_result_t result =
+        again ? RONDO_SUCCESS : check_ask(at, ROOTED, "count", count, type, 0, root, stream);
 
-    if (result == RONDO_SUCCESS)
-        result = check_count(at, "count", count, 1, type);
-    if (result == RONDO_SUCCESS)
-        result = rd_args_rank(at, "root", root);
     if (result != RONDO_SUCCESS)
+        return result;
+    size_t bytes = count * rondo_type_size(type), held = comm->rank == root ? bytes : 0;
+    if ((result = check_buffer(at, "send", send, held)) || (result = check_buffer(at, "recv", recv, bytes)) ||
+        (result = check_overlap(at, send, held, recv, bytes, 1, send == recv)))
         return rd_group_failed(result);
-    size_t bytes = count * rondo_type_size(type), given = comm->rank == root ? bytes : 0;
-    if ((result = check_buffer(at, "send", send, given)) || (result = check_buffer(at, "recv", recv, bytes)) ||
-        (result = check_overlap(at, send, given, recv, bytes, 1, send == recv)))
-        return rd_group_failed(result);
-    return launch(comm, RD_BROADCAST, type, 0, root, count, send, recv, stream);
+    return launch(again, comm, RD_BROADCAST, type, 0, root, count, send, recv, stream);
 }
 
 rondo_result_t rondo_allgather(const void *send, void *recv, size_t sendcount, rondo_type_t type, rondo_comm_t comm,
                                rondo_stream_t stream)
 {
     const rd_at_t at = {"rondo_allgather", comm};
-    rondo_result_t result = rd_args_start(at, type, stream);
+    int again = rd_call_repeats(comm, RD_ALLGATHER, type, 0, 0, sendcount, stream);
+    rondo_result_t result =
+        again ? RONDO_SUCCESS : check_ask(at, BLOCKS, "sendcount", sendcount, type, 0, 0, stream);
 
-    if (result == RONDO_SUCCESS)
-        result = check_count(at, "sendcount", sendcount, (size_t)comm->nranks, type);
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return result;
     size_t bytes = sendcount * rondo_type_size(type), all = bytes * (size_t)comm->nranks;
     if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, bytes)) ||
         (result = check_overlap(at, send, bytes, recv, all, 1, send == block_of(recv, comm->rank, bytes))))
         return rd_group_failed(result);
-    return launch(comm, RD_ALLGATHER, type, 0, 0, sendcount, send, recv, stream);
+    return launch(again, comm, RD_ALLGATHER, type, 0, 0, sendcount, send, recv, stream);
 }
 
 rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcount, rondo_type_t type, rondo_op_t op,
                                     rondo_comm_t comm, rondo_stream_t stream)
 {
     const rd_at_t at = {"rondo_reduce_scatter", comm};
-    rondo_result_t result = rd_args_start(at, type, stream);
+    int again = rd_call_repeats(comm, RD_REDUCE_SCATTER, type, op, 0, recvcount, stream);
+    rondo_result_t result =
+        again ? RONDO_SUCCESS : check_ask(at, BLOCKS | REDUCES, "recvcount", recvcount, type, op, 0, stream);
 
-    if (result == RONDO_SUCCESS)
-        result = check_count(at, "recvcount", recvcount, (size_t)comm->nranks, type);
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return result;
     size_t bytes = recvcount * rondo_type_size(type), all = bytes * (size_t)comm->nranks;
-    if ((result = check_op(at, op, type)) || (result = check_buffer(at, "send", send, bytes)) ||
-        (result = check_buffer(at, "recv", recv, bytes)) ||
-        (result =
-             check_overlap(at, send, all, recv, bytes, 1, recv == send || recv == block_of(send, comm->rank, bytes))))
+    int in_place = recv == send || recv == block_of(send, comm->rank, bytes);
+    if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, bytes)) ||
+        (result = check_overlap(at, send, all, recv, bytes, 1, in_place)))
         return rd_group_failed(result);
-    const rd_call_t made = {{RD_REDUCE_SCATTER, type, op, 0, recvcount, 0}, NULL, send, recv,
-                            send == recv && comm->rank ? bytes : 0,         NULL, 0,    stream};
+    if (send != recv || comm->rank == 0)
+        return launch(again, comm, RD_REDUCE_SCATTER, type, op, 0, recvcount, send, recv, stream);
+    const rd_call_t made = {
+        {RD_REDUCE_SCATTER, type, op, 0, recvcount, 0}, NULL, send, recv, bytes, NULL, 0, stream};
     return rd_call_collective(comm, &made);
 }
 
@@ -164,33 +180,30 @@ rondo_result_t rondo_alltoall(const void *send, void *recv, size_t count, rondo_
                               rondo_stream_t stream)
 {
     const rd_at_t at = {"rondo_alltoall", comm};
-    rondo_result_t result = rd_args_start(at, type, stream);
+    int again = rd_call_repeats(comm, RD_ALLTOALL, type, 0, 0, count, stream);
+    rondo_result_t result =
+        again ? RONDO_SUCCESS : check_ask(at, BLOCKS, "count", count, type, 0, 0, stream);
 
-    if (result == RONDO_SUCCESS)
-        result = check_count(at, "count", count, (size_t)comm->nranks, type);
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
+        return result;
     size_t all = count * rondo_type_size(type) * (size_t)comm->nranks;
     if ((result = check_buffer(at, "send", send, all)) || (result = check_buffer(at, "recv", recv, all)) ||
         (result = check_overlap(at, send, all, recv, all, 0, 0)))
         return rd_group_failed(result);
-    return launch(comm, RD_ALLTOALL, type, 0, 0, count, send, recv, stream);
+    return launch(again, comm, RD_ALLTOALL, type, 0, 0, count, send, recv, stream);
 }
 
 /* gather and scatter: one block at every rank, all blocks at the root. */
-static rondo_result_t rooted(rd_at_t at, rd_coll_t coll, const void *send, void *recv, size_t count, rondo_type_t type,
-                             int root, rondo_stream_t stream)
+static inline rondo_result_t rooted(rd_at_t at, rd_coll_t coll, const void *send, void *recv, size_t count,
+                                    rondo_type_t type, int root, rondo_stream_t stream)
 {
     rondo_comm_t comm = at.comm;
-    rondo_result_t result = rd_args_start(at, type, stream);
+    int again = rd_call_repeats(comm, coll, type, 0, root, count, stream), gathers = coll == RD_GATHER;
+    rondo_result_t result =
+        again ? RONDO_SUCCESS : check_ask(at, BLOCKS | ROOTED, "count", count, type, 0, root, stream);
 
-    if (result == RONDO_SUCCESS)
-        result = check_count(at, "count", count, (size_t)comm->nranks, type);
-    if (result == RONDO_SUCCESS)
-        result = rd_args_rank(at, "root", root);
     if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
-    int gathers = coll == RD_GATHER;
+        return result;
     size_t bytes = count * rondo_type_size(type), all = comm->rank == root ? bytes * (size_t)comm->nranks : 0;
     if ((result = check_buffer(at, "send", send, gathers ? bytes : all)) ||
         (result = check_buffer(at, "recv", recv, gathers ? all : bytes)))
@@ -198,7 +211,7 @@ static rondo_result_t rooted(rd_at_t at, rd_coll_t coll, const void *send, void 
     int in_place = gathers ? send == block_of(recv, root, bytes) : recv == block_of(send, root, bytes);
     if (all && (result = check_overlap(at, send, gathers ? bytes : all, recv, gathers ? all : bytes, 1, in_place)))
         return rd_group_failed(result);
-    return launch(comm, coll, type, 0, root, count, send, recv, stream);
+    return launch(again, comm, coll, type, 0, root, count, send, recv, stream);
 }
 
 rondo_result_t rondo_gather(const void *send, void *recv, size_t count, rondo_type_t type, int root, rondo_comm_t comm,
@@ -242,9 +255,9 @@ rondo_result_t rondo_recv(void *buffer, size_t count, rondo_type_t type, int pee
 
 rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream)
 {
-    rondo_result_t result = rd_args_start((rd_at_t){"rondo_barrier", comm}, RONDO_UINT8, stream);
+    const rd_at_t at = {"rondo_barrier", comm};
+    int again = rd_call_repeats(comm, RD_BARRIER, RONDO_UINT8, 0, 0, 1, stream);
+    rondo_result_t result = again ? RONDO_SUCCESS : check_ask(at, 0, "count", 1, RONDO_UINT8, 0, 0, stream);
 
-    if (result != RONDO_SUCCESS)
-        return rd_group_failed(result);
-    return launch(comm, RD_BARRIER, RONDO_UINT8, 0, 0, 1, NULL, NULL, stream);
+    return result == RONDO_SUCCESS ? launch(again, comm, RD_BARRIER, RONDO_UINT8, 0, 0, 1, NULL, NULL, stream) : result;
 }

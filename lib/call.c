@@ -54,6 +54,14 @@ static rondo_result_t run_aside(rondo_comm_t comm, const rd_call_t *call, rd_pla
     return result;
 }
 
+/* It has run, so there is scratch for it. */
+static void remember(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
+{
+    rd_plan_put(comm->last.plan);
+    comm->last.plan = plan;
+    comm->last.ask = call->ask;
+}
+
 static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
 {
     const rd_reducer_t *custom = NULL;
@@ -77,7 +85,26 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
         return record(comm, call, plan);
     if (call->aside)
         return run_aside(comm, call, plan);
-    return rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
+    if (!plan->quick || call->tables || custom || call->ask.own || comm->env.check)
+        return rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
+    plan->users++;
+    result = rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
+    if (result == RONDO_SUCCESS)
+        remember(comm, call, plan);
+    else
+        rd_plan_put(plan);
+    return result;
+}
+
+rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+
+    if (result == RONDO_SUCCESS)
+        result = rd_queue_repeat(comm, comm->last.plan, in, out);
+    if (result != RONDO_SUCCESS)
+        rd_group_failed(result = rd_call_spoiled(comm, result));
+    return rd_comm_leave(comm, result);
 }
 
 rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result)

@@ -139,6 +139,7 @@ static void take_down(rondo_comm_t comm)
     rd_queue_free(&comm->queue);
     rd_op_free_all(comm);
     rd_cuda_free(comm);
+    rd_plan_put(comm->last.plan);
     rd_planner_free(comm->planner);
     rd_net_destroy(comm->net);
     rd_conns_free(&comm->conns);

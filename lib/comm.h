@@ -28,6 +28,10 @@ struct rondo_comm {
     struct rd_cuda *cuda; /* NULL: a host communicator */
     rd_watch_t *watch;
     rd_queue_t queue;
+    struct { /* the last blocking collective with a short plan: call.h's rd_call_repeats */
+        rd_ask_t ask;
+        rd_plan_t *plan; /* NULL: there is none */
+    } last;
     struct rd_user_op *user_ops;
     /* Who is inside, and how it ends: inside.h. */
     _Atomic int inside; /* a thread is in a call */

@@ -540,3 +540,18 @@ rondo_result_t rd_queue_run(rondo_comm_t comm, rd_plan_t *plan, int chain, const
     rd_plan_put(plan);
     return result;
 }
+
+rondo_result_t rd_queue_repeat(rondo_comm_t comm, rd_plan_t *plan, const void *in, void *out)
+{
+    rd_queue_t *q = &comm->queue;
+
+    if (q->tails[RD_CHAIN_COLLECTIVE] || comm->net) {
+        plan->users++;
+        return rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, in, out);
+    }
+    rd_run_begin(&q->run, plan, in, out, q->scratch);
+    rd_quick_advance(&q->run);
+    if (q->run.open)
+        poll_quick(comm, &q->run);
+    return q->run.open || q->run.result != RONDO_SUCCESS ? run_on(comm, &q->run) : RONDO_SUCCESS;
+}

@@ -91,6 +91,8 @@ rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved);
 rondo_result_t rd_queue_tasks(rondo_comm_t comm, int *moved);
 /* After a turn in which nothing moved: waits a little, sees abort, death and timeout. */
 rondo_result_t rd_queue_miss(rondo_comm_t comm);
+/* The same, of a short plan that has run before and stays the caller's. */
+rondo_result_t rd_queue_repeat(rondo_comm_t comm, rd_plan_t *plan, const void *in, void *out);
 /* Until nothing is active. */
 rondo_result_t rd_queue_drain(rondo_comm_t comm);
 /* Is nothing? RONDO_IN_PROGRESS: something is, after one turn. */

@@ -167,6 +167,30 @@ static void counts_and_streams(test_rank_t *t, rondo_comm_t comm, float *a, floa
     BAD("stream", rondo_send, a, N, RONDO_FLOAT32, 0, comm, stream);
 }
 
+/* What repeats the last call is not asked everything again, but for its buffers. */
+static void repeated(test_rank_t *t, rondo_comm_t comm, float *a, float *b)
+{
+    int other = t->nranks;
+
+    for (int i = 0; i < 3; i++) {
+        TEST_OK(t, comm, rondo_allreduce(a, b, N, RONDO_FLOAT32, RONDO_SUM, comm, NULL));
+        BAD("send", rondo_allreduce, NULL, b, N, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+        BAD("recv", rondo_allreduce, a, NULL, N, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+        BAD("overlaps", rondo_allreduce, a, a + 1, N, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+        BAD("stream", rondo_allreduce, a, b, N, RONDO_FLOAT32, RONDO_SUM, comm, (rondo_stream_t)a);
+        BAD("op", rondo_allreduce, a, b, N, RONDO_FLOAT32, RONDO_BAND, comm, NULL);
+        BAD("type", rondo_allreduce, a, b, N, (rondo_type_t)RONDO_NUM_TYPES, RONDO_SUM, comm, NULL);
+    }
+    for (int i = 0; i < 3; i++) {
+        TEST_OK(t, comm, rondo_reduce(a, b, N, RONDO_FLOAT32, RONDO_SUM, 1, comm, NULL));
+        BAD("send", rondo_reduce, NULL, b, N, RONDO_FLOAT32, RONDO_SUM, 1, comm, NULL);
+        BAD("root", rondo_reduce, a, b, N, RONDO_FLOAT32, RONDO_SUM, other, comm, NULL);
+        TEST_OK(t, comm, rondo_group_start());
+        TEST_OK(t, comm, rondo_reduce(a, b, N, RONDO_FLOAT32, RONDO_SUM, 1, comm, NULL));
+        TEST_OK(t, comm, rondo_group_end());
+    }
+}
+
 static void no_communicator(test_rank_t *t, float *a, float *b)
 {
     rondo_comm_t comm = NULL;
@@ -258,6 +282,7 @@ static void body(test_rank_t *t, void *arg)
     outputs_and_requests(t, comm);
     TEST_TRUE(t, memcmp(b, untouched, sizeof b) == 0);
     made_operator(t, comm, a, b);
+    repeated(t, comm, a, b);
     test_note(t, "after all that");
     TEST_OK(t, comm, rondo_comm_get_error(comm, &error));
     TEST_TRUE(t, error == RONDO_SUCCESS);

@@ -25,7 +25,9 @@ static inline int step(rd_run_t *run, const rd_quick_step_t *q)
     const rd_plan_t *plan = run->plan;
     _Alignas(64) char message[RD_MAX_ENDS][RD_LL_MOST];
     _Alignas(64) char sum[RD_LL_MOST];
-    const char *src[RD_MAX_ENDS] = {NULL};
+    const char *src[RD_MAX_ENDS];
+
+    src[0] = NULL; /* all of them would be as many stores at each call */
 
     for (int i = 0; i < q->ndst; i++) {
         if (q->dst[i].where == RD_PEER && !rd_ll_may_send(q->dst[i].send, q->lines)) {
