@@ -77,7 +77,7 @@ static const tunable_t table[] = {
      "threads, each with connections of its own, that share an operation between nodes; 0: by cores"},
     {"RONDO_CUDA_AWAKE", INT, 0, AT(cuda_awake), "500", 0, 1000000, NULL,
      "microseconds for which the thread that serves GPUs between nodes polls before it naps"},
-    {"RONDO_NET_DIRECT", INT, 1, AT(net_direct), "0", -1, 1, NULL,
+    {"RONDO_NET_DIRECT", INT, 1, AT(net_direct), "-1", -1, 1, NULL,
      "messages straight between GPUs of different nodes; -1: where UCX has a way, 1: or no communicator, 0: never"},
     {"RONDO_NET_DIRECT_MIN", BYTES, 1, AT(net_direct_min), "65536", 64, 1 << 30, NULL,
      "shortest message that goes straight between GPUs of different nodes"},
