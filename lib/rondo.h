@@ -166,7 +166,7 @@ enum {
     RONDO_NUM_OPS
 };
 
-#define RONDO_DEVICE_AUTO (-2) /* the current CUDA device if there is one, else host memory */
+#define RONDO_DEVICE_AUTO (-2) /* the current CUDA device if the program uses it (cudaSetDevice), else host memory */
 #define RONDO_DEVICE_HOST (-1)
 
 /* How a communicator shall be. Initialise it with RONDO_CONFIG_INIT, then set what matters; NULL in its place means all

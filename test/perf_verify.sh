@@ -64,9 +64,13 @@ done
 expect 1 allreduce -t float32 -o band # no such sum: the library refuses, the program says so
 
 for wrong in 'nosuch' 'allreduce -b' 'allreduce -b 8X' 'allreduce -f 1' 'allreduce -t float99' 'allreduce -o plus' \
-    'allreduce -r 3' 'allreduce --peer nccl' 'allreduce --peer mpi' 'allreduce --device cuda' 'allreduce --graph' \
+    'allreduce -r 3' 'allreduce --peer nccl' 'allreduce --peer mpi' 'allreduce --graph' \
     'alltoall --in-place' 'allreduce --skew' 'allreduce -b 8K' 'call --format osu' 'allreduce reduce'; do
     expect 2 $wrong
     [ -n "$out" ] || { echo "rondo-perf $wrong: no sentence"; failed=1; }
 done
+CUDA_VISIBLE_DEVICES='' # a machine with GPUs has none then
+export CUDA_VISIBLE_DEVICES
+expect 2 allreduce --device cuda
+[ -n "$out" ] || { echo "rondo-perf allreduce --device cuda: no sentence"; failed=1; }
 exit $failed

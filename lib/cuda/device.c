@@ -26,6 +26,21 @@ static int absent(cudaError_t error)
     return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
 }
 
+/* Has the program gone to its current device? Codes that keep to host memory run on machines with GPUs, too. */
+static int in_use(void)
+{
+    int device = 0, active = 0;
+    unsigned flags;
+    void *current = NULL;
+
+    rd_driver_find();
+    if (!rd_driver.context || !rd_driver.active)
+        return 1; /* not to be found out */
+    if (rd_driver.context(&current) == 0 && current)
+        return 1;
+    return cudaGetDevice(&device) == cudaSuccess && rd_driver.active(device, &flags, &active) == 0 && active;
+}
+
 rondo_result_t rd_cuda_device(int wanted, int *device)
 {
     pid_t self = getpid(), nobody = 0;
@@ -35,8 +50,12 @@ rondo_result_t rd_cuda_device(int wanted, int *device)
         *device = wanted;
         return RONDO_SUCCESS;
     }
+    if (wanted == RONDO_DEVICE_AUTO && !rd_driver_loaded()) {
+        *device = RONDO_DEVICE_HOST;
+        return RONDO_SUCCESS;
+    }
     cudaError_t error = cudaGetDeviceCount(&count);
-    if (wanted == RONDO_DEVICE_AUTO && (absent(error) || (error == cudaSuccess && count == 0))) {
+    if (wanted == RONDO_DEVICE_AUTO && (absent(error) || (error == cudaSuccess && (count == 0 || !in_use())))) {
         (void)cudaGetLastError();
         *device = RONDO_DEVICE_HOST;
         return RONDO_SUCCESS;
@@ -79,6 +98,7 @@ static void find(void)
     rd_driver.context = (int (*)(void **))(uintptr_t)driver_function("cuCtxGetCurrent");
     rd_driver.set_context = (int (*)(void *))(uintptr_t)driver_function("cuCtxSetCurrent");
     rd_driver.retain = (int (*)(void **, int))(uintptr_t)driver_function("cuDevicePrimaryCtxRetain");
+    rd_driver.active = (int (*)(int, unsigned *, int *))(uintptr_t)driver_function("cuDevicePrimaryCtxGetState");
     rd_driver.range = (rd_driver_range_fn)(uintptr_t)driver_function("cuMemGetAddressRange");
     rd_driver.attribute = (rd_driver_attribute_fn)(uintptr_t)driver_function("cuPointerGetAttribute");
 }

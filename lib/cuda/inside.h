@@ -90,10 +90,12 @@ typedef struct rd_driver {
     int (*context)(void **context);
     int (*set_context)(void *context);
     int (*retain)(void **context, int device);
+    int (*active)(int device, unsigned *flags, int *active); /* has it a context of its own? */
     rd_driver_range_fn range; /* of the allocation that holds the pointer */
     rd_driver_attribute_fn attribute;
 } rd_driver_t;
 extern rd_driver_t rd_driver;
+int rd_driver_loaded(void); /* loaded.c: by anybody, in this process */
 void rd_driver_find(void);
 
 /* Only the device, for launches: cheap where it is the current one already. Returns what rd_device_back wants. */

@@ -167,6 +167,20 @@ static void *elsewhere(void *arg)
     return comm;
 }
 
+/* What nobody has gone to is not taken unasked: the program may keep to host memory. */
+static void check_auto(int wanted)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_unique_id_t id;
+    rondo_comm_t comm;
+    int device = 17;
+
+    CHECK(rondo_unique_id_create(&id) == RONDO_SUCCESS);
+    CHECK(rondo_comm_create(&comm, 1, &id, 0, &config) == RONDO_SUCCESS);
+    CHECK(rondo_comm_device(comm, &device) == RONDO_SUCCESS && device == wanted);
+    CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);
+}
+
 int main(void)
 {
     char before[256], after[256];
@@ -174,6 +188,7 @@ int main(void)
     void *comm;
 
     setenv("RONDO_DEBUG", "none", 1);
+    check_auto(RONDO_DEVICE_HOST);
     for (uint32_t apart = 0; apart < 2; apart++)
         check_layouts(apart);
     if (pthread_create(&thread, NULL, elsewhere, NULL) != 0 || pthread_join(thread, &comm) != 0)
@@ -186,5 +201,7 @@ int main(void)
     CHECK(strcmp(before, after) == 0);
     CHECK(comm && rondo_comm_destroy(comm) == RONDO_SUCCESS);
     CHECK(sim_live(after, sizeof after) == 0);
+    CHECK(cudaSetDevice(0) == cudaSuccess);
+    check_auto(0);
     return bad;
 }

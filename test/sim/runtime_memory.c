@@ -118,6 +118,13 @@ cudaError_t cudaSetDevice(int device)
     return cudaSuccess;
 }
 
+/* The library's question, of another kind of driver. */
+int rd_driver_loaded(void);
+int rd_driver_loaded(void)
+{
+    return 1;
+}
+
 unsigned sim_contexts(void)
 {
     return __atomic_load_n(&contexts, __ATOMIC_RELAXED);
@@ -564,6 +571,13 @@ static int context_retain(void **context, int device)
     return 0;
 }
 
+static int context_active(int device, unsigned *flags, int *active)
+{
+    *flags = 0;
+    *active = (__atomic_load_n(&contexts, __ATOMIC_RELAXED) >> device & 1) != 0;
+    return 0;
+}
+
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
                                              unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
 {
@@ -576,6 +590,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
         {"cuCtxGetCurrent", (void (*)(void))context_get},
         {"cuCtxSetCurrent", (void (*)(void))context_set},
         {"cuDevicePrimaryCtxRetain", (void (*)(void))context_retain},
+        {"cuDevicePrimaryCtxGetState", (void (*)(void))context_active},
     };
     size_t i = 0, n = sizeof all / sizeof all[0];
 

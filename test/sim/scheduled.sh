@@ -7,6 +7,8 @@ test -x test/sim/matrix || {
     echo "built without CUDA: there is nothing to simulate"
     exit 77
 }
+# Plans of one machine, whatever this one has.
+planned=$(cd "$(dirname "$0")/../topo" && pwd)/h200-8.gpus
 for ranks in 2 3 4 5 8; do
     for forced in tree pat rd binomial; do
         test/sim/matrix --ranks $ranks --share $ranks/80 --forced $forced/ll128
@@ -25,7 +27,7 @@ RONDO_ALGO=$others RONDO_P2P=0 test/sim/programs --ranks 4
 RONDO_P2P=0 test/sim/matrix --ranks 3 --share 7/80 --forced tree/ll
 
 plan() { # OPERATION SIZE RANKS PATTERN
-    ./rondo-info plan "$1" "$2" --device cuda --ranks "$3" >"$log"
+    RONDO_TOPO_FILE=$planned ./rondo-info plan "$1" "$2" --device cuda --ranks "$3" >"$log"
     grep -q "$4" "$log" || {
         cat "$log"
         echo "$1 of $2, $3 ranks: no line like '$4'"
@@ -38,7 +40,7 @@ plan allreduce 1M 8 '^. tree  *ll128  *[0-9.]* us '
 plan allreduce 1M 8 '^. pat  *ll128  *[0-9.]* us '
 plan allgather 1M 8 '^. tree  *ll128  *does not do this operation'
 RONDO_ALGO=tree plan allreduce 1M 8 '^\* tree  *ll128 '
-RONDO_ALGO=tree RONDO_CUDA_FIFOS=1 ./rondo-info plan allreduce 1M --device cuda --ranks 8 >"$log" 2>&1 && {
+RONDO_ALGO=tree RONDO_CUDA_FIFOS=1 RONDO_TOPO_FILE=$planned ./rondo-info plan allreduce 1M --device cuda --ranks 8 >"$log" 2>&1 && {
     cat "$log"
     echo "a tree has two channels, and there is one fifo"
     exit 1

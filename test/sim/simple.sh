@@ -6,6 +6,8 @@ test -x test/sim/matrix || {
     echo "built without CUDA: there is nothing to simulate"
     exit 77
 }
+# Plans of one machine, whatever this one has.
+planned=$(cd "$(dirname "$0")/../topo" && pwd)/h200-8.gpus
 RONDO_PROTO=simple
 export RONDO_PROTO
 test/sim/matrix --ranks 3 --share 9/60
@@ -15,7 +17,7 @@ RONDO_CUDA_BLOCKS=2 test/sim/matrix --ranks 2 --share 7/60
 SIM_SMS=40 test/sim/matrix --ranks 4 --operation alltoallv
 SIM_SMS=40 RONDO_CUDA_CHANNELS=3 test/sim/matrix --ranks 4 --operation sendrecv
 SIM_SMS=16 RONDO_P2P=0 test/sim/matrix --ranks 3 --operation alltoall
-./rondo-info plan broadcast 256M --device cuda --ranks 8 | grep -q '^. chain  *simple .* us ' || {
+RONDO_TOPO_FILE=$planned ./rondo-info plan broadcast 256M --device cuda --ranks 8 | grep -q '^. chain  *simple .* us ' || {
     echo "the plan has no chain by simple"
     exit 1
 }
@@ -24,7 +26,7 @@ for ranks in 2 3 5 8; do # long messages beside short ones
     SIM_SMS=40 SIM_DEVICES=8 RONDO_CUDA_LONG=1024 test/sim/programs --ranks $ranks
 done
 chosen() {
-    ./rondo-info plan "$1" "$2" --device cuda --ranks 2 | grep -q "^\* $3 " || {
+    RONDO_TOPO_FILE=$planned ./rondo-info plan "$1" "$2" --device cuda --ranks 2 | grep -q "^\* $3 " || {
         echo "$1 of $2, RONDO_CUDA_SPARE=${RONDO_CUDA_SPARE:-10}: not $3"
         exit 1
     }
