@@ -299,20 +299,23 @@ ncclResult_t pncclCommDestroy(ncclComm_t comm)
 }
 NC_TWIN(CommDestroy);
 
-/* Is everything over, without a failure? What a proxy has left to send takes a moment. */
+/* Is everything over, without a failure? What a proxy has left to send takes a moment. Operations that begin from here
+ * on see `ending` and go no further. */
 static int at_rest(ncclComm_t comm)
 {
     const struct timespec nap = {0, 1000000};
     int done = 0;
 
-    for (int i = 0; i < 20 && !atomic_load(&comm->inside) && !atomic_load(&comm->busy); i++) {
+    atomic_store(&comm->ending, 1);
+    if (atomic_load(&comm->inside) || atomic_load(&comm->busy))
+        return 0;
+    for (int i = 0; i < 20 && !done; i++) {
         if (rondo_comm_test(comm->rondo, &done) != RONDO_SUCCESS)
             return 0;
-        if (done)
-            return 1;
-        nanosleep(&nap, NULL);
+        if (!done)
+            nanosleep(&nap, NULL);
     }
-    return 0;
+    return done;
 }
 
 /* While it is being made there is nothing to abort yet: the job does it, and frees the object. */
@@ -340,6 +343,7 @@ ncclResult_t pncclCommAbort(ncclComm_t comm)
     if (drop(comm))
         return ncclSuccess;
     if (comm->rondo && at_rest(comm)) { /* no other rank hears of an NCCL abort; one that waits for this rank should */
+        nc_comm_wait(comm);
         nc_registration_end_all(comm);
         nc_aside_free_all(comm);
         result = nc_result(NULL, NULL, rondo_comm_destroy(comm->rondo));

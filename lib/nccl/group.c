@@ -61,7 +61,7 @@ static void op_release(const nc_op_t *op)
 static ncclResult_t op_now(nc_op_t *op)
 {
     atomic_fetch_add(&op->comm->inside, 1);
-    rondo_result_t ran = nc_aside_copy(op);
+    rondo_result_t ran = atomic_load(&op->comm->ending) ? RONDO_ERR_ABORTED : nc_aside_copy(op);
     if (ran == RONDO_SUCCESS)
         ran = nc_op_run(op);
     ncclResult_t result = nc_result(op->comm, NULL, ran);
@@ -222,10 +222,22 @@ static void batch_mark(batch_t *b, int by)
         atomic_fetch_add(b->background ? &b->ops[i].comm->busy : &b->ops[i].comm->inside, by);
 }
 
+/* Has another thread begun to abort one of the communicators, before this batch was marked? */
+static ncclResult_t batch_ending(const batch_t *b)
+{
+    for (size_t i = 0; i < b->nops; i++) {
+        if (atomic_load(&b->ops[i].comm->ending))
+            return nc_result(b->ops[i].comm, NULL, RONDO_ERR_ABORTED);
+    }
+    return ncclSuccess;
+}
+
 static ncclResult_t batch_run(batch_t *b)
 {
     ncclResult_t result = jobs_run(b);
 
+    if (result == ncclSuccess)
+        result = batch_ending(b);
     if (result == ncclSuccess)
         result = ops_run(b);
     for (nc_job_t *j = b->jobs; j; j = j->next)

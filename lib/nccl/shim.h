@@ -80,6 +80,7 @@ struct ncclComm {
     int rank, nranks, device;
     nc_config_t config;
     _Atomic int inside, busy;
+    _Atomic int ending; /* set before an abort looks at those two; looked at after either was raised */
     _Atomic int result; /* ncclResult_t of what failed behind the caller's back; stays */
     int dropped;        /* aborted while it was being made: the job frees it (nc_lock) */
     _Atomic int revoked, finalized;
