@@ -222,7 +222,8 @@ static void prepare(rd_stage_t *s, way_t *own)
     }
     if (!s->area->tried)
         return;
-    rd_renewed_tell(s->area->tried);
+    if (rd_renewed_tell(s->area->tried)) /* memory to try with that a peer would have to close something for */
+        return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
     own->able = rd_net_cuda(s->crews[0].carriers[RD_CARRIER_ALL]->net) ||
                 (cuda->hosted && cuda->comm->env.net_direct == 1);

@@ -93,6 +93,7 @@ static rondo_result_t over(rd_cuda_t *cuda)
     cudaError_t error = cudaEventQuery(cuda->order.event);
 
     if (error == cudaErrorNotReady) { /* what ends that may be a death or an abort */
+        (void)cudaGetLastError();
         (void)rd_comm_notice(cuda->comm);
         return RONDO_IN_PROGRESS;
     }

@@ -89,11 +89,11 @@ static int renewed(const void *pointer, rondo_result_t *result)
     return other;
 }
 
-void rd_renewed_tell(const void *memory)
+int rd_renewed_tell(const void *memory)
 {
-    rondo_result_t ignored;
+    rondo_result_t result = RONDO_SUCCESS;
 
-    (void)renewed(memory, &ignored);
+    return renewed(memory, &result) || result != RONDO_SUCCESS;
 }
 
 /* ---- what is announced in its place */
@@ -144,20 +144,30 @@ static rondo_result_t place(rd_stage_t *s, size_t bytes, char **at)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_renewed_copy(rd_stage_t *s, rd_kmessage_t *m, cudaStream_t stream)
+/* On the communicator's device, and whatever is captured. */
+static rondo_result_t copy(rd_stage_t *s, rd_kmessage_t *m, size_t bytes, cudaStream_t stream)
 {
-    size_t bytes = (size_t)(m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
     rondo_result_t result = RONDO_SUCCESS;
     char *at = NULL;
 
-    if (!(m->bytes & RD_KDIRECT) || ((m->bytes & RD_KDIRECT_HOST) && !s->cuda->hosted))
-        return RONDO_SUCCESS;
     if (!renewed(m->buffer, &result))
         return result == RONDO_SUCCESS ? result : no_place(s, bytes);
     result = place(s, bytes, &at);
     if (result == RONDO_SUCCESS)
         result = rd_cuda_copy(s->cuda, at, m->buffer, bytes, stream);
     m->buffer = at;
+    return result;
+}
+
+rondo_result_t rd_renewed_copy(rd_stage_t *s, rd_kmessage_t *m, cudaStream_t stream)
+{
+    size_t bytes = (size_t)(m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
+
+    if (!(m->bytes & RD_KDIRECT) || ((m->bytes & RD_KDIRECT_HOST) && !s->cuda->hosted))
+        return RONDO_SUCCESS;
+    rd_device_guard_t guard = rd_device_enter(s->cuda->device);
+    rondo_result_t result = copy(s, m, bytes, stream);
+    rd_device_leave(guard);
     return result;
 }
 

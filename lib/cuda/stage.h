@@ -163,8 +163,9 @@ void rd_direct_flush(void);
 /* renewed.c: if the message goes straight, and lies where memory lay that has been announced and given back, it is
  * copied, in the stream, and `message` says where to. A launch begins with aside_used 0. */
 rondo_result_t rd_renewed_copy(rd_stage_t *stage, rd_kmessage_t *message, cudaStream_t stream);
-void rd_renewed_tell(const void *memory); /* it is announced by other ways */
-void rd_renewed_free(rd_stage_t *stage);  /* no kernel runs any more */
+/* It is announced by other ways; nonzero: it must not be. */
+int rd_renewed_tell(const void *memory);
+void rd_renewed_free(rd_stage_t *stage); /* no kernel runs any more */
 
 /* carry.c: a turn of the proxy. */
 rd_proxy_state_t rd_carry(void *crew);
