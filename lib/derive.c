@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "cuda.h"
 #include "inside.h"
 #include "survive.h"
 
@@ -53,6 +54,18 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
     return rd_comm_leave(comm, result);
 }
 
+/* What is made of a communicator stays on its device, unless somebody says otherwise. */
+static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *given)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+
+    if (given)
+        memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
+    if (config.device == RONDO_DEVICE_AUTO)
+        config.device = comm->device;
+    return config;
+}
+
 rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm,
                                 const rondo_config_t *config)
 {
@@ -68,10 +81,11 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
         return rd_call_spoiled(
             comm, rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->nranks));
     all[comm->rank] = (split_t){color, key, 0, {{0}}};
+    const rondo_config_t derived = derived_config(comm, config);
     result = exchange(comm, all, &rank, &size, &first);
     /* From here on `comm` is not needed: whoever aborts it does not wait for the new one. */
     if (result == RONDO_SUCCESS && color >= 0)
-        result = rd_comm_make(newcomm, size, &all[first].id, rank, config, NULL);
+        result = rd_comm_make(newcomm, size, &all[first].id, rank, &derived, NULL);
     else if (result == RONDO_SUCCESS)
         *newcomm = NULL;
     free(all);
@@ -155,14 +169,15 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
         return result;
     if (!newcomm)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: newcomm is NULL");
+    const rondo_config_t derived = derived_config(comm, config);
     if (nexcluded == RONDO_SURVIVORS)
-        return rd_comm_survive(comm, newcomm, config);
+        return rd_comm_survive(comm, newcomm, &derived);
     if ((result = check_excluded(comm, excluded, nexcluded)))
         return result;
     members = malloc((size_t)comm->nranks * sizeof *members);
     if (!members)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->nranks);
-    result = make_smaller(comm, members, survivors(comm, excluded, nexcluded, members), newcomm, config);
+    result = make_smaller(comm, members, survivors(comm, excluded, nexcluded, members), newcomm, &derived);
     free(members);
     return result;
 }
@@ -232,6 +247,13 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
             memcpy(&makers[r].config, config, config->size < sizeof *config ? config->size : sizeof *config);
         if (devices)
             makers[r].config.device = devices[r];
+        if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's: their threads have none yet */
+            result = rd_cuda_device(RONDO_DEVICE_AUTO, &makers[r].config.device);
+        if (result != RONDO_SUCCESS) {
+            rd_boot_give_up(&id, result);
+            free(makers);
+            return result;
+        }
     }
     result = make_all(makers, ndevices);
     for (int r = 0; r < ndevices; r++) {

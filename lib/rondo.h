@@ -172,7 +172,9 @@ enum {
 /* How a communicator shall be. Initialise it with RONDO_CONFIG_INIT, then set what matters; NULL in its place means all
  * defaults. It may grow: `size` tells an older caller's from a newer one's, and what the older one lacks has its
  * default. The caller keeps it and may free it when the call returns. `device`, `blocking` and `timeout_ms` should be
- * alike on all ranks; host or CUDA must be, else creation fails on all of them and says which ranks differ. */
+ * alike on all ranks; host or CUDA must be, else creation fails on all of them and says which ranks differ.
+ * RONDO_DEVICE_AUTO is, in a split or shrink, the device of the communicator that the new one is made from; of a thread
+ * that has gone to no device, in a program that has, RONDO_ERR_INVALID_USAGE. */
 typedef struct {
     size_t size; /* sizeof(rondo_config_t) of the caller: a smaller one is an older caller */
     int device;  /* RONDO_DEVICE_AUTO, RONDO_DEVICE_HOST or a CUDA device number */

@@ -26,25 +26,46 @@ static int absent(cudaError_t error)
     return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
 }
 
-/* Has the program gone to its current device? Codes that keep to host memory run on machines with GPUs, too. */
-static int in_use(void)
+static int active(int device)
 {
-    int device = 0, active = 0;
     unsigned flags;
-    void *current = NULL;
+    int is = 0;
 
+    return rd_driver.active(device, &flags, &is) == 0 && is;
+}
+
+/* Has the program gone to this thread's device? Codes that keep to host memory run on machines with GPUs, too.
+ * *elsewhere: it has gone to that one, and this thread has not; -1: to none. */
+static int in_use(int count, int *elsewhere)
+{
+    void *context = NULL;
+    int device = 0;
+
+    *elsewhere = -1;
     rd_driver_find();
     if (!rd_driver.context || !rd_driver.active)
         return 1; /* not to be found out */
-    if (rd_driver.context(&current) == 0 && current)
+    if (rd_driver.context(&context) == 0 && context)
         return 1;
-    return cudaGetDevice(&device) == cudaSuccess && rd_driver.active(device, &flags, &active) == 0 && active;
+    if (cudaGetDevice(&device) == cudaSuccess && active(device))
+        return 1;
+    for (int d = 0; d < count && *elsewhere < 0; d++)
+        *elsewhere = active(d) ? d : -1;
+    return 0;
+}
+
+static rondo_result_t not_here(int elsewhere)
+{
+    return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
+                    "the program uses CUDA device %d, and this thread has gone to none: call cudaSetDevice in it, or "
+                    "set config->device (RONDO_DEVICE_HOST: host memory)",
+                    elsewhere);
 }
 
 rondo_result_t rd_cuda_device(int wanted, int *device)
 {
     pid_t self = getpid(), nobody = 0;
-    int count = 0;
+    int count = 0, elsewhere = -1;
 
     if (wanted == RONDO_DEVICE_HOST) {
         *device = wanted;
@@ -55,10 +76,11 @@ rondo_result_t rd_cuda_device(int wanted, int *device)
         return RONDO_SUCCESS;
     }
     cudaError_t error = cudaGetDeviceCount(&count);
-    if (wanted == RONDO_DEVICE_AUTO && (absent(error) || (error == cudaSuccess && (count == 0 || !in_use())))) {
+    if (wanted == RONDO_DEVICE_AUTO &&
+        (absent(error) || (error == cudaSuccess && (count == 0 || !in_use(count, &elsewhere))))) {
         (void)cudaGetLastError();
         *device = RONDO_DEVICE_HOST;
-        return RONDO_SUCCESS;
+        return elsewhere < 0 ? RONDO_SUCCESS : not_here(elsewhere);
     }
     if (!atomic_compare_exchange_strong(&user, &nobody, self) && nobody != self)
         return rd_error(NULL, RONDO_ERR_CUDA,

@@ -140,22 +140,28 @@ int __wrap_rd_kernel_load(void)
     return no_kernels ? (int)cudaErrorNoKernelImageForDevice : __real_rd_kernel_load();
 }
 
-static rondo_comm_t create(int64_t timeout_ms)
+static rondo_comm_t create_on(int device, int64_t timeout_ms)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
     rondo_unique_id_t id;
     rondo_comm_t comm = NULL;
 
-    config.device = 1;
+    config.device = device;
     config.timeout_ms = timeout_ms;
     if (rondo_unique_id_create(&id) != RONDO_SUCCESS || rondo_comm_create(&comm, 1, &id, 0, &config) != RONDO_SUCCESS)
         return NULL;
     return comm;
 }
 
+static rondo_comm_t create(int64_t timeout_ms)
+{
+    return create_on(1, timeout_ms);
+}
+
 /* By a thread that has never gone to a device. */
 static void *elsewhere(void *arg)
 {
+    rondo_comm_t part = NULL;
     int device = -1;
 
     rondo_comm_t comm = create(INT64_C(1) << 32);
@@ -163,6 +169,10 @@ static void *elsewhere(void *arg)
     CHECK(sim_contexts() == 1u << 1);
     CHECK(cudaGetDevice(&device) == cudaSuccess && device == 0);
     CHECK(comm && comm->cuda->host->timeout_ms == 0); /* 50 days: no kernel's clock goes so far */
+    CHECK(comm && rondo_comm_split(comm, 0, 0, &part, NULL) == RONDO_SUCCESS);
+    CHECK(part && rondo_comm_device(part, &device) == RONDO_SUCCESS && device == 1);
+    CHECK(part && rondo_comm_destroy(part) == RONDO_SUCCESS);
+    CHECK(!create_on(RONDO_DEVICE_AUTO, 0)); /* the program is on device 1 by now, this thread nowhere */
     (void)arg;
     return comm;
 }
