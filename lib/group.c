@@ -310,7 +310,7 @@ static int turn(struct rondo_request *request)
         int moved = 0;
         rondo_result_t result = rd_queue_advance(comm, &moved);
         if (moved)
-            rd_wait_progress(&comm->queue.wait);
+            rd_queue_moved(comm);
         any |= moved;
         if (result != RONDO_SUCCESS)
             lose(request, i, result);

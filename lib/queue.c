@@ -294,6 +294,12 @@ static rondo_result_t farewell(rondo_comm_t comm, int peer)
     return peer >= 0 && comm->net ? rd_net_farewell(comm->net, peer) : RONDO_IN_PROGRESS;
 }
 
+void rd_queue_moved(rondo_comm_t comm)
+{
+    rd_wait_progress(&comm->queue.wait);
+    comm->queue.deserted = 0;
+}
+
 /* A rank that has left sends nothing more. What it had sent was there before it left: so one more look is owed. */
 static rondo_result_t deserted(rondo_comm_t comm)
 {
@@ -411,6 +417,8 @@ rondo_result_t rd_queue_drained(rondo_comm_t comm)
         result = rd_queue_advance(comm, &moved);
     if (result == RONDO_SUCCESS && busy(comm) && !moved)
         result = rd_comm_notice(comm);
+    if (result == RONDO_SUCCESS && busy(comm) && !moved)
+        result = deserted(comm);
     if (result != RONDO_SUCCESS)
         rd_queue_flush(comm, result);
     return result == RONDO_SUCCESS && busy(comm) ? RONDO_IN_PROGRESS : result;
@@ -426,7 +434,7 @@ rondo_result_t rd_queue_drain(rondo_comm_t comm)
         moved = 0;
         result = rd_queue_advance(comm, &moved);
         if (moved)
-            rd_wait_progress(&comm->queue.wait);
+            rd_queue_moved(comm);
         else if (result == RONDO_SUCCESS)
             result = rd_queue_miss(comm);
     }
@@ -450,7 +458,7 @@ static rondo_result_t run_on(rondo_comm_t comm, rd_run_t *run)
         if (comm->queue.active && result == RONDO_SUCCESS)
             result = rd_queue_advance(comm, &moved);
         if (moved)
-            rd_wait_progress(&comm->queue.wait);
+            rd_queue_moved(comm);
         else if (result == RONDO_SUCCESS)
             result = rd_queue_miss(comm);
     }
@@ -476,7 +484,7 @@ static rondo_result_t wait_turn(rondo_comm_t comm, int chain)
         moved = 0;
         result = rd_queue_advance(comm, &moved);
         if (moved)
-            rd_wait_progress(&comm->queue.wait);
+            rd_queue_moved(comm);
         else if (result == RONDO_SUCCESS)
             result = rd_queue_miss(comm);
     }

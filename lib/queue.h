@@ -89,6 +89,8 @@ void rd_queue_add(rondo_comm_t comm, rd_task_t *task);
 rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved);
 /* The same without a look at the network, which takes as long as a short operation: the caller owes it. */
 rondo_result_t rd_queue_tasks(rondo_comm_t comm, int *moved);
+/* After a turn in which something moved. */
+void rd_queue_moved(rondo_comm_t comm);
 /* After a turn in which nothing moved: waits a little, sees abort, death and timeout. */
 rondo_result_t rd_queue_miss(rondo_comm_t comm);
 /* The same, of a short plan that has run before and stays the caller's. */
