@@ -28,26 +28,6 @@ static void use(test_rank_t *t, rondo_comm_t comm, int nranks)
         test_fail(t, "element %d is %lld", i, (long long)out[i]);
 }
 
-/* Ranks with odd numbers on another "node": UCX then carries what passes between the two. NULL: it is not built in. */
-static rondo_comm_t comm_on(test_rank_t *t, int nodes)
-{
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    rondo_comm_t comm = NULL;
-    rondo_unique_id_t id;
-    rondo_result_t result;
-
-    config.device = RONDO_DEVICE_HOST;
-    if (nodes > 1)
-        setenv("RONDO_HOSTID", t->rank % 2 ? "odd" : "even", 1);
-    test_id(t, &id);
-    result = rondo_comm_create(&comm, t->nranks, &id, t->rank, &config);
-    if (nodes > 1 && result == RONDO_ERR_UNSUPPORTED)
-        return NULL;
-    if (!test_result(t, NULL, result, RONDO_SUCCESS, "rondo_comm_create"))
-        test_stop(t, "cannot go on");
-    return comm;
-}
-
 static void join_child(test_rank_t *t, pid_t child)
 {
     int status = -1;
@@ -98,7 +78,7 @@ static void try_all(test_rank_t *t, rondo_comm_t comm, rondo_request_t request)
 static void child_of(test_rank_t *t, void *arg)
 {
     int nodes = *(int *)arg;
-    rondo_comm_t comm = comm_on(t, nodes);
+    rondo_comm_t comm = test_comm_on(t, nodes);
     rondo_request_t request = NULL;
     float in[100] = {0}, out[100];
     pid_t child;
@@ -160,7 +140,7 @@ static pid_t fork_with_own(test_rank_t *t, rondo_result_t wanted)
 static void children(test_rank_t *t, void *arg)
 {
     int nodes = *(int *)arg, apart = t->nranks > 1 && (nodes > 1 || getenv("RONDO_TEST_HOSTS"));
-    rondo_comm_t comm = comm_on(t, nodes);
+    rondo_comm_t comm = test_comm_on(t, nodes);
     pid_t child;
 
     if (!comm)
@@ -193,7 +173,7 @@ static void destroy_at_exit(void)
 static void exit_handler(test_rank_t *t, void *arg)
 {
     int nodes = *(int *)arg;
-    rondo_comm_t comm = comm_on(t, nodes);
+    rondo_comm_t comm = test_comm_on(t, nodes);
     pid_t child;
 
     if (!comm)
@@ -225,7 +205,7 @@ static void *wait_for_ever(void *arg)
 static void exits(test_rank_t *t, void *arg)
 {
     int inside = *(int *)arg, last = t->nranks - 1;
-    rondo_comm_t comm = comm_on(t, 1), small = NULL;
+    rondo_comm_t comm = test_comm_on(t, 1), small = NULL;
     rondo_result_t result;
     pthread_t thread;
     float in[100] = {0}, out[100];

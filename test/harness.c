@@ -182,6 +182,25 @@ rondo_comm_t test_comm(test_rank_t *t, const rondo_config_t *config)
     return comm;
 }
 
+rondo_comm_t test_comm_on(test_rank_t *t, int nodes)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t comm = NULL;
+    rondo_unique_id_t id;
+    rondo_result_t result;
+
+    config.device = RONDO_DEVICE_HOST;
+    if (nodes > 1)
+        setenv("RONDO_HOSTID", t->rank % 2 ? "odd" : "even", 1);
+    test_id(t, &id);
+    result = rondo_comm_create(&comm, t->nranks, &id, t->rank, &config);
+    if (nodes > 1 && result == RONDO_ERR_UNSUPPORTED)
+        return NULL;
+    if (!test_result(t, NULL, result, RONDO_SUCCESS, "rondo_comm_create"))
+        test_stop(t, "cannot go on");
+    return comm;
+}
+
 void test_barrier(test_rank_t *t)
 {
     unsigned mine = ++t->barriers;

@@ -61,6 +61,9 @@ void test_id(test_rank_t *t, rondo_unique_id_t *id);
 int test_id_unless_ended(test_rank_t *t, rondo_unique_id_t *id);
 /* Collective: a communicator over all ranks; the rank ends when it cannot be made. */
 rondo_comm_t test_comm(test_rank_t *t, const rondo_config_t *config);
+/* On host memory; ranks with odd numbers on another "node" if there are two, so that UCX carries what passes between
+ * the two. NULL: it is not built in. */
+rondo_comm_t test_comm_on(test_rank_t *t, int nodes);
 /* Collective, without rondo. */
 void test_barrier(test_rank_t *t);
 /* Every rank hands in its k-th value; they must be equal. `label` says what it is of. */

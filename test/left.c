@@ -25,26 +25,6 @@ typedef struct {
 
 static uint64_t seed = 1;
 
-/* Ranks with odd numbers on another "node". NULL: no transport is built in. */
-static rondo_comm_t comm_on(test_rank_t *t, int nodes)
-{
-    rondo_config_t config = RONDO_CONFIG_INIT;
-    rondo_comm_t comm = NULL;
-    rondo_unique_id_t id;
-    rondo_result_t result;
-
-    config.device = RONDO_DEVICE_HOST;
-    if (nodes > 1)
-        setenv("RONDO_HOSTID", t->rank % 2 ? "odd" : "even", 1);
-    test_id(t, &id);
-    result = rondo_comm_create(&comm, t->nranks, &id, t->rank, &config);
-    if (nodes > 1 && result == RONDO_ERR_UNSUPPORTED)
-        return NULL;
-    if (!test_result(t, NULL, result, RONDO_SUCCESS, "rondo_comm_create"))
-        test_stop(t, "cannot go on");
-    return comm;
-}
-
 static void named(test_rank_t *t, rondo_comm_t comm, rondo_result_t result, int rank)
 {
     char word[32];
@@ -84,7 +64,7 @@ static void waits(test_rank_t *t, void *arg)
 {
     static const char *const hows[] = {"receives", "sends", "exchanges", "has submitted a receive", "reduces"};
     const case_t *c = arg;
-    rondo_comm_t comm = comm_on(t, c->nodes);
+    rondo_comm_t comm = test_comm_on(t, c->nodes);
     int last = t->nranks - 1;
     char *memory = calloc(2, LARGE);
 
@@ -130,7 +110,7 @@ static void unread(test_rank_t *t, void *arg)
 {
     static char message[MOST], right[MOST];
     const case_t *c = arg;
-    rondo_comm_t comm = comm_on(t, c->nodes);
+    rondo_comm_t comm = test_comm_on(t, c->nodes);
     int last = t->nranks - 1, i;
 
     if (!comm)
@@ -163,7 +143,7 @@ static void not_needed(test_rank_t *t, void *arg)
 {
     static char from[MOST], to[MOST];
     const case_t *c = arg;
-    rondo_comm_t comm = comm_on(t, c->nodes);
+    rondo_comm_t comm = test_comm_on(t, c->nodes);
     int last = t->nranks - 1, i;
 
     if (!comm)
