@@ -224,7 +224,7 @@ void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
     uint32_t group = 32 * rd_kernel_warps(launch->kind, n), fit = all / group, in_block = fit / parts;
     uint32_t blocks = in_block ? sms : sms / parts, most = kinds[launch->kind].threads / group;
 
-    if (launch->codec == RD_KC_SIMPLE && launch->kind <= RD_K_CHAIN && parts > 1) {
+    if (launch->codec == RD_KC_SIMPLE && launch->kind <= RD_K_CHAIN) { /* slices hold rows of so many threads */
         narrow_simple(launch, sms, parts);
         return;
     }
