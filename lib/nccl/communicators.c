@@ -342,17 +342,14 @@ ncclResult_t pncclCommAbort(ncclComm_t comm)
         return in_open_group(comm, call);
     if (drop(comm))
         return ncclSuccess;
-    if (comm->rondo && at_rest(comm)) { /* no other rank hears of an NCCL abort; one that waits for this rank should */
+    if (comm->rondo) {
+        int rests = at_rest(comm); /* then no other rank hears of it, as with NCCL, but one that waits for this one */
+        if (!rests)
+            (void)rondo_comm_revoke(comm->rondo); /* whoever is inside leaves, and then leaves this library too */
         nc_comm_wait(comm);
         nc_registration_end_all(comm);
         nc_aside_free_all(comm);
-        result = nc_result(NULL, NULL, rondo_comm_destroy(comm->rondo));
-    } else if (comm->rondo) {
-        (void)rondo_comm_revoke(comm->rondo); /* whoever is inside leaves, and then leaves this library too */
-        nc_comm_wait(comm);
-        nc_registration_end_all(comm);
-        nc_aside_free_all(comm);
-        result = nc_result(NULL, NULL, rondo_comm_abort(comm->rondo));
+        result = nc_result(NULL, NULL, rests ? rondo_comm_destroy(comm->rondo) : rondo_comm_abort(comm->rondo));
     }
     nc_comm_free(comm);
     return result;
