@@ -54,13 +54,21 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
     return rd_comm_leave(comm, result);
 }
 
-/* What is made of a communicator stays on its device, unless somebody says otherwise. */
-static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *given)
+/* NULL: the defaults. An older caller's is shorter. */
+static rondo_config_t config_of(const rondo_config_t *given)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
 
     if (given)
         memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
+    return config;
+}
+
+/* What is made of a communicator stays on its device, unless somebody says otherwise. */
+static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *given)
+{
+    rondo_config_t config = config_of(given);
+
     if (config.device == RONDO_DEVICE_AUTO)
         config.device = comm->device;
     return config;
@@ -242,9 +250,7 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
     }
     for (int r = 0; r < ndevices; r++) {
-        makers[r] = (maker_t){.id = &id, .config = RONDO_CONFIG_INIT, .rank = r, .nranks = ndevices};
-        if (config)
-            memcpy(&makers[r].config, config, config->size < sizeof *config ? config->size : sizeof *config);
+        makers[r] = (maker_t){.id = &id, .config = config_of(config), .rank = r, .nranks = ndevices};
         if (devices)
             makers[r].config.device = devices[r];
         if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's: their threads have none yet */
