@@ -306,8 +306,21 @@ static int judge(const trial_t *t, rondo_result_t result, rd_stop_t *stop)
 typedef struct shared {
     _Atomic int made;
     _Atomic int ready; /* ranks that have their network */
+    _Atomic int ended; /* ranks whose exchange has ended */
     rondo_unique_id_t id;
 } shared_t;
+
+/* A rank that closes what it has is one more that goes: none does before all others have seen rank 1 go. */
+static void wait_for_survivors(const trial_t *t, shared_t *shared)
+{
+    int survivors = t->ending == KILLED ? t->nranks - 1 : t->nranks;
+    if (t->ending == WHOLE || (t->ending >= ABORTED && t->rank == 1)) {
+        return;
+    }
+    while (atomic_load(&shared->ended) < survivors) {
+        sched_yield();
+    }
+}
 
 static int rank_main(const trial_t *t, shared_t *shared)
 {
@@ -347,6 +360,7 @@ static int rank_main(const trial_t *t, shared_t *shared)
     }
     atomic_fetch_add(&shared->ready, 1);
     rondo_result_t result = exchange(net, &stop, t, &wrong);
+    atomic_fetch_add(&shared->ended, 1);
     if (t->rank == 1 && t->ending >= ABORTED) {
         /* Its part was short: see main. Now it goes. */
         rd_stop_set(&stop, &who, t->ending == ABORTED ? RONDO_ERR_ABORTED : RONDO_ERR_REMOTE,
@@ -357,6 +371,7 @@ static int rank_main(const trial_t *t, shared_t *shared)
     if (t->ending != WHOLE) {
         wrong |= touched(net, t);
     }
+    wait_for_survivors(t, shared);
     rd_net_destroy(net);
     unbind_all(t);
     if (leftovers(fds, threads)) {

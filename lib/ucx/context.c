@@ -83,12 +83,18 @@ static int is_set(const char *name)
     return getenv(variable) != NULL || getenv(variable + strlen("RONDO_")) != NULL;
 }
 
-/* The transport's own settings had no "TCP_" before them for ucp_config_modify up to 1.16, only in the environment. */
-static const char *tcp_name(const char *name)
+/* Whether the UCX that was loaded is 1.FIRST to 1.LAST. */
+static int ucx_is_of(unsigned first, unsigned last)
 {
     unsigned major = 0, minor = 0;
     sscanf(ucp_get_version_string(), "%u.%u", &major, &minor);
-    return major == 1 && minor < 17 ? name + strlen("TCP_") : name;
+    return major == 1 && minor >= first && minor <= last;
+}
+
+/* The transport's own settings had no "TCP_" before them for ucp_config_modify up to 1.16, only in the environment. */
+static const char *tcp_name(const char *name)
+{
+    return ucx_is_of(0, 16) ? name + strlen("TCP_") : name;
 }
 
 int rd_net_tcp_alone(const char *tls)
@@ -117,6 +123,8 @@ int rd_net_tcp_alone(const char *tls)
  *
  * Nor does it keep what it has registered, for tcp registers nothing. To know when such memory goes it would lay itself
  * around mmap and its like, with a lock that a child may find taken for ever if another thread was there at the fork.
+ * But 1.16 to 1.21 look into what was kept, and crash where there is none, when a peer is lost that had an announced
+ * message on its way (ucp_request_memh_invalidate; tried with each of these). They keep theirs.
  *
  * What goes straight between GPUs is announced whatever the threshold is. But where that is infinite, UCX counts on no
  * rendezvous, and looks for no transport that lets go of memory when a peer fails. */
@@ -129,7 +137,7 @@ static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
     if (result == RONDO_SUCCESS && !is_set("ZCOPY_THRESH")) {
         result = setting_put(net, config, "ZCOPY_THRESH", "inf");
     }
-    if (result == RONDO_SUCCESS && alone && !is_set("RCACHE_ENABLE")) {
+    if (result == RONDO_SUCCESS && alone && !ucx_is_of(16, 21) && !is_set("RCACHE_ENABLE")) {
         result = setting_put(net, config, "RCACHE_ENABLE", "n");
     }
     if (result == RONDO_SUCCESS && !is_set("TCP_TX_SEG_SIZE")) {
