@@ -17,20 +17,17 @@ bool device_built(void)
     return true;
 }
 
-bool device_open(void)
+const char *device_open(void)
 {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
 
-    if (error != cudaSuccess || count == 0) {
-        if (world.rank == 0)
-            fprintf(stderr, "rondo-perf: --device cuda: there is no CUDA device: %s\n", cudaGetErrorString(error));
-        return false;
-    }
+    if (error != cudaSuccess || count == 0)
+        return cudaGetErrorString(error);
     number = world.rank % count;
     must(cudaSetDevice(number), "cudaSetDevice");
     must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-    return true;
+    return NULL;
 }
 
 int device_number(void)

@@ -6,9 +6,9 @@ bool device_built(void)
     return false;
 }
 
-bool device_open(void)
+const char *device_open(void)
 {
-    return false;
+    return "built without CUDA";
 }
 
 int device_number(void)

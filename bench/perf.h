@@ -239,7 +239,7 @@ bool peer_nccl_memory_back(void *memory); /* false: it is not NCCL's */
 
 #define GRAPH_CALLS 20 /* in one graph */
 bool device_built(void);
-bool device_open(void); /* false, with a sentence */
+const char *device_open(void); /* NULL, or why there is none */
 int device_number(void);
 rondo_stream_t device_stream(void);
 void *device_allocate(size_t bytes);

@@ -173,6 +173,25 @@ static bool check_world(const options_t *options)
     return !wrong;
 }
 
+/* All ranks have a device, or none goes on. The first that has none says so, before any of them ends. */
+static bool all_devices_open(void)
+{
+    const char *why = device_open();
+    double mine = why != NULL, *all = calloc((size_t)world.nranks, sizeof *all);
+    int first = 0;
+
+    if (!all)
+        die(NULL, "no memory for %d numbers", world.nranks);
+    world.gather(&mine, 1, all);
+    while (first < world.nranks && all[first] == 0)
+        first++;
+    if (first == world.rank)
+        fprintf(stderr, "rondo-perf: --device cuda: rank %d has no CUDA device: %s\n", first, why);
+    world.barrier();
+    free(all);
+    return first == world.nranks;
+}
+
 int run(const options_t *options)
 {
     state_t state = {.options = options, .output = outputs[options->format]};
@@ -183,7 +202,7 @@ int run(const options_t *options)
         setenv("RONDO_ALGO", options->algo, 1);
     if (options->proto)
         setenv("RONDO_PROTO", options->proto, 1);
-    if (options->cuda && !device_open())
+    if (options->cuda && !all_devices_open())
         return 2;
     if (options->op->special)
         return options->op->special(options);
