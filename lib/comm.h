@@ -70,5 +70,7 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
  * its timeout. */
 rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const rondo_unique_id_t *id, int rank,
                                     int nranks);
+/* Frees all rooms; each copes with never having been made. The struct stays. */
+void rd_comm_take_down(rondo_comm_t comm);
 
 #endif
