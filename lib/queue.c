@@ -235,11 +235,16 @@ rondo_result_t rd_queue_tasks(rondo_comm_t comm, int *moved)
     return result;
 }
 
+static int busy(rondo_comm_t comm)
+{
+    return comm->queue.active || (comm->net && !rd_net_idle(comm->net));
+}
+
 rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved)
 {
     rondo_result_t result = rd_queue_tasks(comm, moved);
 
-    if (comm->net && result == RONDO_SUCCESS)
+    if (comm->net && result == RONDO_SUCCESS && busy(comm))
         *moved |= rd_net_progress(comm->net);
     return result;
 }
@@ -403,11 +408,6 @@ rondo_result_t rd_queue_miss(rondo_comm_t comm)
     return result == RONDO_ERR_TIMEOUT ? too_late(comm) : rd_comm_check(comm);
 }
 
-static int busy(rondo_comm_t comm)
-{
-    return comm->queue.active || (comm->net && !rd_net_idle(comm->net));
-}
-
 rondo_result_t rd_queue_drained(rondo_comm_t comm)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -453,7 +453,7 @@ static rondo_result_t run_on(rondo_comm_t comm, rd_run_t *run)
     while (result == RONDO_SUCCESS && run->open) {
         int moved = rd_run_advance(run);
         result = run->result;
-        if (comm->net && result == RONDO_SUCCESS)
+        if (comm->net && run->open && result == RONDO_SUCCESS) /* a look at the network is a call of the system */
             moved |= rd_net_progress(comm->net);
         if (comm->queue.active && result == RONDO_SUCCESS)
             result = rd_queue_advance(comm, &moved);
