@@ -78,6 +78,32 @@ static double all_messages(const rd_cost_env_t *env, const rd_work_t *w)
     return env->nnodes > 1 && w->messages > 0 ? 2 * w->received_all * w->chunks / w->messages : env->nranks;
 }
 
+/* Nodes are played on one machine, and the root has a message for or from everybody: it alone sends, or receives. */
+static int root_alone(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w)
+{
+    return env->nnodes > 1 && env->sharing > env->local && one_way(coll) && w->hops <= 1;
+}
+
+static int root_sends(rd_coll_t coll)
+{
+    return coll == RD_BROADCAST || coll == RD_SCATTER;
+}
+
+/* The busiest rank's messages, as a multiple of as many of which half are sent. On the loopback device a sender does
+ * the receiver's part of the kernel's work as well, and a send takes three times as long as a receive. */
+static double ends(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w)
+{
+    if (!root_alone(env, coll, w))
+        return 1;
+    return root_sends(coll) ? 1.5 : 0.5;
+}
+
+/* Bytes that go over the wire behind one another. Played nodes share it; what a root alone receives is all there is. */
+static double on_wire(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w)
+{
+    return root_alone(env, coll, w) && !root_sends(coll) ? w->leave : w->leave * env->sharing / env->local;
+}
+
 double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, int param, rd_proto_t proto,
                   size_t bytes, size_t slice)
 {
@@ -98,7 +124,7 @@ double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, i
     moved_all = proto == RD_PROTO_PULL ? n * pull_moved(&w, w.summed_all / n) : w.moved_all;
     messages = passes * live_messages(env, coll, whole, &w) *
                messages_us(t, coll, &w, proto, (double)(chunk < slice ? chunk : slice));
-    busiest = messages + rank_us(t, k, whole, moved, w.received, w.summed);
+    busiest = ends(env, coll, &w) * messages + rank_us(t, k, whole, moved, w.received, w.summed);
     /* The cores share the work of the machine's ranks, its part of all ranks. */
     shared = (all_messages(env, &w) * messages + rank_us(t, k, whole, moved_all, w.received_all, w.summed_all)) *
              env->sharing / n / env->cores;
@@ -107,6 +133,6 @@ double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, i
     if (env->nnodes > 1 && w.peers > t->peers)
         us += (w.peers - t->peers) * t->peer;
     if (env->nnodes > 1)
-        us += w.leave * whole * t->wire * env->sharing / env->local;
+        us += on_wire(env, coll, &w) * whole * t->wire;
     return us;
 }

@@ -199,6 +199,7 @@ static int tree(const counted_t *c, rd_work_t *w)
     w->chunks = 2;
     w->again = 1;
     w->leave = 2;
+    w->least = c->n > 3 ? 0.75 : 0; /* inside the one tree that is left */
     switch (c->coll) {
     case RD_BROADCAST:
     case RD_REDUCE:

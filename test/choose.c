@@ -1,6 +1,7 @@
 /* The choice: it takes the cheapest that can serve, the same whoever asks; what is forced is taken or refused with its
  * reason; what does not exist is named.
  */
+#include "cost.h"
 #include "plan_choose.h"
 
 #include <stdlib.h>
@@ -182,6 +183,23 @@ static void lines_most(void)
     }
 }
 
+/* On nodes that are played a root that hears from everybody is cheaper than a chain, and one that tells everybody is
+ * dearer. */
+static void played(void)
+{
+    for (int table = 0; rd_prices_builtin(table); table++) {
+        const rd_cost_env_t env = {4, 4, 1, 2, 4, rd_prices_builtin(table)};
+        for (size_t bytes = 256; bytes <= 8192; bytes *= 32) {
+            double heard = rd_cost_us(&env, RD_REDUCE, "direct", 0, RD_PROTO_SIMPLE, bytes, 65536);
+            double told = rd_cost_us(&env, RD_BROADCAST, "direct", 0, RD_PROTO_SIMPLE, bytes, 65536);
+            double reduced = rd_cost_us(&env, RD_REDUCE, "ring", 0, RD_PROTO_SIMPLE, bytes, 65536);
+            double handed_on = rd_cost_us(&env, RD_BROADCAST, "ring", 0, RD_PROTO_SIMPLE, bytes, 65536);
+            CHECK(heard < reduced, "reduce of %zu, table %d: %g us, ring %g", bytes, table, heard, reduced);
+            CHECK(told > handed_on, "broadcast of %zu, table %d: %g us, ring %g", bytes, table, told, handed_on);
+        }
+    }
+}
+
 int main(void)
 {
     static const size_t sizes[] = {0, 1, 8, 1000, 4096, 65536, 1000003, 1 << 24, (size_t)5 << 30};
@@ -198,5 +216,6 @@ int main(void)
     forced();
     messages();
     lines_most();
+    played();
     return failures != 0;
 }
