@@ -47,13 +47,13 @@ int rd_net_taker(const rd_net_t *net); /* whom one of them is for; -1: there is 
 
 /* A message straight from or to memory that may be a device's, which the host itself does not touch: past connections
  * and their slots. Messages of a pair match in the order of the calls; both sides know how long each is. */
-#define RD_NET_DIRECT 4 /* of a pair and direction under way at most; a power of two */
+#define RD_NET_DIRECT 32 /* of a pair and direction under way at most; a power of two */
 typedef struct rd_net_direct {
     int peer, send;
     int device; /* the memory is a CUDA device's, and the host cannot reach it */
     void *data;
     size_t bytes;
-    _Atomic int *pending; /* becomes 0 when it is over; a failure comes by the stop word */
+    _Atomic int *pending; /* becomes one less when it is over; a failure comes by the stop word */
 } rd_net_direct_t;
 rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *message);
 int rd_net_cuda(const rd_net_t *net);      /* nonzero: there are transports that take a CUDA device's memory */

@@ -25,6 +25,7 @@ typedef struct message {
 
 struct rd_ucx_direct {
     uint64_t sent, asked;
+    int pending; /* messages that somebody waits for */
     message_t sends[PLACES], recvs[PLACES];
 };
 
@@ -53,7 +54,8 @@ static void over(message_t *m)
     rd_net_t *net = m->peer->net;
     if (m->ask.pending != NULL) {
         net->direct--;
-        atomic_store_explicit(m->ask.pending, 0, memory_order_release);
+        m->peer->direct->pending--;
+        atomic_fetch_sub_explicit(m->ask.pending, 1, memory_order_release);
         m->ask.pending = NULL;
     }
     m->number += PLACES;
@@ -155,6 +157,7 @@ rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *ask)
     }
     m->ask = *ask;
     net->direct++;
+    d->pending++;
     if (ask->send) {
         return announce(m);
     }
@@ -179,20 +182,10 @@ ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, voi
     return UCS_INPROGRESS;
 }
 
-static int awaited(const message_t *all)
-{
-    for (int i = 0; i < PLACES; i++) {
-        if (all[i].ask.pending != NULL) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 int rd_net_waits_for(const rd_net_t *net)
 {
     for (const rd_ucx_peer_t *p = net->used; p != NULL && net->direct != 0; p = p->next_used) {
-        if (p->direct != NULL && (awaited(p->direct->recvs) || awaited(p->direct->sends))) {
+        if (p->direct != NULL && p->direct->pending != 0) {
             return p->rank;
         }
     }
@@ -210,6 +203,9 @@ void rd_ucx_direct_back(rd_net_t *net)
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         for (int i = 0; p->direct != NULL && i < PLACES; i++) {
             p->direct->sends[i].ask.pending = p->direct->recvs[i].ask.pending = NULL;
+        }
+        if (p->direct != NULL) {
+            p->direct->pending = 0;
         }
     }
     net->direct = 0;
