@@ -138,7 +138,7 @@ static rondo_result_t begin_message(rd_crew_t *crew, int chain, const rd_ktrigge
 
     crew->answered += !captured;
     if (trigger->round & RD_KMESSAGE_DIRECT)
-        return rd_direct_begin(crew, chain, crew->slots + at);
+        return rd_direct_begin(crew, chain, crew->slots + at, trigger->what);
 
     if (trigger->what > s->k.message_slot)
         return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL,

@@ -17,7 +17,7 @@
 #include "../comm.h"
 #include "stage.h"
 
-_Static_assert(RD_KLANE_SLOTS <= RD_NET_DIRECT, "what a lane has under way");
+_Static_assert(RD_KLANE_SLOTS * RD_KDIRECT_RUN <= RD_NET_DIRECT, "what a lane has under way");
 
 #define TRY ((size_t)1 << 20)
 #define TIMES 4 /* the first of which is not counted */
@@ -34,25 +34,37 @@ rd_kmessage_t rd_direct_message(const rd_stage_t *s, const rd_cuda_message_t *m)
     return k;
 }
 
-rondo_result_t rd_direct_begin(rd_crew_t *crew, int chain, const char *slot)
+static rondo_result_t begin(rondo_comm_t carrier, int chain, const rd_kmessage_t *m, _Atomic int *pending)
 {
-    rd_stage_lane_t *lane = &crew->lanes[chain];
-    rondo_comm_t carrier = crew->carriers[RD_CARRIER_ALL];
-    struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
-    rd_kmessage_t m;
-
-    memcpy(&m, slot, sizeof m);
     const rd_net_direct_t ask = {.peer = (chain - 1) / 2,
                                  .send = chain == RD_CHAIN_SEND((chain - 1) / 2),
-                                 .device = !(m.bytes & RD_KDIRECT_HOST),
-                                 .data = m.buffer,
-                                 .bytes = m.bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST),
-                                 .pending = &request->pending};
+                                 .device = !(m->bytes & RD_KDIRECT_HOST),
+                                 .data = m->buffer,
+                                 .bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST),
+                                 .pending = pending};
+
     if (!carrier->queue.active && rd_net_waits_for(carrier->net) < 0)
         rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
-    atomic_store(&request->pending, 1);
-    lane->taken++;
     return rd_net_direct(carrier->net, &ask);
+}
+
+rondo_result_t rd_direct_begin(rd_crew_t *crew, int chain, const char *slot, uint32_t count)
+{
+    rd_stage_lane_t *lane = &crew->lanes[chain];
+    struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_kmessage_t m;
+
+    if (count < 1 || count > RD_KDIRECT_RUN)
+        return rd_error(&crew->stage->cuda->comm->who, RONDO_ERR_INTERNAL,
+                        "a kernel asks for %u messages straight from GPU to GPU at once", count);
+    atomic_store(&request->pending, (int)count);
+    lane->taken++;
+    for (uint32_t i = 0; i < count && result == RONDO_SUCCESS; i++) {
+        memcpy(&m, slot + i * sizeof m, sizeof m);
+        result = begin(crew->carriers[RD_CARRIER_ALL], chain, &m, &request->pending);
+    }
+    return result;
 }
 
 /* What UCX does with a device's memory it does on the thread's device, and whatever other threads capture. Nobody but

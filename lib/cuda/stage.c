@@ -293,13 +293,20 @@ static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, ui
     uint32_t crews = raises->crews, piece = rd_kpiece(bytes, crews, s->k.least, s->k.message_slot);
     uint64_t pieces = (bytes + piece - 1) / piece;
 
-    if (bytes & RD_KDIRECT) {
-        raises->of[0]++;
-        return;
-    }
     *most = bytes > *most ? bytes : *most;
     for (uint32_t c = 0; c < crews; c++)
         raises->of[c] += pieces <= c ? 0 : (pieces - c + crews - 1) / crews;
+}
+
+/* Of a pair; what goes straight has a trigger of crew 0's for several messages. */
+static void add_messages(const rd_stage_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises, uint64_t *most)
+{
+    for (uint32_t i = 0, run; i < count; i += run ? run : 1) {
+        run = rd_kdirect_run(m + i, count - i);
+        raises->of[0] += run != 0;
+        if (!run)
+            add_pieces(s, m[i].bytes, raises, most);
+    }
 }
 
 /* That share a message: no more than its kernel has blocks for, with all pairs that there may be, and the kernels of
@@ -321,8 +328,7 @@ rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, cudaStream_t
     uint64_t most = 0;
 
     for (uint32_t p = 0; p < m->npairs; p++)
-        for (uint32_t i = 0; i < m->pair[p].count; i++)
-            add_pieces(s, m->here[m->pair[p].first + i].bytes, &raises, &most);
+        add_messages(s, m->here + m->pair[p].first, m->pair[p].count, &raises, &most);
     l.blocks = m->npairs * teams_of(&raises);
     l.threads = threads_for(&l, most);
     return launch(s, &l, work, &work->staged_messages.stage, NULL, &raises, stream);

@@ -155,9 +155,9 @@ void rd_brief_give(const rd_crew_t *crew, uint32_t number, const char *from, siz
 rondo_result_t rd_direct_find(rd_stage_t *stage);
 /* A message as a launch holds it. */
 rd_kmessage_t rd_direct_message(const rd_stage_t *stage, const rd_cuda_message_t *message);
-/* For the proxy: before its turn; at a trigger, whose slot says where the message lies; when one has come. */
+/* For the proxy: before its turn; at a trigger, whose slot says where so many messages lie; when some have come. */
 void rd_direct_turn(const rd_stage_t *stage);
-rondo_result_t rd_direct_begin(rd_crew_t *crew, int chain, const char *slot);
+rondo_result_t rd_direct_begin(rd_crew_t *crew, int chain, const char *slot, uint32_t count);
 void rd_direct_flush(void);
 
 /* renewed.c: if the message goes straight, and lies where memory lay that has been announced and given back, it is

@@ -6,7 +6,7 @@
  *                over the network
  *   brief        what is short, by one block and lines that need no order: see brief.cuh
  *   messages     a block for each pair, direction and crew, which depends on no other; what goes straight from and to
- *                the buffers is the network's: the kernel says where they are, and waits
+ *                the buffers is the network's: the kernel says where they are, several at once, and waits
  *
  * A collective of which this rank gets nothing back leaves when its input is in slots: the next launch looks whether
  * they are free again. Not so from a graph, whose end takes the task away, nor messages, whose slots lie over one another.
@@ -372,7 +372,8 @@ struct rd_pieces_t {
     RD_MEMBER void find()
     {
         for (; i < pair.count; i++) {
-            piece = direct() ? 1 : rd_kpiece(message().bytes, stage.crews, stage.least, stage.message_slot);
+            piece = direct() ? RD_KDIRECT_RUN
+                             : rd_kpiece(message().bytes, stage.crews, stage.least, stage.message_slot);
             at = (uint64_t)crew * piece;
             if (at < length())
                 return;
@@ -389,7 +390,7 @@ struct rd_pieces_t {
         return i < pair.count;
     }
 
-    /* The next one goes past the slots. */
+    /* The next one goes past the slots: it is a run of messages, whose length is their number, and crew 0's. */
     RD_MEMBER bool direct() const
     {
         return (message().bytes & RD_KDIRECT) != 0;
@@ -397,7 +398,7 @@ struct rd_pieces_t {
 
     RD_MEMBER uint64_t length() const
     {
-        return direct() ? 1 : message().bytes;
+        return direct() ? rd_kdirect_run(&message(), pair.count - i) : message().bytes;
     }
 
     RD_MEMBER rd_part_t next()
@@ -408,7 +409,7 @@ struct rd_pieces_t {
 
         at += (uint64_t)stage.crews * piece;
         if (at >= length()) {
-            i++;
+            i += direct() ? (uint32_t)bytes : 1;
             find();
         }
         return part;
@@ -455,14 +456,14 @@ RD_DEVICE_FAR void rd_stage_await_over(const rd_klane_t *lane)
     }
 }
 
-/* Into a slot, for the proxy: where the message lies. */
-RD_DEVICE void rd_message_name(const rd_kmessage_t &message, char *slot)
+/* Into a slot, for the proxy: where the messages lie. */
+RD_DEVICE void rd_messages_name(const rd_kmessage_t *messages, uint32_t n, char *slot)
 {
-    const uint64_t buffer = (uint64_t)message.buffer;
-
-    if (gpu_thread() == 0)
-        line_store(slot, make_uint4((uint32_t)buffer, (uint32_t)(buffer >> 32), (uint32_t)message.bytes,
-                                    (uint32_t)(message.bytes >> 32)));
+    for (uint32_t i = gpu_thread(); i < n; i += gpu_threads()) {
+        const uint64_t buffer = (uint64_t)messages[i].buffer, bytes = messages[i].bytes;
+        line_store(slot + i * sizeof messages[i], make_uint4((uint32_t)buffer, (uint32_t)(buffer >> 32),
+                                                             (uint32_t)bytes, (uint32_t)(bytes >> 32)));
+    }
 }
 
 RD_KERNEL(512)
@@ -498,7 +499,7 @@ rd_staged_messages(RD_WORK)
             const bool direct = ahead.direct();
             char *slot = base + (uint64_t)ring.slot(i) * stage.message_slot;
             if (direct)
-                rd_message_name(ahead.message(), slot);
+                rd_messages_name(&ahead.message(), (uint32_t)ahead.length(), slot);
             const rd_part_t part = ahead.next();
             if (pair.send && !direct)
                 rd_piece_in(part, slot);

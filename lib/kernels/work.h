@@ -275,12 +275,13 @@ typedef struct rd_ktrigger {
 #define RD_KPROXY 0xffffu /* as the peer that is waited for */
 #define RD_KMESSAGE_CAPTURED 1u
 #define RD_KMESSAGE_LONG 2u /* it has pieces for other crews too */
-#define RD_KMESSAGE_DIRECT 4u /* past the slots: in this one lies an rd_kmessage_t that says from or to where */
+#define RD_KMESSAGE_DIRECT 4u /* past the slots: this one says where as many messages lie as the trigger says */
 
-/* In the bytes of a message between nodes: it is the network's to carry, straight from and to the buffer, and one piece
- * of crew 0's; and the host can reach the buffer. */
+/* In the bytes of a message between nodes: it is the network's to carry, straight from and to the buffer; and the host
+ * can reach the buffer. Such messages of a pair that follow one another share a trigger, of crew 0's. */
 #define RD_KDIRECT (UINT64_C(1) << 63)
 #define RD_KDIRECT_HOST (UINT64_C(1) << 62)
+#define RD_KDIRECT_RUN 8u /* of a trigger, at most: as many rd_kmessage_t fit into the smallest slot */
 
 typedef struct rd_klane { /* in pinned memory */
     rd_ktrigger_t trigger[RD_KLANE_SLOTS];
@@ -392,6 +393,16 @@ RD_KBOTH uint32_t rd_kpiece(uint64_t bytes, uint32_t crews, uint32_t least, uint
     uint64_t piece = (bytes / (2 * crews) + 63) / 64 * 64;
 
     return piece < least ? least : piece < slot ? (uint32_t)piece : slot;
+}
+
+/* Of a pair's `left` messages, how many go straight before one that does not, and share a trigger. */
+RD_KBOTH uint32_t rd_kdirect_run(const rd_kmessage_t *messages, uint32_t left)
+{
+    uint32_t n = 0;
+
+    while (n < left && n < RD_KDIRECT_RUN && messages[n].bytes & RD_KDIRECT)
+        n++;
+    return n;
 }
 
 /* Rounds or pieces that a crew has of n. */

@@ -17,6 +17,7 @@ namespace
 {
 
 constexpr uint32_t SLOT = 4096, LAUNCHES = 6, ROUNDS = 9, CREWS = 2, TASK = 7, SEEDS = 40;
+constexpr uint32_t STRAIGHT = RD_KDIRECT_RUN + 3 + 2; /* in a launch, with one by slots before the last two */
 constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234, BRIEF = 1003;
 
 enum kind_t { PLAIN, PLAIN_IN, BRIEF_BOTH, BRIEF_IN }; /* brief: by flagged lines; in: nothing comes back */
@@ -33,6 +34,8 @@ struct world_t {
     fault_t fault;
     kind_t kind;
     uint32_t strange; /* triggers that make no sense */
+    rd_kmessage_t named[LAUNCHES * STRAIGHT]; /* by messages that go straight */
+    uint32_t names, runs;
 };
 
 world_t *world;
@@ -114,6 +117,27 @@ void proxy_brief(const rd_kwork_t &)
                 take(i, 0, p / 2 + b, (char)(words[b / 4] >> b % 4 * 8));
             if (world->kind == BRIEF_BOTH)
                 line_store(to + p, make_uint4(v.x ^ 0x01010101, flag, v.z ^ 0x01010101, flag));
+        }
+        word_store(&lane->done, i + 1);
+    }
+}
+
+/* Of messages to rank 0, crew 0's: writes down where they lie. */
+void proxy_straight(const rd_kwork_t &)
+{
+    rd_klane_t *lane = &world->lanes[1];
+
+    for (uint32_t i = 0; world->names < LAUNCHES * STRAIGHT && gpu_thread() == 0; i++) {
+        const char *slot = world->area + i % RD_KLANE_SLOTS * (SLOT / 2);
+        uint4 t;
+        while (!come(&lane->trigger[i % RD_KLANE_SLOTS], i + 1, &t)) {
+        }
+        const bool straight = (t.z & RD_KMESSAGE_DIRECT) != 0;
+        world->strange += straight && t.x > RD_KDIRECT_RUN;
+        world->runs += straight;
+        for (uint32_t k = 0; straight && k < t.x && world->names < LAUNCHES * STRAIGHT; k++) {
+            const uint4 v = line_load(slot + 16 * k);
+            world->named[world->names++] = {(void *)(v.x | (uint64_t)v.y << 32), v.z | (uint64_t)v.w << 32};
         }
         word_store(&lane->done, i + 1);
     }
@@ -282,6 +306,66 @@ int messages_wait()
     return bad;
 }
 
+rd_kmessage_t straight(uint32_t launch, uint32_t i)
+{
+    return {world->in[launch] + 3 * i, (i + 100) | RD_KDIRECT};
+}
+
+rd_kwork_t *straight_of(uint32_t launch)
+{
+    rd_kwork_t *w = sends_of(launch);
+    rd_kmessages_t *m = &w->staged_messages.messages;
+
+    m->pair[0].count = STRAIGHT + 1;
+    for (uint32_t i = 0; i < STRAIGHT; i++)
+        m->here[i + (i >= STRAIGHT - 2)] = straight(launch, i);
+    m->here[STRAIGHT - 2] = {world->in[launch], 77};
+    w->staged_messages.stage.teams = 1;
+    return w;
+}
+
+int straight_run(fault_t fault, uint64_t seed)
+{
+    rd_klaunch_t sending = {}, nothing = {};
+    rd_sim_launch_t queues[2 * LAUNCHES];
+    rd_kwork_t *work[LAUNCHES];
+    static char text[16384];
+
+    memset((void *)world, 0, sizeof *world);
+    world->fault = fault;
+    sending.kind = RD_K_STAGED_MESSAGES;
+    nothing.kind = RD_K_NOTHING;
+    for (uint32_t l = 0; l < LAUNCHES; l++) {
+        work[l] = straight_of(l);
+        queues[l] = {rd_kernel_find(&sending), 1, 32, 0, work[l]};
+        queues[LAUNCHES + l] = {l ? rd_kernel_find(&nothing) : (const void *)proxy_straight, 1, 32, 0, work[l]};
+    }
+    if (fault == NO_FENCE)
+        rd_sim_break(RD_SIM_NO_FENCE, nullptr, nullptr);
+    int bad = rd_sim_queues(queues, 2, LAUNCHES, seed, text, sizeof text) || world->strange;
+    rd_sim_break(RD_SIM_SOUND, nullptr, nullptr);
+    bad = bad || world->names != LAUNCHES * STRAIGHT || world->runs != 3 * LAUNCHES;
+    for (uint32_t n = 0; n < LAUNCHES * STRAIGHT; n++) {
+        const rd_kmessage_t m = straight(n / STRAIGHT, n % STRAIGHT);
+        bad = bad || world->named[n].buffer != m.buffer || world->named[n].bytes != m.bytes;
+    }
+    for (rd_kwork_t *w : work)
+        free(w);
+    return bad;
+}
+
+/* What goes straight is named several messages at a time, in their order. */
+int straight_named(const char *what, fault_t fault, bool finds)
+{
+    uint32_t found = 0;
+
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        found += straight_run(fault, seed) != 0;
+    bool right = finds ? found > 0 : found == 0;
+    printf("%-24s %s\n", what, !finds ? (right ? "right" : "WRONG") : right ? "found" : "was NOT FOUND");
+    return right ? 0 : 1;
+}
+
 /* Behind a kernel that has left unfinished none sends anything, be no slot in its way. */
 int messages_stay()
 {
@@ -330,6 +414,8 @@ int main()
     bad += leaves("brief, time limit", BRIEF_BOTH, 0, 20);
     bad += messages_wait();
     bad += messages_stay();
+    bad += straight_named("straight", SOUND, false);
+    bad += straight_named("straight, no fence", NO_FENCE, true);
     free(world);
     return bad != 0;
 }
