@@ -2,8 +2,9 @@
  * communicator beneath, whose planner knows every operation between nodes. A turn takes the triggers that have come,
  * advances what is under way, and tells kernels what is done. See stage.h.
  *
- * Crews share nothing but the tasks. Nobody else touches a carrier's rooms while a proxy serves it. What fails there
- * fails the communicator, in the same words, and the other way round.
+ * Crews share nothing but the tasks, and what crew 0 deals out of the messages that go straight. Nobody else touches a
+ * carrier's rooms while a proxy serves it. What fails there fails the communicator, in the same words, and the other way
+ * round.
  */
 #include <string.h>
 
@@ -138,7 +139,7 @@ static rondo_result_t begin_message(rd_crew_t *crew, int chain, const rd_ktrigge
 
     crew->answered += !captured;
     if (trigger->round & RD_KMESSAGE_DIRECT)
-        return rd_direct_begin(crew, chain, crew->slots + at, trigger->what);
+        return rd_direct_deal(crew, chain, crew->slots + at, trigger->what);
 
     if (trigger->what > s->k.message_slot)
         return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL,
@@ -261,6 +262,19 @@ static void come_up(rd_crew_t *crew, int carrier)
                      culprit >= 0 ? rd_boot_whois(comm->boot, culprit) : "?", from->stop.text);
 }
 
+/* The last crew tells the kernels, which may have named buffers to all of them. One that sleeps is woken to look: by
+ * crew 0, which does not sleep while a kernel waits for it. */
+static void let_go(rd_crew_t *crew)
+{
+    rd_stage_t *s = crew->stage;
+
+    crew->over = 1;
+    if (atomic_fetch_add(&s->over, 1) + 1 == s->ncrews)
+        __atomic_store_n(&s->crews[0].lanes[0].pinned->over, 1, __ATOMIC_RELEASE);
+    for (int c = 1; crew->number == 0 && c < s->ncrews; c++)
+        rd_proxy_wake(&s->crews[c].client);
+}
+
 #define NEWS_MS 300 /* in which the communicator itself may learn more than the rail */
 
 static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
@@ -284,8 +298,7 @@ static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
         if (crew->carriers[i])
             rd_queue_flush(crew->carriers[i], rd_comm_check(crew->carriers[i]));
     }
-    crew->over = 1;
-    __atomic_store_n(&crew->lanes[0].pinned->over, 1, __ATOMIC_RELEASE);
+    let_go(crew);
     return RD_PROXY_IDLE;
 }
 
@@ -326,6 +339,8 @@ rd_proxy_state_t rd_carry(void *arg)
         rd_direct_turn(s);
     if (result == RONDO_SUCCESS && !crew->failed_ms)
         result = take(crew, &moved);
+    if (result == RONDO_SUCCESS && !crew->failed_ms && crew->dealt)
+        result = rd_direct_begin(crew, &moved);
     for (int i = 0; i < RD_CARRIERS && result == RONDO_SUCCESS && !crew->failed_ms; i++)
         result = advance(crew, crew->carriers[i], &busy, &moved);
     if (result != RONDO_SUCCESS || crew->failed_ms) /* what has failed is off the queue, and not done */

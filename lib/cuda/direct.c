@@ -2,8 +2,14 @@
  *
  * Where UCX has transports that move a GPU's memory without the host's (cuda_ipc, or a network's with GPUDirect), a
  * long message need not be cut and staged: its kernel only says where it lies and waits, so that it begins and ends in
- * the stream's order, and the proxy has UCX carry it whole. Both ends know how long it is, and all ranks agree when the
+ * the stream's order, and a proxy has UCX carry it whole. Both ends know how long it is, and all ranks agree when the
  * communicator is made whether there is such a way.
+ *
+ * A message costs a proxy some twenty microseconds where UCX announces and acknowledges by tcp, as long as 8 MB take on
+ * NVLink. So crew 0, whose lane has the triggers of all of them in order, deals them out: message i of a pair and
+ * direction is crew i modulo their number's, on both ends, since both count the same messages. It counts them as they
+ * come, not as they are launched, so that graphs count too. Each crew's messages match in their order, on its own
+ * connection; kernels are told in the order of the triggers.
  *
  * There is one if it proves itself: UCX takes device memory by slow ways, too (over tcp at a tenth of the rate of host
  * memory). So each pair tries, and device memory must go half as fast as host memory at least. To have tried has
@@ -34,35 +40,52 @@ rd_kmessage_t rd_direct_message(const rd_stage_t *s, const rd_cuda_message_t *m)
     return k;
 }
 
-static rondo_result_t begin(rondo_comm_t carrier, int chain, const rd_kmessage_t *m, _Atomic int *pending)
+static void deal(rd_crew_t *from, int chain, const rd_kmessage_t *m, _Atomic int *pending)
 {
-    const rd_net_direct_t ask = {.peer = (chain - 1) / 2,
-                                 .send = chain == RD_CHAIN_SEND((chain - 1) / 2),
-                                 .device = !(m->bytes & RD_KDIRECT_HOST),
-                                 .data = m->buffer,
-                                 .bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST),
-                                 .pending = pending};
+    rd_stage_t *s = from->stage;
+    rd_crew_t *to = &s->crews[from->lanes[chain].straight++ % (uint32_t)s->ncrews];
+    uint32_t put = atomic_load_explicit(&to->dealt->put, memory_order_relaxed);
 
-    if (!carrier->queue.active && rd_net_waits_for(carrier->net) < 0)
-        rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
-    return rd_net_direct(carrier->net, &ask);
+    to->dealt->all[put % RD_DEALT_MOST] = (rd_net_direct_t){.peer = (chain - 1) / 2,
+                                                            .send = chain == RD_CHAIN_SEND((chain - 1) / 2),
+                                                            .device = !(m->bytes & RD_KDIRECT_HOST),
+                                                            .data = m->buffer,
+                                                            .bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST),
+                                                            .pending = pending};
+    atomic_store_explicit(&to->dealt->put, put + 1, memory_order_release);
+    if (to != from)
+        rd_proxy_wake(&to->client);
 }
 
-rondo_result_t rd_direct_begin(rd_crew_t *crew, int chain, const char *slot, uint32_t count)
+rondo_result_t rd_direct_deal(rd_crew_t *crew, int chain, const char *slot, uint32_t count)
 {
     rd_stage_lane_t *lane = &crew->lanes[chain];
     struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
-    rondo_result_t result = RONDO_SUCCESS;
     rd_kmessage_t m;
 
-    if (count < 1 || count > RD_KDIRECT_RUN)
+    if (crew->number || !crew->dealt || count < 1 || count > RD_KDIRECT_RUN)
         return rd_error(&crew->stage->cuda->comm->who, RONDO_ERR_INTERNAL,
-                        "a kernel asks for %u messages straight from GPU to GPU at once", count);
+                        "a kernel asks crew %d for %u messages straight from GPU to GPU", crew->number, count);
     atomic_store(&request->pending, (int)count);
     lane->taken++;
-    for (uint32_t i = 0; i < count && result == RONDO_SUCCESS; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         memcpy(&m, slot + i * sizeof m, sizeof m);
-        result = begin(crew->carriers[RD_CARRIER_ALL], chain, &m, &request->pending);
+        deal(crew, chain, &m, &request->pending);
+    }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved)
+{
+    rondo_comm_t carrier = crew->carriers[RD_CARRIER_ALL];
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_dealt_t *d = crew->dealt;
+
+    while (result == RONDO_SUCCESS && d->taken != atomic_load_explicit(&d->put, memory_order_acquire)) {
+        if (!carrier->queue.active && rd_net_waits_for(carrier->net) < 0)
+            rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
+        result = rd_net_direct(carrier->net, &d->all[d->taken++ % RD_DEALT_MOST]);
+        *moved = 1;
     }
     return result;
 }
@@ -140,9 +163,9 @@ static rondo_result_t give_up(rd_stage_t *s, rondo_comm_t by, rondo_result_t res
 }
 
 /* Each rank to the one that is `k` behind it, as far as that is on another node. */
-static rondo_result_t exchange(rd_stage_t *s, int k, char *memory, int device)
+static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int device)
 {
-    rondo_comm_t comm = s->cuda->comm, by = s->crews[0].carriers[RD_CARRIER_ALL];
+    rondo_comm_t comm = s->cuda->comm, by = s->crews[crew].carriers[RD_CARRIER_ALL];
     int to = (comm->rank + k) % comm->nranks, from = (comm->rank - k + comm->nranks) % comm->nranks;
     const int *node_of = comm->node.node_of;
     _Atomic int coming = node_of[from] != node_of[comm->rank], going = node_of[to] != node_of[comm->rank];
@@ -174,7 +197,7 @@ static rondo_result_t try(rd_stage_t *s, char *memory, int device, uint32_t *mb_
         int64_t best = INT64_MAX;
         for (int i = 0; i < TIMES && result == RONDO_SUCCESS; i++) {
             int64_t began = now_us();
-            result = exchange(s, k, memory, device);
+            result = exchange(s, 0, k, memory, device);
             int64_t us = now_us() - began + 1;
             best = i && us < best ? us : best;
         }
@@ -264,6 +287,20 @@ static void decide(rd_stage_t *s, const way_t *all)
     s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
 }
 
+/* All crews carry such messages: each tries the way with all peers before kernels wait for it. */
+static rondo_result_t share(rd_stage_t *s)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (int c = 0; c < s->ncrews; c++) {
+        if (!(s->crews[c].dealt = calloc(1, sizeof *s->crews[c].dealt)))
+            return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+        for (int k = 1; c && k < s->cuda->k.nranks && result == RONDO_SUCCESS; k++)
+            result = exchange(s, c, k, s->area->tried, !s->cuda->hosted);
+    }
+    return result;
+}
+
 rondo_result_t rd_direct_find(rd_stage_t *s)
 {
     rondo_comm_t comm = s->cuda->comm;
@@ -280,7 +317,9 @@ rondo_result_t rd_direct_find(rd_stage_t *s)
     if (result != RONDO_SUCCESS)
         return result;
     decide(s, all);
-    if (s->direct || comm->env.net_direct < 0)
+    if (s->direct)
+        return share(s);
+    if (comm->env.net_direct < 0)
         return RONDO_SUCCESS;
     rd_boot_farewell_alike(comm->boot);
     return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,

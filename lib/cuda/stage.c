@@ -298,15 +298,19 @@ static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, ui
         raises->of[c] += pieces <= c ? 0 : (pieces - c + crews - 1) / crews;
 }
 
-/* Of a pair; what goes straight has a trigger of crew 0's for several messages. */
-static void add_messages(const rd_stage_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises, uint64_t *most)
+/* Of a pair; what goes straight has a trigger of crew 0's for several messages. Nonzero: there is such. */
+static int add_messages(const rd_stage_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises, uint64_t *most)
 {
+    int straight = 0;
+
     for (uint32_t i = 0, run; i < count; i += run ? run : 1) {
         run = rd_kdirect_run(m + i, count - i);
         raises->of[0] += run != 0;
+        straight |= run != 0;
         if (!run)
             add_pieces(s, m[i].bytes, raises, most);
     }
+    return straight;
 }
 
 /* That share a message: no more than its kernel has blocks for, with all pairs that there may be, and the kernels of
@@ -326,10 +330,14 @@ rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, cudaStream_t
     rd_klaunch_t l = {RD_K_STAGED_MESSAGES, RD_KC_LL, RD_ALLTOALL, 0, 0, 0, 0};
     raises_t raises = {crews_for_messages(s), {0}};
     uint64_t most = 0;
+    int straight = 0;
 
     for (uint32_t p = 0; p < m->npairs; p++)
-        add_messages(s, m->here + m->pair[p].first, m->pair[p].count, &raises, &most);
+        straight |= add_messages(s, m->here + m->pair[p].first, m->pair[p].count, &raises, &most);
     l.blocks = m->npairs * teams_of(&raises);
     l.threads = threads_for(&l, most);
-    return launch(s, &l, work, &work->staged_messages.stage, NULL, &raises, stream);
+    rondo_result_t result = launch(s, &l, work, &work->staged_messages.stage, NULL, &raises, stream);
+    for (int c = 1; straight && c < s->ncrews; c++) /* crew 0 deals them out: whoever gets one should be awake */
+        rd_proxy_wake(&s->crews[c].client);
+    return result;
 }

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "../inside.h"
+#include "../net.h"
 #include "../proxy.h"
 #include "inside.h"
 
@@ -57,6 +58,7 @@ typedef struct rd_stage_area {
 typedef struct rd_stage_lane {
     rd_klane_t *pinned; /* as the host sees it */
     uint32_t taken, done;
+    uint32_t straight; /* crew 0's: messages that went straight, ever. The pair's other end counts the same */
     struct rondo_request flying[RD_KLANE_SLOTS];
     size_t brief[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
 } rd_stage_lane_t;
@@ -69,6 +71,15 @@ typedef struct rd_carrier {
 } rd_carrier_t;
 
 _Static_assert(RD_KCREWS <= RD_PROXIES, "each crew has a proxy of its own");
+
+/* Messages that go straight, dealt out by crew 0's proxy to another one, or its own: one puts, one takes, without locks.
+ * No more can be under way. */
+#define RD_DEALT_MOST (2u * RD_KRANKS * RD_KLANE_SLOTS * RD_KDIRECT_RUN)
+typedef struct rd_dealt {
+    _Atomic uint32_t put;
+    uint32_t taken;
+    rd_net_direct_t all[RD_DEALT_MOST];
+} rd_dealt_t;
 
 /* What a proxy does for the communicator, by a carrier of each kind. */
 typedef struct rd_crew {
@@ -84,6 +95,7 @@ typedef struct rd_crew {
     uint64_t answered;      /* and those that have come */
     _Atomic uint64_t settled; /* and those after which nothing was under way any more */
     rd_stage_lane_t lanes[RD_KCREW_LANES];
+    rd_dealt_t *dealt; /* NULL: nothing goes straight */
 } rd_crew_t;
 
 typedef struct rd_stage {
@@ -100,6 +112,7 @@ typedef struct rd_stage {
     char way[320]; /* why messages go straight, or not */
     int nlanes;    /* of a crew */
     int ncrews;
+    _Atomic int over; /* crews that have failed, and let go of all buffers */
     rd_crew_t *crews;
 } rd_stage_t;
 
@@ -155,9 +168,11 @@ void rd_brief_give(const rd_crew_t *crew, uint32_t number, const char *from, siz
 rondo_result_t rd_direct_find(rd_stage_t *stage);
 /* A message as a launch holds it. */
 rd_kmessage_t rd_direct_message(const rd_stage_t *stage, const rd_cuda_message_t *message);
-/* For the proxy: before its turn; at a trigger, whose slot says where so many messages lie; when some have come. */
+/* For the proxy: before its turn; crew 0's at a trigger, whose slot says where so many messages lie; for each what it
+ * has been dealt; when some have come. */
 void rd_direct_turn(const rd_stage_t *stage);
-rondo_result_t rd_direct_begin(rd_crew_t *crew, int chain, const char *slot, uint32_t count);
+rondo_result_t rd_direct_deal(rd_crew_t *crew, int chain, const char *slot, uint32_t count);
+rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved);
 void rd_direct_flush(void);
 
 /* renewed.c: if the message goes straight, and lies where memory lay that has been announced and given back, it is

@@ -165,7 +165,7 @@ static void say_what_was_made(const rd_stage_t *s)
     if (s->direct)
         rd_log(&comm->who, RD_LOG_INFO,
                "CUDA between %d nodes: messages of %zu bytes and more go straight from GPU to GPU (%s), all else is "
-               "staged through %zu MB of pinned memory a rank, by %d threads",
+               "staged through %zu MB of pinned memory a rank, both by %d threads",
                comm->node.nnodes, s->direct, s->way, s->area->bytes >> 20, s->ncrews);
     else
         rd_log(&comm->who, RD_LOG_INFO,
@@ -236,6 +236,8 @@ void rd_stage_close(rd_cuda_t *cuda)
     if (s->area)
         rd_stage_area_give(s->area);
     rd_renewed_free(s);
+    for (int c = 0; s->crews && c < s->ncrews; c++)
+        free(s->crews[c].dealt);
     free(s->crews);
     free(s);
     cuda->stage = NULL;

@@ -286,7 +286,7 @@ typedef struct rd_ktrigger {
 typedef struct rd_klane { /* in pinned memory */
     rd_ktrigger_t trigger[RD_KLANE_SLOTS];
     uint32_t done; /* triggers that the proxy has done; by it alone, on a line of its own */
-    uint32_t over; /* of a crew's first lane: after a failure its proxy, and the network, touch no buffer any more */
+    uint32_t over; /* of the very first lane: after a failure no proxy, nor the network, touches a buffer any more */
     uint32_t pad[30];
 } rd_klane_t;
 

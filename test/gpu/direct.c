@@ -357,7 +357,7 @@ static int run(const char *nodes, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    static const char *const nodes[] = {"1+1", "1+1+1", "2+2"};
+    static const char *const nodes[] = {"1+1", "1+1+1", "2+2"}, *const crews[] = {"5", "3", "2"};
     uint64_t seed = argc == 3 && strcmp(argv[1], "--seed") == 0 ? strtoull(argv[2], NULL, 0) : 1;
     int *unsupported = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), bad;
 
@@ -378,7 +378,9 @@ int main(int argc, char **argv)
     if (*unsupported && !sim_live)
         return bad != 0;
     printf("direct: where there is no way: %s\n", bad ? "WRONG" : "right");
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
+        setenv("RONDO_CUDA_CREWS", crews[i], 1);
         bad += run(nodes[i], seed + (uint64_t)i);
+    }
     return bad != 0;
 }
