@@ -6,10 +6,15 @@
  * number that CUDA gives every allocation. What lies where another allocation has lain is not announced: it is copied
  * to memory that is, before the kernel, in the stream.
  *
+ * Nothing is forgotten when memory goes, for the peer keeps its mapping. But no two that were announced lie over one
+ * another: so there is one for each place that the process has ever sent from, however often memory is taken anew there,
+ * and they are kept in order of address.
+ *
  * The copies of all launches of a communicator share one place, since these come one behind the other. Where it grows,
  * the old one is kept until the communicator ends: graphs may know it, and to free it would wait as closing does.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../comm.h"
 #include "stage.h"
@@ -52,8 +57,23 @@ static int allocation_of(const void *pointer, told_t *t)
     return 1;
 }
 
+/* Where the first one is, or would be, that ends behind the address. */
+static size_t place_of(uintptr_t at)
+{
+    size_t low = 0, high = told.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (told.all[middle].base + told.all[middle].bytes <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* With the lock. -1: no memory. */
-static int tell(const told_t *t)
+static int tell(const told_t *t, size_t at)
 {
     if (told.count == told.room) {
         size_t room = told.room ? 2 * told.room : 64;
@@ -63,7 +83,8 @@ static int tell(const told_t *t)
         told.all = all;
         told.room = room;
     }
-    told.all[told.count++] = *t;
+    memmove(told.all + at + 1, told.all + at, (told.count++ - at) * sizeof *told.all);
+    told.all[at] = *t;
     return 0;
 }
 
@@ -76,14 +97,10 @@ static int renewed(const void *pointer, rondo_result_t *result)
     if (!allocation_of(pointer, &t))
         return 0;
     pthread_mutex_lock(&told.lock);
-    size_t i = told.count;
-    for (; i-- > 0 && !other;) { /* the latest is the likeliest */
-        const told_t *was = &told.all[i];
-        if (was->id == t.id && was->base == t.base && was->bytes == t.bytes)
-            break;
-        other = was->base < t.base + t.bytes && t.base < was->base + was->bytes;
-    }
-    if (!other && i == SIZE_MAX && tell(&t))
+    size_t at = place_of(t.base);
+    if (at < told.count && told.all[at].base < t.base + t.bytes)
+        other = told.all[at].id != t.id || told.all[at].base != t.base || told.all[at].bytes != t.bytes;
+    else if (tell(&t, at))
         *result = RONDO_ERR_NO_MEMORY;
     pthread_mutex_unlock(&told.lock);
     return other;

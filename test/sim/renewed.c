@@ -12,6 +12,8 @@
 #define CHECK(x) ((x) ? 0 : (printf("line %d: %s\n", __LINE__, #x), bad = 1))
 #define BYTES ((size_t)1 << 20)
 #define KEPT 64
+#define MANY 30 /* 13 has no divisor in common with it */
+#define LITTLE ((size_t)64 << 10)
 
 static int bad;
 
@@ -48,6 +50,36 @@ static char *sent_from(rd_stage_t *s, char *buffer, size_t bytes, uint64_t flags
     return m.buffer;
 }
 
+/* Of many, announced in no order: none is taken for another, and each again for itself. */
+static void check_many(rd_stage_t *s, char *all[MANY])
+{
+    for (int i = 0; i < MANY; i++) {
+        all[i] = take(LITTLE);
+        memset(all[i], i, LITTLE);
+    }
+    for (int i = 0; i < 2 * MANY; i++) {
+        char *p = all[i * 13 % MANY];
+        CHECK(sent_from(s, p + i, LITTLE - (size_t)i, RD_KDIRECT) == p + i);
+    }
+}
+
+/* And what lies over several of them, or a part of one, when they are gone. */
+static void check_over(rd_stage_t *s, char *const all[MANY])
+{
+    char *over;
+    int lies = 0;
+
+    for (int i = 0; i < MANY; i++)
+        CHECK(cudaFree(all[i]) == cudaSuccess);
+    over = take(4 * LITTLE);
+    memset(over, 9, 4 * LITTLE);
+    for (int i = 0; i < MANY; i++)
+        lies |= all[i] < over + 4 * LITTLE && over < all[i] + LITTLE;
+    s->aside_used = 0;
+    CHECK(!lies || sent_from(s, over, 100, RD_KDIRECT) != over);
+    CHECK(cudaFree(over) == cudaSuccess);
+}
+
 static void check(rd_stage_t *s)
 {
     char *p = take(BYTES), *other = take(3 * BYTES), *first, *grown;
@@ -82,14 +114,16 @@ static void check(rd_stage_t *s)
 int main(void)
 {
     rondo_comm_t comm;
-    char said[200];
+    char said[200], *all[MANY];
     int device = 0;
 
     if (rondo_comm_create_all(&comm, 1, &device, NULL) != RONDO_SUCCESS)
         return 2;
     int before = sim_live(said, sizeof said);
     rd_stage_t stage = {.cuda = comm->cuda};
+    check_many(&stage, all);
     check(&stage);
+    check_over(&stage, all);
     rd_renewed_free(&stage);
     CHECK(sim_live(said, sizeof said) == before);
     CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);
