@@ -33,6 +33,8 @@ uint32_t gpu_block();
 uint32_t gpu_blocks();
 uint4 *gpu_shared();
 uint32_t gpu_ms();
+void *gpu_fixed(size_t bytes); /* memory of the block, zeros when it begins; the same for all who ask */
+uint32_t gpu_clock();          /* goes on as it is asked */
 
 void gpu_begin();
 void warp_sync();
@@ -45,6 +47,7 @@ bool block_any(bool x);
 
 uint4 line_load(const void *p);
 void line_store(void *p, uint4 v);
+void half_store(void *p, uint4 v); /* its first eight bytes */
 uint4 warp_lines_load(const void *p);
 void warp_lines_store(void *p, uint4 v);
 void line_clean(void *p);

@@ -135,6 +135,7 @@ struct barrier_t {
 struct block_t {
     barrier_t barrier[16];
     std::unique_ptr<uint4[]> shared;
+    std::vector<uint4> fixed;
     std::vector<warp_t> warps;
 };
 
@@ -174,6 +175,7 @@ struct machine_t {
     uint64_t progress = 0; /* anything but looking */
     uint64_t last_progress = 0, outs_seen = 0;
     uint64_t moved = 0, stuck = 0; /* the progress at the last step, the steps since it changed */
+    uint32_t clock = 0;
     uint32_t rounds = 0, ms = 1; /* idle ones: since the last progress, in all */
     double since = now(), looked = 0;
     unsigned favourite = 0, steps = 0, lazy = 0;
@@ -195,6 +197,7 @@ thread_local rd_sim_fault_t fault;
 thread_local const char *fault_from, *fault_to;
 std::atomic<uint64_t> grid_seed{1}, grids_run{0};
 std::atomic<int> patience{120};
+const bool in_order = getenv("SIM_IN_ORDER") != nullptr;
 
 char *stack_get()
 {
@@ -314,6 +317,10 @@ void push(fiber_t *f, char *at, uint32_t bytes, const void *data)
     s.bytes = bytes;
     s.late = f->grid->machine->draw(8) == 0;
     memcpy(s.data, data, bytes);
+    if (in_order) {
+        out(f->grid->machine, s);
+        return;
+    }
     f->buffer.push_back(s);
     if (!f->listed) {
         f->grid->machine->holding.push_back(f);
@@ -655,6 +662,21 @@ uint32_t gpu_ms()
     return m->alone ? m->ms : (uint32_t)(uint64_t)(now() * 1e3);
 }
 
+void *gpu_fixed(size_t bytes)
+{
+    std::vector<uint4> &fixed = self->block->fixed;
+
+    if (fixed.empty())
+        fixed.resize((bytes + sizeof(uint4) - 1) / sizeof(uint4));
+    return fixed.data();
+}
+
+/* Far at each look: who holds something back for some time lets go of it before the machine takes the rest for stuck. */
+uint32_t gpu_clock()
+{
+    return self->grid->machine->clock += 1024;
+}
+
 void gpu_begin()
 {
 }
@@ -749,6 +771,13 @@ void line_store(void *p, uint4 v)
     self->watch.clear();
     push(self, (char *)p, 8, &half[0]);
     push(self, (char *)p + 8, 8, &half[1]);
+    maybe_give_way();
+}
+
+void half_store(void *p, uint4 v)
+{
+    self->watch.clear();
+    push(self, (char *)p, 8, &v);
     maybe_give_way();
 }
 

@@ -3,7 +3,8 @@
  *
  *   order     any fiber that can go on may be next; ranks run ahead and fall behind
  *   memory    what a kernel writes into windows lies in a buffer of its fiber and comes out in any order: a 16-byte
- * store in halves, a line of a warp as a whole; fence_sys() and the end of the kernel empty it
+ * store in halves, a line of a warp as a whole; fence_sys() and the end of the kernel empty it. With SIM_IN_ORDER in
+ * the environment stores come out at once, as on a machine that is better than it must be
  *
  * Kernels are compiled by the C++ compiler with this folder's gpu.cuh in place of lib/kernels/ptx. */
 #ifndef TEST_SIM_MACHINE_H
