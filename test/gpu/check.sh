@@ -9,8 +9,9 @@
 #                                                          life, asked, groups, registered, copies, rounds, apart,
 #                                                          nodes, shim or direct (wants UCX with CUDA, and
 #                                                          RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
-#              and, if they are named, mps (ranks that share GPUs, under MPS) and sanitizers (compute-sanitizer's tools,
-#              each of which must report a planted fault)
+#              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
+#              each of which must report a planted fault) and delays (`make gpu-delays`: kernels that are late and
+#              out of order, alone and with faults that must be found)
 #
 # At the end it says which share of the matrix (operation x type x op x size x ranks x processes or threads) was run.
 # Exit: 0 all right, 1 not, 2 usage, 77 there is no GPU.
@@ -33,7 +34,7 @@ while [ $# -gt 1 ]; do
     esac
     shift 2
 done
-[ $# -eq 0 ] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -eq 0 ] || { sed -n '2,17s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 passed=0
 failed=0
@@ -180,6 +181,54 @@ if [ "$only" = sanitizers ]; then
         sanitized $tool 9 planted $tool
         sanitized $tool 0 planted none
         sanitized $tool 0 matrix --seed "$seed" --kind threads --ranks 2 ${shard:+--share "$shard"}
+    done
+fi
+
+# found PLANT PROGRAM OPTIONS...: right as it is; with that fault it fails, with one of some seeds at least.
+found() {
+    plant=$1
+    shift
+    RONDO_TIMEOUT_MS=20000
+    export RONDO_TIMEOUT_MS
+    part "$@"
+    for DELAYS_SEED in $seed $((seed + 1)) $((seed + 2)) $((seed + 3)); do
+        echo "== DELAYS_PLANT=$plant DELAYS_SEED=$DELAYS_SEED $*"
+        DELAYS_PLANT=$plant timeout 120 "$here/$@" >"$said" 2>&1
+        status=$?
+        [ $status -ne 1 ] || break
+    done
+    unset RONDO_TIMEOUT_MS
+    if [ $status -eq 1 ]; then
+        grep -v '^delays of' "$said" | head -n 2
+        echo "found"
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL: $*: a planted $plant was not found (status $status)"
+    fi
+}
+
+if [ "$only" = delays ]; then
+    [ -x "$here/delayed/matrix" ] || { echo "make gpu-delays, or install-gpu-delays, brings what this runs"; exit 2; }
+    ranks=$(nvidia-smi -L 2>/dev/null | awk 'NR <= 8 { n++ } END { print (n > 2 ? n : 2) }')
+    export DELAYS_SEED
+    DELAYS_SEED=$seed
+    for forced in oneshot/ll oneshot/ll128 oneshot/sentinel twoshot/ll128 twoshot/sentinel ring/ll ring/ll128 \
+        ring/sentinel ring/simple chain/ll128 chain/simple tree/ll128 pat/ll128 rd/ll128 binomial/ll128 \
+        messages/ll128 messages/simple; do
+        part delayed/matrix --seed "$seed" --ranks "$ranks" --forced $forced ${shard:+--share "$shard"}
+        DELAYS_SEED=$((DELAYS_SEED + 1))
+    done
+    for DELAYS_SEED in $seed $((seed + 1)) $((seed + 2)); do
+        part delayed/matrix --seed "$DELAYS_SEED" --ranks "$ranks" ${shard:+--share "$shard"}
+        part delayed/programs --seed "$DELAYS_SEED" --ranks "$ranks" --seconds "$seconds"
+        part delayed/registered --seed "$DELAYS_SEED"
+    done
+    for forced in ring/simple chain/simple messages/simple; do
+        found release delayed/matrix --seed "$seed" --ranks 2 --kind processes --forced $forced
+    done
+    for forced in ring/ll128 chain/ll128 messages/ll128; do
+        found lines delayed/matrix --seed "$seed" --ranks 2 --kind processes --forced $forced
     done
 fi
 [ $cases -eq 0 ] || echo "the matrix: $ran of $cases cases, $((100 * ran / cases)) %; other seeds and shards run others"
