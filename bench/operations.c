@@ -74,29 +74,19 @@ static int scatterv(const job_t *j)
                           j->comm, j->stream);
 }
 
-/* To the next rank and from the one before, so many messages each way. */
-static int shift(const job_t *j, int messages)
+/* To the next rank and from the one before. */
+static int shift(const job_t *j)
 {
     int right = (j->rank + 1) % j->nranks, left = (j->rank + j->nranks - 1) % j->nranks;
     int error = rondo_group_start(), end;
 
-    for (int i = 0; i < messages && !error; i++) {
+    for (int i = 0; i < j->messages && !error; i++) {
         error = rondo_send(j->send, j->count, j->type, right, j->comm, j->stream);
         if (!error)
             error = rondo_recv(j->recv, j->count, j->type, left, j->comm, j->stream);
     }
     end = rondo_group_end();
     return error ? error : end;
-}
-
-static int sendrecv(const job_t *j)
-{
-    return shift(j, 1);
-}
-
-static int bandwidth(const job_t *j)
-{
-    return shift(j, MESSAGES);
 }
 
 static int pingpong(const job_t *j)
@@ -121,44 +111,44 @@ static int barrier(const job_t *j)
 /* clang-format off */
 const op_t operations[] = {
     {"allreduce", "all_reduce", "Allreduce Latency Test", "all_reduce_perf", LAYOUT_ALL,
-     true, false, false, false, 1, allreduce, NULL, "every rank gets the sum"},
+     true, false, false, false, false, 1, allreduce, NULL, "every rank gets the sum"},
     {"reduce", NULL, "Reduce Latency Test", "reduce_perf", LAYOUT_TO_ROOT,
-     true, true, false, false, 1, reduce, NULL, "the root gets the sum"},
+     true, true, false, false, false, 1, reduce, NULL, "the root gets the sum"},
     {"broadcast", "bcast", "Broadcast Latency Test", "broadcast_perf", LAYOUT_BCAST,
-     false, true, false, true, 1, broadcast, NULL, "every rank gets the root's (in place, as MPI's)"},
+     false, true, false, true, false, 1, broadcast, NULL, "every rank gets the root's (in place, as MPI's)"},
     {"allgather", "all_gather", "Allgather Latency Test", "all_gather_perf", LAYOUT_COLLECT,
-     false, false, false, false, 1, allgather, NULL, "every rank gets every rank's"},
+     false, false, false, false, false, 1, allgather, NULL, "every rank gets every rank's"},
     {"allgatherv", NULL, "Allgatherv Latency Test", "all_gather_v_perf", LAYOUT_COLLECT,
-     false, false, true, false, 1, allgatherv, NULL, "the same, counts by rank"},
+     false, false, true, false, false, 1, allgatherv, NULL, "the same, counts by rank"},
     {"reduce_scatter", "reduce-scatter", "Reduce_scatter Latency Test", "reduce_scatter_perf", LAYOUT_SHARE,
-     true, false, false, false, 1, reduce_scatter, NULL, "every rank gets its block of the sum"},
+     true, false, false, false, false, 1, reduce_scatter, NULL, "every rank gets its block of the sum"},
     {"reduce_scatterv", NULL, "Reduce_scatter Latency Test", "reduce_scatter_v_perf", LAYOUT_SHARE,
-     true, false, true, false, 1, reduce_scatterv, NULL, "the same, counts by rank"},
+     true, false, true, false, false, 1, reduce_scatterv, NULL, "the same, counts by rank"},
     {"alltoall", "all_to_all", "All-to-All Personalized Exchange Latency Test", "alltoall_perf", LAYOUT_EXCHANGE,
-     false, false, false, false, 1, alltoall, NULL, "a block from every rank to every rank"},
+     false, false, false, false, false, 1, alltoall, NULL, "a block from every rank to every rank"},
     {"alltoallv", NULL, "All-to-Allv Personalized Exchange Latency Test", "alltoallv_perf", LAYOUT_EXCHANGE,
-     false, false, true, false, 1, alltoallv, NULL, "the same, counts by pair"},
+     false, false, true, false, false, 1, alltoallv, NULL, "the same, counts by pair"},
     {"gather", NULL, "Gather Latency Test", "gather_perf", LAYOUT_GATHER,
-     false, true, false, false, 1, gather, NULL, "the root gets every rank's"},
+     false, true, false, false, false, 1, gather, NULL, "the root gets every rank's"},
     {"gatherv", NULL, "Gatherv Latency Test", "gather_v_perf", LAYOUT_GATHER,
-     false, true, true, false, 1, gatherv, NULL, "the same, counts by rank"},
+     false, true, true, false, false, 1, gatherv, NULL, "the same, counts by rank"},
     {"scatter", NULL, "Scatter Latency Test", "scatter_perf", LAYOUT_SCATTER,
-     false, true, false, false, 1, scatter, NULL, "every rank gets its block of the root's"},
+     false, true, false, false, false, 1, scatter, NULL, "every rank gets its block of the root's"},
     {"scatterv", NULL, "Scatterv Latency Test", "scatter_v_perf", LAYOUT_SCATTER,
-     false, true, true, false, 1, scatterv, NULL, "the same, counts by rank"},
+     false, true, true, false, false, 1, scatterv, NULL, "the same, counts by rank"},
     {"sendrecv", "send", "Sendrecv Latency Test", "sendrecv_perf", LAYOUT_RING,
-     false, false, false, false, 1, sendrecv, NULL, "send to the next rank, receive from the one before, in a group"},
+     false, false, false, false, false, 1, shift, NULL, "send to the next rank, receive from the one before, in a group"},
     {"bandwidth", "bibw", "Bi-Directional Bandwidth Test", "bandwidth_perf", LAYOUT_RING,
-     false, false, false, false, 1.0 / MESSAGES, bandwidth, NULL, "sixteen such messages in a group: a message's time"},
+     false, false, false, false, true, 1, shift, NULL, "--window such messages in a group: a message's time"},
     {"pingpong", "latency", "Latency Test", "pingpong_perf", LAYOUT_PAIR,
-     false, false, false, false, 0.5, pingpong, NULL, "rank 0 to 1 and back: half of the round trip"},
+     false, false, false, false, false, 0.5, pingpong, NULL, "rank 0 to 1 and back: half of the round trip"},
     {"barrier", NULL, "Barrier Latency Test", "barrier_perf", LAYOUT_NONE,
-     false, false, false, false, 1, barrier, NULL, "no data"},
+     false, false, false, false, false, 1, barrier, NULL, "no data"},
     {"call", NULL, "Call Path Test", "call_perf", LAYOUT_NONE,
-     false, false, false, false, 1, NULL, special_call,
+     false, false, false, false, false, 1, NULL, special_call,
      "what the library's own path adds to a bare exchange of 8 bytes; 2 ranks"},
     {"create", NULL, "Create Test", "create_perf", LAYOUT_NONE,
-     false, false, false, false, 1, NULL, special_create, "making a communicator: time, and memory held"},
+     false, false, false, false, false, 1, NULL, special_create, "making a communicator: time, and memory held"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -315,6 +305,7 @@ void job_open(job_t *job, const options_t *options, bool in_place)
                    .reduction = options->reduction,
                    .root = options->root,
                    .rank = world.rank,
+                   .messages = options->op->windowed ? options->window : 1,
                    .nranks = world.nranks,
                    .in_place = in_place,
                    .skew = options->skew,

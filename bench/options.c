@@ -75,6 +75,7 @@ static void print_help(void)
         "  -w WARMUP                calls before the first turn (10)\n"
         "  -c [0|1]                 verify the whole result on every rank (1)\n"
         "  --turns N                turns of each side (11)      --turn-ms MS   what one takes (10)\n"
+        "  --window N               messages each way in a call of bandwidth (64)\n"
         "  --peer mpi|self:ALGO     measured in turns with rondo: the MPI's own operation, or rondo with "
         "RONDO_ALGO=ALGO\n"
         "  --peer copy              every rank copies its result once: the ratio is the part of memory's bound that is "
@@ -188,6 +189,7 @@ enum {
     OPT_PROTO,
     OPT_TURNS,
     OPT_TURN_MS,
+    OPT_WINDOW,
     OPT_OFFSET,
     OPT_FULL,
     OPT_PERCENTILES,
@@ -218,6 +220,7 @@ static const struct option long_options[] = {
     {"proto", required_argument, NULL, OPT_PROTO},
     {"turns", required_argument, NULL, OPT_TURNS},
     {"turn-ms", required_argument, NULL, OPT_TURN_MS},
+    {"window", required_argument, NULL, OPT_WINDOW},
     {"offset", required_argument, NULL, OPT_OFFSET},
     {"full", no_argument, NULL, OPT_FULL},
     {"percentiles", no_argument, NULL, OPT_PERCENTILES},
@@ -268,6 +271,11 @@ static int set_counts(options_t *o, int option, const char *text, bool loud)
         if (!parse_number(text, 1, 1000, &number))
             return refuse(loud, "--turns %s: not a number from 1 to 1000", text);
         o->turns = (int)number;
+        return 0;
+    case OPT_WINDOW:
+        if (!parse_number(text, 1, WINDOW_MOST, &number))
+            return refuse(loud, "--window %s: not a number from 1 to %d", text, WINDOW_MOST);
+        o->window = (int)number;
         return 0;
     case OPT_RANKS:
         if (!parse_number(text, 1, 1024, &number))
@@ -409,6 +417,7 @@ int options_parse(options_t *o, int argc, char **argv, bool loud)
                      .reduction = RONDO_SUM,
                      .warmup = 10,
                      .turns = 11,
+                     .window = 64,
                      .turn_ms = 10,
                      .verify = true};
     opterr = 0;

@@ -115,13 +115,13 @@ static int mpi_sendrecv(const job_t *j)
 static int mpi_bandwidth(const job_t *j)
 {
     int right = (j->rank + 1) % j->nranks, left = (j->rank + j->nranks - 1) % j->nranks, error = 0;
-    MPI_Request all[2 * MESSAGES];
+    MPI_Request all[2 * WINDOW_MOST];
 
-    for (int i = 0; i < MESSAGES && !error; i++) {
+    for (int i = 0; i < j->messages && !error; i++) {
         error = MPI_Irecv(j->recv, (int)j->count, mtype, left, 1, MPI_COMM_WORLD, &all[2 * i]);
         error = error ? error : MPI_Isend(j->send, (int)j->count, mtype, right, 1, MPI_COMM_WORLD, &all[2 * i + 1]);
     }
-    return failed(error ? error : MPI_Waitall(2 * MESSAGES, all, MPI_STATUSES_IGNORE));
+    return failed(error ? error : MPI_Waitall(2 * j->messages, all, MPI_STATUSES_IGNORE));
 }
 
 static int mpi_pingpong(const job_t *j)

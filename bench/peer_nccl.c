@@ -111,27 +111,17 @@ static int receive_from(const job_t *j, char *buffer, size_t count, int peer)
     return nccl.recv(buffer, count, type_of(j->type), peer, comm, j->stream);
 }
 
-static int shift(const job_t *j, int messages)
+static int shift(const job_t *j)
 {
     int right = (j->rank + 1) % j->nranks, left = (j->rank + j->nranks - 1) % j->nranks;
     int error = nccl.start(), end;
 
-    for (int i = 0; i < messages; i++) {
+    for (int i = 0; i < j->messages; i++) {
         error = error ? error : send_to(j, j->send, j->count, right);
         error = error ? error : receive_from(j, j->recv, j->count, left);
     }
     end = nccl.end();
     return error ? error : end;
-}
-
-static int sendrecv(const job_t *j)
-{
-    return shift(j, 1);
-}
-
-static int bandwidth(const job_t *j)
-{
-    return shift(j, MESSAGES);
 }
 
 static int pingpong(const job_t *j)
@@ -173,8 +163,8 @@ call_t peer_nccl_call(const job_t *job)
     } calls[] = {{"allreduce", allreduce}, {"reduce", reduce},     {"broadcast", broadcast},
                  {"allgather", allgather}, {"reduce_scatter", reduce_scatter}, {"alltoall", exchange},
                  {"alltoallv", exchange},  {"gather", exchange},   {"gatherv", exchange},
-                 {"scatter", exchange},    {"scatterv", exchange}, {"sendrecv", sendrecv},
-                 {"bandwidth", bandwidth}, {"pingpong", pingpong}};
+                 {"scatter", exchange},    {"scatterv", exchange}, {"sendrecv", shift},
+                 {"bandwidth", shift}, {"pingpong", pingpong}};
 
     if (type_of(job->type) < 0 || (job->op->reduces && op_of(job->reduction) < 0))
         return NULL;

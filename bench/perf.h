@@ -30,6 +30,7 @@ typedef struct options {
     long iters;     /* calls a turn; 0: chosen so that a turn takes turn_ms */
     long warmup;    /* calls before anything is timed, at each size */
     int turns;      /* of each side */
+    int window;     /* messages each way in a call of bandwidth */
     double turn_ms; /* what an automatic turn takes */
     bool verify, in_place, registered, skew;
     bool full;        /* osu: the columns that osu_* prints with its own -f */
@@ -95,7 +96,7 @@ typedef enum {
     LAYOUT_NONE
 } layout_t;
 
-#define MESSAGES 16 /* each way, in a call of bandwidth */
+#define WINDOW_MOST 1024
 
 typedef struct job job_t;
 typedef int (*call_t)(const job_t *job); /* 0, or what went wrong */
@@ -107,7 +108,8 @@ struct op {
     layout_t layout;
     bool reduces, rooted, ragged; /* ragged: a v-operation, counts by rank */
     bool in_place_only;           /* broadcast: MPI knows no other, so out of place would compare a copy */
-    double per_call;              /* the part of a call that is shown: of pingpong a half, of bandwidth a message */
+    bool windowed;                /* --window messages in a call, of which one is shown */
+    double per_call;              /* the part of a call that is shown: of pingpong a half */
     call_t call;
     int (*special)(const options_t *options); /* not a loop over sizes: call, create */
     const char *help;
@@ -126,6 +128,7 @@ struct job {
     rondo_type_t type;
     rondo_op_t reduction;
     int root, rank, nranks;
+    int messages; /* each way */
     bool in_place, skew;
     size_t bytes;        /* the size that is shown */
     size_t moved;        /* bytes from which bandwidths come: nccl-tests' size */

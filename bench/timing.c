@@ -58,13 +58,19 @@ static long calibrate(const side_t *side, double seconds)
     return calls < 1 ? 1 : calls > MAX_ITERS ? MAX_ITERS : calls;
 }
 
+/* Of the calls that took so long, what is shown of one. */
+static double shown(const side_t *side, double seconds, long calls)
+{
+    return seconds / (double)calls * side->job->op->per_call / side->job->messages;
+}
+
 static void turn(side_t *side, int number)
 {
     long unseen = side->iters / 16;
 
     world.barrier();
     loop(side, unseen < 1 ? 1 : unseen);
-    side->turns[number] = loop(side, side->iters) / (double)side->iters * side->job->op->per_call;
+    side->turns[number] = shown(side, loop(side, side->iters), side->iters);
 }
 
 /* From this rank's turns to everybody's: turns becomes each turn's slowest rank. */
@@ -141,7 +147,7 @@ void timing_percentiles(row_t *row, const side_t *side)
         die(NULL, "no memory for the times of %d calls", calls);
     world.barrier();
     for (int i = 0; i < calls; i++)
-        mine[i] = loop(side, 1) * side->job->op->per_call;
+        mine[i] = shown(side, loop(side, 1), 1);
     world.gather(mine, calls, all);
     for (int r = 0; r < world.nranks; r++)
         for (int i = 0; i < calls; i++)
