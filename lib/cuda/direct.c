@@ -6,10 +6,11 @@
  * communicator is made whether there is such a way.
  *
  * A message costs a proxy some twenty microseconds where UCX announces and acknowledges by tcp, as long as 8 MB take on
- * NVLink. So crew 0, whose lane has the triggers of all of them in order, deals them out: message i of a pair and
- * direction is crew i modulo their number's, on both ends, since both count the same messages. It counts them as they
- * come, not as they are launched, so that graphs count too. Each crew's messages match in their order, on its own
- * connection; kernels are told in the order of the triggers.
+ * NVLink. So crew 0, whose lane has the triggers of all of them in order, deals out those that are shorter: message i
+ * of a pair and direction is crew i modulo their number's, on both ends, since both count the same messages. It counts
+ * them as they come, not as they are launched, so that graphs count too. Each crew's messages match in their order, on
+ * its own connection; kernels are told in the order of the triggers. What is longer stays crew 0's: messages of 16 MB
+ * that came one at a time took half as long again when they were dealt out to eight.
  *
  * There is one if it proves itself: UCX takes device memory by slow ways, too (over tcp at a tenth of the rate of host
  * memory). So each pair tries, and device memory must go half as fast as host memory at least. To have tried has
@@ -27,6 +28,8 @@ _Static_assert(RD_KLANE_SLOTS * RD_KDIRECT_RUN <= RD_NET_DIRECT, "what a lane ha
 
 #define TRY ((size_t)1 << 20)
 #define TIMES 4 /* the first of which is not counted */
+#define DEALT_LESS ((uint64_t)8 << 20) /* bytes of a message that is dealt out */
+#define DEALT_CREWS 4 /* with more, single messages were slower: 1 MB 45 us, and 39 with four */
 
 /* ---- messages */
 
@@ -40,17 +43,24 @@ rd_kmessage_t rd_direct_message(const rd_stage_t *s, const rd_cuda_message_t *m)
     return k;
 }
 
+int rd_direct_crews(const rd_stage_t *s)
+{
+    return s->ncrews < DEALT_CREWS ? s->ncrews : DEALT_CREWS;
+}
+
 static void deal(rd_crew_t *from, int chain, const rd_kmessage_t *m, _Atomic int *pending)
 {
     rd_stage_t *s = from->stage;
-    rd_crew_t *to = &s->crews[from->lanes[chain].straight++ % (uint32_t)s->ncrews];
+    uint64_t bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST);
+    uint32_t which = bytes < DEALT_LESS ? from->lanes[chain].straight++ % (uint32_t)rd_direct_crews(s) : 0;
+    rd_crew_t *to = &s->crews[which];
     uint32_t put = atomic_load_explicit(&to->dealt->put, memory_order_relaxed);
 
     to->dealt->all[put % RD_DEALT_MOST] = (rd_net_direct_t){.peer = (chain - 1) / 2,
                                                             .send = chain == RD_CHAIN_SEND((chain - 1) / 2),
                                                             .device = !(m->bytes & RD_KDIRECT_HOST),
                                                             .data = m->buffer,
-                                                            .bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST),
+                                                            .bytes = bytes,
                                                             .pending = pending};
     atomic_store_explicit(&to->dealt->put, put + 1, memory_order_release);
     if (to != from)
@@ -287,12 +297,12 @@ static void decide(rd_stage_t *s, const way_t *all)
     s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
 }
 
-/* All crews carry such messages: each tries the way with all peers before kernels wait for it. */
+/* Each crew that carries such messages tries the way with all peers before kernels wait for it. */
 static rondo_result_t share(rd_stage_t *s)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
-    for (int c = 0; c < s->ncrews; c++) {
+    for (int c = 0; c < rd_direct_crews(s); c++) {
         if (!(s->crews[c].dealt = calloc(1, sizeof *s->crews[c].dealt)))
             return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
         for (int k = 1; c && k < s->cuda->k.nranks && result == RONDO_SUCCESS; k++)

@@ -337,7 +337,7 @@ rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, cudaStream_t
     l.blocks = m->npairs * teams_of(&raises);
     l.threads = threads_for(&l, most);
     rondo_result_t result = launch(s, &l, work, &work->staged_messages.stage, NULL, &raises, stream);
-    for (int c = 1; straight && c < s->ncrews; c++) /* crew 0 deals them out: whoever gets one should be awake */
+    for (int c = 1; straight && c < rd_direct_crews(s); c++) /* crew 0 deals them out: who gets one should be awake */
         rd_proxy_wake(&s->crews[c].client);
     return result;
 }

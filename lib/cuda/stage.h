@@ -72,8 +72,8 @@ typedef struct rd_carrier {
 
 _Static_assert(RD_KCREWS <= RD_PROXIES, "each crew has a proxy of its own");
 
-/* Messages that go straight, dealt out by crew 0's proxy to another one, or its own: one puts, one takes, without locks.
- * No more can be under way. */
+/* Messages that go straight, dealt out by crew 0's proxy to another one, or its own: one puts, one takes, without
+ * locks. No more can be under way. */
 #define RD_DEALT_MOST (2u * RD_KRANKS * RD_KLANE_SLOTS * RD_KDIRECT_RUN)
 typedef struct rd_dealt {
     _Atomic uint32_t put;
@@ -171,6 +171,7 @@ rd_kmessage_t rd_direct_message(const rd_stage_t *stage, const rd_cuda_message_t
 /* For the proxy: before its turn; crew 0's at a trigger, whose slot says where so many messages lie; for each what it
  * has been dealt; when some have come. */
 void rd_direct_turn(const rd_stage_t *stage);
+int rd_direct_crews(const rd_stage_t *stage); /* to which they are dealt out */
 rondo_result_t rd_direct_deal(rd_crew_t *crew, int chain, const char *slot, uint32_t count);
 rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved);
 void rd_direct_flush(void);
