@@ -56,6 +56,17 @@ RD_DEVICE uint32_t rd_count(uint32_t *p)
     return atomicAdd(p, 1);
 }
 
+/* Behind a barrier of the warp: whether what its lanes do next they do at once. They do in the true kernels, of which
+ * none was seen otherwise; here one lane may have been delayed at a store of its own, and none waits for it again. */
+RD_DEVICE bool rd_together()
+{
+    uint32_t lanes;
+
+    warp_sync();
+    asm volatile("activemask.b32 %0;" : "=r"(lanes));
+    return lanes == ~0u;
+}
+
 /* What was done before the word was set is seen by who sees that. */
 RD_DEVICE uint64_t rd_look(uint64_t *p)
 {
@@ -87,6 +98,11 @@ RD_DEVICE rd_held_t *rd_held()
 RD_DEVICE uint32_t rd_count(uint32_t *p)
 {
     return (*p)++;
+}
+
+RD_DEVICE bool rd_together()
+{
+    return true;
 }
 
 RD_DEVICE uint64_t rd_look(uint64_t *p)
@@ -260,24 +276,44 @@ RD_DEVICE uint32_t rd_late_word_acquire(const uint32_t *p)
     return word_acquire(p);
 }
 
+/* Lanes that come one by one look at the flag first, then at the data. */
 RD_DEVICE uint4 rd_late_warp_lines_load(const void *p)
 {
     (void)rd_before(p, 16);
-    return warp_lines_load(p);
+    if (rd_together())
+        return warp_lines_load(p);
+    const uint4 early = line_load(p);
+    warp_sync();
+    const uint4 late = line_load(p);
+
+    return gpu_thread() % 8 == 7 ? early : late;
+}
+
+/* One part of a line before the other: the flag last, or the fault. */
+RD_DEVICE void rd_lines_divided(void *p, uint4 v, bool first, uint32_t cycles)
+{
+    if (first)
+        line_store(p, v);
+    fence_sys();
+    warp_sync();
+    if (!first) {
+        rd_delay(cycles);
+        line_store(p, v);
+    }
+    warp_sync();
 }
 
 RD_DEVICE_FAR void rd_late_warp_lines_store(void *p, uint4 v)
 {
     const uint32_t r = rd_before(p, 16);
+    const bool flag = gpu_thread() % 8 == 7;
 
-    if (rd_delays.plant != RD_PLANT_LINES) {
+    if (rd_delays.plant == RD_PLANT_LINES)
+        rd_lines_divided(p, v, flag, rd_long(r >> 8));
+    else if (rd_together())
         warp_lines_store(p, v);
-        return;
-    }
-    if (gpu_thread() % 8 != 7)
-        rd_delay(rd_long(r >> 8));
-    line_store(p, v);
-    warp_sync();
+    else
+        rd_lines_divided(p, v, !flag, 0);
 }
 
 RD_DEVICE_FAR void rd_late_fence_sys()
