@@ -15,7 +15,7 @@ build() {
     list=$1
     shift
     mkdir "$dir/${list%,*}" && cd "$dir/${list%,*}" || exit 1
-    "$source/configure" CC="${CC:-cc}" CFLAGS="-O1 -g" --enable-sanitizer="$list" --disable-dependency-tracking \
+    "$source/configure" CC="${CC:-cc}" CFLAGS="-O1 -g1" --enable-sanitizer="$list" --disable-dependency-tracking \
         --with-cuda=no --with-mpi=no "$@" >log 2>&1 && return
     tail -n 30 log
     grep -q "cannot link with -fsanitize" log && echo "the compiler lacks the runtime of $list" && exit 77
@@ -58,7 +58,7 @@ export TSAN_OPTIONS
 planted
 run test/ended
 run test/one_process
-run test/op_matrix --ranks 3
+run test/op_matrix --ranks 3 --kind threads
 run test/revoke
 run test/wait
 exit $failed
