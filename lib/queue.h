@@ -93,8 +93,8 @@ rondo_result_t rd_queue_tasks(rondo_comm_t comm, int *moved);
 void rd_queue_moved(rondo_comm_t comm);
 /* After a turn in which nothing moved: waits a little, sees abort, death and timeout. */
 rondo_result_t rd_queue_miss(rondo_comm_t comm);
-/* The same, of a short plan that has run before and stays the caller's. */
-rondo_result_t rd_queue_repeat(rondo_comm_t comm, rd_plan_t *plan, const void *in, void *out);
+/* After a miss: fails the communicator if the rank that is waited for has left, since it sends nothing more. */
+rondo_result_t rd_queue_deserted(rondo_comm_t comm);
 /* Until nothing is active. */
 rondo_result_t rd_queue_drain(rondo_comm_t comm);
 /* Is nothing? RONDO_IN_PROGRESS: something is, after one turn. */
@@ -104,5 +104,7 @@ void rd_queue_flush(rondo_comm_t comm, rondo_result_t code);
 
 /* Runs one plan to its end, behind whatever its chain holds. Takes over the caller's use of `plan`. */
 rondo_result_t rd_queue_run(rondo_comm_t comm, rd_plan_t *plan, int chain, const void *in, void *out);
+/* The same, of a short plan of a collective that has run before and stays the caller's. */
+rondo_result_t rd_queue_repeat(rondo_comm_t comm, rd_plan_t *plan, const void *in, void *out);
 
 #endif
