@@ -9,6 +9,8 @@
 
 #include "ucx/ucx.h"
 
+#define LET_GO_MS 1000 /* for UCX to complete what it was told to give up: it waits for nobody, so it takes no time */
+
 void rd_ucx_peer_used(rd_ucx_peer_t *peer)
 {
     if (!peer->used) {
@@ -167,23 +169,11 @@ void rd_ucx_say_bye(rd_net_t *net, int lent_alone)
     }
 }
 
-static void closed(void *request, ucs_status_t status, void *arg)
-{
-    rd_ucx_peer_t *peer = arg;
-    (void)status;
-    peer->closing = NULL;
-    peer->net->outstanding--;
-    ucp_request_free(request);
-}
-
-/* No verdict follows: the communicator has failed already, and this rank is the one that gives up. */
+/* No verdict follows: this rank is the one that gives up, or that goes. UCX completes what it still has for this peer,
+ * soon, and nothing more is sent there. */
 void rd_ucx_forsake(rd_ucx_peer_t *peer)
 {
-    ucp_request_param_t param = {.op_attr_mask =
-                                     UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                 .flags = UCP_EP_CLOSE_FLAG_FORCE,
-                                 .cb = {.send = closed},
-                                 .user_data = peer};
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
     if (peer->ep == NULL) {
         return;
     }
@@ -194,48 +184,44 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
     }
     ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
     peer->ep = NULL;
-    if (request != NULL && !UCS_PTR_IS_ERR(request)) {
-        peer->closing = request;
-        peer->net->outstanding++;
+    if (UCS_PTR_IS_PTR(request)) {
+        ucp_request_free(request);
     }
 }
 
-/* Closings that are not over in time are UCX's to end: it ends the process if it finds one that is still ours when the
- * worker goes. Their callback is not called any more. */
-static void disown_closings(rd_net_t *net)
+/* Until all that was sent is out of this process, and what peers have announced is here. */
+static void flush(rd_net_t *net, int64_t limit_ms)
 {
+    rondo_result_t code = rd_stop_get(net->stop);
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        if (p->closing != NULL) {
-            net->outstanding--;
-            ucp_request_free(p->closing);
-            p->closing = NULL;
-        }
-    }
-}
-
-/* Ends all endpoints: orderly ones first send what they have, the others drop it. */
-void rd_ucx_disconnect(rd_net_t *net, int orderly, int64_t limit_ms)
-{
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        if (p->ep == NULL) {
-            continue;
-        }
-        int flush = orderly && p->lost_ms == 0;
-        ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
-                                                     UCP_OP_ATTR_FIELD_USER_DATA,
-                                     .flags = flush ? 0 : UCP_EP_CLOSE_FLAG_FORCE,
-                                     .cb = {.send = closed},
+        ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                     .cb = {.send = rd_ucx_sent},
                                      .user_data = p};
-        ucs_status_ptr_t request = ucp_ep_close_nbx(p->ep, &param);
-        p->ep = NULL;
-        if (request != NULL && !UCS_PTR_IS_ERR(request)) {
-            p->closing = request;
-            net->outstanding++;
+        if (p->ep != NULL && p->lost_ms == 0) {
+            net->outstanding += UCS_PTR_IS_PTR(ucp_ep_flush_nbx(p->ep, &param));
         }
     }
     int64_t until = rd_clock_ms() + limit_ms;
+    while (net->outstanding != 0 && rd_clock_ms() < until && rd_stop_get(net->stop) == code) {
+        ucp_worker_progress(net->worker);
+    }
+}
+
+/* UCX ends the process by an assertion when a worker goes while a peer owes it an answer: the bytes of a message that
+ * it had announced, if it looks at nothing any more. An orderly close waits for no such answer, and what it has closed
+ * cannot be closed by force. So what was sent goes out by a flush, and then every endpoint ends by force, which
+ * completes all that is still to come. */
+int rd_ucx_disconnect(rd_net_t *net, int64_t flush_ms)
+{
+    if (flush_ms != 0) {
+        flush(net, flush_ms);
+    }
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        rd_ucx_forsake(p);
+    }
+    int64_t until = rd_clock_ms() + LET_GO_MS;
     while (net->outstanding != 0 && rd_clock_ms() < until) {
         ucp_worker_progress(net->worker);
     }
-    disown_closings(net);
+    return net->outstanding == 0;
 }

@@ -452,18 +452,19 @@ void rd_net_destroy(rd_net_t *net)
         failed_wait(net, mismatch ? FAREWELL_MS : FAILED_MS);
         orderly = mismatch;
     }
-    int safe = !half_made(net);
-    rd_ucx_disconnect(net, orderly, orderly ? FAREWELL_MS : FAILED_MS);
+    const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
+    if (!rd_ucx_disconnect(net, orderly ? FAREWELL_MS : 0) && held == NULL) {
+        held = "a connection with a message that UCX does not give up";
+    }
     if (net->dropped > 1) {
         rd_log(net->who, RD_LOG_WARN, "dropped %llu messages from the network in all",
                (unsigned long long)net->dropped);
     }
-    if (safe) {
+    if (held == NULL) {
         rd_ucx_close(net);
     } else {
-        rd_log(net->who, RD_LOG_WARN,
-               "a connection that was being made when the failure came stays open until this "
-               "process ends: closing it now would end the process");
+        rd_log(net->who, RD_LOG_WARN, "%s stays open until this process ends: closing it now would end the process",
+               held);
     }
     net_free(net);
 }

@@ -49,7 +49,6 @@ typedef struct rd_ucx_peer {
     int rank;
     const ucp_address_t *address; /* in net->addresses; NULL: not remote */
     ucp_ep_h ep;                  /* NULL until first used */
-    void *closing;                /* the request that ends it, while it is out */
     int lent;                     /* messages on their way out of the user's memory, or straight into it */
     rd_ucx_direct_t *direct;      /* made when first needed */
     int used;                     /* something went to it or came from it: it will want a farewell */
@@ -156,11 +155,13 @@ void rd_ucx_judge_lost(rd_net_t *net);
 rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
                            ucp_send_nbx_callback_t done, void *arg, int *pending);
 void rd_ucx_sent(void *request, ucs_status_t status, void *peer); /* `done` of what needs no more than counting */
-void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection to a peer that takes too long over what was lent */
+void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection: what it has yet to carry is given up */
 void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
                         uint64_t bytes);
 void rd_ucx_say_bye(rd_net_t *net, int lent_alone);
-void rd_ucx_disconnect(rd_net_t *net, int orderly, int64_t limit_ms);
+/* Ends all endpoints, when what was sent has gone out or `flush_ms` are over. 0: UCX has not completed everything, and
+ * would end the process if the worker went. */
+int rd_ucx_disconnect(rd_net_t *net, int64_t flush_ms);
 
 /* receive.c */
 ucs_status_t rd_ucx_arrive(void *net, const void *header, size_t header_bytes, void *data, size_t bytes,
