@@ -1,7 +1,7 @@
 /* A rank destroys its communicator in order, and its process lives on. Who waits for it gets RONDO_ERR_REMOTE with its
  * number, soon, on the same node and on another, whether it waited before or begins to wait afterwards; what was sent
- * before arrives all the same, however late it is read; and who needs nothing of it any more is not disturbed. Nothing
- * here has a time limit but the test itself. A seed may be given.
+ * before arrives all the same, however late it is read; who needs nothing of it any more is not disturbed; and it gets
+ * away from one that does not answer it. Nothing here has a time limit but the test itself. A seed may be given.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -86,6 +86,39 @@ static void waits(test_rank_t *t, void *arg)
         TEST_OK(t, NULL, rondo_comm_destroy(comm));
     }
     test_barrier(t); /* its process must not be what ends the wait */
+    free(memory);
+}
+
+/* ---- who does not answer it ---- */
+
+/* Rank 0 has begun to send and then looks at nothing: where its messages are long for UCX, it has announced them, and
+ * the last rank asks for their bytes as it leaves. They never come. */
+static void deaf(test_rank_t *t, void *arg)
+{
+    const case_t *c = arg;
+    rondo_comm_t comm = test_comm_on(t, c->nodes);
+    rondo_request_t request = NULL;
+    char *memory = calloc(1, LARGE);
+
+    if (!comm || !memory)
+        return;
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
+    test_barrier(t); /* nobody is in the barrier any more */
+    test_note(t, "%d nodes, leaves one that looks at nothing", c->nodes);
+    if (t->rank == 0) {
+        rondo_group_start();
+        rondo_send(memory, LARGE, RONDO_INT8, 1, comm, NULL);
+        TEST_OK(t, comm, rondo_group_submit(&request));
+    }
+    test_barrier(t);
+    if (t->rank == 1)
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    test_barrier(t);
+    if (t->rank == 0) {
+        named(t, comm, rondo_request_wait(&request), 1);
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    }
+    test_barrier(t);
     free(memory);
 }
 
@@ -192,6 +225,7 @@ static int run_sent(case_t c)
         c.late_ms = numbers[i][1];
         bad += run("messages of one that has left", 2, unread, &c);
     }
+    bad += run("one that is deaf", 2, deaf, &c);
     return bad + run("one that nobody needs", 3, not_needed, &c);
 }
 
