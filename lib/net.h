@@ -20,6 +20,9 @@ typedef struct rd_net_conn rd_net_conn_t;
 
 int rd_net_built(void);           /* 0: built without UCX */
 const char *rd_net_version(void); /* "ucx 1.13.1", for rondo-info */
+/* This UCX may end the process when a peer is lost while a message is announced to it: forced, or straight from GPU to
+ * GPU. */
+int rd_net_announcing_ends(void);
 
 /* Of RONDO_UCX_TLS. Nonzero: host memory goes by tcp, on the interface where ranks meet; other transports that it may
  * name move what lies on GPUs. */

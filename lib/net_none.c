@@ -12,6 +12,11 @@ const char *rd_net_version(void)
     return "none";
 }
 
+int rd_net_announcing_ends(void)
+{
+    return 0;
+}
+
 int rd_net_tcp_alone(const char *tls)
 {
     (void)tls;
