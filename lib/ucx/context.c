@@ -141,8 +141,10 @@ static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
     if (!is_set("RNDV_THRESH")) {
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
     } else if (rd_net_announcing_ends()) {
-        rd_log(net->who, RD_LOG_WARN, "UCX %s may end this process when a rank is lost: RNDV_THRESH is set, and it "
-               "does not bear that while a message is announced", ucp_get_version_string());
+        rd_log(net->who, RD_LOG_WARN,
+               "UCX %s may end this process when a rank is lost: RNDV_THRESH is set, and it "
+               "does not bear that while a message is announced",
+               ucp_get_version_string());
     }
     if (result == RONDO_SUCCESS && !is_set("ZCOPY_THRESH")) {
         result = setting_put(net, config, "ZCOPY_THRESH", "inf");
