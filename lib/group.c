@@ -19,17 +19,27 @@ typedef struct self_message {
     size_t bytes;
 } self_message_t;
 
-_Thread_local int rd_group_depth;
-static _Thread_local struct {
+typedef struct {
     rd_task_t *first, *last;
     self_message_t *self_first, *self_last;
     struct rondo_request whose; /* the communicators, each once, and the result of the first call that failed */
-} group;
+} group_t;
+
+_Thread_local int rd_group_depth;
+
+/* This thread's. Where CUDA is in the library a thread variable is found by a call: `const` makes it one in a function,
+ * however often it is named there. */
+static __attribute__((const, noinline)) group_t *own(void)
+{
+    static _Thread_local group_t group;
+
+    return &group;
+}
 
 rondo_result_t rd_group_failed(rondo_result_t result)
 {
     if (rd_group_depth)
-        rd_request_fail(&group.whose, result);
+        rd_request_fail(&own()->whose, result);
     return result;
 }
 
@@ -78,44 +88,44 @@ static int add_comm(struct rondo_request *request, rondo_comm_t comm)
 
 rondo_result_t rd_group_note(rondo_comm_t comm)
 {
-    if (add_comm(&group.whose, comm) == 0)
+    if (add_comm(&own()->whose, comm) == 0)
         return RONDO_SUCCESS;
     return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
 }
 
 rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task)
 {
-    if (add_comm(&group.whose, comm) != 0) {
+    if (add_comm(&own()->whose, comm) != 0) {
         rd_task_free(comm, task);
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
     }
-    if (group.first)
-        group.last->next = task;
+    if (own()->first)
+        own()->last->next = task;
     else
-        group.first = task;
-    group.last = task;
+        own()->first = task;
+    own()->last = task;
     return RONDO_SUCCESS;
 }
 
 rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, size_t bytes)
 {
-    self_message_t *m = add_comm(&group.whose, comm) == 0 ? malloc(sizeof *m) : NULL;
+    self_message_t *m = add_comm(&own()->whose, comm) == 0 ? malloc(sizeof *m) : NULL;
 
     if (!m)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
     *m = (self_message_t){NULL, comm, send, 0, buffer, bytes};
-    if (group.self_last)
-        group.self_last->next = m;
+    if (own()->self_last)
+        own()->self_last->next = m;
     else
-        group.self_first = m;
-    group.self_last = m;
+        own()->self_first = m;
+    own()->self_last = m;
     return RONDO_SUCCESS;
 }
 
 /* The first message of the other direction on the same communicator that has no partner yet. */
 static self_message_t *partner(const self_message_t *of)
 {
-    for (self_message_t *m = group.self_first; m; m = m->next) {
+    for (self_message_t *m = own()->self_first; m; m = m->next) {
         if (!m->matched && m->comm == of->comm && m->send != of->send)
             return m;
     }
@@ -125,7 +135,7 @@ static self_message_t *partner(const self_message_t *of)
 /* Sends and receives of a rank with itself match in order and are copies. */
 static rondo_result_t match_self(void)
 {
-    for (self_message_t *m = group.self_first; m; m = m->next) {
+    for (self_message_t *m = own()->self_first; m; m = m->next) {
         if (m->matched)
             continue;
         self_message_t *p = partner(m);
@@ -144,9 +154,9 @@ static rondo_result_t match_self(void)
 
 static void copy_self(void)
 {
-    for (self_message_t *m = group.self_first; m; m = m->next)
+    for (self_message_t *m = own()->self_first; m; m = m->next)
         m->matched = 0;
-    for (self_message_t *m = group.self_first; m; m = m->next) {
+    for (self_message_t *m = own()->self_first; m; m = m->next) {
         if (m->matched)
             continue;
         self_message_t *p = partner(m);
@@ -159,9 +169,9 @@ static void copy_self(void)
 /* The next of the recorded tasks, which is recorded no longer. */
 static rd_task_t *take_task(void)
 {
-    rd_task_t *t = group.first;
+    rd_task_t *t = own()->first;
 
-    group.first = t->next;
+    own()->first = t->next;
     t->next = NULL;
     return t;
 }
@@ -170,16 +180,16 @@ static rd_task_t *take_task(void)
  * gone, and the caller is inside of them. */
 static void clear(const struct rondo_request *request)
 {
-    while (group.first) {
+    while (own()->first) {
         rd_task_t *t = take_task();
         rd_task_free(has(request, t->comm) ? t->comm : NULL, t);
     }
-    while (group.self_first) {
-        self_message_t *m = group.self_first;
-        group.self_first = m->next;
+    while (own()->self_first) {
+        self_message_t *m = own()->self_first;
+        own()->self_first = m->next;
         free(m);
     }
-    memset(&group, 0, sizeof group);
+    memset(own(), 0, sizeof *own());
     rd_cuda_group_clear();
 }
 
@@ -242,7 +252,7 @@ static rondo_result_t hand_on(struct rondo_request *request)
         result = rd_comm_check(request->comms[i]);
     if (result == RONDO_SUCCESS)
         result = match_self();
-    for (rd_task_t *t = group.first; t && result == RONDO_SUCCESS; t = t->next)
+    for (rd_task_t *t = own()->first; t && result == RONDO_SUCCESS; t = t->next)
         result = rd_queue_prepare(t->comm, t);
     if (result == RONDO_SUCCESS)
         result = rd_cuda_group_submit(request->later ? &request->cuda : NULL);
@@ -250,13 +260,13 @@ static rondo_result_t hand_on(struct rondo_request *request)
         return result;
     copy_self();
     int tasks = 0;
-    for (rd_task_t *t = group.first; t; t = t->next)
+    for (rd_task_t *t = own()->first; t; t = t->next)
         tasks++;
     atomic_store_explicit(&request->pending, tasks, memory_order_relaxed); /* none has begun */
     for (int i = 0; i < request->ncomms; i++)
         rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->stop, request->comms[i]->spin,
                       request->comms[i]->timeout_ms);
-    while (group.first) {
+    while (own()->first) {
         rd_task_t *t = take_task();
         if (t->check)
             rd_check_number(t->comm, t->check);
@@ -270,10 +280,10 @@ static rondo_result_t hand_on(struct rondo_request *request)
  * afterwards. */
 static void take_group(struct rondo_request *request)
 {
-    request->one = group.whose.one;
-    request->comms = group.whose.comms == &group.whose.one ? &request->one : group.whose.comms;
-    request->ncomms = group.whose.ncomms;
-    atomic_store(&request->result, atomic_load(&group.whose.result));
+    request->one = own()->whose.one;
+    request->comms = own()->whose.comms == &own()->whose.one ? &request->one : own()->whose.comms;
+    request->ncomms = own()->whose.ncomms;
+    atomic_store(&request->result, atomic_load(&own()->whose.result));
     enter_all(request);
 }
 
@@ -394,7 +404,7 @@ static double estimate(const struct rondo_request *request)
     for (int i = 0; i < request->ncomms; i++) {
         double sum = 0;
 
-        for (const rd_task_t *t = group.first; t; t = t->next)
+        for (const rd_task_t *t = own()->first; t; t = t->next)
             sum += t->comm == request->comms[i] ? t->plan->us : 0;
         longest = sum > longest ? sum : longest;
     }
@@ -441,7 +451,7 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
     if (made)
         made->later = 1;
     if (!made)
-        rd_request_fail(&group.whose, rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request"));
+        rd_request_fail(&own()->whose, rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request"));
     if (submit(made ? made : &refused) != RONDO_SUCCESS) {
         finish(made ? made : &refused);
         result = release(made ? made : &refused);
