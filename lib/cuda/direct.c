@@ -52,8 +52,8 @@ static void deal(rd_crew_t *from, int chain, const rd_kmessage_t *m, _Atomic int
 {
     rd_stage_t *s = from->stage;
     uint64_t bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST);
-    uint32_t which = bytes < DEALT_LESS ? from->lanes[chain].straight++ % (uint32_t)rd_direct_crews(s) : 0;
-    rd_crew_t *to = &s->crews[which];
+    uint32_t number = from->lanes[chain].straight++; /* of all, so that ends whose lengths differ count alike */
+    rd_crew_t *to = &s->crews[bytes < DEALT_LESS ? number % (uint32_t)rd_direct_crews(s) : 0];
     uint32_t put = atomic_load_explicit(&to->dealt->put, memory_order_relaxed);
 
     to->dealt->all[put % RD_DEALT_MOST] = (rd_net_direct_t){.peer = (chain - 1) / 2,
