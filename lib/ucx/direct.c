@@ -60,6 +60,7 @@ static void over(message_t *m)
     }
     m->number += PLACES;
     net->progressed = 1;
+    net->kept = net->keeps; /* what UCX says to the peer of it */
 }
 
 static void ended(message_t *m, void *request, ucs_status_t status)

@@ -83,6 +83,7 @@ static void fetched(void *request, ucs_status_t status, size_t bytes, void *arg)
     conn->peer->net->outstanding--;
     ucp_request_free(request);
     if (status == UCS_OK) {
+        conn->peer->net->kept = conn->peer->net->keeps; /* UCX's answer to the peer */
         land(conn, (uint64_t)(landing - conn->landings));
     } else {
         rd_ucx_peer_lost(conn->peer, ucs_status_string(status));
@@ -115,6 +116,7 @@ static ucs_status_t fetch(rd_net_conn_t *conn, uint64_t at, void *descriptor, ch
                                  .user_data = &conn->landings[at]};
     ucs_status_ptr_t request = ucp_am_recv_data_nbx(net->worker, descriptor, to, bytes, &param);
     if (request == NULL) {
+        net->kept = net->keeps;
         land(conn, at);
     } else if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(conn->peer, ucs_status_string(UCS_PTR_STATUS(request)));
