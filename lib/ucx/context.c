@@ -140,7 +140,7 @@ static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
     rondo_result_t result = RONDO_SUCCESS;
     if (!is_set("RNDV_THRESH")) {
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
-    } else if (rd_net_announcing_ends()) {
+    } else if (rd_net_announcing_ends() && net->rank == 0) {
         rd_log(net->who, RD_LOG_WARN,
                "UCX %s may end this process when a rank is lost: RNDV_THRESH is set, and it "
                "does not bear that while a message is announced",
