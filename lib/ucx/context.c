@@ -75,12 +75,13 @@ static rondo_result_t device_put(rd_net_t *net, ucp_config_t *config, const char
     return setting_put(net, config, "NET_DEVICES", device);
 }
 
-/* Not over what the user has said. */
-static int is_set(const char *name)
+/* What the user has said, which stands; NULL: nothing. */
+static const char *said(const char *name)
 {
     char variable[64];
     snprintf(variable, sizeof variable, "RONDO_UCX_%s", name);
-    return getenv(variable) != NULL || getenv(variable + strlen("RONDO_")) != NULL;
+    const char *ours = getenv(variable);
+    return ours != NULL ? ours : getenv(variable + strlen("RONDO_"));
 }
 
 /* Whether the UCX that was loaded is 1.FIRST to 1.LAST. */
@@ -138,21 +139,22 @@ int rd_net_tcp_alone(const char *tls)
 static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    if (!is_set("RNDV_THRESH")) {
+    const char *threshold = said("RNDV_THRESH");
+    if (threshold == NULL) {
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
-    } else if (rd_net_announcing_ends() && net->rank == 0) {
+    } else if (rd_net_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {
         rd_log(net->who, RD_LOG_WARN,
                "UCX %s may end this process when a rank is lost: RNDV_THRESH is set, and it "
                "does not bear that while a message is announced",
                ucp_get_version_string());
     }
-    if (result == RONDO_SUCCESS && !is_set("ZCOPY_THRESH")) {
+    if (result == RONDO_SUCCESS && said("ZCOPY_THRESH") == NULL) {
         result = setting_put(net, config, "ZCOPY_THRESH", "inf");
     }
-    if (result == RONDO_SUCCESS && alone && !rd_net_announcing_ends() && !is_set("RCACHE_ENABLE")) {
+    if (result == RONDO_SUCCESS && alone && !rd_net_announcing_ends() && said("RCACHE_ENABLE") == NULL) {
         result = setting_put(net, config, "RCACHE_ENABLE", "n");
     }
-    if (result == RONDO_SUCCESS && !is_set("TCP_TX_SEG_SIZE")) {
+    if (result == RONDO_SUCCESS && said("TCP_TX_SEG_SIZE") == NULL) {
         result = setting_put(net, config, tcp_name("TCP_TX_SEG_SIZE"), "64k");
     }
     return result;
@@ -178,7 +180,7 @@ static rondo_result_t settings_put(rd_net_t *net, ucp_config_t *config, const rd
     if (result == RONDO_SUCCESS && env->net[0] != 0) {
         return device_put(net, config, env->net, place);
     }
-    if (result == RONDO_SUCCESS && rd_net_tcp_alone(env->ucx_tls) && !is_set("NET_DEVICES") &&
+    if (result == RONDO_SUCCESS && rd_net_tcp_alone(env->ucx_tls) && said("NET_DEVICES") == NULL &&
         iface_of(address, iface)) {
         result = setting_put(net, config, "NET_DEVICES", iface);
     }
