@@ -229,25 +229,26 @@ static int run_sent(case_t c)
     return bad + run("one that nobody needs", 3, not_needed, &c);
 }
 
+static int run_all(int nodes)
+{
+    case_t c = {.nodes = nodes};
+    int bad = 0, wait;
+
+    for (wait = 0; wait < NUM_WAITS; wait++)
+        for (c.early = 0; c.early < 2; c.early++) {
+            c.wait = (wait_t)wait;
+            bad += run("waiting for one that has left", c.early ? 2 : 3, waits, &c);
+        }
+    return bad + run_sent(c);
+}
+
 int main(int argc, char **argv)
 {
-    case_t c = {0};
-    int bad = 0, wait;
+    int bad;
 
     test_begin("left", 240);
     seed = argc > 1 ? strtoull(argv[1], NULL, 0) : seed;
-    for (c.nodes = 1; c.nodes <= 2 && !bad; c.nodes++) {
-        for (wait = 0; wait < NUM_WAITS; wait++)
-            for (c.early = 0; c.early < 2; c.early++) {
-                c.wait = (wait_t)wait;
-                bad += run("waiting for one that has left", c.early ? 2 : 3, waits, &c);
-            }
-        bad += run_sent(c);
-    }
-    if (bad == 0) {
-        setenv("RONDO_UCX_RNDV_THRESH", "1000", 1);
-        c.nodes = 2;
-        bad += run_sent(c);
-    }
-    return bad != 0;
+    bad = run_all(1) || run_all(2);
+    setenv("RONDO_UCX_RNDV_THRESH", "1000", 1);
+    return bad || run_all(2);
 }
