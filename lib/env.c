@@ -70,7 +70,7 @@ static const tunable_t table[] = {
     {"RONDO_CUDA_BANK", BYTES, 1, AT(cuda_bank), "0", 16384, 16 << 20, NULL,
      "bytes of each of a GPU rank's two inboxes; 0: the most"},
     {"RONDO_CUDA_STAGE", BYTES, 1, AT(cuda_stage), "0", 4096, 64 << 20, NULL,
-     "bytes of pinned memory that a round between nodes goes through; 0: 512K"},
+     "bytes of pinned memory that a round between nodes goes through; 0: 512K, from 128 ranks on up to 2M"},
     {"RONDO_CUDA_ROUND", BYTES, 1, AT(cuda_round), "0", 1024, 64 << 20, NULL,
      "bytes that a round between nodes has at least, where an operation has several; 0: 32K"},
     {"RONDO_CUDA_CREWS", INT, 1, AT(cuda_crews), "0", 0, 8, NULL,

@@ -42,33 +42,33 @@ static const size_t *round_counts(size_t *into, const size_t *counts, int n, con
 /* The plan of one round: the task's operation on a part of each block. */
 static rondo_result_t round_plan(rd_crew_t *crew, const rd_stage_task_t *t, uint32_t round, rd_plan_t **plan)
 {
-    size_t in[RD_KRANKS], out[RD_KRANKS];
     rd_planner_t *planner = crew->carriers[t->carrier]->planner;
     int n = crew->stage->carriers[t->carrier].nranks;
+    size_t *in = crew->counts, *out = crew->counts + n;
     rd_ask_t ask = t->ask;
     rd_tables_t tables = {NULL, NULL, NULL, NULL};
 
-    if (t->in_tabled)
+    if (t->in_counts)
         tables.in_counts = round_counts(in, t->in_counts, n, t, round);
-    if (t->out_tabled)
+    if (t->out_counts)
         tables.out_counts = round_counts(out, t->out_counts, n, t, round);
-    if (!t->in_tabled && !t->out_tabled) {
+    if (!t->in_counts && !t->out_counts) {
         ask.count = ask.coll == RD_BARRIER ? ask.count : part_of(ask.count, t->each, round);
         return rd_plan_get(planner, &ask, NULL, NULL, plan);
     }
     if (ask.coll != RD_ALLTOALL) {
         ask.count = 0;
         for (int r = 0; r < n; r++)
-            ask.count += t->in_tabled ? in[r] : out[r];
+            ask.count += t->in_counts ? in[r] : out[r];
     }
     return rd_plan_get(planner, &ask, &tables, NULL, plan);
 }
 
 /* ---- from a trigger to a task of the carrier's queue */
 
-static rondo_result_t add(rd_crew_t *crew, rondo_comm_t carrier, int chain, rd_plan_t *plan, const void *in, void *out)
+static rondo_result_t add(rd_crew_t *crew, rd_stage_lane_t *lane, rondo_comm_t carrier, int chain, rd_plan_t *plan,
+                          const void *in, void *out)
 {
-    rd_stage_lane_t *lane = &crew->lanes[chain];
     struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
     rd_task_t *task;
     rondo_result_t result = rd_task_create(carrier, plan, chain, in, out, &task);
@@ -117,7 +117,7 @@ static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger)
     crew->lanes[0].brief[crew->lanes[0].taken & (s->k.slots - 1)] = t->brief ? t->brief_out : 0;
     rondo_result_t result = round_plan(crew, t, trigger->round, &plan);
     if (result == RONDO_SUCCESS)
-        result = add(crew, crew->carriers[t->carrier], RD_CHAIN_COLLECTIVE, plan, in, out);
+        result = add(crew, &crew->lanes[0], crew->carriers[t->carrier], RD_CHAIN_COLLECTIVE, plan, in, out);
     if (t->captured)
         return result;
     crew->answered++;
@@ -126,28 +126,32 @@ static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger)
     return result;
 }
 
-static rondo_result_t begin_message(rd_crew_t *crew, int chain, const rd_ktrigger_t *trigger)
+/* A launch gives lane l to whatever pair it likes; of that pair's messages all before are over then. */
+static rondo_result_t begin_message(rd_crew_t *crew, int l, const rd_ktrigger_t *trigger)
 {
     const rd_stage_t *s = crew->stage;
-    const rd_stage_lane_t *lane = &crew->lanes[chain];
-    size_t at = ((size_t)(chain - 1) * s->k.slots + (lane->taken & (s->k.slots - 1))) * s->k.message_slot;
-    int peer = (chain - 1) / 2, send = chain == RD_CHAIN_SEND(peer);
+    rd_stage_lane_t *lane = &crew->lanes[l];
+    size_t at = ((size_t)(l - 1) * s->k.slots + (lane->taken & (s->k.slots - 1))) * s->k.message_slot;
+    int peer = (int)RD_KMESSAGE_PEER(trigger->round), send = (int)RD_KMESSAGE_SEND(trigger->round);
+    int chain = send ? RD_CHAIN_SEND(peer) : RD_CHAIN_RECV(peer);
     rondo_comm_t carrier = crew->carriers[RD_CARRIER_ALL];
     int captured = (trigger->round & RD_KMESSAGE_CAPTURED) != 0;
     rondo_result_t result;
     rd_plan_t *plan;
 
     crew->answered += !captured;
+    lane->receives = !send;
+    if (peer >= s->cuda->k.nranks)
+        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
     if (trigger->round & RD_KMESSAGE_DIRECT)
-        return rd_direct_deal(crew, chain, crew->slots + at, trigger->what);
-
+        return rd_direct_deal(crew, lane, peer, send, crew->slots + at, trigger->what);
     if (trigger->what > s->k.message_slot)
         return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL,
                         "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
     if (captured && crew->number == 0 && trigger->round & RD_KMESSAGE_LONG)
         wake_others(crew);
     result = rd_plan_get_p2p(carrier->planner, peer, send, trigger->what, &plan);
-    return result == RONDO_SUCCESS ? add(crew, carrier, chain, plan, crew->slots + at, crew->slots + at) : result;
+    return result == RONDO_SUCCESS ? add(crew, lane, carrier, chain, plan, crew->slots + at, crew->slots + at) : result;
 }
 
 /* Of what is brief the input comes by itself, perhaps later than the trigger. */
@@ -196,7 +200,7 @@ static int tell(rd_crew_t *crew, int *moved)
             done++;
         }
         if (done != lane->done) {
-            if (s->flushes && l && l % 2 == 0) /* a receiver's */
+            if (s->flushes && lane->receives)
                 rd_direct_flush();
             lane->done = done;
             __atomic_store_n(&lane->pinned->done, done, __ATOMIC_RELEASE);
@@ -306,15 +310,16 @@ static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
 static rondo_result_t advance(rd_crew_t *crew, rondo_comm_t carrier, int *busy, int *moved)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    int its = 0, direct = carrier && rd_net_waits_for(carrier->net) >= 0;
+    rd_net_t *net = carrier ? carrier->net : NULL; /* NULL: all ranks are here */
+    int its = 0, direct = net && rd_net_waits_for(net) >= 0;
 
-    if (!carrier || (!carrier->queue.active && !direct && rd_net_idle(carrier->net)))
+    if (!carrier || (!carrier->queue.active && !direct && (!net || rd_net_idle(net))))
         return RONDO_SUCCESS;
     *busy = 1;
     result = rd_queue_tasks(carrier, &its);
     if (result == RONDO_SUCCESS) { /* kernels are told before the network is looked at, which takes a microsecond */
         (void)tell(crew, &its);
-        its |= rd_net_progress(carrier->net);
+        its |= net ? rd_net_progress(net) : 0;
     }
     *moved |= its;
     if (!carrier->queue.active && !direct) /* what is left, the network has yet to take: nobody waits for a rank */

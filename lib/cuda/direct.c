@@ -15,6 +15,7 @@
  * There is one if it proves itself: UCX takes device memory by slow ways, too (over tcp at a tenth of the rate of host
  * memory). So each pair tries, and device memory must go half as fast as host memory at least. To have tried has
  * another use: what UCX makes at the first message (streams, events) CUDA might not make beside a kernel that waits.
+ * Where there are many ranks, each tries those that are 1, 2, 4, 8 ... ranks away.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,16 +49,16 @@ int rd_direct_crews(const rd_stage_t *s)
     return s->ncrews < DEALT_CREWS ? s->ncrews : DEALT_CREWS;
 }
 
-static void deal(rd_crew_t *from, int chain, const rd_kmessage_t *m, _Atomic int *pending)
+static void deal(rd_crew_t *from, int peer, int send, const rd_kmessage_t *m, _Atomic int *pending)
 {
     rd_stage_t *s = from->stage;
     uint64_t bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST);
-    uint32_t number = from->lanes[chain].straight++; /* of all, so that ends whose lengths differ count alike */
+    uint32_t number = s->straight[2 * peer + send]++; /* of all, so that ends whose lengths differ count alike */
     rd_crew_t *to = &s->crews[bytes < DEALT_LESS ? number % (uint32_t)rd_direct_crews(s) : 0];
     uint32_t put = atomic_load_explicit(&to->dealt->put, memory_order_relaxed);
 
-    to->dealt->all[put % RD_DEALT_MOST] = (rd_net_direct_t){.peer = (chain - 1) / 2,
-                                                            .send = chain == RD_CHAIN_SEND((chain - 1) / 2),
+    to->dealt->all[put % RD_DEALT_MOST] = (rd_net_direct_t){.peer = peer,
+                                                            .send = send,
                                                             .device = !(m->bytes & RD_KDIRECT_HOST),
                                                             .data = m->buffer,
                                                             .bytes = bytes,
@@ -67,9 +68,9 @@ static void deal(rd_crew_t *from, int chain, const rd_kmessage_t *m, _Atomic int
         rd_proxy_wake(&to->client);
 }
 
-rondo_result_t rd_direct_deal(rd_crew_t *crew, int chain, const char *slot, uint32_t count)
+rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, int send, const char *slot,
+                              uint32_t count)
 {
-    rd_stage_lane_t *lane = &crew->lanes[chain];
     struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
     rd_kmessage_t m;
 
@@ -80,7 +81,7 @@ rondo_result_t rd_direct_deal(rd_crew_t *crew, int chain, const char *slot, uint
     lane->taken++;
     for (uint32_t i = 0; i < count; i++) {
         memcpy(&m, slot + i * sizeof m, sizeof m);
-        deal(crew, chain, &m, &request->pending);
+        deal(crew, peer, send, &m, &request->pending);
     }
     return RONDO_SUCCESS;
 }
@@ -190,6 +191,12 @@ static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int
     return result == RONDO_SUCCESS ? result : give_up(s, by, result);
 }
 
+/* The distance of the next rank to be tried. */
+static int farther(const rd_stage_t *s, int k)
+{
+    return s->cuda->k.nranks > RD_KRANKS ? 2 * k : k + 1;
+}
+
 static int64_t now_us(void)
 {
     struct timespec now;
@@ -203,7 +210,7 @@ static rondo_result_t try(rd_stage_t *s, char *memory, int device, uint32_t *mb_
     rondo_result_t result = RONDO_SUCCESS;
 
     *mb_s = UINT32_MAX;
-    for (int k = 1; k < s->cuda->k.nranks; k++) {
+    for (int k = 1; k < s->cuda->k.nranks; k = farther(s, k)) {
         int64_t best = INT64_MAX;
         for (int i = 0; i < TIMES && result == RONDO_SUCCESS; i++) {
             int64_t began = now_us();
@@ -274,7 +281,6 @@ static void prepare(rd_stage_t *s, way_t *own)
                 (cuda->hosted && cuda->comm->env.net_direct == 1);
 }
 
-/* Alike on all ranks. */
 static void decide(rd_stage_t *s, const way_t *all)
 {
     rondo_comm_t comm = s->cuda->comm;
@@ -302,35 +308,48 @@ static rondo_result_t share(rd_stage_t *s)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
+    if (!(s->straight = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *s->straight)))
+        return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
     for (int c = 0; c < rd_direct_crews(s); c++) {
         if (!(s->crews[c].dealt = calloc(1, sizeof *s->crews[c].dealt)))
             return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
-        for (int k = 1; c && k < s->cuda->k.nranks && result == RONDO_SUCCESS; k++)
+        for (int k = 1; c && k < s->cuda->k.nranks && result == RONDO_SUCCESS; k = farther(s, k))
             result = exchange(s, c, k, s->area->tried, !s->cuda->hosted);
     }
+    return result;
+}
+
+/* Alike on all ranks, by what each has told in `all`. */
+static rondo_result_t find(rd_stage_t *s, way_t *all)
+{
+    rondo_comm_t comm = s->cuda->comm;
+
+    prepare(s, &all[comm->rank]);
+    rondo_result_t result = rd_boot_allgather(comm->boot, all, sizeof *all);
+    if (result == RONDO_SUCCESS && unable(all, comm->nranks) == comm->nranks)
+        result = try_all(s, all);
+    if (result == RONDO_SUCCESS)
+        decide(s, all);
     return result;
 }
 
 rondo_result_t rd_direct_find(rd_stage_t *s)
 {
     rondo_comm_t comm = s->cuda->comm;
-    way_t all[RD_KRANKS] = {{0, 0, 0}};
 
-    if (comm->env.net_direct == 0) {
-        snprintf(s->way, sizeof s->way, "RONDO_NET_DIRECT is 0");
+    if (comm->env.net_direct == 0 || comm->node.nnodes == 1) {
+        snprintf(s->way, sizeof s->way, comm->node.nnodes == 1 ? "all are on one node" : "RONDO_NET_DIRECT is 0");
         return RONDO_SUCCESS;
     }
-    prepare(s, &all[comm->rank]);
-    rondo_result_t result = rd_boot_allgather(comm->boot, all, sizeof all[0]);
-    if (result == RONDO_SUCCESS && unable(all, comm->nranks) == comm->nranks)
-        result = try_all(s, all);
-    if (result != RONDO_SUCCESS)
-        return result;
-    decide(s, all);
-    if (s->direct)
+    way_t *all = calloc((size_t)comm->nranks, sizeof *all);
+    if (!all)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", comm->nranks);
+    rondo_result_t result = find(s, all);
+    free(all);
+    if (result == RONDO_SUCCESS && s->direct)
         return share(s);
-    if (comm->env.net_direct < 0)
-        return RONDO_SUCCESS;
+    if (result != RONDO_SUCCESS || comm->env.net_direct < 0)
+        return result;
     rd_boot_farewell_alike(comm->boot);
     return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
                     "RONDO_NET_DIRECT is 1, and there is no direct path between the GPUs of different nodes: %s",

@@ -13,6 +13,7 @@
 
 #include "../agree.h"
 #include "inside.h"
+#include "stage.h"
 
 /* A GPU that another one does not reach. */
 typedef struct rd_missed {
@@ -140,25 +141,44 @@ static void warn_of_sharing(const rd_cuda_t *cuda)
                together);
 }
 
-rondo_result_t rd_import_facts(rd_cuda_t *cuda)
+static rondo_result_t no_memory(const rd_cuda_t *cuda)
+{
+    return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator of %d ranks",
+                    cuda->comm->nranks);
+}
+
+/* *sms: of the smallest GPU. */
+static rondo_result_t exchange_facts(rd_cuda_t *cuda, facts_t *all, int *sms)
 {
     rondo_comm_t comm = cuda->comm;
-    facts_t all[RD_KRANKS];
-    int sms = INT_MAX;
-
-    memset(all, 0, sizeof all);
     facts_t *own = &all[comm->rank];
+
     if (getrandom(&own->key, sizeof own->key, 0) != sizeof own->key)
         own->key = (uintptr_t)cuda;
     rd_verdict_set(&own->verdict, own_facts(cuda, &own->peer));
-    rondo_result_t result = rd_verdicts_exchange(cuda, all, sizeof all[0]);
+    rondo_result_t result = rd_verdicts_exchange(cuda, all, sizeof *all);
     if (result != RONDO_SUCCESS)
         return result;
+    *sms = INT_MAX;
     for (int r = 0; r < comm->nranks; r++) {
         cuda->peers[r] = all[r].peer;
-        sms = all[r].peer.sms < sms ? all[r].peer.sms : sms;
+        *sms = all[r].peer.sms < *sms ? all[r].peer.sms : *sms;
     }
     cuda->key = all[0].key;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_import_facts(rd_cuda_t *cuda)
+{
+    rondo_comm_t comm = cuda->comm;
+    facts_t *all = calloc((size_t)comm->nranks, sizeof *all);
+    int sms = 0;
+
+    cuda->peers = calloc((size_t)comm->nranks, sizeof *cuda->peers);
+    rondo_result_t result = all && cuda->peers ? exchange_facts(cuda, all, &sms) : no_memory(cuda);
+    free(all);
+    if (result != RONDO_SUCCESS)
+        return result;
     cuda->sharing = most_sharing(cuda, comm->nranks, 0);
     cuda->beside = sharing_with(cuda, comm->nranks, comm->rank, 1);
     if (comm->rank == 0)
@@ -170,7 +190,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     cuda->limits.apart = !comm->env.p2p;
     cuda->limits.prices = &comm->prices;
     cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
-    if (comm->nranks > 1 && comm->node.nnodes == 1)
+    if (comm->nranks > 1 && !rd_stage_needed(comm))
         rd_window_layout(cuda, &comm->env, blocks);
     return RONDO_SUCCESS;
 }
@@ -288,19 +308,15 @@ static void agree_way(rd_cuda_t *cuda, const offer_t *all)
     rd_limits_sliced(&cuda->limits, &cuda->comm->env);
 }
 
-/* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
-rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *apart)
+/* What each of the communicator's ranks offers, and what it cannot have of others. */
+static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t *missed)
 {
     rondo_comm_t comm = cuda->comm;
     rondo_result_t result;
-    offer_t offers[RD_KRANKS];
-    rd_missed_t missed[RD_KRANKS];
 
-    memset(offers, 0, sizeof offers);
-    memset(missed, 0, sizeof missed);
     rd_verdict_set(&offers[comm->rank].verdict, own_offer(cuda, &offers[comm->rank]));
     offers[comm->rank].way = own_way(cuda);
-    if ((result = rd_verdicts_exchange(cuda, offers, sizeof offers[0])))
+    if ((result = rd_verdicts_exchange(cuda, offers, sizeof *offers)))
         return result;
     agree_way(cuda, offers);
     for (int i = 0; i < cuda->k.nranks; i++) {
@@ -314,12 +330,25 @@ rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *apart)
     }
     if (offers[comm->rank].missed.is)
         missed[comm->rank] = offers[comm->rank].missed;
-    if ((result = rd_boot_allgather(comm->boot, missed, sizeof missed[0])))
-        return result;
-    for (int r = 0; r < comm->nranks && !*apart; r++) {
+    return rd_boot_allgather(comm->boot, missed, sizeof *missed);
+}
+
+/* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
+rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *apart)
+{
+    rondo_comm_t comm = cuda->comm;
+    offer_t *offers = calloc((size_t)comm->nranks, sizeof *offers);
+    rd_missed_t *missed = calloc((size_t)comm->nranks, sizeof *missed);
+    rondo_result_t result = offers && missed ? map_windows(cuda, offers, missed) : no_memory(cuda);
+
+    for (int r = 0; result == RONDO_SUCCESS && r < comm->nranks && !*apart; r++) {
         if ((*apart = missed[r].is))
             tell_apart(cuda, r, &missed[r]);
     }
+    free(offers);
+    free(missed);
+    if (result != RONDO_SUCCESS)
+        return result;
     if (*apart) {
         rd_import_close(cuda);
         rd_window_drop(cuda);

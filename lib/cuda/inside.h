@@ -50,11 +50,11 @@ struct rd_cuda {
     void *imported[RD_KRANKS]; /* bases to be closed */
     void *scratch; /* device memory for the barrier's element */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED of them; NULL: none yet */
-    struct rd_stage *stage; /* stage.h: ranks are on several nodes; NULL: on one */
+    struct rd_stage *stage; /* stage.h: ranks are on several nodes, or too many for windows; NULL: neither */
     struct rd_cuda *inner;  /* rail.c: the same communicator's ranks of this node alone; NULL: not needed */
     struct rd_cuda *outer;  /* of an inner one: whose it is. It has no order, and words of the outer's */
     rd_order_t order;
-    rd_cuda_peer_t peers[RD_KRANKS];
+    rd_cuda_peer_t *peers; /* of all ranks */
     struct rd_cuda_program *programs; /* program.c: those that have been used */
     struct rd_cuda_asked *asked; /* RONDO_CHECK; NULL: off, or one rank */
     int deserter;                /* look.c: a rank that has left and was waited for, plus one; 0: none */
@@ -191,6 +191,9 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const rd_kwork_t *work, cudaStream_t stream);
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);
+/* What the host has, to `offset` in this rank's own memory (k.own): by kernels whose arguments hold it, so that a graph
+ * keeps it. Multiples of 8. */
+rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, size_t bytes, cudaStream_t stream);
 
 /* program.c: what this rank does in a launch of TREE to BINOMIAL. */
 rondo_result_t rd_cuda_program(rd_cuda_t *cuda, const rd_klaunch_t *launch, int root, rd_kprogram_t *program);

@@ -15,9 +15,9 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
     rd_cuda_t *cuda;
     rondo_result_t result;
 
-    if (comm->nranks > RD_KRANKS)
+    if (comm->nranks > RD_STAGE_RANKS)
         return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
-                        "%d ranks: this version's CUDA communicators have at most %d", comm->nranks, RD_KRANKS);
+                        "%d ranks: this version's CUDA communicators have at most %d", comm->nranks, RD_STAGE_RANKS);
     if ((result = rd_kchoose_names(&comm->env, &comm->who)))
         return result;
     cuda = comm->cuda = calloc(1, sizeof *cuda);
@@ -32,11 +32,9 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
         cuda->cache[i].chosen.launch.kind = RD_K_KINDS;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
-        result = comm->node.nnodes > 1 ? rd_window_create(cuda) : rd_import_windows(cuda);
-    if (result == RONDO_SUCCESS && comm->node.nnodes == 1)
-        result = rd_cuda_asked_create(cuda);
-    if (result == RONDO_SUCCESS && comm->node.nnodes > 1)
-        result = rd_stage_create(cuda);
+        result = rd_stage_needed(comm) ? rd_window_create(cuda) : rd_import_windows(cuda);
+    if (result == RONDO_SUCCESS)
+        result = rd_stage_needed(comm) ? rd_stage_create(cuda) : rd_cuda_asked_create(cuda);
     if (result == RONDO_SUCCESS) {
         cuda->limits.copies = (uint32_t)rd_registered_possible(cuda);
         atomic_store(&comm->stop.mirror, &cuda->host->abort);
@@ -169,6 +167,7 @@ void rd_cuda_free(rondo_comm_t comm)
     rd_window_free(cuda, &comm->node, cuda->whole ? comm->conns.controls : NULL);
     rd_device_leave(guard);
     comm->cuda = NULL;
+    free(cuda->peers);
     free(cuda);
 }
 

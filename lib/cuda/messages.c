@@ -12,22 +12,42 @@
 
 #define POSTED (256u << 10) /* a shorter message is through before a post has come */
 
+typedef struct list {
+    rd_cuda_message_t *first, *last;
+} list_t;
+
 /* What is to be launched: a list for each peer and direction, in order. */
 typedef struct lists {
-    rd_cuda_message_t *first[2 * RD_KRANKS], *last[2 * RD_KRANKS];
+    list_t *of, here[2 * RD_KRANKS]; /* [2 * peer + send] */
     size_t count; /* in all of them, those of no bytes left out: such are not sent at all, as both sides know */
 } lists_t;
 
+static rondo_result_t lists_begin(rd_cuda_t *cuda, lists_t *l)
+{
+    size_t n = (size_t)cuda->k.nranks;
+
+    memset(l, 0, sizeof *l);
+    l->of = n <= RD_KRANKS ? l->here : calloc(2 * n, sizeof *l->of);
+    return l->of ? RONDO_SUCCESS
+                 : rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages of %zu ranks", n);
+}
+
+static void lists_end(lists_t *l)
+{
+    if (l->of != l->here)
+        free(l->of);
+}
+
 static void append(lists_t *l, rd_cuda_message_t *m)
 {
-    int at = 2 * m->peer + m->send;
+    list_t *list = &l->of[2 * m->peer + m->send];
 
     m->next = NULL;
-    if (l->last[at])
-        l->last[at]->next = m;
+    if (list->last)
+        list->last->next = m;
     else
-        l->first[at] = m;
-    l->last[at] = m;
+        list->first = m;
+    list->last = m;
     l->count += m->bytes != 0;
 }
 
@@ -54,7 +74,7 @@ static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, int slices)
     uint32_t piece = rd_kernel_unit(RD_K_MESSAGES, rd_fifo_codec(&t->cuda->limits));
 
     *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, t->used, 0, 0};
-    for (const rd_cuda_message_t *m = t->lists->first[2 * peer + send]; m; m = m->next) {
+    for (const rd_cuda_message_t *m = t->lists->of[2 * peer + send].first; m; m = m->next) {
         if (!m->bytes || is_long(t, m->bytes) != slices)
             continue;
         uint32_t warps = rd_kspread(m->bytes, piece, c->spread);
@@ -87,23 +107,6 @@ static void take_all(taking_t *t)
 }
 
 /* More messages than a kernel's arguments hold: into the window's list. */
-static rondo_result_t write_list(rd_cuda_t *cuda, const rd_kmessage_t *all, size_t count, cudaStream_t stream)
-{
-    rd_klaunch_t launch = {.kind = RD_K_WRITE, .blocks = 1, .threads = 128};
-    size_t bytes = count * sizeof *all;
-    rondo_result_t result = RONDO_SUCCESS;
-    rd_kwork_t work;
-
-    work.comm = cuda->k;
-    for (size_t at = 0; at < bytes && result == RONDO_SUCCESS; at += RD_KWRITTEN) {
-        work.write.offset = (uint32_t)(RD_KLIST_OFFSET + at);
-        work.write.bytes = (uint32_t)(bytes - at < RD_KWRITTEN ? bytes - at : RD_KWRITTEN);
-        memcpy(work.write.data, (const char *)all + at, work.write.bytes);
-        result = rd_cuda_launch(cuda, &launch, &work, stream);
-    }
-    return result;
-}
-
 static rondo_result_t take_listed(rd_cuda_t *cuda, const lists_t *l, taking_t *t, cudaStream_t stream)
 {
     if (l->count > RD_KLIST_MOST)
@@ -113,21 +116,21 @@ static rondo_result_t take_listed(rd_cuda_t *cuda, const lists_t *l, taking_t *t
     if (!(t->all = malloc(l->count * sizeof *t->all)))
         return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu messages", l->count);
     take_all(t);
-    rondo_result_t result = write_list(cuda, t->all, l->count, stream);
+    rondo_result_t result = rd_cuda_write(cuda, RD_KLIST_OFFSET, t->all, l->count * sizeof *t->all, stream);
     free(t->all);
     return result;
 }
 
-/* Between nodes: as many of a pair's messages, `at` in the lists, as fit; they are taken off. */
-static rondo_result_t take_staged(rd_cuda_t *cuda, lists_t *left, int at, uint32_t most, taking_t *t,
+/* Staged: as many of a pair's messages as fit; they are taken off. */
+static rondo_result_t take_staged(rd_cuda_t *cuda, lists_t *left, int peer, int send, uint32_t most, taking_t *t,
                                   cudaStream_t stream)
 {
+    rd_cuda_message_t **first = &left->of[2 * peer + send].first;
     rd_kpair_t *pair = &t->k->pair[t->k->npairs];
     rondo_result_t result = RONDO_SUCCESS;
 
-    *pair = (rd_kpair_t){(uint16_t)(at / 2), (uint16_t)(at % 2), t->used, 0, 0};
-    for (rd_cuda_message_t *m; (m = left->first[at]) && pair->count < most && result == RONDO_SUCCESS;
-         left->first[at] = m->next) {
+    *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, t->used, 0, 0};
+    for (rd_cuda_message_t *m; (m = *first) && pair->count < most && result == RONDO_SUCCESS; *first = m->next) {
         if (!m->bytes)
             continue;
         t->all[t->used] = rd_direct_message(cuda->stage, m);
@@ -140,31 +143,44 @@ static rondo_result_t take_staged(rd_cuda_t *cuda, lists_t *left, int at, uint32
     return result;
 }
 
-/* Between nodes messages go with the kernel's arguments alone: as many of each pair as fit, and the next ones with the
- * next launch. */
-static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t left, cudaStream_t stream)
+/* A launch for peers from `*near` ranks away on, as many as it has pairs for; *near: the next one's. */
+static rondo_result_t launch_near(rd_cuda_t *cuda, lists_t *left, int *near, uint32_t most, cudaStream_t stream)
 {
-    uint32_t most = RD_KMESSAGES_HERE / (2 * ((uint32_t)cuda->k.nranks - 1));
+    int n = cuda->k.nranks, rank = cuda->k.rank;
     rondo_result_t result = RONDO_SUCCESS;
     rd_kwork_t work;
     rd_kmessages_t *k = &work.staged_messages.messages;
+    taking_t t = {.cuda = cuda, .k = k, .all = k->here};
 
     work.comm = cuda->k;
-    while (left.count && result == RONDO_SUCCESS) {
-        taking_t t = {.cuda = cuda, .k = k, .all = k->here};
-        k->npairs = 0;
-        cuda->stage->aside_used = 0;
-        for (int at = 0; at < 2 * cuda->k.nranks && result == RONDO_SUCCESS; at++)
-            result = take_staged(cuda, &left, at, most, &t, stream);
-        left.count -= t.used;
+    k->npairs = 0;
+    cuda->stage->aside_used = 0;
+    for (; *near < n && k->npairs <= RD_KPAIRS - 2 && result == RONDO_SUCCESS; ++*near) {
+        result = take_staged(cuda, left, (rank + *near) % n, 1, most, &t, stream);
         if (result == RONDO_SUCCESS)
-            result = rd_stage_messages(cuda, &work, stream);
+            result = take_staged(cuda, left, (rank - *near + n) % n, 0, most, &t, stream);
+    }
+    left->count -= t.used;
+    return result == RONDO_SUCCESS && k->npairs ? rd_stage_messages(cuda, &work, stream) : result;
+}
+
+/* Staged messages go with the kernel's arguments alone: as many of each pair as fit, and the next ones with the next
+ * launch. A launch waits for all that it has, so which come first is the same on all ranks that group alike: by their
+ * place in the pair, then by the distance between the two ranks. The first that is not over waits for nothing then. */
+static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t *left, cudaStream_t stream)
+{
+    uint32_t ranks = (uint32_t)cuda->k.nranks, pairs = ranks <= RD_KRANKS ? 2 * (ranks - 1) : RD_KPAIRS;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    while (left->count && result == RONDO_SUCCESS) {
+        for (int near = 1; near < cuda->k.nranks && result == RONDO_SUCCESS;)
+            result = launch_near(cuda, left, &near, RD_KMESSAGES_HERE / pairs, stream);
     }
     return result;
 }
 
 /* `from` and `to`: what this rank sends to itself. */
-static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
+static rondo_result_t launch_all(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
                                  cudaStream_t stream)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -177,7 +193,7 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_
     if (l->count == 0 || result != RONDO_SUCCESS)
         return result;
     if (cuda->stage)
-        return launch_staged(cuda, *l, stream);
+        return launch_staged(cuda, l, stream);
     work.comm = cuda->k;
     k->listed = l->count > RD_KMESSAGES_HERE;
     k->registered = rd_registered_count(cuda);
@@ -198,7 +214,7 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const lists_t *l, rd_kmessage_
  */
 static rondo_result_t run_self(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t *from, rd_kmessage_t *to, cudaStream_t stream)
 {
-    rd_cuda_message_t **sends = &l->first[2 * cuda->k.rank + 1], **receives = &l->first[2 * cuda->k.rank];
+    rd_cuda_message_t **sends = &l->of[2 * cuda->k.rank + 1].first, **receives = &l->of[2 * cuda->k.rank].first;
     rondo_result_t result = RONDO_SUCCESS;
 
     while (*sends && *receives && result == RONDO_SUCCESS) {
@@ -256,9 +272,9 @@ static int note_stream(streams_t *s, cudaStream_t stream)
 
 rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
 {
-    rondo_result_t result = RONDO_SUCCESS;
     streams_t s = {.at = s.here, .room = sizeof s.here / sizeof s.here[0]};
-    lists_t l = {0};
+    lists_t l;
+    rondo_result_t result = lists_begin(cuda, &l);
 
     for (rd_cuda_message_t *m = first, *next; m && result == RONDO_SUCCESS; m = next) {
         next = m->next;
@@ -274,6 +290,7 @@ rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
         result = rd_order_join(cuda, s.at[0], s.at[i]);
     if (s.at != s.here)
         free(s.at);
+    lists_end(&l);
     return result;
 }
 
@@ -330,12 +347,16 @@ static size_t tabled(const rd_cuda_t *cuda, const rd_call_t *c, int peer, int se
     return (send ? t->in_counts : t->out_counts)[peer] * element;
 }
 
+/* Between windows, so ranks are few. */
 rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
     rd_cuda_message_t messages[2 * RD_KRANKS];
-    lists_t l = {0};
+    lists_t l;
+    rondo_result_t result = lists_begin(cuda, &l);
     int used = 0;
 
+    if (result != RONDO_SUCCESS)
+        return result;
     for (int peer = 0; peer < cuda->k.nranks; peer++) {
         for (int send = 0; send < 2; send++) {
             size_t in, out, bytes;

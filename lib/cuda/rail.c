@@ -19,7 +19,7 @@ rondo_result_t rd_rail_create(rd_cuda_t *cuda, int *apart)
     rd_cuda_t *in = cuda->inner = calloc(1, sizeof *in);
     rondo_comm_t comm = cuda->comm;
 
-    if (!in)
+    if (!in || !(in->peers = calloc((size_t)comm->node.nlocal, sizeof *in->peers)))
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     in->comm = comm;
     in->outer = cuda;
@@ -54,6 +54,7 @@ void rd_rail_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *control
     rd_window_free(in, node, controls);
     cuda->inner = NULL;
     rd_cuda_programs_free(in);
+    free(in->peers);
     free(in);
 }
 
@@ -187,21 +188,34 @@ static rondo_result_t broadcast(rd_cuda_t *cuda, const rd_call_t *call)
     return result == RONDO_SUCCESS ? spread(cuda, call, &c) : result;
 }
 
+/* Each node's block of this place, to where it lies in the whole. */
+static rondo_result_t allgather_on_rail(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    size_t n = (size_t)cuda->inner->k.nranks, rank = (size_t)cuda->inner->k.rank, count = call->ask.count;
+    size_t nodes = (size_t)cuda->comm->node.nnodes, *counts = malloc(2 * nodes * sizeof *counts);
+    const rd_tables_t tables = {NULL, NULL, counts, counts + nodes};
+    rd_call_t rail = *call;
+
+    if (!counts)
+        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu nodes", nodes);
+    for (size_t m = 0; m < nodes; m++) {
+        counts[m] = count;
+        counts[nodes + m] = (m * n + rank) * count;
+    }
+    rail.tables = &tables;
+    rail.ask.count = count * nodes;
+    rondo_result_t result = rd_stage_run(cuda->stage, RD_CARRIER_RAIL, &rail);
+    free(counts);
+    return result;
+}
+
 static rondo_result_t allgather(rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t n = (size_t)cuda->inner->k.nranks, rank = (size_t)cuda->inner->k.rank, count = call->ask.count;
-    size_t counts[RD_KRANKS], displs[RD_KRANKS], block = count * rondo_type_size(call->ask.type);
-    const rd_tables_t tables = {NULL, NULL, counts, displs};
+    size_t block = count * rondo_type_size(call->ask.type);
     int nodes = cuda->comm->node.nnodes;
-    rd_call_t rail = *call;
+    rondo_result_t result = allgather_on_rail(cuda, call);
 
-    for (int m = 0; m < nodes; m++) {
-        counts[m] = count;
-        displs[m] = ((size_t)m * n + rank) * count;
-    }
-    rail.tables = &tables;
-    rail.ask.count = count * (size_t)nodes;
-    rondo_result_t result = rd_stage_run(cuda->stage, RD_CARRIER_RAIL, &rail);
     for (int m = 0; m < nodes && result == RONDO_SUCCESS; m++) {
         char *all = (char *)call->out + (size_t)m * n * block;
         result = inside(cuda, call, RD_ALLGATHER, 0, count, all + rank * block, all);

@@ -82,14 +82,8 @@ int rd_registered_possible(const rd_cuda_t *cuda)
 /* Behind all that is enqueued. */
 static rondo_result_t write_entry(rd_cuda_t *cuda, int number, const rd_kregistered_t *entry)
 {
-    rd_klaunch_t launch = {.kind = RD_K_WRITE, .blocks = 1, .threads = 32};
-    rd_kwork_t work;
-
-    work.comm = cuda->k;
-    work.write.offset = (uint32_t)(offsetof(rd_kcontrol_t, registered) + (size_t)number * sizeof *entry);
-    work.write.bytes = sizeof *entry;
-    memcpy(work.write.data, entry, sizeof *entry);
-    return rd_cuda_launch(cuda, &launch, &work, cuda->registered->stream);
+    return rd_cuda_write(cuda, offsetof(rd_kcontrol_t, registered) + (size_t)number * sizeof *entry, entry,
+                         sizeof *entry, cuda->registered->stream);
 }
 
 static void close_imports(registered_t *r)

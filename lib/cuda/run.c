@@ -133,6 +133,22 @@ rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t 
     return result;
 }
 
+rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, size_t bytes, cudaStream_t stream)
+{
+    rd_klaunch_t launch = {.kind = RD_K_WRITE, .blocks = 1, .threads = 128};
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_kwork_t work;
+
+    work.comm = cuda->k;
+    for (size_t at = 0; at < bytes && result == RONDO_SUCCESS; at += RD_KWRITTEN) {
+        work.write.offset = (uint32_t)(offset + at);
+        work.write.bytes = (uint32_t)(bytes - at < RD_KWRITTEN ? bytes - at : RD_KWRITTEN);
+        memcpy(work.write.data, (const char *)data + at, work.write.bytes);
+        result = rd_cuda_launch(cuda, &launch, &work, stream);
+    }
+    return result;
+}
+
 /* One rank: the input, perhaps scaled. */
 static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
 {

@@ -85,33 +85,33 @@ static uint32_t threads_for(const rd_klaunch_t *l, uint64_t bytes)
 /* Parts of a side: one, or one of each rank. */
 static void side_one(rd_kside_t *side, size_t bytes)
 {
-    side->n = 1;
-    side->offset[0] = 0;
-    side->bytes[0] = bytes;
+    *side = (rd_kside_t){1, 0, {0, bytes}, 0};
 }
 
 static void side_blocks(rd_kside_t *side, int n, size_t bytes)
 {
-    side->n = (uint32_t)n;
-    for (int r = 0; r < n; r++) {
-        side->offset[r] = (uint64_t)r * bytes;
-        side->bytes[r] = bytes;
-    }
+    *side = (rd_kside_t){(uint32_t)n, 0, {0, bytes}, bytes};
 }
 
-static void side_tabled(rd_kside_t *side, const size_t *counts, const size_t *displs, int n, size_t element)
+/* Into the table's rows from `row` on, unless parts are alike. */
+static void side_tabled(rd_kside_t *side, const size_t *counts, const size_t *displs, int n, size_t element,
+                        rd_kpart_t *table, int row)
 {
-    uint64_t at = 0;
+    rd_kpart_t *part = table + row;
+    uint64_t at = 0, stride;
+    int alike = 1;
 
-    side->n = (uint32_t)n;
     for (int r = 0; r < n; r++) {
-        side->offset[r] = displs ? displs[r] * element : at;
-        side->bytes[r] = counts[r] * element;
-        at += side->bytes[r];
+        part[r] = (rd_kpart_t){displs ? displs[r] * element : at, counts[r] * element};
+        at += part[r].bytes;
     }
+    stride = n > 1 ? part[1].offset - part[0].offset : 0; /* modulo 2^64, as the kernel adds it */
+    for (int r = 1; r < n; r++)
+        alike &= part[r].bytes == part[0].bytes && part[r].offset == part[0].offset + (uint64_t)r * stride;
+    *side = (rd_kside_t){(uint32_t)n, alike ? 0 : (uint32_t)row + 1, part[0], stride};
 }
 
-static void sides(const rd_carrier_t *by, const rd_call_t *c, rd_kside_t *in, rd_kside_t *out)
+static void sides(const rd_carrier_t *by, const rd_call_t *c, rd_kside_t *in, rd_kside_t *out, rd_kpart_t *table)
 {
     size_t element = rondo_type_size(c->ask.type), bytes = c->ask.count * element;
     int n = by->nranks, rooting = by->rank == c->ask.root;
@@ -125,9 +125,9 @@ static void sides(const rd_carrier_t *by, const rd_call_t *c, rd_kside_t *in, rd
     if (t && coll == RD_REDUCE_SCATTER)
         side_one(out, t->in_counts[by->rank] * element);
     if (t && t->in_counts)
-        side_tabled(in, t->in_counts, t->in_displs, n, element);
+        side_tabled(in, t->in_counts, t->in_displs, n, element, table, 0);
     if (t && t->out_counts)
-        side_tabled(out, t->out_counts, t->out_displs, n, element);
+        side_tabled(out, t->out_counts, t->out_displs, n, element, table, n);
     if (t)
         return;
     if (coll == RD_REDUCE_SCATTER || coll == RD_ALLTOALL || coll == RD_SCATTER)
@@ -172,14 +172,20 @@ static size_t elements_each(const rd_stage_t *s, int carrier, const rd_call_t *c
 
     if (!(c->tables && coll == RD_ALLTOALL))
         round = rd_kpiece(most * parts * element, crews_for(s, c), s->k.least, s->k.slot);
+    round = round < RD_STAGE_PART * parts ? RD_STAGE_PART * parts : round; /* which is no more than a slot */
     return round / parts / 16 * 16 / element;
+}
+
+static const size_t *keep(size_t *room, const size_t *counts, size_t n)
+{
+    return counts ? memcpy(room, counts, n * sizeof *counts) : NULL;
 }
 
 static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c, rondo_op_t op, size_t each,
                                   uint32_t rounds)
 {
-    rd_stage_task_t *task = calloc(1, sizeof *task);
-    size_t n = (size_t)s->carriers[carrier].nranks;
+    size_t n = c->tables ? (size_t)s->carriers[carrier].nranks : 0;
+    rd_stage_task_t *task = calloc(1, sizeof *task + 2 * n * sizeof(size_t));
 
     if (!task)
         return NULL;
@@ -192,12 +198,10 @@ static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c
     task->carrier = carrier;
     task->rounds = rounds;
     atomic_store(&task->left, rounds);
-    task->in_tabled = c->tables && c->tables->in_counts;
-    task->out_tabled = c->tables && c->tables->out_counts;
-    if (task->in_tabled)
-        memcpy(task->in_counts, c->tables->in_counts, n * sizeof(size_t));
-    if (task->out_tabled)
-        memcpy(task->out_counts, c->tables->out_counts, n * sizeof(size_t));
+    if (c->tables) {
+        task->in_counts = keep(task->counts, c->tables->in_counts, n);
+        task->out_counts = keep(task->counts + n, c->tables->out_counts, n);
+    }
     if (rd_stage_task_add(s->tasks, task) == 0)
         return task;
     free(task);
@@ -216,13 +220,24 @@ static void grid(const rd_stage_t *s, uint32_t teams, uint64_t bytes, rd_klaunch
     l->blocks = teams * (some < 1 ? 1 : (uint32_t)some);
 }
 
-static uint64_t side_bytes(const rd_kside_t *side)
+static uint64_t side_bytes(const rd_kside_t *side, const rd_kpart_t *table)
 {
     uint64_t sum = 0;
 
+    if (!side->tabled)
+        return side->n * side->part.bytes;
     for (uint32_t i = 0; i < side->n; i++)
-        sum += side->bytes[i];
+        sum += table[side->tabled - 1 + i].bytes;
     return sum;
+}
+
+/* Parts that are not alike and do not fit into the launch go before it. */
+static rondo_result_t write_table(const rd_stage_t *s, rd_kstaged_t *k, const rd_kpart_t *table, cudaStream_t stream)
+{
+    uint32_t rows = k->out.tabled ? k->out.tabled - 1 + k->out.n : k->in.tabled ? k->in.n : 0;
+
+    k->listed = table != k->here && rows;
+    return k->listed ? rd_cuda_write(s->cuda, 0, table, rows * sizeof *table, stream) : RONDO_SUCCESS;
 }
 
 /* One line a thread of one block. */
@@ -237,7 +252,8 @@ static void brief(const rd_stage_t *s, rd_kstaged_t *k, rd_stage_task_t *task, u
     task->brief_out = out;
 }
 
-rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
+/* `table` has two rows for each rank of the carrier. */
+static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_kwork_t *work, rd_kpart_t *table)
 {
     const rd_carrier_t *by = &s->carriers[carrier];
     rd_cuda_t *cuda = s->cuda;
@@ -245,23 +261,25 @@ rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
     size_t element = rondo_type_size(call->ask.type), most = longest(by, call);
     size_t each = elements_each(s, carrier, call, most);
     raises_t raises;
-    rd_kwork_t work;
-    rd_kstaged_t *k = &work.staged;
+    rd_kstaged_t *k = &work->staged;
 
     if (most == 0)
         return RONDO_SUCCESS;
     if ((most + each - 1) / each > UINT32_MAX / 2)
         return rd_error(&cuda->comm->who, RONDO_ERR_UNSUPPORTED, "%s of %zu elements: too long",
                         rd_coll_name(call->ask.coll), most);
-    work.comm = cuda->k;
+    work->comm = cuda->k;
     rd_cuda_op(cuda, &call->ask, &k->reduce);
     k->reduce.in = call->in;
     k->reduce.out = call->out;
     k->reduce.type = (uint32_t)call->ask.type;
-    sides(by, call, &k->in, &k->out);
+    sides(by, call, &k->in, &k->out, table);
     k->copied = call->ask.coll == RD_BROADCAST && by->rank == call->ask.root && call->in != call->out;
     k->each = each * element;
     k->rounds = (uint32_t)((most + each - 1) / each);
+    rondo_result_t result = write_table(s, k, table, call->stream);
+    if (result != RONDO_SUCCESS)
+        return result;
     rd_stage_task_t *task = task_make(s, carrier, call, (rondo_op_t)k->reduce.op, each, k->rounds);
     if (!task)
         return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation");
@@ -269,10 +287,25 @@ rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
     raises.crews = crews_for(s, call);
     for (uint32_t c = 0; c < raises.crews; c++)
         raises.of[c] = rd_kcrew_part(k->rounds, raises.crews, c);
-    uint64_t in = side_bytes(&k->in), out = side_bytes(&k->out), bytes = (in > out ? in : out) / k->rounds;
+    uint64_t in = side_bytes(&k->in, table), out = side_bytes(&k->out, table), bytes = (in > out ? in : out) / k->rounds;
     brief(s, k, task, in, out);
     grid(s, teams_of(&raises), bytes, &l);
-    return launch(s, &l, &work, &k->stage, task, &raises, call->stream);
+    return launch(s, &l, work, &k->stage, task, &raises, call->stream);
+}
+
+rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
+{
+    int n = s->carriers[carrier].nranks;
+    rd_kpart_t *table;
+    rd_kwork_t work;
+
+    if (!call->tables || n <= RD_KRANKS)
+        return run(s, carrier, call, &work, work.staged.here);
+    if (!(table = calloc(2 * (size_t)n, sizeof *table)))
+        return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", n);
+    rondo_result_t result = run(s, carrier, call, &work, table);
+    free(table);
+    return result;
 }
 
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call)
@@ -318,7 +351,7 @@ static int add_messages(const rd_stage_t *s, const rd_kmessage_t *m, uint32_t co
 static uint32_t crews_for_messages(const rd_stage_t *s)
 {
     uint32_t most = s->cuda->limits.blocks < MESSAGE_BLOCKS ? s->cuda->limits.blocks : MESSAGE_BLOCKS;
-    uint32_t fit = most / (2 * ((uint32_t)s->cuda->k.nranks - 1));
+    uint32_t ranks = (uint32_t)s->cuda->k.nranks, fit = most / (ranks <= RD_KRANKS ? 2 * (ranks - 1) : RD_KPAIRS);
 
     return fit < 1 ? 1 : fit < s->k.crews ? fit : s->k.crews;
 }

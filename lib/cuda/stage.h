@@ -1,6 +1,6 @@
-/* A CUDA communicator that spans nodes: its data goes through pinned memory, and between the ranks by host
- * communicators of its own, the *carriers*, whose progress the process's proxies make. See kernels/work.h for lanes and
- * crews.
+/* A CUDA communicator that spans nodes, or has more ranks than can map each other's windows: its data goes through
+ * pinned memory, and between the ranks by host communicators of its own, the *carriers*, whose progress the process's
+ * proxies make. See kernels/work.h for lanes and crews.
  *
  *   a call    writes down what it wants (a task), launches a kernel, wakes the proxies         [stage.c]
  *   kernel    input into a slot, trigger ...                                                   [kernels/stage.cuh]
@@ -32,8 +32,8 @@ typedef struct rd_stage_task {
     int captured;
     int brief; /* by flagged lines: so many bytes of input and output */
     size_t brief_in, brief_out;
-    int in_tabled, out_tabled;
-    size_t in_counts[RD_KRANKS], out_counts[RD_KRANKS];
+    const size_t *in_counts, *out_counts; /* of the carrier's ranks, in `counts`; NULL: not tabled */
+    size_t counts[];
 } rd_stage_task_t;
 
 /* The tasks of a communicator. Graphs may outlive it. */
@@ -52,13 +52,15 @@ typedef struct rd_stage_area {
     size_t bytes; /* of the slots */
     char *pinned; /* lanes, flagged lines, then the slots */
     char *tried;  /* device memory for rd_direct_find; NULL: none yet */
+    size_t rows;  /* of `table` */
     rd_klane_state_t *state;
+    rd_kpart_t *table; /* device memory: the parts of a collective that do not fit into a launch */
 } rd_stage_area_t;
 
 typedef struct rd_stage_lane {
     rd_klane_t *pinned; /* as the host sees it */
     uint32_t taken, done;
-    uint32_t straight; /* crew 0's: messages that went straight, ever. The pair's other end counts the same */
+    int receives;      /* messages; set anew when all before it is done */
     struct rondo_request flying[RD_KLANE_SLOTS];
     size_t brief[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
 } rd_stage_lane_t;
@@ -95,6 +97,7 @@ typedef struct rd_crew {
     uint64_t answered;      /* and those that have come */
     _Atomic uint64_t settled; /* and those after which nothing was under way any more */
     rd_stage_lane_t lanes[RD_KCREW_LANES];
+    size_t *counts;    /* room for those of a round: two for each rank */
     rd_dealt_t *dealt; /* NULL: nothing goes straight */
 } rd_crew_t;
 
@@ -106,6 +109,7 @@ typedef struct rd_stage {
     rd_kstage_t k; /* what kernels are told */
     char *brief;   /* lines, as the host sees them */
     size_t direct; /* messages of so many bytes and more, to other nodes, go past the slots; 0: none does */
+    uint32_t *straight; /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
     struct rd_aside *aside; /* renewed.c: memory for copies; NULL: none yet */
     size_t aside_used;      /* by the launch that is being put together */
     int flushes;   /* what a network's device has written is not seen by a kernel before rd_direct_flush */
@@ -116,7 +120,11 @@ typedef struct rd_stage {
     rd_crew_t *crews;
 } rd_stage_t;
 
-/* stage_make.c. Collective: ranks of different nodes. */
+#define RD_STAGE_RANKS 32767 /* of a communicator, at most */
+#define RD_STAGE_PART 64     /* bytes of a rank's part of a round, at least */
+/* stage_make.c: must it be staged? */
+int rd_stage_needed(const rondo_comm_t comm);
+/* Collective. */
 rondo_result_t rd_stage_create(rd_cuda_t *cuda);
 /* No kernel runs any more: may what the last ones have left to the proxies still be under way? */
 int rd_stage_busy(const rd_cuda_t *cuda);
@@ -126,7 +134,8 @@ void rd_stage_close(rd_cuda_t *cuda);
 /* stage_area.c */
 #define RD_STAGE_BRIEF_AT ((sizeof(rd_klane_t) * RD_KLANES + 4095) / 4096 * 4096)
 #define RD_STAGE_LANES_BYTES (RD_STAGE_BRIEF_AT + (size_t)4 * RD_KBRIEF * RD_KLANE_SLOTS)
-cudaError_t rd_stage_area_take(int device, size_t bytes, rd_stage_area_t **area); /* lanes are all zeros */
+/* Lanes are all zeros. */
+cudaError_t rd_stage_area_take(int device, size_t bytes, size_t rows, rd_stage_area_t **area);
 void rd_stage_area_give(rd_stage_area_t *area);
 /* What ended communicators have left; with the lock of window.c. */
 void rd_stage_areas_free(void);
@@ -172,7 +181,8 @@ rd_kmessage_t rd_direct_message(const rd_stage_t *stage, const rd_cuda_message_t
  * has been dealt; when some have come. */
 void rd_direct_turn(const rd_stage_t *stage);
 int rd_direct_crews(const rd_stage_t *stage); /* to which they are dealt out */
-rondo_result_t rd_direct_deal(rd_crew_t *crew, int chain, const char *slot, uint32_t count);
+rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, int send, const char *slot,
+                              uint32_t count);
 rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved);
 void rd_direct_flush(void);
 

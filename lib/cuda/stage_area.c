@@ -37,12 +37,12 @@ void rd_stage_area_give(rd_stage_area_t *a)
     pthread_mutex_unlock(&areas_lock);
 }
 
-static rd_stage_area_t *area_reuse(int device, size_t bytes)
+static rd_stage_area_t *area_reuse(int device, size_t bytes, size_t rows)
 {
     rd_stage_area_t **at = &areas, *a;
 
     pthread_mutex_lock(&areas_lock);
-    while (*at && ((*at)->device != device || (*at)->bytes != bytes))
+    while (*at && ((*at)->device != device || (*at)->bytes != bytes || (*at)->rows != rows))
         at = &(*at)->next;
     a = *at;
     if (a)
@@ -51,10 +51,10 @@ static rd_stage_area_t *area_reuse(int device, size_t bytes)
     return a;
 }
 
-cudaError_t rd_stage_area_take(int device, size_t bytes, rd_stage_area_t **area)
+cudaError_t rd_stage_area_take(int device, size_t bytes, size_t rows, rd_stage_area_t **area)
 {
-    size_t states = sizeof(rd_klane_state_t) * RD_KLANES;
-    rd_stage_area_t *a = area_reuse(device, bytes);
+    size_t states = (sizeof(rd_klane_state_t) * RD_KLANES + 255) / 256 * 256;
+    rd_stage_area_t *a = area_reuse(device, bytes, rows);
     cudaError_t error = cudaSuccess;
     cudaStream_t stream;
 
@@ -64,10 +64,12 @@ cudaError_t rd_stage_area_take(int device, size_t bytes, rd_stage_area_t **area)
             return cudaErrorMemoryAllocation;
         a->device = device;
         a->bytes = bytes;
+        a->rows = rows;
         error = cudaHostAlloc((void **)&a->pinned, RD_STAGE_LANES_BYTES + bytes,
                               cudaHostAllocPortable | cudaHostAllocMapped);
         if (error == cudaSuccess)
-            error = cudaMalloc((void **)&a->state, states);
+            error = cudaMalloc((void **)&a->state, states + rows * sizeof *a->table);
+        a->table = (rd_kpart_t *)((char *)a->state + states);
     }
     if (error == cudaSuccess)
         error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);

@@ -1,4 +1,4 @@
-/* Beginning and end of the part of a CUDA communicator that lies between nodes: see stage.h. */
+/* Beginning and end of what stages a CUDA communicator's data: see stage.h. */
 #include "stage.h"
 
 #include <stdlib.h>
@@ -8,6 +8,8 @@
 #include "../comm.h"
 
 #define SLOT ((size_t)512 << 10)
+#define SLOT_MOST ((size_t)2 << 20)
+#define SLOT_EACH ((size_t)4 << 10) /* bytes of a rank's part of a slot, as far as SLOT_MOST allows */
 #define SLOTS 4u
 #define LEAST ((size_t)32 << 10) /* bytes of a round or piece */
 #define CREWS RD_PROXIES
@@ -22,25 +24,39 @@ static int crews_of(const rondo_comm_t comm)
     return half < 1 ? 1 : half < CREWS ? half : CREWS;
 }
 
+int rd_stage_needed(const rondo_comm_t comm)
+{
+    return comm->node.nnodes > 1 || comm->nranks > RD_KRANKS;
+}
+
+/* Every rank has a part of a slot: longer ones where there are many, for a part is a message. */
+static size_t slot_for(size_t n, const rd_env_t *env)
+{
+    size_t most = n * SLOT_EACH < SLOT_MOST ? n * SLOT_EACH : SLOT_MOST, least = (RD_STAGE_PART * n + 4095) / 4096 * 4096;
+    size_t slot = env->cuda_stage ? env->cuda_stage / 4096 * 4096 : most > SLOT ? most : SLOT;
+
+    return slot < least ? least : slot;
+}
+
 static void layout(rd_stage_t *s, const rd_env_t *env, size_t *bytes)
 {
-    size_t n = (size_t)s->cuda->k.nranks, slot = env->cuda_stage ? env->cuda_stage : SLOT;
+    size_t n = (size_t)s->cuda->k.nranks, pairs = n < RD_KRANKS ? 2 * n : RD_KPAIRS;
     size_t least = env->cuda_round ? env->cuda_round : LEAST;
 
     s->k.slots = SLOTS;
-    s->k.slot = (uint32_t)(slot / 4096 * 4096);
-    s->k.message_slot = (uint32_t)((size_t)2 * s->k.slot / (2 * n) / 64 * 64);
+    s->k.slot = (uint32_t)slot_for(n, env);
+    s->k.message_slot = (uint32_t)((size_t)2 * s->k.slot / pairs / 64 * 64);
     s->k.least = (uint32_t)(least < s->k.message_slot ? least : s->k.message_slot);
     s->k.crews = (uint32_t)s->ncrews;
     *bytes = (size_t)SLOTS * 2 * s->k.slot;
 }
 
-static void crew_begin(rd_stage_t *s, int number, size_t bytes)
+static int crew_begin(rd_stage_t *s, int number, size_t bytes)
 {
     rd_crew_t *crew = &s->crews[number];
 
-    crew->stage = s;
     crew->number = number;
+    crew->counts = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *crew->counts);
     crew->slots = s->area->pinned + RD_STAGE_LANES_BYTES + (size_t)number * bytes;
     for (int l = 0; l < s->nlanes; l++)
         crew->lanes[l].pinned = (rd_klane_t *)(void *)s->area->pinned + number * RD_KCREW_LANES + l;
@@ -48,17 +64,19 @@ static void crew_begin(rd_stage_t *s, int number, size_t bytes)
     crew->client.arg = crew;
     crew->client.proxy = number;
     crew->client.awake_us = s->cuda->comm->env.cuda_awake;
+    return crew->counts ? 0 : -1;
 }
 
 static rondo_result_t memory(rd_stage_t *s)
 {
     rondo_comm_t comm = s->cuda->comm;
-    size_t bytes; /* of a crew */
+    size_t n = (size_t)comm->nranks, bytes; /* of a crew */
     char *pinned = NULL;
     cudaError_t error;
+    int short_of = 0;
 
     s->ncrews = crews_of(comm);
-    s->nlanes = 1 + 2 * s->cuda->k.nranks;
+    s->nlanes = comm->nranks < RD_KRANKS ? 1 + 2 * comm->nranks : RD_KCREW_LANES;
     layout(s, &comm->env, &bytes);
     s->crews = calloc((size_t)s->ncrews, sizeof *s->crews);
     s->tasks = rd_stage_tasks_create();
@@ -66,7 +84,7 @@ static rondo_result_t memory(rd_stage_t *s)
         s->crews[c].stage = s; /* what fails behind this takes them down */
     if (!s->crews || !s->tasks)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
-    error = rd_stage_area_take(s->cuda->device, (size_t)s->ncrews * bytes, &s->area);
+    error = rd_stage_area_take(s->cuda->device, (size_t)s->ncrews * bytes, n > RD_KRANKS ? 2 * n : 0, &s->area);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&pinned, s->area->pinned, 0);
     if (error != cudaSuccess)
@@ -76,9 +94,10 @@ static rondo_result_t memory(rd_stage_t *s)
     s->k.brief = pinned + RD_STAGE_BRIEF_AT;
     s->brief = s->area->pinned + RD_STAGE_BRIEF_AT;
     s->k.state = s->area->state;
+    s->cuda->k.own = (char *)s->area->table;
     for (int c = 0; c < s->ncrews; c++)
-        crew_begin(s, c, bytes);
-    return RONDO_SUCCESS;
+        short_of |= crew_begin(s, c, bytes);
+    return short_of ? rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
 }
 
 /* Host communicators of those who pass the same `first`, which is one of them: one for each crew. */
@@ -106,12 +125,13 @@ static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int first, int r
     return result;
 }
 
-/* Ranks with one place on their nodes; 0: nodes have different numbers of ranks, or one each. `first`: of this rail. */
+/* Ranks with one place on their nodes; 0: nodes have different numbers of ranks, one each, or more than map each other's
+ * windows. `first`: of this rail. */
 static int rail(const rd_node_t *node, int nranks, int *first)
 {
     int place = 0;
 
-    if (node->nlocal < 2 || node->nlocal * node->nnodes != nranks)
+    if (node->nlocal < 2 || node->nlocal > RD_KRANKS || node->nlocal * node->nnodes != nranks)
         return 0;
     for (int n = 0; n < node->nnodes; n++) {
         int here = 0;
@@ -162,7 +182,12 @@ static void say_what_was_made(const rd_stage_t *s)
 
     if (comm->rank != 0)
         return;
-    if (s->direct)
+    if (comm->node.nnodes == 1)
+        rd_log(&comm->who, RD_LOG_INFO,
+               "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data is staged through %zu MB of "
+               "pinned memory a rank, by %d threads",
+               comm->nranks, RD_KRANKS, s->area->bytes >> 20, s->ncrews);
+    else if (s->direct)
         rd_log(&comm->who, RD_LOG_INFO,
                "CUDA between %d nodes: messages of %zu bytes and more go straight from GPU to GPU (%s), all else is "
                "staged through %zu MB of pinned memory a rank, both by %d threads",
@@ -236,9 +261,12 @@ void rd_stage_close(rd_cuda_t *cuda)
     if (s->area)
         rd_stage_area_give(s->area);
     rd_renewed_free(s);
-    for (int c = 0; s->crews && c < s->ncrews; c++)
+    for (int c = 0; s->crews && c < s->ncrews; c++) {
         free(s->crews[c].dealt);
+        free(s->crews[c].counts);
+    }
     free(s->crews);
+    free(s->straight);
     free(s);
     cuda->stage = NULL;
 }

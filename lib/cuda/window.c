@@ -27,9 +27,9 @@ typedef struct grave {
     char *window;
     size_t bytes;
     int device; /* -1: it is pinned host memory */
-    int nranks;
-    rd_node_t node; /* keeps `controls` mapped; nranks 0: at rest */
-    rd_control_t *controls[RD_KRANKS];
+    int peers;      /* 0: at rest */
+    rd_node_t node; /* keeps `controls` mapped */
+    rd_control_t *controls[RD_KRANKS]; /* of the node's ranks, in the node's order */
 } grave_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -115,21 +115,18 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 
 /* ---- the graveyard; with the lock ---- */
 
-static int process_over(const rd_node_t *node, int rank)
+static int process_over(const rd_node_t *node, int m)
 {
-    for (int m = 0; m < node->nlocal; m++) {
-        struct pollfd p = {node->pidfd[m], POLLIN, 0};
-        if (node->local[m] == rank)
-            return p.fd >= 0 && poll(&p, 1, 0) == 1;
-    }
-    return 0;
+    struct pollfd p = {node->pidfd[m], POLLIN, 0};
+
+    return p.fd >= 0 && poll(&p, 1, 0) == 1;
 }
 
 static int at_rest(const grave_t *g)
 {
-    for (int r = 0; r < g->nranks; r++) {
-        if (g->controls[r] && !atomic_load_explicit(&g->controls[r]->left, memory_order_acquire) &&
-            !process_over(&g->node, r))
+    for (int m = 0; m < g->peers; m++) {
+        if (g->controls[m] && !atomic_load_explicit(&g->controls[m]->left, memory_order_acquire) &&
+            !process_over(&g->node, m))
             return 0;
     }
     return 1;
@@ -138,9 +135,9 @@ static int at_rest(const grave_t *g)
 static void sweep(void)
 {
     for (grave_t *g = graves; g; g = g->next) {
-        if (g->nranks && at_rest(g)) {
+        if (g->peers && at_rest(g)) {
             rd_node_free(&g->node);
-            g->nranks = 0;
+            g->peers = 0;
         }
     }
 }
@@ -150,7 +147,7 @@ static void free_all(void)
 {
     for (grave_t **at = &graves; *at;) {
         grave_t *g = *at;
-        if (g->nranks) {
+        if (g->peers) {
             at = &g->next;
             continue;
         }
@@ -176,7 +173,7 @@ static char *reuse(int device, size_t bytes)
 {
     for (grave_t **at = &graves; *at; at = &(*at)->next) {
         grave_t *g = *at;
-        if (g->nranks == 0 && g->device == device && g->bytes == bytes) {
+        if (g->peers == 0 && g->device == device && g->bytes == bytes) {
             char *window = g->window;
             *at = g->next;
             free(g);
@@ -308,8 +305,9 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
         words_give(cuda->host);
     g = cuda->window ? bury(cuda->window, cuda->window_bytes, cuda->device) : NULL;
     if (g && controls && !cuda->limits.apart) {
-        g->nranks = cuda->comm->nranks;
-        memcpy(g->controls, controls, (size_t)g->nranks * sizeof *controls);
+        g->peers = node->nlocal; /* windows are mapped by few: RD_KRANKS */
+        for (int m = 0; m < node->nlocal; m++)
+            g->controls[m] = controls[node->local[m]];
         g->node = *node;
         memset(node, 0, sizeof *node);
     }

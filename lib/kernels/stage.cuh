@@ -121,14 +121,17 @@ struct rd_lane_ring_t {
 /* Where byte `p` of a slot belongs: parts are gone through in order. */
 struct rd_side_at_t {
     const rd_kside_t &side;
+    const rd_kpart_t *table;
     char *base;
     uint64_t from, each; /* of every part, this round */
     uint32_t i;
     uint64_t start, length; /* of part i in the slot */
     uint64_t end;           /* of the last one */
 
-    RD_MEMBER rd_side_at_t(const rd_kside_t &s, const void *buffer, uint64_t e, uint32_t round) : side(s)
+    RD_MEMBER rd_side_at_t(const rd_kside_t &s, const rd_kpart_t *rows, const void *buffer, uint64_t e, uint32_t round)
+        : side(s)
     {
+        table = rows + s.tabled - (s.tabled != 0);
         base = (char *)const_cast<void *>(buffer);
         from = e * round;
         each = e;
@@ -140,7 +143,7 @@ struct rd_side_at_t {
 
     RD_MEMBER uint64_t part_length(uint32_t k) const
     {
-        const uint64_t bytes = side.bytes[k];
+        const uint64_t bytes = side.tabled ? table[k].bytes : side.part.bytes;
 
         return bytes <= from ? 0 : bytes - from < each ? bytes - from : each;
     }
@@ -149,6 +152,8 @@ struct rd_side_at_t {
     {
         uint64_t sum = 0;
 
+        if (!side.tabled)
+            return side.n ? side.n * part_length(0) : 0;
         for (uint32_t k = 0; k < side.n; k++)
             sum += part_length(k);
         return sum;
@@ -157,6 +162,10 @@ struct rd_side_at_t {
     /* To the part that holds p, which is less than the total. */
     RD_MEMBER void seek(uint64_t p)
     {
+        if (!side.tabled && p >= start + length) {
+            i = (uint32_t)(p / length);
+            start = i * length;
+        }
         while (p >= start + length) {
             start += length;
             length = part_length(++i);
@@ -165,9 +174,17 @@ struct rd_side_at_t {
 
     RD_MEMBER rd_part_t part() const
     {
-        return rd_part(base, side.offset[i] + from, side.offset[i] + from + length);
+        const uint64_t offset = (side.tabled ? table[i].offset : side.part.offset + i * side.stride) + from;
+
+        return rd_part(base, offset, offset + length);
     }
 };
+
+/* What side_at walks through, if parts are not alike. */
+RD_DEVICE const rd_kpart_t *rd_stage_table(const rd_kcomm_t &comm, const rd_kstaged_t &s)
+{
+    return s.listed ? (const rd_kpart_t *)comm.own : s.here;
+}
 
 /* A line that several parts share, byte by byte. */
 RD_DEVICE_FAR uint4 rd_line_gather(rd_side_at_t *at, uint64_t p, uint64_t end)
@@ -256,9 +273,10 @@ RD_DEVICE void rd_lines_in(const rd_part_t &part, uint64_t at, char *slot, uint6
         line_store(slot + i * step, v[i]);
 }
 
-RD_DEVICE void rd_stage_in(const rd_kstaged_t &s, const rd_number_any &number, char *slot, uint32_t round)
+RD_DEVICE void rd_stage_in(const rd_kcomm_t &comm, const rd_kstaged_t &s, const rd_number_any &number, char *slot,
+                           uint32_t round)
 {
-    rd_side_at_t at(s.in, s.reduce.in, s.each, round);
+    rd_side_at_t at(s.in, rd_stage_table(comm, s), s.reduce.in, s.each, round);
 
     for (uint64_t p = rd_stage_begin(s.stage); p < at.end; p += rd_stage_step(s.stage)) {
         const uint4 v = rd_side_load(&at, p);
@@ -268,9 +286,9 @@ RD_DEVICE void rd_stage_in(const rd_kstaged_t &s, const rd_number_any &number, c
     }
 }
 
-RD_DEVICE void rd_stage_out(const rd_kstaged_t &s, const char *slot, uint32_t round)
+RD_DEVICE void rd_stage_out(const rd_kcomm_t &comm, const rd_kstaged_t &s, const char *slot, uint32_t round)
 {
-    rd_side_at_t at(s.out, s.reduce.out, s.each, round);
+    rd_side_at_t at(s.out, rd_stage_table(comm, s), s.reduce.out, s.each, round);
     const uint64_t step = rd_stage_step(s.stage);
 
     for (uint64_t p = rd_stage_begin(s.stage); p < at.end;) {
@@ -286,11 +304,13 @@ RD_DEVICE void rd_stage_out(const rd_kstaged_t &s, const char *slot, uint32_t ro
 }
 
 /* A thread has a line at most. */
-RD_DEVICE void rd_staged_brief(const rd_kstaged_t &s, const rd_number_any &number, rd_lane_ring_t &ring)
+RD_DEVICE void rd_staged_brief(const rd_kcomm_t &comm, const rd_kstaged_t &s, const rd_number_any &number,
+                               rd_lane_ring_t &ring)
 {
+    const rd_kpart_t *table = rd_stage_table(comm, s);
     char *lines = s.stage.brief + (uint64_t)ring.slot(0) * 4 * RD_KBRIEF;
     const uint64_t p = gpu_thread() * 16;
-    rd_side_at_t in(s.in, s.reduce.in, s.each, 0), out(s.out, s.reduce.out, s.each, 0);
+    rd_side_at_t in(s.in, table, s.reduce.in, s.each, 0), out(s.out, table, s.reduce.out, s.each, 0);
 
     if (ring.vacant(0))
         ring.raise(0, false, s.task, 0);
@@ -328,7 +348,7 @@ rd_staged(RD_WORK)
     const rd_number_any number(s.reduce, 1);
     rd_lane_ring_t ring(work.comm, s.stage, team * RD_KCREW_LANES, gpu_blocks() / s.stage.teams);
     if (s.brief) {
-        rd_staged_brief(s, number, ring);
+        rd_staged_brief(work.comm, s, number, ring);
         return;
     }
     char *area = s.stage.area + (uint64_t)team * slots * 2 * s.stage.slot;
@@ -338,12 +358,12 @@ rd_staged(RD_WORK)
         if (i >= slots && i - slots < n) {
             if (!ring.await((int32_t)(i - slots)))
                 break;
-            rd_stage_out(s, slot + s.stage.slot, team + (i - slots) * crews);
+            rd_stage_out(work.comm, s, slot + s.stage.slot, team + (i - slots) * crews);
         }
         if (i < n) {
             if (!ring.vacant(i))
                 break;
-            rd_stage_in(s, number, slot, team + i * crews);
+            rd_stage_in(work.comm, s, number, slot, team + i * crews);
             ring.raise(i, s.in.n != 0, s.task, team + i * crews);
         }
     }
@@ -417,8 +437,8 @@ struct rd_pieces_t {
 
     RD_MEMBER uint32_t flags() const
     {
-        return (stage.captured ? RD_KMESSAGE_CAPTURED : 0) | (length() > piece ? RD_KMESSAGE_LONG : 0) |
-               (direct() ? RD_KMESSAGE_DIRECT : 0);
+        return RD_KMESSAGE_PAIR(pair.peer, pair.send) | (stage.captured ? RD_KMESSAGE_CAPTURED : 0) |
+               (length() > piece ? RD_KMESSAGE_LONG : 0) | (direct() ? RD_KMESSAGE_DIRECT : 0);
     }
 };
 
@@ -471,18 +491,17 @@ rd_staged_messages(RD_WORK)
 {
     const rd_kmessages_t &m = work.staged_messages.messages;
     const rd_kstage_t &stage = work.staged_messages.stage;
-    const rd_kpair_t &pair = m.pair[gpu_block() / stage.teams];
-    const uint32_t slots = stage.slots, number = 2 * (uint32_t)pair.peer + (pair.send ? 1 : 2);
-    const uint32_t team = rd_stage_team(stage);
+    const uint32_t slots = stage.slots, p = gpu_block() / stage.teams, team = rd_stage_team(stage);
+    const rd_kpair_t &pair = m.pair[p];
 
     gpu_begin();
     rd_lane_ring_t collectives(work.comm, stage, team * RD_KCREW_LANES, 1);
     const bool vacant = collectives.all_vacant();
-    rd_lane_ring_t ring(work.comm, stage, team * RD_KCREW_LANES + number, 1);
+    rd_lane_ring_t ring(work.comm, stage, team * RD_KCREW_LANES + 1 + p, 1);
     ring.wait.dead = !vacant;
     rd_pieces_t ahead(m, pair, stage, team), behind(m, pair, stage, team);
     char *base = stage.area + (uint64_t)team * slots * 2 * stage.slot;
-    base += (uint64_t)(number - 1) * slots * stage.message_slot;
+    base += (uint64_t)p * slots * stage.message_slot;
     uint32_t i = 0, n = 0; /* pieces begun; pieces over */
     bool lent = false;     /* a message has gone past the slots */
     while (vacant && behind.more()) {

@@ -39,7 +39,7 @@
 
 #include <stdint.h>
 
-#define RD_KRANKS 16         /* ranks of a communicator on GPUs of one node, at most */
+#define RD_KRANKS 16         /* ranks whose windows are mapped, at most: more are staged, see below */
 #define RD_KFIFOS 512        /* fifos of a pair, at most */
 #define RD_KSLOTS 16         /* slots of a fifo */
 #define RD_KSLOT 1024u       /* bytes of a slot: a unit of LL or LL128 */
@@ -251,15 +251,16 @@ typedef struct rd_kmeet {
  * triggers in device memory, so that a launch may be replayed; the number is part of a trigger, so none needs to be
  * cleared.
  *
- * What is long is shared among *crews*, each a proxy with connections and lanes of its own: one for collectives, one for
- * each peer and direction of messages (numbered as the queue's chains are). A collective is cut in rounds, a message in
- * pieces, and crew c has round or piece c, c + crews, and so on: in the kernel a team of blocks works with each crew, and
- * no team waits for another.
+ * What is long is shared among *crews*, each a proxy with connections and lanes of its own: lane 0 for collectives, and
+ * lane 1 + p for pair p (a peer and a direction) of the messages of whatever launch is running. So however many ranks
+ * there are, lanes are few; a launch has no more pairs, and what is left goes with the next one. A collective is cut in
+ * rounds, a message in pieces, and crew c has round or piece c, c + crews, and so on: in the kernel a team of blocks works
+ * with each crew, and no team waits for another.
  */
 
 #define RD_KBRIEF 2048u /* bytes of what goes by flagged lines, at most: see brief.cuh */
 #define RD_KCREWS 8
-#define RD_KCREW_LANES (1 + 2 * RD_KRANKS)
+#define RD_KCREW_LANES (1 + RD_KPAIRS)
 #define RD_KLANES (RD_KCREWS * RD_KCREW_LANES) /* crew c's begin at c * RD_KCREW_LANES */
 #define RD_KLANE_SLOTS 4 /* of a lane, at most; a power of two */
 
@@ -267,7 +268,7 @@ typedef struct rd_kmeet {
 typedef struct rd_ktrigger {
     uint32_t what;   /* collectives: the task; messages: bytes */
     uint32_t number; /* of the trigger in its lane, from 1 on, modulo 2^31; highest bit: valid */
-    uint32_t round;  /* collectives: which one; messages: RD_KMESSAGE_... */
+    uint32_t round;  /* collectives: which one; messages: RD_KMESSAGE_... and RD_KMESSAGE_PAIR */
     uint32_t again;  /* the number */
 } rd_ktrigger_t;
 
@@ -276,6 +277,9 @@ typedef struct rd_ktrigger {
 #define RD_KMESSAGE_CAPTURED 1u
 #define RD_KMESSAGE_LONG 2u /* it has pieces for other crews too */
 #define RD_KMESSAGE_DIRECT 4u /* past the slots: this one says where as many messages lie as the trigger says */
+#define RD_KMESSAGE_PAIR(peer, send) ((uint32_t)(peer) << 4 | ((send) ? 8u : 0u))
+#define RD_KMESSAGE_PEER(round) ((round) >> 4)
+#define RD_KMESSAGE_SEND(round) ((round) >> 3 & 1u)
 
 /* In the bytes of a message between nodes: it is the network's to carry, straight from and to the buffer; and the host
  * can reach the buffer. Such messages of a pair that follow one another share a trigger, of crew 0's. */
@@ -306,18 +310,25 @@ typedef struct rd_kstage {
     char *brief;             /* pinned: 4 * RD_KBRIEF for each of the first lane's slots */
     uint32_t slots;          /* of a lane, a power of two */
     uint32_t slot;           /* collectives: bytes; a slot is one for the input and one for the output behind it */
-    uint32_t message_slot;   /* messages: bytes; lane l's of a crew begin at (l - 1) * slots * message_slot */
+    uint32_t message_slot;   /* messages: bytes; pair p's of a crew begin at p * slots * message_slot */
     uint32_t least;          /* bytes of a round or piece of what has several */
     uint32_t crews;          /* of the communicator */
     uint32_t teams;          /* of this launch: crews 0 to teams - 1 have something to do */
     uint32_t captured;       /* this launch belongs to a graph */
 } rd_kstage_t;
 
-/* Where the parts of one side of a collective lie in the user's buffer. In a round each gives its next `each` bytes, and
- * they lie in the slot without gaps. */
+/* Where a part of a collective lies in the user's buffer. */
+typedef struct rd_kpart {
+    uint64_t offset, bytes;
+} rd_kpart_t;
+
+/* The parts of one side. In a round each gives its next `each` bytes, and they lie in the slot without gaps. Where all are
+ * equally long and far apart, `part` is the first of them; else they are in the launch's table. */
 typedef struct rd_kside {
     uint32_t n;
-    uint64_t offset[RD_KRANKS], bytes[RD_KRANKS];
+    uint32_t tabled; /* from this row on, plus one; 0: they are alike */
+    rd_kpart_t part;
+    uint64_t stride; /* from one to the next, then */
 } rd_kside_t;
 
 typedef struct rd_kstaged {
@@ -329,6 +340,8 @@ typedef struct rd_kstaged {
     uint32_t task;
     uint32_t copied; /* a broadcast's root: the input, one part, goes to the output as it is read */
     uint32_t brief;  /* one round, by flagged lines and one block */
+    uint32_t listed; /* the table lies at the beginning of `own`, by launches of WRITE; 0: here */
+    rd_kpart_t here[2 * RD_KRANKS];
 } rd_kstaged_t;
 
 typedef struct rd_kstaged_messages {

@@ -7,7 +7,7 @@
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, scheduled,
 #                                                          life, asked, groups, registered, copies, rounds, apart,
-#                                                          nodes, shim or direct (wants UCX with CUDA, and
+#                                                          nodes, many, shim or direct (wants UCX with CUDA, and
 #                                                          RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
 #              each of which must report a planted fault) and delays (`make gpu-delays`: kernels that are late and
@@ -133,6 +133,12 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
     done
     part rounds --nodes
     part life --nodes
+fi
+if wanted many; then # more ranks than map each other's memory
+    part matrix --seed "$seed" --ranks 18 --kind threads ${shard:+--share "$shard"}
+    part matrix --seed "$seed" --nodes 10+9 ${shard:+--share "$shard"}
+    part programs --seed "$seed" --seconds "$seconds" --nodes 9+9
+    part rounds --many
 fi
 if wanted direct; then
     part direct --seed "$seed"

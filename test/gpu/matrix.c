@@ -213,7 +213,7 @@ int main(int argc, char **argv)
     test_begin("matrix", 500);
     if (device_none())
         return TEST_SKIPPED;
-    for (int nranks = 1; nranks <= 8 && bad == 0; nranks++)
+    for (int nranks = 1; nranks <= (o.ranks > 8 ? o.ranks : 8) && bad == 0; nranks++)
         for (int kind = TEST_PROCESSES; kind <= TEST_THREADS && bad == 0; kind++) {
             int64_t began = test_clock_us();
             if (o.ranks ? o.ranks != nranks : nranks == 6 || nranks == 7 || (kind == TEST_PROCESSES && nranks % 2))

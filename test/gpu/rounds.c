@@ -1,8 +1,10 @@
 /* Operations that take many rounds. Between nodes crews share them, and rounds come out of order, so what is done in
  * place must bear it; messages of several pieces stand beside short ones, and are grouped otherwise by sender and
- * receiver; graphs of both come in turns with plain calls; and ranks abort or are killed in the middle.
+ * receiver; everybody exchanges something with everybody; graphs of both come in turns with plain calls; and ranks abort
+ * or are killed in the middle.
  *
- *   rounds [--nodes]      between played nodes; without: on one, where rounds are passes of the kernels
+ *   rounds [--nodes|--many]   between played nodes; with more ranks than map each other's memory, on one node and on
+ *                             two; without: on one, where rounds are passes of the kernels
  */
 #include <signal.h>
 #include <stdio.h>
@@ -181,7 +183,88 @@ static void messages(world_t *w, int round)
         same(w, "messages", i, w->host[i], value(previous, round, i));
 }
 
+/* Message i of a pair: both ends know its length, and of one in three that it is none. */
+static size_t pair_length(int from, int to, int i)
+{
+    return (from + to + i) % 3 == 0 ? 0 : (from * 7 + to + i) % 11 == 0 ? 700 : 1 + (size_t)(from + 2 * to + i) % 9;
+}
+
+#define EACH 5 /* messages of a pair */
+
+/* In one group, `EACH` messages from everybody to everybody, itself too: more than a launch has pairs for, and more of
+ * each. Returns the ints of all that this rank receives. */
+static size_t everybody_posts(world_t *w)
+{
+    size_t out = 0, in = 0;
+    int rank = w->t->rank;
+
+    TEST_OK(w->t, NULL, rondo_group_start());
+    for (int peer = 0; peer < w->t->nranks; peer++)
+        for (int i = 0; i < EACH; i++) {
+            size_t to = pair_length(rank, peer, i), from = pair_length(peer, rank, i);
+            TEST_OK(w->t, w->comm, rondo_send(w->in + out, to, RONDO_INT32, peer, w->comm, w->stream));
+            TEST_OK(w->t, w->comm, rondo_recv(w->out + in, from, RONDO_INT32, peer, w->comm, w->stream));
+            out += to;
+            in += from;
+        }
+    TEST_OK(w->t, NULL, rondo_group_end());
+    return in;
+}
+
+/* Where message i to `to` begins at its sender. */
+static size_t pair_place(int nranks, int from, int to, int i)
+{
+    size_t at = 0;
+
+    for (int peer = 0; peer < nranks; peer++)
+        for (int k = 0; k < EACH && (peer < to || (peer == to && k < i)); k++)
+            at += pair_length(from, peer, k);
+    return at;
+}
+
+static void everybody_verifies(world_t *w, int round, size_t ints)
+{
+    int n = w->t->nranks, rank = w->t->rank;
+    size_t at = 0;
+
+    fetch(w, w->out, ints);
+    for (int peer = 0; peer < n; peer++)
+        for (int i = 0; i < EACH; i++) {
+            size_t first = pair_place(n, peer, rank, i);
+            for (size_t k = 0; k < pair_length(peer, rank, i); k++, at++)
+                same(w, "everybody", at, w->host[at], value(peer, round, first + k));
+        }
+}
+
+static void everybody(world_t *w, int round)
+{
+    fill(w, w->in, round, INTS / 2);
+    TEST_CUDA(w->t, cudaMemsetAsync(w->out, 0xff, INTS / 2 * sizeof(int), w->stream));
+    everybody_verifies(w, round, everybody_posts(w));
+}
+
 /* ---- graphs */
+
+/* The same from a graph, beside which it is called plainly. */
+static void everybody_replayed(world_t *w)
+{
+    cudaGraphExec_t exec;
+    cudaGraph_t graph;
+
+    TEST_CUDA(w->t, cudaStreamSynchronize(w->stream));
+    TEST_CUDA(w->t, cudaStreamBeginCapture(w->stream, cudaStreamCaptureModeThreadLocal));
+    size_t ints = everybody_posts(w);
+    TEST_CUDA(w->t, cudaStreamEndCapture(w->stream, &graph));
+    TEST_CUDA(w->t, cudaGraphInstantiate(&exec, graph, 0));
+    TEST_CUDA(w->t, cudaGraphDestroy(graph));
+    for (int round = 0; round < ROUNDS; round++) {
+        fill(w, w->in, round, INTS / 2);
+        TEST_CUDA(w->t, cudaGraphLaunch(exec, w->stream));
+        everybody_verifies(w, round, ints);
+        everybody(w, round);
+    }
+    device_graphs_destroy(w->t, &exec, 1);
+}
 
 /* Of a long sum, messages and a short sum; replayed in turns with plain calls. */
 static void graphs(world_t *w)
@@ -250,12 +333,14 @@ static void right(test_rank_t *t, void *arg)
         sums(&w, round);
         scattered(&w, round);
         gathered(&w, round);
-        for (int root = 0; root < t->nranks; root++)
+        for (int root = 0; root < t->nranks; root += 1 + t->nranks / 4)
             spread(&w, round, root);
         briefly(&w, round);
         messages(&w, round);
+        everybody(&w, round);
     }
     graphs(&w);
+    everybody_replayed(&w);
     end(&w);
 }
 
@@ -290,13 +375,12 @@ static void in_the_middle(test_rank_t *t, void *arg)
     end(&w);
 }
 
-/* NULL: three ranks on one node. */
+/* "3": on one node. */
 static int run(const char *nodes)
 {
-    int ranks = nodes ? device_nodes(nodes) : 3, kill_it = 0;
+    int ranks = device_nodes(nodes), kill_it = 0;
     int bad = test_run(TEST_PROCESSES, ranks, 120, right, NULL);
 
-    nodes = nodes ? nodes : "3";
     printf("rounds: %s: %s\n", nodes, bad ? "WRONG" : "right");
     bad += test_run(TEST_PROCESSES, ranks, 60, in_the_middle, &kill_it);
     printf("rounds: %s, aborted in the middle: %s\n", nodes, bad ? "WRONG" : "right");
@@ -309,9 +393,9 @@ static int run(const char *nodes)
 
 int main(int argc, char **argv)
 {
-    int played = argc > 1 && strcmp(argv[1], "--nodes") == 0;
+    int played = argc > 1 && strcmp(argv[1], "--nodes") == 0, many = argc > 1 && strcmp(argv[1], "--many") == 0;
 
-    if (argc > 1 + played)
+    if (argc > 1 + played + many)
         return 2;
     test_begin("rounds", 400);
     setenv("RONDO_CUDA_STAGE", "16K", 0);
@@ -319,7 +403,9 @@ int main(int argc, char **argv)
     setenv("RONDO_CUDA_CREWS", "3", 0);
     if (device_none())
         return TEST_SKIPPED;
+    if (many)
+        return run("20") + run("11+8") != 0;
     if (!played)
-        return run(NULL) != 0;
+        return run("3") != 0;
     return run("1+1") + run("1+1+1") + run("2+2") != 0;
 }

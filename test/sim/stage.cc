@@ -162,9 +162,9 @@ rd_kwork_t *work_of(uint32_t launch)
     s->reduce.type = RONDO_UINT8;
     /* Two parts, the first of which ends within a line. */
     s->in.n = s->out.n = 2;
-    s->in.bytes[0] = s->out.bytes[0] = bytes / 2 - 3;
-    s->in.offset[1] = s->out.offset[1] = bytes / 2 - 3;
-    s->in.bytes[1] = s->out.bytes[1] = bytes - (bytes / 2 - 3);
+    s->in.tabled = s->out.tabled = 1;
+    s->here[0] = {0, bytes / 2 - 3};
+    s->here[1] = {bytes / 2 - 3, bytes - (bytes / 2 - 3)};
     if (one_way())
         s->out.n = 0;
     s->each = SLOT / 2;

@@ -1,0 +1,22 @@
+#!/bin/sh
+# More ranks than map each other's memory, on simulated GPUs: on one node and on two, where a node has few or more than
+# that itself, and on many of one or two ranks, whose rails are longer than a launch's table.
+set -e
+test -x test/sim/matrix || {
+    echo "built without CUDA: there is nothing to simulate"
+    exit 77
+}
+./rondo-info 2>&1 | grep -q 'ucx [0-9]' || {
+    echo "built without UCX: no nodes can be played"
+    exit 77
+}
+RONDO_CUDA_CREWS=2
+export RONDO_CUDA_CREWS
+test/sim/matrix --ranks 18 --share 7/300
+test/sim/matrix --ranks 17 --operation alltoallv
+test/sim/matrix --nodes 18+2 --share 11/300
+test/sim/matrix --nodes 1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1 --operation allgatherv
+test/sim/matrix --nodes 2+2+2+2+2+2+2+2+2 --operation allgather
+test/sim/programs --ranks 17 --seconds 1
+test/sim/programs --nodes 9+9 --seconds 1
+test/sim/rounds --many
