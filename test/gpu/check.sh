@@ -135,7 +135,7 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
     part life --nodes
 fi
 if wanted many; then # more ranks than map each other's memory
-    part matrix --seed "$seed" --ranks 18 --kind threads ${shard:+--share "$shard"}
+    part matrix --seed "$seed" --ranks 18 --kind processes ${shard:+--share "$shard"}
     part matrix --seed "$seed" --nodes 10+9 ${shard:+--share "$shard"}
     part programs --seed "$seed" --seconds "$seconds" --nodes 9+9
     part rounds --many
