@@ -134,11 +134,14 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
     part rounds --nodes
     part life --nodes
 fi
-if wanted many; then # more ranks than map each other's memory
+if wanted many; then # more ranks than map each other's memory: few channels each, or a GPU has none for the last ones
+    CUDA_DEVICE_MAX_CONNECTIONS=2
+    export CUDA_DEVICE_MAX_CONNECTIONS
     part matrix --seed "$seed" --ranks 18 --kind processes ${shard:+--share "$shard"}
     part matrix --seed "$seed" --nodes 10+9 ${shard:+--share "$shard"}
     part programs --seed "$seed" --seconds "$seconds" --nodes 9+9
     part rounds --many
+    unset CUDA_DEVICE_MAX_CONNECTIONS
 fi
 if wanted direct; then
     part direct --seed "$seed"
