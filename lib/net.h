@@ -70,6 +70,9 @@ rondo_result_t rd_net_credit(rd_recv_t *recv, size_t bytes);
 int rd_net_progress(rd_net_t *net); /* nonzero: something happened */
 size_t rd_net_conn_bytes(void);     /* memory of a bound pair (peer, channel) that has carried nothing */
 int rd_net_idle(rd_net_t *net);     /* nonzero: every post and credit has left this rank's memory */
+/* This rank has waited for a rank of another node for a while: makes the connection, if it is not there, so that each
+ * hears of the other's end. */
+void rd_net_seek(rd_net_t *net, int peer);
 /* How a rank of another node has left: RONDO_SUCCESS, in order, or RONDO_ERR_MISMATCH; what it had sent is all here.
  * RONDO_IN_PROGRESS: it has not, or that is still to come. Who has left otherwise has set the stop word. */
 rondo_result_t rd_net_farewell(const rd_net_t *net, int peer);

@@ -141,6 +141,12 @@ int rd_net_idle(rd_net_t *net)
     return 1;
 }
 
+void rd_net_seek(rd_net_t *net, int peer)
+{
+    (void)net;
+    (void)peer;
+}
+
 rondo_result_t rd_net_farewell(const rd_net_t *net, int peer)
 {
     (void)net;

@@ -1,6 +1,7 @@
 /* A turn in which nothing has moved: who is waited for, whether he has left, and who it is that is late. */
 #include "comm.h"
 
+#define SEEK_MS 1000 /* a rank that is waited for as long should know it */
 #define MISMATCH_MISSES 100000 /* in a row, until a rank gives up finding for itself what another has found */
 
 /* The rank that the first active task waits for, or to which a task that is over has lent something; -1: nobody in
@@ -55,9 +56,12 @@ rondo_result_t rd_queue_deserted(rondo_comm_t comm)
 
 static void say_wait(rondo_comm_t comm, int64_t now)
 {
-    uint64_t waits = (uint64_t)(uint32_t)now << 32 | (uint32_t)(waited_for(comm) + 1);
+    int peer = waited_for(comm);
+    uint64_t waits = (uint64_t)(uint32_t)now << 32 | (uint32_t)(peer + 1);
 
     atomic_store_explicit(&comm->conns.self->waits, waits, memory_order_relaxed);
+    if (peer >= 0 && comm->net && now - comm->queue.wait.began_ms >= SEEK_MS)
+        rd_net_seek(comm->net, peer);
 }
 
 /* The rank that this one has lately waited for; -1: it does not wait, or is on another node and nobody knows. */

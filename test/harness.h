@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define TEST_MAX_RANKS 48
+#define TEST_MAX_RANKS 72
 #define TEST_SKIPPED 77
 
 typedef enum { TEST_PROCESSES, TEST_THREADS } test_kind_t;

@@ -91,6 +91,33 @@ static void waits(test_rank_t *t, void *arg)
     free(memory);
 }
 
+/* ---- whom it has never met ---- */
+
+/* In a communicator of more than 64 ranks: the first rank waits for the last one, on another node, with which it has
+ * exchanged nothing. */
+static void unmet(test_rank_t *t, void *arg)
+{
+    const case_t *c = arg;
+    rondo_comm_t comm = test_comm_on(t, c->nodes);
+    int last = t->nranks - 1;
+    char memory[10];
+
+    if (!comm)
+        return;
+    test_barrier(t);
+    test_note(t, "%d nodes, waits for one it has not met, %s", c->nodes, c->early ? "then it leaves" : "after it left");
+    if (!c->early && t->rank != last)
+        test_barrier(t);
+    if (t->rank == 0)
+        named(t, comm, rondo_recv(memory, sizeof memory, RONDO_INT8, last, comm, NULL), last);
+    if (t->rank == last && c->early)
+        usleep(1500000); /* longer than it takes to greet it */
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    if (c->early || t->rank == last)
+        test_barrier(t);
+    test_barrier(t);
+}
+
 /* ---- who does not answer it ---- */
 
 /* Rank 0 has begun to send and then looks at nothing: where its messages are long for UCX, it has announced them, and
@@ -244,13 +271,23 @@ static int run_all(int nodes)
     return bad + run_sent(c);
 }
 
+static int run_unmet(void)
+{
+    case_t c = {.nodes = 2};
+    int bad = 0;
+
+    for (c.early = 0; c.early < 2; c.early++)
+        bad += run("one that was never met", 66, unmet, &c);
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
     int bad;
 
     test_begin("left", 240);
     seed = argc > 1 ? strtoull(argv[1], NULL, 0) : seed;
-    bad = run_all(1) || run_all(2);
+    bad = run_all(1) || run_all(2) || run_unmet();
     if (rd_net_announcing_ends()) {
         printf("left: %s may end the process where a message is announced to who leaves: not tried\n",
                rd_net_version());

@@ -6,6 +6,10 @@
  * half made, the first operation takes no longer than the second, and two hosts that cannot reach each other are found
  * while it can still be said plainly.
  *
+ * In a large communicator two may wait for each other that have never met. Who then leaves does not know that it is waited
+ * for. So who has waited for a while greets the other one: that is answered by a farewell, or by a connection that
+ * fails because nobody listens any more.
+ *
  * What is left is the meeting itself: UCX 1.13 also ends the process (ucp_worker_discard_uct_ep) when the connection
  * under its first message breaks while that is being sent, so a rank that dies in this moment may take one on another
  * node with it. It was seen once in 800 trials of killing a rank during creation.
@@ -19,6 +23,14 @@ static void greet(rd_net_t *net, rd_ucx_peer_t *peer)
     int pending;
     rd_ucx_header_fill(&peer->hello, net, 0, RD_UCX_HELLO, 0, 0);
     rd_ucx_send(peer, &peer->hello, NULL, 0, rd_ucx_sent, peer, &pending);
+}
+
+void rd_net_seek(rd_net_t *net, int rank)
+{
+    rd_ucx_peer_t *peer = &net->peers[rank];
+    if (peer->address != NULL && peer->ep == NULL && !peer->left) {
+        greet(net, peer);
+    }
 }
 
 /* The first remote rank with which the meeting is not over; -1: none. */
