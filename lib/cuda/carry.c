@@ -66,6 +66,22 @@ static rondo_result_t round_plan(rd_crew_t *crew, const rd_stage_task_t *t, uint
 
 /* ---- from a trigger to a task of the carrier's queue */
 
+rondo_result_t rd_carry_add(rondo_comm_t carrier, rd_task_t *task, struct rondo_request *request)
+{
+    rondo_result_t result = rd_queue_prepare(carrier, task);
+
+    if (result != RONDO_SUCCESS) {
+        rd_task_free(carrier, task);
+        return result;
+    }
+    if (!carrier->queue.active)
+        rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
+    atomic_fetch_add(&request->pending, 1);
+    task->request = request;
+    rd_queue_add(carrier, task);
+    return RONDO_SUCCESS;
+}
+
 static rondo_result_t add(rd_crew_t *crew, rd_stage_lane_t *lane, rondo_comm_t carrier, int chain, rd_plan_t *plan,
                           const void *in, void *out)
 {
@@ -73,24 +89,13 @@ static rondo_result_t add(rd_crew_t *crew, rd_stage_lane_t *lane, rondo_comm_t c
     rd_task_t *task;
     rondo_result_t result = rd_task_create(carrier, plan, chain, in, out, &task);
 
-    if (result != RONDO_SUCCESS)
-        return result;
-    result = rd_queue_prepare(carrier, task);
-    if (result != RONDO_SUCCESS) {
-        rd_task_free(carrier, task);
-        return result;
-    }
-    if (!carrier->queue.active)
-        rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
-    atomic_store(&request->pending, 1);
-    task->request = request;
-    rd_queue_add(carrier, task);
-    lane->taken++;
-    return RONDO_SUCCESS;
+    if (result == RONDO_SUCCESS)
+        result = rd_carry_add(carrier, task, request);
+    lane->taken += result == RONDO_SUCCESS;
+    return result;
 }
 
-/* Nobody has announced what a graph's kernels do, so other crews may nap. */
-static void wake_others(const rd_crew_t *crew)
+void rd_carry_wake_others(const rd_crew_t *crew)
 {
     const rd_stage_t *s = crew->stage;
 
@@ -110,8 +115,8 @@ static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger)
     if (!t || trigger->round >= t->rounds)
         return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
                         trigger->round, trigger->what);
-    if (t->captured && t->rounds > 1 && trigger->round == 0)
-        wake_others(crew);
+    if (t->captured && t->rounds > 1 && trigger->round == 0) /* nobody has announced what a graph's kernels do */
+        rd_carry_wake_others(crew);
     if (t->ask.coll == RD_BROADCAST) /* in place: the root's kernel wants nothing back, the others' give nothing */
         in = out = s->carriers[t->carrier].rank == t->ask.root ? in : out;
     crew->lanes[0].brief[crew->lanes[0].taken & (s->k.slots - 1)] = t->brief ? t->brief_out : 0;
@@ -149,20 +154,21 @@ static rondo_result_t begin_message(rd_crew_t *crew, int l, const rd_ktrigger_t 
         return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL,
                         "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
     if (captured && crew->number == 0 && trigger->round & RD_KMESSAGE_LONG)
-        wake_others(crew);
+        rd_carry_wake_others(crew);
     result = rd_plan_get_p2p(carrier->planner, peer, send, trigger->what, &plan);
     return result == RONDO_SUCCESS ? add(crew, lane, carrier, chain, plan, crew->slots + at, crew->slots + at) : result;
 }
 
-/* Of what is brief the input comes by itself, perhaps later than the trigger. */
-static int input_come(const rd_crew_t *crew, const rd_ktrigger_t *trigger)
+/* Of what is brief the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have asked
+ * alike. */
+static int may_begin(const rd_crew_t *crew, const rd_ktrigger_t *trigger)
 {
     const rd_stage_t *s = crew->stage;
     const rd_stage_task_t *t = rd_stage_task(s->tasks, trigger->what);
     uint32_t taken = crew->lanes[0].taken;
     char *slot = crew->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
 
-    return !t || !t->brief || rd_brief_come(crew, taken + 1, slot, t->brief_in);
+    return !t || (rd_stage_checked(s, t->checked) && (!t->brief || rd_brief_come(crew, taken + 1, slot, t->brief_in)));
 }
 
 static rondo_result_t take(rd_crew_t *crew, int *moved)
@@ -175,7 +181,7 @@ static rondo_result_t take(rd_crew_t *crew, int *moved)
         rd_stage_lane_t *lane = &crew->lanes[l];
         while (result == RONDO_SUCCESS && lane->taken - lane->done < s->k.slots &&
                trigger_come(lane, s->k.slots, &trigger)) {
-            if (l == RD_CHAIN_COLLECTIVE && !input_come(crew, &trigger))
+            if (l == RD_CHAIN_COLLECTIVE && !may_begin(crew, &trigger))
                 break;
             *moved = 1;
             result = l == RD_CHAIN_COLLECTIVE ? begin_round(crew, &trigger) : begin_message(crew, l, &trigger);
@@ -219,7 +225,7 @@ static int outside(const rd_stage_t *s, int carrier, int r)
     const rd_node_t *node = &s->cuda->comm->node;
     int place = 0;
 
-    if (carrier == RD_CARRIER_ALL || r < 0)
+    if (carrier != RD_CARRIER_RAIL || r < 0)
         return r;
     for (int i = 0; i < s->cuda->comm->nranks; i++) {
         if (node->node_of[i] == r && place++ == node->self)
@@ -231,9 +237,9 @@ static int outside(const rd_stage_t *s, int carrier, int r)
 /* And the other way round; -1: it is not of the rail. */
 static int inside(const rd_stage_t *s, int carrier, int r)
 {
-    int i = carrier == RD_CARRIER_ALL ? r : s->carriers[carrier].nranks - 1;
+    int i = carrier != RD_CARRIER_RAIL ? r : s->carriers[carrier].nranks - 1;
 
-    while (carrier != RD_CARRIER_ALL && i >= 0 && outside(s, carrier, i) != r)
+    while (carrier == RD_CARRIER_RAIL && i >= 0 && outside(s, carrier, i) != r)
         i--;
     return i;
 }
@@ -258,7 +264,7 @@ static void come_up(rd_crew_t *crew, int carrier)
     rondo_comm_t comm = crew->stage->cuda->comm, from = crew->carriers[carrier];
     int culprit = outside(crew->stage, carrier, atomic_load(&from->stop.culprit));
 
-    if (carrier == RD_CARRIER_ALL)
+    if (carrier != RD_CARRIER_RAIL)
         rd_comm_fail(comm, rd_comm_check(from), culprit, "%s", from->stop.text);
     else
         rd_comm_fail(comm, rd_comm_check(from), culprit,
@@ -342,6 +348,8 @@ rd_proxy_state_t rd_carry(void *arg)
         return RD_PROXY_IDLE;
     if (s->direct)
         rd_direct_turn(s);
+    if (result == RONDO_SUCCESS && !crew->failed_ms && crew->carriers[RD_CARRIER_CHECK])
+        result = rd_stage_check_turn(crew, &moved);
     if (result == RONDO_SUCCESS && !crew->failed_ms)
         result = take(crew, &moved);
     if (result == RONDO_SUCCESS && !crew->failed_ms && crew->dealt)
@@ -351,6 +359,7 @@ rd_proxy_state_t rd_carry(void *arg)
     if (result != RONDO_SUCCESS || crew->failed_ms) /* what has failed is off the queue, and not done */
         return end(crew, result);
     int flying = tell(crew, &moved);
+    flying |= crew->carriers[RD_CARRIER_CHECK] && crew->carriers[RD_CARRIER_CHECK]->queue.active;
     if (!flying)
         atomic_store(&crew->settled, crew->answered);
     if (moved)

@@ -315,8 +315,10 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
         if (result != RONDO_SUCCESS)
             return result;
     }
-    if (cuda->stage)
-        return rd_stage_collective(cuda, call);
+    if (cuda->stage) {
+        rondo_result_t result = rd_stage_check_call(cuda->stage, call);
+        return result == RONDO_SUCCESS ? rd_stage_collective(cuda, call) : result;
+    }
     if (call->ask.coll == RD_BARRIER)
         return cuda->k.nranks == 1 ? RONDO_SUCCESS : run_barrier(cuda, call->stream);
     if (cuda->k.nranks == 1)

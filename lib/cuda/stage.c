@@ -197,6 +197,7 @@ static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c
     task->each = each;
     task->carrier = carrier;
     task->rounds = rounds;
+    task->checked = rd_stage_check_calls(s);
     atomic_store(&task->left, rounds);
     if (c->tables) {
         task->in_counts = keep(task->counts, c->tables->in_counts, n);

@@ -27,6 +27,7 @@ typedef struct rd_stage_task {
     size_t each;  /* elements of a part that a round carries */
     uint32_t rounds;
     _Atomic uint32_t left; /* rounds that no crew has taken */
+    uint64_t checked;      /* RONDO_CHECK: so many calls are compared before it begins */
     uint32_t number;       /* its place in the table */
     int carrier;
     int captured;
@@ -65,8 +66,9 @@ typedef struct rd_stage_lane {
     size_t brief[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
 } rd_stage_lane_t;
 
-/* Host communicators beneath: of all ranks, or of a rail, the ranks that have one place on their nodes. */
-enum { RD_CARRIER_ALL, RD_CARRIER_RAIL, RD_CARRIERS };
+/* Host communicators beneath: of all ranks, or of a rail, the ranks that have one place on their nodes; and, crew 0's
+ * alone, of all ranks again for RONDO_CHECK. */
+enum { RD_CARRIER_ALL, RD_CARRIER_RAIL, RD_CARRIER_CHECK, RD_CARRIERS };
 
 typedef struct rd_carrier {
     int rank, nranks; /* nranks 0: there is none */
@@ -112,6 +114,7 @@ typedef struct rd_stage {
     uint32_t *straight; /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
     struct rd_aside *aside; /* renewed.c: memory for copies; NULL: none yet */
     size_t aside_used;      /* by the launch that is being put together */
+    struct rd_stage_check *check; /* RONDO_CHECK; NULL: off */
     int flushes;   /* what a network's device has written is not seen by a kernel before rd_direct_flush */
     char way[320]; /* why messages go straight, or not */
     int nlanes;    /* of a crew */
@@ -193,8 +196,20 @@ rondo_result_t rd_renewed_copy(rd_stage_t *stage, rd_kmessage_t *message, cudaSt
 int rd_renewed_tell(const void *memory);
 void rd_renewed_free(rd_stage_t *stage); /* no kernel runs any more */
 
+/* stage_check.c: a call that is to be compared; how many there are so far; have so many been? And crew 0's turn. */
+rondo_result_t rd_stage_check_create(rd_stage_t *stage);
+void rd_stage_check_free(rd_stage_t *stage);
+rondo_result_t rd_stage_check_call(rd_stage_t *stage, const rd_call_t *call);
+uint64_t rd_stage_check_calls(const rd_stage_t *stage);
+int rd_stage_checked(const rd_stage_t *stage, uint64_t calls);
+rondo_result_t rd_stage_check_turn(rd_crew_t *crew, int *moved);
+
 /* carry.c: a turn of the proxy. */
 rd_proxy_state_t rd_carry(void *crew);
+/* A task of the carrier's queue, which is freed if it cannot be; `request` counts those under way. */
+rondo_result_t rd_carry_add(rondo_comm_t carrier, rd_task_t *task, struct rondo_request *request);
+/* Other crews may nap: they look again. */
+void rd_carry_wake_others(const rd_crew_t *crew);
 void rd_carry_failure(rd_crew_t *crew, int carrier); /* what has failed the communicator fails the carrier */
 
 #endif

@@ -100,10 +100,10 @@ static rondo_result_t memory(rd_stage_t *s)
     return short_of ? rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
 }
 
-/* Host communicators of those who pass the same `first`, which is one of them: one for each crew. */
-static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int first, int rank, int nranks)
+/* Host communicators of those who pass the same `first`, which is one of them: one for each of so many crews. */
+static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int first, int rank, int nranks)
 {
-    size_t each = (size_t)s->ncrews;
+    size_t each = (size_t)crews;
     rondo_comm_t comm = s->cuda->comm;
     rondo_unique_id_t *ids = calloc((size_t)comm->nranks * each, sizeof *ids), *its;
     size_t made = 0;
@@ -151,15 +151,19 @@ static rondo_result_t carriers(rd_stage_t *s)
     rd_cuda_t *cuda = s->cuda;
     rondo_comm_t comm = cuda->comm;
     int first = 0, apart = 0;
-    rondo_result_t result = carriers_make(s, RD_CARRIER_ALL, 0, comm->rank, comm->nranks);
+    rondo_result_t result = carriers_make(s, RD_CARRIER_ALL, s->ncrews, 0, comm->rank, comm->nranks);
 
+    if (result == RONDO_SUCCESS && comm->env.check)
+        result = rd_stage_check_create(s);
+    if (result == RONDO_SUCCESS && comm->env.check)
+        result = carriers_make(s, RD_CARRIER_CHECK, 1, 0, comm->rank, comm->nranks);
     if (result != RONDO_SUCCESS || cuda->limits.apart || !rail(&comm->node, comm->nranks, &first))
         return result;
     result = rd_rail_create(cuda, &apart);
     if (result == RONDO_SUCCESS && apart)
         rd_rail_free(cuda, NULL, NULL);
     else if (result == RONDO_SUCCESS)
-        result = carriers_make(s, RD_CARRIER_RAIL, first, comm->node.node_of[comm->rank], comm->node.nnodes);
+        result = carriers_make(s, RD_CARRIER_RAIL, s->ncrews, first, comm->node.node_of[comm->rank], comm->node.nnodes);
     return result;
 }
 
@@ -256,6 +260,7 @@ void rd_stage_close(rd_cuda_t *cuda)
             rd_proxy_remove(&s->crews[c].client);
     for (int c = 0; s->crews && c < s->ncrews; c++)
         carriers_end(&s->crews[c]);
+    rd_stage_check_free(s);
     if (s->tasks)
         rd_stage_tasks_drop(s->tasks);
     if (s->area)

@@ -1,6 +1,9 @@
 /* RONDO_CHECK=1 on devices: the last rank to ask for something else than the others is told so before its kernel
  * starts, with the ranks and the field; the others' kernels, which wait for it, leave, and their next call says the
- * same. Ranks that ask alike notice nothing, in groups and graphs too.
+ * same. Between nodes nobody is told at once, and all are soon. Ranks that ask alike notice nothing, in groups and graphs
+ * too.
+ *
+ *   asked [--nodes]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +18,7 @@ static const char *const field_names[NUM_FIELDS] = {"nothing", "operation", "cou
 typedef struct plan {
     field_t field;
     int odd, group; /* which rank differs; in a group of several operations? */
+    int nodes;      /* are there several? */
 } plan_t;
 
 static rondo_result_t call(const plan_t *p, int differs, rondo_comm_t comm, float *buffer, cudaStream_t stream)
@@ -83,6 +87,15 @@ static void sentence(test_rank_t *t, const plan_t *p, const char *said)
         test_fail(t, "the sentence must name %s and %s: \"%s\"", field_names[p->field], odd, said);
 }
 
+/* Between nodes a call says it when the proxies have found it: soon. */
+static void told_soon(test_rank_t *t, const plan_t *p, rondo_comm_t comm)
+{
+    rondo_result_t error = RONDO_SUCCESS;
+
+    while (p->nodes && error == RONDO_SUCCESS) /* or the test is out of time */
+        TEST_OK(t, comm, rondo_comm_get_error(comm, &error));
+}
+
 static void body(test_rank_t *t, void *arg)
 {
     const plan_t *p = arg;
@@ -97,12 +110,13 @@ static void body(test_rank_t *t, void *arg)
     test_note(t, "rank %d differs in %s%s", p->odd, field_names[p->field], p->group ? ", in a group" : "");
     if (differs)
         test_barrier(t);
-    test_result(t, comm, run(p, differs, comm, buffer, stream), differs ? RONDO_ERR_MISMATCH : RONDO_SUCCESS,
-                test_noted(t));
+    test_result(t, comm, run(p, differs, comm, buffer, stream),
+                differs && !p->nodes ? RONDO_ERR_MISMATCH : RONDO_SUCCESS, test_noted(t));
     if (!differs)
         test_barrier(t);
     TEST_CUDA(t, cudaStreamSynchronize(stream)); /* kernels that wait leave */
     if (p->field != NOTHING) {
+        told_soon(t, p, comm);
         TEST_GIVES(t, comm, RONDO_ERR_MISMATCH, rondo_barrier(comm, stream));
         sentence(t, p, rondo_last_error(comm));
         TEST_OK(t, comm, rondo_comm_get_error(comm, &error));
@@ -116,15 +130,32 @@ static void body(test_rank_t *t, void *arg)
     device_finish(t);
 }
 
-int main(void)
+/* On nodes of one rank, and on two of two ranks, which do what they can inside. */
+static int between_nodes(plan_t p)
 {
-    plan_t p;
+    int bad = 0, n = 0;
+
+    p.nodes = 1;
+    for (p.field = NOTHING; p.field < NUM_FIELDS && bad == 0; p.field++)
+        for (p.group = 0; p.group < 2 && bad == 0; p.group++, n++) {
+            int nranks = device_nodes(n % 2 ? "1+1" : "2+2");
+            p.odd = n / 2 % nranks;
+            bad += test_run(TEST_PROCESSES, nranks, 60, body, &p);
+        }
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    plan_t p = {.nodes = 0};
     int bad = 0, n = 0;
 
     test_begin("asked", 400);
     setenv("RONDO_CHECK", "1", 1);
     if (device_none())
         return TEST_SKIPPED;
+    if (argc > 1)
+        return strcmp(argv[1], "--nodes") == 0 ? between_nodes(p) != 0 : 2;
     for (p.field = NOTHING; p.field < NUM_FIELDS && bad == 0; p.field++)
         for (p.group = 0; p.group < 2 && bad == 0; p.group++, n++) {
             int nranks = 2 + n % 2;

@@ -132,6 +132,7 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
         part programs --seed "$seed" --seconds "$seconds" --nodes $nodes
     done
     part rounds --nodes
+    part asked --nodes
     part life --nodes
 fi
 if wanted many; then # more ranks than map each other's memory: few channels each, or a GPU has none for the last ones
