@@ -141,6 +141,8 @@ struct rd_exchange_t {
             sends = peer == root;
             receives = rank == root;
         }
+        if (peer == rank && in.base == out.base) /* it is there, and others read it */
+            receives = false;
     }
 };
 
