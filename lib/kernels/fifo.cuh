@@ -93,6 +93,7 @@ struct rd_fifo_t {
         do
             line = line_load(post);
         while ((line.y != moved + 1 || line.w != moved + 1) && wait.more());
+        stores_follow();
         if (!rd_wait_over(wait))
             return false;
         const uint32_t number = line.z & 0xffff;

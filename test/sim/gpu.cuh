@@ -55,6 +55,7 @@ uint32_t word_load(const uint32_t *p);
 uint32_t word_acquire(const uint32_t *p);
 void word_store(uint32_t *p, uint32_t v);
 void fence_sys();
+void stores_follow();
 void warp_release(uint32_t *p, uint32_t v);
 bool group_release(uint32_t id, uint32_t threads, bool x, bool leads);
 void far_store(void *p, uint4 v);

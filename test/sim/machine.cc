@@ -20,12 +20,13 @@
 
 #include "fiber.h"
 #include "gpu.cuh"
+#include "order.h"
 #include "../../lib/kernels/work.h"
 
 namespace
 {
 
-constexpr size_t STACK = 48 << 10;
+const size_t STACK = order_told() ? 512 << 10 : 48 << 10; /* reports take room */
 constexpr size_t LINE = 128;
 constexpr unsigned LANES = 32;
 constexpr unsigned WATCHED = 32;    /* lines: no less than a warp polls at once */
@@ -117,6 +118,7 @@ struct meeting_t { /* of the lanes of a warp, or the threads of a barrier */
     unsigned arrived = 0;
     bool all = true, any = false;
     std::vector<fiber_t *> waiting;
+    order_meeting_t order;
 };
 
 struct warp_t {
@@ -124,6 +126,7 @@ struct warp_t {
     watch_t watch;
     char *at[LANES];
     uint4 value[LANES];
+    const mark_t *mark[LANES];
     bool result;
 };
 
@@ -154,6 +157,7 @@ struct fiber_t {
     watch_t *sleeps_on;
     std::vector<store_t> buffer;
     bool listed; /* among those with a buffer that is not empty */
+    order_t order;
 };
 
 struct machine_t;
@@ -164,7 +168,11 @@ struct grid_t {
     std::vector<block_t> blocks;
     std::vector<fiber_t> fibers;
     std::vector<fiber_t *> runnable, asleep;
+    std::vector<char *> stacks; /* that nobody uses */
     unsigned live = 0;
+    order_grid_t order;
+
+    ~grid_t();
 };
 
 struct machine_t {
@@ -190,24 +198,56 @@ struct machine_t {
     }
 };
 
+/* For whole programs: SIM_PLANT in the environment. */
+rd_sim_fault_t planted()
+{
+    static const struct {
+        const char *name;
+        rd_sim_fault_t fault;
+    } all[] = {{"fence", RD_SIM_NO_FENCE},
+               {"acquire", RD_SIM_NO_ACQUIRE},
+               {"barrier", RD_SIM_NO_BARRIER},
+               {"begin", RD_SIM_NO_BEGIN}};
+    const char *name = getenv("SIM_PLANT");
+
+    for (auto &a : all)
+        if (name && !strcmp(name, a.name))
+            return a.fault;
+    if (!name)
+        return RD_SIM_SOUND;
+    fprintf(stderr, "SIM_PLANT=%s: there are fence, acquire, barrier and begin\n", name);
+    exit(2);
+}
+
 thread_local fiber_t *self;
 std::mutex stacks_lock; /* one pool: threads come and go */
-std::vector<char *> stacks;
-thread_local rd_sim_fault_t fault;
+std::vector<char *> spare;
+thread_local rd_sim_fault_t fault = planted();
 thread_local const char *fault_from, *fault_to;
 std::atomic<uint64_t> grid_seed{1}, grids_run{0};
 std::atomic<int> patience{120};
-const bool in_order = getenv("SIM_IN_ORDER") != nullptr;
+const bool in_order = order_told() || getenv("SIM_IN_ORDER") != nullptr;
 
-char *stack_get()
+grid_t::~grid_t()
 {
-    {
+    std::lock_guard<std::mutex> lock(stacks_lock);
+    spare.insert(spare.end(), stacks.begin(), stacks.end());
+}
+
+/* A grid keeps the stacks that its rank has had before: who looks on (order.h) takes them for threads. */
+char *stack_get(grid_t *g)
+{
+    if (g->stacks.empty()) {
         std::lock_guard<std::mutex> lock(stacks_lock);
-        if (!stacks.empty()) {
-            char *s = stacks.back();
-            stacks.pop_back();
-            return s;
+        if (!spare.empty()) {
+            g->stacks.push_back(spare.back());
+            spare.pop_back();
         }
+    }
+    if (!g->stacks.empty()) {
+        char *s = g->stacks.back();
+        g->stacks.pop_back();
+        return s;
     }
     void *p = mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
@@ -218,14 +258,13 @@ char *stack_get()
     return (char *)p;
 }
 
-void stack_put(char *s)
+void stack_put(grid_t *g, char *s)
 {
     if (*(uint64_t *)s != 0x5afe5afe5afe5afe) {
         fprintf(stderr, "the machine: a fiber's stack of %zu bytes was too small\n", STACK);
         abort();
     }
-    std::lock_guard<std::mutex> lock(stacks_lock);
-    stacks.push_back(s);
+    g->stacks.push_back(s);
 }
 
 /* ---- stores that are under way */
@@ -383,6 +422,7 @@ void meeting_over(meeting_t *m)
     m->arrived = 0;
     m->all = true;
     m->any = false;
+    m->order.turn++;
     for (fiber_t *f : m->waiting)
         wake(f);
     m->waiting.clear();
@@ -407,7 +447,11 @@ void run_fiber(void *argument)
     typedef void (*kernel_t)(const rd_kwork_t &);
 
     self = f;
+    order_go_on(f->order);
+    order_thread_run(f->grid->order);
     ((kernel_t)f->grid->launch->function)(*(const rd_kwork_t *)f->grid->launch->work);
+    order_kernel_end(f->grid->order);
+    order_machine();
     f->grid->live--;
     f->grid->machine->progress++;
     pause(ENDED, "nothing");
@@ -430,6 +474,7 @@ void grid_begin(grid_t *g, const rd_sim_launch_t *launch)
         memset((void *)b.shared.get(), 0xa5, units * sizeof(uint4));
         b.warps = std::vector<warp_t>((launch->threads + LANES - 1) / LANES);
     }
+    order_grid_begin(&g->order);
     for (unsigned i = 0; i < n; i++) {
         fiber_t *f = &g->fibers[i];
         f->grid = g;
@@ -441,9 +486,10 @@ void grid_begin(grid_t *g, const rd_sim_launch_t *launch)
         f->listed = false;
         f->what = "its turn";
         f->sleeps_on = nullptr;
-        f->stack = stack_get();
+        f->stack = stack_get(g);
         /* Tops at different offsets: at the same one they would all fall into the same few sets of the cache. */
         context_make(&f->context, f->stack, STACK - i % 61 * 64, run_fiber, f);
+        order_thread_begin(&f->order, g->order, f->stack, f->block_index, f->thread);
         wake(f);
     }
 }
@@ -452,8 +498,9 @@ void grid_end(grid_t *g)
 {
     for (fiber_t &f : g->fibers) {
         out_all(&f);
-        stack_put(f.stack);
+        stack_put(g, f.stack);
     }
+    order_grid_over(g->order);
     g->fibers.clear();
     g->blocks.clear();
     g->runnable.clear();
@@ -620,7 +667,8 @@ void throw_away(machine_t *m)
     for (auto &g : m->grids) {
         for (fiber_t &f : g->fibers) {
             f.buffer.clear();
-            stack_put(f.stack);
+            order_thread_lost(f.order);
+            stack_put(g.get(), f.stack);
         }
         g->fibers.clear();
     }
@@ -679,10 +727,20 @@ uint32_t gpu_clock()
 
 void gpu_begin()
 {
+    if (fault != RD_SIM_NO_BEGIN)
+        order_kernel_begin(&self->order, self->grid->order);
 }
 
-static void warp_vote(bool x, const char *what)
+/* Together with order_arrive: a barrier orders what was done before it by any, and behind it by any. */
+static void barrier_leave(uint64_t *time)
 {
+    if (fault != RD_SIM_NO_BARRIER)
+        order_leave(time);
+}
+
+static bool warp_vote(bool x, const char *what)
+{
+    inside_t inside(self->order);
     warp_t *w = self->warp;
 
     self->watch.clear();
@@ -691,35 +749,40 @@ static void warp_vote(bool x, const char *what)
         self->grid->machine->progress--; /* a vote is part of looking */
         meeting_over(&w->meeting);
     }
+    return w->result;
 }
 
 void warp_sync()
 {
-    warp_vote(true, "its warp");
+    uint64_t *time = order_arrive(&self->warp->meeting.order);
+
+    (void)warp_vote(true, "its warp");
+    barrier_leave(time);
 }
 
 bool warp_all(bool x)
 {
-    warp_vote(x, "its warp's vote");
-    return self->warp->result;
+    return warp_vote(x, "its warp's vote");
 }
 
 bool warp_any(bool x)
 {
-    warp_vote(!x, "its warp's vote");
-    return !self->warp->result;
+    return !warp_vote(!x, "its warp's vote");
 }
 
 uint32_t warp_from(uint32_t x, uint32_t lane)
 {
-    warp_t *w = self->warp;
+    {
+        inside_t inside(self->order);
+        warp_t *w = self->warp;
 
-    self->watch.clear();
-    w->value[self->lane].x = x;
-    if (meet(&w->meeting, LANES, true, "a lane of its warp"))
-        meeting_over(&w->meeting);
-    x = w->value[lane].x;
-    warp_sync(); /* before that lane may put something else there */
+        self->watch.clear();
+        w->value[self->lane].x = x;
+        if (meet(&w->meeting, LANES, true, "a lane of its warp"))
+            meeting_over(&w->meeting);
+        x = w->value[lane].x;
+    }
+    (void)warp_vote(true, "its warp"); /* before that lane may put something else there */
     return x;
 }
 
@@ -731,13 +794,19 @@ uint32_t warp_first(uint32_t x)
 bool group_any(uint32_t id, uint32_t threads, bool x)
 {
     barrier_t *b = &self->block->barrier[id];
+    uint64_t *time = order_arrive(&b->meeting.order);
 
-    self->watch.clear();
-    if (meet(&b->meeting, threads, x, "a barrier")) {
-        b->result = b->meeting.any;
-        meeting_over(&b->meeting);
+    {
+        inside_t inside(self->order);
+        self->watch.clear();
+        if (meet(&b->meeting, threads, x, "a barrier")) {
+            b->result = b->meeting.any;
+            meeting_over(&b->meeting);
+        }
+        x = b->result;
     }
-    return b->result;
+    barrier_leave(time);
+    return x;
 }
 
 bool block_any(bool x)
@@ -756,61 +825,114 @@ static uint4 load_now(const void *p)
     return v;
 }
 
-uint4 line_load(const void *p)
+/* What a lane's line bears, and what it takes with one that it has loaded: see rd_sim_launch_t. */
+static const mark_t &line_mark()
 {
-    out_overlapping(self, (const char *)p, sizeof(uint4));
-    look(&self->watch, p, sizeof(uint4));
+    return order_mark(&self->order, self->grid->launch->depends);
+}
+
+static void line_taken()
+{
+    if (self->grid->launch->depends)
+        order_take(&self->order);
+}
+
+/* A lane looks at its 16 bytes. */
+static uint4 look_at(fiber_t *f, const void *p)
+{
+    order_saw(&f->order, p, sizeof(uint4));
     return load_now(p);
 }
 
-void line_store(void *p, uint4 v)
+uint4 line_load(const void *p)
 {
+    uint4 v;
+
+    touch_load(p, sizeof v, __builtin_return_address(0));
+    {
+        inside_t inside(self->order);
+        out_overlapping(self, (const char *)p, sizeof v);
+        look(&self->watch, p, sizeof v);
+        v = look_at(self, p);
+    }
+    line_taken();
+    return v;
+}
+
+static void store(void *p, uint4 v, size_t bytes, const mark_t &mark)
+{
+    inside_t inside(self->order);
     uint64_t half[2];
 
     memcpy(half, &v, sizeof v);
     self->watch.clear();
-    push(self, (char *)p, 8, &half[0]);
-    push(self, (char *)p + 8, 8, &half[1]);
+    order_stored(mark, p, bytes);
+    for (size_t i = 0; i < bytes / 8; i++)
+        push(self, (char *)p + 8 * i, 8, &half[i]);
     maybe_give_way();
+}
+
+void line_store(void *p, uint4 v)
+{
+    touch_store(p, sizeof v, __builtin_return_address(0));
+    store(p, v, sizeof v, line_mark());
 }
 
 void half_store(void *p, uint4 v)
 {
-    self->watch.clear();
-    push(self, (char *)p, 8, &v);
-    maybe_give_way();
+    touch_store(p, sizeof v / 2, __builtin_return_address(0));
+    store(p, v, sizeof v / 2, self->order.last);
+}
+
+/* Plainly: who reads it has not read what was stored behind a fence. */
+void far_store(void *p, uint4 v)
+{
+    touch_plainly(p, sizeof v, __builtin_return_address(0));
+    store(p, v, sizeof v, mark_t());
+}
+
+/* What it overwrites has been read, which is all the order that there is: an atomic, though a GPU's is plain. */
+void line_clean(void *p)
+{
+    if (fault == RD_SIM_NO_CLEAN && self->grid->machine->draw(64) == 0)
+        return;
+    touch_store(p, sizeof(uint4), __builtin_return_address(0));
+    store(p, uint4{~0u, ~0u, ~0u, ~0u}, sizeof(uint4), mark_t());
 }
 
 uint4 warp_lines_load(const void *p)
 {
-    warp_t *w = self->warp;
-    unsigned lane = self->lane;
+    uint64_t *time = order_arrive(&self->warp->meeting.order);
+    uint4 v;
 
-    out_overlapping(self, (const char *)p, sizeof(uint4));
-    w->at[lane] = (char *)p;
-    if (meet(&w->meeting, LANES, true, "its warp's load")) {
-        look(&w->watch, w->at[0], LANES * sizeof(uint4));
-        for (unsigned i = LANES; i-- > 0;)
-            w->value[i] = load_now(w->at[i]);
-        self->grid->machine->progress--;
-        meeting_over(&w->meeting);
+    {
+        inside_t inside(self->order);
+        warp_t *w = self->warp;
+        fiber_t *lanes = self - self->lane;
+        out_overlapping(self, (const char *)p, sizeof(uint4));
+        w->at[self->lane] = (char *)p;
+        if (meet(&w->meeting, LANES, true, "its warp's load")) {
+            look(&w->watch, w->at[0], LANES * sizeof(uint4));
+            for (unsigned i = LANES; i-- > 0;)
+                w->value[i] = look_at(&lanes[i], w->at[i]);
+            self->grid->machine->progress--;
+            meeting_over(&w->meeting);
+        }
+        v = w->value[self->lane];
     }
-    return w->value[lane];
+    barrier_leave(time);
+    line_taken();
+    touch_load(p, sizeof v, __builtin_return_address(0));
+    return v;
 }
 
-void warp_lines_store(void *p, uint4 v)
+static void warp_lines_out(warp_t *w, fiber_t *lanes)
 {
-    warp_t *w = self->warp;
     uint64_t line[LINE / 8];
 
-    self->watch.clear();
-    w->watch.clear();
-    w->at[self->lane] = (char *)p;
-    w->value[self->lane] = v;
-    if (!meet(&w->meeting, LANES, true, "its warp's store"))
-        return;
-    fiber_t *lanes = self - self->lane;
     for (unsigned i = 0; i < LANES; i += 8) {
+        for (unsigned j = i; j < i + 8; j++)
+            order_stored(*w->mark[j], w->at[j], sizeof(uint4));
         memcpy(line, &w->value[i], sizeof line);
         if (fault != RD_SIM_TORN_LINES) {
             push(&lanes[i + 7], w->at[i], LINE, line);
@@ -819,77 +941,121 @@ void warp_lines_store(void *p, uint4 v)
         for (unsigned j = 0; j < LINE / 8; j++)
             push(&lanes[i + 7], w->at[i] + j * 8, 8, &line[j]);
     }
-    meeting_over(&w->meeting);
 }
 
-void line_clean(void *p)
+void warp_lines_store(void *p, uint4 v)
 {
-    if (fault == RD_SIM_NO_CLEAN && self->grid->machine->draw(64) == 0)
-        return;
-    line_store(p, uint4{~0u, ~0u, ~0u, ~0u});
+    uint64_t *time = order_arrive(&self->warp->meeting.order);
+    const mark_t &mark = line_mark();
+
+    {
+        inside_t inside(self->order);
+        warp_t *w = self->warp;
+        w->mark[self->lane] = &mark;
+        self->watch.clear();
+        w->watch.clear();
+        w->at[self->lane] = (char *)p;
+        w->value[self->lane] = v;
+        if (meet(&w->meeting, LANES, true, "its warp's store")) {
+            warp_lines_out(w, self - self->lane);
+            meeting_over(&w->meeting);
+        }
+    }
+    barrier_leave(time);
+    touch_store(p, sizeof v, __builtin_return_address(0));
 }
 
 uint32_t word_load(const uint32_t *p)
 {
     const char *at = (const char *)p;
 
+    touch_load(p, sizeof *p, __builtin_return_address(0));
+    inside_t inside(self->order);
     if (fault == RD_SIM_NO_GATE && at >= fault_from && at < fault_to)
         return *p + 1000;
     if (fault == RD_SIM_UNASKED && at >= fault_from && at < fault_to && !__atomic_load_n(p, __ATOMIC_ACQUIRE))
         return RD_KPROMISE(0, 0);
     out_overlapping(self, at, sizeof *p);
     look(&self->watch, p, sizeof *p);
+    order_saw(&self->order, p, sizeof *p);
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
 uint32_t word_acquire(const uint32_t *p)
 {
-    return word_load(p);
+    uint32_t v = word_load(p);
+
+    if (fault != RD_SIM_NO_ACQUIRE)
+        order_take_word(p); /* what it bore when it was loaded: nobody has come between */
+    return v;
 }
 
 void word_store(uint32_t *p, uint32_t v)
 {
-    self->watch.clear();
+    touch_store(p, sizeof *p, __builtin_return_address(0));
+    inside_t inside(self->order);
     uint64_t data = v;
+
+    self->watch.clear();
+    order_stored(self->order.last, p, sizeof *p);
     push(self, (char *)p, 4, &data);
     maybe_give_way();
 }
 
 void fence_sys()
 {
+    if (fault != RD_SIM_NO_FENCE)
+        order_fence(&self->order);
+    inside_t inside(self->order);
     self->watch.clear();
     if (fault != RD_SIM_NO_FENCE)
         out_all(self);
     maybe_give_way();
 }
 
+void stores_follow()
+{
+    order_take(&self->order);
+}
+
+/* What each of them has stored comes out: together as good as the fence of one behind a barrier. */
+static void let_out()
+{
+    inside_t inside(self->order);
+
+    if (fault != RD_SIM_NO_FENCE)
+        out_all(self);
+}
+
 void warp_release(uint32_t *p, uint32_t v)
 {
     warp_sync();
-    if (fault != RD_SIM_NO_FENCE)
-        out_all(self); /* each lane its own: together as good as one fence behind a barrier */
+    let_out();
     warp_sync();
-    if (self->lane == 0)
+    if (self->lane == 0) {
+        if (fault != RD_SIM_NO_FENCE)
+            order_fence(&self->order);
         word_store(p, v);
+    }
     warp_sync();
 }
 
-bool group_release(uint32_t id, uint32_t threads, bool x, bool)
+bool group_release(uint32_t id, uint32_t threads, bool x, bool leads)
 {
-    if (fault != RD_SIM_NO_FENCE)
-        out_all(self); /* as in warp_release */
-    return group_any(id, threads, x);
-}
-
-void far_store(void *p, uint4 v)
-{
-    line_store(p, v);
+    let_out();
+    x = group_any(id, threads, x);
+    if (leads && fault != RD_SIM_NO_FENCE)
+        order_fence(&self->order);
+    return x;
 }
 
 bool last_to_arrive(uint32_t *p, uint32_t of)
 {
+    touch_store(p, sizeof *p, __builtin_return_address(0));
+    inside_t inside(self->order);
     uint32_t was = __atomic_fetch_add(p, 1, __ATOMIC_ACQ_REL);
 
+    order_count(&self->order, p);
     if (was != of - 1)
         return false;
     __atomic_store_n(p, 0, __ATOMIC_RELEASE);
@@ -906,10 +1072,12 @@ int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_
 
     m.random = seed * 0x9e3779b97f4a7c15ull + 0x1234567;
     m.alone = true;
+    order_begin(ranks);
     for (int r = 0; r < ranks; r++) {
         m.grids.emplace_back(new grid_t);
         m.grids.back()->machine = &m;
         m.grids.back()->launch = nullptr;
+        m.grids.back()->order.rank = r;
     }
     for (int left = ranks; left > 0;) {
         for (int r = 0; r < ranks; r++) {
@@ -926,21 +1094,32 @@ int rd_sim_queues(const rd_sim_launch_t *launches, int ranks, int depth, uint64_
         if (left > 0 && (m.stuck > BUSY || (!step(&m) && !idle(&m)))) {
             say_who_waits(&m, &t);
             throw_away(&m);
+            order_over();
             return -1;
         }
     }
+    order_over();
     return 0;
+}
+
+void rd_sim_read(int rank, const void *p, size_t bytes)
+{
+    order_read(rank, p, bytes);
 }
 
 int rd_sim_grid(const void *function, unsigned blocks, unsigned threads, size_t shared, const void *work)
 {
-    rd_sim_launch_t launch = {function, blocks, threads, shared, work};
+    rd_sim_launch_t launch = {function, blocks, threads, shared, work, 0};
     machine_t m;
     char text[4096] = "";
     text_t t = {text, sizeof text};
 
     m.random = (grid_seed.load() + grids_run.fetch_add(1)) * 0x9e3779b97f4a7c15ull + 0x1234567;
     m.alone = false;
+    if (order_told()) {
+        fprintf(stderr, "the machine: nobody is told what orders grids of several threads\n");
+        abort();
+    }
     m.grids.emplace_back(new grid_t);
     m.grids[0]->machine = &m;
     grid_begin(m.grids[0].get(), &launch);

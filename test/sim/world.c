@@ -360,7 +360,8 @@ void world_add(world_t *w, const op_plan_t *plan)
         if (!w->alike && world_draw(w, 2) == 0)
             rd_kernel_narrow(&part, w->n, 1 + world_draw(w, l->blocks), 1 + world_draw(w, 16));
         w->launch[i] = (rd_sim_launch_t){function, part.blocks, part.threads,
-                                         rd_kernel_shared(l->kind, l->codec, part.threads), k};
+                                         rd_kernel_shared(l->kind, l->codec, part.threads), k,
+                                         p->in_place && rd_kernel_algo(l->kind)};
     }
     w->ops++;
 }
@@ -531,6 +532,7 @@ static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
         wrong = "something beside the input was written";
     if (!wrong && b->out_bytes > 0) {
         char *want = get(b->out_bytes);
+        rd_sim_read(rank, b->out, b->out_bytes);
         expected(w, p, op, rank, want);
         if (!rd_kernel_algo(p->launch.kind) && schedule_of(w, p)) {
             char *same = get(b->out_bytes);

@@ -183,6 +183,13 @@ RD_DEVICE void fence_sys()
     asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
+/* What this thread stores from here on it stores because of what it has loaded: no GPU makes a store before it is known
+ * whether there is one, so it comes behind what others had fenced before they wrote what was loaded. Said for those
+ * who check that (test/sim); a load from here on needs a fence or word_acquire. */
+RD_DEVICE void stores_follow()
+{
+}
+
 /* The whole warp: *p becomes v, and whoever sees that, and fences, sees all that the warp has written before. */
 RD_DEVICE void warp_release(uint32_t *p, uint32_t v)
 {

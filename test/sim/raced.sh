@@ -1,0 +1,47 @@
+#!/bin/sh
+# The kernels under ThreadSanitizer, each CUDA thread a thread of its own (order.h): collectives of every kind, programs
+# of lib/sched, slices, messages and staged operations are without a data race; and one is reported when fences,
+# acquires, barriers or the order of a stream's kernels are taken away.
+set -u
+test -x test/sim/raced/collectives || {
+    echo "built without a C++ compiler whose thread sanitizer knows fibers"
+    exit 77
+}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+TSAN_OPTIONS="${TSAN_OPTIONS:-} halt_on_error=1 exitcode=66"
+export TSAN_OPTIONS
+
+# run PROGRAM ARGUMENT...: says what it was, if it was wrong.
+run() {
+    "$@" >"$log" 2>&1 && return
+    cat "$log"
+    grep -q "ThreadSanitizer: unexpected memory mapping" "$log" && exit 77
+    echo "$*: wrong"
+    exit 1
+}
+
+# found PLANT PROGRAM ARGUMENT...: there must be a report.
+found() {
+    plant=$1
+    shift
+    SIM_PLANT=$plant "$@" >"$log" 2>&1
+    test $? = 66 && grep -q "WARNING: ThreadSanitizer: data race" "$log" && echo "planted $plant: found by $*" && return
+    cat "$log"
+    echo "planted $plant: not found by $*"
+    exit 1
+}
+
+# Lines of LL128, of LL, and windows in the host's memory, by 2 and 3 ranks.
+run test/sim/raced/collectives 3 1 3
+run test/sim/raced/collectives 4 1 3
+run test/sim/raced/messages 1 1 3
+run test/sim/raced/messages 2 1 3
+run test/sim/raced/stage 8
+found fence test/sim/raced/collectives 3 1 3
+found acquire test/sim/raced/collectives 3 1 3
+found barrier test/sim/raced/collectives 3 1 3
+found fence test/sim/raced/messages 1 1 3
+found acquire test/sim/raced/messages 1 1 3
+found begin test/sim/raced/messages 1 1 3
+found fence test/sim/raced/stage 8
