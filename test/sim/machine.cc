@@ -207,7 +207,8 @@ rd_sim_fault_t planted()
     } all[] = {{"fence", RD_SIM_NO_FENCE},
                {"acquire", RD_SIM_NO_ACQUIRE},
                {"barrier", RD_SIM_NO_BARRIER},
-               {"begin", RD_SIM_NO_BEGIN}};
+               {"begin", RD_SIM_NO_BEGIN},
+               {"follow", RD_SIM_NO_FOLLOW}};
     const char *name = getenv("SIM_PLANT");
 
     for (auto &a : all)
@@ -215,7 +216,7 @@ rd_sim_fault_t planted()
             return a.fault;
     if (!name)
         return RD_SIM_SOUND;
-    fprintf(stderr, "SIM_PLANT=%s: there are fence, acquire, barrier and begin\n", name);
+    fprintf(stderr, "SIM_PLANT=%s: there are fence, acquire, barrier, begin and follow\n", name);
     exit(2);
 }
 
@@ -1015,7 +1016,8 @@ void fence_sys()
 
 void stores_follow()
 {
-    order_take(&self->order);
+    if (fault != RD_SIM_NO_FOLLOW)
+        order_take(&self->order);
 }
 
 /* What each of them has stored comes out: together as good as the fence of one behind a barrier. */

@@ -56,7 +56,8 @@ typedef enum {
     /* Where ThreadSanitizer looks on (order.h); it alone sees these: */
     RD_SIM_NO_ACQUIRE, /* word_acquire is word_load */
     RD_SIM_NO_BARRIER, /* barriers wait, and order nothing */
-    RD_SIM_NO_BEGIN    /* gpu_begin() does nothing */
+    RD_SIM_NO_BEGIN,   /* gpu_begin() does nothing */
+    RD_SIM_NO_FOLLOW   /* stores_follow() does nothing */
 } rd_sim_fault_t;
 void rd_sim_break(rd_sim_fault_t fault, const void *from, const void *to);
 

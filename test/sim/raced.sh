@@ -1,7 +1,7 @@
 #!/bin/sh
 # The kernels under ThreadSanitizer, each CUDA thread a thread of its own (order.h): collectives of every kind, programs
 # of lib/sched, slices, messages and staged operations are without a data race; and one is reported when fences,
-# acquires, barriers or the order of a stream's kernels are taken away.
+# acquires, barriers, the order of a stream's kernels or what a store depends on are taken away.
 set -u
 test -x test/sim/raced/collectives || {
     echo "built without a C++ compiler whose thread sanitizer knows fibers"
@@ -36,7 +36,7 @@ found() {
 run test/sim/raced/collectives 3 1 3
 run test/sim/raced/collectives 4 1 3
 run test/sim/raced/messages 1 1 3
-run test/sim/raced/messages 2 1 3
+run test/sim/raced/messages 32 1 3
 run test/sim/raced/stage 8
 found fence test/sim/raced/collectives 3 1 3
 found acquire test/sim/raced/collectives 3 1 3
@@ -44,4 +44,5 @@ found barrier test/sim/raced/collectives 3 1 3
 found fence test/sim/raced/messages 1 1 3
 found acquire test/sim/raced/messages 1 1 3
 found begin test/sim/raced/messages 1 1 3
+found follow test/sim/raced/messages 32 1 3
 found fence test/sim/raced/stage 8
