@@ -1,7 +1,7 @@
 /* A turn in which nothing has moved: who is waited for, whether he has left, and who it is that is late. */
 #include "comm.h"
 
-#define SEEK_MS 1000 /* a rank that is waited for as long should know it */
+#define SEEK_MS 1000           /* a rank that is waited for as long should know it */
 #define MISMATCH_MISSES 100000 /* in a row, until a rank gives up finding for itself what another has found */
 
 /* The rank that the first active task waits for, or to which a task that is over has lent something; -1: nobody in

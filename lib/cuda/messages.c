@@ -180,8 +180,7 @@ static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t *left, cudaStream_t
 }
 
 /* `from` and `to`: what this rank sends to itself. */
-static rondo_result_t launch_all(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
-                                 cudaStream_t stream)
+static rondo_result_t launch_all(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t from, rd_kmessage_t to, cudaStream_t stream)
 {
     rondo_result_t result = RONDO_SUCCESS;
     rd_kwork_t work;

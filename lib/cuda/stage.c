@@ -288,7 +288,8 @@ static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_
     raises.crews = crews_for(s, call);
     for (uint32_t c = 0; c < raises.crews; c++)
         raises.of[c] = rd_kcrew_part(k->rounds, raises.crews, c);
-    uint64_t in = side_bytes(&k->in, table), out = side_bytes(&k->out, table), bytes = (in > out ? in : out) / k->rounds;
+    uint64_t in = side_bytes(&k->in, table), out = side_bytes(&k->out, table),
+             bytes = (in > out ? in : out) / k->rounds;
     brief(s, k, task, in, out);
     grid(s, teams_of(&raises), bytes, &l);
     return launch(s, &l, work, &k->stage, task, &raises, call->stream);

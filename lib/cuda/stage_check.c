@@ -2,8 +2,8 @@
  *
  * A call on a stream waits for nobody, so it only writes down what it asks for. The first crew's proxy exchanges that
  * with all other ranks on a carrier of its own, call by call, and compares; rounds of an operation wait until its call
- * has been compared. What a rail's ranks do inside their node goes ahead of it: when ranks differ, those kernels leave as
- * from every failure. What is captured is not compared, nor messages.
+ * has been compared. What a rail's ranks do inside their node goes ahead of it: when ranks differ, those kernels leave
+ * as from every failure. What is captured is not compared, nor messages.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,9 @@ typedef struct asked {
 struct rd_stage_check {
     pthread_mutex_t lock; /* of the list */
     asked_t *first, *last;
-    uint64_t calls;         /* that are compared; by the calling thread */
-    uint64_t taken;         /* by the proxy */
-    _Atomic uint64_t done;  /* by the proxy: compared, and alike */
+    uint64_t calls;        /* that are compared; by the calling thread */
+    uint64_t taken;        /* by the proxy */
+    _Atomic uint64_t done; /* by the proxy: compared, and alike */
     struct rondo_request flying;
 };
 

@@ -32,7 +32,8 @@ int rd_stage_needed(const rondo_comm_t comm)
 /* Every rank has a part of a slot: longer ones where there are many, for a part is a message. */
 static size_t slot_for(size_t n, const rd_env_t *env)
 {
-    size_t most = n * SLOT_EACH < SLOT_MOST ? n * SLOT_EACH : SLOT_MOST, least = (RD_STAGE_PART * n + 4095) / 4096 * 4096;
+    size_t least = (RD_STAGE_PART * n + 4095) / 4096 * 4096;
+    size_t most = n * SLOT_EACH < SLOT_MOST ? n * SLOT_EACH : SLOT_MOST;
     size_t slot = env->cuda_stage ? env->cuda_stage / 4096 * 4096 : most > SLOT ? most : SLOT;
 
     return slot < least ? least : slot;
@@ -125,8 +126,8 @@ static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int f
     return result;
 }
 
-/* Ranks with one place on their nodes; 0: nodes have different numbers of ranks, one each, or more than map each other's
- * windows. `first`: of this rail. */
+/* Ranks with one place on their nodes; 0: nodes have different numbers of ranks, one each, or more than map each
+ * other's windows. `first`: of this rail. */
 static int rail(const rd_node_t *node, int nranks, int *first)
 {
     int place = 0;

@@ -26,9 +26,9 @@ typedef struct grave {
     struct grave *next;
     char *window;
     size_t bytes;
-    int device; /* -1: it is pinned host memory */
-    int peers;      /* 0: at rest */
-    rd_node_t node; /* keeps `controls` mapped */
+    int device;                        /* -1: it is pinned host memory */
+    int peers;                         /* 0: at rest */
+    rd_node_t node;                    /* keeps `controls` mapped */
     rd_control_t *controls[RD_KRANKS]; /* of the node's ranks, in the node's order */
 } grave_t;
 

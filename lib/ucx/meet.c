@@ -6,9 +6,9 @@
  * half made, the first operation takes no longer than the second, and two hosts that cannot reach each other are found
  * while it can still be said plainly.
  *
- * In a large communicator two may wait for each other that have never met. Who then leaves does not know that it is waited
- * for. So who has waited for a while greets the other one: that is answered by a farewell, or by a connection that
- * fails because nobody listens any more.
+ * In a large communicator two may wait for each other that have never met. Who then leaves does not know that it is
+ * waited for. So who has waited for a while greets the other one: that is answered by a farewell, or by a connection
+ * that fails because nobody listens any more.
  *
  * What is left is the meeting itself: UCX 1.13 also ends the process (ucp_worker_discard_uct_ep) when the connection
  * under its first message breaks while that is being sent, so a rank that dies in this moment may take one on another

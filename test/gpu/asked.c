@@ -1,7 +1,7 @@
 /* RONDO_CHECK=1 on devices: the last rank to ask for something else than the others is told so before its kernel
  * starts, with the ranks and the field; the others' kernels, which wait for it, leave, and their next call says the
- * same. Between nodes nobody is told at once, and all are soon. Ranks that ask alike notice nothing, in groups and graphs
- * too.
+ * same. Between nodes nobody is told at once, and all are soon. Ranks that ask alike notice nothing, in groups and
+ * graphs too.
  *
  *   asked [--nodes]
  */
