@@ -19,7 +19,8 @@
 #define SEGMENT_BUDGET ((size_t)12 << 20) /* of slots, a rank */
 
 /* Between nodes, for each long slot. In a stream of short messages a sender runs on for as long as it has slots, and
- * need not take turns on a core with who reads them. For 256 bytes, 2 KB and 8 KB, and a header behind them. */
+ * need not take turns on a core with who reads them. For 256 bytes, 2 KB and 8 KB, and what the network lays behind
+ * them. */
 static const struct {
     uint32_t bytes, slots;
 } shorter[RD_RINGS] = {{320, 256}, {RD_SHORT + 64, 32}, {8256, 8}};

@@ -102,8 +102,10 @@ void rd_ucx_sent(void *request, ucs_status_t status, void *arg)
     ucp_request_free(request);
 }
 
+/* UCX's tcp hands what it takes for a short message to the kernel in pieces, by `sendmsg`. A list it copies together
+ * first, even one of a single piece, and `send` of that is sooner done. */
 rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
-                           ucp_send_nbx_callback_t done, void *arg, int *pending)
+                           ucp_dt_iov_t *list, ucp_send_nbx_callback_t done, void *arg, int *pending)
 {
     *pending = 0;
     if (peer->lost_ms != 0) {
@@ -123,6 +125,13 @@ rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
     if (header == NULL) { /* whose last bytes are the header: the receiver must see them at once */
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         param.flags = UCP_AM_SEND_FLAG_EAGER;
+    }
+    if (list != NULL && peer->net->lists) {
+        *list = (ucp_dt_iov_t){.buffer = (void *)(uintptr_t)data, .length = bytes};
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+        param.datatype = ucp_dt_make_iov();
+        data = list;
+        bytes = 1;
     }
     ucs_status_ptr_t request =
         ucp_am_send_nbx(peer->ep, RD_UCX_AM, header, header != NULL ? sizeof *header : 0, data, bytes, &param);
@@ -165,7 +174,7 @@ void rd_ucx_say_bye(rd_net_t *net, int lent_alone)
         rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code,
                            (uint64_t)witness << 32 | (uint64_t)(culprit + 1));
         p->bye.credit = sent_to(p);
-        rd_ucx_send(p, &p->bye, NULL, 0, rd_ucx_sent, p, &pending);
+        rd_ucx_send(p, &p->bye, NULL, 0, NULL, rd_ucx_sent, p, &pending);
     }
 }
 

@@ -176,9 +176,8 @@ static void lent_back(void *request, ucs_status_t status, void *arg)
     rd_ucx_sent(request, status, peer);
 }
 
-/* `behind`: room for the header behind the data, or NULL: so a short message is one piece, and what UCX hands to the
- * kernel is one piece less. */
-static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, void *behind, int lent)
+/* `behind`: room for the header behind the data, and `list` for UCX's list of this one piece; or NULL. */
+static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, void *behind, ucp_dt_iov_t *list, int lent)
 {
     rd_net_conn_t *conn = send->net;
     rd_ucx_peer_t *peer = conn->peer;
@@ -193,16 +192,17 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, void
     if (conn->recv != NULL) {
         header.credit = conn->credited = conn->recv->received;
     }
+    rd_ucx_header_t *apart = NULL;
     if (behind != NULL) {
         memcpy(behind, &header, sizeof header);
-        return rd_ucx_send(peer, NULL, data, bytes + sizeof header, rd_ucx_sent, peer, &pending);
-    }
-    if (conn->headers == NULL && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL) {
+        bytes += sizeof header;
+    } else if (conn->headers == NULL && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL) {
         return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
+    } else {
+        apart = &conn->headers[number & (ring - 1)];
+        *apart = header;
     }
-    rd_ucx_header_t *kept = &conn->headers[number & (ring - 1)];
-    *kept = header;
-    rondo_result_t result = rd_ucx_send(peer, kept, data, bytes, lent ? lent_back : rd_ucx_sent, peer, &pending);
+    rondo_result_t result = rd_ucx_send(peer, apart, data, bytes, list, lent ? lent_back : rd_ucx_sent, peer, &pending);
     if (lent && pending) {
         peer->lent++;
         net->lent++;
@@ -214,13 +214,16 @@ rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
 {
     rd_ring_t ring = rd_send_ring(send, bytes);
     char *slot = rd_ring_slot(ring, send->sent - 1);
-    int fits = bytes <= RD_SHORT && bytes + sizeof(rd_ucx_header_t) <= ring.bytes;
-    return post(send, slot, bytes, fits ? slot + bytes : NULL, 0);
+    char *list = slot + ring.bytes - sizeof(ucp_dt_iov_t);
+    if (bytes <= RD_SHORT && bytes + sizeof(rd_ucx_header_t) + sizeof(ucp_dt_iov_t) <= ring.bytes) {
+        return post(send, slot, bytes, slot + bytes, (ucp_dt_iov_t *)list, 0);
+    }
+    return post(send, slot, bytes, NULL, NULL, 0);
 }
 
 rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes)
 {
-    return post(send, data, bytes, NULL, 1);
+    return post(send, data, bytes, NULL, NULL, 1);
 }
 
 int rd_net_lent(const rd_net_t *net)
@@ -291,7 +294,7 @@ static rondo_result_t credit_send(rd_net_conn_t *conn)
     }
     conn->credited = consumed;
     rd_ucx_header_fill(&conn->credit_header, net, conn->channel, RD_UCX_CREDIT, consumed, 0);
-    return rd_ucx_send(conn->peer, &conn->credit_header, NULL, 0, credit_sent, conn, &conn->credit_busy);
+    return rd_ucx_send(conn->peer, &conn->credit_header, NULL, 0, NULL, credit_sent, conn, &conn->credit_busy);
 }
 
 rondo_result_t rd_net_credit(rd_recv_t *recv, size_t bytes)

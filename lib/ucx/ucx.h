@@ -120,6 +120,7 @@ struct rd_net {
     int straight;         /* which is so many that UCX has the memory of */
     int direct;           /* and so many that somebody waits for */
     int cuda;             /* UCX takes CUDA memory by its transports */
+    int lists;            /* short messages go as lists of one piece: rd_ucx_send says why */
     int leaving;          /* what is announced now is wanted no more */
     int quiet;            /* looks at the network in a row that found nothing */
     int nlost;            /* peers with a broken connection and no verdict yet */
@@ -149,11 +150,11 @@ rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer);
 void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why);
 rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer); /* and is needed: the communicator fails */
 void rd_ucx_judge_lost(rd_net_t *net);
-/* `header` NULL: the data end with it. Nonzero in *pending: `done(request, status, arg)` comes later, and `header` and
- * `data` must stay until then. To a peer that is lost nothing is sent, and that is no error here: the verdict comes by
- * the stop word. */
+/* `header` NULL: the data end with it. `list`: room, or NULL where the message is not to go as one. Nonzero in
+ * *pending: `done(request, status, arg)` comes later, and `header`, `data` and `list` must stay until then. To a peer
+ * that is lost nothing is sent, and that is no error here: the verdict comes by the stop word. */
 rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
-                           ucp_send_nbx_callback_t done, void *arg, int *pending);
+                           ucp_dt_iov_t *list, ucp_send_nbx_callback_t done, void *arg, int *pending);
 void rd_ucx_sent(void *request, ucs_status_t status, void *peer); /* `done` of what needs no more than counting */
 void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection: what it has yet to carry is given up */
 void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
