@@ -9,8 +9,8 @@
  *
  * Both sides count in their own memory (rd_send_t, rd_recv_t); the counts continue over all operations, so a plan holds
  * none. Between nodes the sender's inbox is a mirror in its own memory and the network (`net`) carries each message;
- * there message n lies in slot n of the ring for its length: the shorter the slots, the more of them, and a sender may
- * be ahead by as many messages as the ring of the next one has slots.
+ * there message n comes into slot n of the ring for its length: the shorter the slots, the more of them, and a sender
+ * may be ahead by as many messages as the ring of the next one has slots.
  */
 #ifndef RD_CONN_H
 #define RD_CONN_H
@@ -43,6 +43,9 @@ typedef struct rd_send {
     char *lines;           /* the receiver's LL ring */
     rd_counter_t *ll_head; /* lines consumed */
     uint64_t sent, credit; /* messages published; last value seen of head */
+    /* Between nodes: the number of the next message's slot in the mirror. As a rule the network has copied what lies
+     * there when it takes a message, and the same slot, still in the cache, serves again. */
+    uint64_t place;
     uint64_t ll_sent, ll_credit;
     uint64_t ll_posted; /* ll_sent behind the last post: the peer has read what was posted when ll_credit gets there */
     uint32_t slots_mask, lines_mask;

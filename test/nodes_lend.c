@@ -1,7 +1,8 @@
-/* Between nodes, messages go out of the user's memory. Sockets so short that they cannot hold one, and a reader who
- * comes late, keep that memory lent for long:
+/* Between nodes, messages go out of the user's memory, short ones out of slots. Sockets so short that they cannot hold
+ * one, and a reader who comes late, keep that memory lent for long, and slots in use:
  *
  *   chain    a group's first operation lends a buffer that its second one writes: what was lent must arrive as it was
+ *   ahead    short messages of all lengths are sent on while those before them still lie in their slots
  *   given up a call ends by its timeout while its buffer is lent: the buffer is the user's again, and whoever comes
  *            later gets an error or the right bytes
  */
@@ -18,6 +19,7 @@
 #define COUNT 120000 /* eight messages: two operations fit into the slots of a connection */
 #define BYTES (COUNT * sizeof(int32_t))
 #define ROUNDS 4
+#define AHEAD 450 /* messages */
 
 static void rest(int ms)
 {
@@ -52,6 +54,31 @@ static rondo_comm_t create(test_rank_t *t, int64_t timeout_ms, int *unsupported)
 static int32_t value(int rank, int round, size_t i)
 {
     return (int32_t)(i * 7 + (size_t)rank * 1000003 + (size_t)round * 17);
+}
+
+/* Rank 1 sends to rank 0, which comes late: in one group, as a call waits until its messages are on their way. */
+static void ahead(test_rank_t *t, rondo_comm_t comm, int round, int32_t *all)
+{
+    size_t at = 0, wrong = 0;
+
+    for (size_t i = 0; i < COUNT; i++)
+        all[i] = t->rank == 1 ? value(1, round, i) : 0;
+    test_barrier(t);
+    if (t->rank == 0)
+        rest(20);
+    TEST_OK(t, comm, rondo_group_start());
+    for (size_t n = 0; n < AHEAD && t->rank < 2; n++) {
+        size_t count = 1 + n * 97 % 512; /* what is longer is lent, and waited for */
+        TEST_OK(t, comm,
+                t->rank == 1 ? rondo_send(all + at, count, RONDO_INT32, 0, comm, NULL)
+                             : rondo_recv(all + at, count, RONDO_INT32, 1, comm, NULL));
+        at += count;
+    }
+    TEST_OK(t, comm, rondo_group_end());
+    for (size_t i = 0; i < at; i++)
+        wrong += all[i] != value(1, round, i);
+    if (wrong)
+        test_fail(t, "round %d: %zu elements of short messages are wrong", round, wrong);
 }
 
 /* Rank 1 lends `mine` to rank 0, which comes late, and gets the broadcast of rank 2 into it meanwhile. */
@@ -119,6 +146,8 @@ static void body(test_rank_t *t, void *arg)
     for (int round = 0; round < ROUNDS; round++) {
         test_note(t, "chain, round %d", round);
         chain(t, comm, round, mine, all);
+        test_note(t, "ahead, round %d", round);
+        ahead(t, comm, round, all);
     }
     TEST_OK(t, NULL, rondo_comm_destroy(comm));
     test_note(t, "given up");

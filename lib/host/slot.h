@@ -16,7 +16,7 @@ static inline int rd_slot_may_send(rd_send_t *s, size_t bytes)
 
 static inline char *rd_slot_to_fill(const rd_send_t *s, size_t bytes)
 {
-    return rd_ring_slot(rd_send_ring(s, bytes), s->sent);
+    return rd_ring_slot(rd_send_ring(s, bytes), s->net ? s->place : s->sent);
 }
 
 /* Release: whoever sees the count sees the slot's bytes. */

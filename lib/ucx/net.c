@@ -199,10 +199,12 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, void
     } else if (conn->headers == NULL && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL) {
         return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
     } else {
-        apart = &conn->headers[number & (ring - 1)];
+        apart = &conn->headers[send->place & (ring - 1)];
         *apart = header;
     }
     rondo_result_t result = rd_ucx_send(peer, apart, data, bytes, list, lent ? lent_back : rd_ucx_sent, peer, &pending);
+    /* So credits, which let a ring of messages be ahead, keep the next one from a slot that UCX still reads, too. */
+    send->place += pending != 0;
     if (lent && pending) {
         peer->lent++;
         net->lent++;
@@ -213,7 +215,7 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, void
 rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
 {
     rd_ring_t ring = rd_send_ring(send, bytes);
-    char *slot = rd_ring_slot(ring, send->sent - 1);
+    char *slot = rd_ring_slot(ring, send->place);
     char *list = slot + ring.bytes - sizeof(ucp_dt_iov_t);
     if (bytes <= RD_SHORT && bytes + sizeof(rd_ucx_header_t) + sizeof(ucp_dt_iov_t) <= ring.bytes) {
         return post(send, slot, bytes, slot + bytes, (ucp_dt_iov_t *)list, 0);
