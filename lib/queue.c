@@ -10,6 +10,7 @@
 #include "comm.h"
 #include "host/quick.h"
 
+#define LOOKS 8         /* at the network, some 300 ns each */
 #define QUICK_POLLS 500 /* a few microseconds */
 #define SPENT_MOST 64   /* tasks whose memory is kept */
 
@@ -313,18 +314,35 @@ rondo_result_t rd_queue_drain(rondo_comm_t comm)
     return result;
 }
 
+static int remote(rondo_comm_t comm, int peer)
+{
+    return peer >= 0 && !comm->conns.controls[peer];
+}
+
+/* A message of another node is found the sooner the less is done between two looks: what else may end the wait is seen
+ * a few looks later. Who shares his core gives it away after each. */
+static int look(rondo_comm_t comm, const rd_run_t *run)
+{
+    int moved = rd_net_progress(comm->net);
+
+    for (int n = 1; n < LOOKS && !moved && comm->spin && remote(comm, run->waits_for); n++)
+        moved = rd_net_progress(comm->net);
+    return moved;
+}
+
 /* The loop behind the first miss of a blocking call. */
 static rondo_result_t run_on(rondo_comm_t comm, rd_run_t *run)
 {
     rondo_result_t result = run->result;
 
-    rd_wait_begin(&comm->queue.wait, &comm->stop, comm->spin, comm->timeout_ms);
+    rd_wait_begin(&comm->queue.wait, &comm->stop, comm->net ? (comm->spin + LOOKS - 1) / LOOKS : comm->spin,
+                  comm->timeout_ms);
     comm->queue.wait.slow = comm->net != NULL;
     while (result == RONDO_SUCCESS && run->open) {
         int moved = rd_run_advance(run);
         result = run->result;
         if (comm->net && run->open && result == RONDO_SUCCESS) /* a look at the network is a call of the system */
-            moved |= rd_net_progress(comm->net);
+            moved |= look(comm, run);
         if (comm->queue.active && result == RONDO_SUCCESS)
             result = rd_queue_advance(comm, &moved);
         if (moved)
