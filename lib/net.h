@@ -41,8 +41,9 @@ rondo_result_t rd_net_create(rd_net_t **net, rd_boot_t *boot, int rank, int nran
 /* Binds one direction of (peer, channel) to the memory of a connection. */
 rondo_result_t rd_net_bind_send(rd_net_t *net, int peer, int channel, rd_send_t *send);
 rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t *recv);
-/* The message number `send->sent - 1`, `bytes` long, lies in its slot: carry it. */
-rondo_result_t rd_net_post(rd_send_t *send, size_t bytes);
+/* The message number `send->sent - 1`, `bytes` long, lies in its slot: carry it. `more`: the next one is about to be
+ * posted, too, and this one, if it is short, may wait for it, though not beyond rd_net_progress or rd_net_idle. */
+rondo_result_t rd_net_post(rd_send_t *send, size_t bytes, int more);
 /* The same, but the bytes lie at `data`, in the user's memory, which must stay as it is until rd_net_lent says 0. */
 rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes);
 int rd_net_lent(const rd_net_t *net);  /* messages whose bytes UCX has yet to read from the user's memory */

@@ -71,8 +71,9 @@ size_t rd_net_conn_bytes(void)
     return 0;
 }
 
-rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
+rondo_result_t rd_net_post(rd_send_t *send, size_t bytes, int more)
 {
+    (void)more;
     (void)send;
     (void)bytes;
     return RONDO_ERR_UNSUPPORTED;

@@ -157,7 +157,7 @@ static rondo_result_t push(const trial_t *t, rd_send_t *s, int channel, int *mov
     s->sent++;
     atomic_store(&s->tail->value, s->sent);
     *moved = 1;
-    return rd_net_post(s, bytes);
+    return rd_net_post(s, bytes, rand() % 3 == 0);
 }
 
 /* Reads one message, now or later: a rank that dawdles lets the slots fill. */

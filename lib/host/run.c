@@ -21,7 +21,7 @@
 /* One step with its numbers worked out: `chunk` shifted, `bytes` of this slice. */
 typedef struct {
     rd_run_t *run;
-    const rd_step_t *step;
+    const rd_step_t *step, *next; /* `next`: what the lane does then; NULL: this pass is over */
     int32_t shift;
     size_t start, bytes;
 } turn_t;
@@ -190,6 +190,20 @@ static const char *deliver(const turn_t *t, const char *const *src, char *const 
     return from;
 }
 
+/* The next step waits for no message and sends one to where `e` goes. */
+static int sends_more(const turn_t *t, rd_end_t e)
+{
+    const rd_step_t *next = t->next;
+
+    if (!next || next->ndst != 1 || next->dst[0].where != RD_PEER || next->dst[0].index != e.index)
+        return 0;
+    for (int i = 0; i < next->nsrc; i++) {
+        if (next->src[i].where == RD_PEER)
+            return 0;
+    }
+    return 1;
+}
+
 static int step_slots(const turn_t *t)
 {
     const rd_step_t *step = t->step;
@@ -216,7 +230,10 @@ static int step_slots(const turn_t *t)
         if (step->dst[i].where != RD_PEER)
             continue;
         rd_send_t *send = plan->sends[step->dst[i].index];
-        t->run->result = lend && lends_to(t, i) ? rd_slot_lend(send, from, t->bytes) : rd_slot_publish(send, t->bytes);
+        if (lend && lends_to(t, i))
+            t->run->result = rd_slot_lend(send, from, t->bytes);
+        else
+            t->run->result = rd_slot_publish(send, t->bytes, send->net && sends_more(t, step->dst[i]));
     }
     for (int i = 0; i < step->nsrc && t->run->result == RONDO_SUCCESS; i++) {
         if (step->src[i].where == RD_PEER)
@@ -305,6 +322,14 @@ static inline void next(rd_lane_run_t *lane, int32_t n)
     lane->passes--;
 }
 
+/* What the lane does behind this repetition; NULL: nothing in this pass. */
+static inline const rd_step_t *upcoming(const rd_lane_run_t *lane)
+{
+    if (lane->repetition + 1 < lane->step->repeat)
+        return lane->step;
+    return lane->step + 1 < lane->end ? lane->step + 1 : NULL;
+}
+
 /* As far as the lane goes; nonzero if it moved. */
 static int advance(rd_run_t *run, rd_lane_run_t *lane)
 {
@@ -312,7 +337,7 @@ static int advance(rd_run_t *run, rd_lane_run_t *lane)
     int moved = 0;
 
     while (lane->passes) {
-        turn_t t = {run, lane->step, lane->shift, lane->start, 0};
+        turn_t t = {run, lane->step, upcoming(lane), lane->shift, lane->start, 0};
         t.bytes = slice_bytes(plan, lane, shifted(&t, lane->step->chunk));
         if (t.bytes) {
             if (step_by(lane->plan->proto, &t) == BLOCKED || run->result != RONDO_SUCCESS)

@@ -19,12 +19,12 @@ static inline char *rd_slot_to_fill(const rd_send_t *s, size_t bytes)
     return rd_ring_slot(rd_send_ring(s, bytes), s->net ? s->place : s->sent);
 }
 
-/* Release: whoever sees the count sees the slot's bytes. */
-static inline rondo_result_t rd_slot_publish(rd_send_t *s, size_t bytes)
+/* Release: whoever sees the count sees the slot's bytes. `more`: as in rd_net_post. */
+static inline rondo_result_t rd_slot_publish(rd_send_t *s, size_t bytes, int more)
 {
     s->sent++;
     atomic_store_explicit(&s->tail->value, s->sent, memory_order_release);
-    return s->net ? rd_net_post(s, bytes) : RONDO_SUCCESS;
+    return s->net ? rd_net_post(s, bytes, more) : RONDO_SUCCESS;
 }
 
 /* The same for bytes that lie in the user's memory and stay there as they are; between nodes alone. */

@@ -102,10 +102,9 @@ void rd_ucx_sent(void *request, ucs_status_t status, void *arg)
     ucp_request_free(request);
 }
 
-/* UCX's tcp hands what it takes for a short message to the kernel in pieces, by `sendmsg`. A list it copies together
- * first, even one of a single piece, and `send` of that is sooner done. */
-rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
-                           ucp_dt_iov_t *list, ucp_send_nbx_callback_t done, void *arg, int *pending)
+/* `param` knows the rest; `header` NULL: the data end with it. */
+static rondo_result_t give(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t count,
+                           ucp_request_param_t *param, int *pending)
 {
     *pending = 0;
     if (peer->lost_ms != 0) {
@@ -115,26 +114,17 @@ rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
     if (result != RONDO_SUCCESS) {
         return result;
     }
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                 .cb = {.send = done},
-                                 .user_data = arg};
+    param->op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     if (peer->net->cuda) { /* or UCX would look whose memory it is */
-        param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-        param.memory_type = UCS_MEMORY_TYPE_HOST;
+        param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+        param->memory_type = UCS_MEMORY_TYPE_HOST;
     }
-    if (header == NULL) { /* whose last bytes are the header: the receiver must see them at once */
-        param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-        param.flags = UCP_AM_SEND_FLAG_EAGER;
-    }
-    if (list != NULL && peer->net->lists) {
-        *list = (ucp_dt_iov_t){.buffer = (void *)(uintptr_t)data, .length = bytes};
-        param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
-        param.datatype = ucp_dt_make_iov();
-        data = list;
-        bytes = 1;
+    if (header == NULL) { /* the receiver must see it at once */
+        param->op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+        param->flags = UCP_AM_SEND_FLAG_EAGER;
     }
     ucs_status_ptr_t request =
-        ucp_am_send_nbx(peer->ep, RD_UCX_AM, header, header != NULL ? sizeof *header : 0, data, bytes, &param);
+        ucp_am_send_nbx(peer->ep, RD_UCX_AM, header, header != NULL ? sizeof *header : 0, data, count, param);
     peer->net->kept = peer->net->keeps;
     if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(peer, ucs_status_string(UCS_PTR_STATUS(request)));
@@ -145,6 +135,27 @@ rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
         peer->settled = 1;
     }
     return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
+                           ucp_send_nbx_callback_t done, void *arg, int *pending)
+{
+    ucp_request_param_t param = {.cb = {.send = done}, .user_data = arg};
+    return give(peer, header, data, bytes, &param, pending);
+}
+
+/* UCX's tcp hands what it takes for a short message to the kernel in pieces, by `sendmsg`. A list it copies together
+ * first, even one of a single piece, and `send` of that is sooner done. */
+rondo_result_t rd_ucx_send_list(rd_ucx_peer_t *peer, const ucp_dt_iov_t *list, size_t n, ucp_send_nbx_callback_t done,
+                                void *arg, int *pending)
+{
+    ucp_request_param_t param = {.cb = {.send = done}, .user_data = arg};
+    if (!peer->net->lists) {
+        return give(peer, NULL, list->buffer, list->length, &param, pending);
+    }
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
+    param.datatype = ucp_dt_make_iov();
+    return give(peer, NULL, list, n, &param, pending);
 }
 
 static uint64_t sent_to(const rd_ucx_peer_t *peer)
@@ -160,6 +171,7 @@ static uint64_t sent_to(const rd_ucx_peer_t *peer)
  * rank knows; also to those who have left, since they may be waiting for it. */
 void rd_ucx_say_bye(rd_net_t *net, int lent_alone)
 {
+    rd_ucx_send_held(net);
     rondo_result_t code = rd_stop_get(net->stop);
     int culprit = code == RONDO_SUCCESS ? -1 : atomic_load(&net->stop->culprit);
     int witness = code == RONDO_SUCCESS ? 0 : rd_witness(atomic_load(&net->stop->witness), net->rank);
@@ -174,7 +186,7 @@ void rd_ucx_say_bye(rd_net_t *net, int lent_alone)
         rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code,
                            (uint64_t)witness << 32 | (uint64_t)(culprit + 1));
         p->bye.credit = sent_to(p);
-        rd_ucx_send(p, &p->bye, NULL, 0, NULL, rd_ucx_sent, p, &pending);
+        rd_ucx_send(p, &p->bye, NULL, 0, rd_ucx_sent, p, &pending);
     }
 }
 

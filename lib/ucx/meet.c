@@ -22,7 +22,7 @@ static void greet(rd_net_t *net, rd_ucx_peer_t *peer)
 {
     int pending;
     rd_ucx_header_fill(&peer->hello, net, 0, RD_UCX_HELLO, 0, 0);
-    rd_ucx_send(peer, &peer->hello, NULL, 0, NULL, rd_ucx_sent, peer, &pending);
+    rd_ucx_send(peer, &peer->hello, NULL, 0, rd_ucx_sent, peer, &pending);
 }
 
 void rd_net_seek(rd_net_t *net, int rank)

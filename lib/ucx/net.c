@@ -1,11 +1,11 @@
 /* The network transport over UCX: net.h's calls. See ucx.h for the parts.
  *
- * Every message is an active message, sent straight from its slot in the mirror. The slot is reused only after its
- * credit has come back, which the receiver sends after it has read the bytes: so UCX has done with them by then, and
- * no send needs to be waited for. Credits go back with the data of the other direction; where there is none, in batches
- * of half the long slots, so that a stream of messages costs little in the other direction, and a sender always keeps
- * more than half of them. Short messages have many more slots: their credits wait for a larger batch, or until nothing
- * comes any more.
+ * Every message is an active message, sent straight from its slot in the mirror; two short ones that go to one peer
+ * behind one another are one. A slot that UCX has not copied is reused only after its credit has come back, which the
+ * receiver sends after it has read the bytes: so UCX has done with them by then, and no send needs to be waited for.
+ * Credits go back with the data of the other direction; where there is none, in batches of half the long slots, so that
+ * a stream of messages costs little in the other direction, and a sender always keeps more than half of them. Short
+ * messages have many more slots: their credits wait for a larger batch, or until nothing comes any more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,34 +176,77 @@ static void lent_back(void *request, ucs_status_t status, void *arg)
     rd_ucx_sent(request, status, peer);
 }
 
-/* `behind`: room for the header behind the data, and `list` for UCX's list of this one piece; or NULL. */
-static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, void *behind, ucp_dt_iov_t *list, int lent)
+/* It has its place, and the next one may be written to another already. */
+void rd_ucx_send_held(rd_net_t *net)
+{
+    rd_net_conn_t *conn = net->held;
+    int pending;
+    if (conn != NULL) {
+        rd_ucx_send_list(conn->peer, conn->held, 1, rd_ucx_sent, conn->peer, &pending);
+        net->held = NULL;
+        conn->held = NULL;
+    }
+}
+
+/* What can be said against a message now, and its header. */
+static rondo_result_t head(rd_send_t *send, size_t bytes, rd_ucx_header_t *header)
+{
+    rd_net_conn_t *conn = send->net;
+    rd_net_t *net = conn->peer->net;
+    if (conn->peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
+        return rd_ucx_has_left(conn->peer);
+    }
+    rd_ucx_header_fill(header, net, conn->channel, RD_UCX_DATA, send->sent - 1, bytes);
+    if (conn->recv != NULL) {
+        header->credit = conn->credited = conn->recv->received;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* In its slot, with room behind the data: one piece with its header, alone or in one list with the message that was
+ * held. As a rule UCX has copied it when it takes it, and the slots serve again. What it keeps makes the next message
+ * go into another slot; and credits, which let a ring of messages be ahead, keep it from those that are still read. */
+static rondo_result_t post_short(rd_send_t *send, char *slot, ucp_dt_iov_t *list, size_t bytes, int more)
+{
+    rd_net_conn_t *conn = send->net;
+    rd_net_t *net = conn->peer->net;
+    rd_ucx_header_t header;
+    rondo_result_t result = head(send, bytes, &header);
+    if (result != RONDO_SUCCESS) {
+        return result;
+    }
+    memcpy(slot + bytes, &header, sizeof header);
+    int held = conn->held != NULL, pending;
+    list = held ? conn->held : list;
+    list[held] = (ucp_dt_iov_t){.buffer = slot, .length = bytes + sizeof header};
+    if (!held && more && net->lists) {
+        conn->held = list;
+        net->held = conn;
+        send->place++;
+        return RONDO_SUCCESS;
+    }
+    conn->held = NULL;
+    net->held = NULL;
+    result = rd_ucx_send_list(conn->peer, list, 1 + (size_t)held, rd_ucx_sent, conn->peer, &pending);
+    send->place += pending ? 1 : -(uint64_t)held;
+    return result;
+}
+
+static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int lent)
 {
     rd_net_conn_t *conn = send->net;
     rd_ucx_peer_t *peer = conn->peer;
     rd_net_t *net = peer->net;
-    uint64_t ring = rd_ucx_ring(send->shorter, send->slots_mask), number = send->sent - 1;
+    uint64_t ring = rd_ucx_ring(send->shorter, send->slots_mask);
     int pending = 0;
-    if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
-        return rd_ucx_has_left(peer);
-    }
-    rd_ucx_header_t header;
-    rd_ucx_header_fill(&header, net, conn->channel, RD_UCX_DATA, number, bytes);
-    if (conn->recv != NULL) {
-        header.credit = conn->credited = conn->recv->received;
-    }
-    rd_ucx_header_t *apart = NULL;
-    if (behind != NULL) {
-        memcpy(behind, &header, sizeof header);
-        bytes += sizeof header;
-    } else if (conn->headers == NULL && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL) {
+    if (conn->headers == NULL && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL) {
         return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
-    } else {
-        apart = &conn->headers[send->place & (ring - 1)];
-        *apart = header;
     }
-    rondo_result_t result = rd_ucx_send(peer, apart, data, bytes, list, lent ? lent_back : rd_ucx_sent, peer, &pending);
-    /* So credits, which let a ring of messages be ahead, keep the next one from a slot that UCX still reads, too. */
+    rd_ucx_header_t *header = &conn->headers[send->place & (ring - 1)];
+    rondo_result_t result = head(send, bytes, header);
+    if (result == RONDO_SUCCESS) {
+        result = rd_ucx_send(peer, header, data, bytes, lent ? lent_back : rd_ucx_sent, peer, &pending);
+    }
     send->place += pending != 0;
     if (lent && pending) {
         peer->lent++;
@@ -212,20 +255,24 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, void
     return result;
 }
 
-rondo_result_t rd_net_post(rd_send_t *send, size_t bytes)
+rondo_result_t rd_net_post(rd_send_t *send, size_t bytes, int more)
 {
     rd_ring_t ring = rd_send_ring(send, bytes);
     char *slot = rd_ring_slot(ring, send->place);
-    char *list = slot + ring.bytes - sizeof(ucp_dt_iov_t);
-    if (bytes <= RD_SHORT && bytes + sizeof(rd_ucx_header_t) + sizeof(ucp_dt_iov_t) <= ring.bytes) {
-        return post(send, slot, bytes, slot + bytes, (ucp_dt_iov_t *)list, 0);
+    size_t list = 2 * sizeof(ucp_dt_iov_t);
+    int fits = bytes <= RD_SHORT && bytes + sizeof(rd_ucx_header_t) + list <= ring.bytes;
+    rd_net_t *net = send->net->peer->net;
+    if (net->held != NULL && (net->held != send->net || !fits)) {
+        rd_ucx_send_held(net);
     }
-    return post(send, slot, bytes, NULL, NULL, 0);
+    return fits ? post_short(send, slot, (ucp_dt_iov_t *)(slot + ring.bytes - list), bytes, more)
+                : post(send, slot, bytes, 0);
 }
 
 rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes)
 {
-    return post(send, data, bytes, NULL, NULL, 1);
+    rd_ucx_send_held(send->net->peer->net);
+    return post(send, data, bytes, 1);
 }
 
 int rd_net_lent(const rd_net_t *net)
@@ -296,7 +343,7 @@ static rondo_result_t credit_send(rd_net_conn_t *conn)
     }
     conn->credited = consumed;
     rd_ucx_header_fill(&conn->credit_header, net, conn->channel, RD_UCX_CREDIT, consumed, 0);
-    return rd_ucx_send(conn->peer, &conn->credit_header, NULL, 0, NULL, credit_sent, conn, &conn->credit_busy);
+    return rd_ucx_send(conn->peer, &conn->credit_header, NULL, 0, credit_sent, conn, &conn->credit_busy);
 }
 
 rondo_result_t rd_net_credit(rd_recv_t *recv, size_t bytes)
@@ -330,6 +377,7 @@ static void credits_flush(rd_net_t *net, int least_a_batch)
 int rd_net_progress(rd_net_t *net)
 {
     net->progressed = 0;
+    rd_ucx_send_held(net);
     unsigned events = ucp_worker_progress(net->worker);
     if (net->nlost != 0) {
         rd_ucx_judge_lost(net);
@@ -354,6 +402,7 @@ static void flushed(void *request, ucs_status_t status, void *arg)
  * polls, which may be never: the next call may wait for that very peer on another communicator. */
 int rd_net_idle(rd_net_t *net)
 {
+    rd_ucx_send_held(net);
     if (net->outstanding == 0 && net->kept) {
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb = {.send = flushed},

@@ -232,20 +232,9 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     return UCS_OK;
 }
 
-ucs_status_t rd_ucx_arrive(void *arg, const void *header, size_t header_bytes, void *data, size_t bytes,
-                           const ucp_am_recv_param_t *param)
+static ucs_status_t take(rd_net_t *net, const void *header, void *data, size_t bytes, int announced)
 {
-    rd_net_t *net = arg;
     rd_ucx_header_t h; /* a copy: the original need not be aligned */
-    int announced = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    if (header_bytes == 0 && bytes >= sizeof h && !announced) {
-        bytes -= sizeof h;
-        header = (const char *)data + bytes;
-        header_bytes = sizeof h;
-    }
-    if (header_bytes != sizeof h) {
-        return drop(net, "its header has another length", header_bytes);
-    }
     memcpy(&h, header, sizeof h);
     if (!token_right(net, h.token)) {
         return drop(net, "its token is not this communicator's; its length", bytes);
@@ -276,4 +265,32 @@ ucs_status_t rd_ucx_arrive(void *arg, const void *header, size_t header_bytes, v
         return take_credit(conn, &h);
     }
     return drop(net, "nothing is bound to its channel", h.channel);
+}
+
+/* Short messages end with their headers, and two may have come as one. What the last one does not account for is the
+ * other, and is judged for itself. */
+static ucs_status_t take_short(rd_net_t *net, char *data, size_t bytes)
+{
+    rd_ucx_header_t h;
+    memcpy(&h, data + bytes - sizeof h, sizeof h);
+    size_t other = token_right(net, h.token) && h.bytes < bytes - sizeof h ? bytes - sizeof h - h.bytes : 0;
+    if (other >= sizeof h) {
+        take(net, data + other - sizeof h, data, other - sizeof h, 0);
+        data += other;
+        bytes -= other;
+    }
+    return take(net, data + bytes - sizeof h, data, bytes - sizeof h, 0);
+}
+
+ucs_status_t rd_ucx_arrive(void *net, const void *header, size_t header_bytes, void *data, size_t bytes,
+                           const ucp_am_recv_param_t *param)
+{
+    int announced = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    if (header_bytes == 0 && bytes >= sizeof(rd_ucx_header_t) && !announced) {
+        return take_short(net, data, bytes);
+    }
+    if (header_bytes != sizeof(rd_ucx_header_t)) {
+        return drop(net, "its header has another length", header_bytes);
+    }
+    return take(net, header, data, bytes, announced);
 }
