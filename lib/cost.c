@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "conn.h"
+
 #define KIB 1024.0
 
 /* Bytes beyond the caches cost more; the change is gradual, so that time never falls as bytes grow. */
@@ -67,7 +69,7 @@ static double messages_us(const rd_prices_t *t, rd_coll_t coll, const rd_work_t 
     double head = 0.5 * fmin(bytes, 4 * KIB) * (one_way(coll) ? t->overlap : 1);
 
     return w->near_messages * (near->message + near->start * head) +
-           (w->messages - w->near_messages) * (far->message + far->start * head);
+           (w->messages - w->near_messages - (bytes <= RD_SHORT ? w->joined : 0)) * (far->message + far->start * head);
 }
 
 /* What the messages of all ranks cost together, as a multiple of the busiest one's. Between nodes all are counted:

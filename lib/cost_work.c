@@ -60,6 +60,7 @@ typedef struct counted {
     const rd_cost_env_t *env;
     rd_coll_t coll;
     int n, param;
+    int pairs;                     /* blocks that go the same way move by twos: see sched/pat.c */
     double m, rounds, rounds_down; /* log2 n, rounded up and down */
 } counted_t;
 
@@ -318,11 +319,14 @@ static int binomial(const counted_t *c, rd_work_t *w)
 /* Each block takes log n hops, but a rank waits for the blocks one after another. */
 static int pat(const counted_t *c, rd_work_t *w)
 {
-    double m = c->m, n = c->n;
+    double m = c->m, n = c->n, twos = 0;
 
+    for (int d = 1; d < c->n && c->pairs; d *= 2)
+        twos += (c->n - 1 + d) / (2 * d) / 2;
     w->chunks = c->n;
-    w->hops = w->again = m;
+    w->hops = w->again = m - twos;
     w->messages = 2 * m;
+    w->joined = 2 * twos;
     w->leave = spread(c, 1 / n);
     w->least = c->rounds / m;
     switch (c->coll) {
@@ -333,8 +337,9 @@ static int pat(const counted_t *c, rd_work_t *w)
         alike(w, c->n, m / n, 2.5 * m / n, m / n);
         return 0;
     case RD_ALLREDUCE:
-        w->hops = w->again = 2 * m;
+        w->hops = w->again = 2 * (m - twos);
         w->messages = 4 * m;
+        w->joined *= 2;
         w->leave *= 2;
         alike(w, c->n, 2 * m / n, (4.5 * m - 0.5) / n, m / n);
         return 0;
@@ -499,7 +504,8 @@ int rd_cost_work(const rd_cost_env_t *env, rd_coll_t coll, const char *algo, int
                  {"binomial", binomial, 0, 0}, {"pat", pat, 0, 0},           {"hier_ring", ring, 1, 0},
                  {"hier_tree", tree, 1, 1},    {"hier_rd", rd, 1, 0},        {"hier_binomial", binomial, 1, 0},
                  {"hier_pat", pat, 1, 0},      {"hier_direct", direct, 1, 0}};
-    counted_t c = {env, coll, env->nranks, param, env->nranks - 1, rounds(env->nranks), 0};
+    const int pairs = env->nnodes > 1 && env->local == 1;
+    counted_t c = {env, coll, env->nranks, param, pairs, env->nranks - 1, rounds(env->nranks), 0};
     rd_work_t w;
 
     c.rounds_down = c.n & (c.n - 1) ? c.rounds - 1 : c.rounds;

@@ -30,8 +30,9 @@ typedef struct rd_work {
     double leave; /* bytes that leave the busiest node */
     /* Of hops, messages and received: what stays on a node. All of them where there is one node only. */
     double near_hops, near_messages, near_received;
-    double peers; /* on other nodes, of one rank, where they are many; 0: a few */
-    double least; /* the part of `messages` that is left when all but one chunk are empty */
+    double peers;  /* on other nodes, of one rank, where they are many; 0: a few */
+    double joined; /* of `messages`: those that go together with the one before, where they are short */
+    double least;  /* the part of `messages` that is left when all but one chunk are empty */
 } rd_work_t;
 
 /* 0, or -1: no formula for this algorithm and operation. */

@@ -126,9 +126,9 @@ static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes
 static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, const rd_choice_t *choice,
                                   const rd_program_t **program)
 {
-    const rd_sched_args_t args = {&p->shape, coll, p->args.rank, root, choice->param};
     /* A post names a buffer of its sender: a message that is passed on must first lie in one. */
     int fuse = p->args.conns->layout.slots > 1 && choice->proto != RD_PROTO_PULL;
+    const rd_sched_args_t args = {&p->shape, coll, p->args.rank, root, choice->param, fuse && p->shape.nnodes > 1};
     const char *why = "no memory";
     rd_steps_t *steps;
     compiled_t *c;

@@ -62,7 +62,7 @@ static int is_forced(const ask_t *k, const rd_algo_t *algo)
 static const char *algo_excluded(const ask_t *k, const rd_algo_t *algo, int param)
 {
     const rd_choose_args_t *a = k->args;
-    rd_sched_args_t sched = {a->shape, a->coll, 0, a->root, param};
+    rd_sched_args_t sched = {a->shape, a->coll, 0, a->root, param, 0};
     const char *why = NULL;
     rd_work_t work;
 

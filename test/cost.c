@@ -147,7 +147,7 @@ static int count(const rd_algo_t *algo, rd_coll_t coll, int n, int nodes, int pa
     for (int r = 0; r < n; r++)
         node[r] = r * nodes / n;
     for (; made < n && result == 0; made++) {
-        rd_sched_args_t args = {&shape, coll, made, 0, param};
+        rd_sched_args_t args = {&shape, coll, made, 0, param, 0};
         const char *why = NULL;
         rd_steps_t *steps;
 

@@ -32,12 +32,16 @@ static void check_runs(model_t *m, const rd_algo_t *algo, const rd_sched_args_t 
     }
 }
 
-static void check_args(const rd_algo_t *algo, const rd_sched_args_t *args)
+/* With one credit, with two, and with two for which schedules may ask. */
+static void check_args(const rd_algo_t *algo, rd_sched_args_t *args)
 {
     if (algo->excluded(args) != NULL)
         return;
-    for (int fuse = 0; fuse < 2; fuse++) {
+    for (int kind = 0; kind < (algo == rd_algo_find("pat") ? 3 : 2); kind++) {
         const char *why = NULL;
+        int fuse = kind > 0;
+
+        args->pairs = kind > 1;
         model_t *m = model_build(algo, args, fuse, &why);
 
         if (m == NULL) {
@@ -55,7 +59,7 @@ static void check_algo(const rd_algo_t *algo, int n)
 {
     static const int params[] = {0, 1, 2, 3, 8};
     rd_shape_t shape = {n, 1, NULL};
-    rd_sched_args_t args = {&shape, 0, 0, 0, 0};
+    rd_sched_args_t args = {&shape, 0, 0, 0, 0, 0};
 
     for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
         if (!(algo->colls >> coll & 1))

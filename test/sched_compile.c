@@ -179,7 +179,7 @@ static void check_ring(void)
     for (int c = 0; c < 5; c++)
         for (int n = 8; n <= 2048; n *= 16) {
             rd_shape_t shape = {n, 1, NULL};
-            rd_sched_args_t args = {&shape, colls[c], n / 3, 0, 0};
+            rd_sched_args_t args = {&shape, colls[c], n / 3, 0, 0, 0};
             rd_program_t *p;
             const char *why;
             rd_steps_t *s = rd_algo_find("ring")->emit(&args);
@@ -200,7 +200,7 @@ static void check_trees(void)
     for (int n = 2; n < 200; n++)
         for (int rank = 0; rank < n; rank++) {
             rd_shape_t shape = {n, 1, NULL};
-            rd_sched_args_t args = {&shape, RD_ALLREDUCE, rank, 0, 0};
+            rd_sched_args_t args = {&shape, RD_ALLREDUCE, rank, 0, 0, 0};
             rd_steps_t *s = rd_algo_find("tree")->emit(&args);
             rd_program_t *p;
             const char *why;
@@ -219,7 +219,7 @@ static void check_trees(void)
 static void check_one_credit(void)
 {
     rd_shape_t shape = {4, 1, NULL};
-    rd_sched_args_t args = {&shape, RD_ALLGATHER, 0, 0, 0};
+    rd_sched_args_t args = {&shape, RD_ALLGATHER, 0, 0, 0, 0};
     model_run_t run = {.credits = 1, .passes = 2};
     const char *why = NULL;
     model_t *m = model_build(rd_algo_find("ring"), &args, 1, &why);

@@ -138,7 +138,7 @@ static void plant_all(const rd_shape_t *shape)
 {
     for (int a = 0; rd_algos[a] != NULL; a++)
         for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
-            rd_sched_args_t args = {shape, (rd_coll_t)coll, 0, 0, 0};
+            rd_sched_args_t args = {shape, (rd_coll_t)coll, 0, 0, 0, 0};
 
             if (model_rooted(args.coll))
                 args.root = (shape->nranks - 1) / 2;

@@ -76,7 +76,7 @@ static void check_shape(const rd_shape_t *shape, int roots)
 
     for (int a = 0; rd_algos[a] != NULL; a++)
         for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
-            rd_sched_args_t args = {shape, (rd_coll_t)coll, 0, 0, 0};
+            rd_sched_args_t args = {shape, (rd_coll_t)coll, 0, 0, 0, 0};
 
             if (strncmp(rd_algos[a]->name, "hier", 4) != 0 || !(rd_algos[a]->colls >> coll & 1) ||
                 rd_algos[a]->excluded(&args) != NULL)

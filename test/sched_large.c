@@ -47,7 +47,7 @@ static void check_size(int n, uint64_t seed)
 
     for (int a = 0; rd_algos[a] != NULL; a++)
         for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
-            rd_sched_args_t args = {&shape, (rd_coll_t)coll, 0, 0, 0};
+            rd_sched_args_t args = {&shape, (rd_coll_t)coll, 0, 0, 0, 0};
             int fuse = (int)(model_mix(seed + (uint64_t)(a * RD_NUM_COLLS + coll)) % 2);
 
             if (!(rd_algos[a]->colls >> coll & 1) || rd_algos[a]->excluded(&args) != NULL)

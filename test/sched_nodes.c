@@ -79,13 +79,14 @@ int main(void)
     for (int n = 1; n <= 16; n++)
         for (int kind = 0; kind < 8; kind++) {
             rd_shape_t shape = {n, place_ranks(kind, n, node), node};
-            rd_sched_args_t args = {&shape, RD_ALLGATHER, 0, 0, 0};
+            rd_sched_args_t args = {&shape, RD_ALLGATHER, 0, 0, 0, 0};
 
             count_crossings(&args);
             for (int a = 0; rd_algos[a] != NULL; a++)
                 for (int c = 0; c < RD_NUM_COLLS; c++)
                     for (int fuse = 0; fuse < 2; fuse++) {
                         args.coll = (rd_coll_t)c;
+                        args.pairs = fuse;
                         args.root = model_rooted(args.coll) ? (kind * 5 + fuse) % n : 0;
                         if ((rd_algos[a]->colls >> c & 1) && rd_algos[a]->excluded(&args) == NULL)
                             check(rd_algos[a], &args, fuse);

@@ -81,7 +81,7 @@ int main(void)
         for (int c = 0; c < (int)(sizeof(colls) / sizeof(colls[0])); c++)
             for (int a = 0; rd_algos[a] != NULL; a++) {
                 rd_shape_t shape = {sizes[s], 1, NULL};
-                rd_sched_args_t args = {&shape, colls[c], 0, 0, 0};
+                rd_sched_args_t args = {&shape, colls[c], 0, 0, 0, 0};
                 int roots = model_rooted(colls[c]) ? sizes[s] : 1;
 
                 if (!(rd_algos[a]->colls >> colls[c] & 1) || rd_algos[a]->excluded(&args) != NULL)

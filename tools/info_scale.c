@@ -145,7 +145,7 @@ static void plan(const machine_t *m, const rd_env_t *env, rd_coll_t coll, size_t
                                    .cores = m->local,
                                    .slot_bytes = m->layout.slot_bytes,
                                    .slots = (int)m->layout.slots};
-    const rd_sched_args_t at = {&m->shape, coll, m->nranks / 2 - 1, 0, 0};
+    const rd_sched_args_t at = {&m->shape, coll, m->nranks / 2 - 1, 0, 0, m->shape.nnodes > 1};
     rd_sched_args_t sched = at;
     double began = now_ms(), chosen;
     rd_choice_t choice;

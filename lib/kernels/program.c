@@ -97,7 +97,7 @@ const char *rd_kernel_program(rd_kkind_t kind, uint32_t coll, int n, int rank, i
 {
     const rd_algo_t *algo = rd_algo_find(rd_kernel_algo(kind));
     const rd_shape_t shape = {n, 1, NULL};
-    const rd_sched_args_t args = {&shape, (rd_coll_t)coll, rank, root, kind == RD_K_PAT ? RD_KAGGREGATION : 0};
+    const rd_sched_args_t args = {&shape, (rd_coll_t)coll, rank, root, kind == RD_K_PAT ? RD_KAGGREGATION : 0, 0};
     rd_program_t *program;
     const char *why = algo->excluded(&args);
     rd_steps_t *steps = why ? NULL : algo->emit(&args);

@@ -261,7 +261,7 @@ static rd_steps_t *compose(const rd_sched_args_t *args, const rd_algo_t *outer, 
     if (w.g == NULL)
         return NULL;
     const rd_shape_t shape = {w.g->nodes, 1, NULL};
-    const rd_sched_args_t nodes = {&shape, args->coll, w.g->node, args->shape->node[args->root], 0};
+    const rd_sched_args_t nodes = {&shape, args->coll, w.g->node, args->shape->node[args->root], 0, 0};
     w.at_root = args->coll == RD_BROADCAST && nodes.root == w.g->node;
     w.outer = between = outer->emit(&nodes);
     if (between == NULL || rd_steps_expand(between) != 0)

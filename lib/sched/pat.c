@@ -19,8 +19,9 @@
  *     reduce_scatter  the same            the same               beta + gamma for beta
  *     allreduce       twice               twice                  the sum
  *
- * In each step a rank sends before it receives, and all ranks are at the same step, so that one credit suffices.
- * Jeaugey: "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv 2506.20252.
+ * In each step a rank sends before it receives, and all ranks are at the same step, so that one credit suffices; or
+ * two, where a step moves two blocks. Jeaugey: "PAT: a new algorithm for all-gather and reduce-scatter operations at
+ * scale", arXiv 2506.20252.
  */
 #include "algos.h"
 
@@ -29,6 +30,7 @@
 typedef struct pat {
     rd_steps_t *s;
     int n, me;
+    int pairs;  /* two blocks a step */
     int copied; /* the own block is in OUT: done behind the first send, so that nobody waits for it */
 } pat_t;
 
@@ -39,20 +41,41 @@ static void copy_own(pat_t *p)
     p->copied = 1;
 }
 
-/* Offset j moves: its block comes from d below, the same step's block for the rank d above goes out. */
-static void step(pat_t *p, int j)
+/* Offset j moves: the block for the rank d above goes out, */
+static void give(pat_t *p, int j)
 {
-    int d = j & -j, parent = j - d;
-    int out = rd_mod(p->me - parent, p->n), in = rd_mod(p->me - j, p->n);
+    int d = j & -j, parent = j - d, out = rd_mod(p->me - parent, p->n);
 
     rd_step_send(p->s, parent == 0 ? rd_in(p->me) : rd_out(out), out, (p->me + d) % p->n);
-    copy_own(p);
+}
+
+/* the same offset's block comes from d below. */
+static void take(pat_t *p, int j)
+{
+    int d = j & -j, in = rd_mod(p->me - j, p->n);
+
     rd_step_recv(p->s, rd_out(in), in, rd_mod(p->me - d, p->n));
+}
+
+/* Offsets first, first + by, ..., of one d: by twos, if there are credits for it, which the network carries as one. */
+static void move(pat_t *p, int first, int by)
+{
+    for (int j = first; j < p->n; j += p->pairs ? 2 * by : by) {
+        int two = p->pairs && j + by < p->n;
+
+        give(p, j);
+        if (two)
+            give(p, j + by);
+        copy_own(p);
+        take(p, j);
+        if (two)
+            take(p, j + by);
+    }
 }
 
 static rd_steps_t *allgather(const rd_sched_args_t *args)
 {
-    pat_t p = {NULL, args->shape->nranks, args->rank, 0};
+    pat_t p = {NULL, args->shape->nranks, args->rank, args->pairs, 0};
     int aggregation = args->param > 0 ? args->param : DEFAULT_AGGREGATION, low = 1, d;
 
     p.s = rd_steps_create(p.n);
@@ -65,11 +88,9 @@ static rd_steps_t *allgather(const rd_sched_args_t *args)
     for (int a = 1; low > 1 && 2 * a <= aggregation; a *= 2)
         low /= 2;
     for (; d >= low; d /= 2)
-        for (int j = d; j < p.n; j += 2 * d)
-            step(&p, j);
+        move(&p, d, 2 * d);
     for (int i = 1; i < low; i++)
-        for (int j = i; j < p.n; j += low)
-            step(&p, j);
+        move(&p, i, low);
     copy_own(&p); /* one rank alone */
     return p.s;
 }

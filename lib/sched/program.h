@@ -59,6 +59,7 @@ typedef struct rd_sched_args {
     rd_coll_t coll;
     int rank, root;
     int param; /* the algorithm's small integer: PAT's aggregation, a tree's fan-out; 0: its default */
+    int pairs; /* two messages may be sent behind one another before one is received: there are two credits */
 } rd_sched_args_t;
 
 /* Number of chunks and their meaning is fixed by the operation, so that the chunk map does not depend on the algorithm

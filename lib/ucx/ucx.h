@@ -26,7 +26,8 @@
 
 typedef enum { RD_UCX_DATA = 1, RD_UCX_CREDIT, RD_UCX_BYE, RD_UCX_HELLO, RD_UCX_DIRECT } rd_ucx_kind_t;
 
-/* Ahead of every message, or behind the data of a short one, of which two may come as one. All ranks of a job have one byte order. */
+/* Ahead of every message, or behind the data of a short one, of which two may come as one. All ranks of a job have one
+ * byte order. */
 typedef struct rd_ucx_header {
     unsigned char token[RD_UCX_TOKEN];
     uint32_t rank;    /* of the sender */
@@ -152,15 +153,15 @@ rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer);
 void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why);
 rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer); /* and is needed: the communicator fails */
 void rd_ucx_judge_lost(rd_net_t *net);
-/* Nonzero in *pending: `done(request, status, arg)` comes later, and `header` and `data` must stay until then. To a peer
- * that is lost nothing is sent, and that is no error here: the verdict comes by the stop word. */
+/* Nonzero in *pending: `done(request, status, arg)` comes later, and `header` and `data` must stay until then. To a
+ * peer that is lost nothing is sent, and that is no error here: the verdict comes by the stop word. */
 rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
                            ucp_send_nbx_callback_t done, void *arg, int *pending);
 /* The same for `n` short messages, each one piece that ends with its header; one alone where net->lists is 0. The list
  * must stay as well. */
 rondo_result_t rd_ucx_send_list(rd_ucx_peer_t *peer, const ucp_dt_iov_t *list, size_t n, ucp_send_nbx_callback_t done,
                                 void *arg, int *pending);
-void rd_ucx_send_held(rd_net_t *net); /* net.c; a failure comes by the stop word */
+void rd_ucx_send_held(rd_net_t *net);                             /* net.c; a failure comes by the stop word */
 void rd_ucx_sent(void *request, ucs_status_t status, void *peer); /* `done` of what needs no more than counting */
 void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection: what it has yet to carry is given up */
 void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,

@@ -178,7 +178,7 @@ static int compile(run_t *r, const rd_shape_t *shape)
     const schedule_t *s = r->s;
 
     for (int rank = 0; rank < s->n; rank++) {
-        rd_sched_args_t args = {shape, s->coll, rank, s->root, s->param};
+        rd_sched_args_t args = {shape, s->coll, rank, s->root, s->param, 0};
         rd_steps_t *steps = s->algo->emit(&args);
         const char *why;
         int bad = rd_compile(steps, 0, &r->rank[rank].program, &why);
