@@ -265,14 +265,31 @@ int rd_sock_connect(const rd_addr_t *addr)
     return -1;
 }
 
+#define PROBED_S 1      /* silence after which the kernel asks, and asks again */
+#define DOUBTFUL_MS 1400 /* after which the first answer is overdue */
+
 void rd_sock_heartbeat(int fd)
 {
-    int on = 1, idle_s = 1, every_s = 1, silent_ms = 4500; /* probes at 1, 2, 3, 4 s; judged at the next one */
+    int on = 1, idle_s = PROBED_S, every_s = PROBED_S, silent_ms = 4500; /* judged at the next probe */
 
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms)); /* of what is on its way, too */
+    setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof(on));       /* which is sent again more often */
+}
+
+/* Where packets are lost, four probes in a row may be, so a doubtful peer is asked more often: when the idle time is set
+ * and has passed, Linux sends a probe at once (tcp_sock_set_keepidle_locked, then tcp_keepalive_timer). */
+void rd_sock_doubt(int fd)
+{
+    int idle_s = PROBED_S;
+    struct tcp_info info;
+    socklen_t bytes = sizeof info;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 && info.tcpi_state == TCP_ESTABLISHED &&
+        info.tcpi_last_ack_recv > DOUBTFUL_MS && info.tcpi_last_data_recv > DOUBTFUL_MS)
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
 }
 
 int rd_sock_accept(int listener)

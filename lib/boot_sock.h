@@ -36,6 +36,9 @@ int rd_sock_accept(int listener); /* not blocking, close on exec, no delay */
  * seconds ends with ETIMEDOUT. It is the hosts that answer, so a rank that is late, stopped or without a core is not
  * taken for gone. Without effect on a unix socket. */
 void rd_sock_heartbeat(int fd);
+/* To be called a few times a second for each of those: where the other host has not answered for a while, it is asked
+ * once more at once. */
+void rd_sock_doubt(int fd);
 
 /* Descriptors that a forked child must not keep: a copy there would hide this process's end from its peers. They are
  * closed in the child right after fork (exec is covered by CLOEXEC). rd_fd_fork_lock is held over the creation of a

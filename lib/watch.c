@@ -2,9 +2,10 @@
  *
  * A pidfd tells at once, and for certain, that a process of this node has ended; a bootstrap socket tells of neighbours
  * on other nodes, and carries what they have heard of others. A host or a link that falls silent closes nothing: there
- * the kernels' own heartbeat ends the socket. The thread then writes the communicator's stop word,
- * which every wait looks at, and passes the news on. Everything it touches is guarded by one lock, held while an event
- * is handled, so that after rd_watch_remove nothing of the communicator is touched. */
+ * the kernels' own heartbeat ends the socket, and the thread looks a few times a second whether one should beat faster.
+ * It then writes the communicator's stop word, which every wait looks at, and passes the news on. Everything it touches
+ * is guarded by one lock, held while an event is handled, so that after rd_watch_remove nothing of the communicator is
+ * touched. */
 #include "watch.h"
 
 #include <errno.h>
@@ -40,6 +41,7 @@ typedef struct slot {
     rd_watch_t *watch; /* NULL: free */
     int fd, rank;
     int is_pidfd;
+    int beats; /* a socket to another node */
     uint32_t age;
 } slot_t;
 
@@ -51,7 +53,7 @@ static int nslots;
 static int users; /* watches that exist */
 static rd_meeting_t *meetings;
 static rd_watch_t *lookers;
-static _Atomic int looking, ending;
+static _Atomic int looking, ending; /* looking: watches and sockets that are looked at from time to time */
 static int epoll_fd = -1, wake_fd = -1;
 static pthread_t thread;
 
@@ -92,6 +94,9 @@ static void give_up_slot(slot_t *s)
     epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
     s->watch = NULL;
     s->age++;
+    if (s->beats)
+        atomic_fetch_sub(&looking, 1);
+    s->beats = 0;
 }
 
 /* Once a member has died, and what would wait for it can be told. */
@@ -176,6 +181,9 @@ static int look_all(int64_t *looked_ms)
         pthread_mutex_lock(&lock);
         for (rd_watch_t *w = lookers; w; w = w->next)
             w->look(w->arg);
+        for (int i = 0; i < nslots; i++)
+            if (slots[i].watch && slots[i].beats)
+                rd_sock_doubt(slots[i].fd);
         pthread_mutex_unlock(&lock);
     }
     return RD_WATCH_MS;
@@ -254,18 +262,24 @@ static int free_slot(void)
 }
 
 /* Sockets by edge: an exchange of the bootstrap may leave bytes in them that are not the watch's. */
-static int watch_fd(rd_watch_t *w, int fd, int rank, int is_pidfd)
+static int watch_fd(const slot_t *what)
 {
+    uint64_t one = 1;
     int i = free_slot();
     if (i < 0)
         return -1;
-    slots[i] = (slot_t){.watch = w, .fd = fd, .rank = rank, .is_pidfd = is_pidfd, .age = slots[i].age};
-    struct epoll_event event = {.events = is_pidfd ? EPOLLIN : EPOLLIN | EPOLLRDHUP | EPOLLET,
-                                .data.u64 = (uint64_t)slots[i].age << 32 | (uint32_t)i};
-    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
-        return 0;
-    slots[i].watch = NULL;
-    return -1;
+    uint32_t age = slots[i].age;
+    slots[i] = *what;
+    slots[i].age = age;
+    struct epoll_event event = {.events = what->is_pidfd ? EPOLLIN : EPOLLIN | EPOLLRDHUP | EPOLLET,
+                                .data.u64 = (uint64_t)age << 32 | (uint32_t)i};
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, what->fd, &event) != 0) {
+        slots[i].watch = NULL;
+        return -1;
+    }
+    if (what->beats && atomic_fetch_add(&looking, 1) == 0)
+        (void)!write(wake_fd, &one, sizeof one);
+    return 0;
 }
 
 static int watch_all(rd_watch_t *w, const rd_node_t *node)
@@ -273,13 +287,15 @@ static int watch_all(rd_watch_t *w, const rd_node_t *node)
     int fds[MOST_SOCKETS], ranks[MOST_SOCKETS];
     int n = rd_boot_sockets(w->boot, fds, ranks, MOST_SOCKETS);
     for (int i = 0; i < n; i++) {
-        if (node->node_of[ranks[i]] != node->node_of[node->local[node->self]]) /* here a pidfd knows better */
+        int beats = node->node_of[ranks[i]] != node->node_of[node->local[node->self]]; /* here a pidfd knows better */
+        if (beats)
             rd_sock_heartbeat(fds[i]);
-        if (watch_fd(w, fds[i], ranks[i], 0) != 0)
+        if (watch_fd(&(slot_t){.watch = w, .fd = fds[i], .rank = ranks[i], .beats = beats}) != 0)
             return -1;
     }
     for (int m = 0; m < node->nlocal; m++)
-        if (node->pidfd[m] >= 0 && watch_fd(w, node->pidfd[m], node->local[m], 1) != 0)
+        if (node->pidfd[m] >= 0 &&
+            watch_fd(&(slot_t){.watch = w, .fd = node->pidfd[m], .rank = node->local[m], .is_pidfd = 1}) != 0)
             return -1;
     return 0;
 }
