@@ -195,10 +195,7 @@ rondo_result_t rd_conns_create(rd_conns_t *c, const rd_layout_t *layout, const r
     bind_local(c, node);
     if (!net)
         return RONDO_SUCCESS;
-    rondo_result_t result = bind_remote(c, node, rank, net, who);
-    if (result != RONDO_SUCCESS)
-        rd_conns_free(c);
-    return result;
+    return bind_remote(c, node, rank, net, who); /* on failure the network has some of it, and ends first */
 }
 
 void rd_conns_free(rd_conns_t *c)
