@@ -51,6 +51,8 @@ void rd_cuda_look(void *arg)
         return;
     rd_cuda_asked_look(cuda);
     int slow = (int)host->slow;
+    if (cuda->stage && slow >= 1) /* a kernel of the node's own ranks, or one that waits for a proxy */
+        slow = slow <= comm->node.nlocal ? comm->node.local[slow - 1] + 1 : 0;
     if (slow < 1 || slow > comm->nranks) {
         cuda->slow_ms = 0;
         cuda->deserter = 0;
