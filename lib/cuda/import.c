@@ -377,7 +377,7 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
 
 void rd_import_close(rd_cuda_t *cuda)
 {
-    for (int r = 0; r < cuda->k.nranks; r++) {
+    for (int r = 0; r < RD_KRANKS; r++) { /* staged ranks may be more, and have imported nothing */
         if (cuda->imported[r])
             (void)cudaIpcCloseMemHandle(cuda->imported[r]);
         cuda->imported[r] = NULL;

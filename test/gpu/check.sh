@@ -142,6 +142,7 @@ if wanted many; then # more ranks than map each other's memory: few channels eac
     part matrix --seed "$seed" --nodes 10+9 ${shard:+--share "$shard"}
     part programs --seed "$seed" --seconds "$seconds" --nodes 9+9
     part rounds --many
+    part life --part many --times 5 --on 10+10
     unset CUDA_DEVICE_MAX_CONNECTIONS
 fi
 if wanted direct; then

@@ -2,9 +2,10 @@
  * while kernels wait, deserted by a rank that dies or never calls, held all at once by one thread, and beside another
  * one whose kernels GPUs begin in another order.
  *
- *   life [--times N] [--nodes] [--part NAME]
+ *   life [--times N] [--nodes | --on 10+10] [--part NAME]
  *
- * With --nodes every rank is on a node of its own, played; in the last part two ranks share one.
+ * With --nodes every rank is on a node of its own, played; in the last part two ranks share one. With --on one part runs
+ * on such nodes.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 static int times = 24, played;
 static const char *only; /* part; NULL: all */
+static const char *on;   /* nodes; NULL: those that a part has */
 
 static void sum(test_rank_t *t, rondo_comm_t comm, cudaStream_t stream, int *buffer, size_t count)
 {
@@ -459,9 +461,13 @@ int main(int argc, char **argv)
             times = atoi(argv[++i]);
         else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc)
             only = argv[++i];
+        else if (strcmp(argv[i], "--on") == 0 && i + 1 < argc)
+            on = argv[++i];
         else
             return 2;
     }
+    if (on && (!only || !device_nodes(on)))
+        return 2;
     test_begin("life", 400);
     if (device_none())
         return TEST_SKIPPED;
@@ -470,12 +476,14 @@ int main(int argc, char **argv)
             int64_t began = test_clock_us();
             if (only && strcmp(only, parts[i].name) != 0)
                 continue;
-            if (!(parts[i].kinds & 1 << kind) || (played && kind == TEST_THREADS))
+            if (!(parts[i].kinds & 1 << kind) || ((played || on) && kind == TEST_THREADS))
                 continue;
             /* Between nodes also where each has two: there kernels of the node and rails take part. */
             for (int rails = 0; rails <= played && bad == 0; rails++) {
                 int ranks = rails && parts[i].ranks > 1 ? 4 : parts[i].ranks;
-                if (played)
+                if (on)
+                    ranks = device_nodes(on);
+                else if (played)
                     device_nodes(rails ? "2+2" : "1+1+1");
                 bad += test_run((test_kind_t)kind, ranks, 120, parts[i].body, NULL);
                 printf("life: %s, %d %s: %s, %.1f s\n", parts[i].name, ranks, test_kind_name((test_kind_t)kind),

@@ -20,3 +20,5 @@ test/sim/matrix --nodes 2+2+2+2+2+2+2+2+2 --operation allgather
 test/sim/programs --ranks 17 --seconds 1
 test/sim/programs --nodes 9+9 --seconds 1
 test/sim/rounds --many
+test/sim/life --part many --times 5 --on 10+10
+test/sim/life --part many --times 5 --on 24
