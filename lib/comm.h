@@ -68,8 +68,8 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
                             const rondo_config_t *config, rd_meeting_t *meeting);
 /* A host communicator of the same ranks or some of them, by which a CUDA one goes between nodes: with its settings and
  * its timeout. */
-rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const rondo_unique_id_t *id, int rank,
-                                    int nranks);
+rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const char *what,
+                                    const rondo_unique_id_t *id, int rank, int nranks);
 /* Frees all rooms; each copes with never having been made. The struct stays. */
 void rd_comm_take_down(rondo_comm_t comm);
 

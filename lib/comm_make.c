@@ -231,15 +231,15 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
     return make(comm, nranks, id, rank, config, NULL, meeting);
 }
 
-rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const rondo_unique_id_t *id, int rank,
-                                    int nranks)
+rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const char *what,
+                                    const rondo_unique_id_t *id, int rank, int nranks)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
     rd_env_t env = comm->env;
-    char name[sizeof comm->who.name + sizeof "/rail"];
+    char name[sizeof comm->who.name + sizeof "/check"];
 
     env.algo[0] = env.proto[0] = '\0'; /* they name kernels */
-    snprintf(name, sizeof name, "%s/%s", comm->who.name, nranks == comm->nranks ? "net" : "rail");
+    snprintf(name, sizeof name, "%s/%.5s", comm->who.name, what);
     config.name = name;
     config.device = RONDO_DEVICE_HOST;
     config.timeout_ms = comm->timeout_ms;

@@ -1,4 +1,4 @@
-/* A crew's part of a CUDA communicator between nodes: what kernels have put into slots goes on by the carrier, the host
+/* A crew's part of a CUDA communicator that is staged: what kernels have put into slots goes on by the carrier, the host
  * communicator beneath, whose planner knows every operation between nodes. A turn takes the triggers that have come,
  * advances what is under way, and tells kernels what is done. See stage.h.
  *
@@ -146,7 +146,7 @@ static rondo_result_t begin_message(rd_crew_t *crew, int l, const rd_ktrigger_t 
 
     crew->answered += !captured;
     lane->receives = !send;
-    if (peer >= s->cuda->k.nranks)
+    if (peer >= s->cuda->k.nranks || peer == s->cuda->k.rank)
         return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
     if (trigger->round & RD_KMESSAGE_DIRECT)
         return rd_direct_deal(crew, lane, peer, send, crew->slots + at, trigger->what);
@@ -168,7 +168,7 @@ static int may_begin(const rd_crew_t *crew, const rd_ktrigger_t *trigger)
     uint32_t taken = crew->lanes[0].taken;
     char *slot = crew->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
 
-    return !t || (rd_stage_checked(s, t->checked) && (!t->brief || rd_brief_come(crew, taken + 1, slot, t->brief_in)));
+    return !t || (rd_stage_checked(crew, t->checked) && (!t->brief || rd_brief_come(crew, taken + 1, slot, t->brief_in)));
 }
 
 static rondo_result_t take(rd_crew_t *crew, int *moved)

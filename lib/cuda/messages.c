@@ -19,6 +19,7 @@ typedef struct list {
 /* What is to be launched: a list for each peer and direction, in order. */
 typedef struct lists {
     list_t *of, here[2 * RD_KRANKS]; /* [2 * peer + send] */
+    int nearest, farthest;           /* of the peers, in ranks: see distance() */
     size_t count; /* in all of them, those of no bytes left out: such are not sent at all, as both sides know */
 } lists_t;
 
@@ -27,6 +28,7 @@ static rondo_result_t lists_begin(rd_cuda_t *cuda, lists_t *l)
     size_t n = (size_t)cuda->k.nranks;
 
     memset(l, 0, sizeof *l);
+    l->nearest = cuda->k.nranks;
     l->of = n <= RD_KRANKS ? l->here : calloc(2 * n, sizeof *l->of);
     return l->of ? RONDO_SUCCESS
                  : rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages of %zu ranks", n);
@@ -38,10 +40,21 @@ static void lists_end(lists_t *l)
         free(l->of);
 }
 
-static void append(lists_t *l, rd_cuda_message_t *m)
+/* How many ranks its receiver is behind its sender. */
+static int distance(const rd_cuda_t *cuda, const rd_cuda_message_t *m)
+{
+    int d = m->send ? m->peer - cuda->k.rank : cuda->k.rank - m->peer;
+
+    return d < 0 ? d + cuda->k.nranks : d;
+}
+
+static void append(const rd_cuda_t *cuda, lists_t *l, rd_cuda_message_t *m)
 {
     list_t *list = &l->of[2 * m->peer + m->send];
+    int far = distance(cuda, m);
 
+    l->nearest = far && far < l->nearest ? far : l->nearest;
+    l->farthest = far > l->farthest ? far : l->farthest;
     m->next = NULL;
     if (list->last)
         list->last->next = m;
@@ -155,7 +168,7 @@ static rondo_result_t launch_near(rd_cuda_t *cuda, lists_t *left, int *near, uin
     work.comm = cuda->k;
     k->npairs = 0;
     cuda->stage->aside_used = 0;
-    for (; *near < n && k->npairs <= RD_KPAIRS - 2 && result == RONDO_SUCCESS; ++*near) {
+    for (; *near <= left->farthest && k->npairs <= cuda->stage->pairs - 2 && result == RONDO_SUCCESS; ++*near) {
         result = take_staged(cuda, left, (rank + *near) % n, 1, most, &t, stream);
         if (result == RONDO_SUCCESS)
             result = take_staged(cuda, left, (rank - *near + n) % n, 0, most, &t, stream);
@@ -169,12 +182,12 @@ static rondo_result_t launch_near(rd_cuda_t *cuda, lists_t *left, int *near, uin
  * place in the pair, then by the distance between the two ranks. The first that is not over waits for nothing then. */
 static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t *left, cudaStream_t stream)
 {
-    uint32_t ranks = (uint32_t)cuda->k.nranks, pairs = ranks <= RD_KRANKS ? 2 * (ranks - 1) : RD_KPAIRS;
+    uint32_t most = RD_KMESSAGES_HERE / cuda->stage->pairs;
     rondo_result_t result = RONDO_SUCCESS;
 
     while (left->count && result == RONDO_SUCCESS) {
-        for (int near = 1; near < cuda->k.nranks && result == RONDO_SUCCESS;)
-            result = launch_near(cuda, left, &near, RD_KMESSAGES_HERE / pairs, stream);
+        for (int near = left->nearest; near <= left->farthest && result == RONDO_SUCCESS;)
+            result = launch_near(cuda, left, &near, most, stream);
     }
     return result;
 }
@@ -279,7 +292,7 @@ rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
         next = m->next;
         if (note_stream(&s, m->stream) != 0)
             result = rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu streams", s.count);
-        append(&l, m);
+        append(cuda, &l, m);
     }
     for (size_t i = 1; i < s.count && result == RONDO_SUCCESS; i++)
         result = rd_order_join(cuda, s.at[i], s.at[0]);
@@ -346,7 +359,6 @@ static size_t tabled(const rd_cuda_t *cuda, const rd_call_t *c, int peer, int se
     return (send ? t->in_counts : t->out_counts)[peer] * element;
 }
 
-/* Between windows, so ranks are few. */
 rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
     rd_cuda_message_t messages[2 * RD_KRANKS];
@@ -370,10 +382,12 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
                 continue;
             char *buffer = send ? (char *)(uintptr_t)call->in + in : (char *)call->out + out;
             messages[used] = (rd_cuda_message_t){NULL, buffer, bytes, call->stream, (int16_t)send, (int16_t)peer};
-            append(&l, &messages[used++]);
+            append(cuda, &l, &messages[used++]);
         }
     }
-    return run_lists(cuda, &l, call->stream);
+    result = run_lists(cuda, &l, call->stream);
+    lists_end(&l);
+    return result;
 }
 
 /* ---- the entry ---- */

@@ -1,4 +1,4 @@
-/* The calls' part of a CUDA communicator between nodes: see stage.h.
+/* The calls' part of a CUDA communicator that is staged: see stage.h.
  *
  * An operation is cut in rounds that fit a slot: of a vector the next elements, of blocks the next elements of each.
  * How many depends on what all ranks know (or, of blocks that only a pair knows, on that pair's count alone), so all
@@ -158,7 +158,9 @@ static size_t longest(const rd_carrier_t *by, const rd_call_t *c)
  * does. */
 static uint32_t crews_for(const rd_stage_t *s, const rd_call_t *c)
 {
-    return c->tables && c->ask.coll == RD_REDUCE_SCATTER ? 1 : (uint32_t)s->ncrews;
+    uint32_t most = s->cuda->limits.blocks < s->k.crews ? s->cuda->limits.blocks : s->k.crews; /* a block each */
+
+    return c->tables && c->ask.coll == RD_REDUCE_SCATTER ? 1 : most;
 }
 
 /* Elements of a part that a round carries: the same on all ranks, who know all counts but those of other pairs. */
@@ -353,7 +355,7 @@ static int add_messages(const rd_stage_t *s, const rd_kmessage_t *m, uint32_t co
 static uint32_t crews_for_messages(const rd_stage_t *s)
 {
     uint32_t most = s->cuda->limits.blocks < MESSAGE_BLOCKS ? s->cuda->limits.blocks : MESSAGE_BLOCKS;
-    uint32_t ranks = (uint32_t)s->cuda->k.nranks, fit = most / (ranks <= RD_KRANKS ? 2 * (ranks - 1) : RD_KPAIRS);
+    uint32_t fit = most / s->pairs;
 
     return fit < 1 ? 1 : fit < s->k.crews ? fit : s->k.crews;
 }

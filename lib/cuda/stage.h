@@ -78,7 +78,7 @@ _Static_assert(RD_KCREWS <= RD_PROXIES, "each crew has a proxy of its own");
 
 /* Messages that go straight, dealt out by crew 0's proxy to another one, or its own: one puts, one takes, without
  * locks. No more can be under way. */
-#define RD_DEALT_MOST (2u * RD_KRANKS * RD_KLANE_SLOTS * RD_KDIRECT_RUN)
+#define RD_DEALT_MOST ((uint32_t)RD_KPAIRS * RD_KLANE_SLOTS * RD_KDIRECT_RUN)
 typedef struct rd_dealt {
     _Atomic uint32_t put;
     uint32_t taken;
@@ -117,6 +117,7 @@ typedef struct rd_stage {
     struct rd_stage_check *check; /* RONDO_CHECK; NULL: off */
     int flushes;   /* what a network's device has written is not seen by a kernel before rd_direct_flush */
     char way[320]; /* why messages go straight, or not */
+    uint32_t pairs; /* of peer and direction: of a launch of messages, at most. On all ranks */
     int nlanes;    /* of a crew */
     int ncrews;
     _Atomic int over; /* crews that have failed, and let go of all buffers */
@@ -201,7 +202,7 @@ rondo_result_t rd_stage_check_create(rd_stage_t *stage);
 void rd_stage_check_free(rd_stage_t *stage);
 rondo_result_t rd_stage_check_call(rd_stage_t *stage, const rd_call_t *call);
 uint64_t rd_stage_check_calls(const rd_stage_t *stage);
-int rd_stage_checked(const rd_stage_t *stage, uint64_t calls);
+int rd_stage_checked(const rd_crew_t *crew, uint64_t calls);
 rondo_result_t rd_stage_check_turn(rd_crew_t *crew, int *moved);
 
 /* carry.c: a turn of the proxy. */

@@ -1,4 +1,4 @@
-/* The memory of CUDA communicators between nodes, kept from one communicator for the next: see stage.h. */
+/* The memory of CUDA communicators that are staged, kept from one communicator for the next: see stage.h. */
 #include "stage.h"
 
 #include <stdlib.h>

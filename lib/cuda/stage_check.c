@@ -6,11 +6,12 @@
  * as from every failure. What is captured is not compared, nor messages.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../check.h"
 #include "../comm.h"
 #include "stage.h"
+
+#define UNDER_WAY 16 /* calls that are compared at a time: a host may be far ahead */
 
 typedef struct asked {
     struct asked *next;
@@ -24,6 +25,7 @@ struct rd_stage_check {
     uint64_t taken;        /* by the proxy */
     _Atomic uint64_t done; /* by the proxy: compared, and alike */
     struct rondo_request flying;
+    int held; /* by the proxy: an operation waits for this */
 };
 
 rondo_result_t rd_stage_check_create(rd_stage_t *s)
@@ -80,9 +82,11 @@ rondo_result_t rd_stage_check_call(rd_stage_t *s, const rd_call_t *call)
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     struct rd_stage_check *c = s->check;
 
+    if (!c)
+        return RONDO_SUCCESS;
     if (cudaStreamIsCapturing(call->stream, &status) != cudaSuccess)
         (void)cudaGetLastError(); /* the launch will say what is wrong */
-    if (!c || status != cudaStreamCaptureStatusNone)
+    if (status != cudaStreamCaptureStatusNone)
         return RONDO_SUCCESS;
     asked_t *a = calloc(1, sizeof *a);
     if (!a)
@@ -102,9 +106,14 @@ uint64_t rd_stage_check_calls(const rd_stage_t *s)
     return s->check ? s->check->calls : 0;
 }
 
-int rd_stage_checked(const rd_stage_t *s, uint64_t calls)
+int rd_stage_checked(const rd_crew_t *crew, uint64_t calls)
 {
-    return !s->check || atomic_load(&s->check->done) >= calls;
+    struct rd_stage_check *c = crew->stage->check;
+    int held = c && atomic_load(&c->done) < calls;
+
+    if (c && crew->number == 0) /* whose round is the first of every operation */
+        c->held = held;
+    return !held;
 }
 
 rondo_result_t rd_stage_check_turn(rd_crew_t *crew, int *moved)
@@ -114,7 +123,10 @@ rondo_result_t rd_stage_check_turn(rd_crew_t *crew, int *moved)
     rondo_result_t result = RONDO_SUCCESS;
     rd_task_t *task;
 
-    for (asked_t *a; result == RONDO_SUCCESS && (a = get(c));) {
+    /* A host may be ahead of its stream, and of the others': nobody is late before an operation waits. */
+    if (!c->held)
+        rd_wait_progress(&by->queue.wait);
+    for (asked_t *a; result == RONDO_SUCCESS && atomic_load(&c->flying.pending) < UNDER_WAY && (a = get(c));) {
         result = rd_check_task(by, &a->call, &task);
         if (result == RONDO_SUCCESS) {
             rd_check_number(by, task->check);

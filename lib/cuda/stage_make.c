@@ -41,15 +41,26 @@ static size_t slot_for(size_t n, const rd_env_t *env)
 
 static void layout(rd_stage_t *s, const rd_env_t *env, size_t *bytes)
 {
-    size_t n = (size_t)s->cuda->k.nranks, pairs = n < RD_KRANKS ? 2 * n : RD_KPAIRS;
+    size_t n = (size_t)s->cuda->k.nranks;
     size_t least = env->cuda_round ? env->cuda_round : LEAST;
 
     s->k.slots = SLOTS;
     s->k.slot = (uint32_t)slot_for(n, env);
-    s->k.message_slot = (uint32_t)((size_t)2 * s->k.slot / pairs / 64 * 64);
+    s->k.message_slot = (uint32_t)((size_t)2 * s->k.slot / (s->pairs + 2) / 64 * 64);
     s->k.least = (uint32_t)(least < s->k.message_slot ? least : s->k.message_slot);
     s->k.crews = (uint32_t)s->ncrews;
     *bytes = (size_t)SLOTS * 2 * s->k.slot;
+}
+
+/* Every pair has a block at least, and all of them wait on the device at once. Up to 16 ranks a launch has all pairs that
+ * there are, so ranks may group as they like. */
+static uint32_t pairs_of(const rd_cuda_t *cuda)
+{
+    uint32_t n = (uint32_t)cuda->k.nranks, fit = cuda->limits.blocks / 2 * 2;
+
+    if (n <= RD_KRANKS)
+        return 2 * (n - 1);
+    return fit < 2 ? 2 : fit < RD_KPAIRS ? fit : RD_KPAIRS;
 }
 
 static int crew_begin(rd_stage_t *s, int number, size_t bytes)
@@ -77,7 +88,8 @@ static rondo_result_t memory(rd_stage_t *s)
     int short_of = 0;
 
     s->ncrews = crews_of(comm);
-    s->nlanes = comm->nranks < RD_KRANKS ? 1 + 2 * comm->nranks : RD_KCREW_LANES;
+    s->pairs = pairs_of(s->cuda);
+    s->nlanes = 1 + (int)s->pairs;
     layout(s, &comm->env, &bytes);
     s->crews = calloc((size_t)s->ncrews, sizeof *s->crews);
     s->tasks = rd_stage_tasks_create();
@@ -89,7 +101,7 @@ static rondo_result_t memory(rd_stage_t *s)
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&pinned, s->area->pinned, 0);
     if (error != cudaSuccess)
-        return rd_cuda_error(&comm->who, error, "memory to stage data between nodes");
+        return rd_cuda_error(&comm->who, error, "memory to stage data in");
     s->k.lanes = (rd_klane_t *)(void *)pinned;
     s->k.area = pinned + RD_STAGE_LANES_BYTES;
     s->k.brief = pinned + RD_STAGE_BRIEF_AT;
@@ -104,6 +116,7 @@ static rondo_result_t memory(rd_stage_t *s)
 /* Host communicators of those who pass the same `first`, which is one of them: one for each of so many crews. */
 static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int first, int rank, int nranks)
 {
+    static const char *const names[RD_CARRIERS] = {"net", "rail", "check"};
     size_t each = (size_t)crews;
     rondo_comm_t comm = s->cuda->comm;
     rondo_unique_id_t *ids = calloc((size_t)comm->nranks * each, sizeof *ids), *its;
@@ -117,7 +130,7 @@ static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int f
     rondo_result_t result = rd_boot_allgather(comm->boot, ids, each * sizeof *ids);
     s->carriers[carrier] = (rd_carrier_t){rank, nranks};
     while (made < each && result == RONDO_SUCCESS) {
-        result = rd_comm_make_carrier(&s->crews[made].carriers[carrier], comm, &its[made], rank, nranks);
+        result = rd_comm_make_carrier(&s->crews[made].carriers[carrier], comm, names[carrier], &its[made], rank, nranks);
         made++;
     }
     for (size_t c = made; comm->rank == first && c < each; c++)
@@ -204,7 +217,7 @@ static void say_what_was_made(const rd_stage_t *s)
                comm->node.nnodes, s->way, s->area->bytes >> 20, s->ncrews);
     if (comm->cores_each < 2)
         rd_log(&comm->who, RD_LOG_WARN,
-               "a rank has one core, for itself and for the thread that moves its GPU's data between nodes: operations may "
+               "a rank has one core, for itself and for the thread that moves its GPU's data by the host: operations may "
                "take milliseconds. Give it more: mpirun --bind-to none or --map-by slot:PE=4, srun --cpus-per-task=4");
 }
 

@@ -1,4 +1,4 @@
-/* What a CUDA communicator between nodes has been asked for and not done yet, and what graphs hold of it: see stage.h.
+/* What a CUDA communicator that is staged has been asked for and not done yet, and what graphs hold of it: see stage.h.
  */
 #include "stage.h"
 

@@ -244,7 +244,7 @@ typedef struct rd_kmeet {
     uint32_t behind;  /* this rank has read peers' buffers since it met them last: they must still be in it */
 } rd_kmeet_t;
 
-/* ---- between nodes: data staged through pinned memory ----
+/* ---- between nodes, or among many: data staged through pinned memory ----
  *
  * A *lane* is a ring of slots in pinned memory that kernels and a proxy of the process pass to and fro. Who has filled a
  * slot, or wants it filled, raises a trigger; the proxy does its part and counts up `done`. Kernels count a lane's
@@ -302,7 +302,7 @@ typedef struct rd_klane_state { /* in device memory */
     uint32_t failed;                  /* lane 0: a kernel has left without having finished: none sends anything more */
 } rd_klane_state_t;
 
-/* The same in every launch of a communicator that spans nodes. */
+/* The same in every launch of a communicator that is staged. */
 typedef struct rd_kstage {
     rd_klane_t *lanes;       /* RD_KLANES, as the device sees them */
     rd_klane_state_t *state; /* RD_KLANES */

@@ -1,13 +1,14 @@
 /* RONDO_CHECK=1 on devices: the last rank to ask for something else than the others is told so before its kernel
  * starts, with the ranks and the field; the others' kernels, which wait for it, leave, and their next call says the
  * same. Between nodes nobody is told at once, and all are soon. Ranks that ask alike notice nothing, in groups and
- * graphs too.
+ * graphs too, nor when one's host is ahead of its stream by more than the time limit.
  *
  *   asked [--nodes]
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "device.h"
 
@@ -130,10 +131,51 @@ static void body(test_rank_t *t, void *arg)
     device_finish(t);
 }
 
+static void rest(void *seconds)
+{
+    sleep(*(unsigned *)seconds);
+}
+
+/* The first rank asks at once, behind what keeps its stream for longer than the time limit; the other one as late. */
+static void ahead(test_rank_t *t, void *arg)
+{
+    rondo_comm_t comm = device_comm(t);
+    float *buffer = device_memory(t, 4096, 0);
+    unsigned seconds = 3;
+    cudaStream_t stream;
+
+    (void)arg;
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    test_barrier(t);
+    test_note(t, "a host that is ahead");
+    if (t->rank == 0)
+        TEST_CUDA(t, cudaLaunchHostFunc(stream, rest, &seconds));
+    else
+        rest(&seconds);
+    for (int i = 0; i < 40; i++) /* more than are compared at a time */
+        TEST_OK(t, comm, rondo_allreduce(buffer, buffer, 10, RONDO_FLOAT32, RONDO_SUM, comm, stream));
+    TEST_OK(t, comm, rondo_barrier(comm, stream));
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_memory_back(buffer);
+    device_finish(t);
+}
+
+static int ahead_run(void)
+{
+    int nranks = device_nodes("1+1");
+
+    setenv("RONDO_TIMEOUT_MS", "1500", 1);
+    int bad = test_run(TEST_PROCESSES, nranks, 60, ahead, NULL);
+    unsetenv("RONDO_TIMEOUT_MS");
+    return bad;
+}
+
 /* On nodes of one rank, and on two of two ranks, which do what they can inside. */
 static int between_nodes(plan_t p)
 {
-    int bad = 0, n = 0;
+    int bad = ahead_run(), n = 0;
 
     p.nodes = 1;
     for (p.field = NOTHING; p.field < NUM_FIELDS && bad == 0; p.field++)
