@@ -21,7 +21,8 @@
 
 #include "trial.h"
 
-#define USUAL_RANKS 16 /* at most; more than 64 connect on first use, where UCX 1.13 is fragile */
+#define USUAL_RANKS 16 /* at most */
+#define MOST_RANKS 32  /* of which a set of victims has bits */
 #define MOST_TRIALS 100000
 #define MOST_BAD 10 /* then it ends */
 #define MOST_JOBS 128
@@ -375,7 +376,7 @@ static int usage(void)
             "trials [--count N] [--seed S] [--kinds kill,stop,late,abort,birth,second,limit] [--nodes N] [--ranks N]\n"
             "       [--jobs N] [--seconds N] [--verbose]\n"
             "trials: at most %d trials, %d ranks, %d jobs\n",
-            MOST_TRIALS, TEST_MAX_RANKS, MOST_JOBS);
+            MOST_TRIALS, MOST_RANKS, MOST_JOBS);
     return 2;
 }
 
@@ -410,7 +411,7 @@ int main(int argc, char **argv)
     if (choice.kinds == ALL && choice.nnodes > 1)
         choice.kinds &= ~(1u << LIMIT);
     if (choice.count < 1 || choice.count > MOST_TRIALS || choice.kinds == 0 || choice.most < 2 ||
-        choice.most > TEST_MAX_RANKS || choice.jobs < 1 || choice.jobs > MOST_JOBS || choice.nnodes < 1)
+        choice.most > MOST_RANKS || choice.jobs < 1 || choice.jobs > MOST_JOBS || choice.nnodes < 1)
         return usage();
     if (setenv("UCX_LOG_LEVEL", "fatal", 0) == 0 && !getenv("RONDO_TEST_AGAIN")) { /* UCX speaks of each limit */
         setenv("RONDO_TEST_AGAIN", "1", 1); /* and has read its settings by now */
