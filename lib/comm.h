@@ -67,7 +67,7 @@ int rd_comm_inherited(rondo_comm_t comm);
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config, rd_meeting_t *meeting);
 /* A host communicator of the same ranks or some of them, by which a CUDA one goes between nodes: with its settings and
- * its timeout. */
+ * its timeout; `what` it is for, at most five letters, ends its name. */
 rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const char *what,
                                     const rondo_unique_id_t *id, int rank, int nranks);
 /* Frees all rooms; each copes with never having been made. The struct stays. */

@@ -115,15 +115,21 @@ static rondo_result_t compare_all(rd_cuda_t *cuda)
     return result;
 }
 
-rondo_result_t rd_cuda_asked_call(rd_cuda_t *cuda, const rd_call_t *call)
+int rd_cuda_captured(cudaStream_t stream)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+
+    if (cudaStreamIsCapturing(stream, &status) != cudaSuccess)
+        (void)cudaGetLastError();
+    return status != cudaStreamCaptureStatusNone;
+}
+
+rondo_result_t rd_cuda_asked_call(rd_cuda_t *cuda, const rd_call_t *call)
+{
     struct rd_cuda_asked *a = cuda->asked;
     rd_asked_t asked;
 
-    if (cudaStreamIsCapturing(call->stream, &status) != cudaSuccess)
-        (void)cudaGetLastError(); /* the launch will say what is wrong */
-    if (status != cudaStreamCaptureStatusNone)
+    if (rd_cuda_captured(call->stream))
         return RONDO_SUCCESS;
     rd_asked_fill(&asked, call, cuda->comm->sequence++);
     pthread_mutex_lock(&a->lock);

@@ -204,6 +204,8 @@ rondo_result_t rd_cuda_asked_create(rd_cuda_t *cuda);
 void rd_cuda_asked_free(rd_cuda_t *cuda);
 rondo_result_t rd_cuda_asked_call(rd_cuda_t *cuda, const rd_call_t *call);
 void rd_cuda_asked_look(rd_cuda_t *cuda);
+/* Is it captured? What is wrong with the stream the launch will say. */
+int rd_cuda_captured(cudaStream_t stream);
 
 /* messages.c: a message of a group; `peer` may be this rank itself. */
 typedef struct rd_cuda_message {

@@ -69,7 +69,8 @@ cudaError_t rd_stage_area_take(int device, size_t bytes, size_t rows, rd_stage_a
                               cudaHostAllocPortable | cudaHostAllocMapped);
         if (error == cudaSuccess)
             error = cudaMalloc((void **)&a->state, states + rows * sizeof *a->table);
-        a->table = (rd_kpart_t *)((char *)a->state + states);
+        if (error == cudaSuccess)
+            a->table = (rd_kpart_t *)((char *)a->state + states);
     }
     if (error == cudaSuccess)
         error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);

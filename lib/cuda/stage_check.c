@@ -79,14 +79,9 @@ static asked_t *get(struct rd_stage_check *c)
 
 rondo_result_t rd_stage_check_call(rd_stage_t *s, const rd_call_t *call)
 {
-    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     struct rd_stage_check *c = s->check;
 
-    if (!c)
-        return RONDO_SUCCESS;
-    if (cudaStreamIsCapturing(call->stream, &status) != cudaSuccess)
-        (void)cudaGetLastError(); /* the launch will say what is wrong */
-    if (status != cudaStreamCaptureStatusNone)
+    if (!c || rd_cuda_captured(call->stream))
         return RONDO_SUCCESS;
     asked_t *a = calloc(1, sizeof *a);
     if (!a)
