@@ -14,7 +14,9 @@ typedef struct rd_order {
     cudaEvent_t event;          /* recorded behind the last operation; by replays of graphs too */
     cudaEvent_t side;           /* joins the streams of one group */
     unsigned long long stream;  /* id of the stream that the last operation went to; 0: wait for the event always */
+    unsigned long long next;    /* and of the one that this operation goes to */
     unsigned long long capture; /* the last operation was captured: id; 0: it was not */
+    int captured;               /* this one is */
     cudaGraphNode_t node;   /* of that capture: the last operation */
     cudaGraphNode_t record; /* and what records the event, always behind the last operation */
 } rd_order_t;

@@ -90,10 +90,14 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
     capture_t c = {0};
     cudaError_t error = look(stream, &c);
 
-    if (error == cudaSuccess && c.id)
+    o->captured = c.id != 0;
+    if (error == cudaSuccess && c.id) {
         error = before_captured(o, stream, &c);
-    else if (error == cudaSuccess && (o->stream == 0 || o->stream != stream_id(stream)))
-        error = cudaStreamWaitEvent(stream, o->event, 0);
+    } else if (error == cudaSuccess) {
+        o->next = o->capture ? 0 : stream_id(stream); /* a replay may come between this call and the next */
+        if (o->next == 0 || o->next != o->stream)
+            error = cudaStreamWaitEvent(stream, o->event, 0);
+    }
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "ordering a call");
 }
 
@@ -122,13 +126,13 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
 {
     rd_order_t *o = order_of(cuda);
     capture_t c = {0};
-    cudaError_t error = look(stream, &c);
+    cudaError_t error;
 
-    if (error == cudaSuccess && c.id) {
-        error = after_captured(o, &c);
-    } else if (error == cudaSuccess) {
+    if (!o->captured) {
         error = cudaEventRecord(o->event, stream);
-        o->stream = o->capture ? 0 : stream_id(stream); /* a replay may come between this call and the next */
+        o->stream = o->next;
+    } else if ((error = look(stream, &c)) == cudaSuccess) {
+        error = after_captured(o, &c);
     }
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "ordering a call");
 }
