@@ -221,7 +221,10 @@ found() {
 
 if [ "$only" = delays ]; then
     [ -x "$here/delayed/matrix" ] || { echo "make gpu-delays, or install-gpu-delays, brings what this runs"; exit 2; }
-    ranks=$(nvidia-smi -L 2>/dev/null | awk 'NR <= 8 { n++ } END { print (n > 2 ? n : 2) }')
+    gpus=$(nvidia-smi -L 2>/dev/null | awk 'NR <= 8 { n++ } END { print n + 0 }')
+    ranks=$((gpus > 2 ? gpus : 2))
+    kind=processes # which one GPU runs in turns: nothing is seen half there
+    [ "$gpus" -ge 2 ] || kind=threads
     export DELAYS_SEED
     DELAYS_SEED=$seed
     for forced in oneshot/ll oneshot/ll128 oneshot/sentinel twoshot/ll128 twoshot/sentinel ring/ll ring/ll128 \
@@ -236,10 +239,10 @@ if [ "$only" = delays ]; then
         part delayed/registered --seed "$DELAYS_SEED"
     done
     for forced in ring/simple chain/simple messages/simple; do
-        found release delayed/matrix --seed "$seed" --ranks 2 --kind processes --forced $forced
+        found release delayed/matrix --seed "$seed" --ranks 2 --kind $kind --forced $forced
     done
     for forced in ring/ll128 chain/ll128 messages/ll128; do
-        found lines delayed/matrix --seed "$seed" --ranks 2 --kind processes --forced $forced
+        found lines delayed/matrix --seed "$seed" --ranks 2 --kind $kind --forced $forced
     done
 fi
 [ $cases -eq 0 ] || echo "the matrix: $ran of $cases cases, $((100 * ran / cases)) %; other seeds and shards run others"
