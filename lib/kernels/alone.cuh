@@ -6,7 +6,7 @@
 #include "number_any.cuh"
 
 RD_KERNEL(512)
-rd_alone(RD_WORK)
+rd_alone(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     const uint64_t bytes = r.count * rd_number_size(r.type), step = (uint64_t)gpu_blocks() * gpu_threads() * 16;
@@ -19,7 +19,7 @@ rd_alone(RD_WORK)
 }
 
 RD_KERNEL(512)
-rd_write(RD_WORK)
+rd_write(RD_WORK(rd_kwork_t))
 {
     const rd_kwrite_t &w = work.write;
     uint64_t *to = (uint64_t *)(work.comm.own + w.offset);
@@ -30,7 +30,7 @@ rd_write(RD_WORK)
 }
 
 RD_KERNEL(512)
-rd_nothing(RD_WORK)
+rd_nothing(RD_WORK(rd_kwork_reduce_t))
 {
     (void)work;
     gpu_begin();

@@ -52,7 +52,7 @@ struct rd_chain_t {
 
 template <class CODEC, class NUMBER, uint32_t THREADS>
 RD_KERNEL(THREADS)
-rd_chain(RD_WORK)
+rd_chain(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     const uint32_t n = (uint32_t)work.comm.nranks, rank = (uint32_t)work.comm.rank, root = (uint32_t)r.root;

@@ -31,7 +31,7 @@ RD_DEVICE bool rd_control_left(const uint4 &first)
 
 template <uint32_t THREADS>
 RD_KERNEL(THREADS)
-rd_meet(RD_WORK)
+rd_meet(RD_WORK(rd_kwork_t))
 {
     typedef rd_codec_ll CODEC;
     const rd_kmeet_t &m = work.meet;

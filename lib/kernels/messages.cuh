@@ -136,7 +136,7 @@ RD_DEVICE void rd_lines_serve(const rd_kwork_t &work, const rd_kmessage_t *messa
  * itself. */
 template <class CODEC, uint32_t ITEMS, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
-rd_messages(RD_WORK)
+rd_messages(RD_WORK(rd_kwork_t))
 {
     const rd_kmessages_t &m = work.messages;
     const rd_kmessage_t *messages = m.listed ? rd_list_of(work.comm) : m.here;

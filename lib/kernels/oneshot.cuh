@@ -79,7 +79,7 @@ RD_DEVICE void rd_unit_scale(uint4 (&v)[CODEC::ITEMS], const NUMBER &number)
 /* allreduce, reduce, reduce_scatter */
 template <class CODEC, class NUMBER, uint32_t THREADS>
 RD_KERNEL(THREADS)
-rd_oneshot(RD_WORK)
+rd_oneshot(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);
@@ -148,7 +148,7 @@ struct rd_exchange_t {
 
 template <class CODEC, uint32_t THREADS>
 RD_KERNEL(THREADS)
-rd_oneshot_move(RD_WORK)
+rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);

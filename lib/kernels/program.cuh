@@ -236,7 +236,7 @@ struct rd_runner_t {
 /* The warps of a unit stand beside each other, one for each track. */
 template <class CODEC, class NUMBER, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
-rd_program(RD_WORK)
+rd_program(RD_WORK(rd_kwork_t))
 {
     const rd_kprogram_t &p = work.programmed.program;
     const uint32_t in_block = gpu_threads() / 32, warp = gpu_thread() / 32;

@@ -24,7 +24,7 @@ struct rd_ring_t {
     uint64_t bytes, chunk; /* of the whole or of a block; from one chunk to the next */
     char *theirs, *mine;   /* slots of step 0 */
 
-    RD_MEMBER rd_ring_t(const rd_kwork_t &work) : r(work.reduce)
+    RD_MEMBER rd_ring_t(const rd_kwork_reduce_t &work) : r(work.reduce)
     {
         n = (uint32_t)work.comm.nranks;
         rank = (uint32_t)work.comm.rank;
@@ -108,7 +108,7 @@ struct rd_ring_t {
 
 template <class CODEC, class NUMBER, uint32_t THREADS>
 RD_KERNEL(THREADS)
-rd_ring(RD_WORK)
+rd_ring(RD_WORK(rd_kwork_reduce_t))
 {
     rd_ring_t<CODEC> g(work);
     const rd_kreduce_t &r = work.reduce;

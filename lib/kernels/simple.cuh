@@ -160,7 +160,7 @@ struct rd_course_t {
     uint64_t bytes, chunk;
     bool ring, reduces;
 
-    RD_MEMBER rd_course_t(const rd_kwork_t &work) : r(work.reduce)
+    RD_MEMBER rd_course_t(const rd_kwork_reduce_t &work) : r(work.reduce)
     {
         n = (uint32_t)work.comm.nranks;
         rank = (uint32_t)work.comm.rank;
@@ -224,7 +224,7 @@ struct rd_course_t {
 
 template <class NUMBER, bool REDUCES, uint32_t ITEMS, uint32_t THREADS>
 RD_KERNEL(THREADS)
-rd_simple(RD_WORK)
+rd_simple(RD_WORK(rd_kwork_reduce_t))
 {
     constexpr uint32_t DEPTH = 2;
     static_assert(DEPTH < RD_KSLICES, "or ranks wait for each other");

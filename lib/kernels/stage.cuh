@@ -336,7 +336,7 @@ RD_DEVICE void rd_staged_brief(const rd_kcomm_t &comm, const rd_kstaged_t &s, co
 }
 
 RD_KERNEL(512)
-rd_staged(RD_WORK)
+rd_staged(RD_WORK(rd_kwork_staged_t))
 {
     const rd_kstaged_t &s = work.staged;
     const uint32_t slots = s.stage.slots, crews = s.stage.crews;
@@ -487,7 +487,7 @@ RD_DEVICE void rd_messages_name(const rd_kmessage_t *messages, uint32_t n, char 
 }
 
 RD_KERNEL(512)
-rd_staged_messages(RD_WORK)
+rd_staged_messages(RD_WORK(rd_kwork_t))
 {
     const rd_kmessages_t &m = work.staged_messages.messages;
     const rd_kstage_t &stage = work.staged_messages.stage;

@@ -13,7 +13,7 @@
 
 template <class CODEC, class NUMBER, uint32_t THREADS>
 RD_KERNEL(THREADS)
-rd_twoshot(RD_WORK)
+rd_twoshot(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);

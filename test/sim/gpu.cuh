@@ -10,7 +10,7 @@
 #define RD_MEMBER inline
 #define RD_KERNEL(threads) void
 #define RD_KERNEL_OF(threads, blocks) void
-#define RD_WORK const rd_kwork_t &work
+#define RD_WORK(type) const type &work
 
 #define RD_SPIN_PERIOD 16
 

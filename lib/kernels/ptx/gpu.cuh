@@ -16,7 +16,7 @@
 #define RD_MEMBER __device__ __forceinline__
 #define RD_KERNEL(threads) __global__ void __launch_bounds__(threads, 1)
 #define RD_KERNEL_OF(threads, blocks) __global__ void __launch_bounds__(threads, blocks) /* on a multiprocessor */
-#define RD_WORK const __grid_constant__ rd_kwork_t work
+#define RD_WORK(type) const __grid_constant__ type work /* rd_kwork_t, or what it begins with */
 
 #define RD_SPIN_PERIOD 4096 /* polls between two looks at the host's words */
 
