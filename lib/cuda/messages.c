@@ -7,23 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inside.h"
-#include "stage.h"
+#include "messages.h"
 
 #define POSTED (256u << 10) /* a shorter message is through before a post has come */
 
-typedef struct list {
-    rd_cuda_message_t *first, *last;
-} list_t;
-
-/* What is to be launched: a list for each peer and direction, in order. */
-typedef struct lists {
-    list_t *of, here[2 * RD_KRANKS]; /* [2 * peer + send] */
-    int nearest, farthest;           /* of the peers, in ranks: see distance() */
-    size_t count; /* in all of them, those of no bytes left out: such are not sent at all, as both sides know */
-} lists_t;
-
-static rondo_result_t lists_begin(rd_cuda_t *cuda, lists_t *l)
+static rondo_result_t lists_begin(rd_cuda_t *cuda, rd_lists_t *l)
 {
     size_t n = (size_t)cuda->k.nranks;
 
@@ -34,7 +22,7 @@ static rondo_result_t lists_begin(rd_cuda_t *cuda, lists_t *l)
                  : rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages of %zu ranks", n);
 }
 
-static void lists_end(lists_t *l)
+static void lists_end(rd_lists_t *l)
 {
     if (l->of != l->here)
         free(l->of);
@@ -48,9 +36,9 @@ static int distance(const rd_cuda_t *cuda, const rd_cuda_message_t *m)
     return d < 0 ? d + cuda->k.nranks : d;
 }
 
-static void append(const rd_cuda_t *cuda, lists_t *l, rd_cuda_message_t *m)
+static void append(const rd_cuda_t *cuda, rd_lists_t *l, rd_cuda_message_t *m)
 {
-    list_t *list = &l->of[2 * m->peer + m->send];
+    rd_list_t *list = &l->of[2 * m->peer + m->send];
     int far = distance(cuda, m);
 
     l->nearest = far && far < l->nearest ? far : l->nearest;
@@ -67,7 +55,7 @@ static void append(const rd_cuda_t *cuda, lists_t *l, rd_cuda_message_t *m)
 /* What a launch is told, as it is filled in. */
 typedef struct taking {
     const rd_cuda_t *cuda;
-    const lists_t *lists;
+    const rd_lists_t *lists;
     rd_kmessages_t *k;
     rd_kmessage_t *all;
     uint32_t used; /* of all */
@@ -120,7 +108,7 @@ static void take_all(taking_t *t)
 }
 
 /* More messages than a kernel's arguments hold: into the window's list. */
-static rondo_result_t take_listed(rd_cuda_t *cuda, const lists_t *l, taking_t *t, cudaStream_t stream)
+static rondo_result_t take_listed(rd_cuda_t *cuda, const rd_lists_t *l, taking_t *t, cudaStream_t stream)
 {
     if (l->count > RD_KLIST_MOST)
         return rd_error(&cuda->comm->who, RONDO_ERR_UNSUPPORTED,
@@ -134,66 +122,8 @@ static rondo_result_t take_listed(rd_cuda_t *cuda, const lists_t *l, taking_t *t
     return result;
 }
 
-/* Staged: as many of a pair's messages as fit; they are taken off. */
-static rondo_result_t take_staged(rd_cuda_t *cuda, lists_t *left, int peer, int send, uint32_t most, taking_t *t,
-                                  cudaStream_t stream)
-{
-    rd_cuda_message_t **first = &left->of[2 * peer + send].first;
-    rd_kpair_t *pair = &t->k->pair[t->k->npairs];
-    rondo_result_t result = RONDO_SUCCESS;
-
-    *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, t->used, 0, 0};
-    for (rd_cuda_message_t *m; (m = *first) && pair->count < most && result == RONDO_SUCCESS; *first = m->next) {
-        if (!m->bytes)
-            continue;
-        t->all[t->used] = rd_direct_message(cuda->stage, m);
-        if (pair->send)
-            result = rd_renewed_copy(cuda->stage, &t->all[t->used], stream);
-        t->used++;
-        pair->count++;
-    }
-    t->k->npairs += pair->count != 0;
-    return result;
-}
-
-/* A launch for peers from `*near` ranks away on, as many as it has pairs for; *near: the next one's. */
-static rondo_result_t launch_near(rd_cuda_t *cuda, lists_t *left, int *near, uint32_t most, cudaStream_t stream)
-{
-    int n = cuda->k.nranks, rank = cuda->k.rank;
-    rondo_result_t result = RONDO_SUCCESS;
-    rd_kwork_t work;
-    rd_kmessages_t *k = &work.staged_messages.messages;
-    taking_t t = {.cuda = cuda, .k = k, .all = k->here};
-
-    work.comm = cuda->k;
-    k->npairs = 0;
-    cuda->stage->aside_used = 0;
-    for (; *near <= left->farthest && k->npairs <= cuda->stage->pairs - 2 && result == RONDO_SUCCESS; ++*near) {
-        result = take_staged(cuda, left, (rank + *near) % n, 1, most, &t, stream);
-        if (result == RONDO_SUCCESS)
-            result = take_staged(cuda, left, (rank - *near + n) % n, 0, most, &t, stream);
-    }
-    left->count -= t.used;
-    return result == RONDO_SUCCESS && k->npairs ? rd_stage_messages(cuda, &work, stream) : result;
-}
-
-/* Staged messages go with the kernel's arguments alone: as many of each pair as fit, and the next ones with the next
- * launch. A launch waits for all that it has, so which come first is the same on all ranks that group alike: by their
- * place in the pair, then by the distance between the two ranks. The first that is not over waits for nothing then. */
-static rondo_result_t launch_staged(rd_cuda_t *cuda, lists_t *left, cudaStream_t stream)
-{
-    uint32_t most = RD_KMESSAGES_HERE / cuda->stage->pairs;
-    rondo_result_t result = RONDO_SUCCESS;
-
-    while (left->count && result == RONDO_SUCCESS) {
-        for (int near = left->nearest; near <= left->farthest && result == RONDO_SUCCESS;)
-            result = launch_near(cuda, left, &near, most, stream);
-    }
-    return result;
-}
-
 /* `from` and `to`: what this rank sends to itself. */
-static rondo_result_t launch_all(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t from, rd_kmessage_t to, cudaStream_t stream)
+static rondo_result_t launch_all(rd_cuda_t *cuda, rd_lists_t *l, rd_kmessage_t from, rd_kmessage_t to, cudaStream_t stream)
 {
     rondo_result_t result = RONDO_SUCCESS;
     rd_kwork_t work;
@@ -205,7 +135,7 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t from
     if (l->count == 0 || result != RONDO_SUCCESS)
         return result;
     if (cuda->stage)
-        return launch_staged(cuda, l, stream);
+        return rd_messages_staged(cuda, l, stream);
     work.comm = cuda->k;
     k->listed = l->count > RD_KMESSAGES_HERE;
     k->registered = rd_registered_count(cuda);
@@ -224,7 +154,7 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t from
 
 /* Messages of this rank to itself match in order: the first goes with the kernel, the others are copies of their own.
  */
-static rondo_result_t run_self(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t *from, rd_kmessage_t *to, cudaStream_t stream)
+static rondo_result_t run_self(rd_cuda_t *cuda, rd_lists_t *l, rd_kmessage_t *from, rd_kmessage_t *to, cudaStream_t stream)
 {
     rd_cuda_message_t **sends = &l->of[2 * cuda->k.rank + 1].first, **receives = &l->of[2 * cuda->k.rank].first;
     rondo_result_t result = RONDO_SUCCESS;
@@ -247,7 +177,7 @@ static rondo_result_t run_self(rd_cuda_t *cuda, lists_t *l, rd_kmessage_t *from,
     return result;
 }
 
-static rondo_result_t run_lists(rd_cuda_t *cuda, lists_t *l, cudaStream_t stream)
+static rondo_result_t run_lists(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t stream)
 {
     rd_kmessage_t from = {NULL, 0}, to = {NULL, 0};
     rondo_result_t result = run_self(cuda, l, &from, &to, stream);
@@ -285,7 +215,7 @@ static int note_stream(streams_t *s, cudaStream_t stream)
 rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
 {
     streams_t s = {.at = s.here, .room = sizeof s.here / sizeof s.here[0]};
-    lists_t l;
+    rd_lists_t l;
     rondo_result_t result = lists_begin(cuda, &l);
 
     for (rd_cuda_message_t *m = first, *next; m && result == RONDO_SUCCESS; m = next) {
@@ -362,7 +292,7 @@ static size_t tabled(const rd_cuda_t *cuda, const rd_call_t *c, int peer, int se
 rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
     rd_cuda_message_t messages[2 * RD_KRANKS];
-    lists_t l;
+    rd_lists_t l;
     rondo_result_t result = lists_begin(cuda, &l);
     int used = 0;
 
