@@ -30,7 +30,7 @@ static const rd_gpu_price_t price_copy = {21, 0, 388e3, 3};
 
 static const char *const kind_names[RD_K_KINDS] = {
     "oneshot", "twoshot", "ring", "chain", "tree", "pat", "rd", "binomial", "messages", "copy",
-    "alone", "write", "nothing", "staged", "staged messages", "streams"};
+    "alone", "write", "nothing", "staged", "staged messages", "streams", "mixed"};
 static const char *const codec_names[] = {"ll", "ll128", "sentinel", "simple"};
 
 const char *rd_kind_name(rd_kkind_t kind)

@@ -56,9 +56,10 @@ uint32_t rd_limits_senders(const rd_limits_t *limits);
 
 /* streams.c: the blocks of streams, one of which has so many slices, where the device is in so many parts: about half
  * of the room is for those that receive, a power of two of blocks each, and the rest for those that send, neither more
- * than there are channels. That is this rank's business alone. Then the launch. */
+ * than there are channels. That is this rank's business alone. Then the launch; mixed: without the blocks for other
+ * nodes. */
 void rd_streams_divide(const rd_limits_t *limits, uint32_t parts, uint32_t slices, rd_kmessages_t *k);
-rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, const rd_kmessages_t *k);
+rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, int mixed, const rd_kmessages_t *k);
 
 /* Do RONDO_ALGO and RONDO_PROTO name what the CUDA executor has? */
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who);

@@ -58,8 +58,9 @@ typedef struct taking {
     const rd_lists_t *lists;
     rd_kmessages_t *k;
     rd_kmessage_t *all;
-    uint32_t used; /* of all */
-    uint32_t most; /* slices of a stream */
+    uint32_t used;   /* of all */
+    uint32_t most;   /* slices of a stream */
+    uint32_t beside; /* multiprocessors that messages to other nodes take */
 } taking_t;
 
 /* By slices? As the peer decides, too. Where buffers are registered, what is long waits for posts. */
@@ -92,6 +93,7 @@ static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, int slices)
 
 static void take_all(taking_t *t)
 {
+    rd_limits_t limits = t->cuda->limits;
     int n = t->cuda->k.nranks, rank = t->cuda->k.rank;
     rd_kmessages_t *k = t->k;
 
@@ -104,7 +106,8 @@ static void take_all(taking_t *t)
         k->sends += (uint32_t)take(t, &k->stream[k->sends], (rank + i) % n, 1, 1);
     for (int i = 1; i < n; i++)
         k->receives += (uint32_t)take(t, &k->stream[k->sends + k->receives], (rank - i + n) % n, 0, 1);
-    rd_streams_divide(&t->cuda->limits, rd_crowd_parts(t->cuda), t->most, k);
+    limits.blocks -= t->beside;
+    rd_streams_divide(&limits, rd_crowd_parts(t->cuda), t->most, k);
 }
 
 /* More messages than a kernel's arguments hold: into the window's list. */
@@ -116,45 +119,79 @@ static rondo_result_t take_listed(rd_cuda_t *cuda, const rd_lists_t *l, taking_t
                         l->count, RD_KLIST_MOST);
     if (!(t->all = malloc(l->count * sizeof *t->all)))
         return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu messages", l->count);
+    t->used = 0;
     take_all(t);
     rondo_result_t result = rd_cuda_write(cuda, RD_KLIST_OFFSET, t->all, l->count * sizeof *t->all, stream);
     free(t->all);
     return result;
 }
 
-/* `from` and `to`: what this rank sends to itself. */
-static rondo_result_t launch_all(rd_cuda_t *cuda, rd_lists_t *l, rd_kmessage_t from, rd_kmessage_t to, cudaStream_t stream)
+rondo_result_t rd_messages_take(rd_cuda_t *cuda, const rd_lists_t *l, uint32_t used, uint32_t beside, rd_kmessages_t *k,
+                                cudaStream_t stream)
 {
-    rondo_result_t result = RONDO_SUCCESS;
-    rd_kwork_t work;
-    rd_kmessages_t *k = &work.messages;
-    taking_t t = {.cuda = cuda, .lists = l, .k = k, .all = k->here};
+    taking_t t = {.cuda = cuda, .lists = l, .k = k, .all = k->here, .used = used, .beside = beside};
 
-    if (l->count == 0 || cuda->stage)
-        result = rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
-    if (l->count == 0 || result != RONDO_SUCCESS)
-        return result;
-    if (cuda->stage)
-        return rd_messages_staged(cuda, l, stream);
-    work.comm = cuda->k;
-    k->listed = l->count > RD_KMESSAGES_HERE;
+    k->listed = used + l->count > RD_KMESSAGES_HERE;
     k->registered = rd_registered_count(cuda);
     k->posted = POSTED;
-    k->from_self = from;
-    k->to_self = to;
     if (k->listed)
-        result = take_listed(cuda, l, &t, stream);
-    else
-        take_all(&t);
+        return take_listed(cuda, l, &t, stream);
+    take_all(&t);
+    return RONDO_SUCCESS;
+}
+
+/* `from` and `to`: what this rank sends to itself. */
+static rondo_result_t launch_all(rd_cuda_t *cuda, const rd_lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
+                                 cudaStream_t stream)
+{
+    rd_kwork_t work;
+
+    work.comm = cuda->k;
+    work.messages.from_self = from;
+    work.messages.to_self = to;
+    rondo_result_t result = rd_messages_take(cuda, l, 0, 0, &work.messages, stream);
     if (result != RONDO_SUCCESS)
         return result;
-    const rd_klaunch_t launch = rd_streams_launch(&cuda->limits, k);
+    const rd_klaunch_t launch = rd_streams_launch(&cuda->limits, 0, &work.messages);
     return rd_cuda_launch(cuda, &launch, &work, stream);
+}
+
+/* ---- between nodes ---- */
+
+/* What stays on this node goes over to `near`, whose ranks are those of the node. */
+static void keep_near(const rd_cuda_t *cuda, rd_lists_t *l, rd_lists_t *near)
+{
+    const rd_node_t *node = &cuda->comm->node;
+
+    for (int i = 0; i < 2 * node->nlocal; i++) {
+        rd_list_t *list = &l->of[2 * node->local[i / 2] + i % 2];
+        near->of[i] = *list;
+        for (const rd_cuda_message_t *m = list->first; m; m = m->next)
+            near->count += m->bytes != 0;
+        *list = (rd_list_t){NULL, NULL};
+    }
+    l->count -= near->count;
+}
+
+/* Where the node's ranks have windows, what stays on the node goes by its own kernels, alone or beside the rest. */
+static rondo_result_t launch_apart(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t stream)
+{
+    const rd_kmessage_t none = {NULL, 0};
+    rd_lists_t near;
+
+    if (!cuda->inner)
+        return rd_messages_staged(cuda, l, NULL, stream);
+    (void)lists_begin(cuda->inner, &near); /* so few ranks need no memory */
+    keep_near(cuda, l, &near);
+    if (l->count == 0)
+        return launch_all(cuda->inner, &near, none, none, stream);
+    return rd_messages_staged(cuda, l, near.count ? &near : NULL, stream);
 }
 
 /* Messages of this rank to itself match in order: the first goes with the kernel, the others are copies of their own.
  */
-static rondo_result_t run_self(rd_cuda_t *cuda, rd_lists_t *l, rd_kmessage_t *from, rd_kmessage_t *to, cudaStream_t stream)
+static rondo_result_t run_self(rd_cuda_t *cuda, rd_lists_t *l, rd_kmessage_t *from, rd_kmessage_t *to,
+                               cudaStream_t stream)
 {
     rd_cuda_message_t **sends = &l->of[2 * cuda->k.rank + 1].first, **receives = &l->of[2 * cuda->k.rank].first;
     rondo_result_t result = RONDO_SUCCESS;
@@ -182,7 +219,11 @@ static rondo_result_t run_lists(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t str
     rd_kmessage_t from = {NULL, 0}, to = {NULL, 0};
     rondo_result_t result = run_self(cuda, l, &from, &to, stream);
 
-    return result == RONDO_SUCCESS ? launch_all(cuda, l, from, to, stream) : result;
+    if (result == RONDO_SUCCESS && (l->count == 0 || cuda->stage))
+        result = rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
+    if (l->count == 0 || result != RONDO_SUCCESS)
+        return result;
+    return cuda->stage ? launch_apart(cuda, l, stream) : launch_all(cuda, l, from, to, stream);
 }
 
 /* The streams of a group, each once. */

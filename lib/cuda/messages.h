@@ -15,7 +15,13 @@ typedef struct rd_lists {
     size_t count; /* in all of them, those of no bytes left out: such are not sent at all, as both sides know */
 } rd_lists_t;
 
-/* messages_staged.c: none of this rank to itself. They are taken off the lists. */
-rondo_result_t rd_messages_staged(rd_cuda_t *cuda, rd_lists_t *left, cudaStream_t stream);
+/* messages.c: what a launch by windows is told besides what the rank sends to itself, which `k` has; behind `used` of
+ * k->here, and beside what takes so many multiprocessors. What does not fit there is written into the window before. */
+rondo_result_t rd_messages_take(rd_cuda_t *cuda, const rd_lists_t *l, uint32_t used, uint32_t beside, rd_kmessages_t *k,
+                                cudaStream_t stream);
+
+/* messages_staged.c: none of this rank to itself. They are taken off the lists. `near`: what stays on this node, as
+ * cuda->inner counts its ranks, and goes beside; NULL: nothing does. */
+rondo_result_t rd_messages_staged(rd_cuda_t *cuda, rd_lists_t *left, const rd_lists_t *near, cudaStream_t stream);
 
 #endif

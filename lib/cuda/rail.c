@@ -7,12 +7,21 @@
  *
  * What is left over when a vector is cut goes with the last rank's part. All of it stays in the user's buffers. The
  * node's ranks are a communicator inside the communicator: a rd_cuda_t of their own, without an order, for it is used
- * in a call's stream alone, between two parts that have one.
+ * in a call's stream alone, between two parts that have one. By its windows messages go, too, between ranks of a node
+ * (messages.c).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "stage.h"
+
+/* Multiprocessors that messages by lines may fill beside those to other nodes. On all ranks. */
+static int room_for_lines(const rd_cuda_t *cuda)
+{
+    int room = (int)cuda->limits.blocks - (int)rd_stage_beside_most(cuda->stage);
+
+    return room < 1 ? 1 : room;
+}
 
 rondo_result_t rd_rail_create(rd_cuda_t *cuda, int *apart)
 {
@@ -34,7 +43,7 @@ rondo_result_t rd_rail_create(rd_cuda_t *cuda, int *apart)
     for (int i = 0; i < RD_CHOSEN; i++)
         in->cache[i].chosen.launch.kind = RD_K_KINDS;
     in->late_ms = cuda->late_ms;
-    rd_window_layout(in, &comm->env, (int)in->limits.blocks);
+    rd_window_layout(in, &comm->env, room_for_lines(cuda));
     return rd_import_direct(in, apart);
 }
 

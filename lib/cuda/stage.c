@@ -360,20 +360,36 @@ static uint32_t crews_for_messages(const rd_stage_t *s)
     return fit < 1 ? 1 : fit < s->k.crews ? fit : s->k.crews;
 }
 
-rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, cudaStream_t stream)
+uint32_t rd_stage_beside(const rd_stage_t *s, uint32_t pairs)
+{
+    uint32_t fit = rd_kernel_at_once() * 32 / rd_kernel_threads(RD_K_MIXED, RD_KC_LL); /* blocks */
+
+    return (pairs * crews_for_messages(s) + fit - 1) / fit;
+}
+
+uint32_t rd_stage_beside_most(const rd_stage_t *s)
+{
+    uint32_t apart = 2 * (uint32_t)(s->cuda->comm->nranks - s->cuda->comm->node.nlocal);
+
+    return rd_stage_beside(s, apart < s->pairs ? apart : s->pairs);
+}
+
+rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_klaunch_t *near, cudaStream_t stream)
 {
     rd_stage_t *s = cuda->stage;
-    rd_kmessages_t *m = &work->staged_messages.messages; /* where they are already: the first member */
+    rd_kstaged_messages_t *m = &work->staged_messages;
     rd_klaunch_t l = {RD_K_STAGED_MESSAGES, RD_KC_LL, RD_ALLTOALL, 0, 0, 0, 0};
     raises_t raises = {crews_for_messages(s), {0}};
     uint64_t most = 0;
     int straight = 0;
 
     for (uint32_t p = 0; p < m->npairs; p++)
-        straight |= add_messages(s, m->here + m->pair[p].first, m->pair[p].count, &raises, &most);
-    l.blocks = m->npairs * teams_of(&raises);
+        straight |= add_messages(s, m->messages.here + m->pair[p].first, m->pair[p].count, &raises, &most);
     l.threads = threads_for(&l, most);
-    rondo_result_t result = launch(s, &l, work, &work->staged_messages.stage, NULL, &raises, stream);
+    if (near)
+        l = *near;
+    l.blocks += m->npairs * teams_of(&raises);
+    rondo_result_t result = launch(s, &l, work, &m->stage, NULL, &raises, stream);
     for (int c = 1; straight && c < rd_direct_crews(s); c++) /* crew 0 deals them out: who gets one should be awake */
         rd_proxy_wake(&s->crews[c].client);
     return result;

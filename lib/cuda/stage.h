@@ -160,8 +160,12 @@ cudaError_t rd_stage_graph_hold(rd_stage_tasks_t *tasks, rd_stage_task_t *task, 
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call);
 /* By one kind of carrier: roots and counts are those of its ranks. */
 rondo_result_t rd_stage_run(rd_stage_t *stage, int carrier, const rd_call_t *call);
-/* `work` holds the messages, none of this rank to itself. */
-rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, cudaStream_t stream);
+/* `work` holds the messages, none of this rank to itself. `near`: the launch of those within the node; NULL: there are
+ * none, nor is a communicator of the node in `work` then. */
+rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_klaunch_t *near, cudaStream_t stream);
+/* Multiprocessors that so many pairs take beside messages within the node, at most; of all pairs that a launch has. */
+uint32_t rd_stage_beside(const rd_stage_t *stage, uint32_t pairs);
+uint32_t rd_stage_beside_most(const rd_stage_t *stage);
 /* Expected microseconds, as far as the carrier knows. */
 double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call);
 

@@ -45,10 +45,11 @@ void rd_streams_divide(const rd_limits_t *limits, uint32_t parts, uint32_t slice
     k->senders += k->senders == 0;
 }
 
-rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, const rd_kmessages_t *k)
+rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, int mixed, const rd_kmessages_t *k)
 {
     rd_klaunch_t l = {.kind = k->sends + k->receives ? RD_K_STREAMS : RD_K_MESSAGES, .codec = rd_fifo_codec(limits)};
 
+    l.kind = mixed ? RD_K_MIXED : l.kind;
     l.threads = rd_kernel_threads(l.kind, l.codec);
     l.blocks = rd_kernel_blocks(l.kind, (int)limits->nranks, k->npairs * k->warps, l.threads);
     l.blocks += k->sends * k->senders + k->receives * k->receivers + copy_blocks(k);

@@ -41,6 +41,7 @@ static const struct {
     [RD_K_STAGED] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
     [RD_K_STAGED_MESSAGES] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
     [RD_K_STREAMS] = {0, 3, 0, RD_KT_STREAMS, 0, 1, 0, 0},
+    [RD_K_MIXED] = {0, 3, 0, RD_KT_FIFOS, 0, 1, 0, 0},
 };
 
 static rd_knumber_t number_of(uint32_t type, uint32_t op)
@@ -95,6 +96,8 @@ const void *rd_kernel_find(const rd_klaunch_t *l)
         return rd_kernels_messages[l->codec];
     if (l->kind == RD_K_STREAMS)
         return rd_kernels_streams[l->codec];
+    if (l->kind == RD_K_MIXED)
+        return rd_kernels_mixed[l->codec];
     if (l->kind > RD_K_MESSAGES)
         return l->kind < RD_K_KINDS ? rd_kernels_alone[l->kind - RD_K_COPY] : NULL;
     if (l->coll >= RD_NUM_COLLS || !(kinds[l->kind].colls & BIT(l->coll)) || !(kinds[l->kind].codecs & 1u << l->codec))
@@ -242,7 +245,7 @@ uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads)
 {
     uint32_t items = codec == RD_KC_LL128 ? 2 : 1;
 
-    if (kind == RD_K_STREAMS) /* where one of a block's threads has read of a place */
+    if (kind == RD_K_STREAMS || kind == RD_K_MIXED) /* where one of a block's threads has read of a place */
         return 16;
     if (kinds[kind].channels)
         return threads / 32 * kinds[kind].places * items * RD_KT_PIECES * 512;

@@ -89,6 +89,8 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(rd_kernels_streams, RD_KC_CODECS);
     if (error == cudaSuccess)
+        error = load(rd_kernels_mixed, RD_KC_CODECS);
+    if (error == cudaSuccess)
         error = load(rd_kernels_alone, RD_KT_ALONES);
     if (error == cudaSuccess)
         error = settle_local_memory();

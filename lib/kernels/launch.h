@@ -25,6 +25,7 @@
  *   STAGED     rd_kstaged_t: a collective between nodes          as many blocks for each team
  *   STAGED_MESSAGES  rd_kstaged_messages_t                       a block for each pair and team
  *   STREAMS    as MESSAGES, some of which go by slices           besides, so many blocks for each of their pairs
+ *   MIXED      rd_kstaged_messages_t: both, see mixed.cuh        as each
  *
  * Buffers are aligned to their elements, no more. In place is allowed where the operation has it: allreduce, reduce,
  * broadcast and alltoall with out = in, allgather and gather with in = out + rank blocks, reduce_scatter and scatter
@@ -63,6 +64,7 @@ typedef enum {
     RD_K_STAGED,
     RD_K_STAGED_MESSAGES,
     RD_K_STREAMS,
+    RD_K_MIXED,
     RD_K_KINDS
 } rd_kkind_t;
 
@@ -78,8 +80,8 @@ typedef enum {
 
 typedef struct rd_klaunch {
     rd_kkind_t kind;
-    rd_kcodec_t codec; /* ONESHOT, TWOSHOT, RING, CHAIN; MESSAGES and STREAMS: of lines */
-    uint32_t coll;     /* rd_coll_t; all but MESSAGES, STREAMS */
+    rd_kcodec_t codec; /* ONESHOT, TWOSHOT, RING, CHAIN; MESSAGES, STREAMS and MIXED: of lines */
+    uint32_t coll;     /* rd_coll_t; all but MESSAGES, STREAMS, MIXED */
     uint32_t type, op; /* rondo_type_t; rondo_op_t, RONDO_SUM for PREMULSUM; not looked at where nothing is reduced */
     uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
 } rd_klaunch_t;
@@ -107,7 +109,7 @@ const char *rd_kernel_algo(rd_kkind_t kind);
 const char *rd_kernel_program(rd_kkind_t kind, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k);
 /* At most so many threads of a block. */
 uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec);
-/* Warps of MESSAGES or STREAMS that run at once on a multiprocessor: there may be no more of them. */
+/* Warps of MESSAGES, STREAMS or MIXED that run at once on a multiprocessor: there may be no more of them. */
 uint32_t rd_kernel_at_once(void);
 /* Blocks that hold `units` units in blocks of so many threads. */
 uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads);

@@ -131,31 +131,37 @@ RD_DEVICE void rd_lines_serve(const rd_kwork_t &work, const rd_kmessage_t *messa
     f.keep(good);
 }
 
-/* All warps must run at once: so many blocks a multiprocessor. Warps that serve fifos come first, then blocks that
- * serve streams (if ITEMS, of a thread, may be on their way at once), and what is left copies what the rank has for
- * itself. */
+/* Block `block` of `blocks`. Warps that serve fifos come first, then blocks that serve streams (if ITEMS, of a thread,
+ * may be on their way at once), and what is left copies what the rank has for itself. */
+template <class CODEC, uint32_t ITEMS>
+RD_DEVICE void rd_messages_serve(const rd_kwork_t &work, uint32_t block, uint32_t blocks)
+{
+    const rd_kmessages_t &m = work.messages;
+    const rd_kmessage_t *messages = m.listed ? rd_list_of(work.comm) : m.here;
+    const uint32_t in_block = gpu_threads() / 32, warps = blocks * in_block;
+    const uint32_t busy = m.npairs * m.warps, lines = (busy + in_block - 1) / in_block; /* warps; blocks */
+    const uint32_t streams = ITEMS ? m.sends * m.senders + m.receives * m.receivers : 0;
+    const uint32_t index = block * in_block + gpu_thread() / 32;
+
+    if (index < busy) {
+        rd_lines_serve<CODEC>(work, messages, index);
+    } else if (ITEMS && block >= lines && block < lines + streams) {
+        if constexpr (ITEMS > 0)
+            rd_stream_serve<ITEMS>(work.comm, m, messages, block - lines);
+    } else {
+        const uint32_t others = busy + (block < lines ? 0 : streams * in_block);
+        rd_share_copy(rd_part(m.from_self.buffer, 0, m.to_self.bytes), rd_part(m.to_self.buffer, 0, m.to_self.bytes),
+                      index - others, warps - busy - streams * in_block);
+    }
+}
+
+/* All warps must run at once: so many blocks a multiprocessor. */
 template <class CODEC, uint32_t ITEMS, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_messages(RD_WORK(rd_kwork_t))
 {
-    const rd_kmessages_t &m = work.messages;
-    const rd_kmessage_t *messages = m.listed ? rd_list_of(work.comm) : m.here;
-    const uint32_t in_block = gpu_threads() / 32, warps = gpu_blocks() * in_block;
-    const uint32_t busy = m.npairs * m.warps, lines = (busy + in_block - 1) / in_block; /* warps; blocks */
-    const uint32_t streams = ITEMS ? m.sends * m.senders + m.receives * m.receivers : 0;
-    const uint32_t index = gpu_block() * in_block + gpu_thread() / 32;
-
     gpu_begin();
-    if (index < busy) {
-        rd_lines_serve<CODEC>(work, messages, index);
-    } else if (ITEMS && gpu_block() >= lines && gpu_block() < lines + streams) {
-        if constexpr (ITEMS > 0)
-            rd_stream_serve<ITEMS>(work.comm, m, messages, gpu_block() - lines);
-    } else {
-        const uint32_t others = busy + (gpu_block() < lines ? 0 : streams * in_block);
-        rd_share_copy(rd_part(m.from_self.buffer, 0, m.to_self.bytes), rd_part(m.to_self.buffer, 0, m.to_self.bytes),
-                      index - others, warps - busy - streams * in_block);
-    }
+    rd_messages_serve<CODEC, ITEMS>(work, gpu_block(), gpu_blocks());
 }
 
 #endif

@@ -374,15 +374,16 @@ rd_staged(RD_WORK(rd_kwork_staged_t))
 
 /* A walk through those pieces of a pair's messages that are a crew's. */
 struct rd_pieces_t {
-    const rd_kmessages_t &m;
+    const rd_kmessage_t *messages; /* the pair's */
     const rd_kpair_t &pair;
     const rd_kstage_t &stage;
     uint32_t crew, i, piece; /* bytes of message i's pieces */
     uint64_t at;             /* the next one's, in message i */
 
-    RD_MEMBER rd_pieces_t(const rd_kmessages_t &messages, const rd_kpair_t &p, const rd_kstage_t &s, uint32_t c)
-        : m(messages), pair(p), stage(s)
+    RD_MEMBER rd_pieces_t(const rd_kmessage_t *all, const rd_kpair_t &p, const rd_kstage_t &s, uint32_t c)
+        : pair(p), stage(s)
     {
+        messages = all + p.first;
         crew = c;
         i = 0;
         find();
@@ -402,7 +403,7 @@ struct rd_pieces_t {
 
     RD_MEMBER const rd_kmessage_t &message() const
     {
-        return m.here[pair.first + i];
+        return messages[i];
     }
 
     RD_MEMBER bool more() const
@@ -486,15 +487,14 @@ RD_DEVICE void rd_messages_name(const rd_kmessage_t *messages, uint32_t n, char 
     }
 }
 
-RD_KERNEL(512)
-rd_staged_messages(RD_WORK(rd_kwork_t))
+/* Block `block` of those that serve pairs. */
+RD_DEVICE void rd_staged_serve(const rd_kwork_t &work, uint32_t block)
 {
-    const rd_kmessages_t &m = work.staged_messages.messages;
+    const rd_kmessage_t *m = work.staged_messages.messages.here;
     const rd_kstage_t &stage = work.staged_messages.stage;
-    const uint32_t slots = stage.slots, p = gpu_block() / stage.teams, team = rd_stage_team(stage);
-    const rd_kpair_t &pair = m.pair[p];
+    const uint32_t slots = stage.slots, p = block / stage.teams, team = block % stage.teams;
+    const rd_kpair_t &pair = work.staged_messages.pair[p];
 
-    gpu_begin();
     rd_lane_ring_t collectives(work.comm, stage, team * RD_KCREW_LANES, 1);
     const bool vacant = collectives.all_vacant();
     rd_lane_ring_t ring(work.comm, stage, team * RD_KCREW_LANES + 1 + p, 1);
@@ -530,6 +530,13 @@ rd_staged_messages(RD_WORK(rd_kwork_t))
     if (lent && ring.wait.dead && gpu_thread() == 0)
         rd_stage_await_over(stage.lanes);
     ring.keep(i);
+}
+
+RD_KERNEL(512)
+rd_staged_messages(RD_WORK(rd_kwork_t))
+{
+    gpu_begin();
+    rd_staged_serve(work, gpu_block());
 }
 
 #endif

@@ -32,6 +32,7 @@ extern const void *const rd_kernels_simple[RD_KN_NUMBERS]; /* of RING and CHAIN 
 extern const void *const rd_kernels_simple_move;
 extern const void *const rd_kernels_messages[RD_KC_CODECS];
 extern const void *const rd_kernels_streams[RD_KC_CODECS];
+extern const void *const rd_kernels_mixed[RD_KC_CODECS];
 extern const void *const rd_kernels_alone[RD_KT_ALONES]; /* from COPY on */
 
 #ifdef __cplusplus
@@ -42,7 +43,7 @@ extern const void *const rd_kernels_alone[RD_KT_ALONES]; /* from COPY on */
 #define RD_KT_GROUPS 512 /* ONESHOT, TWOSHOT: at most 15 groups have a barrier of their own */
 #define RD_KT_RING 512
 #define RD_KT_SIMPLE (512 + 32)
-#define RD_KT_FIFOS 256 /* MESSAGES, CHAIN: small blocks spread over more multiprocessors */
+#define RD_KT_FIFOS 256 /* MESSAGES, MIXED, CHAIN: small blocks spread over more multiprocessors */
 #define RD_KT_PROGRAM 128 /* so that the scratch of a block, RD_KT_PLACES a warp, is within 48 KB */
 #define RD_KT_PLACES 5
 #define RD_KT_PIECES 2 /* of a fifo, in a unit of a program */
@@ -53,6 +54,6 @@ extern const void *const rd_kernels_alone[RD_KT_ALONES]; /* from COPY on */
 #define RD_KT_FIT_PROGRAM 384 /* programs take up to 168 */
 #define RD_KT_FIT_SIMPLE 640 /* the same, of SIMPLE: blocks of 544 leave 96 to a thread */
 
-#define RD_KT_AT_ONCE 2 /* blocks of MESSAGES that run at once on a multiprocessor */
+#define RD_KT_AT_ONCE 2 /* blocks of MESSAGES and MIXED that run at once on a multiprocessor */
 
 #endif

@@ -346,8 +346,10 @@ typedef struct rd_kstaged {
 } rd_kstaged_t;
 
 typedef struct rd_kstaged_messages {
-    rd_kmessages_t messages; /* pairs and `here` alone */
+    rd_kmessages_t messages; /* MIXED: those within the node; STAGED_MESSAGES: `here` alone */
     rd_kstage_t stage;
+    uint32_t npairs; /* with ranks of other nodes: their messages are the first in messages.here */
+    rd_kpair_t pair[RD_KPAIRS];
 } rd_kstaged_messages_t;
 
 typedef struct rd_kwork {

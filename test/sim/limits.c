@@ -9,6 +9,7 @@
 #include <rondo.h>
 
 #include "../../lib/cuda/inside.h"
+#include "../../lib/cuda/stage.h"
 #include "../../lib/comm.h"
 #include "runtime.h"
 
@@ -57,7 +58,7 @@ static void check_divided(const rd_cuda_t *cuda, uint32_t sends, uint32_t receiv
         k.to_self.bytes = slices << 14;
         rd_streams_divide(l, parts, slices, &k);
         uint32_t busy = (lines * k.warps + warps - 1) / warps, blocks = sends * k.senders + receives * k.receivers;
-        rd_klaunch_t launch = rd_streams_launch(l, &k);
+        rd_klaunch_t launch = rd_streams_launch(l, 0, &k);
         CHECK(busy + blocks <= l->blocks && launch.blocks > busy + blocks && launch.kind == RD_K_STREAMS);
         CHECK(parts == 1 || blocks <= l->blocks / parts || blocks == least);
         CHECK(k.senders >= 1 && k.receivers >= 1 && (k.receivers & (k.receivers - 1)) == 0);
@@ -88,6 +89,28 @@ static void check_streams(const rd_cuda_t *cuda)
             check_divided(cuda, i * jobs / 6, 1, jobs, parts);
             check_divided(cuda, 1, i * jobs / 6, 0, parts);
         }
+}
+
+/* Where several nodes have `nlocal` ranks each: messages within a node fit on the device beside those to others. */
+static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t crews)
+{
+    struct rondo_comm comm = {.nranks = nlocal * nodes, .node = {.nlocal = nlocal, .nnodes = nodes}};
+    rd_cuda_t cuda = {.comm = &comm, .limits = {.blocks = blocks}}, inner = {.k = {.nranks = nlocal}};
+    uint32_t all = 2 * (uint32_t)(comm.nranks - 1), jobs = 2 * (uint32_t)(nlocal - 1);
+    rd_stage_t stage = {.cuda = &cuda, .k = {.crews = crews}, .pairs = all < RD_KPAIRS ? all : RD_KPAIRS};
+    uint32_t beside = rd_stage_beside_most(&stage), warps = rd_kernel_at_once();
+    rd_env_t env = {.cuda_bank = 0};
+
+    CHECK(beside >= 1 && rd_stage_beside(&stage, 2) <= beside);
+    if (beside >= blocks)
+        return;
+    inner.limits.nranks = (uint32_t)nlocal;
+    inner.limits.blocks = blocks - beside;
+    rd_window_layout(&inner, &env, (int)inner.limits.blocks);
+    CHECK((jobs * inner.k.spread + warps - 1) / warps + beside <= blocks || inner.k.spread == 1);
+    check_streams(&inner);
+    if (bad)
+        printf("%d nodes of %d ranks, %u blocks, %u crews\n", nodes, nlocal, blocks, crews);
 }
 
 /* `apart`: GPUs do not reach each other. */
@@ -199,6 +222,10 @@ int main(void)
 
     setenv("RONDO_DEBUG", "none", 1);
     check_auto(RONDO_DEVICE_HOST);
+    for (int nlocal = 2; nlocal <= RD_KRANKS; nlocal++)
+        for (int nodes = 2; nodes <= 4; nodes++)
+            for (uint32_t i = 0; i < 9 * RD_KCREWS && !bad; i++)
+                check_beside(nlocal, nodes, 1u << i / RD_KCREWS, 1 + i % RD_KCREWS);
     for (uint32_t apart = 0; apart < 2; apart++)
         check_layouts(apart);
     if (pthread_create(&thread, NULL, elsewhere, NULL) != 0 || pthread_join(thread, &comm) != 0)

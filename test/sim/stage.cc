@@ -282,8 +282,8 @@ rd_kwork_t *sends_of(uint32_t launch)
     m->stage = staged->staged.stage;
     m->stage.message_slot = SLOT / 2;
     m->stage.least = SLOT / 2;
-    m->messages.npairs = 1;
-    m->messages.pair[0] = {0, 1, 0, 1};
+    m->npairs = 1;
+    m->pair[0] = {0, 1, 0, 1};
     m->messages.here[0] = {world->in[launch], SLOT};
     free(staged);
     return w;
@@ -326,7 +326,7 @@ rd_kwork_t *straight_of(uint32_t launch)
     rd_kwork_t *w = sends_of(launch);
     rd_kmessages_t *m = &w->staged_messages.messages;
 
-    m->pair[0].count = STRAIGHT + 1;
+    w->staged_messages.pair[0].count = STRAIGHT + 1;
     for (uint32_t i = 0; i < STRAIGHT; i++)
         m->here[i + (i >= STRAIGHT - 2)] = straight(launch, i);
     m->here[STRAIGHT - 2] = {world->in[launch], 77};

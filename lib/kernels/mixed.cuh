@@ -1,0 +1,26 @@
+/* Messages to and from ranks of this node and of others by one launch: those within the node as in messages.cuh, by the
+ * windows of the node's ranks, whose communicator `comm` is; the others as in stage.cuh, by the proxy. Nobody waits
+ * between the two, so each message depends on its own partner alone, as in a launch of one kind. Two kernels side by
+ * side would not do: that both run at once nobody promises, of branches of a graph least. */
+#ifndef RD_MIXED_CUH
+#define RD_MIXED_CUH
+
+#include "messages.cuh"
+#include "stage.cuh"
+
+/* Blocks for other nodes come first. */
+template <class CODEC, uint32_t ITEMS, uint32_t THREADS, uint32_t BLOCKS>
+RD_KERNEL_OF(THREADS, BLOCKS)
+rd_mixed(RD_WORK(rd_kwork_t))
+{
+    const rd_kstaged_messages_t &m = work.staged_messages;
+    const uint32_t staged = m.npairs * m.stage.teams;
+
+    gpu_begin();
+    if (gpu_block() < staged)
+        rd_staged_serve(work, gpu_block());
+    else
+        rd_messages_serve<CODEC, ITEMS>(work, gpu_block() - staged, gpu_blocks() - staged);
+}
+
+#endif
