@@ -131,6 +131,7 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
         part matrix --seed "$seed" --nodes $nodes ${shard:+--share "$shard"}
         part programs --seed "$seed" --seconds "$seconds" --nodes $nodes
     done
+    part mixed --seed "$seed" --nodes
     part rounds --nodes
     part asked --nodes
     part life --nodes

@@ -189,10 +189,14 @@ static size_t pair_length(int from, int to, int i)
     return (from + to + i) % 3 == 0 ? 0 : (from * 7 + to + i) % 11 == 0 ? 700 : 1 + (size_t)(from + 2 * to + i) % 9;
 }
 
-#define EACH 5 /* messages of a pair */
+/* Messages of a pair: more than a launch of staged ones has room for. */
+static int each(const test_rank_t *t)
+{
+    return t->nranks > 6 ? 5 : 30;
+}
 
-/* In one group, `EACH` messages from everybody to everybody, itself too: more than a launch has pairs for, and more of
- * each. Returns the ints of all that this rank receives. */
+/* In one group, so many messages from everybody to everybody, itself too: among many ranks more than a launch has pairs
+ * for, too. Returns the ints of all that this rank receives. */
 static size_t everybody_posts(world_t *w)
 {
     size_t out = 0, in = 0;
@@ -200,7 +204,7 @@ static size_t everybody_posts(world_t *w)
 
     TEST_OK(w->t, NULL, rondo_group_start());
     for (int peer = 0; peer < w->t->nranks; peer++)
-        for (int i = 0; i < EACH; i++) {
+        for (int i = 0; i < each(w->t); i++) {
             size_t to = pair_length(rank, peer, i), from = pair_length(peer, rank, i);
             TEST_OK(w->t, w->comm, rondo_send(w->in + out, to, RONDO_INT32, peer, w->comm, w->stream));
             TEST_OK(w->t, w->comm, rondo_recv(w->out + in, from, RONDO_INT32, peer, w->comm, w->stream));
@@ -212,12 +216,12 @@ static size_t everybody_posts(world_t *w)
 }
 
 /* Where message i to `to` begins at its sender. */
-static size_t pair_place(int nranks, int from, int to, int i)
+static size_t pair_place(const test_rank_t *t, int from, int to, int i)
 {
     size_t at = 0;
 
-    for (int peer = 0; peer < nranks; peer++)
-        for (int k = 0; k < EACH && (peer < to || (peer == to && k < i)); k++)
+    for (int peer = 0; peer < t->nranks; peer++)
+        for (int k = 0; k < each(t) && (peer < to || (peer == to && k < i)); k++)
             at += pair_length(from, peer, k);
     return at;
 }
@@ -229,8 +233,8 @@ static void everybody_verifies(world_t *w, int round, size_t ints)
 
     fetch(w, w->out, ints);
     for (int peer = 0; peer < n; peer++)
-        for (int i = 0; i < EACH; i++) {
-            size_t first = pair_place(n, peer, rank, i);
+        for (int i = 0; i < each(w->t); i++) {
+            size_t first = pair_place(w->t, peer, rank, i);
             for (size_t k = 0; k < pair_length(peer, rank, i); k++, at++)
                 same(w, "everybody", at, w->host[at], value(peer, round, first + k));
         }
@@ -407,5 +411,5 @@ int main(int argc, char **argv)
         return run("20") + run("11+8") != 0;
     if (!played)
         return run("3") != 0;
-    return run("1+1") + run("1+1+1") + run("2+2") != 0;
+    return run("1+1") + run("1+1+1") + run("2+2") + run("3+3") != 0;
 }
