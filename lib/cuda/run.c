@@ -225,8 +225,8 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
     return cuda->k.nranks > 1 && choose_for(cuda, &one, &reduce, &chosen) == RONDO_SUCCESS ? chosen.us : 0;
 }
 
-/* By one kernel. `out` may be another place than the call's. */
-static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out)
+/* By one kernel, whose output may lie elsewhere; `gap`: bytes between the blocks of a reduce-scatter's input. */
+static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out, size_t gap)
 {
     rd_chosen_t chosen;
     rd_kwork_t work;
@@ -241,6 +241,7 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out)
     work.comm = cuda->k;
     work.reduce.in = call->in;
     work.reduce.out = out;
+    work.reduce.gap = gap;
     work.reduce.root = call->ask.root;
     work.reduce.passes = chosen.passes;
     work.reduce.units = chosen.units;
@@ -254,7 +255,7 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out)
 static rondo_result_t run_aside(rd_cuda_t *cuda, const rd_call_t *call)
 {
     char *own = (char *)call->out + (size_t)cuda->k.rank * call->aside;
-    rondo_result_t result = run_one(cuda, call, own);
+    rondo_result_t result = run_one(cuda, call, own, 0);
 
     return result == RONDO_SUCCESS ? rd_cuda_copy(cuda, call->out, own, call->aside, call->stream) : result;
 }
@@ -297,11 +298,11 @@ static rondo_result_t run_each(rd_cuda_t *cuda, const rd_call_t *call)
         one.tables = NULL;
         one.in = block;
         if (counts[root] && root == cuda->k.rank && call->aside) {
-            result = run_one(cuda, &one, block);
+            result = run_one(cuda, &one, block, 0);
             if (result == RONDO_SUCCESS)
                 result = copy_over(cuda, call->out, block, counts[root] * element, call->stream);
         } else if (counts[root]) {
-            result = run_one(cuda, &one, root == cuda->k.rank ? call->out : NULL);
+            result = run_one(cuda, &one, root == cuda->k.rank ? call->out : NULL, 0);
         }
         offset += counts[root] * element;
     }
@@ -329,7 +330,12 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
         return rd_messages_collective(cuda, call);
     if (call->ask.count == 0)
         return RONDO_SUCCESS;
-    return call->aside ? run_aside(cuda, call) : run_one(cuda, call, call->out);
+    return call->aside ? run_aside(cuda, call) : run_one(cuda, call, call->out, 0);
+}
+
+rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, size_t gap)
+{
+    return run_one(cuda, call, call->out, gap);
 }
 
 /* ---- the entry ---- */

@@ -87,8 +87,8 @@ rd_oneshot(RD_WORK(rd_kwork_reduce_t))
     const bool all = r.coll != RD_REDUCE, other = g.peer != g.rank;
     const bool sends = other && (all || g.peer == root), sums = all || g.rank == root;
     const uint64_t bytes = r.count * rd_number_size(r.type);
-    const rd_part_t part = rd_part(r.in, r.coll == RD_REDUCE_SCATTER ? g.peer * bytes : 0,
-                                   r.coll == RD_REDUCE_SCATTER ? (g.peer + 1) * bytes : bytes);
+    const uint64_t block = r.coll == RD_REDUCE_SCATTER ? g.peer * (bytes + r.gap) : 0;
+    const rd_part_t part = rd_part(r.in, block, block + bytes);
     const rd_part_t to = rd_part(r.out, 0, bytes);
 
     gpu_begin();

@@ -51,7 +51,7 @@ struct rd_ring_t {
 
     RD_MEMBER rd_part_t part(const void *base, uint32_t c) const
     {
-        uint64_t begin = c * chunk, end = begin + chunk;
+        uint64_t begin = c * (chunk + r.gap), end = begin + chunk;
 
         if (r.coll == RD_ALLREDUCE && end > bytes)
             end = bytes;

@@ -176,7 +176,7 @@ struct rd_course_t {
 
     RD_MEMBER rd_part_t part(const void *base, uint32_t c) const
     {
-        const uint64_t begin = c * chunk, end = begin + chunk;
+        const uint64_t begin = c * (chunk + r.gap), end = begin + chunk;
 
         return rd_part(base, begin, r.coll == RD_ALLREDUCE && end > bytes ? bytes : end);
     }

@@ -168,6 +168,7 @@ typedef struct rd_kreduce {
     const void *in;
     void *out;
     uint64_t count;    /* elements: of the whole (allreduce, reduce, broadcast), or of one block */
+    uint64_t gap;      /* REDUCE_SCATTER: bytes between a block of the input and the next; the others: 0 */
     uint64_t scale[2]; /* bits of the scalar: see `scaled` */
     const void
         *device_scale; /* or where one element of `type` lies in device memory that is the scalar; NULL: `scale` */

@@ -191,6 +191,7 @@ static int some(world_t *w, const struct shape *shape, walk_t *walks, uint64_t s
             next_number(&walks[s->codec], &p);
         while (w->n > 8 && rondo_type_size((rondo_type_t)p.launch.type) < 4);
         draw_size(w, &p);
+        p.gap = s->coll == RD_REDUCE_SCATTER && p.count % 3 ? p.count % 41 : 0;
         p.root = (int)world_draw(w, (uint32_t)w->n);
         p.in_place = (int)world_draw(w, 2);
         world_add(w, &p);

@@ -198,6 +198,11 @@ static void fill(world_t *w, uint32_t type, void *to, size_t bytes)
 
 /* ---- operations */
 
+static size_t gap_of(const op_plan_t *p)
+{
+    return p->gap * rondo_type_size((rondo_type_t)p->launch.type);
+}
+
 static void sizes(const world_t *w, const op_plan_t *p, int rank, size_t *in, size_t *out)
 {
     size_t bytes = p->count * rondo_type_size((rondo_type_t)p->launch.type), all = bytes * (size_t)w->n;
@@ -205,7 +210,7 @@ static void sizes(const world_t *w, const op_plan_t *p, int rank, size_t *in, si
 
     switch (p->launch.coll) {
     case RD_REDUCE_SCATTER:
-        *in = all, *out = bytes;
+        *in = all + (size_t)(w->n - 1) * gap_of(p), *out = bytes;
         return;
     case RD_ALLGATHER:
         *in = bytes, *out = all;
@@ -256,7 +261,7 @@ static void buffers_get(world_t *w, const op_plan_t *p, int rank, struct op_buff
         if (b->in_bytes < b->out_bytes)
             b->in += (size_t)rank * block;
         if (b->out_bytes < b->in_bytes)
-            b->out += (size_t)rank * block;
+            b->out += (size_t)rank * (block + gap_of(p));
     } else {
         b->in = area_get(w, b->in_bytes, element, &b->in_area);
         b->out = area_get(w, b->out_bytes, element, &b->out_area);
@@ -346,6 +351,7 @@ void world_add(world_t *w, const op_plan_t *plan)
         k->reduce.in = b->has_in ? b->in : NULL;
         k->reduce.out = b->has_out ? b->out : NULL;
         k->reduce.count = p->count;
+        k->reduce.gap = gap_of(p);
         k->reduce.root = p->root;
         k->reduce.coll = l->coll;
         k->reduce.type = l->type;
@@ -442,9 +448,11 @@ static void scheduled(const world_t *w, const op_plan_t *p, int op, int rank, ch
 
     for (int r = 0; r < w->n; r++) {
         const struct op_buffers *b = &w->buffers[r * WORLD_OPS + op];
+        size_t gap = gap_of(p), block = p->count * element;
         s.in[r] = get(b->in_bytes);
         s.out[r] = get(b->out_bytes);
-        memcpy(s.in[r], b->in_was, b->in_bytes);
+        for (size_t k = 0, n = gap ? (size_t)w->n : 1; k < n; k++)
+            memcpy(s.in[r] + k * block, b->in_was + k * (block + gap), gap ? block : b->in_bytes);
         reducer_of(w, p, b, &reducer); /* every rank has a scalar of its own */
         if (sums && reducer.load)
             reducer.load(s.in[r], s.in[r], b->in_bytes / element, reducer.arg);
@@ -480,7 +488,7 @@ static void expected(const world_t *w, const op_plan_t *p, int op, int rank, cha
         reduce_part(w, p, op, 0, bytes, chain ? p->root + 1 : 0, !chain, to);
         return;
     case RD_REDUCE_SCATTER:
-        reduce_part(w, p, op, (size_t)rank * bytes, bytes, ring ? rank + 1 : 0, !ring, to);
+        reduce_part(w, p, op, (size_t)rank * (bytes + gap_of(p)), bytes, ring ? rank + 1 : 0, !ring, to);
         return;
     case RD_BROADCAST:
     case RD_SCATTER:
@@ -549,14 +557,14 @@ static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
     }
     if (!wrong)
         return 0;
-    snprintf(
-        text, size,
-        "op %d: %s of %s by %s, type %s, op %s, count %llu, root %d, %u units, %u passes, %u x %u threads%s%s: rank %d "
-        "of %d: %s (byte %zu of %zu)\n",
-        op, rd_coll_name((rd_coll_t)p->launch.coll), kind_name[p->launch.kind], codec_name[p->launch.codec],
-        rd_type_name((rondo_type_t)p->launch.type), rd_op_name((rondo_op_t)p->launch.op), (unsigned long long)p->count,
-        p->root, p->units, p->passes, p->launch.blocks, p->launch.threads, p->in_place ? ", in place" : "",
-        p->scaled ? ", scaled" : "", rank, w->n, wrong, first, b->out_bytes);
+    snprintf(text, size,
+             "op %d: %s of %s by %s, type %s, op %s, count %llu, %llu apart, root %d, %u units, %u passes, %u x %u "
+             "threads%s%s: rank %d of %d: %s (byte %zu of %zu)\n",
+             op, rd_coll_name((rd_coll_t)p->launch.coll), kind_name[p->launch.kind], codec_name[p->launch.codec],
+             rd_type_name((rondo_type_t)p->launch.type), rd_op_name((rondo_op_t)p->launch.op),
+             (unsigned long long)p->count, (unsigned long long)p->gap, p->root, p->units, p->passes, p->launch.blocks,
+             p->launch.threads, p->in_place ? ", in place" : "", p->scaled ? ", scaled" : "", rank, w->n, wrong, first,
+             b->out_bytes);
     return -1;
 }
 

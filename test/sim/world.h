@@ -17,7 +17,7 @@
 
 typedef struct op_plan {
     rd_klaunch_t launch;
-    uint64_t count;
+    uint64_t count, gap; /* gap: between blocks that are reduced and scattered, elements */
     int root;
     uint32_t units, passes;
     uint32_t slice; /* by SIMPLE: bytes of a unit */
