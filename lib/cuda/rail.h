@@ -1,0 +1,21 @@
+/* What the files of rails know of each other: see rail.c. */
+#ifndef RD_CUDA_RAIL_H
+#define RD_CUDA_RAIL_H
+
+#include "stage.h"
+
+/* rail.c: a part of the call, by the kernels of the node's ranks, one of which is `root`; nothing without elements. And
+ * by this rank's rail, where `root` is a node: what is scaled has been by then. */
+rondo_result_t rd_rail_inside(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t coll, int root, size_t count,
+                              const void *in, void *out);
+rondo_result_t rd_rail_between(rd_cuda_t *cuda, const rd_call_t *call, int root, size_t count, const void *in,
+                               void *out);
+
+/* rail_vectors.c */
+rondo_result_t rd_rail_allreduce(rd_cuda_t *cuda, const rd_call_t *call);
+rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call);
+
+/* rail_blocks.c */
+rondo_result_t rd_rail_allgather(rd_cuda_t *cuda, const rd_call_t *call);
+
+#endif
