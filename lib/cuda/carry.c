@@ -56,11 +56,9 @@ static rondo_result_t round_plan(rd_crew_t *crew, const rd_stage_task_t *t, uint
         ask.count = ask.coll == RD_BARRIER ? ask.count : part_of(ask.count, t->each, round);
         return rd_plan_get(planner, &ask, NULL, NULL, plan);
     }
-    if (ask.coll != RD_ALLTOALL) {
-        ask.count = 0;
-        for (int r = 0; r < n; r++)
-            ask.count += t->in_counts ? in[r] : out[r];
-    }
+    ask.count = 0;
+    for (int r = 0; r < n && ask.coll != RD_ALLTOALL; r++)
+        ask.count += t->in_counts ? in[r] : out[r];
     return rd_plan_get(planner, &ask, &tables, NULL, plan);
 }
 

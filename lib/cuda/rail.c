@@ -4,6 +4,7 @@
  *   allreduce   reduce-scatter inside, allreduce on the rail, allgather inside
  *   broadcast   scatter inside the root's node, broadcast on the rail, allgather inside
  *   allgather   allgather on the rail into the places, then inside, for each node's blocks
+ *   alltoall    blocks for other nodes by the carrier of all ranks, then those for the own node inside
  *
  * What is left over when a vector is cut goes with the last rank's part. All of it stays in the user's buffers. The
  * node's ranks are a communicator inside the communicator: a rd_cuda_t of their own, without an order, for it is used
@@ -82,13 +83,24 @@ static int divides(const rd_ask_t *ask)
     return ask->op == RONDO_AVG && ask->type < RONDO_FLOAT16;
 }
 
+/* What is short goes by one launch between all ranks: each one inside a node costs some microseconds, in which the
+ * processors move as much as a short round. Of an all-to-all by tables nobody knows what the others have. */
+static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
+{
+    size_t n = (size_t)cuda->inner->k.nranks, block = call->ask.count * rondo_type_size(call->ask.type);
+
+    return call->ask.coll == RD_ALLTOALL && !call->tables && n * block < cuda->stage->k.least;
+}
+
 int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     const rondo_comm_t comm = cuda->comm;
 
-    if (!cuda->inner || call->tables)
+    if (!cuda->inner || (call->tables && call->ask.coll != RD_ALLTOALL) || is_short(cuda, call))
         return 0;
     switch (call->ask.coll) {
+    case RD_ALLTOALL:
+        return 1;
     case RD_ALLREDUCE:
         return !divides(&call->ask);
     case RD_BROADCAST:
@@ -133,9 +145,11 @@ rondo_result_t rd_rail_between(rd_cuda_t *cuda, const rd_call_t *call, int root,
 
 rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    if (call->ask.count == 0)
+    if (call->ask.count == 0 && !call->tables)
         return RONDO_SUCCESS;
     switch (call->ask.coll) {
+    case RD_ALLTOALL:
+        return rd_rail_alltoall(cuda, call);
     case RD_ALLREDUCE:
         return rd_rail_allreduce(cuda, call);
     case RD_BROADCAST:

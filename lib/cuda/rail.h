@@ -17,5 +17,6 @@ rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* rail_blocks.c */
 rondo_result_t rd_rail_allgather(rd_cuda_t *cuda, const rd_call_t *call);
+rondo_result_t rd_rail_alltoall(rd_cuda_t *cuda, const rd_call_t *call); /* with or without tables */
 
 #endif

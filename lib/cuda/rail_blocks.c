@@ -37,3 +37,73 @@ rondo_result_t rd_rail_allgather(rd_cuda_t *cuda, const rd_call_t *call)
     }
     return result;
 }
+
+/* ---- all-to-all */
+
+/* Rows of a table of n ranks: how much is sent to each and from where, how much comes from each and where to. */
+#define ROWS 4
+
+static rd_tables_t tables_of(const size_t *rows, size_t n)
+{
+    return (rd_tables_t){rows, rows + n, rows + 2 * n, rows + 3 * n};
+}
+
+/* Of all ranks, whatever the call has. */
+static void rows_fill(size_t *rows, size_t n, const rd_call_t *call)
+{
+    const rd_tables_t none = {NULL, NULL, NULL, NULL}, *t = call->tables ? call->tables : &none;
+    const size_t *const counts[2] = {t->in_counts, t->out_counts}, *const displs[2] = {t->in_displs, t->out_displs};
+
+    for (int side = 0; side < 2; side++) {
+        size_t *count = rows + 2 * (size_t)side * n, *at = count + n, sum = 0;
+        for (size_t r = 0; r < n; r++) {
+            count[r] = counts[side] ? counts[side][r] : call->ask.count;
+            at[r] = displs[side] ? displs[side][r] : sum;
+            sum += count[r];
+        }
+    }
+}
+
+/* The node's own ranks' entries, which go elsewhere. */
+static void rows_take(size_t *rows, size_t n, const rd_node_t *node, size_t *near)
+{
+    for (int row = 0; row < ROWS; row++)
+        for (int i = 0; i < node->nlocal; i++) {
+            size_t *entry = &rows[(size_t)row * n + (size_t)node->local[i]];
+            near[row * node->nlocal + i] = *entry;
+            *entry = row % 2 ? *entry : 0;
+        }
+}
+
+static rondo_result_t alltoall_inside(rd_cuda_t *cuda, const rd_call_t *call, const rd_tables_t *tables)
+{
+    const rd_node_t *node = &cuda->comm->node;
+    size_t first = (size_t)node->local[0], block = call->ask.count * rondo_type_size(call->ask.type);
+    rd_call_t part = *call;
+
+    if (!call->tables && node->local[node->nlocal - 1] == node->local[0] + node->nlocal - 1)
+        return rd_rail_inside(cuda, call, RD_ALLTOALL, 0, call->ask.count, (const char *)call->in + first * block,
+                              (char *)call->out + first * block);
+    part.tables = tables;
+    return rd_cuda_run(cuda->inner, &part);
+}
+
+/* Between nodes first: should ranks differ, RONDO_CHECK finds it before anything is moved. */
+rondo_result_t rd_rail_alltoall(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    size_t n = (size_t)cuda->comm->nranks, local = (size_t)cuda->inner->k.nranks;
+    size_t *rows = malloc(ROWS * (n + local) * sizeof *rows), *near = rows + ROWS * n;
+    const rd_tables_t others = tables_of(rows, n), own = tables_of(near, local);
+    rd_call_t part = *call;
+
+    if (!rows)
+        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu ranks", n);
+    rows_fill(rows, n, call);
+    rows_take(rows, n, &cuda->comm->node, near);
+    part.tables = &others;
+    rondo_result_t result = rd_stage_run(cuda->stage, RD_CARRIER_ALL, &part);
+    if (result == RONDO_SUCCESS)
+        result = alltoall_inside(cuda, call, &own);
+    free(rows);
+    return result;
+}

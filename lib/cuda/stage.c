@@ -163,7 +163,8 @@ static uint32_t crews_for(const rd_stage_t *s, const rd_call_t *c)
     return c->tables && c->ask.coll == RD_REDUCE_SCATTER ? 1 : most;
 }
 
-/* Elements of a part that a round carries: the same on all ranks, who know all counts but those of other pairs. */
+/* Elements of a part that a round carries: the same on all ranks, who know all counts but those of other pairs. Of an
+ * all-to-all by tables, `count` is what all that is in them has in common; 0: nothing. */
 static size_t elements_each(const rd_stage_t *s, int carrier, const rd_call_t *c, size_t most)
 {
     rd_coll_t coll = c->ask.coll;
@@ -172,7 +173,7 @@ static size_t elements_each(const rd_stage_t *s, int carrier, const rd_call_t *c
                        ? 1
                        : (size_t)s->carriers[carrier].nranks;
 
-    if (!(c->tables && coll == RD_ALLTOALL))
+    if (!(c->tables && coll == RD_ALLTOALL && !c->ask.count))
         round = rd_kpiece(most * parts * element, crews_for(s, c), s->k.least, s->k.slot);
     round = round < RD_STAGE_PART * parts ? RD_STAGE_PART * parts : round; /* which is no more than a slot */
     return round / parts / 16 * 16 / element;
