@@ -5,11 +5,11 @@
  *   broadcast   scatter inside the root's node, broadcast on the rail, allgather inside
  *   allgather   allgather on the rail into the places, then inside, for each node's blocks
  *   alltoall    blocks for other nodes by the carrier of all ranks, then those for the own node inside
+ *   reduce_scatter  inside, for each node's blocks, then on the rail: by pieces, through scratch
  *
- * What is left over when a vector is cut goes with the last rank's part. All of it stays in the user's buffers. The
- * node's ranks are a communicator inside the communicator: a rd_cuda_t of their own, without an order, for it is used
- * in a call's stream alone, between two parts that have one. By its windows messages go, too, between ranks of a node
- * (messages.c).
+ * What is left over when a vector is cut goes with the last rank's part. Where nothing is said of scratch, all of it
+ * stays in the user's buffers. The node's ranks are a communicator inside the communicator: a rd_cuda_t of their own,
+ * without an order, for it is used in a call's stream alone, between two parts that have one.
  */
 #include <stdlib.h>
 
@@ -87,9 +87,11 @@ static int divides(const rd_ask_t *ask)
  * processors move as much as a short round. Of an all-to-all by tables nobody knows what the others have. */
 static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t n = (size_t)cuda->inner->k.nranks, block = call->ask.count * rondo_type_size(call->ask.type);
+    size_t n = (size_t)cuda->inner->k.nranks, element = rondo_type_size(call->ask.type), least = cuda->stage->k.least;
 
-    return call->ask.coll == RD_ALLTOALL && !call->tables && n * block < cuda->stage->k.least;
+    if (call->ask.coll == RD_REDUCE_SCATTER)
+        return n * rd_rail_piece(cuda, call) * element < least;
+    return call->ask.coll == RD_ALLTOALL && !call->tables && n * call->ask.count * element < least;
 }
 
 int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
@@ -107,6 +109,8 @@ int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
         return 1;
     case RD_ALLGATHER:
         return in_order(&comm->node, comm->nranks);
+    case RD_REDUCE_SCATTER:
+        return !divides(&call->ask) && in_order(&comm->node, comm->nranks);
     default:
         return 0;
     }
@@ -150,6 +154,8 @@ rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call)
     switch (call->ask.coll) {
     case RD_ALLTOALL:
         return rd_rail_alltoall(cuda, call);
+    case RD_REDUCE_SCATTER:
+        return rd_rail_reduce_scatter(cuda, call);
     case RD_ALLREDUCE:
         return rd_rail_allreduce(cuda, call);
     case RD_BROADCAST:

@@ -38,6 +38,50 @@ rondo_result_t rd_rail_allgather(rd_cuda_t *cuda, const rd_call_t *call)
     return result;
 }
 
+/* ---- reduce-scatter */
+
+/* The scratch holds one of each node. */
+size_t rd_rail_piece(const rd_cuda_t *cuda, const rd_call_t *call)
+{
+    size_t room;
+
+    (void)rd_window_scratch(cuda->inner, &room);
+    room = room / (size_t)cuda->comm->node.nnodes / 128 * 128 / rondo_type_size(call->ask.type);
+    return call->ask.count < room ? call->ask.count : room;
+}
+
+/* Elements `at` on of every block. */
+static rondo_result_t reduce_scatter_piece(rd_cuda_t *cuda, const rd_call_t *call, size_t at, size_t count)
+{
+    size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->inner->k.nranks, room;
+    size_t block = call->ask.count * element, bytes = count * element;
+    char *scratch = rd_window_scratch(cuda->inner, &room);
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_call_t part = *call;
+
+    part.ask.count = count;
+    part.in = (const char *)call->in + at * element;
+    part.out = scratch;
+    for (int m = 0; m < cuda->comm->node.nnodes && result == RONDO_SUCCESS; m++) {
+        result = rd_cuda_reduce_scatter(cuda->inner, &part, block - bytes);
+        part.in = (const char *)part.in + n * block;
+        part.out = (char *)part.out + bytes;
+    }
+    return result == RONDO_SUCCESS ? rd_rail_between(cuda, call, 0, count, scratch, (char *)call->out + at * element)
+                                   : result;
+}
+
+/* In place a piece of the output lies over the same piece of one of the input's blocks, which has been read. */
+rondo_result_t rd_rail_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    size_t count = call->ask.count, piece = rd_rail_piece(cuda, call);
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (size_t at = 0; at < count && result == RONDO_SUCCESS; at += piece)
+        result = reduce_scatter_piece(cuda, call, at, piece < count - at ? piece : count - at);
+    return result;
+}
+
 /* ---- all-to-all */
 
 /* Rows of a table of n ranks: how much is sent to each and from where, how much comes from each and where to. */

@@ -287,6 +287,14 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     return RONDO_SUCCESS;
 }
 
+char *rd_window_scratch(const rd_cuda_t *cuda, size_t *bytes)
+{
+    const rd_kcomm_t *k = &cuda->k;
+
+    *bytes = (size_t)k->fifos * RD_KSLOTS * RD_KSLOT;
+    return cuda->window + (size_t)k->fifo_offset * RD_KALIGN + (size_t)k->rank * *bytes;
+}
+
 void rd_window_drop(rd_cuda_t *cuda)
 {
     pthread_mutex_lock(&lock);
