@@ -1,15 +1,17 @@
 /* Between nodes that have equally many ranks: what can be done inside a node goes by the kernels of one node, and
  * between nodes each rank carries its own part, on the rail of those who have its place elsewhere.
  *
- *   allreduce   reduce-scatter inside, allreduce on the rail, allgather inside
- *   broadcast   scatter inside the root's node, broadcast on the rail, allgather inside
- *   allgather   allgather on the rail into the places, then inside, for each node's blocks
- *   alltoall    blocks for other nodes by the carrier of all ranks, then those for the own node inside
- *   reduce_scatter  inside, for each node's blocks, then on the rail: by pieces, through scratch
+ *   allreduce        reduce-scatter inside, allreduce on the rail, allgather inside
+ *   reduce           reduce-scatter inside, reduce on the rail, gather inside the root's node: by pieces, in scratch
+ *   broadcast        scatter inside the root's node, broadcast on the rail, allgather inside
+ *   allgather        allgather on the rail into the places, then inside, for each node's blocks
+ *   reduce_scatter   inside, for each node's blocks, then on the rail: by pieces, in scratch
+ *   alltoall         blocks of other nodes by the carrier of all ranks, then those of the own one inside
  *
- * What is left over when a vector is cut goes with the last rank's part. Where nothing is said of scratch, all of it
- * stays in the user's buffers. The node's ranks are a communicator inside the communicator: a rd_cuda_t of their own,
- * without an order, for it is used in a call's stream alone, between two parts that have one.
+ * What is left over when a vector is cut goes with the last rank's part, of a reduce with that of the root's place.
+ * Where nothing is said of scratch, all of it stays in the user's buffers. The node's ranks are a communicator inside
+ * the communicator: a rd_cuda_t of their own, without an order, for it is used in a call's stream alone, between two
+ * parts that have one.
  */
 #include <stdlib.h>
 
@@ -89,6 +91,8 @@ static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t n = (size_t)cuda->inner->k.nranks, element = rondo_type_size(call->ask.type), least = cuda->stage->k.least;
 
+    if (call->ask.coll == RD_REDUCE)
+        return call->ask.count * element < least;
     if (call->ask.coll == RD_REDUCE_SCATTER)
         return n * rd_rail_piece(cuda, call) * element < least;
     return call->ask.coll == RD_ALLTOALL && !call->tables && n * call->ask.count * element < least;
@@ -104,6 +108,7 @@ int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
     case RD_ALLTOALL:
         return 1;
     case RD_ALLREDUCE:
+    case RD_REDUCE:
         return !divides(&call->ask);
     case RD_BROADCAST:
         return 1;
@@ -158,6 +163,8 @@ rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call)
         return rd_rail_reduce_scatter(cuda, call);
     case RD_ALLREDUCE:
         return rd_rail_allreduce(cuda, call);
+    case RD_REDUCE:
+        return rd_rail_reduce(cuda, call);
     case RD_BROADCAST:
         return rd_rail_broadcast(cuda, call);
     default:

@@ -67,3 +67,42 @@ rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call)
         result = rd_rail_between(cuda, call, node->node_of[root], c.part + (c.last ? c.rest : 0), c.own, c.own);
     return result == RONDO_SUCCESS ? spread(cuda, call, &c) : result;
 }
+
+/* ---- reduce, through scratch */
+
+#define REST 256 /* bytes of what is left over, at most: less than an element of each rank */
+
+_Static_assert(RD_KRANKS * 16 <= REST, "elements have 16 bytes at most");
+
+/* Nothing but the root's output is written, so parts lie in scratch; of the root's place with what is left over. */
+static rondo_result_t reduce_piece(rd_cuda_t *cuda, const rd_call_t *call, size_t first, size_t count)
+{
+    const rd_node_t *node = &cuda->comm->node;
+    size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->inner->k.nranks, room;
+    size_t part = count / n, rest = count % n, at = n * part * element;
+    int root = call->ask.root, place = place_of(node, root), rests = cuda->inner->k.rank == place;
+    char *own = rd_window_scratch(cuda->inner, &room), *tail = own + part * element;
+    char *out = root == cuda->comm->rank ? (char *)call->out + first * element : NULL;
+    const char *in = (const char *)call->in + first * element;
+    rondo_result_t result = rd_rail_inside(cuda, call, RD_REDUCE_SCATTER, 0, part, in, own);
+
+    if (result == RONDO_SUCCESS)
+        result = rd_rail_inside(cuda, call, RD_REDUCE, place, rest, in + at, rests ? tail : NULL);
+    if (result == RONDO_SUCCESS)
+        result = rd_rail_between(cuda, call, node->node_of[root], part + (rests ? rest : 0), own, own);
+    if (result == RONDO_SUCCESS && node->node_of[root] == node->node_of[cuda->comm->rank])
+        result = rd_rail_inside(cuda, call, RD_GATHER, place, part, own, out);
+    return result == RONDO_SUCCESS && out ? rd_cuda_copy(cuda, out + at, tail, rest * element, call->stream) : result;
+}
+
+rondo_result_t rd_rail_reduce(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    size_t element = rondo_type_size(call->ask.type), count = call->ask.count, room;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    (void)rd_window_scratch(cuda->inner, &room);
+    size_t piece = (room - REST) / 128 * 128 / element * (size_t)cuda->inner->k.nranks;
+    for (size_t at = 0; at < count && result == RONDO_SUCCESS; at += piece)
+        result = reduce_piece(cuda, call, at, piece < count - at ? piece : count - at);
+    return result;
+}
