@@ -85,37 +85,43 @@ static int divides(const rd_ask_t *ask)
     return ask->op == RONDO_AVG && ask->type < RONDO_FLOAT16;
 }
 
-/* What is short goes by one launch between all ranks: each one inside a node costs some microseconds, in which the
- * processors move as much as a short round. Of an all-to-all by tables nobody knows what the others have. */
-static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
+/* Bytes that the first launch inside a node has to do with. */
+static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t n = (size_t)cuda->inner->k.nranks, element = rondo_type_size(call->ask.type), least = cuda->stage->k.least;
+    size_t element = rondo_type_size(call->ask.type), blocks = (size_t)cuda->inner->k.nranks * element;
 
-    if (call->ask.coll == RD_REDUCE)
-        return call->ask.count * element < least;
-    if (call->ask.coll == RD_REDUCE_SCATTER)
-        return n * rd_rail_piece(cuda, call) * element < least;
-    return call->ask.coll == RD_ALLTOALL && !call->tables && n * call->ask.count * element < least;
+    switch (call->ask.coll) {
+    case RD_REDUCE_SCATTER:
+        return blocks * rd_rail_piece(cuda, call);
+    case RD_ALLGATHER:
+    case RD_ALLTOALL:
+        return blocks * call->ask.count;
+    default:
+        return element * call->ask.count;
+    }
 }
 
+/* What is short goes by one launch between all ranks: one inside a node costs some microseconds, in which processors
+ * move a short round. Of an all-to-all by tables nobody knows what the others have. */
 int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     const rondo_comm_t comm = cuda->comm;
 
-    if (!cuda->inner || (call->tables && call->ask.coll != RD_ALLTOALL) || is_short(cuda, call))
+    if (!cuda->inner || call->tables)
+        return cuda->inner && call->ask.coll == RD_ALLTOALL;
+    if (bytes_inside(cuda, call) < cuda->stage->k.least)
         return 0;
     switch (call->ask.coll) {
-    case RD_ALLTOALL:
-        return 1;
     case RD_ALLREDUCE:
     case RD_REDUCE:
         return !divides(&call->ask);
-    case RD_BROADCAST:
-        return 1;
-    case RD_ALLGATHER:
-        return in_order(&comm->node, comm->nranks);
     case RD_REDUCE_SCATTER:
         return !divides(&call->ask) && in_order(&comm->node, comm->nranks);
+    case RD_ALLGATHER:
+        return in_order(&comm->node, comm->nranks);
+    case RD_BROADCAST:
+    case RD_ALLTOALL:
+        return 1;
     default:
         return 0;
     }
@@ -154,20 +160,18 @@ rondo_result_t rd_rail_between(rd_cuda_t *cuda, const rd_call_t *call, int root,
 
 rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    if (call->ask.count == 0 && !call->tables)
-        return RONDO_SUCCESS;
     switch (call->ask.coll) {
-    case RD_ALLTOALL:
-        return rd_rail_alltoall(cuda, call);
-    case RD_REDUCE_SCATTER:
-        return rd_rail_reduce_scatter(cuda, call);
     case RD_ALLREDUCE:
         return rd_rail_allreduce(cuda, call);
     case RD_REDUCE:
         return rd_rail_reduce(cuda, call);
     case RD_BROADCAST:
         return rd_rail_broadcast(cuda, call);
-    default:
+    case RD_REDUCE_SCATTER:
+        return rd_rail_reduce_scatter(cuda, call);
+    case RD_ALLGATHER:
         return rd_rail_allgather(cuda, call);
+    default:
+        return rd_rail_alltoall(cuda, call);
     }
 }
