@@ -7,8 +7,8 @@
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, scheduled,
 #                                                          life, asked, groups, registered, copies, rounds, apart,
-#                                                          nodes, many, shim or direct (wants UCX with CUDA, and
-#                                                          RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
+#                                                          nodes, rails, many, shim or direct (wants UCX with CUDA,
+#                                                          and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
 #              each of which must report a planted fault) and delays (`make gpu-delays`: kernels that are late and
 #              out of order, alone and with faults that must be found)
@@ -127,7 +127,7 @@ if wanted apart; then # as where GPUs do not reach each other
     unset RONDO_P2P
 fi
 if wanted nodes; then # played on this machine: their ranks meet over the network
-    for nodes in 1+1 2+2 3+1 1+1+1+1; do
+    for nodes in 1+1 2+2 3+1 1+1+1+1 3+3 2+2+2 abab; do
         part matrix --seed "$seed" --nodes $nodes ${shard:+--share "$shard"}
         part programs --seed "$seed" --seconds "$seconds" --nodes $nodes
     done
@@ -135,6 +135,9 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
     part rounds --nodes
     part asked --nodes
     part life --nodes
+fi
+if wanted rails; then # between nodes, and the ranks of one by their own kernels
+    part rails --seed "$seed"
 fi
 if wanted many; then # more ranks than map each other's memory: few channels each, or a GPU has none for the last ones
     CUDA_DEVICE_MAX_CONNECTIONS=2

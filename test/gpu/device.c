@@ -79,7 +79,14 @@ int device_nodes(const char *text)
     char node = '0';
 
     memset(nodes, 0, sizeof nodes);
-    for (const char *c = text; c && *c; c += *c == '+') {
+    if (text && *text >= 'a') { /* a letter for each rank */
+        size_t letters = strspn(text, "abcdefgh");
+        if (text[letters] || letters > sizeof nodes || letters > TEST_MAX_RANKS)
+            return 0;
+        memcpy(nodes, text, letters);
+        ranks = letters;
+    }
+    for (const char *c = ranks ? NULL : text; c && *c; c += *c == '+') {
         char *end;
         unsigned long here = strtoul(c, &end, 10);
         if (end == c || here == 0 || ranks + here > TEST_MAX_RANKS || (*end != '+' && *end))

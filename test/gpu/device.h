@@ -18,8 +18,8 @@ __attribute__((weak)) void rd_sim_patience(int seconds);
 
 /* Is there no device? Asked in a process of its own: ranks are forked later, and CUDA does not survive that. */
 int device_none(void);
-/* Plays nodes: "2+1" puts two ranks on one and the third on another, as long as ranks are processes. Returns their
- * number; 0: that is no such text. NULL: all on one again. */
+/* Plays nodes: "2+1" puts two ranks on one and the third on another, and so does "aab", as long as ranks are processes.
+ * Returns their number; 0: that is no such text. NULL: all on one again. */
 int device_nodes(const char *text);
 /* A communicator on device rank % devices, which becomes the current one; the rank ends when it cannot be made. */
 rondo_comm_t device_comm(test_rank_t *t);

@@ -16,7 +16,9 @@ test/sim/matrix --ranks 18 --share 7/300
 test/sim/matrix --ranks 17 --operation alltoallv
 test/sim/matrix --nodes 18+2 --share 11/300
 test/sim/matrix --nodes 1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1 --operation allgatherv
-test/sim/matrix --nodes 2+2+2+2+2+2+2+2+2 --operation allgather
+for operation in allgather alltoall reduce_scatter; do
+    test/sim/matrix --nodes 2+2+2+2+2+2+2+2+2 --operation $operation
+done
 test/sim/programs --ranks 17 --seconds 1
 test/sim/programs --nodes 9+9 --seconds 1
 test/sim/rounds --many

@@ -208,6 +208,19 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
     return cudaSuccess;
 }
 
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type)
+{
+    static const enum cudaGraphNodeType types[] = {
+        [SIM_KERNEL] = cudaGraphNodeTypeKernel,  [SIM_COPY] = cudaGraphNodeTypeMemcpy,
+        [SIM_SET] = cudaGraphNodeTypeMemset,     [SIM_RECORD] = cudaGraphNodeTypeEventRecord,
+        [SIM_WAIT] = cudaGraphNodeTypeWaitEvent, [SIM_HOST] = cudaGraphNodeTypeHost,
+        [SIM_LAUNCH] = cudaGraphNodeTypeGraph,   [SIM_RELEASE] = cudaGraphNodeTypeMemFree,
+    };
+
+    *type = types[node->op->kind];
+    return cudaSuccess;
+}
+
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags)
 {
     (void)flags;

@@ -1,0 +1,382 @@
+/* Operations between played nodes, of which a part goes by the kernels of a node's ranks (lib/cuda/rail.c): at lengths
+ * about those from which it does, and about the ends of pieces; from every root, in place and not, plainly and from
+ * graphs. How many kernels a graph has got tells what went how: where nodes differ, or an operation is short, there is
+ * one. Ranks that abort or are killed in the middle do so here, too.
+ *
+ *   rails [--seed S] [--nodes 2+2]
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "device.h"
+
+#define FIFOS 1 /* whose memory is the scratch of an operation that has pieces */
+#define SCRATCH ((size_t)FIFOS * 16 * 1024)
+#define REST 256    /* bytes of it that a reduction does not use */
+#define SHORT 2048u /* RONDO_CUDA_ROUND: bytes from which a part goes inside a node */
+#define INTS ((size_t)20000)
+
+typedef struct {
+    const char *nodes;
+    int here;    /* ranks on each node; 0: not equally many, or one */
+    int ordered; /* they are counted node by node */
+} map_t;
+
+static const map_t maps[] = {{"2+2", 2, 1},    {"3+3", 3, 1}, {"2+2+2", 2, 1}, {"abab", 2, 0},
+                             {"abbcca", 2, 0}, {"3+1", 0, 0}, {"1+1+1", 0, 0}};
+#define MAPS (sizeof maps / sizeof maps[0])
+
+typedef struct {
+    const map_t *map;
+    uint64_t seed;
+} options_t;
+
+typedef struct {
+    test_rank_t *t;
+    const map_t *map;
+    rondo_comm_t comm;
+    cudaStream_t stream;
+    uint64_t random; /* the same on all ranks */
+} walk_t;
+
+static int has_blocks(do_what_t what)
+{
+    return what == DO_ALLGATHER || what == DO_REDUCE_SCATTER || what == DO_ALLTOALL;
+}
+
+/* Elements of a whole, or of a block, that a piece holds; those that have none: some length. */
+static size_t piece_of(const walk_t *w, const do_case_t *c)
+{
+    size_t element = ref_size(c->type), here = (size_t)w->map->here;
+
+    if (here && c->what == DO_REDUCE_SCATTER)
+        return SCRATCH / ((size_t)w->t->nranks / here) / 128 * 128 / element;
+    return here && c->what == DO_REDUCE ? (SCRATCH - REST) / element * here : 5000;
+}
+
+/* The kernels of this rank, at least; 1: no more. */
+static size_t kernels_wanted(const walk_t *w, const do_case_t *c)
+{
+    size_t here = (size_t)w->map->here, piece = piece_of(w, c), pieces = (c->count + piece - 1) / piece;
+    size_t bytes = c->count * ref_size(c->type) * (has_blocks(c->what) ? here : 1);
+
+    if (!here || (c->op == RONDO_AVG && c->type == RONDO_INT32))
+        return 1;
+    if (!w->map->ordered && (c->what == DO_ALLGATHER || c->what == DO_REDUCE_SCATTER))
+        return 1;
+    if (bytes < SHORT && c->what != DO_ALLTOALLV)
+        return 1;
+    if (c->what == DO_REDUCE_SCATTER)
+        return pieces * ((size_t)w->t->nranks / here + 1);
+    return c->what == DO_REDUCE && pieces > 1 ? 2 * pieces - 1 : 2; /* the last may be too short for some rails */
+}
+
+static size_t kernels_of(walk_t *w, cudaGraph_t graph)
+{
+    cudaGraphNode_t nodes[256];
+    size_t n = sizeof nodes / sizeof nodes[0], kernels = 0;
+
+    TEST_CUDA(w->t, cudaGraphGetNodes(graph, nodes, &n));
+    for (size_t i = 0; i < n; i++) {
+        enum cudaGraphNodeType type;
+        TEST_CUDA(w->t, cudaGraphNodeGetType(nodes[i], &type));
+        kernels += type == cudaGraphNodeTypeKernel;
+    }
+    return kernels;
+}
+
+static void post(walk_t *w, device_call_t *d)
+{
+    if (!TEST_OK(w->t, w->comm, device_post(d, w->comm, w->stream)))
+        test_stop(w->t, "cannot go on");
+}
+
+static void plain(walk_t *w, const do_case_t *c)
+{
+    device_call_t d;
+    char text[200];
+
+    do_text(c, text, sizeof text);
+    test_note(w->t, "%s", text);
+    device_prepare(w->t, &d, c, 0);
+    device_fill(w->t, &d, w->stream);
+    post(w, &d);
+    device_verify(w->t, &d, 1, w->stream);
+    device_release(&d);
+}
+
+static void captured(walk_t *w, const do_case_t *c)
+{
+    size_t wanted = kernels_wanted(w, c), kernels;
+    cudaGraphExec_t exec;
+    cudaGraph_t graph;
+    device_call_t d;
+    char text[200];
+
+    do_text(c, text, sizeof text);
+    test_note(w->t, "%s, from a graph", text);
+    device_prepare(w->t, &d, c, 0);
+    TEST_CUDA(w->t, cudaStreamSynchronize(w->stream));
+    TEST_CUDA(w->t, cudaStreamBeginCapture(w->stream, cudaStreamCaptureModeThreadLocal));
+    post(w, &d);
+    TEST_CUDA(w->t, cudaStreamEndCapture(w->stream, &graph));
+    kernels = kernels_of(w, graph);
+    if (wanted == 1 ? kernels != 1 : kernels < wanted)
+        test_fail(w->t, "%zu kernels, should be %zu", kernels, wanted);
+    TEST_CUDA(w->t, cudaGraphInstantiate(&exec, graph, 0));
+    TEST_CUDA(w->t, cudaGraphDestroy(graph));
+    test_barrier(w->t); /* as long as others instantiate theirs, which may wait for what runs on the device */
+    for (int i = 0; i < 2; i++) {
+        device_fill(w->t, &d, w->stream);
+        TEST_CUDA(w->t, cudaGraphLaunch(exec, w->stream));
+    }
+    device_verify(w->t, &d, 1, w->stream);
+    device_graphs_destroy(w->t, &exec, 1);
+    device_release(&d);
+}
+
+static void run_case(walk_t *w, do_case_t *c)
+{
+    c->seed = test_random(&w->random) >> 32;
+    c->data = do_reduces(c->what) ? REF_EXACT : REF_BYTES;
+    c->in_place = do_has_in_place(c->what) && test_below(&w->random, 2);
+    c->send_shift = (int)(test_below(&w->random, 3) * ref_size(c->type));
+    c->recv_shift = (int)(test_below(&w->random, 3) * ref_size(c->type));
+    plain(w, c);
+    captured(w, c);
+    if (test_failures(w->t) > 10)
+        test_stop(w->t, "too many failures");
+}
+
+/* About the length from which a part goes inside, and about the ends of one and two pieces; of float32 all of these. */
+static void walk_lengths(walk_t *w, do_case_t *c)
+{
+    size_t unit = ref_size(c->type) * (has_blocks(c->what) && w->map->here ? (size_t)w->map->here : 1);
+    size_t first = (SHORT + unit - 1) / unit, piece = piece_of(w, c);
+    const size_t counts[] = {first, 2 * piece + 3, 1, first - 1, piece, piece + 1};
+
+    for (size_t i = 0; i < (w->map->here && c->type == RONDO_FLOAT32 ? 6 : 2); i++) {
+        c->count = counts[i];
+        c->root = do_rooted(c->what) ? (int)test_below(&w->random, (unsigned)w->t->nranks) : 0;
+        run_case(w, c);
+    }
+}
+
+static void walk_roots(walk_t *w, do_what_t what)
+{
+    do_case_t c = {.what = what, .type = RONDO_INT32, .op = RONDO_SUM};
+
+    for (c.root = 0; c.root < w->t->nranks; c.root++) {
+        c.count = piece_of(w, &c) + 1 + (size_t)c.root;
+        run_case(w, &c);
+    }
+}
+
+static void walk(walk_t *w)
+{
+    static const struct {
+        do_what_t what;
+        rondo_type_t type;
+        rondo_op_t op;
+    } few[] = {
+        {DO_ALLREDUCE, RONDO_FLOAT32, RONDO_SUM},      {DO_REDUCE, RONDO_FLOAT32, RONDO_SUM},
+        {DO_REDUCE, RONDO_UINT8, RONDO_MAX},           {DO_REDUCE, RONDO_INT32, RONDO_AVG},
+        {DO_REDUCE_SCATTER, RONDO_FLOAT32, RONDO_SUM}, {DO_REDUCE_SCATTER, RONDO_BFLOAT16, RONDO_AVG},
+        {DO_REDUCE_SCATTER, RONDO_INT32, RONDO_AVG},   {DO_REDUCE_SCATTER, RONDO_COMPLEX128, RONDO_SUM},
+        {DO_BROADCAST, RONDO_FLOAT32, RONDO_SUM},      {DO_ALLGATHER, RONDO_FLOAT32, RONDO_SUM},
+        {DO_ALLTOALL, RONDO_FLOAT32, RONDO_SUM},       {DO_ALLTOALL, RONDO_UINT8, RONDO_SUM},
+    };
+    do_case_t v = {.what = DO_ALLTOALLV, .type = RONDO_INT32, .op = RONDO_SUM, .count = 3000};
+
+    for (size_t i = 0; i < sizeof few / sizeof few[0]; i++) {
+        do_case_t c = {.what = few[i].what, .type = few[i].type, .op = few[i].op};
+        walk_lengths(w, &c);
+    }
+    walk_roots(w, DO_REDUCE);
+    walk_roots(w, DO_BROADCAST);
+    run_case(w, &v);
+    v.skew = 5;
+    plain(w, &v);
+    v.what = DO_GATHERV;
+    for (v.root = 0; v.root < w->t->nranks; v.root++)
+        plain(w, &v);
+}
+
+/* Each rank's result over its own block of the input: the other place that a reduce-scatter has. */
+static void in_own_block(walk_t *w)
+{
+    size_t n = (size_t)w->t->nranks, rank = (size_t)w->t->rank;
+    int *buffer = device_memory(w->t, n * INTS * sizeof(int), 0), *own = buffer + rank * INTS;
+    int *host = device_memory(w->t, n * INTS * sizeof(int), 1);
+
+    test_note(w->t, "reduce_scatter into the own block");
+    for (size_t i = 0; i < n * INTS; i++)
+        host[i] = (int)(i % 1000 + rank * i % 7);
+    TEST_CUDA(w->t, cudaMemcpyAsync(buffer, host, n * INTS * sizeof(int), cudaMemcpyDefault, w->stream));
+    TEST_OK(w->t, w->comm, rondo_reduce_scatter(buffer, own, INTS, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+    TEST_CUDA(w->t, cudaMemcpyAsync(host, own, INTS * sizeof(int), cudaMemcpyDefault, w->stream));
+    TEST_CUDA(w->t, cudaStreamSynchronize(w->stream));
+    for (size_t k = 0; k < INTS; k++) {
+        size_t i = rank * INTS + k, sum = 0;
+        for (size_t r = 0; r < n; r++)
+            sum += i % 1000 + r * i % 7;
+        if (host[k] != (int)sum)
+            test_stop(w->t, "int %zu is %d, should be %zu", k, host[k], sum);
+    }
+    device_memory_back(host);
+    device_memory_back(buffer);
+}
+
+static void right(test_rank_t *t, void *arg)
+{
+    const options_t *o = arg;
+    walk_t w = {.t = t, .map = o->map, .random = o->seed};
+
+    w.comm = device_comm(t);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking));
+    walk(&w);
+    in_own_block(&w);
+    TEST_OK(t, NULL, rondo_comm_destroy(w.comm));
+    test_barrier(t);
+    TEST_CUDA(t, cudaStreamDestroy(w.stream));
+    device_finish(t);
+}
+
+/* ---- in the middle */
+
+typedef struct {
+    do_what_t what;
+    int kill_it;
+} middle_t;
+
+static rondo_result_t long_one(do_what_t what, const int *in, int *out, rondo_comm_t comm, cudaStream_t stream)
+{
+    if (what == DO_REDUCE)
+        return rondo_reduce(in, out, 4 * INTS, RONDO_INT32, RONDO_SUM, 0, comm, stream);
+    if (what == DO_REDUCE_SCATTER)
+        return rondo_reduce_scatter(in, out, INTS, RONDO_INT32, RONDO_SUM, comm, stream);
+    return rondo_alltoall(in, out, INTS, RONDO_INT32, comm, stream);
+}
+
+/* The last rank goes: the others leave, and say who it was. */
+static void in_the_middle(test_rank_t *t, void *arg)
+{
+    const middle_t *m = arg;
+    int gone = t->nranks - 1;
+    rondo_comm_t comm = device_comm(t);
+    size_t bytes = 4 * INTS * sizeof(int);
+    int *in = device_memory(t, bytes, 0), *out = device_memory(t, bytes, 0);
+    cudaStream_t stream;
+    char name[20];
+
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    TEST_CUDA(t, cudaMemsetAsync(in, 0, bytes, stream));
+    TEST_OK(t, comm, long_one(m->what, in, out, comm, stream));
+    TEST_CUDA(t, cudaStreamSynchronize(stream));
+    test_barrier(t);
+    if (t->rank == gone) {
+        TEST_OK(t, comm, long_one(m->what, in, out, comm, stream));
+        if (m->kill_it)
+            raise(SIGKILL);
+        TEST_OK(t, NULL, rondo_comm_abort(comm));
+        comm = NULL;
+    } else {
+        for (int i = 0; i < 4; i++) /* kernels or calls find it out */
+            (void)long_one(m->what, in, out, comm, stream);
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        TEST_GIVES(t, comm, RONDO_ERR_REMOTE, rondo_barrier(comm, stream));
+        snprintf(name, sizeof name, "rank %d", gone);
+        TEST_TRUE(t, strstr(rondo_last_error(comm), name) != NULL);
+    }
+    if (comm)
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    if (m->kill_it) /* no barrier comes about any more */
+        return;
+    test_barrier(t);
+    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_memory_back(out);
+    device_memory_back(in);
+    device_finish(t);
+}
+
+static int gone(const char *nodes)
+{
+    static const do_what_t all[] = {DO_REDUCE, DO_REDUCE_SCATTER, DO_ALLTOALL};
+    int ranks = device_nodes(nodes), bad = 0;
+
+    for (int i = 0; i < 6; i++) {
+        middle_t m = {all[i / 2], i % 2};
+        test_director_t director = {.victims = 1u << (ranks - 1)};
+        int wrong = m.kill_it ? test_run_directed(&director, ranks, 60, in_the_middle, &m)
+                              : test_run(TEST_PROCESSES, ranks, 60, in_the_middle, &m);
+        printf("rails: %s, %s in the middle of a %s: %s\n", nodes, m.kill_it ? "killed" : "aborted", do_name(m.what),
+               wrong ? "WRONG" : "right");
+        bad += wrong;
+    }
+    return bad;
+}
+
+/* ---- */
+
+static void probe(test_rank_t *t, void *unsupported)
+{
+    rondo_comm_t comm = test_comm_on(t, 2);
+
+    if (comm)
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    else
+        *(int *)unsupported = 1;
+}
+
+static int run(const char *only, uint64_t seed)
+{
+    int bad = 0;
+
+    for (size_t i = 0; i < MAPS; i++) {
+        const map_t *m = &maps[i];
+        options_t o = {m, seed + i};
+        if (only && strcmp(only, m->nodes) != 0)
+            continue;
+        int wrong = test_run(TEST_PROCESSES, device_nodes(m->nodes), 200, right, &o);
+        printf("rails: %s, seed %llu: %s\n", m->nodes, (unsigned long long)o.seed, wrong ? "WRONG" : "right");
+        bad += wrong;
+    }
+    return bad + gone("2+2");
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option table[] = {{"seed", 1, NULL, 's'}, {"nodes", 1, NULL, 'n'}, {NULL, 0, NULL, 0}};
+    int *unsupported = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), option;
+    const char *only = NULL;
+    uint64_t seed = 1;
+
+    while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
+        if (option == 's')
+            seed = strtoull(optarg, NULL, 0);
+        else if (option == 'n')
+            only = optarg;
+        else
+            return 2;
+    }
+    if (unsupported == MAP_FAILED)
+        return 2;
+    test_begin("rails", 400);
+    setenv("RONDO_CUDA_STAGE", "16K", 1);
+    setenv("RONDO_CUDA_ROUND", "2K", 1); /* SHORT */
+    setenv("RONDO_CUDA_FIFOS", "1", 1);  /* FIFOS */
+    setenv("RONDO_CUDA_CREWS", "3", 0);
+    if (device_none())
+        return TEST_SKIPPED;
+    (void)device_nodes("1+1");
+    if (test_run(TEST_PROCESSES, 2, 60, probe, unsupported) != 0)
+        return 1;
+    if (*unsupported) /* not even a network */
+        return sim_live ? TEST_SKIPPED : 0;
+    return run(only, seed) != 0;
+}
