@@ -11,7 +11,7 @@
  * What is left over when a vector is cut goes with the last rank's part, of a reduce with that of the root's place.
  * Where nothing is said of scratch, all of it stays in the user's buffers. The node's ranks are a communicator inside
  * the communicator: a rd_cuda_t of their own, without an order, for it is used in a call's stream alone, between two
- * parts that have one.
+ * parts that have one. By its windows messages go, too, between ranks of a node (messages.c).
  */
 #include <stdlib.h>
 
@@ -93,7 +93,8 @@ static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
     switch (call->ask.coll) {
     case RD_REDUCE_SCATTER:
         return blocks * rd_rail_piece(cuda, call);
-    case RD_ALLGATHER:
+    case RD_ALLGATHER: /* with tables the count is of all blocks */
+        return call->tables ? element * call->ask.count / (size_t)cuda->comm->node.nnodes : blocks * call->ask.count;
     case RD_ALLTOALL:
         return blocks * call->ask.count;
     default:
@@ -102,14 +103,14 @@ static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
 }
 
 /* What is short goes by one launch between all ranks: one inside a node costs some microseconds, in which processors
- * move a short round. Of an all-to-all by tables nobody knows what the others have. */
+ * move a short round. Of an all-to-all by tables nobody knows what the others have, but of an allgather all do. */
 int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     const rondo_comm_t comm = cuda->comm;
 
-    if (!cuda->inner || call->tables)
-        return cuda->inner && call->ask.coll == RD_ALLTOALL;
-    if (bytes_inside(cuda, call) < cuda->stage->k.least)
+    if (!cuda->inner || (call->tables && call->ask.coll == RD_REDUCE_SCATTER))
+        return 0;
+    if (!(call->tables && call->ask.coll == RD_ALLTOALL) && bytes_inside(cuda, call) < cuda->stage->k.least)
         return 0;
     switch (call->ask.coll) {
     case RD_ALLREDUCE:
@@ -118,7 +119,6 @@ int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
     case RD_REDUCE_SCATTER:
         return !divides(&call->ask) && in_order(&comm->node, comm->nranks);
     case RD_ALLGATHER:
-        return in_order(&comm->node, comm->nranks);
     case RD_BROADCAST:
     case RD_ALLTOALL:
         return 1;

@@ -17,8 +17,8 @@ rondo_result_t rd_rail_reduce(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* rail_blocks.c */
-rondo_result_t rd_rail_allgather(rd_cuda_t *cuda, const rd_call_t *call);
-size_t rd_rail_piece(const rd_cuda_t *cuda, const rd_call_t *call); /* of a block that is reduced, elements */
+rondo_result_t rd_rail_allgather(rd_cuda_t *cuda, const rd_call_t *call); /* with or without tables */
+size_t rd_rail_piece(const rd_cuda_t *cuda, const rd_call_t *call);       /* of a block that is reduced, elements */
 rondo_result_t rd_rail_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_rail_alltoall(rd_cuda_t *cuda, const rd_call_t *call); /* with or without tables */
 

@@ -3,38 +3,68 @@
 
 #include <stdlib.h>
 
-/* Each node's block of this place, to where it lies in the whole. */
-static rondo_result_t allgather_on_rail(rd_cuda_t *cuda, const rd_call_t *call)
-{
-    size_t n = (size_t)cuda->inner->k.nranks, rank = (size_t)cuda->inner->k.rank, count = call->ask.count;
-    size_t nodes = (size_t)cuda->comm->node.nnodes, *counts = malloc(2 * nodes * sizeof *counts);
-    const rd_tables_t tables = {NULL, NULL, counts, counts + nodes};
-    rd_call_t rail = *call;
+/* ---- allgather */
 
-    if (!counts)
-        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu nodes", nodes);
-    for (size_t m = 0; m < nodes; m++) {
-        counts[m] = count;
-        counts[nodes + m] = (m * n + rank) * count;
+/* How long each rank's block is and where it lies, node by node; and those of this rank's rail. Elements. */
+typedef struct places {
+    size_t *count, *at, *rail_count, *rail_at;
+    size_t *seen; /* ranks of each node; the memory of all */
+} places_t;
+
+static rondo_result_t places_find(const rd_cuda_t *cuda, const rd_call_t *call, places_t *p)
+{
+    const rd_node_t *node = &cuda->comm->node;
+    const size_t *counts = call->tables ? call->tables->out_counts : NULL;
+    const size_t *displs = call->tables ? call->tables->out_displs : NULL;
+    size_t ranks = (size_t)cuda->comm->nranks, nodes = (size_t)node->nnodes, sum = 0;
+    size_t *seen = calloc(2 * ranks + 3 * nodes, sizeof *seen);
+
+    if (!seen)
+        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu ranks", ranks);
+    *p = (places_t){seen + 3 * nodes, seen + 3 * nodes + ranks, seen + nodes, seen + 2 * nodes, seen};
+    for (size_t r = 0; r < ranks; r++) {
+        size_t m = (size_t)node->node_of[r], place = seen[m]++, i = m * (size_t)node->nlocal + place;
+        p->count[i] = counts ? counts[r] : call->ask.count;
+        p->at[i] = displs ? displs[r] : sum;
+        sum += p->count[i];
+        if (place == (size_t)node->self) {
+            p->rail_count[m] = p->count[i];
+            p->rail_at[m] = p->at[i];
+        }
     }
-    rail.tables = &tables;
-    rail.ask.count = count * nodes;
-    rondo_result_t result = rd_stage_run(cuda->stage, RD_CARRIER_RAIL, &rail);
-    free(counts);
-    return result;
+    return RONDO_SUCCESS;
+}
+
+/* Blocks of node m, to its places here. */
+static rondo_result_t allgather_of(rd_cuda_t *cuda, const rd_call_t *call, const places_t *p, size_t m)
+{
+    size_t n = (size_t)cuda->inner->k.nranks, count = call->ask.count, element = rondo_type_size(call->ask.type);
+    const size_t *counts = p->count + m * n, *at = p->at + m * n;
+    const rd_tables_t tables = {NULL, NULL, counts, at};
+    const char *own = (char *)call->out + p->rail_at[m] * element;
+    rd_call_t part = *call;
+
+    if (!call->tables && at[n - 1] == at[0] + (n - 1) * count)
+        return rd_rail_inside(cuda, call, RD_ALLGATHER, 0, count, own, (char *)call->out + at[0] * element);
+    part.tables = &tables;
+    part.in = own;
+    return rd_cuda_run(cuda->inner, &part);
 }
 
 rondo_result_t rd_rail_allgather(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t n = (size_t)cuda->inner->k.nranks, rank = (size_t)cuda->inner->k.rank, count = call->ask.count;
-    size_t block = count * rondo_type_size(call->ask.type);
-    int nodes = cuda->comm->node.nnodes;
-    rondo_result_t result = allgather_on_rail(cuda, call);
+    rd_call_t rail = *call;
+    places_t p = {NULL, NULL, NULL, NULL, NULL};
+    rondo_result_t result = places_find(cuda, call, &p);
 
-    for (int m = 0; m < nodes && result == RONDO_SUCCESS; m++) {
-        char *all = (char *)call->out + (size_t)m * n * block;
-        result = rd_rail_inside(cuda, call, RD_ALLGATHER, 0, count, all + rank * block, all);
-    }
+    if (result != RONDO_SUCCESS)
+        return result;
+    const rd_tables_t tables = {NULL, NULL, p.rail_count, p.rail_at};
+    rail.tables = &tables;
+    result = rd_stage_run(cuda->stage, RD_CARRIER_RAIL, &rail);
+    for (int m = 0; m < cuda->comm->node.nnodes && result == RONDO_SUCCESS; m++)
+        result = allgather_of(cuda, call, &p, (size_t)m);
+    free(p.seen);
     return result;
 }
 

@@ -46,7 +46,7 @@ typedef struct {
 
 static int has_blocks(do_what_t what)
 {
-    return what == DO_ALLGATHER || what == DO_REDUCE_SCATTER || what == DO_ALLTOALL;
+    return what == DO_ALLGATHER || what == DO_ALLGATHERV || what == DO_REDUCE_SCATTER || what == DO_ALLTOALL;
 }
 
 /* Elements of a whole, or of a block, that a piece holds; those that have none: some length. */
@@ -67,7 +67,7 @@ static size_t kernels_wanted(const walk_t *w, const do_case_t *c)
 
     if (!here || (c->op == RONDO_AVG && c->type == RONDO_INT32))
         return 1;
-    if (!w->map->ordered && (c->what == DO_ALLGATHER || c->what == DO_REDUCE_SCATTER))
+    if (!w->map->ordered && c->what == DO_REDUCE_SCATTER)
         return 1;
     if (bytes < SHORT && c->what != DO_ALLTOALLV)
         return 1;
@@ -189,7 +189,8 @@ static void walk(walk_t *w)
         {DO_REDUCE_SCATTER, RONDO_FLOAT32, RONDO_SUM}, {DO_REDUCE_SCATTER, RONDO_BFLOAT16, RONDO_AVG},
         {DO_REDUCE_SCATTER, RONDO_INT32, RONDO_AVG},   {DO_REDUCE_SCATTER, RONDO_COMPLEX128, RONDO_SUM},
         {DO_BROADCAST, RONDO_FLOAT32, RONDO_SUM},      {DO_ALLGATHER, RONDO_FLOAT32, RONDO_SUM},
-        {DO_ALLTOALL, RONDO_FLOAT32, RONDO_SUM},       {DO_ALLTOALL, RONDO_UINT8, RONDO_SUM},
+        {DO_ALLGATHERV, RONDO_FLOAT32, RONDO_SUM},     {DO_ALLTOALL, RONDO_FLOAT32, RONDO_SUM},
+        {DO_ALLTOALL, RONDO_UINT8, RONDO_SUM},
     };
     do_case_t v = {.what = DO_ALLTOALLV, .type = RONDO_INT32, .op = RONDO_SUM, .count = 3000};
 
@@ -202,6 +203,10 @@ static void walk(walk_t *w)
     run_case(w, &v);
     v.skew = 5;
     plain(w, &v);
+    v.what = DO_ALLGATHERV;
+    for (v.skew = 0; v.skew < 5; v.skew++)
+        plain(w, &v);
+    v.skew = 0;
     v.what = DO_GATHERV;
     for (v.root = 0; v.root < w->t->nranks; v.root++)
         plain(w, &v);
