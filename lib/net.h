@@ -52,15 +52,24 @@ int rd_net_taker(const rd_net_t *net); /* whom one of them is for; -1: there is 
 /* A message straight from or to memory that may be a device's, which the host itself does not touch: past connections
  * and their slots. Messages of a pair match in the order of the calls; both sides know how long each is. */
 #define RD_NET_DIRECT 32 /* of a pair and direction under way at most; a power of two */
+typedef struct rd_net_memory {
+    void *base;
+    size_t bytes;    /* 0: it is not known */
+    uint64_t number; /* of the allocation, unlike that of any other that lies or has lain there; 0: it has none */
+} rd_net_memory_t;
 typedef struct rd_net_direct {
     int peer, send;
     int device; /* the memory is a CUDA device's, and the host cannot reach it */
     void *data;
     size_t bytes;
     _Atomic int *pending; /* becomes one less when it is over; a failure comes by the stop word */
+    /* What is sent lies in it: where that is known the peer may fetch the bytes by a key to the whole, and messages
+     * that are given behind one another are announced together, at the latest by rd_net_progress or rd_net_idle. */
+    rd_net_memory_t whole;
 } rd_net_direct_t;
 rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *message);
 int rd_net_cuda(const rd_net_t *net);      /* nonzero: there are transports that take a CUDA device's memory */
+int rd_net_fetches(const rd_net_t *net);   /* nonzero: what is known of the memory is of use */
 int rd_net_waits_for(const rd_net_t *net); /* the peer of such a message under way; -1: there is none */
 
 /* After a failure, before the user gets his buffers back: nothing reads or writes them from here on. Connections to

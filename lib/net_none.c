@@ -112,6 +112,12 @@ int rd_net_cuda(const rd_net_t *net)
     return 0;
 }
 
+int rd_net_fetches(const rd_net_t *net)
+{
+    (void)net;
+    return 0;
+}
+
 int rd_net_waits_for(const rd_net_t *net)
 {
     (void)net;

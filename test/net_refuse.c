@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "ucx/ucx.h"
+#include "ucx/direct.h"
 
 #define SLOTS 4
 #define SLOT_BYTES 64
@@ -141,7 +142,7 @@ static int one_thing_wrong(void)
 static int wrong_tokens(void)
 {
     for (int bit = 0; bit < 8 * RD_UCX_TOKEN; bit++) {
-        for (int kind = RD_UCX_DATA; kind <= RD_UCX_DIRECT; kind++) {
+        for (int kind = RD_UCX_DATA; kind <= RD_UCX_TAKEN; kind++) {
             rd_ucx_header_t h = kind == RD_UCX_DATA ? good_data : good_credit;
             h.kind = (uint8_t)kind;
             memcpy(h.token, net.token, RD_UCX_TOKEN);
@@ -216,6 +217,75 @@ static int announced(void)
     return !wrong && right && untouched("an announcement");
 }
 
+/* A list of `n` messages from number `from` on, at the end of memory, so that to read on is seen; `cut`: its last bytes
+ * are missing; `keys`: how long the keys are said to be, of which 32 bytes each are there. */
+static uint64_t offer(uint64_t from, uint64_t n, uint64_t says, size_t cut, uint32_t keys, uint32_t zero)
+{
+    struct {
+        uint64_t address, bytes;
+        uint32_t key, zero;
+        unsigned char packed[32];
+    } item = {1 << 20, 1000, keys, zero, {0xab}};
+    size_t each = keys != 0 ? sizeof item : sizeof item - sizeof item.packed, bytes = n * each - cut;
+    char *page = mmap(NULL, 2 * 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    rd_ucx_header_t h = {.rank = 1, .kind = RD_UCX_OFFER, .number = from, .bytes = says};
+    ucp_am_recv_param_t param = {0};
+    uint64_t before = net.dropped;
+    memcpy(h.token, net.token, RD_UCX_TOKEN);
+    mprotect(page + 65536, 65536, PROT_NONE);
+    for (size_t at = 0; at < bytes; at += each) {
+        memcpy(page + 65536 - bytes + at, &item, at + each > bytes ? bytes - at : each);
+    }
+    rd_ucx_arrive(&net, &h, sizeof h, page + 65536 - bytes, bytes, &param);
+    munmap(page, 2 * 65536);
+    return net.dropped - before;
+}
+
+static uint64_t tell_taken(uint64_t number, uint64_t places, size_t bytes)
+{
+    rd_ucx_header_t h = {.rank = 1, .kind = RD_UCX_TAKEN, .number = number, .bytes = places};
+    uint64_t before = net.dropped;
+    memcpy(h.token, net.token, RD_UCX_TOKEN);
+    arrive(&h, sizeof h, bytes);
+    return net.dropped - before;
+}
+
+/* Messages that are offered in a list are kept if all of it is right, and none of them if anything is not. */
+static int offered(void)
+{
+    int wrong = 0, right;
+    wrong |= offer(2, 0, 0, 0, 32, 0) != 1;          /* none */
+    wrong |= offer(2, 2, 1, 0, 32, 0) != 1;          /* more than it says */
+    wrong |= offer(2, 2, 3, 0, 32, 0) != 1;          /* and less */
+    wrong |= offer(2, 2, UINT64_MAX, 0, 32, 0) != 1; /* and far less */
+    wrong |= offer(2, RD_UCX_OFFERS + 1, RD_UCX_OFFERS + 1, 0, 32, 0) != 1;
+    wrong |= offer(2, 2, 2, 0, 0, 0) != 1;  /* the first one has no key */
+    wrong |= offer(2, 1, 1, 0, 33, 0) != 1; /* a key beyond the end */
+    wrong |= offer(2, 1, 1, 0, UINT32_MAX, 0) != 1;
+    wrong |= offer(2, 2, 2, 0, 32, 1) != 1;                     /* what is no zero */
+    wrong |= offer(2 * RD_NET_DIRECT + 1, 1, 1, 0, 32, 0) != 1; /* not due yet, */
+    wrong |= offer(2 * RD_NET_DIRECT - 1, 2, 2, 0, 32, 0) != 1; /* the second one, for the first has come, */
+    wrong |= offer(UINT64_MAX, 1, 1, 0, 32, 0) != 1;            /* or ever */
+    wrong |= offer(0, 1, 1, 0, 32, 0) != 1;                     /* announced, see above */
+    for (size_t cut = 1; cut < 2 * 56; cut++) {
+        wrong |= offer(2, 2, 2, cut, 32, 0) != 1;
+    }
+    wrong |= tell_taken(0, 1, 0) != 1 || tell_taken(1, 0, 0) != 1 || tell_taken(0, UINT64_MAX, 0) != 1 ||
+             tell_taken(0, 0, 1) != 1;
+    for (int i = 2; i < RD_UCX_PLACES; i++) {
+        wrong |= peers[1].direct->recvs[i].key != NULL;
+    }
+    wrong |= peers[1].direct->keys != NULL;
+    right = offer(2, 3, 3, 0, 32, 0) == 0 && peers[1].direct->recvs[4].key != NULL;
+    right &= peers[1].direct->keys != NULL && peers[1].direct->keys->users == 3;
+    wrong |= offer(2, 3, 3, 0, 32, 0) != 1 || offer(4, 2, 2, 0, 32, 0) != 1; /* again, some of it */
+    wrong |= announce(2, 1000, 1000) != UCS_OK;
+    if (wrong || !right) {
+        fprintf(stderr, "offered: wrong ones kept %d, right ones kept %d\n", wrong, right);
+    }
+    return !wrong && right && untouched("an offer");
+}
+
 /* And a right one is taken, once. */
 static int right_ones(void)
 {
@@ -259,6 +329,6 @@ int main(int argc, char **argv)
     if (set_up()) {
         return 1;
     }
-    int good = one_thing_wrong() && wrong_tokens() && behind_wrong() && announced() && random_bytes(seed);
+    int good = one_thing_wrong() && wrong_tokens() && behind_wrong() && announced() && offered() && random_bytes(seed);
     return !(good && right_ones());
 }

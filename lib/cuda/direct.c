@@ -180,8 +180,8 @@ static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int
     int to = (comm->rank + k) % comm->nranks, from = (comm->rank - k + comm->nranks) % comm->nranks;
     const int *node_of = comm->node.node_of;
     _Atomic int coming = node_of[from] != node_of[comm->rank], going = node_of[to] != node_of[comm->rank];
-    const rd_net_direct_t out = {to, 1, device, memory, TRY, &going};
-    const rd_net_direct_t in = {from, 0, device, memory + TRY, TRY, &coming};
+    const rd_net_direct_t out = {to, 1, device, memory, TRY, &going, {NULL, 0, 0}};
+    const rd_net_direct_t in = {from, 0, device, memory + TRY, TRY, &coming, {NULL, 0, 0}};
     rondo_result_t result = coming ? rd_net_direct(by->net, &in) : RONDO_SUCCESS;
 
     if (result == RONDO_SUCCESS && going)

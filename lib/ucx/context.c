@@ -214,6 +214,23 @@ static rondo_result_t context_allowed(const rd_net_t *net)
                     "in such a child: fork before that is made, or when it is destroyed; or let the child call exec");
 }
 
+/* UCX lets whoever speaks its protocol fetch by keys, so it learns to only where there may be device memory to fetch.
+ * Up to 1.18 it does that in software, through the host, where a peer's failure is to be borne; so it does with its
+ * older protocols. */
+static int may_fetch(const rd_env_t *env)
+{
+    const char *tls = env->ucx_tls, *protocols = said("PROTO_ENABLE");
+    int device = tls[0] == 0 || strstr(tls, "cuda") != NULL || strstr(tls, "all") != NULL;
+    return env->net_direct != 0 && device && !ucx_is_of(0, 18) && (protocols == NULL || *protocols != 'n');
+}
+
+/* In software UCX (1.13 to 1.22: ucp_get_req_handler) ends the process that is fetched from, if the connection fails
+ * before it has answered; and so it would fetch host memory over tcp. Weak, because tests play a UCX that does not. */
+__attribute__((weak)) int rd_ucx_fetches_host(void)
+{
+    return 0;
+}
+
 static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, const char *address, int place)
 {
     ucp_config_t *config;
@@ -226,7 +243,7 @@ static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, const cha
     if (result == RONDO_SUCCESS) {
         ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME |
                                              UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
-                               .features = UCP_FEATURE_AM,
+                               .features = UCP_FEATURE_AM | (may_fetch(env) ? UCP_FEATURE_RMA : 0),
                                .name = "rondo",
                                .mt_workers_shared = 0,
                                .estimated_num_eps = (size_t)net->nranks};
@@ -247,6 +264,7 @@ static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, const cha
     if (result == RONDO_SUCCESS && ucp_context_query(net->context, &attr) == UCS_OK) {
         net->cuda = (attr.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
     }
+    net->fetches = may_fetch(env) || rd_ucx_fetches_host();
     return result;
 }
 
@@ -297,6 +315,7 @@ rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *addre
 void rd_ucx_close(rd_net_t *net)
 {
     if (net->worker != NULL) {
+        rd_ucx_direct_free(net);
         ucp_worker_destroy(net->worker);
     }
     if (net->context != NULL) {

@@ -1,38 +1,21 @@
 /* Messages straight from and to the caller's memory, which may be a device's: net.h's rd_net_direct.
  *
- * They know no connection, slot or credit. The sender announces each by UCX's rendezvous and keeps its memory until UCX
- * says that it has been read; the receiver keeps the announcement until he has named the place, and then has UCX fetch
- * the bytes there. Nothing but UCX touches the bytes, and it goes by what moves device memory where it has that.
- * Messages of a pair bear numbers and match in their order.
+ * They know no connection, slot or credit. The sender says where each lies and keeps its memory until he hears that it
+ * has been read; the receiver keeps that word until he has named the place, and then has UCX fetch the bytes there.
+ * Nothing but UCX touches the bytes, and it goes by what moves device memory where it has that. Messages of a pair bear
+ * numbers and match in their order. Each is said in one of two ways, as the sender likes: several together, where the
+ * memory is known (offer.c), or each by UCX's rendezvous (here).
  *
  * As everything that arrives, an announcement is used only after its token, and what it says must be due.
  */
 #include <stdlib.h>
 
-#include "ucx/ucx.h"
+#include "ucx/direct.h"
 
-/* A sender's next one may overtake what ends the one before, so the receiver has more places. */
-#define PLACES (2 * RD_NET_DIRECT)
-
-typedef struct message {
-    rd_ucx_peer_t *peer;
-    rd_net_direct_t ask; /* pending NULL: nobody has asked, or it was taken back */
-    uint64_t number;     /* the next one that has this place */
-    void *announced;     /* a receive: UCX's word for the bytes; NULL: it has not come, or they are being fetched */
-    int flying;          /* UCX has the memory */
-    rd_ucx_header_t header;
-} message_t;
-
-struct rd_ucx_direct {
-    uint64_t sent, asked;
-    int pending; /* messages that somebody waits for */
-    message_t sends[PLACES], recvs[PLACES];
-};
-
-static rd_ucx_direct_t *direct_of(rd_ucx_peer_t *peer)
+rd_ucx_direct_t *rd_ucx_direct_of(rd_ucx_peer_t *peer)
 {
     if (peer->direct == NULL && (peer->direct = calloc(1, sizeof *peer->direct)) != NULL) {
-        for (uint64_t i = 0; i < PLACES; i++) {
+        for (uint64_t i = 0; i < RD_UCX_PLACES; i++) {
             peer->direct->sends[i].peer = peer->direct->recvs[i].peer = peer;
             peer->direct->sends[i].number = peer->direct->recvs[i].number = i;
         }
@@ -40,8 +23,8 @@ static rd_ucx_direct_t *direct_of(rd_ucx_peer_t *peer)
     return peer->direct;
 }
 
-/* UCX has the memory, or has it no more. */
-static void flies(message_t *m, int flying)
+/* Another one has the memory, or has it no more. */
+void rd_ucx_flies(rd_ucx_message_t *m, int flying)
 {
     int by = flying - m->flying;
     m->flying = flying;
@@ -49,7 +32,7 @@ static void flies(message_t *m, int flying)
     m->peer->net->straight += by;
 }
 
-static void over(message_t *m)
+void rd_ucx_over(rd_ucx_message_t *m)
 {
     rd_net_t *net = m->peer->net;
     if (m->ask.pending != NULL) {
@@ -58,18 +41,18 @@ static void over(message_t *m)
         atomic_fetch_sub_explicit(m->ask.pending, 1, memory_order_release);
         m->ask.pending = NULL;
     }
-    m->number += PLACES;
+    m->number += RD_UCX_PLACES;
     net->progressed = 1;
     net->kept = net->keeps; /* what UCX says to the peer of it */
 }
 
-static void ended(message_t *m, void *request, ucs_status_t status)
+static void ended(rd_ucx_message_t *m, void *request, ucs_status_t status)
 {
     m->peer->net->outstanding--;
     ucp_request_free(request);
-    flies(m, 0);
+    rd_ucx_flies(m, 0);
     if (status == UCS_OK) {
-        over(m);
+        rd_ucx_over(m);
     } else {
         rd_ucx_peer_lost(m->peer, ucs_status_string(status));
     }
@@ -86,19 +69,19 @@ static void fetched(void *request, ucs_status_t status, size_t bytes, void *m)
     ended(m, request, status);
 }
 
-static void begun(message_t *m, ucs_status_ptr_t request)
+static void begun(rd_ucx_message_t *m, ucs_status_ptr_t request)
 {
     if (request == NULL) {
-        over(m);
+        rd_ucx_over(m);
     } else if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(m->peer, ucs_status_string(UCS_PTR_STATUS(request)));
     } else {
         m->peer->net->outstanding++;
-        flies(m, 1);
+        rd_ucx_flies(m, 1);
     }
 }
 
-static ucp_request_param_t params_of(message_t *m)
+static ucp_request_param_t params_of(rd_ucx_message_t *m)
 {
     return (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                                                  UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FIELD_FLAGS,
@@ -106,7 +89,7 @@ static ucp_request_param_t params_of(message_t *m)
                                  .user_data = m};
 }
 
-static rondo_result_t announce(message_t *m)
+static rondo_result_t announce(rd_ucx_message_t *m)
 {
     rd_net_t *net = m->peer->net;
     if (m->peer->lost_ms != 0) { /* the verdict comes by the stop word */
@@ -124,14 +107,24 @@ static rondo_result_t announce(message_t *m)
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t fetch(message_t *m)
+rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *m)
+{
+    rd_net_t *net = m->peer->net;
+    if (m->header.bytes == m->ask.bytes) {
+        return RONDO_SUCCESS;
+    }
+    return rd_stop_set(net->stop, net->who, RONDO_ERR_MISMATCH, m->peer->rank,
+                       "rank %d (%s) sends %llu bytes, this rank expects %zu", m->peer->rank,
+                       rd_boot_whois(net->boot, m->peer->rank), (unsigned long long)m->header.bytes, m->ask.bytes);
+}
+
+static rondo_result_t fetch(rd_ucx_message_t *m)
 {
     rd_net_t *net = m->peer->net;
     void *announced = m->announced;
-    if (m->header.bytes != m->ask.bytes) {
-        return rd_stop_set(net->stop, net->who, RONDO_ERR_MISMATCH, m->peer->rank,
-                           "rank %d (%s) sends %llu bytes, this rank expects %zu", m->peer->rank,
-                           rd_boot_whois(net->boot, m->peer->rank), (unsigned long long)m->header.bytes, m->ask.bytes);
+    rondo_result_t result = rd_ucx_lengths(m);
+    if (result != RONDO_SUCCESS) {
+        return result;
     }
     ucp_request_param_t param = params_of(m);
     param.op_attr_mask &= ~(uint32_t)UCP_OP_ATTR_FIELD_FLAGS;
@@ -141,18 +134,37 @@ static rondo_result_t fetch(message_t *m)
     return RONDO_SUCCESS;
 }
 
+/* With the next ones, if its memory is known, or at once: behind those that wait, for they are said in order. */
+static rondo_result_t say(rd_ucx_message_t *m)
+{
+    rd_net_t *net = m->peer->net;
+    rd_ucx_direct_t *d = m->peer->direct;
+    rondo_result_t result = RONDO_SUCCESS;
+    if (rd_ucx_may_offer(net, &m->ask) && m->peer->lost_ms == 0) {
+        m->key = rd_ucx_key_own(net, &m->ask.whole, m->ask.device);
+    }
+    if (m->key != NULL) {
+        net->unsaid = 1;
+        d->sent++;
+        return d->sent - d->said == RD_UCX_OFFERS ? rd_ucx_offer(m->peer) : RONDO_SUCCESS;
+    }
+    result = rd_ucx_offer(m->peer);
+    d->said = ++d->sent;
+    return result == RONDO_SUCCESS ? announce(m) : result;
+}
+
 rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *ask)
 {
     rd_ucx_peer_t *peer = &net->peers[ask->peer];
-    rd_ucx_direct_t *d = direct_of(peer);
+    rd_ucx_direct_t *d = rd_ucx_direct_of(peer);
     if (d == NULL) {
         return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
     }
     if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
         return rd_ucx_has_left(peer);
     }
-    uint64_t number = ask->send ? d->sent++ : d->asked++;
-    message_t *m = &(ask->send ? d->sends : d->recvs)[number % PLACES];
+    uint64_t number = ask->send ? d->sent : d->asked++;
+    rd_ucx_message_t *m = &(ask->send ? d->sends : d->recvs)[number % RD_UCX_PLACES];
     if (m->number != number) {
         return rd_error(net->who, RONDO_ERR_INTERNAL, "more messages between GPUs are under way than there may be");
     }
@@ -160,18 +172,28 @@ rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *ask)
     net->direct++;
     d->pending++;
     if (ask->send) {
-        return announce(m);
+        return say(m);
     }
     rd_ucx_peer_used(peer);
+    if (m->key != NULL) {
+        return rd_ucx_get(m);
+    }
+    if (net->fetches && peer->lost_ms == 0) { /* what is offered later is fetched by it at once */
+        rondo_result_t result = rd_ucx_peer_connect(peer);
+        if (result != RONDO_SUCCESS) {
+            return result;
+        }
+    }
     return m->announced != NULL ? fetch(m) : RONDO_SUCCESS;
 }
 
 ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong)
 {
-    rd_ucx_direct_t *d = direct_of(peer);
-    message_t *m = d != NULL ? &d->recvs[h->number % PLACES] : NULL;
+    rd_ucx_direct_t *d = rd_ucx_direct_of(peer);
+    rd_ucx_message_t *m = d != NULL ? &d->recvs[h->number % RD_UCX_PLACES] : NULL;
     *wrong = peer->net->leaving ? NULL : "its number is not due";
-    if (m == NULL || peer->net->leaving || m->number != h->number || m->announced != NULL || m->flying) {
+    if (m == NULL || peer->net->leaving || m->number != h->number || m->announced != NULL || m->key != NULL ||
+        m->flying) {
         return UCS_OK;
     }
     m->header = *h;
@@ -198,15 +220,21 @@ int rd_net_cuda(const rd_net_t *net)
     return net->cuda;
 }
 
+int rd_net_fetches(const rd_net_t *net)
+{
+    return net->fetches;
+}
+
 /* What UCX has not begun it does not begin any more. */
 void rd_ucx_direct_back(rd_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        for (int i = 0; p->direct != NULL && i < PLACES; i++) {
+        for (int i = 0; p->direct != NULL && i < RD_UCX_PLACES; i++) {
             p->direct->sends[i].ask.pending = p->direct->recvs[i].ask.pending = NULL;
         }
         if (p->direct != NULL) {
             p->direct->pending = 0;
+            rd_ucx_offers_back(p, 0);
         }
     }
     net->direct = 0;
@@ -217,11 +245,22 @@ void rd_ucx_direct_drop(rd_net_t *net)
 {
     net->leaving = 1;
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        for (int i = 0; p->direct != NULL && i < PLACES; i++) {
+        for (int i = 0; p->direct != NULL && i < RD_UCX_PLACES; i++) {
             if (p->direct->recvs[i].announced != NULL) {
                 ucp_am_data_release(net->worker, p->direct->recvs[i].announced);
                 p->direct->recvs[i].announced = NULL;
             }
         }
     }
+}
+
+/* UCX has nothing under way any more. */
+void rd_ucx_direct_free(rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        if (p->direct != NULL) {
+            rd_ucx_keys_free(net, &p->direct->keys);
+        }
+    }
+    rd_ucx_keys_free(net, &net->keys);
 }

@@ -28,6 +28,7 @@ void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why)
     peer->lost_ms = rd_clock_ms();
     peer->lost_why = why;
     peer->net->nlost += !peer->left;
+    rd_ucx_offers_back(peer, 1);
 }
 
 rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer)
@@ -119,7 +120,7 @@ static rondo_result_t give(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
         param->memory_type = UCS_MEMORY_TYPE_HOST;
     }
-    if (header == NULL) { /* the receiver must see it at once */
+    if (header == NULL || header->kind == RD_UCX_OFFER) { /* the receiver must see it at once */
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         param->flags = UCP_AM_SEND_FLAG_EAGER;
     }
@@ -202,6 +203,7 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
         peer->lost_ms = rd_clock_ms();
         peer->lost_why = "given up";
         peer->judged = 1;
+        rd_ucx_offers_back(peer, 1);
     }
     ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
     peer->ep = NULL;

@@ -295,6 +295,7 @@ static void lent_wait(rd_net_t *net, int64_t limit_ms)
     int64_t until = rd_clock_ms() + limit_ms;
     while (net->lent + net->straight != 0 && rd_clock_ms() < until) {
         ucp_worker_progress(net->worker);
+        rd_ucx_direct_say(net);
     }
 }
 
@@ -378,7 +379,9 @@ int rd_net_progress(rd_net_t *net)
 {
     net->progressed = 0;
     rd_ucx_send_held(net);
+    rd_ucx_direct_say(net);
     unsigned events = ucp_worker_progress(net->worker);
+    rd_ucx_direct_say(net);
     if (net->nlost != 0) {
         rd_ucx_judge_lost(net);
     }
@@ -403,6 +406,7 @@ static void flushed(void *request, ucs_status_t status, void *arg)
 int rd_net_idle(rd_net_t *net)
 {
     rd_ucx_send_held(net);
+    rd_ucx_direct_say(net);
     if (net->outstanding == 0 && net->kept) {
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb = {.send = flushed},

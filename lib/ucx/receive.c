@@ -201,6 +201,16 @@ static ucs_status_t take_direct(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, v
     return status == UCS_INPROGRESS || wrong == NULL ? status : drop(peer->net, wrong, h->number);
 }
 
+static ucs_status_t take_offer(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes,
+                               int announced)
+{
+    const char *wrong = "a list that is not with it";
+    if (!announced) {
+        wrong = h->kind == RD_UCX_OFFER ? rd_ucx_offered(peer, h, data, bytes) : rd_ucx_taken(peer, h);
+    }
+    return wrong == NULL ? UCS_OK : drop(peer->net, wrong, h->bytes);
+}
+
 /* As the bootstrap's farewells are understood, so that it does not matter which comes first. */
 static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int culprit, int witness)
 {
@@ -243,7 +253,8 @@ static ucs_status_t take(rd_net_t *net, const void *header, void *data, size_t b
         return drop(net, "no rank on another node has the number that it says", h.rank);
     }
     rd_ucx_peer_t *peer = &net->peers[h.rank];
-    if (h.zero != 0 || (h.kind != RD_UCX_DATA && h.kind != RD_UCX_DIRECT && bytes != 0)) {
+    int has_data = h.kind == RD_UCX_DATA || h.kind == RD_UCX_DIRECT || h.kind == RD_UCX_OFFER;
+    if (h.zero != 0 || (!has_data && bytes != 0)) {
         return drop(net, "it is not well-formed, of kind", h.kind);
     }
     rd_ucx_peer_used(peer);
@@ -256,6 +267,9 @@ static ucs_status_t take(rd_net_t *net, const void *header, void *data, size_t b
     }
     if (h.kind == RD_UCX_DIRECT) {
         return take_direct(peer, &h, data, bytes, announced);
+    }
+    if (h.kind == RD_UCX_OFFER || h.kind == RD_UCX_TAKEN) {
+        return take_offer(peer, &h, data, bytes, announced);
     }
     rd_net_conn_t *conn = h.channel < peer->nconns ? peer->conns[h.channel] : NULL;
     if (h.kind == RD_UCX_DATA && conn != NULL && conn->recv != NULL) {

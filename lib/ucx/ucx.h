@@ -5,8 +5,8 @@
  *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
  *
  * context.c makes and ends context and worker and exchanges the addresses; meet.c makes the connections; endpoint.c
- * connects, sends, and learns of peers that are gone; receive.c checks and delivers what arrives; direct.c carries what
- * goes past all connections; net.c is the interface of net.h over these.
+ * connects, sends, and learns of peers that are gone; receive.c checks and delivers what arrives; direct.c, offer.c and
+ * key.c carry what goes past all connections; net.c is the interface of net.h over these.
  */
 #ifndef RD_UCX_H
 #define RD_UCX_H
@@ -24,7 +24,15 @@
 #define RD_UCX_MAX_SLOTS 65536   /* more is a mistake */
 #define RD_UCX_GRACE_MS 250      /* between a broken connection and the verdict that its peer has died */
 
-typedef enum { RD_UCX_DATA = 1, RD_UCX_CREDIT, RD_UCX_BYE, RD_UCX_HELLO, RD_UCX_DIRECT } rd_ucx_kind_t;
+typedef enum {
+    RD_UCX_DATA = 1,
+    RD_UCX_CREDIT,
+    RD_UCX_BYE,
+    RD_UCX_HELLO,
+    RD_UCX_DIRECT,
+    RD_UCX_OFFER,
+    RD_UCX_TAKEN
+} rd_ucx_kind_t;
 
 /* Ahead of every message, or behind the data of a short one, of which two may come as one. All ranks of a job have one
  * byte order. */
@@ -34,9 +42,10 @@ typedef struct rd_ucx_header {
     uint16_t channel; /* 0 in a greeting, a farewell and what goes past connections */
     uint8_t kind;     /* rd_ucx_kind_t */
     uint8_t zero;
-    uint64_t number; /* data, direct: of the message; credit: messages consumed so far; farewell: a rondo_result_t */
-    uint64_t bytes;  /* data, direct: payload; credit: 0; farewell: the culprit's rank plus one, or 0; and in the
-                      * upper half likewise who found out about it */
+    uint64_t number; /* data, direct: of the message; offer: of the first one; credit: messages consumed so far;
+                      * farewell: a rondo_result_t; else 0 */
+    uint64_t bytes;  /* data, direct: payload; offer: messages; taken: places, as bits; credit: 0; farewell: the
+                      * culprit's rank plus one, or 0; and in the upper half likewise who found out about it */
     uint64_t credit; /* data: messages consumed so far of the same channel's other direction; farewell: messages sent
                       * before it, on all channels; else 0 */
 } rd_ucx_header_t;
@@ -119,8 +128,11 @@ struct rd_net {
     int keeps, kept;      /* UCX may keep a copy of what it says it has sent; it may have one */
     uint64_t dropped;     /* messages refused; only the first is talked of */
     int lent;             /* of all peers, but for what goes past connections */
-    int straight;         /* which is so many that UCX has the memory of */
+    int straight;         /* which is so many that UCX, or a peer's, has the memory of */
     int direct;           /* and so many that somebody waits for */
+    int fetches;          /* UCX fetches by keys to a device's memory */
+    int unsaid;           /* there may be offers to make, or fetched ones to tell of */
+    struct rd_ucx_key *keys; /* to this rank's memory, the last used one first */
     int cuda;             /* UCX takes CUDA memory by its transports */
     int lists;            /* short messages go as lists: rd_ucx_send_list says why */
     rd_net_conn_t *held;  /* has a short message that goes with the next one; NULL: there is none */
@@ -137,12 +149,21 @@ rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *addre
  * that are not known to understand each other are refused. */
 rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote);
 void rd_ucx_close(rd_net_t *net);
+int rd_ucx_fetches_host(void); /* and to the host's */
 
 /* direct.c */
 /* A message that goes past connections, announced: UCS_INPROGRESS; or UCS_OK and what is wrong with it, or NULL. */
 ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong);
 void rd_ucx_direct_back(rd_net_t *net); /* nobody waits for them any more, and nothing new begins */
 void rd_ucx_direct_drop(rd_net_t *net); /* announcements that nobody has asked for or will */
+void rd_ucx_direct_free(rd_net_t *net); /* before the worker goes */
+
+/* offer.c; what arrived was of a rank of this communicator. What is wrong with it, or NULL. */
+const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes);
+const char *rd_ucx_taken(rd_ucx_peer_t *peer, const rd_ucx_header_t *h);
+void rd_ucx_direct_say(rd_net_t *net);
+/* What is not said will not be; with `said` the peer is lost as well, and fetches nothing more. */
+void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said);
 
 /* meet.c; `all` holds a byte of each rank */
 rondo_result_t rd_ucx_meet(rd_net_t *net, const rd_env_t *env, unsigned char *all);
