@@ -5,12 +5,17 @@
  * the stream's order, and a proxy has UCX carry it whole. Both ends know how long it is, and all ranks agree when the
  * communicator is made whether there is such a way.
  *
- * A message costs a proxy some twenty microseconds where UCX announces and acknowledges by tcp, as long as 8 MB take on
- * NVLink. So crew 0, whose lane has the triggers of all of them in order, deals out those that are shorter: message i
- * of a pair and direction is crew i modulo their number's, on both ends, since both count the same messages. It counts
- * them as they come, not as they are launched, so that graphs count too. Each crew's messages match in their order, on
- * its own connection; kernels are told in the order of the triggers. What is longer stays crew 0's: messages of 16 MB
- * that came one at a time took half as long again when they were dealt out to eight.
+ * A message costs a proxy some twenty microseconds where UCX announces and acknowledges each by tcp, as long as 8 MB
+ * take on NVLink. So crew 0, whose lane has the triggers of all of them in order, deals out those that are shorter, two
+ * by two: messages 2i and 2i + 1 of a pair and direction are crew i modulo their number's, on both ends, since both
+ * count the same messages. It counts them as they come, not as they are launched, so that graphs count too. Each crew's
+ * messages match in their order, on its own connection, and what a crew finds dealt to it is announced together;
+ * kernels are told in the order of the triggers. What is longer stays crew 0's: messages of 16 MB that came one at a
+ * time took half as long again when they were dealt out to eight.
+ *
+ * UCX fetches them by a key to the whole allocation, which it keeps: see net.h's rd_net_memory, and renewed.c for what
+ * is known of allocations. Memory of which CUDA says nothing, or that other processes cannot map, UCX announces by its
+ * own means; so it does all where keys prove slow: UCX may have no quick way to fetch, but one to put.
  *
  * There is one if it proves itself: UCX takes device memory by slow ways, too (over tcp at a tenth of the rate of host
  * memory). So each pair tries, and device memory must go half as fast as host memory at least. To have tried has
@@ -31,6 +36,7 @@ _Static_assert(RD_KLANE_SLOTS * RD_KDIRECT_RUN <= RD_NET_DIRECT, "what a lane ha
 #define TIMES 4 /* the first of which is not counted */
 #define DEALT_LESS ((uint64_t)8 << 20) /* bytes of a message that is dealt out */
 #define DEALT_CREWS 4 /* with more, single messages were slower: 1 MB 45 us, and 39 with four */
+#define DEALT_RUN 2   /* messages behind one another that one crew gets, and announces together */
 
 /* ---- messages */
 
@@ -49,21 +55,34 @@ int rd_direct_crews(const rd_stage_t *s)
     return s->ncrews < DEALT_CREWS ? s->ncrews : DEALT_CREWS;
 }
 
-static void deal(rd_crew_t *from, int peer, int send, const rd_kmessage_t *m, _Atomic int *pending)
+/* Whose the next message of a pair is. All are counted, so that ends whose lengths differ count alike. */
+static rd_crew_t *next_crew(rd_stage_t *s, int peer, int send, uint64_t bytes)
 {
-    rd_stage_t *s = from->stage;
-    uint64_t bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST);
-    uint32_t number = s->straight[2 * peer + send]++; /* of all, so that ends whose lengths differ count alike */
-    rd_crew_t *to = &s->crews[bytes < DEALT_LESS ? number % (uint32_t)rd_direct_crews(s) : 0];
-    uint32_t put = atomic_load_explicit(&to->dealt->put, memory_order_relaxed);
+    uint32_t run = s->straight[2 * peer + send]++ / DEALT_RUN;
 
-    to->dealt->all[put % RD_DEALT_MOST] = (rd_net_direct_t){.peer = peer,
-                                                            .send = send,
-                                                            .device = !(m->bytes & RD_KDIRECT_HOST),
-                                                            .data = m->buffer,
-                                                            .bytes = bytes,
-                                                            .pending = pending};
-    atomic_store_explicit(&to->dealt->put, put + 1, memory_order_release);
+    return &s->crews[bytes < DEALT_LESS ? run % (uint32_t)rd_direct_crews(s) : 0];
+}
+
+static void deal(rd_stage_t *s, rd_crew_t *to, int peer, int send, const rd_kmessage_t *m, _Atomic int *pending)
+{
+    rd_dealt_t *d = to->dealt;
+
+    d->all[d->filled++ % RD_DEALT_MOST] =
+        (rd_net_direct_t){.peer = peer,
+                          .send = send,
+                          .device = !(m->bytes & RD_KDIRECT_HOST),
+                          .data = m->buffer,
+                          .bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST),
+                          .pending = pending,
+                          .whole = send && s->offers ? rd_renewed_whole(s, m) : (rd_net_memory_t){NULL, 0, 0}};
+}
+
+/* What was dealt to a crew it sees at once, so that it is announced together. */
+static void show(rd_crew_t *from, rd_crew_t *to)
+{
+    if (!to)
+        return;
+    atomic_store_explicit(&to->dealt->put, to->dealt->filled, memory_order_release);
     if (to != from)
         rd_proxy_wake(&to->client);
 }
@@ -72,6 +91,7 @@ rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, 
                               uint32_t count)
 {
     struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
+    rd_crew_t *last = NULL;
     rd_kmessage_t m;
 
     if (crew->number || !crew->dealt || count < 1 || count > RD_KDIRECT_RUN)
@@ -81,8 +101,13 @@ rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, 
     lane->taken++;
     for (uint32_t i = 0; i < count; i++) {
         memcpy(&m, slot + i * sizeof m, sizeof m);
-        deal(crew, peer, send, &m, &request->pending);
+        rd_crew_t *to = next_crew(crew->stage, peer, send, m.bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
+        if (to != last)
+            show(crew, last);
+        deal(crew->stage, to, peer, send, &m, &request->pending);
+        last = to;
     }
+    show(crew, last);
     return RONDO_SUCCESS;
 }
 
@@ -138,8 +163,8 @@ static int flushes(int device)
 /* ---- is there a way */
 
 typedef struct way {
-    int32_t able;          /* UCX takes the memory, and there was some to try with */
-    uint32_t device, host; /* MB/s with the slowest peer; host 0: it is the same memory */
+    int32_t able; /* UCX takes the memory, and there was some to try with; 2: and fetches it by keys */
+    uint32_t device, offered, host; /* MB/s with the slowest peer; host 0: it is the same memory */
 } way_t;
 
 static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
@@ -174,16 +199,19 @@ static rondo_result_t give_up(rd_stage_t *s, rondo_comm_t by, rondo_result_t res
 }
 
 /* Each rank to the one that is `k` behind it, as far as that is on another node. */
-static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int device)
+static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int device, int offered)
 {
     rondo_comm_t comm = s->cuda->comm, by = s->crews[crew].carriers[RD_CARRIER_ALL];
     int to = (comm->rank + k) % comm->nranks, from = (comm->rank - k + comm->nranks) % comm->nranks;
     const int *node_of = comm->node.node_of;
     _Atomic int coming = node_of[from] != node_of[comm->rank], going = node_of[to] != node_of[comm->rank];
-    const rd_net_direct_t out = {to, 1, device, memory, TRY, &going, {NULL, 0, 0}};
+    const rd_kmessage_t tried = {memory, TRY | (device ? 0 : RD_KDIRECT_HOST)};
+    rd_net_direct_t out = {to, 1, device, memory, TRY, &going, {NULL, 0, 0}};
     const rd_net_direct_t in = {from, 0, device, memory + TRY, TRY, &coming, {NULL, 0, 0}};
     rondo_result_t result = coming ? rd_net_direct(by->net, &in) : RONDO_SUCCESS;
 
+    if (offered)
+        out.whole = rd_renewed_whole(s, &tried);
     if (result == RONDO_SUCCESS && going)
         result = rd_net_direct(by->net, &out);
     if (result == RONDO_SUCCESS)
@@ -205,7 +233,7 @@ static int64_t now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static rondo_result_t try(rd_stage_t *s, char *memory, int device, uint32_t *mb_s)
+static rondo_result_t try(rd_stage_t *s, char *memory, int device, int offered, uint32_t *mb_s)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
@@ -214,7 +242,7 @@ static rondo_result_t try(rd_stage_t *s, char *memory, int device, uint32_t *mb_
         int64_t best = INT64_MAX;
         for (int i = 0; i < TIMES && result == RONDO_SUCCESS; i++) {
             int64_t began = now_us();
-            result = exchange(s, 0, k, memory, device);
+            result = exchange(s, 0, k, memory, device, offered);
             int64_t us = now_us() - began + 1;
             best = i && us < best ? us : best;
         }
@@ -225,16 +253,19 @@ static rondo_result_t try(rd_stage_t *s, char *memory, int device, uint32_t *mb_
     return RONDO_SUCCESS;
 }
 
-/* Of all ranks. */
-static int slowest(const way_t *all, int n, uint32_t *device, uint32_t *host)
+/* Of all ranks; the one that is slowest with what is announced. */
+static int slowest(const way_t *all, int n, way_t *of)
 {
     int rank = 0;
 
+    *of = all[0];
     for (int r = 0; r < n; r++) {
         rank = all[r].device < all[rank].device ? r : rank;
-        *host = all[r].host < *host ? all[r].host : *host;
+        of->able = all[r].able < of->able ? all[r].able : of->able;
+        of->offered = all[r].offered < of->offered ? all[r].offered : of->offered;
+        of->host = all[r].host < of->host ? all[r].host : of->host;
     }
-    *device = all[rank].device;
+    of->device = all[rank].device;
     return rank;
 }
 
@@ -252,13 +283,16 @@ static rondo_result_t try_all(rd_stage_t *s, way_t *all)
 {
     rondo_comm_t comm = s->cuda->comm;
     int hosted = s->cuda->hosted;
-    way_t *own = &all[comm->rank];
+    way_t *own = &all[comm->rank], of;
     char *host = hosted ? NULL : malloc(2 * TRY);
-    rondo_result_t result = try(s, s->area->tried, !hosted, &own->device);
+    rondo_result_t result = try(s, s->area->tried, !hosted, 0, &own->device);
 
-    own->host = 0;
+    own->host = own->offered = 0;
+    (void)slowest(all, comm->nranks, &of);
+    if (result == RONDO_SUCCESS && of.able > 1)
+        result = try(s, s->area->tried, !hosted, 1, &own->offered);
     if (result == RONDO_SUCCESS && host)
-        result = try(s, memset(host, 1, 2 * TRY), 0, &own->host);
+        result = try(s, memset(host, 1, 2 * TRY), 0, 0, &own->host);
     free(host);
     return result == RONDO_SUCCESS ? rd_boot_allgather(comm->boot, all, sizeof *all) : result;
 }
@@ -277,28 +311,31 @@ static void prepare(rd_stage_t *s, way_t *own)
     if (rd_renewed_tell(s->area->tried)) /* memory to try with that a peer would have to close something for */
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
-    own->able = rd_net_cuda(s->crews[0].carriers[RD_CARRIER_ALL]->net) ||
-                (cuda->hosted && cuda->comm->env.net_direct == 1);
+    rd_net_t *net = s->crews[0].carriers[RD_CARRIER_ALL]->net;
+    own->able = rd_net_cuda(net) || (cuda->hosted && cuda->comm->env.net_direct == 1);
+    own->able += own->able && rd_net_fetches(net);
 }
 
 static void decide(rd_stage_t *s, const way_t *all)
 {
     rondo_comm_t comm = s->cuda->comm;
-    uint32_t device = 0, host = UINT32_MAX;
     int n = comm->nranks, who = unable(all, n);
+    way_t of;
 
     if (who < n) {
         snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", who,
                  rd_boot_whois(comm->boot, who), rd_net_version(), comm->env.ucx_tls);
         return;
     }
-    who = slowest(all, n, &device, &host);
-    if (host)
-        snprintf(s->way, sizeof s->way, "slowest with rank %d (%s), %u MB/s; the host's memory %u", who,
-                 rd_boot_whois(comm->boot, who), device, host);
+    who = slowest(all, n, &of);
+    s->offers = of.able > 1 && (of.offered >= of.device / 2 || !of.host);
+    if (of.host)
+        snprintf(s->way, sizeof s->way, "slowest with rank %d (%s), %u MB/s; by keys %u%s; the host's memory %u", who,
+                 rd_boot_whois(comm->boot, who), of.device, of.offered, s->offers ? "" : ", which are not used",
+                 of.host);
     else
-        snprintf(s->way, sizeof s->way, "it is the host's memory, too");
-    if (device >= host / 2)
+        snprintf(s->way, sizeof s->way, "it is the host's memory, too%s", s->offers ? ", by keys" : "");
+    if (of.device >= of.host / 2)
         s->direct = comm->env.net_direct_min ? comm->env.net_direct_min : 1;
     s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
 }
@@ -314,7 +351,7 @@ static rondo_result_t share(rd_stage_t *s)
         if (!(s->crews[c].dealt = calloc(1, sizeof *s->crews[c].dealt)))
             return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
         for (int k = 1; c && k < s->cuda->k.nranks && result == RONDO_SUCCESS; k = farther(s, k))
-            result = exchange(s, c, k, s->area->tried, !s->cuda->hosted);
+            result = exchange(s, c, k, s->area->tried, !s->cuda->hosted, s->offers);
     }
     return result;
 }

@@ -88,6 +88,7 @@ cudaError_t rd_device_reach(int device, int other);
 typedef int (*rd_driver_range_fn)(unsigned long long *base, size_t *bytes, unsigned long long pointer);
 typedef int (*rd_driver_attribute_fn)(void *value, int attribute, unsigned long long pointer);
 #define RD_DRIVER_BUFFER_ID 7 /* an attribute: 64 bits, another number for each allocation of a process */
+#define RD_DRIVER_IPC 10      /* and this: nonzero if cudaIpcGetMemHandle takes it */
 typedef struct rd_driver {
     int (*context)(void **context);
     int (*set_context)(void *context);

@@ -26,6 +26,7 @@ typedef struct told {
     uintptr_t base;
     size_t bytes;
     unsigned long long id;
+    int plain; /* any process can map it: no pool's, nor put together by the driver's calls */
 } told_t;
 
 typedef struct rd_aside {
@@ -72,6 +73,14 @@ static size_t place_of(uintptr_t at)
     return low;
 }
 
+/* A whole number of whatever length. */
+static int plain(const told_t *t)
+{
+    unsigned long long is = 0;
+
+    return rd_driver.attribute(&is, RD_DRIVER_IPC, t->base) == 0 && is;
+}
+
 /* With the lock. -1: no memory. */
 static int tell(const told_t *t, size_t at)
 {
@@ -85,6 +94,7 @@ static int tell(const told_t *t, size_t at)
     }
     memmove(told.all + at + 1, told.all + at, (told.count++ - at) * sizeof *told.all);
     told.all[at] = *t;
+    told.all[at].plain = plain(t);
     return 0;
 }
 
@@ -111,6 +121,25 @@ int rd_renewed_tell(const void *memory)
     rondo_result_t result = RONDO_SUCCESS;
 
     return renewed(memory, &result) || result != RONDO_SUCCESS;
+}
+
+rd_net_memory_t rd_renewed_whole(const rd_stage_t *s, const rd_kmessage_t *m)
+{
+    size_t bytes = (size_t)(m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
+    uintptr_t from = (uintptr_t)m->buffer;
+    rd_net_memory_t whole = {NULL, 0, 0};
+
+    if (s->cuda->hosted)
+        return (rd_net_memory_t){m->buffer, bytes, 0};
+    if (m->bytes & RD_KDIRECT_HOST)
+        return whole;
+    pthread_mutex_lock(&told.lock);
+    size_t at = place_of(from);
+    const told_t *t = at < told.count ? &told.all[at] : NULL;
+    if (t && t->plain && t->base <= from && bytes <= t->base + t->bytes - from)
+        whole = (rd_net_memory_t){(void *)t->base, t->bytes, t->id};
+    pthread_mutex_unlock(&told.lock);
+    return whole;
 }
 
 /* ---- what is announced in its place */

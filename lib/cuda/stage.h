@@ -81,6 +81,7 @@ _Static_assert(RD_KCREWS <= RD_PROXIES, "each crew has a proxy of its own");
 #define RD_DEALT_MOST ((uint32_t)RD_KPAIRS * RD_KLANE_SLOTS * RD_KDIRECT_RUN)
 typedef struct rd_dealt {
     _Atomic uint32_t put;
+    uint32_t filled; /* by crew 0, which the other one does not see yet */
     uint32_t taken;
     rd_net_direct_t all[RD_DEALT_MOST];
 } rd_dealt_t;
@@ -111,6 +112,7 @@ typedef struct rd_stage {
     rd_kstage_t k; /* what kernels are told */
     char *brief;   /* lines, as the host sees them */
     size_t direct; /* messages of so many bytes and more, to other nodes, go past the slots; 0: none does */
+    int offers;    /* and several of them are announced together, by keys to their memory */
     uint32_t *straight; /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
     struct rd_aside *aside; /* renewed.c: memory for copies; NULL: none yet */
     size_t aside_used;      /* by the launch that is being put together */
@@ -199,6 +201,8 @@ void rd_direct_flush(void);
 rondo_result_t rd_renewed_copy(rd_stage_t *stage, rd_kmessage_t *message, cudaStream_t stream);
 /* It is announced by other ways; nonzero: it must not be. */
 int rd_renewed_tell(const void *memory);
+/* What the memory is part of that a message goes straight from, which was announced; of 0 bytes: only UCX knows. */
+rd_net_memory_t rd_renewed_whole(const rd_stage_t *stage, const rd_kmessage_t *message);
 void rd_renewed_free(rd_stage_t *stage); /* no kernel runs any more */
 
 /* stage_check.c: a call that is to be compared; how many there are so far; have so many been? And crew 0's turn. */

@@ -1,5 +1,5 @@
 /* Of messages that go straight between nodes, those from memory that was given back and taken anew go from a copy; all
- * others from where they lie. */
+ * others from where they lie; and what was announced is known. */
 #include <stdio.h>
 #include <string.h>
 
@@ -80,6 +80,37 @@ static void check_over(rd_stage_t *s, char *const all[MANY])
     CHECK(cudaFree(over) == cudaSuccess);
 }
 
+/* Of the whole allocation that `bytes` at `at` were sent from. */
+static rd_net_memory_t whole(const rd_stage_t *s, char *at, size_t bytes, uint64_t flags)
+{
+    const rd_kmessage_t m = {at, bytes | flags};
+
+    return rd_renewed_whole(s, &m);
+}
+
+/* The memory that it leaves, where nothing else may come to lie. */
+static char *check_whole(rd_stage_t *s)
+{
+    char *p = take(BYTES), *never = take(BYTES), *anew, *aside;
+
+    memset(p, 1, BYTES);
+    CHECK(whole(s, p, 10, RD_KDIRECT).bytes == 0);
+    CHECK(sent_from(s, p + 5, 10, RD_KDIRECT) == p + 5);
+    rd_net_memory_t w = whole(s, p + BYTES - 10, 10, RD_KDIRECT);
+    CHECK(w.base == p && w.bytes >= BYTES && w.number != 0);
+    CHECK(whole(s, p + 1, w.bytes, RD_KDIRECT).bytes == 0 && whole(s, p - 1, 10, RD_KDIRECT).bytes == 0);
+    CHECK(whole(s, never, 10, RD_KDIRECT).bytes == 0);
+    CHECK(whole(s, p, 10, RD_KDIRECT | RD_KDIRECT_HOST).bytes == 0);
+    if ((anew = take_anew(p, BYTES))) {
+        memset(anew, 2, BYTES);
+        aside = sent_from(s, anew, BYTES, RD_KDIRECT);
+        CHECK(aside != anew && whole(s, aside, BYTES, RD_KDIRECT).number != w.number);
+        CHECK(whole(s, aside, BYTES, RD_KDIRECT).bytes >= BYTES);
+    }
+    CHECK(cudaFree(never) == cudaSuccess);
+    return anew;
+}
+
 static void check(rd_stage_t *s)
 {
     char *p = take(BYTES), *other = take(3 * BYTES), *first, *grown;
@@ -120,11 +151,14 @@ int main(void)
     if (rondo_comm_create_all(&comm, 1, &device, NULL) != RONDO_SUCCESS)
         return 2;
     int before = sim_live(said, sizeof said);
-    rd_stage_t stage = {.cuda = comm->cuda};
+    rd_stage_t stage = {.cuda = comm->cuda}, other = {.cuda = comm->cuda};
+    char *left = check_whole(&other);
     check_many(&stage, all);
     check(&stage);
     check_over(&stage, all);
     rd_renewed_free(&stage);
+    rd_renewed_free(&other);
+    CHECK(!left || cudaFree(left) == cudaSuccess);
     CHECK(sim_live(said, sizeof said) == before);
     CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);
     return bad;

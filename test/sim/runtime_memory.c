@@ -544,9 +544,11 @@ static int address_range(unsigned long long *base, size_t *bytes, unsigned long 
 static int attribute(void *value, int which, unsigned long long pointer)
 {
     pthread_mutex_lock(&sim_lock);
-    const block_t *b = which == 7 ? find((void *)(uintptr_t)pointer) : NULL;
-    if (b)
+    const block_t *b = which == 7 || which == 10 ? find((void *)(uintptr_t)pointer) : NULL;
+    if (b && which == 7)
         *(unsigned long long *)value = b->id;
+    else if (b)
+        *(char *)value = 1; /* nobody says how long it is */
     pthread_mutex_unlock(&sim_lock);
     return b ? 0 : 1;
 }
