@@ -103,14 +103,25 @@ static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
 }
 
 /* What is short goes by one launch between all ranks: one inside a node costs some microseconds, in which processors
- * move a short round. Of an all-to-all by tables nobody knows what the others have, but of an allgather all do. */
+ * move a short round, and of what is not summed a quarter. On one H200 that played 2+2, allreduce was quicker so up to
+ * 8 KB, broadcast and allgather up to 4 KB (doc/performance.md). */
+static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
+{
+    size_t least = cuda->stage->k.least;
+
+    if (call->ask.coll == RD_BROADCAST || call->ask.coll == RD_ALLGATHER)
+        least /= 4;
+    return bytes_inside(cuda, call) < least;
+}
+
+/* Of an all-to-all by tables nobody knows what the others have, but of an allgather all do. */
 int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     const rondo_comm_t comm = cuda->comm;
 
     if (!cuda->inner || (call->tables && call->ask.coll == RD_REDUCE_SCATTER))
         return 0;
-    if (!(call->tables && call->ask.coll == RD_ALLTOALL) && bytes_inside(cuda, call) < cuda->stage->k.least)
+    if (!(call->tables && call->ask.coll == RD_ALLTOALL) && is_short(cuda, call))
         return 0;
     switch (call->ask.coll) {
     case RD_ALLREDUCE:

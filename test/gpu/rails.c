@@ -59,6 +59,12 @@ static size_t piece_of(const walk_t *w, const do_case_t *c)
     return here && c->what == DO_REDUCE ? (SCRATCH - REST) / element * here : 5000;
 }
 
+/* A quarter where nothing is summed. */
+static size_t short_of(do_what_t what)
+{
+    return what == DO_BROADCAST || what == DO_ALLGATHER || what == DO_ALLGATHERV ? SHORT / 4 : SHORT;
+}
+
 /* The kernels of this rank, at least; 1: no more. */
 static size_t kernels_wanted(const walk_t *w, const do_case_t *c)
 {
@@ -69,7 +75,7 @@ static size_t kernels_wanted(const walk_t *w, const do_case_t *c)
         return 1;
     if (!w->map->ordered && c->what == DO_REDUCE_SCATTER)
         return 1;
-    if (bytes < SHORT && c->what != DO_ALLTOALLV)
+    if (bytes < short_of(c->what) && c->what != DO_ALLTOALLV)
         return 1;
     if (c->what == DO_REDUCE_SCATTER)
         return pieces * ((size_t)w->t->nranks / here + 1);
@@ -157,7 +163,7 @@ static void run_case(walk_t *w, do_case_t *c)
 static void walk_lengths(walk_t *w, do_case_t *c)
 {
     size_t unit = ref_size(c->type) * (has_blocks(c->what) && w->map->here ? (size_t)w->map->here : 1);
-    size_t first = (SHORT + unit - 1) / unit, piece = piece_of(w, c);
+    size_t first = (short_of(c->what) + unit - 1) / unit, piece = piece_of(w, c);
     const size_t counts[] = {first, 2 * piece + 3, 1, first - 1, piece, piece + 1};
 
     for (size_t i = 0; i < (w->map->here && c->type == RONDO_FLOAT32 ? 6 : 2); i++) {
