@@ -67,6 +67,11 @@ RD_DEVICE bool rd_together()
     return lanes == ~0u;
 }
 
+/* Stores to one place that a block's threads order among themselves stay in order by themselves. */
+RD_DEVICE void gpu_settle(const void *, uint32_t)
+{
+}
+
 /* What was done before the word was set is seen by who sees that. */
 RD_DEVICE uint64_t rd_look(uint64_t *p)
 {
@@ -222,6 +227,7 @@ RD_DEVICE_FAR void rd_store_late(void *p, uint4 v, rd_how_t how)
         rd_store_now(at, v);
         return;
     }
+    gpu_settle(p, 2u << how); /* another thread may let it out, and it comes behind what this one has stored there */
     own->value = v;
     own->due = gpu_clock() + 2 * rd_long(r >> 8);
     (void)rd_swap_if(&own->at, RD_TAKEN, at);

@@ -33,6 +33,7 @@ uint32_t gpu_block();
 uint32_t gpu_blocks();
 uint4 *gpu_shared();
 uint32_t gpu_ms();
+void gpu_settle(const void *p, uint32_t bytes); /* what this thread has stored there comes out */
 void *gpu_fixed(size_t bytes); /* memory of the block, zeros when it begins; the same for all who ask */
 uint32_t gpu_clock();          /* goes on as it is asked */
 

@@ -1003,6 +1003,12 @@ void word_store(uint32_t *p, uint32_t v)
     maybe_give_way();
 }
 
+void gpu_settle(const void *p, uint32_t bytes)
+{
+    inside_t inside(self->order);
+    out_overlapping(self, (const char *)p, bytes);
+}
+
 void fence_sys()
 {
     if (fault != RD_SIM_NO_FENCE)
