@@ -72,7 +72,8 @@ int rd_net_cuda(const rd_net_t *net);      /* nonzero: there are transports that
 int rd_net_fetches(const rd_net_t *net);   /* nonzero: what is known of the memory is of use */
 int rd_net_waits_for(const rd_net_t *net); /* the peer of such a message under way; -1: there is none */
 
-/* After a failure, before the user gets his buffers back: nothing reads or writes them from here on. Connections to
+/* After a failure, before the user gets his buffers back: nothing reads or writes them from here on, but a peer that
+ * had a key and has not heard of the failure yet, which then reads for an operation that has failed. Connections to
  * peers that do not take what they are being sent are broken for it. */
 void rd_net_take_back(rd_net_t *net);
 /* `recv->received` messages are consumed, the last one of `bytes`: tell the sender. */

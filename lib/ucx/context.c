@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "ucx/ucx.h"
 
@@ -221,7 +222,8 @@ static int may_fetch(const rd_env_t *env)
 {
     const char *tls = env->ucx_tls, *protocols = said("PROTO_ENABLE");
     int device = tls[0] == 0 || strstr(tls, "cuda") != NULL || strstr(tls, "all") != NULL;
-    return env->net_direct != 0 && device && !ucx_is_of(0, 18) && (protocols == NULL || *protocols != 'n');
+    int older = protocols != NULL && (strchr("nN0", *protocols) != NULL || strcasecmp(protocols, "off") == 0);
+    return env->net_direct != 0 && device && !ucx_is_of(0, 18) && !older;
 }
 
 /* In software UCX (1.13 to 1.22: ucp_get_req_handler) ends the process that is fetched from, if the connection fails

@@ -171,10 +171,10 @@ rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *ask)
     m->ask = *ask;
     net->direct++;
     d->pending++;
+    rd_ucx_peer_used(peer); /* what waits to be said is looked for among those */
     if (ask->send) {
         return say(m);
     }
-    rd_ucx_peer_used(peer);
     if (m->key != NULL) {
         return rd_ucx_get(m);
     }

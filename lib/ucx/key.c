@@ -16,11 +16,17 @@
 #define ROOM ((size_t)66 * 256)
 _Static_assert(ROOM > RD_UCX_KEY_MOST, "room for a key");
 
+static void unmap(rd_net_t *net, rd_ucx_key_t *key)
+{
+    (void)ucp_mem_unmap(net->context, key->memh);
+    key->memh = NULL;
+}
+
 static void key_free(rd_net_t *net, rd_ucx_key_t *key)
 {
     if (key->memh != NULL) {
         ucp_rkey_buffer_release(key->packed);
-        (void)ucp_mem_unmap(net->context, key->memh);
+        unmap(net, key);
     }
     if (key->rkey != NULL) {
         ucp_rkey_destroy(key->rkey);
@@ -43,7 +49,7 @@ static void trim(rd_net_t *net, rd_ucx_key_t **keys)
     int n = 0;
     while (*keys != NULL) {
         rd_ucx_key_t *key = *keys;
-        int known = key->memh == NULL || key->whole.number != 0;
+        int known = key->whole.bytes == 0 || key->whole.number != 0; /* a peer's, or what it was */
         if (key->users != 0 || (known && n < KEPT)) {
             keys = &key->next;
             n++;
@@ -62,6 +68,17 @@ static rd_ucx_key_t *use(rd_ucx_key_t **keys, rd_ucx_key_t *key)
     return key;
 }
 
+/* NULL where there is none to be used; it is kept all the same. */
+static rd_ucx_key_t *use_own(rd_net_t *net, rd_ucx_key_t *key)
+{
+    key = use(&net->keys, key);
+    if (key->memh != NULL) {
+        return key;
+    }
+    key->users--;
+    return NULL;
+}
+
 /* A key that is found leaves the list, to come first. */
 static rd_ucx_key_t *taken_out(rd_ucx_key_t **at)
 {
@@ -78,6 +95,7 @@ void rd_ucx_key_drop(rd_net_t *net, rd_ucx_key_t **key)
     *key = NULL;
 }
 
+/* Memory that UCX cannot map, or has no key for, has one without `memh`: to try again costs, and UCX may complain. */
 static rd_ucx_key_t *map(rd_net_t *net, const rd_net_memory_t *whole, int device)
 {
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
@@ -86,19 +104,17 @@ static rd_ucx_key_t *map(rd_net_t *net, const rd_net_memory_t *whole, int device
                                    .length = whole->bytes,
                                    .memory_type = device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST};
     rd_ucx_key_t *key = calloc(1, sizeof *key);
-    if (key == NULL || ucp_mem_map(net->context, &params, &key->memh) != UCS_OK) {
-        free(key);
+    if (key == NULL) {
         return NULL;
     }
     key->whole = *whole;
-    if (ucp_rkey_pack(net->context, key->memh, &key->packed, &key->bytes) != UCS_OK) {
-        (void)ucp_mem_unmap(net->context, key->memh);
-        free(key);
-        return NULL;
-    }
-    if (key->bytes > RD_UCX_KEY_MOST) {
-        key_free(net, key);
-        return NULL;
+    if (ucp_mem_map(net->context, &params, &key->memh) != UCS_OK) {
+        key->memh = NULL;
+    } else if (ucp_rkey_pack(net->context, key->memh, &key->packed, &key->bytes) != UCS_OK) {
+        unmap(net, key);
+    } else if (key->bytes > RD_UCX_KEY_MOST) {
+        ucp_rkey_buffer_release(key->packed);
+        unmap(net, key);
     }
     return key;
 }
@@ -108,12 +124,12 @@ rd_ucx_key_t *rd_ucx_key_own(rd_net_t *net, const rd_net_memory_t *whole, int de
     for (rd_ucx_key_t **at = &net->keys; *at != NULL; at = &(*at)->next) {
         const rd_net_memory_t *has = &(*at)->whole;
         if (has->base == whole->base && has->bytes == whole->bytes && has->number == whole->number) {
-            return use(&net->keys, taken_out(at));
+            return use_own(net, taken_out(at));
         }
     }
     trim(net, &net->keys);
     rd_ucx_key_t *key = map(net, whole, device);
-    return key != NULL ? use(&net->keys, key) : NULL;
+    return key != NULL ? use_own(net, key) : NULL;
 }
 
 rd_ucx_key_t *rd_ucx_key_of(rd_net_t *net, rd_ucx_direct_t *d, const void *packed, size_t bytes)
@@ -141,6 +157,7 @@ ucs_status_t rd_ucx_key_unpack(rd_ucx_peer_t *peer, rd_ucx_key_t *key)
         return UCS_OK;
     }
     memset(room, 0xff, sizeof room);
+    room[sizeof room - 1] = 0; /* a part may be a name */
     memcpy(room, key->packed, key->bytes);
     return ucp_ep_rkey_unpack(peer->ep, room, &key->rkey);
 }

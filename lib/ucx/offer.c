@@ -166,7 +166,7 @@ static int due(const rd_ucx_direct_t *d, uint64_t number)
 {
     uint64_t at = number % RD_UCX_PLACES;
     const rd_ucx_message_t *m = &d->recvs[at];
-    return m->number == number && m->announced == NULL && m->key == NULL && !(d->owed >> at & 1);
+    return m->number == number && m->announced == NULL && m->key == NULL && !m->flying && !(d->owed >> at & 1);
 }
 
 static const char *wrong_with(const rd_ucx_direct_t *d, const rd_ucx_header_t *h, const char *data, size_t bytes)
@@ -217,8 +217,12 @@ const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const 
     const char *packed, *wrong = d != NULL ? wrong_with(d, h, data, bytes) : NULL;
     size_t at = 0;
     item_t item;
-    if (d == NULL || wrong != NULL || net->leaving) {
+    if (net->leaving || wrong != NULL) {
         return net->leaving ? NULL : wrong;
+    }
+    if (d == NULL) {
+        rd_stop_set(net->stop, net->who, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
+        return NULL;
     }
     for (uint64_t i = 0; i < h->bytes && item_next(data, bytes, &at, &item, &packed); i++) {
         key = key_of(peer, &item, packed, key);
