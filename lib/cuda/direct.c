@@ -167,13 +167,19 @@ typedef struct way {
     uint32_t device, offered, host; /* MB/s with the slowest peer; host 0: it is the same memory */
 } way_t;
 
+/* NULL, NULL: what this rank owes the network yet. */
+static int under_way(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
+{
+    return first ? atomic_load(first) || atomic_load(second) : !rd_net_idle(by->net);
+}
+
 static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
 {
     rondo_result_t result = RONDO_SUCCESS;
     rd_wait_t wait;
 
     rd_wait_begin(&wait, &by->stop, by->spin, by->env.create_timeout_ms);
-    while ((atomic_load(first) || atomic_load(second)) && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
+    while (under_way(by, first, second) && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
         if (rd_net_progress(by->net))
             rd_wait_progress(&wait);
         else
@@ -216,6 +222,15 @@ static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int
         result = rd_net_direct(by->net, &out);
     if (result == RONDO_SUCCESS)
         result = await(by, &coming, &going);
+    return result == RONDO_SUCCESS ? result : give_up(s, by, result);
+}
+
+/* Before this rank waits for something else. */
+static rondo_result_t settle(rd_stage_t *s, int crew)
+{
+    rondo_comm_t by = s->crews[crew].carriers[RD_CARRIER_ALL];
+    rondo_result_t result = await(by, NULL, NULL);
+
     return result == RONDO_SUCCESS ? result : give_up(s, by, result);
 }
 
@@ -293,6 +308,8 @@ static rondo_result_t try_all(rd_stage_t *s, way_t *all)
         result = try(s, s->area->tried, !hosted, 1, &own->offered);
     if (result == RONDO_SUCCESS && host)
         result = try(s, memset(host, 1, 2 * TRY), 0, 0, &own->host);
+    if (result == RONDO_SUCCESS)
+        result = settle(s, 0);
     free(host);
     return result == RONDO_SUCCESS ? rd_boot_allgather(comm->boot, all, sizeof *all) : result;
 }
@@ -352,6 +369,8 @@ static rondo_result_t share(rd_stage_t *s)
             return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
         for (int k = 1; c && k < s->cuda->k.nranks && result == RONDO_SUCCESS; k = farther(s, k))
             result = exchange(s, c, k, s->area->tried, !s->cuda->hosted, s->offers);
+        if (result == RONDO_SUCCESS)
+            result = settle(s, c);
     }
     return result;
 }

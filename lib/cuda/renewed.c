@@ -47,7 +47,7 @@ static struct {
 /* The allocation that holds the pointer. Zero: CUDA does not say. */
 static int allocation_of(const void *pointer, told_t *t)
 {
-    unsigned long long base = 0;
+    unsigned long long base = 0, plain = 0; /* a whole number of whatever length */
 
     rd_driver_find();
     if (!rd_driver.range || !rd_driver.attribute ||
@@ -55,6 +55,7 @@ static int allocation_of(const void *pointer, told_t *t)
         rd_driver.attribute(&t->id, RD_DRIVER_BUFFER_ID, (unsigned long long)(uintptr_t)pointer) != 0)
         return 0;
     t->base = (uintptr_t)base;
+    t->plain = rd_driver.attribute(&plain, RD_DRIVER_IPC, base) == 0 && plain;
     return 1;
 }
 
@@ -73,14 +74,6 @@ static size_t place_of(uintptr_t at)
     return low;
 }
 
-/* A whole number of whatever length. */
-static int plain(const told_t *t)
-{
-    unsigned long long is = 0;
-
-    return rd_driver.attribute(&is, RD_DRIVER_IPC, t->base) == 0 && is;
-}
-
 /* With the lock. -1: no memory. */
 static int tell(const told_t *t, size_t at)
 {
@@ -94,7 +87,6 @@ static int tell(const told_t *t, size_t at)
     }
     memmove(told.all + at + 1, told.all + at, (told.count++ - at) * sizeof *told.all);
     told.all[at] = *t;
-    told.all[at].plain = plain(t);
     return 0;
 }
 
