@@ -17,7 +17,8 @@
 
 #include "rail.h"
 
-/* Multiprocessors that messages by lines may fill beside those to other nodes. On all ranks. */
+/* Multiprocessors that messages by lines may fill beside those to other nodes, so that all run at once, but where many
+ * ranks share a GPU: blocks for other nodes come first then, and each is over when its partner's is. On all ranks. */
 static int room_for_lines(const rd_cuda_t *cuda)
 {
     int room = (int)cuda->limits.blocks - (int)rd_stage_beside_most(cuda->stage);
@@ -114,6 +115,27 @@ static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
     return bytes_inside(cuda, call) < least;
 }
 
+/* Kernels of a call, at most. */
+static size_t launches(const rd_cuda_t *cuda, const rd_call_t *call)
+{
+    size_t nodes = (size_t)cuda->comm->node.nnodes;
+
+    switch (call->ask.coll) {
+    case RD_REDUCE:
+        return 4 * (call->ask.count / rd_rail_reduce_piece(cuda, call) + 1);
+    case RD_REDUCE_SCATTER:
+        return (nodes + 1) * (call->ask.count / rd_rail_piece(cuda, call) + 1);
+    case RD_ALLGATHER:
+        return nodes + 1;
+    default:
+        return 4;
+    }
+}
+
+/* A stream takes some thousand kernels before one has to end, and a thread that calls for several ranks has to come to
+ * the last one's. */
+#define LAUNCHES_MOST 256
+
 /* Of an all-to-all by tables nobody knows what the others have, but of an allgather all do. */
 int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
 {
@@ -122,6 +144,8 @@ int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
     if (!cuda->inner || (call->tables && call->ask.coll == RD_REDUCE_SCATTER))
         return 0;
     if (!(call->tables && call->ask.coll == RD_ALLTOALL) && is_short(cuda, call))
+        return 0;
+    if (launches(cuda, call) > LAUNCHES_MOST)
         return 0;
     switch (call->ask.coll) {
     case RD_ALLREDUCE:

@@ -13,6 +13,7 @@ rondo_result_t rd_rail_between(rd_cuda_t *cuda, const rd_call_t *call, int root,
 
 /* rail_vectors.c */
 rondo_result_t rd_rail_allreduce(rd_cuda_t *cuda, const rd_call_t *call);
+size_t rd_rail_reduce_piece(const rd_cuda_t *cuda, const rd_call_t *call); /* of a vector, elements */
 rondo_result_t rd_rail_reduce(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call);
 

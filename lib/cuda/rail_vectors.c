@@ -95,13 +95,19 @@ static rondo_result_t reduce_piece(rd_cuda_t *cuda, const rd_call_t *call, size_
     return result == RONDO_SUCCESS && out ? rd_cuda_copy(cuda, out + at, tail, rest * element, call->stream) : result;
 }
 
-rondo_result_t rd_rail_reduce(rd_cuda_t *cuda, const rd_call_t *call)
+size_t rd_rail_reduce_piece(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t element = rondo_type_size(call->ask.type), count = call->ask.count, room;
-    rondo_result_t result = RONDO_SUCCESS;
+    size_t room;
 
     (void)rd_window_scratch(cuda->inner, &room);
-    size_t piece = (room - REST) / 128 * 128 / element * (size_t)cuda->inner->k.nranks;
+    return (room - REST) / 128 * 128 / rondo_type_size(call->ask.type) * (size_t)cuda->inner->k.nranks;
+}
+
+rondo_result_t rd_rail_reduce(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    size_t count = call->ask.count, piece = rd_rail_reduce_piece(cuda, call);
+    rondo_result_t result = RONDO_SUCCESS;
+
     for (size_t at = 0; at < count && result == RONDO_SUCCESS; at += piece)
         result = reduce_piece(cuda, call, at, piece < count - at ? piece : count - at);
     return result;

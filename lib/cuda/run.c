@@ -81,6 +81,8 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
         return RONDO_SUCCESS;
     }
     why = rd_kchoose(wanted, &cuda->limits, env, chosen);
+    if (why && cuda->outer) /* of a part of what was asked for, of which the others may be served */
+        why = rd_kchoose(wanted, &cuda->limits, NULL, chosen);
     if (why)
         return rd_error(who, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
                         rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
