@@ -193,6 +193,16 @@ rondo_result_t rd_rail_between(rd_cuda_t *cuda, const rd_call_t *call, int root,
     return rd_stage_run(cuda->stage, RD_CARRIER_RAIL, &part);
 }
 
+rondo_result_t rd_rail_pieces(rd_cuda_t *cuda, const rd_call_t *call, size_t piece, rd_rail_piece_fn serve)
+{
+    size_t count = call->ask.count;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (size_t at = 0; at < count && result == RONDO_SUCCESS; at += piece)
+        result = serve(cuda, call, at, piece < count - at ? piece : count - at);
+    return result;
+}
+
 rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call)
 {
     switch (call->ask.coll) {

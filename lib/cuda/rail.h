@@ -10,6 +10,9 @@ rondo_result_t rd_rail_inside(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t 
                               const void *in, void *out);
 rondo_result_t rd_rail_between(rd_cuda_t *cuda, const rd_call_t *call, int root, size_t count, const void *in,
                                void *out);
+/* One piece of the call's elements after the other, of `piece` but for the last. */
+typedef rondo_result_t (*rd_rail_piece_fn)(rd_cuda_t *cuda, const rd_call_t *call, size_t at, size_t count);
+rondo_result_t rd_rail_pieces(rd_cuda_t *cuda, const rd_call_t *call, size_t piece, rd_rail_piece_fn serve);
 
 /* rail_vectors.c */
 rondo_result_t rd_rail_allreduce(rd_cuda_t *cuda, const rd_call_t *call);

@@ -104,12 +104,7 @@ static rondo_result_t reduce_scatter_piece(rd_cuda_t *cuda, const rd_call_t *cal
 /* In place a piece of the output lies over the same piece of one of the input's blocks, which has been read. */
 rondo_result_t rd_rail_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t count = call->ask.count, piece = rd_rail_piece(cuda, call);
-    rondo_result_t result = RONDO_SUCCESS;
-
-    for (size_t at = 0; at < count && result == RONDO_SUCCESS; at += piece)
-        result = reduce_scatter_piece(cuda, call, at, piece < count - at ? piece : count - at);
-    return result;
+    return rd_rail_pieces(cuda, call, rd_rail_piece(cuda, call), reduce_scatter_piece);
 }
 
 /* ---- all-to-all */

@@ -105,10 +105,5 @@ size_t rd_rail_reduce_piece(const rd_cuda_t *cuda, const rd_call_t *call)
 
 rondo_result_t rd_rail_reduce(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t count = call->ask.count, piece = rd_rail_reduce_piece(cuda, call);
-    rondo_result_t result = RONDO_SUCCESS;
-
-    for (size_t at = 0; at < count && result == RONDO_SUCCESS; at += piece)
-        result = reduce_piece(cuda, call, at, piece < count - at ? piece : count - at);
-    return result;
+    return rd_rail_pieces(cuda, call, rd_rail_reduce_piece(cuda, call), reduce_piece);
 }
