@@ -85,20 +85,6 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
     return rd_cuda_device(config.device, &comm->device);
 }
 
-/* One layout for all: every node is laid out for the fullest. */
-static int fullest(const rd_node_t *node, int nranks)
-{
-    int most = 0;
-
-    for (int n = 0; n < node->nnodes; n++) {
-        int here = 0;
-        for (int r = 0; r < nranks; r++)
-            here += node->node_of[r] == n;
-        most = here > most ? here : most;
-    }
-    return most;
-}
-
 static rondo_result_t make_net(rondo_comm_t comm)
 {
     unsigned char *remote;
@@ -121,8 +107,9 @@ static rondo_result_t make_net(rondo_comm_t comm)
     return result;
 }
 
-/* A CUDA communicator's data takes other ways: its ranks share memory for their controls alone. */
-static void connection_layout(rd_layout_t *layout, rondo_comm_t comm, int local)
+/* One layout for all: every node is laid out for the fullest. A CUDA communicator's data takes other ways: its ranks
+ * share memory for their controls alone. */
+static void connection_layout(rd_layout_t *layout, rondo_comm_t comm)
 {
     rd_env_t env = comm->env;
 
@@ -130,7 +117,7 @@ static void connection_layout(rd_layout_t *layout, rondo_comm_t comm, int local)
         env.slots = 1;
         env.slot_bytes = 4096;
     }
-    rd_layout_init(layout, local, comm->node.nnodes, &env);
+    rd_layout_init(layout, comm->node.most, comm->node.nnodes, &env);
     if (comm->device >= 0 && comm->env.check)
         layout->segment_bytes += rd_cuda_asked_bytes();
 }
@@ -150,16 +137,15 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     comm->moments = comm->env.spin < 0 && agreed.sharing <= 2 * agreed.cores ? MOMENTS : 0;
     if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop)))
         return result;
-    int local = fullest(&comm->node, comm->nranks);
-    connection_layout(&layout, comm, local);
+    connection_layout(&layout, comm);
     if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->stop)) ||
         (result = make_net(comm)) ||
         (result = rd_conns_create(&comm->conns, &layout, &comm->node, comm->rank, comm->nranks, comm->net, &comm->who)))
         return result;
     if ((result = rd_pull_probe(&comm->conns, comm->boot, &comm->node, comm->rank, &comm->env, &comm->who)))
         return result;
-    const rd_planner_args_t args = {comm->rank,     comm->nranks, &comm->node, local,         agreed.cores,
-                                    agreed.sharing, &comm->conns, &comm->env,  &comm->prices, &comm->who};
+    const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node,   agreed.cores, agreed.sharing,
+                                    &comm->conns, &comm->env,   &comm->prices, &comm->who};
     if ((result = comm->device >= 0 ? rd_cuda_create(comm) : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, comm)) ||
         (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->stop, has_left, comm)))

@@ -32,6 +32,7 @@ typedef struct finding {
     look_t *looks;
     int listener;
     int *leader_of;          /* of each rank: its node's leader, -1: not placed yet */
+    int *led;                /* of each leader: ranks on its node */
     int32_t *said;           /* what each rank says in an exchange */
     unsigned char *expected; /* ranks that have reached this leader */
     int *all_pidfd;          /* by rank in the communicator */
@@ -192,7 +193,12 @@ static rondo_result_t write_down(finding_t *f)
     int n = f->pass.nranks, self = f->pass.rank;
     for (int r = 0; r < n; r++) {
         node->node_of[r] = f->leader_of[r] == r ? node->nnodes++ : node->node_of[f->leader_of[r]];
-        node->nlocal += f->leader_of[r] == f->leader_of[self];
+        f->led[f->leader_of[r]]++;
+    }
+    node->nlocal = node->fewest = f->led[f->leader_of[self]];
+    for (int r = 0; r < n; r++) {
+        node->fewest = f->led[r] && f->led[r] < node->fewest ? f->led[r] : node->fewest;
+        node->most = f->led[r] > node->most ? f->led[r] : node->most;
     }
     node->local = malloc((size_t)node->nlocal * sizeof(int));
     node->pidfd = malloc((size_t)node->nlocal * sizeof(int));
@@ -236,13 +242,14 @@ static rondo_result_t finding_alloc(finding_t *f)
     size_t n = (size_t)f->pass.nranks;
     f->looks = calloc(n, sizeof(*f->looks));
     f->leader_of = malloc(n * sizeof(int));
+    f->led = calloc(n, sizeof(*f->led));
     f->said = calloc(n, sizeof(*f->said));
     f->expected = calloc(n, 1);
     f->all_pidfd = malloc(n * sizeof(int));
     f->node->node_of = calloc(n, sizeof(int));
     if (f->all_pidfd) /* first of all: finding_free closes what stands there */
         memset(f->all_pidfd, 0xff, n * sizeof(int));
-    if (!f->looks || !f->leader_of || !f->said || !f->expected || !f->all_pidfd || !f->node->node_of)
+    if (!f->looks || !f->leader_of || !f->led || !f->said || !f->expected || !f->all_pidfd || !f->node->node_of)
         return rd_error(f->who, RONDO_ERR_NO_MEMORY, "no memory to find the nodes of %zu ranks", n);
     memset(f->leader_of, 0xff, n * sizeof(int));
     return RONDO_SUCCESS;
@@ -256,6 +263,7 @@ static void finding_free(finding_t *f)
     rd_fd_close(f->listener);
     free(f->looks);
     free(f->leader_of);
+    free(f->led);
     free(f->said);
     free(f->expected);
     free(f->all_pidfd);

@@ -14,6 +14,7 @@
 typedef struct rd_node {
     int nnodes;
     int *node_of;         /* node number of each rank, nranks entries; nodes are numbered by their lowest rank */
+    int fewest, most;     /* ranks on the emptiest and the fullest node */
     int nlocal;           /* ranks on this node */
     int *local;           /* their ranks, ascending */
     int self;             /* this rank's index in local[] */

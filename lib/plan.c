@@ -320,7 +320,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .uneven = plan->ask.coll == RD_ALLTOALL && tables,
         .shape = &p->shape,
         .env = p->args.env,
-        .local = p->args.local,
+        .local = p->args.node->most,
         .cores = p->args.cores,
         .sharing = p->args.sharing,
         .prices = p->args.prices,

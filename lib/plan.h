@@ -89,7 +89,6 @@ typedef struct rd_planner rd_planner_t;
 typedef struct rd_planner_args {
     int rank, nranks;
     const rd_node_t *node;
-    int local;   /* ranks on the fullest node */
     int cores;   /* that the ranks of a machine may use: the fewest of any machine */
     int sharing; /* ranks on the fullest machine: nodes may be played */
     rd_conns_t *conns;

@@ -45,6 +45,8 @@ static int check_node(const rank_t *r, const rd_node_t *node)
     int m = 0;
     if (node->nnodes != p->nodes)
         return fail(r, "wrong number of nodes");
+    if (node->fewest != p->nranks / p->nodes || node->most != (p->nranks + p->nodes - 1) / p->nodes)
+        return fail(r, "wrong sizes of the emptiest or fullest node");
     for (int i = 0; i < p->nranks; i++) {
         if (node->node_of[i] != i % p->nodes)
             return fail(r, "a rank on the wrong node");
