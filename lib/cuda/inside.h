@@ -53,7 +53,7 @@ struct rd_cuda {
     void *scratch; /* device memory for the barrier's element */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED of them; NULL: none yet */
     struct rd_stage *stage; /* stage.h: ranks are on several nodes, or too many for windows; NULL: neither */
-    struct rd_cuda *inner;  /* rail.c: the same communicator's ranks of this node alone; NULL: not needed */
+    struct rd_cuda *inner;  /* inner.c: the same communicator's ranks of this node alone; NULL: not needed */
     struct rd_cuda *outer;  /* of an inner one: whose it is. It has no order, and words of the outer's */
     rd_order_t order;
     rd_cuda_peer_t *peers; /* of all ranks */

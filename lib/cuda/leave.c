@@ -140,7 +140,7 @@ rondo_result_t rd_cuda_close(rondo_comm_t comm)
     rondo_result_t result = wait_over(comm->cuda);
 
     rd_stage_close(comm->cuda);
-    rd_rail_close(comm->cuda);
+    rd_inner_close(comm->cuda);
     rd_registered_close(comm->cuda);
     rd_import_close(comm->cuda);
     rd_device_leave(guard);
@@ -158,7 +158,7 @@ void rd_cuda_free(rondo_comm_t comm)
     if (cuda->whole)
         rd_crowd_leave(cuda);
     rd_stage_close(cuda);
-    rd_rail_free(cuda, &comm->node, cuda->whole ? comm->conns.controls : NULL);
+    rd_inner_free(cuda, &comm->node, cuda->whole ? comm->conns.controls : NULL);
     rd_registered_close(cuda);
     rd_import_close(cuda);
     rd_order_free(cuda);

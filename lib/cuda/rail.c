@@ -1,5 +1,5 @@
-/* Between nodes that have equally many ranks: what can be done inside a node goes by the kernels of one node, and
- * between nodes each rank carries its own part, on the rail of those who have its place elsewhere.
+/* Between nodes that have several ranks: what can be done inside a node goes by the kernels of one node, and between
+ * nodes each rank carries its own part, on the rail of those who have its place elsewhere.
  *
  *   allreduce        reduce-scatter inside, allreduce on the rail, allgather inside
  *   reduce           reduce-scatter inside, reduce on the rail, gather inside the root's node: by pieces, in scratch
@@ -9,66 +9,9 @@
  *   alltoall         blocks of other nodes by the carrier of all ranks, then those of the own one inside
  *
  * What is left over when a vector is cut goes with the last rank's part, of a reduce with that of the root's place.
- * Where nothing is said of scratch, all of it stays in the user's buffers. The node's ranks are a communicator inside
- * the communicator: a rd_cuda_t of their own, without an order, for it is used in a call's stream alone, between two
- * parts that have one. By its windows messages go, too, between ranks of a node (messages.c).
+ * Where nothing is said of scratch, all of it stays in the user's buffers.
  */
-#include <stdlib.h>
-
 #include "rail.h"
-
-/* Multiprocessors that messages by lines may fill beside those to other nodes, so that all run at once, but where many
- * ranks share a GPU: blocks for other nodes come first then, and each is over when its partner's is. On all ranks. */
-static int room_for_lines(const rd_cuda_t *cuda)
-{
-    int room = (int)cuda->limits.blocks - (int)rd_stage_beside_most(cuda->stage);
-
-    return room < 1 ? 1 : room;
-}
-
-rondo_result_t rd_rail_create(rd_cuda_t *cuda, int *apart)
-{
-    rd_cuda_t *in = cuda->inner = calloc(1, sizeof *in);
-    rondo_comm_t comm = cuda->comm;
-
-    if (!in || !(in->peers = calloc((size_t)comm->node.nlocal, sizeof *in->peers)))
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
-    in->comm = comm;
-    in->outer = cuda;
-    in->device = cuda->device;
-    in->key = cuda->key;
-    in->k.rank = comm->node.self;
-    in->k.nranks = comm->node.nlocal;
-    in->limits = cuda->limits;
-    in->limits.nranks = (uint32_t)comm->node.nlocal;
-    for (int i = 0; i < comm->node.nlocal; i++)
-        in->peers[i] = cuda->peers[comm->node.local[i]];
-    for (int i = 0; i < RD_CHOSEN; i++)
-        in->cache[i].chosen.launch.kind = RD_K_KINDS;
-    in->late_ms = cuda->late_ms;
-    rd_window_layout(in, &comm->env, room_for_lines(cuda));
-    return rd_import_direct(in, apart);
-}
-
-void rd_rail_close(rd_cuda_t *cuda)
-{
-    if (cuda->inner)
-        rd_import_close(cuda->inner);
-}
-
-void rd_rail_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls)
-{
-    rd_cuda_t *in = cuda->inner;
-
-    if (!in)
-        return;
-    rd_import_close(in);
-    rd_window_free(in, node, controls);
-    cuda->inner = NULL;
-    rd_cuda_programs_free(in);
-    free(in->peers);
-    free(in);
-}
 
 /* Ranks are counted node by node. */
 static int in_order(const rd_node_t *node, int nranks)
@@ -141,7 +84,7 @@ int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     const rondo_comm_t comm = cuda->comm;
 
-    if (!cuda->inner || (call->tables && call->ask.coll == RD_REDUCE_SCATTER))
+    if (!cuda->inner || comm->node.fewest != comm->node.most || (call->tables && call->ask.coll == RD_REDUCE_SCATTER))
         return 0;
     if (!(call->tables && call->ask.coll == RD_ALLTOALL) && is_short(cuda, call))
         return 0;

@@ -120,6 +120,7 @@ typedef struct rd_stage {
     int flushes;   /* what a network's device has written is not seen by a kernel before rd_direct_flush */
     char way[320]; /* why messages go straight, or not */
     uint32_t pairs; /* of peer and direction: of a launch of messages, at most. On all ranks */
+    int rails;      /* places that every node has, each with carriers of its own; 0: no kernels inside nodes */
     int nlanes;    /* of a crew */
     int ncrews;
     _Atomic int over; /* crews that have failed, and let go of all buffers */
@@ -171,11 +172,13 @@ uint32_t rd_stage_beside_most(const rd_stage_t *stage);
 /* Expected microseconds, as far as the carrier knows. */
 double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call);
 
+/* inner.c: the node's ranks; collective, of all ranks. */
+rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart); /* *apart: GPUs of a node do not reach each other */
+void rd_inner_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
+void rd_inner_close(rd_cuda_t *cuda);
+
 /* rail.c: operations that go by the node's own kernels first and last, and between nodes only with what a rank then
- * has. Collective; where nodes are alike and have several ranks. */
-rondo_result_t rd_rail_create(rd_cuda_t *cuda, int *apart); /* *apart: GPUs of a node do not reach each other */
-void rd_rail_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
-void rd_rail_close(rd_cuda_t *cuda);
+ * has. */
 int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call);
 

@@ -113,7 +113,8 @@ static rondo_result_t memory(rd_stage_t *s)
     return short_of ? rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
 }
 
-/* Host communicators of those who pass the same `first`, which is one of them: one for each of so many crews. */
+/* Host communicators of those who pass the same `first`, which is one of them: one for each of so many crews; nranks 0:
+ * of none. */
 static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int first, int rank, int nranks)
 {
     static const char *const names[RD_CARRIERS] = {"net", "rail", "check"};
@@ -129,7 +130,7 @@ static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int f
         (void)rd_boot_id_create(&its[c], &comm->env);
     rondo_result_t result = rd_boot_allgather(comm->boot, ids, each * sizeof *ids);
     s->carriers[carrier] = (rd_carrier_t){rank, nranks};
-    while (made < each && result == RONDO_SUCCESS) {
+    while (nranks && made < each && result == RONDO_SUCCESS) {
         result = rd_comm_make_carrier(&s->crews[made].carriers[carrier], comm, names[carrier], &its[made], rank, nranks);
         made++;
     }
@@ -139,46 +140,45 @@ static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int f
     return result;
 }
 
-/* Ranks with one place on their nodes; 0: nodes have different numbers of ranks, one each, or more than map each
- * other's windows. `first`: of this rail. */
-static int rail(const rd_node_t *node, int nranks, int *first)
+/* A rail for each place that all nodes have. Those who are behind its last one are of none. */
+static rondo_result_t rails(rd_stage_t *s)
 {
-    int place = 0;
+    const rondo_comm_t comm = s->cuda->comm;
+    const rd_node_t *node = &comm->node;
+    int first = 0, place = 0, of_one = node->self < node->fewest;
 
-    if (node->nlocal < 2 || node->nlocal > RD_KRANKS || node->nlocal * node->nnodes != nranks)
-        return 0;
-    for (int n = 0; n < node->nnodes; n++) {
-        int here = 0;
-        for (int r = 0; r < nranks; r++)
-            here += node->node_of[r] == n;
-        if (here != node->nlocal)
-            return 0;
-    }
-    for (*first = 0; node->node_of[*first] != 0 || place++ < node->self; ++*first)
+    for (; of_one && (node->node_of[first] != 0 || place++ < node->self); first++)
         continue;
-    return 1;
+    s->rails = node->fewest;
+    return carriers_make(s, RD_CARRIER_RAIL, s->ncrews, first, node->node_of[comm->rank], of_one ? node->nnodes : 0);
 }
 
-/* Carriers of all ranks and, where nodes are alike, of the rail. */
-static rondo_result_t carriers(rd_stage_t *s)
+/* What a node's ranks do among themselves, where some node has several and none more than map each other's windows. */
+static rondo_result_t inside(rd_stage_t *s)
 {
     rd_cuda_t *cuda = s->cuda;
-    rondo_comm_t comm = cuda->comm;
-    int first = 0, apart = 0;
+    const rd_node_t *node = &cuda->comm->node;
+    int apart = 0;
+
+    if (cuda->limits.apart || node->most < 2 || node->most > RD_KRANKS)
+        return RONDO_SUCCESS;
+    rondo_result_t result = rd_inner_create(cuda, &apart);
+    if (result == RONDO_SUCCESS && apart)
+        rd_inner_free(cuda, NULL, NULL);
+    return result == RONDO_SUCCESS && !apart ? rails(s) : result;
+}
+
+/* Carriers of all ranks, and of rails. */
+static rondo_result_t carriers(rd_stage_t *s)
+{
+    rondo_comm_t comm = s->cuda->comm;
     rondo_result_t result = carriers_make(s, RD_CARRIER_ALL, s->ncrews, 0, comm->rank, comm->nranks);
 
     if (result == RONDO_SUCCESS && comm->env.check)
         result = rd_stage_check_create(s);
     if (result == RONDO_SUCCESS && comm->env.check)
         result = carriers_make(s, RD_CARRIER_CHECK, 1, 0, comm->rank, comm->nranks);
-    if (result != RONDO_SUCCESS || cuda->limits.apart || !rail(&comm->node, comm->nranks, &first))
-        return result;
-    result = rd_rail_create(cuda, &apart);
-    if (result == RONDO_SUCCESS && apart)
-        rd_rail_free(cuda, NULL, NULL);
-    else if (result == RONDO_SUCCESS)
-        result = carriers_make(s, RD_CARRIER_RAIL, s->ncrews, first, comm->node.node_of[comm->rank], comm->node.nnodes);
-    return result;
+    return result == RONDO_SUCCESS ? inside(s) : result;
 }
 
 static rondo_result_t serve(rd_stage_t *s)

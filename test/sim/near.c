@@ -1,6 +1,7 @@
-/* Messages between ranks of one node, on a communicator of several nodes, go past the host: no proxy is asked for
- * anything, and beside messages to other nodes it is asked for those alone. Where GPUs do not reach each other it is
- * asked for all. Single calls, groups and graphs; as many in a group as a launch's arguments do not hold. */
+/* Messages between ranks of one node, on a communicator of several nodes, equally full or not, go past the host: no
+ * proxy is asked for anything, and beside messages to other nodes it is asked for those alone. Where GPUs do not reach
+ * each other it is asked for all. Single calls, groups and graphs; as many in a group as a launch's arguments do not
+ * hold. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,12 @@
 
 #define INTS 3000
 #define MOST 60
+
+typedef struct {
+    const char *nodes;
+    int first; /* ranks on the first of two */
+    int past;  /* GPUs of a node reach each other */
+} layout_t;
 
 typedef struct {
     test_rank_t *t;
@@ -81,22 +88,24 @@ static int held(world_t *w, int mate)
 
 static void body(test_rank_t *t, void *arg)
 {
-    int past = *(int *)arg, mate = t->rank ^ 1, far = t->rank ^ 2;
+    const layout_t *l = arg;
+    int one = t->rank ^ 1, other = t->rank ^ 2, here = t->rank < l->first;
+    int near_one = l->past && here == (one < l->first), near_other = l->past && here == (other < l->first);
     world_t w = {.t = t};
 
     w.comm = device_comm(t);
     w.buffer = device_memory(t, 2 * MOST * INTS * sizeof(int), 0);
     TEST_CUDA(t, cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking));
     uint64_t before = asked(&w);
-    single(&w, mate);
-    TEST_TRUE(t, (asked(&w) == before) == past);
+    single(&w, one);
+    TEST_TRUE(t, (asked(&w) == before) == near_one);
     for (int n = 1; n <= MOST; n += MOST - 1) { /* so many are more than one launch */
-        uint64_t alone = counted(&w, n, far, -1);
-        TEST_TRUE(t, alone > 0);
-        TEST_TRUE(t, (counted(&w, n, mate, -1) == 0) == past);
-        TEST_TRUE(t, (counted(&w, n, mate, far) == alone) == past);
+        uint64_t alone = counted(&w, n, other, -1);
+        TEST_TRUE(t, (alone == 0) == near_other);
+        TEST_TRUE(t, (counted(&w, n, one, -1) == 0) == near_one);
+        TEST_TRUE(t, (counted(&w, n, one, other) == alone) == near_one);
     }
-    TEST_TRUE(t, (held(&w, mate) == 0) == past);
+    TEST_TRUE(t, (held(&w, one) == 0) == near_one);
     TEST_OK(t, NULL, rondo_comm_destroy(w.comm));
     TEST_CUDA(t, cudaStreamDestroy(w.stream));
     device_memory_back(w.buffer);
@@ -105,15 +114,17 @@ static void body(test_rank_t *t, void *arg)
 
 int main(void)
 {
+    layout_t layouts[] = {{"2+2", 2, 1}, {"3+1", 3, 1}, {"1+3", 1, 1}, {"2+2", 2, 0}, {"3+1", 3, 0}};
     int bad = 0;
 
     test_begin("near", 100);
     if (device_none() || strncmp(rd_net_version(), "ucx", 3) != 0)
         return TEST_SKIPPED;
-    for (int past = 1; past >= 0; past--) {
-        setenv("RONDO_P2P", past ? "1" : "0", 1);
-        int worse = test_run(TEST_PROCESSES, device_nodes("2+2"), 60, body, &past);
-        printf("near: %s: %s\n", past ? "past the host" : "GPUs do not reach each other", worse ? "WRONG" : "right");
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        setenv("RONDO_P2P", layouts[i].past ? "1" : "0", 1);
+        int worse = test_run(TEST_PROCESSES, device_nodes(layouts[i].nodes), 60, body, &layouts[i]);
+        printf("near: %s, %s: %s\n", layouts[i].nodes,
+               layouts[i].past ? "past the host" : "GPUs do not reach each other", worse ? "WRONG" : "right");
         bad += worse;
     }
     return bad != 0;
