@@ -176,11 +176,6 @@ static int serves(rd_kkind_t kind, uint32_t coll)
     }
 }
 
-static int reduces(uint32_t coll)
-{
-    return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_REDUCE_SCATTER;
-}
-
 /* How many threads a block has: as many as spread the units over all blocks that there may be, and no more. */
 static uint32_t block_threads(const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t units)
 {
@@ -315,7 +310,7 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
     uint32_t unit = rd_kernel_unit(kind, codec);
     if (!unit || !rd_kernel_find(&chosen->launch))
         return refuse(why, "this protocol does not serve this operation and type");
-    if (codec == RD_KC_SENTINEL && !reduces(w->coll))
+    if (codec == RD_KC_SENTINEL && !rd_coll_reduces((rd_coll_t)w->coll))
         return refuse(why, "what is only moved must arrive bit by bit, and this protocol changes one NaN");
     uint64_t chunk = rd_kernel_chunk(kind, w->coll, (int)l->nranks, bytes), total = (chunk + unit - 1) / unit;
     if (codec == RD_KC_SIMPLE) {

@@ -4,23 +4,21 @@
  *   allreduce        reduce-scatter inside, allreduce on the rail, allgather inside
  *   reduce           reduce-scatter inside, reduce on the rail, gather inside the root's node: by pieces, in scratch
  *   broadcast        scatter inside the root's node, broadcast on the rail, allgather inside
- *   allgather        allgather on the rail into the places, then inside, for each node's blocks
+ *   allgather        allgather on the rail into the places, then inside, for each node's blocks; where nodes differ,
+ *                    inside, then on the rail and inside for each other node's (rail_ranges.c)
  *   reduce_scatter   inside, for each node's blocks, then on the rail: by pieces, in scratch
  *   alltoall         blocks of other nodes by the carrier of all ranks, then those of the own one inside
  *
  * What is left over when a vector is cut goes with the last rank's part, of a reduce with that of the root's place.
- * Where nothing is said of scratch, all of it stays in the user's buffers.
+ * Where nothing is said of scratch, all of it stays in the user's buffers. Nodes may differ but for what wants scratch,
+ * and allgatherv: ranks that have no partner on the emptiest node have no part between nodes.
  */
 #include "rail.h"
 
-/* Ranks are counted node by node. */
-static int in_order(const rd_node_t *node, int nranks)
+/* Nodes have equally many ranks. */
+static int alike(const rd_cuda_t *cuda)
 {
-    for (int r = 0; r < nranks; r++) {
-        if (node->node_of[r] != r / node->nlocal)
-            return 0;
-    }
-    return 1;
+    return cuda->comm->node.fewest == cuda->comm->node.most;
 }
 
 /* An average of integers is divided once, when all is summed. */
@@ -32,7 +30,7 @@ static int divides(const rd_ask_t *ask)
 /* Bytes that the first launch inside a node has to do with. */
 static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t element = rondo_type_size(call->ask.type), blocks = (size_t)cuda->inner->k.nranks * element;
+    size_t element = rondo_type_size(call->ask.type), blocks = (size_t)cuda->stage->rails * element;
 
     switch (call->ask.coll) {
     case RD_REDUCE_SCATTER:
@@ -79,30 +77,35 @@ static size_t launches(const rd_cuda_t *cuda, const rd_call_t *call)
  * the last one's. */
 #define LAUNCHES_MOST 256
 
-/* Of an all-to-all by tables nobody knows what the others have, but of an allgather all do. */
-int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
+/* Whatever its length. */
+static int is_possible(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    const rondo_comm_t comm = cuda->comm;
-
-    if (!cuda->inner || comm->node.fewest != comm->node.most || (call->tables && call->ask.coll == RD_REDUCE_SCATTER))
-        return 0;
-    if (!(call->tables && call->ask.coll == RD_ALLTOALL) && is_short(cuda, call))
-        return 0;
-    if (launches(cuda, call) > LAUNCHES_MOST)
+    if (rd_coll_reduces(call->ask.coll) && divides(&call->ask))
         return 0;
     switch (call->ask.coll) {
     case RD_ALLREDUCE:
-    case RD_REDUCE:
-        return !divides(&call->ask);
-    case RD_REDUCE_SCATTER:
-        return !divides(&call->ask) && in_order(&comm->node, comm->nranks);
-    case RD_ALLGATHER:
     case RD_BROADCAST:
     case RD_ALLTOALL:
         return 1;
+    case RD_REDUCE:
+        return alike(cuda);
+    case RD_ALLGATHER:
+        return alike(cuda) || (!call->tables && cuda->stage->ordered);
+    case RD_REDUCE_SCATTER:
+        return alike(cuda) && !call->tables && cuda->stage->ordered;
     default:
         return 0;
     }
+}
+
+/* Of an all-to-all by tables nobody knows what the others have, but of an allgather all do. */
+int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call)
+{
+    if (!cuda->inner || !is_possible(cuda, call))
+        return 0;
+    if (!(call->tables && call->ask.coll == RD_ALLTOALL) && is_short(cuda, call))
+        return 0;
+    return launches(cuda, call) <= LAUNCHES_MOST;
 }
 
 /* ---- parts of an operation */
@@ -133,7 +136,7 @@ rondo_result_t rd_rail_between(rd_cuda_t *cuda, const rd_call_t *call, int root,
     part.ask.count = count;
     part.in = in;
     part.out = out;
-    return rd_stage_run(cuda->stage, RD_CARRIER_RAIL, &part);
+    return count ? rd_stage_run(cuda->stage, RD_CARRIER_RAIL, &part) : RONDO_SUCCESS;
 }
 
 rondo_result_t rd_rail_pieces(rd_cuda_t *cuda, const rd_call_t *call, size_t piece, rd_rail_piece_fn serve)
@@ -158,7 +161,7 @@ rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call)
     case RD_REDUCE_SCATTER:
         return rd_rail_reduce_scatter(cuda, call);
     case RD_ALLGATHER:
-        return rd_rail_allgather(cuda, call);
+        return alike(cuda) ? rd_rail_allgather(cuda, call) : rd_rail_ranges(cuda, call);
     default:
         return rd_rail_alltoall(cuda, call);
     }

@@ -26,4 +26,7 @@ size_t rd_rail_piece(const rd_cuda_t *cuda, const rd_call_t *call);       /* of 
 rondo_result_t rd_rail_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_rail_alltoall(rd_cuda_t *cuda, const rd_call_t *call); /* with or without tables */
 
+/* rail_ranges.c: the same without tables, where nodes differ and ranks are counted node by node. */
+rondo_result_t rd_rail_ranges(rd_cuda_t *cuda, const rd_call_t *call);
+
 #endif

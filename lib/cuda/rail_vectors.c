@@ -1,30 +1,61 @@
-/* Vectors by rails: each rank of a node has a part, and what is left over goes with the last rank's. See rail.c. */
+/* Vectors by rails: each rank of a node that is of one has a part, and what is left over goes with the last one's. See
+ * rail.c. */
 #include "rail.h"
 
-/* A vector in the node's ranks' parts, and what is left over behind them. */
+/* A vector in the parts of rails, and what is left over behind them. */
 typedef struct cut {
     size_t part, rest; /* elements */
     char *own, *tail;
-    int last; /* this rank has the rest, too */
+    size_t mine; /* elements of this rank's part and, if it is the last rail's, of the rest */
 } cut_t;
 
 static cut_t cut(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->inner->k.nranks, part = call->ask.count / n;
-    int rank = cuda->inner->k.rank;
-    cut_t c = {part, call->ask.count % n, (char *)call->out + (size_t)rank * part * element,
-               (char *)call->out + n * part * element, rank == (int)n - 1};
+    size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->stage->rails, part = call->ask.count / n;
+    size_t place = (size_t)cuda->inner->k.rank;
+    cut_t c = {part, call->ask.count % n, (char *)call->out + place * part * element,
+               (char *)call->out + n * part * element, place < n ? part : 0};
 
+    c.mine += place == n - 1 ? c.rest : 0;
     return c;
+}
+
+/* Inside a node, parts of its ranks that are of a rail: all of them, or tables say it. */
+static rondo_result_t inside(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t coll, int root, size_t count,
+                             const void *in, void *out)
+{
+    const size_t none[RD_KRANKS] = {0};
+    size_t parts[RD_KRANKS] = {0}, one[RD_KRANKS] = {0};
+    int rails = cuda->stage->rails, rank = cuda->inner->k.rank;
+    rd_tables_t tables = {NULL, NULL, NULL, NULL};
+    rd_call_t part = *call;
+
+    if (rails == cuda->inner->k.nranks)
+        return rd_rail_inside(cuda, call, coll, root, count, in, out);
+    for (int p = 0; p < rails; p++)
+        parts[p] = count;
+    one[root] = parts[rank];
+    if (coll == RD_REDUCE_SCATTER)
+        tables.in_counts = parts;
+    else if (coll == RD_ALLGATHER)
+        tables.out_counts = parts;
+    else /* RD_SCATTER */
+        tables = (rd_tables_t){rank == root ? parts : none, NULL, one, NULL};
+    part.ask.coll = coll == RD_SCATTER ? RD_ALLTOALL : coll;
+    part.tables = &tables;
+    part.in = in;
+    part.out = out;
+    part.aside = 0;
+    return rd_cuda_run(cuda->inner, &part);
 }
 
 /* Every rank has its part of the result, the last one the rest: now all have all. */
 static rondo_result_t spread(rd_cuda_t *cuda, const rd_call_t *call, const cut_t *c)
 {
-    rondo_result_t result = rd_rail_inside(cuda, call, RD_ALLGATHER, 0, c->part, c->own, call->out);
+    rondo_result_t result = inside(cuda, call, RD_ALLGATHER, 0, c->part, c->own, call->out);
 
     return result == RONDO_SUCCESS
-               ? rd_rail_inside(cuda, call, RD_BROADCAST, cuda->inner->k.nranks - 1, c->rest, c->tail, c->tail)
+               ? rd_rail_inside(cuda, call, RD_BROADCAST, cuda->stage->rails - 1, c->rest, c->tail, c->tail)
                : result;
 }
 
@@ -32,12 +63,12 @@ rondo_result_t rd_rail_allreduce(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const cut_t c = cut(cuda, call);
     size_t at = (size_t)(c.tail - (char *)call->out);
-    rondo_result_t result = rd_rail_inside(cuda, call, RD_REDUCE_SCATTER, 0, c.part, call->in, c.own);
+    rondo_result_t result = inside(cuda, call, RD_REDUCE_SCATTER, 0, c.part, call->in, c.own);
 
     if (result == RONDO_SUCCESS)
         result = rd_rail_inside(cuda, call, RD_ALLREDUCE, 0, c.rest, (const char *)call->in + at, c.tail);
     if (result == RONDO_SUCCESS)
-        result = rd_rail_between(cuda, call, 0, c.part + (c.last ? c.rest : 0), c.own, c.own);
+        result = rd_rail_between(cuda, call, 0, c.mine, c.own, c.own);
     return result == RONDO_SUCCESS ? spread(cuda, call, &c) : result;
 }
 
@@ -59,12 +90,12 @@ rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call)
     rondo_result_t result = RONDO_SUCCESS;
 
     if (node->node_of[root] == node->node_of[cuda->comm->rank]) {
-        result = rd_rail_inside(cuda, call, RD_SCATTER, place, c.part, call->in, c.own);
+        result = inside(cuda, call, RD_SCATTER, place, c.part, call->in, c.own);
         if (result == RONDO_SUCCESS)
             result = rd_rail_inside(cuda, call, RD_BROADCAST, place, c.rest, (const char *)call->in + at, c.tail);
     }
     if (result == RONDO_SUCCESS)
-        result = rd_rail_between(cuda, call, node->node_of[root], c.part + (c.last ? c.rest : 0), c.own, c.own);
+        result = rd_rail_between(cuda, call, node->node_of[root], c.mine, c.own, c.own);
     return result == RONDO_SUCCESS ? spread(cuda, call, &c) : result;
 }
 

@@ -151,6 +151,12 @@ rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, s
     return result;
 }
 
+/* One rank's contribution is scaled: alone on its node for an average, too, which is of others as well. */
+static int scales(const rd_cuda_t *cuda, const rd_ask_t *ask)
+{
+    return rd_coll_reduces(ask->coll) && (ask->op >= RONDO_NUM_OPS || (ask->op == RONDO_AVG && cuda->outer));
+}
+
 /* One rank: the input, perhaps scaled. */
 static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
 {
@@ -167,7 +173,7 @@ static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
     if (call->tables && call->tables->out_displs)
         return rd_cuda_copy(cuda, (char *)call->out + call->tables->out_displs[0] * element, call->in, count * element,
                             call->stream);
-    if (call->ask.op < RONDO_NUM_OPS)
+    if (!scales(cuda, &call->ask))
         return rd_cuda_copy(cuda, call->out, call->in, count * element, call->stream);
     work.comm = cuda->k;
     work.reduce = (rd_kreduce_t){.in = call->in, .out = call->out, .count = count, .coll = RD_ALLREDUCE,

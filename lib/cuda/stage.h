@@ -121,6 +121,7 @@ typedef struct rd_stage {
     char way[320]; /* why messages go straight, or not */
     uint32_t pairs; /* of peer and direction: of a launch of messages, at most. On all ranks */
     int rails;      /* places that every node has, each with carriers of its own; 0: no kernels inside nodes */
+    int ordered;    /* ranks are counted node by node */
     int nlanes;    /* of a crew */
     int ncrews;
     _Atomic int over; /* crews that have failed, and let go of all buffers */

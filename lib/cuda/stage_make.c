@@ -150,6 +150,9 @@ static rondo_result_t rails(rd_stage_t *s)
     for (; of_one && (node->node_of[first] != 0 || place++ < node->self); first++)
         continue;
     s->rails = node->fewest;
+    s->ordered = 1;
+    for (int r = 1; r < comm->nranks; r++)
+        s->ordered &= node->node_of[r] >= node->node_of[r - 1];
     return carriers_make(s, RD_CARRIER_RAIL, s->ncrews, first, node->node_of[comm->rank], of_one ? node->nnodes : 0);
 }
 

@@ -44,6 +44,11 @@ typedef enum {
     RD_NUM_COLLS
 } rd_coll_t;
 
+static inline int rd_coll_reduces(rd_coll_t coll)
+{
+    return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_REDUCE_SCATTER;
+}
+
 const char *rd_coll_name(rd_coll_t coll);
 int rd_coll_parse(const char *name, rd_coll_t *coll); /* 0 or -1 */
 

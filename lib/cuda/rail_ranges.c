@@ -1,0 +1,90 @@
+/* Allgather where nodes have different numbers of ranks, counted node by node: a node's blocks are one range of the
+ * output then, and each rail carries a part of every node's. See rail.c.
+ *
+ *   allgather inside each node, whose ranks all have its range
+ *   each rail's part of it to the rail's other ranks
+ *   for each other node, inside: who has a part of its range gives it to all
+ */
+#include <stdlib.h>
+
+#include "rail.h"
+
+/* Elements. */
+typedef struct ranges {
+    size_t *memory;         /* of all that follow */
+    size_t *at, *length;    /* of each node's range */
+    size_t *part_at, *part; /* of this rank's part of each; a rank without a rail has none */
+} ranges_t;
+
+/* Of a range of `length`, the part of a place: the last rail's is longer by what is left over. */
+static size_t part_of(const rd_cuda_t *cuda, size_t length, int place, size_t *at)
+{
+    size_t rails = (size_t)cuda->stage->rails, p = (size_t)place, each = length / rails;
+
+    *at = p * each;
+    return p < rails - 1 ? each : p == rails - 1 ? length - *at : 0;
+}
+
+static rondo_result_t ranges_find(const rd_cuda_t *cuda, size_t count, ranges_t *g)
+{
+    const rondo_comm_t comm = cuda->comm;
+    size_t nodes = (size_t)comm->node.nnodes, sum = 0, *memory = calloc(4 * nodes, sizeof *memory);
+
+    if (!memory)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu nodes", nodes);
+    *g = (ranges_t){memory, memory, memory + nodes, memory + 2 * nodes, memory + 3 * nodes};
+    for (int r = 0; r < comm->nranks; r++)
+        g->length[comm->node.node_of[r]] += count;
+    for (size_t m = 0; m < nodes; sum += g->length[m++]) {
+        g->at[m] = sum;
+        g->part[m] = part_of(cuda, g->length[m], cuda->inner->k.rank, &g->part_at[m]);
+        g->part_at[m] += sum;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* A range, of which the ranks of rails have a part each. */
+static rondo_result_t spread(rd_cuda_t *cuda, const rd_call_t *call, const ranges_t *g, size_t m)
+{
+    size_t element = rondo_type_size(call->ask.type), counts[RD_KRANKS], at[RD_KRANKS];
+    const rd_tables_t tables = {NULL, NULL, counts, at};
+    rd_call_t part = *call;
+
+    for (int p = 0; p < cuda->inner->k.nranks; p++)
+        counts[p] = part_of(cuda, g->length[m], p, &at[p]);
+    part.tables = &tables;
+    part.ask.count = g->length[m];
+    part.in = (const char *)call->out + g->part_at[m] * element;
+    part.out = (char *)call->out + g->at[m] * element;
+    return rd_cuda_run(cuda->inner, &part);
+}
+
+static rondo_result_t gather(rd_cuda_t *cuda, const rd_call_t *call, const ranges_t *g)
+{
+    const rd_node_t *node = &cuda->comm->node;
+    int own = node->node_of[cuda->comm->rank];
+    size_t element = rondo_type_size(call->ask.type);
+    const rd_tables_t tables = {NULL, NULL, g->part, g->part_at};
+    rd_call_t rail = *call;
+    rondo_result_t result = rd_rail_inside(cuda, call, RD_ALLGATHER, 0, call->ask.count, call->in,
+                                           (char *)call->out + g->at[own] * element);
+
+    rail.tables = &tables;
+    rail.in = (const char *)call->out + g->part_at[own] * element;
+    if (result == RONDO_SUCCESS && node->self < cuda->stage->rails)
+        result = rd_stage_run(cuda->stage, RD_CARRIER_RAIL, &rail);
+    for (int m = 0; m < node->nnodes && node->nlocal > 1 && result == RONDO_SUCCESS; m++)
+        result = m == own ? RONDO_SUCCESS : spread(cuda, call, g, (size_t)m);
+    return result;
+}
+
+rondo_result_t rd_rail_ranges(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    ranges_t g = {NULL, NULL, NULL, NULL, NULL};
+    rondo_result_t result = ranges_find(cuda, call->ask.count, &g);
+
+    if (result == RONDO_SUCCESS)
+        result = gather(cuda, call, &g);
+    free(g.memory);
+    return result;
+}
