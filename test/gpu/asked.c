@@ -126,9 +126,7 @@ static void body(test_rank_t *t, void *arg)
         TEST_OK(t, comm, rondo_barrier(comm, stream));
     }
     rondo_comm_destroy(comm);
-    TEST_CUDA(t, cudaStreamDestroy(stream));
-    device_memory_back(buffer);
-    device_finish(t);
+    device_end(t, NULL, &stream, 1);
 }
 
 static void rest(void *seconds)
@@ -156,10 +154,7 @@ static void ahead(test_rank_t *t, void *arg)
         TEST_OK(t, comm, rondo_allreduce(buffer, buffer, 10, RONDO_FLOAT32, RONDO_SUM, comm, stream));
     TEST_OK(t, comm, rondo_barrier(comm, stream));
     TEST_CUDA(t, cudaStreamSynchronize(stream));
-    TEST_OK(t, NULL, rondo_comm_destroy(comm));
-    TEST_CUDA(t, cudaStreamDestroy(stream));
-    device_memory_back(buffer);
-    device_finish(t);
+    device_end(t, comm, &stream, 1);
 }
 
 static int ahead_run(void)

@@ -169,6 +169,16 @@ void device_finish(test_rank_t *t)
     }
 }
 
+void device_end(test_rank_t *t, rondo_comm_t comm, const cudaStream_t *streams, int n)
+{
+    if (comm)
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    test_barrier(t);
+    for (int i = 0; i < n; i++)
+        TEST_CUDA(t, cudaStreamDestroy(streams[i]));
+    device_finish(t);
+}
+
 void device_prepare_as(test_rank_t *t, device_call_t *d, const do_case_t *c, int kind, int rank, int nranks)
 {
     do_call_t *call = &d->call;

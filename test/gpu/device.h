@@ -46,9 +46,11 @@ void device_release(device_call_t *d);
 /* Collective: destroys graphs when all ranks are at rest. CUDA waits with that for what runs on the device, be it the
  * kernel of a rank beside, which may wait for this one. */
 void device_graphs_destroy(test_rank_t *t, cudaGraphExec_t *exec, int n);
-/* Collective: frees the memory that this rank has had, which is kept till then, because cudaFree waits for whatever runs
- * on the device. */
+/* Collective: frees the memory that this rank has had, given back or not, which is kept till then, because cudaFree
+ * waits for whatever runs on the device. */
 void device_finish(test_rank_t *t);
+/* Collective: the same behind the end of `comm`, where it is not NULL, and of so many streams. */
+void device_end(test_rank_t *t, rondo_comm_t comm, const cudaStream_t *streams, int n);
 /* Takes memory of all kinds on the current device, which device_comm does too: not to be done beside a kernel that
  * waits for this rank. */
 void device_pools(test_rank_t *t);

@@ -189,19 +189,6 @@ static void begin(world_t *w, test_rank_t *t, uint64_t seed)
     test_barrier(t);
 }
 
-static void end(world_t *w)
-{
-    if (w->comm)
-        TEST_OK(w->t, NULL, rondo_comm_destroy(w->comm));
-    test_barrier(w->t);
-    for (int s = 0; s < 2; s++)
-        TEST_CUDA(w->t, cudaStreamDestroy(w->stream[s]));
-    device_memory_back(w->host);
-    device_memory_back(w->out);
-    device_memory_back(w->in);
-    device_finish(w->t);
-}
-
 static void right(test_rank_t *t, void *seed)
 {
     world_t w;
@@ -216,7 +203,7 @@ static void right(test_rank_t *t, void *seed)
     }
     anew(&w);
     graph(&w);
-    end(&w);
+    device_end(t, w.comm, w.stream, 2);
 }
 
 /* ---- trouble */
@@ -295,7 +282,7 @@ static void trouble(test_rank_t *t, void *arg)
         return;
     if (what == LATE)
         test_barrier(t);
-    end(&w);
+    device_end(t, w.comm, w.stream, 2);
 }
 
 /* ---- whether there is a way */

@@ -162,10 +162,7 @@ static void wrong(test_rank_t *t, void *arg)
     TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT, rondo_comm_create(&none, 1, &id, 0, &config));
     TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     sum_checked(t, comm, t->nranks, stream, 100); /* unharmed */
-    TEST_CUDA(t, cudaStreamDestroy(stream));
-    device_memory_back(device);
-    TEST_OK(t, NULL, rondo_comm_destroy(comm));
-    device_finish(t);
+    device_end(t, comm, &stream, 1);
 }
 
 /* ---- a graph outlives its communicator, and the other way round ---- */
@@ -198,10 +195,7 @@ static void graphs(test_rank_t *t, void *arg)
     TEST_OK(t, NULL, rondo_comm_destroy(comm[0]));
     device_graphs_destroy(t, exec, 2);
     sum_checked(t, comm[1], t->nranks, stream, 1000);
-    TEST_OK(t, NULL, rondo_comm_destroy(comm[1]));
-    TEST_CUDA(t, cudaStreamDestroy(stream));
-    device_memory_back(device);
-    device_finish(t);
+    device_end(t, comm[1], &stream, 1);
 }
 
 /* ---- one thread with all ranks ---- */
@@ -285,10 +279,7 @@ static void abort_it(test_rank_t *t, void *arg)
     test_barrier(t);
     comm = device_comm(t); /* the context is usable */
     sum_checked(t, comm, t->nranks, stream, 1000);
-    TEST_OK(t, NULL, rondo_comm_destroy(comm));
-    TEST_CUDA(t, cudaStreamDestroy(stream));
-    device_memory_back(device);
-    device_finish(t);
+    device_end(t, comm, &stream, 1);
 }
 
 /* Rank 1 is there and does not call. */
@@ -309,10 +300,7 @@ static void late(test_rank_t *t, void *arg)
         TEST_TRUE(t, strstr(rondo_last_error(comm), "rank 1") != NULL || t->nranks > 2);
     }
     test_barrier(t);
-    TEST_OK(t, NULL, rondo_comm_destroy(comm));
-    TEST_CUDA(t, cudaStreamDestroy(stream));
-    device_memory_back(device);
-    device_finish(t);
+    device_end(t, comm, &stream, 1);
 }
 
 /* Rank 1 ends its communicator in order while a kernel of another one waits for it: no time is set. */
@@ -335,9 +323,7 @@ static void deserted(test_rank_t *t, void *arg)
         test_barrier(t);
     }
     (void)rondo_comm_destroy(comm);
-    TEST_CUDA(t, cudaStreamDestroy(stream));
-    device_memory_back(device);
-    device_finish(t);
+    device_end(t, NULL, &stream, 1);
 }
 
 static void hold(void *milliseconds)
@@ -396,8 +382,6 @@ static void crossing(test_rank_t *t, void *arg)
     for (int i = 0; i < 2; i++) {
         TEST_OK(t, NULL, rondo_comm_destroy(comm[i]));
         TEST_CUDA(t, cudaStreamDestroy(stream[i]));
-        device_memory_back(data[i]);
-        device_memory_back(host[i]);
     }
     device_finish(t);
 }
@@ -428,10 +412,7 @@ static void killed(test_rank_t *t, void *arg)
         sum_checked(t, less, t->nranks - 1, stream, 1000);
         TEST_OK(t, NULL, rondo_comm_destroy(less));
     }
-    TEST_OK(t, NULL, rondo_comm_destroy(comm));
-    TEST_CUDA(t, cudaStreamDestroy(stream));
-    device_memory_back(device);
-    device_finish(t);
+    device_end(t, comm, &stream, 1);
 }
 
 static int run_killed(int nranks)

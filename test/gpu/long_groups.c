@@ -194,15 +194,7 @@ static void body(test_rank_t *t, void *arg)
         streams(&w);
     graphs(&w);
     too_many(&w);
-    TEST_OK(t, NULL, rondo_comm_destroy(w.comm));
-    test_barrier(t);
-    for (int i = 0; i < STREAMS; i++)
-        TEST_CUDA(t, cudaStreamDestroy(w.stream[i]));
-    device_memory_back(w.in_host);
-    device_memory_back(w.out_host);
-    device_memory_back(w.in);
-    device_memory_back(w.out);
-    device_finish(t);
+    device_end(t, w.comm, w.stream, STREAMS);
 }
 
 int main(void)

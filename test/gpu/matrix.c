@@ -144,10 +144,7 @@ static void body(test_rank_t *t, void *arg)
             walk_moves(&w, (do_what_t)what);
     walk_long(&w);
     test_note(t, "destroy");
-    TEST_OK(t, NULL, rondo_comm_destroy(w.comm));
-    device_finish(t);
-    for (int i = 0; i < 2; i++)
-        TEST_CUDA(t, cudaStreamDestroy(w.stream[i]));
+    device_end(t, w.comm, w.stream, 2);
     if (t->rank == 0)
         printf("matrix: %u of %u cases, %u of them refused\n", w.ran, w.cases, w.refused);
 }

@@ -314,14 +314,8 @@ static void end(world_t *w)
     test_barrier(w->t);
     if (w->comm)
         (void)rondo_comm_destroy(w->comm);
-    for (int s = 0; s < 2; s++)
-        TEST_CUDA(w->t, cudaStreamDestroy(w->stream[s]));
     TEST_CUDA(w->t, cudaEventDestroy(w->event));
-    device_memory_back(w->host);
-    device_memory_back(w->sum);
-    device_memory_back(w->out);
-    device_memory_back(w->in);
-    device_finish(w->t);
+    device_end(w->t, NULL, w->stream, 2);
 }
 
 static void right(test_rank_t *t, void *arg)

@@ -288,10 +288,7 @@ static void right(test_rank_t *t, void *arg)
     walk(&w);
     in_own_block(&w);
     scaled(&w);
-    TEST_OK(t, NULL, rondo_comm_destroy(w.comm));
-    test_barrier(t);
-    TEST_CUDA(t, cudaStreamDestroy(w.stream));
-    device_finish(t);
+    device_end(t, w.comm, &w.stream, 1);
 }
 
 /* ---- in the middle */
@@ -342,15 +339,10 @@ static void in_the_middle(test_rank_t *t, void *arg)
         snprintf(name, sizeof name, "rank %d", gone);
         TEST_TRUE(t, strstr(rondo_last_error(comm), name) != NULL);
     }
-    if (comm)
-        TEST_OK(t, NULL, rondo_comm_destroy(comm));
     if (m->kill_it) /* no barrier comes about any more */
-        return;
-    test_barrier(t);
-    TEST_CUDA(t, cudaStreamDestroy(stream));
-    device_memory_back(out);
-    device_memory_back(in);
-    device_finish(t);
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    else
+        device_end(t, comm, &stream, 1);
 }
 
 static int gone(const char *nodes, do_what_t what)

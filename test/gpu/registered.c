@@ -160,7 +160,6 @@ static void body(test_rank_t *t, void *arg)
         TEST_CUDA(t, cudaFree(w.buffer[i]));
     TEST_CUDA(t, cudaFree(w.source));
     TEST_CUDA(t, cudaStreamDestroy(w.stream));
-    device_memory_back(w.host);
     device_finish(t);
 }
 

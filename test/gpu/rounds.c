@@ -314,18 +314,6 @@ static void begin(world_t *w, test_rank_t *t)
     test_barrier(t);
 }
 
-static void end(world_t *w)
-{
-    if (w->comm)
-        TEST_OK(w->t, NULL, rondo_comm_destroy(w->comm));
-    test_barrier(w->t);
-    TEST_CUDA(w->t, cudaStreamDestroy(w->stream));
-    device_memory_back(w->host);
-    device_memory_back(w->out);
-    device_memory_back(w->in);
-    device_finish(w->t);
-}
-
 static void right(test_rank_t *t, void *arg)
 {
     world_t w;
@@ -345,7 +333,7 @@ static void right(test_rank_t *t, void *arg)
     }
     graphs(&w);
     everybody_replayed(&w);
-    end(&w);
+    device_end(t, w.comm, &w.stream, 1);
 }
 
 /* The last rank goes while rounds of an operation are under way: the others leave, and say who it was. */
@@ -372,11 +360,10 @@ static void in_the_middle(test_rank_t *t, void *arg)
         snprintf(name, sizeof name, "rank %d", gone);
         TEST_TRUE(t, strstr(rondo_last_error(w.comm), name) != NULL);
     }
-    if (kill_it) { /* no barrier comes about any more */
+    if (kill_it) /* no barrier comes about any more */
         TEST_OK(t, NULL, rondo_comm_destroy(w.comm));
-        return;
-    }
-    end(&w);
+    else
+        device_end(t, w.comm, &w.stream, 1);
 }
 
 /* "3": on one node. */

@@ -188,8 +188,7 @@ static void operations(test_rank_t *t, void *arg)
     in_place(t, comm, own);
     NCCL_OK(t, ncclCommFinalize(comm));
     NCCL_OK(t, ncclCommDestroy(comm));
-    device_finish(t);
-    TEST_CUDA(t, cudaStreamDestroy(own));
+    device_end(t, NULL, &own, 1);
 }
 
 /* What job scripts set for NCCL: every operation is served all the same. */
@@ -213,8 +212,7 @@ static void settings(test_rank_t *t, void *arg)
                 one(t, comm, stream, &c);
         }
     NCCL_OK(t, ncclCommDestroy(comm));
-    device_finish(t);
-    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_end(t, NULL, &stream, 1);
 }
 
 /* ---- streams and groups ---- */
@@ -241,10 +239,7 @@ static void streams(test_rank_t *t, void *arg)
     NCCL_OK(t, ncclAllReduce(n, n, 1, ncclInt, ncclMax, comm, stream[0]));
     NCCL_OK(t, ncclCommDestroy(comm));
     TEST_TRUE(t, *n == expected);
-    device_memory_back(n);
-    device_finish(t);
-    for (int i = 0; i < STREAMS; i++)
-        TEST_CUDA(t, cudaStreamDestroy(stream[i]));
+    device_end(t, NULL, stream, STREAMS);
 }
 
 /* A group of all that there is, over two communicators and three streams. */
@@ -284,9 +279,7 @@ static void groups(test_rank_t *t, void *arg)
     }
     NCCL_OK(t, ncclCommDestroy(comm[1]));
     NCCL_OK(t, ncclCommDestroy(comm[0]));
-    device_finish(t);
-    for (int i = 0; i < STREAMS; i++)
-        TEST_CUDA(t, cudaStreamDestroy(stream[i]));
+    device_end(t, NULL, stream, STREAMS);
 }
 
 /* What kernels cannot reach is refused, and a group that holds such a call is refused whole. */
@@ -312,9 +305,7 @@ static void wrong(test_rank_t *t, void *arg)
     TEST_TRUE(t, error == ncclSuccess);
     sum_is(t, comm, stream, t->nranks); /* unharmed */
     NCCL_OK(t, ncclCommDestroy(comm));
-    device_memory_back(n);
-    device_finish(t);
-    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_end(t, NULL, &stream, 1);
 }
 
 /* ---- one thread with all devices ---- */
@@ -531,9 +522,7 @@ static void one_thread(test_rank_t *t, void *arg)
         NCCL_OK(t, ncclCommDestroy(a.comm[r]));
     }
     NCCL_OK(t, ncclGroupEnd());
-    device_finish(t);
-    for (int r = 0; r < a.n; r++)
-        TEST_CUDA(t, cudaStreamDestroy(a.stream[r]));
+    device_end(t, NULL, a.stream, a.n);
 }
 
 /* ---- communicators from communicators, blocking = 0 ---- */
@@ -574,8 +563,7 @@ static void derived(test_rank_t *t, void *arg)
     sum_is(t, comm, stream, t->nranks);
     NCCL_OK(t, nccl_settled(comm, ncclCommFinalize(comm)));
     NCCL_OK(t, ncclCommDestroy(comm));
-    device_finish(t);
-    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_end(t, NULL, &stream, 1);
     if (sim_contexts && t->kind == TEST_PROCESSES)
         TEST_TRUE(t, sim_contexts() == 1u << device_of(t)); /* threads of the library went to no other device */
 }
@@ -641,9 +629,7 @@ static void memory(test_rank_t *t, void *arg)
     NCCL_OK(t, ncclCommDestroy(comm));
     NCCL_OK(t, ncclMemFree(buffer));
     NCCL_GIVES(t, ncclUnhandledCudaError, ncclMemAlloc(&buffer, (size_t)1 << 62));
-    device_memory_back(host);
-    device_finish(t);
-    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_end(t, NULL, &stream, 1);
 }
 
 /* ---- graphs ---- */
@@ -699,8 +685,7 @@ static void graphs(test_rank_t *t, void *arg)
     if (t->kind == TEST_PROCESSES) /* it would forbid other ranks' threads their memory */
         graph_one(t, comm, stream, cudaStreamCaptureModeGlobal);
     NCCL_OK(t, ncclCommDestroy(comm));
-    device_finish(t);
-    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_end(t, NULL, &stream, 1);
 }
 
 /* ---- trouble ---- */
@@ -743,9 +728,7 @@ static void aborted(test_rank_t *t, void *arg)
     ncclComm_t comm = comm_made(t, 1); /* the context is usable */
     sum_is(t, comm, stream, t->nranks);
     NCCL_OK(t, ncclCommDestroy(comm));
-    device_memory_back(data);
-    device_finish(t);
-    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_end(t, NULL, &stream, 1);
 }
 
 typedef struct watch {
@@ -805,9 +788,7 @@ static void watched(test_rank_t *t, void *arg)
         TEST_TRUE(t, w.error == ncclRemoteError && w.aborted == ncclSuccess);
     }
     test_barrier(t);
-    device_memory_back(data);
-    device_finish(t);
-    TEST_CUDA(t, cudaStreamDestroy(stream));
+    device_end(t, NULL, &stream, 1);
 }
 
 int main(int argc, char **argv)

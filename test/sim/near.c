@@ -106,10 +106,7 @@ static void body(test_rank_t *t, void *arg)
         TEST_TRUE(t, (counted(&w, n, one, other) == alone) == near_one);
     }
     TEST_TRUE(t, (held(&w, one) == 0) == near_one);
-    TEST_OK(t, NULL, rondo_comm_destroy(w.comm));
-    TEST_CUDA(t, cudaStreamDestroy(w.stream));
-    device_memory_back(w.buffer);
-    device_finish(t);
+    device_end(t, w.comm, &w.stream, 1);
 }
 
 int main(void)
