@@ -15,10 +15,12 @@
 #include "node_pass.h"
 
 #define RANKS 4
+#define STRANGERS 80
 
 static rd_stop_t stop;
 static rd_pass_t pass = {.nranks = RANKS, .stop = &stop};
 static unsigned char name[RD_NODE_NAME];
+static pthread_barrier_t come, led;
 
 static int count_fds(void)
 {
@@ -51,16 +53,16 @@ static int follow(int rank, const rd_pass_t *as)
     return right && known == RANKS - 1 ? 0 : 2; /* rank 3 never comes */
 }
 
+/* At the door before it opens, and until the members are through. */
 static void *stranger(void *arg)
 {
     char text[500];
     int kind = (int)(intptr_t)arg, fd = rd_pass_connect(name);
     memset(text, kind, sizeof(text));
-    if (fd < 0)
-        return NULL;
-    if (kind)
+    if (fd >= 0 && kind)
         send(fd, text, sizeof(text), MSG_NOSIGNAL);
-    usleep(300000);
+    pthread_barrier_wait(&come);
+    pthread_barrier_wait(&led);
     rd_fd_close(fd);
     return NULL;
 }
@@ -69,19 +71,22 @@ static int lead(int listener)
 {
     unsigned char expected[RANKS] = {0, 1, 1, 0};
     int pidfd[RANKS] = {-1, -1, -1, -1}, bad = 0;
-    pthread_t t[80];
+    pthread_t t[STRANGERS];
     int memory = memfd_create("test", MFD_CLOEXEC);
     if (memory < 0 || ftruncate(memory, 4096) != 0 || pwrite(memory, "shared", 7, 0) != 7)
         return 1;
-    for (int i = 0; i < 80; i++)
+    pthread_barrier_init(&come, NULL, STRANGERS + 1);
+    pthread_barrier_init(&led, NULL, STRANGERS + 1);
+    for (int i = 0; i < STRANGERS; i++)
         pthread_create(&t[i], NULL, stranger, (void *)(intptr_t)(i % 3));
-    usleep(20000);
+    pthread_barrier_wait(&come);
     bad |= rd_pass_lead(&pass, listener, name, expected, memory, pidfd, NULL) != RONDO_SUCCESS;
     for (int r = 0; r < RANKS; r++) {
         bad |= (pidfd[r] >= 0) != (r < 3);
         rd_fd_close(pidfd[r]);
     }
-    for (int i = 0; i < 80; i++)
+    pthread_barrier_wait(&led);
+    for (int i = 0; i < STRANGERS; i++)
         pthread_join(t[i], NULL);
     close(memory);
     return bad;
