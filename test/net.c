@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net.h"
+#include "net_rank.h"
 #include "played_get.h"
 
 #define MOST_RANKS 4
@@ -343,13 +343,10 @@ static int judge(const trial_t *t, rondo_result_t result, rd_stop_t *stop)
     return 1;
 }
 
-/* The id, in memory that the ranks share. Rank 0 makes it once all are forked: the rendezvous is a thread, and a child
- * forked beside one may inherit a lock of UCX's memory hooks that nobody will ever give back. */
 typedef struct shared {
-    _Atomic int made;
+    net_id_t id;
     _Atomic int ready; /* ranks that have their network */
     _Atomic int ended; /* ranks whose exchange has ended */
-    rondo_unique_id_t id;
 } shared_t;
 
 static int gives_up(const trial_t *t)
@@ -371,55 +368,35 @@ static void wait_for_survivors(const trial_t *t, shared_t *shared)
 
 static int rank_main(const trial_t *t, shared_t *shared)
 {
-    const rondo_unique_id_t *id = &shared->id;
-    static rd_who_t who = {.name = "net"};
-    static rd_stop_t stop;
-    unsigned char remote[MOST_RANKS];
-    rd_env_t env;
-    rd_boot_t *boot;
-    rd_net_t *net;
+    static net_rank_t self = {.who = {.name = "net"}};
     int wrong = 0;
     alarm(60);
     srand((unsigned)seed + (unsigned)t->rank);
     setenv("RONDO_UCX_RNDV_THRESH", t->rendezvous, 1);
-    who.rank = t->rank;
-    who.nranks = t->nranks;
-    atomic_store(&stop.culprit, -1);
-    for (int r = 0; r < t->nranks; r++) {
-        remote[r] = r != t->rank;
-    }
-    if (rd_env_read(&env)) {
-        return 1;
-    }
-    if (t->rank == 0) {
-        (void)rd_boot_id_create(&shared->id, &env); /* carries the error on failure */
-        atomic_store(&shared->made, 1);
-    }
-    while (!atomic_load(&shared->made)) {
-        sched_yield();
-    }
-    if (rd_boot_create(&boot, id, t->rank, t->nranks, &env, &who, &stop)) {
+    self.who.rank = t->rank;
+    self.who.nranks = t->nranks;
+    if (net_rank_meet(&self, &shared->id)) {
         return 1;
     }
     int fds = entries("/proc/self/fd"), threads = entries("/proc/self/task");
-    if (rd_net_create(&net, boot, t->rank, t->nranks, remote, &env, &who, &stop) || bind_all(net, t)) {
+    if (net_rank_join(&self) || bind_all(self.net, t)) {
         return 1;
     }
     atomic_fetch_add(&shared->ready, 1);
-    rondo_result_t result = exchange(net, &stop, t, &wrong);
+    rondo_result_t result = exchange(self.net, &self.stop, t, &wrong);
     atomic_fetch_add(&shared->ended, 1);
     if (gives_up(t)) {
         /* Its part was short: see main. Now it goes. */
-        rd_stop_set(&stop, &who, t->ending == ABORTED ? RONDO_ERR_ABORTED : RONDO_ERR_REMOTE,
+        rd_stop_set(&self.stop, &self.who, t->ending == ABORTED ? RONDO_ERR_ABORTED : RONDO_ERR_REMOTE,
                     t->ending == ABORTED ? -1 : 2, "%s", "this rank gives up, as the test wants it");
     } else {
-        wrong |= judge(t, result, &stop);
+        wrong |= judge(t, result, &self.stop);
     }
     if (t->ending != WHOLE) {
-        wrong |= touched(net, t);
+        wrong |= touched(self.net, t);
     }
     wait_for_survivors(t, shared);
-    rd_net_destroy(net);
+    rd_net_destroy(self.net);
     unbind_all(t);
     if (t->offers && (played_got() == 0 || played_get_left() != 0)) {
         fprintf(stderr, "rank %d: fetched %d by keys, and has %d keys and requests left\n", t->rank, played_got(),
@@ -430,7 +407,7 @@ static int rank_main(const trial_t *t, shared_t *shared)
         fprintf(stderr, "rank %d: descriptors or threads are left\n", t->rank);
         wrong = 1;
     }
-    rd_boot_destroy(boot);
+    rd_boot_destroy(self.boot);
     return wrong;
 }
 

@@ -15,18 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net.h"
+#include "net_rank.h"
 
 #define MOST 4096
 #define AT_ONCE 8
 
-typedef struct {
-    _Atomic int made;
-    rondo_unique_id_t id;
-} shared_t;
-
 static size_t bytes = 16384;
 static int rounds = 1000, group = 64, known = 1, rank;
+static net_rank_t self = {.who = {.name = "net_straight", .nranks = 2}};
 
 /* One direction. */
 typedef struct {
@@ -35,7 +31,7 @@ typedef struct {
 } lane_t;
 static lane_t lanes[2];
 
-static int begin(rd_net_t *net, char *memory, int send)
+static int begin(char *memory, int send)
 {
     lane_t *l = &lanes[send];
     int wrong = 0, until = l->begun + AT_ONCE < group ? l->begun + AT_ONCE : group;
@@ -45,12 +41,12 @@ static int begin(rd_net_t *net, char *memory, int send)
             m.whole = (rd_net_memory_t){memory, 2 * bytes, 1};
         }
         atomic_store(m.pending, 1);
-        wrong = rd_net_direct(net, &m) != RONDO_SUCCESS;
+        wrong = rd_net_direct(self.net, &m) != RONDO_SUCCESS;
     }
     return wrong;
 }
 
-static int one_round(rd_net_t *net, rd_stop_t *stop, char *memory)
+static int one_round(char *memory)
 {
     int wrong = 0;
     memset(lanes, 0, sizeof lanes);
@@ -61,25 +57,25 @@ static int one_round(rd_net_t *net, rd_stop_t *stop, char *memory)
                 l->over++;
             }
             while (l->begun < group && l->begun - l->over <= RD_NET_DIRECT - AT_ONCE && !wrong) {
-                wrong = begin(net, memory, w);
+                wrong = begin(memory, w);
             }
         }
-        if (rd_net_progress(net) == 0) {
+        if (rd_net_progress(self.net) == 0) {
             sched_yield();
         }
-        wrong |= rd_stop_get(stop) != RONDO_SUCCESS;
+        wrong |= rd_stop_get(&self.stop) != RONDO_SUCCESS;
     }
     return wrong;
 }
 
-static int run(rd_net_t *net, rd_stop_t *stop)
+static int run(void)
 {
     char *memory = calloc(2, bytes);
     int64_t began = 0;
     int wrong = 0;
     for (int r = -10; r < rounds && !wrong; r++) {
         began = r == 0 ? rd_clock_ms() : began;
-        wrong = one_round(net, stop, memory);
+        wrong = one_round(memory);
     }
     if (rank == 0 && !wrong) {
         printf("%zu bytes, groups of %d, announced %s: %.2f us a message each way\n", bytes, group,
@@ -89,52 +85,31 @@ static int run(rd_net_t *net, rd_stop_t *stop)
     return wrong;
 }
 
-static int make_and_run(shared_t *shared)
+static int make_and_run(net_id_t *id)
 {
-    static rd_who_t who = {.name = "net_straight", .nranks = 2};
-    static rd_stop_t stop;
-    unsigned char remote[2] = {rank == 1, rank == 0};
-    rd_boot_t *boot;
-    rd_net_t *net;
-    rd_env_t env;
-    who.rank = rank;
-    atomic_store(&stop.culprit, -1);
-    if (rd_env_read(&env)) {
+    self.who.rank = rank;
+    if (net_rank_meet(&self, id) || net_rank_join(&self)) {
         return 1;
     }
-    if (rank == 0) {
-        (void)rd_boot_id_create(&shared->id, &env); /* carries the error on failure */
-        atomic_store(&shared->made, 1);
-    }
-    while (!atomic_load(&shared->made)) {
-        sched_yield();
-    }
-    if (rd_boot_create(&boot, &shared->id, rank, 2, &env, &who, &stop)) {
-        return 1;
-    }
-    if (rd_net_create(&net, boot, rank, 2, remote, &env, &who, &stop)) {
-        return 1;
-    }
-    int wrong = run(net, &stop);
-    rd_net_destroy(net);
-    rd_boot_destroy(boot);
+    int wrong = run();
+    net_rank_leave(&self);
     return wrong;
 }
 
 int main(int argc, char **argv)
 {
-    shared_t *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    net_id_t *id = mmap(NULL, sizeof *id, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     bytes = argc > 1 ? strtoull(argv[1], NULL, 0) : bytes;
     rounds = argc > 2 ? atoi(argv[2]) : rounds;
     group = argc > 3 ? atoi(argv[3]) : group;
     known = argc > 4 ? atoi(argv[4]) : known;
-    if (shared == MAP_FAILED || bytes == 0 || rounds < 1 || group < 1 || group > MOST) {
+    if (id == MAP_FAILED || bytes == 0 || rounds < 1 || group < 1 || group > MOST) {
         fprintf(stderr, "net_straight [BYTES [ROUNDS [GROUP, %d at most [0: each announced by UCX]]]]\n", MOST);
         return 2;
     }
     alarm(300);
     rank = fork() == 0;
-    int wrong = make_and_run(shared), status = 0;
+    int wrong = make_and_run(id), status = 0;
     if (rank == 0) {
         wait(&status);
     }

@@ -8,21 +8,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net.h"
+#include "net_rank.h"
 
 #define RANKS 66 /* more than greet each other */
 #define BYTES 70000
 
 typedef struct {
-    _Atomic int made, ended;
-    rondo_unique_id_t id;
+    net_id_t id;
+    _Atomic int ended;
 } shared_t;
 
-static rd_who_t who = {.name = "net_unmet", .nranks = RANKS};
-static rd_stop_t stop;
+static net_rank_t self = {.who = {.name = "net_unmet", .nranks = RANKS}};
 
 /* Rank 0 sends, the last one but one receives: neither is the other's neighbour. */
-static int exchange(rd_net_t *net, int rank)
+static int exchange(int rank)
 {
     static char memory[BYTES];
     int send = rank == 0, peer = send ? RANKS - 2 : 0, wrong = 0;
@@ -32,10 +31,10 @@ static int exchange(rd_net_t *net, int rank)
         memset(memory, 7, BYTES);
         m.whole = (rd_net_memory_t){memory, BYTES, 1};
     }
-    wrong = rd_net_direct(net, &m) != RONDO_SUCCESS;
-    while ((atomic_load(&pending) != 0 || !rd_net_idle(net)) && !wrong) {
-        (void)rd_net_progress(net);
-        wrong = rd_stop_get(&stop) != RONDO_SUCCESS;
+    wrong = rd_net_direct(self.net, &m) != RONDO_SUCCESS;
+    while ((atomic_load(&pending) != 0 || !rd_net_idle(self.net)) && !wrong) {
+        (void)rd_net_progress(self.net);
+        wrong = rd_stop_get(&self.stop) != RONDO_SUCCESS;
         sched_yield();
     }
     return wrong || memory[0] != 7 || memory[BYTES - 1] != 7;
@@ -43,36 +42,16 @@ static int exchange(rd_net_t *net, int rank)
 
 static int one_rank(shared_t *shared, int rank)
 {
-    static unsigned char remote[RANKS];
-    rd_boot_t *boot;
-    rd_net_t *net;
-    rd_env_t env;
-    who.rank = rank;
-    atomic_store(&stop.culprit, -1);
-    for (int r = 0; r < RANKS; r++) {
-        remote[r] = r != rank;
-    }
-    if (rd_env_read(&env)) {
+    self.who.rank = rank;
+    if (net_rank_meet(&self, &shared->id) || net_rank_join(&self)) {
         return 1;
     }
-    if (rank == 0) {
-        (void)rd_boot_id_create(&shared->id, &env); /* carries the error on failure */
-        atomic_store(&shared->made, 1);
-    }
-    while (!atomic_load(&shared->made)) {
-        usleep(1000);
-    }
-    if (rd_boot_create(&boot, &shared->id, rank, RANKS, &env, &who, &stop) ||
-        rd_net_create(&net, boot, rank, RANKS, remote, &env, &who, &stop)) {
-        return 1;
-    }
-    int wrong = rank == 0 || rank == RANKS - 2 ? exchange(net, rank) : 0;
+    int wrong = rank == 0 || rank == RANKS - 2 ? exchange(rank) : 0;
     atomic_fetch_add(&shared->ended, 1);
     while (atomic_load(&shared->ended) < RANKS) {
         usleep(1000);
     }
-    rd_net_destroy(net);
-    rd_boot_destroy(boot);
+    net_rank_leave(&self);
     return wrong;
 }
 
