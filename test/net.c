@@ -297,7 +297,9 @@ static int touched(rd_net_t *net, const trial_t *t)
         }
     }
     while (rd_clock_ms() < until) {
-        rd_net_progress(net);
+        if (rd_net_progress(net) == 0) {
+            sched_yield();
+        }
     }
     for (int p = 0; p < t->nranks; p++) {
         wrong |= p != t->rank && memcmp(was[p], windows[p][0].memory, sizeof was[p]) != 0;
@@ -398,7 +400,8 @@ static int rank_main(const trial_t *t, shared_t *shared)
     wait_for_survivors(t, shared);
     rd_net_destroy(self.net);
     unbind_all(t);
-    if (t->offers && (played_got() == 0 || played_get_left() != 0)) {
+    int none = played_got() == 0 && t->ending != MISMATCHED; /* rank 0 may be gone before that */
+    if (t->offers && (none || played_get_left() != 0)) {
         fprintf(stderr, "rank %d: fetched %d by keys, and has %d keys and requests left\n", t->rank, played_got(),
                 played_get_left());
         wrong = 1;
