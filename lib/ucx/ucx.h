@@ -4,9 +4,10 @@
  *     peers[rank]     a remote rank: its worker address, its endpoint once there is one, whether it has left or is lost
  *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
  *
- * context.c makes and ends context and worker and exchanges the addresses; meet.c makes the connections; endpoint.c
- * connects, sends, and learns of peers that are gone; receive.c checks and delivers what arrives; direct.c, offer.c and
- * key.c carry what goes past all connections; net.c is the interface of net.h over these.
+ * context.c makes and ends context and worker, with the settings of settings.c; exchange.c exchanges the addresses;
+ * meet.c makes the connections; endpoint.c connects, sends, and learns of peers that are gone; receive.c checks and
+ * delivers what arrives; direct.c, offer.c and key.c carry what goes past all connections; net.c is the interface of
+ * net.h over these.
  */
 #ifndef RD_UCX_H
 #define RD_UCX_H
@@ -145,11 +146,18 @@ struct rd_net {
 /* context.c */
 /* `address`: where the bootstrap listens. `place`: how many lower ranks are on this node. */
 rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *address, int place);
+void rd_ucx_close(rd_net_t *net);
+int rd_ucx_fetches_host(void); /* by keys, and not only a device's memory */
+
+/* settings.c */
+rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
+                                   int place);
+int rd_ucx_may_fetch(const rd_env_t *env); /* by keys, from and to a device's memory */
+
+/* exchange.c */
 /* Collective, also for a rank whose own rd_ucx_open failed with `opened`: so all ranks learn of it. Versions of UCX
  * that are not known to understand each other are refused. */
 rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote);
-void rd_ucx_close(rd_net_t *net);
-int rd_ucx_fetches_host(void); /* and to the host's */
 
 /* direct.c */
 /* A message that goes past connections, announced: UCS_INPROGRESS; or UCS_OK and what is wrong with it, or NULL. */

@@ -1,0 +1,153 @@
+/* The exchange of worker addresses: over the authenticated bootstrap alone, in pieces, since a worker with many devices
+ * has a long one. Ahead of it ranks say which version of UCX they have.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ucx/ucx.h"
+
+#define PIECE 32768         /* bytes of an address that one exchange carries */
+#define ADDRESS_MAX 1048576 /* a longer one is a mistake */
+/* Versions that were tried together, over tcp. UCX promises nothing about what different ones say to each other. */
+#define TRIED_FIRST 11300
+#define TRIED_LAST 12299
+
+/* The address of this rank's worker, malloced. */
+static rondo_result_t address_own(rd_net_t *net, char **address, uint32_t *bytes)
+{
+    /* Network devices alone: shared memory's part is of no use between nodes. But cuda_ipc counts as that. */
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
+                              .address_flags = net->cuda ? 0 : UCP_WORKER_ADDRESS_FLAG_NET_ONLY};
+    ucs_status_t status = ucp_worker_query(net->worker, &attr);
+    if (status != UCS_OK || attr.address_length > ADDRESS_MAX) {
+        return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX gives no usable worker address: %s",
+                        ucs_status_string(status));
+    }
+    *address = malloc(attr.address_length);
+    if (*address != NULL) {
+        memcpy(*address, attr.address, attr.address_length);
+        *bytes = (uint32_t)attr.address_length;
+    }
+    ucp_worker_release_address(net->worker, attr.address);
+    return *address != NULL ? RONDO_SUCCESS : rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a worker address");
+}
+
+/* Moves bytes [from, from + each) of everybody's address into net->addresses, `stride` bytes a rank. */
+static rondo_result_t piece_exchange(rd_net_t *net, const char *own, uint32_t own_bytes, size_t from, size_t each,
+                                     size_t stride, char *all)
+{
+    char *mine = all + (size_t)net->rank * each;
+    size_t have = own_bytes > from ? own_bytes - from : 0;
+    memset(mine, 0, each);
+    memcpy(mine, own + (have != 0 ? from : 0), have < each ? have : each);
+    rondo_result_t result = rd_boot_allgather(net->boot, all, each);
+    for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
+        memcpy(net->addresses + (size_t)r * stride + from, all + (size_t)r * each, each);
+    }
+    return result;
+}
+
+/* What ranks say of their UCX before they exchange addresses. */
+typedef struct part {
+    uint32_t bytes;   /* of the address; 0: its own part failed */
+    uint32_t version; /* 10000 * major + 100 * minor + patch */
+    uint32_t tcp;     /* no other transport */
+} part_t;
+
+static part_t part_own(uint32_t bytes, const rd_env_t *env)
+{
+    unsigned major, minor, patch;
+    ucp_get_version(&major, &minor, &patch);
+    return (part_t){bytes, 10000 * major + 100 * minor + patch, strcmp(env->ucx_tls, "tcp") == 0};
+}
+
+static const char *version_print(uint32_t version, char text[16])
+{
+    snprintf(text, 16, "%u.%u.%u", version / 10000, version / 100 % 100, version % 100);
+    return text;
+}
+
+/* All ranks see the same, and refuse or go on alike. Patches of one version go together. */
+static rondo_result_t versions_check(const rd_net_t *net, const part_t *parts)
+{
+    int first = 0, last = 0, tcp = 1;
+    char one[16], other[16];
+    for (int r = 0; r < net->nranks; r++) {
+        first = parts[r].version < parts[first].version ? r : first;
+        last = parts[r].version > parts[last].version ? r : last;
+        tcp &= parts[r].tcp != 0;
+    }
+    if (parts[first].version / 100 == parts[last].version / 100 ||
+        (tcp && parts[first].version >= TRIED_FIRST && parts[last].version <= TRIED_LAST)) {
+        return RONDO_SUCCESS;
+    }
+    rd_boot_farewell_alike(net->boot);
+    return rd_error(
+        net->who, RONDO_ERR_UNSUPPORTED,
+        "ranks have different versions of UCX: rank %d (%s) has %s, rank %d (%s) has %s: let all nodes load "
+        "the same one (only 1.13 to 1.22 are known to go together, and only over RONDO_UCX_TLS=tcp)",
+        first, rd_boot_whois(net->boot, first), version_print(parts[first].version, one), last,
+        rd_boot_whois(net->boot, last), version_print(parts[last].version, other));
+}
+
+/* The longest address is the stride of the table. A rank whose own part failed takes part with length 0, so that all
+ * ranks learn of it. */
+static rondo_result_t parts_exchange(rd_net_t *net, part_t own, part_t *parts, size_t *stride)
+{
+    parts[net->rank] = own;
+    rondo_result_t result = rd_boot_allgather(net->boot, parts, sizeof *parts);
+    *stride = 0;
+    for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
+        if (r != net->rank && (parts[r].bytes == 0 || parts[r].bytes > ADDRESS_MAX)) {
+            return rd_error(net->who, RONDO_ERR_REMOTE, "rank %d (%s) has no working UCX: its own message says why", r,
+                            rd_boot_whois(net->boot, r));
+        }
+        *stride = parts[r].bytes > *stride ? parts[r].bytes : *stride;
+    }
+    return result == RONDO_SUCCESS ? versions_check(net, parts) : result;
+}
+
+rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote)
+{
+    char *own = NULL, *all = NULL;
+    uint32_t own_bytes = 0;
+    size_t stride = 0, n = (size_t)net->nranks;
+    if (opened == RONDO_SUCCESS) {
+        opened = address_own(net, &own, &own_bytes);
+    }
+    char why[RD_ERROR_BYTES]; /* of this rank; the exchange may have more to say */
+    snprintf(why, sizeof why, "%s", rd_thread_error());
+    part_t *parts = calloc(n, sizeof *parts);
+    if (parts == NULL) {
+        free(own);
+        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for the lengths of %zu addresses", n);
+    }
+    rondo_result_t result = parts_exchange(net, part_own(opened == RONDO_SUCCESS ? own_bytes : 0, env), parts, &stride);
+    if (opened != RONDO_SUCCESS) {
+        result = opened;
+        rd_thread_error_set(why);
+    }
+    if (result != RONDO_SUCCESS) {
+        goto free_own;
+    }
+    size_t piece = stride < PIECE ? stride : PIECE;
+    net->addresses = calloc(n, stride);
+    all = malloc(n * piece);
+    if (net->addresses == NULL || all == NULL) {
+        result = rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for %zu worker addresses", n);
+        goto free_own;
+    }
+    for (size_t from = 0; result == RONDO_SUCCESS && from < stride; from += piece) {
+        size_t each = stride - from < piece ? stride - from : piece;
+        result = piece_exchange(net, own, own_bytes, from, each, stride, all);
+    }
+    for (size_t r = 0; result == RONDO_SUCCESS && r < n; r++) {
+        net->peers[r].address = remote[r] ? (const ucp_address_t *)(net->addresses + r * stride) : NULL;
+    }
+free_own:
+    free(all);
+    free(own);
+    free(parts);
+    return result;
+}

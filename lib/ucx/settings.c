@@ -1,0 +1,191 @@
+/* What UCX is told to do, and what each version of it bears.
+ *
+ * The settings are a private copy: UCX reads UCX_* first and RONDO_UCX_* over it, then the transports of RONDO_UCX_TLS
+ * and the bootstrap's interface are put in. Neither the environment nor what an MPI in the same process does with UCX
+ * is touched.
+ */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "ucx/ucx.h"
+
+/* The name of the interface that has this address. */
+static int iface_of(const char *address, char name[IF_NAMESIZE])
+{
+    char text[INET6_ADDRSTRLEN];
+    int found = 0;
+    struct ifaddrs *all = NULL;
+    if (getifaddrs(&all) != 0) {
+        return 0;
+    }
+    for (struct ifaddrs *i = all; i != NULL && !found; i = i->ifa_next) {
+        int family = i->ifa_addr != NULL ? i->ifa_addr->sa_family : AF_UNSPEC;
+        if (family == AF_INET) {
+            inet_ntop(family, &((struct sockaddr_in *)i->ifa_addr)->sin_addr, text, sizeof text);
+        } else if (family == AF_INET6) {
+            inet_ntop(family, &((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr, text, sizeof text);
+        } else {
+            continue;
+        }
+        found = strcmp(text, address) == 0;
+        if (found) {
+            snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
+        }
+    }
+    freeifaddrs(all);
+    return found;
+}
+
+static rondo_result_t setting_put(rd_net_t *net, ucp_config_t *config, const char *name, const char *value)
+{
+    ucs_status_t status = ucp_config_modify(config, name, value);
+    if (status == UCS_OK) {
+        return RONDO_SUCCESS;
+    }
+    return rd_error(net->who, RONDO_ERR_INVALID_ARGUMENT, "UCX does not take %s=%s: %s (RONDO_UCX_%s sets it)", name,
+                    value, ucs_status_string(status), name);
+}
+
+/* The ranks of a node take the devices in turn: so each rail of a hierarchical algorithm has its own. (UCX could cut
+ * one rank's messages over several; with peer error handling it does not.) */
+static rondo_result_t device_put(rd_net_t *net, ucp_config_t *config, const char *devices, int place)
+{
+    char device[128];
+    int n = 1;
+    for (const char *c = devices; *c != 0; c++) {
+        n += *c == ',';
+    }
+    for (place %= n; place > 0; place--) {
+        devices += strcspn(devices, ",") + 1;
+    }
+    snprintf(device, sizeof device, "%.*s", (int)strcspn(devices, ","), devices);
+    return setting_put(net, config, "NET_DEVICES", device);
+}
+
+/* What the user has said, which stands; NULL: nothing. */
+static const char *said(const char *name)
+{
+    char variable[64];
+    snprintf(variable, sizeof variable, "RONDO_UCX_%s", name);
+    const char *ours = getenv(variable);
+    return ours != NULL ? ours : getenv(variable + strlen("RONDO_"));
+}
+
+/* Whether the UCX that was loaded is 1.FIRST to 1.LAST. */
+static int ucx_is_of(unsigned first, unsigned last)
+{
+    unsigned major = 0, minor = 0;
+    sscanf(ucp_get_version_string(), "%u.%u", &major, &minor);
+    return major == 1 && minor >= first && minor <= last;
+}
+
+/* The transport's own settings had no "TCP_" before them for ucp_config_modify up to 1.16, only in the environment. */
+static const char *tcp_name(const char *name)
+{
+    return ucx_is_of(0, 16) ? name + strlen("TCP_") : name;
+}
+
+/* 1.16 to 1.21 look into what they have kept, and crash where there is none, when a peer is lost that had an announced
+ * message on its way (ucp_request_memh_invalidate; tried with each of these); where there is, Ubuntu's 1.16.0 met an
+ * assertion of its own in two of four runs of test/net. */
+int rd_net_announcing_ends(void)
+{
+    return ucx_is_of(16, 21);
+}
+
+int rd_net_tcp_alone(const char *tls)
+{
+    int tcp = 0;
+    while (*tls != 0) {
+        size_t length = strcspn(tls, ",");
+        if (strncmp(tls, "cuda", 4) != 0 && strncmp(tls, "gdr_copy", 8) != 0) {
+            if (length != 3 || strncmp(tls, "tcp", 3) != 0) {
+                return 0;
+            }
+            tcp = 1;
+        }
+        tls += length + (tls[length] == ',');
+    }
+    return tcp;
+}
+
+/* UCX would announce a message of some KB and send its bytes when they are asked for: over tcp that is two more turns
+ * of the wire, and a message of rondo's has its place already.
+ *
+ * Nor does it send from the user's buffer. Where a connection breaks while such a send waits for the socket, UCX (1.13
+ * to 1.22: uct_tcp_ep_sendv, behind uct_tcp_ep_purge) completes it twice, and its assertion, which distributions leave
+ * in, ends the process. The copy is not measured where pieces are as long as what the receiver takes at once, 64 KB; by
+ * UCX's own 8 KB a third of the rate is left.
+ *
+ * Nor does it keep what it has registered, for tcp registers nothing. To know when such memory goes it would lay itself
+ * around mmap and its like, with a lock that a child may find taken for ever if another thread was there at the fork.
+ * But the versions that rd_net_announcing_ends knows end the process sooner without: they keep theirs.
+ *
+ * What goes straight between GPUs is announced whatever the threshold is. But where that is infinite, UCX counts on no
+ * rendezvous, and looks for no transport that lets go of memory when a peer fails. */
+static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    const char *threshold = said("RNDV_THRESH");
+    if (threshold == NULL) {
+        result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
+    } else if (rd_net_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {
+        rd_log(net->who, RD_LOG_WARN,
+               "UCX %s may end this process when a rank is lost: RNDV_THRESH is set, and it "
+               "does not bear that while a message is announced",
+               ucp_get_version_string());
+    }
+    if (result == RONDO_SUCCESS && said("ZCOPY_THRESH") == NULL) {
+        result = setting_put(net, config, "ZCOPY_THRESH", "inf");
+    }
+    if (result == RONDO_SUCCESS && alone && !rd_net_announcing_ends() && said("RCACHE_ENABLE") == NULL) {
+        result = setting_put(net, config, "RCACHE_ENABLE", "n");
+    }
+    if (result == RONDO_SUCCESS && said("TCP_TX_SEG_SIZE") == NULL) {
+        result = setting_put(net, config, tcp_name("TCP_TX_SEG_SIZE"), "64k");
+    }
+    return result;
+}
+
+/* UCX's tcp trusts whoever connects: he may even write into this process's memory. So it listens on the interface of
+ * the bootstrap alone (loopback when all ranks share a host), unless the user names devices; devices of other
+ * transports have names of their own. */
+rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
+                                   int place)
+{
+    char iface[IF_NAMESIZE];
+    rondo_result_t result = RONDO_SUCCESS;
+    if (env->ucx_tls[0] != 0) {
+        result = setting_put(net, config, "TLS", env->ucx_tls);
+    }
+    if (result == RONDO_SUCCESS && rd_net_tcp_alone(env->ucx_tls)) {
+        result = tcp_put(net, config, strcmp(env->ucx_tls, "tcp") == 0);
+    }
+    if (result == RONDO_SUCCESS && net->keeps) { /* by a flush of the endpoints it would wait for the peers' polls */
+        result = setting_put(net, config, "FLUSH_WORKER_EPS", "n");
+    }
+    if (result == RONDO_SUCCESS && env->net[0] != 0) {
+        return device_put(net, config, env->net, place);
+    }
+    if (result == RONDO_SUCCESS && rd_net_tcp_alone(env->ucx_tls) && said("NET_DEVICES") == NULL &&
+        iface_of(address, iface)) {
+        result = setting_put(net, config, "NET_DEVICES", iface);
+    }
+    return result;
+}
+
+/* UCX lets whoever speaks its protocol fetch by keys, so it learns to only where there may be device memory to fetch.
+ * Up to 1.18 it does that in software, through the host, where a peer's failure is to be borne; so it does with its
+ * older protocols. */
+int rd_ucx_may_fetch(const rd_env_t *env)
+{
+    const char *tls = env->ucx_tls, *protocols = said("PROTO_ENABLE");
+    int device = tls[0] == 0 || strstr(tls, "cuda") != NULL || strstr(tls, "all") != NULL;
+    int older = protocols != NULL && (strchr("nN0", *protocols) != NULL || strcasecmp(protocols, "off") == 0);
+    return env->net_direct != 0 && device && !ucx_is_of(0, 18) && !older;
+}
