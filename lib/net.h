@@ -1,5 +1,5 @@
 /* The network transport of host connections: carries messages between a sender's mirror and the receiver's inbox.
- * Implemented by ucx/net.c, or by net_none.c when the library is built without UCX. Simple protocol only.
+ * Implemented in ucx/, or by net_none.c when the library is built without UCX. Simple protocol only.
  *
  * The executor writes a message into a slot of the mirror and publishes `tail` there, exactly as it would into shared
  * memory, then calls rd_net_post. rd_net_progress delivers: it copies arriving bytes into the receiver's slots,

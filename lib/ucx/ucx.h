@@ -6,8 +6,8 @@
  *
  * context.c makes and ends context and worker, with the settings of settings.c; exchange.c exchanges the addresses;
  * meet.c makes the connections; endpoint.c connects, sends, and learns of peers that are gone; receive.c checks and
- * delivers what arrives; direct.c, offer.c and key.c carry what goes past all connections; net.c is the interface of
- * net.h over these.
+ * delivers what arrives; direct.c, offer.c and key.c carry what goes past all connections; net.c and leave.c are the
+ * interface of net.h over these.
  */
 #ifndef RD_UCX_H
 #define RD_UCX_H
@@ -190,7 +190,6 @@ rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
  * must stay as well. */
 rondo_result_t rd_ucx_send_list(rd_ucx_peer_t *peer, const ucp_dt_iov_t *list, size_t n, ucp_send_nbx_callback_t done,
                                 void *arg, int *pending);
-void rd_ucx_send_held(rd_net_t *net);                             /* net.c; a failure comes by the stop word */
 void rd_ucx_sent(void *request, ucs_status_t status, void *peer); /* `done` of what needs no more than counting */
 void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection: what it has yet to carry is given up */
 void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
@@ -199,6 +198,11 @@ void rd_ucx_say_bye(rd_net_t *net, int lent_alone);
 /* Ends all endpoints, when what was sent has gone out or `flush_ms` are over. 0: UCX has not completed everything, and
  * would end the process if the worker went. */
 int rd_ucx_disconnect(rd_net_t *net, int64_t flush_ms);
+
+/* net.c */
+void rd_ucx_send_held(rd_net_t *net); /* a failure comes by the stop word */
+/* Credits that were kept back: all of them, or where they make a batch. */
+void rd_ucx_credits_flush(rd_net_t *net, int least_a_batch);
 
 /* receive.c */
 ucs_status_t rd_ucx_arrive(void *net, const void *header, size_t header_bytes, void *data, size_t bytes,

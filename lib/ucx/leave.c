@@ -1,0 +1,176 @@
+/* How a rank leaves the network, in order or over a failure, and how it takes back what peers have yet to read. */
+#include <stdlib.h>
+
+#include "ucx/ucx.h"
+
+#define FAREWELL_MS 1000 /* most time for an orderly end */
+#define LINGER_MS 50     /* for peers' farewells, when all that was sent has been consumed */
+#define FAILED_MS 20     /* to get farewells out after a failure */
+#define HALF_MADE_MS 200 /* for connections that were being made when it came */
+
+/* Peers that fail as well take what is on the wire to them within this. */
+static void lent_wait(rd_net_t *net, int64_t limit_ms)
+{
+    int64_t until = rd_clock_ms() + limit_ms;
+    while (net->lent + net->straight != 0 && rd_clock_ms() < until) {
+        ucp_worker_progress(net->worker);
+        rd_ucx_direct_say(net);
+    }
+}
+
+void rd_net_take_back(rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        for (int c = 0; c < p->nconns; c++) {
+            if (p->conns[c] != NULL && p->conns[c]->recv != NULL) {
+                p->conns[c]->recv->place = NULL;
+            }
+        }
+    }
+    rd_ucx_direct_back(net);
+    lent_wait(net, FAILED_MS);
+    if (net->lent + net->straight != 0) { /* they would take a broken connection for a death */
+        rd_ucx_say_bye(net, 1);
+        lent_wait(net, FAILED_MS);
+    }
+    for (rd_ucx_peer_t *p = net->used; p != NULL && net->lent + net->straight != 0; p = p->next_used) {
+        if (p->lent != 0) {
+            rd_ucx_forsake(p);
+        }
+    }
+    lent_wait(net, FAREWELL_MS);
+}
+
+/* A farewell may come before a long message that was sent before it: UCX sends that in pieces, by several ways if it
+ * has them. Where the connection has broken since, nothing more comes. */
+rondo_result_t rd_net_farewell(const rd_net_t *net, int rank)
+{
+    const rd_ucx_peer_t *peer = &net->peers[rank];
+    uint64_t come = 0;
+    if (!peer->left) {
+        return RONDO_IN_PROGRESS;
+    }
+    for (int c = 0; c < peer->nconns; c++) {
+        come += peer->conns[c] != NULL ? peer->conns[c]->next : 0;
+    }
+    return come == peer->sent || peer->lost_ms != 0 ? peer->farewell : RONDO_IN_PROGRESS;
+}
+
+/* Nonzero: every message sent to this peer has been consumed there. */
+static int consumed(const rd_ucx_peer_t *peer)
+{
+    for (int c = 0; c < peer->nconns; c++) {
+        const rd_net_conn_t *conn = peer->conns[c];
+        if (conn != NULL && conn->send != NULL &&
+            atomic_load_explicit(&conn->send->head->value, memory_order_relaxed) != conn->send->sent) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A socket that is closed with bytes unread resets its connection, and the peer may lose what was on its way there. So
+ * an orderly end waits for the farewells of all peers: for long only where they have not consumed everything yet. */
+static void farewell_wait(rd_net_t *net)
+{
+    rd_wait_t wait;
+    int64_t linger = rd_clock_ms() + LINGER_MS;
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_wait_begin(&wait, net->stop, 0, FAREWELL_MS);
+    while (result == RONDO_SUCCESS) {
+        int here = 0, unread = 0;
+        for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+            here += !p->left;
+            unread += !p->left && !consumed(p);
+        }
+        if (net->outstanding == 0 && (here == 0 || (unread == 0 && rd_clock_ms() > linger))) {
+            return;
+        }
+        rd_net_progress(net);
+        result = rd_wait_miss(&wait);
+    }
+}
+
+/* A connection to a live peer is still being made: see meet.c. */
+static int half_made(const rd_net_t *net)
+{
+    for (const rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        if (!p->settled && p->lost_ms == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* After a failure: lets the farewells go, and connections be made or refused. */
+static void failed_wait(rd_net_t *net, int64_t limit_ms)
+{
+    int64_t began = rd_clock_ms(), passed = 0;
+    while ((net->outstanding != 0 && passed < limit_ms) || (half_made(net) && passed < HALF_MADE_MS)) {
+        ucp_worker_progress(net->worker);
+        passed = rd_clock_ms() - began;
+    }
+}
+
+static void conn_free(rd_net_conn_t *conn)
+{
+    if (conn != NULL) {
+        free(conn->headers);
+        free(conn->landings);
+        free(conn->claimed);
+        free(conn);
+    }
+}
+
+static void net_free(rd_net_t *net)
+{
+    for (int r = 0; net->peers != NULL && r < net->nranks; r++) {
+        rd_ucx_peer_t *peer = &net->peers[r];
+        for (int c = 0; c < peer->nconns; c++) {
+            conn_free(peer->conns[c]);
+        }
+        free(peer->conns);
+        free(peer->direct);
+    }
+    free(net->peers);
+    free(net->addresses);
+    free(net);
+}
+
+void rd_net_destroy(rd_net_t *net)
+{
+    if (net == NULL) {
+        return;
+    }
+    int orderly = rd_stop_get(net->stop) == RONDO_SUCCESS;
+    if (orderly) {
+        rd_ucx_credits_flush(net, 0);
+    }
+    rd_ucx_direct_drop(net);
+    rd_ucx_say_bye(net, 0);
+    if (orderly) {
+        farewell_wait(net);
+        orderly = rd_stop_get(net->stop) == RONDO_SUCCESS;
+    }
+    if (!orderly) {
+        /* After a mismatch the others are alive, and find it by what this rank has sent. */
+        int mismatch = rd_stop_get(net->stop) == RONDO_ERR_MISMATCH;
+        failed_wait(net, mismatch ? FAREWELL_MS : FAILED_MS);
+        orderly = mismatch;
+    }
+    const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
+    if (!rd_ucx_disconnect(net, orderly ? FAREWELL_MS : 0) && held == NULL) {
+        held = "a connection with a message that UCX does not give up";
+    }
+    if (net->dropped > 1) {
+        rd_log(net->who, RD_LOG_WARN, "dropped %llu messages from the network in all",
+               (unsigned long long)net->dropped);
+    }
+    if (held == NULL) {
+        rd_ucx_close(net);
+    } else {
+        rd_log(net->who, RD_LOG_WARN, "%s stays open until this process ends: closing it now would end the process",
+               held);
+    }
+    net_free(net);
+}
