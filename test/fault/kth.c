@@ -5,8 +5,8 @@
  * does anything more. Afterwards all ranks make a communicator once more and use it, and then the rank has exactly as
  * many allocations, mappings, descriptors and threads as when nothing had failed.
  *
- * The linker hands over the calls of librondo's objects alone (--wrap), so what other libraries ask for is neither
- * counted nor refused.
+ * These are the calls of librondo's objects alone (calls.h): what other libraries ask for is neither counted nor
+ * refused.
  *
  *   kth [--all] [--stage NAME] [--call NAME] [--victim R] [--k K] [--nodes N] [--sample N] [--seed S] [--verbose]
  *       [--where]      a sample of N, or every k; once (K alone fails) and for good (K and all that follow); of all
@@ -16,214 +16,21 @@
  * of an operation, when other parts of it go on.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <execinfo.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <ifaddrs.h>
-#include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "../harness.h"
 #include "../operation.h"
+#include "calls.h"
 
 #define RANKS 3
 #define LIMIT_S 30
 #define PATIENCE_MS "1500" /* of ranks whose partner could not even come to the rendezvous */
-
-/* ---- the calls that fail ---- */
-
-#define CALL_BYTES 32
-
-static int show_where;            /* --where: the stack of the call that fails, for addr2line */
-static const char *counted;       /* --call: the only ones; NULL: all */
-static _Atomic int armed;         /* in this process, now */
-static _Atomic long asked;        /* calls while armed */
-static _Atomic long fail_at;      /* 0: none */
-static _Atomic int fail_on;       /* all that follow fail too */
-static _Atomic long live, mapped; /* allocations and mappings of librondo that exist */
-static char *failed_call;         /* shared with the parent: which one it was */
-
-static int refused(const char *name)
-{
-    long n, at = atomic_load(&fail_at);
-
-    if (!atomic_load(&armed) || (counted && strcmp(name, counted) != 0))
-        return 0;
-    n = atomic_fetch_add(&asked, 1) + 1;
-    if (at == 0 || n < at || (n > at && !atomic_load(&fail_on)))
-        return 0;
-    if (n == at)
-        strncpy(failed_call, name, CALL_BYTES - 1);
-    if (n == at && show_where) {
-        void *frame[24];
-        backtrace_symbols_fd(frame, backtrace(frame, 24), STDOUT_FILENO);
-    }
-    return 1;
-}
-
-#define FAIL(type, name, error, failure, params, args)                                                                 \
-    type __real_##name params;                                                                                         \
-    type __wrap_##name params;                                                                                         \
-    type __wrap_##name params                                                                                          \
-    {                                                                                                                  \
-        if (refused(#name)) {                                                                                          \
-            errno = error;                                                                                             \
-            return failure;                                                                                            \
-        }                                                                                                              \
-        return __real_##name args;                                                                                     \
-    }
-
-/* The same for what makes something that must be given back. */
-#define FAIL_COUNTED(type, name, error, failure, counter, params, args)                                                \
-    type __real_##name params;                                                                                         \
-    type __wrap_##name params;                                                                                         \
-    type __wrap_##name params                                                                                          \
-    {                                                                                                                  \
-        type made = failure;                                                                                           \
-        if (refused(#name))                                                                                            \
-            errno = error;                                                                                             \
-        else                                                                                                           \
-            made = __real_##name args;                                                                                 \
-        if (made != failure)                                                                                           \
-            atomic_fetch_add(&counter, 1);                                                                             \
-        return made;                                                                                                   \
-    }
-
-FAIL_COUNTED(void *, malloc, ENOMEM, NULL, live, (size_t bytes), (bytes))
-FAIL_COUNTED(void *, calloc, ENOMEM, NULL, live, (size_t n, size_t bytes), (n, bytes))
-FAIL_COUNTED(void *, aligned_alloc, ENOMEM, NULL, live, (size_t to, size_t bytes), (to, bytes))
-FAIL_COUNTED(void *, mmap, ENOMEM, MAP_FAILED, mapped,
-             (void *at, size_t bytes, int protection, int flags, int fd, off_t offset),
-             (at, bytes, protection, flags, fd, offset))
-FAIL(int, socket, EMFILE, -1, (int domain, int type, int protocol), (domain, type, protocol))
-FAIL(int, connect, ENETUNREACH, -1, (int fd, const struct sockaddr *to, socklen_t bytes), (fd, to, bytes))
-FAIL(int, bind, EADDRNOTAVAIL, -1, (int fd, const struct sockaddr *to, socklen_t bytes), (fd, to, bytes))
-FAIL(int, listen, EADDRINUSE, -1, (int fd, int backlog), (fd, backlog))
-FAIL(int, accept4, EMFILE, -1, (int fd, struct sockaddr *from, socklen_t *bytes, int flags), (fd, from, bytes, flags))
-FAIL(int, getsockname, ENOBUFS, -1, (int fd, struct sockaddr *name, socklen_t *bytes), (fd, name, bytes))
-FAIL(int, getpeername, ENOBUFS, -1, (int fd, struct sockaddr *name, socklen_t *bytes), (fd, name, bytes))
-FAIL(int, setsockopt, ENOBUFS, -1, (int fd, int level, int name, const void *value, socklen_t bytes),
-     (fd, level, name, value, bytes))
-FAIL(ssize_t, sendmsg, ENOBUFS, -1, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
-FAIL(ssize_t, recvmsg, ENOBUFS, -1, (int fd, struct msghdr *message, int flags), (fd, message, flags))
-FAIL(int, getifaddrs, EMFILE, -1, (struct ifaddrs * *all), (all))
-FAIL(int, memfd_create, EMFILE, -1, (const char *name, unsigned flags), (name, flags))
-FAIL(int, ftruncate, ENOSPC, -1, (int fd, off_t bytes), (fd, bytes))
-FAIL(int, fallocate, ENOSPC, -1, (int fd, int mode, off_t from, off_t bytes), (fd, mode, from, bytes))
-FAIL(int, eventfd, EMFILE, -1, (unsigned value, int flags), (value, flags))
-FAIL(int, epoll_create1, EMFILE, -1, (int flags), (flags))
-FAIL(FILE *, fopen, EMFILE, NULL, (const char *name, const char *mode), (name, mode))
-FAIL(ssize_t, process_vm_readv, EPERM, -1,
-     (pid_t pid, const struct iovec *here, unsigned long nhere, const struct iovec *there, unsigned long nthere,
-      unsigned long flags),
-     (pid, here, nhere, there, nthere, flags))
-FAIL(int, pthread_create, EAGAIN, EAGAIN,
-     (pthread_t * thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg),
-     (thread, attributes, run, arg))
-
-/* Taking a thing away from a set is never refused. */
-int __real_epoll_ctl(int fd, int what, int which, struct epoll_event *event);
-int __wrap_epoll_ctl(int fd, int what, int which, struct epoll_event *event);
-int __wrap_epoll_ctl(int fd, int what, int which, struct epoll_event *event)
-{
-    if (what == EPOLL_CTL_ADD && refused("epoll_ctl")) {
-        errno = ENOSPC;
-        return -1;
-    }
-    return __real_epoll_ctl(fd, what, which, event);
-}
-
-int __real_fcntl(int fd, int what, ...);
-int __wrap_fcntl(int fd, int what, ...);
-int __wrap_fcntl(int fd, int what, ...)
-{
-    va_list args;
-    long arg;
-
-    va_start(args, what);
-    arg = va_arg(args, long);
-    va_end(args);
-    if (refused("fcntl")) {
-        errno = EMFILE;
-        return -1;
-    }
-    return __real_fcntl(fd, what, arg);
-}
-
-/* pidfd_open and membarrier. */
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-long __wrap_syscall(long number, ...)
-{
-    va_list args;
-    long arg[6];
-    int i;
-
-    va_start(args, number);
-    for (i = 0; i < 6; i++)
-        arg[i] = va_arg(args, long);
-    va_end(args);
-    if (refused("syscall")) {
-        errno = number == SYS_membarrier ? ENOSYS : EMFILE;
-        return -1;
-    }
-    return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
-}
-
-int __real_posix_memalign(void **made, size_t to, size_t bytes);
-int __wrap_posix_memalign(void **made, size_t to, size_t bytes);
-int __wrap_posix_memalign(void **made, size_t to, size_t bytes)
-{
-    int error = refused("posix_memalign") ? ENOMEM : __real_posix_memalign(made, to, bytes);
-
-    if (error == 0)
-        atomic_fetch_add(&live, 1);
-    return error;
-}
-
-void *__real_realloc(void *old, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes)
-{
-    void *made;
-
-    if (refused("realloc")) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    made = __real_realloc(old, bytes);
-    if (made && !old)
-        atomic_fetch_add(&live, 1);
-    return made;
-}
-
-void __real_free(void *old);
-void __wrap_free(void *old);
-void __wrap_free(void *old)
-{
-    if (old)
-        atomic_fetch_sub(&live, 1);
-    __real_free(old);
-}
-
-int __real_munmap(void *at, size_t bytes);
-int __wrap_munmap(void *at, size_t bytes);
-int __wrap_munmap(void *at, size_t bytes)
-{
-    atomic_fetch_sub(&mapped, 1);
-    return __real_munmap(at, bytes);
-}
 
 /* ---- one trial ---- */
 
@@ -244,7 +51,7 @@ typedef struct {
     _Atomic int victim_failed;
     _Atomic long asked;
     things_t left;
-    char call[CALL_BYTES];
+    char call[CALLS_NAME];
 } board_t;
 
 typedef struct {
@@ -263,7 +70,7 @@ typedef struct {
 
 static void arm(const rank_t *r, int on)
 {
-    atomic_store(&armed, on && r->victim);
+    atomic_store(&calls.armed, on && r->victim);
 }
 
 /* In the stage that is tried: a success, or an error with a sentence. Nonzero: a success. */
@@ -275,7 +82,7 @@ static int judged(rank_t *r, rondo_comm_t comm, rondo_result_t result, const cha
         return 1;
     if (r->victim)
         atomic_store(&r->trial->board->victim_failed, 1);
-    if (show_where)
+    if (calls.show_where)
         printf("rank %d: %s: %s: %s\n", r->t->rank, what, rondo_result_string(result), sentence);
     if (r->trial->k == 0)
         test_fail(r->t, "%s failed though nothing was refused: %s: %s", what, rondo_result_string(result), sentence);
@@ -303,7 +110,7 @@ static rondo_result_t create(rank_t *r, int number, rondo_comm_t *comm)
 static void end(rank_t *r, rondo_comm_t comm)
 {
     TEST_OK(r->t, NULL, rondo_comm_destroy(comm));
-    atomic_fetch_sub(&live, 1);
+    atomic_fetch_sub(&calls.live, 1);
 }
 
 static void right_sum(rank_t *r, rondo_comm_t comm, int nranks)
@@ -496,7 +303,7 @@ static void tried_in_one(rank_t *r)
 
 static things_t things(void)
 {
-    return (things_t){atomic_load(&live), atomic_load(&mapped), test_count_entries("/proc/self/fd"),
+    return (things_t){atomic_load(&calls.live), atomic_load(&calls.mapped), test_count_entries("/proc/self/fd"),
                       test_count_entries("/proc/self/task")};
 }
 
@@ -521,9 +328,9 @@ static void body(test_rank_t *t, void *arg)
     snprintf(host, sizeof host, "played%d", t->rank % trial->nodes);
     if (trial->nodes > 1)
         setenv("RONDO_HOSTID", host, 1);
-    failed_call = trial->board->call;
-    atomic_store(&fail_at, trial->k);
-    atomic_store(&fail_on, trial->on);
+    calls.failed = trial->board->call;
+    atomic_store(&calls.fail_at, trial->k);
+    atomic_store(&calls.fail_on, trial->on);
     if (trial->stage == ALL_IN_ONE)
         tried_in_one(&r);
     else
@@ -549,7 +356,7 @@ static void body(test_rank_t *t, void *arg)
                   left.live, left.mapped, left.descriptors, left.threads, trial->left.live, trial->left.mapped,
                   trial->left.descriptors, trial->left.threads);
     trial->board->left = left;
-    atomic_store(&trial->board->asked, atomic_load(&asked));
+    atomic_store(&trial->board->asked, atomic_load(&calls.asked));
 }
 
 /* ---- all trials ---- */
@@ -590,15 +397,15 @@ static int run(trial_t *trial, choice_t *choice)
 }
 
 /* Without --all: on average `sample` trials of a stage. */
-static int chosen(choice_t *choice, long calls)
+static int chosen(choice_t *choice, long ncalls)
 {
-    return choice->all || (long)test_below(&choice->random, (unsigned)calls * 2 * RANKS) < choice->sample;
+    return choice->all || (long)test_below(&choice->random, (unsigned)ncalls * 2 * RANKS) < choice->sample;
 }
 
 static int try_stage(trial_t *trial, choice_t *choice)
 {
     int nvictims = trial->stage == ALL_IN_ONE ? 1 : RANKS;
-    long calls, most = 0;
+    long ncalls, most = 0;
 
     for (trial->victim = 0; trial->victim < nvictims; trial->victim++) {
         if (choice->victim >= 0 && choice->victim != trial->victim)
@@ -607,16 +414,16 @@ static int try_stage(trial_t *trial, choice_t *choice)
         if (run(trial, choice) != 0)
             return 1;
         trial->left = trial->board->left;
-        calls = atomic_load(&trial->board->asked);
-        most = calls > most ? calls : most;
-        for (trial->k = 1; trial->k <= calls; trial->k++)
+        ncalls = atomic_load(&trial->board->asked);
+        most = ncalls > most ? ncalls : most;
+        for (trial->k = 1; trial->k <= ncalls; trial->k++)
             for (trial->on = 0; trial->on < 2; trial->on++)
-                if (choice->k ? choice->k == trial->k : chosen(choice, calls))
+                if (choice->k ? choice->k == trial->k : chosen(choice, ncalls))
                     run(trial, choice);
         trial->on = 0;
     }
     printf("kth: %s, %d node%s: %ld calls%s%s can fail\n", stage_names[trial->stage], trial->nodes,
-           trial->nodes > 1 ? "s" : "", most, counted ? " of " : "", counted ? counted : "");
+           trial->nodes > 1 ? "s" : "", most, calls.counted ? " of " : "", calls.counted ? calls.counted : "");
     return 0;
 }
 
@@ -660,9 +467,9 @@ int main(int argc, char **argv)
         else if (option == 'v')
             choice.verbose = 1;
         else if (option == 'C')
-            counted = optarg;
+            calls.counted = optarg;
         else if (option == 'w')
-            show_where = 1;
+            calls.show_where = 1;
         else
             return 2;
     }
@@ -676,7 +483,7 @@ int main(int argc, char **argv)
         if (choice.stage < 0 || choice.stage == (int)trial.stage)
             bad |= try_stage(&trial, &choice);
     if (argc == 1) {
-        counted = "process_vm_readv";
+        calls.counted = "process_vm_readv";
         choice.all = 1;
         trial.stage = USE;
         bad |= try_stage(&trial, &choice);
