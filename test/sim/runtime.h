@@ -106,5 +106,11 @@ sim_op_t *sim_op_copy(const sim_op_t *op);
 
 cudaError_t sim_error(cudaError_t code); /* also for cudaGetLastError */
 int sim_current(void);
+int sim_devices(void);
+int sim_reaches(int device, int peer);
+
+/* The driver's cuMemGetAddressRange and cuPointerGetAttribute. */
+int sim_address_range(unsigned long long *base, size_t *bytes, unsigned long long pointer);
+int sim_attribute(void *value, int which, unsigned long long pointer);
 
 #endif

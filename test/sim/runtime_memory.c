@@ -1,4 +1,4 @@
-/* The runtime's devices and memory: see runtime.h. */
+/* The runtime's memory: see runtime.h. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
@@ -9,14 +9,6 @@
 #include <unistd.h>
 
 #include "runtime.h"
-
-pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
-pthread_cond_t sim_moved = PTHREAD_COND_INITIALIZER;
-
-static _Thread_local int current = -1; /* -1: this thread has no context */
-static unsigned contexts;
-static _Thread_local cudaError_t last_error;
-static int live[SIM_KINDS];
 
 typedef struct block {
     struct block *next;
@@ -38,182 +30,6 @@ typedef struct {
     int fd, device;
     size_t bytes;
 } handle_t;
-
-void sim_count(int kind, int by)
-{
-    __atomic_fetch_add(&live[kind], by, __ATOMIC_RELAXED);
-}
-
-int sim_live(char *text, size_t size)
-{
-    static const char *const name[] = {"allocations", "streams", "events", "graphs", "execs", "user objects", "imports"};
-    int sum = 0;
-
-    text[0] = 0;
-    for (int k = 0; k < SIM_KINDS; k++) {
-        size_t used = strlen(text);
-        if (live[k])
-            snprintf(text + used, size - used, "%d %s ", live[k], name[k]);
-        sum += live[k];
-    }
-    return sum;
-}
-
-cudaError_t sim_error(cudaError_t code)
-{
-    if (code != cudaSuccess)
-        last_error = code;
-    return code;
-}
-
-int sim_current(void)
-{
-    return current < 0 ? 0 : current;
-}
-
-cudaError_t cudaGetLastError(void)
-{
-    cudaError_t code = last_error;
-    last_error = cudaSuccess;
-    return code;
-}
-
-const char *cudaGetErrorString(cudaError_t error)
-{
-    static _Thread_local char text[40];
-    snprintf(text, sizeof text, "simulated CUDA error %d", (int)error);
-    return text;
-}
-
-static int devices(void)
-{
-    const char *text = getenv("SIM_DEVICES");
-    return text ? atoi(text) : 4;
-}
-
-static int multiprocessors(void)
-{
-    const char *text = getenv("SIM_SMS");
-    return text ? atoi(text) : 4;
-}
-
-cudaError_t cudaGetDeviceCount(int *count)
-{
-    *count = devices();
-    return *count ? cudaSuccess : sim_error(cudaErrorNoDevice);
-}
-
-cudaError_t cudaGetDevice(int *device)
-{
-    *device = sim_current();
-    return cudaSuccess;
-}
-
-cudaError_t cudaSetDevice(int device)
-{
-    if (device < 0 || device >= devices())
-        return sim_error(cudaErrorInvalidDevice);
-    current = device;
-    __atomic_fetch_or(&contexts, 1u << device, __ATOMIC_RELAXED);
-    return cudaSuccess;
-}
-
-/* The library's question, of another kind of driver. */
-int rd_driver_loaded(void);
-int rd_driver_loaded(void)
-{
-    return 1;
-}
-
-unsigned sim_contexts(void)
-{
-    return __atomic_load_n(&contexts, __ATOMIC_RELAXED);
-}
-
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
-{
-    (void)device;
-    switch (attribute) {
-    case cudaDevAttrMultiProcessorCount:
-        *value = multiprocessors();
-        break;
-    case cudaDevAttrComputeCapabilityMajor:
-        *value = 9;
-        break;
-    case cudaDevAttrClockRate:
-        *value = 1000000;
-        break;
-    default:
-        *value = 0;
-    }
-    return cudaSuccess;
-}
-
-cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
-{
-    memset(prop, 0, sizeof *prop);
-    snprintf(prop->name, sizeof prop->name, "simulated GPU");
-    prop->major = 9;
-    prop->multiProcessorCount = multiprocessors();
-    prop->pciBusID = device + 1;
-    prop->totalGlobalMem = (size_t)1 << 32;
-    return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device)
-{
-    snprintf(text, (size_t)size, "0000:%02x:00.0", device + 1);
-    return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text)
-{
-    unsigned bus;
-
-    if (sscanf(text, "0000:%x:00.0", &bus) != 1 || bus < 1 || (int)bus > devices())
-        return sim_error(cudaErrorInvalidValue);
-    *device = (int)bus - 1;
-    return cudaSuccess;
-}
-
-cudaError_t cudaRuntimeGetVersion(int *version)
-{
-    *version = CUDART_VERSION;
-    return cudaSuccess;
-}
-
-cudaError_t cudaDriverGetVersion(int *version)
-{
-    *version = CUDART_VERSION;
-    return cudaSuccess;
-}
-
-/* SIM_NO_PEERS=1: a machine whose GPUs do not reach each other; SIM_NO_PEERS=0-2: those two do not. */
-static int reaches(int device, int peer)
-{
-    const char *text = getenv("SIM_NO_PEERS");
-    int a, b;
-
-    if (!text || device == peer)
-        return 1;
-    return sscanf(text, "%d-%d", &a, &b) == 2 && !((device == a && peer == b) || (device == b && peer == a));
-}
-
-cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
-{
-    *can = device != peer && reaches(device, peer);
-    return cudaSuccess;
-}
-
-cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
-{
-    (void)flags;
-    if (peer == sim_current())
-        return sim_error(cudaErrorInvalidDevice);
-    return reaches(sim_current(), peer) ? cudaSuccess : sim_error(cudaErrorPeerAccessUnsupported);
-}
-
-/* ---- allocations ---- */
 
 static block_t *find(const void *pointer)
 {
@@ -283,9 +99,8 @@ static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType ty
         close(fd);
         fd = -1;
     }
-    if (current < 0)
-        (void)cudaSetDevice(0);
-    add((block_t){NULL, base, whole, current, fd, 0, type, 0, 0, 0});
+    (void)cudaSetDevice(sim_current()); /* a thread that had no context has one now */
+    add((block_t){NULL, base, whole, sim_current(), fd, 0, type, 0, 0, 0});
     sim_count(SIM_ALLOCATION, 1);
     *pointer = base;
     return cudaSuccess;
@@ -409,7 +224,7 @@ cudaError_t cudaHostUnregister(void *pointer)
         return sim_error(cudaErrorHostMemoryNotRegistered);
     }
     *at = b->next;
-    for (int d = 0; d < devices(); d++)
+    for (int d = 0; d < sim_devices(); d++)
         sim_drain(d);
     pthread_mutex_unlock(&sim_lock);
     free(b);
@@ -494,7 +309,7 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle, unsi
     memcpy(&h, &handle, sizeof h);
     if (h.pid == getpid())
         return sim_error(cudaErrorDeviceUninitialized);
-    if (!reaches(sim_current(), h.device))
+    if (!sim_reaches(sim_current(), h.device))
         return sim_error(cudaErrorPeerAccessUnsupported);
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)h.pid, h.fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -528,8 +343,9 @@ cudaError_t cudaIpcCloseMemHandle(void *pointer)
     return cudaSuccess;
 }
 
-/* The driver's function that says where an allocation begins. */
-static int address_range(unsigned long long *base, size_t *bytes, unsigned long long pointer)
+/* ---- the driver's functions ---- */
+
+int sim_address_range(unsigned long long *base, size_t *bytes, unsigned long long pointer)
 {
     pthread_mutex_lock(&sim_lock);
     const block_t *b = find((void *)(uintptr_t)pointer);
@@ -541,7 +357,7 @@ static int address_range(unsigned long long *base, size_t *bytes, unsigned long 
     return b ? 0 : 1;
 }
 
-static int attribute(void *value, int which, unsigned long long pointer)
+int sim_attribute(void *value, int which, unsigned long long pointer)
 {
     pthread_mutex_lock(&sim_lock);
     const block_t *b = which == 7 || which == 10 ? find((void *)(uintptr_t)pointer) : NULL;
@@ -551,57 +367,4 @@ static int attribute(void *value, int which, unsigned long long pointer)
         *(char *)value = 1; /* nobody says how long it is */
     pthread_mutex_unlock(&sim_lock);
     return b ? 0 : 1;
-}
-
-/* And those by which a thread that has no context is lent one: a device's is its number, plus one. */
-static int context_get(void **context)
-{
-    *context = (void *)(intptr_t)(current + 1);
-    return 0;
-}
-
-static int context_set(void *context)
-{
-    current = (int)(intptr_t)context - 1;
-    return 0;
-}
-
-static int context_retain(void **context, int device)
-{
-    *context = (void *)(intptr_t)(device + 1);
-    __atomic_fetch_or(&contexts, 1u << device, __ATOMIC_RELAXED);
-    return 0;
-}
-
-static int context_active(int device, unsigned *flags, int *active)
-{
-    *flags = 0;
-    *active = (__atomic_load_n(&contexts, __ATOMIC_RELAXED) >> device & 1) != 0;
-    return 0;
-}
-
-cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
-                                             unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
-{
-    static const struct {
-        const char *name;
-        void (*function)(void);
-    } all[] = {
-        {"cuMemGetAddressRange", (void (*)(void))address_range},
-        {"cuPointerGetAttribute", (void (*)(void))attribute},
-        {"cuCtxGetCurrent", (void (*)(void))context_get},
-        {"cuCtxSetCurrent", (void (*)(void))context_set},
-        {"cuDevicePrimaryCtxRetain", (void (*)(void))context_retain},
-        {"cuDevicePrimaryCtxGetState", (void (*)(void))context_active},
-    };
-    size_t i = 0, n = sizeof all / sizeof all[0];
-
-    (void)version;
-    (void)flags;
-    while (i < n && strcmp(symbol, all[i].name) != 0)
-        i++;
-    *function = i < n ? (void *)(uintptr_t)all[i].function : NULL;
-    if (status)
-        *status = i < n ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
-    return cudaSuccess;
 }
