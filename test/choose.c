@@ -8,19 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static int failures;
+#include "check.h"
+
 static rd_choice_t all[RD_CHOICES_MOST];
 static int nall;
-
-#define CHECK(condition, ...)                                                                                          \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            failures++;                                                                                                \
-            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                     \
-            printf(__VA_ARGS__);                                                                                       \
-            printf("\n");                                                                                              \
-        }                                                                                                              \
-    } while (0)
 
 static rondo_result_t choose(rd_coll_t coll, size_t bytes, int n, int nnodes, const char *algo, const char *proto,
                              rd_choice_t *best)

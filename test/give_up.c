@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "comm.h"
 
 #define PATIENCE 20000 /* turns in which a call that does not wait would be over */
@@ -15,16 +16,6 @@ typedef struct {
     rondo_result_t result;
     _Atomic int over;
 } caller_t;
-
-static int failures;
-
-static void expect(int good, const char *what)
-{
-    if (good)
-        return;
-    printf("failed: %s\n", what);
-    failures++;
-}
 
 static void *revoke(void *arg)
 {
@@ -66,14 +57,14 @@ int main(void)
         return 1;
     for (int i = 0; i < PATIENCE && !atomic_load(&second.over); i++)
         sched_yield();
-    expect(!atomic_load(&first.over), "a revocation that waits for the reader");
-    expect(!atomic_load(&second.over), "a call that waits for it beside the revocation");
+    CHECK(!atomic_load(&first.over), "a revocation that waits for the reader");
+    CHECK(!atomic_load(&second.over), "a call that waits for it beside the revocation");
     atomic_store(&reader->reading, 2);
     pthread_join(revokes, NULL);
     pthread_join(calls, NULL);
-    expect(first.result == RONDO_SUCCESS, "what the revocation returns");
-    expect(second.result == RONDO_ERR_ABORTED, "what the call returns");
+    CHECK(first.result == RONDO_SUCCESS, "what the revocation returns");
+    CHECK(second.result == RONDO_ERR_ABORTED, "what the call returns");
     for (int r = 0; r < 2; r++)
-        expect(rondo_comm_destroy(comms[r]) == RONDO_SUCCESS, "destruction");
+        CHECK(rondo_comm_destroy(comms[r]) == RONDO_SUCCESS, "destruction");
     return failures != 0;
 }

@@ -7,19 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "wait.h"
 
-static int failures;
 static rd_stop_t shared;
 static atomic_int others;
-
-static void expect(int good, const char *what)
-{
-    if (good)
-        return;
-    printf("failed: %s\n", what);
-    failures++;
-}
 
 static rondo_result_t poll_until(rd_wait_t *w, rondo_result_t first)
 {
@@ -35,24 +27,24 @@ static void timeouts(int spin)
     rd_wait_t w;
     int64_t began = rd_clock_ms();
     rd_wait_begin(&w, &stop, spin, 60);
-    expect(poll_until(&w, RONDO_SUCCESS) == RONDO_ERR_TIMEOUT, "timeout");
-    expect(rd_clock_ms() - began >= 60, "not before its time");
+    CHECK(poll_until(&w, RONDO_SUCCESS) == RONDO_ERR_TIMEOUT, "timeout");
+    CHECK(rd_clock_ms() - began >= 60, "not before its time");
     rd_wait_begin(&w, &stop, spin, 3600 * 1000);
     for (int i = 0; i < 20000 && !w.began_ms; i++)
         rd_wait_miss(&w);
     w.began_ms -= 3600 * 1000;
     rd_wait_progress(&w); /* begins the time anew */
     for (int i = 0; i < 20000; i++)
-        expect(rd_wait_miss(&w) != RONDO_ERR_TIMEOUT, "timeout in spite of progress");
+        CHECK(rd_wait_miss(&w) != RONDO_ERR_TIMEOUT, "timeout in spite of progress");
     rd_wait_begin(&w, &stop, spin, 0);
     for (int i = 0; i < 20000 && !w.named_ms; i++)
         rd_wait_miss(&w);
-    expect(w.named_ms != 0, "the clock is looked at");
+    CHECK(w.named_ms != 0, "the clock is looked at");
     w.named_ms -= 60 * 1000;
     w.began_ms -= 60 * 1000;
-    expect(poll_until(&w, RONDO_SUCCESS) == RONDO_IN_PROGRESS, "names a late peer after a minute");
+    CHECK(poll_until(&w, RONDO_SUCCESS) == RONDO_IN_PROGRESS, "names a late peer after a minute");
     for (int i = 0; i < 3000; i++)
-        expect(rd_wait_miss(&w) == RONDO_SUCCESS, "and then not for another one");
+        CHECK(rd_wait_miss(&w) == RONDO_SUCCESS, "and then not for another one");
 }
 
 static void *stopper(void *arg)
@@ -74,15 +66,15 @@ static void stops(void)
     for (int i = 0; i < 4; i++)
         pthread_create(&t[i], NULL, stopper, (void *)(intptr_t)i);
     atomic_store(&others, 1);
-    expect(poll_until(&w, RONDO_SUCCESS) == RONDO_ERR_REMOTE, "the stop word");
+    CHECK(poll_until(&w, RONDO_SUCCESS) == RONDO_ERR_REMOTE, "the stop word");
     snprintf(text, sizeof(text), "rank %d died", atomic_load(&shared.culprit));
-    expect(strcmp(text, shared.text) == 0, "culprit and sentence are of one writer");
+    CHECK(strcmp(text, shared.text) == 0, "culprit and sentence are of one writer");
     for (int i = 0; i < 4; i++) {
         pthread_join(t[i], &good);
-        expect(good != NULL, "the code that stands");
+        CHECK(good != NULL, "the code that stands");
     }
-    expect(rd_stop_set(&shared, NULL, RONDO_ERR_ABORTED, 9, "late") == RONDO_ERR_REMOTE, "a late writer");
-    expect(strcmp(text, shared.text) == 0, "a late writer changes nothing");
+    CHECK(rd_stop_set(&shared, NULL, RONDO_ERR_ABORTED, 9, "late") == RONDO_ERR_REMOTE, "a late writer");
+    CHECK(strcmp(text, shared.text) == 0, "a late writer changes nothing");
 }
 
 /* One thread stops a communicator, this one looks at nothing but the stop word: what it then finds as the last error.
@@ -123,7 +115,7 @@ static void sentences(void)
     pthread_join(t, NULL);
     if (bad)
         printf("%d of %d\n", bad, HASTES);
-    expect(bad == 0, "the sentence is there before the stop word");
+    CHECK(bad == 0, "the sentence is there before the stop word");
 }
 
 int main(void)
