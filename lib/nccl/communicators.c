@@ -272,23 +272,24 @@ ncclResult_t pncclCommFinalize(ncclComm_t comm)
 }
 NC_TWIN(CommFinalize);
 
-static ncclResult_t in_open_group(ncclComm_t comm, const char *call)
+static ncclResult_t may_end(ncclComm_t comm, const char *call)
 {
+    ncclResult_t result = nc_comm_valid(comm, call);
+
+    if (result != ncclSuccess || !nc_group_has(comm))
+        return result;
     return nc_error(comm, ncclInvalidUsage, "%s: the open group holds calls on this communicator: end the group first",
                     call);
 }
 
 ncclResult_t pncclCommDestroy(ncclComm_t comm)
 {
-    const char *call = "ncclCommDestroy";
     ncclResult_t result;
 
     if (!comm)
         return ncclSuccess;
-    if ((result = nc_comm_valid(comm, call)))
+    if ((result = may_end(comm, "ncclCommDestroy")))
         return result;
-    if (nc_group_has(comm))
-        return in_open_group(comm, call);
     nc_comm_wait(comm);
     nc_registration_end_all(comm);
     nc_aside_free_all(comm);
@@ -331,15 +332,12 @@ static int drop(ncclComm_t comm)
 
 ncclResult_t pncclCommAbort(ncclComm_t comm)
 {
-    const char *call = "ncclCommAbort";
     ncclResult_t result;
 
     if (!comm)
         return ncclSuccess;
-    if ((result = nc_comm_valid(comm, call)))
+    if ((result = may_end(comm, "ncclCommAbort")))
         return result;
-    if (nc_group_has(comm))
-        return in_open_group(comm, call);
     if (drop(comm))
         return ncclSuccess;
     if (comm->rondo) {
