@@ -1,6 +1,6 @@
 /* libnccl.so.2 on devices: every operation with NCCL's types and operators, calls on several streams, groups over
- * streams and communicators, one thread with all devices, blocking = 0, operators, memory and windows, graphs, and
- * communicators that are aborted while kernels wait.
+ * streams and communicators, one thread with all devices (shim_one_thread.c), blocking = 0, operators, memory and
+ * windows, graphs, and communicators that are aborted while kernels wait.
  *
  *   shim [--seed S] [--part NAME]
  */
@@ -11,15 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../nccl/nccl_harness.h"
-#include "device.h"
-
-#define MOST 4 /* ranks of one thread */
+#include "shim.h"
 
 /* Of the simulated runtime. */
 __attribute__((weak)) unsigned sim_contexts(void);
 
-static uint64_t seed = 1;
+uint64_t shim_seed = 1;
 
 static int device_of(test_rank_t *t)
 {
@@ -29,8 +26,7 @@ static int device_of(test_rank_t *t)
     return t->rank % count;
 }
 
-/* The tests' memory is taken before there is a kernel that waits, which CUDA's allocations might wait for. */
-static void memory_first(test_rank_t *t)
+void shim_memory_first(test_rank_t *t)
 {
     device_memory_back(device_memory(t, 1, 0));
     device_memory_back(device_memory(t, 1, 1));
@@ -44,7 +40,7 @@ static ncclComm_t comm_made(test_rank_t *t, int blocking)
     int device = -1;
 
     TEST_CUDA(t, cudaSetDevice(device_of(t)));
-    memory_first(t);
+    shim_memory_first(t);
     config.blocking = blocking;
     result = ncclCommInitRankConfig(&comm, t->nranks, nccl_id(t), t->rank, &config);
     if (!nccl_result(t, nccl_settled(comm, result), ncclSuccess, "ncclCommInitRankConfig"))
@@ -54,7 +50,7 @@ static ncclComm_t comm_made(test_rank_t *t, int blocking)
     return comm;
 }
 
-static cudaStream_t stream_made(test_rank_t *t)
+cudaStream_t shim_stream(test_rank_t *t)
 {
     cudaStream_t stream;
 
@@ -62,7 +58,7 @@ static cudaStream_t stream_made(test_rank_t *t)
     return stream;
 }
 
-static ncclResult_t post(device_call_t *d, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t shim_post(device_call_t *d, ncclComm_t comm, cudaStream_t stream)
 {
     do_call_t call = d->call;
 
@@ -71,8 +67,7 @@ static ncclResult_t post(device_call_t *d, ncclComm_t comm, cudaStream_t stream)
     return nccl_post(&call, comm, stream);
 }
 
-/* Draws what is left of a case, alike on all ranks. */
-static void draw(do_case_t *c, uint64_t *random, int nranks)
+void shim_draw(do_case_t *c, uint64_t *random, int nranks)
 {
     c->data = do_reduces(c->what) ? REF_ROUNDING : REF_BYTES;
     c->root = (int)test_below(random, (unsigned)nranks);
@@ -80,8 +75,7 @@ static void draw(do_case_t *c, uint64_t *random, int nranks)
     c->seed = test_random(random) >> 32;
 }
 
-/* One number a rank in memory that both sides reach: what comes of it is seen when the stream has been waited for. */
-static int32_t *number(test_rank_t *t, int32_t value)
+int32_t *shim_number(test_rank_t *t, int32_t value)
 {
     int32_t *n = device_memory(t, sizeof *n, 1);
 
@@ -91,7 +85,7 @@ static int32_t *number(test_rank_t *t, int32_t value)
 
 static void sum_is(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, int expected)
 {
-    int32_t *n = number(t, 1);
+    int32_t *n = shim_number(t, 1);
 
     NCCL_OK(t, nccl_settled(comm, ncclAllReduce(n, n, 1, ncclInt, ncclSum, comm, stream)));
     TEST_CUDA(t, cudaStreamSynchronize(stream));
@@ -111,7 +105,7 @@ static void one(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, const do_c
     test_note(t, "%d ranks: %s", t->nranks, text);
     device_prepare(t, &d, c, 0);
     device_fill(t, &d, stream);
-    if (!NCCL_OK(t, post(&d, comm, stream)))
+    if (!NCCL_OK(t, shim_post(&d, comm, stream)))
         test_stop(t, "cannot go on");
     device_verify(t, &d, 1, stream);
     device_release(&d);
@@ -122,7 +116,7 @@ static void in_place(test_rank_t *t, ncclComm_t comm, cudaStream_t stream)
 {
     size_t bytes = (size_t)t->nranks * NCCL_PLACE * sizeof(int);
     int *x = device_memory(t, bytes, 1), *y = device_memory(t, bytes, 1);
-    cudaStream_t other = stream_made(t);
+    cudaStream_t other = shim_stream(t);
     cudaGraphExec_t exec;
     cudaGraph_t graph;
 
@@ -162,8 +156,8 @@ static void operations(test_rank_t *t, void *arg)
 {
     static const size_t counts[] = {1, 0, 515, 2051};
     ncclComm_t comm = comm_made(t, 1);
-    cudaStream_t own = stream_made(t);
-    uint64_t random = seed;
+    cudaStream_t own = shim_stream(t);
+    uint64_t random = shim_seed;
     int cases = 0;
 
     (void)arg;
@@ -178,7 +172,7 @@ static void operations(test_rank_t *t, void *arg)
                 if (nccl_op((rondo_op_t)op) < 0)
                     continue;
                 c.count = counts[cases++ % 4];
-                draw(&c, &random, t->nranks);
+                shim_draw(&c, &random, t->nranks);
                 if (t->kind == TEST_PROCESSES && cases % 3) /* threads on one device would share the default stream */
                     stream = cases % 3 == 1 ? NULL : cudaStreamPerThread;
                 one(t, comm, stream, &c);
@@ -194,7 +188,7 @@ static void operations(test_rank_t *t, void *arg)
 /* What job scripts set for NCCL: every operation is served all the same. */
 static void settings(test_rank_t *t, void *arg)
 {
-    uint64_t random = seed + 1;
+    uint64_t random = shim_seed + 1;
 
     (void)arg;
     setenv("NCCL_ALGO", test_below(&random, 2) ? "Ring" : "allreduce:tree,ring;broadcast:ring", 1);
@@ -202,12 +196,12 @@ static void settings(test_rank_t *t, void *arg)
     setenv("NCCL_P2P_LEVEL", "NVL", 1);
     setenv("NCCL_BUFFSIZE", "8388608", 1);
     ncclComm_t comm = comm_made(t, 1);
-    cudaStream_t stream = stream_made(t);
+    cudaStream_t stream = shim_stream(t);
     for (int what = 0; what < DO_NUM; what++)
         for (int type = RONDO_UINT8; nccl_posts((do_what_t)what) && type <= RONDO_BFLOAT16; type++) {
             do_case_t c = {.what = (do_what_t)what, .type = (rondo_type_t)type, .count = 2500};
 
-            draw(&c, &random, t->nranks);
+            shim_draw(&c, &random, t->nranks);
             if (nccl_type(c.type) >= 0)
                 one(t, comm, stream, &c);
         }
@@ -223,11 +217,11 @@ static void streams(test_rank_t *t, void *arg)
     enum { STREAMS = 3, ROUNDS = 4 };
     ncclComm_t comm = comm_made(t, 1);
     cudaStream_t stream[STREAMS];
-    int32_t *n = number(t, 1), expected = 1;
+    int32_t *n = shim_number(t, 1), expected = 1;
 
     (void)arg;
     for (int i = 0; i < STREAMS; i++)
-        stream[i] = stream_made(t);
+        stream[i] = shim_stream(t);
     test_note(t, "one number through %d streams", STREAMS);
     for (int i = 0; i < ROUNDS * STREAMS; i++) {
         NCCL_OK(t, ncclAllReduce(n, n, 1, ncclInt, ncclSum, comm, stream[i % STREAMS]));
@@ -249,11 +243,11 @@ static void groups(test_rank_t *t, void *arg)
     ncclComm_t comm[2] = {comm_made(t, 1), comm_made(t, 0)};
     cudaStream_t stream[STREAMS];
     device_call_t d[CALLS];
-    uint64_t random = seed + 7;
+    uint64_t random = shim_seed + 7;
 
     (void)arg;
     for (int i = 0; i < STREAMS; i++)
-        stream[i] = stream_made(t);
+        stream[i] = shim_stream(t);
     for (int round = 0; round < 4; round++) {
         test_note(t, "group %d", round);
         for (int i = 0; i < CALLS; i++) {
@@ -263,13 +257,13 @@ static void groups(test_rank_t *t, void *arg)
                 c.what = (do_what_t)test_below(&random, DO_NUM);
             while (!nccl_posts(c.what));
             c.count = test_below(&random, 3000);
-            draw(&c, &random, t->nranks);
+            shim_draw(&c, &random, t->nranks);
             device_prepare(t, &d[i], &c, 0);
             device_fill(t, &d[i], stream[i % STREAMS]);
         }
         NCCL_OK(t, ncclGroupStart());
         for (int i = 0; i < CALLS; i++)
-            NCCL_OK(t, post(&d[i], comm[i / 2 % 2], stream[i % STREAMS]));
+            NCCL_OK(t, shim_post(&d[i], comm[i / 2 % 2], stream[i % STREAMS]));
         if (!NCCL_OK(t, ncclGroupEnd()))
             test_stop(t, "cannot go on");
         for (int i = 0; i < CALLS; i++) {
@@ -287,8 +281,8 @@ static void wrong(test_rank_t *t, void *arg)
 {
     static int32_t pageable;
     ncclComm_t comm = comm_made(t, 1);
-    cudaStream_t stream = stream_made(t);
-    int32_t *n = number(t, 5);
+    cudaStream_t stream = shim_stream(t);
+    int32_t *n = shim_number(t, 5);
     ncclResult_t error = ncclInternalError;
 
     (void)arg;
@@ -308,230 +302,13 @@ static void wrong(test_rank_t *t, void *arg)
     device_end(t, NULL, &stream, 1);
 }
 
-/* ---- one thread with all devices ---- */
-
-typedef struct all {
-    int n, device[MOST];
-    ncclComm_t comm[MOST];
-    cudaStream_t stream[MOST];
-} all_t;
-
-static void all_sum(test_rank_t *t, all_t *a, const ncclComm_t *comm, int grouped, int expected)
-{
-    int32_t *n[MOST];
-
-    if (grouped)
-        NCCL_OK(t, ncclGroupStart());
-    for (int r = 0; r < a->n; r++) {
-        n[r] = number(t, 1);
-        if (comm[r])
-            NCCL_OK(t, ncclAllReduce(n[r], n[r], 1, ncclInt, ncclSum, comm[r], a->stream[r]));
-    }
-    if (grouped)
-        NCCL_OK(t, ncclGroupEnd());
-    for (int r = 0; r < a->n; r++) {
-        TEST_CUDA(t, cudaStreamSynchronize(a->stream[r]));
-        TEST_TRUE(t, *n[r] == (comm[r] ? expected : 1));
-        device_memory_back(n[r]);
-    }
-}
-
-static void all_operations(test_rank_t *t, all_t *a)
-{
-    device_call_t d[MOST];
-    uint64_t random = seed + 3;
-
-    for (int what = 0; what < DO_NUM; what++) {
-        do_case_t c = {.what = (do_what_t)what, .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = 2000};
-        char text[200];
-
-        if (!nccl_posts(c.what))
-            continue;
-        draw(&c, &random, a->n);
-        do_text(&c, text, sizeof text);
-        test_note(t, "%d devices, one thread: %s", a->n, text);
-        for (int r = 0; r < a->n; r++) {
-            TEST_CUDA(t, cudaSetDevice(a->device[r]));
-            device_prepare_as(t, &d[r], &c, 0, r, a->n);
-            device_fill(t, &d[r], a->stream[r]);
-        }
-        TEST_CUDA(t, cudaSetDevice(a->device[a->n - 1]));
-        NCCL_OK(t, ncclGroupStart());
-        for (int r = 0; r < a->n; r++)
-            NCCL_OK(t, post(&d[r], a->comm[r], a->stream[r]));
-        if (!NCCL_OK(t, ncclGroupEnd()))
-            test_stop(t, "cannot go on");
-        for (int r = 0; r < a->n; r++) {
-            TEST_CUDA(t, cudaSetDevice(a->device[r]));
-            device_verify(t, &d[r], 1, a->stream[r]);
-            device_release(&d[r]);
-        }
-    }
-}
-
-/* Rank r gives (r + 1) times its scalar. Ops are destroyed before the group ends, and scalars are the device's. */
-static void all_operators(test_rank_t *t, all_t *a)
-{
-    float *value[MOST], *scalar[MOST], sum;
-    ncclRedOp_t op;
-
-    for (int residence = 0; residence < 2; residence++) {
-        test_note(t, "operators with %s scalars", residence ? "host" : "device");
-        sum = 0;
-        for (int r = 0; r < a->n; r++) {
-            value[r] = device_memory(t, sizeof(float), 1);
-            scalar[r] = device_memory(t, sizeof(float), 1);
-            *value[r] = (float)(r + 1);
-            *scalar[r] = (float)(10 * r + 2);
-            sum += *value[r] * *scalar[r];
-        }
-        NCCL_OK(t, ncclGroupStart());
-        for (int r = 0; r < a->n; r++) {
-            NCCL_OK(t, ncclRedOpCreatePreMulSum(&op, scalar[r], ncclFloat, (ncclScalarResidence_t)residence,
-                                                a->comm[r]));
-            NCCL_OK(t, ncclAllReduce(value[r], value[r], 1, ncclFloat, op, a->comm[r], a->stream[r]));
-            NCCL_OK(t, ncclRedOpDestroy(op, a->comm[r]));
-            if (residence == ncclScalarHostImmediate)
-                *scalar[r] = -1000; /* read already */
-        }
-        NCCL_OK(t, ncclGroupEnd());
-        for (int r = 0; r < a->n; r++) {
-            TEST_CUDA(t, cudaStreamSynchronize(a->stream[r]));
-            TEST_TRUE(t, *value[r] == sum);
-            device_memory_back(value[r]);
-            device_memory_back(scalar[r]);
-        }
-    }
-}
-
-/* Longer messages take longer, and nothing moves. */
-static void simulated(test_rank_t *t, all_t *a)
-{
-    int32_t *n = number(t, 1), *buffer = device_memory(t, 4 << 20, 0);
-    float before = a->n > 1 ? 0 : -1;
-
-    for (size_t count = 1; count <= 1 << 20; count <<= 10) {
-        ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
-
-        test_note(t, "a group of %zu elements that is only simulated", count);
-        NCCL_OK(t, ncclGroupStart());
-        for (int r = 0; r < a->n; r++) {
-            NCCL_OK(t, ncclAllReduce(n, n, 1, ncclInt, ncclSum, a->comm[r], a->stream[r]));
-            NCCL_OK(t, ncclAllReduce(buffer, buffer, count, ncclInt, ncclMax, a->comm[r], a->stream[r]));
-        }
-        NCCL_OK(t, ncclGroupSimulateEnd(&sim));
-        TEST_TRUE(t, sim.estimatedTime > before || a->n == 1);
-        before = sim.estimatedTime;
-    }
-    for (int r = 0; r < a->n; r++)
-        TEST_CUDA(t, cudaStreamSynchronize(a->stream[r]));
-    TEST_TRUE(t, *n == 1);
-    device_memory_back(n);
-    device_memory_back(buffer);
-}
-
-/* A graph for each device, captured side by side by one thread, groups over all of them within. */
-static void all_graphs(test_rank_t *t, all_t *a)
-{
-    cudaGraphExec_t exec[MOST];
-    cudaGraph_t graph[MOST];
-    int32_t *n[MOST];
-
-    test_note(t, "a graph for each device");
-    for (int r = 0; r < a->n; r++) {
-        n[r] = number(t, 0);
-        TEST_CUDA(t, cudaSetDevice(a->device[r]));
-        TEST_CUDA(t, cudaStreamBeginCapture(a->stream[r], cudaStreamCaptureModeThreadLocal));
-    }
-    for (int k = 0; k < 2; k++) {
-        NCCL_OK(t, ncclGroupStart());
-        for (int r = 0; r < a->n; r++)
-            NCCL_OK(t, ncclAllReduce(n[r], n[r], 1, ncclInt, ncclSum, a->comm[r], a->stream[r]));
-        NCCL_OK(t, ncclGroupEnd());
-    }
-    for (int r = 0; r < a->n; r++) {
-        TEST_CUDA(t, cudaSetDevice(a->device[r]));
-        TEST_CUDA(t, cudaStreamEndCapture(a->stream[r], &graph[r]));
-    }
-    for (int r = 0; r < a->n; r++) { /* not beside a capture */
-        TEST_CUDA(t, cudaSetDevice(a->device[r]));
-        TEST_CUDA(t, cudaGraphInstantiate(&exec[r], graph[r], 0));
-        TEST_CUDA(t, cudaGraphDestroy(graph[r]));
-    }
-    for (int k = 1; k <= 3; k++) {
-        for (int r = 0; r < a->n; r++)
-            *n[r] = k;
-        for (int r = 0; r < a->n; r++) {
-            TEST_CUDA(t, cudaSetDevice(a->device[r]));
-            TEST_CUDA(t, cudaGraphLaunch(exec[r], a->stream[r]));
-        }
-        for (int r = 0; r < a->n; r++) {
-            TEST_CUDA(t, cudaStreamSynchronize(a->stream[r]));
-            TEST_TRUE(t, *n[r] == k * a->n * a->n);
-        }
-    }
-    for (int r = 0; r < a->n; r++) {
-        TEST_CUDA(t, cudaGraphExecDestroy(exec[r]));
-        device_memory_back(n[r]);
-    }
-}
-
-static void one_thread(test_rank_t *t, void *arg)
-{
-    ncclComm_t part[MOST];
-    all_t a = {0};
-    int count, now = -1;
-
-    (void)arg;
-    TEST_CUDA(t, cudaGetDeviceCount(&count));
-    a.n = count < 3 ? count : 3;
-    for (int r = 0; r < a.n; r++)
-        a.device[r] = a.n - 1 - r;
-    TEST_CUDA(t, cudaSetDevice(a.n - 1));
-    test_note(t, "%d devices", a.n);
-    if (!NCCL_OK(t, ncclCommInitAll(a.comm, a.n, a.device)))
-        return;
-    TEST_CUDA(t, cudaGetDevice(&now));
-    TEST_TRUE(t, now == a.n - 1);
-    for (int r = 0; r < a.n; r++) {
-        int device = -1, rank = -1;
-
-        NCCL_OK(t, ncclCommCuDevice(a.comm[r], &device));
-        NCCL_OK(t, ncclCommUserRank(a.comm[r], &rank));
-        TEST_TRUE(t, device == a.device[r] && rank == r);
-        TEST_CUDA(t, cudaSetDevice(device));
-        memory_first(t);
-        a.stream[r] = stream_made(t);
-    }
-    all_sum(t, &a, a.comm, 1, a.n);
-    all_sum(t, &a, a.comm, 0, a.n); /* each call only enqueues */
-    all_operations(t, &a);
-    all_operators(t, &a);
-    all_graphs(t, &a);
-    simulated(t, &a);
-    test_note(t, "split in a group");
-    NCCL_OK(t, ncclGroupStart());
-    for (int r = 0; r < a.n; r++)
-        NCCL_OK(t, ncclCommSplit(a.comm[r], r == 1 ? NCCL_SPLIT_NOCOLOR : 4, r, &part[r], NULL));
-    NCCL_OK(t, ncclGroupEnd());
-    all_sum(t, &a, part, 1, a.n > 1 ? a.n - 1 : 1);
-    test_note(t, "destroy in a group");
-    NCCL_OK(t, ncclGroupStart());
-    for (int r = 0; r < a.n; r++) {
-        NCCL_OK(t, ncclCommDestroy(part[r]));
-        NCCL_OK(t, ncclCommDestroy(a.comm[r]));
-    }
-    NCCL_OK(t, ncclGroupEnd());
-    device_end(t, NULL, a.stream, a.n);
-}
-
 /* ---- communicators from communicators, blocking = 0 ---- */
 
 static void derived(test_rank_t *t, void *arg)
 {
     ncclComm_t comm = comm_made(t, 0), part = NULL;
     int last = t->nranks - 1, device = -1;
-    cudaStream_t stream = stream_made(t);
+    cudaStream_t stream = shim_stream(t);
 
     (void)arg;
     sum_is(t, comm, stream, t->nranks);
@@ -596,7 +373,7 @@ static void memory(test_rank_t *t, void *arg)
     const size_t count = 50000, bytes = count * sizeof(int32_t);
     setenv("RONDO_CUDA_COPY", "4K", 1);
     ncclComm_t comm = comm_made(t, t->nranks % 2);
-    cudaStream_t stream = stream_made(t);
+    cudaStream_t stream = shim_stream(t);
     int32_t *host = device_memory(t, bytes, 1);
     void *buffer = NULL, *handle = NULL;
     ncclWindow_t win = NULL;
@@ -639,7 +416,7 @@ static void graph_one(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, enum
 {
     const int n = t->nranks, next = (t->rank + 1) % n, before = (t->rank + n - 1) % n;
     float *sum = device_memory(t, sizeof *sum, 1), *scaled = device_memory(t, sizeof *scaled, 1), two = 2;
-    int32_t *out = number(t, 0), *in = number(t, 0);
+    int32_t *out = shim_number(t, 0), *in = shim_number(t, 0);
     cudaGraphExec_t exec;
     cudaGraph_t graph;
     ncclRedOp_t op;
@@ -676,7 +453,7 @@ static void graph_one(test_rank_t *t, ncclComm_t comm, cudaStream_t stream, enum
 static void graphs(test_rank_t *t, void *arg)
 {
     ncclComm_t comm = comm_made(t, t->kind == TEST_PROCESSES);
-    cudaStream_t stream = stream_made(t);
+    cudaStream_t stream = shim_stream(t);
 
     (void)arg;
     sum_is(t, comm, stream, t->nranks);
@@ -704,7 +481,7 @@ static void aborted(test_rank_t *t, void *arg)
         ncclComm_t comm = comm_made(t, alone);
 
         if (!stream)
-            stream = stream_made(t);
+            stream = shim_stream(t);
         sum_is(t, comm, stream, t->nranks);
         test_note(t, "%s while kernels wait", alone ? "the last rank aborts" : "all abort");
         test_barrier(t);
@@ -759,7 +536,7 @@ static void watched(test_rank_t *t, void *arg)
     enum { CALLS = 30 };
     const int last = t->nranks - 1;
     watch_t w = {.comm = comm_made(t, 0), .aborted = ncclInternalError};
-    cudaStream_t stream = stream_made(t);
+    cudaStream_t stream = shim_stream(t);
     int32_t *data = device_memory(t, 4000 * sizeof *data, 0);
     pthread_t thread;
 
@@ -798,10 +575,12 @@ int main(int argc, char **argv)
         test_body_fn body;
         int ranks, kinds;
     } parts[] = {
-        {"operations", operations, 2, 1}, {"operations", operations, 3, 2}, {"streams", streams, 3, 3},
-        {"settings", settings, 2, 1},     {"settings", settings, 3, 1},     {"groups", groups, 2, 3},
-        {"wrong", wrong, 2, 1},           {"one_thread", one_thread, 1, 1}, {"derived", derived, 3, 3},
-        {"memory", memory, 2, 3},         {"graphs", graphs, 2, 3},         {"aborted", aborted, 3, 3},
+        {"operations", operations, 2, 1}, {"operations", operations, 3, 2},
+        {"streams", streams, 3, 3},       {"settings", settings, 2, 1},
+        {"settings", settings, 3, 1},     {"groups", groups, 2, 3},
+        {"wrong", wrong, 2, 1},           {"one_thread", shim_one_thread, 1, 1},
+        {"derived", derived, 3, 3},       {"memory", memory, 2, 3},
+        {"graphs", graphs, 2, 3},         {"aborted", aborted, 3, 3},
         {"watched", watched, 3, 3},
     };
     const char *only = NULL;
@@ -809,7 +588,7 @@ int main(int argc, char **argv)
 
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
-            seed = strtoull(argv[i + 1], NULL, 0);
+            shim_seed = strtoull(argv[i + 1], NULL, 0);
         else if (i + 1 < argc && strcmp(argv[i], "--part") == 0)
             only = argv[i + 1];
         else
@@ -827,7 +606,7 @@ int main(int argc, char **argv)
                 continue;
             bad += test_run((test_kind_t)kind, parts[i].ranks, 120, parts[i].body, NULL);
             printf("shim: %s, %d %s, seed %llu: %s, %.1f s\n", parts[i].name, parts[i].ranks,
-                   test_kind_name((test_kind_t)kind), (unsigned long long)seed, bad ? "WRONG" : "right",
+                   test_kind_name((test_kind_t)kind), (unsigned long long)shim_seed, bad ? "WRONG" : "right",
                    (double)(test_clock_us() - began) * 1e-6);
         }
     return bad != 0;

@@ -1,0 +1,22 @@
+/* What the parts of shim.c share. */
+#ifndef TEST_SHIM_H
+#define TEST_SHIM_H
+
+#include "../nccl/nccl_harness.h"
+#include "device.h"
+
+extern uint64_t shim_seed;
+
+/* The tests' memory is taken before there is a kernel that waits, which CUDA's allocations might wait for. */
+void shim_memory_first(test_rank_t *t);
+cudaStream_t shim_stream(test_rank_t *t);
+/* Draws what is left of a case, alike on all ranks. */
+void shim_draw(do_case_t *c, uint64_t *random, int nranks);
+ncclResult_t shim_post(device_call_t *d, ncclComm_t comm, cudaStream_t stream);
+/* One number a rank in memory that both sides reach: what comes of it is seen when the stream has been waited for. */
+int32_t *shim_number(test_rank_t *t, int32_t value);
+
+/* A part: one rank, which is that thread. */
+void shim_one_thread(test_rank_t *t, void *arg);
+
+#endif
