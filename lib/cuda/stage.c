@@ -93,22 +93,23 @@ static void side_blocks(rd_kside_t *side, int n, size_t bytes)
     *side = (rd_kside_t){(uint32_t)n, 0, {0, bytes}, bytes};
 }
 
-/* Into the table's rows from `row` on, unless parts are alike. */
+/* Into the table's rows from `row` on, unless parts are alike. None where all are empty: who gets nothing back does not
+ * wait for it. */
 static void side_tabled(rd_kside_t *side, const size_t *counts, const size_t *displs, int n, size_t element,
                         rd_kpart_t *table, int row)
 {
     rd_kpart_t *part = table + row;
-    uint64_t at = 0, stride;
+    uint64_t sum = 0, stride;
     int alike = 1;
 
     for (int r = 0; r < n; r++) {
-        part[r] = (rd_kpart_t){displs ? displs[r] * element : at, counts[r] * element};
-        at += part[r].bytes;
+        part[r] = (rd_kpart_t){displs ? displs[r] * element : sum, counts[r] * element};
+        sum += part[r].bytes;
     }
     stride = n > 1 ? part[1].offset - part[0].offset : 0; /* modulo 2^64, as the kernel adds it */
     for (int r = 1; r < n; r++)
         alike &= part[r].bytes == part[0].bytes && part[r].offset == part[0].offset + (uint64_t)r * stride;
-    *side = (rd_kside_t){(uint32_t)n, alike ? 0 : (uint32_t)row + 1, part[0], stride};
+    *side = (rd_kside_t){sum ? (uint32_t)n : 0, alike || !sum ? 0 : (uint32_t)row + 1, part[0], stride};
 }
 
 static void sides(const rd_carrier_t *by, const rd_call_t *c, rd_kside_t *in, rd_kside_t *out, rd_kpart_t *table)
