@@ -8,6 +8,7 @@
  *                    inside, then on the rail and inside for each other node's (rail_ranges.c)
  *   reduce_scatter   inside, for each node's blocks, then on the rail: by pieces, in scratch
  *   alltoall         blocks of other nodes by the carrier of all ranks, then those of the own one inside
+ *   gather, scatter  the same: most ranks have one block
  *
  * What is left over when a vector is cut goes with the last rank's part, of a reduce with that of the root's place.
  * Where nothing is said of scratch, all of it stays in the user's buffers. Nodes may differ but for what wants scratch,
@@ -27,7 +28,8 @@ static int divides(const rd_ask_t *ask)
     return ask->op == RONDO_AVG && ask->type < RONDO_FLOAT16;
 }
 
-/* Bytes that the first launch inside a node has to do with. */
+/* Bytes that the first launch inside a node has to do with; of gather and scatter, whose short blocks go quicker
+ * between nodes by a tree of all ranks, a block. */
 static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t element = rondo_type_size(call->ask.type), blocks = (size_t)cuda->stage->rails * element;
@@ -86,6 +88,8 @@ static int is_possible(const rd_cuda_t *cuda, const rd_call_t *call)
     case RD_ALLREDUCE:
     case RD_BROADCAST:
     case RD_ALLTOALL:
+    case RD_GATHER:
+    case RD_SCATTER:
         return 1;
     case RD_REDUCE:
         return alike(cuda);
@@ -139,6 +143,15 @@ rondo_result_t rd_rail_between(rd_cuda_t *cuda, const rd_call_t *call, int root,
     return count ? rd_stage_run(cuda->stage, RD_CARRIER_RAIL, &part) : RONDO_SUCCESS;
 }
 
+int rd_rail_place(const rd_node_t *node, int rank)
+{
+    int place = 0;
+
+    for (int r = 0; r < rank; r++)
+        place += node->node_of[r] == node->node_of[rank];
+    return place;
+}
+
 rondo_result_t rd_rail_pieces(rd_cuda_t *cuda, const rd_call_t *call, size_t piece, rd_rail_piece_fn serve)
 {
     size_t count = call->ask.count;
@@ -163,6 +176,6 @@ rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call)
     case RD_ALLGATHER:
         return alike(cuda) ? rd_rail_allgather(cuda, call) : rd_rail_ranges(cuda, call);
     default:
-        return rd_rail_alltoall(cuda, call);
+        return rd_rail_exchange(cuda, call);
     }
 }

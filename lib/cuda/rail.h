@@ -10,6 +10,7 @@ rondo_result_t rd_rail_inside(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t 
                               const void *in, void *out);
 rondo_result_t rd_rail_between(rd_cuda_t *cuda, const rd_call_t *call, int root, size_t count, const void *in,
                                void *out);
+int rd_rail_place(const rd_node_t *node, int rank); /* of a rank on its node, whichever that is */
 /* One piece of the call's elements after the other, of `piece` but for the last. */
 typedef rondo_result_t (*rd_rail_piece_fn)(rd_cuda_t *cuda, const rd_call_t *call, size_t at, size_t count);
 rondo_result_t rd_rail_pieces(rd_cuda_t *cuda, const rd_call_t *call, size_t piece, rd_rail_piece_fn serve);
@@ -24,7 +25,8 @@ rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_rail_allgather(rd_cuda_t *cuda, const rd_call_t *call); /* with or without tables */
 size_t rd_rail_piece(const rd_cuda_t *cuda, const rd_call_t *call);       /* of a block that is reduced, elements */
 rondo_result_t rd_rail_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call);
-rondo_result_t rd_rail_alltoall(rd_cuda_t *cuda, const rd_call_t *call); /* with or without tables */
+/* All-to-all, with or without tables; gather and scatter as such. */
+rondo_result_t rd_rail_exchange(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* rail_ranges.c: the same without tables, where nodes differ and ranks are counted node by node. */
 rondo_result_t rd_rail_ranges(rd_cuda_t *cuda, const rd_call_t *call);

@@ -107,7 +107,7 @@ rondo_result_t rd_rail_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call)
     return rd_rail_pieces(cuda, call, rd_rail_piece(cuda, call), reduce_scatter_piece);
 }
 
-/* ---- all-to-all */
+/* ---- all-to-all, gather and scatter */
 
 /* Rows of a table of n ranks: how much is sent to each and from where, how much comes from each and where to. */
 #define ROWS 4
@@ -117,8 +117,16 @@ static rd_tables_t tables_of(const size_t *rows, size_t n)
     return (rd_tables_t){rows, rows + n, rows + 2 * n, rows + 3 * n};
 }
 
+/* Does this rank, where nothing is tabled, send rank r a block (side 0), or get one? */
+static int exchanges(const rd_cuda_t *cuda, const rd_ask_t *ask, int side, size_t r)
+{
+    int one = ask->coll == (side ? RD_SCATTER : RD_GATHER); /* of each rank: the root's */
+
+    return ask->coll == RD_ALLTOALL || ask->root == (one ? (int)r : cuda->comm->rank);
+}
+
 /* Of all ranks, whatever the call has. */
-static void rows_fill(size_t *rows, size_t n, const rd_call_t *call)
+static void rows_fill(const rd_cuda_t *cuda, size_t *rows, size_t n, const rd_call_t *call)
 {
     const rd_tables_t none = {NULL, NULL, NULL, NULL}, *t = call->tables ? call->tables : &none;
     const size_t *const counts[2] = {t->in_counts, t->out_counts}, *const displs[2] = {t->in_displs, t->out_displs};
@@ -126,7 +134,8 @@ static void rows_fill(size_t *rows, size_t n, const rd_call_t *call)
     for (int side = 0; side < 2; side++) {
         size_t *count = rows + 2 * (size_t)side * n, *at = count + n, sum = 0;
         for (size_t r = 0; r < n; r++) {
-            count[r] = counts[side] ? counts[side][r] : call->ask.count;
+            size_t some = exchanges(cuda, &call->ask, side, r) ? call->ask.count : 0;
+            count[r] = counts[side] ? counts[side][r] : some;
             at[r] = displs[side] ? displs[side][r] : sum;
             sum += count[r];
         }
@@ -144,21 +153,27 @@ static void rows_take(size_t *rows, size_t n, const rd_node_t *node, size_t *nea
         }
 }
 
-static rondo_result_t alltoall_inside(rd_cuda_t *cuda, const rd_call_t *call, const rd_tables_t *tables)
+/* Ranks that lie side by side find their blocks so, too, and then need no table. */
+static rondo_result_t exchange_inside(rd_cuda_t *cuda, const rd_call_t *call, const rd_tables_t *tables)
 {
     const rd_node_t *node = &cuda->comm->node;
-    size_t first = (size_t)node->local[0], block = call->ask.count * rondo_type_size(call->ask.type);
+    size_t element = rondo_type_size(call->ask.type);
+    int root = call->ask.root;
     rd_call_t part = *call;
 
+    if (call->ask.coll != RD_ALLTOALL && node->node_of[root] != node->node_of[cuda->comm->rank])
+        return RONDO_SUCCESS;
     if (!call->tables && node->local[node->nlocal - 1] == node->local[0] + node->nlocal - 1)
-        return rd_rail_inside(cuda, call, RD_ALLTOALL, 0, call->ask.count, (const char *)call->in + first * block,
-                              (char *)call->out + first * block);
+        return rd_rail_inside(cuda, call, call->ask.coll, rd_rail_place(node, root), call->ask.count,
+                              (const char *)call->in + tables->in_displs[0] * element,
+                              (char *)call->out + tables->out_displs[0] * element);
+    part.ask.coll = RD_ALLTOALL;
     part.tables = tables;
     return rd_cuda_run(cuda->inner, &part);
 }
 
 /* Between nodes first: should ranks differ, RONDO_CHECK finds it before anything is moved. */
-rondo_result_t rd_rail_alltoall(rd_cuda_t *cuda, const rd_call_t *call)
+rondo_result_t rd_rail_exchange(rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t n = (size_t)cuda->comm->nranks, local = (size_t)cuda->inner->k.nranks;
     size_t *rows = malloc(ROWS * (n + local) * sizeof *rows), *near = rows + ROWS * n;
@@ -167,12 +182,13 @@ rondo_result_t rd_rail_alltoall(rd_cuda_t *cuda, const rd_call_t *call)
 
     if (!rows)
         return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu ranks", n);
-    rows_fill(rows, n, call);
+    rows_fill(cuda, rows, n, call);
     rows_take(rows, n, &cuda->comm->node, near);
+    part.ask.coll = RD_ALLTOALL;
     part.tables = &others;
     rondo_result_t result = rd_stage_run(cuda->stage, RD_CARRIER_ALL, &part);
     if (result == RONDO_SUCCESS)
-        result = alltoall_inside(cuda, call, &own);
+        result = exchange_inside(cuda, call, &own);
     free(rows);
     return result;
 }

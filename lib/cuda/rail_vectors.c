@@ -72,19 +72,10 @@ rondo_result_t rd_rail_allreduce(rd_cuda_t *cuda, const rd_call_t *call)
     return result == RONDO_SUCCESS ? spread(cuda, call, &c) : result;
 }
 
-static int place_of(const rd_node_t *node, int rank)
-{
-    int place = 0;
-
-    for (int r = 0; r < rank; r++)
-        place += node->node_of[r] == node->node_of[rank];
-    return place;
-}
-
 rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const rd_node_t *node = &cuda->comm->node;
-    int root = call->ask.root, place = place_of(node, root);
+    int root = call->ask.root, place = rd_rail_place(node, root);
     const cut_t c = cut(cuda, call);
     size_t at = (size_t)(c.tail - (char *)call->out);
     rondo_result_t result = RONDO_SUCCESS;
@@ -111,7 +102,7 @@ static rondo_result_t reduce_piece(rd_cuda_t *cuda, const rd_call_t *call, size_
     const rd_node_t *node = &cuda->comm->node;
     size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->inner->k.nranks, room;
     size_t part = count / n, rest = count % n, at = n * part * element;
-    int root = call->ask.root, place = place_of(node, root), rests = cuda->inner->k.rank == place;
+    int root = call->ask.root, place = rd_rail_place(node, root), rests = cuda->inner->k.rank == place;
     char *own = rd_window_scratch(cuda->inner, &room), *tail = own + part * element;
     char *out = root == cuda->comm->rank ? (char *)call->out + first * element : NULL;
     const char *in = (const char *)call->in + first * element;

@@ -51,6 +51,12 @@ static int has_blocks(do_what_t what)
     return what == DO_ALLGATHER || what == DO_ALLGATHERV || what == DO_REDUCE_SCATTER || what == DO_ALLTOALL;
 }
 
+/* From the root or to it, a block each. */
+static int has_one_side(do_what_t what)
+{
+    return what == DO_GATHER || what == DO_GATHERV || what == DO_SCATTER || what == DO_SCATTERV;
+}
+
 /* Elements of a whole, or of a block, that a piece holds; those that have none: some length. */
 static size_t piece_of(const walk_t *w, const do_case_t *c)
 {
@@ -84,6 +90,8 @@ static size_t kernels_wanted(const walk_t *w, const do_case_t *c)
         return 1;
     if (!w->map->ordered && c->what == DO_REDUCE_SCATTER)
         return 1;
+    if (has_one_side(c->what) && w->t->rank != c->root)
+        return 1; /* inside the root's node alone, or else the root had one, too */
     if (bytes < short_of(c->what) && c->what != DO_ALLTOALLV)
         return 1;
     if (c->what == DO_REDUCE_SCATTER)
@@ -192,6 +200,18 @@ static void walk_roots(walk_t *w, do_what_t what)
     }
 }
 
+static void walk_unequal(walk_t *w, do_what_t what)
+{
+    do_case_t c = {.what = what, .type = RONDO_INT32, .op = RONDO_SUM, .count = 3000};
+
+    for (c.root = 0; c.root < w->t->nranks; c.root++) {
+        c.skew = 0;
+        run_case(w, &c);
+        c.skew = 1 + c.root;
+        plain(w, &c);
+    }
+}
+
 static void walk(walk_t *w)
 {
     static const struct {
@@ -206,7 +226,9 @@ static void walk(walk_t *w)
         {DO_REDUCE_SCATTER, RONDO_INT32, RONDO_AVG},   {DO_REDUCE_SCATTER, RONDO_COMPLEX128, RONDO_SUM},
         {DO_BROADCAST, RONDO_FLOAT32, RONDO_SUM},      {DO_ALLGATHER, RONDO_FLOAT32, RONDO_SUM},
         {DO_ALLGATHERV, RONDO_FLOAT32, RONDO_SUM},     {DO_ALLTOALL, RONDO_FLOAT32, RONDO_SUM},
-        {DO_ALLTOALL, RONDO_UINT8, RONDO_SUM},
+        {DO_ALLTOALL, RONDO_UINT8, RONDO_SUM},         {DO_GATHER, RONDO_FLOAT32, RONDO_SUM},
+        {DO_GATHER, RONDO_UINT8, RONDO_SUM},           {DO_SCATTER, RONDO_FLOAT32, RONDO_SUM},
+        {DO_SCATTER, RONDO_BFLOAT16, RONDO_SUM},
     };
     do_case_t v = {.what = DO_ALLTOALLV, .type = RONDO_INT32, .op = RONDO_SUM, .count = 3000};
 
@@ -216,16 +238,16 @@ static void walk(walk_t *w)
     }
     walk_roots(w, DO_REDUCE);
     walk_roots(w, DO_BROADCAST);
+    walk_roots(w, DO_GATHER);
+    walk_roots(w, DO_SCATTER);
     run_case(w, &v);
     v.skew = 5;
     plain(w, &v);
     v.what = DO_ALLGATHERV;
     for (v.skew = 0; v.skew < 5; v.skew++)
         plain(w, &v);
-    v.skew = 0;
-    v.what = DO_GATHERV;
-    for (v.root = 0; v.root < w->t->nranks; v.root++)
-        plain(w, &v);
+    walk_unequal(w, DO_GATHERV);
+    walk_unequal(w, DO_SCATTERV);
 }
 
 /* Each rank's result over its own block of the input: the other place that a reduce-scatter has. */
@@ -306,6 +328,8 @@ static rondo_result_t long_one(do_what_t what, const int *in, int *out, rondo_co
         return rondo_allreduce(in, out, 4 * INTS, RONDO_INT32, RONDO_SUM, comm, stream);
     if (what == DO_REDUCE_SCATTER)
         return rondo_reduce_scatter(in, out, INTS, RONDO_INT32, RONDO_SUM, comm, stream);
+    if (what == DO_GATHER)
+        return rondo_gather(in, out, INTS, RONDO_INT32, 0, comm, stream);
     return rondo_alltoall(in, out, INTS, RONDO_INT32, comm, stream);
 }
 
@@ -386,7 +410,8 @@ static int run(const char *only, uint64_t seed)
         printf("rails: %s, seed %llu: %s\n", m->nodes, (unsigned long long)o.seed, wrong ? "WRONG" : "right");
         bad += wrong;
     }
-    bad += gone("2+2", DO_REDUCE) + gone("2+2", DO_REDUCE_SCATTER) + gone("2+2", DO_ALLTOALL);
+    bad += gone("2+2", DO_REDUCE) + gone("2+2", DO_REDUCE_SCATTER) + gone("2+2", DO_ALLTOALL) +
+           gone("2+2", DO_GATHER);
     return bad + gone("3+1", DO_ALLREDUCE) + gone("1+3", DO_ALLREDUCE); /* two ranks have no part between nodes */
 }
 
