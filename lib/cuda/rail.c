@@ -7,6 +7,7 @@
  *   allgather        allgather on the rail into the places, then inside, for each node's blocks; where nodes differ,
  *                    inside, then on the rail and inside for each other node's (rail_ranges.c)
  *   reduce_scatter   inside, for each node's blocks, then on the rail: by pieces, in scratch
+ *   reduce_scatterv  a reduce to each rank in turn
  *   alltoall         blocks of other nodes by the carrier of all ranks, then those of the own one inside
  *   gather, scatter  the same: most ranks have one block
  *
@@ -28,15 +29,22 @@ static int divides(const rd_ask_t *ask)
     return ask->op == RONDO_AVG && ask->type < RONDO_FLOAT16;
 }
 
-/* Bytes that the first launch inside a node has to do with; of gather and scatter, whose short blocks go quicker
- * between nodes by a tree of all ranks, a block. */
+/* Blocks of different lengths that are reduced, each for itself. */
+static int reduces_each(const rd_call_t *call)
+{
+    return call->tables && call->ask.coll == RD_REDUCE_SCATTER;
+}
+
+/* Bytes that the first launch inside a node has to do with, on average; of gather and scatter, whose short blocks go
+ * quicker between nodes by a tree of all ranks, a block. */
 static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t element = rondo_type_size(call->ask.type), blocks = (size_t)cuda->stage->rails * element;
 
     switch (call->ask.coll) {
     case RD_REDUCE_SCATTER:
-        return blocks * rd_rail_piece(cuda, call);
+        return reduces_each(call) ? element * call->ask.count / (size_t)cuda->comm->nranks
+                                  : blocks * rd_rail_piece(cuda, call);
     case RD_ALLGATHER: /* with tables the count is of all blocks */
         return call->tables ? element * call->ask.count / (size_t)cuda->comm->node.nnodes : blocks * call->ask.count;
     case RD_ALLTOALL:
@@ -48,21 +56,26 @@ static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
 
 /* What is short goes by one launch between all ranks: one inside a node costs some microseconds, in which processors
  * move a short round, and of what is not summed a quarter. On one H200 that played 2+2, allreduce was quicker so up to
- * 8 KB, broadcast and allgather up to 4 KB (doc/performance.md). */
+ * 8 KB, broadcast and allgather up to 4 KB (doc/performance.md). That a reduction for each block begins to pay at eight
+ * times as much is reckoned, not measured. */
 static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t least = cuda->stage->k.least;
 
     if (call->ask.coll == RD_BROADCAST || call->ask.coll == RD_ALLGATHER)
         least /= 4;
+    if (reduces_each(call))
+        least *= 8;
     return bytes_inside(cuda, call) < least;
 }
 
 /* Kernels of a call, at most. */
 static size_t launches(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t nodes = (size_t)cuda->comm->node.nnodes;
+    size_t nodes = (size_t)cuda->comm->node.nnodes, ranks = (size_t)cuda->comm->nranks;
 
+    if (reduces_each(call))
+        return 4 * (call->ask.count / rd_rail_reduce_piece(cuda, call) + ranks);
     switch (call->ask.coll) {
     case RD_REDUCE:
         return 4 * (call->ask.count / rd_rail_reduce_piece(cuda, call) + 1);
@@ -96,7 +109,7 @@ static int is_possible(const rd_cuda_t *cuda, const rd_call_t *call)
     case RD_ALLGATHER:
         return alike(cuda) || (!call->tables && cuda->stage->ordered);
     case RD_REDUCE_SCATTER:
-        return alike(cuda) && !call->tables && cuda->stage->ordered;
+        return alike(cuda) && (reduces_each(call) || cuda->stage->ordered);
     default:
         return 0;
     }
@@ -172,7 +185,7 @@ rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call)
     case RD_BROADCAST:
         return rd_rail_broadcast(cuda, call);
     case RD_REDUCE_SCATTER:
-        return rd_rail_reduce_scatter(cuda, call);
+        return reduces_each(call) ? rd_cuda_reduce_each(cuda, call) : rd_rail_reduce_scatter(cuda, call);
     case RD_ALLGATHER:
         return alike(cuda) ? rd_rail_allgather(cuda, call) : rd_rail_ranges(cuda, call);
     default:

@@ -290,8 +290,7 @@ static rondo_result_t copy_over(rd_cuda_t *cuda, char *to, const char *from, siz
     return error == cudaSuccess ? result : rd_cuda_error(&cuda->comm->who, error, "memory aside");
 }
 
-/* A reduction to each rank in turn: blocks of different lengths have different roots. */
-static rondo_result_t run_each(rd_cuda_t *cuda, const rd_call_t *call)
+rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const size_t *counts = call->tables->in_counts;
     size_t element = rondo_type_size(call->ask.type), offset = 0;
@@ -299,20 +298,21 @@ static rondo_result_t run_each(rd_cuda_t *cuda, const rd_call_t *call)
 
     for (int root = 0; root < cuda->k.nranks && result == RONDO_SUCCESS; root++) {
         char *block = (char *)(uintptr_t)call->in + offset;
+        int own = root == cuda->k.rank;
         rd_call_t one = *call;
+        offset += counts[root] * element;
+        if (!counts[root])
+            continue;
         one.ask.coll = RD_REDUCE;
         one.ask.root = root;
         one.ask.count = counts[root];
         one.tables = NULL;
         one.in = block;
-        if (counts[root] && root == cuda->k.rank && call->aside) {
-            result = run_one(cuda, &one, block, 0);
-            if (result == RONDO_SUCCESS)
-                result = copy_over(cuda, call->out, block, counts[root] * element, call->stream);
-        } else if (counts[root]) {
-            result = run_one(cuda, &one, root == cuda->k.rank ? call->out : NULL, 0);
-        }
-        offset += counts[root] * element;
+        one.out = !own ? NULL : call->aside ? block : call->out;
+        one.aside = 0;
+        result = cuda->stage ? rd_stage_collective(cuda, &one) : run_one(cuda, &one, one.out, 0);
+        if (result == RONDO_SUCCESS && own && call->aside)
+            result = copy_over(cuda, call->out, block, counts[root] * element, call->stream);
     }
     return result;
 }
@@ -333,7 +333,7 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
     if (cuda->k.nranks == 1)
         return call->ask.count || call->tables ? run_alone(cuda, call) : RONDO_SUCCESS;
     if (call->tables && call->ask.coll == RD_REDUCE_SCATTER)
-        return run_each(cuda, call);
+        return rd_cuda_reduce_each(cuda, call);
     if (call->tables)
         return rd_messages_collective(cuda, call);
     if (call->ask.count == 0)

@@ -67,9 +67,11 @@ static size_t piece_of(const walk_t *w, const do_case_t *c)
     return here && c->what == DO_REDUCE ? (SCRATCH - REST) / element * here : 5000;
 }
 
-/* A quarter where nothing is summed. */
+/* A quarter where nothing is summed; much where there is a reduction for each rank. */
 static size_t short_of(do_what_t what)
 {
+    if (what == DO_REDUCE_SCATTERV)
+        return 8 * SHORT;
     return what == DO_BROADCAST || what == DO_ALLGATHER || what == DO_ALLGATHERV ? SHORT / 4 : SHORT;
 }
 
@@ -96,6 +98,8 @@ static size_t kernels_wanted(const walk_t *w, const do_case_t *c)
         return 1;
     if (c->what == DO_REDUCE_SCATTER)
         return pieces * ((size_t)w->t->nranks / here + 1);
+    if (c->what == DO_REDUCE_SCATTERV)
+        return 2 * (size_t)w->t->nranks;
     return c->what == DO_REDUCE && pieces > 1 ? 2 * pieces - 1 : 2; /* the last may be too short for some rails */
 }
 
@@ -200,6 +204,17 @@ static void walk_roots(walk_t *w, do_what_t what)
     }
 }
 
+static void walk_skews(walk_t *w, do_what_t what, size_t count)
+{
+    do_case_t c = {.what = what, .type = RONDO_INT32, .op = RONDO_SUM, .count = count};
+
+    c.data = do_reduces(what) ? REF_EXACT : REF_BYTES;
+    for (c.skew = 0; c.skew < 6; c.skew++) {
+        c.in_place = c.skew % 3 == 1;
+        plain(w, &c);
+    }
+}
+
 static void walk_unequal(walk_t *w, do_what_t what)
 {
     do_case_t c = {.what = what, .type = RONDO_INT32, .op = RONDO_SUM, .count = 3000};
@@ -228,7 +243,8 @@ static void walk(walk_t *w)
         {DO_ALLGATHERV, RONDO_FLOAT32, RONDO_SUM},     {DO_ALLTOALL, RONDO_FLOAT32, RONDO_SUM},
         {DO_ALLTOALL, RONDO_UINT8, RONDO_SUM},         {DO_GATHER, RONDO_FLOAT32, RONDO_SUM},
         {DO_GATHER, RONDO_UINT8, RONDO_SUM},           {DO_SCATTER, RONDO_FLOAT32, RONDO_SUM},
-        {DO_SCATTER, RONDO_BFLOAT16, RONDO_SUM},
+        {DO_SCATTER, RONDO_BFLOAT16, RONDO_SUM},       {DO_REDUCE_SCATTERV, RONDO_FLOAT32, RONDO_SUM},
+        {DO_REDUCE_SCATTERV, RONDO_INT32, RONDO_AVG},
     };
     do_case_t v = {.what = DO_ALLTOALLV, .type = RONDO_INT32, .op = RONDO_SUM, .count = 3000};
 
@@ -243,9 +259,8 @@ static void walk(walk_t *w)
     run_case(w, &v);
     v.skew = 5;
     plain(w, &v);
-    v.what = DO_ALLGATHERV;
-    for (v.skew = 0; v.skew < 5; v.skew++)
-        plain(w, &v);
+    walk_skews(w, DO_ALLGATHERV, 3000);
+    walk_skews(w, DO_REDUCE_SCATTERV, 12000);
     walk_unequal(w, DO_GATHERV);
     walk_unequal(w, DO_SCATTERV);
 }

@@ -19,7 +19,7 @@ test/sim/matrix --nodes 1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1 --operation allgathe
 for operation in allgather alltoall reduce_scatter; do
     test/sim/matrix --nodes 2+2+2+2+2+2+2+2+2 --operation $operation
 done
-for operation in gather scatter; do
+for operation in gather scatter reduce_scatterv; do
     RONDO_CUDA_ROUND=1K test/sim/matrix --nodes 2+2+2+2+2+2+2+2+2 --operation $operation --share 1/20
 done
 test/sim/programs --ranks 17 --seconds 1
