@@ -78,7 +78,7 @@ static size_t short_of(do_what_t what)
 /* Of nodes that differ these are not cut. */
 static int is_whole(const walk_t *w, do_what_t what)
 {
-    return what == DO_REDUCE || what == DO_REDUCE_SCATTER || what == DO_ALLGATHERV ||
+    return what == DO_REDUCE || what == DO_REDUCE_SCATTER || what == DO_REDUCE_SCATTERV || what == DO_ALLGATHERV ||
            (what == DO_ALLGATHER && !w->map->ordered);
 }
 
