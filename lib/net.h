@@ -87,6 +87,9 @@ void rd_net_seek(rd_net_t *net, int peer);
 /* How a rank of another node has left: RONDO_SUCCESS, in order, or RONDO_ERR_MISMATCH; what it had sent is all here.
  * RONDO_IN_PROGRESS: it has not, or that is still to come. Who has left otherwise has set the stop word. */
 rondo_result_t rd_net_farewell(const rd_net_t *net, int peer);
+/* Says farewell, behind which nothing is sent; rd_net_destroy does it if it was not done, but who ends several has
+ * begun with all before it waits for one. */
+void rd_net_leave(rd_net_t *net);
 void rd_net_destroy(rd_net_t *net); /* never waits for a dead peer */
 
 #endif

@@ -247,12 +247,20 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda)
     return RONDO_SUCCESS;
 }
 
-static void carriers_end(rd_crew_t *crew)
+/* All say farewell before one waits for those of others. */
+static void carriers_end(rd_stage_t *s)
 {
-    for (int i = RD_CARRIERS - 1; i >= 0; i--) {
-        rd_carry_failure(crew, i);
-        if (crew->carriers[i])
-            (void)rondo_comm_destroy(crew->carriers[i]);
+    for (int i = RD_CARRIERS * s->ncrews - 1; i >= 0; i--) {
+        rd_crew_t *crew = &s->crews[i / RD_CARRIERS];
+        rondo_comm_t carrier = crew->carriers[i % RD_CARRIERS];
+        rd_carry_failure(crew, i % RD_CARRIERS);
+        if (carrier && rondo_comm_finalize(carrier) == RONDO_SUCCESS)
+            rd_net_leave(carrier->net);
+    }
+    for (int i = RD_CARRIERS * s->ncrews - 1; i >= 0; i--) {
+        rondo_comm_t carrier = s->crews[i / RD_CARRIERS].carriers[i % RD_CARRIERS];
+        if (carrier)
+            (void)rondo_comm_destroy(carrier);
     }
 }
 
@@ -275,8 +283,8 @@ void rd_stage_close(rd_cuda_t *cuda)
     for (int c = 0; s->crews && c < s->ncrews; c++)
         if (s->crews[c].served)
             rd_proxy_remove(&s->crews[c].client);
-    for (int c = 0; s->crews && c < s->ncrews; c++)
-        carriers_end(&s->crews[c]);
+    if (s->crews)
+        carriers_end(s);
     rd_stage_check_free(s);
     if (s->tasks)
         rd_stage_tasks_drop(s->tasks);

@@ -212,33 +212,11 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
     }
 }
 
-/* Until all that was sent is out of this process, and what peers have announced is here. */
-static void flush(rd_net_t *net, int64_t limit_ms)
-{
-    rondo_result_t code = rd_stop_get(net->stop);
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                     .cb = {.send = rd_ucx_sent},
-                                     .user_data = p};
-        if (p->ep != NULL && p->lost_ms == 0) {
-            net->outstanding += UCS_PTR_IS_PTR(ucp_ep_flush_nbx(p->ep, &param));
-        }
-    }
-    int64_t until = rd_clock_ms() + limit_ms;
-    while (net->outstanding != 0 && rd_clock_ms() < until && rd_stop_get(net->stop) == code) {
-        ucp_worker_progress(net->worker);
-    }
-}
-
 /* UCX ends the process by an assertion when a worker goes while a peer owes it an answer: the bytes of a message that
  * it had announced, if it looks at nothing any more. An orderly close waits for no such answer, and what it has closed
- * cannot be closed by force. So what was sent goes out by a flush, and then every endpoint ends by force, which
- * completes all that is still to come. */
-int rd_ucx_disconnect(rd_net_t *net, int64_t flush_ms)
+ * cannot be closed by force. So every endpoint ends by force, which completes all that is still to come. */
+int rd_ucx_disconnect(rd_net_t *net)
 {
-    if (flush_ms != 0) {
-        flush(net, flush_ms);
-    }
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         rd_ucx_forsake(p);
     }

@@ -4,7 +4,9 @@
 #include "ucx/ucx.h"
 
 #define FAREWELL_MS 1000 /* most time for an orderly end */
-#define LINGER_MS 50     /* for peers' farewells, when all that was sent has been consumed */
+#define LINGER_MS 50     /* for peers' farewells, and until they have taken what is little */
+#define LITTLE 32768     /* bytes that a socket takes whether its owner looks or not */
+#define LOOKS 1000       /* at the network, at most, before anything is said */
 #define FAILED_MS 20     /* to get farewells out after a failure */
 #define HALF_MADE_MS 200 /* for connections that were being made when it came */
 
@@ -56,38 +58,82 @@ rondo_result_t rd_net_farewell(const rd_net_t *net, int rank)
     return come == peer->sent || peer->lost_ms != 0 ? peer->farewell : RONDO_IN_PROGRESS;
 }
 
-/* Nonzero: every message sent to this peer has been consumed there. */
-static int consumed(const rd_ucx_peer_t *peer)
+/* ---- the end */
+
+static void flushed(void *request, ucs_status_t status, void *arg)
 {
+    rd_net_t *net = arg;
+    (void)status; /* a failed endpoint has its own call */
+    net->outstanding--;
+    net->flushes--;
+    ucp_request_free(request);
+}
+
+/* Over when all that was sent is with the peer's UCX: which an idle one says when it looks again. */
+static void flush_begin(rd_net_t *net)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb = {.send = flushed},
+                                 .user_data = net};
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        int begun = p->ep != NULL && p->lost_ms == 0 && UCS_PTR_IS_PTR(ucp_ep_flush_nbx(p->ep, &param));
+        net->outstanding += begun;
+        net->flushes += begun;
+    }
+}
+
+void rd_net_leave(rd_net_t *net)
+{
+    if (net == NULL || net->left_ms != 0) {
+        return;
+    }
+    for (int i = 0; i < LOOKS && rd_net_progress(net); i++) { /* a farewell that a failing send would hide */
+        continue;
+    }
+    if (rd_stop_get(net->stop) == RONDO_SUCCESS) {
+        rd_ucx_credits_flush(net, 0);
+    }
+    rd_ucx_direct_drop(net);
+    rd_ucx_say_bye(net, 0);
+    flush_begin(net);
+    net->left_ms = rd_clock_ms();
+}
+
+/* Nonzero: what this peer may not have consumed yet its kernel holds, whether it looks or not. */
+static int is_little(const rd_ucx_peer_t *peer)
+{
+    size_t bytes = 0;
     for (int c = 0; c < peer->nconns; c++) {
         const rd_net_conn_t *conn = peer->conns[c];
-        if (conn != NULL && conn->send != NULL &&
-            atomic_load_explicit(&conn->send->head->value, memory_order_relaxed) != conn->send->sent) {
-            return 0;
+        if (conn != NULL && conn->send != NULL) {
+            uint64_t consumed = atomic_load_explicit(&conn->send->head->value, memory_order_relaxed);
+            bytes += consumed < conn->longer ? LITTLE + 1 : (conn->send->sent - consumed) * RD_SHORT;
         }
     }
-    return 1;
+    return bytes <= LITTLE;
 }
 
 /* A socket that is closed with bytes unread resets its connection, and the peer may lose what was on its way there. So
- * an orderly end waits for the farewells of all peers: for long only where they have not consumed everything yet. */
+ * an orderly end waits for the farewells of all peers, and until they have taken all: for long only where a live one
+ * does not look, and more may be under way than its kernel holds. */
 static void farewell_wait(rd_net_t *net)
 {
     rd_wait_t wait;
-    int64_t linger = rd_clock_ms() + LINGER_MS;
-    rondo_result_t result = RONDO_SUCCESS;
-    rd_wait_begin(&wait, net->stop, 0, FAREWELL_MS);
-    while (result == RONDO_SUCCESS) {
-        int here = 0, unread = 0;
+    int64_t passed = 0;
+    rd_wait_begin(&wait, net->stop, 0, 0);
+    for (rondo_result_t result = RONDO_SUCCESS; result == RONDO_SUCCESS && passed <= FAREWELL_MS;) {
+        int here = 0, much = 0;
         for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-            here += !p->left;
-            unread += !p->left && !consumed(p);
+            here += !p->left && p->lost_ms == 0;
+            much += !p->left && p->lost_ms == 0 && !is_little(p);
         }
-        if (net->outstanding == 0 && (here == 0 || (unread == 0 && rd_clock_ms() > linger))) {
+        int taken = net->flushes == 0;
+        if (net->outstanding == net->flushes && (passed > LINGER_MS ? taken || much == 0 : taken && here == 0)) {
             return;
         }
         rd_net_progress(net);
         result = rd_wait_miss(&wait);
+        passed = rd_clock_ms() - net->left_ms;
     }
 }
 
@@ -142,24 +188,16 @@ void rd_net_destroy(rd_net_t *net)
     if (net == NULL) {
         return;
     }
-    int orderly = rd_stop_get(net->stop) == RONDO_SUCCESS;
-    if (orderly) {
-        rd_ucx_credits_flush(net, 0);
-    }
-    rd_ucx_direct_drop(net);
-    rd_ucx_say_bye(net, 0);
-    if (orderly) {
+    rd_net_leave(net);
+    if (rd_stop_get(net->stop) == RONDO_SUCCESS) {
         farewell_wait(net);
-        orderly = rd_stop_get(net->stop) == RONDO_SUCCESS;
     }
-    if (!orderly) {
+    if (rd_stop_get(net->stop) != RONDO_SUCCESS) {
         /* After a mismatch the others are alive, and find it by what this rank has sent. */
-        int mismatch = rd_stop_get(net->stop) == RONDO_ERR_MISMATCH;
-        failed_wait(net, mismatch ? FAREWELL_MS : FAILED_MS);
-        orderly = mismatch;
+        failed_wait(net, rd_stop_get(net->stop) == RONDO_ERR_MISMATCH ? FAREWELL_MS : FAILED_MS);
     }
     const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
-    if (!rd_ucx_disconnect(net, orderly ? FAREWELL_MS : 0) && held == NULL) {
+    if (!rd_ucx_disconnect(net) && held == NULL) {
         held = "a connection with a message that UCX does not give up";
     }
     if (net->dropped > 1) {

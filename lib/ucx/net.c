@@ -219,6 +219,7 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
         result = rd_ucx_send(peer, header, data, bytes, lent ? lent_back : rd_ucx_sent, peer, &pending);
     }
     send->place += pending != 0;
+    conn->longer = send->sent;
     if (lent && pending) {
         peer->lent++;
         net->lent++;

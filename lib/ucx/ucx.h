@@ -94,6 +94,7 @@ struct rd_net_conn {
     uint64_t next;              /* the message to be published next */
     ucp_dt_iov_t *held;         /* a short message that waits for the next one: its list, in its slot; or NULL */
     uint64_t credited;          /* consumed messages of which the sender has been told */
+    uint64_t longer;            /* messages up to the last one that was not short */
     int credit_busy;            /* credit_header is on its way */
     rd_ucx_header_t credit_header;
 };
@@ -126,6 +127,8 @@ struct rd_net {
     rd_ucx_peer_t *used;  /* list of those that were used */
     char *addresses;      /* worker addresses of all ranks, one after another */
     uint64_t outstanding; /* requests that UCX has not completed */
+    uint64_t flushes;     /* of these, so many that say, at the end, that a peer's UCX has taken all that was sent */
+    int64_t left_ms;      /* when the farewells were said; 0: not yet */
     int keeps, kept;      /* UCX may keep a copy of what it says it has sent; it may have one */
     uint64_t dropped;     /* messages refused; only the first is talked of */
     int lent;             /* of all peers, but for what goes past connections */
@@ -195,9 +198,8 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection: what it has 
 void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
                         uint64_t bytes);
 void rd_ucx_say_bye(rd_net_t *net, int lent_alone);
-/* Ends all endpoints, when what was sent has gone out or `flush_ms` are over. 0: UCX has not completed everything, and
- * would end the process if the worker went. */
-int rd_ucx_disconnect(rd_net_t *net, int64_t flush_ms);
+/* Ends all endpoints. 0: UCX has not completed everything, and would end the process if the worker went. */
+int rd_ucx_disconnect(rd_net_t *net);
 
 /* net.c */
 void rd_ucx_send_held(rd_net_t *net); /* a failure comes by the stop word */
