@@ -125,12 +125,20 @@ static int most_sharing(const rd_cuda_t *cuda, int n, int together)
     return most;
 }
 
+#define MPS_ENABLED ((enum cudaDeviceAttr)133) /* older headers have no name for it, and older drivers no answer */
+
 static void warn_of_sharing(const rd_cuda_t *cuda)
 {
     rd_who_t *who = &cuda->comm->who;
-    int together = most_sharing(cuda, cuda->comm->nranks, 1);
+    int together = most_sharing(cuda, cuda->comm->nranks, 1), mps = 0;
 
-    if (cuda->sharing > together)
+    if (cudaDeviceGetAttribute(&mps, MPS_ENABLED, cuda->device) != cudaSuccess)
+        (void)cudaGetLastError();
+    if (cuda->sharing > together && mps)
+        rd_log(who, RD_LOG_WARN,
+               "%d ranks share one GPU under MPS: right, but each has %d of its multiprocessors for its operations",
+               cuda->sharing, (int)cuda->limits.blocks);
+    else if (cuda->sharing > together)
         rd_log(who, RD_LOG_WARN,
                "%d ranks share one GPU: right, but without MPS processes take turns on it, milliseconds a step",
                cuda->sharing);
@@ -181,8 +189,6 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
         return result;
     cuda->sharing = most_sharing(cuda, comm->nranks, 0);
     cuda->beside = sharing_with(cuda, comm->nranks, comm->rank, 1);
-    if (comm->rank == 0)
-        warn_of_sharing(cuda);
     int blocks = sms / cuda->sharing;
     if (comm->env.cuda_blocks && comm->env.cuda_blocks < blocks)
         blocks = comm->env.cuda_blocks;
@@ -190,6 +196,8 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     cuda->limits.apart = !comm->env.p2p;
     cuda->limits.prices = &comm->prices;
     cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
+    if (comm->rank == 0)
+        warn_of_sharing(cuda);
     if (comm->nranks > 1 && !rd_stage_needed(comm))
         rd_window_layout(cuda, &comm->env, blocks);
     return RONDO_SUCCESS;
