@@ -56,8 +56,8 @@ static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
 
 /* What is short goes by one launch between all ranks: one inside a node costs some microseconds, in which processors
  * move a short round, and of what is not summed a quarter. On one H200 that played 2+2, allreduce was quicker so up to
- * 8 KB, broadcast and allgather up to 4 KB (doc/performance.md). That a reduction for each block begins to pay at eight
- * times as much is reckoned, not measured. */
+ * 8 KB, broadcast and allgather up to 4 KB; and a reduction for each block, none of which begins before the one ahead
+ * is over, where a rail's part was 256 KB long, but not where it was 1 MB (doc/performance.md). */
 static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t least = cuda->stage->k.least;
@@ -65,7 +65,7 @@ static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
     if (call->ask.coll == RD_BROADCAST || call->ask.coll == RD_ALLGATHER)
         least /= 4;
     if (reduces_each(call))
-        least *= 8;
+        least *= 32 * (size_t)cuda->stage->rails;
     return bytes_inside(cuda, call) < least;
 }
 

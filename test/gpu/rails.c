@@ -18,7 +18,7 @@
 #define FIFOS 1 /* whose memory is the scratch of an operation that has pieces */
 #define SCRATCH ((size_t)FIFOS * 16 * 1024)
 #define REST 256    /* bytes of it that a reduction does not use */
-#define SHORT 2048u /* RONDO_CUDA_ROUND: bytes from which a part goes inside a node */
+#define SHORT 1024u /* RONDO_CUDA_ROUND: bytes from which a part goes inside a node */
 #define INTS ((size_t)20000)
 
 typedef struct {
@@ -68,10 +68,10 @@ static size_t piece_of(const walk_t *w, const do_case_t *c)
 }
 
 /* A quarter where nothing is summed; much where there is a reduction for each rank. */
-static size_t short_of(do_what_t what)
+static size_t short_of(const walk_t *w, do_what_t what)
 {
     if (what == DO_REDUCE_SCATTERV)
-        return 8 * SHORT;
+        return 32 * SHORT * (w->map->rails ? (size_t)w->map->rails : 1);
     return what == DO_BROADCAST || what == DO_ALLGATHER || what == DO_ALLGATHERV ? SHORT / 4 : SHORT;
 }
 
@@ -94,7 +94,7 @@ static size_t kernels_wanted(const walk_t *w, const do_case_t *c)
         return 1;
     if (has_one_side(c->what) && w->t->rank != c->root)
         return 1; /* inside the root's node alone, or else the root had one, too */
-    if (bytes < short_of(c->what) && c->what != DO_ALLTOALLV)
+    if (bytes < short_of(w, c->what) && c->what != DO_ALLTOALLV)
         return 1;
     if (c->what == DO_REDUCE_SCATTER)
         return pieces * ((size_t)w->t->nranks / here + 1);
@@ -184,7 +184,7 @@ static void run_case(walk_t *w, do_case_t *c)
 static void walk_lengths(walk_t *w, do_case_t *c)
 {
     size_t unit = ref_size(c->type) * (has_blocks(c->what) && w->map->rails ? (size_t)w->map->rails : 1);
-    size_t first = (short_of(c->what) + unit - 1) / unit, piece = piece_of(w, c);
+    size_t first = (short_of(w, c->what) + unit - 1) / unit, piece = piece_of(w, c);
     const size_t counts[] = {first, 2 * piece + 3, 1, first - 1, piece, piece + 1};
 
     for (size_t i = 0; i < (w->map->rails && c->type == RONDO_FLOAT32 ? 6 : 2); i++) {
@@ -260,7 +260,7 @@ static void walk(walk_t *w)
     v.skew = 5;
     plain(w, &v);
     walk_skews(w, DO_ALLGATHERV, 3000);
-    walk_skews(w, DO_REDUCE_SCATTERV, 12000);
+    walk_skews(w, DO_REDUCE_SCATTERV, 30000);
     walk_unequal(w, DO_GATHERV);
     walk_unequal(w, DO_SCATTERV);
 }
@@ -373,6 +373,7 @@ static void in_the_middle(test_rank_t *t, void *arg)
     } else {
         for (int i = 0; i < 4; i++) /* kernels or calls find it out */
             (void)long_one(m->what, in, out, comm, stream);
+        (void)rondo_barrier(comm, stream); /* a gather waits for nobody but at its root */
         TEST_CUDA(t, cudaStreamSynchronize(stream));
         TEST_GIVES(t, comm, RONDO_ERR_REMOTE, rondo_barrier(comm, stream));
         snprintf(name, sizeof name, "rank %d", gone);
@@ -449,7 +450,7 @@ int main(int argc, char **argv)
         return 2;
     test_begin("rails", 400);
     setenv("RONDO_CUDA_STAGE", "16K", 1);
-    setenv("RONDO_CUDA_ROUND", "2K", 1); /* SHORT */
+    setenv("RONDO_CUDA_ROUND", "1K", 1); /* SHORT */
     setenv("RONDO_CUDA_FIFOS", "1", 1);  /* FIFOS */
     setenv("RONDO_CUDA_CREWS", "3", 0);
     if (device_none())
