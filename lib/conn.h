@@ -9,8 +9,9 @@
  *
  * Both sides count in their own memory (rd_send_t, rd_recv_t); the counts continue over all operations, so a plan holds
  * none. Between nodes the sender's inbox is a mirror in its own memory and the network (`net`) carries each message;
- * there message n comes into slot n of the ring for its length: the shorter the slots, the more of them, and a sender
- * may be ahead by as many messages as the ring of the next one has slots.
+ * there messages come into the slots of the ring for their length, a slot further for each since the inbox was last
+ * empty: the shorter the slots, the more of them, and a sender may be ahead by as many messages as the ring of the next
+ * one has slots.
  */
 #ifndef RD_CONN_H
 #define RD_CONN_H
@@ -68,6 +69,9 @@ typedef struct rd_recv {
     char *place;
     size_t place_bytes;
     int placed; /* and there they are */
+    /* Between nodes: the message that lies in slot 0. One that finds the inbox empty does, for that slot is still in
+     * the cache. Counted as `received`, of which the low bits tell the slot. */
+    uint32_t base;
     uint64_t ll_received, ll_returned;
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
@@ -104,6 +108,12 @@ static inline rd_ring_t rd_recv_ring(const rd_recv_t *r, size_t bytes)
 static inline char *rd_ring_slot(rd_ring_t ring, uint64_t number)
 {
     return ring.slots + (number & ring.mask) * (size_t)ring.bytes;
+}
+
+/* Between nodes: where message `number` of `bytes` lies, or is to lie. */
+static inline char *rd_recv_slot(const rd_recv_t *r, size_t bytes, uint64_t number)
+{
+    return rd_ring_slot(rd_recv_ring(r, bytes), number - r->base);
 }
 
 #endif

@@ -174,7 +174,7 @@ static rondo_result_t pull(const trial_t *t, rd_recv_t *r, int channel, int *mov
     }
     uint64_t key = message_seed(r->peer, t->rank, channel, r->received);
     size_t bytes = message_bytes(key);
-    if (!same(rd_ring_slot(rd_recv_ring(r, bytes), r->received), bytes, key)) {
+    if (!same(rd_recv_slot(r, bytes, r->received), bytes, key)) {
         fprintf(stderr, "rank %d: message %llu from rank %d on channel %d is wrong\n", t->rank,
                 (unsigned long long)r->received, r->peer, channel);
         *wrong = 1;

@@ -45,8 +45,8 @@ static inline int rd_slot_arrived(rd_recv_t *r)
 
 static inline const char *rd_slot_to_read(const rd_recv_t *r, size_t bytes)
 {
-    if (r->placed)
-        return r->place;
+    if (r->net)
+        return r->placed ? r->place : rd_recv_slot(r, bytes, r->received);
     return rd_ring_slot(rd_recv_ring(r, bytes), r->received);
 }
 

@@ -144,10 +144,9 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
 {
     rd_net_t *net = conn->peer->net;
     rd_recv_t *recv = conn->recv;
-    rd_ring_t slots = rd_recv_ring(recv, bytes);
     uint64_t at = h->number & (ring(conn) - 1);
     /* The sender holds a credit for messages up to here: their slots are free, or just being filled. */
-    if (h->number < conn->next || h->number - conn->credited > slots.mask ||
+    if (h->number < conn->next || h->number - conn->credited > rd_recv_ring(recv, bytes).mask ||
         (conn->claimed != NULL && marked(conn->claimed, at))) {
         return drop(net, "its number is not due", h->number);
     }
@@ -165,7 +164,10 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
     if (!in_turn) {
         conn->claimed[at / 64] |= UINT64_C(1) << (at % 64);
     }
-    char *to = rd_ring_slot(slots, h->number);
+    if (in_turn && h->number == recv->received && conn->claimed == NULL) { /* no slot is in use */
+        recv->base = (uint32_t)h->number;
+    }
+    char *to = rd_recv_slot(recv, bytes, h->number);
     if (announced) { /* into the slot: what is under way could not be called back from the user's memory */
         return fetch(conn, at, data, to, bytes);
     }
