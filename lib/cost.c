@@ -44,6 +44,12 @@ static int one_way(rd_coll_t coll)
     return coll == RD_BROADCAST || coll == RD_REDUCE || coll == RD_GATHER || coll == RD_SCATTER;
 }
 
+/* Nodes are played on one machine. */
+static int played(const rd_cost_env_t *env)
+{
+    return env->nnodes > 1 && env->sharing > env->local;
+}
+
 /* The waits of one call. */
 static double hops_us(const rd_prices_t *t, const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w,
                       rd_proto_t proto, double passes)
@@ -55,7 +61,7 @@ static double hops_us(const rd_prices_t *t, const rd_cost_env_t *env, rd_coll_t 
         near += 1;
     } else if (one_way(coll)) {
         near *= t->overlap;
-        far *= t->overlap;
+        far *= played(env) && crowd > 1 ? 0 : t->overlap; /* whoever waits leaves the core to who sends */
     }
     return near * t->of[RD_PRICE_SHM][proto].alpha + far * t->of[RD_PRICE_NET][proto].alpha +
            (near + far) * (crowd > 1 ? crowd * t->turn : 0);
@@ -80,10 +86,10 @@ static double all_messages(const rd_cost_env_t *env, const rd_work_t *w)
     return env->nnodes > 1 && w->messages > 0 ? 2 * w->received_all * w->chunks / w->messages : env->nranks;
 }
 
-/* Nodes are played on one machine, and the root has a message for or from everybody: it alone sends, or receives. */
+/* On played nodes, where the root has a message for or from everybody: it alone sends, or receives. */
 static int root_alone(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w)
 {
-    return env->nnodes > 1 && env->sharing > env->local && one_way(coll) && w->hops <= 1;
+    return played(env) && one_way(coll) && w->hops <= 1;
 }
 
 static int root_sends(rd_coll_t coll)

@@ -175,7 +175,7 @@ static void lines_most(void)
 }
 
 /* On nodes that are played a root that hears from everybody is cheaper than a chain, and one that tells everybody is
- * dearer. */
+ * dearer; where cores are few, one that tells only half of them is, too. */
 static void played(void)
 {
     for (int table = 0; rd_prices_builtin(table); table++) {
@@ -188,6 +188,9 @@ static void played(void)
             CHECK(heard < reduced, "reduce of %zu, table %d: %g us, ring %g", bytes, table, heard, reduced);
             CHECK(told > handed_on, "broadcast of %zu, table %d: %g us, ring %g", bytes, table, told, handed_on);
         }
+        double halves = rd_cost_us(&env, RD_BROADCAST, "binomial", 0, RD_PROTO_SIMPLE, 8, 65536);
+        double handed_on = rd_cost_us(&env, RD_BROADCAST, "ring", 0, RD_PROTO_SIMPLE, 8, 65536);
+        CHECK(halves > handed_on, "broadcast of 8, table %d: binomial %g us, ring %g", table, halves, handed_on);
     }
 }
 
