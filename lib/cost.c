@@ -75,7 +75,7 @@ static double messages_us(const rd_prices_t *t, rd_coll_t coll, const rd_work_t 
     double head = 0.5 * fmin(bytes, 4 * KIB) * (one_way(coll) ? t->overlap : 1);
 
     return w->near_messages * (near->message + near->start * head) +
-           (w->messages - w->near_messages - (bytes <= RD_SHORT ? w->joined : 0)) * (far->message + far->start * head);
+           (w->messages - w->near_messages - (bytes <= RD_JOINED ? w->joined : 0)) * (far->message + far->start * head);
 }
 
 /* What the messages of all ranks cost together, as a multiple of the busiest one's. Between nodes all are counted:

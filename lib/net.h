@@ -42,10 +42,12 @@ rondo_result_t rd_net_create(rd_net_t **net, rd_boot_t *boot, int rank, int nran
 rondo_result_t rd_net_bind_send(rd_net_t *net, int peer, int channel, rd_send_t *send);
 rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t *recv);
 /* The message number `send->sent - 1`, `bytes` long, lies in its slot: carry it. `more`: the next one is about to be
- * posted, too, and this one, if it is short, may wait for it, though not beyond rd_net_progress or rd_net_idle. */
+ * posted or lent, too, and this one, up to RD_JOINED, may wait for it, though not beyond rd_net_progress or
+ * rd_net_idle. */
 rondo_result_t rd_net_post(rd_send_t *send, size_t bytes, int more);
-/* The same, but the bytes lie at `data`, in the user's memory, which must stay as it is until rd_net_lent says 0. */
-rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes);
+/* The same, but the bytes lie at `data`, in the user's memory, which must stay as it is until rd_net_lent says 0. What
+ * goes together with another message is copied. */
+rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes, int more);
 int rd_net_lent(const rd_net_t *net);  /* messages whose bytes UCX has yet to read from the user's memory */
 int rd_net_taker(const rd_net_t *net); /* whom one of them is for; -1: there is none */
 

@@ -79,8 +79,9 @@ rondo_result_t rd_net_post(rd_send_t *send, size_t bytes, int more)
     return RONDO_ERR_UNSUPPORTED;
 }
 
-rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes)
+rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes, int more)
 {
+    (void)more;
     (void)send;
     (void)data;
     (void)bytes;

@@ -129,14 +129,14 @@ int main(void)
 {
     static const char *const algos[] = {"hier_ring",     "hier_tree", "hier_rd",
                                         "hier_binomial", "hier_pat",  "hier_direct"};
-    static const int layouts[][2] = {{2, 0}, {2, 1}, {3, 0}};
+    static const int layouts[][2] = {{2, 0}, {2, 1}, {3, 0}, {4, 0}}; /* by four nodes blocks move by twos */
     layout_t *l = mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int bad = 0, i, nranks;
 
     test_begin("nodes", 170);
     if (l == MAP_FAILED)
         return 1;
-    for (i = 0; i < 3; i++)
+    for (i = 0; i < 4; i++)
         for (nranks = 2; nranks <= 4 && bad == 0 && !l->unsupported; nranks++) {
             l->nnodes = layouts[i][0];
             l->uneven = layouts[i][1];

@@ -230,10 +230,11 @@ static int step_slots(const turn_t *t)
         if (step->dst[i].where != RD_PEER)
             continue;
         rd_send_t *send = plan->sends[step->dst[i].index];
+        int more = send->net && sends_more(t, step->dst[i]);
         if (lend && lends_to(t, i))
-            t->run->result = rd_slot_lend(send, from, t->bytes);
+            t->run->result = rd_slot_lend(send, from, t->bytes, more);
         else
-            t->run->result = rd_slot_publish(send, t->bytes, send->net && sends_more(t, step->dst[i]));
+            t->run->result = rd_slot_publish(send, t->bytes, more);
     }
     for (int i = 0; i < step->nsrc && t->run->result == RONDO_SUCCESS; i++) {
         if (step->src[i].where == RD_PEER)

@@ -19,7 +19,7 @@ static inline char *rd_slot_to_fill(const rd_send_t *s, size_t bytes)
     return rd_ring_slot(rd_send_ring(s, bytes), s->net ? s->place : s->sent);
 }
 
-/* Release: whoever sees the count sees the slot's bytes. `more`: as in rd_net_post. */
+/* Release: whoever sees the count sees the slot's bytes. `more`: as in rd_net_post, here and below. */
 static inline rondo_result_t rd_slot_publish(rd_send_t *s, size_t bytes, int more)
 {
     s->sent++;
@@ -28,11 +28,11 @@ static inline rondo_result_t rd_slot_publish(rd_send_t *s, size_t bytes, int mor
 }
 
 /* The same for bytes that lie in the user's memory and stay there as they are; between nodes alone. */
-static inline rondo_result_t rd_slot_lend(rd_send_t *s, const void *data, size_t bytes)
+static inline rondo_result_t rd_slot_lend(rd_send_t *s, const void *data, size_t bytes, int more)
 {
     s->sent++;
     atomic_store_explicit(&s->tail->value, s->sent, memory_order_relaxed);
-    return rd_net_lend(s, data, bytes);
+    return rd_net_lend(s, data, bytes, more);
 }
 
 static inline int rd_slot_arrived(rd_recv_t *r)

@@ -227,22 +227,39 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
     return result;
 }
 
+/* Whether a message has room in its slot for its header and a list. */
+static int fits(rd_ring_t ring, size_t bytes)
+{
+    return bytes + sizeof(rd_ucx_header_t) + 2 * sizeof(ucp_dt_iov_t) <= ring.bytes;
+}
+
+/* As a short one it goes with the one before it, or waits for the next. */
+static int joins(const rd_send_t *send, size_t bytes, int more)
+{
+    const rd_net_t *net = send->net->peer->net;
+    return bytes <= RD_JOINED && net->lists && (more || net->held == send->net) &&
+           fits(rd_send_ring(send, bytes), bytes);
+}
+
 rondo_result_t rd_net_post(rd_send_t *send, size_t bytes, int more)
 {
     rd_ring_t ring = rd_send_ring(send, bytes);
     char *slot = rd_ring_slot(ring, send->place);
-    size_t list = 2 * sizeof(ucp_dt_iov_t);
-    int fits = bytes <= RD_SHORT && bytes + sizeof(rd_ucx_header_t) + list <= ring.bytes;
     rd_net_t *net = send->net->peer->net;
-    if (net->held != NULL && (net->held != send->net || !fits)) {
+    int listed = (bytes <= RD_SHORT && fits(ring, bytes)) || joins(send, bytes, more);
+    if (net->held != NULL && (net->held != send->net || !listed)) {
         rd_ucx_send_held(net);
     }
-    return fits ? post_short(send, slot, (ucp_dt_iov_t *)(slot + ring.bytes - list), bytes, more)
-                : post(send, slot, bytes, 0);
+    return listed ? post_short(send, slot, (ucp_dt_iov_t *)(slot + ring.bytes - 2 * sizeof(ucp_dt_iov_t)), bytes, more)
+                  : post(send, slot, bytes, 0);
 }
 
-rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes)
+rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes, int more)
 {
+    if (joins(send, bytes, more)) { /* a copy is cheaper than a message */
+        memcpy(rd_ring_slot(rd_send_ring(send, bytes), send->place), data, bytes);
+        return rd_net_post(send, bytes, more);
+    }
     rd_ucx_send_held(send->net->peer->net);
     return post(send, data, bytes, 1);
 }
