@@ -23,7 +23,7 @@
  * them. */
 static const struct {
     uint32_t bytes, slots;
-} shorter[RD_RINGS] = {{336, 256}, {RD_SHORT + 80, 32}, {8192 + 128, 8}};
+} shorter[RD_RINGS] = {{336, 256}, {RD_SHORT + 80, 128}, {8192 + 128, 32}};
 
 static size_t round_up(size_t value, size_t to)
 {
