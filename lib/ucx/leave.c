@@ -107,7 +107,7 @@ static int is_little(const rd_ucx_peer_t *peer)
         const rd_net_conn_t *conn = peer->conns[c];
         if (conn != NULL && conn->send != NULL) {
             uint64_t consumed = atomic_load_explicit(&conn->send->head->value, memory_order_relaxed);
-            bytes += consumed < conn->longer ? LITTLE + 1 : (conn->send->sent - consumed) * RD_SHORT;
+            bytes += (conn->send->sent - consumed) * (consumed < conn->longer ? conn->longest : RD_SHORT);
         }
     }
     return bytes <= LITTLE;

@@ -168,6 +168,10 @@ static rondo_result_t head(rd_send_t *send, size_t bytes, rd_ucx_header_t *heade
         return rd_ucx_has_left(conn->peer);
     }
     rd_ucx_header_fill(header, net, conn->channel, RD_UCX_DATA, send->sent - 1, bytes);
+    if (bytes > RD_SHORT) {
+        conn->longer = send->sent;
+        conn->longest = bytes > conn->longest ? bytes : conn->longest;
+    }
     if (conn->recv != NULL) {
         header->credit = conn->credited = conn->recv->received;
     }
@@ -219,7 +223,6 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
         result = rd_ucx_send(peer, header, data, bytes, lent ? lent_back : rd_ucx_sent, peer, &pending);
     }
     send->place += pending != 0;
-    conn->longer = send->sent;
     if (lent && pending) {
         peer->lent++;
         net->lent++;
@@ -357,7 +360,8 @@ static void flushed(void *request, ucs_status_t status, void *arg)
 }
 
 /* Over tcp a message is complete for UCX when it has copied it, be the socket full. The rest goes out when somebody
- * polls, which may be never: the next call may wait for that very peer on another communicator. */
+ * polls, which may be never: the next call may wait for that very peer on another communicator. What a peer has yet to
+ * answer at the end is rd_net_destroy's to wait for, and not for ever. */
 int rd_net_idle(rd_net_t *net)
 {
     rd_ucx_send_held(net);
@@ -370,5 +374,5 @@ int rd_net_idle(rd_net_t *net)
         net->kept = 0;
         net->outstanding += UCS_PTR_IS_PTR(request);
     }
-    return net->outstanding == 0;
+    return net->outstanding == net->flushes;
 }

@@ -94,7 +94,8 @@ struct rd_net_conn {
     uint64_t next;              /* the message to be published next */
     ucp_dt_iov_t *held;         /* a short message that waits for the next one: its list, in its slot; or NULL */
     uint64_t credited;          /* consumed messages of which the sender has been told */
-    uint64_t longer;            /* messages up to the last one that was not short */
+    uint64_t longer;            /* messages up to the last one that was not short, */
+    size_t longest;             /* and bytes of the longest of them */
     int credit_busy;            /* credit_header is on its way */
     rd_ucx_header_t credit_header;
 };
