@@ -92,14 +92,15 @@ static rondo_result_t versions_check(const rd_net_t *net, const part_t *parts)
 }
 
 /* The longest address is the stride of the table. A rank whose own part failed takes part with length 0, so that all
- * ranks learn of it. */
+ * ranks learn of it, and give up alike. */
 static rondo_result_t parts_exchange(rd_net_t *net, part_t own, part_t *parts, size_t *stride)
 {
     parts[net->rank] = own;
     rondo_result_t result = rd_boot_allgather(net->boot, parts, sizeof *parts);
     *stride = 0;
     for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
-        if (r != net->rank && (parts[r].bytes == 0 || parts[r].bytes > ADDRESS_MAX)) {
+        if (parts[r].bytes == 0 || parts[r].bytes > ADDRESS_MAX) {
+            rd_boot_farewell_alike(net->boot);
             return rd_error(net->who, RONDO_ERR_REMOTE, "rank %d (%s) has no working UCX: its own message says why", r,
                             rd_boot_whois(net->boot, r));
         }

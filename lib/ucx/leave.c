@@ -3,9 +3,10 @@
 
 #include "ucx/ucx.h"
 
-#define FAREWELL_MS 1000 /* most time for an orderly end */
+#define FAREWELL_MS 1000 /* most time for farewells after a mismatch, and for peers to read what was lent */
+#define TAKEN_MS 2000    /* most time for an orderly end */
 #define LINGER_MS 50     /* for peers' farewells, and until they have taken what is little */
-#define LITTLE 32768     /* bytes that a socket takes whether its owner looks or not */
+#define LITTLE 32768     /* bytes that a socket takes whether its owner looks or not, if nobody has set its buffers */
 #define LOOKS 1000       /* at the network, at most, before anything is said */
 #define FAILED_MS 20     /* to get farewells out after a failure */
 #define HALF_MADE_MS 200 /* for connections that were being made when it came */
@@ -84,7 +85,7 @@ static void flush_begin(rd_net_t *net)
 
 void rd_net_leave(rd_net_t *net)
 {
-    if (net == NULL || net->left_ms != 0) {
+    if (net == NULL || net->worker == NULL || net->left_ms != 0) {
         return;
     }
     for (int i = 0; i < LOOKS && rd_net_progress(net); i++) { /* a farewell that a failing send would hide */
@@ -110,7 +111,7 @@ static int is_little(const rd_ucx_peer_t *peer)
             bytes += (conn->send->sent - consumed) * (consumed < conn->longer ? conn->longest : RD_SHORT);
         }
     }
-    return bytes <= LITTLE;
+    return bytes <= LITTLE && !peer->net->buffers_set;
 }
 
 /* A socket that is closed with bytes unread resets its connection, and the peer may lose what was on its way there. So
@@ -121,7 +122,7 @@ static void farewell_wait(rd_net_t *net)
     rd_wait_t wait;
     int64_t passed = 0;
     rd_wait_begin(&wait, net->stop, 0, 0);
-    for (rondo_result_t result = RONDO_SUCCESS; result == RONDO_SUCCESS && passed <= FAREWELL_MS;) {
+    for (rondo_result_t result = RONDO_SUCCESS; result == RONDO_SUCCESS && passed <= TAKEN_MS;) {
         int here = 0, much = 0;
         for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
             here += !p->left && p->lost_ms == 0;

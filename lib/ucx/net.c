@@ -374,5 +374,5 @@ int rd_net_idle(rd_net_t *net)
         net->kept = 0;
         net->outstanding += UCS_PTR_IS_PTR(request);
     }
-    return net->outstanding == net->flushes;
+    return net->outstanding == 0 || net->left_ms != 0;
 }

@@ -132,6 +132,7 @@ static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
 {
     rondo_result_t result = RONDO_SUCCESS;
     const char *threshold = said("RNDV_THRESH");
+    net->buffers_set = said("TCP_SNDBUF") != NULL || said("TCP_RCVBUF") != NULL;
     if (threshold == NULL) {
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
     } else if (rd_net_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {

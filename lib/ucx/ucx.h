@@ -141,6 +141,7 @@ struct rd_net {
     int cuda;             /* UCX takes CUDA memory by its transports */
     int lists;            /* short messages go as lists: rd_ucx_send_list says why */
     rd_net_conn_t *held;  /* has a short message that goes with the next one; NULL: there is none */
+    int buffers_set;      /* the user has said how long the sockets' are */
     int leaving;          /* what is announced now is wanted no more */
     int quiet;            /* looks at the network in a row that found nothing */
     int nlost;            /* peers with a broken connection and no verdict yet */
