@@ -13,7 +13,8 @@
  *
  * What is left over when a vector is cut goes with the last rank's part, of a reduce with that of the root's place.
  * Where nothing is said of scratch, all of it stays in the user's buffers. Nodes may differ but for what wants scratch,
- * and allgatherv: ranks that have no partner on the emptiest node have no part between nodes.
+ * and allgatherv: ranks that have no partner on the emptiest node have no part between nodes, and where a node has
+ * such, its kernels serve one rail's part after the other.
  */
 #include "rail.h"
 
@@ -27,6 +28,12 @@ static int alike(const rd_cuda_t *cuda)
 static int divides(const rd_ask_t *ask)
 {
     return ask->op == RONDO_AVG && ask->type < RONDO_FLOAT16;
+}
+
+/* All ranks get or give all of it, and each rail carries a part. */
+static int has_parts(rd_coll_t coll)
+{
+    return coll == RD_ALLREDUCE || coll == RD_BROADCAST || coll == RD_ALLGATHER;
 }
 
 /* Blocks of different lengths that are reduced, each for itself. */
@@ -55,15 +62,18 @@ static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
 }
 
 /* What is short goes by one launch between all ranks: one inside a node costs some microseconds, in which processors
- * move a short round, and of what is not summed a quarter. On one H200 that played 2+2, allreduce was quicker so up to
- * 8 KB, broadcast and allgather up to 4 KB; and a reduction for each block, none of which begins before the one ahead
- * is over, where a rail's part was 256 KB long, but not where it was 1 MB (doc/performance.md). */
+ * move a short round, and of what is not summed a quarter; and where nodes differ, there is one for each rail. On one
+ * H200 that played 2+2, allreduce was quicker so up to 8 KB, broadcast and allgather up to 4 KB; and a reduction for
+ * each block, none of which begins before the one ahead is over, where a rail's part was 256 KB long, but not where it
+ * was 1 MB (doc/performance.md). */
 static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t least = cuda->stage->k.least;
 
     if (call->ask.coll == RD_BROADCAST || call->ask.coll == RD_ALLGATHER)
         least /= 4;
+    if (!alike(cuda) && has_parts(call->ask.coll))
+        least *= (size_t)cuda->stage->rails;
     if (reduces_each(call))
         least *= 32 * (size_t)cuda->stage->rails;
     return bytes_inside(cuda, call) < least;
@@ -73,6 +83,7 @@ static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
 static size_t launches(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t nodes = (size_t)cuda->comm->node.nnodes, ranks = (size_t)cuda->comm->nranks;
+    size_t parts = alike(cuda) ? 1 : (size_t)cuda->stage->rails;
 
     if (reduces_each(call))
         return 4 * (call->ask.count / rd_rail_reduce_piece(cuda, call) + ranks);
@@ -82,9 +93,9 @@ static size_t launches(const rd_cuda_t *cuda, const rd_call_t *call)
     case RD_REDUCE_SCATTER:
         return (nodes + 1) * (call->ask.count / rd_rail_piece(cuda, call) + 1);
     case RD_ALLGATHER:
-        return nodes + 1;
+        return nodes * parts + 1;
     default:
-        return 4;
+        return 2 * parts + 2;
     }
 }
 
@@ -139,6 +150,24 @@ rondo_result_t rd_rail_inside(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t 
     part.out = out;
     part.aside = 0;
     return count ? rd_cuda_run(cuda->inner, &part) : RONDO_SUCCESS;
+}
+
+int rd_rail_extra(const rd_cuda_t *cuda)
+{
+    return cuda->stage->rails < cuda->inner->k.nranks;
+}
+
+rondo_result_t rd_rail_each(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t coll, size_t part, size_t rest,
+                            const void *in, void *out)
+{
+    size_t bytes = part * rondo_type_size(call->ask.type);
+    int last = cuda->stage->rails - 1;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (int p = 0; p <= last && result == RONDO_SUCCESS; p++)
+        result = rd_rail_inside(cuda, call, coll, p, part + (p == last ? rest : 0),
+                                (const char *)in + (size_t)p * bytes, (char *)out + (size_t)p * bytes);
+    return result;
 }
 
 /* AVG of fractions and PREMULSUM are sums by now. */

@@ -13,22 +13,14 @@
 typedef struct ranges {
     size_t *memory;         /* of all that follow */
     size_t *at, *length;    /* of each node's range */
-    size_t *part_at, *part; /* of this rank's part of each; a rank without a rail has none */
+    size_t *part_at, *part; /* of this rank's part of each, if it has a rail; what is left over is the last one's */
 } ranges_t;
-
-/* Of a range of `length`, the part of a place: the last rail's is longer by what is left over. */
-static size_t part_of(const rd_cuda_t *cuda, size_t length, int place, size_t *at)
-{
-    size_t rails = (size_t)cuda->stage->rails, p = (size_t)place, each = length / rails;
-
-    *at = p * each;
-    return p < rails - 1 ? each : p == rails - 1 ? length - *at : 0;
-}
 
 static rondo_result_t ranges_find(const rd_cuda_t *cuda, size_t count, ranges_t *g)
 {
     const rondo_comm_t comm = cuda->comm;
     size_t nodes = (size_t)comm->node.nnodes, sum = 0, *memory = calloc(4 * nodes, sizeof *memory);
+    size_t rails = (size_t)cuda->stage->rails, place = (size_t)comm->node.self;
 
     if (!memory)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu nodes", nodes);
@@ -36,9 +28,10 @@ static rondo_result_t ranges_find(const rd_cuda_t *cuda, size_t count, ranges_t 
     for (int r = 0; r < comm->nranks; r++)
         g->length[comm->node.node_of[r]] += count;
     for (size_t m = 0; m < nodes; sum += g->length[m++]) {
+        size_t each = g->length[m] / rails;
         g->at[m] = sum;
-        g->part[m] = part_of(cuda, g->length[m], cuda->inner->k.rank, &g->part_at[m]);
-        g->part_at[m] += sum;
+        g->part_at[m] = sum + place * each;
+        g->part[m] = place == rails - 1 ? g->length[m] - place * each : each;
     }
     return RONDO_SUCCESS;
 }
@@ -46,17 +39,10 @@ static rondo_result_t ranges_find(const rd_cuda_t *cuda, size_t count, ranges_t 
 /* A range, of which the ranks of rails have a part each. */
 static rondo_result_t spread(rd_cuda_t *cuda, const rd_call_t *call, const ranges_t *g, size_t m)
 {
-    size_t element = rondo_type_size(call->ask.type), counts[RD_KRANKS], at[RD_KRANKS];
-    const rd_tables_t tables = {NULL, NULL, counts, at};
-    rd_call_t part = *call;
+    size_t rails = (size_t)cuda->stage->rails, each = g->length[m] / rails;
+    char *range = (char *)call->out + g->at[m] * rondo_type_size(call->ask.type);
 
-    for (int p = 0; p < cuda->inner->k.nranks; p++)
-        counts[p] = part_of(cuda, g->length[m], p, &at[p]);
-    part.tables = &tables;
-    part.ask.count = g->length[m];
-    part.in = (const char *)call->out + g->part_at[m] * element;
-    part.out = (char *)call->out + g->at[m] * element;
-    return rd_cuda_run(cuda->inner, &part);
+    return rd_rail_each(cuda, call, RD_BROADCAST, each, g->length[m] % rails, range, range);
 }
 
 static rondo_result_t gather(rd_cuda_t *cuda, const rd_call_t *call, const ranges_t *g)

@@ -20,40 +20,25 @@ static cut_t cut(const rd_cuda_t *cuda, const rd_call_t *call)
     return c;
 }
 
-/* Inside a node, parts of its ranks that are of a rail: all of them, or tables say it. */
-static rondo_result_t inside(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t coll, int root, size_t count,
-                             const void *in, void *out)
+/* Every rank of a rail is to have its part of the node's sum, the last one the rest, too. */
+static rondo_result_t gather_in(rd_cuda_t *cuda, const rd_call_t *call, const cut_t *c)
 {
-    const size_t none[RD_KRANKS] = {0};
-    size_t parts[RD_KRANKS] = {0}, one[RD_KRANKS] = {0};
-    int rails = cuda->stage->rails, rank = cuda->inner->k.rank;
-    rd_tables_t tables = {NULL, NULL, NULL, NULL};
-    rd_call_t part = *call;
+    size_t at = (size_t)(c->tail - (char *)call->out);
 
-    if (rails == cuda->inner->k.nranks)
-        return rd_rail_inside(cuda, call, coll, root, count, in, out);
-    for (int p = 0; p < rails; p++)
-        parts[p] = count;
-    one[root] = parts[rank];
-    if (coll == RD_REDUCE_SCATTER)
-        tables.in_counts = parts;
-    else if (coll == RD_ALLGATHER)
-        tables.out_counts = parts;
-    else /* RD_SCATTER */
-        tables = (rd_tables_t){rank == root ? parts : none, NULL, one, NULL};
-    part.ask.coll = coll == RD_SCATTER ? RD_ALLTOALL : coll;
-    part.tables = &tables;
-    part.in = in;
-    part.out = out;
-    part.aside = 0;
-    return rd_cuda_run(cuda->inner, &part);
+    if (rd_rail_extra(cuda))
+        return rd_rail_each(cuda, call, RD_REDUCE, c->part, c->rest, call->in, call->out);
+    rondo_result_t result = rd_rail_inside(cuda, call, RD_REDUCE_SCATTER, 0, c->part, call->in, c->own);
+    return result == RONDO_SUCCESS
+               ? rd_rail_inside(cuda, call, RD_ALLREDUCE, 0, c->rest, (const char *)call->in + at, c->tail)
+               : result;
 }
 
-/* Every rank has its part of the result, the last one the rest: now all have all. */
+/* Now all are to have all. */
 static rondo_result_t spread(rd_cuda_t *cuda, const rd_call_t *call, const cut_t *c)
 {
-    rondo_result_t result = inside(cuda, call, RD_ALLGATHER, 0, c->part, c->own, call->out);
-
+    if (rd_rail_extra(cuda))
+        return rd_rail_each(cuda, call, RD_BROADCAST, c->part, c->rest, call->out, call->out);
+    rondo_result_t result = rd_rail_inside(cuda, call, RD_ALLGATHER, 0, c->part, c->own, call->out);
     return result == RONDO_SUCCESS
                ? rd_rail_inside(cuda, call, RD_BROADCAST, cuda->stage->rails - 1, c->rest, c->tail, c->tail)
                : result;
@@ -62,32 +47,37 @@ static rondo_result_t spread(rd_cuda_t *cuda, const rd_call_t *call, const cut_t
 rondo_result_t rd_rail_allreduce(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const cut_t c = cut(cuda, call);
-    size_t at = (size_t)(c.tail - (char *)call->out);
-    rondo_result_t result = inside(cuda, call, RD_REDUCE_SCATTER, 0, c.part, call->in, c.own);
+    rondo_result_t result = gather_in(cuda, call, &c);
 
-    if (result == RONDO_SUCCESS)
-        result = rd_rail_inside(cuda, call, RD_ALLREDUCE, 0, c.rest, (const char *)call->in + at, c.tail);
     if (result == RONDO_SUCCESS)
         result = rd_rail_between(cuda, call, 0, c.mine, c.own, c.own);
     return result == RONDO_SUCCESS ? spread(cuda, call, &c) : result;
 }
 
+/* On the root's node: parts, or if there are ranks without a rail, everything to all. */
+static rondo_result_t broadcast_in(rd_cuda_t *cuda, const rd_call_t *call, const cut_t *c)
+{
+    int place = rd_rail_place(&cuda->comm->node, call->ask.root);
+    size_t at = (size_t)(c->tail - (char *)call->out);
+
+    if (rd_rail_extra(cuda))
+        return rd_rail_inside(cuda, call, RD_BROADCAST, place, call->ask.count, call->in, call->out);
+    rondo_result_t result = rd_rail_inside(cuda, call, RD_SCATTER, place, c->part, call->in, c->own);
+    return result == RONDO_SUCCESS
+               ? rd_rail_inside(cuda, call, RD_BROADCAST, place, c->rest, (const char *)call->in + at, c->tail)
+               : result;
+}
+
 rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    const rd_node_t *node = &cuda->comm->node;
-    int root = call->ask.root, place = rd_rail_place(node, root);
+    const int *node_of = cuda->comm->node.node_of;
+    int node = node_of[call->ask.root], here = node == node_of[cuda->comm->rank];
     const cut_t c = cut(cuda, call);
-    size_t at = (size_t)(c.tail - (char *)call->out);
-    rondo_result_t result = RONDO_SUCCESS;
+    rondo_result_t result = here ? broadcast_in(cuda, call, &c) : RONDO_SUCCESS;
 
-    if (node->node_of[root] == node->node_of[cuda->comm->rank]) {
-        result = inside(cuda, call, RD_SCATTER, place, c.part, call->in, c.own);
-        if (result == RONDO_SUCCESS)
-            result = rd_rail_inside(cuda, call, RD_BROADCAST, place, c.rest, (const char *)call->in + at, c.tail);
-    }
     if (result == RONDO_SUCCESS)
-        result = rd_rail_between(cuda, call, node->node_of[root], c.mine, c.own, c.own);
-    return result == RONDO_SUCCESS ? spread(cuda, call, &c) : result;
+        result = rd_rail_between(cuda, call, node, c.mine, c.own, c.own);
+    return result == RONDO_SUCCESS && !(here && rd_rail_extra(cuda)) ? spread(cuda, call, &c) : result;
 }
 
 /* ---- reduce, through scratch */

@@ -67,12 +67,19 @@ static size_t piece_of(const walk_t *w, const do_case_t *c)
     return here && c->what == DO_REDUCE ? (SCRATCH - REST) / element * here : 5000;
 }
 
-/* A quarter where nothing is summed; much where there is a reduction for each rank. */
+/* A quarter where nothing is summed; for each rail where nodes differ; much where there is a reduction for each rank.
+ */
 static size_t short_of(const walk_t *w, do_what_t what)
 {
+    size_t rails = w->map->rails ? (size_t)w->map->rails : 1;
+
     if (what == DO_REDUCE_SCATTERV)
-        return 32 * SHORT * (w->map->rails ? (size_t)w->map->rails : 1);
-    return what == DO_BROADCAST || what == DO_ALLGATHER || what == DO_ALLGATHERV ? SHORT / 4 : SHORT;
+        return 32 * SHORT * rails;
+    if (what == DO_ALLREDUCE)
+        return w->map->here ? SHORT : SHORT * rails;
+    if (what == DO_BROADCAST || what == DO_ALLGATHER)
+        return SHORT / 4 * (w->map->here ? 1 : rails);
+    return what == DO_ALLGATHERV ? SHORT / 4 : SHORT;
 }
 
 /* Of nodes that differ these are not cut. */
