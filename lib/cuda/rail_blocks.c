@@ -172,7 +172,7 @@ static rondo_result_t exchange_inside(rd_cuda_t *cuda, const rd_call_t *call, co
     return rd_cuda_run(cuda->inner, &part);
 }
 
-/* Between nodes first: should ranks differ, RONDO_CHECK finds it before anything is moved. */
+/* Between nodes first: should ranks differ, RONDO_CHECK finds it there, as far as this rank has a part in that. */
 rondo_result_t rd_rail_exchange(rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t n = (size_t)cuda->comm->nranks, local = (size_t)cuda->inner->k.nranks;
