@@ -63,20 +63,18 @@ rondo_result_t rd_net_farewell(const rd_net_t *net, int rank)
 
 static void flushed(void *request, ucs_status_t status, void *arg)
 {
-    rd_net_t *net = arg;
-    (void)status; /* a failed endpoint has its own call */
-    net->outstanding--;
-    net->flushes--;
-    ucp_request_free(request);
+    rd_ucx_peer_t *peer = arg;
+    peer->net->flushes--;
+    rd_ucx_sent(request, status, peer);
 }
 
 /* Over when all that was sent is with the peer's UCX: which an idle one says when it looks again. */
 static void flush_begin(rd_net_t *net)
 {
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                 .cb = {.send = flushed},
-                                 .user_data = net};
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                     .cb = {.send = flushed},
+                                     .user_data = p};
         int begun = p->ep != NULL && p->lost_ms == 0 && UCS_PTR_IS_PTR(ucp_ep_flush_nbx(p->ep, &param));
         net->outstanding += begun;
         net->flushes += begun;
