@@ -1,11 +1,11 @@
 /* The network transport over UCX: net.h's calls, but for those that end something (leave.c). See ucx.h for the parts.
  *
- * Every message is an active message, sent straight from its slot in the mirror; two short ones that go to one peer
- * behind one another are one. A slot that UCX has not copied is reused only after its credit has come back, which the
- * receiver sends after it has read the bytes: so UCX has done with them by then, and no send needs to be waited for.
- * Credits go back with the data of the other direction; where there is none, in batches of half the long slots, so that
- * a stream of messages costs little in the other direction, and a sender always keeps more than half of them. Short
- * messages have many more slots: their credits wait for a larger batch, or until nothing comes any more.
+ * Every message is an active message, sent straight from its slot in the mirror; two that go to one peer behind
+ * one another, and are not long, are one. A slot that UCX has not copied is reused only after its credit has come back,
+ * which the receiver sends after it has read the bytes: so UCX has done with them by then, and no send needs to be
+ * waited for. Credits go back with the data of the other direction; where there is none, in batches of half the long
+ * slots, so that a stream of messages costs little in the other direction, and a sender always keeps more than half of
+ * them. Short messages have many more slots: their credits wait for a larger batch, or until nothing comes any more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include "ucx/ucx.h"
 
 #define QUIET 16 /* looks at the network, some microseconds */
+#define LIST_BYTES (2 * sizeof(ucp_dt_iov_t)) /* behind the data in a slot: of two messages */
 
 int rd_net_built(void)
 {
@@ -181,7 +182,7 @@ static rondo_result_t head(rd_send_t *send, size_t bytes, rd_ucx_header_t *heade
 /* In its slot, with room behind the data: one piece with its header, alone or in one list with the message that was
  * held. As a rule UCX has copied it when it takes it, and the slots serve again. What it keeps makes the next message
  * go into another slot; and credits, which let a ring of messages be ahead, keep it from those that are still read. */
-static rondo_result_t post_short(rd_send_t *send, char *slot, ucp_dt_iov_t *list, size_t bytes, int more)
+static rondo_result_t post_listed(rd_send_t *send, char *slot, ucp_dt_iov_t *list, size_t bytes, int more)
 {
     rd_net_conn_t *conn = send->net;
     rd_net_t *net = conn->peer->net;
@@ -233,7 +234,7 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
 /* Whether a message has room in its slot for its header and a list. */
 static int fits(rd_ring_t ring, size_t bytes)
 {
-    return bytes + sizeof(rd_ucx_header_t) + 2 * sizeof(ucp_dt_iov_t) <= ring.bytes;
+    return bytes + sizeof(rd_ucx_header_t) + LIST_BYTES <= ring.bytes;
 }
 
 /* As a short one it goes with the one before it, or waits for the next. */
@@ -253,7 +254,7 @@ rondo_result_t rd_net_post(rd_send_t *send, size_t bytes, int more)
     if (net->held != NULL && (net->held != send->net || !listed)) {
         rd_ucx_send_held(net);
     }
-    return listed ? post_short(send, slot, (ucp_dt_iov_t *)(slot + ring.bytes - 2 * sizeof(ucp_dt_iov_t)), bytes, more)
+    return listed ? post_listed(send, slot, (ucp_dt_iov_t *)(slot + ring.bytes - LIST_BYTES), bytes, more)
                   : post(send, slot, bytes, 0);
 }
 
