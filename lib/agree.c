@@ -11,13 +11,11 @@
 #include "topo.h"
 
 typedef struct {
-    int32_t version, device, check, slots, quota, cuda_channels, cuda_spare, cuda_fifos, cuda_blocks, cuda_crews,
-        net_direct;
+    int32_t version, device, quota;
     int32_t processor; /* number of the built-in prices for it */
     uint64_t tune;     /* RONDO_TUNE's prices; 0: none */
-    uint64_t slot_bytes, slice_bytes, ll_max, pull_min, cuda_bank, cuda_stage, cuda_round, cuda_copy, cuda_long,
-        net_direct_min, machine;
-    char algo[sizeof((rd_env_t *)0)->algo], proto[32], transport[32];
+    uint64_t machine;
+    rd_env_alike_t env;
     cpu_set_t cores;
 } record_t;
 
@@ -44,70 +42,39 @@ static void fill(record_t *r, int device, const rd_env_t *env, const rd_prices_t
     memset(r, 0, sizeof *r);
     r->version = RONDO_VERSION;
     r->device = device >= 0;
-    r->check = env->check;
-    r->slots = env->slots;
-    r->slot_bytes = env->slot_bytes;
-    r->slice_bytes = env->slice_bytes;
-    r->ll_max = env->ll_max;
-    r->pull_min = env->pull_min;
-    r->cuda_bank = env->cuda_bank;
-    r->cuda_stage = env->cuda_stage;
-    r->cuda_channels = env->cuda_channels;
-    r->cuda_spare = env->cuda_spare;
-    r->cuda_long = env->cuda_long;
-    r->cuda_round = env->cuda_round;
-    r->cuda_copy = env->cuda_copy;
-    r->cuda_crews = env->cuda_crews;
-    r->net_direct = env->net_direct;
-    r->net_direct_min = env->net_direct_min;
-    r->cuda_fifos = env->cuda_fifos;
-    r->cuda_blocks = env->cuda_blocks;
+    rd_env_alike(env, &r->env);
     rd_topo_quick(&topo);
     r->quota = (int32_t)(topo.quota > 0 && topo.quota < 1 ? 1 : topo.quota);
     r->machine = rd_machine_number();
     r->processor = rd_prices_here();
     r->tune = env->tune[0] ? rd_prices_hash(prices) : 0;
-    memcpy(r->algo, env->algo, sizeof r->algo);
-    memcpy(r->proto, env->proto, sizeof r->proto);
-    memcpy(r->transport, env->transport, sizeof r->transport);
     if (sched_getaffinity(0, sizeof r->cores, &r->cores) != 0)
         CPU_ZERO(&r->cores);
 }
 
-#define COMPARE(field, name, form, ...)                                                                                \
-    if (memcmp(&a->field, &b->field, sizeof a->field) != 0)                                                            \
-    return rd_error(                                                                                                   \
-        who, RONDO_ERR_INVALID_USAGE, "ranks differ in %s: rank 0 (%s) has " form ", rank %d (%s) has " form, name,    \
-        rd_boot_whois(boot, 0), __VA_ARGS__ a->field, rank, rd_boot_whois(boot, rank), __VA_ARGS__ b->field)
-
 /* Every rank finds the same first difference, and so fails alike. */
 static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_boot_t *boot, rd_who_t *who)
 {
-    COMPARE(version, "rondo's version", "%d", (int));
-    COMPARE(device, "the device (0 host memory, 1 CUDA)", "%d", (int));
-    COMPARE(check, "RONDO_CHECK", "%d", (int));
-    COMPARE(slots, "RONDO_SLOTS", "%d", (int));
-    COMPARE(slot_bytes, "RONDO_SLOT_BYTES", "%llu", (unsigned long long));
-    COMPARE(slice_bytes, "RONDO_SLICE_BYTES", "%llu", (unsigned long long));
-    COMPARE(ll_max, "RONDO_LL_MAX", "%llu", (unsigned long long));
-    COMPARE(pull_min, "RONDO_PULL_MIN", "%llu", (unsigned long long));
-    COMPARE(cuda_bank, "RONDO_CUDA_BANK", "%llu", (unsigned long long));
-    COMPARE(cuda_stage, "RONDO_CUDA_STAGE", "%llu", (unsigned long long));
-    COMPARE(cuda_channels, "RONDO_CUDA_CHANNELS", "%d", (int));
-    COMPARE(cuda_spare, "RONDO_CUDA_SPARE", "%d", (int));
-    COMPARE(cuda_long, "RONDO_CUDA_LONG", "%llu", (unsigned long long));
-    COMPARE(cuda_round, "RONDO_CUDA_ROUND", "%llu", (unsigned long long));
-    COMPARE(cuda_copy, "RONDO_CUDA_COPY", "%llu", (unsigned long long));
-    COMPARE(cuda_crews, "RONDO_CUDA_CREWS", "%d", (int));
-    COMPARE(net_direct, "RONDO_NET_DIRECT", "%d", (int));
-    COMPARE(net_direct_min, "RONDO_NET_DIRECT_MIN", "%llu", (unsigned long long));
-    COMPARE(cuda_fifos, "RONDO_CUDA_FIFOS", "%d", (int));
-    COMPARE(cuda_blocks, "RONDO_CUDA_BLOCKS", "%d", (int));
-    COMPARE(tune, "the prices of RONDO_TUNE (0: not set)", "%llx", (unsigned long long));
-    COMPARE(algo, "RONDO_ALGO", "'%s'", (const char *));
-    COMPARE(proto, "RONDO_PROTO", "'%s'", (const char *));
-    COMPARE(transport, "RONDO_TRANSPORT", "'%s'", (const char *));
-    return RONDO_SUCCESS;
+    char of_a[RD_ENV_TEXT], of_b[RD_ENV_TEXT];
+    const char *what = NULL;
+
+    if (a->version != b->version) {
+        what = "rondo's version";
+        snprintf(of_a, sizeof of_a, "%d", a->version);
+        snprintf(of_b, sizeof of_b, "%d", b->version);
+    } else if (a->device != b->device) {
+        what = "the device";
+        snprintf(of_a, sizeof of_a, "%s", a->device ? "CUDA" : "host memory");
+        snprintf(of_b, sizeof of_b, "%s", b->device ? "CUDA" : "host memory");
+    } else if ((what = rd_env_difference(&a->env, &b->env, of_a, of_b)) == NULL && a->tune != b->tune) {
+        what = "the prices of RONDO_TUNE (0: not set)";
+        snprintf(of_a, sizeof of_a, "%llx", (unsigned long long)a->tune);
+        snprintf(of_b, sizeof of_b, "%llx", (unsigned long long)b->tune);
+    }
+    if (!what)
+        return RONDO_SUCCESS;
+    return rd_error(who, RONDO_ERR_INVALID_USAGE, "ranks differ in %s: rank 0 (%s) has %s, rank %d (%s) has %s", what,
+                    rd_boot_whois(boot, 0), of_a, rank, rd_boot_whois(boot, rank), of_b);
 }
 
 typedef struct place {

@@ -382,13 +382,54 @@ rondo_result_t rd_env_read(rd_env_t *env)
     return RONDO_SUCCESS;
 }
 
-const char *rd_env_difference(const rd_env_t *a, const rd_env_t *b)
+/* One behind the other, those alone on which ranks must agree. */
+void rd_env_alike(const rd_env_t *env, rd_env_alike_t *alike)
 {
+    size_t at = 0;
+
+    memset(alike, 0, sizeof *alike);
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         const tunable_t *t = &table[i];
 
-        if (t->alike && memcmp((const char *)a + t->offset, (const char *)b + t->offset, t->bytes) != 0)
+        if (!t->alike)
+            continue;
+        if (at + t->bytes > sizeof alike->values) /* the table has outgrown RD_ENV_ALIKE: test/env.c finds it */
+            return;
+        memcpy(alike->values + at, (const char *)env + t->offset, t->bytes);
+        at += t->bytes;
+    }
+}
+
+static void value_print(const tunable_t *t, const char *value, char text[RD_ENV_TEXT])
+{
+    size_t bytes;
+    int number;
+
+    if (t->kind == TEXT || t->kind == WORD) {
+        snprintf(text, RD_ENV_TEXT, "'%s'", value);
+    } else if (t->kind == BYTES) {
+        memcpy(&bytes, value, sizeof bytes);
+        rd_bytes_print(bytes, text);
+    } else {
+        memcpy(&number, value, sizeof number);
+        snprintf(text, RD_ENV_TEXT, "%d", number);
+    }
+}
+
+const char *rd_env_difference(const rd_env_alike_t *a, const rd_env_alike_t *b, char a_text[RD_ENV_TEXT],
+                              char b_text[RD_ENV_TEXT])
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < TABLE_SIZE && at < sizeof a->values; i++) {
+        const tunable_t *t = &table[i];
+
+        if (t->alike && memcmp(a->values + at, b->values + at, t->bytes) != 0) {
+            value_print(t, a->values + at, a_text);
+            value_print(t, b->values + at, b_text);
             return t->name;
+        }
+        at += t->alike ? t->bytes : 0;
     }
     return NULL;
 }

@@ -56,9 +56,17 @@ rondo_result_t rd_env_read(rd_env_t *env);
 /* Whether `value` (NULL or "": none) is allowed for the variable `name`. */
 rondo_result_t rd_env_check(const char *name, const char *value);
 
-/* Ranks must agree on whatever decides which messages are sent. NULL, or the name of the first such variable in which
- * two ranks differ. rd_env_t is plain data: ranks may exchange it whole. */
-const char *rd_env_difference(const rd_env_t *a, const rd_env_t *b);
+/* What decides which messages are sent, in a form that ranks may exchange: all must have the same. */
+#define RD_ENV_ALIKE 448
+typedef struct rd_env_alike {
+    char values[RD_ENV_ALIKE];
+} rd_env_alike_t;
+void rd_env_alike(const rd_env_t *env, rd_env_alike_t *alike);
+
+/* NULL, or the name of the first variable in which two ranks differ, and its values as they would be set. */
+#define RD_ENV_TEXT 264
+const char *rd_env_difference(const rd_env_alike_t *a, const rd_env_alike_t *b, char a_text[RD_ENV_TEXT],
+                              char b_text[RD_ENV_TEXT]);
 
 /* The table: name, range, default, today's value, what it does. A bad value is shown as such. */
 void rd_env_print(FILE *file);
