@@ -187,9 +187,9 @@ rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call);
 int rd_brief_come(const rd_crew_t *crew, uint32_t number, char *to, size_t bytes);
 void rd_brief_give(const rd_crew_t *crew, uint32_t number, const char *from, size_t bytes);
 
-/* direct.c. Collective, when the carriers are there: which messages go straight, and why, or why none does. */
+/* way.c. Collective, when the carriers are there: which messages go straight, and why, or why none does. */
 rondo_result_t rd_direct_find(rd_stage_t *stage);
-/* A message as a launch holds it. */
+/* direct.c: a message as a launch holds it. */
 rd_kmessage_t rd_direct_message(const rd_stage_t *stage, const rd_cuda_message_t *message);
 /* For the proxy: before its turn; crew 0's at a trigger, whose slot says where so many messages lie; for each what it
  * has been dealt; when some have come. */
