@@ -200,6 +200,19 @@ rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, 
 rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved);
 void rd_direct_flush(void);
 
+/* queues.c: a trial of what goes through while streams wait, for a while, with work behind them that sets `word`, an int
+ * of device memory. Between the two calls nothing else of CUDA's that waits. Nonzero: they waited in vain, or there were
+ * none. */
+#define RD_QUEUES 16 /* streams: as many as a program may use without a thought */
+typedef struct rd_queues {
+    cudaStream_t streams[RD_QUEUES];
+    int count;
+    cudaEvent_t event;
+    _Atomic int over, late;
+} rd_queues_t;
+void rd_queues_fill(rd_queues_t *queues, void *word);
+int rd_queues_free(rd_queues_t *queues);
+
 /* renewed.c: if the message goes straight, and lies where memory lay that has been announced and given back, it is
  * copied, in the stream, and `message` says where to. A launch begins with aside_used 0. */
 rondo_result_t rd_renewed_copy(rd_stage_t *stage, rd_kmessage_t *message, cudaStream_t stream);

@@ -16,6 +16,7 @@
 #include "stage.h"
 
 #define TRY ((size_t)1 << 20)
+#define TRIED (2 * TRY + sizeof(int)) /* out, in, and what is set beside */
 #define TIMES 4 /* the first of which is not counted */
 
 static int flushes(int device)
@@ -33,6 +34,7 @@ static int flushes(int device)
 typedef struct way {
     int32_t able; /* UCX takes the memory, and there was some to try with; 2: and fetches it by keys */
     uint32_t device, offered, host; /* MB/s with the slowest peer; host 0: it is the same memory */
+    int32_t held;                   /* while streams waited, messages did, too */
 } way_t;
 
 /* NULL, NULL: what this rank owes the network yet. */
@@ -187,7 +189,7 @@ static void prepare(rd_stage_t *s, way_t *own)
 {
     rd_cuda_t *cuda = s->cuda;
 
-    if (!s->area->tried && cudaMalloc((void **)&s->area->tried, 2 * TRY) != cudaSuccess) {
+    if (!s->area->tried && cudaMalloc((void **)&s->area->tried, TRIED) != cudaSuccess) {
         (void)cudaGetLastError();
         s->area->tried = NULL;
     }
@@ -225,6 +227,43 @@ static void decide(rd_stage_t *s, const way_t *all)
     s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
 }
 
+/* While as many streams wait as a program may have. */
+static rondo_result_t try_beside(rd_stage_t *s, way_t *all)
+{
+    rondo_comm_t comm = s->cuda->comm;
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_queues_t queues;
+
+    rd_queues_fill(&queues, s->area->tried + 2 * TRY);
+    for (int k = 1; k < comm->nranks && result == RONDO_SUCCESS; k = farther(s, k))
+        result = exchange(s, 0, k, s->area->tried, 1, s->offers);
+    all[comm->rank].held = rd_queues_free(&queues);
+    if (result == RONDO_SUCCESS)
+        result = settle(s, 0);
+    return result == RONDO_SUCCESS ? rd_boot_allgather(comm->boot, all, sizeof *all) : result;
+}
+
+/* A way that may end in waiting for ever is none, but for those who insist. */
+static void decide_beside(rd_stage_t *s, const way_t *all)
+{
+    static const char *const why = "UCX copies by streams of its own, and these wait for the program's where a dozen of "
+                                   "them fill the GPU's hardware queues: CUDA_DEVICE_MAX_CONNECTIONS=32 makes more";
+    rondo_comm_t comm = s->cuda->comm;
+    int r = 0;
+
+    while (r < comm->nranks && !all[r].held)
+        r++;
+    if (r == comm->nranks)
+        return;
+    if (comm->env.net_direct == 1 && comm->rank == 0)
+        rd_log(&comm->who, RD_LOG_WARN,
+               "messages go straight between GPUs, as RONDO_NET_DIRECT=1 says, and may wait for ever: %s", why);
+    if (comm->env.net_direct == 1)
+        return;
+    s->direct = 0;
+    snprintf(s->way, sizeof s->way, "rank %d (%s): %s", r, rd_boot_whois(comm->boot, r), why);
+}
+
 /* Each crew that carries such messages tries the way with all peers before kernels wait for it. */
 static rondo_result_t share(rd_stage_t *s)
 {
@@ -254,6 +293,11 @@ static rondo_result_t find(rd_stage_t *s, way_t *all)
         result = try_all(s, all);
     if (result == RONDO_SUCCESS)
         decide(s, all);
+    if (result != RONDO_SUCCESS || !s->direct || s->cuda->hosted)
+        return result;
+    result = try_beside(s, all);
+    if (result == RONDO_SUCCESS)
+        decide_beside(s, all);
     return result;
 }
 

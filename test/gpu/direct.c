@@ -1,7 +1,8 @@
 /* Messages between played nodes that go straight from GPU to GPU: right at many lengths, about the shortest that does
  * and far beyond, among staged ones, in groups that sender and receiver make differently, of memory that is new each
  * time, and from graphs. What a rank that goes in the middle has begun is given up, and nothing comes into a buffer
- * after its stream has drained. Where there is no direct way, to insist on one is refused.
+ * after its stream has drained. More streams than the GPU has queues do not hold messages up. Where there is no direct
+ * way, to insist on one is refused.
  *
  *   direct [--seed S]
  *
@@ -22,6 +23,8 @@
 #define GUARD 256
 #define MOST 24 /* messages of a round */
 #define ROUNDS 5
+#define STREAMS 16
+#define EACH ((size_t)1 << 20)
 
 typedef struct {
     test_rank_t *t;
@@ -329,6 +332,37 @@ static void probe(test_rank_t *t, void *unsupported)
     }
 }
 
+/* More streams than the GPU has queues, each with a message, and work behind it: whatever way they go, they come. */
+static void streams(test_rank_t *t, void *unused)
+{
+    rondo_comm_t comm = device_comm(t);
+    cudaStream_t stream[STREAMS];
+    char *in[STREAMS], *out[STREAMS], *seen = malloc(EACH);
+
+    (void)unused;
+    for (int i = 0; i < STREAMS; i++) {
+        in[i] = device_memory(t, EACH, 0);
+        out[i] = device_memory(t, EACH, 0);
+        TEST_CUDA(t, cudaStreamCreateWithFlags(&stream[i], cudaStreamNonBlocking));
+        TEST_CUDA(t, cudaMemsetAsync(in[i], 16 * t->rank + i, EACH, stream[i]));
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        TEST_OK(t, comm, rondo_group_start());
+        TEST_OK(t, comm, rondo_send(in[i], EACH, RONDO_INT8, next_of(t), comm, stream[i]));
+        TEST_OK(t, comm, rondo_recv(out[i], EACH, RONDO_INT8, previous_of(t), comm, stream[i]));
+        TEST_OK(t, comm, rondo_group_end());
+        TEST_CUDA(t, cudaMemsetAsync(in[i], 0, EACH, stream[i]));
+    }
+    for (int i = 0; i < STREAMS && seen; i++) {
+        TEST_CUDA(t, cudaStreamSynchronize(stream[i]));
+        TEST_CUDA(t, cudaMemcpy(seen, out[i], EACH, cudaMemcpyDefault));
+        if (seen[0] != (char)(16 * previous_of(t) + i) || memcmp(seen, seen + 1, EACH - 1) != 0)
+            test_fail(t, "stream %d: %d came, %d was sent", i, seen[0], 16 * previous_of(t) + i);
+    }
+    free(seen);
+    device_end(t, comm, stream, STREAMS);
+}
+
 static int run(const char *nodes, uint64_t seed)
 {
     static const char *const names[] = {"aborts", "dies", "is late"};
@@ -368,6 +402,14 @@ int main(int argc, char **argv)
     if (*unsupported && !sim_live)
         return bad != 0;
     printf("direct: where there is no way: %s\n", bad ? "WRONG" : "right");
+    device_nodes("1+1");
+    bad += test_run(TEST_PROCESSES, 2, 60, streams, NULL);
+    setenv("RONDO_NET_DIRECT", "-1", 1);
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
+    bad += test_run(TEST_PROCESSES, 2, 60, streams, NULL);
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+    setenv("RONDO_NET_DIRECT", "1", 1);
+    printf("direct: as many streams as the GPU has queues: %s\n", bad ? "WRONG" : "right");
     for (int i = 0; i < 3; i++) {
         setenv("RONDO_CUDA_CREWS", crews[i], 1);
         bad += run(nodes[i], seed + (uint64_t)i);
