@@ -5,8 +5,9 @@
  * for may come to stand behind that operation, for ever. A stream's priority or a green context does not help: on an
  * H200 none of 8 copies within the GPU went through where 16 streams waited, whatever stream they were given.
  *
- * So whoever lets kernels wait for copies that others enqueue tries first whether such copies go through while as many
- * streams wait as a program may use without a thought.
+ * So whoever lets kernels wait for what others do with the GPU's memory tries first whether they need a queue: whether
+ * it is done while streams wait in all of them. With fewer streams it might be, or not: whose come to stand behind whose
+ * depends on the order in which they were made.
  */
 #include <time.h>
 

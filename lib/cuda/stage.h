@@ -203,7 +203,7 @@ void rd_direct_flush(void);
 /* queues.c: a trial of what goes through while streams wait, for a while, with work behind them that sets `word`, an int
  * of device memory. Between the two calls nothing else of CUDA's that waits. Nonzero: they waited in vain, or there were
  * none. */
-#define RD_QUEUES 16 /* streams: as many as a program may use without a thought */
+#define RD_QUEUES 64 /* streams: there are 32 queues at most, which are given to streams in turn */
 typedef struct rd_queues {
     cudaStream_t streams[RD_QUEUES];
     int count;

@@ -16,7 +16,6 @@
 #include "stage.h"
 
 #define TRY ((size_t)1 << 20)
-#define TRIED (2 * TRY + sizeof(int)) /* out, in, and what is set beside */
 #define TIMES 4 /* the first of which is not counted */
 
 static int flushes(int device)
@@ -189,7 +188,7 @@ static void prepare(rd_stage_t *s, way_t *own)
 {
     rd_cuda_t *cuda = s->cuda;
 
-    if (!s->area->tried && cudaMalloc((void **)&s->area->tried, TRIED) != cudaSuccess) {
+    if (!s->area->tried && cudaMalloc((void **)&s->area->tried, 2 * TRY) != cudaSuccess) {
         (void)cudaGetLastError();
         s->area->tried = NULL;
     }
@@ -227,14 +226,14 @@ static void decide(rd_stage_t *s, const way_t *all)
     s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
 }
 
-/* While as many streams wait as a program may have. */
+/* While streams wait in all of the GPU's queues. */
 static rondo_result_t try_beside(rd_stage_t *s, way_t *all)
 {
     rondo_comm_t comm = s->cuda->comm;
     rondo_result_t result = RONDO_SUCCESS;
     rd_queues_t queues;
 
-    rd_queues_fill(&queues, s->area->tried + 2 * TRY);
+    rd_queues_fill(&queues, s->area->tried); /* whose content is nothing to anybody */
     for (int k = 1; k < comm->nranks && result == RONDO_SUCCESS; k = farther(s, k))
         result = exchange(s, 0, k, s->area->tried, 1, s->offers);
     all[comm->rank].held = rd_queues_free(&queues);
@@ -246,8 +245,9 @@ static rondo_result_t try_beside(rd_stage_t *s, way_t *all)
 /* A way that may end in waiting for ever is none, but for those who insist. */
 static void decide_beside(rd_stage_t *s, const way_t *all)
 {
-    static const char *const why = "UCX copies by streams of its own, and these wait for the program's where a dozen of "
-                                   "them fill the GPU's hardware queues: CUDA_DEVICE_MAX_CONNECTIONS=32 makes more";
+    static const char *const why = "UCX copies by streams of its own, which may come to wait behind the program's in the "
+                                   "GPU's hardware queues; the more of these there are (CUDA_DEVICE_MAX_CONNECTIONS=32) "
+                                   "the rarer";
     rondo_comm_t comm = s->cuda->comm;
     int r = 0;
 

@@ -403,7 +403,6 @@ int main(int argc, char **argv)
         return bad != 0;
     printf("direct: where there is no way: %s\n", bad ? "WRONG" : "right");
     device_nodes("1+1");
-    bad += test_run(TEST_PROCESSES, 2, 60, streams, NULL);
     setenv("RONDO_NET_DIRECT", "-1", 1);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
     bad += test_run(TEST_PROCESSES, 2, 60, streams, NULL);
