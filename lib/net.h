@@ -92,6 +92,8 @@ rondo_result_t rd_net_farewell(const rd_net_t *net, int peer);
 /* Says farewell, behind which nothing is sent; rd_net_destroy does it if it was not done, but who ends several has
  * begun with all before it waits for one. */
 void rd_net_leave(rd_net_t *net);
-void rd_net_destroy(rd_net_t *net); /* never waits for a dead peer */
+/* Never waits for a dead peer, nor for long for one that does not look: what it has yet to take, if nothing has failed,
+ * is seen to when the communicator is gone. */
+void rd_net_destroy(rd_net_t *net);
 
 #endif

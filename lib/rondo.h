@@ -281,9 +281,11 @@ rondo_result_t rondo_comm_test(rondo_comm_t comm, int *done);
 /* Frees the communicator, its connections, its operators, and the memory that it shares: not collective in the sense
  * that it waits for nobody, but every rank must call it (or abort) once. What is idle is freed at once; what is
  * enqueued or submitted is waited for first; after an error it never waits. What was sent before arrives at those who
- * still receive it: between nodes it stays for up to two seconds where a rank may have long messages yet to read, and
- * one that comes to them later still may find this rank gone. Who waits for more of this rank, on its node or another,
- * gets RONDO_ERR_REMOTE. A process that ends without it is reported as dead to ranks that still wait for it.
+ * still receive it, however late. Between nodes a thread sees to long messages that a rank has yet to read. A process
+ * that ends meanwhile waits for that rank in exit, for up to two seconds; who comes later still, or finds a process that
+ * was ended by _exit or a signal, may have lost them. Of more than 16 communicators whose messages are unread the oldest
+ * have no longer than that, either. Who waits for more of this rank, on its node or another, gets RONDO_ERR_REMOTE. A
+ * process that ends without it is reported as dead to ranks that still wait for it.
  * Registrations and memory of this communicator must be given back before. `comm` is no longer valid, whatever is
  * returned. */
 rondo_result_t rondo_comm_destroy(rondo_comm_t comm);

@@ -1,13 +1,16 @@
 /* A rank destroys its communicator in order, and its process lives on. Who waits for it gets RONDO_ERR_REMOTE with its
  * number, soon, on the same node and on another, whether it waited before or begins to wait afterwards; what was sent
- * before arrives all the same, however late it is read; who needs nothing of it any more is not disturbed; and it gets
- * away from one that does not answer it; all that also where UCX announces messages, if this one bears a loss then.
- * Nothing here has a time limit but the test itself. A seed may be given.
+ * before arrives all the same, however late it is read, also when the process is just ending, and nothing stays behind
+ * of that; who needs nothing of it any more is not disturbed; and it gets away from one that does not answer it; all
+ * that also where UCX announces messages, if this one bears a loss then. Nothing here has a time limit but the test
+ * itself, and the 0.3 seconds for which an ending process must wait. A seed may be given.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -18,11 +21,16 @@
 
 typedef enum { RECV, SEND, EXCHANGE, SUBMITTED, ALLREDUCE, NUM_WAITS } wait_t;
 
+typedef enum { IT_LIVES_ON, ITS_PROCESS_ENDS, NOBODY_READS, READER_DIES, NUM_FATES } fate_t;
+
+static const char *const fates[] = {"its process lives on", "its process ends", "and nobody reads", "the reader dies"};
+
 typedef struct {
     int nodes;
     wait_t wait;
     int early; /* they wait already when it leaves */
     int nmessages, late_ms;
+    fate_t fate;
 } case_t;
 
 static uint64_t seed = 1;
@@ -197,6 +205,99 @@ static void unread(test_rank_t *t, void *arg)
     test_barrier(t);
 }
 
+/* ---- what is read when it is long gone ---- */
+
+static int entries(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    int n = 0;
+
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* Nothing stays of what has left, when it is read or nobody is left to read it. */
+static void nothing_stays(int fds, int threads)
+{
+    while (entries("/proc/self/task") > threads || entries("/proc/self/fd") > fds)
+        usleep(1000);
+}
+
+/* A child that ends takes nothing with it. */
+static void have_child(test_rank_t *t)
+{
+    int status = -1;
+    pid_t child = fork();
+
+    if (child == 0)
+        exit(0);
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        test_fail(t, "a child ended with status 0x%x", status);
+}
+
+static void read_all(test_rank_t *t, const case_t *c, rondo_comm_t comm, int from)
+{
+    static char message[MOST], right[MOST];
+    int i;
+
+    for (i = 0; i < c->nmessages; i++) {
+        test_note(t, "reads message %d of one that has left, %s", i, fates[c->fate]);
+        memset(right, i + 1, sizeof right);
+        if (!TEST_OK(t, comm, rondo_recv(message, sizeof message, RONDO_INT8, from, comm, NULL)))
+            return;
+        TEST_TRUE(t, memcmp(message, right, sizeof message) == 0);
+    }
+}
+
+/* The last rank sends more than the other's kernel may hold, and leaves. Rank 0 looks at nothing until that one's
+ * destroy has returned, or its process is about to end. Of many ranks another one, whom it has not met, begins to wait
+ * for it in between, which the communicator does not survive. */
+static void outlived(test_rank_t *t, void *arg)
+{
+    static char message[MOST];
+    const case_t *c = arg;
+    int last = t->nranks - 1, i, fds = entries("/proc/self/fd"), threads = entries("/proc/self/task");
+    rondo_comm_t comm = test_comm_on(t, c->nodes);
+
+    if (!comm)
+        return;
+    if (t->rank == 0) /* they meet */
+        TEST_OK(t, comm, rondo_send(message, 1, RONDO_INT8, last, comm, NULL));
+    if (t->rank == last)
+        TEST_OK(t, comm, rondo_recv(message, 1, RONDO_INT8, 0, comm, NULL));
+    for (i = 0; i < c->nmessages && t->rank == last; i++) {
+        test_note(t, "sends message %d, then leaves, %s", i, fates[c->fate]);
+        memset(message, i + 1, sizeof message);
+        TEST_OK(t, comm, rondo_send(message, sizeof message, RONDO_INT8, 0, comm, NULL));
+    }
+    if (t->rank == last)
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    if (t->rank == last && c->fate == IT_LIVES_ON)
+        have_child(t);
+    test_note(t, "%d nodes, one sends and leaves, %s", c->nodes, fates[c->fate]);
+    test_barrier(t);
+    if (t->rank == last && c->fate == ITS_PROCESS_ENDS)
+        return;
+    if (t->nranks > 2 && t->rank == t->nranks / 2 - 1)
+        named(t, comm, rondo_recv(message, 1, RONDO_INT8, last, comm, NULL), last);
+    test_barrier(t);
+    if (t->rank == 0 && c->fate == ITS_PROCESS_ENDS)
+        usleep(300000); /* an exit that waits for nobody is over by then */
+    if (t->rank == 0 && c->fate == READER_DIES)
+        _exit(0);
+    if (t->rank == 0 && c->fate != NOBODY_READS)
+        read_all(t, c, comm, last);
+    if (t->rank != last)
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    test_note(t, "is through, %s", fates[c->fate]);
+    test_barrier(t);
+    if (t->rank == last)
+        nothing_stays(fds, threads);
+}
+
 /* ---- who does not need it ---- */
 
 /* The last rank has sent what it had to, and goes. Rank 0 still has something for rank 1, which takes its time; then
@@ -281,13 +382,30 @@ static int run_unmet(void)
     return bad;
 }
 
+static int run_outlived(void)
+{
+    case_t c = {.nodes = 2, .nmessages = 4};
+    int bad = 0;
+
+    for (c.fate = 0; c.fate < NUM_FATES; c.fate++)
+        bad += run("messages of one that has long left", 2, outlived, &c);
+    c.nmessages = 2;
+    c.fate = NOBODY_READS;
+    setenv("RONDO_SLOTS", "8", 1); /* room for what rank 0 does not read */
+    setenv("RONDO_SLOT_BYTES", "64K", 1);
+    bad += run("one that was never met, and that another has yet to read", 66, outlived, &c);
+    unsetenv("RONDO_SLOTS");
+    unsetenv("RONDO_SLOT_BYTES");
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
     int bad;
 
     test_begin("left", 240);
     seed = argc > 1 ? strtoull(argv[1], NULL, 0) : seed;
-    bad = run_all(1) || run_all(2) || run_unmet();
+    bad = run_all(1) || run_all(2) || run_unmet() || run_outlived();
     if (rd_net_announcing_ends()) {
         printf("left: %s may end the process where a message is announced to who leaves: not tried\n",
                rd_net_version());

@@ -74,6 +74,12 @@ rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
     ucs_status_t status = ucp_ep_create(net->worker, &params, &peer->ep);
     if (status != UCS_OK) {
         peer->ep = NULL;
+    }
+    if (status != UCS_OK && net->alone != NULL) {
+        rd_ucx_peer_lost(peer, ucs_status_string(status));
+        return RONDO_ERR_REMOTE;
+    }
+    if (status != UCS_OK) {
         return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
                            "UCX cannot reach rank %d (%s): %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)",
                            peer->rank, rd_boot_whois(net->boot, peer->rank), ucs_status_string(status));
@@ -181,9 +187,10 @@ void rd_ucx_say_bye(rd_net_t *net, int lent_alone)
     }
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         int pending;
-        if ((lent_alone && p->lent == 0) || (p->ep == NULL && (p->left || code != RONDO_SUCCESS))) {
+        if (p->parted || (lent_alone && p->lent == 0) || (p->ep == NULL && (p->left || code != RONDO_SUCCESS))) {
             continue; /* not worth a new connection */
         }
+        p->parted = 1;
         rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code,
                            (uint64_t)witness << 32 | (uint64_t)(culprit + 1));
         p->bye.credit = sent_to(p);

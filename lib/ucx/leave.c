@@ -4,10 +4,10 @@
 #include "ucx/ucx.h"
 
 #define FAREWELL_MS 1000 /* most time for farewells after a mismatch, and for peers to read what was lent */
-#define TAKEN_MS 2000    /* most time for an orderly end */
-#define LINGER_MS 50     /* for peers' farewells, and until they have taken what is little */
+#define GIVEN_MS 2000    /* most time until UCX lets go of the communicator's memory at an orderly end */
+#define PARTED_MS 50     /* for peers' farewells, and until they have taken all */
 #define LITTLE 32768     /* bytes that a socket takes whether its owner looks or not, if nobody has set its buffers */
-#define LOOKS 1000       /* at the network, at most, before anything is said */
+#define LOOKS 1000       /* at the network, at most, before anything is said or decided */
 #define FAILED_MS 20     /* to get farewells out after a failure */
 #define HALF_MADE_MS 200 /* for connections that were being made when it came */
 
@@ -65,6 +65,7 @@ static void flushed(void *request, ucs_status_t status, void *arg)
 {
     rd_ucx_peer_t *peer = arg;
     peer->net->flushes--;
+    peer->flushing = 0;
     rd_ucx_sent(request, status, peer);
 }
 
@@ -75,9 +76,16 @@ static void flush_begin(rd_net_t *net)
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb = {.send = flushed},
                                      .user_data = p};
-        int begun = p->ep != NULL && p->lost_ms == 0 && UCS_PTR_IS_PTR(ucp_ep_flush_nbx(p->ep, &param));
-        net->outstanding += begun;
-        net->flushes += begun;
+        p->flushing = p->ep != NULL && p->lost_ms == 0 && UCS_PTR_IS_PTR(ucp_ep_flush_nbx(p->ep, &param));
+        net->outstanding += (uint64_t)p->flushing;
+        net->flushes += (uint64_t)p->flushing;
+    }
+}
+
+static void look(rd_net_t *net)
+{
+    for (int i = 0; i < LOOKS && rd_net_progress(net); i++) {
+        continue;
     }
 }
 
@@ -86,9 +94,7 @@ void rd_net_leave(rd_net_t *net)
     if (net == NULL || net->worker == NULL || net->left_ms != 0) {
         return;
     }
-    for (int i = 0; i < LOOKS && rd_net_progress(net); i++) { /* a farewell that a failing send would hide */
-        continue;
-    }
+    look(net); /* a farewell that a failing send would hide */
     if (rd_stop_get(net->stop) == RONDO_SUCCESS) {
         rd_ucx_credits_flush(net, 0);
     }
@@ -112,28 +118,81 @@ static int is_little(const rd_ucx_peer_t *peer)
     return bytes <= LITTLE && !peer->net->buffers_set;
 }
 
-/* A socket that is closed with bytes unread resets its connection, and the peer may lose what was on its way there. So
- * an orderly end waits for the farewells of all peers, and until they have taken all: for long only where a live one
- * does not look, and more may be under way than its kernel holds. */
-static void farewell_wait(rd_net_t *net)
+/* A live peer may not have taken all, which may be more than its kernel holds; or something is yet to go there. */
+static int is_unread(rd_ucx_peer_t *p)
+{
+    if (p->net->alone == NULL) {
+        p->little = is_little(p);
+    }
+    return p->flushing && !p->little && !p->left && p->lost_ms == 0;
+}
+
+int rd_ucx_unread(rd_net_t *net)
+{
+    int unread = net->outstanding != net->flushes;
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        unread |= is_unread(p);
+    }
+    return unread;
+}
+
+static int all_read(rd_net_t *net)
+{
+    return !rd_ucx_unread(net);
+}
+
+/* All have taken everything, and said farewell. */
+static int all_parted(rd_net_t *net)
+{
+    int here = 0;
+    for (const rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        here += !p->left && p->lost_ms == 0;
+    }
+    return here == 0 && net->outstanding == 0;
+}
+
+/* UCX has nothing of the communicator's memory, or the user's: what was sent has been drained before. */
+static int is_given_back(rd_net_t *net)
+{
+    return net->fetching + net->lent + net->straight == 0 || all_read(net);
+}
+
+/* Until so long after the farewells; who greets this rank only now hears one, too. Nonzero: `over` says so, and nothing
+ * has failed. */
+static int wait_until(rd_net_t *net, int (*over)(rd_net_t *net), int64_t limit_ms)
 {
     rd_wait_t wait;
-    int64_t passed = 0;
+    rondo_result_t result = rd_stop_get(net->stop);
     rd_wait_begin(&wait, net->stop, 0, 0);
-    for (rondo_result_t result = RONDO_SUCCESS; result == RONDO_SUCCESS && passed <= TAKEN_MS;) {
-        int here = 0, much = 0;
-        for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-            here += !p->left && p->lost_ms == 0;
-            much += !p->left && p->lost_ms == 0 && !is_little(p);
-        }
-        int taken = net->flushes == 0;
-        if (net->outstanding == net->flushes && (passed > LINGER_MS ? taken || much == 0 : taken && here == 0)) {
-            return;
+    while (result == RONDO_SUCCESS && !over(net)) {
+        if (rd_clock_ms() - net->left_ms > limit_ms) {
+            return 0;
         }
         rd_net_progress(net);
+        rd_ucx_say_bye(net, 0);
         result = rd_wait_miss(&wait);
-        passed = rd_clock_ms() - net->left_ms;
     }
+    return result == RONDO_SUCCESS;
+}
+
+/* A socket that is closed with bytes unread resets its connection, and the peer may lose what was on its way there. So
+ * a network that ends in order waits for the farewells of all peers, and until they have taken all; and where a live
+ * one does not look, and more may be under way than its kernel holds, it lingers. Nonzero: it does. */
+static int leave_in_order(rd_net_t *net)
+{
+    if (net->left_ms == 0) { /* it was never made */
+        return 0;
+    }
+    look(net);
+    rd_ucx_say_bye(net, 0);
+    if (wait_until(net, all_parted, PARTED_MS) || all_read(net)) {
+        return 0;
+    }
+    if (wait_until(net, is_given_back, GIVEN_MS) && !all_read(net) && rd_ucx_linger(net)) {
+        return 1;
+    }
+    wait_until(net, all_read, GIVEN_MS);
+    return 0;
 }
 
 /* A connection to a live peer is still being made: see meet.c. */
@@ -179,22 +238,23 @@ static void net_free(rd_net_t *net)
     }
     free(net->peers);
     free(net->addresses);
+    free(net->alone);
     free(net);
 }
 
-void rd_net_destroy(rd_net_t *net)
+static void lost_say(const rd_net_t *net)
 {
-    if (net == NULL) {
-        return;
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        if (rd_stop_get(net->stop) == RONDO_SUCCESS && is_unread(p)) {
+            rd_log(net->who, RD_LOG_WARN,
+                   "rank %d has not read in time what this rank had sent it before it left: that may be lost", p->rank);
+        }
     }
-    rd_net_leave(net);
-    if (rd_stop_get(net->stop) == RONDO_SUCCESS) {
-        farewell_wait(net);
-    }
-    if (rd_stop_get(net->stop) != RONDO_SUCCESS) {
-        /* After a mismatch the others are alive, and find it by what this rank has sent. */
-        failed_wait(net, rd_stop_get(net->stop) == RONDO_ERR_MISMATCH ? FAREWELL_MS : FAILED_MS);
-    }
+}
+
+void rd_ucx_end(rd_net_t *net)
+{
+    lost_say(net);
     const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
     if (!rd_ucx_disconnect(net) && held == NULL) {
         held = "a connection with a message that UCX does not give up";
@@ -210,4 +270,20 @@ void rd_net_destroy(rd_net_t *net)
                held);
     }
     net_free(net);
+}
+
+void rd_net_destroy(rd_net_t *net)
+{
+    if (net == NULL) {
+        return;
+    }
+    rd_net_leave(net);
+    if (rd_stop_get(net->stop) == RONDO_SUCCESS && leave_in_order(net)) {
+        return;
+    }
+    if (rd_stop_get(net->stop) != RONDO_SUCCESS) {
+        /* After a mismatch the others are alive, and find it by what this rank has sent. */
+        failed_wait(net, rd_stop_get(net->stop) == RONDO_ERR_MISMATCH ? FAREWELL_MS : FAILED_MS);
+    }
+    rd_ucx_end(net);
 }

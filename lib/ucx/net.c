@@ -290,7 +290,8 @@ static void credit_sent(void *request, ucs_status_t status, void *arg)
     rd_net_conn_t *conn = arg;
     rd_ucx_sent(request, status, conn->peer);
     conn->credit_busy = 0;
-    if (status == UCS_OK && conn->recv->received - conn->credited >= rd_ucx_batch(conn->recv->slots_mask)) {
+    if (status == UCS_OK && conn->recv != NULL &&
+        conn->recv->received - conn->credited >= rd_ucx_batch(conn->recv->slots_mask)) {
         credit_send(conn);
     }
 }

@@ -81,6 +81,7 @@ static void fetched(void *request, ucs_status_t status, size_t bytes, void *arg)
     rd_net_conn_t *conn = landing->conn;
     (void)bytes; /* compared before the fetch */
     conn->peer->net->outstanding--;
+    conn->peer->net->fetching--;
     ucp_request_free(request);
     if (status == UCS_OK) {
         conn->peer->net->kept = conn->peer->net->keeps; /* UCX's answer to the peer */
@@ -122,6 +123,7 @@ static ucs_status_t fetch(rd_net_conn_t *conn, uint64_t at, void *descriptor, ch
         rd_ucx_peer_lost(conn->peer, ucs_status_string(UCS_PTR_STATUS(request)));
     } else {
         net->outstanding++;
+        net->fetching++;
     }
     return UCS_INPROGRESS;
 }
@@ -238,7 +240,7 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     peer->sent = h->credit;
     net->progressed = 1;
     /* Who leaves over a mismatch has sent all that the others need to find it for themselves. */
-    if (h->number != RONDO_SUCCESS && h->number != RONDO_ERR_MISMATCH) {
+    if (h->number != RONDO_SUCCESS && h->number != RONDO_ERR_MISMATCH && net->alone == NULL) {
         take_failure(peer, (rondo_result_t)h->number, culprit != 0 ? (int)culprit - 1 : peer->rank, (int)witness);
     }
     return UCS_OK;
@@ -272,6 +274,9 @@ static ucs_status_t take(rd_net_t *net, const void *header, void *data, size_t b
     }
     if (h.kind == RD_UCX_OFFER || h.kind == RD_UCX_TAKEN) {
         return take_offer(peer, &h, data, bytes, announced);
+    }
+    if (net->alone != NULL) { /* nobody here wants any of it */
+        return UCS_OK;
     }
     rd_net_conn_t *conn = h.channel < peer->nconns ? peer->conns[h.channel] : NULL;
     if (h.kind == RD_UCX_DATA && conn != NULL && conn->recv != NULL) {

@@ -7,7 +7,7 @@
  * context.c makes and ends context and worker, with the settings of settings.c; exchange.c exchanges the addresses;
  * meet.c makes the connections; endpoint.c connects, sends, and learns of peers that are gone; receive.c checks and
  * delivers what arrives; direct.c, offer.c and key.c carry what goes past all connections; net.c and leave.c are the
- * interface of net.h over these.
+ * interface of net.h over these; linger.c has what has outlived its communicator.
  */
 #ifndef RD_UCX_H
 #define RD_UCX_H
@@ -65,6 +65,9 @@ typedef struct rd_ucx_peer {
     int used;                     /* something went to it or came from it: it will want a farewell */
     int greeted;                  /* its greeting has arrived */
     int settled;                  /* something sent to it has gone out: the connection is made */
+    int parted;                   /* this rank's farewell was sent to it */
+    int flushing;                 /* its UCX has yet to say that it has taken all */
+    int little;                   /* what it may not have consumed is so little that its kernel holds it */
     int left;                     /* its farewell has arrived */
     rondo_result_t farewell;      /* what that said, */
     uint64_t sent;                /* and how many messages went before it */
@@ -116,6 +119,13 @@ static inline uint64_t rd_ucx_batch(uint32_t mask)
     return mask != 0 ? (mask + UINT64_C(1)) / 2 : 1;
 }
 
+/* What a network that lingers has of its own, for it had the communicator's. */
+typedef struct rd_ucx_alone {
+    rd_who_t who;
+    rd_stop_t stop; /* is never set */
+    rd_net_t *next;
+} rd_ucx_alone_t;
+
 struct rd_net {
     ucp_context_h context;
     ucp_worker_h worker;
@@ -124,6 +134,7 @@ struct rd_net {
     rd_stop_t *stop;
     int rank, nranks;
     unsigned char token[RD_UCX_TOKEN];
+    rd_ucx_alone_t *alone; /* it lingers; NULL: it is a communicator's */
     rd_ucx_peer_t *peers;
     rd_ucx_peer_t *used;  /* list of those that were used */
     char *addresses;      /* worker addresses of all ranks, one after another */
@@ -132,6 +143,7 @@ struct rd_net {
     int64_t left_ms;      /* when the farewells were said; 0: not yet */
     int keeps, kept;      /* UCX may keep a copy of what it says it has sent; it may have one */
     uint64_t dropped;     /* messages refused; only the first is talked of */
+    int fetching;         /* into slots of inboxes */
     int lent;             /* of all peers, but for what goes past connections */
     int straight;         /* which is so many that UCX, or a peer's, has the memory of */
     int direct;           /* and so many that somebody waits for */
@@ -199,7 +211,7 @@ void rd_ucx_sent(void *request, ucs_status_t status, void *peer); /* `done` of w
 void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection: what it has yet to carry is given up */
 void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
                         uint64_t bytes);
-void rd_ucx_say_bye(rd_net_t *net, int lent_alone);
+void rd_ucx_say_bye(rd_net_t *net, int lent_alone); /* once to each */
 /* Ends all endpoints. 0: UCX has not completed everything, and would end the process if the worker went. */
 int rd_ucx_disconnect(rd_net_t *net);
 
@@ -207,6 +219,14 @@ int rd_ucx_disconnect(rd_net_t *net);
 void rd_ucx_send_held(rd_net_t *net); /* a failure comes by the stop word */
 /* Credits that were kept back: all of them, or where they make a batch. */
 void rd_ucx_credits_flush(rd_net_t *net, int least_a_batch);
+
+/* leave.c; of a network that has left in order */
+int rd_ucx_unread(rd_net_t *net); /* nonzero: there is something that may be lost if it were closed now */
+void rd_ucx_end(rd_net_t *net);
+
+/* linger.c */
+/* Nonzero: it is closed later, when all has been read, and no longer the caller's. */
+int rd_ucx_linger(rd_net_t *net);
 
 /* receive.c */
 ucs_status_t rd_ucx_arrive(void *net, const void *header, size_t header_bytes, void *data, size_t bytes,
