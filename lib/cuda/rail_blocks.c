@@ -73,19 +73,18 @@ rondo_result_t rd_rail_allgather(rd_cuda_t *cuda, const rd_call_t *call)
 /* The scratch holds one of each node. */
 size_t rd_rail_piece(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t room;
+    size_t room = rd_window_scratch_bytes(cuda->inner) / (size_t)cuda->comm->node.nnodes;
 
-    (void)rd_window_scratch(cuda->inner, &room);
-    room = room / (size_t)cuda->comm->node.nnodes / 128 * 128 / rondo_type_size(call->ask.type);
+    room = room / 128 * 128 / rondo_type_size(call->ask.type);
     return call->ask.count < room ? call->ask.count : room;
 }
 
 /* Elements `at` on of every block. */
 static rondo_result_t reduce_scatter_piece(rd_cuda_t *cuda, const rd_call_t *call, size_t at, size_t count)
 {
-    size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->inner->k.nranks, room;
+    size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->inner->k.nranks;
     size_t block = call->ask.count * element, bytes = count * element;
-    char *scratch = rd_window_scratch(cuda->inner, &room);
+    char *scratch = rd_window_scratch(cuda->inner);
     rondo_result_t result = RONDO_SUCCESS;
     rd_call_t part = *call;
 

@@ -90,10 +90,10 @@ _Static_assert(RD_KRANKS * 16 <= REST, "elements have 16 bytes at most");
 static rondo_result_t reduce_piece(rd_cuda_t *cuda, const rd_call_t *call, size_t first, size_t count)
 {
     const rd_node_t *node = &cuda->comm->node;
-    size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->inner->k.nranks, room;
+    size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->inner->k.nranks;
     size_t part = count / n, rest = count % n, at = n * part * element;
     int root = call->ask.root, place = rd_rail_place(node, root), rests = cuda->inner->k.rank == place;
-    char *own = rd_window_scratch(cuda->inner, &room), *tail = own + part * element;
+    char *own = rd_window_scratch(cuda->inner), *tail = own + part * element;
     char *out = root == cuda->comm->rank ? (char *)call->out + first * element : NULL;
     const char *in = (const char *)call->in + first * element;
     rondo_result_t result = rd_rail_inside(cuda, call, RD_REDUCE_SCATTER, 0, part, in, own);
@@ -109,9 +109,8 @@ static rondo_result_t reduce_piece(rd_cuda_t *cuda, const rd_call_t *call, size_
 
 size_t rd_rail_reduce_piece(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t room;
+    size_t room = rd_window_scratch_bytes(cuda->inner);
 
-    (void)rd_window_scratch(cuda->inner, &room);
     return (room - REST) / 128 * 128 / rondo_type_size(call->ask.type) * (size_t)cuda->inner->k.nranks;
 }
 

@@ -79,6 +79,14 @@ static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)
     return round_up((size_t)channels * RD_KSLICES * cuda->limits.slice, RD_KALIGN);
 }
 
+/* A pair's fifos, among so many ranks. */
+static uint32_t fifos_of(const rd_env_t *env, int apart, size_t ranks)
+{
+    uint32_t fifos = power_of_two(sizes[apart].fifos / (RD_KSLOTS * RD_KSLOT) / ranks);
+
+    return env->cuda_fifos && (uint32_t)env->cuda_fifos < fifos ? (uint32_t)env->cuda_fifos : fifos;
+}
+
 /* A pair's fifos: for what goes from neighbour to neighbour as many as there are in the memory that they may take.
  * Messages go between all pairs at once: theirs stay within what the device runs at once, beside a block each way for
  * every peer, if messages may go by slices. */
@@ -89,9 +97,7 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     size_t fifos, slices, streams, bank = env->cuda_bank ? env->cuda_bank : sizes[apart].bank;
     size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT, most = (size_t)sms;
 
-    k->fifos = power_of_two(sizes[apart].fifos / fifo / (peers + 1));
-    if (env->cuda_fifos && (uint32_t)env->cuda_fifos < k->fifos)
-        k->fifos = (uint32_t)env->cuda_fifos;
+    k->fifos = fifos_of(env, (int)apart, peers + 1);
     fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
     slices = slices_layout(cuda, env, sizes[apart].slices);
     streams = round_up((size_t)cuda->limits.channels * RD_KPLACES * RD_KSLICE, RD_KALIGN);
@@ -111,6 +117,15 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     cuda->window_bytes = (apart ? control : cuda->shared_bytes) + PAGE; /* and the barrier's element */
     cuda->limits.bank = k->bank_bytes;
     cuda->limits.fifos = k->fifos;
+}
+
+/* Of a rank that is alone on its node: nothing but scratch. */
+void rd_window_layout_alone(rd_cuda_t *cuda)
+{
+    size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN);
+
+    cuda->k.fifo_offset = (uint32_t)(control / RD_KALIGN);
+    cuda->window_bytes = control + rd_window_scratch_bytes(cuda) + PAGE;
 }
 
 /* ---- the graveyard; with the lock ---- */
@@ -287,12 +302,16 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     return RONDO_SUCCESS;
 }
 
-char *rd_window_scratch(const rd_cuda_t *cuda, size_t *bytes)
+char *rd_window_scratch(const rd_cuda_t *cuda)
 {
     const rd_kcomm_t *k = &cuda->k;
 
-    *bytes = (size_t)k->fifos * RD_KSLOTS * RD_KSLOT;
-    return cuda->window + (size_t)k->fifo_offset * RD_KALIGN + (size_t)k->rank * *bytes;
+    return cuda->window + (size_t)k->fifo_offset * RD_KALIGN + (size_t)k->rank * k->fifos * RD_KSLOTS * RD_KSLOT;
+}
+
+size_t rd_window_scratch_bytes(const rd_cuda_t *cuda)
+{
+    return (size_t)fifos_of(&cuda->comm->env, 0, (size_t)cuda->comm->node.most) * RD_KSLOTS * RD_KSLOT;
 }
 
 void rd_window_drop(rd_cuda_t *cuda)
