@@ -11,15 +11,14 @@
  *   alltoall         blocks of other nodes by the carrier of all ranks, then those of the own one inside
  *   gather, scatter  the same: most ranks have one block
  *
- * What is left over when a vector is cut goes with the last rank's part, of a reduce with that of the root's place.
- * Where nothing is said of scratch, all of it stays in the user's buffers. Nodes may differ but for what wants scratch,
- * and allgatherv: ranks that have no partner on the emptiest node have no part between nodes, and where a node has
- * such, its kernels serve one rail's part after the other.
+ * What is left over when a vector is cut goes with the last rail's part, of a reduce between nodes that are alike with
+ * that of the root's place. Where nothing is said of scratch, all of it stays in the user's buffers. Nodes may
+ * differ, but for reduce_scatter and allgatherv: ranks that have no partner on the emptiest node have no part between
+ * nodes, and where a node has such, its kernels serve one rail's part after the other.
  */
 #include "rail.h"
 
-/* Nodes have equally many ranks. */
-static int alike(const rd_cuda_t *cuda)
+int rd_rail_alike(const rd_cuda_t *cuda)
 {
     return cuda->comm->node.fewest == cuda->comm->node.most;
 }
@@ -30,10 +29,10 @@ static int divides(const rd_ask_t *ask)
     return ask->op == RONDO_AVG && ask->type < RONDO_FLOAT16;
 }
 
-/* All ranks get or give all of it, and each rail carries a part. */
+/* All ranks, or the root, get or give all of it, and each rail carries a part. */
 static int has_parts(rd_coll_t coll)
 {
-    return coll == RD_ALLREDUCE || coll == RD_BROADCAST || coll == RD_ALLGATHER;
+    return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_ALLGATHER;
 }
 
 /* Blocks of different lengths that are reduced, each for itself. */
@@ -72,10 +71,10 @@ static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
 
     if (call->ask.coll == RD_BROADCAST || call->ask.coll == RD_ALLGATHER)
         least /= 4;
-    if (!alike(cuda) && has_parts(call->ask.coll))
-        least *= (size_t)cuda->stage->rails;
     if (reduces_each(call))
         least *= 32 * (size_t)cuda->stage->rails;
+    else if (!rd_rail_alike(cuda) && has_parts(call->ask.coll))
+        least *= (size_t)cuda->stage->rails;
     return bytes_inside(cuda, call) < least;
 }
 
@@ -83,13 +82,13 @@ static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
 static size_t launches(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t nodes = (size_t)cuda->comm->node.nnodes, ranks = (size_t)cuda->comm->nranks;
-    size_t parts = alike(cuda) ? 1 : (size_t)cuda->stage->rails;
+    size_t parts = rd_rail_alike(cuda) ? 1 : (size_t)cuda->stage->rails;
 
     if (reduces_each(call))
-        return 4 * (call->ask.count / rd_rail_reduce_piece(cuda, call) + ranks);
+        return (3 + parts) * (call->ask.count / rd_rail_reduce_piece(cuda, call) + ranks);
     switch (call->ask.coll) {
     case RD_REDUCE:
-        return 4 * (call->ask.count / rd_rail_reduce_piece(cuda, call) + 1);
+        return (3 + parts) * (call->ask.count / rd_rail_reduce_piece(cuda, call) + 1);
     case RD_REDUCE_SCATTER:
         return (nodes + 1) * (call->ask.count / rd_rail_piece(cuda, call) + 1);
     case RD_ALLGATHER:
@@ -114,13 +113,12 @@ static int is_possible(const rd_cuda_t *cuda, const rd_call_t *call)
     case RD_ALLTOALL:
     case RD_GATHER:
     case RD_SCATTER:
-        return 1;
     case RD_REDUCE:
-        return alike(cuda);
+        return 1;
     case RD_ALLGATHER:
-        return alike(cuda) || (!call->tables && cuda->stage->ordered);
+        return rd_rail_alike(cuda) || (!call->tables && cuda->stage->ordered);
     case RD_REDUCE_SCATTER:
-        return alike(cuda) && (reduces_each(call) || cuda->stage->ordered);
+        return reduces_each(call) || (rd_rail_alike(cuda) && cuda->stage->ordered);
     default:
         return 0;
     }
@@ -146,6 +144,7 @@ rondo_result_t rd_rail_inside(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t 
     part.ask.coll = coll;
     part.ask.root = root;
     part.ask.count = count;
+    part.tables = NULL;
     part.in = in;
     part.out = out;
     part.aside = 0;
@@ -157,17 +156,75 @@ int rd_rail_extra(const rd_cuda_t *cuda)
     return cuda->stage->rails < cuda->inner->k.nranks;
 }
 
-rondo_result_t rd_rail_each(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t coll, size_t part, size_t rest,
-                            const void *in, void *out)
+/* Where there are extra ranks: one part after the other. */
+static rondo_result_t sum_each(rd_cuda_t *cuda, const rd_call_t *call, size_t part, size_t rest, const void *in,
+                               void *own)
 {
     size_t bytes = part * rondo_type_size(call->ask.type);
     int last = cuda->stage->rails - 1;
     rondo_result_t result = RONDO_SUCCESS;
 
     for (int p = 0; p <= last && result == RONDO_SUCCESS; p++)
-        result = rd_rail_inside(cuda, call, coll, p, part + (p == last ? rest : 0),
-                                (const char *)in + (size_t)p * bytes, (char *)out + (size_t)p * bytes);
+        result = rd_rail_inside(cuda, call, RD_REDUCE, p, part + (p == last ? rest : 0),
+                                (const char *)in + (size_t)p * bytes, own);
     return result;
+}
+
+rondo_result_t rd_rail_sum(rd_cuda_t *cuda, const rd_call_t *call, size_t part, size_t rest, int rests, const void *in,
+                           void *own)
+{
+    size_t bytes = part * rondo_type_size(call->ask.type);
+
+    if (rd_rail_extra(cuda))
+        return sum_each(cuda, call, part, rest, in, own);
+    rondo_result_t result = rd_rail_inside(cuda, call, RD_REDUCE_SCATTER, 0, part, in, own);
+    return result == RONDO_SUCCESS
+               ? rd_rail_inside(cuda, call, RD_REDUCE, rests, rest,
+                                (const char *)in + (size_t)cuda->stage->rails * bytes, (char *)own + bytes)
+               : result;
+}
+
+rondo_result_t rd_rail_spread(rd_cuda_t *cuda, const rd_call_t *call, size_t part, size_t rest, void *vector)
+{
+    size_t bytes = part * rondo_type_size(call->ask.type);
+    int last = cuda->stage->rails - 1;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (int p = 0; p <= last && result == RONDO_SUCCESS; p++) {
+        char *at = (char *)vector + (size_t)p * bytes;
+        result = rd_rail_inside(cuda, call, RD_BROADCAST, p, part + (p == last ? rest : 0), at, at);
+    }
+    return result;
+}
+
+static size_t common(size_t begin, size_t end, size_t other_begin, size_t other_end)
+{
+    begin = begin > other_begin ? begin : other_begin;
+    end = end < other_end ? end : other_end;
+    return begin < end ? end - begin : 0;
+}
+
+/* What two ranks share lies behind what either shares with the ranks before the other: so both sides are packed. */
+rondo_result_t rd_rail_deliver(rd_cuda_t *cuda, const rd_call_t *call, size_t count, const size_t *begins,
+                               const void *own, void *out)
+{
+    size_t sent[RD_KRANKS], got[RD_KRANKS], part[RD_KRANKS + 1];
+    size_t rails = (size_t)cuda->stage->rails, n = (size_t)cuda->inner->k.nranks, self = (size_t)cuda->inner->k.rank;
+    const rd_tables_t tables = {sent, NULL, got, NULL};
+    rd_call_t exchange = *call;
+
+    for (size_t i = 0; i <= n; i++)
+        part[i] = i < rails ? i * (count / rails) : count;
+    for (size_t i = 0; i < n; i++) {
+        sent[i] = common(part[self], part[self + 1], begins[i], begins[i + 1]);
+        got[i] = common(part[i], part[i + 1], begins[self], begins[self + 1]);
+    }
+    exchange.ask.coll = RD_ALLTOALL;
+    exchange.tables = &tables;
+    exchange.in = own;
+    exchange.out = out;
+    exchange.aside = 0;
+    return rd_cuda_run(cuda->inner, &exchange);
 }
 
 /* AVG of fractions and PREMULSUM are sums by now. */
@@ -216,7 +273,7 @@ rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call)
     case RD_REDUCE_SCATTER:
         return reduces_each(call) ? rd_cuda_reduce_each(cuda, call) : rd_rail_reduce_scatter(cuda, call);
     case RD_ALLGATHER:
-        return alike(cuda) ? rd_rail_allgather(cuda, call) : rd_rail_ranges(cuda, call);
+        return rd_rail_alike(cuda) ? rd_rail_allgather(cuda, call) : rd_rail_ranges(cuda, call);
     default:
         return rd_rail_exchange(cuda, call);
     }

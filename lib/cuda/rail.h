@@ -11,11 +11,18 @@ rondo_result_t rd_rail_inside(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t 
 rondo_result_t rd_rail_between(rd_cuda_t *cuda, const rd_call_t *call, int root, size_t count, const void *in,
                                void *out);
 int rd_rail_place(const rd_node_t *node, int rank); /* of a rank on its node, whichever that is */
-/* Has this node ranks without a rail? Then, in place of an operation with a part for each rank: a reduction to each
- * that has one, or a broadcast from it, of `part` elements, from the last of `rest` more, one behind the other. */
-int rd_rail_extra(const rd_cuda_t *cuda);
-rondo_result_t rd_rail_each(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t coll, size_t part, size_t rest,
-                            const void *in, void *out);
+int rd_rail_alike(const rd_cuda_t *cuda);           /* nodes have equally many ranks */
+int rd_rail_extra(const rd_cuda_t *cuda);           /* this node has ranks without a rail */
+/* The node's sum of a vector, in the parts of rails: `part` elements to `own` of each rank that has one, and `rest`
+ * more behind them at place `rests`, the last one where nodes differ. */
+rondo_result_t rd_rail_sum(rd_cuda_t *cuda, const rd_call_t *call, size_t part, size_t rest, int rests, const void *in,
+                           void *own);
+/* Where there are extra ranks: such parts, which lie in `vector`, from each rank that has one to all. */
+rondo_result_t rd_rail_spread(rd_cuda_t *cuda, const rd_call_t *call, size_t part, size_t rest, void *vector);
+/* Where nodes differ: a vector in such parts, the last one with the rest, each at `own`, to blocks of the node's ranks.
+ * That of place i lies between begins[i] and begins[i + 1], and goes to its `out`. */
+rondo_result_t rd_rail_deliver(rd_cuda_t *cuda, const rd_call_t *call, size_t count, const size_t *begins,
+                               const void *own, void *out);
 /* One piece of the call's elements after the other, of `piece` but for the last. */
 typedef rondo_result_t (*rd_rail_piece_fn)(rd_cuda_t *cuda, const rd_call_t *call, size_t at, size_t count);
 rondo_result_t rd_rail_pieces(rd_cuda_t *cuda, const rd_call_t *call, size_t piece, rd_rail_piece_fn serve);

@@ -42,7 +42,7 @@ static rondo_result_t spread(rd_cuda_t *cuda, const rd_call_t *call, const range
     size_t rails = (size_t)cuda->stage->rails, each = g->length[m] / rails;
     char *range = (char *)call->out + g->at[m] * rondo_type_size(call->ask.type);
 
-    return rd_rail_each(cuda, call, RD_BROADCAST, each, g->length[m] % rails, range, range);
+    return rd_rail_spread(cuda, call, each, g->length[m] % rails, range);
 }
 
 static rondo_result_t gather(rd_cuda_t *cuda, const rd_call_t *call, const ranges_t *g)

@@ -20,24 +20,11 @@ static cut_t cut(const rd_cuda_t *cuda, const rd_call_t *call)
     return c;
 }
 
-/* Every rank of a rail is to have its part of the node's sum, the last one the rest, too. */
-static rondo_result_t gather_in(rd_cuda_t *cuda, const rd_call_t *call, const cut_t *c)
-{
-    size_t at = (size_t)(c->tail - (char *)call->out);
-
-    if (rd_rail_extra(cuda))
-        return rd_rail_each(cuda, call, RD_REDUCE, c->part, c->rest, call->in, call->out);
-    rondo_result_t result = rd_rail_inside(cuda, call, RD_REDUCE_SCATTER, 0, c->part, call->in, c->own);
-    return result == RONDO_SUCCESS
-               ? rd_rail_inside(cuda, call, RD_ALLREDUCE, 0, c->rest, (const char *)call->in + at, c->tail)
-               : result;
-}
-
 /* Now all are to have all. */
 static rondo_result_t spread(rd_cuda_t *cuda, const rd_call_t *call, const cut_t *c)
 {
     if (rd_rail_extra(cuda))
-        return rd_rail_each(cuda, call, RD_BROADCAST, c->part, c->rest, call->out, call->out);
+        return rd_rail_spread(cuda, call, c->part, c->rest, call->out);
     rondo_result_t result = rd_rail_inside(cuda, call, RD_ALLGATHER, 0, c->part, c->own, call->out);
     return result == RONDO_SUCCESS
                ? rd_rail_inside(cuda, call, RD_BROADCAST, cuda->stage->rails - 1, c->rest, c->tail, c->tail)
@@ -47,7 +34,7 @@ static rondo_result_t spread(rd_cuda_t *cuda, const rd_call_t *call, const cut_t
 rondo_result_t rd_rail_allreduce(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const cut_t c = cut(cuda, call);
-    rondo_result_t result = gather_in(cuda, call, &c);
+    rondo_result_t result = rd_rail_sum(cuda, call, c.part, c.rest, cuda->stage->rails - 1, call->in, c.own);
 
     if (result == RONDO_SUCCESS)
         result = rd_rail_between(cuda, call, 0, c.mine, c.own, c.own);
@@ -86,32 +73,55 @@ rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call)
 
 _Static_assert(RD_KRANKS * 16 <= REST, "elements have 16 bytes at most");
 
-/* Nothing but the root's output is written, so parts lie in scratch; of the root's place with what is left over. */
+/* On the root's node, where nodes differ. */
+static rondo_result_t deliver(rd_cuda_t *cuda, const rd_call_t *call, int place, size_t count, const void *own,
+                              void *out)
+{
+    size_t begins[RD_KRANKS + 1];
+
+    for (int i = 0; i <= cuda->inner->k.nranks; i++)
+        begins[i] = i > place ? count : 0;
+    return rd_rail_deliver(cuda, call, count, begins, own, out);
+}
+
+/* On the root's node, where nodes are alike: what is left over is at the root. */
+static rondo_result_t gather(rd_cuda_t *cuda, const rd_call_t *call, int place, size_t count, const char *own,
+                             char *out)
+{
+    size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->inner->k.nranks, part = count / n;
+    rondo_result_t result = rd_rail_inside(cuda, call, RD_GATHER, place, part, own, out);
+
+    return result == RONDO_SUCCESS && out
+               ? rd_cuda_copy(cuda, out + n * part * element, own + part * element, count % n * element, call->stream)
+               : result;
+}
+
+/* Nothing but the root's output is written, so parts lie in scratch. */
 static rondo_result_t reduce_piece(rd_cuda_t *cuda, const rd_call_t *call, size_t first, size_t count)
 {
     const rd_node_t *node = &cuda->comm->node;
-    size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->inner->k.nranks;
-    size_t part = count / n, rest = count % n, at = n * part * element;
-    int root = call->ask.root, place = rd_rail_place(node, root), rests = cuda->inner->k.rank == place;
-    char *own = rd_window_scratch(cuda->inner), *tail = own + part * element;
-    char *out = root == cuda->comm->rank ? (char *)call->out + first * element : NULL;
-    const char *in = (const char *)call->in + first * element;
-    rondo_result_t result = rd_rail_inside(cuda, call, RD_REDUCE_SCATTER, 0, part, in, own);
+    size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->stage->rails;
+    int root = call->ask.root, place = rd_rail_place(node, root), alike = rd_rail_alike(cuda);
+    int rests = alike ? place : cuda->stage->rails - 1;
+    size_t mine = node->self < cuda->stage->rails ? count / n + (node->self == rests ? count % n : 0) : 0;
+    char *own = rd_window_scratch(cuda->inner), *out = NULL;
+    rondo_result_t result =
+        rd_rail_sum(cuda, call, count / n, count % n, rests, (const char *)call->in + first * element, own);
 
+    if (root == cuda->comm->rank)
+        out = (char *)call->out + first * element;
     if (result == RONDO_SUCCESS)
-        result = rd_rail_inside(cuda, call, RD_REDUCE, place, rest, in + at, rests ? tail : NULL);
-    if (result == RONDO_SUCCESS)
-        result = rd_rail_between(cuda, call, node->node_of[root], part + (rests ? rest : 0), own, own);
-    if (result == RONDO_SUCCESS && node->node_of[root] == node->node_of[cuda->comm->rank])
-        result = rd_rail_inside(cuda, call, RD_GATHER, place, part, own, out);
-    return result == RONDO_SUCCESS && out ? rd_cuda_copy(cuda, out + at, tail, rest * element, call->stream) : result;
+        result = rd_rail_between(cuda, call, node->node_of[root], mine, own, own);
+    if (result != RONDO_SUCCESS || node->node_of[root] != node->node_of[cuda->comm->rank])
+        return result;
+    return alike ? gather(cuda, call, place, count, own, out) : deliver(cuda, call, place, count, own, out);
 }
 
 size_t rd_rail_reduce_piece(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t room = rd_window_scratch_bytes(cuda->inner);
 
-    return (room - REST) / 128 * 128 / rondo_type_size(call->ask.type) * (size_t)cuda->inner->k.nranks;
+    return (room - REST) / 128 * 128 / rondo_type_size(call->ask.type) * (size_t)cuda->stage->rails;
 }
 
 rondo_result_t rd_rail_reduce(rd_cuda_t *cuda, const rd_call_t *call)

@@ -26,11 +26,12 @@ typedef struct {
     int here;    /* ranks on each node; 0: not equally many, or one */
     int ordered; /* they are counted node by node */
     int rails;   /* places that every node has; 0: nowhere has a node several ranks */
+    int nnodes;
 } map_t;
 
-static const map_t maps[] = {{"2+2", 2, 1, 2},   {"3+3", 3, 1, 3},    {"2+2+2", 2, 1, 2},
-                             {"abab", 2, 0, 2},  {"abbcca", 2, 0, 2}, {"4+2", 0, 1, 2},
-                             {"2+1+3", 0, 1, 1}, {"abbba", 0, 0, 2},  {"1+1+1", 0, 1, 0}};
+static const map_t maps[] = {{"2+2", 2, 1, 2, 2},   {"3+3", 3, 1, 3, 2},    {"2+2+2", 2, 1, 2, 3},
+                             {"abab", 2, 0, 2, 2},  {"abbcca", 2, 0, 2, 3}, {"4+2", 0, 1, 2, 2},
+                             {"2+1+3", 0, 1, 1, 3}, {"abbba", 0, 0, 2, 2},  {"1+1+1", 0, 1, 0, 3}};
 #define MAPS (sizeof maps / sizeof maps[0])
 
 typedef struct {
@@ -60,51 +61,59 @@ static int has_one_side(do_what_t what)
 /* Elements of a whole, or of a block, that a piece holds; those that have none: some length. */
 static size_t piece_of(const walk_t *w, const do_case_t *c)
 {
-    size_t element = ref_size(c->type), here = (size_t)w->map->here;
+    size_t element = ref_size(c->type), nodes = (size_t)w->map->nnodes, rails = (size_t)w->map->rails;
 
-    if (here && c->what == DO_REDUCE_SCATTER)
-        return SCRATCH / ((size_t)w->t->nranks / here) / 128 * 128 / element;
-    return here && c->what == DO_REDUCE ? (SCRATCH - REST) / element * here : 5000;
+    if (rails && c->what == DO_REDUCE)
+        return (SCRATCH - REST) / element * rails;
+    if (rails && c->what == DO_REDUCE_SCATTER)
+        return SCRATCH / nodes / 128 * 128 / element;
+    return 5000;
+}
+
+/* Bytes that all kinds of rails ask for, but those of an exchange. */
+static size_t bytes_of(const walk_t *w, const do_case_t *c)
+{
+    size_t bytes = c->count * ref_size(c->type), all = bytes * (size_t)w->t->nranks / (size_t)w->map->nnodes;
+
+    if (c->what == DO_ALLGATHERV)
+        return all;
+    return has_blocks(c->what) && w->map->rails ? bytes * (size_t)w->map->rails : bytes;
 }
 
 /* A quarter where nothing is summed; for each rail where nodes differ; much where there is a reduction for each rank.
  */
 static size_t short_of(const walk_t *w, do_what_t what)
 {
-    size_t rails = w->map->rails ? (size_t)w->map->rails : 1;
+    size_t rails = w->map->rails ? (size_t)w->map->rails : 1, each = w->map->here ? 1 : rails;
 
     if (what == DO_REDUCE_SCATTERV)
         return 32 * SHORT * rails;
-    if (what == DO_ALLREDUCE)
-        return w->map->here ? SHORT : SHORT * rails;
-    if (what == DO_BROADCAST || what == DO_ALLGATHER)
-        return SHORT / 4 * (w->map->here ? 1 : rails);
-    return what == DO_ALLGATHERV ? SHORT / 4 : SHORT;
+    if (what == DO_BROADCAST || what == DO_ALLGATHER || what == DO_ALLGATHERV)
+        return SHORT / 4 * each;
+    return what == DO_ALLTOALL || has_one_side(what) ? SHORT : SHORT * each;
 }
 
-/* Of nodes that differ these are not cut. */
+/* Of nodes that differ some are not cut, or not where ranks are not counted node by node. */
 static int is_whole(const walk_t *w, do_what_t what)
 {
-    return what == DO_REDUCE || what == DO_REDUCE_SCATTER || what == DO_REDUCE_SCATTERV || what == DO_ALLGATHERV ||
-           (what == DO_ALLGATHER && !w->map->ordered);
+    if (what == DO_REDUCE_SCATTER)
+        return !w->map->here || !w->map->ordered;
+    return !w->map->here && (what == DO_ALLGATHERV || (what == DO_ALLGATHER && !w->map->ordered));
 }
 
 /* The kernels of the first rank, at least, which is not alone on its node; 1: no more. */
 static size_t kernels_wanted(const walk_t *w, const do_case_t *c)
 {
-    size_t here = (size_t)w->map->here, piece = piece_of(w, c), pieces = (c->count + piece - 1) / piece;
-    size_t bytes = c->count * ref_size(c->type) * (has_blocks(c->what) ? (size_t)w->map->rails : 1);
+    size_t piece = piece_of(w, c), pieces = (c->count + piece - 1) / piece;
 
-    if (!w->map->rails || (c->op == RONDO_AVG && c->type == RONDO_INT32) || (!here && is_whole(w, c->what)))
-        return 1;
-    if (!w->map->ordered && c->what == DO_REDUCE_SCATTER)
+    if (!w->map->rails || (c->op == RONDO_AVG && c->type == RONDO_INT32) || is_whole(w, c->what))
         return 1;
     if (has_one_side(c->what) && w->t->rank != c->root)
         return 1; /* inside the root's node alone, or else the root had one, too */
-    if (bytes < short_of(w, c->what) && c->what != DO_ALLTOALLV)
+    if (bytes_of(w, c) < short_of(w, c->what) && c->what != DO_ALLTOALLV)
         return 1;
     if (c->what == DO_REDUCE_SCATTER)
-        return pieces * ((size_t)w->t->nranks / here + 1);
+        return pieces * ((size_t)w->map->nnodes + 1);
     if (c->what == DO_REDUCE_SCATTERV)
         return 2 * (size_t)w->t->nranks;
     return c->what == DO_REDUCE && pieces > 1 ? 2 * pieces - 1 : 2; /* the last may be too short for some rails */
@@ -190,10 +199,11 @@ static void run_case(walk_t *w, do_case_t *c)
 /* About the length from which a part goes inside, and about the ends of one and two pieces; of float32 all of these. */
 static void walk_lengths(walk_t *w, do_case_t *c)
 {
-    size_t unit = ref_size(c->type) * (has_blocks(c->what) && w->map->rails ? (size_t)w->map->rails : 1);
-    size_t first = (short_of(w, c->what) + unit - 1) / unit, piece = piece_of(w, c);
-    const size_t counts[] = {first, 2 * piece + 3, 1, first - 1, piece, piece + 1};
+    size_t piece = piece_of(w, c), first = 1;
 
+    for (c->count = 1; bytes_of(w, c) < short_of(w, c->what); c->count++)
+        first = c->count + 1;
+    const size_t counts[] = {first, 2 * piece + 3, 1, first - 1, piece, piece + 1};
     for (size_t i = 0; i < (w->map->rails && c->type == RONDO_FLOAT32 ? 6 : 2); i++) {
         c->count = counts[i];
         c->root = do_rooted(c->what) ? (int)test_below(&w->random, (unsigned)w->t->nranks) : 0;
@@ -297,24 +307,30 @@ static void in_own_block(walk_t *w)
     device_memory_back(buffer);
 }
 
-/* Every contribution is scaled once, that of a rank which is alone on its node, too. */
-static void scaled(walk_t *w)
+/* Every contribution is scaled once, that of a rank which is alone on its node, too. The last rank, or all, have the
+ * result. */
+static void scaled(walk_t *w, do_what_t what)
 {
+    size_t n = (size_t)w->t->nranks, count = what == DO_REDUCE_SCATTER ? INTS / n : INTS;
     int *buffer = device_memory(w->t, INTS * sizeof(int), 0), *host = device_memory(w->t, INTS * sizeof(int), 1);
     int scale = w->t->rank + 2, sum = 0;
     rondo_op_t op;
 
-    test_note(w->t, "allreduce of what is scaled");
+    test_note(w->t, "%s of what is scaled", do_name(what));
     for (int r = 0; r < w->t->nranks; r++)
         sum += (r + 2) * (r + 1);
     for (size_t i = 0; i < INTS; i++)
         host[i] = w->t->rank + 1;
     TEST_OK(w->t, w->comm, rondo_op_create_premulsum(&op, &scale, RONDO_INT32, 0, w->comm));
     TEST_CUDA(w->t, cudaMemcpyAsync(buffer, host, INTS * sizeof(int), cudaMemcpyDefault, w->stream));
-    TEST_OK(w->t, w->comm, rondo_allreduce(buffer, buffer, INTS, RONDO_INT32, op, w->comm, w->stream));
+    TEST_OK(w->t, w->comm,
+            what == DO_ALLREDUCE ? rondo_allreduce(buffer, buffer, count, RONDO_INT32, op, w->comm, w->stream)
+            : what == DO_REDUCE
+                ? rondo_reduce(buffer, buffer, count, RONDO_INT32, op, w->t->nranks - 1, w->comm, w->stream)
+                : rondo_reduce_scatter(buffer, buffer, count, RONDO_INT32, op, w->comm, w->stream));
     TEST_CUDA(w->t, cudaMemcpyAsync(host, buffer, INTS * sizeof(int), cudaMemcpyDefault, w->stream));
     TEST_CUDA(w->t, cudaStreamSynchronize(w->stream));
-    for (size_t i = 0; i < INTS; i++)
+    for (size_t i = 0; i < count && (what != DO_REDUCE || w->t->rank == w->t->nranks - 1); i++)
         if (host[i] != sum)
             test_stop(w->t, "int %zu is %d, should be %d", i, host[i], sum);
     TEST_OK(w->t, w->comm, rondo_op_destroy(op, w->comm));
@@ -331,8 +347,34 @@ static void right(test_rank_t *t, void *arg)
     TEST_CUDA(t, cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking));
     walk(&w);
     in_own_block(&w);
-    scaled(&w);
+    scaled(&w, DO_ALLREDUCE);
+    scaled(&w, DO_REDUCE);
+    scaled(&w, DO_REDUCE_SCATTER);
     device_end(t, w.comm, &w.stream, 1);
+}
+
+/* A little more than a piece, which is everywhere as long as the fullest node has scratch for. */
+#define LONG_NODES "5+1"
+#define LONG (((size_t)2 << 20) + 1000)
+static void long_piece(test_rank_t *t, void *unused)
+{
+    const do_case_t c = {.what = DO_REDUCE, .type = RONDO_UINT8, .op = RONDO_MAX, .count = LONG, .root = 5};
+    walk_t w = {.t = t};
+
+    (void)unused;
+    w.comm = device_comm(t);
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking));
+    plain(&w, &c);
+    device_end(t, w.comm, &w.stream, 1);
+}
+
+static int run_long(void)
+{
+    setenv("RONDO_CUDA_FIFOS", "512", 1);
+    int wrong = test_run(TEST_PROCESSES, device_nodes(LONG_NODES), 60, long_piece, NULL);
+    setenv("RONDO_CUDA_FIFOS", "1", 1);
+    printf("rails: %s, a long reduce: %s\n", LONG_NODES, wrong ? "WRONG" : "right");
+    return wrong;
 }
 
 /* ---- in the middle */
@@ -433,9 +475,11 @@ static int run(const char *only, uint64_t seed)
         printf("rails: %s, seed %llu: %s\n", m->nodes, (unsigned long long)o.seed, wrong ? "WRONG" : "right");
         bad += wrong;
     }
+    bad += run_long();
     bad += gone("2+2", DO_REDUCE) + gone("2+2", DO_REDUCE_SCATTER) + gone("2+2", DO_ALLTOALL) +
            gone("2+2", DO_GATHER);
-    return bad + gone("3+1", DO_ALLREDUCE) + gone("1+3", DO_ALLREDUCE); /* two ranks have no part between nodes */
+    bad += gone("3+1", DO_REDUCE) + gone("1+3", DO_REDUCE_SCATTER); /* two ranks have no part between nodes */
+    return bad + gone("3+1", DO_ALLREDUCE) + gone("1+3", DO_ALLREDUCE);
 }
 
 int main(int argc, char **argv)
