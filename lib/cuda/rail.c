@@ -6,15 +6,17 @@
  *   broadcast        scatter inside the root's node, broadcast on the rail, allgather inside
  *   allgather        allgather on the rail into the places, then inside, for each node's blocks; where nodes differ,
  *                    inside, then on the rail and inside for each other node's (rail_ranges.c)
- *   reduce_scatter   inside, for each node's blocks, then on the rail: by pieces, in scratch
- *   reduce_scatterv  a reduce to each rank in turn
+ *   reduce_scatter   inside, for each node's blocks, then on the rail: by pieces, in scratch; where nodes differ, from
+ *                    there inside once more (rail_ranges.c)
+ *   reduce_scatterv  a reduce to each rank in turn; where nodes differ, as reduce_scatter if ranks are counted node by
+ *                    node
  *   alltoall         blocks of other nodes by the carrier of all ranks, then those of the own one inside
  *   gather, scatter  the same: most ranks have one block
  *
  * What is left over when a vector is cut goes with the last rail's part, of a reduce between nodes that are alike with
- * that of the root's place. Where nothing is said of scratch, all of it stays in the user's buffers. Nodes may
- * differ, but for reduce_scatter and allgatherv: ranks that have no partner on the emptiest node have no part between
- * nodes, and where a node has such, its kernels serve one rail's part after the other.
+ * that of the root's place. Where nothing is said of scratch, all of it stays in the user's buffers. Where nodes
+ * differ, ranks that have no partner on the emptiest node have no part between nodes, and where a node has such, its
+ * kernels serve one rail's part after the other.
  */
 #include "rail.h"
 
@@ -29,16 +31,17 @@ static int divides(const rd_ask_t *ask)
     return ask->op == RONDO_AVG && ask->type < RONDO_FLOAT16;
 }
 
-/* All ranks, or the root, get or give all of it, and each rail carries a part. */
+/* Each rail carries a part, of what all ranks have or of a node's range. */
 static int has_parts(rd_coll_t coll)
 {
-    return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_ALLGATHER;
+    return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_ALLGATHER ||
+           coll == RD_REDUCE_SCATTER;
 }
 
 /* Blocks of different lengths that are reduced, each for itself. */
-static int reduces_each(const rd_call_t *call)
+static int reduces_each(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    return call->tables && call->ask.coll == RD_REDUCE_SCATTER;
+    return call->tables && call->ask.coll == RD_REDUCE_SCATTER && !rd_rail_has_ranges(cuda, call);
 }
 
 /* Bytes that the first launch inside a node has to do with, on average; of gather and scatter, whose short blocks go
@@ -49,8 +52,10 @@ static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
 
     switch (call->ask.coll) {
     case RD_REDUCE_SCATTER:
-        return reduces_each(call) ? element * call->ask.count / (size_t)cuda->comm->nranks
-                                  : blocks * rd_rail_piece(cuda, call);
+        if (rd_rail_has_ranges(cuda, call))
+            return rd_rail_range_bytes(cuda, call);
+        return reduces_each(cuda, call) ? element * call->ask.count / (size_t)cuda->comm->nranks
+                                        : blocks * rd_rail_piece(cuda, call);
     case RD_ALLGATHER: /* with tables the count is of all blocks */
         return call->tables ? element * call->ask.count / (size_t)cuda->comm->node.nnodes : blocks * call->ask.count;
     case RD_ALLTOALL:
@@ -71,7 +76,7 @@ static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
 
     if (call->ask.coll == RD_BROADCAST || call->ask.coll == RD_ALLGATHER)
         least /= 4;
-    if (reduces_each(call))
+    if (reduces_each(cuda, call))
         least *= 32 * (size_t)cuda->stage->rails;
     else if (!rd_rail_alike(cuda) && has_parts(call->ask.coll))
         least *= (size_t)cuda->stage->rails;
@@ -84,12 +89,14 @@ static size_t launches(const rd_cuda_t *cuda, const rd_call_t *call)
     size_t nodes = (size_t)cuda->comm->node.nnodes, ranks = (size_t)cuda->comm->nranks;
     size_t parts = rd_rail_alike(cuda) ? 1 : (size_t)cuda->stage->rails;
 
-    if (reduces_each(call))
+    if (reduces_each(cuda, call))
         return (3 + parts) * (call->ask.count / rd_rail_reduce_piece(cuda, call) + ranks);
     switch (call->ask.coll) {
     case RD_REDUCE:
         return (3 + parts) * (call->ask.count / rd_rail_reduce_piece(cuda, call) + 1);
     case RD_REDUCE_SCATTER:
+        if (rd_rail_has_ranges(cuda, call))
+            return (nodes * (1 + parts) + 2) * rd_rail_ranges_pieces(cuda, call);
         return (nodes + 1) * (call->ask.count / rd_rail_piece(cuda, call) + 1);
     case RD_ALLGATHER:
         return nodes * parts + 1;
@@ -116,9 +123,11 @@ static int is_possible(const rd_cuda_t *cuda, const rd_call_t *call)
     case RD_REDUCE:
         return 1;
     case RD_ALLGATHER:
-        return rd_rail_alike(cuda) || (!call->tables && cuda->stage->ordered);
+        return rd_rail_alike(cuda) || rd_rail_has_ranges(cuda, call);
     case RD_REDUCE_SCATTER:
-        return reduces_each(call) || (rd_rail_alike(cuda) && cuda->stage->ordered);
+        if (rd_rail_has_ranges(cuda, call))
+            return rd_rail_ranges_pieces(cuda, call) != 0;
+        return reduces_each(cuda, call) || cuda->stage->ordered;
     default:
         return 0;
     }
@@ -271,9 +280,11 @@ rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call)
     case RD_BROADCAST:
         return rd_rail_broadcast(cuda, call);
     case RD_REDUCE_SCATTER:
-        return reduces_each(call) ? rd_cuda_reduce_each(cuda, call) : rd_rail_reduce_scatter(cuda, call);
+        if (rd_rail_has_ranges(cuda, call))
+            return rd_rail_ranges_reduce_scatter(cuda, call);
+        return reduces_each(cuda, call) ? rd_cuda_reduce_each(cuda, call) : rd_rail_reduce_scatter(cuda, call);
     case RD_ALLGATHER:
-        return rd_rail_alike(cuda) ? rd_rail_allgather(cuda, call) : rd_rail_ranges(cuda, call);
+        return rd_rail_has_ranges(cuda, call) ? rd_rail_ranges_allgather(cuda, call) : rd_rail_allgather(cuda, call);
     default:
         return rd_rail_exchange(cuda, call);
     }

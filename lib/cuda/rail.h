@@ -10,6 +10,11 @@ rondo_result_t rd_rail_inside(rd_cuda_t *cuda, const rd_call_t *call, rd_coll_t 
                               const void *in, void *out);
 rondo_result_t rd_rail_between(rd_cuda_t *cuda, const rd_call_t *call, int root, size_t count, const void *in,
                                void *out);
+
+/* Bytes of what is left over when a vector is cut, at most: less than an element of each rank. */
+#define RD_RAIL_REST 256
+_Static_assert(RD_KRANKS * 16 <= RD_RAIL_REST, "elements have 16 bytes at most");
+
 int rd_rail_place(const rd_node_t *node, int rank); /* of a rank on its node, whichever that is */
 int rd_rail_alike(const rd_cuda_t *cuda);           /* nodes have equally many ranks */
 int rd_rail_extra(const rd_cuda_t *cuda);           /* this node has ranks without a rail */
@@ -40,7 +45,11 @@ rondo_result_t rd_rail_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call);
 /* All-to-all, with or without tables; gather and scatter as such. */
 rondo_result_t rd_rail_exchange(rd_cuda_t *cuda, const rd_call_t *call);
 
-/* rail_ranges.c: the same without tables, where nodes differ and ranks are counted node by node. */
-rondo_result_t rd_rail_ranges(rd_cuda_t *cuda, const rd_call_t *call);
+/* rail_ranges.c: the same where nodes differ, ranks are counted node by node, and blocks lie one behind the other. */
+int rd_rail_has_ranges(const rd_cuda_t *cuda, const rd_call_t *call);
+size_t rd_rail_range_bytes(const rd_cuda_t *cuda, const rd_call_t *call); /* of a node's range, on average */
+rondo_result_t rd_rail_ranges_allgather(rd_cuda_t *cuda, const rd_call_t *call);
+size_t rd_rail_ranges_pieces(const rd_cuda_t *cuda, const rd_call_t *call); /* of a reduce-scatter; 0: too many nodes */
+rondo_result_t rd_rail_ranges_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call);
 
 #endif

@@ -69,10 +69,6 @@ rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call)
 
 /* ---- reduce, through scratch */
 
-#define REST 256 /* bytes of what is left over, at most: less than an element of each rank */
-
-_Static_assert(RD_KRANKS * 16 <= REST, "elements have 16 bytes at most");
-
 /* On the root's node, where nodes differ. */
 static rondo_result_t deliver(rd_cuda_t *cuda, const rd_call_t *call, int place, size_t count, const void *own,
                               void *out)
@@ -121,7 +117,7 @@ size_t rd_rail_reduce_piece(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t room = rd_window_scratch_bytes(cuda->inner);
 
-    return (room - REST) / 128 * 128 / rondo_type_size(call->ask.type) * (size_t)cuda->stage->rails;
+    return (room - RD_RAIL_REST) / 128 * 128 / rondo_type_size(call->ask.type) * (size_t)cuda->stage->rails;
 }
 
 rondo_result_t rd_rail_reduce(rd_cuda_t *cuda, const rd_call_t *call)

@@ -268,8 +268,7 @@ static rondo_result_t run_aside(rd_cuda_t *cuda, const rd_call_t *call)
     return result == RONDO_SUCCESS ? rd_cuda_copy(cuda, call->out, own, call->aside, call->stream) : result;
 }
 
-/* Where two ranges overlap, a copy goes through memory of its own. */
-static rondo_result_t copy_over(rd_cuda_t *cuda, char *to, const char *from, size_t bytes, cudaStream_t stream)
+rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, size_t bytes, cudaStream_t stream)
 {
     void *aside;
     rondo_result_t result;
@@ -312,7 +311,7 @@ rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
         one.aside = 0;
         result = cuda->stage ? rd_stage_collective(cuda, &one) : run_one(cuda, &one, one.out, 0);
         if (result == RONDO_SUCCESS && own && call->aside)
-            result = copy_over(cuda, call->out, block, counts[root] * element, call->stream);
+            result = rd_cuda_copy_over(cuda, call->out, block, counts[root] * element, call->stream);
     }
     return result;
 }

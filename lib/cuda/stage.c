@@ -156,12 +156,12 @@ static size_t longest(const rd_carrier_t *by, const rd_call_t *c)
 
 /* Crews that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not lie
  * where another round's input does. In place all lie as they should but these, whose output begins where the input
- * does. */
-static uint32_t crews_for(const rd_stage_t *s, const rd_call_t *c)
+ * does; but not on a rail, where it lies over the own part (rail_ranges.c). */
+static uint32_t crews_for(const rd_stage_t *s, int carrier, const rd_call_t *c)
 {
     uint32_t most = s->cuda->limits.blocks < s->k.crews ? s->cuda->limits.blocks : s->k.crews; /* a block each */
 
-    return c->tables && c->ask.coll == RD_REDUCE_SCATTER ? 1 : most;
+    return c->tables && c->ask.coll == RD_REDUCE_SCATTER && carrier == RD_CARRIER_ALL ? 1 : most;
 }
 
 /* Elements of a part that a round carries: the same on all ranks, who know all counts but those of other pairs. Of an
@@ -175,7 +175,7 @@ static size_t elements_each(const rd_stage_t *s, int carrier, const rd_call_t *c
                        : (size_t)s->carriers[carrier].nranks;
 
     if (!(c->tables && coll == RD_ALLTOALL && !c->ask.count))
-        round = rd_kpiece(most * parts * element, crews_for(s, c), s->k.least, s->k.slot);
+        round = rd_kpiece(most * parts * element, crews_for(s, carrier, c), s->k.least, s->k.slot);
     round = round < RD_STAGE_PART * parts ? RD_STAGE_PART * parts : round; /* which is no more than a slot */
     return round / parts / 16 * 16 / element;
 }
@@ -289,7 +289,7 @@ static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_
     if (!task)
         return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation");
     k->task = task->number;
-    raises.crews = crews_for(s, call);
+    raises.crews = crews_for(s, carrier, call);
     for (uint32_t c = 0; c < raises.crews; c++)
         raises.of[c] = rd_kcrew_part(k->rounds, raises.crews, c);
     uint64_t in = side_bytes(&k->in, table), out = side_bytes(&k->out, table),

@@ -18,6 +18,7 @@
 #define FIFOS 1 /* whose memory is the scratch of an operation that has pieces */
 #define SCRATCH ((size_t)FIFOS * 16 * 1024)
 #define REST 256    /* bytes of it that a reduction does not use */
+#define LOST 384    /* and where nodes differ a reduce-scatter, for each node */
 #define SHORT 1024u /* RONDO_CUDA_ROUND: bytes from which a part goes inside a node */
 #define INTS ((size_t)20000)
 
@@ -66,7 +67,8 @@ static size_t piece_of(const walk_t *w, const do_case_t *c)
     if (rails && c->what == DO_REDUCE)
         return (SCRATCH - REST) / element * rails;
     if (rails && c->what == DO_REDUCE_SCATTER)
-        return SCRATCH / nodes / 128 * 128 / element;
+        return w->map->here ? SCRATCH / nodes / 128 * 128 / element
+                            : (SCRATCH - LOST * nodes) * rails / (size_t)w->t->nranks / element;
     return 5000;
 }
 
@@ -75,6 +77,8 @@ static size_t bytes_of(const walk_t *w, const do_case_t *c)
 {
     size_t bytes = c->count * ref_size(c->type), all = bytes * (size_t)w->t->nranks / (size_t)w->map->nnodes;
 
+    if (!w->map->here && w->map->ordered && (c->what == DO_REDUCE_SCATTER || c->what == DO_REDUCE_SCATTERV))
+        return all;
     if (c->what == DO_ALLGATHERV)
         return all;
     return has_blocks(c->what) && w->map->rails ? bytes * (size_t)w->map->rails : bytes;
@@ -86,19 +90,18 @@ static size_t short_of(const walk_t *w, do_what_t what)
 {
     size_t rails = w->map->rails ? (size_t)w->map->rails : 1, each = w->map->here ? 1 : rails;
 
-    if (what == DO_REDUCE_SCATTERV)
+    if (what == DO_REDUCE_SCATTERV && (w->map->here || !w->map->ordered))
         return 32 * SHORT * rails;
     if (what == DO_BROADCAST || what == DO_ALLGATHER || what == DO_ALLGATHERV)
         return SHORT / 4 * each;
     return what == DO_ALLTOALL || has_one_side(what) ? SHORT : SHORT * each;
 }
 
-/* Of nodes that differ some are not cut, or not where ranks are not counted node by node. */
+/* These are not cut where ranks are not counted node by node. */
 static int is_whole(const walk_t *w, do_what_t what)
 {
-    if (what == DO_REDUCE_SCATTER)
-        return !w->map->here || !w->map->ordered;
-    return !w->map->here && (what == DO_ALLGATHERV || (what == DO_ALLGATHER && !w->map->ordered));
+    return !w->map->ordered &&
+           (what == DO_REDUCE_SCATTER || (!w->map->here && (what == DO_ALLGATHER || what == DO_ALLGATHERV)));
 }
 
 /* The kernels of the first rank, at least, which is not alone on its node; 1: no more. */
@@ -115,7 +118,7 @@ static size_t kernels_wanted(const walk_t *w, const do_case_t *c)
     if (c->what == DO_REDUCE_SCATTER)
         return pieces * ((size_t)w->map->nnodes + 1);
     if (c->what == DO_REDUCE_SCATTERV)
-        return 2 * (size_t)w->t->nranks;
+        return !w->map->here && w->map->ordered ? (size_t)w->map->nnodes + 1 : 2 * (size_t)w->t->nranks;
     return c->what == DO_REDUCE && pieces > 1 ? 2 * pieces - 1 : 2; /* the last may be too short for some rails */
 }
 
