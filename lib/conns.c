@@ -12,7 +12,9 @@
 #define SLOTS 8
 #define SLOT_BYTES_MOST ((size_t)128 << 10)
 #define NET_SLOTS 16                           /* between nodes more messages are under way, */
-#define NET_SLOT_BYTES_MOST ((size_t)60 << 10) /* which UCX's tcp carries whole: it puts pieces of 64 KB together */
+#define NET_SLOT_BYTES_MOST ((size_t)60 << 10) /* short enough that both directions stay in the caches; */
+#define LONG_SLOTS 8                           /* what goes one way goes the sooner the longer its messages are, */
+#define LONG_SLOT_BYTES ((size_t)508 << 10)    /* up to what UCX's tcp carries whole: see ucx/settings.c */
 #define SHORTER_MOST 4096
 #define REMOTES_MANY 16 /* ranks on other nodes: with more of them each has fewer of the shorter slots */
 #define SLOT_BYTES_LEAST ((size_t)4 << 10)
@@ -23,19 +25,30 @@
  * them. */
 static const struct {
     uint32_t bytes, slots;
-} shorter[RD_RINGS] = {{336, 256}, {RD_SHORT + 80, 128}, {8192 + 128, 32}};
+} shorter[RD_RINGS - 1] = {{336, 256}, {RD_SHORT + 80, 128}, {8192 + 128, 32}};
 
 static size_t round_up(size_t value, size_t to)
 {
     return (value + to - 1) / to * to;
 }
 
-/* Returns the bytes of all. */
+/* Who sets the slots gets those alone. */
+static void layout_long(rd_layout_t *l, int set, size_t remotes)
+{
+    l->long_slots = set ? l->slots : LONG_SLOTS;
+    l->long_bytes = set ? l->slot_bytes : LONG_SLOT_BYTES;
+    for (size_t many = REMOTES_MANY; !set && many < remotes && l->long_slots > 2; many *= 2)
+        l->long_slots /= 2;
+}
+
+/* The last ring is of the slots that are as long as those in shared memory. Returns the bytes of all. */
 static size_t layout_shorter(rd_layout_t *l, size_t remotes)
 {
-    size_t bytes = 0;
+    size_t bytes;
 
-    for (int i = 0; i < RD_RINGS; i++) {
+    l->shorter[RD_RINGS - 1] = l->slot_bytes < l->long_bytes ? l->slots : 0;
+    bytes = l->shorter[RD_RINGS - 1] * l->slot_bytes;
+    for (int i = 0; i < RD_RINGS - 1; i++) {
         uint32_t slots = l->slots * shorter[i].slots;
         for (size_t many = REMOTES_MANY; (many < remotes || slots > SHORTER_MOST) && slots > l->slots; many *= 2)
             slots /= 2;
@@ -47,7 +60,7 @@ static size_t layout_shorter(rd_layout_t *l, size_t remotes)
 
 void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
 {
-    size_t peers = nlocal > 1 ? (size_t)nlocal - 1 : 1;
+    size_t peers = nlocal > 1 ? (size_t)nlocal - 1 : 1, remotes = (size_t)nlocal * (size_t)(nnodes - 1), lines;
 
     l->slots = env->slots ? (uint32_t)env->slots : nnodes > 1 ? NET_SLOTS : SLOTS;
     l->lines = LINES;
@@ -61,8 +74,10 @@ void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
     if (env->slot_bytes)
         l->slot_bytes = round_up(env->slot_bytes, PAGE);
     l->ring_bytes = (size_t)l->lines * RD_LINE;
-    l->inbox_bytes = round_up(COUNTERS + l->ring_bytes, PAGE) + l->slots * l->slot_bytes;
-    l->mirror_bytes = PAGE + l->inbox_bytes + layout_shorter(l, (size_t)nlocal * (size_t)(nnodes - 1));
+    lines = round_up(COUNTERS + l->ring_bytes, PAGE);
+    l->inbox_bytes = lines + l->slots * l->slot_bytes;
+    layout_long(l, env->slots || env->slot_bytes || nnodes == 1, remotes);
+    l->mirror_bytes = PAGE + lines + l->long_slots * l->long_bytes + layout_shorter(l, remotes);
     l->segment_bytes = round_up(sizeof(rd_control_t) + (size_t)nlocal * RD_CHANNELS * COUNTERS, PAGE) +
                        peers * RD_CHANNELS * l->inbox_bytes;
 }
@@ -130,11 +145,14 @@ static void bind_local(rd_conns_t *c, const rd_node_t *node)
 /* They lie behind the long slots. */
 static void bind_shorter(rd_ring_t *rings, const rd_layout_t *l, char *slots)
 {
-    char *at = slots + l->slots * l->slot_bytes;
+    char *at = slots + l->long_slots * l->long_bytes;
 
-    for (int i = 0; i < RD_RINGS && l->shorter[i]; i++) {
-        rings[i] = (rd_ring_t){at, l->shorter[i] - 1, shorter[i].bytes};
-        at += (size_t)l->shorter[i] * shorter[i].bytes;
+    for (int i = 0; i < RD_RINGS; i++) {
+        uint32_t bytes = i < RD_RINGS - 1 ? shorter[i].bytes : (uint32_t)l->slot_bytes;
+        if (!l->shorter[i])
+            continue;
+        rings[i] = (rd_ring_t){at, l->shorter[i] - 1, bytes};
+        at += (size_t)l->shorter[i] * bytes;
     }
 }
 
@@ -164,6 +182,8 @@ static rondo_result_t bind_remote(rd_conns_t *c, const rd_node_t *node, int rank
             at += each;
             bind_recv(r, &c->layout, c->mirrors + at + PAGE, (rd_counter_t *)(c->mirrors + at), peer);
             at += each;
+            s->slots_mask = r->slots_mask = c->layout.long_slots - 1;
+            s->slot_bytes = r->slot_bytes = (uint32_t)c->layout.long_bytes;
             bind_shorter(s->shorter, &c->layout, s->slots);
             bind_shorter(r->shorter, &c->layout, r->slots);
             result = rd_net_bind_send(net, peer, ch, s);

@@ -46,6 +46,8 @@ static inline rondo_result_t rd_notice_code(uint64_t notice)
 typedef struct rd_layout {
     uint32_t slots, lines; /* a connection, powers of two */
     size_t slot_bytes;     /* a multiple of the page */
+    uint32_t long_slots;   /* the same between nodes, where there are as many as `slots` of `slot_bytes`, too */
+    size_t long_bytes;
     size_t ring_bytes;     /* of the LL ring */
     size_t inbox_bytes;    /* of one connection */
     size_t segment_bytes;

@@ -113,14 +113,16 @@ size_t rd_plan_scratch(const rd_plan_t *plan)
     return plan->posts || plan->slice == 0 ? RD_MAX_ENDS * RD_PULL_BLOCK : scratch;
 }
 
-/* Of (pair, bytes) alone: both ends agree. */
+/* Of (pair, bytes) and what all ranks agreed on: both ends agree. */
 static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes, rd_lane_plan_t *lane)
 {
     const rd_node_t *node = p->args.node;
-    int here = node->node_of[peer] == node->node_of[p->args.rank];
+    const rd_layout_t *layout = &p->args.conns->layout;
+    int here = node->node_of[peer] == node->node_of[p->args.rank], crowded = p->args.sharing > p->args.cores;
 
     return rd_choose_message(p->args.env, here, here && p->args.conns->pull, p->ll_most, bytes,
-                             p->args.conns->layout.slot_bytes, &lane->proto, &lane->slice, p->args.who);
+                             here || crowded ? layout->slot_bytes : layout->long_bytes, &lane->proto, &lane->slice,
+                             p->args.who);
 }
 
 static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, const rd_choice_t *choice,
@@ -325,6 +327,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .sharing = p->args.sharing,
         .prices = p->args.prices,
         .slot_bytes = layout->slot_bytes,
+        .long_bytes = layout->long_bytes,
         .slots = (int)layout->slots,
         .pull = p->args.conns->pull && !plan->reducer.load,
     };

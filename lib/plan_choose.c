@@ -10,7 +10,10 @@
 #include "cost.h"
 
 #define SLICE_LEAST 4096 /* shorter slots are not worth a price of their own */
-#define SLICES 5         /* a slot, a half, a quarter, ... */
+#define SLICES 16        /* a slot, a half, a quarter, ..., at most */
+#define FRAME ((size_t)64 << 10)        /* what a kernel gives its network at once; */
+#define FRAME_DATA ((size_t)60 << 10)   /* headers take a part of it */
+#define FRAMES_MOST ((size_t)252 << 10) /* of a slice: two ways at once, longer ones do not stay in the caches */
 
 /* Reasons that say nothing about what is wanted; told apart by address. */
 static const char no_such[] = "does not do this operation", another_algo[] = "RONDO_ALGO names another",
@@ -141,14 +144,25 @@ static const char *message_excluded(int here, int pull, rd_proto_t proto)
     return NULL;
 }
 
-/* A few slices a message, so that both ends work at once; not so short that each costs more than it moves. */
-static size_t message_slice(const rd_env_t *env, rd_proto_t proto, size_t bytes, size_t slot)
+/* As many as fit, but one at least: what is little longer than a frame takes twice its time. */
+static size_t whole_frames(size_t bytes)
+{
+    return bytes < FRAME ? FRAME_DATA : bytes / FRAME * FRAME - (FRAME - FRAME_DATA);
+}
+
+/* A few slices a message, so that both ends work at once; not so short that each costs more than it moves. Between
+ * nodes that is more: there they are some frames long, and what little is left over comes last. */
+static size_t message_slice(const rd_env_t *env, rd_proto_t proto, int here, size_t bytes, size_t slot)
 {
     size_t most = env->slice_bytes && env->slice_bytes < slot ? env->slice_bytes : slot;
     size_t least = most < 16384 ? most : 16384, quarter = bytes / 4;
 
     if (proto == RD_PROTO_LL)
         return RD_LL_MOST;
+    if (!here)
+        quarter = whole_frames(quarter);
+    if (!here && most > FRAMES_MOST)
+        most = FRAMES_MOST;
     return line_up(quarter < least ? least : quarter > most ? most : quarter);
 }
 
@@ -162,7 +176,7 @@ rondo_result_t rd_choose_message(const rd_env_t *env, int here, int pull, size_t
         return rd_error(who, RONDO_ERR_UNSUPPORTED, "RONDO_PROTO=%s cannot carry a message of %zu bytes: %s %s",
                         env->proto, bytes, env->proto, why);
     *proto = p;
-    *slice = message_slice(env, p, bytes, slot_bytes);
+    *slice = message_slice(env, p, here, bytes, slot_bytes);
     return RONDO_SUCCESS;
 }
 
@@ -232,19 +246,30 @@ static size_t chunk_of(const ask_t *k, const rd_algo_t *algo, int param)
     return chunk > k->args->longest ? chunk : k->args->longest;
 }
 
+/* What goes one way, and between nodes alone, may take the long slots, if it fills two of them, but where cores are
+ * crowded: there nobody takes from the network what a sender gives it, and the caches lose it. */
+static size_t longest_slice(const rd_choose_args_t *a, size_t chunk)
+{
+    const unsigned one_way = 1u << RD_BROADCAST | 1u << RD_REDUCE | 1u << RD_GATHER | 1u << RD_SCATTER;
+    int takes = a->local == 1 && a->shape->nnodes > 1 && a->sharing <= a->cores && 1u << a->coll & one_way;
+
+    return takes && a->long_bytes > a->slot_bytes && chunk >= 2 * a->long_bytes ? a->long_bytes : a->slot_bytes;
+}
+
 /* Slots, halves, quarters...: shorter messages fill a pipeline sooner, longer ones cost less each. All at least as long
  * as the chunk are the same: the longest stands for them. */
 static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk)
 {
     const rd_choose_args_t *a = k->args;
-    size_t slot = a->slot_bytes / 64 * 64, slice = slot;
+    size_t least = a->slot_bytes / 16 < SLICE_LEAST ? SLICE_LEAST : a->slot_bytes / 16;
+    size_t slot = longest_slice(a, chunk) / 64 * 64, slice = slot;
 
     if (a->env->slice_bytes && a->env->slice_bytes < slice)
         slice = a->env->slice_bytes;
     if (c.proto != RD_PROTO_SIMPLE)
         slice = line_up(chunk);
     if (a->coll == RD_ALLTOALL && c.proto != RD_PROTO_PULL)
-        slice = message_slice(a->env, c.proto, chunk, a->slot_bytes);
+        slice = message_slice(a->env, c.proto, a->shape->nnodes == 1, chunk, a->slot_bytes);
     for (int i = 0; i < SLICES; i++, slice = slice / 2 / 64 * 64) {
         c.slice = slice;
         c.us = rd_cost_us(&k->cost, a->coll, c.algo->name, c.param, c.proto, k->bytes, slice);
@@ -252,7 +277,7 @@ static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk
             c.us = 0; /* forced, without a formula */
         add(list, &c);
         if (c.proto != RD_PROTO_SIMPLE || a->coll == RD_ALLTOALL || a->env->slice_bytes || a->uneven ||
-            slice / 2 < SLICE_LEAST || slice / 2 < chunk / 64)
+            slice / 2 < least || slice / 2 < chunk / 64)
             return;
         if (slice / 2 >= chunk)
             return;

@@ -31,8 +31,9 @@ typedef struct rd_choose_args {
     int sharing;               /* ranks on the fullest machine, where nodes are played on one; 0: as `local` */
     const rd_prices_t *prices; /* NULL: the first of the built-in ones */
     size_t slot_bytes;
-    int slots; /* slots a connection */
-    int pull;  /* ranks of a node may read each other's memory */
+    size_t long_bytes; /* of a slot between nodes; 0: as `slot_bytes` */
+    int slots;         /* slots a connection */
+    int pull;          /* ranks of a node may read each other's memory */
 } rd_choose_args_t;
 
 typedef struct rd_choice {

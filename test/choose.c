@@ -194,6 +194,66 @@ static void played(void)
     }
 }
 
+/* The longest slice of any candidate by slots. */
+static size_t longest(rd_coll_t coll, size_t bytes, int n, int nnodes, int sharing)
+{
+    rd_shape_t shape = {n, nnodes, NULL};
+    size_t most = 0;
+    rd_choice_t best;
+    rd_env_t env;
+    rd_choose_args_t args = {.coll = coll,
+                             .bytes = bytes,
+                             .type_size = 4,
+                             .shape = &shape,
+                             .env = &env,
+                             .cores = 2,
+                             .local = n / nnodes,
+                             .sharing = sharing,
+                             .slot_bytes = 61440,
+                             .long_bytes = 520192,
+                             .slots = 16};
+
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    nall = RD_CHOICES_MOST;
+    CHECK(rd_choose(&args, &best, all, &nall, NULL) == RONDO_SUCCESS && nall < RD_CHOICES_MOST, "%d choices", nall);
+    for (int i = 0; i < nall; i++)
+        most = !all[i].excluded && all[i].slice > most ? all[i].slice : most;
+    return most;
+}
+
+/* Long slots serve between nodes alone, one way, where cores are not crowded; and messages, in whole frames. */
+static void long_slots(void)
+{
+    static const struct {
+        size_t bytes, here, between;
+    } messages[] = {{1000, 16384, 61440},      {65536, 16384, 61440},    {262144, 65536, 61440},
+                    {1 << 20, 262144, 258048}, {700000, 175040, 126976}, {1 << 26, 520192, 258048}};
+    rd_proto_t proto;
+    size_t slice;
+    rd_env_t env;
+
+    for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
+        int one_way = coll == RD_BROADCAST || coll == RD_REDUCE || coll == RD_GATHER || coll == RD_SCATTER;
+        CHECK((longest((rd_coll_t)coll, 1 << 24, 2, 2, 2) > 61440) == one_way, "%s", rd_coll_name((rd_coll_t)coll));
+        CHECK(longest((rd_coll_t)coll, 1000000, 2, 2, 2) <= 61440, "%s of 1 MB", rd_coll_name((rd_coll_t)coll));
+        CHECK(longest((rd_coll_t)coll, 1 << 24, 4, 4, 4) <= 61440, "%s, crowded", rd_coll_name((rd_coll_t)coll));
+        CHECK(longest((rd_coll_t)coll, 1 << 24, 4, 2, 2) <= 61440, "%s, two on a node", rd_coll_name((rd_coll_t)coll));
+    }
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    strcpy(env.proto, "simple");
+    for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
+        for (int here = 0; here < 2; here++) {
+            size_t wanted = here ? messages[i].here : messages[i].between;
+            CHECK(rd_choose_message(&env, here, 0, 0, messages[i].bytes, 520192, &proto, &slice, NULL) ==
+                          RONDO_SUCCESS &&
+                      slice == wanted,
+                  "%zu bytes go by %zu, not %zu", messages[i].bytes, slice, wanted);
+        }
+    }
+}
+
 int main(void)
 {
     static const size_t sizes[] = {0, 1, 8, 1000, 4096, 65536, 1000003, 1 << 24, (size_t)5 << 30};
@@ -211,5 +271,6 @@ int main(void)
     messages();
     lines_most();
     played();
+    long_slots();
     return failures != 0;
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Two played nodes of two ranks, and three of uneven size, under mpirun: every operation of rondo-perf, verified, with
-# the messages between nodes going over UCX.
+# the messages between nodes going over UCX; on two nodes of one rank long ones, which have slots of their own.
 set -u
 perf=${top_builddir:-.}/rondo-perf
 if [ -z "${MPIEXEC:-}" ]; then
@@ -52,3 +52,6 @@ for operation in allreduce allgatherv reduce_scatter alltoallv; do
 done
 sizes="-b 4M -e 4M -n 2 -w 1 --turns 1"
 nodes allreduce 2 2
+for operation in broadcast reduce gather gatherv scatter sendrecv; do
+    nodes $operation 1 1
+done

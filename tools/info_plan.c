@@ -229,6 +229,7 @@ static int show(const wish_t *w, const rd_env_t *env)
                              .sharing = w->played ? w->ranks : local,
                              .prices = &prices,
                              .slot_bytes = layout.slot_bytes,
+                             .long_bytes = layout.long_bytes,
                              .slots = (int)layout.slots,
                              .pull = env->pull && w->nodes == 1};
     rondo_result_t result = rd_choose(&args, &best, all, &nall, NULL);

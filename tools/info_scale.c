@@ -144,6 +144,7 @@ static void plan(const machine_t *m, const rd_env_t *env, rd_coll_t coll, size_t
                                    .local = m->local,
                                    .cores = m->local,
                                    .slot_bytes = m->layout.slot_bytes,
+                                   .long_bytes = m->layout.long_bytes,
                                    .slots = (int)m->layout.slots};
     const rd_sched_args_t at = {&m->shape, coll, m->nranks / 2 - 1, 0, 0, m->shape.nnodes > 1};
     rd_sched_args_t sched = at;
