@@ -44,6 +44,12 @@ static int reduces_each(const rd_cuda_t *cuda, const rd_call_t *call)
     return call->tables && call->ask.coll == RD_REDUCE_SCATTER && !rd_rail_has_ranges(cuda, call);
 }
 
+/* Where nodes differ, sums of which a rank has its block, or one rank all. */
+static int sums_to_one(const rd_cuda_t *cuda, const rd_call_t *call)
+{
+    return !rd_rail_alike(cuda) && (call->ask.coll == RD_REDUCE || call->ask.coll == RD_REDUCE_SCATTER);
+}
+
 /* Bytes that the first launch inside a node has to do with, on average; of gather and scatter, whose short blocks go
  * quicker between nodes by a tree of all ranks, a block. */
 static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
@@ -69,7 +75,7 @@ static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
  * move a short round, and of what is not summed a quarter; and where nodes differ, there is one for each rail. On one
  * H200 that played 2+2, allreduce was quicker so up to 8 KB, broadcast and allgather up to 4 KB; and a reduction for
  * each block, none of which begins before the one ahead is over, where a rail's part was 256 KB long, but not where it
- * was 1 MB (doc/performance.md). */
+ * was 1 MB. Played 4+2, a reduce was slower so at 64 KB and quicker at 1 MB (doc/performance.md). */
 static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     size_t least = cuda->stage->k.least;
@@ -78,6 +84,8 @@ static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
         least /= 4;
     if (reduces_each(cuda, call))
         least *= 32 * (size_t)cuda->stage->rails;
+    else if (sums_to_one(cuda, call))
+        least *= 4 * (size_t)cuda->stage->rails;
     else if (!rd_rail_alike(cuda) && has_parts(call->ask.coll))
         least *= (size_t)cuda->stage->rails;
     return bytes_inside(cuda, call) < least;
@@ -113,6 +121,8 @@ static size_t launches(const rd_cuda_t *cuda, const rd_call_t *call)
 static int is_possible(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     if (rd_coll_reduces(call->ask.coll) && divides(&call->ask))
+        return 0;
+    if (sums_to_one(cuda, call) && cuda->stage->rails < 2) /* one rank of each node would work: slower on 2+1+3 */
         return 0;
     switch (call->ask.coll) {
     case RD_ALLREDUCE:

@@ -84,8 +84,14 @@ static size_t bytes_of(const walk_t *w, const do_case_t *c)
     return has_blocks(c->what) && w->map->rails ? bytes * (size_t)w->map->rails : bytes;
 }
 
-/* A quarter where nothing is summed; for each rail where nodes differ; much where there is a reduction for each rank.
- */
+/* Where nodes differ, sums of which a rank has its block, or one rank all. */
+static int sums_to_one(const walk_t *w, do_what_t what)
+{
+    return !w->map->here && (what == DO_REDUCE || what == DO_REDUCE_SCATTER || what == DO_REDUCE_SCATTERV);
+}
+
+/* A quarter where nothing is summed, and four times where sums go to one; for each rail where nodes differ; much where
+ * there is a reduction for each rank. */
 static size_t short_of(const walk_t *w, do_what_t what)
 {
     size_t rails = w->map->rails ? (size_t)w->map->rails : 1, each = w->map->here ? 1 : rails;
@@ -94,6 +100,8 @@ static size_t short_of(const walk_t *w, do_what_t what)
         return 32 * SHORT * rails;
     if (what == DO_BROADCAST || what == DO_ALLGATHER || what == DO_ALLGATHERV)
         return SHORT / 4 * each;
+    if (sums_to_one(w, what))
+        return 4 * SHORT * each;
     return what == DO_ALLTOALL || has_one_side(what) ? SHORT : SHORT * each;
 }
 
@@ -109,7 +117,8 @@ static size_t kernels_wanted(const walk_t *w, const do_case_t *c)
 {
     size_t piece = piece_of(w, c), pieces = (c->count + piece - 1) / piece;
 
-    if (!w->map->rails || (c->op == RONDO_AVG && c->type == RONDO_INT32) || is_whole(w, c->what))
+    if (!w->map->rails || (c->op == RONDO_AVG && c->type == RONDO_INT32) || is_whole(w, c->what) ||
+        (w->map->rails < 2 && sums_to_one(w, c->what)))
         return 1;
     if (has_one_side(c->what) && w->t->rank != c->root)
         return 1; /* inside the root's node alone, or else the root had one, too */
