@@ -1,5 +1,5 @@
-/* A network that UCX cannot start on some rank: no communicator is made, and every rank says why and what to look at.
- */
+/* A network that UCX cannot start on some rank, or on which it would end another one: no communicator is made, and every
+ * rank says why and what to look at. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 typedef struct {
     const char *name, *value; /* of a variable that asks for what this host has not */
     unsigned ranks;           /* a bit for each that has it set */
+    const char *word;         /* that all say; NULL: those have no UCX that starts, and the others say so */
 } trial_t;
 
 static void body(test_rank_t *t, void *arg)
@@ -28,19 +29,22 @@ static void body(test_rank_t *t, void *arg)
     config.device = RONDO_DEVICE_HOST;
     test_id(t, &id);
     int own = trial->ranks >> t->rank & 1;
-    const char *word = own ? "UCX cannot start" : "no working UCX";
+    const char *word = trial->word ? trial->word : own ? "UCX cannot start" : "no working UCX";
+    rondo_result_t wanted = trial->word ? RONDO_ERR_INVALID_USAGE : own ? RONDO_ERR_SYSTEM : RONDO_ERR_REMOTE;
     rondo_result_t result = rondo_comm_create(&comm, t->nranks, &id, t->rank, &config);
-    test_result(t, NULL, result, own ? RONDO_ERR_SYSTEM : RONDO_ERR_REMOTE, "rondo_comm_create");
+    test_result(t, NULL, result, wanted, "rondo_comm_create");
     if (!strstr(rondo_last_error(NULL), word))
         test_fail(t, "the sentence must have \"%s\": %s", word, rondo_last_error(NULL));
 }
 
 int main(void)
 {
-    trial_t trials[] = {{"RONDO_UCX_TLS", "nonsense", 7},
-                        {"RONDO_UCX_TLS", "nonsense", 2},
-                        {"RONDO_UCX_NET_DEVICES", "nodevice", 7},
-                        {"RONDO_UCX_NET_DEVICES", "nodevice", 1}};
+    trial_t trials[] = {{"RONDO_UCX_TLS", "nonsense", 7, NULL},
+                        {"RONDO_UCX_TLS", "nonsense", 2, NULL},
+                        {"RONDO_UCX_NET_DEVICES", "nodevice", 7, NULL},
+                        {"RONDO_UCX_NET_DEVICES", "nodevice", 1, NULL},
+                        {"RONDO_UCX_TCP_RX_SEG_SIZE", "64k", 4, "takes 65536 at most"},
+                        {"RONDO_UCX_TCP_TX_SEG_SIZE", "1mb", 1, "sends segments of 1048576 bytes"}};
     int bad = 0;
 
     test_begin("net_start", 60);

@@ -53,13 +53,15 @@ typedef struct part {
     uint32_t bytes;   /* of the address; 0: its own part failed */
     uint32_t version; /* 10000 * major + 100 * minor + patch */
     uint32_t tcp;     /* no other transport */
+    uint32_t sends, takes; /* as in rd_net_t */
 } part_t;
 
-static part_t part_own(uint32_t bytes, const rd_env_t *env)
+static part_t part_own(const rd_net_t *net, uint32_t bytes, const rd_env_t *env)
 {
     unsigned major, minor, patch;
     ucp_get_version(&major, &minor, &patch);
-    return (part_t){bytes, 10000 * major + 100 * minor + patch, strcmp(env->ucx_tls, "tcp") == 0};
+    return (part_t){bytes, 10000 * major + 100 * minor + patch, strcmp(env->ucx_tls, "tcp") == 0, net->sends,
+                    net->takes};
 }
 
 static const char *version_print(uint32_t version, char text[16])
@@ -91,6 +93,27 @@ static rondo_result_t versions_check(const rd_net_t *net, const part_t *parts)
         rd_boot_whois(net->boot, last), version_print(parts[last].version, other));
 }
 
+/* UCX ends a process to which a longer segment comes than it takes. */
+static rondo_result_t segments_check(const rd_net_t *net, const part_t *parts)
+{
+    int most = 0, least = -1;
+    for (int r = 0; r < net->nranks; r++) {
+        most = parts[r].sends > parts[most].sends ? r : most;
+        if (parts[r].takes != 0 && (least < 0 || parts[r].takes < parts[least].takes)) {
+            least = r;
+        }
+    }
+    if (least < 0 || parts[most].sends <= parts[least].takes) {
+        return RONDO_SUCCESS;
+    }
+    rd_boot_farewell_alike(net->boot);
+    return rd_error(net->who, RONDO_ERR_INVALID_USAGE,
+                    "rank %d (%s) sends segments of %u bytes by UCX's tcp, rank %d (%s) takes %u at most: set "
+                    "UCX_TCP_RX_SEG_SIZE alike on all ranks, or not at all",
+                    most, rd_boot_whois(net->boot, most), parts[most].sends, least, rd_boot_whois(net->boot, least),
+                    parts[least].takes);
+}
+
 /* The longest address is the stride of the table. A rank whose own part failed takes part with length 0, so that all
  * ranks learn of it, and give up alike. */
 static rondo_result_t parts_exchange(rd_net_t *net, part_t own, part_t *parts, size_t *stride)
@@ -106,7 +129,10 @@ static rondo_result_t parts_exchange(rd_net_t *net, part_t own, part_t *parts, s
         }
         *stride = parts[r].bytes > *stride ? parts[r].bytes : *stride;
     }
-    return result == RONDO_SUCCESS ? versions_check(net, parts) : result;
+    if (result == RONDO_SUCCESS) {
+        result = versions_check(net, parts);
+    }
+    return result == RONDO_SUCCESS ? segments_check(net, parts) : result;
 }
 
 rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote)
@@ -124,7 +150,8 @@ rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_
         free(own);
         return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for the lengths of %zu addresses", n);
     }
-    rondo_result_t result = parts_exchange(net, part_own(opened == RONDO_SUCCESS ? own_bytes : 0, env), parts, &stride);
+    rondo_result_t result =
+        parts_exchange(net, part_own(net, opened == RONDO_SUCCESS ? own_bytes : 0, env), parts, &stride);
     if (opened != RONDO_SUCCESS) {
         result = opened;
         rd_thread_error_set(why);

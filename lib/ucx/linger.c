@@ -100,8 +100,9 @@ static void at_exit(void)
 
 static void fork_prepare(void)
 {
+    int64_t until = rd_clock_ms() + LIMIT_MS; /* whatever comes to linger meanwhile */
     pthread_mutex_lock(&lock);
-    while (all != NULL && rd_clock_ms() - all->left_ms <= LIMIT_MS) {
+    while (all != NULL && rd_clock_ms() - all->left_ms <= LIMIT_MS && rd_clock_ms() <= until) {
         nap(1);
     }
 }

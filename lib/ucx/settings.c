@@ -114,14 +114,46 @@ int rd_net_tcp_alone(const char *tls)
     return tcp;
 }
 
+/* 0: a text that only UCX knows. */
+static uint32_t bytes_of(const char *text)
+{
+    uint64_t bytes = 0;
+    char number[24];
+    snprintf(number, sizeof number, "%s", text);
+    size_t length = strlen(number);
+    if (length > 1 && (number[length - 1] == 'b' || number[length - 1] == 'B')) { /* UCX takes 64kb, too */
+        number[length - 1] = 0;
+    }
+    return rd_bytes_parse(number, &bytes) == 0 && bytes < UINT32_MAX ? (uint32_t)bytes : 0;
+}
+
+/* Segments are as long as the longest of rondo's messages: one call of the system for half a megabyte is twice as quick
+ * as nine for 60 KB each. To whom a longer one comes than he takes, UCX ends his process: so all take them, whatever
+ * they send themselves, but who is told to take less; and exchange.c compares. */
+static rondo_result_t segments_put(rd_net_t *net, ucp_config_t *config, int alone)
+{
+    const char *takes = said("TCP_RX_SEG_SIZE"), *sends = said("TCP_TX_SEG_SIZE"), *most = "512k";
+    rondo_result_t result = RONDO_SUCCESS;
+    if (takes == NULL) {
+        result = setting_put(net, config, tcp_name("TCP_RX_SEG_SIZE"), most);
+    }
+    takes = takes != NULL ? takes : most;
+    if (result == RONDO_SUCCESS && sends == NULL && alone) {
+        sends = takes;
+        result = setting_put(net, config, tcp_name("TCP_TX_SEG_SIZE"), sends);
+    }
+    net->takes = bytes_of(takes);
+    net->sends = sends != NULL ? bytes_of(sends) : 0;
+    return result;
+}
+
 /* UCX would announce a message of some KB and send its bytes when they are asked for: over tcp that is two more turns
  * of the wire, and a message of rondo's has its place already.
  *
  * Nor does it send from the user's buffer. Where a connection breaks while such a send waits for the socket, UCX (1.13
  * to 1.22: uct_tcp_ep_sendv, behind uct_tcp_ep_purge) completes it twice, and its assertion, which distributions leave
  * in, ends the process. The copy is not measured where pieces are as long as what the receiver takes at once; by UCX's
- * own 8 KB a third of the rate is left. Both are as long as the longest of rondo's messages: one call of the system for
- * half a megabyte is twice as quick as nine for 60 KB each.
+ * own 8 KB a third of the rate is left (segments_put).
  *
  * Nor does it keep what it has registered, for tcp registers nothing. To know when such memory goes it would lay itself
  * around mmap and its like, with a lock that a child may find taken for ever if another thread was there at the fork.
@@ -148,13 +180,6 @@ static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
     if (result == RONDO_SUCCESS && alone && !rd_net_announcing_ends() && said("RCACHE_ENABLE") == NULL) {
         result = setting_put(net, config, "RCACHE_ENABLE", "n");
     }
-    int longer = said("TCP_RX_SEG_SIZE") == NULL; /* UCX takes none that is shorter than what is sent */
-    if (result == RONDO_SUCCESS && said("TCP_TX_SEG_SIZE") == NULL) {
-        result = setting_put(net, config, tcp_name("TCP_TX_SEG_SIZE"), longer ? "512k" : "64k");
-    }
-    if (result == RONDO_SUCCESS && longer) {
-        result = setting_put(net, config, tcp_name("TCP_RX_SEG_SIZE"), "512k");
-    }
     return result;
 }
 
@@ -171,6 +196,9 @@ rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd
     }
     if (result == RONDO_SUCCESS && rd_net_tcp_alone(env->ucx_tls)) {
         result = tcp_put(net, config, strcmp(env->ucx_tls, "tcp") == 0);
+    }
+    if (result == RONDO_SUCCESS && net->keeps) { /* tcp may be among them */
+        result = segments_put(net, config, rd_net_tcp_alone(env->ucx_tls));
     }
     if (result == RONDO_SUCCESS && net->keeps) { /* by a flush of the endpoints it would wait for the peers' polls */
         result = setting_put(net, config, "FLUSH_WORKER_EPS", "n");

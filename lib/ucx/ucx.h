@@ -142,6 +142,7 @@ struct rd_net {
     uint64_t flushes;     /* of these, so many that say, at the end, that a peer's UCX has taken all that was sent */
     int64_t left_ms;      /* when the farewells were said; 0: not yet */
     int keeps, kept;      /* UCX may keep a copy of what it says it has sent; it may have one */
+    uint32_t sends, takes; /* bytes of a segment that UCX's tcp sends, and takes, at most; 0: it says nothing of that */
     uint64_t dropped;     /* messages refused; only the first is talked of */
     int fetching;         /* into slots of inboxes */
     int lent;             /* of all peers, but for what goes past connections */
