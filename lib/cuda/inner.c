@@ -1,7 +1,7 @@
 /* The ranks of one node as a communicator inside the communicator: a rd_cuda_t of their own, whose windows they map, so
  * that parts of operations (rail.c) and messages (messages.c) go by the node's own kernels. It has no order, for it is
  * used in a call's stream alone, between two parts that have one, and its words are the outer one's. A rank that is
- * alone on its node has one, too; its window is scratch.
+ * alone on its node has one, too, without a window.
  */
 #include <stdlib.h>
 
@@ -39,8 +39,6 @@ rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart)
     in->late_ms = cuda->late_ms;
     if (in->k.nranks > 1)
         rd_window_layout(in, &comm->env, room_for_lines(cuda));
-    else
-        rd_window_layout_alone(in);
     return rd_import_direct(in, apart);
 }
 

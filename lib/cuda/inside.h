@@ -119,7 +119,6 @@ static inline void rd_device_back(int before, int device)
 
 /* window.c: offsets into k, then memory for the window and the words in pinned memory. */
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms);
-void rd_window_layout_alone(rd_cuda_t *cuda);
 rondo_result_t rd_window_create(rd_cuda_t *cuda);
 /* Scratch that the window has for the operation that is enqueued, in device memory: a rank sends itself nothing by
  * fifos, so its own among those that it receives by are free. Everywhere as much as on the fullest node, where it is

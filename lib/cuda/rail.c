@@ -31,11 +31,10 @@ static int divides(const rd_ask_t *ask)
     return ask->op == RONDO_AVG && ask->type < RONDO_FLOAT16;
 }
 
-/* Each rail carries a part, of what all ranks have or of a node's range. */
+/* Each rail carries a part, and all ranks get all. */
 static int has_parts(rd_coll_t coll)
 {
-    return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_ALLGATHER ||
-           coll == RD_REDUCE_SCATTER;
+    return coll == RD_ALLREDUCE || coll == RD_BROADCAST || coll == RD_ALLGATHER;
 }
 
 /* Blocks of different lengths that are reduced, each for itself. */

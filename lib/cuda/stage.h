@@ -200,17 +200,11 @@ rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, 
 rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved);
 void rd_direct_flush(void);
 
-/* queues.c: a trial of what goes through while streams wait, for a while, with work behind them that sets `word`, an int
- * of device memory. Between the two calls nothing else of CUDA's that waits. Nonzero: they waited in vain, or there were
- * none. */
-#define RD_QUEUES 64 /* streams: there are 32 queues at most, which are given to streams in turn */
-typedef struct rd_queues {
-    cudaStream_t streams[RD_QUEUES];
-    int count;
-    cudaEvent_t event;
-    _Atomic int over, late;
-} rd_queues_t;
-void rd_queues_fill(rd_queues_t *queues, void *word);
+/* queues.c: streams that wait for a while, with work behind them that overwrites so many bytes at `to`, device memory
+ * that nobody reads, from pinned memory. NULL: they cannot be made. The other call ends that; nonzero: they waited for
+ * it in vain, or there were none. */
+typedef struct rd_queues rd_queues_t;
+rd_queues_t *rd_queues_fill(void *to, const void *from, size_t bytes);
 int rd_queues_free(rd_queues_t *queues);
 
 /* renewed.c: if the message goes straight, and lies where memory lay that has been announced and given back, it is

@@ -226,17 +226,17 @@ static void decide(rd_stage_t *s, const way_t *all)
     s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
 }
 
-/* While streams wait in all of the GPU's queues. */
+/* While streams wait in the GPU's queues. */
 static rondo_result_t try_beside(rd_stage_t *s, way_t *all)
 {
     rondo_comm_t comm = s->cuda->comm;
     rondo_result_t result = RONDO_SUCCESS;
-    rd_queues_t queues;
+    size_t bytes = s->area->bytes < TRY ? s->area->bytes : TRY;
+    rd_queues_t *queues = rd_queues_fill(s->area->tried, s->area->pinned + RD_STAGE_LANES_BYTES, bytes);
 
-    rd_queues_fill(&queues, s->area->tried); /* whose content is nothing to anybody */
     for (int k = 1; k < comm->nranks && result == RONDO_SUCCESS; k = farther(s, k))
         result = exchange(s, 0, k, s->area->tried, 1, s->offers);
-    all[comm->rank].held = rd_queues_free(&queues);
+    all[comm->rank].held = rd_queues_free(queues);
     if (result == RONDO_SUCCESS)
         result = settle(s, 0);
     return result == RONDO_SUCCESS ? rd_boot_allgather(comm->boot, all, sizeof *all) : result;
@@ -261,6 +261,7 @@ static void decide_beside(rd_stage_t *s, const way_t *all)
     if (comm->env.net_direct == 1)
         return;
     s->direct = 0;
+    s->flushes = s->offers = 0;
     snprintf(s->way, sizeof s->way, "rank %d (%s): %s", r, rd_boot_whois(comm->boot, r), why);
 }
 

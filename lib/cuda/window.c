@@ -119,15 +119,6 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     cuda->limits.fifos = k->fifos;
 }
 
-/* Of a rank that is alone on its node: nothing but scratch. */
-void rd_window_layout_alone(rd_cuda_t *cuda)
-{
-    size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN);
-
-    cuda->k.fifo_offset = (uint32_t)(control / RD_KALIGN);
-    cuda->window_bytes = control + rd_window_scratch_bytes(cuda) + PAGE;
-}
-
 /* ---- the graveyard; with the lock ---- */
 
 static int process_over(const rd_node_t *node, int m)

@@ -366,8 +366,8 @@ static void right(test_rank_t *t, void *arg)
 }
 
 /* A little more than a piece, which is everywhere as long as the fullest node has scratch for. */
-#define LONG_NODES "5+1"
-#define LONG (((size_t)2 << 20) + 1000)
+#define LONG_NODES "5+2"
+#define LONG (2 * ((size_t)2 << 20) + 1000) /* a rail has half of it */
 static void long_piece(test_rank_t *t, void *unused)
 {
     const do_case_t c = {.what = DO_REDUCE, .type = RONDO_UINT8, .op = RONDO_MAX, .count = LONG, .root = 5};
@@ -415,7 +415,7 @@ static void in_the_middle(test_rank_t *t, void *arg)
     const middle_t *m = arg;
     int gone = t->nranks - 1;
     rondo_comm_t comm = device_comm(t);
-    size_t bytes = 4 * INTS * sizeof(int);
+    size_t bytes = 8 * INTS * sizeof(int); /* of so many ranks, at most */
     int *in = device_memory(t, bytes, 0), *out = device_memory(t, bytes, 0);
     cudaStream_t stream;
     char name[20];
@@ -495,7 +495,7 @@ static int run(const char *only, uint64_t seed)
     bad += run_long();
     bad += gone("2+2", DO_REDUCE) + gone("2+2", DO_REDUCE_SCATTER) + gone("2+2", DO_ALLTOALL) +
            gone("2+2", DO_GATHER);
-    bad += gone("3+1", DO_REDUCE) + gone("1+3", DO_REDUCE_SCATTER); /* two ranks have no part between nodes */
+    bad += gone("2+4", DO_REDUCE) + gone("2+3", DO_REDUCE_SCATTER); /* two ranks have no part between nodes */
     return bad + gone("3+1", DO_ALLREDUCE) + gone("1+3", DO_ALLREDUCE);
 }
 
