@@ -1,10 +1,10 @@
 /* Memory that was given back and taken anew, among messages that go straight from GPU to GPU: see direct.c.
  *
- * What a peer's UCX has mapped of this process it keeps. When other memory is announced to it at the same address, it
- * closes the old mapping first, and where that is one of CUDA IPC, closing waits for everything that runs on the peer's
- * GPU: for the very kernel, too, that waits for the message. So the process remembers all that it has announced, by the
- * number that CUDA gives every allocation. What lies where another allocation has lain is not announced: it is copied
- * to memory that is, before the kernel, in the stream.
+ * What a peer's UCX, which fetches (ucx/settings.c: gets_put), has mapped of this process it keeps. When other memory
+ * is announced to it at the same address, it closes the old mapping first, and where that is one of CUDA IPC, closing
+ * waits for everything that runs on the peer's GPU: for the very kernel, too, that waits for the message. So the
+ * process remembers all that it has announced, by the number that CUDA gives every allocation. What lies where another
+ * allocation has lain is not announced: it is copied to memory that is, before the kernel, in the stream.
  *
  * Nothing is forgotten when memory goes, for the peer keeps its mapping. But no two that were announced lie over one
  * another: so there is one for each place that the process has ever sent from, however often memory is taken anew there,

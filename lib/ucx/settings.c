@@ -85,9 +85,9 @@ static int ucx_is_of(unsigned first, unsigned last)
 }
 
 /* The transport's own settings had no "TCP_" before them for ucp_config_modify up to 1.16, only in the environment. */
-static const char *tcp_name(const char *name)
+static const char *name_of(const char *transport, const char *name)
 {
-    return ucx_is_of(0, 16) ? name + strlen("TCP_") : name;
+    return ucx_is_of(0, 16) ? name + strlen(transport) : name;
 }
 
 /* 1.16 to 1.21 look into what they have kept, and crash where there is none, when a peer is lost that had an announced
@@ -135,12 +135,12 @@ static rondo_result_t segments_put(rd_net_t *net, ucp_config_t *config, int alon
     const char *takes = said("TCP_RX_SEG_SIZE"), *sends = said("TCP_TX_SEG_SIZE"), *most = "512k";
     rondo_result_t result = RONDO_SUCCESS;
     if (takes == NULL) {
-        result = setting_put(net, config, tcp_name("TCP_RX_SEG_SIZE"), most);
+        result = setting_put(net, config, name_of("TCP_", "TCP_RX_SEG_SIZE"), most);
     }
     takes = takes != NULL ? takes : most;
     if (result == RONDO_SUCCESS && sends == NULL && alone) {
         sends = takes;
-        result = setting_put(net, config, tcp_name("TCP_TX_SEG_SIZE"), sends);
+        result = setting_put(net, config, name_of("TCP_", "TCP_TX_SEG_SIZE"), sends);
     }
     net->takes = bytes_of(takes);
     net->sends = sends != NULL ? bytes_of(sends) : 0;
@@ -183,6 +183,26 @@ static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
     return result;
 }
 
+/* Are there transports that may move a GPU's memory? */
+static int device_tls(const rd_env_t *env)
+{
+    const char *tls = env->ucx_tls;
+    return env->net_direct != 0 && (tls[0] == 0 || strstr(tls, "cuda") != NULL || strstr(tls, "all") != NULL);
+}
+
+/* It is the sender who sees to it that nothing need be closed while kernels wait (cuda/renewed.c), so it must be his
+ * memory that is mapped: what receives gets, and nobody puts. Where NVML tells of no NVLink, as over PCIe and in
+ * virtual machines, cuda_ipc would do nothing else; whether it gets quickly enough is tried. A UCX without cuda_ipc
+ * knows no such setting. */
+static rondo_result_t gets_put(rd_net_t *net, ucp_config_t *config)
+{
+    const char *name = "CUDA_IPC_ENABLE_GET_ZCOPY";
+    if (said(name) == NULL) {
+        (void)ucp_config_modify(config, name_of("CUDA_IPC_", name), "on");
+    }
+    return said("RNDV_SCHEME") == NULL ? setting_put(net, config, "RNDV_SCHEME", "get_zcopy") : RONDO_SUCCESS;
+}
+
 /* UCX's tcp trusts whoever connects: he may even write into this process's memory. So it listens on the interface of
  * the bootstrap alone (loopback when all ranks share a host), unless the user names devices; devices of other
  * transports have names of their own. */
@@ -203,6 +223,9 @@ rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd
     if (result == RONDO_SUCCESS && net->keeps) { /* by a flush of the endpoints it would wait for the peers' polls */
         result = setting_put(net, config, "FLUSH_WORKER_EPS", "n");
     }
+    if (result == RONDO_SUCCESS && device_tls(env)) {
+        result = gets_put(net, config);
+    }
     if (result == RONDO_SUCCESS && env->net[0] != 0) {
         return device_put(net, config, env->net, place);
     }
@@ -218,8 +241,7 @@ rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd
  * older protocols. */
 int rd_ucx_may_fetch(const rd_env_t *env)
 {
-    const char *tls = env->ucx_tls, *protocols = said("PROTO_ENABLE");
-    int device = tls[0] == 0 || strstr(tls, "cuda") != NULL || strstr(tls, "all") != NULL;
+    const char *protocols = said("PROTO_ENABLE");
     int older = protocols != NULL && (strchr("nN0", *protocols) != NULL || strcasecmp(protocols, "off") == 0);
-    return env->net_direct != 0 && device && !ucx_is_of(0, 18) && !older;
+    return device_tls(env) && !ucx_is_of(0, 18) && !older;
 }
