@@ -113,7 +113,7 @@ static rondo_result_t worker_make(rd_net_t *net)
 
 rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *address, int place)
 {
-    net->keeps = env->ucx_tls[0] == 0 || strstr(env->ucx_tls, "tcp") != NULL || strstr(env->ucx_tls, "all") != NULL;
+    net->keeps = rd_ucx_tls_may(env, "tcp");
     net->lists = rd_net_tcp_alone(env->ucx_tls);
     rondo_result_t result = context_allowed(net);
     if (result == RONDO_SUCCESS) {

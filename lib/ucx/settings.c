@@ -84,7 +84,8 @@ static int ucx_is_of(unsigned first, unsigned last)
     return major == 1 && minor >= first && minor <= last;
 }
 
-/* The transport's own settings had no "TCP_" before them for ucp_config_modify up to 1.16, only in the environment. */
+/* A transport's own settings had no "TCP_" or the like before them for ucp_config_modify up to 1.16, only in the
+ * environment. */
 static const char *name_of(const char *transport, const char *name)
 {
     return ucx_is_of(0, 16) ? name + strlen(transport) : name;
@@ -183,11 +184,16 @@ static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
     return result;
 }
 
-/* Are there transports that may move a GPU's memory? */
-static int device_tls(const rd_env_t *env)
+int rd_ucx_tls_may(const rd_env_t *env, const char *name)
 {
     const char *tls = env->ucx_tls;
-    return env->net_direct != 0 && (tls[0] == 0 || strstr(tls, "cuda") != NULL || strstr(tls, "all") != NULL);
+    return tls[0] == 0 || strstr(tls, name) != NULL || strstr(tls, "all") != NULL;
+}
+
+/* May a GPU's memory be moved? */
+static int device_tls(const rd_env_t *env)
+{
+    return env->net_direct != 0 && rd_ucx_tls_may(env, "cuda");
 }
 
 /* It is the sender who sees to it that nothing need be closed while kernels wait (cuda/renewed.c), so it must be his

@@ -170,6 +170,7 @@ int rd_ucx_fetches_host(void); /* by keys, and not only a device's memory */
 /* settings.c */
 rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
                                    int place);
+int rd_ucx_tls_may(const rd_env_t *env, const char *name); /* the transport be among them */
 int rd_ucx_may_fetch(const rd_env_t *env); /* by keys, from and to a device's memory */
 
 /* exchange.c */
