@@ -7,9 +7,11 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +36,7 @@ typedef struct {
 } case_t;
 
 static uint64_t seed = 1;
+static atomic_int *gone; /* seen by all ranks: the last one has left */
 
 static void named(test_rank_t *t, rondo_comm_t comm, rondo_result_t result, int rank)
 {
@@ -298,6 +301,36 @@ static void outlived(test_rank_t *t, void *arg)
         nothing_stays(fds, threads);
 }
 
+/* The last rank sends rank 0 its only message and leaves. Rank 0, which has yet to send it anything, hears of that
+ * while it waits for another one, then reads the message; nothing of a connection stays. */
+static void unanswered(test_rank_t *t, void *arg)
+{
+    const case_t *c = arg;
+    int last = t->nranks - 1, other = t->nranks - 3; /* both on the other node */
+    int fds = entries("/proc/self/fd"), threads = entries("/proc/self/task");
+    rondo_comm_t comm = test_comm_on(t, c->nodes);
+    char byte = 1;
+
+    if (!comm)
+        return;
+    test_note(t, "%d nodes, one whom nothing was sent leaves", c->nodes);
+    if (t->rank == last || t->rank == other) {
+        while (t->rank == other && !atomic_load(gone))
+            usleep(1000);
+        TEST_OK(t, comm, rondo_send(&byte, 1, RONDO_INT8, 0, comm, NULL));
+    }
+    if (t->rank == 0) {
+        TEST_OK(t, comm, rondo_recv(&byte, 1, RONDO_INT8, other, comm, NULL));
+        TEST_OK(t, comm, rondo_recv(&byte, 1, RONDO_INT8, last, comm, NULL));
+    }
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+    if (t->rank == last)
+        atomic_store(gone, 1);
+    if (t->rank == 0)
+        nothing_stays(fds, threads);
+    test_barrier(t);
+}
+
 /* ---- who does not need it ---- */
 
 /* The last rank has sent what it had to, and goes. Rank 0 still has something for rank 1, which takes its time; then
@@ -377,9 +410,14 @@ static int run_unmet(void)
     case_t c = {.nodes = 2};
     int bad = 0;
 
+    gone = mmap(NULL, sizeof *gone, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (gone == MAP_FAILED) {
+        perror("left: mmap");
+        return 1;
+    }
     for (c.early = 0; c.early < 2; c.early++)
         bad += run("one that was never met", 66, unmet, &c);
-    return bad;
+    return bad + run("one that was never answered", 66, unanswered, &c);
 }
 
 static int run_outlived(void)

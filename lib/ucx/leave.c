@@ -195,11 +195,13 @@ static int leave_in_order(rd_net_t *net)
     return 0;
 }
 
-/* A connection to a live peer is still being made: see meet.c. */
+/* A connection to a live peer is still being made: see meet.c. To one that has left, and to which this rank had nothing
+ * to send, none ever was. */
 static int half_made(const rd_net_t *net)
 {
     for (const rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        if (!p->settled && p->lost_ms == 0) {
+        int never_made = p->ep == NULL && p->left;
+        if (!p->settled && p->lost_ms == 0 && !never_made) {
             return 1;
         }
     }
