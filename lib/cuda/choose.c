@@ -308,7 +308,7 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
         return 0;
     }
     uint32_t unit = rd_kernel_unit(kind, codec);
-    if (!unit || !rd_kernel_find(&chosen->launch))
+    if (!unit || !rd_kernel_find(&chosen->launch, 1))
         return refuse(why, "this protocol does not serve this operation and type");
     if (codec == RD_KC_SENTINEL && !rd_coll_reduces((rd_coll_t)w->coll))
         return refuse(why, "what is only moved must arrive bit by bit, and this protocol changes one NaN");

@@ -54,13 +54,13 @@ struct rd_epoch_t {
 
     /* Before the peer's bank is written in a pass: it must be free of what earlier epochs have put there. From the
      * third pass on two passes of this epoch lie between; there the kernel has proof that the peer has cleaned the
-     * bank. The fence puts what this warp has cleaned before what it sends: that is the peer's proof.
+     * bank. The fence puts what this warp has `cleaned` before what it sends: that is the peer's proof.
      */
-    RD_MEMBER bool gate(uint32_t pass)
+    RD_MEMBER bool gate(uint32_t pass, bool cleaned)
     {
         uint32_t last = (first + pass) & 1 ? used[1] : used[0];
 
-        if (pass > 0)
+        if (cleaned)
             fence_sys();
         /* Lanes may have seen different values: what they do next has to be the same. */
         if (pass > 1 || warp_all((int32_t)(begun - last) > 0))

@@ -88,7 +88,7 @@ static const void *in_table(const void *const table[RD_KC_CODECS][RD_KN_NUMBERS]
     return table[codec][number] || codec == RD_KC_SENTINEL ? table[codec][number] : table[codec][RD_KN_ANY];
 }
 
-const void *rd_kernel_find(const rd_klaunch_t *l)
+const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
 {
     rd_knumber_t number;
 
@@ -110,7 +110,7 @@ const void *rd_kernel_find(const rd_klaunch_t *l)
         return REDUCING & BIT(l->coll) ? in_table(rd_kernels_oneshot, l->codec, number)
                                        : rd_kernels_oneshot_move[l->codec];
     case RD_K_TWOSHOT:
-        return in_table(rd_kernels_twoshot, l->codec, number);
+        return in_table(passes == 2 ? rd_kernels_twoshot_ahead : rd_kernels_twoshot, l->codec, number);
     case RD_K_RING:
         return in_table(rd_kernels_ring, l->codec, number);
     case RD_K_CHAIN:

@@ -10,7 +10,7 @@
 
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream)
 {
-    const void *function = rd_kernel_find(launch);
+    const void *function = rd_kernel_find(launch, launch->kind == RD_K_TWOSHOT ? work->reduce.passes : 1);
     cudaLaunchAttribute attributes[2];
     cudaLaunchConfig_t config;
     void *arguments[1];
@@ -74,6 +74,8 @@ int rd_kernel_load(void)
         error = load(rd_kernels_oneshot_move, RD_KC_CODECS);
     if (error == cudaSuccess)
         error = load(rd_kernels_twoshot[0], all);
+    if (error == cudaSuccess)
+        error = load(rd_kernels_twoshot_ahead[0], all);
     if (error == cudaSuccess)
         error = load(rd_kernels_ring[0], all);
     if (error == cudaSuccess)

@@ -86,8 +86,8 @@ typedef struct rd_klaunch {
     uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
 } rd_klaunch_t;
 
-/* NULL: there is no such kernel. `blocks` and `threads` do not matter. */
-const void *rd_kernel_find(const rd_klaunch_t *launch);
+/* Of work of so many passes. NULL: there is no such kernel. `blocks` and `threads` do not matter. */
+const void *rd_kernel_find(const rd_klaunch_t *launch, uint32_t passes);
 /* Bytes of a chunk that a unit carries; 0: the codec is not for this kind. */
 uint32_t rd_kernel_unit(rd_kkind_t kind, rd_kcodec_t codec);
 /* Warps that serve a unit. */

@@ -1,7 +1,8 @@
 #include "twoshot.cuh"
 #include "rows.cuh"
 
-#define K(codec, number) (const void *)rd_twoshot<codec, number, RD_KT_GROUPS>
+#define K(codec, number) (const void *)rd_twoshot<codec, number, false, RD_KT_GROUPS>
+#define K_AHEAD(codec, number) (const void *)rd_twoshot<codec, number, true, RD_KT_GROUPS>
 
 RD_ROWS_SENTINEL(1);
 
@@ -9,4 +10,10 @@ const void *const rd_kernels_twoshot[RD_KC_CODECS][RD_KN_NUMBERS] = {
     {},
     RD_ROW_LL128(K),
     RD_ROW_SENTINEL(K),
+};
+
+const void *const rd_kernels_twoshot_ahead[RD_KC_CODECS][RD_KN_NUMBERS] = {
+    {},
+    RD_ROW_LL128(K_AHEAD),
+    RD_ROW_SENTINEL(K_AHEAD),
 };

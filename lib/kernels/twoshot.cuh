@@ -5,13 +5,14 @@
  *   slot in a bank             [hop][sender][unit]
  *
  * Proof that a peer has cleaned pass p is, as there, its part of pass p + 1: both hops' slots are cleaned by the warp
- * that sends to the same peer. */
+ * that sends to the same peer. Where there are two passes nobody needs that proof, so the second one's parts go out
+ * right behind the first's, by a kernel of their own (AHEAD): one that can do both is slower at one pass. */
 #ifndef RD_TWOSHOT_CUH
 #define RD_TWOSHOT_CUH
 
 #include "oneshot.cuh"
 
-template <class CODEC, class NUMBER, uint32_t THREADS>
+template <class CODEC, class NUMBER, bool AHEAD, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_twoshot(RD_WORK(rd_kwork_reduce_t))
 {
@@ -33,13 +34,21 @@ rd_twoshot(RD_WORK(rd_kwork_reduce_t))
             const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
             char *theirs = e.bank(g.peer, pass) + to, *mine = e.bank(g.rank, pass) + from;
             uint4 v[CODEC::ITEMS], *buffer = g.buffer<CODEC>(pass);
-            rd_unit_load<CODEC>(v, in, at, g.lane);
-            if (pass == 0)
-                e.announce();
-            rd_unit_scale<CODEC>(v, number);
+            if (!AHEAD || !other || pass == 0) {
+                rd_unit_load<CODEC>(v, in, at, g.lane);
+                if (pass == 0)
+                    e.announce();
+                rd_unit_scale<CODEC>(v, number);
+            }
             if (other) {
-                if (e.gate(pass))
+                if ((!AHEAD || pass == 0) && e.gate(pass, pass > 0))
                     CODEC::send(theirs, v, g.lane);
+                if (AHEAD && pass == 0) {
+                    rd_unit_load<CODEC>(v, in, at + (uint64_t)r.units * CODEC::DATA, g.lane);
+                    rd_unit_scale<CODEC>(v, number);
+                    if (e.gate(1, false))
+                        CODEC::send(e.bank(g.peer, 1) + to, v, g.lane);
+                }
                 CODEC::receive(v, mine, g.lane, e.wait);
                 CODEC::clean(mine, g.lane);
             }

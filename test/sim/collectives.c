@@ -113,7 +113,7 @@ static void next_number(walk_t *at, op_plan_t *p)
         p->launch.type = (uint32_t)at->type;
         p->launch.op = at->op < RONDO_NUM_OPS ? (uint32_t)at->op : RONDO_SUM;
     } while (!(at->op < RONDO_NUM_OPS ? rd_op_valid(at->op, (rondo_type_t)at->type) : scalable(at->type)) ||
-             !rd_kernel_find(&p->launch));
+             !rd_kernel_find(&p->launch, 1));
     p->scaled = RD_KSCALE_NONE;
     p->device_scale = 0;
     if (at->op == RONDO_NUM_OPS) {

@@ -108,7 +108,7 @@ static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t fa
     p.count = 1000;
     p.slice = codec == RD_KC_SIMPLE ? WORLD_SLICE : 0;
     world_add(&w, &p);
-    w.launch[WORLD_OPS].function = rd_kernel_find(&nothing);
+    w.launch[WORLD_OPS].function = rd_kernel_find(&nothing, 1);
     for (int r = 0; r < 3; r++)
         w.host[r] = (rd_khost_t){.abort = abort, .timeout_ms = timeout};
     rd_sim_launch_t queue[3] = {w.launch[0], w.launch[WORLD_OPS], w.launch[2 * WORLD_OPS]};
@@ -147,7 +147,7 @@ static int in_its_place(const char *what, uint32_t abort, rd_kkind_t kind, rd_kc
         for (int i = 0; i < 3; i++) /* all do the first; then it is easier to write to a peer that does not come */
             world_add(&w, &p);
         const rd_kwork_t *late = &w.work[WORLD_OPS + 1];
-        rd_sim_launch_t none = {rd_kernel_find(&nothing), 1, 32, 0, late, 0};
+        rd_sim_launch_t none = {rd_kernel_find(&nothing, 1), 1, 32, 0, late, 0};
         rd_sim_launch_t queues[3][2] = {
             {w.launch[0], w.launch[WORLD_OPS]}, {w.launch[1], none}, {w.launch[2], w.launch[WORLD_OPS + 1]}};
         say_all(&w.work[1], 1);

@@ -200,8 +200,8 @@ static rd_kwork_t *queue(world_t *w, int rank, rd_kkind_t kind, uint32_t blocks,
     memset(&work[i], 0, sizeof work[i]);
     work[i].comm = world_comm(w, rank);
     work[i].comm.slice_least -= rank == 1 && cut_otherwise ? 128 : 0; /* more slices: none is missed */
-    launches[i] = (rd_sim_launch_t){rd_kernel_find(&l), blocks, threads, rd_kernel_shared(kind, codec, threads),
-                                    &work[i], 0};
+    launches[i] =
+        (rd_sim_launch_t){rd_kernel_find(&l, 1), blocks, threads, rd_kernel_shared(kind, codec, threads), &work[i], 0};
     return &work[i];
 }
 

@@ -221,9 +221,9 @@ int run(fault_t fault, kind_t kind, uint64_t seed)
         for (uint64_t b = 0; b < (brief() ? BRIEF : BYTES); b++)
             world->in[l][b] = (char)(b * 31 + l * 7 + seed);
         work[l] = work_of(l);
-        queues[l] = {rd_kernel_find(&staged), brief() ? 1 : CREWS * (1 + l % 2), 64, 0, work[l]};
+        queues[l] = {rd_kernel_find(&staged, 1), brief() ? 1 : CREWS * (1 + l % 2), 64, 0, work[l]};
         for (uint32_t c = 0; c < crews; c++)
-            queues[(1 + c) * LAUNCHES + l] = {l == 0 ? proxies[c] : rd_kernel_find(&nothing), 1, 32, 0, work[l]};
+            queues[(1 + c) * LAUNCHES + l] = {l == 0 ? proxies[c] : rd_kernel_find(&nothing, 1), 1, 32, 0, work[l]};
     }
     if (fault == NO_FENCE)
         rd_sim_break(RD_SIM_NO_FENCE, nullptr, nullptr);
@@ -259,8 +259,8 @@ int leaves(const char *what, kind_t kind, uint32_t abort, uint32_t timeout_ms)
     staged.kind = RD_K_STAGED;
     rd_kwork_t *work = work_of(0);
     const uint32_t blocks = brief() ? 1 : CREWS;
-    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged), blocks, 64, 0, work},
-                                {rd_kernel_find(&staged), blocks, 64, 0, work}};
+    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged, 1), blocks, 64, 0, work},
+                                {rd_kernel_find(&staged, 1), blocks, 64, 0, work}};
     int stayed = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed == 0;
     memset((void *)world->lanes, 0, sizeof world->lanes);
     stayed = stayed || rd_sim_queues(queue + 1, 1, 1, 1, text, sizeof text);
@@ -303,8 +303,8 @@ int messages_wait()
     sending.kind = RD_K_STAGED_MESSAGES;
     rd_kwork_t *first = work_of(0), *second = sends_of(1);
     first->staged.rounds = CREWS;
-    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged), CREWS, 64, 0, first},
-                                {rd_kernel_find(&sending), CREWS, 64, 0, second}};
+    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged, 1), CREWS, 64, 0, first},
+                                {rd_kernel_find(&sending, 1), CREWS, 64, 0, second}};
     int bad = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed;
     memcpy(before, world->area, sizeof before);
     world->host.abort = 1; /* or it would wait for ever */
@@ -347,8 +347,8 @@ int straight_run(fault_t fault, uint64_t seed)
     nothing.kind = RD_K_NOTHING;
     for (uint32_t l = 0; l < LAUNCHES; l++) {
         work[l] = straight_of(l);
-        queues[l] = {rd_kernel_find(&sending), 1, 32, 0, work[l]};
-        queues[LAUNCHES + l] = {l ? rd_kernel_find(&nothing) : (const void *)proxy_straight, 1, 32, 0, work[l]};
+        queues[l] = {rd_kernel_find(&sending, 1), 1, 32, 0, work[l]};
+        queues[LAUNCHES + l] = {l ? rd_kernel_find(&nothing, 1) : (const void *)proxy_straight, 1, 32, 0, work[l]};
     }
     if (fault == NO_FENCE)
         rd_sim_break(RD_SIM_NO_FENCE, nullptr, nullptr);
@@ -388,7 +388,7 @@ int messages_stay()
     world->host.timeout_ms = 20; /* or it would wait for ever */
     sending.kind = RD_K_STAGED_MESSAGES;
     rd_kwork_t *work = sends_of(0);
-    rd_sim_launch_t queue = {rd_kernel_find(&sending), CREWS, 64, 0, work};
+    rd_sim_launch_t queue = {rd_kernel_find(&sending, 1), CREWS, 64, 0, work};
     int bad = rd_sim_queues(&queue, 1, 1, 1, text, sizeof text);
     for (const rd_klane_t &lane : world->lanes)
         for (const rd_ktrigger_t &t : lane.trigger)
