@@ -35,9 +35,12 @@ struct rd_fifo_t {
         const uint4 first = line_load(comm.own);
 
         attach(peer, send, fifo);
+        moved = word_load(count);
+        cleaned = send ? word_load(taken) : 0;
+        /* All three are under way before one is used. Lanes may have seen different values. */
         wait.dead = rd_control_failed(first);
-        moved = warp_first(lane == 0 ? word_load(count) : 0);
-        cleaned = moved - RD_KSLOTS; /* not known: look */
+        moved = warp_first(moved);
+        cleaned = warp_first(cleaned);
     }
 
     /* Where somebody else keeps the counters meanwhile. */
