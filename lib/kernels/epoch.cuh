@@ -72,14 +72,14 @@ struct rd_epoch_t {
         return rd_wait_over(wait);
     }
 
-    /* By all threads. A block that is alone need not ask whether it is the last. */
+    /* By all threads. */
     RD_MEMBER void end(uint32_t passes)
     {
         bool dead = block_any(wait.dead);
 
         if (dead && gpu_thread() == 0)
             rd_control_fail(control);
-        if (dead || gpu_thread() != 0 || (gpu_blocks() > 1 && !last_to_arrive(&control->leaving, gpu_blocks())))
+        if (dead || gpu_thread() != 0 || !last_to_arrive(&control->leaving, gpu_blocks()))
             return;
         word_store(&control->epoch, number);
         word_store(&control->passes, first + passes);

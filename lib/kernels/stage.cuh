@@ -109,7 +109,7 @@ struct rd_lane_ring_t {
             return;
         if (wait.dead) {
             word_store(&stage.state->failed, 1);
-        } else if (blocks == 1 || last_to_arrive(&state->leaving, blocks)) {
+        } else if (last_to_arrive(&state->leaving, blocks)) {
             word_store(&state->raised, first + n);
             word_store(&state->seen, seen);
         }

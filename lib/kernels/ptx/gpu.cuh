@@ -218,10 +218,10 @@ RD_DEVICE void far_store(void *p, uint4 v)
     *(uint4 *)p = v;
 }
 
-/* One of `of` arrives: true for the last one, and the word is 0 again. */
+/* One of `of` arrives: true for the last one, and the word is 0 again. Who is alone need not count. */
 RD_DEVICE bool last_to_arrive(uint32_t *p, uint32_t of)
 {
-    return atomicInc(p, of - 1) == of - 1;
+    return of == 1 || atomicInc(p, of - 1) == of - 1;
 }
 
 /* ---- numbers */
