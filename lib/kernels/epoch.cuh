@@ -72,6 +72,12 @@ struct rd_epoch_t {
         return rd_wait_over(wait);
     }
 
+    /* Where every pass before this one has been cleaned. */
+    RD_MEMBER bool gate(uint32_t pass)
+    {
+        return gate(pass, pass > 0);
+    }
+
     /* By all threads. */
     RD_MEMBER void end(uint32_t passes)
     {

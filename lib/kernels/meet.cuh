@@ -48,7 +48,7 @@ rd_meet(RD_WORK(rd_kwork_t))
     if (peer != rank) {
         char *slot = e.bank(rank, 0) + (uint64_t)peer * CODEC::WIRE;
         fence_sys();
-        if (e.gate(0, false))
+        if (e.gate(0))
             CODEC::send(e.bank(peer, 0) + (uint64_t)rank * CODEC::WIRE, v, lane);
         const bool there = CODEC::receive(v, slot, lane, e.wait);
         fence_sys();

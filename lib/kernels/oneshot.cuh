@@ -102,7 +102,7 @@ rd_oneshot(RD_WORK(rd_kwork_reduce_t))
             if (pass == 0)
                 e.announce();
             rd_unit_scale<CODEC>(v, number);
-            if (sends && e.gate(pass, pass > 0))
+            if (sends && e.gate(pass))
                 CODEC::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE, v, g.lane);
             if (sums && other) {
                 char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
@@ -165,7 +165,7 @@ rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
                 rd_unit_load<CODEC>(v, x.in, at, g.lane);
             if (pass == 0)
                 e.announce();
-            if (x.sends && other && e.gate(pass, pass > 0))
+            if (x.sends && other && e.gate(pass))
                 CODEC::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE, v, g.lane);
             if (x.receives && other) {
                 char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;

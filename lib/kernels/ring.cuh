@@ -125,7 +125,7 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
             rd_unit_load<CODEC>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
             if (pass == 0)
                 e.announce();
-            if (!(good = e.gate(pass, pass > 0)))
+            if (!(good = e.gate(pass)))
                 break;
             e.wait.peer = g.rank == 0 ? g.n - 1 : g.rank - 1;
             g.theirs = e.bank(g.next, pass);

@@ -41,7 +41,7 @@ rd_twoshot(RD_WORK(rd_kwork_reduce_t))
                 rd_unit_scale<CODEC>(v, number);
             }
             if (other) {
-                if ((!AHEAD || pass == 0) && e.gate(pass, pass > 0))
+                if ((!AHEAD || pass == 0) && e.gate(pass))
                     CODEC::send(theirs, v, g.lane);
                 if (AHEAD && pass == 0) {
                     rd_unit_load<CODEC>(v, in, at + (uint64_t)r.units * CODEC::DATA, g.lane);
