@@ -136,8 +136,8 @@ static rd_gpu_price_t price(const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t c
     return p;
 }
 
-/* Of steps that follow one another and bytes that flow meanwhile: the longer of the two, and a little more where they are
- * nearly alike. The 19 % are those of bare rings of eight H200, which are within 4 % of this from 512 KB to 16 MB. */
+/* Of steps that follow one another and bytes that flow meanwhile: the longer of the two, and a little more where they
+ * are nearly alike. So bare rings of eight H200 measure, with 19 % and within 4 %, from 512 KB to 16 MB. */
 static double beside(double way, double flow)
 {
     double longer = way > flow ? way : flow, part = longer > 0 ? (way + flow - longer) / longer : 0;

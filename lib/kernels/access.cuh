@@ -1,6 +1,6 @@
 /* The user's buffers, sixteen bytes a lane: `left` bytes are the user's from `p` on, and nothing beyond is touched.
- * Fast where p is aligned, and for a number or two of 4 or 8 bytes, which what takes the least time consists of; else in
- * the largest pieces that the place and the length allow, out of line. */
+ * Fast where p is aligned, and for one word or two, which the shortest operations carry; else in the largest pieces that
+ * the place and the length allow, out of line. */
 #ifndef RD_ACCESS_CUH
 #define RD_ACCESS_CUH
 

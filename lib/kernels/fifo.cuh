@@ -37,7 +37,8 @@ struct rd_fifo_t {
         attach(peer, send, fifo);
         moved = word_load(count);
         cleaned = send ? word_load(taken) : 0;
-        /* All three are under way before one is used. Lanes may have seen different values. */
+        /* All three are under way before one is used. Lanes may have seen different values of the peer's, and none may
+         * come to `keep` before all have loaded `count`. */
         wait.dead = rd_control_failed(first);
         moved = warp_first(moved);
         cleaned = warp_first(cleaned);
