@@ -56,6 +56,11 @@ static pool_t *pool_of(test_rank_t *t, int kind)
     return &pools[kind == 1 ? PINNED : kind == 2 ? MANAGED : DEVICE + device % (POOLS - DEVICE)];
 }
 
+static int holds(const pool_t *p, const void *memory)
+{
+    return p->base && (const char *)memory >= p->base && (const char *)memory < p->base + POOL_BYTES;
+}
+
 void device_pools(test_rank_t *t)
 {
     void *base;
@@ -146,7 +151,7 @@ void *device_memory(test_rank_t *t, size_t bytes, int kind)
 void device_memory_back(void *memory)
 {
     for (pool_t *p = pools; p < pools + POOLS; p++) {
-        if (p->base && (char *)memory >= p->base && (char *)memory < p->base + POOL_BYTES && --p->taken == 0)
+        if (holds(p, memory) && --p->taken == 0)
             p->used = 0;
     }
 }
@@ -210,7 +215,7 @@ static void copy(test_rank_t *t, char *to, const char *from, size_t bytes, cudaS
 {
     const pool_t *p = pool_of(t, 1);
 
-    if (to < p->base || to >= p->base + POOL_BYTES || from < p->base || from >= p->base + POOL_BYTES) {
+    if (!holds(p, to) || !holds(p, from)) {
         TEST_CUDA(t, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
         return;
     }
