@@ -95,6 +95,8 @@ static void traffic(const rd_wanted_t *w, uint32_t n, rd_kkind_t kind, double *b
         *bytes = block;
     else if (kind == RD_K_COPY && w->coll == RD_BROADCAST) /* a part to each, then everybody's to everybody */
         *bytes = n == 2 ? block : block * 2 * (n - 1) / n;
+    else if (kind == RD_K_TWOSHOT && w->coll != RD_ALLREDUCE)
+        *bytes = block;
     else if (kind == RD_K_ONESHOT || w->coll != RD_ALLREDUCE)
         *bytes = block * (n - 1); /* to each peer: the whole, or a block */
     else
@@ -156,7 +158,7 @@ static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t ki
         return p.alpha + way + flow + (passes - 1) * p.pass;
     /* The parts of the second of two passes are there already: by ranks that share an H200 it cost 0.6 us where it had
      * cost 1.9 (two ranks) and 3.7 (four). */
-    double pass = kind == RD_K_TWOSHOT && passes == 2 ? p.pass / 3 : p.pass;
+    double pass = kind == RD_K_TWOSHOT && w->coll == RD_ALLREDUCE && passes == 2 ? p.pass / 3 : p.pass;
     return p.alpha + beside(way, flow) + (passes - 1) * pass;
 }
 
@@ -166,7 +168,7 @@ static int serves(rd_kkind_t kind, uint32_t coll)
     case RD_K_ONESHOT:
         return coll <= RD_SCATTER;
     case RD_K_TWOSHOT:
-        return coll == RD_ALLREDUCE;
+        return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST;
     case RD_K_RING:
         return coll == RD_ALLREDUCE || coll == RD_REDUCE_SCATTER || coll == RD_ALLGATHER;
     case RD_K_CHAIN:

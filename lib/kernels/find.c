@@ -22,7 +22,7 @@ static const struct {
     [RD_K_ONESHOT] = {REDUCING | BIT(RD_ALLGATHER) | BIT(RD_BROADCAST) | BIT(RD_ALLTOALL) | BIT(RD_GATHER) |
                           BIT(RD_SCATTER),
                       7, 1, RD_KT_GROUPS, UINT32_MAX, EACH, 0, 0},
-    [RD_K_TWOSHOT] = {BIT(RD_ALLREDUCE), 6, 1, RD_KT_GROUPS, UINT32_MAX, EACH, 0, 0},
+    [RD_K_TWOSHOT] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE) | BIT(RD_BROADCAST), 6, 1, RD_KT_GROUPS, UINT32_MAX, EACH, 0, 0},
     [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 15, 2, RD_KT_RING, UINT32_MAX, 1, 0,
                    0},
     [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 11, 0, RD_KT_FIFOS, RD_KFIFOS, 1, 0, 0},
@@ -110,7 +110,10 @@ const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
         return REDUCING & BIT(l->coll) ? in_table(rd_kernels_oneshot, l->codec, number)
                                        : rd_kernels_oneshot_move[l->codec];
     case RD_K_TWOSHOT:
-        return in_table(passes == 2 ? rd_kernels_twoshot_ahead : rd_kernels_twoshot, l->codec, number);
+        return l->coll == RD_BROADCAST ? rd_kernels_rooted_broadcast[l->codec]
+               : l->coll == RD_REDUCE  ? in_table(rd_kernels_rooted_reduce, l->codec, number)
+                                       : in_table(passes == 2 ? rd_kernels_twoshot_ahead : rd_kernels_twoshot,
+                                                  l->codec, number);
     case RD_K_RING:
         return in_table(rd_kernels_ring, l->codec, number);
     case RD_K_CHAIN:
@@ -152,6 +155,8 @@ uint64_t rd_kernel_chunk(rd_kkind_t kind, uint32_t coll, int n, uint64_t bytes)
 {
     if (kind == RD_K_TREE) /* a part for each of the two trees */
         return rd_kchunk(bytes, 2);
+    if (kind == RD_K_TWOSHOT && coll != RD_ALLREDUCE) /* the root has none */
+        return rd_kchunk(bytes, (uint32_t)n - 1);
     if (coll != RD_ALLREDUCE || (kind != RD_K_TWOSHOT && kind != RD_K_RING && kind != RD_K_PAT))
         return bytes;
     return rd_kchunk(bytes, (uint32_t)n);
@@ -168,7 +173,7 @@ uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n
         slots = (uint64_t)n;
         break;
     case RD_K_TWOSHOT:
-        slots = 2 * (uint64_t)n;
+        slots = (coll == RD_ALLREDUCE ? 2 : 1) * (uint64_t)n;
         break;
     case RD_K_RING:
         slots = (coll == RD_ALLREDUCE ? 2 : 1) * (uint64_t)(n - 1);

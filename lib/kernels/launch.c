@@ -77,6 +77,10 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(rd_kernels_twoshot_ahead[0], all);
     if (error == cudaSuccess)
+        error = load(rd_kernels_rooted_reduce[0], all);
+    if (error == cudaSuccess)
+        error = load(rd_kernels_rooted_broadcast, RD_KC_CODECS);
+    if (error == cudaSuccess)
         error = load(rd_kernels_ring[0], all);
     if (error == cudaSuccess)
         error = load(rd_kernels_chain[0], all);

@@ -3,14 +3,15 @@
  *
  * Work is cut in *units*: what one warp sends, waits for and writes at a time. In each of its `passes` a launch carries
  * `units` units of every chunk, the next ones in the next pass. Chunks: for allreduce by two-shot or ring an n-th of
- * the whole, rounded up to 16 bytes; in every other case a rank's block, or the whole. A launch's `slice` = units * the
- * bytes of a unit. TREE to BINOMIAL are the programs that have these names in lib/sched: their work is an
- * rd_kprogrammed_t, their chunks are the schedule's, and one kernel runs them all (program.cuh).
+ * the whole, for reduce and broadcast by two-shot one of n - 1, rounded up to 16 bytes; in every other case a rank's
+ * block, or the whole. A launch's `slice` = units * the bytes of a unit. TREE to BINOMIAL are the programs that have
+ * these names in lib/sched: their work is an rd_kprogrammed_t, their chunks are the schedule's, and one kernel runs them
+ * all (program.cuh).
  *
  *   kind       serves                                           a unit is served by
  *   ONESHOT    ALLREDUCE REDUCE REDUCE_SCATTER                   n warps: one for each peer
  *              ALLGATHER BROADCAST ALLTOALL GATHER SCATTER
- *   TWOSHOT    ALLREDUCE                                         n warps
+ *   TWOSHOT    ALLREDUCE REDUCE BROADCAST                       n warps
  *   RING       ALLREDUCE REDUCE_SCATTER ALLGATHER                a warp; by SIMPLE a block
  *   CHAIN      REDUCE BROADCAST                                  the same
  *   TREE       ALLREDUCE REDUCE BROADCAST                       4 warps: one for each track of the program

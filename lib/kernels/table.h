@@ -26,6 +26,8 @@ extern const void *const rd_kernels_oneshot[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_oneshot_move[RD_KC_CODECS];
 extern const void *const rd_kernels_twoshot[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_twoshot_ahead[RD_KC_CODECS][RD_KN_NUMBERS]; /* of two passes */
+extern const void *const rd_kernels_rooted_reduce[RD_KC_CODECS][RD_KN_NUMBERS]; /* of TWOSHOT */
+extern const void *const rd_kernels_rooted_broadcast[RD_KC_CODECS];               /* likewise */
 extern const void *const rd_kernels_ring[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_chain[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_program[RD_KC_CODECS][RD_KN_NUMBERS]; /* TREE to BINOMIAL */

@@ -24,6 +24,8 @@ typedef struct plant {
 static const plant_t plants[] = {
     {"no fence, one-shot", RD_SIM_NO_FENCE, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 8, 0},
     {"no fence, two-shot", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 8, 0},
+    {"no fence, two-shot reduce", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_SENTINEL, RD_REDUCE, 8, 0},
+    {"no fence, two-shot broadcast", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST, 8, 0},
     {"no fence, ring", RD_SIM_NO_FENCE, RD_K_RING, RD_KC_SENTINEL, RD_ALLGATHER, 10, 0},
     {"no clean, one-shot", RD_SIM_NO_CLEAN, RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE, 4, 0},
     {"no clean, ring", RD_SIM_NO_CLEAN, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 3, 0},
@@ -89,15 +91,15 @@ static int try_plant(const plant_t *plant)
         found += found < 2 && run(plant, 1, seed) != 0;
         false_alarm += seed <= 2 && run(plant, 0, seed) != 0;
     }
-    printf("%-24s %s\n", plant->what, !found ? "was NOT FOUND" : false_alarm ? "found, and FALSE ALARMS" : "found");
+    printf("%-28s %s\n", plant->what, !found ? "was NOT FOUND" : false_alarm ? "found, and FALSE ALARMS" : "found");
     return found && !false_alarm ? 0 : -1;
 }
 
 /* Rank 1 never comes; the others are told to leave, or have a time limit. */
 static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t failed, rd_kkind_t kind,
-                 rd_kcodec_t codec)
+                 rd_kcodec_t codec, rd_coll_t coll)
 {
-    op_plan_t p = {.launch = {kind, codec, RD_ALLREDUCE, RONDO_FLOAT32, RONDO_SUM, 0, 0}, .units = 2, .passes = 3};
+    op_plan_t p = {.launch = {kind, codec, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 0, 0}, .units = 2, .passes = 3};
     rd_klaunch_t nothing = {.kind = RD_K_NOTHING};
     char text[16384];
     world_t w;
@@ -116,7 +118,7 @@ static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t fa
     for (int r = 0; r < 3; r += 2)
         bad = bad || w.host[r].failed != failed || (timeout && w.host[r].late != 1) ||
               ((rd_kcontrol_t *)w.window[r])->epoch != 0;
-    printf("%-24s %s\n", what, bad ? "kernels did NOT LEAVE" : "left");
+    printf("%-28s %s\n", what, bad ? "kernels did NOT LEAVE" : "left");
     world_end(&w);
     return bad;
 }
@@ -163,7 +165,7 @@ static int in_its_place(const char *what, uint32_t abort, rd_kkind_t kind, rd_kc
             wrong += ((float *)late->reduce.out)[i] != (coll == RD_ALLREDUCE ? 3 : 1);
         world_end(&w);
     }
-    printf("%-24s %s\n", what, stayed ? "did NOT LEAVE" : wrong ? "took the PLACE of another" : "sent nothing more");
+    printf("%-28s %s\n", what, stayed ? "did NOT LEAVE" : wrong ? "took the PLACE of another" : "sent nothing more");
     return stayed || wrong;
 }
 
@@ -173,16 +175,18 @@ int main(void)
 
     for (size_t i = 0; i < sizeof plants / sizeof *plants; i++)
         bad = try_plant(&plants[i]) || bad;
-    bad = leave("abort, one-shot", 1, 0, RD_KFAILED_ABORT, RD_K_ONESHOT, RD_KC_LL) || bad;
-    bad = leave("abort, two-shot", 1, 0, RD_KFAILED_ABORT, RD_K_TWOSHOT, RD_KC_LL128) || bad;
-    bad = leave("abort, ring", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SENTINEL) || bad;
-    bad = leave("abort, simple", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SIMPLE) || bad;
-    bad = leave("abort, tree", 1, 0, RD_KFAILED_ABORT, RD_K_TREE, RD_KC_LL128) || bad;
-    bad = leave("time limit, pat", 0, 20, RD_KFAILED_TIMEOUT, RD_K_PAT, RD_KC_LL128) || bad;
-    bad = leave("time limit, one-shot", 0, 20, RD_KFAILED_TIMEOUT, RD_K_ONESHOT, RD_KC_SENTINEL) || bad;
-    bad = leave("time limit, ring", 0, 20, RD_KFAILED_TIMEOUT, RD_K_RING, RD_KC_LL128) || bad;
+    bad = leave("abort, one-shot", 1, 0, RD_KFAILED_ABORT, RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE) || bad;
+    bad = leave("abort, two-shot", 1, 0, RD_KFAILED_ABORT, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE) || bad;
+    bad = leave("abort, two-shot broadcast", 1, 0, RD_KFAILED_ABORT, RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST) || bad;
+    bad = leave("abort, ring", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE) || bad;
+    bad = leave("abort, simple", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE) || bad;
+    bad = leave("abort, tree", 1, 0, RD_KFAILED_ABORT, RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE) || bad;
+    bad = leave("time limit, pat", 0, 20, RD_KFAILED_TIMEOUT, RD_K_PAT, RD_KC_LL128, RD_ALLREDUCE) || bad;
+    bad = leave("time limit, one-shot", 0, 20, RD_KFAILED_TIMEOUT, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE) || bad;
+    bad = leave("time limit, ring", 0, 20, RD_KFAILED_TIMEOUT, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, one-shot", 0, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, two-shot", 1, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE) || bad;
+    bad = in_its_place("next one, two-shot broadcast", 1, RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST) || bad;
     bad = in_its_place("next one, ring", 0, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, chain", 1, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST) || bad;
     bad = in_its_place("next one, tree", 0, RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE) || bad;

@@ -426,7 +426,7 @@ static const char *schedule_of(const world_t *w, const op_plan_t *p)
     case RD_K_ONESHOT: /* more ranks than a step has ends: it would round in between */
         return w->n > RD_MAX_ENDS ? NULL : coll == RD_ALLREDUCE ? "oneshot" : "direct";
     case RD_K_TWOSHOT:
-        return w->n > RD_MAX_ENDS ? NULL : "twoshot";
+        return w->n > RD_MAX_ENDS ? NULL : coll == RD_ALLREDUCE ? "twoshot" : "direct";
     case RD_K_RING:
     case RD_K_CHAIN: /* sums go the other way round there */
         return coll == RD_ALLGATHER || coll == RD_BROADCAST ? "ring" : NULL;
