@@ -154,8 +154,10 @@ static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t ki
 
     traffic(w, l->nranks, kind, &bytes, &hops);
     double way = hops * p.hop, flow = bytes / p.rate;
-    if (kind == RD_K_CHAIN || is_program(kind))
-        return p.alpha + way + flow + (passes - 1) * p.pass;
+    if (kind == RD_K_CHAIN || is_program(kind)) { /* few fifos: their warps are what takes the time, not the link */
+        double warps = (passes - 1) * p.pass;
+        return p.alpha + way + (warps > flow ? warps : flow);
+    }
     /* The parts of the second of two passes are there already: by ranks that share an H200 it cost 0.6 us where it had
      * cost 1.9 (two ranks) and 3.7 (four). */
     double pass = kind == RD_K_TWOSHOT && w->coll == RD_ALLREDUCE && passes == 2 ? p.pass / 3 : p.pass;
