@@ -16,7 +16,7 @@
 #include "inside.h"
 #include "stage.h"
 
-#define WINDOW_MOST ((size_t)62 << 20)
+#define WINDOW_MOST ((size_t)62 << 20) /* with the barrier's page: CUDA allocates by 2 MB */
 #define MESSAGE_SLICE (16u << 10) /* of what is some megabytes: a fence takes as long as to move so much */
 #define PAGE ((size_t)4096)
 #define WORDS 64 /* a pinned page holds so many communicators' words */
@@ -105,8 +105,8 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     most -= cuda->limits.streams ? 2 * peers : 0;
     k->spread = power_of_two(most * rd_kernel_at_once() / (2 * peers));
     k->spread = k->spread < k->fifos ? k->spread : k->fifos;
-    if (control + fifos + slices + streams + 2 * bank > WINDOW_MOST)
-        bank = (WINDOW_MOST - control - fifos - slices - streams) / 2;
+    if (control + fifos + slices + streams + 2 * bank > WINDOW_MOST - PAGE)
+        bank = (WINDOW_MOST - PAGE - control - fifos - slices - streams) / 2;
     bank = bank / 128 * 128;
     k->fifo_offset = (uint32_t)(control / RD_KALIGN);
     k->slice_offset = (uint32_t)((control + fifos) / RD_KALIGN);
