@@ -137,9 +137,11 @@ static void sides(const rd_carrier_t *by, const rd_call_t *c, rd_kside_t *in, rd
         side_blocks(out, n, bytes);
     if (coll == RD_BARRIER || ((coll == RD_BROADCAST || coll == RD_SCATTER) && !rooting))
         in->n = 0;
-    if (coll == RD_BARRIER || ((coll == RD_REDUCE || coll == RD_GATHER) && !rooting) ||
+    if (((coll == RD_REDUCE || coll == RD_GATHER) && !rooting) ||
         (coll == RD_BROADCAST && rooting)) /* who has it already */
         out->n = 0;
+    if (coll == RD_BARRIER) /* waited for, though no bytes come */
+        side_one(out, 0);
 }
 
 /* Elements of the longest part that any rank, or for blocks of pairs this rank, has. */
