@@ -357,6 +357,8 @@ rd_proxy_state_t rd_carry(void *arg)
     if (result != RONDO_SUCCESS || crew->failed_ms) /* what has failed is off the queue, and not done */
         return end(crew, result);
     int flying = tell(crew, &moved);
+    if (crew->number == 0)
+        rd_stage_tasks_sweep(crew->stage);
     flying |= crew->carriers[RD_CARRIER_CHECK] && crew->carriers[RD_CARRIER_CHECK]->queue.active;
     if (!flying)
         atomic_store(&crew->settled, crew->answered);

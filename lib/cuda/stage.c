@@ -40,7 +40,7 @@ static void announce(rd_stage_t *s, const raises_t *raises, int sign)
     }
 }
 
-/* On failure the task is still the caller's, unless a graph holds it. */
+/* The task is no more the caller's, whatever comes of it. */
 static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *work, rd_kstage_t *k,
                              rd_stage_task_t *task, const raises_t *raises, cudaStream_t stream)
 {
@@ -51,13 +51,12 @@ static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *w
     k->crews = raises->crews;
     k->teams = teams_of(raises);
     k->captured = graph != NULL;
+    if (error != cudaSuccess && task)
+        rd_stage_task_drop(s->tasks, task);
     if (error == cudaSuccess && graph)
         error = rd_stage_graph_hold(s->tasks, task, graph);
-    if (error != cudaSuccess) {
-        if (task && !task->captured)
-            rd_stage_task_drop(s->tasks, task);
+    if (error != cudaSuccess)
         return rd_cuda_error(&s->cuda->comm->who, error, "an operation in a graph");
-    }
     if (!graph)
         announce(s, raises, 1);
     rondo_result_t result = rd_cuda_launch(s->cuda, l, work, stream);

@@ -21,7 +21,7 @@
 #include "inside.h"
 
 /* What a collective's triggers mean. Made by the call; the crew that takes its last round frees it, or, when it belongs
- * to a graph, the graph's end does. */
+ * to a graph, crew 0 when the graph has ended and all that it has raised is done. */
 typedef struct rd_stage_task {
     rd_ask_t ask; /* count: of the whole, or of a block */
     size_t each;  /* elements of a part that a round carries */
@@ -40,10 +40,13 @@ typedef struct rd_stage_task {
 /* The tasks of a communicator. Graphs may outlive it. */
 typedef struct rd_stage_tasks {
     pthread_mutex_t lock;
-    int references; /* the communicator, and each graph's capture */
+    int references; /* the communicator, and each launch that graphs hold */
     uint32_t room, next;
     rd_stage_task_t **all;
     _Atomic int captured; /* launches that graphs hold: their triggers come unannounced */
+    _Atomic int gone;     /* of those, in `left` */
+    struct rd_stage_held *left; /* their graphs have ended; proxies may still have to do what these have raised */
+    int closed;                 /* the communicator has ended, and its proxies have */
 } rd_stage_tasks_t;
 
 /* Pinned and device memory for a communicator; kept for the next one, because to free it waits for whatever runs. */
@@ -134,7 +137,7 @@ typedef struct rd_stage {
 int rd_stage_needed(const rondo_comm_t comm);
 /* Collective. */
 rondo_result_t rd_stage_create(rd_cuda_t *cuda);
-/* No kernel runs any more: may what the last ones have left to the proxies still be under way? */
+/* No kernel runs any more: may what the last ones, of graphs too, have left to the proxies still be under way? */
 int rd_stage_busy(const rd_cuda_t *cuda);
 /* No kernel runs any more. The carrier ends as the communicator does. */
 void rd_stage_close(rd_cuda_t *cuda);
@@ -150,13 +153,18 @@ void rd_stage_areas_free(void);
 
 /* stage_task.c */
 rd_stage_tasks_t *rd_stage_tasks_create(void);
-void rd_stage_tasks_drop(rd_stage_tasks_t *tasks);                     /* a reference */
+void rd_stage_tasks_close(rd_stage_tasks_t *tasks); /* there are no proxies any more */
+/* For crew 0's proxy: takes away what ended graphs have left, as far as all crews have done it. */
+void rd_stage_tasks_sweep(rd_stage_t *stage);
+/* Collectives' triggers of a crew: raised, and not done. All that kernels have raised which are over. */
+uint32_t rd_stage_undone(const rd_crew_t *crew);
 int rd_stage_task_add(rd_stage_tasks_t *tasks, rd_stage_task_t *task); /* into a free place; -1: no memory */
 rd_stage_task_t *rd_stage_task(rd_stage_tasks_t *tasks, uint32_t number);
 void rd_stage_task_drop(rd_stage_tasks_t *tasks, rd_stage_task_t *task);
 /* The graph that the stream is captured into; NULL: none. */
 cudaError_t rd_stage_graph(cudaStream_t stream, cudaGraph_t *graph);
-/* The graph's end drops the task, which may be NULL, and a reference. */
+/* The task, which may be NULL, goes with the graph, or when the proxies have done what it left to them; on failure it
+ * is dropped. */
 cudaError_t rd_stage_graph_hold(rd_stage_tasks_t *tasks, rd_stage_task_t *task, cudaGraph_t graph);
 
 /* stage.c */

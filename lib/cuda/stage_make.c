@@ -270,7 +270,7 @@ int rd_stage_busy(const rd_cuda_t *cuda)
     int busy = 0;
 
     for (int c = 0; s && c < s->ncrews; c++)
-        busy |= atomic_load(&s->crews[c].settled) != atomic_load(&s->crews[c].asked);
+        busy |= atomic_load(&s->crews[c].settled) != atomic_load(&s->crews[c].asked) || rd_stage_undone(&s->crews[c]);
     return busy;
 }
 
@@ -287,7 +287,7 @@ void rd_stage_close(rd_cuda_t *cuda)
         carriers_end(s);
     rd_stage_check_free(s);
     if (s->tasks)
-        rd_stage_tasks_drop(s->tasks);
+        rd_stage_tasks_close(s->tasks);
     if (s->area)
         rd_stage_area_give(s->area);
     rd_renewed_free(s);

@@ -9,7 +9,7 @@
  *                the buffers is the network's: the kernel says where they are, several at once, and waits
  *
  * A collective of which this rank gets nothing back leaves when its input is in slots: the next launch looks whether
- * they are free again. Not so from a graph, whose end takes the task away, nor messages, whose slots lie over one another.
+ * they are free again. Not so messages, whose slots lie over one another.
  *
  * Order: each block releases what it has put into a slot, and thread 0 of the team's last block raises the trigger. A
  * slot is written anew only when `done` has passed it, and when the whole team has taken its output out, which each
@@ -320,10 +320,7 @@ RD_DEVICE void rd_staged_brief(const rd_kcomm_t &comm, const rd_kstaged_t &s, co
         if (s.copied)
             rd_part_store(rd_part(s.reduce.out, 0, in.end), p, v);
     }
-    if (out.end == 0) {
-        if (s.stage.captured)
-            (void)ring.await(0);
-    } else {
+    if (out.end != 0) {
         uint4 v = make_uint4(0, 0, 0, 0);
         if (p < out.end && !ring.wait.dead)
             v = rd_brief_load(lines + 2 * RD_KBRIEF, p, ring.number(0), &ring.wait);
@@ -352,7 +349,7 @@ rd_staged(RD_WORK(rd_kwork_staged_t))
         return;
     }
     char *area = s.stage.area + (uint64_t)team * slots * 2 * s.stage.slot;
-    const uint32_t more = s.out.n || s.stage.captured ? slots : 0; /* turns when all input is in slots */
+    const uint32_t more = s.out.n ? slots : 0; /* turns when all input is in slots */
     for (uint32_t i = 0; i < n + more; i++) {
         char *slot = area + (uint64_t)ring.slot(i) * 2 * s.stage.slot;
         if (i >= slots && i - slots < n) {

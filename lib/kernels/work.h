@@ -317,7 +317,7 @@ typedef struct rd_kstage {
     uint32_t least;          /* bytes of a round or piece of what has several */
     uint32_t crews;          /* of the communicator */
     uint32_t teams;          /* of this launch: crews 0 to teams - 1 have something to do */
-    uint32_t captured;       /* this launch belongs to a graph */
+    uint32_t captured;       /* messages: this launch belongs to a graph */
 } rd_kstage_t;
 
 /* Where a part of a collective lies in the user's buffer. */
