@@ -159,7 +159,7 @@ static rondo_result_t begin_message(rd_crew_t *crew, int l, const rd_ktrigger_t 
 
 /* Of what is brief the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have asked
  * alike. */
-static int may_begin(const rd_crew_t *crew, const rd_ktrigger_t *trigger)
+static int may_begin(rd_crew_t *crew, const rd_ktrigger_t *trigger)
 {
     const rd_stage_t *s = crew->stage;
     const rd_stage_task_t *t = rd_stage_task(s->tasks, trigger->what);

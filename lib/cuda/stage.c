@@ -246,7 +246,7 @@ static rondo_result_t write_table(const rd_stage_t *s, rd_kstaged_t *k, const rd
     return k->listed ? rd_cuda_write(s->cuda, 0, table, rows * sizeof *table, stream) : RONDO_SUCCESS;
 }
 
-/* One line a thread of one block. */
+/* 16 bytes a thread of one block. How the other ranks have theirs does not matter. */
 static void brief(const rd_stage_t *s, rd_kstaged_t *k, rd_stage_task_t *task, uint64_t in, uint64_t out)
 {
     uint64_t most = 16 * rd_kernel_threads(RD_K_STAGED, RD_KC_LL);

@@ -103,6 +103,7 @@ typedef struct rd_crew {
     uint64_t answered;      /* and those that have come */
     _Atomic uint64_t settled; /* and those after which nothing was under way any more */
     rd_stage_lane_t lanes[RD_KCREW_LANES];
+    size_t come;       /* bytes of the next trigger's input that have come by flagged lines; crew 0 */
     size_t *counts;    /* room for those of a round: two for each rank */
     rd_dealt_t *dealt; /* NULL: nothing goes straight */
 } rd_crew_t;
@@ -191,8 +192,9 @@ void rd_inner_close(rd_cuda_t *cuda);
 int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call);
 
-/* brief.c, for trigger `number` of crew 0: the input, if all of its lines are there; the output. */
-int rd_brief_come(const rd_crew_t *crew, uint32_t number, char *to, size_t bytes);
+/* brief.c, for trigger `number` of crew 0: the input, if all of its lines are there; the output. Up to 15 bytes behind
+ * them are touched, too. */
+int rd_brief_come(rd_crew_t *crew, uint32_t number, char *to, size_t bytes);
 void rd_brief_give(const rd_crew_t *crew, uint32_t number, const char *from, size_t bytes);
 
 /* way.c. Collective, when the carriers are there: which messages go straight, and why, or why none does. */

@@ -316,14 +316,14 @@ RD_DEVICE void rd_staged_brief(const rd_kcomm_t &comm, const rd_kstaged_t &s, co
         ring.raise(0, false, s.task, 0);
     if (p < in.end && !ring.wait.dead) {
         const uint4 v = rd_side_load(&in, p);
-        rd_brief_store(lines, p, number.scaled(v), ring.number(0));
+        rd_brief_store(lines, p, in.end - p > 8, number.scaled(v), ring.number(0));
         if (s.copied)
             rd_part_store(rd_part(s.reduce.out, 0, in.end), p, v);
     }
     if (out.end != 0) {
         uint4 v = make_uint4(0, 0, 0, 0);
         if (p < out.end && !ring.wait.dead)
-            v = rd_brief_load(lines + 2 * RD_KBRIEF, p, ring.number(0), &ring.wait);
+            v = rd_brief_load(lines + 2 * RD_KBRIEF, p, out.end - p > 8, ring.number(0), &ring.wait);
         if (p < out.end && !ring.wait.dead)
             rd_side_store(&out, p, v);
         ring.wait.dead = block_any(ring.wait.dead);

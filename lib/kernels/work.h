@@ -262,6 +262,7 @@ typedef struct rd_kmeet {
  */
 
 #define RD_KBRIEF 2048u /* bytes of what goes by flagged lines, at most: see brief.cuh */
+#define RD_KBRIEF_LEAP 512u /* from a line of a thread to its other one: a warp's lines */
 #define RD_KCREWS 8
 #define RD_KCREW_LANES (1 + RD_KPAIRS)
 #define RD_KLANES (RD_KCREWS * RD_KCREW_LANES) /* crew c's begin at c * RD_KCREW_LANES */
@@ -434,6 +435,12 @@ RD_KBOTH uint32_t rd_kdirect_run(const rd_kmessage_t *messages, uint32_t left)
     while (n < left && n < RD_KDIRECT_RUN && messages[n].bytes & RD_KDIRECT)
         n++;
     return n;
+}
+
+/* Where the first line of 16 bytes at p is, p a multiple of 16. */
+RD_KBOTH uint64_t rd_kbrief_line(uint64_t p)
+{
+    return 2 * p - p % RD_KBRIEF_LEAP;
 }
 
 /* Rounds or pieces that a crew has of n. */

@@ -20,7 +20,7 @@ namespace
 
 constexpr uint32_t SLOT = 4096, LAUNCHES = 6, ROUNDS = 9, CREWS = 2, TASK = 7;
 constexpr uint32_t STRAIGHT = RD_KDIRECT_RUN + 3 + 2; /* in a launch, with one by slots before the last two */
-constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234, BRIEF = 1003;
+constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234, BRIEF = 1003; /* the last line has 3 bytes */
 
 enum kind_t { PLAIN, PLAIN_IN, BRIEF_BOTH, BRIEF_IN }; /* brief: by flagged lines; in: nothing comes back */
 enum fault_t { SOUND, NO_FENCE, DONE_EARLY, HALF_TRIGGER, NO_FLAGS };
@@ -116,17 +116,18 @@ void proxy_brief(const rd_kwork_t &)
         while (!come(&lane->trigger[i % RD_KLANE_SLOTS], i + 1, &t)) {
         }
         count_strange(t.x != TASK || t.z != 0);
-        for (uint64_t p = 0; p < 2 * ((BRIEF + 15) / 16 * 16); p += 16) {
+        for (uint64_t p = 0; p < BRIEF; p += 8) {
+            const uint64_t at = rd_kbrief_line(p / 16 * 16) + p % 16 / 8 * RD_KBRIEF_LEAP;
             if (world->fault == DONE_EARLY)
-                line_store(to + p, make_uint4(0, flag, 0, flag));
+                line_store(to + at, make_uint4(0, flag, 0, flag));
             do
-                v = line_load(line + p);
-            while ((v.y != flag || v.w != flag) && p < 2 * BRIEF && world->fault != NO_FLAGS);
+                v = line_load(line + at);
+            while ((v.y != flag || v.w != flag) && world->fault != NO_FLAGS);
             const uint32_t words[2] = {v.x, v.z};
             for (uint32_t b = 0; b < 8; b++)
-                take(i, 0, p / 2 + b, (char)(words[b / 4] >> b % 4 * 8));
+                take(i, 0, p + b, (char)(words[b / 4] >> b % 4 * 8));
             if (world->kind == BRIEF_BOTH)
-                line_store(to + p, make_uint4(v.x ^ 0x01010101, flag, v.z ^ 0x01010101, flag));
+                line_store(to + at, make_uint4(v.x ^ 0x01010101, flag, v.z ^ 0x01010101, flag));
         }
         word_store(&lane->done, i + 1);
     }
