@@ -303,25 +303,26 @@ RD_DEVICE void rd_stage_out(const rd_kcomm_t &comm, const rd_kstaged_t &s, const
     }
 }
 
-/* A thread has a line at most. */
-RD_DEVICE void rd_staged_brief(const rd_kcomm_t &comm, const rd_kstaged_t &s, const rd_number_any &number,
-                               rd_lane_ring_t &ring)
+/* A thread has a line at most. It is loaded first, to come while the ring does. */
+RD_DEVICE void rd_staged_brief(const rd_kcomm_t &comm, const rd_kstaged_t &s, const rd_number_any &number)
 {
     const rd_kpart_t *table = rd_stage_table(comm, s);
-    char *lines = s.stage.brief + (uint64_t)ring.slot(0) * 4 * RD_KBRIEF;
     const uint64_t p = gpu_thread() * 16;
     rd_side_at_t in(s.in, table, s.reduce.in, s.each, 0), out(s.out, table, s.reduce.out, s.each, 0);
+    uint4 v = make_uint4(0, 0, 0, 0);
 
+    if (p < in.end)
+        v = rd_side_load(&in, p);
+    rd_lane_ring_t ring(comm, s.stage, 0, 1);
+    char *lines = s.stage.brief + (uint64_t)ring.slot(0) * 4 * RD_KBRIEF;
     if (ring.vacant(0))
         ring.raise(0, false, s.task, 0);
     if (p < in.end && !ring.wait.dead) {
-        const uint4 v = rd_side_load(&in, p);
         rd_brief_store(lines, p, in.end - p > 8, number.scaled(v), ring.number(0));
         if (s.copied)
             rd_part_store(rd_part(s.reduce.out, 0, in.end), p, v);
     }
     if (out.end != 0) {
-        uint4 v = make_uint4(0, 0, 0, 0);
         if (p < out.end && !ring.wait.dead)
             v = rd_brief_load(lines + 2 * RD_KBRIEF, p, out.end - p > 8, ring.number(0), &ring.wait);
         if (p < out.end && !ring.wait.dead)
@@ -343,11 +344,11 @@ rd_staged(RD_WORK(rd_kwork_staged_t))
         return;
     const uint32_t team = rd_stage_team(s.stage), n = rd_kcrew_part(s.rounds, crews, team);
     const rd_number_any number(s.reduce, 1);
-    rd_lane_ring_t ring(work.comm, s.stage, team * RD_KCREW_LANES, gpu_blocks() / s.stage.teams);
     if (s.brief) {
-        rd_staged_brief(work.comm, s, number, ring);
+        rd_staged_brief(work.comm, s, number);
         return;
     }
+    rd_lane_ring_t ring(work.comm, s.stage, team * RD_KCREW_LANES, gpu_blocks() / s.stage.teams);
     char *area = s.stage.area + (uint64_t)team * slots * 2 * s.stage.slot;
     const uint32_t more = s.out.n ? slots : 0; /* turns when all input is in slots */
     for (uint32_t i = 0; i < n + more; i++) {
