@@ -72,8 +72,10 @@ rondo_result_t rd_carry_add(rondo_comm_t carrier, rd_task_t *task, struct rondo_
         rd_task_free(carrier, task);
         return result;
     }
-    if (!carrier->queue.active)
+    if (!carrier->queue.active) {
         rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
+        carrier->queue.wait.slow = 1; /* a turn looks at the network */
+    }
     atomic_fetch_add(&request->pending, 1);
     task->request = request;
     rd_queue_add(carrier, task);
@@ -102,10 +104,10 @@ void rd_carry_wake_others(const rd_crew_t *crew)
             rd_proxy_nudge(&s->crews[c].client);
 }
 
-static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger)
+/* `t`: the task that it names; NULL: it names none. */
+static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger, rd_stage_task_t *t)
 {
     rd_stage_t *s = crew->stage;
-    rd_stage_task_t *t = rd_stage_task(s->tasks, trigger->what);
     char *slot = crew->slots + (size_t)(crew->lanes[0].taken & (s->k.slots - 1)) * 2 * s->k.slot;
     char *out = slot + s->k.slot, *in = slot;
     rd_plan_t *plan;
@@ -159,10 +161,9 @@ static rondo_result_t begin_message(rd_crew_t *crew, int l, const rd_ktrigger_t 
 
 /* Of what is brief the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have asked
  * alike. */
-static int may_begin(rd_crew_t *crew, const rd_ktrigger_t *trigger)
+static int may_begin(rd_crew_t *crew, const rd_stage_task_t *t)
 {
     const rd_stage_t *s = crew->stage;
-    const rd_stage_task_t *t = rd_stage_task(s->tasks, trigger->what);
     uint32_t taken = crew->lanes[0].taken;
     char *slot = crew->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
 
@@ -179,10 +180,11 @@ static rondo_result_t take(rd_crew_t *crew, int *moved)
         rd_stage_lane_t *lane = &crew->lanes[l];
         while (result == RONDO_SUCCESS && lane->taken - lane->done < s->k.slots &&
                trigger_come(lane, s->k.slots, &trigger)) {
-            if (l == RD_CHAIN_COLLECTIVE && !may_begin(crew, &trigger))
+            rd_stage_task_t *t = l == RD_CHAIN_COLLECTIVE ? rd_stage_task(s->tasks, trigger.what) : NULL;
+            if (l == RD_CHAIN_COLLECTIVE && !may_begin(crew, t))
                 break;
             *moved = 1;
-            result = l == RD_CHAIN_COLLECTIVE ? begin_round(crew, &trigger) : begin_message(crew, l, &trigger);
+            result = l == RD_CHAIN_COLLECTIVE ? begin_round(crew, &trigger, t) : begin_message(crew, l, &trigger);
         }
     }
     return result;
@@ -323,7 +325,10 @@ static rondo_result_t advance(rd_crew_t *crew, rondo_comm_t carrier, int *busy, 
     result = rd_queue_tasks(carrier, &its);
     if (result == RONDO_SUCCESS) { /* kernels are told before the network is looked at, which takes a microsecond */
         (void)tell(crew, &its);
-        its |= net ? rd_net_progress(net) : 0;
+        int came = net ? rd_net_progress(net) : 0;
+        if (came && carrier->queue.active && (result = rd_queue_tasks(carrier, &its)) == RONDO_SUCCESS)
+            (void)tell(crew, &its); /* what has come may be the end of it */
+        its |= came;
     }
     *moved |= its;
     if (!carrier->queue.active && !direct) /* what is left, the network has yet to take: nobody waits for a rank */
