@@ -184,6 +184,8 @@ static void graphs(test_rank_t *t, void *arg)
         TEST_CUDA(t, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
         for (int k = 0; k < 3; k++)
             sum(t, comm[i], stream, device, 100);
+        /* Between nodes its root goes on while the proxy sends. */
+        TEST_OK(t, comm[i], rondo_broadcast(device, device, 100, RONDO_INT32, 0, comm[i], stream));
         TEST_CUDA(t, cudaStreamEndCapture(stream, &graph));
         TEST_CUDA(t, cudaGraphInstantiate(&exec[i], graph, 0));
         TEST_CUDA(t, cudaGraphDestroy(graph));
