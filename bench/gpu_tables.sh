@@ -19,7 +19,7 @@ for op in allreduce allgather reduce_scatter broadcast reduce alltoall sendrecv;
         return n >= 1024 ? n / 1024 " KB" : n " B"
     }
     FNR == 1 {
-        n++; name[n] = FILENAME; sub(/^[a-z_]*-/, "", name[n]); sub(/-[0-9]*\.txt$/, "", name[n]); sub(/-/, ", ", name[n])
+        n++; name[n] = FILENAME; sub(/^[a-z_]*-/, "", name[n]); sub(/-[0-9+]*\.txt$/, "", name[n]); sub(/-/, ", ", name[n])
         ranks = FILENAME; sub(/.*-/, "", ranks); sub(/\.txt$/, "", ranks)
     }
     /^[#$-]/ || NF < 12 || $1 !~ /^[0-9]+$/ { next }
