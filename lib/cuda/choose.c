@@ -204,8 +204,8 @@ static uint32_t block_threads(const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t
     return threads;
 }
 
-/* The most units of a pass that bank, blocks and kernel allow. */
-static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec)
+/* The most units of a pass that a bank of so many bytes, blocks and kernel allow. */
+static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint64_t bank)
 {
     uint32_t warps = rd_kernel_warps(kind, (int)l->nranks), threads = rd_kernel_threads(kind, codec) / (32 * warps) * 32 * warps;
     uint32_t low = 0, high = rd_kernel_units(kind);
@@ -217,7 +217,7 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_
         high = l->fifos / rd_kernel_channels(kind);
     while (low < high) { /* the greatest that fits; both conditions are monotonous */
         uint32_t middle = low + (high - low + 1) / 2;
-        int fits = threads && rd_kernel_bank(kind, codec, w->coll, (int)l->nranks, middle) <= l->bank &&
+        int fits = threads && rd_kernel_bank(kind, codec, w->coll, (int)l->nranks, middle) <= bank &&
                    rd_kernel_blocks(kind, (int)l->nranks, middle, threads) <= l->blocks;
         if (fits)
             low = middle;
@@ -296,7 +296,7 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
     if (!serves(kind, w->coll))
         return refuse(why, "does not do this operation");
     memset(chosen, 0, sizeof *chosen);
-    chosen->launch = (rd_klaunch_t){kind, codec, w->coll, w->type, w->op, 0, 0};
+    chosen->launch = (rd_klaunch_t){kind, codec, w->coll, w->type, w->op, 0, 0, 0};
     if (l->apart && codec == RD_KC_LL128)
         return refuse(why, "lines of 128 bytes arrive in parts in host memory");
     if (l->split && codec == RD_KC_LL128)
@@ -334,10 +334,15 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
         chosen->us = expected(w, l, kind, codec, chosen->passes);
         return 0;
     }
-    uint64_t most = most_units(w, l, kind, codec);
+    uint64_t most = most_units(w, l, kind, codec, l->bank);
     if (most == 0)
         return refuse(why, "the bank, the fifos or the blocks do not suffice");
     uint64_t passes = total ? (total + most - 1) / most : 1;
+    if (kind == RD_K_RING && w->coll == RD_ALLREDUCE && passes > 1) { /* more on its way at once, in fewer passes */
+        most = most_units(w, l, kind, codec, 2 * (uint64_t)l->bank);
+        chosen->launch.banks = (total + most - 1) / most < passes;
+        passes = (total + most - 1) / most;
+    }
     if (passes > rd_kernel_passes(kind, w->coll))
         return refuse(why, "too long for it");
     chosen->passes = (uint32_t)passes;

@@ -160,7 +160,8 @@ static int scales(const rd_cuda_t *cuda, const rd_ask_t *ask)
 /* One rank: the input, perhaps scaled. */
 static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    rd_klaunch_t launch = {RD_K_ALONE, RD_KC_LL, RD_ALLREDUCE, (uint32_t)call->ask.type, RONDO_SUM, 0, 0};
+    rd_klaunch_t launch = {
+        .kind = RD_K_ALONE, .coll = RD_ALLREDUCE, .type = (uint32_t)call->ask.type, .op = RONDO_SUM};
     size_t element = rondo_type_size(call->ask.type), count = call->ask.count;
     rd_kwork_t work;
 

@@ -263,7 +263,7 @@ static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_
 {
     const rd_carrier_t *by = &s->carriers[carrier];
     rd_cuda_t *cuda = s->cuda;
-    rd_klaunch_t l = {RD_K_STAGED, RD_KC_LL, (uint32_t)call->ask.coll, 0, 0, 0, 0};
+    rd_klaunch_t l = {.kind = RD_K_STAGED, .coll = (uint32_t)call->ask.coll};
     size_t element = rondo_type_size(call->ask.type), most = longest(by, call);
     size_t each = elements_each(s, carrier, call, most);
     raises_t raises;
@@ -381,7 +381,7 @@ rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_kla
 {
     rd_stage_t *s = cuda->stage;
     rd_kstaged_messages_t *m = &work->staged_messages;
-    rd_klaunch_t l = {RD_K_STAGED_MESSAGES, RD_KC_LL, RD_ALLTOALL, 0, 0, 0, 0};
+    rd_klaunch_t l = {.kind = RD_K_STAGED_MESSAGES, .coll = RD_ALLTOALL};
     raises_t raises = {crews_for_messages(s), {0}};
     uint64_t most = 0;
     int straight = 0;

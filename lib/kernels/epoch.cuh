@@ -52,24 +52,46 @@ struct rd_epoch_t {
                (uint64_t)((first + pass) & 1) * comm.bank_bytes;
     }
 
-    /* Before the peer's bank is written in a pass: it must be free of what earlier epochs have put there. From the
-     * third pass on two passes of this epoch lie between; there the kernel has proof that the peer has cleaned the
-     * bank. The fence puts what this warp has `cleaned` before what it sends: that is the peer's proof.
-     */
-    RD_MEMBER bool gate(uint32_t pass, bool cleaned)
+    /* Both banks as one, for kernels that have proof of their own from pass to pass. */
+    RD_MEMBER char *banks(uint32_t rank) const
     {
-        uint32_t last = (first + pass) & 1 ? used[1] : used[0];
+        return comm.window[rank] + (uint64_t)comm.bank_offset * RD_KALIGN;
+    }
 
-        if (cleaned)
-            fence_sys();
+    /* Until the peer has begun an epoch behind the `last` one. */
+    RD_MEMBER bool wait_begun(uint32_t last)
+    {
         /* Lanes may have seen different values: what they do next has to be the same. */
-        if (pass > 1 || warp_all((int32_t)(begun - last) > 0))
+        if (warp_all((int32_t)(begun - last) > 0))
             return !wait.dead;
         wait.peer = peer;
         do
             begun = word_load(told);
         while ((int32_t)(begun - last) <= 0 && wait.more());
         return rd_wait_over(wait);
+    }
+
+    /* Before the peer's bank is written in a pass: it must be free of what earlier epochs have put there. From the
+     * third pass on two passes of this epoch lie between; there the kernel has proof that the peer has cleaned the
+     * bank. The fence puts what this warp has `cleaned` before what it sends: that is the peer's proof.
+     */
+    RD_MEMBER bool gate(uint32_t pass, bool cleaned)
+    {
+        if (cleaned)
+            fence_sys();
+        if (pass > 1)
+            return !wait.dead;
+        return wait_begun((first + pass) & 1 ? used[1] : used[0]);
+    }
+
+    /* The same before both banks are. */
+    RD_MEMBER bool gate_banks(uint32_t pass)
+    {
+        if (pass > 0) {
+            fence_sys();
+            return !wait.dead;
+        }
+        return wait_begun((int32_t)(used[0] - used[1]) > 0 ? used[0] : used[1]);
     }
 
     /* Where every pass before this one has been cleaned. */

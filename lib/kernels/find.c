@@ -115,7 +115,9 @@ const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
                                        : in_table(passes == 2 ? rd_kernels_twoshot_ahead : rd_kernels_twoshot,
                                                   l->codec, number);
     case RD_K_RING:
-        return in_table(rd_kernels_ring, l->codec, number);
+        return !l->banks                  ? in_table(rd_kernels_ring, l->codec, number)
+               : l->coll == RD_ALLREDUCE ? in_table(rd_kernels_ring_banks, l->codec, number)
+                                         : NULL;
     case RD_K_CHAIN:
         return in_table(rd_kernels_chain, l->codec, number);
     default:

@@ -83,6 +83,8 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(rd_kernels_ring[0], all);
     if (error == cudaSuccess)
+        error = load(rd_kernels_ring_banks[0], all);
+    if (error == cudaSuccess)
         error = load(rd_kernels_chain[0], all);
     if (error == cudaSuccess)
         error = load(rd_kernels_program[0], all);

@@ -85,6 +85,7 @@ typedef struct rd_klaunch {
     uint32_t coll;     /* rd_coll_t; all but MESSAGES, STREAMS, MIXED */
     uint32_t type, op; /* rondo_type_t; rondo_op_t, RONDO_SUM for PREMULSUM; not looked at where nothing is reduced */
     uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
+    uint32_t banks; /* RING of ALLREDUCE by lines: 1: a pass takes both banks as one. Else 0 */
 } rd_klaunch_t;
 
 /* Of work of so many passes. NULL: there is no such kernel. `blocks` and `threads` do not matter. */

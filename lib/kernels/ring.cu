@@ -1,7 +1,8 @@
 #include "ring.cuh"
 #include "rows.cuh"
 
-#define K(codec, number) (const void *)rd_ring<codec, number, RD_KT_RING>
+#define K(codec, number) (const void *)rd_ring<codec, number, false, RD_KT_RING>
+#define K_BANKS(codec, number) (const void *)rd_ring<codec, number, true, RD_KT_RING>
 
 RD_ROWS_SENTINEL(2);
 
@@ -9,4 +10,10 @@ const void *const rd_kernels_ring[RD_KC_CODECS][RD_KN_NUMBERS] = {
     RD_ROW_ANY(rd_codec_ll, K),
     RD_ROW_LL128(K),
     RD_ROW_SENTINEL(K),
+};
+
+const void *const rd_kernels_ring_banks[RD_KC_CODECS][RD_KN_NUMBERS] = {
+    RD_ROW_ANY(rd_codec_ll, K_BANKS),
+    RD_ROW_LL128(K_BANKS),
+    RD_ROW_SENTINEL(K_BANKS),
 };

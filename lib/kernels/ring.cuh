@@ -8,7 +8,14 @@
  *   slot          [step][unit]
  *
  * Who has finished pass p + 1 has got there something that the next rank contributed to p + 1 at its beginning, after
- * it had cleaned pass p: no credits. */
+ * it had cleaned pass p: no credits.
+ *
+ * Where a bank is too small for the units that fill the link, an allreduce takes both as one (BANKS), in every pass:
+ * then pass p + 1 follows pass p in the same slots. Of a round of n - 1 steps the proof is the last thing that has
+ * come: it went through the next rank n - 1 steps before. So at the end of a pass that rank is known to have begun the
+ * way round of the sums, and with a fence before these to have cleaned the first n - 1 slots, which is what the next
+ * pass begins with; and when this rank comes to the others, it is known to have begun that pass, behind the fence at
+ * its beginning. */
 #ifndef RD_RING_CUH
 #define RD_RING_CUH
 
@@ -106,7 +113,7 @@ struct rd_ring_t {
     }
 };
 
-template <class CODEC, class NUMBER, uint32_t THREADS>
+template <class CODEC, class NUMBER, bool BANKS, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_ring(RD_WORK(rd_kwork_reduce_t))
 {
@@ -125,11 +132,11 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
             rd_unit_load<CODEC>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
             if (pass == 0)
                 e.announce();
-            if (!(good = e.gate(pass)))
+            if (!(good = BANKS ? e.gate_banks(pass) : e.gate(pass)))
                 break;
             e.wait.peer = g.rank == 0 ? g.n - 1 : g.rank - 1;
-            g.theirs = e.bank(g.next, pass);
-            g.mine = e.bank(g.rank, pass);
+            g.theirs = BANKS ? e.banks(g.next) : e.bank(g.next, pass);
+            g.mine = BANKS ? e.banks(g.rank) : e.bank(g.rank, pass);
             if (reduces) {
 #pragma unroll
                 for (uint32_t j = 0; j < CODEC::ITEMS; j++)
@@ -137,11 +144,13 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
                 if (!(good = g.reduce(v, at, number, e.wait)))
                     break;
             }
+            if (BANKS && pass + 1 < r.passes)
+                fence_sys();
             rd_unit_store<CODEC>(g.part(r.out, gathers ? g.rank : 0), at, v, g.lane);
             good = !gathers || g.gather(v, at, reduces ? g.n - 1 : 0, e.wait);
         }
     }
-    e.end(r.passes);
+    e.end(BANKS && r.passes == 1 ? 2 : r.passes); /* as many as take both banks */
 }
 
 #endif

@@ -29,6 +29,7 @@ extern const void *const rd_kernels_twoshot_ahead[RD_KC_CODECS][RD_KN_NUMBERS]; 
 extern const void *const rd_kernels_rooted_reduce[RD_KC_CODECS][RD_KN_NUMBERS]; /* of TWOSHOT */
 extern const void *const rd_kernels_rooted_broadcast[RD_KC_CODECS];               /* likewise */
 extern const void *const rd_kernels_ring[RD_KC_CODECS][RD_KN_NUMBERS];
+extern const void *const rd_kernels_ring_banks[RD_KC_CODECS][RD_KN_NUMBERS]; /* with `banks` */
 extern const void *const rd_kernels_chain[RD_KC_CODECS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_program[RD_KC_CODECS][RD_KN_NUMBERS]; /* TREE to BINOMIAL */
 extern const void *const rd_kernels_simple[RD_KN_NUMBERS]; /* of RING and CHAIN */

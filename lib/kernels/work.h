@@ -23,7 +23,8 @@
  * peer only when the peer has begun an epoch after the last one that used bank b there (begun[peer] > used[b]): it
  * tells everybody at its own begin, after its stream has finished the epoch before. Within an epoch, pass k + 2 comes
  * to the bank of pass k: there the writer needs proof that the peer has cleaned it: the peer's part of pass k + 1 came
- * after it, behind a fence.
+ * after it, behind a fence. An allreduce by ring may take both banks as one; it has proof from pass to pass, and counts
+ * two passes at least (ring.cuh).
  *
  * What goes through fifos and by slices has nothing to do with epochs: each has its own counters at both ends, and what
  * lies in a fifo's slot bears its number.

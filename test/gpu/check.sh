@@ -10,8 +10,9 @@
 #                                                          nodes, rails, many, shim or direct (wants UCX with CUDA,
 #                                                          and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
-#              each of which must report a planted fault) and delays (`make gpu-delays`: kernels that are late and
-#              out of order, alone and with faults that must be found)
+#              each of which must report a planted fault; on two GPUs, for kernels of one GPU go in turns there) and
+#              delays (`make gpu-delays`: kernels that are late and out of order, alone and with faults that must be
+#              found)
 #
 # At the end it says which share of the matrix (operation x type x op x size x ranks x processes or threads) was run.
 # Exit: 0 all right, 1 not, 2 usage, 77 there is no GPU.
@@ -34,7 +35,7 @@ while [ $# -gt 1 ]; do
     esac
     shift 2
 done
-[ $# -eq 0 ] || { sed -n '2,17s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -eq 0 ] || { sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 passed=0
 failed=0
@@ -73,6 +74,14 @@ if wanted forced; then
             part matrix --seed "$seed" --ranks $ranks --forced $forced ${shard:+--share "$shard"}
         done
     done
+    RONDO_CUDA_BANK=16K # small enough that an allreduce by ring takes both banks as one
+    export RONDO_CUDA_BANK
+    for forced in ring/ll ring/ll128 ring/sentinel; do
+        for ranks in 2 4 8; do
+            part matrix --seed "$seed" --ranks $ranks --operation allreduce --forced $forced ${shard:+--share "$shard"}
+        done
+    done
+    unset RONDO_CUDA_BANK
 fi
 if wanted simple; then # rings, chains and messages, however short, by slices of plain data; then short ones by lines
     RONDO_PROTO=simple
@@ -196,6 +205,13 @@ if [ "$only" = sanitizers ]; then
         sanitized $tool 9 planted $tool
         sanitized $tool 0 planted none
         sanitized $tool 0 matrix --seed "$seed" --kind threads --ranks 2 ${shard:+--share "$shard"}
+        for forced in twoshot/ll128 twoshot/sentinel ring/sentinel ring/simple chain/ll128 chain/simple tree/ll128 \
+            pat/ll128; do # the families that a message of a few kilobytes goes by only if told to
+            RONDO_CUDA_BANK=16K
+            export RONDO_CUDA_BANK
+            sanitized $tool 0 matrix --seed "$seed" --kind threads --ranks 2 --forced $forced --share "${shard:-3/400}"
+            unset RONDO_CUDA_BANK
+        done
     done
 fi
 
@@ -237,6 +253,14 @@ if [ "$only" = delays ]; then
         part delayed/matrix --seed "$seed" --ranks "$ranks" --forced $forced ${shard:+--share "$shard"}
         DELAYS_SEED=$((DELAYS_SEED + 1))
     done
+    RONDO_CUDA_BANK=16K # an allreduce by ring takes both banks as one
+    export RONDO_CUDA_BANK
+    for forced in ring/ll ring/ll128 ring/sentinel; do
+        part delayed/matrix --seed "$seed" --ranks "$ranks" --operation allreduce --forced $forced \
+            ${shard:+--share "$shard"}
+        DELAYS_SEED=$((DELAYS_SEED + 1))
+    done
+    unset RONDO_CUDA_BANK
     for DELAYS_SEED in $seed $((seed + 1)) $((seed + 2)); do
         part delayed/matrix --seed "$DELAYS_SEED" --ranks "$ranks" ${shard:+--share "$shard"}
         part delayed/programs --seed "$DELAYS_SEED" --ranks "$ranks" --seconds "$seconds"

@@ -11,7 +11,7 @@
 #include "world.h"
 #include "../../lib/types.h"
 
-#define BANK (1u << 18)
+#define BANK (1u << 16)
 
 static const struct shape {
     rd_kkind_t kind;
@@ -156,6 +156,8 @@ static void draw_size(world_t *w, op_plan_t *p)
     if (l->codec == RD_KC_SIMPLE)
         unit = p->slice = world_draw(w, 8) ? WORLD_SLICE : RD_KSLICE;
     p->units = 1 + world_draw(w, w->n < 5 && l->kind != RD_K_TREE ? 3 : 2); /* a tree has two fifos of four for one */
+    if (l->banks) /* more than one bank has room for, now and then */
+        p->units = 1 + world_draw(w, 2 * BANK / (uint32_t)rd_kernel_bank(l->kind, l->codec, l->coll, w->n, 1));
     p->passes = 1 + world_draw(w, most_passes(w, p));
     p->count = p->passes * p->units * (unit / element) * chunks_of(w, l);
     switch (world_draw(w, 4)) {
@@ -190,6 +192,7 @@ static int some(world_t *w, const struct shape *shape, walk_t *walks, uint64_t s
         p.launch.kind = s->kind;
         p.launch.codec = s->codec;
         p.launch.coll = s->coll;
+        p.launch.banks = s->kind == RD_K_RING && s->codec != RD_KC_SIMPLE && s->coll == RD_ALLREDUCE && world_draw(w, 2);
         do /* the reference rounds narrow sums of more than eight ranks more than once */
             next_number(&walks[s->codec], &p);
         while (w->n > 8 && rondo_type_size((rondo_type_t)p.launch.type) < 4);

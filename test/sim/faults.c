@@ -19,31 +19,34 @@ typedef struct plant {
     rd_coll_t coll;
     uint32_t passes;
     int wrong_bank;
+    uint32_t banks;
 } plant_t;
 
 static const plant_t plants[] = {
-    {"no fence, one-shot", RD_SIM_NO_FENCE, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 8, 0},
-    {"no fence, two-shot", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 8, 0},
-    {"no fence, two-shot reduce", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_SENTINEL, RD_REDUCE, 8, 0},
-    {"no fence, two-shot broadcast", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST, 8, 0},
-    {"no fence, ring", RD_SIM_NO_FENCE, RD_K_RING, RD_KC_SENTINEL, RD_ALLGATHER, 10, 0},
-    {"no clean, one-shot", RD_SIM_NO_CLEAN, RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE, 4, 0},
-    {"no clean, ring", RD_SIM_NO_CLEAN, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 3, 0},
-    {"torn lines, ring", RD_SIM_TORN_LINES, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 4, 0},
-    {"torn lines, two-shot", RD_SIM_TORN_LINES, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 4, 0},
-    {"torn lines, chain", RD_SIM_TORN_LINES, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 12, 0},
-    {"no gate, chain", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 40, 0},
-    {"no fence, chain by simple", RD_SIM_NO_FENCE, RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST, 8, 0},
-    {"no gate, chain by simple", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST, 12, 0},
-    {"no fence, ring by simple", RD_SIM_NO_FENCE, RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE, 4, 0},
-    {"no gate, ring by simple", RD_SIM_NO_GATE, RD_K_RING, RD_KC_SIMPLE, RD_REDUCE_SCATTER, 12, 0},
-    {"no gate, chain by LL", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL, RD_BROADCAST, 40, 0},
-    {"torn lines, tree", RD_SIM_TORN_LINES, RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE, 12, 0},
-    {"no gate, tree", RD_SIM_NO_GATE, RD_K_TREE, RD_KC_LL128, RD_BROADCAST, 20, 0},
-    {"torn lines, pat", RD_SIM_TORN_LINES, RD_K_PAT, RD_KC_LL128, RD_REDUCE_SCATTER, 6, 0},
-    {"no gate, binomial by LL", RD_SIM_NO_GATE, RD_K_BINOMIAL, RD_KC_LL, RD_SCATTER, 20, 0},
-    {"no gate, one-shot", RD_SIM_NO_GATE, RD_K_ONESHOT, RD_KC_LL, RD_REDUCE, 2, 0},
-    {"another bank", RD_SIM_SOUND, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 1, 1},
+    {"no fence, one-shot", RD_SIM_NO_FENCE, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 8, 0, 0},
+    {"no fence, two-shot", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 8, 0, 0},
+    {"no fence, two-shot reduce", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_SENTINEL, RD_REDUCE, 8, 0, 0},
+    {"no fence, two-shot broadcast", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST, 8, 0, 0},
+    {"no fence, ring", RD_SIM_NO_FENCE, RD_K_RING, RD_KC_SENTINEL, RD_ALLGATHER, 10, 0, 0},
+    {"no fence amid a pass, ring of both banks", RD_SIM_NO_FENCE_1, RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE, 10, 0, 1},
+    {"no fence between passes, the same", RD_SIM_NO_FENCE_2, RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE, 10, 0, 1},
+    {"no clean, one-shot", RD_SIM_NO_CLEAN, RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE, 4, 0, 0},
+    {"no clean, ring", RD_SIM_NO_CLEAN, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 3, 0, 0},
+    {"torn lines, ring", RD_SIM_TORN_LINES, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 4, 0, 0},
+    {"torn lines, two-shot", RD_SIM_TORN_LINES, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 4, 0, 0},
+    {"torn lines, chain", RD_SIM_TORN_LINES, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 12, 0, 0},
+    {"no gate, chain", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 40, 0, 0},
+    {"no fence, chain by simple", RD_SIM_NO_FENCE, RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST, 8, 0, 0},
+    {"no gate, chain by simple", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST, 12, 0, 0},
+    {"no fence, ring by simple", RD_SIM_NO_FENCE, RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE, 4, 0, 0},
+    {"no gate, ring by simple", RD_SIM_NO_GATE, RD_K_RING, RD_KC_SIMPLE, RD_REDUCE_SCATTER, 12, 0, 0},
+    {"no gate, chain by LL", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL, RD_BROADCAST, 40, 0, 0},
+    {"torn lines, tree", RD_SIM_TORN_LINES, RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE, 12, 0, 0},
+    {"no gate, tree", RD_SIM_NO_GATE, RD_K_TREE, RD_KC_LL128, RD_BROADCAST, 20, 0, 0},
+    {"torn lines, pat", RD_SIM_TORN_LINES, RD_K_PAT, RD_KC_LL128, RD_REDUCE_SCATTER, 6, 0, 0},
+    {"no gate, binomial by LL", RD_SIM_NO_GATE, RD_K_BINOMIAL, RD_KC_LL, RD_SCATTER, 20, 0, 0},
+    {"no gate, one-shot", RD_SIM_NO_GATE, RD_K_ONESHOT, RD_KC_LL, RD_REDUCE, 2, 0, 0},
+    {"another bank", RD_SIM_SOUND, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 1, 1, 0},
 };
 
 /* The same operation a few times in a row by three ranks; nonzero: something was wrong. */
@@ -57,7 +60,8 @@ static int run(const plant_t *plant, int faulty, uint64_t seed)
     for (int i = 0; i < 5; i++) {
         op_plan_t p;
         memset(&p, 0, sizeof p);
-        p.launch = (rd_klaunch_t){plant->kind, plant->codec, (uint32_t)plant->coll, RONDO_FLOAT32, RONDO_SUM, 0, 0};
+        p.launch = (rd_klaunch_t){plant->kind, plant->codec, (uint32_t)plant->coll, RONDO_FLOAT32, RONDO_SUM, 0, 0, 0};
+        p.launch.banks = plant->banks;
         p.units = 1;
         p.root = plant->kind == RD_K_ONESHOT; /* rank 0 is the one that is broken: it has to send */
         p.passes = plant->passes;
@@ -91,15 +95,15 @@ static int try_plant(const plant_t *plant)
         found += found < 2 && run(plant, 1, seed) != 0;
         false_alarm += seed <= 2 && run(plant, 0, seed) != 0;
     }
-    printf("%-28s %s\n", plant->what, !found ? "was NOT FOUND" : false_alarm ? "found, and FALSE ALARMS" : "found");
+    printf("%-40s %s\n", plant->what, !found ? "was NOT FOUND" : false_alarm ? "found, and FALSE ALARMS" : "found");
     return found && !false_alarm ? 0 : -1;
 }
 
 /* Rank 1 never comes; the others are told to leave, or have a time limit. */
 static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t failed, rd_kkind_t kind,
-                 rd_kcodec_t codec, rd_coll_t coll)
+                 rd_kcodec_t codec, rd_coll_t coll, uint32_t banks)
 {
-    op_plan_t p = {.launch = {kind, codec, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 0, 0}, .units = 2, .passes = 3};
+    op_plan_t p = {.launch = {kind, codec, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, .banks = banks}, .units = 2};
     rd_klaunch_t nothing = {.kind = RD_K_NOTHING};
     char text[16384];
     world_t w;
@@ -107,6 +111,7 @@ static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t fa
 
     world_begin(&w, 3, 1, 2, 1 << 16);
     w.alike = 1;
+    p.passes = 3;
     p.count = 1000;
     p.slice = codec == RD_KC_SIMPLE ? WORLD_SLICE : 0;
     world_add(&w, &p);
@@ -118,7 +123,7 @@ static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t fa
     for (int r = 0; r < 3; r += 2)
         bad = bad || w.host[r].failed != failed || (timeout && w.host[r].late != 1) ||
               ((rd_kcontrol_t *)w.window[r])->epoch != 0;
-    printf("%-28s %s\n", what, bad ? "kernels did NOT LEAVE" : "left");
+    printf("%-40s %s\n", what, bad ? "kernels did NOT LEAVE" : "left");
     world_end(&w);
     return bad;
 }
@@ -140,7 +145,7 @@ static int in_its_place(const char *what, uint32_t abort, rd_kkind_t kind, rd_kc
     char text[16384];
 
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        op_plan_t p = {.launch = {kind, codec, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 0, 0}, .units = 1};
+        op_plan_t p = {.launch = {kind, codec, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 0, 0, 0}, .units = 1};
         world_t w;
         world_begin(&w, 2, seed, 2, 1 << 16);
         p.slice = codec == RD_KC_SIMPLE ? WORLD_SLICE : 0;
@@ -165,7 +170,7 @@ static int in_its_place(const char *what, uint32_t abort, rd_kkind_t kind, rd_kc
             wrong += ((float *)late->reduce.out)[i] != (coll == RD_ALLREDUCE ? 3 : 1);
         world_end(&w);
     }
-    printf("%-28s %s\n", what, stayed ? "did NOT LEAVE" : wrong ? "took the PLACE of another" : "sent nothing more");
+    printf("%-40s %s\n", what, stayed ? "did NOT LEAVE" : wrong ? "took the PLACE of another" : "sent nothing more");
     return stayed || wrong;
 }
 
@@ -175,15 +180,16 @@ int main(void)
 
     for (size_t i = 0; i < sizeof plants / sizeof *plants; i++)
         bad = try_plant(&plants[i]) || bad;
-    bad = leave("abort, one-shot", 1, 0, RD_KFAILED_ABORT, RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE) || bad;
-    bad = leave("abort, two-shot", 1, 0, RD_KFAILED_ABORT, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE) || bad;
-    bad = leave("abort, two-shot broadcast", 1, 0, RD_KFAILED_ABORT, RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST) || bad;
-    bad = leave("abort, ring", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE) || bad;
-    bad = leave("abort, simple", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE) || bad;
-    bad = leave("abort, tree", 1, 0, RD_KFAILED_ABORT, RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE) || bad;
-    bad = leave("time limit, pat", 0, 20, RD_KFAILED_TIMEOUT, RD_K_PAT, RD_KC_LL128, RD_ALLREDUCE) || bad;
-    bad = leave("time limit, one-shot", 0, 20, RD_KFAILED_TIMEOUT, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE) || bad;
-    bad = leave("time limit, ring", 0, 20, RD_KFAILED_TIMEOUT, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE) || bad;
+    bad = leave("abort, one-shot", 1, 0, RD_KFAILED_ABORT, RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE, 0) || bad;
+    bad = leave("abort, two-shot", 1, 0, RD_KFAILED_ABORT, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 0) || bad;
+    bad = leave("abort, two-shot broadcast", 1, 0, RD_KFAILED_ABORT, RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST, 0) || bad;
+    bad = leave("abort, ring", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE, 0) || bad;
+    bad = leave("abort, ring of both banks", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE, 1) || bad;
+    bad = leave("abort, simple", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE, 0) || bad;
+    bad = leave("abort, tree", 1, 0, RD_KFAILED_ABORT, RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE, 0) || bad;
+    bad = leave("time limit, pat", 0, 20, RD_KFAILED_TIMEOUT, RD_K_PAT, RD_KC_LL128, RD_ALLREDUCE, 0) || bad;
+    bad = leave("time limit, one-shot", 0, 20, RD_KFAILED_TIMEOUT, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 0) || bad;
+    bad = leave("time limit, ring", 0, 20, RD_KFAILED_TIMEOUT, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 0) || bad;
     bad = in_its_place("next one, one-shot", 0, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, two-shot", 1, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, two-shot broadcast", 1, RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST) || bad;

@@ -36,7 +36,7 @@ static void check_choices(const rd_cuda_t *cuda)
                         continue;
                     CHECK(one.launch.blocks >= 1 && one.launch.blocks <= cuda->limits.blocks);
                     CHECK(rd_kernel_bank((rd_kkind_t)k, (rd_kcodec_t)c, coll, cuda->k.nranks, one.units) <=
-                          cuda->limits.bank);
+                          (1 + one.launch.banks) * cuda->limits.bank);
                     CHECK(!rd_kernel_algo((rd_kkind_t)k) ||
                           one.units * rd_kernel_channels((rd_kkind_t)k) <= cuda->k.fifos);
                     CHECK(k != RD_K_CHAIN || one.units <= (one.slice ? cuda->limits.channels : cuda->k.fifos));

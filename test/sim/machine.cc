@@ -157,6 +157,7 @@ struct fiber_t {
     watch_t *sleeps_on;
     std::vector<store_t> buffer;
     bool listed; /* among those with a buffer that is not empty */
+    unsigned fences = 0;
     order_t order;
 };
 
@@ -1011,11 +1012,14 @@ void gpu_settle(const void *p, uint32_t bytes)
 
 void fence_sys()
 {
-    if (fault != RD_SIM_NO_FENCE)
+    bool odd = ++self->fences % 2;
+    bool works = fault != RD_SIM_NO_FENCE && fault != (odd ? RD_SIM_NO_FENCE_1 : RD_SIM_NO_FENCE_2);
+
+    if (works)
         order_fence(&self->order);
     inside_t inside(self->order);
     self->watch.clear();
-    if (fault != RD_SIM_NO_FENCE)
+    if (works)
         out_all(self);
     maybe_give_way();
 }

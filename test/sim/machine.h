@@ -49,6 +49,8 @@ void rd_sim_patience(int seconds);
 typedef enum {
     RD_SIM_SOUND,
     RD_SIM_NO_FENCE,   /* fence_sys() does nothing */
+    RD_SIM_NO_FENCE_1, /* the first, third, ... of each thread of a kernel does nothing */
+    RD_SIM_NO_FENCE_2, /* the second, fourth, ... */
     RD_SIM_NO_CLEAN,   /* now and then a line is not put back */
     RD_SIM_TORN_LINES, /* lines of a warp come out in parts */
     RD_SIM_NO_GATE,    /* words between `from` and `to` read as if they were far ahead */

@@ -194,7 +194,7 @@ static void add_pairs(world_t *w, rd_kmessages_t *k, rd_kmessage_t *all, uint32_
 static rd_kwork_t *queue(world_t *w, int rank, rd_kkind_t kind, uint32_t blocks, uint32_t threads)
 {
     rd_kcodec_t codec = kind == RD_K_RING ? RD_KC_SIMPLE : w->fifo_codec;
-    rd_klaunch_t l = {kind, codec, RD_ALLGATHER, RONDO_INT8, RONDO_SUM, 0, 0};
+    rd_klaunch_t l = {kind, codec, RD_ALLGATHER, RONDO_INT8, RONDO_SUM, 0, 0, 0};
     int i = rank * DEPTH + queued[rank]++;
 
     memset(&work[i], 0, sizeof work[i]);

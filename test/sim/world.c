@@ -336,7 +336,7 @@ void world_add(world_t *w, const op_plan_t *plan)
         p->launch.blocks = p->units;
     }
     const void *function = rd_kernel_find(l, p->passes);
-    if (!function || rd_kernel_bank(l->kind, l->codec, l->coll, w->n, p->units) > w->bank_bytes) {
+    if (!function || rd_kernel_bank(l->kind, l->codec, l->coll, w->n, p->units) > (1 + l->banks) * w->bank_bytes) {
         fprintf(stderr, "the test asks for what there is not: kind %d, codec %d, coll %u\n", l->kind, l->codec,
                 l->coll);
         exit(1);
