@@ -143,6 +143,13 @@ static void sides(const rd_carrier_t *by, const rd_call_t *c, rd_kside_t *in, rd
         side_one(out, 0);
 }
 
+/* In one round, parts that lie one behind the other are one. */
+static void side_join(rd_kside_t *side)
+{
+    if (!side->tabled && side->n > 1 && side->stride == side->part.bytes)
+        *side = (rd_kside_t){1, 0, {side->part.offset, side->n * side->part.bytes}, 0};
+}
+
 /* Elements of the longest part that any rank, or for blocks of pairs this rank, has. */
 static size_t longest(const rd_carrier_t *by, const rd_call_t *c)
 {
@@ -178,7 +185,8 @@ static size_t elements_each(const rd_stage_t *s, int carrier, const rd_call_t *c
     if (!(c->tables && coll == RD_ALLTOALL && !c->ask.count))
         round = rd_kpiece(most * parts * element, crews_for(s, carrier, c), s->k.least, s->k.slot);
     round = round < RD_STAGE_PART * parts ? RD_STAGE_PART * parts : round; /* which is no more than a slot */
-    return round / parts / 16 * 16 / element;
+    size_t each = (round / parts + 15) / 16 * 16; /* upward, or a round more has what is left */
+    return (each * parts <= s->k.slot ? each : each - 16) / element;
 }
 
 static const size_t *keep(size_t *room, const size_t *counts, size_t n)
@@ -283,6 +291,11 @@ static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_
     k->copied = call->ask.coll == RD_BROADCAST && by->rank == call->ask.root && call->in != call->out;
     k->each = each * element;
     k->rounds = (uint32_t)((most + each - 1) / each);
+    if (k->rounds == 1) {
+        k->each = s->k.slot; /* all of each part */
+        side_join(&k->in);
+        side_join(&k->out);
+    }
     rondo_result_t result = write_table(s, k, table, call->stream);
     if (result != RONDO_SUCCESS)
         return result;

@@ -316,7 +316,7 @@ typedef struct rd_kstage {
     uint32_t slots;          /* of a lane, a power of two */
     uint32_t slot;           /* collectives: bytes; a slot is one for the input and one for the output behind it */
     uint32_t message_slot;   /* messages: bytes; pair p's of a crew begin at p * slots * message_slot */
-    uint32_t least;          /* bytes of a round or piece of what has several */
+    uint32_t least;          /* bytes of a round or piece, see rd_kpiece */
     uint32_t crews;          /* of the communicator */
     uint32_t teams;          /* of this launch: crews 0 to teams - 1 have something to do */
     uint32_t captured;       /* messages: this launch belongs to a graph */
@@ -419,12 +419,21 @@ RD_KBOTH uint32_t rd_kslices(uint64_t bytes, uint32_t slice)
     return (uint32_t)((bytes + slice - 1) / slice);
 }
 
+#define RD_KFEW 4   /* crews that share what is short */
+#define RD_KSHORT 4 /* a part of that has so much less than `least` at most, but no less than goes by flagged lines */
+
 /* Bytes of a round or a piece of what has `bytes`: so many that each of the crews has two, as long as they are not
- * short, nor longer than a slot. `least` and `slot` are multiples of 64. */
+ * short, nor longer than a slot. What is too short for that goes by few crews, as many bytes each. `least` and `slot`
+ * are multiples of 64. */
 RD_KBOTH uint32_t rd_kpiece(uint64_t bytes, uint32_t crews, uint32_t least, uint32_t slot)
 {
     uint64_t piece = (bytes / (2 * crews) + 63) / 64 * 64;
+    uint32_t few = crews < RD_KFEW ? crews : RD_KFEW, shortest = least / RD_KSHORT / 64 * 64;
+    uint64_t share = ((bytes + few - 1) / few + 63) / 64 * 64;
 
+    shortest = shortest < RD_KBRIEF ? RD_KBRIEF : shortest;
+    if (share < least && shortest < least)
+        least = share < shortest ? shortest : (uint32_t)share;
     return piece < least ? least : piece < slot ? (uint32_t)piece : slot;
 }
 
