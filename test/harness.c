@@ -26,6 +26,7 @@
 typedef struct {
     char note[256];
     _Atomic int ended;
+    _Atomic int failed;
     _Atomic unsigned barriers;
 } rank_state_t;
 
@@ -88,7 +89,8 @@ static void fail_with(test_rank_t *t, const char *format, va_list args)
     char text[1024];
 
     vsnprintf(text, sizeof text, format, args);
-    if (atomic_fetch_add(&t->shared->failures, 1) < PRINTED)
+    int before = atomic_exchange(&t->shared->rank[t->rank].failed, 1);
+    if (atomic_fetch_add(&t->shared->failures, 1) < PRINTED || (t->rank == 0 && !before)) /* who often knows why */
         printf("%s: FAILED rank %d/%d (%s), at \"%s\": %s\n", test_name, t->rank, t->nranks, test_kind_name(t->kind),
                test_noted(t), text);
 }

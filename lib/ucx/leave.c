@@ -1,5 +1,6 @@
 /* How a rank leaves the network, in order or over a failure, and how it takes back what peers have yet to read. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "ucx/ucx.h"
 
@@ -10,6 +11,7 @@
 #define LOOKS 1000       /* at the network, at most, before anything is said or decided */
 #define FAILED_MS 20     /* to get farewells out after a failure */
 #define HALF_MADE_MS 200 /* for connections that were being made when it came */
+#define QUIET_MS 50      /* in which whoever greets this rank looks at the network */
 
 /* Peers that fail as well take what is on the wire to them within this. */
 static void lent_wait(rd_net_t *net, int64_t limit_ms)
@@ -175,6 +177,26 @@ static int wait_until(rd_net_t *net, int (*over)(rd_net_t *net), int64_t limit_m
     return result == RONDO_SUCCESS;
 }
 
+/* Who has not met everybody may just have been greeted, and UCX answers that by itself, as soon as the other one has
+ * looked at the network: then something comes from there. What comes first may be the greeting, for a farewell. */
+static void answered_wait(rd_net_t *net)
+{
+    static const struct timespec nap = {0, 1000000};
+    int64_t moved = rd_clock_ms(), now = moved;
+    if (rd_ucx_meets(net) || !rd_ucx_answer_ends()) {
+        return;
+    }
+    while (now - moved < QUIET_MS && now - net->left_ms < GIVEN_MS && rd_stop_get(net->stop) == RONDO_SUCCESS) {
+        int came = rd_net_progress(net);
+        rd_ucx_say_bye(net, 0);
+        if (!came) {
+            nanosleep(&nap, NULL);
+        }
+        now = rd_clock_ms();
+        moved = came ? now : moved;
+    }
+}
+
 /* A socket that is closed with bytes unread resets its connection, and the peer may lose what was on its way there. So
  * a network that ends in order waits for the farewells of all peers, and until they have taken all; and where a live
  * one does not look, and more may be under way than its kernel holds, it lingers. Nonzero: it does. */
@@ -185,6 +207,7 @@ static int leave_in_order(rd_net_t *net)
     }
     look(net);
     rd_ucx_say_bye(net, 0);
+    answered_wait(net);
     if (wait_until(net, all_parted, PARTED_MS) || all_read(net)) {
         return 0;
     }

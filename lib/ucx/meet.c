@@ -8,7 +8,8 @@
  *
  * In a large communicator two may wait for each other that have never met. Who then leaves does not know that it is
  * waited for. So who has waited for a while greets the other one: that is answered by a farewell, or by a connection
- * that fails because nobody listens any more.
+ * that fails because nobody listens any more. And who leaves looks at the network until that has been quiet for a
+ * moment (leave.c), so that UCX's answer to who greets it just then gets away.
  *
  * What is left is the meeting itself: UCX 1.13 also ends the process (ucp_worker_discard_uct_ep) when the connection
  * under its first message breaks while that is being sent, so a rank that dies in this moment may take one on another
@@ -17,6 +18,11 @@
 #include "ucx/ucx.h"
 
 #define MEET_MOST 64 /* ranks; larger communicators connect on first use */
+
+int rd_ucx_meets(const rd_net_t *net)
+{
+    return net->nranks <= MEET_MOST;
+}
 
 static void greet(rd_net_t *net, rd_ucx_peer_t *peer)
 {
@@ -79,7 +85,7 @@ static rondo_result_t greet_all(rd_net_t *net, const rd_env_t *env)
 /* The exchange at the end is the barrier: before it nobody's messages come, for which nothing is bound yet. */
 rondo_result_t rd_ucx_meet(rd_net_t *net, const rd_env_t *env, unsigned char *all)
 {
-    if (net->nranks > MEET_MOST) {
+    if (!rd_ucx_meets(net)) {
         return RONDO_SUCCESS;
     }
     rondo_result_t result = greet_all(net, env);

@@ -99,6 +99,12 @@ int rd_net_announcing_ends(void)
     return ucx_is_of(16, 21);
 }
 
+/* By an assertion of ucp_request_send_state_ff. */
+int rd_ucx_answer_ends(void)
+{
+    return ucx_is_of(0, 13);
+}
+
 int rd_net_tcp_alone(const char *tls)
 {
     int tcp = 0;

@@ -172,6 +172,8 @@ rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd
                                    int place);
 int rd_ucx_tls_may(const rd_env_t *env, const char *name); /* the transport be among them */
 int rd_ucx_may_fetch(const rd_env_t *env); /* by keys, from and to a device's memory */
+/* This UCX ends the process when a worker is closed whose answer to somebody's first message could not yet be sent. */
+int rd_ucx_answer_ends(void);
 
 /* exchange.c */
 /* Collective, also for a rank whose own rd_ucx_open failed with `opened`: so all ranks learn of it. Versions of UCX
@@ -192,7 +194,8 @@ void rd_ucx_direct_say(rd_net_t *net);
 /* What is not said will not be; with `said` the peer is lost as well, and fetches nothing more. */
 void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said);
 
-/* meet.c; `all` holds a byte of each rank */
+/* meet.c; does every rank greet every other one? `all` holds a byte of each rank */
+int rd_ucx_meets(const rd_net_t *net);
 rondo_result_t rd_ucx_meet(rd_net_t *net, const rd_env_t *env, unsigned char *all);
 
 /* endpoint.c */
