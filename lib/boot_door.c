@@ -1,7 +1,7 @@
 /* The door. Whoever can reach the port can connect, so a stranger may cost only a bounded share: one of 64 places, the
- * bytes of a hello, two seconds. When the places are taken, one who has not even named this job goes first, the oldest
- * of them; a rank that loses its place under a flood tries again by itself. Everything is driven by poll: no stranger,
- * however slow, keeps the others waiting. */
+ * bytes of a hello, two seconds, or twenty if it has named this job. When the places are taken, one who has not goes
+ * first, the oldest of them; a rank that loses its place under a flood tries again by itself. Everything is driven by
+ * poll: no stranger, however slow, keeps the others waiting. */
 #include "boot_door.h"
 
 #include <errno.h>
@@ -48,6 +48,11 @@ int rd_door_fill(const rd_door_t *d, struct pollfd *p)
     return d->nstrangers + 1;
 }
 
+static int is_late(const rd_chan_t *c, int64_t now)
+{
+    return c->state != RD_CHAN_OPEN && now - c->since_ms > (c->state == RD_CHAN_PROOF ? RD_DOOR_PROOF_MS : RD_DOOR_MS);
+}
+
 static void make_room(rd_door_t *d)
 {
     int victim = 0;
@@ -91,7 +96,7 @@ void rd_door_pump(rd_door_t *d)
         rd_chan_t *c = d->stranger[i];
         rd_chan_pump(c);
         d->poor |= c->poor;
-        if (c->state == RD_CHAN_DEAD || (c->state != RD_CHAN_OPEN && now - c->since_ms > RD_DOOR_MS))
+        if (c->state == RD_CHAN_DEAD || is_late(c, now))
             drop(d, i);
     }
     for (int i = 0; i < ACCEPTS && let_in(d); i++)

@@ -7,7 +7,8 @@
 #include "boot_chan.h"
 
 #define RD_DOOR_MOST 64 /* strangers at a time */
-#define RD_DOOR_MS 2000 /* for each to prove itself */
+#define RD_DOOR_MS 2000 /* for each to name the job */
+#define RD_DOOR_PROOF_MS 20000 /* and to prove itself: on a busy machine a rank may wait for its turn that long */
 #define RD_DOOR_POLLS (RD_DOOR_MOST + 1)
 
 typedef struct rd_door {

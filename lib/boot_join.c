@@ -27,6 +27,7 @@ typedef struct dial {
     rd_hello_t hello;
     rd_chan_t *chan;
     int tries, opened, unheard; /* unheard: nothing has come, and by that sign it may be dialled again */
+    int closed;                 /* it was open before */
     int64_t again_ms, give_up_ms;
 } dial_t;
 
@@ -67,6 +68,7 @@ static void dial_again(dial_t *d)
     d->chan = NULL;
     if (d->opened) /* there is somebody */
         d->give_up_ms = rd_clock_ms() + RETRY_MS;
+    d->closed |= d->opened;
     d->opened = 0;
     d->again_ms = rd_clock_ms() + (d->tries < 5 ? 1 << d->tries : 50);
     d->tries++;
@@ -202,6 +204,8 @@ static void meet_pump(joining_t *j)
     if (error && was_open)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s at %s) broke off: %s", b->id.maker,
              rd_addr_print(&b->id.addr, text), strerror(error));
+    else if (error && j->meet.closed && !b->id.derived)
+        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
     else if (error && b->id.derived)
         fail(j, RONDO_ERR_REMOTE,
              "the first of the ranks that are left, %s at %s, is not there: %s; leave it out as well", b->id.maker,
@@ -331,7 +335,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
     if (b->timeout_ms > 0) /* later than the rendezvous', whose message knows more */
         j.deadline_ms = rd_clock_ms() + b->timeout_ms + 2000;
     dial_begin(&j.meet, &b->id.addr, &hello);
-    j.meet.unheard = b->id.derived;
+    j.meet.unheard = 1;
     for (;;) {
         meet_pump(&j);
         if (j.tabled && !j.code)
