@@ -338,10 +338,10 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
     if (most == 0)
         return refuse(why, "the bank, the fifos or the blocks do not suffice");
     uint64_t passes = total ? (total + most - 1) / most : 1;
-    if (kind == RD_K_RING && w->coll == RD_ALLREDUCE && passes > 1) { /* more on its way at once, in fewer passes */
-        most = most_units(w, l, kind, codec, 2 * (uint64_t)l->bank);
-        chosen->launch.banks = (total + most - 1) / most < passes;
-        passes = (total + most - 1) / most;
+    if (kind == RD_K_RING && w->coll == RD_ALLREDUCE && passes > 1) {
+        uint64_t both = most_units(w, l, kind, codec, 2 * (uint64_t)l->bank), fewer = (total + both - 1) / both;
+        chosen->launch.banks = 4 * fewer <= 3 * passes; /* for less it is not worth its fences */
+        passes = chosen->launch.banks ? fewer : passes;
     }
     if (passes > rd_kernel_passes(kind, w->coll))
         return refuse(why, "too long for it");

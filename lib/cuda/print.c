@@ -114,8 +114,8 @@ static void candidate_print(FILE *file, const candidate_t *candidate, int chosen
     else if (c->launch.kind == RD_K_COPY)
         fprintf(file, "%8.1f us  from registered buffers, where RONDO_CUDA_COPY says so\n", c->us);
     else
-        fprintf(file, "%8.1f us  %u passes of %u units, %u blocks of %u threads\n", c->us, c->passes, c->units,
-                c->launch.blocks, c->launch.threads);
+        fprintf(file, "%8.1f us  %u passes of %u units%s, %u blocks of %u threads\n", c->us, c->passes, c->units,
+                c->launch.banks ? " in both banks" : "", c->launch.blocks, c->launch.threads);
 }
 
 rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,

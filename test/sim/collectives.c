@@ -239,6 +239,32 @@ static int every_number(uint64_t seed)
     return bad;
 }
 
+/* A ring that takes both banks, in one pass and in three, among operations that take one: each must know what the others
+ * have used. */
+static int both_banks(uint64_t seed, int n)
+{
+    static const op_plan_t turns[4] = {
+        {.launch = {RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1}, .units = 2, .passes = 1},
+        {.launch = {RD_K_RING, RD_KC_LL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1}, .units = 2, .passes = 3},
+        {.launch = {RD_K_ONESHOT, RD_KC_LL, RD_ALLGATHER, RONDO_FLOAT32}, .units = 4, .passes = 1},
+        {.launch = {RD_K_RING, RD_KC_LL, RD_ALLREDUCE, RONDO_FLOAT32}, .units = 2, .passes = 1},
+    };
+    char text[16384];
+    world_t w;
+
+    world_begin(&w, n, seed, 1, BANK);
+    for (int i = 0; i < (n > 8 ? 2 : WORLD_OPS); i++) { /* many ranks are slow */
+        op_plan_t p = turns[((uint64_t)i + seed) % 2 * 2 + (world_draw(&w, 4) == 0)];
+        p.count = p.passes * p.units * (rd_kernel_unit(p.launch.kind, p.launch.codec) / 4) * chunks_of(&w, &p.launch);
+        world_add(&w, &p);
+    }
+    int bad = world_run(&w, text, sizeof text);
+    if (bad)
+        printf("seed %llu, both banks, %d ranks: %s", (unsigned long long)seed, n, text);
+    world_end(&w);
+    return bad;
+}
+
 /* Every program of every rank has room: in a launch, in its warp's scratch, and a warp for each track. */
 static int every_program(void)
 {
@@ -272,6 +298,9 @@ int main(int argc, char **argv)
 
     printf("seed %llu, %d rounds\n", (unsigned long long)seed, rounds);
     bad = every_program() || (most == RD_KRANKS && every_number(seed));
+    for (uint64_t i = 0; i < 6 && !bad; i++)
+        bad = both_banks(seed + i, 3);
+    bad = bad || (most == RD_KRANKS && both_banks(seed, RD_KRANKS));
     for (int round = 0; round < rounds && !bad; round++)
         for (size_t n = 0; n < sizeof ranks / sizeof *ranks && ranks[n] <= most && !bad; n++) {
             world_begin(&w, ranks[n], ++seed, 4, BANK);
