@@ -72,7 +72,7 @@ static const tunable_t table[] = {
     {"RONDO_CUDA_STAGE", BYTES, 1, AT(cuda_stage), "0", 4096, 64 << 20, NULL,
      "bytes of pinned memory that a round between nodes goes through; 0: 512K, from 128 ranks on up to 2M"},
     {"RONDO_CUDA_ROUND", BYTES, 1, AT(cuda_round), "0", 1024, 64 << 20, NULL,
-     "bytes that a round between nodes has at least; a quarter where four are enough; and what goes inside nodes; 0: 32K"},
+     "bytes of a round between nodes, at least where there are many, and of what goes inside nodes; 0: 32K"},
     {"RONDO_CUDA_CREWS", INT, 1, AT(cuda_crews), "0", 0, 8, NULL,
      "threads, each with connections of its own, that share an operation between nodes; 0: by cores"},
     {"RONDO_CUDA_AWAKE", INT, 0, AT(cuda_awake), "500", 0, 1000000, NULL,

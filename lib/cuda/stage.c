@@ -183,7 +183,7 @@ static size_t elements_each(const rd_stage_t *s, int carrier, const rd_call_t *c
                        : (size_t)s->carriers[carrier].nranks;
 
     if (!(c->tables && coll == RD_ALLTOALL && !c->ask.count))
-        round = rd_kpiece(most * parts * element, crews_for(s, carrier, c), s->k.least, s->k.slot);
+        round = rd_kpiece(most * parts * element, (uint32_t)parts, crews_for(s, carrier, c), s->k.least, s->k.slot);
     round = round < RD_STAGE_PART * parts ? RD_STAGE_PART * parts : round; /* which is no more than a slot */
     size_t each = (round / parts + 15) / 16 * 16; /* upward, or a round more has what is left */
     return (each * parts <= s->k.slot ? each : each - 16) / element;
@@ -343,7 +343,7 @@ double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call)
 
 static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, uint64_t *most)
 {
-    uint32_t crews = raises->crews, piece = rd_kpiece(bytes, crews, s->k.least, s->k.message_slot);
+    uint32_t crews = raises->crews, piece = rd_kpiece(bytes, 1, crews, s->k.least, s->k.message_slot);
     uint64_t pieces = (bytes + piece - 1) / piece;
 
     *most = bytes > *most ? bytes : *most;

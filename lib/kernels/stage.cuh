@@ -392,7 +392,7 @@ struct rd_pieces_t {
     {
         for (; i < pair.count; i++) {
             piece = direct() ? RD_KDIRECT_RUN
-                             : rd_kpiece(message().bytes, stage.crews, stage.least, stage.message_slot);
+                             : rd_kpiece(message().bytes, 1, stage.crews, stage.least, stage.message_slot);
             at = (uint64_t)crew * piece;
             if (at < length())
                 return;

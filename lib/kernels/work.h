@@ -419,21 +419,23 @@ RD_KBOTH uint32_t rd_kslices(uint64_t bytes, uint32_t slice)
     return (uint32_t)((bytes + slice - 1) / slice);
 }
 
-#define RD_KFEW 4   /* crews that share what is short */
-#define RD_KSHORT 4 /* a part of that has so much less than `least` at most, but no less than goes by flagged lines */
+#define RD_KFEW 4         /* crews that share what is short */
+#define RD_KSHORT 4       /* of which each has a quarter of `least` at least, */
+#define RD_KTO_EACH 4096u /* and so much for each rank that gets its own: a message */
 
-/* Bytes of a round or a piece of what has `bytes`: so many that each of the crews has two, as long as they are not
- * short, nor longer than a slot. What is too short for that goes by few crews, as many bytes each. `least` and `slot`
- * are multiples of 64. */
-RD_KBOTH uint32_t rd_kpiece(uint64_t bytes, uint32_t crews, uint32_t least, uint32_t slot)
+/* Bytes of a round or a piece of what has `bytes` in so many parts, each for another rank: so many that each of the
+ * crews has two, as long as they are not short, nor longer than a slot. What is too short for that goes by few crews, as
+ * many bytes each. `least` and `slot` are multiples of 64. */
+RD_KBOTH uint32_t rd_kpiece(uint64_t bytes, uint32_t parts, uint32_t crews, uint32_t least, uint32_t slot)
 {
-    uint64_t piece = (bytes / (2 * crews) + 63) / 64 * 64;
-    uint32_t few = crews < RD_KFEW ? crews : RD_KFEW, shortest = least / RD_KSHORT / 64 * 64;
+    uint64_t piece = (bytes / (2 * crews) + 63) / 64 * 64, shortest = (uint64_t)parts * RD_KTO_EACH;
+    uint32_t few = crews < RD_KFEW ? crews : RD_KFEW;
     uint64_t share = ((bytes + few - 1) / few + 63) / 64 * 64;
 
-    shortest = shortest < RD_KBRIEF ? RD_KBRIEF : shortest;
+    if (shortest < least / RD_KSHORT)
+        shortest = least / RD_KSHORT / 64 * 64;
     if (share < least && shortest < least)
-        least = share < shortest ? shortest : (uint32_t)share;
+        least = (uint32_t)(share < shortest ? shortest : share);
     return piece < least ? least : piece < slot ? (uint32_t)piece : slot;
 }
 

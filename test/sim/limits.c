@@ -17,6 +17,31 @@
 
 static int bad;
 
+/* ---- how what goes between nodes is cut */
+
+static void check_pieces(void)
+{
+    static const struct {
+        uint64_t bytes;
+        uint32_t parts, crews, piece;
+    } known[] = {
+        {1, 1, 8, 8192},          {8192, 1, 8, 8192},    {16384, 1, 8, 8192},   {32768, 1, 8, 8192},
+        {40000, 1, 8, 10048},     {65536, 1, 8, 16384},  {131072, 1, 8, 32768}, {262144, 1, 8, 32768},
+        {1 << 20, 1, 8, 65536},   {1 << 30, 1, 8, 1 << 19}, {32768, 1, 1, 32768},  {32768, 1, 2, 16384},
+        {16384, 2, 8, 8192},      {32768, 4, 8, 16384},  {65536, 8, 8, 32768},  {32768, 16, 8, 32768},
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        CHECK(rd_kpiece(known[i].bytes, known[i].parts, known[i].crews, 32768, 1 << 19) == known[i].piece);
+    for (uint32_t least = 1024; least <= 1 << 19; least *= 2)
+        for (uint32_t crews = 1; crews <= RD_KCREWS; crews++)
+            for (uint64_t bytes = 1; bytes < 1 << 24; bytes += bytes / 3 + 1) {
+                uint32_t piece = rd_kpiece(bytes, 1, crews, least, 1 << 19);
+                CHECK(piece % 64 == 0 && piece <= 1 << 19 && piece >= (least / 4 < 64 ? 64 : least / 4));
+                CHECK(piece >= least || (bytes + piece - 1) / piece <= RD_KFEW);
+            }
+}
+
 /* ---- windows and choices */
 
 static void check_choices(const rd_cuda_t *cuda)
@@ -221,6 +246,7 @@ int main(void)
     void *comm;
 
     setenv("RONDO_DEBUG", "none", 1);
+    check_pieces();
     check_auto(RONDO_DEVICE_HOST);
     for (int nlocal = 2; nlocal <= RD_KRANKS; nlocal++)
         for (int nodes = 2; nodes <= 4; nodes++)
