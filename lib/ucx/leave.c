@@ -84,11 +84,14 @@ static void flush_begin(rd_net_t *net)
     }
 }
 
-static void look(rd_net_t *net)
+/* Nonzero: something came. */
+static int look(rd_net_t *net)
 {
-    for (int i = 0; i < LOOKS && rd_net_progress(net); i++) {
-        continue;
+    int came = 0;
+    while (came < LOOKS && rd_net_progress(net)) {
+        came++;
     }
+    return came;
 }
 
 void rd_net_leave(rd_net_t *net)
@@ -96,7 +99,7 @@ void rd_net_leave(rd_net_t *net)
     if (net == NULL || net->worker == NULL || net->left_ms != 0) {
         return;
     }
-    look(net); /* a farewell that a failing send would hide */
+    (void)look(net); /* a farewell that a failing send would hide */
     if (rd_stop_get(net->stop) == RONDO_SUCCESS) {
         rd_ucx_credits_flush(net, 0);
     }
@@ -179,15 +182,15 @@ static int wait_until(rd_net_t *net, int (*over)(rd_net_t *net), int64_t limit_m
 
 /* Who has not met everybody may just have been greeted, and UCX answers that by itself, as soon as the other one has
  * looked at the network: then something comes from there. What comes first may be the greeting, for a farewell. */
-static void answered_wait(rd_net_t *net)
+static void answered_wait(rd_net_t *net, int came)
 {
     static const struct timespec nap = {0, 1000000};
-    int64_t moved = rd_clock_ms(), now = moved;
+    int64_t now = rd_clock_ms(), moved = came ? now : net->left_ms;
     if (rd_ucx_meets(net) || !rd_ucx_answer_ends()) {
         return;
     }
     while (now - moved < QUIET_MS && now - net->left_ms < GIVEN_MS && rd_stop_get(net->stop) == RONDO_SUCCESS) {
-        int came = rd_net_progress(net);
+        came = rd_net_progress(net);
         rd_ucx_say_bye(net, 0);
         if (!came) {
             nanosleep(&nap, NULL);
@@ -205,9 +208,9 @@ static int leave_in_order(rd_net_t *net)
     if (net->left_ms == 0) { /* it was never made */
         return 0;
     }
-    look(net);
+    int came = look(net);
     rd_ucx_say_bye(net, 0);
-    answered_wait(net);
+    answered_wait(net, came);
     if (wait_until(net, all_parted, PARTED_MS) || all_read(net)) {
         return 0;
     }
