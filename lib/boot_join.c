@@ -204,12 +204,12 @@ static void meet_pump(joining_t *j)
     if (error && was_open)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s at %s) broke off: %s", b->id.maker,
              rd_addr_print(&b->id.addr, text), strerror(error));
-    else if (error && j->meet.closed && !b->id.derived)
-        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
     else if (error && b->id.derived)
         fail(j, RONDO_ERR_REMOTE,
              "the first of the ranks that are left, %s at %s, is not there: %s; leave it out as well", b->id.maker,
              rd_addr_print(&b->id.addr, text), strerror(error));
+    else if (error && j->meet.closed)
+        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
     else if (error)
         fail(j, RONDO_ERR_INVALID_USAGE, "nobody serves this unique id at %s, where %s made it: %s (%s)",
              rd_addr_print(&b->id.addr, text), b->id.maker, strerror(error),
