@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cuda.h"
+#include "exec/cuda/cuda.h"
 #include "doctor_pairs.h"
 #include "info.h"
-#include "nvml.h"
+#include "topo/nvml.h"
 
 #define PAIR_LIMIT_MS 20000
 

@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conns.h"
+#include "transport/conns.h"
 #include "info.h"
-#include "node_mem.h"
-#include "node_pass.h"
-#include "topo.h"
+#include "node/node_mem.h"
+#include "node/fd_pass.h"
+#include "topo/topo.h"
 
 #define OWN_DESCRIPTORS 64 /* of a process beside those for the ranks of its node */
 

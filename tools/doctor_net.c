@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "boot_sock.h"
+#include "boot/sock.h"
 #include "info.h"
 #include "interfaces.h"
-#include "net.h"
-#include "topo.h"
+#include "transport/net.h"
+#include "topo/topo.h"
 
 #define MOST_PORTS 512
 #define REACH_MS 2000

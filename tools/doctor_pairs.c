@@ -18,7 +18,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "rondo.h"
 
 #define BYTES ((size_t)16 << 20)

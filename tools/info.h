@@ -2,8 +2,8 @@
 #ifndef RD_INFO_H
 #define RD_INFO_H
 
-#include "cuda.h"
-#include "env.h"
+#include "exec/cuda/cuda.h"
+#include "base/env.h"
 
 void info_nccl(void);
 int info_machine(const rd_env_t *env);

@@ -3,11 +3,11 @@
 
 #include <sodium.h>
 
-#include "cuda.h"
-#include "host/reduce.h"
+#include "exec/cuda/cuda.h"
+#include "exec/host/reduce.h"
 #include "info.h"
-#include "net.h"
-#include "topo.h"
+#include "transport/net.h"
+#include "topo/topo.h"
 
 static const char *or_unknown(const char *text)
 {

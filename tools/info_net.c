@@ -5,7 +5,7 @@
 
 #include "info.h"
 #include "interfaces.h"
-#include "net.h"
+#include "transport/net.h"
 
 static void meeting(const rd_env_t *env, const char *address, const info_interface_t *one)
 {

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conns.h"
-#include "cost.h"
-#include "cuda.h"
+#include "transport/conns.h"
+#include "cost/model.h"
+#include "exec/cuda/cuda.h"
 #include "info.h"
-#include "plan_choose.h"
-#include "topo.h"
-#include "types.h"
+#include "plan/choose.h"
+#include "topo/topo.h"
+#include "base/types.h"
 
 typedef struct wish {
     rd_coll_t coll;

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "comm.h"
+#include "core/comm.h"
 #include "info.h"
-#include "plan_choose.h"
+#include "plan/choose.h"
 
 typedef struct machine {
     int nodes, local, nranks;

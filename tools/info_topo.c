@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda.h"
+#include "exec/cuda/cuda.h"
 #include "info.h"
 
 int info_gpus(rd_gpu_topo_t *topo, const rd_env_t *env)

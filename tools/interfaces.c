@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "boot_sock.h"
-#include "net.h"
+#include "boot/sock.h"
+#include "transport/net.h"
 
 static int number(const char *name, const char *file)
 {

@@ -4,7 +4,7 @@
 
 #include <net/if.h>
 
-#include "env.h"
+#include "base/env.h"
 
 #define INFO_MOST_INTERFACES 256
 

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conns.h"
-#include "plan_choose.h"
-#include "topo.h"
+#include "transport/conns.h"
+#include "plan/choose.h"
+#include "topo/topo.h"
 #include "tune.h"
 
 #define TIMES_MOST 4096

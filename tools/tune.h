@@ -2,8 +2,8 @@
 #ifndef RD_TUNE_H
 #define RD_TUNE_H
 
-#include "cost.h"
-#include "cuda.h"
+#include "cost/model.h"
+#include "exec/cuda/cuda.h"
 
 /* One time that was measured, and what the cost model must be asked to predict it. */
 typedef struct tune_time {

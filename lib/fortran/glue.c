@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rondo_binding.h"
+#include "core/binding.h"
 
 void rd_f_begin(rd_f_call_t *c, const char *name, rondo_comm_t comm, int *ierror)
 {

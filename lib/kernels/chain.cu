@@ -1,5 +1,5 @@
-#include "chain.cuh"
-#include "rows.cuh"
+#include "kernels/chain.cuh"
+#include "kernels/rows.cuh"
 
 #define K(codec, number) (const void *)rd_chain<codec, number, RD_KT_FIFOS>
 

@@ -8,9 +8,9 @@
 #ifndef RD_CHAIN_CUH
 #define RD_CHAIN_CUH
 
-#include "../sched/program.h"
-#include "fifo.cuh"
-#include "number.cuh"
+#include "sched/program.h"
+#include "kernels/fifo.cuh"
+#include "kernels/arith.cuh"
 
 template <class CODEC, class NUMBER>
 struct rd_chain_t {

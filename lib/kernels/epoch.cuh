@@ -7,9 +7,9 @@
 
 #include <gpu.cuh>
 
-#include "codec.cuh"
-#include "wait.cuh"
-#include "work.h"
+#include "kernels/proto.cuh"
+#include "kernels/wait.cuh"
+#include "kernels/work.h"
 
 struct rd_epoch_t {
     const rd_kcomm_t &comm;

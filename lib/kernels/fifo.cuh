@@ -12,7 +12,7 @@
 #ifndef RD_FIFO_CUH
 #define RD_FIFO_CUH
 
-#include "codec.cuh"
+#include "kernels/proto.cuh"
 
 template <class CODEC>
 struct rd_fifo_t {

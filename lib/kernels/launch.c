@@ -5,8 +5,8 @@
 #include <rondo.h>
 #include <string.h>
 
-#include "../sched/program.h"
-#include "table.h"
+#include "sched/program.h"
+#include "kernels/table.h"
 
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream)
 {
@@ -47,7 +47,7 @@ static cudaError_t load(const void *const *functions, size_t count)
 }
 
 /* A kernel that needs more local memory a thread than any before it on the device waits, as it is launched, for all that
- * run there, which may be kernels that wait for it. So the one that needs most (test/spills.sh) is launched here, with
+ * run there, which may be kernels that wait for it. So the one that needs most (test/kernels/no_spills.sh) is launched here, with
  * nothing to do. */
 static cudaError_t settle_local_memory(void)
 {

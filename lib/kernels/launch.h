@@ -42,7 +42,7 @@
 
 #include <stddef.h>
 
-#include "work.h"
+#include "kernels/work.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -105,7 +105,7 @@ uint32_t rd_kernel_units(rd_kkind_t kind);
 /* A unit of TREE to BINOMIAL: fifos of a pair that it takes. 0: the kind is no program. */
 uint32_t rd_kernel_channels(rd_kkind_t kind);
 #define RD_KAGGREGATION 4 /* pat's parameter: a block has scratch for no more, see RD_KT_PLACES */
-/* program.c: the schedule's name, NULL: it is no program; and a rank's program for the kernel: NULL, or why there is
+/* program_bytes.c: the schedule's name, NULL: it is no program; and a rank's program for the kernel: NULL, or why there is
  * none. */
 const char *rd_kernel_algo(rd_kkind_t kind);
 const char *rd_kernel_program(rd_kkind_t kind, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k);

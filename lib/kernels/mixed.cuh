@@ -1,12 +1,12 @@
-/* Messages to and from ranks of this node and of others by one launch: those within the node as in messages.cuh, by the
- * windows of the node's ranks, whose communicator `comm` is; the others as in stage.cuh, by the proxy. Nobody waits
+/* Messages to and from ranks of this node and of others by one launch: those within the node as in p2p.cuh, by the
+ * windows of the node's ranks, whose communicator `comm` is; the others as in proxy.cuh, by the proxy. Nobody waits
  * between the two, so each message depends on its own partner alone, as in a launch of one kind. Two kernels side by
  * side would not do: that both run at once nobody promises, of branches of a graph least. */
 #ifndef RD_MIXED_CUH
 #define RD_MIXED_CUH
 
-#include "messages.cuh"
-#include "stage.cuh"
+#include "kernels/p2p.cuh"
+#include "kernels/proxy.cuh"
 
 /* Blocks for other nodes come first. */
 template <class CODEC, uint32_t ITEMS, uint32_t THREADS, uint32_t BLOCKS>

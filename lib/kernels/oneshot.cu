@@ -1,5 +1,5 @@
-#include "oneshot.cuh"
-#include "rows.cuh"
+#include "kernels/oneshot.cuh"
+#include "kernels/rows.cuh"
 
 #define K(codec, number) (const void *)rd_oneshot<codec, number, RD_KT_GROUPS>
 

@@ -10,10 +10,10 @@
 #ifndef RD_ONESHOT_CUH
 #define RD_ONESHOT_CUH
 
-#include "../sched/program.h"
-#include "codec.cuh"
-#include "epoch.cuh"
-#include "number.cuh"
+#include "sched/program.h"
+#include "kernels/proto.cuh"
+#include "kernels/epoch.cuh"
+#include "kernels/arith.cuh"
 
 /* Where a warp of a kernel that has a group of n warps for a unit stands. */
 struct rd_group_t {

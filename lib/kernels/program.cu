@@ -1,5 +1,5 @@
-#include "program.cuh"
-#include "rows.cuh"
+#include "kernels/program.cuh"
+#include "kernels/rows.cuh"
 
 #define K(codec, number) (const void *)rd_program<codec, number, RD_KT_PROGRAM, RD_KT_FIT_PROGRAM / RD_KT_PROGRAM>
 

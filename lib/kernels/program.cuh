@@ -17,10 +17,10 @@
 #ifndef RD_PROGRAM_CUH
 #define RD_PROGRAM_CUH
 
-#include "../sched/program.h"
-#include "fifo.cuh"
-#include "number.cuh"
-#include "table.h"
+#include "sched/program.h"
+#include "kernels/fifo.cuh"
+#include "kernels/arith.cuh"
+#include "kernels/table.h"
 
 template <class CODEC, class NUMBER>
 struct rd_runner_t {

@@ -1,5 +1,5 @@
-#include "ring.cuh"
-#include "rows.cuh"
+#include "kernels/ring.cuh"
+#include "kernels/rows.cuh"
 
 #define K(codec, number) (const void *)rd_ring<codec, number, false, RD_KT_RING>
 #define K_BANKS(codec, number) (const void *)rd_ring<codec, number, true, RD_KT_RING>

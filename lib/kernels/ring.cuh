@@ -19,10 +19,10 @@
 #ifndef RD_RING_CUH
 #define RD_RING_CUH
 
-#include "../sched/program.h"
-#include "codec.cuh"
-#include "epoch.cuh"
-#include "number.cuh"
+#include "sched/program.h"
+#include "kernels/proto.cuh"
+#include "kernels/epoch.cuh"
+#include "kernels/arith.cuh"
 
 template <class CODEC>
 struct rd_ring_t {

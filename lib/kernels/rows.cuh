@@ -5,10 +5,10 @@
 #ifndef RD_ROWS_CUH
 #define RD_ROWS_CUH
 
-#include "codec.cuh"
-#include "number.cuh"
-#include "number_any.cuh"
-#include "table.h"
+#include "kernels/proto.cuh"
+#include "kernels/arith.cuh"
+#include "kernels/arith_any.cuh"
+#include "kernels/table.h"
 
 #define RD_ROW_ALL(codec, K)                                                                                           \
     {                                                                                                                  \

@@ -2,12 +2,12 @@
  * slice is there, or that its place is free again, is a word behind a fence, one for each slice. So slices are large,
  * and a whole block moves one at a time; its last warp, the *clerk*, moves nothing but fences and tells, while the
  * others are at the next slice. Kernels that spin on lines are faster below some megabytes; these leave the most part
- * of the GPU to its user. Rings and chains: simple.cuh; messages: streams.cuh. Who may write where: work.h. */
+ * of the GPU to its user. Rings and chains: proto_simple.cuh; messages: p2p_slices.cuh. Who may write where: work.h. */
 #ifndef RD_SLICES_CUH
 #define RD_SLICES_CUH
 
-#include "access.cuh"
-#include "wait.cuh"
+#include "kernels/access.cuh"
+#include "kernels/wait.cuh"
 
 struct rd_movers_t {
     static constexpr uint32_t CLERK = 32, MOVERS_MEET = 1, ALL_MEET = 2; /* threads; barriers */

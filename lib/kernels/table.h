@@ -1,8 +1,8 @@
-/* Where find.c finds the kernels: one table for each kind, filled in by its .cu file. NULL: there is no such kernel. */
+/* Where variants.c finds the kernels: one table for each kind, filled in by its .cu file. NULL: there is no such kernel. */
 #ifndef RD_KTABLE_H
 #define RD_KTABLE_H
 
-#include "launch.h"
+#include "kernels/launch.h"
 
 /* What arithmetic a kernel was made for. */
 typedef enum {

@@ -1,5 +1,5 @@
-#include "twoshot.cuh"
-#include "rows.cuh"
+#include "kernels/twoshot.cuh"
+#include "kernels/rows.cuh"
 
 #define K(codec, number) (const void *)rd_twoshot<codec, number, false, RD_KT_GROUPS>
 #define K_AHEAD(codec, number) (const void *)rd_twoshot<codec, number, true, RD_KT_GROUPS>

@@ -10,7 +10,7 @@
 #ifndef RD_TWOSHOT_CUH
 #define RD_TWOSHOT_CUH
 
-#include "oneshot.cuh"
+#include "kernels/oneshot.cuh"
 
 template <class CODEC, class NUMBER, bool AHEAD, uint32_t THREADS>
 RD_KERNEL(THREADS)

@@ -6,7 +6,7 @@
 
 #include <gpu.cuh>
 
-#include "work.h"
+#include "kernels/work.h"
 
 struct rd_wait_t {
     rd_khost_t *host;

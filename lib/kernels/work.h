@@ -7,7 +7,7 @@
  *   control    epochs, gates, counters (rd_kcontrol_t)
  *   list       what a long group's launch is to send and receive: written by this rank's kernels, read by them alone
  *   fifos      for each peer that sends to this rank: `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes. Those that
- *              would be its own are scratch for the host's side (rail.c)
+ *              would be its own are scratch for the host's side (exec/cuda/hier/rail.c)
  *   slices     for each channel, of rings and chains, RD_KSLICES places of plain data: for the rank before
  *   streams    RD_KPLACES places for each block that receives messages by slices: for whoever sends to this rank
  *   bank 0, 1  the inbox of collectives: taken in turns, pass by pass
@@ -30,10 +30,10 @@
  * lies in a fifo's slot bears its number.
  *
  * The places of a channel belong to the rank before for ever, which may fill them before the kernel that takes them has
- * begun (simple.cuh). Those of streams belong to no peer: *nobody writes there before a kernel of the receiver, the one
+ * begun (proto_simple.cuh). Those of streams belong to no peer: *nobody writes there before a kernel of the receiver, the one
  * that takes it, has promised a place for it*, and a kernel promises no more than it takes. So when it ends nothing is
  * promised, and the next one of this rank may divide the places anew. A promise says which place it is, because the
- * sender cannot know how many blocks receive here (streams.cuh). Rings and chains do not go so: to wait for the
+ * sender cannot know how many blocks receive here (p2p_slices.cuh). Rings and chains do not go so: to wait for the
  * receiver's kernel made a broadcast of 32 MB 7 us longer.
  */
 #ifndef RD_KWORK_H
@@ -242,7 +242,7 @@ typedef struct rd_kwrite {
     uint64_t data[RD_KWRITTEN / 8];
 } rd_kwrite_t;
 
-/* Where ranks meet before and after copies: see meet.cuh. */
+/* Where ranks meet before and after copies: see barrier.cuh. */
 typedef struct rd_kmeet {
     uint32_t mark[8]; /* what all ranks must have come for */
     uint32_t behind;  /* this rank has read peers' buffers since it met them last: they must still be in it */
@@ -262,7 +262,7 @@ typedef struct rd_kmeet {
  * with each crew, and no team waits for another.
  */
 
-#define RD_KBRIEF 2048u /* bytes of what goes by flagged lines, at most: see brief.cuh */
+#define RD_KBRIEF 2048u /* bytes of what goes by flagged lines, at most: see inline.cuh */
 #define RD_KBRIEF_LEAP 512u /* from a line of a thread to its other one: a warp's lines */
 #define RD_KCREWS 8
 #define RD_KCREW_LANES (1 + RD_KPAIRS)
@@ -403,7 +403,7 @@ RD_KBOTH uint32_t rd_kspread(uint64_t bytes, uint32_t piece, uint32_t fifos)
     return pieces < fifos ? (uint32_t)pieces : fifos;
 }
 
-/* Bytes of a slice of a message. Movers carry 15 16th of a place at once (streams.cuh). Shorter ones, in favour of
+/* Bytes of a slice of a message. Movers carry 15 16th of a place at once (p2p_slices.cuh). Shorter ones, in favour of
  * equal parts for all the blocks that there may be, and of a few slices for each; but not below
  * `least`. */
 RD_KBOTH uint32_t rd_kslice(uint64_t bytes, uint32_t least)

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include <rondo_binding.h>
+#include "core/binding.h"
 
-#include "shim.h"
+#include "nccl/shim.h"
 
 #define KEPT 32 /* structs of communicators that were ended */
 

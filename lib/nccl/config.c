@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shim.h"
+#include "nccl/shim.h"
 
 typedef struct field {
     const char *name;

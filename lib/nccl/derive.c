@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim.h"
+#include "nccl/shim.h"
 
 static ncclResult_t split(nc_job_t *job)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "shim.h"
+#include "nccl/shim.h"
 
 #define CUDA_INVALID_CONTEXT 201 /* no context is current: the runtime's device 0 */
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim.h"
+#include "nccl/shim.h"
 
 #define SIM_MAGIC 0x74685283
 

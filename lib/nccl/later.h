@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "nccl.h"
+#include "nccl/nccl.h"
 
 #pragma GCC visibility push(default)
 

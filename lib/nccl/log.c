@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "shim.h"
+#include "nccl/shim.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all of the following, and every comm->error */
 static char last_error[512];

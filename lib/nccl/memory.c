@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "later.h"
-#include "shim.h"
+#include "nccl/later.h"
+#include "nccl/shim.h"
 
 typedef struct nc_registration {
     struct nc_registration *next;

@@ -1,7 +1,7 @@
 /* The operations: each entry names what it wants, submit() checks it as far as that is possible before the group ends
  * (rondo checks the rest), nc_op_run() hands it to rondo.
  */
-#include "shim.h"
+#include "nccl/shim.h"
 
 int nc_type(ncclDataType_t type, rondo_type_t *to)
 {

@@ -1,8 +1,8 @@
 /* What a communicator says of the device-side API: that there is none. Programs ask this before they use it. A team is
  * a set of ranks whose memory kernels reach by load and store: each rank is alone in its own.
  */
-#include "later.h"
-#include "shim.h"
+#include "nccl/later.h"
+#include "nccl/shim.h"
 
 ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
 {

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "shim.h"
+#include "nccl/shim.h"
 
 typedef struct nc_user_op {
     struct nc_user_op *next;

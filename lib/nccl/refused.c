@@ -3,9 +3,9 @@
  */
 #include <string.h>
 
-#include "later.h"
-#include "shim.h"
-#include "table.h"
+#include "nccl/later.h"
+#include "nccl/shim.h"
+#include "nccl/table.h"
 
 static ncclResult_t refuse(const char *name)
 {

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "shim.h"
-#include "table.h"
+#include "nccl/shim.h"
+#include "nccl/table.h"
 
 #define VALUE_BYTES 256
 

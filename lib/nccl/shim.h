@@ -1,5 +1,5 @@
 /* What the files of libnccl.so.2 share. The library is a client of librondo: it sees rondo.h, one function of
- * rondo_binding.h and nothing behind them, so that one process may call rondo as NCCL and by its own name, and both are
+ * core/binding.h and nothing behind them, so that one process may call rondo as NCCL and by its own name, and both are
  * the same librondo.
  *
  *     entry points      operations.c  communicators.c  derive.c  memory.c  redop.c  refused.c
@@ -20,7 +20,7 @@
 
 #include <rondo.h>
 
-#include "nccl.h"
+#include "nccl/nccl.h"
 
 /* After each definition of pncclX: the weak name that programs call. */
 #define NC_TWIN(name)                                                                                                  \
@@ -163,7 +163,7 @@ ncclResult_t nc_group_job(const nc_job_t *job); /* copied; `list` becomes the gr
 
 rondo_result_t nc_op_run(const nc_op_t *op); /* operations.c */
 
-/* ---- in place, where rondo is not ---- (aside.c) */
+/* ---- in place, where rondo is not ---- (bounce.c) */
 
 /* Before nc_op_run and outside a group of rondo's: `send` may become a copy, kept until nc_aside_release. */
 rondo_result_t nc_aside_copy(nc_op_t *op);

@@ -1,5 +1,5 @@
 /* See table.h. A function is listed once; its status is a promise that test/nccl checks. */
-#include "table.h"
+#include "nccl/table.h"
 
 #include <stddef.h>
 

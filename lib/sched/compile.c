@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "list.h"
+#include "sched/list.h"
 
 typedef struct work {
     rd_steps_t *s;

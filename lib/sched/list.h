@@ -1,10 +1,10 @@
-/* The list of steps as its owners see it: steps.c builds it, mirror.c and join.c transform it, compile.c reads it. A
+/* The list of steps as its owners see it: steps.c builds it, mirror.c and compose.c transform it, compile.c reads it. A
  * schedule uses step.h and the two helpers below for steps wider than RD_MAX_ENDS.
  */
 #ifndef RD_LIST_H
 #define RD_LIST_H
 
-#include "program.h"
+#include "sched/program.h"
 
 struct rd_steps {
     int nchunks;

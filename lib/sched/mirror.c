@@ -13,7 +13,7 @@
  */
 #include <stdlib.h>
 
-#include "list.h"
+#include "sched/list.h"
 
 typedef struct chunk_state {
     int first;   /* in the original lane: the step that is its first appearance here, copies aside */

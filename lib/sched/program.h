@@ -8,7 +8,7 @@
 #ifndef RD_PROGRAM_H
 #define RD_PROGRAM_H
 
-#include "step.h"
+#include "sched/step.h"
 
 typedef struct rd_link {
     int32_t peer;    /* rank in the communicator */
@@ -86,7 +86,7 @@ typedef struct rd_algo {
     int params; /* values of `param` beyond 0, from 1 on, that may be better for some size */
 } rd_algo_t;
 
-extern const rd_algo_t *const rd_algos[]; /* NULL-terminated; sched/algos.c */
+extern const rd_algo_t *const rd_algos[]; /* NULL-terminated; sched/algo/algos.c */
 const rd_algo_t *rd_algo_find(const char *name);
 
 /* Compiles; 0 or -1 (no memory, or a schedule's emit error: `*why` then says which). `fuse`: see above. `steps` may be

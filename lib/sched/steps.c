@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "list.h"
+#include "sched/list.h"
 
 rd_steps_t *rd_steps_create(int nchunks)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "thread.h"
+#include "base/thread.h"
 #include "ucx/ucx.h"
 
 #define MOST 16         /* that linger for as long as it takes */

@@ -1,4 +1,4 @@
-/* The network transport over UCX: net.h's calls, but for those that end something (leave.c). See ucx.h for the parts.
+/* The network transport over UCX: transport/net.h's calls, but for those that end something (disconnect.c). See ucx.h for the parts.
  *
  * Every message is an active message, sent straight from its slot in the mirror; two that go to one peer behind
  * one another, and are not long, are one. A slot that UCX has not copied is reused only after its credit has come back,

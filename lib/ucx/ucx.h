@@ -4,10 +4,10 @@
  *     peers[rank]     a remote rank: its worker address, its endpoint once there is one, whether it has left or is lost
  *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
  *
- * context.c makes and ends context and worker, with the settings of settings.c; exchange.c exchanges the addresses;
- * meet.c makes the connections; endpoint.c connects, sends, and learns of peers that are gone; receive.c checks and
- * delivers what arrives; direct.c, offer.c and key.c carry what goes past all connections; net.c and leave.c are the
- * interface of net.h over these; linger.c has what has outlived its communicator.
+ * context.c makes and ends context and worker, with the settings of ucx_config.c; exchange.c exchanges the addresses;
+ * wireup.c makes the connections; endpoint.c connects, sends, and learns of peers that are gone; receive.c checks and
+ * delivers what arrives; ucx_gdr.c, rndv.c and rkey.c carry what goes past all connections; net.c and disconnect.c are the
+ * interface of transport/net.h over these; linger.c has what has outlived its communicator.
  */
 #ifndef RD_UCX_H
 #define RD_UCX_H
@@ -17,7 +17,7 @@
 #include <ucp/api/ucp.h>
 #pragma GCC diagnostic pop
 
-#include "net.h"
+#include "transport/net.h"
 
 #define RD_UCX_TOKEN 16          /* bytes of the communicator's key that every message carries */
 #define RD_UCX_AM 7              /* the active message number of all of rondo's traffic */
@@ -51,7 +51,7 @@ typedef struct rd_ucx_header {
                       * before it, on all channels; else 0 */
 } rd_ucx_header_t;
 
-typedef struct rd_ucx_direct rd_ucx_direct_t; /* direct.c: what goes to and fro past connections */
+typedef struct rd_ucx_direct rd_ucx_direct_t; /* ucx_gdr.c: what goes to and fro past connections */
 
 typedef struct rd_ucx_peer {
     struct rd_net *net;
@@ -167,7 +167,7 @@ rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *addre
 void rd_ucx_close(rd_net_t *net);
 int rd_ucx_fetches_host(void); /* by keys, and not only a device's memory */
 
-/* settings.c */
+/* ucx_config.c */
 rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
                                    int place);
 int rd_ucx_tls_may(const rd_env_t *env, const char *name); /* the transport be among them */
@@ -180,21 +180,21 @@ int rd_ucx_answer_ends(void);
  * that are not known to understand each other are refused. */
 rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote);
 
-/* direct.c */
+/* ucx_gdr.c */
 /* A message that goes past connections, announced: UCS_INPROGRESS; or UCS_OK and what is wrong with it, or NULL. */
 ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong);
 void rd_ucx_direct_back(rd_net_t *net); /* nobody waits for them any more, and nothing new begins */
 void rd_ucx_direct_drop(rd_net_t *net); /* announcements that nobody has asked for or will */
 void rd_ucx_direct_free(rd_net_t *net); /* before the worker goes */
 
-/* offer.c; what arrived was of a rank of this communicator. What is wrong with it, or NULL. */
+/* rndv.c; what arrived was of a rank of this communicator. What is wrong with it, or NULL. */
 const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes);
 const char *rd_ucx_taken(rd_ucx_peer_t *peer, const rd_ucx_header_t *h);
 void rd_ucx_direct_say(rd_net_t *net);
 /* What is not said will not be; with `said` the peer is lost as well, and fetches nothing more. */
 void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said);
 
-/* meet.c; does every rank greet every other one? `all` holds a byte of each rank */
+/* wireup.c; does every rank greet every other one? `all` holds a byte of each rank */
 int rd_ucx_meets(const rd_net_t *net);
 rondo_result_t rd_ucx_meet(rd_net_t *net, const rd_env_t *env, unsigned char *all);
 
@@ -225,7 +225,7 @@ void rd_ucx_send_held(rd_net_t *net); /* a failure comes by the stop word */
 /* Credits that were kept back: all of them, or where they make a batch. */
 void rd_ucx_credits_flush(rd_net_t *net, int least_a_batch);
 
-/* leave.c; of a network that has left in order */
+/* disconnect.c; of a network that has left in order */
 int rd_ucx_unread(rd_net_t *net); /* nonzero: there is something that may be lost if it were closed now */
 void rd_ucx_end(rd_net_t *net);
 

@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../harness.h"
-#include "boot_chan.h"
-#include "hostile.h"
+#include "util/harness.h"
+#include "boot/session.h"
+#include "fault/hostile.h"
 
 #define AT_ONCE 200        /* connections open at a time */
 #define HELD 150           /* of them by who keeps theirs open and says nothing */

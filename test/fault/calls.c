@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "calls.h"
+#include "fault/calls.h"
 
 calls_t calls;
 

@@ -18,10 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../harness.h"
-#include "boot_auth.h"
-#include "hostile.h"
-#include "net.h"
+#include "util/harness.h"
+#include "boot/auth.h"
+#include "fault/hostile.h"
+#include "transport/net.h"
 
 /* ---- the ranks ---- */
 

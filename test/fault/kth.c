@@ -24,9 +24,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../harness.h"
-#include "../operation.h"
-#include "calls.h"
+#include "util/harness.h"
+#include "util/operation.h"
+#include "fault/calls.h"
 
 #define RANKS 3
 #define LIMIT_S 30

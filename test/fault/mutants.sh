@@ -11,22 +11,19 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 missed=0 tried=0
+includes="-I $tmp/lib -I $here/lib -I $here/test -I ."
 cc=$(sed -n 's/^CC = //p' Makefile)
 flags=$(sed -n 's/^SODIUM_CFLAGS = //p' Makefile)
-mkdir -p "$tmp/lib" "$tmp/test"
-cp "$here"/test/*.h "$here/test/boot_peers.c" "$tmp/test"
+mkdir -p "$tmp/lib/boot" "$tmp/lib/node"
 
-# The test $1 with the changed file $2 in place of the library's own: what is linked first counts. boot_peers includes
-# the rooms whose functions it calls.
+# The test $1 with the changed file $2 in place of the library's own: what is linked first counts. boot/peers includes
+# the sources whose functions it calls.
 build() {
     objects="test/$1.o $tmp/changed.o"
-    if [ "$1" = boot_peers ]; then
-        for f in boot_meet.c boot_join.c; do
-            [ -e "$tmp/lib/$f" ] || cp "$here/lib/$f" "$tmp/lib"
-        done
-        $cc -g -O2 -std=gnu11 -w -I "$here/lib" -I . $flags -c "$tmp/test/boot_peers.c" -o "$tmp/peers.o" || return 2
+    if [ "$1" = boot/peers ]; then
+        $cc -g -O2 -std=gnu11 -w $includes $flags -c "$here/test/boot/peers.c" -o "$tmp/peers.o" || return 2
         objects=$tmp/peers.o
-        case $2 in boot_meet.c | boot_join.c) ;; *) objects="$objects $tmp/changed.o" ;; esac
+        case $2 in boot/rendezvous.c | boot/join.c) ;; *) objects="$objects $tmp/changed.o" ;; esac
     fi
     ./libtool --silent --tag=CC --mode=link $cc -g -o "$tmp/test.out" $objects librondo_core.la -lm
 }
@@ -35,14 +32,14 @@ while IFS='@' read -r what file change tests; do
     case $what in '' | '#'*) continue ;; esac
     case "$what@$file@$tests" in *"${1:-}"*) ;; *) continue ;; esac
     tried=$((tried + 1)) caught=
-    rm -f "$tmp"/lib/*.c
+    rm -f "$tmp"/lib/*/*.c
     sed "$change" "$here/lib/$file" >"$tmp/lib/$file"
     if cmp -s "$here/lib/$file" "$tmp/lib/$file"; then
         echo "mutants: FAILED: $what: nothing in lib/$file is changed by $change"
         missed=$((missed + 1))
         continue
     fi
-    $cc -g -O2 -std=gnu11 -w -I "$here/lib" -I . $flags -c "$tmp/lib/$file" -o "$tmp/changed.o" || exit 2
+    $cc -g -O2 -std=gnu11 -w $includes $flags -c "$tmp/lib/$file" -o "$tmp/changed.o" || exit 2
     for test in $tests; do
         build "$test" "$file" || exit 2
         timeout 60 "$tmp/test.out" >"$tmp/said" 2>&1 || { caught=$test; break; }
@@ -54,53 +51,53 @@ while IFS='@' read -r what file change tests; do
         missed=$((missed + 1))
     fi
 done <<'END'
-the version of a hello@boot_auth.c@s/return memcmp(bytes, expect, have/expect[4] = have > 4 ? bytes[4] : 0; &/@boot_auth
-what may be a hello@boot_auth.c@s/return memcmp(bytes, expect, have < 24 ? have : 24) == 0;/return 1;/@boot_auth
-its purpose@boot_auth.c@s/return memcmp(bytes, expect, have/expect[5] = have > 5 ? bytes[5] : 0; &/@boot_auth
-its role@boot_auth.c@s/return memcmp(bytes, expect, have/expect[6] = have > 6 ? bytes[6] : 0; &/@boot_auth
-its job@boot_auth.c@s/have < 24 ? have : 24/have < 8 ? have : 8/@boot_auth
-a nonce in each hello@boot_auth.c@s/randombytes_buf(hello + 24, 16);/;/@boot_auth
-the proof@boot_auth.c@s/return sodium_memcmp(expect, proof, RD_PROOF);/return 0;/@boot_auth
-the role in the proof@boot_auth.c@s/"server proof"/"proof"/g;s/"client proof"/"proof"/g@boot_auth
-the hellos in the proof@boot_auth.c@s/memcpy(text, a->hello, 2 \* RD_HELLO);/memset(text, 0, 2 * RD_HELLO);/@boot_auth
-the address in the proof@boot_auth.c@s/memcpy(text + 2 \* RD_HELLO, a->endpoint, RD_ENDPOINT);/memset(text + 2 * RD_HELLO, 0, RD_ENDPOINT);/@boot_auth
-the secret in the proof@boot_id.c@s/crypto_auth_hmacsha256_init(&state, creds->secret, sizeof(creds->secret));/crypto_auth_hmacsha256_init(\&state, creds->job, sizeof(creds->job));/@boot_auth
-the MAC of a record@boot_auth.c@s/if (sodium_memcmp(mac, record + signed_bytes, RD_PROOF) != 0)/if (0)/@boot_auth
-the counter in the MAC@boot_auth.c@s/put32(number, (uint32_t)count);/put32(number, 0);/@boot_auth
-a key for each direction@boot_auth.c@s/"key from client"/"key"/;s/"key from server"/"key"/@boot_auth
-the length of a record@boot_auth.c@s/return bytes > RD_RECORD_DATA ? 0 : /return /@boot_auth
-a wrong hello ends the connection@boot_chan.c@s/if (!rd_auth_plausible(&c->auth, c->in, c->in_have) ||/if (0 \&\&/@boot_door
-a wrong proof ends the connection@boot_chan.c@s/    if (rd_auth_check(&c->auth, c->in) != 0)/    if (0)/@boot_door
-no memory before the proof@boot_chan.c@s/c->in = c->early;/c->in = malloc(RD_RECORD_MOST);/@boot_door
-a forged record ends the connection@boot_chan.c@/rd_auth_open(&c->auth, c->in, type) != 0/,/}/s/die(c, EPROTO);/;/@boot_door
-a long record ends the connection@boot_chan.c@/if (length == 0) {/,/}/s/die(c, EPROTO);/;/@boot_door
-the bound on strangers@boot_door.c@s/if (d->nstrangers == RD_DOOR_MOST)/if (0)/;s/for (int i = 0; i < ACCEPTS/for (int i = 0; i < (d->nstrangers < RD_DOOR_MOST ? ACCEPTS : 0)/@boot_door
-who goes first when the door is full@boot_door.c@s/if (d->stranger\[i\]->state == RD_CHAN_HELLO)/if (0)/@boot_door
-the time that a stranger has@boot_door.c@s/now - c->since_ms > RD_DOOR_MS/0/@boot_door
-a flood in turns@boot_door.c@s/i < ACCEPTS && let_in(d)/let_in(d)/@boot_door
-a stranger's descriptor when none is left@boot_door.c@s/errno == EMFILE || errno == ENFILE/0/@boot_door
-a rank number out of range@boot_meet.c@s/else if (rank < 0 || rank >= nranks)/else if (0)/@boot_wrong
-a rank number claimed twice@boot_meet.c@s/else if (m->by_rank\[rank\] >= 0)/else if (0)/@boot_wrong
-unequal numbers of ranks@boot_meet.c@s/if (first && nranks != m->nranks)/if (0)/@boot_wrong
-the greatest number of ranks@boot_meet.c@s/nranks <= RD_MOST_RANKS ? malloc(n \* sizeof(int)) : NULL/malloc(n * sizeof(int))/@boot_peers
-a guest that joins twice@boot_meet.c@s/if (bytes != sizeof(g->join) || g->joined)/if (bytes != sizeof(g->join))/@boot_peers
-the length of a JOIN@boot_meet.c@s/if (bytes != sizeof(g->join) || g->joined)/if (g->joined)/@boot_peers
-READY before the table@boot_meet.c@s/type == RD_REC_READY && g->told && !g->ready/type == RD_REC_READY \&\& !g->ready/@boot_peers
-READY twice@boot_meet.c@s/type == RD_REC_READY && g->told && !g->ready/type == RD_REC_READY \&\& g->told/@boot_peers
-the length of a FAIL, at the rendezvous@boot_meet.c@s/type == RD_REC_FAIL && bytes == sizeof(said) && g->joined/type == RD_REC_FAIL \&\& g->joined/@boot_peers
-an address that was not asked for@boot_meet.c@s/bytes == sizeof(rd_addr_t) && g->moving/bytes == sizeof(rd_addr_t)/@boot_peers
-the length of a table@boot_join.c@s/if (bytes != sizeof(rd_salt_t) + (size_t)b->rounds \* sizeof(rd_place_t))/if (0)/@boot_peers
-the length of a FAIL, at a rank@boot_join.c@s/if (bytes != sizeof(said))/if (0)/@boot_peers
-a neighbour's slot@boot_join.c@s/k >= 0 &&/1 \&\&/;s/k < b->rounds &&/1 \&\&/@boot_peers
-a neighbour's rank@boot_join.c@s/((int64_t)c->theirs.rank + (1 << k)) % b->nranks == b->rank/1/@boot_peers
-a neighbour's number of ranks@boot_join.c@s/c->theirs.nranks == b->nranks/1/@boot_peers
-a neighbour that is there already@boot_join.c@s/b->rank && !b->to\[k\].chan/b->rank/@boot_peers
-the length of an exchange@boot_gather.c@s/type == RD_REC_DATA && bytes <= r->in_left/type == RD_REC_DATA/@boot_peers
-the length of a farewell@boot_leave.c@s/if (bytes != sizeof(said))/if (0)/@boot_peers
-the culprit in a farewell@boot_leave.c@s/said\[1\] >= 0 && said\[1\] < b->nranks ? said\[1\] : from->rank/said[1]/@boot_peers
-the witness in a farewell@boot_leave.c@s/said\[2\] > 0 \&\& said\[2\] <= b->nranks ? said\[2\] : from->rank + 1/said[2]/@boot_peers
-the checksum of an id@boot_id.c@s/if (sodium_memcmp(sum, id->bytes + CHECKED, 16) != 0)/if (0)/@boot_wrong
-the version of an id@boot_id.c@s/if (id->bytes\[4\] != ID_VERSION)/if (0)/@boot_wrong
+the version of a hello@boot/auth.c@s/return memcmp(bytes, expect, have/expect[4] = have > 4 ? bytes[4] : 0; &/@boot/auth
+what may be a hello@boot/auth.c@s/return memcmp(bytes, expect, have < 24 ? have : 24) == 0;/return 1;/@boot/auth
+its purpose@boot/auth.c@s/return memcmp(bytes, expect, have/expect[5] = have > 5 ? bytes[5] : 0; &/@boot/auth
+its role@boot/auth.c@s/return memcmp(bytes, expect, have/expect[6] = have > 6 ? bytes[6] : 0; &/@boot/auth
+its job@boot/auth.c@s/have < 24 ? have : 24/have < 8 ? have : 8/@boot/auth
+a nonce in each hello@boot/auth.c@s/randombytes_buf(hello + 24, 16);/;/@boot/auth
+the proof@boot/auth.c@s/return sodium_memcmp(expect, proof, RD_PROOF);/return 0;/@boot/auth
+the role in the proof@boot/auth.c@s/"server proof"/"proof"/g;s/"client proof"/"proof"/g@boot/auth
+the hellos in the proof@boot/auth.c@s/memcpy(text, a->hello, 2 \* RD_HELLO);/memset(text, 0, 2 * RD_HELLO);/@boot/auth
+the address in the proof@boot/auth.c@s/memcpy(text + 2 \* RD_HELLO, a->endpoint, RD_ENDPOINT);/memset(text + 2 * RD_HELLO, 0, RD_ENDPOINT);/@boot/auth
+the secret in the proof@boot/id.c@s/crypto_auth_hmacsha256_init(&state, creds->secret, sizeof(creds->secret));/crypto_auth_hmacsha256_init(\&state, creds->job, sizeof(creds->job));/@boot/auth
+the MAC of a record@boot/auth.c@s/if (sodium_memcmp(mac, record + signed_bytes, RD_PROOF) != 0)/if (0)/@boot/auth
+the counter in the MAC@boot/auth.c@s/put32(number, (uint32_t)count);/put32(number, 0);/@boot/auth
+a key for each direction@boot/auth.c@s/"key from client"/"key"/;s/"key from server"/"key"/@boot/auth
+the length of a record@boot/auth.c@s/return bytes > RD_RECORD_DATA ? 0 : /return /@boot/auth
+a wrong hello ends the connection@boot/session.c@s/if (!rd_auth_plausible(&c->auth, c->in, c->in_have) ||/if (0 \&\&/@boot/listener
+a wrong proof ends the connection@boot/session.c@s/    if (rd_auth_check(&c->auth, c->in) != 0)/    if (0)/@boot/listener
+no memory before the proof@boot/session.c@s/c->in = c->early;/c->in = malloc(RD_RECORD_MOST);/@boot/listener
+a forged record ends the connection@boot/session.c@/rd_auth_open(&c->auth, c->in, type) != 0/,/}/s/die(c, EPROTO);/;/@boot/listener
+a long record ends the connection@boot/session.c@/if (length == 0) {/,/}/s/die(c, EPROTO);/;/@boot/listener
+the bound on strangers@boot/listener.c@s/if (d->nstrangers == RD_DOOR_MOST)/if (0)/;s/for (int i = 0; i < ACCEPTS/for (int i = 0; i < (d->nstrangers < RD_DOOR_MOST ? ACCEPTS : 0)/@boot/listener
+who goes first when the door is full@boot/listener.c@s/if (d->stranger\[i\]->state == RD_CHAN_HELLO)/if (0)/@boot/listener
+the time that a stranger has@boot/listener.c@s/now - c->since_ms > RD_DOOR_MS/0/@boot/listener
+a flood in turns@boot/listener.c@s/i < ACCEPTS && let_in(d)/let_in(d)/@boot/listener
+a stranger's descriptor when none is left@boot/listener.c@s/errno == EMFILE || errno == ENFILE/0/@boot/listener
+a rank number out of range@boot/rendezvous.c@s/else if (rank < 0 || rank >= nranks)/else if (0)/@boot/wrong
+a rank number claimed twice@boot/rendezvous.c@s/else if (m->by_rank\[rank\] >= 0)/else if (0)/@boot/wrong
+unequal numbers of ranks@boot/rendezvous.c@s/if (first && nranks != m->nranks)/if (0)/@boot/wrong
+the greatest number of ranks@boot/rendezvous.c@s/nranks <= RD_MOST_RANKS ? malloc(n \* sizeof(int)) : NULL/malloc(n * sizeof(int))/@boot/peers
+a guest that joins twice@boot/rendezvous.c@s/if (bytes != sizeof(g->join) || g->joined)/if (bytes != sizeof(g->join))/@boot/peers
+the length of a JOIN@boot/rendezvous.c@s/if (bytes != sizeof(g->join) || g->joined)/if (g->joined)/@boot/peers
+READY before the table@boot/rendezvous.c@s/type == RD_REC_READY && g->told && !g->ready/type == RD_REC_READY \&\& !g->ready/@boot/peers
+READY twice@boot/rendezvous.c@s/type == RD_REC_READY && g->told && !g->ready/type == RD_REC_READY \&\& g->told/@boot/peers
+the length of a FAIL, at the rendezvous@boot/rendezvous.c@s/type == RD_REC_FAIL && bytes == sizeof(said) && g->joined/type == RD_REC_FAIL \&\& g->joined/@boot/peers
+an address that was not asked for@boot/rendezvous.c@s/bytes == sizeof(rd_addr_t) && g->moving/bytes == sizeof(rd_addr_t)/@boot/peers
+the length of a table@boot/join.c@s/if (bytes != sizeof(rd_salt_t) + (size_t)b->rounds \* sizeof(rd_place_t))/if (0)/@boot/peers
+the length of a FAIL, at a rank@boot/join.c@s/if (bytes != sizeof(said))/if (0)/@boot/peers
+a neighbour's slot@boot/join.c@s/k >= 0 &&/1 \&\&/;s/k < b->rounds &&/1 \&\&/@boot/peers
+a neighbour's rank@boot/join.c@s/((int64_t)c->theirs.rank + (1 << k)) % b->nranks == b->rank/1/@boot/peers
+a neighbour's number of ranks@boot/join.c@s/c->theirs.nranks == b->nranks/1/@boot/peers
+a neighbour that is there already@boot/join.c@s/b->rank && !b->to\[k\].chan/b->rank/@boot/peers
+the length of an exchange@boot/allgather.c@s/type == RD_REC_DATA && bytes <= r->in_left/type == RD_REC_DATA/@boot/peers
+the length of a farewell@boot/leave.c@s/if (bytes != sizeof(said))/if (0)/@boot/peers
+the culprit in a farewell@boot/leave.c@s/said\[1\] >= 0 && said\[1\] < b->nranks ? said\[1\] : from->rank/said[1]/@boot/peers
+the witness in a farewell@boot/leave.c@s/said\[2\] > 0 \&\& said\[2\] <= b->nranks ? said\[2\] : from->rank + 1/said[2]/@boot/peers
+the checksum of an id@boot/id.c@s/if (sodium_memcmp(sum, id->bytes + CHECKED, 16) != 0)/if (0)/@boot/wrong
+the version of an id@boot/id.c@s/if (id->bytes\[4\] != ID_VERSION)/if (0)/@boot/wrong
 END
 echo "mutants: $tried defences taken out, $missed not noticed"
 [ "$missed" -eq 0 ]

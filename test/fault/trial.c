@@ -1,6 +1,6 @@
 /* See trial.h: what a rank does. */
 #define _GNU_SOURCE
-#include "trial.h"
+#include "fault/trial.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../operation.h"
+#include "util/operation.h"
 
 #define CREATE_MS "60000"
 #define PATIENCE_MS "1500" /* for one that was killed, or found itself without means, before it came */

@@ -20,7 +20,7 @@
 
 #include <stdatomic.h>
 
-#include "../harness.h"
+#include "util/harness.h"
 #include "sched/program.h"
 
 #define TRIAL_LIMIT_S 120 /* what counts as a hang, on a machine that does much else */

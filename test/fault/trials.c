@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trial.h"
+#include "fault/trial.h"
 
 #define USUAL_RANKS 16 /* at most */
 #define MOST_RANKS 32  /* of which a set of victims has bits */

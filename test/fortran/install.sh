@@ -61,15 +61,15 @@ for mpi in ${MPIFC:-} mpif90.openmpi mpif90.mpich; do
             fail "$mpi does not compile $example.f90"
     done
     rm -f rondo_mpi.mod
-    MPIEXEC=$run RONDO_TEST_RANKS=2 sh "$source/test/mpirun.sh" ./cg || fail "cg fails under $run"
-    MPIEXEC=$run RONDO_TEST_RANKS=3 sh "$source/test/mpirun.sh" ./halo || fail "halo fails under $run"
-    MPIEXEC=$run RONDO_TEST_RANKS=3 sh "$source/test/mpirun.sh" ./transpose || fail "transpose fails under $run"
+    MPIEXEC=$run RONDO_TEST_RANKS=2 sh "$source/test/util/mpirun.sh" ./cg || fail "cg fails under $run"
+    MPIEXEC=$run RONDO_TEST_RANKS=3 sh "$source/test/util/mpirun.sh" ./halo || fail "halo fails under $run"
+    MPIEXEC=$run RONDO_TEST_RANKS=3 sh "$source/test/util/mpirun.sh" ./transpose || fail "transpose fails under $run"
 done
 [ -z "${MPI_FCLIBS:-}" ] || [ -n "$tried" ] || fail "no MPI was tried"
 if [ -n "${MPI_FCLIBS:-}" ]; then
     "$MPIFC" "$source/examples/cg.f90" $(pkg-config --cflags --libs rondo-fortran-mpi) -o cg >log 2>&1 ||
         fail "rondo-fortran-mpi does not compile cg.f90"
-    RONDO_TEST_RANKS=2 sh "$source/test/mpirun.sh" ./cg || fail "cg fails with the installed module"
+    RONDO_TEST_RANKS=2 sh "$source/test/util/mpirun.sh" ./cg || fail "cg fails with the installed module"
 fi
 
 # In cmake/build: the program without an MPI, and cg with module rondo_mpi from the archive and from its source.
@@ -98,7 +98,7 @@ if command -v cmake >/dev/null; then
     RONDO_DEBUG=none timeout 60 cmake/build/alone >out 2>err && fail "made by CMake, alone does not stop at its error"
     grep -q '2.0 2.0 2.0 2.0' out || { cat out err; fail "made by CMake, alone goes wrong"; }
     for program in ready other; do
-        [ -z "${MPI_FCLIBS:-}" ] || RONDO_TEST_RANKS=2 sh "$source/test/mpirun.sh" "cmake/build/$program" ||
+        [ -z "${MPI_FCLIBS:-}" ] || RONDO_TEST_RANKS=2 sh "$source/test/util/mpirun.sh" "cmake/build/$program" ||
             fail "cg, made by CMake, fails with the $program module"
     done
 else

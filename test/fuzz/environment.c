@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "env.h"
+#include "base/env.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

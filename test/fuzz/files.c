@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "prices.h"
-#include "topo_gpu.h"
+#include "cost/prices.h"
+#include "topo/topo_gpu.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

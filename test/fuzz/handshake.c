@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "boot_chan.h"
+#include "boot/session.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

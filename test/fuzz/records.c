@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../lib/boot_meet.c"
+#include "boot/rendezvous.c"
 #undef SLICE_MS
 #define fail join_fail
 #define check join_check
-#include "../../lib/boot_join.c"
+#include "boot/join.c"
 #undef check
 #undef fail
 

@@ -18,7 +18,7 @@ cd "$build"
     CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
 make -s librondo_core.la
 for target; do
-    "$clang" -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE= -I"$source/lib" -I. \
+    "$clang" -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE= -I"$source/lib" -I"$source/test" -I. \
         "$source/test/fuzz/$target.c" .libs/librondo_core.a -lsodium $(pkg-config --libs hwloc) -lm -lpthread \
         -o "fuzz_$target"
     mkdir -p "new/$target"

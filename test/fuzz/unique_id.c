@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "boot_id.h"
+#include "boot/id.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -6,8 +6,8 @@
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, scheduled,
-#                                                          life, asked, groups, registered, copies, rounds, apart,
-#                                                          nodes, rails, many, shim or direct (wants UCX with CUDA,
+#                                                          life, signature, groups, registered, copy_engine, rounds,
+#                                                          window_host, nodes, rails, many, shim or gdr (wants UCX with CUDA,
 #                                                          and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
 #              each of which must report a planted fault; on two GPUs, for kernels of one GPU go in turns there) and
@@ -111,8 +111,8 @@ fi
 if wanted life; then
     part life --times "$times"
 fi
-if wanted asked; then
-    part asked
+if wanted signature; then
+    part signature
 fi
 if wanted groups; then
     part long_groups
@@ -120,13 +120,13 @@ fi
 if wanted registered; then
     part registered --seed "$seed"
 fi
-if wanted copies; then
-    part copies --seed "$seed"
+if wanted copy_engine; then
+    part copy_engine --seed "$seed"
 fi
 if wanted rounds; then
     part rounds
 fi
-if wanted apart; then # as where GPUs do not reach each other
+if wanted window_host; then # as where GPUs do not reach each other
     RONDO_P2P=0
     export RONDO_P2P
     part matrix --seed "$seed" ${shard:+--share "$shard"}
@@ -142,7 +142,7 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
     done
     part mixed --seed "$seed" --nodes
     part rounds --nodes
-    part asked --nodes
+    part signature --nodes
     part life --nodes
 fi
 if wanted rails; then # between nodes, and the ranks of one by their own kernels
@@ -158,8 +158,8 @@ if wanted many; then # more ranks than map each other's memory: few channels eac
     part life --part many --times 5 --on 10+10
     unset CUDA_DEVICE_MAX_CONNECTIONS
 fi
-if wanted direct; then
-    part direct --seed "$seed"
+if wanted gdr; then
+    part gdr --seed "$seed"
 fi
 if wanted shim; then
     part shim --seed "$seed"
@@ -202,8 +202,8 @@ sanitized() {
 if [ "$only" = sanitizers ]; then
     command -v compute-sanitizer >/dev/null || { echo "there is no compute-sanitizer here"; exit 77; }
     for tool in memcheck initcheck synccheck racecheck; do
-        sanitized $tool 9 planted $tool
-        sanitized $tool 0 planted none
+        sanitized $tool 9 sanitizer_planted $tool
+        sanitized $tool 0 sanitizer_planted none
         sanitized $tool 0 matrix --seed "$seed" --kind threads --ranks 2 ${shard:+--share "$shard"}
         for forced in twoshot/ll128 twoshot/sentinel ring/sentinel ring/simple chain/ll128 chain/simple tree/ll128 \
             pat/ll128; do # the families that a message of a few kilobytes goes by only if told to

@@ -1,5 +1,5 @@
 /* See device.h. */
-#include "device.h"
+#include "gpu/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "../harness.h"
-#include "../operation.h"
+#include "util/harness.h"
+#include "util/operation.h"
 
 /* A failure with the text of the call and what CUDA says. */
 #define TEST_CUDA(t, call) test_cuda(t, call, #call)

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device.h"
+#include "gpu/device.h"
 
 static int times = 24, played;
 static const char *only; /* part; NULL: all */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
+#include "gpu/device.h"
 
 #define MESSAGES 300 /* to the next rank */
 #define MOST 1100    /* ints of a message */

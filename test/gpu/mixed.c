@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device.h"
+#include "gpu/device.h"
 
 #define ROOM ((size_t)(sim_live ? 1 : 3) << 20) /* ints of each buffer */
 #define LONG (sim_live ? (size_t)350000 : ROOM) /* more than is ever under way */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
+#include "gpu/device.h"
 
 #define COMMS 2
 #define STREAMS 3

@@ -1,4 +1,4 @@
-/* Operations between played nodes, of which a part goes by the kernels of a node's ranks (lib/cuda/rail.c): at lengths
+/* Operations between played nodes, of which a part goes by the kernels of a node's ranks (lib/exec/cuda/hier/rail.c): at lengths
  * about those from which it does, and about the ends of pieces; from every root, in place and not, plainly and from
  * graphs. How many kernels a graph has got tells what went how: of an operation that is short, or that cannot be cut,
  * there is one. Ranks that abort or are killed in the middle do so here, too.
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "device.h"
+#include "gpu/device.h"
 
 #define FIFOS 1 /* whose memory is the scratch of an operation that has pieces */
 #define SCRATCH ((size_t)FIFOS * 16 * 1024)

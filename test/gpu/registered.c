@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
+#include "gpu/device.h"
 
 #define INTS (1 << 18) /* of a buffer: 1 MB */
 #define BUFFERS 3

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device.h"
+#include "gpu/device.h"
 
 #define INTS ((size_t)40000)
 #define MESSAGES 12

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim.h"
+#include "gpu/shim.h"
 
 /* Of the simulated runtime. */
 __attribute__((weak)) unsigned sim_contexts(void);

@@ -2,8 +2,8 @@
 #ifndef TEST_SHIM_H
 #define TEST_SHIM_H
 
-#include "../nccl/nccl_harness.h"
-#include "device.h"
+#include "nccl/nccl_harness.h"
+#include "gpu/device.h"
 
 extern uint64_t shim_seed;
 

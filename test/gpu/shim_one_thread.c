@@ -1,5 +1,5 @@
 /* shim.c's part in which one thread has all devices. */
-#include "shim.h"
+#include "gpu/shim.h"
 
 #define MOST 4 /* ranks of one thread */
 

@@ -1,4 +1,4 @@
-/* Lines of LL with credits: lib/host/ll.h, as lib/host/run.c (step_lines) uses it.
+/* Lines of LL with credits: lib/transport/shm/ll.h, as lib/exec/host/run.c (step_lines) uses it.
  *
  * Rank 0 sends to rank 1, which adds to each message and sends it on to rank 2: a fused step, which looks for room
  * first, then for the message, sends, and gives credits back last. Messages take 1, 2, 2, 1, 2, 2... lines, so they

@@ -1,5 +1,5 @@
-/* The zero-copy post: lib/pull.c, lib/host/pull_step.c, and how what was posted is taken back: lib/inside.c
- * (rd_comm_give_up), lib/comm.c (rondo_comm_revoke), lib/conns.c (rd_conns_wait_unread).
+/* The zero-copy post: lib/transport/cma/cma.c, lib/exec/host/cma_step.c, and how what was posted is taken back: lib/core/lifetime.c
+ * (rd_comm_give_up), lib/core/comm.c (rondo_comm_revoke), lib/transport/conns.c (rd_conns_wait_unread).
  *
  * Rank 0 posts the address of its user's buffer to ranks 1 and 2 (one line of LL each: see ll.pml), waits until both
  * have given the credit, and hands the buffer back to its user, who writes other data there. A reader reads two words,

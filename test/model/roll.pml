@@ -1,4 +1,4 @@
-/* The survivors' roll call, rondo_comm_shrink with RONDO_SURVIVORS: lib/boot_roll.h, boot_roll.c, boot_roll_lead.c,
+/* The survivors' roll call, rondo_comm_shrink with RONDO_SURVIVORS: lib/boot/agree_shrink.h, boot_roll.c, boot_roll_lead.c,
  * survive.c.
  *
  * Three ranks are left, and two of them may die at any moment. The lowest one leads: it hears from each of the others

@@ -1,5 +1,5 @@
-/* The survivors' agreement in a shrink with a list: lib/derive.c, rd_boot_id_derive and serve_derived in lib/boot.c,
- * lib/boot_meet.c and lib/boot_join.c.
+/* The survivors' agreement in a shrink with a list: lib/core/split.c, rd_boot_id_derive and serve_derived in lib/boot/boot.c,
+ * lib/boot/rendezvous.c and lib/boot/join.c.
  *
  * Of four ranks one is dead; the other three shrink, and one of them may die at any moment. A call has a list of the
  * ranks that stay, and an id made of that list and of how often the caller has met others by it so far. The first of

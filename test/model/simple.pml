@@ -1,9 +1,9 @@
-/* Simple with credits: slots of plain data, then the count of messages: lib/host/slot.h, as lib/host/run.c (step_slots)
+/* Simple with credits: slots of plain data, then the count of messages: lib/transport/shm/slots.h, as lib/exec/host/run.c (step_slots)
  * uses it.
  *
  * Rank 0 sends to rank 1, which adds to each message in the slot where it lies, straight into the slot for rank 2,
  * publishes that and gives its own slot back last. A connection has two slots of two words; counts are modulo 4 here.
- * A slot is written plainly or past the caches (lib/host/stream.h); in the second case a release does not wait for what
+ * A slot is written plainly or past the caches (lib/exec/host/nt_store.h); in the second case a release does not wait for what
  * was written, and a fence must. State: words and counts as they are seen and as they are held back, the counts of both
  * ends of both connections, and whether each slot still holds something that was not read.
  *

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../harness.h"
-#include "../operation.h"
+#include "util/harness.h"
+#include "util/operation.h"
 
 #define MOST_GROUPED 4
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl_harness.h"
+#include "nccl/nccl_harness.h"
 
 /* The struct as a caller of another version has it: `size` bytes, `set` of them as the initialiser fills them, then
  * `rest`. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl_harness.h"
+#include "nccl/nccl_harness.h"
 
 #define MOST 4
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nccl_harness.h"
+#include "nccl/nccl_harness.h"
 
 static int sum_is(test_rank_t *t, ncclComm_t comm, int expected)
 {

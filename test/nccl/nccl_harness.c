@@ -1,6 +1,6 @@
 /* See nccl_harness.h. */
 #define _GNU_SOURCE
-#include "nccl_harness.h"
+#include "nccl/nccl_harness.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef TEST_NCCL_HARNESS_H
 #define TEST_NCCL_HARNESS_H
 
-#include "../harness.h"
-#include "../operation.h"
+#include "util/harness.h"
+#include "util/operation.h"
 #include "nccl/nccl.h"
 
 /* First thing in main, after test_begin: host memory. */

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "nccl_harness.h"
+#include "nccl/nccl_harness.h"
 
 static void one(test_rank_t *t, ncclComm_t comm, const do_case_t *c)
 {

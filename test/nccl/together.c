@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl_harness.h"
+#include "nccl/nccl_harness.h"
 
 static void both(test_rank_t *t, void *arg)
 {

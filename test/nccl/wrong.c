@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl_harness.h"
+#include "nccl/nccl_harness.h"
 
 static float x[64], y[64];
 

@@ -1,4 +1,4 @@
-/* Runs a command with hosts to play on (test/hosts.h): the ranks of test programs go to them, and so does what a
+/* Runs a command with hosts to play on (test/util/hosts.h): the ranks of test programs go to them, and so does what a
  * launcher starts through `play --on`. When the command has ended, or this program is killed, the hosts are gone.
  *
  *   play N COMMAND...            N hosts; the command runs beside their switch, where 10.99.7.254 is its own address.
@@ -11,8 +11,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "../enter.h"
-#include "../hosts.h"
+#include "util/enter.h"
+#include "util/hosts.h"
 
 static int on_host(char **argv)
 {

@@ -28,9 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../harness.h"
-#include "../hosts.h"
-#include "../operation.h"
+#include "util/harness.h"
+#include "util/hosts.h"
+#include "util/operation.h"
 
 #define LIMIT_S 120
 #define STOP_TIMEOUT_MS 1000

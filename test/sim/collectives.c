@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
-#include "../../lib/types.h"
+#include "sim/world.h"
+#include "base/types.h"
 
 #define BANK (1u << 16)
 

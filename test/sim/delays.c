@@ -1,5 +1,5 @@
 /* See ../delays/delays.h: here a file's struct is at hand. */
-#include "../delays/delays.h"
+#include "delays/delays.h"
 
 int rd_delays_register(void *symbol)
 {

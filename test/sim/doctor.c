@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor_pairs.h"
-#include "info.h"
-#include "nvml_played.h"
+#include "../../tools/doctor_pairs.h"
+#include "../../tools/info.h"
+#include "util/nvml_played.h"
 
 #define DEVICES 3
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "runtime.h"
+#include "sim/runtime.h"
 
 static int driver; /* its address is the library's handle */
 

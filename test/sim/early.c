@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../lib/comm.h"
-#include "../../lib/cuda/stage.h"
-#include "../gpu/device.h"
-#include "../../lib/net.h"
+#include "core/comm.h"
+#include "exec/cuda/proxy/proxy.h"
+#include "gpu/device.h"
+#include "transport/net.h"
 
 #define CREWS 2
 

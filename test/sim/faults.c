@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "sim/world.h"
 
 #define SEEDS 12
 

@@ -1,4 +1,4 @@
-#include "fiber.h"
+#include "sim/fiber.h"
 
 #include <stdint.h>
 

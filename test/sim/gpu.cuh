@@ -68,7 +68,7 @@ RD_DEVICE void line_load_if(uint4 &v, const void *p, bool missing)
         v = line_load(p);
 }
 
-#include "../../lib/host/narrow.h"
+#include "base/narrow.h"
 
 RD_DEVICE uint32_t float_bits(float f)
 {

@@ -8,10 +8,10 @@
 
 #include <rondo.h>
 
-#include "../../lib/cuda/inside.h"
-#include "../../lib/cuda/stage.h"
-#include "../../lib/comm.h"
-#include "runtime.h"
+#include "exec/cuda/cuda_int.h"
+#include "exec/cuda/proxy/proxy.h"
+#include "core/comm.h"
+#include "sim/runtime.h"
 
 #define CHECK(x) ((x) ? 0 : (printf("line %d: %s\n", __LINE__, #x), bad = 1))
 

@@ -2,7 +2,7 @@
  * scheduler draws the next one, or lets a store out of a buffer. A fiber that polls a line which has not changed since
  * it last looked sleeps until a store comes out there: so polling costs little, and "nobody can go on" is seen at once.
  */
-#include "machine.h"
+#include "sim/machine.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,10 +18,10 @@
 #include <mutex>
 #include <vector>
 
-#include "fiber.h"
+#include "sim/fiber.h"
 #include "gpu.cuh"
-#include "order.h"
-#include "../../lib/kernels/work.h"
+#include "sim/order.h"
+#include "kernels/work.h"
 
 namespace
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "sim/world.h"
 
 #define MESSAGES 160 /* of a round, at most */
 #define LAUNCHES 6   /* of a rank, at most */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/cuda/stage.h"
-#include "../../lib/comm.h"
-#include "../gpu/device.h"
+#include "exec/cuda/proxy/proxy.h"
+#include "core/comm.h"
+#include "gpu/device.h"
 
 #define INTS 3000
 #define MOST 60

@@ -1,5 +1,5 @@
 /* See order.h. */
-#include "order.h"
+#include "sim/order.h"
 
 #include <sanitizer/tsan_interface.h>
 #include <stdio.h>

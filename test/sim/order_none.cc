@@ -1,5 +1,5 @@
 /* Nobody is told of any order: see order.h. */
-#include "order.h"
+#include "sim/order.h"
 
 bool order_told()
 {

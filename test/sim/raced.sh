@@ -37,7 +37,7 @@ run test/sim/raced/collectives 3 1 3
 run test/sim/raced/collectives 4 1 3
 run test/sim/raced/messages 1 1 3
 run test/sim/raced/messages 32 1 3
-run test/sim/raced/stage 8
+run test/sim/raced/proxy 8
 found fence test/sim/raced/collectives 3 1 3
 found acquire test/sim/raced/collectives 3 1 3
 found barrier test/sim/raced/collectives 3 1 3
@@ -45,4 +45,4 @@ found fence test/sim/raced/messages 1 1 3
 found acquire test/sim/raced/messages 1 1 3
 found begin test/sim/raced/messages 1 1 3
 found follow test/sim/raced/messages 32 1 3
-found fence test/sim/raced/stage 8
+found fence test/sim/raced/proxy 8

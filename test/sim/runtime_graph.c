@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime.h"
+#include "sim/runtime.h"
 
 struct CUgraphNode_st {
     sim_op_t *op;

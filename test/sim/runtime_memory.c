@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime.h"
+#include "sim/runtime.h"
 
 typedef struct block {
     struct block *next;

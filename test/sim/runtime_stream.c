@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "machine.h"
-#include "runtime.h"
-#include "work.h"
+#include "sim/machine.h"
+#include "sim/runtime.h"
+#include "kernels/work.h"
 
 #define DEVICES 64
 

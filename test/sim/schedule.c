@@ -1,10 +1,10 @@
 /* See schedule.h. */
-#include "schedule.h"
+#include "sim/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/kernels/work.h"
+#include "kernels/work.h"
 
 #define LANES 32
 

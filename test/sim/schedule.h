@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-#include "../../lib/host/reduce.h"
-#include "../../lib/sched/program.h"
+#include "exec/host/reduce.h"
+#include "sched/program.h"
 
 #define SCHEDULE_RANKS 16
 

@@ -1,6 +1,6 @@
 /* Memory is touched as the kernel touches it, for ThreadSanitizer's eyes alone: when a store comes out is the machine's
  * affair. See order.h. */
-#include "order.h"
+#include "sim/order.h"
 
 /* What the compiler calls of ThreadSanitizer. Reports are to show the kernel's line, and the function that it has
  * called tells nobody where it is; so it is told here. */

@@ -1,12 +1,12 @@
 /* See world.h. */
-#include "world.h"
+#include "sim/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "schedule.h"
+#include "sim/schedule.h"
 
 #define GUARD 64
 #define GUARD_BYTE 0x5c

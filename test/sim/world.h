@@ -8,10 +8,10 @@
 
 #include <rondo.h>
 
-#include "../../lib/host/reduce.h"
-#include "../../lib/kernels/launch.h"
-#include "../../lib/sched/program.h"
-#include "machine.h"
+#include "exec/host/reduce.h"
+#include "kernels/launch.h"
+#include "sched/program.h"
+#include "sim/machine.h"
 
 #define WORLD_OPS 12 /* in a row, at most */
 

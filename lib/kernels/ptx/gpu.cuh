@@ -273,6 +273,6 @@ RD_DEVICE uint16_t bf16_narrow(float f)
 }
 
 #define RD_NARROW_FN static __device__ __forceinline__
-#include "../../host/narrow.h"
+#include "base/narrow.h"
 
 #endif

@@ -1,0 +1,6 @@
+# Layer 9: the public entries.
+librondo_core_la_SOURCES += \
+	lib/api/args.c \
+	lib/api/args.h \
+	lib/api/collectives.c \
+	lib/api/vcollectives.c

@@ -1,0 +1,208 @@
+/* The v-operations: counts and displacements for each rank. allgatherv and reduce_scatterv, whose counts every rank
+ * knows, run by the same schedules as the uniform ones; gatherv, scatterv and alltoallv, whose counts only a pair
+ * knows, are one all-to-all each, in which most messages may be empty.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/args.h"
+#include "core/submit.h"
+#include "core/op.h"
+
+#define BAD RONDO_ERR_INVALID_ARGUMENT
+#define FEW 32 /* ranks whose tables need no heap */
+
+/* One side's counts: given, each within memory, and a buffer where there is anything. */
+static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char *side, const char *what,
+                                 const void *buffer, const size_t *counts, const size_t *displs, rondo_type_t type)
+{
+    size_t most = rd_args_most(type), sum = 0;
+
+    if (!counts)
+        return rd_error(&comm->who, BAD, "%s: %scounts is NULL: it holds one count for each of %d ranks", call, side,
+                        comm->nranks);
+    for (int r = 0; r < comm->nranks; r++) {
+        if (counts[r] > most - sum || (displs && displs[r] > most - counts[r]))
+            return rd_error(&comm->who, BAD, "%s: %scounts[%d] is %zu: more than memory can hold (a negative number?)",
+                            call, side, r, counts[r]);
+        sum += counts[r];
+    }
+    if (sum && !buffer)
+        return rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call, what, sum);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t launch(const char *name, rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, int root,
+                             size_t count, const rd_tables_t *tables, const void *in, void *out, rondo_stream_t stream)
+{
+    const rd_call_t call = {{coll, type, 0, 0, count, 0}, tables, in, out, 0, name, root, stream};
+    return rd_call_collective(comm, &call);
+}
+
+static size_t sum_of(const size_t *counts, int n)
+{
+    size_t sum = 0;
+
+    for (int r = 0; r < n; r++)
+        sum += counts[r];
+    return sum;
+}
+
+rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
+                                const size_t *displs, rondo_type_t type, rondo_comm_t comm, rondo_stream_t stream)
+{
+    const char *call = "rondo_allgatherv";
+    rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_side(call, comm, "recv", "recv", recv, recvcounts, displs, type);
+    if (result == RONDO_SUCCESS && sendcount != recvcounts[comm->rank])
+        result = rd_error(&comm->who, BAD,
+                          "%s: sendcount is %zu, recvcounts[%d], this rank's own, is %zu: they must be equal", call,
+                          sendcount, comm->rank, recvcounts[comm->rank]);
+    if (result == RONDO_SUCCESS && sendcount && !send)
+        result = rd_error(&comm->who, BAD, "%s: send is NULL, but %zu elements are needed", call, sendcount);
+    if (result != RONDO_SUCCESS)
+        return rd_group_failed(result);
+    const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
+    return launch("allgatherv", comm, RD_ALLGATHER, type, 0, sum_of(recvcounts, comm->nranks), &tables, send, recv, stream);
+}
+
+rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t *recvcounts, rondo_type_t type,
+                                     rondo_op_t op, rondo_comm_t comm, rondo_stream_t stream)
+{
+    const char *call = "rondo_reduce_scatterv";
+    rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
+
+    if (result == RONDO_SUCCESS && op >= RONDO_NUM_OPS)
+        result = rd_op_check(comm, op, type, call);
+    if (result == RONDO_SUCCESS && (op < 0 || (op < RONDO_NUM_OPS && !rd_op_valid(op, type))))
+        result = rd_error(&comm->who, BAD, "%s: op %d (%s) makes no sense for type %s", call, op,
+                          op < 0 ? "none" : rd_op_name(op), rd_type_name(type));
+    if (result == RONDO_SUCCESS)
+        result = check_side(call, comm, "recv", "send", send, recvcounts, NULL, type);
+    if (result == RONDO_SUCCESS && recvcounts[comm->rank] && !recv)
+        result =
+            rd_error(&comm->who, BAD, "%s: recv is NULL, but %zu elements are needed", call, recvcounts[comm->rank]);
+    if (result != RONDO_SUCCESS)
+        return rd_group_failed(result);
+    const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
+    const rd_call_t made = {
+        {RD_REDUCE_SCATTER, type, op, 0, sum_of(recvcounts, comm->nranks), 0},           &tables,           send, recv,
+        send == recv && comm->rank ? recvcounts[comm->rank] * rondo_type_size(type) : 0, "reduce_scatterv", 0, stream};
+    return rd_call_collective(comm, &made);
+}
+
+rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const size_t *sdispls, void *recv,
+                               const size_t *recvcounts, const size_t *rdispls, rondo_type_t type, rondo_comm_t comm,
+                               rondo_stream_t stream)
+{
+    const char *call = "rondo_alltoallv";
+    rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
+
+    if (result == RONDO_SUCCESS)
+        result = check_side(call, comm, "send", "send", send, sendcounts, sdispls, type);
+    if (result == RONDO_SUCCESS)
+        result = check_side(call, comm, "recv", "recv", recv, recvcounts, rdispls, type);
+    if (result == RONDO_SUCCESS && send == recv && send && sum_of(sendcounts, comm->nranks))
+        result = rd_error(&comm->who, BAD, "%s: send == recv: this operation cannot run in place", call);
+    if (result == RONDO_SUCCESS && sendcounts[comm->rank] != recvcounts[comm->rank])
+        result = rd_error(&comm->who, BAD,
+                          "%s: sendcounts[%d] is %zu and recvcounts[%d] is %zu, but both are this rank's own", call,
+                          comm->rank, sendcounts[comm->rank], comm->rank, recvcounts[comm->rank]);
+    if (result != RONDO_SUCCESS)
+        return rd_group_failed(result);
+    const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
+    return launch("alltoallv", comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv, stream);
+}
+
+/* One of the two, as its call gave it. `counts` and `displs` are the root's; `own` is this rank's. */
+typedef struct {
+    rd_at_t at;
+    int gathers, root;
+    const void *send;
+    void *recv;
+    const size_t *counts, *displs;
+    size_t own;
+    rondo_type_t type;
+    rondo_stream_t stream;
+} rooted_t;
+
+static rondo_result_t check_rooted(const rooted_t *c)
+{
+    rondo_comm_t comm = c->at.comm;
+    const char *call = c->at.call, *one = c->gathers ? "send" : "recv", *all = c->gathers ? "recv" : "send";
+    rondo_result_t result = RONDO_SUCCESS;
+    int rooting = comm->rank == c->root;
+
+    if (rooting)
+        result = check_side(call, comm, all, all, c->gathers ? c->recv : c->send, c->counts, c->displs, c->type);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (c->own > rd_args_most(c->type))
+        return rd_error(&comm->who, BAD, "%s: %scount is %zu: more than memory can hold (a negative number?)", call,
+                        one, c->own);
+    if (c->own && !(c->gathers ? c->send : c->recv))
+        return rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call, one, c->own);
+    if (rooting && c->counts[c->root] != c->own)
+        return rd_error(&comm->who, BAD, "%s: the root's own block is %zu elements in %scounts and %zu in %scount",
+                        call, c->counts[c->root], all, c->own, one);
+    return RONDO_SUCCESS;
+}
+
+/* An all-to-all in which this rank exchanges one block with the root and, as the root, one with everybody. `zeros` are
+ * one for each rank; `one` has room for as many, and is written as it will be read, number by number: what is written
+ * by wider stores, or masked ones, cannot be read before it has left the core, behind the lines of the last message. */
+static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t *one)
+{
+    rondo_comm_t comm = c->at.comm;
+    int rooting = comm->rank == c->root;
+    const size_t *all = rooting ? c->counts : zeros, *at = rooting ? c->displs : zeros;
+
+    for (int r = 0; r < comm->nranks; r++)
+        one[r] = r == c->root ? c->own : 0; /* at the start of the block buffer: all displacements zero */
+    const rd_tables_t tables = c->gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
+    return launch(c->gathers ? "gatherv" : "scatterv", comm, RD_ALLTOALL, c->type, c->root, 0, &tables, c->send,
+                  c->recv, c->stream);
+}
+
+static rondo_result_t rooted(const rooted_t *c)
+{
+    static const size_t zeros[FEW];
+    rondo_comm_t comm = c->at.comm;
+    size_t one[FEW], *many;
+    rondo_result_t result = rd_args_start(c->at, c->type, c->stream);
+
+    if (result == RONDO_SUCCESS)
+        result = rd_args_rank(c->at, "root", c->root);
+    if (result == RONDO_SUCCESS)
+        result = check_rooted(c);
+    if (result != RONDO_SUCCESS)
+        return rd_group_failed(result);
+    if (comm->nranks <= FEW)
+        return run_rooted(c, zeros, one);
+    many = calloc(2 * (size_t)comm->nranks, sizeof *many);
+    if (!many)
+        return rd_group_failed(rd_call_spoiled(
+            comm, rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", comm->nranks)));
+    result = run_rooted(c, many, many + comm->nranks);
+    free(many);
+    return result;
+}
+
+rondo_result_t rondo_gatherv(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
+                             const size_t *displs, rondo_type_t type, int root, rondo_comm_t comm,
+                             rondo_stream_t stream)
+{
+    const rooted_t call = {{"rondo_gatherv", comm}, 1, root, send, recv, recvcounts, displs, sendcount, type, stream};
+
+    return rooted(&call);
+}
+
+rondo_result_t rondo_scatterv(const void *send, const size_t *sendcounts, const size_t *displs, void *recv,
+                              size_t recvcount, rondo_type_t type, int root, rondo_comm_t comm, rondo_stream_t stream)
+{
+    const rooted_t call = {{"rondo_scatterv", comm}, 0, root, send, recv, sendcounts, displs, recvcount, type, stream};
+
+    return rooted(&call);
+}

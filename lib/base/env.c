@@ -1,0 +1,451 @@
+/* The tunables. One table says all that there is to know about each: where its value lives, how it is written, what is
+ * allowed, its default, whether ranks must agree on it, and one line of help. Reading, comparing and printing walk the
+ * table and know no variable by name.
+ */
+#include "base/env.h"
+#include "base/proto.h"
+#include "base/setting.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { LEVEL, TEXT, WORD, PORTS, INT, MILLISECONDS, BYTES, COUNT, FLAG } kind_t;
+
+typedef struct tunable {
+    const char *name;
+    kind_t kind;
+    int alike;            /* ranks must agree on it */
+    size_t offset, bytes; /* in rd_env_t; bytes == 0: read elsewhere, listed here */
+    const char *standard; /* the default, as it would be written */
+    int64_t least, most;
+    const char *words; /* WORD: what is allowed, separated by '|' */
+    const char *help;
+} tunable_t;
+
+#define RANGE_TEXT 128
+#define AT(field) offsetof(rd_env_t, field), sizeof(((rd_env_t *)0)->field)
+
+/* BYTES are multiples of 64; COUNT is a power of two; 0 is always allowed for both and means "chosen". */
+static const tunable_t table[] = {
+    {"RONDO_DEBUG", LEVEL, 0, AT(debug), "warn", 0, 0, "none|warn|info|plan|trace", "how much is said on stderr"},
+    {"RONDO_DEBUG_FILE", TEXT, 0, 0, 0, "", 0, 511, NULL, "messages go to this file; %h is the host, %p the process"},
+    {"RONDO_HOSTID", TEXT, 0, AT(hostid), "", 0, 63, NULL, "ranks with different values count as on different nodes"},
+    {"RONDO_ALGO", TEXT, 1, AT(algo), "", 0, 255, NULL, "forces an algorithm: ring, or allreduce=ring,broadcast=tree"},
+    {"RONDO_PROTO", WORD, 1, AT(proto), "", 0, 0, "ll|simple|pull|ll128|sentinel",
+     "forces a protocol: host ll, simple, pull; CUDA ll, ll128, sentinel, simple"},
+    {"RONDO_TRANSPORT", WORD, 1, AT(transport), "", 0, 0, "shm|ucx", "forces a transport"},
+    {"RONDO_IFACE", TEXT, 0, AT(iface), "", 0, 63, NULL, "interface name or address to listen on"},
+    {"RONDO_PORTS", PORTS, 0, AT(port_first), "0", 0, 65535, NULL, "first-last: TCP ports to listen on; 0: any"},
+    {"RONDO_TIMEOUT_MS", MILLISECONDS, 0, AT(timeout_ms), "0", 0, INT64_C(1) << 40, NULL,
+     "an operation that waits longer on a live rank fails; 0: never"},
+    {"RONDO_CREATE_TIMEOUT_MS", MILLISECONDS, 0, AT(create_timeout_ms), "120000", 1, INT64_C(1) << 40, NULL,
+     "how long making a communicator waits for late ranks"},
+    {"RONDO_CHECK", FLAG, 1, AT(check), "0", 0, 1, NULL, "compares every call across ranks before data moves"},
+    {"RONDO_SPIN", INT, 0, AT(spin), "-1", -1, 100000000, NULL,
+     "polls before a wait gives up the core; -1: by ranks and cores"},
+    {"RONDO_SLOT_BYTES", BYTES, 1, AT(slot_bytes), "0", 64, 16 << 20, NULL,
+     "bytes of a slot, the largest message; 0: by ranks and caches"},
+    {"RONDO_SLOTS", COUNT, 1, AT(slots), "0", 1, 64, NULL, "slots a connection; 0: by ranks"},
+    {"RONDO_SLICE_BYTES", BYTES, 1, AT(slice_bytes), "0", 64, 16 << 20, NULL,
+     "bytes that one message carries, at most a slot; 0: by cost"},
+    {"RONDO_LL_MAX", BYTES, 1, AT(ll_max), "1024", 64, RD_LL_MOST, NULL,
+     "largest message that may go by protocol ll; 0: none"},
+    {"RONDO_PULL", FLAG, 1, AT(pull), "1", 0, 1, NULL,
+     "ranks of a node may read each other's memory (process_vm_readv)"},
+    {"RONDO_PULL_MIN", BYTES, 1, AT(pull_min), "16384", 64, 1 << 30, NULL,
+     "shortest message of send, recv and alltoall that goes by protocol pull"},
+    {"RONDO_TUNE", TEXT, 0, AT(tune), "", 0, 255, NULL,
+     "prices that choices are made by: a file of rondo-tune, or xeon or zen; default: by processor"},
+    {"RONDO_STREAM", WORD, 0, AT(stream), "", 0, 0, "never|always|adapt",
+     "slots are written past the caches; adapt: where a plain write is slow; default: by processor"},
+    {"RONDO_HUGE_PAGES", FLAG, 0, AT(huge_pages), "1", 0, 1, NULL, "shared memory asks for huge pages"},
+    {"RONDO_NET", TEXT, 0, AT(net), "", 0, 127, NULL,
+     "network devices, as eth0,eth1: a node's ranks take them in turn; default: the bootstrap's"},
+
+    {"RONDO_P2P", FLAG, 1, AT(p2p), "1", 0, 1, NULL,
+     "GPUs may reach each other's memory; 0: all goes through pinned host memory"},
+    {"RONDO_CUDA_BANK", BYTES, 1, AT(cuda_bank), "0", 16384, 16 << 20, NULL,
+     "bytes of each of a GPU rank's two inboxes; 0: the most"},
+    {"RONDO_CUDA_STAGE", BYTES, 1, AT(cuda_stage), "0", 4096, 64 << 20, NULL,
+     "bytes of pinned memory that a round between nodes goes through; 0: 512K, from 128 ranks on up to 2M"},
+    {"RONDO_CUDA_ROUND", BYTES, 1, AT(cuda_round), "0", 1024, 64 << 20, NULL,
+     "bytes of a round between nodes, at least where there are many, and of what goes inside nodes; 0: 32K"},
+    {"RONDO_CUDA_CREWS", INT, 1, AT(cuda_crews), "0", 0, 8, NULL,
+     "threads, each with connections of its own, that share an operation between nodes; 0: by cores"},
+    {"RONDO_CUDA_AWAKE", INT, 0, AT(cuda_awake), "500", 0, 1000000, NULL,
+     "microseconds for which the thread that serves GPUs between nodes polls before it naps"},
+    {"RONDO_NET_DIRECT", INT, 1, AT(net_direct), "-1", -1, 1, NULL,
+     "messages straight between GPUs of different nodes; -1: where UCX has a way, 1: or no communicator, 0: never"},
+    {"RONDO_NET_DIRECT_MIN", BYTES, 1, AT(net_direct_min), "65536", 64, 1 << 30, NULL,
+     "shortest message that goes straight between GPUs of different nodes"},
+    {"RONDO_CUDA_FIFOS", COUNT, 1, AT(cuda_fifos), "0", 1, 512, NULL,
+     "warps that share a message between two GPUs; 0: by ranks"},
+    {"RONDO_CUDA_CHANNELS", INT, 1, AT(cuda_channels), "0", 0, 64, NULL,
+     "multiprocessors that a long collective by simple takes; a ring takes three quarters; 0: 64"},
+    {"RONDO_CUDA_LONG", BYTES, 1, AT(cuda_long), "0", 64, INT64_C(1) << 40, NULL,
+     "bytes from which a message between GPUs of a node goes by simple; 0: by cost"},
+    {"RONDO_CUDA_SPARE", INT, 1, AT(cuda_spare), "10", 0, 1000, NULL,
+     "percent of time that an operation may lose by going by simple, which leaves multiprocessors to other kernels"},
+    {"RONDO_CUDA_COPY", BYTES, 1, AT(cuda_copy), "0", 64, INT64_C(1) << 40, NULL,
+     "allgather, alltoall and broadcast of so many bytes go by copy engines, from buffers registered alike; 0: never"},
+    {"RONDO_CUDA_BLOCKS", INT, 1, AT(cuda_blocks), "0", 0, 1024, NULL,
+     "multiprocessors that one launch may take; 0: all"},
+    {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "tcp", 0, 63, NULL,
+     "UCX's transports between nodes (any RONDO_UCX_x stands over UCX_x, but for a transport's own: UCX_TCP_x)"},
+    {"RONDO_NCCL_HOST", FLAG, 0, AT(nccl_host), "0", 0, 1, NULL, "libnccl.so.2 makes communicators of host memory"},
+    {"RONDO_TOPO_FILE", TEXT, 0, AT(topo_file), "", 0, 255, NULL,
+     "a recorded machine (of lstopo, or of rondo-info topo --save) in place of this one"},
+};
+#define TABLE_SIZE (sizeof table / sizeof table[0])
+
+/* Variables of programs around the library, which it must not call unknown, and UCX's own settings for rondo alone:
+ * RONDO_UCX_x stands over UCX_x, and UCX itself names those that it does not know. */
+static const char *const foreign[] = {"RONDO_TEST_", "RONDO_QUICKSTART_", "RONDO_PERF_", "RONDO_UCX_"};
+
+int rd_bytes_parse(const char *text, uint64_t *bytes)
+{
+    unsigned long long value;
+    int shift = 0;
+    char *end;
+
+    if (text[0] < '0' || text[0] > '9')
+        return -1;
+    errno = 0;
+    value = strtoull(text, &end, 10);
+    if (errno)
+        return -1;
+    switch (*end) {
+    case 'k':
+    case 'K':
+        shift = 10;
+        break;
+    case 'm':
+    case 'M':
+        shift = 20;
+        break;
+    case 'g':
+    case 'G':
+        shift = 30;
+        break;
+    }
+    if (end[shift != 0] != '\0' || value > UINT64_MAX >> shift)
+        return -1;
+    *bytes = (uint64_t)value << shift;
+    return 0;
+}
+
+const char *rd_bytes_print(uint64_t bytes, char *text)
+{
+    static const char suffix[] = {'\0', 'K', 'M', 'G'};
+    int k = 0;
+
+    while (k < 3 && bytes && bytes % 1024 == 0) {
+        bytes /= 1024;
+        k++;
+    }
+    snprintf(text, 24, "%llu%c", (unsigned long long)bytes, suffix[k]);
+    return text;
+}
+
+static int word_find(const char *words, const char *text)
+{
+    size_t length = strlen(text);
+
+    for (int i = 0; *words; i++) {
+        size_t n = strcspn(words, "|");
+
+        if (n == length && memcmp(words, text, n) == 0)
+            return i;
+        words += n + (words[n] == '|');
+    }
+    return -1;
+}
+
+static int int_parse(const tunable_t *t, const char *text, int64_t *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return errno || end == text || *end || *value < t->least || *value > t->most ? -1 : 0;
+}
+
+static int size_parse(const tunable_t *t, const char *text, uint64_t *value)
+{
+    if (rd_bytes_parse(text, value) != 0)
+        return -1;
+    if (*value == 0)
+        return 0;
+    if (*value < (uint64_t)t->least || *value > (uint64_t)t->most)
+        return -1;
+    return t->kind == COUNT ? -((*value & (*value - 1)) != 0) : -(*value % 64 != 0);
+}
+
+static int ports_parse(const char *text, int *ports)
+{
+    int first, last, n = 0, m = 0;
+
+    if (sscanf(text, "%5d%n-%5d%n", &first, &n, &last, &m) < 2) {
+        last = first;
+        m = n;
+    }
+    if (!n || text[m] || first < 0 || last > 65535 || first > last || (first == 0 && last != 0))
+        return -1;
+    ports[0] = first;
+    ports[1] = last;
+    return 0;
+}
+
+/* 0, or -1: not allowed; the field is then untouched. */
+static int value_parse(const tunable_t *t, const char *text, void *field)
+{
+    rd_log_level_t level;
+    uint64_t size;
+    int64_t number;
+
+    switch (t->kind) {
+    case LEVEL:
+        if (rd_log_level_parse(text, &level) != 0)
+            return -1;
+        *(int *)field = (int)level;
+        return 0;
+    case WORD:
+        if (*text && word_find(t->words, text) < 0)
+            return -1;
+        /* fall through */
+    case TEXT:
+        if (strlen(text) > (size_t)(t->kind == TEXT ? t->most : 31))
+            return -1;
+        if (t->bytes)
+            strcpy(memset(field, 0, t->bytes), text); /* zeroed: compared whole */
+        return 0;
+    case PORTS:
+        return ports_parse(text, field);
+    case FLAG:
+    case INT:
+        if (int_parse(t, text, &number) != 0)
+            return -1;
+        *(int *)field = (int)number;
+        return 0;
+    case MILLISECONDS:
+        return int_parse(t, text, &number) != 0 ? -1 : (*(int64_t *)field = number, 0);
+    case BYTES:
+        return size_parse(t, text, &size) != 0 ? -1 : (*(size_t *)field = (size_t)size, 0);
+    case COUNT:
+        return size_parse(t, text, &size) != 0 ? -1 : (*(int *)field = (int)size, 0);
+    }
+    return -1;
+}
+
+static const char *range_print(const tunable_t *t, char *text, size_t bytes)
+{
+    char least[24], most[24];
+
+    rd_bytes_print((uint64_t)(t->least < 0 ? 0 : t->least), least);
+    rd_bytes_print((uint64_t)t->most, most);
+    switch (t->kind) {
+    case LEVEL:
+    case WORD:
+        snprintf(text, bytes, "%s", t->words);
+        break;
+    case TEXT:
+        snprintf(text, bytes, "text, up to %d characters", (int)t->most);
+        break;
+    case PORTS:
+        snprintf(text, bytes, "0, or first-last of 1 to 65535");
+        break;
+    case FLAG:
+        snprintf(text, bytes, "0 or 1");
+        break;
+    case INT:
+        snprintf(text, bytes, "%lld to %lld", (long long)t->least, (long long)t->most);
+        break;
+    case MILLISECONDS:
+        snprintf(text, bytes, "%lld to %lld milliseconds", (long long)t->least, (long long)t->most);
+        break;
+    case BYTES:
+        snprintf(text, bytes, "0, or %s to %s bytes, a multiple of 64", least, most);
+        break;
+    case COUNT:
+        snprintf(text, bytes, "0, or %s to %s, a power of two", least, most);
+        break;
+    }
+    return text;
+}
+
+/* The number of insertions, deletions and replacements that turn one name into the other. */
+static int name_distance(const char *a, const char *b)
+{
+    int row[64], n = (int)strlen(b);
+
+    if (n > 62)
+        return 99;
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (; *a; a++) {
+        int diagonal = row[0]++;
+
+        for (int j = 1; j <= n; j++) {
+            int replaced = diagonal + (*a != b[j - 1]);
+            int shorter = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+
+            diagonal = row[j];
+            row[j] = replaced < shorter ? replaced : shorter;
+        }
+    }
+    return row[n];
+}
+
+static void unknown_name(const char *name)
+{
+    const char *nearest = NULL;
+    int least = 4; /* farther away it is no misspelling */
+
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        int distance = name_distance(name, table[i].name);
+
+        if (distance == 0)
+            return;
+        if (distance < least) {
+            least = distance;
+            nearest = table[i].name;
+        }
+    }
+    rd_log(NULL, RD_LOG_WARN,
+           "%.100s in the environment means nothing to rondo%s%s%s; rondo-info --env lists what does", name,
+           nearest ? ", perhaps " : "", nearest ? nearest : "", nearest ? " was meant" : "");
+}
+
+/* Once a process: a misspelt variable would otherwise be lost in silence. */
+static void unknown_warn(void)
+{
+    static atomic_flag done = ATOMIC_FLAG_INIT;
+    extern char **environ;
+
+    if (atomic_flag_test_and_set(&done))
+        return;
+    for (char **e = environ; e && *e; e++) {
+        char name[128];
+        int known = 0;
+
+        if (strncmp(*e, "RONDO_", 6) != 0)
+            continue;
+        for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+            known |= strncmp(*e, foreign[i], strlen(foreign[i])) == 0;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(*e, "="), *e);
+        if (!known)
+            unknown_name(name);
+    }
+}
+
+rondo_result_t rd_env_check(const char *name, const char *value)
+{
+    char range[RANGE_TEXT];
+    rd_env_t scratch;
+
+    for (size_t i = 0; name && i < TABLE_SIZE; i++) {
+        const tunable_t *t = &table[i];
+
+        if (strcmp(t->name, name) != 0)
+            continue;
+        if (!value || !*value || value_parse(t, value, (char *)&scratch + t->offset) == 0)
+            return RONDO_SUCCESS;
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s=%.100s is not allowed: it must be %s (%s)", name, value,
+                        range_print(t, range, sizeof range), t->help);
+    }
+    return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%.100s is no variable of rondo; rondo-info --env lists them",
+                    name ? name : "NULL");
+}
+
+rondo_result_t rd_env_read(rd_env_t *env)
+{
+    char range[RANGE_TEXT], kept[RD_SETTING_BYTES];
+    rd_env_t new;
+
+    memset(&new, 0, sizeof new);
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        const tunable_t *t = &table[i];
+        const char *text = rd_setting_text(t->name, kept);
+        void *field = (char *)&new + t->offset;
+
+        (void)value_parse(t, t->standard, field);
+        if (text && value_parse(t, text, field) != 0)
+            return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s=%.100s is not allowed: it must be %s (%s)", t->name,
+                            text, range_print(t, range, sizeof range), t->help);
+    }
+    rd_log_set_level((rd_log_level_t) new.debug);
+    unknown_warn();
+    *env = new;
+    return RONDO_SUCCESS;
+}
+
+/* One behind the other, those alone on which ranks must agree. */
+void rd_env_alike(const rd_env_t *env, rd_env_alike_t *alike)
+{
+    size_t at = 0;
+
+    memset(alike, 0, sizeof *alike);
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        const tunable_t *t = &table[i];
+
+        if (!t->alike)
+            continue;
+        if (at + t->bytes > sizeof alike->values) /* the table has outgrown RD_ENV_ALIKE: test/base/env.c finds it */
+            return;
+        memcpy(alike->values + at, (const char *)env + t->offset, t->bytes);
+        at += t->bytes;
+    }
+}
+
+static void value_print(const tunable_t *t, const char *value, char text[RD_ENV_TEXT])
+{
+    size_t bytes;
+    int number;
+
+    if (t->kind == TEXT || t->kind == WORD) {
+        snprintf(text, RD_ENV_TEXT, "'%s'", value);
+    } else if (t->kind == BYTES) {
+        memcpy(&bytes, value, sizeof bytes);
+        rd_bytes_print(bytes, text);
+    } else {
+        memcpy(&number, value, sizeof number);
+        snprintf(text, RD_ENV_TEXT, "%d", number);
+    }
+}
+
+const char *rd_env_difference(const rd_env_alike_t *a, const rd_env_alike_t *b, char a_text[RD_ENV_TEXT],
+                              char b_text[RD_ENV_TEXT])
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < TABLE_SIZE && at < sizeof a->values; i++) {
+        const tunable_t *t = &table[i];
+
+        if (t->alike && memcmp(a->values + at, b->values + at, t->bytes) != 0) {
+            value_print(t, a->values + at, a_text);
+            value_print(t, b->values + at, b_text);
+            return t->name;
+        }
+        at += t->alike ? t->bytes : 0;
+    }
+    return NULL;
+}
+
+void rd_env_print(FILE *file)
+{
+    fprintf(file, "%-24s %-42s %-8s %s\n", "variable", "allowed", "default", "now");
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        const tunable_t *t = &table[i];
+        const char *text = getenv(t->name);
+        char range[RANGE_TEXT];
+        rd_env_t scratch;
+        int bad = text && *text && value_parse(t, text, (char *)&scratch + t->offset) != 0;
+
+        fprintf(file, "%-24s %-42s %-8s %s%s\n", t->name, range_print(t, range, sizeof range),
+                *t->standard ? t->standard : "-", text && *text ? text : "-", bad ? " (not allowed)" : "");
+        fprintf(file, "    %s%s\n", t->help, t->alike ? " [alike on all ranks]" : "");
+    }
+}

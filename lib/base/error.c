@@ -1,0 +1,240 @@
+/* Errors and log lines. Every line is formatted in one buffer and leaves by one write(2), so that lines of many
+ * processes on one terminal, and of many threads in one process, do not mix. Text that came from outside (names, peers)
+ * cannot break a line: control characters are replaced.
+ */
+#include "base/error.h"
+#include "base/setting.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_BYTES 1024
+
+static _Thread_local char thread_error[RD_ERROR_BYTES];
+static pthread_mutex_t who_lock = PTHREAD_MUTEX_INITIALIZER; /* writers of any who->error */
+static atomic_int log_level = -1;                            /* -1: the environment has not been read yet */
+
+static pthread_once_t output_once = PTHREAD_ONCE_INIT;
+static int output_fd = STDERR_FILENO;
+static char host_name[64];
+
+int rd_log_level_parse(const char *text, rd_log_level_t *level)
+{
+    static const char *const names[] = {"none", "warn", "info", "plan", "trace"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *level = (rd_log_level_t)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* A value that is not one of the names is refused where the environment is read; until then it means `warn`. */
+static int level_now(void)
+{
+    int level = atomic_load_explicit(&log_level, memory_order_relaxed);
+    rd_log_level_t parsed = RD_LOG_WARN;
+    const char *text;
+
+    if (level >= 0)
+        return level;
+    text = getenv("RONDO_DEBUG");
+    if (text && *text && rd_log_level_parse(text, &parsed) != 0)
+        parsed = RD_LOG_WARN;
+    return (int)parsed;
+}
+
+void rd_log_set_level(rd_log_level_t level)
+{
+    atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
+}
+
+int rd_log_enabled(rd_log_level_t level)
+{
+    return (int)level <= level_now();
+}
+
+/* "%h" becomes the host name, "%p" the process id: one file a process. */
+static int file_name_expand(char *out, size_t bytes, const char *pattern)
+{
+    size_t used = 0;
+
+    for (; *pattern; pattern++) {
+        int n;
+
+        if (pattern[0] == '%' && pattern[1] == 'h')
+            n = snprintf(out + used, bytes - used, "%s", host_name);
+        else if (pattern[0] == '%' && pattern[1] == 'p')
+            n = snprintf(out + used, bytes - used, "%ld", (long)getpid());
+        else
+            n = snprintf(out + used, bytes - used, "%c", *pattern);
+        if (n < 0 || (size_t)n >= bytes - used)
+            return -1;
+        used += (size_t)n;
+        if (pattern[0] == '%' && (pattern[1] == 'h' || pattern[1] == 'p'))
+            pattern++;
+    }
+    return 0;
+}
+
+static void output_open(void)
+{
+    char name[512] = "", line[LINE_BYTES], kept[RD_SETTING_BYTES];
+    const char *pattern = rd_setting_text("RONDO_DEBUG_FILE", kept);
+    int fd, n;
+
+    if (gethostname(host_name, sizeof host_name - 1) != 0 || !host_name[0])
+        snprintf(host_name, sizeof host_name, "host");
+    if (!pattern || !*pattern)
+        return;
+    fd = file_name_expand(name, sizeof name, pattern) == 0 ? open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
+                                                           : -1;
+    if (fd >= 0) {
+        output_fd = fd;
+        return;
+    }
+    n = snprintf(line, sizeof line, "rondo: RONDO_DEBUG_FILE=%.200s cannot be opened: %s; messages go to stderr\n",
+                 pattern, strerror(errno));
+    if (write(STDERR_FILENO, line, (size_t)n) < 0)
+        return; /* nowhere left to say it */
+}
+
+static void text_clean(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = *text == '\n' || *text == '\t' ? ' ' : '?';
+}
+
+static void text_format(char *text, size_t bytes, const char *format, va_list args)
+{
+    int n = vsnprintf(text, bytes, format, args);
+
+    if (n < 0)
+        snprintf(text, bytes, "(a message that could not be formatted: %s)", format);
+    else if ((size_t)n >= bytes)
+        memcpy(text + bytes - 4, "...", 4);
+    text_clean(text);
+}
+
+void rd_error_format(char text[RD_ERROR_BYTES], const char *format, va_list args)
+{
+    text_format(text, RD_ERROR_BYTES, format, args);
+}
+
+static void line_write(const rd_who_t *who, const char *text)
+{
+    char line[LINE_BYTES], speaker[96] = "";
+    int n;
+
+    pthread_once(&output_once, output_open);
+    if (who) {
+        snprintf(speaker, sizeof speaker, " %d/%d %s", who->rank, who->nranks, who->name);
+        text_clean(speaker);
+    }
+    n = snprintf(line, sizeof line - 1, "rondo %d.%d.%d %s:%ld%s: %s", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR,
+                 RONDO_VERSION_PATCH, host_name, (long)getpid(), speaker, text);
+    if (n < 0)
+        return;
+    if ((size_t)n > sizeof line - 2)
+        n = (int)sizeof line - 2;
+    line[n++] = '\n';
+    while (write(output_fd, line, (size_t)n) < 0 && errno == EINTR)
+        ;
+}
+
+/* A thread that the child does not have may have been at it. */
+static void fork_child(void)
+{
+    pthread_mutex_init(&who_lock, NULL);
+}
+
+static void fork_register(void)
+{
+    pthread_atfork(NULL, NULL, fork_child);
+}
+
+rondo_result_t rd_error(rd_who_t *who, rondo_result_t code, const char *format, ...)
+{
+    char text[RD_ERROR_BYTES]; /* the arguments may be an earlier error's text */
+    int saved = errno;
+    va_list args;
+
+    va_start(args, format);
+    rd_error_format(text, format, args);
+    va_end(args);
+    memcpy(thread_error, text, sizeof text);
+    if (who) {
+        static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+        pthread_once(&fork_once, fork_register);
+        pthread_mutex_lock(&who_lock);
+        memcpy(who->error, text, sizeof text);
+        atomic_store_explicit(&who->last, who->error, memory_order_release);
+        pthread_mutex_unlock(&who_lock);
+    }
+    if (rd_log_enabled(RD_LOG_WARN))
+        line_write(who, text);
+    errno = saved;
+    return code;
+}
+
+void rd_error_again(rd_who_t *who, const char *text)
+{
+    if (text != thread_error)
+        snprintf(thread_error, sizeof thread_error, "%s", text);
+    if (who)
+        atomic_store_explicit(&who->last, text, memory_order_release);
+}
+
+rondo_result_t rd_error_stays(rd_who_t *who, rondo_result_t code, const char *text)
+{
+    int saved = errno;
+
+    rd_error_again(who, text);
+    if (rd_log_enabled(RD_LOG_WARN))
+        line_write(who, text);
+    errno = saved;
+    return code;
+}
+
+void rd_log(const rd_who_t *who, rd_log_level_t level, const char *format, ...)
+{
+    char text[LINE_BYTES - 192]; /* leaves room for who speaks */
+    int saved = errno;
+    va_list args;
+
+    if (!rd_log_enabled(level))
+        return;
+    va_start(args, format);
+    text_format(text, sizeof text, format, args);
+    va_end(args);
+    line_write(who, text);
+    errno = saved;
+}
+
+void rd_thread_error_set(const char *text)
+{
+    snprintf(thread_error, sizeof thread_error, "%s", text);
+}
+
+const char *rd_thread_error(void)
+{
+    return thread_error;
+}
+
+const char *rd_who_error(const rd_who_t *who)
+{
+    const char *last = atomic_load_explicit(&who->last, memory_order_acquire);
+
+    return last ? last : "";
+}

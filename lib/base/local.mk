@@ -1,0 +1,18 @@
+# Layer 0: errors, settings, types, waits: what every other folder stands on.
+librondo_core_la_SOURCES += \
+	lib/base/env.c \
+	lib/base/env.h \
+	lib/base/error.c \
+	lib/base/error.h \
+	lib/base/narrow.h \
+	lib/base/proto.h \
+	lib/base/result.c \
+	lib/base/setting.c \
+	lib/base/setting.h \
+	lib/base/thread.c \
+	lib/base/thread.h \
+	lib/base/types.c \
+	lib/base/types.h \
+	lib/base/version.c \
+	lib/base/wait.c \
+	lib/base/wait.h

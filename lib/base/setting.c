@@ -1,0 +1,54 @@
+/* Values for this process's variables that a program sets by call: they stand behind the environment's. A copy is
+ * handed out, so that a variable may be set while another thread makes a communicator.
+ */
+#include "base/setting.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+
+typedef struct setting {
+    struct setting *next;
+    char name[64], value[RD_SETTING_BYTES];
+} setting_t;
+
+static setting_t *settings;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+const char *rd_setting_text(const char *name, char *text)
+{
+    const char *value = getenv(name), *found = NULL;
+
+    if (value && *value)
+        return value;
+    pthread_mutex_lock(&lock);
+    for (setting_t *s = settings; s && !found; s = s->next)
+        if (strcmp(s->name, name) == 0 && *s->value)
+            found = strcpy(text, s->value);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+rondo_result_t rondo_setting_set(const char *name, const char *value)
+{
+    rondo_result_t result = rd_env_check(name, value);
+    setting_t *s;
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    pthread_mutex_lock(&lock);
+    for (s = settings; s && strcmp(s->name, name) != 0;)
+        s = s->next;
+    if (!s && (s = calloc(1, sizeof *s)) != NULL) {
+        snprintf(s->name, sizeof s->name, "%s", name);
+        s->next = settings;
+        settings = s;
+    }
+    if (s)
+        snprintf(s->value, sizeof s->value, "%s", value ? value : "");
+    pthread_mutex_unlock(&lock);
+    return s ? RONDO_SUCCESS : rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a setting");
+}

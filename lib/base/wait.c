@@ -1,0 +1,115 @@
+/* Waiting.
+ *
+ * A poll that finds nothing comes here. The cheap part comes first: as many pauses as the communicator allows itself
+ * (none where ranks outnumber the cores: then the peer that is waited for needs this core), and yields after that. The
+ * stop word is one load of a line that nobody writes, so it is looked at on every miss: an abort or a dead peer ends a
+ * wait within microseconds. The clock costs a call and is looked at now and then while pausing, and after each yield.
+ */
+#include "base/wait.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#define pause_cpu() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define pause_cpu() __asm__ volatile("isb" ::: "memory")
+#else
+#define pause_cpu() __asm__ volatile("" ::: "memory")
+#endif
+
+#define CLOCK_PAUSES 1024 /* pauses between two looks at the clock */
+
+int64_t rd_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void rd_wait_begin(rd_wait_t *w, rd_stop_t *stop, int spin, int64_t timeout_ms)
+{
+    *w = (rd_wait_t){.stop = stop, .spin = spin > 0 ? spin : 0, .timeout_ms = timeout_ms};
+}
+
+/* A clock of 0 means "not yet looked at", so the first look only starts the measurement. */
+static rondo_result_t look_at_clock(rd_wait_t *w)
+{
+    int64_t now = w->looked_ms = rd_clock_ms();
+    if (w->began_ms == 0) {
+        w->began_ms = w->named_ms = now;
+        return RONDO_SUCCESS;
+    }
+    if (w->timeout_ms > 0 && now - w->began_ms >= w->timeout_ms)
+        return RONDO_ERR_TIMEOUT;
+    if (now - w->named_ms >= RD_LATE_MS) {
+        w->named_ms = now;
+        return RONDO_IN_PROGRESS;
+    }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_wait_miss(rd_wait_t *w)
+{
+    rondo_result_t code = rd_stop_get(w->stop);
+    if (code != RONDO_SUCCESS)
+        return code;
+    if (++w->misses <= w->spin) {
+        if (!w->slow)
+            pause_cpu();
+        return w->misses % CLOCK_PAUSES ? RONDO_SUCCESS : look_at_clock(w);
+    }
+    sched_yield();       /* costs far more than the look; and on a busy machine it may be long until the next one */
+    w->misses = w->spin; /* stays in the yielding part; the count never overflows */
+    return look_at_clock(w);
+}
+
+/* Nonzero: this is the first writer, who has to fill and release; else *first is the code that stands. */
+static int claim(rd_stop_t *stop, rondo_result_t *first)
+{
+    int unclaimed = 0;
+    if (atomic_compare_exchange_strong(&stop->claimed, &unclaimed, 1))
+        return 1;
+    while ((*first = rd_stop_get(stop)) == RONDO_SUCCESS) /* its writer is between claim and release */
+        sched_yield();
+    return 0;
+}
+
+static rondo_result_t release(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness)
+{
+    rd_error_stays(who, code, stop->text); /* first: who sees the code may ask for the sentence, or end the process */
+    atomic_store_explicit(&stop->culprit, culprit, memory_order_relaxed);
+    atomic_store_explicit(&stop->witness, witness, memory_order_relaxed);
+    atomic_store_explicit(&stop->code, code, memory_order_release); /* publishes culprit, witness and text */
+    uint32_t *mirror = atomic_load(&stop->mirror);
+    if (mirror)
+        *(volatile uint32_t *)mirror = 1;
+    return code;
+}
+
+rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, const char *format, ...)
+{
+    rondo_result_t first;
+    va_list args;
+
+    if (!claim(stop, &first))
+        return first;
+    va_start(args, format);
+    rd_error_format(stop->text, format, args);
+    va_end(args);
+    return release(stop, who, code, culprit, 0);
+}
+
+rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness,
+                             const char *text)
+{
+    rondo_result_t first;
+
+    if (!claim(stop, &first))
+        return first;
+    snprintf(stop->text, sizeof stop->text, "%s", text);
+    return release(stop, who, code, culprit, witness);
+}

@@ -1,0 +1,101 @@
+/* The roll call: which ranks of a failed communicator are left, agreed on by those who are.
+ *
+ * The lowest rank that lives leads. Everybody connects to it, on the listener that every rank has kept, says where it
+ * stands and waits. A rank that refuses a connection has ended; one that lets it wait is alive and has yet to come.
+ * When each has come or is gone, the leader sends the list, all make the communicator of that list, and say how it
+ * went. If one of them died over it, there is another list. If all made it, it is kept, in three steps as Skeen's
+ * commit protocol has them (SIGMOD 1981): the leader says PREPARE, hears from each that it is READY, and says KEEP.
+ * So when a leader dies, whatever it has said to whom, the next one finds out what to do: no rank that is READY means
+ * that none has kept anything, and there is another list; one that is READY means that all have made it: who is here
+ * becomes READY, too, and it is kept. Whoever has kept it stops listening, and so counts as gone to the others, who
+ * then need it no more.
+ *
+ * It stands on this: a connection is refused by a rank that has ended and by no other, and a host that has not answered
+ * for five seconds is gone. Where the network falls apart, each part makes a communicator of its own.
+ */
+#ifndef RD_BOOT_ROLL_H
+#define RD_BOOT_ROLL_H
+
+#include "boot/listener.h"
+#include "boot/boot_int.h"
+
+typedef enum {
+    RD_ROLL_LIST, /* make the communicator of rd_roll_members, and call rd_roll_next again */
+    RD_ROLL_KEEP  /* the one that was made is everybody's */
+} rd_verdict_t;
+
+/* Where a rank stands with the last list that it had. */
+typedef enum { RD_STANDS_OUTSIDE, RD_STANDS_FAILED, RD_STANDS_MADE, RD_STANDS_READY } rd_standing_t;
+
+typedef struct rd_stand { /* RD_REC_STAND */
+    int32_t round, standing;
+    int32_t code; /* why it failed */
+} rd_stand_t;
+
+#define RD_ROLL_PART 8192 /* bytes of a list in one record */
+
+typedef struct rd_list { /* RD_REC_LIST: a part of the list, a bit for each rank; the record ends behind the bits */
+    int32_t round, offset;
+    unsigned char bits[RD_ROLL_PART];
+} rd_list_t;
+
+/* Another rank, as the leader sees it. */
+typedef struct rd_guest {
+    rd_chan_t *chan;
+    rd_stand_t stand;
+    int came, lost;
+    int knock;        /* a connection of ours to one that has yet to come; -1: none */
+    int64_t since_ms; /* of the knock */
+    int answered;     /* the knock was let in: it is alive */
+} rd_guest_t;
+
+typedef struct rd_roll {
+    rd_boot_t *boot; /* beside rd_roll_next it may be gone */
+    int rank, nranks;
+    const _Atomic int *closed; /* the communicator is being ended by another thread */
+    rd_creds_t creds;
+    int64_t deadline_ms; /* 0: none */
+    int leader;          /* the lowest rank that is not known to be gone */
+    rd_stand_t mine;
+    unsigned char *bits; /* the last list */
+    size_t have;         /* bytes of it that are here */
+    int *members;
+    int nmembers;
+    /* towards the leader */
+    rd_chan_t *up;
+    int told; /* it has heard where this rank stands */
+    int64_t again_ms;
+    /* as the leader */
+    rd_door_t door;
+    int leads, listed; /* listed: a list is out, and its answers are awaited */
+    rd_guest_t *guest; /* by rank */
+    struct pollfd *polls;
+    pthread_t attendant;
+    int attends, wake;
+    unsigned char job[16];
+} rd_roll_t;
+
+/* `round`: the last one that this rank had in an earlier roll call, or 0. `boot` stays while rd_roll_next and _keep
+ * run. */
+rondo_result_t rd_roll_begin(rd_roll_t **roll, rd_boot_t *boot, int32_t round, const _Atomic int *closed);
+/* Waits for the next verdict; `made`: how it went with the last list. Sees `closed`, the deadline and whoever dies. An
+ * error is everybody's who is left, or a deadline's. */
+rondo_result_t rd_roll_next(rd_roll_t *roll, rondo_result_t made, rd_verdict_t *verdict);
+/* While a list is made: if this rank leads, somebody watches whether one of the list dies before it has come to the
+ * rendezvous that this rank serves, and ends that. */
+void rd_roll_attend(rd_roll_t *roll);
+/* It is kept: this rank is gone for a roll call. */
+void rd_roll_keep(rd_roll_t *roll);
+void rd_roll_end(rd_roll_t *roll); /* NULL is fine */
+
+/* ---- between agree_shrink.c and agree_shrink_lead.c ---- */
+
+rondo_result_t rd_roll_lead(rd_roll_t *roll, rd_verdict_t *verdict);
+void rd_roll_lead_end(rd_roll_t *roll);
+void rd_roll_list(rd_roll_t *roll);                                 /* members from bits */
+rondo_result_t rd_roll_check(rd_roll_t *roll, const char *awaited); /* closed, or beyond the deadline */
+int rd_roll_gone(int error); /* does this errno of a connection mean that there is nobody? */
+
+#define RD_ROLL_SILENT_MS 5000
+
+#endif

@@ -1,0 +1,406 @@
+/* The roll call, from the side of the lowest rank that lives. See agree_shrink.h.
+ *
+ *   gather   until each of the others has come or is gone         ->  a list, or PREPARE if one of them is READY
+ *   vote     until each of the list has said how it went          ->  PREPARE, or another list, or the failure
+ *   prepare  until each of the list is READY or gone              ->  KEEP
+ */
+#include "boot/agree_shrink.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "boot/registry.h"
+#include "base/thread.h"
+
+#define PATIENCE_MS                                                                                                    \
+    200 /* from a death to the end of the rendezvous: time for the others to reach it and hear of it                   \
+         */
+
+static rd_guest_t *guest_of(rd_roll_t *r, int rank)
+{
+    return rank == r->rank ? NULL : &r->guest[rank];
+}
+
+static int is_listed(const rd_roll_t *r, int rank)
+{
+    return r->bits[rank / 8] >> rank % 8 & 1;
+}
+
+static rondo_result_t begin(rd_roll_t *r)
+{
+    rd_boot_t *b = r->boot;
+    size_t n = (size_t)b->nranks;
+    rd_hello_t mine = {.purpose = RD_FOR_ROLL, .rank = b->rank, .nranks = b->nranks};
+    r->guest = calloc(n, sizeof(*r->guest));
+    r->polls = calloc(n + RD_DOOR_POLLS, sizeof(*r->polls));
+    if (!r->guest || !r->polls)
+        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a roll call of %d ranks", b->nranks);
+    for (int i = 0; i < b->nranks; i++) {
+        r->guest[i].knock = -1;
+        r->guest[i].lost = i < b->rank;
+    }
+    rd_door_open(&r->door, b->listener, &r->creds, &b->addr, sizeof(b->addr), &mine);
+    r->leads = 1;
+    return RONDO_SUCCESS;
+}
+
+static void stop_knocking(rd_guest_t *g)
+{
+    rd_fd_close(g->knock);
+    g->knock = -1;
+    g->answered = 0;
+}
+
+/* ---- who lives ---- */
+
+/* A connection to one that has not come. While it stands, somebody is there. */
+static void knock(rd_roll_t *r, int rank)
+{
+    rd_guest_t *g = &r->guest[rank];
+    g->knock = rd_sock_connect(&r->boot->addrs[rank]);
+    g->since_ms = rd_clock_ms();
+    if (g->knock >= 0)
+        rd_sock_heartbeat(g->knock);
+    else
+        g->lost = rd_roll_gone(errno);
+}
+
+/* Something has happened to it, or it takes long. One that ends is tried again: only a refusal says that nobody is
+ * there. */
+static void knocked(rd_guest_t *g, int event)
+{
+    int error = 0;
+    socklen_t bytes = sizeof(error);
+    if (!event && (g->answered || rd_clock_ms() - g->since_ms <= RD_ROLL_SILENT_MS))
+        return;
+    if (!event)
+        error = ETIMEDOUT;
+    else if (getsockopt(g->knock, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
+        error = errno;
+    if (!g->answered && !error) {
+        g->answered = 1;
+        return;
+    }
+    g->lost = rd_roll_gone(error);
+    stop_knocking(g);
+}
+
+static void tell(rd_guest_t *g, int type, const void *data, size_t bytes)
+{
+    if (g->chan)
+        rd_chan_send(g->chan, type, data, bytes);
+}
+
+/* A failure for one guest, or for all that have come. */
+static void tell_failure(rd_roll_t *r, rd_guest_t *one, rondo_result_t code, const char *text)
+{
+    rd_fail_t fail = {.code = code, .culprit = r->rank};
+    snprintf(fail.text, sizeof(fail.text), "%s", text);
+    for (int i = 0; i < r->nranks && !one; i++)
+        tell(&r->guest[i], RD_REC_FAIL, &fail, sizeof(fail));
+    if (one)
+        tell(one, RD_REC_FAIL, &fail, sizeof(fail));
+}
+
+static void admit(rd_roll_t *r, rd_chan_t *chan)
+{
+    int rank = chan->theirs.rank;
+    rd_guest_t late = {.chan = chan};
+    if (chan->theirs.purpose != RD_FOR_ROLL || chan->theirs.nranks != r->nranks || rank < 0 || rank >= r->nranks ||
+        rank == r->rank) {
+        rd_chan_free(chan);
+        return;
+    }
+    rd_guest_t *g = &r->guest[rank];
+    if (g->lost || g->chan) {
+        tell_failure(r, &late, RONDO_ERR_REMOTE, "the others took this rank for gone: its connection had ended");
+        rd_chan_free(chan);
+        return;
+    }
+    g->chan = chan;
+    rd_sock_heartbeat(chan->fd);
+}
+
+static void hear(rd_guest_t *g)
+{
+    const unsigned char *data;
+    size_t bytes;
+    int type;
+    rd_chan_pump(g->chan);
+    while (rd_chan_next(g->chan, &type, &data, &bytes)) {
+        if (type != RD_REC_STAND || bytes != sizeof(g->stand))
+            continue;
+        memcpy(&g->stand, data, sizeof(g->stand));
+        g->came = 1;
+        stop_knocking(g);
+    }
+    if (!rd_chan_over(g->chan))
+        return;
+    g->lost = 1;
+    rd_chan_free(g->chan);
+    g->chan = NULL;
+}
+
+/* One turn: sleeps until something happens. */
+static void turn(rd_roll_t *r)
+{
+    int n = r->nranks;
+    for (int i = 0; i < n; i++) {
+        rd_guest_t *g = guest_of(r, i);
+        if (g && !g->chan && !g->lost && g->knock < 0)
+            knock(r, i);
+        r->polls[i] = (struct pollfd){.fd = -1};
+        if (g && g->chan)
+            r->polls[i] = (struct pollfd){.fd = g->chan->fd, .events = rd_chan_events(g->chan)};
+        else if (g && g->knock >= 0)
+            r->polls[i] = (struct pollfd){.fd = g->knock, .events = g->answered ? POLLIN : POLLOUT};
+    }
+    int doors = rd_door_fill(&r->door, r->polls + n);
+    poll(r->polls, (nfds_t)(n + doors), RD_BOOT_SLICE_MS);
+    for (int i = 0; i < n; i++) {
+        rd_guest_t *g = guest_of(r, i);
+        if (g && g->chan)
+            hear(g);
+        else if (g && g->knock >= 0)
+            knocked(g, r->polls[i].revents);
+    }
+    rd_door_pump(&r->door);
+    for (rd_chan_t *c; (c = rd_door_next(&r->door));)
+        admit(r, c);
+}
+
+/* ---- what follows ---- */
+
+static void send_list(rd_roll_t *r)
+{
+    size_t all = ((size_t)r->nranks + 7) / 8;
+    rd_list_t part = {.round = r->mine.round};
+    for (size_t at = 0; at < all; at += RD_ROLL_PART) {
+        size_t bytes = all - at < RD_ROLL_PART ? all - at : RD_ROLL_PART;
+        part.offset = (int32_t)at;
+        memcpy(part.bits, r->bits + at, bytes);
+        for (int i = 0; i < r->nranks; i++)
+            tell(&r->guest[i], RD_REC_LIST, &part, offsetof(rd_list_t, bits) + bytes);
+    }
+}
+
+static void make_list(rd_roll_t *r)
+{
+    int32_t round = r->mine.round;
+    memset(r->bits, 0, ((size_t)r->nranks + 7) / 8);
+    for (int i = 0; i < r->nranks; i++) {
+        rd_guest_t *g = guest_of(r, i);
+        if (g && g->stand.round > round)
+            round = g->stand.round;
+        if (!g || (g->came && !g->lost))
+            r->bits[i / 8] |= (unsigned char)(1 << i % 8);
+    }
+    r->mine = (rd_stand_t){.round = round + 1, .standing = RD_STANDS_OUTSIDE};
+    rd_roll_list(r);
+    send_list(r);
+    r->listed = 1;
+}
+
+static void tell_round(rd_roll_t *r, int type)
+{
+    for (int i = 0; i < r->nranks; i++)
+        tell(&r->guest[i], type, &r->mine.round, sizeof(r->mine.round));
+}
+
+static const rd_stand_t *stand_of(rd_roll_t *r, int rank)
+{
+    return rank == r->rank ? &r->mine : &r->guest[rank].stand;
+}
+
+/* Those of the list that are here, or with `lost` those that are gone, and stand at least so far in this round. */
+static int count(rd_roll_t *r, rd_standing_t least)
+{
+    int n = 0;
+    for (int k = 0; k < r->nmembers; k++) {
+        int i = r->members[k];
+        const rd_stand_t *s = stand_of(r, i);
+        if (i == r->rank || !r->guest[i].lost)
+            n += s->round == r->mine.round && s->standing >= (int32_t)least;
+    }
+    return n;
+}
+
+static int count_lost(const rd_roll_t *r)
+{
+    int n = 0;
+    for (int k = 0; k < r->nmembers; k++)
+        n += r->members[k] != r->rank && r->guest[r->members[k]].lost;
+    return n;
+}
+
+/* Nobody has died, and yet it went wrong: no use in trying again. */
+static rondo_result_t give_up(rd_roll_t *r)
+{
+    rd_boot_t *b = r->boot;
+    char text[sizeof(((rd_fail_t *)0)->text)];
+    int who = -1;
+    for (int k = 0; k < r->nmembers; k++) {
+        const rd_stand_t *s = stand_of(r, r->members[k]);
+        if (s->standing == RD_STANDS_FAILED &&
+            (who < 0 || (stand_of(r, who)->code == RONDO_ERR_REMOTE && s->code != RONDO_ERR_REMOTE)))
+            who = r->members[k];
+    }
+    int code = stand_of(r, who)->code;
+    if (code <= RONDO_IN_PROGRESS || code > RONDO_ERR_MISMATCH)
+        code = RONDO_ERR_REMOTE;
+    snprintf(text, sizeof(text),
+             "the communicator of the %d ranks that are left was not made: rank %d (%s): %s; its own "
+             "output says why",
+             r->nmembers, who, rd_boot_whois(b, who), rondo_result_string((rondo_result_t)code));
+    tell_failure(r, NULL, (rondo_result_t)code, text);
+    return rd_error(b->who, (rondo_result_t)code, "%s", text);
+}
+
+typedef enum { GOES_ON, IS_LISTED, IS_KEPT, IS_OVER } decision_t;
+
+static decision_t keep(rd_roll_t *r)
+{
+    tell_round(r, RD_REC_KEEP);
+    return IS_KEPT;
+}
+
+static decision_t prepare(rd_roll_t *r)
+{
+    r->mine.standing = RD_STANDS_READY;
+    r->listed = 1;
+    tell_round(r, RD_REC_PREPARE);
+    return count(r, RD_STANDS_READY) == r->nmembers - count_lost(r) ? keep(r) : GOES_ON;
+}
+
+static decision_t decide_gathered(rd_roll_t *r)
+{
+    for (int i = 0; i < r->nranks; i++) {
+        rd_guest_t *g = guest_of(r, i);
+        if (g && !g->came && !g->lost)
+            return GOES_ON;
+    }
+    /* READY under a leader that is gone: all had made it, and some may have kept it and left. Those who are here become
+     * READY first: should this leader die as well between one KEEP and the next, the one after it must find that out.
+     */
+    if (r->mine.standing >= RD_STANDS_MADE && count(r, RD_STANDS_READY) > 0)
+        return prepare(r);
+    make_list(r);
+    return IS_LISTED;
+}
+
+static decision_t decide_listed(rd_roll_t *r, rondo_result_t *result)
+{
+    int here = r->nmembers - count_lost(r);
+    if (r->mine.standing == RD_STANDS_READY)
+        return count(r, RD_STANDS_READY) == here ? keep(r) : GOES_ON;
+    if (here < r->nmembers) { /* the others will hear of it when they have come back from making */
+        r->listed = 0;
+        return decide_gathered(r);
+    }
+    if (count(r, RD_STANDS_FAILED) < here)
+        return GOES_ON;
+    if (count(r, RD_STANDS_MADE) < here) {
+        *result = give_up(r);
+        return IS_OVER;
+    }
+    return prepare(r);
+}
+
+static rondo_result_t check(rd_roll_t *r)
+{
+    char awaited[RD_WHOIS + 64] = "not all answered";
+    for (int i = r->nranks - 1; i >= 0; i--) {
+        rd_guest_t *g = guest_of(r, i);
+        if (g && !g->lost && (!g->came || (r->listed && g->stand.round < r->mine.round)))
+            snprintf(awaited, sizeof(awaited), "rank %d (%s) lives and did not come", i, rd_boot_whois(r->boot, i));
+    }
+    rondo_result_t result = rd_roll_check(r, awaited);
+    if (result == RONDO_ERR_TIMEOUT)
+        tell_failure(r, NULL, result, rd_thread_error());
+    return result;
+}
+
+static void dismiss_attendant(rd_roll_t *r)
+{
+    uint64_t one = 1;
+    if (!r->attends)
+        return;
+    if (write(r->wake, &one, sizeof(one)) == sizeof(one))
+        pthread_join(r->attendant, NULL);
+    rd_fd_close(r->wake);
+    r->attends = 0;
+}
+
+rondo_result_t rd_roll_lead(rd_roll_t *r, rd_verdict_t *verdict)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    dismiss_attendant(r);
+    if (!r->leads && (result = begin(r)))
+        return result;
+    for (;;) {
+        decision_t decision = r->listed ? decide_listed(r, &result) : decide_gathered(r);
+        if (decision == IS_OVER)
+            return result;
+        *verdict = decision == IS_KEPT ? RD_ROLL_KEEP : RD_ROLL_LIST;
+        if (decision != GOES_ON)
+            return RONDO_SUCCESS;
+        if ((result = check(r)))
+            return result;
+        turn(r);
+    }
+}
+
+/* ---- while a list is made ---- */
+
+static void *attend(void *arg)
+{
+    rd_roll_t *r = arg;
+    int n = r->nranks;
+    r->polls[n] = (struct pollfd){.fd = r->wake, .events = POLLIN};
+    if (poll(r->polls, (nfds_t)n + 1, -1) <= 0 || r->polls[n].revents)
+        return NULL;
+    if (poll(&r->polls[n], 1, PATIENCE_MS) == 0)
+        rd_served_cancel(r->job, "one of the ranks that were left has died, too");
+    return NULL;
+}
+
+/* Without it a death would be found out at the rendezvous' deadline: so a failure to start it is borne. */
+void rd_roll_attend(rd_roll_t *r)
+{
+    if (!r->leads || r->nmembers == 1)
+        return;
+    rd_fd_fork_lock();
+    r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (r->wake >= 0)
+        rd_fd_keep(r->wake);
+    rd_fd_fork_unlock();
+    if (r->wake < 0)
+        return;
+    memcpy(r->job, r->boot->derived, sizeof(r->job));
+    for (int i = 0; i < r->nranks; i++) {
+        rd_guest_t *g = guest_of(r, i);
+        r->polls[i] = (struct pollfd){.fd = g && g->chan && is_listed(r, i) ? g->chan->fd : -1, .events = POLLRDHUP};
+    }
+    r->attends = rd_thread_start(&r->attendant, attend, r) == 0;
+    if (!r->attends)
+        rd_fd_close(r->wake);
+}
+
+void rd_roll_lead_end(rd_roll_t *r)
+{
+    dismiss_attendant(r);
+    if (!r->leads)
+        goto free;
+    rd_door_close(&r->door);
+    for (int i = 0; i < r->nranks; i++) {
+        stop_knocking(&r->guest[i]);
+        rd_chan_free(r->guest[i].chan);
+    }
+free:
+    free(r->guest);
+    free(r->polls);
+}

@@ -1,0 +1,206 @@
+/* Bruck's allgather over the neighbours' connections. After round k a rank holds the blocks of ranks rank..rank+2^k-1
+ * (counted round the circle): it sends what it has to rank - 2^k and receives the next ones from rank + 2^k. log2(n)
+ * rounds, each block crosses each rank once; no rank does more than another. */
+#include "boot/boot_int.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QUEUE (4 * RD_RECORD_DATA) /* queued at most, before the socket has taken some */
+
+typedef struct round {
+    rd_boot_t *b;
+    rd_neighbour_t *from, *to;
+    const unsigned char *out;
+    unsigned char *in;
+    size_t out_left, in_left; /* bytes still to queue, to come */
+    rd_boot_news_t news;
+    int64_t until_ms;
+} round_t;
+
+/* The connection is dead, by what happened here: no look at the neighbours would tell of it. */
+static rondo_result_t broken(round_t *r, const rd_chan_t *chan)
+{
+    r->news.culprit = r->b->rank;
+    snprintf(r->news.text, sizeof(r->news.text), "rank %d (%s) cannot go on with an exchange: %s", r->b->rank,
+             rd_boot_whois(r->b, r->b->rank), strerror(chan->error));
+    return chan->error == ENOMEM ? RONDO_ERR_NO_MEMORY : RONDO_ERR_SYSTEM;
+}
+
+static rondo_result_t push(round_t *r)
+{
+    while (r->out_left && rd_chan_queued(r->to->chan) < QUEUE) {
+        size_t bytes = r->out_left < RD_RECORD_DATA ? r->out_left : RD_RECORD_DATA;
+        if (rd_chan_send(r->to->chan, RD_REC_DATA, r->out, bytes) != 0)
+            return broken(r, r->to->chan);
+        r->out += bytes;
+        r->out_left -= bytes;
+    }
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t pull(round_t *r)
+{
+    const unsigned char *data;
+    size_t bytes;
+    int type;
+    while (r->in_left && rd_chan_next(r->from->chan, &type, &data, &bytes)) {
+        if (type == RD_REC_FAREWELL) {
+            rondo_result_t code = rd_boot_heard(r->b, r->from, data, bytes, &r->news);
+            if (code)
+                return code;
+        } else if (type == RD_REC_DATA && bytes <= r->in_left) {
+            memcpy(r->in, data, bytes);
+            r->in += bytes;
+            r->in_left -= bytes;
+        } else {
+            snprintf(r->news.text, sizeof(r->news.text),
+                     "rank %d (%s) sent %zu bytes in an exchange where %zu were due", r->from->rank,
+                     rd_boot_whois(r->b, r->from->rank), bytes, r->in_left);
+            r->news.culprit = r->from->rank;
+            return RONDO_ERR_INTERNAL;
+        }
+    }
+    return RONDO_SUCCESS;
+}
+
+/* Looks at all neighbours, not only at this round's: whoever is gone, nobody waits for long. */
+static rondo_result_t look(round_t *r, int ms)
+{
+    rd_boot_t *b = r->b;
+    struct pollfd p[2 * RD_BOOT_ROUNDS];
+    rd_neighbour_t *of[2 * RD_BOOT_ROUNDS];
+    int n = 0;
+    for (int k = 0; k < 2 * b->rounds; k++) {
+        rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        if (rd_chan_over(one->chan) && one->left)
+            continue;
+        of[n] = one;
+        p[n++] = (struct pollfd){.fd = one->chan->fd, .events = rd_chan_events(one->chan)};
+    }
+    if (poll(p, (nfds_t)n, ms) <= 0)
+        return RONDO_SUCCESS;
+    for (int i = 0; i < n; i++) {
+        if (!p[i].revents)
+            continue;
+        rd_chan_pump(of[i]->chan);
+        rondo_result_t code = rd_boot_hear(b, of[i], &r->news);
+        if (code)
+            return code;
+    }
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t gone(round_t *r, rd_neighbour_t *one)
+{
+    r->news.culprit = one->rank;
+    snprintf(r->news.text, sizeof(r->news.text), "rank %d (%s) has left, but an exchange with it was due", one->rank,
+             rd_boot_whois(r->b, one->rank));
+    return RONDO_ERR_REMOTE;
+}
+
+static rondo_result_t run_round(round_t *r)
+{
+    rd_boot_t *b = r->b;
+    for (;;) {
+        rondo_result_t code = push(r);
+        if (!code)
+            code = pull(r);
+        if (code || (!r->out_left && !r->in_left && !rd_chan_queued(r->to->chan)))
+            return code;
+        if (r->in_left && r->from->left)
+            return gone(r, r->from);
+        if (r->out_left && r->to->left)
+            return gone(r, r->to);
+        code = look(r, RD_BOOT_SLICE_MS);
+        if (!code)
+            code = rd_stop_get(b->stop);
+        if (code)
+            return code;
+        if (r->until_ms && rd_clock_ms() > r->until_ms) {
+            r->news.culprit = -1;
+            snprintf(r->news.text, sizeof(r->news.text),
+                     "rank %d (%s) did not take part in an exchange within %lld ms "
+                     "(RONDO_CREATE_TIMEOUT_MS)",
+                     r->from->rank, rd_boot_whois(b, r->from->rank), (long long)b->timeout_ms);
+            return RONDO_ERR_TIMEOUT;
+        }
+    }
+}
+
+static rondo_result_t run(rd_boot_t *b, unsigned char *turned, size_t each, round_t *r)
+{
+    size_t n = (size_t)b->nranks;
+    *r = (round_t){.b = b, .news.culprit = -1};
+    r->until_ms = b->timeout_ms > 0 ? rd_clock_ms() + b->timeout_ms : 0;
+    for (int k = 0; k < b->rounds; k++) {
+        size_t have = (size_t)1 << k, more = have < n - have ? have : n - have;
+        r->from = &b->from[k];
+        r->to = &b->to[k];
+        r->out = turned;
+        r->in = turned + have * each;
+        r->out_left = r->in_left = more * each;
+        rondo_result_t code = run_round(r);
+        if (code)
+            return code;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* From here on the watch looks at the neighbours again. It is told of nothing that came before, so this looks a last
+ * time, with the lock that the watch takes: what comes later is a new edge for it. */
+static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
+{
+    pthread_mutex_lock(&b->lock);
+    for (int k = 0; k < 2 * b->rounds && !code; k++) {
+        rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        rd_chan_pump(one->chan);
+        code = rd_boot_hear(b, one, news);
+    }
+    b->busy = 0;
+    if (code && !rd_stop_get(b->stop))
+        rd_stop_heard(b->stop, b->who, code, news->culprit, news->witness, news->text);
+    if (b->parting_set)
+        rd_boot_say(b, b->parting.code, b->parting.culprit, b->parting_witness);
+    else if (code)
+        rd_boot_say(b, code, atomic_load(&b->stop->culprit), atomic_load(&b->stop->witness));
+    pthread_mutex_unlock(&b->lock);
+}
+
+rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
+{
+    size_t n = (size_t)b->nranks, own = (size_t)b->rank;
+    round_t r;
+    if (n == 1 || each == 0)
+        return RONDO_SUCCESS;
+    unsigned char *turned = malloc(n * each);
+    b->exchanges++;
+    b->exchanged += each;
+    if (!turned)
+        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory to exchange %zu bytes with each of %zu ranks", each, n);
+    pthread_mutex_lock(&b->lock);
+    b->busy = 1;
+    pthread_mutex_unlock(&b->lock);
+    memcpy(turned, (unsigned char *)all + own * each, each);
+    rondo_result_t code = rd_stop_get(b->stop);
+    r.news.culprit = -1;
+    r.news.witness = 0;
+    r.news.text[0] = 0;
+    if (!code)
+        code = run(b, turned, each, &r);
+    if (!code) {
+        memcpy((unsigned char *)all + own * each, turned, (n - own) * each);
+        memcpy(all, turned + (n - own) * each, own * each);
+    }
+    free(turned);
+    end_busy(b, code, &r.news);
+    return code;
+}
+
+void rd_boot_exchanged(const rd_boot_t *b, int *exchanges, size_t *bytes)
+{
+    *exchanges = b->exchanges;
+    *bytes = b->exchanged;
+}

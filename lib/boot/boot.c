@@ -1,0 +1,248 @@
+/* The bootstrap from outside: ids, creation, keys, derived ids. Joining is in join.c, the rendezvous in
+ * rendezvous.c, the exchange in allgather.c, leaving in leave.c. */
+#include "boot/boot_int.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot/registry.h"
+
+rondo_result_t rd_boot_id_create(rondo_unique_id_t *id, const rd_env_t *env)
+{
+    rd_id_t mine;
+    char whois[RD_WHOIS];
+    int listener;
+    memset(&mine, 0, sizeof(mine));
+    rd_served_reap();
+    rondo_result_t code = rd_crypto_init(NULL);
+    if (!code)
+        code = rd_addr_choose(&mine.addr, env);
+    if (!code)
+        code = rd_sock_listen(&listener, &mine.addr, env, NULL);
+    if (code)
+        goto failed;
+    randombytes_buf(mine.creds.job, sizeof(mine.creds.job));
+    randombytes_buf(mine.creds.secret, sizeof(mine.creds.secret));
+    rd_whois(whois);
+    /* a long host name gives way to the process number */
+    snprintf(mine.maker, sizeof(mine.maker), "%.35s", strlen(whois) < sizeof(mine.maker) ? whois : strrchr(whois, ':'));
+    code = rd_meet_start(&mine, listener, env->create_timeout_ms, NULL);
+    if (code)
+        goto failed;
+    rd_id_pack(id, &mine);
+    sodium_memzero(&mine, sizeof(mine));
+    return RONDO_SUCCESS;
+failed:
+    rd_id_pack_error(id, code, rd_thread_error());
+    return code;
+}
+
+/* Everybody's name and address; the first exchange also proves that all connections carry. */
+static rondo_result_t introduce(rd_boot_t *b)
+{
+    struct {
+        char whois[RD_WHOIS];
+        rd_addr_t addr;
+    } *all = calloc((size_t)b->nranks, sizeof(*all));
+    if (!all)
+        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for the names of %d ranks", b->nranks);
+    rd_whois(all[b->rank].whois);
+    all[b->rank].addr = b->addr;
+    memcpy(b->whois[b->rank], all[b->rank].whois, RD_WHOIS);
+    rondo_result_t code = rd_boot_allgather(b, all, sizeof(*all));
+    for (int r = 0; r < b->nranks && !code; r++) {
+        memcpy(b->whois[r], all[r].whois, RD_WHOIS);
+        b->whois[r][RD_WHOIS - 1] = 0;
+        b->addrs[r] = all[r].addr;
+    }
+    free(all);
+    return code;
+}
+
+/* A single rank needs no connection, but must not leave others of the same id waiting: where they have come, or may
+ * come, the rendezvous sorts it out. Port 0 is a derived id, which nobody serves. */
+static rondo_result_t create_alone(rd_boot_t *b, const rd_env_t *env)
+{
+    int nobody = b->id.addr.port[0] == 0 && b->id.addr.port[1] == 0;
+    rd_salt_t salt;
+
+    if (!nobody && !rd_meet_cancel(&b->id))
+        return rd_boot_join(b, env);
+    randombytes_buf(&salt, sizeof(salt));
+    rd_id_derive(&b->creds, &b->id.creds, "met", &salt, sizeof(salt));
+    return RONDO_SUCCESS;
+}
+
+static rd_boot_t *boot_alloc(int nranks)
+{
+    size_t n = nranks > 0 && nranks <= RD_MOST_RANKS ? (size_t)nranks : 1;
+    rd_boot_t *b = calloc(1, sizeof(*b));
+    if (!b)
+        return NULL;
+    b->whois = calloc(n, sizeof(*b->whois));
+    b->addrs = calloc(n, sizeof(*b->addrs));
+    b->listener = -1;
+    pthread_mutex_init(&b->lock, NULL);
+    if (b->whois && b->addrs)
+        return b;
+    rd_boot_destroy(b);
+    return NULL;
+}
+
+void rd_boot_give_up(const rondo_unique_id_t *id, rondo_result_t code)
+{
+    rd_id_t open;
+    if (rd_id_unpack(&open, id, NULL) == RONDO_SUCCESS)
+        rd_meet_leave(&open, code);
+    sodium_memzero(&open, sizeof(open));
+}
+
+rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env,
+                              rd_who_t *who, rd_stop_t *stop)
+{
+    rondo_result_t code = rd_crypto_init(who);
+    if (code)
+        return code;
+    rd_boot_t *b = boot_alloc(nranks);
+    if (!b) {
+        rd_boot_give_up(id, RONDO_ERR_NO_MEMORY);
+        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for a communicator of %d ranks", nranks);
+    }
+    b->rank = rank;
+    b->nranks = nranks;
+    b->who = who;
+    b->stop = stop;
+    b->timeout_ms = env->create_timeout_ms;
+    code = rd_id_unpack(&b->id, id, who);
+    if (code)
+        goto destroy;
+    /* A wrong rank or count goes to the rendezvous all the same: it tells the others why nothing comes of it. */
+    while (nranks > 0 && nranks <= RD_MOST_RANKS && 1 << b->rounds < nranks)
+        b->rounds++;
+    if (nranks == 1 && rank == 0)
+        code = create_alone(b, env);
+    else
+        code = rd_boot_join(b, env);
+    if (!code)
+        code = introduce(b);
+    rd_meet_leave(&b->id, code);
+    if (code)
+        goto destroy;
+    *boot = b;
+    return RONDO_SUCCESS;
+destroy:
+    rd_boot_destroy(b);
+    return code;
+}
+
+void rd_boot_destroy(rd_boot_t *b)
+{
+    if (!b)
+        return;
+    for (int k = 0; k < b->rounds; k++) {
+        rd_chan_free(b->from[k].chan);
+        rd_chan_free(b->to[k].chan);
+    }
+    rd_fd_close(b->listener);
+    pthread_mutex_destroy(&b->lock);
+    free(b->whois);
+    free(b->addrs);
+    sodium_memzero(b, sizeof(*b));
+    free(b);
+}
+
+void rd_boot_key(const rd_boot_t *b, const char *purpose, unsigned char key[32])
+{
+    rd_id_key(&b->creds, "purpose", purpose, strlen(purpose), key);
+}
+
+int rd_boot_nranks(const rd_boot_t *b)
+{
+    return b->nranks;
+}
+
+const char *rd_boot_whois(const rd_boot_t *b, int rank)
+{
+    return rank >= 0 && rank < b->nranks && b->whois[rank][0] ? b->whois[rank] : "?";
+}
+
+void rd_boot_address(const rd_boot_t *b, char text[RD_BOOT_ADDRESS])
+{
+    if (!inet_ntop(b->addr.family == 6 ? AF_INET6 : AF_INET, b->addr.ip, text, RD_BOOT_ADDRESS))
+        *text = 0;
+}
+
+static rondo_result_t check_members(const rd_boot_t *b, const int *members, int n)
+{
+    int self = 0;
+    for (int i = 0; i < n; i++) {
+        if (members[i] < 0 || members[i] >= b->nranks || (i && members[i] <= members[i - 1]))
+            return rd_error(b->who, RONDO_ERR_INVALID_ARGUMENT,
+                            "members must be ascending ranks of 0 to %d: entry %d is %d", b->nranks - 1, i, members[i]);
+        self |= members[i] == b->rank;
+    }
+    if (!self)
+        return rd_error(b->who, RONDO_ERR_INVALID_ARGUMENT, "this rank (%d) is not among the members", b->rank);
+    return RONDO_SUCCESS;
+}
+
+/* The listener stays with the bootstrap; the thread gets a descriptor of its own. Only one thread may accept from it: a
+ * creation that has not ended by the next derivation has failed. */
+static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
+{
+    if (b->serving)
+        rd_served_finish(b->derived, 0, "another communicator is made in its place");
+    b->serving = 0;
+    rd_fd_fork_lock();
+    int fd = fcntl(b->listener, F_DUPFD_CLOEXEC, 0);
+    if (fd >= 0)
+        rd_fd_keep(fd);
+    rd_fd_fork_unlock();
+    if (fd < 0)
+        return rd_error(b->who, RONDO_ERR_SYSTEM, "cannot serve the new communicator: %s", strerror(errno));
+    rondo_result_t code = rd_meet_start(id, fd, b->timeout_ms, b->who);
+    if (code)
+        return code;
+    memcpy(b->derived, id->creds.job, sizeof(b->derived));
+    b->serving = 1;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_boot_id_derive(rd_boot_t *b, const int *members, int nmembers, uint64_t epoch, rondo_unique_id_t *id)
+{
+    rd_id_t new;
+    rondo_result_t code = check_members(b, members, nmembers);
+    if (code)
+        return code;
+    size_t bytes = sizeof(epoch) + (size_t)nmembers * sizeof(*members);
+    unsigned char *text = malloc(bytes);
+    if (!text)
+        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a list of %d members", nmembers);
+    memcpy(text, &epoch, sizeof(epoch));
+    memcpy(text + sizeof(epoch), members, bytes - sizeof(epoch));
+    memset(&new, 0, sizeof(new));
+    new.derived = 1;
+    rd_id_derive(&new.creds, &b->creds, "derived", text, bytes);
+    free(text);
+    new.addr = nmembers > 1 ? b->addrs[members[0]] : rd_addr_loopback(4); /* port 0: nobody to meet */
+    snprintf(new.maker, sizeof(new.maker), "%.35s", b->whois[members[0]]);
+    if (members[0] == b->rank && nmembers > 1)
+        code = serve_derived(b, &new);
+    if (!code)
+        rd_id_pack(id, &new);
+    sodium_memzero(&new, sizeof(new));
+    return code;
+}
+
+void rd_boot_size(int nranks, int *sockets, size_t *bytes)
+{
+    int rounds = 0;
+    while (1 << rounds < nranks)
+        rounds++;
+    *sockets = 2 * rounds;
+    *bytes = sizeof(rd_boot_t) + (size_t)nranks * (RD_WHOIS + sizeof(rd_addr_t));
+}

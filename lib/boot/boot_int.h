@@ -1,0 +1,57 @@
+/* The bootstrap's own view of itself, shared by boot.c, join.c, allgather.c and leave.c. */
+#ifndef RD_BOOT_INSIDE_H
+#define RD_BOOT_INSIDE_H
+
+#include <pthread.h>
+
+#include "boot/boot.h"
+#include "boot/session.h"
+#include "boot/rendezvous.h"
+
+#define RD_BOOT_ROUNDS 22   /* log2(RD_MOST_RANKS) */
+#define RD_BOOT_SLICE_MS 50 /* the longest sleep: bounds how late `stop` is seen */
+
+/* A connection to a neighbour. In round k a rank sends to rank - 2^k, which had connected to it, and receives from
+ * rank + 2^k, to which it has connected. */
+typedef struct rd_neighbour {
+    rd_chan_t *chan;
+    int rank;
+    int left; /* it has said an orderly farewell */
+} rd_neighbour_t;
+
+struct rd_boot {
+    rd_id_t id;
+    rd_creds_t creds; /* of this communicator alone: an id derived twice is the same, its meetings are not */
+    int rank, nranks, rounds;
+    rd_who_t *who;
+    rd_stop_t *stop;
+    int64_t timeout_ms;
+    int listener; /* kept for the rendezvous of a derived id; -1: none */
+    rd_addr_t addr;
+    rd_neighbour_t from[RD_BOOT_ROUNDS], to[RD_BOOT_ROUNDS];
+    char (*whois)[RD_WHOIS]; /* of each rank */
+    rd_addr_t *addrs;        /* where each rank listens */
+    pthread_mutex_t lock;    /* of the neighbours, between an operation and the watch */
+    int busy;                /* an allgather reads the neighbours: the watch keeps off */
+    int said;                /* a farewell has been sent */
+    rd_fail_t parting;       /* a farewell that came during an allgather is sent when that ends */
+    int parting_set, parting_witness;
+    unsigned char derived[16]; /* job of the rendezvous that this rank serves on its listener */
+    int serving;
+    int exchanges;
+    size_t exchanged;
+};
+
+/* Finds the neighbours by way of the rendezvous. join.c */
+rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env);
+
+/* Reads what a neighbour has sent up to the first part of an allgather; RONDO_ERR_REMOTE when it is gone or reports a
+ * failure, with who is to blame. The caller holds the lock or is busy. leave.c */
+rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news);
+/* Handles a farewell record. leave.c */
+rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
+                             rd_boot_news_t *news);
+/* The caller holds the lock or is busy. */
+void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit, int witness);
+
+#endif

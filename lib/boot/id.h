@@ -1,0 +1,35 @@
+/* The unique id, unpacked. */
+#ifndef RD_BOOT_ID_H
+#define RD_BOOT_ID_H
+
+#include "boot/sock.h"
+
+#define RD_WHOIS 80 /* "host:pid" */
+
+/* What a handshake proves: to have the secret of this job. */
+typedef struct rd_creds {
+    unsigned char job[16];
+    unsigned char secret[32];
+} rd_creds_t;
+
+typedef struct rd_id {
+    rd_addr_t addr; /* of the rendezvous */
+    rd_creds_t creds;
+    char maker[36]; /* "host:pid" of who serves it, shortened; for messages */
+    int derived;    /* from another communicator's, which the ranks have in common */
+} rd_id_t;
+
+void rd_id_pack(rondo_unique_id_t *id, const rd_id_t *in);
+void rd_id_pack_error(rondo_unique_id_t *id, rondo_result_t code, const char *text);
+/* Success, or an error said through rd_error: not an id, damaged, another version, or the error that it carries. */
+rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_who_t *who);
+
+/* out = HMAC(secret; label, job, data): keys and secrets for one purpose each. */
+void rd_id_key(const rd_creds_t *creds, const char *label, const void *data, size_t bytes, unsigned char out[32]);
+/* Those of the same kind that follow from `creds` and `data`. */
+void rd_id_derive(rd_creds_t *out, const rd_creds_t *creds, const char *label, const void *data, size_t bytes);
+
+rondo_result_t rd_crypto_init(rd_who_t *who);
+void rd_whois(char text[RD_WHOIS]); /* this process */
+
+#endif

@@ -1,0 +1,364 @@
+/* Joining: a rank's way from the id to its neighbours.
+ *
+ *   dial the rendezvous, shake hands, listen, say JOIN  ..  TABLE  ->  dial the neighbours above, let in those below
+ *   ->  READY, leave the rendezvous
+ *
+ * A rendezvous of a derived id that closes without a word is the one before, whose ranks are not yet all through: it is
+ * dialled again, until the right one is there.
+ *
+ * One loop over poll drives all of it, so that strangers at the listener, a rendezvous that reports a failure and an
+ * abort from another thread are seen in every phase. Where to listen: on RONDO_IFACE's address if it is set; on
+ * loopback if the rendezvous was reached on this host; else on the address by which it was reached. If it then turns
+ * out that other ranks are on other hosts, the rendezvous asks those on loopback to move. */
+#include "boot/boot_int.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "boot/listener.h"
+
+#define TELL_MS 500
+#define RETRY_MS 5000 /* how long a server that closes before the handshake is over is tried again */
+
+typedef struct dial {
+    rd_addr_t addr;
+    rd_hello_t hello;
+    rd_chan_t *chan;
+    int tries, opened, unheard; /* unheard: nothing has come, and by that sign it may be dialled again */
+    int closed;                 /* it was open before */
+    int64_t again_ms, give_up_ms;
+} dial_t;
+
+typedef struct joining {
+    rd_boot_t *b;
+    const rd_env_t *env;
+    dial_t meet;
+    dial_t dial[RD_BOOT_ROUNDS];
+    rd_door_t door;
+    int tabled, missing;             /* missing: neighbours without a connection; the door is open when tabled */
+    int64_t deadline_ms, stopped_ms; /* stopped_ms: when the stop word was first seen set; 0: not yet */
+    rondo_result_t code;
+    int from_meet; /* the failure came from the rendezvous: it need not be told */
+    int said;      /* the failure was logged where it happened */
+    char text[sizeof(((rd_fail_t *)0)->text)];
+} joining_t;
+
+static void fail(joining_t *j, rondo_result_t code, const char *format, ...)
+{
+    if (j->code)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(j->text, sizeof(j->text), format, args);
+    va_end(args);
+    j->code = code;
+}
+
+static void dial_begin(dial_t *d, const rd_addr_t *addr, const rd_hello_t *hello)
+{
+    *d = (dial_t){.addr = *addr, .hello = *hello};
+    d->give_up_ms = rd_clock_ms() + RETRY_MS;
+}
+
+static void dial_again(dial_t *d)
+{
+    rd_chan_free(d->chan);
+    d->chan = NULL;
+    if (d->opened) /* there is somebody */
+        d->give_up_ms = rd_clock_ms() + RETRY_MS;
+    d->closed |= d->opened;
+    d->opened = 0;
+    d->again_ms = rd_clock_ms() + (d->tries < 5 ? 1 << d->tries : 50);
+    d->tries++;
+}
+
+/* Makes the attempt go on. 0, or the errno for which it is given up. A server that closes early may only have been
+ * flooded, so that is tried again; a port where nobody listens stays closed. */
+static int dial_pump(dial_t *d, const rd_creds_t *creds)
+{
+    int64_t now = rd_clock_ms();
+    if (d->chan)
+        rd_chan_pump(d->chan);
+    if (d->chan && d->chan->state == RD_CHAN_DEAD) {
+        int error = d->chan->error, opened = d->opened;
+        dial_again(d);
+        if (opened || (error != ECONNRESET && error != EPIPE && error != EPROTO) || now > d->give_up_ms)
+            return error ? error : EIO;
+    }
+    if (d->chan)
+        d->opened |= d->chan->state == RD_CHAN_OPEN;
+    if (d->chan || now < d->again_ms)
+        return 0;
+    int fd = rd_sock_connect(&d->addr);
+    if (fd < 0)
+        return errno;
+    d->chan = rd_chan_client(fd, creds, &d->addr, sizeof(d->addr), &d->hello);
+    if (!d->chan)
+        return ENOMEM;
+    rd_chan_pump(d->chan);
+    return 0;
+}
+
+static int is_open(const dial_t *d)
+{
+    return d->chan && d->chan->state == RD_CHAN_OPEN;
+}
+
+/* At b->addr, on any port. */
+static void listen_there(joining_t *j)
+{
+    rd_boot_t *b = j->b;
+
+    rd_fd_close(b->listener);
+    b->listener = -1;
+    b->addr.port[0] = b->addr.port[1] = 0;
+    rondo_result_t code = rd_sock_listen(&b->listener, &b->addr, j->env, b->who);
+    if (code != RONDO_SUCCESS) {
+        fail(j, code, "%s", rd_thread_error());
+        j->said = 1;
+    }
+}
+
+/* The rendezvous knows us: listen and say where. */
+static void say_join(joining_t *j)
+{
+    rd_boot_t *b = j->b;
+    rd_join_t join;
+    rd_addr_t here, there;
+    memset(&join, 0, sizeof(join));
+    rd_whois(join.whois);
+    if (rd_addr_local(j->meet.chan->fd, &here) != 0 || rd_addr_remote(j->meet.chan->fd, &there) != 0) {
+        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) closed the connection", b->id.maker);
+        return;
+    }
+    join.near = (unsigned char)rd_addr_same_host(&here, &there);
+    join.fixed = *j->env->iface != 0;
+    b->addr = join.near ? rd_addr_loopback(here.family) : here;
+    if (join.fixed && rd_addr_choose(&b->addr, j->env) != RONDO_SUCCESS)
+        fail(j, RONDO_ERR_INVALID_ARGUMENT, "RONDO_IFACE=%s is no interface here", j->env->iface);
+    if (!j->code)
+        listen_there(j);
+    join.addr = b->addr; /* also after a failure here: the rendezvous must know who reports it */
+    rd_chan_send(j->meet.chan, RD_REC_JOIN, &join, sizeof(join));
+}
+
+static void on_move(joining_t *j)
+{
+    rd_boot_t *b = j->b;
+    rd_addr_local(j->meet.chan->fd, &b->addr);
+    listen_there(j);
+    if (!j->code)
+        rd_chan_send(j->meet.chan, RD_REC_ADDR, &b->addr, sizeof(b->addr));
+}
+
+/* From here on nobody is let in who has not got the same salt: the listener has held them back so far. */
+static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
+{
+    rd_boot_t *b = j->b;
+    rd_hello_t mine = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks};
+    if (bytes != sizeof(rd_salt_t) + (size_t)b->rounds * sizeof(rd_place_t)) {
+        fail(j, RONDO_ERR_INTERNAL, "the rendezvous sent a table of %zu bytes", bytes);
+        return;
+    }
+    rd_id_derive(&b->creds, &b->id.creds, "met", data, sizeof(rd_salt_t));
+    rd_door_open(&j->door, b->listener, &b->creds, &b->addr, sizeof(b->addr), &mine);
+    data += sizeof(rd_salt_t);
+    for (int k = 0; k < b->rounds; k++) {
+        rd_hello_t hello = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks, .slot = k};
+        int peer = (int)((b->rank + (int64_t)(1 << k)) % b->nranks);
+        rd_place_t place;
+        memcpy(&place, data + (size_t)k * sizeof(place), sizeof(place));
+        place.whois[RD_WHOIS - 1] = 0;
+        memcpy(b->whois[peer], place.whois, RD_WHOIS);
+        dial_begin(&j->dial[k], &place.addr, &hello);
+    }
+    j->tabled = 1;
+}
+
+static void on_fail(joining_t *j, const unsigned char *data, size_t bytes)
+{
+    rd_fail_t said;
+    if (bytes != sizeof(said))
+        return;
+    memcpy(&said, data, bytes);
+    said.text[sizeof(said.text) - 1] = 0;
+    fail(j, said.code, "%s", said.text);
+    j->from_meet = 1;
+}
+
+static const char *const on_loopback =
+    "loopback reaches no other host, see RONDO_IFACE there; or the id was used before: an id serves one communicator";
+static const char *const stale = "the maker has ended, or the id was used before: an id serves one communicator";
+
+static void meet_pump(joining_t *j)
+{
+    rd_boot_t *b = j->b;
+    const unsigned char *data;
+    size_t bytes;
+    int type;
+    char text[RD_ADDR_TEXT];
+    int was_open = is_open(&j->meet);
+    int error = dial_pump(&j->meet, &b->id.creds);
+    if (error && was_open)
+        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s at %s) broke off: %s", b->id.maker,
+             rd_addr_print(&b->id.addr, text), strerror(error));
+    else if (error && b->id.derived)
+        fail(j, RONDO_ERR_REMOTE,
+             "the first of the ranks that are left, %s at %s, is not there: %s; leave it out as well", b->id.maker,
+             rd_addr_print(&b->id.addr, text), strerror(error));
+    else if (error && j->meet.closed)
+        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
+    else if (error)
+        fail(j, RONDO_ERR_INVALID_USAGE, "nobody serves this unique id at %s, where %s made it: %s (%s)",
+             rd_addr_print(&b->id.addr, text), b->id.maker, strerror(error),
+             rd_addr_is_loopback(&b->id.addr) ? on_loopback : stale);
+    if (!is_open(&j->meet))
+        return;
+    if (!was_open)
+        say_join(j);
+    while (!j->code && rd_chan_next(j->meet.chan, &type, &data, &bytes)) {
+        j->meet.unheard = 0;
+        if (type == RD_REC_TABLE && !j->tabled)
+            on_table(j, data, bytes);
+        else if (type == RD_REC_MOVE && !j->tabled)
+            on_move(j);
+        else if (type == RD_REC_FAIL)
+            on_fail(j, data, bytes);
+    }
+    if (rd_chan_over(j->meet.chan) && j->meet.unheard)
+        dial_again(&j->meet);
+    else if (rd_chan_over(j->meet.chan))
+        fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
+}
+
+static void dials_pump(joining_t *j)
+{
+    rd_boot_t *b = j->b;
+    char text[RD_ADDR_TEXT];
+    for (int k = 0; k < b->rounds && !j->code; k++) {
+        dial_t *d = &j->dial[k];
+        int peer = (int)((b->rank + (int64_t)(1 << k)) % b->nranks);
+        if (b->from[k].chan)
+            continue;
+        int error = dial_pump(d, &b->creds);
+        if (error)
+            fail(j, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s) at %s: %s (see RONDO_IFACE, RONDO_PORTS)", peer,
+                 b->whois[peer], rd_addr_print(&d->addr, text), strerror(error));
+        if (!is_open(d))
+            continue;
+        b->from[k] = (rd_neighbour_t){.chan = d->chan, .rank = peer};
+        d->chan = NULL;
+        j->missing--;
+    }
+}
+
+static void door_pump(joining_t *j)
+{
+    rd_boot_t *b = j->b;
+    rd_door_pump(&j->door);
+    if (j->door.poor)
+        fail(j, RONDO_ERR_NO_MEMORY, "no memory for the connections to the other ranks");
+    for (rd_chan_t *c; (c = rd_door_next(&j->door));) {
+        int k = c->theirs.slot;
+        int wanted = c->theirs.purpose == RD_FOR_NEIGHBOUR && c->theirs.nranks == b->nranks && k >= 0 &&
+                     k < b->rounds && ((int64_t)c->theirs.rank + (1 << k)) % b->nranks == b->rank && !b->to[k].chan;
+        if (!wanted) {
+            rd_chan_free(c);
+            continue;
+        }
+        b->to[k] = (rd_neighbour_t){.chan = c, .rank = c->theirs.rank};
+        j->missing--;
+    }
+}
+
+static int64_t retry_in(const joining_t *j)
+{
+    int64_t ms = RD_BOOT_SLICE_MS, now = rd_clock_ms();
+    for (int k = -1; k < j->b->rounds; k++) {
+        const dial_t *d = k < 0 ? &j->meet : &j->dial[k];
+        if (d->tries && !d->chan && d->again_ms - now < ms)
+            ms = d->again_ms > now ? d->again_ms - now : 1;
+    }
+    return ms;
+}
+
+static void sleep_until_news(joining_t *j)
+{
+    struct pollfd p[1 + RD_BOOT_ROUNDS + RD_DOOR_POLLS];
+    int n = 0;
+    if (j->meet.chan)
+        p[n++] = (struct pollfd){.fd = j->meet.chan->fd, .events = rd_chan_events(j->meet.chan)};
+    for (int k = 0; j->tabled && k < j->b->rounds; k++)
+        if (j->dial[k].chan)
+            p[n++] = (struct pollfd){.fd = j->dial[k].chan->fd, .events = rd_chan_events(j->dial[k].chan)};
+    if (j->tabled)
+        n += rd_door_fill(&j->door, p + n);
+    poll(p, (nfds_t)n, (int)retry_in(j));
+}
+
+static void check(joining_t *j)
+{
+    rd_boot_t *b = j->b;
+    char text[RD_ADDR_TEXT];
+    rondo_result_t code = rd_stop_get(b->stop);
+    /* Who sees a death from here tells the rendezvous, for those who do not: if it is reached soon. It may be over. */
+    if (code && j->stopped_ms == 0)
+        j->stopped_ms = rd_clock_ms();
+    if (code && (code != RONDO_ERR_REMOTE || is_open(&j->meet) || rd_clock_ms() - j->stopped_ms > TELL_MS))
+        fail(j, code, "%s", b->stop->text);
+    if (j->deadline_ms && rd_clock_ms() > j->deadline_ms)
+        fail(j, RONDO_ERR_TIMEOUT, "%s %s within %lld ms (RONDO_CREATE_TIMEOUT_MS; the id was made by %s)",
+             is_open(&j->meet) ? "no table came from the rendezvous at" : "no answer from the rendezvous at",
+             rd_addr_print(&b->id.addr, text), (long long)b->timeout_ms, b->id.maker);
+}
+
+static void tell_meet(joining_t *j)
+{
+    rd_fail_t said;
+    if (!is_open(&j->meet) || j->from_meet)
+        return;
+    memset(&said, 0, sizeof(said));
+    said.code = j->code == RONDO_ERR_ABORTED ? RONDO_ERR_REMOTE : j->code;
+    said.culprit = j->b->rank;
+    memcpy(said.text, j->text, sizeof(said.text));
+    if (j->code == RONDO_ERR_ABORTED)
+        snprintf(said.text, sizeof(said.text), "aborted while the communicator was made");
+    rd_chan_send(j->meet.chan, RD_REC_FAIL, &said, sizeof(said));
+}
+
+rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
+{
+    joining_t j = {.b = b, .env = env, .missing = 2 * b->rounds};
+    rd_hello_t hello = {.purpose = RD_FOR_MEETING, .rank = b->rank, .nranks = b->nranks};
+    if (b->timeout_ms > 0) /* later than the rendezvous', whose message knows more */
+        j.deadline_ms = rd_clock_ms() + b->timeout_ms + 2000;
+    dial_begin(&j.meet, &b->id.addr, &hello);
+    j.meet.unheard = 1;
+    for (;;) {
+        meet_pump(&j);
+        if (j.tabled && !j.code)
+            door_pump(&j);
+        if (j.tabled && !j.code)
+            dials_pump(&j);
+        if (j.code || (j.tabled && j.missing == 0))
+            break;
+        sleep_until_news(&j);
+        check(&j);
+    }
+    if (j.code)
+        tell_meet(&j);
+    else
+        rd_chan_send(j.meet.chan, RD_REC_READY, NULL, 0);
+    rd_door_close(&j.door);
+    rd_chan_free(j.meet.chan);
+    for (int k = 0; k < b->rounds; k++)
+        rd_chan_free(j.dial[k].chan);
+    rondo_result_t stop = rd_stop_get(b->stop);
+    if (j.code && stop)
+        return stop;
+    if (j.code == RONDO_SUCCESS || j.said)
+        return j.code;
+    return rd_error(b->who, j.code, "%s", j.text);
+}

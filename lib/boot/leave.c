@@ -1,0 +1,164 @@
+/* After creation: how a rank leaves, and how its neighbours learn it.
+ *
+ * A rank that leaves in order says farewell; one that has failed, or has learnt of a failure, says who is to blame; one
+ * that dies says nothing, and its sockets end. A failure is passed on once by each rank that hears of it, with the
+ * number of the one that found it out, so all know after at most log2(n) hops; and where that one is itself to blame,
+ * because it can no longer hear, they have its name too. */
+#include "boot/boot_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int culprit, int witness, char *text,
+                              size_t size)
+{
+    int first = witness > 0 && witness <= b->nranks && witness - 1 != culprit ? witness - 1 : from;
+    const char *said_by = rd_boot_whois(b, first), *who = rd_boot_whois(b, culprit);
+    if (culprit == from)
+        snprintf(text, size, "rank %d (%s) %s", culprit, who,
+                 said == RONDO_ERR_ABORTED   ? "was aborted"
+                 : said == RONDO_ERR_TIMEOUT ? "gave up waiting"
+                                             : "has failed");
+    else if (said == RONDO_ERR_TIMEOUT) /* alive, as far as anybody knows */
+        snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", culprit, who, first, said_by);
+    else if (culprit == b->rank) /* a network that is cut in one direction: they are heard, and do not hear */
+        snprintf(text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more", first,
+                 said_by, culprit);
+    else
+        snprintf(text, size, "rank %d (%s) died or failed, as rank %d (%s) reports", culprit, who, first, said_by);
+    return said == RONDO_ERR_TIMEOUT && culprit != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
+}
+
+rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
+                             rd_boot_news_t *news)
+{
+    int32_t said[3];
+    if (bytes != sizeof(said))
+        return RONDO_SUCCESS;
+    memcpy(said, data, bytes);
+    /* Who leaves over a mismatch has sent all that the others need to find it for themselves, with the same words. */
+    if (said[0] == RONDO_SUCCESS || said[0] == RONDO_ERR_MISMATCH) {
+        from->left = 1;
+        return RONDO_SUCCESS;
+    }
+    news->culprit = said[1] >= 0 && said[1] < b->nranks ? said[1] : from->rank;
+    news->witness = said[2] > 0 && said[2] <= b->nranks ? said[2] : from->rank + 1;
+    return rd_boot_report(b, from->rank, said[0], news->culprit, news->witness, news->text, sizeof(news->text));
+}
+
+rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news)
+{
+    const unsigned char *data;
+    size_t bytes;
+    int type;
+    while (rd_chan_next(from->chan, &type, &data, &bytes)) {
+        if (type == RD_REC_DATA) { /* of an exchange that has yet to begin here */
+            rd_chan_put_back(from->chan);
+            return RONDO_SUCCESS;
+        }
+        rondo_result_t code = rd_boot_heard(b, from, data, bytes, news);
+        if (code)
+            return code;
+    }
+    if (!rd_chan_over(from->chan) || from->left)
+        return RONDO_SUCCESS;
+    news->silent = 1;
+    news->culprit = from->rank;
+    news->witness = 0;
+    snprintf(news->text, sizeof(news->text), "rank %d (%s) %s", from->rank, rd_boot_whois(b, from->rank),
+             from->chan->error == ETIMEDOUT || from->chan->error == EHOSTUNREACH || from->chan->error == ENETUNREACH
+                 ? "is cut off: its host or the network to it has not answered for five seconds"
+                 : "died: its connection ended without a farewell");
+    return RONDO_ERR_REMOTE;
+}
+
+void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit, int witness)
+{
+    int32_t said[3] = {code, culprit, rd_witness(witness, b->rank)};
+    rondo_result_t stopped = rd_stop_get(b->stop);
+    if (b->said)
+        return;
+    /* Leaving after a failure is not leaving in order; but a mismatch or a missed deadline the others find as well. */
+    if (code == RONDO_SUCCESS && stopped && stopped != RONDO_ERR_MISMATCH && stopped != RONDO_ERR_TIMEOUT) {
+        said[0] = stopped;
+        said[1] = atomic_load(&b->stop->culprit);
+        said[2] = rd_witness(atomic_load(&b->stop->witness), b->rank);
+    }
+    b->said = 1;
+    for (int k = 0; k < 2 * b->rounds; k++) {
+        rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        if (one->chan && !one->left)
+            rd_chan_send(one->chan, RD_REC_FAREWELL, said, sizeof(said));
+    }
+}
+
+void rd_boot_farewell(rd_boot_t *b, rondo_result_t code, int culprit)
+{
+    rd_boot_pass_on(b, code, culprit, 0);
+}
+
+void rd_boot_pass_on(rd_boot_t *b, rondo_result_t code, int culprit, int witness)
+{
+    pthread_mutex_lock(&b->lock);
+    if (b->busy) {
+        b->parting.code = code;
+        b->parting.culprit = culprit;
+        b->parting_witness = witness;
+        b->parting_set = 1;
+    } else {
+        rd_boot_say(b, code, culprit, witness);
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+void rd_boot_farewell_alike(rd_boot_t *b)
+{
+    rd_boot_farewell(b, RONDO_ERR_MISMATCH, b->rank);
+}
+
+int rd_boot_sockets(const rd_boot_t *b, int *fds, int *ranks, int most)
+{
+    int n = 0;
+    for (int k = 0; k < 2 * b->rounds && n < most; k++) {
+        const rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        fds[n] = one->chan->fd;
+        ranks[n++] = one->rank;
+    }
+    return n;
+}
+
+rondo_result_t rd_boot_socket_ready(rd_boot_t *b, int fd, rd_boot_news_t *news)
+{
+    rondo_result_t code = RONDO_SUCCESS;
+    memset(news, 0, sizeof(*news));
+    pthread_mutex_lock(&b->lock);
+    for (int k = 0; k < 2 * b->rounds && !b->busy; k++) {
+        rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        if (one->chan->fd != fd)
+            continue;
+        rd_chan_pump(one->chan);
+        code = rd_boot_hear(b, one, news);
+        news->left = one->left;
+        break;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return code;
+}
+
+rondo_result_t rd_boot_check(rd_boot_t *b)
+{
+    rondo_result_t code = rd_stop_get(b->stop);
+    rd_boot_news_t news = {0};
+    pthread_mutex_lock(&b->lock);
+    for (int k = 0; k < 2 * b->rounds && !b->busy && !code; k++) {
+        rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
+        rd_chan_pump(one->chan);
+        code = rd_boot_hear(b, one, &news);
+        if (code == RONDO_SUCCESS)
+            continue;
+        rd_boot_say(b, code, news.culprit, news.witness);
+        rd_stop_heard(b->stop, b->who, code, news.culprit, news.witness, news.text);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return code;
+}

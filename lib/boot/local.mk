@@ -1,0 +1,25 @@
+# Layer 1: how ranks find each other, and how they learn that one is gone.
+librondo_core_la_SOURCES += \
+	lib/boot/agree_shrink.c \
+	lib/boot/agree_shrink.h \
+	lib/boot/agree_shrink_lead.c \
+	lib/boot/allgather.c \
+	lib/boot/auth.c \
+	lib/boot/auth.h \
+	lib/boot/boot.c \
+	lib/boot/boot.h \
+	lib/boot/boot_int.h \
+	lib/boot/id.c \
+	lib/boot/id.h \
+	lib/boot/join.c \
+	lib/boot/leave.c \
+	lib/boot/listener.c \
+	lib/boot/listener.h \
+	lib/boot/registry.c \
+	lib/boot/registry.h \
+	lib/boot/rendezvous.c \
+	lib/boot/rendezvous.h \
+	lib/boot/session.c \
+	lib/boot/session.h \
+	lib/boot/sock.c \
+	lib/boot/sock.h

@@ -1,0 +1,178 @@
+/* Rendezvous threads. The process that made an id may hold any number of its ranks, or none (a launcher), so a thread
+ * belongs to the process: the last of its ranks to leave joins it, later ids reap it, and process exit ends it. */
+#include "boot/registry.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "boot/sock.h"
+#include "base/thread.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static rd_served_t *all;
+static rd_served_t *volatile inherited; /* in a forked child: its parent's, which stay; never read, but not lost */
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* The threads stayed in the parent, and so what they were at work on cannot be freed here. */
+static void fork_child(void)
+{
+    if (all)
+        inherited = all;
+    all = NULL;
+    pthread_mutex_unlock(&lock);
+    pthread_cond_init(&changed, NULL);
+}
+
+static void fork_register(void)
+{
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+static rd_served_t **find(const unsigned char job[16])
+{
+    rd_served_t **p = &all;
+    while (*p && memcmp((*p)->job, job, 16) != 0)
+        p = &(*p)->next;
+    return p;
+}
+
+int rd_served_start(rd_served_t *s, void *(*run)(void *))
+{
+    pthread_once(&fork_once, fork_register);
+    rd_fd_fork_lock();
+    s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->wake >= 0)
+        rd_fd_keep(s->wake);
+    rd_fd_fork_unlock();
+    if (s->wake < 0)
+        return -1;
+    pthread_mutex_lock(&lock);
+    int error = rd_thread_start(&s->thread, run, s);
+    if (error == 0) {
+        s->next = all;
+        all = s;
+    }
+    pthread_mutex_unlock(&lock);
+    if (error == 0)
+        return 0;
+    rd_fd_close(s->wake);
+    errno = error;
+    return -1;
+}
+
+void rd_served_done(rd_served_t *s)
+{
+    pthread_mutex_lock(&lock);
+    s->done = 1;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void cancel(rd_served_t *s, const char *why)
+{
+    const char *none = NULL;
+    uint64_t one = 1;
+    if (atomic_compare_exchange_strong(&s->cancelled, &none, why) && write(s->wake, &one, sizeof(one)) < 0)
+        return; /* cannot be: an eventfd holds 2^64 of them */
+}
+
+static void join_and_free(rd_served_t *s)
+{
+    pthread_join(s->thread, NULL);
+    rd_fd_close(s->wake);
+    free(s);
+}
+
+void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
+{
+    struct timespec until;
+    rd_served_t **p, *mine = NULL;
+    int expired = ms <= 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&lock);
+    while (*(p = find(job)) && !(*p)->done) { /* found anew each time: another rank of this process may have freed it */
+        (*p)->awaited = 1;
+        if (expired)
+            cancel(*p, why);
+        if (expired)
+            pthread_cond_wait(&changed, &lock);
+        else
+            expired = pthread_cond_timedwait(&changed, &lock, &until) == ETIMEDOUT;
+    }
+    if (*p) {
+        mine = *p;
+        *p = mine->next;
+    }
+    pthread_mutex_unlock(&lock);
+    if (mine)
+        join_and_free(mine);
+}
+
+void rd_served_cancel(const unsigned char job[16], const char *why)
+{
+    pthread_mutex_lock(&lock);
+    rd_served_t *s = *find(job);
+    if (s && !s->done)
+        cancel(s, why);
+    pthread_mutex_unlock(&lock);
+}
+
+int rd_served_drop(const unsigned char job[16], const char *why)
+{
+    pthread_mutex_lock(&lock);
+    rd_served_t *s = *find(job);
+    int unused = s && atomic_load(&s->guests) == 0;
+    pthread_mutex_unlock(&lock);
+    if (unused)
+        rd_served_finish(job, 0, why);
+    return unused;
+}
+
+static rd_served_t *take_one(int done_only)
+{
+    rd_served_t **p = &all, *s;
+    pthread_mutex_lock(&lock);
+    while (*p && done_only && (!(*p)->done || (*p)->awaited))
+        p = &(*p)->next;
+    s = *p;
+    if (s)
+        *p = s->next;
+    pthread_mutex_unlock(&lock);
+    return s;
+}
+
+void rd_served_reap(void)
+{
+    for (rd_served_t *s; (s = take_one(1));)
+        join_and_free(s);
+}
+
+/* At exit, or when the library is unloaded. */
+__attribute__((destructor)) static void end_all(void)
+{
+    for (rd_served_t *s; (s = take_one(0));) {
+        cancel(s, "its process ends");
+        join_and_free(s);
+    }
+}

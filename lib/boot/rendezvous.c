@@ -1,0 +1,400 @@
+/* The rendezvous thread.
+ *
+ * Guests come through the door (so they hold the secret), say who they are, and wait. When all have come, each is told
+ * where its neighbours listen; it connects to them, says that it is ready and leaves. The rendezvous sees all ranks and
+ * is therefore the one to say what is wrong: a rank claimed twice, different rank counts, a rank that left or failed or
+ * did not come in time. Whatever it is, all who are there and all who still come are told the same sentence.
+ *
+ * A derived id may be used again, and a rank may come for the next time while others are not yet through with this one.
+ * Who has been told all it came for and comes again is turned away, without a word, and tries again: join.c. */
+#include "boot/rendezvous.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot/listener.h"
+#include "boot/registry.h"
+#include "base/wait.h"
+
+#define SLICE_MS 50 /* the longest sleep: bounds how late a deadline is seen */
+
+typedef struct guest {
+    rd_chan_t *chan;
+    rd_join_t join;
+    int joined, ready, told; /* told: it has the table, or knows of the failure */
+    int moving;              /* asked to listen elsewhere */
+} guest_t;
+
+typedef struct meet {
+    rd_served_t served; /* its entry in the registry; first */
+    rd_id_t id;
+    rd_salt_t salt;
+    int listener;
+    rd_door_t door;
+    int64_t timeout_ms, first_ms;
+    guest_t *guest;
+    int nguests, room;
+    int nranks; /* as the first guest says; 0: nobody came yet */
+    int most;   /* the greatest that any guest said */
+    int njoined, nready, ntold, nmoving;
+    int tabled;
+    int *by_rank; /* guest of each rank, -1: none */
+    rd_fail_t fail;
+    struct pollfd *polls;
+    int polls_room;
+} meet_t;
+
+static void fail(meet_t *m, rondo_result_t code, int culprit, const char *format, ...)
+{
+    if (m->fail.code)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(m->fail.text, sizeof(m->fail.text), format, args);
+    va_end(args);
+    m->fail.code = code;
+    m->fail.culprit = culprit;
+}
+
+static int rank_of(const guest_t *g)
+{
+    return g->chan->theirs.rank;
+}
+
+/* Everything that can be wrong about a newcomer. */
+static void examine(meet_t *m, guest_t *g)
+{
+    int rank = rank_of(g), nranks = g->chan->theirs.nranks;
+    const guest_t *first = NULL;
+    for (int i = 0; i < m->nguests && !first; i++)
+        if (m->guest[i].joined && &m->guest[i] != g)
+            first = &m->guest[i];
+    if (first && nranks != m->nranks)
+        fail(m, RONDO_ERR_INVALID_ARGUMENT, rank,
+             "rank %d (%s) says %d ranks, rank %d (%s) says %d: nranks must be equal", rank_of(first),
+             first->join.whois, m->nranks, rank, g->join.whois, nranks);
+    else if (rank < 0 || rank >= nranks)
+        fail(m, RONDO_ERR_INVALID_ARGUMENT, rank, "%s claims rank %d of %d ranks: ranks are 0 to %d", g->join.whois,
+             rank, nranks, nranks - 1);
+    else if (m->by_rank[rank] >= 0)
+        fail(m, RONDO_ERR_INVALID_ARGUMENT, rank, "rank %d was claimed by %s and %s: each number belongs to one rank",
+             rank, m->guest[m->by_rank[rank]].join.whois, g->join.whois);
+    else
+        m->by_rank[rank] = (int)(g - m->guest);
+}
+
+static void first_came(meet_t *m, int nranks)
+{
+    size_t n = nranks > 0 ? (size_t)nranks : 1;
+    m->first_ms = rd_clock_ms();
+    m->nranks = nranks;
+    m->by_rank = nranks <= RD_MOST_RANKS ? malloc(n * sizeof(int)) : NULL;
+    if (!m->by_rank)
+        fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory for %d ranks", m->id.maker, nranks);
+    else
+        memset(m->by_rank, 0xff, n * sizeof(int));
+}
+
+static int comes_again(const meet_t *m, const guest_t *g)
+{
+    int rank = rank_of(g);
+
+    return m->id.derived && m->by_rank && rank >= 0 && rank < m->nranks && m->by_rank[rank] >= 0 &&
+           m->guest[m->by_rank[rank]].told;
+}
+
+static void on_join(meet_t *m, guest_t *g, const unsigned char *data, size_t bytes)
+{
+    if (bytes != sizeof(g->join) || g->joined)
+        return;
+    if (comes_again(m, g)) {
+        rd_chan_hang_up(g->chan);
+        return;
+    }
+    memcpy(&g->join, data, bytes);
+    g->join.whois[RD_WHOIS - 1] = 0;
+    g->joined = 1;
+    atomic_fetch_add(&m->served.guests, 1);
+    if (m->njoined++ == 0)
+        first_came(m, g->chan->theirs.nranks);
+    if (g->chan->theirs.nranks > m->most)
+        m->most = g->chan->theirs.nranks;
+    if (!m->fail.code)
+        examine(m, g);
+}
+
+static void on_record(meet_t *m, guest_t *g, int type, const unsigned char *data, size_t bytes)
+{
+    rd_fail_t said;
+    if (type == RD_REC_JOIN) {
+        on_join(m, g, data, bytes);
+    } else if (type == RD_REC_ADDR && bytes == sizeof(rd_addr_t) && g->moving) {
+        memcpy(&g->join.addr, data, bytes);
+        g->moving = 0;
+        m->nmoving--;
+    } else if (type == RD_REC_READY && g->told && !g->ready) {
+        g->ready = 1;
+        m->nready++;
+    } else if (type == RD_REC_FAIL && bytes == sizeof(said) && g->joined) {
+        memcpy(&said, data, bytes);
+        said.text[sizeof(said.text) - 1] = 0;
+        fail(m, said.code, said.culprit, "rank %d (%s): %s", rank_of(g), g->join.whois, said.text);
+        m->ntold += g->told != 2;
+        g->told = 2; /* it knows */
+    }
+}
+
+static void serve(meet_t *m, guest_t *g)
+{
+    const unsigned char *data;
+    size_t bytes;
+    int type;
+    rd_chan_pump(g->chan);
+    while (rd_chan_next(g->chan, &type, &data, &bytes))
+        on_record(m, g, type, data, bytes);
+    if (!rd_chan_over(g->chan))
+        return;
+    if (g->joined && !g->ready)
+        fail(m, RONDO_ERR_REMOTE, rank_of(g), "rank %d (%s) ended before the communicator was made", rank_of(g),
+             g->join.whois);
+}
+
+/* The first few ranks that have not come. */
+static void missing(const meet_t *m, char *text, size_t room)
+{
+    size_t used = 0;
+    int named = 0;
+    text[0] = 0;
+    for (int r = 0; r < m->nranks && used < room; r++) {
+        if (m->by_rank[r] >= 0)
+            continue;
+        if (++named > 8) {
+            snprintf(text + used, room - used, " and more");
+            return;
+        }
+        used += (size_t)snprintf(text + used, room - used, "%s%d", named > 1 ? ", " : "", r);
+    }
+}
+
+static void check_deadline(meet_t *m)
+{
+    char who[96];
+    if (!m->first_ms || m->timeout_ms <= 0 || m->fail.code || rd_clock_ms() - m->first_ms < m->timeout_ms)
+        return;
+    missing(m, who, sizeof(who));
+    if (m->njoined < m->nranks)
+        fail(m, RONDO_ERR_TIMEOUT, -1, "of %d ranks only %d came within %lld ms; missing: %s (RONDO_CREATE_TIMEOUT_MS)",
+             m->nranks, m->njoined, (long long)m->timeout_ms, who);
+    else
+        fail(m, RONDO_ERR_TIMEOUT, -1,
+             "all %d ranks came, but only %d reached their neighbours within %lld ms: does a "
+             "firewall close the ports between the hosts (RONDO_IFACE, RONDO_PORTS)?",
+             m->nranks, m->nready, (long long)m->timeout_ms);
+}
+
+/* Ranks that listen on loopback because the rendezvous is on their host must move when others are not there. */
+static void ask_to_move(meet_t *m)
+{
+    int far = 0;
+    for (int i = 0; i < m->nguests; i++)
+        far |= m->guest[i].joined && !m->guest[i].join.near;
+    for (int i = 0; i < m->nguests && far && !m->fail.code; i++) {
+        guest_t *g = &m->guest[i];
+        if (!rd_addr_is_loopback(&g->join.addr))
+            continue;
+        if (g->join.fixed)
+            fail(m, RONDO_ERR_INVALID_ARGUMENT, rank_of(g),
+                 "rank %d (%s) listens on loopback by its RONDO_IFACE, but not all ranks are on its host", rank_of(g),
+                 g->join.whois);
+        g->moving = 1;
+        m->nmoving++;
+        rd_chan_send(g->chan, RD_REC_MOVE, NULL, 0);
+    }
+}
+
+static void send_tables(meet_t *m)
+{
+    struct {
+        rd_salt_t salt;
+        rd_place_t place[RD_BOOT_ROUNDS];
+    } table = {.salt = m->salt};
+    for (int r = 0; r < m->nranks; r++) {
+        guest_t *g = &m->guest[m->by_rank[r]];
+        int n = 0;
+        for (int d = 1; d < m->nranks; d *= 2) {
+            const rd_join_t *join = &m->guest[m->by_rank[(r + d) % m->nranks]].join;
+            table.place[n].addr = join->addr;
+            memcpy(table.place[n++].whois, join->whois, RD_WHOIS);
+        }
+        rd_chan_send(g->chan, RD_REC_TABLE, &table, sizeof(table.salt) + (size_t)n * sizeof(table.place[0]));
+        g->told = 1;
+    }
+}
+
+static void send_failure(meet_t *m)
+{
+    for (int i = 0; i < m->nguests; i++) {
+        guest_t *g = &m->guest[i];
+        if (!g->joined || g->told == 2)
+            continue;
+        rd_chan_send(g->chan, RD_REC_FAIL, &m->fail, sizeof(m->fail));
+        g->told = 2;
+        m->ntold++;
+    }
+}
+
+/* What follows from what is known now. */
+static void decide(meet_t *m)
+{
+    check_deadline(m);
+    if (!m->fail.code && !m->tabled && m->njoined && m->njoined == m->nranks) {
+        ask_to_move(m);
+        m->tabled = 1;
+    }
+    if (!m->fail.code && m->tabled == 1 && m->nmoving == 0) {
+        send_tables(m);
+        m->tabled = 2;
+    }
+    if (m->fail.code)
+        send_failure(m);
+}
+
+/* Guests that are through keep their place in the list (by_rank points there) but not their connection. */
+static int is_over(const meet_t *m)
+{
+    if (!m->fail.code)
+        return m->nranks > 0 && m->nready == m->nranks;
+    for (int i = 0; i < m->nguests; i++)
+        if (!rd_chan_over(m->guest[i].chan) && rd_chan_queued(m->guest[i].chan))
+            return 0;
+    return m->ntold >= m->most ||
+           (m->timeout_ms > 0 && m->first_ms && rd_clock_ms() - m->first_ms >= m->timeout_ms + 1000);
+}
+
+/* 0, or -1: no memory. */
+static int admit(meet_t *m, rd_chan_t *chan)
+{
+    if (chan->theirs.purpose != RD_FOR_MEETING) {
+        rd_chan_free(chan);
+        return 0;
+    }
+    if (m->nguests == m->room) {
+        int room = m->room ? 2 * m->room : 16;
+        guest_t *more = realloc(m->guest, (size_t)room * sizeof(*more));
+        if (!more) {
+            rd_chan_free(chan);
+            return -1;
+        }
+        m->guest = more;
+        m->room = room;
+    }
+    m->guest[m->nguests++] = (guest_t){.chan = chan};
+    serve(m, &m->guest[m->nguests - 1]);
+    return 0;
+}
+
+/* One turn: sleeps until something happens. 0, or -1: no memory. */
+static int turn(meet_t *m)
+{
+    int need = 1 + RD_DOOR_POLLS + m->nguests, n = 0;
+    if (need > m->polls_room) {
+        struct pollfd *more = realloc(m->polls, (size_t)(2 * need) * sizeof(*more));
+        if (!more)
+            return -1;
+        m->polls = more;
+        m->polls_room = 2 * need;
+    }
+    struct pollfd *p = m->polls;
+    p[n++] = (struct pollfd){.fd = m->served.wake, .events = POLLIN};
+    for (int i = 0; i < m->nguests; i++) {
+        rd_chan_t *c = m->guest[i].chan;
+        p[n++] = (struct pollfd){.fd = rd_chan_over(c) ? -1 : c->fd, .events = rd_chan_events(c)};
+    }
+    int guests = m->nguests;
+    n += rd_door_fill(&m->door, p + n);
+    poll(p, (nfds_t)n, m->first_ms || m->door.nstrangers ? SLICE_MS : -1);
+    for (int i = 0; i < guests; i++)
+        if (p[1 + i].revents)
+            serve(m, &m->guest[i]);
+    rd_door_pump(&m->door);
+    for (rd_chan_t *c; (c = rd_door_next(&m->door));)
+        if (admit(m, c) != 0)
+            return -1;
+    return m->door.poor ? -1 : 0;
+}
+
+static void end(meet_t *m)
+{
+    rd_door_close(&m->door);
+    for (int i = 0; i < m->nguests; i++)
+        rd_chan_free(m->guest[i].chan);
+    rd_fd_close(m->listener);
+    free(m->guest);
+    free(m->by_rank);
+    free(m->polls);
+    m->guest = NULL;
+    m->by_rank = NULL;
+    m->polls = NULL;
+}
+
+static void *meet_run(void *arg)
+{
+    meet_t *m = arg;
+    while (!is_over(m)) {
+        if (turn(m) != 0) { /* who is not yet in learns it by the end of the connection */
+            fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
+            send_failure(m);
+            break;
+        }
+        const char *why = rd_served_cancelled(&m->served);
+        if (why) {
+            fail(m, RONDO_ERR_REMOTE, -1, "%s, which serves the rendezvous, gave up: %s", m->id.maker, why);
+            send_failure(m);
+            break;
+        }
+        decide(m);
+    }
+    end(m);
+    rd_served_done(&m->served);
+    return NULL;
+}
+
+rondo_result_t rd_meet_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_who_t *who)
+{
+    rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
+    meet_t *m = calloc(1, sizeof(*m));
+    if (!m) {
+        rd_fd_close(listener);
+        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the rendezvous");
+    }
+    m->id = *id;
+    m->listener = listener;
+    m->timeout_ms = timeout_ms;
+    randombytes_buf(&m->salt, sizeof(m->salt));
+    rd_door_open(&m->door, listener, &id->creds, &id->addr, sizeof(id->addr), &mine);
+    memcpy(m->served.job, id->creds.job, sizeof(m->served.job));
+    if (rd_served_start(&m->served, meet_run) == 0)
+        return RONDO_SUCCESS;
+    rondo_result_t code = rd_error(who, RONDO_ERR_SYSTEM, "cannot start the rendezvous thread: %s", strerror(errno));
+    rd_fd_close(listener);
+    free(m);
+    return code;
+}
+
+void rd_meet_leave(const rd_id_t *id, rondo_result_t code)
+{
+    int64_t grace_ms = code == RONDO_SUCCESS       ? 10000
+                       : code == RONDO_ERR_ABORTED ? 0
+                       : code == RONDO_ERR_TIMEOUT ? 100 /* who is late has been waited for */
+                                                   : 1000;
+    rd_served_finish(id->creds.job, grace_ms, "the creation failed there");
+}
+
+int rd_meet_cancel(const rd_id_t *id)
+{
+    return rd_served_drop(id->creds.job, "the id was used there for a communicator of 1 rank");
+}

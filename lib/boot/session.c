@@ -1,0 +1,291 @@
+/* Channels. Everything is driven by rd_chan_pump, which never waits, so that one thread can serve any number of them
+ * and a slow or silent stranger costs a few bytes, never time. A stranger's bytes go into a small fixed buffer; a
+ * buffer for records is only allocated when its proof was right. */
+#include "boot/session.h"
+#include "base/wait.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+static rd_chan_t *chan_create(int fd, int server, const rd_creds_t *creds, const void *endpoint, size_t bytes,
+                              const rd_hello_t *mine)
+{
+    rd_chan_t *c = calloc(1, sizeof(*c));
+    if (!c) {
+        rd_fd_close(fd);
+        return NULL;
+    }
+    c->fd = fd;
+    c->in = c->early;
+    c->since_ms = rd_clock_ms();
+    rd_auth_begin(&c->auth, creds, server, endpoint, bytes, mine);
+    return c;
+}
+
+rd_chan_t *rd_chan_client(int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes, const rd_hello_t *mine)
+{
+    rd_chan_t *c = chan_create(fd, 0, creds, endpoint, bytes, mine);
+    if (c)
+        c->state = RD_CHAN_CONNECTING;
+    return c;
+}
+
+rd_chan_t *rd_chan_server(int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes, const rd_hello_t *mine)
+{
+    rd_chan_t *c = chan_create(fd, 1, creds, endpoint, bytes, mine);
+    if (c)
+        c->state = RD_CHAN_HELLO;
+    return c;
+}
+
+void rd_chan_free(rd_chan_t *c)
+{
+    if (!c)
+        return;
+    rd_fd_close(c->fd);
+    if (c->in != c->early)
+        free(c->in);
+    free(c->out);
+    sodium_memzero(c, sizeof(*c));
+    free(c);
+}
+
+static void die(rd_chan_t *c, int error)
+{
+    c->state = RD_CHAN_DEAD;
+    c->error = error;
+}
+
+void rd_chan_hang_up(rd_chan_t *c)
+{
+    rd_fd_close(c->fd);
+    c->fd = -1;
+    die(c, 0);
+}
+
+short rd_chan_events(const rd_chan_t *c)
+{
+    if (c->state == RD_CHAN_DEAD)
+        return 0;
+    if (c->state == RD_CHAN_CONNECTING)
+        return POLLOUT;
+    return (short)((c->ended ? 0 : POLLIN) | (rd_chan_queued(c) ? POLLOUT : 0));
+}
+
+size_t rd_chan_queued(const rd_chan_t *c)
+{
+    return c->out_have - c->out_done;
+}
+
+int rd_chan_over(const rd_chan_t *c)
+{
+    return c->state == RD_CHAN_DEAD || (c->ended && c->in_have == c->in_taken);
+}
+
+static void flush(rd_chan_t *c)
+{
+    while (c->state != RD_CHAN_DEAD && c->out_done < c->out_have) {
+        ssize_t n = send(c->fd, c->out + c->out_done, c->out_have - c->out_done, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) { /* what the other side had sent before it closed may still be read */
+            c->error = errno;
+            c->out_done = c->out_have;
+            if (c->state != RD_CHAN_OPEN)
+                c->state = RD_CHAN_DEAD;
+            return;
+        }
+        c->out_done += (size_t)n;
+    }
+    c->out_done = c->out_have = 0;
+}
+
+/* Room for `bytes` at the end of the queue. */
+static unsigned char *queue(rd_chan_t *c, size_t bytes)
+{
+    if (c->out_done) {
+        memmove(c->out, c->out + c->out_done, rd_chan_queued(c));
+        c->out_have -= c->out_done;
+        c->out_done = 0;
+    }
+    if (c->out_have + bytes > c->out_room) {
+        size_t room = c->out_have + bytes + 256;
+        unsigned char *more = realloc(c->out, room);
+        if (!more) {
+            die(c, ENOMEM);
+            return NULL;
+        }
+        c->out = more;
+        c->out_room = room;
+    }
+    c->out_have += bytes;
+    return c->out + c->out_have - bytes;
+}
+
+int rd_chan_send(rd_chan_t *c, int type, const void *data, size_t bytes)
+{
+    unsigned char *to = c->state == RD_CHAN_OPEN ? queue(c, RD_RECORD_HEAD + bytes + RD_PROOF) : NULL;
+    if (!to)
+        return -1;
+    rd_auth_seal(&c->auth, type, data, bytes, to);
+    flush(c);
+    return c->state == RD_CHAN_DEAD ? -1 : 0;
+}
+
+static void say_hello(rd_chan_t *c)
+{
+    int server = c->auth.server;
+    unsigned char *to = queue(c, RD_HELLO + (server ? RD_PROOF : 0));
+    if (!to)
+        return;
+    memcpy(to, c->auth.hello[server], RD_HELLO);
+    if (server)
+        rd_auth_prove(&c->auth, to + RD_HELLO);
+}
+
+static void connected(rd_chan_t *c)
+{
+    int error = 0;
+    socklen_t bytes = sizeof(error);
+    struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+    if (poll(&p, 1, 0) <= 0)
+        return;
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
+        error = errno;
+    if (error) {
+        die(c, error);
+        return;
+    }
+    c->state = RD_CHAN_HELLO;
+    say_hello(c);
+}
+
+/* Reads until `want` bytes are there, or no more come now. Nonzero: they are there. */
+static int fill(rd_chan_t *c, size_t want)
+{
+    while (c->in_have < want) {
+        ssize_t n = recv(c->fd, c->in + c->in_have, want - c->in_have, MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return 0;
+        if (n <= 0) {
+            c->ended = 1;
+            c->error = n < 0 ? errno : 0;
+            return 0;
+        }
+        c->in_have += (size_t)n;
+    }
+    return 1;
+}
+
+static void open_up(rd_chan_t *c)
+{
+    unsigned char *in = malloc(RD_RECORD_MOST);
+    if (!in) {
+        c->poor = 1;
+        die(c, ENOMEM);
+        return;
+    }
+    rd_auth_keys(&c->auth);
+    c->in = in;
+    c->in_have = 0;
+    c->state = RD_CHAN_OPEN;
+}
+
+static void client_hello(rd_chan_t *c)
+{
+    if (!fill(c, RD_HELLO + RD_PROOF))
+        return;
+    if (rd_auth_hello(&c->auth, c->in, &c->theirs) != 0 || rd_auth_check(&c->auth, c->in + RD_HELLO) != 0) {
+        die(c, EPROTO);
+        return;
+    }
+    unsigned char *to = queue(c, RD_PROOF);
+    if (to)
+        rd_auth_prove(&c->auth, to);
+    if (to)
+        open_up(c);
+}
+
+static void server_hello(rd_chan_t *c)
+{
+    int whole = fill(c, RD_HELLO);
+    if (!rd_auth_plausible(&c->auth, c->in, c->in_have) || (whole && rd_auth_hello(&c->auth, c->in, &c->theirs) != 0)) {
+        die(c, EPROTO);
+        return;
+    }
+    if (!whole)
+        return;
+    c->in_have = 0;
+    c->state = RD_CHAN_PROOF;
+    say_hello(c);
+}
+
+static void server_proof(rd_chan_t *c)
+{
+    if (!fill(c, RD_PROOF))
+        return;
+    if (rd_auth_check(&c->auth, c->in) != 0)
+        die(c, EPROTO);
+    else
+        open_up(c);
+}
+
+void rd_chan_pump(rd_chan_t *c)
+{
+    if (c->state == RD_CHAN_CONNECTING)
+        connected(c);
+    if (c->state == RD_CHAN_HELLO && c->auth.server)
+        server_hello(c);
+    else if (c->state == RD_CHAN_HELLO)
+        client_hello(c);
+    flush(c);
+    if (c->state == RD_CHAN_PROOF)
+        server_proof(c);
+    if (c->state == RD_CHAN_OPEN && !c->ended)
+        fill(c, RD_RECORD_MOST);
+    flush(c);
+    if (c->state != RD_CHAN_OPEN && c->state != RD_CHAN_DEAD && c->ended)
+        die(c, c->error ? c->error : ECONNRESET);
+}
+
+int rd_chan_next(rd_chan_t *c, int *type, const unsigned char **data, size_t *bytes)
+{
+    if (c->state != RD_CHAN_OPEN)
+        return 0;
+    c->in_have -= c->in_taken;
+    memmove(c->in, c->in + c->in_taken, c->in_have);
+    c->in_taken = 0;
+    if (!c->ended)
+        fill(c, RD_RECORD_MOST);
+    size_t length = c->in_have >= RD_RECORD_HEAD ? rd_auth_length(c->in) : RD_RECORD_HEAD;
+    if (length == 0) {
+        die(c, EPROTO);
+        return 0;
+    }
+    if (c->in_have < length) {
+        if (c->ended) /* half a record will never be whole */
+            c->in_have = 0;
+        return 0;
+    }
+    if (rd_auth_open(&c->auth, c->in, type) != 0) {
+        die(c, EPROTO);
+        return 0;
+    }
+    c->in_taken = length;
+    *data = c->in + RD_RECORD_HEAD;
+    *bytes = length - RD_RECORD_HEAD - RD_PROOF;
+    return 1;
+}
+
+void rd_chan_put_back(rd_chan_t *c)
+{
+    c->in_taken = 0;
+    c->auth.count_in--; /* its MAC is checked again */
+}

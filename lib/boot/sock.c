@@ -1,0 +1,306 @@
+/* Sockets of the bootstrap. All are close-on-exec, do not block, and are known to a small table, so that the child of a
+ * fork closes them: a child that kept a copy would keep its parent's connections open after the parent's death, and
+ * peers would wait for a dead rank. */
+#include "boot/sock.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BACKLOG 1024
+
+static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static unsigned char *kept; /* kept[fd] != 0: close in the child */
+static int kept_size;
+
+static void fork_child(void)
+{
+    for (int fd = 0; fd < kept_size; fd++) {
+        if (kept[fd])
+            close(fd);
+        kept[fd] = 0;
+    }
+    pthread_mutex_unlock(&fork_lock);
+}
+
+static void fork_register(void)
+{
+    pthread_atfork(rd_fd_fork_lock, rd_fd_fork_unlock, fork_child);
+}
+
+void rd_fd_fork_lock(void)
+{
+    pthread_mutex_lock(&fork_lock);
+}
+
+void rd_fd_fork_unlock(void)
+{
+    pthread_mutex_unlock(&fork_lock);
+}
+
+/* If the table cannot grow, the descriptor merely stays open in children. */
+void rd_fd_keep(int fd)
+{
+    pthread_once(&fork_once, fork_register);
+    if (fd >= kept_size) {
+        int size = fd + 64;
+        unsigned char *more = realloc(kept, (size_t)size);
+        if (!more)
+            return;
+        memset(more + kept_size, 0, (size_t)(size - kept_size));
+        kept = more;
+        kept_size = size;
+    }
+    kept[fd] = 1;
+}
+
+void rd_fd_close(int fd)
+{
+    if (fd < 0)
+        return;
+    rd_fd_fork_lock();
+    if (fd < kept_size)
+        kept[fd] = 0;
+    close(fd);
+    rd_fd_fork_unlock();
+}
+
+static socklen_t to_sockaddr(const rd_addr_t *addr, struct sockaddr_storage *sa)
+{
+    memset(sa, 0, sizeof(*sa));
+    if (addr->family == 4) {
+        struct sockaddr_in *in = (struct sockaddr_in *)sa;
+        in->sin_family = AF_INET;
+        memcpy(&in->sin_port, addr->port, 2);
+        memcpy(&in->sin_addr, addr->ip, 4);
+        return sizeof(*in);
+    }
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)sa;
+    in6->sin6_family = AF_INET6;
+    memcpy(&in6->sin6_port, addr->port, 2);
+    memcpy(&in6->sin6_addr, addr->ip, 16);
+    return sizeof(*in6);
+}
+
+static int from_sockaddr(const struct sockaddr *sa, rd_addr_t *addr)
+{
+    memset(addr, 0, sizeof(*addr));
+    if (sa->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
+        addr->family = 4;
+        memcpy(addr->port, &in->sin_port, 2);
+        memcpy(addr->ip, &in->sin_addr, 4);
+        return 0;
+    }
+    if (sa->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+        addr->family = 6;
+        memcpy(addr->port, &in6->sin6_port, 2);
+        memcpy(addr->ip, &in6->sin6_addr, 16);
+        return 0;
+    }
+    return -1;
+}
+
+const char *rd_addr_print(const rd_addr_t *addr, char text[RD_ADDR_TEXT])
+{
+    char ip[INET6_ADDRSTRLEN] = "?";
+    inet_ntop(addr->family == 6 ? AF_INET6 : AF_INET, addr->ip, ip, sizeof(ip));
+    snprintf(text, RD_ADDR_TEXT, addr->family == 6 ? "[%s]:%d" : "%s:%d", ip, addr->port[0] << 8 | addr->port[1]);
+    return text;
+}
+
+int rd_addr_same_host(const rd_addr_t *a, const rd_addr_t *b)
+{
+    return a->family == b->family && memcmp(a->ip, b->ip, sizeof(a->ip)) == 0;
+}
+
+rd_addr_t rd_addr_loopback(int family)
+{
+    rd_addr_t addr = {.family = (unsigned char)family};
+    addr.ip[family == 4 ? 0 : 15] = family == 4 ? 127 : 1;
+    if (family == 4)
+        addr.ip[3] = 1;
+    return addr;
+}
+
+int rd_addr_is_loopback(const rd_addr_t *addr)
+{
+    rd_addr_t six = rd_addr_loopback(6);
+    return addr->family == 4 ? addr->ip[0] == 127 : rd_addr_same_host(addr, &six);
+}
+
+int rd_addr_local(int fd, rd_addr_t *addr)
+{
+    struct sockaddr_storage sa;
+    socklen_t bytes = sizeof(sa);
+    return getsockname(fd, (struct sockaddr *)&sa, &bytes) == 0 ? from_sockaddr((struct sockaddr *)&sa, addr) : -1;
+}
+
+int rd_addr_remote(int fd, rd_addr_t *addr)
+{
+    struct sockaddr_storage sa;
+    socklen_t bytes = sizeof(sa);
+    return getpeername(fd, (struct sockaddr *)&sa, &bytes) == 0 ? from_sockaddr((struct sockaddr *)&sa, addr) : -1;
+}
+
+static int is_link_local(const rd_addr_t *addr)
+{
+    return addr->family == 6 ? addr->ip[0] == 0xfe && (addr->ip[1] & 0xc0) == 0x80
+                             : addr->ip[0] == 169 && addr->ip[1] == 254;
+}
+
+/* How well an interface's address fits: 0 not at all; IPv4 before IPv6 because every site routes it. */
+static int fitness(const struct ifaddrs *i, const rd_addr_t *addr, const char *wanted)
+{
+    char ip[INET6_ADDRSTRLEN] = "";
+    unsigned up = IFF_UP | IFF_RUNNING;
+    if ((i->ifa_flags & up) != up)
+        return 0;
+    inet_ntop(i->ifa_addr->sa_family, addr->ip, ip, sizeof(ip));
+    if (*wanted && strcmp(wanted, i->ifa_name) != 0 && strcmp(wanted, ip) != 0)
+        return 0;
+    if (is_link_local(addr))
+        return 0;
+    if (!*wanted && (i->ifa_flags & IFF_LOOPBACK))
+        return 0;
+    return addr->family == 4 ? 2 : 1;
+}
+
+rondo_result_t rd_addr_choose(rd_addr_t *addr, const rd_env_t *env)
+{
+    struct ifaddrs *all;
+    int best = 0;
+    if (getifaddrs(&all) != 0)
+        return rd_error(NULL, RONDO_ERR_SYSTEM, "cannot list the network interfaces: %s", strerror(errno));
+    for (struct ifaddrs *i = all; i; i = i->ifa_next) {
+        rd_addr_t one;
+        if (!i->ifa_addr || from_sockaddr(i->ifa_addr, &one) != 0)
+            continue;
+        int fit = fitness(i, &one, env->iface);
+        if (fit > best) {
+            best = fit;
+            *addr = one;
+        }
+    }
+    freeifaddrs(all);
+    if (!best && *env->iface)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "RONDO_IFACE=%s: no interface of that name or address is up here with an IPv4 or a global IPv6 "
+                        "address (see `ip addr`)",
+                        env->iface);
+    if (!best)
+        *addr = rd_addr_loopback(4);
+    addr->port[0] = addr->port[1] = 0;
+    return RONDO_SUCCESS;
+}
+
+/* A kept socket, or -1. SO_REUSEADDR lets a port of RONDO_PORTS be taken again while old connections of it linger. */
+static int kept_socket(int family)
+{
+    rd_fd_fork_lock();
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        rd_fd_keep(fd);
+    rd_fd_fork_unlock();
+    return fd;
+}
+
+static int try_port(int fd, const rd_addr_t *addr, int port)
+{
+    struct sockaddr_storage sa;
+    rd_addr_t at = *addr;
+    at.port[0] = (unsigned char)(port >> 8);
+    at.port[1] = (unsigned char)port;
+    socklen_t bytes = to_sockaddr(&at, &sa);
+    return bind(fd, (struct sockaddr *)&sa, bytes) == 0 && listen(fd, BACKLOG) == 0 ? 0 : -1;
+}
+
+rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_who_t *who)
+{
+    char text[RD_ADDR_TEXT];
+    int one = 1, bound = -1, port = env->port_first, s = -1;
+    do { /* a socket each time: one that was bound cannot be bound again when listen found the port taken */
+        rd_fd_close(s);
+        s = kept_socket(addr->family == 4 ? AF_INET : AF_INET6);
+        if (s < 0)
+            return rd_error(who, RONDO_ERR_SYSTEM, "cannot make a socket: %s%s", strerror(errno),
+                            errno == EMFILE ? " (raise `ulimit -n`)" : "");
+        setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+        if (addr->family == 6)
+            setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+        bound = try_port(s, addr, port);
+    } while (bound != 0 && errno == EADDRINUSE && ++port <= env->port_last);
+    if (bound == 0 && rd_addr_local(s, addr) == 0) {
+        *fd = s;
+        return RONDO_SUCCESS;
+    }
+    int error = errno;
+    rd_fd_close(s);
+    return rd_error(who, RONDO_ERR_SYSTEM, "cannot listen on %s, ports %d to %d: %s (see RONDO_IFACE, RONDO_PORTS)",
+                    rd_addr_print(addr, text), env->port_first, env->port_last, strerror(error));
+}
+
+int rd_sock_connect(const rd_addr_t *addr)
+{
+    struct sockaddr_storage sa;
+    int one = 1;
+    int fd = kept_socket(addr->family == 4 ? AF_INET : AF_INET6);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    socklen_t bytes = to_sockaddr(addr, &sa);
+    if (connect(fd, (struct sockaddr *)&sa, bytes) == 0 || errno == EINPROGRESS)
+        return fd;
+    int error = errno;
+    rd_fd_close(fd);
+    errno = error;
+    return -1;
+}
+
+#define PROBED_S 1      /* silence after which the kernel asks, and asks again */
+#define DOUBTFUL_MS 1400 /* after which the first answer is overdue */
+
+void rd_sock_heartbeat(int fd)
+{
+    int on = 1, idle_s = PROBED_S, every_s = PROBED_S, silent_ms = 4500; /* judged at the next probe */
+
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms)); /* of what is on its way, too */
+    setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof(on));       /* which is sent again more often */
+}
+
+/* Where packets are lost, four probes in a row may be, so a doubtful peer is asked more often: when the idle time is set
+ * and has passed, Linux sends a probe at once (tcp_sock_set_keepidle_locked, then tcp_keepalive_timer). */
+void rd_sock_doubt(int fd)
+{
+    int idle_s = PROBED_S;
+    struct tcp_info info;
+    socklen_t bytes = sizeof info;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 && info.tcpi_state == TCP_ESTABLISHED &&
+        info.tcpi_last_ack_recv > DOUBTFUL_MS && info.tcpi_last_data_recv > DOUBTFUL_MS)
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+}
+
+int rd_sock_accept(int listener)
+{
+    int one = 1;
+    rd_fd_fork_lock();
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0)
+        rd_fd_keep(fd);
+    rd_fd_fork_unlock();
+    if (fd >= 0)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* fails harmlessly on a unix socket */
+    return fd;
+}

@@ -1,0 +1,76 @@
+/* The communicator: one struct of each room, in the order in which they are made. */
+#ifndef RD_COMM_H
+#define RD_COMM_H
+
+#include "exec/host/run.h"
+#include "progress/queue.h"
+#include "transport/liveness.h"
+
+#define RD_COMM_DESTROYED 0x64657374726f79u /* what is left is the struct */
+#define RD_COMM_ABORTED 0x61626f72746564u   /* likewise */
+
+struct rondo_comm {
+    _Atomic uint64_t alive; /* rd_comm_mark: tells a communicator from a stale or foreign pointer */
+    int rank, nranks, device;
+    rd_who_t who;
+    rd_stop_t stop;
+    rd_env_t env;
+    rd_prices_t prices;
+    int spin;       /* polls before the first yield of a wait */
+    int cores_each; /* for a rank, where they are fewest: the same on all ranks; 0: not one each */
+    int moments;    /* without spin: polls on who runs on another core */
+    int64_t timeout_ms;
+    rd_boot_t *boot;
+    rd_node_t node;
+    rd_net_t *net; /* NULL: one node */
+    rd_conns_t conns;
+    rd_planner_t *planner;
+    struct rd_cuda *cuda; /* NULL: a host communicator */
+    rd_watch_t *watch;
+    rd_queue_t queue;
+    struct { /* the last blocking collective with a short plan: submit.h's rd_call_repeats */
+        rd_ask_t ask;
+        rd_plan_t *plan; /* NULL: there is none */
+    } last;
+    struct rd_user_op *user_ops;
+    /* Who is inside, and how it ends: lifetime.h. */
+    _Atomic int inside; /* a thread is in a call */
+    _Atomic int askers; /* threads in questions that may come beside a call */
+    _Atomic int closed; /* it is being ended: nobody may enter */
+    _Atomic int gone;   /* the rooms are down, the struct alone is left */
+    _Atomic int references;
+    _Atomic int given_up; /* what was posted here: 1: is being taken back, 2: has been */
+    uint64_t sequence;    /* of collectives, for RONDO_CHECK */
+    int32_t rounds;       /* lists of survivors, so far (boot/agree_shrink.h) */
+    int survived;         /* shrunk to them: not to be shrunk again */
+};
+
+/* Fails the communicator: every pending and later call ends with `code`; the others are told. */
+rondo_result_t rd_comm_fail(rondo_comm_t comm, rondo_result_t code, int culprit, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* RONDO_SUCCESS, or what every call on a failed communicator returns. */
+rondo_result_t rd_comm_check(rondo_comm_t comm);
+/* The same at each miss of a wait: reads what the others of the node have left in the notice. */
+rondo_result_t rd_comm_notice(rondo_comm_t comm);
+
+/* A communicator's argument: NULL, destroyed, foreign ones and the parent's after a fork are refused with a sentence;
+ * one that was just aborted gives RONDO_ERR_ABORTED. */
+rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call);
+
+/* What this process puts into what it makes. It is another in a forked child: what the parent made is not the child's,
+ * whose copy has lost its threads and sockets, but still has the memory that the other ranks see. */
+extern uint64_t rd_comm_mark;
+int rd_comm_inherited(rondo_comm_t comm);
+
+/* Creation from an id on behalf of split, shrink and the public calls. `meeting`: who is watched meanwhile, or NULL. */
+rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                            const rondo_config_t *config, rd_meeting_t *meeting);
+/* A host communicator of the same ranks or some of them, by which a CUDA one goes between nodes: with its settings and
+ * its timeout; `what` it is for, at most five letters, ends its name. */
+rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const char *what,
+                                    const rondo_unique_id_t *id, int rank, int nranks);
+/* Frees all rooms; each copes with never having been made. The struct stays. */
+void rd_comm_take_down(rondo_comm_t comm);
+
+#endif

@@ -1,0 +1,517 @@
+/* Groups: what a thread calls between rondo_group_start and the end that matches it is recorded as tasks, then enters
+ * the communicators' queues at once, and the caller makes the progress of all of them together. See progress/queue.h for why
+ * that cannot deadlock: no task waits for another of a different chain.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/submit.h"
+#include "core/signature.h"
+#include "exec/cuda/cuda.h"
+
+/* A message of a rank to itself: one half of a pair that must be complete within the group. */
+typedef struct self_message {
+    struct self_message *next;
+    rondo_comm_t comm;
+    int send, matched;
+    void *buffer;
+    size_t bytes;
+} self_message_t;
+
+typedef struct {
+    rd_task_t *first, *last;
+    self_message_t *self_first, *self_last;
+    struct rondo_request whose; /* the communicators, each once, and the result of the first call that failed */
+} group_t;
+
+_Thread_local int rd_group_depth;
+
+/* This thread's. Where CUDA is in the library a thread variable is found by a call: `const` makes it one in a function,
+ * however often it is named there. */
+static __attribute__((const, noinline)) group_t *own(void)
+{
+    static _Thread_local group_t group;
+
+    return &group;
+}
+
+rondo_result_t rd_group_failed(rondo_result_t result)
+{
+    if (rd_group_depth)
+        rd_request_fail(&own()->whose, result);
+    return result;
+}
+
+rondo_result_t rondo_group_start(void)
+{
+    rd_group_depth++;
+    return RONDO_SUCCESS;
+}
+
+static int has(const struct rondo_request *request, rondo_comm_t comm)
+{
+    for (int i = 0; i < request->ncomms; i++) {
+        if (request->comms[i] == comm)
+            return 1;
+    }
+    return 0;
+}
+
+/* For one more; 0: no memory. */
+static int comms_room(struct rondo_request *request)
+{
+    rondo_comm_t *own = request->comms == &request->one ? NULL : request->comms, *more = &request->one;
+
+    if (request->ncomms) {
+        more = realloc(own, (size_t)(request->ncomms + 1) * sizeof *more);
+        if (!more)
+            return 0;
+        if (!own)
+            more[0] = request->one;
+    }
+    request->comms = more;
+    return 1;
+}
+
+/* Notes the communicator once; -1: no memory. */
+static int add_comm(struct rondo_request *request, rondo_comm_t comm)
+{
+    if (has(request, comm))
+        return 0;
+    if (!comms_room(request))
+        return -1;
+    rd_comm_hold(comm);
+    request->comms[request->ncomms++] = comm;
+    return 0;
+}
+
+rondo_result_t rd_group_note(rondo_comm_t comm)
+{
+    if (add_comm(&own()->whose, comm) == 0)
+        return RONDO_SUCCESS;
+    return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
+}
+
+rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task)
+{
+    if (add_comm(&own()->whose, comm) != 0) {
+        rd_task_free(comm, task);
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
+    }
+    if (own()->first)
+        own()->last->next = task;
+    else
+        own()->first = task;
+    own()->last = task;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, size_t bytes)
+{
+    self_message_t *m = add_comm(&own()->whose, comm) == 0 ? malloc(sizeof *m) : NULL;
+
+    if (!m)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
+    *m = (self_message_t){NULL, comm, send, 0, buffer, bytes};
+    if (own()->self_last)
+        own()->self_last->next = m;
+    else
+        own()->self_first = m;
+    own()->self_last = m;
+    return RONDO_SUCCESS;
+}
+
+/* The first message of the other direction on the same communicator that has no partner yet. */
+static self_message_t *partner(const self_message_t *of)
+{
+    for (self_message_t *m = own()->self_first; m; m = m->next) {
+        if (!m->matched && m->comm == of->comm && m->send != of->send)
+            return m;
+    }
+    return NULL;
+}
+
+/* Sends and receives of a rank with itself match in order and are copies. */
+static rondo_result_t match_self(void)
+{
+    for (self_message_t *m = own()->self_first; m; m = m->next) {
+        if (m->matched)
+            continue;
+        self_message_t *p = partner(m);
+        if (!p)
+            return rd_error(&m->comm->who, RONDO_ERR_INVALID_USAGE,
+                            "%s to this rank itself has no matching %s in the same group",
+                            m->send ? "a send" : "a recv", m->send ? "recv" : "send");
+        if (p->bytes != m->bytes)
+            return rd_error(&m->comm->who, RONDO_ERR_INVALID_ARGUMENT,
+                            "a rank sends itself %zu bytes and receives %zu: the counts must match",
+                            m->send ? m->bytes : p->bytes, m->send ? p->bytes : m->bytes);
+        p->matched = m->matched = 1;
+    }
+    return RONDO_SUCCESS;
+}
+
+static void copy_self(void)
+{
+    for (self_message_t *m = own()->self_first; m; m = m->next)
+        m->matched = 0;
+    for (self_message_t *m = own()->self_first; m; m = m->next) {
+        if (m->matched)
+            continue;
+        self_message_t *p = partner(m);
+        m->matched = p->matched = 1;
+        if (m->bytes) /* else the buffers may be NULL */
+            memmove(m->send ? p->buffer : m->buffer, m->send ? m->buffer : p->buffer, m->bytes);
+    }
+}
+
+/* The next of the recorded tasks, which is recorded no longer. */
+static rd_task_t *take_task(void)
+{
+    rd_task_t *t = own()->first;
+
+    own()->first = t->next;
+    t->next = NULL;
+    return t;
+}
+
+/* Forgets what is recorded; tasks that were not handed on are freed. The request has those communicators that are not
+ * gone, and the caller is inside of them. */
+static void clear(const struct rondo_request *request)
+{
+    while (own()->first) {
+        rd_task_t *t = take_task();
+        rd_task_free(has(request, t->comm) ? t->comm : NULL, t);
+    }
+    while (own()->self_first) {
+        self_message_t *m = own()->self_first;
+        own()->self_first = m->next;
+        free(m);
+    }
+    memset(own(), 0, sizeof *own());
+    rd_cuda_group_clear();
+}
+
+/* The request is done with its i-th communicator, which this thread need not be inside. */
+static void forget(struct rondo_request *request, int i)
+{
+    rd_comm_drop(request->comms[i]);
+    request->comms[i] = request->comms[--request->ncomms];
+}
+
+/* From here until `leave_all` no other thread ends one of the communicators. One that has been ended is forgotten: its
+ * tasks ended with it. */
+static void enter_all(struct rondo_request *request)
+{
+    for (int i = request->ncomms - 1; i >= 0; i--) {
+        rondo_comm_t comm = request->comms[i];
+        if (rd_comm_inherited(comm)) { /* a fork lies between start and end */
+            rd_request_fail(request, rd_comm_valid(comm, "the end of a group"));
+            forget(request, i);
+            continue;
+        }
+        rondo_result_t result = rd_comm_enter(comm);
+        if (!rd_comm_gone(comm))
+            continue;
+        if (!request->submitted && result == RONDO_SUCCESS)
+            result =
+                rd_error(NULL, RONDO_ERR_INVALID_USAGE, "a communicator was destroyed inside a group that uses it");
+        rd_comm_leave(comm, result);
+        if (!request->submitted) /* else what was under way has ended the request, if anything was */
+            rd_request_fail(request, result);
+        forget(request, i);
+    }
+}
+
+static void leave_all(struct rondo_request *request)
+{
+    int failed = atomic_load(&request->result) != RONDO_SUCCESS;
+
+    for (int i = 0; i < request->ncomms; i++)
+        rd_comm_leave(request->comms[i], failed ? rd_comm_check(request->comms[i]) : RONDO_SUCCESS);
+}
+
+/* A communicator has failed: its tasks end, and who wants to end it need not wait for the others of the request. */
+static void lose(struct rondo_request *request, int i, rondo_result_t result)
+{
+    rondo_comm_t comm = request->comms[i];
+
+    rd_request_fail(request, result);
+    rd_queue_flush(comm, result);
+    rd_comm_leave(comm, result);
+    forget(request, i);
+}
+
+/* Hands all recorded tasks to their queues, inside all of the communicators. After a failure none is handed on. */
+static rondo_result_t hand_on(struct rondo_request *request)
+{
+    rondo_result_t result = atomic_load(&request->result);
+
+    for (int i = 0; i < request->ncomms && result == RONDO_SUCCESS; i++)
+        result = rd_comm_check(request->comms[i]);
+    if (result == RONDO_SUCCESS)
+        result = match_self();
+    for (rd_task_t *t = own()->first; t && result == RONDO_SUCCESS; t = t->next)
+        result = rd_queue_prepare(t->comm, t);
+    if (result == RONDO_SUCCESS)
+        result = rd_cuda_group_submit(request->later ? &request->cuda : NULL);
+    if (result != RONDO_SUCCESS)
+        return result;
+    copy_self();
+    int tasks = 0;
+    for (rd_task_t *t = own()->first; t; t = t->next)
+        tasks++;
+    atomic_store_explicit(&request->pending, tasks, memory_order_relaxed); /* none has begun */
+    for (int i = 0; i < request->ncomms; i++)
+        rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->stop, request->comms[i]->spin,
+                      request->comms[i]->timeout_ms);
+    while (own()->first) {
+        rd_task_t *t = take_task();
+        if (t->check)
+            rd_check_number(t->comm, t->check);
+        t->request = request;
+        rd_queue_add(t->comm, t);
+    }
+    return RONDO_SUCCESS;
+}
+
+/* The communicators of this thread's group, and what has failed so far, are the request's; the caller is inside them
+ * afterwards. */
+static void take_group(struct rondo_request *request)
+{
+    request->one = own()->whose.one;
+    request->comms = own()->whose.comms == &own()->whose.one ? &request->one : own()->whose.comms;
+    request->ncomms = own()->whose.ncomms;
+    atomic_store(&request->result, atomic_load(&own()->whose.result));
+    enter_all(request);
+}
+
+/* Makes this thread's group a request, whose communicators the caller is inside of afterwards. */
+static rondo_result_t submit(struct rondo_request *request)
+{
+    take_group(request);
+    rd_request_fail(request, hand_on(request));
+    for (int i = 0; i < request->ncomms; i++) /* what cannot begin, for lack of memory, the other ranks wait for */
+        rd_call_spoiled(request->comms[i], atomic_load(&request->result));
+    request->submitted = 1;
+    request->mark = rd_comm_mark;
+    clear(request);
+    return atomic_load(&request->result);
+}
+
+/* What runs on devices needs no progress from here, only a look. */
+static void look_at_devices(struct rondo_request *request)
+{
+    int done;
+
+    if (request->cuda)
+        rd_request_fail(request, rd_cuda_pending_test(&request->cuda, &done));
+}
+
+/* One turn over every communicator of the request, which this thread is inside of. */
+static int turn(struct rondo_request *request)
+{
+    int any = 0;
+
+    look_at_devices(request);
+    for (int i = request->ncomms - 1; i >= 0; i--) {
+        rondo_comm_t comm = request->comms[i];
+        int moved = 0;
+        rondo_result_t result = rd_queue_advance(comm, &moved);
+        if (moved)
+            rd_queue_moved(comm);
+        any |= moved;
+        if (result != RONDO_SUCCESS)
+            lose(request, i, result);
+    }
+    return any;
+}
+
+/* Between nodes: what was posted has left this rank's memory. */
+static int idle(const struct rondo_request *request)
+{
+    for (int i = 0; i < request->ncomms; i++) {
+        if (request->comms[i]->net && !rd_net_idle(request->comms[i]->net))
+            return 0;
+    }
+    return 1;
+}
+
+static int over(struct rondo_request *request)
+{
+    return atomic_load(&request->pending) == 0 && !request->cuda &&
+           (atomic_load(&request->result) != RONDO_SUCCESS || idle(request));
+}
+
+/* After a turn in which nothing moved: a little patience, and a look at abort, death and timeout. */
+static void miss(struct rondo_request *request)
+{
+    for (int i = request->ncomms - 1; i >= 0 && !over(request); i--) {
+        rondo_comm_t comm = request->comms[i];
+        if (!comm->queue.active && (!comm->net || rd_net_idle(comm->net))) /* its part is over: it waits for nobody */
+            continue;
+        rondo_result_t result = rd_queue_miss(comm);
+        if (result != RONDO_SUCCESS)
+            lose(request, i, result);
+    }
+}
+
+static void finish(struct rondo_request *request)
+{
+    while (!over(request)) {
+        if (!turn(request))
+            miss(request);
+        if (request->cuda)
+            sched_yield();
+    }
+}
+
+/* What the request was holds no longer; this thread is outside again. */
+static rondo_result_t release(struct rondo_request *request)
+{
+    leave_all(request);
+    while (request->ncomms)
+        forget(request, 0);
+    if (request->comms != &request->one)
+        free(request->comms);
+    return atomic_load(&request->result);
+}
+
+static rondo_result_t too_many_ends(const char *call)
+{
+    return rd_error(NULL, RONDO_ERR_INVALID_USAGE, "%s without a rondo_group_start before it", call);
+}
+
+rondo_result_t rondo_group_end(void)
+{
+    struct rondo_request request = {0};
+
+    if (rd_group_depth == 0)
+        return too_many_ends("rondo_group_end");
+    if (--rd_group_depth)
+        return RONDO_SUCCESS;
+    submit(&request);
+    finish(&request);
+    return release(&request);
+}
+
+/* One communicator's collectives run one behind the other, those of several side by side. */
+static double estimate(const struct rondo_request *request)
+{
+    double longest = rd_cuda_group_estimate();
+
+    for (int i = 0; i < request->ncomms; i++) {
+        double sum = 0;
+
+        for (const rd_task_t *t = own()->first; t; t = t->next)
+            sum += t->comm == request->comms[i] ? t->plan->us : 0;
+        longest = sum > longest ? sum : longest;
+    }
+    return longest;
+}
+
+rondo_result_t rondo_group_estimate(double *microseconds)
+{
+    struct rondo_request request = {0};
+    rondo_result_t result;
+    double us;
+
+    if (rd_group_depth == 0)
+        return too_many_ends("rondo_group_estimate");
+    if (!microseconds)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_estimate: microseconds is NULL");
+    if (rd_group_depth > 1)
+        return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
+                        "rondo_group_estimate ends the outermost group alone: %d are open", rd_group_depth);
+    rd_group_depth = 0;
+    take_group(&request);
+    us = estimate(&request);
+    clear(&request);
+    result = release(&request);
+    if (result == RONDO_SUCCESS)
+        *microseconds = us;
+    return result;
+}
+
+rondo_result_t rondo_group_submit(rondo_request_t *request)
+{
+    struct rondo_request *made, refused = {0};
+    rondo_result_t result;
+
+    if (rd_group_depth == 0)
+        return too_many_ends("rondo_group_submit");
+    if (!request)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_submit: request is NULL");
+    if (rd_group_depth > 1)
+        return rd_error(NULL, RONDO_ERR_INVALID_USAGE, "rondo_group_submit ends the outermost group alone: %d are open",
+                        rd_group_depth);
+    rd_group_depth = 0;
+    made = calloc(1, sizeof *made);
+    if (made)
+        made->later = 1;
+    if (!made)
+        rd_request_fail(&own()->whose, rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request"));
+    if (submit(made ? made : &refused) != RONDO_SUCCESS) {
+        finish(made ? made : &refused);
+        result = release(made ? made : &refused);
+        free(made);
+        return result;
+    }
+    turn(made);
+    leave_all(made);
+    *request = made;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t dispose(rondo_request_t *request)
+{
+    rondo_result_t result = release(*request);
+
+    free(*request);
+    *request = NULL;
+    return result;
+}
+
+static rondo_result_t check_mark(const struct rondo_request *request, const char *call)
+{
+    if (request->mark == rd_comm_mark)
+        return RONDO_SUCCESS;
+    return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
+                    "%s: request is the parent process's: a forked child submits requests of its own", call);
+}
+
+rondo_result_t rondo_request_test(rondo_request_t *request, int *done)
+{
+    if (!request || !done)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_request_test: %s is NULL",
+                        request ? "done" : "request");
+    rondo_result_t result = *request ? check_mark(*request, "rondo_request_test") : RONDO_SUCCESS;
+    if (result != RONDO_SUCCESS)
+        return result;
+    *done = 1;
+    if (!*request)
+        return RONDO_SUCCESS;
+    enter_all(*request);
+    if (!over(*request) && !turn(*request))
+        miss(*request);
+    if (over(*request))
+        return dispose(request);
+    leave_all(*request);
+    *done = 0;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_request_wait(rondo_request_t *request)
+{
+    if (!request)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_request_wait: request is NULL");
+    if (!*request)
+        return RONDO_SUCCESS;
+    rondo_result_t result = check_mark(*request, "rondo_request_wait");
+    if (result != RONDO_SUCCESS)
+        return result;
+    enter_all(*request);
+    finish(*request);
+    return dispose(request);
+}

@@ -1,0 +1,130 @@
+/* Entering, leaving and ending a communicator: see lifetime.h. */
+#include "core/lifetime.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEPT 32 /* structs of communicators that were ended */
+
+/* What the threads of this process have stored so far is seen here, and what they read from now on is new. The slow
+ * kind, some milliseconds, because the fast one costs as much at every process's first communicator. Where it is
+ * forbidden: stores leave their buffer long before this sleep ends. */
+static void barrier_for_all(void)
+{
+    const struct timespec while_stores_drain = {0, 2000000};
+
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
+        return;
+    atomic_thread_fence(memory_order_seq_cst);
+    nanosleep(&while_stores_drain, NULL);
+}
+
+static void wait_until_gone(rondo_comm_t comm)
+{
+    while (!rd_comm_gone(comm))
+        sched_yield();
+}
+
+rondo_result_t rd_comm_enter_failed(rondo_comm_t comm)
+{
+    if (atomic_load_explicit(&comm->closed, memory_order_acquire)) {
+        atomic_store_explicit(&comm->inside, 0, memory_order_release);
+        wait_until_gone(comm);
+    }
+    return rd_comm_check(comm);
+}
+
+rondo_result_t rd_comm_leave_failed(rondo_comm_t comm, rondo_result_t result)
+{
+    rondo_result_t stop = rd_comm_check(comm);
+
+    if (stop != RONDO_SUCCESS && !rd_comm_gone(comm))
+        rd_comm_give_up(comm);
+    if (stop == result)
+        rd_error_again(&comm->who, comm->stop.text);
+    atomic_store_explicit(&comm->inside, 0, memory_order_release);
+    return result;
+}
+
+void rd_comm_give_up(rondo_comm_t comm)
+{
+    int culprit = atomic_load(&comm->stop.culprit), nobody = 0;
+
+    if (!atomic_compare_exchange_strong(&comm->given_up, &nobody, 1)) {
+        /* A revocation from another thread is at it, and has only readers to wait for. */
+        while (atomic_load_explicit(&comm->given_up, memory_order_acquire) != 2)
+            sched_yield();
+        return;
+    }
+    /* Before the mark: who finds that what was posted here is void knows by then whom it is to blame. */
+    rd_conns_notify(&comm->conns, rd_comm_check(comm), (culprit >= 0 ? culprit : comm->rank) + 1,
+                    rd_witness(atomic_load(&comm->stop.witness), comm->rank));
+    atomic_store_explicit(&comm->conns.self->failed, 1, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst); /* before the user's next store into a buffer that was posted */
+    if (rd_conns_shared(&comm->conns)) {
+        barrier_for_all();
+        rd_conns_wait_unread(&comm->conns);
+    }
+    atomic_store_explicit(&comm->given_up, 2, memory_order_release);
+}
+
+int rd_comm_ask(rondo_comm_t comm)
+{
+    atomic_fetch_add(&comm->askers, 1);
+    if (!atomic_load(&comm->closed))
+        return 1;
+    rd_comm_asked(comm);
+    return 0;
+}
+
+void rd_comm_asked(rondo_comm_t comm)
+{
+    atomic_fetch_sub(&comm->askers, 1);
+}
+
+void rd_comm_empty(rondo_comm_t comm)
+{
+    barrier_for_all();
+    while (atomic_load_explicit(&comm->inside, memory_order_acquire))
+        sched_yield();
+}
+
+int rd_comm_close(rondo_comm_t comm)
+{
+    if (atomic_exchange(&comm->closed, 1)) {
+        wait_until_gone(comm);
+        return 0;
+    }
+    if (rd_comm_check(comm) !=
+        RONDO_SUCCESS) /* else nobody can be inside: the end in order is not called beside a call */
+        barrier_for_all();
+    while (atomic_load_explicit(&comm->inside, memory_order_acquire) || atomic_load(&comm->askers))
+        sched_yield();
+    return 1;
+}
+
+static _Atomic rondo_comm_t kept[KEPT];
+static _Atomic unsigned nkept;
+
+void rd_comm_bury(rondo_comm_t comm)
+{
+    atomic_store_explicit(&comm->gone, 1, memory_order_release);
+    rondo_comm_t out = atomic_exchange(&kept[atomic_fetch_add(&nkept, 1) % KEPT], comm);
+    if (out)
+        rd_comm_drop(out);
+}
+
+void rd_comm_hold(rondo_comm_t comm)
+{
+    atomic_fetch_add_explicit(&comm->references, 1, memory_order_relaxed);
+}
+
+void rd_comm_drop(rondo_comm_t comm)
+{
+    if (atomic_fetch_sub_explicit(&comm->references, 1, memory_order_acq_rel) == 1)
+        free(comm);
+}

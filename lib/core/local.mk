@@ -1,0 +1,20 @@
+# Layer 8: communicators and their calls.
+librondo_core_la_SOURCES += \
+	lib/core/binding.h \
+	lib/core/comm.c \
+	lib/core/comm.h \
+	lib/core/comm_fail.c \
+	lib/core/create.c \
+	lib/core/group.c \
+	lib/core/lifetime.c \
+	lib/core/lifetime.h \
+	lib/core/memory.c \
+	lib/core/op.c \
+	lib/core/op.h \
+	lib/core/shrink.c \
+	lib/core/shrink.h \
+	lib/core/signature.c \
+	lib/core/signature.h \
+	lib/core/split.c \
+	lib/core/submit.c \
+	lib/core/submit.h

@@ -1,0 +1,137 @@
+/* The list of a communicator's own operators. A number is never used twice, so a destroyed op is told from a new one.
+ */
+#include "core/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lifetime.h"
+
+struct rd_user_op {
+    struct rd_user_op *next;
+    rondo_op_t number;
+    rondo_type_t type;
+    rd_reducer_t reducer;
+    unsigned char scalar[16];
+    const void *device; /* where the scalar is if not in `scalar`; NULL: it is */
+};
+
+static _Atomic int last_number = RONDO_NUM_OPS;
+
+const rd_reducer_t *rd_op_reducer(rondo_comm_t comm, rondo_op_t op, rondo_type_t type, const char *call)
+{
+    for (struct rd_user_op *u = comm->user_ops; u; u = u->next) {
+        if (u->number != op)
+            continue;
+        if (u->type == type)
+            return &u->reducer;
+        rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: op %d was made for %s, the call's type is %s", call, op,
+                 rd_type_name(u->type), rd_type_name(type));
+        return NULL;
+    }
+    rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
+             "%s: op %d is neither one of RONDO_SUM .. RONDO_MAXLOC (0 to %d) nor an op of this communicator", call, op,
+             RONDO_NUM_OPS - 1);
+    return NULL;
+}
+
+rondo_result_t rd_op_check(rondo_comm_t comm, rondo_op_t op, rondo_type_t type, const char *call)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+
+    if (!rd_comm_gone(comm))
+        result = rd_op_reducer(comm, op, type, call) ? RONDO_SUCCESS : RONDO_ERR_INVALID_ARGUMENT;
+    return rd_comm_leave(comm, result);
+}
+
+int rd_op_scalar(rondo_comm_t comm, rondo_op_t op, rd_op_scalar_t *scalar)
+{
+    for (const struct rd_user_op *u = comm->user_ops; u; u = u->next) {
+        if (u->number == op) {
+            *scalar = (rd_op_scalar_t){u->scalar, u->device};
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static int scales(rondo_type_t type)
+{
+    return type != RONDO_BOOL && rd_op_valid(RONDO_SUM, type);
+}
+
+rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, rondo_type_t type, int scalar_on_device,
+                                         rondo_comm_t comm)
+{
+    const char *call = "rondo_op_create_premulsum";
+    rondo_result_t result = rd_comm_valid(comm, call);
+    struct rd_user_op *made;
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!op || !scalar)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, op ? "scalar" : "op");
+    if (!rd_type_name(type) || !scales(type))
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: type %d cannot be scaled and summed", call,
+                        (int)type);
+    if (scalar_on_device && !comm->cuda)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
+                        "%s: scalar_on_device is 1 on a host communicator, where there is no device memory: pass 0",
+                        call);
+    made = calloc(1, sizeof *made);
+    if (!made)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for an op");
+    made->number = atomic_fetch_add(&last_number, 1);
+    made->type = type;
+    if (scalar_on_device) {
+        made->device = scalar;
+    } else {
+        memcpy(made->scalar, scalar, rondo_type_size(type));
+        rd_reducer_init_premulsum(&made->reducer, type, scalar, -1);
+    }
+    result = rd_comm_enter(comm);
+    if (result != RONDO_SUCCESS) {
+        free(made);
+        return rd_comm_leave(comm, result);
+    }
+    made->next = comm->user_ops;
+    comm->user_ops = made;
+    *op = made->number;
+    return rd_comm_leave(comm, RONDO_SUCCESS);
+}
+
+/* Zero if it is none of this communicator's. */
+static int remove_op(rondo_comm_t comm, rondo_op_t op)
+{
+    for (struct rd_user_op **u = &comm->user_ops; *u; u = &(*u)->next) {
+        if ((*u)->number == op) {
+            struct rd_user_op *gone = *u;
+            *u = gone->next;
+            free(gone);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+rondo_result_t rondo_op_destroy(rondo_op_t op, rondo_comm_t comm)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_op_destroy");
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    rd_comm_enter(comm); /* also of one that has failed */
+    if (!rd_comm_gone(comm) && !remove_op(comm, op))
+        result = rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
+                          "rondo_op_destroy: op %d is not an op of this communicator", op);
+    return rd_comm_leave(comm, result);
+}
+
+void rd_op_free_all(rondo_comm_t comm)
+{
+    while (comm->user_ops) {
+        struct rd_user_op *gone = comm->user_ops;
+        comm->user_ops = gone->next;
+        free(gone);
+    }
+}

@@ -1,0 +1,273 @@
+/* Communicators from communicators: split, shrink, and one process that holds all ranks. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/submit.h"
+#include "exec/cuda/cuda.h"
+#include "core/lifetime.h"
+#include "core/shrink.h"
+
+/* What each rank tells the others in a split. */
+typedef struct {
+    int32_t color, key, makes; /* `makes`: the id is this rank's, for its color */
+    rondo_unique_id_t id;
+} split_t;
+
+static int before(const split_t *all, int a, int b)
+{
+    return all[a].key != all[b].key ? all[a].key < all[b].key : a < b;
+}
+
+/* The caller's place among the ranks of its color, their number, and who comes first. */
+static void place(const split_t *all, int nranks, int self, int *rank, int *size, int *first)
+{
+    *rank = *size = 0;
+    *first = self;
+    for (int r = 0; r < nranks; r++) {
+        if (all[r].color != all[self].color)
+            continue;
+        ++*size;
+        *rank += before(all, r, self);
+        if (before(all, r, *first))
+            *first = r;
+    }
+}
+
+/* Two exchanges: colors and keys, then the ids that the first rank of each color has made. */
+static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *size, int *first)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+    int served = 0;
+
+    if (result == RONDO_SUCCESS)
+        result = rd_boot_allgather(comm->boot, all, sizeof *all);
+    if (result == RONDO_SUCCESS) {
+        place(all, comm->nranks, comm->rank, rank, size, first);
+        if (all[comm->rank].color >= 0 && *first == comm->rank) /* on failure an id that carries the error */
+            served = rd_boot_id_create(&all[comm->rank].id, &comm->env) == RONDO_SUCCESS;
+        result = rd_boot_allgather(comm->boot, all, sizeof *all);
+    }
+    result = rd_call_spoiled(comm, result);
+    if (result != RONDO_SUCCESS && served)
+        rd_boot_give_up(&all[comm->rank].id, RONDO_ERR_ABORTED);
+    return rd_comm_leave(comm, result);
+}
+
+/* NULL: the defaults. An older caller's is shorter. */
+static rondo_config_t config_of(const rondo_config_t *given)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+
+    if (given)
+        memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
+    return config;
+}
+
+/* What is made of a communicator stays on its device, unless somebody says otherwise. */
+static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *given)
+{
+    rondo_config_t config = config_of(given);
+
+    if (config.device == RONDO_DEVICE_AUTO)
+        config.device = comm->device;
+    return config;
+}
+
+rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm,
+                                const rondo_config_t *config)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_split");
+    int rank = 0, size = 0, first = 0;
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!newcomm)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_split: newcomm is NULL");
+    split_t *all = calloc((size_t)comm->nranks, sizeof *all);
+    if (!all)
+        return rd_call_spoiled(
+            comm, rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->nranks));
+    all[comm->rank] = (split_t){color, key, 0, {{0}}};
+    const rondo_config_t derived = derived_config(comm, config);
+    result = exchange(comm, all, &rank, &size, &first);
+    /* From here on `comm` is not needed: whoever aborts it does not wait for the new one. */
+    if (result == RONDO_SUCCESS && color >= 0)
+        result = rd_comm_make(newcomm, size, &all[first].id, rank, &derived, NULL);
+    else if (result == RONDO_SUCCESS)
+        *newcomm = NULL;
+    free(all);
+    return result;
+}
+
+/* The ranks that a shrink keeps, ascending; how many. */
+static int survivors(rondo_comm_t comm, const int *excluded, int nexcluded, int *members)
+{
+    int n = 0;
+
+    for (int r = 0; r < comm->nranks; r++) {
+        int out = 0;
+        for (int i = 0; i < nexcluded; i++)
+            out |= excluded[i] == r;
+        if (!out)
+            members[n++] = r;
+    }
+    return n;
+}
+
+static rondo_result_t check_excluded(rondo_comm_t comm, const int *excluded, int nexcluded)
+{
+    if (nexcluded < 0 || (nexcluded > 0 && !excluded))
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: %s",
+                        nexcluded < 0 ? "nexcluded is negative, and not RONDO_SURVIVORS" : "excluded is NULL");
+    for (int i = 0; i < nexcluded; i++) {
+        if (excluded[i] < 0 || excluded[i] >= comm->nranks)
+            return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
+                            "rondo_comm_shrink: excluded[%d] is %d, ranks are 0 to %d", i, excluded[i],
+                            comm->nranks - 1);
+        if (excluded[i] == comm->rank)
+            return rd_error(&comm->who, RONDO_ERR_INVALID_USAGE,
+                            "rondo_comm_shrink: rank %d excludes itself: only the ranks that stay call it", comm->rank);
+    }
+    return RONDO_SUCCESS;
+}
+
+/* The id under which the survivors meet: of a communicator that may have failed, but has not been ended. It follows
+ * from the list alone, however often each of them has tried: some may have failed where others did not. Its watch looks
+ * on while they meet. */
+static rondo_result_t derive_id(rondo_comm_t comm, const int *members, int n, rondo_unique_id_t *id,
+                                rd_meeting_t *meeting)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+
+    if (!rd_comm_gone(comm))
+        result = rd_boot_id_derive(comm->boot, members, n, 0, id);
+    if (!rd_comm_gone(comm) && result == RONDO_SUCCESS)
+        rd_watch_meeting(comm->watch, meeting, members, n);
+    return rd_comm_leave(comm, result);
+}
+
+/* The rooms of `comm` are not needed while the new one is made, so whoever aborts it does not wait for that. */
+static rondo_result_t make_smaller(rondo_comm_t comm, const int *members, int n, rondo_comm_t *newcomm,
+                                   const rondo_config_t *config)
+{
+    rd_meeting_t meeting = {0};
+    rondo_unique_id_t id;
+    rondo_result_t result;
+    int rank = 0;
+
+    while (members[rank] != comm->rank)
+        rank++;
+    rd_comm_hold(comm);
+    result = derive_id(comm, members, n, &id, &meeting);
+    if (result == RONDO_SUCCESS)
+        result = rd_comm_make(newcomm, n, &id, rank, config, &meeting);
+    rd_watch_meeting_end(&meeting);
+    rd_comm_drop(comm);
+    return result;
+}
+
+rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nexcluded, rondo_comm_t *newcomm,
+                                 const rondo_config_t *config)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_shrink");
+    int *members;
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!newcomm)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: newcomm is NULL");
+    const rondo_config_t derived = derived_config(comm, config);
+    if (nexcluded == RONDO_SURVIVORS)
+        return rd_comm_survive(comm, newcomm, &derived);
+    if ((result = check_excluded(comm, excluded, nexcluded)))
+        return result;
+    members = malloc((size_t)comm->nranks * sizeof *members);
+    if (!members)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->nranks);
+    result = make_smaller(comm, members, survivors(comm, excluded, nexcluded, members), newcomm, &derived);
+    free(members);
+    return result;
+}
+
+/* One rank's creation on a thread of its own: creation is collective, so all must run at once. */
+typedef struct {
+    pthread_t thread;
+    rondo_comm_t comm;
+    const rondo_unique_id_t *id;
+    rondo_config_t config;
+    int rank, nranks, started;
+    rondo_result_t result;
+    char error[sizeof((rd_who_t *)0)->error]; /* that thread's sentence */
+} maker_t;
+
+static void *make_one(void *arg)
+{
+    maker_t *m = arg;
+
+    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config, NULL);
+    memcpy(m->error, rd_thread_error(), sizeof m->error);
+    return NULL;
+}
+
+static rondo_result_t make_all(maker_t *makers, int n)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (int r = 0; r < n && result == RONDO_SUCCESS; r++) {
+        makers[r].started = pthread_create(&makers[r].thread, NULL, make_one, &makers[r]) == 0;
+        if (!makers[r].started)
+            result = rd_error(NULL, RONDO_ERR_SYSTEM, "rondo_comm_create_all: no thread for rank %d of %d", r, n);
+    }
+    if (result != RONDO_SUCCESS)
+        rd_boot_give_up(makers[0].id, result);
+    for (int r = 0; r < n; r++) {
+        if (makers[r].started)
+            pthread_join(makers[r].thread, NULL);
+        if (makers[r].started && makers[r].result != RONDO_SUCCESS && result == RONDO_SUCCESS) {
+            result = makers[r].result;
+            rd_thread_error_set(makers[r].error);
+        }
+    }
+    return result;
+}
+
+rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const int *devices,
+                                     const rondo_config_t *config)
+{
+    const char *call = "rondo_comm_create_all";
+    rondo_unique_id_t id;
+    rondo_result_t result;
+
+    if (!comms || ndevices < 1)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s", call,
+                        comms ? "ndevices must be at least 1" : "comms is NULL");
+    if ((result = rondo_unique_id_create(&id)))
+        return result;
+    maker_t *makers = calloc((size_t)ndevices, sizeof *makers);
+    if (!makers) {
+        rd_boot_give_up(&id, RONDO_ERR_ABORTED);
+        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
+    }
+    for (int r = 0; r < ndevices; r++) {
+        makers[r] = (maker_t){.id = &id, .config = config_of(config), .rank = r, .nranks = ndevices};
+        if (devices)
+            makers[r].config.device = devices[r];
+        if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's: their threads have none yet */
+            result = rd_cuda_device(RONDO_DEVICE_AUTO, &makers[r].config.device);
+        if (result != RONDO_SUCCESS) {
+            rd_boot_give_up(&id, result);
+            free(makers);
+            return result;
+        }
+    }
+    result = make_all(makers, ndevices);
+    for (int r = 0; r < ndevices; r++) {
+        if (result == RONDO_SUCCESS)
+            comms[r] = makers[r].comm;
+        else if (makers[r].comm)
+            rondo_comm_abort(makers[r].comm);
+    }
+    free(makers);
+    return result;
+}

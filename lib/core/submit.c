@@ -1,0 +1,168 @@
+/* From a checked call to its run: at once, or recorded in this thread's group. */
+#include "core/submit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/signature.h"
+#include "exec/cuda/cuda.h"
+#include "core/op.h"
+#include "core/binding.h"
+
+static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_task_t *task;
+
+    if (comm->env.check && comm->nranks > 1) {
+        result = rd_check_task(comm, call, &task);
+        if (result == RONDO_SUCCESS)
+            result = rd_group_record(comm, task);
+    }
+    if (result != RONDO_SUCCESS) {
+        rd_plan_put(plan);
+        return result;
+    }
+    result = rd_task_create(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out, &task);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (call->aside) {
+        task->out = task->aside = malloc(call->aside);
+        task->result = call->out;
+        task->result_bytes = call->aside;
+        if (!task->aside) {
+            rd_task_free(comm, task);
+            return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->aside);
+        }
+    }
+    return rd_group_record(comm, task);
+}
+
+static rondo_result_t run_aside(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
+{
+    void *aside = malloc(call->aside);
+    rondo_result_t result;
+
+    if (!aside) {
+        rd_plan_put(plan);
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->aside);
+    }
+    result = rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, aside);
+    if (result == RONDO_SUCCESS)
+        memcpy(call->out, aside, call->aside);
+    free(aside);
+    return result;
+}
+
+/* It has run, so there is scratch for it. */
+static void remember(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
+{
+    rd_plan_put(comm->last.plan);
+    comm->last.plan = plan;
+    comm->last.ask = call->ask;
+}
+
+static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
+{
+    const rd_reducer_t *custom = NULL;
+    rondo_result_t result;
+    rd_plan_t *plan;
+
+    if (call->ask.op >= RONDO_NUM_OPS) {
+        custom = rd_op_reducer(comm, call->ask.op, call->ask.type, rd_coll_name(call->ask.coll));
+        if (!custom)
+            return RONDO_ERR_INVALID_ARGUMENT;
+    }
+    if (comm->env.check && comm->nranks > 1 && !rd_group_depth) {
+        result = rd_check_now(comm, call);
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    result = rd_plan_get(comm->planner, &call->ask, call->tables, custom, &plan);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (rd_group_depth)
+        return record(comm, call, plan);
+    if (call->aside)
+        return run_aside(comm, call, plan);
+    if (!plan->quick || call->tables || custom || call->ask.own || comm->env.check)
+        return rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
+    plan->users++;
+    result = rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
+    if (result == RONDO_SUCCESS)
+        remember(comm, call, plan);
+    else
+        rd_plan_put(plan);
+    return result;
+}
+
+rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+
+    if (result == RONDO_SUCCESS)
+        result = rd_queue_repeat(comm, comm->last.plan, in, out);
+    if (result != RONDO_SUCCESS)
+        rd_group_failed(result = rd_call_spoiled(comm, result));
+    return rd_comm_leave(comm, result);
+}
+
+rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result)
+{
+    if (result != RONDO_ERR_NO_MEMORY && result != RONDO_ERR_SYSTEM && result != RONDO_ERR_INTERNAL &&
+        result != RONDO_ERR_CUDA)
+        return result;
+    return rd_comm_fail(comm, result, comm->rank, "an operation could not begin: %s", rd_thread_error());
+}
+
+rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+
+    if (result == RONDO_SUCCESS)
+        result = comm->cuda ? rd_cuda_collective(comm, call) : run(comm, call);
+    if (result != RONDO_SUCCESS)
+        rd_group_failed(result = rd_call_spoiled(comm, result));
+    return rd_comm_leave(comm, result);
+}
+
+static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer)
+{
+    int chain = send ? RD_CHAIN_SEND(peer) : RD_CHAIN_RECV(peer);
+    rondo_result_t result;
+    rd_plan_t *plan;
+    rd_task_t *task;
+
+    if (peer == comm->rank && rd_group_depth)
+        return rd_group_record_self(comm, send, buffer, bytes);
+    if (peer == comm->rank)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_USAGE,
+                        "%s to this rank itself would wait for ever: put it into a group with its partner",
+                        send ? "rondo_send" : "rondo_recv");
+    result = rd_plan_get_p2p(comm->planner, peer, send, bytes, &plan);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!rd_group_depth)
+        return rd_queue_run(comm, plan, chain, buffer, buffer);
+    result = rd_task_create(comm, plan, chain, buffer, buffer, &task);
+    return result == RONDO_SUCCESS ? rd_group_record(comm, task) : result;
+}
+
+rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)
+{
+    rondo_result_t result = rd_comm_enter(comm);
+
+    if (result == RONDO_SUCCESS)
+        result = comm->cuda ? rd_cuda_message(comm, send, buffer, bytes, peer, stream)
+                            : message(comm, send, buffer, bytes, peer);
+    if (result != RONDO_SUCCESS)
+        rd_group_failed(result = rd_call_spoiled(comm, result));
+    return rd_comm_leave(comm, result);
+}
+
+rondo_result_t rondo_call_refuse(rondo_comm_t comm, rondo_result_t result, const char *call, const char *sentence)
+{
+    rondo_result_t valid = rd_comm_valid(comm, call);
+
+    return rd_group_failed(valid == RONDO_SUCCESS ? rd_error(&comm->who, result, "%s: %s", call, sentence) : valid);
+}

@@ -1,0 +1,146 @@
+/* Counts into time, by the formula of model.h. */
+#include "cost/model.h"
+
+#include <math.h>
+
+#include "transport/conn.h"
+
+#define KIB 1024.0
+
+/* Bytes beyond the caches cost more; the change is gradual, so that time never falls as bytes grow. */
+static double far_share(const rd_prices_t *t, double bytes)
+{
+    return bytes <= t->near ? 0 : t->far * (1 - t->near / bytes);
+}
+
+/* What is left to move when nothing goes through slots: the own part, and the sums of what has been fetched. */
+static double pull_moved(const rd_work_t *w, double summed)
+{
+    double own = w->summed > 0 && w->summed < 1 ? w->summed : 1.0 / w->chunks;
+
+    return own + 0.5 * summed;
+}
+
+static double rank_us(const rd_prices_t *t, const rd_price_t *k, double whole, double moved, double received,
+                      double summed)
+{
+    double far = far_share(t, whole);
+
+    return whole * (moved * (k->beta + far) + received * (k->cross + far) + summed * k->gamma);
+}
+
+/* The part of the messages that is there at all: vectors are not cut below a line. */
+static double live_messages(const rd_cost_env_t *env, rd_coll_t coll, double bytes, const rd_work_t *w)
+{
+    double lines = bytes > 64 ? bytes / 64 : 1, live = lines < w->chunks ? lines / w->chunks : 1;
+
+    if (coll != RD_ALLREDUCE && coll != RD_REDUCE && coll != RD_BROADCAST)
+        return 1;
+    return env->nnodes > 1 && live < w->least ? w->least : live;
+}
+
+static int one_way(rd_coll_t coll)
+{
+    return coll == RD_BROADCAST || coll == RD_REDUCE || coll == RD_GATHER || coll == RD_SCATTER;
+}
+
+/* Nodes are played on one machine. */
+static int played(const rd_cost_env_t *env)
+{
+    return env->nnodes > 1 && env->sharing > env->local;
+}
+
+/* The waits of one call. */
+static double hops_us(const rd_prices_t *t, const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w,
+                      rd_proto_t proto, double passes)
+{
+    double crowd = (double)env->sharing / env->cores, hops = w->hops + w->again * (passes - 1);
+    double near = w->hops > 0 ? hops * w->near_hops / w->hops : 0, far = hops - near;
+
+    if (proto == RD_PROTO_PULL) {
+        near += 1;
+    } else if (one_way(coll)) {
+        near *= t->overlap;
+        far *= played(env) && crowd > 1 ? 0 : t->overlap; /* whoever waits leaves the core to who sends */
+    }
+    return near * t->of[RD_PRICE_SHM][proto].alpha + far * t->of[RD_PRICE_NET][proto].alpha +
+           (near + far) * (crowd > 1 ? crowd * t->turn : 0);
+}
+
+/* Both ends of messages of `bytes`, of the busiest rank in one pass. What a receiver waits for is there already when
+ * the sender is calls ahead. */
+static double messages_us(const rd_prices_t *t, rd_coll_t coll, const rd_work_t *w, rd_proto_t proto, double bytes)
+{
+    const rd_price_t *near = &t->of[RD_PRICE_SHM][proto], *far = &t->of[RD_PRICE_NET][proto];
+    double head = 0.5 * fmin(bytes, 4 * KIB) * (one_way(coll) ? t->overlap : 1);
+
+    return w->near_messages * (near->message + near->start * head) +
+           (w->messages - w->near_messages - (bytes <= RD_JOINED ? w->joined : 0)) * (far->message + far->start * head);
+}
+
+/* What the messages of all ranks cost together, as a multiple of the busiest one's. Between nodes all are counted:
+ * there a message is work of the kernel, and the root of a direct exchange has most of it. On one node each rank is
+ * taken to have as many as the busiest; its prices were fitted so. */
+static double all_messages(const rd_cost_env_t *env, const rd_work_t *w)
+{
+    return env->nnodes > 1 && w->messages > 0 ? 2 * w->received_all * w->chunks / w->messages : env->nranks;
+}
+
+/* On played nodes, where the root has a message for or from everybody: it alone sends, or receives. */
+static int root_alone(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w)
+{
+    return played(env) && one_way(coll) && w->hops <= 1;
+}
+
+static int root_sends(rd_coll_t coll)
+{
+    return coll == RD_BROADCAST || coll == RD_SCATTER;
+}
+
+/* The busiest rank's messages, as a multiple of as many of which half are sent. On the loopback device a sender does
+ * the receiver's part of the kernel's work as well, and a send takes three times as long as a receive. */
+static double ends(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w)
+{
+    if (!root_alone(env, coll, w))
+        return 1;
+    return root_sends(coll) ? 1.5 : 0.5;
+}
+
+/* Bytes that go over the wire behind one another. Played nodes share it; what a root alone receives is all there is. */
+static double on_wire(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w)
+{
+    return root_alone(env, coll, w) && !root_sends(coll) ? w->leave : w->leave * env->sharing / env->local;
+}
+
+double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, int param, rd_proto_t proto,
+                  size_t bytes, size_t slice)
+{
+    rd_cost_env_t full = *like, *env = &full;
+    const rd_prices_t *t = env->prices ? env->prices : rd_prices_builtin(0);
+    const rd_price_t *k = &t->of[env->nnodes > 1 ? RD_PRICE_NET : RD_PRICE_SHM][proto];
+    double whole = (double)bytes, n = env->nranks, moved, moved_all, passes, messages, busiest, shared, us;
+    size_t chunk;
+    rd_work_t w;
+
+    if (env->sharing < env->local)
+        env->sharing = env->local;
+    if (rd_cost_work(env, coll, algo, param, &w) != 0)
+        return -1;
+    chunk = rd_cost_chunk(coll, bytes, w.chunks);
+    passes = chunk > slice && proto != RD_PROTO_PULL ? (double)((chunk + slice - 1) / slice) : 1;
+    moved = proto == RD_PROTO_PULL ? pull_moved(&w, w.summed) : w.moved;
+    moved_all = proto == RD_PROTO_PULL ? n * pull_moved(&w, w.summed_all / n) : w.moved_all;
+    messages = passes * live_messages(env, coll, whole, &w) *
+               messages_us(t, coll, &w, proto, (double)(chunk < slice ? chunk : slice));
+    busiest = ends(env, coll, &w) * messages + rank_us(t, k, whole, moved, w.received, w.summed);
+    /* The cores share the work of the machine's ranks, its part of all ranks. */
+    shared = (all_messages(env, &w) * messages + rank_us(t, k, whole, moved_all, w.received_all, w.summed_all)) *
+             env->sharing / n / env->cores;
+    us = t->call + hops_us(t, env, coll, &w, proto, passes) + (busiest > shared ? busiest : shared);
+    us += w.fill * (double)(passes > 1 ? slice : chunk) * (1.5 * k->beta + k->cross);
+    if (env->nnodes > 1 && w.peers > t->peers)
+        us += (w.peers - t->peers) * t->peer;
+    if (env->nnodes > 1)
+        us += on_wire(env, coll, &w) * whole * t->wire;
+    return us;
+}

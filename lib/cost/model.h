@@ -1,0 +1,26 @@
+/* The cost model: what an operation takes by an algorithm and a protocol, in microseconds, by formula.
+ *
+ * Everything that an algorithm costs is counted first, in units that know no machine (work.h: hops, messages,
+ * bytes); a table of measured prices (prices.h) turns the counts into time:
+ *
+ *     T = call + alpha (hops + again (passes - 1)) + message messages passes
+ *       + start (the first 4 KiB of each) + beta moved + cross received + gamma summed + the slices that fill a
+ * pipeline
+ *
+ * On a node the ranks' cores do all the moving, so beta counts every byte that a core reads and writes, cross what it
+ * must fetch from another core's cache besides, and where ranks outnumber cores, the work of all of them shares the
+ * cores, and a hop costs the round through the scheduler that lets each of them run. Rooted operations flow one way:
+ * nobody waits for an answer, so one call's hops, and the start of its messages, overlap with the next call's
+ * (`overlap`), but for PULL, whose senders wait until they have been read: a hop more. PULL copies what is received
+ * once, from memory to memory; the moves into and out of slots that `moved` counts do not take place.
+ */
+#ifndef RD_COST_H
+#define RD_COST_H
+
+#include "cost/work.h"
+
+/* Microseconds; negative: no formula. `slice`: bytes of a message at most. */
+double rd_cost_us(const rd_cost_env_t *env, rd_coll_t coll, const char *algo, int param, rd_proto_t proto, size_t bytes,
+                  size_t slice);
+
+#endif

@@ -1,0 +1,121 @@
+/* The built-in prices, and which of them are this processor's. See prices.h. */
+#include "cost/prices.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#define KIB 1024.0
+#define GIGA(bytes_per_second) (1e6 / ((bytes_per_second)*1e9)) /* GB/s to microseconds a byte */
+
+/* From bare kernels on 8 x H200 behind NVSwitch (18 NVLinks each) and from every kernel forced on 2 of them: float sums,
+ * from a graph; chain and messages by ll were not measured, simple and messages on 2 alone. Tree, pat, rd and binomial
+ * are reckoned from the chain, which goes through the same fifos, and dear: nothing is to be chosen that has never run.
+ * Rows: oneshot, twoshot, ring, chain, the four programs, messages; in each ll, ll128, sentinel, simple. */
+#define PROGRAM {3, 2, 130e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0} /* the last two: not in use */
+#define H200                                                                                                           \
+    {                                                                                                                  \
+        {{2.1, 0, 149e3, 3}, {2.6, 0, 270e3, 3}, {2.4, 0, 290e3, 3}, {2.4, 0, 290e3, 3}},                              \
+            {{3.5, 0, 165e3, 3}, {3.95, 0, 310e3, 3}, {3.5, 0, 336e3, 3}, {3.5, 0, 336e3, 3}},                         \
+            {{3.2, 0.82, 180e3, 1.5}, {3.2, 0.82, 335e3, 2.5}, {3.2, 0.82, 355e3, 1.5}, {12, 7, 335e3, 0}},            \
+            {{0.4, 0.9, 180e3, 0.7}, {0.4, 0.9, 326e3, 0.7}, {0.4, 0.9, 326e3, 0}, {2, 3, 355e3, 0}},                    \
+            {PROGRAM}, {PROGRAM}, {PROGRAM}, {PROGRAM},                                                                \
+            {{2.9, 0, 120e3, 0}, {4.5, 0, 310e3, 0}, {2.9, 0, 230e3, 0}, {10.2, 0, 330e3, 0}},                          \
+    }
+
+static const struct {
+    const char *name;
+    rd_prices_t prices;
+} builtin[] = {
+    /* Fitted to 386 times of rondo-perf (7 operations, every algorithm and protocol, 2 and 4 ranks, 8 B to 64 MB, float
+     * sums) on two cores of a 2 GHz Xeon with 2 MB of second-level cache; the network is UCX over tcp on the loopback
+     * device. What short messages cost (`call`, LL, and alpha and message of Simple) was laid anew to the times of 2
+     * ranks from 8 B to 1 KB when senders had begun to claim lines ahead. */
+    {"xeon",
+     {.of = {[RD_PRICE_SHM] = {[RD_PROTO_LL] = {0.113, 0.0143, GIGA(2.5), GIGA(9.8), GIGA(3.6), GIGA(10)},
+                               [RD_PROTO_SIMPLE] = {0.14, 0.12, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
+                               [RD_PROTO_PULL] = {0.22, 0.99, 0, GIGA(60), GIGA(11), GIGA(41)}},
+             [RD_PRICE_NET] = {[RD_PROTO_LL] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
+                               [RD_PROTO_SIMPLE] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
+                               [RD_PROTO_PULL] = {5, 4.6, 0, GIGA(60), GIGA(9.2), GIGA(41)}}},
+      .call = 0.075,
+      .turn = 0.76,
+      .overlap = 0.046,
+      .far = GIGA(16),
+      .near = 1536 * KIB,
+      .wire = GIGA(1.2),
+      .peer = 10, /* not measured: it keeps thousands of connections for where nothing else will do */
+      .peers = 64,
+      .gpu = H200,
+      .links = 450,
+      .stream = RD_STREAM_NEVER}},
+    /* Fitted by rondo-tune --rounds 2 (456 times, 2 and 4 ranks, 8 B to 8 MB) on two cores of a Zen 4 EPYC under a
+     * hypervisor, with a third-level cache of 32 MB between them most of the time; PULL's bytes a little dearer than
+     * fitted, because its long messages were no quicker than slots. What is between nodes was not measured here. */
+    {"zen",
+     {.of = {[RD_PRICE_SHM] = {[RD_PROTO_LL] = {0.081, 0.0061, GIGA(10.5), GIGA(27), GIGA(9.3), GIGA(4.7)},
+                               [RD_PROTO_SIMPLE] = {0.27, 0.056, GIGA(24), GIGA(37), GIGA(42), GIGA(500)},
+                               [RD_PROTO_PULL] = {0.30, 0.92, 0, GIGA(63), GIGA(9.5), GIGA(41)}},
+             [RD_PRICE_NET] = {[RD_PROTO_LL] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
+                               [RD_PROTO_SIMPLE] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
+                               [RD_PROTO_PULL] = {5, 4.6, 0, GIGA(60), GIGA(9.2), GIGA(41)}}},
+      .call = 0.054,
+      .turn = 1.32,
+      .overlap = 0.023,
+      .far = GIGA(32),
+      .near = 1730 * KIB,
+      .wire = GIGA(1.2),
+      .peer = 10,
+      .peers = 64,
+      .gpu = H200,
+      .links = 450,
+      .stream = RD_STREAM_ADAPT}},
+};
+#define BUILTIN (int)(sizeof builtin / sizeof builtin[0])
+
+const rd_prices_t *rd_prices_builtin(int number)
+{
+    return number < 0 || number >= BUILTIN ? NULL : &builtin[number].prices;
+}
+
+const char *rd_prices_name(int number)
+{
+    return builtin[number].name;
+}
+
+#if defined(__x86_64__)
+int rd_prices_here(void)
+{
+    unsigned most, b, c, d;
+    char maker[13] = "";
+
+    if (!__get_cpuid(0, &most, &b, &c, &d))
+        return 0;
+    memcpy(maker, &b, 4);
+    memcpy(maker + 4, &d, 4);
+    memcpy(maker + 8, &c, 4);
+    return strcmp(maker, "AuthenticAMD") == 0 || strcmp(maker, "HygonGenuine") == 0;
+}
+#else
+int rd_prices_here(void)
+{
+    return 0;
+}
+#endif
+
+rondo_result_t rd_prices_find(rd_prices_t *prices, int *number, const char *tune, rd_who_t *who)
+{
+    int n = rd_prices_here();
+
+    for (int i = 0; *tune && i < BUILTIN; i++)
+        if (strcmp(tune, builtin[i].name) == 0) {
+            *prices = builtin[i].prices;
+            *number = i;
+            return RONDO_SUCCESS;
+        }
+    *prices = builtin[n].prices;
+    *number = *tune ? -1 : n;
+    return *tune ? rd_prices_read(prices, tune, who) : RONDO_SUCCESS;
+}

@@ -1,0 +1,169 @@
+/* Prices as text: a file of rondo-tune, and the number by which ranks compare what they use. See prices.h.
+ *
+ *     shm.simple.alpha 0.24          a price: transport, protocol, name (rd_price_t)
+ *     cuda.ring.ll128.rate 335000    one of a kernel between GPUs (rd_gpu_price_t)
+ *     near 1572864                   one that has no protocol (rd_prices_t)
+ *     stream adapt                   how slots are written
+ */
+#include "cost/prices.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE 256
+
+static const char *const kinds[RD_GPU_KINDS] = {"oneshot", "twoshot", "ring", "chain",   "tree",
+                                                 "pat",     "rd",      "binomial", "messages"};
+static const char *const codecs[RD_GPU_CODECS] = {"ll", "ll128", "sentinel", "simple"};
+static const char *const transports[] = {"shm", "net"}, *const ways[] = {"never", "always", "adapt"};
+
+static const struct {
+    const char *name;
+    size_t at;
+} parts[] = {{"alpha", offsetof(rd_price_t, alpha)}, {"message", offsetof(rd_price_t, message)},
+             {"start", offsetof(rd_price_t, start)}, {"beta", offsetof(rd_price_t, beta)},
+             {"cross", offsetof(rd_price_t, cross)}, {"gamma", offsetof(rd_price_t, gamma)}},
+  singles[] = {{"call", offsetof(rd_prices_t, call)},       {"turn", offsetof(rd_prices_t, turn)},
+               {"overlap", offsetof(rd_prices_t, overlap)}, {"far", offsetof(rd_prices_t, far)},
+               {"near", offsetof(rd_prices_t, near)},       {"wire", offsetof(rd_prices_t, wire)},
+               {"peer", offsetof(rd_prices_t, peer)},       {"peers", offsetof(rd_prices_t, peers)},
+               {"cuda.links", offsetof(rd_prices_t, links)}},
+  gpu_parts[] = {{"alpha", offsetof(rd_gpu_price_t, alpha)},
+                 {"hop", offsetof(rd_gpu_price_t, hop)},
+                 {"rate", offsetof(rd_gpu_price_t, rate)},
+                 {"pass", offsetof(rd_gpu_price_t, pass)}};
+#define PARTS (int)(sizeof parts / sizeof parts[0])
+#define SINGLES (int)(sizeof singles / sizeof singles[0])
+#define GPU_PARTS (int)(sizeof gpu_parts / sizeof gpu_parts[0])
+
+/* Of kernel and protocol `of`. */
+static double *gpu_at(rd_prices_t *prices, int of, int part, char *name)
+{
+    int kind = of / RD_GPU_CODECS, codec = of % RD_GPU_CODECS;
+
+    snprintf(name, 32, "cuda.%s.%s.%s", kinds[kind], codecs[codec], gpu_parts[part].name);
+    return (double *)(void *)((char *)&prices->gpu[kind][codec] + gpu_parts[part].at);
+}
+
+double *rd_prices_at(rd_prices_t *prices, int i, char *name)
+{
+    int of = i / PARTS, transport = of / RD_NUM_PROTOS, proto = of % RD_NUM_PROTOS,
+        rest = i - RD_NUM_PRICES * RD_NUM_PROTOS * PARTS, gpu = rest - SINGLES;
+
+    if (gpu >= RD_GPU_KINDS * RD_GPU_CODECS * GPU_PARTS)
+        return NULL;
+    if (gpu >= 0)
+        return gpu_at(prices, gpu / GPU_PARTS, gpu % GPU_PARTS, name);
+    if (rest >= 0) {
+        strcpy(name, singles[rest].name);
+        return (double *)(void *)((char *)prices + singles[rest].at);
+    }
+    snprintf(name, 32, "%s.%s.%s", transports[transport], rd_proto_name((rd_proto_t)proto), parts[i % PARTS].name);
+    return (double *)(void *)((char *)&prices->of[transport][proto] + parts[i % PARTS].at);
+}
+
+static int way_parse(const char *text, rd_stream_t *way)
+{
+    for (int i = 0; i < 3; i++)
+        if (strcmp(ways[i], text) == 0) {
+            *way = (rd_stream_t)i;
+            return 0;
+        }
+    return -1;
+}
+
+/* Zero would make something free, and so chosen whatever it costs: only what may be nothing may be zero. */
+static int number_parse(const char *name, const char *text, double *number)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end || !isfinite(value) || value < 0 || value > 1e12)
+        return -1;
+    if (value == 0 && strcmp(name, "overlap") != 0 && !strstr(name, ".start") && !strstr(name, ".gamma") &&
+        !strstr(name, ".hop") && !strstr(name, ".pass"))
+        return -1;
+    *number = value;
+    return 0;
+}
+
+/* 0, or -1 with what is wrong. */
+static int line_read(rd_prices_t *prices, char *line, const char **wrong)
+{
+    char *rest, name[32], *key = strtok_r(line, " \t\r\n", &rest),
+                          *value = key ? strtok_r(NULL, " \t\r\n", &rest) : NULL;
+    double *number = NULL;
+
+    if (!key)
+        return 0;
+    *wrong = "a name and a value are wanted";
+    if (!value || strtok_r(NULL, " \t\r\n", &rest))
+        return -1;
+    *wrong = "stream is never, always or adapt";
+    if (strcmp(key, "stream") == 0)
+        return way_parse(value, &prices->stream);
+    *wrong = "there is no such price";
+    for (int i = 0; (number = rd_prices_at(prices, i, name)) && strcmp(name, key) != 0;)
+        i++;
+    if (!number)
+        return -1;
+    *wrong = "a price is a number above zero";
+    return number_parse(key, value, number);
+}
+
+rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_who_t *who)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_prices_t read = *prices;
+    char line[LINE], text[LINE];
+    const char *wrong = NULL;
+    FILE *f = fopen(file, "re");
+
+    if (!f)
+        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+                        "RONDO_TUNE=%s: %s; it must be a file of rondo-tune, or the name of built-in prices", file,
+                        strerror(errno));
+    for (int n = 1; result == RONDO_SUCCESS && fgets(line, sizeof line, f); n++) {
+        line[strcspn(line, "#\n")] = 0;
+        strcpy(text, line);
+        if (line_read(&read, line, &wrong) != 0)
+            result = rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "RONDO_TUNE=%s, line %d, \"%.60s\": %s", file, n, text,
+                              wrong);
+    }
+    if (result == RONDO_SUCCESS && ferror(f))
+        result = rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "RONDO_TUNE=%s cannot be read", file);
+    fclose(f);
+    if (result == RONDO_SUCCESS)
+        *prices = read;
+    return result;
+}
+
+void rd_prices_write(const rd_prices_t *prices, FILE *file)
+{
+    rd_prices_t all = *prices;
+    char name[32];
+    double *number;
+
+    for (int i = 0; (number = rd_prices_at(&all, i, name)); i++)
+        fprintf(file, "%-20s %.6g\n", name, *number);
+    fprintf(file, "%-20s %s\n", "stream", ways[prices->stream]);
+}
+
+uint64_t rd_prices_hash(const rd_prices_t *prices)
+{
+    rd_prices_t all = *prices;
+    uint64_t h = 0xcbf29ce484222325u ^ (uint64_t)prices->stream;
+    char name[32];
+    double *number;
+
+    for (int i = 0; (number = rd_prices_at(&all, i, name)); i++) {
+        uint64_t word;
+        memcpy(&word, number, sizeof word);
+        h = (h ^ word) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+    }
+    return h ? h : 1;
+}

@@ -1,0 +1,51 @@
+/* Can a kernel reach the buffer? Device memory, pinned and managed host memory can be; ordinary host memory is refused
+ * with a sentence instead of a fault on the device. Asking CUDA costs more than a launch may, so pages that were found
+ * to be this device's memory are remembered: an address that has been device memory never becomes ordinary memory.
+ */
+#include "exec/cuda/cuda_int.h"
+
+#define PAGE_BITS 21
+
+static int remembered(const rd_cuda_t *cuda, uintptr_t page)
+{
+    return cuda->known[page % (sizeof cuda->known / sizeof cuda->known[0])] == page;
+}
+
+rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer, size_t bytes)
+{
+    uintptr_t page = (uintptr_t)buffer >> PAGE_BITS;
+    rd_who_t *who = &cuda->comm->who;
+    struct cudaPointerAttributes a;
+
+    if (!bytes || !buffer || remembered(cuda, page))
+        return RONDO_SUCCESS;
+    cudaError_t error = cudaPointerGetAttributes(&a, buffer);
+    if (error != cudaSuccess)
+        return rd_cuda_error(who, error, "cudaPointerGetAttributes");
+    if (a.type == cudaMemoryTypeUnregistered)
+        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+                        "%s: %s (%p) is pageable host memory, which a CUDA communicator cannot reach: pass device, "
+                        "managed or pinned memory, or make the communicator with RONDO_DEVICE_HOST",
+                        call, what, buffer);
+    if (a.type == cudaMemoryTypeDevice && a.device == cuda->device)
+        cuda->known[page % (sizeof cuda->known / sizeof cuda->known[0])] = page;
+    if (a.type == cudaMemoryTypeDevice && (error = rd_device_reach(cuda->device, a.device)) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+                        "%s: %s (%p) lies on device %d, which the communicator's device %d does not reach: %s", call,
+                        what, buffer, a.device, cuda->device, cudaGetErrorString(error));
+    }
+    return RONDO_SUCCESS;
+}
+
+int rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer)
+{
+    struct cudaPointerAttributes a;
+
+    if (remembered(cuda, (uintptr_t)buffer >> PAGE_BITS))
+        return cuda->hosted;
+    if (cudaPointerGetAttributes(&a, buffer) == cudaSuccess)
+        return a.hostPointer == buffer;
+    (void)cudaGetLastError();
+    return 0;
+}

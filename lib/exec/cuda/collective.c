@@ -1,0 +1,385 @@
+/* One collective on a stream: what the call says is bound to the kernel that was chosen for it, and launched. */
+#include <string.h>
+
+#include "exec/host/reduce.h"
+#include "core/op.h"
+#include "exec/cuda/cuda_int.h"
+#include "exec/cuda/proxy/proxy.h"
+
+/* ---- scalars ---- */
+
+/* The number in one element of a floating type. */
+static double number(rondo_type_t type, const unsigned char *element)
+{
+    double wide;
+
+    if (type != RONDO_FLOAT64)
+        return rd_scalar_widen(type, element);
+    memcpy(&wide, element, sizeof wide);
+    return wide;
+}
+
+static int is_real(rondo_type_t type)
+{
+    return type >= RONDO_FLOAT16 && type <= RONDO_FLOAT8_E5M2;
+}
+
+static void set_real(rd_kreduce_t *r, rondo_type_t type, double value)
+{
+    float single = (float)value;
+
+    r->scaled = RD_KSCALE_REAL;
+    if (type == RONDO_FLOAT64 || type == RONDO_COMPLEX128)
+        memcpy(r->scale, &value, sizeof value);
+    else
+        memcpy(r->scale, &single, sizeof single);
+}
+
+/* What the kernels make of the operator: AVG of what has fractions is a sum of scaled contributions, as PREMULSUM is. */
+void rd_cuda_op(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *r)
+{
+    rd_op_scalar_t scalar;
+
+    r->op = (uint32_t)ask->op;
+    r->scaled = RD_KSCALE_NONE;
+    r->device_scale = NULL;
+    r->scale[0] = r->scale[1] = 0;
+    if (ask->op == RONDO_AVG && (is_real(ask->type) || ask->type == RONDO_COMPLEX64 || ask->type == RONDO_COMPLEX128)) {
+        r->op = RONDO_SUM;
+        set_real(r, ask->type, 1.0 / cuda->comm->nranks);
+    } else if (ask->op >= RONDO_NUM_OPS && rd_op_scalar(cuda->comm, ask->op, &scalar) == 0) {
+        r->op = RONDO_SUM;
+        r->device_scale = scalar.device;
+        r->scaled = is_real(ask->type) ? RD_KSCALE_REAL : RD_KSCALE_ELEMENT;
+        if (scalar.device)
+            return;
+        if (is_real(ask->type))
+            set_real(r, ask->type, number(ask->type, scalar.here));
+        else
+            memcpy(r->scale, scalar.here, sizeof r->scale);
+    }
+}
+
+/* ---- choosing ---- */
+
+static uint32_t place(const rd_wanted_t *w)
+{
+    uint64_t h = (w->count * 31 + w->coll) * 31 + w->type * 16 + w->op;
+
+    return (uint32_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (RD_CHOSEN - 1);
+}
+
+static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_env_t *env, rd_chosen_t *chosen)
+{
+    uint32_t at = place(wanted);
+    rd_who_t *who = &cuda->comm->who;
+    const char *why;
+
+    if (env && cuda->cache[at].chosen.launch.kind != RD_K_KINDS &&
+        memcmp(&cuda->cache[at].wanted, wanted, sizeof *wanted) == 0) {
+        *chosen = cuda->cache[at].chosen;
+        return RONDO_SUCCESS;
+    }
+    why = rd_kchoose(wanted, &cuda->limits, env, chosen);
+    if (why && cuda->outer) /* of a part of what was asked for, of which the others may be served */
+        why = rd_kchoose(wanted, &cuda->limits, NULL, chosen);
+    if (why)
+        return rd_error(who, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
+                        rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
+                        (unsigned long long)wanted->count, env ? env->algo : "", env ? env->proto : "", why);
+    if (rd_log_enabled(RD_LOG_INFO))
+        rd_log(who, RD_LOG_INFO, "%s %s, %llu elements: %s by %s, %u passes of %u units, %u blocks of %u threads, %.1f us",
+               rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
+               (unsigned long long)wanted->count, rd_kind_name(chosen->launch.kind),
+               rd_codec_name(chosen->launch.codec), chosen->passes, chosen->units, chosen->launch.blocks,
+               chosen->launch.threads, chosen->us);
+    if (env) {
+        cuda->cache[at].wanted = *wanted;
+        cuda->cache[at].chosen = *chosen;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* ---- launching ---- */
+
+rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const rd_kwork_t *work, cudaStream_t stream)
+{
+    int before = rd_device_switch(cuda->device);
+    rondo_result_t result = rd_order_before(cuda, stream);
+
+    if (result == RONDO_SUCCESS) {
+        const rd_klaunch_t part = rd_crowd_part(cuda, launch);
+        cudaError_t error = (cudaError_t)rd_kernel_launch(&part, work, stream);
+        result = error == cudaSuccess ? rd_order_after(cuda, stream)
+                                      : rd_cuda_error(&cuda->comm->who, error, "launching a kernel");
+    }
+    rd_device_back(before, cuda->device);
+    return result;
+}
+
+rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream)
+{
+    int before;
+    rondo_result_t result;
+
+    if (to == from || bytes == 0)
+        return RONDO_SUCCESS;
+    before = rd_device_switch(cuda->device);
+    result = rd_order_before(cuda, stream);
+    if (result == RONDO_SUCCESS) {
+        cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+        result = error == cudaSuccess ? rd_order_after(cuda, stream)
+                                      : rd_cuda_error(&cuda->comm->who, error, "cudaMemcpyAsync");
+    }
+    rd_device_back(before, cuda->device);
+    return result;
+}
+
+rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, size_t bytes, cudaStream_t stream)
+{
+    rd_klaunch_t launch = {.kind = RD_K_WRITE, .blocks = 1, .threads = 128};
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_kwork_t work;
+
+    work.comm = cuda->k;
+    for (size_t at = 0; at < bytes && result == RONDO_SUCCESS; at += RD_KWRITTEN) {
+        work.write.offset = (uint32_t)(offset + at);
+        work.write.bytes = (uint32_t)(bytes - at < RD_KWRITTEN ? bytes - at : RD_KWRITTEN);
+        memcpy(work.write.data, (const char *)data + at, work.write.bytes);
+        result = rd_cuda_launch(cuda, &launch, &work, stream);
+    }
+    return result;
+}
+
+/* One rank's contribution is scaled: alone on its node for an average, too, which is of others as well. */
+static int scales(const rd_cuda_t *cuda, const rd_ask_t *ask)
+{
+    return rd_coll_reduces(ask->coll) && (ask->op >= RONDO_NUM_OPS || (ask->op == RONDO_AVG && cuda->outer));
+}
+
+/* One rank: the input, perhaps scaled. */
+static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    rd_klaunch_t launch = {
+        .kind = RD_K_ALONE, .coll = RD_ALLREDUCE, .type = (uint32_t)call->ask.type, .op = RONDO_SUM};
+    size_t element = rondo_type_size(call->ask.type), count = call->ask.count;
+    rd_kwork_t work;
+
+    if (call->tables && call->ask.coll == RD_ALLTOALL) { /* alltoallv, gatherv, scatterv */
+        const rd_tables_t *t = call->tables;
+        return rd_cuda_copy(cuda, (char *)call->out + (t->out_displs ? t->out_displs[0] * element : 0),
+                            (const char *)call->in + (t->in_displs ? t->in_displs[0] * element : 0),
+                            t->in_counts[0] * element, call->stream);
+    }
+    if (call->tables && call->tables->out_displs)
+        return rd_cuda_copy(cuda, (char *)call->out + call->tables->out_displs[0] * element, call->in, count * element,
+                            call->stream);
+    if (!scales(cuda, &call->ask))
+        return rd_cuda_copy(cuda, call->out, call->in, count * element, call->stream);
+    work.comm = cuda->k;
+    work.reduce = (rd_kreduce_t){.in = call->in, .out = call->out, .count = count, .coll = RD_ALLREDUCE,
+                                 .type = (uint32_t)call->ask.type, .passes = 1, .units = 1};
+    rd_cuda_op(cuda, &call->ask, &work.reduce);
+    launch.threads = rd_kernel_threads(RD_K_ALONE, RD_KC_LL);
+    size_t blocks = (count * element + 16383) / 16384;
+    launch.blocks = blocks < cuda->limits.blocks ? (uint32_t)blocks : cuda->limits.blocks;
+    return rd_cuda_launch(cuda, &launch, &work, call->stream);
+}
+
+static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
+{
+    rd_wanted_t wanted = {RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, 1, 0};
+    rd_chosen_t chosen;
+    rd_kwork_t work;
+    rondo_result_t result = choose(cuda, &wanted, NULL, &chosen);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    work.comm = cuda->k;
+    work.reduce = (rd_kreduce_t){.in = cuda->scratch, .out = cuda->scratch, .count = 1, .coll = RD_ALLREDUCE,
+                                 .type = RONDO_INT32, .op = RONDO_SUM, .passes = chosen.passes, .units = chosen.units,
+                                 .slice = chosen.slice};
+    return rd_cuda_launch(cuda, &chosen.launch, &work, stream);
+}
+
+static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_chosen_t *chosen)
+{
+    const rd_ask_t *ask = &call->ask;
+    rd_wanted_t wanted;
+
+    rd_cuda_op(cuda, ask, reduce);
+    memset(&wanted, 0, sizeof wanted);
+    wanted.coll = reduce->coll = (uint32_t)ask->coll;
+    wanted.type = reduce->type = (uint32_t)ask->type;
+    wanted.op = reduce->op;
+    wanted.element = (uint32_t)rondo_type_size(ask->type);
+    wanted.count = reduce->count = ask->count;
+    wanted.kernels = cuda->windows && cuda->comm->env.cuda_copy && !rd_copies_possible(cuda, call);
+    return choose(cuda, &wanted, &cuda->comm->env, chosen);
+}
+
+double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    rd_call_t one = *call;
+    rd_kreduce_t reduce;
+    rd_chosen_t chosen;
+
+    if (cuda->stage)
+        return rd_stage_price(cuda, call);
+    if (one.ask.coll == RD_BARRIER) {
+        one.ask = (rd_ask_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
+    } else if (one.ask.count == 0 || call->tables) {
+        return 0;
+    }
+    return cuda->k.nranks > 1 && choose_for(cuda, &one, &reduce, &chosen) == RONDO_SUCCESS ? chosen.us : 0;
+}
+
+/* By one kernel, whose output may lie elsewhere; `gap`: bytes between the blocks of a reduce-scatter's input. */
+static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out, size_t gap)
+{
+    rd_chosen_t chosen;
+    rd_kwork_t work;
+    rondo_result_t result = choose_for(cuda, call, &work.reduce, &chosen);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (chosen.launch.kind == RD_K_MESSAGES)
+        return rd_messages_collective(cuda, call);
+    if (chosen.launch.kind == RD_K_COPY)
+        return rd_copies_collective(cuda, call);
+    work.comm = cuda->k;
+    work.reduce.in = call->in;
+    work.reduce.out = out;
+    work.reduce.gap = gap;
+    work.reduce.root = call->ask.root;
+    work.reduce.passes = chosen.passes;
+    work.reduce.units = chosen.units;
+    work.reduce.slice = chosen.slice;
+    if (rd_kernel_channels(chosen.launch.kind))
+        result = rd_cuda_program(cuda, &chosen.launch, call->ask.root, &work.programmed.program);
+    return result == RONDO_SUCCESS ? rd_cuda_launch(cuda, &chosen.launch, &work, call->stream) : result;
+}
+
+/* recv == send on another rank than 0: into the own block, which is spent then, and from there to the front. */
+static rondo_result_t run_aside(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    char *own = (char *)call->out + (size_t)cuda->k.rank * call->aside;
+    rondo_result_t result = run_one(cuda, call, own, 0);
+
+    return result == RONDO_SUCCESS ? rd_cuda_copy(cuda, call->out, own, call->aside, call->stream) : result;
+}
+
+rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, size_t bytes, cudaStream_t stream)
+{
+    void *aside;
+    rondo_result_t result;
+
+    if (to + bytes <= from || from + bytes <= to)
+        return rd_cuda_copy(cuda, to, from, bytes, stream);
+    int before = rd_device_switch(cuda->device);
+    cudaError_t error = cudaMallocAsync(&aside, bytes, stream);
+    if (error == cudaSuccess) {
+        result = rd_cuda_copy(cuda, aside, from, bytes, stream);
+        if (result == RONDO_SUCCESS)
+            result = rd_cuda_copy(cuda, to, aside, bytes, stream);
+        error = cudaFreeAsync(aside, stream);
+    } else {
+        result = RONDO_SUCCESS;
+    }
+    rd_device_back(before, cuda->device);
+    return error == cudaSuccess ? result : rd_cuda_error(&cuda->comm->who, error, "memory aside");
+}
+
+rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    const size_t *counts = call->tables->in_counts;
+    size_t element = rondo_type_size(call->ask.type), offset = 0;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (int root = 0; root < cuda->k.nranks && result == RONDO_SUCCESS; root++) {
+        char *block = (char *)(uintptr_t)call->in + offset;
+        int own = root == cuda->k.rank;
+        rd_call_t one = *call;
+        offset += counts[root] * element;
+        if (!counts[root])
+            continue;
+        one.ask.coll = RD_REDUCE;
+        one.ask.root = root;
+        one.ask.count = counts[root];
+        one.tables = NULL;
+        one.in = block;
+        one.out = !own ? NULL : call->aside ? block : call->out;
+        one.aside = 0;
+        result = cuda->stage ? rd_stage_collective(cuda, &one) : run_one(cuda, &one, one.out, 0);
+        if (result == RONDO_SUCCESS && own && call->aside)
+            result = rd_cuda_copy_over(cuda, call->out, block, counts[root] * element, call->stream);
+    }
+    return result;
+}
+
+rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    if (cuda->asked) {
+        rondo_result_t result = rd_cuda_asked_call(cuda, call);
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    if (cuda->stage) {
+        rondo_result_t result = rd_stage_check_call(cuda->stage, call);
+        return result == RONDO_SUCCESS ? rd_stage_collective(cuda, call) : result;
+    }
+    if (call->ask.coll == RD_BARRIER)
+        return cuda->k.nranks == 1 ? RONDO_SUCCESS : run_barrier(cuda, call->stream);
+    if (cuda->k.nranks == 1)
+        return call->ask.count || call->tables ? run_alone(cuda, call) : RONDO_SUCCESS;
+    if (call->tables && call->ask.coll == RD_REDUCE_SCATTER)
+        return rd_cuda_reduce_each(cuda, call);
+    if (call->tables)
+        return rd_messages_collective(cuda, call);
+    if (call->ask.count == 0)
+        return RONDO_SUCCESS;
+    return call->aside ? run_aside(cuda, call) : run_one(cuda, call, call->out, 0);
+}
+
+rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, size_t gap)
+{
+    return run_one(cuda, call, call->out, gap);
+}
+
+/* ---- the entry ---- */
+
+/* How much of each buffer a collective touches on this rank, in elements; what cannot be reached is refused. */
+static void extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, size_t *out)
+{
+    size_t n = (size_t)cuda->k.nranks, count = call->ask.count;
+    int rooting = call->ask.root == cuda->k.rank, coll = (int)call->ask.coll;
+
+    *in = *out = count;
+    if (coll == RD_ALLGATHER || coll == RD_ALLTOALL || (coll == RD_GATHER && rooting))
+        *out *= n;
+    if (coll == RD_REDUCE_SCATTER || coll == RD_ALLTOALL || (coll == RD_SCATTER && rooting))
+        *in *= n;
+    if ((coll == RD_REDUCE || coll == RD_GATHER) && !rooting)
+        *out = 0;
+    if ((coll == RD_BROADCAST || coll == RD_SCATTER) && !rooting)
+        *in = 0;
+    if (call->tables)
+        *in = *out = 1; /* NULL where nothing is there */
+}
+
+rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call)
+{
+    const char *name = rd_coll_name(call->ask.coll);
+    rd_cuda_t *cuda = comm->cuda;
+    rondo_result_t result = rd_cuda_check(comm);
+    size_t in, out;
+
+    extents(cuda, call, &in, &out);
+    if (result == RONDO_SUCCESS)
+        result = rd_buffer_check(cuda, name, "send", call->in, in);
+    if (result == RONDO_SUCCESS)
+        result = rd_buffer_check(cuda, name, "recv", call->out, out);
+    if (result != RONDO_SUCCESS)
+        return result;
+    return rd_group_depth ? rd_cuda_record(cuda, call) : rd_cuda_run(cuda, call);
+}

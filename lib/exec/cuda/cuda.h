@@ -1,0 +1,85 @@
+/* The CUDA side of a communicator: everything that touches a device lies behind these functions. Built from lib/cuda
+ * where configure found CUDA; cuda_none.c stands in elsewhere.
+ *
+ * A CUDA communicator keeps bootstrap, node and watch as a host one does; its operations go to the device instead of
+ * the queue: chosen (exec/cuda/kernel_choose.c), bound (cuda/bind.c), launched in call order (exec/cuda/order.c). */
+#ifndef RD_CUDA_H
+#define RD_CUDA_H
+
+#include <stdio.h>
+
+#include "core/submit.h"
+#include "topo/topo_gpu.h"
+
+typedef struct rd_cuda rd_cuda_t;
+
+int rd_cuda_built(void);
+
+/* What config.device means here: a device's number, or RONDO_DEVICE_HOST. */
+rondo_result_t rd_cuda_device(int wanted, int *device);
+
+/* Bytes that RONDO_CHECK takes at the end of each rank's shared segment. */
+size_t rd_cuda_asked_bytes(void);
+
+/* What the watch does for a CUDA communicator several times a second; `comm` is a rondo_comm_t. */
+void rd_cuda_look(void *comm);
+
+/* Collective over comm->boot, after its node is known. Sets comm->cuda. On an error every rank has one. */
+rondo_result_t rd_cuda_create(rondo_comm_t comm);
+/* Waits for what is enqueued, or, after an error, until kernels have left; then closes what is the peers'. After it this
+ * rank touches no peer's memory: its control may say that it has left. */
+rondo_result_t rd_cuda_close(rondo_comm_t comm);
+/* Frees the rest. What peers may still touch is freed by a later communicator of this process, or with it. */
+void rd_cuda_free(rondo_comm_t comm);
+/* Waits for what is enqueued. */
+rondo_result_t rd_cuda_drain(rondo_comm_t comm);
+rondo_result_t rd_cuda_drained(rondo_comm_t comm); /* without the wait: RONDO_IN_PROGRESS */
+/* Has a kernel failed? Then the communicator has. */
+rondo_result_t rd_cuda_check(rondo_comm_t comm);
+
+/* Enqueues, or records in this thread's group. */
+rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call);
+rondo_result_t rd_cuda_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer,
+                               rondo_stream_t stream);
+
+/* The outermost end of a group: enqueues what this thread has recorded. What it then waits for, if `pending` is not
+ * NULL, is left there. */
+typedef struct rd_cuda_pending rd_cuda_pending_t;
+rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending);
+void rd_cuda_group_clear(void);
+/* Expected microseconds of the longest communicator's collectives in what this thread has recorded. */
+double rd_cuda_group_estimate(void);
+/* Of a group that was submitted. Freed when done. RONDO_SUCCESS, or what went wrong. */
+rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done);
+
+/* Collective. *number: -1, it is a promise and no more; else what rd_cuda_deregister is told. */
+rondo_result_t rd_cuda_register(rondo_comm_t comm, void *buffer, size_t bytes, int *number);
+rondo_result_t rd_cuda_deregister(rondo_comm_t comm, int number);
+void rd_cuda_windows(rondo_comm_t comm); /* see rondo_comm_windows */
+
+rondo_result_t rd_cuda_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm);
+rondo_result_t rd_cuda_mem_free(void *buffer, rondo_comm_t comm);
+
+/* A line for each device, for rondo-info. */
+void rd_cuda_print(FILE *file);
+/* Multiprocessors of the device at this PCI address; 0: this process does not see it. */
+int rd_cuda_multiprocessors(const char *bus);
+
+/* GPUs of one node, as a plan wants them: those of a machine that is only described will do. */
+typedef struct rd_cuda_shape {
+    int nranks, sms;
+    rd_gpu_way_t way; /* between the farthest pair */
+} rd_cuda_shape_t;
+/* Expected us of a collective of `bytes` as in rondo-perf, float sums, by the kernel and protocol of these numbers
+ * (lib/kernels/launch.h) and these prices; 0: they do not serve it. */
+double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
+                        uint64_t bytes, int kind, int codec);
+const char *rd_cuda_kind_name(int kind);
+const char *rd_cuda_codec_name(int codec);
+/* Every kernel that could serve, the cheapest first, what would be chosen marked; float sums. */
+rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
+                                  const rd_cuda_shape_t *shape, const rd_env_t *env);
+/* What would be chosen, for every operation from 8 bytes to 1 GB. */
+rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, const rd_env_t *env);
+
+#endif

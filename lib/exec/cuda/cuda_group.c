@@ -1,0 +1,283 @@
+/* Groups on CUDA communicators: what a thread has called between start and end, launched at the end.
+ *
+ * Ranks may call in different orders within a group what has no order between each other. So the launches have one that
+ * depends on no call: communicators by their key; of each, its collectives in the order of the calls, then all its
+ * messages.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/lifetime.h"
+#include "exec/cuda/cuda_int.h"
+
+typedef struct op {
+    struct op *next;
+    rd_call_t call;
+    rd_tables_t tables;
+    size_t counts[]; /* that `tables` points to */
+} op_t;
+
+/* One communicator's part of the group. */
+typedef struct part {
+    struct part *next;
+    rd_cuda_t *cuda;
+    uint64_t key; /* the communicator's, which may be gone when the next one is recorded */
+    int rank;
+    op_t *first, *last;
+    rd_cuda_message_t *message_first, *message_last;
+} part_t;
+
+static _Thread_local part_t *parts;
+
+struct rd_cuda_pending {
+    int n;
+    struct {
+        cudaEvent_t event;
+        rondo_comm_t comm; /* held */
+        int device;
+    } wait[];
+};
+
+/* The communicator's part, at its place in the order of keys. */
+static part_t *part_of(rd_cuda_t *cuda)
+{
+    part_t **at = &parts, *made;
+
+    while (*at && ((*at)->key < cuda->key || ((*at)->key == cuda->key && (*at)->rank < cuda->k.rank)))
+        at = &(*at)->next;
+    if (*at && (*at)->cuda == cuda)
+        return *at;
+    if (rd_group_note(cuda->comm) != RONDO_SUCCESS)
+        return NULL;
+    made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->next = *at;
+    made->cuda = cuda;
+    made->key = cuda->key;
+    made->rank = cuda->k.rank;
+    return *at = made;
+}
+
+static rondo_result_t no_memory(rd_cuda_t *cuda)
+{
+    return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
+}
+
+static const size_t *keep(op_t *op, int row, const size_t *from, size_t n)
+{
+    return from ? memcpy(op->counts + (size_t)row * n, from, n * sizeof *from) : NULL;
+}
+
+rondo_result_t rd_cuda_record(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    size_t n = (size_t)cuda->k.nranks;
+    part_t *part = part_of(cuda);
+    op_t *op = part ? calloc(1, sizeof *op + (call->tables ? 4 * n * sizeof(size_t) : 0)) : NULL;
+
+    if (!op)
+        return no_memory(cuda);
+    op->call = *call;
+    if (call->tables) {
+        const rd_tables_t *t = call->tables;
+        op->tables = (rd_tables_t){keep(op, 0, t->in_counts, n), keep(op, 1, t->in_displs, n),
+                                   keep(op, 2, t->out_counts, n), keep(op, 3, t->out_displs, n)};
+        op->call.tables = &op->tables;
+    }
+    if (part->last)
+        part->last->next = op;
+    else
+        part->first = op;
+    part->last = op;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_cuda_record_message(rd_cuda_t *cuda, const rd_cuda_message_t *message)
+{
+    part_t *part = part_of(cuda);
+    rd_cuda_message_t *m = part ? malloc(sizeof *m) : NULL;
+
+    if (!m)
+        return no_memory(cuda);
+    *m = *message;
+    if (part->message_last)
+        part->message_last->next = m;
+    else
+        part->message_first = m;
+    part->message_last = m;
+    return RONDO_SUCCESS;
+}
+
+static void free_part(part_t *part)
+{
+    while (part->first) {
+        op_t *op = part->first;
+        part->first = op->next;
+        free(op);
+    }
+    while (part->message_first) {
+        rd_cuda_message_t *m = part->message_first;
+        part->message_first = m->next;
+        free(m);
+    }
+    free(part);
+}
+
+void rd_cuda_group_clear(void)
+{
+    while (parts) {
+        part_t *part = parts;
+        parts = part->next;
+        free_part(part);
+    }
+}
+
+double rd_cuda_group_estimate(void)
+{
+    double longest = 0;
+
+    for (const part_t *part = parts; part; part = part->next) {
+        double sum = 0;
+
+        for (const op_t *op = part->first; op; op = op->next)
+            sum += rd_cuda_price(part->cuda, &op->call);
+        longest = sum > longest ? sum : longest;
+    }
+    return longest;
+}
+
+/* Sends and receives of a rank with itself must be complete within the group. */
+static rondo_result_t check_self(const part_t *part)
+{
+    const rd_cuda_t *cuda = part->cuda;
+    const rd_cuda_message_t *s = part->message_first, *r = s;
+
+    for (;;) {
+        while (s && !(s->send && s->peer == cuda->k.rank))
+            s = s->next;
+        while (r && !(!r->send && r->peer == cuda->k.rank))
+            r = r->next;
+        if (!s && !r)
+            return RONDO_SUCCESS;
+        if (!s || !r)
+            return rd_error(&cuda->comm->who, RONDO_ERR_INVALID_USAGE,
+                            "%s to this rank itself has no matching %s in the same group", s ? "a send" : "a recv",
+                            s ? "recv" : "send");
+        if (s->bytes != r->bytes)
+            return rd_error(&cuda->comm->who, RONDO_ERR_INVALID_ARGUMENT,
+                            "a rank sends itself %zu bytes and receives %zu: the counts must match", s->bytes,
+                            r->bytes);
+        s = s->next;
+        r = r->next;
+    }
+}
+
+static rondo_result_t run_part(part_t *part)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (const op_t *op = part->first; op && result == RONDO_SUCCESS; op = op->next)
+        result = rd_cuda_run(part->cuda, &op->call);
+    if (part->message_first && result == RONDO_SUCCESS) {
+        /* The list comes back in other order: kept by one array, so that it can be freed. */
+        size_t n = 0, i = 0;
+        for (rd_cuda_message_t *m = part->message_first; m; m = m->next)
+            n++;
+        rd_cuda_message_t *all = malloc(n * sizeof *all);
+        if (!all)
+            return no_memory(part->cuda);
+        for (rd_cuda_message_t *m = part->message_first; m; m = m->next, i++) {
+            all[i] = *m;
+            all[i].next = i + 1 < n ? &all[i + 1] : NULL;
+        }
+        result = rd_messages_run(part->cuda, all);
+        free(all);
+    }
+    return result;
+}
+
+static cudaStream_t last_stream(const part_t *part)
+{
+    return part->message_first ? part->message_first->stream : part->last->call.stream;
+}
+
+/* An event behind the last operation of a part; none while it is captured: then nobody can wait for it. */
+static rondo_result_t note(rd_cuda_pending_t *pending, const part_t *part)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cudaStream_t stream = last_stream(part);
+    cudaEvent_t event;
+
+    cudaError_t error = cudaStreamIsCapturing(stream, &status);
+    if (error != cudaSuccess || status != cudaStreamCaptureStatusNone)
+        return RONDO_SUCCESS;
+    int before = rd_device_switch(part->cuda->device);
+    error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    if (error == cudaSuccess && (error = cudaEventRecord(event, stream)) != cudaSuccess)
+        (void)cudaEventDestroy(event);
+    rd_device_back(before, part->cuda->device);
+    if (error != cudaSuccess)
+        return rd_cuda_error(&part->cuda->comm->who, error, "an event for a request");
+    rd_comm_hold(part->cuda->comm);
+    pending->wait[pending->n].event = event;
+    pending->wait[pending->n].device = part->cuda->device;
+    pending->wait[pending->n++].comm = part->cuda->comm;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_cuda_pending_t *made = NULL;
+    size_t n = 0;
+
+    if (!parts)
+        return RONDO_SUCCESS;
+    for (const part_t *part = parts; part && result == RONDO_SUCCESS; part = part->next, n++)
+        result = check_self(part);
+    if (result == RONDO_SUCCESS && pending) {
+        made = calloc(1, sizeof *made + n * sizeof made->wait[0]);
+        result = made ? RONDO_SUCCESS : no_memory(parts->cuda);
+    }
+    for (part_t *part = parts; part && result == RONDO_SUCCESS; part = part->next) {
+        result = run_part(part);
+        if (made && result == RONDO_SUCCESS)
+            result = note(made, part);
+    }
+    rd_cuda_group_clear();
+    if (pending)
+        *pending = made;
+    return result;
+}
+
+rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done)
+{
+    rd_cuda_pending_t *p = *pending;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    *done = 1;
+    for (int i = 0; p && i < p->n; i++) {
+        rondo_comm_t comm = p->wait[i].comm;
+        rondo_result_t health = RONDO_SUCCESS;
+        rd_device_guard_t guard = rd_device_enter(p->wait[i].device);
+        cudaError_t error = cudaEventQuery(p->wait[i].event);
+        rd_device_leave(guard);
+        *done &= error != cudaErrorNotReady;
+        if (error != cudaErrorNotReady && error != cudaSuccess && result == RONDO_SUCCESS)
+            result = rd_cuda_error(&comm->who, error, "waiting for a request");
+        if (rd_comm_gone(comm))
+            health = rd_comm_check(comm);
+        else if ((health = rd_cuda_check(comm)) == RONDO_SUCCESS)
+            health = rd_comm_notice(comm);
+        result = result == RONDO_SUCCESS ? health : result;
+    }
+    if (!*done)
+        return RONDO_SUCCESS;
+    for (int i = 0; p && i < p->n; i++) {
+        (void)cudaEventDestroy(p->wait[i].event);
+        rd_comm_drop(p->wait[i].comm);
+    }
+    free(p);
+    *pending = NULL;
+    return result;
+}

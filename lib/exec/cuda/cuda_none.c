@@ -1,0 +1,172 @@
+/* Stands in for lib/cuda where the library is built without CUDA: every communicator is a host one. */
+#include "exec/cuda/cuda.h"
+
+int rd_cuda_built(void)
+{
+    return 0;
+}
+
+rondo_result_t rd_cuda_device(int wanted, int *device)
+{
+    if (wanted >= 0)
+        return rd_error(NULL, RONDO_ERR_UNSUPPORTED,
+                        "config->device is %d, but this library is built without CUDA: use RONDO_DEVICE_HOST", wanted);
+    *device = RONDO_DEVICE_HOST;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t none(rondo_comm_t comm)
+{
+    return rd_error(&comm->who, RONDO_ERR_INTERNAL, "a CUDA communicator without CUDA");
+}
+
+size_t rd_cuda_asked_bytes(void)
+{
+    return 0;
+}
+
+void rd_cuda_look(void *comm)
+{
+    (void)comm;
+}
+
+rondo_result_t rd_cuda_create(rondo_comm_t comm)
+{
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_close(rondo_comm_t comm)
+{
+    return none(comm);
+}
+
+void rd_cuda_free(rondo_comm_t comm)
+{
+    (void)comm;
+}
+
+rondo_result_t rd_cuda_drain(rondo_comm_t comm)
+{
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_drained(rondo_comm_t comm)
+{
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_check(rondo_comm_t comm)
+{
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call)
+{
+    (void)call;
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)
+{
+    (void)send, (void)buffer, (void)bytes, (void)peer, (void)stream;
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending)
+{
+    (void)pending;
+    return RONDO_SUCCESS;
+}
+
+void rd_cuda_group_clear(void)
+{
+}
+
+double rd_cuda_group_estimate(void)
+{
+    return 0;
+}
+
+rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done)
+{
+    (void)pending;
+    *done = 1;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_cuda_register(rondo_comm_t comm, void *buffer, size_t bytes, int *number)
+{
+    (void)buffer, (void)bytes, (void)number;
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_deregister(rondo_comm_t comm, int number)
+{
+    (void)number;
+    return none(comm);
+}
+
+void rd_cuda_windows(rondo_comm_t comm)
+{
+    (void)comm;
+}
+
+rondo_result_t rd_cuda_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
+{
+    (void)buffer, (void)bytes;
+    return none(comm);
+}
+
+rondo_result_t rd_cuda_mem_free(void *buffer, rondo_comm_t comm)
+{
+    (void)buffer;
+    return none(comm);
+}
+
+void rd_cuda_print(FILE *file)
+{
+    fputs("CUDA          built without it\n", file);
+}
+
+int rd_cuda_multiprocessors(const char *bus)
+{
+    (void)bus;
+    return 0;
+}
+
+double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
+                        uint64_t bytes, int kind, int codec)
+{
+    (void)shape, (void)prices, (void)env, (void)coll, (void)bytes, (void)kind, (void)codec;
+    return 0;
+}
+
+const char *rd_cuda_kind_name(int kind)
+{
+    (void)kind;
+    return "none";
+}
+
+const char *rd_cuda_codec_name(int codec)
+{
+    (void)codec;
+    return "none";
+}
+
+static rondo_result_t not_built(void)
+{
+    return rd_error(NULL, RONDO_ERR_UNSUPPORTED, "this library is built without CUDA");
+}
+
+rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
+                                  const rd_cuda_shape_t *shape, const rd_env_t *env)
+{
+    (void)file, (void)coll, (void)type, (void)count, (void)shape, (void)env;
+    return not_built();
+}
+
+rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, const rd_env_t *env)
+{
+    (void)file, (void)shape, (void)env;
+    return not_built();
+}

@@ -1,0 +1,230 @@
+/* What rondo-info shows of CUDA: the devices, and for an operation every kernel that could serve it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/cuda/cuda_int.h"
+
+void rd_cuda_print(FILE *file)
+{
+    int count = 0, runtime = 0, driver = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+
+    (void)cudaRuntimeGetVersion(&runtime);
+    (void)cudaDriverGetVersion(&driver);
+    if (error != cudaSuccess || count == 0) {
+        (void)cudaGetLastError();
+        fprintf(file, "CUDA          runtime %d.%d, no device: %s\n", runtime / 1000, runtime % 1000 / 10,
+                error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
+        return;
+    }
+    fprintf(file, "CUDA          runtime %d.%d, driver's %d.%d, %d devices\n", runtime / 1000, runtime % 1000 / 10,
+            driver / 1000, driver % 1000 / 10, count);
+    for (int d = 0; d < count; d++) {
+        struct cudaDeviceProp prop;
+        char bus[20] = "?";
+        if (cudaGetDeviceProperties(&prop, d) != cudaSuccess)
+            continue;
+        (void)cudaDeviceGetPCIBusId(bus, sizeof bus, d);
+        fprintf(file, "              device %d: %s, %s, compute capability %d.%d, %d multiprocessors, %zu MB, reaches", d, prop.name,
+                bus, prop.major, prop.minor, prop.multiProcessorCount, prop.totalGlobalMem >> 20);
+        for (int p = 0; p < count; p++) {
+            int can = 0;
+            if (p != d && cudaDeviceCanAccessPeer(&can, d, p) == cudaSuccess && can)
+                fprintf(file, " %d", p);
+        }
+        fputc('\n', file);
+    }
+}
+
+int rd_cuda_multiprocessors(const char *bus)
+{
+    int device, sms = 0;
+
+    if (cudaDeviceGetByPCIBusId(&device, bus) != cudaSuccess ||
+        cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+        (void)cudaGetLastError();
+    return sms;
+}
+
+typedef struct candidate {
+    rd_chosen_t chosen;
+    const char *why; /* it cannot; NULL: it can */
+    int number;
+} candidate_t;
+
+static int cheaper(const void *a, const void *b)
+{
+    const candidate_t *x = a, *y = b;
+
+    if (!x->why != !y->why)
+        return x->why ? 1 : -1;
+    if (x->why)
+        return x->number - y->number;
+    if (x->chosen.us != y->chosen.us)
+        return x->chosen.us > y->chosen.us ? 1 : -1;
+    return x->number - y->number;
+}
+
+static int is_chosen(const rd_chosen_t *a, const rd_chosen_t *b)
+{
+    return a->launch.kind == b->launch.kind && a->launch.codec == b->launch.codec;
+}
+
+/* The limits of a communicator of this shape, by these prices. */
+static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t *env, const rd_prices_t *prices,
+                                   rd_limits_t *limits, size_t *window)
+{
+    int sms = shape->sms;
+    rd_cuda_t *cuda;
+
+    if (shape->nranks < 2 || shape->nranks > RD_KRANKS)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "%d ranks: kernels of one node have plans for 2 to %d; what more ranks do is staged, and goes by the "
+                        "host's plans, which are shown without --device cuda",
+                        shape->nranks, RD_KRANKS);
+    rondo_result_t result = rd_kchoose_names(env, NULL);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!(cuda = calloc(1, sizeof *cuda)))
+        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a plan");
+    cuda->k.nranks = shape->nranks;
+    cuda->limits.nranks = (uint32_t)shape->nranks;
+    cuda->limits.apart = !env->p2p;
+    cuda->limits.copies = env->p2p != 0;
+    cuda->limits.blocks = (uint32_t)(env->cuda_blocks && env->cuda_blocks < sms ? env->cuda_blocks : sms);
+    rd_window_layout(cuda, env, (int)cuda->limits.blocks);
+    rd_limits_way(&cuda->limits, shape->way);
+    cuda->limits.prices = prices;
+    rd_limits_sliced(&cuda->limits, env);
+    *limits = cuda->limits;
+    *window = cuda->shared_bytes;
+    free(cuda);
+    return RONDO_SUCCESS;
+}
+
+static void candidate_print(FILE *file, const candidate_t *candidate, int chosen)
+{
+    const rd_chosen_t *c = &candidate->chosen;
+
+    fprintf(file, "%c %-9s %-9s", chosen ? '*' : ' ', rd_kind_name(c->launch.kind), rd_codec_name(c->launch.codec));
+    if (candidate->why)
+        fprintf(file, "          %s\n", candidate->why);
+    else if (c->launch.kind == RD_K_MESSAGES)
+        fprintf(file, "%8.1f us\n", c->us);
+    else if (c->launch.kind == RD_K_COPY)
+        fprintf(file, "%8.1f us  from registered buffers, where RONDO_CUDA_COPY says so\n", c->us);
+    else
+        fprintf(file, "%8.1f us  %u passes of %u units%s, %u blocks of %u threads\n", c->us, c->passes, c->units,
+                c->launch.banks ? " in both banks" : "", c->launch.blocks, c->launch.threads);
+}
+
+rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
+                                  const rd_cuda_shape_t *shape, const rd_env_t *env)
+{
+    candidate_t list[(RD_K_COPY + 1) * RD_KC_CODECS];
+    rd_wanted_t wanted = {(uint32_t)coll, (uint32_t)type, RONDO_SUM, (uint32_t)rondo_type_size(type), count, 0};
+    rd_limits_t limits;
+    rd_prices_t prices;
+    rd_chosen_t best;
+    size_t window;
+    char way[64];
+    int n = 0, number;
+
+    if (coll == RD_BARRIER)
+        wanted = (rd_wanted_t){RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, count = 1, 0};
+    rondo_result_t result = rd_prices_find(&prices, &number, env->tune, NULL);
+    if (result == RONDO_SUCCESS)
+        result = shape_limits(shape, env, &prices, &limits, &window);
+    if (result != RONDO_SUCCESS)
+        return result;
+    const char *why = rd_kchoose(&wanted, &limits, env, &best);
+    fprintf(file, "%s of %zu %s on %d GPUs of one node, %d multiprocessors each", rd_coll_name(coll), count,
+            rd_type_name(type), shape->nranks, shape->sms);
+    if (shape->way.gbps > 0)
+        fprintf(file, ", %s, %.0f GB/s", rd_gpu_way_print(shape->way, way), shape->way.gbps);
+    fprintf(file, "\na window of %zu KB%s: %u fifos a pair, two banks of %u KB\n\n", window >> 10,
+            env->p2p ? "" : " in pinned host memory (RONDO_P2P=0; times reckoned, not measured)", limits.fifos,
+            limits.bank >> 10);
+    for (int kind = RD_K_ONESHOT; kind <= RD_K_COPY; kind++) {
+        for (int codec = 0; codec < (kind == RD_K_COPY ? 1 : RD_KC_CODECS); codec++, n++) {
+            list[n] = (candidate_t){.number = n};
+            if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &list[n].chosen,
+                               &list[n].why) != 0)
+                list[n].chosen.launch = (rd_klaunch_t){.kind = (rd_kkind_t)kind, .codec = (rd_kcodec_t)codec};
+        }
+    }
+    qsort(list, (size_t)n, sizeof *list, cheaper);
+    for (int i = 0; i < n; i++)
+        candidate_print(file, &list[i], !why && is_chosen(&list[i].chosen, &best));
+    return why ? rd_error(NULL, RONDO_ERR_UNSUPPORTED, "nothing serves it: %s", why) : RONDO_SUCCESS;
+}
+
+/* Of one operation: the sizes up to which a kernel is chosen. Blocks where there are some, as in rondo-perf. */
+static void choices_line(FILE *file, rd_coll_t coll, const rd_limits_t *limits, const rd_env_t *env)
+{
+    uint64_t last = 0;
+    char now[64], before[64] = "", size[24];
+
+    fprintf(file, "%-15s", rd_coll_name(coll));
+    for (uint64_t bytes = 8; bytes <= UINT64_C(1) << 30; last = bytes, bytes *= 2) {
+        uint64_t count = bytes / 4 / (coll == RD_REDUCE_SCATTER ? limits->nranks : 1);
+        rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1, 0};
+        rd_chosen_t c;
+
+        if (rd_kchoose(&wanted, limits, env, &c) != NULL)
+            snprintf(now, sizeof now, "nothing");
+        else
+            snprintf(now, sizeof now, "%s %s", rd_kind_name(c.launch.kind), rd_codec_name(c.launch.codec));
+        if (*before && strcmp(now, before) != 0)
+            fprintf(file, " to %s %s,", rd_bytes_print(last, size), before);
+        strcpy(before, now);
+    }
+    fprintf(file, " to %s %s\n", rd_bytes_print(last, size), before);
+}
+
+rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, const rd_env_t *env)
+{
+    rd_limits_t limits;
+    rd_prices_t prices;
+    size_t window;
+    int number;
+    rondo_result_t result = rd_prices_find(&prices, &number, env->tune, NULL);
+
+    if (result == RONDO_SUCCESS)
+        result = shape_limits(shape, env, &prices, &limits, &window);
+    if (result != RONDO_SUCCESS)
+        return result;
+    fprintf(file, "chosen on %d GPUs of %d multiprocessors, float sums, bytes of a message as in rondo-perf:\n",
+            shape->nranks, shape->sms);
+    for (int coll = 0; coll <= RD_SCATTER; coll++)
+        if (coll != RD_BARRIER)
+            choices_line(file, (rd_coll_t)coll, &limits, env);
+    return RONDO_SUCCESS;
+}
+
+const char *rd_cuda_kind_name(int kind)
+{
+    return rd_kind_name((rd_kkind_t)kind);
+}
+
+const char *rd_cuda_codec_name(int codec)
+{
+    return rd_codec_name((rd_kcodec_t)codec);
+}
+
+double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
+                        uint64_t bytes, int kind, int codec)
+{
+    uint64_t count = bytes / 4 / (coll == RD_REDUCE_SCATTER ? (uint64_t)shape->nranks : 1);
+    rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1, 0};
+    rd_limits_t limits;
+    rd_chosen_t chosen;
+    size_t window;
+
+    if (shape_limits(shape, env, prices, &limits, &window) != RONDO_SUCCESS)
+        return 0;
+    limits.sliced = codec == RD_KC_SIMPLE ? 0 : UINT64_MAX; /* it is forced */
+    if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &chosen, NULL) != 0)
+        return 0;
+    return chosen.us;
+}

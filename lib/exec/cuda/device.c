@@ -1,0 +1,208 @@
+/* Devices: which one a communicator is for, and calls on another device than the current one. */
+#include <pthread.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "exec/cuda/cuda_int.h"
+
+static _Atomic pid_t user; /* the process that has called CUDA: a child of it cannot */
+
+int rd_cuda_built(void)
+{
+    return 1;
+}
+
+rondo_result_t rd_cuda_error(rd_who_t *who, cudaError_t error, const char *what)
+{
+    (void)cudaGetLastError(); /* it is the caller's no more: the user's next look at it finds his own */
+    if (error == cudaErrorMemoryAllocation)
+        return rd_error(who, RONDO_ERR_NO_MEMORY, "%s: %s", what, cudaGetErrorString(error));
+    return rd_error(who, RONDO_ERR_CUDA, "%s: %s", what, cudaGetErrorString(error));
+}
+
+/* No device at all is no error: the machine has none, or no driver. */
+static int absent(cudaError_t error)
+{
+    return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
+}
+
+static int active(int device)
+{
+    unsigned flags;
+    int is = 0;
+
+    return rd_driver.active(device, &flags, &is) == 0 && is;
+}
+
+/* Has the program gone to this thread's device? Codes that keep to host memory run on machines with GPUs, too.
+ * *elsewhere: it has gone to that one, and this thread has not; -1: to none. */
+static int in_use(int count, int *elsewhere)
+{
+    void *context = NULL;
+    int device = 0;
+
+    *elsewhere = -1;
+    rd_driver_find();
+    if (!rd_driver.context || !rd_driver.active)
+        return 1; /* not to be found out */
+    if (rd_driver.context(&context) == 0 && context)
+        return 1;
+    if (cudaGetDevice(&device) == cudaSuccess && active(device))
+        return 1;
+    for (int d = 0; d < count && *elsewhere < 0; d++)
+        *elsewhere = active(d) ? d : -1;
+    return 0;
+}
+
+static rondo_result_t not_here(int elsewhere)
+{
+    return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
+                    "the program uses CUDA device %d, and this thread has gone to none: call cudaSetDevice in it, or "
+                    "set config->device (RONDO_DEVICE_HOST: host memory)",
+                    elsewhere);
+}
+
+rondo_result_t rd_cuda_device(int wanted, int *device)
+{
+    pid_t self = getpid(), nobody = 0;
+    int count = 0, elsewhere = -1;
+
+    if (wanted == RONDO_DEVICE_HOST) {
+        *device = wanted;
+        return RONDO_SUCCESS;
+    }
+    if (wanted == RONDO_DEVICE_AUTO && !rd_driver_loaded()) {
+        *device = RONDO_DEVICE_HOST;
+        return RONDO_SUCCESS;
+    }
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (wanted == RONDO_DEVICE_AUTO &&
+        (absent(error) || (error == cudaSuccess && (count == 0 || !in_use(count, &elsewhere))))) {
+        (void)cudaGetLastError();
+        *device = RONDO_DEVICE_HOST;
+        return elsewhere < 0 ? RONDO_SUCCESS : not_here(elsewhere);
+    }
+    if (!atomic_compare_exchange_strong(&user, &nobody, self) && nobody != self)
+        return rd_error(NULL, RONDO_ERR_CUDA,
+                        "this process was forked from one that uses CUDA, which does not survive that: start it by "
+                        "exec, or use RONDO_DEVICE_HOST");
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        return rd_error(NULL, absent(error) ? RONDO_ERR_UNSUPPORTED : RONDO_ERR_CUDA,
+                        "CUDA cannot be used here: %s; RONDO_DEVICE_HOST does without", cudaGetErrorString(error));
+    }
+    if (wanted == RONDO_DEVICE_AUTO)
+        return (error = cudaGetDevice(device)) == cudaSuccess ? RONDO_SUCCESS
+                                                              : rd_cuda_error(NULL, error, "cudaGetDevice");
+    if (wanted >= count)
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->device is %d, but there are %d CUDA devices, from 0",
+                        wanted, count);
+    *device = wanted;
+    return RONDO_SUCCESS;
+}
+
+/* ---- what CUDA's runtime does not tell, and its driver does */
+
+rd_driver_t rd_driver;
+
+static void *driver_function(const char *name)
+{
+    enum cudaDriverEntryPointQueryResult found;
+    void *function = NULL;
+
+    if (cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found) != cudaSuccess)
+        (void)cudaGetLastError();
+    return function;
+}
+
+static void find(void)
+{
+    rd_driver.context = (int (*)(void **))(uintptr_t)driver_function("cuCtxGetCurrent");
+    rd_driver.set_context = (int (*)(void *))(uintptr_t)driver_function("cuCtxSetCurrent");
+    rd_driver.retain = (int (*)(void **, int))(uintptr_t)driver_function("cuDevicePrimaryCtxRetain");
+    rd_driver.active = (int (*)(int, unsigned *, int *))(uintptr_t)driver_function("cuDevicePrimaryCtxGetState");
+    rd_driver.range = (rd_driver_range_fn)(uintptr_t)driver_function("cuMemGetAddressRange");
+    rd_driver.attribute = (rd_driver_attribute_fn)(uintptr_t)driver_function("cuPointerGetAttribute");
+}
+
+void rd_driver_find(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, find);
+}
+
+/* ---- another device than the current one */
+
+#define NO_CONTEXT (-1)
+
+/* A thread that has not used CUDA has device 0 by name, and no context. To give it back its device by cudaSetDevice
+ * would make a context there, of hundreds of MB: so it is lent the other device's context, and has none again. */
+
+/* A device's own context, kept as long as the process lives: the communicators' memory lies there. */
+static void *context_of(int device)
+{
+    static _Atomic(void *) known[64];
+    void *context = NULL;
+
+    if (device >= 64)
+        return NULL;
+    if (!(context = atomic_load(&known[device])) && rd_driver.retain(&context, device) == 0)
+        atomic_store(&known[device], context);
+    return context;
+}
+
+int rd_device_go(int device, int before)
+{
+    void *current = NULL, *lent = NULL;
+
+    rd_driver_find();
+    if (rd_driver.context && rd_driver.set_context && rd_driver.retain && rd_driver.context(&current) == 0 && !current)
+        lent = context_of(device);
+    if (lent && rd_driver.set_context(lent) == 0)
+        return NO_CONTEXT;
+    (void)cudaSetDevice(device);
+    return before;
+}
+
+void rd_device_return(int before)
+{
+    if (before == NO_CONTEXT)
+        (void)rd_driver.set_context(NULL);
+    else
+        (void)cudaSetDevice(before);
+}
+
+rd_device_guard_t rd_device_enter(int device)
+{
+    rd_device_guard_t guard = {device, rd_device_switch(device), cudaStreamCaptureModeRelaxed};
+
+    (void)cudaThreadExchangeStreamCaptureMode(&guard.mode);
+    return guard;
+}
+
+void rd_device_leave(rd_device_guard_t guard)
+{
+    (void)cudaThreadExchangeStreamCaptureMode(&guard.mode);
+    rd_device_back(guard.before, guard.device);
+}
+
+cudaError_t rd_device_reach(int device, int other)
+{
+    rd_device_guard_t guard;
+    int can = 1;
+
+    if (other == device)
+        return cudaSuccess;
+    cudaError_t error = cudaDeviceCanAccessPeer(&can, device, other);
+    if (error != cudaSuccess || !can)
+        return error == cudaSuccess ? cudaErrorPeerAccessUnsupported : error;
+    guard = rd_device_enter(device);
+    error = cudaDeviceEnablePeerAccess(other, 0);
+    if (error == cudaErrorPeerAccessAlreadyEnabled) {
+        (void)cudaGetLastError();
+        error = cudaSuccess;
+    }
+    rd_device_leave(guard);
+    return error;
+}

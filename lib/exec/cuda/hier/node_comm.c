@@ -1,0 +1,63 @@
+/* The ranks of one node as a communicator inside the communicator: a rd_cuda_t of their own, whose windows they map, so
+ * that parts of operations (rail.c) and messages (exec/cuda/p2p.c) go by the node's own kernels. It has no order, for it is
+ * used in a call's stream alone, between two parts that have one, and its words are the outer one's. A rank that is
+ * alone on its node has one, too, without a window.
+ */
+#include <stdlib.h>
+
+#include "exec/cuda/proxy/proxy.h"
+
+/* Multiprocessors that messages by lines may fill beside those to other nodes, so that all run at once, but where many
+ * ranks share a GPU: blocks for other nodes come first then, and each is over when its partner's is. On all ranks of a
+ * node. */
+static int room_for_lines(const rd_cuda_t *cuda)
+{
+    int room = (int)cuda->limits.blocks - (int)rd_stage_beside_most(cuda->stage);
+
+    return room < 1 ? 1 : room;
+}
+
+rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart)
+{
+    rd_cuda_t *in = cuda->inner = calloc(1, sizeof *in);
+    rondo_comm_t comm = cuda->comm;
+
+    if (!in || !(in->peers = calloc((size_t)comm->node.nlocal, sizeof *in->peers)))
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+    in->comm = comm;
+    in->outer = cuda;
+    in->device = cuda->device;
+    in->key = cuda->key;
+    in->k.rank = comm->node.self;
+    in->k.nranks = comm->node.nlocal;
+    in->limits = cuda->limits;
+    in->limits.nranks = (uint32_t)comm->node.nlocal;
+    for (int i = 0; i < comm->node.nlocal; i++)
+        in->peers[i] = cuda->peers[comm->node.local[i]];
+    for (int i = 0; i < RD_CHOSEN; i++)
+        in->cache[i].chosen.launch.kind = RD_K_KINDS;
+    in->late_ms = cuda->late_ms;
+    if (in->k.nranks > 1)
+        rd_window_layout(in, &comm->env, room_for_lines(cuda));
+    return rd_import_direct(in, apart);
+}
+
+void rd_inner_close(rd_cuda_t *cuda)
+{
+    if (cuda->inner)
+        rd_import_close(cuda->inner);
+}
+
+void rd_inner_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls)
+{
+    rd_cuda_t *in = cuda->inner;
+
+    if (!in)
+        return;
+    rd_import_close(in);
+    rd_window_free(in, node, controls);
+    cuda->inner = NULL;
+    rd_cuda_programs_free(in);
+    free(in->peers);
+    free(in);
+}

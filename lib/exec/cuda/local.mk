@@ -1,0 +1,34 @@
+# Layer 7: the host's side of GPUs.
+librondo_core_la_SOURCES += \
+	lib/exec/cuda/cuda.h
+
+if HAVE_CUDA
+librondo_core_la_SOURCES += \
+	lib/exec/cuda/buffer.c \
+	lib/exec/cuda/collective.c \
+	lib/exec/cuda/copy_engine.c \
+	lib/exec/cuda/cuda_group.c \
+	lib/exec/cuda/cuda_int.h \
+	lib/exec/cuda/cuda_print.c \
+	lib/exec/cuda/cuda_signature.c \
+	lib/exec/cuda/device.c \
+	lib/exec/cuda/driver_loaded.c \
+	lib/exec/cuda/health_check.c \
+	lib/exec/cuda/init.c \
+	lib/exec/cuda/kernel_choose.c \
+	lib/exec/cuda/kernel_choose.h \
+	lib/exec/cuda/occupancy.c \
+	lib/exec/cuda/order.c \
+	lib/exec/cuda/p2p.c \
+	lib/exec/cuda/p2p.h \
+	lib/exec/cuda/p2p_blocks.c \
+	lib/exec/cuda/program_cache.c \
+	lib/exec/cuda/register.c \
+	lib/exec/cuda/window.c \
+	lib/exec/cuda/window_host.c \
+	lib/exec/cuda/window_import.c
+librondo_core_la_CPPFLAGS += $(CUDA_CFLAGS)
+else
+librondo_core_la_SOURCES += \
+	lib/exec/cuda/cuda_none.c
+endif

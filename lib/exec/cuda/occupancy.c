@@ -1,0 +1,50 @@
+/* Several communicators on one GPU. A kernel here waits for its peers on other GPUs, so what two GPUs may begin in
+ * different orders has to fit on each of them together, or all wait for ever: on one GPU the first communicator's
+ * kernel keeps the second's out, on the other it is the other way round.
+ *
+ * A communicator that is alone may fill the GPU. Where there are more, each takes its part, and its groups of warps
+ * serve one unit after the other; ranks need not do so alike. Beyond MOST parts become no smaller: so many operations
+ * fit at a time. A third of a ring's warps is as many as the link needs, by its rate and a latency of 2 us.
+ *
+ * Not for messages by lines, all of whose warps must run at once: their number is agreed on when a communicator is
+ * made. What goes by slices has as many blocks as its rank likes (p2p.c). */
+#include "exec/cuda/cuda_int.h"
+
+#define DEVICES 64
+#define MOST 3
+
+static _Atomic int living[DEVICES]; /* communicators of this process, of every rank of it */
+
+void rd_crowd_join(rd_cuda_t *cuda)
+{
+    if (cuda->device < DEVICES)
+        atomic_fetch_add(&living[cuda->device], 1);
+}
+
+void rd_crowd_leave(rd_cuda_t *cuda)
+{
+    if (cuda->device < DEVICES)
+        atomic_fetch_sub(&living[cuda->device], 1);
+}
+
+uint32_t rd_crowd_parts(const rd_cuda_t *cuda)
+{
+    int beside = cuda->outer ? cuda->outer->beside : cuda->beside, here = 0;
+
+    if (cuda->device < DEVICES)
+        here = atomic_load_explicit(&living[cuda->device], memory_order_relaxed);
+    if (here <= beside)
+        return 1;
+    int all = (here + beside - 1) / beside;
+    return (uint32_t)(all < MOST ? all : MOST);
+}
+
+rd_klaunch_t rd_crowd_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch)
+{
+    uint32_t parts = rd_crowd_parts(cuda);
+    rd_klaunch_t part = *launch;
+
+    if (parts > 1)
+        rd_kernel_narrow(&part, cuda->k.nranks, cuda->limits.blocks, parts);
+    return part;
+}

@@ -1,0 +1,193 @@
+/* Call order of one communicator's operations, whatever streams they go to.
+ *
+ * An event is recorded behind every operation; the next one, if it goes to another stream, waits for it there. An
+ * operation that is captured hangs behind the last one of the same capture by an edge of the graph. To the world
+ * outside, a capture has one node that waits for the event before its first operation, and one that records it behind
+ * its last: the latter is moved along as operations come, so that a graph of many operations pays for it once. So
+ * replays and plain calls keep the order in which they were launched.
+ */
+#include "exec/cuda/cuda_int.h"
+
+rondo_result_t rd_order_create(rd_cuda_t *cuda)
+{
+    cudaError_t error = cudaEventCreateWithFlags(&cuda->order.event, cudaEventDisableTiming);
+
+    if (error == cudaSuccess)
+        error = cudaEventCreateWithFlags(&cuda->order.side, cudaEventDisableTiming);
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "cudaEventCreate");
+}
+
+void rd_order_free(rd_cuda_t *cuda)
+{
+    if (cuda->order.event)
+        (void)cudaEventDestroy(cuda->order.event);
+    if (cuda->order.side)
+        (void)cudaEventDestroy(cuda->order.side);
+    cuda->order.event = cuda->order.side = NULL;
+}
+
+/* The ranks of a node alone have no order of their own: what they do is part of their communicator's operations. */
+static rd_order_t *order_of(rd_cuda_t *cuda)
+{
+    return &(cuda->outer ? cuda->outer : cuda)->order;
+}
+
+typedef struct capture {
+    unsigned long long id; /* 0: the stream is not captured */
+    cudaGraph_t graph;
+    const cudaGraphNode_t *deps; /* of the stream's next operation */
+    size_t ndeps;
+} capture_t;
+
+static cudaError_t look(cudaStream_t stream, capture_t *c)
+{
+    enum cudaStreamCaptureStatus status;
+    const cudaGraphEdgeData *edges;
+    cudaError_t error = cudaStreamGetCaptureInfo(stream, &status, &c->id, &c->graph, &c->deps, &edges, &c->ndeps);
+
+    if (error == cudaSuccess && status != cudaStreamCaptureStatusActive)
+        c->id = 0;
+    return error;
+}
+
+/* A stream's handle may come again for another stream, its id does not. Not of a stream that is captured: to ask for its
+ * id spoils the capture. */
+static unsigned long long stream_id(cudaStream_t stream)
+{
+    unsigned long long id = 0;
+
+    return cudaStreamGetId(stream, &id) == cudaSuccess ? id : 0;
+}
+
+static int follows(const capture_t *c, cudaGraphNode_t node)
+{
+    for (size_t i = 0; i < c->ndeps; i++) {
+        if (c->deps[i] == node)
+            return 1;
+    }
+    return 0;
+}
+
+static cudaError_t before_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c)
+{
+    cudaGraphNode_t wait = o->node;
+    cudaError_t error = cudaSuccess;
+
+    if (o->capture != c->id) {
+        error = cudaGraphAddEventWaitNode(&wait, c->graph, NULL, 0, o->event);
+        o->node = o->record = NULL;
+    } else if (follows(c, wait)) {
+        return cudaSuccess;
+    }
+    return error == cudaSuccess
+               ? cudaStreamUpdateCaptureDependencies(stream, &wait, NULL, 1, cudaStreamAddCaptureDependencies)
+               : error;
+}
+
+rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
+{
+    rd_order_t *o = order_of(cuda);
+    capture_t c = {0};
+    cudaError_t error = look(stream, &c);
+
+    o->captured = c.id != 0;
+    if (error == cudaSuccess && c.id) {
+        error = before_captured(o, stream, &c);
+    } else if (error == cudaSuccess) {
+        o->next = o->capture ? 0 : stream_id(stream); /* a replay may come between this call and the next */
+        if (o->next == 0 || o->next != o->stream)
+            error = cudaStreamWaitEvent(stream, o->event, 0);
+    }
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "ordering a call");
+}
+
+/* A capture that went on in a stream that the operation did not go to alone: it has several last nodes. */
+static cudaError_t after_captured(rd_order_t *o, const capture_t *c)
+{
+    cudaGraphNode_t last;
+    cudaError_t error = cudaSuccess;
+
+    if (c->ndeps != 1)
+        return cudaErrorIllegalState;
+    last = c->deps[0];
+    if (o->capture == c->id && o->record)
+        error = cudaGraphRemoveDependencies(c->graph, &o->node, &o->record, NULL, 1);
+    if (error == cudaSuccess)
+        error = o->capture == c->id && o->record
+                    ? cudaGraphAddDependencies(c->graph, &last, &o->record, NULL, 1)
+                    : cudaGraphAddEventRecordNode(&o->record, c->graph, &last, 1, o->event);
+    o->node = last;
+    o->capture = c->id;
+    o->stream = 0; /* the graph may be launched into any stream */
+    return error;
+}
+
+rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
+{
+    rd_order_t *o = order_of(cuda);
+    capture_t c = {0};
+    cudaError_t error;
+
+    if (!o->captured) {
+        error = cudaEventRecord(o->event, stream);
+        o->stream = o->next;
+    } else if ((error = look(stream, &c)) == cudaSuccess) {
+        error = after_captured(o, &c);
+    }
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "ordering a call");
+}
+
+rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to)
+{
+    rd_order_t *o = order_of(cuda);
+    cudaError_t error = cudaEventRecord(o->side, from);
+
+    if (error == cudaSuccess)
+        error = cudaStreamWaitEvent(to, o->side, 0);
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "joining streams");
+}
+
+/* ---- two branches between a fork and a join ---- */
+
+rondo_result_t rd_order_fork(rd_cuda_t *cuda, cudaStream_t stream, cudaStream_t beside, rd_fork_t *fork)
+{
+    capture_t c = {0};
+    cudaError_t error = look(stream, &c);
+
+    *fork = (rd_fork_t){.stream = stream, .beside = beside};
+    if (error == cudaSuccess && !c.id)
+        return rd_order_join(cuda, stream, beside);
+    if (error == cudaSuccess && c.ndeps != 1)
+        error = cudaErrorIllegalState;
+    if (error == cudaSuccess) {
+        fork->at = c.deps[0];
+        fork->beside = stream;
+    }
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "forking a stream");
+}
+
+rondo_result_t rd_order_forked(rd_cuda_t *cuda, rd_fork_t *fork)
+{
+    capture_t c = {0};
+
+    if (!fork->at)
+        return RONDO_SUCCESS;
+    cudaError_t error = look(fork->stream, &c);
+    if (error == cudaSuccess && c.ndeps != 1)
+        error = cudaErrorIllegalState;
+    if (error == cudaSuccess) {
+        fork->last = c.deps[0];
+        error = cudaStreamUpdateCaptureDependencies(fork->stream, &fork->at, NULL, 1, cudaStreamSetCaptureDependencies);
+    }
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "forking a stream");
+}
+
+rondo_result_t rd_order_joined(rd_cuda_t *cuda, rd_fork_t *fork)
+{
+    cudaError_t error;
+
+    if (!fork->at)
+        return rd_order_join(cuda, fork->beside, fork->stream);
+    error = cudaStreamUpdateCaptureDependencies(fork->stream, &fork->last, NULL, 1, cudaStreamAddCaptureDependencies);
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(&cuda->comm->who, error, "joining streams");
+}

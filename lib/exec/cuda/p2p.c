@@ -1,0 +1,382 @@
+/* Messages: send and receive, and the collectives whose blocks go from rank to rank.
+ *
+ * One launch serves all messages of a group, each pair of ranks and direction in order: so it waits for no launch that
+ * a peer has put behind what waits for this one, however the peers group theirs. What does not fit into the kernel's
+ * arguments is written into the window before it, by launches that carry nothing else.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/cuda/p2p.h"
+
+#define POSTED (256u << 10) /* a shorter message is through before a post has come */
+
+static rondo_result_t lists_begin(rd_cuda_t *cuda, rd_lists_t *l)
+{
+    size_t n = (size_t)cuda->k.nranks;
+
+    memset(l, 0, sizeof *l);
+    l->nearest = cuda->k.nranks;
+    l->of = n <= RD_KRANKS ? l->here : calloc(2 * n, sizeof *l->of);
+    return l->of ? RONDO_SUCCESS
+                 : rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages of %zu ranks", n);
+}
+
+static void lists_end(rd_lists_t *l)
+{
+    if (l->of != l->here)
+        free(l->of);
+}
+
+/* How many ranks its receiver is behind its sender. */
+static int distance(const rd_cuda_t *cuda, const rd_cuda_message_t *m)
+{
+    int d = m->send ? m->peer - cuda->k.rank : cuda->k.rank - m->peer;
+
+    return d < 0 ? d + cuda->k.nranks : d;
+}
+
+static void append(const rd_cuda_t *cuda, rd_lists_t *l, rd_cuda_message_t *m)
+{
+    rd_list_t *list = &l->of[2 * m->peer + m->send];
+    int far = distance(cuda, m);
+
+    l->nearest = far && far < l->nearest ? far : l->nearest;
+    l->farthest = far > l->farthest ? far : l->farthest;
+    m->next = NULL;
+    if (list->last)
+        list->last->next = m;
+    else
+        list->first = m;
+    list->last = m;
+    l->count += m->bytes != 0;
+}
+
+/* What a launch is told, as it is filled in. */
+typedef struct taking {
+    const rd_cuda_t *cuda;
+    const rd_lists_t *lists;
+    rd_kmessages_t *k;
+    rd_kmessage_t *all;
+    uint32_t used;   /* of all */
+    uint32_t most;   /* slices of a stream */
+    uint32_t beside; /* multiprocessors that messages to other nodes take */
+} taking_t;
+
+/* By slices? As the peer decides, too. Where buffers are registered, what is long waits for posts. */
+static int is_long(const taking_t *t, uint64_t bytes)
+{
+    return bytes >= t->cuda->limits.sliced && !t->k->registered;
+}
+
+/* The messages of a pair that go by lines, or by slices, put behind those in `all`. Nonzero: there are some. */
+static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, int slices)
+{
+    const rd_kcomm_t *c = &t->cuda->k;
+    uint32_t piece = rd_kernel_unit(RD_K_MESSAGES, rd_fifo_codec(&t->cuda->limits));
+
+    *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, t->used, 0, 0};
+    for (const rd_cuda_message_t *m = t->lists->of[2 * peer + send].first; m; m = m->next) {
+        if (!m->bytes || is_long(t, m->bytes) != slices)
+            continue;
+        uint32_t warps = rd_kspread(m->bytes, piece, c->spread);
+        t->all[t->used + pair->count++] = (rd_kmessage_t){m->buffer, m->bytes};
+        if (slices)
+            pair->slices += rd_kslices(m->bytes, rd_kslice(m->bytes, c->slice_least));
+        else
+            t->k->warps = warps > t->k->warps ? warps : t->k->warps;
+    }
+    t->used += pair->count;
+    t->most = pair->slices > t->most ? pair->slices : t->most;
+    return pair->count != 0;
+}
+
+static void take_all(taking_t *t)
+{
+    rd_limits_t limits = t->cuda->limits;
+    int n = t->cuda->k.nranks, rank = t->cuda->k.rank;
+    rd_kmessages_t *k = t->k;
+
+    k->npairs = k->warps = k->sends = k->receives = k->senders = k->receivers = 0;
+    for (int i = 1; i < n; i++) { /* from the nearest peer on, to which nobody else goes first */
+        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank + i) % n, 1, 0);
+        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank - i + n) % n, 0, 0);
+    }
+    for (int i = 1; i < n; i++)
+        k->sends += (uint32_t)take(t, &k->stream[k->sends], (rank + i) % n, 1, 1);
+    for (int i = 1; i < n; i++)
+        k->receives += (uint32_t)take(t, &k->stream[k->sends + k->receives], (rank - i + n) % n, 0, 1);
+    limits.blocks -= t->beside;
+    rd_streams_divide(&limits, rd_crowd_parts(t->cuda), t->most, k);
+}
+
+/* More messages than a kernel's arguments hold: into the window's list. */
+static rondo_result_t take_listed(rd_cuda_t *cuda, const rd_lists_t *l, taking_t *t, cudaStream_t stream)
+{
+    if (l->count > RD_KLIST_MOST)
+        return rd_error(&cuda->comm->who, RONDO_ERR_UNSUPPORTED,
+                        "a group of %zu messages on one communicator: on CUDA there may be %u, end the group earlier",
+                        l->count, RD_KLIST_MOST);
+    if (!(t->all = malloc(l->count * sizeof *t->all)))
+        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu messages", l->count);
+    t->used = 0;
+    take_all(t);
+    rondo_result_t result = rd_cuda_write(cuda, RD_KLIST_OFFSET, t->all, l->count * sizeof *t->all, stream);
+    free(t->all);
+    return result;
+}
+
+rondo_result_t rd_messages_take(rd_cuda_t *cuda, const rd_lists_t *l, uint32_t used, uint32_t beside, rd_kmessages_t *k,
+                                cudaStream_t stream)
+{
+    taking_t t = {.cuda = cuda, .lists = l, .k = k, .all = k->here, .used = used, .beside = beside};
+
+    k->listed = used + l->count > RD_KMESSAGES_HERE;
+    k->registered = rd_registered_count(cuda);
+    k->posted = POSTED;
+    if (k->listed)
+        return take_listed(cuda, l, &t, stream);
+    take_all(&t);
+    return RONDO_SUCCESS;
+}
+
+/* `from` and `to`: what this rank sends to itself. */
+static rondo_result_t launch_all(rd_cuda_t *cuda, const rd_lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
+                                 cudaStream_t stream)
+{
+    rd_kwork_t work;
+
+    work.comm = cuda->k;
+    work.messages.from_self = from;
+    work.messages.to_self = to;
+    rondo_result_t result = rd_messages_take(cuda, l, 0, 0, &work.messages, stream);
+    if (result != RONDO_SUCCESS)
+        return result;
+    const rd_klaunch_t launch = rd_streams_launch(&cuda->limits, 0, &work.messages);
+    return rd_cuda_launch(cuda, &launch, &work, stream);
+}
+
+/* ---- between nodes ---- */
+
+/* What stays on this node goes over to `near`, whose ranks are those of the node. */
+static void keep_near(const rd_cuda_t *cuda, rd_lists_t *l, rd_lists_t *near)
+{
+    const rd_node_t *node = &cuda->comm->node;
+
+    for (int i = 0; i < 2 * node->nlocal; i++) {
+        rd_list_t *list = &l->of[2 * node->local[i / 2] + i % 2];
+        near->of[i] = *list;
+        for (const rd_cuda_message_t *m = list->first; m; m = m->next)
+            near->count += m->bytes != 0;
+        *list = (rd_list_t){NULL, NULL};
+    }
+    l->count -= near->count;
+}
+
+/* Where the node's ranks have windows, what stays on the node goes by its own kernels, alone or beside the rest. */
+static rondo_result_t launch_apart(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t stream)
+{
+    const rd_kmessage_t none = {NULL, 0};
+    rd_lists_t near;
+
+    if (!cuda->inner)
+        return rd_messages_staged(cuda, l, NULL, stream);
+    (void)lists_begin(cuda->inner, &near); /* so few ranks need no memory */
+    keep_near(cuda, l, &near);
+    if (l->count == 0)
+        return launch_all(cuda->inner, &near, none, none, stream);
+    return rd_messages_staged(cuda, l, near.count ? &near : NULL, stream);
+}
+
+/* Messages of this rank to itself match in order: the first goes with the kernel, the others are copies of their own.
+ */
+static rondo_result_t run_self(rd_cuda_t *cuda, rd_lists_t *l, rd_kmessage_t *from, rd_kmessage_t *to,
+                               cudaStream_t stream)
+{
+    rd_cuda_message_t **sends = &l->of[2 * cuda->k.rank + 1].first, **receives = &l->of[2 * cuda->k.rank].first;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    while (*sends && *receives && result == RONDO_SUCCESS) {
+        const rd_cuda_message_t *s = *sends, *r = *receives;
+        l->count -= s->bytes != 0;
+        l->count -= r->bytes != 0;
+        *sends = s->next;
+        *receives = r->next;
+        if (s->bytes == 0 || s->buffer == r->buffer)
+            continue;
+        if (from->bytes == 0) {
+            *from = (rd_kmessage_t){s->buffer, s->bytes};
+            *to = (rd_kmessage_t){r->buffer, s->bytes};
+        } else {
+            result = rd_cuda_copy(cuda, r->buffer, s->buffer, s->bytes, stream);
+        }
+    }
+    return result;
+}
+
+static rondo_result_t run_lists(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t stream)
+{
+    rd_kmessage_t from = {NULL, 0}, to = {NULL, 0};
+    rondo_result_t result = run_self(cuda, l, &from, &to, stream);
+
+    if (result == RONDO_SUCCESS && (l->count == 0 || cuda->stage))
+        result = rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
+    if (l->count == 0 || result != RONDO_SUCCESS)
+        return result;
+    return cuda->stage ? launch_apart(cuda, l, stream) : launch_all(cuda, l, from, to, stream);
+}
+
+/* The streams of a group, each once. */
+typedef struct streams {
+    cudaStream_t *at, here[16];
+    size_t count, room;
+} streams_t;
+
+/* -1: no memory. */
+static int note_stream(streams_t *s, cudaStream_t stream)
+{
+    for (size_t i = s->count; i-- > 0;) { /* the latest is the likeliest */
+        if (s->at[i] == stream)
+            return 0;
+    }
+    if (s->count == s->room) {
+        cudaStream_t *more = malloc(2 * s->room * sizeof *more);
+        if (!more)
+            return -1;
+        memcpy(more, s->at, s->count * sizeof *more);
+        if (s->at != s->here)
+            free(s->at);
+        s->at = more;
+        s->room *= 2;
+    }
+    s->at[s->count++] = stream;
+    return 0;
+}
+
+rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
+{
+    streams_t s = {.at = s.here, .room = sizeof s.here / sizeof s.here[0]};
+    rd_lists_t l;
+    rondo_result_t result = lists_begin(cuda, &l);
+
+    for (rd_cuda_message_t *m = first, *next; m && result == RONDO_SUCCESS; m = next) {
+        next = m->next;
+        if (note_stream(&s, m->stream) != 0)
+            result = rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu streams", s.count);
+        append(cuda, &l, m);
+    }
+    for (size_t i = 1; i < s.count && result == RONDO_SUCCESS; i++)
+        result = rd_order_join(cuda, s.at[i], s.at[0]);
+    if (result == RONDO_SUCCESS)
+        result = run_lists(cuda, &l, s.at[0]);
+    for (size_t i = 1; i < s.count && result == RONDO_SUCCESS; i++)
+        result = rd_order_join(cuda, s.at[0], s.at[i]);
+    if (s.at != s.here)
+        free(s.at);
+    lists_end(&l);
+    return result;
+}
+
+/* ---- collectives ---- */
+
+/* The block that goes from `from` to `to`, and where it lies at both; 0 bytes: none. Uniform collectives. */
+static size_t uniform(const rd_call_t *c, int from, int to, size_t *in, size_t *out)
+{
+    size_t bytes = c->ask.count * rondo_type_size(c->ask.type);
+    int root = c->ask.root;
+
+    *in = *out = 0;
+    switch (c->ask.coll) {
+    case RD_BROADCAST:
+        return from == root ? bytes : 0;
+    case RD_ALLGATHER:
+        *out = (size_t)from * bytes;
+        return bytes;
+    case RD_GATHER:
+        *out = (size_t)from * bytes;
+        return to == root ? bytes : 0;
+    case RD_SCATTER:
+        *in = (size_t)to * bytes;
+        return from == root ? bytes : 0;
+    default: /* RD_ALLTOALL */
+        *in = (size_t)to * bytes;
+        *out = (size_t)from * bytes;
+        return bytes;
+    }
+}
+
+static size_t displacement(const size_t *counts, const size_t *displs, int rank)
+{
+    size_t sum = 0;
+
+    if (displs)
+        return displs[rank];
+    for (int r = 0; r < rank; r++)
+        sum += counts[r];
+    return sum;
+}
+
+/* The same by tables: what this rank sends to `peer` (send) or receives from it. */
+static size_t tabled(const rd_cuda_t *cuda, const rd_call_t *c, int peer, int send, size_t *offset)
+{
+    size_t element = rondo_type_size(c->ask.type);
+    const rd_tables_t *t = c->tables;
+
+    if (c->ask.coll == RD_ALLGATHER && send) {
+        *offset = 0;
+        return t->out_counts[cuda->k.rank] * element;
+    }
+    *offset = displacement(send ? t->in_counts : t->out_counts, send ? t->in_displs : t->out_displs, peer) * element;
+    return (send ? t->in_counts : t->out_counts)[peer] * element;
+}
+
+rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    rd_cuda_message_t messages[2 * RD_KRANKS];
+    rd_lists_t l;
+    rondo_result_t result = lists_begin(cuda, &l);
+    int used = 0;
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    for (int peer = 0; peer < cuda->k.nranks; peer++) {
+        for (int send = 0; send < 2; send++) {
+            size_t in, out, bytes;
+            if (call->tables) {
+                bytes = tabled(cuda, call, peer, send, &in);
+                out = in;
+            } else {
+                bytes =
+                    send ? uniform(call, cuda->k.rank, peer, &in, &out) : uniform(call, peer, cuda->k.rank, &in, &out);
+            }
+            if (!bytes)
+                continue;
+            char *buffer = send ? (char *)(uintptr_t)call->in + in : (char *)call->out + out;
+            messages[used] = (rd_cuda_message_t){NULL, buffer, bytes, call->stream, (int16_t)send, (int16_t)peer};
+            append(cuda, &l, &messages[used++]);
+        }
+    }
+    result = run_lists(cuda, &l, call->stream);
+    lists_end(&l);
+    return result;
+}
+
+/* ---- the entry ---- */
+
+rondo_result_t rd_cuda_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)
+{
+    rd_cuda_message_t message = {NULL, buffer, bytes, stream, (int16_t)send, (int16_t)peer};
+    const char *call = send ? "rondo_send" : "rondo_recv";
+    rondo_result_t result = rd_cuda_check(comm);
+
+    if (result == RONDO_SUCCESS)
+        result = rd_buffer_check(comm->cuda, call, "buffer", buffer, bytes);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (rd_group_depth)
+        return rd_cuda_record_message(comm->cuda, &message);
+    if (peer == comm->rank)
+        return rd_error(&comm->who, RONDO_ERR_INVALID_USAGE,
+                        "%s to this rank itself would wait for ever: put it into a group with its partner", call);
+    return rd_messages_run(comm->cuda, &message);
+}

@@ -1,0 +1,57 @@
+/* How many blocks a launch of messages has. Warps that serve lines are as many as the messages want, which ranks agree
+ * on; streams, of what goes by slices, are served by as many blocks as this rank likes. All of those must run at once,
+ * or they wait for each other for ever; those that copy what the rank sends to itself wait for nobody. */
+#include "exec/cuda/kernel_choose.h"
+
+#define COPY_BLOCKS 32u        /* that copy, beside lines */
+#define COPY_BESIDE 8u         /* beside slices, whose blocks have a multiprocessor each: they keep up with a link */
+#define COPY_BYTES (32u << 10) /* by one of them at least */
+
+static uint32_t at_most(uint32_t value, uint32_t most)
+{
+    return value < most ? value : most;
+}
+
+static uint32_t copy_blocks(const rd_kmessages_t *k)
+{
+    uint64_t blocks = (k->to_self.bytes + COPY_BYTES - 1) / COPY_BYTES;
+    uint32_t most = k->sends + k->receives ? COPY_BESIDE : COPY_BLOCKS;
+
+    return blocks < most ? (uint32_t)blocks : most;
+}
+
+/* For streams: less where lines, copies or other communicators want room, but one for each of them. */
+static uint32_t stream_room(const rd_limits_t *limits, uint32_t parts, const rd_kmessages_t *k)
+{
+    uint32_t warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL) / 32, lines = (k->npairs * k->warps + warps - 1) / warps;
+    uint32_t least = k->sends + k->receives, most = limits->blocks - lines, copies = copy_blocks(k);
+
+    most -= copies < most ? copies : most;
+    most = at_most(most, limits->blocks / parts);
+    return most > least ? most : least;
+}
+
+void rd_streams_divide(const rd_limits_t *limits, uint32_t parts, uint32_t slices, rd_kmessages_t *k)
+{
+    k->senders = k->receivers = 1;
+    if (k->sends + k->receives == 0)
+        return;
+    uint32_t room = stream_room(limits, parts, k), most = rd_limits_senders(limits);
+    uint32_t receiving = at_most(at_most(most, room * 5 / 8), room - k->sends);
+    while (k->receives && k->receivers * 2 * k->receives <= receiving && k->receivers < slices)
+        k->receivers *= 2;
+    if (k->sends)
+        k->senders = at_most(at_most(most, room - k->receives * k->receivers) / k->sends, slices);
+    k->senders += k->senders == 0;
+}
+
+rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, int mixed, const rd_kmessages_t *k)
+{
+    rd_klaunch_t l = {.kind = k->sends + k->receives ? RD_K_STREAMS : RD_K_MESSAGES, .codec = rd_fifo_codec(limits)};
+
+    l.kind = mixed ? RD_K_MIXED : l.kind;
+    l.threads = rd_kernel_threads(l.kind, l.codec);
+    l.blocks = rd_kernel_blocks(l.kind, (int)limits->nranks, k->npairs * k->warps, l.threads);
+    l.blocks += k->sends * k->senders + k->receives * k->receivers + copy_blocks(k);
+    return l;
+}

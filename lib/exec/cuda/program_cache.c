@@ -1,0 +1,53 @@
+/* The programs that a communicator has used, one for each schedule, operation and root: compiled once, on the host, and
+ * copied into the arguments of a launch. Nothing of them lies on the device. */
+#include <stdlib.h>
+
+#include "exec/cuda/cuda_int.h"
+
+struct rd_cuda_program {
+    struct rd_cuda_program *next;
+    rd_kkind_t kind;
+    uint32_t coll;
+    int root;
+    rd_kprogram_t program;
+};
+
+static struct rd_cuda_program *find(const rd_cuda_t *cuda, rd_kkind_t kind, uint32_t coll, int root)
+{
+    struct rd_cuda_program *p = cuda->programs;
+
+    while (p && (p->kind != kind || p->coll != coll || p->root != root))
+        p = p->next;
+    return p;
+}
+
+rondo_result_t rd_cuda_program(rd_cuda_t *cuda, const rd_klaunch_t *launch, int root, rd_kprogram_t *program)
+{
+    struct rd_cuda_program *p = find(cuda, launch->kind, launch->coll, root);
+    rd_who_t *who = &cuda->comm->who;
+    const char *why;
+
+    if (!p) {
+        if (!(p = malloc(sizeof *p)))
+            return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for a program");
+        *p = (struct rd_cuda_program){.next = cuda->programs, .kind = launch->kind, .coll = launch->coll, .root = root};
+        why = rd_kernel_program(p->kind, p->coll, cuda->k.nranks, cuda->k.rank, root, &p->program);
+        if (why) {
+            free(p);
+            return rd_error(who, RONDO_ERR_INTERNAL, "%s by %s: %s", rd_coll_name((rd_coll_t)launch->coll),
+                            rd_kind_name(launch->kind), why);
+        }
+        cuda->programs = p;
+    }
+    *program = p->program;
+    return RONDO_SUCCESS;
+}
+
+void rd_cuda_programs_free(rd_cuda_t *cuda)
+{
+    while (cuda->programs) {
+        struct rd_cuda_program *p = cuda->programs;
+        cuda->programs = p->next;
+        free(p);
+    }
+}

@@ -1,0 +1,137 @@
+/* Messages between nodes that go straight from GPU to GPU: see proxy.h.
+ *
+ * Where UCX has transports that move a GPU's memory without the host's (cuda_ipc, or a network's with GPUDirect), a
+ * long message need not be cut and staged: its kernel only says where it lies and waits, so that it begins and ends in
+ * the stream's order, and a proxy has UCX carry it whole. Both ends know how long it is, and all ranks agree when the
+ * communicator is made whether there is such a way (gdr_probe.c).
+ *
+ * A message costs a proxy some twenty microseconds where UCX announces and acknowledges each by tcp, as long as 8 MB
+ * take on NVLink. So crew 0, whose lane has the triggers of all of them in order, deals out those that are shorter, two
+ * by two: messages 2i and 2i + 1 of a pair and direction are crew i modulo their number's, on both ends, since both
+ * count the same messages. It counts them as they come, not as they are launched, so that graphs count too. Each crew's
+ * messages match in their order, on its own connection, and what a crew finds dealt to it is announced together;
+ * kernels are told in the order of the triggers. What is longer stays crew 0's: messages of 16 MB that came one at a
+ * time took half as long again when they were dealt out to eight.
+ *
+ * UCX fetches them by a key to the whole allocation, which it keeps: see transport/net.h's rd_net_memory, and rcache.c for what
+ * is known of allocations. Memory of which CUDA says nothing, or that other processes cannot map, UCX announces by its
+ * own means; so it does all where keys prove slow: UCX may have no quick way to fetch, but one to put.
+ */
+#include <string.h>
+
+#include "core/comm.h"
+#include "exec/cuda/proxy/proxy.h"
+
+_Static_assert(RD_KLANE_SLOTS * RD_KDIRECT_RUN <= RD_NET_DIRECT, "what a lane has under way");
+
+#define DEALT_LESS ((uint64_t)8 << 20) /* bytes of a message that is dealt out */
+#define DEALT_CREWS 4 /* with more, single messages were slower: 1 MB 45 us, and 39 with four */
+#define DEALT_RUN 2   /* messages behind one another that one crew gets, and announces together */
+
+rd_kmessage_t rd_direct_message(const rd_stage_t *s, const rd_cuda_message_t *m)
+{
+    const int *node_of = s->cuda->comm->node.node_of;
+    rd_kmessage_t k = {m->buffer, m->bytes};
+
+    if (s->direct && m->bytes >= s->direct && node_of[m->peer] != node_of[s->cuda->k.rank])
+        k.bytes |= RD_KDIRECT | (rd_buffer_hosts(s->cuda, m->buffer) ? RD_KDIRECT_HOST : 0);
+    return k;
+}
+
+int rd_direct_crews(const rd_stage_t *s)
+{
+    return s->ncrews < DEALT_CREWS ? s->ncrews : DEALT_CREWS;
+}
+
+/* Whose the next message of a pair is. All are counted, so that ends whose lengths differ count alike. */
+static rd_crew_t *next_crew(rd_stage_t *s, int peer, int send, uint64_t bytes)
+{
+    uint32_t run = s->straight[2 * peer + send]++ / DEALT_RUN;
+
+    return &s->crews[bytes < DEALT_LESS ? run % (uint32_t)rd_direct_crews(s) : 0];
+}
+
+static void deal(rd_stage_t *s, rd_crew_t *to, int peer, int send, const rd_kmessage_t *m, _Atomic int *pending)
+{
+    rd_dealt_t *d = to->dealt;
+
+    d->all[d->filled++ % RD_DEALT_MOST] =
+        (rd_net_direct_t){.peer = peer,
+                          .send = send,
+                          .device = !(m->bytes & RD_KDIRECT_HOST),
+                          .data = m->buffer,
+                          .bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST),
+                          .pending = pending,
+                          .whole = send && s->offers ? rd_renewed_whole(s, m) : (rd_net_memory_t){NULL, 0, 0}};
+}
+
+/* What was dealt to a crew it sees at once, so that it is announced together. */
+static void show(rd_crew_t *from, rd_crew_t *to)
+{
+    if (!to)
+        return;
+    atomic_store_explicit(&to->dealt->put, to->dealt->filled, memory_order_release);
+    if (to != from)
+        rd_proxy_wake(&to->client);
+}
+
+rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, int send, const char *slot,
+                              uint32_t count)
+{
+    struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
+    rd_crew_t *last = NULL;
+    rd_kmessage_t m;
+
+    if (crew->number || !crew->dealt || count < 1 || count > RD_KDIRECT_RUN)
+        return rd_error(&crew->stage->cuda->comm->who, RONDO_ERR_INTERNAL,
+                        "a kernel asks crew %d for %u messages straight from GPU to GPU", crew->number, count);
+    atomic_store(&request->pending, (int)count);
+    lane->taken++;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(&m, slot + i * sizeof m, sizeof m);
+        rd_crew_t *to = next_crew(crew->stage, peer, send, m.bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
+        if (to != last)
+            show(crew, last);
+        deal(crew->stage, to, peer, send, &m, &request->pending);
+        last = to;
+    }
+    show(crew, last);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved)
+{
+    rondo_comm_t carrier = crew->carriers[RD_CARRIER_ALL];
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_dealt_t *d = crew->dealt;
+
+    while (result == RONDO_SUCCESS && d->taken != atomic_load_explicit(&d->put, memory_order_acquire)) {
+        if (!carrier->queue.active && rd_net_waits_for(carrier->net) < 0)
+            rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
+        result = rd_net_direct(carrier->net, &d->all[d->taken++ % RD_DEALT_MOST]);
+        *moved = 1;
+    }
+    return result;
+}
+
+/* What UCX does with a device's memory it does on the thread's device, and whatever other threads capture. Nobody but
+ * this sets either for a proxy. */
+void rd_direct_turn(const rd_stage_t *s)
+{
+    static _Thread_local int at = -1;
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+
+    if (at == s->cuda->device || cudaSetDevice(s->cuda->device) != cudaSuccess)
+        return;
+    if (at < 0)
+        (void)cudaThreadExchangeStreamCaptureMode(&mode);
+    at = s->cuda->device;
+}
+
+/* A kernel runs already, and what a network's device has written may yet be on its way to the GPU. */
+void rd_direct_flush(void)
+{
+    if (cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,
+                                           cudaFlushGPUDirectRDMAWritesToOwner) != cudaSuccess)
+        (void)cudaGetLastError();
+}

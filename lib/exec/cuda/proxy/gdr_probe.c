@@ -1,0 +1,326 @@
+/* Is there a way for messages straight from GPU to GPU (gdr.c)?
+ *
+ * There is one if it proves itself. UCX takes device memory by slow ways, too (over tcp at a tenth of the rate of host
+ * memory). So each pair tries, and device memory must go half as fast as host memory at least. To have tried has
+ * another use: what UCX makes at the first message (streams, events) CUDA might not make beside a kernel that waits.
+ * Where there are many ranks, each tries those that are 1, 2, 4, 8 ... ranks away.
+ *
+ * And copies that UCX makes must not come to stand behind what waits for them: see gdr_queues.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/comm.h"
+#include "exec/cuda/proxy/proxy.h"
+
+#define TRY ((size_t)1 << 20)
+#define TIMES 4 /* the first of which is not counted */
+
+static int flushes(int device)
+{
+    int order = 0, options = 0;
+
+    if (cudaDeviceGetAttribute(&order, cudaDevAttrGPUDirectRDMAWritesOrdering, device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&options, cudaDevAttrGPUDirectRDMAFlushWritesOptions, device) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return order < cudaGPUDirectRDMAWritesOrderingOwner && options & cudaFlushGPUDirectRDMAWritesOptionHost;
+}
+
+typedef struct way {
+    int32_t able; /* UCX takes the memory, and there was some to try with; 2: and fetches it by keys */
+    uint32_t device, offered, host; /* MB/s with the slowest peer; host 0: it is the same memory */
+    int32_t held;                   /* while streams waited, messages did, too */
+} way_t;
+
+/* NULL, NULL: what this rank owes the network yet. */
+static int under_way(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
+{
+    return first ? atomic_load(first) || atomic_load(second) : !rd_net_idle(by->net);
+}
+
+static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_wait_t wait;
+
+    rd_wait_begin(&wait, &by->stop, by->spin, by->env.create_timeout_ms);
+    while (under_way(by, first, second) && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
+        if (rd_net_progress(by->net))
+            rd_wait_progress(&wait);
+        else
+            result = rd_wait_miss(&wait);
+    }
+    return result == RONDO_IN_PROGRESS ? RONDO_SUCCESS : result;
+}
+
+/* The communicator fails as the carrier has, and UCX lets go of what was to be tried. */
+static rondo_result_t give_up(rd_stage_t *s, rondo_comm_t by, rondo_result_t result)
+{
+    int peer = rd_net_waits_for(by->net);
+
+    if (result == RONDO_ERR_TIMEOUT)
+        rd_comm_fail(by, result, peer, "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
+                     peer >= 0 ? rd_boot_whois(by->boot, peer) : "?", (long long)by->env.create_timeout_ms);
+    else
+        rd_comm_fail(by, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
+    rd_net_take_back(by->net);
+    return rd_comm_fail(s->cuda->comm, rd_comm_check(by), atomic_load(&by->stop.culprit),
+                        "%s (when messages between GPUs were tried, which RONDO_NET_DIRECT=0 leaves out)",
+                        by->stop.text);
+}
+
+/* Each rank to the one that is `k` behind it, as far as that is on another node. */
+static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int device, int offered)
+{
+    rondo_comm_t comm = s->cuda->comm, by = s->crews[crew].carriers[RD_CARRIER_ALL];
+    int to = (comm->rank + k) % comm->nranks, from = (comm->rank - k + comm->nranks) % comm->nranks;
+    const int *node_of = comm->node.node_of;
+    _Atomic int coming = node_of[from] != node_of[comm->rank], going = node_of[to] != node_of[comm->rank];
+    const rd_kmessage_t tried = {memory, TRY | (device ? 0 : RD_KDIRECT_HOST)};
+    rd_net_direct_t out = {to, 1, device, memory, TRY, &going, {NULL, 0, 0}};
+    const rd_net_direct_t in = {from, 0, device, memory + TRY, TRY, &coming, {NULL, 0, 0}};
+    rondo_result_t result = coming ? rd_net_direct(by->net, &in) : RONDO_SUCCESS;
+
+    if (offered)
+        out.whole = rd_renewed_whole(s, &tried);
+    if (result == RONDO_SUCCESS && going)
+        result = rd_net_direct(by->net, &out);
+    if (result == RONDO_SUCCESS)
+        result = await(by, &coming, &going);
+    return result == RONDO_SUCCESS ? result : give_up(s, by, result);
+}
+
+/* Before this rank waits for something else. */
+static rondo_result_t settle(rd_stage_t *s, int crew)
+{
+    rondo_comm_t by = s->crews[crew].carriers[RD_CARRIER_ALL];
+    rondo_result_t result = await(by, NULL, NULL);
+
+    return result == RONDO_SUCCESS ? result : give_up(s, by, result);
+}
+
+/* The distance of the next rank to be tried. */
+static int farther(const rd_stage_t *s, int k)
+{
+    return s->cuda->k.nranks > RD_KRANKS ? 2 * k : k + 1;
+}
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static rondo_result_t try(rd_stage_t *s, char *memory, int device, int offered, uint32_t *mb_s)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    *mb_s = UINT32_MAX;
+    for (int k = 1; k < s->cuda->k.nranks; k = farther(s, k)) {
+        int64_t best = INT64_MAX;
+        for (int i = 0; i < TIMES && result == RONDO_SUCCESS; i++) {
+            int64_t began = now_us();
+            result = exchange(s, 0, k, memory, device, offered);
+            int64_t us = now_us() - began + 1;
+            best = i && us < best ? us : best;
+        }
+        if (result != RONDO_SUCCESS)
+            return result;
+        *mb_s = TRY / best < *mb_s ? (uint32_t)(TRY / best) : *mb_s;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* Of all ranks; the one that is slowest with what is announced. */
+static int slowest(const way_t *all, int n, way_t *of)
+{
+    int rank = 0;
+
+    *of = all[0];
+    for (int r = 0; r < n; r++) {
+        rank = all[r].device < all[rank].device ? r : rank;
+        of->able = all[r].able < of->able ? all[r].able : of->able;
+        of->offered = all[r].offered < of->offered ? all[r].offered : of->offered;
+        of->host = all[r].host < of->host ? all[r].host : of->host;
+    }
+    of->device = all[rank].device;
+    return rank;
+}
+
+/* Whose UCX does not take it, or had no memory to try with; n: nobody's. */
+static int unable(const way_t *all, int n)
+{
+    int r = 0;
+
+    while (r < n && all[r].able)
+        r++;
+    return r;
+}
+
+static rondo_result_t try_all(rd_stage_t *s, way_t *all)
+{
+    rondo_comm_t comm = s->cuda->comm;
+    int hosted = s->cuda->hosted;
+    way_t *own = &all[comm->rank], of;
+    char *host = hosted ? NULL : malloc(2 * TRY);
+    rondo_result_t result = try(s, s->area->tried, !hosted, 0, &own->device);
+
+    own->host = own->offered = 0;
+    (void)slowest(all, comm->nranks, &of);
+    if (result == RONDO_SUCCESS && of.able > 1)
+        result = try(s, s->area->tried, !hosted, 1, &own->offered);
+    if (result == RONDO_SUCCESS && host)
+        result = try(s, memset(host, 1, 2 * TRY), 0, 0, &own->host);
+    if (result == RONDO_SUCCESS)
+        result = settle(s, 0);
+    free(host);
+    return result == RONDO_SUCCESS ? rd_boot_allgather(comm->boot, all, sizeof *all) : result;
+}
+
+/* What a rank could give the network to try with. */
+static void prepare(rd_stage_t *s, way_t *own)
+{
+    rd_cuda_t *cuda = s->cuda;
+
+    if (!s->area->tried && cudaMalloc((void **)&s->area->tried, 2 * TRY) != cudaSuccess) {
+        (void)cudaGetLastError();
+        s->area->tried = NULL;
+    }
+    if (!s->area->tried)
+        return;
+    if (rd_renewed_tell(s->area->tried)) /* memory to try with that a peer would have to close something for */
+        return;
+    cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
+    rd_net_t *net = s->crews[0].carriers[RD_CARRIER_ALL]->net;
+    own->able = rd_net_cuda(net) || (cuda->hosted && cuda->comm->env.net_direct == 1);
+    own->able += own->able && rd_net_fetches(net);
+}
+
+static void decide(rd_stage_t *s, const way_t *all)
+{
+    rondo_comm_t comm = s->cuda->comm;
+    int n = comm->nranks, who = unable(all, n);
+    way_t of;
+
+    if (who < n) {
+        snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", who,
+                 rd_boot_whois(comm->boot, who), rd_net_version(), comm->env.ucx_tls);
+        return;
+    }
+    who = slowest(all, n, &of);
+    s->offers = of.able > 1 && (of.offered >= of.device / 2 || !of.host);
+    if (of.host)
+        snprintf(s->way, sizeof s->way, "slowest with rank %d (%s), %u MB/s; by keys %u%s; the host's memory %u", who,
+                 rd_boot_whois(comm->boot, who), of.device, of.offered, s->offers ? "" : ", which are not used",
+                 of.host);
+    else
+        snprintf(s->way, sizeof s->way, "it is the host's memory, too%s", s->offers ? ", by keys" : "");
+    if (of.device >= of.host / 2)
+        s->direct = comm->env.net_direct_min ? comm->env.net_direct_min : 1;
+    s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
+}
+
+/* While streams wait in the GPU's queues. */
+static rondo_result_t try_beside(rd_stage_t *s, way_t *all)
+{
+    rondo_comm_t comm = s->cuda->comm;
+    rondo_result_t result = RONDO_SUCCESS;
+    size_t bytes = s->area->bytes < TRY ? s->area->bytes : TRY;
+    rd_queues_t *queues = rd_queues_fill(s->area->tried, s->area->pinned + RD_STAGE_LANES_BYTES, bytes);
+
+    for (int k = 1; k < comm->nranks && result == RONDO_SUCCESS; k = farther(s, k))
+        result = exchange(s, 0, k, s->area->tried, 1, s->offers);
+    all[comm->rank].held = rd_queues_free(queues);
+    if (result == RONDO_SUCCESS)
+        result = settle(s, 0);
+    return result == RONDO_SUCCESS ? rd_boot_allgather(comm->boot, all, sizeof *all) : result;
+}
+
+/* A way that may end in waiting for ever is none, but for those who insist. */
+static void decide_beside(rd_stage_t *s, const way_t *all)
+{
+    static const char *const why = "UCX copies by streams of its own, which may come to wait behind the program's in the "
+                                   "GPU's hardware queues; the more of these there are (CUDA_DEVICE_MAX_CONNECTIONS=32) "
+                                   "the rarer";
+    rondo_comm_t comm = s->cuda->comm;
+    int r = 0;
+
+    while (r < comm->nranks && !all[r].held)
+        r++;
+    if (r == comm->nranks)
+        return;
+    if (comm->env.net_direct == 1 && comm->rank == 0)
+        rd_log(&comm->who, RD_LOG_WARN,
+               "messages go straight between GPUs, as RONDO_NET_DIRECT=1 says, and may wait for ever: %s", why);
+    if (comm->env.net_direct == 1)
+        return;
+    s->direct = 0;
+    s->flushes = s->offers = 0;
+    snprintf(s->way, sizeof s->way, "rank %d (%s): %s", r, rd_boot_whois(comm->boot, r), why);
+}
+
+/* Each crew that carries such messages tries the way with all peers before kernels wait for it. */
+static rondo_result_t share(rd_stage_t *s)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    if (!(s->straight = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *s->straight)))
+        return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+    for (int c = 0; c < rd_direct_crews(s); c++) {
+        if (!(s->crews[c].dealt = calloc(1, sizeof *s->crews[c].dealt)))
+            return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+        for (int k = 1; c && k < s->cuda->k.nranks && result == RONDO_SUCCESS; k = farther(s, k))
+            result = exchange(s, c, k, s->area->tried, !s->cuda->hosted, s->offers);
+        if (result == RONDO_SUCCESS)
+            result = settle(s, c);
+    }
+    return result;
+}
+
+/* Alike on all ranks, by what each has told in `all`. */
+static rondo_result_t find(rd_stage_t *s, way_t *all)
+{
+    rondo_comm_t comm = s->cuda->comm;
+
+    prepare(s, &all[comm->rank]);
+    rondo_result_t result = rd_boot_allgather(comm->boot, all, sizeof *all);
+    if (result == RONDO_SUCCESS && unable(all, comm->nranks) == comm->nranks)
+        result = try_all(s, all);
+    if (result == RONDO_SUCCESS)
+        decide(s, all);
+    if (result != RONDO_SUCCESS || !s->direct || s->cuda->hosted)
+        return result;
+    result = try_beside(s, all);
+    if (result == RONDO_SUCCESS)
+        decide_beside(s, all);
+    return result;
+}
+
+rondo_result_t rd_direct_find(rd_stage_t *s)
+{
+    rondo_comm_t comm = s->cuda->comm;
+
+    if (comm->env.net_direct == 0 || comm->node.nnodes == 1) {
+        snprintf(s->way, sizeof s->way, comm->node.nnodes == 1 ? "all are on one node" : "RONDO_NET_DIRECT is 0");
+        return RONDO_SUCCESS;
+    }
+    way_t *all = calloc((size_t)comm->nranks, sizeof *all);
+    if (!all)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", comm->nranks);
+    rondo_result_t result = find(s, all);
+    free(all);
+    if (result == RONDO_SUCCESS && s->direct)
+        return share(s);
+    if (result != RONDO_SUCCESS || comm->env.net_direct < 0)
+        return result;
+    rd_boot_farewell_alike(comm->boot);
+    return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
+                    "RONDO_NET_DIRECT is 1, and there is no direct path between the GPUs of different nodes: %s",
+                    s->way);
+}

@@ -1,0 +1,91 @@
+/* Messages through pinned memory, or straight over the network: by launches that hold as many as the kernel's arguments
+ * do. As many of each pair as fit go first, and the next ones with the next launch. A launch waits for all that it has,
+ * so which come first is the same on all ranks that group alike: by their place in the pair, then by the distance
+ * between the two ranks. The first that is not over waits for nothing then. What stays on the node, if that has
+ * windows, goes with the first launch: it is over however far the others are.
+ */
+#include "exec/cuda/p2p.h"
+#include "exec/cuda/proxy/proxy.h"
+
+/* What a launch is told, as it is filled in. */
+typedef struct taking {
+    rd_cuda_t *cuda;
+    rd_lists_t *left;
+    rd_kstaged_messages_t *k;
+    uint32_t used; /* of k->messages.here */
+    uint32_t most; /* messages of a pair */
+    cudaStream_t stream;
+} taking_t;
+
+/* As many of a pair's messages as fit; they are taken off. */
+static rondo_result_t take(taking_t *t, int peer, int send)
+{
+    rd_cuda_message_t **first = &t->left->of[2 * peer + send].first;
+    rd_kpair_t *pair = &t->k->pair[t->k->npairs];
+    rd_kmessage_t *here = t->k->messages.here;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, t->used, 0, 0};
+    for (rd_cuda_message_t *m; (m = *first) && pair->count < t->most && result == RONDO_SUCCESS; *first = m->next) {
+        if (!m->bytes)
+            continue;
+        here[t->used] = rd_direct_message(t->cuda->stage, m);
+        if (pair->send)
+            result = rd_renewed_copy(t->cuda->stage, &here[t->used], t->stream);
+        t->used++;
+        pair->count++;
+    }
+    t->k->npairs += pair->count != 0;
+    return result;
+}
+
+/* Those that were taken, and those that stay on the node. */
+static rondo_result_t launch_mixed(const taking_t *t, const rd_lists_t *near, rd_kwork_t *work)
+{
+    rd_cuda_t *inner = t->cuda->inner;
+    rd_kmessages_t *k = &work->staged_messages.messages;
+    uint32_t beside = rd_stage_beside(t->cuda->stage, work->staged_messages.npairs);
+
+    k->from_self = k->to_self = (rd_kmessage_t){NULL, 0};
+    rondo_result_t result = rd_messages_take(inner, near, t->used, beside, k, t->stream);
+    if (result != RONDO_SUCCESS)
+        return result;
+    const rd_klaunch_t launch = rd_streams_launch(&inner->limits, 1, k);
+    work->comm = inner->k;
+    return rd_stage_messages(t->cuda, work, &launch, t->stream);
+}
+
+/* A launch for peers from `*at` ranks away on, as many as it has pairs for; *at: the next one's. */
+static rondo_result_t launch(rd_cuda_t *cuda, rd_lists_t *left, int *at, const rd_lists_t *near, cudaStream_t stream)
+{
+    int n = cuda->k.nranks, rank = cuda->k.rank;
+    uint32_t pairs = cuda->stage->pairs;
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_kwork_t work;
+    rd_kstaged_messages_t *k = &work.staged_messages;
+    taking_t t = {cuda, left, k, 0, RD_KMESSAGES_HERE / pairs, stream};
+
+    work.comm = cuda->k;
+    k->npairs = 0;
+    cuda->stage->aside_used = 0;
+    for (; *at <= left->farthest && k->npairs <= pairs - 2 && result == RONDO_SUCCESS; ++*at) {
+        result = take(&t, (rank + *at) % n, 1);
+        if (result == RONDO_SUCCESS)
+            result = take(&t, (rank - *at + n) % n, 0);
+    }
+    left->count -= t.used;
+    if (result != RONDO_SUCCESS || !k->npairs)
+        return result;
+    return near ? launch_mixed(&t, near, &work) : rd_stage_messages(cuda, &work, NULL, stream);
+}
+
+rondo_result_t rd_messages_staged(rd_cuda_t *cuda, rd_lists_t *left, const rd_lists_t *near, cudaStream_t stream)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    while (left->count && result == RONDO_SUCCESS) {
+        for (int at = left->nearest; at <= left->farthest && result == RONDO_SUCCESS; near = NULL)
+            result = launch(cuda, left, &at, near, stream); /* the first one has some, for there are some left */
+    }
+    return result;
+}

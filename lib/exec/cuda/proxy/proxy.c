@@ -1,0 +1,412 @@
+/* The calls' part of a CUDA communicator that is staged: see proxy.h.
+ *
+ * An operation is cut in rounds that fit a slot: of a vector the next elements, of blocks the next elements of each.
+ * How many depends on what all ranks know (or, of blocks that only a pair knows, on that pair's count alone), so all
+ * cut alike. A round is a whole operation for the carrier, on packed data.
+ */
+#include "exec/cuda/proxy/proxy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/comm.h"
+
+#define MESSAGE_BLOCKS 64u
+#define BLOCKS 16u /* of a launch: the host's link is slower than a few multiprocessors */
+
+/* ---- launching */
+
+/* Triggers that a launch will raise, of each of the crews that may share it. */
+typedef struct raises {
+    uint32_t crews;
+    uint64_t of[RD_KCREWS];
+} raises_t;
+
+static uint32_t teams_of(const raises_t *raises)
+{
+    uint32_t teams = raises->crews;
+
+    while (teams > 1 && raises->of[teams - 1] == 0)
+        teams--;
+    return teams;
+}
+
+/* To the crews, before the launch; sign -1: it was none. */
+static void announce(rd_stage_t *s, const raises_t *raises, int sign)
+{
+    for (uint32_t c = 0; c < raises->crews; c++) {
+        if (raises->of[c])
+            atomic_fetch_add(&s->crews[c].asked, sign < 0 ? 0 - raises->of[c] : raises->of[c]);
+    }
+}
+
+/* The task is no more the caller's, whatever comes of it. */
+static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *work, rd_kstage_t *k,
+                             rd_stage_task_t *task, const raises_t *raises, cudaStream_t stream)
+{
+    cudaGraph_t graph = NULL;
+    cudaError_t error = rd_stage_graph(stream, &graph);
+
+    *k = s->k;
+    k->crews = raises->crews;
+    k->teams = teams_of(raises);
+    k->captured = graph != NULL;
+    if (error != cudaSuccess && task)
+        rd_stage_task_drop(s->tasks, task);
+    if (error == cudaSuccess && graph)
+        error = rd_stage_graph_hold(s->tasks, task, graph);
+    if (error != cudaSuccess)
+        return rd_cuda_error(&s->cuda->comm->who, error, "an operation in a graph");
+    if (!graph)
+        announce(s, raises, 1);
+    rondo_result_t result = rd_cuda_launch(s->cuda, l, work, stream);
+    if (result != RONDO_SUCCESS && !graph) {
+        announce(s, raises, -1);
+        if (task)
+            rd_stage_task_drop(s->tasks, task);
+    }
+    for (uint32_t c = 0; c < k->teams; c++)
+        rd_proxy_wake(&s->crews[c].client);
+    return result;
+}
+
+/* Of a block that has so many bytes to copy: a line for each, as far as it may have them. */
+static uint32_t threads_for(const rd_klaunch_t *l, uint64_t bytes)
+{
+    uint32_t most = rd_kernel_threads(l->kind, l->codec);
+    uint64_t warps = (bytes + 511) / 512;
+
+    return warps < 1 ? 32 : warps < most / 32 ? 32 * (uint32_t)warps : most;
+}
+
+/* ---- collectives */
+
+/* Parts of a side: one, or one of each rank. */
+static void side_one(rd_kside_t *side, size_t bytes)
+{
+    *side = (rd_kside_t){1, 0, {0, bytes}, 0};
+}
+
+static void side_blocks(rd_kside_t *side, int n, size_t bytes)
+{
+    *side = (rd_kside_t){(uint32_t)n, 0, {0, bytes}, bytes};
+}
+
+/* Into the table's rows from `row` on, unless parts are alike. None where all are empty: who gets nothing back does not
+ * wait for it. */
+static void side_tabled(rd_kside_t *side, const size_t *counts, const size_t *displs, int n, size_t element,
+                        rd_kpart_t *table, int row)
+{
+    rd_kpart_t *part = table + row;
+    uint64_t sum = 0, stride;
+    int alike = 1;
+
+    for (int r = 0; r < n; r++) {
+        part[r] = (rd_kpart_t){displs ? displs[r] * element : sum, counts[r] * element};
+        sum += part[r].bytes;
+    }
+    stride = n > 1 ? part[1].offset - part[0].offset : 0; /* modulo 2^64, as the kernel adds it */
+    for (int r = 1; r < n; r++)
+        alike &= part[r].bytes == part[0].bytes && part[r].offset == part[0].offset + (uint64_t)r * stride;
+    *side = (rd_kside_t){sum ? (uint32_t)n : 0, alike || !sum ? 0 : (uint32_t)row + 1, part[0], stride};
+}
+
+static void sides(const rd_carrier_t *by, const rd_call_t *c, rd_kside_t *in, rd_kside_t *out, rd_kpart_t *table)
+{
+    size_t element = rondo_type_size(c->ask.type), bytes = c->ask.count * element;
+    int n = by->nranks, rooting = by->rank == c->ask.root;
+    const rd_tables_t *t = c->tables;
+    rd_coll_t coll = c->ask.coll;
+
+    side_one(in, bytes);
+    side_one(out, bytes);
+    if (t && coll == RD_ALLGATHER)
+        side_one(in, t->out_counts[by->rank] * element);
+    if (t && coll == RD_REDUCE_SCATTER)
+        side_one(out, t->in_counts[by->rank] * element);
+    if (t && t->in_counts)
+        side_tabled(in, t->in_counts, t->in_displs, n, element, table, 0);
+    if (t && t->out_counts)
+        side_tabled(out, t->out_counts, t->out_displs, n, element, table, n);
+    if (t)
+        return;
+    if (coll == RD_REDUCE_SCATTER || coll == RD_ALLTOALL || coll == RD_SCATTER)
+        side_blocks(in, n, bytes);
+    if (coll == RD_ALLGATHER || coll == RD_ALLTOALL || coll == RD_GATHER)
+        side_blocks(out, n, bytes);
+    if (coll == RD_BARRIER || ((coll == RD_BROADCAST || coll == RD_SCATTER) && !rooting))
+        in->n = 0;
+    if (((coll == RD_REDUCE || coll == RD_GATHER) && !rooting) ||
+        (coll == RD_BROADCAST && rooting)) /* who has it already */
+        out->n = 0;
+    if (coll == RD_BARRIER) /* waited for, though no bytes come */
+        side_one(out, 0);
+}
+
+/* In one round, parts that lie one behind the other are one. */
+static void side_join(rd_kside_t *side)
+{
+    if (!side->tabled && side->n > 1 && side->stride == side->part.bytes)
+        *side = (rd_kside_t){1, 0, {side->part.offset, side->n * side->part.bytes}, 0};
+}
+
+/* Elements of the longest part that any rank, or for blocks of pairs this rank, has. */
+static size_t longest(const rd_carrier_t *by, const rd_call_t *c)
+{
+    const size_t *tables[2] = {c->tables ? c->tables->in_counts : NULL, c->tables ? c->tables->out_counts : NULL};
+    size_t most = c->tables ? 0 : c->ask.count;
+
+    for (int side = 0; side < 2; side++)
+        for (int r = 0; tables[side] && r < by->nranks; r++)
+            most = tables[side][r] > most ? tables[side][r] : most;
+    return most;
+}
+
+/* Crews that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not lie
+ * where another round's input does. In place all lie as they should but these, whose output begins where the input
+ * does; but not on a rail, where it lies over the own part (exec/cuda/hier/rail_ranges.c). */
+static uint32_t crews_for(const rd_stage_t *s, int carrier, const rd_call_t *c)
+{
+    uint32_t most = s->cuda->limits.blocks < s->k.crews ? s->cuda->limits.blocks : s->k.crews; /* a block each */
+
+    return c->tables && c->ask.coll == RD_REDUCE_SCATTER && carrier == RD_CARRIER_ALL ? 1 : most;
+}
+
+/* Elements of a part that a round carries: the same on all ranks, who know all counts but those of other pairs. Of an
+ * all-to-all by tables, `count` is what all that is in them has in common; 0: nothing. */
+static size_t elements_each(const rd_stage_t *s, int carrier, const rd_call_t *c, size_t most)
+{
+    rd_coll_t coll = c->ask.coll;
+    size_t element = rondo_type_size(c->ask.type), round = s->k.slot;
+    size_t parts = coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_BARRIER
+                       ? 1
+                       : (size_t)s->carriers[carrier].nranks;
+
+    if (!(c->tables && coll == RD_ALLTOALL && !c->ask.count))
+        round = rd_kpiece(most * parts * element, (uint32_t)parts, crews_for(s, carrier, c), s->k.least, s->k.slot);
+    round = round < RD_STAGE_PART * parts ? RD_STAGE_PART * parts : round; /* which is no more than a slot */
+    size_t each = (round / parts + 15) / 16 * 16; /* upward, or a round more has what is left */
+    return (each * parts <= s->k.slot ? each : each - 16) / element;
+}
+
+static const size_t *keep(size_t *room, const size_t *counts, size_t n)
+{
+    return counts ? memcpy(room, counts, n * sizeof *counts) : NULL;
+}
+
+static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c, rondo_op_t op, size_t each,
+                                  uint32_t rounds)
+{
+    size_t n = c->tables ? (size_t)s->carriers[carrier].nranks : 0;
+    rd_stage_task_t *task = calloc(1, sizeof *task + 2 * n * sizeof(size_t));
+
+    if (!task)
+        return NULL;
+    task->ask.coll = c->ask.coll;
+    task->ask.type = c->ask.type;
+    task->ask.op = op;
+    task->ask.root = c->tables ? 0 : c->ask.root;
+    task->ask.count = c->ask.count;
+    task->each = each;
+    task->carrier = carrier;
+    task->rounds = rounds;
+    task->checked = rd_stage_check_calls(s);
+    atomic_store(&task->left, rounds);
+    if (c->tables) {
+        task->in_counts = keep(task->counts, c->tables->in_counts, n);
+        task->out_counts = keep(task->counts + n, c->tables->out_counts, n);
+    }
+    if (rd_stage_task_add(s->tasks, task) == 0)
+        return task;
+    free(task);
+    return NULL;
+}
+
+/* Teams that have rounds of so many bytes. */
+static void grid(const rd_stage_t *s, uint32_t teams, uint64_t bytes, rd_klaunch_t *l)
+{
+    uint64_t most = (s->cuda->limits.blocks < BLOCKS ? s->cuda->limits.blocks : BLOCKS) / teams;
+    uint64_t some;
+
+    l->threads = threads_for(l, bytes);
+    some = (bytes + 16 * l->threads - 1) / (16 * l->threads);
+    some = some < most ? some : most;
+    l->blocks = teams * (some < 1 ? 1 : (uint32_t)some);
+}
+
+static uint64_t side_bytes(const rd_kside_t *side, const rd_kpart_t *table)
+{
+    uint64_t sum = 0;
+
+    if (!side->tabled)
+        return side->n * side->part.bytes;
+    for (uint32_t i = 0; i < side->n; i++)
+        sum += table[side->tabled - 1 + i].bytes;
+    return sum;
+}
+
+/* Parts that are not alike and do not fit into the launch go before it. */
+static rondo_result_t write_table(const rd_stage_t *s, rd_kstaged_t *k, const rd_kpart_t *table, cudaStream_t stream)
+{
+    uint32_t rows = k->out.tabled ? k->out.tabled - 1 + k->out.n : k->in.tabled ? k->in.n : 0;
+
+    k->listed = table != k->here && rows;
+    return k->listed ? rd_cuda_write(s->cuda, 0, table, rows * sizeof *table, stream) : RONDO_SUCCESS;
+}
+
+/* 16 bytes a thread of one block. How the other ranks have theirs does not matter. */
+static void brief(const rd_stage_t *s, rd_kstaged_t *k, rd_stage_task_t *task, uint64_t in, uint64_t out)
+{
+    uint64_t most = 16 * rd_kernel_threads(RD_K_STAGED, RD_KC_LL);
+
+    most = most < RD_KBRIEF ? most : RD_KBRIEF;
+    k->brief = k->rounds == 1 && in + out && in <= most && out <= most && strcmp(s->cuda->comm->env.proto, "simple");
+    task->brief = k->brief != 0;
+    task->brief_in = in;
+    task->brief_out = out;
+}
+
+/* `table` has two rows for each rank of the carrier. */
+static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_kwork_t *work, rd_kpart_t *table)
+{
+    const rd_carrier_t *by = &s->carriers[carrier];
+    rd_cuda_t *cuda = s->cuda;
+    rd_klaunch_t l = {.kind = RD_K_STAGED, .coll = (uint32_t)call->ask.coll};
+    size_t element = rondo_type_size(call->ask.type), most = longest(by, call);
+    size_t each = elements_each(s, carrier, call, most);
+    raises_t raises;
+    rd_kstaged_t *k = &work->staged;
+
+    if (most == 0)
+        return RONDO_SUCCESS;
+    if ((most + each - 1) / each > UINT32_MAX / 2)
+        return rd_error(&cuda->comm->who, RONDO_ERR_UNSUPPORTED, "%s of %zu elements: too long",
+                        rd_coll_name(call->ask.coll), most);
+    work->comm = cuda->k;
+    rd_cuda_op(cuda, &call->ask, &k->reduce);
+    k->reduce.in = call->in;
+    k->reduce.out = call->out;
+    k->reduce.type = (uint32_t)call->ask.type;
+    sides(by, call, &k->in, &k->out, table);
+    k->copied = call->ask.coll == RD_BROADCAST && by->rank == call->ask.root && call->in != call->out;
+    k->each = each * element;
+    k->rounds = (uint32_t)((most + each - 1) / each);
+    if (k->rounds == 1) {
+        k->each = s->k.slot; /* all of each part */
+        side_join(&k->in);
+        side_join(&k->out);
+    }
+    rondo_result_t result = write_table(s, k, table, call->stream);
+    if (result != RONDO_SUCCESS)
+        return result;
+    rd_stage_task_t *task = task_make(s, carrier, call, (rondo_op_t)k->reduce.op, each, k->rounds);
+    if (!task)
+        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation");
+    k->task = task->number;
+    raises.crews = crews_for(s, carrier, call);
+    for (uint32_t c = 0; c < raises.crews; c++)
+        raises.of[c] = rd_kcrew_part(k->rounds, raises.crews, c);
+    uint64_t in = side_bytes(&k->in, table), out = side_bytes(&k->out, table),
+             bytes = (in > out ? in : out) / k->rounds;
+    brief(s, k, task, in, out);
+    grid(s, teams_of(&raises), bytes, &l);
+    return launch(s, &l, work, &k->stage, task, &raises, call->stream);
+}
+
+rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
+{
+    int n = s->carriers[carrier].nranks;
+    rd_kpart_t *table;
+    rd_kwork_t work;
+
+    if (!call->tables || n <= RD_KRANKS)
+        return run(s, carrier, call, &work, work.staged.here);
+    if (!(table = calloc(2 * (size_t)n, sizeof *table)))
+        return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", n);
+    rondo_result_t result = run(s, carrier, call, &work, table);
+    free(table);
+    return result;
+}
+
+rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    return rd_rail_serves(cuda, call) ? rd_rail_run(cuda, call) : rd_stage_run(cuda->stage, RD_CARRIER_ALL, call);
+}
+
+double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    (void)cuda, (void)call;
+    return 0;
+}
+
+/* ---- messages */
+
+static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, uint64_t *most)
+{
+    uint32_t crews = raises->crews, piece = rd_kpiece(bytes, 1, crews, s->k.least, s->k.message_slot);
+    uint64_t pieces = (bytes + piece - 1) / piece;
+
+    *most = bytes > *most ? bytes : *most;
+    for (uint32_t c = 0; c < crews; c++)
+        raises->of[c] += pieces <= c ? 0 : (pieces - c + crews - 1) / crews;
+}
+
+/* Of a pair; what goes straight has a trigger of crew 0's for several messages. Nonzero: there is such. */
+static int add_messages(const rd_stage_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises, uint64_t *most)
+{
+    int straight = 0;
+
+    for (uint32_t i = 0, run; i < count; i += run ? run : 1) {
+        run = rd_kdirect_run(m + i, count - i);
+        raises->of[0] += run != 0;
+        straight |= run != 0;
+        if (!run)
+            add_pieces(s, m[i].bytes, raises, most);
+    }
+    return straight;
+}
+
+/* That share a message: no more than its kernel has blocks for, with all pairs that there may be, and the kernels of
+ * other ranks on this GPU beside it. On all ranks. */
+static uint32_t crews_for_messages(const rd_stage_t *s)
+{
+    uint32_t most = s->cuda->limits.blocks < MESSAGE_BLOCKS ? s->cuda->limits.blocks : MESSAGE_BLOCKS;
+    uint32_t fit = most / s->pairs;
+
+    return fit < 1 ? 1 : fit < s->k.crews ? fit : s->k.crews;
+}
+
+uint32_t rd_stage_beside(const rd_stage_t *s, uint32_t pairs)
+{
+    uint32_t fit = rd_kernel_at_once() * 32 / rd_kernel_threads(RD_K_MIXED, RD_KC_LL); /* blocks */
+
+    return (pairs * crews_for_messages(s) + fit - 1) / fit;
+}
+
+uint32_t rd_stage_beside_most(const rd_stage_t *s)
+{
+    uint32_t apart = 2 * (uint32_t)(s->cuda->comm->nranks - s->cuda->comm->node.nlocal);
+
+    return rd_stage_beside(s, apart < s->pairs ? apart : s->pairs);
+}
+
+rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_klaunch_t *near, cudaStream_t stream)
+{
+    rd_stage_t *s = cuda->stage;
+    rd_kstaged_messages_t *m = &work->staged_messages;
+    rd_klaunch_t l = {.kind = RD_K_STAGED_MESSAGES, .coll = RD_ALLTOALL};
+    raises_t raises = {crews_for_messages(s), {0}};
+    uint64_t most = 0;
+    int straight = 0;
+
+    for (uint32_t p = 0; p < m->npairs; p++)
+        straight |= add_messages(s, m->messages.here + m->pair[p].first, m->pair[p].count, &raises, &most);
+    l.threads = threads_for(&l, most);
+    if (near)
+        l = *near;
+    l.blocks += m->npairs * teams_of(&raises);
+    rondo_result_t result = launch(s, &l, work, &m->stage, NULL, &raises, stream);
+    for (int c = 1; straight && c < rd_direct_crews(s); c++) /* crew 0 deals them out: who gets one should be awake */
+        rd_proxy_wake(&s->crews[c].client);
+    return result;
+}

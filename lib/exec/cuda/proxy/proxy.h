@@ -1,0 +1,245 @@
+/* A CUDA communicator that spans nodes, or has more ranks than can map each other's windows: its data goes through
+ * pinned memory, and between the ranks by host communicators of its own, the *carriers*, whose progress the process's
+ * proxies make. See kernels/work.h for lanes and crews.
+ *
+ *   a call    writes down what it wants (a task), launches a kernel, wakes the proxies         [proxy.c]
+ *   kernel    input into a slot, trigger ...                                                   [kernels/proxy.cuh]
+ *   proxy     trigger -> the task's round, or a message, on the carrier -> done                [proxy_progress.c]
+ *   kernel    ... done, slot into the output
+ *
+ * Where the network moves a GPU's memory, messages go without slots: gdr.c.
+ */
+#ifndef RD_CUDA_STAGE_H
+#define RD_CUDA_STAGE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/lifetime.h"
+#include "transport/net.h"
+#include "progress/proxy_threads.h"
+#include "exec/cuda/cuda_int.h"
+
+/* What a collective's triggers mean. Made by the call; the crew that takes its last round frees it, or, when it belongs
+ * to a graph, crew 0 when the graph has ended and all that it has raised is done. */
+typedef struct rd_stage_task {
+    rd_ask_t ask; /* count: of the whole, or of a block */
+    size_t each;  /* elements of a part that a round carries */
+    uint32_t rounds;
+    _Atomic uint32_t left; /* rounds that no crew has taken */
+    uint64_t checked;      /* RONDO_CHECK: so many calls are compared before it begins */
+    uint32_t number;       /* its place in the table */
+    int carrier;
+    int captured;
+    int brief; /* by flagged lines: so many bytes of input and output */
+    size_t brief_in, brief_out;
+    const size_t *in_counts, *out_counts; /* of the carrier's ranks, in `counts`; NULL: not tabled */
+    size_t counts[];
+} rd_stage_task_t;
+
+/* The tasks of a communicator. Graphs may outlive it. */
+typedef struct rd_stage_tasks {
+    pthread_mutex_t lock;
+    int references; /* the communicator, and each launch that graphs hold */
+    uint32_t room, next;
+    rd_stage_task_t **all;
+    _Atomic int captured; /* launches that graphs hold: their triggers come unannounced */
+    _Atomic int gone;     /* of those, in `left` */
+    struct rd_stage_held *left; /* their graphs have ended; proxies may still have to do what these have raised */
+    int closed;                 /* the communicator has ended, and its proxies have */
+} rd_stage_tasks_t;
+
+/* Pinned and device memory for a communicator; kept for the next one, because to free it waits for whatever runs. */
+typedef struct rd_stage_area {
+    struct rd_stage_area *next;
+    int device;
+    size_t bytes; /* of the slots */
+    char *pinned; /* lanes, flagged lines, then the slots */
+    char *tried;  /* device memory for rd_direct_find; NULL: none yet */
+    size_t rows;  /* of `table` */
+    rd_klane_state_t *state;
+    rd_kpart_t *table; /* device memory: the parts of a collective that do not fit into a launch */
+} rd_stage_area_t;
+
+typedef struct rd_stage_lane {
+    rd_klane_t *pinned; /* as the host sees it */
+    uint32_t taken, done;
+    int receives;      /* messages; set anew when all before it is done */
+    struct rondo_request flying[RD_KLANE_SLOTS];
+    size_t brief[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
+} rd_stage_lane_t;
+
+/* Host communicators beneath: of all ranks, or of a rail, the ranks that have one place on their nodes; and, crew 0's
+ * alone, of all ranks again for RONDO_CHECK. */
+enum { RD_CARRIER_ALL, RD_CARRIER_RAIL, RD_CARRIER_CHECK, RD_CARRIERS };
+
+typedef struct rd_carrier {
+    int rank, nranks; /* nranks 0: there is none */
+} rd_carrier_t;
+
+_Static_assert(RD_KCREWS <= RD_PROXIES, "each crew has a proxy of its own");
+
+/* Messages that go straight, dealt out by crew 0's proxy to another one, or its own: one puts, one takes, without
+ * locks. No more can be under way. */
+#define RD_DEALT_MOST ((uint32_t)RD_KPAIRS * RD_KLANE_SLOTS * RD_KDIRECT_RUN)
+typedef struct rd_dealt {
+    _Atomic uint32_t put;
+    uint32_t filled; /* by crew 0, which the other one does not see yet */
+    uint32_t taken;
+    rd_net_direct_t all[RD_DEALT_MOST];
+} rd_dealt_t;
+
+/* What a proxy does for the communicator, by a carrier of each kind. */
+typedef struct rd_crew {
+    struct rd_stage *stage;
+    int number;
+    rondo_comm_t carriers[RD_CARRIERS]; /* NULL: there is none */
+    rd_proxy_client_t client;
+    int served;             /* by the proxy */
+    int over;               /* failed: the proxy does nothing more */
+    int64_t failed_ms;      /* when the rail was found to have failed; 0: it has not */
+    char *slots;            /* as the host sees them */
+    _Atomic uint64_t asked; /* triggers that launches outside of graphs will raise */
+    uint64_t answered;      /* and those that have come */
+    _Atomic uint64_t settled; /* and those after which nothing was under way any more */
+    rd_stage_lane_t lanes[RD_KCREW_LANES];
+    size_t come;       /* bytes of the next trigger's input that have come by flagged lines; crew 0 */
+    size_t *counts;    /* room for those of a round: two for each rank */
+    rd_dealt_t *dealt; /* NULL: nothing goes straight */
+} rd_crew_t;
+
+typedef struct rd_stage {
+    rd_cuda_t *cuda;
+    rd_carrier_t carriers[RD_CARRIERS];
+    rd_stage_area_t *area;
+    rd_stage_tasks_t *tasks;
+    rd_kstage_t k; /* what kernels are told */
+    char *brief;   /* lines, as the host sees them */
+    size_t direct; /* messages of so many bytes and more, to other nodes, go past the slots; 0: none does */
+    int offers;    /* and several of them are announced together, by keys to their memory */
+    uint32_t *straight; /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
+    struct rd_aside *aside; /* rcache.c: memory for copies; NULL: none yet */
+    size_t aside_used;      /* by the launch that is being put together */
+    struct rd_stage_check *check; /* RONDO_CHECK; NULL: off */
+    int flushes;   /* what a network's device has written is not seen by a kernel before rd_direct_flush */
+    char way[320]; /* why messages go straight, or not */
+    uint32_t pairs; /* of peer and direction: of a launch of messages, at most. On all ranks */
+    int rails;      /* places that every node has, each with carriers of its own; 0: no kernels inside nodes */
+    int ordered;    /* ranks are counted node by node */
+    int nlanes;    /* of a crew */
+    int ncrews;
+    _Atomic int over; /* crews that have failed, and let go of all buffers */
+    rd_crew_t *crews;
+} rd_stage_t;
+
+#define RD_STAGE_RANKS 32767 /* of a communicator, at most */
+#define RD_STAGE_PART 64     /* bytes of a rank's part of a round, at least */
+/* proxy_init.c: must it be staged? */
+int rd_stage_needed(const rondo_comm_t comm);
+/* Collective. */
+rondo_result_t rd_stage_create(rd_cuda_t *cuda);
+/* No kernel runs any more: may what the last ones, of graphs too, have left to the proxies still be under way? */
+int rd_stage_busy(const rd_cuda_t *cuda);
+/* No kernel runs any more. The carrier ends as the communicator does. */
+void rd_stage_close(rd_cuda_t *cuda);
+
+/* proxy_area.c */
+#define RD_STAGE_BRIEF_AT ((sizeof(rd_klane_t) * RD_KLANES + 4095) / 4096 * 4096)
+#define RD_STAGE_LANES_BYTES (RD_STAGE_BRIEF_AT + (size_t)4 * RD_KBRIEF * RD_KLANE_SLOTS)
+/* Lanes are all zeros. */
+cudaError_t rd_stage_area_take(int device, size_t bytes, size_t rows, rd_stage_area_t **area);
+void rd_stage_area_give(rd_stage_area_t *area);
+/* What ended communicators have left; with the lock of exec/cuda/window.c. */
+void rd_stage_areas_free(void);
+
+/* proxy_task.c */
+rd_stage_tasks_t *rd_stage_tasks_create(void);
+void rd_stage_tasks_close(rd_stage_tasks_t *tasks); /* there are no proxies any more */
+/* For crew 0's proxy: takes away what ended graphs have left, as far as all crews have done it. */
+void rd_stage_tasks_sweep(rd_stage_t *stage);
+/* Collectives' triggers of a crew: raised, and not done. All that kernels have raised which are over. */
+uint32_t rd_stage_undone(const rd_crew_t *crew);
+int rd_stage_task_add(rd_stage_tasks_t *tasks, rd_stage_task_t *task); /* into a free place; -1: no memory */
+rd_stage_task_t *rd_stage_task(rd_stage_tasks_t *tasks, uint32_t number);
+void rd_stage_task_drop(rd_stage_tasks_t *tasks, rd_stage_task_t *task);
+/* The graph that the stream is captured into; NULL: none. */
+cudaError_t rd_stage_graph(cudaStream_t stream, cudaGraph_t *graph);
+/* The task, which may be NULL, goes with the graph, or when the proxies have done what it left to them; on failure it
+ * is dropped. */
+cudaError_t rd_stage_graph_hold(rd_stage_tasks_t *tasks, rd_stage_task_t *task, cudaGraph_t graph);
+
+/* proxy.c */
+
+rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call);
+/* By one kind of carrier: roots and counts are those of its ranks. */
+rondo_result_t rd_stage_run(rd_stage_t *stage, int carrier, const rd_call_t *call);
+/* `work` holds the messages, none of this rank to itself. `near`: the launch of those within the node; NULL: there are
+ * none, nor is a communicator of the node in `work` then. */
+rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_klaunch_t *near, cudaStream_t stream);
+/* Multiprocessors that so many pairs take beside messages within the node, at most; of all pairs that a launch has. */
+uint32_t rd_stage_beside(const rd_stage_t *stage, uint32_t pairs);
+uint32_t rd_stage_beside_most(const rd_stage_t *stage);
+/* Expected microseconds, as far as the carrier knows. */
+double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call);
+
+/* exec/cuda/hier/node_comm.c: the node's ranks; collective, of all ranks. */
+rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart); /* *apart: GPUs of a node do not reach each other */
+void rd_inner_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
+void rd_inner_close(rd_cuda_t *cuda);
+
+/* exec/cuda/hier/rail.c: operations that go by the node's own kernels first and last, and between nodes only with what a rank then
+ * has. */
+int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call);
+rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call);
+
+/* inline.c, for trigger `number` of crew 0: the input, if all of its lines are there; the output. Up to 15 bytes behind
+ * them are touched, too. */
+int rd_brief_come(rd_crew_t *crew, uint32_t number, char *to, size_t bytes);
+void rd_brief_give(const rd_crew_t *crew, uint32_t number, const char *from, size_t bytes);
+
+/* gdr_probe.c. Collective, when the carriers are there: which messages go straight, and why, or why none does. */
+rondo_result_t rd_direct_find(rd_stage_t *stage);
+/* gdr.c: a message as a launch holds it. */
+rd_kmessage_t rd_direct_message(const rd_stage_t *stage, const rd_cuda_message_t *message);
+/* For the proxy: before its turn; crew 0's at a trigger, whose slot says where so many messages lie; for each what it
+ * has been dealt; when some have come. */
+void rd_direct_turn(const rd_stage_t *stage);
+int rd_direct_crews(const rd_stage_t *stage); /* to which they are dealt out */
+rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, int send, const char *slot,
+                              uint32_t count);
+rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved);
+void rd_direct_flush(void);
+
+/* gdr_queues.c: streams that wait for a while, with work behind them that overwrites so many bytes at `to`, device memory
+ * that nobody reads, from pinned memory. NULL: they cannot be made. The other call ends that; nonzero: they waited for
+ * it in vain, or there were none. */
+typedef struct rd_queues rd_queues_t;
+rd_queues_t *rd_queues_fill(void *to, const void *from, size_t bytes);
+int rd_queues_free(rd_queues_t *queues);
+
+/* rcache.c: if the message goes straight, and lies where memory lay that has been announced and given back, it is
+ * copied, in the stream, and `message` says where to. A launch begins with aside_used 0. */
+rondo_result_t rd_renewed_copy(rd_stage_t *stage, rd_kmessage_t *message, cudaStream_t stream);
+/* It is announced by other ways; nonzero: it must not be. */
+int rd_renewed_tell(const void *memory);
+/* What the memory is part of that a message goes straight from, which was announced; of 0 bytes: only UCX knows. */
+rd_net_memory_t rd_renewed_whole(const rd_stage_t *stage, const rd_kmessage_t *message);
+void rd_renewed_free(rd_stage_t *stage); /* no kernel runs any more */
+
+/* proxy_signature.c: a call that is to be compared; how many there are so far; have so many been? And crew 0's turn. */
+rondo_result_t rd_stage_check_create(rd_stage_t *stage);
+void rd_stage_check_free(rd_stage_t *stage);
+rondo_result_t rd_stage_check_call(rd_stage_t *stage, const rd_call_t *call);
+uint64_t rd_stage_check_calls(const rd_stage_t *stage);
+int rd_stage_checked(const rd_crew_t *crew, uint64_t calls);
+rondo_result_t rd_stage_check_turn(rd_crew_t *crew, int *moved);
+
+/* proxy_progress.c: a turn of the proxy. */
+rd_proxy_state_t rd_carry(void *crew);
+/* A task of the carrier's queue, which is freed if it cannot be; `request` counts those under way. */
+rondo_result_t rd_carry_add(rondo_comm_t carrier, rd_task_t *task, struct rondo_request *request);
+/* Other crews may nap: they look again. */
+void rd_carry_wake_others(const rd_crew_t *crew);
+void rd_carry_failure(rd_crew_t *crew, int carrier); /* what has failed the communicator fails the carrier */
+
+#endif

@@ -1,0 +1,90 @@
+/* The memory of CUDA communicators that are staged, kept from one communicator for the next: see proxy.h. */
+#include "exec/cuda/proxy/proxy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t areas_lock = PTHREAD_MUTEX_INITIALIZER;
+static rd_stage_area_t *areas; /* that are not used */
+
+static void area_free(rd_stage_area_t *a)
+{
+    if (a->tried)
+        (void)cudaFree(a->tried);
+    if (a->state)
+        (void)cudaFree(a->state);
+    if (a->pinned)
+        (void)cudaFreeHost(a->pinned);
+    free(a);
+}
+
+void rd_stage_areas_free(void)
+{
+    pthread_mutex_lock(&areas_lock);
+    while (areas) {
+        rd_stage_area_t *a = areas;
+        areas = a->next;
+        area_free(a);
+    }
+    pthread_mutex_unlock(&areas_lock);
+}
+
+void rd_stage_area_give(rd_stage_area_t *a)
+{
+    pthread_mutex_lock(&areas_lock);
+    a->next = areas;
+    areas = a;
+    pthread_mutex_unlock(&areas_lock);
+}
+
+static rd_stage_area_t *area_reuse(int device, size_t bytes, size_t rows)
+{
+    rd_stage_area_t **at = &areas, *a;
+
+    pthread_mutex_lock(&areas_lock);
+    while (*at && ((*at)->device != device || (*at)->bytes != bytes || (*at)->rows != rows))
+        at = &(*at)->next;
+    a = *at;
+    if (a)
+        *at = a->next;
+    pthread_mutex_unlock(&areas_lock);
+    return a;
+}
+
+cudaError_t rd_stage_area_take(int device, size_t bytes, size_t rows, rd_stage_area_t **area)
+{
+    size_t states = (sizeof(rd_klane_state_t) * RD_KLANES + 255) / 256 * 256;
+    rd_stage_area_t *a = area_reuse(device, bytes, rows);
+    cudaError_t error = cudaSuccess;
+    cudaStream_t stream;
+
+    if (!a) {
+        a = calloc(1, sizeof *a);
+        if (!a)
+            return cudaErrorMemoryAllocation;
+        a->device = device;
+        a->bytes = bytes;
+        a->rows = rows;
+        error = cudaHostAlloc((void **)&a->pinned, RD_STAGE_LANES_BYTES + bytes,
+                              cudaHostAllocPortable | cudaHostAllocMapped);
+        if (error == cudaSuccess)
+            error = cudaMalloc((void **)&a->state, states + rows * sizeof *a->table);
+        if (error == cudaSuccess)
+            a->table = (rd_kpart_t *)((char *)a->state + states);
+    }
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(a->state, 0, states, stream);
+        if (error == cudaSuccess)
+            error = cudaStreamSynchronize(stream);
+        (void)cudaStreamDestroy(stream);
+    }
+    if (error != cudaSuccess) {
+        area_free(a);
+        return error;
+    }
+    memset(a->pinned, 0, RD_STAGE_LANES_BYTES);
+    *area = a;
+    return cudaSuccess;
+}

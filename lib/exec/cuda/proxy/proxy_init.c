@@ -1,0 +1,302 @@
+/* Beginning and end of what stages a CUDA communicator's data: see proxy.h. */
+#include "exec/cuda/proxy/proxy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot/id.h"
+#include "core/comm.h"
+
+#define SLOT ((size_t)512 << 10)
+#define SLOT_MOST ((size_t)2 << 20)
+#define SLOT_EACH ((size_t)4 << 10) /* bytes of a rank's part of a slot, as far as SLOT_MOST allows */
+#define SLOTS 4u
+#define LEAST ((size_t)32 << 10) /* bytes of a round or piece */
+#define CREWS RD_PROXIES
+
+/* Half of a rank's cores at most: the other half is the user's. The same on all ranks. */
+static int crews_of(const rondo_comm_t comm)
+{
+    int half = comm->cores_each / 2;
+
+    if (comm->env.cuda_crews)
+        return comm->env.cuda_crews;
+    return half < 1 ? 1 : half < CREWS ? half : CREWS;
+}
+
+int rd_stage_needed(const rondo_comm_t comm)
+{
+    return comm->node.nnodes > 1 || comm->nranks > RD_KRANKS;
+}
+
+/* Every rank has a part of a slot: longer ones where there are many, for a part is a message. */
+static size_t slot_for(size_t n, const rd_env_t *env)
+{
+    size_t least = (RD_STAGE_PART * n + 4095) / 4096 * 4096;
+    size_t most = n * SLOT_EACH < SLOT_MOST ? n * SLOT_EACH : SLOT_MOST;
+    size_t slot = env->cuda_stage ? env->cuda_stage / 4096 * 4096 : most > SLOT ? most : SLOT;
+
+    return slot < least ? least : slot;
+}
+
+static void layout(rd_stage_t *s, const rd_env_t *env, size_t *bytes)
+{
+    size_t n = (size_t)s->cuda->k.nranks;
+    size_t least = env->cuda_round ? env->cuda_round : LEAST;
+
+    s->k.slots = SLOTS;
+    s->k.slot = (uint32_t)slot_for(n, env);
+    s->k.message_slot = (uint32_t)((size_t)2 * s->k.slot / (s->pairs + 2) / 64 * 64);
+    s->k.least = (uint32_t)(least < s->k.message_slot ? least : s->k.message_slot);
+    s->k.crews = (uint32_t)s->ncrews;
+    *bytes = (size_t)SLOTS * 2 * s->k.slot;
+}
+
+/* Every pair has a block at least, and all of them wait on the device at once. Up to 16 ranks a launch has all pairs that
+ * there are, so ranks may group as they like. */
+static uint32_t pairs_of(const rd_cuda_t *cuda)
+{
+    uint32_t n = (uint32_t)cuda->k.nranks, fit = cuda->limits.blocks / 2 * 2;
+
+    if (n <= RD_KRANKS)
+        return 2 * (n - 1);
+    return fit < 2 ? 2 : fit < RD_KPAIRS ? fit : RD_KPAIRS;
+}
+
+static int crew_begin(rd_stage_t *s, int number, size_t bytes)
+{
+    rd_crew_t *crew = &s->crews[number];
+
+    crew->number = number;
+    crew->counts = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *crew->counts);
+    crew->slots = s->area->pinned + RD_STAGE_LANES_BYTES + (size_t)number * bytes;
+    for (int l = 0; l < s->nlanes; l++)
+        crew->lanes[l].pinned = (rd_klane_t *)(void *)s->area->pinned + number * RD_KCREW_LANES + l;
+    crew->client.turn = rd_carry;
+    crew->client.arg = crew;
+    crew->client.proxy = number;
+    crew->client.awake_us = s->cuda->comm->env.cuda_awake;
+    return crew->counts ? 0 : -1;
+}
+
+static rondo_result_t memory(rd_stage_t *s)
+{
+    rondo_comm_t comm = s->cuda->comm;
+    size_t n = (size_t)comm->nranks, bytes; /* of a crew */
+    char *pinned = NULL;
+    cudaError_t error;
+    int short_of = 0;
+
+    s->ncrews = crews_of(comm);
+    s->pairs = pairs_of(s->cuda);
+    s->nlanes = 1 + (int)s->pairs;
+    layout(s, &comm->env, &bytes);
+    s->crews = calloc((size_t)s->ncrews, sizeof *s->crews);
+    s->tasks = rd_stage_tasks_create();
+    for (int c = 0; s->crews && c < s->ncrews; c++)
+        s->crews[c].stage = s; /* what fails behind this takes them down */
+    if (!s->crews || !s->tasks)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+    error = rd_stage_area_take(s->cuda->device, (size_t)s->ncrews * bytes, n > RD_KRANKS ? 2 * n : 0, &s->area);
+    if (error == cudaSuccess)
+        error = cudaHostGetDevicePointer((void **)&pinned, s->area->pinned, 0);
+    if (error != cudaSuccess)
+        return rd_cuda_error(&comm->who, error, "memory to stage data in");
+    s->k.lanes = (rd_klane_t *)(void *)pinned;
+    s->k.area = pinned + RD_STAGE_LANES_BYTES;
+    s->k.brief = pinned + RD_STAGE_BRIEF_AT;
+    s->brief = s->area->pinned + RD_STAGE_BRIEF_AT;
+    s->k.state = s->area->state;
+    s->cuda->k.own = (char *)s->area->table;
+    for (int c = 0; c < s->ncrews; c++)
+        short_of |= crew_begin(s, c, bytes);
+    return short_of ? rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
+}
+
+/* Host communicators of those who pass the same `first`, which is one of them: one for each of so many crews; nranks 0:
+ * of none. */
+static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int first, int rank, int nranks)
+{
+    static const char *const names[RD_CARRIERS] = {"net", "rail", "check"};
+    size_t each = (size_t)crews;
+    rondo_comm_t comm = s->cuda->comm;
+    rondo_unique_id_t *ids = calloc((size_t)comm->nranks * each, sizeof *ids), *its;
+    size_t made = 0;
+
+    if (!ids)
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the ids of %d ranks", comm->nranks);
+    its = ids + (size_t)first * each;
+    for (size_t c = 0; comm->rank == first && c < each; c++) /* on failure an id that carries the error */
+        (void)rd_boot_id_create(&its[c], &comm->env);
+    rondo_result_t result = rd_boot_allgather(comm->boot, ids, each * sizeof *ids);
+    s->carriers[carrier] = (rd_carrier_t){rank, nranks};
+    while (nranks && made < each && result == RONDO_SUCCESS) {
+        result = rd_comm_make_carrier(&s->crews[made].carriers[carrier], comm, names[carrier], &its[made], rank, nranks);
+        made++;
+    }
+    for (size_t c = made; comm->rank == first && c < each; c++)
+        rd_boot_give_up(&its[c], RONDO_ERR_ABORTED);
+    free(ids);
+    return result;
+}
+
+/* A rail for each place that all nodes have. Those who are behind its last one are of none. */
+static rondo_result_t rails(rd_stage_t *s)
+{
+    const rondo_comm_t comm = s->cuda->comm;
+    const rd_node_t *node = &comm->node;
+    int first = 0, place = 0, of_one = node->self < node->fewest;
+
+    for (; of_one && (node->node_of[first] != 0 || place++ < node->self); first++)
+        continue;
+    s->rails = node->fewest;
+    s->ordered = 1;
+    for (int r = 1; r < comm->nranks; r++)
+        s->ordered &= node->node_of[r] >= node->node_of[r - 1];
+    return carriers_make(s, RD_CARRIER_RAIL, s->ncrews, first, node->node_of[comm->rank], of_one ? node->nnodes : 0);
+}
+
+/* What a node's ranks do among themselves, where some node has several and none more than map each other's windows. */
+static rondo_result_t inside(rd_stage_t *s)
+{
+    rd_cuda_t *cuda = s->cuda;
+    const rd_node_t *node = &cuda->comm->node;
+    int apart = 0;
+
+    if (cuda->limits.apart || node->most < 2 || node->most > RD_KRANKS)
+        return RONDO_SUCCESS;
+    rondo_result_t result = rd_inner_create(cuda, &apart);
+    if (result == RONDO_SUCCESS && apart)
+        rd_inner_free(cuda, NULL, NULL);
+    return result == RONDO_SUCCESS && !apart ? rails(s) : result;
+}
+
+/* Carriers of all ranks, and of rails. */
+static rondo_result_t carriers(rd_stage_t *s)
+{
+    rondo_comm_t comm = s->cuda->comm;
+    rondo_result_t result = carriers_make(s, RD_CARRIER_ALL, s->ncrews, 0, comm->rank, comm->nranks);
+
+    if (result == RONDO_SUCCESS && comm->env.check)
+        result = rd_stage_check_create(s);
+    if (result == RONDO_SUCCESS && comm->env.check)
+        result = carriers_make(s, RD_CARRIER_CHECK, 1, 0, comm->rank, comm->nranks);
+    return result == RONDO_SUCCESS ? inside(s) : result;
+}
+
+static rondo_result_t serve(rd_stage_t *s)
+{
+    for (int c = 0; c < s->ncrews; c++) {
+        int error = rd_proxy_add(&s->crews[c].client);
+        if (error)
+            return rd_error(&s->cuda->comm->who, RONDO_ERR_SYSTEM, "no thread to serve the network: %s",
+                            strerror(error));
+        s->crews[c].served = 1;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* A rank that waits for its stream spins, and its proxies wait for the core. */
+static void say_what_was_made(const rd_stage_t *s)
+{
+    rondo_comm_t comm = s->cuda->comm;
+
+    if (comm->rank != 0)
+        return;
+    if (comm->node.nnodes == 1)
+        rd_log(&comm->who, RD_LOG_INFO,
+               "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data is staged through %zu MB of "
+               "pinned memory a rank, by %d threads",
+               comm->nranks, RD_KRANKS, s->area->bytes >> 20, s->ncrews);
+    else if (s->direct)
+        rd_log(&comm->who, RD_LOG_INFO,
+               "CUDA between %d nodes: messages of %zu bytes and more go straight from GPU to GPU (%s), all else is "
+               "staged through %zu MB of pinned memory a rank, both by %d threads",
+               comm->node.nnodes, s->direct, s->way, s->area->bytes >> 20, s->ncrews);
+    else
+        rd_log(&comm->who, RD_LOG_INFO,
+               "CUDA between %d nodes: no direct path (%s), data is staged through %zu MB of pinned memory a rank, by "
+               "%d threads",
+               comm->node.nnodes, s->way, s->area->bytes >> 20, s->ncrews);
+    if (comm->cores_each < 2)
+        rd_log(&comm->who, RD_LOG_WARN,
+               "a rank has one core, for itself and for the thread that moves its GPU's data by the host: operations may "
+               "take milliseconds. Give it more: mpirun --bind-to none or --map-by slot:PE=4, srun --cpus-per-task=4");
+}
+
+rondo_result_t rd_stage_create(rd_cuda_t *cuda)
+{
+    rd_stage_t *s = cuda->stage = calloc(1, sizeof *s);
+
+    if (!s)
+        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+    s->cuda = cuda;
+    rondo_result_t result = memory(s);
+    if (result == RONDO_SUCCESS)
+        result = carriers(s);
+    if (result == RONDO_SUCCESS)
+        result = rd_direct_find(s);
+    if (result == RONDO_SUCCESS)
+        result = serve(s);
+    if (result != RONDO_SUCCESS)
+        return result;
+    /* A late rank is the proxies' to name. Kernels wait for a proxy alone, and must not give up before it. */
+    if (cuda->host->timeout_ms)
+        cuda->host->timeout_ms = cuda->host->timeout_ms < INT32_MAX / 2 ? 2 * cuda->host->timeout_ms + 1000 : 0;
+    say_what_was_made(s);
+    return RONDO_SUCCESS;
+}
+
+/* All say farewell before one waits for those of others. */
+static void carriers_end(rd_stage_t *s)
+{
+    for (int i = RD_CARRIERS * s->ncrews - 1; i >= 0; i--) {
+        rd_crew_t *crew = &s->crews[i / RD_CARRIERS];
+        rondo_comm_t carrier = crew->carriers[i % RD_CARRIERS];
+        rd_carry_failure(crew, i % RD_CARRIERS);
+        if (carrier && rondo_comm_finalize(carrier) == RONDO_SUCCESS)
+            rd_net_leave(carrier->net);
+    }
+    for (int i = RD_CARRIERS * s->ncrews - 1; i >= 0; i--) {
+        rondo_comm_t carrier = s->crews[i / RD_CARRIERS].carriers[i % RD_CARRIERS];
+        if (carrier)
+            (void)rondo_comm_destroy(carrier);
+    }
+}
+
+int rd_stage_busy(const rd_cuda_t *cuda)
+{
+    const rd_stage_t *s = cuda->stage;
+    int busy = 0;
+
+    for (int c = 0; s && c < s->ncrews; c++)
+        busy |= atomic_load(&s->crews[c].settled) != atomic_load(&s->crews[c].asked) || rd_stage_undone(&s->crews[c]);
+    return busy;
+}
+
+void rd_stage_close(rd_cuda_t *cuda)
+{
+    rd_stage_t *s = cuda->stage;
+
+    if (!s)
+        return;
+    for (int c = 0; s->crews && c < s->ncrews; c++)
+        if (s->crews[c].served)
+            rd_proxy_remove(&s->crews[c].client);
+    if (s->crews)
+        carriers_end(s);
+    rd_stage_check_free(s);
+    if (s->tasks)
+        rd_stage_tasks_close(s->tasks);
+    if (s->area)
+        rd_stage_area_give(s->area);
+    rd_renewed_free(s);
+    for (int c = 0; s->crews && c < s->ncrews; c++) {
+        free(s->crews[c].dealt);
+        free(s->crews[c].counts);
+    }
+    free(s->crews);
+    free(s->straight);
+    free(s);
+    cuda->stage = NULL;
+}

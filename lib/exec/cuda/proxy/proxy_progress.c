@@ -1,0 +1,376 @@
+/* A crew's part of a CUDA communicator that is staged: what kernels have put into slots goes on by the carrier, the host
+ * communicator beneath, whose planner knows every operation between nodes. A turn takes the triggers that have come,
+ * advances what is under way, and tells kernels what is done. See proxy.h.
+ *
+ * Crews share nothing but the tasks, and what crew 0 deals out of the messages that go straight. Nobody else touches a
+ * carrier's rooms while a proxy serves it. What fails there fails the communicator, in the same words, and the other way
+ * round.
+ */
+#include <string.h>
+
+#include "exec/cuda/proxy/proxy.h"
+
+/* ---- triggers */
+
+/* The next trigger of a lane, if both halves are there. */
+static int trigger_come(const rd_stage_lane_t *lane, uint32_t slots, rd_ktrigger_t *trigger)
+{
+    const rd_ktrigger_t *at = &lane->pinned->trigger[lane->taken & (slots - 1)];
+    uint32_t number = (lane->taken + 1) | RD_KVALID;
+    uint64_t half[2];
+
+    for (int i = 0; i < 2; i++)
+        half[i] = __atomic_load_n((const uint64_t *)(const void *)at + i, __ATOMIC_ACQUIRE);
+    memcpy(trigger, half, sizeof *trigger);
+    return trigger->number == number && trigger->again == number;
+}
+
+static size_t part_of(size_t count, size_t each, uint32_t round)
+{
+    size_t from = each * round;
+
+    return count <= from ? 0 : count - from < each ? count - from : each;
+}
+
+static const size_t *round_counts(size_t *into, const size_t *counts, int n, const rd_stage_task_t *t, uint32_t round)
+{
+    for (int r = 0; r < n; r++)
+        into[r] = part_of(counts[r], t->each, round);
+    return into;
+}
+
+/* The plan of one round: the task's operation on a part of each block. */
+static rondo_result_t round_plan(rd_crew_t *crew, const rd_stage_task_t *t, uint32_t round, rd_plan_t **plan)
+{
+    rd_planner_t *planner = crew->carriers[t->carrier]->planner;
+    int n = crew->stage->carriers[t->carrier].nranks;
+    size_t *in = crew->counts, *out = crew->counts + n;
+    rd_ask_t ask = t->ask;
+    rd_tables_t tables = {NULL, NULL, NULL, NULL};
+
+    if (t->in_counts)
+        tables.in_counts = round_counts(in, t->in_counts, n, t, round);
+    if (t->out_counts)
+        tables.out_counts = round_counts(out, t->out_counts, n, t, round);
+    if (!t->in_counts && !t->out_counts) {
+        ask.count = ask.coll == RD_BARRIER ? ask.count : part_of(ask.count, t->each, round);
+        return rd_plan_get(planner, &ask, NULL, NULL, plan);
+    }
+    ask.count = 0;
+    for (int r = 0; r < n && ask.coll != RD_ALLTOALL; r++)
+        ask.count += t->in_counts ? in[r] : out[r];
+    return rd_plan_get(planner, &ask, &tables, NULL, plan);
+}
+
+/* ---- from a trigger to a task of the carrier's queue */
+
+rondo_result_t rd_carry_add(rondo_comm_t carrier, rd_task_t *task, struct rondo_request *request)
+{
+    rondo_result_t result = rd_queue_prepare(carrier, task);
+
+    if (result != RONDO_SUCCESS) {
+        rd_task_free(carrier, task);
+        return result;
+    }
+    if (!carrier->queue.active) {
+        rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
+        carrier->queue.wait.slow = 1; /* a turn looks at the network */
+    }
+    atomic_fetch_add(&request->pending, 1);
+    task->request = request;
+    rd_queue_add(carrier, task);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t add(rd_crew_t *crew, rd_stage_lane_t *lane, rondo_comm_t carrier, int chain, rd_plan_t *plan,
+                          const void *in, void *out)
+{
+    struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
+    rd_task_t *task;
+    rondo_result_t result = rd_task_create(carrier, plan, chain, in, out, &task);
+
+    if (result == RONDO_SUCCESS)
+        result = rd_carry_add(carrier, task, request);
+    lane->taken += result == RONDO_SUCCESS;
+    return result;
+}
+
+void rd_carry_wake_others(const rd_crew_t *crew)
+{
+    const rd_stage_t *s = crew->stage;
+
+    for (int c = 0; c < s->ncrews; c++)
+        if (c != crew->number)
+            rd_proxy_nudge(&s->crews[c].client);
+}
+
+/* `t`: the task that it names; NULL: it names none. */
+static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger, rd_stage_task_t *t)
+{
+    rd_stage_t *s = crew->stage;
+    char *slot = crew->slots + (size_t)(crew->lanes[0].taken & (s->k.slots - 1)) * 2 * s->k.slot;
+    char *out = slot + s->k.slot, *in = slot;
+    rd_plan_t *plan;
+
+    if (!t || trigger->round >= t->rounds)
+        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
+                        trigger->round, trigger->what);
+    if (t->captured && t->rounds > 1 && trigger->round == 0) /* nobody has announced what a graph's kernels do */
+        rd_carry_wake_others(crew);
+    if (t->ask.coll == RD_BROADCAST) /* in place: the root's kernel wants nothing back, the others' give nothing */
+        in = out = s->carriers[t->carrier].rank == t->ask.root ? in : out;
+    crew->lanes[0].brief[crew->lanes[0].taken & (s->k.slots - 1)] = t->brief ? t->brief_out : 0;
+    rondo_result_t result = round_plan(crew, t, trigger->round, &plan);
+    if (result == RONDO_SUCCESS)
+        result = add(crew, &crew->lanes[0], crew->carriers[t->carrier], RD_CHAIN_COLLECTIVE, plan, in, out);
+    if (t->captured)
+        return result;
+    crew->answered++;
+    if (atomic_fetch_sub(&t->left, 1) == 1)
+        rd_stage_task_drop(s->tasks, t);
+    return result;
+}
+
+/* A launch gives lane l to whatever pair it likes; of that pair's messages all before are over then. */
+static rondo_result_t begin_message(rd_crew_t *crew, int l, const rd_ktrigger_t *trigger)
+{
+    const rd_stage_t *s = crew->stage;
+    rd_stage_lane_t *lane = &crew->lanes[l];
+    size_t at = ((size_t)(l - 1) * s->k.slots + (lane->taken & (s->k.slots - 1))) * s->k.message_slot;
+    int peer = (int)RD_KMESSAGE_PEER(trigger->round), send = (int)RD_KMESSAGE_SEND(trigger->round);
+    int chain = send ? RD_CHAIN_SEND(peer) : RD_CHAIN_RECV(peer);
+    rondo_comm_t carrier = crew->carriers[RD_CARRIER_ALL];
+    int captured = (trigger->round & RD_KMESSAGE_CAPTURED) != 0;
+    rondo_result_t result;
+    rd_plan_t *plan;
+
+    crew->answered += !captured;
+    lane->receives = !send;
+    if (peer >= s->cuda->k.nranks || peer == s->cuda->k.rank)
+        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
+    if (trigger->round & RD_KMESSAGE_DIRECT)
+        return rd_direct_deal(crew, lane, peer, send, crew->slots + at, trigger->what);
+    if (trigger->what > s->k.message_slot)
+        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL,
+                        "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
+    if (captured && crew->number == 0 && trigger->round & RD_KMESSAGE_LONG)
+        rd_carry_wake_others(crew);
+    result = rd_plan_get_p2p(carrier->planner, peer, send, trigger->what, &plan);
+    return result == RONDO_SUCCESS ? add(crew, lane, carrier, chain, plan, crew->slots + at, crew->slots + at) : result;
+}
+
+/* Of what is brief the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have asked
+ * alike. */
+static int may_begin(rd_crew_t *crew, const rd_stage_task_t *t)
+{
+    const rd_stage_t *s = crew->stage;
+    uint32_t taken = crew->lanes[0].taken;
+    char *slot = crew->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
+
+    return !t || (rd_stage_checked(crew, t->checked) && (!t->brief || rd_brief_come(crew, taken + 1, slot, t->brief_in)));
+}
+
+static rondo_result_t take(rd_crew_t *crew, int *moved)
+{
+    const rd_stage_t *s = crew->stage;
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_ktrigger_t trigger;
+
+    for (int l = 0; l < s->nlanes; l++) {
+        rd_stage_lane_t *lane = &crew->lanes[l];
+        while (result == RONDO_SUCCESS && lane->taken - lane->done < s->k.slots &&
+               trigger_come(lane, s->k.slots, &trigger)) {
+            rd_stage_task_t *t = l == RD_CHAIN_COLLECTIVE ? rd_stage_task(s->tasks, trigger.what) : NULL;
+            if (l == RD_CHAIN_COLLECTIVE && !may_begin(crew, t))
+                break;
+            *moved = 1;
+            result = l == RD_CHAIN_COLLECTIVE ? begin_round(crew, &trigger, t) : begin_message(crew, l, &trigger);
+        }
+    }
+    return result;
+}
+
+/* To the kernels, in order. Nonzero: something is still under way. */
+static int tell(rd_crew_t *crew, int *moved)
+{
+    const rd_stage_t *s = crew->stage;
+    int flying = 0;
+
+    for (int l = 0; l < s->nlanes; l++) {
+        rd_stage_lane_t *lane = &crew->lanes[l];
+        uint32_t done = lane->done;
+        while (done != lane->taken && atomic_load(&lane->flying[done & (s->k.slots - 1)].pending) == 0) {
+            uint32_t at = done & (s->k.slots - 1);
+            if (lane->brief[at])
+                rd_brief_give(crew, done + 1, crew->slots + ((size_t)2 * at + 1) * s->k.slot, lane->brief[at]);
+            done++;
+        }
+        if (done != lane->done) {
+            if (s->flushes && lane->receives)
+                rd_direct_flush();
+            lane->done = done;
+            __atomic_store_n(&lane->pinned->done, done, __ATOMIC_RELEASE);
+            *moved = 1;
+        }
+        flying |= done != lane->taken;
+    }
+    return flying;
+}
+
+/* ---- failure */
+
+/* The rank of the communicator that is rank `r` of a carrier; -1: none in particular. */
+static int outside(const rd_stage_t *s, int carrier, int r)
+{
+    const rd_node_t *node = &s->cuda->comm->node;
+    int place = 0;
+
+    if (carrier != RD_CARRIER_RAIL || r < 0)
+        return r;
+    for (int i = 0; i < s->cuda->comm->nranks; i++) {
+        if (node->node_of[i] == r && place++ == node->self)
+            return i;
+    }
+    return -1;
+}
+
+/* And the other way round; -1: it is not of the rail. */
+static int inside(const rd_stage_t *s, int carrier, int r)
+{
+    int i = carrier != RD_CARRIER_RAIL ? r : s->carriers[carrier].nranks - 1;
+
+    while (carrier == RD_CARRIER_RAIL && i >= 0 && outside(s, carrier, i) != r)
+        i--;
+    return i;
+}
+
+/* A rank that the carrier does not have is nobody whom its ranks may blame: they learn of it as this one has. */
+void rd_carry_failure(rd_crew_t *crew, int carrier)
+{
+    rondo_comm_t comm = crew->stage->cuda->comm, to = crew->carriers[carrier];
+    int culprit = atomic_load(&comm->stop.culprit), its = inside(crew->stage, carrier, culprit);
+    rondo_result_t code = rd_comm_check(comm);
+
+    if (!to || code == RONDO_SUCCESS || rd_comm_check(to) != RONDO_SUCCESS)
+        return;
+    if (culprit >= 0 && its < 0)
+        code = RONDO_ERR_MISMATCH; /* of which nothing is said to others */
+    rd_comm_fail(to, code, its, "%s", comm->stop.text);
+}
+
+/* What has failed a carrier fails the communicator. */
+static void come_up(rd_crew_t *crew, int carrier)
+{
+    rondo_comm_t comm = crew->stage->cuda->comm, from = crew->carriers[carrier];
+    int culprit = outside(crew->stage, carrier, atomic_load(&from->stop.culprit));
+
+    if (carrier != RD_CARRIER_RAIL)
+        rd_comm_fail(comm, rd_comm_check(from), culprit, "%s", from->stop.text);
+    else
+        rd_comm_fail(comm, rd_comm_check(from), culprit,
+                     "rank %d (%s) is lost, as its rail found, which counts nodes: %s", culprit,
+                     culprit >= 0 ? rd_boot_whois(comm->boot, culprit) : "?", from->stop.text);
+}
+
+/* The last crew tells the kernels, which may have named buffers to all of them. One that sleeps is woken to look: by
+ * crew 0, which does not sleep while a kernel waits for it. */
+static void let_go(rd_crew_t *crew)
+{
+    rd_stage_t *s = crew->stage;
+
+    crew->over = 1;
+    if (atomic_fetch_add(&s->over, 1) + 1 == s->ncrews)
+        __atomic_store_n(&s->crews[0].lanes[0].pinned->over, 1, __ATOMIC_RELEASE);
+    for (int c = 1; crew->number == 0 && c < s->ncrews; c++)
+        rd_proxy_wake(&s->crews[c].client);
+}
+
+#define NEWS_MS 300 /* in which the communicator itself may learn more than the rail */
+
+static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
+{
+    rondo_comm_t comm = crew->stage->cuda->comm;
+    int failed = 0;
+
+    while (failed < RD_CARRIERS && !(crew->carriers[failed] && rd_comm_check(crew->carriers[failed])))
+        failed++;
+    if (failed == RD_CARRIER_RAIL && rd_comm_notice(comm) == RONDO_SUCCESS) {
+        crew->failed_ms = crew->failed_ms ? crew->failed_ms : rd_clock_ms();
+        if (rd_clock_ms() - crew->failed_ms < NEWS_MS)
+            return RD_PROXY_WAITS;
+    }
+    if (failed < RD_CARRIERS)
+        come_up(crew, failed);
+    else
+        rd_comm_fail(comm, result, comm->rank, "an operation could not go on: %s", rd_thread_error());
+    for (int i = 0; i < RD_CARRIERS; i++) {
+        rd_carry_failure(crew, i);
+        if (crew->carriers[i])
+            rd_queue_flush(crew->carriers[i], rd_comm_check(crew->carriers[i]));
+    }
+    let_go(crew);
+    return RD_PROXY_IDLE;
+}
+
+/* A carrier's turn; nonzero in *busy: it has something under way. */
+static rondo_result_t advance(rd_crew_t *crew, rondo_comm_t carrier, int *busy, int *moved)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_net_t *net = carrier ? carrier->net : NULL; /* NULL: all ranks are here */
+    int its = 0, direct = net && rd_net_waits_for(net) >= 0;
+
+    if (!carrier || (!carrier->queue.active && !direct && (!net || rd_net_idle(net))))
+        return RONDO_SUCCESS;
+    *busy = 1;
+    result = rd_queue_tasks(carrier, &its);
+    if (result == RONDO_SUCCESS) { /* kernels are told before the network is looked at, which takes a microsecond */
+        (void)tell(crew, &its);
+        int came = net ? rd_net_progress(net) : 0;
+        if (came && carrier->queue.active && (result = rd_queue_tasks(carrier, &its)) == RONDO_SUCCESS)
+            (void)tell(crew, &its); /* what has come may be the end of it */
+        its |= came;
+    }
+    *moved |= its;
+    if (!carrier->queue.active && !direct) /* what is left, the network has yet to take: nobody waits for a rank */
+        return result;
+    if (its)
+        rd_wait_progress(&carrier->queue.wait);
+    else if (result == RONDO_SUCCESS)
+        result = rd_queue_miss(carrier);
+    return result;
+}
+
+rd_proxy_state_t rd_carry(void *arg)
+{
+    rd_crew_t *crew = arg;
+    const rd_stage_t *s = crew->stage;
+    rondo_result_t result = rd_comm_check(s->cuda->comm);
+    int moved = 0, busy = 0;
+
+    if (crew->over)
+        return RD_PROXY_IDLE;
+    if (s->direct)
+        rd_direct_turn(s);
+    if (result == RONDO_SUCCESS && !crew->failed_ms && crew->carriers[RD_CARRIER_CHECK])
+        result = rd_stage_check_turn(crew, &moved);
+    if (result == RONDO_SUCCESS && !crew->failed_ms)
+        result = take(crew, &moved);
+    if (result == RONDO_SUCCESS && !crew->failed_ms && crew->dealt)
+        result = rd_direct_begin(crew, &moved);
+    for (int i = 0; i < RD_CARRIERS && result == RONDO_SUCCESS && !crew->failed_ms; i++)
+        result = advance(crew, crew->carriers[i], &busy, &moved);
+    if (result != RONDO_SUCCESS || crew->failed_ms) /* what has failed is off the queue, and not done */
+        return end(crew, result);
+    int flying = tell(crew, &moved);
+    if (crew->number == 0)
+        rd_stage_tasks_sweep(crew->stage);
+    flying |= crew->carriers[RD_CARRIER_CHECK] && crew->carriers[RD_CARRIER_CHECK]->queue.active;
+    if (!flying)
+        atomic_store(&crew->settled, crew->answered);
+    if (moved)
+        return RD_PROXY_MOVED;
+    if (busy || flying)
+        return RD_PROXY_WAITS;
+    return atomic_load(&crew->asked) != crew->answered || atomic_load(&s->tasks->captured) ? RD_PROXY_DOZES
+                                                                                           : RD_PROXY_IDLE;
+}

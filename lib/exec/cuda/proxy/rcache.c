@@ -1,0 +1,220 @@
+/* Memory that was given back and taken anew, among messages that go straight from GPU to GPU: see gdr.c.
+ *
+ * What a peer's UCX, which fetches (ucx/ucx_config.c: gets_put), has mapped of this process it keeps. When other memory
+ * is announced to it at the same address, it closes the old mapping first, and where that is one of CUDA IPC, closing
+ * waits for everything that runs on the peer's GPU: for the very kernel, too, that waits for the message. So the
+ * process remembers all that it has announced, by the number that CUDA gives every allocation. What lies where another
+ * allocation has lain is not announced: it is copied to memory that is, before the kernel, in the stream.
+ *
+ * Nothing is forgotten when memory goes, for the peer keeps its mapping. But no two that were announced lie over one
+ * another: so there is one for each place that the process has ever sent from, however often memory is taken anew there,
+ * and they are kept in order of address.
+ *
+ * The copies of all launches of a communicator share one place, since these come one behind the other. Where it grows,
+ * the old one is kept until the communicator ends: graphs may know it, and to free it would wait as closing does.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/comm.h"
+#include "exec/cuda/proxy/proxy.h"
+
+#define LEAST ((size_t)2 << 20) /* of a place */
+#define TRIES 8
+
+typedef struct told {
+    uintptr_t base;
+    size_t bytes;
+    unsigned long long id;
+    int plain; /* any process can map it: no pool's, nor put together by the driver's calls */
+} told_t;
+
+typedef struct rd_aside {
+    struct rd_aside *next;
+    char *memory;
+    size_t bytes;
+} rd_aside_t;
+
+/* Of the process, because what a peer has mapped of it is the peer process's. */
+static struct {
+    pthread_mutex_t lock;
+    told_t *all;
+    size_t count, room;
+} told = {PTHREAD_MUTEX_INITIALIZER, NULL, 0, 0};
+
+/* ---- what has been announced */
+
+/* The allocation that holds the pointer. Zero: CUDA does not say. */
+static int allocation_of(const void *pointer, told_t *t)
+{
+    unsigned long long base = 0, plain = 0; /* a whole number of whatever length */
+
+    rd_driver_find();
+    if (!rd_driver.range || !rd_driver.attribute ||
+        rd_driver.range(&base, &t->bytes, (unsigned long long)(uintptr_t)pointer) != 0 ||
+        rd_driver.attribute(&t->id, RD_DRIVER_BUFFER_ID, (unsigned long long)(uintptr_t)pointer) != 0)
+        return 0;
+    t->base = (uintptr_t)base;
+    t->plain = rd_driver.attribute(&plain, RD_DRIVER_IPC, base) == 0 && plain;
+    return 1;
+}
+
+/* Where the first one is, or would be, that ends behind the address. */
+static size_t place_of(uintptr_t at)
+{
+    size_t low = 0, high = told.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (told.all[middle].base + told.all[middle].bytes <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* With the lock. -1: no memory. */
+static int tell(const told_t *t, size_t at)
+{
+    if (told.count == told.room) {
+        size_t room = told.room ? 2 * told.room : 64;
+        told_t *all = realloc(told.all, room * sizeof *all);
+        if (!all)
+            return -1;
+        told.all = all;
+        told.room = room;
+    }
+    memmove(told.all + at + 1, told.all + at, (told.count++ - at) * sizeof *told.all);
+    told.all[at] = *t;
+    return 0;
+}
+
+/* Nonzero: another allocation has been announced that lay there. Else this one is, from now on. */
+static int renewed(const void *pointer, rondo_result_t *result)
+{
+    told_t t;
+    int other = 0;
+
+    if (!allocation_of(pointer, &t))
+        return 0;
+    pthread_mutex_lock(&told.lock);
+    size_t at = place_of(t.base);
+    if (at < told.count && told.all[at].base < t.base + t.bytes)
+        other = told.all[at].id != t.id || told.all[at].base != t.base || told.all[at].bytes != t.bytes;
+    else if (tell(&t, at))
+        *result = RONDO_ERR_NO_MEMORY;
+    pthread_mutex_unlock(&told.lock);
+    return other;
+}
+
+int rd_renewed_tell(const void *memory)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    return renewed(memory, &result) || result != RONDO_SUCCESS;
+}
+
+rd_net_memory_t rd_renewed_whole(const rd_stage_t *s, const rd_kmessage_t *m)
+{
+    size_t bytes = (size_t)(m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
+    uintptr_t from = (uintptr_t)m->buffer;
+    rd_net_memory_t whole = {NULL, 0, 0};
+
+    if (s->cuda->hosted)
+        return (rd_net_memory_t){m->buffer, bytes, 0};
+    if (m->bytes & RD_KDIRECT_HOST)
+        return whole;
+    pthread_mutex_lock(&told.lock);
+    size_t at = place_of(from);
+    const told_t *t = at < told.count ? &told.all[at] : NULL;
+    if (t && t->plain && t->base <= from && bytes <= t->base + t->bytes - from)
+        whole = (rd_net_memory_t){(void *)t->base, t->bytes, t->id};
+    pthread_mutex_unlock(&told.lock);
+    return whole;
+}
+
+/* ---- what is announced in its place */
+
+static rondo_result_t no_place(const rd_stage_t *s, size_t bytes)
+{
+    return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY,
+                    "no %zu bytes of device memory to copy a message from memory that was given back and taken anew "
+                    "(RONDO_NET_DIRECT=0 does without)",
+                    bytes);
+}
+
+/* New memory, which may itself lie where something announced has lain: then other memory is asked for. */
+static rondo_result_t grow(rd_stage_t *s, size_t bytes)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (int i = 0; i < TRIES; i++) {
+        rd_aside_t *a = calloc(1, sizeof *a);
+        if (!a || cudaMalloc((void **)&a->memory, bytes) != cudaSuccess) {
+            (void)cudaGetLastError();
+            free(a);
+            return no_place(s, bytes);
+        }
+        a->next = s->aside;
+        s->aside = a;
+        if (!renewed(a->memory, &result)) {
+            a->bytes = bytes;
+            return result == RONDO_SUCCESS ? result : no_place(s, bytes);
+        }
+    }
+    return no_place(s, bytes);
+}
+
+static rondo_result_t place(rd_stage_t *s, size_t bytes, char **at)
+{
+    size_t padded = (bytes + 255) / 256 * 256, room = s->aside ? s->aside->bytes : 0;
+
+    if (s->aside_used + padded > room) {
+        room = 2 * room > LEAST ? 2 * room : LEAST;
+        rondo_result_t result = grow(s, room > padded ? room : padded);
+        if (result != RONDO_SUCCESS)
+            return result;
+        s->aside_used = 0;
+    }
+    *at = s->aside->memory + s->aside_used;
+    s->aside_used += padded;
+    return RONDO_SUCCESS;
+}
+
+/* On the communicator's device, and whatever is captured. */
+static rondo_result_t copy(rd_stage_t *s, rd_kmessage_t *m, size_t bytes, cudaStream_t stream)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    char *at = NULL;
+
+    if (!renewed(m->buffer, &result))
+        return result == RONDO_SUCCESS ? result : no_place(s, bytes);
+    result = place(s, bytes, &at);
+    if (result == RONDO_SUCCESS)
+        result = rd_cuda_copy(s->cuda, at, m->buffer, bytes, stream);
+    m->buffer = at;
+    return result;
+}
+
+rondo_result_t rd_renewed_copy(rd_stage_t *s, rd_kmessage_t *m, cudaStream_t stream)
+{
+    size_t bytes = (size_t)(m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
+
+    if (!(m->bytes & RD_KDIRECT) || ((m->bytes & RD_KDIRECT_HOST) && !s->cuda->hosted))
+        return RONDO_SUCCESS;
+    rd_device_guard_t guard = rd_device_enter(s->cuda->device);
+    rondo_result_t result = copy(s, m, bytes, stream);
+    rd_device_leave(guard);
+    return result;
+}
+
+void rd_renewed_free(rd_stage_t *s)
+{
+    while (s->aside) {
+        rd_aside_t *a = s->aside;
+        s->aside = a->next;
+        (void)cudaFree(a->memory);
+        free(a);
+    }
+}

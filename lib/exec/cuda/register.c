@@ -1,0 +1,260 @@
+/* Registered buffers: every rank maps those of all others, so that what is long goes from the sender's buffer straight
+ * into the receiver's. The receiver's kernel looks for its buffer among the registered ones and posts what it has found
+ * (kernels/fifo.cuh); so the host decides nothing at a call, and a graph needs to know nothing. Copies of the host's
+ * (copy_engine.c) look here.
+ *
+ * Registering is collective: all ranks give a buffer the same number, tell each other where theirs is, map the others',
+ * and hear whether all could; if one could not, the registration is a promise and no more. It is that from the start
+ * where GPUs do not reach each other, and where several ranks belong to one process, of which one thread may call for
+ * all, one after the other. The table that kernels look into is written behind what was enqueued.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/cuda/cuda_int.h"
+
+typedef struct registered {
+    enum { FREE, USED, LEFT } state; /* LEFT: kernels may still be under way that use what is imported */
+    void *imported[RD_KRANKS];       /* bases to be closed */
+    rd_kregistered_t where;          /* USED: what kernels are told */
+} registered_t;
+
+struct rd_cuda_registered {
+    cudaStream_t stream; /* for what is written into the table */
+    registered_t all[RD_KREGISTERED];
+};
+
+typedef struct offer {
+    rd_verdict_t verdict;
+    uint64_t offset, bytes; /* bytes 0: this rank's cannot be mapped */
+    cudaIpcMemHandle_t handle;
+} offer_t;
+
+typedef struct mapped {
+    rd_verdict_t verdict;
+    int32_t all;
+} mapped_t;
+
+uint32_t rd_registered_count(const rd_cuda_t *cuda)
+{
+    uint32_t count = RD_KREGISTERED;
+
+    if (!cuda->registered)
+        return 0;
+    while (count && cuda->registered->all[count - 1].state != USED)
+        count--;
+    return count;
+}
+
+cudaStream_t rd_registered_stream(const rd_cuda_t *cuda)
+{
+    return cuda->registered->stream;
+}
+
+const rd_kregistered_t *rd_registered_find(const rd_cuda_t *cuda, const void *buffer, size_t bytes, int *number,
+                                           uint64_t *offset)
+{
+    for (int i = 0, count = (int)rd_registered_count(cuda); i < count; i++) {
+        const registered_t *r = &cuda->registered->all[i];
+        uint64_t base = r->where.base[cuda->k.rank], here = r->where.bytes[cuda->k.rank];
+        uint64_t at = (uint64_t)(uintptr_t)buffer - base;
+        if (r->state != USED || (uintptr_t)buffer < base || at > here || bytes > here - at)
+            continue;
+        *number = i;
+        *offset = at;
+        return &r->where;
+    }
+    return NULL;
+}
+
+int rd_registered_possible(const rd_cuda_t *cuda)
+{
+    if (cuda->stage) /* no pair of ranks has a window for it */
+        return 0;
+    for (int a = 0; a < cuda->k.nranks; a++)
+        for (int b = 0; b < a; b++) {
+            if (cuda->peers[a].process == cuda->peers[b].process)
+                return 0;
+        }
+    return cuda->k.nranks > 1 && !cuda->limits.apart;
+}
+
+/* Behind all that is enqueued. */
+static rondo_result_t write_entry(rd_cuda_t *cuda, int number, const rd_kregistered_t *entry)
+{
+    return rd_cuda_write(cuda, offsetof(rd_kcontrol_t, registered) + (size_t)number * sizeof *entry, entry,
+                         sizeof *entry, cuda->registered->stream);
+}
+
+static void close_imports(registered_t *r)
+{
+    for (int i = 0; i < RD_KRANKS; i++) {
+        if (r->imported[i])
+            (void)cudaIpcCloseMemHandle(r->imported[i]);
+        r->imported[i] = NULL;
+    }
+    r->state = FREE;
+}
+
+void rd_registered_close(rd_cuda_t *cuda)
+{
+    if (!cuda->registered)
+        return;
+    for (int i = 0; i < RD_KREGISTERED; i++)
+        close_imports(&cuda->registered->all[i]);
+    (void)cudaStreamDestroy(cuda->registered->stream);
+    free(cuda->registered);
+    cuda->registered = NULL;
+}
+
+static rondo_result_t begin(rd_cuda_t *cuda)
+{
+    struct rd_cuda_registered *made = cuda->registered ? NULL : calloc(1, sizeof *made);
+
+    if (cuda->registered)
+        return RONDO_SUCCESS;
+    if (!made)
+        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory to register a buffer");
+    cudaError_t error = cudaStreamCreateWithFlags(&made->stream, cudaStreamNonBlocking);
+    if (error != cudaSuccess) {
+        free(made);
+        return rd_cuda_error(&cuda->comm->who, error, "a stream to register a buffer");
+    }
+    cuda->registered = made;
+    return RONDO_SUCCESS;
+}
+
+/* What cannot be exported, as memory of a pool, is no error. */
+static void own_offer(rd_cuda_t *cuda, void *buffer, size_t bytes, offer_t *offer)
+{
+    struct cudaPointerAttributes a;
+
+    if (!buffer || !bytes || cudaPointerGetAttributes(&a, buffer) != cudaSuccess ||
+        a.type != cudaMemoryTypeDevice || a.device != cuda->device ||
+        cudaIpcGetMemHandle(&offer->handle, buffer) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return;
+    }
+    offer->offset = rd_import_offset(buffer);
+    offer->bytes = bytes;
+}
+
+/* Nonzero: all that are offered are mapped. */
+static int map_all(rd_cuda_t *cuda, registered_t *r, const offer_t *offers, void *buffer, rd_kregistered_t *entry)
+{
+    for (int i = 0; i < cuda->k.nranks; i++) {
+        char *base = buffer;
+
+        if (!offers[i].bytes)
+            continue;
+        if (i != cuda->k.rank) {
+            if (cudaIpcOpenMemHandle(&r->imported[i], offers[i].handle, cudaIpcMemLazyEnablePeerAccess) !=
+                cudaSuccess) {
+                (void)cudaGetLastError();
+                r->imported[i] = NULL;
+                return 0;
+            }
+            base = (char *)r->imported[i] + offers[i].offset;
+        }
+        entry->base[i] = (uint64_t)(uintptr_t)base;
+        entry->bytes[i] = offers[i].bytes;
+    }
+    return 1;
+}
+
+/* What was enqueued is over: what it used is closed, and the first free number found, the same on all ranks. */
+static rondo_result_t prepare(rd_cuda_t *cuda, registered_t **free_one)
+{
+    rondo_result_t result = begin(cuda);
+
+    *free_one = NULL;
+    if (result == RONDO_SUCCESS)
+        result = rd_cuda_drain(cuda->comm);
+    for (int i = RD_KREGISTERED; i-- > 0 && result == RONDO_SUCCESS;) {
+        registered_t *r = &cuda->registered->all[i];
+        if (r->state == LEFT)
+            close_imports(r);
+        if (r->state == FREE)
+            *free_one = r;
+    }
+    return result;
+}
+
+/* Maps and tells; *made: all could. */
+static rondo_result_t make(rd_cuda_t *cuda, registered_t *r, const offer_t *offers, void *buffer, int *made)
+{
+    int rank = cuda->k.rank, number = (int)(r - cuda->registered->all);
+    rd_kregistered_t entry = {{0}, {0}};
+    mapped_t mapped[RD_KRANKS];
+    rondo_result_t result = RONDO_SUCCESS;
+
+    memset(mapped, 0, sizeof mapped);
+    if ((mapped[rank].all = map_all(cuda, r, offers, buffer, &entry)))
+        result = write_entry(cuda, number, &entry);
+    rd_verdict_set(&mapped[rank].verdict, result);
+    if ((result = rd_verdicts_exchange(cuda, mapped, sizeof mapped[0])))
+        return result;
+    *made = 1;
+    for (int i = 0; i < cuda->k.nranks; i++)
+        *made &= mapped[i].all;
+    r->state = *made ? USED : LEFT;
+    r->where = entry;
+    memset(&entry, 0, sizeof entry);
+    return *made ? RONDO_SUCCESS : write_entry(cuda, number, &entry);
+}
+
+static rondo_result_t register_all(rd_cuda_t *cuda, void *buffer, size_t bytes, int *number)
+{
+    rondo_comm_t comm = cuda->comm;
+    offer_t offers[RD_KRANKS];
+    registered_t *r;
+    rondo_result_t result;
+    int made = 0;
+
+    memset(offers, 0, sizeof offers);
+    rd_verdict_set(&offers[comm->rank].verdict, prepare(cuda, &r));
+    own_offer(cuda, buffer, bytes, &offers[comm->rank]);
+    result = rd_verdicts_exchange(cuda, offers, sizeof offers[0]);
+    if (result == RONDO_SUCCESS && r)
+        result = make(cuda, r, offers, buffer, &made);
+    if (made)
+        *number = (int)(r - cuda->registered->all);
+    if (comm->rank == 0 && result == RONDO_SUCCESS)
+        rd_log(&comm->who, RD_LOG_INFO, "a buffer of %zu bytes is registered%s", bytes,
+               made ? ": long messages go straight into it"
+                    : ", which makes nothing faster: a rank cannot map another one's, or there are too many");
+    return result;
+}
+
+rondo_result_t rd_cuda_register(rondo_comm_t comm, void *buffer, size_t bytes, int *number)
+{
+    rondo_result_t result;
+
+    *number = -1;
+    if (!rd_registered_possible(comm->cuda))
+        return RONDO_SUCCESS;
+    rd_device_guard_t guard = rd_device_enter(comm->cuda->device);
+    result = register_all(comm->cuda, buffer, bytes, number);
+    rd_device_leave(guard);
+    return result;
+}
+
+void rd_cuda_windows(rondo_comm_t comm)
+{
+    comm->cuda->windows = 1;
+}
+
+/* Nobody waits and no word is exchanged: a communicator may be ended without the others, and while kernels wait. */
+rondo_result_t rd_cuda_deregister(rondo_comm_t comm, int number)
+{
+    const rd_kregistered_t none = {{0}, {0}};
+    rd_cuda_t *cuda = comm->cuda;
+
+    if (number < 0 || !cuda->registered)
+        return RONDO_SUCCESS;
+    rd_device_guard_t guard = rd_device_enter(cuda->device);
+    cuda->registered->all[number].state = LEFT;
+    rondo_result_t result = write_entry(cuda, number, &none);
+    rd_device_leave(guard);
+    return result;
+}

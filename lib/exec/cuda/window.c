@@ -1,0 +1,338 @@
+/* The window of a rank and the words that it shares with its kernels: see kernels/work.h for what lies in it.
+ *
+ * A window is freed when nobody touches it any more: not this rank's kernels, which are over, and not the peers', who
+ * say so by leaving. Destroying a communicator waits for nobody, so a window whose peers are still there goes to the
+ * graveyard of the process; later communicators look there first, and the last one of the process to go frees what has
+ * come to rest. cudaFree waits for everything that runs on the device: so it is called only when no communicator is
+ * left in this process, whose kernels might wait for what this thread does next. So does the end of pinning, where
+ * windows lie in host memory (window_host.c).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/cuda/cuda_int.h"
+#include "exec/cuda/proxy/proxy.h"
+
+#define WINDOW_MOST ((size_t)62 << 20) /* with the barrier's page: CUDA allocates by 2 MB */
+#define MESSAGE_SLICE (16u << 10) /* of what is some megabytes: a fence takes as long as to move so much */
+#define PAGE ((size_t)4096)
+#define WORDS 64 /* a pinned page holds so many communicators' words */
+#define WORD_BYTES 64
+
+typedef struct grave {
+    struct grave *next;
+    char *window;
+    size_t bytes;
+    int device;                        /* -1: it is pinned host memory */
+    int peers;                         /* 0: at rest */
+    rd_node_t node;                    /* keeps `controls` mapped */
+    rd_control_t *controls[RD_KRANKS]; /* of the node's ranks, in the node's order */
+} grave_t;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static grave_t *graves;
+static int living; /* communicators of this process */
+static struct page {
+    struct page *next;
+    char *base;
+    uint64_t taken;
+} * pages;
+
+static size_t round_up(size_t value, size_t to)
+{
+    return (value + to - 1) / to * to;
+}
+
+/* The greatest power of two that is at most so much, and RD_KFIFOS. */
+static uint32_t power_of_two(size_t most)
+{
+    uint32_t power = 1;
+
+    while (power * 2 <= most && power < RD_KFIFOS)
+        power *= 2;
+    return power;
+}
+
+/* How much memory banks, fifos and slices may take: links between GPUs want megabytes under way, the way through host
+ * memory a tenth of it. */
+static const struct {
+    size_t bank, fifos, slices;
+} sizes[2] = {
+    {(size_t)10 << 20, (size_t)16 << 20, (size_t)16 << 20},
+    {(size_t)3 << 19, (size_t)4 << 20, (size_t)2 << 20},
+};
+
+/* Channels to the next rank, or blocks that receive messages, and how long their slices are. */
+static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)
+{
+    uint32_t channels = env->cuda_channels ? (uint32_t)env->cuda_channels : RD_KCHANNELS;
+
+    if (channels > most / (RD_KSLICES * RD_KSLICE))
+        channels = (uint32_t)(most / (RD_KSLICES * RD_KSLICE));
+    cuda->limits.channels = channels;
+    cuda->limits.slice = (uint32_t)(most / (channels * RD_KSLICES) / RD_KSLICE * RD_KSLICE);
+    cuda->k.slice_bytes = cuda->limits.slice;
+    cuda->k.slice_least = MESSAGE_SLICE;
+    return round_up((size_t)channels * RD_KSLICES * cuda->limits.slice, RD_KALIGN);
+}
+
+/* A pair's fifos, among so many ranks. */
+static uint32_t fifos_of(const rd_env_t *env, int apart, size_t ranks)
+{
+    uint32_t fifos = power_of_two(sizes[apart].fifos / (RD_KSLOTS * RD_KSLOT) / ranks);
+
+    return env->cuda_fifos && (uint32_t)env->cuda_fifos < fifos ? (uint32_t)env->cuda_fifos : fifos;
+}
+
+/* A pair's fifos: for what goes from neighbour to neighbour as many as there are in the memory that they may take.
+ * Messages go between all pairs at once: theirs stay within what the device runs at once, beside a block each way for
+ * every peer, if messages may go by slices. */
+void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
+{
+    rd_kcomm_t *k = &cuda->k;
+    size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), apart = cuda->limits.apart != 0;
+    size_t fifos, slices, streams, bank = env->cuda_bank ? env->cuda_bank : sizes[apart].bank;
+    size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT, most = (size_t)sms;
+
+    k->fifos = fifos_of(env, (int)apart, peers + 1);
+    fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
+    slices = slices_layout(cuda, env, sizes[apart].slices);
+    streams = round_up((size_t)cuda->limits.channels * RD_KPLACES * RD_KSLICE, RD_KALIGN);
+    cuda->limits.streams = most >= 4 * peers && cuda->limits.channels >= peers;
+    most -= cuda->limits.streams ? 2 * peers : 0;
+    k->spread = power_of_two(most * rd_kernel_at_once() / (2 * peers));
+    k->spread = k->spread < k->fifos ? k->spread : k->fifos;
+    if (control + fifos + slices + streams + 2 * bank > WINDOW_MOST - PAGE)
+        bank = (WINDOW_MOST - PAGE - control - fifos - slices - streams) / 2;
+    bank = bank / 128 * 128;
+    k->fifo_offset = (uint32_t)(control / RD_KALIGN);
+    k->slice_offset = (uint32_t)((control + fifos) / RD_KALIGN);
+    k->stream_offset = (uint32_t)((control + fifos + slices) / RD_KALIGN);
+    k->bank_offset = (uint32_t)((control + fifos + slices + streams) / RD_KALIGN);
+    k->bank_bytes = (uint32_t)bank;
+    cuda->shared_bytes = round_up(control + fifos + slices + streams + 2 * bank, PAGE);
+    cuda->window_bytes = (apart ? control : cuda->shared_bytes) + PAGE; /* and the barrier's element */
+    cuda->limits.bank = k->bank_bytes;
+    cuda->limits.fifos = k->fifos;
+}
+
+/* ---- the graveyard; with the lock ---- */
+
+static int process_over(const rd_node_t *node, int m)
+{
+    struct pollfd p = {node->pidfd[m], POLLIN, 0};
+
+    return p.fd >= 0 && poll(&p, 1, 0) == 1;
+}
+
+static int at_rest(const grave_t *g)
+{
+    for (int m = 0; m < g->peers; m++) {
+        if (g->controls[m] && !atomic_load_explicit(&g->controls[m]->left, memory_order_acquire) &&
+            !process_over(&g->node, m))
+            return 0;
+    }
+    return 1;
+}
+
+static void sweep(void)
+{
+    for (grave_t *g = graves; g; g = g->next) {
+        if (g->peers && at_rest(g)) {
+            rd_node_free(&g->node);
+            g->peers = 0;
+        }
+    }
+}
+
+/* Nobody of this process waits for anything any more. */
+static void free_all(void)
+{
+    for (grave_t **at = &graves; *at;) {
+        grave_t *g = *at;
+        if (g->peers) {
+            at = &g->next;
+            continue;
+        }
+        *at = g->next;
+        if (g->device < 0) {
+            (void)cudaHostUnregister(g->window);
+            rd_node_free(&g->node);
+        } else {
+            (void)cudaFree(g->window);
+        }
+        free(g);
+    }
+    rd_stage_areas_free();
+    while (pages) {
+        struct page *p = pages;
+        pages = p->next;
+        (void)cudaFreeHost(p->base);
+        free(p);
+    }
+}
+
+static char *reuse(int device, size_t bytes)
+{
+    for (grave_t **at = &graves; *at; at = &(*at)->next) {
+        grave_t *g = *at;
+        if (g->peers == 0 && g->device == device && g->bytes == bytes) {
+            char *window = g->window;
+            *at = g->next;
+            free(g);
+            return window;
+        }
+    }
+    return NULL;
+}
+
+static rd_khost_t *words_take(cudaError_t *error)
+{
+    struct page *p = pages;
+
+    while (p && p->taken == UINT64_MAX)
+        p = p->next;
+    if (!p) {
+        p = calloc(1, sizeof *p);
+        *error = p ? cudaHostAlloc((void **)&p->base, WORDS * WORD_BYTES, cudaHostAllocPortable | cudaHostAllocMapped)
+                   : cudaErrorMemoryAllocation;
+        if (*error != cudaSuccess) {
+            free(p);
+            return NULL;
+        }
+        p->next = pages;
+        pages = p;
+    }
+    int i = __builtin_ctzll(~p->taken);
+    p->taken |= UINT64_C(1) << i;
+    return memset(p->base + i * WORD_BYTES, 0, WORD_BYTES);
+}
+
+static void words_give(rd_khost_t *words)
+{
+    for (struct page *p = pages; p; p = p->next) {
+        ptrdiff_t at = (char *)words - p->base;
+        if (at >= 0 && at < WORDS * WORD_BYTES)
+            p->taken &= ~(UINT64_C(1) << (at / WORD_BYTES));
+    }
+}
+
+/* Memory that a communicator leaves; NULL: it stays for ever. */
+static grave_t *bury(char *window, size_t bytes, int device)
+{
+    grave_t *g = calloc(1, sizeof *g);
+
+    if (g) {
+        *g = (grave_t){graves, window, bytes, device, 0, {0}, {0}};
+        graves = g;
+    }
+    return g;
+}
+
+/* Host memory stays mapped as long as it is pinned. What peers do with their mapping of it is no matter here. */
+static void bury_shared(rd_cuda_t *cuda)
+{
+    grave_t *g;
+
+    if (!cuda->pinned || !rd_apart_unpin(cuda->shared.base)) {
+        rd_node_free(&cuda->shared);
+        return;
+    }
+    if ((g = bury(cuda->shared.base, 0, -1)))
+        g->node = cuda->shared;
+    memset(&cuda->shared, 0, sizeof cuda->shared);
+}
+
+/* ---- a communicator's ---- */
+
+static cudaError_t clear(rd_cuda_t *cuda)
+{
+    cudaStream_t stream;
+    cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+
+    if (error != cudaSuccess)
+        return error;
+    error = cudaMemsetAsync(cuda->window, 0xff, cuda->window_bytes, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(cuda->window, 0, sizeof(rd_kcontrol_t), stream);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(stream);
+    (void)cudaStreamDestroy(stream);
+    return error;
+}
+
+rondo_result_t rd_window_create(rd_cuda_t *cuda)
+{
+    cudaError_t error = cudaSuccess;
+
+    pthread_mutex_lock(&lock);
+    living += !cuda->living;
+    cuda->living = 1;
+    sweep();
+    if (cuda->window_bytes)
+        cuda->window = reuse(cuda->device, cuda->window_bytes);
+    if (cuda->window_bytes && !cuda->window)
+        error = cudaMalloc((void **)&cuda->window, cuda->window_bytes);
+    if (error == cudaSuccess && !cuda->host)
+        cuda->host = cuda->outer ? cuda->outer->host : words_take(&error);
+    pthread_mutex_unlock(&lock);
+    if (error == cudaSuccess)
+        error = cudaHostGetDevicePointer((void **)&cuda->k.host, cuda->host, 0);
+    if (error == cudaSuccess && cuda->window)
+        error = clear(cuda);
+    if (error != cudaSuccess)
+        return rd_cuda_error(&cuda->comm->who, error, "device memory for a communicator");
+    if (!cuda->outer)
+        cuda->host->timeout_ms = /* 24 days are for ever: kernels compare clocks that wrap around */
+            cuda->comm->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->comm->timeout_ms;
+    cuda->k.own = cuda->window;
+    cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - PAGE : NULL;
+    return RONDO_SUCCESS;
+}
+
+char *rd_window_scratch(const rd_cuda_t *cuda)
+{
+    const rd_kcomm_t *k = &cuda->k;
+
+    return cuda->window + (size_t)k->fifo_offset * RD_KALIGN + (size_t)k->rank * k->fifos * RD_KSLOTS * RD_KSLOT;
+}
+
+size_t rd_window_scratch_bytes(const rd_cuda_t *cuda)
+{
+    return (size_t)fifos_of(&cuda->comm->env, 0, (size_t)cuda->comm->node.most) * RD_KSLOTS * RD_KSLOT;
+}
+
+void rd_window_drop(rd_cuda_t *cuda)
+{
+    pthread_mutex_lock(&lock);
+    if (cuda->window)
+        (void)bury(cuda->window, cuda->window_bytes, cuda->device);
+    pthread_mutex_unlock(&lock);
+    cuda->window = cuda->k.own = NULL;
+}
+
+void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls)
+{
+    grave_t *g;
+
+    pthread_mutex_lock(&lock);
+    if (cuda->host && !cuda->outer)
+        words_give(cuda->host);
+    g = cuda->window ? bury(cuda->window, cuda->window_bytes, cuda->device) : NULL;
+    if (g && controls && !cuda->limits.apart) {
+        g->peers = node->nlocal; /* windows are mapped by few: RD_KRANKS */
+        for (int m = 0; m < node->nlocal; m++)
+            g->controls[m] = controls[node->local[m]];
+        g->node = *node;
+        memset(node, 0, sizeof *node);
+    }
+    bury_shared(cuda);
+    living -= cuda->living; /* a creation that failed before it came to its window was never counted */
+    sweep();
+    if (living == 0)
+        free_all();
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,393 @@
+/* What ranks tell each other about devices, and how each maps the windows of all.
+ *
+ * Within a process a window is reached by its address, once peer access is allowed; between processes by an IPC handle,
+ * which names the allocation's base. Everything travels by the bootstrap's authenticated allgather, and whoever fails
+ * says so there: so all ranks fail together, each with a sentence that names the rank and the reason. Where one GPU
+ * does not reach another one, all windows lie in host memory instead: window_host.c.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "node/agree.h"
+#include "exec/cuda/cuda_int.h"
+#include "exec/cuda/proxy/proxy.h"
+
+/* A GPU that another one does not reach. */
+typedef struct rd_missed {
+    int32_t is, peer;
+    char why[160];
+} rd_missed_t;
+
+typedef struct facts {
+    rd_verdict_t verdict;
+    rd_cuda_peer_t peer;
+    uint64_t key;
+} facts_t;
+
+typedef struct offer {
+    rd_verdict_t verdict;
+    rd_missed_t missed; /* why other processes cannot have it */
+    void *window;
+    uint64_t offset; /* of the window within what the handle names */
+    cudaIpcMemHandle_t handle;
+    rd_gpu_way_t way; /* between the farthest two, as this rank sees it */
+} offer_t;
+
+/* Kept while the process lives; a forked child that may use CUDA has begun anew by exec. */
+static uint64_t process_number(void)
+{
+    static _Atomic uint64_t number;
+    uint64_t drawn = 0, none = 0;
+
+    if (atomic_load(&number) == 0) {
+        if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn || drawn == 0)
+            drawn = (uintptr_t)&number;
+        atomic_compare_exchange_strong(&number, &none, drawn);
+    }
+    return atomic_load(&number);
+}
+
+rondo_result_t rd_verdicts_exchange(rd_cuda_t *cuda, void *all, size_t each)
+{
+    rondo_comm_t comm = cuda->comm;
+    rondo_result_t result = rd_boot_allgather(comm->boot, all, each);
+
+    for (int r = 0; r < comm->nranks && result == RONDO_SUCCESS; r++) {
+        const rd_verdict_t *v = (const rd_verdict_t *)(const void *)((const char *)all + (size_t)r * each);
+        if (v->result == RONDO_SUCCESS)
+            continue;
+        result = (rondo_result_t)v->result;
+        if (r != comm->rank)
+            rd_error(&comm->who, result, "rank %d (%s): %.*s", r, rd_boot_whois(comm->boot, r), (int)sizeof v->text,
+                     v->text);
+    }
+    return result;
+}
+
+void rd_verdict_set(rd_verdict_t *v, rondo_result_t result)
+{
+    v->result = result;
+    if (result != RONDO_SUCCESS)
+        snprintf(v->text, sizeof v->text, "%s", rd_thread_error());
+}
+
+/* ---- who is where ---- */
+
+static rondo_result_t own_facts(rd_cuda_t *cuda, rd_cuda_peer_t *peer)
+{
+    rd_who_t *who = &cuda->comm->who;
+    int sms = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, cuda->device);
+
+    if (error == cudaSuccess)
+        error = cudaDeviceGetPCIBusId(peer->bus, sizeof peer->bus, cuda->device);
+    if (error != cudaSuccess)
+        return rd_cuda_error(who, error, "asking what the device is");
+    error = (cudaError_t)rd_kernel_load();
+    if (error == cudaErrorNoKernelImageForDevice)
+        return rd_error(who, RONDO_ERR_UNSUPPORTED,
+                        "this library has no kernels for device %d: build it with --with-cuda-arch, or use "
+                        "RONDO_DEVICE_HOST",
+                        cuda->device);
+    if (error != cudaSuccess)
+        return rd_cuda_error(who, error, "loading the kernels");
+    peer->process = process_number();
+    peer->machine = rd_machine_number();
+    peer->device = cuda->device;
+    peer->sms = sms;
+    return RONDO_SUCCESS;
+}
+
+/* Ranks on the GPU of rank `a`; `together`: those that belong to its process, too. */
+static int sharing_with(const rd_cuda_t *cuda, int n, int a, int together)
+{
+    int here = 0;
+
+    for (int b = 0; b < n; b++)
+        here += cuda->peers[a].machine == cuda->peers[b].machine &&
+                strcmp(cuda->peers[a].bus, cuda->peers[b].bus) == 0 &&
+                (!together || cuda->peers[a].process == cuda->peers[b].process);
+    return here;
+}
+
+/* On the fullest GPU. */
+static int most_sharing(const rd_cuda_t *cuda, int n, int together)
+{
+    int most = 1;
+
+    for (int a = 0; a < n; a++) {
+        int here = sharing_with(cuda, n, a, together);
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+#define MPS_ENABLED ((enum cudaDeviceAttr)133) /* older headers have no name for it, and older drivers no answer */
+
+static void warn_of_sharing(const rd_cuda_t *cuda)
+{
+    rd_who_t *who = &cuda->comm->who;
+    int together = most_sharing(cuda, cuda->comm->nranks, 1), mps = 0;
+
+    if (cudaDeviceGetAttribute(&mps, MPS_ENABLED, cuda->device) != cudaSuccess)
+        (void)cudaGetLastError();
+    if (cuda->sharing > together && mps)
+        rd_log(who, RD_LOG_WARN,
+               "%d ranks share one GPU under MPS: right, but each has %d of its multiprocessors for its operations",
+               cuda->sharing, (int)cuda->limits.blocks);
+    else if (cuda->sharing > together)
+        rd_log(who, RD_LOG_WARN,
+               "%d ranks share one GPU: right, but without MPS processes take turns on it, milliseconds a step",
+               cuda->sharing);
+    if (together > 1)
+        rd_log(who, RD_LOG_WARN,
+               "%d ranks of one process share one GPU: if they use more than 8 streams together, set "
+               "CUDA_DEVICE_MAX_CONNECTIONS=32 before the process starts, or streams wait for one another for ever",
+               together);
+}
+
+static rondo_result_t no_memory(const rd_cuda_t *cuda)
+{
+    return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator of %d ranks",
+                    cuda->comm->nranks);
+}
+
+/* *sms: of the smallest GPU. */
+static rondo_result_t exchange_facts(rd_cuda_t *cuda, facts_t *all, int *sms)
+{
+    rondo_comm_t comm = cuda->comm;
+    facts_t *own = &all[comm->rank];
+
+    if (getrandom(&own->key, sizeof own->key, 0) != sizeof own->key)
+        own->key = (uintptr_t)cuda;
+    rd_verdict_set(&own->verdict, own_facts(cuda, &own->peer));
+    rondo_result_t result = rd_verdicts_exchange(cuda, all, sizeof *all);
+    if (result != RONDO_SUCCESS)
+        return result;
+    *sms = INT_MAX;
+    for (int r = 0; r < comm->nranks; r++) {
+        cuda->peers[r] = all[r].peer;
+        *sms = all[r].peer.sms < *sms ? all[r].peer.sms : *sms;
+    }
+    cuda->key = all[0].key;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_import_facts(rd_cuda_t *cuda)
+{
+    rondo_comm_t comm = cuda->comm;
+    facts_t *all = calloc((size_t)comm->nranks, sizeof *all);
+    int sms = 0;
+
+    cuda->peers = calloc((size_t)comm->nranks, sizeof *cuda->peers);
+    rondo_result_t result = all && cuda->peers ? exchange_facts(cuda, all, &sms) : no_memory(cuda);
+    free(all);
+    if (result != RONDO_SUCCESS)
+        return result;
+    cuda->sharing = most_sharing(cuda, comm->nranks, 0);
+    cuda->beside = sharing_with(cuda, comm->nranks, comm->rank, 1);
+    int blocks = sms / cuda->sharing;
+    if (comm->env.cuda_blocks && comm->env.cuda_blocks < blocks)
+        blocks = comm->env.cuda_blocks;
+    cuda->limits.nranks = (uint32_t)comm->nranks;
+    cuda->limits.apart = !comm->env.p2p;
+    cuda->limits.prices = &comm->prices;
+    cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
+    if (comm->rank == 0)
+        warn_of_sharing(cuda);
+    if (comm->nranks > 1 && !rd_stage_needed(comm))
+        rd_window_layout(cuda, &comm->env, blocks);
+    return RONDO_SUCCESS;
+}
+
+/* ---- windows ---- */
+
+/* Where the allocation begins that holds it only the driver knows. */
+uint64_t rd_import_offset(const void *pointer)
+{
+    unsigned long long base = (unsigned long long)(uintptr_t)pointer;
+    size_t bytes;
+
+    rd_driver_find();
+    if (rd_driver.range)
+        (void)rd_driver.range(&base, &bytes, (unsigned long long)(uintptr_t)pointer);
+    return (uint64_t)(uintptr_t)pointer - base;
+}
+
+static int other_process(const rd_cuda_t *cuda)
+{
+    for (int r = 0; r < cuda->k.nranks; r++) {
+        if (cuda->peers[r].process != cuda->peers[cuda->k.rank].process)
+            return 1;
+    }
+    return 0;
+}
+
+/* The number in the communicator: of an inner one's ranks, too. */
+static int rank_of(const rd_cuda_t *cuda, int i)
+{
+    return cuda->outer ? cuda->comm->node.local[i] : i;
+}
+
+static void note_missed(rd_missed_t *missed, int peer, const char *what, cudaError_t error)
+{
+    (void)cudaGetLastError();
+    missed->is = 1;
+    missed->peer = peer;
+    snprintf(missed->why, sizeof missed->why, "%s: %s", what, cudaGetErrorString(error));
+}
+
+static rondo_result_t own_offer(rd_cuda_t *cuda, offer_t *offer)
+{
+    rondo_result_t result = rd_window_create(cuda);
+
+    if (result != RONDO_SUCCESS || !cuda->window)
+        return result;
+    offer->window = cuda->window;
+    if (!other_process(cuda))
+        return RONDO_SUCCESS;
+    offer->offset = rd_import_offset(cuda->window);
+    cudaError_t error = cudaIpcGetMemHandle(&offer->handle, cuda->window);
+    if (error != cudaSuccess)
+        note_missed(&offer->missed, -1, "cudaIpcGetMemHandle", error);
+    return RONDO_SUCCESS;
+}
+
+/* A rank of this process. */
+static void map_here(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t *missed)
+{
+    cudaError_t error = rd_device_reach(cuda->device, cuda->peers[r].device);
+
+    if (error != cudaSuccess)
+        note_missed(missed, r, "peer access", error);
+    cuda->k.window[r] = offer->window;
+}
+
+static void map_there(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t *missed)
+{
+    cudaError_t error = cudaIpcOpenMemHandle(&cuda->imported[r], offer->handle, cudaIpcMemLazyEnablePeerAccess);
+
+    if (error != cudaSuccess) {
+        cuda->imported[r] = NULL;
+        note_missed(missed, r, "cudaIpcOpenMemHandle", error);
+        return;
+    }
+    cuda->k.window[r] = (char *)cuda->imported[r] + offer->offset;
+}
+
+/* Nobody is told twice: one rank speaks, of the first pair. */
+static void tell_apart(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
+{
+    char peer[64] = "those of other processes";
+
+    if (cuda->k.rank != 0 || cuda->outer)
+        return;
+    if (missed->peer >= 0 && missed->peer < cuda->k.nranks)
+        snprintf(peer, sizeof peer, "that of rank %d at %s", missed->peer, cuda->peers[missed->peer].bus);
+    rd_log(&cuda->comm->who, RD_LOG_INFO,
+           "the GPU of rank %d at %s does not reach %s (%.*s): all goes through pinned host memory, at some tens of "
+           "GB/s a GPU instead of hundreds, and several us more a step",
+           r, cuda->peers[r].bus, peer, (int)sizeof missed->why, missed->why);
+}
+
+static rd_gpu_way_t own_way(const rd_cuda_t *cuda)
+{
+    const char *buses[RD_KRANKS];
+
+    for (int r = 0; r < cuda->k.nranks; r++)
+        buses[r] = cuda->peers[r].bus;
+    return rd_gpu_farthest_here(buses, cuda->k.nranks);
+}
+
+/* Some may not see all GPUs: what is known of the farthest pair counts for all. */
+static void agree_way(rd_cuda_t *cuda, const offer_t *all)
+{
+    rd_gpu_way_t way = {RD_NEAR_SELF, 0, 0, 0};
+
+    for (int i = 0; i < cuda->k.nranks; i++) {
+        int r = rank_of(cuda, i);
+        if (all[r].way.near != RD_NEAR_UNKNOWN)
+            way = rd_gpu_farther(way, all[r].way);
+    }
+    rd_limits_way(&cuda->limits, way);
+    rd_limits_sliced(&cuda->limits, &cuda->comm->env);
+}
+
+/* What each of the communicator's ranks offers, and what it cannot have of others. */
+static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t *missed)
+{
+    rondo_comm_t comm = cuda->comm;
+    rondo_result_t result;
+
+    rd_verdict_set(&offers[comm->rank].verdict, own_offer(cuda, &offers[comm->rank]));
+    offers[comm->rank].way = own_way(cuda);
+    if ((result = rd_verdicts_exchange(cuda, offers, sizeof *offers)))
+        return result;
+    agree_way(cuda, offers);
+    for (int i = 0; i < cuda->k.nranks; i++) {
+        int r = rank_of(cuda, i);
+        if (i == cuda->k.rank)
+            cuda->k.window[i] = cuda->window;
+        else if (cuda->peers[i].process == cuda->peers[cuda->k.rank].process)
+            map_here(cuda, i, &offers[r], &missed[comm->rank]);
+        else if (!offers[r].missed.is)
+            map_there(cuda, i, &offers[r], &missed[comm->rank]);
+    }
+    if (offers[comm->rank].missed.is)
+        missed[comm->rank] = offers[comm->rank].missed;
+    return rd_boot_allgather(comm->boot, missed, sizeof *missed);
+}
+
+/* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
+rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *apart)
+{
+    rondo_comm_t comm = cuda->comm;
+    offer_t *offers = calloc((size_t)comm->nranks, sizeof *offers);
+    rd_missed_t *missed = calloc((size_t)comm->nranks, sizeof *missed);
+    rondo_result_t result = offers && missed ? map_windows(cuda, offers, missed) : no_memory(cuda);
+
+    for (int r = 0; result == RONDO_SUCCESS && r < comm->nranks && !*apart; r++) {
+        if ((*apart = missed[r].is))
+            tell_apart(cuda, r, &missed[r]);
+    }
+    free(offers);
+    free(missed);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (*apart) {
+        rd_import_close(cuda);
+        rd_window_drop(cuda);
+    }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_import_windows(rd_cuda_t *cuda)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    int apart = 0;
+
+    if (cuda->k.nranks == 1)
+        return rd_window_create(cuda);
+    if (!cuda->limits.apart) {
+        if ((result = rd_import_direct(cuda, &apart)) || !apart)
+            return result;
+        cuda->limits.apart = 1;
+        rd_window_layout(cuda, &cuda->comm->env, (int)cuda->limits.blocks);
+    } else if (cuda->k.rank == 0) {
+        rd_log(&cuda->comm->who, RD_LOG_INFO, "RONDO_P2P=0: all goes through pinned host memory");
+    }
+    rd_limits_sliced(&cuda->limits, &cuda->comm->env);
+    return rd_apart_windows(cuda);
+}
+
+void rd_import_close(rd_cuda_t *cuda)
+{
+    for (int r = 0; r < RD_KRANKS; r++) { /* staged ranks may be more, and have imported nothing */
+        if (cuda->imported[r])
+            (void)cudaIpcCloseMemHandle(cuda->imported[r]);
+        cuda->imported[r] = NULL;
+    }
+}

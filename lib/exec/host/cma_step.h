@@ -1,0 +1,22 @@
+/* One step by the PULL protocol: messages are posts of addresses; see ../pull.h. */
+#ifndef RD_PULL_STEP_H
+#define RD_PULL_STEP_H
+
+#include "exec/host/run.h"
+
+/* The ends of a step, resolved: local addresses, or connections. */
+typedef struct rd_pull_step {
+    const rd_plan_t *plan;
+    const rd_step_t *step;
+    const char *src[RD_MAX_ENDS]; /* NULL: a peer */
+    char *dst[RD_MAX_ENDS];       /* NULL: a peer */
+    size_t bytes;
+    char *stage; /* RD_MAX_ENDS blocks */
+} rd_pull_step_t;
+
+/* Nonzero if the step was done, or has failed: *result. *waits_for: the peer, if not. */
+int rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *result);
+/* Nonzero when every peer has read what was posted to it: only then may the user have the buffer back. */
+int rd_pull_settled(const rd_plan_t *plan, int *waits_for);
+
+#endif

@@ -1,0 +1,26 @@
+# Layer 5: the executor on host memory.
+librondo_core_la_SOURCES += \
+	lib/exec/host/cma_step.c \
+	lib/exec/host/cma_step.h \
+	lib/exec/host/copy.c \
+	lib/exec/host/copy.h \
+	lib/exec/host/nt_store.c \
+	lib/exec/host/nt_store.h \
+	lib/exec/host/reduce.c \
+	lib/exec/host/reduce.h \
+	lib/exec/host/reduce_avx2.c \
+	lib/exec/host/reduce_avx512.c \
+	lib/exec/host/reduce_cpu.c \
+	lib/exec/host/reduce_cpu.h \
+	lib/exec/host/reduce_isa.h \
+	lib/exec/host/reduce_kernels.h \
+	lib/exec/host/reduce_loop.h \
+	lib/exec/host/reduce_pair.c \
+	lib/exec/host/reduce_plain.c \
+	lib/exec/host/reduce_rare.c \
+	lib/exec/host/reduce_scalar.c \
+	lib/exec/host/reduce_vec.h \
+	lib/exec/host/run.c \
+	lib/exec/host/run.h \
+	lib/exec/host/run_flat.c \
+	lib/exec/host/run_flat.h

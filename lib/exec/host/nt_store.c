@@ -1,0 +1,71 @@
+/* See nt_store.h. */
+#include "exec/host/nt_store.h"
+
+#include <time.h>
+
+#include "exec/host/copy.h"
+
+#define TRIAL 16384 /* bytes that are timed at most: it costs little where it goes slowly */
+/* Bytes a nanosecond; less is slow. On Zen 4 plain writes move 1 to 2 between cores that share no cache. Where they
+ * share one, it is over 20 in a ring that is longer than the reader's own cache, but 5 to 9 in a short one, whose lines
+ * lie in that cache. Past the caches it is 10 to 15 everywhere; short messages wait for the journey to memory, though.
+ */
+#define SLOW 3.5
+#define SLOW_NEAR 10.0
+#define NEAR_LEAST 16384            /* bytes of a message */
+#define NEAR_RING ((size_t)1 << 19) /* that many messages as there are slots, together, are not near any more */
+#define AGAIN 8  /* messages until the next trial after a quick one: it costs two looks at the clock */
+#define LEAST 32 /* after a slow one, and twice as many after each further one */
+#define MOST 2048
+
+static double nanoseconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* The fence waits for the stores: a message of a few KB would otherwise still be in the core's buffer. */
+static void try_out(rd_send_t *s, char *to, const char *from, size_t bytes, double slow)
+{
+    double begin = nanoseconds();
+
+    rd_copy(to, from, bytes);
+    atomic_thread_fence(memory_order_seq_cst);
+    if ((double)bytes >= slow * (nanoseconds() - begin)) {
+        s->stream_hold = 0;
+        s->stream_left = -AGAIN;
+        return;
+    }
+    s->stream_hold = s->stream_hold ? 2 * s->stream_hold : LEAST;
+    if (s->stream_hold > MOST)
+        s->stream_hold = MOST;
+    s->stream_left = s->stream_hold;
+}
+
+static double slow_for(const rd_send_t *s, size_t bytes)
+{
+    return bytes >= NEAR_LEAST && (s->slots_mask + 1) * bytes < NEAR_RING ? SLOW_NEAR : SLOW;
+}
+
+void rd_stream_write(const rd_plan_t *plan, rd_send_t *s, char *to, const char *from, size_t bytes)
+{
+    size_t part = 0;
+
+    if (plan->stream == RD_STREAM_ALWAYS) {
+        rd_copy_past(to, from, bytes);
+        return;
+    }
+    if (s->stream_left == 0) {
+        part = bytes < TRIAL ? bytes : TRIAL;
+        try_out(s, to, from, part, slow_for(s, bytes));
+    }
+    if (s->stream_left > 0) {
+        rd_copy_past(to + part, from + part, bytes - part);
+        s->stream_left--;
+    } else {
+        rd_copy(to + part, from + part, bytes - part);
+        s->stream_left++;
+    }
+}

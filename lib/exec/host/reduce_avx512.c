@@ -1,0 +1,99 @@
+/* The kernels with 64-byte vectors, for CPUs with AVX-512 F, BW, VL and DQ. A part of a vector is one masked access. */
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include <stdint.h>
+
+#include "exec/host/reduce_kernels.h"
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")
+#endif
+
+#define RD_TABLE rd_kernels_avx512
+#define RD_W 64
+#define RD_PART 1
+#define RD_INLINE static inline __attribute__((always_inline, unused))
+
+/* `bytes`: 1 to 63. */
+RD_INLINE void load_part(void *vector, size_t size, const char *from, size_t bytes)
+{
+    __m512i x = _mm512_maskz_loadu_epi8(~(__mmask64)0 >> (64 - bytes), from);
+    __builtin_memcpy(vector, &x, size);
+}
+
+RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t bytes)
+{
+    __m512i x = _mm512_setzero_si512();
+    __builtin_memcpy(&x, vector, size);
+    _mm512_mask_storeu_epi8(to, ~(__mmask64)0 >> (64 - bytes), x);
+}
+
+typedef float floats_t __attribute__((vector_size(64)));
+
+RD_INLINE __m512 f32_quiet(__m512 a, __m512 b, __m512 result)
+{
+    __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
+    return _mm512_mask_mov_ps(result, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), nan);
+}
+
+RD_INLINE __m512 f32_least(__m512 a, __m512 b)
+{
+    return f32_quiet(a, b, _mm512_min_ps(a, b));
+}
+
+RD_INLINE __m512 f32_greatest(__m512 a, __m512 b)
+{
+    return f32_quiet(a, b, _mm512_max_ps(a, b));
+}
+
+#define f32_settled(a) (a)
+
+RD_INLINE __m512d f64_quiet(__m512d a, __m512d b, __m512d result)
+{
+    __m512d nan = _mm512_castsi512_pd(_mm512_set1_epi64(0x7ff8000000000000));
+    return _mm512_mask_mov_pd(result, _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q), nan);
+}
+
+RD_INLINE __m512d f64_least(__m512d a, __m512d b)
+{
+    return f64_quiet(a, b, _mm512_min_pd(a, b));
+}
+
+RD_INLINE __m512d f64_greatest(__m512d a, __m512d b)
+{
+    return f64_quiet(a, b, _mm512_max_pd(a, b));
+}
+
+#define f64_settled(a) (a)
+
+/* Keeps clang 14 from moving a comparison before the conversion, where it is done one element at a time. */
+RD_INLINE floats_t hide(__m512 x)
+{
+    __asm__("" : "+v"(x));
+    return (floats_t)x;
+}
+
+/* Converted on the way from and to memory: taking a vector apart would cost as much as converting it. */
+RD_INLINE floats_t f16_load_half(const char *p)
+{
+    return hide(_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i_u *)p)));
+}
+
+RD_INLINE void f16_store_half(char *p, floats_t f)
+{
+    _mm256_storeu_si256((__m256i_u *)p, _mm512_cvtps_ph((__m512)f, _MM_FROUND_TO_NEAREST_INT));
+}
+
+#include "exec/host/reduce_isa.h"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#else
+typedef int rd_no_avx512; /* a translation unit must hold something */
+#endif

@@ -1,0 +1,10 @@
+/* Which table of kernels this CPU can run. */
+#ifndef RD_REDUCE_CPU_H
+#define RD_REDUCE_CPU_H
+
+#include "exec/host/reduce_kernels.h"
+
+/* The best level not above `simd` that the CPU has (RD_SIMD_BEST: the best of all), and its name. */
+const rd_kernels_t *rd_kernels_for(int simd, const char **name);
+
+#endif

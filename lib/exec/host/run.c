@@ -1,0 +1,404 @@
+/* The interpreter of programs on host memory: see run.h.
+ *
+ * One step is: look whether every message that it reads has come and every message that it writes has room; only then
+ * gather the source pointers, reduce or copy into the first destination, copy from there to the others, publish, and
+ * give credits back. A step that is not ready changes nothing and is tried again.
+ */
+#include "exec/host/run.h"
+
+#include "exec/host/copy.h"
+#include "transport/shm/ll.h"
+#include "exec/host/cma_step.h"
+#include "exec/host/run_flat.h"
+#include "transport/shm/slots.h"
+#include "exec/host/nt_store.h"
+
+#define BLOCKED 0
+#define STEPPED 1
+
+#define STREAM_BLOCK 8192
+
+/* One step with its numbers worked out: `chunk` shifted, `bytes` of this slice. */
+typedef struct {
+    rd_run_t *run;
+    const rd_step_t *step, *next; /* `next`: what the lane does then; NULL: this pass is over */
+    int32_t shift;
+    size_t start, bytes;
+} turn_t;
+
+static inline int32_t shifted(const turn_t *t, int32_t chunk)
+{
+    int32_t at = chunk + t->shift, n = t->run->plan->program->nchunks;
+    return at < n ? at : at - n;
+}
+
+static inline const char *local_source(const turn_t *t, rd_end_t e)
+{
+    const rd_plan_t *plan = t->run->plan;
+
+    if (e.where == RD_IN)
+        return t->run->in + rd_chunk_offset(&plan->in, shifted(t, e.index)) + t->start;
+    if (e.where == RD_OUT)
+        return t->run->out + rd_chunk_offset(&plan->out, shifted(t, e.index)) + t->start;
+    return t->run->tmp + (size_t)e.index * plan->slice;
+}
+
+static inline char *local_destination(const turn_t *t, rd_end_t e)
+{
+    return (char *)local_source(t, e);
+}
+
+/* The bytes of the current slice of the step's chunk: by the side of the user's buffer that the step touches. */
+static inline size_t slice_bytes(const rd_plan_t *plan, const rd_lane_run_t *lane, int32_t chunk)
+{
+    size_t bytes = rd_chunk_bytes(lane->step->src[0].where == RD_IN ? &plan->in : &plan->out, chunk);
+
+    if (lane->start >= bytes)
+        return 0;
+    return bytes - lane->start < lane->plan->slice ? bytes - lane->start : lane->plan->slice;
+}
+
+/* AVG and PREMULSUM scale a contribution as it is first read: the loaded copy lies behind the scratch. */
+static const char *loaded(const turn_t *t, const char *source)
+{
+    const rd_plan_t *plan = t->run->plan;
+    char *copy = t->run->tmp + (size_t)plan->program->ntmp * plan->slice;
+
+    plan->reducer.load(copy, source, t->bytes / plan->element, plan->reducer.arg);
+    return copy;
+}
+
+/* The slot that destination `e` is, if it matters how it is written (nt_store.h); or NULL. */
+static inline rd_send_t *streamed(const turn_t *t, rd_end_t e)
+{
+    rd_send_t *send = e.where == RD_PEER ? t->run->plan->sends[e.index] : NULL;
+
+    return send && rd_stream_concerns(t->run->plan, send, t->bytes) ? send : NULL;
+}
+
+/* The sum goes into slots alone: in blocks, by way of one that stays in the first level. */
+static void sum_streamed(const turn_t *t, const char *const *src, char *const *dst)
+{
+    const rd_plan_t *plan = t->run->plan;
+    _Alignas(64) char block[STREAM_BLOCK];
+    size_t most = STREAM_BLOCK / plan->element / RD_LINE * RD_LINE * plan->element; /* whole lines and elements */
+    const void *at[RD_MAX_ENDS];
+
+    for (size_t done = 0, bytes; done < t->bytes; done += bytes) {
+        bytes = t->bytes - done < most ? t->bytes - done : most;
+        for (int i = 0; i < t->step->nsrc; i++)
+            at[i] = src[i] + done;
+        plan->reducer.reduce(block, at, t->step->nsrc, bytes / plan->element, plan->reducer.arg);
+        for (int i = 0; i < t->step->ndst; i++)
+            rd_stream_write(plan, plan->sends[t->step->dst[i].index], dst[i] + done, block, bytes);
+    }
+}
+
+/* The value of the step, computed into `first` unless there is just one source: then where it already lies. */
+static inline const char *value(const turn_t *t, const char *const *src, char *first)
+{
+    const rd_plan_t *plan = t->run->plan;
+
+    if (t->step->nsrc == 1)
+        return src[0];
+    plan->reducer.reduce(first, (const void *const *)src, t->step->nsrc, t->bytes / plan->element, plan->reducer.arg);
+    return first;
+}
+
+/* What is copied to one place of this rank need not lie in a slot first: between nodes it may come straight there. */
+static void expect(const turn_t *t, rd_recv_t *recv)
+{
+    const rd_step_t *step = t->step;
+
+    if (step->nsrc != 1 || step->dst[0].where == RD_PEER)
+        return;
+    recv->place = local_destination(t, step->dst[0]);
+    recv->place_bytes = t->bytes;
+}
+
+static int ready_slots(const turn_t *t)
+{
+    const rd_step_t *step = t->step;
+    const rd_plan_t *plan = t->run->plan;
+
+    for (int i = 0; i < step->nsrc; i++) {
+        rd_recv_t *recv = step->src[i].where == RD_PEER ? plan->recvs[step->src[i].index] : NULL;
+        if (recv && !rd_slot_arrived(recv)) {
+            if (recv->net)
+                expect(t, recv);
+            t->run->waits_for = recv->peer;
+            return 0;
+        }
+    }
+    for (int i = 0; i < step->ndst; i++) {
+        if (step->dst[i].where == RD_PEER && !rd_slot_may_send(plan->sends[step->dst[i].index], t->bytes)) {
+            t->run->waits_for = plan->sends[step->dst[i].index]->peer;
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The step's value lies in the user's memory and stays there: between nodes it may be sent from there. The value is
+ * where the one source is, or where the first destination is. */
+static int may_lend(const turn_t *t)
+{
+    const rd_step_t *step = t->step;
+    const rd_plan_t *plan = t->run->plan;
+    int32_t where = step->nsrc == 1 ? step->src[0].where : step->dst[0].where;
+
+    if (!plan->lends || t->bytes <= RD_SHORT) /* sooner copied than watched */
+        return 0;
+    if (where == RD_IN)
+        return !plan->reducer.load && (!t->run->in_place || plan->lends[step - plan->program->steps] & RD_LEND_IN);
+    return where == RD_OUT && !plan->finish_bytes && plan->lends[step - plan->program->steps] & RD_LEND_OUT;
+}
+
+static inline int lends_to(const turn_t *t, int i)
+{
+    rd_end_t end = t->step->dst[i];
+
+    return end.where == RD_PEER && t->run->plan->sends[end.index]->net;
+}
+
+/* The step's value to all destinations. It is computed into one that is written plainly, if there is one: the others
+ * are copied from there, but for those it is lent to. Returns where it lies; NULL: in slots alone. */
+static const char *deliver(const turn_t *t, const char *const *src, char *const *dst, int lend)
+{
+    const rd_plan_t *plan = t->run->plan;
+    int first = 0, n = t->step->ndst;
+    rd_send_t *send;
+
+    while (first < n && (send = streamed(t, t->step->dst[first])) && !rd_stream_plain(plan, send))
+        first++;
+    if (first == n && t->step->nsrc > 1) {
+        sum_streamed(t, src, dst);
+        return NULL;
+    }
+    const char *from = value(t, src, first < n ? dst[first] : NULL);
+    for (int i = 0; i < n; i++) {
+        if (lend && lends_to(t, i))
+            continue;
+        send = streamed(t, t->step->dst[i]);
+        if (dst[i] == from && send)
+            rd_stream_passed(send);
+        else if (dst[i] != from && send)
+            rd_stream_write(plan, send, dst[i], from, t->bytes);
+        else if (dst[i] != from)
+            rd_copy(dst[i], from, t->bytes);
+    }
+    return from;
+}
+
+/* The next step waits for no message and sends one to where `e` goes. */
+static int sends_more(const turn_t *t, rd_end_t e)
+{
+    const rd_step_t *next = t->next;
+
+    if (!next || next->ndst != 1 || next->dst[0].where != RD_PEER || next->dst[0].index != e.index)
+        return 0;
+    for (int i = 0; i < next->nsrc; i++) {
+        if (next->src[i].where == RD_PEER)
+            return 0;
+    }
+    return 1;
+}
+
+static int step_slots(const turn_t *t)
+{
+    const rd_step_t *step = t->step;
+    const rd_plan_t *plan = t->run->plan;
+    const char *src[RD_MAX_ENDS];
+    char *dst[RD_MAX_ENDS] = {NULL};
+
+    if (!ready_slots(t))
+        return BLOCKED;
+    for (int i = 0; i < step->nsrc; i++) {
+        if (step->src[i].where == RD_PEER)
+            src[i] = rd_slot_to_read(plan->recvs[step->src[i].index], t->bytes);
+        else
+            src[i] = local_source(t, step->src[i]);
+        if (step->src[i].where == RD_IN && plan->reducer.load)
+            src[i] = loaded(t, src[i]);
+    }
+    for (int i = 0; i < step->ndst; i++)
+        dst[i] = step->dst[i].where == RD_PEER ? rd_slot_to_fill(plan->sends[step->dst[i].index], t->bytes)
+                                               : local_destination(t, step->dst[i]);
+    int lend = may_lend(t);
+    const char *from = deliver(t, src, dst, lend);
+    for (int i = 0; i < step->ndst && t->run->result == RONDO_SUCCESS; i++) {
+        if (step->dst[i].where != RD_PEER)
+            continue;
+        rd_send_t *send = plan->sends[step->dst[i].index];
+        int more = send->net && sends_more(t, step->dst[i]);
+        if (lend && lends_to(t, i))
+            t->run->result = rd_slot_lend(send, from, t->bytes, more);
+        else
+            t->run->result = rd_slot_publish(send, t->bytes, more);
+    }
+    for (int i = 0; i < step->nsrc && t->run->result == RONDO_SUCCESS; i++) {
+        if (step->src[i].where == RD_PEER)
+            t->run->result = rd_slot_return(plan->recvs[step->src[i].index], t->bytes);
+    }
+    return STEPPED;
+}
+
+static int step_lines(const turn_t *t)
+{
+    const rd_step_t *step = t->step;
+    const rd_plan_t *plan = t->run->plan;
+    _Alignas(64) char message[RD_MAX_ENDS][RD_LL_MOST];
+    _Alignas(64) char sum[RD_LL_MOST];
+    const char *src[RD_MAX_ENDS];
+
+    for (int i = 0; i < step->ndst; i++) {
+        if (step->dst[i].where == RD_PEER && !rd_ll_may_send(plan->sends[step->dst[i].index], rd_ll_lines(t->bytes))) {
+            t->run->waits_for = plan->sends[step->dst[i].index]->peer;
+            return BLOCKED;
+        }
+    }
+    for (int i = 0; i < step->nsrc; i++) {
+        if (step->src[i].where == RD_PEER) {
+            if (!rd_ll_peek(plan->recvs[step->src[i].index], message[i], t->bytes)) {
+                t->run->waits_for = plan->recvs[step->src[i].index]->peer;
+                return BLOCKED;
+            }
+            src[i] = message[i];
+        } else {
+            src[i] = local_source(t, step->src[i]);
+            if (step->src[i].where == RD_IN && plan->reducer.load)
+                src[i] = loaded(t, src[i]);
+        }
+    }
+    const char *from = value(t, src, sum);
+    for (int i = 0; i < step->ndst; i++) {
+        if (step->dst[i].where == RD_PEER)
+            rd_ll_send(plan->sends[step->dst[i].index], from, t->bytes);
+        else if (local_destination(t, step->dst[i]) != from)
+            rd_copy(local_destination(t, step->dst[i]), from, t->bytes);
+    }
+    for (int i = 0; i < step->nsrc; i++) {
+        if (step->src[i].where == RD_PEER)
+            rd_ll_consume(plan->recvs[step->src[i].index], t->bytes);
+    }
+    return STEPPED;
+}
+
+static int step_posts(const turn_t *t)
+{
+    rd_pull_step_t s = {.plan = t->run->plan, .step = t->step, .bytes = t->bytes, .stage = t->run->tmp};
+
+    for (int i = 0; i < t->step->nsrc; i++)
+        s.src[i] = t->step->src[i].where == RD_PEER ? NULL : local_source(t, t->step->src[i]);
+    for (int i = 0; i < t->step->ndst; i++)
+        s.dst[i] = t->step->dst[i].where == RD_PEER ? NULL : local_destination(t, t->step->dst[i]);
+    return rd_pull_step(&s, &t->run->waits_for, &t->run->result);
+}
+
+static inline int step_by(rd_proto_t proto, const turn_t *t)
+{
+    switch (proto) {
+    case RD_PROTO_LL:
+        return step_lines(t);
+    case RD_PROTO_PULL:
+        return step_posts(t);
+    default:
+        return step_slots(t);
+    }
+}
+
+/* To the next repetition, step or pass. */
+static inline void next(rd_lane_run_t *lane, int32_t n)
+{
+    if (++lane->repetition < lane->step->repeat) {
+        lane->shift = (lane->shift + lane->step->stride + n) % n;
+        return;
+    }
+    lane->repetition = 0;
+    lane->shift = 0;
+    if (++lane->step < lane->end)
+        return;
+    lane->step = lane->first;
+    lane->start += lane->plan->slice;
+    lane->passes--;
+}
+
+/* What the lane does behind this repetition; NULL: nothing in this pass. */
+static inline const rd_step_t *upcoming(const rd_lane_run_t *lane)
+{
+    if (lane->repetition + 1 < lane->step->repeat)
+        return lane->step;
+    return lane->step + 1 < lane->end ? lane->step + 1 : NULL;
+}
+
+/* As far as the lane goes; nonzero if it moved. */
+static int advance(rd_run_t *run, rd_lane_run_t *lane)
+{
+    const rd_plan_t *plan = run->plan;
+    int moved = 0;
+
+    while (lane->passes) {
+        turn_t t = {run, lane->step, upcoming(lane), lane->shift, lane->start, 0};
+        t.bytes = slice_bytes(plan, lane, shifted(&t, lane->step->chunk));
+        if (t.bytes) {
+            if (step_by(lane->plan->proto, &t) == BLOCKED || run->result != RONDO_SUCCESS)
+                return moved;
+        }
+        moved = 1;
+        next(lane, plan->program->nchunks);
+    }
+    run->open--;
+    return 1;
+}
+
+void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *out, char *tmp)
+{
+    const rd_program_t *program = plan->program;
+
+    run->plan = plan;
+    /* A buffer that holds one chunk alone starts there: the shift may point outside of it, where nothing is read. */
+    run->in = (const char *)((uintptr_t)in + (uintptr_t)plan->in.shift);
+    run->out = (char *)((uintptr_t)out + (uintptr_t)plan->out.shift);
+    run->tmp = tmp;
+    run->waits_for = -1;
+    run->result = RONDO_SUCCESS;
+    run->open = 0;
+    run->in_place = plan->lends && rd_lend_overlap(plan, run->in, run->out);
+    run->quick = 0;
+    if (plan->quick) {
+        run->open = plan->nquick != 0;
+        return;
+    }
+    for (int i = 0; i < program->nlanes; i++) {
+        rd_lane_run_t *lane = &run->lanes[i];
+        lane->plan = &plan->lanes[i];
+        lane->first = lane->step = program->steps + program->lanes[i].first;
+        lane->end = lane->first + program->lanes[i].count;
+        lane->repetition = lane->shift = 0;
+        lane->start = 0;
+        lane->passes = plan->lanes[i].passes;
+        run->open += lane->passes != 0;
+    }
+    run->open += run->open && plan->posts;
+}
+
+int rd_run_advance(rd_run_t *run)
+{
+    int moved = 0;
+
+    if (run->plan->quick)
+        return rd_quick_advance(run);
+    /* Not beyond a lane that has failed: the next one's step would overwrite the failure, or be made twice. */
+    for (int i = 0; i < run->plan->program->nlanes && run->result == RONDO_SUCCESS; i++) {
+        if (run->lanes[i].passes)
+            moved |= advance(run, &run->lanes[i]);
+    }
+    if (run->open == 1 && run->plan->posts && run->result == RONDO_SUCCESS) {
+        run->open = !rd_pull_settled(run->plan, &run->waits_for);
+        moved |= !run->open;
+    }
+    if (run->open == 0 && run->plan->finish_bytes)
+        run->plan->reducer.finish(run->out + run->plan->finish_offset, run->plan->finish_bytes / run->plan->element,
+                                  run->plan->reducer.arg);
+    return moved;
+}

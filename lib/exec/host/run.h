@@ -1,0 +1,39 @@
+/* The host executor: runs plans by interpreting their programs; the calling thread makes the progress.
+ *
+ * A run is one plan in flight. Each of its lanes is a cursor over (pass, step, repetition): it is advanced until it
+ * would wait, then the next lane gets its turn, so no lane blocks another.
+ */
+#ifndef RD_RUN_H
+#define RD_RUN_H
+
+#include "plan/plan.h"
+
+typedef struct rd_lane_run {
+    const rd_lane_plan_t *plan;
+    const rd_step_t *step, *first, *end;
+    int32_t repetition, shift; /* of the current step: times done, chunk numbers advanced */
+    size_t start;              /* pass * slice: where the current slice begins in each chunk */
+    size_t passes;             /* that remain, the current one included; 0: the lane is done */
+} rd_lane_run_t;
+
+typedef struct rd_run {
+    const rd_plan_t *plan;
+    const char *in; /* chunk offsets count from here */
+    char *out;
+    char *tmp;     /* plan->program->ntmp slices, then one for loaded input */
+    int open;      /* lanes not done, and one more until posts have been read */
+    int in_place;  /* input and output share memory */
+    int quick;     /* of a quick plan: the step at hand */
+    int waits_for; /* the peer for which a lane waited last */
+    rondo_result_t result;
+    int room; /* lanes[] has so many */
+    rd_lane_run_t *lanes;
+} rd_run_t;
+
+/* `run->lanes` and `room` are the caller's. */
+void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *out, char *tmp);
+/* Advances every lane as far as it goes; nonzero if anything moved. The run is over when `open` is 0 (then `finish` has
+ * been applied) or `result` is an error. */
+int rd_run_advance(rd_run_t *run);
+
+#endif

@@ -1,0 +1,75 @@
+/* Walks the list of a short plan (plan/flat.h): the step of run.c with LL messages, and nothing left to work out. */
+#include "exec/host/run_flat.h"
+
+#include "exec/host/copy.h"
+#include "transport/shm/ll.h"
+
+static inline char *place(const rd_run_t *run, const rd_quick_end_t *e)
+{
+    const char *base = e->where == RD_IN ? run->in : e->where == RD_OUT ? run->out : run->tmp;
+    return (char *)(uintptr_t)base + e->offset;
+}
+
+static const char *load(const rd_run_t *run, const rd_quick_step_t *q, const char *source)
+{
+    const rd_plan_t *plan = run->plan;
+    char *copy = run->tmp + (size_t)plan->program->ntmp * plan->slice;
+
+    plan->reducer.load(copy, source, q->count, plan->reducer.arg);
+    return copy;
+}
+
+/* Nonzero if the step was done. */
+static inline int step(rd_run_t *run, const rd_quick_step_t *q)
+{
+    const rd_plan_t *plan = run->plan;
+    _Alignas(64) char message[RD_MAX_ENDS][RD_LL_MOST];
+    _Alignas(64) char sum[RD_LL_MOST];
+    const char *src[RD_MAX_ENDS];
+
+    src[0] = NULL; /* all of them would be as many stores at each call */
+
+    for (int i = 0; i < q->ndst; i++) {
+        if (q->dst[i].where == RD_PEER && !rd_ll_may_send(q->dst[i].send, q->lines)) {
+            run->waits_for = q->dst[i].send->peer;
+            return 0;
+        }
+    }
+    for (int i = 0; i < q->nsrc; i++) {
+        src[i] = q->src[i].where == RD_PEER ? message[i] : place(run, &q->src[i]);
+        if (q->src[i].where == RD_PEER && !rd_ll_peek(q->src[i].recv, message[i], q->bytes)) {
+            run->waits_for = q->src[i].recv->peer;
+            return 0;
+        }
+        if (q->src[i].where == RD_IN && plan->reducer.load)
+            src[i] = load(run, q, src[i]);
+    }
+    const char *from = src[0];
+    if (q->nsrc > 1) {
+        char *first = q->dst[0].where == RD_PEER ? sum : place(run, &q->dst[0]);
+        plan->reducer.reduce(first, (const void *const *)src, q->nsrc, q->count, plan->reducer.arg);
+        from = first;
+    }
+    for (int i = 0; i < q->ndst; i++) {
+        if (q->dst[i].where == RD_PEER)
+            rd_ll_send(q->dst[i].send, from, q->bytes);
+        else if (place(run, &q->dst[i]) != from)
+            rd_copy(place(run, &q->dst[i]), from, q->bytes);
+    }
+    for (int i = 0; i < q->nsrc; i++) {
+        if (q->src[i].where == RD_PEER)
+            rd_ll_consume(q->src[i].recv, q->bytes);
+    }
+    return 1;
+}
+
+int rd_quick_advance(rd_run_t *run)
+{
+    const rd_plan_t *plan = run->plan;
+    int first = run->quick;
+
+    while (run->quick < plan->nquick && step(run, &plan->quick[run->quick]))
+        run->quick++;
+    run->open = run->quick < plan->nquick;
+    return run->quick != first || !run->open;
+}

@@ -1,0 +1,10 @@
+/* The executor's way through a short plan: see ../plan_quick.h. */
+#ifndef RD_QUICK_H
+#define RD_QUICK_H
+
+#include "exec/host/run.h"
+
+/* As rd_run_advance, for a run whose plan is quick. */
+int rd_quick_advance(rd_run_t *run);
+
+#endif

@@ -1,0 +1,65 @@
+/* A meeting of all ranks in one block: a warp for each peer sends a mark and waits for the peer's. What this rank's
+ * stream has written before is there for whoever has its mark, and what peers' streams have written is there for what
+ * follows here in the stream.
+ *
+ * The marks say what a rank has come for. Who sees another one than its own leaves, as from a wait that failed, and so
+ * does the other one.
+ *
+ * Behind copies out of a peer's buffer its mark is not enough. The peer sends that first, waits for the others then,
+ * and may give up; its caller may use the buffer again while this rank still copies. So whoever leaves says so in its
+ * control page (rd_control_fail) before its kernel ends, and here that is looked at when the copies are over: if it is
+ * not said by then, the buffer was the operation's all the time. */
+#ifndef RD_MEET_CUH
+#define RD_MEET_CUH
+
+#include "kernels/proto.cuh"
+#include "kernels/epoch.cuh"
+
+RD_DEVICE void rd_meet_fail(rd_wait_t &wait, uint32_t failed)
+{
+    word_store(&wait.host->late, wait.peer);
+    fence_sys();
+    word_store(&wait.host->failed, failed);
+    wait.dead = true;
+}
+
+/* Epochs go by one: so far ahead is `used` of a rank that has left alone, though its words may be seen one by one. */
+RD_DEVICE bool rd_control_left(const uint4 &first)
+{
+    return (int32_t)(first.z - first.x) > (int32_t)(RD_KNEVER / 2);
+}
+
+template <uint32_t THREADS>
+RD_KERNEL(THREADS)
+rd_meet(RD_WORK(rd_kwork_t))
+{
+    typedef rd_codec_ll CODEC;
+    const rd_kmeet_t &m = work.meet;
+    const uint32_t n = (uint32_t)work.comm.nranks, rank = (uint32_t)work.comm.rank, lane = rd_lane();
+    const uint32_t next = rank + 1 + gpu_thread() / 32, peer = next < n ? next : next - n;
+    const uint4 mine = lane == 0   ? make_uint4(m.mark[0], m.mark[1], m.mark[2], m.mark[3])
+                       : lane == 1 ? make_uint4(m.mark[4], m.mark[5], m.mark[6], m.mark[7])
+                                   : make_uint4(0, 0, 0, 0);
+    uint4 v[CODEC::ITEMS] = {mine};
+
+    gpu_begin();
+    rd_epoch_t e(work.comm, peer);
+    e.announce();
+    if (peer != rank) {
+        char *slot = e.bank(rank, 0) + (uint64_t)peer * CODEC::WIRE;
+        fence_sys();
+        if (e.gate(0))
+            CODEC::send(e.bank(peer, 0) + (uint64_t)rank * CODEC::WIRE, v, lane);
+        const bool there = CODEC::receive(v, slot, lane, e.wait);
+        fence_sys();
+        CODEC::clean(slot, lane);
+        const bool differs = v[0].x != mine.x || v[0].y != mine.y || v[0].z != mine.z || v[0].w != mine.w;
+        if (there && warp_any(differs))
+            rd_meet_fail(e.wait, RD_KFAILED_DIFFERS);
+        else if (there && m.behind && warp_any(rd_control_left(line_load(work.comm.window[peer]))))
+            rd_meet_fail(e.wait, RD_KFAILED_LEFT);
+    }
+    e.end(1);
+}
+
+#endif

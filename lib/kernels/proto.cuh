@@ -1,0 +1,225 @@
+/* How a warp's unit looks in a window, so that the receiver sees by the lines alone whether they are there. A codec
+ * says
+ *
+ *   ITEMS, DATA, WIRE    16-byte items a lane holds; bytes of data and of window that a unit takes
+ *   LINES                16-byte lines that a lane stores, where units go through fifos: see fifo.cuh for BATCH
+ *   item(j, lane)        which item of the unit a lane's j-th one is; it is none where item(j, lane) >= DATA / 16
+ *   send, receive, clean a unit at `slot`, which begins on a line of 128 bytes
+ *
+ * A slot is at rest all ones. `receive` returns false when the kernel has to leave. Who has received must clean, and
+ * has to have fenced before it lets the writer come round again. Items that lie beyond the user's data are sent all the
+ * same: a slot is always used whole. */
+#ifndef RD_CODEC_CUH
+#define RD_CODEC_CUH
+
+#include <gpu.cuh>
+
+#include "kernels/access.cuh"
+#include "kernels/wait.cuh"
+
+RD_DEVICE uint32_t rd_lane()
+{
+    return gpu_thread() % 32;
+}
+
+/* {data, flag, data, flag}: each half says for itself that it is there, so it needs no more than stores of eight bytes
+ * that arrive whole. In banks the flag is 0; fifos number their units. */
+struct rd_codec_ll {
+    static constexpr uint32_t ITEMS = 1, LINES = 2, DATA = 512, WIRE = 1024, BATCH = 2;
+
+    static RD_MEMBER uint32_t item(uint32_t, uint32_t lane)
+    {
+        return lane;
+    }
+
+    static RD_MEMBER void send(char *slot, const uint4 (&v)[ITEMS], uint32_t lane, uint32_t number = 0)
+    {
+        line_store(slot + lane * 16, make_uint4(v[0].x, number, v[0].y, number));
+        line_store(slot + 512 + lane * 16, make_uint4(v[0].z, number, v[0].w, number));
+    }
+
+    static RD_MEMBER bool look(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number)
+    {
+        wire[0] = line_load(slot + lane * 16);
+        wire[1] = line_load(slot + 512 + lane * 16);
+        return wire[0].y == number && wire[0].w == number && wire[1].y == number && wire[1].w == number;
+    }
+
+    /* Behind a look: no further one? */
+    static RD_MEMBER bool over(bool there, rd_wait_t &wait)
+    {
+        return there || !wait.more();
+    }
+
+    static RD_MEMBER void join(uint4 (&v)[ITEMS], const uint4 (&wire)[LINES], uint32_t)
+    {
+        v[0] = make_uint4(wire[0].x, wire[0].z, wire[1].x, wire[1].z);
+    }
+
+    static RD_MEMBER bool receive(uint4 (&v)[ITEMS], const char *slot, uint32_t lane, rd_wait_t &wait)
+    {
+        uint4 a = make_uint4(~0u, ~0u, ~0u, ~0u), b = a;
+        bool a_missing = true, b_missing = true;
+
+        do {
+            line_load_if(a, slot + lane * 16, a_missing);
+            line_load_if(b, slot + 512 + lane * 16, b_missing);
+            a_missing = (a.y | a.w) != 0;
+            b_missing = (b.y | b.w) != 0;
+        } while ((a_missing || b_missing) && wait.more());
+        v[0] = make_uint4(a.x, a.z, b.x, b.z);
+        return rd_wait_over(wait);
+    }
+
+    static RD_MEMBER void clean(char *slot, uint32_t lane)
+    {
+        line_clean(slot + lane * 16);
+        line_clean(slot + 512 + lane * 16);
+    }
+};
+
+/* Lines of 120 bytes of data and 8 of flag: right where a line that a warp stores at once arrives whole. A unit is eight
+ * lines in two rows of four. Of each eight lanes the last one has the flags: its one item is divided, the low half in
+ * the first row and the high half in the second. In banks the flag is 0; fifos number their units. */
+struct rd_codec_ll128 {
+    static constexpr uint32_t ITEMS = 2, LINES = 2, DATA = 960, WIRE = 1024, BATCH = 2;
+
+    static RD_MEMBER uint32_t item(uint32_t j, uint32_t lane)
+    {
+        return j == 0 ? lane : lane % 8 == 7 ? DATA / 16 : 32 + lane - lane / 8;
+    }
+
+    static RD_MEMBER void send(char *slot, const uint4 (&v)[ITEMS], uint32_t lane, uint32_t number = 0)
+    {
+        bool flag = lane % 8 == 7;
+
+        warp_lines_store(slot + lane * 16, flag ? make_uint4(v[0].x, v[0].y, number, number) : v[0]);
+        warp_lines_store(slot + 512 + lane * 16, flag ? make_uint4(v[0].z, v[0].w, number, number) : v[1]);
+    }
+
+    /* One look: is it there, as far as this lane sees? */
+    static RD_MEMBER bool look(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number = 0)
+    {
+        wire[0] = warp_lines_load(slot + lane * 16);
+        wire[1] = warp_lines_load(slot + 512 + lane * 16);
+        return lane % 8 != 7 ||
+               (wire[0].z == number && wire[0].w == number && wire[1].z == number && wire[1].w == number);
+    }
+
+    /* The lanes look together. */
+    static RD_MEMBER bool over(bool there, rd_wait_t &wait)
+    {
+        return warp_all(there) || !warp_all(wait.more());
+    }
+
+    /* Behind a look that has found it. */
+    static RD_MEMBER void join(uint4 (&v)[ITEMS], const uint4 (&wire)[LINES], uint32_t lane)
+    {
+        bool flag = lane % 8 == 7;
+
+        v[0] = flag ? make_uint4(wire[0].x, wire[0].y, wire[1].x, wire[1].y) : wire[0];
+        v[1] = wire[1];
+    }
+
+    static RD_MEMBER bool receive(uint4 (&v)[ITEMS], const char *slot, uint32_t lane, rd_wait_t &wait)
+    {
+        uint4 wire[LINES];
+
+        while (!over(look(wire, slot, lane), wait)) {
+        }
+        join(v, wire, lane);
+        return rd_wait_over(wait);
+    }
+
+    static RD_MEMBER void clean(char *slot, uint32_t lane)
+    {
+        line_clean(slot + lane * 16);
+        line_clean(slot + 512 + lane * 16);
+    }
+};
+
+/* Nothing but data: a word of all ones is not there yet. WORD 4: float32 and what is smaller; 8: float64, of which
+ * either half may be all ones. A NaN of that pattern becomes another one on its way in. */
+template <uint32_t WORD, uint32_t ROWS>
+struct rd_codec_sentinel {
+    static constexpr uint32_t ITEMS = ROWS, DATA = 512 * ROWS, WIRE = 512 * ROWS;
+
+    static RD_MEMBER uint32_t item(uint32_t j, uint32_t lane)
+    {
+        return j * 32 + lane;
+    }
+
+    static RD_MEMBER bool there(const uint4 &v)
+    {
+        if (WORD == 4)
+            return v.x != ~0u && v.y != ~0u && v.z != ~0u && v.w != ~0u;
+        return (v.x & v.y) != ~0u && (v.z & v.w) != ~0u;
+    }
+
+    static RD_MEMBER uint4 guard(uint4 v)
+    {
+        if (WORD == 4)
+            return make_uint4(v.x == ~0u ? 0x7fffffffu : v.x, v.y == ~0u ? 0x7fffffffu : v.y,
+                              v.z == ~0u ? 0x7fffffffu : v.z, v.w == ~0u ? 0x7fffffffu : v.w);
+        return make_uint4(v.x, (v.x & v.y) == ~0u ? 0x7fffffffu : v.y, v.z, (v.z & v.w) == ~0u ? 0x7fffffffu : v.w);
+    }
+
+    static RD_MEMBER void send(char *slot, const uint4 (&v)[ITEMS], uint32_t lane)
+    {
+#pragma unroll
+        for (uint32_t j = 0; j < ROWS; j++)
+            line_store(slot + j * 512 + lane * 16, guard(v[j]));
+    }
+
+    static RD_MEMBER bool receive(uint4 (&v)[ITEMS], const char *slot, uint32_t lane, rd_wait_t &wait)
+    {
+        bool missing;
+
+#pragma unroll
+        for (uint32_t j = 0; j < ROWS; j++)
+            v[j] = make_uint4(~0u, ~0u, ~0u, ~0u);
+        do {
+            missing = false;
+#pragma unroll
+            for (uint32_t j = 0; j < ROWS; j++)
+                line_load_if(v[j], slot + j * 512 + lane * 16, !there(v[j]));
+#pragma unroll
+            for (uint32_t j = 0; j < ROWS; j++)
+                missing = missing || !there(v[j]);
+        } while (missing && wait.more());
+        return rd_wait_over(wait);
+    }
+
+    static RD_MEMBER void clean(char *slot, uint32_t lane)
+    {
+#pragma unroll
+        for (uint32_t j = 0; j < ROWS; j++)
+            line_clean(slot + j * 512 + lane * 16);
+    }
+};
+
+/* A lane's items of the unit that begins at byte `at` of a part, and back. */
+template <class CODEC>
+RD_DEVICE void rd_unit_load(uint4 (&v)[CODEC::ITEMS], const rd_part_t &part, uint64_t at, uint32_t lane)
+{
+#pragma unroll
+    for (uint32_t j = 0; j < CODEC::ITEMS; j++) {
+        uint32_t item = CODEC::item(j, lane);
+        v[j] = make_uint4(0, 0, 0, 0);
+        if (item < CODEC::DATA / 16)
+            v[j] = rd_part_load(part, at + item * 16);
+    }
+}
+
+template <class CODEC>
+RD_DEVICE void rd_unit_store(const rd_part_t &part, uint64_t at, const uint4 (&v)[CODEC::ITEMS], uint32_t lane)
+{
+#pragma unroll
+    for (uint32_t j = 0; j < CODEC::ITEMS; j++) {
+        uint32_t item = CODEC::item(j, lane);
+        if (item < CODEC::DATA / 16)
+            rd_part_store(part, at + item * 16, v[j]);
+    }
+}
+
+#endif

@@ -1,0 +1,540 @@
+/* Between nodes: kernels that put what they send into pinned memory, for the process's proxy, and take from there what
+ * it has brought. See work.h for lanes, slots and triggers.
+ *
+ *   collective   a team of blocks for each crew: for each of its rounds in -> slot, trigger ... done, slot -> out; as
+ *                many rounds are under way as there are slots, so that the ways to and from the host overlap what goes
+ *                over the network
+ *   brief        what is short, by one block and lines that need no order: see inline.cuh
+ *   messages     a block for each pair, direction and crew, which depends on no other; what goes straight from and to
+ *                the buffers is the network's: the kernel says where they are, several at once, and waits
+ *
+ * A collective of which this rank gets nothing back leaves when its input is in slots: the next launch looks whether
+ * they are free again. Not so messages, whose slots lie over one another.
+ *
+ * Order: each block releases what it has put into a slot, and thread 0 of the team's last block raises the trigger. A
+ * slot is written anew only when `done` has passed it, and when the whole team has taken its output out, which each
+ * block has before it arrives with the next input. Slots are read past the first-level cache, which would keep what lay
+ * there before. */
+#ifndef RD_STAGE_CUH
+#define RD_STAGE_CUH
+
+#include "kernels/inline.cuh"
+#include "kernels/arith_any.cuh"
+#include "kernels/wait.cuh"
+
+/* ---- triggers and done */
+
+struct rd_lane_ring_t {
+    const rd_kstage_t &stage;
+    rd_klane_t *lane;
+    rd_klane_state_t *state;
+    uint32_t first, blocks; /* triggers raised before this launch; blocks of the team */
+    uint32_t before;        /* of those, seen done by earlier launches */
+    uint32_t seen;          /* by thread 0 */
+    rd_wait_t wait;
+
+    RD_MEMBER rd_lane_ring_t(const rd_kcomm_t &comm, const rd_kstage_t &s, uint32_t number, uint32_t nblocks) : stage(s)
+    {
+        lane = s.lanes + number;
+        state = s.state + number;
+        blocks = nblocks;
+        first = word_load(&state->raised);
+        before = seen = word_load(&state->seen);
+        wait.begin(comm.host, RD_KPROXY);
+        wait.dead = block_any(word_load(&s.state->failed) != 0);
+    }
+
+    RD_MEMBER uint32_t slot(uint32_t i) const
+    {
+        return (first + i) & (stage.slots - 1);
+    }
+
+    /* As triggers and lines bear it. */
+    RD_MEMBER uint32_t number(uint32_t i) const
+    {
+        return (first + i + 1) | RD_KVALID;
+    }
+
+    /* This block has done its part of slot(i); by all threads. `gives` false: it puts nothing there. Then nothing is to
+     * be released, unless this launch has had the slot before and may still be reading what it brought. */
+    RD_MEMBER void raise(uint32_t i, bool gives, uint32_t what, uint32_t round)
+    {
+        const uint32_t at = slot(i);
+
+        if (gives || i >= stage.slots)
+            (void)group_release(0, gpu_threads(), false, gpu_thread() == 0);
+        if (gpu_thread() != 0 || wait.dead)
+            return;
+        if (blocks > 1) {
+            if (!last_to_arrive(&state->arrived[at], blocks))
+                return;
+            fence_sys();
+        }
+        line_store(&lane->trigger[at], make_uint4(what, number(i), round, number(i)));
+    }
+
+    /* Until the proxy has done trigger i, of an earlier launch where that is negative; by all threads. False: the
+     * kernel has to leave. */
+    RD_MEMBER bool await(int32_t i)
+    {
+        if (gpu_thread() == 0) {
+            while ((int32_t)(seen - (first + (uint32_t)i + 1)) < 0 && wait.more())
+                seen = word_load(&lane->done);
+            wait.polls = wait.since = 0;
+            fence_sys();
+        }
+        wait.dead = block_any(wait.dead);
+        return !wait.dead;
+    }
+
+    /* Nothing of earlier launches lies in slot(i) any more; as await(), also where one has left unfinished. */
+    RD_MEMBER bool vacant(uint32_t i)
+    {
+        const int32_t earlier = (int32_t)(i - stage.slots);
+
+        return !wait.dead &&
+               (earlier >= 0 || (int32_t)(before - (first + (uint32_t)earlier + 1)) >= 0 || await(earlier));
+    }
+
+    /* Nor in any other. */
+    RD_MEMBER bool all_vacant()
+    {
+        return !wait.dead && (before == first || await(-1));
+    }
+
+    /* By all threads, at the end; n triggers were raised. */
+    RD_MEMBER void keep(uint32_t n)
+    {
+        if (gpu_thread() != 0)
+            return;
+        if (wait.dead) {
+            word_store(&stage.state->failed, 1);
+        } else if (last_to_arrive(&state->leaving, blocks)) {
+            word_store(&state->raised, first + n);
+            word_store(&state->seen, seen);
+        }
+    }
+};
+
+/* ---- lines of a slot that are made of parts */
+
+/* Where byte `p` of a slot belongs: parts are gone through in order. */
+struct rd_side_at_t {
+    const rd_kside_t &side;
+    const rd_kpart_t *table;
+    char *base;
+    uint64_t from, each; /* of every part, this round */
+    uint32_t i;
+    uint64_t start, length; /* of part i in the slot */
+    uint64_t end;           /* of the last one */
+
+    RD_MEMBER rd_side_at_t(const rd_kside_t &s, const rd_kpart_t *rows, const void *buffer, uint64_t e, uint32_t round)
+        : side(s)
+    {
+        table = rows + s.tabled - (s.tabled != 0);
+        base = (char *)const_cast<void *>(buffer);
+        from = e * round;
+        each = e;
+        i = 0;
+        start = 0;
+        length = s.n ? part_length(0) : 0;
+        end = total();
+    }
+
+    RD_MEMBER uint64_t part_length(uint32_t k) const
+    {
+        const uint64_t bytes = side.tabled ? table[k].bytes : side.part.bytes;
+
+        return bytes <= from ? 0 : bytes - from < each ? bytes - from : each;
+    }
+
+    RD_MEMBER uint64_t total() const
+    {
+        uint64_t sum = 0;
+
+        if (!side.tabled)
+            return side.n ? side.n * part_length(0) : 0;
+        for (uint32_t k = 0; k < side.n; k++)
+            sum += part_length(k);
+        return sum;
+    }
+
+    /* To the part that holds p, which is less than the total. */
+    RD_MEMBER void seek(uint64_t p)
+    {
+        if (!side.tabled && p >= start + length) {
+            i = (uint32_t)(p / length);
+            start = i * length;
+        }
+        while (p >= start + length) {
+            start += length;
+            length = part_length(++i);
+        }
+    }
+
+    RD_MEMBER rd_part_t part() const
+    {
+        const uint64_t offset = (side.tabled ? table[i].offset : side.part.offset + i * side.stride) + from;
+
+        return rd_part(base, offset, offset + length);
+    }
+};
+
+/* What side_at walks through, if parts are not alike. */
+RD_DEVICE const rd_kpart_t *rd_stage_table(const rd_kcomm_t &comm, const rd_kstaged_t &s)
+{
+    return s.listed ? (const rd_kpart_t *)comm.own : s.here;
+}
+
+/* A line that several parts share, byte by byte. */
+RD_DEVICE_FAR uint4 rd_line_gather(rd_side_at_t *at, uint64_t p, uint64_t end)
+{
+    uint32_t w[4] = {0, 0, 0, 0};
+
+    for (uint32_t b = 0; b < 16 && p + b < end; b++) {
+        at->seek(p + b);
+        const rd_part_t part = at->part();
+        w[b / 4] |= (uint32_t) * (const uint8_t *)(part.base + (p + b - at->start)) << b % 4 * 8;
+    }
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+RD_DEVICE_FAR void rd_line_scatter(rd_side_at_t *at, uint64_t p, uint64_t end, uint4 v)
+{
+    const uint32_t w[4] = {v.x, v.y, v.z, v.w};
+
+    for (uint32_t b = 0; b < 16 && p + b < end; b++) {
+        at->seek(p + b);
+        const rd_part_t part = at->part();
+        *(uint8_t *)(part.base + (p + b - at->start)) = (uint8_t)(w[b / 4] >> b % 4 * 8);
+    }
+}
+
+/* The line at p, and those behind it later. */
+RD_DEVICE uint4 rd_side_load(rd_side_at_t *at, uint64_t p)
+{
+    at->seek(p);
+    if (p + 16 <= at->start + at->length || at->start + at->length == at->end)
+        return rd_part_load(at->part(), p - at->start);
+    return rd_line_gather(at, p, at->end);
+}
+
+RD_DEVICE void rd_side_store(rd_side_at_t *at, uint64_t p, uint4 v)
+{
+    at->seek(p);
+    if (p + 16 <= at->start + at->length || at->start + at->length == at->end)
+        rd_part_store(at->part(), p - at->start, v);
+    else
+        rd_line_scatter(at, p, at->end, v);
+}
+
+/* The blocks of a launch, dealt out to teams. */
+RD_DEVICE uint32_t rd_stage_team(const rd_kstage_t &s)
+{
+    return gpu_block() % s.teams;
+}
+
+RD_DEVICE uint64_t rd_stage_step(const rd_kstage_t &s)
+{
+    return (uint64_t)(gpu_blocks() / s.teams) * gpu_threads() * 16;
+}
+
+RD_DEVICE uint64_t rd_stage_begin(const rd_kstage_t &s)
+{
+    return ((uint64_t)(gpu_block() / s.teams) * gpu_threads() + gpu_thread()) * 16;
+}
+
+/* A load from the host's memory takes one or two microseconds, so a thread has several under way. */
+constexpr uint32_t RD_STAGE_AHEAD = 4;
+
+/* So many lines of a part, `step` bytes from one to the next, out of a slot. */
+RD_DEVICE void rd_lines_out(const rd_part_t &part, uint64_t at, const char *slot, uint64_t step)
+{
+    uint4 v[RD_STAGE_AHEAD];
+
+#pragma unroll
+    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+        v[i] = line_load(slot + i * step);
+#pragma unroll
+    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+        rd_part_store(part, at + i * step, v[i]);
+}
+
+/* And into one, as they are. */
+RD_DEVICE void rd_lines_in(const rd_part_t &part, uint64_t at, char *slot, uint64_t step)
+{
+    uint4 v[RD_STAGE_AHEAD];
+
+#pragma unroll
+    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+        v[i] = rd_part_load(part, at + i * step);
+#pragma unroll
+    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+        line_store(slot + i * step, v[i]);
+}
+
+RD_DEVICE void rd_stage_in(const rd_kcomm_t &comm, const rd_kstaged_t &s, const rd_number_any &number, char *slot,
+                           uint32_t round)
+{
+    rd_side_at_t at(s.in, rd_stage_table(comm, s), s.reduce.in, s.each, round);
+
+    for (uint64_t p = rd_stage_begin(s.stage); p < at.end; p += rd_stage_step(s.stage)) {
+        const uint4 v = rd_side_load(&at, p);
+        line_store(slot + p, number.scaled(v));
+        if (s.copied)
+            rd_part_store(rd_part(s.reduce.out, at.from, at.from + at.length), p, v);
+    }
+}
+
+RD_DEVICE void rd_stage_out(const rd_kcomm_t &comm, const rd_kstaged_t &s, const char *slot, uint32_t round)
+{
+    rd_side_at_t at(s.out, rd_stage_table(comm, s), s.reduce.out, s.each, round);
+    const uint64_t step = rd_stage_step(s.stage);
+
+    for (uint64_t p = rd_stage_begin(s.stage); p < at.end;) {
+        at.seek(p);
+        if (p + (RD_STAGE_AHEAD - 1) * step + 16 <= at.start + at.length) {
+            rd_lines_out(at.part(), p - at.start, slot + p, step);
+            p += RD_STAGE_AHEAD * step;
+            continue;
+        }
+        rd_side_store(&at, p, line_load(slot + p));
+        p += step;
+    }
+}
+
+/* A thread has a line at most. It is loaded first, to come while the ring does. */
+RD_DEVICE void rd_staged_brief(const rd_kcomm_t &comm, const rd_kstaged_t &s, const rd_number_any &number)
+{
+    const rd_kpart_t *table = rd_stage_table(comm, s);
+    const uint64_t p = gpu_thread() * 16;
+    rd_side_at_t in(s.in, table, s.reduce.in, s.each, 0), out(s.out, table, s.reduce.out, s.each, 0);
+    uint4 v = make_uint4(0, 0, 0, 0);
+
+    if (p < in.end)
+        v = rd_side_load(&in, p);
+    rd_lane_ring_t ring(comm, s.stage, 0, 1);
+    char *lines = s.stage.brief + (uint64_t)ring.slot(0) * 4 * RD_KBRIEF;
+    if (ring.vacant(0))
+        ring.raise(0, false, s.task, 0);
+    if (p < in.end && !ring.wait.dead) {
+        rd_brief_store(lines, p, in.end - p > 8, number.scaled(v), ring.number(0));
+        if (s.copied)
+            rd_part_store(rd_part(s.reduce.out, 0, in.end), p, v);
+    }
+    if (out.end != 0) {
+        if (p < out.end && !ring.wait.dead)
+            v = rd_brief_load(lines + 2 * RD_KBRIEF, p, out.end - p > 8, ring.number(0), &ring.wait);
+        if (p < out.end && !ring.wait.dead)
+            rd_side_store(&out, p, v);
+        ring.wait.dead = block_any(ring.wait.dead);
+        ring.seen = ring.first + 1; /* the proxy gives the output last */
+    }
+    ring.keep(1);
+}
+
+RD_KERNEL(512)
+rd_staged(RD_WORK(rd_kwork_staged_t))
+{
+    const rd_kstaged_t &s = work.staged;
+    const uint32_t slots = s.stage.slots, crews = s.stage.crews;
+
+    gpu_begin();
+    if (s.rounds == 0) /* launched for its local memory alone: see launch.c */
+        return;
+    const uint32_t team = rd_stage_team(s.stage), n = rd_kcrew_part(s.rounds, crews, team);
+    const rd_number_any number(s.reduce, 1);
+    if (s.brief) {
+        rd_staged_brief(work.comm, s, number);
+        return;
+    }
+    rd_lane_ring_t ring(work.comm, s.stage, team * RD_KCREW_LANES, gpu_blocks() / s.stage.teams);
+    char *area = s.stage.area + (uint64_t)team * slots * 2 * s.stage.slot;
+    const uint32_t more = s.out.n ? slots : 0; /* turns when all input is in slots */
+    for (uint32_t i = 0; i < n + more; i++) {
+        char *slot = area + (uint64_t)ring.slot(i) * 2 * s.stage.slot;
+        if (i >= slots && i - slots < n) {
+            if (!ring.await((int32_t)(i - slots)))
+                break;
+            rd_stage_out(work.comm, s, slot + s.stage.slot, team + (i - slots) * crews);
+        }
+        if (i < n) {
+            if (!ring.vacant(i))
+                break;
+            rd_stage_in(work.comm, s, number, slot, team + i * crews);
+            ring.raise(i, s.in.n != 0, s.task, team + i * crews);
+        }
+    }
+    ring.keep(n);
+}
+
+/* ---- messages */
+
+/* A walk through those pieces of a pair's messages that are a crew's. */
+struct rd_pieces_t {
+    const rd_kmessage_t *messages; /* the pair's */
+    const rd_kpair_t &pair;
+    const rd_kstage_t &stage;
+    uint32_t crew, i, piece; /* bytes of message i's pieces */
+    uint64_t at;             /* the next one's, in message i */
+
+    RD_MEMBER rd_pieces_t(const rd_kmessage_t *all, const rd_kpair_t &p, const rd_kstage_t &s, uint32_t c)
+        : pair(p), stage(s)
+    {
+        messages = all + p.first;
+        crew = c;
+        i = 0;
+        find();
+    }
+
+    /* The first piece of message i or of the first one behind it that has any for the crew. */
+    RD_MEMBER void find()
+    {
+        for (; i < pair.count; i++) {
+            piece = direct() ? RD_KDIRECT_RUN
+                             : rd_kpiece(message().bytes, 1, stage.crews, stage.least, stage.message_slot);
+            at = (uint64_t)crew * piece;
+            if (at < length())
+                return;
+        }
+    }
+
+    RD_MEMBER const rd_kmessage_t &message() const
+    {
+        return messages[i];
+    }
+
+    RD_MEMBER bool more() const
+    {
+        return i < pair.count;
+    }
+
+    /* The next one goes past the slots: it is a run of messages, whose length is their number, and crew 0's. */
+    RD_MEMBER bool direct() const
+    {
+        return (message().bytes & RD_KDIRECT) != 0;
+    }
+
+    RD_MEMBER uint64_t length() const
+    {
+        return direct() ? rd_kdirect_run(&message(), pair.count - i) : message().bytes;
+    }
+
+    RD_MEMBER rd_part_t next()
+    {
+        const rd_kmessage_t &now = message();
+        const uint64_t left = length() - at, bytes = left < piece ? left : piece;
+        const rd_part_t part = rd_part(now.buffer, at, at + bytes);
+
+        at += (uint64_t)stage.crews * piece;
+        if (at >= length()) {
+            i += direct() ? (uint32_t)bytes : 1;
+            find();
+        }
+        return part;
+    }
+
+    RD_MEMBER uint32_t flags() const
+    {
+        return RD_KMESSAGE_PAIR(pair.peer, pair.send) | (stage.captured ? RD_KMESSAGE_CAPTURED : 0) |
+               (length() > piece ? RD_KMESSAGE_LONG : 0) | (direct() ? RD_KMESSAGE_DIRECT : 0);
+    }
+};
+
+RD_DEVICE void rd_piece_in(const rd_part_t &part, char *slot)
+{
+    const uint64_t step = gpu_threads() * 16;
+    uint64_t p = gpu_thread() * 16;
+
+    for (; p + (RD_STAGE_AHEAD - 1) * step < part.bytes; p += RD_STAGE_AHEAD * step)
+        rd_lines_in(part, p, slot + p, step);
+    for (; p < part.bytes; p += step)
+        line_store(slot + p, rd_part_load(part, p));
+}
+
+RD_DEVICE void rd_piece_out(const rd_part_t &part, const char *slot)
+{
+    const uint64_t step = gpu_threads() * 16;
+    uint64_t p = gpu_thread() * 16;
+
+    for (; p + (RD_STAGE_AHEAD - 1) * step < part.bytes; p += RD_STAGE_AHEAD * step)
+        rd_lines_out(part, p, slot + p, step);
+    for (; p < part.bytes; p += step)
+        rd_part_store(part, p, line_load(slot + p));
+}
+
+constexpr uint32_t RD_STAGE_OVER_MS = 5000;
+
+/* After a failure: until the network has let go of the buffers, which are the user's when the kernel ends. Should the
+ * proxy be stopped, not for ever. */
+RD_DEVICE_FAR void rd_stage_await_over(const rd_klane_t *lane)
+{
+    const uint32_t began = gpu_ms();
+
+    while (word_load(&lane->over) == 0 && (int32_t)(gpu_ms() - began - RD_STAGE_OVER_MS) <= 0) {
+    }
+}
+
+/* Into a slot, for the proxy: where the messages lie. */
+RD_DEVICE void rd_messages_name(const rd_kmessage_t *messages, uint32_t n, char *slot)
+{
+    for (uint32_t i = gpu_thread(); i < n; i += gpu_threads()) {
+        const uint64_t buffer = (uint64_t)messages[i].buffer, bytes = messages[i].bytes;
+        line_store(slot + i * sizeof messages[i], make_uint4((uint32_t)buffer, (uint32_t)(buffer >> 32),
+                                                             (uint32_t)bytes, (uint32_t)(bytes >> 32)));
+    }
+}
+
+/* Block `block` of those that serve pairs. */
+RD_DEVICE void rd_staged_serve(const rd_kwork_t &work, uint32_t block)
+{
+    const rd_kmessage_t *m = work.staged_messages.messages.here;
+    const rd_kstage_t &stage = work.staged_messages.stage;
+    const uint32_t slots = stage.slots, p = block / stage.teams, team = block % stage.teams;
+    const rd_kpair_t &pair = work.staged_messages.pair[p];
+
+    rd_lane_ring_t collectives(work.comm, stage, team * RD_KCREW_LANES, 1);
+    const bool vacant = collectives.all_vacant();
+    rd_lane_ring_t ring(work.comm, stage, team * RD_KCREW_LANES + 1 + p, 1);
+    ring.wait.dead = !vacant;
+    rd_pieces_t ahead(m, pair, stage, team), behind(m, pair, stage, team);
+    char *base = stage.area + (uint64_t)team * slots * 2 * stage.slot;
+    base += (uint64_t)p * slots * stage.message_slot;
+    uint32_t i = 0, n = 0; /* pieces begun; pieces over */
+    bool lent = false;     /* a message has gone past the slots */
+    while (vacant && behind.more()) {
+        if (i - n == slots || !ahead.more()) {
+            const bool direct = behind.direct();
+            const rd_part_t part = behind.next();
+            if (!ring.await((int32_t)n))
+                break;
+            if (!pair.send && !direct)
+                rd_piece_out(part, base + (uint64_t)ring.slot(n) * stage.message_slot);
+            n++;
+        } else {
+            const uint32_t flags = ahead.flags();
+            const bool direct = ahead.direct();
+            char *slot = base + (uint64_t)ring.slot(i) * stage.message_slot;
+            if (direct)
+                rd_messages_name(&ahead.message(), (uint32_t)ahead.length(), slot);
+            const rd_part_t part = ahead.next();
+            if (pair.send && !direct)
+                rd_piece_in(part, slot);
+            ring.raise(i, pair.send != 0 || direct, (uint32_t)part.bytes, flags);
+            lent = lent || direct;
+            i++;
+        }
+    }
+    if (lent && ring.wait.dead && gpu_thread() == 0)
+        rd_stage_await_over(stage.lanes);
+    ring.keep(i);
+}
+
+RD_KERNEL(512)
+rd_staged_messages(RD_WORK(rd_kwork_t))
+{
+    gpu_begin();
+    rd_staged_serve(work, gpu_block());
+}
+
+#endif

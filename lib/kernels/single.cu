@@ -1,0 +1,24 @@
+#include "kernels/single.cuh"
+#include "kernels/barrier.cuh"
+#include "kernels/mixed.cuh"
+#include "kernels/table.h"
+
+const void *const rd_kernels_messages[RD_KC_CODECS] = {
+    (const void *)rd_messages<rd_codec_ll, 0, RD_KT_FIFOS, RD_KT_AT_ONCE>,
+    (const void *)rd_messages<rd_codec_ll128, 0, RD_KT_FIFOS, RD_KT_AT_ONCE>,
+};
+
+/* Small blocks here too, because one that serves a pair of ranks of two nodes wants little. */
+const void *const rd_kernels_mixed[RD_KC_CODECS] = {
+    (const void *)rd_mixed<rd_codec_ll, 8, RD_KT_FIFOS, RD_KT_AT_ONCE>,
+    (const void *)rd_mixed<rd_codec_ll128, 8, RD_KT_FIFOS, RD_KT_AT_ONCE>,
+};
+
+const void *const rd_kernels_alone[RD_KT_ALONES] = {
+    (const void *)rd_meet<RD_KT_MEET>,
+    (const void *)rd_alone,
+    (const void *)rd_write,
+    (const void *)rd_nothing,
+    (const void *)rd_staged,
+    (const void *)rd_staged_messages,
+};

@@ -1,0 +1,39 @@
+/* What a rank does without its peers: a copy of its own data, scaled where the operation says so; what the
+ * host wants to have written in stream order; nothing. */
+#ifndef RD_ALONE_CUH
+#define RD_ALONE_CUH
+
+#include "kernels/arith_any.cuh"
+
+RD_KERNEL(512)
+rd_alone(RD_WORK(rd_kwork_reduce_t))
+{
+    const rd_kreduce_t &r = work.reduce;
+    const uint64_t bytes = r.count * rd_number_size(r.type), step = (uint64_t)gpu_blocks() * gpu_threads() * 16;
+    const rd_part_t in = rd_part(r.in, 0, bytes), out = rd_part(r.out, 0, bytes);
+
+    gpu_begin();
+    const rd_number_any number(r, 1);
+    for (uint64_t at = ((uint64_t)gpu_block() * gpu_threads() + gpu_thread()) * 16; at < bytes; at += step)
+        rd_part_store(out, at, number.scaled(rd_part_load(in, at)));
+}
+
+RD_KERNEL(512)
+rd_write(RD_WORK(rd_kwork_t))
+{
+    const rd_kwrite_t &w = work.write;
+    uint64_t *to = (uint64_t *)(work.comm.own + w.offset);
+
+    gpu_begin();
+    for (uint32_t i = gpu_block() * gpu_threads() + gpu_thread(); i < w.bytes / 8; i += gpu_blocks() * gpu_threads())
+        to[i] = w.data[i];
+}
+
+RD_KERNEL(512)
+rd_nothing(RD_WORK(rd_kwork_reduce_t))
+{
+    (void)work;
+    gpu_begin();
+}
+
+#endif

@@ -1,8 +1,0 @@
-#include "messages.cuh"
-#include "table.h"
-
-/* Eight items of a thread on their way at once; and as many warps on a multiprocessor as lines may want. */
-const void *const rd_kernels_streams[RD_KC_CODECS] = {
-    (const void *)rd_messages<rd_codec_ll, 8, RD_KT_STREAMS, 1>,
-    (const void *)rd_messages<rd_codec_ll128, 8, RD_KT_STREAMS, 1>,
-};

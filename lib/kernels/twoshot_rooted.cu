@@ -1,0 +1,17 @@
+#include "kernels/twoshot_rooted.cuh"
+#include "kernels/rows.cuh"
+
+#define K(codec, number) (const void *)rd_rooted_reduce<codec, number, RD_KT_GROUPS>
+
+RD_ROWS_SENTINEL(1);
+
+const void *const rd_kernels_rooted_reduce[RD_KC_CODECS][RD_KN_NUMBERS] = {
+    {},
+    RD_ROW_LL128(K),
+    RD_ROW_SENTINEL(K),
+};
+
+const void *const rd_kernels_rooted_broadcast[RD_KC_CODECS] = {
+    nullptr,
+    (const void *)rd_rooted_broadcast<rd_codec_ll128, RD_KT_GROUPS>,
+};

@@ -1,0 +1,138 @@
+/* Broadcast and reduce in two hops, for what one hop is too narrow for: the root's link would carry everybody's copy.
+ * Every rank but the root is an *owner*, of a chunk. Broadcast: the root gives each owner its chunk, and owners give
+ * theirs to everybody. Reduce: everybody gives each owner its part of that chunk, and owners give the sums to the root.
+ * Groups of n warps as in oneshot.cuh, each of which serves the same unit of every chunk.
+ *
+ *   wire bytes out of a rank   bytes, whoever it is
+ *   slot in a bank             [sender][unit]: nobody gets something from the same rank in both hops
+ *
+ * Proof that a peer has cleaned pass p is, as there, its part of pass p + 1. That is why the root of a broadcast gets
+ * its chunks back, over a way that nothing else wants. Sums are in the order of the ranks. */
+#ifndef RD_ROOTED_CUH
+#define RD_ROOTED_CUH
+
+#include "kernels/oneshot.cuh"
+
+/* Where a warp stands: which chunk is its peer's, and where it sends and gets a unit. */
+struct rd_rooted_t {
+    rd_group_t g;
+    bool owner, other, rooted; /* this rank has a chunk; the warp serves another rank; it serves the root */
+    uint64_t begin, end;       /* of the peer's chunk; the root's is empty */
+
+    RD_MEMBER rd_rooted_t(const rd_kcomm_t &comm, const rd_kreduce_t &r) : g(comm)
+    {
+        const uint32_t root = (uint32_t)r.root;
+        const uint64_t bytes = r.count * rd_number_size(r.type), chunk = rd_kchunk(bytes, g.n - 1);
+
+        owner = g.rank != root;
+        other = g.peer != g.rank;
+        rooted = g.peer == root;
+        begin = (g.peer - (g.peer > root)) * chunk;
+        end = rooted ? begin : begin + chunk < bytes ? begin + chunk : bytes;
+    }
+
+    template <class CODEC>
+    RD_MEMBER char *slot(const rd_epoch_t &e, uint32_t of, uint32_t from, uint32_t units, uint32_t pass) const
+    {
+        return e.bank(of, pass) + ((uint64_t)from * units + g.unit) * CODEC::WIRE;
+    }
+
+    /* By an owner's group: v is what the warp that serves the root has. False: one has to leave, so all do. */
+    template <class CODEC>
+    RD_MEMBER bool share(uint4 *buffer, uint4 (&v)[CODEC::ITEMS], bool dead) const
+    {
+#pragma unroll
+        for (uint32_t j = 0; j < CODEC::ITEMS && rooted; j++)
+            buffer[j * 32] = v[j];
+        if (group_any(g.index + 1, g.n * 32, dead))
+            return false;
+#pragma unroll
+        for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+            v[j] = buffer[j * 32];
+        return true;
+    }
+};
+
+template <class CODEC, class NUMBER, uint32_t THREADS>
+RD_KERNEL(THREADS)
+rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
+{
+    const rd_kreduce_t &r = work.reduce;
+    rd_rooted_t x(work.comm, r);
+    rd_group_t &g = x.g;
+    const rd_part_t in = rd_part(r.in, x.begin, x.end), out = rd_part(r.out, x.begin, x.end);
+
+    gpu_begin();
+    rd_epoch_t e(work.comm, g.peer);
+    const NUMBER number(r, g.n);
+    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+        for (uint32_t pass = 0; pass < r.passes && good; pass++) {
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
+            char *theirs = x.slot<CODEC>(e, g.peer, g.rank, r.units, pass);
+            char *mine = x.slot<CODEC>(e, g.rank, g.peer, r.units, pass);
+            uint4 v[CODEC::ITEMS], *buffer = g.buffer<CODEC>(pass);
+            rd_unit_load<CODEC>(v, in, at, g.lane);
+            if (pass == 0)
+                e.announce();
+            rd_unit_scale<CODEC>(v, number);
+            if (x.other) {
+                if (e.gate(pass) && !x.rooted)
+                    CODEC::send(theirs, v, g.lane);
+                CODEC::receive(v, mine, g.lane, e.wait); /* an owner: a part of its chunk; the root: a sum */
+                CODEC::clean(mine, g.lane);
+            }
+            good = x.owner ? g.gather<CODEC>(buffer, v, e.wait.dead) : !e.wait.dead;
+            if (good && x.owner && x.rooted) {
+                g.sum<CODEC>(v, buffer, number);
+                CODEC::send(theirs, v, g.lane);
+            } else if (good && !x.owner) {
+                rd_unit_store<CODEC>(out, at, v, g.lane);
+            }
+        }
+    }
+    e.end(r.passes);
+}
+
+template <class CODEC, uint32_t THREADS>
+RD_KERNEL(THREADS)
+rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
+{
+    const rd_kreduce_t &r = work.reduce;
+    rd_rooted_t x(work.comm, r);
+    rd_group_t &g = x.g;
+    const rd_part_t in = rd_part(r.in, x.begin, x.end), out = rd_part(r.out, x.begin, x.end);
+    const bool last = x.owner && x.rooted; /* what it gets comes before what it sends */
+
+    gpu_begin();
+    rd_epoch_t e(work.comm, g.peer);
+    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+        for (uint32_t pass = 0; pass < r.passes && good; pass++) {
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
+            char *theirs = x.slot<CODEC>(e, g.peer, g.rank, r.units, pass);
+            char *mine = x.slot<CODEC>(e, g.rank, g.peer, r.units, pass);
+            uint4 v[CODEC::ITEMS];
+            if (!x.owner)
+                rd_unit_load<CODEC>(v, in, at, g.lane);
+            if (pass == 0)
+                e.announce();
+            if (x.other)
+                (void)e.gate(pass);
+            if (last) {
+                CODEC::receive(v, mine, g.lane, e.wait);
+                CODEC::clean(mine, g.lane);
+            }
+            good = x.owner ? x.share<CODEC>(g.buffer<CODEC>(pass), v, e.wait.dead) : !e.wait.dead;
+            if (good && x.other)
+                CODEC::send(theirs, v, g.lane);
+            if (good && x.other && !last) {
+                CODEC::receive(v, mine, g.lane, e.wait);
+                CODEC::clean(mine, g.lane);
+            }
+            if (good && !e.wait.dead && (x.owner || r.in != r.out))
+                rd_unit_store<CODEC>(out, at, v, g.lane);
+        }
+    }
+    e.end(r.passes);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* ncclAlltoAll with sendbuff == recvbuff, which NCCL takes and rondo does not: what is to be sent is copied aside
+ * first, by a message to the rank itself, so that the copy has its place among the communicator's operations whatever streams
+ * they name. A buffer aside serves one operation of a batch, and the next batch again: those run behind this one. It is
+ * kept until the communicator ends, for graphs that hold its address.
+ */
+#include <stdlib.h>
+
+#include "nccl/shim.h"
+
+struct nc_aside {
+    struct nc_aside *next;
+    void *buffer;
+    size_t bytes;
+    int taken;
+};
+
+static struct nc_aside *find(ncclComm_t comm, size_t bytes)
+{
+    struct nc_aside *a = comm->asides;
+
+    while (a && (a->taken || a->bytes < bytes))
+        a = a->next;
+    return a;
+}
+
+static rondo_result_t make(ncclComm_t comm, size_t bytes, struct nc_aside **made)
+{
+    struct nc_aside *a = calloc(1, sizeof *a);
+    rondo_result_t result = a ? rondo_mem_alloc(&a->buffer, bytes, comm->rondo) : RONDO_ERR_NO_MEMORY;
+
+    if (result != RONDO_SUCCESS) {
+        free(a);
+        return result;
+    }
+    a->bytes = bytes;
+    a->next = comm->asides;
+    comm->asides = *made = a;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t nc_aside_copy(nc_op_t *op)
+{
+    size_t elements = op->count * (size_t)op->comm->nranks, bytes;
+    rondo_result_t result, ended;
+
+    if (op->what != NC_ALLTOALL || op->send != op->recv ||
+        __builtin_mul_overflow(elements, rondo_type_size(op->type), &bytes) || bytes == 0)
+        return RONDO_SUCCESS; /* rondo refuses what is too long */
+    if (!(op->aside = find(op->comm, bytes)) && (result = make(op->comm, bytes, &op->aside)) != RONDO_SUCCESS)
+        return result;
+    op->aside->taken = 1;
+    (void)rondo_group_start();
+    result = rondo_send(op->send, elements, op->type, op->comm->rank, op->comm->rondo, op->stream);
+    if (result == RONDO_SUCCESS)
+        result = rondo_recv(op->aside->buffer, elements, op->type, op->comm->rank, op->comm->rondo, op->stream);
+    ended = rondo_group_end();
+    op->send = op->aside->buffer;
+    return result == RONDO_SUCCESS ? ended : result;
+}
+
+void nc_aside_release(const nc_op_t *op)
+{
+    if (op->aside)
+        op->aside->taken = 0;
+}
+
+void nc_aside_free_all(ncclComm_t comm)
+{
+    while (comm->asides) {
+        struct nc_aside *a = comm->asides;
+        comm->asides = a->next;
+        if (comm->rondo)
+            (void)rondo_mem_free(a->buffer, comm->rondo);
+        free(a);
+    }
+}

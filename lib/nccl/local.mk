@@ -1,0 +1,25 @@
+# libnccl.so.2: a client of librondo's. Where it is moved to with librondo, it finds it one folder above.
+nccllibdir = $(libdir)/rondo
+nccllib_LTLIBRARIES = libnccl.la
+noinst_LTLIBRARIES += libnccl_parts.la
+libnccl_parts_la_SOURCES = \
+	lib/nccl/bounce.c \
+	lib/nccl/communicators.c \
+	lib/nccl/config.c \
+	lib/nccl/derive.c \
+	lib/nccl/device.c \
+	lib/nccl/group.c \
+	lib/nccl/later.h \
+	lib/nccl/log.c \
+	lib/nccl/memory.c \
+	lib/nccl/operations.c \
+	lib/nccl/properties.c \
+	lib/nccl/redop.c \
+	lib/nccl/refused.c \
+	lib/nccl/settings.c \
+	lib/nccl/shim.h \
+	lib/nccl/table.c \
+	lib/nccl/table.h
+libnccl_la_SOURCES =
+libnccl_la_LIBADD = libnccl_parts.la librondo.la
+libnccl_la_LDFLAGS = -shared -Wl,-Bsymbolic-functions -version-info 2:0:0 -no-undefined -pthread -Wl,-rpath,'$$ORIGIN/..'

@@ -1,0 +1,170 @@
+/* The exchange at creation: see agree.h. Cores are counted by machine (boot id), not by node, because several nodes may
+ * be played on one machine (RONDO_HOSTID) and share its cores all the same.
+ */
+#include "node/agree.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/topo.h"
+
+typedef struct {
+    int32_t version, device, quota;
+    int32_t processor; /* number of the built-in prices for it */
+    uint64_t tune;     /* RONDO_TUNE's prices; 0: none */
+    uint64_t machine;
+    rd_env_alike_t env;
+    cpu_set_t cores;
+} record_t;
+
+uint64_t rd_machine_number(void)
+{
+    char text[64] = "";
+    uint64_t h = 0xcbf29ce484222325u;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    if (f) {
+        if (!fgets(text, sizeof text, f))
+            text[0] = 0;
+        fclose(f);
+    }
+    for (const char *c = text; *c; c++)
+        h = (h ^ (unsigned char)*c) * 0x100000001b3u;
+    return h;
+}
+
+static void fill(record_t *r, int device, const rd_env_t *env, const rd_prices_t *prices)
+{
+    rd_topo_t topo;
+
+    memset(r, 0, sizeof *r);
+    r->version = RONDO_VERSION;
+    r->device = device >= 0;
+    rd_env_alike(env, &r->env);
+    rd_topo_quick(&topo);
+    r->quota = (int32_t)(topo.quota > 0 && topo.quota < 1 ? 1 : topo.quota);
+    r->machine = rd_machine_number();
+    r->processor = rd_prices_here();
+    r->tune = env->tune[0] ? rd_prices_hash(prices) : 0;
+    if (sched_getaffinity(0, sizeof r->cores, &r->cores) != 0)
+        CPU_ZERO(&r->cores);
+}
+
+/* Every rank finds the same first difference, and so fails alike. */
+static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_boot_t *boot, rd_who_t *who)
+{
+    char of_a[RD_ENV_TEXT], of_b[RD_ENV_TEXT];
+    const char *what = NULL;
+
+    if (a->version != b->version) {
+        what = "rondo's version";
+        snprintf(of_a, sizeof of_a, "%d", a->version);
+        snprintf(of_b, sizeof of_b, "%d", b->version);
+    } else if (a->device != b->device) {
+        what = "the device";
+        snprintf(of_a, sizeof of_a, "%s", a->device ? "CUDA" : "host memory");
+        snprintf(of_b, sizeof of_b, "%s", b->device ? "CUDA" : "host memory");
+    } else if ((what = rd_env_difference(&a->env, &b->env, of_a, of_b)) == NULL && a->tune != b->tune) {
+        what = "the prices of RONDO_TUNE (0: not set)";
+        snprintf(of_a, sizeof of_a, "%llx", (unsigned long long)a->tune);
+        snprintf(of_b, sizeof of_b, "%llx", (unsigned long long)b->tune);
+    }
+    if (!what)
+        return RONDO_SUCCESS;
+    return rd_error(who, RONDO_ERR_INVALID_USAGE, "ranks differ in %s: rank 0 (%s) has %s, rank %d (%s) has %s", what,
+                    rd_boot_whois(boot, 0), of_a, rank, rd_boot_whois(boot, rank), of_b);
+}
+
+typedef struct place {
+    uint64_t machine;
+    int rank;
+} place_t;
+
+static int by_machine(const void *a, const void *b)
+{
+    const place_t *x = a, *y = b;
+
+    if (x->machine != y->machine)
+        return x->machine < y->machine ? -1 : 1;
+    return x->rank - y->rank;
+}
+
+/* Cores that `count` ranks of one machine may use together, as the tightest of them sees it. A cgroup's quota may allow
+ * fewer than the mask shows; a rank that is bound to few cores does not. */
+static int machine_cores(const record_t *all, const place_t *places, int count)
+{
+    cpu_set_t together;
+    int cores;
+
+    CPU_ZERO(&together);
+    for (int i = 0; i < count; i++)
+        CPU_OR(&together, &together, &all[places[i].rank].cores);
+    cores = CPU_COUNT(&together);
+    for (int i = 0; i < count; i++) {
+        const record_t *r = &all[places[i].rank];
+        if (r->quota > 0 && r->quota < CPU_COUNT(&r->cores) && r->quota < cores)
+            cores = r->quota;
+    }
+    return cores < 1 ? 1 : cores;
+}
+
+static void load_find(rd_agreed_t *agreed, const record_t *all, place_t *places, int rank, int nranks)
+{
+    for (int r = 0; r < nranks; r++)
+        places[r] = (place_t){all[r].machine, r};
+    qsort(places, (size_t)nranks, sizeof *places, by_machine);
+    agreed->cores = CPU_SETSIZE;
+    agreed->sharing = agreed->crowded = 0;
+    for (int first = 0, count; first < nranks; first += count) {
+        for (count = 1; first + count < nranks && places[first + count].machine == places[first].machine; count++)
+            continue;
+        int cores = machine_cores(all, &places[first], count);
+        agreed->cores = cores < agreed->cores ? cores : agreed->cores;
+        agreed->sharing = count > agreed->sharing ? count : agreed->sharing;
+        if (all[rank].machine == places[first].machine)
+            agreed->crowded = count > cores;
+    }
+}
+
+/* Where processors differ, all take the first of their tables. */
+static void prices_find(rd_agreed_t *agreed, const record_t *all, int nranks, const rd_prices_t *own)
+{
+    int number = all[0].processor;
+
+    for (int r = 1; r < nranks; r++)
+        number = all[r].processor < number ? all[r].processor : number;
+    agreed->prices = all[0].tune ? *own : *rd_prices_builtin(number);
+}
+
+rondo_result_t rd_agree(rd_agreed_t *agreed, rd_boot_t *boot, int rank, int nranks, int device, const rd_env_t *env,
+                        rd_who_t *who)
+{
+    record_t *all = calloc((size_t)nranks, sizeof *all);
+    place_t *places = malloc((size_t)nranks * sizeof *places);
+    rondo_result_t result = RONDO_ERR_NO_MEMORY;
+    rd_prices_t prices;
+    int number;
+
+    if (!all || !places) {
+        rd_error(who, result, "no memory for the records of %d ranks", nranks);
+        goto free_both;
+    }
+    result = rd_prices_find(&prices, &number, env->tune, who);
+    if (result != RONDO_SUCCESS)
+        goto free_both;
+    fill(&all[rank], device, env, &prices);
+    result = rd_boot_allgather(boot, all, sizeof *all);
+    for (int r = 1; r < nranks && result == RONDO_SUCCESS; r++)
+        if ((result = same(&all[0], &all[r], r, boot, who)) != RONDO_SUCCESS)
+            rd_boot_farewell_alike(boot);
+    if (result == RONDO_SUCCESS)
+        load_find(agreed, all, places, rank, nranks);
+    if (result == RONDO_SUCCESS)
+        prices_find(agreed, all, nranks, &prices);
+free_both:
+    free(places);
+    free(all);
+    return result;
+}

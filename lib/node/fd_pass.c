@@ -1,0 +1,367 @@
+/* Passing descriptors. The handshake is the bootstrap's, bound to the socket's name; only then, and only when asked by
+ * a sealed record, does the leader send descriptors. Reading ahead would lose them (recv drops what is attached), so
+ * the member asks first and then reads these messages itself. A pidfd is opened from the socket's credentials while the
+ * member is still to be heard from again, so it cannot be that of a later process with the same number. */
+#include "node/fd_pass.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sodium.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "boot/listener.h"
+
+#define WAIT_MS 10000  /* a member that has connected is at work on its handshake */
+#define PER_MESSAGE 64 /* descriptors; the kernel's limit is 253 */
+#define MEMORY_RANK -1 /* this descriptor is the memory */
+
+enum { REC_ASK = 100, REC_GIVE };
+enum { ASKED = 1, GONE };
+
+typedef struct parcel {
+    int32_t count, last; /* last: no more follow */
+    int32_t rank[PER_MESSAGE];
+} parcel_t;
+
+#define PARCEL_BYTES (RD_RECORD_HEAD + sizeof(parcel_t) + RD_PROOF)
+
+static socklen_t abstract(const unsigned char name[RD_NODE_NAME], struct sockaddr_un *sa)
+{
+    memset(sa, 0, sizeof(*sa));
+    sa->sun_family = AF_UNIX;
+    memcpy(sa->sun_path, "\0rondo-", 7);
+    sodium_bin2hex(sa->sun_path + 7, 2 * RD_NODE_NAME + 1, name, RD_NODE_NAME);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 7 + 2 * RD_NODE_NAME);
+}
+
+static int unix_socket(void)
+{
+    rd_fd_fork_lock();
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        rd_fd_keep(fd);
+    rd_fd_fork_unlock();
+    return fd;
+}
+
+int rd_pass_listen(unsigned char name[RD_NODE_NAME])
+{
+    struct sockaddr_un sa;
+    int fd = unix_socket();
+    if (fd < 0)
+        return -1;
+    randombytes_buf(name, RD_NODE_NAME);
+    socklen_t bytes = abstract(name, &sa);
+    if (bind(fd, (struct sockaddr *)&sa, bytes) == 0 && listen(fd, 4096) == 0)
+        return fd;
+    int error = errno;
+    rd_fd_close(fd);
+    errno = error;
+    return -1;
+}
+
+int rd_pass_connect(const unsigned char name[RD_NODE_NAME])
+{
+    struct sockaddr_un sa;
+    socklen_t bytes = abstract(name, &sa);
+    int64_t until = rd_clock_ms() + WAIT_MS;
+    int fd = unix_socket();
+    if (fd < 0)
+        return -1;
+    while (connect(fd, (struct sockaddr *)&sa, bytes) != 0) {
+        if ((errno != EAGAIN && errno != EINTR) || rd_clock_ms() > until) {
+            rd_fd_close(fd);
+            return -1;
+        }
+        poll(NULL, 0, 1);
+    }
+    return fd;
+}
+
+static int open_pidfd(int fd)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof(peer);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.pid <= 0)
+        return -1;
+    rd_fd_fork_lock();
+    int pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0); /* close-on-exec by itself */
+    if (pidfd >= 0)
+        rd_fd_keep(pidfd);
+    rd_fd_fork_unlock();
+    return pidfd;
+}
+
+/* A member that has died will not come: nothing but the bootstrap's sockets tells of that yet. */
+static rondo_result_t stopped(const rd_pass_t *p)
+{
+    return p->boot ? rd_boot_check(p->boot) : rd_stop_get(p->stop);
+}
+
+/* ---- the leader ---- */
+
+typedef struct lead {
+    const rd_pass_t *p;
+    rd_door_t door;
+    rd_chan_t **chan; /* of each rank */
+    unsigned char *asked;
+    int awaited; /* expected ranks that have not asked yet */
+} lead_t;
+
+static void hear(lead_t *l, int rank)
+{
+    const unsigned char *data;
+    size_t bytes;
+    int type;
+    rd_chan_t *c = l->chan[rank];
+    rd_chan_pump(c);
+    while (!l->asked[rank] && rd_chan_next(c, &type, &data, &bytes)) {
+        l->asked[rank] = type == REC_ASK ? ASKED : 0;
+        l->awaited -= type == REC_ASK;
+    }
+    if (!l->asked[rank] && rd_chan_over(c)) {
+        l->asked[rank] = GONE;
+        l->awaited--;
+    }
+}
+
+static void lead_turn(lead_t *l, const unsigned char *expected, int *pidfd, struct pollfd *polls)
+{
+    int n = rd_door_fill(&l->door, polls);
+    for (int r = 0; r < l->p->nranks; r++)
+        if (l->chan[r] && !l->asked[r])
+            polls[n++] = (struct pollfd){.fd = l->chan[r]->fd, .events = rd_chan_events(l->chan[r])};
+    poll(polls, (nfds_t)n, 50);
+    for (int r = 0; r < l->p->nranks; r++)
+        if (l->chan[r] && !l->asked[r])
+            hear(l, r);
+    rd_door_pump(&l->door);
+    for (rd_chan_t *c; (c = rd_door_next(&l->door));) {
+        int r = c->theirs.rank;
+        if (c->theirs.purpose != RD_FOR_NODE || r < 0 || r >= l->p->nranks || !expected[r] || l->chan[r]) {
+            rd_chan_free(c);
+            continue;
+        }
+        l->chan[r] = c;
+        pidfd[r] = open_pidfd(c->fd);
+        hear(l, r);
+    }
+}
+
+/* One sealed record with descriptors attached. 0 or -1. */
+static int send_parcel(rd_chan_t *c, const parcel_t *parcel, const int *fds)
+{
+    unsigned char record[PARCEL_BYTES];
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(PER_MESSAGE * sizeof(int))];
+    } control;
+    struct iovec io = {record, sizeof(record)};
+    size_t room = CMSG_SPACE((size_t)parcel->count * sizeof(int));
+    struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = room};
+    struct cmsghdr *head = &control.align;
+    memset(&control, 0, sizeof(control));
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN((size_t)parcel->count * sizeof(int));
+    memcpy(CMSG_DATA(head), fds, (size_t)parcel->count * sizeof(int));
+    rd_auth_seal(&c->auth, REC_GIVE, parcel, sizeof(*parcel), record);
+    for (int64_t until = rd_clock_ms() + WAIT_MS; rd_clock_ms() < until;) {
+        ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n >= 0) {
+            if ((size_t)n == io.iov_len)
+                return 0;
+            io.iov_base = (char *)io.iov_base + n; /* the descriptors went with the first byte */
+            io.iov_len -= (size_t)n;
+            message.msg_control = NULL;
+            message.msg_controllen = 0;
+            continue;
+        }
+        struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+        if (errno == EAGAIN)
+            poll(&p, 1, 50);
+        else if (errno != EINTR)
+            return -1;
+    }
+    return -1;
+}
+
+static int give(rd_chan_t *c, int nranks, int memory, const int *pidfd)
+{
+    parcel_t parcel = {.count = 1, .rank = {MEMORY_RANK}};
+    int fds[PER_MESSAGE] = {memory};
+    for (int r = 0; r < nranks; r++) {
+        if (pidfd[r] < 0)
+            continue;
+        if (parcel.count == PER_MESSAGE) {
+            if (send_parcel(c, &parcel, fds) != 0)
+                return -1;
+            parcel.count = 0;
+        }
+        parcel.rank[parcel.count] = r;
+        fds[parcel.count++] = pidfd[r];
+    }
+    parcel.last = 1;
+    return parcel.count ? send_parcel(c, &parcel, fds) : 0;
+}
+
+rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned char name[RD_NODE_NAME],
+                            const unsigned char *expected, int memory, int *pidfd, rd_who_t *who)
+{
+    size_t n = (size_t)p->nranks;
+    rd_hello_t mine = {.purpose = RD_FOR_NODE, .rank = p->rank, .nranks = p->nranks};
+    lead_t l = {.p = p};
+    struct pollfd *polls = calloc(n + RD_DOOR_POLLS, sizeof(*polls));
+    rondo_result_t code = RONDO_SUCCESS;
+    l.chan = calloc(n, sizeof(*l.chan));
+    l.asked = calloc(n, 1);
+    if (!polls || !l.chan || !l.asked) {
+        code = rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
+        goto free;
+    }
+    rd_door_open(&l.door, listener, &p->creds, name, RD_NODE_NAME, &mine);
+    for (size_t r = 0; r < n; r++)
+        l.awaited += expected[r] != 0;
+    rd_fd_fork_lock();
+    pidfd[p->rank] = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (pidfd[p->rank] >= 0)
+        rd_fd_keep(pidfd[p->rank]);
+    rd_fd_fork_unlock();
+    int64_t until = rd_clock_ms() + WAIT_MS;
+    while (l.awaited && !l.door.poor && rd_clock_ms() < until && !(code = stopped(p)))
+        lead_turn(&l, expected, pidfd, polls);
+    if (l.door.poor && !code)
+        code = rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
+    for (size_t r = 0; r < n && !code; r++)
+        if (l.asked[r] == ASKED)
+            give(l.chan[r], p->nranks, memory, pidfd); /* who does not get it reports that itself */
+    rd_door_close(&l.door);
+    for (size_t r = 0; r < n; r++)
+        rd_chan_free(l.chan[r]);
+free:
+    free(l.asked);
+    free(l.chan);
+    free(polls);
+    return code;
+}
+
+/* ---- a member ---- */
+
+/* Waits for the socket; nonzero: give up. */
+static int wait_for(const rd_pass_t *p, int fd, short events, int64_t until)
+{
+    struct pollfd one = {.fd = fd, .events = events};
+    return (poll(&one, 1, 50) == 0 && stopped(p)) || rd_clock_ms() > until;
+}
+
+static int shake_hands(const rd_pass_t *p, rd_chan_t *c, int64_t until)
+{
+    for (;;) {
+        rd_chan_pump(c);
+        if (c->state == RD_CHAN_OPEN && !rd_chan_queued(c))
+            return 0;
+        if (c->state == RD_CHAN_DEAD || wait_for(p, c->fd, rd_chan_events(c), until))
+            return -1;
+    }
+}
+
+/* Keeps what came; -1 when some did not fit. */
+static int take_descriptors(struct msghdr *message, int *fds, int *nfds)
+{
+    for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
+        if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+            continue;
+        int n = (int)((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        for (int i = 0; i < n && *nfds < PER_MESSAGE; i++) {
+            memcpy(&fds[*nfds], CMSG_DATA(head) + (size_t)i * sizeof(int), sizeof(int));
+            rd_fd_keep(fds[(*nfds)++]);
+        }
+    }
+    return message->msg_flags & MSG_CTRUNC ? -1 : 0;
+}
+
+/* One record with its descriptors. 0; -1: the connection broke; -2: descriptors were lost. */
+static int recv_parcel(const rd_pass_t *p, rd_chan_t *c, int64_t until, parcel_t *parcel, int *fds, int *nfds)
+{
+    unsigned char record[PARCEL_BYTES] = {0};
+    size_t have = 0;
+    int type, lost = 0;
+    *nfds = 0;
+    while (have < sizeof(record)) {
+        char control[CMSG_SPACE(PER_MESSAGE * sizeof(int))];
+        struct iovec io = {record + have, sizeof(record) - have};
+        struct msghdr message = {
+            .msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+        rd_fd_fork_lock();
+        ssize_t n = recvmsg(c->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (n > 0)
+            lost |= take_descriptors(&message, fds, nfds);
+        rd_fd_fork_unlock();
+        if (n > 0)
+            have += (size_t)n;
+        else if (n == 0 || (errno != EAGAIN && errno != EINTR) || wait_for(p, c->fd, POLLIN, until))
+            return -1;
+    }
+    if (lost)
+        return -2;
+    if (rd_auth_length(record) != sizeof(record) || rd_auth_open(&c->auth, record, &type) != 0 || type != REC_GIVE)
+        return -1;
+    memcpy(parcel, record + RD_RECORD_HEAD, sizeof(*parcel));
+    return parcel->count == *nfds ? 0 : -1;
+}
+
+static void drop_all(int *memory, int *pidfd, int nranks)
+{
+    rd_fd_close(*memory);
+    *memory = -1;
+    for (int r = 0; r < nranks; r++) {
+        rd_fd_close(pidfd[r]);
+        pidfd[r] = -1;
+    }
+}
+
+static void sort_parcel(const parcel_t *parcel, const int *fds, int *memory, int *pidfd, int nranks)
+{
+    for (int i = 0; i < parcel->count; i++) {
+        int r = parcel->rank[i];
+        if (r == MEMORY_RANK && *memory < 0)
+            *memory = fds[i];
+        else if (r >= 0 && r < nranks && pidfd[r] < 0)
+            pidfd[r] = fds[i];
+        else
+            rd_fd_close(fds[i]);
+    }
+}
+
+rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char name[RD_NODE_NAME], int *memory,
+                              int *pidfd, rd_who_t *who)
+{
+    rd_hello_t mine = {.purpose = RD_FOR_NODE, .rank = p->rank, .nranks = p->nranks};
+    parcel_t parcel = {.last = 0};
+    int fds[PER_MESSAGE], nfds = 0, got = -1;
+    int64_t until = rd_clock_ms() + 2 * WAIT_MS; /* the leader waits for the slowest member */
+    *memory = -1;
+    rd_chan_t *c = rd_chan_client(fd, &p->creds, name, RD_NODE_NAME, &mine);
+    if (!c)
+        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to reach the first rank of this node");
+    if (shake_hands(p, c, until) == 0 && rd_chan_send(c, REC_ASK, NULL, 0) == 0)
+        got = 0;
+    while (got == 0 && !parcel.last) {
+        got = recv_parcel(p, c, until, &parcel, fds, &nfds);
+        for (int i = 0; i < nfds && got != 0; i++)
+            rd_fd_close(fds[i]);
+        if (got == 0)
+            sort_parcel(&parcel, fds, memory, pidfd, p->nranks);
+    }
+    rd_chan_free(c);
+    if (got != 0)
+        drop_all(memory, pidfd, p->nranks);
+    if (got == -2)
+        return rd_error(who, RONDO_ERR_SYSTEM, "no room for the descriptors of this node's ranks: raise `ulimit -n`");
+    return rd_stop_get(p->stop);
+}

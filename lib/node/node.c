@@ -1,0 +1,293 @@
+/* Nodes. See node.h for what "the same node" means.
+ *
+ * All ranks first tell each other what they look like: a hash of the kernel's boot id and RONDO_HOSTID, a token of
+ * their process, the name of their socket. Then in turns: of those not yet placed, the lowest of each look is leader;
+ * the others of that look try to reach it; who succeeds gets the memfd and the pidfds and is placed. Usually one turn,
+ * none where a look belongs to one rank or to threads of one process. */
+#include "node/node.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "node/node_mem.h"
+#include "node/fd_pass.h"
+
+typedef struct look {
+    unsigned char look[16];  /* equal: try */
+    unsigned char token[16]; /* equal: the same process */
+    unsigned char name[RD_NODE_NAME];
+    int32_t pid, zero;
+} look_t;
+
+typedef struct finding {
+    rd_node_t *node;
+    rd_boot_t *boot;
+    rd_who_t *who;
+    rd_pass_t pass;
+    look_t *looks;
+    int listener;
+    int *leader_of;          /* of each rank: its node's leader, -1: not placed yet */
+    int *led;                /* of each leader: ranks on its node */
+    int32_t *said;           /* what each rank says in an exchange */
+    unsigned char *expected; /* ranks that have reached this leader */
+    int *all_pidfd;          /* by rank in the communicator */
+    int memory;
+} finding_t;
+
+/* A number that no other process has, also not a forked child. */
+static unsigned char token[16];
+static pid_t token_pid;
+static pthread_mutex_t token_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void process_token(unsigned char out[16])
+{
+    pthread_mutex_lock(&token_lock);
+    if (token_pid != getpid()) {
+        token_pid = getpid();
+        randombytes_buf(token, sizeof(token));
+    }
+    memcpy(out, token, sizeof(token));
+    pthread_mutex_unlock(&token_lock);
+}
+
+static void own_look(look_t *mine, const rd_env_t *env)
+{
+    unsigned char text[64 + sizeof(env->hostid)];
+    memset(text, 0, sizeof(text));
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!f || fread(text, 1, 64, f) == 0)
+        gethostname((char *)text, 63);
+    if (f)
+        fclose(f);
+    memcpy(text + 64, env->hostid, strnlen(env->hostid, sizeof(env->hostid)));
+    crypto_generichash(mine->look, sizeof(mine->look), text, sizeof(text), NULL, 0);
+    process_token(mine->token);
+    mine->pid = (int32_t)getpid();
+}
+
+static int looks_like(const finding_t *f, int a, int b)
+{
+    return memcmp(f->looks[a].look, f->looks[b].look, sizeof(f->looks[a].look)) == 0;
+}
+
+static int same_process(const look_t *a, const look_t *b)
+{
+    return a->pid == b->pid && memcmp(a->token, b->token, sizeof(a->token)) == 0;
+}
+
+/* Who would lead rank r: the lowest unplaced rank of its look. -1: r is placed. */
+static int would_lead(const finding_t *f, int r)
+{
+    if (f->leader_of[r] >= 0)
+        return -1;
+    for (int i = 0; i < r; i++)
+        if (f->leader_of[i] < 0 && looks_like(f, i, r))
+            return i;
+    return r;
+}
+
+/* Looks of one rank, or of threads of one process, need no sockets. */
+static void place_the_obvious(finding_t *f)
+{
+    int n = f->pass.nranks;
+    for (int lead = 0; lead < n; lead++) {
+        int one_process = 1;
+        if (would_lead(f, lead) != lead)
+            continue;
+        for (int r = lead; r < n; r++)
+            one_process &= !looks_like(f, r, lead) || same_process(&f->looks[r], &f->looks[lead]);
+        for (int r = lead; r < n && one_process; r++)
+            if (looks_like(f, r, lead))
+                f->leader_of[r] = lead;
+    }
+}
+
+static rondo_result_t make_memory(finding_t *f)
+{
+    rd_fd_fork_lock();
+    f->memory = memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (f->memory >= 0)
+        rd_fd_keep(f->memory);
+    rd_fd_fork_unlock();
+    if (f->memory >= 0)
+        return RONDO_SUCCESS;
+    return rd_error(f->who, RONDO_ERR_SYSTEM, "cannot make shared memory: %s", strerror(errno));
+}
+
+static rondo_result_t lead(finding_t *f)
+{
+    int any = 0, self = f->pass.rank, n = f->pass.nranks;
+    for (int r = 0; r < n; r++) {
+        f->expected[r] = r != self && would_lead(f, r) == self && f->said[r] == 1;
+        any |= f->expected[r];
+    }
+    if (!any)
+        return RONDO_SUCCESS;
+    rondo_result_t code = make_memory(f);
+    if (code)
+        return code;
+    return rd_pass_lead(&f->pass, f->listener, f->looks[self].name, f->expected, f->memory, f->all_pidfd, f->who);
+}
+
+/* After a failure its members need not wait for what will not come. */
+static void stop_listening(finding_t *f)
+{
+    rd_fd_close(f->listener);
+    f->listener = -1;
+}
+
+/* One turn: everybody tries, everybody learns how it went. */
+static rondo_result_t take_turn(finding_t *f)
+{
+    int self = f->pass.rank, n = f->pass.nranks, fd = -1, leader = would_lead(f, self);
+    rondo_result_t code;
+    f->said[self] = 1;
+    if (leader >= 0 && leader != self) {
+        fd = rd_pass_connect(f->looks[leader].name);
+        f->said[self] = fd >= 0;
+    }
+    code = rd_boot_allgather(f->boot, f->said, sizeof(*f->said));
+    if (code) {
+        rd_fd_close(fd);
+        return code;
+    }
+    if (leader == self)
+        code = lead(f);
+    else if (fd >= 0)
+        code = rd_pass_follow(&f->pass, fd, f->looks[leader].name, &f->memory, f->all_pidfd, f->who);
+    if (code)
+        stop_listening(f);
+    f->said[self] = code ? -(int32_t)code : leader < 0 || leader == self || f->memory >= 0;
+    rondo_result_t exchanged = rd_boot_allgather(f->boot, f->said, sizeof(*f->said));
+    if (code || exchanged)
+        return code ? code : exchanged;
+    for (int r = 0; r < n; r++)
+        if (f->said[r] < 0)
+            return rd_error(f->who, (rondo_result_t)-f->said[r],
+                            "rank %d (%s) could not join its node: see its message", r, rd_boot_whois(f->boot, r));
+    for (int r = n - 1; r >= 0; r--) { /* downwards: would_lead looks at the ranks below */
+        int l = would_lead(f, r);
+        if (l >= 0 && f->said[r] == 1)
+            f->leader_of[r] = l;
+    }
+    return RONDO_SUCCESS;
+}
+
+static int all_placed(const finding_t *f)
+{
+    for (int r = 0; r < f->pass.nranks; r++)
+        if (f->leader_of[r] < 0)
+            return 0;
+    return 1;
+}
+
+/* Nodes are numbered by their lowest rank, which is their leader. */
+static rondo_result_t write_down(finding_t *f)
+{
+    rd_node_t *node = f->node;
+    int n = f->pass.nranks, self = f->pass.rank;
+    for (int r = 0; r < n; r++) {
+        node->node_of[r] = f->leader_of[r] == r ? node->nnodes++ : node->node_of[f->leader_of[r]];
+        f->led[f->leader_of[r]]++;
+    }
+    node->nlocal = node->fewest = f->led[f->leader_of[self]];
+    for (int r = 0; r < n; r++) {
+        node->fewest = f->led[r] && f->led[r] < node->fewest ? f->led[r] : node->fewest;
+        node->most = f->led[r] > node->most ? f->led[r] : node->most;
+    }
+    node->local = malloc((size_t)node->nlocal * sizeof(int));
+    node->pidfd = malloc((size_t)node->nlocal * sizeof(int));
+    if (node->pidfd) /* rd_node_free closes what stands there */
+        memset(node->pidfd, 0xff, (size_t)node->nlocal * sizeof(int));
+    if (!node->local || !node->pidfd)
+        return rd_error(f->who, RONDO_ERR_NO_MEMORY, "no memory for a node of %d ranks", node->nlocal);
+    for (int r = 0, m = 0; r < n; r++) {
+        if (f->leader_of[r] != f->leader_of[self])
+            continue;
+        if (r == self)
+            node->self = m;
+        node->local[m] = r;
+        if (!same_process(&f->looks[r], &f->looks[self])) {
+            node->pidfd[m] = f->all_pidfd[r];
+            f->all_pidfd[r] = -1;
+        }
+        m++;
+    }
+    node->fd = f->memory;
+    f->memory = -1;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t find(finding_t *f, const rd_env_t *env)
+{
+    look_t *mine = &f->looks[f->pass.rank];
+    own_look(mine, env);
+    f->listener = rd_pass_listen(mine->name); /* -1: nobody will reach this rank */
+    rondo_result_t code = rd_boot_allgather(f->boot, f->looks, sizeof(*f->looks));
+    if (code)
+        return code;
+    place_the_obvious(f);
+    while (!code && !all_placed(f))
+        code = take_turn(f);
+    return code ? code : write_down(f);
+}
+
+static rondo_result_t finding_alloc(finding_t *f)
+{
+    size_t n = (size_t)f->pass.nranks;
+    f->looks = calloc(n, sizeof(*f->looks));
+    f->leader_of = malloc(n * sizeof(int));
+    f->led = calloc(n, sizeof(*f->led));
+    f->said = calloc(n, sizeof(*f->said));
+    f->expected = calloc(n, 1);
+    f->all_pidfd = malloc(n * sizeof(int));
+    f->node->node_of = calloc(n, sizeof(int));
+    if (f->all_pidfd) /* first of all: finding_free closes what stands there */
+        memset(f->all_pidfd, 0xff, n * sizeof(int));
+    if (!f->looks || !f->leader_of || !f->led || !f->said || !f->expected || !f->all_pidfd || !f->node->node_of)
+        return rd_error(f->who, RONDO_ERR_NO_MEMORY, "no memory to find the nodes of %zu ranks", n);
+    memset(f->leader_of, 0xff, n * sizeof(int));
+    return RONDO_SUCCESS;
+}
+
+static void finding_free(finding_t *f)
+{
+    for (int r = 0; f->all_pidfd && r < f->pass.nranks; r++)
+        rd_fd_close(f->all_pidfd[r]);
+    rd_fd_close(f->memory);
+    rd_fd_close(f->listener);
+    free(f->looks);
+    free(f->leader_of);
+    free(f->led);
+    free(f->said);
+    free(f->expected);
+    free(f->all_pidfd);
+    sodium_memzero(&f->pass.creds, sizeof(f->pass.creds));
+}
+
+rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env, rd_who_t *who,
+                            rd_stop_t *stop)
+{
+    finding_t f = {.node = node, .boot = boot, .who = who, .listener = -1, .memory = -1};
+    f.pass.rank = rank;
+    f.pass.nranks = nranks;
+    f.pass.stop = stop;
+    f.pass.boot = boot;
+    memset(node, 0, sizeof(*node));
+    node->fd = -1;
+    rd_boot_key(boot, "node job", f.pass.creds.secret);
+    memcpy(f.pass.creds.job, f.pass.creds.secret, sizeof(f.pass.creds.job));
+    rd_boot_key(boot, "node", f.pass.creds.secret);
+    rondo_result_t code = finding_alloc(&f);
+    if (!code)
+        code = find(&f, env);
+    finding_free(&f);
+    if (code)
+        rd_node_free(node);
+    return code;
+}

@@ -1,0 +1,128 @@
+/* Mapping a node's memory: the leader sizes it, every member reserves and maps, and after each of the two steps all
+ * ranks of the communicator hear how it went, so that they succeed or fail together. */
+#include "node/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "boot/sock.h"
+#include "node/node_mem.h"
+
+typedef struct report {
+    int32_t code, zero;
+    uint64_t pointer; /* plain memory of a leader */
+    char text[RD_MEM_TEXT];
+} report_t;
+
+static int is_plain(const rd_node_t *node)
+{
+    return node->nlocal > 1 && node->fd < 0;
+}
+
+/* All reports; the lowest rank's failure becomes everybody's. */
+static rondo_result_t exchange(report_t *all, rd_boot_t *boot, int rank, int nranks, rd_who_t *who)
+{
+    rondo_result_t code = rd_boot_allgather(boot, all, sizeof(*all));
+    for (int r = 0; r < nranks && !code; r++) {
+        all[r].text[RD_MEM_TEXT - 1] = 0;
+        if (all[r].code && r == rank)
+            code = rd_error(who, (rondo_result_t)all[r].code, "%s", all[r].text);
+        else if (all[r].code)
+            code =
+                rd_error(who, (rondo_result_t)all[r].code, "rank %d (%s): %s", r, rd_boot_whois(boot, r), all[r].text);
+    }
+    return code;
+}
+
+static void lead(rd_node_t *node, size_t total, const rd_env_t *env, report_t *mine)
+{
+    rd_mem_room_t room;
+    char *base = NULL;
+    rd_mem_room(&room, "");
+    mine->code = rd_mem_check(&room, total, total, node->fd >= 0, mine->text);
+    if (mine->code)
+        return;
+    if (is_plain(node))
+        mine->code = rd_mem_plain(total, env->huge_pages, &base, mine->text);
+    else
+        mine->code = rd_mem_size(node->fd, total, mine->text);
+    mine->pointer = (uint64_t)(uintptr_t)base;
+    node->base = base;
+}
+
+static void follow(rd_node_t *node, size_t segment, const rd_env_t *env, const report_t *leader, report_t *mine)
+{
+    size_t total = segment * (size_t)node->nlocal;
+    rd_mem_room_t room;
+    mine->code = RONDO_SUCCESS;
+    if (is_plain(node)) {
+        char *base = (char *)(uintptr_t)leader->pointer;
+        if (node->self == 0)
+            return; /* its own */
+        if (rd_mem_plain_join(base, total) == 0) {
+            node->base = base;
+            return;
+        }
+        mine->code = RONDO_ERR_INTERNAL;
+        snprintf(mine->text, sizeof(mine->text), "the leader's memory is not in this process");
+        return;
+    }
+    rd_mem_room(&room, "");
+    mine->code = rd_mem_check(&room, segment, total, 0, mine->text); /* this rank may be in a narrower cgroup */
+    if (!mine->code)
+        mine->code = rd_mem_map(node->fd, total, segment * (size_t)node->self, segment, env->huge_pages, &node->base,
+                                mine->text);
+}
+
+static void unmap(rd_node_t *node, size_t total)
+{
+    if (node->base && is_plain(node))
+        rd_mem_plain_leave(node->base);
+    else if (node->base)
+        munmap(node->base, total);
+    node->base = NULL;
+}
+
+rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const rd_env_t *env, rd_who_t *who,
+                           rd_stop_t *stop)
+{
+    size_t total = segment_bytes * (size_t)node->nlocal;
+    int rank = node->local[node->self], nranks = rd_boot_nranks(boot);
+    if (segment_bytes % 4096 || total / (size_t)node->nlocal != segment_bytes || total > (size_t)1 << 46)
+        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "segments of %zu bytes for %d ranks cannot be mapped",
+                        segment_bytes, node->nlocal);
+    report_t *all = calloc((size_t)nranks, sizeof(*all));
+    if (!all)
+        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to compare %d ranks", nranks);
+    if (node->nlocal > 1 && node->self == 0)
+        lead(node, total, env, &all[rank]);
+    rondo_result_t code = exchange(all, boot, rank, nranks, who);
+    if (!code && node->nlocal > 1)
+        follow(node, segment_bytes, env, &all[node->local[0]], &all[rank]);
+    if (!code)
+        code = exchange(all, boot, rank, nranks, who);
+    if (!code)
+        code = rd_stop_get(stop);
+    if (!code)
+        node->segment_bytes = segment_bytes;
+    else
+        unmap(node, total);
+    free(all);
+    return code;
+}
+
+void rd_node_free(rd_node_t *node)
+{
+    if (!node->node_of && !node->local) /* zeroed and never found: its fd 0 is somebody else's */
+        node->fd = -1;
+    unmap(node, node->segment_bytes * (size_t)node->nlocal);
+    for (int m = 0; node->pidfd && m < node->nlocal; m++)
+        rd_fd_close(node->pidfd[m]);
+    rd_fd_close(node->fd);
+    free(node->node_of);
+    free(node->local);
+    free(node->pidfd);
+    memset(node, 0, sizeof(*node));
+    node->fd = -1;
+}

@@ -1,0 +1,93 @@
+/* The chunk map: where the chunks of an operation lie in the user's buffers. See chunk_map.h. */
+#include "plan/chunk_map.h"
+
+#include <stdlib.h>
+
+/* A part of a whole that is cut into `parts`: whole lines where that leaves no part empty that need not be. */
+static size_t part_bytes(size_t total, int parts, size_t element)
+{
+    size_t least = (total + (size_t)parts - 1) / (size_t)parts, line = RD_LINE > element ? RD_LINE : element;
+
+    return least ? (least + line - 1) / line * line : line;
+}
+
+void rd_map_uniform(rd_plan_t *plan, int rank, int nranks)
+{
+    rd_chunks_t *in = &plan->in, *out = &plan->out;
+    size_t bytes = plan->ask.count * plan->element;
+    ptrdiff_t own = -(ptrdiff_t)((size_t)rank * bytes);
+
+    in->stride = out->stride = bytes;
+    in->total = out->total = bytes * (size_t)nranks;
+    switch (plan->ask.coll) {
+    case RD_ALLREDUCE:
+    case RD_REDUCE:
+    case RD_BROADCAST:
+        in->total = out->total = bytes;
+        in->stride = out->stride = part_bytes(bytes, plan->program->nchunks, plan->element);
+        break;
+    case RD_ALLGATHER:
+    case RD_GATHER:
+        in->shift = own;
+        break;
+    case RD_REDUCE_SCATTER:
+    case RD_SCATTER:
+        out->shift = own;
+        break;
+    case RD_BARRIER:
+        in->stride = out->stride = in->total = out->total = 1;
+        break;
+    default:
+        break;
+    }
+}
+
+static void fill_side(rd_chunks_t *side, size_t *table, const size_t *counts, const size_t *displs, int n,
+                      size_t element)
+{
+    size_t at = 0;
+
+    side->offset = table;
+    side->bytes = table + n;
+    for (int i = 0; i < n; i++) {
+        table[i] = (displs ? displs[i] : at) * element;
+        table[n + i] = counts[i] * element;
+        at += counts[i];
+    }
+}
+
+rondo_result_t rd_map_tables(rd_plan_t *plan, const rd_tables_t *t, int n, rd_who_t *who)
+{
+    plan->tables = calloc((size_t)n * 4, sizeof *plan->tables);
+    if (!plan->tables)
+        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", n);
+    const size_t *zero = plan->tables + (plan->ask.coll == RD_REDUCE_SCATTER ? 2 * n : 0); /* still all zero */
+
+    if (t->in_counts)
+        fill_side(&plan->in, plan->tables, t->in_counts, t->in_displs, n, plan->element);
+    if (t->out_counts)
+        fill_side(&plan->out, plan->tables + 2 * n, t->out_counts, t->out_displs, n, plan->element);
+    if (!t->in_counts)
+        plan->in = (rd_chunks_t){zero, plan->out.bytes, 0, 0, 0};
+    if (!t->out_counts)
+        plan->out = (rd_chunks_t){zero, plan->in.bytes, 0, 0, 0};
+    return RONDO_SUCCESS;
+}
+
+static int side_same(const rd_chunks_t *side, const size_t *counts, const size_t *displs, int n, size_t element)
+{
+    size_t at = 0;
+
+    for (int i = 0; counts && i < n; i++) {
+        if (side->bytes[i] != counts[i] * element || side->offset[i] != (displs ? displs[i] : at) * element)
+            return 0;
+        at += counts[i];
+    }
+    return 1;
+}
+
+int rd_map_same(const rd_plan_t *plan, const rd_tables_t *t, int n)
+{
+    return side_same(&plan->in, t->in_counts, t->in_displs, n, plan->element) &&
+           side_same(&plan->out, t->out_counts, t->out_displs, n, plan->element);
+}

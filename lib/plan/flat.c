@@ -1,0 +1,107 @@
+/* Short plans, resolved ahead: see flat.h. */
+#include "plan/flat.h"
+
+#include <stdlib.h>
+
+#include "plan/plan.h"
+
+static void resolve(const rd_plan_t *plan, int32_t shift, rd_end_t e, int source, rd_quick_end_t *end)
+{
+    int32_t chunk = (e.index + shift) % plan->program->nchunks;
+
+    end->where = (rd_where_t)e.where;
+    switch (end->where) {
+    case RD_IN:
+        end->offset = (ptrdiff_t)rd_chunk_offset(&plan->in, chunk);
+        break;
+    case RD_OUT:
+        end->offset = (ptrdiff_t)rd_chunk_offset(&plan->out, chunk);
+        break;
+    case RD_TMP:
+        end->offset = (ptrdiff_t)((size_t)e.index * plan->slice);
+        break;
+    case RD_PEER:
+        if (source)
+            end->recv = plan->recvs[e.index];
+        else
+            end->send = plan->sends[e.index];
+        break;
+    }
+}
+
+static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t shift, rd_quick_step_t *q)
+{
+    int32_t chunk = (step->chunk + shift) % plan->program->nchunks;
+    size_t bytes = rd_chunk_bytes(step->src[0].where == RD_IN ? &plan->in : &plan->out, chunk);
+
+    *q = (rd_quick_step_t){step->nsrc,
+                           step->ndst,
+                           (uint32_t)bytes,
+                           (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA),
+                           bytes / plan->element,
+                           {{0}},
+                           {{0}}};
+    for (int i = 0; i < step->nsrc; i++)
+        resolve(plan, shift, step->src[i], 1, &q->src[i]);
+    for (int i = 0; i < step->ndst; i++)
+        resolve(plan, shift, step->dst[i], 0, &q->dst[i]);
+    return bytes;
+}
+
+/* The steps of all lanes, or 0: the plan is not short. Lanes of one message each (an all-to-all's) may go one after
+ * another if those that send come first: what a lane sends fits into a quarter of its ring, and a peer that is still in
+ * this operation has emptied the ring of all earlier ones. Longer lanes might wait for each other. */
+static int short_steps(const rd_plan_t *plan)
+{
+    const rd_program_t *program = plan->program;
+    int steps = 0, lanes = 0, longest = 0;
+
+    for (int i = 0; i < program->nlanes; i++) {
+        const rd_lane_t *lane = &program->lanes[i];
+        int here = 0;
+
+        if (plan->lanes[i].passes == 0)
+            continue;
+        if (plan->lanes[i].passes != 1 || plan->lanes[i].proto != RD_PROTO_LL)
+            return 0;
+        for (int s = lane->first; s < lane->first + lane->count; s++)
+            here += program->steps[s].repeat;
+        longest = here > longest ? here : longest;
+        steps += here;
+        lanes++;
+    }
+    return (lanes > 1 && longest > 1) || steps > RD_QUICK_STEPS_MOST ? 0 : steps;
+}
+
+static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane)
+{
+    const rd_program_t *program = plan->program;
+
+    for (int s = lane->first; s < lane->first + lane->count; s++) {
+        const rd_step_t *step = &program->steps[s];
+        for (int k = 0, shift = 0; k < step->repeat; k++) {
+            plan->nquick += resolve_step(plan, step, shift, &plan->quick[plan->nquick]) != 0;
+            shift = (shift + step->stride + program->nchunks) % program->nchunks;
+        }
+    }
+}
+
+void rd_quick_plan(rd_plan_t *plan)
+{
+    const rd_program_t *program = plan->program;
+    int steps = plan->finish_bytes ? 0 : short_steps(plan);
+
+    if (steps == 0)
+        return;
+    plan->quick = calloc((size_t)steps, sizeof *plan->quick);
+    if (!plan->quick)
+        return;
+    for (int receives = 0; receives < 2; receives++) {
+        for (int i = 0; i < program->nlanes; i++) {
+            const rd_lane_t *lane = &program->lanes[i];
+            int first = lane->count ? program->steps[lane->first].src[0].where == RD_PEER : 0;
+            if (plan->lanes[i].passes && first == receives)
+                resolve_lane(plan, lane);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+# Layer 4: which algorithm serves a call, and the plan that runs it.
+librondo_core_la_SOURCES += \
+	lib/plan/choose.c \
+	lib/plan/choose.h \
+	lib/plan/chunk_map.c \
+	lib/plan/chunk_map.h \
+	lib/plan/flat.c \
+	lib/plan/flat.h \
+	lib/plan/plan.c \
+	lib/plan/plan.h \
+	lib/plan/zcopy.c \
+	lib/plan/zcopy.h

@@ -1,0 +1,527 @@
+/* The planner: asks the cost model which algorithm serves, compiles its program once, lays the chunk map over the
+ * user's counts, and keeps plans so that the next equal call finds its own ready. See plan.h.
+ */
+#include "plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/choose.h"
+#include "plan/chunk_map.h"
+
+#define CACHED 128 /* plans, direct mapped */
+#define CACHED_V 4 /* plans of v-operations, of each kind */
+
+/* Compiled programs, one for each (operation, algorithm, root, parameter). */
+typedef struct compiled {
+    struct compiled *next;
+    rd_coll_t coll;
+    const rd_algo_t *algo;
+    int root, param, fuse;
+    rd_program_t *program;
+} compiled_t;
+
+struct rd_planner {
+    rd_planner_args_t args;
+    rd_shape_t shape;
+    size_t ll_most; /* bytes of a pair's message: choose.h */
+    compiled_t *programs;
+    rd_plan_t *cache[CACHED];
+    rd_plan_t *last_v[RD_NUM_COLLS][CACHED_V]; /* of the last v-operations: codes repeat a few with the same counts */
+};
+
+/* Asks of one message to or from a peer share the cache with the operations. */
+#define ASK_SEND ((rd_coll_t)RD_NUM_COLLS)
+#define ASK_RECV ((rd_coll_t)(RD_NUM_COLLS + 1))
+
+/* All of an ask but its lengths, as one number. An ask was written a moment ago, field by field, and a load wider than
+ * a store waits until that store has left the core: behind the last message's, which may take as long as a message. */
+static uint64_t key_of(const rd_ask_t *ask)
+{
+    return (uint64_t)(uint32_t)ask->root << 32 | (uint64_t)(uint16_t)ask->op << 16 | (uint64_t)ask->type << 8 |
+           (uint64_t)ask->coll;
+}
+
+static unsigned slot_of(uint64_t key, const rd_ask_t *ask)
+{
+    uint64_t h = ask->count * 0x9e3779b97f4a7c15u;
+
+    h ^= (key << 40 | key >> 24) ^ ask->own;
+    return (unsigned)((h * 0xd6e8feb86659fd93u) >> 57) % CACHED;
+}
+
+static int made_for(const rd_plan_t *plan, uint64_t key, const rd_ask_t *ask)
+{
+    return plan && plan->key == key && plan->ask.count == ask->count && plan->ask.own == ask->own;
+}
+
+rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t *args)
+{
+    rondo_result_t result = rd_choose_check(args->env, args->who);
+    rd_planner_t *p;
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    p = calloc(1, sizeof *p);
+    if (!p)
+        return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for the planner");
+    p->args = *args;
+    p->shape = (rd_shape_t){args->nranks, args->node->nnodes, args->node->nnodes > 1 ? args->node->node_of : NULL};
+    p->ll_most = rd_choose_ll_most(args->env, args->prices);
+    *planner = p;
+    return RONDO_SUCCESS;
+}
+
+static void plan_free(rd_plan_t *plan)
+{
+    rd_program_free(plan->own_program);
+    free(plan->quick);
+    free(plan->lends);
+    free(plan->lanes);
+    free(plan->sends);
+    free(plan->tables);
+    free(plan);
+}
+
+void rd_plan_put(rd_plan_t *plan)
+{
+    if (plan && --plan->users == 0)
+        plan_free(plan);
+}
+
+void rd_planner_free(rd_planner_t *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < CACHED; i++)
+        rd_plan_put(p->cache[i]);
+    for (int i = 0; i < RD_NUM_COLLS * CACHED_V; i++)
+        rd_plan_put(p->last_v[i / CACHED_V][i % CACHED_V]);
+    while (p->programs) {
+        compiled_t *c = p->programs;
+        p->programs = c->next;
+        rd_program_free(c->program);
+        free(c);
+    }
+    free(p);
+}
+
+size_t rd_plan_scratch(const rd_plan_t *plan)
+{
+    size_t scratch = ((size_t)plan->program->ntmp + 1) * plan->slice;
+
+    return plan->posts || plan->slice == 0 ? RD_MAX_ENDS * RD_PULL_BLOCK : scratch;
+}
+
+/* Of (pair, bytes) and what all ranks agreed on: both ends agree. */
+static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes, rd_lane_plan_t *lane)
+{
+    const rd_node_t *node = p->args.node;
+    const rd_layout_t *layout = &p->args.conns->layout;
+    int here = node->node_of[peer] == node->node_of[p->args.rank], crowded = p->args.sharing > p->args.cores;
+
+    return rd_choose_message(p->args.env, here, here && p->args.conns->pull, p->ll_most, bytes,
+                             here || crowded ? layout->slot_bytes : layout->long_bytes, &lane->proto, &lane->slice,
+                             p->args.who);
+}
+
+static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, const rd_choice_t *choice,
+                                  const rd_program_t **program)
+{
+    /* A post names a buffer of its sender: a message that is passed on must first lie in one. */
+    int fuse = p->args.conns->layout.slots > 1 && choice->proto != RD_PROTO_PULL;
+    const rd_sched_args_t args = {&p->shape, coll, p->args.rank, root, choice->param, fuse && p->shape.nnodes > 1};
+    const char *why = "no memory";
+    rd_steps_t *steps;
+    compiled_t *c;
+
+    for (c = p->programs; c; c = c->next) {
+        if (c->coll == coll && c->algo == choice->algo && c->root == root && c->param == choice->param &&
+            c->fuse == fuse) {
+            *program = c->program;
+            return RONDO_SUCCESS;
+        }
+    }
+    c = calloc(1, sizeof *c);
+    if (!c)
+        return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for a program");
+    *c = (compiled_t){p->programs, coll, choice->algo, root, choice->param, fuse, NULL};
+    steps = choice->algo->emit(&args);
+    if (!steps || rd_compile(steps, fuse, &c->program, &why) != 0) {
+        rd_steps_free(steps);
+        free(c);
+        return rd_error(p->args.who, RONDO_ERR_INTERNAL, "%s by %s does not compile: %s", rd_coll_name(coll),
+                        choice->algo->name, why);
+    }
+    rd_steps_free(steps);
+    p->programs = c;
+    *program = c->program;
+    return RONDO_SUCCESS;
+}
+
+/* Bytes of the longest chunk that a lane touches. */
+static size_t lane_bytes(const rd_plan_t *plan, const rd_lane_t *lane)
+{
+    int n = plan->program->nchunks;
+    size_t most = 0;
+
+    for (int s = lane->first; s < lane->first + lane->count; s++) {
+        const rd_step_t *step = &plan->program->steps[s];
+        const rd_chunks_t *side = step->src[0].where == RD_IN ? &plan->in : &plan->out;
+        for (int k = 0, chunk = step->chunk; k < step->repeat; k++, chunk = (chunk + step->stride + n) % n) {
+            size_t bytes = rd_chunk_bytes(side, chunk);
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
+}
+
+/* Evens the slices out, so that the last one is not a crumb; whole lines of 64 bytes. */
+static size_t even_slice(size_t bytes, size_t slice)
+{
+    size_t passes = (bytes + slice - 1) / slice;
+
+    if (passes < 2)
+        return slice;
+    return ((bytes + passes - 1) / passes + RD_LINE - 1) / RD_LINE * RD_LINE;
+}
+
+/* The peer that a lane of an all-to-all serves: itself for the own copy. */
+static int lane_peer(const rd_program_t *program, const rd_lane_t *lane, int self)
+{
+    const rd_step_t *step = &program->steps[lane->first];
+
+    if (step->src[0].where == RD_PEER)
+        return program->recvs[step->src[0].index].peer;
+    return step->dst[0].where == RD_PEER ? program->sends[step->dst[0].index].peer : self;
+}
+
+static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choice_t *choice)
+{
+    const rd_program_t *program = plan->program;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    plan->lanes = calloc((size_t)program->nlanes + 1, sizeof *plan->lanes);
+    if (!plan->lanes)
+        return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for %d lanes", program->nlanes);
+    for (int i = 0; i < program->nlanes; i++) {
+        rd_lane_plan_t *lane = &plan->lanes[i];
+        size_t bytes = program->lanes[i].count ? lane_bytes(plan, &program->lanes[i]) : 0;
+        if (choice)
+            *lane = (rd_lane_plan_t){0, even_slice(bytes, choice->slice), choice->proto};
+        else
+            result = message_rule(p, lane_peer(program, &program->lanes[i], p->args.rank), bytes, lane);
+        if (result != RONDO_SUCCESS)
+            return result;
+        if (lane->proto == RD_PROTO_PULL) {
+            *lane = (rd_lane_plan_t){bytes != 0, bytes + 1, RD_PROTO_PULL}; /* all of it in one message */
+            plan->posts = 1;
+            continue;
+        }
+        lane->passes = (bytes + lane->slice - 1) / lane->slice;
+        plan->slice = lane->slice > plan->slice ? lane->slice : plan->slice;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* Program links to connections. An all-to-all runs on a collective's channel: grouped sends of the user's own may be
+ * under way on theirs. */
+static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
+{
+    const rd_program_t *program = plan->program;
+    size_t links = (size_t)(program->nsends + program->nrecvs);
+    void **table = calloc(links + 1, sizeof *table);
+
+    if (!table)
+        return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for %zu links", links);
+    plan->sends = (rd_send_t **)table;
+    plan->recvs = (rd_recv_t **)(table + program->nsends);
+    for (int i = 0; i < program->nsends; i++) {
+        int channel = collective && program->sends[i].channel == RD_CHANNEL_P2P ? 0 : program->sends[i].channel;
+        plan->sends[i] = &p->args.conns->sends[channel * p->args.nranks + program->sends[i].peer];
+    }
+    for (int i = 0; i < program->nrecvs; i++) {
+        int channel = collective && program->recvs[i].channel == RD_CHANNEL_P2P ? 0 : program->recvs[i].channel;
+        plan->recvs[i] = &p->args.conns->recvs[channel * p->args.nranks + program->recvs[i].peer];
+    }
+    plan->stream = p->args.env->stream[0] ? rd_stream_parse(p->args.env->stream) : p->args.prices->stream;
+    rd_quick_plan(plan);
+    if (p->args.node->nnodes > 1)
+        rd_lend_plan(plan);
+    return RONDO_SUCCESS;
+}
+
+static void plan_reducer(const rd_planner_t *p, rd_plan_t *plan, const rd_reducer_t *custom)
+{
+    rd_coll_t coll = plan->ask.coll;
+
+    if (coll != RD_ALLREDUCE && coll != RD_REDUCE && coll != RD_REDUCE_SCATTER)
+        return;
+    if (custom)
+        plan->reducer = *custom;
+    else
+        rd_reducer_init(&plan->reducer, plan->ask.type, plan->ask.op, p->args.nranks, -1);
+}
+
+/* What a last division goes over: all of the output that this rank keeps. */
+static void plan_finish(const rd_planner_t *p, rd_plan_t *plan)
+{
+    int rank = p->args.rank;
+    rd_coll_t coll = plan->ask.coll;
+
+    if (!plan->reducer.finish || (coll == RD_REDUCE && rank != plan->ask.root))
+        return;
+    plan->finish_bytes = plan->out.total;
+    if (coll == RD_REDUCE_SCATTER) {
+        plan->finish_offset = rd_chunk_offset(&plan->out, rank);
+        plan->finish_bytes = rd_chunk_bytes(&plan->out, rank);
+    }
+}
+
+/* The bytes that the cost model wants: of the vector, or of the blocks of all ranks. */
+static size_t whole_bytes(const rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables)
+{
+    size_t n = (size_t)p->args.nranks, sum = 0;
+    const size_t *counts = !tables ? NULL : tables->out_counts ? tables->out_counts : tables->in_counts;
+
+    switch (plan->ask.coll) {
+    case RD_BARRIER:
+        return 1;
+    case RD_ALLREDUCE:
+    case RD_REDUCE:
+    case RD_BROADCAST:
+        return plan->ask.count * plan->element;
+    default:
+        for (size_t i = 0; counts && i < n; i++)
+            sum += counts[i];
+        return (counts ? sum : n * plan->ask.count) * plan->element;
+    }
+}
+
+/* Of v-operations whose counts every rank knows. */
+static size_t longest_bytes(const rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables)
+{
+    const size_t *counts = !tables ? NULL : tables->out_counts ? tables->out_counts : tables->in_counts;
+    size_t most = 0;
+
+    for (int r = 0; counts && plan->ask.coll != RD_ALLTOALL && r < p->args.nranks; r++)
+        most = counts[r] > most ? counts[r] : most;
+    return most * plan->element;
+}
+
+static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables, rd_choice_t *choice)
+{
+    const rd_layout_t *layout = &p->args.conns->layout;
+    const rd_choose_args_t args = {
+        .coll = plan->ask.coll,
+        .bytes = whole_bytes(p, plan, tables),
+        .longest = longest_bytes(p, plan, tables),
+        .type_size = plan->element,
+        .root = plan->ask.root,
+        .unforced = plan->ask.own != 0,
+        .uneven = plan->ask.coll == RD_ALLTOALL && tables,
+        .shape = &p->shape,
+        .env = p->args.env,
+        .local = p->args.node->most,
+        .cores = p->args.cores,
+        .sharing = p->args.sharing,
+        .prices = p->args.prices,
+        .slot_bytes = layout->slot_bytes,
+        .long_bytes = layout->long_bytes,
+        .slots = (int)layout->slots,
+        .pull = p->args.conns->pull && !plan->reducer.load,
+    };
+    return rd_choose(&args, choice, NULL, NULL, p->args.who);
+}
+
+static rondo_result_t plan_make(rd_planner_t *p, const rd_ask_t *ask, const rd_tables_t *tables,
+                                const rd_reducer_t *custom, rd_plan_t **made)
+{
+    rd_plan_t *plan = calloc(1, sizeof *plan);
+    rondo_result_t result;
+    rd_choice_t choice;
+
+    if (!plan)
+        return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for a plan");
+    plan->ask = *ask;
+    plan->key = key_of(ask);
+    plan->users = 1;
+    plan->element = ask->coll == RD_BARRIER ? 1 : rondo_type_size(ask->type);
+    plan_reducer(p, plan, custom);
+    result = choose(p, plan, tables, &choice);
+    if (result == RONDO_SUCCESS)
+        result = program_get(p, ask->coll, ask->root, &choice, &plan->program);
+    if (result == RONDO_SUCCESS) {
+        plan->algo = choice.algo->name;
+        plan->us = choice.us;
+        rd_map_uniform(plan, p->args.rank, p->args.nranks);
+        if (tables)
+            result = rd_map_tables(plan, tables, p->args.nranks, p->args.who);
+    }
+    if (result == RONDO_SUCCESS) {
+        plan_finish(p, plan);
+        result = plan_lanes(p, plan, ask->coll == RD_ALLTOALL ? NULL : &choice);
+    }
+    if (result == RONDO_SUCCESS)
+        result = bind(p, plan, 1);
+    if (result != RONDO_SUCCESS) {
+        plan_free(plan);
+        return result;
+    }
+    *made = plan;
+    return RONDO_SUCCESS;
+}
+
+/* Into the cache; what stood there goes when its last run is over. */
+static void remember(rd_planner_t *p, rd_plan_t *plan)
+{
+    unsigned at = slot_of(plan->key, &plan->ask);
+
+    rd_plan_put(p->cache[at]);
+    p->cache[at] = plan;
+    plan->users++;
+}
+
+/* A v-operation's plan to the front of its kind, where there is a place at `at`. */
+static void to_front(rd_plan_t **kind, int at, rd_plan_t *plan)
+{
+    memmove(kind + 1, kind, (size_t)at * sizeof *kind);
+    kind[0] = plan;
+}
+
+/* The plan for these very tables, or NULL. */
+static rd_plan_t *known_v(rd_planner_t *p, uint64_t key, const rd_ask_t *ask, const rd_tables_t *tables)
+{
+    rd_plan_t **kind = p->last_v[ask->coll];
+
+    for (int i = 0; i < CACHED_V && kind[i]; i++) {
+        rd_plan_t *plan = kind[i];
+        if (!made_for(plan, key, ask) || !rd_map_same(plan, tables, p->args.nranks))
+            continue;
+        if (i)
+            to_front(kind, i, plan);
+        return plan;
+    }
+    return NULL;
+}
+
+static void remember_v(rd_planner_t *p, rd_plan_t *plan)
+{
+    rd_plan_t **kind = p->last_v[plan->ask.coll];
+
+    rd_plan_put(kind[CACHED_V - 1]);
+    to_front(kind, CACHED_V - 1, plan);
+    plan->users++;
+}
+
+rondo_result_t rd_plan_get(rd_planner_t *p, const rd_ask_t *ask, const rd_tables_t *tables, const rd_reducer_t *custom,
+                           rd_plan_t **plan)
+{
+    uint64_t key = key_of(ask);
+    rd_plan_t *known = NULL;
+    rondo_result_t result;
+
+    if (tables && !custom)
+        known = known_v(p, key, ask, tables);
+    else if (!custom && !made_for(known = p->cache[slot_of(key, ask)], key, ask))
+        known = NULL;
+    if (known) {
+        known->users++;
+        *plan = known;
+        return RONDO_SUCCESS;
+    }
+    result = plan_make(p, ask, tables, custom, plan);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (tables && !custom)
+        remember_v(p, *plan);
+    else if (!custom)
+        remember(p, *plan);
+    if (!tables || rd_log_enabled(RD_LOG_PLAN)) /* what is made anew at each call would fill the log */
+        rd_plan_print(p, *plan);
+    return RONDO_SUCCESS;
+}
+
+/* The program of one message: one lane, one step. */
+static rd_program_t *message_program(int peer, int send)
+{
+    const char *why;
+    rd_program_t *program = NULL;
+    rd_steps_t *steps = rd_steps_create(1);
+
+    if (!steps)
+        return NULL;
+    rd_steps_lane(steps, RD_CHANNEL_P2P);
+    if (send)
+        rd_step_send(steps, rd_in(0), 0, peer);
+    else
+        rd_step_recv(steps, rd_out(0), 0, peer);
+    if (rd_compile(steps, 0, &program, &why) != 0)
+        program = NULL;
+    rd_steps_free(steps);
+    return program;
+}
+
+rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes, rd_plan_t **plan)
+{
+    rd_ask_t ask;
+    rd_plan_t *made;
+    rondo_result_t result;
+    uint64_t key;
+
+    memset(&ask, 0, sizeof ask);
+    ask.coll = send ? ASK_SEND : ASK_RECV;
+    ask.root = peer;
+    ask.count = bytes;
+    key = key_of(&ask);
+    made = p->cache[slot_of(key, &ask)];
+    if (made_for(made, key, &ask)) {
+        made->users++;
+        *plan = made;
+        return RONDO_SUCCESS;
+    }
+    made = calloc(1, sizeof *made);
+    if (!made)
+        return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for a plan");
+    made->ask = ask;
+    made->key = key;
+    made->users = 1;
+    made->element = 1;
+    made->algo = send ? "send" : "recv";
+    made->in = made->out = (rd_chunks_t){NULL, NULL, bytes, bytes, 0};
+    made->program = made->own_program = message_program(peer, send);
+    result = made->program ? plan_lanes(p, made, NULL) : rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory");
+    if (result == RONDO_SUCCESS)
+        result = bind(p, made, 0);
+    if (result != RONDO_SUCCESS) {
+        plan_free(made);
+        return result;
+    }
+    remember(p, made);
+    *plan = made;
+    return RONDO_SUCCESS;
+}
+
+static void print_line(void *arg, const char *text)
+{
+    rd_log(arg, RD_LOG_PLAN, "    %s", text);
+}
+
+void rd_plan_print(rd_planner_t *p, const rd_plan_t *plan)
+{
+    rd_who_t *who = p->args.who;
+    const rd_lane_plan_t *lane = plan->program->nlanes ? &plan->lanes[0] : NULL;
+
+    if (p->args.rank == 0)
+        rd_log(who, RD_LOG_INFO, "%s of %zu %s, root %d: %s by %s, messages of %zu bytes at most",
+               rd_coll_name(plan->ask.coll), plan->ask.count, rd_type_name(plan->ask.type), plan->ask.root, plan->algo,
+               lane ? rd_proto_name(lane->proto) : "no message", lane ? lane->slice : 0);
+    if (!rd_log_enabled(RD_LOG_PLAN))
+        return;
+    rd_log(who, RD_LOG_PLAN, "%s of %zu %s: %s, %d chunks, slices of %zu bytes", rd_coll_name(plan->ask.coll),
+           plan->ask.count, rd_type_name(plan->ask.type), plan->algo, plan->program->nchunks, plan->slice);
+    for (int i = 0; i < plan->program->nlanes; i++)
+        rd_log(who, RD_LOG_PLAN, "  lane %d: %s, %zu passes of %zu bytes", i, rd_proto_name(plan->lanes[i].proto),
+               plan->lanes[i].passes, plan->lanes[i].slice);
+    rd_program_print(plan->program, p->args.rank, print_line, who);
+}

@@ -1,0 +1,7 @@
+# Layer 6: tasks, and who makes their progress.
+librondo_core_la_SOURCES += \
+	lib/progress/backoff.c \
+	lib/progress/proxy_threads.c \
+	lib/progress/proxy_threads.h \
+	lib/progress/queue.c \
+	lib/progress/queue.h

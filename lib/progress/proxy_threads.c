@@ -1,0 +1,256 @@
+/* A proxy's thread: turns for all its clients, one after another, so that none waits for another; see proxy_threads.h.
+ *
+ * It stays awake for as long after anything has moved as its clients ask for: to be woken takes 40 to 90 microseconds
+ * (a nap ends late by the kernel's slack of timers, and a core that sleeps has to wake up), which is as long as a
+ * message of 256 KB is on its way. After that it sleeps for good where every client is idle. Where something may come
+ * unannounced, from a kernel that a graph or a long queue of the user's will begin some time, it looks again after a
+ * nap, of a tenth of the time for which nothing has moved, two milliseconds at most: so what has long been quiet costs
+ * a few thousandths of a core. Where something is under way naps are shorter still.
+ */
+#define _GNU_SOURCE
+#include "progress/proxy_threads.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
+#define SLACK_NS 1000ul       /* by which naps may end late */
+#define NAP_WAITING_NS 100000 /* at most */
+#define NAP_DOZING_NS 2000000
+
+typedef struct proxy {
+    pthread_mutex_t lock; /* the clients; held during turns */
+    pthread_cond_t bell;
+    pthread_t thread;
+    rd_proxy_client_t *clients;
+    int nclients, ending;
+    int64_t awake_ns;    /* after anything has moved: the most that a client asks for */
+    _Atomic int asking;  /* threads that want the lock: the proxy would take it again at once */
+    _Atomic int resting; /* the thread sleeps, or is about to */
+    _Atomic int woken;   /* since it last looked */
+} proxy_t;
+
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* starting and ending threads; taken before their locks */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static proxy_t proxies[RD_PROXIES];
+
+static void enter(proxy_t *p)
+{
+    atomic_fetch_add(&p->asking, 1);
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_sub(&p->asking, 1);
+}
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&life);
+    for (int i = 0; i < RD_PROXIES; i++)
+        enter(&proxies[i]);
+}
+
+static void fork_parent(void)
+{
+    for (int i = 0; i < RD_PROXIES; i++)
+        pthread_mutex_unlock(&proxies[i].lock);
+    pthread_mutex_unlock(&life);
+}
+
+static void bell_make(proxy_t *p)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->bell, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+/* The threads stayed in the parent. */
+static void fork_child(void)
+{
+    for (int i = 0; i < RD_PROXIES; i++) {
+        proxy_t *p = &proxies[i];
+        p->clients = NULL;
+        p->nclients = 0;
+        p->resting = p->asking = p->woken = 0;
+        bell_make(p);
+    }
+    fork_parent();
+}
+
+static void begin_once(void)
+{
+    for (int i = 0; i < RD_PROXIES; i++) {
+        pthread_mutex_init(&proxies[i].lock, NULL);
+        bell_make(&proxies[i]);
+    }
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+/* ---- the thread ---- */
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* With the lock, which others may have meanwhile. ns < 0: until somebody rings. Who begins the next turn takes `woken`
+ * back, and knows by it that the thread was called. */
+static void nap(proxy_t *p, int64_t now, int64_t ns)
+{
+    atomic_store(&p->resting, 1);
+    if (!atomic_load(&p->woken) && !p->ending) {
+        if (ns < 0) {
+            pthread_cond_wait(&p->bell, &p->lock);
+        } else {
+            struct timespec until = {(now + ns) / 1000000000, (now + ns) % 1000000000};
+            pthread_cond_timedwait(&p->bell, &p->lock, &until);
+        }
+    }
+    atomic_store(&p->resting, 0);
+}
+
+/* Lets go of the lock for who asks for it. */
+static void make_way(proxy_t *p)
+{
+    if (!atomic_load(&p->asking))
+        return;
+    pthread_mutex_unlock(&p->lock);
+    while (atomic_load(&p->asking))
+        sched_yield();
+    pthread_mutex_lock(&p->lock);
+}
+
+static void rest(proxy_t *p, rd_proxy_state_t state, int64_t now, int64_t quiet)
+{
+    int64_t most = state == RD_PROXY_WAITS ? NAP_WAITING_NS : NAP_DOZING_NS;
+
+    if (quiet <= p->awake_ns)
+        sched_yield();
+    else if (state == RD_PROXY_IDLE)
+        nap(p, now, -1);
+    else
+        nap(p, now, quiet / 10 < most ? quiet / 10 : most);
+}
+
+static void *run(void *arg)
+{
+    int64_t moved = now_ns();
+    proxy_t *p = arg;
+
+    (void)prctl(PR_SET_TIMERSLACK, SLACK_NS);
+    pthread_mutex_lock(&p->lock);
+    while (!p->ending) {
+        rd_proxy_state_t state = RD_PROXY_IDLE;
+        int called = atomic_exchange(&p->woken, 0);
+        for (rd_proxy_client_t *c = p->clients; c; c = c->next) {
+            rd_proxy_state_t its = c->turn(c->arg);
+            state = its > state ? its : state;
+        }
+        int64_t now = now_ns();
+        if (state == RD_PROXY_MOVED || called)
+            moved = now;
+        else
+            rest(p, state, now, now - moved);
+        make_way(p);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* ---- the others ---- */
+
+static int64_t most_awake(const proxy_t *p)
+{
+    int64_t most = 0;
+
+    for (const rd_proxy_client_t *c = p->clients; c; c = c->next)
+        most = c->awake_us > most ? c->awake_us : most;
+    return 1000 * most;
+}
+
+static int start(proxy_t *p)
+{
+    p->ending = 0;
+    return rd_thread_start(&p->thread, run, p);
+}
+
+int rd_proxy_add(rd_proxy_client_t *client)
+{
+    proxy_t *p = &proxies[client->proxy];
+    int error = 0;
+
+    pthread_once(&once, begin_once);
+    pthread_mutex_lock(&life);
+    if (p->nclients == 0)
+        error = start(p);
+    if (error == 0) {
+        enter(p);
+        p->nclients++;
+        client->pid = getpid();
+        client->next = p->clients;
+        p->clients = client;
+        p->awake_ns = most_awake(p);
+        pthread_cond_signal(&p->bell);
+        pthread_mutex_unlock(&p->lock);
+    }
+    pthread_mutex_unlock(&life);
+    return error;
+}
+
+void rd_proxy_remove(rd_proxy_client_t *client)
+{
+    proxy_t *p = &proxies[client->proxy];
+
+    if (client->pid != getpid())
+        return;
+    pthread_mutex_lock(&life);
+    enter(p);
+    for (rd_proxy_client_t **at = &p->clients; *at; at = &(*at)->next) {
+        if (*at == client) {
+            *at = client->next;
+            p->nclients--;
+            break;
+        }
+    }
+    p->awake_ns = most_awake(p);
+    p->ending = p->nclients == 0;
+    int last = p->ending;
+    pthread_cond_signal(&p->bell);
+    pthread_mutex_unlock(&p->lock);
+    if (last)
+        pthread_join(p->thread, NULL);
+    pthread_mutex_unlock(&life);
+}
+
+void rd_proxy_wake(const rd_proxy_client_t *client)
+{
+    proxy_t *p = &proxies[client->proxy];
+
+    atomic_store(&p->woken, 1);
+    if (!atomic_load(&p->resting))
+        return;
+    enter(p);
+    pthread_cond_signal(&p->bell);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void rd_proxy_nudge(const rd_proxy_client_t *client)
+{
+    proxy_t *p = &proxies[client->proxy];
+
+    atomic_store(&p->woken, 1);
+    if (!atomic_load(&p->resting) || pthread_mutex_trylock(&p->lock) != 0)
+        return;
+    pthread_cond_signal(&p->bell);
+    pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,118 @@
+/* binomial: one binomial tree, for short messages.
+ *
+ *              0               numbers count from the root; the parent of v clears its lowest bit, so the subtree of v
+ *            / | \             is v .. v + lowbit(v) - 1
+ *           4  2  1
+ *          /|  |               broadcast: the largest subtree first; reduce: its mirror image
+ *         6 5  3               scatter: a parent sends the blocks of a subtree from the last to the first, an inner
+ *         |                    rank hands on what is not its own; gather: the same backwards, the first to the last
+ *         7
+ *
+ *                  rounds    messages at the root, bytes         cost
+ *     broadcast    log n     log n, N log n                      (alpha + beta N) log n
+ *     reduce       log n     log n, N each                       (alpha + (beta + gamma) N) log n
+ *     scatter      log n     n-1, (n-1)/n N                      alpha (log n + n-1) + beta N (n-1)/n
+ *     gather       log n     n-1, (n-1)/n N                      the same
+ *
+ * A message is one block, so gather and scatter spare the root no messages; they spare it connections: it has log n
+ * of them and not n-1.
+ */
+#include "sched/algo/algos.h"
+
+/* The end of the subtree of v, beyond its last number. */
+static int subtree_end(int v, int n)
+{
+    int end = v + (v & -v);
+
+    return v == 0 || end > n ? n : end;
+}
+
+/* The child of v in whose subtree j lies. */
+static int child_toward(int v, int j)
+{
+    int d = 1;
+
+    while (2 * d <= j - v)
+        d *= 2;
+    return v + d;
+}
+
+static void broadcast(rd_steps_t *s, int n, int v, int root)
+{
+    int size = 1;
+    rd_fan_t fan;
+
+    if (v != 0)
+        rd_step_recv(s, rd_out(0), 0, (v - (v & -v) + root) % n);
+    while (v + size < subtree_end(v, n))
+        size *= 2;
+    rd_fan_begin(&fan, s, v == 0 ? rd_in(0) : rd_out(0), 0);
+    for (int d = size / 2; d > 0; d /= 2)
+        if (v + d < n)
+            rd_fan_add(&fan, (v + d + root) % n);
+    rd_fan_end(&fan);
+    if (v == 0)
+        rd_step_copy(s, rd_out(0), rd_in(0), 0);
+}
+
+static void scatter(rd_steps_t *s, int n, int v, int root)
+{
+    int me = (v + root) % n, parent = (v - (v & -v) + root) % n;
+
+    for (int j = subtree_end(v, n) - 1; j > v; j--) {
+        int c = (j + root) % n;
+
+        if (v != 0)
+            rd_step_recv(s, rd_tmp(0), c, parent);
+        rd_step_send(s, v == 0 ? rd_in(c) : rd_tmp(0), c, (child_toward(v, j) + root) % n);
+    }
+    if (v == 0)
+        rd_step_copy(s, rd_out(me), rd_in(me), me);
+    else
+        rd_step_recv(s, rd_out(me), me, parent);
+}
+
+static void gather(rd_steps_t *s, int n, int v, int root)
+{
+    int me = (v + root) % n, parent = (v - (v & -v) + root) % n;
+
+    if (v == 0)
+        rd_step_copy(s, rd_out(me), rd_in(me), me);
+    else
+        rd_step_send(s, rd_in(me), me, parent);
+    for (int j = v + 1; j < subtree_end(v, n); j++) {
+        int c = (j + root) % n;
+
+        rd_step_recv(s, v == 0 ? rd_out(c) : rd_tmp(0), c, (child_toward(v, j) + root) % n);
+        if (v != 0)
+            rd_step_send(s, rd_tmp(0), c, parent);
+    }
+}
+
+static rd_steps_t *emit(const rd_sched_args_t *args)
+{
+    int n = args->shape->nranks, v = rd_mod(args->rank - args->root, n);
+    rd_steps_t *s = rd_steps_create(args->coll == RD_BROADCAST || args->coll == RD_REDUCE ? 1 : n);
+
+    if (s == NULL)
+        return NULL;
+    rd_steps_lane(s, 0);
+    switch (args->coll) {
+    case RD_SCATTER:
+        scatter(s, n, v, args->root);
+        return s;
+    case RD_GATHER:
+        gather(s, n, v, args->root);
+        return s;
+    case RD_BROADCAST:
+        broadcast(s, n, v, args->root);
+        return s;
+    default:
+        broadcast(s, n, v, args->root);
+        return rd_mirror_of(s, args);
+    }
+}
+
+const rd_algo_t rd_algo_binomial = {
+    "binomial", 1u << RD_BROADCAST | 1u << RD_REDUCE | 1u << RD_GATHER | 1u << RD_SCATTER, rd_sched_any, emit, 0,
+};

@@ -1,0 +1,357 @@
+/* hier: any schedule between the nodes, with a direct exchange inside each node around it.
+ *
+ *     allreduce, 2 nodes of 3 ranks:      0     1     2     |     3     4     5
+ *
+ *       bring    parts to their rails      a ◀── a ◀── a    |  likewise        (shared memory)
+ *       outer    along each rail           a ◀───────────── | ──▶ a            (network; ring, rd, pat, two trees)
+ *       spread   parts to everybody        a ──▶ a ──▶ a    |  likewise        (shared memory)
+ *
+ * The outer schedule is that of a flat file (ring.c, rd.c, ...) for as many ranks as there are nodes. Each of its steps
+ * is taken by the ranks in place j of the nodes, rail j, for part j of the step's chunk; where it first reads a chunk
+ * of IN, the node's contributions to that chunk are brought together first, and where it has written a chunk of OUT,
+ * that one is spread over the node, behind the sends which pass it on. All ranks of a node walk the same outer schedule
+ * in step, so that what is free of deadlock outside is so inside.
+ *
+ *     allreduce          N/rails a rail; ranks beyond the rails (uneven nodes) contribute and receive
+ *     broadcast          the root is rail 0 of its node and hands the other rails their parts; reduce: its mirror image
+ *     allgather          a rank sends its own block along its rail, and what comes to the others of its node;
+ *                        reduce_scatter: its mirror image; both want as many ranks on every node
+ *     barrier            the first of each node for all of it
+ *
+ *                        on the network, by each rail                       in the node
+ *     hier_ring          as ring of `nodes` ranks, N/rails                  2 hops, N (1 - 1/rails) each way
+ *     hier_tree          as tree, a tree a rail                             2 hops, N each way
+ *     hier_rd            as rd                                              as hier_ring
+ *     hier_binomial      as binomial                                        as hier_ring
+ *     hier_pat, _direct  as pat, direct                                     as hier_ring
+ *
+ * `param` is the number of rails: 1 for short messages, where every message counts; 0, as many as there can be, for
+ * long ones, where every byte does.
+ */
+#include <stdlib.h>
+
+#include "sched/algo/algos.h"
+#include "sched/shape.h"
+
+/* Names of scratch: what carries a long sum, the sums of a node by outer chunk, then the outer schedule's own. */
+enum { CARRY, SUMS };
+
+typedef struct walk {
+    rd_nodes_t *g;
+    const rd_steps_t *outer;
+    rd_steps_t *s;
+    rd_coll_t coll;
+    int each;      /* every rail has a part of every outer chunk; else outer chunk c is rail c's */
+    int at_root;   /* a broadcast, on the root's node */
+    char *brought; /* by outer chunk */
+    int late;      /* the outer chunk that is still to be spread, -1: none */
+} walk_t;
+
+/* Rails of outer chunk c: from *first, *count of them. */
+static void rails_of(const walk_t *w, int c, int *first, int *count)
+{
+    *first = w->each ? 0 : c % w->g->rails;
+    *count = w->each ? w->g->rails : 1;
+}
+
+/* Whether the rank in this place serves a part of the chunk. */
+static int serves(const walk_t *w, int c, int place)
+{
+    return w->each ? place < w->g->rails : place == c % w->g->rails;
+}
+
+/* Rail j's part of outer chunk c. */
+static int part(const walk_t *w, int c, int j)
+{
+    if (w->coll == RD_ALLGATHER)
+        return w->g->rail[c * w->g->rails + j];
+    return w->each ? c * w->g->rails + j : c;
+}
+
+/* ---- inside the node ---- */
+
+static void bring_sum(walk_t *w, int c)
+{
+    const rd_nodes_t *g = w->g;
+    rd_sum_t sum;
+
+    for (int k = 1; k < g->locals; k++) {
+        int p = (g->place + k) % g->locals;
+
+        if (serves(w, c, p))
+            rd_step_send(w->s, rd_in(part(w, c, p)), part(w, c, p), g->local[p]);
+    }
+    if (!serves(w, c, g->place) || g->locals == 1)
+        return;
+    rd_sum_begin(&sum, w->s, part(w, c, g->place), CARRY);
+    for (int p = 0; p < g->locals; p++)
+        rd_sum_add(&sum, p == g->place ? rd_in(part(w, c, p)) : rd_peer(g->local[p]));
+    rd_sum_end(&sum, rd_tmp(SUMS + c));
+}
+
+static void bring_from_root(walk_t *w, int c)
+{
+    const rd_nodes_t *g = w->g;
+
+    for (int p = 1; p < g->locals; p++) {
+        int x = part(w, c, p);
+
+        if (!serves(w, c, p))
+            continue;
+        if (g->place == 0)
+            rd_step_send(w->s, rd_in(x), x, g->local[p]);
+        else if (g->place == p)
+            rd_step_recv(w->s, rd_out(x), x, g->local[0]);
+    }
+}
+
+static void bring_word(walk_t *w)
+{
+    const rd_nodes_t *g = w->g;
+
+    if (g->place != 0)
+        rd_step_send(w->s, rd_tmp(CARRY), 0, g->local[0]);
+    for (int p = 1; g->place == 0 && p < g->locals; p++)
+        rd_step_recv(w->s, rd_tmp(CARRY), 0, g->local[p]);
+}
+
+/* What a rail hands out: the root's own part may not be in its output yet. */
+static rd_end_t handed(const walk_t *w, int c)
+{
+    int x = part(w, c, w->g->place);
+
+    if (w->coll == RD_BARRIER)
+        return rd_tmp(CARRY);
+    return w->at_root && w->g->place == 0 ? rd_in(x) : rd_out(x);
+}
+
+static void spread(walk_t *w)
+{
+    const rd_nodes_t *g = w->g;
+    int c = w->late, first, count;
+    rd_fan_t fan;
+
+    w->late = -1;
+    if (c < 0)
+        return;
+    if (serves(w, c, g->place)) {
+        rd_fan_begin(&fan, w->s, handed(w, c), part(w, c, g->place));
+        for (int k = 1; k < g->locals; k++)
+            if (!w->at_root || (g->place + k) % g->locals != 0)
+                rd_fan_add(&fan, g->local[(g->place + k) % g->locals]);
+        rd_fan_end(&fan);
+    }
+    rails_of(w, c, &first, &count);
+    for (int j = first; j < first + count; j++)
+        if (j != g->place && !(w->at_root && g->place == 0))
+            rd_step_recv(w->s, w->coll == RD_BARRIER ? rd_tmp(CARRY) : rd_out(part(w, c, j)), part(w, c, j),
+                         g->local[j]);
+}
+
+static void spread_later(walk_t *w, int c)
+{
+    if (w->late != c)
+        spread(w);
+    w->late = c;
+}
+
+static void bring(walk_t *w, int c)
+{
+    if (w->brought[c])
+        return;
+    w->brought[c] = 1;
+    spread(w);
+    if (w->coll == RD_ALLREDUCE)
+        bring_sum(w, c);
+    if (w->at_root) {
+        bring_from_root(w, c);
+        spread_later(w, c);
+    }
+}
+
+/* ---- between the nodes ---- */
+
+static rd_end_t mapped(const walk_t *w, int c, rd_end_t end)
+{
+    const rd_nodes_t *g = w->g;
+    int j = w->each ? g->place : c % g->rails;
+
+    switch (end.where) {
+    case RD_PEER:
+        return rd_peer(g->rail[end.index * g->rails + j]);
+    case RD_TMP:
+        return rd_tmp(SUMS + w->outer->nchunks + end.index);
+    case RD_OUT:
+        return rd_out(part(w, end.index, j));
+    default:
+        if (w->coll == RD_ALLREDUCE && g->locals > 1)
+            return rd_tmp(SUMS + end.index);
+        return w->at_root && g->place != 0 ? rd_out(part(w, end.index, j)) : rd_in(part(w, end.index, j));
+    }
+}
+
+static int find(const rd_end_t *ends, int n, rd_where_t where)
+{
+    for (int k = 0; k < n; k++)
+        if (ends[k].where == (int32_t)where)
+            return k;
+    return -1;
+}
+
+/* The root keeps all parts, whoever else serves them. */
+static void keep(walk_t *w, int c)
+{
+    int first, count;
+
+    rails_of(w, c, &first, &count);
+    for (int j = first; w->g->place == 0 && j < first + count; j++)
+        rd_step_copy(w->s, rd_out(part(w, c, j)), rd_in(part(w, c, j)), part(w, c, j));
+}
+
+static void take_step(walk_t *w, const rd_step_t *step)
+{
+    rd_end_t src[RD_MAX_ENDS], dst[RD_MAX_ENDS];
+    int c = step->chunk, in = find(step->src, step->nsrc, RD_IN), out = find(step->dst, step->ndst, RD_OUT);
+
+    if (in >= 0)
+        bring(w, step->src[in].index);
+    if (find(step->src, step->nsrc, RD_PEER) >= 0)
+        spread(w);
+    if (w->at_root && in >= 0 && out >= 0) {
+        keep(w, c);
+        return;
+    }
+    if (serves(w, c, w->g->place)) {
+        for (int k = 0; k < step->nsrc; k++)
+            src[k] = mapped(w, c, step->src[k]);
+        for (int k = 0; k < step->ndst; k++)
+            dst[k] = mapped(w, c, step->dst[k]);
+        rd_step(w->s, w->coll == RD_BARRIER ? 0 : part(w, c, w->each ? w->g->place : c % w->g->rails), step->nsrc, src,
+                step->ndst, dst);
+    }
+    if (out >= 0)
+        spread_later(w, step->dst[out].index);
+}
+
+static void walk_lane(walk_t *w, rd_lane_t lane)
+{
+    rd_steps_lane(w->s, lane.channel);
+    w->late = -1;
+    if (w->coll == RD_BARRIER)
+        bring_word(w);
+    for (int i = lane.first; i < lane.first + lane.count; i++)
+        take_step(w, &w->outer->steps[i]);
+    if (w->coll == RD_BARRIER)
+        w->late = 0;
+    spread(w);
+}
+
+static int parts(const walk_t *w, int nranks)
+{
+    if (w->coll == RD_ALLGATHER)
+        return nranks;
+    return w->each && w->coll != RD_BARRIER ? w->outer->nchunks * w->g->rails : w->outer->nchunks;
+}
+
+static rd_steps_t *compose(const rd_sched_args_t *args, const rd_algo_t *outer, int rails, int each)
+{
+    walk_t w = {.g = rd_nodes_create(args, rails), .coll = args->coll, .each = each};
+    rd_steps_t *between = NULL;
+
+    if (w.g == NULL)
+        return NULL;
+    const rd_shape_t shape = {w.g->nodes, 1, NULL};
+    const rd_sched_args_t nodes = {&shape, args->coll, w.g->node, args->shape->node[args->root], 0, 0};
+    w.at_root = args->coll == RD_BROADCAST && nodes.root == w.g->node;
+    w.outer = between = outer->emit(&nodes);
+    if (between == NULL || rd_steps_expand(between) != 0)
+        goto free_all;
+    w.s = rd_steps_create(parts(&w, args->shape->nranks));
+    w.brought = calloc((size_t)between->nchunks, 1);
+    if (w.s != NULL && w.brought == NULL)
+        w.s->error = "no memory for the schedule";
+    for (int l = 0; w.s != NULL && w.s->error == NULL && l < between->nlanes; l++)
+        walk_lane(&w, between->lanes[l]);
+free_all:
+    free(w.brought);
+    rd_steps_free(between);
+    free(w.g);
+    return w.s;
+}
+
+/* Reduce and reduce_scatter are the mirror images of what moves data alone. */
+static rd_steps_t *hier(const rd_sched_args_t *args, const rd_algo_t *outer, int rails, int each)
+{
+    rd_sched_args_t image = *args;
+
+    image.coll = args->coll == RD_REDUCE ? RD_BROADCAST : RD_ALLGATHER;
+    switch (args->coll) {
+    case RD_REDUCE:
+        return rd_mirror_of(compose(&image, outer, rails, each), args);
+    case RD_REDUCE_SCATTER:
+        return rd_mirror_of(compose(&image, outer, 0, each), args);
+    case RD_ALLGATHER:
+        return compose(args, outer, 0, each);
+    case RD_BARRIER:
+        return compose(args, outer, 1, each);
+    default:
+        return compose(args, outer, rails, each);
+    }
+}
+
+static const char *excluded(const rd_sched_args_t *args)
+{
+    int least, most;
+
+    if (args->shape->nnodes < 2)
+        return "needs more than one node";
+    if (args->shape->node == NULL || rd_nodes_sizes(args->shape, &least, &most) != 0)
+        return "needs to know the node of each rank";
+    if (most == 1)
+        return "needs a node with several ranks";
+    if (least != most && (args->coll == RD_ALLGATHER || args->coll == RD_REDUCE_SCATTER))
+        return "needs as many ranks on every node";
+    return NULL;
+}
+
+static rd_steps_t *over_ring(const rd_sched_args_t *args)
+{
+    return hier(args, &rd_algo_ring, args->param, 1);
+}
+
+/* A rail a tree: so the ways up and down, which are lanes of their own, share no connection. */
+static rd_steps_t *over_tree(const rd_sched_args_t *args)
+{
+    return hier(args, &rd_algo_tree, args->param == 1 ? 1 : 2, 0);
+}
+
+static rd_steps_t *over_rd(const rd_sched_args_t *args)
+{
+    return hier(args, &rd_algo_rd, args->param, 1);
+}
+
+static rd_steps_t *over_binomial(const rd_sched_args_t *args)
+{
+    return hier(args, &rd_algo_binomial, args->param, 1);
+}
+
+static rd_steps_t *over_pat(const rd_sched_args_t *args)
+{
+    return hier(args, &rd_algo_pat, args->param, 1);
+}
+
+static rd_steps_t *over_direct(const rd_sched_args_t *args)
+{
+    return hier(args, &rd_algo_direct, args->param, 1);
+}
+
+#define BLOCKS (1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER)
+#define ROOTED (1u << RD_BROADCAST | 1u << RD_REDUCE)
+#define ALL (1u << RD_ALLREDUCE)
+
+const rd_algo_t rd_algo_hier_ring = {"hier_ring", ALL | BLOCKS | ROOTED, excluded, over_ring, 1};
+const rd_algo_t rd_algo_hier_tree = {"hier_tree", ALL | ROOTED, excluded, over_tree, 1};
+const rd_algo_t rd_algo_hier_rd = {"hier_rd", ALL | 1u << RD_BARRIER, excluded, over_rd, 1};
+const rd_algo_t rd_algo_hier_binomial = {"hier_binomial", ROOTED, excluded, over_binomial, 1};
+const rd_algo_t rd_algo_hier_pat = {"hier_pat", ALL | BLOCKS, excluded, over_pat, 1};
+const rd_algo_t rd_algo_hier_direct = {"hier_direct", BLOCKS, excluded, over_direct, 0};

@@ -1,0 +1,33 @@
+/* oneshot: every rank sends its whole input to all others and sums all inputs itself.
+ *
+ *     rank 1 of 4:   IN ──▶ 2, 3, 0
+ *                    OUT ◀── 0 + IN + 2 + 3
+ *
+ * One hop; (n-1) N bytes sent by each rank; alpha (n-1) + (beta + gamma) N (n-1). The fastest while alpha is all that
+ * counts. Peers are visited from the own rank on; the sum runs in the order of ranks, the own input at its own place,
+ * so every rank gets the same bits.
+ */
+#include "sched/algo/algos.h"
+
+static rd_steps_t *emit(const rd_sched_args_t *args)
+{
+    int n = args->shape->nranks, me = args->rank;
+    rd_steps_t *s = rd_steps_create(1);
+    rd_fan_t fan;
+    rd_sum_t sum;
+
+    if (s == NULL)
+        return NULL;
+    rd_steps_lane(s, 0);
+    rd_fan_begin(&fan, s, rd_in(0), 0);
+    for (int k = 1; k < n; k++)
+        rd_fan_add(&fan, (me + k) % n);
+    rd_fan_end(&fan);
+    rd_sum_begin(&sum, s, 0, 0);
+    for (int r = 0; r < n; r++)
+        rd_sum_add(&sum, r == me ? rd_in(0) : rd_peer(r));
+    rd_sum_end(&sum, rd_out(0));
+    return s;
+}
+
+const rd_algo_t rd_algo_oneshot = {"oneshot", 1u << RD_ALLREDUCE, rd_sched_any, emit, 0};

@@ -1,0 +1,112 @@
+/* pat: parallel aggregated trees, Bruck's algorithm with its dimensions turned round and its buffers bounded.
+ *
+ *     Block b reaches rank b + j by the binomial tree over offsets j, whose parent clears the lowest bit:
+ *
+ *              0                      far ranks first, while there is little to send, near ones last
+ *            / | \
+ *           4  2  1                   d = 4:  send own                  get offset 4
+ *          /|  |                      d = 2:  send own, 4               get 2, 6
+ *         6 5  3                      d = 1:  send own, 4, 2, 6         get 1, 5, 3, 7
+ *         |
+ *         7                           all ranks do the same offsets in the same order: n trees in parallel
+ *
+ * `param` is the aggregation a, rounded down to a power of two: the far dimensions are done at once until a blocks are
+ * at hand, then the a subtrees below them are walked together, depth first. Any n; reduce_scatter is the mirror image
+ * and holds about a log(n/a) partial sums in scratch; allreduce joins both.
+ *
+ *                     rounds              bytes sent by a rank   cost
+ *     allgather       log a + n/a - 1     (n-1)/n N              alpha (log a + n/a) + beta N (n-1)/n
+ *     reduce_scatter  the same            the same               beta + gamma for beta
+ *     allreduce       twice               twice                  the sum
+ *
+ * In each step a rank sends before it receives, and all ranks are at the same step, so that one credit suffices; or
+ * two, where a step moves two blocks. Jeaugey: "PAT: a new algorithm for all-gather and reduce-scatter operations at
+ * scale", arXiv 2506.20252.
+ */
+#include "sched/algo/algos.h"
+
+#define DEFAULT_AGGREGATION 32
+
+typedef struct pat {
+    rd_steps_t *s;
+    int n, me;
+    int pairs;  /* two blocks a step */
+    int copied; /* the own block is in OUT: done behind the first send, so that nobody waits for it */
+} pat_t;
+
+static void copy_own(pat_t *p)
+{
+    if (!p->copied)
+        rd_step_copy(p->s, rd_out(p->me), rd_in(p->me), p->me);
+    p->copied = 1;
+}
+
+/* Offset j moves: the block for the rank d above goes out, */
+static void give(pat_t *p, int j)
+{
+    int d = j & -j, parent = j - d, out = rd_mod(p->me - parent, p->n);
+
+    rd_step_send(p->s, parent == 0 ? rd_in(p->me) : rd_out(out), out, (p->me + d) % p->n);
+}
+
+/* the same offset's block comes from d below. */
+static void take(pat_t *p, int j)
+{
+    int d = j & -j, in = rd_mod(p->me - j, p->n);
+
+    rd_step_recv(p->s, rd_out(in), in, rd_mod(p->me - d, p->n));
+}
+
+/* Offsets first, first + by, ..., of one d: by twos, if there are credits for it, which the network carries as one. */
+static void move(pat_t *p, int first, int by)
+{
+    for (int j = first; j < p->n; j += p->pairs ? 2 * by : by) {
+        int two = p->pairs && j + by < p->n;
+
+        give(p, j);
+        if (two)
+            give(p, j + by);
+        copy_own(p);
+        take(p, j);
+        if (two)
+            take(p, j + by);
+    }
+}
+
+static rd_steps_t *allgather(const rd_sched_args_t *args)
+{
+    pat_t p = {NULL, args->shape->nranks, args->rank, args->pairs, 0};
+    int aggregation = args->param > 0 ? args->param : DEFAULT_AGGREGATION, low = 1, d;
+
+    p.s = rd_steps_create(p.n);
+    if (p.s == NULL)
+        return NULL;
+    rd_steps_lane(p.s, 0);
+    while (low < p.n)
+        low *= 2;
+    d = low / 2;
+    for (int a = 1; low > 1 && 2 * a <= aggregation; a *= 2)
+        low /= 2;
+    for (; d >= low; d /= 2)
+        move(&p, d, 2 * d);
+    for (int i = 1; i < low; i++)
+        move(&p, i, low);
+    copy_own(&p); /* one rank alone */
+    return p.s;
+}
+
+static rd_steps_t *emit(const rd_sched_args_t *args)
+{
+    switch (args->coll) {
+    case RD_ALLGATHER:
+        return allgather(args);
+    case RD_REDUCE_SCATTER:
+        return rd_mirror_of(allgather(args), args);
+    default:
+        return rd_join(rd_mirror_of(allgather(args), args), allgather(args));
+    }
+}
+
+const rd_algo_t rd_algo_pat = {
+    "pat", 1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLREDUCE, rd_sched_any, emit, 0,
+};

@@ -1,0 +1,99 @@
+/* rd: recursive doubling for small allreduces, dissemination for the barrier.
+ *
+ *     allreduce of 5:   0+1   2   3   4        p = 4 is the largest power of two; the first 2(n-p) ranks pair up and
+ *                        |    |   |   |        the lower one of a pair plays for both
+ *                       (0    1) (2   3)       in round k numbers that differ in bit k exchange what they have,
+ *                       (0)  (1) (2) (3)  ..   and both sum lower + upper
+ *                        |                     the result goes back to the upper ones
+ *                        1
+ *
+ *     barrier, round k: tell rank + 2^k, hear rank - 2^k.
+ *
+ *                  steps                                  bytes sent by a rank    cost
+ *     allreduce    log p (+ 2 if n is not a power of 2)   N log p                 (alpha + (beta + gamma) N) log p
+ *     barrier      ceil(log n)                            log n messages          alpha log n
+ *
+ * The order of the sum is by rank and the same on both sides of an exchange, so all ranks get the same bits although
+ * each sums for itself. What is handed on is rounded to the user's type before either side uses it.
+ */
+#include "sched/algo/algos.h"
+
+enum { SUM, HEARD }; /* names of scratch */
+
+static int floor_power(int n)
+{
+    int p = 1;
+
+    while (2 * p <= n)
+        p *= 2;
+    return p;
+}
+
+/* The rank that plays number v, with `extra` pairs. */
+static int player(int v, int extra)
+{
+    return v < extra ? 2 * v : v + extra;
+}
+
+static void doubling(rd_steps_t *s, int v, int p, int extra, rd_end_t mine)
+{
+    for (int bit = 1; bit < p; bit *= 2) {
+        int peer = player(v ^ bit, extra);
+        rd_sum_t sum;
+
+        rd_step_send(s, mine, 0, peer);
+        rd_step_recv(s, rd_tmp(HEARD), 0, peer);
+        rd_sum_begin(&sum, s, 0, SUM);
+        rd_sum_add(&sum, v & bit ? rd_tmp(HEARD) : mine);
+        rd_sum_add(&sum, v & bit ? mine : rd_tmp(HEARD));
+        mine = 2 * bit < p ? rd_tmp(SUM) : rd_out(0);
+        rd_sum_end(&sum, mine);
+    }
+}
+
+static void allreduce(rd_steps_t *s, int n, int me)
+{
+    int p = floor_power(n), extra = n - p;
+    rd_sum_t sum;
+
+    if (n == 1) {
+        rd_step_copy(s, rd_out(0), rd_in(0), 0);
+    } else if (me >= 2 * extra) {
+        doubling(s, me - extra, p, extra, rd_in(0));
+    } else if (me % 2 == 1) {
+        rd_step_send(s, rd_in(0), 0, me - 1);
+        rd_step_recv(s, rd_out(0), 0, me - 1);
+    } else {
+        rd_step_recv(s, rd_tmp(HEARD), 0, me + 1);
+        rd_sum_begin(&sum, s, 0, SUM);
+        rd_sum_add(&sum, rd_in(0));
+        rd_sum_add(&sum, rd_tmp(HEARD));
+        rd_sum_end(&sum, rd_tmp(SUM));
+        doubling(s, me / 2, p, extra, rd_tmp(SUM));
+        rd_step_send(s, rd_out(0), 0, me + 1);
+    }
+}
+
+static void barrier(rd_steps_t *s, int n, int me)
+{
+    for (int d = 1; d < n; d *= 2) {
+        rd_step_send(s, rd_tmp(0), 0, (me + d) % n);
+        rd_step_recv(s, rd_tmp(0), 0, rd_mod(me - d, n));
+    }
+}
+
+static rd_steps_t *emit(const rd_sched_args_t *args)
+{
+    rd_steps_t *s = rd_steps_create(1);
+
+    if (s == NULL)
+        return NULL;
+    rd_steps_lane(s, 0);
+    if (args->coll == RD_BARRIER)
+        barrier(s, args->shape->nranks, args->rank);
+    else
+        allreduce(s, args->shape->nranks, args->rank);
+    return s;
+}
+
+const rd_algo_t rd_algo_rd = {"rd", 1u << RD_ALLREDUCE | 1u << RD_BARRIER, rd_sched_any, emit, 0};

@@ -1,0 +1,114 @@
+/* ring: each rank talks to its two neighbours alone.
+ *
+ *         0 ──▶ 1          allgather: blocks travel to the right; rank r sends its own, then hands on what comes
+ *         ▲     │          reduce_scatter: its mirror image, partial sums travel to the left
+ *         │     ▼          allreduce: both, joined
+ *         3 ◀── 2          broadcast: a chain from the root; slices of the message follow each other
+ *                          reduce: its mirror image
+ *
+ *                     steps             bytes sent by a rank   cost
+ *     allgather       n-1               (n-1)/n N              (alpha + beta N/n) (n-1)
+ *     reduce_scatter  n-1               (n-1)/n N              (alpha + (beta + gamma) N/n) (n-1)
+ *     allreduce       2(n-1)            2 (n-1)/n N            2 alpha (n-1) + (2 beta + gamma) N (n-1)/n
+ *     broadcast       n-2+slices        N                      alpha (n-2+slices) + beta N (1 + (n-2)/slices)
+ *     reduce          n-2+slices        N                      the same, beta + gamma for beta
+ *
+ * Least bytes and only neighbours, at a latency that grows with n. A block is summed on its way round to its owner, by
+ * each rank once, so all ranks see the same bits. Fused and folded, a rank's program has five steps at any n, as long
+ * as the way round follows the numbers of the ranks.
+ */
+#include "sched/algo/algos.h"
+
+/* The way round: rank after rank on a node, then on to the next node, so that each node has one connection in and one
+ * out whatever the numbering. */
+static int next_of(const rd_shape_t *shape, int rank)
+{
+    int n = shape->nranks, at = rank + 1;
+
+    if (shape->node == NULL || shape->nnodes < 2)
+        return at % n;
+    while (at < n && shape->node[at] != shape->node[rank])
+        at++;
+    if (at < n)
+        return at;
+    for (at = 0; shape->node[at] != (shape->node[rank] + 1) % shape->nnodes; at++)
+        continue;
+    return at;
+}
+
+static int prev_of(const rd_shape_t *shape, int rank)
+{
+    int n = shape->nranks, at = rank - 1;
+
+    if (shape->node == NULL || shape->nnodes < 2)
+        return (at + n) % n;
+    while (at >= 0 && shape->node[at] != shape->node[rank])
+        at--;
+    if (at >= 0)
+        return at;
+    for (at = n - 1; (shape->node[at] + 1) % shape->nnodes != shape->node[rank]; at--)
+        continue;
+    return at;
+}
+
+static rd_steps_t *allgather(const rd_sched_args_t *args)
+{
+    int n = args->shape->nranks, me = args->rank, c = me;
+    int next = next_of(args->shape, me), prev = prev_of(args->shape, me);
+    rd_steps_t *s = rd_steps_create(n);
+
+    if (s == NULL)
+        return NULL;
+    rd_steps_lane(s, 0);
+    if (n > 1)
+        rd_step_send(s, rd_in(me), me, next);
+    rd_step_copy(s, rd_out(me), rd_in(me), me);
+    for (int k = 1; k < n; k++) {
+        c = prev_of(args->shape, c);
+        rd_step_recv(s, rd_out(c), c, prev);
+        if (k < n - 1)
+            rd_step_send(s, rd_out(c), c, next);
+    }
+    return s;
+}
+
+static rd_steps_t *broadcast(const rd_sched_args_t *args)
+{
+    int me = args->rank, next = next_of(args->shape, me);
+    rd_steps_t *s = rd_steps_create(1);
+
+    if (s == NULL)
+        return NULL;
+    rd_steps_lane(s, 0);
+    if (me != args->root)
+        rd_step_recv(s, rd_out(0), 0, prev_of(args->shape, me));
+    if (next != args->root)
+        rd_step_send(s, me == args->root ? rd_in(0) : rd_out(0), 0, next);
+    if (me == args->root)
+        rd_step_copy(s, rd_out(0), rd_in(0), 0);
+    return s;
+}
+
+static rd_steps_t *emit(const rd_sched_args_t *args)
+{
+    switch (args->coll) {
+    case RD_ALLGATHER:
+        return allgather(args);
+    case RD_REDUCE_SCATTER:
+        return rd_mirror_of(allgather(args), args);
+    case RD_ALLREDUCE:
+        return rd_join(rd_mirror_of(allgather(args), args), allgather(args));
+    case RD_BROADCAST:
+        return broadcast(args);
+    default:
+        return rd_mirror_of(broadcast(args), args);
+    }
+}
+
+const rd_algo_t rd_algo_ring = {
+    "ring",
+    1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLREDUCE | 1u << RD_BROADCAST | 1u << RD_REDUCE,
+    rd_sched_any,
+    emit,
+    0,
+};

@@ -1,0 +1,147 @@
+/* tree: two binary trees, half of the message each, so that the inner ranks of one are leaves of the other.
+ *
+ *     tree 0, x = 1..7        4                 tree 1 of an even count: mirrored, x -> m+1-x
+ *                           /   \                      of an odd one: shifted, x -> x+1
+ *                          2     6
+ *                         / \   / \             chunk t travels in tree t, on channel t
+ *                        1   3 5   7
+ *
+ * Ranks are numbered in order (left subtree, self, right subtree): odd numbers are leaves, and a sum of left, own and
+ * right keeps the order of ranks. Allreduce takes the trees over all n ranks; the way up and the way down are lanes of
+ * their own, and the top of a tree sums and hands down in one step. Broadcast takes them over the n-1 other ranks, with
+ * the root above both; reduce is its mirror image.
+ *
+ *                  steps                      bytes sent by a rank    cost, S slices of a chunk
+ *     broadcast    log n + S                  N (an inner rank)       alpha (log n + S) + beta N (1 + log n / S)
+ *     reduce       log n + S                  N/2 a tree              the same, beta + gamma for beta
+ *     allreduce    2 log n + S                3/2 N                   alpha (2 log n + S) + (2 beta + gamma) N
+ *
+ * Full bandwidth at a latency of log n. Sanders, Speck, Traff: "Two-tree algorithms for full bandwidth broadcast,
+ * reduction and scan", Parallel Computing 35 (2009).
+ */
+#include "sched/algo/algos.h"
+
+/* A rank's place in one tree over numbers 1..m; 0: there is none. */
+typedef struct place {
+    int up, left, right;
+} place_t;
+
+static place_t in_order(int m, int x)
+{
+    int bit = x & -x, up = (x ^ bit) | bit << 1;
+    place_t p = {up <= m ? up : x ^ bit, bit > 1 ? x - bit / 2 : 0, 0};
+
+    for (int b = bit / 2; b > 0 && p.right == 0; b /= 2)
+        if (x + b <= m)
+            p.right = x + b;
+    return p;
+}
+
+/* Numbers of the second tree and back: its own inverse when mirrored; shifted there by one and back by m-1. */
+static int turn(int m, int x, int by)
+{
+    if (x == 0)
+        return 0;
+    return m % 2 == 0 ? m + 1 - x : (x - 1 + by) % m + 1;
+}
+
+static place_t find_place(int m, int x, int tree)
+{
+    place_t p;
+
+    if (tree == 0)
+        return in_order(m, x);
+    p = in_order(m, turn(m, x, 1));
+    p = (place_t){turn(m, p.up, m - 1), turn(m, p.left, m - 1), turn(m, p.right, m - 1)};
+    return p;
+}
+
+/* The top of a tree. */
+static int find_top(int m, int tree)
+{
+    int top = 1;
+
+    while (2 * top <= m)
+        top *= 2;
+    return tree == 0 ? top : turn(m, top, m - 1);
+}
+
+static void hand_down(rd_steps_t *s, place_t p, int tree)
+{
+    rd_fan_t fan;
+
+    rd_fan_begin(&fan, s, rd_out(tree), tree);
+    if (p.left > 0)
+        rd_fan_add(&fan, p.left - 1);
+    if (p.right > 0)
+        rd_fan_add(&fan, p.right - 1);
+    rd_fan_end(&fan);
+}
+
+static rd_steps_t *allreduce(int n, int me)
+{
+    rd_steps_t *s = rd_steps_create(2);
+
+    for (int tree = 0; tree < 2 && s != NULL; tree++) {
+        place_t p = find_place(n, me + 1, tree);
+        rd_sum_t sum;
+
+        rd_steps_lane(s, tree);
+        rd_sum_begin(&sum, s, tree, 0);
+        if (p.left > 0)
+            rd_sum_add(&sum, rd_peer(p.left - 1));
+        rd_sum_add(&sum, rd_in(tree));
+        if (p.right > 0)
+            rd_sum_add(&sum, rd_peer(p.right - 1));
+        rd_sum_end(&sum, p.up > 0 ? rd_peer(p.up - 1) : rd_out(tree));
+        if (p.up > 0) {
+            rd_steps_lane(s, tree);
+            rd_step_recv(s, rd_out(tree), tree, p.up - 1);
+        }
+        hand_down(s, p, tree);
+    }
+    return s;
+}
+
+/* The other ranks are numbered from the root on: x = rank - root. */
+static rd_steps_t *broadcast(int n, int me, int root)
+{
+    rd_steps_t *s = rd_steps_create(2);
+    int m = n - 1, x = rd_mod(me - root, n);
+
+    for (int tree = 0; tree < 2 && s != NULL; tree++) {
+        place_t p;
+
+        rd_steps_lane(s, tree);
+        if (x == 0) {
+            if (m > 0)
+                rd_step_send(s, rd_in(tree), tree, (root + find_top(m, tree)) % n);
+            rd_step_copy(s, rd_out(tree), rd_in(tree), tree);
+            continue;
+        }
+        p = find_place(m, x, tree);
+        rd_step_recv(s, rd_out(tree), tree, (root + p.up) % n);
+        p.left = p.left > 0 ? (root + p.left) % n + 1 : 0;
+        p.right = p.right > 0 ? (root + p.right) % n + 1 : 0;
+        hand_down(s, p, tree);
+    }
+    return s;
+}
+
+static rd_steps_t *emit(const rd_sched_args_t *args)
+{
+    int n = args->shape->nranks;
+
+    switch (args->coll) {
+    case RD_ALLREDUCE:
+        return allreduce(n, args->rank);
+    case RD_BROADCAST:
+        return broadcast(n, args->rank, args->root);
+    default:
+        return rd_mirror_of(broadcast(n, args->rank, args->root), args);
+    }
+}
+
+const rd_algo_t rd_algo_tree = {
+    "tree", 1u << RD_ALLREDUCE | 1u << RD_BROADCAST | 1u << RD_REDUCE, rd_sched_any, emit, 0,
+};

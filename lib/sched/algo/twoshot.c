@@ -1,0 +1,23 @@
+/* twoshot: a direct reduce_scatter joined with a direct allgather.
+ *
+ *     rank 0 of 4:   IN 1 ──▶ 1, IN 2 ──▶ 2, IN 3 ──▶ 3
+ *                    OUT 0, 1, 2, 3 ◀── IN 0 + 1 + 2 + 3        (one step: the sum goes to all as it is made)
+ *                    OUT 1 ◀── 1, OUT 2 ◀── 2, OUT 3 ◀── 3
+ *
+ * Two hops; 2 (n-1)/n N bytes sent by each rank, the least there is; 2 alpha (n-1) + (2 beta + gamma) N (n-1)/n.
+ */
+#include "sched/algo/algos.h"
+
+static rd_steps_t *emit(const rd_sched_args_t *args)
+{
+    rd_sched_args_t half = *args;
+    rd_steps_t *first, *second;
+
+    half.coll = RD_REDUCE_SCATTER;
+    first = rd_algo_direct.emit(&half);
+    half.coll = RD_ALLGATHER;
+    second = rd_algo_direct.emit(&half);
+    return rd_join(first, second);
+}
+
+const rd_algo_t rd_algo_twoshot = {"twoshot", 1u << RD_ALLREDUCE, rd_sched_any, emit, 0};

@@ -1,0 +1,51 @@
+/* Two schedules one after the other, lane by lane: reduce_scatter and allgather make allreduce, reduce and broadcast
+ * too. What the second one takes from the user's input is what the first one left in the output; its copies of the own
+ * block are then copies onto themselves and go.
+ */
+#include "sched/list.h"
+
+static int copies_own(const rd_step_t *step)
+{
+    return step->nsrc == 1 && step->ndst == 1 && step->src[0].where == RD_IN && step->dst[0].where == RD_OUT &&
+           step->src[0].index == step->dst[0].index;
+}
+
+static void append_lane(rd_steps_t *out, const rd_steps_t *from, rd_lane_t lane, int second)
+{
+    for (int i = lane.first; i < lane.first + lane.count; i++) {
+        rd_step_t *step;
+
+        if (second && copies_own(&from->steps[i])) /* or it would stand between a sum and its sending */
+            continue;
+        step = rd_steps_append(out);
+        if (step == NULL)
+            return;
+        *step = from->steps[i];
+        for (int k = 0; second && k < step->nsrc; k++)
+            if (step->src[k].where == RD_IN)
+                step->src[k].where = RD_OUT;
+    }
+}
+
+rd_steps_t *rd_join(rd_steps_t *first, rd_steps_t *second)
+{
+    rd_steps_t *out = NULL;
+
+    if (first == NULL || second == NULL)
+        goto free_both;
+    out = rd_steps_create(first->nchunks);
+    if (out == NULL)
+        goto free_both;
+    out->error = first->error != NULL ? first->error : second->error;
+    if (out->error == NULL && (first->nchunks != second->nchunks || first->nlanes != second->nlanes))
+        out->error = "schedules of different chunks or lanes cannot be joined";
+    for (int l = 0; l < first->nlanes && out->error == NULL; l++) {
+        rd_steps_lane(out, first->lanes[l].channel);
+        append_lane(out, first, first->lanes[l], 0);
+        append_lane(out, second, second->lanes[l], 1);
+    }
+free_both:
+    rd_steps_free(first);
+    rd_steps_free(second);
+    return out;
+}

@@ -1,0 +1,81 @@
+/* Ranks to nodes, places and rails: see shape.h. */
+#include <stdlib.h>
+
+#include "sched/list.h"
+#include "sched/shape.h"
+
+static int rooted(rd_coll_t coll)
+{
+    return coll == RD_BROADCAST || coll == RD_REDUCE;
+}
+
+/* Ranks of each node, malloced; NULL: no memory. */
+static int *sizes(const rd_shape_t *shape)
+{
+    int *size = calloc((size_t)shape->nnodes, sizeof(*size));
+
+    for (int r = 0; size != NULL && r < shape->nranks; r++)
+        size[shape->node[r]]++;
+    return size;
+}
+
+int rd_nodes_sizes(const rd_shape_t *shape, int *least, int *most)
+{
+    int *size = sizes(shape);
+
+    if (size == NULL)
+        return -1;
+    *least = *most = size[0];
+    for (int v = 1; v < shape->nnodes; v++) {
+        *least = size[v] < *least ? size[v] : *least;
+        *most = size[v] > *most ? size[v] : *most;
+    }
+    free(size);
+    return 0;
+}
+
+/* Every rank to its place; `before`: ranks of the root's node that come before the root. */
+static void place_ranks(rd_nodes_t *g, const rd_sched_args_t *args, const int *size, int *seen, int before)
+{
+    const int *node = args->shape->node;
+
+    for (int r = 0; r < args->shape->nranks; r++) {
+        int v = node[r], place = seen[v]++;
+
+        if (rooted(args->coll) && v == node[args->root])
+            place = rd_mod(place - before, size[v]);
+        if (place < g->rails)
+            g->rail[v * g->rails + place] = r;
+        if (v == g->node)
+            g->local[place] = r;
+        if (r == args->rank)
+            g->place = place;
+    }
+}
+
+rd_nodes_t *rd_nodes_create(const rd_sched_args_t *args, int rails)
+{
+    const rd_shape_t *shape = args->shape;
+    int *size = sizes(shape), *seen = calloc((size_t)shape->nnodes, sizeof(*seen)), least, before = 0;
+    rd_nodes_t *g = NULL;
+
+    if (size == NULL || seen == NULL)
+        goto free_counts;
+    least = size[0];
+    for (int v = 1; v < shape->nnodes; v++)
+        least = size[v] < least ? size[v] : least;
+    rails = rails > 0 && rails < least ? rails : least;
+    int locals = size[shape->node[args->rank]];
+    g = malloc(sizeof(*g) + ((size_t)shape->nnodes * (size_t)rails + (size_t)locals) * sizeof(int));
+    if (g == NULL)
+        goto free_counts;
+    *g = (rd_nodes_t){shape->nnodes, rails, locals, shape->node[args->rank], 0, (int *)(g + 1), NULL};
+    g->local = g->rail + shape->nnodes * rails;
+    for (int r = 0; r < args->root; r++)
+        before += shape->node[r] == shape->node[args->root];
+    place_ranks(g, args, size, seen, before);
+free_counts:
+    free(seen);
+    free(size);
+    return g;
+}

@@ -1,0 +1,261 @@
+/* The tables of connections: see conns.h for the layout. */
+#include "transport/conns.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE ((size_t)4096)
+#define COUNTERS ((size_t)(2 * RD_LINE)) /* of one inbox or one pair of credits: neighbours are fetched in pairs */
+#define LINES 256                        /* 8 KiB of short messages in flight */
+#define SLOTS 8
+#define SLOT_BYTES_MOST ((size_t)128 << 10)
+#define NET_SLOTS 16                           /* between nodes more messages are under way, */
+#define NET_SLOT_BYTES_MOST ((size_t)60 << 10) /* short enough that both directions stay in the caches; */
+#define LONG_SLOTS 8                           /* what goes one way goes the sooner the longer its messages are, */
+#define LONG_SLOT_BYTES ((size_t)508 << 10)    /* up to what UCX's tcp carries whole: see ucx/ucx_config.c */
+#define SHORTER_MOST 4096
+#define REMOTES_MANY 16 /* ranks on other nodes: with more of them each has fewer of the shorter slots */
+#define SLOT_BYTES_LEAST ((size_t)4 << 10)
+#define SEGMENT_BUDGET ((size_t)12 << 20) /* of slots, a rank */
+
+/* Between nodes, for each long slot. In a stream of short messages a sender runs on for as long as it has slots, and
+ * need not take turns on a core with who reads them. For 256 bytes, 2 KB and 8 KB, and what the network lays behind
+ * them. */
+static const struct {
+    uint32_t bytes, slots;
+} shorter[RD_RINGS - 1] = {{336, 256}, {RD_SHORT + 80, 128}, {8192 + 128, 32}};
+
+static size_t round_up(size_t value, size_t to)
+{
+    return (value + to - 1) / to * to;
+}
+
+/* Who sets the slots gets those alone. */
+static void layout_long(rd_layout_t *l, int set, size_t remotes)
+{
+    l->long_slots = set ? l->slots : LONG_SLOTS;
+    l->long_bytes = set ? l->slot_bytes : LONG_SLOT_BYTES;
+    for (size_t many = REMOTES_MANY; !set && many < remotes && l->long_slots > 2; many *= 2)
+        l->long_slots /= 2;
+}
+
+/* The last ring is of the slots that are as long as those in shared memory. Returns the bytes of all. */
+static size_t layout_shorter(rd_layout_t *l, size_t remotes)
+{
+    size_t bytes;
+
+    l->shorter[RD_RINGS - 1] = l->slot_bytes < l->long_bytes ? l->slots : 0;
+    bytes = l->shorter[RD_RINGS - 1] * l->slot_bytes;
+    for (int i = 0; i < RD_RINGS - 1; i++) {
+        uint32_t slots = l->slots * shorter[i].slots;
+        for (size_t many = REMOTES_MANY; (many < remotes || slots > SHORTER_MOST) && slots > l->slots; many *= 2)
+            slots /= 2;
+        l->shorter[i] = l->slots > 1 && shorter[i].bytes < l->slot_bytes ? slots : 0; /* who wants one slot gets one */
+        bytes += (size_t)l->shorter[i] * shorter[i].bytes;
+    }
+    return bytes;
+}
+
+void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
+{
+    size_t peers = nlocal > 1 ? (size_t)nlocal - 1 : 1, remotes = (size_t)nlocal * (size_t)(nnodes - 1), lines;
+
+    l->slots = env->slots ? (uint32_t)env->slots : nnodes > 1 ? NET_SLOTS : SLOTS;
+    l->lines = LINES;
+    l->slot_bytes = nnodes > 1 ? NET_SLOT_BYTES_MOST : SLOT_BYTES_MOST;
+    while (l->slot_bytes > SLOT_BYTES_LEAST && peers * RD_CHANNELS * l->slots * l->slot_bytes > SEGMENT_BUDGET) {
+        if (l->slots > SLOTS && !env->slots)
+            l->slots /= 2;
+        else
+            l->slot_bytes = l->slot_bytes / 2 / PAGE * PAGE;
+    }
+    if (env->slot_bytes)
+        l->slot_bytes = round_up(env->slot_bytes, PAGE);
+    l->ring_bytes = (size_t)l->lines * RD_LINE;
+    lines = round_up(COUNTERS + l->ring_bytes, PAGE);
+    l->inbox_bytes = lines + l->slots * l->slot_bytes;
+    layout_long(l, env->slots || env->slot_bytes || nnodes == 1, remotes);
+    l->mirror_bytes = PAGE + lines + l->long_slots * l->long_bytes + layout_shorter(l, remotes);
+    l->segment_bytes = round_up(sizeof(rd_control_t) + (size_t)nlocal * RD_CHANNELS * COUNTERS, PAGE) +
+                       peers * RD_CHANNELS * l->inbox_bytes;
+}
+
+/* The inbox at member `to` for what member `from` sends it; a member has none for itself. */
+static char *inbox_at(const rd_layout_t *l, const rd_node_t *node, int to, int from, int channel)
+{
+    size_t inboxes = round_up(sizeof(rd_control_t) + (size_t)node->nlocal * RD_CHANNELS * COUNTERS, PAGE);
+    size_t number = (size_t)(from < to ? from : from - 1) * RD_CHANNELS + (size_t)channel;
+    return node->base + (size_t)to * node->segment_bytes + inboxes + number * l->inbox_bytes;
+}
+
+/* The credits at member `at` for what it sends to member `peer`. */
+static rd_counter_t *credits_at(const rd_node_t *node, int at, int peer, int channel)
+{
+    char *segment = node->base + (size_t)at * node->segment_bytes + sizeof(rd_control_t);
+    return (rd_counter_t *)(segment + ((size_t)peer * RD_CHANNELS + (size_t)channel) * COUNTERS);
+}
+
+static void bind_send(rd_send_t *s, const rd_layout_t *l, char *inbox, rd_counter_t *credits, int peer)
+{
+    s->tail = (rd_counter_t *)inbox;
+    s->lines = inbox + COUNTERS;
+    s->slots = inbox + round_up(COUNTERS + l->ring_bytes, PAGE);
+    s->head = &credits[0];
+    s->ll_head = &credits[1];
+    s->slots_mask = l->slots - 1;
+    s->lines_mask = l->lines - 1;
+    s->slot_bytes = (uint32_t)l->slot_bytes;
+    s->peer = peer;
+}
+
+static void bind_recv(rd_recv_t *r, const rd_layout_t *l, char *inbox, rd_counter_t *credits, int peer)
+{
+    r->tail = (rd_counter_t *)inbox;
+    r->lines = inbox + COUNTERS;
+    r->slots = inbox + round_up(COUNTERS + l->ring_bytes, PAGE);
+    r->head = &credits[0];
+    r->ll_head = &credits[1];
+    r->slots_mask = l->slots - 1;
+    r->lines_mask = l->lines - 1;
+    r->slot_bytes = (uint32_t)l->slot_bytes;
+    r->peer = peer;
+}
+
+static void bind_local(rd_conns_t *c, const rd_node_t *node)
+{
+    for (int m = 0; m < node->nlocal; m++) {
+        int peer = node->local[m];
+        c->controls[peer] = node->base ? (rd_control_t *)(node->base + (size_t)m * node->segment_bytes) : &c->own;
+        if (m == node->self) {
+            c->self = c->controls[peer];
+            continue;
+        }
+        for (int ch = 0; ch < RD_CHANNELS; ch++) {
+            size_t at = (size_t)ch * (size_t)c->nranks + (size_t)peer;
+            bind_send(&c->sends[at], &c->layout, inbox_at(&c->layout, node, m, node->self, ch),
+                      credits_at(node, node->self, m, ch), peer);
+            bind_recv(&c->recvs[at], &c->layout, inbox_at(&c->layout, node, node->self, m, ch),
+                      credits_at(node, m, node->self, ch), peer);
+        }
+    }
+}
+
+/* They lie behind the long slots. */
+static void bind_shorter(rd_ring_t *rings, const rd_layout_t *l, char *slots)
+{
+    char *at = slots + l->long_slots * l->long_bytes;
+
+    for (int i = 0; i < RD_RINGS; i++) {
+        uint32_t bytes = i < RD_RINGS - 1 ? shorter[i].bytes : (uint32_t)l->slot_bytes;
+        if (!l->shorter[i])
+            continue;
+        rings[i] = (rd_ring_t){at, l->shorter[i] - 1, bytes};
+        at += (size_t)l->shorter[i] * bytes;
+    }
+}
+
+/* Both ends of a network connection are private memory: a mirror that the network reads, an inbox that it fills. Its
+ * pages come as they are touched. */
+static rondo_result_t bind_remote(rd_conns_t *c, const rd_node_t *node, int rank, rd_net_t *net, rd_who_t *who)
+{
+    size_t each = c->layout.mirror_bytes, at = 0;
+    rondo_result_t result = RONDO_SUCCESS;
+
+    c->mirror_bytes = (size_t)(c->nranks - node->nlocal) * RD_CHANNELS * 2 * each;
+    c->mirrors =
+        mmap(NULL, c->mirror_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (c->mirrors == MAP_FAILED) {
+        c->mirrors = NULL;
+        return rd_error(who, RONDO_ERR_NO_MEMORY,
+                        "no address space for %zu MiB of network buffers: lower RONDO_SLOT_BYTES or RONDO_SLOTS",
+                        c->mirror_bytes >> 20);
+    }
+    for (int peer = 0; peer < c->nranks; peer++) {
+        if (node->node_of[peer] == node->node_of[rank])
+            continue;
+        for (int ch = 0; ch < RD_CHANNELS && result == RONDO_SUCCESS; ch++) {
+            rd_send_t *s = &c->sends[(size_t)ch * (size_t)c->nranks + (size_t)peer];
+            rd_recv_t *r = &c->recvs[(size_t)ch * (size_t)c->nranks + (size_t)peer];
+            bind_send(s, &c->layout, c->mirrors + at + PAGE, (rd_counter_t *)(c->mirrors + at), peer);
+            at += each;
+            bind_recv(r, &c->layout, c->mirrors + at + PAGE, (rd_counter_t *)(c->mirrors + at), peer);
+            at += each;
+            s->slots_mask = r->slots_mask = c->layout.long_slots - 1;
+            s->slot_bytes = r->slot_bytes = (uint32_t)c->layout.long_bytes;
+            bind_shorter(s->shorter, &c->layout, s->slots);
+            bind_shorter(r->shorter, &c->layout, r->slots);
+            result = rd_net_bind_send(net, peer, ch, s);
+            if (result == RONDO_SUCCESS)
+                result = rd_net_bind_recv(net, peer, ch, r);
+        }
+    }
+    return result;
+}
+
+rondo_result_t rd_conns_create(rd_conns_t *c, const rd_layout_t *layout, const rd_node_t *node, int rank, int nranks,
+                               rd_net_t *net, rd_who_t *who)
+{
+    size_t entries = (size_t)nranks * RD_CHANNELS;
+
+    memset(c, 0, sizeof *c);
+    c->nranks = nranks;
+    c->layout = *layout;
+    c->self = &c->own;
+    c->sends = aligned_alloc(RD_LINE, round_up(entries * sizeof *c->sends, RD_LINE));
+    c->recvs = aligned_alloc(RD_LINE, round_up(entries * sizeof *c->recvs, RD_LINE));
+    c->controls = calloc((size_t)nranks, sizeof(rd_control_t *));
+    if (!c->sends || !c->recvs || !c->controls) {
+        rd_conns_free(c);
+        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the tables of %zu connections", 2 * entries);
+    }
+    memset(c->sends, 0, entries * sizeof *c->sends);
+    memset(c->recvs, 0, entries * sizeof *c->recvs);
+    bind_local(c, node);
+    if (!net)
+        return RONDO_SUCCESS;
+    return bind_remote(c, node, rank, net, who); /* on failure the network has some of it, and ends first */
+}
+
+void rd_conns_free(rd_conns_t *c)
+{
+    if (c->mirrors)
+        munmap(c->mirrors, c->mirror_bytes);
+    free(c->controls);
+    free(c->recvs);
+    free(c->sends);
+    memset(c, 0, sizeof *c);
+}
+
+void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int culprit, int witness)
+{
+    uint64_t notice = rd_notice(code, culprit, witness);
+
+    for (int r = 0; r < c->nranks && c->controls; r++) {
+        uint64_t none = 0;
+        if (c->controls[r] && c->controls[r] != c->self)
+            atomic_compare_exchange_strong(&c->controls[r]->notice, &none, notice);
+    }
+}
+
+int rd_conns_shared(const rd_conns_t *c)
+{
+    int any = 0;
+
+    for (int r = 0; r < c->nranks; r++)
+        any |= c->recvs[r].reading != NULL;
+    return any;
+}
+
+void rd_conns_wait_unread(const rd_conns_t *c)
+{
+    for (int r = 0; r < c->nranks; r++) {
+        if (!c->recvs[r].reading)
+            continue;
+        _Atomic uint32_t *reading = &c->controls[r]->reading;
+        uint32_t seen = atomic_load_explicit(reading, memory_order_acquire);
+        while (seen % 2 && atomic_load_explicit(reading, memory_order_acquire) == seen)
+            sched_yield();
+    }
+}

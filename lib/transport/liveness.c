@@ -1,0 +1,408 @@
+/* The watch: a thread that sleeps in epoll until a peer of any communicator of this process is gone.
+ *
+ * A pidfd tells at once, and for certain, that a process of this node has ended; a bootstrap socket tells of neighbours
+ * on other nodes, and carries what they have heard of others. A host or a link that falls silent closes nothing: there
+ * the kernels' own heartbeat ends the socket, and the thread looks a few times a second whether one should beat faster.
+ * It then writes the communicator's stop word, which every wait looks at, and passes the news on. Everything it touches
+ * is guarded by one lock, held while an event is handled, so that after rd_watch_remove nothing of the communicator is
+ * touched. */
+#include "transport/liveness.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "boot/sock.h"
+#include "base/thread.h"
+#include "base/wait.h"
+
+#define MOST_SOCKETS 64
+#define WAKE UINT64_MAX /* the event that ends the thread, or shows it that somebody looks now */
+
+struct rd_watch {
+    rd_boot_t *boot;
+    rd_who_t *who;
+    rd_stop_t *stop;
+    int (*has_left)(void *arg, int rank);
+    void *arg;
+    void (*look)(void *arg); /* NULL: nothing is looked at */
+    struct rd_watch *next;   /* of those that look */
+    pid_t pid;               /* of the process that made it: in a forked child it only gets freed */
+    unsigned char *dead;     /* ranks of this node that have died */
+};
+
+/* What is watched. An event names a slot and its age, so that one which was on its way when the slot was given up, and
+ * perhaps used anew, is recognised. */
+typedef struct slot {
+    rd_watch_t *watch; /* NULL: free */
+    int fd, rank;
+    int is_pidfd;
+    int beats; /* a socket to another node */
+    uint32_t age;
+} slot_t;
+
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* starting and ending the thread; taken before `lock` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the slots */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static slot_t *slots;
+static int nslots;
+static int users; /* watches that exist */
+static rd_meeting_t *meetings;
+static rd_watch_t *lookers;
+static _Atomic int looking, ending; /* looking: watches and sockets that are looked at from time to time */
+static int epoll_fd = -1, wake_fd = -1;
+static pthread_t thread;
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&life);
+    pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&life);
+}
+
+/* The thread stayed in the parent; the descriptors are closed by their own fork handler. */
+static void fork_child(void)
+{
+    for (int i = 0; i < nslots; i++)
+        slots[i].watch = NULL;
+    users = 0;
+    meetings = NULL; /* those threads stayed in the parent, too */
+    lookers = NULL;
+    looking = 0;
+    epoll_fd = wake_fd = -1;
+    fork_parent();
+}
+
+static void fork_register(void)
+{
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+/* ---- the thread ---- */
+
+static void give_up_slot(slot_t *s)
+{
+    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+    s->watch = NULL;
+    s->age++;
+    if (s->beats)
+        atomic_fetch_sub(&looking, 1);
+    s->beats = 0;
+}
+
+/* Once a member has died, and what would wait for it can be told. */
+static void tell_meeting(rd_meeting_t *m)
+{
+    if (m->died < 0 || !m->stop)
+        return;
+    rd_stop_set(m->stop, m->who, RONDO_ERR_REMOTE, m->died,
+                "rank %d of the communicator that is shrunk has died, too: its process has ended; leave it out as well",
+                m->members[m->died]);
+}
+
+static void note_death(rd_meeting_t *m, const rd_watch_t *w)
+{
+    for (int i = 0; i < m->nmembers && m->died < 0; i++)
+        if (m->watch == w && w->dead[m->members[i]])
+            m->died = i;
+    tell_meeting(m);
+}
+
+static void on_pidfd(slot_t *s)
+{
+    rd_watch_t *w = s->watch;
+    int rank = s->rank;
+    give_up_slot(s); /* it stays readable for ever */
+    if (w->has_left(w->arg, rank))
+        return;
+    w->dead[rank] = 1;
+    for (rd_meeting_t *m = meetings; m; m = m->next)
+        note_death(m, w);
+    rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: with the stop word set, the user may leave */
+    rd_stop_set(w->stop, w->who, RONDO_ERR_REMOTE, rank,
+                "rank %d (%s) died: its process has ended; abort this communicator, then shrink it or end", rank,
+                rd_boot_whois(w->boot, rank));
+}
+
+static void on_socket(slot_t *s)
+{
+    rd_watch_t *w = s->watch;
+    rd_boot_news_t news;
+    rondo_result_t code = rd_boot_socket_ready(w->boot, s->fd, &news);
+    if (code == RONDO_SUCCESS && !news.left)
+        return;
+    int orderly = code == RONDO_SUCCESS || (news.silent && w->has_left(w->arg, s->rank));
+    give_up_slot(s);
+    if (orderly)
+        return;
+    char text[RD_ERROR_BYTES];
+    snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
+    rd_boot_pass_on(w->boot, code, news.culprit, news.witness);
+    rd_stop_heard(w->stop, w->who, code, news.culprit, news.witness, text);
+}
+
+static int on_event(uint64_t which)
+{
+    if (which == WAKE) {
+        uint64_t times;
+        (void)!read(wake_fd, &times, sizeof times);
+        return atomic_load(&ending);
+    }
+    pthread_mutex_lock(&lock);
+    slot_t *s = &slots[which & UINT32_MAX];
+    if (s->watch && s->age == (uint32_t)(which >> 32)) {
+        if (s->is_pidfd)
+            on_pidfd(s);
+        else
+            on_socket(s);
+    }
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+/* However many events come, everybody looks as often as was said. Returns for how long the thread may sleep. */
+static int look_all(int64_t *looked_ms)
+{
+    int64_t now = rd_clock_ms();
+
+    if (!atomic_load(&looking))
+        return -1;
+    if (now - *looked_ms >= RD_WATCH_MS) {
+        *looked_ms = now;
+        pthread_mutex_lock(&lock);
+        for (rd_watch_t *w = lookers; w; w = w->next)
+            w->look(w->arg);
+        for (int i = 0; i < nslots; i++)
+            if (slots[i].watch && slots[i].beats)
+                rd_sock_doubt(slots[i].fd);
+        pthread_mutex_unlock(&lock);
+    }
+    return RD_WATCH_MS;
+}
+
+static void *run(void *arg)
+{
+    struct epoll_event events[16];
+    int64_t looked_ms = 0;
+    (void)arg;
+    for (;;) {
+        int n = epoll_wait(epoll_fd, events, 16, look_all(&looked_ms));
+        for (int i = 0; i < n; i++)
+            if (on_event(events[i].data.u64))
+                return NULL;
+    }
+}
+
+static int kept(int fd)
+{
+    if (fd >= 0)
+        rd_fd_keep(fd);
+    return fd;
+}
+
+static int start(void)
+{
+    struct epoll_event wake = {.events = EPOLLIN, .data.u64 = WAKE};
+    rd_fd_fork_lock();
+    epoll_fd = kept(epoll_create1(EPOLL_CLOEXEC));
+    wake_fd = kept(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    rd_fd_fork_unlock();
+    if (epoll_fd < 0 || wake_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &wake) != 0)
+        goto close;
+    errno = rd_thread_start(&thread, run, NULL);
+    if (errno == 0)
+        return 0;
+close:
+    rd_fd_close(wake_fd);
+    rd_fd_close(epoll_fd);
+    epoll_fd = wake_fd = -1;
+    return -1;
+}
+
+static void end(void)
+{
+    uint64_t one = 1;
+    atomic_store(&ending, 1);
+    if (write(wake_fd, &one, sizeof(one)) == sizeof(one))
+        pthread_join(thread, NULL);
+    rd_fd_close(wake_fd);
+    rd_fd_close(epoll_fd);
+    epoll_fd = wake_fd = -1;
+    atomic_store(&ending, 0);
+    free(slots);
+    slots = NULL;
+    nslots = 0;
+}
+
+/* ---- the others ---- */
+
+static int free_slot(void)
+{
+    for (int i = 0; i < nslots; i++)
+        if (!slots[i].watch)
+            return i;
+    int more = nslots ? 2 * nslots : 32;
+    slot_t *grown = realloc(slots, (size_t)more * sizeof(*grown));
+    if (!grown)
+        return -1;
+    memset(grown + nslots, 0, (size_t)(more - nslots) * sizeof(*grown));
+    slots = grown;
+    int i = nslots;
+    nslots = more;
+    return i;
+}
+
+/* Sockets by edge: an exchange of the bootstrap may leave bytes in them that are not the watch's. */
+static int watch_fd(const slot_t *what)
+{
+    uint64_t one = 1;
+    int i = free_slot();
+    if (i < 0)
+        return -1;
+    uint32_t age = slots[i].age;
+    slots[i] = *what;
+    slots[i].age = age;
+    struct epoll_event event = {.events = what->is_pidfd ? EPOLLIN : EPOLLIN | EPOLLRDHUP | EPOLLET,
+                                .data.u64 = (uint64_t)age << 32 | (uint32_t)i};
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, what->fd, &event) != 0) {
+        slots[i].watch = NULL;
+        return -1;
+    }
+    if (what->beats && atomic_fetch_add(&looking, 1) == 0)
+        (void)!write(wake_fd, &one, sizeof one);
+    return 0;
+}
+
+static int watch_all(rd_watch_t *w, const rd_node_t *node)
+{
+    int fds[MOST_SOCKETS], ranks[MOST_SOCKETS];
+    int n = rd_boot_sockets(w->boot, fds, ranks, MOST_SOCKETS);
+    for (int i = 0; i < n; i++) {
+        int beats = node->node_of[ranks[i]] != node->node_of[node->local[node->self]]; /* here a pidfd knows better */
+        if (beats)
+            rd_sock_heartbeat(fds[i]);
+        if (watch_fd(&(slot_t){.watch = w, .fd = fds[i], .rank = ranks[i], .beats = beats}) != 0)
+            return -1;
+    }
+    for (int m = 0; m < node->nlocal; m++)
+        if (node->pidfd[m] >= 0 &&
+            watch_fd(&(slot_t){.watch = w, .fd = node->pidfd[m], .rank = node->local[m], .is_pidfd = 1}) != 0)
+            return -1;
+    return 0;
+}
+
+static void forget(rd_watch_t *w)
+{
+    pthread_mutex_lock(&lock);
+    for (rd_meeting_t *m = meetings; m; m = m->next)
+        if (m->watch == w)
+            m->watch = NULL;
+    for (int i = 0; i < nslots; i++)
+        if (slots[i].watch == w)
+            give_up_slot(&slots[i]);
+    for (rd_watch_t **at = &lookers; *at; at = &(*at)->next)
+        if (*at == w) {
+            *at = w->next;
+            atomic_fetch_sub(&looking, 1);
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
+rondo_result_t rd_watch_add(rd_watch_t **watch, rd_boot_t *boot, const rd_node_t *node, rd_who_t *who, rd_stop_t *stop,
+                            int (*has_left)(void *arg, int rank), void *arg)
+{
+    rondo_result_t code = RONDO_ERR_SYSTEM;
+    size_t nranks = (size_t)rd_boot_nranks(boot);
+    rd_watch_t *w = calloc(1, sizeof(*w) + nranks);
+    if (!w)
+        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to watch the other ranks");
+    *w = (rd_watch_t){.boot = boot, .who = who, .stop = stop, .has_left = has_left, .arg = arg, .pid = getpid()};
+    w->dead = (unsigned char *)(w + 1);
+    pthread_once(&fork_once, fork_register);
+    pthread_mutex_lock(&life);
+    if (users == 0 && start() != 0)
+        goto unlock;
+    users++;
+    pthread_mutex_lock(&lock);
+    int failed = watch_all(w, node);
+    pthread_mutex_unlock(&lock);
+    if (!failed) {
+        pthread_mutex_unlock(&life);
+        *watch = w;
+        return RONDO_SUCCESS;
+    }
+    forget(w);
+    if (--users == 0)
+        end();
+unlock:
+    code = rd_error(who, code, "cannot watch the other ranks: %s", strerror(errno));
+    pthread_mutex_unlock(&life);
+    free(w);
+    return code;
+}
+
+void rd_watch_look(rd_watch_t *w, void (*look)(void *arg))
+{
+    uint64_t one = 1;
+    pthread_mutex_lock(&lock);
+    w->look = look;
+    w->next = lookers;
+    lookers = w;
+    atomic_fetch_add(&looking, 1);
+    (void)!write(wake_fd, &one, sizeof one);
+    pthread_mutex_unlock(&lock);
+}
+
+void rd_watch_remove(rd_watch_t *w)
+{
+    if (!w)
+        return;
+    pthread_mutex_lock(&life);
+    if (w->pid == getpid()) {
+        forget(w);
+        if (--users == 0)
+            end();
+    }
+    pthread_mutex_unlock(&life);
+    free(w);
+}
+
+void rd_watch_meeting(rd_watch_t *watch, rd_meeting_t *meeting, const int *members, int nmembers)
+{
+    *meeting = (rd_meeting_t){.watch = watch, .members = members, .nmembers = nmembers, .died = -1};
+    pthread_mutex_lock(&lock);
+    meeting->next = meetings;
+    meetings = meeting;
+    note_death(meeting, watch);
+    pthread_mutex_unlock(&lock);
+}
+
+void rd_watch_meeting_begin(rd_meeting_t *meeting, rd_who_t *who, rd_stop_t *stop)
+{
+    pthread_mutex_lock(&lock);
+    meeting->who = who;
+    meeting->stop = stop;
+    tell_meeting(meeting);
+    pthread_mutex_unlock(&lock);
+}
+
+void rd_watch_meeting_end(rd_meeting_t *meeting)
+{
+    pthread_mutex_lock(&lock);
+    rd_meeting_t **p = &meetings;
+    while (*p && *p != meeting)
+        p = &(*p)->next;
+    if (*p)
+        *p = meeting->next;
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,8 @@
+# Layer 3: connections between ranks, whatever carries their bytes.
+librondo_core_la_SOURCES += \
+	lib/transport/conn.h \
+	lib/transport/conns.c \
+	lib/transport/conns.h \
+	lib/transport/liveness.c \
+	lib/transport/liveness.h \
+	lib/transport/net.h

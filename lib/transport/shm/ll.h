@@ -1,0 +1,199 @@
+/* Lines of the LL protocol: a cache line carries up to 56 bytes of data and, in its last 16 bytes, its number.
+ *
+ *   | bytes 8 to 55 of the part | bytes 0 to 7 | sequence |
+ *
+ * The last 16 bytes are stored as one, after the rest of the line, and loaded as one, before it: a reader that sees the
+ * sequence has the whole line, and a message of up to 8 bytes is one store. On x86-64 an aligned 16-byte SSE access is
+ * one access on every processor that has AVX (Intel SDM 3A 9.1.1, AMD APM 2 7.3.2), and neither stores nor loads pass
+ * others of their kind. Elsewhere the sequence is stored with release and loaded with acquire, which says the same; so
+ * it is under the thread sanitizer, which knows nothing of what processors promise.
+ */
+#ifndef RD_LL_H
+#define RD_LL_H
+
+#include <string.h>
+
+#include "transport/conn.h"
+
+#define RD_LL_GRANULE 16
+#define RD_LL_CLAIM 4 /* lines */
+
+/* Into this core's cache, to be written soon. The builtin would fetch it to be read, but for compilers that are told
+ * which x86-64 they compile for. */
+#if defined(__x86_64__)
+#define rd_line_claim(line) __asm__ volatile("prefetchw %0" : : "m"(*(line)))
+#else
+#define rd_line_claim(line) __builtin_prefetch(line, 1)
+#endif
+
+#if defined(__x86_64__) && !defined(RD_THREAD_SANITIZER)
+#include <emmintrin.h>
+
+static inline void rd_granule_store(char *granule, uint64_t data, uint64_t sequence)
+{
+    __asm__ volatile("" ::: "memory");
+    _mm_store_si128((__m128i *)granule, _mm_set_epi64x((long long)sequence, (long long)data));
+    __asm__ volatile("" ::: "memory");
+}
+
+static inline int rd_granule_load(const char *granule, uint64_t sequence, uint64_t *data)
+{
+    __m128i both;
+    __asm__ volatile("movdqa %1, %0" : "=x"(both) : "m"(*(const __m128i *)granule) : "memory");
+    *data = (uint64_t)_mm_cvtsi128_si64(both);
+    return (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(both, both)) == sequence;
+}
+#else
+static inline void rd_granule_store(char *granule, uint64_t data, uint64_t sequence)
+{
+    _Atomic uint64_t *words = (_Atomic uint64_t *)granule;
+    atomic_store_explicit(&words[0], data, memory_order_relaxed);
+    atomic_store_explicit(&words[1], sequence, memory_order_release);
+}
+
+static inline int rd_granule_load(const char *granule, uint64_t sequence, uint64_t *data)
+{
+    _Atomic uint64_t *words = (_Atomic uint64_t *)granule;
+    int there = atomic_load_explicit(&words[1], memory_order_acquire) == sequence;
+    *data = atomic_load_explicit(&words[0], memory_order_relaxed);
+    return there;
+}
+#endif
+
+static inline uint32_t rd_ll_lines(size_t bytes)
+{
+    return (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA);
+}
+
+/* Credits for a message of so many lines? */
+static inline int rd_ll_may_send(rd_send_t *s, uint32_t lines)
+{
+    if (s->ll_sent + lines - s->ll_credit <= s->lines_mask + 1u)
+        return 1;
+    s->ll_credit = atomic_load_explicit(&s->ll_head->value, memory_order_acquire);
+    return s->ll_sent + lines - s->ll_credit <= s->lines_mask + 1u;
+}
+
+/* Up to 7 bytes, as a word whose other bytes are zero. */
+static inline uint64_t rd_ll_tail(const char *data, size_t bytes)
+{
+    uint64_t word = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        word |= (uint64_t)(unsigned char)data[i] << (8 * i);
+    return word;
+}
+
+static inline void rd_ll_tail_put(char *data, uint64_t word, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        data[i] = (char)(word >> (8 * i));
+}
+
+/* `part` bytes, 1 to 56, into the line with that sequence. */
+static inline void rd_ll_line_store(char *line, uint64_t sequence, const char *data, size_t part)
+{
+    uint64_t first;
+    size_t at = 8;
+
+    if (part == RD_LL_LINE_DATA) {
+        memcpy(&first, data, 8);
+        memcpy(line, data + 8, RD_LL_LINE_DATA - 8);
+    } else if (part >= 8) {
+        memcpy(&first, data, 8);
+        for (; at + 8 <= part; at += 8)
+            memcpy(line + at - 8, data + at, 8);
+        if (at < part) {
+            uint64_t word = rd_ll_tail(data + at, part - at);
+            memcpy(line + at - 8, &word, 8);
+        }
+    } else {
+        first = rd_ll_tail(data, part);
+    }
+    rd_granule_store(line + RD_LINE - RD_LL_GRANULE, first, sequence);
+}
+
+/* The other way; 0: the line is not there yet. */
+static inline int rd_ll_line_load(const char *line, uint64_t sequence, char *data, size_t part)
+{
+    uint64_t first, word;
+    size_t at = 8;
+
+    if (!rd_granule_load(line + RD_LINE - RD_LL_GRANULE, sequence, &first))
+        return 0;
+    if (part < 8) {
+        rd_ll_tail_put(data, first, part);
+        return 1;
+    }
+    memcpy(data, &first, 8);
+    if (part == RD_LL_LINE_DATA) {
+        memcpy(data + 8, line, RD_LL_LINE_DATA - 8);
+        return 1;
+    }
+    for (; at + 8 <= part; at += 8)
+        memcpy(data + at, line + at - 8, 8);
+    if (at < part) {
+        memcpy(&word, line + at - 8, 8);
+        rd_ll_tail_put(data + at, word, part - at);
+    }
+    return 1;
+}
+
+static inline size_t rd_ll_part(size_t bytes)
+{
+    return bytes < RD_LL_LINE_DATA ? bytes : RD_LL_LINE_DATA;
+}
+
+/* Asks for lines of the next message, taken to be as long as this one. They are in the receiver's cache, and stores
+ * leave in order: without this each message would wait for its own lines after the last one's have come. */
+static inline void rd_ll_claim(const rd_send_t *s, uint32_t lines)
+{
+    for (uint32_t i = 0; i < lines && i < RD_LL_CLAIM; i++)
+        rd_line_claim(s->lines + ((s->ll_sent + i) & s->lines_mask) * RD_LINE);
+}
+
+static inline void rd_ll_send(rd_send_t *s, const char *data, size_t bytes)
+{
+    uint32_t lines = rd_ll_lines(bytes);
+
+    for (size_t part; bytes; bytes -= part, data += part) {
+        part = rd_ll_part(bytes);
+        rd_ll_line_store(s->lines + (s->ll_sent & s->lines_mask) * RD_LINE, s->ll_sent + 1, data, part);
+        s->ll_sent++;
+    }
+    rd_ll_claim(s, lines);
+}
+
+/* Copies the next message to `data` if all of it is there; nothing is consumed. */
+static inline int rd_ll_peek(const rd_recv_t *r, char *data, size_t bytes)
+{
+    uint64_t number = r->ll_received;
+
+    for (size_t part; bytes; bytes -= part, data += part, number++) {
+        part = rd_ll_part(bytes);
+        if (!rd_ll_line_load(r->lines + (number & r->lines_mask) * RD_LINE, number + 1, data, part))
+            return 0;
+    }
+    return 1;
+}
+
+/* Consumes it. Credits go back a quarter of the ring at a time: a message is at most half of the ring, so the sender
+ * never starves on what is held back. */
+static inline void rd_ll_consume(rd_recv_t *r, size_t bytes)
+{
+    r->ll_received += rd_ll_lines(bytes);
+    if (r->ll_received - r->ll_returned > r->lines_mask / 4) {
+        atomic_store_explicit(&r->ll_head->value, r->ll_received, memory_order_release);
+        r->ll_returned = r->ll_received;
+    }
+}
+
+/* Consumes it and says so at once: the sender waits for it. */
+static inline void rd_ll_consume_now(rd_recv_t *r, size_t bytes)
+{
+    r->ll_received += rd_ll_lines(bytes);
+    r->ll_returned = r->ll_received;
+    atomic_store_explicit(&r->ll_head->value, r->ll_received, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,4 @@
+# Layer 3: messages in the shared memory of a node.
+librondo_core_la_SOURCES += \
+	lib/transport/shm/ll.h \
+	lib/transport/shm/slots.h

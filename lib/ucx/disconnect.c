@@ -1,0 +1,317 @@
+/* How a rank leaves the network, in order or over a failure, and how it takes back what peers have yet to read. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "ucx/ucx.h"
+
+#define FAREWELL_MS 1000 /* most time for farewells after a mismatch, and for peers to read what was lent */
+#define GIVEN_MS 2000    /* most time until UCX lets go of the communicator's memory at an orderly end */
+#define PARTED_MS 50     /* for peers' farewells, and until they have taken all */
+#define LITTLE 32768     /* bytes that a socket takes whether its owner looks or not, if nobody has set its buffers */
+#define LOOKS 1000       /* at the network, at most, before anything is said or decided */
+#define FAILED_MS 20     /* to get farewells out after a failure */
+#define HALF_MADE_MS 200 /* for connections that were being made when it came */
+#define QUIET_MS 50      /* in which whoever greets this rank looks at the network */
+
+/* Peers that fail as well take what is on the wire to them within this. */
+static void lent_wait(rd_net_t *net, int64_t limit_ms)
+{
+    int64_t until = rd_clock_ms() + limit_ms;
+    while (net->lent + net->straight != 0 && rd_clock_ms() < until) {
+        ucp_worker_progress(net->worker);
+        rd_ucx_direct_say(net);
+    }
+}
+
+void rd_net_take_back(rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        for (int c = 0; c < p->nconns; c++) {
+            if (p->conns[c] != NULL && p->conns[c]->recv != NULL) {
+                p->conns[c]->recv->place = NULL;
+            }
+        }
+    }
+    rd_ucx_direct_back(net);
+    lent_wait(net, FAILED_MS);
+    if (net->lent + net->straight != 0) { /* they would take a broken connection for a death */
+        rd_ucx_say_bye(net, 1);
+        lent_wait(net, FAILED_MS);
+    }
+    for (rd_ucx_peer_t *p = net->used; p != NULL && net->lent + net->straight != 0; p = p->next_used) {
+        if (p->lent != 0) {
+            rd_ucx_forsake(p);
+        }
+    }
+    lent_wait(net, FAREWELL_MS);
+}
+
+/* A farewell may come before a long message that was sent before it: UCX sends that in pieces, by several ways if it
+ * has them. Where the connection has broken since, nothing more comes. */
+rondo_result_t rd_net_farewell(const rd_net_t *net, int rank)
+{
+    const rd_ucx_peer_t *peer = &net->peers[rank];
+    uint64_t come = 0;
+    if (!peer->left) {
+        return RONDO_IN_PROGRESS;
+    }
+    for (int c = 0; c < peer->nconns; c++) {
+        come += peer->conns[c] != NULL ? peer->conns[c]->next : 0;
+    }
+    return come == peer->sent || peer->lost_ms != 0 ? peer->farewell : RONDO_IN_PROGRESS;
+}
+
+/* ---- the end */
+
+static void flushed(void *request, ucs_status_t status, void *arg)
+{
+    rd_ucx_peer_t *peer = arg;
+    peer->net->flushes--;
+    peer->flushing = 0;
+    rd_ucx_sent(request, status, peer);
+}
+
+/* Over when all that was sent is with the peer's UCX: which an idle one says when it looks again. */
+static void flush_begin(rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                     .cb = {.send = flushed},
+                                     .user_data = p};
+        p->flushing = p->ep != NULL && p->lost_ms == 0 && UCS_PTR_IS_PTR(ucp_ep_flush_nbx(p->ep, &param));
+        net->outstanding += (uint64_t)p->flushing;
+        net->flushes += (uint64_t)p->flushing;
+    }
+}
+
+/* Nonzero: something came. */
+static int look(rd_net_t *net)
+{
+    int came = 0;
+    while (came < LOOKS && rd_net_progress(net)) {
+        came++;
+    }
+    return came;
+}
+
+void rd_net_leave(rd_net_t *net)
+{
+    if (net == NULL || net->worker == NULL || net->left_ms != 0) {
+        return;
+    }
+    (void)look(net); /* a farewell that a failing send would hide */
+    if (rd_stop_get(net->stop) == RONDO_SUCCESS) {
+        rd_ucx_credits_flush(net, 0);
+    }
+    rd_ucx_direct_drop(net);
+    rd_ucx_say_bye(net, 0);
+    flush_begin(net);
+    net->left_ms = rd_clock_ms();
+}
+
+/* Nonzero: what this peer may not have consumed yet its kernel holds, whether it looks or not. */
+static int is_little(const rd_ucx_peer_t *peer)
+{
+    size_t bytes = 0;
+    for (int c = 0; c < peer->nconns; c++) {
+        const rd_net_conn_t *conn = peer->conns[c];
+        if (conn != NULL && conn->send != NULL) {
+            uint64_t consumed = atomic_load_explicit(&conn->send->head->value, memory_order_relaxed);
+            bytes += (conn->send->sent - consumed) * (consumed < conn->longer ? conn->longest : RD_SHORT);
+        }
+    }
+    return bytes <= LITTLE && !peer->net->buffers_set;
+}
+
+/* A live peer may not have taken all, which may be more than its kernel holds; or something is yet to go there. */
+static int is_unread(rd_ucx_peer_t *p)
+{
+    if (p->net->alone == NULL) {
+        p->little = is_little(p);
+    }
+    return p->flushing && !p->little && !p->left && p->lost_ms == 0;
+}
+
+int rd_ucx_unread(rd_net_t *net)
+{
+    int unread = net->outstanding != net->flushes;
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        unread |= is_unread(p);
+    }
+    return unread;
+}
+
+static int all_read(rd_net_t *net)
+{
+    return !rd_ucx_unread(net);
+}
+
+/* All have taken everything, and said farewell. */
+static int all_parted(rd_net_t *net)
+{
+    int here = 0;
+    for (const rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        here += !p->left && p->lost_ms == 0;
+    }
+    return here == 0 && net->outstanding == 0;
+}
+
+/* UCX has nothing of the communicator's memory, or the user's: what was sent has been drained before. */
+static int is_given_back(rd_net_t *net)
+{
+    return net->fetching + net->lent + net->straight == 0 || all_read(net);
+}
+
+/* Until so long after the farewells; who greets this rank only now hears one, too. Nonzero: `over` says so, and nothing
+ * has failed. */
+static int wait_until(rd_net_t *net, int (*over)(rd_net_t *net), int64_t limit_ms)
+{
+    rd_wait_t wait;
+    rondo_result_t result = rd_stop_get(net->stop);
+    rd_wait_begin(&wait, net->stop, 0, 0);
+    while (result == RONDO_SUCCESS && !over(net)) {
+        if (rd_clock_ms() - net->left_ms > limit_ms) {
+            return 0;
+        }
+        rd_net_progress(net);
+        rd_ucx_say_bye(net, 0);
+        result = rd_wait_miss(&wait);
+    }
+    return result == RONDO_SUCCESS;
+}
+
+/* Who has not met everybody may just have been greeted, and UCX answers that by itself, as soon as the other one has
+ * looked at the network: then something comes from there. What comes first may be the greeting, for a farewell. */
+static void answered_wait(rd_net_t *net, int came)
+{
+    static const struct timespec nap = {0, 1000000};
+    int64_t now = rd_clock_ms(), moved = came ? now : net->left_ms;
+    if (rd_ucx_meets(net) || !rd_ucx_answer_ends()) {
+        return;
+    }
+    while (now - moved < QUIET_MS && now - net->left_ms < GIVEN_MS && rd_stop_get(net->stop) == RONDO_SUCCESS) {
+        came = rd_net_progress(net);
+        rd_ucx_say_bye(net, 0);
+        if (!came) {
+            nanosleep(&nap, NULL);
+        }
+        now = rd_clock_ms();
+        moved = came ? now : moved;
+    }
+}
+
+/* A socket that is closed with bytes unread resets its connection, and the peer may lose what was on its way there. So
+ * a network that ends in order waits for the farewells of all peers, and until they have taken all; and where a live
+ * one does not look, and more may be under way than its kernel holds, it lingers. Nonzero: it does. */
+static int leave_in_order(rd_net_t *net)
+{
+    if (net->left_ms == 0) { /* it was never made */
+        return 0;
+    }
+    int came = look(net);
+    rd_ucx_say_bye(net, 0);
+    answered_wait(net, came);
+    if (wait_until(net, all_parted, PARTED_MS) || all_read(net)) {
+        return 0;
+    }
+    if (wait_until(net, is_given_back, GIVEN_MS) && !all_read(net) && rd_ucx_linger(net)) {
+        return 1;
+    }
+    wait_until(net, all_read, GIVEN_MS);
+    return 0;
+}
+
+/* A connection to a live peer is still being made: see wireup.c. To one that has left, and to which this rank had nothing
+ * to send, none ever was. */
+static int half_made(const rd_net_t *net)
+{
+    for (const rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        int never_made = p->ep == NULL && p->left;
+        if (!p->settled && p->lost_ms == 0 && !never_made) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* After a failure: lets the farewells go, and connections be made or refused. */
+static void failed_wait(rd_net_t *net, int64_t limit_ms)
+{
+    int64_t began = rd_clock_ms(), passed = 0;
+    while ((net->outstanding != 0 && passed < limit_ms) || (half_made(net) && passed < HALF_MADE_MS)) {
+        ucp_worker_progress(net->worker);
+        passed = rd_clock_ms() - began;
+    }
+}
+
+static void conn_free(rd_net_conn_t *conn)
+{
+    if (conn != NULL) {
+        free(conn->headers);
+        free(conn->landings);
+        free(conn->claimed);
+        free(conn);
+    }
+}
+
+static void net_free(rd_net_t *net)
+{
+    for (int r = 0; net->peers != NULL && r < net->nranks; r++) {
+        rd_ucx_peer_t *peer = &net->peers[r];
+        for (int c = 0; c < peer->nconns; c++) {
+            conn_free(peer->conns[c]);
+        }
+        free(peer->conns);
+        free(peer->direct);
+    }
+    free(net->peers);
+    free(net->addresses);
+    free(net->alone);
+    free(net);
+}
+
+static void lost_say(const rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        if (rd_stop_get(net->stop) == RONDO_SUCCESS && is_unread(p)) {
+            rd_log(net->who, RD_LOG_WARN,
+                   "rank %d has not read in time what this rank had sent it before it left: that may be lost", p->rank);
+        }
+    }
+}
+
+void rd_ucx_end(rd_net_t *net)
+{
+    lost_say(net);
+    const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
+    if (!rd_ucx_disconnect(net) && held == NULL) {
+        held = "a connection with a message that UCX does not give up";
+    }
+    if (net->dropped > 1) {
+        rd_log(net->who, RD_LOG_WARN, "dropped %llu messages from the network in all",
+               (unsigned long long)net->dropped);
+    }
+    if (held == NULL) {
+        rd_ucx_close(net);
+    } else {
+        rd_log(net->who, RD_LOG_WARN, "%s stays open until this process ends: closing it now would end the process",
+               held);
+    }
+    net_free(net);
+}
+
+void rd_net_destroy(rd_net_t *net)
+{
+    if (net == NULL) {
+        return;
+    }
+    rd_net_leave(net);
+    if (rd_stop_get(net->stop) == RONDO_SUCCESS && leave_in_order(net)) {
+        return;
+    }
+    if (rd_stop_get(net->stop) != RONDO_SUCCESS) {
+        /* After a mismatch the others are alive, and find it by what this rank has sent. */
+        failed_wait(net, rd_stop_get(net->stop) == RONDO_ERR_MISMATCH ? FAREWELL_MS : FAILED_MS);
+    }
+    rd_ucx_end(net);
+}

@@ -1,0 +1,23 @@
+# Layer 3: messages between nodes, over UCX.
+if HAVE_UCX
+librondo_core_la_SOURCES += \
+	lib/ucx/context.c \
+	lib/ucx/disconnect.c \
+	lib/ucx/endpoint.c \
+	lib/ucx/exchange.c \
+	lib/ucx/linger.c \
+	lib/ucx/net.c \
+	lib/ucx/receive.c \
+	lib/ucx/rkey.c \
+	lib/ucx/rndv.c \
+	lib/ucx/ucx.h \
+	lib/ucx/ucx_config.c \
+	lib/ucx/ucx_gdr.c \
+	lib/ucx/ucx_gdr.h \
+	lib/ucx/wireup.c
+librondo_core_la_CPPFLAGS += $(UCX_CFLAGS)
+librondo_core_la_LIBADD += $(UCX_LIBS)
+else
+librondo_core_la_SOURCES += \
+	lib/transport/net_none.c
+endif

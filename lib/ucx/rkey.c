@@ -1,0 +1,163 @@
+/* Keys by which one rank's UCX fetches from another one's memory.
+ *
+ * To map memory and pack its key takes UCX some microseconds, and from 1.20 on many more: it then looks up in /sys how
+ * far each device is. So the last used keys are kept, the own ones with the memory mapped, if that is known to be what
+ * it was: a number of its own tells an allocation from others that have lain there. A peer's are known again by their
+ * bytes, and UCX sees them only when a message's place is known.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ucx/ucx_gdr.h"
+
+#define KEPT 16 /* more only while they are in use */
+/* UCX reads a key as far as the key itself says: up to so many transports' parts of 255 bytes, and then of devices up
+ * to one without a number. */
+#define ROOM ((size_t)66 * 256)
+_Static_assert(ROOM > RD_UCX_KEY_MOST, "room for a key");
+
+static void unmap(rd_net_t *net, rd_ucx_key_t *key)
+{
+    (void)ucp_mem_unmap(net->context, key->memh);
+    key->memh = NULL;
+}
+
+static void key_free(rd_net_t *net, rd_ucx_key_t *key)
+{
+    if (key->memh != NULL) {
+        ucp_rkey_buffer_release(key->packed);
+        unmap(net, key);
+    }
+    if (key->rkey != NULL) {
+        ucp_rkey_destroy(key->rkey);
+    }
+    free(key);
+}
+
+void rd_ucx_keys_free(rd_net_t *net, rd_ucx_key_t **keys)
+{
+    while (*keys != NULL) {
+        rd_ucx_key_t *key = *keys;
+        *keys = key->next;
+        key_free(net, key);
+    }
+}
+
+/* Not those that are used, nor the last used ones. */
+static void trim(rd_net_t *net, rd_ucx_key_t **keys)
+{
+    int n = 0;
+    while (*keys != NULL) {
+        rd_ucx_key_t *key = *keys;
+        int known = key->whole.bytes == 0 || key->whole.number != 0; /* a peer's, or what it was */
+        if (key->users != 0 || (known && n < KEPT)) {
+            keys = &key->next;
+            n++;
+        } else {
+            *keys = key->next;
+            key_free(net, key);
+        }
+    }
+}
+
+static rd_ucx_key_t *use(rd_ucx_key_t **keys, rd_ucx_key_t *key)
+{
+    key->next = *keys;
+    *keys = key;
+    key->users++;
+    return key;
+}
+
+/* NULL where there is none to be used; it is kept all the same. */
+static rd_ucx_key_t *use_own(rd_net_t *net, rd_ucx_key_t *key)
+{
+    key = use(&net->keys, key);
+    if (key->memh != NULL) {
+        return key;
+    }
+    key->users--;
+    return NULL;
+}
+
+/* A key that is found leaves the list, to come first. */
+static rd_ucx_key_t *taken_out(rd_ucx_key_t **at)
+{
+    rd_ucx_key_t *key = *at;
+    *at = key->next;
+    return key;
+}
+
+void rd_ucx_key_drop(rd_net_t *net, rd_ucx_key_t **key)
+{
+    if (*key != NULL && --(*key)->users == 0 && (*key)->memh != NULL && (*key)->whole.number == 0) {
+        trim(net, &net->keys);
+    }
+    *key = NULL;
+}
+
+/* Memory that UCX cannot map, or has no key for, has one without `memh`: to try again costs, and UCX may complain. */
+static rd_ucx_key_t *map(rd_net_t *net, const rd_net_memory_t *whole, int device)
+{
+    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
+                                                 UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE,
+                                   .address = whole->base,
+                                   .length = whole->bytes,
+                                   .memory_type = device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST};
+    rd_ucx_key_t *key = calloc(1, sizeof *key);
+    if (key == NULL) {
+        return NULL;
+    }
+    key->whole = *whole;
+    if (ucp_mem_map(net->context, &params, &key->memh) != UCS_OK) {
+        key->memh = NULL;
+    } else if (ucp_rkey_pack(net->context, key->memh, &key->packed, &key->bytes) != UCS_OK) {
+        unmap(net, key);
+    } else if (key->bytes > RD_UCX_KEY_MOST) {
+        ucp_rkey_buffer_release(key->packed);
+        unmap(net, key);
+    }
+    return key;
+}
+
+rd_ucx_key_t *rd_ucx_key_own(rd_net_t *net, const rd_net_memory_t *whole, int device)
+{
+    for (rd_ucx_key_t **at = &net->keys; *at != NULL; at = &(*at)->next) {
+        const rd_net_memory_t *has = &(*at)->whole;
+        if (has->base == whole->base && has->bytes == whole->bytes && has->number == whole->number) {
+            return use_own(net, taken_out(at));
+        }
+    }
+    trim(net, &net->keys);
+    rd_ucx_key_t *key = map(net, whole, device);
+    return key != NULL ? use_own(net, key) : NULL;
+}
+
+rd_ucx_key_t *rd_ucx_key_of(rd_net_t *net, rd_ucx_direct_t *d, const void *packed, size_t bytes)
+{
+    for (rd_ucx_key_t **at = &d->keys; *at != NULL; at = &(*at)->next) {
+        if ((*at)->bytes == bytes && memcmp((*at)->packed, packed, bytes) == 0) {
+            return use(&d->keys, taken_out(at));
+        }
+    }
+    trim(net, &d->keys);
+    rd_ucx_key_t *key = calloc(1, sizeof *key + bytes);
+    if (key == NULL) {
+        return NULL;
+    }
+    key->packed = memcpy(key + 1, packed, bytes);
+    key->bytes = bytes;
+    return use(&d->keys, key);
+}
+
+/* With room behind it, for a key that says more than it has. */
+ucs_status_t rd_ucx_key_unpack(rd_ucx_peer_t *peer, rd_ucx_key_t *key)
+{
+    char room[ROOM];
+    if (key->rkey != NULL) {
+        return UCS_OK;
+    }
+    memset(room, 0xff, sizeof room);
+    room[sizeof room - 1] = 0; /* a part may be a name */
+    memcpy(room, key->packed, key->bytes);
+    return ucp_ep_rkey_unpack(peer->ep, room, &key->rkey);
+}

@@ -1,0 +1,327 @@
+/* Messages past connections that are announced together: by a list of where they lie, with keys to the memory.
+ *
+ *   sender      [key, where, how long] of several messages      ->  receiver
+ *                                                                   fetches each when its place is named
+ *   lets go     <-  which ones are there, when several are or no more is under way
+ *
+ * UCX's own announcement costs four system calls a message over tcp: to say, to hear, to thank and to be thanked. Here
+ * that is shared by all that are given between two looks at the network. How they were put together matters to nobody:
+ * each has its number, and matches by that, as those do which UCX announces.
+ *
+ * A list is looked through before anything of it is used. What its keys say only UCX knows: see rkey.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ucx/ucx_gdr.h"
+
+#define TELL_MOST 4 /* messages fetched of which the sender has yet to hear, while others are being fetched */
+
+/* A message in a list, its key behind it. */
+typedef struct item {
+    uint64_t address, bytes;
+    uint32_t key; /* its bytes; 0: it is the key of the message before */
+    uint32_t zero;
+} item_t;
+
+/* What goes to the peer, until it has gone. */
+typedef struct list {
+    rd_ucx_peer_t *peer;
+    rd_ucx_header_t header;
+    char items[];
+} list_t;
+
+int rd_ucx_may_offer(const rd_net_t *net, const rd_net_direct_t *ask)
+{
+    return ask->whole.bytes != 0 && net->fetches && (ask->device || rd_ucx_fetches_host());
+}
+
+/* ---- the sender */
+
+static void list_sent(void *request, ucs_status_t status, void *arg)
+{
+    list_t *list = arg;
+    rd_ucx_sent(request, status, list->peer);
+    free(list);
+}
+
+static rd_ucx_message_t *unsaid(rd_ucx_direct_t *d, uint64_t i)
+{
+    return &d->sends[(d->said + i) % RD_UCX_PLACES];
+}
+
+/* Nonzero: message `i` of those that are not said yet needs no key of its own. */
+static int repeats(rd_ucx_direct_t *d, uint64_t i)
+{
+    return i != 0 && unsaid(d, i)->key == unsaid(d, i - 1)->key;
+}
+
+static list_t *list_make(rd_ucx_peer_t *peer, uint64_t n, size_t *bytes)
+{
+    rd_ucx_direct_t *d = peer->direct;
+    *bytes = n * sizeof(item_t);
+    for (uint64_t i = 0; i < n; i++) {
+        *bytes += repeats(d, i) ? 0 : unsaid(d, i)->key->bytes;
+    }
+    list_t *list = malloc(sizeof *list + *bytes);
+    if (list == NULL) {
+        return NULL;
+    }
+    char *at = list->items;
+    for (uint64_t i = 0; i < n; i++) {
+        const rd_ucx_message_t *m = unsaid(d, i);
+        item_t item = {.address = (uint64_t)(uintptr_t)m->ask.data,
+                       .bytes = m->ask.bytes,
+                       .key = repeats(d, i) ? 0 : (uint32_t)m->key->bytes};
+        memcpy(at, &item, sizeof item);
+        memcpy(at + sizeof item, m->key->packed, item.key);
+        at += sizeof item + item.key;
+    }
+    list->peer = peer;
+    rd_ucx_header_fill(&list->header, peer->net, 0, RD_UCX_OFFER, d->said, n);
+    return list;
+}
+
+rondo_result_t rd_ucx_offer(rd_ucx_peer_t *peer)
+{
+    rd_ucx_direct_t *d = peer->direct;
+    uint64_t n = d->sent - d->said;
+    size_t bytes;
+    int pending = 0;
+    if (n == 0 || peer->lost_ms != 0) { /* the verdict comes by the stop word */
+        return RONDO_SUCCESS;
+    }
+    list_t *list = list_make(peer, n, &bytes);
+    if (list == NULL) {
+        return rd_stop_set(peer->net->stop, peer->net->who, RONDO_ERR_NO_MEMORY, -1,
+                           "no memory to announce messages between GPUs");
+    }
+    rondo_result_t result = rd_ucx_send(peer, &list->header, list->items, bytes, list_sent, list, &pending);
+    for (uint64_t i = 0; i < n && peer->lost_ms == 0 && result == RONDO_SUCCESS; i++) {
+        rd_ucx_flies(unsaid(d, i), 1);
+    }
+    d->said = d->sent;
+    if (!pending) {
+        free(list);
+    }
+    return result;
+}
+
+/* The peer has them, as it says: a bit for each place. */
+const char *rd_ucx_taken(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
+{
+    rd_ucx_direct_t *d = peer->direct;
+    if (d == NULL || h->number != 0) {
+        return "nothing was offered";
+    }
+    for (int i = 0; i < RD_UCX_PLACES; i++) {
+        if (h->bytes >> i & 1 && (d->sends[i].key == NULL || !d->sends[i].flying)) {
+            return "it has fetched what was not offered, in all";
+        }
+    }
+    for (int i = 0; i < RD_UCX_PLACES; i++) {
+        if (h->bytes >> i & 1) {
+            rd_ucx_flies(&d->sends[i], 0);
+            rd_ucx_key_drop(peer->net, &d->sends[i].key);
+            rd_ucx_over(&d->sends[i]);
+        }
+    }
+    return NULL;
+}
+
+void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said)
+{
+    rd_ucx_direct_t *d = peer->direct;
+    for (int i = 0; d != NULL && i < RD_UCX_PLACES; i++) {
+        if (d->sends[i].key != NULL && (said || !d->sends[i].flying)) {
+            rd_ucx_flies(&d->sends[i], 0);
+            rd_ucx_key_drop(peer->net, &d->sends[i].key);
+        }
+    }
+    if (d != NULL) {
+        d->said = d->sent;
+    }
+}
+
+/* ---- the receiver */
+
+/* The message behind the first `*at` bytes. Nonzero: there is one, whole. */
+static int item_next(const char *data, size_t bytes, size_t *at, item_t *item, const char **key)
+{
+    if (bytes - *at < sizeof *item) {
+        return 0;
+    }
+    memcpy(item, data + *at, sizeof *item);
+    *at += sizeof *item;
+    if (item->zero != 0 || item->key > RD_UCX_KEY_MOST || item->key > bytes - *at) {
+        return 0;
+    }
+    *key = data + *at;
+    *at += item->key;
+    return 1;
+}
+
+/* A place that waits for it, and whose last message the sender knows to be there. */
+static int due(const rd_ucx_direct_t *d, uint64_t number)
+{
+    uint64_t at = number % RD_UCX_PLACES;
+    const rd_ucx_message_t *m = &d->recvs[at];
+    return m->number == number && m->announced == NULL && m->key == NULL && !m->flying && !(d->owed >> at & 1);
+}
+
+static const char *wrong_with(const rd_ucx_direct_t *d, const rd_ucx_header_t *h, const char *data, size_t bytes)
+{
+    size_t at = 0;
+    const char *key;
+    item_t item;
+    if (h->bytes == 0 || h->bytes > RD_UCX_OFFERS) {
+        return "it offers so many";
+    }
+    for (uint64_t i = 0; i < h->bytes; i++) {
+        if (!item_next(data, bytes, &at, &item, &key) || (i == 0 && item.key == 0)) {
+            return "its list is not well-formed";
+        }
+        if (!due(d, h->number + i)) {
+            return "its number is not due";
+        }
+    }
+    return at == bytes ? NULL : "its length does not fit";
+}
+
+/* The key of a message; `before`: that of the message before. */
+static rd_ucx_key_t *key_of(rd_ucx_peer_t *peer, const item_t *item, const char *key, rd_ucx_key_t *before)
+{
+    if (item->key != 0) {
+        return rd_ucx_key_of(peer->net, peer->direct, key, item->key);
+    }
+    before->users++;
+    return before;
+}
+
+static void take(rd_ucx_peer_t *peer, uint64_t number, const item_t *item, rd_ucx_key_t *key)
+{
+    rd_ucx_message_t *m = &peer->direct->recvs[number % RD_UCX_PLACES];
+    m->header.bytes = item->bytes;
+    m->address = item->address;
+    m->key = key;
+    if (m->ask.pending != NULL) {
+        (void)rd_ucx_get(m); /* a failure is the communicator's */
+    }
+}
+
+const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes)
+{
+    rd_net_t *net = peer->net;
+    rd_ucx_direct_t *d = rd_ucx_direct_of(peer);
+    rd_ucx_key_t *key = NULL;
+    const char *packed, *wrong = d != NULL ? wrong_with(d, h, data, bytes) : NULL;
+    size_t at = 0;
+    item_t item;
+    if (net->leaving || wrong != NULL) {
+        return net->leaving ? NULL : wrong;
+    }
+    if (d == NULL) {
+        rd_stop_set(net->stop, net->who, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
+        return NULL;
+    }
+    for (uint64_t i = 0; i < h->bytes && item_next(data, bytes, &at, &item, &packed); i++) {
+        key = key_of(peer, &item, packed, key);
+        if (key == NULL) {
+            rd_stop_set(net->stop, net->who, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
+            break;
+        }
+        take(peer, h->number + i, &item, key);
+    }
+    net->progressed = 1;
+    return NULL;
+}
+
+/* It is there: the peer may let go, which it hears of soon. */
+static void there(rd_ucx_message_t *m)
+{
+    rd_ucx_key_drop(m->peer->net, &m->key);
+    m->peer->direct->owed |= UINT64_C(1) << m->number % RD_UCX_PLACES;
+    m->peer->net->unsaid = 1;
+    rd_ucx_over(m);
+}
+
+static void got(void *request, ucs_status_t status, void *arg)
+{
+    rd_ucx_message_t *m = arg;
+    rd_net_t *net = m->peer->net;
+    net->outstanding--;
+    m->peer->direct->fetching--;
+    ucp_request_free(request);
+    rd_ucx_flies(m, 0);
+    if (status == UCS_OK) {
+        there(m);
+    } else {
+        rd_ucx_key_drop(net, &m->key);
+        rd_ucx_peer_lost(m->peer, ucs_status_string(status));
+    }
+}
+
+rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
+{
+    rd_ucx_peer_t *peer = m->peer;
+    rondo_result_t result = rd_ucx_lengths(m);
+    if (result != RONDO_SUCCESS || peer->lost_ms != 0 || (result = rd_ucx_peer_connect(peer)) != RONDO_SUCCESS) {
+        return result;
+    }
+    ucs_status_t status = rd_ucx_key_unpack(peer, m->key);
+    if (status != UCS_OK) {
+        rd_ucx_peer_lost(peer, ucs_status_string(status));
+        return RONDO_SUCCESS;
+    }
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FIELD_MEMORY_TYPE,
+                                 .memory_type = m->ask.device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST,
+                                 .cb = {.send = got},
+                                 .user_data = m};
+    ucs_status_ptr_t request = ucp_get_nbx(peer->ep, m->ask.data, m->ask.bytes, m->address, m->key->rkey, &param);
+    if (UCS_PTR_IS_ERR(request)) {
+        rd_ucx_peer_lost(peer, ucs_status_string(UCS_PTR_STATUS(request)));
+    } else if (request != NULL) {
+        peer->net->outstanding++;
+        peer->direct->fetching++;
+        rd_ucx_flies(m, 1);
+    } else {
+        there(m);
+    }
+    return RONDO_SUCCESS;
+}
+
+/* ---- what both say */
+
+static void told(void *request, ucs_status_t status, void *arg)
+{
+    rd_ucx_peer_t *peer = arg;
+    peer->direct->telling = 0;
+    peer->net->unsaid = 1;
+    rd_ucx_sent(request, status, peer);
+}
+
+static void tell(rd_ucx_peer_t *peer)
+{
+    rd_ucx_direct_t *d = peer->direct;
+    if (d->owed == 0 || d->telling || (d->fetching != 0 && __builtin_popcountll(d->owed) < TELL_MOST)) {
+        return;
+    }
+    rd_ucx_header_fill(&d->told, peer->net, 0, RD_UCX_TAKEN, 0, d->owed);
+    d->owed = 0;
+    (void)rd_ucx_send(peer, &d->told, NULL, 0, told, peer, &d->telling);
+}
+
+void rd_ucx_direct_say(rd_net_t *net)
+{
+    if (!net->unsaid) {
+        return;
+    }
+    net->unsaid = 0;
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        if (p->direct != NULL) {
+            (void)rd_ucx_offer(p); /* a failure is the communicator's */
+            tell(p);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+/* What UCX is told to do, and what each version of it bears.
+ *
+ * The settings are a private copy: UCX reads UCX_* first and RONDO_UCX_* over it, then the transports of RONDO_UCX_TLS
+ * and the bootstrap's interface are put in. Neither the environment nor what an MPI in the same process does with UCX
+ * is touched.
+ */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "ucx/ucx.h"
+
+/* The name of the interface that has this address. */
+static int iface_of(const char *address, char name[IF_NAMESIZE])
+{
+    char text[INET6_ADDRSTRLEN];
+    int found = 0;
+    struct ifaddrs *all = NULL;
+    if (getifaddrs(&all) != 0) {
+        return 0;
+    }
+    for (struct ifaddrs *i = all; i != NULL && !found; i = i->ifa_next) {
+        int family = i->ifa_addr != NULL ? i->ifa_addr->sa_family : AF_UNSPEC;
+        if (family == AF_INET) {
+            inet_ntop(family, &((struct sockaddr_in *)i->ifa_addr)->sin_addr, text, sizeof text);
+        } else if (family == AF_INET6) {
+            inet_ntop(family, &((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr, text, sizeof text);
+        } else {
+            continue;
+        }
+        found = strcmp(text, address) == 0;
+        if (found) {
+            snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
+        }
+    }
+    freeifaddrs(all);
+    return found;
+}
+
+static rondo_result_t setting_put(rd_net_t *net, ucp_config_t *config, const char *name, const char *value)
+{
+    ucs_status_t status = ucp_config_modify(config, name, value);
+    if (status == UCS_OK) {
+        return RONDO_SUCCESS;
+    }
+    return rd_error(net->who, RONDO_ERR_INVALID_ARGUMENT, "UCX does not take %s=%s: %s (RONDO_UCX_%s sets it)", name,
+                    value, ucs_status_string(status), name);
+}
+
+/* The ranks of a node take the devices in turn: so each rail of a hierarchical algorithm has its own. (UCX could cut
+ * one rank's messages over several; with peer error handling it does not.) */
+static rondo_result_t device_put(rd_net_t *net, ucp_config_t *config, const char *devices, int place)
+{
+    char device[128];
+    int n = 1;
+    for (const char *c = devices; *c != 0; c++) {
+        n += *c == ',';
+    }
+    for (place %= n; place > 0; place--) {
+        devices += strcspn(devices, ",") + 1;
+    }
+    snprintf(device, sizeof device, "%.*s", (int)strcspn(devices, ","), devices);
+    return setting_put(net, config, "NET_DEVICES", device);
+}
+
+/* What the user has said, which stands; NULL: nothing. */
+static const char *said(const char *name)
+{
+    char variable[64];
+    snprintf(variable, sizeof variable, "RONDO_UCX_%s", name);
+    const char *ours = getenv(variable);
+    return ours != NULL ? ours : getenv(variable + strlen("RONDO_"));
+}
+
+/* Whether the UCX that was loaded is 1.FIRST to 1.LAST. */
+static int ucx_is_of(unsigned first, unsigned last)
+{
+    unsigned major = 0, minor = 0;
+    sscanf(ucp_get_version_string(), "%u.%u", &major, &minor);
+    return major == 1 && minor >= first && minor <= last;
+}
+
+/* A transport's own settings had no "TCP_" or the like before them for ucp_config_modify up to 1.16, only in the
+ * environment. */
+static const char *name_of(const char *transport, const char *name)
+{
+    return ucx_is_of(0, 16) ? name + strlen(transport) : name;
+}
+
+/* 1.16 to 1.21 look into what they have kept, and crash where there is none, when a peer is lost that had an announced
+ * message on its way (ucp_request_memh_invalidate; tried with each of these); where there is, Ubuntu's 1.16.0 met an
+ * assertion of its own in two of four runs of test/ucx/net. */
+int rd_net_announcing_ends(void)
+{
+    return ucx_is_of(16, 21);
+}
+
+/* By an assertion of ucp_request_send_state_ff. */
+int rd_ucx_answer_ends(void)
+{
+    return ucx_is_of(0, 13);
+}
+
+int rd_net_tcp_alone(const char *tls)
+{
+    int tcp = 0;
+    while (*tls != 0) {
+        size_t length = strcspn(tls, ",");
+        if (strncmp(tls, "cuda", 4) != 0 && strncmp(tls, "gdr_copy", 8) != 0) {
+            if (length != 3 || strncmp(tls, "tcp", 3) != 0) {
+                return 0;
+            }
+            tcp = 1;
+        }
+        tls += length + (tls[length] == ',');
+    }
+    return tcp;
+}
+
+/* 0: a text that only UCX knows. */
+static uint32_t bytes_of(const char *text)
+{
+    uint64_t bytes = 0;
+    char number[24];
+    snprintf(number, sizeof number, "%s", text);
+    size_t length = strlen(number);
+    if (length > 1 && (number[length - 1] == 'b' || number[length - 1] == 'B')) { /* UCX takes 64kb, too */
+        number[length - 1] = 0;
+    }
+    return rd_bytes_parse(number, &bytes) == 0 && bytes < UINT32_MAX ? (uint32_t)bytes : 0;
+}
+
+/* Segments are as long as the longest of rondo's messages: one call of the system for half a megabyte is twice as quick
+ * as nine for 60 KB each. To whom a longer one comes than he takes, UCX ends his process: so all take them, whatever
+ * they send themselves, but who is told to take less; and exchange.c compares. */
+static rondo_result_t segments_put(rd_net_t *net, ucp_config_t *config, int alone)
+{
+    const char *takes = said("TCP_RX_SEG_SIZE"), *sends = said("TCP_TX_SEG_SIZE"), *most = "512k";
+    rondo_result_t result = RONDO_SUCCESS;
+    if (takes == NULL) {
+        result = setting_put(net, config, name_of("TCP_", "TCP_RX_SEG_SIZE"), most);
+    }
+    takes = takes != NULL ? takes : most;
+    if (result == RONDO_SUCCESS && sends == NULL && alone) {
+        sends = takes;
+        result = setting_put(net, config, name_of("TCP_", "TCP_TX_SEG_SIZE"), sends);
+    }
+    net->takes = bytes_of(takes);
+    net->sends = sends != NULL ? bytes_of(sends) : 0;
+    return result;
+}
+
+/* UCX would announce a message of some KB and send its bytes when they are asked for: over tcp that is two more turns
+ * of the wire, and a message of rondo's has its place already.
+ *
+ * Nor does it send from the user's buffer. Where a connection breaks while such a send waits for the socket, UCX (1.13
+ * to 1.22: uct_tcp_ep_sendv, behind uct_tcp_ep_purge) completes it twice, and its assertion, which distributions leave
+ * in, ends the process. The copy is not measured where pieces are as long as what the receiver takes at once; by UCX's
+ * own 8 KB a third of the rate is left (segments_put).
+ *
+ * Nor does it keep what it has registered, for tcp registers nothing. To know when such memory goes it would lay itself
+ * around mmap and its like, with a lock that a child may find taken for ever if another thread was there at the fork.
+ * But the versions that rd_net_announcing_ends knows end the process sooner without: they keep theirs.
+ *
+ * What goes straight between GPUs is announced whatever the threshold is. But where that is infinite, UCX counts on no
+ * rendezvous, and looks for no transport that lets go of memory when a peer fails. */
+static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    const char *threshold = said("RNDV_THRESH");
+    net->buffers_set = said("TCP_SNDBUF") != NULL || said("TCP_RCVBUF") != NULL;
+    if (threshold == NULL) {
+        result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
+    } else if (rd_net_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {
+        rd_log(net->who, RD_LOG_WARN,
+               "UCX %s may end this process when a rank is lost: RNDV_THRESH is set, and it "
+               "does not bear that while a message is announced",
+               ucp_get_version_string());
+    }
+    if (result == RONDO_SUCCESS && said("ZCOPY_THRESH") == NULL) {
+        result = setting_put(net, config, "ZCOPY_THRESH", "inf");
+    }
+    if (result == RONDO_SUCCESS && alone && !rd_net_announcing_ends() && said("RCACHE_ENABLE") == NULL) {
+        result = setting_put(net, config, "RCACHE_ENABLE", "n");
+    }
+    return result;
+}
+
+int rd_ucx_tls_may(const rd_env_t *env, const char *name)
+{
+    const char *tls = env->ucx_tls;
+    return tls[0] == 0 || strstr(tls, name) != NULL || strstr(tls, "all") != NULL;
+}
+
+/* May a GPU's memory be moved? */
+static int device_tls(const rd_env_t *env)
+{
+    return env->net_direct != 0 && rd_ucx_tls_may(env, "cuda");
+}
+
+/* It is the sender who sees to it that nothing need be closed while kernels wait (exec/cuda/proxy/rcache.c), so it must be his
+ * memory that is mapped: what receives gets, and nobody puts. Where NVML tells of no NVLink, as over PCIe and in
+ * virtual machines, cuda_ipc would do nothing else; whether it gets quickly enough is tried. A UCX without cuda_ipc
+ * knows no such setting. */
+static rondo_result_t gets_put(rd_net_t *net, ucp_config_t *config)
+{
+    const char *name = "CUDA_IPC_ENABLE_GET_ZCOPY";
+    if (said(name) == NULL) {
+        (void)ucp_config_modify(config, name_of("CUDA_IPC_", name), "on");
+    }
+    return said("RNDV_SCHEME") == NULL ? setting_put(net, config, "RNDV_SCHEME", "get_zcopy") : RONDO_SUCCESS;
+}
+
+/* UCX's tcp trusts whoever connects: he may even write into this process's memory. So it listens on the interface of
+ * the bootstrap alone (loopback when all ranks share a host), unless the user names devices; devices of other
+ * transports have names of their own. */
+rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
+                                   int place)
+{
+    char iface[IF_NAMESIZE];
+    rondo_result_t result = RONDO_SUCCESS;
+    if (env->ucx_tls[0] != 0) {
+        result = setting_put(net, config, "TLS", env->ucx_tls);
+    }
+    if (result == RONDO_SUCCESS && rd_net_tcp_alone(env->ucx_tls)) {
+        result = tcp_put(net, config, strcmp(env->ucx_tls, "tcp") == 0);
+    }
+    if (result == RONDO_SUCCESS && net->keeps) { /* tcp may be among them */
+        result = segments_put(net, config, rd_net_tcp_alone(env->ucx_tls));
+    }
+    if (result == RONDO_SUCCESS && net->keeps) { /* by a flush of the endpoints it would wait for the peers' polls */
+        result = setting_put(net, config, "FLUSH_WORKER_EPS", "n");
+    }
+    if (result == RONDO_SUCCESS && device_tls(env)) {
+        result = gets_put(net, config);
+    }
+    if (result == RONDO_SUCCESS && env->net[0] != 0) {
+        return device_put(net, config, env->net, place);
+    }
+    if (result == RONDO_SUCCESS && rd_net_tcp_alone(env->ucx_tls) && said("NET_DEVICES") == NULL &&
+        iface_of(address, iface)) {
+        result = setting_put(net, config, "NET_DEVICES", iface);
+    }
+    return result;
+}
+
+/* UCX lets whoever speaks its protocol fetch by keys, so it learns to only where there may be device memory to fetch.
+ * Up to 1.18 it does that in software, through the host, where a peer's failure is to be borne; so it does with its
+ * older protocols. */
+int rd_ucx_may_fetch(const rd_env_t *env)
+{
+    const char *protocols = said("PROTO_ENABLE");
+    int older = protocols != NULL && (strchr("nN0", *protocols) != NULL || strcasecmp(protocols, "off") == 0);
+    return device_tls(env) && !ucx_is_of(0, 18) && !older;
+}

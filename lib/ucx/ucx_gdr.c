@@ -1,0 +1,266 @@
+/* Messages straight from and to the caller's memory, which may be a device's: transport/net.h's rd_net_direct.
+ *
+ * They know no connection, slot or credit. The sender says where each lies and keeps its memory until he hears that it
+ * has been read; the receiver keeps that word until he has named the place, and then has UCX fetch the bytes there.
+ * Nothing but UCX touches the bytes, and it goes by what moves device memory where it has that. Messages of a pair bear
+ * numbers and match in their order. Each is said in one of two ways, as the sender likes: several together, where the
+ * memory is known (rndv.c), or each by UCX's rendezvous (here).
+ *
+ * As everything that arrives, an announcement is used only after its token, and what it says must be due.
+ */
+#include <stdlib.h>
+
+#include "ucx/ucx_gdr.h"
+
+rd_ucx_direct_t *rd_ucx_direct_of(rd_ucx_peer_t *peer)
+{
+    if (peer->direct == NULL && (peer->direct = calloc(1, sizeof *peer->direct)) != NULL) {
+        for (uint64_t i = 0; i < RD_UCX_PLACES; i++) {
+            peer->direct->sends[i].peer = peer->direct->recvs[i].peer = peer;
+            peer->direct->sends[i].number = peer->direct->recvs[i].number = i;
+        }
+    }
+    return peer->direct;
+}
+
+/* Another one has the memory, or has it no more. */
+void rd_ucx_flies(rd_ucx_message_t *m, int flying)
+{
+    int by = flying - m->flying;
+    m->flying = flying;
+    m->peer->lent += by;
+    m->peer->net->straight += by;
+}
+
+void rd_ucx_over(rd_ucx_message_t *m)
+{
+    rd_net_t *net = m->peer->net;
+    if (m->ask.pending != NULL) {
+        net->direct--;
+        m->peer->direct->pending--;
+        atomic_fetch_sub_explicit(m->ask.pending, 1, memory_order_release);
+        m->ask.pending = NULL;
+    }
+    m->number += RD_UCX_PLACES;
+    net->progressed = 1;
+    net->kept = net->keeps; /* what UCX says to the peer of it */
+}
+
+static void ended(rd_ucx_message_t *m, void *request, ucs_status_t status)
+{
+    m->peer->net->outstanding--;
+    ucp_request_free(request);
+    rd_ucx_flies(m, 0);
+    if (status == UCS_OK) {
+        rd_ucx_over(m);
+    } else {
+        rd_ucx_peer_lost(m->peer, ucs_status_string(status));
+    }
+}
+
+static void sent(void *request, ucs_status_t status, void *m)
+{
+    ended(m, request, status);
+}
+
+static void fetched(void *request, ucs_status_t status, size_t bytes, void *m)
+{
+    (void)bytes; /* compared before the fetch */
+    ended(m, request, status);
+}
+
+static void begun(rd_ucx_message_t *m, ucs_status_ptr_t request)
+{
+    if (request == NULL) {
+        rd_ucx_over(m);
+    } else if (UCS_PTR_IS_ERR(request)) {
+        rd_ucx_peer_lost(m->peer, ucs_status_string(UCS_PTR_STATUS(request)));
+    } else {
+        m->peer->net->outstanding++;
+        rd_ucx_flies(m, 1);
+    }
+}
+
+static ucp_request_param_t params_of(rd_ucx_message_t *m)
+{
+    return (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FIELD_FLAGS,
+                                 .memory_type = m->ask.device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST,
+                                 .user_data = m};
+}
+
+static rondo_result_t announce(rd_ucx_message_t *m)
+{
+    rd_net_t *net = m->peer->net;
+    if (m->peer->lost_ms != 0) { /* the verdict comes by the stop word */
+        return RONDO_SUCCESS;
+    }
+    rondo_result_t result = rd_ucx_peer_connect(m->peer);
+    if (result != RONDO_SUCCESS) {
+        return result;
+    }
+    rd_ucx_header_fill(&m->header, net, 0, RD_UCX_DIRECT, m->number, m->ask.bytes);
+    ucp_request_param_t param = params_of(m);
+    param.flags = UCP_AM_SEND_FLAG_RNDV;
+    param.cb.send = sent;
+    begun(m, ucp_am_send_nbx(m->peer->ep, RD_UCX_AM, &m->header, sizeof m->header, m->ask.data, m->ask.bytes, &param));
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *m)
+{
+    rd_net_t *net = m->peer->net;
+    if (m->header.bytes == m->ask.bytes) {
+        return RONDO_SUCCESS;
+    }
+    return rd_stop_set(net->stop, net->who, RONDO_ERR_MISMATCH, m->peer->rank,
+                       "rank %d (%s) sends %llu bytes, this rank expects %zu", m->peer->rank,
+                       rd_boot_whois(net->boot, m->peer->rank), (unsigned long long)m->header.bytes, m->ask.bytes);
+}
+
+static rondo_result_t fetch(rd_ucx_message_t *m)
+{
+    rd_net_t *net = m->peer->net;
+    void *announced = m->announced;
+    rondo_result_t result = rd_ucx_lengths(m);
+    if (result != RONDO_SUCCESS) {
+        return result;
+    }
+    ucp_request_param_t param = params_of(m);
+    param.op_attr_mask &= ~(uint32_t)UCP_OP_ATTR_FIELD_FLAGS;
+    param.cb.recv_am = fetched;
+    m->announced = NULL;
+    begun(m, ucp_am_recv_data_nbx(net->worker, announced, m->ask.data, m->ask.bytes, &param));
+    return RONDO_SUCCESS;
+}
+
+/* With the next ones, if its memory is known, or at once: behind those that wait, for they are said in order. */
+static rondo_result_t say(rd_ucx_message_t *m)
+{
+    rd_net_t *net = m->peer->net;
+    rd_ucx_direct_t *d = m->peer->direct;
+    rondo_result_t result = RONDO_SUCCESS;
+    if (rd_ucx_may_offer(net, &m->ask) && m->peer->lost_ms == 0) {
+        m->key = rd_ucx_key_own(net, &m->ask.whole, m->ask.device);
+    }
+    if (m->key != NULL) {
+        net->unsaid = 1;
+        d->sent++;
+        return d->sent - d->said == RD_UCX_OFFERS ? rd_ucx_offer(m->peer) : RONDO_SUCCESS;
+    }
+    result = rd_ucx_offer(m->peer);
+    d->said = ++d->sent;
+    return result == RONDO_SUCCESS ? announce(m) : result;
+}
+
+rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *ask)
+{
+    rd_ucx_peer_t *peer = &net->peers[ask->peer];
+    rd_ucx_direct_t *d = rd_ucx_direct_of(peer);
+    if (d == NULL) {
+        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+    }
+    if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
+        return rd_ucx_has_left(peer);
+    }
+    uint64_t number = ask->send ? d->sent : d->asked++;
+    rd_ucx_message_t *m = &(ask->send ? d->sends : d->recvs)[number % RD_UCX_PLACES];
+    if (m->number != number) {
+        return rd_error(net->who, RONDO_ERR_INTERNAL, "more messages between GPUs are under way than there may be");
+    }
+    m->ask = *ask;
+    net->direct++;
+    d->pending++;
+    rd_ucx_peer_used(peer); /* what waits to be said is looked for among those */
+    if (ask->send) {
+        return say(m);
+    }
+    if (m->key != NULL) {
+        return rd_ucx_get(m);
+    }
+    if (net->fetches && peer->lost_ms == 0) { /* what is offered later is fetched by it at once */
+        rondo_result_t result = rd_ucx_peer_connect(peer);
+        if (result != RONDO_SUCCESS) {
+            return result;
+        }
+    }
+    return m->announced != NULL ? fetch(m) : RONDO_SUCCESS;
+}
+
+ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong)
+{
+    rd_ucx_direct_t *d = rd_ucx_direct_of(peer);
+    rd_ucx_message_t *m = d != NULL ? &d->recvs[h->number % RD_UCX_PLACES] : NULL;
+    *wrong = peer->net->leaving ? NULL : "its number is not due";
+    if (m == NULL || peer->net->leaving || m->number != h->number || m->announced != NULL || m->key != NULL ||
+        m->flying) {
+        return UCS_OK;
+    }
+    m->header = *h;
+    m->announced = announced;
+    peer->net->progressed = 1;
+    if (m->ask.pending != NULL) {
+        (void)fetch(m); /* a failure is the communicator's */
+    }
+    return UCS_INPROGRESS;
+}
+
+int rd_net_waits_for(const rd_net_t *net)
+{
+    for (const rd_ucx_peer_t *p = net->used; p != NULL && net->direct != 0; p = p->next_used) {
+        if (p->direct != NULL && p->direct->pending != 0) {
+            return p->rank;
+        }
+    }
+    return -1;
+}
+
+int rd_net_cuda(const rd_net_t *net)
+{
+    return net->cuda;
+}
+
+int rd_net_fetches(const rd_net_t *net)
+{
+    return net->fetches;
+}
+
+/* What UCX has not begun it does not begin any more. */
+void rd_ucx_direct_back(rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        for (int i = 0; p->direct != NULL && i < RD_UCX_PLACES; i++) {
+            p->direct->sends[i].ask.pending = p->direct->recvs[i].ask.pending = NULL;
+        }
+        if (p->direct != NULL) {
+            p->direct->pending = 0;
+            rd_ucx_offers_back(p, 0);
+        }
+    }
+    net->direct = 0;
+}
+
+/* UCX wants each announcement back, or it says at the end what it misses. */
+void rd_ucx_direct_drop(rd_net_t *net)
+{
+    net->leaving = 1;
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        for (int i = 0; p->direct != NULL && i < RD_UCX_PLACES; i++) {
+            if (p->direct->recvs[i].announced != NULL) {
+                ucp_am_data_release(net->worker, p->direct->recvs[i].announced);
+                p->direct->recvs[i].announced = NULL;
+            }
+        }
+    }
+}
+
+/* UCX has nothing under way any more. */
+void rd_ucx_direct_free(rd_net_t *net)
+{
+    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+        if (p->direct != NULL) {
+            rd_ucx_keys_free(net, &p->direct->keys);
+        }
+    }
+    rd_ucx_keys_free(net, &net->keys);
+}

@@ -1,0 +1,6 @@
+check_PROGRAMS += \
+	test/base/env \
+	test/base/setting \
+	test/base/types \
+	test/base/version \
+	test/base/wait

@@ -1,0 +1,4 @@
+script_tests += \
+	test/bench/perf_formats.sh \
+	test/bench/perf_peer.sh \
+	test/bench/perf_verify.sh

@@ -1,0 +1,287 @@
+/* The door, one defence after the other: strangers cost places, not memory and not time. A wrong hello is shown out at
+ * once, a wrong proof too, silence in time; a full door gives up its oldest stranger, and rather one that has
+ * not named this job; a flood is taken in turns; without a descriptor left a stranger's is used; a record that is
+ * forged or too long ends its connection; and in all this one who holds the secret comes in. The clock is turned
+ * forward by turning back when a stranger came. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "boot/listener.h"
+#include "base/wait.h"
+#include "util/expect.h"
+
+#define FLOOD 40 /* more than are let in at a time, fewer than there are places */
+
+static rd_door_t door;
+static rd_addr_t addr;
+static rd_creds_t creds = {{1}, {2}};
+static rd_env_t env;
+
+static void begin(const char *what)
+{
+    rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
+    int fd = -1;
+
+    now = what;
+    addr = rd_addr_loopback(4);
+    if (rd_env_read(&env) != RONDO_SUCCESS || rd_sock_listen(&fd, &addr, &env, NULL) != RONDO_SUCCESS)
+        exit(1);
+    rd_door_open(&door, fd, &creds, &addr, sizeof addr, &mine);
+}
+
+static void end(void)
+{
+    int fd = door.fd;
+
+    rd_door_close(&door);
+    rd_fd_close(fd);
+}
+
+/* Connected, and there for accept. */
+static int dial(void)
+{
+    int fd = rd_sock_connect(&addr);
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+    if (fd < 0 || poll(&p, 1, 5000) != 1)
+        exit(1);
+    return fd;
+}
+
+static void hello_of(unsigned char hello[RD_HELLO])
+{
+    rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = 1, .nranks = 4};
+    rd_auth_t auth;
+
+    rd_auth_begin(&auth, &creds, 0, &addr, sizeof addr, &mine);
+    memcpy(hello, auth.hello[0], RD_HELLO);
+}
+
+static void say(int fd, const void *data, size_t bytes)
+{
+    if (send(fd, data, bytes, MSG_NOSIGNAL) != (ssize_t)bytes)
+        exit(1);
+}
+
+/* Pumps until that many are in the door; what was sent over loopback is there at once, or very soon. */
+static int pumped(int strangers)
+{
+    for (int i = 0; i < 2000; i++) {
+        rd_door_pump(&door);
+        if (door.nstrangers == strangers)
+            return 1;
+        usleep(1000);
+    }
+    return 0;
+}
+
+static rd_chan_t *come(int fd)
+{
+    rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = 1, .nranks = 4};
+
+    return rd_chan_client(fd, &creds, &addr, sizeof addr, &mine);
+}
+
+/* One with the secret comes in, by many turns of both sides, before two seconds can have passed for the strangers. */
+static rd_chan_t *guest(rd_chan_t *client)
+{
+    rd_chan_t *in = NULL;
+
+    for (int i = 0; i < 2000 && !in; i++) {
+        rd_chan_pump(client);
+        rd_door_pump(&door);
+        in = rd_door_next(&door);
+        for (int k = 0; k < door.nstrangers; k++)
+            door.stranger[k]->since_ms += 2; /* no time passes for them */
+        if (!in)
+            usleep(1000);
+    }
+    return in;
+}
+
+static void wrong_hello(void)
+{
+    unsigned char hello[RD_HELLO];
+    int fd[4];
+
+    begin("a wrong hello, whole or begun");
+    hello_of(hello);
+    for (int i = 0; i < 4; i++) {
+        static const int at[] = {0, 4, 5, 8}; /* form, version, purpose, job */
+        fd[i] = dial();
+        EXPECT(pumped(1));
+        hello[at[i]] ^= 1;
+        say(fd[i], hello, i % 2 ? RD_HELLO : 9); /* so much shows it */
+        hello[at[i]] ^= 1;
+        EXPECT(pumped(0));
+        rd_fd_close(fd[i]);
+    }
+    end();
+}
+
+static void wrong_proof(void)
+{
+    unsigned char hello[RD_HELLO], proof[RD_PROOF] = {0};
+    int fd;
+
+    begin("a wrong proof");
+    hello_of(hello);
+    fd = dial();
+    say(fd, hello, RD_HELLO);
+    EXPECT(pumped(1));
+    EXPECT(door.stranger[0]->in == door.stranger[0]->early); /* no memory before the proof */
+    say(fd, proof, RD_PROOF);
+    EXPECT(pumped(0));
+    EXPECT(rd_door_next(&door) == NULL);
+    rd_fd_close(fd);
+    end();
+}
+
+static void silence(void)
+{
+    unsigned char hello[RD_HELLO];
+    int fd[3];
+
+    begin("silence");
+    hello_of(hello);
+    for (int i = 0; i < 3; i++)
+        fd[i] = dial();
+    say(fd[1], hello, RD_HELLO / 2);
+    say(fd[2], hello, RD_HELLO);
+    EXPECT(pumped(3));
+    for (int i = 0; i < door.nstrangers; i++)
+        door.stranger[i]->since_ms -= RD_DOOR_MS + 1;
+    rd_door_pump(&door);
+    EXPECT(door.nstrangers == 1 && door.stranger[0]->state == RD_CHAN_PROOF); /* perhaps a rank */
+    door.stranger[0]->since_ms -= RD_DOOR_PROOF_MS - RD_DOOR_MS;
+    rd_door_pump(&door);
+    EXPECT(door.nstrangers == 0);
+    for (int i = 0; i < 3; i++)
+        rd_fd_close(fd[i]);
+    end();
+}
+
+/* The first has named the job; it keeps its place, the others lose theirs, and a guest comes in all the same. */
+static void full(void)
+{
+    unsigned char hello[RD_HELLO];
+    int fd[RD_DOOR_MOST + FLOOD];
+    rd_chan_t *client, *in;
+
+    begin("a full door");
+    hello_of(hello);
+    fd[0] = dial();
+    say(fd[0], hello, RD_HELLO);
+    for (int i = 0; i < 2000 && !(door.nstrangers && door.stranger[0]->state == RD_CHAN_PROOF); i++, usleep(1000))
+        rd_door_pump(&door);
+    for (int i = 1; i < RD_DOOR_MOST + FLOOD; i++) {
+        fd[i] = dial();
+        for (int k = 0; k < 20; k++)
+            rd_door_pump(&door);
+        EXPECT(door.nstrangers <= RD_DOOR_MOST);
+        for (int k = 0; k < door.nstrangers; k++)
+            door.stranger[k]->since_ms = rd_clock_ms();
+    }
+    EXPECT(door.nstrangers == RD_DOOR_MOST);
+    EXPECT(door.stranger[0]->state == RD_CHAN_PROOF);
+    client = come(rd_sock_connect(&addr));
+    in = guest(client);
+    EXPECT(in != NULL);
+    EXPECT(door.nstrangers == RD_DOOR_MOST - 1);
+    rd_chan_free(in);
+    rd_chan_free(client);
+    for (int i = 0; i < RD_DOOR_MOST + FLOOD; i++)
+        rd_fd_close(fd[i]);
+    end();
+}
+
+static void flood(void)
+{
+    int fd[FLOOD];
+
+    begin("a flood");
+    for (int i = 0; i < FLOOD; i++)
+        fd[i] = dial();
+    rd_door_pump(&door);
+    EXPECT(door.nstrangers > 0 && door.nstrangers < FLOOD);
+    EXPECT(pumped(FLOOD));
+    for (int i = 0; i < FLOOD; i++)
+        rd_fd_close(fd[i]);
+    end();
+}
+
+static void no_descriptor(void)
+{
+    struct rlimit all, none;
+    rd_chan_t *client, *in;
+    int fd = -1, next;
+
+    begin("no descriptor left");
+    fd = dial();
+    EXPECT(pumped(1));
+    client = come(rd_sock_connect(&addr));
+    next = dup(fd); /* the lowest free one */
+    close(next);
+    getrlimit(RLIMIT_NOFILE, &all);
+    none = (struct rlimit){(rlim_t)next, all.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    in = guest(client);
+    setrlimit(RLIMIT_NOFILE, &all);
+    EXPECT(in != NULL);
+    rd_chan_free(in);
+    rd_chan_free(client);
+    rd_fd_close(fd);
+    end();
+}
+
+/* Of one who is in: a forged record, and one that says it is too long. */
+static void records(void)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        unsigned char bytes[RD_RECORD_HEAD + 8 + RD_PROOF] = {0};
+        const unsigned char *data;
+        rd_chan_t *client, *in;
+        size_t length;
+        int type;
+
+        begin(kind ? "a record that is too long" : "a forged record");
+        client = come(rd_sock_connect(&addr));
+        in = guest(client);
+        EXPECT(in != NULL);
+        if (!in)
+            return;
+        memset(bytes, 0xff, kind ? 4 : 0);
+        bytes[0] = kind ? 0xff : 8;
+        for (int i = 0; i < 2000 && client->state != RD_CHAN_OPEN; i++, usleep(1000))
+            rd_chan_pump(client);
+        say(client->fd, bytes, sizeof bytes);
+        for (int i = 0; i < 2000 && in->state == RD_CHAN_OPEN; i++, usleep(1000)) {
+            rd_chan_pump(in);
+            EXPECT(!rd_chan_next(in, &type, &data, &length));
+        }
+        EXPECT(in->state == RD_CHAN_DEAD && in->error == EPROTO);
+        rd_chan_free(in);
+        rd_chan_free(client);
+        end();
+    }
+}
+
+int main(void)
+{
+    alarm(60);
+    if (rd_crypto_init(NULL) != RONDO_SUCCESS)
+        return 1;
+    wrong_hello();
+    wrong_proof();
+    silence();
+    full();
+    flood();
+    no_descriptor();
+    records();
+    return failures != 0;
+}

@@ -1,0 +1,13 @@
+check_PROGRAMS += \
+	test/boot/again \
+	test/boot/auth \
+	test/boot/create \
+	test/boot/derive \
+	test/boot/hostile \
+	test/boot/hosts \
+	test/boot/listener \
+	test/boot/peers \
+	test/boot/ports \
+	test/boot/wrong
+test_boot_hosts_SOURCES = test/boot/hosts.c test/util/enter.h test/util/hosts.c test/util/hosts.h
+test_boot_peers_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)

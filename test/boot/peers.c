@@ -1,0 +1,260 @@
+/* What a peer says that holds the secret but is wrong all the same, or older, or broken: records of a wrong length, at
+ * a wrong time, twice; ranks, slots and counts that cannot be. Each is passed over or refused, and nothing that was
+ * there is changed by it. The sealed connections are real; the rooms' own functions are reached by including their
+ * files. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "util/expect.h"
+#include "boot/rendezvous.c"
+#undef SLICE_MS
+#define fail join_fail
+#define check join_check
+#include "boot/join.c"
+#undef check
+#undef fail
+
+#define RANKS 4
+#define LONGER 40 /* bytes too many */
+
+static const rd_creds_t creds = {{1}, {2}};
+static const unsigned char endpoint[RD_ENDPOINT];
+
+/* A connection that has shaken hands: the side under test, and the other. */
+typedef struct pair {
+    rd_chan_t *here, *there;
+} pair_t;
+
+static pair_t connect_pair(rd_hello_t theirs)
+{
+    rd_hello_t mine = {.purpose = theirs.purpose};
+    pair_t p;
+    int fds[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) != 0)
+        exit(1);
+    p.here = rd_chan_server(fds[0], &creds, endpoint, sizeof endpoint, &mine);
+    p.there = rd_chan_client(fds[1], &creds, endpoint, sizeof endpoint, &theirs);
+    for (int i = 0; i < 8; i++) {
+        rd_chan_pump(p.there);
+        rd_chan_pump(p.here);
+    }
+    if (p.here->state != RD_CHAN_OPEN || p.there->state != RD_CHAN_OPEN)
+        exit(1);
+    return p;
+}
+
+/* ---- at the rendezvous ---- */
+
+typedef struct table {
+    meet_t m;
+    pair_t pair[RANKS];
+    int n;
+} table_t;
+
+static void sit_down(table_t *t, const char *what)
+{
+    now = what;
+    memset(t, 0, sizeof *t);
+    t->m.listener = -1;
+    t->m.timeout_ms = 60000;
+}
+
+static guest_t *arrive(table_t *t, int rank, int nranks)
+{
+    t->pair[t->n] = connect_pair((rd_hello_t){.purpose = RD_FOR_MEETING, .rank = rank, .nranks = nranks});
+    EXPECT(admit(&t->m, t->pair[t->n].here) == 0);
+    return &t->m.guest[t->n++];
+}
+
+static void tell(table_t *t, int guest, int type, const void *data, size_t bytes)
+{
+    rd_chan_send(t->pair[guest].there, type, data, bytes);
+    serve(&t->m, &t->m.guest[guest]);
+}
+
+static void get_up(table_t *t)
+{
+    end(&t->m);
+    for (int i = 0; i < t->n; i++)
+        rd_chan_free(t->pair[i].there);
+}
+
+static void guests(void)
+{
+    unsigned char longer[sizeof(rd_fail_t) + sizeof(rd_join_t) + LONGER] = {0};
+    rd_join_t join = {.near = 1, .addr = {.family = 4}};
+    rd_fail_t said = {.code = RONDO_ERR_SYSTEM};
+    rd_addr_t elsewhere = {.family = 4, .port = {9, 9}};
+    table_t t;
+    guest_t *g;
+
+    sit_down(&t, "a JOIN that is too short, too long, or comes twice");
+    g = arrive(&t, 0, RANKS);
+    tell(&t, 0, RD_REC_JOIN, &join, sizeof join - 1);
+    tell(&t, 0, RD_REC_JOIN, longer, sizeof join + 1);
+    EXPECT(!g->joined && t.m.njoined == 0);
+    tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
+    tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
+    EXPECT(g->joined && t.m.njoined == 1 && !t.m.fail.code);
+    get_up(&t);
+
+    sit_down(&t, "READY before the table, and twice");
+    g = arrive(&t, 0, 1);
+    tell(&t, 0, RD_REC_READY, NULL, 0);
+    tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
+    tell(&t, 0, RD_REC_READY, NULL, 0);
+    EXPECT(t.m.nready == 0);
+    decide(&t.m);
+    tell(&t, 0, RD_REC_READY, NULL, 0);
+    tell(&t, 0, RD_REC_READY, NULL, 0);
+    EXPECT(t.m.nready == 1);
+    get_up(&t);
+
+    sit_down(&t, "an address that was not asked for, a FAIL of another length");
+    g = arrive(&t, 0, RANKS);
+    tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
+    tell(&t, 0, RD_REC_ADDR, &elsewhere, sizeof elsewhere);
+    EXPECT(memcmp(&g->join.addr, &join.addr, sizeof join.addr) == 0 && t.m.nmoving == 0);
+    memcpy(longer, &said, sizeof said);
+    tell(&t, 0, RD_REC_FAIL, longer, sizeof said - 1);
+    tell(&t, 0, RD_REC_FAIL, longer, sizeof said + LONGER);
+    EXPECT(!t.m.fail.code);
+    get_up(&t);
+
+    sit_down(&t, "more ranks than there can be");
+    arrive(&t, 0, RD_MOST_RANKS + 1);
+    tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
+    EXPECT(t.m.fail.code == RONDO_ERR_NO_MEMORY);
+    get_up(&t);
+}
+
+/* ---- at a rank ---- */
+
+typedef struct room {
+    rd_boot_t b;
+    rd_stop_t stop;
+    rd_who_t who;
+    char whois[RANKS][RD_WHOIS];
+    rd_addr_t addrs[RANKS];
+    joining_t j;
+} room_t;
+
+static void enter(room_t *r, const char *what)
+{
+    now = what;
+    memset(r, 0, sizeof *r);
+    atomic_store(&r->stop.culprit, -1);
+    r->who = (rd_who_t){.rank = 1, .nranks = RANKS, .name = "test"};
+    r->b = (rd_boot_t){.rank = 1, .nranks = RANKS, .rounds = 2, .who = &r->who, .stop = &r->stop, .listener = -1};
+    r->b.whois = r->whois;
+    r->b.addrs = r->addrs;
+    r->b.timeout_ms = 3000;
+    pthread_mutex_init(&r->b.lock, NULL);
+    r->j = (joining_t){.b = &r->b, .missing = 4};
+    r->j.door.fd = -1;
+}
+
+static void from_rendezvous(void)
+{
+    static unsigned char bytes[sizeof(rd_fail_t) + 2 * sizeof(rd_place_t) + LONGER];
+    rd_fail_t said = {.code = RONDO_ERR_SYSTEM};
+    room_t r;
+
+    enter(&r, "a table of a wrong length");
+    on_table(&r.j, bytes, 2 * sizeof(rd_place_t) - 1);
+    EXPECT(r.j.code == RONDO_ERR_INTERNAL && !r.j.tabled);
+    enter(&r, "a longer table");
+    on_table(&r.j, bytes, 2 * sizeof(rd_place_t) + 1);
+    EXPECT(r.j.code == RONDO_ERR_INTERNAL && !r.j.tabled);
+    enter(&r, "a failure of a wrong length");
+    memcpy(bytes, &said, sizeof said);
+    on_fail(&r.j, bytes, sizeof said - 1);
+    EXPECT(r.j.code == RONDO_SUCCESS && !r.j.from_meet);
+}
+
+/* Who is in by the secret, but is not the neighbour for whom there is a place. Rank 1 of 4 is waited for by 0 and 3. */
+static void neighbours(void)
+{
+    static const struct {
+        int rank, nranks, slot, wanted;
+        const char *what;
+    } claims[] = {{0, RANKS, -1, 0, "a neighbour with slot -1"}, {1, RANKS, 2, 0, "a neighbour with a slot too many"},
+                  {2, RANKS, 0, 0, "another one's neighbour"},   {0, RANKS + 4, 0, 0, "a neighbour of another size"},
+                  {0, RANKS, 0, 1, "the right neighbour"},       {0, RANKS, 0, 0, "a neighbour who is there already"}};
+    room_t r;
+
+    enter(&r, "neighbours");
+    for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
+        int missing = r.j.missing;
+        pair_t p;
+        now = claims[i].what;
+        p = connect_pair((rd_hello_t){RD_FOR_NEIGHBOUR, claims[i].rank, claims[i].nranks, claims[i].slot});
+        r.j.door.stranger[r.j.door.nstrangers++] = p.here;
+        door_pump(&r.j);
+        EXPECT(r.j.missing == missing - claims[i].wanted);
+        EXPECT(r.j.door.nstrangers == 0);
+        rd_chan_free(p.there);
+    }
+    rd_chan_free(r.b.to[0].chan);
+}
+
+static void farewells(void)
+{
+    const int32_t left[4] = {RONDO_SUCCESS, -1, 0, 0}, nobody[3] = {RONDO_ERR_REMOTE, 99, 77};
+    const int32_t passed_on[3] = {RONDO_ERR_REMOTE, 1, 3 + 1};
+    rd_neighbour_t from = {.rank = 2};
+    rd_boot_news_t news = {.culprit = -1};
+    room_t r;
+
+    enter(&r, "a farewell of a wrong length");
+    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 4, &news) == RONDO_SUCCESS && !from.left);
+    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 8, &news) == RONDO_SUCCESS && !from.left);
+    now = "a farewell that blames nobody who is there";
+    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)nobody, 12, &news) == RONDO_ERR_REMOTE);
+    EXPECT(news.culprit == 2 && news.witness == 2 + 1);
+    now = "a farewell that passes on what rank 3 has found out";
+    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)passed_on, 12, &news) == RONDO_ERR_REMOTE);
+    EXPECT(news.culprit == 1 && news.witness == 3 + 1 && strstr(news.text, "rank 3 ") && !strstr(news.text, "rank 2 "));
+}
+
+/* Of two ranks the other sends more than is due. */
+static void exchange(void)
+{
+    static const unsigned char bytes[LONGER];
+    pair_t from, to;
+    int32_t all[2] = {0, 1};
+    room_t r;
+
+    enter(&r, "more bytes than an exchange has");
+    r.b.nranks = 2;
+    r.b.rounds = 1;
+    from = connect_pair((rd_hello_t){.purpose = RD_FOR_NEIGHBOUR});
+    to = connect_pair((rd_hello_t){.purpose = RD_FOR_NEIGHBOUR});
+    r.b.from[0] = (rd_neighbour_t){.chan = from.here};
+    r.b.to[0] = (rd_neighbour_t){.chan = to.here};
+    rd_chan_send(from.there, RD_REC_DATA, bytes, sizeof bytes);
+    EXPECT(rd_boot_allgather(&r.b, all, sizeof all[0]) == RONDO_ERR_INTERNAL);
+    EXPECT(atomic_load(&r.stop.culprit) == 0);
+    rd_chan_free(from.here);
+    rd_chan_free(from.there);
+    rd_chan_free(to.here);
+    rd_chan_free(to.there);
+}
+
+int main(void)
+{
+    alarm(30);
+    setenv("RONDO_DEBUG", "none", 0);
+    if (rd_crypto_init(NULL) != RONDO_SUCCESS)
+        return 1;
+    guests();
+    from_rendezvous();
+    neighbours();
+    farewells();
+    exchange();
+    return failures != 0;
+}

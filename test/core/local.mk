@@ -1,0 +1,25 @@
+check_PROGRAMS += \
+	test/core/group_memory \
+	test/core/groups \
+	test/core/lifetime_cancel_reads \
+	test/core/lifetime_create_destroy \
+	test/core/lifetime_exit_fork \
+	test/core/lifetime_peer_leaves \
+	test/core/lifetime_revoke \
+	test/core/lifetime_use_after_end \
+	test/core/one_process \
+	test/core/shrink_survivors \
+	test/core/signature_mismatch
+test_core_group_memory_LDADD = libtest.la
+test_core_groups_LDADD = libtest.la
+test_core_lifetime_create_destroy_LDADD = libtest.la
+test_core_lifetime_exit_fork_LDADD = libtest.la
+test_core_lifetime_peer_leaves_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_core_lifetime_revoke_LDADD = libtest.la
+test_core_lifetime_use_after_end_LDADD = libtest.la
+test_core_one_process_LDADD = libtest.la
+test_core_shrink_survivors_LDADD = libtest.la
+test_core_signature_mismatch_LDADD = libtest.la
+
+script_tests += \
+	test/core/shrink_mpirun.sh

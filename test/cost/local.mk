@@ -1,0 +1,5 @@
+check_PROGRAMS += \
+	test/cost/model
+
+script_tests += \
+	test/cost/tune.sh

@@ -1,0 +1,542 @@
+/* Every reduction of lib/host against a reference written another way: integers in 64 bits, the narrow floating types
+ * decoded by their definition and encoded by searching the nearest number, one element at a time. Every type, operator,
+ * number of sources, length around a vector, misalignment and place of the result; and every instruction set that this
+ * CPU has must give the same bits as plain C. A number as argument is the seed. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exec/host/reduce.h"
+
+enum { MAX_SRC = 8, MAX_COUNT = 2300, MAX_SIZE = 16, GUARD = 64, ROOM = MAX_COUNT * MAX_SIZE + 2 * GUARD };
+
+static uint64_t state;
+static int failures;
+
+static uint64_t rnd(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state * 0x2545f4914f6cdd1d;
+}
+
+/* ---- the narrow types, by definition ---- */
+
+typedef struct {
+    int exponent, mantissa;
+    unsigned largest; /* magnitude's bits of the largest finite number */
+    unsigned infinity, nan;
+    int saturates;
+} format_t;
+
+static const format_t f16 = {5, 10, 0x7bff, 0x7c00, 0x7e00, 0};
+static const format_t bf16 = {8, 7, 0x7f7f, 0x7f80, 0x7fc0, 0};
+static const format_t e4m3 = {4, 3, 0x7e, 0x7e, 0x7f, 1};
+static const format_t e5m2 = {5, 2, 0x7b, 0x7c, 0x7e, 1};
+
+static const format_t *format_of(rondo_type_t type)
+{
+    switch (type) {
+    case RONDO_FLOAT16:
+        return &f16;
+    case RONDO_BFLOAT16:
+        return &bf16;
+    case RONDO_FLOAT8_E4M3:
+        return &e4m3;
+    case RONDO_FLOAT8_E5M2:
+        return &e5m2;
+    default:
+        return NULL;
+    }
+}
+
+static double decode_magnitude(const format_t *f, unsigned bits)
+{
+    int bias = (1 << (f->exponent - 1)) - 1, e = (int)(bits >> f->mantissa);
+    unsigned m = bits & ((1u << f->mantissa) - 1);
+
+    if (e == 0)
+        return ldexp(m, 1 - bias - f->mantissa);
+    return ldexp(m + (1u << f->mantissa), e - bias - f->mantissa);
+}
+
+static float decode(const format_t *f, unsigned bits)
+{
+    unsigned sign = bits >> (f->exponent + f->mantissa), magnitude = bits & ((1u << (f->exponent + f->mantissa)) - 1);
+    double d = decode_magnitude(f, magnitude);
+
+    if (magnitude > f->largest)
+        d = magnitude == f->infinity ? (double)INFINITY : (double)NAN;
+    return (float)(sign ? -d : d);
+}
+
+/* The nearest number, by bisection over the magnitudes, which are in the order of their bits. */
+static unsigned encode(const format_t *f, float x)
+{
+    unsigned sign = signbit(x) ? 1u << (f->exponent + f->mantissa) : 0, low = 0, high = f->largest + 1;
+    double a = fabs((double)x), below, above;
+
+    if (isnan(x))
+        return f->nan;
+    if (isinf(x))
+        return sign | f->infinity;
+    while (high - low > 1) { /* decode(low) <= a < decode(high), the latter one step beyond the largest */
+        unsigned mid = (low + high) / 2;
+        if (decode_magnitude(f, mid) <= a)
+            low = mid;
+        else
+            high = mid;
+    }
+    below = a - decode_magnitude(f, low);
+    above = decode_magnitude(f, low + 1) - a;
+    if (above < below || (above == below && (low & 1)))
+        low++;
+    if (low > f->largest)
+        low = f->saturates ? f->largest : f->infinity;
+    return sign | low;
+}
+
+/* ---- the reference, one element ---- */
+
+static double fold_real(int op, double a, double b, int narrow)
+{
+    volatile float x = (float)a, y = (float)b, s = x + y, p = x * y;
+    volatile double sum = a + b, product = a * b;
+
+    if ((op == RONDO_MIN || op == RONDO_MAX) && (isnan(a) || isnan(b)))
+        return NAN;
+    if (op == RONDO_MIN)
+        return a < b ? a : b;
+    if (op == RONDO_MAX)
+        return a > b ? a : b;
+    if (op == RONDO_PROD)
+        return narrow ? (double)p : product;
+    return narrow ? (double)s : sum;
+}
+
+static int is_signed(rondo_type_t type)
+{
+    return type == RONDO_INT8 || type == RONDO_INT16 || type == RONDO_INT32 || type == RONDO_INT64;
+}
+
+/* Sign- or zero-extended. */
+static uint64_t get_integer(rondo_type_t type, const void *p)
+{
+    int bits = 8 * (int)rondo_type_size(type);
+    uint64_t x = 0;
+
+    memcpy(&x, p, rondo_type_size(type));
+    if (is_signed(type) && bits < 64 && (x >> (bits - 1) & 1))
+        x |= ~0ull << bits;
+    return x;
+}
+
+static uint64_t fold_integer(rondo_type_t type, int op, uint64_t a, uint64_t b)
+{
+    int less = is_signed(type) ? (int64_t)a < (int64_t)b : a < b;
+
+    switch (op) {
+    case RONDO_SUM:
+    case RONDO_AVG:
+        return type == RONDO_BOOL ? a || b : a + b;
+    case RONDO_PROD:
+        return type == RONDO_BOOL ? a && b : a * b;
+    case RONDO_MIN:
+        return less ? a : b;
+    case RONDO_MAX:
+        return less ? b : a;
+    case RONDO_BAND:
+        return a & b;
+    case RONDO_BOR:
+        return a | b;
+    case RONDO_BXOR:
+        return a ^ b;
+    case RONDO_LAND:
+        return a && b;
+    case RONDO_LOR:
+        return a || b;
+    default:
+        return !a != !b;
+    }
+}
+
+static double get_real(rondo_type_t type, const void *p)
+{
+    uint32_t bits = 0;
+    float f;
+    double d;
+
+    if (type == RONDO_FLOAT64) {
+        memcpy(&d, p, sizeof d);
+        return d;
+    }
+    if (type == RONDO_FLOAT32) {
+        memcpy(&f, p, sizeof f);
+        return f;
+    }
+    memcpy(&bits, p, rondo_type_size(type));
+    return decode(format_of(type), bits);
+}
+
+static void put_real(rondo_type_t type, void *p, double d)
+{
+    float f = (float)d;
+    uint32_t bits;
+
+    if (type == RONDO_FLOAT64) {
+        memcpy(p, &d, sizeof d);
+    } else if (type == RONDO_FLOAT32) {
+        memcpy(p, &f, sizeof f);
+    } else {
+        bits = encode(format_of(type), f);
+        memcpy(p, &bits, rondo_type_size(type));
+    }
+}
+
+static void reference_complex(rondo_type_t part, int op, void *to, const unsigned char *const *src, int n)
+{
+    size_t half = rondo_type_size(part);
+    int narrow = part == RONDO_FLOAT32;
+    double re = get_real(part, src[0]), im = get_real(part, src[0] + half);
+
+    for (int k = 1; k < n; k++) {
+        double c = get_real(part, src[k]), d = get_real(part, src[k] + half);
+        if (op == RONDO_PROD) {
+            double ac = fold_real(RONDO_PROD, re, c, narrow), bd = fold_real(RONDO_PROD, im, d, narrow);
+            double ad = fold_real(RONDO_PROD, re, d, narrow), bc = fold_real(RONDO_PROD, im, c, narrow);
+            re = fold_real(RONDO_SUM, ac, -bd, narrow);
+            im = fold_real(RONDO_SUM, ad, bc, narrow);
+        } else {
+            re = fold_real(RONDO_SUM, re, c, narrow);
+            im = fold_real(RONDO_SUM, im, d, narrow);
+        }
+    }
+    put_real(part, to, re);
+    put_real(part, (char *)to + half, im);
+}
+
+typedef struct {
+    rondo_type_t type, value, index;
+    size_t at;
+} pair_t;
+
+static const pair_t pairs[] = {
+    {RONDO_FLOAT32_INT32, RONDO_FLOAT32, RONDO_INT32, 4},     {RONDO_FLOAT64_INT32, RONDO_FLOAT64, RONDO_INT32, 8},
+    {RONDO_INT32_INT32, RONDO_INT32, RONDO_INT32, 4},         {RONDO_INT64_INT32, RONDO_INT64, RONDO_INT32, 8},
+    {RONDO_FLOAT32_FLOAT32, RONDO_FLOAT32, RONDO_FLOAT32, 4}, {RONDO_FLOAT64_FLOAT64, RONDO_FLOAT64, RONDO_FLOAT64, 8},
+};
+
+static long double get_number(rondo_type_t type, const void *p)
+{
+    return is_signed(type) ? (long double)(int64_t)get_integer(type, p) : (long double)get_real(type, p);
+}
+
+/* What MINLOC looks for: NaN first, then the least value, then the least index. */
+static int before(const pair_t *pair, int op, const unsigned char *a, const unsigned char *b)
+{
+    long double x = get_number(pair->value, a), y = get_number(pair->value, b);
+
+    if (isnan(x) != isnan(y))
+        return isnan(x);
+    if (!isnan(x) && x != y)
+        return op == RONDO_MINLOC ? x < y : x > y;
+    return get_number(pair->index, a + pair->at) < get_number(pair->index, b + pair->at);
+}
+
+static void reference_pair(const pair_t *pair, int op, unsigned char *to, const unsigned char *const *src, int n)
+{
+    const unsigned char *best = src[0];
+
+    for (int k = 1; k < n; k++)
+        best = before(pair, op, src[k], best) ? src[k] : best;
+    memset(to, 0, rondo_type_size(pair->type));
+    memcpy(to, best, rondo_type_size(pair->value));
+    memcpy(to + pair->at, best + pair->at, rondo_type_size(pair->index));
+    if (isnan(get_number(pair->value, best)))
+        put_real(pair->value, to, NAN);
+}
+
+static void reference(rondo_type_t type, int op, void *to, const unsigned char *const *src, int n)
+{
+    int narrow = type != RONDO_FLOAT64;
+    uint64_t sum;
+    double d;
+
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (pairs[i].type == type) {
+            reference_pair(&pairs[i], op, to, src, n);
+            return;
+        }
+    }
+    if (n == 1) {
+        memcpy(to, src[0], rondo_type_size(type));
+    } else if (type == RONDO_COMPLEX64 || type == RONDO_COMPLEX128) {
+        reference_complex(type == RONDO_COMPLEX64 ? RONDO_FLOAT32 : RONDO_FLOAT64, op, to, src, n);
+    } else if (type == RONDO_FLOAT64 || type == RONDO_FLOAT32 || format_of(type)) {
+        d = get_real(type, src[0]);
+        for (int k = 1; k < n; k++)
+            d = fold_real(op, d, get_real(type, src[k]), narrow);
+        put_real(type, to, d);
+    } else {
+        sum = get_integer(type, src[0]);
+        for (int k = 1; k < n; k++)
+            sum = fold_integer(type, op, sum, get_integer(type, src[k]));
+        memcpy(to, &sum, rondo_type_size(type)); /* little-endian: the low bytes */
+    }
+}
+
+/* ---- data ---- */
+
+static int is_float(rondo_type_t type)
+{
+    return rd_op_valid(RONDO_SUM, type) && !rd_op_valid(RONDO_LAND, type);
+}
+
+static double any_real(int wild)
+{
+    static const double special[] = {0.0, -0.0, 1.0, -1.0, 65504, 448, 57344, 3e38, 6e-8, 1e-40, INFINITY};
+    uint64_t r = rnd();
+
+    if (wild && r % 16 == 0)
+        return r & 64 ? NAN : r & 128 ? INFINITY : -INFINITY;
+    if (r % 16 < 3)
+        return special[(r >> 8) % (sizeof special / sizeof *special)];
+    return ldexp((double)(int64_t)rnd() / 9.3e18, (int)(r >> 40 & 31) - 16);
+}
+
+static void fill(rondo_type_t type, unsigned char *p, int wild)
+{
+    size_t size = rondo_type_size(type);
+
+    for (size_t i = 0; i < size; i++)
+        p[i] = (unsigned char)rnd();
+    if (type == RONDO_BOOL || (!is_float(type) && rnd() % 4 == 0))
+        memset(p, 0, size), p[0] = rnd() & 1;
+    if (type == RONDO_COMPLEX64 || type == RONDO_COMPLEX128) {
+        put_real(type == RONDO_COMPLEX64 ? RONDO_FLOAT32 : RONDO_FLOAT64, p, any_real(wild));
+        put_real(type == RONDO_COMPLEX64 ? RONDO_FLOAT32 : RONDO_FLOAT64, p + size / 2, any_real(wild));
+    } else if (is_float(type)) {
+        put_real(type, p, any_real(wild));
+    }
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (pairs[i].type != type)
+            continue;
+        if (is_signed(pairs[i].value))
+            memset(p, 0, rondo_type_size(pairs[i].value)), p[0] = rnd() & 3;
+        else
+            put_real(pairs[i].value, p, rnd() & 1 ? (double)(rnd() & 1) : any_real(wild));
+        if (pairs[i].index != RONDO_INT32)
+            put_real(pairs[i].index, p + pairs[i].at, (double)(int)(rnd() & 7));
+    }
+}
+
+/* Which NaN a sum yields is not said. */
+static int same_real(rondo_type_t type, const unsigned char *a, const unsigned char *b)
+{
+    return memcmp(a, b, rondo_type_size(type)) == 0 || (isnan(get_real(type, a)) && isnan(get_real(type, b)));
+}
+
+static int same(rondo_type_t type, int op, const unsigned char *a, const unsigned char *b)
+{
+    size_t size = rondo_type_size(type);
+
+    if (type == RONDO_COMPLEX64 || type == RONDO_COMPLEX128) {
+        rondo_type_t part = type == RONDO_COMPLEX64 ? RONDO_FLOAT32 : RONDO_FLOAT64;
+        return same_real(part, a, b) && same_real(part, a + size / 2, b + size / 2);
+    }
+    if (is_float(type) && op != RONDO_MIN && op != RONDO_MAX)
+        return same_real(type, a, b);
+    return memcmp(a, b, size) == 0;
+}
+
+/* ---- trials ---- */
+
+static unsigned char source[MAX_SRC][ROOM], result[ROOM], expected[MAX_COUNT * MAX_SIZE];
+
+static void complain(const char *what, rondo_type_t type, int op, int n, size_t count, int alias, int simd, size_t i,
+                     const unsigned char *got)
+{
+    if (failures++ > 20)
+        return;
+    printf("%s: %s %s n %d count %zu alias %d simd %d element %zu: got", what, rd_type_name(type), rd_op_name(op), n,
+           count, alias, simd, i);
+    for (size_t j = 0; j < rondo_type_size(type); j++)
+        printf(" %02x", got[j]);
+    printf(" expected");
+    for (size_t j = 0; j < rondo_type_size(type); j++)
+        printf(" %02x", expected[i * rondo_type_size(type) + j]);
+    printf("\n");
+}
+
+/* `alias`: the source that the result overwrites, or -1. */
+static void trial(rondo_type_t type, int op, int n, size_t count, int alias, int simd)
+{
+    size_t size = rondo_type_size(type), bytes = count * size;
+    static unsigned char saved[ROOM];
+    unsigned char *dst = alias < 0 ? result + GUARD + n : source[alias] + GUARD + alias;
+    const void *src[MAX_SRC];
+    rd_reducer_t r;
+
+    for (int k = 0; k < n; k++)
+        src[k] = source[k] + GUARD + k;
+    if (alias < 0)
+        memset(result, 0x5a, sizeof result);
+    memcpy(saved, dst - GUARD, bytes + 2 * GUARD - MAX_SRC);
+    rd_reducer_init(&r, type, op, n, simd);
+    if (r.type_size != size)
+        complain("size", type, op, n, count, alias, simd, 0, dst);
+    r.reduce(dst, src, n, count, r.arg);
+    for (size_t i = 0; i < count; i++) {
+        if (!same(type, op, dst + i * size, expected + i * size)) {
+            complain("wrong", type, op, n, count, alias, simd, i, dst + i * size);
+            break;
+        }
+    }
+    if (memcmp(saved, dst - GUARD, GUARD) || memcmp(saved + GUARD + bytes, dst + bytes, GUARD - MAX_SRC))
+        complain("outside", type, op, n, count, alias, simd, 0, dst);
+    memcpy(dst - GUARD, saved, bytes + 2 * GUARD - MAX_SRC);
+}
+
+static void prepare(rondo_type_t type, int op, int n, size_t count, int wild)
+{
+    size_t size = rondo_type_size(type);
+
+    for (int k = 0; k < n; k++)
+        for (size_t i = 0; i < count; i++)
+            fill(type, source[k] + GUARD + k + i * size, wild);
+    for (size_t i = 0; i < count; i++) {
+        const unsigned char *element[MAX_SRC];
+        for (int k = 0; k < n; k++)
+            element[k] = source[k] + GUARD + k + i * size;
+        reference(type, op, expected + i * size, element, n);
+    }
+}
+
+static void check_reduce(rondo_type_t type, int op)
+{
+    for (int n = 1; n <= MAX_SRC; n++) {
+        for (int round = 0; round < 8; round++) {
+            size_t count = round < 4 ? (size_t)round : round < 7 ? rnd() % (round < 6 ? 40 : 300) : 2048 + rnd() % 250;
+            prepare(type, op, n, count, round & 1);
+            for (int simd = RD_SIMD_BEST; simd <= RD_SIMD_AVX512; simd++) {
+                trial(type, op, n, count, -1, simd);
+                trial(type, op, n, count, (int)(rnd() % (unsigned)n), simd);
+            }
+        }
+    }
+}
+
+/* Every number of the 8- and 16-bit types through load and narrowing: scaled by fractions that round, and doubled. */
+static void check_scale(rondo_type_t type, int simd)
+{
+    static unsigned char in[65536 * 2], out[65536 * 2], want[2];
+    const format_t *f = format_of(type);
+    size_t size = rondo_type_size(type), codes = size == 1 ? 256 : 65536;
+    rd_reducer_t r;
+
+    for (uint32_t i = 0; i < codes; i++)
+        memcpy(in + i * size, &i, size);
+    for (int ranks = 1; ranks < 8; ranks++) {
+        volatile float fraction = 1.0f / (float)ranks;
+        rd_reducer_init(&r, type, RONDO_AVG, ranks, simd);
+        r.load(out, in, codes, r.arg);
+        for (uint32_t i = 0; i < codes; i++) {
+            volatile float scaled = decode(f, i) * fraction;
+            unsigned bits = encode(f, scaled);
+            memcpy(want, &bits, size);
+            if (!same_real(type, out + i * size, want) && failures++ < 20)
+                printf("scale %s by 1/%d simd %d: code %x\n", rd_type_name(type), ranks, simd, i);
+        }
+    }
+}
+
+/* AVG and PREMULSUM of the wider types, in place, one length that ends inside a vector. */
+static void check_avg_wide(int simd)
+{
+    rd_reducer_t r;
+    float f[77];
+    double d[77];
+    int32_t i32[77];
+    int8_t i8[77];
+    uint64_t u64[77], by = 0x123456789abcdef1;
+
+    for (int i = 0; i < 77; i++) {
+        f[i] = (float)(i * 1.7), d[i] = i * 1.7, i32[i] = (i - 38) * 12345677, i8[i] = (int8_t)(i - 38);
+        u64[i] = rnd();
+    }
+    rd_reducer_init(&r, RONDO_FLOAT32, RONDO_AVG, 3, simd);
+    r.load(f, f, 77, r.arg);
+    failures += r.finish != NULL;
+    rd_reducer_init(&r, RONDO_FLOAT64, RONDO_AVG, 3, simd);
+    r.load(d, d, 77, r.arg);
+    rd_reducer_init(&r, RONDO_INT32, RONDO_AVG, 7, simd);
+    failures += r.load != NULL;
+    r.finish(i32, 77, r.arg);
+    rd_reducer_init(&r, RONDO_INT8, RONDO_AVG, 1000, simd); /* more ranks than the type can count */
+    r.finish(i8, 77, r.arg);
+    rd_reducer_init_premulsum(&r, RONDO_UINT64, &by, simd);
+    uint64_t first = u64[5], last = u64[76];
+    r.load(u64, u64, 77, r.arg);
+    failures += u64[5] != first * by || u64[76] != last * by;
+    for (int i = 0; i < 77; i++) {
+        volatile float x = (float)(i * 1.7), third = 1.0f / 3;
+        volatile double y = i * 1.7;
+        failures += f[i] != x * third || d[i] != y * (1.0 / 3) || i32[i] != (i - 38) * 12345677 / 7 || i8[i] != 0;
+    }
+}
+
+static void check_premul(int simd)
+{
+    rd_reducer_t r;
+    uint16_t half = 0x3800, h[3] = {0x3c00, 0xc000, 0x0001}; /* 0.5; 1, -2, the smallest subnormal */
+    float f[3] = {1, -2, 5}, factor = -3;
+    float c[4] = {1, 2, 3, -4}, by[2] = {0, 1};
+    unsigned char b[3] = {0, 1, 7}, yes = 1;
+
+    rd_reducer_init_premulsum(&r, RONDO_FLOAT16, &half, simd);
+    r.load(h, h, 3, r.arg);
+    failures += h[0] != 0x3800 || h[1] != 0xbc00 || h[2] != 0; /* half of it is a tie: to even */
+    rd_reducer_init_premulsum(&r, RONDO_FLOAT32, &factor, simd);
+    r.load(f, f, 3, r.arg);
+    failures += f[0] != -3 || f[1] != 6 || f[2] != -15;
+    rd_reducer_init_premulsum(&r, RONDO_COMPLEX64, by, simd);
+    r.load(c, c, 2, r.arg);
+    failures += c[0] != -2 || c[1] != 1 || c[2] != 4 || c[3] != 3;
+    rd_reducer_init_premulsum(&r, RONDO_BOOL, &yes, simd);
+    r.load(b, b, 3, r.arg);
+    failures += b[0] != 0 || b[1] != 1 || b[2] != 1;
+    for (int t = 0; t < RONDO_NUM_TYPES; t++) {
+        unsigned char scalar[16] = {1};
+        if (!rd_op_valid(RONDO_SUM, (rondo_type_t)t))
+            continue;
+        rd_reducer_init_premulsum(&r, (rondo_type_t)t, scalar, simd);
+        failures += r.load == NULL || r.finish != NULL || r.type_size != rondo_type_size((rondo_type_t)t);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20240917;
+
+    alarm(100);
+    state = seed * 2 + 1;
+    printf("seed %llu, best here: %s\n", (unsigned long long)seed, rd_reduce_simd_name());
+    for (int t = 0; t < RONDO_NUM_TYPES; t++)
+        for (int op = 0; op < RONDO_NUM_OPS; op++)
+            if (rd_op_valid(op, (rondo_type_t)t))
+                check_reduce((rondo_type_t)t, op);
+    for (int simd = RD_SIMD_PLAIN; simd <= RD_SIMD_AVX512; simd++) {
+        check_scale(RONDO_FLOAT16, simd);
+        check_scale(RONDO_BFLOAT16, simd);
+        check_scale(RONDO_FLOAT8_E4M3, simd);
+        check_scale(RONDO_FLOAT8_E5M2, simd);
+        check_avg_wide(simd);
+        check_premul(simd);
+    }
+    if (failures)
+        printf("%d failures\n", failures);
+    return failures != 0;
+}

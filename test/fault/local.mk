@@ -1,0 +1,71 @@
+# Strangers know the handshake's form: compiled apart from libtest.la, which sees only what a user sees.
+test_fault_hostile_SOURCES = \
+	test/fault/attacker.c \
+	test/fault/hostile.c \
+	test/fault/hostile.h \
+	test/util/enter.h \
+	test/util/harness.c \
+	test/util/harness.h
+test_fault_hostile_CPPFLAGS = $(AM_CPPFLAGS)
+
+# Ranks to which something happens; the table of algorithms tells which ones can be forced.
+check_PROGRAMS += test/fault/trials
+test_fault_trials_SOURCES = \
+	test/fault/trial.c \
+	test/fault/trial.h \
+	test/fault/trials.c \
+	test/util/harness.c \
+	test/util/harness.h \
+	test/util/operation.c \
+	test/util/operation.h \
+	test/util/reference.c \
+	test/util/reference.h
+test_fault_trials_CPPFLAGS = $(AM_CPPFLAGS)
+test_fault_trials_LDADD = librondo_core.la $(cuda_parts) -lm
+
+# The k-th call that asks the system for something fails: the linker hands over the calls of librondo's own objects.
+check_PROGRAMS += test/fault/kth
+test_fault_kth_SOURCES = \
+	test/fault/calls.c \
+	test/fault/calls.h \
+	test/fault/kth.c \
+	test/util/enter.h \
+	test/util/harness.c \
+	test/util/harness.h \
+	test/util/operation.c \
+	test/util/operation.h \
+	test/util/reference.c \
+	test/util/reference.h
+test_fault_kth_CPPFLAGS = $(AM_CPPFLAGS)
+test_fault_kth_LDADD = librondo_core.la $(cuda_parts) -lm
+test_fault_kth_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=accept4 \
+	-Wl,--wrap=aligned_alloc \
+	-Wl,--wrap=bind \
+	-Wl,--wrap=calloc \
+	-Wl,--wrap=connect \
+	-Wl,--wrap=epoll_create1 \
+	-Wl,--wrap=epoll_ctl \
+	-Wl,--wrap=eventfd \
+	-Wl,--wrap=fallocate \
+	-Wl,--wrap=fcntl \
+	-Wl,--wrap=fopen \
+	-Wl,--wrap=free \
+	-Wl,--wrap=ftruncate \
+	-Wl,--wrap=getifaddrs \
+	-Wl,--wrap=getpeername \
+	-Wl,--wrap=getsockname \
+	-Wl,--wrap=listen \
+	-Wl,--wrap=malloc \
+	-Wl,--wrap=memfd_create \
+	-Wl,--wrap=mmap \
+	-Wl,--wrap=munmap \
+	-Wl,--wrap=posix_memalign \
+	-Wl,--wrap=process_vm_readv \
+	-Wl,--wrap=pthread_create \
+	-Wl,--wrap=realloc \
+	-Wl,--wrap=recvmsg \
+	-Wl,--wrap=sendmsg \
+	-Wl,--wrap=setsockopt \
+	-Wl,--wrap=socket \
+	-Wl,--wrap=syscall

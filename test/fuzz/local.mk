@@ -1,0 +1,20 @@
+# Parsers of what comes from outside, each a fuzz target; here the corpus and mutations of it are replayed. test/fuzz/run.sh
+# builds the same targets for libFuzzer.
+fuzz_tests = \
+	test/fuzz/environment \
+	test/fuzz/files \
+	test/fuzz/handshake \
+	test/fuzz/records \
+	test/fuzz/unique_id
+check_PROGRAMS += $(fuzz_tests)
+test_fuzz_environment_SOURCES = test/fuzz/environment.c test/fuzz/replay.c
+test_fuzz_files_SOURCES = test/fuzz/files.c test/fuzz/replay.c
+test_fuzz_handshake_SOURCES = test/fuzz/handshake.c test/fuzz/replay.c
+test_fuzz_records_SOURCES = test/fuzz/records.c test/fuzz/replay.c
+test_fuzz_unique_id_SOURCES = test/fuzz/unique_id.c test/fuzz/replay.c
+test_fuzz_records_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
+EXTRA_DIST += \
+	test/fault/mutants.sh \
+	test/fault/record.sh \
+	test/fuzz/corpus \
+	test/fuzz/run.sh

@@ -1,0 +1,2 @@
+script_tests += \
+	test/kernels/no_spills.sh

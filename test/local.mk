@@ -1,0 +1,76 @@
+# Tests: how they are run, and which.
+TEST_EXTENSIONS = .sh .mpi
+SH_LOG_COMPILER = $(SHELL)
+MPI_LOG_COMPILER = $(SHELL) $(top_srcdir)/test/util/mpirun.sh
+# Limits of time are there for hangs: they bear with a second test beside each.
+AM_TESTS_ENVIRONMENT = \
+	RONDO_TEST_SLOW="$${RONDO_TEST_SLOW:-2}"; export RONDO_TEST_SLOW; \
+	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; \
+	CC='$(CC)'; NM='$(NM)'; MPICC='$(MPICC)'; MPIEXEC='$(MPIEXEC)'; MPI_CFLAGS='$(MPI_CFLAGS)'; MPI_LIBS='$(MPI_LIBS)'; \
+	SANITIZER='$(SANITIZER)'; \
+	export top_srcdir top_builddir CC NM MPICC MPIEXEC MPI_CFLAGS MPI_LIBS SANITIZER; \
+	FC='$(FC)'; MPIFC='$(MPIFC)'; MPI_FCFLAGS='$(MPI_FCFLAGS)'; MPI_FCLIBS='$(MPI_FCLIBS)'; \
+	export FC MPIFC MPI_FCFLAGS MPI_FCLIBS;
+
+LDADD = librondo_core.la $(cuda_parts)
+
+# Scripts come before the programs, and the one that takes longest before all: at the end of make -jN check none runs on
+# alone. The fragments of the folders add theirs.
+script_tests = \
+	test/pkg/sanitized_builds.sh
+
+# With sanitizers: the programs, and whether planted faults are found. The other scripts are about what is installed.
+if SANITIZING
+if SANITIZING_THREADS
+# It sees nothing between processes, nor does it bear a thread in the child of a process with threads: those programs
+# whose ranks or strangers are threads, and which neither count the process's own memory and threads nor need gigabytes.
+# A fork's child is said to have leaked its parent's threads.
+AM_TESTS_ENVIRONMENT += TSAN_OPTIONS='report_thread_leaks=0'; export TSAN_OPTIONS;
+TESTS = \
+	test/api/args \
+	test/boot/again \
+	test/boot/auth \
+	test/boot/create \
+	test/boot/derive \
+	test/boot/listener \
+	test/boot/hostile \
+	test/boot/hosts \
+	test/core/signature_mismatch \
+	test/plan/choose \
+	test/cost/model \
+	test/core/lifetime_use_after_end \
+	test/base/env \
+	test/fault/hostile \
+	test/plan/forced \
+	test/core/group_memory \
+	test/core/groups \
+	test/node/node \
+	test/node/node_mem \
+	test/node/fd_pass \
+	test/core/one_process \
+	test/api/op_matrix \
+	test/api/random_programs \
+	test/core/lifetime_revoke \
+	test/sched/compile \
+	test/base/setting \
+	test/base/types \
+	test/api/v_tables \
+	test/base/version \
+	test/base/wait \
+	$(fuzz_tests) \
+	$(nccl_tests) \
+	test/pkg/sanitizer_planted.sh
+else
+TESTS = \
+	$(check_PROGRAMS) \
+	test/pkg/sanitizer_planted.sh
+endif
+else
+TESTS = \
+	$(script_tests) \
+	$(check_PROGRAMS)
+if HAVE_FORTRAN
+TESTS += $(fortran_script_tests)
+endif
+endif
+EXTRA_DIST += $(script_tests) $(fortran_script_tests)

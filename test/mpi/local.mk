@@ -1,0 +1,13 @@
+# The same for programs that mpirun starts, with 2 and with 4 ranks: test/mpi/NAME.mpi is made of test/mpi/NAME.c.
+mpi_tests = \
+	test/mpi/exit_fork.mpi \
+	test/mpi/random_vs_mpi.mpi
+if HAVE_MPI
+check_PROGRAMS += $(mpi_tests)
+endif
+test_mpi_exit_fork_mpi_SOURCES = test/mpi/exit_fork.c
+test_mpi_exit_fork_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
+test_mpi_exit_fork_mpi_LDADD = librondo.la $(MPI_LIBS)
+test_mpi_random_vs_mpi_mpi_SOURCES = test/mpi/random_vs_mpi.c
+test_mpi_random_vs_mpi_mpi_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
+test_mpi_random_vs_mpi_mpi_LDADD = libtest.la $(MPI_LIBS)

@@ -1,0 +1,6 @@
+check_PROGRAMS += \
+	test/node/agree \
+	test/node/fd_pass \
+	test/node/node \
+	test/node/node_mem
+test_node_agree_LDADD = libtest.la

@@ -1,0 +1,24 @@
+# What is installed, packed and shipped, and builds of other kinds.
+script_tests += \
+	test/pkg/build_minimal.sh \
+	test/pkg/contrib.sh \
+	test/pkg/debian.sh \
+	test/pkg/exports.sh \
+	test/pkg/header.sh \
+	test/pkg/install.sh \
+	test/pkg/links.sh \
+	test/pkg/manpages.sh \
+	test/pkg/mpis.sh \
+	test/pkg/readme.sh \
+	test/pkg/sanitizer_planted.sh \
+	test/pkg/sources_listed.sh \
+	test/pkg/wheel.sh
+
+# One after the other, however many tests run at a time: each installs from this build, and libtool links in it again.
+test/pkg/wheel.log: test/pkg/install.log
+test/fortran/install.log: test/pkg/wheel.log
+
+if SANITIZING
+check_PROGRAMS += test/pkg/sanitizer_planted
+endif
+test_pkg_sanitizer_planted_LDADD = librondo.la

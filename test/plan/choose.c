@@ -1,0 +1,276 @@
+/* The choice: it takes the cheapest that can serve, the same whoever asks; what is forced is taken or refused with its
+ * reason; what does not exist is named.
+ */
+#include "cost/model.h"
+#include "plan/choose.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/check.h"
+
+static rd_choice_t all[RD_CHOICES_MOST];
+static int nall;
+
+static rondo_result_t choose(rd_coll_t coll, size_t bytes, int n, int nnodes, const char *algo, const char *proto,
+                             rd_choice_t *best)
+{
+    rd_shape_t shape = {n, nnodes, NULL};
+    rd_env_t env;
+    rd_choose_args_t args = {.coll = coll,
+                             .bytes = bytes,
+                             .type_size = 4,
+                             .shape = &shape,
+                             .env = &env,
+                             .cores = 2,
+                             .local = (n + nnodes - 1) / nnodes,
+                             .slot_bytes = 65536,
+                             .slots = 4,
+                             .pull = 1};
+
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    rd_log_set_level(RD_LOG_NONE);
+    strcpy(env.algo, algo);
+    strcpy(env.proto, proto);
+    nall = RD_CHOICES_MOST;
+    return rd_choose(&args, best, all, &nall, NULL);
+}
+
+static void cheapest(rd_coll_t coll, size_t bytes, int n, int nnodes)
+{
+    rd_choice_t best;
+    int served = 0;
+
+    CHECK(choose(coll, bytes, n, nnodes, "", "", &best) == RONDO_SUCCESS, "%s", rd_thread_error());
+    for (int i = 0; i < nall; i++) {
+        if (all[i].excluded)
+            continue;
+        CHECK(served == i, "%s of %zu: an excluded one stands before a served one", rd_coll_name(coll), bytes);
+        served++;
+        CHECK(all[i].us >= best.us, "%s of %zu on %d: %s at %g us beats %s at %g", rd_coll_name(coll), bytes, n,
+              all[i].algo->name, all[i].us, best.algo->name, best.us);
+        CHECK(all[i].slice >= 64 && all[i].slice % 64 == 0 && (all[i].slice <= 65536 || all[i].proto == RD_PROTO_PULL),
+              "slice %zu", all[i].slice);
+        CHECK(all[i].proto != RD_PROTO_PULL || nnodes == 1, "pull between nodes");
+        CHECK(all[i].proto != RD_PROTO_LL || (nnodes == 1 && all[i].slice <= RD_LL_MOST), "ll with slices of %zu",
+              all[i].slice);
+    }
+    CHECK(served > 0 && nall < RD_CHOICES_MOST, "%d of %d", served, nall);
+}
+
+static void refused(rd_coll_t coll, size_t bytes, int nnodes, const char *algo, const char *proto, rondo_result_t want,
+                    const char *words)
+{
+    rd_choice_t best = {.slice = 12345};
+    rondo_result_t got = choose(coll, bytes, 4, nnodes, algo, proto, &best);
+
+    CHECK(got == want, "%s with algo \"%s\" proto \"%s\": %d", rd_coll_name(coll), algo, proto, (int)got);
+    CHECK(strstr(rd_thread_error(), words), "%s", rd_thread_error());
+    CHECK(best.slice == 12345, "written on failure");
+}
+
+static void forced(void)
+{
+    rd_choice_t best;
+
+    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++) {
+        for (int coll = 0; coll < RD_BARRIER; coll++) {
+            rondo_result_t result = choose((rd_coll_t)coll, 1 << 20, 4, 1, (*algo)->name, "", &best);
+
+            if (strncmp((*algo)->name, "hier", 4) == 0)
+                CHECK(result == RONDO_ERR_UNSUPPORTED, "%s on one node", (*algo)->name);
+            else if ((*algo)->colls & 1u << coll)
+                CHECK(result == RONDO_SUCCESS && best.algo == *algo, "%s %s: %d", (*algo)->name,
+                      rd_coll_name((rd_coll_t)coll), (int)result);
+            else
+                CHECK(result == RONDO_ERR_UNSUPPORTED, "%s %s: %d", (*algo)->name, rd_coll_name((rd_coll_t)coll),
+                      (int)result);
+        }
+    }
+    CHECK(choose(RD_BARRIER, 0, 4, 1, "ring", "", &best) == RONDO_SUCCESS, "a bare name took the barrier away");
+    CHECK(choose(RD_BARRIER, 0, 4, 1, "", "pull", &best) == RONDO_SUCCESS, "a protocol took the barrier away");
+    CHECK(choose(RD_ALLREDUCE, 64, 4, 1, "broadcast=direct,allreduce=ring", "", &best) == RONDO_SUCCESS &&
+              strcmp(best.algo->name, "ring") == 0,
+          "the second entry");
+    CHECK(choose(RD_ALLREDUCE, 64, 4, 1, "ring,allreduce=oneshot", "", &best) == RONDO_SUCCESS &&
+              strcmp(best.algo->name, "oneshot") == 0,
+          "an entry for the operation goes before one for all");
+    CHECK(choose(RD_ALLREDUCE, 64, 4, 1, "", "simple", &best) == RONDO_SUCCESS && best.proto == RD_PROTO_SIMPLE,
+          "proto");
+    refused(RD_BROADCAST, 64, 1, "twoshot", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
+    refused(RD_BARRIER, 0, 1, "barrier=ring", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
+    refused(RD_ALLREDUCE, 1 << 20, 1, "", "ll", RONDO_ERR_UNSUPPORTED, "longer");
+    refused(RD_ALLREDUCE, 8, 1, "ring", "pull", RONDO_ERR_UNSUPPORTED, "peer may still read");
+    refused(RD_ALLREDUCE, 1 << 20, 2, "", "pull", RONDO_ERR_UNSUPPORTED, "one node");
+    refused(RD_ALLREDUCE, 8, 2, "", "ll", RONDO_ERR_UNSUPPORTED, "shared memory");
+    refused(RD_ALLREDUCE, 8, 1, "rnig", "", RONDO_ERR_INVALID_ARGUMENT, "\"rnig\"");
+    refused(RD_ALLREDUCE, 8, 1, "alreduce=ring", "", RONDO_ERR_INVALID_ARGUMENT, "\"alreduce\"");
+    refused(RD_ALLREDUCE, 8, 1, "broadcast=rong", "", RONDO_ERR_INVALID_ARGUMENT, "\"rong\"");
+}
+
+/* The rule of single messages: what is short goes by lines, what is long by whichever may; forced is taken or refused.
+ */
+static void messages(void)
+{
+    static const size_t sizes[] = {0, 8, 64, 1024, 1025, 16384, 1 << 20, (size_t)5 << 30};
+    rd_proto_t proto;
+    rd_env_t env;
+    size_t slice, ll_most;
+
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    ll_most = rd_choose_ll_most(&env, NULL);
+    rd_log_set_level(RD_LOG_NONE);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (int here = 0; here < 2; here++) {
+            CHECK(rd_choose_message(&env, here, here, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS,
+                  "%zu", sizes[i]);
+            CHECK(here || proto == RD_PROTO_SIMPLE, "%s between nodes", rd_proto_name(proto));
+            CHECK(!here || (proto == RD_PROTO_LL) == (sizes[i] <= ll_most), "%s for %zu bytes", rd_proto_name(proto),
+                  sizes[i]);
+            CHECK(slice % 64 == 0 && slice > 0 && slice <= 65536, "slice %zu", slice);
+        }
+        for (int p = 0; p < RD_NUM_PROTOS; p++) {
+            strcpy(env.proto, rd_proto_name((rd_proto_t)p));
+            CHECK(rd_choose_message(&env, 1, 1, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS &&
+                      proto == (rd_proto_t)p,
+                  "%s forced for %zu bytes", env.proto, sizes[i]);
+        }
+        strcpy(env.proto, "ll");
+        CHECK(rd_choose_message(&env, 0, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED,
+              "ll");
+        strcpy(env.proto, "pull");
+        CHECK(rd_choose_message(&env, 1, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED,
+              "pull");
+        env.proto[0] = '\0';
+    }
+}
+
+/* Lines end where slots begin to be cheaper, or at RONDO_LL_MAX. */
+static void lines_most(void)
+{
+    rd_prices_t prices = *rd_prices_builtin(0);
+    rd_price_t *lines = &prices.of[RD_PRICE_SHM][RD_PROTO_LL], *slots = &prices.of[RD_PRICE_SHM][RD_PROTO_SIMPLE];
+    rd_env_t env;
+    size_t most;
+
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    *lines = (rd_price_t){.cross = 1};
+    *slots = (rd_price_t){.alpha = 320};
+    most = rd_choose_ll_most(&env, &prices);
+    CHECK(most == 320, "%zu bytes at most by lines, which cost as much as slots at 320", most);
+    slots->alpha = 5000;
+    most = rd_choose_ll_most(&env, &prices);
+    CHECK(most == env.ll_max, "%zu bytes at most by lines, RONDO_LL_MAX is %zu", most, env.ll_max);
+    lines->alpha = 6000;
+    most = rd_choose_ll_most(&env, &prices);
+    CHECK(most == 0, "%zu bytes at most by lines, which are always dearer", most);
+    for (int table = 0; rd_prices_builtin(table); table++) {
+        most = rd_choose_ll_most(&env, rd_prices_builtin(table));
+        CHECK(most >= 64 && most <= env.ll_max, "%zu bytes at most by lines in table %d", most, table);
+    }
+}
+
+/* On nodes that are played a root that hears from everybody is cheaper than a chain, and one that tells everybody is
+ * dearer; where cores are few, one that tells only half of them is, too. */
+static void played(void)
+{
+    for (int table = 0; rd_prices_builtin(table); table++) {
+        const rd_cost_env_t env = {4, 4, 1, 2, 4, rd_prices_builtin(table)};
+        for (size_t bytes = 256; bytes <= 8192; bytes *= 32) {
+            double heard = rd_cost_us(&env, RD_REDUCE, "direct", 0, RD_PROTO_SIMPLE, bytes, 65536);
+            double told = rd_cost_us(&env, RD_BROADCAST, "direct", 0, RD_PROTO_SIMPLE, bytes, 65536);
+            double reduced = rd_cost_us(&env, RD_REDUCE, "ring", 0, RD_PROTO_SIMPLE, bytes, 65536);
+            double handed_on = rd_cost_us(&env, RD_BROADCAST, "ring", 0, RD_PROTO_SIMPLE, bytes, 65536);
+            CHECK(heard < reduced, "reduce of %zu, table %d: %g us, ring %g", bytes, table, heard, reduced);
+            CHECK(told > handed_on, "broadcast of %zu, table %d: %g us, ring %g", bytes, table, told, handed_on);
+        }
+        double halves = rd_cost_us(&env, RD_BROADCAST, "binomial", 0, RD_PROTO_SIMPLE, 8, 65536);
+        double handed_on = rd_cost_us(&env, RD_BROADCAST, "ring", 0, RD_PROTO_SIMPLE, 8, 65536);
+        CHECK(halves > handed_on, "broadcast of 8, table %d: binomial %g us, ring %g", table, halves, handed_on);
+    }
+}
+
+/* The longest slice of any candidate by slots. */
+static size_t longest(rd_coll_t coll, size_t bytes, int n, int nnodes, int sharing)
+{
+    rd_shape_t shape = {n, nnodes, NULL};
+    size_t most = 0;
+    rd_choice_t best;
+    rd_env_t env;
+    rd_choose_args_t args = {.coll = coll,
+                             .bytes = bytes,
+                             .type_size = 4,
+                             .shape = &shape,
+                             .env = &env,
+                             .cores = 2,
+                             .local = n / nnodes,
+                             .sharing = sharing,
+                             .slot_bytes = 61440,
+                             .long_bytes = 520192,
+                             .slots = 16};
+
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    nall = RD_CHOICES_MOST;
+    CHECK(rd_choose(&args, &best, all, &nall, NULL) == RONDO_SUCCESS && nall < RD_CHOICES_MOST, "%d choices", nall);
+    for (int i = 0; i < nall; i++)
+        most = !all[i].excluded && all[i].slice > most ? all[i].slice : most;
+    return most;
+}
+
+/* Long slots serve between nodes alone, one way, where cores are not crowded; and messages, in whole frames. */
+static void long_slots(void)
+{
+    static const struct {
+        size_t bytes, here, between;
+    } messages[] = {{1000, 16384, 61440},      {65536, 16384, 61440},    {262144, 65536, 61440},
+                    {1 << 20, 262144, 258048}, {700000, 175040, 126976}, {1 << 26, 520192, 258048}};
+    rd_proto_t proto;
+    size_t slice;
+    rd_env_t env;
+
+    for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
+        int one_way = coll == RD_BROADCAST || coll == RD_REDUCE || coll == RD_GATHER || coll == RD_SCATTER;
+        CHECK((longest((rd_coll_t)coll, 1 << 24, 2, 2, 2) > 61440) == one_way, "%s", rd_coll_name((rd_coll_t)coll));
+        CHECK(longest((rd_coll_t)coll, 1000000, 2, 2, 2) <= 61440, "%s of 1 MB", rd_coll_name((rd_coll_t)coll));
+        CHECK(longest((rd_coll_t)coll, 1 << 24, 4, 4, 4) <= 61440, "%s, crowded", rd_coll_name((rd_coll_t)coll));
+        CHECK(longest((rd_coll_t)coll, 1 << 24, 4, 2, 2) <= 61440, "%s, two on a node", rd_coll_name((rd_coll_t)coll));
+    }
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    strcpy(env.proto, "simple");
+    for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
+        for (int here = 0; here < 2; here++) {
+            size_t wanted = here ? messages[i].here : messages[i].between;
+            CHECK(rd_choose_message(&env, here, 0, 0, messages[i].bytes, 520192, &proto, &slice, NULL) ==
+                          RONDO_SUCCESS &&
+                      slice == wanted,
+                  "%zu bytes go by %zu, not %zu", messages[i].bytes, slice, wanted);
+        }
+    }
+}
+
+int main(void)
+{
+    static const size_t sizes[] = {0, 1, 8, 1000, 4096, 65536, 1000003, 1 << 24, (size_t)5 << 30};
+
+    alarm(60);
+    unsetenv("RONDO_ALGO");
+    unsetenv("RONDO_PROTO");
+    rd_log_set_level(RD_LOG_NONE);
+    for (int coll = 0; coll < RD_NUM_COLLS; coll++)
+        for (int n = 1; n <= 70; n += n < 9 ? 1 : 13)
+            for (int nodes = 1; nodes <= n && nodes < 4; nodes++)
+                for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+                    cheapest((rd_coll_t)coll, sizes[i], n, nodes);
+    forced();
+    messages();
+    lines_most();
+    played();
+    long_slots();
+    return failures != 0;
+}

@@ -1,0 +1,4 @@
+check_PROGRAMS += \
+	test/plan/choose \
+	test/plan/forced
+test_plan_forced_LDADD = libtest.la

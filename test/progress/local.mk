@@ -1,0 +1,2 @@
+check_PROGRAMS += \
+	test/progress/proxy_threads

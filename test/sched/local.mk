@@ -1,0 +1,20 @@
+check_PROGRAMS += \
+	test/sched/check \
+	test/sched/compile \
+	test/sched/faults \
+	test/sched/hier \
+	test/sched/large \
+	test/sched/shape \
+	test/sched/vtables
+model = \
+	test/sched/model.c \
+	test/sched/model.h \
+	test/sched/model_parts.h \
+	test/sched/model_run.c
+test_sched_check_SOURCES = test/sched/check.c $(model)
+test_sched_compile_SOURCES = test/sched/compile.c $(model)
+test_sched_faults_SOURCES = test/sched/faults.c $(model)
+test_sched_hier_SOURCES = test/sched/hier.c $(model)
+test_sched_large_SOURCES = test/sched/large.c $(model)
+test_sched_shape_SOURCES = test/sched/shape.c $(model)
+test_sched_vtables_SOURCES = test/sched/vtables.c $(model)

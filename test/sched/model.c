@@ -1,0 +1,182 @@
+/* The model of all ranks' programs, built and planted with faults: see model.h. */
+#include <stdlib.h>
+
+#include "sched/model_parts.h"
+
+uint64_t model_mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+int model_rooted(rd_coll_t coll)
+{
+    return coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_GATHER || coll == RD_SCATTER;
+}
+
+int model_can_be_in_place(rd_coll_t coll)
+{
+    return coll != RD_ALLTOALL && coll != RD_BARRIER;
+}
+
+static void *room(void *array, int need, int *have, size_t size)
+{
+    if (need <= *have)
+        return array;
+    *have = need + need / 2 + 64;
+    array = realloc(array, (size_t)*have * size);
+    if (array == NULL)
+        abort();
+    return array;
+}
+
+static int link_number(model_t *m, int from, int to, int channel)
+{
+    int *number = &m->link_of[(from * m->n + to) * RD_CHANNELS + channel];
+
+    if (*number == 0) {
+        m->links = room(m->links, m->nlinks + 1, &m->links_room, sizeof(*m->links));
+        m->links[m->nlinks++] = (link_t){from, to, channel, 0, 0, -1, -1};
+        *number = m->nlinks;
+    }
+    return *number - 1;
+}
+
+static uint32_t shorten(model_t *m, int rank, rd_end_t end, const rd_link_t *links, int sending)
+{
+    if (end.where != RD_PEER)
+        return END(end.where, end.index);
+    rd_link_t link = links[end.index];
+
+    return END(RD_PEER,
+               sending ? link_number(m, rank, link.peer, link.channel) : link_number(m, link.peer, rank, link.channel));
+}
+
+static void take_step(model_t *m, int rank, const rd_program_t *p, const rd_step_t *from)
+{
+    m->steps[m->nsteps++] = (step_t){from->chunk, from->repeat, from->stride, m->nends, from->nsrc, from->ndst};
+    for (int k = 0; k < from->nsrc; k++)
+        m->ends[m->nends++] = shorten(m, rank, from->src[k], p->recvs, 0);
+    for (int k = 0; k < from->ndst; k++)
+        m->ends[m->nends++] = shorten(m, rank, from->dst[k], p->sends, 1);
+}
+
+static int out_chunks(const model_t *m, int rank)
+{
+    switch (m->args.coll) {
+    case RD_REDUCE:
+    case RD_GATHER:
+        return rank == m->args.root ? m->nchunks : 0;
+    case RD_REDUCE_SCATTER:
+    case RD_SCATTER:
+        return 1;
+    case RD_BARRIER:
+        return 0;
+    default:
+        return m->nchunks;
+    }
+}
+
+static void take_program(model_t *m, int rank, const rd_program_t *p)
+{
+    m->nchunks = p->nchunks;
+    m->ranks[rank] = (rank_t){m->ntasks, m->nsteps, p->nsteps, p->ntmp, m->ntmp, out_chunks(m, rank), m->nout};
+    m->ntmp += p->ntmp;
+    m->nout += m->ranks[rank].nout;
+    m->tasks = room(m->tasks, m->ntasks + p->nlanes, &m->tasks_room, sizeof(*m->tasks));
+    m->steps = room(m->steps, m->nsteps + p->nsteps, &m->steps_room, sizeof(*m->steps));
+    m->ends = room(m->ends, m->nends + p->nsteps * 2 * RD_MAX_ENDS, &m->ends_room, sizeof(*m->ends));
+    for (int l = 0; l < p->nlanes; l++) {
+        rd_lane_t lane = p->lanes[l];
+
+        m->tasks[m->ntasks++] =
+            (task_t){.rank = rank, .lane = l, .first = m->nsteps, .count = lane.count, .channel = lane.channel};
+        for (int i = lane.first; i < lane.first + lane.count; i++)
+            take_step(m, rank, p, &p->steps[i]);
+    }
+}
+
+model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fuse, const char **why)
+{
+    model_t *m = calloc(1, sizeof(*m));
+
+    if (m == NULL)
+        abort();
+    m->args = *args;
+    m->shape = *args->shape;
+    m->args.shape = &m->shape;
+    m->n = m->shape.nranks;
+    m->reduces = args->coll == RD_ALLREDUCE || args->coll == RD_REDUCE || args->coll == RD_REDUCE_SCATTER;
+    m->ranks = calloc((size_t)m->n, sizeof(*m->ranks));
+    m->link_of = calloc((size_t)m->n * (size_t)m->n * RD_CHANNELS, sizeof(*m->link_of));
+    if (m->ranks == NULL || m->link_of == NULL)
+        abort();
+    for (int r = 0; r < m->n; r++) {
+        rd_program_t *p;
+        rd_steps_t *s;
+        int rc;
+
+        m->args.rank = r;
+        s = algo->emit(&m->args);
+        rc = rd_compile(s, fuse, &p, why);
+        rd_steps_free(s);
+        if (rc != 0) {
+            model_free(m);
+            return NULL;
+        }
+        take_program(m, r, p);
+        rd_program_free(p);
+    }
+    return m;
+}
+
+void model_free(model_t *m)
+{
+    free(m->ranks);
+    free(m->tasks);
+    free(m->steps);
+    free(m->ends);
+    free(m->links);
+    free(m->link_of);
+    free(m);
+}
+
+/* ---- planted faults in programs ---- */
+
+int model_steps(const model_t *m, int rank)
+{
+    return m->ranks[rank].nsteps;
+}
+
+int model_drop_step(model_t *m, int rank, int step)
+{
+    step_t *s = &m->steps[m->ranks[rank].first_step + step];
+
+    s->repeat--; /* of a repeat the last one */
+    return 0;
+}
+
+/* The first message of the step goes to, or is expected from, the rank `by` further on. */
+int model_swap_peer(model_t *m, int rank, int step, int by)
+{
+    step_t *s = &m->steps[m->ranks[rank].first_step + step];
+
+    for (int k = 0; k < s->nsrc + s->ndst; k++) {
+        uint32_t *end = &m->ends[s->first_end + k];
+        link_t link;
+        int peer;
+
+        if (WHERE(*end) != RD_PEER)
+            continue;
+        link = m->links[INDEX(*end)];
+        peer = ((link.from == rank ? link.to : link.from) + by) % m->n;
+        if (peer == rank)
+            return -1;
+        *end = END(RD_PEER, link.from == rank ? link_number(m, rank, peer, link.channel)
+                                              : link_number(m, peer, rank, link.channel));
+        return 0;
+    }
+    return -1;
+}

@@ -1,0 +1,76 @@
+/* What model.c, which builds the model, and model_run.c share. Steps are kept short (an end is one word), so that a
+ * thousand ranks fit and run fast. */
+#ifndef MODEL_PARTS_H
+#define MODEL_PARTS_H
+
+#include "sched/model.h"
+
+typedef struct value {
+    uint64_t set, order;
+} value_t;
+
+typedef struct slot {
+    value_t value;
+    int seq;
+} slot_t;
+
+typedef struct step {
+    int32_t chunk, repeat, stride, first_end;
+    int16_t nsrc, ndst;
+} step_t;
+
+/* An end in one word: where in the upper bits, chunk, place or connection in the lower ones. */
+#define END(where, index) ((uint32_t)(where) << 28 | (uint32_t)(index))
+#define WHERE(end) ((int)((end) >> 28))
+#define INDEX(end) ((int)((end)&0xfffffff))
+
+typedef struct task { /* a lane of a rank */
+    int rank, lane, first, count, channel;
+    int step, done, pass, passes; /* where it stands; `done` of the repeats of its step */
+    int queued, starved;
+} task_t;
+
+typedef struct rank {
+    int first_task, first_step, nsteps;
+    int ntmp, first_tmp;
+    int nout, first_out; /* chunks of OUT that exist, and where their cells begin */
+} rank_t;
+
+typedef struct tmp {
+    value_t value;
+    int task, pass; /* who wrote it, and when; -1: nobody */
+} tmp_t;
+
+typedef struct link {
+    int from, to, channel;
+    int sent, taken;
+    int sender, receiver; /* tasks that wait for it, -1: none */
+} link_t;
+
+struct model {
+    rd_sched_args_t args;
+    rd_shape_t shape;
+    int n, nchunks, reduces;
+    rank_t *ranks;
+    task_t *tasks;
+    step_t *steps;
+    uint32_t *ends;
+    link_t *links;
+    int *link_of; /* [from][to][channel]: number + 1 */
+    int ntasks, nsteps, nends, nlinks, ntmp, nout;
+    int tasks_room, steps_room, ends_room, links_room;
+    /* of one run */
+    const model_run_t *run;
+    int *len;
+    tmp_t *tmp;
+    value_t *out;
+    slot_t *slots;
+    uint64_t *know, *slot_know; /* barrier: the ranks known to have come, a bit each */
+    int words;
+    int *queue[2], head[2], count[2]; /* ready lanes; the second for those that are starved */
+    uint64_t rng;
+    int done, ahead;
+    char text[256];
+};
+
+#endif

@@ -1,0 +1,500 @@
+/* A run of the model, and what must come out: see model.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/model_parts.h"
+
+static value_t leaf(int rank, int chunk, int pass)
+{
+    uint64_t h = model_mix((uint64_t)rank << 40 ^ (uint64_t)chunk << 16 ^ (uint64_t)pass);
+
+    return (value_t){h, h};
+}
+
+static int wrong(model_t *m, const task_t *t, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static int wrong(model_t *m, const task_t *t, const char *format, ...)
+{
+    size_t at = 0;
+    va_list args;
+
+    if (t != NULL)
+        at = (size_t)snprintf(m->text, sizeof(m->text), "rank %d, lane %d, step %d, pass %d: ", t->rank, t->lane,
+                              t->step, t->pass);
+    va_start(args, format);
+    vsnprintf(m->text + at, sizeof(m->text) - at, format, args);
+    va_end(args);
+    return -1;
+}
+
+static int in_exists(const model_t *m, int rank, int chunk)
+{
+    switch (m->args.coll) {
+    case RD_BROADCAST:
+    case RD_SCATTER:
+        return rank == m->args.root;
+    case RD_ALLGATHER:
+    case RD_GATHER:
+        return chunk == rank;
+    case RD_BARRIER:
+        return 0;
+    default:
+        return 1;
+    }
+}
+
+/* The cell of OUT, or NULL where there is no such buffer. */
+static value_t *out_cell(model_t *m, int rank, int chunk, int pass)
+{
+    const rank_t *r = &m->ranks[rank];
+
+    if (r->nout == 1 && m->nchunks > 1) {
+        if (chunk != rank)
+            return NULL;
+        chunk = 0;
+    }
+    if (chunk >= r->nout)
+        return NULL;
+    return &m->out[(size_t)(r->first_out + chunk) * (size_t)m->run->passes + (size_t)pass];
+}
+
+static int same(value_t a, value_t b)
+{
+    return a.set == b.set && a.order == b.order;
+}
+
+static int written(const value_t *v)
+{
+    return v->set != 0 || v->order != 0;
+}
+
+static int length_in(const model_t *m, int rank, int chunk)
+{
+    return m->args.coll == RD_ALLTOALL ? m->len[rank * m->n + chunk] : m->len[chunk];
+}
+
+static int length_out(const model_t *m, int rank, int chunk)
+{
+    return m->args.coll == RD_ALLTOALL ? m->len[chunk * m->n + rank] : m->len[chunk];
+}
+
+/* Whether the step has a slice in this pass. */
+static int active(const model_t *m, const task_t *t, const step_t *s, int chunk)
+{
+    const uint32_t *ends = &m->ends[s->first_end];
+
+    if (m->args.coll == RD_ALLTOALL && WHERE(ends[0]) == RD_PEER)
+        return t->pass < length_out(m, t->rank, chunk);
+    return t->pass < length_in(m, t->rank, chunk);
+}
+
+static void make_ready(model_t *m, int task)
+{
+    task_t *t = &m->tasks[task];
+    int q = t->starved;
+
+    if (t->queued)
+        return;
+    t->queued = 1;
+    m->queue[q][(m->head[q] + m->count[q]++) % m->ntasks] = task;
+}
+
+static uint64_t draw(model_t *m)
+{
+    return model_mix(m->rng++);
+}
+
+static int pick(model_t *m)
+{
+    int q = m->count[0] > 0 ? 0 : 1, *queue = m->queue[q], at, last, task;
+
+    if (m->count[q] == 0)
+        return -1;
+    if (m->run->policy == MODEL_FIFO) {
+        task = queue[m->head[q]];
+        m->head[q] = (m->head[q] + 1) % m->ntasks;
+    } else {
+        last = at = (m->head[q] + m->count[q] - 1) % m->ntasks;
+        if (m->run->policy != MODEL_LIFO)
+            at = (m->head[q] + (int)(draw(m) % (uint64_t)m->count[q])) % m->ntasks;
+        task = queue[at];
+        queue[at] = queue[last];
+    }
+    m->count[q]--;
+    m->tasks[task].queued = 0;
+    return task;
+}
+
+static int moved(const model_t *m, const step_t *s, const task_t *t, int index)
+{
+    return (int)((index + (int64_t)s->stride * t->done) % m->nchunks);
+}
+
+/* Nonzero if a message or a credit is missing; then the lane waits there. */
+static int blocked(model_t *m, int task, const step_t *s)
+{
+    const uint32_t *ends = &m->ends[s->first_end];
+    int credits = m->run->credits + m->run->early_credit;
+
+    for (int k = 0; k < s->nsrc + s->ndst; k++) {
+        link_t *link;
+
+        if (WHERE(ends[k]) != RD_PEER)
+            continue;
+        link = &m->links[INDEX(ends[k])];
+        if (k < s->nsrc && link->sent == link->taken) {
+            link->receiver = task;
+            return 1;
+        }
+        if (k >= s->nsrc && link->sent - link->taken >= credits) {
+            link->sender = task;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static slot_t *slot_of(model_t *m, int link, int seq)
+{
+    int credits = m->run->credits;
+
+    return &m->slots[link * credits + (m->run->same_bank ? 0 : seq % credits)];
+}
+
+static int take_message(model_t *m, task_t *t, int number, value_t *v)
+{
+    link_t *link = &m->links[number];
+    slot_t *slot = slot_of(m, number, link->taken);
+
+    if (slot->seq != link->taken + 1)
+        return wrong(m, t, "message %d from rank %d: its slot holds message %d (overwritten before it was read)",
+                     link->taken + 1, link->from, slot->seq);
+    *v = slot->value;
+    if (m->know != NULL)
+        for (int w = 0; w < m->words; w++)
+            m->know[t->rank * m->words + w] |= m->slot_know[(slot - m->slots) * m->words + w];
+    link->taken++;
+    if (link->sender >= 0)
+        make_ready(m, link->sender);
+    link->sender = -1;
+    return 0;
+}
+
+static void put_message(model_t *m, const task_t *t, int number, value_t v)
+{
+    link_t *link = &m->links[number];
+    slot_t *slot = slot_of(m, number, link->sent);
+
+    slot->value = v;
+    slot->seq = ++link->sent;
+    if (link->sent - link->taken > m->ahead)
+        m->ahead = link->sent - link->taken;
+    if (m->know != NULL)
+        memcpy(&m->slot_know[(slot - m->slots) * m->words], &m->know[t->rank * m->words],
+               (size_t)m->words * sizeof(*m->know));
+    if (link->receiver >= 0)
+        make_ready(m, link->receiver);
+    link->receiver = -1;
+}
+
+static int read_in(model_t *m, task_t *t, int chunk, value_t *v)
+{
+    const value_t *over;
+
+    *v = leaf(t->rank, chunk, t->pass);
+    if (!in_exists(m, t->rank, chunk))
+        return wrong(m, t, "reads IN %d, which this rank does not have", chunk);
+    if (!m->run->in_place)
+        return 0;
+    over = out_cell(m, t->rank, chunk, t->pass);
+    if (over != NULL && written(over) && (m->reduces || !same(*over, *v)))
+        return wrong(m, t, "reads IN %d, which was overwritten in place", chunk);
+    return 0;
+}
+
+static int read_tmp(model_t *m, task_t *t, int place, value_t *v)
+{
+    const tmp_t *tmp = &m->tmp[m->ranks[t->rank].first_tmp + place];
+
+    if (place >= m->ranks[t->rank].ntmp)
+        return wrong(m, t, "scratch %d of %d", place, m->ranks[t->rank].ntmp);
+    *v = tmp->value;
+    if (m->args.coll != RD_BARRIER && (&m->tasks[tmp->task] != t || tmp->pass != t->pass))
+        return wrong(m, t, "reads scratch %d, which this lane did not write in this pass", place);
+    return 0;
+}
+
+static int read_end(model_t *m, task_t *t, const step_t *s, uint32_t end, value_t *v)
+{
+    const value_t *cell;
+    int chunk;
+
+    switch (WHERE(end)) {
+    case RD_PEER:
+        return take_message(m, t, INDEX(end), v);
+    case RD_TMP:
+        return read_tmp(m, t, INDEX(end), v);
+    case RD_IN:
+        chunk = moved(m, s, t, INDEX(end));
+        if (t->pass >= length_in(m, t->rank, chunk))
+            return wrong(m, t, "reads IN %d beyond its end", chunk);
+        return read_in(m, t, chunk, v);
+    default:
+        chunk = moved(m, s, t, INDEX(end));
+        if (t->pass >= length_out(m, t->rank, chunk))
+            return wrong(m, t, "reads OUT %d beyond its end", chunk);
+        cell = out_cell(m, t->rank, chunk, t->pass);
+        if (cell == NULL || !written(cell))
+            return wrong(m, t, "reads OUT %d, which nobody wrote", chunk);
+        *v = *cell;
+        return 0;
+    }
+}
+
+static int write_end(model_t *m, task_t *t, const step_t *s, uint32_t end, value_t v)
+{
+    value_t *cell;
+    int chunk;
+
+    switch (WHERE(end)) {
+    case RD_PEER:
+        put_message(m, t, INDEX(end), v);
+        return 0;
+    case RD_TMP:
+        if (INDEX(end) >= m->ranks[t->rank].ntmp)
+            return wrong(m, t, "scratch %d of %d", INDEX(end), m->ranks[t->rank].ntmp);
+        m->tmp[m->ranks[t->rank].first_tmp + INDEX(end)] = (tmp_t){v, (int)(t - m->tasks), t->pass};
+        return 0;
+    case RD_IN:
+        return wrong(m, t, "writes the input");
+    default:
+        chunk = moved(m, s, t, INDEX(end));
+        cell = out_cell(m, t->rank, chunk, t->pass);
+        if (cell == NULL || t->pass >= length_out(m, t->rank, chunk))
+            return wrong(m, t, "writes OUT %d, which this rank does not have", chunk);
+        *cell = v;
+        return 0;
+    }
+}
+
+static int do_step(model_t *m, task_t *t, const step_t *s)
+{
+    value_t v = {0, 0}, next = {0, 0};
+
+    for (int k = 0; k < s->nsrc; k++) {
+        if (read_end(m, t, s, m->ends[s->first_end + k], &next) != 0)
+            return -1;
+        v.set += next.set;
+        v.order = s->nsrc == 1 ? next.order : model_mix(v.order * 3 + next.order);
+    }
+    if (s->nsrc > 1 && !m->reduces)
+        return wrong(m, t, "sums in an operation without sums");
+    for (int k = s->nsrc; k < s->nsrc + s->ndst; k++)
+        if (write_end(m, t, s, m->ends[s->first_end + k], v) != 0)
+            return -1;
+    return 0;
+}
+
+/* Advances a lane by one step, or until it blocks. -1: something is wrong. */
+static int advance(model_t *m, int task)
+{
+    task_t *t = &m->tasks[task];
+    int greedy = m->run->policy == MODEL_FIFO || m->run->policy == MODEL_LIFO;
+
+    while (t->pass < t->passes) {
+        const step_t *s;
+
+        if (t->step == t->count) {
+            t->step = 0;
+            t->pass++;
+            continue;
+        }
+        s = &m->steps[t->first + t->step];
+        if (t->done >= s->repeat) {
+            t->done = 0;
+            t->step++;
+            continue;
+        }
+        if (active(m, t, s, moved(m, s, t, s->chunk))) {
+            if (blocked(m, task, s))
+                return 0;
+            if (do_step(m, t, s) != 0)
+                return -1;
+            t->done++;
+            if (!greedy) {
+                make_ready(m, task);
+                return 0;
+            }
+        } else {
+            t->done++;
+        }
+    }
+    m->done++;
+    return 0;
+}
+
+/* ---- what must come out ---- */
+
+static value_t expected(const model_t *m, int rank, int chunk, int pass)
+{
+    value_t sum = {0, 0};
+
+    switch (m->args.coll) {
+    case RD_BROADCAST:
+    case RD_SCATTER:
+        return leaf(m->args.root, chunk, pass);
+    case RD_ALLGATHER:
+    case RD_GATHER:
+        return leaf(chunk, chunk, pass);
+    case RD_ALLTOALL:
+        return leaf(chunk, rank, pass);
+    default:
+        for (int r = 0; r < m->n; r++)
+            sum.set += leaf(r, chunk, pass).set;
+        return sum;
+    }
+}
+
+/* One chunk on all ranks; for sums the order on the first rank is that of all. */
+static int verify_chunk(model_t *m, int chunk)
+{
+    for (int p = 0; p < m->run->passes; p++) {
+        value_t want = {0, 0};
+
+        for (int r = 0; r < m->n; r++) {
+            const value_t *cell = out_cell(m, r, chunk, p);
+
+            if (cell == NULL || p >= length_out(m, r, chunk))
+                continue;
+            if (m->args.coll == RD_ALLTOALL || !written(&want))
+                want = expected(m, r, chunk, p);
+            if (m->reduces && want.order == 0)
+                want.order = cell->order;
+            if (cell->set != want.set)
+                return wrong(m, NULL, "rank %d, chunk %d, pass %d: wrong result", r, chunk, p);
+            if (cell->order != want.order)
+                return wrong(m, NULL, "rank %d, chunk %d, pass %d: summed in another order", r, chunk, p);
+        }
+    }
+    return 0;
+}
+
+static int verify(model_t *m)
+{
+    for (int i = 0; i < m->ntasks; i++) {
+        const task_t *t = &m->tasks[i];
+
+        if (t->pass < t->passes)
+            return wrong(m, t, "deadlock: %d of %d lanes ended", m->done, m->ntasks);
+    }
+    for (int i = 0; i < m->nlinks; i++)
+        if (m->links[i].sent != m->links[i].taken)
+            return wrong(m, NULL, "from rank %d to %d: %d messages sent, %d taken", m->links[i].from, m->links[i].to,
+                         m->links[i].sent, m->links[i].taken);
+    for (int i = 0; m->know != NULL && i < m->n * m->n; i++)
+        if (!(m->know[i / m->n * m->words + i % m->n / 64] >> (i % m->n % 64) & 1))
+            return wrong(m, NULL, "rank %d left before rank %d came", i / m->n, i % m->n);
+    for (int c = 0; c < m->nchunks; c++)
+        if (verify_chunk(m, c) != 0)
+            return -1;
+    return 0;
+}
+
+/* ---- a run ---- */
+
+static int choose_lengths(model_t *m)
+{
+    int count = m->args.coll == RD_ALLTOALL ? m->n * m->n : m->nchunks, passes = m->run->passes;
+
+    m->len = malloc((size_t)count * sizeof(*m->len));
+    if (m->len == NULL)
+        return -1;
+    for (int i = 0; i < count; i++)
+        m->len[i] = m->run->len != NULL ? m->run->len[i] : passes - (int)(model_mix(m->run->seed + i) % passes);
+    if (m->run->len == NULL)
+        m->len[m->run->seed % (uint64_t)count] = passes;
+    return 0;
+}
+
+static void start_tasks(model_t *m)
+{
+    for (int i = 0; i < m->ntasks; i++) {
+        task_t *t = &m->tasks[i];
+
+        t->step = t->done = t->pass = t->queued = t->starved = 0;
+        t->passes = m->run->passes;
+        if (m->run->policy == MODEL_STARVE)
+            t->starved = draw(m) % 4 == 0;
+        if (m->run->policy == MODEL_STARVE_LOW || m->run->policy == MODEL_STARVE_HIGH)
+            t->starved = t->lane % 2 == (m->run->policy == MODEL_STARVE_HIGH);
+        make_ready(m, i);
+    }
+}
+
+static int start(model_t *m)
+{
+    size_t cells = (size_t)m->nout * (size_t)m->run->passes, slots = (size_t)(m->nlinks * m->run->credits);
+
+    m->rng = model_mix(m->run->seed) ^ m->run->policy;
+    m->words = (m->n + 63) / 64;
+    m->done = m->ahead = m->head[0] = m->head[1] = m->count[0] = m->count[1] = 0;
+    m->tmp = malloc((size_t)(m->ntmp + 1) * sizeof(*m->tmp));
+    m->out = calloc(cells + 1, sizeof(*m->out));
+    m->slots = calloc(slots + 1, sizeof(*m->slots));
+    m->queue[0] = malloc((size_t)(2 * m->ntasks + 1) * sizeof(int));
+    if (m->tmp == NULL || m->out == NULL || m->slots == NULL || m->queue[0] == NULL || choose_lengths(m) != 0)
+        return -1;
+    m->queue[1] = m->queue[0] + m->ntasks;
+    if (m->args.coll == RD_BARRIER) {
+        m->know = calloc((size_t)(m->n * m->words), sizeof(*m->know));
+        m->slot_know = calloc((slots + 1) * (size_t)m->words, sizeof(*m->know));
+        if (m->know == NULL || m->slot_know == NULL)
+            return -1;
+        for (int r = 0; r < m->n; r++)
+            m->know[r * m->words + r / 64] = (uint64_t)1 << r % 64;
+    }
+    for (int i = 0; i < m->ntmp; i++)
+        m->tmp[i] = (tmp_t){{0, 0}, 0, -1};
+    for (int i = 0; i < m->nlinks; i++) {
+        m->links[i].sent = m->links[i].taken = 0;
+        m->links[i].sender = m->links[i].receiver = -1;
+    }
+    start_tasks(m);
+    return 0;
+}
+
+static void finish(model_t *m)
+{
+    free(m->tmp);
+    free(m->out);
+    free(m->slots);
+    free(m->queue[0]);
+    free(m->len);
+    free(m->know);
+    free(m->slot_know);
+    m->know = m->slot_know = NULL;
+    m->len = NULL;
+    m->queue[0] = NULL;
+}
+
+const char *model_run(model_t *m, const model_run_t *run)
+{
+    int rc = 0, task;
+
+    m->run = run;
+    if (start(m) != 0)
+        abort();
+    while (rc == 0 && (task = pick(m)) >= 0)
+        rc = advance(m, task);
+    if (rc == 0)
+        rc = verify(m);
+    finish(m);
+    return rc == 0 ? NULL : m->text;
+}
+
+int model_ahead(const model_t *m)
+{
+    return m->ahead;
+}

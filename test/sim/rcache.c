@@ -1,0 +1,165 @@
+/* Of messages that go straight between nodes, those from memory that was given back and taken anew go from a copy; all
+ * others from where they lie; and what was announced is known. */
+#include <stdio.h>
+#include <string.h>
+
+#include <rondo.h>
+
+#include "core/comm.h"
+#include "exec/cuda/proxy/proxy.h"
+#include "sim/runtime.h"
+
+#define CHECK(x) ((x) ? 0 : (printf("line %d: %s\n", __LINE__, #x), bad = 1))
+#define BYTES ((size_t)1 << 20)
+#define KEPT 64
+#define MANY 30 /* 13 has no divisor in common with it */
+#define LITTLE ((size_t)64 << 10)
+
+static int bad;
+
+static char *take(size_t bytes)
+{
+    void *memory = NULL;
+
+    CHECK(cudaMalloc(&memory, bytes) == cudaSuccess);
+    return memory;
+}
+
+/* Gives it back, and takes some at the same address. NULL: the system does not do us the favour. */
+static char *take_anew(char *memory, size_t bytes)
+{
+    char *others[KEPT], *anew = NULL;
+    int n = 0;
+
+    CHECK(cudaFree(memory) == cudaSuccess);
+    while (n < KEPT && (anew = take(bytes)) != memory)
+        others[n++] = anew;
+    while (n > 0)
+        CHECK(cudaFree(others[--n]) == cudaSuccess);
+    return anew == memory ? anew : NULL;
+}
+
+/* Where a message goes from, which must hold its bytes. */
+static char *sent_from(rd_stage_t *s, char *buffer, size_t bytes, uint64_t flags)
+{
+    rd_kmessage_t m = {buffer, bytes | flags};
+
+    CHECK(rd_renewed_copy(s, &m, NULL) == RONDO_SUCCESS);
+    CHECK(cudaStreamSynchronize(NULL) == cudaSuccess);
+    CHECK(m.bytes == (bytes | flags) && memcmp(m.buffer, buffer, bytes) == 0);
+    return m.buffer;
+}
+
+/* Of many, announced in no order: none is taken for another, and each again for itself. */
+static void check_many(rd_stage_t *s, char *all[MANY])
+{
+    for (int i = 0; i < MANY; i++) {
+        all[i] = take(LITTLE);
+        memset(all[i], i, LITTLE);
+    }
+    for (int i = 0; i < 2 * MANY; i++) {
+        char *p = all[i * 13 % MANY];
+        CHECK(sent_from(s, p + i, LITTLE - (size_t)i, RD_KDIRECT) == p + i);
+    }
+}
+
+/* And what lies over several of them, or a part of one, when they are gone. */
+static void check_over(rd_stage_t *s, char *const all[MANY])
+{
+    char *over;
+    int lies = 0;
+
+    for (int i = 0; i < MANY; i++)
+        CHECK(cudaFree(all[i]) == cudaSuccess);
+    over = take(4 * LITTLE);
+    memset(over, 9, 4 * LITTLE);
+    for (int i = 0; i < MANY; i++)
+        lies |= all[i] < over + 4 * LITTLE && over < all[i] + LITTLE;
+    s->aside_used = 0;
+    CHECK(!lies || sent_from(s, over, 100, RD_KDIRECT) != over);
+    CHECK(cudaFree(over) == cudaSuccess);
+}
+
+/* Of the whole allocation that `bytes` at `at` were sent from. */
+static rd_net_memory_t whole(const rd_stage_t *s, char *at, size_t bytes, uint64_t flags)
+{
+    const rd_kmessage_t m = {at, bytes | flags};
+
+    return rd_renewed_whole(s, &m);
+}
+
+/* The memory that it leaves, where nothing else may come to lie. */
+static char *check_whole(rd_stage_t *s)
+{
+    char *p = take(BYTES), *never = take(BYTES), *anew, *aside;
+
+    memset(p, 1, BYTES);
+    CHECK(whole(s, p, 10, RD_KDIRECT).bytes == 0);
+    CHECK(sent_from(s, p + 5, 10, RD_KDIRECT) == p + 5);
+    rd_net_memory_t w = whole(s, p + BYTES - 10, 10, RD_KDIRECT);
+    CHECK(w.base == p && w.bytes >= BYTES && w.number != 0);
+    CHECK(whole(s, p + 1, w.bytes, RD_KDIRECT).bytes == 0 && whole(s, p - 1, 10, RD_KDIRECT).bytes == 0);
+    CHECK(whole(s, never, 10, RD_KDIRECT).bytes == 0);
+    CHECK(whole(s, p, 10, RD_KDIRECT | RD_KDIRECT_HOST).bytes == 0);
+    if ((anew = take_anew(p, BYTES))) {
+        memset(anew, 2, BYTES);
+        aside = sent_from(s, anew, BYTES, RD_KDIRECT);
+        CHECK(aside != anew && whole(s, aside, BYTES, RD_KDIRECT).number != w.number);
+        CHECK(whole(s, aside, BYTES, RD_KDIRECT).bytes >= BYTES);
+    }
+    CHECK(cudaFree(never) == cudaSuccess);
+    return anew;
+}
+
+static void check(rd_stage_t *s)
+{
+    char *p = take(BYTES), *other = take(3 * BYTES), *first, *grown;
+
+    memset(p, 1, BYTES);
+    memset(other, 2, 3 * BYTES);
+    CHECK(sent_from(s, p, BYTES, RD_KDIRECT) == p && sent_from(s, p + 4097, 10, RD_KDIRECT) == p + 4097);
+    CHECK(sent_from(s, other, 3 * BYTES, RD_KDIRECT) == other && s->aside == NULL);
+
+    if (!(p = take_anew(p, BYTES)))
+        return;
+    memset(p, 3, BYTES);
+    CHECK(sent_from(s, p, BYTES, 0) == p); /* by slots */
+    CHECK(sent_from(s, p, BYTES, RD_KDIRECT | RD_KDIRECT_HOST) == p);
+    first = sent_from(s, p + 3, BYTES - 3, RD_KDIRECT);
+    CHECK(first != p + 3);
+    CHECK(sent_from(s, p, 100, RD_KDIRECT) >= first + BYTES - 3); /* of the same launch */
+    s->aside_used = 0;
+    CHECK(sent_from(s, p, 100, RD_KDIRECT) == first);
+    CHECK(sent_from(s, other, 3 * BYTES, RD_KDIRECT) == other);
+
+    if (!(other = take_anew(other, 3 * BYTES)))
+        return;
+    memset(other, 4, 3 * BYTES);
+    grown = sent_from(s, other, 3 * BYTES, RD_KDIRECT);
+    CHECK(grown != other && (grown + 3 * BYTES <= first || grown >= first + BYTES));
+    first[0] = 5; /* a graph may know it */
+    CHECK(cudaFree(p) == cudaSuccess && cudaFree(other) == cudaSuccess);
+    printf("renewed: %d\n", bad);
+}
+
+int main(void)
+{
+    rondo_comm_t comm;
+    char said[200], *all[MANY];
+    int device = 0;
+
+    if (rondo_comm_create_all(&comm, 1, &device, NULL) != RONDO_SUCCESS)
+        return 2;
+    int before = sim_live(said, sizeof said);
+    rd_stage_t stage = {.cuda = comm->cuda}, other = {.cuda = comm->cuda};
+    char *left = check_whole(&other);
+    check_many(&stage, all);
+    check(&stage);
+    check_over(&stage, all);
+    rd_renewed_free(&stage);
+    rd_renewed_free(&other);
+    CHECK(!left || cudaFree(left) == cudaSuccess);
+    CHECK(sim_live(said, sizeof said) == before);
+    CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);
+    return bad;
+}

@@ -1,0 +1,2 @@
+script_tests += \
+	test/tools/info.sh

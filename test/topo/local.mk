@@ -1,0 +1,24 @@
+check_PROGRAMS += \
+	test/topo/gpu \
+	test/topo/read
+test_topo_gpu_SOURCES = test/topo/gpu.c test/util/nvml_played.c test/util/nvml_played.h
+test_topo_gpu_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen -Wl,--wrap=dlsym
+
+script_tests += \
+	test/topo/choices.sh
+
+# Recorded machines, and what is chosen on them.
+EXTRA_DIST += \
+	test/topo/a100-2x8.choices \
+	test/topo/a100-2x8.gpus \
+	test/topo/a100-8.choices \
+	test/topo/a100-8.gpus \
+	test/topo/a100-pcie-4.choices \
+	test/topo/a100-pcie-4.gpus \
+	test/topo/four-numa.xml \
+	test/topo/h200-8.choices \
+	test/topo/h200-8.gpus \
+	test/topo/one.choices \
+	test/topo/one.gpus \
+	test/topo/small-arm.xml \
+	test/topo/two-packages.xml

@@ -1,0 +1,59 @@
+/* A network that UCX cannot start on some rank, or on which it would end another one: no communicator is made, and every
+ * rank says why and what to look at. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/harness.h"
+
+#define RANKS 3
+
+typedef struct {
+    const char *name, *value; /* of a variable that asks for what this host has not */
+    unsigned ranks;           /* a bit for each that has it set */
+    const char *word;         /* that all say; NULL: those have no UCX that starts, and the others say so */
+} trial_t;
+
+static void body(test_rank_t *t, void *arg)
+{
+    const trial_t *trial = arg;
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t comm = NULL;
+    rondo_unique_id_t id;
+    char host[16];
+
+    snprintf(host, sizeof host, "host%d", t->rank > 0); /* ranks 1 and 2 share a node */
+    setenv("RONDO_HOSTID", host, 1);
+    if (trial->ranks >> t->rank & 1)
+        setenv(trial->name, trial->value, 1);
+    config.device = RONDO_DEVICE_HOST;
+    test_id(t, &id);
+    int own = trial->ranks >> t->rank & 1;
+    const char *word = trial->word ? trial->word : own ? "UCX cannot start" : "no working UCX";
+    rondo_result_t wanted = trial->word ? RONDO_ERR_INVALID_USAGE : own ? RONDO_ERR_SYSTEM : RONDO_ERR_REMOTE;
+    rondo_result_t result = rondo_comm_create(&comm, t->nranks, &id, t->rank, &config);
+    test_result(t, NULL, result, wanted, "rondo_comm_create");
+    if (!strstr(rondo_last_error(NULL), word))
+        test_fail(t, "the sentence must have \"%s\": %s", word, rondo_last_error(NULL));
+}
+
+int main(void)
+{
+    trial_t trials[] = {{"RONDO_UCX_TLS", "nonsense", 7, NULL},
+                        {"RONDO_UCX_TLS", "nonsense", 2, NULL},
+                        {"RONDO_UCX_NET_DEVICES", "nodevice", 7, NULL},
+                        {"RONDO_UCX_NET_DEVICES", "nodevice", 1, NULL},
+                        {"RONDO_UCX_TCP_RX_SEG_SIZE", "64k", 4, "takes 65536 at most"},
+                        {"RONDO_UCX_TCP_TX_SEG_SIZE", "1mb", 1, "sends segments of 1048576 bytes"}};
+    int bad = 0;
+
+    test_begin("net_start", 60);
+    setenv("RONDO_IFACE", "lo", 1);
+    for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++) {
+        int wrong = test_run(TEST_PROCESSES, RANKS, 30, body, &trials[i]);
+        printf("net_start: %s=%s, ranks %x: %s\n", trials[i].name, trials[i].value, trials[i].ranks,
+               wrong ? "WRONG" : "right");
+        bad += wrong;
+    }
+    return bad != 0;
+}

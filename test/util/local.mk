@@ -1,0 +1,20 @@
+# What the tests of operations share: ranks without mpirun, the reference, operations as data. They see what a user sees.
+check_LTLIBRARIES += libtest.la libtest_parts.la
+libtest_parts_la_SOURCES = \
+	test/util/enter.h \
+	test/util/harness.c \
+	test/util/harness.h \
+	test/util/messages.c \
+	test/util/messages.h \
+	test/util/operation.c \
+	test/util/operation.h \
+	test/util/reference.c \
+	test/util/reference.h
+libtest_la_SOURCES =
+libtest_la_LIBADD = libtest_parts.la librondo.la -lm
+
+EXTRA_DIST += \
+	test/util/check.h \
+	test/util/expect.h \
+	test/util/gate.h \
+	test/util/mpirun.sh

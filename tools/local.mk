@@ -1,0 +1,36 @@
+# rondo-info asks the rooms themselves.
+rondo_info_SOURCES = \
+	lib/nccl/table.c \
+	lib/nccl/table.h \
+	tools/doctor_gpu.c \
+	tools/doctor_host.c \
+	tools/doctor_net.c \
+	tools/doctor_pairs.h \
+	tools/info.h \
+	tools/info_doctor.c \
+	tools/info_machine.c \
+	tools/info_nccl.c \
+	tools/info_net.c \
+	tools/info_plan.c \
+	tools/info_scale.c \
+	tools/interfaces.c \
+	tools/interfaces.h \
+	tools/info_topo.c \
+	tools/rondo-info.c
+rondo_info_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
+if HAVE_CUDA
+rondo_info_SOURCES += \
+	tools/doctor_pairs.c
+rondo_info_CPPFLAGS += $(CUDA_CFLAGS)
+else
+rondo_info_SOURCES += \
+	tools/doctor_pairs_none.c
+endif
+rondo_info_LDADD = librondo_core.la $(cuda_parts)
+rondo_tune_SOURCES = \
+	tools/rondo-tune.c \
+	tools/tune.h \
+	tools/tune_cuda.c \
+	tools/tune_fit.c
+rondo_tune_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
+rondo_tune_LDADD = librondo_core.la $(cuda_parts)
