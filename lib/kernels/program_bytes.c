@@ -1,7 +1,7 @@
 /* A schedule of lib/sched, compiled for one rank, as the kernel wants it: repeats written out, ends in a byte. Pure. */
 #include <string.h>
 
-#include "sched/program.h"
+#include "sched/algo.h"
 #include "kernels/launch.h"
 
 const char *rd_kernel_algo(rd_kkind_t kind)

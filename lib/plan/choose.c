@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cost/model.h"
+#include "sched/algo/algos.h"
 
 #define SLICE_LEAST 4096 /* shorter slots are not worth a price of their own */
 #define SLICES 16        /* a slot, a half, a quarter, ..., at most */
@@ -67,6 +68,7 @@ static const char *algo_excluded(const ask_t *k, const rd_algo_t *algo, int para
     const rd_choose_args_t *a = k->args;
     rd_sched_args_t sched = {a->shape, a->coll, 0, a->root, param, 0};
     const char *why = NULL;
+    const rd_count_t count = rd_count(a->coll, a->shape->nranks, a->shape->nnodes, a->local, param);
     rd_work_t work;
 
     if (!(algo->colls & 1u << a->coll))
@@ -75,7 +77,7 @@ static const char *algo_excluded(const ask_t *k, const rd_algo_t *algo, int para
         return why;
     if (k->forced && !is_forced(k, algo))
         return another_algo;
-    if (!k->forced && rd_cost_work(&k->cost, a->coll, algo->name, param, &work) != 0)
+    if (!k->forced && rd_algo_work(algo, &count, &work) != 0)
         return "has no formula for its cost: used only where RONDO_ALGO names it";
     return NULL;
 }
@@ -113,9 +115,9 @@ size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices)
 
     while (least < most) {
         size_t middle = (least + most + 1) / 2, bytes = middle * 64;
-        double lines = rd_cost_us(&pair, RD_ALLTOALL, "direct", 0, RD_PROTO_LL, 2 * bytes, bytes);
+        double lines = rd_cost_algo_us(&pair, RD_ALLTOALL, &rd_algo_direct, 0, RD_PROTO_LL, 2 * bytes, bytes);
 
-        if (lines <= rd_cost_us(&pair, RD_ALLTOALL, "direct", 0, RD_PROTO_SIMPLE, 2 * bytes, bytes))
+        if (lines <= rd_cost_algo_us(&pair, RD_ALLTOALL, &rd_algo_direct, 0, RD_PROTO_SIMPLE, 2 * bytes, bytes))
             least = middle;
         else
             most = middle - 1;
@@ -238,11 +240,13 @@ static rd_choice_t *add(list_t *list, const rd_choice_t *c)
 /* The chunks of an algorithm without a formula are taken to be as long as the whole. */
 static size_t chunk_of(const ask_t *k, const rd_algo_t *algo, int param)
 {
+    const rd_choose_args_t *a = k->args;
+    const rd_count_t count = rd_count(a->coll, a->shape->nranks, a->shape->nnodes, a->local, param);
     rd_work_t work = {.chunks = 1};
     size_t chunk;
 
-    (void)rd_cost_work(&k->cost, k->args->coll, algo->name, param, &work);
-    chunk = rd_cost_chunk(k->args->coll, k->bytes, work.chunks);
+    (void)rd_algo_work(algo, &count, &work);
+    chunk = rd_work_chunk(k->args->coll, k->bytes, work.chunks);
     return chunk > k->args->longest ? chunk : k->args->longest;
 }
 
@@ -272,7 +276,7 @@ static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk
         slice = message_slice(a->env, c.proto, a->shape->nnodes == 1, chunk, a->slot_bytes);
     for (int i = 0; i < SLICES; i++, slice = slice / 2 / 64 * 64) {
         c.slice = slice;
-        c.us = rd_cost_us(&k->cost, a->coll, c.algo->name, c.param, c.proto, k->bytes, slice);
+        c.us = rd_cost_algo_us(&k->cost, a->coll, c.algo, c.param, c.proto, k->bytes, slice);
         if (c.us < 0)
             c.us = 0; /* forced, without a formula */
         add(list, &c);

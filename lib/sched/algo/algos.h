@@ -2,6 +2,7 @@
 #ifndef RD_ALGOS_H
 #define RD_ALGOS_H
 
+#include "sched/algo.h"
 #include "sched/list.h"
 
 extern const rd_algo_t rd_algo_direct;

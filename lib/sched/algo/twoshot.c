@@ -20,4 +20,26 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     return rd_join(first, second);
 }
 
-const rd_algo_t rd_algo_twoshot = {"twoshot", 1u << RD_ALLREDUCE, rd_sched_any, emit, 0};
+/* ---- what it costs ---- */
+
+static int work(const rd_count_t *c, rd_work_t *w)
+{
+    double n = c->n;
+
+    w->chunks = c->n;
+    w->hops = w->again = 2;
+    w->messages = 4 * c->m;
+    w->least = 0.5;
+    rd_work_alike(w, c->n, 2 * c->m / n, (c->m + rd_work_sum(c->n, 1 + c->m) + c->m) / n, c->m / n);
+    w->leave = rd_work_spread(c, 2 / n);
+    return 0;
+}
+
+const rd_algo_t rd_algo_twoshot = {
+    .name = "twoshot",
+    .colls = 1u << RD_ALLREDUCE,
+    .excluded = rd_sched_any,
+    .emit = emit,
+    .work = work,
+    .near = RD_PEERS_ALL,
+};

@@ -1,0 +1,47 @@
+/* The card of an algorithm: a constant that says all that rondo knows of it. The planner, the executors, the cost
+ * model, the tools and the tests walk the table of cards, and know no algorithm by name; so a new one is one file in
+ * sched/algo with its card, and that file's line in sched/algo/local.mk. See "Adding an algorithm" in
+ * doc/algorithms.md.
+ */
+#ifndef RD_ALGO_H
+#define RD_ALGO_H
+
+#include "sched/work.h"
+
+/* Which ranks a flat algorithm's messages go to, and so how much of them stays on a node whose ranks have numbers in a
+ * row. */
+typedef enum {
+    RD_PEERS_ALL,        /* everybody to everybody: a connection to each rank */
+    RD_PEERS_NEIGHBOURS, /* along a ring: one message leaves a node */
+    RD_PEERS_HALVING,    /* distances of powers of two, one after the other: the near ones stay */
+    RD_PEERS_SPREAD,     /* to log n ranks, as often far as they are many */
+    RD_PEERS_COUNTED     /* `work` says itself what stays on a node */
+} rd_near_peers_t;
+
+/* Number of chunks and their meaning is fixed by the operation, so that the chunk map does not depend on the algorithm
+ * beyond `nchunks`:
+ *   allreduce, reduce, broadcast: chunk c of k is part c of the whole (the algorithm picks k);
+ *   allgather, reduce_scatter, gather, scatter: chunk c is rank c's block, k = nranks;
+ *   alltoall: IN chunk c goes to rank c, OUT chunk c comes from rank c, k = nranks;
+ *   barrier: k = 1, ends are RD_TMP and RD_PEER only.
+ * In place is the chunk map's affair (IN and OUT of a chunk may be the same memory): a schedule writes OUT chunk c
+ * only after its own last read of IN chunk c, in lane order or by causality across lanes, and copies IN to OUT itself
+ * where a rank keeps its own block (the executor skips copies onto themselves).
+ */
+typedef struct rd_algo {
+    const char *name; /* "ring" */
+    unsigned colls;   /* bit set of 1u << rd_coll_t */
+    /* NULL if it can serve, else the reason, a phrase such as "needs a power of two of ranks". */
+    const char *(*excluded)(const rd_sched_args_t *args);
+    rd_steps_t *(*emit)(const rd_sched_args_t *args); /* NULL: no memory */
+    int params; /* values of `param` beyond 0, from 1 on, that may be better for some size */
+    /* Counts the work of several ranks, into zeros: 0, or -1: not of this operation. NULL: it is never chosen, but may
+     * be forced. */
+    int (*work)(const rd_count_t *c, rd_work_t *w);
+    rd_near_peers_t near;
+} rd_algo_t;
+
+extern const rd_algo_t *const rd_algos[]; /* NULL-terminated; sched/algo/algos.c */
+const rd_algo_t *rd_algo_find(const char *name);
+
+#endif
