@@ -82,27 +82,6 @@ static const char *algo_excluded(const ask_t *k, const rd_algo_t *algo, int para
     return NULL;
 }
 
-/* By PULL a peer reads a buffer some time after it was posted, so a schedule serves only where every message is of a
- * buffer that stays as it is until the operation is over, in place too. */
-static int algo_keeps(const rd_algo_t *algo, rd_coll_t coll)
-{
-    static const struct {
-        const char *name;
-        unsigned colls;
-    } keeps[] = {
-        {"direct", 1u << RD_BROADCAST | 1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_REDUCE |
-                       1u << RD_ALLTOALL | 1u << RD_GATHER | 1u << RD_SCATTER},
-        {"twoshot", 1u << RD_ALLREDUCE},
-        {"binomial", 1u << RD_BROADCAST},
-    };
-
-    for (size_t i = 0; i < sizeof keeps / sizeof keeps[0]; i++) {
-        if (strcmp(algo->name, keeps[i].name) == 0)
-            return (keeps[i].colls & 1u << coll) != 0;
-    }
-    return 0;
-}
-
 static size_t line_up(size_t bytes)
 {
     return bytes < 64 ? 64 : (bytes + 63) / 64 * 64;
@@ -221,7 +200,7 @@ static const char *proto_excluded(const ask_t *k, const rd_algo_t *algo, rd_prot
         if (a->shape->nranks > RD_MAX_ENDS &&
             (1u << a->coll & (1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_REDUCE_SCATTER)))
             return "sums more ranks than one step takes: the partial sums have no place";
-        if (!algo_keeps(algo, a->coll))
+        if (!(algo->stays & 1u << a->coll))
             return "passes on values that lie in no buffer of a rank, or overwrites what a peer may still read";
     }
     if (k->proto[0] && strcmp(k->proto, rd_proto_name(proto)) != 0)

@@ -178,4 +178,5 @@ const rd_algo_t rd_algo_binomial = {
     .emit = emit,
     .work = work,
     .near = RD_PEERS_HALVING,
+    .stays = 1u << RD_BROADCAST,
 };

@@ -252,4 +252,6 @@ const rd_algo_t rd_algo_direct = {
     .emit = emit,
     .work = work,
     .near = RD_PEERS_ALL,
+    .stays = 1u << RD_BROADCAST | 1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_REDUCE | 1u << RD_ALLTOALL |
+             1u << RD_GATHER | 1u << RD_SCATTER,
 };

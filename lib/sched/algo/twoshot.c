@@ -42,4 +42,5 @@ const rd_algo_t rd_algo_twoshot = {
     .emit = emit,
     .work = work,
     .near = RD_PEERS_ALL,
+    .stays = 1u << RD_ALLREDUCE,
 };
