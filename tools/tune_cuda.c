@@ -23,7 +23,7 @@ typedef struct fit {
     const rd_env_t *env;
     rd_prices_t prices;
     measured_t times[MOST];
-    int count, kind, codec;
+    int count, kind, proto;
 } fit_t;
 
 static const rd_coll_t colls[] = {RD_ALLREDUCE, RD_REDUCE, RD_BROADCAST, RD_ALLGATHER, RD_REDUCE_SCATTER, RD_ALLTOALL};
@@ -35,7 +35,7 @@ static double off(const fit_t *f)
 
     for (int i = 0; i < f->count; i++) {
         const measured_t *m = &f->times[i];
-        double us = rd_cuda_expected(&m->shape, &f->prices, f->env, m->coll, m->bytes, f->kind, f->codec);
+        double us = rd_cuda_expected(&m->shape, &f->prices, f->env, m->coll, m->bytes, f->kind, f->proto);
         all += fabs(log(us / m->us));
     }
     return all;
@@ -43,7 +43,7 @@ static double off(const fit_t *f)
 
 static void fit(fit_t *f)
 {
-    rd_gpu_price_t *p = &f->prices.gpu[f->kind][f->codec];
+    rd_gpu_price_t *p = &f->prices.gpu[f->kind][f->proto];
     double *price[] = {&p->alpha, &p->rate, &p->hop, &p->pass}, best = off(f);
 
     for (double factor = 2; factor > 1.002; factor = sqrt(factor))
@@ -69,12 +69,12 @@ static void measure(fit_t *f, const tune_cuda_t *t, const rd_cuda_shape_t *shape
     char command[5000], line[512];
     FILE *perf;
 
-    if (rd_cuda_expected(shape, &f->prices, f->env, coll, 8192, f->kind, f->codec) == 0)
+    if (rd_cuda_expected(shape, &f->prices, f->env, coll, 8192, f->kind, f->proto) == 0)
         return;
     snprintf(command, sizeof command,
              "'%s' %s --device cuda --graph --ranks %d --algo %s --proto %s -b 8 -e %s -f 4 -c 0 -w 5 --turns %d "
              "--turn-ms %d 2>/dev/null",
-             t->perf, rd_coll_name(coll), shape->nranks, rd_cuda_kind_name(f->kind), rd_cuda_codec_name(f->codec),
+             t->perf, rd_coll_name(coll), shape->nranks, rd_cuda_kind_name(f->kind), rd_proto_name((rd_proto_t)f->proto),
              t->quick ? "128K" : "128M", t->quick ? 1 : 2 * t->rounds + 1, t->quick ? 1 : 5);
     if (!(perf = popen(command, "r")))
         return;
@@ -87,7 +87,7 @@ static void measure(fit_t *f, const tune_cuda_t *t, const rd_cuda_shape_t *shape
         m->shape = *shape;
         m->coll = coll;
         m->bytes = size;
-        f->count += rd_cuda_expected(shape, &f->prices, f->env, coll, size, f->kind, f->codec) > 0;
+        f->count += rd_cuda_expected(shape, &f->prices, f->env, coll, size, f->kind, f->proto) > 0;
     }
     pclose(perf);
 }
@@ -118,7 +118,7 @@ int tune_cuda(rd_prices_t *prices, const tune_cuda_t *t, const rd_env_t *env)
     if (topo.count > 1 && shape_of(&topo, t->ranks[t->nranks - 1]).way.gbps > 0)
         f->prices.links = shape_of(&topo, t->ranks[t->nranks - 1]).way.gbps;
     for (f->kind = 0; f->kind < RD_GPU_KINDS; f->kind++)
-        for (f->codec = 0; f->codec < RD_GPU_CODECS; f->codec++, all += f->count) {
+        for (f->proto = 0; f->proto < RD_GPU_PROTOS; f->proto++, all += f->count) {
             double before;
 
             f->count = 0;
@@ -132,7 +132,7 @@ int tune_cuda(rd_prices_t *prices, const tune_cuda_t *t, const rd_env_t *env)
             before = off(f);
             fit(f);
             fprintf(stderr, "rondo-tune: %s %s: %d times, predicted within a factor of %.2f, before %.2f\n",
-                    rd_cuda_kind_name(f->kind), rd_cuda_codec_name(f->codec), f->count, exp(off(f) / f->count),
+                    rd_cuda_kind_name(f->kind), rd_proto_name((rd_proto_t)f->proto), f->count, exp(off(f) / f->count),
                     exp(before / f->count));
         }
     *prices = f->prices;

@@ -9,6 +9,7 @@ librondo_core_la_SOURCES += \
 	lib/base/result.c \
 	lib/base/setting.c \
 	lib/base/setting.h \
+	lib/base/slot_store.h \
 	lib/base/thread.c \
 	lib/base/thread.h \
 	lib/base/types.c \

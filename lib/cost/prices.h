@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/slot_store.h"
 #include "base/proto.h"
 
 typedef enum { RD_PRICE_SHM, RD_PRICE_NET, RD_NUM_PRICES } rd_price_transport_t;
@@ -30,7 +31,6 @@ typedef struct rd_price {
 
 /* Between GPUs, for each kernel and protocol as lib/kernels/launch.h numbers them. */
 #define RD_GPU_KINDS 9
-#define RD_GPU_CODECS 4
 typedef struct rd_gpu_price {
     double alpha; /* us, the shortest */
     double hop;   /* us for each step from rank to rank that follows the one before */
@@ -48,7 +48,7 @@ typedef struct rd_prices {
     double wire;    /* per byte that leaves a node */
     double peer;    /* a connection beyond the first `peers`: memory, descriptor, and making it, spread over uses */
     double peers;
-    rd_gpu_price_t gpu[RD_GPU_KINDS][RD_GPU_CODECS];
+    rd_gpu_price_t gpu[RD_GPU_KINDS][RD_GPU_PROTOS];
     double links;       /* no price: GB/s each way, by the data sheet, between the GPUs where `gpu` was measured */
     rd_stream_t stream; /* no price: how slots are written here */
 } rd_prices_t;

@@ -17,7 +17,6 @@
 
 static const char *const kinds[RD_GPU_KINDS] = {"oneshot", "twoshot", "ring", "chain",   "tree",
                                                  "pat",     "rd",      "binomial", "messages"};
-static const char *const codecs[RD_GPU_CODECS] = {"ll", "ll128", "sentinel", "simple"};
 static const char *const transports[] = {"shm", "net"}, *const ways[] = {"never", "always", "adapt"};
 
 static const struct {
@@ -42,18 +41,21 @@ static const struct {
 /* Of kernel and protocol `of`. */
 static double *gpu_at(rd_prices_t *prices, int of, int part, char *name)
 {
-    int kind = of / RD_GPU_CODECS, codec = of % RD_GPU_CODECS;
+    int kind = of / RD_GPU_PROTOS, proto = of % RD_GPU_PROTOS;
 
-    snprintf(name, 32, "cuda.%s.%s.%s", kinds[kind], codecs[codec], gpu_parts[part].name);
-    return (double *)(void *)((char *)&prices->gpu[kind][codec] + gpu_parts[part].at);
+    snprintf(name, 32, "cuda.%s.%s.%s", kinds[kind], rd_proto_name((rd_proto_t)proto), gpu_parts[part].name);
+    return (double *)(void *)((char *)&prices->gpu[kind][proto] + gpu_parts[part].at);
 }
+
+/* The protocols of host memory, in the order of the file. */
+static const rd_proto_t protos[] = {RD_PROTO_LL, RD_PROTO_SIMPLE, RD_PROTO_PULL};
+#define PROTOS (int)(sizeof protos / sizeof protos[0])
 
 double *rd_prices_at(rd_prices_t *prices, int i, char *name)
 {
-    int of = i / PARTS, transport = of / RD_NUM_PROTOS, proto = of % RD_NUM_PROTOS,
-        rest = i - RD_NUM_PRICES * RD_NUM_PROTOS * PARTS, gpu = rest - SINGLES;
+    int of = i / PARTS, transport = of / PROTOS, rest = i - RD_NUM_PRICES * PROTOS * PARTS, gpu = rest - SINGLES;
 
-    if (gpu >= RD_GPU_KINDS * RD_GPU_CODECS * GPU_PARTS)
+    if (gpu >= RD_GPU_KINDS * RD_GPU_PROTOS * GPU_PARTS)
         return NULL;
     if (gpu >= 0)
         return gpu_at(prices, gpu / GPU_PARTS, gpu % GPU_PARTS, name);
@@ -61,7 +63,8 @@ double *rd_prices_at(rd_prices_t *prices, int i, char *name)
         strcpy(name, singles[rest].name);
         return (double *)(void *)((char *)prices + singles[rest].at);
     }
-    snprintf(name, 32, "%s.%s.%s", transports[transport], rd_proto_name((rd_proto_t)proto), parts[i % PARTS].name);
+    rd_proto_t proto = protos[of % PROTOS];
+    snprintf(name, 32, "%s.%s.%s", transports[transport], rd_proto_name(proto), parts[i % PARTS].name);
     return (double *)(void *)((char *)&prices->of[transport][proto] + parts[i % PARTS].at);
 }
 

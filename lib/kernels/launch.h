@@ -42,6 +42,7 @@
 
 #include <stddef.h>
 
+#include "base/proto.h"
 #include "kernels/work.h"
 
 #ifdef __cplusplus
@@ -69,19 +70,11 @@ typedef enum {
     RD_K_KINDS
 } rd_kkind_t;
 
-/* How what lies in the window says that it is there; any kind may follow any other in the same window, but what goes
- * through fifos (CHAIN but by SIMPLE, MESSAGES) keeps to one codec of a communicator. */
-typedef enum {
-    RD_KC_LL,       /* half data, half flags: the shortest operations, any type; stores of 8 bytes arrive whole */
-    RD_KC_LL128,    /* 15/16 data, any type; lines of 128 bytes arrive whole */
-    RD_KC_SENTINEL, /* all data, each word for itself; sums of float16, bfloat16, float32, float64; moving of what has 4 or 8 bytes a word */
-    RD_KC_SIMPLE,   /* slices of plain data, told of by a word behind a fence: RING, CHAIN, any type; see slices.cuh */
-    RD_KC_CODECS
-} rd_kcodec_t;
-
 typedef struct rd_klaunch {
     rd_kkind_t kind;
-    rd_kcodec_t codec; /* ONESHOT, TWOSHOT, RING, CHAIN; MESSAGES, STREAMS and MIXED: of lines */
+    /* Any kind may follow any other in the same window, but what goes through fifos (CHAIN but by SIMPLE, MESSAGES) keeps
+     * to one protocol of a communicator. */
+    rd_proto_t proto; /* ONESHOT, TWOSHOT, RING, CHAIN; MESSAGES, STREAMS and MIXED: of lines */
     uint32_t coll;     /* rd_coll_t; all but MESSAGES, STREAMS, MIXED */
     uint32_t type, op; /* rondo_type_t; rondo_op_t, RONDO_SUM for PREMULSUM; not looked at where nothing is reduced */
     uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
@@ -90,14 +83,14 @@ typedef struct rd_klaunch {
 
 /* Of work of so many passes. NULL: there is no such kernel. `blocks` and `threads` do not matter. */
 const void *rd_kernel_find(const rd_klaunch_t *launch, uint32_t passes);
-/* Bytes of a chunk that a unit carries; 0: the codec is not for this kind. */
-uint32_t rd_kernel_unit(rd_kkind_t kind, rd_kcodec_t codec);
+/* Bytes of a chunk that a unit carries; 0: the protocol is not for this kind. */
+uint32_t rd_kernel_unit(rd_kkind_t kind, rd_proto_t proto);
 /* Warps that serve a unit. */
 uint32_t rd_kernel_warps(rd_kkind_t kind, int n);
 /* Bytes of a chunk, of `bytes` in all (allreduce) or a block. */
 uint64_t rd_kernel_chunk(rd_kkind_t kind, uint32_t coll, int n, uint64_t bytes);
 /* Bytes of a bank that a pass of so many units takes. */
-uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n, uint32_t units);
+uint64_t rd_kernel_bank(rd_kkind_t kind, rd_proto_t proto, uint32_t coll, int n, uint32_t units);
 /* At most so many passes (ONESHOT where not everybody answers: 2) and units (CHAIN and programs: as many as a pair has
  * fifos for). */
 uint32_t rd_kernel_passes(rd_kkind_t kind, uint32_t coll);
@@ -110,7 +103,7 @@ uint32_t rd_kernel_channels(rd_kkind_t kind);
 const char *rd_kernel_algo(rd_kkind_t kind);
 const char *rd_kernel_program(rd_kkind_t kind, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k);
 /* At most so many threads of a block. */
-uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec);
+uint32_t rd_kernel_threads(rd_kkind_t kind, rd_proto_t proto);
 /* Warps of MESSAGES, STREAMS or MIXED that run at once on a multiprocessor: there may be no more of them. */
 uint32_t rd_kernel_at_once(void);
 /* Blocks that hold `units` units in blocks of so many threads. */
@@ -119,7 +112,7 @@ uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threa
  * multiprocessors together, wherever their blocks go. Its groups of warps may serve several units each then. */
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts);
 /* Bytes of shared memory of a block. */
-uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads);
+uint32_t rd_kernel_shared(rd_kkind_t kind, rd_proto_t proto, uint32_t threads);
 /* Into `stream` (a cudaStream_t). Returns a cudaError_t. */
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream);
 /* Loads every kernel on the current device, so that none has to be loaded beside one that spins: a cudaError_t. */

@@ -11,8 +11,8 @@
 
 static const struct {
     unsigned colls;
-    uint32_t codecs; /* bits */
-    uint32_t rows;   /* of 512 bytes in a unit of the sentinel codec */
+    uint32_t protos; /* bits */
+    uint32_t rows;   /* of 512 bytes in a unit of the sentinel proto */
     uint32_t threads;
     uint32_t units;
     uint32_t warps;    /* of a unit */
@@ -74,18 +74,18 @@ static rd_knumber_t number_of(uint32_t type, uint32_t op)
 }
 
 /* What is moved only needs no arithmetic, but a sentinel has to know how long a word is. */
-static rd_knumber_t number_moved(rd_kcodec_t codec, uint32_t type)
+static rd_knumber_t number_moved(rd_proto_t proto, uint32_t type)
 {
     rd_knumber_t number = number_of(type, RONDO_SUM);
 
-    return codec != RD_KC_SENTINEL ? RD_KN_I32 : number < RD_KN_I32 ? number : RD_KN_ANY;
+    return proto != RD_PROTO_SENTINEL ? RD_KN_I32 : number < RD_KN_I32 ? number : RD_KN_ANY;
 }
 
 /* The fast kernels of floating types have no LL and LL128 everywhere, the one for anything has. */
-static const void *in_table(const void *const table[RD_KC_CODECS][RD_KN_NUMBERS], rd_kcodec_t codec,
+static const void *in_table(const void *const table[RD_GPU_PROTOS][RD_KN_NUMBERS], rd_proto_t proto,
                             rd_knumber_t number)
 {
-    return table[codec][number] || codec == RD_KC_SENTINEL ? table[codec][number] : table[codec][RD_KN_ANY];
+    return table[proto][number] || proto == RD_PROTO_SENTINEL ? table[proto][number] : table[proto][RD_KN_ANY];
 }
 
 const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
@@ -93,54 +93,54 @@ const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
     rd_knumber_t number;
 
     if (l->kind == RD_K_MESSAGES)
-        return rd_kernels_messages[l->codec];
+        return rd_kernels_messages[l->proto];
     if (l->kind == RD_K_STREAMS)
-        return rd_kernels_streams[l->codec];
+        return rd_kernels_streams[l->proto];
     if (l->kind == RD_K_MIXED)
-        return rd_kernels_mixed[l->codec];
+        return rd_kernels_mixed[l->proto];
     if (l->kind > RD_K_MESSAGES)
         return l->kind < RD_K_KINDS ? rd_kernels_alone[l->kind - RD_K_COPY] : NULL;
-    if (l->coll >= RD_NUM_COLLS || !(kinds[l->kind].colls & BIT(l->coll)) || !(kinds[l->kind].codecs & 1u << l->codec))
+    if (l->coll >= RD_NUM_COLLS || !(kinds[l->kind].colls & BIT(l->coll)) || !(kinds[l->kind].protos & 1u << l->proto))
         return NULL;
-    number = REDUCING & BIT(l->coll) ? number_of(l->type, l->op) : number_moved(l->codec, l->type);
-    if (l->codec == RD_KC_SIMPLE)
+    number = REDUCING & BIT(l->coll) ? number_of(l->type, l->op) : number_moved(l->proto, l->type);
+    if (l->proto == RD_PROTO_SIMPLE)
         return REDUCING & BIT(l->coll) ? rd_kernels_simple[number] : rd_kernels_simple_move;
     switch (l->kind) {
     case RD_K_ONESHOT:
-        return REDUCING & BIT(l->coll) ? in_table(rd_kernels_oneshot, l->codec, number)
-                                       : rd_kernels_oneshot_move[l->codec];
+        return REDUCING & BIT(l->coll) ? in_table(rd_kernels_oneshot, l->proto, number)
+                                       : rd_kernels_oneshot_move[l->proto];
     case RD_K_TWOSHOT:
-        return l->coll == RD_BROADCAST ? rd_kernels_rooted_broadcast[l->codec]
-               : l->coll == RD_REDUCE  ? in_table(rd_kernels_rooted_reduce, l->codec, number)
+        return l->coll == RD_BROADCAST ? rd_kernels_rooted_broadcast[l->proto]
+               : l->coll == RD_REDUCE  ? in_table(rd_kernels_rooted_reduce, l->proto, number)
                                        : in_table(passes == 2 ? rd_kernels_twoshot_ahead : rd_kernels_twoshot,
-                                                  l->codec, number);
+                                                  l->proto, number);
     case RD_K_RING:
-        return !l->banks                  ? in_table(rd_kernels_ring, l->codec, number)
-               : l->coll == RD_ALLREDUCE ? in_table(rd_kernels_ring_banks, l->codec, number)
+        return !l->banks                  ? in_table(rd_kernels_ring, l->proto, number)
+               : l->coll == RD_ALLREDUCE ? in_table(rd_kernels_ring_banks, l->proto, number)
                                          : NULL;
     case RD_K_CHAIN:
-        return in_table(rd_kernels_chain, l->codec, number);
+        return in_table(rd_kernels_chain, l->proto, number);
     default:
-        return in_table(rd_kernels_program, l->codec, number);
+        return in_table(rd_kernels_program, l->proto, number);
     }
 }
 
-uint32_t rd_kernel_unit(rd_kkind_t kind, rd_kcodec_t codec)
+uint32_t rd_kernel_unit(rd_kkind_t kind, rd_proto_t proto)
 {
     uint32_t pieces = kinds[kind].channels ? RD_KT_PIECES : 1;
 
-    if (!(kinds[kind].codecs & 1u << codec))
+    if (!(kinds[kind].protos & 1u << proto))
         return 0;
-    return codec == RD_KC_LL       ? 512 * pieces
-           : codec == RD_KC_LL128  ? 960 * pieces
-           : codec == RD_KC_SIMPLE ? RD_KSLICE
+    return proto == RD_PROTO_LL       ? 512 * pieces
+           : proto == RD_PROTO_LL128  ? 960 * pieces
+           : proto == RD_PROTO_SIMPLE ? RD_KSLICE
                                    : 512 * kinds[kind].rows;
 }
 
 /* Bytes of window that a unit takes. */
-static uint32_t wire(rd_kkind_t kind, rd_kcodec_t codec)
+static uint32_t wire(rd_kkind_t kind, rd_proto_t proto)
 {
-    return codec == RD_KC_SENTINEL ? 512 * kinds[kind].rows : 1024;
+    return proto == RD_PROTO_SENTINEL ? 512 * kinds[kind].rows : 1024;
 }
 
 uint32_t rd_kernel_warps(rd_kkind_t kind, int n)
@@ -164,11 +164,11 @@ uint64_t rd_kernel_chunk(rd_kkind_t kind, uint32_t coll, int n, uint64_t bytes)
     return rd_kchunk(bytes, (uint32_t)n);
 }
 
-uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n, uint32_t units)
+uint64_t rd_kernel_bank(rd_kkind_t kind, rd_proto_t proto, uint32_t coll, int n, uint32_t units)
 {
-    uint64_t slots, row = (uint64_t)units * wire(kind, codec);
+    uint64_t slots, row = (uint64_t)units * wire(kind, proto);
 
-    if (codec == RD_KC_SIMPLE)
+    if (proto == RD_PROTO_SIMPLE)
         return 0;
     switch (kind) {
     case RD_K_ONESHOT:
@@ -198,9 +198,9 @@ uint32_t rd_kernel_units(rd_kkind_t kind)
     return kinds[kind].units;
 }
 
-uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec)
+uint32_t rd_kernel_threads(rd_kkind_t kind, rd_proto_t proto)
 {
-    return codec == RD_KC_SIMPLE ? RD_KT_SIMPLE : kinds[kind].threads;
+    return proto == RD_PROTO_SIMPLE ? RD_KT_SIMPLE : kinds[kind].threads;
 }
 
 _Static_assert(RD_KT_STREAMS == RD_KT_FIFOS * RD_KT_AT_ONCE, "lines find room for as many warps in both");
@@ -234,7 +234,7 @@ void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
     uint32_t group = 32 * rd_kernel_warps(launch->kind, n), fit = all / group, in_block = fit / parts;
     uint32_t blocks = in_block ? sms : sms / parts, most = kinds[launch->kind].threads / group;
 
-    if (launch->codec == RD_KC_SIMPLE && launch->kind <= RD_K_CHAIN) { /* slices hold rows of so many threads */
+    if (launch->proto == RD_PROTO_SIMPLE && launch->kind <= RD_K_CHAIN) { /* slices hold rows of so many threads */
         narrow_simple(launch, sms, parts);
         return;
     }
@@ -248,9 +248,9 @@ void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
     launch->blocks = blocks;
 }
 
-uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads)
+uint32_t rd_kernel_shared(rd_kkind_t kind, rd_proto_t proto, uint32_t threads)
 {
-    uint32_t items = codec == RD_KC_LL128 ? 2 : 1;
+    uint32_t items = proto == RD_PROTO_LL128 ? 2 : 1;
 
     if (kind == RD_K_STREAMS || kind == RD_K_MIXED) /* where one of a block's threads has read of a place */
         return 16;

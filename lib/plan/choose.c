@@ -10,8 +10,8 @@
 #include "cost/model.h"
 #include "sched/algo/algos.h"
 
-#define SLICE_LEAST 4096 /* shorter slots are not worth a price of their own */
-#define SLICES 16        /* a slot, a half, a quarter, ..., at most */
+#define SLICE_LEAST 4096                /* shorter slots are not worth a price of their own */
+#define SLICES 16                       /* a slot, a half, a quarter, ..., at most */
 #define FRAME ((size_t)64 << 10)        /* what a kernel gives its network at once; */
 #define FRAME_DATA ((size_t)60 << 10)   /* headers take a part of it */
 #define FRAMES_MOST ((size_t)252 << 10) /* of a slice: two ways at once, longer ones do not stay in the caches */
@@ -273,6 +273,8 @@ static void add_candidates(const ask_t *k, list_t *list, const rd_algo_t *algo, 
     size_t chunk = chunk_of(k, algo, param);
 
     for (int proto = 0; proto < RD_NUM_PROTOS; proto++) {
+        if (!rd_proto_on_host((rd_proto_t)proto))
+            continue;
         rd_choice_t c = {.algo = algo, .param = param, .proto = (rd_proto_t)proto, .slice = k->args->slot_bytes};
 
         c.excluded = why ? why : proto_excluded(k, algo, c.proto, chunk);
@@ -348,10 +350,11 @@ rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who)
                             "RONDO_ALGO=%s: there is no algorithm \"%.*s\"; there are %s", env->algo, (int)(n - skip),
                             p + skip, names);
     }
-    if (strcmp(env->proto, "ll128") == 0 || strcmp(env->proto, "sentinel") == 0)
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                        "RONDO_PROTO=%s is a protocol between GPUs: on host memory there are ll, simple and pull",
-                        env->proto);
+    for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
+        if (!rd_proto_on_host((rd_proto_t)proto) && strcmp(env->proto, rd_proto_name((rd_proto_t)proto)) == 0)
+            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+                            "RONDO_PROTO=%s is a protocol between GPUs: on host memory there are ll, simple and pull",
+                            env->proto);
     return RONDO_SUCCESS;
 }
 

@@ -54,18 +54,18 @@ static void check_choices(const rd_cuda_t *cuda)
             uint32_t element = (uint32_t)rondo_type_size(types[i % 3]);
             rd_wanted_t wanted = {coll, types[i % 3], RONDO_SUM, element, counts[i / 3], 0};
             for (int k = RD_K_ONESHOT; k < RD_K_MESSAGES; k++)
-                for (int c = 0; c < RD_KC_CODECS; c++) {
+                for (int c = 0; c < RD_GPU_PROTOS; c++) {
                     rd_chosen_t one;
                     const char *why;
-                    if (rd_kchoose_one(&wanted, &cuda->limits, (rd_kkind_t)k, (rd_kcodec_t)c, &one, &why) != 0)
+                    if (rd_kchoose_one(&wanted, &cuda->limits, (rd_kkind_t)k, (rd_proto_t)c, &one, &why) != 0)
                         continue;
                     CHECK(one.launch.blocks >= 1 && one.launch.blocks <= cuda->limits.blocks);
-                    CHECK(rd_kernel_bank((rd_kkind_t)k, (rd_kcodec_t)c, coll, cuda->k.nranks, one.units) <=
+                    CHECK(rd_kernel_bank((rd_kkind_t)k, (rd_proto_t)c, coll, cuda->k.nranks, one.units) <=
                           (1 + one.launch.banks) * cuda->limits.bank);
                     CHECK(!rd_kernel_algo((rd_kkind_t)k) ||
                           one.units * rd_kernel_channels((rd_kkind_t)k) <= cuda->k.fifos);
                     CHECK(k != RD_K_CHAIN || one.units <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
-                    CHECK((c == RD_KC_SIMPLE) == (one.slice > 0) && one.slice <= cuda->limits.slice);
+                    CHECK((c == RD_PROTO_SIMPLE) == (one.slice > 0) && one.slice <= cuda->limits.slice);
                     CHECK(!one.slice || (uint64_t)one.passes * one.units * one.slice >=
                                             rd_kernel_chunk((rd_kkind_t)k, coll, cuda->k.nranks, wanted.count * element));
                 }
@@ -77,7 +77,7 @@ static void check_divided(const rd_cuda_t *cuda, uint32_t sends, uint32_t receiv
 {
     const rd_limits_t *l = &cuda->limits;
     rd_kmessages_t k = {.sends = sends, .receives = receives, .npairs = lines, .warps = cuda->k.spread};
-    uint32_t warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL) / 32, least = sends + receives;
+    uint32_t warps = rd_kernel_threads(RD_K_STREAMS, RD_PROTO_LL) / 32, least = sends + receives;
 
     for (uint32_t slices = 1; slices < 1000 && least; slices *= 3) {
         k.to_self.bytes = slices << 14;
@@ -95,7 +95,7 @@ static void check_divided(const rd_cuda_t *cuda, uint32_t sends, uint32_t receiv
 static void check_streams(const rd_cuda_t *cuda)
 {
     const rd_kcomm_t *k = &cuda->k;
-    uint32_t jobs = 2 * (cuda->limits.nranks - 1), warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL128) / 32;
+    uint32_t jobs = 2 * (cuda->limits.nranks - 1), warps = rd_kernel_threads(RD_K_STREAMS, RD_PROTO_LL128) / 32;
 
     for (uint64_t bytes = 1; bytes < UINT64_C(1) << 40; bytes = bytes * 3 + 1) {
         uint32_t slice = rd_kslice(bytes, k->slice_least);

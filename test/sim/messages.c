@@ -168,7 +168,7 @@ static int add_pair(world_t *w, rd_kpair_t *pair, rd_kmessage_t *all, uint32_t *
 static void add_pairs(world_t *w, rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int rank, int launch,
                       int count)
 {
-    uint32_t piece = rd_kernel_unit(RD_K_MESSAGES, w->fifo_codec);
+    uint32_t piece = rd_kernel_unit(RD_K_MESSAGES, w->fifo_proto);
 
     for (int q = 1; q < w->n; q++)
         for (int send = 0; send < 2; send++)
@@ -193,15 +193,15 @@ static void add_pairs(world_t *w, rd_kmessages_t *k, rd_kmessage_t *all, uint32_
 /* Behind what the rank has queued already. */
 static rd_kwork_t *queue(world_t *w, int rank, rd_kkind_t kind, uint32_t blocks, uint32_t threads)
 {
-    rd_kcodec_t codec = kind == RD_K_RING ? RD_KC_SIMPLE : w->fifo_codec;
-    rd_klaunch_t l = {kind, codec, RD_ALLGATHER, RONDO_INT8, RONDO_SUM, 0, 0, 0};
+    rd_proto_t proto = kind == RD_K_RING ? RD_PROTO_SIMPLE : w->fifo_proto;
+    rd_klaunch_t l = {kind, proto, RD_ALLGATHER, RONDO_INT8, RONDO_SUM, 0, 0, 0};
     int i = rank * DEPTH + queued[rank]++;
 
     memset(&work[i], 0, sizeof work[i]);
     work[i].comm = world_comm(w, rank);
     work[i].comm.slice_least -= rank == 1 && cut_otherwise ? 128 : 0; /* more slices: none is missed */
     launches[i] =
-        (rd_sim_launch_t){rd_kernel_find(&l, 1), blocks, threads, rd_kernel_shared(kind, codec, threads), &work[i], 0};
+        (rd_sim_launch_t){rd_kernel_find(&l, 1), blocks, threads, rd_kernel_shared(kind, proto, threads), &work[i], 0};
     return &work[i];
 }
 

@@ -50,7 +50,7 @@ void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank
     w->fifos = fifos;
     w->bank_bytes = bank_bytes;
     w->apart = seed % 2 == 0;
-    w->fifo_codec = w->apart || seed / 2 % 2 ? RD_KC_LL : RD_KC_LL128;
+    w->fifo_proto = w->apart || seed / 2 % 2 ? RD_PROTO_LL : RD_PROTO_LL128;
     w->window_bytes = BANKS + 2 * (size_t)bank_bytes;
     for (int r = 0; r < n; r++) {
         w->window[r] = mmap(NULL, w->window_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -328,16 +328,16 @@ void world_add(world_t *w, const op_plan_t *plan)
     const rd_klaunch_t *l = &p->launch;
 
     *p = *plan;
-    uint32_t warps = rd_kernel_warps(l->kind, w->n), most = rd_kernel_threads(l->kind, l->codec) / 32 / warps;
+    uint32_t warps = rd_kernel_warps(l->kind, w->n), most = rd_kernel_threads(l->kind, l->proto) / 32 / warps;
     p->launch.threads = 32 * warps * (1 + world_draw(w, most < 3 ? most : 3));
     p->launch.blocks = rd_kernel_blocks(l->kind, w->n, p->units, l->threads) + (world_draw(w, 4) == 0);
-    if (l->codec == RD_KC_SIMPLE) {
+    if (l->proto == RD_PROTO_SIMPLE) {
         p->launch.threads = 32 + (p->slice == WORLD_SLICE ? 32u << world_draw(w, 2) : 256);
         p->launch.blocks = p->units;
     }
     const void *function = rd_kernel_find(l, p->passes);
-    if (!function || rd_kernel_bank(l->kind, l->codec, l->coll, w->n, p->units) > (1 + l->banks) * w->bank_bytes) {
-        fprintf(stderr, "the test asks for what there is not: kind %d, codec %d, coll %u\n", l->kind, l->codec,
+    if (!function || rd_kernel_bank(l->kind, l->proto, l->coll, w->n, p->units) > (1 + l->banks) * w->bank_bytes) {
+        fprintf(stderr, "the test asks for what there is not: kind %d, proto %d, coll %u\n", l->kind, l->proto,
                 l->coll);
         exit(1);
     }
@@ -366,7 +366,7 @@ void world_add(world_t *w, const op_plan_t *plan)
         if (!w->alike && world_draw(w, 2) == 0)
             rd_kernel_narrow(&part, w->n, 1 + world_draw(w, l->blocks), 1 + world_draw(w, 16));
         w->launch[i] = (rd_sim_launch_t){function, part.blocks, part.threads,
-                                         rd_kernel_shared(l->kind, l->codec, part.threads), k,
+                                         rd_kernel_shared(l->kind, l->proto, part.threads), k,
                                          p->in_place && rd_kernel_algo(l->kind)};
     }
     w->ops++;
@@ -560,7 +560,7 @@ static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
     snprintf(text, size,
              "op %d: %s of %s by %s, type %s, op %s, count %llu, %llu apart, root %d, %u units, %u passes, %u x %u "
              "threads%s%s: rank %d of %d: %s (byte %zu of %zu)\n",
-             op, rd_coll_name((rd_coll_t)p->launch.coll), kind_name[p->launch.kind], codec_name[p->launch.codec],
+             op, rd_coll_name((rd_coll_t)p->launch.coll), kind_name[p->launch.kind], codec_name[p->launch.proto],
              rd_type_name((rondo_type_t)p->launch.type), rd_op_name((rondo_op_t)p->launch.op),
              (unsigned long long)p->count, (unsigned long long)p->gap, p->root, p->units, p->passes, p->launch.blocks,
              p->launch.threads, p->in_place ? ", in place" : "", p->scaled ? ", scaled" : "", rank, w->n, wrong, first,

@@ -91,7 +91,7 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
         rd_log(who, RD_LOG_INFO, "%s %s, %llu elements: %s by %s, %u passes of %u units, %u blocks of %u threads, %.1f us",
                rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
                (unsigned long long)wanted->count, rd_kind_name(chosen->launch.kind),
-               rd_codec_name(chosen->launch.codec), chosen->passes, chosen->units, chosen->launch.blocks,
+               rd_proto_name(chosen->launch.proto), chosen->passes, chosen->units, chosen->launch.blocks,
                chosen->launch.threads, chosen->us);
     if (env) {
         cuda->cache[at].wanted = *wanted;
@@ -180,7 +180,7 @@ static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
     work.reduce = (rd_kreduce_t){.in = call->in, .out = call->out, .count = count, .coll = RD_ALLREDUCE,
                                  .type = (uint32_t)call->ask.type, .passes = 1, .units = 1};
     rd_cuda_op(cuda, &call->ask, &work.reduce);
-    launch.threads = rd_kernel_threads(RD_K_ALONE, RD_KC_LL);
+    launch.threads = rd_kernel_threads(RD_K_ALONE, RD_PROTO_LL);
     size_t blocks = (count * element + 16383) / 16384;
     launch.blocks = blocks < cuda->limits.blocks ? (uint32_t)blocks : cuda->limits.blocks;
     return rd_cuda_launch(cuda, &launch, &work, call->stream);

@@ -135,21 +135,15 @@ int rd_cuda_multiprocessors(const char *bus)
 }
 
 double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
-                        uint64_t bytes, int kind, int codec)
+                        uint64_t bytes, int kind, int proto)
 {
-    (void)shape, (void)prices, (void)env, (void)coll, (void)bytes, (void)kind, (void)codec;
+    (void)shape, (void)prices, (void)env, (void)coll, (void)bytes, (void)kind, (void)proto;
     return 0;
 }
 
 const char *rd_cuda_kind_name(int kind)
 {
     (void)kind;
-    return "none";
-}
-
-const char *rd_cuda_codec_name(int codec)
-{
-    (void)codec;
     return "none";
 }
 

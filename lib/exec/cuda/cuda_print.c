@@ -67,7 +67,7 @@ static int cheaper(const void *a, const void *b)
 
 static int is_chosen(const rd_chosen_t *a, const rd_chosen_t *b)
 {
-    return a->launch.kind == b->launch.kind && a->launch.codec == b->launch.codec;
+    return a->launch.kind == b->launch.kind && a->launch.proto == b->launch.proto;
 }
 
 /* The limits of a communicator of this shape, by these prices. */
@@ -106,7 +106,7 @@ static void candidate_print(FILE *file, const candidate_t *candidate, int chosen
 {
     const rd_chosen_t *c = &candidate->chosen;
 
-    fprintf(file, "%c %-9s %-9s", chosen ? '*' : ' ', rd_kind_name(c->launch.kind), rd_codec_name(c->launch.codec));
+    fprintf(file, "%c %-9s %-9s", chosen ? '*' : ' ', rd_kind_name(c->launch.kind), rd_proto_name(c->launch.proto));
     if (candidate->why)
         fprintf(file, "          %s\n", candidate->why);
     else if (c->launch.kind == RD_K_MESSAGES)
@@ -121,7 +121,7 @@ static void candidate_print(FILE *file, const candidate_t *candidate, int chosen
 rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
                                   const rd_cuda_shape_t *shape, const rd_env_t *env)
 {
-    candidate_t list[(RD_K_COPY + 1) * RD_KC_CODECS];
+    candidate_t list[(RD_K_COPY + 1) * RD_GPU_PROTOS];
     rd_wanted_t wanted = {(uint32_t)coll, (uint32_t)type, RONDO_SUM, (uint32_t)rondo_type_size(type), count, 0};
     rd_limits_t limits;
     rd_prices_t prices;
@@ -146,11 +146,11 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
             env->p2p ? "" : " in pinned host memory (RONDO_P2P=0; times reckoned, not measured)", limits.fifos,
             limits.bank >> 10);
     for (int kind = RD_K_ONESHOT; kind <= RD_K_COPY; kind++) {
-        for (int codec = 0; codec < (kind == RD_K_COPY ? 1 : RD_KC_CODECS); codec++, n++) {
+        for (int proto = 0; proto < (kind == RD_K_COPY ? 1 : RD_GPU_PROTOS); proto++, n++) {
             list[n] = (candidate_t){.number = n};
-            if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &list[n].chosen,
+            if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_proto_t)proto, &list[n].chosen,
                                &list[n].why) != 0)
-                list[n].chosen.launch = (rd_klaunch_t){.kind = (rd_kkind_t)kind, .codec = (rd_kcodec_t)codec};
+                list[n].chosen.launch = (rd_klaunch_t){.kind = (rd_kkind_t)kind, .proto = (rd_proto_t)proto};
         }
     }
     qsort(list, (size_t)n, sizeof *list, cheaper);
@@ -174,7 +174,7 @@ static void choices_line(FILE *file, rd_coll_t coll, const rd_limits_t *limits, 
         if (rd_kchoose(&wanted, limits, env, &c) != NULL)
             snprintf(now, sizeof now, "nothing");
         else
-            snprintf(now, sizeof now, "%s %s", rd_kind_name(c.launch.kind), rd_codec_name(c.launch.codec));
+            snprintf(now, sizeof now, "%s %s", rd_kind_name(c.launch.kind), rd_proto_name(c.launch.proto));
         if (*before && strcmp(now, before) != 0)
             fprintf(file, " to %s %s,", rd_bytes_print(last, size), before);
         strcpy(before, now);
@@ -207,13 +207,8 @@ const char *rd_cuda_kind_name(int kind)
     return rd_kind_name((rd_kkind_t)kind);
 }
 
-const char *rd_cuda_codec_name(int codec)
-{
-    return rd_codec_name((rd_kcodec_t)codec);
-}
-
 double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
-                        uint64_t bytes, int kind, int codec)
+                        uint64_t bytes, int kind, int proto)
 {
     uint64_t count = bytes / 4 / (coll == RD_REDUCE_SCATTER ? (uint64_t)shape->nranks : 1);
     rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1, 0};
@@ -223,8 +218,8 @@ double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices,
 
     if (shape_limits(shape, env, prices, &limits, &window) != RONDO_SUCCESS)
         return 0;
-    limits.sliced = codec == RD_KC_SIMPLE ? 0 : UINT64_MAX; /* it is forced */
-    if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &chosen, NULL) != 0)
+    limits.sliced = proto == RD_PROTO_SIMPLE ? 0 : UINT64_MAX; /* it is forced */
+    if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_proto_t)proto, &chosen, NULL) != 0)
         return 0;
     return chosen.us;
 }

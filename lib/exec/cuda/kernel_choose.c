@@ -9,11 +9,11 @@
 
 #define UNITS_MOST (1u << 20) /* more than any device holds */
 
-_Static_assert(RD_GPU_KINDS == RD_K_MESSAGES + 1 && RD_GPU_CODECS == RD_KC_CODECS, "a price for each");
+_Static_assert(RD_GPU_KINDS == RD_K_MESSAGES + 1 && RD_GPU_PROTOS == RD_GPU_PROTOS, "a price for each");
 
 /* Through pinned host memory. Reckoned from a link of 40 GB/s and 1.5 us to look at host memory once; nothing of it has
  * been measured. */
-static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
+static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_GPU_PROTOS] = {
     [RD_K_ONESHOT] = {{6, 0, 20e3, 5}, {0}, {6.5, 0, 40e3, 5}},
     [RD_K_TWOSHOT] = {{0}, {0}, {11, 0, 40e3, 5}},
     [RD_K_RING] = {{7, 4, 20e3, 5}, {0}, {7, 4, 40e3, 5}, {12, 12, 20e3, 0}},
@@ -31,16 +31,10 @@ static const rd_gpu_price_t price_copy = {21, 0, 388e3, 3};
 static const char *const kind_names[RD_K_KINDS] = {
     "oneshot", "twoshot", "ring", "chain", "tree", "pat", "rd", "binomial", "messages", "copy",
     "alone", "write", "nothing", "staged", "staged messages", "streams", "mixed"};
-static const char *const codec_names[] = {"ll", "ll128", "sentinel", "simple"};
 
 const char *rd_kind_name(rd_kkind_t kind)
 {
     return kind_names[kind];
-}
-
-const char *rd_codec_name(rd_kcodec_t codec)
-{
-    return codec_names[codec];
 }
 
 int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind)
@@ -126,14 +120,14 @@ static double simple_part(const rd_limits_t *l, rd_kkind_t kind)
 }
 
 /* What the table says, at the rate that there is here. */
-static rd_gpu_price_t price(const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec)
+static rd_gpu_price_t price(const rd_limits_t *l, rd_kkind_t kind, rd_proto_t proto)
 {
     const rd_prices_t *prices = l->prices ? l->prices : rd_prices_builtin(0);
-    rd_gpu_price_t p = kind == RD_K_COPY ? price_copy : l->apart ? prices_apart[kind][codec] : prices->gpu[kind][codec];
+    rd_gpu_price_t p = kind == RD_K_COPY ? price_copy : l->apart ? prices_apart[kind][proto] : prices->gpu[kind][proto];
 
     if (l->gbps > 0 && !l->apart)
         p.rate *= l->gbps / prices->links;
-    if (codec == RD_KC_SIMPLE)
+    if (proto == RD_PROTO_SIMPLE)
         p.rate *= simple_part(l, kind);
     return p;
 }
@@ -147,9 +141,9 @@ static double beside(double way, double flow)
     return longer * (1 + 0.19 * part * part * part);
 }
 
-static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t passes)
+static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_proto_t proto, uint32_t passes)
 {
-    const rd_gpu_price_t p = price(l, kind, codec);
+    const rd_gpu_price_t p = price(l, kind, proto);
     double bytes, hops;
 
     traffic(w, l->nranks, kind, &bytes, &hops);
@@ -193,9 +187,9 @@ static int serves(rd_kkind_t kind, uint32_t coll)
 }
 
 /* How many threads a block has: as many as spread the units over all blocks that there may be, and no more. */
-static uint32_t block_threads(const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t units)
+static uint32_t block_threads(const rd_limits_t *l, rd_kkind_t kind, rd_proto_t proto, uint32_t units)
 {
-    uint32_t least = 32 * rd_kernel_warps(kind, (int)l->nranks), most = rd_kernel_threads(kind, codec), threads = least;
+    uint32_t least = 32 * rd_kernel_warps(kind, (int)l->nranks), most = rd_kernel_threads(kind, proto), threads = least;
 
     if (kind == RD_K_RING || kind == RD_K_CHAIN || is_program(kind))
         threads = most < 128 ? most : 128;
@@ -205,9 +199,9 @@ static uint32_t block_threads(const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t
 }
 
 /* The most units of a pass that a bank of so many bytes, blocks and kernel allow. */
-static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint64_t bank)
+static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_proto_t proto, uint64_t bank)
 {
-    uint32_t warps = rd_kernel_warps(kind, (int)l->nranks), threads = rd_kernel_threads(kind, codec) / (32 * warps) * 32 * warps;
+    uint32_t warps = rd_kernel_warps(kind, (int)l->nranks), threads = rd_kernel_threads(kind, proto) / (32 * warps) * 32 * warps;
     uint32_t low = 0, high = rd_kernel_units(kind);
 
     high = high < UNITS_MOST ? high : UNITS_MOST;
@@ -217,7 +211,7 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_
         high = l->fifos / rd_kernel_channels(kind);
     while (low < high) { /* the greatest that fits; both conditions are monotonous */
         uint32_t middle = low + (high - low + 1) / 2;
-        int fits = threads && rd_kernel_bank(kind, codec, w->coll, (int)l->nranks, middle) <= bank &&
+        int fits = threads && rd_kernel_bank(kind, proto, w->coll, (int)l->nranks, middle) <= bank &&
                    rd_kernel_blocks(kind, (int)l->nranks, middle, threads) <= l->blocks;
         if (fits)
             low = middle;
@@ -227,9 +221,9 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_
     return low;
 }
 
-rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits)
+rd_proto_t rd_fifo_proto(const rd_limits_t *limits)
 {
-    return limits->apart || limits->split ? RD_KC_LL : RD_KC_LL128;
+    return limits->apart || limits->split ? RD_PROTO_LL : RD_PROTO_LL128;
 }
 
 void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way)
@@ -247,8 +241,8 @@ uint32_t rd_limits_senders(const rd_limits_t *limits)
  * at most `spare` percent above that by lines? */
 void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
 {
-    const rd_gpu_price_t lines = price(l, RD_K_MESSAGES, rd_fifo_codec(l));
-    const rd_gpu_price_t slices = price(l, RD_K_MESSAGES, RD_KC_SIMPLE);
+    const rd_gpu_price_t lines = price(l, RD_K_MESSAGES, rd_fifo_proto(l));
+    const rd_gpu_price_t slices = price(l, RD_K_MESSAGES, RD_PROTO_SIMPLE);
     double spare = 1 + env->cuda_spare / 100.0, gain = spare / lines.rate - 1 / slices.rate; /* us a byte */
     double loss = slices.alpha - spare * lines.alpha;
 
@@ -284,11 +278,11 @@ static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen
     chosen->passes = (uint32_t)passes;
     chosen->slice = (uint32_t)slice;
     chosen->units = units ? (uint32_t)units : 1;
-    chosen->launch.threads = rd_kernel_threads(chosen->launch.kind, RD_KC_SIMPLE);
+    chosen->launch.threads = rd_kernel_threads(chosen->launch.kind, RD_PROTO_SIMPLE);
     chosen->launch.blocks = chosen->units;
 }
 
-int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, rd_chosen_t *chosen,
+int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_proto_t proto, rd_chosen_t *chosen,
                   const char **why)
 {
     uint64_t bytes = w->count * w->element;
@@ -296,50 +290,50 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
     if (!serves(kind, w->coll))
         return refuse(why, "does not do this operation");
     memset(chosen, 0, sizeof *chosen);
-    chosen->launch = (rd_klaunch_t){kind, codec, w->coll, w->type, w->op, 0, 0, 0};
-    if (l->apart && codec == RD_KC_LL128)
+    chosen->launch = (rd_klaunch_t){kind, proto, w->coll, w->type, w->op, 0, 0, 0};
+    if (l->apart && proto == RD_PROTO_LL128)
         return refuse(why, "lines of 128 bytes arrive in parts in host memory");
-    if (l->split && codec == RD_KC_LL128)
+    if (l->split && proto == RD_PROTO_LL128)
         return refuse(why, "over PCIe a line of 128 bytes may arrive in parts");
-    if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN || is_program(kind)) && codec != RD_KC_SIMPLE &&
-        codec != rd_fifo_codec(l))
+    if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN || is_program(kind)) && proto != RD_PROTO_SIMPLE &&
+        proto != rd_fifo_proto(l))
         return refuse(why, "fifos have one protocol: ll128, or ll over PCIe and through host memory");
     if (kind == RD_K_MESSAGES) {
-        if (codec == RD_KC_SIMPLE && !l->streams)
+        if (proto == RD_PROTO_SIMPLE && !l->streams)
             return refuse(why, "no room for a block of each direction for every peer");
-        if ((bytes >= l->sliced) != (codec == RD_KC_SIMPLE))
+        if ((bytes >= l->sliced) != (proto == RD_PROTO_SIMPLE))
             return refuse(why, bytes >= l->sliced ? "messages of this length go by simple"
                                                   : "messages of this length go by lines");
-        chosen->us = expected(w, l, kind, codec, 1);
+        chosen->us = expected(w, l, kind, proto, 1);
         return 0;
     }
     if (kind == RD_K_COPY && !l->copies)
         return refuse(why, "ranks must be processes of their own, on one node, whose GPUs reach each other");
-    if (kind == RD_K_COPY && codec != RD_KC_LL)
+    if (kind == RD_K_COPY && proto != RD_PROTO_LL)
         return refuse(why, "it has one protocol");
     if (kind == RD_K_COPY) {
         chosen->passes = chosen->units = chosen->launch.blocks = 1;
         chosen->launch.threads = 32 * l->nranks;
-        chosen->us = expected(w, l, kind, codec, l->nranks - 1);
+        chosen->us = expected(w, l, kind, proto, l->nranks - 1);
         return 0;
     }
-    uint32_t unit = rd_kernel_unit(kind, codec);
+    uint32_t unit = rd_kernel_unit(kind, proto);
     if (!unit || !rd_kernel_find(&chosen->launch, 1))
         return refuse(why, "this protocol does not serve this operation and type");
-    if (codec == RD_KC_SENTINEL && !rd_coll_reduces((rd_coll_t)w->coll))
+    if (proto == RD_PROTO_SENTINEL && !rd_coll_reduces((rd_coll_t)w->coll))
         return refuse(why, "what is only moved must arrive bit by bit, and this protocol changes one NaN");
     uint64_t chunk = rd_kernel_chunk(kind, w->coll, (int)l->nranks, bytes), total = (chunk + unit - 1) / unit;
-    if (codec == RD_KC_SIMPLE) {
+    if (proto == RD_PROTO_SIMPLE) {
         cut_slices(l, chunk, chosen);
-        chosen->us = expected(w, l, kind, codec, chosen->passes);
+        chosen->us = expected(w, l, kind, proto, chosen->passes);
         return 0;
     }
-    uint64_t most = most_units(w, l, kind, codec, l->bank);
+    uint64_t most = most_units(w, l, kind, proto, l->bank);
     if (most == 0)
         return refuse(why, "the bank, the fifos or the blocks do not suffice");
     uint64_t passes = total ? (total + most - 1) / most : 1;
     if (kind == RD_K_RING && w->coll == RD_ALLREDUCE && passes > 1) {
-        uint64_t both = most_units(w, l, kind, codec, 2 * (uint64_t)l->bank), fewer = (total + both - 1) / both;
+        uint64_t both = most_units(w, l, kind, proto, 2 * (uint64_t)l->bank), fewer = (total + both - 1) / both;
         chosen->launch.banks = 4 * fewer <= 3 * passes; /* for less it is not worth its fences */
         passes = chosen->launch.banks ? fewer : passes;
     }
@@ -347,9 +341,9 @@ int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, 
         return refuse(why, "too long for it");
     chosen->passes = (uint32_t)passes;
     chosen->units = total ? (uint32_t)((total + passes - 1) / passes) : 1;
-    chosen->launch.threads = block_threads(l, kind, codec, chosen->units);
+    chosen->launch.threads = block_threads(l, kind, proto, chosen->units);
     chosen->launch.blocks = rd_kernel_blocks(kind, (int)l->nranks, chosen->units, chosen->launch.threads);
-    chosen->us = expected(w, l, kind, codec, chosen->passes);
+    chosen->us = expected(w, l, kind, proto, chosen->passes);
     return 0;
 }
 
@@ -396,7 +390,7 @@ static int kind_forced(const rd_env_t *env, uint32_t coll, rd_kkind_t *kind)
 static int copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
 {
     return env && env->cuda_copy && !w->kernels && w->count * w->element >= env->cuda_copy &&
-           rd_kchoose_one(w, l, RD_K_COPY, RD_KC_LL, chosen, NULL) == 0;
+           rd_kchoose_one(w, l, RD_K_COPY, RD_PROTO_LL, chosen, NULL) == 0;
 }
 
 const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
@@ -409,18 +403,18 @@ const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_
     if (!forced && copied(w, l, env, chosen))
         return NULL;
     for (int kind = RD_K_ONESHOT; kind <= (forced ? RD_K_COPY : RD_K_MESSAGES); kind++) {
-        for (int codec = 0; codec < RD_KC_CODECS; codec++) {
+        for (int proto = 0; proto < RD_GPU_PROTOS; proto++) {
             const char *reason;
             if ((forced && (rd_kkind_t)kind != only) ||
-                (env && env->proto[0] && kind < RD_K_MESSAGES && strcmp(env->proto, codec_names[codec]) != 0))
+                (env && env->proto[0] && kind < RD_K_MESSAGES && strcmp(env->proto, rd_proto_name((rd_proto_t)proto)) != 0))
                 continue;
-            if (rd_kchoose_one(w, l, (rd_kkind_t)kind, (rd_kcodec_t)codec, &one, &reason) != 0) {
+            if (rd_kchoose_one(w, l, (rd_kkind_t)kind, (rd_proto_t)proto, &one, &reason) != 0) {
                 why = reason;
                 continue;
             }
             if (!found || one.us < chosen->us)
                 *chosen = one;
-            if (codec == RD_KC_SIMPLE && (!simple.us || one.us < simple.us))
+            if (proto == RD_PROTO_SIMPLE && (!simple.us || one.us < simple.us))
                 simple = one;
             found = 1;
         }

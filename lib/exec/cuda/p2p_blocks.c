@@ -23,7 +23,7 @@ static uint32_t copy_blocks(const rd_kmessages_t *k)
 /* For streams: less where lines, copies or other communicators want room, but one for each of them. */
 static uint32_t stream_room(const rd_limits_t *limits, uint32_t parts, const rd_kmessages_t *k)
 {
-    uint32_t warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL) / 32, lines = (k->npairs * k->warps + warps - 1) / warps;
+    uint32_t warps = rd_kernel_threads(RD_K_STREAMS, RD_PROTO_LL) / 32, lines = (k->npairs * k->warps + warps - 1) / warps;
     uint32_t least = k->sends + k->receives, most = limits->blocks - lines, copies = copy_blocks(k);
 
     most -= copies < most ? copies : most;
@@ -47,10 +47,10 @@ void rd_streams_divide(const rd_limits_t *limits, uint32_t parts, uint32_t slice
 
 rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, int mixed, const rd_kmessages_t *k)
 {
-    rd_klaunch_t l = {.kind = k->sends + k->receives ? RD_K_STREAMS : RD_K_MESSAGES, .codec = rd_fifo_codec(limits)};
+    rd_klaunch_t l = {.kind = k->sends + k->receives ? RD_K_STREAMS : RD_K_MESSAGES, .proto = rd_fifo_proto(limits)};
 
     l.kind = mixed ? RD_K_MIXED : l.kind;
-    l.threads = rd_kernel_threads(l.kind, l.codec);
+    l.threads = rd_kernel_threads(l.kind, l.proto);
     l.blocks = rd_kernel_blocks(l.kind, (int)limits->nranks, k->npairs * k->warps, l.threads);
     l.blocks += k->sends * k->senders + k->receives * k->receivers + copy_blocks(k);
     return l;
