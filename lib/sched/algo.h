@@ -44,6 +44,7 @@ typedef struct rd_algo {
     unsigned stays;
 } rd_algo_t;
 
+#define RD_ALGOS_MOST 32
 extern const rd_algo_t *const rd_algos[]; /* NULL-terminated; sched/algo/algos.c */
 const rd_algo_t *rd_algo_find(const char *name);
 
