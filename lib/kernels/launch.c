@@ -10,7 +10,7 @@
 
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream)
 {
-    const void *function = rd_kernel_find(launch, launch->kind == RD_K_TWOSHOT ? work->reduce.passes : 1);
+    const void *function = rd_kernel_find(launch, rd_launch_kernel(launch) == RD_KERNEL_TWOSHOT ? work->reduce.passes : 1);
     cudaLaunchAttribute attributes[2];
     cudaLaunchConfig_t config;
     void *arguments[1];
@@ -27,7 +27,7 @@ int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *s
     config.gridDim.y = config.gridDim.z = 1;
     config.blockDim.x = launch->threads;
     config.blockDim.y = config.blockDim.z = 1;
-    config.dynamicSmemBytes = rd_kernel_shared(launch->kind, launch->proto, launch->threads);
+    config.dynamicSmemBytes = rd_kernel_shared(launch);
     config.stream = (cudaStream_t)stream;
     config.attrs = attributes;
     config.numAttrs = 2;
@@ -51,7 +51,7 @@ static cudaError_t load(const void *const *functions, size_t count)
  * nothing to do. */
 static cudaError_t settle_local_memory(void)
 {
-    static const rd_klaunch_t launch = {.kind = RD_K_STAGED, .blocks = 1, .threads = 32};
+    static const rd_klaunch_t launch = {.kernel = RD_KERNEL_STAGED, .blocks = 1, .threads = 32};
     rd_kwork_t work;
     cudaStream_t stream;
     cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);

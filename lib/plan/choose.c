@@ -310,6 +310,7 @@ static void sort(list_t *list)
     }
 }
 
+/* Whether it is one of those that `name_of` lists; their names, but for empty ones, go to `names`. */
 static int entry_known(const char *name, size_t length, const char *(*name_of)(int i), char *names, size_t bytes)
 {
     size_t used = 0;
@@ -318,15 +319,16 @@ static int entry_known(const char *name, size_t length, const char *(*name_of)(i
     for (int i = 0; name_of(i); i++) {
         if (strlen(name_of(i)) == length && memcmp(name_of(i), name, length) == 0)
             return 1;
-        if (used < bytes)
+        if (*name_of(i) && used < bytes)
             used += (size_t)snprintf(names + used, bytes - used, "%s%s", used ? ", " : "", name_of(i));
     }
     return 0;
 }
 
+/* "" where GPUs alone have it. */
 static const char *algo_name(int i)
 {
-    return rd_algos[i] ? rd_algos[i]->name : NULL;
+    return !rd_algos[i] ? NULL : rd_algos[i]->colls ? rd_algos[i]->name : "";
 }
 
 static const char *coll_name(int i)
@@ -345,10 +347,14 @@ rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who)
             return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
                             "RONDO_ALGO=%s: there is no operation \"%.*s\" to choose for; there are %s", env->algo,
                             (int)key, p, names);
-        if (!entry_known(p + skip, n - skip, algo_name, names, sizeof names))
-            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                            "RONDO_ALGO=%s: there is no algorithm \"%.*s\"; there are %s", env->algo, (int)(n - skip),
-                            p + skip, names);
+        if (entry_known(p + skip, n - skip, algo_name, names, sizeof names))
+            continue;
+        if (rd_algo_named(p + skip, n - skip))
+            return rd_error(who, RONDO_ERR_UNSUPPORTED,
+                            "RONDO_ALGO=%s: only GPUs run \"%.*s\"; on host memory there are %s", env->algo,
+                            (int)(n - skip), p + skip, names);
+        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "RONDO_ALGO=%s: there is no algorithm \"%.*s\"; there are %s",
+                        env->algo, (int)(n - skip), p + skip, names);
     }
     for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
         if (!rd_proto_on_host((rd_proto_t)proto) && strcmp(env->proto, rd_proto_name((rd_proto_t)proto)) == 0)
@@ -405,10 +411,13 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
 
     ask_begin(&k, args);
     result = rd_choose_check(args->env, who);
-    if (result != RONDO_SUCCESS)
+    if (result != RONDO_SUCCESS) {
+        if (all)
+            *nall = 0;
         return result;
+    }
     for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
-        for (int param = 0; param <= (*algo)->params; param++)
+        for (int param = 0; (*algo)->colls && param <= (*algo)->params; param++)
             if (param == 0 || !algo_excluded(&k, *algo, param))
                 add_candidates(&k, &list, *algo, param);
     sort(&list);

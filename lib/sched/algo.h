@@ -6,6 +6,7 @@
 #ifndef RD_ALGO_H
 #define RD_ALGO_H
 
+#include "base/kernel.h"
 #include "sched/work.h"
 
 /* Which ranks a flat algorithm's messages go to, and so how much of them stays on a node whose ranks have numbers in a
@@ -17,6 +18,17 @@ typedef enum {
     RD_PEERS_SPREAD,     /* to log n ranks, as often far as they are many */
     RD_PEERS_COUNTED     /* `work` says itself what stays on a node */
 } rd_near_peers_t;
+
+/* How the GPUs of a node run it. What it costs there follows from `work`, too: hops and `link`. */
+typedef struct rd_algo_device {
+    rd_kernel_t kernel; /* RD_KERNEL_NONE: they do not */
+    unsigned colls;     /* operations, bits as in rd_algo_t.colls */
+    /* PROGRAM, of the program of any rank of as many as there may be: */
+    int lanes;    /* at most: a unit has a warp for each */
+    int channels; /* to one rank, at most */
+    int scratch;  /* places, at most */
+    int param;    /* rd_sched_args_t.param */
+} rd_algo_device_t;
 
 /* Number of chunks and their meaning is fixed by the operation, so that the chunk map does not depend on the algorithm
  * beyond `nchunks`:
@@ -30,7 +42,7 @@ typedef enum {
  */
 typedef struct rd_algo {
     const char *name; /* "ring" */
-    unsigned colls;   /* bit set of 1u << rd_coll_t */
+    unsigned colls;   /* on host memory: bit set of 1u << rd_coll_t. 0: it is for GPUs alone, and has no steps */
     /* NULL if it can serve, else the reason, a phrase such as "needs a power of two of ranks". */
     const char *(*excluded)(const rd_sched_args_t *args);
     rd_steps_t *(*emit)(const rd_sched_args_t *args); /* NULL: no memory */
@@ -39,13 +51,22 @@ typedef struct rd_algo {
      * be forced. */
     int (*work)(const rd_count_t *c, rd_work_t *w);
     rd_near_peers_t near;
-    /* Operations in which every message is of a buffer that stays as it is until the operation is over, in place too: what
-     * RD_PROTO_PULL may serve, by which a peer reads a buffer some time after it was posted. Bits as in `colls`. */
+    /* Operations in which every message is of a buffer that stays as it is until the operation is over, in place too:
+     * what RD_PROTO_PULL may serve, by which a peer reads a buffer some time after it was posted. Bits as in `colls`.
+     */
     unsigned stays;
+    rd_algo_device_t device;
 } rd_algo_t;
 
 #define RD_ALGOS_MOST 32
 extern const rd_algo_t *const rd_algos[]; /* NULL-terminated; sched/algo/algos.c */
-const rd_algo_t *rd_algo_find(const char *name);
+const rd_algo_t *rd_algo_find(const char *name); /* or NULL */
+const rd_algo_t *rd_algo_named(const char *name, size_t length); /* the same of a part of a text */
+int rd_algo_number(const rd_algo_t *algo); /* its place in the table */
+
+static inline int rd_algo_is_program(const rd_algo_t *algo)
+{
+    return algo->device.kernel == RD_KERNEL_PROGRAM;
+}
 
 #endif

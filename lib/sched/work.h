@@ -32,6 +32,7 @@ typedef struct rd_work {
     double moved, summed; /* by the busiest rank */
     double received_all, moved_all, summed_all;
     double leave; /* bytes that leave the busiest node */
+    double link;  /* bytes that the busiest rank sends, or receives if that is more: flat algorithms, between GPUs */
     /* Of hops, messages and received: what stays on a node. All of them where there is one node only. */
     double near_hops, near_messages, near_received;
     double peers;  /* on other nodes, of one rank, where they are many; 0: a few */

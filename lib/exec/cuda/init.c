@@ -28,8 +28,6 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
     cuda->k.rank = comm->rank;
     cuda->k.nranks = comm->nranks;
     cuda->late_ms = RD_LATE_MS;
-    for (int i = 0; i < RD_CHOSEN; i++)
-        cuda->cache[i].chosen.launch.kind = RD_K_KINDS;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
         result = rd_stage_needed(comm) ? rd_window_create(cuda) : rd_import_windows(cuda);

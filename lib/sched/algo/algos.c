@@ -37,10 +37,24 @@ int rd_coll_parse(const char *name, rd_coll_t *coll)
 
 const rd_algo_t *rd_algo_find(const char *name)
 {
+    return rd_algo_named(name, strlen(name));
+}
+
+const rd_algo_t *rd_algo_named(const char *name, size_t length)
+{
     for (int a = 0; rd_algos[a] != NULL; a++)
-        if (strcmp(name, rd_algos[a]->name) == 0)
+        if (strlen(rd_algos[a]->name) == length && memcmp(name, rd_algos[a]->name, length) == 0)
             return rd_algos[a];
     return NULL;
+}
+
+int rd_algo_number(const rd_algo_t *algo)
+{
+    int number = 0;
+
+    while (rd_algos[number] != algo)
+        number++;
+    return number;
 }
 
 const char *rd_sched_any(const rd_sched_args_t *args)

@@ -139,7 +139,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     w->hops = c->rounds_down;
     w->again = 1;
     w->fill = w->hops - 1;
-    w->messages = c->rounds;
+    w->messages = w->link = c->rounds;
     w->leave = c->nnodes;
     switch (c->coll) {
     case RD_BROADCAST:
@@ -160,6 +160,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     case RD_SCATTER:
         w->chunks = c->n;
         w->messages = c->m;
+        w->link = c->m / c->n;
         w->moved = 1;
         w->moved_all = 1 + ways(c->n) / c->n;
         w->received = (c->coll == RD_GATHER ? c->m : subtree(c)) / c->n;
@@ -179,4 +180,8 @@ const rd_algo_t rd_algo_binomial = {
     .work = work,
     .near = RD_PEERS_HALVING,
     .stays = 1u << RD_BROADCAST,
+    .device = {.kernel = RD_KERNEL_PROGRAM,
+               .colls = 1u << RD_REDUCE | 1u << RD_BROADCAST | 1u << RD_GATHER | 1u << RD_SCATTER,
+               .lanes = 1,
+               .channels = 1},
 };

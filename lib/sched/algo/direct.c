@@ -187,6 +187,7 @@ static int rooted_work(const rd_count_t *c, rd_work_t *w)
     double m = c->m, n = c->n;
 
     w->messages = m;
+    w->link = m;
     w->leave = n - c->local;
     switch (c->coll) {
     case RD_BROADCAST:
@@ -209,6 +210,7 @@ static int rooted_work(const rd_count_t *c, rd_work_t *w)
         w->received_all = m / n;
         w->moved = 1;
         w->moved_all = 1 + m / n;
+        w->link = m / n;
         w->leave = (n - c->local) / n;
         return 0;
     default:
@@ -223,6 +225,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     w->chunks = c->n;
     w->hops = w->again = 1;
     w->messages = 2 * m;
+    w->link = m / n;
     w->leave = rd_work_spread(c, 1 / n);
     switch (c->coll) {
     case RD_ALLGATHER:
@@ -237,6 +240,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     case RD_BARRIER:
         w->chunks = 1;
         rd_work_alike(w, c->n, m, rd_work_fan(m) + m, 0);
+        w->link = m;
         w->leave = 0;
         return 0;
     default:

@@ -4,10 +4,13 @@ algo_sources = \
 	lib/sched/algo/oneshot.c \
 	lib/sched/algo/twoshot.c \
 	lib/sched/algo/ring.c \
+	lib/sched/algo/chain.c \
 	lib/sched/algo/tree.c \
 	lib/sched/algo/pat.c \
 	lib/sched/algo/rd.c \
 	lib/sched/algo/binomial.c \
+	lib/sched/algo/messages.c \
+	lib/sched/algo/copy.c \
 	lib/sched/algo/hier.c
 librondo_core_la_SOURCES += \
 	lib/sched/algo/algos.c \

@@ -120,6 +120,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     w->hops = w->again = m - twos;
     w->messages = 2 * m;
     w->joined = 2 * twos;
+    w->link = m / n;
     w->leave = rd_work_spread(c, 1 / n);
     w->least = c->rounds / m;
     switch (c->coll) {
@@ -134,6 +135,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
         w->messages = 4 * m;
         w->joined *= 1.5; /* as measured: with twice as many rd would be left too soon */
         w->leave *= 2;
+        w->link *= 2;
         rd_work_alike(w, c->n, 2 * m / n, (4.5 * m - 0.5) / n, m / n);
         return 0;
     default:
@@ -148,4 +150,10 @@ const rd_algo_t rd_algo_pat = {
     .emit = emit,
     .work = work,
     .near = RD_PEERS_SPREAD,
+    .device = {.kernel = RD_KERNEL_PROGRAM,
+               .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLGATHER,
+               .lanes = 1,
+               .channels = 1,
+               .scratch = 5,
+               .param = 4 /* partial sums lie in shared memory: there is no room for more */},
 };

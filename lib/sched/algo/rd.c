@@ -116,6 +116,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
         w->received = l + extra;
         w->received_all = players * l + 2 * rest;
         w->leave = c->local * l;
+        w->link = w->received;
         return 0;
     case RD_BARRIER:
         w->hops = w->again = c->rounds;
@@ -134,4 +135,5 @@ const rd_algo_t rd_algo_rd = {
     .emit = emit,
     .work = work,
     .near = RD_PEERS_HALVING,
+    .device = {.kernel = RD_KERNEL_PROGRAM, .colls = 1u << RD_ALLREDUCE, .lanes = 1, .channels = 1, .scratch = 2},
 };

@@ -119,7 +119,7 @@ static int rooted_work(const rd_count_t *c, rd_work_t *w)
     w->received = 1;
     w->received_all = m;
     w->messages = m > 1 ? 2 : 1;
-    w->leave = 1;
+    w->leave = w->link = 1;
     switch (c->coll) {
     case RD_BROADCAST:
         w->moved = c->n > 2 ? 1.5 : 1;
@@ -143,7 +143,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     w->chunks = c->n;
     w->hops = w->again = m;
     w->messages = 2 * m;
-    w->leave = m / n;
+    w->leave = w->link = m / n;
     switch (c->coll) {
     case RD_ALLGATHER:
         rd_work_alike(w, c->n, m / n, (2 + 1.5 * (m - 1) + 1) / n, 0);
@@ -154,7 +154,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     case RD_ALLREDUCE:
         w->hops = w->again = 2 * m;
         w->messages = 4 * m;
-        w->leave = 2 * m / n;
+        w->leave = w->link = 2 * m / n;
         rd_work_alike(w, c->n, 2 * m / n, (1 + 1.5 * (m - 1) + 2 + 1.5 * (m - 1) + 1) / n, m / n);
         return 0;
     default:
@@ -169,4 +169,5 @@ const rd_algo_t rd_algo_ring = {
     .emit = emit,
     .work = work,
     .near = RD_PEERS_NEIGHBOURS,
+    .device = {.kernel = RD_KERNEL_RING, .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLGATHER},
 };

@@ -158,6 +158,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     case RD_BROADCAST:
     case RD_REDUCE:
         w->hops = c->rounds;
+        w->link = 1;
         w->fill = c->rounds - 1;
         w->messages = 2 * children;
         w->received = 1;
@@ -178,6 +179,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
         w->moved_all = 3 * c->m + 1;
         w->summed_all = c->m;
         w->leave = 4;
+        w->link = c->n > 2 ? 2 : 1; /* an inner rank of one tree sends up and twice down, and up in the other one */
         return 0;
     default:
         return -1;
@@ -191,4 +193,8 @@ const rd_algo_t rd_algo_tree = {
     .emit = emit,
     .work = work,
     .near = RD_PEERS_HALVING,
+    .device = {.kernel = RD_KERNEL_PROGRAM,
+               .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_BROADCAST,
+               .lanes = 4,
+               .channels = 2},
 };
