@@ -56,6 +56,7 @@ typedef struct rd_algo {
      */
     unsigned stays;
     rd_algo_device_t device;
+    const char *nccl; /* what NCCL calls it, in any case of letters; NULL: NCCL has none of the kind */
 } rd_algo_t;
 
 #define RD_ALGOS_MOST 32

@@ -74,6 +74,8 @@ typedef struct rd_cuda_shape {
  * prices; 0: they do not serve it. */
 double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
                         uint64_t bytes, const rd_algo_t *algo, rd_proto_t proto);
+/* Whether the algorithm's kernel goes by the protocol. */
+int rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto);
 /* Every kernel that could serve, the cheapest first, what would be chosen marked; float sums. */
 rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
                                   const rd_cuda_shape_t *shape, const rd_env_t *env);

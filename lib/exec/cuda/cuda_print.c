@@ -214,6 +214,11 @@ rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, c
     return RONDO_SUCCESS;
 }
 
+int rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto)
+{
+    return rd_kernel_unit(algo, proto) != 0;
+}
+
 double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
                         uint64_t bytes, const rd_algo_t *algo, rd_proto_t proto)
 {

@@ -15,4 +15,5 @@ const rd_algo_t rd_algo_chain = {
     .work = work,
     .near = RD_PEERS_NEIGHBOURS,
     .device = {.kernel = RD_KERNEL_CHAIN, .colls = 1u << RD_REDUCE | 1u << RD_BROADCAST},
+    .nccl = "Ring", /* of an operation with a root */
 };

@@ -156,4 +156,5 @@ const rd_algo_t rd_algo_pat = {
                .channels = 1,
                .scratch = 5,
                .param = 4 /* partial sums lie in shared memory: there is no room for more */},
+    .nccl = "PAT",
 };

@@ -170,4 +170,5 @@ const rd_algo_t rd_algo_ring = {
     .work = work,
     .near = RD_PEERS_NEIGHBOURS,
     .device = {.kernel = RD_KERNEL_RING, .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLGATHER},
+    .nccl = "Ring",
 };

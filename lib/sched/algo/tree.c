@@ -197,4 +197,5 @@ const rd_algo_t rd_algo_tree = {
                .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_BROADCAST,
                .lanes = 4,
                .channels = 2},
+    .nccl = "Tree",
 };
