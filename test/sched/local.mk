@@ -18,3 +18,9 @@ test_sched_hier_SOURCES = test/sched/hier.c $(model)
 test_sched_large_SOURCES = test/sched/large.c $(model)
 test_sched_shape_SOURCES = test/sched/shape.c $(model)
 test_sched_vtables_SOURCES = test/sched/vtables.c $(model)
+
+script_tests += \
+	test/sched/new_algorithm.sh
+EXTRA_DIST += \
+	test/sched/new_algorithm.mk \
+	test/sched/star.c

@@ -21,7 +21,8 @@ librondo_core_la_SOURCES += \
 nodist_librondo_core_la_SOURCES += lib/sched/algo/cards.h
 BUILT_SOURCES += lib/sched/algo/cards.h
 CLEANFILES += lib/sched/algo/cards.h
-lib/sched/algo/cards.h: $(algo_sources) lib/sched/algo/local.mk
-	$(AM_V_GEN)$(MKDIR_P) lib/sched/algo && for f in $(algo_sources); do \
-	sed -n 's/^const rd_algo_t \(rd_algo_[a-z0-9_]*\) = .*/RD_CARD(\1)/p' $(top_srcdir)/$$f; done > $@.tmp && mv -f $@.tmp $@
+EXTRA_DIST += lib/sched/algo/cards.sh
+lib/sched/algo/cards.h: $(algo_sources) lib/sched/algo/local.mk lib/sched/algo/cards.sh
+	$(AM_V_GEN)$(MKDIR_P) lib/sched/algo && \
+	$(SHELL) $(top_srcdir)/lib/sched/algo/cards.sh $(top_srcdir) $(algo_sources) > $@.tmp && mv -f $@.tmp $@
 $(librondo_core_la_OBJECTS): | lib/sched/algo/cards.h
