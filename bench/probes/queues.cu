@@ -1,5 +1,6 @@
 // Does a copy that a thread of the host enqueues go through while kernels wait for it, with work queued behind them?
 //
+//   nvcc -arch=sm_90 -o queues bench/probes/queues.cu -lcuda
 //   queues STREAMS BEHIND COPY WHERE
 //     STREAMS  of the program, each with a kernel that waits and BEHIND it: none, kernel, device, tohost, todevice
 //     COPY     what the kernels wait for: device (within the GPU), peer (from another process's memory), host
