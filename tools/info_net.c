@@ -44,7 +44,7 @@ static int data(const rd_env_t *env, const char *address)
         printf("GPUs           messages go straight if device memory proves quick, else through the host's\n");
     else
         printf("GPUs           through the host's memory: %s\n",
-               cuda ? "RONDO_NET_DIRECT is 0" : "these transports take no device memory");
+               cuda ? "RONDO_GDR is 0" : "these transports take no device memory");
     if (rd_net_probe(&every, "", 0, text, &cuda) == RONDO_SUCCESS)
         printf("there are      %s\n", text);
     return 0;

@@ -38,7 +38,7 @@ int main(void)
     int bad = 0;
 
     test_begin("leave", 100);
-    setenv("RONDO_CUDA_CREWS", "2", 0);
+    setenv("RONDO_PROXY_THREADS", "2", 0);
     if (device_none() || strncmp(rd_net_version(), "ucx", 3) != 0)
         return TEST_SKIPPED;
     for (int i = 0; i < 4; i++) {
