@@ -198,8 +198,8 @@ def convert(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0], epilog="Exit: 0 done, 1 a raw "
-                                     "file without a measurement (the others are converted) or a record that is not "
-                                     "right, 2 usage or a file that cannot be read.")
+                                     "file without a measurement (the others are converted) or, with --check, a record "
+                                     "that is not well formed, 2 usage, or raw output that makes no record.")
     parser.add_argument("raw", nargs="*", help="folders or files of raw output")
     parser.add_argument("-o", "--output", help="the record to write")
     parser.add_argument("--name", help="machine class and kind of run, as 2xh200-as-nodes")
