@@ -6,6 +6,8 @@ librondo_core_la_SOURCES += \
 	lib/base/env_alias.h \
 	lib/base/error.c \
 	lib/base/error.h \
+	lib/base/fork.c \
+	lib/base/fork.h \
 	lib/base/narrow.h \
 	lib/base/proto.h \
 	lib/base/result.c \
