@@ -13,7 +13,7 @@
 typedef struct {
     uint64_t address, word, process;
     int64_t pid;
-} record_t;
+} process_word_t;
 
 static uint64_t process_number;
 
@@ -41,7 +41,7 @@ int rd_pull_read(const rd_recv_t *from, void *to, uint64_t address, size_t bytes
 }
 
 /* Tries one peer; its connections learn how to read it. */
-static int try_peer(rd_conns_t *conns, const record_t *all, int rank, int peer)
+static int try_peer(rd_conns_t *conns, const process_word_t *all, int rank, int peer)
 {
     /* A forked child has its parent's number, but not its pid. */
     int same = all[peer].process == all[rank].process && all[peer].pid == all[rank].pid;
@@ -63,7 +63,7 @@ rondo_result_t rd_pull_probe(rd_conns_t *conns, rd_boot_t *boot, const rd_node_t
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     size_t n = (size_t)conns->nranks;
-    record_t *all = calloc(n, sizeof *all + 1);
+    process_word_t *all = calloc(n, sizeof *all + 1);
     unsigned char *could;
     rondo_result_t result;
 
@@ -72,7 +72,7 @@ rondo_result_t rd_pull_probe(rd_conns_t *conns, rd_boot_t *boot, const rd_node_t
     could = (unsigned char *)(all + n);
     pthread_once(&once, draw_process_number);
     uint64_t word = process_number ^ (uint64_t)rank ^ (uint64_t)(uintptr_t)all;
-    all[rank] = (record_t){(uint64_t)(uintptr_t)&word, word, process_number, getpid()};
+    all[rank] = (process_word_t){(uint64_t)(uintptr_t)&word, word, process_number, getpid()};
     result = rd_boot_allgather(boot, all, sizeof *all);
     if (result == RONDO_SUCCESS) {
         could[rank] = env->pull != 0;
