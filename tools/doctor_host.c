@@ -153,7 +153,7 @@ static int read_sister(void)
     return error;
 }
 
-static int number_in(const char *path)
+int info_number_in(const char *path)
 {
     int value = -1;
     FILE *f = fopen(path, "re");
@@ -168,7 +168,7 @@ static int number_in(const char *path)
 
 static void peers_memory(const rd_env_t *env)
 {
-    int error = env->pull ? read_sister() : 0, yama = number_in("/proc/sys/kernel/yama/ptrace_scope");
+    int error = env->pull ? read_sister() : 0, yama = info_number_in("/proc/sys/kernel/yama/ptrace_scope");
 
     if (!env->pull)
         info_found(INFO_NOTE, "peers' memory", "unset RONDO_CMA, unless you have measured that it is better so",
