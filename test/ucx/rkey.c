@@ -14,7 +14,7 @@
 
 static int bad;
 static char memory[MANY];
-static rd_net_t net;
+static rd_ucx_net_t net;
 static rd_ucx_direct_t direct;
 
 static rd_ucx_key_t *own(size_t bytes, uint64_t number)
