@@ -11,7 +11,6 @@
 
 #include "boot/sock.h"
 #include "info.h"
-#include "transport/net.h"
 
 static int number(const char *name, const char *file)
 {
@@ -78,17 +77,6 @@ rondo_result_t info_meeting(const rd_env_t *env, const info_interface_t *all, in
         if (strcmp(all[i].address, address) == 0)
             *which = i;
     return RONDO_SUCCESS;
-}
-
-const char *info_data_reason(const rd_env_t *env)
-{
-    if (*env->net)
-        return "RONDO_NET names it";
-    if (getenv("RONDO_UCX_NET_DEVICES"))
-        return "RONDO_UCX_NET_DEVICES names it";
-    if (getenv("UCX_NET_DEVICES"))
-        return "UCX_NET_DEVICES names it";
-    return rd_net_tcp_alone(env->ucx_tls) ? "ranks meet there" : "UCX chooses, of what it has for RONDO_UCX_TLS";
 }
 
 int info_rails(const rd_env_t *env)

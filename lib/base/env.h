@@ -12,7 +12,7 @@ typedef struct rd_env {
     char hostid[64];    /* RONDO_HOSTID: ranks with different values are treated as on different nodes; "" : unset */
     char algo[256];     /* RONDO_ALGO: "" = chosen by cost; "ring" or "allreduce=ring,broadcast=tree" */
     char proto[32];     /* RONDO_PROTO: "", "ll" or "simple", ... */
-    char transport[32]; /* RONDO_TRANSPORT: "", "shm" or "ucx" */
+    char transport[32]; /* RONDO_TRANSPORT: "", or a name in core/transports.c */
     char iface[64];     /* RONDO_IFACE: interface name or address to listen on */
     int port_first, port_last; /* RONDO_PORTS=first-last; 0: any */
     int64_t timeout_ms;        /* RONDO_TIMEOUT_MS: 0 never */

@@ -17,4 +17,6 @@ librondo_core_la_SOURCES += \
 	lib/core/signature.h \
 	lib/core/split.c \
 	lib/core/submit.c \
-	lib/core/submit.h
+	lib/core/submit.h \
+	lib/core/transports.c \
+	lib/core/transports.h

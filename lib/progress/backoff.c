@@ -14,10 +14,8 @@ static int waited_for(rondo_comm_t comm)
     }
     if (comm->queue.run.open)
         return comm->queue.run.waits_for;
-    if (!comm->net)
-        return -1;
-    int peer = rd_net_waits_for(comm->net);
-    return peer >= 0 ? peer : rd_net_taker(comm->net);
+    int peer = rd_transport_direct_peer(comm->net);
+    return peer >= 0 ? peer : rd_transport_zcopy_peer(comm->net);
 }
 
 /* How a rank has left: RONDO_SUCCESS, in order, or RONDO_ERR_MISMATCH; RONDO_IN_PROGRESS: it has not. */
@@ -27,7 +25,7 @@ static rondo_result_t farewell(rondo_comm_t comm, int peer)
 
     if (control)
         return atomic_load_explicit(&control->left, memory_order_acquire) ? RONDO_SUCCESS : RONDO_IN_PROGRESS;
-    return peer >= 0 && comm->net ? rd_net_farewell(comm->net, peer) : RONDO_IN_PROGRESS;
+    return peer >= 0 ? rd_transport_farewell(comm->net, peer) : RONDO_IN_PROGRESS;
 }
 
 /* What a rank that has left had sent was there before it left: so one more look is owed. */
@@ -60,8 +58,8 @@ static void say_wait(rondo_comm_t comm, int64_t now)
     uint64_t waits = (uint64_t)(uint32_t)now << 32 | (uint32_t)(peer + 1);
 
     atomic_store_explicit(&comm->conns.self->waits, waits, memory_order_relaxed);
-    if (peer >= 0 && comm->net && now - comm->queue.wait.began_ms >= SEEK_MS)
-        rd_net_seek(comm->net, peer);
+    if (peer >= 0 && now - comm->queue.wait.began_ms >= SEEK_MS)
+        rd_transport_seek(comm->net, peer);
 }
 
 /* The rank that this one has lately waited for; -1: it does not wait, or is on another node and nobody knows. */

@@ -205,7 +205,7 @@ static rondo_result_t failed(rondo_comm_t comm, rondo_result_t result, int peer)
 
 static int lent(rondo_comm_t comm)
 {
-    return comm->net && rd_net_lent(comm->net);
+    return comm->net->zcopy_pending;
 }
 
 rondo_result_t rd_queue_tasks(rondo_comm_t comm, int *moved)
@@ -237,15 +237,15 @@ rondo_result_t rd_queue_tasks(rondo_comm_t comm, int *moved)
 
 static int busy(rondo_comm_t comm)
 {
-    return comm->queue.active || (comm->net && !rd_net_idle(comm->net));
+    return comm->queue.active || !rd_transport_idle(comm->net);
 }
 
 rondo_result_t rd_queue_advance(rondo_comm_t comm, int *moved)
 {
     rondo_result_t result = rd_queue_tasks(comm, moved);
 
-    if (comm->net && result == RONDO_SUCCESS && busy(comm))
-        *moved |= rd_net_progress(comm->net);
+    if (result == RONDO_SUCCESS && busy(comm))
+        *moved |= rd_transport_progress(comm->net);
     return result;
 }
 
@@ -253,8 +253,7 @@ void rd_queue_flush(rondo_comm_t comm, rondo_result_t code)
 {
     rd_queue_t *q = &comm->queue;
 
-    if (comm->net)
-        rd_net_take_back(comm->net);
+    rd_transport_cancel(comm->net);
     while (q->active) {
         rd_task_t *t = q->active;
         q->active = t->next;
@@ -319,14 +318,14 @@ static int remote(rondo_comm_t comm, int peer)
     return peer >= 0 && !comm->conns.controls[peer];
 }
 
-/* A message of another node is found the sooner the less is done between two looks: what else may end the wait is seen
- * a few looks later. Who shares his core gives it away after each. */
+/* A message that has to be polled for is found the sooner the less is done between two looks: what else may end the
+ * wait is seen a few looks later. Who shares his core gives it away after each. */
 static int look(rondo_comm_t comm, const rd_run_t *run)
 {
-    int moved = rd_net_progress(comm->net);
+    int moved = rd_transport_progress(comm->net);
 
     for (int n = 1; n < LOOKS && !moved && comm->spin && remote(comm, run->waits_for); n++)
-        moved = rd_net_progress(comm->net);
+        moved = rd_transport_progress(comm->net);
     return moved;
 }
 
@@ -334,14 +333,15 @@ static int look(rondo_comm_t comm, const rd_run_t *run)
 static rondo_result_t run_on(rondo_comm_t comm, rd_run_t *run)
 {
     rondo_result_t result = run->result;
+    bool polled = rd_transport_polled(comm->net);
 
-    rd_wait_begin(&comm->queue.wait, &comm->stop, comm->net ? (comm->spin + LOOKS - 1) / LOOKS : comm->spin,
+    rd_wait_begin(&comm->queue.wait, &comm->stop, polled ? (comm->spin + LOOKS - 1) / LOOKS : comm->spin,
                   comm->timeout_ms);
-    comm->queue.wait.slow = comm->net != NULL;
+    comm->queue.wait.slow = polled;
     while (result == RONDO_SUCCESS && run->open) {
         int moved = rd_run_advance(run);
         result = run->result;
-        if (comm->net && run->open && result == RONDO_SUCCESS) /* a look at the network is a call of the system */
+        if (polled && run->open && result == RONDO_SUCCESS) /* a look at the network is a call of the system */
             moved |= look(comm, run);
         if (comm->queue.active && result == RONDO_SUCCESS)
             result = rd_queue_advance(comm, &moved);
@@ -350,8 +350,8 @@ static rondo_result_t run_on(rondo_comm_t comm, rd_run_t *run)
         else if (result == RONDO_SUCCESS)
             result = rd_queue_miss(comm);
     }
-    while (result == RONDO_SUCCESS && comm->net && !rd_net_idle(comm->net)) {
-        if (!rd_net_progress(comm->net))
+    while (result == RONDO_SUCCESS && !rd_transport_idle(comm->net)) {
+        if (!rd_transport_progress(comm->net))
             result = rd_queue_miss(comm);
     }
     if (result != RONDO_SUCCESS) {
@@ -430,7 +430,7 @@ rondo_result_t rd_queue_run(rondo_comm_t comm, rd_plan_t *plan, int chain, const
             rd_run_advance(run);
         if (run->open && plan->quick)
             poll_quick(comm, run);
-        if (run->open || run->result != RONDO_SUCCESS || comm->net)
+        if (run->open || run->result != RONDO_SUCCESS || rd_transport_polled(comm->net))
             result = run_on(comm, run);
     }
     rd_plan_put(plan);
@@ -441,7 +441,7 @@ rondo_result_t rd_queue_repeat(rondo_comm_t comm, rd_plan_t *plan, const void *i
 {
     rd_queue_t *q = &comm->queue;
 
-    if (q->tails[RD_CHAIN_COLLECTIVE] || comm->net) {
+    if (q->tails[RD_CHAIN_COLLECTIVE] || rd_transport_polled(comm->net)) {
         plan->users++;
         return rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, in, out);
     }

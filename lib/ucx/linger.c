@@ -22,7 +22,7 @@
 #define LOOKS 1000      /* at one network in a turn, at most */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all of this; held during turns */
-static rd_net_t *all;                                    /* the youngest first */
+static rd_ucx_net_t *all;                                /* the youngest first */
 static pthread_t thread;
 static int runs;         /* the thread does, and will look again */
 static int joined = 1;   /* or there is none */
@@ -39,7 +39,7 @@ static void nap(int64_t ms)
 }
 
 /* Who greets it meanwhile hears that it has left. */
-static void look(rd_net_t *net)
+static void look(rd_ucx_net_t *net)
 {
     for (int i = 0; i < LOOKS && ucp_worker_progress(net->worker) != 0; i++) {
         continue;
@@ -51,9 +51,9 @@ static void look(rd_net_t *net)
 /* Closes those that are over. */
 static void turn(int64_t now)
 {
-    rd_net_t **at = &all;
+    rd_ucx_net_t **at = &all;
     for (int place = 0; *at != NULL; place++) {
-        rd_net_t *net = *at;
+        rd_ucx_net_t *net = *at;
         look(net);
         int late = (until_ms != 0 && now > until_ms) || (place >= MOST && now - net->left_ms > LIMIT_MS);
         if (late || !rd_ucx_unread(net)) {
@@ -147,7 +147,7 @@ static int begin(void)
 }
 
 /* What it had of the communicator and of the user's memory is theirs again. */
-static void detach(rd_net_t *net, rd_ucx_alone_t *alone)
+static void detach(rd_ucx_net_t *net, rd_ucx_alone_t *alone)
 {
     alone->who = (rd_who_t){.rank = net->who->rank, .nranks = net->who->nranks};
     memcpy(alone->who.name, net->who->name, sizeof alone->who.name);
@@ -166,7 +166,7 @@ static void detach(rd_net_t *net, rd_ucx_alone_t *alone)
     net->alone = alone;
 }
 
-int rd_ucx_linger(rd_net_t *net)
+int rd_ucx_linger(rd_ucx_net_t *net)
 {
     rd_ucx_alone_t *alone = calloc(1, sizeof *alone);
     if (alone == NULL) {

@@ -60,7 +60,6 @@ static void bad(void)
 {
     static const char *const cases[][2] = {{"RONDO_DEBUG", "loud"},
                                            {"RONDO_PROTO", "ll256"},
-                                           {"RONDO_TRANSPORT", "carrier"},
                                            {"RONDO_PORTS", "20-10"},
                                            {"RONDO_PORTS", "1-70000"},
                                            {"RONDO_PORTS", "5x"},

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gpu/device.h"
-#include "transport/net.h"
+#include "core/transports.h"
 
 static void body(test_rank_t *t, void *arg)
 {
@@ -39,7 +39,7 @@ int main(void)
 
     test_begin("leave", 100);
     setenv("RONDO_PROXY_THREADS", "2", 0);
-    if (device_none() || strncmp(rd_net_version(), "ucx", 3) != 0)
+    if (device_none() || !rd_transport_named("ucx"))
         return TEST_SKIPPED;
     for (int i = 0; i < 4; i++) {
         size_t count = i % 2 ? 300000 : 100;

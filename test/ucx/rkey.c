@@ -13,7 +13,7 @@
 #define EACH 2 /* what a key is to UCX: mapped memory, and what is packed of it */
 
 static char memory[MANY];
-static rd_net_t net;
+static rd_ucx_net_t net;
 static rd_ucx_direct_t direct;
 
 static rd_ucx_key_t *own(size_t bytes, uint64_t number)

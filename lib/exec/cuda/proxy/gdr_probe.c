@@ -39,7 +39,7 @@ typedef struct way {
 /* NULL, NULL: what this rank owes the network yet. */
 static int under_way(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
 {
-    return first ? atomic_load(first) || atomic_load(second) : !rd_net_idle(by->net);
+    return first ? atomic_load(first) || atomic_load(second) : !rd_transport_idle(by->net);
 }
 
 static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
@@ -49,7 +49,7 @@ static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _At
 
     rd_wait_begin(&wait, &by->stop, by->spin, by->env.create_timeout_ms);
     while (under_way(by, first, second) && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
-        if (rd_net_progress(by->net))
+        if (rd_transport_progress(by->net))
             rd_wait_progress(&wait);
         else
             result = rd_wait_miss(&wait);
@@ -60,14 +60,14 @@ static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _At
 /* The communicator fails as the carrier has, and UCX lets go of what was to be tried. */
 static rondo_result_t give_up(rd_stage_t *s, rondo_comm_t by, rondo_result_t result)
 {
-    int peer = rd_net_waits_for(by->net);
+    int peer = rd_transport_direct_peer(by->net);
 
     if (result == RONDO_ERR_TIMEOUT)
         rd_comm_fail(by, result, peer, "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
                      peer >= 0 ? rd_boot_whois(by->boot, peer) : "?", (long long)by->env.create_timeout_ms);
     else
         rd_comm_fail(by, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
-    rd_net_take_back(by->net);
+    rd_transport_cancel(by->net);
     return rd_comm_fail(s->cuda->comm, rd_comm_check(by), atomic_load(&by->stop.culprit),
                         "%s (when messages between GPUs were tried, which RONDO_GDR=0 leaves out)",
                         by->stop.text);
@@ -83,12 +83,12 @@ static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int
     const rd_kmessage_t tried = {memory, TRY | (device ? 0 : RD_KDIRECT_HOST)};
     rd_net_direct_t out = {to, 1, device, memory, TRY, &going, {NULL, 0, 0}};
     const rd_net_direct_t in = {from, 0, device, memory + TRY, TRY, &coming, {NULL, 0, 0}};
-    rondo_result_t result = coming ? rd_net_direct(by->net, &in) : RONDO_SUCCESS;
+    rondo_result_t result = coming ? by->net->ops->direct(by->net, &in) : RONDO_SUCCESS;
 
     if (offered)
         out.whole = rd_renewed_whole(s, &tried);
     if (result == RONDO_SUCCESS && going)
-        result = rd_net_direct(by->net, &out);
+        result = by->net->ops->direct(by->net, &out);
     if (result == RONDO_SUCCESS)
         result = await(by, &coming, &going);
     return result == RONDO_SUCCESS ? result : give_up(s, by, result);
@@ -197,9 +197,9 @@ static void prepare(rd_stage_t *s, way_t *own)
     if (rd_renewed_tell(s->area->tried)) /* memory to try with that a peer would have to close something for */
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
-    rd_net_t *net = s->crews[0].carriers[RD_CARRIER_ALL]->net;
-    own->able = rd_net_cuda(net) || (cuda->hosted && cuda->comm->env.net_direct == 1);
-    own->able += own->able && rd_net_fetches(net);
+    const rd_transport_t *net = s->crews[0].carriers[RD_CARRIER_ALL]->net;
+    own->able = net->ops->direct && (net->cuda || (cuda->hosted && cuda->comm->env.net_direct == 1));
+    own->able += own->able && net->fetches;
 }
 
 static void decide(rd_stage_t *s, const way_t *all)
@@ -210,7 +210,8 @@ static void decide(rd_stage_t *s, const way_t *all)
 
     if (who < n) {
         snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", who,
-                 rd_boot_whois(comm->boot, who), rd_net_version(), comm->env.ucx_tls);
+                 rd_boot_whois(comm->boot, who), rd_transport_version(s->crews[0].carriers[RD_CARRIER_ALL]->net->ops),
+                 comm->env.ucx_tls);
         return;
     }
     who = slowest(all, n, &of);

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 #include "core/lifetime.h"
-#include "transport/net.h"
+#include "transport/transport.h"
 #include "progress/proxy_threads.h"
 #include "exec/cuda/cuda_int.h"
 

@@ -255,7 +255,7 @@ static void carriers_end(rd_stage_t *s)
         rondo_comm_t carrier = crew->carriers[i % RD_CARRIERS];
         rd_carry_failure(crew, i % RD_CARRIERS);
         if (carrier && rondo_comm_finalize(carrier) == RONDO_SUCCESS)
-            rd_net_leave(carrier->net);
+            rd_transport_leave(carrier->net);
     }
     for (int i = RD_CARRIERS * s->ncrews - 1; i >= 0; i--) {
         rondo_comm_t carrier = s->crews[i / RD_CARRIERS].carriers[i % RD_CARRIERS];
