@@ -59,7 +59,7 @@ void rd_log_set_level(rd_log_level_t level)
     atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
 }
 
-int rd_log_enabled(rd_log_level_t level)
+bool rd_log_enabled(rd_log_level_t level)
 {
     return (int)level <= level_now();
 }

@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -67,15 +68,15 @@ rondo_result_t rd_wait_miss(rd_wait_t *w)
     return look_at_clock(w);
 }
 
-/* Nonzero: this is the first writer, who has to fill and release; else *first is the code that stands. */
-static int claim(rd_stop_t *stop, rondo_result_t *first)
+/* True: this is the first writer, who has to fill and release; else *first is the code that stands. */
+static bool claim(rd_stop_t *stop, rondo_result_t *first)
 {
     int unclaimed = 0;
     if (atomic_compare_exchange_strong(&stop->claimed, &unclaimed, 1))
-        return 1;
+        return true;
     while ((*first = rd_stop_get(stop)) == RONDO_SUCCESS) /* its writer is between claim and release */
         sched_yield();
-    return 0;
+    return false;
 }
 
 static rondo_result_t release(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness)

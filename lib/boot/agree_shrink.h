@@ -16,6 +16,8 @@
 #ifndef RD_BOOT_ROLL_H
 #define RD_BOOT_ROLL_H
 
+#include <stdbool.h>
+
 #include "boot/listener.h"
 #include "boot/boot_int.h"
 
@@ -95,7 +97,7 @@ rondo_result_t rd_roll_lead(rd_roll_t *roll, rd_roll_verdict_t *verdict);
 void rd_roll_lead_end(rd_roll_t *roll);
 void rd_roll_list(rd_roll_t *roll);                                 /* members from bits */
 rondo_result_t rd_roll_check(rd_roll_t *roll, const char *awaited); /* closed, or beyond the deadline */
-int rd_roll_gone(int error); /* does this errno of a connection mean that there is nobody? */
+bool rd_roll_gone(int error); /* does this errno of a connection mean that there is nobody? */
 
 #define RD_ROLL_SILENT_MS 5000
 

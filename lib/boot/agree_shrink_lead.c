@@ -25,7 +25,7 @@ static rd_guest_t *guest_of(rd_roll_t *r, int rank)
     return rank == r->rank ? NULL : &r->guest[rank];
 }
 
-static int is_listed(const rd_roll_t *r, int rank)
+static bool is_listed(const rd_roll_t *r, int rank)
 {
     return r->bits[rank / 8] >> rank % 8 & 1;
 }

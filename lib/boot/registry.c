@@ -135,11 +135,11 @@ void rd_served_cancel(const unsigned char job[16], const char *why)
     pthread_mutex_unlock(&lock);
 }
 
-int rd_served_drop(const unsigned char job[16], const char *why)
+bool rd_served_drop(const unsigned char job[16], const char *why)
 {
     pthread_mutex_lock(&lock);
     rd_served_t *s = *find(job);
-    int unused = s && atomic_load(&s->guests) == 0;
+    bool unused = s && atomic_load(&s->guests) == 0;
     pthread_mutex_unlock(&lock);
     if (unused)
         rd_served_finish(job, 0, why);

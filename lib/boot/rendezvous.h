@@ -2,6 +2,8 @@
 #ifndef RD_BOOT_MEET_H
 #define RD_BOOT_MEET_H
 
+#include <stdbool.h>
+
 #include "boot/id.h"
 
 #define RD_MOST_RANKS (1 << 22)
@@ -53,7 +55,7 @@ rondo_result_t rd_meet_start(const rd_id_t *id, int listener, int64_t timeout_ms
  * ended. `code`: how the creation went here; after a failure the others are given a second to come and hear of it,
  * after an abort none. */
 void rd_meet_leave(const rd_id_t *id, rondo_result_t code);
-/* For a communicator of one rank: ends id's rendezvous if it is here and nobody has come. Nonzero: it has ended. */
-int rd_meet_cancel(const rd_id_t *id);
+/* For a communicator of one rank: ends id's rendezvous if it is here and nobody has come. True: it has ended. */
+bool rd_meet_cancel(const rd_id_t *id);
 
 #endif

@@ -115,7 +115,7 @@ const char *rd_addr_print(const rd_addr_t *addr, char text[RD_ADDR_TEXT])
     return text;
 }
 
-int rd_addr_same_host(const rd_addr_t *a, const rd_addr_t *b)
+bool rd_addr_same_host(const rd_addr_t *a, const rd_addr_t *b)
 {
     return a->family == b->family && memcmp(a->ip, b->ip, sizeof(a->ip)) == 0;
 }
@@ -129,7 +129,7 @@ rd_addr_t rd_addr_loopback(int family)
     return addr;
 }
 
-int rd_addr_is_loopback(const rd_addr_t *addr)
+bool rd_addr_is_loopback(const rd_addr_t *addr)
 {
     rd_addr_t six = rd_addr_loopback(6);
     return addr->family == 4 ? addr->ip[0] == 127 : rd_addr_same_host(addr, &six);
@@ -149,7 +149,7 @@ int rd_addr_remote(int fd, rd_addr_t *addr)
     return getpeername(fd, (struct sockaddr *)&sa, &bytes) == 0 ? from_sockaddr((struct sockaddr *)&sa, addr) : -1;
 }
 
-static int is_link_local(const rd_addr_t *addr)
+static bool is_link_local(const rd_addr_t *addr)
 {
     return addr->family == 6 ? addr->ip[0] == 0xfe && (addr->ip[1] & 0xc0) == 0x80
                              : addr->ip[0] == 169 && addr->ip[1] == 254;

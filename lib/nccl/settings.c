@@ -66,7 +66,7 @@ static void debug_file(const char *text)
 }
 
 /* NCCL's list: beginnings of names; "=" before it: whole names; "^" before all: those that are not named. */
-static int name_fits(const char *name, const char *list)
+static bool name_fits(const char *name, const char *list)
 {
     int exclude = *list == '^', exact, found = 0;
 
@@ -279,13 +279,13 @@ void nc_settings(void)
     pthread_once(&once, read_all);
 }
 
-int nc_settings_host(void)
+bool nc_settings_host(void)
 {
     nc_settings();
     return settings.host;
 }
 
-int nc_settings_blocking(int *value)
+bool nc_settings_blocking(int *value)
 {
     nc_settings();
     if (settings.has_blocking)

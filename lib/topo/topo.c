@@ -104,12 +104,12 @@ static double path_quota(const char *mount, const char *controller, const char *
     }
 }
 
-static int names_cpu(const char *controllers)
+static bool names_cpu(const char *controllers)
 {
     for (const char *c = controllers; *c; c += strcspn(c, ","), c += *c == ',')
         if (strcspn(c, ",") == 3 && memcmp(c, "cpu", 3) == 0)
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
 double rd_topo_quota(const char *self, const char *mount)
