@@ -4,6 +4,8 @@ librondo_core_la_SOURCES += \
 	lib/base/env.h \
 	lib/base/error.c \
 	lib/base/error.h \
+	lib/base/health.c \
+	lib/base/health.h \
 	lib/base/narrow.h \
 	lib/base/proto.h \
 	lib/base/result.c \

@@ -13,7 +13,7 @@ struct rondo_comm {
     _Atomic uint64_t alive; /* rd_comm_mark: tells a communicator from a stale or foreign pointer */
     int rank, nranks, device;
     rd_who_t who;
-    rd_stop_t stop;
+    rd_health_t health;
     rd_env_t env;
     rd_prices_t prices;
     int spin;       /* polls before the first yield of a wait */
@@ -44,15 +44,6 @@ struct rondo_comm {
     int32_t rounds;       /* lists of survivors, so far (boot/agree_shrink.h) */
     int survived;         /* shrunk to them: not to be shrunk again */
 };
-
-/* Fails the communicator: every pending and later call ends with `code`; the others are told. */
-rondo_result_t rd_comm_fail(rondo_comm_t comm, rondo_result_t code, int culprit, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-/* RONDO_SUCCESS, or what every call on a failed communicator returns. */
-rondo_result_t rd_comm_check(rondo_comm_t comm);
-/* The same at each miss of a wait: reads what the others of the node have left in the notice. */
-rondo_result_t rd_comm_notice(rondo_comm_t comm);
 
 /* A communicator's argument: NULL, destroyed, foreign ones and the parent's after a fork are refused with a sentence;
  * one that was just aborted gives RONDO_ERR_ABORTED. */

@@ -33,6 +33,32 @@ int rd_comm_inherited(rondo_comm_t comm)
 
     return alive >= FIRST_MARK && alive < rd_comm_mark;
 }
+
+/* ---- what the communicator's health is told to do ---- */
+
+static void tell_node(void *arg, rondo_result_t code, int failed_rank, int reporter)
+{
+    rondo_comm_t comm = arg;
+
+    rd_conns_notify(&comm->conns, code, failed_rank + 1, rd_witness(reporter, comm->rank));
+}
+
+static void tell_others(void *arg, rondo_result_t code, int failed_rank, int reporter)
+{
+    rondo_comm_t comm = arg;
+
+    rd_boot_pass_on(comm->boot, code, failed_rank, reporter);
+}
+
+static const char *whois(void *arg, int rank)
+{
+    rondo_comm_t comm = arg;
+
+    return rd_boot_whois(comm->boot, rank);
+}
+
+static const rd_health_ops_t health_ops = {tell_node, tell_others, whois};
+
 static int has_left(void *arg, int rank)
 {
     rondo_comm_t comm = arg;
@@ -44,7 +70,7 @@ static int has_left(void *arg, int rank)
 /* In reverse order of creation. */
 void rd_comm_take_down(rondo_comm_t comm)
 {
-    rondo_result_t code = rd_comm_check(comm);
+    rondo_result_t code = rd_health_check(&comm->health);
 
     rd_queue_flush(comm, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
     rd_watch_remove(comm->watch);
@@ -102,7 +128,7 @@ static rondo_result_t make_net(rondo_comm_t comm)
     for (int r = 0; r < comm->nranks; r++)
         remote[r] = comm->node.node_of[r] != comm->node.node_of[comm->rank];
     result =
-        rd_net_create(&comm->net, comm->boot, comm->rank, comm->nranks, remote, &comm->env, &comm->who, &comm->stop);
+        rd_net_create(&comm->net, comm->boot, comm->rank, comm->nranks, remote, &comm->env, &comm->who, &comm->health.stop);
     free(remote);
     return result;
 }
@@ -135,20 +161,21 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     comm->spin = comm->env.spin >= 0 ? comm->env.spin : agreed.crowded ? 0 : SPIN;
     comm->cores_each = agreed.cores / agreed.sharing;
     comm->moments = comm->env.spin < 0 && agreed.sharing <= 2 * agreed.cores ? MOMENTS : 0;
-    if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop)))
+    if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->health.stop)))
         return result;
     connection_layout(&layout, comm);
-    if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->stop)) ||
+    if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->health.stop)) ||
         (result = make_net(comm)) ||
         (result = rd_conns_create(&comm->conns, &layout, &comm->node, comm->rank, comm->nranks, comm->net, &comm->who)))
         return result;
+    comm->health.notice = &comm->conns.self->notice;
     if ((result = rd_pull_probe(&comm->conns, comm->boot, &comm->node, comm->rank, &comm->env, &comm->who)))
         return result;
     const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node,   agreed.cores, agreed.sharing,
                                     &comm->conns, &comm->env,   &comm->prices, &comm->who};
     if ((result = comm->device >= 0 ? rd_cuda_create(comm) : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, comm)) ||
-        (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->stop, has_left, comm)))
+        (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->health.stop, has_left, comm)))
         return result;
     if (comm->cuda && comm->nranks > 1)
         rd_watch_look(comm->watch, rd_cuda_look);
@@ -168,11 +195,11 @@ static rondo_result_t meet(rondo_comm_t comm, const rondo_unique_id_t *id, rd_me
     rondo_result_t result;
 
     if (meeting)
-        rd_watch_meeting_begin(meeting, &comm->who, &comm->stop);
-    result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop);
+        rd_watch_meeting_begin(meeting, &comm->who, &comm->health.stop);
+    result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->health.stop);
     if (meeting)
         rd_watch_meeting_end(meeting);
-    return result == RONDO_SUCCESS ? rd_comm_check(comm) : result;
+    return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
 /* `env` NULL: as the environment says. */
@@ -192,14 +219,14 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     made->rank = made->who.rank = rank;
     made->nranks = made->who.nranks = nranks;
     made->conns.self = &made->conns.own;
+    rd_health_begin(&made->health, &made->who, &made->conns.own.notice, &health_ops, made);
     atomic_store(&made->references, 1);
-    atomic_store(&made->stop.culprit, -1);
     if (env)
         made->env = *env;
     if ((!env && (result = rd_env_read(&made->env))) || (result = read_config(made, config)) ||
         (result = meet(made, id, meeting)) || (result = make_rooms(made))) {
-        if (result == rd_comm_check(made)) /* found by another thread */
-            rd_error_again(&made->who, made->stop.text);
+        if (result == rd_health_check(&made->health)) /* found by another thread */
+            rd_error_again(&made->who, made->health.stop.text);
         if (made->boot)
             rd_boot_farewell(made->boot, result, rank);
         rd_comm_take_down(made);

@@ -229,7 +229,7 @@ static void leave_all(struct rondo_request *request)
     int failed = atomic_load(&request->result) != RONDO_SUCCESS;
 
     for (int i = 0; i < request->ncomms; i++)
-        rd_comm_leave(request->comms[i], failed ? rd_comm_check(request->comms[i]) : RONDO_SUCCESS);
+        rd_comm_leave(request->comms[i], failed ? rd_health_check(&request->comms[i]->health) : RONDO_SUCCESS);
 }
 
 /* A communicator has failed: its tasks end, and who wants to end it need not wait for the others of the request. */
@@ -249,7 +249,7 @@ static rondo_result_t hand_on(struct rondo_request *request)
     rondo_result_t result = atomic_load(&request->result);
 
     for (int i = 0; i < request->ncomms && result == RONDO_SUCCESS; i++)
-        result = rd_comm_check(request->comms[i]);
+        result = rd_health_check(&request->comms[i]->health);
     if (result == RONDO_SUCCESS)
         result = match_self();
     for (rd_task_t *t = own()->first; t && result == RONDO_SUCCESS; t = t->next)
@@ -264,7 +264,7 @@ static rondo_result_t hand_on(struct rondo_request *request)
         tasks++;
     atomic_store_explicit(&request->pending, tasks, memory_order_relaxed); /* none has begun */
     for (int i = 0; i < request->ncomms; i++)
-        rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->stop, request->comms[i]->spin,
+        rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->health.stop, request->comms[i]->spin,
                       request->comms[i]->timeout_ms);
     while (own()->first) {
         rd_task_t *t = take_task();

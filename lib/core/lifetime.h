@@ -22,7 +22,7 @@ static inline rondo_result_t rd_comm_enter(rondo_comm_t comm)
 {
     atomic_store_explicit(&comm->inside, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    if (__builtin_expect(rd_stop_get(&comm->stop) == RONDO_SUCCESS, 1))
+    if (__builtin_expect(rd_stop_get(&comm->health.stop) == RONDO_SUCCESS, 1))
         return RONDO_SUCCESS;
     return rd_comm_enter_failed(comm);
 }

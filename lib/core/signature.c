@@ -119,8 +119,7 @@ rondo_result_t rd_asked_compare(rondo_comm_t comm, int rank, const rd_asked_t *a
         return RONDO_SUCCESS;
     describe(one, sizeof one, asked);
     describe(two, sizeof two, others);
-    return rd_comm_fail(
-        comm, RONDO_ERR_MISMATCH, other,
+    return rd_health_fail(&comm->health, RONDO_ERR_MISMATCH, other,
         "ranks do not call the same: they differ in %s. rank %d (%s) calls %s; rank %d (%s) calls %s", field, rank,
         rd_boot_whois(comm->boot, rank), one, other, rd_boot_whois(comm->boot, other), two);
 }

@@ -112,7 +112,7 @@ rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result)
     if (result != RONDO_ERR_NO_MEMORY && result != RONDO_ERR_SYSTEM && result != RONDO_ERR_INTERNAL &&
         result != RONDO_ERR_CUDA)
         return result;
-    return rd_comm_fail(comm, result, comm->rank, "an operation could not begin: %s", rd_thread_error());
+    return rd_health_fail(&comm->health, result, comm->rank, "an operation could not begin: %s", rd_thread_error());
 }
 
 rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)

@@ -36,8 +36,7 @@ rondo_result_t rd_queue_deserted(rondo_comm_t comm)
     int peer = waited_for(comm);
     rondo_result_t left = farewell(comm, peer);
     int mismatch =
-        left == RONDO_ERR_MISMATCH ||
-        rd_notice_code(atomic_load_explicit(&comm->conns.self->notice, memory_order_relaxed)) == RONDO_ERR_MISMATCH;
+        left == RONDO_ERR_MISMATCH || rd_health_noticed(&comm->health) == RONDO_ERR_MISMATCH;
 
     if (!mismatch && left != RONDO_SUCCESS) {
         comm->queue.deserted = 0;
@@ -46,9 +45,9 @@ rondo_result_t rd_queue_deserted(rondo_comm_t comm)
     if (++comm->queue.deserted < (mismatch ? MISMATCH_MISSES : 3))
         return RONDO_SUCCESS;
     if (mismatch)
-        return rd_comm_fail(comm, RONDO_ERR_MISMATCH, peer,
+        return rd_health_fail(&comm->health, RONDO_ERR_MISMATCH, peer,
                             "another rank has found that ranks do not call the same operations, and says which");
-    return rd_comm_fail(comm, RONDO_ERR_REMOTE, peer,
+    return rd_health_fail(&comm->health, RONDO_ERR_REMOTE, peer,
                         "rank %d (%s) has destroyed its communicator, but this rank still waits for it: all ranks must "
                         "call the same operations",
                         peer, rd_boot_whois(comm->boot, peer));
@@ -101,12 +100,11 @@ static rondo_result_t too_late(rondo_comm_t comm)
     const char *perhaps = late >= 0 && !comm->conns.controls[late] ? ", or waits for another one itself" : "";
 
     if (late == peer)
-        return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, peer,
+        return rd_health_fail(&comm->health, RONDO_ERR_TIMEOUT, peer,
                             "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped%s; see "
                             "RONDO_TIMEOUT_MS",
                             (long long)comm->timeout_ms, peer, whois, perhaps);
-    return rd_comm_fail(
-        comm, RONDO_ERR_TIMEOUT, late,
+    return rd_health_fail(&comm->health, RONDO_ERR_TIMEOUT, late,
         "waited longer than %lld ms: rank %d (%s) is alive but late or stopped%s, and rank %d (%s), which "
         "this rank waits for, waits as well; see RONDO_TIMEOUT_MS",
         (long long)comm->timeout_ms, late, whois, perhaps, peer, rd_boot_whois(comm->boot, peer));
@@ -114,7 +112,7 @@ static rondo_result_t too_late(rondo_comm_t comm)
 
 rondo_result_t rd_queue_miss(rondo_comm_t comm)
 {
-    rondo_result_t result = rd_comm_notice(comm);
+    rondo_result_t result = rd_health_poll(&comm->health);
 
     if (result == RONDO_SUCCESS)
         result = rd_queue_deserted(comm);
@@ -133,5 +131,5 @@ rondo_result_t rd_queue_miss(rondo_comm_t comm)
                late < 0 ? "?" : rd_boot_whois(comm->boot, late));
         return RONDO_SUCCESS;
     }
-    return result == RONDO_ERR_TIMEOUT ? too_late(comm) : rd_comm_check(comm);
+    return result == RONDO_ERR_TIMEOUT ? too_late(comm) : rd_health_check(&comm->health);
 }

@@ -188,19 +188,19 @@ static rondo_result_t failed(rondo_comm_t comm, rondo_result_t result, int peer)
     const struct timespec millisecond = {0, 1000000};
     const char *whois = peer >= 0 && peer < comm->nranks ? rd_boot_whois(comm->boot, peer) : "?";
 
-    for (int i = 0; i < 300 && result == RONDO_ERR_REMOTE && rd_comm_notice(comm) == RONDO_SUCCESS; i++)
+    for (int i = 0; i < 300 && result == RONDO_ERR_REMOTE && rd_health_poll(&comm->health) == RONDO_SUCCESS; i++)
         nanosleep(&millisecond, NULL);
-    if (rd_comm_check(comm) != RONDO_SUCCESS)
-        return rd_comm_check(comm);
+    if (rd_health_check(&comm->health) != RONDO_SUCCESS)
+        return rd_health_check(&comm->health);
     if (result == RONDO_ERR_REMOTE)
-        return rd_comm_fail(comm, result, peer, "the memory of rank %d (%s) cannot be read any more: it died or failed",
+        return rd_health_fail(&comm->health, result, peer, "the memory of rank %d (%s) cannot be read any more: it died or failed",
                             peer, whois);
     if (result == RONDO_ERR_MISMATCH)
-        return rd_comm_fail(comm, result, peer,
+        return rd_health_fail(&comm->health, result, peer,
                             "rank %d (%s) sends another number of bytes than this rank expects: RONDO_CHECK=1 says in "
                             "which call they differ",
                             peer, whois);
-    return rd_comm_fail(comm, result, -1, "an operation failed: %s", rondo_result_string(result));
+    return rd_health_fail(&comm->health, result, -1, "an operation failed: %s", rondo_result_string(result));
 }
 
 static int lent(rondo_comm_t comm)
@@ -211,7 +211,7 @@ static int lent(rondo_comm_t comm)
 rondo_result_t rd_queue_tasks(rondo_comm_t comm, int *moved)
 {
     rd_queue_t *q = &comm->queue;
-    rondo_result_t result = rd_comm_notice(comm);
+    rondo_result_t result = rd_health_poll(&comm->health);
     rd_task_t *before = NULL;
     int peer = -1;
 
@@ -287,7 +287,7 @@ rondo_result_t rd_queue_drained(rondo_comm_t comm)
     if (busy(comm))
         result = rd_queue_advance(comm, &moved);
     if (result == RONDO_SUCCESS && busy(comm) && !moved)
-        result = rd_comm_notice(comm);
+        result = rd_health_poll(&comm->health);
     if (result == RONDO_SUCCESS && busy(comm) && !moved)
         result = rd_queue_deserted(comm);
     if (result != RONDO_SUCCESS)
@@ -300,7 +300,7 @@ rondo_result_t rd_queue_drain(rondo_comm_t comm)
     rondo_result_t result = RONDO_SUCCESS;
     int moved;
 
-    rd_wait_begin(&comm->queue.wait, &comm->stop, comm->spin, comm->timeout_ms);
+    rd_wait_begin(&comm->queue.wait, &comm->health.stop, comm->spin, comm->timeout_ms);
     while (result == RONDO_SUCCESS && busy(comm)) {
         moved = 0;
         result = rd_queue_advance(comm, &moved);
@@ -335,7 +335,7 @@ static rondo_result_t run_on(rondo_comm_t comm, rd_run_t *run)
 {
     rondo_result_t result = run->result;
 
-    rd_wait_begin(&comm->queue.wait, &comm->stop, comm->net ? (comm->spin + LOOKS - 1) / LOOKS : comm->spin,
+    rd_wait_begin(&comm->queue.wait, &comm->health.stop, comm->net ? (comm->spin + LOOKS - 1) / LOOKS : comm->spin,
                   comm->timeout_ms);
     comm->queue.wait.slow = comm->net != NULL;
     while (result == RONDO_SUCCESS && run->open) {
@@ -367,7 +367,7 @@ static rondo_result_t wait_turn(rondo_comm_t comm, int chain)
     rondo_result_t result = RONDO_SUCCESS;
     int moved;
 
-    rd_wait_begin(&comm->queue.wait, &comm->stop, comm->spin, comm->timeout_ms);
+    rd_wait_begin(&comm->queue.wait, &comm->health.stop, comm->spin, comm->timeout_ms);
     while (result == RONDO_SUCCESS && comm->queue.tails[chain]) {
         moved = 0;
         result = rd_queue_advance(comm, &moved);

@@ -266,9 +266,9 @@ rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done)
         if (error != cudaErrorNotReady && error != cudaSuccess && result == RONDO_SUCCESS)
             result = rd_cuda_error(&comm->who, error, "waiting for a request");
         if (rd_comm_gone(comm))
-            health = rd_comm_check(comm);
+            health = rd_health_check(&comm->health);
         else if ((health = rd_cuda_check(comm)) == RONDO_SUCCESS)
-            health = rd_comm_notice(comm);
+            health = rd_health_poll(&comm->health);
         result = result == RONDO_SUCCESS ? health : result;
     }
     if (!*done)

@@ -22,7 +22,7 @@ static void left_look(rd_cuda_t *cuda, int peer)
         cuda->deserter = peer + 1;
         return;
     }
-    rd_comm_fail(comm, RONDO_ERR_REMOTE, peer,
+    rd_health_fail(&comm->health, RONDO_ERR_REMOTE, peer,
                  "rank %d (%s) has destroyed its communicator, and a kernel of this rank waits for it", peer,
                  rd_boot_whois(comm->boot, peer));
 }
@@ -47,7 +47,7 @@ void rd_cuda_look(void *arg)
     rd_cuda_t *cuda = comm->cuda;
     volatile rd_khost_t *host = cuda->host;
 
-    if (rd_comm_notice(comm) != RONDO_SUCCESS)
+    if (rd_health_poll(&comm->health) != RONDO_SUCCESS)
         return;
     rd_cuda_asked_look(cuda);
     int slow = (int)host->slow;

@@ -37,8 +37,8 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
         result = rd_stage_needed(comm) ? rd_stage_create(cuda) : rd_cuda_asked_create(cuda);
     if (result == RONDO_SUCCESS) {
         cuda->limits.copies = (uint32_t)rd_registered_possible(cuda);
-        atomic_store(&comm->stop.mirror, &cuda->host->abort);
-        if (rd_comm_check(comm) != RONDO_SUCCESS) /* set in between */
+        atomic_store(&comm->health.stop.mirror, &cuda->host->abort);
+        if (rd_health_check(&comm->health) != RONDO_SUCCESS) /* set in between */
             cuda->host->abort = 1;
         cuda->whole = 1;
         rd_crowd_join(cuda);
@@ -64,25 +64,25 @@ rondo_result_t rd_cuda_check(rondo_comm_t comm)
     if (comm->cuda->stage && late < comm->node.nlocal) /* by a kernel of the node's own ranks */
         late = comm->node.local[late];
     if (failed == RD_KFAILED_TIMEOUT && late == (int)RD_KPROXY) /* kernels between nodes wait for nobody else */
-        return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, comm->rank,
+        return rd_health_fail(&comm->health, RONDO_ERR_TIMEOUT, comm->rank,
                             "a kernel waited longer than %u ms for this process's own proxy thread", host->timeout_ms);
     if (failed == RD_KFAILED_TIMEOUT)
-        return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, late,
+        return rd_health_fail(&comm->health, RONDO_ERR_TIMEOUT, late,
                             "a kernel waited longer than %u ms for rank %d (%s): it is alive but late or stopped; see "
                             "RONDO_TIMEOUT_MS",
                             host->timeout_ms, late, whois(comm, late));
-    if (rd_comm_check(comm) != RONDO_SUCCESS)
-        return rd_comm_check(comm);
+    if (rd_health_check(&comm->health) != RONDO_SUCCESS)
+        return rd_health_check(&comm->health);
     if (failed == RD_KFAILED_DIFFERS)
-        return rd_comm_fail(comm, RONDO_ERR_MISMATCH, late,
+        return rd_health_fail(&comm->health, RONDO_ERR_MISMATCH, late,
                             "rank %d (%s) has called another operation by copies than this rank, or with a buffer that "
                             "lies elsewhere: all must be at the same offset of the same registration (RONDO_CUDA_COPY)",
                             late, whois(comm, late));
     if (failed == RD_KFAILED_LEFT)
-        return rd_comm_fail(comm, RONDO_ERR_REMOTE, late,
+        return rd_health_fail(&comm->health, RONDO_ERR_REMOTE, late,
                             "rank %d (%s) has left an operation before this rank had copied its buffer", late,
                             whois(comm, late));
-    return rd_comm_fail(comm, RONDO_ERR_INTERNAL, -1, "a kernel has left without having finished");
+    return rd_health_fail(&comm->health, RONDO_ERR_INTERNAL, -1, "a kernel has left without having finished");
 }
 
 /* RONDO_IN_PROGRESS: a kernel is not over, or a proxy with what the last ones have left to it. */
@@ -92,16 +92,16 @@ static rondo_result_t over(rd_cuda_t *cuda)
 
     if (error == cudaErrorNotReady) { /* what ends that may be a death or an abort */
         (void)cudaGetLastError();
-        (void)rd_comm_notice(cuda->comm);
+        (void)rd_health_poll(&cuda->comm->health);
         return RONDO_IN_PROGRESS;
     }
     if (error != cudaSuccess)
         return rd_cuda_error(&cuda->comm->who, error, "waiting for what is enqueued");
     rondo_result_t result = rd_cuda_check(cuda->comm);
-    result = result == RONDO_SUCCESS ? rd_comm_check(cuda->comm) : result;
+    result = result == RONDO_SUCCESS ? rd_health_check(&cuda->comm->health) : result;
     if (result != RONDO_SUCCESS || !rd_stage_busy(cuda))
         return result;
-    result = rd_comm_notice(cuda->comm);
+    result = rd_health_poll(&cuda->comm->health);
     return result == RONDO_SUCCESS ? RONDO_IN_PROGRESS : result;
 }
 
@@ -154,7 +154,7 @@ void rd_cuda_free(rondo_comm_t comm)
     if (!cuda)
         return;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
-    atomic_store(&comm->stop.mirror, NULL);
+    atomic_store(&comm->health.stop.mirror, NULL);
     if (cuda->whole)
         rd_crowd_leave(cuda);
     rd_stage_close(cuda);

@@ -92,8 +92,8 @@ rondo_result_t rd_apart_windows(rd_cuda_t *cuda)
     rondo_result_t result;
 
     if ((result = rd_node_find(&cuda->shared, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who,
-                               &comm->stop)) ||
-        (result = rd_node_map(&cuda->shared, comm->boot, cuda->shared_bytes, &comm->env, &comm->who, &comm->stop)))
+                               &comm->health.stop)) ||
+        (result = rd_node_map(&cuda->shared, comm->boot, cuda->shared_bytes, &comm->env, &comm->who, &comm->health.stop)))
         return result;
     memset(verdicts, 0, sizeof verdicts);
     rd_verdict_set(&verdicts[comm->rank], open_windows(cuda));

@@ -107,7 +107,7 @@ rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved)
 
     while (result == RONDO_SUCCESS && d->taken != atomic_load_explicit(&d->put, memory_order_acquire)) {
         if (!carrier->queue.active && rd_net_waits_for(carrier->net) < 0)
-            rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
+            rd_wait_begin(&carrier->queue.wait, &carrier->health.stop, carrier->spin, carrier->timeout_ms);
         result = rd_net_direct(carrier->net, &d->all[d->taken++ % RD_DEALT_MOST]);
         *moved = 1;
     }

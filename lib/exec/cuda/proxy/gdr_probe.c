@@ -47,7 +47,7 @@ static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _At
     rondo_result_t result = RONDO_SUCCESS;
     rd_wait_t wait;
 
-    rd_wait_begin(&wait, &by->stop, by->spin, by->env.create_timeout_ms);
+    rd_wait_begin(&wait, &by->health.stop, by->spin, by->env.create_timeout_ms);
     while (under_way(by, first, second) && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
         if (rd_net_progress(by->net))
             rd_wait_progress(&wait);
@@ -63,14 +63,14 @@ static rondo_result_t give_up(rd_stage_t *s, rondo_comm_t by, rondo_result_t res
     int peer = rd_net_waits_for(by->net);
 
     if (result == RONDO_ERR_TIMEOUT)
-        rd_comm_fail(by, result, peer, "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
+        rd_health_fail(&by->health, result, peer, "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
                      peer >= 0 ? rd_boot_whois(by->boot, peer) : "?", (long long)by->env.create_timeout_ms);
     else
-        rd_comm_fail(by, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
+        rd_health_fail(&by->health, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
     rd_net_take_back(by->net);
-    return rd_comm_fail(s->cuda->comm, rd_comm_check(by), atomic_load(&by->stop.culprit),
+    return rd_health_fail(&s->cuda->comm->health, rd_health_check(&by->health), atomic_load(&by->health.stop.culprit),
                         "%s (when messages between GPUs were tried, which RONDO_NET_DIRECT=0 leaves out)",
-                        by->stop.text);
+                        by->health.stop.text);
 }
 
 /* Each rank to the one that is `k` behind it, as far as that is on another node. */

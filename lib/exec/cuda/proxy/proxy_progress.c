@@ -73,7 +73,7 @@ rondo_result_t rd_carry_add(rondo_comm_t carrier, rd_task_t *task, struct rondo_
         return result;
     }
     if (!carrier->queue.active) {
-        rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
+        rd_wait_begin(&carrier->queue.wait, &carrier->health.stop, carrier->spin, carrier->timeout_ms);
         carrier->queue.wait.slow = 1; /* a turn looks at the network */
     }
     atomic_fetch_add(&request->pending, 1);
@@ -248,28 +248,28 @@ static int inside(const rd_stage_t *s, int carrier, int r)
 void rd_carry_failure(rd_crew_t *crew, int carrier)
 {
     rondo_comm_t comm = crew->stage->cuda->comm, to = crew->carriers[carrier];
-    int culprit = atomic_load(&comm->stop.culprit), its = inside(crew->stage, carrier, culprit);
-    rondo_result_t code = rd_comm_check(comm);
+    int culprit = atomic_load(&comm->health.stop.culprit), its = inside(crew->stage, carrier, culprit);
+    rondo_result_t code = rd_health_check(&comm->health);
 
-    if (!to || code == RONDO_SUCCESS || rd_comm_check(to) != RONDO_SUCCESS)
+    if (!to || code == RONDO_SUCCESS || rd_health_check(&to->health) != RONDO_SUCCESS)
         return;
     if (culprit >= 0 && its < 0)
         code = RONDO_ERR_MISMATCH; /* of which nothing is said to others */
-    rd_comm_fail(to, code, its, "%s", comm->stop.text);
+    rd_health_fail(&to->health, code, its, "%s", comm->health.stop.text);
 }
 
 /* What has failed a carrier fails the communicator. */
 static void come_up(rd_crew_t *crew, int carrier)
 {
     rondo_comm_t comm = crew->stage->cuda->comm, from = crew->carriers[carrier];
-    int culprit = outside(crew->stage, carrier, atomic_load(&from->stop.culprit));
+    int culprit = outside(crew->stage, carrier, atomic_load(&from->health.stop.culprit));
 
     if (carrier != RD_CARRIER_RAIL)
-        rd_comm_fail(comm, rd_comm_check(from), culprit, "%s", from->stop.text);
+        rd_health_fail(&comm->health, rd_health_check(&from->health), culprit, "%s", from->health.stop.text);
     else
-        rd_comm_fail(comm, rd_comm_check(from), culprit,
+        rd_health_fail(&comm->health, rd_health_check(&from->health), culprit,
                      "rank %d (%s) is lost, as its rail found, which counts nodes: %s", culprit,
-                     culprit >= 0 ? rd_boot_whois(comm->boot, culprit) : "?", from->stop.text);
+                     culprit >= 0 ? rd_boot_whois(comm->boot, culprit) : "?", from->health.stop.text);
 }
 
 /* The last crew tells the kernels, which may have named buffers to all of them. One that sleeps is woken to look: by
@@ -292,9 +292,9 @@ static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
     rondo_comm_t comm = crew->stage->cuda->comm;
     int failed = 0;
 
-    while (failed < RD_CARRIERS && !(crew->carriers[failed] && rd_comm_check(crew->carriers[failed])))
+    while (failed < RD_CARRIERS && !(crew->carriers[failed] && rd_health_check(&crew->carriers[failed]->health)))
         failed++;
-    if (failed == RD_CARRIER_RAIL && rd_comm_notice(comm) == RONDO_SUCCESS) {
+    if (failed == RD_CARRIER_RAIL && rd_health_poll(&comm->health) == RONDO_SUCCESS) {
         crew->failed_ms = crew->failed_ms ? crew->failed_ms : rd_clock_ms();
         if (rd_clock_ms() - crew->failed_ms < NEWS_MS)
             return RD_PROXY_WAITS;
@@ -302,11 +302,11 @@ static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
     if (failed < RD_CARRIERS)
         come_up(crew, failed);
     else
-        rd_comm_fail(comm, result, comm->rank, "an operation could not go on: %s", rd_thread_error());
+        rd_health_fail(&comm->health, result, comm->rank, "an operation could not go on: %s", rd_thread_error());
     for (int i = 0; i < RD_CARRIERS; i++) {
         rd_carry_failure(crew, i);
         if (crew->carriers[i])
-            rd_queue_flush(crew->carriers[i], rd_comm_check(crew->carriers[i]));
+            rd_queue_flush(crew->carriers[i], rd_health_check(&crew->carriers[i]->health));
     }
     let_go(crew);
     return RD_PROXY_IDLE;
@@ -344,7 +344,7 @@ rd_proxy_state_t rd_carry(void *arg)
 {
     rd_crew_t *crew = arg;
     const rd_stage_t *s = crew->stage;
-    rondo_result_t result = rd_comm_check(s->cuda->comm);
+    rondo_result_t result = rd_health_check(&s->cuda->comm->health);
     int moved = 0, busy = 0;
 
     if (crew->over)
