@@ -47,7 +47,7 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
 /* Waits for what is submitted or enqueued. */
 static rondo_result_t drain(rondo_comm_t comm)
 {
-    return comm->cuda ? rd_cuda_drain(comm) : rd_queue_drain(comm);
+    return comm->cuda ? rd_cuda_drain(comm) : rd_queue_drain(&comm->queue);
 }
 
 rondo_result_t rondo_comm_finalize(rondo_comm_t comm)
@@ -70,7 +70,7 @@ rondo_result_t rondo_comm_test(rondo_comm_t comm, int *done)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_test: done is NULL");
     result = rd_comm_enter(comm);
     if (result == RONDO_SUCCESS)
-        result = comm->cuda ? rd_cuda_drained(comm) : rd_queue_drained(comm);
+        result = comm->cuda ? rd_cuda_drained(comm) : rd_queue_drained(&comm->queue);
     *done = result != RONDO_IN_PROGRESS;
     return rd_comm_leave(comm, *done ? result : RONDO_SUCCESS);
 }

@@ -8,6 +8,8 @@
 #include "core/comm.h"
 #include "exec/cuda/cuda.h"
 #include "core/op.h"
+#include "progress/net_comm.h"
+#include "progress/signature.h"
 #include "transport/cma/cma.h"
 
 #define SPIN 4000  /* polls before the first yield where every rank has a core */
@@ -72,7 +74,7 @@ void rd_comm_take_down(rondo_comm_t comm)
 {
     rondo_result_t code = rd_health_check(&comm->health);
 
-    rd_queue_flush(comm, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
+    rd_queue_flush(&comm->queue, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
     rd_watch_remove(comm->watch);
     rd_queue_free(&comm->queue);
     rd_op_free_all(comm);
@@ -102,7 +104,7 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
     if (config.timeout_ms < -1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->timeout_ms is %lld: 0 (never) or milliseconds",
                         (long long)config.timeout_ms);
-    comm->timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
+    comm->team.timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
     unsigned number = atomic_fetch_add(&serial, 1);
     if (config.name)
         snprintf(comm->who.name, sizeof comm->who.name, "%s", config.name);
@@ -127,8 +129,8 @@ static rondo_result_t make_net(rondo_comm_t comm)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", comm->nranks);
     for (int r = 0; r < comm->nranks; r++)
         remote[r] = comm->node.node_of[r] != comm->node.node_of[comm->rank];
-    result =
-        rd_net_create(&comm->net, comm->boot, comm->rank, comm->nranks, remote, &comm->env, &comm->who, &comm->health.stop);
+    result = rd_net_create(&comm->net, comm->boot, comm->rank, comm->nranks, remote, &comm->env, &comm->who,
+                           &comm->health.stop);
     free(remote);
     return result;
 }
@@ -145,7 +147,28 @@ static void connection_layout(rd_layout_t *layout, rondo_comm_t comm)
     }
     rd_layout_init(layout, comm->node.most, comm->node.nnodes, &env);
     if (comm->device >= 0 && comm->env.check)
-        layout->segment_bytes += rd_cuda_asked_bytes();
+        layout->segment_bytes += rd_signature_ring_bytes();
+}
+
+static const rd_net_comm_ops_t net_comm_ops;
+
+/* What the rooms from here on are told; `controls` follow with the connections. */
+static void fill_team(rondo_comm_t comm, const rd_agreed_t *agreed)
+{
+    rd_team_t *team = &comm->team;
+
+    team->rank = comm->rank;
+    team->nranks = comm->nranks;
+    team->device = comm->device;
+    team->node = &comm->node;
+    team->env = &comm->env;
+    team->boot = comm->boot;
+    team->health = &comm->health;
+    team->who = &comm->who;
+    team->prices = &comm->prices;
+    team->spin = comm->env.spin >= 0 ? comm->env.spin : agreed->crowded ? 0 : SPIN;
+    team->cores_each = agreed->cores / agreed->sharing;
+    team->moments = comm->env.spin < 0 && agreed->sharing <= 2 * agreed->cores ? MOMENTS : 0;
 }
 
 /* The rooms behind the bootstrap, each on the one before. */
@@ -158,23 +181,24 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     if ((result = rd_agree(&agreed, comm->boot, comm->rank, comm->nranks, comm->device, &comm->env, &comm->who)))
         return result;
     comm->prices = agreed.prices;
-    comm->spin = comm->env.spin >= 0 ? comm->env.spin : agreed.crowded ? 0 : SPIN;
-    comm->cores_each = agreed.cores / agreed.sharing;
-    comm->moments = comm->env.spin < 0 && agreed.sharing <= 2 * agreed.cores ? MOMENTS : 0;
-    if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->health.stop)))
+    fill_team(comm, &agreed);
+    if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who,
+                               &comm->health.stop)))
         return result;
     connection_layout(&layout, comm);
-    if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->health.stop)) ||
+    if ((result =
+             rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->health.stop)) ||
         (result = make_net(comm)) ||
         (result = rd_conns_create(&comm->conns, &layout, &comm->node, comm->rank, comm->nranks, comm->net, &comm->who)))
         return result;
     comm->health.notice = &comm->conns.self->notice;
+    comm->team.controls = comm->conns.controls;
     if ((result = rd_pull_probe(&comm->conns, comm->boot, &comm->node, comm->rank, &comm->env, &comm->who)))
         return result;
     const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node,   agreed.cores, agreed.sharing,
                                     &comm->conns, &comm->env,   &comm->prices, &comm->who};
-    if ((result = comm->device >= 0 ? rd_cuda_create(comm) : rd_planner_create(&comm->planner, &args)) ||
-        (result = rd_queue_create(&comm->queue, comm)) ||
+    if ((result = comm->device >= 0 ? rd_cuda_create(comm, &net_comm_ops) : rd_planner_create(&comm->planner, &args)) ||
+        (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
         (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->health.stop, has_left, comm)))
         return result;
     if (comm->cuda && comm->nranks > 1)
@@ -184,7 +208,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",
                RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, comm->nranks, comm->node.nnodes,
                comm->cuda ? "CUDA" : "host memory", comm->net ? rd_net_version() : "shared memory", agreed.cores,
-               layout.slots, layout.slot_bytes, comm->spin ? "spin" : "yield");
+               layout.slots, layout.slot_bytes, comm->team.spin ? "spin" : "yield");
     return RONDO_SUCCESS;
 }
 
@@ -244,17 +268,36 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
     return make(comm, nranks, id, rank, config, NULL, meeting);
 }
 
-rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const char *what,
-                                    const rondo_unique_id_t *id, int rank, int nranks)
+/* ---- net sub-communicators: see progress/net_comm.h ---- */
+
+static rondo_result_t make_net_comm(void *arg, const char *purpose, const rondo_unique_id_t *id, int rank, int nranks,
+                                    rd_queue_t **queue)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t comm = arg, made;
     rd_env_t env = comm->env;
     char name[sizeof comm->who.name + sizeof "/check"];
 
     env.algo[0] = env.proto[0] = '\0'; /* they name kernels */
-    snprintf(name, sizeof name, "%s/%.5s", comm->who.name, what);
+    snprintf(name, sizeof name, "%s/%.5s", comm->who.name, purpose);
     config.name = name;
     config.device = RONDO_DEVICE_HOST;
-    config.timeout_ms = comm->timeout_ms;
-    return make(carrier, nranks, id, rank, &config, &env, NULL);
+    config.timeout_ms = comm->team.timeout_ms;
+    rondo_result_t result = make(&made, nranks, id, rank, &config, &env, NULL);
+    if (result == RONDO_SUCCESS)
+        *queue = &made->queue;
+    return result;
 }
+
+static void leave_net_comm(rd_queue_t *queue)
+{
+    if (rondo_comm_finalize(rd_comm_of(queue)) == RONDO_SUCCESS)
+        rd_net_leave(queue->net);
+}
+
+static void end_net_comm(rd_queue_t *queue)
+{
+    (void)rondo_comm_destroy(rd_comm_of(queue));
+}
+
+static const rd_net_comm_ops_t net_comm_ops = {make_net_comm, leave_net_comm, end_net_comm};

@@ -7,8 +7,19 @@
 #include <string.h>
 
 #include "core/submit.h"
-#include "core/signature.h"
 #include "exec/cuda/cuda.h"
+#include "progress/signature.h"
+
+struct rondo_request {
+    uint64_t mark;              /* rd_comm_mark of the process that submitted */
+    rd_completion_t completion; /* of the tasks */
+    int submitted;              /* the tasks are in their queues */
+    int ncomms;
+    rondo_comm_t *comms; /* whose tasks these are: a reference to each; most groups have one alone */
+    rondo_comm_t one;
+    int later;           /* its end does not wait for what runs on devices */
+    struct rd_cuda_pending *cuda; /* what of it runs there and is waited for; NULL: nothing */
+};
 
 /* A message of a rank to itself: one half of a pair that must be complete within the group. */
 typedef struct self_message {
@@ -39,7 +50,7 @@ static __attribute__((const, noinline)) group_t *own(void)
 rondo_result_t rd_group_failed(rondo_result_t result)
 {
     if (rd_group_depth)
-        rd_request_fail(&own()->whose, result);
+        rd_completion_fail(&own()->whose.completion, result);
     return result;
 }
 
@@ -53,6 +64,15 @@ static int has(const struct rondo_request *request, rondo_comm_t comm)
 {
     for (int i = 0; i < request->ncomms; i++) {
         if (request->comms[i] == comm)
+            return 1;
+    }
+    return 0;
+}
+
+static int has_queue(const struct rondo_request *request, const rd_queue_t *queue)
+{
+    for (int i = 0; i < request->ncomms; i++) {
+        if (&request->comms[i]->queue == queue)
             return 1;
     }
     return 0;
@@ -96,7 +116,7 @@ rondo_result_t rd_group_note(rondo_comm_t comm)
 rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task)
 {
     if (add_comm(&own()->whose, comm) != 0) {
-        rd_task_free(comm, task);
+        rd_task_free(&comm->queue, task);
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
     }
     if (own()->first)
@@ -182,7 +202,7 @@ static void clear(const struct rondo_request *request)
 {
     while (own()->first) {
         rd_task_t *t = take_task();
-        rd_task_free(has(request, t->comm) ? t->comm : NULL, t);
+        rd_task_free(has_queue(request, t->queue) ? t->queue : NULL, t);
     }
     while (own()->self_first) {
         self_message_t *m = own()->self_first;
@@ -207,7 +227,7 @@ static void enter_all(struct rondo_request *request)
     for (int i = request->ncomms - 1; i >= 0; i--) {
         rondo_comm_t comm = request->comms[i];
         if (rd_comm_inherited(comm)) { /* a fork lies between start and end */
-            rd_request_fail(request, rd_comm_valid(comm, "the end of a group"));
+            rd_completion_fail(&request->completion, rd_comm_valid(comm, "the end of a group"));
             forget(request, i);
             continue;
         }
@@ -219,14 +239,14 @@ static void enter_all(struct rondo_request *request)
                 rd_error(NULL, RONDO_ERR_INVALID_USAGE, "a communicator was destroyed inside a group that uses it");
         rd_comm_leave(comm, result);
         if (!request->submitted) /* else what was under way has ended the request, if anything was */
-            rd_request_fail(request, result);
+            rd_completion_fail(&request->completion, result);
         forget(request, i);
     }
 }
 
 static void leave_all(struct rondo_request *request)
 {
-    int failed = atomic_load(&request->result) != RONDO_SUCCESS;
+    int failed = atomic_load(&request->completion.result) != RONDO_SUCCESS;
 
     for (int i = 0; i < request->ncomms; i++)
         rd_comm_leave(request->comms[i], failed ? rd_health_check(&request->comms[i]->health) : RONDO_SUCCESS);
@@ -237,8 +257,8 @@ static void lose(struct rondo_request *request, int i, rondo_result_t result)
 {
     rondo_comm_t comm = request->comms[i];
 
-    rd_request_fail(request, result);
-    rd_queue_flush(comm, result);
+    rd_completion_fail(&request->completion, result);
+    rd_queue_flush(&comm->queue, result);
     rd_comm_leave(comm, result);
     forget(request, i);
 }
@@ -246,14 +266,14 @@ static void lose(struct rondo_request *request, int i, rondo_result_t result)
 /* Hands all recorded tasks to their queues, inside all of the communicators. After a failure none is handed on. */
 static rondo_result_t hand_on(struct rondo_request *request)
 {
-    rondo_result_t result = atomic_load(&request->result);
+    rondo_result_t result = atomic_load(&request->completion.result);
 
     for (int i = 0; i < request->ncomms && result == RONDO_SUCCESS; i++)
         result = rd_health_check(&request->comms[i]->health);
     if (result == RONDO_SUCCESS)
         result = match_self();
     for (rd_task_t *t = own()->first; t && result == RONDO_SUCCESS; t = t->next)
-        result = rd_queue_prepare(t->comm, t);
+        result = rd_queue_prepare(t->queue, t);
     if (result == RONDO_SUCCESS)
         result = rd_cuda_group_submit(request->later ? &request->cuda : NULL);
     if (result != RONDO_SUCCESS)
@@ -262,16 +282,14 @@ static rondo_result_t hand_on(struct rondo_request *request)
     int tasks = 0;
     for (rd_task_t *t = own()->first; t; t = t->next)
         tasks++;
-    atomic_store_explicit(&request->pending, tasks, memory_order_relaxed); /* none has begun */
+    atomic_store_explicit(&request->completion.pending, tasks, memory_order_relaxed); /* none has begun */
     for (int i = 0; i < request->ncomms; i++)
-        rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->health.stop, request->comms[i]->spin,
-                      request->comms[i]->timeout_ms);
+        rd_queue_wait_begin(&request->comms[i]->queue);
     while (own()->first) {
         rd_task_t *t = take_task();
-        if (t->check)
-            rd_check_number(t->comm, t->check);
-        t->request = request;
-        rd_queue_add(t->comm, t);
+        rd_signature_number(t, &rd_comm_of(t->queue)->sequence);
+        t->completion = &request->completion;
+        rd_queue_add(t->queue, t);
     }
     return RONDO_SUCCESS;
 }
@@ -283,7 +301,7 @@ static void take_group(struct rondo_request *request)
     request->one = own()->whose.one;
     request->comms = own()->whose.comms == &own()->whose.one ? &request->one : own()->whose.comms;
     request->ncomms = own()->whose.ncomms;
-    atomic_store(&request->result, atomic_load(&own()->whose.result));
+    atomic_store(&request->completion.result, atomic_load(&own()->whose.completion.result));
     enter_all(request);
 }
 
@@ -291,13 +309,13 @@ static void take_group(struct rondo_request *request)
 static rondo_result_t submit(struct rondo_request *request)
 {
     take_group(request);
-    rd_request_fail(request, hand_on(request));
+    rd_completion_fail(&request->completion, hand_on(request));
     for (int i = 0; i < request->ncomms; i++) /* what cannot begin, for lack of memory, the other ranks wait for */
-        rd_call_spoiled(request->comms[i], atomic_load(&request->result));
+        rd_call_spoiled(request->comms[i], atomic_load(&request->completion.result));
     request->submitted = 1;
     request->mark = rd_comm_mark;
     clear(request);
-    return atomic_load(&request->result);
+    return atomic_load(&request->completion.result);
 }
 
 /* What runs on devices needs no progress from here, only a look. */
@@ -306,7 +324,7 @@ static void look_at_devices(struct rondo_request *request)
     int done;
 
     if (request->cuda)
-        rd_request_fail(request, rd_cuda_pending_test(&request->cuda, &done));
+        rd_completion_fail(&request->completion, rd_cuda_pending_test(&request->cuda, &done));
 }
 
 /* One turn over every communicator of the request, which this thread is inside of. */
@@ -318,9 +336,9 @@ static int turn(struct rondo_request *request)
     for (int i = request->ncomms - 1; i >= 0; i--) {
         rondo_comm_t comm = request->comms[i];
         int moved = 0;
-        rondo_result_t result = rd_queue_advance(comm, &moved);
+        rondo_result_t result = rd_queue_advance(&comm->queue, &moved);
         if (moved)
-            rd_queue_moved(comm);
+            rd_queue_moved(&comm->queue);
         any |= moved;
         if (result != RONDO_SUCCESS)
             lose(request, i, result);
@@ -340,8 +358,8 @@ static int idle(const struct rondo_request *request)
 
 static int over(struct rondo_request *request)
 {
-    return atomic_load(&request->pending) == 0 && !request->cuda &&
-           (atomic_load(&request->result) != RONDO_SUCCESS || idle(request));
+    return atomic_load(&request->completion.pending) == 0 && !request->cuda &&
+           (atomic_load(&request->completion.result) != RONDO_SUCCESS || idle(request));
 }
 
 /* After a turn in which nothing moved: a little patience, and a look at abort, death and timeout. */
@@ -351,7 +369,7 @@ static void miss(struct rondo_request *request)
         rondo_comm_t comm = request->comms[i];
         if (!comm->queue.active && (!comm->net || rd_net_idle(comm->net))) /* its part is over: it waits for nobody */
             continue;
-        rondo_result_t result = rd_queue_miss(comm);
+        rondo_result_t result = rd_queue_miss(&comm->queue);
         if (result != RONDO_SUCCESS)
             lose(request, i, result);
     }
@@ -375,7 +393,7 @@ static rondo_result_t release(struct rondo_request *request)
         forget(request, 0);
     if (request->comms != &request->one)
         free(request->comms);
-    return atomic_load(&request->result);
+    return atomic_load(&request->completion.result);
 }
 
 static rondo_result_t too_many_ends(const char *call)
@@ -405,7 +423,7 @@ static double estimate(const struct rondo_request *request)
         double sum = 0;
 
         for (const rd_task_t *t = own()->first; t; t = t->next)
-            sum += t->comm == request->comms[i] ? t->plan->us : 0;
+            sum += t->queue == &request->comms[i]->queue ? t->plan->us : 0;
         longest = sum > longest ? sum : longest;
     }
     return longest;
@@ -451,7 +469,7 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
     if (made)
         made->later = 1;
     if (!made)
-        rd_request_fail(&own()->whose, rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request"));
+        rd_completion_fail(&own()->whose.completion, rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request"));
     if (submit(made ? made : &refused) != RONDO_SUCCESS) {
         finish(made ? made : &refused);
         result = release(made ? made : &refused);

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "exec/host/reduce.h"
-#include "core/op.h"
 #include "exec/cuda/cuda_int.h"
 #include "exec/cuda/proxy/proxy.h"
 
@@ -36,9 +35,10 @@ static void set_real(rd_kreduce_t *r, rondo_type_t type, double value)
 }
 
 /* What the kernels make of the operator: AVG of what has fractions is a sum of scaled contributions, as PREMULSUM is. */
-void rd_cuda_op(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *r)
+void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r)
 {
-    rd_op_scalar_t scalar;
+    const rd_op_scalar_t *scalar = call->scalar;
+    const rd_ask_t *ask = &call->ask;
 
     r->op = (uint32_t)ask->op;
     r->scaled = RD_KSCALE_NONE;
@@ -47,16 +47,16 @@ void rd_cuda_op(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *r)
     if (ask->op == RONDO_AVG && (is_real(ask->type) || ask->type == RONDO_COMPLEX64 || ask->type == RONDO_COMPLEX128)) {
         r->op = RONDO_SUM;
         set_real(r, ask->type, 1.0 / cuda->comm->nranks);
-    } else if (ask->op >= RONDO_NUM_OPS && rd_op_scalar(cuda->comm, ask->op, &scalar) == 0) {
+    } else if (ask->op >= RONDO_NUM_OPS && scalar) {
         r->op = RONDO_SUM;
-        r->device_scale = scalar.device;
+        r->device_scale = scalar->device;
         r->scaled = is_real(ask->type) ? RD_KSCALE_REAL : RD_KSCALE_ELEMENT;
-        if (scalar.device)
+        if (scalar->device)
             return;
         if (is_real(ask->type))
-            set_real(r, ask->type, number(ask->type, scalar.here));
+            set_real(r, ask->type, number(ask->type, scalar->here));
         else
-            memcpy(r->scale, scalar.here, sizeof r->scale);
+            memcpy(r->scale, scalar->here, sizeof r->scale);
     }
 }
 
@@ -179,7 +179,7 @@ static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
     work.comm = cuda->k;
     work.reduce = (rd_kreduce_t){.in = call->in, .out = call->out, .count = count, .coll = RD_ALLREDUCE,
                                  .type = (uint32_t)call->ask.type, .passes = 1, .units = 1};
-    rd_cuda_op(cuda, &call->ask, &work.reduce);
+    rd_cuda_op(cuda, call, &work.reduce);
     launch.threads = rd_kernel_threads(RD_K_ALONE, RD_KC_LL);
     size_t blocks = (count * element + 16383) / 16384;
     launch.blocks = blocks < cuda->limits.blocks ? (uint32_t)blocks : cuda->limits.blocks;
@@ -207,7 +207,7 @@ static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kred
     const rd_ask_t *ask = &call->ask;
     rd_wanted_t wanted;
 
-    rd_cuda_op(cuda, ask, reduce);
+    rd_cuda_op(cuda, call, reduce);
     memset(&wanted, 0, sizeof wanted);
     wanted.coll = reduce->coll = (uint32_t)ask->coll;
     wanted.type = reduce->type = (uint32_t)ask->type;
@@ -319,13 +319,13 @@ rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
 
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    if (cuda->asked) {
-        rondo_result_t result = rd_cuda_asked_call(cuda, call);
+    if (cuda->signatures && !rd_cuda_captured(call->stream)) {
+        rondo_result_t result = rd_signature_ring_call(cuda->signatures, call);
         if (result != RONDO_SUCCESS)
             return result;
     }
     if (cuda->stage) {
-        rondo_result_t result = rd_stage_check_call(cuda->stage, call);
+        rondo_result_t result = rd_stage_check(cuda->stage, call);
         return result == RONDO_SUCCESS ? rd_stage_collective(cuda, call) : result;
     }
     if (call->ask.coll == RD_BARRIER)
@@ -381,5 +381,5 @@ rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call)
         result = rd_buffer_check(cuda, name, "recv", call->out, out);
     if (result != RONDO_SUCCESS)
         return result;
-    return rd_group_depth ? rd_cuda_record(cuda, call) : rd_cuda_run(cuda, call);
+    return call->grouped ? rd_cuda_record(cuda, call) : rd_cuda_run(cuda, call);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "core/submit.h"
+#include "progress/net_comm.h"
 #include "topo/topo_gpu.h"
 
 typedef struct rd_cuda rd_cuda_t;
@@ -18,14 +19,11 @@ int rd_cuda_built(void);
 /* What config.device means here: a device's number, or RONDO_DEVICE_HOST. */
 rondo_result_t rd_cuda_device(int wanted, int *device);
 
-/* Bytes that RONDO_CHECK takes at the end of each rank's shared segment. */
-size_t rd_cuda_asked_bytes(void);
-
 /* What the watch does for a CUDA communicator several times a second; `comm` is a rondo_comm_t. */
 void rd_cuda_look(void *comm);
 
 /* Collective over comm->boot, after its node is known. Sets comm->cuda. On an error every rank has one. */
-rondo_result_t rd_cuda_create(rondo_comm_t comm);
+rondo_result_t rd_cuda_create(rondo_comm_t comm, const rd_net_comm_ops_t *net_comms);
 /* Waits for what is enqueued, or, after an error, until kernels have left; then closes what is the peers'. After it this
  * rank touches no peer's memory: its control may say that it has left. */
 rondo_result_t rd_cuda_close(rondo_comm_t comm);
@@ -39,8 +37,7 @@ rondo_result_t rd_cuda_check(rondo_comm_t comm);
 
 /* Enqueues, or records in this thread's group. */
 rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call);
-rondo_result_t rd_cuda_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer,
-                               rondo_stream_t stream);
+rondo_result_t rd_cuda_message(rondo_comm_t comm, const rd_message_t *message);
 
 /* The outermost end of a group: enqueues what this thread has recorded. What it then waits for, if `pending` is not
  * NULL, is left there. */

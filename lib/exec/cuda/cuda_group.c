@@ -14,7 +14,8 @@ typedef struct op {
     struct op *next;
     rd_call_t call;
     rd_tables_t tables;
-    size_t counts[]; /* that `tables` points to */
+    rd_op_scalar_t scalar; /* that the call points to: its operator may be gone at the group's end */
+    size_t counts[];       /* that `tables` points to */
 } op_t;
 
 /* One communicator's part of the group. */
@@ -47,8 +48,6 @@ static part_t *part_of(rd_cuda_t *cuda)
         at = &(*at)->next;
     if (*at && (*at)->cuda == cuda)
         return *at;
-    if (rd_group_note(cuda->comm) != RONDO_SUCCESS)
-        return NULL;
     made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
@@ -78,6 +77,10 @@ rondo_result_t rd_cuda_record(rd_cuda_t *cuda, const rd_call_t *call)
     if (!op)
         return no_memory(cuda);
     op->call = *call;
+    if (call->scalar) {
+        op->scalar = *call->scalar;
+        op->call.scalar = &op->scalar;
+    }
     if (call->tables) {
         const rd_tables_t *t = call->tables;
         op->tables = (rd_tables_t){keep(op, 0, t->in_counts, n), keep(op, 1, t->in_displs, n),

@@ -20,18 +20,14 @@ static rondo_result_t none(rondo_comm_t comm)
     return rd_error(&comm->who, RONDO_ERR_INTERNAL, "a CUDA communicator without CUDA");
 }
 
-size_t rd_cuda_asked_bytes(void)
-{
-    return 0;
-}
-
 void rd_cuda_look(void *comm)
 {
     (void)comm;
 }
 
-rondo_result_t rd_cuda_create(rondo_comm_t comm)
+rondo_result_t rd_cuda_create(rondo_comm_t comm, const rd_net_comm_ops_t *net_comms)
 {
+    (void)net_comms;
     return none(comm);
 }
 
@@ -66,9 +62,9 @@ rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call)
     return none(comm);
 }
 
-rondo_result_t rd_cuda_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)
+rondo_result_t rd_cuda_message(rondo_comm_t comm, const rd_message_t *message)
 {
-    (void)send, (void)buffer, (void)bytes, (void)peer, (void)stream;
+    (void)message;
     return none(comm);
 }
 

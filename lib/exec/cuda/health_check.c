@@ -23,8 +23,8 @@ static void left_look(rd_cuda_t *cuda, int peer)
         return;
     }
     rd_health_fail(&comm->health, RONDO_ERR_REMOTE, peer,
-                 "rank %d (%s) has destroyed its communicator, and a kernel of this rank waits for it", peer,
-                 rd_boot_whois(comm->boot, peer));
+                   "rank %d (%s) has destroyed its communicator, and a kernel of this rank waits for it", peer,
+                   rd_boot_whois(comm->boot, peer));
 }
 
 static void late_look(rd_cuda_t *cuda, int peer)
@@ -49,7 +49,7 @@ void rd_cuda_look(void *arg)
 
     if (rd_health_poll(&comm->health) != RONDO_SUCCESS)
         return;
-    rd_cuda_asked_look(cuda);
+    rd_signature_ring_poll(cuda->signatures);
     int slow = (int)host->slow;
     if (cuda->stage && slow >= 1) /* a kernel of the node's own ranks, or one that waits for a proxy */
         slow = slow <= comm->node.nlocal ? comm->node.local[slow - 1] + 1 : 0;

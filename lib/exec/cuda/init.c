@@ -10,7 +10,7 @@
 #include "exec/cuda/cuda_int.h"
 #include "exec/cuda/proxy/proxy.h"
 
-rondo_result_t rd_cuda_create(rondo_comm_t comm)
+rondo_result_t rd_cuda_create(rondo_comm_t comm, const rd_net_comm_ops_t *net_comms)
 {
     rd_cuda_t *cuda;
     rondo_result_t result;
@@ -24,6 +24,7 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
     if (!cuda)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     cuda->comm = comm;
+    cuda->net_comms = net_comms;
     cuda->device = comm->device;
     cuda->k.rank = comm->rank;
     cuda->k.nranks = comm->nranks;
@@ -34,7 +35,8 @@ rondo_result_t rd_cuda_create(rondo_comm_t comm)
     if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
         result = rd_stage_needed(comm) ? rd_window_create(cuda) : rd_import_windows(cuda);
     if (result == RONDO_SUCCESS)
-        result = rd_stage_needed(comm) ? rd_stage_create(cuda) : rd_cuda_asked_create(cuda);
+        result =
+            rd_stage_needed(comm) ? rd_stage_create(cuda) : rd_signature_ring_create(&cuda->signatures, &comm->team);
     if (result == RONDO_SUCCESS) {
         cuda->limits.copies = (uint32_t)rd_registered_possible(cuda);
         atomic_store(&comm->health.stop.mirror, &cuda->host->abort);
@@ -65,23 +67,26 @@ rondo_result_t rd_cuda_check(rondo_comm_t comm)
         late = comm->node.local[late];
     if (failed == RD_KFAILED_TIMEOUT && late == (int)RD_KPROXY) /* kernels between nodes wait for nobody else */
         return rd_health_fail(&comm->health, RONDO_ERR_TIMEOUT, comm->rank,
-                            "a kernel waited longer than %u ms for this process's own proxy thread", host->timeout_ms);
+                              "a kernel waited longer than %u ms for this process's own proxy thread",
+                              host->timeout_ms);
     if (failed == RD_KFAILED_TIMEOUT)
-        return rd_health_fail(&comm->health, RONDO_ERR_TIMEOUT, late,
-                            "a kernel waited longer than %u ms for rank %d (%s): it is alive but late or stopped; see "
-                            "RONDO_TIMEOUT_MS",
-                            host->timeout_ms, late, whois(comm, late));
+        return rd_health_fail(
+            &comm->health, RONDO_ERR_TIMEOUT, late,
+            "a kernel waited longer than %u ms for rank %d (%s): it is alive but late or stopped; see "
+            "RONDO_TIMEOUT_MS",
+            host->timeout_ms, late, whois(comm, late));
     if (rd_health_check(&comm->health) != RONDO_SUCCESS)
         return rd_health_check(&comm->health);
     if (failed == RD_KFAILED_DIFFERS)
-        return rd_health_fail(&comm->health, RONDO_ERR_MISMATCH, late,
-                            "rank %d (%s) has called another operation by copies than this rank, or with a buffer that "
-                            "lies elsewhere: all must be at the same offset of the same registration (RONDO_CUDA_COPY)",
-                            late, whois(comm, late));
+        return rd_health_fail(
+            &comm->health, RONDO_ERR_MISMATCH, late,
+            "rank %d (%s) has called another operation by copies than this rank, or with a buffer that "
+            "lies elsewhere: all must be at the same offset of the same registration (RONDO_CUDA_COPY)",
+            late, whois(comm, late));
     if (failed == RD_KFAILED_LEFT)
         return rd_health_fail(&comm->health, RONDO_ERR_REMOTE, late,
-                            "rank %d (%s) has left an operation before this rank had copied its buffer", late,
-                            whois(comm, late));
+                              "rank %d (%s) has left an operation before this rank had copied its buffer", late,
+                              whois(comm, late));
     return rd_health_fail(&comm->health, RONDO_ERR_INTERNAL, -1, "a kernel has left without having finished");
 }
 
@@ -162,7 +167,7 @@ void rd_cuda_free(rondo_comm_t comm)
     rd_registered_close(cuda);
     rd_import_close(cuda);
     rd_order_free(cuda);
-    rd_cuda_asked_free(cuda);
+    rd_signature_ring_free(cuda->signatures);
     rd_cuda_programs_free(cuda);
     rd_window_free(cuda, &comm->node, cuda->whole ? comm->conns.controls : NULL);
     rd_device_leave(guard);

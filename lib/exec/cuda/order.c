@@ -8,6 +8,15 @@
  */
 #include "exec/cuda/cuda_int.h"
 
+int rd_cuda_captured(cudaStream_t stream)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+
+    if (cudaStreamIsCapturing(stream, &status) != cudaSuccess)
+        (void)cudaGetLastError();
+    return status != cudaStreamCaptureStatusNone;
+}
+
 rondo_result_t rd_order_create(rd_cuda_t *cuda)
 {
     cudaError_t error = cudaEventCreateWithFlags(&cuda->order.event, cudaEventDisableTiming);

@@ -363,19 +363,19 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
 
 /* ---- the entry ---- */
 
-rondo_result_t rd_cuda_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)
+rondo_result_t rd_cuda_message(rondo_comm_t comm, const rd_message_t *m)
 {
-    rd_cuda_message_t message = {NULL, buffer, bytes, stream, (int16_t)send, (int16_t)peer};
-    const char *call = send ? "rondo_send" : "rondo_recv";
+    rd_cuda_message_t message = {NULL, m->buffer, m->bytes, m->stream, (int16_t)m->send, (int16_t)m->peer};
+    const char *call = m->send ? "rondo_send" : "rondo_recv";
     rondo_result_t result = rd_cuda_check(comm);
 
     if (result == RONDO_SUCCESS)
-        result = rd_buffer_check(comm->cuda, call, "buffer", buffer, bytes);
+        result = rd_buffer_check(comm->cuda, call, "buffer", m->buffer, m->bytes);
     if (result != RONDO_SUCCESS)
         return result;
-    if (rd_group_depth)
+    if (m->grouped)
         return rd_cuda_record_message(comm->cuda, &message);
-    if (peer == comm->rank)
+    if (m->peer == comm->rank)
         return rd_error(&comm->who, RONDO_ERR_INVALID_USAGE,
                         "%s to this rank itself would wait for ever: put it into a group with its partner", call);
     return rd_messages_run(comm->cuda, &message);

@@ -287,7 +287,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
         return rd_cuda_error(&cuda->comm->who, error, "device memory for a communicator");
     if (!cuda->outer)
         cuda->host->timeout_ms = /* 24 days are for ever: kernels compare clocks that wrap around */
-            cuda->comm->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->comm->timeout_ms;
+            cuda->comm->team.timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->comm->team.timeout_ms;
     cuda->k.own = cuda->window;
     cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - PAGE : NULL;
     return RONDO_SUCCESS;

@@ -78,21 +78,21 @@ static void show(rd_crew_t *from, rd_crew_t *to)
 rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, int send, const char *slot,
                               uint32_t count)
 {
-    struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
+    rd_completion_t *completion = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
     rd_crew_t *last = NULL;
     rd_kmessage_t m;
 
     if (crew->number || !crew->dealt || count < 1 || count > RD_KDIRECT_RUN)
         return rd_error(&crew->stage->cuda->comm->who, RONDO_ERR_INTERNAL,
                         "a kernel asks crew %d for %u messages straight from GPU to GPU", crew->number, count);
-    atomic_store(&request->pending, (int)count);
+    atomic_store(&completion->pending, (int)count);
     lane->taken++;
     for (uint32_t i = 0; i < count; i++) {
         memcpy(&m, slot + i * sizeof m, sizeof m);
         rd_crew_t *to = next_crew(crew->stage, peer, send, m.bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
         if (to != last)
             show(crew, last);
-        deal(crew->stage, to, peer, send, &m, &request->pending);
+        deal(crew->stage, to, peer, send, &m, &completion->pending);
         last = to;
     }
     show(crew, last);
@@ -101,13 +101,13 @@ rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, 
 
 rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved)
 {
-    rondo_comm_t carrier = crew->carriers[RD_CARRIER_ALL];
+    rd_queue_t *carrier = crew->carriers[RD_CARRIER_ALL];
     rondo_result_t result = RONDO_SUCCESS;
     rd_dealt_t *d = crew->dealt;
 
     while (result == RONDO_SUCCESS && d->taken != atomic_load_explicit(&d->put, memory_order_acquire)) {
-        if (!carrier->queue.active && rd_net_waits_for(carrier->net) < 0)
-            rd_wait_begin(&carrier->queue.wait, &carrier->health.stop, carrier->spin, carrier->timeout_ms);
+        if (!carrier->active && rd_net_waits_for(carrier->net) < 0)
+            rd_queue_wait_begin(carrier);
         result = rd_net_direct(carrier->net, &d->all[d->taken++ % RD_DEALT_MOST]);
         *moved = 1;
     }

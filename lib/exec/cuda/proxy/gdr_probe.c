@@ -37,17 +37,17 @@ typedef struct way {
 } way_t;
 
 /* NULL, NULL: what this rank owes the network yet. */
-static int under_way(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
+static int under_way(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
 {
     return first ? atomic_load(first) || atomic_load(second) : !rd_net_idle(by->net);
 }
 
-static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
+static rondo_result_t await(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
 {
     rondo_result_t result = RONDO_SUCCESS;
     rd_wait_t wait;
 
-    rd_wait_begin(&wait, &by->health.stop, by->spin, by->env.create_timeout_ms);
+    rd_wait_begin(&wait, &by->health->stop, by->spin, by->team->env->create_timeout_ms);
     while (under_way(by, first, second) && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
         if (rd_net_progress(by->net))
             rd_wait_progress(&wait);
@@ -58,25 +58,26 @@ static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _At
 }
 
 /* The communicator fails as the carrier has, and UCX lets go of what was to be tried. */
-static rondo_result_t give_up(rd_stage_t *s, rondo_comm_t by, rondo_result_t result)
+static rondo_result_t give_up(rd_stage_t *s, rd_queue_t *by, rondo_result_t result)
 {
     int peer = rd_net_waits_for(by->net);
 
     if (result == RONDO_ERR_TIMEOUT)
-        rd_health_fail(&by->health, result, peer, "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
-                     peer >= 0 ? rd_boot_whois(by->boot, peer) : "?", (long long)by->env.create_timeout_ms);
+        rd_health_fail(by->health, result, peer, "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
+                     rd_health_whois(by->health, peer), (long long)by->team->env->create_timeout_ms);
     else
-        rd_health_fail(&by->health, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
+        rd_health_fail(by->health, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
     rd_net_take_back(by->net);
-    return rd_health_fail(&s->cuda->comm->health, rd_health_check(&by->health), atomic_load(&by->health.stop.culprit),
+    return rd_health_fail(&s->cuda->comm->health, rd_health_check(by->health), atomic_load(&by->health->stop.culprit),
                         "%s (when messages between GPUs were tried, which RONDO_NET_DIRECT=0 leaves out)",
-                        by->health.stop.text);
+                        by->health->stop.text);
 }
 
 /* Each rank to the one that is `k` behind it, as far as that is on another node. */
 static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int device, int offered)
 {
-    rondo_comm_t comm = s->cuda->comm, by = s->crews[crew].carriers[RD_CARRIER_ALL];
+    rondo_comm_t comm = s->cuda->comm;
+    rd_queue_t *by = s->crews[crew].carriers[RD_CARRIER_ALL];
     int to = (comm->rank + k) % comm->nranks, from = (comm->rank - k + comm->nranks) % comm->nranks;
     const int *node_of = comm->node.node_of;
     _Atomic int coming = node_of[from] != node_of[comm->rank], going = node_of[to] != node_of[comm->rank];
@@ -97,7 +98,7 @@ static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int
 /* Before this rank waits for something else. */
 static rondo_result_t settle(rd_stage_t *s, int crew)
 {
-    rondo_comm_t by = s->crews[crew].carriers[RD_CARRIER_ALL];
+    rd_queue_t *by = s->crews[crew].carriers[RD_CARRIER_ALL];
     rondo_result_t result = await(by, NULL, NULL);
 
     return result == RONDO_SUCCESS ? result : give_up(s, by, result);

@@ -210,7 +210,7 @@ static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c
     task->each = each;
     task->carrier = carrier;
     task->rounds = rounds;
-    task->checked = rd_stage_check_calls(s);
+    task->checked = rd_signature_list_calls(s->signatures);
     atomic_store(&task->left, rounds);
     if (c->tables) {
         task->in_counts = keep(task->counts, c->tables->in_counts, n);
@@ -283,7 +283,7 @@ static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_
         return rd_error(&cuda->comm->who, RONDO_ERR_UNSUPPORTED, "%s of %zu elements: too long",
                         rd_coll_name(call->ask.coll), most);
     work->comm = cuda->k;
-    rd_cuda_op(cuda, &call->ask, &k->reduce);
+    rd_cuda_op(cuda, call, &k->reduce);
     k->reduce.in = call->in;
     k->reduce.out = call->out;
     k->reduce.type = (uint32_t)call->ask.type;
@@ -326,6 +326,21 @@ rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
     rondo_result_t result = run(s, carrier, call, &work, table);
     free(table);
     return result;
+}
+
+/* The calling thread waits for nobody, so rounds of the operation wait until its call has been compared. What a rail's
+ * ranks do inside their node goes ahead of it: when ranks differ, those kernels leave as from every failure. What is
+ * captured is not compared, nor messages. */
+rondo_result_t rd_stage_check(rd_stage_t *s, const rd_call_t *call)
+{
+    if (!s->signatures || rd_cuda_captured(call->stream))
+        return RONDO_SUCCESS;
+    rondo_result_t result = rd_signature_list_call(s->signatures, call);
+    if (result != RONDO_SUCCESS)
+        return result;
+    atomic_fetch_add(&s->crews[0].asked, 1);
+    rd_proxy_wake(&s->crews[0].client);
+    return RONDO_SUCCESS;
 }
 
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call)

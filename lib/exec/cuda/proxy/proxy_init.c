@@ -17,7 +17,7 @@
 /* Half of a rank's cores at most: the other half is the user's. The same on all ranks. */
 static int crews_of(const rondo_comm_t comm)
 {
-    int half = comm->cores_each / 2;
+    int half = comm->team.cores_each / 2;
 
     if (comm->env.cuda_crews)
         return comm->env.cuda_crews;
@@ -131,7 +131,8 @@ static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int f
     rondo_result_t result = rd_boot_allgather(comm->boot, ids, each * sizeof *ids);
     s->carriers[carrier] = (rd_carrier_t){rank, nranks};
     while (nranks && made < each && result == RONDO_SUCCESS) {
-        result = rd_comm_make_carrier(&s->crews[made].carriers[carrier], comm, names[carrier], &its[made], rank, nranks);
+        result = s->cuda->net_comms->make(comm, names[carrier], &its[made], rank, nranks,
+                                          &s->crews[made].carriers[carrier]);
         made++;
     }
     for (size_t c = made; comm->rank == first && c < each; c++)
@@ -178,7 +179,7 @@ static rondo_result_t carriers(rd_stage_t *s)
     rondo_result_t result = carriers_make(s, RD_CARRIER_ALL, s->ncrews, 0, comm->rank, comm->nranks);
 
     if (result == RONDO_SUCCESS && comm->env.check)
-        result = rd_stage_check_create(s);
+        result = rd_signature_list_create(&s->signatures, &comm->team);
     if (result == RONDO_SUCCESS && comm->env.check)
         result = carriers_make(s, RD_CARRIER_CHECK, 1, 0, comm->rank, comm->nranks);
     return result == RONDO_SUCCESS ? inside(s) : result;
@@ -218,7 +219,7 @@ static void say_what_was_made(const rd_stage_t *s)
                "CUDA between %d nodes: no direct path (%s), data is staged through %zu MB of pinned memory a rank, by "
                "%d threads",
                comm->node.nnodes, s->way, s->area->bytes >> 20, s->ncrews);
-    if (comm->cores_each < 2)
+    if (comm->team.cores_each < 2)
         rd_log(&comm->who, RD_LOG_WARN,
                "a rank has one core, for itself and for the thread that moves its GPU's data by the host: operations may "
                "take milliseconds. Give it more: mpirun --bind-to none or --map-by slot:PE=4, srun --cpus-per-task=4");
@@ -250,17 +251,19 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda)
 /* All say farewell before one waits for those of others. */
 static void carriers_end(rd_stage_t *s)
 {
+    const rd_net_comm_ops_t *ops = s->cuda->net_comms;
+
     for (int i = RD_CARRIERS * s->ncrews - 1; i >= 0; i--) {
         rd_crew_t *crew = &s->crews[i / RD_CARRIERS];
-        rondo_comm_t carrier = crew->carriers[i % RD_CARRIERS];
+        rd_queue_t *carrier = crew->carriers[i % RD_CARRIERS];
         rd_carry_failure(crew, i % RD_CARRIERS);
-        if (carrier && rondo_comm_finalize(carrier) == RONDO_SUCCESS)
-            rd_net_leave(carrier->net);
+        if (carrier)
+            ops->leave(carrier);
     }
     for (int i = RD_CARRIERS * s->ncrews - 1; i >= 0; i--) {
-        rondo_comm_t carrier = s->crews[i / RD_CARRIERS].carriers[i % RD_CARRIERS];
+        rd_queue_t *carrier = s->crews[i / RD_CARRIERS].carriers[i % RD_CARRIERS];
         if (carrier)
-            (void)rondo_comm_destroy(carrier);
+            ops->end(carrier);
     }
 }
 
@@ -285,7 +288,7 @@ void rd_stage_close(rd_cuda_t *cuda)
             rd_proxy_remove(&s->crews[c].client);
     if (s->crews)
         carriers_end(s);
-    rd_stage_check_free(s);
+    rd_signature_list_free(s->signatures);
     if (s->tasks)
         rd_stage_tasks_close(s->tasks);
     if (s->area)
