@@ -43,10 +43,15 @@ struct rondo_comm {
     int survived;         /* shrunk to them: not to be shrunk again */
 };
 
-/* Whose queue it is. */
+/* Whose queue, and whose team, it is. */
 static inline rondo_comm_t rd_comm_of(rd_queue_t *queue)
 {
     return (rondo_comm_t)(void *)((char *)queue - offsetof(struct rondo_comm, queue));
+}
+
+static inline const struct rondo_comm *rd_comm_of_team(const rd_team_t *team)
+{
+    return (const struct rondo_comm *)(const void *)((const char *)team - offsetof(struct rondo_comm, team));
 }
 
 /* A communicator's argument: NULL, destroyed, foreign ones and the parent's after a fork are refused with a sentence;

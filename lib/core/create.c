@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "node/agree.h"
-#include "core/comm.h"
+#include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
 #include "core/op.h"
 #include "progress/net_comm.h"
@@ -69,6 +69,13 @@ static int has_left(void *arg, int rank)
     return control && atomic_load_explicit(&control->left, memory_order_acquire);
 }
 
+static void look_at_device(void *arg)
+{
+    rondo_comm_t comm = arg;
+
+    rd_cuda_look(comm->cuda);
+}
+
 /* In reverse order of creation. */
 void rd_comm_take_down(rondo_comm_t comm)
 {
@@ -78,7 +85,8 @@ void rd_comm_take_down(rondo_comm_t comm)
     rd_watch_remove(comm->watch);
     rd_queue_free(&comm->queue);
     rd_op_free_all(comm);
-    rd_cuda_free(comm);
+    rd_cuda_free(comm->cuda, &comm->node);
+    comm->cuda = NULL;
     rd_plan_put(comm->last.plan);
     rd_planner_free(comm->planner);
     rd_net_destroy(comm->net);
@@ -197,12 +205,13 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         return result;
     const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node,   agreed.cores, agreed.sharing,
                                     &comm->conns, &comm->env,   &comm->prices, &comm->who};
-    if ((result = comm->device >= 0 ? rd_cuda_create(comm, &net_comm_ops) : rd_planner_create(&comm->planner, &args)) ||
+    if ((result = comm->device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
+                                    : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
         (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->health.stop, has_left, comm)))
         return result;
     if (comm->cuda && comm->nranks > 1)
-        rd_watch_look(comm->watch, rd_cuda_look);
+        rd_watch_look(comm->watch, look_at_device);
     if (comm->rank == 0)
         rd_log(&comm->who, RD_LOG_INFO,
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",
@@ -270,11 +279,12 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
 
 /* ---- net sub-communicators: see progress/net_comm.h ---- */
 
-static rondo_result_t make_net_comm(void *arg, const char *purpose, const rondo_unique_id_t *id, int rank, int nranks,
-                                    rd_queue_t **queue)
+static rondo_result_t make_net_comm(const rd_team_t *of, const char *purpose, const rondo_unique_id_t *id, int rank,
+                                    int nranks, rd_queue_t **queue)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
-    rondo_comm_t comm = arg, made;
+    const struct rondo_comm *comm = rd_comm_of_team(of);
+    rondo_comm_t made;
     rd_env_t env = comm->env;
     char name[sizeof comm->who.name + sizeof "/check"];
 

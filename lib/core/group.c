@@ -14,8 +14,10 @@ struct rondo_request {
     uint64_t mark;              /* rd_comm_mark of the process that submitted */
     rd_completion_t completion; /* of the tasks */
     int submitted;              /* the tasks are in their queues */
-    int ncomms;
-    rondo_comm_t *comms; /* whose tasks these are: a reference to each; most groups have one alone */
+    /* Whose tasks these are: a reference to each until the end. Those behind the first `ncomms` have been ended or lost:
+     * nobody is inside of them any more. Most groups have one alone. */
+    int ncomms, nheld;
+    rondo_comm_t *comms;
     rondo_comm_t one;
     int later;           /* its end does not wait for what runs on devices */
     struct rd_cuda_pending *cuda; /* what of it runs there and is waited for; NULL: nothing */
@@ -216,8 +218,10 @@ static void clear(const struct rondo_request *request)
 /* The request is done with its i-th communicator, which this thread need not be inside. */
 static void forget(struct rondo_request *request, int i)
 {
-    rd_comm_drop(request->comms[i]);
+    rondo_comm_t comm = request->comms[i];
+
     request->comms[i] = request->comms[--request->ncomms];
+    request->comms[request->ncomms] = comm;
 }
 
 /* From here until `leave_all` no other thread ends one of the communicators. One that has been ended is forgotten: its
@@ -300,7 +304,7 @@ static void take_group(struct rondo_request *request)
 {
     request->one = own()->whose.one;
     request->comms = own()->whose.comms == &own()->whose.one ? &request->one : own()->whose.comms;
-    request->ncomms = own()->whose.ncomms;
+    request->ncomms = request->nheld = own()->whose.ncomms;
     atomic_store(&request->completion.result, atomic_load(&own()->whose.completion.result));
     enter_all(request);
 }
@@ -318,13 +322,28 @@ static rondo_result_t submit(struct rondo_request *request)
     return atomic_load(&request->completion.result);
 }
 
-/* What runs on devices needs no progress from here, only a look. */
+static rondo_result_t device_health(rondo_comm_t comm)
+{
+    rondo_result_t result = rd_cuda_check(comm->cuda);
+
+    return result == RONDO_SUCCESS ? rd_health_poll(&comm->health) : result;
+}
+
+/* What runs on devices needs no progress from here, only a look. When it is over, it is so because it has run, or
+ * because its communicator has failed. */
 static void look_at_devices(struct rondo_request *request)
 {
-    int done;
+    rondo_result_t result = request->cuda ? rd_cuda_pending_test(&request->cuda) : RONDO_IN_PROGRESS;
 
-    if (request->cuda)
-        rd_completion_fail(&request->completion, rd_cuda_pending_test(&request->cuda, &done));
+    if (result == RONDO_IN_PROGRESS)
+        return;
+    rd_completion_fail(&request->completion, result);
+    for (int i = 0; i < request->nheld; i++) {
+        rondo_comm_t comm = request->comms[i];
+        if (comm->device >= 0)
+            rd_completion_fail(&request->completion,
+                               i < request->ncomms ? device_health(comm) : rd_health_check(&comm->health));
+    }
 }
 
 /* One turn over every communicator of the request, which this thread is inside of. */
@@ -389,8 +408,9 @@ static void finish(struct rondo_request *request)
 static rondo_result_t release(struct rondo_request *request)
 {
     leave_all(request);
-    while (request->ncomms)
-        forget(request, 0);
+    while (request->nheld)
+        rd_comm_drop(request->comms[--request->nheld]);
+    request->ncomms = 0;
     if (request->comms != &request->one)
         free(request->comms);
     return atomic_load(&request->completion.result);

@@ -110,14 +110,14 @@ static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
     whole.grouped = rd_group_depth != 0;
     if (call->ask.op >= RONDO_NUM_OPS)
         whole.scalar = rd_op_scalar(comm, call->ask.op);
-    return result == RONDO_SUCCESS ? rd_cuda_collective(comm, &whole) : result;
+    return result == RONDO_SUCCESS ? rd_cuda_collective(comm->cuda, &whole) : result;
 }
 
 static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *message)
 {
     rondo_result_t result = note_group(comm);
 
-    return result == RONDO_SUCCESS ? rd_cuda_message(comm, message) : result;
+    return result == RONDO_SUCCESS ? rd_cuda_message(comm->cuda, message) : result;
 }
 
 rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)

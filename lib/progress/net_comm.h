@@ -8,9 +8,9 @@
 #include "progress/queue.h"
 
 typedef struct rd_net_comm_ops {
-    /* Collective over those who hold the id. It has the settings and the timeout of the communicator that is `arg`;
-     * `purpose`, at most five letters, ends its name. */
-    rondo_result_t (*make)(void *arg, const char *purpose, const rondo_unique_id_t *id, int rank, int nranks,
+    /* Collective over those who hold the id. It has the settings and the timeout of the communicator whose team `of`
+     * is; `purpose`, at most five letters, ends its name. */
+    rondo_result_t (*make)(const rd_team_t *of, const char *purpose, const rondo_unique_id_t *id, int rank, int nranks,
                            rd_queue_t **made);
     /* Nothing makes its progress any more: waits for what is under way, and if all is well tells the others that this
      * rank leaves. */

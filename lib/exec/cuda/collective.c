@@ -46,7 +46,7 @@ void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r)
     r->scale[0] = r->scale[1] = 0;
     if (ask->op == RONDO_AVG && (is_real(ask->type) || ask->type == RONDO_COMPLEX64 || ask->type == RONDO_COMPLEX128)) {
         r->op = RONDO_SUM;
-        set_real(r, ask->type, 1.0 / cuda->comm->nranks);
+        set_real(r, ask->type, 1.0 / cuda->team->nranks);
     } else if (ask->op >= RONDO_NUM_OPS && scalar) {
         r->op = RONDO_SUM;
         r->device_scale = scalar->device;
@@ -72,7 +72,7 @@ static uint32_t place(const rd_wanted_t *w)
 static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_env_t *env, rd_chosen_t *chosen)
 {
     uint32_t at = place(wanted);
-    rd_who_t *who = &cuda->comm->who;
+    rd_who_t *who = cuda->team->who;
     const char *why;
 
     if (env && cuda->cache[at].chosen.launch.kind != RD_K_KINDS &&
@@ -111,7 +111,7 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const
         const rd_klaunch_t part = rd_crowd_part(cuda, launch);
         cudaError_t error = (cudaError_t)rd_kernel_launch(&part, work, stream);
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
-                                      : rd_cuda_error(&cuda->comm->who, error, "launching a kernel");
+                                      : rd_cuda_error(cuda->team->who, error, "launching a kernel");
     }
     rd_device_back(before, cuda->device);
     return result;
@@ -129,7 +129,7 @@ rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t 
     if (result == RONDO_SUCCESS) {
         cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
-                                      : rd_cuda_error(&cuda->comm->who, error, "cudaMemcpyAsync");
+                                      : rd_cuda_error(cuda->team->who, error, "cudaMemcpyAsync");
     }
     rd_device_back(before, cuda->device);
     return result;
@@ -214,8 +214,8 @@ static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kred
     wanted.op = reduce->op;
     wanted.element = (uint32_t)rondo_type_size(ask->type);
     wanted.count = reduce->count = ask->count;
-    wanted.kernels = cuda->windows && cuda->comm->env.cuda_copy && !rd_copies_possible(cuda, call);
-    return choose(cuda, &wanted, &cuda->comm->env, chosen);
+    wanted.kernels = cuda->windows && cuda->team->env->cuda_copy && !rd_copies_possible(cuda, call);
+    return choose(cuda, &wanted, cuda->team->env, chosen);
 }
 
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
@@ -287,7 +287,7 @@ rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, si
         result = RONDO_SUCCESS;
     }
     rd_device_back(before, cuda->device);
-    return error == cudaSuccess ? result : rd_cuda_error(&cuda->comm->who, error, "memory aside");
+    return error == cudaSuccess ? result : rd_cuda_error(cuda->team->who, error, "memory aside");
 }
 
 rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
@@ -367,11 +367,10 @@ static void extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, si
         *in = *out = 1; /* NULL where nothing is there */
 }
 
-rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call)
+rondo_result_t rd_cuda_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const char *name = rd_coll_name(call->ask.coll);
-    rd_cuda_t *cuda = comm->cuda;
-    rondo_result_t result = rd_cuda_check(comm);
+    rondo_result_t result = rd_cuda_check(cuda);
     size_t in, out;
 
     extents(cuda, call, &in, &out);

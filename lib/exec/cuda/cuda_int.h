@@ -34,7 +34,7 @@ typedef struct rd_cuda_peer {
 #define RD_CHOSEN 64 /* choices kept, a power of two */
 
 struct rd_cuda {
-    rondo_comm_t comm;
+    const rd_team_t *team;
     int device;
     int whole;     /* made: peers may know the window */
     int living;    /* counted among the communicators of the process: see window.c */

@@ -19,7 +19,6 @@
  */
 #include <string.h>
 
-#include "core/comm.h"
 #include "exec/cuda/proxy/proxy.h"
 
 _Static_assert(RD_KLANE_SLOTS * RD_KDIRECT_RUN <= RD_NET_DIRECT, "what a lane has under way");
@@ -30,7 +29,7 @@ _Static_assert(RD_KLANE_SLOTS * RD_KDIRECT_RUN <= RD_NET_DIRECT, "what a lane ha
 
 rd_kmessage_t rd_direct_message(const rd_stage_t *s, const rd_cuda_message_t *m)
 {
-    const int *node_of = s->cuda->comm->node.node_of;
+    const int *node_of = s->cuda->team->node->node_of;
     rd_kmessage_t k = {m->buffer, m->bytes};
 
     if (s->direct && m->bytes >= s->direct && node_of[m->peer] != node_of[s->cuda->k.rank])
@@ -83,7 +82,7 @@ rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, 
     rd_kmessage_t m;
 
     if (crew->number || !crew->dealt || count < 1 || count > RD_KDIRECT_RUN)
-        return rd_error(&crew->stage->cuda->comm->who, RONDO_ERR_INTERNAL,
+        return rd_error(crew->stage->cuda->team->who, RONDO_ERR_INTERNAL,
                         "a kernel asks crew %d for %u messages straight from GPU to GPU", crew->number, count);
     atomic_store(&completion->pending, (int)count);
     lane->taken++;

@@ -15,7 +15,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/lifetime.h"
 #include "transport/net.h"
 #include "progress/proxy_threads.h"
 #include "exec/cuda/cuda_int.h"
@@ -136,7 +135,7 @@ typedef struct rd_stage {
 #define RD_STAGE_RANKS 32767 /* of a communicator, at most */
 #define RD_STAGE_PART 64     /* bytes of a rank's part of a round, at least */
 /* proxy_init.c: must it be staged? */
-int rd_stage_needed(const rondo_comm_t comm);
+int rd_stage_needed(const rd_team_t *team);
 /* Collective. */
 rondo_result_t rd_stage_create(rd_cuda_t *cuda);
 /* No kernel runs any more: may what the last ones, of graphs too, have left to the proxies still be under way? */

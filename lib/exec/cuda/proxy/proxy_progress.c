@@ -96,7 +96,7 @@ static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger,
     rd_plan_t *plan;
 
     if (!t || trigger->round >= t->rounds)
-        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
+        return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
                         trigger->round, trigger->what);
     if (t->captured && t->rounds > 1 && trigger->round == 0) /* nobody has announced what a graph's kernels do */
         wake_others(crew);
@@ -130,11 +130,11 @@ static rondo_result_t begin_message(rd_crew_t *crew, int l, const rd_ktrigger_t 
     crew->answered += !captured;
     lane->receives = !send;
     if (peer >= s->cuda->k.nranks || peer == s->cuda->k.rank)
-        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
+        return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
     if (trigger->round & RD_KMESSAGE_DIRECT)
         return rd_direct_deal(crew, lane, peer, send, crew->slots + at, trigger->what);
     if (trigger->what > s->k.message_slot)
-        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL,
+        return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL,
                         "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
     if (captured && crew->number == 0 && trigger->round & RD_KMESSAGE_LONG)
         wake_others(crew);
@@ -236,12 +236,12 @@ static int tell(rd_crew_t *crew, int *moved)
 /* The rank of the communicator that is rank `r` of a carrier; -1: none in particular. */
 static int outside(const rd_stage_t *s, int carrier, int r)
 {
-    const rd_node_t *node = &s->cuda->comm->node;
+    const rd_node_t *node = s->cuda->team->node;
     int place = 0;
 
     if (carrier != RD_CARRIER_RAIL || r < 0)
         return r;
-    for (int i = 0; i < s->cuda->comm->nranks; i++) {
+    for (int i = 0; i < s->cuda->team->nranks; i++) {
         if (node->node_of[i] == r && place++ == node->self)
             return i;
     }
@@ -261,31 +261,31 @@ static int inside(const rd_stage_t *s, int carrier, int r)
 /* A rank that the carrier does not have is nobody whom its ranks may blame: they learn of it as this one has. */
 void rd_carry_failure(rd_crew_t *crew, int carrier)
 {
-    rondo_comm_t comm = crew->stage->cuda->comm;
+    const rd_team_t *team = crew->stage->cuda->team;
     rd_queue_t *to = crew->carriers[carrier];
-    int culprit = atomic_load(&comm->health.stop.culprit), its = inside(crew->stage, carrier, culprit);
-    rondo_result_t code = rd_health_check(&comm->health);
+    int culprit = atomic_load(&team->health->stop.culprit), its = inside(crew->stage, carrier, culprit);
+    rondo_result_t code = rd_health_check(team->health);
 
     if (!to || code == RONDO_SUCCESS || rd_health_check(to->health) != RONDO_SUCCESS)
         return;
     if (culprit >= 0 && its < 0)
         code = RONDO_ERR_MISMATCH; /* of which nothing is said to others */
-    rd_health_fail(to->health, code, its, "%s", comm->health.stop.text);
+    rd_health_fail(to->health, code, its, "%s", team->health->stop.text);
 }
 
 /* What has failed a carrier fails the communicator. */
 static void come_up(rd_crew_t *crew, int carrier)
 {
-    rondo_comm_t comm = crew->stage->cuda->comm;
+    const rd_team_t *team = crew->stage->cuda->team;
     rd_queue_t *from = crew->carriers[carrier];
     int culprit = outside(crew->stage, carrier, atomic_load(&from->health->stop.culprit));
 
     if (carrier != RD_CARRIER_RAIL)
-        rd_health_fail(&comm->health, rd_health_check(from->health), culprit, "%s", from->health->stop.text);
+        rd_health_fail(team->health, rd_health_check(from->health), culprit, "%s", from->health->stop.text);
     else
-        rd_health_fail(&comm->health, rd_health_check(from->health), culprit,
+        rd_health_fail(team->health, rd_health_check(from->health), culprit,
                      "rank %d (%s) is lost, as its rail found, which counts nodes: %s", culprit,
-                     culprit >= 0 ? rd_boot_whois(comm->boot, culprit) : "?", from->health->stop.text);
+                     culprit >= 0 ? rd_boot_whois(team->boot, culprit) : "?", from->health->stop.text);
 }
 
 /* The last crew tells the kernels, which may have named buffers to all of them. One that sleeps is woken to look: by
@@ -305,12 +305,12 @@ static void let_go(rd_crew_t *crew)
 
 static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
 {
-    rondo_comm_t comm = crew->stage->cuda->comm;
+    const rd_team_t *team = crew->stage->cuda->team;
     int failed = 0;
 
     while (failed < RD_CARRIERS && !(crew->carriers[failed] && rd_health_check(crew->carriers[failed]->health)))
         failed++;
-    if (failed == RD_CARRIER_RAIL && rd_health_poll(&comm->health) == RONDO_SUCCESS) {
+    if (failed == RD_CARRIER_RAIL && rd_health_poll(team->health) == RONDO_SUCCESS) {
         crew->failed_ms = crew->failed_ms ? crew->failed_ms : rd_clock_ms();
         if (rd_clock_ms() - crew->failed_ms < NEWS_MS)
             return RD_PROXY_WAITS;
@@ -318,7 +318,7 @@ static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
     if (failed < RD_CARRIERS)
         come_up(crew, failed);
     else
-        rd_health_fail(&comm->health, result, comm->rank, "an operation could not go on: %s", rd_thread_error());
+        rd_health_fail(team->health, result, team->rank, "an operation could not go on: %s", rd_thread_error());
     for (int i = 0; i < RD_CARRIERS; i++) {
         rd_carry_failure(crew, i);
         if (crew->carriers[i])
@@ -360,7 +360,7 @@ rd_proxy_state_t rd_carry(void *arg)
 {
     rd_crew_t *crew = arg;
     const rd_stage_t *s = crew->stage;
-    rondo_result_t result = rd_health_check(&s->cuda->comm->health);
+    rondo_result_t result = rd_health_check(s->cuda->team->health);
     int moved = 0, busy = 0;
 
     if (crew->over)
