@@ -8,6 +8,8 @@ librondo_core_la_SOURCES += \
 	lib/base/error.h \
 	lib/base/fork.c \
 	lib/base/fork.h \
+	lib/base/health.c \
+	lib/base/health.h \
 	lib/base/narrow.h \
 	lib/base/proto.h \
 	lib/base/result.c \

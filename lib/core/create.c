@@ -5,10 +5,12 @@
 
 #include "base/fork.h"
 #include "node/agree.h"
-#include "core/comm.h"
+#include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
 #include "core/op.h"
 #include "core/transports.h"
+#include "progress/net_comm.h"
+#include "progress/signature.h"
 
 #define SPIN 4000  /* polls before the first yield where every rank has a core */
 #define MOMENTS 20 /* of a short exchange where two share one: some 200 ns */
@@ -30,6 +32,32 @@ int rd_comm_inherited(rondo_comm_t comm)
 
     return alive >= FIRST_MARK && alive < rd_comm_mark;
 }
+
+/* ---- what the communicator's health is told to do ---- */
+
+static void tell_node(void *arg, rondo_result_t code, int failed_rank, int reporter)
+{
+    rondo_comm_t comm = arg;
+
+    rd_conns_notify(&comm->conns, code, failed_rank + 1, rd_witness(reporter, comm->rank));
+}
+
+static void tell_others(void *arg, rondo_result_t code, int failed_rank, int reporter)
+{
+    rondo_comm_t comm = arg;
+
+    rd_boot_pass_on(comm->boot, code, failed_rank, reporter);
+}
+
+static const char *whois(void *arg, int rank)
+{
+    rondo_comm_t comm = arg;
+
+    return rd_boot_whois(comm->boot, rank);
+}
+
+static const rd_health_ops_t health_ops = {tell_node, tell_others, whois};
+
 static int has_left(void *arg, int rank)
 {
     rondo_comm_t comm = arg;
@@ -47,16 +75,24 @@ static void end_transports(rondo_comm_t comm)
     comm->net = NULL;
 }
 
+static void look_at_device(void *arg)
+{
+    rondo_comm_t comm = arg;
+
+    rd_cuda_look(comm->cuda);
+}
+
 /* In reverse order of creation. */
 void rd_comm_take_down(rondo_comm_t comm)
 {
-    rondo_result_t code = rd_comm_check(comm);
+    rondo_result_t code = rd_health_check(&comm->health);
 
-    rd_queue_flush(comm, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
+    rd_queue_flush(&comm->queue, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
     rd_watch_remove(comm->watch);
     rd_queue_free(&comm->queue);
     rd_op_free_all(comm);
-    rd_cuda_free(comm);
+    rd_cuda_free(comm->cuda, &comm->node);
+    comm->cuda = NULL;
     rd_plan_put(comm->last.plan);
     rd_planner_free(comm->planner);
     end_transports(comm);
@@ -82,7 +118,7 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
     if (config.timeout_ms < -1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->timeout_ms is %lld: 0 (never) or milliseconds",
                         (long long)config.timeout_ms);
-    comm->timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
+    comm->team.timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
     unsigned number = atomic_fetch_add(&serial, 1);
     if (config.name)
         snprintf(comm->who.name, sizeof comm->who.name, "%s", config.name);
@@ -110,7 +146,7 @@ static rondo_result_t add_transport(rondo_comm_t comm, const rd_transport_ops_t 
 static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *layout)
 {
     const rd_transport_args_t args = {comm->rank, comm->nranks, &comm->node, &comm->conns,
-                                      &comm->env, comm->boot,   &comm->who,  &comm->stop};
+                                      &comm->env, comm->boot,   &comm->who,  &comm->health.stop};
     const rd_transport_ops_t *ops;
     rondo_result_t result = rd_conns_create(&comm->conns, layout, &comm->node, comm->nranks, &comm->who);
 
@@ -136,7 +172,28 @@ static void connection_layout(rd_layout_t *layout, rondo_comm_t comm)
     }
     rd_layout_init(layout, comm->node.most, comm->node.nnodes, &env);
     if (comm->device >= 0 && comm->env.check)
-        layout->segment_bytes += rd_cuda_asked_bytes();
+        layout->segment_bytes += rd_signature_ring_bytes();
+}
+
+static const rd_net_comm_ops_t net_comm_ops;
+
+/* What the rooms from here on are told; `controls` follow with the connections. */
+static void fill_team(rondo_comm_t comm, const rd_agreed_t *agreed)
+{
+    rd_team_t *team = &comm->team;
+
+    team->rank = comm->rank;
+    team->nranks = comm->nranks;
+    team->device = comm->device;
+    team->node = &comm->node;
+    team->env = &comm->env;
+    team->boot = comm->boot;
+    team->health = &comm->health;
+    team->who = &comm->who;
+    team->prices = &comm->prices;
+    team->spin = comm->env.spin >= 0 ? comm->env.spin : agreed->crowded ? 0 : SPIN;
+    team->cores_each = agreed->cores / agreed->sharing;
+    team->moments = comm->env.spin < 0 && agreed->sharing <= 2 * agreed->cores ? MOMENTS : 0;
 }
 
 /* The rooms behind the bootstrap, each on the one before. */
@@ -149,29 +206,32 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     if ((result = rd_agree(&agreed, comm->boot, comm->rank, comm->nranks, comm->device, &comm->env, &comm->who)))
         return result;
     comm->prices = agreed.prices;
-    comm->spin = comm->env.spin >= 0 ? comm->env.spin : agreed.crowded ? 0 : SPIN;
-    comm->cores_each = agreed.cores / agreed.sharing;
-    comm->moments = comm->env.spin < 0 && agreed.sharing <= 2 * agreed.cores ? MOMENTS : 0;
-    if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop)))
+    fill_team(comm, &agreed);
+    if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who,
+                               &comm->health.stop)))
         return result;
     connection_layout(&layout, comm);
-    if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->stop)) ||
+    if ((result =
+             rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->health.stop)) ||
         (result = make_connections(comm, &layout)))
         return result;
+    comm->health.notice = &comm->conns.self->notice;
+    comm->team.controls = comm->conns.controls;
     const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node,   agreed.cores, agreed.sharing,
                                     &comm->conns, &comm->env,   &comm->prices, &comm->who};
-    if ((result = comm->device >= 0 ? rd_cuda_create(comm) : rd_planner_create(&comm->planner, &args)) ||
-        (result = rd_queue_create(&comm->queue, comm)) ||
-        (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->stop, has_left, comm)))
+    if ((result = comm->device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
+                                    : rd_planner_create(&comm->planner, &args)) ||
+        (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
+        (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->health.stop, has_left, comm)))
         return result;
     if (comm->cuda && comm->nranks > 1)
-        rd_watch_look(comm->watch, rd_cuda_look);
+        rd_watch_look(comm->watch, look_at_device);
     if (comm->rank == 0)
         rd_log(&comm->who, RD_LOG_INFO,
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",
                RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, comm->nranks, comm->node.nnodes,
                comm->cuda ? "CUDA" : "host memory", rd_transport_version(comm->net->ops), agreed.cores,
-               layout.slots, layout.slot_bytes, comm->spin ? "spin" : "yield");
+               layout.slots, layout.slot_bytes, comm->team.spin ? "spin" : "yield");
     return RONDO_SUCCESS;
 }
 
@@ -182,11 +242,11 @@ static rondo_result_t meet(rondo_comm_t comm, const rondo_unique_id_t *id, rd_me
     rondo_result_t result;
 
     if (meeting)
-        rd_watch_meeting_begin(meeting, &comm->who, &comm->stop);
-    result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop);
+        rd_watch_meeting_begin(meeting, &comm->who, &comm->health.stop);
+    result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->health.stop);
     if (meeting)
         rd_watch_meeting_end(meeting);
-    return result == RONDO_SUCCESS ? rd_comm_check(comm) : result;
+    return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
 /* `env` NULL: as the environment says. */
@@ -205,14 +265,14 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     made->rank = made->who.rank = rank;
     made->nranks = made->who.nranks = nranks;
     made->conns.self = &made->conns.own;
+    rd_health_begin(&made->health, &made->who, &made->conns.own.notice, &health_ops, made);
     atomic_store(&made->references, 1);
-    atomic_store(&made->stop.culprit, -1);
     if (env)
         made->env = *env;
     if ((!env && (result = rd_env_read(&made->env))) || (result = rd_transport_check(&made->env, NULL)) ||
         (result = read_config(made, config)) || (result = meet(made, id, meeting)) || (result = make_rooms(made))) {
-        if (result == rd_comm_check(made)) /* found by another thread */
-            rd_error_again(&made->who, made->stop.text);
+        if (result == rd_health_check(&made->health)) /* found by another thread */
+            rd_error_again(&made->who, made->health.stop.text);
         if (made->boot)
             rd_boot_farewell(made->boot, result, rank);
         rd_comm_take_down(made);
@@ -230,17 +290,37 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
     return make(comm, nranks, id, rank, config, NULL, meeting);
 }
 
-rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const char *what,
-                                    const rondo_unique_id_t *id, int rank, int nranks)
+/* ---- net sub-communicators: see progress/net_comm.h ---- */
+
+static rondo_result_t make_net_comm(const rd_team_t *of, const char *purpose, const rondo_unique_id_t *id, int rank,
+                                    int nranks, rd_queue_t **queue)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
+    const struct rondo_comm *comm = rd_comm_of_team(of);
+    rondo_comm_t made;
     rd_env_t env = comm->env;
     char name[sizeof comm->who.name + sizeof "/check"];
 
     env.algo[0] = env.proto[0] = '\0'; /* they name kernels */
-    snprintf(name, sizeof name, "%s/%.5s", comm->who.name, what);
+    snprintf(name, sizeof name, "%s/%.5s", comm->who.name, purpose);
     config.name = name;
     config.device = RONDO_DEVICE_HOST;
-    config.timeout_ms = comm->timeout_ms;
-    return make(carrier, nranks, id, rank, &config, &env, NULL);
+    config.timeout_ms = comm->team.timeout_ms;
+    rondo_result_t result = make(&made, nranks, id, rank, &config, &env, NULL);
+    if (result == RONDO_SUCCESS)
+        *queue = &made->queue;
+    return result;
 }
+
+static void leave_net_comm(rd_queue_t *queue)
+{
+    if (rondo_comm_finalize(rd_comm_of(queue)) == RONDO_SUCCESS)
+        rd_transport_leave(queue->net);
+}
+
+static void end_net_comm(rd_queue_t *queue)
+{
+    (void)rondo_comm_destroy(rd_comm_of(queue));
+}
+
+static const rd_net_comm_ops_t net_comm_ops = {make_net_comm, leave_net_comm, end_net_comm};

@@ -9,6 +9,7 @@
 #ifndef RD_CONNS_H
 #define RD_CONNS_H
 
+#include "base/health.h"
 #include "transport/transport.h"
 #include "sched/step.h"
 
@@ -28,18 +29,6 @@ typedef struct rd_control {
     _Alignas(RD_LINE) _Atomic uint64_t notice;
     _Alignas(RD_LINE) _Atomic int core; /* where this rank ran when it last waited; of use where ranks share cores */
 } rd_control_t;
-
-/* A result code, who is to blame, and who found that out: numbers plus one, 0 for nobody. */
-#define RD_NOTICE_BITS 28
-static inline uint64_t rd_notice(rondo_result_t code, int culprit, int witness)
-{
-    return (uint64_t)code << 2 * RD_NOTICE_BITS | (uint64_t)witness << RD_NOTICE_BITS | (uint64_t)culprit;
-}
-
-static inline rondo_result_t rd_notice_code(uint64_t notice)
-{
-    return (rondo_result_t)(notice >> 2 * RD_NOTICE_BITS);
-}
 
 typedef struct rd_layout {
     uint32_t slots, lines; /* a connection, powers of two */

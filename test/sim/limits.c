@@ -116,9 +116,10 @@ static void check_streams(const rd_cuda_t *cuda)
 /* Where several nodes have `nlocal` ranks each: messages within a node fit on the device beside those to others. */
 static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t crews)
 {
-    struct rondo_comm comm = {.nranks = nlocal * nodes, .node = {.nlocal = nlocal, .nnodes = nodes}};
-    rd_cuda_t cuda = {.comm = &comm, .limits = {.blocks = blocks}}, inner = {.k = {.nranks = nlocal}};
-    uint32_t all = 2 * (uint32_t)(comm.nranks - 1), jobs = 2 * (uint32_t)(nlocal - 1);
+    const rd_node_t node = {.nlocal = nlocal, .nnodes = nodes};
+    const rd_team_t team = {.nranks = nlocal * nodes, .node = &node};
+    rd_cuda_t cuda = {.team = &team, .limits = {.blocks = blocks}}, inner = {.k = {.nranks = nlocal}};
+    uint32_t all = 2 * (uint32_t)(team.nranks - 1), jobs = 2 * (uint32_t)(nlocal - 1);
     rd_stage_t stage = {.cuda = &cuda, .k = {.crews = crews}, .pairs = all < RD_KPAIRS ? all : RD_KPAIRS};
     uint32_t beside = rd_stage_beside_most(&stage), warps = rd_kernel_at_once();
     rd_env_t env = {.cuda_bank = 0};

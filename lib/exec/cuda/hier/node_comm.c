@@ -20,25 +20,25 @@ static int room_for_lines(const rd_cuda_t *cuda)
 rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart)
 {
     rd_cuda_t *in = cuda->inner = calloc(1, sizeof *in);
-    rondo_comm_t comm = cuda->comm;
+    const rd_team_t *team = cuda->team;
 
-    if (!in || !(in->peers = calloc((size_t)comm->node.nlocal, sizeof *in->peers)))
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
-    in->comm = comm;
+    if (!in || !(in->peers = calloc((size_t)team->node->nlocal, sizeof *in->peers)))
+        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+    in->team = team;
     in->outer = cuda;
     in->device = cuda->device;
     in->key = cuda->key;
-    in->k.rank = comm->node.self;
-    in->k.nranks = comm->node.nlocal;
+    in->k.rank = team->node->self;
+    in->k.nranks = team->node->nlocal;
     in->limits = cuda->limits;
-    in->limits.nranks = (uint32_t)comm->node.nlocal;
-    for (int i = 0; i < comm->node.nlocal; i++)
-        in->peers[i] = cuda->peers[comm->node.local[i]];
+    in->limits.nranks = (uint32_t)team->node->nlocal;
+    for (int i = 0; i < team->node->nlocal; i++)
+        in->peers[i] = cuda->peers[team->node->local[i]];
     for (int i = 0; i < RD_CHOSEN; i++)
         in->cache[i].chosen.launch.kind = RD_K_KINDS;
     in->late_ms = cuda->late_ms;
     if (in->k.nranks > 1)
-        rd_window_layout(in, &comm->env, room_for_lines(cuda));
+        rd_window_layout(in, team->env, room_for_lines(cuda));
     return rd_import_direct(in, apart);
 }
 

@@ -22,7 +22,7 @@
 
 int rd_rail_alike(const rd_cuda_t *cuda)
 {
-    return cuda->comm->node.fewest == cuda->comm->node.most;
+    return cuda->team->node->fewest == cuda->team->node->most;
 }
 
 /* An average of integers is divided once, when all is summed. */
@@ -59,10 +59,10 @@ static size_t bytes_inside(const rd_cuda_t *cuda, const rd_call_t *call)
     case RD_REDUCE_SCATTER:
         if (rd_rail_has_ranges(cuda, call))
             return rd_rail_range_bytes(cuda, call);
-        return reduces_each(cuda, call) ? element * call->ask.count / (size_t)cuda->comm->nranks
+        return reduces_each(cuda, call) ? element * call->ask.count / (size_t)cuda->team->nranks
                                         : blocks * rd_rail_piece(cuda, call);
     case RD_ALLGATHER: /* with tables the count is of all blocks */
-        return call->tables ? element * call->ask.count / (size_t)cuda->comm->node.nnodes : blocks * call->ask.count;
+        return call->tables ? element * call->ask.count / (size_t)cuda->team->node->nnodes : blocks * call->ask.count;
     case RD_ALLTOALL:
         return blocks * call->ask.count;
     default:
@@ -93,7 +93,7 @@ static int is_short(const rd_cuda_t *cuda, const rd_call_t *call)
 /* Kernels of a call, at most. */
 static size_t launches(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t nodes = (size_t)cuda->comm->node.nnodes, ranks = (size_t)cuda->comm->nranks;
+    size_t nodes = (size_t)cuda->team->node->nnodes, ranks = (size_t)cuda->team->nranks;
     size_t parts = rd_rail_alike(cuda) ? 1 : (size_t)cuda->stage->rails;
 
     if (reduces_each(cuda, call))

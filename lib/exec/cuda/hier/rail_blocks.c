@@ -13,14 +13,14 @@ typedef struct places {
 
 static rondo_result_t places_find(const rd_cuda_t *cuda, const rd_call_t *call, places_t *p)
 {
-    const rd_node_t *node = &cuda->comm->node;
+    const rd_node_t *node = cuda->team->node;
     const size_t *counts = call->tables ? call->tables->out_counts : NULL;
     const size_t *displs = call->tables ? call->tables->out_displs : NULL;
-    size_t ranks = (size_t)cuda->comm->nranks, nodes = (size_t)node->nnodes, sum = 0;
+    size_t ranks = (size_t)cuda->team->nranks, nodes = (size_t)node->nnodes, sum = 0;
     size_t *seen = calloc(2 * ranks + 3 * nodes, sizeof *seen);
 
     if (!seen)
-        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu ranks", ranks);
+        return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu ranks", ranks);
     *p = (places_t){seen + 3 * nodes, seen + 3 * nodes + ranks, seen + nodes, seen + 2 * nodes, seen};
     for (size_t r = 0; r < ranks; r++) {
         size_t m = (size_t)node->node_of[r], place = seen[m]++, i = m * (size_t)node->nlocal + place;
@@ -62,7 +62,7 @@ rondo_result_t rd_rail_allgather(rd_cuda_t *cuda, const rd_call_t *call)
     const rd_tables_t tables = {NULL, NULL, p.rail_count, p.rail_at};
     rail.tables = &tables;
     result = rd_stage_run(cuda->stage, RD_CARRIER_RAIL, &rail);
-    for (int m = 0; m < cuda->comm->node.nnodes && result == RONDO_SUCCESS; m++)
+    for (int m = 0; m < cuda->team->node->nnodes && result == RONDO_SUCCESS; m++)
         result = allgather_of(cuda, call, &p, (size_t)m);
     free(p.seen);
     return result;
@@ -73,7 +73,7 @@ rondo_result_t rd_rail_allgather(rd_cuda_t *cuda, const rd_call_t *call)
 /* The scratch holds one of each node. */
 size_t rd_rail_piece(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t room = rd_window_scratch_bytes(cuda->inner) / (size_t)cuda->comm->node.nnodes;
+    size_t room = rd_window_scratch_bytes(cuda->inner) / (size_t)cuda->team->node->nnodes;
 
     room = room / 128 * 128 / rondo_type_size(call->ask.type);
     return call->ask.count < room ? call->ask.count : room;
@@ -91,7 +91,7 @@ static rondo_result_t reduce_scatter_piece(rd_cuda_t *cuda, const rd_call_t *cal
     part.ask.count = count;
     part.in = (const char *)call->in + at * element;
     part.out = scratch;
-    for (int m = 0; m < cuda->comm->node.nnodes && result == RONDO_SUCCESS; m++) {
+    for (int m = 0; m < cuda->team->node->nnodes && result == RONDO_SUCCESS; m++) {
         result = rd_cuda_reduce_scatter(cuda->inner, &part, block - bytes);
         part.in = (const char *)part.in + n * block;
         part.out = (char *)part.out + bytes;
@@ -121,7 +121,7 @@ static int exchanges(const rd_cuda_t *cuda, const rd_ask_t *ask, int side, size_
 {
     int one = ask->coll == (side ? RD_SCATTER : RD_GATHER); /* of each rank: the root's */
 
-    return ask->coll == RD_ALLTOALL || ask->root == (one ? (int)r : cuda->comm->rank);
+    return ask->coll == RD_ALLTOALL || ask->root == (one ? (int)r : cuda->team->rank);
 }
 
 /* Of all ranks, whatever the call has. */
@@ -155,12 +155,12 @@ static void rows_take(size_t *rows, size_t n, const rd_node_t *node, size_t *nea
 /* Ranks that lie side by side find their blocks so, too, and then need no table. */
 static rondo_result_t exchange_inside(rd_cuda_t *cuda, const rd_call_t *call, const rd_tables_t *tables)
 {
-    const rd_node_t *node = &cuda->comm->node;
+    const rd_node_t *node = cuda->team->node;
     size_t element = rondo_type_size(call->ask.type);
     int root = call->ask.root;
     rd_call_t part = *call;
 
-    if (call->ask.coll != RD_ALLTOALL && node->node_of[root] != node->node_of[cuda->comm->rank])
+    if (call->ask.coll != RD_ALLTOALL && node->node_of[root] != node->node_of[cuda->team->rank])
         return RONDO_SUCCESS;
     if (!call->tables && node->local[node->nlocal - 1] == node->local[0] + node->nlocal - 1)
         return rd_rail_inside(cuda, call, call->ask.coll, rd_rail_place(node, root), call->ask.count,
@@ -174,15 +174,15 @@ static rondo_result_t exchange_inside(rd_cuda_t *cuda, const rd_call_t *call, co
 /* Between nodes first: should ranks differ, RONDO_CHECK finds it there, as far as this rank has a part in that. */
 rondo_result_t rd_rail_exchange(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t n = (size_t)cuda->comm->nranks, local = (size_t)cuda->inner->k.nranks;
+    size_t n = (size_t)cuda->team->nranks, local = (size_t)cuda->inner->k.nranks;
     size_t *rows = malloc(ROWS * (n + local) * sizeof *rows), *near = rows + ROWS * n;
     const rd_tables_t others = tables_of(rows, n), own = tables_of(near, local);
     rd_call_t part = *call;
 
     if (!rows)
-        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu ranks", n);
+        return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu ranks", n);
     rows_fill(cuda, rows, n, call);
-    rows_take(rows, n, &cuda->comm->node, near);
+    rows_take(rows, n, cuda->team->node, near);
     part.ask.coll = RD_ALLTOALL;
     part.tables = &others;
     rondo_result_t result = rd_stage_run(cuda->stage, RD_CARRIER_ALL, &part);

@@ -33,7 +33,7 @@ static int is_packed(const rd_cuda_t *cuda, const rd_call_t *call)
     const size_t *displs = call->tables ? call->tables->out_displs : NULL;
     size_t sum = 0;
 
-    for (int r = 0; displs && r < cuda->comm->nranks; sum += block_of(call, r++))
+    for (int r = 0; displs && r < cuda->team->nranks; sum += block_of(call, r++))
         if (displs[r] != sum && block_of(call, r))
             return 0;
     return 1;
@@ -46,14 +46,14 @@ int rd_rail_has_ranges(const rd_cuda_t *cuda, const rd_call_t *call)
 
 static rondo_result_t ranges_find(const rd_cuda_t *cuda, const rd_call_t *call, ranges_t *g)
 {
-    const rondo_comm_t comm = cuda->comm;
-    size_t nodes = (size_t)comm->node.nnodes, sum = 0, *memory = calloc(4 * nodes, sizeof *memory);
+    const rd_team_t *team = cuda->team;
+    size_t nodes = (size_t)team->node->nnodes, sum = 0, *memory = calloc(4 * nodes, sizeof *memory);
 
     if (!memory)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu nodes", nodes);
+        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %zu nodes", nodes);
     *g = (ranges_t){memory, memory, memory + nodes, memory + 2 * nodes, memory + 3 * nodes};
-    for (int r = 0; r < comm->nranks; r++)
-        g->length[comm->node.node_of[r]] += block_of(call, r);
+    for (int r = 0; r < team->nranks; r++)
+        g->length[team->node->node_of[r]] += block_of(call, r);
     for (size_t m = 0; m < nodes; sum += g->length[m++])
         g->at[m] = sum;
     return RONDO_SUCCESS;
@@ -62,7 +62,7 @@ static rondo_result_t ranges_find(const rd_cuda_t *cuda, const rd_call_t *call, 
 /* This rank's part of so many elements. */
 static size_t part_of(const rd_cuda_t *cuda, size_t length)
 {
-    size_t rails = (size_t)cuda->stage->rails, place = (size_t)cuda->comm->node.self;
+    size_t rails = (size_t)cuda->stage->rails, place = (size_t)cuda->team->node->self;
 
     return place < rails ? length / rails + (place == rails - 1 ? length % rails : 0) : 0;
 }
@@ -71,23 +71,23 @@ static size_t part_of(const rd_cuda_t *cuda, size_t length)
 
 static rondo_result_t gather_inside(rd_cuda_t *cuda, const rd_call_t *call, char *range)
 {
-    const rondo_comm_t comm = cuda->comm;
+    const rd_team_t *team = cuda->team;
     rd_call_t part = *call;
 
     if (!call->tables)
         return rd_rail_inside(cuda, call, RD_ALLGATHER, 0, call->ask.count, call->in, range);
-    const rd_tables_t tables = {NULL, NULL, call->tables->out_counts + comm->node.local[0], NULL};
+    const rd_tables_t tables = {NULL, NULL, call->tables->out_counts + team->node->local[0], NULL};
     part.tables = &tables;
-    part.ask.count = block_of(call, comm->rank);
+    part.ask.count = block_of(call, team->rank);
     part.out = range;
     return rd_cuda_run(cuda->inner, &part);
 }
 
 static rondo_result_t allgather(rd_cuda_t *cuda, const rd_call_t *call, const ranges_t *g)
 {
-    const rd_node_t *node = &cuda->comm->node;
+    const rd_node_t *node = cuda->team->node;
     size_t element = rondo_type_size(call->ask.type), rails = (size_t)cuda->stage->rails;
-    int own = node->node_of[cuda->comm->rank];
+    int own = node->node_of[cuda->team->rank];
     const rd_tables_t tables = {NULL, NULL, g->part, g->part_at};
     char *out = call->out;
     rd_call_t rail = *call;
@@ -124,17 +124,18 @@ rondo_result_t rd_rail_ranges_allgather(rd_cuda_t *cuda, const rd_call_t *call)
 
 static size_t bytes_of(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    return rondo_type_size(call->ask.type) * call->ask.count * (call->tables ? 1 : (size_t)cuda->comm->nranks);
+    return rondo_type_size(call->ask.type) * call->ask.count * (call->tables ? 1 : (size_t)cuda->team->nranks);
 }
 
 size_t rd_rail_range_bytes(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    return bytes_of(cuda, call) / (size_t)cuda->comm->node.nnodes;
+    return bytes_of(cuda, call) / (size_t)cuda->team->node->nnodes;
 }
 
 size_t rd_rail_ranges_pieces(const rd_cuda_t *cuda, const rd_call_t *call)
 {
-    size_t room = rd_window_scratch_bytes(cuda->inner), lost = (ALIGN + RD_RAIL_REST) * (size_t)cuda->comm->node.nnodes;
+    size_t room = rd_window_scratch_bytes(cuda->inner),
+           lost = (ALIGN + RD_RAIL_REST) * (size_t)cuda->team->node->nnodes;
 
     return lost < room ? bytes_of(cuda, call) / (size_t)cuda->stage->rails / (room - lost) + 1 : 0;
 }
@@ -149,7 +150,7 @@ static size_t slice_begin(size_t length, size_t k, size_t pieces)
 static rondo_result_t deliver(rd_cuda_t *cuda, const rd_call_t *call, size_t begin, size_t end, const char *own,
                               char *out)
 {
-    const rd_node_t *node = &cuda->comm->node;
+    const rd_node_t *node = cuda->team->node;
     size_t begins[RD_KRANKS + 1], sum = 0, before = 0;
 
     for (int i = 0; i <= node->nlocal; i++) {
@@ -165,9 +166,9 @@ static rondo_result_t deliver(rd_cuda_t *cuda, const rd_call_t *call, size_t beg
 static rondo_result_t reduce_scatter_slice(rd_cuda_t *cuda, const rd_call_t *call, const ranges_t *g, size_t k,
                                            size_t pieces, char *out)
 {
-    const rd_node_t *node = &cuda->comm->node;
+    const rd_node_t *node = cuda->team->node;
     size_t element = rondo_type_size(call->ask.type), rails = (size_t)cuda->stage->rails, sum = 0, used = 0;
-    size_t own = (size_t)node->node_of[cuda->comm->rank], own_begin = slice_begin(g->length[own], k, pieces);
+    size_t own = (size_t)node->node_of[cuda->team->rank], own_begin = slice_begin(g->length[own], k, pieces);
     const rd_tables_t tables = {g->part, g->part_at, NULL, NULL};
     char *scratch = rd_window_scratch(cuda->inner);
     rd_call_t rail = *call;
@@ -197,7 +198,7 @@ static rondo_result_t reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, con
     char *out = call->out;
     rondo_result_t result = RONDO_SUCCESS;
 
-    for (int r = 0; call->aside && r < cuda->comm->rank; r++)
+    for (int r = 0; call->aside && r < cuda->team->rank; r++)
         own += block_of(call, r) * rondo_type_size(call->ask.type);
     for (size_t k = 0; k < pieces && result == RONDO_SUCCESS; k++)
         result = reduce_scatter_slice(cuda, call, g, k, pieces, out + own);

@@ -44,7 +44,7 @@ rondo_result_t rd_rail_allreduce(rd_cuda_t *cuda, const rd_call_t *call)
 /* On the root's node: parts, or if there are ranks without a rail, everything to all. */
 static rondo_result_t broadcast_in(rd_cuda_t *cuda, const rd_call_t *call, const cut_t *c)
 {
-    int place = rd_rail_place(&cuda->comm->node, call->ask.root);
+    int place = rd_rail_place(cuda->team->node, call->ask.root);
     size_t at = (size_t)(c->tail - (char *)call->out);
 
     if (rd_rail_extra(cuda))
@@ -57,8 +57,8 @@ static rondo_result_t broadcast_in(rd_cuda_t *cuda, const rd_call_t *call, const
 
 rondo_result_t rd_rail_broadcast(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    const int *node_of = cuda->comm->node.node_of;
-    int node = node_of[call->ask.root], here = node == node_of[cuda->comm->rank];
+    const int *node_of = cuda->team->node->node_of;
+    int node = node_of[call->ask.root], here = node == node_of[cuda->team->rank];
     const cut_t c = cut(cuda, call);
     rondo_result_t result = here ? broadcast_in(cuda, call, &c) : RONDO_SUCCESS;
 
@@ -95,7 +95,7 @@ static rondo_result_t gather(rd_cuda_t *cuda, const rd_call_t *call, int place, 
 /* Nothing but the root's output is written, so parts lie in scratch. */
 static rondo_result_t reduce_piece(rd_cuda_t *cuda, const rd_call_t *call, size_t first, size_t count)
 {
-    const rd_node_t *node = &cuda->comm->node;
+    const rd_node_t *node = cuda->team->node;
     size_t element = rondo_type_size(call->ask.type), n = (size_t)cuda->stage->rails;
     int root = call->ask.root, place = rd_rail_place(node, root), alike = rd_rail_alike(cuda);
     int rests = alike ? place : cuda->stage->rails - 1;
@@ -104,11 +104,11 @@ static rondo_result_t reduce_piece(rd_cuda_t *cuda, const rd_call_t *call, size_
     rondo_result_t result =
         rd_rail_sum(cuda, call, count / n, count % n, rests, (const char *)call->in + first * element, own);
 
-    if (root == cuda->comm->rank)
+    if (root == cuda->team->rank)
         out = (char *)call->out + first * element;
     if (result == RONDO_SUCCESS)
         result = rd_rail_between(cuda, call, node->node_of[root], mine, own, own);
-    if (result != RONDO_SUCCESS || node->node_of[root] != node->node_of[cuda->comm->rank])
+    if (result != RONDO_SUCCESS || node->node_of[root] != node->node_of[cuda->team->rank])
         return result;
     return alike ? gather(cuda, call, place, count, own, out) : deliver(cuda, call, place, count, own, out);
 }
