@@ -49,6 +49,15 @@ void rd_phases_free(rd_phases_t *p)
     *p = (rd_phases_t){.list = NULL};
 }
 
+int rd_hier_place(const int *node_of, int rank)
+{
+    int place = 0;
+
+    for (int r = 0; r < rank; r++)
+        place += node_of[r] == node_of[rank];
+    return place;
+}
+
 /* Where block `number` lies, one behind the other unless `displs` says it. */
 static size_t displacement(const size_t *counts, const size_t *displs, int number)
 {

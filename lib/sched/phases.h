@@ -75,6 +75,7 @@ typedef struct rd_phase {
 typedef struct rd_phases {
     rd_phase_t *list;
     size_t count, room;
+    size_t behind; /* the first one behind the last that a rail has, or would have if this rank were of one */
     struct rd_phase_table *tables;
     bool failed; /* for lack of memory */
 } rd_phases_t;
@@ -106,6 +107,13 @@ typedef struct rd_hier {
     size_t least;    /* bytes from which a phase inside a node is worth its launch, for an allreduce */
     size_t launches; /* phases inside a node, at most */
 } rd_hier_t;
+
+/* What is left over when a vector is cut in the parts of rails has fewer bytes, in scratch: less than an element of 16
+ * bytes of each of 16 ranks, which is as many as a node may have where an operation has scratch. */
+#define RD_HIER_REST 256
+
+/* The place of any rank on its node, as ranks are counted. */
+int rd_hier_place(const int *node_of, int rank);
 
 /* Is the operation to be done by phases? All ranks say the same: it depends on nothing that differs between them. */
 bool rd_hier_serves(const rd_hier_t *h);

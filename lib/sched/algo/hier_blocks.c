@@ -57,6 +57,7 @@ void rd_phases_allgather(const rd_hier_t *h, rd_phases_t *p)
         return;
     rd_phases_tabled(p, RD_SCOPE_RAIL, RD_ALLGATHER, h->count, rd_spot(RD_IN, 0), rd_spot(RD_OUT, 0),
                      (rd_tables_t){NULL, NULL, l.rail_count, l.rail_at});
+    p->behind = p->count;
     for (size_t m = 0; m < (size_t)h->nnodes; m++)
         allgather_of(h, p, &l, m);
 }

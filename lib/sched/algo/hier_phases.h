@@ -12,8 +12,7 @@ typedef struct rd_cut {
 } rd_cut_t;
 
 rd_cut_t rd_cut(const rd_hier_t *h, size_t count, int rest_place);
-bool rd_hier_beyond(const rd_hier_t *h);         /* this node has ranks without a rail */
-int rd_hier_place(const rd_hier_t *h, int rank); /* of any rank on its node, as ranks are counted */
+bool rd_hier_beyond(const rd_hier_t *h); /* this node has ranks without a rail */
 
 /* Phases of these scopes, none without elements. A fused node of one rank sums nothing. */
 void rd_phases_node(const rd_hier_t *h, rd_phases_t *p, rd_coll_t coll, int root, size_t count, rd_spot_t from,
@@ -36,9 +35,6 @@ void rd_phases_deliver(const rd_hier_t *h, rd_phases_t *p, size_t count, const s
 
 /* Scratch is dealt out in multiples of this. Bytes. */
 #define RD_HIER_ALIGN 128
-/* And a vector's left-over has so much: less than an element of 16 bytes for each of the 16 ranks that a node has, at
- * most, where a piece has scratch. */
-#define RD_HIER_REST 256
 
 /* hier_vectors.c. `reduce`: of a vector at `from`, to `to` of the root. */
 void rd_phases_allreduce(const rd_hier_t *h, rd_phases_t *p);

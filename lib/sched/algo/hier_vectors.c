@@ -18,15 +18,6 @@ bool rd_hier_beyond(const rd_hier_t *h)
     return h->rails < h->locals;
 }
 
-int rd_hier_place(const rd_hier_t *h, int rank)
-{
-    int place = 0;
-
-    for (int r = 0; r < rank; r++)
-        place += h->node_of[r] == h->node_of[rank];
-    return place;
-}
-
 static void add(rd_phases_t *p, rd_scope_t scope, rd_coll_t coll, int root, size_t count, rd_spot_t from, rd_spot_t to)
 {
     rd_phase_t phase = {scope, coll, root, -1, count, 0, from, to, false, {NULL, NULL, NULL, NULL}};
@@ -45,6 +36,7 @@ void rd_phases_node(const rd_hier_t *h, rd_phases_t *p, rd_coll_t coll, int root
 void rd_phases_rail(rd_phases_t *p, rd_coll_t coll, int root, size_t count, rd_spot_t from, rd_spot_t to)
 {
     add(p, RD_SCOPE_RAIL, coll, root, count, from, to);
+    p->behind = p->count;
 }
 
 rd_phase_t *rd_phases_tabled(rd_phases_t *p, rd_scope_t scope, rd_coll_t coll, size_t count, rd_spot_t from,
