@@ -45,11 +45,6 @@ typedef struct rd_ask {
     size_t own;    /* nonzero: an exchange of rondo's own, which RONDO_ALGO and RONDO_PROTO do not speak of */
 } rd_ask_t;
 
-/* Counts and displacements of the v-operations, in elements; NULL: uniform. */
-typedef struct rd_tables {
-    const size_t *in_counts, *in_displs, *out_counts, *out_displs;
-} rd_tables_t;
-
 /* How one lane goes. All lanes of a collective go alike; of an all-to-all each as its one message asks. */
 typedef struct rd_lane_plan {
     size_t passes;

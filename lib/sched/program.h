@@ -52,6 +52,11 @@ static inline int rd_coll_reduces(rd_coll_t coll)
 const char *rd_coll_name(rd_coll_t coll);
 int rd_coll_parse(const char *name, rd_coll_t *coll); /* 0 or -1 */
 
+/* Counts and displacements of the v-operations, in elements; NULL: uniform. */
+typedef struct rd_tables {
+    const size_t *in_counts, *in_displs, *out_counts, *out_displs;
+} rd_tables_t;
+
 /* What a schedule may know. */
 typedef struct rd_shape {
     int nranks;

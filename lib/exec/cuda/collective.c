@@ -290,7 +290,8 @@ rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, si
     return error == cudaSuccess ? result : rd_cuda_error(cuda->team->who, error, "memory aside");
 }
 
-rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
+/* A reduce_scatter by tables: a reduction to each rank in turn, for blocks of different lengths have different roots. */
+static rondo_result_t reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const size_t *counts = call->tables->in_counts;
     size_t element = rondo_type_size(call->ask.type), offset = 0;
@@ -310,7 +311,7 @@ rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
         one.in = block;
         one.out = !own ? NULL : call->aside ? block : call->out;
         one.aside = 0;
-        result = cuda->stage ? rd_stage_collective(cuda, &one) : run_one(cuda, &one, one.out, 0);
+        result = run_one(cuda, &one, one.out, 0);
         if (result == RONDO_SUCCESS && own && call->aside)
             result = rd_cuda_copy_over(cuda, call->out, block, counts[root] * element, call->stream);
     }
@@ -333,7 +334,7 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
     if (cuda->k.nranks == 1)
         return call->ask.count || call->tables ? run_alone(cuda, call) : RONDO_SUCCESS;
     if (call->tables && call->ask.coll == RD_REDUCE_SCATTER)
-        return rd_cuda_reduce_each(cuda, call);
+        return reduce_each(cuda, call);
     if (call->tables)
         return rd_messages_collective(cuda, call);
     if (call->ask.count == 0)

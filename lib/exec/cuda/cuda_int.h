@@ -199,8 +199,6 @@ int rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer);
 /* collective.c: into the stream, in order. */
 void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce); /* operator and scale, for kernels */
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
-/* A reduce-scatter by tables: a reduction to each rank in turn, for blocks of different lengths have different roots. */
-rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call);
 /* By a kernel of one node's ranks, with so many bytes between the input's blocks. */
 rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, size_t gap);
 /* Expected microseconds of a collective; 0 for what has no price: a single rank, counts that differ from rank to rank. */

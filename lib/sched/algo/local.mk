@@ -5,6 +5,11 @@ librondo_core_la_SOURCES += \
 	lib/sched/algo/binomial.c \
 	lib/sched/algo/direct.c \
 	lib/sched/algo/hier.c \
+	lib/sched/algo/hier_blocks.c \
+	lib/sched/algo/hier_phases.c \
+	lib/sched/algo/hier_phases.h \
+	lib/sched/algo/hier_ranges.c \
+	lib/sched/algo/hier_vectors.c \
 	lib/sched/algo/oneshot.c \
 	lib/sched/algo/pat.c \
 	lib/sched/algo/rd.c \

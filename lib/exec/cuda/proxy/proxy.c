@@ -162,7 +162,7 @@ static size_t longest(const rd_carrier_t *by, const rd_call_t *c)
 
 /* Crews that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not lie
  * where another round's input does. In place all lie as they should but these, whose output begins where the input
- * does; but not on a rail, where it lies over the own part (exec/cuda/hier/rail_ranges.c). */
+ * does; but not on a rail, where it lies over the own part (sched/algo/hier_ranges.c). */
 static uint32_t crews_for(const rd_stage_t *s, int carrier, const rd_call_t *c)
 {
     uint32_t most = s->cuda->limits.blocks < s->k.crews ? s->cuda->limits.blocks : s->k.crews; /* a block each */
@@ -343,7 +343,7 @@ rondo_result_t rd_stage_check(rd_stage_t *s, const rd_call_t *call)
 
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    return rd_rail_serves(cuda, call) ? rd_rail_run(cuda, call) : rd_stage_run(cuda->stage, RD_CARRIER_ALL, call);
+    return cuda->inner ? rd_hier_run(cuda, call) : rd_stage_run(cuda->stage, RD_CARRIER_ALL, call);
 }
 
 double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call)

@@ -189,10 +189,9 @@ rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart); /* *apart: GPUs of 
 void rd_inner_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 void rd_inner_close(rd_cuda_t *cuda);
 
-/* exec/cuda/hier/rail.c: operations that go by the node's own kernels first and last, and between nodes only with what a rank then
- * has. */
-int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call);
-rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call);
+/* exec/cuda/hier/hier_run.c, where there is cuda->inner: inside nodes by their own kernels, and between nodes only with
+ * what a rank then has; or, as rd_stage_run, by all ranks at once. */
+rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* inline.c, for trigger `number` of crew 0: the input, if all of its lines are there; the output. Up to 15 bytes behind
  * them are touched, too. */
