@@ -45,7 +45,7 @@ static int data(const rd_env_t *env, const char *address)
         printf("GPUs           messages go straight if device memory proves quick, else through the host's\n");
     else
         printf("GPUs           through the host's memory: %s\n",
-               report.cuda ? "RONDO_NET_DIRECT is 0" : "these transports take no device memory");
+               report.cuda ? "RONDO_GDR is 0" : "these transports take no device memory");
     if (ops->probe && ops->probe(env, NULL, 0, &report) == RONDO_SUCCESS)
         printf("there are      %s\n", report.devices);
     return 0;

@@ -10,20 +10,14 @@
 #include <unistd.h>
 
 #include "boot/sock.h"
+#include "info.h"
 
 static int number(const char *name, const char *file)
 {
     char path[128];
-    int value = -1;
 
     snprintf(path, sizeof path, "/sys/class/net/%s/%s", name, file);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return -1;
-    if (fscanf(f, "%d", &value) != 1)
-        value = -1;
-    fclose(f);
-    return value;
+    return info_number_in(path);
 }
 
 static info_interface_t *find(info_interface_t *all, int *n, const struct ifaddrs *i)

@@ -122,8 +122,8 @@ static void stand(rd_roll_t *r)
 /* A part of a list; nonzero: it is whole. */
 static int on_list(rd_roll_t *r, const unsigned char *data, size_t bytes)
 {
-    const size_t head = offsetof(rd_list_t, bits), all = ((size_t)r->nranks + 7) / 8;
-    rd_list_t part;
+    const size_t head = offsetof(rd_roll_list_t, bits), all = ((size_t)r->nranks + 7) / 8;
+    rd_roll_list_t part;
     if (bytes <= head || bytes > sizeof(part))
         return 0;
     memcpy(&part, data, bytes);
@@ -152,7 +152,7 @@ static rondo_result_t on_fail(rd_roll_t *r, const unsigned char *data, size_t by
 }
 
 /* What the leader has said. Nonzero: a verdict, or an error. */
-static int listen_up(rd_roll_t *r, rd_verdict_t *verdict, rondo_result_t *result)
+static int listen_up(rd_roll_t *r, rd_roll_verdict_t *verdict, rondo_result_t *result)
 {
     const unsigned char *data;
     size_t bytes;
@@ -182,7 +182,7 @@ static int listen_up(rd_roll_t *r, rd_verdict_t *verdict, rondo_result_t *result
     return 0;
 }
 
-static rondo_result_t follow(rd_roll_t *r, rd_verdict_t *verdict)
+static rondo_result_t follow(rd_roll_t *r, rd_roll_verdict_t *verdict)
 {
     char awaited[RD_WHOIS + 64];
     rondo_result_t result = RONDO_SUCCESS;
@@ -211,7 +211,7 @@ void rd_roll_keep(rd_roll_t *r)
     r->boot->listener = -1;
 }
 
-rondo_result_t rd_roll_next(rd_roll_t *r, rondo_result_t made, rd_verdict_t *verdict)
+rondo_result_t rd_roll_next(rd_roll_t *r, rondo_result_t made, rd_roll_verdict_t *verdict)
 {
     if (r->nmembers) {
         r->mine.standing = made == RONDO_SUCCESS ? RD_STANDS_MADE : RD_STANDS_FAILED;

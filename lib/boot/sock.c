@@ -13,10 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fork.h"
+
 #define BACKLOG 1024
 
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static unsigned char *kept; /* kept[fd] != 0: close in the child */
 static int kept_size;
 
@@ -30,11 +31,6 @@ static void fork_child(void)
     pthread_mutex_unlock(&fork_lock);
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(rd_fd_fork_lock, rd_fd_fork_unlock, fork_child);
-}
-
 void rd_fd_fork_lock(void)
 {
     pthread_mutex_lock(&fork_lock);
@@ -45,10 +41,12 @@ void rd_fd_fork_unlock(void)
     pthread_mutex_unlock(&fork_lock);
 }
 
+static const rd_fork_handlers_t at_fork = {rd_fd_fork_lock, rd_fd_fork_unlock, fork_child};
+
 /* If the table cannot grow, the descriptor merely stays open in children. */
 void rd_fd_keep(int fd)
 {
-    pthread_once(&fork_once, fork_register);
+    rd_fork_register(RD_FORK_SOCKETS, &at_fork);
     if (fd >= kept_size) {
         int size = fd + 64;
         unsigned char *more = realloc(kept, (size_t)size);

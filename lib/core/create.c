@@ -1,9 +1,9 @@
 /* A communicator is made room by room, and taken down again. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "node/agree.h"
 #include "core/comm.h"
 #include "exec/cuda/cuda.h"
@@ -22,10 +22,7 @@ static void fork_child(void)
     rd_comm_mark++;
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(NULL, NULL, fork_child);
-}
+static const rd_fork_handlers_t at_fork = {.child = fork_child};
 
 int rd_comm_inherited(rondo_comm_t comm)
 {
@@ -196,7 +193,6 @@ static rondo_result_t meet(rondo_comm_t comm, const rondo_unique_id_t *id, rd_me
 static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                            const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting)
 {
-    static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
     rondo_comm_t made = aligned_alloc(RD_LINE, (sizeof *made + RD_LINE - 1) / RD_LINE * RD_LINE);
     rondo_result_t result;
 
@@ -204,7 +200,7 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
         rd_boot_give_up(id, RONDO_ERR_NO_MEMORY);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a communicator");
     }
-    pthread_once(&fork_once, fork_register);
+    rd_fork_register(RD_FORK_COMM, &at_fork);
     memset(made, 0, sizeof *made);
     made->rank = made->who.rank = rank;
     made->nranks = made->who.nranks = nranks;

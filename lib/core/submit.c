@@ -103,7 +103,7 @@ rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
     if (result == RONDO_SUCCESS)
         result = rd_queue_repeat(comm, comm->last.plan, in, out);
     if (result != RONDO_SUCCESS)
-        rd_group_failed(result = rd_call_spoiled(comm, result));
+        result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
 }
 
@@ -122,7 +122,7 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
     if (result == RONDO_SUCCESS)
         result = comm->cuda ? rd_cuda_collective(comm, call) : run(comm, call);
     if (result != RONDO_SUCCESS)
-        rd_group_failed(result = rd_call_spoiled(comm, result));
+        result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
 }
 
@@ -156,7 +156,7 @@ rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t
         result = comm->cuda ? rd_cuda_message(comm, send, buffer, bytes, peer, stream)
                             : message(comm, send, buffer, bytes, peer);
     if (result != RONDO_SUCCESS)
-        rd_group_failed(result = rd_call_spoiled(comm, result));
+        result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
 }
 

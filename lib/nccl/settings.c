@@ -194,7 +194,7 @@ static void proto(const char *text)
 static void peer_memory(const char *name, const char *text)
 {
     if (strcmp(name, "P2P_DISABLE") == 0 ? strcmp(text, "0") != 0 : strcasecmp(text, "LOC") == 0 || *text == '0')
-        hand_on(name, settings.host ? "RONDO_PULL" : "RONDO_P2P", "0");
+        hand_on(name, settings.host ? "RONDO_CMA" : "RONDO_P2P", "0");
 }
 
 static void slot_bytes(const char *text)

@@ -1,10 +1,10 @@
 /* The UCX context and worker of one communicator, and what rondo-info says of them. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "ucx/ucx.h"
 
 /* UCX has one thread that accepts connections for all contexts of a process. A child that is forked meanwhile has no
@@ -17,15 +17,11 @@ static void fork_child(void)
     orphaned |= atomic_load(&contexts) != 0;
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(NULL, NULL, fork_child);
-}
+static const rd_fork_handlers_t at_fork = {.child = fork_child};
 
 const char *rd_ucx_unusable(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, fork_register);
+    rd_fork_register(RD_FORK_UCX, &at_fork);
     return orphaned ? "this process was forked while its parent had a communicator between nodes, and UCX does not "
                       "work in such a child: fork before that is made, or when it is destroyed; or let the child call "
                       "exec"

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fork.h"
 #include "base/thread.h"
 #include "ucx/ucx.h"
 
@@ -122,10 +123,7 @@ static void fork_child(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(fork_prepare, fork_parent, fork_child);
-}
+static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
 
 /* ---- the others */
 
@@ -170,12 +168,11 @@ static void detach(rd_ucx_net_t *net, rd_ucx_alone_t *alone)
 
 int rd_ucx_linger(rd_ucx_net_t *net)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     rd_ucx_alone_t *alone = calloc(1, sizeof *alone);
     if (alone == NULL) {
         return 0;
     }
-    pthread_once(&once, fork_register);
+    rd_fork_register(RD_FORK_LINGER, &at_fork);
     pthread_mutex_lock(&lock);
     int begun = begin();
     if (begun) {

@@ -164,7 +164,7 @@ int main(void)
     int bad = 0;
 
     test_begin("early", 200);
-    setenv("RONDO_CUDA_CREWS", "2", 1);
+    setenv("RONDO_PROXY_THREADS", "2", 1);
     if (device_none() || !rd_transport_named("ucx"))
         return TEST_SKIPPED;
     bad += test_run(TEST_PROCESSES, device_nodes("1+1"), 40, barrier, NULL) != 0;

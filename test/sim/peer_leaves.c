@@ -38,7 +38,7 @@ int main(void)
     int bad = 0;
 
     test_begin("leave", 100);
-    setenv("RONDO_CUDA_CREWS", "2", 0);
+    setenv("RONDO_PROXY_THREADS", "2", 0);
     if (device_none() || !rd_transport_named("ucx"))
         return TEST_SKIPPED;
     for (int i = 0; i < 4; i++) {

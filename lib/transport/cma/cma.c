@@ -14,13 +14,13 @@
 typedef struct {
     uint64_t address, word, process;
     int64_t pid;
-} record_t;
+} process_word_t;
 
 typedef struct cma {
     rd_transport_t base;
     rd_conns_t *conns;
     int rank;
-    record_t all[]; /* of each rank */
+    process_word_t all[]; /* of each rank */
 } cma_t;
 
 static uint64_t process_number;
@@ -52,14 +52,14 @@ static int read_peer(const rd_recv_t *from, void *to, uint64_t address, size_t b
 /* A forked child has its parent's number, but not its pid. */
 static bool is_same_process(const cma_t *cma, int peer)
 {
-    const record_t *own = &cma->all[cma->rank], *other = &cma->all[peer];
+    const process_word_t *own = &cma->all[cma->rank], *other = &cma->all[peer];
 
     return other->process == own->process && other->pid == own->pid;
 }
 
 static bool can_read(const cma_t *cma, int peer)
 {
-    const record_t *other = &cma->all[peer];
+    const process_word_t *other = &cma->all[peer];
     uint64_t word = 0;
 
     if (is_same_process(cma, peer))
@@ -72,10 +72,10 @@ static bool can_read(const cma_t *cma, int peer)
 static rondo_result_t try_all(cma_t *cma, const rd_transport_args_t *args, unsigned char *could)
 {
     const rd_node_t *node = args->node;
-    record_t *own = &cma->all[args->rank];
+    process_word_t *own = &cma->all[args->rank];
     uint64_t word = process_number ^ (uint64_t)args->rank ^ (uint64_t)(uintptr_t)cma;
 
-    *own = (record_t){(uint64_t)(uintptr_t)&word, word, process_number, getpid()};
+    *own = (process_word_t){(uint64_t)(uintptr_t)&word, word, process_number, getpid()};
     rondo_result_t result = rd_boot_allgather(args->boot, cma->all, sizeof *cma->all);
     if (result != RONDO_SUCCESS)
         return result;

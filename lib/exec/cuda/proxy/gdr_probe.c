@@ -69,7 +69,7 @@ static rondo_result_t give_up(rd_stage_t *s, rondo_comm_t by, rondo_result_t res
         rd_comm_fail(by, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
     rd_transport_cancel(by->net);
     return rd_comm_fail(s->cuda->comm, rd_comm_check(by), atomic_load(&by->stop.culprit),
-                        "%s (when messages between GPUs were tried, which RONDO_NET_DIRECT=0 leaves out)",
+                        "%s (when messages between GPUs were tried, which RONDO_GDR=0 leaves out)",
                         by->stop.text);
 }
 
@@ -258,7 +258,7 @@ static void decide_beside(rd_stage_t *s, const way_t *all)
         return;
     if (comm->env.net_direct == 1 && comm->rank == 0)
         rd_log(&comm->who, RD_LOG_WARN,
-               "messages go straight between GPUs, as RONDO_NET_DIRECT=1 says, and may wait for ever: %s", why);
+               "messages go straight between GPUs, as RONDO_GDR=1 says, and may wait for ever: %s", why);
     if (comm->env.net_direct == 1)
         return;
     s->direct = 0;
@@ -308,7 +308,7 @@ rondo_result_t rd_direct_find(rd_stage_t *s)
     rondo_comm_t comm = s->cuda->comm;
 
     if (comm->env.net_direct == 0 || comm->node.nnodes == 1) {
-        snprintf(s->way, sizeof s->way, comm->node.nnodes == 1 ? "all are on one node" : "RONDO_NET_DIRECT is 0");
+        snprintf(s->way, sizeof s->way, comm->node.nnodes == 1 ? "all are on one node" : "RONDO_GDR is 0");
         return RONDO_SUCCESS;
     }
     way_t *all = calloc((size_t)comm->nranks, sizeof *all);
@@ -322,6 +322,6 @@ rondo_result_t rd_direct_find(rd_stage_t *s)
         return result;
     rd_boot_farewell_alike(comm->boot);
     return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
-                    "RONDO_NET_DIRECT is 1, and there is no direct path between the GPUs of different nodes: %s",
+                    "RONDO_GDR is 1, and there is no direct path between the GPUs of different nodes: %s",
                     s->way);
 }
