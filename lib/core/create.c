@@ -130,9 +130,9 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
 static rondo_result_t add_transport(rondo_comm_t comm, const rd_transport_ops_t *ops, const rd_transport_args_t *args)
 {
     rd_transport_t *t;
-    rondo_result_t result = ops->create(&t, args);
+    rondo_result_t result = ops->post ? rd_conns_map(&comm->conns, &comm->node, &comm->who) : RONDO_SUCCESS;
 
-    if (result != RONDO_SUCCESS)
+    if (result != RONDO_SUCCESS || (result = ops->create(&t, args)))
         return result;
     t->next = comm->transports;
     comm->transports = t;
@@ -230,8 +230,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         rd_log(&comm->who, RD_LOG_INFO,
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",
                RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, comm->nranks, comm->node.nnodes,
-               comm->cuda ? "CUDA" : "host memory", rd_transport_version(comm->net->ops), agreed.cores,
-               layout.slots, layout.slot_bytes, comm->team.spin ? "spin" : "yield");
+               comm->cuda ? "CUDA" : "host memory", rd_transport_version(comm->net->ops), agreed.cores, layout.slots,
+               layout.slot_bytes, comm->team.spin ? "spin" : "yield");
     return RONDO_SUCCESS;
 }
 

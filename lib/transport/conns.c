@@ -124,7 +124,7 @@ static void bind_shorter(rd_ring_t *rings, const rd_layout_t *l, char *slots)
 
 /* Both ends of a mirrored connection are private memory: a mirror that the transport reads, an inbox that it fills. Its
  * pages come as they are touched. */
-static rondo_result_t mirrors_map(rd_conns_t *c, const rd_node_t *node, rd_who_t *who)
+rondo_result_t rd_conns_map(rd_conns_t *c, const rd_node_t *node, rd_who_t *who)
 {
     c->mirror_bytes = (size_t)(c->nranks - node->nlocal) * RD_CHANNELS * 2 * c->layout.mirror_bytes;
     c->mirrors =
@@ -157,7 +157,7 @@ rondo_result_t rd_conns_bind(rd_conns_t *c, rd_transport_t *t, const rd_transpor
 {
     const rd_transport_ops_t *ops = t->ops;
     const int *node_of = args->node->node_of;
-    rondo_result_t result = ops->post ? mirrors_map(c, args->node, args->who) : RONDO_SUCCESS;
+    rondo_result_t result = RONDO_SUCCESS;
     char *at = c->mirrors;
 
     for (int peer = 0; peer < c->nranks && result == RONDO_SUCCESS; peer++) {

@@ -21,9 +21,14 @@
  *     operation but `create` and `destroy` waits for a peer. An operation returns an error only if the communicator
  *     cannot go on; a peer that is lost is no such error, but is told by the stop word (base/wait.h).
  *   - What `create` exchanges over the bootstrap (addresses, versions, keys) is the transport's own matter: the other
- *     ranks' bytes come back as they were given. Between `create` and the first post, every rank has bound all its
- *     connections; `progress` is not called before.
- *   - A transport that has to register memory with a device registers it when it binds, posts or gets it.
+ *     ranks' bytes come back as they were given. Nothing but the binding is called before all connections are bound,
+ *     though a peer that is ahead may have posted by then.
+ *   - The memory of all mirrored connections is one piece, conns->mirrors, and is there before `create`: a transport
+ *     whose device wants it registered may do so there and exchange keys. The user's memory is registered when it is
+ *     given.
+ *   - A receiver names in `place` of rd_recv_t where it wants the message `received`, if that is `place_bytes` long.
+ *     The transport may bring it there instead of into its slot, and then sets `placed`. It never clears that, because
+ *     the next message may come into its slot while the one before lies in its place.
  */
 #ifndef RD_TRANSPORT_H
 #define RD_TRANSPORT_H
@@ -46,7 +51,7 @@ typedef struct rd_transport {
     bool fetches;              /* `direct` makes use of what is known of the memory around a message: rd_net_memory_t */
 } rd_transport_t;
 
-/* What a handle is made for; valid as long as the handle. */
+/* What a handle is made for. What it points to is there as long as the handle. */
 typedef struct rd_transport_args {
     int rank, nranks;
     const rd_node_t *node;
@@ -144,9 +149,10 @@ struct rd_transport_ops {
     /* How a rank has left: RONDO_SUCCESS, in order, or RONDO_ERR_MISMATCH; what it had sent is all here.
      * RONDO_IN_PROGRESS: it has not, or that is still to come. Who has left otherwise has set the stop word. */
     rondo_result_t (*farewell)(const rd_transport_t *transport, int peer);
-    /* After a failure, before the user gets his buffers back: nothing reads or writes them from here on, but a peer
-     * that had a key and has not heard of the failure yet, which then reads for an operation that has failed.
-     * Connections to peers that do not take what they are being sent are broken for it. */
+    /* After a failure, before the user gets his buffers back: nothing reads or writes them from here on (`place` is
+     * NULL, zcopy_pending is 0 where that can be had), but a peer that had a key and has not heard of the failure yet,
+     * which then reads for an operation that has failed. Connections to peers that do not take what they are being sent
+     * are broken for it. */
     void (*cancel)(rd_transport_t *transport);
 };
 
