@@ -8,6 +8,8 @@
 #ifndef RD_PROGRAM_H
 #define RD_PROGRAM_H
 
+#include <stdbool.h>
+
 #include "sched/step.h"
 
 typedef struct rd_link {
@@ -44,7 +46,7 @@ typedef enum {
     RD_NUM_COLLS
 } rd_coll_t;
 
-static inline int rd_coll_reduces(rd_coll_t coll)
+static inline bool rd_coll_reduces(rd_coll_t coll)
 {
     return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_REDUCE_SCATTER;
 }
