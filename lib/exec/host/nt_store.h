@@ -11,17 +11,19 @@
 #ifndef RD_STREAM_H
 #define RD_STREAM_H
 
+#include <stdbool.h>
+
 #include "plan/plan.h"
 
 #define RD_STREAM_LEAST 4096 /* bytes of a message: shorter ones are always written plainly */
 
-static inline int rd_stream_concerns(const rd_plan_t *plan, const rd_send_t *s, size_t bytes)
+static inline bool rd_stream_concerns(const rd_plan_t *plan, const rd_send_t *s, size_t bytes)
 {
     return plan->stream != RD_STREAM_NEVER && bytes >= RD_STREAM_LEAST && !s->mirrored;
 }
 
-/* Nonzero: the next message is written plainly, and nothing is to be found out by it. */
-static inline int rd_stream_plain(const rd_plan_t *plan, const rd_send_t *s)
+/* True: the next message is written plainly, and nothing is to be found out by it. */
+static inline bool rd_stream_plain(const rd_plan_t *plan, const rd_send_t *s)
 {
     return plan->stream == RD_STREAM_ADAPT && s->stream_left < 0;
 }

@@ -2,9 +2,11 @@
 #ifndef RD_QUICK_H
 #define RD_QUICK_H
 
+#include <stdbool.h>
+
 #include "exec/host/run.h"
 
 /* As rd_run_advance, for a run whose plan is quick. */
-int rd_quick_advance(rd_run_t *run);
+bool rd_quick_advance(rd_run_t *run);
 
 #endif
