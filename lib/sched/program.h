@@ -5,8 +5,8 @@
  * steps waits for itself), drops dead steps, gives scratch names places by liveness, and folds equal neighbours into
  * repeats.
  */
-#ifndef RD_PROGRAM_H
-#define RD_PROGRAM_H
+#ifndef RD_SCHED_PROGRAM_H
+#define RD_SCHED_PROGRAM_H
 
 #include <stdbool.h>
 

@@ -25,8 +25,8 @@
  *     connections; `progress` is not called before.
  *   - A transport that has to register memory with a device registers it when it binds, posts or gets it.
  */
-#ifndef RD_TRANSPORT_H
-#define RD_TRANSPORT_H
+#ifndef RD_TRANSPORT_TRANSPORT_H
+#define RD_TRANSPORT_TRANSPORT_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* One step by the PULL protocol: messages are posts of addresses in the sender's memory, and the receiver reads there
  * (`read` of transport/conn.h). */
-#ifndef RD_PULL_STEP_H
-#define RD_PULL_STEP_H
+#ifndef RD_EXEC_HOST_CMA_STEP_H
+#define RD_EXEC_HOST_CMA_STEP_H
 
 #include <stdbool.h>
 

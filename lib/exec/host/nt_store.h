@@ -8,8 +8,8 @@
  * and then he takes the time of the first part of a plain write, and writes the next messages past the caches if that
  * was slow. The reader need not know, and the bytes are the same either way.
  */
-#ifndef RD_STREAM_H
-#define RD_STREAM_H
+#ifndef RD_EXEC_HOST_NT_STORE_H
+#define RD_EXEC_HOST_NT_STORE_H
 
 #include <stdbool.h>
 

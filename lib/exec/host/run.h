@@ -3,8 +3,8 @@
  * A run is one plan in flight. Each of its lanes is a cursor over (pass, step, repetition): it is advanced until it
  * would wait, then the next lane gets its turn, so no lane blocks another.
  */
-#ifndef RD_RUN_H
-#define RD_RUN_H
+#ifndef RD_EXEC_HOST_RUN_H
+#define RD_EXEC_HOST_RUN_H
 
 #include <stdbool.h>
 

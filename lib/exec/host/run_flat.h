@@ -1,6 +1,6 @@
 /* The executor's way through a short plan: see ../plan_quick.h. */
-#ifndef RD_QUICK_H
-#define RD_QUICK_H
+#ifndef RD_EXEC_HOST_RUN_FLAT_H
+#define RD_EXEC_HOST_RUN_FLAT_H
 
 #include <stdbool.h>
 
