@@ -1,6 +1,6 @@
 /* Checks that every operation's entry makes. Each says what was wrong, what it was and what is allowed. */
-#ifndef RD_ARGS_H
-#define RD_ARGS_H
+#ifndef RD_API_ARGS_H
+#define RD_API_ARGS_H
 
 #include "core/comm.h"
 

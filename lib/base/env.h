@@ -1,7 +1,7 @@
 /* Every tunable, in one table (env.c): name, type, default, range, one line of help. `rondo-info --env` prints it.
  * Read once for each communicator when it is made; a bad value is an error that names the variable and the range. */
-#ifndef RD_ENV_H
-#define RD_ENV_H
+#ifndef RD_BASE_ENV_H
+#define RD_BASE_ENV_H
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Names that variables and their words had in earlier releases: they work as the present ones do, and a line of the log
  * says what they are called now. */
-#ifndef RD_ENV_ALIAS_H
-#define RD_ENV_ALIAS_H
+#ifndef RD_BASE_ENV_ALIAS_H
+#define RD_BASE_ENV_ALIAS_H
 
 /* The present name of a variable that was renamed; `name` itself if it was not. */
 const char *rd_env_alias_now(const char *name);

@@ -1,7 +1,7 @@
 /* Errors: who decides first that something is wrong says it once, with what the user can do; callers only pass it on.
  */
-#ifndef RD_ERROR_H
-#define RD_ERROR_H
+#ifndef RD_BASE_ERROR_H
+#define RD_BASE_ERROR_H
 
 #include <rondo.h>
 #include <stdarg.h>

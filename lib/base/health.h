@@ -7,8 +7,8 @@
  * memory, which every wait polls; the bootstrap carries the news to the other nodes. Both belong to higher layers, so
  * the communicator sets them as functions when it is made.
  */
-#ifndef RD_HEALTH_H
-#define RD_HEALTH_H
+#ifndef RD_BASE_HEALTH_H
+#define RD_BASE_HEALTH_H
 
 #include <stdatomic.h>
 #include <stdint.h>

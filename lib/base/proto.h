@@ -1,6 +1,6 @@
 /* Protocols: how a message lies in an inbox (transport/conn.h). */
-#ifndef RD_PROTO_H
-#define RD_PROTO_H
+#ifndef RD_BASE_PROTO_H
+#define RD_BASE_PROTO_H
 
 typedef enum {
     RD_PROTO_LL,     /* lines that carry their own flags: short messages, shared memory only */

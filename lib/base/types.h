@@ -15,8 +15,8 @@
  *              work on the byte. No MIN, MAX, AVG.
  *   pairs      MINLOC MAXLOC on {value, index}: the lowest index wins a tie, and a NaN value wins against any number
  *              (the lowest index among NaNs), as it does in MIN and MAX. The result's padding is zero. */
-#ifndef RD_TYPES_H
-#define RD_TYPES_H
+#ifndef RD_BASE_TYPES_H
+#define RD_BASE_TYPES_H
 
 #include <rondo.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* The one place through which every wait of the library goes: it sees abort, a dead peer and the timeout.
  */
-#ifndef RD_WAIT_H
-#define RD_WAIT_H
+#ifndef RD_BASE_WAIT_H
+#define RD_BASE_WAIT_H
 
 #include "base/health.h"
 

@@ -13,8 +13,8 @@
  * It stands on this: a connection is refused by a rank that has ended and by no other, and a host that has not answered
  * for five seconds is gone. Where the network falls apart, each part makes a communicator of its own.
  */
-#ifndef RD_BOOT_ROLL_H
-#define RD_BOOT_ROLL_H
+#ifndef RD_BOOT_AGREE_SHRINK_H
+#define RD_BOOT_AGREE_SHRINK_H
 
 #include <stdbool.h>
 

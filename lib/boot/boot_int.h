@@ -1,6 +1,6 @@
 /* The bootstrap's own view of itself, shared by boot.c, join.c, allgather.c and leave.c. */
-#ifndef RD_BOOT_INSIDE_H
-#define RD_BOOT_INSIDE_H
+#ifndef RD_BOOT_BOOT_INT_H
+#define RD_BOOT_BOOT_INT_H
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* The rendezvous: where the ranks of one id meet. A thread of the process that serves it. */
-#ifndef RD_BOOT_MEET_H
-#define RD_BOOT_MEET_H
+#ifndef RD_BOOT_RENDEZVOUS_H
+#define RD_BOOT_RENDEZVOUS_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* A channel: one bootstrap connection that never blocks. It connects, shakes hands, and then carries records. */
-#ifndef RD_BOOT_CHAN_H
-#define RD_BOOT_CHAN_H
+#ifndef RD_BOOT_SESSION_H
+#define RD_BOOT_SESSION_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* The communicator: one struct of each room, in the order in which they are made. */
-#ifndef RD_COMM_H
-#define RD_COMM_H
+#ifndef RD_CORE_COMM_H
+#define RD_CORE_COMM_H
 
 #include "cost/prices.h"
 #include "node/team.h"

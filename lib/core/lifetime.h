@@ -5,8 +5,8 @@
  * reference, and the last few that were ended are kept, so that a call which another thread was just about to make
  * still finds a struct that says so.
  */
-#ifndef RD_INSIDE_H
-#define RD_INSIDE_H
+#ifndef RD_CORE_LIFETIME_H
+#define RD_CORE_LIFETIME_H
 
 #include "core/comm.h"
 

@@ -1,6 +1,6 @@
 /* Operators of the user's own: PREMULSUM, a sum of contributions each scaled by its rank's scalar. */
-#ifndef RD_OP_H
-#define RD_OP_H
+#ifndef RD_CORE_OP_H
+#define RD_CORE_OP_H
 
 #include "core/comm.h"
 #include "plan/call.h"

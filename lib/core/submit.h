@@ -1,6 +1,6 @@
 /* What every operation's entry does: refuse what is wrong, then run it at once or record it in the group. */
-#ifndef RD_SUBMIT_H
-#define RD_SUBMIT_H
+#ifndef RD_CORE_SUBMIT_H
+#define RD_CORE_SUBMIT_H
 
 #include "core/lifetime.h"
 #include "plan/call.h"

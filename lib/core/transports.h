@@ -1,7 +1,7 @@
 /* The transports that this process has, in the order in which they are preferred: the built-in ones, then those that a
  * program has registered. */
-#ifndef RD_TRANSPORTS_H
-#define RD_TRANSPORTS_H
+#ifndef RD_CORE_TRANSPORTS_H
+#define RD_CORE_TRANSPORTS_H
 
 #include "transport/transport.h"
 

@@ -36,8 +36,8 @@
  * sender cannot know how many blocks receive here (p2p_slices.cuh). Rings and chains do not go so: to wait for the
  * receiver's kernel made a broadcast of 32 MB 7 us longer.
  */
-#ifndef RD_KWORK_H
-#define RD_KWORK_H
+#ifndef RD_KERNELS_WORK_H
+#define RD_KERNELS_WORK_H
 
 #include <stddef.h>
 #include <stdint.h>

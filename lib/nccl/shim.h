@@ -12,8 +12,8 @@
  *
  * Names within begin with nc_.
  */
-#ifndef NC_SHIM_H
-#define NC_SHIM_H
+#ifndef RD_NCCL_SHIM_H
+#define RD_NCCL_SHIM_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* What all ranks must agree on before they plan: one exchange at creation, so that every later choice is the same on
  * every rank by construction.
  */
-#ifndef RD_AGREE_H
-#define RD_AGREE_H
+#ifndef RD_NODE_AGREE_H
+#define RD_NODE_AGREE_H
 
 #include "boot/boot.h"
 #include "cost/prices.h"

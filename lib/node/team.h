@@ -1,8 +1,8 @@
 /* The team of a communicator: who its ranks are and where, and what all that works for it shares. The communicator
  * fills it in while it is made, and hands it down to the layers below, for which it does not change.
  */
-#ifndef RD_TEAM_H
-#define RD_TEAM_H
+#ifndef RD_NODE_TEAM_H
+#define RD_NODE_TEAM_H
 
 #include "base/health.h"
 #include "node/node.h"

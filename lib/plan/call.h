@@ -1,6 +1,6 @@
 /* One operation as the caller gave it, its arguments checked: what the layers below are handed. */
-#ifndef RD_CALL_H
-#define RD_CALL_H
+#ifndef RD_PLAN_CALL_H
+#define RD_PLAN_CALL_H
 
 #include "plan/plan.h"
 

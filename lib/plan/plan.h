@@ -2,8 +2,8 @@
  * slice, and the chunk map that turns a chunk number into bytes of the user's buffers. Plain data, but for pointers to
  * connections; it holds no sequence number, so it may run any number of times.
  */
-#ifndef RD_PLAN_H
-#define RD_PLAN_H
+#ifndef RD_PLAN_PLAN_H
+#define RD_PLAN_PLAN_H
 
 #include "transport/conns.h"
 #include "exec/host/reduce.h"

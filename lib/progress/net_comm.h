@@ -2,8 +2,8 @@
  * their own, by which proxies carry its data between nodes. The communicator makes them and ends them, for they have a
  * bootstrap, a watch and a health like itself; below it they are known by their queue alone.
  */
-#ifndef RD_NET_COMM_H
-#define RD_NET_COMM_H
+#ifndef RD_PROGRESS_NET_COMM_H
+#define RD_PROGRESS_NET_COMM_H
 
 #include "progress/queue.h"
 

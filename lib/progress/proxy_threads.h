@@ -2,8 +2,8 @@
  * CUDA communicator that lies between nodes. Each is there while it has clients. See proxy_threads.c for how they
  * sleep.
  */
-#ifndef RD_PROXY_H
-#define RD_PROXY_H
+#ifndef RD_PROGRESS_PROXY_THREADS_H
+#define RD_PROGRESS_PROXY_THREADS_H
 
 #include <sys/types.h>
 

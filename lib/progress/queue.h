@@ -4,8 +4,8 @@
  * another, messages from a peer in a third; tasks of different chains run side by side. Whoever waits (group end,
  * request, a later blocking call) advances all active tasks of the communicator.
  */
-#ifndef RD_QUEUE_H
-#define RD_QUEUE_H
+#ifndef RD_PROGRESS_QUEUE_H
+#define RD_PROGRESS_QUEUE_H
 
 #include "base/wait.h"
 #include "exec/host/run.h"

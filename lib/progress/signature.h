@@ -5,8 +5,8 @@
  *   a ring    on a CUDA communicator of one node: in the node's shared memory, by whoever comes later
  *   a list    on a CUDA communicator of several nodes: calls that a proxy compares by tasks on a net sub-communicator
  */
-#ifndef RD_SIGNATURE_H
-#define RD_SIGNATURE_H
+#ifndef RD_PROGRESS_SIGNATURE_H
+#define RD_PROGRESS_SIGNATURE_H
 
 #include "plan/call.h"
 #include "progress/queue.h"

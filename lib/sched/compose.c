@@ -2,9 +2,11 @@
  * too. What the second one takes from the user's input is what the first one left in the output; its copies of the own
  * block are then copies onto themselves and go.
  */
+#include <stdbool.h>
+
 #include "sched/list.h"
 
-static int copies_own(const rd_step_t *step)
+static bool copies_own(const rd_step_t *step)
 {
     return step->nsrc == 1 && step->ndst == 1 && step->src[0].where == RD_IN && step->dst[0].where == RD_OUT &&
            step->src[0].index == step->dst[0].index;

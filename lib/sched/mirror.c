@@ -11,6 +11,7 @@
  * rank sees the same bits. A partial sum waits in scratch (its chunk's number is the name) and takes in each arrival
  * at once, except that arrivals with nothing of another chunk between them and the departure are summed in one step.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "sched/list.h"
@@ -29,7 +30,7 @@ typedef struct mirror {
     int arrived;
 } mirror_t;
 
-static int peer_source(const rd_step_t *step)
+static bool peer_source(const rd_step_t *step)
 {
     return step->nsrc == 1 && step->src[0].where == RD_PEER;
 }

@@ -1,10 +1,11 @@
 /* Ranks to nodes, places and rails: see shape.h. */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "sched/list.h"
 #include "sched/shape.h"
 
-static int rooted(rd_coll_t coll)
+static bool rooted(rd_coll_t coll)
 {
     return coll == RD_BROADCAST || coll == RD_REDUCE;
 }

@@ -4,8 +4,8 @@
  * communicator uses. rd_topo_read also walks the whole machine: by hwloc where it is built in (topo_hwloc.c, which can
  * replay a recorded machine as well), by /sys where it is not (topo_none.c).
  */
-#ifndef RD_TOPO_H
-#define RD_TOPO_H
+#ifndef RD_TOPO_TOPO_H
+#define RD_TOPO_TOPO_H
 
 #include "base/error.h"
 

@@ -4,8 +4,8 @@
  * A machine comes from NVML, which is loaded when it is asked for and may be absent, and from /sys (topo_nvml.c), or
  * from a file (topo_gpu.c), so that what rondo would do is tested on machines that nobody here owns.
  */
-#ifndef RD_TOPO_GPU_H
-#define RD_TOPO_GPU_H
+#ifndef RD_TOPO_TOPO_GPU_H
+#define RD_TOPO_TOPO_GPU_H
 
 #include <stdbool.h>
 #include <stdio.h>

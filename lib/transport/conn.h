@@ -12,8 +12,8 @@
  * a slot further for each since the inbox was last empty: the shorter the slots, the more of them, and a sender may be
  * ahead by as many messages as the ring of the next one has slots.
  */
-#ifndef RD_CONN_H
-#define RD_CONN_H
+#ifndef RD_TRANSPORT_CONN_H
+#define RD_TRANSPORT_CONN_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  * A rank's inboxes lie in its own segment and are written by its peers; the credits for what it sent come back into its
  * own segment too. So everything that a rank polls is local to it, and everything that it stores into others is posted.
  */
-#ifndef RD_CONNS_H
-#define RD_CONNS_H
+#ifndef RD_TRANSPORT_CONNS_H
+#define RD_TRANSPORT_CONNS_H
 
 #include "base/health.h"
 #include "transport/transport.h"

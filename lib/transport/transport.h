@@ -30,8 +30,8 @@
  *     The transport may bring it there instead of into its slot, and then sets `placed`. It never clears that, because
  *     the next message may come into its slot while the one before lies in its place.
  */
-#ifndef RD_TRANSPORT_H
-#define RD_TRANSPORT_H
+#ifndef RD_TRANSPORT_TRANSPORT_H
+#define RD_TRANSPORT_TRANSPORT_H
 
 #include <stdbool.h>
 

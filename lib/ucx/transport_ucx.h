@@ -1,6 +1,6 @@
 /* UCX as a transport: all that is to be known of lib/ucx from outside. */
-#ifndef RD_TRANSPORT_UCX_H
-#define RD_TRANSPORT_UCX_H
+#ifndef RD_UCX_TRANSPORT_UCX_H
+#define RD_UCX_TRANSPORT_UCX_H
 
 #include "transport/transport.h"
 

@@ -9,8 +9,8 @@
  * delivers what arrives; ucx_gdr.c, rndv.c and rkey.c carry what goes past all connections; net.c and disconnect.c are
  * the operations of transport/transport.h over these; linger.c has what has outlived its communicator.
  */
-#ifndef RD_UCX_H
-#define RD_UCX_H
+#ifndef RD_UCX_UCX_H
+#define RD_UCX_UCX_H
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-compare" /* UCX 1.22's own headers */

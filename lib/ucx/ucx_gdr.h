@@ -1,6 +1,6 @@
 /* Messages straight from and to the caller's memory, as ucx_gdr.c, rndv.c and rkey.c share them. */
-#ifndef RD_UCX_DIRECT_H
-#define RD_UCX_DIRECT_H
+#ifndef RD_UCX_UCX_GDR_H
+#define RD_UCX_UCX_GDR_H
 
 #include "ucx/ucx.h"
 

@@ -4,8 +4,8 @@
  * A CUDA communicator keeps bootstrap, node and watch as a host one does; its operations go to the device instead of
  * the queue: chosen (exec/cuda/kernel_choose.c), bound to a kernel (exec/cuda/collective.c), launched in call order
  * (exec/cuda/order.c). */
-#ifndef RD_CUDA_H
-#define RD_CUDA_H
+#ifndef RD_EXEC_CUDA_CUDA_H
+#define RD_EXEC_CUDA_CUDA_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* What the files of the CUDA side know of each other. */
-#ifndef RD_CUDA_INSIDE_H
-#define RD_CUDA_INSIDE_H
+#ifndef RD_EXEC_CUDA_CUDA_INT_H
+#define RD_EXEC_CUDA_CUDA_INT_H
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>

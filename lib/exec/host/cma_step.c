@@ -17,23 +17,23 @@ static int read_from(const rd_recv_t *recv, void *to, uint64_t address, size_t b
     return 0;
 }
 
-static int ready(const rd_pull_step_t *s, posted_t *posted, int *waits_for)
+static bool ready(const rd_pull_step_t *s, posted_t *posted, int *waits_for)
 {
     for (int i = 0; i < s->step->ndst; i++) {
         rd_send_t *send = s->dst[i] ? NULL : s->plan->sends[s->step->dst[i].index];
         if (send && !rd_ll_may_send(send, 1)) {
             *waits_for = send->peer;
-            return 0;
+            return false;
         }
     }
     for (int i = 0; i < s->step->nsrc; i++) {
         rd_recv_t *recv = s->src[i] ? NULL : s->plan->recvs[s->step->src[i].index];
         if (recv && !rd_ll_peek(recv, (char *)&posted[i], sizeof posted[i])) {
             *waits_for = recv->peer;
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
 static rondo_result_t gone(const rd_recv_t *recv, int *waits_for)
@@ -44,7 +44,7 @@ static rondo_result_t gone(const rd_recv_t *recv, int *waits_for)
 
 /* The sender's call had failed before all was read: its buffer was its user's again. The fence keeps the look behind
  * the reading; the sender's mark stands before its user's next store. */
-static int spoilt(const rd_recv_t *recv)
+static bool spoilt(const rd_recv_t *recv)
 {
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(recv->failed, memory_order_relaxed);
@@ -143,39 +143,39 @@ static void hand_on(const rd_pull_step_t *s, const char *value)
     }
 }
 
-int rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *result)
+bool rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *result)
 {
     posted_t posted[RD_MAX_ENDS];
     const char *value = s->step->nsrc == 1 ? s->src[0] : NULL;
 
     if (!ready(s, posted, waits_for))
-        return 0;
+        return false;
     for (int i = 0; i < s->step->nsrc; i++) {
         if (!s->src[i] && posted[i].bytes != s->bytes) {
             *waits_for = s->plan->recvs[s->step->src[i].index]->peer;
             *result = RONDO_ERR_MISMATCH;
-            return 1;
+            return true;
         }
     }
     if (!value) {
         char *to = local_place(s);
         *result = read_all(s, posted, to, waits_for);
         if (*result != RONDO_SUCCESS)
-            return 1;
+            return true;
         value = to;
     }
     *result = check_senders(s, waits_for);
     if (*result != RONDO_SUCCESS)
-        return 1;
+        return true;
     hand_on(s, value);
     for (int i = 0; i < s->step->nsrc; i++) {
         if (!s->src[i])
             rd_ll_consume_now(s->plan->recvs[s->step->src[i].index], sizeof(posted_t));
     }
-    return 1;
+    return true;
 }
 
-int rd_pull_settled(const rd_plan_t *plan, int *waits_for)
+bool rd_pull_settled(const rd_plan_t *plan, int *waits_for)
 {
     for (int i = 0; i < plan->program->nsends; i++) {
         rd_send_t *send = plan->sends[i];
@@ -185,8 +185,8 @@ int rd_pull_settled(const rd_plan_t *plan, int *waits_for)
         send->ll_credit = atomic_load_explicit(&send->ll_head->value, memory_order_acquire);
         if (send->ll_credit < send->ll_posted) {
             *waits_for = send->peer;
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }

@@ -1,6 +1,6 @@
 /* Reductions on host memory: dst = op(src[0], ..., src[n-1]), elementwise, summed from the first source to the last. */
-#ifndef RD_REDUCE_H
-#define RD_REDUCE_H
+#ifndef RD_EXEC_HOST_REDUCE_H
+#define RD_EXEC_HOST_REDUCE_H
 
 #include "base/types.h"
 

@@ -1,7 +1,7 @@
 /* What one instruction set offers: the table that reduce.c looks in. Three files fill one each by including
  * reduce_isa.h (plain C, AVX2, AVX-512); reduce_rare.c fills the one for what need not be fast. */
-#ifndef RD_REDUCE_KERNELS_H
-#define RD_REDUCE_KERNELS_H
+#ifndef RD_EXEC_HOST_REDUCE_KERNELS_H
+#define RD_EXEC_HOST_REDUCE_KERNELS_H
 
 #include "exec/host/reduce.h"
 

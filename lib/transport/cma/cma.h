@@ -7,8 +7,8 @@
  * module may refuse it, so every rank tries at creation and all agree: then conns->pull is set, and the connections
  * within the node get `read`. The posts themselves go by the lines of these connections.
  */
-#ifndef RD_CMA_H
-#define RD_CMA_H
+#ifndef RD_TRANSPORT_CMA_CMA_H
+#define RD_TRANSPORT_CMA_CMA_H
 
 #include "transport/transport.h"
 

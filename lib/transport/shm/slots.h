@@ -1,6 +1,6 @@
 /* Slots of the Simple protocol: data as it is, then the count of messages, released. See transport/conn.h. */
-#ifndef RD_SLOT_H
-#define RD_SLOT_H
+#ifndef RD_TRANSPORT_SHM_SLOTS_H
+#define RD_TRANSPORT_SHM_SLOTS_H
 
 #include "transport/transport.h"
 

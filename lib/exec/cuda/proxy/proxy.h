@@ -9,8 +9,8 @@
  *
  * Where the network moves a GPU's memory, messages go without slots: gdr.c.
  */
-#ifndef RD_CUDA_STAGE_H
-#define RD_CUDA_STAGE_H
+#ifndef RD_EXEC_CUDA_PROXY_PROXY_H
+#define RD_EXEC_CUDA_PROXY_PROXY_H
 
 #include <pthread.h>
 #include <stdatomic.h>
