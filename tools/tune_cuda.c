@@ -23,7 +23,9 @@ typedef struct fit {
     const rd_env_t *env;
     rd_prices_t prices;
     measured_t times[MOST];
-    int count, kind, codec;
+    int count;
+    const rd_algo_t *algo; /* whose prices are fitted, */
+    rd_proto_t proto;      /* by this protocol */
 } fit_t;
 
 static const rd_coll_t colls[] = {RD_ALLREDUCE, RD_REDUCE, RD_BROADCAST, RD_ALLGATHER, RD_REDUCE_SCATTER, RD_ALLTOALL};
@@ -35,7 +37,7 @@ static double off(const fit_t *f)
 
     for (int i = 0; i < f->count; i++) {
         const measured_t *m = &f->times[i];
-        double us = rd_cuda_expected(&m->shape, &f->prices, f->env, m->coll, m->bytes, f->kind, f->codec);
+        double us = rd_cuda_expected(&m->shape, &f->prices, f->env, m->coll, m->bytes, f->algo, f->proto);
         all += fabs(log(us / m->us));
     }
     return all;
@@ -43,7 +45,7 @@ static double off(const fit_t *f)
 
 static void fit(fit_t *f)
 {
-    rd_gpu_price_t *p = &f->prices.gpu[f->kind][f->codec];
+    rd_gpu_price_t *p = &f->prices.gpu[rd_algo_number(f->algo)][f->proto];
     double *price[] = {&p->alpha, &p->rate, &p->hop, &p->pass}, best = off(f);
 
     for (double factor = 2; factor > 1.002; factor = sqrt(factor))
@@ -69,12 +71,12 @@ static void measure(fit_t *f, const tune_cuda_t *t, const rd_cuda_shape_t *shape
     char command[5000], line[512];
     FILE *perf;
 
-    if (rd_cuda_expected(shape, &f->prices, f->env, coll, 8192, f->kind, f->codec) == 0)
+    if (rd_cuda_expected(shape, &f->prices, f->env, coll, 8192, f->algo, f->proto) == 0)
         return;
     snprintf(command, sizeof command,
              "'%s' %s --device cuda --graph --ranks %d --algo %s --proto %s -b 8 -e %s -f 4 -c 0 -w 5 --turns %d "
              "--turn-ms %d 2>/dev/null",
-             t->perf, rd_coll_name(coll), shape->nranks, rd_cuda_kind_name(f->kind), rd_cuda_codec_name(f->codec),
+             t->perf, rd_coll_name(coll), shape->nranks, f->algo->name, rd_proto_name(f->proto),
              t->quick ? "128K" : "128M", t->quick ? 1 : 2 * t->rounds + 1, t->quick ? 1 : 5);
     if (!(perf = popen(command, "r")))
         return;
@@ -87,7 +89,7 @@ static void measure(fit_t *f, const tune_cuda_t *t, const rd_cuda_shape_t *shape
         m->shape = *shape;
         m->coll = coll;
         m->bytes = size;
-        f->count += rd_cuda_expected(shape, &f->prices, f->env, coll, size, f->kind, f->codec) > 0;
+        f->count += rd_cuda_expected(shape, &f->prices, f->env, coll, size, f->algo, f->proto) > 0;
     }
     pclose(perf);
 }
@@ -101,6 +103,26 @@ static rd_cuda_shape_t shape_of(const rd_gpu_topo_t *topo, int nranks)
         shape.sms = sms && (g == 0 || sms < shape.sms) ? sms : shape.sms;
     }
     return shape;
+}
+
+/* The prices of one algorithm by one protocol. The number of times. */
+static int tune_one(fit_t *f, const tune_cuda_t *t, const rd_gpu_topo_t *topo)
+{
+    double before;
+
+    f->count = 0;
+    for (int r = 0; r < t->nranks; r++)
+        for (int c = 0; c < COLLS; c++) {
+            rd_cuda_shape_t shape = shape_of(topo, t->ranks[r]);
+            measure(f, t, &shape, colls[c]);
+        }
+    if (f->count == 0)
+        return 0;
+    before = off(f);
+    fit(f);
+    fprintf(stderr, "rondo-tune: %s %s: %d times, predicted within a factor of %.2f, before %.2f\n", f->algo->name,
+            rd_proto_name(f->proto), f->count, exp(off(f) / f->count), exp(before / f->count));
+    return f->count;
 }
 
 int tune_cuda(rd_prices_t *prices, const tune_cuda_t *t, const rd_env_t *env)
@@ -117,24 +139,13 @@ int tune_cuda(rd_prices_t *prices, const tune_cuda_t *t, const rd_env_t *env)
     f->prices = *prices;
     if (topo.count > 1 && shape_of(&topo, t->ranks[t->nranks - 1]).way.gbps > 0)
         f->prices.links = shape_of(&topo, t->ranks[t->nranks - 1]).way.gbps;
-    for (f->kind = 0; f->kind < RD_GPU_KINDS; f->kind++)
-        for (f->codec = 0; f->codec < RD_GPU_CODECS; f->codec++, all += f->count) {
-            double before;
-
-            f->count = 0;
-            for (int r = 0; r < t->nranks; r++)
-                for (int c = 0; c < COLLS; c++) {
-                    rd_cuda_shape_t shape = shape_of(&topo, t->ranks[r]);
-                    measure(f, t, &shape, colls[c]);
-                }
-            if (f->count == 0)
-                continue;
-            before = off(f);
-            fit(f);
-            fprintf(stderr, "rondo-tune: %s %s: %d times, predicted within a factor of %.2f, before %.2f\n",
-                    rd_cuda_kind_name(f->kind), rd_cuda_codec_name(f->codec), f->count, exp(off(f) / f->count),
-                    exp(before / f->count));
-        }
+    for (int a = 0; rd_algos[a]; a++) {
+        f->algo = rd_algos[a];
+        if (f->algo->device.kernel == RD_KERNEL_NONE || f->algo->device.kernel == RD_KERNEL_COPY)
+            continue;
+        for (f->proto = (rd_proto_t)0; f->proto < RD_GPU_PROTOS; f->proto = (rd_proto_t)(f->proto + 1))
+            all += tune_one(f, t, &topo);
+    }
     *prices = f->prices;
     free(f);
     return all;

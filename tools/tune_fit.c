@@ -69,7 +69,7 @@ static double pull(const rd_prices_t *now, const rd_prices_t *before)
 {
     rd_prices_t a = *now, b = *before;
     double all = 0, *x, *y;
-    char name[32];
+    char name[RD_PRICE_NAME];
 
     for (int i = 0; (x = rd_prices_at(&a, i, name)) && (y = rd_prices_at(&b, i, name)); i++)
         if (*x > 0 && *y > 0)
@@ -110,7 +110,7 @@ static int improve(rd_prices_t *prices, double *price, double factor, const rd_p
 void tune_fit(rd_prices_t *prices, tune_time_t *times, int count)
 {
     const rd_prices_t before = *prices;
-    char name[32];
+    char name[RD_PRICE_NAME];
     double best;
 
     qsort(times, (size_t)count, sizeof *times, by_question);

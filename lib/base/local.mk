@@ -10,11 +10,13 @@ librondo_core_la_SOURCES += \
 	lib/base/fork.h \
 	lib/base/health.c \
 	lib/base/health.h \
+	lib/base/kernel.h \
 	lib/base/narrow.h \
 	lib/base/proto.h \
 	lib/base/result.c \
 	lib/base/setting.c \
 	lib/base/setting.h \
+	lib/base/slot_store.h \
 	lib/base/thread.c \
 	lib/base/thread.h \
 	lib/base/types.c \

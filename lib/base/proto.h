@@ -1,16 +1,26 @@
-/* Protocols: how a message lies in an inbox (transport/conn.h). */
+/* Protocols: how a message lies in a peer's memory, and how it shows that it is there. On host memory that is an inbox
+ * (transport/conn.h), between GPUs a window (kernels/work.h). */
 #ifndef RD_BASE_PROTO_H
 #define RD_BASE_PROTO_H
 
 typedef enum {
-    RD_PROTO_LL,     /* lines that carry their own flags: short messages, shared memory only */
-    RD_PROTO_SIMPLE, /* slots and a counter */
-    RD_PROTO_PULL,   /* the sender posts an address, the receiver reads there: long messages within a node */
+    RD_PROTO_LL,    /* lines that carry their own flags: short messages. On the host of shared memory; between GPUs half
+                       data, half flags, any type: stores of 8 bytes arrive whole */
+    RD_PROTO_LL128, /* GPUs: 15/16 data, any type; lines of 128 bytes arrive whole */
+    RD_PROTO_SENTINEL, /* GPUs: all data, each word for itself; sums of float16, bfloat16, float32, float64; moving of
+                          what has 4 or 8 bytes a word */
+    RD_PROTO_SIMPLE,   /* slots and a counter; between GPUs slices of plain data, told of by a word behind a fence */
+    RD_PROTO_PULL,     /* host: the sender posts an address, the receiver reads there: long messages within a node */
     RD_NUM_PROTOS
 } rd_proto_t;
 
-/* How messages are written into slots: plainly, past the caches, or as the peer's place asks for (exec/host/nt_store.h). */
-typedef enum { RD_STREAM_NEVER, RD_STREAM_ALWAYS, RD_STREAM_ADAPT } rd_stream_t;
+#define RD_GPU_PROTOS (RD_PROTO_SIMPLE + 1) /* those between GPUs: the first ones */
+
+/* Whether messages on host memory go by it. */
+static inline int rd_proto_on_host(rd_proto_t proto)
+{
+    return proto == RD_PROTO_LL || proto == RD_PROTO_SIMPLE || proto == RD_PROTO_PULL;
+}
 
 #define RD_LL_MOST 2048 /* bytes of the longest LL message: a quarter of the ring */
 
@@ -18,12 +28,18 @@ typedef enum { RD_STREAM_NEVER, RD_STREAM_ALWAYS, RD_STREAM_ADAPT } rd_stream_t;
 
 static inline const char *rd_proto_name(rd_proto_t proto)
 {
-    return proto == RD_PROTO_LL ? "ll" : proto == RD_PROTO_SIMPLE ? "simple" : "cma";
-}
-
-static inline rd_stream_t rd_stream_parse(const char *name)
-{
-    return name[0] == 'n' ? RD_STREAM_NEVER : name[1] == 'l' ? RD_STREAM_ALWAYS : RD_STREAM_ADAPT;
+    switch (proto) {
+    case RD_PROTO_LL:
+        return "ll";
+    case RD_PROTO_LL128:
+        return "ll128";
+    case RD_PROTO_SENTINEL:
+        return "sentinel";
+    case RD_PROTO_SIMPLE:
+        return "simple";
+    default:
+        return "cma";
+    }
 }
 
 #endif

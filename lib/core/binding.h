@@ -20,5 +20,11 @@ rondo_result_t rondo_call_refuse(rondo_comm_t comm, rondo_result_t result, const
  */
 rondo_result_t rondo_comm_windows(rondo_comm_t comm);
 
+/* The algorithm, as RONDO_ALGO names it, that does `operation` on host memory or between GPUs as NCCL's algorithm of this
+ * name does: `nccl` has so many letters. `proto`: one that goes by this protocol of RONDO_PROTO; NULL: by any. NULL:
+ * there is none.
+ */
+const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t letters, int gpus, const char *proto);
+
 #pragma GCC visibility pop
 #endif

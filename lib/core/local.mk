@@ -1,5 +1,6 @@
 # Layer 8: communicators and their calls.
 librondo_core_la_SOURCES += \
+	lib/core/binding.c \
 	lib/core/binding.h \
 	lib/core/comm.c \
 	lib/core/comm.h \

@@ -4,6 +4,4 @@ librondo_core_la_SOURCES += \
 	lib/cost/model.h \
 	lib/cost/prices.c \
 	lib/cost/prices.h \
-	lib/cost/prices_file.c \
-	lib/cost/work.c \
-	lib/cost/work.h
+	lib/cost/prices_file.c

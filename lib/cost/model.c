@@ -112,8 +112,15 @@ static double on_wire(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t 
     return root_alone(env, coll, w) && !root_sends(coll) ? w->leave : w->leave * env->sharing / env->local;
 }
 
-double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, int param, rd_proto_t proto,
-                  size_t bytes, size_t slice)
+static int work_of(const rd_cost_env_t *env, rd_coll_t coll, const rd_algo_t *algo, int param, rd_work_t *work)
+{
+    const rd_count_t count = rd_count(coll, env->nranks, env->nnodes, env->local, param);
+
+    return rd_algo_work(algo, &count, work);
+}
+
+double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_t *algo, int param, rd_proto_t proto,
+                       size_t bytes, size_t slice)
 {
     rd_cost_env_t full = *like, *env = &full;
     const rd_prices_t *t = env->prices ? env->prices : rd_prices_builtin(0);
@@ -124,9 +131,9 @@ double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, i
 
     if (env->sharing < env->local)
         env->sharing = env->local;
-    if (rd_cost_work(env, coll, algo, param, &w) != 0)
+    if (work_of(env, coll, algo, param, &w) != 0)
         return -1;
-    chunk = rd_cost_chunk(coll, bytes, w.chunks);
+    chunk = rd_work_chunk(coll, bytes, w.chunks);
     passes = chunk > slice && proto != RD_PROTO_PULL ? (double)((chunk + slice - 1) / slice) : 1;
     moved = proto == RD_PROTO_PULL ? pull_moved(&w, w.summed) : w.moved;
     moved_all = proto == RD_PROTO_PULL ? n * pull_moved(&w, w.summed_all / n) : w.moved_all;
@@ -143,4 +150,19 @@ double rd_cost_us(const rd_cost_env_t *like, rd_coll_t coll, const char *algo, i
     if (env->nnodes > 1)
         us += on_wire(env, coll, &w) * whole * t->wire;
     return us;
+}
+
+double rd_cost_us(const rd_cost_env_t *env, rd_coll_t coll, const char *algo, int param, rd_proto_t proto, size_t bytes,
+                  size_t slice)
+{
+    const rd_algo_t *card = rd_algo_find(algo);
+
+    return card ? rd_cost_algo_us(env, coll, card, param, proto, bytes, slice) : -1;
+}
+
+int rd_cost_work(const rd_cost_env_t *env, rd_coll_t coll, const char *algo, int param, rd_work_t *work)
+{
+    const rd_algo_t *card = rd_algo_find(algo);
+
+    return card ? work_of(env, coll, card, param, work) : -1;
 }

@@ -1,6 +1,7 @@
 /* The built-in prices, and which of them are this processor's. See prices.h. */
 #include "cost/prices.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -10,24 +11,22 @@
 #define KIB 1024.0
 #define GIGA(bytes_per_second) (1e6 / ((bytes_per_second)*1e9)) /* GB/s to microseconds a byte */
 
-/* From bare kernels on 8 x H200 behind NVSwitch (18 NVLinks each) and from every kernel forced on 2 of them: float sums,
- * from a graph; chain and messages by ll were not measured, simple and messages on 2 alone. Tree, pat, rd and binomial
- * are reckoned from the chain, which goes through the same fifos, and dear: nothing is to be chosen that has never run.
- * Rows: oneshot, twoshot, ring, chain, the four programs, messages; in each ll, ll128, sentinel, simple. */
-#define PROGRAM {3, 2, 130e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0} /* the last two: not in use */
-#define H200                                                                                                           \
-    {                                                                                                                  \
-        {{2.1, 0, 149e3, 3}, {2.6, 0, 270e3, 3}, {2.4, 0, 290e3, 3}, {2.4, 0, 290e3, 3}},                              \
-            {{3.5, 0, 165e3, 3}, {3.95, 0, 310e3, 3}, {3.5, 0, 336e3, 3}, {3.5, 0, 336e3, 3}},                         \
-            {{3.2, 0.82, 180e3, 1.5}, {3.2, 0.82, 335e3, 2.5}, {3.2, 0.82, 355e3, 1.5}, {12, 7, 335e3, 0}},            \
-            {{0.4, 0.9, 180e3, 0.7}, {0.4, 0.9, 326e3, 0.7}, {0.4, 0.9, 326e3, 0}, {2, 3, 355e3, 0}},                    \
-            {PROGRAM}, {PROGRAM}, {PROGRAM}, {PROGRAM},                                                                \
-            {{2.9, 0, 120e3, 0}, {4.5, 0, 310e3, 0}, {2.9, 0, 230e3, 0}, {10.2, 0, 330e3, 0}},                          \
-    }
+/* From bare kernels on 8 x H200 behind NVSwitch (18 NVLinks each) and from every kernel forced on 2 of them: float
+ * sums, from a graph; chain and messages by ll were not measured, simple and messages on 2 alone. Programs are reckoned
+ * from the chain, which goes through the same fifos, and dear: nothing is to be chosen that has never run. In each row
+ * ll, ll128, sentinel, simple. */
+static const rd_gpu_price_t h200[RD_NUM_KERNELS][RD_GPU_PROTOS] = {
+    [RD_KERNEL_ONESHOT] = {{2.1, 0, 149e3, 3}, {2.6, 0, 270e3, 3}, {2.4, 0, 290e3, 3}, {2.4, 0, 290e3, 3}},
+    [RD_KERNEL_TWOSHOT] = {{3.5, 0, 165e3, 3}, {3.95, 0, 310e3, 3}, {3.5, 0, 336e3, 3}, {3.5, 0, 336e3, 3}},
+    [RD_KERNEL_RING] = {{3.2, 0.82, 180e3, 1.5}, {3.2, 0.82, 335e3, 2.5}, {3.2, 0.82, 355e3, 1.5}, {12, 7, 335e3, 0}},
+    [RD_KERNEL_CHAIN] = {{0.4, 0.9, 180e3, 0.7}, {0.4, 0.9, 326e3, 0.7}, {0.4, 0.9, 326e3, 0}, {2, 3, 355e3, 0}},
+    [RD_KERNEL_PROGRAM] = {{3, 2, 130e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0}},
+    [RD_KERNEL_MESSAGES] = {{2.9, 0, 120e3, 0}, {4.5, 0, 310e3, 0}, {2.9, 0, 230e3, 0}, {10.2, 0, 330e3, 0}},
+};
 
-static const struct {
+static struct {
     const char *name;
-    rd_prices_t prices;
+    rd_prices_t prices; /* `gpu`: filled in once */
 } builtin[] = {
     /* Fitted to 386 times of rondo-perf (7 operations, every algorithm and protocol, 2 and 4 ranks, 8 B to 64 MB, float
      * sums) on two cores of a 2 GHz Xeon with 2 MB of second-level cache; the network is UCX over tcp on the loopback
@@ -48,7 +47,6 @@ static const struct {
       .wire = GIGA(1.2),
       .peer = 10, /* not measured: it keeps thousands of connections for where nothing else will do */
       .peers = 64,
-      .gpu = H200,
       .links = 450,
       .stream = RD_STREAM_NEVER}},
     /* Fitted by rondo-tune --rounds 2 (456 times, 2 and 4 ranks, 8 B to 8 MB) on two cores of a Zen 4 EPYC under a
@@ -69,14 +67,24 @@ static const struct {
       .wire = GIGA(1.2),
       .peer = 10,
       .peers = 64,
-      .gpu = H200,
       .links = 450,
       .stream = RD_STREAM_ADAPT}},
 };
 #define BUILTIN (int)(sizeof builtin / sizeof builtin[0])
 
+/* An algorithm takes between GPUs what its kernel takes. */
+static void fill(void)
+{
+    for (int i = 0; i < BUILTIN; i++)
+        for (int a = 0; rd_algos[a]; a++)
+            memcpy(builtin[i].prices.gpu[a], h200[rd_algos[a]->device.kernel], sizeof h200[0]);
+}
+
 const rd_prices_t *rd_prices_builtin(int number)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, fill);
     return number < 0 || number >= BUILTIN ? NULL : &builtin[number].prices;
 }
 
@@ -111,11 +119,11 @@ rondo_result_t rd_prices_find(rd_prices_t *prices, int *number, const char *tune
 
     for (int i = 0; *tune && i < BUILTIN; i++)
         if (strcmp(tune, builtin[i].name) == 0) {
-            *prices = builtin[i].prices;
+            *prices = *rd_prices_builtin(i);
             *number = i;
             return RONDO_SUCCESS;
         }
-    *prices = builtin[n].prices;
+    *prices = *rd_prices_builtin(n);
     *number = *tune ? -1 : n;
     return *tune ? rd_prices_read(prices, tune, who) : RONDO_SUCCESS;
 }

@@ -14,7 +14,9 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/slot_store.h"
 #include "base/proto.h"
+#include "sched/algo.h"
 
 typedef enum { RD_PRICE_SHM, RD_PRICE_NET, RD_NUM_PRICES } rd_price_transport_t;
 
@@ -28,9 +30,7 @@ typedef struct rd_price {
     double gamma;   /* per byte added to a sum */
 } rd_price_t;
 
-/* Between GPUs, for each kernel and protocol as lib/kernels/launch.h numbers them. */
-#define RD_GPU_KINDS 9
-#define RD_GPU_CODECS 4
+/* Between GPUs, of an algorithm by a protocol. */
 typedef struct rd_gpu_price {
     double alpha; /* us, the shortest */
     double hop;   /* us for each step from rank to rank that follows the one before */
@@ -48,7 +48,7 @@ typedef struct rd_prices {
     double wire;    /* per byte that leaves a node */
     double peer;    /* a connection beyond the first `peers`: memory, descriptor, and making it, spread over uses */
     double peers;
-    rd_gpu_price_t gpu[RD_GPU_KINDS][RD_GPU_CODECS];
+    rd_gpu_price_t gpu[RD_ALGOS_MOST][RD_GPU_PROTOS]; /* by rd_algo_number; of those that have a kernel */
     double links;       /* no price: GB/s each way, by the data sheet, between the GPUs where `gpu` was measured */
     rd_stream_t stream; /* no price: how slots are written here */
 } rd_prices_t;
@@ -67,7 +67,8 @@ rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_who_t *w
 void rd_prices_write(const rd_prices_t *prices, FILE *file);
 uint64_t rd_prices_hash(const rd_prices_t *prices); /* never 0 */
 
-/* The number at `i` in the order of the file, or NULL behind the last; its name into `name`, at least 32 bytes. */
+/* The number at `i` in the order of the file, or NULL behind the last; its name into `name`, RD_PRICE_NAME bytes. */
+#define RD_PRICE_NAME 64
 double *rd_prices_at(rd_prices_t *prices, int i, char *name);
 
 #endif

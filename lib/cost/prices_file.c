@@ -15,9 +15,6 @@
 
 #define LINE 256
 
-static const char *const kinds[RD_GPU_KINDS] = {"oneshot", "twoshot", "ring", "chain",   "tree",
-                                                 "pat",     "rd",      "binomial", "messages"};
-static const char *const codecs[RD_GPU_CODECS] = {"ll", "ll128", "sentinel", "simple"};
 static const char *const transports[] = {"shm", "net"}, *const ways[] = {"never", "always", "adapt"};
 
 static const struct {
@@ -39,29 +36,38 @@ static const struct {
 #define SINGLES (int)(sizeof singles / sizeof singles[0])
 #define GPU_PARTS (int)(sizeof gpu_parts / sizeof gpu_parts[0])
 
-/* Of kernel and protocol `of`. */
-static double *gpu_at(rd_prices_t *prices, int of, int part, char *name)
+/* The i-th between GPUs; NULL behind the last. What is never chosen for its price, copies, has none. */
+static double *gpu_at(rd_prices_t *prices, int i, char *name)
 {
-    int kind = of / RD_GPU_CODECS, codec = of % RD_GPU_CODECS;
+    int part = i % GPU_PARTS, proto = i / GPU_PARTS % RD_GPU_PROTOS, nth = i / GPU_PARTS / RD_GPU_PROTOS;
 
-    snprintf(name, 32, "cuda.%s.%s.%s", kinds[kind], codecs[codec], gpu_parts[part].name);
-    return (double *)(void *)((char *)&prices->gpu[kind][codec] + gpu_parts[part].at);
+    for (int a = 0; rd_algos[a]; a++) {
+        rd_kernel_t kernel = rd_algos[a]->device.kernel;
+        if (kernel == RD_KERNEL_NONE || kernel == RD_KERNEL_COPY || nth-- > 0)
+            continue;
+        snprintf(name, RD_PRICE_NAME, "cuda.%s.%s.%s", rd_algos[a]->name, rd_proto_name((rd_proto_t)proto),
+                 gpu_parts[part].name);
+        return (double *)(void *)((char *)&prices->gpu[a][proto] + gpu_parts[part].at);
+    }
+    return NULL;
 }
+
+/* The protocols of host memory, in the order of the file. */
+static const rd_proto_t protos[] = {RD_PROTO_LL, RD_PROTO_SIMPLE, RD_PROTO_PULL};
+#define PROTOS (int)(sizeof protos / sizeof protos[0])
 
 double *rd_prices_at(rd_prices_t *prices, int i, char *name)
 {
-    int of = i / PARTS, transport = of / RD_NUM_PROTOS, proto = of % RD_NUM_PROTOS,
-        rest = i - RD_NUM_PRICES * RD_NUM_PROTOS * PARTS, gpu = rest - SINGLES;
+    int of = i / PARTS, transport = of / PROTOS, rest = i - RD_NUM_PRICES * PROTOS * PARTS, gpu = rest - SINGLES;
 
-    if (gpu >= RD_GPU_KINDS * RD_GPU_CODECS * GPU_PARTS)
-        return NULL;
     if (gpu >= 0)
-        return gpu_at(prices, gpu / GPU_PARTS, gpu % GPU_PARTS, name);
+        return gpu_at(prices, gpu, name);
     if (rest >= 0) {
         strcpy(name, singles[rest].name);
         return (double *)(void *)((char *)prices + singles[rest].at);
     }
-    snprintf(name, 32, "%s.%s.%s", transports[transport], rd_proto_name((rd_proto_t)proto), parts[i % PARTS].name);
+    rd_proto_t proto = protos[of % PROTOS];
+    snprintf(name, RD_PRICE_NAME, "%s.%s.%s", transports[transport], rd_proto_name(proto), parts[i % PARTS].name);
     return (double *)(void *)((char *)&prices->of[transport][proto] + parts[i % PARTS].at);
 }
 
@@ -91,13 +97,13 @@ static int number_parse(const char *name, const char *text, double *number)
 }
 
 /* The present name of a price in a file of an earlier release. */
-static const char *name_now(const char *name, char now[32])
+static const char *name_now(const char *name, char now[RD_PRICE_NAME])
 {
     const char *old = strstr(name, ".pull.");
 
     if (!old)
         return name;
-    snprintf(now, 32, "%.*s.%s.%s", (int)(old - name), name, rd_proto_name(RD_PROTO_PULL),
+    snprintf(now, RD_PRICE_NAME, "%.*s.%s.%s", (int)(old - name), name, rd_proto_name(RD_PROTO_PULL),
              old + strlen(".pull."));
     return now;
 }
@@ -105,8 +111,8 @@ static const char *name_now(const char *name, char now[32])
 /* 0, or -1 with what is wrong. */
 static int line_read(rd_prices_t *prices, char *line, const char **wrong)
 {
-    char *rest, name[32], now[32], *key = strtok_r(line, " \t\r\n", &rest),
-                          *value = key ? strtok_r(NULL, " \t\r\n", &rest) : NULL;
+    char *rest, name[RD_PRICE_NAME], now[RD_PRICE_NAME], *key = strtok_r(line, " \t\r\n", &rest),
+                                                         *value = key ? strtok_r(NULL, " \t\r\n", &rest) : NULL;
     double *number = NULL;
 
     if (!key)
@@ -157,7 +163,7 @@ rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_who_t *w
 void rd_prices_write(const rd_prices_t *prices, FILE *file)
 {
     rd_prices_t all = *prices;
-    char name[32];
+    char name[RD_PRICE_NAME];
     double *number;
 
     for (int i = 0; (number = rd_prices_at(&all, i, name)); i++)
@@ -169,7 +175,7 @@ uint64_t rd_prices_hash(const rd_prices_t *prices)
 {
     rd_prices_t all = *prices;
     uint64_t h = 0xcbf29ce484222325u ^ (uint64_t)prices->stream;
-    char name[32];
+    char name[RD_PRICE_NAME];
     double *number;
 
     for (int i = 0; (number = rd_prices_at(&all, i, name)); i++) {

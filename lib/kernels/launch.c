@@ -10,7 +10,7 @@
 
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream)
 {
-    const void *function = rd_kernel_find(launch, launch->kind == RD_K_TWOSHOT ? work->reduce.passes : 1);
+    const void *function = rd_kernel_find(launch, rd_launch_kernel(launch) == RD_KERNEL_TWOSHOT ? work->reduce.passes : 1);
     cudaLaunchAttribute attributes[2];
     cudaLaunchConfig_t config;
     void *arguments[1];
@@ -27,7 +27,7 @@ int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *s
     config.gridDim.y = config.gridDim.z = 1;
     config.blockDim.x = launch->threads;
     config.blockDim.y = config.blockDim.z = 1;
-    config.dynamicSmemBytes = rd_kernel_shared(launch->kind, launch->codec, launch->threads);
+    config.dynamicSmemBytes = rd_kernel_shared(launch);
     config.stream = (cudaStream_t)stream;
     config.attrs = attributes;
     config.numAttrs = 2;
@@ -51,7 +51,7 @@ static cudaError_t load(const void *const *functions, size_t count)
  * nothing to do. */
 static cudaError_t settle_local_memory(void)
 {
-    static const rd_klaunch_t launch = {.kind = RD_K_STAGED, .blocks = 1, .threads = 32};
+    static const rd_klaunch_t launch = {.kernel = RD_KERNEL_STAGED, .blocks = 1, .threads = 32};
     rd_kwork_t work;
     cudaStream_t stream;
     cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
@@ -67,11 +67,11 @@ static cudaError_t settle_local_memory(void)
 
 int rd_kernel_load(void)
 {
-    const size_t all = (size_t)RD_KC_CODECS * RD_KN_NUMBERS;
+    const size_t all = (size_t)RD_GPU_PROTOS * RD_KN_NUMBERS;
     cudaError_t error = load(rd_kernels_oneshot[0], all);
 
     if (error == cudaSuccess)
-        error = load(rd_kernels_oneshot_move, RD_KC_CODECS);
+        error = load(rd_kernels_oneshot_move, RD_GPU_PROTOS);
     if (error == cudaSuccess)
         error = load(rd_kernels_twoshot[0], all);
     if (error == cudaSuccess)
@@ -79,7 +79,7 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(rd_kernels_rooted_reduce[0], all);
     if (error == cudaSuccess)
-        error = load(rd_kernels_rooted_broadcast, RD_KC_CODECS);
+        error = load(rd_kernels_rooted_broadcast, RD_GPU_PROTOS);
     if (error == cudaSuccess)
         error = load(rd_kernels_ring[0], all);
     if (error == cudaSuccess)
@@ -93,11 +93,11 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(&rd_kernels_simple_move, 1);
     if (error == cudaSuccess)
-        error = load(rd_kernels_messages, RD_KC_CODECS);
+        error = load(rd_kernels_messages, RD_GPU_PROTOS);
     if (error == cudaSuccess)
-        error = load(rd_kernels_streams, RD_KC_CODECS);
+        error = load(rd_kernels_streams, RD_GPU_PROTOS);
     if (error == cudaSuccess)
-        error = load(rd_kernels_mixed, RD_KC_CODECS);
+        error = load(rd_kernels_mixed, RD_GPU_PROTOS);
     if (error == cudaSuccess)
         error = load(rd_kernels_alone, RD_KT_ALONES);
     if (error == cudaSuccess)

@@ -4,20 +4,16 @@
  * Work is cut in *units*: what one warp sends, waits for and writes at a time. In each of its `passes` a launch carries
  * `units` units of every chunk, the next ones in the next pass. Chunks: for allreduce by two-shot or ring an n-th of
  * the whole, for reduce and broadcast by two-shot one of n - 1, rounded up to 16 bytes; in every other case a rank's
- * block, or the whole. A launch's `slice` = units * the bytes of a unit. TREE to BINOMIAL are the programs that have
- * these names in lib/sched: their work is an rd_kprogrammed_t, their chunks are the schedule's, and one kernel runs them
- * all (program.cuh).
+ * block, or the whole. A launch's `slice` = units * the bytes of a unit. PROGRAM runs the schedules of lib/sched whose
+ * cards say so (tree, pat, rd, binomial): its work is an rd_kprogrammed_t, its chunks are the schedule's (program.cuh).
  *
- *   kind       serves                                           a unit is served by
+ *   kernel     serves                                           a unit is served by
  *   ONESHOT    ALLREDUCE REDUCE REDUCE_SCATTER                   n warps: one for each peer
  *              ALLGATHER BROADCAST ALLTOALL GATHER SCATTER
  *   TWOSHOT    ALLREDUCE REDUCE BROADCAST                       n warps
  *   RING       ALLREDUCE REDUCE_SCATTER ALLGATHER                a warp; by SIMPLE a block
  *   CHAIN      REDUCE BROADCAST                                  the same
- *   TREE       ALLREDUCE REDUCE BROADCAST                       4 warps: one for each track of the program
- *   PAT        ALLREDUCE REDUCE_SCATTER ALLGATHER                a warp
- *   RD         ALLREDUCE                                        a warp
- *   BINOMIAL   REDUCE BROADCAST GATHER SCATTER                  a warp
+ *   PROGRAM    as the card of the algorithm says                 a warp for each lane of the program
  *   MESSAGES   rd_kmessages_t: no epoch, no units                `warps` warps for each pair
  *   COPY       rd_kmeet_t: ranks meet, one block; between meetings the host's copies move blocks     n warps
  *   ALONE      one rank: out = in, scaled; no window             any number
@@ -42,84 +38,58 @@
 
 #include <stddef.h>
 
+#include "base/proto.h"
 #include "kernels/work.h"
+#include "sched/algo.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum {
-    RD_K_ONESHOT,
-    RD_K_TWOSHOT,
-    RD_K_RING,
-    RD_K_CHAIN,
-    RD_K_TREE,
-    RD_K_PAT,
-    RD_K_RD,
-    RD_K_BINOMIAL,
-    RD_K_MESSAGES,
-    RD_K_COPY,
-    RD_K_ALONE,
-    RD_K_WRITE,
-    RD_K_NOTHING,
-    RD_K_STAGED,
-    RD_K_STAGED_MESSAGES,
-    RD_K_STREAMS,
-    RD_K_MIXED,
-    RD_K_KINDS
-} rd_kkind_t;
-
-/* How what lies in the window says that it is there; any kind may follow any other in the same window, but what goes
- * through fifos (CHAIN but by SIMPLE, MESSAGES) keeps to one codec of a communicator. */
-typedef enum {
-    RD_KC_LL,       /* half data, half flags: the shortest operations, any type; stores of 8 bytes arrive whole */
-    RD_KC_LL128,    /* 15/16 data, any type; lines of 128 bytes arrive whole */
-    RD_KC_SENTINEL, /* all data, each word for itself; sums of float16, bfloat16, float32, float64; moving of what has 4 or 8 bytes a word */
-    RD_KC_SIMPLE,   /* slices of plain data, told of by a word behind a fence: RING, CHAIN, any type; see slices.cuh */
-    RD_KC_CODECS
-} rd_kcodec_t;
-
 typedef struct rd_klaunch {
-    rd_kkind_t kind;
-    rd_kcodec_t codec; /* ONESHOT, TWOSHOT, RING, CHAIN; MESSAGES, STREAMS and MIXED: of lines */
+    const rd_algo_t *algo; /* the card whose kernel it is; NULL: `kernel` */
+    /* ONESHOT to CHAIN; MESSAGES, STREAMS and MIXED: of lines. Any kernel may follow any other in the same window, but what
+     * goes through fifos (CHAIN but by SIMPLE, PROGRAM, MESSAGES) keeps to one protocol of a communicator. */
+    rd_proto_t proto;
     uint32_t coll;     /* rd_coll_t; all but MESSAGES, STREAMS, MIXED */
     uint32_t type, op; /* rondo_type_t; rondo_op_t, RONDO_SUM for PREMULSUM; not looked at where nothing is reduced */
     uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
     uint32_t banks; /* RING of ALLREDUCE by lines: 1: a pass takes both banks as one. Else 0 */
+    rd_kernel_t kernel;
 } rd_klaunch_t;
+
+static inline rd_kernel_t rd_launch_kernel(const rd_klaunch_t *launch)
+{
+    return launch->algo ? launch->algo->device.kernel : launch->kernel;
+}
 
 /* Of work of so many passes. NULL: there is no such kernel. `blocks` and `threads` do not matter. */
 const void *rd_kernel_find(const rd_klaunch_t *launch, uint32_t passes);
-/* Bytes of a chunk that a unit carries; 0: the codec is not for this kind. */
-uint32_t rd_kernel_unit(rd_kkind_t kind, rd_kcodec_t codec);
+/* Bytes of a chunk that a unit carries; 0: the protocol is not for this algorithm's kernel. */
+uint32_t rd_kernel_unit(const rd_algo_t *algo, rd_proto_t proto);
 /* Warps that serve a unit. */
-uint32_t rd_kernel_warps(rd_kkind_t kind, int n);
+uint32_t rd_kernel_warps(const rd_algo_t *algo, int n);
 /* Bytes of a chunk, of `bytes` in all (allreduce) or a block. */
-uint64_t rd_kernel_chunk(rd_kkind_t kind, uint32_t coll, int n, uint64_t bytes);
+uint64_t rd_kernel_chunk(const rd_algo_t *algo, uint32_t coll, int n, uint64_t bytes);
 /* Bytes of a bank that a pass of so many units takes. */
-uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n, uint32_t units);
-/* At most so many passes (ONESHOT where not everybody answers: 2) and units (CHAIN and programs: as many as a pair has
+uint64_t rd_kernel_bank(const rd_algo_t *algo, rd_proto_t proto, uint32_t coll, int n, uint32_t units);
+/* At most so many passes (ONESHOT where not everybody answers: 2) and units (CHAIN and PROGRAM: as many as a pair has
  * fifos for). */
-uint32_t rd_kernel_passes(rd_kkind_t kind, uint32_t coll);
-uint32_t rd_kernel_units(rd_kkind_t kind);
-/* A unit of TREE to BINOMIAL: fifos of a pair that it takes. 0: the kind is no program. */
-uint32_t rd_kernel_channels(rd_kkind_t kind);
-#define RD_KAGGREGATION 4 /* pat's parameter: a block has scratch for no more, see RD_KT_PLACES */
-/* program_bytes.c: the schedule's name, NULL: it is no program; and a rank's program for the kernel: NULL, or why there is
- * none. */
-const char *rd_kernel_algo(rd_kkind_t kind);
-const char *rd_kernel_program(rd_kkind_t kind, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k);
+uint32_t rd_kernel_passes(const rd_algo_t *algo, uint32_t coll);
+uint32_t rd_kernel_units(const rd_algo_t *algo);
+/* program_bytes.c: a rank's program for the kernel: NULL, or why there is none. */
+const char *rd_kernel_program(const rd_algo_t *algo, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k);
 /* At most so many threads of a block. */
-uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec);
+uint32_t rd_kernel_threads(rd_kernel_t kernel, rd_proto_t proto);
 /* Warps of MESSAGES, STREAMS or MIXED that run at once on a multiprocessor: there may be no more of them. */
 uint32_t rd_kernel_at_once(void);
 /* Blocks that hold `units` units in blocks of so many threads. */
-uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads);
-/* Of ONESHOT, TWOSHOT, RING, programs and whatever goes by SIMPLE: so small a grid that `parts` such grids fit on `sms`
+uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t units, uint32_t threads);
+/* Of ONESHOT, TWOSHOT, RING, PROGRAM and whatever goes by SIMPLE: so small a grid that `parts` such grids fit on `sms`
  * multiprocessors together, wherever their blocks go. Its groups of warps may serve several units each then. */
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts);
 /* Bytes of shared memory of a block. */
-uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads);
+uint32_t rd_kernel_shared(const rd_klaunch_t *launch);
 /* Into `stream` (a cudaStream_t). Returns a cudaError_t. */
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream);
 /* Loads every kernel on the current device, so that none has to be loaded beside one that spins: a cudaError_t. */

@@ -5,13 +5,13 @@
 
 RD_ROWS_SENTINEL(1);
 
-const void *const rd_kernels_oneshot[RD_KC_CODECS][RD_KN_NUMBERS] = {
+const void *const rd_kernels_oneshot[RD_GPU_PROTOS][RD_KN_NUMBERS] = {
     RD_ROW_ALL(rd_codec_ll, K),
     RD_ROW_LL128(K),
     RD_ROW_SENTINEL(K),
 };
 
-const void *const rd_kernels_oneshot_move[RD_KC_CODECS] = {
+const void *const rd_kernels_oneshot_move[RD_GPU_PROTOS] = {
     (const void *)rd_oneshot_move<rd_codec_ll, RD_KT_GROUPS>,
     (const void *)rd_oneshot_move<rd_codec_ll128, RD_KT_GROUPS>,
 };

@@ -2,16 +2,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "sched/program.h"
 #include "kernels/launch.h"
-
-const char *rd_kernel_algo(rd_kkind_t kind)
-{
-    static const char *const names[RD_K_KINDS] = {
-        [RD_K_TREE] = "tree", [RD_K_PAT] = "pat", [RD_K_RD] = "rd", [RD_K_BINOMIAL] = "binomial"};
-
-    return names[kind];
-}
 
 _Static_assert(RD_KENDS == RD_MAX_ENDS, "ends of a step");
 
@@ -94,11 +85,10 @@ static int translate(const rd_program_t *p, rd_kprogram_t *k)
     return 0;
 }
 
-const char *rd_kernel_program(rd_kkind_t kind, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k)
+const char *rd_kernel_program(const rd_algo_t *algo, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k)
 {
-    const rd_algo_t *algo = rd_algo_find(rd_kernel_algo(kind));
     const rd_shape_t shape = {n, 1, NULL};
-    const rd_sched_args_t args = {&shape, (rd_coll_t)coll, rank, root, kind == RD_K_PAT ? RD_KAGGREGATION : 0, 0};
+    const rd_sched_args_t args = {&shape, (rd_coll_t)coll, rank, root, algo->device.param, 0};
     rd_program_t *program;
     const char *why = algo->excluded(&args);
     rd_steps_t *steps = why ? NULL : algo->emit(&args);

@@ -6,13 +6,13 @@
 
 RD_ROWS_SENTINEL(2);
 
-const void *const rd_kernels_ring[RD_KC_CODECS][RD_KN_NUMBERS] = {
+const void *const rd_kernels_ring[RD_GPU_PROTOS][RD_KN_NUMBERS] = {
     RD_ROW_ANY(rd_codec_ll, K),
     RD_ROW_LL128(K),
     RD_ROW_SENTINEL(K),
 };
 
-const void *const rd_kernels_ring_banks[RD_KC_CODECS][RD_KN_NUMBERS] = {
+const void *const rd_kernels_ring_banks[RD_GPU_PROTOS][RD_KN_NUMBERS] = {
     RD_ROW_ANY(rd_codec_ll, K_BANKS),
     RD_ROW_LL128(K_BANKS),
     RD_ROW_SENTINEL(K_BANKS),

@@ -16,27 +16,27 @@ typedef enum {
     RD_KN_NUMBERS
 } rd_knumber_t;
 
-#define RD_KT_ALONES (RD_K_STREAMS - RD_K_COPY)
+#define RD_KT_ALONES (RD_KERNEL_STREAMS - RD_KERNEL_COPY)
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-extern const void *const rd_kernels_oneshot[RD_KC_CODECS][RD_KN_NUMBERS];
-extern const void *const rd_kernels_oneshot_move[RD_KC_CODECS];
-extern const void *const rd_kernels_twoshot[RD_KC_CODECS][RD_KN_NUMBERS];
-extern const void *const rd_kernels_twoshot_ahead[RD_KC_CODECS][RD_KN_NUMBERS]; /* of two passes */
-extern const void *const rd_kernels_rooted_reduce[RD_KC_CODECS][RD_KN_NUMBERS]; /* of TWOSHOT */
-extern const void *const rd_kernels_rooted_broadcast[RD_KC_CODECS];               /* likewise */
-extern const void *const rd_kernels_ring[RD_KC_CODECS][RD_KN_NUMBERS];
-extern const void *const rd_kernels_ring_banks[RD_KC_CODECS][RD_KN_NUMBERS]; /* with `banks` */
-extern const void *const rd_kernels_chain[RD_KC_CODECS][RD_KN_NUMBERS];
-extern const void *const rd_kernels_program[RD_KC_CODECS][RD_KN_NUMBERS]; /* TREE to BINOMIAL */
+extern const void *const rd_kernels_oneshot[RD_GPU_PROTOS][RD_KN_NUMBERS];
+extern const void *const rd_kernels_oneshot_move[RD_GPU_PROTOS];
+extern const void *const rd_kernels_twoshot[RD_GPU_PROTOS][RD_KN_NUMBERS];
+extern const void *const rd_kernels_twoshot_ahead[RD_GPU_PROTOS][RD_KN_NUMBERS]; /* of two passes */
+extern const void *const rd_kernels_rooted_reduce[RD_GPU_PROTOS][RD_KN_NUMBERS]; /* of TWOSHOT */
+extern const void *const rd_kernels_rooted_broadcast[RD_GPU_PROTOS];               /* likewise */
+extern const void *const rd_kernels_ring[RD_GPU_PROTOS][RD_KN_NUMBERS];
+extern const void *const rd_kernels_ring_banks[RD_GPU_PROTOS][RD_KN_NUMBERS]; /* with `banks` */
+extern const void *const rd_kernels_chain[RD_GPU_PROTOS][RD_KN_NUMBERS];
+extern const void *const rd_kernels_program[RD_GPU_PROTOS][RD_KN_NUMBERS]; 
 extern const void *const rd_kernels_simple[RD_KN_NUMBERS]; /* of RING and CHAIN */
 extern const void *const rd_kernels_simple_move;
-extern const void *const rd_kernels_messages[RD_KC_CODECS];
-extern const void *const rd_kernels_streams[RD_KC_CODECS];
-extern const void *const rd_kernels_mixed[RD_KC_CODECS];
+extern const void *const rd_kernels_messages[RD_GPU_PROTOS];
+extern const void *const rd_kernels_streams[RD_GPU_PROTOS];
+extern const void *const rd_kernels_mixed[RD_GPU_PROTOS];
 extern const void *const rd_kernels_alone[RD_KT_ALONES]; /* from COPY on */
 
 #ifdef __cplusplus
@@ -48,7 +48,7 @@ extern const void *const rd_kernels_alone[RD_KT_ALONES]; /* from COPY on */
 #define RD_KT_RING 512
 #define RD_KT_SIMPLE (512 + 32)
 #define RD_KT_FIFOS 256 /* MESSAGES, MIXED, CHAIN: small blocks spread over more multiprocessors */
-#define RD_KT_PROGRAM 128 /* so that the scratch of a block, RD_KT_PLACES a warp, is within 48 KB */
+#define RD_KT_PROGRAM 128 /* so that the scratch of a block, RD_KT_PLACES a warp at most, is within 48 KB */
 #define RD_KT_PLACES 5
 #define RD_KT_PIECES 2 /* of a fifo, in a unit of a program */
 #define RD_KT_STREAMS 512 /* STREAMS: all that a multiprocessor holds at the 128 registers that lines take */

@@ -6,13 +6,13 @@
 
 RD_ROWS_SENTINEL(1);
 
-const void *const rd_kernels_twoshot[RD_KC_CODECS][RD_KN_NUMBERS] = {
+const void *const rd_kernels_twoshot[RD_GPU_PROTOS][RD_KN_NUMBERS] = {
     {},
     RD_ROW_LL128(K),
     RD_ROW_SENTINEL(K),
 };
 
-const void *const rd_kernels_twoshot_ahead[RD_KC_CODECS][RD_KN_NUMBERS] = {
+const void *const rd_kernels_twoshot_ahead[RD_GPU_PROTOS][RD_KN_NUMBERS] = {
     {},
     RD_ROW_LL128(K_AHEAD),
     RD_ROW_SENTINEL(K_AHEAD),

@@ -5,13 +5,13 @@
 
 RD_ROWS_SENTINEL(1);
 
-const void *const rd_kernels_rooted_reduce[RD_KC_CODECS][RD_KN_NUMBERS] = {
+const void *const rd_kernels_rooted_reduce[RD_GPU_PROTOS][RD_KN_NUMBERS] = {
     {},
     RD_ROW_LL128(K),
     RD_ROW_SENTINEL(K),
 };
 
-const void *const rd_kernels_rooted_broadcast[RD_KC_CODECS] = {
+const void *const rd_kernels_rooted_broadcast[RD_GPU_PROTOS] = {
     nullptr,
     (const void *)rd_rooted_broadcast<rd_codec_ll128, RD_KT_GROUPS>,
 };

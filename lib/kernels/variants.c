@@ -9,39 +9,38 @@
 
 #define EACH 0 /* as many as ranks */
 
+#define LINES (1u << RD_PROTO_LL | 1u << RD_PROTO_LL128)
+#define SENTINEL (1u << RD_PROTO_SENTINEL)
+#define SIMPLE (1u << RD_PROTO_SIMPLE)
+
+/* What a kernel is like, whatever algorithm it runs. */
 static const struct {
-    unsigned colls;
-    uint32_t codecs; /* bits */
-    uint32_t rows;   /* of 512 bytes in a unit of the sentinel codec */
+    uint32_t protos; /* bits */
+    uint32_t rows;   /* of 512 bytes in a unit of SENTINEL */
     uint32_t threads;
     uint32_t units;
-    uint32_t warps;    /* of a unit */
-    uint32_t channels; /* programs: of any rank of so many as there may be */
-    uint32_t places;   /* likewise */
-} kinds[RD_K_KINDS] = {
-    [RD_K_ONESHOT] = {REDUCING | BIT(RD_ALLGATHER) | BIT(RD_BROADCAST) | BIT(RD_ALLTOALL) | BIT(RD_GATHER) |
-                          BIT(RD_SCATTER),
-                      7, 1, RD_KT_GROUPS, UINT32_MAX, EACH, 0, 0},
-    [RD_K_TWOSHOT] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE) | BIT(RD_BROADCAST), 6, 1, RD_KT_GROUPS, UINT32_MAX, EACH, 0, 0},
-    [RD_K_RING] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 15, 2, RD_KT_RING, UINT32_MAX, 1, 0,
-                   0},
-    [RD_K_CHAIN] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST), 11, 0, RD_KT_FIFOS, RD_KFIFOS, 1, 0, 0},
-    [RD_K_TREE] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE) | BIT(RD_BROADCAST), 3, 0, RD_KT_PROGRAM, RD_KFIFOS / 2,
-                   RD_KTRACKS, 2, 0},
-    [RD_K_PAT] = {BIT(RD_ALLREDUCE) | BIT(RD_REDUCE_SCATTER) | BIT(RD_ALLGATHER), 3, 0, RD_KT_PROGRAM, RD_KFIFOS, 1, 1,
-                  RD_KT_PLACES},
-    [RD_K_RD] = {BIT(RD_ALLREDUCE), 3, 0, RD_KT_PROGRAM, RD_KFIFOS, 1, 1, 2},
-    [RD_K_BINOMIAL] = {BIT(RD_REDUCE) | BIT(RD_BROADCAST) | BIT(RD_GATHER) | BIT(RD_SCATTER), 3, 0, RD_KT_PROGRAM,
-                       RD_KFIFOS, 1, 1, 0},
-    [RD_K_MESSAGES] = {0, 3, 0, RD_KT_FIFOS, 0, 1, 0, 0},
-    [RD_K_COPY] = {0, 0, 0, RD_KT_MEET, 0, 1, 0, 0},
-    [RD_K_ALONE] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
-    [RD_K_WRITE] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
-    [RD_K_NOTHING] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
-    [RD_K_STAGED] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
-    [RD_K_STAGED_MESSAGES] = {0, 0, 0, RD_KT_ALONE, 0, 1, 0, 0},
-    [RD_K_STREAMS] = {0, 3, 0, RD_KT_STREAMS, 0, 1, 0, 0},
-    [RD_K_MIXED] = {0, 3, 0, RD_KT_FIFOS, 0, 1, 0, 0},
+    uint32_t warps; /* of a unit; PROGRAM: of a lane of its program */
+} kernels[RD_NUM_KERNELS] = {
+    [RD_KERNEL_ONESHOT] =
+        {.protos = LINES | SENTINEL, .rows = 1, .threads = RD_KT_GROUPS, .units = UINT32_MAX, .warps = EACH},
+    [RD_KERNEL_TWOSHOT] = {.protos = 1u << RD_PROTO_LL128 | SENTINEL,
+                           .rows = 1,
+                           .threads = RD_KT_GROUPS,
+                           .units = UINT32_MAX,
+                           .warps = EACH},
+    [RD_KERNEL_RING] =
+        {.protos = LINES | SENTINEL | SIMPLE, .rows = 2, .threads = RD_KT_RING, .units = UINT32_MAX, .warps = 1},
+    [RD_KERNEL_CHAIN] = {.protos = LINES | SIMPLE, .threads = RD_KT_FIFOS, .units = RD_KFIFOS, .warps = 1},
+    [RD_KERNEL_PROGRAM] = {.protos = LINES, .threads = RD_KT_PROGRAM, .units = RD_KFIFOS, .warps = 1},
+    [RD_KERNEL_MESSAGES] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
+    [RD_KERNEL_COPY] = {.threads = RD_KT_MEET, .warps = 1},
+    [RD_KERNEL_ALONE] = {.threads = RD_KT_ALONE, .warps = 1},
+    [RD_KERNEL_WRITE] = {.threads = RD_KT_ALONE, .warps = 1},
+    [RD_KERNEL_NOTHING] = {.threads = RD_KT_ALONE, .warps = 1},
+    [RD_KERNEL_STAGED] = {.threads = RD_KT_ALONE, .warps = 1},
+    [RD_KERNEL_STAGED_MESSAGES] = {.threads = RD_KT_ALONE, .warps = 1},
+    [RD_KERNEL_STREAMS] = {.protos = LINES, .threads = RD_KT_STREAMS, .warps = 1},
+    [RD_KERNEL_MIXED] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
 };
 
 static rd_knumber_t number_of(uint32_t type, uint32_t op)
@@ -74,110 +73,133 @@ static rd_knumber_t number_of(uint32_t type, uint32_t op)
 }
 
 /* What is moved only needs no arithmetic, but a sentinel has to know how long a word is. */
-static rd_knumber_t number_moved(rd_kcodec_t codec, uint32_t type)
+static rd_knumber_t number_moved(rd_proto_t proto, uint32_t type)
 {
     rd_knumber_t number = number_of(type, RONDO_SUM);
 
-    return codec != RD_KC_SENTINEL ? RD_KN_I32 : number < RD_KN_I32 ? number : RD_KN_ANY;
+    return proto != RD_PROTO_SENTINEL ? RD_KN_I32 : number < RD_KN_I32 ? number : RD_KN_ANY;
 }
 
 /* The fast kernels of floating types have no LL and LL128 everywhere, the one for anything has. */
-static const void *in_table(const void *const table[RD_KC_CODECS][RD_KN_NUMBERS], rd_kcodec_t codec,
+static const void *in_table(const void *const table[RD_GPU_PROTOS][RD_KN_NUMBERS], rd_proto_t proto,
                             rd_knumber_t number)
 {
-    return table[codec][number] || codec == RD_KC_SENTINEL ? table[codec][number] : table[codec][RD_KN_ANY];
+    return table[proto][number] || proto == RD_PROTO_SENTINEL ? table[proto][number] : table[proto][RD_KN_ANY];
+}
+
+/* Of a collective, by lines or SENTINEL. */
+static const void *find_collective(const rd_klaunch_t *l, uint32_t passes, rd_knumber_t number)
+{
+    switch (l->algo->device.kernel) {
+    case RD_KERNEL_ONESHOT:
+        return REDUCING & BIT(l->coll) ? in_table(rd_kernels_oneshot, l->proto, number)
+                                       : rd_kernels_oneshot_move[l->proto];
+    case RD_KERNEL_TWOSHOT:
+        return l->coll == RD_BROADCAST ? rd_kernels_rooted_broadcast[l->proto]
+               : l->coll == RD_REDUCE
+                   ? in_table(rd_kernels_rooted_reduce, l->proto, number)
+                   : in_table(passes == 2 ? rd_kernels_twoshot_ahead : rd_kernels_twoshot, l->proto, number);
+    case RD_KERNEL_RING:
+        return !l->banks                 ? in_table(rd_kernels_ring, l->proto, number)
+               : l->coll == RD_ALLREDUCE ? in_table(rd_kernels_ring_banks, l->proto, number)
+                                         : NULL;
+    case RD_KERNEL_CHAIN:
+        return in_table(rd_kernels_chain, l->proto, number);
+    default:
+        return in_table(rd_kernels_program, l->proto, number);
+    }
 }
 
 const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
 {
+    rd_kernel_t kernel = rd_launch_kernel(l);
     rd_knumber_t number;
 
-    if (l->kind == RD_K_MESSAGES)
-        return rd_kernels_messages[l->codec];
-    if (l->kind == RD_K_STREAMS)
-        return rd_kernels_streams[l->codec];
-    if (l->kind == RD_K_MIXED)
-        return rd_kernels_mixed[l->codec];
-    if (l->kind > RD_K_MESSAGES)
-        return l->kind < RD_K_KINDS ? rd_kernels_alone[l->kind - RD_K_COPY] : NULL;
-    if (l->coll >= RD_NUM_COLLS || !(kinds[l->kind].colls & BIT(l->coll)) || !(kinds[l->kind].codecs & 1u << l->codec))
+    if (kernel == RD_KERNEL_MESSAGES)
+        return rd_kernels_messages[l->proto];
+    if (kernel == RD_KERNEL_STREAMS)
+        return rd_kernels_streams[l->proto];
+    if (kernel == RD_KERNEL_MIXED)
+        return rd_kernels_mixed[l->proto];
+    if (kernel >= RD_KERNEL_COPY)
+        return kernel < RD_NUM_KERNELS ? rd_kernels_alone[kernel - RD_KERNEL_COPY] : NULL;
+    if (!l->algo || l->coll >= RD_NUM_COLLS || !(l->algo->device.colls & BIT(l->coll)) ||
+        !(kernels[kernel].protos & 1u << l->proto))
         return NULL;
-    number = REDUCING & BIT(l->coll) ? number_of(l->type, l->op) : number_moved(l->codec, l->type);
-    if (l->codec == RD_KC_SIMPLE)
+    number = REDUCING & BIT(l->coll) ? number_of(l->type, l->op) : number_moved(l->proto, l->type);
+    if (l->proto == RD_PROTO_SIMPLE)
         return REDUCING & BIT(l->coll) ? rd_kernels_simple[number] : rd_kernels_simple_move;
-    switch (l->kind) {
-    case RD_K_ONESHOT:
-        return REDUCING & BIT(l->coll) ? in_table(rd_kernels_oneshot, l->codec, number)
-                                       : rd_kernels_oneshot_move[l->codec];
-    case RD_K_TWOSHOT:
-        return l->coll == RD_BROADCAST ? rd_kernels_rooted_broadcast[l->codec]
-               : l->coll == RD_REDUCE  ? in_table(rd_kernels_rooted_reduce, l->codec, number)
-                                       : in_table(passes == 2 ? rd_kernels_twoshot_ahead : rd_kernels_twoshot,
-                                                  l->codec, number);
-    case RD_K_RING:
-        return !l->banks                  ? in_table(rd_kernels_ring, l->codec, number)
-               : l->coll == RD_ALLREDUCE ? in_table(rd_kernels_ring_banks, l->codec, number)
-                                         : NULL;
-    case RD_K_CHAIN:
-        return in_table(rd_kernels_chain, l->codec, number);
-    default:
-        return in_table(rd_kernels_program, l->codec, number);
-    }
+    return find_collective(l, passes, number);
 }
 
-uint32_t rd_kernel_unit(rd_kkind_t kind, rd_kcodec_t codec)
+uint32_t rd_kernel_unit(const rd_algo_t *algo, rd_proto_t proto)
 {
-    uint32_t pieces = kinds[kind].channels ? RD_KT_PIECES : 1;
+    rd_kernel_t kernel = algo->device.kernel;
+    uint32_t pieces = rd_algo_is_program(algo) ? RD_KT_PIECES : 1;
 
-    if (!(kinds[kind].codecs & 1u << codec))
+    if (!(kernels[kernel].protos & 1u << proto))
         return 0;
-    return codec == RD_KC_LL       ? 512 * pieces
-           : codec == RD_KC_LL128  ? 960 * pieces
-           : codec == RD_KC_SIMPLE ? RD_KSLICE
-                                   : 512 * kinds[kind].rows;
+    return proto == RD_PROTO_LL       ? 512 * pieces
+           : proto == RD_PROTO_LL128  ? 960 * pieces
+           : proto == RD_PROTO_SIMPLE ? RD_KSLICE
+                                      : 512 * kernels[kernel].rows;
 }
 
 /* Bytes of window that a unit takes. */
-static uint32_t wire(rd_kkind_t kind, rd_kcodec_t codec)
+static uint32_t wire(rd_kernel_t kernel, rd_proto_t proto)
 {
-    return codec == RD_KC_SENTINEL ? 512 * kinds[kind].rows : 1024;
+    return proto == RD_PROTO_SENTINEL ? 512 * kernels[kernel].rows : 1024;
 }
 
-uint32_t rd_kernel_warps(rd_kkind_t kind, int n)
+uint32_t rd_kernel_warps(const rd_algo_t *algo, int n)
 {
-    return kinds[kind].warps == EACH ? (uint32_t)n : kinds[kind].warps;
+    uint32_t warps = kernels[algo->device.kernel].warps;
+
+    if (rd_algo_is_program(algo))
+        return warps * (uint32_t)algo->device.lanes;
+    return warps == EACH ? (uint32_t)n : warps;
 }
 
-uint32_t rd_kernel_channels(rd_kkind_t kind)
+/* As its schedule cuts it. */
+static uint64_t program_chunk(const rd_algo_t *algo, rd_coll_t coll, int n, uint64_t bytes)
 {
-    return kinds[kind].channels;
+    const rd_count_t count = rd_count(coll, n, 1, n, algo->device.param);
+    rd_work_t work = {.chunks = 1};
+
+    if (coll != RD_ALLREDUCE && coll != RD_REDUCE && coll != RD_BROADCAST)
+        return bytes;
+    (void)rd_algo_work(algo, &count, &work);
+    return work.chunks > 1 ? rd_kchunk(bytes, (uint32_t)work.chunks) : bytes;
 }
 
-uint64_t rd_kernel_chunk(rd_kkind_t kind, uint32_t coll, int n, uint64_t bytes)
+uint64_t rd_kernel_chunk(const rd_algo_t *algo, uint32_t coll, int n, uint64_t bytes)
 {
-    if (kind == RD_K_TREE) /* a part for each of the two trees */
-        return rd_kchunk(bytes, 2);
-    if (kind == RD_K_TWOSHOT && coll != RD_ALLREDUCE) /* the root has none */
+    rd_kernel_t kernel = algo->device.kernel;
+
+    if (kernel == RD_KERNEL_PROGRAM)
+        return program_chunk(algo, (rd_coll_t)coll, n, bytes);
+    if (kernel == RD_KERNEL_TWOSHOT && coll != RD_ALLREDUCE) /* the root has none */
         return rd_kchunk(bytes, (uint32_t)n - 1);
-    if (coll != RD_ALLREDUCE || (kind != RD_K_TWOSHOT && kind != RD_K_RING && kind != RD_K_PAT))
+    if (coll != RD_ALLREDUCE || (kernel != RD_KERNEL_TWOSHOT && kernel != RD_KERNEL_RING))
         return bytes;
     return rd_kchunk(bytes, (uint32_t)n);
 }
 
-uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n, uint32_t units)
+uint64_t rd_kernel_bank(const rd_algo_t *algo, rd_proto_t proto, uint32_t coll, int n, uint32_t units)
 {
-    uint64_t slots, row = (uint64_t)units * wire(kind, codec);
+    rd_kernel_t kernel = algo->device.kernel;
+    uint64_t slots, row = (uint64_t)units * wire(kernel, proto);
 
-    if (codec == RD_KC_SIMPLE)
+    if (proto == RD_PROTO_SIMPLE)
         return 0;
-    switch (kind) {
-    case RD_K_ONESHOT:
+    switch (kernel) {
+    case RD_KERNEL_ONESHOT:
         slots = (uint64_t)n;
         break;
-    case RD_K_TWOSHOT:
+    case RD_KERNEL_TWOSHOT:
         slots = (coll == RD_ALLREDUCE ? 2 : 1) * (uint64_t)n;
         break;
-    case RD_K_RING:
+    case RD_KERNEL_RING:
         slots = (coll == RD_ALLREDUCE ? 2 : 1) * (uint64_t)(n - 1);
         break;
     default:
@@ -186,21 +208,23 @@ uint64_t rd_kernel_bank(rd_kkind_t kind, rd_kcodec_t codec, uint32_t coll, int n
     return slots * row;
 }
 
-uint32_t rd_kernel_passes(rd_kkind_t kind, uint32_t coll)
+uint32_t rd_kernel_passes(const rd_algo_t *algo, uint32_t coll)
 {
     unsigned unanswered = BIT(RD_REDUCE) | BIT(RD_BROADCAST) | BIT(RD_GATHER) | BIT(RD_SCATTER);
 
-    return kind == RD_K_ONESHOT && unanswered & BIT(coll) ? 2 : UINT32_MAX;
+    return algo->device.kernel == RD_KERNEL_ONESHOT && unanswered & BIT(coll) ? 2 : UINT32_MAX;
 }
 
-uint32_t rd_kernel_units(rd_kkind_t kind)
+uint32_t rd_kernel_units(const rd_algo_t *algo)
 {
-    return kinds[kind].units;
+    uint32_t units = kernels[algo->device.kernel].units;
+
+    return rd_algo_is_program(algo) ? units / (uint32_t)algo->device.channels : units;
 }
 
-uint32_t rd_kernel_threads(rd_kkind_t kind, rd_kcodec_t codec)
+uint32_t rd_kernel_threads(rd_kernel_t kernel, rd_proto_t proto)
 {
-    return codec == RD_KC_SIMPLE ? RD_KT_SIMPLE : kinds[kind].threads;
+    return proto == RD_PROTO_SIMPLE ? RD_KT_SIMPLE : kernels[kernel].threads;
 }
 
 _Static_assert(RD_KT_STREAMS == RD_KT_FIFOS * RD_KT_AT_ONCE, "lines find room for as many warps in both");
@@ -210,9 +234,9 @@ uint32_t rd_kernel_at_once(void)
     return RD_KT_FIFOS / 32 * RD_KT_AT_ONCE;
 }
 
-uint32_t rd_kernel_blocks(rd_kkind_t kind, int n, uint32_t units, uint32_t threads)
+uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t units, uint32_t threads)
 {
-    uint32_t in_block = threads / 32 / rd_kernel_warps(kind, n);
+    uint32_t in_block = threads / 32 / rd_kernel_warps(algo, n);
 
     return (units + in_block - 1) / in_block;
 }
@@ -230,31 +254,38 @@ static void narrow_simple(rd_klaunch_t *launch, uint32_t sms, uint32_t parts)
 
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
 {
-    uint32_t all = kinds[launch->kind].channels ? RD_KT_FIT_PROGRAM : RD_KT_FIT;
-    uint32_t group = 32 * rd_kernel_warps(launch->kind, n), fit = all / group, in_block = fit / parts;
-    uint32_t blocks = in_block ? sms : sms / parts, most = kinds[launch->kind].threads / group;
+    rd_kernel_t kernel = rd_launch_kernel(launch);
 
-    if (launch->codec == RD_KC_SIMPLE && launch->kind <= RD_K_CHAIN) { /* slices hold rows of so many threads */
+    if (!launch->algo || kernel > RD_KERNEL_PROGRAM)
+        return;
+    if (launch->proto == RD_PROTO_SIMPLE) { /* slices hold rows of so many threads */
         narrow_simple(launch, sms, parts);
         return;
     }
+    if (kernel == RD_KERNEL_CHAIN)
+        return;
+    uint32_t all = kernel == RD_KERNEL_PROGRAM ? RD_KT_FIT_PROGRAM : RD_KT_FIT;
+    uint32_t group = 32 * rd_kernel_warps(launch->algo, n), fit = all / group, in_block = fit / parts;
+    uint32_t blocks = in_block ? sms : sms / parts, most = kernels[kernel].threads / group;
+
     in_block = in_block < most ? in_block : most;
     in_block = in_block ? in_block : 1;
     blocks = blocks ? blocks : 1;
-    if (launch->kind == RD_K_CHAIN || launch->kind > RD_K_BINOMIAL ||
-        launch->blocks * launch->threads <= blocks * in_block * group)
+    if (launch->blocks * launch->threads <= blocks * in_block * group)
         return;
     launch->threads = in_block * group;
     launch->blocks = blocks;
 }
 
-uint32_t rd_kernel_shared(rd_kkind_t kind, rd_kcodec_t codec, uint32_t threads)
+uint32_t rd_kernel_shared(const rd_klaunch_t *launch)
 {
-    uint32_t items = codec == RD_KC_LL128 ? 2 : 1;
+    rd_kernel_t kernel = rd_launch_kernel(launch);
+    uint32_t items = launch->proto == RD_PROTO_LL128 ? 2 : 1, warps = launch->threads / 32;
 
-    if (kind == RD_K_STREAMS || kind == RD_K_MIXED) /* where one of a block's threads has read of a place */
+    if (kernel == RD_KERNEL_STREAMS ||
+        kernel == RD_KERNEL_MIXED) /* where one of a block's threads has read of a place */
         return 16;
-    if (kinds[kind].channels)
-        return threads / 32 * kinds[kind].places * items * RD_KT_PIECES * 512;
-    return kinds[kind].warps == EACH ? threads / 32 * items * 2 * 512 : 0;
+    if (kernel == RD_KERNEL_PROGRAM)
+        return warps * (uint32_t)launch->algo->device.scratch * items * RD_KT_PIECES * 512;
+    return kernels[kernel].warps == EACH ? warps * items * 2 * 512 : 0;
 }

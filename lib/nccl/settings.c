@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/binding.h"
 #include "nccl/shim.h"
 #include "nccl/table.h"
 
@@ -18,6 +19,7 @@
 
 static struct {
     int host, blocking, has_blocking;
+    const char *proto; /* of RONDO_PROTO; NULL: none was asked for */
 } settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -124,27 +126,31 @@ static void interface(void)
         not_taken(name, variable(name), "no interface that is up fits");
 }
 
-/* What of NCCL's algorithms rondo has, for NCCL's operations that choose one; on GPUs it has rings alone, and the ring
- * of a broadcast or a reduction, which is open at the root, is called a chain there. */
+/* NCCL's operations that choose an algorithm. */
 static const struct {
-    const char *nccl, *rondo, *with[3], *ring;
+    const char *nccl, *rondo;
 } operations[] = {
-    {"allreduce", "allreduce", {"ring", "tree", "pat"}, "ring"},  {"reduce", "reduce", {"ring", "tree"}, "chain"},
-    {"broadcast", "broadcast", {"ring", "tree"}, "chain"},        {"allgather", "allgather", {"ring", "pat"}, "ring"},
-    {"reducescatter", "reduce_scatter", {"ring", "pat"}, "ring"},
+    {"allreduce", "allreduce"},          {"reduce", "reduce"}, {"broadcast", "broadcast"}, {"allgather", "allgather"},
+    {"reducescatter", "reduce_scatter"},
 };
 #define NOPERATIONS (sizeof operations / sizeof operations[0])
 
-/* The first algorithm of a list that an operation has; "^" excludes, which rondo cannot. */
+/* The protocol that all operations go by, or NULL. */
+static const char *proto_forced(void)
+{
+    const char *own = getenv("RONDO_PROTO");
+
+    return own && *own ? own : settings.proto;
+}
+
+/* The first of a list that the operation has, and that goes by the protocol; "^" excludes, which rondo cannot. */
 static const char *algo_first(size_t operation, const char *list, size_t length)
 {
     for (const char *p = list; p < list + length && *list != '^'; p += strcspn(p, ",;") + 1) {
-        size_t n = strcspn(p, ",;");
-        for (int a = 0; a < (settings.host ? 3 : 1) && operations[operation].with[a]; a++) {
-            const char *name = operations[operation].with[a];
-            if (strlen(name) == n && strncasecmp(p, name, n) == 0)
-                return settings.host ? name : operations[operation].ring;
-        }
+        const char *name =
+            rondo_nccl_algo(operations[operation].rondo, p, strcspn(p, ",;"), !settings.host, proto_forced());
+        if (name)
+            return name;
     }
     return NULL;
 }
@@ -173,18 +179,18 @@ static void algo(const char *text)
     if (used)
         hand_on("ALGO", "RONDO_ALGO", value);
     else
-        not_taken("ALGO", text,
-                  settings.host ? "rondo can force Ring, Tree and PAT, and exclude none"
-                                : "on GPUs rondo can force Ring, and exclude none");
+        not_taken("ALGO", text, "rondo can force Ring, Tree and PAT, on GPUs Ring alone by Simple, and exclude none");
 }
 
 /* What serves operations of every length and type. */
 static void proto(const char *text)
 {
     if (strcasecmp(text, "Simple") == 0)
-        hand_on("PROTO", "RONDO_PROTO", "simple");
+        settings.proto = "simple";
     else if (!settings.host && strcasecmp(text, "LL128") == 0)
-        hand_on("PROTO", "RONDO_PROTO", "ll128");
+        settings.proto = "ll128";
+    if (settings.proto)
+        hand_on("PROTO", "RONDO_PROTO", settings.proto);
     else
         not_taken("PROTO", text,
                   settings.host ? "in host memory rondo can force Simple alone"
@@ -254,8 +260,8 @@ static void read_all(void)
     static const struct {
         const char *name;
         void (*take)(const char *text);
-    } taken[] = {{"DEBUG", debug}, {"DEBUG_FILE", debug_file}, {"ALGO", algo},
-                 {"PROTO", proto}, {"BUFFSIZE", slot_bytes},   {"COMM_BLOCKING", blocking}};
+    } taken[] = {{"DEBUG", debug}, {"DEBUG_FILE", debug_file}, {"PROTO", proto},
+                 {"ALGO", algo},   {"BUFFSIZE", slot_bytes},   {"COMM_BLOCKING", blocking}};
     static const char *const peers[] = {"P2P_DISABLE", "P2P_LEVEL"};
     const char *host = getenv("RONDO_NCCL_HOST"), *hostid = variable("HOSTID"), *text;
 

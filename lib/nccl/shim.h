@@ -1,4 +1,4 @@
-/* What the files of libnccl.so.2 share. The library is a client of librondo: it sees rondo.h, one function of
+/* What the files of libnccl.so.2 share. The library is a client of librondo: it sees rondo.h and
  * core/binding.h and nothing behind them, so that one process may call rondo as NCCL and by its own name, and both are
  * the same librondo.
  *

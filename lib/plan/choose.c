@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "cost/model.h"
+#include "sched/algo/algos.h"
 
-#define SLICE_LEAST 4096 /* shorter slots are not worth a price of their own */
-#define SLICES 16        /* a slot, a half, a quarter, ..., at most */
+#define SLICE_LEAST 4096                /* shorter slots are not worth a price of their own */
+#define SLICES 16                       /* a slot, a half, a quarter, ..., at most */
 #define FRAME ((size_t)64 << 10)        /* what a kernel gives its network at once; */
 #define FRAME_DATA ((size_t)60 << 10)   /* headers take a part of it */
 #define FRAMES_MOST ((size_t)252 << 10) /* of a slice: two ways at once, longer ones do not stay in the caches */
@@ -67,6 +68,7 @@ static const char *algo_excluded(const ask_t *k, const rd_algo_t *algo, int para
     const rd_choose_args_t *a = k->args;
     rd_sched_args_t sched = {a->shape, a->coll, 0, a->root, param, 0};
     const char *why = NULL;
+    const rd_count_t count = rd_count(a->coll, a->shape->nranks, a->shape->nnodes, a->local, param);
     rd_work_t work;
 
     if (!(algo->colls & 1u << a->coll))
@@ -75,30 +77,9 @@ static const char *algo_excluded(const ask_t *k, const rd_algo_t *algo, int para
         return why;
     if (k->forced && !is_forced(k, algo))
         return another_algo;
-    if (!k->forced && rd_cost_work(&k->cost, a->coll, algo->name, param, &work) != 0)
+    if (!k->forced && rd_algo_work(algo, &count, &work) != 0)
         return "has no formula for its cost: used only where RONDO_ALGO names it";
     return NULL;
-}
-
-/* By PULL a peer reads a buffer some time after it was posted, so a schedule serves only where every message is of a
- * buffer that stays as it is until the operation is over, in place too. */
-static int algo_keeps(const rd_algo_t *algo, rd_coll_t coll)
-{
-    static const struct {
-        const char *name;
-        unsigned colls;
-    } keeps[] = {
-        {"direct", 1u << RD_BROADCAST | 1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_REDUCE |
-                       1u << RD_ALLTOALL | 1u << RD_GATHER | 1u << RD_SCATTER},
-        {"twoshot", 1u << RD_ALLREDUCE},
-        {"binomial", 1u << RD_BROADCAST},
-    };
-
-    for (size_t i = 0; i < sizeof keeps / sizeof keeps[0]; i++) {
-        if (strcmp(algo->name, keeps[i].name) == 0)
-            return (keeps[i].colls & 1u << coll) != 0;
-    }
-    return 0;
 }
 
 static size_t line_up(size_t bytes)
@@ -113,9 +94,9 @@ size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices)
 
     while (least < most) {
         size_t middle = (least + most + 1) / 2, bytes = middle * 64;
-        double lines = rd_cost_us(&pair, RD_ALLTOALL, "direct", 0, RD_PROTO_LL, 2 * bytes, bytes);
+        double lines = rd_cost_algo_us(&pair, RD_ALLTOALL, &rd_algo_direct, 0, RD_PROTO_LL, 2 * bytes, bytes);
 
-        if (lines <= rd_cost_us(&pair, RD_ALLTOALL, "direct", 0, RD_PROTO_SIMPLE, 2 * bytes, bytes))
+        if (lines <= rd_cost_algo_us(&pair, RD_ALLTOALL, &rd_algo_direct, 0, RD_PROTO_SIMPLE, 2 * bytes, bytes))
             least = middle;
         else
             most = middle - 1;
@@ -219,7 +200,7 @@ static const char *proto_excluded(const ask_t *k, const rd_algo_t *algo, rd_prot
         if (a->shape->nranks > RD_MAX_ENDS &&
             (1u << a->coll & (1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_REDUCE_SCATTER)))
             return "sums more ranks than one step takes: the partial sums have no place";
-        if (!algo_keeps(algo, a->coll))
+        if (!(algo->stays & 1u << a->coll))
             return "passes on values that lie in no buffer of a rank, or overwrites what a peer may still read";
     }
     if (k->proto[0] && strcmp(k->proto, rd_proto_name(proto)) != 0)
@@ -238,11 +219,13 @@ static rd_choice_t *add(list_t *list, const rd_choice_t *c)
 /* The chunks of an algorithm without a formula are taken to be as long as the whole. */
 static size_t chunk_of(const ask_t *k, const rd_algo_t *algo, int param)
 {
+    const rd_choose_args_t *a = k->args;
+    const rd_count_t count = rd_count(a->coll, a->shape->nranks, a->shape->nnodes, a->local, param);
     rd_work_t work = {.chunks = 1};
     size_t chunk;
 
-    (void)rd_cost_work(&k->cost, k->args->coll, algo->name, param, &work);
-    chunk = rd_cost_chunk(k->args->coll, k->bytes, work.chunks);
+    (void)rd_algo_work(algo, &count, &work);
+    chunk = rd_work_chunk(k->args->coll, k->bytes, work.chunks);
     return chunk > k->args->longest ? chunk : k->args->longest;
 }
 
@@ -272,7 +255,7 @@ static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk
         slice = message_slice(a->env, c.proto, a->shape->nnodes == 1, chunk, a->slot_bytes);
     for (int i = 0; i < SLICES; i++, slice = slice / 2 / 64 * 64) {
         c.slice = slice;
-        c.us = rd_cost_us(&k->cost, a->coll, c.algo->name, c.param, c.proto, k->bytes, slice);
+        c.us = rd_cost_algo_us(&k->cost, a->coll, c.algo, c.param, c.proto, k->bytes, slice);
         if (c.us < 0)
             c.us = 0; /* forced, without a formula */
         add(list, &c);
@@ -290,6 +273,8 @@ static void add_candidates(const ask_t *k, list_t *list, const rd_algo_t *algo, 
     size_t chunk = chunk_of(k, algo, param);
 
     for (int proto = 0; proto < RD_NUM_PROTOS; proto++) {
+        if (!rd_proto_on_host((rd_proto_t)proto))
+            continue;
         rd_choice_t c = {.algo = algo, .param = param, .proto = (rd_proto_t)proto, .slice = k->args->slot_bytes};
 
         c.excluded = why ? why : proto_excluded(k, algo, c.proto, chunk);
@@ -325,6 +310,7 @@ static void sort(list_t *list)
     }
 }
 
+/* Whether it is one of those that `name_of` lists; their names, but for empty ones, go to `names`. */
 static int entry_known(const char *name, size_t length, const char *(*name_of)(int i), char *names, size_t bytes)
 {
     size_t used = 0;
@@ -333,15 +319,16 @@ static int entry_known(const char *name, size_t length, const char *(*name_of)(i
     for (int i = 0; name_of(i); i++) {
         if (strlen(name_of(i)) == length && memcmp(name_of(i), name, length) == 0)
             return 1;
-        if (used < bytes)
+        if (*name_of(i) && used < bytes)
             used += (size_t)snprintf(names + used, bytes - used, "%s%s", used ? ", " : "", name_of(i));
     }
     return 0;
 }
 
+/* "" where GPUs alone have it. */
 static const char *algo_name(int i)
 {
-    return rd_algos[i] ? rd_algos[i]->name : NULL;
+    return !rd_algos[i] ? NULL : rd_algos[i]->colls ? rd_algos[i]->name : "";
 }
 
 static const char *coll_name(int i)
@@ -360,15 +347,20 @@ rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who)
             return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
                             "RONDO_ALGO=%s: there is no operation \"%.*s\" to choose for; there are %s", env->algo,
                             (int)key, p, names);
-        if (!entry_known(p + skip, n - skip, algo_name, names, sizeof names))
-            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                            "RONDO_ALGO=%s: there is no algorithm \"%.*s\"; there are %s", env->algo, (int)(n - skip),
-                            p + skip, names);
+        if (entry_known(p + skip, n - skip, algo_name, names, sizeof names))
+            continue;
+        if (rd_algo_named(p + skip, n - skip))
+            return rd_error(who, RONDO_ERR_UNSUPPORTED,
+                            "RONDO_ALGO=%s: only GPUs run \"%.*s\"; on host memory there are %s", env->algo,
+                            (int)(n - skip), p + skip, names);
+        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "RONDO_ALGO=%s: there is no algorithm \"%.*s\"; there are %s",
+                        env->algo, (int)(n - skip), p + skip, names);
     }
-    if (strcmp(env->proto, "ll128") == 0 || strcmp(env->proto, "sentinel") == 0)
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                        "RONDO_PROTO=%s is a protocol between GPUs: on host memory there are ll, simple and cma",
-                        env->proto);
+    for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
+        if (!rd_proto_on_host((rd_proto_t)proto) && strcmp(env->proto, rd_proto_name((rd_proto_t)proto)) == 0)
+            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+                            "RONDO_PROTO=%s is a protocol between GPUs: on host memory there are ll, simple and cma",
+                            env->proto);
     return RONDO_SUCCESS;
 }
 
@@ -419,10 +411,13 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
 
     ask_begin(&k, args);
     result = rd_choose_check(args->env, who);
-    if (result != RONDO_SUCCESS)
+    if (result != RONDO_SUCCESS) {
+        if (all)
+            *nall = 0;
         return result;
+    }
     for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
-        for (int param = 0; param <= (*algo)->params; param++)
+        for (int param = 0; (*algo)->colls && param <= (*algo)->params; param++)
             if (param == 0 || !algo_excluded(&k, *algo, param))
                 add_candidates(&k, &list, *algo, param);
     sort(&list);

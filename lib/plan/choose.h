@@ -10,7 +10,7 @@
 #include "base/env.h"
 #include "cost/prices.h"
 #include "base/proto.h"
-#include "sched/program.h"
+#include "sched/algo.h"
 
 #define RD_CHOICES_MOST 256
 

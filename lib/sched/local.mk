@@ -1,5 +1,6 @@
 # Layer 1: steps, programs and the compiler. Pure: no memory of a user, no state, no I/O.
 librondo_core_la_SOURCES += \
+	lib/sched/algo.h \
 	lib/sched/compile.c \
 	lib/sched/compose.c \
 	lib/sched/list.h \
@@ -11,4 +12,6 @@ librondo_core_la_SOURCES += \
 	lib/sched/shape.c \
 	lib/sched/shape.h \
 	lib/sched/step.h \
-	lib/sched/steps.c
+	lib/sched/steps.c \
+	lib/sched/work.c \
+	lib/sched/work.h

@@ -74,28 +74,6 @@ typedef struct rd_sched_args {
     int pairs; /* two messages may be sent behind one another before one is received: there are two credits */
 } rd_sched_args_t;
 
-/* Number of chunks and their meaning is fixed by the operation, so that the chunk map does not depend on the algorithm
- * beyond `nchunks`:
- *   allreduce, reduce, broadcast: chunk c of k is part c of the whole (the algorithm picks k);
- *   allgather, reduce_scatter, gather, scatter: chunk c is rank c's block, k = nranks;
- *   alltoall: IN chunk c goes to rank c, OUT chunk c comes from rank c, k = nranks;
- *   barrier: k = 1, ends are RD_TMP and RD_PEER only.
- * In place is the chunk map's affair (IN and OUT of a chunk may be the same memory): a schedule writes OUT chunk c
- * only after its own last read of IN chunk c, in lane order or by causality across lanes, and copies IN to OUT itself
- * where a rank keeps its own block (the executor skips copies onto themselves).
- */
-typedef struct rd_algo {
-    const char *name; /* "ring" */
-    unsigned colls;   /* bit set of 1u << rd_coll_t */
-    /* NULL if it can serve, else the reason, a phrase such as "needs a power of two of ranks". */
-    const char *(*excluded)(const rd_sched_args_t *args);
-    rd_steps_t *(*emit)(const rd_sched_args_t *args); /* NULL: no memory */
-    int params; /* values of `param` beyond 0, from 1 on, that may be better for some size */
-} rd_algo_t;
-
-extern const rd_algo_t *const rd_algos[]; /* NULL-terminated; sched/algo/algos.c */
-const rd_algo_t *rd_algo_find(const char *name);
-
 /* Compiles; 0 or -1 (no memory, or a schedule's emit error: `*why` then says which). `fuse`: see above. `steps` may be
  * NULL (no memory); it is changed, and stays the caller's to free. */
 int rd_compile(rd_steps_t *steps, int fuse, rd_program_t **program, const char **why);

@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 
 #include "util/harness.h"
-#include "sched/program.h"
+#include "sched/algo.h"
 
 #define TRIAL_LIMIT_S 120 /* what counts as a hang, on a machine that does much else */
 

@@ -10,17 +10,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "sched/algo.h"
 #include "util/harness.h"
 #include "util/operation.h"
 
-static const char *const algos[] = {"ring", "tree", "pat", "direct", "oneshot", "twoshot", "rd", "binomial"};
+static const char *algos[RD_ALGOS_MOST]; /* those that serve on one node */
+static int num_algos;
 static const char *const protos[] = {"ll", "simple", "cma"};
-#define NUM_ALGOS 8
 #define NUM_PROTOS 3
 
 typedef struct {
     int algo, proto, narrow;
-    _Atomic int served[NUM_ALGOS][NUM_PROTOS]; /* shared memory: operations that went through on rank 0 */
+    _Atomic int served[RD_ALGOS_MOST][NUM_PROTOS]; /* shared memory: operations that went through on rank 0 */
 } plan_t;
 
 static int may_refuse(rondo_result_t result)
@@ -121,6 +122,16 @@ static int run(plan_t *p, int nranks)
     return bad;
 }
 
+static void algos_find(void)
+{
+    const rd_shape_t shape = {4, 1, NULL};
+    const rd_sched_args_t args = {.shape = &shape};
+
+    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
+        if ((*algo)->colls && !(*algo)->excluded(&args))
+            algos[num_algos++] = (*algo)->name;
+}
+
 int main(void)
 {
     static const int ranks[] = {2, 3, 4, 7};
@@ -128,15 +139,16 @@ int main(void)
     int bad = 0, i, served;
 
     test_begin("forced", 170);
+    algos_find();
     if (p == MAP_FAILED)
         return 1;
-    for (p->algo = 0; p->algo < NUM_ALGOS; p->algo++)
+    for (p->algo = 0; p->algo < num_algos; p->algo++)
         for (p->proto = 0; p->proto < NUM_PROTOS; p->proto++)
             for (i = 0; i < 4 && bad < 20; i++) {
                 p->narrow = (p->proto + i) % 2;
                 bad += run(p, ranks[i]);
             }
-    for (p->algo = 0; p->algo < NUM_ALGOS; p->algo++) {
+    for (p->algo = 0; p->algo < num_algos; p->algo++) {
         for (served = 0, p->proto = 0; p->proto < NUM_PROTOS; p->proto++)
             served += p->served[p->algo][p->proto];
         printf("forced: %s: %d ll, %d simple, %d pull\n", algos[p->algo], p->served[p->algo][0], p->served[p->algo][1],

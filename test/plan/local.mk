@@ -1,4 +1,4 @@
 check_PROGRAMS += \
 	test/plan/choose \
 	test/plan/forced
-test_plan_forced_LDADD = libtest.la
+test_plan_forced_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm

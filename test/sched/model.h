@@ -10,7 +10,7 @@
 #ifndef MODEL_H
 #define MODEL_H
 
-#include "sched/program.h"
+#include "sched/algo.h"
 
 typedef enum {
     MODEL_FIFO,       /* in turn, each lane until it blocks */

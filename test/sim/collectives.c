@@ -1,4 +1,4 @@
-/* The CUDA kernels of collectives, run by the machine of test/sim: every kind, codec and operation at 2 to 16 ranks,
+/* The CUDA kernels of collectives, run by the machine of test/sim: every algorithm, protocol and operation at 2 to 16 ranks,
  * every type and operator, on sizes around the ends of units and passes, in place and not, aligned to elements only;
  * several operations in a row, of different kinds and roots, that take the banks in turns while ranks run ahead of each
  * other. Results are compared bit by bit with the host's reducers; windows must be at rest in the end.
@@ -8,82 +8,84 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/table.h"
+#include "sched/algo/algos.h"
 #include "sim/world.h"
 #include "base/types.h"
 
 #define BANK (1u << 16)
 
 static const struct shape {
-    rd_kkind_t kind;
-    rd_kcodec_t codec;
+    const rd_algo_t *algo;
+    rd_proto_t proto;
     rd_coll_t coll;
 } shapes[] = {
-    {RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE},
-    {RD_K_ONESHOT, RD_KC_LL, RD_REDUCE},
-    {RD_K_ONESHOT, RD_KC_LL, RD_REDUCE_SCATTER},
-    {RD_K_ONESHOT, RD_KC_LL128, RD_ALLREDUCE},
-    {RD_K_ONESHOT, RD_KC_LL128, RD_REDUCE},
-    {RD_K_ONESHOT, RD_KC_LL128, RD_REDUCE_SCATTER},
-    {RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE},
-    {RD_K_ONESHOT, RD_KC_SENTINEL, RD_REDUCE},
-    {RD_K_ONESHOT, RD_KC_SENTINEL, RD_REDUCE_SCATTER},
-    {RD_K_ONESHOT, RD_KC_LL, RD_ALLGATHER},
-    {RD_K_ONESHOT, RD_KC_LL, RD_BROADCAST},
-    {RD_K_ONESHOT, RD_KC_LL, RD_ALLTOALL},
-    {RD_K_ONESHOT, RD_KC_LL, RD_GATHER},
-    {RD_K_ONESHOT, RD_KC_LL, RD_SCATTER},
-    {RD_K_ONESHOT, RD_KC_LL128, RD_ALLGATHER},
-    {RD_K_ONESHOT, RD_KC_LL128, RD_BROADCAST},
-    {RD_K_ONESHOT, RD_KC_LL128, RD_ALLTOALL},
-    {RD_K_ONESHOT, RD_KC_LL128, RD_GATHER},
-    {RD_K_ONESHOT, RD_KC_LL128, RD_SCATTER},
-    {RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE},
-    {RD_K_TWOSHOT, RD_KC_SENTINEL, RD_ALLREDUCE},
-    {RD_K_TWOSHOT, RD_KC_LL128, RD_REDUCE},
-    {RD_K_TWOSHOT, RD_KC_SENTINEL, RD_REDUCE},
-    {RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST},
-    {RD_K_RING, RD_KC_LL, RD_ALLREDUCE},
-    {RD_K_RING, RD_KC_LL, RD_REDUCE_SCATTER},
-    {RD_K_RING, RD_KC_LL, RD_ALLGATHER},
-    {RD_K_RING, RD_KC_LL128, RD_ALLREDUCE},
-    {RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE},
-    {RD_K_RING, RD_KC_LL128, RD_REDUCE_SCATTER},
-    {RD_K_RING, RD_KC_SENTINEL, RD_REDUCE_SCATTER},
-    {RD_K_RING, RD_KC_LL128, RD_ALLGATHER},
-    {RD_K_RING, RD_KC_SENTINEL, RD_ALLGATHER},
-    {RD_K_CHAIN, RD_KC_LL, RD_REDUCE},
-    {RD_K_CHAIN, RD_KC_LL, RD_BROADCAST},
-    {RD_K_CHAIN, RD_KC_LL128, RD_REDUCE},
-    {RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST},
-    {RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE},
-    {RD_K_TREE, RD_KC_LL128, RD_REDUCE},
-    {RD_K_TREE, RD_KC_LL128, RD_BROADCAST},
-    {RD_K_TREE, RD_KC_LL, RD_ALLREDUCE},
-    {RD_K_TREE, RD_KC_LL, RD_BROADCAST},
-    {RD_K_PAT, RD_KC_LL128, RD_ALLREDUCE},
-    {RD_K_PAT, RD_KC_LL128, RD_REDUCE_SCATTER},
-    {RD_K_PAT, RD_KC_LL128, RD_ALLGATHER},
-    {RD_K_PAT, RD_KC_LL, RD_REDUCE_SCATTER},
-    {RD_K_RD, RD_KC_LL128, RD_ALLREDUCE},
-    {RD_K_RD, RD_KC_LL, RD_ALLREDUCE},
-    {RD_K_BINOMIAL, RD_KC_LL128, RD_REDUCE},
-    {RD_K_BINOMIAL, RD_KC_LL128, RD_BROADCAST},
-    {RD_K_BINOMIAL, RD_KC_LL128, RD_GATHER},
-    {RD_K_BINOMIAL, RD_KC_LL, RD_SCATTER},
-    {RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE},
-    {RD_K_RING, RD_KC_SIMPLE, RD_REDUCE_SCATTER},
-    {RD_K_RING, RD_KC_SIMPLE, RD_ALLGATHER},
-    {RD_K_CHAIN, RD_KC_SIMPLE, RD_REDUCE},
-    {RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST},
+    {&rd_algo_oneshot, RD_PROTO_LL, RD_ALLREDUCE},
+    {&rd_algo_oneshot, RD_PROTO_LL, RD_REDUCE},
+    {&rd_algo_oneshot, RD_PROTO_LL, RD_REDUCE_SCATTER},
+    {&rd_algo_oneshot, RD_PROTO_LL128, RD_ALLREDUCE},
+    {&rd_algo_oneshot, RD_PROTO_LL128, RD_REDUCE},
+    {&rd_algo_oneshot, RD_PROTO_LL128, RD_REDUCE_SCATTER},
+    {&rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE},
+    {&rd_algo_oneshot, RD_PROTO_SENTINEL, RD_REDUCE},
+    {&rd_algo_oneshot, RD_PROTO_SENTINEL, RD_REDUCE_SCATTER},
+    {&rd_algo_oneshot, RD_PROTO_LL, RD_ALLGATHER},
+    {&rd_algo_oneshot, RD_PROTO_LL, RD_BROADCAST},
+    {&rd_algo_oneshot, RD_PROTO_LL, RD_ALLTOALL},
+    {&rd_algo_oneshot, RD_PROTO_LL, RD_GATHER},
+    {&rd_algo_oneshot, RD_PROTO_LL, RD_SCATTER},
+    {&rd_algo_oneshot, RD_PROTO_LL128, RD_ALLGATHER},
+    {&rd_algo_oneshot, RD_PROTO_LL128, RD_BROADCAST},
+    {&rd_algo_oneshot, RD_PROTO_LL128, RD_ALLTOALL},
+    {&rd_algo_oneshot, RD_PROTO_LL128, RD_GATHER},
+    {&rd_algo_oneshot, RD_PROTO_LL128, RD_SCATTER},
+    {&rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE},
+    {&rd_algo_twoshot, RD_PROTO_SENTINEL, RD_ALLREDUCE},
+    {&rd_algo_twoshot, RD_PROTO_LL128, RD_REDUCE},
+    {&rd_algo_twoshot, RD_PROTO_SENTINEL, RD_REDUCE},
+    {&rd_algo_twoshot, RD_PROTO_LL128, RD_BROADCAST},
+    {&rd_algo_ring, RD_PROTO_LL, RD_ALLREDUCE},
+    {&rd_algo_ring, RD_PROTO_LL, RD_REDUCE_SCATTER},
+    {&rd_algo_ring, RD_PROTO_LL, RD_ALLGATHER},
+    {&rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE},
+    {&rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE},
+    {&rd_algo_ring, RD_PROTO_LL128, RD_REDUCE_SCATTER},
+    {&rd_algo_ring, RD_PROTO_SENTINEL, RD_REDUCE_SCATTER},
+    {&rd_algo_ring, RD_PROTO_LL128, RD_ALLGATHER},
+    {&rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLGATHER},
+    {&rd_algo_chain, RD_PROTO_LL, RD_REDUCE},
+    {&rd_algo_chain, RD_PROTO_LL, RD_BROADCAST},
+    {&rd_algo_chain, RD_PROTO_LL128, RD_REDUCE},
+    {&rd_algo_chain, RD_PROTO_LL128, RD_BROADCAST},
+    {&rd_algo_tree, RD_PROTO_LL128, RD_ALLREDUCE},
+    {&rd_algo_tree, RD_PROTO_LL128, RD_REDUCE},
+    {&rd_algo_tree, RD_PROTO_LL128, RD_BROADCAST},
+    {&rd_algo_tree, RD_PROTO_LL, RD_ALLREDUCE},
+    {&rd_algo_tree, RD_PROTO_LL, RD_BROADCAST},
+    {&rd_algo_pat, RD_PROTO_LL128, RD_ALLREDUCE},
+    {&rd_algo_pat, RD_PROTO_LL128, RD_REDUCE_SCATTER},
+    {&rd_algo_pat, RD_PROTO_LL128, RD_ALLGATHER},
+    {&rd_algo_pat, RD_PROTO_LL, RD_REDUCE_SCATTER},
+    {&rd_algo_rd, RD_PROTO_LL128, RD_ALLREDUCE},
+    {&rd_algo_rd, RD_PROTO_LL, RD_ALLREDUCE},
+    {&rd_algo_binomial, RD_PROTO_LL128, RD_REDUCE},
+    {&rd_algo_binomial, RD_PROTO_LL128, RD_BROADCAST},
+    {&rd_algo_binomial, RD_PROTO_LL128, RD_GATHER},
+    {&rd_algo_binomial, RD_PROTO_LL, RD_SCATTER},
+    {&rd_algo_ring, RD_PROTO_SIMPLE, RD_ALLREDUCE},
+    {&rd_algo_ring, RD_PROTO_SIMPLE, RD_REDUCE_SCATTER},
+    {&rd_algo_ring, RD_PROTO_SIMPLE, RD_ALLGATHER},
+    {&rd_algo_chain, RD_PROTO_SIMPLE, RD_REDUCE},
+    {&rd_algo_chain, RD_PROTO_SIMPLE, RD_BROADCAST},
 };
 #define SHAPES (sizeof shapes / sizeof *shapes)
 
-/* Fifos have one codec of a communicator, which is not LL128 where GPUs do not reach each other. */
+/* Fifos have one proto of a communicator, which is not LL128 where GPUs do not reach each other. */
 static int fits(const world_t *w, const struct shape *s)
 {
-    if ((s->kind == RD_K_CHAIN || rd_kernel_algo(s->kind)) && s->codec != RD_KC_SIMPLE)
-        return s->codec == w->fifo_codec;
-    return !w->apart || s->codec != RD_KC_LL128;
+    if ((s->algo == &rd_algo_chain || rd_algo_is_program(s->algo)) && s->proto != RD_PROTO_SIMPLE)
+        return s->proto == w->fifo_proto;
+    return !w->apart || s->proto != RD_PROTO_LL128;
 }
 
 /* Where the walk through (type, operator, scaled) stands, so that all come in turn whatever is drawn. */
@@ -130,34 +132,34 @@ static void next_number(walk_t *at, op_plan_t *p)
 /* Chunks that the whole of an operation is cut in; of blocks, one is looked at. */
 static uint64_t chunks_of(const world_t *w, const rd_klaunch_t *l)
 {
-    if (l->kind == RD_K_TREE)
+    if (l->algo == &rd_algo_tree)
         return 2;
-    return l->coll != RD_ALLREDUCE || l->kind == RD_K_ONESHOT || l->kind == RD_K_RD ? 1 : (uint64_t)w->n;
+    return l->coll != RD_ALLREDUCE || l->algo == &rd_algo_oneshot || l->algo == &rd_algo_rd ? 1 : (uint64_t)w->n;
 }
 
 static uint32_t most_passes(const world_t *w, const op_plan_t *p)
 {
-    uint32_t most = rd_kernel_passes(p->launch.kind, p->launch.coll);
+    uint32_t most = rd_kernel_passes(p->launch.algo, p->launch.coll);
 
     if (most < 4)
         return most;
-    if (rd_kernel_algo(p->launch.kind)) /* fifos come round, and it does not last too long */
+    if (rd_algo_is_program(p->launch.algo)) /* fifos come round, and it does not last too long */
         return 3 * RD_KSLOTS / (uint32_t)w->n;
     if (p->slice == RD_KSLICE)
         return 2;
-    return p->launch.kind == RD_K_CHAIN && !p->slice ? 3 * RD_KSLOTS : 7;
+    return p->launch.algo == &rd_algo_chain && !p->slice ? 3 * RD_KSLOTS : 7;
 }
 
 static void draw_size(world_t *w, op_plan_t *p)
 {
     const rd_klaunch_t *l = &p->launch;
-    uint64_t element = rondo_type_size((rondo_type_t)l->type), unit = rd_kernel_unit(l->kind, l->codec), chunk;
+    uint64_t element = rondo_type_size((rondo_type_t)l->type), unit = rd_kernel_unit(l->algo, l->proto), chunk;
 
-    if (l->codec == RD_KC_SIMPLE)
+    if (l->proto == RD_PROTO_SIMPLE)
         unit = p->slice = world_draw(w, 8) ? WORLD_SLICE : RD_KSLICE;
-    p->units = 1 + world_draw(w, w->n < 5 && l->kind != RD_K_TREE ? 3 : 2); /* a tree has two fifos of four for one */
+    p->units = 1 + world_draw(w, w->n < 5 && l->algo != &rd_algo_tree ? 3 : 2); /* a tree has two fifos of four for one */
     if (l->banks) /* more than one bank has room for, now and then */
-        p->units = 1 + world_draw(w, 2 * BANK / (uint32_t)rd_kernel_bank(l->kind, l->codec, l->coll, w->n, 1));
+        p->units = 1 + world_draw(w, 2 * BANK / (uint32_t)rd_kernel_bank(l->algo, l->proto, l->coll, w->n, 1));
     p->passes = 1 + world_draw(w, most_passes(w, p));
     p->count = p->passes * p->units * (unit / element) * chunks_of(w, l);
     switch (world_draw(w, 4)) {
@@ -172,7 +174,7 @@ static void draw_size(world_t *w, op_plan_t *p)
     default:
         p->count = world_draw(w, (uint32_t)p->count);
     }
-    chunk = rd_kernel_chunk(l->kind, l->coll, w->n, p->count * element);
+    chunk = rd_kernel_chunk(l->algo, l->coll, w->n, p->count * element);
     p->passes = (uint32_t)((chunk + p->units * unit - 1) / (p->units * unit));
     if (p->passes == 0)
         p->passes = 1;
@@ -189,12 +191,12 @@ static int some(world_t *w, const struct shape *shape, walk_t *walks, uint64_t s
         while (i > 0 && !fits(w, s = &shapes[world_draw(w, SHAPES)])) {
         }
         memset(&p, 0, sizeof p);
-        p.launch.kind = s->kind;
-        p.launch.codec = s->codec;
+        p.launch.algo = s->algo;
+        p.launch.proto = s->proto;
         p.launch.coll = s->coll;
-        p.launch.banks = s->kind == RD_K_RING && s->codec != RD_KC_SIMPLE && s->coll == RD_ALLREDUCE && world_draw(w, 2);
+        p.launch.banks = s->algo == &rd_algo_ring && s->proto != RD_PROTO_SIMPLE && s->coll == RD_ALLREDUCE && world_draw(w, 2);
         do /* the reference rounds narrow sums of more than eight ranks more than once */
-            next_number(&walks[s->codec], &p);
+            next_number(&walks[s->proto], &p);
         while (w->n > 8 && rondo_type_size((rondo_type_t)p.launch.type) < 4);
         draw_size(w, &p);
         p.gap = s->coll == RD_REDUCE_SCATTER && p.count % 3 ? p.count % 41 : 0;
@@ -211,11 +213,11 @@ static int some(world_t *w, const struct shape *shape, walk_t *walks, uint64_t s
 /* Every type and operator once, with the kernels that decide at run time in turns. */
 static int every_number(uint64_t seed)
 {
-    static const struct shape in_turns[5] = {{RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE},
-                                             {RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE},
-                                             {RD_K_RING, RD_KC_LL128, RD_REDUCE_SCATTER},
-                                             {RD_K_CHAIN, RD_KC_LL128, RD_REDUCE},
-                                             {RD_K_PAT, RD_KC_LL128, RD_ALLREDUCE}};
+    static const struct shape in_turns[5] = {{&rd_algo_oneshot, RD_PROTO_LL, RD_ALLREDUCE},
+                                             {&rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE},
+                                             {&rd_algo_ring, RD_PROTO_LL128, RD_REDUCE_SCATTER},
+                                             {&rd_algo_chain, RD_PROTO_LL128, RD_REDUCE},
+                                             {&rd_algo_pat, RD_PROTO_LL128, RD_ALLREDUCE}};
     char text[16384];
     walk_t walk = {0, -1, 0};
     world_t w;
@@ -224,7 +226,7 @@ static int every_number(uint64_t seed)
     world_begin(&w, 3, 1 + 4 * seed, 1, BANK);
     for (int i = 0; !bad && last <= walk.type; i++) {
         const struct shape *s = &in_turns[i % 5];
-        op_plan_t p = {.launch = {s->kind, s->codec, (uint32_t)s->coll, 0, 0, 0, 0}, .units = 1, .passes = 1};
+        op_plan_t p = {.launch = {s->algo, s->proto, (uint32_t)s->coll, 0, 0, 0, 0}, .units = 1, .passes = 1};
         last = walk.type;
         next_number(&walk, &p);
         p.count = 1 + world_draw(&w, 400 / (uint32_t)rondo_type_size((rondo_type_t)p.launch.type));
@@ -244,10 +246,10 @@ static int every_number(uint64_t seed)
 static int both_banks(uint64_t seed, int n)
 {
     static const op_plan_t turns[4] = {
-        {.launch = {RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1}, .units = 2, .passes = 1},
-        {.launch = {RD_K_RING, RD_KC_LL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1}, .units = 2, .passes = 3},
-        {.launch = {RD_K_ONESHOT, RD_KC_LL, RD_ALLGATHER, RONDO_FLOAT32}, .units = 4, .passes = 1},
-        {.launch = {RD_K_RING, RD_KC_LL, RD_ALLREDUCE, RONDO_FLOAT32}, .units = 2, .passes = 1},
+        {.launch = {&rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1}, .units = 2, .passes = 1},
+        {.launch = {&rd_algo_ring, RD_PROTO_LL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1}, .units = 2, .passes = 3},
+        {.launch = {&rd_algo_oneshot, RD_PROTO_LL, RD_ALLGATHER, RONDO_FLOAT32}, .units = 4, .passes = 1},
+        {.launch = {&rd_algo_ring, RD_PROTO_LL, RD_ALLREDUCE, RONDO_FLOAT32}, .units = 2, .passes = 1},
     };
     char text[16384];
     world_t w;
@@ -255,7 +257,7 @@ static int both_banks(uint64_t seed, int n)
     world_begin(&w, n, seed, 1, BANK);
     for (int i = 0; i < (n > 8 ? 2 : WORLD_OPS); i++) { /* many ranks are slow */
         op_plan_t p = turns[((uint64_t)i + seed) % 2 * 2 + (world_draw(&w, 4) == 0)];
-        p.count = p.passes * p.units * (rd_kernel_unit(p.launch.kind, p.launch.codec) / 4) * chunks_of(&w, &p.launch);
+        p.count = p.passes * p.units * (rd_kernel_unit(p.launch.algo, p.launch.proto) / 4) * chunks_of(&w, &p.launch);
         world_add(&w, &p);
     }
     int bad = world_run(&w, text, sizeof text);
@@ -266,24 +268,30 @@ static int both_banks(uint64_t seed, int n)
 }
 
 /* Every program of every rank has room: in a launch, in its warp's scratch, and a warp for each track. */
-static int every_program(void)
+static int program_fits(const rd_algo_t *algo, rd_coll_t coll, int n, int rank, int root)
 {
     static rd_kprogram_t p;
+    const char *why = rd_kernel_program(algo, (uint32_t)coll, n, rank, root, &p);
+
+    if (!why && p.places <= algo->device.scratch && algo->device.scratch <= RD_KT_PLACES && p.tracks >= 1 &&
+        p.tracks <= rd_kernel_warps(algo, n))
+        return 0;
+    printf("%s by %s, rank %d of %d, root %d: %s\n", rd_coll_name(coll), algo->name, rank, n, root,
+           why ? why : "too many tracks or places");
+    return -1;
+}
+
+static int every_program(void)
+{
     int bad = 0;
 
-    for (int n = 2; n <= RD_KRANKS; n++)
-        for (int i = 0; i < n * n * (int)SHAPES; i++) {
-            const struct shape *s = &shapes[i / n / n];
-            uint32_t places = rd_kernel_shared(s->kind, s->codec, 32) / (s->codec == RD_KC_LL ? 1024 : 2048);
-            int root = i / n % n, rank = i % n;
-            if (!rd_kernel_algo(s->kind))
+    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
+        for (int i = 0; i < RD_NUM_COLLS * (RD_KRANKS + 1); i++) {
+            int coll = i % RD_NUM_COLLS, n = i / RD_NUM_COLLS;
+            if (n < 2 || !rd_algo_is_program(*algo) || !((*algo)->device.colls & 1u << coll))
                 continue;
-            const char *why = rd_kernel_program(s->kind, (uint32_t)s->coll, n, rank, root, &p);
-            if (!why && p.places <= places && p.tracks >= 1 && p.tracks <= rd_kernel_warps(s->kind, n))
-                continue;
-            printf("%s by %s, rank %d of %d, root %d: %s\n", rd_coll_name(s->coll), rd_kernel_algo(s->kind), rank, n,
-                   root, why ? why : "too many tracks or places");
-            bad = -1;
+            for (int k = 0; k < n * n; k++)
+                bad |= program_fits(*algo, (rd_coll_t)coll, n, k % n, k / n);
         }
     return bad;
 }
@@ -293,7 +301,7 @@ int main(int argc, char **argv)
     static const int ranks[] = {2, 3, 4, 5, 8};
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
     int rounds = argc > 2 ? atoi(argv[2]) : 2, most = argc > 3 ? atoi(argv[3]) : RD_KRANKS, bad = 0;
-    walk_t walks[RD_KC_CODECS] = {{0, -1, 0}, {0, -1, 0}, {0, -1, 0}, {0, -1, 0}};
+    walk_t walks[RD_GPU_PROTOS] = {{0, -1, 0}, {0, -1, 0}, {0, -1, 0}, {0, -1, 0}};
     world_t w;
 
     printf("seed %llu, %d rounds\n", (unsigned long long)seed, rounds);
@@ -310,7 +318,7 @@ int main(int argc, char **argv)
             world_end(&w);
         }
     for (size_t s = 0; s < SHAPES && most == RD_KRANKS && !bad; s++) {
-        if (s > 0 && (!rd_kernel_algo(shapes[s].kind) || shapes[s].coll == shapes[s - 1].coll))
+        if (s > 0 && (!rd_algo_is_program(shapes[s].algo) || shapes[s].coll == shapes[s - 1].coll))
             continue;
         world_begin(&w, RD_KRANKS, ++seed, 4, BANK);
         if (fits(&w, &shapes[s]))

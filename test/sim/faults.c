@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/algo/algos.h"
 #include "sim/world.h"
 
 #define SEEDS 12
@@ -14,8 +15,8 @@
 typedef struct plant {
     const char *what;
     rd_sim_fault_t fault;
-    rd_kkind_t kind;
-    rd_kcodec_t codec;
+    const rd_algo_t *algo;
+    rd_proto_t proto;
     rd_coll_t coll;
     uint32_t passes;
     int wrong_bank;
@@ -23,30 +24,30 @@ typedef struct plant {
 } plant_t;
 
 static const plant_t plants[] = {
-    {"no fence, one-shot", RD_SIM_NO_FENCE, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 8, 0, 0},
-    {"no fence, two-shot", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 8, 0, 0},
-    {"no fence, two-shot reduce", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_SENTINEL, RD_REDUCE, 8, 0, 0},
-    {"no fence, two-shot broadcast", RD_SIM_NO_FENCE, RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST, 8, 0, 0},
-    {"no fence, ring", RD_SIM_NO_FENCE, RD_K_RING, RD_KC_SENTINEL, RD_ALLGATHER, 10, 0, 0},
-    {"no fence amid a pass, ring of both banks", RD_SIM_NO_FENCE_1, RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE, 10, 0, 1},
-    {"no fence between passes, the same", RD_SIM_NO_FENCE_2, RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE, 10, 0, 1},
-    {"no clean, one-shot", RD_SIM_NO_CLEAN, RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE, 4, 0, 0},
-    {"no clean, ring", RD_SIM_NO_CLEAN, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 3, 0, 0},
-    {"torn lines, ring", RD_SIM_TORN_LINES, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 4, 0, 0},
-    {"torn lines, two-shot", RD_SIM_TORN_LINES, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 4, 0, 0},
-    {"torn lines, chain", RD_SIM_TORN_LINES, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 12, 0, 0},
-    {"no gate, chain", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST, 40, 0, 0},
-    {"no fence, chain by simple", RD_SIM_NO_FENCE, RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST, 8, 0, 0},
-    {"no gate, chain by simple", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST, 12, 0, 0},
-    {"no fence, ring by simple", RD_SIM_NO_FENCE, RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE, 4, 0, 0},
-    {"no gate, ring by simple", RD_SIM_NO_GATE, RD_K_RING, RD_KC_SIMPLE, RD_REDUCE_SCATTER, 12, 0, 0},
-    {"no gate, chain by LL", RD_SIM_NO_GATE, RD_K_CHAIN, RD_KC_LL, RD_BROADCAST, 40, 0, 0},
-    {"torn lines, tree", RD_SIM_TORN_LINES, RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE, 12, 0, 0},
-    {"no gate, tree", RD_SIM_NO_GATE, RD_K_TREE, RD_KC_LL128, RD_BROADCAST, 20, 0, 0},
-    {"torn lines, pat", RD_SIM_TORN_LINES, RD_K_PAT, RD_KC_LL128, RD_REDUCE_SCATTER, 6, 0, 0},
-    {"no gate, binomial by LL", RD_SIM_NO_GATE, RD_K_BINOMIAL, RD_KC_LL, RD_SCATTER, 20, 0, 0},
-    {"no gate, one-shot", RD_SIM_NO_GATE, RD_K_ONESHOT, RD_KC_LL, RD_REDUCE, 2, 0, 0},
-    {"another bank", RD_SIM_SOUND, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 1, 1, 0},
+    {"no fence, one-shot", RD_SIM_NO_FENCE, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE, 8, 0, 0},
+    {"no fence, two-shot", RD_SIM_NO_FENCE, &rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE, 8, 0, 0},
+    {"no fence, two-shot reduce", RD_SIM_NO_FENCE, &rd_algo_twoshot, RD_PROTO_SENTINEL, RD_REDUCE, 8, 0, 0},
+    {"no fence, two-shot broadcast", RD_SIM_NO_FENCE, &rd_algo_twoshot, RD_PROTO_LL128, RD_BROADCAST, 8, 0, 0},
+    {"no fence, ring", RD_SIM_NO_FENCE, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLGATHER, 10, 0, 0},
+    {"no fence amid a pass, ring of both banks", RD_SIM_NO_FENCE_1, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 10, 0, 1},
+    {"no fence between passes, the same", RD_SIM_NO_FENCE_2, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 10, 0, 1},
+    {"no clean, one-shot", RD_SIM_NO_CLEAN, &rd_algo_oneshot, RD_PROTO_LL, RD_ALLREDUCE, 4, 0, 0},
+    {"no clean, ring", RD_SIM_NO_CLEAN, &rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE, 3, 0, 0},
+    {"torn lines, ring", RD_SIM_TORN_LINES, &rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE, 4, 0, 0},
+    {"torn lines, two-shot", RD_SIM_TORN_LINES, &rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE, 4, 0, 0},
+    {"torn lines, chain", RD_SIM_TORN_LINES, &rd_algo_chain, RD_PROTO_LL128, RD_BROADCAST, 12, 0, 0},
+    {"no gate, chain", RD_SIM_NO_GATE, &rd_algo_chain, RD_PROTO_LL128, RD_BROADCAST, 40, 0, 0},
+    {"no fence, chain by simple", RD_SIM_NO_FENCE, &rd_algo_chain, RD_PROTO_SIMPLE, RD_BROADCAST, 8, 0, 0},
+    {"no gate, chain by simple", RD_SIM_NO_GATE, &rd_algo_chain, RD_PROTO_SIMPLE, RD_BROADCAST, 12, 0, 0},
+    {"no fence, ring by simple", RD_SIM_NO_FENCE, &rd_algo_ring, RD_PROTO_SIMPLE, RD_ALLREDUCE, 4, 0, 0},
+    {"no gate, ring by simple", RD_SIM_NO_GATE, &rd_algo_ring, RD_PROTO_SIMPLE, RD_REDUCE_SCATTER, 12, 0, 0},
+    {"no gate, chain by LL", RD_SIM_NO_GATE, &rd_algo_chain, RD_PROTO_LL, RD_BROADCAST, 40, 0, 0},
+    {"torn lines, tree", RD_SIM_TORN_LINES, &rd_algo_tree, RD_PROTO_LL128, RD_ALLREDUCE, 12, 0, 0},
+    {"no gate, tree", RD_SIM_NO_GATE, &rd_algo_tree, RD_PROTO_LL128, RD_BROADCAST, 20, 0, 0},
+    {"torn lines, pat", RD_SIM_TORN_LINES, &rd_algo_pat, RD_PROTO_LL128, RD_REDUCE_SCATTER, 6, 0, 0},
+    {"no gate, binomial by LL", RD_SIM_NO_GATE, &rd_algo_binomial, RD_PROTO_LL, RD_SCATTER, 20, 0, 0},
+    {"no gate, one-shot", RD_SIM_NO_GATE, &rd_algo_oneshot, RD_PROTO_LL, RD_REDUCE, 2, 0, 0},
+    {"another bank", RD_SIM_SOUND, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE, 1, 1, 0},
 };
 
 /* The same operation a few times in a row by three ranks; nonzero: something was wrong. */
@@ -60,22 +61,26 @@ static int run(const plant_t *plant, int faulty, uint64_t seed)
     for (int i = 0; i < 5; i++) {
         op_plan_t p;
         memset(&p, 0, sizeof p);
-        p.launch = (rd_klaunch_t){plant->kind, plant->codec, (uint32_t)plant->coll, RONDO_FLOAT32, RONDO_SUM, 0, 0, 0};
-        p.launch.banks = plant->banks;
+        p.launch = (rd_klaunch_t){.algo = plant->algo,
+                                  .proto = plant->proto,
+                                  .coll = (uint32_t)plant->coll,
+                                  .type = RONDO_FLOAT32,
+                                  .op = RONDO_SUM,
+                                  .banks = plant->banks};
         p.units = 1;
-        p.root = plant->kind == RD_K_ONESHOT; /* rank 0 is the one that is broken: it has to send */
+        p.root = plant->algo == &rd_algo_oneshot; /* rank 0 is the one that is broken: it has to send */
         p.passes = plant->passes;
-        p.slice = plant->codec == RD_KC_SIMPLE ? WORLD_SLICE : 0;
-        p.count = p.passes * (p.slice ? p.slice : rd_kernel_unit(plant->kind, plant->codec)) / 4;
-        if (plant->coll == RD_ALLREDUCE && plant->kind != RD_K_ONESHOT)
-            p.count *= plant->kind == RD_K_TREE ? 2 : 3;
+        p.slice = plant->proto == RD_PROTO_SIMPLE ? WORLD_SLICE : 0;
+        p.count = p.passes * (p.slice ? p.slice : rd_kernel_unit(plant->algo, plant->proto)) / 4;
+        if (plant->coll == RD_ALLREDUCE && plant->algo != &rd_algo_oneshot)
+            p.count *= plant->algo == &rd_algo_tree ? 2 : 3;
         world_add(&w, &p);
     }
     if (faulty) {
         rd_kcontrol_t *control = (rd_kcontrol_t *)w.window[0], *own = (rd_kcontrol_t *)w.own[0];
-        if (plant->codec == RD_KC_SIMPLE)
+        if (plant->proto == RD_PROTO_SIMPLE)
             rd_sim_break(plant->fault, &control->channel[0].taken, &control->channel[0].pad3);
-        else if (plant->kind == RD_K_CHAIN || rd_kernel_algo(plant->kind))
+        else if (plant->algo == &rd_algo_chain || rd_algo_is_program(plant->algo))
             rd_sim_break(plant->fault, control->taken, control->taken + RD_KRANKS * RD_KFIFOS);
         else
             rd_sim_break(plant->fault, control->begun, control->begun + RD_KRANKS);
@@ -100,11 +105,11 @@ static int try_plant(const plant_t *plant)
 }
 
 /* Rank 1 never comes; the others are told to leave, or have a time limit. */
-static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t failed, rd_kkind_t kind,
-                 rd_kcodec_t codec, rd_coll_t coll, uint32_t banks)
+static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t failed, const rd_algo_t *algo,
+                 rd_proto_t proto, rd_coll_t coll, uint32_t banks)
 {
-    op_plan_t p = {.launch = {kind, codec, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, .banks = banks}, .units = 2};
-    rd_klaunch_t nothing = {.kind = RD_K_NOTHING};
+    op_plan_t p = {.launch = {algo, proto, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, .banks = banks}, .units = 2};
+    rd_klaunch_t nothing = {.kernel = RD_KERNEL_NOTHING};
     char text[16384];
     world_t w;
     int bad;
@@ -113,7 +118,7 @@ static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t fa
     w.alike = 1;
     p.passes = 3;
     p.count = 1000;
-    p.slice = codec == RD_KC_SIMPLE ? WORLD_SLICE : 0;
+    p.slice = proto == RD_PROTO_SIMPLE ? WORLD_SLICE : 0;
     world_add(&w, &p);
     w.launch[WORLD_OPS].function = rd_kernel_find(&nothing, 1);
     for (int r = 0; r < 3; r++)
@@ -138,19 +143,19 @@ static void say_all(const rd_kwork_t *work, float value)
 
 /* Rank 0 leaves an operation, by its time limit or told to, and its next one is launched all the same. Rank 1 comes to
  * the first late, and must not take the second for it: it leaves, or what it has got is right. */
-static int in_its_place(const char *what, uint32_t abort, rd_kkind_t kind, rd_kcodec_t codec, rd_coll_t coll)
+static int in_its_place(const char *what, uint32_t abort, const rd_algo_t *algo, rd_proto_t proto, rd_coll_t coll)
 {
-    rd_klaunch_t nothing = {.kind = RD_K_NOTHING};
+    rd_klaunch_t nothing = {.kernel = RD_KERNEL_NOTHING};
     int stayed = 0, wrong = 0;
     char text[16384];
 
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        op_plan_t p = {.launch = {kind, codec, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 0, 0, 0}, .units = 1};
+        op_plan_t p = {.launch = {algo, proto, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 0, 0, 0}, .units = 1};
         world_t w;
         world_begin(&w, 2, seed, 2, 1 << 16);
-        p.slice = codec == RD_KC_SIMPLE ? WORLD_SLICE : 0;
-        p.passes = p.slice ? 2 * RD_KSLICES : kind >= RD_K_CHAIN ? 2 * RD_KSLOTS : 1;
-        p.count = p.passes * (p.slice ? p.slice : rd_kernel_unit(kind, codec)) / 4;
+        p.slice = proto == RD_PROTO_SIMPLE ? WORLD_SLICE : 0;
+        p.passes = p.slice ? 2 * RD_KSLICES : algo->device.kernel >= RD_KERNEL_CHAIN ? 2 * RD_KSLOTS : 1;
+        p.count = p.passes * (p.slice ? p.slice : rd_kernel_unit(algo, proto)) / 4;
         for (int i = 0; i < 3; i++) /* all do the first; then it is easier to write to a peer that does not come */
             world_add(&w, &p);
         const rd_kwork_t *late = &w.work[WORLD_OPS + 1];
@@ -180,24 +185,24 @@ int main(void)
 
     for (size_t i = 0; i < sizeof plants / sizeof *plants; i++)
         bad = try_plant(&plants[i]) || bad;
-    bad = leave("abort, one-shot", 1, 0, RD_KFAILED_ABORT, RD_K_ONESHOT, RD_KC_LL, RD_ALLREDUCE, 0) || bad;
-    bad = leave("abort, two-shot", 1, 0, RD_KFAILED_ABORT, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE, 0) || bad;
-    bad = leave("abort, two-shot broadcast", 1, 0, RD_KFAILED_ABORT, RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST, 0) || bad;
-    bad = leave("abort, ring", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE, 0) || bad;
-    bad = leave("abort, ring of both banks", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SENTINEL, RD_ALLREDUCE, 1) || bad;
-    bad = leave("abort, simple", 1, 0, RD_KFAILED_ABORT, RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE, 0) || bad;
-    bad = leave("abort, tree", 1, 0, RD_KFAILED_ABORT, RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE, 0) || bad;
-    bad = leave("time limit, pat", 0, 20, RD_KFAILED_TIMEOUT, RD_K_PAT, RD_KC_LL128, RD_ALLREDUCE, 0) || bad;
-    bad = leave("time limit, one-shot", 0, 20, RD_KFAILED_TIMEOUT, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE, 0) || bad;
-    bad = leave("time limit, ring", 0, 20, RD_KFAILED_TIMEOUT, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE, 0) || bad;
-    bad = in_its_place("next one, one-shot", 0, RD_K_ONESHOT, RD_KC_SENTINEL, RD_ALLREDUCE) || bad;
-    bad = in_its_place("next one, two-shot", 1, RD_K_TWOSHOT, RD_KC_LL128, RD_ALLREDUCE) || bad;
-    bad = in_its_place("next one, two-shot broadcast", 1, RD_K_TWOSHOT, RD_KC_LL128, RD_BROADCAST) || bad;
-    bad = in_its_place("next one, ring", 0, RD_K_RING, RD_KC_LL128, RD_ALLREDUCE) || bad;
-    bad = in_its_place("next one, chain", 1, RD_K_CHAIN, RD_KC_LL128, RD_BROADCAST) || bad;
-    bad = in_its_place("next one, tree", 0, RD_K_TREE, RD_KC_LL128, RD_ALLREDUCE) || bad;
-    bad = in_its_place("next one, binomial", 1, RD_K_BINOMIAL, RD_KC_LL128, RD_BROADCAST) || bad;
-    bad = in_its_place("next one, ring, simple", 1, RD_K_RING, RD_KC_SIMPLE, RD_ALLREDUCE) || bad;
-    bad = in_its_place("next one, chain, simple", 0, RD_K_CHAIN, RD_KC_SIMPLE, RD_BROADCAST) || bad;
+    bad = leave("abort, one-shot", 1, 0, RD_KFAILED_ABORT, &rd_algo_oneshot, RD_PROTO_LL, RD_ALLREDUCE, 0) || bad;
+    bad = leave("abort, two-shot", 1, 0, RD_KFAILED_ABORT, &rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE, 0) || bad;
+    bad = leave("abort, two-shot broadcast", 1, 0, RD_KFAILED_ABORT, &rd_algo_twoshot, RD_PROTO_LL128, RD_BROADCAST, 0) || bad;
+    bad = leave("abort, ring", 1, 0, RD_KFAILED_ABORT, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 0) || bad;
+    bad = leave("abort, ring of both banks", 1, 0, RD_KFAILED_ABORT, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 1) || bad;
+    bad = leave("abort, simple", 1, 0, RD_KFAILED_ABORT, &rd_algo_ring, RD_PROTO_SIMPLE, RD_ALLREDUCE, 0) || bad;
+    bad = leave("abort, tree", 1, 0, RD_KFAILED_ABORT, &rd_algo_tree, RD_PROTO_LL128, RD_ALLREDUCE, 0) || bad;
+    bad = leave("time limit, pat", 0, 20, RD_KFAILED_TIMEOUT, &rd_algo_pat, RD_PROTO_LL128, RD_ALLREDUCE, 0) || bad;
+    bad = leave("time limit, one-shot", 0, 20, RD_KFAILED_TIMEOUT, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE, 0) || bad;
+    bad = leave("time limit, ring", 0, 20, RD_KFAILED_TIMEOUT, &rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE, 0) || bad;
+    bad = in_its_place("next one, one-shot", 0, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE) || bad;
+    bad = in_its_place("next one, two-shot", 1, &rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE) || bad;
+    bad = in_its_place("next one, two-shot broadcast", 1, &rd_algo_twoshot, RD_PROTO_LL128, RD_BROADCAST) || bad;
+    bad = in_its_place("next one, ring", 0, &rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE) || bad;
+    bad = in_its_place("next one, chain", 1, &rd_algo_chain, RD_PROTO_LL128, RD_BROADCAST) || bad;
+    bad = in_its_place("next one, tree", 0, &rd_algo_tree, RD_PROTO_LL128, RD_ALLREDUCE) || bad;
+    bad = in_its_place("next one, binomial", 1, &rd_algo_binomial, RD_PROTO_LL128, RD_BROADCAST) || bad;
+    bad = in_its_place("next one, ring, simple", 1, &rd_algo_ring, RD_PROTO_SIMPLE, RD_ALLREDUCE) || bad;
+    bad = in_its_place("next one, chain, simple", 0, &rd_algo_chain, RD_PROTO_SIMPLE, RD_BROADCAST) || bad;
     return bad ? 1 : 0;
 }

@@ -50,21 +50,22 @@ static void check_choices(const rd_cuda_t *cuda)
         for (size_t i = 0; i < 15; i++) {
             uint32_t element = (uint32_t)rondo_type_size(types[i % 3]);
             rd_wanted_t wanted = {coll, types[i % 3], RONDO_SUM, element, counts[i / 3], 0};
-            for (int k = RD_K_ONESHOT; k < RD_K_MESSAGES; k++)
-                for (int c = 0; c < RD_KC_CODECS; c++) {
+            for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
+                for (int c = 0; c < RD_GPU_PROTOS; c++) {
+                    rd_kernel_t kernel = (*algo)->device.kernel;
                     rd_chosen_t one;
-                    const char *why;
-                    if (rd_kchoose_one(&wanted, &cuda->limits, (rd_kkind_t)k, (rd_kcodec_t)c, &one, &why) != 0)
+                    if (kernel < RD_KERNEL_ONESHOT || kernel >= RD_KERNEL_MESSAGES ||
+                        rd_kchoose_one(&wanted, &cuda->limits, *algo, (rd_proto_t)c, &one))
                         continue;
                     CHECK(one.launch.blocks >= 1 && one.launch.blocks <= cuda->limits.blocks);
-                    CHECK(rd_kernel_bank((rd_kkind_t)k, (rd_kcodec_t)c, coll, cuda->k.nranks, one.units) <=
+                    CHECK(rd_kernel_bank(*algo, (rd_proto_t)c, coll, cuda->k.nranks, one.units) <=
                           (1 + one.launch.banks) * cuda->limits.bank);
-                    CHECK(!rd_kernel_algo((rd_kkind_t)k) ||
-                          one.units * rd_kernel_channels((rd_kkind_t)k) <= cuda->k.fifos);
-                    CHECK(k != RD_K_CHAIN || one.units <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
-                    CHECK((c == RD_KC_SIMPLE) == (one.slice > 0) && one.slice <= cuda->limits.slice);
+                    CHECK(!rd_algo_is_program(*algo) ||
+                          one.units * (uint32_t)(*algo)->device.channels <= cuda->k.fifos);
+                    CHECK(kernel != RD_KERNEL_CHAIN || one.units <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
+                    CHECK((c == RD_PROTO_SIMPLE) == (one.slice > 0) && one.slice <= cuda->limits.slice);
                     CHECK(!one.slice || (uint64_t)one.passes * one.units * one.slice >=
-                                            rd_kernel_chunk((rd_kkind_t)k, coll, cuda->k.nranks, wanted.count * element));
+                                            rd_kernel_chunk(*algo, coll, cuda->k.nranks, wanted.count * element));
                 }
         }
 }
@@ -74,14 +75,14 @@ static void check_divided(const rd_cuda_t *cuda, uint32_t sends, uint32_t receiv
 {
     const rd_limits_t *l = &cuda->limits;
     rd_kmessages_t k = {.sends = sends, .receives = receives, .npairs = lines, .warps = cuda->k.spread};
-    uint32_t warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL) / 32, least = sends + receives;
+    uint32_t warps = rd_kernel_threads(RD_KERNEL_STREAMS, RD_PROTO_LL) / 32, least = sends + receives;
 
     for (uint32_t slices = 1; slices < 1000 && least; slices *= 3) {
         k.to_self.bytes = slices << 14;
         rd_streams_divide(l, parts, slices, &k);
         uint32_t busy = (lines * k.warps + warps - 1) / warps, blocks = sends * k.senders + receives * k.receivers;
         rd_klaunch_t launch = rd_streams_launch(l, 0, &k);
-        CHECK(busy + blocks <= l->blocks && launch.blocks > busy + blocks && launch.kind == RD_K_STREAMS);
+        CHECK(busy + blocks <= l->blocks && launch.blocks > busy + blocks && launch.kernel == RD_KERNEL_STREAMS);
         CHECK(parts == 1 || blocks <= l->blocks / parts || blocks == least);
         CHECK(k.senders >= 1 && k.receivers >= 1 && (k.receivers & (k.receivers - 1)) == 0);
         CHECK(receives * k.receivers <= l->channels && k.senders <= slices && k.receivers < 2 * slices);
@@ -92,7 +93,7 @@ static void check_divided(const rd_cuda_t *cuda, uint32_t sends, uint32_t receiv
 static void check_streams(const rd_cuda_t *cuda)
 {
     const rd_kcomm_t *k = &cuda->k;
-    uint32_t jobs = 2 * (cuda->limits.nranks - 1), warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL128) / 32;
+    uint32_t jobs = 2 * (cuda->limits.nranks - 1), warps = rd_kernel_threads(RD_KERNEL_STREAMS, RD_PROTO_LL128) / 32;
 
     for (uint64_t bytes = 1; bytes < UINT64_C(1) << 40; bytes = bytes * 3 + 1) {
         uint32_t slice = rd_kslice(bytes, k->slice_least);

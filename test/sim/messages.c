@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/algo/algos.h"
 #include "sim/world.h"
 
 #define MESSAGES 160 /* of a round, at most */
@@ -168,7 +169,7 @@ static int add_pair(world_t *w, rd_kpair_t *pair, rd_kmessage_t *all, uint32_t *
 static void add_pairs(world_t *w, rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int rank, int launch,
                       int count)
 {
-    uint32_t piece = rd_kernel_unit(RD_K_MESSAGES, w->fifo_codec);
+    uint32_t piece = rd_kernel_unit(&rd_algo_messages, w->fifo_proto);
 
     for (int q = 1; q < w->n; q++)
         for (int send = 0; send < 2; send++)
@@ -191,17 +192,17 @@ static void add_pairs(world_t *w, rd_kmessages_t *k, rd_kmessage_t *all, uint32_
 }
 
 /* Behind what the rank has queued already. */
-static rd_kwork_t *queue(world_t *w, int rank, rd_kkind_t kind, uint32_t blocks, uint32_t threads)
+static rd_kwork_t *queue(world_t *w, int rank, rd_kernel_t kernel, uint32_t blocks, uint32_t threads)
 {
-    rd_kcodec_t codec = kind == RD_K_RING ? RD_KC_SIMPLE : w->fifo_codec;
-    rd_klaunch_t l = {kind, codec, RD_ALLGATHER, RONDO_INT8, RONDO_SUM, 0, 0, 0};
+    int ring = kernel == RD_KERNEL_RING;
+    rd_klaunch_t l = {.algo = ring ? &rd_algo_ring : NULL, .proto = ring ? RD_PROTO_SIMPLE : w->fifo_proto,
+                      .coll = RD_ALLGATHER, .type = RONDO_INT8, .op = RONDO_SUM, .threads = threads, .kernel = kernel};
     int i = rank * DEPTH + queued[rank]++;
 
     memset(&work[i], 0, sizeof work[i]);
     work[i].comm = world_comm(w, rank);
     work[i].comm.slice_least -= rank == 1 && cut_otherwise ? 128 : 0; /* more slices: none is missed */
-    launches[i] =
-        (rd_sim_launch_t){rd_kernel_find(&l, 1), blocks, threads, rd_kernel_shared(kind, codec, threads), &work[i], 0};
+    launches[i] = (rd_sim_launch_t){rd_kernel_find(&l, 1), blocks, threads, rd_kernel_shared(&l), &work[i], 0};
     return &work[i];
 }
 
@@ -219,7 +220,7 @@ static void make_launch(world_t *w, int rank, int launch, int count)
     if (!m.listed)
         memcpy(m.here, all, used * sizeof all[0]);
     for (uint32_t at = 0, bytes = used * sizeof all[0]; at < bytes && m.listed; at += RD_KWRITTEN) {
-        rd_kwrite_t *l = &queue(w, rank, RD_K_WRITE, 1 + world_draw(w, 2), 32 * (1 + world_draw(w, 3)))->write;
+        rd_kwrite_t *l = &queue(w, rank, RD_KERNEL_WRITE, 1 + world_draw(w, 2), 32 * (1 + world_draw(w, 3)))->write;
         l->offset = RD_KLIST_OFFSET + at;
         l->bytes = bytes - at < RD_KWRITTEN ? bytes - at : RD_KWRITTEN;
         memcpy(l->data, (char *)all + at, l->bytes);
@@ -228,7 +229,7 @@ static void make_launch(world_t *w, int rank, int launch, int count)
     uint32_t threads = 32 * ((streams ? 2 : 1) + world_draw(w, 4));
     uint32_t blocks = (m.npairs * m.warps * 32 + threads - 1) / threads + world_draw(w, 2);
     blocks += m.sends * m.senders + m.receives * m.receivers;
-    queue(w, rank, streams ? RD_K_STREAMS : RD_K_MESSAGES, blocks + (blocks == 0), threads)->messages = m;
+    queue(w, rank, streams ? RD_KERNEL_STREAMS : RD_KERNEL_MESSAGES, blocks + (blocks == 0), threads)->messages = m;
 }
 
 /* A block less than units there, a block serves one channel behind the other. */
@@ -238,7 +239,7 @@ static void queue_ring(world_t *w, struct ring *ring, int rank)
 
     if (!ring->bytes)
         return;
-    queue(w, rank, RD_K_RING, units - (units > 1 ? world_draw(w, 2) : 0), 64)->reduce =
+    queue(w, rank, RD_KERNEL_RING, units - (units > 1 ? world_draw(w, 2) : 0), 64)->reduce =
         (rd_kreduce_t){.in = ring->in[rank], .out = ring->out[rank], .count = ring->bytes, .coll = RD_ALLGATHER,
                        .type = RONDO_INT8, .op = RONDO_SUM, .units = units, .slice = slice,
                        .passes = (uint32_t)((ring->bytes + units * slice - 1) / (units * slice))};
@@ -280,7 +281,7 @@ static void watch(world_t *w, int rank, int launch, int count)
         if (m->to != rank || m->receive_launch != launch || !in_arena(m) || !m->bytes)
             continue;
         m->seen = malloc(m->bytes);
-        queue(w, rank, RD_K_ALONE, 1, 64)->reduce = (rd_kreduce_t){.in = m->got, .out = m->seen, .count = m->bytes,
+        queue(w, rank, RD_KERNEL_ALONE, 1, 64)->reduce = (rd_kreduce_t){.in = m->got, .out = m->seen, .count = m->bytes,
                                                                     .type = RONDO_UINT8, .op = RONDO_SUM};
     }
 }
@@ -312,7 +313,7 @@ static void queue_all(world_t *w, int rank, int count, int watched)
     }
     queue_ring(w, &rings[1], rank);
     while (queued[rank] < DEPTH)
-        queue(w, rank, RD_K_NOTHING, 1, 32);
+        queue(w, rank, RD_KERNEL_NOTHING, 1, 32);
 }
 
 typedef enum { SOUND, NO_FENCE_BEHIND_SHARE, NO_FENCE_BEHIND_SLICE, UNASKED, CUT_OTHERWISE, PLANTS } plant_t;
@@ -386,7 +387,7 @@ static int find(plant_t plant)
 static rd_kmessages_t *queue_exchange(world_t *w, char *out, char *in)
 {
     const uint32_t bytes = 20 * WORLD_LEAST;
-    rd_kmessages_t *m = &queue(w, 0, RD_K_STREAMS, 4, 64)->messages;
+    rd_kmessages_t *m = &queue(w, 0, RD_KERNEL_STREAMS, 4, 64)->messages;
 
     m->sends = m->receives = 1;
     m->senders = m->receivers = 2;

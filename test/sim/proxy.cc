@@ -216,8 +216,8 @@ int run(fault_t fault, kind_t kind, uint64_t seed)
     const void *const proxies[CREWS] = {brief() ? (const void *)proxy_brief : (const void *)proxy<0>,
                                         (const void *)proxy<1>};
     const uint32_t crews = brief() ? 1 : CREWS;
-    staged.kind = RD_K_STAGED;
-    nothing.kind = RD_K_NOTHING;
+    staged.kernel = RD_KERNEL_STAGED;
+    nothing.kernel = RD_KERNEL_NOTHING;
     for (uint32_t l = 0; l < LAUNCHES; l++) {
         for (uint64_t b = 0; b < (brief() ? BRIEF : BYTES); b++)
             world->in[l][b] = (char)(b * 31 + l * 7 + seed);
@@ -257,7 +257,7 @@ int leaves(const char *what, kind_t kind, uint32_t abort, uint32_t timeout_ms)
     world->kind = kind;
     world->host.abort = abort;
     world->host.timeout_ms = timeout_ms;
-    staged.kind = RD_K_STAGED;
+    staged.kernel = RD_KERNEL_STAGED;
     rd_kwork_t *work = work_of(0);
     const uint32_t blocks = brief() ? 1 : CREWS;
     rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged, 1), blocks, 64, 0, work},
@@ -300,8 +300,8 @@ int messages_wait()
     world->kind = PLAIN_IN;
     memset(world->in[0], 1, BYTES);
     memset(world->in[1], 2, BYTES);
-    staged.kind = RD_K_STAGED;
-    sending.kind = RD_K_STAGED_MESSAGES;
+    staged.kernel = RD_KERNEL_STAGED;
+    sending.kernel = RD_KERNEL_STAGED_MESSAGES;
     rd_kwork_t *first = work_of(0), *second = sends_of(1);
     first->staged.rounds = CREWS;
     rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged, 1), CREWS, 64, 0, first},
@@ -344,8 +344,8 @@ int straight_run(fault_t fault, uint64_t seed)
 
     memset((void *)world, 0, sizeof *world);
     world->fault = fault;
-    sending.kind = RD_K_STAGED_MESSAGES;
-    nothing.kind = RD_K_NOTHING;
+    sending.kernel = RD_KERNEL_STAGED_MESSAGES;
+    nothing.kernel = RD_KERNEL_NOTHING;
     for (uint32_t l = 0; l < LAUNCHES; l++) {
         work[l] = straight_of(l);
         queues[l] = {rd_kernel_find(&sending, 1), 1, 32, 0, work[l]};
@@ -387,7 +387,7 @@ int messages_stay()
     world->kind = PLAIN_IN;
     world->state[0].failed = 1;
     world->host.timeout_ms = 20; /* or it would wait for ever */
-    sending.kind = RD_K_STAGED_MESSAGES;
+    sending.kernel = RD_KERNEL_STAGED_MESSAGES;
     rd_kwork_t *work = sends_of(0);
     rd_sim_launch_t queue = {rd_kernel_find(&sending, 1), CREWS, 64, 0, work};
     int bad = rd_sim_queues(&queue, 1, 1, 1, text, sizeof text);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "exec/host/reduce.h"
-#include "sched/program.h"
+#include "sched/algo.h"
 
 #define SCHEDULE_RANKS 16
 

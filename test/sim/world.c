@@ -1,4 +1,5 @@
 /* See world.h. */
+#include "sched/algo/algos.h"
 #include "sim/world.h"
 
 #include <stdio.h>
@@ -50,7 +51,7 @@ void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank
     w->fifos = fifos;
     w->bank_bytes = bank_bytes;
     w->apart = seed % 2 == 0;
-    w->fifo_codec = w->apart || seed / 2 % 2 ? RD_KC_LL : RD_KC_LL128;
+    w->fifo_proto = w->apart || seed / 2 % 2 ? RD_PROTO_LL : RD_PROTO_LL128;
     w->window_bytes = BANKS + 2 * (size_t)bank_bytes;
     for (int r = 0; r < n; r++) {
         w->window[r] = mmap(NULL, w->window_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -314,11 +315,11 @@ rd_kcomm_t world_comm(world_t *w, int rank)
 
 static void program_set(const world_t *w, const op_plan_t *p, int rank, rd_kprogram_t *program)
 {
-    const char *why = rd_kernel_program(p->launch.kind, p->launch.coll, w->n, rank, p->root, program);
+    const char *why = rd_kernel_program(p->launch.algo, p->launch.coll, w->n, rank, p->root, program);
 
     if (!why)
         return;
-    fprintf(stderr, "%s of %d ranks, root %d: %s\n", rd_kernel_algo(p->launch.kind), w->n, p->root, why);
+    fprintf(stderr, "%s of %d ranks, root %d: %s\n", p->launch.algo->name, w->n, p->root, why);
     exit(1);
 }
 
@@ -328,17 +329,17 @@ void world_add(world_t *w, const op_plan_t *plan)
     const rd_klaunch_t *l = &p->launch;
 
     *p = *plan;
-    uint32_t warps = rd_kernel_warps(l->kind, w->n), most = rd_kernel_threads(l->kind, l->codec) / 32 / warps;
+    uint32_t warps = rd_kernel_warps(l->algo, w->n), most = rd_kernel_threads(l->algo->device.kernel, l->proto) / 32 / warps;
     p->launch.threads = 32 * warps * (1 + world_draw(w, most < 3 ? most : 3));
-    p->launch.blocks = rd_kernel_blocks(l->kind, w->n, p->units, l->threads) + (world_draw(w, 4) == 0);
-    if (l->codec == RD_KC_SIMPLE) {
+    p->launch.blocks = rd_kernel_blocks(l->algo, w->n, p->units, l->threads) + (world_draw(w, 4) == 0);
+    if (l->proto == RD_PROTO_SIMPLE) {
         p->launch.threads = 32 + (p->slice == WORLD_SLICE ? 32u << world_draw(w, 2) : 256);
         p->launch.blocks = p->units;
     }
     const void *function = rd_kernel_find(l, p->passes);
-    if (!function || rd_kernel_bank(l->kind, l->codec, l->coll, w->n, p->units) > (1 + l->banks) * w->bank_bytes) {
-        fprintf(stderr, "the test asks for what there is not: kind %d, codec %d, coll %u\n", l->kind, l->codec,
-                l->coll);
+    if (!function || rd_kernel_bank(l->algo, l->proto, l->coll, w->n, p->units) > (1 + l->banks) * w->bank_bytes) {
+        fprintf(stderr, "the test asks for what there is not: %s, %s, coll %u\n", l->algo->name,
+                rd_proto_name(l->proto), l->coll);
         exit(1);
     }
     for (int r = 0; r < w->n; r++) {
@@ -360,14 +361,14 @@ void world_add(world_t *w, const op_plan_t *plan)
         k->reduce.units = p->units;
         k->reduce.slice = p->slice;
         scale_set(w, p, b, &k->reduce);
-        if (rd_kernel_algo(l->kind))
+        if (rd_algo_is_program(l->algo))
             program_set(w, p, r, &k->programmed.program);
         rd_klaunch_t part = *l; /* ranks need not have equally many warps */
         if (!w->alike && world_draw(w, 2) == 0)
             rd_kernel_narrow(&part, w->n, 1 + world_draw(w, l->blocks), 1 + world_draw(w, 16));
         w->launch[i] = (rd_sim_launch_t){function, part.blocks, part.threads,
-                                         rd_kernel_shared(l->kind, l->codec, part.threads), k,
-                                         p->in_place && rd_kernel_algo(l->kind)};
+                                         rd_kernel_shared(&part), k,
+                                         p->in_place && rd_algo_is_program(l->algo)};
     }
     w->ops++;
 }
@@ -418,20 +419,19 @@ static void reduce_part(const world_t *w, const op_plan_t *p, int op, size_t at,
 
 /* The schedule whose steps a kernel's results are those of: the program that it runs, or, of a kernel written by hand,
  * the one of the same name where both sum in one order. NULL: there is none. */
-static const char *schedule_of(const world_t *w, const op_plan_t *p)
+static const rd_algo_t *schedule_of(const world_t *w, const op_plan_t *p)
 {
     rd_coll_t coll = (rd_coll_t)p->launch.coll;
 
-    switch (p->launch.kind) {
-    case RD_K_ONESHOT: /* more ranks than a step has ends: it would round in between */
-        return w->n > RD_MAX_ENDS ? NULL : coll == RD_ALLREDUCE ? "oneshot" : "direct";
-    case RD_K_TWOSHOT:
-        return w->n > RD_MAX_ENDS ? NULL : coll == RD_ALLREDUCE ? "twoshot" : "direct";
-    case RD_K_RING:
-    case RD_K_CHAIN: /* sums go the other way round there */
-        return coll == RD_ALLGATHER || coll == RD_BROADCAST ? "ring" : NULL;
+    switch (p->launch.algo->device.kernel) {
+    case RD_KERNEL_ONESHOT: /* more ranks than a step has ends: it would round in between */
+    case RD_KERNEL_TWOSHOT:
+        return w->n > RD_MAX_ENDS ? NULL : coll == RD_ALLREDUCE ? p->launch.algo : &rd_algo_direct;
+    case RD_KERNEL_RING:
+    case RD_KERNEL_CHAIN: /* sums go the other way round there */
+        return coll == RD_ALLGATHER || coll == RD_BROADCAST ? &rd_algo_ring : NULL;
     default:
-        return rd_kernel_algo(p->launch.kind);
+        return p->launch.algo;
     }
 }
 
@@ -441,9 +441,9 @@ static void scheduled(const world_t *w, const op_plan_t *p, int op, int rank, ch
     rd_coll_t coll = (rd_coll_t)p->launch.coll;
     int sums = coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_REDUCE_SCATTER;
     size_t element = rondo_type_size((rondo_type_t)p->launch.type);
-    schedule_t s = {.algo = rd_algo_find(schedule_of(w, p)), .coll = coll, .n = w->n, .root = p->root,
-                    .param = p->launch.kind == RD_K_PAT ? RD_KAGGREGATION : 0, .bytes = p->count * element,
-                    .element = element, .at_once = !rd_kernel_algo(p->launch.kind)};
+    schedule_t s = {.algo = schedule_of(w, p), .coll = coll, .n = w->n, .root = p->root,
+                    .param = p->launch.algo->device.param, .bytes = p->count * element,
+                    .element = element, .at_once = !rd_algo_is_program(p->launch.algo)};
     rd_reducer_t reducer;
 
     for (int r = 0; r < w->n; r++) {
@@ -472,10 +472,10 @@ static void scheduled(const world_t *w, const op_plan_t *p, int op, int rank, ch
 static void expected(const world_t *w, const op_plan_t *p, int op, int rank, char *to)
 {
     size_t bytes = p->count * rondo_type_size((rondo_type_t)p->launch.type), n = (size_t)w->n;
-    int ring = p->launch.kind == RD_K_RING, chain = p->launch.kind == RD_K_CHAIN;
-    size_t chunk = rd_kernel_chunk(p->launch.kind, p->launch.coll, w->n, bytes);
+    int ring = p->launch.algo == &rd_algo_ring, chain = p->launch.algo == &rd_algo_chain;
+    size_t chunk = rd_kernel_chunk(p->launch.algo, p->launch.coll, w->n, bytes);
 
-    if (rd_kernel_algo(p->launch.kind)) {
+    if (rd_algo_is_program(p->launch.algo)) {
         scheduled(w, p, op, rank, to);
         return;
     }
@@ -521,8 +521,6 @@ static int guards_ok(const char *area, const char *at, size_t bytes)
 
 static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
 {
-    static const char *const kind_name[] = {"oneshot", "twoshot", "ring", "chain", "tree", "pat", "rd", "binomial"};
-    static const char *const codec_name[] = {"LL", "LL128", "sentinel", "simple"};
     const op_plan_t *p = &w->plan[op];
     const struct op_buffers *b = &w->buffers[rank * WORLD_OPS + op];
     const char *low = b->in, *wrong = NULL;
@@ -542,7 +540,7 @@ static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
         char *want = get(b->out_bytes);
         rd_sim_read(rank, b->out, b->out_bytes);
         expected(w, p, op, rank, want);
-        if (!rd_kernel_algo(p->launch.kind) && schedule_of(w, p)) {
+        if (!rd_algo_is_program(p->launch.algo) && schedule_of(w, p)) {
             char *same = get(b->out_bytes);
             scheduled(w, p, op, rank, same);
             if (memcmp(want, same, b->out_bytes) != 0)
@@ -560,7 +558,7 @@ static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
     snprintf(text, size,
              "op %d: %s of %s by %s, type %s, op %s, count %llu, %llu apart, root %d, %u units, %u passes, %u x %u "
              "threads%s%s: rank %d of %d: %s (byte %zu of %zu)\n",
-             op, rd_coll_name((rd_coll_t)p->launch.coll), kind_name[p->launch.kind], codec_name[p->launch.codec],
+             op, rd_coll_name((rd_coll_t)p->launch.coll), p->launch.algo->name, rd_proto_name(p->launch.proto),
              rd_type_name((rondo_type_t)p->launch.type), rd_op_name((rondo_op_t)p->launch.op),
              (unsigned long long)p->count, (unsigned long long)p->gap, p->root, p->units, p->passes, p->launch.blocks,
              p->launch.threads, p->in_place ? ", in place" : "", p->scaled ? ", scaled" : "", rank, w->n, wrong, first,

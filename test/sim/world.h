@@ -33,7 +33,7 @@ typedef struct world {
     size_t window_bytes;
     int apart; /* as where GPUs do not reach each other: what is a rank's own is no part of its window, and no LL128 */
     int alike; /* all ranks have warps for all units: none waits for a rank because that one waits */
-    rd_kcodec_t fifo_codec; /* of all that goes through fifos */
+    rd_proto_t fifo_proto; /* of all that goes through fifos */
     char *window[RD_KRANKS];
     char *own[RD_KRANKS];
     rd_khost_t host[RD_KRANKS];

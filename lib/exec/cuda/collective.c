@@ -75,7 +75,7 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
     rd_who_t *who = cuda->team->who;
     const char *why;
 
-    if (env && cuda->cache[at].chosen.launch.kind != RD_K_KINDS &&
+    if (env && cuda->cache[at].chosen.launch.algo &&
         memcmp(&cuda->cache[at].wanted, wanted, sizeof *wanted) == 0) {
         *chosen = cuda->cache[at].chosen;
         return RONDO_SUCCESS;
@@ -90,8 +90,8 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
     if (rd_log_enabled(RD_LOG_INFO))
         rd_log(who, RD_LOG_INFO, "%s %s, %llu elements: %s by %s, %u passes of %u units, %u blocks of %u threads, %.1f us",
                rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
-               (unsigned long long)wanted->count, rd_kind_name(chosen->launch.kind),
-               rd_codec_name(chosen->launch.codec), chosen->passes, chosen->units, chosen->launch.blocks,
+               (unsigned long long)wanted->count, chosen->launch.algo->name,
+               rd_proto_name(chosen->launch.proto), chosen->passes, chosen->units, chosen->launch.blocks,
                chosen->launch.threads, chosen->us);
     if (env) {
         cuda->cache[at].wanted = *wanted;
@@ -137,7 +137,7 @@ rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t 
 
 rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, size_t bytes, cudaStream_t stream)
 {
-    rd_klaunch_t launch = {.kind = RD_K_WRITE, .blocks = 1, .threads = 128};
+    rd_klaunch_t launch = {.kernel = RD_KERNEL_WRITE, .blocks = 1, .threads = 128};
     rondo_result_t result = RONDO_SUCCESS;
     rd_kwork_t work;
 
@@ -161,7 +161,7 @@ static int scales(const rd_cuda_t *cuda, const rd_ask_t *ask)
 static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
 {
     rd_klaunch_t launch = {
-        .kind = RD_K_ALONE, .coll = RD_ALLREDUCE, .type = (uint32_t)call->ask.type, .op = RONDO_SUM};
+        .kernel = RD_KERNEL_ALONE, .coll = RD_ALLREDUCE, .type = (uint32_t)call->ask.type, .op = RONDO_SUM};
     size_t element = rondo_type_size(call->ask.type), count = call->ask.count;
     rd_kwork_t work;
 
@@ -180,7 +180,7 @@ static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
     work.reduce = (rd_kreduce_t){.in = call->in, .out = call->out, .count = count, .coll = RD_ALLREDUCE,
                                  .type = (uint32_t)call->ask.type, .passes = 1, .units = 1};
     rd_cuda_op(cuda, call, &work.reduce);
-    launch.threads = rd_kernel_threads(RD_K_ALONE, RD_KC_LL);
+    launch.threads = rd_kernel_threads(RD_KERNEL_ALONE, RD_PROTO_LL);
     size_t blocks = (count * element + 16383) / 16384;
     launch.blocks = blocks < cuda->limits.blocks ? (uint32_t)blocks : cuda->limits.blocks;
     return rd_cuda_launch(cuda, &launch, &work, call->stream);
@@ -243,9 +243,9 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
 
     if (result != RONDO_SUCCESS)
         return result;
-    if (chosen.launch.kind == RD_K_MESSAGES)
+    if (rd_launch_kernel(&chosen.launch) == RD_KERNEL_MESSAGES)
         return rd_messages_collective(cuda, call);
-    if (chosen.launch.kind == RD_K_COPY)
+    if (rd_launch_kernel(&chosen.launch) == RD_KERNEL_COPY)
         return rd_copies_collective(cuda, call);
     work.comm = cuda->k;
     work.reduce.in = call->in;
@@ -255,7 +255,7 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
     work.reduce.passes = chosen.passes;
     work.reduce.units = chosen.units;
     work.reduce.slice = chosen.slice;
-    if (rd_kernel_channels(chosen.launch.kind))
+    if (rd_algo_is_program(chosen.launch.algo))
         result = rd_cuda_program(cuda, &chosen.launch, call->ask.root, &work.programmed.program);
     return result == RONDO_SUCCESS ? rd_cuda_launch(cuda, &chosen.launch, &work, call->stream) : result;
 }

@@ -97,7 +97,7 @@ static void take(copies_t *c, cudaError_t error)
 /* `behind`: this rank has read since the last meeting. */
 static void meet(copies_t *c, int behind)
 {
-    const rd_klaunch_t launch = {.kind = RD_K_COPY, .blocks = 1, .threads = 32 * (uint32_t)c->cuda->k.nranks};
+    const rd_klaunch_t launch = {.kernel = RD_KERNEL_COPY, .blocks = 1, .threads = 32 * (uint32_t)c->cuda->k.nranks};
 
     c->meet.meet.behind = (uint32_t)behind;
     c->meet.meet.mark[7]++; /* which meeting of the operation */

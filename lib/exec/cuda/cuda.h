@@ -70,12 +70,12 @@ typedef struct rd_cuda_shape {
     int nranks, sms;
     rd_gpu_way_t way; /* between the farthest pair */
 } rd_cuda_shape_t;
-/* Expected us of a collective of `bytes` as in rondo-perf, float sums, by the kernel and protocol of these numbers
- * (lib/kernels/launch.h) and these prices; 0: they do not serve it. */
+/* Expected us of a collective of `bytes` as in rondo-perf, float sums, by this algorithm's kernel, protocol and
+ * prices; 0: they do not serve it. */
 double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
-                        uint64_t bytes, int kind, int codec);
-const char *rd_cuda_kind_name(int kind);
-const char *rd_cuda_codec_name(int codec);
+                        uint64_t bytes, const rd_algo_t *algo, rd_proto_t proto);
+/* Whether the algorithm's kernel goes by the protocol. */
+int rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto);
 /* Every kernel that could serve, the cheapest first, what would be chosen marked; float sums. */
 rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
                                   const rd_cuda_shape_t *shape, const rd_env_t *env);

@@ -68,7 +68,7 @@ struct rd_cuda {
     uintptr_t known[64]; /* buffer.c: pages (of 2 MB) that are this device's memory */
     struct {
         rd_wanted_t wanted;
-        rd_chosen_t chosen; /* launch.kind RD_K_KINDS: none yet */
+        rd_chosen_t chosen; /* launch.algo NULL: none yet */
     } cache[RD_CHOSEN];
 };
 

@@ -133,23 +133,17 @@ int rd_cuda_multiprocessors(const char *bus)
     return 0;
 }
 
-double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
-                        uint64_t bytes, int kind, int codec)
+int rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto)
 {
-    (void)shape, (void)prices, (void)env, (void)coll, (void)bytes, (void)kind, (void)codec;
+    (void)algo, (void)proto;
     return 0;
 }
 
-const char *rd_cuda_kind_name(int kind)
+double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
+                        uint64_t bytes, const rd_algo_t *algo, rd_proto_t proto)
 {
-    (void)kind;
-    return "none";
-}
-
-const char *rd_cuda_codec_name(int codec)
-{
-    (void)codec;
-    return "none";
+    (void)shape, (void)prices, (void)env, (void)coll, (void)bytes, (void)algo, (void)proto;
+    return 0;
 }
 
 static rondo_result_t not_built(void)

@@ -25,8 +25,8 @@ void rd_cuda_print(FILE *file)
         if (cudaGetDeviceProperties(&prop, d) != cudaSuccess)
             continue;
         (void)cudaDeviceGetPCIBusId(bus, sizeof bus, d);
-        fprintf(file, "              device %d: %s, %s, compute capability %d.%d, %d multiprocessors, %zu MB, reaches", d, prop.name,
-                bus, prop.major, prop.minor, prop.multiProcessorCount, prop.totalGlobalMem >> 20);
+        fprintf(file, "              device %d: %s, %s, compute capability %d.%d, %d multiprocessors, %zu MB, reaches",
+                d, prop.name, bus, prop.major, prop.minor, prop.multiProcessorCount, prop.totalGlobalMem >> 20);
         for (int p = 0; p < count; p++) {
             int can = 0;
             if (p != d && cudaDeviceCanAccessPeer(&can, d, p) == cudaSuccess && can)
@@ -67,7 +67,7 @@ static int cheaper(const void *a, const void *b)
 
 static int is_chosen(const rd_chosen_t *a, const rd_chosen_t *b)
 {
-    return a->launch.kind == b->launch.kind && a->launch.codec == b->launch.codec;
+    return a->launch.algo == b->launch.algo && a->launch.proto == b->launch.proto;
 }
 
 /* The limits of a communicator of this shape, by these prices. */
@@ -78,10 +78,11 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     rd_cuda_t *cuda;
 
     if (shape->nranks < 2 || shape->nranks > RD_KRANKS)
-        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
-                        "%d ranks: kernels of one node have plans for 2 to %d; what more ranks do is staged, and goes by the "
-                        "host's plans, which are shown without --device cuda",
-                        shape->nranks, RD_KRANKS);
+        return rd_error(
+            NULL, RONDO_ERR_INVALID_ARGUMENT,
+            "%d ranks: kernels of one node have plans for 2 to %d; what more ranks do is staged, and goes by the "
+            "host's plans, which are shown without --device cuda",
+            shape->nranks, RD_KRANKS);
     rondo_result_t result = rd_kchoose_names(env, NULL);
     if (result != RONDO_SUCCESS)
         return result;
@@ -106,29 +107,47 @@ static void candidate_print(FILE *file, const candidate_t *candidate, int chosen
 {
     const rd_chosen_t *c = &candidate->chosen;
 
-    fprintf(file, "%c %-9s %-9s", chosen ? '*' : ' ', rd_kind_name(c->launch.kind), rd_codec_name(c->launch.codec));
+    fprintf(file, "%c %-9s %-9s", chosen ? '*' : ' ', c->launch.algo->name, rd_proto_name(c->launch.proto));
     if (candidate->why)
         fprintf(file, "          %s\n", candidate->why);
-    else if (c->launch.kind == RD_K_MESSAGES)
+    else if (c->launch.algo->device.kernel == RD_KERNEL_MESSAGES)
         fprintf(file, "%8.1f us\n", c->us);
-    else if (c->launch.kind == RD_K_COPY)
+    else if (c->launch.algo->device.kernel == RD_KERNEL_COPY)
         fprintf(file, "%8.1f us  from registered buffers, where RONDO_CUDA_COPY says so\n", c->us);
     else
         fprintf(file, "%8.1f us  %u passes of %u units%s, %u blocks of %u threads\n", c->us, c->passes, c->units,
                 c->launch.banks ? " in both banks" : "", c->launch.blocks, c->launch.threads);
 }
 
+static int candidates(const rd_wanted_t *wanted, const rd_limits_t *limits, candidate_t *list)
+{
+    int n = 0;
+
+    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++) {
+        int protos = (*algo)->device.kernel == RD_KERNEL_NONE   ? 0
+                     : (*algo)->device.kernel == RD_KERNEL_COPY ? 1
+                                                                : RD_GPU_PROTOS;
+        for (int proto = 0; proto < protos; proto++, n++) {
+            list[n] = (candidate_t){.number = n};
+            list[n].why = rd_kchoose_one(wanted, limits, *algo, (rd_proto_t)proto, &list[n].chosen);
+            list[n].chosen.launch.algo = *algo;
+            list[n].chosen.launch.proto = (rd_proto_t)proto;
+        }
+    }
+    return n;
+}
+
 rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
                                   const rd_cuda_shape_t *shape, const rd_env_t *env)
 {
-    candidate_t list[(RD_K_COPY + 1) * RD_KC_CODECS];
+    candidate_t list[RD_ALGOS_MOST * RD_GPU_PROTOS];
     rd_wanted_t wanted = {(uint32_t)coll, (uint32_t)type, RONDO_SUM, (uint32_t)rondo_type_size(type), count, 0};
     rd_limits_t limits;
     rd_prices_t prices;
     rd_chosen_t best;
     size_t window;
     char way[64];
-    int n = 0, number;
+    int n, number;
 
     if (coll == RD_BARRIER)
         wanted = (rd_wanted_t){RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, count = 1, 0};
@@ -145,14 +164,7 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     fprintf(file, "\na window of %zu KB%s: %u fifos a pair, two banks of %u KB\n\n", window >> 10,
             env->p2p ? "" : " in pinned host memory (RONDO_P2P=0; times reckoned, not measured)", limits.fifos,
             limits.bank >> 10);
-    for (int kind = RD_K_ONESHOT; kind <= RD_K_COPY; kind++) {
-        for (int codec = 0; codec < (kind == RD_K_COPY ? 1 : RD_KC_CODECS); codec++, n++) {
-            list[n] = (candidate_t){.number = n};
-            if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &list[n].chosen,
-                               &list[n].why) != 0)
-                list[n].chosen.launch = (rd_klaunch_t){.kind = (rd_kkind_t)kind, .codec = (rd_kcodec_t)codec};
-        }
-    }
+    n = candidates(&wanted, &limits, list);
     qsort(list, (size_t)n, sizeof *list, cheaper);
     for (int i = 0; i < n; i++)
         candidate_print(file, &list[i], !why && is_chosen(&list[i].chosen, &best));
@@ -174,7 +186,7 @@ static void choices_line(FILE *file, rd_coll_t coll, const rd_limits_t *limits, 
         if (rd_kchoose(&wanted, limits, env, &c) != NULL)
             snprintf(now, sizeof now, "nothing");
         else
-            snprintf(now, sizeof now, "%s %s", rd_kind_name(c.launch.kind), rd_codec_name(c.launch.codec));
+            snprintf(now, sizeof now, "%s %s", c.launch.algo->name, rd_proto_name(c.launch.proto));
         if (*before && strcmp(now, before) != 0)
             fprintf(file, " to %s %s,", rd_bytes_print(last, size), before);
         strcpy(before, now);
@@ -202,18 +214,13 @@ rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, c
     return RONDO_SUCCESS;
 }
 
-const char *rd_cuda_kind_name(int kind)
+int rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto)
 {
-    return rd_kind_name((rd_kkind_t)kind);
-}
-
-const char *rd_cuda_codec_name(int codec)
-{
-    return rd_codec_name((rd_kcodec_t)codec);
+    return rd_kernel_unit(algo, proto) != 0;
 }
 
 double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
-                        uint64_t bytes, int kind, int codec)
+                        uint64_t bytes, const rd_algo_t *algo, rd_proto_t proto)
 {
     uint64_t count = bytes / 4 / (coll == RD_REDUCE_SCATTER ? (uint64_t)shape->nranks : 1);
     rd_wanted_t wanted = {(uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 4, count ? count : 1, 0};
@@ -223,8 +230,6 @@ double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices,
 
     if (shape_limits(shape, env, prices, &limits, &window) != RONDO_SUCCESS)
         return 0;
-    limits.sliced = codec == RD_KC_SIMPLE ? 0 : UINT64_MAX; /* it is forced */
-    if (rd_kchoose_one(&wanted, &limits, (rd_kkind_t)kind, (rd_kcodec_t)codec, &chosen, NULL) != 0)
-        return 0;
-    return chosen.us;
+    limits.sliced = proto == RD_PROTO_SIMPLE ? 0 : UINT64_MAX; /* it is forced */
+    return rd_kchoose_one(&wanted, &limits, algo, proto, &chosen) ? 0 : chosen.us;
 }

@@ -29,8 +29,6 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     cuda->k.rank = team->rank;
     cuda->k.nranks = team->nranks;
     cuda->late_ms = RD_LATE_MS;
-    for (int i = 0; i < RD_CHOSEN; i++)
-        cuda->cache[i].chosen.launch.kind = RD_K_KINDS;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
         result = rd_stage_needed(team) ? rd_window_create(cuda) : rd_import_windows(cuda);

@@ -1,140 +1,83 @@
 /* The choice of a kernel: see kernel_choose.h.
  *
- * A kernel's time is alpha + hops + bytes / bandwidth, by the prices that the ranks have agreed on (cost/prices.h). They rank
- * the candidates; nobody promises them.
+ * A kernel's time is alpha + hops + bytes / bandwidth, by the prices that the ranks have agreed on (cost/prices.h).
+ * They rank the candidates; nobody promises them.
  */
 #include "exec/cuda/kernel_choose.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "sched/algo/algos.h"
 
 #define UNITS_MOST (1u << 20) /* more than any device holds */
 
-_Static_assert(RD_GPU_KINDS == RD_K_MESSAGES + 1 && RD_GPU_CODECS == RD_KC_CODECS, "a price for each");
-
 /* Through pinned host memory. Reckoned from a link of 40 GB/s and 1.5 us to look at host memory once; nothing of it has
  * been measured. */
-static const rd_gpu_price_t prices_apart[RD_K_MESSAGES + 1][RD_KC_CODECS] = {
-    [RD_K_ONESHOT] = {{6, 0, 20e3, 5}, {0}, {6.5, 0, 40e3, 5}},
-    [RD_K_TWOSHOT] = {{0}, {0}, {11, 0, 40e3, 5}},
-    [RD_K_RING] = {{7, 4, 20e3, 5}, {0}, {7, 4, 40e3, 5}, {12, 12, 20e3, 0}},
-    [RD_K_CHAIN] = {{3, 4, 20e3, 0}, {0}, {0}, {12, 12, 15e3, 0}},
-    [RD_K_TREE] = {{4, 5, 20e3, 0}},
-    [RD_K_PAT] = {{4, 5, 20e3, 0}},
-    [RD_K_RD] = {{4, 5, 20e3, 0}},
-    [RD_K_BINOMIAL] = {{4, 5, 20e3, 0}},
-    [RD_K_MESSAGES] = {{7, 0, 20e3, 0}, {0}, {0}, {12, 0, 20e3, 0}},
+static const rd_gpu_price_t prices_apart[RD_KERNEL_COPY][RD_GPU_PROTOS] = {
+    [RD_KERNEL_ONESHOT] = {{6, 0, 20e3, 5}, {0}, {6.5, 0, 40e3, 5}},
+    [RD_KERNEL_TWOSHOT] = {{0}, {0}, {11, 0, 40e3, 5}},
+    [RD_KERNEL_RING] = {{7, 4, 20e3, 5}, {0}, {7, 4, 40e3, 5}, {12, 12, 20e3, 0}},
+    [RD_KERNEL_CHAIN] = {{3, 4, 20e3, 0}, {0}, {0}, {12, 12, 15e3, 0}},
+    [RD_KERNEL_PROGRAM] = {{4, 5, 20e3, 0}},
+    [RD_KERNEL_MESSAGES] = {{7, 0, 20e3, 0}, {0}, {0}, {12, 0, 20e3, 0}},
 };
 
-/* Two meetings, and copies one behind the other: a broadcast on two H200. Both ways at once the links carry 290 GB/s. */
+/* Two meetings, and copies one behind the other: a broadcast on two H200. Both ways at once the links carry 290 GB/s.
+ */
 static const rd_gpu_price_t price_copy = {21, 0, 388e3, 3};
 
-static const char *const kind_names[RD_K_KINDS] = {
-    "oneshot", "twoshot", "ring", "chain", "tree", "pat", "rd", "binomial", "messages", "copy",
-    "alone", "write", "nothing", "staged", "staged messages", "streams", "mixed"};
-static const char *const codec_names[] = {"ll", "ll128", "sentinel", "simple"};
-
-const char *rd_kind_name(rd_kkind_t kind)
+static int is_kernel(const rd_algo_t *algo, rd_kernel_t kernel)
 {
-    return kind_names[kind];
+    return algo->device.kernel == kernel;
 }
 
-const char *rd_codec_name(rd_kcodec_t codec)
+/* Lines go through fifos. */
+static int by_fifos(const rd_algo_t *algo)
 {
-    return codec_names[codec];
+    return is_kernel(algo, RD_KERNEL_CHAIN) || rd_algo_is_program(algo) || is_kernel(algo, RD_KERNEL_MESSAGES);
 }
 
-int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind)
+const rd_algo_t *rd_kchoose_algo(const char *name, size_t length)
 {
-    for (int k = RD_K_ONESHOT; k <= RD_K_COPY; k++) {
-        if (strlen(kind_names[k]) == length && memcmp(kind_names[k], name, length) == 0) {
-            *kind = (rd_kkind_t)k;
-            return 0;
-        }
-    }
-    return -1;
+    const rd_algo_t *algo = rd_algo_named(name, length);
+
+    return algo && algo->device.kernel != RD_KERNEL_NONE ? algo : NULL;
 }
 
-static int is_program(rd_kkind_t kind)
+/* Channels of SIMPLE to the next rank: in a ring a block receives and sends at once, and fewer fill the link. Never on
+ * more than half of the multiprocessors: then another communicator's grid, which may want a place on as many as there
+ * are, fits beside these blocks wherever they are. */
+static uint32_t simple_channels(const rd_limits_t *l, const rd_algo_t *algo)
 {
-    return rd_kernel_channels(kind) > 0;
-}
-
-/* The same of programs: see doc/algorithms.md. A root's link is the narrow one, whether it sends or receives. */
-static void program_traffic(const rd_wanted_t *w, uint32_t n, rd_kkind_t kind, double *bytes, double *hops)
-{
-    double block = (double)(w->count * w->element), log = 0;
-
-    for (uint32_t p = 1; p < n; p *= 2)
-        log++;
-    if (kind == RD_K_TREE) { /* an inner rank of one tree sends up and twice down, and up in the other one */
-        *hops = w->coll == RD_ALLREDUCE ? 2 * log : log;
-        *bytes = w->coll == RD_ALLREDUCE && n > 2 ? 2 * block : block;
-    } else if (kind == RD_K_PAT) { /* one block after the other: its rounds send n - 1 messages */
-        *hops = w->coll == RD_ALLREDUCE ? 2 * (n - 1.0) : n - 1.0;
-        *bytes = w->coll == RD_ALLREDUCE ? block * 2 * (n - 1) / n : block * (n - 1);
-    } else if (kind == RD_K_RD) {
-        *hops = (n & (n - 1)) == 0 ? log : log + 1;
-        *bytes = block * log;
-    } else {
-        *hops = log;
-        *bytes = w->coll == RD_REDUCE || w->coll == RD_BROADCAST ? block * log : block * (n - 1);
-    }
-}
-
-/* Bytes that the busiest rank sends, and how many steps from rank to rank the longest way of a byte has. */
-static void traffic(const rd_wanted_t *w, uint32_t n, rd_kkind_t kind, double *bytes, double *hops)
-{
-    double block = (double)(w->count * w->element);
-
-    if (is_program(kind)) {
-        program_traffic(w, n, kind, bytes, hops);
-        return;
-    }
-    *hops = kind == RD_K_RING ? (w->coll == RD_ALLREDUCE ? 2.0 : 1.0) * (n - 1) : kind == RD_K_CHAIN ? n - 1.0 : 0;
-    if (kind == RD_K_CHAIN)
-        *bytes = block;
-    else if (kind == RD_K_COPY && w->coll == RD_BROADCAST) /* a part to each, then everybody's to everybody */
-        *bytes = n == 2 ? block : block * 2 * (n - 1) / n;
-    else if (kind == RD_K_TWOSHOT && w->coll != RD_ALLREDUCE)
-        *bytes = block;
-    else if (kind == RD_K_ONESHOT || w->coll != RD_ALLREDUCE)
-        *bytes = block * (n - 1); /* to each peer: the whole, or a block */
-    else
-        *bytes = block * 2 * (n - 1) / n;
-    if (kind == RD_K_ONESHOT && (w->coll == RD_REDUCE || w->coll == RD_GATHER)) /* the root's link is the narrow one */
-        *bytes = block * (n - 1);
-}
-
-/* Channels of SIMPLE to the next rank: in a ring a block receives and sends at once, and fewer fill the link. Never on more
- * than half of the multiprocessors: then another communicator's grid, which may want a place on as many as there are,
- * fits beside these blocks wherever they are. */
-static uint32_t simple_channels(const rd_limits_t *l, rd_kkind_t kind)
-{
-    uint32_t channels = kind == RD_K_RING ? (l->channels * 3 + 3) / 4 : l->channels, half = (l->blocks + 1) / 2;
+    uint32_t channels = is_kernel(algo, RD_KERNEL_RING) ? (l->channels * 3 + 3) / 4 : l->channels,
+             half = (l->blocks + 1) / 2;
 
     return channels < half ? channels : half;
 }
 
 /* The part of the rate that the prices speak of, which was measured with all channels that there may be. Half of them
  * have nine tenths of it; below that it goes by their number. */
-static double simple_part(const rd_limits_t *l, rd_kkind_t kind)
+static double simple_part(const rd_limits_t *l, const rd_algo_t *algo)
 {
     const rd_limits_t all = {.channels = RD_KCHANNELS, .blocks = 2 * RD_KCHANNELS};
-    double part = 2.0 * simple_channels(l, kind) / simple_channels(&all, kind);
+    double part = 2.0 * simple_channels(l, algo) / simple_channels(&all, algo);
 
     return part < 1 ? part : 1;
 }
 
 /* What the table says, at the rate that there is here. */
-static rd_gpu_price_t price(const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec)
+static rd_gpu_price_t price(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
 {
     const rd_prices_t *prices = l->prices ? l->prices : rd_prices_builtin(0);
-    rd_gpu_price_t p = kind == RD_K_COPY ? price_copy : l->apart ? prices_apart[kind][codec] : prices->gpu[kind][codec];
+    rd_gpu_price_t p = is_kernel(algo, RD_KERNEL_COPY) ? price_copy
+                       : l->apart                      ? prices_apart[algo->device.kernel][proto]
+                                                       : prices->gpu[rd_algo_number(algo)][proto];
 
     if (l->gbps > 0 && !l->apart)
         p.rate *= l->gbps / prices->links;
-    if (codec == RD_KC_SIMPLE)
-        p.rate *= simple_part(l, kind);
+    if (proto == RD_PROTO_SIMPLE)
+        p.rate *= simple_part(l, algo);
     return p;
 }
 
@@ -147,78 +90,63 @@ static double beside(double way, double flow)
     return longer * (1 + 0.19 * part * part * part);
 }
 
-static double expected(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t passes)
+/* Bytes of the whole operation, as the counts of work want it. */
+static double whole_bytes(const rd_wanted_t *w, uint32_t n)
 {
-    const rd_gpu_price_t p = price(l, kind, codec);
-    double bytes, hops;
+    double bytes = (double)(w->count * w->element);
 
-    traffic(w, l->nranks, kind, &bytes, &hops);
-    double way = hops * p.hop, flow = bytes / p.rate;
-    if (kind == RD_K_CHAIN || is_program(kind)) { /* few fifos: their warps are what takes the time, not the link */
-        double warps = (passes - 1) * p.pass;
+    return w->coll == RD_ALLREDUCE || w->coll == RD_REDUCE || w->coll == RD_BROADCAST ? bytes : bytes * n;
+}
+
+static double expected(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
+                       uint32_t passes)
+{
+    const rd_count_t count = rd_count((rd_coll_t)w->coll, (int)l->nranks, 1, (int)l->nranks, algo->device.param);
+    const rd_gpu_price_t p = price(l, algo, proto);
+    rd_work_t work = {.hops = 0};
+
+    (void)rd_algo_work(algo, &count, &work);
+    double way = work.hops * p.hop, flow = work.link * whole_bytes(w, l->nranks) / p.rate;
+    if (is_kernel(algo, RD_KERNEL_CHAIN) || rd_algo_is_program(algo)) {
+        double warps = (passes - 1) * p.pass; /* few fifos: their warps are what takes the time, not the link */
         return p.alpha + way + (warps > flow ? warps : flow);
     }
     /* The parts of the second of two passes are there already: by ranks that share an H200 it cost 0.6 us where it had
      * cost 1.9 (two ranks) and 3.7 (four). */
-    double pass = kind == RD_K_TWOSHOT && w->coll == RD_ALLREDUCE && passes == 2 ? p.pass / 3 : p.pass;
-    return p.alpha + beside(way, flow) + (passes - 1) * pass;
-}
-
-static int serves(rd_kkind_t kind, uint32_t coll)
-{
-    switch (kind) {
-    case RD_K_ONESHOT:
-        return coll <= RD_SCATTER;
-    case RD_K_TWOSHOT:
-        return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST;
-    case RD_K_RING:
-        return coll == RD_ALLREDUCE || coll == RD_REDUCE_SCATTER || coll == RD_ALLGATHER;
-    case RD_K_CHAIN:
-        return coll == RD_REDUCE || coll == RD_BROADCAST;
-    case RD_K_TREE:
-        return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST;
-    case RD_K_PAT:
-        return coll == RD_ALLREDUCE || coll == RD_REDUCE_SCATTER || coll == RD_ALLGATHER;
-    case RD_K_RD:
-        return coll == RD_ALLREDUCE;
-    case RD_K_BINOMIAL:
-        return coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_GATHER || coll == RD_SCATTER;
-    case RD_K_MESSAGES:
-        return coll == RD_BROADCAST || coll == RD_ALLGATHER || (coll >= RD_ALLTOALL && coll <= RD_SCATTER);
-    case RD_K_COPY:
-        return coll == RD_BROADCAST || coll == RD_ALLGATHER || coll == RD_ALLTOALL;
-    default:
-        return 0;
-    }
+    int ahead = is_kernel(algo, RD_KERNEL_TWOSHOT) && w->coll == RD_ALLREDUCE && passes == 2;
+    return p.alpha + beside(way, flow) + (passes - 1) * (ahead ? p.pass / 3 : p.pass);
 }
 
 /* How many threads a block has: as many as spread the units over all blocks that there may be, and no more. */
-static uint32_t block_threads(const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint32_t units)
+static uint32_t block_threads(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto, uint32_t units)
 {
-    uint32_t least = 32 * rd_kernel_warps(kind, (int)l->nranks), most = rd_kernel_threads(kind, codec), threads = least;
+    uint32_t least = 32 * rd_kernel_warps(algo, (int)l->nranks), threads = least;
+    uint32_t most = rd_kernel_threads(algo->device.kernel, proto);
 
-    if (kind == RD_K_RING || kind == RD_K_CHAIN || is_program(kind))
+    if (is_kernel(algo, RD_KERNEL_RING) || is_kernel(algo, RD_KERNEL_CHAIN) || rd_algo_is_program(algo))
         threads = most < 128 ? most : 128;
-    while (threads + least <= most && rd_kernel_blocks(kind, (int)l->nranks, units, threads) > l->blocks)
+    while (threads + least <= most && rd_kernel_blocks(algo, (int)l->nranks, units, threads) > l->blocks)
         threads += least;
     return threads;
 }
 
 /* The most units of a pass that a bank of so many bytes, blocks and kernel allow. */
-static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, uint64_t bank)
+static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
+                           uint64_t bank)
 {
-    uint32_t warps = rd_kernel_warps(kind, (int)l->nranks), threads = rd_kernel_threads(kind, codec) / (32 * warps) * 32 * warps;
-    uint32_t low = 0, high = rd_kernel_units(kind);
+    uint32_t warps = rd_kernel_warps(algo, (int)l->nranks), group = 32 * warps;
+    uint32_t threads = rd_kernel_threads(algo->device.kernel, proto) / group * group;
+    uint32_t low = 0, high = rd_kernel_units(algo);
 
     high = high < UNITS_MOST ? high : UNITS_MOST;
-    if (kind == RD_K_CHAIN && high > l->fifos)
+    if (is_kernel(algo, RD_KERNEL_CHAIN) && high > l->fifos)
         high = l->fifos;
-    if (is_program(kind) && high > l->fifos / rd_kernel_channels(kind))
-        high = l->fifos / rd_kernel_channels(kind);
+    if (rd_algo_is_program(algo) && high > l->fifos / (uint32_t)algo->device.channels)
+        high = l->fifos / (uint32_t)algo->device.channels;
     while (low < high) { /* the greatest that fits; both conditions are monotonous */
         uint32_t middle = low + (high - low + 1) / 2;
-        int fits = threads && rd_kernel_bank(kind, codec, w->coll, (int)l->nranks, middle) <= bank &&
-                   rd_kernel_blocks(kind, (int)l->nranks, middle, threads) <= l->blocks;
+        int fits = threads && rd_kernel_bank(algo, proto, w->coll, (int)l->nranks, middle) <= bank &&
+                   rd_kernel_blocks(algo, (int)l->nranks, middle, threads) <= l->blocks;
         if (fits)
             low = middle;
         else
@@ -227,9 +155,9 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_
     return low;
 }
 
-rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits)
+rd_proto_t rd_fifo_proto(const rd_limits_t *limits)
 {
-    return limits->apart || limits->split ? RD_KC_LL : RD_KC_LL128;
+    return limits->apart || limits->split ? RD_PROTO_LL : RD_PROTO_LL128;
 }
 
 void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way)
@@ -240,15 +168,15 @@ void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way)
 
 uint32_t rd_limits_senders(const rd_limits_t *limits)
 {
-    return simple_channels(limits, RD_K_MESSAGES);
+    return simple_channels(limits, &rd_algo_messages);
 }
 
 /* Both ends of a message must decide alike: by what all ranks share, and its bytes. From where on is the time by slices
  * at most `spare` percent above that by lines? */
 void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
 {
-    const rd_gpu_price_t lines = price(l, RD_K_MESSAGES, rd_fifo_codec(l));
-    const rd_gpu_price_t slices = price(l, RD_K_MESSAGES, RD_KC_SIMPLE);
+    const rd_gpu_price_t lines = price(l, &rd_algo_messages, rd_fifo_proto(l));
+    const rd_gpu_price_t slices = price(l, &rd_algo_messages, RD_PROTO_SIMPLE);
     double spare = 1 + env->cuda_spare / 100.0, gain = spare / lines.rate - 1 / slices.rate; /* us a byte */
     double loss = slices.alpha - spare * lines.alpha;
 
@@ -264,17 +192,10 @@ void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
         l->sliced = loss > RD_KSLICE * gain ? (uint64_t)(loss / gain) : RD_KSLICE;
 }
 
-static int refuse(const char **why, const char *text)
-{
-    if (why)
-        *why = text;
-    return -1;
-}
-
 /* SIMPLE: a unit is a slice. All channels have one in each pass, as long as that makes them no shorter than may be. */
 static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen)
 {
-    uint32_t channels = simple_channels(l, chosen->launch.kind);
+    uint32_t channels = simple_channels(l, chosen->launch.algo);
     uint64_t passes = (chunk + (uint64_t)channels * l->slice - 1) / ((uint64_t)channels * l->slice);
 
     passes = passes ? passes : 1;
@@ -284,108 +205,157 @@ static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen
     chosen->passes = (uint32_t)passes;
     chosen->slice = (uint32_t)slice;
     chosen->units = units ? (uint32_t)units : 1;
-    chosen->launch.threads = rd_kernel_threads(chosen->launch.kind, RD_KC_SIMPLE);
+    chosen->launch.threads = rd_kernel_threads(chosen->launch.algo->device.kernel, RD_PROTO_SIMPLE);
     chosen->launch.blocks = chosen->units;
 }
 
-int rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, rd_kkind_t kind, rd_kcodec_t codec, rd_chosen_t *chosen,
-                  const char **why)
+/* By lines or SENTINEL: as many units a pass as the bank, the fifos and the blocks have room for. NULL, or why none. */
+static const char *cut_units(const rd_wanted_t *w, const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen)
 {
-    uint64_t bytes = w->count * w->element;
+    const rd_algo_t *algo = chosen->launch.algo;
+    rd_proto_t proto = chosen->launch.proto;
+    uint32_t unit = rd_kernel_unit(algo, proto);
+    uint64_t total = (chunk + unit - 1) / unit, most = most_units(w, l, algo, proto, l->bank);
 
-    if (!serves(kind, w->coll))
-        return refuse(why, "does not do this operation");
-    memset(chosen, 0, sizeof *chosen);
-    chosen->launch = (rd_klaunch_t){kind, codec, w->coll, w->type, w->op, 0, 0, 0};
-    if (l->apart && codec == RD_KC_LL128)
-        return refuse(why, "lines of 128 bytes arrive in parts in host memory");
-    if (l->split && codec == RD_KC_LL128)
-        return refuse(why, "over PCIe a line of 128 bytes may arrive in parts");
-    if ((kind == RD_K_MESSAGES || kind == RD_K_CHAIN || is_program(kind)) && codec != RD_KC_SIMPLE &&
-        codec != rd_fifo_codec(l))
-        return refuse(why, "fifos have one protocol: ll128, or ll over PCIe and through host memory");
-    if (kind == RD_K_MESSAGES) {
-        if (codec == RD_KC_SIMPLE && !l->streams)
-            return refuse(why, "no room for a block of each direction for every peer");
-        if ((bytes >= l->sliced) != (codec == RD_KC_SIMPLE))
-            return refuse(why, bytes >= l->sliced ? "messages of this length go by simple"
-                                                  : "messages of this length go by lines");
-        chosen->us = expected(w, l, kind, codec, 1);
-        return 0;
-    }
-    if (kind == RD_K_COPY && !l->copies)
-        return refuse(why, "ranks must be processes of their own, on one node, whose GPUs reach each other");
-    if (kind == RD_K_COPY && codec != RD_KC_LL)
-        return refuse(why, "it has one protocol");
-    if (kind == RD_K_COPY) {
-        chosen->passes = chosen->units = chosen->launch.blocks = 1;
-        chosen->launch.threads = 32 * l->nranks;
-        chosen->us = expected(w, l, kind, codec, l->nranks - 1);
-        return 0;
-    }
-    uint32_t unit = rd_kernel_unit(kind, codec);
-    if (!unit || !rd_kernel_find(&chosen->launch, 1))
-        return refuse(why, "this protocol does not serve this operation and type");
-    if (codec == RD_KC_SENTINEL && !rd_coll_reduces((rd_coll_t)w->coll))
-        return refuse(why, "what is only moved must arrive bit by bit, and this protocol changes one NaN");
-    uint64_t chunk = rd_kernel_chunk(kind, w->coll, (int)l->nranks, bytes), total = (chunk + unit - 1) / unit;
-    if (codec == RD_KC_SIMPLE) {
-        cut_slices(l, chunk, chosen);
-        chosen->us = expected(w, l, kind, codec, chosen->passes);
-        return 0;
-    }
-    uint64_t most = most_units(w, l, kind, codec, l->bank);
     if (most == 0)
-        return refuse(why, "the bank, the fifos or the blocks do not suffice");
+        return "the bank, the fifos or the blocks do not suffice";
     uint64_t passes = total ? (total + most - 1) / most : 1;
-    if (kind == RD_K_RING && w->coll == RD_ALLREDUCE && passes > 1) {
-        uint64_t both = most_units(w, l, kind, codec, 2 * (uint64_t)l->bank), fewer = (total + both - 1) / both;
+    if (is_kernel(algo, RD_KERNEL_RING) && w->coll == RD_ALLREDUCE && passes > 1) {
+        uint64_t both = most_units(w, l, algo, proto, 2 * (uint64_t)l->bank), fewer = (total + both - 1) / both;
         chosen->launch.banks = 4 * fewer <= 3 * passes; /* for less it is not worth its fences */
         passes = chosen->launch.banks ? fewer : passes;
     }
-    if (passes > rd_kernel_passes(kind, w->coll))
-        return refuse(why, "too long for it");
+    if (passes > rd_kernel_passes(algo, w->coll))
+        return "too long for it";
     chosen->passes = (uint32_t)passes;
     chosen->units = total ? (uint32_t)((total + passes - 1) / passes) : 1;
-    chosen->launch.threads = block_threads(l, kind, codec, chosen->units);
-    chosen->launch.blocks = rd_kernel_blocks(kind, (int)l->nranks, chosen->units, chosen->launch.threads);
-    chosen->us = expected(w, l, kind, codec, chosen->passes);
-    return 0;
+    chosen->launch.threads = block_threads(l, algo, proto, chosen->units);
+    chosen->launch.blocks = rd_kernel_blocks(algo, (int)l->nranks, chosen->units, chosen->launch.threads);
+    return NULL;
+}
+
+/* Why the way between these GPUs does not carry the protocol, or NULL. */
+static const char *proto_excluded(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
+{
+    if (l->apart && proto == RD_PROTO_LL128)
+        return "lines of 128 bytes arrive in parts in host memory";
+    if (l->split && proto == RD_PROTO_LL128)
+        return "over PCIe a line of 128 bytes may arrive in parts";
+    if (by_fifos(algo) && proto != RD_PROTO_SIMPLE && proto != rd_fifo_proto(l))
+        return "fifos have one protocol: ll128, or ll over PCIe and through host memory";
+    return NULL;
+}
+
+/* Messages are cut when they are known. */
+static const char *cut_messages(const rd_wanted_t *w, const rd_limits_t *l, rd_chosen_t *chosen)
+{
+    int sliced = w->count * w->element >= l->sliced;
+
+    if (chosen->launch.proto == RD_PROTO_SIMPLE && !l->streams)
+        return "no room for a block of each direction for every peer";
+    if (sliced != (chosen->launch.proto == RD_PROTO_SIMPLE))
+        return sliced ? "messages of this length go by simple" : "messages of this length go by lines";
+    return NULL;
+}
+
+static const char *cut_copies(const rd_limits_t *l, rd_chosen_t *chosen)
+{
+    if (!l->copies)
+        return "ranks must be processes of their own, on one node, whose GPUs reach each other";
+    if (chosen->launch.proto != RD_PROTO_LL)
+        return "it has one protocol";
+    chosen->passes = chosen->units = chosen->launch.blocks = 1;
+    chosen->launch.threads = 32 * l->nranks;
+    return NULL;
+}
+
+static const char *cut_chunk(const rd_wanted_t *w, const rd_limits_t *l, rd_chosen_t *chosen)
+{
+    const rd_algo_t *algo = chosen->launch.algo;
+    rd_proto_t proto = chosen->launch.proto;
+
+    if (!rd_kernel_unit(algo, proto) || !rd_kernel_find(&chosen->launch, 1))
+        return "this protocol does not serve this operation and type";
+    if (proto == RD_PROTO_SENTINEL && !rd_coll_reduces((rd_coll_t)w->coll))
+        return "what is only moved must arrive bit by bit, and this protocol changes one NaN";
+    uint64_t chunk = rd_kernel_chunk(algo, w->coll, (int)l->nranks, w->count * w->element);
+    if (proto != RD_PROTO_SIMPLE)
+        return cut_units(w, l, chunk, chosen);
+    cut_slices(l, chunk, chosen);
+    return NULL;
+}
+
+const char *rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
+                           rd_chosen_t *chosen)
+{
+    const rd_shape_t shape = {(int)l->nranks, 1, NULL};
+    const rd_sched_args_t args = {&shape, (rd_coll_t)w->coll, 0, 0, algo->device.param, 0};
+    const char *why;
+
+    if (!(algo->device.colls & 1u << w->coll))
+        return "does not do this operation";
+    if (rd_algo_is_program(algo) && (why = algo->excluded(&args)) != NULL)
+        return why;
+    if ((why = proto_excluded(l, algo, proto)) != NULL)
+        return why;
+    *chosen = (rd_chosen_t){.launch = {.algo = algo, .proto = proto, .coll = w->coll, .type = w->type, .op = w->op}};
+    why = is_kernel(algo, RD_KERNEL_MESSAGES) ? cut_messages(w, l, chosen)
+          : is_kernel(algo, RD_KERNEL_COPY)   ? cut_copies(l, chosen)
+                                              : cut_chunk(w, l, chosen);
+    if (why)
+        return why;
+    uint32_t passes = is_kernel(algo, RD_KERNEL_COPY) ? l->nranks - 1 : chosen->passes ? chosen->passes : 1;
+    chosen->us = expected(w, l, algo, proto, passes);
+    return NULL;
+}
+
+/* The names of the algorithms that GPUs run. */
+static const char *names(char *text, size_t bytes)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
+        if ((*algo)->device.kernel != RD_KERNEL_NONE && used < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", (*algo)->name);
+    return text;
 }
 
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who)
 {
-    rd_kkind_t kind;
+    int known = !env->proto[0];
+    char text[160];
 
     for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
         size_t n = strcspn(p, ","), skip = strcspn(p, "=,");
         skip = skip < n ? skip + 1 : 0;
-        if (rd_kind_parse(p + skip, n - skip, &kind) != 0)
+        if (!rd_kchoose_algo(p + skip, n - skip))
             return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                            "RONDO_ALGO=%s: on CUDA there is no algorithm \"%.*s\"; there are oneshot, twoshot, ring, "
-                            "chain, tree, pat, rd, binomial, messages, copy",
-                            env->algo, (int)(n - skip), p + skip);
+                            "RONDO_ALGO=%s: on CUDA there is no algorithm \"%.*s\"; there are %s", env->algo,
+                            (int)(n - skip), p + skip, names(text, sizeof text));
     }
-    if (env->proto[0] && strcmp(env->proto, "ll") != 0 && strcmp(env->proto, "ll128") != 0 &&
-        strcmp(env->proto, "sentinel") != 0 && strcmp(env->proto, "simple") != 0)
+    for (int proto = 0; proto < RD_GPU_PROTOS; proto++)
+        known |= strcmp(env->proto, rd_proto_name((rd_proto_t)proto)) == 0;
+    if (!known)
         return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
                         "RONDO_PROTO=%s: on CUDA there are ll, ll128, sentinel and simple", env->proto);
     return RONDO_SUCCESS;
 }
 
-/* "ring" speaks of every operation but the barrier, "allreduce=ring,broadcast=chain" of those that it names. 1: forced. */
-static int kind_forced(const rd_env_t *env, uint32_t coll, rd_kkind_t *kind)
+/* "ring" speaks of every operation but the barrier, "allreduce=ring,broadcast=chain" of those that it names. NULL: not
+ * forced. */
+static const rd_algo_t *algo_forced(const rd_env_t *env, uint32_t coll)
 {
     const char *name = rd_coll_name((rd_coll_t)coll);
-    int forced = 0;
+    const rd_algo_t *forced = NULL;
 
     for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
         size_t n = strcspn(p, ","), key = strcspn(p, "=,");
         if (key < n && (strlen(name) != key || memcmp(name, p, key) != 0))
             continue;
         const char *value = key < n ? p + key + 1 : p;
-        if (rd_kind_parse(value, n - (size_t)(value - p), kind) == 0)
-            forced = 1;
+        const rd_algo_t *named = rd_kchoose_algo(value, n - (size_t)(value - p));
+        forced = named ? named : forced;
         if (key < n)
             return forced;
     }
@@ -396,31 +366,39 @@ static int kind_forced(const rd_env_t *env, uint32_t coll, rd_kkind_t *kind)
 static int copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
 {
     return env && env->cuda_copy && !w->kernels && w->count * w->element >= env->cuda_copy &&
-           rd_kchoose_one(w, l, RD_K_COPY, RD_KC_LL, chosen, NULL) == 0;
+           !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, chosen);
+}
+
+/* Whether RONDO_ALGO and RONDO_PROTO let it be. */
+static int allowed(const rd_algo_t *algo, rd_proto_t proto, const rd_algo_t *forced, const rd_env_t *env)
+{
+    if (forced ? algo != forced : is_kernel(algo, RD_KERNEL_NONE) || is_kernel(algo, RD_KERNEL_COPY))
+        return 0;
+    return !env || !env->proto[0] || is_kernel(algo, RD_KERNEL_MESSAGES) || is_kernel(algo, RD_KERNEL_COPY) ||
+           strcmp(env->proto, rd_proto_name(proto)) == 0;
 }
 
 const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
 {
-    rd_kkind_t only = RD_K_KINDS;
-    int forced = env && kind_forced(env, w->coll, &only), found = 0;
+    const rd_algo_t *forced = env ? algo_forced(env, w->coll) : NULL;
     const char *why = "no kernel serves it";
     rd_chosen_t one, simple = {.us = 0};
+    int found = 0;
 
     if (!forced && copied(w, l, env, chosen))
         return NULL;
-    for (int kind = RD_K_ONESHOT; kind <= (forced ? RD_K_COPY : RD_K_MESSAGES); kind++) {
-        for (int codec = 0; codec < RD_KC_CODECS; codec++) {
-            const char *reason;
-            if ((forced && (rd_kkind_t)kind != only) ||
-                (env && env->proto[0] && kind < RD_K_MESSAGES && strcmp(env->proto, codec_names[codec]) != 0))
+    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++) {
+        for (int proto = 0; proto < RD_GPU_PROTOS; proto++) {
+            if (!allowed(*algo, (rd_proto_t)proto, forced, env))
                 continue;
-            if (rd_kchoose_one(w, l, (rd_kkind_t)kind, (rd_kcodec_t)codec, &one, &reason) != 0) {
+            const char *reason = rd_kchoose_one(w, l, *algo, (rd_proto_t)proto, &one);
+            if (reason) {
                 why = reason;
                 continue;
             }
             if (!found || one.us < chosen->us)
                 *chosen = one;
-            if (codec == RD_KC_SIMPLE && (!simple.us || one.us < simple.us))
+            if (proto == RD_PROTO_SIMPLE && (!simple.us || one.us < simple.us))
                 simple = one;
             found = 1;
         }

@@ -34,19 +34,17 @@ typedef struct rd_wanted {
 } rd_wanted_t;
 
 typedef struct rd_chosen {
-    rd_klaunch_t launch; /* MESSAGES: blocks and threads follow from the messages */
+    rd_klaunch_t launch; /* without a card: nothing. MESSAGES: blocks and threads follow from the messages */
     uint32_t passes, units;
     uint32_t slice; /* SIMPLE: bytes of a unit */
     double us; /* expected */
 } rd_chosen_t;
 
-const char *rd_kind_name(rd_kkind_t kind);
-const char *rd_codec_name(rd_kcodec_t codec);
-/* 0, or -1: not a name of the CUDA executor. */
-int rd_kind_parse(const char *name, size_t length, rd_kkind_t *kind);
+/* The algorithm of this name that GPUs run, or NULL. */
+const rd_algo_t *rd_kchoose_algo(const char *name, size_t length);
 
 /* What goes through fifos, CHAIN but by SIMPLE, and MESSAGES, has one protocol. */
-rd_kcodec_t rd_fifo_codec(const rd_limits_t *limits);
+rd_proto_t rd_fifo_proto(const rd_limits_t *limits);
 /* What the way between the farthest pair means for choices. */
 void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way);
 /* Which messages go by slices: RONDO_CUDA_LONG, RONDO_PROTO, or the prices. When all else is known. */
@@ -64,9 +62,9 @@ rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, int mixed, const rd_km
 /* Do RONDO_ALGO and RONDO_PROTO name what the CUDA executor has? */
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who);
 
-/* One candidate: 0, or -1 with the reason why it cannot serve. */
-int rd_kchoose_one(const rd_wanted_t *wanted, const rd_limits_t *limits, rd_kkind_t kind, rd_kcodec_t codec,
-                  rd_chosen_t *chosen, const char **why);
+/* One candidate: NULL, or why it cannot serve. */
+const char *rd_kchoose_one(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_algo_t *algo, rd_proto_t proto,
+                           rd_chosen_t *chosen);
 /* The cheapest, or what goes by SIMPLE if that is little slower (RONDO_CUDA_SPARE); or COPY, never for its price alone,
  * where RONDO_CUDA_COPY promises that it can serve; or what RONDO_ALGO and RONDO_PROTO force. NULL, or why there is
  * none. */

@@ -2,6 +2,7 @@
  * on; streams, of what goes by slices, are served by as many blocks as this rank likes. All of those must run at once,
  * or they wait for each other for ever; those that copy what the rank sends to itself wait for nobody. */
 #include "exec/cuda/kernel_choose.h"
+#include "sched/algo/algos.h"
 
 #define COPY_BLOCKS 32u        /* that copy, beside lines */
 #define COPY_BESIDE 8u         /* beside slices, whose blocks have a multiprocessor each: they keep up with a link */
@@ -23,7 +24,7 @@ static uint32_t copy_blocks(const rd_kmessages_t *k)
 /* For streams: less where lines, copies or other communicators want room, but one for each of them. */
 static uint32_t stream_room(const rd_limits_t *limits, uint32_t parts, const rd_kmessages_t *k)
 {
-    uint32_t warps = rd_kernel_threads(RD_K_STREAMS, RD_KC_LL) / 32, lines = (k->npairs * k->warps + warps - 1) / warps;
+    uint32_t warps = rd_kernel_threads(RD_KERNEL_STREAMS, RD_PROTO_LL) / 32, lines = (k->npairs * k->warps + warps - 1) / warps;
     uint32_t least = k->sends + k->receives, most = limits->blocks - lines, copies = copy_blocks(k);
 
     most -= copies < most ? copies : most;
@@ -47,11 +48,12 @@ void rd_streams_divide(const rd_limits_t *limits, uint32_t parts, uint32_t slice
 
 rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, int mixed, const rd_kmessages_t *k)
 {
-    rd_klaunch_t l = {.kind = k->sends + k->receives ? RD_K_STREAMS : RD_K_MESSAGES, .codec = rd_fifo_codec(limits)};
+    rd_klaunch_t l = {.kernel = k->sends + k->receives ? RD_KERNEL_STREAMS : RD_KERNEL_MESSAGES,
+                      .proto = rd_fifo_proto(limits)};
 
-    l.kind = mixed ? RD_K_MIXED : l.kind;
-    l.threads = rd_kernel_threads(l.kind, l.codec);
-    l.blocks = rd_kernel_blocks(l.kind, (int)limits->nranks, k->npairs * k->warps, l.threads);
+    l.kernel = mixed ? RD_KERNEL_MIXED : l.kernel;
+    l.threads = rd_kernel_threads(l.kernel, l.proto);
+    l.blocks = rd_kernel_blocks(&rd_algo_messages, (int)limits->nranks, k->npairs * k->warps, l.threads);
     l.blocks += k->sends * k->senders + k->receives * k->receivers + copy_blocks(k);
     return l;
 }

@@ -6,36 +6,36 @@
 
 struct rd_cuda_program {
     struct rd_cuda_program *next;
-    rd_kkind_t kind;
+    const rd_algo_t *algo;
     uint32_t coll;
     int root;
     rd_kprogram_t program;
 };
 
-static struct rd_cuda_program *find(const rd_cuda_t *cuda, rd_kkind_t kind, uint32_t coll, int root)
+static struct rd_cuda_program *find(const rd_cuda_t *cuda, const rd_algo_t *algo, uint32_t coll, int root)
 {
     struct rd_cuda_program *p = cuda->programs;
 
-    while (p && (p->kind != kind || p->coll != coll || p->root != root))
+    while (p && (p->algo != algo || p->coll != coll || p->root != root))
         p = p->next;
     return p;
 }
 
 rondo_result_t rd_cuda_program(rd_cuda_t *cuda, const rd_klaunch_t *launch, int root, rd_kprogram_t *program)
 {
-    struct rd_cuda_program *p = find(cuda, launch->kind, launch->coll, root);
+    struct rd_cuda_program *p = find(cuda, launch->algo, launch->coll, root);
     rd_who_t *who = cuda->team->who;
     const char *why;
 
     if (!p) {
         if (!(p = malloc(sizeof *p)))
             return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for a program");
-        *p = (struct rd_cuda_program){.next = cuda->programs, .kind = launch->kind, .coll = launch->coll, .root = root};
-        why = rd_kernel_program(p->kind, p->coll, cuda->k.nranks, cuda->k.rank, root, &p->program);
+        *p = (struct rd_cuda_program){.next = cuda->programs, .algo = launch->algo, .coll = launch->coll, .root = root};
+        why = rd_kernel_program(p->algo, p->coll, cuda->k.nranks, cuda->k.rank, root, &p->program);
         if (why) {
             free(p);
             return rd_error(who, RONDO_ERR_INTERNAL, "%s by %s: %s", rd_coll_name((rd_coll_t)launch->coll),
-                            rd_kind_name(launch->kind), why);
+                            launch->algo->name, why);
         }
         cuda->programs = p;
     }

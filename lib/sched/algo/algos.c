@@ -1,5 +1,5 @@
-/* The registry: collectives and algorithms by name. A new algorithm is one file and one line here; the planner, the
- * executors, the checker and the tools find it in this table.
+/* The registry: collectives and algorithms by name. The planner, the executors, the checker and the tools find in this
+ * table what the files of local.mk define.
  */
 #include <string.h>
 
@@ -12,12 +12,13 @@ static const char *const coll_names[RD_NUM_COLLS] = {
 };
 
 const rd_algo_t *const rd_algos[] = {
-    &rd_algo_direct,    &rd_algo_oneshot,     &rd_algo_twoshot,
-    &rd_algo_ring,      &rd_algo_tree,        &rd_algo_pat,
-    &rd_algo_rd,        &rd_algo_binomial,    &rd_algo_hier_ring,
-    &rd_algo_hier_tree, &rd_algo_hier_rd,     &rd_algo_hier_binomial,
-    &rd_algo_hier_pat,  &rd_algo_hier_direct, NULL,
+#define RD_CARD(card) &card,
+#include "sched/algo/cards.h"
+#undef RD_CARD
+    NULL,
 };
+
+_Static_assert(sizeof rd_algos / sizeof rd_algos[0] <= RD_ALGOS_MOST + 1, "a row for each in tables of prices");
 
 const char *rd_coll_name(rd_coll_t coll)
 {
@@ -36,10 +37,24 @@ int rd_coll_parse(const char *name, rd_coll_t *coll)
 
 const rd_algo_t *rd_algo_find(const char *name)
 {
+    return rd_algo_named(name, strlen(name));
+}
+
+const rd_algo_t *rd_algo_named(const char *name, size_t length)
+{
     for (int a = 0; rd_algos[a] != NULL; a++)
-        if (strcmp(name, rd_algos[a]->name) == 0)
+        if (strlen(rd_algos[a]->name) == length && memcmp(name, rd_algos[a]->name, length) == 0)
             return rd_algos[a];
     return NULL;
+}
+
+int rd_algo_number(const rd_algo_t *algo)
+{
+    int number = 0;
+
+    while (rd_algos[number] != algo)
+        number++;
+    return number;
 }
 
 const char *rd_sched_any(const rd_sched_args_t *args)

@@ -113,6 +113,75 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     }
 }
 
+/* ---- what it costs ---- */
+
+/* Ranks on the way from each rank to the root, summed over all: the ones in the binary numbers below n. */
+static double ways(int n)
+{
+    double all = 0;
+
+    for (int v = 1; v < n; v++)
+        all += __builtin_popcount((unsigned)v);
+    return all;
+}
+
+/* Ranks below the root's child with the most. */
+static double subtree(const rd_count_t *c)
+{
+    int half = 1 << ((int)c->rounds - 1);
+
+    return c->n - half > half / 2 ? c->n - half : half / 2;
+}
+
+static int work(const rd_count_t *c, rd_work_t *w)
+{
+    w->chunks = 1;
+    w->hops = c->rounds_down;
+    w->again = 1;
+    w->fill = w->hops - 1;
+    w->messages = w->link = c->rounds;
+    w->leave = c->nnodes;
+    switch (c->coll) {
+    case RD_BROADCAST:
+        w->received = 1;
+        w->received_all = c->m;
+        w->moved = rd_work_fan(c->rounds);
+        w->moved_all = 1.5 * c->n - 1;
+        return 0;
+    case RD_REDUCE:
+        w->received = c->rounds;
+        w->received_all = c->m;
+        w->moved = rd_work_sum((int)c->rounds + 1, 1);
+        w->moved_all = 1.5 * c->m + 1;
+        w->summed = c->rounds;
+        w->summed_all = c->m;
+        return 0;
+    case RD_GATHER:
+    case RD_SCATTER:
+        w->chunks = c->n;
+        w->messages = c->m;
+        w->link = c->m / c->n;
+        w->moved = 1;
+        w->moved_all = 1 + ways(c->n) / c->n;
+        w->received = (c->coll == RD_GATHER ? c->m : subtree(c)) / c->n;
+        w->received_all = ways(c->n) / c->n;
+        w->leave = (double)(c->n - c->local) / c->n;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
 const rd_algo_t rd_algo_binomial = {
-    "binomial", 1u << RD_BROADCAST | 1u << RD_REDUCE | 1u << RD_GATHER | 1u << RD_SCATTER, rd_sched_any, emit, 0,
+    .name = "binomial",
+    .colls = 1u << RD_BROADCAST | 1u << RD_REDUCE | 1u << RD_GATHER | 1u << RD_SCATTER,
+    .excluded = rd_sched_any,
+    .emit = emit,
+    .work = work,
+    .near = RD_PEERS_HALVING,
+    .stays = 1u << RD_BROADCAST,
+    .device = {.kernel = RD_KERNEL_PROGRAM,
+               .colls = 1u << RD_REDUCE | 1u << RD_BROADCAST | 1u << RD_GATHER | 1u << RD_SCATTER,
+               .lanes = 1,
+               .channels = 1},
 };

@@ -179,11 +179,83 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     return s;
 }
 
+/* ---- what it costs ---- */
+
+/* The root has a message for, or from, everybody. */
+static int rooted_work(const rd_count_t *c, rd_work_t *w)
+{
+    double m = c->m, n = c->n;
+
+    w->messages = m;
+    w->link = m;
+    w->leave = n - c->local;
+    switch (c->coll) {
+    case RD_BROADCAST:
+        w->chunks = 1;
+        w->received = 1;
+        w->received_all = m;
+        w->moved = rd_work_fan(m);
+        w->moved_all = w->moved + m;
+        return 0;
+    case RD_REDUCE:
+        w->chunks = 1;
+        w->received = w->received_all = m;
+        w->moved = rd_work_sum(c->n, 1);
+        w->summed = w->summed_all = m;
+        w->moved_all = w->moved + m;
+        return 0;
+    case RD_GATHER:
+    case RD_SCATTER:
+        w->received = (c->coll == RD_GATHER ? m : 1) / n;
+        w->received_all = m / n;
+        w->moved = 1;
+        w->moved_all = 1 + m / n;
+        w->link = m / n;
+        w->leave = (n - c->local) / n;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static int work(const rd_count_t *c, rd_work_t *w)
+{
+    double m = c->m, n = c->n;
+
+    w->chunks = c->n;
+    w->hops = w->again = 1;
+    w->messages = 2 * m;
+    w->link = m / n;
+    w->leave = rd_work_spread(c, 1 / n);
+    switch (c->coll) {
+    case RD_ALLGATHER:
+        rd_work_alike(w, c->n, m / n, (rd_work_fan(m) + 1 + m) / n, 0);
+        return 0;
+    case RD_REDUCE_SCATTER:
+        rd_work_alike(w, c->n, m / n, (m + rd_work_sum(c->n, 1)) / n, m / n);
+        return 0;
+    case RD_ALLTOALL:
+        rd_work_alike(w, c->n, m / n, (1 + 2 * m) / n, 0);
+        return 0;
+    case RD_BARRIER:
+        w->chunks = 1;
+        rd_work_alike(w, c->n, m, rd_work_fan(m) + m, 0);
+        w->link = m;
+        w->leave = 0;
+        return 0;
+    default:
+        return rooted_work(c, w);
+    }
+}
+
 const rd_algo_t rd_algo_direct = {
-    "direct",
-    1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_BROADCAST | 1u << RD_REDUCE | 1u << RD_GATHER |
-        1u << RD_SCATTER | 1u << RD_ALLTOALL | 1u << RD_BARRIER,
-    rd_sched_any,
-    emit,
-    0,
+    .name = "direct",
+    .colls = 1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_BROADCAST | 1u << RD_REDUCE | 1u << RD_GATHER |
+             1u << RD_SCATTER | 1u << RD_ALLTOALL | 1u << RD_BARRIER,
+    .excluded = rd_sched_any,
+    .emit = emit,
+    .work = work,
+    .near = RD_PEERS_ALL,
+    .stays = 1u << RD_BROADCAST | 1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_REDUCE | 1u << RD_ALLTOALL |
+             1u << RD_GATHER | 1u << RD_SCATTER,
 };

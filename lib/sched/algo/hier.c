@@ -30,6 +30,7 @@
  * `param` is the number of rails: 1 for short messages, where every message counts; 0, as many as there can be, for
  * long ones, where every byte does.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "sched/algo/algos.h"
@@ -422,13 +423,166 @@ static rd_steps_t *over_direct(const rd_sched_args_t *args)
     return hier(args, &rd_algo_direct, args->param, 1);
 }
 
+/* ---- what they cost ---- */
+
+/* The algorithm between the nodes, and what the direct exchange inside them adds: `rails` ranks of each node have a
+ * part of the whole each. */
+typedef struct layers {
+    double nodes, local, rails;
+    double part;   /* of the whole, that one rail serves */
+    double share;  /* of the outer algorithm's work, that one rail does */
+    double pieces; /* chunks of one rail */
+} layers_t;
+
+static void inside_allreduce(const layers_t *y, rd_work_t *w)
+{
+    double l = y->local, others = (y->rails - 1) * y->part;
+
+    w->hops += 2;
+    w->again += 2;
+    w->near_hops = 2;
+    w->near_messages = 2 * y->pieces * (l - 1 + y->rails - 1);
+    w->near_received = (l - 1) * y->part + others;
+    w->moved += 2 * others + (rd_work_sum((int)l, 1) + rd_work_fan(l - 1)) * y->part;
+    w->summed += (l - 1) * y->part;
+    w->received_all += 2 * y->nodes * (l - 1);
+    w->moved_all += y->nodes * (2 * (l - 1) + rd_work_sum((int)l, 1) + rd_work_fan(l - 1));
+    w->summed_all += y->nodes * (l - 1);
+}
+
+static void inside_rooted(const layers_t *y, int reduces, rd_work_t *w)
+{
+    double l = y->local, others = (y->rails - 1) * y->part, hops = y->rails > 1 ? 2 : 1;
+    double handed =
+        reduces ? (l - 1) / 2 : rd_work_fan(l - 1); /* a sum's sources join those of the outer algorithm's sum */
+
+    w->hops += hops;
+    w->fill += hops;
+    w->near_hops = hops;
+    w->near_messages = y->pieces * (l - 1 + y->rails - 1);
+    w->near_received = reduces ? (l - 1) * y->part + others : others;
+    w->moved += others + handed * y->part;
+    w->received_all += y->nodes * (l - 1);
+    w->moved_all += y->nodes * (handed + l - 1);
+    if (reduces) {
+        w->summed += (l - 1) * y->part + others;
+        w->summed_all += y->nodes * (l - 1);
+    }
+}
+
+static void inside_blocks(const layers_t *y, int reduces, rd_work_t *w)
+{
+    double l = y->local, n = y->nodes * l, handed = reduces ? (l - 1) / 2 : rd_work_fan(l - 1);
+    double rounds_in = w->hops > 1 ? 1 : y->nodes - 1; /* where all blocks come at once, they are passed on in turn */
+
+    w->chunks = (int)n;
+    w->hops += rounds_in;
+    w->again += rounds_in;
+    w->near_hops = rounds_in;
+    w->near_messages = y->nodes * 2 * (l - 1);
+    w->near_received = (l - 1) / l;
+    w->moved += (l - 1 + handed) / l;
+    w->received_all = n * (w->received + w->near_received);
+    w->moved_all = n * w->moved;
+    if (reduces) {
+        w->summed += (l - 1) / l;
+        w->summed_all = n * w->summed;
+    }
+}
+
+static void inside_barrier(const layers_t *y, rd_work_t *w)
+{
+    w->hops += 2;
+    w->again += 2;
+    w->near_hops = 2;
+    w->near_messages = 2 * (y->local - 1);
+    w->near_received = y->local - 1;
+    w->received_all += 2 * y->nodes * (y->local - 1);
+    w->moved_all += 3 * y->nodes * (y->local - 1);
+    w->moved += 2 * (y->local - 1);
+}
+
+/* `trees`: a rail has a tree, and not a part of every chunk. */
+static int layered(const rd_count_t *c, const rd_algo_t *between, int trees, rd_work_t *w)
+{
+    int whole = c->coll == RD_ALLGATHER || c->coll == RD_REDUCE_SCATTER, most = trees && !whole ? 2 : c->local;
+    rd_count_t outer = rd_count(c->coll, c->nnodes, c->nnodes, 1, c->param);
+    layers_t y = {
+        .nodes = c->nnodes, .local = c->local, .rails = c->param > 0 && !whole && c->param < most ? c->param : most};
+
+    if (c->nnodes < 2 || c->local < 2)
+        return -1;
+    if (c->coll == RD_BARRIER)
+        y.rails = 1;
+    outer.pairs = c->pairs;
+    if (between->work(&outer, w) != 0)
+        return -1;
+    y.part = 1 / y.rails;
+    /* Of two trees on two rails, a rail has the inner places of one at most, and no leaf of the other. */
+    y.share = trees ? (y.rails > 1 ? 0.75 : 1) : y.part;
+    y.pieces = w->chunks / (trees ? y.rails : 1);
+    w->least = fmax(w->least, 1 / y.pieces);
+    w->peers = between->near == RD_PEERS_ALL ? outer.m : 0;
+    w->chunks = trees ? w->chunks : w->chunks * (int)y.rails;
+    w->messages *= trees ? y.share : 1;
+    w->received *= y.share;
+    w->moved *= y.share;
+    w->summed *= y.share;
+    if (c->coll == RD_ALLREDUCE)
+        inside_allreduce(&y, w);
+    else if (c->coll == RD_BARRIER)
+        inside_barrier(&y, w);
+    else if (whole)
+        inside_blocks(&y, c->coll == RD_REDUCE_SCATTER, w);
+    else
+        inside_rooted(&y, c->coll == RD_REDUCE, w);
+    w->messages += w->near_messages;
+    w->received += w->near_received;
+    return 0;
+}
+
+static int ring_work(const rd_count_t *c, rd_work_t *w)
+{
+    return layered(c, &rd_algo_ring, 0, w);
+}
+
+static int tree_work(const rd_count_t *c, rd_work_t *w)
+{
+    return layered(c, &rd_algo_tree, 1, w);
+}
+
+static int rd_work(const rd_count_t *c, rd_work_t *w)
+{
+    return layered(c, &rd_algo_rd, 0, w);
+}
+
+static int binomial_work(const rd_count_t *c, rd_work_t *w)
+{
+    return layered(c, &rd_algo_binomial, 0, w);
+}
+
+static int pat_work(const rd_count_t *c, rd_work_t *w)
+{
+    return layered(c, &rd_algo_pat, 0, w);
+}
+
+static int direct_work(const rd_count_t *c, rd_work_t *w)
+{
+    return layered(c, &rd_algo_direct, 0, w);
+}
+
 #define BLOCKS (1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER)
 #define ROOTED (1u << RD_BROADCAST | 1u << RD_REDUCE)
 #define ALL (1u << RD_ALLREDUCE)
 
-const rd_algo_t rd_algo_hier_ring = {"hier_ring", ALL | BLOCKS | ROOTED, excluded, over_ring, 1};
-const rd_algo_t rd_algo_hier_tree = {"hier_tree", ALL | ROOTED, excluded, over_tree, 1};
-const rd_algo_t rd_algo_hier_rd = {"hier_rd", ALL | 1u << RD_BARRIER, excluded, over_rd, 1};
-const rd_algo_t rd_algo_hier_binomial = {"hier_binomial", ROOTED, excluded, over_binomial, 1};
-const rd_algo_t rd_algo_hier_pat = {"hier_pat", ALL | BLOCKS, excluded, over_pat, 1};
-const rd_algo_t rd_algo_hier_direct = {"hier_direct", BLOCKS, excluded, over_direct, 0};
+/* One of them: the schedule between the nodes, the operations, and values of `param`. */
+#define HIER(between, of, most)                                                                                        \
+    .colls = (of), .excluded = excluded, .emit = over_##between, .params = (most), .work = between##_work,             \
+    .near = RD_PEERS_COUNTED
+
+const rd_algo_t rd_algo_hier_ring = {.name = "hier_ring", HIER(ring, ALL | BLOCKS | ROOTED, 1)};
+const rd_algo_t rd_algo_hier_tree = {.name = "hier_tree", HIER(tree, ALL | ROOTED, 1)};
+const rd_algo_t rd_algo_hier_rd = {.name = "hier_rd", HIER(rd, ALL | 1u << RD_BARRIER, 1)};
+const rd_algo_t rd_algo_hier_binomial = {.name = "hier_binomial", HIER(binomial, ROOTED, 1)};
+const rd_algo_t rd_algo_hier_pat = {.name = "hier_pat", HIER(pat, ALL | BLOCKS, 1)};
+const rd_algo_t rd_algo_hier_direct = {.name = "hier_direct", HIER(direct, BLOCKS, 0)};

@@ -30,4 +30,30 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     return s;
 }
 
-const rd_algo_t rd_algo_oneshot = {"oneshot", 1u << RD_ALLREDUCE, rd_sched_any, emit, 0};
+/* ---- what it costs ---- */
+
+/* GPUs do every operation so: what is no allreduce is the direct exchange. */
+static int work(const rd_count_t *c, rd_work_t *w)
+{
+    if (c->coll != RD_ALLREDUCE)
+        return rd_algo_direct.work(c, w);
+    w->chunks = 1;
+    w->hops = w->again = 1;
+    w->messages = 2 * c->m;
+    rd_work_alike(w, c->n, c->m, rd_work_fan(c->m) + rd_work_sum(c->n, 1), c->m);
+    w->link = c->m;
+    w->leave = rd_work_spread(c, 1);
+    return 0;
+}
+
+const rd_algo_t rd_algo_oneshot = {
+    .name = "oneshot",
+    .colls = 1u << RD_ALLREDUCE,
+    .excluded = rd_sched_any,
+    .emit = emit,
+    .work = work,
+    .near = RD_PEERS_ALL,
+    .device = {.kernel = RD_KERNEL_ONESHOT,
+               .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLGATHER |
+                        1u << RD_BROADCAST | 1u << RD_ALLTOALL | 1u << RD_GATHER | 1u << RD_SCATTER},
+};

@@ -96,4 +96,44 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     return s;
 }
 
-const rd_algo_t rd_algo_rd = {"rd", 1u << RD_ALLREDUCE | 1u << RD_BARRIER, rd_sched_any, emit, 0};
+/* ---- what it costs ---- */
+
+/* Recursive doubling among the largest power of two of ranks, of which some also play for one rank each of the rest. */
+static int work(const rd_count_t *c, rd_work_t *w)
+{
+    double l = c->rounds_down, players = (double)(1 << (int)l), rest = c->n - players, extra = rest > 0;
+
+    w->chunks = 1;
+    switch (c->coll) {
+    case RD_ALLREDUCE:
+        /* Few pairs: who plays for two begins late and ends late, but not on the same way. */
+        w->hops = w->again = l + extra + (2 * rest > players);
+        w->messages = 2 * (l + extra);
+        w->moved = 0.5 + 2 * l + 1.5 * extra;
+        w->moved_all = players * (0.5 + 2 * l) + 3.5 * rest;
+        w->summed = l + extra;
+        w->summed_all = players * l + rest;
+        w->received = l + extra;
+        w->received_all = players * l + 2 * rest;
+        w->leave = c->local * l;
+        w->link = w->received;
+        return 0;
+    case RD_BARRIER:
+        w->hops = w->again = c->rounds;
+        w->messages = 2 * c->rounds;
+        rd_work_alike(w, c->n, c->rounds, c->rounds + 1, 0);
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+const rd_algo_t rd_algo_rd = {
+    .name = "rd",
+    .colls = 1u << RD_ALLREDUCE | 1u << RD_BARRIER,
+    .excluded = rd_sched_any,
+    .emit = emit,
+    .work = work,
+    .near = RD_PEERS_HALVING,
+    .device = {.kernel = RD_KERNEL_PROGRAM, .colls = 1u << RD_ALLREDUCE, .lanes = 1, .channels = 1, .scratch = 2},
+};

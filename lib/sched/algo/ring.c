@@ -105,10 +105,70 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     }
 }
 
+/* ---- what it costs ---- */
+
+/* A chain from the root, or to it. */
+static int rooted_work(const rd_count_t *c, rd_work_t *w)
+{
+    double m = c->m;
+
+    w->chunks = 1;
+    w->hops = m;
+    w->again = 1;
+    w->fill = m - 1;
+    w->received = 1;
+    w->received_all = m;
+    w->messages = m > 1 ? 2 : 1;
+    w->leave = w->link = 1;
+    switch (c->coll) {
+    case RD_BROADCAST:
+        w->moved = c->n > 2 ? 1.5 : 1;
+        w->moved_all = 1 + 1.5 * (m - 1) + 1;
+        return 0;
+    case RD_REDUCE:
+        w->moved = 1.5;
+        w->summed = 1;
+        w->summed_all = m;
+        w->moved_all = 1 + 1.5 * m;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static int work(const rd_count_t *c, rd_work_t *w)
+{
+    double m = c->m, n = c->n;
+
+    w->chunks = c->n;
+    w->hops = w->again = m;
+    w->messages = 2 * m;
+    w->leave = w->link = m / n;
+    switch (c->coll) {
+    case RD_ALLGATHER:
+        rd_work_alike(w, c->n, m / n, (2 + 1.5 * (m - 1) + 1) / n, 0);
+        return 0;
+    case RD_REDUCE_SCATTER:
+        rd_work_alike(w, c->n, m / n, (1 + 1.5 * m) / n, m / n);
+        return 0;
+    case RD_ALLREDUCE:
+        w->hops = w->again = 2 * m;
+        w->messages = 4 * m;
+        w->leave = w->link = 2 * m / n;
+        rd_work_alike(w, c->n, 2 * m / n, (1 + 1.5 * (m - 1) + 2 + 1.5 * (m - 1) + 1) / n, m / n);
+        return 0;
+    default:
+        return rooted_work(c, w);
+    }
+}
+
 const rd_algo_t rd_algo_ring = {
-    "ring",
-    1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLREDUCE | 1u << RD_BROADCAST | 1u << RD_REDUCE,
-    rd_sched_any,
-    emit,
-    0,
+    .name = "ring",
+    .colls = 1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLREDUCE | 1u << RD_BROADCAST | 1u << RD_REDUCE,
+    .excluded = rd_sched_any,
+    .emit = emit,
+    .work = work,
+    .near = RD_PEERS_NEIGHBOURS,
+    .device = {.kernel = RD_KERNEL_RING, .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLGATHER},
+    .nccl = "Ring",
 };

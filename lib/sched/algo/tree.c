@@ -142,6 +142,60 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     }
 }
 
+/* ---- what it costs ---- */
+
+/* Two trees, half the bytes each; a rank is inside one of them, where it has up to two children, and a leaf of the
+ * other. With two or three ranks nobody has two children. */
+static int work(const rd_count_t *c, rd_work_t *w)
+{
+    double children = c->n > 3 ? 2 : c->n > 2 ? 1.5 : 1;
+
+    w->chunks = 2;
+    w->again = 1;
+    w->leave = 2;
+    w->least = c->n > 3 ? 0.75 : 0; /* inside the one tree that is left */
+    switch (c->coll) {
+    case RD_BROADCAST:
+    case RD_REDUCE:
+        w->hops = c->rounds;
+        w->link = 1;
+        w->fill = c->rounds - 1;
+        w->messages = 2 * children;
+        w->received = 1;
+        w->received_all = c->m;
+        w->moved = c->coll == RD_REDUCE || c->n > 3 ? 1.5 : c->n > 2 ? 1.25 : 1;
+        w->moved_all = 1.5 * c->m + (c->coll == RD_REDUCE ? 1 : 0.5);
+        w->summed = c->coll == RD_REDUCE;
+        w->summed_all = w->summed * c->m;
+        return 0;
+    case RD_ALLREDUCE:
+        w->hops = 2 * c->rounds_down;
+        w->fill = w->hops - 1;
+        w->messages = 4 * children;
+        w->received = children;
+        w->received_all = 2 * c->m;
+        w->moved = 1 + children;
+        w->summed = c->n > 2 ? 1 : 0.5;
+        w->moved_all = 3 * c->m + 1;
+        w->summed_all = c->m;
+        w->leave = 4;
+        w->link = c->n > 2 ? 2 : 1; /* an inner rank of one tree sends up and twice down, and up in the other one */
+        return 0;
+    default:
+        return -1;
+    }
+}
+
 const rd_algo_t rd_algo_tree = {
-    "tree", 1u << RD_ALLREDUCE | 1u << RD_BROADCAST | 1u << RD_REDUCE, rd_sched_any, emit, 0,
+    .name = "tree",
+    .colls = 1u << RD_ALLREDUCE | 1u << RD_BROADCAST | 1u << RD_REDUCE,
+    .excluded = rd_sched_any,
+    .emit = emit,
+    .work = work,
+    .near = RD_PEERS_HALVING,
+    .device = {.kernel = RD_KERNEL_PROGRAM,
+               .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_BROADCAST,
+               .lanes = 4,
+               .channels = 2},
+    .nccl = "Tree",
 };

@@ -20,4 +20,43 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     return rd_join(first, second);
 }
 
-const rd_algo_t rd_algo_twoshot = {"twoshot", 1u << RD_ALLREDUCE, rd_sched_any, emit, 0};
+/* ---- what it costs ---- */
+
+/* Between GPUs, a part of the whole for each rank but the root, which every rank sends and receives once. */
+static int rooted_work(const rd_count_t *c, rd_work_t *w)
+{
+    if (c->coll != RD_REDUCE && c->coll != RD_BROADCAST)
+        return -1;
+    w->chunks = c->n - 1;
+    w->hops = w->again = 2;
+    w->link = 1;
+    return 0;
+}
+
+static int work(const rd_count_t *c, rd_work_t *w)
+{
+    double n = c->n;
+
+    if (c->coll != RD_ALLREDUCE)
+        return rooted_work(c, w);
+
+    w->chunks = c->n;
+    w->hops = w->again = 2;
+    w->messages = 4 * c->m;
+    w->least = 0.5;
+    rd_work_alike(w, c->n, 2 * c->m / n, (c->m + rd_work_sum(c->n, 1 + c->m) + c->m) / n, c->m / n);
+    w->link = 2 * c->m / n;
+    w->leave = rd_work_spread(c, 2 / n);
+    return 0;
+}
+
+const rd_algo_t rd_algo_twoshot = {
+    .name = "twoshot",
+    .colls = 1u << RD_ALLREDUCE,
+    .excluded = rd_sched_any,
+    .emit = emit,
+    .work = work,
+    .near = RD_PEERS_ALL,
+    .stays = 1u << RD_ALLREDUCE,
+    .device = {.kernel = RD_KERNEL_TWOSHOT, .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_BROADCAST},
+};

@@ -34,8 +34,6 @@ rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart)
     in->limits.nranks = (uint32_t)team->node->nlocal;
     for (int i = 0; i < team->node->nlocal; i++)
         in->peers[i] = cuda->peers[team->node->local[i]];
-    for (int i = 0; i < RD_CHOSEN; i++)
-        in->cache[i].chosen.launch.kind = RD_K_KINDS;
     in->late_ms = cuda->late_ms;
     if (in->k.nranks > 1)
         rd_window_layout(in, team->env, room_for_lines(cuda));

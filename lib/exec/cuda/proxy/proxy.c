@@ -71,7 +71,7 @@ static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *w
 /* Of a block that has so many bytes to copy: a line for each, as far as it may have them. */
 static uint32_t threads_for(const rd_klaunch_t *l, uint64_t bytes)
 {
-    uint32_t most = rd_kernel_threads(l->kind, l->codec);
+    uint32_t most = rd_kernel_threads(l->kernel, l->proto);
     uint64_t warps = (bytes + 511) / 512;
 
     return warps < 1 ? 32 : warps < most / 32 ? 32 * (uint32_t)warps : most;
@@ -255,7 +255,7 @@ static rondo_result_t write_table(const rd_stage_t *s, rd_kstaged_t *k, const rd
 /* 16 bytes a thread of one block. How the other ranks have theirs does not matter. */
 static void brief(const rd_stage_t *s, rd_kstaged_t *k, rd_stage_task_t *task, uint64_t in, uint64_t out)
 {
-    uint64_t most = 16 * rd_kernel_threads(RD_K_STAGED, RD_KC_LL);
+    uint64_t most = 16 * rd_kernel_threads(RD_KERNEL_STAGED, RD_PROTO_LL);
 
     most = most < RD_KBRIEF ? most : RD_KBRIEF;
     k->brief = k->rounds == 1 && in + out && in <= most && out <= most && strcmp(s->cuda->team->env->proto, "simple");
@@ -269,7 +269,7 @@ static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_
 {
     const rd_carrier_t *by = &s->carriers[carrier];
     rd_cuda_t *cuda = s->cuda;
-    rd_klaunch_t l = {.kind = RD_K_STAGED, .coll = (uint32_t)call->ask.coll};
+    rd_klaunch_t l = {.kernel = RD_KERNEL_STAGED, .coll = (uint32_t)call->ask.coll};
     size_t element = rondo_type_size(call->ask.type), most = longest(by, call);
     size_t each = elements_each(s, carrier, call, most);
     raises_t raises;
@@ -391,7 +391,7 @@ static uint32_t crews_for_messages(const rd_stage_t *s)
 
 uint32_t rd_stage_beside(const rd_stage_t *s, uint32_t pairs)
 {
-    uint32_t fit = rd_kernel_at_once() * 32 / rd_kernel_threads(RD_K_MIXED, RD_KC_LL); /* blocks */
+    uint32_t fit = rd_kernel_at_once() * 32 / rd_kernel_threads(RD_KERNEL_MIXED, RD_PROTO_LL); /* blocks */
 
     return (pairs * crews_for_messages(s) + fit - 1) / fit;
 }
@@ -407,7 +407,7 @@ rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_kla
 {
     rd_stage_t *s = cuda->stage;
     rd_kstaged_messages_t *m = &work->staged_messages;
-    rd_klaunch_t l = {.kind = RD_K_STAGED_MESSAGES, .coll = RD_ALLTOALL};
+    rd_klaunch_t l = {.kernel = RD_KERNEL_STAGED_MESSAGES, .coll = RD_ALLTOALL};
     raises_t raises = {crews_for_messages(s), {0}};
     uint64_t most = 0;
     int straight = 0;

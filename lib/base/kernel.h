@@ -1,0 +1,26 @@
+/* The kernels that GPUs run, by name: what an algorithm's card asks for, and what a launch is of (kernels/launch.h). */
+#ifndef RD_KERNEL_H
+#define RD_KERNEL_H
+
+typedef enum {
+    RD_KERNEL_NONE,
+    /* Those of algorithms. All but PROGRAM are written by hand, each for one algorithm. */
+    RD_KERNEL_ONESHOT,
+    RD_KERNEL_TWOSHOT,
+    RD_KERNEL_RING,
+    RD_KERNEL_CHAIN,
+    RD_KERNEL_PROGRAM, /* runs any schedule of lib/sched */
+    RD_KERNEL_MESSAGES,
+    RD_KERNEL_COPY, /* the barriers around copies by copy engines */
+    /* The rest. */
+    RD_KERNEL_ALONE,
+    RD_KERNEL_WRITE,
+    RD_KERNEL_NOTHING,
+    RD_KERNEL_STAGED,
+    RD_KERNEL_STAGED_MESSAGES,
+    RD_KERNEL_STREAMS,
+    RD_KERNEL_MIXED,
+    RD_NUM_KERNELS
+} rd_kernel_t;
+
+#endif

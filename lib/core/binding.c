@@ -1,0 +1,31 @@
+/* What NCCL's names mean here: see binding.h. */
+#include <string.h>
+#include <strings.h>
+
+#include "core/binding.h"
+#include "exec/cuda/cuda.h"
+#include "sched/algo.h"
+
+static int goes_by(const rd_algo_t *algo, int gpus, const char *name)
+{
+    for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
+        if (strcmp(rd_proto_name((rd_proto_t)proto), name) == 0)
+            return gpus ? rd_cuda_goes_by(algo, (rd_proto_t)proto) : rd_proto_on_host((rd_proto_t)proto);
+    return 0;
+}
+
+const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t letters, int gpus, const char *proto)
+{
+    rd_coll_t coll;
+
+    if (rd_coll_parse(operation, &coll) != 0)
+        return NULL;
+    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++) {
+        const char *name = (*algo)->nccl;
+        unsigned colls = gpus ? (*algo)->device.colls : (*algo)->colls;
+        if (name && strlen(name) == letters && strncasecmp(name, nccl, letters) == 0 && colls & 1u << coll &&
+            (!proto || goes_by(*algo, gpus, proto)))
+            return (*algo)->name;
+    }
+    return NULL;
+}

@@ -1,0 +1,22 @@
+/* copy: copy engines move blocks out of registered buffers, between two barriers of all ranks: GPUs alone.
+ *
+ * The direct exchange, but for a broadcast: a part to each rank, then everybody's part to everybody, unless there are
+ * two. It takes no multiprocessor but for the barriers (exec/cuda/copy_engine.c), and is never chosen for its price.
+ */
+#include "sched/algo/algos.h"
+
+static int work(const rd_count_t *c, rd_work_t *w)
+{
+    int result = rd_algo_direct.work(c, w);
+
+    if (c->coll == RD_BROADCAST)
+        w->link = c->n == 2 ? 1 : 2 * c->m / c->n;
+    return result;
+}
+
+const rd_algo_t rd_algo_copy = {
+    .name = "copy",
+    .work = work,
+    .near = RD_PEERS_ALL,
+    .device = {.kernel = RD_KERNEL_COPY, .colls = 1u << RD_BROADCAST | 1u << RD_ALLGATHER | 1u << RD_ALLTOALL},
+};

@@ -1,0 +1,20 @@
+/* messages: a message for every pair of ranks that has something for each other, as sends and receives of a group are.
+ *
+ * The direct exchange, between GPUs: lines through fifos, or slices where messages are long (kernels/p2p.cuh,
+ * kernels/p2p_slices.cuh). On host memory direct has a lane for each message.
+ */
+#include "sched/algo/algos.h"
+
+static int work(const rd_count_t *c, rd_work_t *w)
+{
+    return rd_algo_direct.work(c, w);
+}
+
+const rd_algo_t rd_algo_messages = {
+    .name = "messages",
+    .work = work,
+    .near = RD_PEERS_ALL,
+    .device = {.kernel = RD_KERNEL_MESSAGES,
+               .colls =
+                   1u << RD_BROADCAST | 1u << RD_ALLGATHER | 1u << RD_ALLTOALL | 1u << RD_GATHER | 1u << RD_SCATTER},
+};
