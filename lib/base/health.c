@@ -3,20 +3,21 @@
 
 #include <sched.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- the word ---- */
 
-/* Nonzero: this is the first writer, who has to fill and release; else *first is the code that stands. */
-static int claim(rd_stop_t *stop, rondo_result_t *first)
+/* True: this is the first writer, who has to fill and release; else *first is the code that stands. */
+static bool claim(rd_stop_t *stop, rondo_result_t *first)
 {
     int unclaimed = 0;
     if (atomic_compare_exchange_strong(&stop->claimed, &unclaimed, 1))
-        return 1;
+        return true;
     while ((*first = rd_stop_get(stop)) == RONDO_SUCCESS) /* its writer is between claim and release */
         sched_yield();
-    return 0;
+    return false;
 }
 
 static rondo_result_t release(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness)

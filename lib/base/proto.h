@@ -18,7 +18,7 @@ typedef enum { RD_STREAM_NEVER, RD_STREAM_ALWAYS, RD_STREAM_ADAPT } rd_stream_t;
 
 static inline const char *rd_proto_name(rd_proto_t proto)
 {
-    return proto == RD_PROTO_LL ? "ll" : proto == RD_PROTO_SIMPLE ? "simple" : "pull";
+    return proto == RD_PROTO_LL ? "ll" : proto == RD_PROTO_SIMPLE ? "simple" : "cma";
 }
 
 static inline rd_stream_t rd_stream_parse(const char *name)

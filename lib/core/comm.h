@@ -20,8 +20,9 @@ struct rondo_comm {
     rd_team_t team; /* what the layers below are told of all this */
     rd_boot_t *boot;
     rd_node_t node;
-    rd_net_t *net; /* NULL: one node */
     rd_conns_t conns;
+    rd_transport_t *transports; /* list: the last one made first */
+    rd_transport_t *net;        /* of these, the one whose messages have to be polled for, or shared memory */
     rd_planner_t *planner;
     struct rd_cuda *cuda; /* NULL: a host communicator */
     rd_watch_t *watch;

@@ -1,16 +1,16 @@
 /* A communicator is made room by room, and taken down again. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "node/agree.h"
 #include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
 #include "core/op.h"
+#include "core/transports.h"
 #include "progress/net_comm.h"
 #include "progress/signature.h"
-#include "transport/cma/cma.h"
 
 #define SPIN 4000  /* polls before the first yield where every rank has a core */
 #define MOMENTS 20 /* of a short exchange where two share one: some 200 ns */
@@ -24,10 +24,7 @@ static void fork_child(void)
     rd_comm_mark++;
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(NULL, NULL, fork_child);
-}
+static const rd_fork_handlers_t at_fork = {.child = fork_child};
 
 int rd_comm_inherited(rondo_comm_t comm)
 {
@@ -76,6 +73,15 @@ static void look_at_device(void *arg)
     rd_cuda_look(comm->cuda);
 }
 
+static void end_transports(rondo_comm_t comm)
+{
+    for (rd_transport_t *t; (t = comm->transports);) {
+        comm->transports = t->next;
+        t->ops->destroy(t);
+    }
+    comm->net = NULL;
+}
+
 /* In reverse order of creation. */
 void rd_comm_take_down(rondo_comm_t comm)
 {
@@ -89,7 +95,7 @@ void rd_comm_take_down(rondo_comm_t comm)
     comm->cuda = NULL;
     rd_plan_put(comm->last.plan);
     rd_planner_free(comm->planner);
-    rd_net_destroy(comm->net);
+    end_transports(comm);
     rd_conns_free(&comm->conns);
     rd_node_free(&comm->node);
     rd_boot_destroy(comm->boot);
@@ -121,26 +127,41 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
     return rd_cuda_device(config.device, &comm->device);
 }
 
-static rondo_result_t make_net(rondo_comm_t comm)
+static rondo_result_t add_transport(rondo_comm_t comm, const rd_transport_ops_t *ops, const rd_transport_args_t *args)
 {
-    unsigned char *remote;
-    rondo_result_t result;
+    rd_transport_t *t;
+    rondo_result_t result = ops->create(&t, args);
 
-    if (comm->node.nnodes == 1 || comm->device >= 0) /* a CUDA communicator's carrier has it */
-        return RONDO_SUCCESS;
-    if (!rd_net_built() || strcmp(comm->env.transport, "shm") == 0)
-        return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED, "%d nodes need a network transport, but %s",
-                        comm->node.nnodes,
-                        rd_net_built() ? "RONDO_TRANSPORT=shm excludes it" : "this library is built without UCX");
-    remote = calloc((size_t)comm->nranks, 1);
-    if (!remote)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", comm->nranks);
-    for (int r = 0; r < comm->nranks; r++)
-        remote[r] = comm->node.node_of[r] != comm->node.node_of[comm->rank];
-    result = rd_net_create(&comm->net, comm->boot, comm->rank, comm->nranks, remote, &comm->env, &comm->who,
-                           &comm->health.stop);
-    free(remote);
-    return result;
+    if (result != RONDO_SUCCESS)
+        return result;
+    t->next = comm->transports;
+    comm->transports = t;
+    if (!comm->net || rd_transport_polled(t))
+        comm->net = t;
+    return rd_conns_bind(&comm->conns, t, args);
+}
+
+/* Every transport within nodes adds to the connections there; between nodes there is one. A CUDA communicator's
+ * carriers have that one. */
+static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *layout)
+{
+    const rd_transport_args_t args = {comm->rank, comm->nranks, &comm->node, &comm->conns,
+                                      &comm->env, comm->boot,   &comm->who,  &comm->health.stop};
+    const rd_transport_ops_t *ops;
+    rondo_result_t result = rd_conns_create(&comm->conns, layout, &comm->node, comm->nranks, &comm->who);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    comm->health.notice = &comm->conns.self->notice;
+    comm->team.controls = comm->conns.controls;
+    for (int i = 0; (ops = rd_transport_at(i)) && result == RONDO_SUCCESS; i++) {
+        if (ops->reach == RD_WITHIN_NODE)
+            result = add_transport(comm, ops, &args);
+    }
+    if (result != RONDO_SUCCESS || comm->node.nnodes == 1 || comm->device >= 0)
+        return result;
+    result = rd_transport_choose(&ops, &args);
+    return result == RONDO_SUCCESS ? add_transport(comm, ops, &args) : result;
 }
 
 /* One layout for all: every node is laid out for the fullest. A CUDA communicator's data takes other ways: its ranks
@@ -194,14 +215,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
                                &comm->health.stop)))
         return result;
     connection_layout(&layout, comm);
-    if ((result =
-             rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->health.stop)) ||
-        (result = make_net(comm)) ||
-        (result = rd_conns_create(&comm->conns, &layout, &comm->node, comm->rank, comm->nranks, comm->net, &comm->who)))
-        return result;
-    comm->health.notice = &comm->conns.self->notice;
-    comm->team.controls = comm->conns.controls;
-    if ((result = rd_pull_probe(&comm->conns, comm->boot, &comm->node, comm->rank, &comm->env, &comm->who)))
+    if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->health.stop)) ||
+        (result = make_connections(comm, &layout)))
         return result;
     const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node,   agreed.cores, agreed.sharing,
                                     &comm->conns, &comm->env,   &comm->prices, &comm->who};
@@ -216,7 +231,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         rd_log(&comm->who, RD_LOG_INFO,
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",
                RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, comm->nranks, comm->node.nnodes,
-               comm->cuda ? "CUDA" : "host memory", comm->net ? rd_net_version() : "shared memory", agreed.cores,
+               comm->cuda ? "CUDA" : "host memory", rd_transport_version(comm->net->ops), agreed.cores,
                layout.slots, layout.slot_bytes, comm->team.spin ? "spin" : "yield");
     return RONDO_SUCCESS;
 }
@@ -239,7 +254,6 @@ static rondo_result_t meet(rondo_comm_t comm, const rondo_unique_id_t *id, rd_me
 static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                            const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting)
 {
-    static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
     rondo_comm_t made = aligned_alloc(RD_LINE, (sizeof *made + RD_LINE - 1) / RD_LINE * RD_LINE);
     rondo_result_t result;
 
@@ -247,7 +261,7 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
         rd_boot_give_up(id, RONDO_ERR_NO_MEMORY);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a communicator");
     }
-    pthread_once(&fork_once, fork_register);
+    rd_fork_register(RD_FORK_COMM, &at_fork);
     memset(made, 0, sizeof *made);
     made->rank = made->who.rank = rank;
     made->nranks = made->who.nranks = nranks;
@@ -256,8 +270,8 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     atomic_store(&made->references, 1);
     if (env)
         made->env = *env;
-    if ((!env && (result = rd_env_read(&made->env))) || (result = read_config(made, config)) ||
-        (result = meet(made, id, meeting)) || (result = make_rooms(made))) {
+    if ((!env && (result = rd_env_read(&made->env))) || (result = rd_transport_check(&made->env, NULL)) ||
+        (result = read_config(made, config)) || (result = meet(made, id, meeting)) || (result = make_rooms(made))) {
         if (result == rd_health_check(&made->health)) /* found by another thread */
             rd_error_again(&made->who, made->health.stop.text);
         if (made->boot)
@@ -302,7 +316,7 @@ static rondo_result_t make_net_comm(const rd_team_t *of, const char *purpose, co
 static void leave_net_comm(rd_queue_t *queue)
 {
     if (rondo_comm_finalize(rd_comm_of(queue)) == RONDO_SUCCESS)
-        rd_net_leave(queue->net);
+        rd_transport_leave(queue->net);
 }
 
 static void end_net_comm(rd_queue_t *queue)

@@ -369,7 +369,7 @@ static int turn(struct rondo_request *request)
 static int idle(const struct rondo_request *request)
 {
     for (int i = 0; i < request->ncomms; i++) {
-        if (request->comms[i]->net && !rd_net_idle(request->comms[i]->net))
+        if (!rd_transport_idle(request->comms[i]->net))
             return 0;
     }
     return 1;
@@ -386,7 +386,7 @@ static void miss(struct rondo_request *request)
 {
     for (int i = request->ncomms - 1; i >= 0 && !over(request); i--) {
         rondo_comm_t comm = request->comms[i];
-        if (!comm->queue.active && (!comm->net || rd_net_idle(comm->net))) /* its part is over: it waits for nobody */
+        if (!comm->queue.active && rd_transport_idle(comm->net)) /* its part is over: it waits for nobody */
             continue;
         rondo_result_t result = rd_queue_miss(&comm->queue);
         if (result != RONDO_SUCCESS)

@@ -14,4 +14,6 @@ librondo_core_la_SOURCES += \
 	lib/core/shrink.h \
 	lib/core/split.c \
 	lib/core/submit.c \
-	lib/core/submit.h
+	lib/core/submit.h \
+	lib/core/transports.c \
+	lib/core/transports.h

@@ -127,7 +127,7 @@ rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
     if (result == RONDO_SUCCESS)
         result = rd_queue_repeat(&comm->queue, comm->last.plan, in, out);
     if (result != RONDO_SUCCESS)
-        rd_group_failed(result = rd_call_spoiled(comm, result));
+        result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
 }
 
@@ -146,7 +146,7 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
     if (result == RONDO_SUCCESS)
         result = comm->cuda ? run_on_device(comm, call) : run(comm, call);
     if (result != RONDO_SUCCESS)
-        rd_group_failed(result = rd_call_spoiled(comm, result));
+        result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
 }
 
@@ -180,7 +180,7 @@ rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t
     if (result == RONDO_SUCCESS)
         result = comm->cuda ? message_on_device(comm, &on_device) : message(comm, send, buffer, bytes, peer);
     if (result != RONDO_SUCCESS)
-        rd_group_failed(result = rd_call_spoiled(comm, result));
+        result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
 }
 

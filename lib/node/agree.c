@@ -17,7 +17,7 @@ typedef struct {
     uint64_t machine;
     rd_env_alike_t env;
     cpu_set_t cores;
-} record_t;
+} rank_facts_t;
 
 uint64_t rd_machine_number(void)
 {
@@ -35,7 +35,7 @@ uint64_t rd_machine_number(void)
     return h;
 }
 
-static void fill(record_t *r, int device, const rd_env_t *env, const rd_prices_t *prices)
+static void fill(rank_facts_t *r, int device, const rd_env_t *env, const rd_prices_t *prices)
 {
     rd_topo_t topo;
 
@@ -53,7 +53,7 @@ static void fill(record_t *r, int device, const rd_env_t *env, const rd_prices_t
 }
 
 /* Every rank finds the same first difference, and so fails alike. */
-static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_boot_t *boot, rd_who_t *who)
+static rondo_result_t same(const rank_facts_t *a, const rank_facts_t *b, int rank, rd_boot_t *boot, rd_who_t *who)
 {
     char of_a[RD_ENV_TEXT], of_b[RD_ENV_TEXT];
     const char *what = NULL;
@@ -77,14 +77,14 @@ static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_bo
                     rd_boot_whois(boot, 0), of_a, rank, rd_boot_whois(boot, rank), of_b);
 }
 
-typedef struct place {
+typedef struct machine_rank {
     uint64_t machine;
     int rank;
-} place_t;
+} machine_rank_t;
 
 static int by_machine(const void *a, const void *b)
 {
-    const place_t *x = a, *y = b;
+    const machine_rank_t *x = a, *y = b;
 
     if (x->machine != y->machine)
         return x->machine < y->machine ? -1 : 1;
@@ -93,7 +93,7 @@ static int by_machine(const void *a, const void *b)
 
 /* Cores that `count` ranks of one machine may use together, as the tightest of them sees it. A cgroup's quota may allow
  * fewer than the mask shows; a rank that is bound to few cores does not. */
-static int machine_cores(const record_t *all, const place_t *places, int count)
+static int machine_cores(const rank_facts_t *all, const machine_rank_t *places, int count)
 {
     cpu_set_t together;
     int cores;
@@ -103,17 +103,17 @@ static int machine_cores(const record_t *all, const place_t *places, int count)
         CPU_OR(&together, &together, &all[places[i].rank].cores);
     cores = CPU_COUNT(&together);
     for (int i = 0; i < count; i++) {
-        const record_t *r = &all[places[i].rank];
+        const rank_facts_t *r = &all[places[i].rank];
         if (r->quota > 0 && r->quota < CPU_COUNT(&r->cores) && r->quota < cores)
             cores = r->quota;
     }
     return cores < 1 ? 1 : cores;
 }
 
-static void load_find(rd_agreed_t *agreed, const record_t *all, place_t *places, int rank, int nranks)
+static void load_find(rd_agreed_t *agreed, const rank_facts_t *all, machine_rank_t *places, int rank, int nranks)
 {
     for (int r = 0; r < nranks; r++)
-        places[r] = (place_t){all[r].machine, r};
+        places[r] = (machine_rank_t){all[r].machine, r};
     qsort(places, (size_t)nranks, sizeof *places, by_machine);
     agreed->cores = CPU_SETSIZE;
     agreed->sharing = agreed->crowded = 0;
@@ -129,7 +129,7 @@ static void load_find(rd_agreed_t *agreed, const record_t *all, place_t *places,
 }
 
 /* Where processors differ, all take the first of their tables. */
-static void prices_find(rd_agreed_t *agreed, const record_t *all, int nranks, const rd_prices_t *own)
+static void prices_find(rd_agreed_t *agreed, const rank_facts_t *all, int nranks, const rd_prices_t *own)
 {
     int number = all[0].processor;
 
@@ -141,8 +141,8 @@ static void prices_find(rd_agreed_t *agreed, const record_t *all, int nranks, co
 rondo_result_t rd_agree(rd_agreed_t *agreed, rd_boot_t *boot, int rank, int nranks, int device, const rd_env_t *env,
                         rd_who_t *who)
 {
-    record_t *all = calloc((size_t)nranks, sizeof *all);
-    place_t *places = malloc((size_t)nranks * sizeof *places);
+    rank_facts_t *all = calloc((size_t)nranks, sizeof *all);
+    machine_rank_t *places = malloc((size_t)nranks * sizeof *places);
     rondo_result_t result = RONDO_ERR_NO_MEMORY;
     rd_prices_t prices;
     int number;

@@ -367,7 +367,7 @@ rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who)
     }
     if (strcmp(env->proto, "ll128") == 0 || strcmp(env->proto, "sentinel") == 0)
         return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                        "RONDO_PROTO=%s is a protocol between GPUs: on host memory there are ll, simple and pull",
+                        "RONDO_PROTO=%s is a protocol between GPUs: on host memory there are ll, simple and cma",
                         env->proto);
     return RONDO_SUCCESS;
 }

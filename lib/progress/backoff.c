@@ -14,10 +14,8 @@ static int waited_for(rd_queue_t *q)
     }
     if (q->run.open)
         return q->run.waits_for;
-    if (!q->net)
-        return -1;
-    int peer = rd_net_waits_for(q->net);
-    return peer >= 0 ? peer : rd_net_taker(q->net);
+    int peer = rd_transport_direct_peer(q->net);
+    return peer >= 0 ? peer : rd_transport_zcopy_peer(q->net);
 }
 
 /* How a rank has left: RONDO_SUCCESS, in order, or RONDO_ERR_MISMATCH; RONDO_IN_PROGRESS: it has not. */
@@ -27,7 +25,7 @@ static rondo_result_t farewell(rd_queue_t *q, int peer)
 
     if (control)
         return atomic_load_explicit(&control->left, memory_order_acquire) ? RONDO_SUCCESS : RONDO_IN_PROGRESS;
-    return peer >= 0 && q->net ? rd_net_farewell(q->net, peer) : RONDO_IN_PROGRESS;
+    return peer >= 0 ? rd_transport_farewell(q->net, peer) : RONDO_IN_PROGRESS;
 }
 
 /* What a rank that has left had sent was there before it left: so one more look is owed. */
@@ -59,8 +57,8 @@ static void say_wait(rd_queue_t *q, int64_t now)
     uint64_t waits = (uint64_t)(uint32_t)now << 32 | (uint32_t)(peer + 1);
 
     atomic_store_explicit(&q->self->waits, waits, memory_order_relaxed);
-    if (peer >= 0 && q->net && now - q->wait.began_ms >= SEEK_MS)
-        rd_net_seek(q->net, peer);
+    if (peer >= 0 && now - q->wait.began_ms >= SEEK_MS)
+        rd_transport_seek(q->net, peer);
 }
 
 /* The rank that this one has lately waited for; -1: it does not wait, or is on another node and nobody knows. */

@@ -13,13 +13,14 @@
 #define SPENT_MOST 64   /* tasks whose memory is kept */
 
 rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_t *planner, const rd_conns_t *conns,
-                               rd_net_t *net)
+                               rd_transport_t *net)
 {
     memset(q, 0, sizeof *q);
     q->team = team;
     q->health = team->health;
     q->planner = planner;
     q->net = net;
+    q->polled = rd_transport_polled(net);
     q->self = conns->self;
     q->controls = conns->controls;
     q->spin = team->spin;
@@ -230,7 +231,7 @@ static rondo_result_t failed(rd_queue_t *q, rondo_result_t result, int peer)
 
 static int lent(rd_queue_t *q)
 {
-    return q->net && rd_net_lent(q->net);
+    return q->net->zcopy_pending;
 }
 
 rondo_result_t rd_queue_tasks(rd_queue_t *q, int *moved)
@@ -261,23 +262,21 @@ rondo_result_t rd_queue_tasks(rd_queue_t *q, int *moved)
 
 static int busy(rd_queue_t *q)
 {
-    return q->active || (q->net && !rd_net_idle(q->net));
+    return q->active || !rd_transport_idle(q->net);
 }
 
 rondo_result_t rd_queue_advance(rd_queue_t *q, int *moved)
 {
     rondo_result_t result = rd_queue_tasks(q, moved);
 
-    if (q->net && result == RONDO_SUCCESS && busy(q))
-        *moved |= rd_net_progress(q->net);
+    if (result == RONDO_SUCCESS && busy(q))
+        *moved |= rd_transport_progress(q->net);
     return result;
 }
 
 void rd_queue_flush(rd_queue_t *q, rondo_result_t code)
 {
-
-    if (q->net)
-        rd_net_take_back(q->net);
+    rd_transport_cancel(q->net);
     while (q->active) {
         rd_task_t *t = q->active;
         q->active = t->next;
@@ -342,14 +341,14 @@ static int remote(rd_queue_t *q, int peer)
     return peer >= 0 && !q->controls[peer];
 }
 
-/* A message of another node is found the sooner the less is done between two looks: what else may end the wait is seen
- * a few looks later. Who shares his core gives it away after each. */
+/* A message that has to be polled for is found the sooner the less is done between two looks: what else may end the
+ * wait is seen a few looks later. Who shares his core gives it away after each. */
 static int look(rd_queue_t *q, const rd_run_t *run)
 {
-    int moved = rd_net_progress(q->net);
+    int moved = rd_transport_progress(q->net);
 
     for (int n = 1; n < LOOKS && !moved && q->spin && remote(q, run->waits_for); n++)
-        moved = rd_net_progress(q->net);
+        moved = rd_transport_progress(q->net);
     return moved;
 }
 
@@ -358,12 +357,13 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
 {
     rondo_result_t result = run->result;
 
-    rd_wait_begin(&q->wait, &q->health->stop, q->net ? (q->spin + LOOKS - 1) / LOOKS : q->spin, q->timeout_ms);
-    q->wait.slow = q->net != NULL;
+    rd_wait_begin(&q->wait, &q->health->stop, q->polled ? (q->spin + LOOKS - 1) / LOOKS : q->spin,
+                  q->timeout_ms);
+    q->wait.slow = q->polled;
     while (result == RONDO_SUCCESS && run->open) {
         int moved = rd_run_advance(run);
         result = run->result;
-        if (q->net && run->open && result == RONDO_SUCCESS) /* a look at the network is a call of the system */
+        if (q->polled && run->open && result == RONDO_SUCCESS) /* a look at the network is a call of the system */
             moved |= look(q, run);
         if (q->active && result == RONDO_SUCCESS)
             result = rd_queue_advance(q, &moved);
@@ -372,8 +372,8 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
         else if (result == RONDO_SUCCESS)
             result = rd_queue_miss(q);
     }
-    while (result == RONDO_SUCCESS && q->net && !rd_net_idle(q->net)) {
-        if (!rd_net_progress(q->net))
+    while (result == RONDO_SUCCESS && !rd_transport_idle(q->net)) {
+        if (!rd_transport_progress(q->net))
             result = rd_queue_miss(q);
     }
     if (result != RONDO_SUCCESS) {
@@ -451,7 +451,7 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
             rd_run_advance(run);
         if (run->open && plan->quick)
             poll_quick(q, run);
-        if (run->open || run->result != RONDO_SUCCESS || q->net)
+        if (run->open || run->result != RONDO_SUCCESS || q->polled)
             result = run_on(q, run);
     }
     rd_plan_put(plan);
@@ -460,8 +460,7 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
 
 rondo_result_t rd_queue_repeat(rd_queue_t *q, rd_plan_t *plan, const void *in, void *out)
 {
-
-    if (q->tails[RD_CHAIN_COLLECTIVE] || q->net) {
+    if (q->tails[RD_CHAIN_COLLECTIVE] || q->polled) {
         plan->users++;
         return rd_queue_run(q, plan, RD_CHAIN_COLLECTIVE, in, out);
     }

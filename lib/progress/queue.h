@@ -51,7 +51,8 @@ typedef struct rd_queue {
     const rd_team_t *team;
     rd_health_t *health;                  /* the team's */
     rd_planner_t *planner;                /* NULL on a CUDA communicator, for which nothing runs here */
-    rd_net_t *net;                        /* NULL: all ranks are on one node */
+    rd_transport_t *net; /* by which other nodes are reached; on one node one that need not be polled */
+    bool polled;         /* messages come by the progress of `net` alone */
     rd_control_t *self, *const *controls; /* this rank's own, and those of its node */
     int spin, moments;                    /* the team's */
     int64_t timeout_ms;                   /* the team's */
@@ -71,7 +72,7 @@ typedef struct rd_queue {
 } rd_queue_t;
 
 rondo_result_t rd_queue_create(rd_queue_t *queue, const rd_team_t *team, rd_planner_t *planner, const rd_conns_t *conns,
-                               rd_net_t *net);
+                               rd_transport_t *net);
 void rd_queue_free(rd_queue_t *queue);
 
 /* Which chain a task belongs to. */

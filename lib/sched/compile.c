@@ -78,7 +78,7 @@ static int work_alloc(work_t *w)
                    (2 * names + RD_MAX_ENDS) * sizeof(int32_t) + names + steps;
 
     w->link = calloc(1, bytes + 1);
-    if (w->link == NULL)
+    if (!w->link)
         return -1;
     w->owner = w->link + 2 * links;
     w->sends = (rd_link_t *)(w->owner + 2 * links);
@@ -332,7 +332,7 @@ static rd_program_t *assemble(const work_t *w)
     for (int l = 0; l < s->nlanes; l++)
         nsteps += (size_t)s->lanes[l].count;
     p = malloc(sizeof(*p) + lanes + sends + recvs + nsteps * sizeof(*step));
-    if (p == NULL)
+    if (!p)
         return NULL;
     lane = (rd_lane_t *)(p + 1);
     step = (rd_step_t *)((char *)lane + lanes + sends + recvs);
@@ -359,8 +359,8 @@ int rd_compile(rd_steps_t *steps, int fuse, rd_program_t **program, const char *
     work_t w = {.s = steps};
     rd_program_t *p = NULL;
 
-    if (steps == NULL || rd_steps_expand(steps) != 0) {
-        *why = steps != NULL ? steps->error : "no memory for the schedule";
+    if (!steps || rd_steps_expand(steps) != 0) {
+        *why = steps ? steps->error : "no memory for the schedule";
         return -1;
     }
     *why = "no memory for the program";
@@ -381,7 +381,7 @@ int rd_compile(rd_steps_t *steps, int fuse, rd_program_t **program, const char *
     p = assemble(&w);
 free_work:
     free(w.link);
-    if (p == NULL)
+    if (!p)
         return -1;
     *why = NULL;
     *program = p;

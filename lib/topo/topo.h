@@ -33,6 +33,8 @@ rondo_result_t rd_topo_read(rd_topo_t *topo, const char *file);
 
 /* What differs by backend: packages to threads, caches, and for a file `allowed`. Called by rd_topo_read. */
 rondo_result_t rd_topo_walk(rd_topo_t *topo, const char *file);
+/* For the backends: the first line of a small file, without its end. 0 or -1. */
+int rd_topo_line(const char *path, char *text, size_t bytes);
 const char *rd_topo_backend(void); /* "hwloc 2.9.0" or "/sys" */
 
 /* The tightest limit on processor time on the way from the group named in `self` (a file like /proc/self/cgroup) up to

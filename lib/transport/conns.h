@@ -10,9 +10,7 @@
 #define RD_CONNS_H
 
 #include "base/health.h"
-#include "transport/conn.h"
-#include "transport/net.h"
-#include "node/node.h"
+#include "transport/transport.h"
 #include "sched/step.h"
 
 /* What a rank tells the others of its node: first line of its segment. */
@@ -37,20 +35,21 @@ typedef struct rd_layout {
     size_t slot_bytes;     /* a multiple of the page */
     uint32_t long_slots;   /* the same between nodes, where there are as many as `slots` of `slot_bytes`, too */
     size_t long_bytes;
-    size_t ring_bytes;     /* of the LL ring */
-    size_t inbox_bytes;    /* of one connection */
+    size_t ring_bytes;  /* of the LL ring */
+    size_t inbox_bytes; /* of one connection */
+    size_t inboxes;     /* where they begin in a segment */
     size_t segment_bytes;
     uint32_t shorter[RD_RINGS]; /* slots of each ring of shorter ones, between nodes; 0: there is none */
-    size_t mirror_bytes;        /* of one direction between nodes */
+    size_t mirror_bytes;        /* of one direction of a mirrored connection */
 } rd_layout_t;
 
 typedef struct rd_conns {
     int nranks;
-    int pull; /* every rank may read the memory of every rank of its node: transport/cma/cma.h */
+    int pull; /* every rank may read the memory of every rank of its node: cma/cma.h */
     rd_layout_t layout;
     rd_send_t *sends; /* [channel * nranks + peer] */
     rd_recv_t *recvs;
-    char *mirrors; /* memory of the connections that go over the network */
+    char *mirrors; /* memory of the mirrored connections */
     size_t mirror_bytes;
     rd_control_t **controls; /* of each rank on this node, NULL elsewhere */
     rd_control_t *self;      /* this rank's own; never NULL */
@@ -59,9 +58,15 @@ typedef struct rd_conns {
 
 void rd_layout_init(rd_layout_t *layout, int nlocal, int nnodes, const rd_env_t *env);
 
-/* Builds the tables; `net` NULL when all ranks share the node. */
-rondo_result_t rd_conns_create(rd_conns_t *conns, const rd_layout_t *layout, const rd_node_t *node, int rank,
-                               int nranks, rd_net_t *net, rd_who_t *who);
+/* Makes the tables; nothing is bound yet. */
+rondo_result_t rd_conns_create(rd_conns_t *conns, const rd_layout_t *layout, const rd_node_t *node, int nranks,
+                               rd_who_t *who);
+/* Binds the connections to all ranks that the transport reaches. On failure it has some of them, and ends before the
+ * tables do. */
+rondo_result_t rd_conns_bind(rd_conns_t *conns, rd_transport_t *transport, const rd_transport_args_t *args);
+/* Where a connection's inbox lies, which is `layout->inbox_bytes` long, and its pair of credits. */
+void rd_send_lay(rd_send_t *send, const rd_layout_t *layout, char *inbox, rd_counter_t *credits, int peer);
+void rd_recv_lay(rd_recv_t *recv, const rd_layout_t *layout, char *inbox, rd_counter_t *credits, int peer);
 void rd_conns_free(rd_conns_t *conns);
 
 /* Tells every rank of the node that this one aborts or fails. */

@@ -14,7 +14,7 @@
 #include "util/operation.h"
 
 static const char *const algos[] = {"ring", "tree", "pat", "direct", "oneshot", "twoshot", "rd", "binomial"};
-static const char *const protos[] = {"ll", "simple", "pull"};
+static const char *const protos[] = {"ll", "simple", "cma"};
 #define NUM_ALGOS 8
 #define NUM_PROTOS 3
 

@@ -100,7 +100,7 @@ typedef struct rd_driver {
     rd_driver_attribute_fn attribute;
 } rd_driver_t;
 extern rd_driver_t rd_driver;
-int rd_driver_loaded(void); /* driver_loaded.c: by anybody, in this process */
+int rd_driver_loaded(void); /* into this process, by anybody */
 void rd_driver_find(void);
 
 /* Only the device, for launches: cheap where it is the current one already. Returns what rd_device_back wants. */

@@ -1,4 +1,5 @@
-/* One step by the PULL protocol: messages are posts of addresses; see ../pull.h. */
+/* One step by the PULL protocol: messages are posts of addresses in the sender's memory, and the receiver reads there
+ * (`read` of transport/conn.h). */
 #ifndef RD_PULL_STEP_H
 #define RD_PULL_STEP_H
 

@@ -17,7 +17,7 @@
 
 static inline int rd_stream_concerns(const rd_plan_t *plan, const rd_send_t *s, size_t bytes)
 {
-    return plan->stream != RD_STREAM_NEVER && bytes >= RD_STREAM_LEAST && !s->net;
+    return plan->stream != RD_STREAM_NEVER && bytes >= RD_STREAM_LEAST && !s->mirrored;
 }
 
 /* Nonzero: the next message is written plainly, and nothing is to be found out by it. */

@@ -5,6 +5,8 @@
 
 #include "exec/host/reduce.h"
 
+#define RD_INLINE static inline __attribute__((always_inline, unused))
+
 typedef void (*rd_load_fn)(void *dst, const void *src, size_t count, const void *arg);
 typedef void (*rd_finish_fn)(void *dst, size_t count, const void *arg);
 

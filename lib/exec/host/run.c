@@ -105,7 +105,7 @@ static inline const char *value(const turn_t *t, const char *const *src, char *f
     return first;
 }
 
-/* What is copied to one place of this rank need not lie in a slot first: between nodes it may come straight there. */
+/* What is copied to one place of this rank need not lie in a slot first: a transport may bring it straight there. */
 static void expect(const turn_t *t, rd_recv_t *recv)
 {
     const rd_step_t *step = t->step;
@@ -124,7 +124,7 @@ static int ready_slots(const turn_t *t)
     for (int i = 0; i < step->nsrc; i++) {
         rd_recv_t *recv = step->src[i].where == RD_PEER ? plan->recvs[step->src[i].index] : NULL;
         if (recv && !rd_slot_arrived(recv)) {
-            if (recv->net)
+            if (recv->mirrored)
                 expect(t, recv);
             t->run->waits_for = recv->peer;
             return 0;
@@ -139,7 +139,7 @@ static int ready_slots(const turn_t *t)
     return 1;
 }
 
-/* The step's value lies in the user's memory and stays there: between nodes it may be sent from there. The value is
+/* The step's value lies in the user's memory and stays there: a transport may send it from there. The value is
  * where the one source is, or where the first destination is. */
 static int may_lend(const turn_t *t)
 {
@@ -158,7 +158,7 @@ static inline int lends_to(const turn_t *t, int i)
 {
     rd_end_t end = t->step->dst[i];
 
-    return end.where == RD_PEER && t->run->plan->sends[end.index]->net;
+    return end.where == RD_PEER && rd_slot_may_lend(t->run->plan->sends[end.index]);
 }
 
 /* The step's value to all destinations. It is computed into one that is written plainly, if there is one: the others
@@ -230,7 +230,7 @@ static int step_slots(const turn_t *t)
         if (step->dst[i].where != RD_PEER)
             continue;
         rd_send_t *send = plan->sends[step->dst[i].index];
-        int more = send->net && sends_more(t, step->dst[i]);
+        int more = send->mirrored && sends_more(t, step->dst[i]);
         if (lend && lends_to(t, i))
             t->run->result = rd_slot_lend(send, from, t->bytes, more);
         else

@@ -13,9 +13,9 @@
  * kernels are told in the order of the triggers. What is longer stays crew 0's: messages of 16 MB that came one at a
  * time took half as long again when they were dealt out to eight.
  *
- * UCX fetches them by a key to the whole allocation, which it keeps: see transport/net.h's rd_net_memory, and rcache.c for what
- * is known of allocations. Memory of which CUDA says nothing, or that other processes cannot map, UCX announces by its
- * own means; so it does all where keys prove slow: UCX may have no quick way to fetch, but one to put.
+ * UCX fetches them by a key to the whole allocation, which it keeps: see rd_net_memory_t of transport/transport.h, and
+ * rcache.c for what is known of allocations. Memory of which CUDA says nothing, or that other processes cannot map, UCX
+ * announces by its own means; so it does all where keys prove slow: UCX may have no quick way to fetch, but one to put.
  */
 #include <string.h>
 
@@ -105,9 +105,9 @@ rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved)
     rd_dealt_t *d = crew->dealt;
 
     while (result == RONDO_SUCCESS && d->taken != atomic_load_explicit(&d->put, memory_order_acquire)) {
-        if (!carrier->active && rd_net_waits_for(carrier->net) < 0)
+        if (!carrier->active && rd_transport_direct_peer(carrier->net) < 0)
             rd_queue_wait_begin(carrier);
-        result = rd_net_direct(carrier->net, &d->all[d->taken++ % RD_DEALT_MOST]);
+        result = carrier->net->ops->direct(carrier->net, &d->all[d->taken++ % RD_DEALT_MOST]);
         *moved = 1;
     }
     return result;

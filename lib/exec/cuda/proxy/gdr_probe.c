@@ -38,7 +38,7 @@ typedef struct way {
 /* NULL, NULL: what this rank owes the network yet. */
 static int under_way(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
 {
-    return first ? atomic_load(first) || atomic_load(second) : !rd_net_idle(by->net);
+    return first ? atomic_load(first) || atomic_load(second) : !rd_transport_idle(by->net);
 }
 
 static rondo_result_t await(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
@@ -48,7 +48,7 @@ static rondo_result_t await(rd_queue_t *by, const _Atomic int *first, const _Ato
 
     rd_wait_begin(&wait, &by->health->stop, by->spin, by->team->env->create_timeout_ms);
     while (under_way(by, first, second) && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
-        if (rd_net_progress(by->net))
+        if (rd_transport_progress(by->net))
             rd_wait_progress(&wait);
         else
             result = rd_wait_miss(&wait);
@@ -59,16 +59,16 @@ static rondo_result_t await(rd_queue_t *by, const _Atomic int *first, const _Ato
 /* The communicator fails as the carrier has, and UCX lets go of what was to be tried. */
 static rondo_result_t give_up(rd_stage_t *s, rd_queue_t *by, rondo_result_t result)
 {
-    int peer = rd_net_waits_for(by->net);
+    int peer = rd_transport_direct_peer(by->net);
 
     if (result == RONDO_ERR_TIMEOUT)
         rd_health_fail(by->health, result, peer, "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
                      rd_health_whois(by->health, peer), (long long)by->team->env->create_timeout_ms);
     else
         rd_health_fail(by->health, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
-    rd_net_take_back(by->net);
+    rd_transport_cancel(by->net);
     return rd_health_fail(s->cuda->team->health, rd_health_check(by->health), atomic_load(&by->health->stop.culprit),
-                        "%s (when messages between GPUs were tried, which RONDO_NET_DIRECT=0 leaves out)",
+                        "%s (when messages between GPUs were tried, which RONDO_GDR=0 leaves out)",
                         by->health->stop.text);
 }
 
@@ -83,12 +83,12 @@ static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int
     const rd_kmessage_t tried = {memory, TRY | (device ? 0 : RD_KDIRECT_HOST)};
     rd_net_direct_t out = {to, 1, device, memory, TRY, &going, {NULL, 0, 0}};
     const rd_net_direct_t in = {from, 0, device, memory + TRY, TRY, &coming, {NULL, 0, 0}};
-    rondo_result_t result = coming ? rd_net_direct(by->net, &in) : RONDO_SUCCESS;
+    rondo_result_t result = coming ? by->net->ops->direct(by->net, &in) : RONDO_SUCCESS;
 
     if (offered)
         out.whole = rd_renewed_whole(s, &tried);
     if (result == RONDO_SUCCESS && going)
-        result = rd_net_direct(by->net, &out);
+        result = by->net->ops->direct(by->net, &out);
     if (result == RONDO_SUCCESS)
         result = await(by, &coming, &going);
     return result == RONDO_SUCCESS ? result : give_up(s, by, result);
@@ -197,9 +197,9 @@ static void prepare(rd_stage_t *s, way_t *own)
     if (rd_renewed_tell(s->area->tried)) /* memory to try with that a peer would have to close something for */
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
-    rd_net_t *net = s->crews[0].carriers[RD_CARRIER_ALL]->net;
-    own->able = rd_net_cuda(net) || (cuda->hosted && cuda->team->env->net_direct == 1);
-    own->able += own->able && rd_net_fetches(net);
+    const rd_transport_t *net = s->crews[0].carriers[RD_CARRIER_ALL]->net;
+    own->able = net->ops->direct && (net->cuda || (cuda->hosted && cuda->team->env->net_direct == 1));
+    own->able += own->able && net->fetches;
 }
 
 static void decide(rd_stage_t *s, const way_t *all)
@@ -210,7 +210,8 @@ static void decide(rd_stage_t *s, const way_t *all)
 
     if (who < n) {
         snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", who,
-                 rd_boot_whois(team->boot, who), rd_net_version(), team->env->ucx_tls);
+                 rd_boot_whois(team->boot, who), rd_transport_version(s->crews[0].carriers[RD_CARRIER_ALL]->net->ops),
+                 team->env->ucx_tls);
         return;
     }
     who = slowest(all, n, &of);
@@ -257,7 +258,7 @@ static void decide_beside(rd_stage_t *s, const way_t *all)
         return;
     if (team->env->net_direct == 1 && team->rank == 0)
         rd_log(team->who, RD_LOG_WARN,
-               "messages go straight between GPUs, as RONDO_NET_DIRECT=1 says, and may wait for ever: %s", why);
+               "messages go straight between GPUs, as RONDO_GDR=1 says, and may wait for ever: %s", why);
     if (team->env->net_direct == 1)
         return;
     s->direct = 0;
@@ -307,7 +308,7 @@ rondo_result_t rd_direct_find(rd_stage_t *s)
     const rd_team_t *team = s->cuda->team;
 
     if (team->env->net_direct == 0 || team->node->nnodes == 1) {
-        snprintf(s->way, sizeof s->way, team->node->nnodes == 1 ? "all are on one node" : "RONDO_NET_DIRECT is 0");
+        snprintf(s->way, sizeof s->way, team->node->nnodes == 1 ? "all are on one node" : "RONDO_GDR is 0");
         return RONDO_SUCCESS;
     }
     way_t *all = calloc((size_t)team->nranks, sizeof *all);
@@ -321,6 +322,6 @@ rondo_result_t rd_direct_find(rd_stage_t *s)
         return result;
     rd_boot_farewell_alike(team->boot);
     return rd_error(team->who, RONDO_ERR_UNSUPPORTED,
-                    "RONDO_NET_DIRECT is 1, and there is no direct path between the GPUs of different nodes: %s",
+                    "RONDO_GDR is 1, and there is no direct path between the GPUs of different nodes: %s",
                     s->way);
 }

@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "transport/net.h"
+#include "transport/transport.h"
 #include "progress/proxy_threads.h"
 #include "exec/cuda/cuda_int.h"
 

@@ -332,16 +332,15 @@ static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
 static rondo_result_t advance(rd_crew_t *crew, rd_queue_t *carrier, int *busy, int *moved)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    rd_net_t *net = carrier ? carrier->net : NULL; /* NULL: all ranks are here */
-    int its = 0, direct = net && rd_net_waits_for(net) >= 0;
+    int its = 0, direct = carrier && rd_transport_direct_peer(carrier->net) >= 0;
 
-    if (!carrier || (!carrier->active && !direct && (!net || rd_net_idle(net))))
+    if (!carrier || (!carrier->active && !direct && rd_transport_idle(carrier->net)))
         return RONDO_SUCCESS;
     *busy = 1;
     result = rd_queue_tasks(carrier, &its);
     if (result == RONDO_SUCCESS) { /* kernels are told before the network is looked at, which takes a microsecond */
         (void)tell(crew, &its);
-        int came = net ? rd_net_progress(net) : 0;
+        int came = rd_transport_progress(carrier->net);
         if (came && carrier->active && (result = rd_queue_tasks(carrier, &its)) == RONDO_SUCCESS)
             (void)tell(crew, &its); /* what has come may be the end of it */
         its |= came;

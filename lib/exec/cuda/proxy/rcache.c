@@ -139,7 +139,7 @@ static rondo_result_t no_place(const rd_stage_t *s, size_t bytes)
 {
     return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY,
                     "no %zu bytes of device memory to copy a message from memory that was given back and taken anew "
-                    "(RONDO_NET_DIRECT=0 does without)",
+                    "(RONDO_GDR=0 does without)",
                     bytes);
 }
 
