@@ -66,13 +66,6 @@ static int has_left(void *arg, int rank)
     return control && atomic_load_explicit(&control->left, memory_order_acquire);
 }
 
-static void look_at_device(void *arg)
-{
-    rondo_comm_t comm = arg;
-
-    rd_cuda_look(comm->cuda);
-}
-
 static void end_transports(rondo_comm_t comm)
 {
     for (rd_transport_t *t; (t = comm->transports);) {
@@ -80,6 +73,13 @@ static void end_transports(rondo_comm_t comm)
         t->ops->destroy(t);
     }
     comm->net = NULL;
+}
+
+static void look_at_device(void *arg)
+{
+    rondo_comm_t comm = arg;
+
+    rd_cuda_look(comm->cuda);
 }
 
 /* In reverse order of creation. */
@@ -150,10 +150,6 @@ static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *lay
     const rd_transport_ops_t *ops;
     rondo_result_t result = rd_conns_create(&comm->conns, layout, &comm->node, comm->nranks, &comm->who);
 
-    if (result != RONDO_SUCCESS)
-        return result;
-    comm->health.notice = &comm->conns.self->notice;
-    comm->team.controls = comm->conns.controls;
     for (int i = 0; (ops = rd_transport_at(i)) && result == RONDO_SUCCESS; i++) {
         if (ops->reach == RD_WITHIN_NODE)
             result = add_transport(comm, ops, &args);
@@ -215,9 +211,12 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
                                &comm->health.stop)))
         return result;
     connection_layout(&layout, comm);
-    if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->health.stop)) ||
+    if ((result =
+             rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->health.stop)) ||
         (result = make_connections(comm, &layout)))
         return result;
+    comm->health.notice = &comm->conns.self->notice;
+    comm->team.controls = comm->conns.controls;
     const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node,   agreed.cores, agreed.sharing,
                                     &comm->conns, &comm->env,   &comm->prices, &comm->who};
     if ((result = comm->device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)

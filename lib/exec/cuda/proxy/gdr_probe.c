@@ -68,8 +68,8 @@ static rondo_result_t give_up(rd_stage_t *s, rd_queue_t *by, rondo_result_t resu
         rd_health_fail(by->health, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
     rd_transport_cancel(by->net);
     return rd_health_fail(s->cuda->team->health, rd_health_check(by->health), atomic_load(&by->health->stop.culprit),
-                        "%s (when messages between GPUs were tried, which RONDO_GDR=0 leaves out)",
-                        by->health->stop.text);
+                          "%s (when messages between GPUs were tried, which RONDO_GDR=0 leaves out)",
+                          by->health->stop.text);
 }
 
 /* Each rank to the one that is `k` behind it, as far as that is on another node. */
