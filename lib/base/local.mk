@@ -12,6 +12,7 @@ librondo_core_la_SOURCES += \
 	lib/base/health.h \
 	lib/base/narrow.h \
 	lib/base/proto.h \
+	lib/base/reducer.h \
 	lib/base/result.c \
 	lib/base/setting.c \
 	lib/base/setting.h \

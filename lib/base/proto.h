@@ -14,6 +14,9 @@ typedef enum { RD_STREAM_NEVER, RD_STREAM_ALWAYS, RD_STREAM_ADAPT } rd_stream_t;
 
 #define RD_LL_MOST 2048 /* bytes of the longest LL message: a quarter of the ring */
 
+/* Bytes. Between nodes, two messages that go to one peer behind one another are copied up to this, and may go as one. */
+#define RD_JOINED 28672
+
 #define RD_PULL_BLOCK ((size_t)256 << 10) /* of each peer's contribution, staged for a reduction: within L2 */
 
 static inline const char *rd_proto_name(rd_proto_t proto)
