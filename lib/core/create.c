@@ -223,9 +223,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     rondo_result_t result;
 
     begin_team(comm);
-    if ((result = agree(comm, &agreed)) ||
-        (result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who,
-                               &comm->health.stop)))
+    if ((result = agree(comm, &agreed)) || (result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks,
+                                                                  &comm->env, &comm->who, &comm->health.stop)))
         return result;
     connection_layout(&layout, comm);
     if ((result =
@@ -247,8 +246,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         rd_log(&comm->who, RD_LOG_INFO,
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",
                RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, comm->nranks, comm->node.nnodes,
-               comm->cuda ? "CUDA" : "host memory", rd_transport_version(comm->net->ops), agreed.cores,
-               layout.slots, layout.slot_bytes, comm->team.spin ? "spin" : "yield");
+               comm->cuda ? "CUDA" : "host memory", rd_transport_version(comm->net->ops), agreed.cores, layout.slots,
+               layout.slot_bytes, comm->team.spin ? "spin" : "yield");
     return RONDO_SUCCESS;
 }
 

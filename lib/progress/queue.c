@@ -357,8 +357,7 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
 {
     rondo_result_t result = run->result;
 
-    rd_wait_begin(&q->wait, &q->health->stop, q->polled ? (q->spin + LOOKS - 1) / LOOKS : q->spin,
-                  q->timeout_ms);
+    rd_wait_begin(&q->wait, &q->health->stop, q->polled ? (q->spin + LOOKS - 1) / LOOKS : q->spin, q->timeout_ms);
     q->wait.slow = q->polled;
     while (result == RONDO_SUCCESS && run->open) {
         int moved = rd_run_advance(run);
