@@ -13,6 +13,7 @@ librondo_core_la_SOURCES += \
 	lib/base/kernel.h \
 	lib/base/narrow.h \
 	lib/base/proto.h \
+	lib/base/reducer.h \
 	lib/base/result.c \
 	lib/base/setting.c \
 	lib/base/setting.h \

@@ -24,6 +24,9 @@ static inline int rd_proto_on_host(rd_proto_t proto)
 
 #define RD_LL_MOST 2048 /* bytes of the longest LL message: a quarter of the ring */
 
+/* Bytes. Between nodes, two messages that go to one peer behind one another are copied up to this, and may go as one. */
+#define RD_JOINED 28672
+
 #define RD_PULL_BLOCK ((size_t)256 << 10) /* of each peer's contribution, staged for a reduction: within L2 */
 
 static inline const char *rd_proto_name(rd_proto_t proto)

@@ -7,6 +7,7 @@
 #include "node/agree.h"
 #include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
+#include "exec/host/reduce.h"
 #include "core/op.h"
 #include "core/transports.h"
 #include "progress/net_comm.h"
@@ -177,8 +178,8 @@ static void connection_layout(rd_layout_t *layout, rondo_comm_t comm)
 
 static const rd_net_comm_ops_t net_comm_ops;
 
-/* What the rooms from here on are told; `controls` follow with the connections. */
-static void fill_team(rondo_comm_t comm, const rd_agreed_t *agreed)
+/* What the rooms from here on are told; how they wait follows with the agreement, `controls` with the connections. */
+static void begin_team(rondo_comm_t comm)
 {
     rd_team_t *team = &comm->team;
 
@@ -191,9 +192,27 @@ static void fill_team(rondo_comm_t comm, const rd_agreed_t *agreed)
     team->health = &comm->health;
     team->who = &comm->who;
     team->prices = &comm->prices;
+}
+
+/* All ranks get the same prices, and know how many of them share a core. */
+static rondo_result_t agree(rondo_comm_t comm, rd_agreed_t *agreed)
+{
+    rd_team_t *team = &comm->team;
+    rd_prices_t own;
+    int number;
+    rondo_result_t result = rd_prices_find(&own, &number, comm->env.tune, &comm->who);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    const rd_priced_t priced = {rd_prices_here(), comm->env.tune[0] ? rd_prices_hash(&own) : 0};
+    result = rd_agree(agreed, team, &priced);
+    if (result != RONDO_SUCCESS)
+        return result;
+    comm->prices = priced.tuned ? own : *rd_prices_builtin(agreed->processor);
     team->spin = comm->env.spin >= 0 ? comm->env.spin : agreed->crowded ? 0 : SPIN;
     team->cores_each = agreed->cores / agreed->sharing;
     team->moments = comm->env.spin < 0 && agreed->sharing <= 2 * agreed->cores ? MOMENTS : 0;
+    return RONDO_SUCCESS;
 }
 
 /* The rooms behind the bootstrap, each on the one before. */
@@ -203,12 +222,9 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     rd_agreed_t agreed;
     rondo_result_t result;
 
-    if ((result = rd_agree(&agreed, comm->boot, comm->rank, comm->nranks, comm->device, &comm->env, &comm->who)))
-        return result;
-    comm->prices = agreed.prices;
-    fill_team(comm, &agreed);
-    if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who,
-                               &comm->health.stop)))
+    begin_team(comm);
+    if ((result = agree(comm, &agreed)) || (result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks,
+                                                                  &comm->env, &comm->who, &comm->health.stop)))
         return result;
     connection_layout(&layout, comm);
     if ((result =
@@ -218,7 +234,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     comm->health.notice = &comm->conns.self->notice;
     comm->team.controls = comm->conns.controls;
     const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node,   agreed.cores, agreed.sharing,
-                                    &comm->conns, &comm->env,   &comm->prices, &comm->who};
+                                    &comm->conns, &comm->env,   &comm->prices, &comm->who,   rd_reducer_init};
     if ((result = comm->device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
                                     : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||

@@ -1,6 +1,6 @@
 /* Groups: what a thread calls between rondo_group_start and the end that matches it is recorded as tasks, then enters
- * the communicators' queues at once, and the caller makes the progress of all of them together. See progress/queue.h for why
- * that cannot deadlock: no task waits for another of a different chain.
+ * the communicators' queues at once, and the caller makes the progress of all of them together. See progress/queue.h
+ * for why that cannot deadlock: no task waits for another of a different chain.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@ struct rondo_request {
     uint64_t mark;              /* rd_comm_mark of the process that submitted */
     rd_completion_t completion; /* of the tasks */
     int submitted;              /* the tasks are in their queues */
-    /* Whose tasks these are: a reference to each until the end. Those behind the first `ncomms` have been ended or lost:
-     * nobody is inside of them any more. Most groups have one alone. */
+    /* Whose tasks these are: a reference to each until the end. Those behind the first `ncomms` have been ended or
+     * lost: nobody is inside of them any more. Most groups have one alone. */
     int ncomms, nheld;
     rondo_comm_t *comms;
     rondo_comm_t one;
-    int later;           /* its end does not wait for what runs on devices */
+    int later;                    /* its end does not wait for what runs on devices */
     struct rd_cuda_pending *cuda; /* what of it runs there and is waited for; NULL: nothing */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/lifetime.h"
+#include "exec/host/reduce.h"
 
 struct rd_user_op {
     struct rd_user_op *next;

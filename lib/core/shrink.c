@@ -1,6 +1,6 @@
-/* The survivors' communicator: a roll call says who they are (boot/agree_shrink.h), they make it, and the roll call says
- * whether it is everybody's. The old communicator is entered for the roll call alone: an abort from another thread does
- * not wait while the new one is made, and is seen after it. */
+/* The survivors' communicator: a roll call says who they are (boot/agree_shrink.h), they make it, and the roll call
+ * says whether it is everybody's. The old communicator is entered for the roll call alone: an abort from another thread
+ * does not wait while the new one is made, and is seen after it. */
 #include "core/shrink.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 #define RD_PLAN_PLAN_H
 
 #include "transport/conns.h"
-#include "exec/host/reduce.h"
+#include "base/reducer.h"
 #include "plan/zcopy.h"
 #include "plan/flat.h"
 #include "cost/prices.h"
@@ -90,6 +90,7 @@ typedef struct rd_planner_args {
     const rd_env_t *env;
     const rd_prices_t *prices;
     rd_who_t *who;
+    rd_reducer_init_fn init_reducer; /* of the executor that runs the plans */
 } rd_planner_args_t;
 
 rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t *args);

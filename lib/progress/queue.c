@@ -20,6 +20,7 @@ rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_
     q->health = team->health;
     q->planner = planner;
     q->net = net;
+    q->polled = rd_transport_polled(net);
     q->self = conns->self;
     q->controls = conns->controls;
     q->spin = team->spin;
@@ -275,7 +276,6 @@ rondo_result_t rd_queue_advance(rd_queue_t *q, int *moved)
 
 void rd_queue_flush(rd_queue_t *q, rondo_result_t code)
 {
-
     rd_transport_cancel(q->net);
     while (q->active) {
         rd_task_t *t = q->active;
@@ -356,15 +356,13 @@ static int look(rd_queue_t *q, const rd_run_t *run)
 static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
 {
     rondo_result_t result = run->result;
-    bool polled = rd_transport_polled(q->net);
 
-    rd_wait_begin(&q->wait, &q->health->stop, polled ? (q->spin + LOOKS - 1) / LOOKS : q->spin,
-                  q->timeout_ms);
-    q->wait.slow = polled;
+    rd_wait_begin(&q->wait, &q->health->stop, q->polled ? (q->spin + LOOKS - 1) / LOOKS : q->spin, q->timeout_ms);
+    q->wait.slow = q->polled;
     while (result == RONDO_SUCCESS && run->open) {
         int moved = rd_run_advance(run);
         result = run->result;
-        if (polled && run->open && result == RONDO_SUCCESS) /* a look at the network is a call of the system */
+        if (q->polled && run->open && result == RONDO_SUCCESS) /* a look at the network is a call of the system */
             moved |= look(q, run);
         if (q->active && result == RONDO_SUCCESS)
             result = rd_queue_advance(q, &moved);
@@ -452,7 +450,7 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
             rd_run_advance(run);
         if (run->open && plan->quick)
             poll_quick(q, run);
-        if (run->open || run->result != RONDO_SUCCESS || rd_transport_polled(q->net))
+        if (run->open || run->result != RONDO_SUCCESS || q->polled)
             result = run_on(q, run);
     }
     rd_plan_put(plan);
@@ -461,8 +459,7 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
 
 rondo_result_t rd_queue_repeat(rd_queue_t *q, rd_plan_t *plan, const void *in, void *out)
 {
-
-    if (q->tails[RD_CHAIN_COLLECTIVE] || rd_transport_polled(q->net)) {
+    if (q->tails[RD_CHAIN_COLLECTIVE] || q->polled) {
         plan->users++;
         return rd_queue_run(q, plan, RD_CHAIN_COLLECTIVE, in, out);
     }

@@ -49,9 +49,10 @@ typedef struct rd_task {
 typedef struct rd_queue {
     /* What runs here: plans of this planner, for this team. */
     const rd_team_t *team;
-    rd_health_t *health;                  /* the team's */
-    rd_planner_t *planner;                /* NULL on a CUDA communicator, for which nothing runs here */
-    rd_transport_t *net;                        /* the one that is polled, if any is: transport/transport.h */
+    rd_health_t *health;   /* the team's */
+    rd_planner_t *planner; /* NULL on a CUDA communicator, for which nothing runs here */
+    rd_transport_t *net;   /* by which other nodes are reached; on one node one that need not be polled */
+    bool polled;           /* messages come by the progress of `net` alone */
     rd_control_t *self, *const *controls; /* this rank's own, and those of its node */
     int spin, moments;                    /* the team's */
     int64_t timeout_ms;                   /* the team's */

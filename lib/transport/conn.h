@@ -20,11 +20,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/proto.h"
+
 #define RD_LINE 64
 #define RD_LL_LINE_DATA 56
-#define RD_SHORT 2048   /* mirrored: messages up to this are copied into their slot, never lent */
-#define RD_JOINED 28672 /* two that go to one peer behind one another are copied up to this: they may go as one */
-#define RD_RINGS 4      /* between nodes: rings of shorter slots, beside that of the long ones */
+#define RD_SHORT 2048 /* mirrored: messages up to this are copied into their slot, never lent */
+#define RD_RINGS 4    /* between nodes: rings of shorter slots, beside that of the long ones */
 
 typedef struct rd_counter {
     _Alignas(RD_LINE) _Atomic uint64_t value;

@@ -76,7 +76,7 @@ static void notices(rondo_result_t said, int of, rondo_result_t expected, const 
     CHECK(rd_health_noticed(&health) == said, "the notice");
     CHECK(rd_health_check(&health) == RONDO_SUCCESS, "a notice is taken in by a poll alone");
     CHECK(rd_health_poll(&health) == expected, "what a poll makes of it");
-    CHECK(strcmp(health.stop.text, sentence) == 0, "%s is not %s", health.stop.text, sentence);
+    CHECK(strcmp(health.stop.text, sentence) == 0, "the sentence");
     if (expected != RONDO_SUCCESS)
         CHECK(told.failed_rank == of && told.reporter == 3, "it is passed on as it was heard");
     CHECK(rd_health_poll(&health) == expected && told.node == (expected != RONDO_SUCCESS), "once");
