@@ -1,5 +1,5 @@
-/* Operations between played nodes, of which a part goes by the kernels of a node's ranks (lib/exec/cuda/hier/hier_run.c): at
- * lengths about those from which it does, and about the ends of pieces; from every root, in place and not, plainly and from
+/* Operations between played nodes, which go by phases (lib/sched/phases.h, lib/exec/cuda/hier/hier_run.c): at lengths
+ * about those from which they do, and about the ends of pieces; from every root, in place and not, plainly and from
  * graphs. How many kernels a graph has got tells what went how: of an operation that is short, or that cannot be cut,
  * there is one. Ranks that abort or are killed in the middle do so here, too.
  *

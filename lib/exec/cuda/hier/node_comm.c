@@ -1,7 +1,7 @@
 /* The ranks of one node as a communicator inside the communicator: a rd_cuda_t of their own, whose windows they map, so
- * that phases of operations (hier_run.c) and messages (exec/cuda/p2p.c) go by the node's own kernels. It has no order, for it is
- * used in a call's stream alone, between two parts that have one, and its words are the outer one's. A rank that is
- * alone on its node has one, too, without a window.
+ * that phases of operations (hier_run.c) and messages (exec/cuda/p2p.c) go by the node's own kernels. It has no order,
+ * for it is used in a call's stream alone, between two parts that have one, and its words are the outer one's. A rank
+ * that is alone on its node has one, too, without a window.
  */
 #include <stdlib.h>
 
