@@ -233,7 +233,7 @@ static int show(const wish_t *w, const rd_env_t *env)
                              .slots = (int)layout.slots,
                              .pull = env->pull && w->nodes == 1};
     rondo_result_t result = rd_choose(&args, &best, all, &nall, NULL);
-    if (result == RONDO_ERR_INVALID_ARGUMENT)
+    if (nall == 0) /* what is forced names nothing that serves here */
         return 1;
     head(w, &args, number < 0 ? env->tune : rd_prices_name(number));
     table(all, nall);

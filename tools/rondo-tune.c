@@ -155,7 +155,7 @@ static void measure_all(tune_t *t)
             snprintf(algos, sizeof algos, "%s", trials[i].algos);
             for (algo = strtok_r(algos, " ", &rest); algo; algo = strtok_r(NULL, " ", &rest))
                 for (int p = 0; p < RD_NUM_PROTOS; p++)
-                    if (rd_proto_on_host((rd_proto_t)p) &&
+                    if (RD_PROTOS_HOST >> p & 1 &&
                         slice_of(t, t->ranks[r], trials[i].coll, algo, (rd_proto_t)p, 2048))
                         measure(t, t->ranks[r], trials[i].coll, algo, (rd_proto_t)p);
         }

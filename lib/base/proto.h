@@ -16,11 +16,9 @@ typedef enum {
 
 #define RD_GPU_PROTOS (RD_PROTO_SIMPLE + 1) /* those between GPUs: the first ones */
 
-/* Whether messages on host memory go by it. */
-static inline int rd_proto_on_host(rd_proto_t proto)
-{
-    return proto == RD_PROTO_LL || proto == RD_PROTO_SIMPLE || proto == RD_PROTO_PULL;
-}
+/* As bits: those of messages on host memory, and between GPUs. */
+#define RD_PROTOS_HOST (1u << RD_PROTO_LL | 1u << RD_PROTO_SIMPLE | 1u << RD_PROTO_PULL)
+#define RD_PROTOS_GPU ((1u << RD_GPU_PROTOS) - 1)
 
 #define RD_LL_MOST 2048 /* bytes of the longest LL message: a quarter of the ring */
 

@@ -10,7 +10,7 @@ static int goes_by(const rd_algo_t *algo, int gpus, const char *name)
 {
     for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
         if (strcmp(rd_proto_name((rd_proto_t)proto), name) == 0)
-            return gpus ? rd_cuda_goes_by(algo, (rd_proto_t)proto) : rd_proto_on_host((rd_proto_t)proto);
+            return gpus ? rd_cuda_goes_by(algo, (rd_proto_t)proto) : (int)(RD_PROTOS_HOST >> proto & 1);
     return 0;
 }
 

@@ -1,6 +1,4 @@
-/* See choose.h. Every algorithm with every protocol is a candidate; one that can serve stands there once for each
- * length of message that is worth a price, one that cannot once, with its reason.
- */
+/* The limits and prices of host memory: see choose.h, and candidates.h for the choice itself. */
 #include "plan/choose.h"
 
 #include <stdio.h>
@@ -16,71 +14,14 @@
 #define FRAME_DATA ((size_t)60 << 10)   /* headers take a part of it */
 #define FRAMES_MOST ((size_t)252 << 10) /* of a slice: two ways at once, longer ones do not stay in the caches */
 
-/* Reasons that say nothing about what is wanted; told apart by address. */
-static const char no_such[] = "does not do this operation", another_algo[] = "RONDO_ALGO names another",
-                  another_proto[] = "RONDO_PROTO names another";
-
-/* What is asked, and what is forced. */
+/* What is asked: the limits of the candidates. */
 typedef struct ask {
     const rd_choose_args_t *args;
     rd_cost_env_t cost;
-    const char *forced; /* not terminated */
-    size_t forced_length;
-    const char *proto; /* forced, or "" */
-    size_t bytes;      /* that the prices are for */
-    size_t ll_most;    /* of an all-to-all's messages */
+    rd_forced_t forced;
+    size_t bytes;   /* that the prices are for */
+    size_t ll_most; /* of an all-to-all's messages */
 } ask_t;
-
-typedef struct list {
-    rd_choice_t entry[RD_CHOICES_MOST];
-    int count;
-} list_t;
-
-/* "ring" speaks of every operation that moves data by an algorithm; "allreduce=ring,barrier=rd" of those that it names.
- * Forcing an algorithm must not take the barrier away, which few of them have; nor must a protocol. */
-static const char *algo_forced(const rd_env_t *env, rd_coll_t coll, size_t *length)
-{
-    const char *name = rd_coll_name(coll), *all = NULL;
-    size_t all_length = 0;
-
-    for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
-        size_t n = strcspn(p, ","), key = strcspn(p, "=,");
-
-        if (key == n && coll != RD_BARRIER) {
-            all = p;
-            all_length = n;
-        } else if (key < n && strlen(name) == key && memcmp(name, p, key) == 0) {
-            *length = n - key - 1;
-            return p + key + 1;
-        }
-    }
-    *length = all_length;
-    return all;
-}
-
-static int is_forced(const ask_t *k, const rd_algo_t *algo)
-{
-    return k->forced && strlen(algo->name) == k->forced_length && memcmp(algo->name, k->forced, k->forced_length) == 0;
-}
-
-static const char *algo_excluded(const ask_t *k, const rd_algo_t *algo, int param)
-{
-    const rd_choose_args_t *a = k->args;
-    rd_sched_args_t sched = {a->shape, a->coll, 0, a->root, param, 0};
-    const char *why = NULL;
-    const rd_count_t count = rd_count(a->coll, a->shape->nranks, a->shape->nnodes, a->local, param);
-    rd_work_t work;
-
-    if (!(algo->colls & 1u << a->coll))
-        return no_such;
-    if (algo->excluded && (why = algo->excluded(&sched)))
-        return why;
-    if (k->forced && !is_forced(k, algo))
-        return another_algo;
-    if (!k->forced && rd_algo_work(algo, &count, &work) != 0)
-        return "has no formula for its cost: used only where RONDO_ALGO names it";
-    return NULL;
-}
 
 static size_t line_up(size_t bytes)
 {
@@ -167,8 +108,8 @@ static const char *alltoall_excluded(const ask_t *k, rd_proto_t proto, size_t me
     const rd_choose_args_t *a = k->args;
     int here = a->shape->nnodes == 1;
 
-    if (k->proto[0])
-        return strcmp(k->proto, rd_proto_name(proto)) != 0 ? another_proto : message_excluded(here, a->pull, proto);
+    if (k->forced.proto[0])
+        return message_excluded(here, a->pull, proto);
     if (a->uneven)
         return NULL; /* whatever is chosen here, each lane asks for itself */
     if (proto != message_proto(a->env, here, a->pull, k->ll_most, message))
@@ -176,57 +117,53 @@ static const char *alltoall_excluded(const ask_t *k, rd_proto_t proto, size_t me
     return NULL;
 }
 
-static const char *proto_excluded(const ask_t *k, const rd_algo_t *algo, rd_proto_t proto, size_t message)
+static const char *ll_excluded(const rd_choose_args_t *a, size_t message)
 {
-    const rd_choose_args_t *a = k->args;
+    if (a->shape->nnodes > 1)
+        return "needs shared memory between all ranks";
+    if (a->uneven)
+        return "needs lengths that every rank knows";
+    if (message > RD_LL_MOST)
+        return "a message is longer than a ring of lines takes";
+    return message > a->env->ll_max ? "a message is longer than RONDO_LL_MAX" : NULL;
+}
 
-    if (a->coll == RD_ALLTOALL)
-        return alltoall_excluded(k, proto, message);
-    if (proto == RD_PROTO_LL) {
-        if (a->shape->nnodes > 1)
-            return "needs shared memory between all ranks";
-        if (a->uneven)
-            return "needs lengths that every rank knows";
-        if (message > RD_LL_MOST)
-            return "a message is longer than a ring of lines takes";
-        if (message > a->env->ll_max)
-            return "a message is longer than RONDO_LL_MAX";
-    }
-    if (proto == RD_PROTO_PULL) {
-        if (a->shape->nnodes > 1)
-            return "needs all ranks on one node";
-        if (!a->pull)
-            return "needs leave to read the peers' memory, and contributions that need no scaling";
-        if (a->shape->nranks > RD_MAX_ENDS &&
-            (1u << a->coll & (1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_REDUCE_SCATTER)))
-            return "sums more ranks than one step takes: the partial sums have no place";
-        if (!(algo->stays & 1u << a->coll))
-            return "passes on values that lie in no buffer of a rank, or overwrites what a peer may still read";
-    }
-    if (k->proto[0] && strcmp(k->proto, rd_proto_name(proto)) != 0)
-        return another_proto;
+static const char *pull_excluded(const rd_choose_args_t *a, const rd_algo_t *algo)
+{
+    if (a->shape->nnodes > 1)
+        return "needs all ranks on one node";
+    if (!a->pull)
+        return "needs leave to read the peers' memory, and contributions that need no scaling";
+    if (a->shape->nranks > RD_MAX_ENDS && rd_coll_reduces(a->coll))
+        return "sums more ranks than one step takes: the partial sums have no place";
+    if (!(algo->stays & 1u << a->coll))
+        return "passes on values that lie in no buffer of a rank, or overwrites what a peer may still read";
     return NULL;
 }
 
-static rd_choice_t *add(list_t *list, const rd_choice_t *c)
-{
-    if (list->count == RD_CHOICES_MOST)
-        return NULL;
-    list->entry[list->count] = *c;
-    return &list->entry[list->count++];
-}
-
 /* The chunks of an algorithm without a formula are taken to be as long as the whole. */
-static size_t chunk_of(const ask_t *k, const rd_algo_t *algo, int param)
+static size_t chunk_of(const ask_t *k, const rd_choice_t *c)
 {
     const rd_choose_args_t *a = k->args;
-    const rd_count_t count = rd_count(a->coll, a->shape->nranks, a->shape->nnodes, a->local, param);
+    const rd_count_t count = rd_count(a->coll, a->shape->nranks, a->shape->nnodes, a->local, c->param);
     rd_work_t work = {.chunks = 1};
     size_t chunk;
 
-    (void)rd_algo_work(algo, &count, &work);
-    chunk = rd_work_chunk(k->args->coll, k->bytes, work.chunks);
-    return chunk > k->args->longest ? chunk : k->args->longest;
+    (void)rd_algo_work(c->algo, &count, &work);
+    chunk = rd_work_chunk(a->coll, k->bytes, work.chunks);
+    return chunk > a->longest ? chunk : a->longest;
+}
+
+static const char *excluded(const void *limits, const rd_choice_t *c)
+{
+    const ask_t *k = limits;
+    size_t message = chunk_of(k, c);
+
+    if (k->args->coll == RD_ALLTOALL)
+        return alltoall_excluded(k, c->proto, message);
+    if (c->proto == RD_PROTO_LL)
+        return ll_excluded(k->args, message);
+    return c->proto == RD_PROTO_PULL ? pull_excluded(k->args, c->algo) : NULL;
 }
 
 /* What goes one way, and between nodes alone, may take the long slots, if it fills two of them, but where cores are
@@ -241,10 +178,11 @@ static size_t longest_slice(const rd_choose_args_t *a, size_t chunk)
 
 /* Slots, halves, quarters...: shorter messages fill a pipeline sooner, longer ones cost less each. All at least as long
  * as the chunk are the same: the longest stands for them. */
-static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk)
+static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
 {
+    const ask_t *k = limits;
     const rd_choose_args_t *a = k->args;
-    size_t least = a->slot_bytes / 16 < SLICE_LEAST ? SLICE_LEAST : a->slot_bytes / 16;
+    size_t chunk = chunk_of(k, &c), least = a->slot_bytes / 16 < SLICE_LEAST ? SLICE_LEAST : a->slot_bytes / 16;
     size_t slot = longest_slice(a, chunk) / 64 * 64, slice = slot;
 
     if (a->env->slice_bytes && a->env->slice_bytes < slice)
@@ -258,7 +196,7 @@ static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk
         c.us = rd_cost_algo_us(&k->cost, a->coll, c.algo, c.param, c.proto, k->bytes, slice);
         if (c.us < 0)
             c.us = 0; /* forced, without a formula */
-        add(list, &c);
+        rd_candidates_add(to, &c);
         if (c.proto != RD_PROTO_SIMPLE || a->coll == RD_ALLTOALL || a->env->slice_bytes || a->uneven ||
             slice / 2 < least || slice / 2 < chunk / 64)
             return;
@@ -267,129 +205,33 @@ static void add_priced(const ask_t *k, list_t *list, rd_choice_t c, size_t chunk
     }
 }
 
-static void add_candidates(const ask_t *k, list_t *list, const rd_algo_t *algo, int param)
-{
-    const char *why = algo_excluded(k, algo, param);
-    size_t chunk = chunk_of(k, algo, param);
-
-    for (int proto = 0; proto < RD_NUM_PROTOS; proto++) {
-        if (!rd_proto_on_host((rd_proto_t)proto))
-            continue;
-        rd_choice_t c = {.algo = algo, .param = param, .proto = (rd_proto_t)proto, .slice = k->args->slot_bytes};
-
-        c.excluded = why ? why : proto_excluded(k, algo, c.proto, chunk);
-        if (c.excluded)
-            add(list, &c);
-        else
-            add_priced(k, list, c, chunk);
-    }
-}
-
-/* The best first; equal ones in the order of the table of algorithms, so that the order is the same everywhere. */
-static int cheaper(const void *x, const void *y)
-{
-    const rd_choice_t *a = x, *b = y;
-
-    if (!a->excluded != !b->excluded)
-        return a->excluded ? 1 : -1;
-    if (!a->excluded && a->us != b->us)
-        return a->us < b->us ? -1 : 1;
-    return 0;
-}
-
-/* Insertion: stable, and the list is short. */
-static void sort(list_t *list)
-{
-    for (int i = 1; i < list->count; i++) {
-        rd_choice_t c = list->entry[i];
-        int j = i;
-
-        for (; j > 0 && cheaper(&c, &list->entry[j - 1]) < 0; j--)
-            list->entry[j] = list->entry[j - 1];
-        list->entry[j] = c;
-    }
-}
-
-/* Whether it is one of those that `name_of` lists; their names, but for empty ones, go to `names`. */
-static int entry_known(const char *name, size_t length, const char *(*name_of)(int i), char *names, size_t bytes)
-{
-    size_t used = 0;
-
-    names[0] = '\0';
-    for (int i = 0; name_of(i); i++) {
-        if (strlen(name_of(i)) == length && memcmp(name_of(i), name, length) == 0)
-            return 1;
-        if (*name_of(i) && used < bytes)
-            used += (size_t)snprintf(names + used, bytes - used, "%s%s", used ? ", " : "", name_of(i));
-    }
-    return 0;
-}
-
-/* "" where GPUs alone have it. */
-static const char *algo_name(int i)
-{
-    return !rd_algos[i] ? NULL : rd_algos[i]->colls ? rd_algos[i]->name : "";
-}
-
-static const char *coll_name(int i)
-{
-    return i < RD_NUM_COLLS ? rd_coll_name((rd_coll_t)i) : NULL;
-}
+static const rd_executor_t host = {
+    .protos = RD_PROTOS_HOST,
+    .excluded = excluded,
+    .price = price,
+};
 
 rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who)
 {
-    char names[160];
-
-    for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
-        size_t n = strcspn(p, ","), key = strcspn(p, "=,"), skip = key < n ? key + 1 : 0;
-
-        if (skip && !entry_known(p, key, coll_name, names, sizeof names))
-            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                            "RONDO_ALGO=%s: there is no operation \"%.*s\" to choose for; there are %s", env->algo,
-                            (int)key, p, names);
-        if (entry_known(p + skip, n - skip, algo_name, names, sizeof names))
-            continue;
-        if (rd_algo_named(p + skip, n - skip))
-            return rd_error(who, RONDO_ERR_UNSUPPORTED,
-                            "RONDO_ALGO=%s: only GPUs run \"%.*s\"; on host memory there are %s", env->algo,
-                            (int)(n - skip), p + skip, names);
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "RONDO_ALGO=%s: there is no algorithm \"%.*s\"; there are %s",
-                        env->algo, (int)(n - skip), p + skip, names);
-    }
-    for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
-        if (!rd_proto_on_host((rd_proto_t)proto) && strcmp(env->proto, rd_proto_name((rd_proto_t)proto)) == 0)
-            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                            "RONDO_PROTO=%s is a protocol between GPUs: on host memory there are ll, simple and cma",
-                            env->proto);
-    return RONDO_SUCCESS;
+    return rd_names_check(env, &host, who);
 }
 
 /* Nothing can serve: says why, by what is forced. */
-static rondo_result_t refuse(const ask_t *k, const list_t *list, rd_who_t *who)
+static rondo_result_t refuse(const ask_t *k, const rd_choices_t *list, rd_who_t *who)
 {
     const rd_choose_args_t *a = k->args;
-    const char *why = "no algorithm does it", *algo = "";
+    const rd_choice_t *reason = rd_candidates_reason(list, &k->forced);
     char forced[320] = "";
     int n = 0;
 
-    for (int i = 0; i < list->count; i++) {
-        const rd_choice_t *c = &list->entry[i];
-
-        if (c->excluded == another_algo || c->excluded == another_proto ||
-            (k->forced ? !is_forced(k, c->algo) : c->excluded == no_such))
-            continue;
-        why = c->excluded;
-        algo = c->algo->name;
-        if (k->proto[0] && strcmp(k->proto, rd_proto_name(c->proto)) == 0)
-            break; /* the reason of the protocol that is wanted */
-    }
-    if (k->forced)
+    if (k->forced.algo)
         n = snprintf(forced, sizeof forced, "RONDO_ALGO=%s", a->env->algo);
-    if (k->proto[0])
-        snprintf(forced + n, sizeof forced - (size_t)n, "%sRONDO_PROTO=%s", n ? " with " : "", k->proto);
+    if (k->forced.proto[0])
+        snprintf(forced + n, sizeof forced - (size_t)n, "%sRONDO_PROTO=%s", n ? " with " : "", k->forced.proto);
     return rd_error(who, RONDO_ERR_UNSUPPORTED, "%s cannot serve %s of %zu bytes on %d ranks: %s%s%s",
-                    *forced ? forced : "rondo", rd_coll_name(a->coll), a->bytes, a->shape->nranks, algo,
-                    *algo ? " " : "", why);
+                    *forced ? forced : "rondo", rd_coll_name(a->coll), a->bytes, a->shape->nranks,
+                    reason ? reason->algo->name : "", reason ? " " : "",
+                    reason ? reason->excluded : "no algorithm does it");
 }
 
 static void ask_begin(ask_t *k, const rd_choose_args_t *args)
@@ -397,36 +239,33 @@ static void ask_begin(ask_t *k, const rd_choose_args_t *args)
     k->args = args;
     k->cost = (rd_cost_env_t){args->shape->nranks, args->shape->nnodes, args->local, args->cores > 0 ? args->cores : 1,
                               args->sharing,       args->prices};
-    k->forced = args->unforced ? NULL : algo_forced(args->env, args->coll, &k->forced_length);
-    k->proto = args->unforced || args->coll == RD_BARRIER ? "" : args->env->proto;
+    k->forced = args->unforced ? (rd_forced_t){.proto = ""} : rd_forced(args->env, args->coll);
     k->ll_most = args->coll == RD_ALLTOALL ? rd_choose_ll_most(args->env, args->prices) : 0;
     k->bytes = args->uneven ? args->slot_bytes * (size_t)args->shape->nranks : args->bytes;
 }
 
 rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall, rd_who_t *who)
 {
-    list_t list = {.count = 0};
-    rondo_result_t result;
+    const rd_sched_args_t sched = {.shape = args->shape, .coll = args->coll, .root = args->root};
+    rondo_result_t result = rd_choose_check(args->env, who);
+    const rd_choice_t *chosen;
+    rd_choices_t list;
     ask_t k;
 
-    ask_begin(&k, args);
-    result = rd_choose_check(args->env, who);
-    if (result != RONDO_SUCCESS) {
-        if (all)
-            *nall = 0;
-        return result;
+    list.count = 0;
+    if (result == RONDO_SUCCESS) {
+        ask_begin(&k, args);
+        rd_candidates(&host, &k, &sched, args->local, &k.forced, &list);
     }
-    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
-        for (int param = 0; (*algo)->colls && param <= (*algo)->params; param++)
-            if (param == 0 || !algo_excluded(&k, *algo, param))
-                add_candidates(&k, &list, *algo, param);
-    sort(&list);
     if (all) {
         *nall = list.count < *nall ? list.count : *nall;
         memcpy(all, list.entry, (size_t)*nall * sizeof *all);
     }
-    if (list.count == 0 || list.entry[0].excluded)
+    if (result != RONDO_SUCCESS)
+        return result;
+    chosen = rd_candidates_best(&list, &k.forced);
+    if (!chosen)
         return refuse(&k, &list, who);
-    *best = list.entry[0];
+    *best = *chosen;
     return RONDO_SUCCESS;
 }

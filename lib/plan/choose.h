@@ -1,4 +1,4 @@
-/* The choice: which algorithm, protocol and message size serve an operation.
+/* The choice on host memory: which algorithm, protocol and message size serve an operation.
  *
  * A pure function of its arguments, and its arguments are what all ranks agreed on when the communicator was made: so
  * every rank chooses the same, without a word exchanged. Nothing here measures. What RONDO_ALGO or RONDO_PROTO force is
@@ -7,12 +7,8 @@
 #ifndef RD_PLAN_CHOOSE_H
 #define RD_PLAN_CHOOSE_H
 
-#include "base/env.h"
 #include "cost/prices.h"
-#include "base/proto.h"
-#include "sched/algo.h"
-
-#define RD_CHOICES_MOST 256
+#include "plan/candidates.h"
 
 typedef struct rd_choose_args {
     rd_coll_t coll;
@@ -35,15 +31,6 @@ typedef struct rd_choose_args {
     int slots;         /* slots a connection */
     int pull;          /* ranks of a node may read each other's memory */
 } rd_choose_args_t;
-
-typedef struct rd_choice {
-    const rd_algo_t *algo;
-    int param; /* rd_sched_args_t.param */
-    rd_proto_t proto;
-    size_t slice;         /* bytes of one message at most: a multiple of 64, at most a slot */
-    double us;            /* predicted time; 0 where excluded */
-    const char *excluded; /* NULL, or why it cannot serve */
-} rd_choice_t;
 
 /* The cheapest goes to `*best`. `all`, if not NULL, holds *nall entries on entry and gets every candidate, the best
  * first, the excluded ones last; *nall is then their number. RONDO_ERR_UNSUPPORTED, with the sentence, when what is

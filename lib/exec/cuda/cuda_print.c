@@ -46,30 +46,6 @@ int rd_cuda_multiprocessors(const char *bus)
     return sms;
 }
 
-typedef struct candidate {
-    rd_chosen_t chosen;
-    const char *why; /* it cannot; NULL: it can */
-    int number;
-} candidate_t;
-
-static int cheaper(const void *a, const void *b)
-{
-    const candidate_t *x = a, *y = b;
-
-    if (!x->why != !y->why)
-        return x->why ? 1 : -1;
-    if (x->why)
-        return x->number - y->number;
-    if (x->chosen.us != y->chosen.us)
-        return x->chosen.us > y->chosen.us ? 1 : -1;
-    return x->number - y->number;
-}
-
-static int is_chosen(const rd_chosen_t *a, const rd_chosen_t *b)
-{
-    return a->launch.algo == b->launch.algo && a->launch.proto == b->launch.proto;
-}
-
 /* The limits of a communicator of this shape, by these prices. */
 static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t *env, const rd_prices_t *prices,
                                    rd_limits_t *limits, size_t *window)
@@ -103,51 +79,43 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     return RONDO_SUCCESS;
 }
 
-static void candidate_print(FILE *file, const candidate_t *candidate, int chosen)
+/* A line for each; a copy has one protocol. */
+static void candidate_print(FILE *file, const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_choice_t *c,
+                            const rd_chosen_t *best)
 {
-    const rd_chosen_t *c = &candidate->chosen;
+    rd_kernel_t kernel = c->algo->device.kernel;
+    int is_best = best && best->launch.algo == c->algo && best->launch.proto == c->proto;
+    rd_chosen_t one;
 
-    fprintf(file, "%c %-9s %-9s", chosen ? '*' : ' ', c->launch.algo->name, rd_proto_name(c->launch.proto));
-    if (candidate->why)
-        fprintf(file, "          %s\n", candidate->why);
-    else if (c->launch.algo->device.kernel == RD_KERNEL_MESSAGES)
-        fprintf(file, "%8.1f us\n", c->us);
-    else if (c->launch.algo->device.kernel == RD_KERNEL_COPY)
-        fprintf(file, "%8.1f us  from registered buffers, where RONDO_CUDA_COPY says so\n", c->us);
-    else
-        fprintf(file, "%8.1f us  %u passes of %u units%s, %u blocks of %u threads\n", c->us, c->passes, c->units,
-                c->launch.banks ? " in both banks" : "", c->launch.blocks, c->launch.threads);
-}
-
-static int candidates(const rd_wanted_t *wanted, const rd_limits_t *limits, candidate_t *list)
-{
-    int n = 0;
-
-    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++) {
-        int protos = (*algo)->device.kernel == RD_KERNEL_NONE   ? 0
-                     : (*algo)->device.kernel == RD_KERNEL_COPY ? 1
-                                                                : RD_GPU_PROTOS;
-        for (int proto = 0; proto < protos; proto++, n++) {
-            list[n] = (candidate_t){.number = n};
-            list[n].why = rd_kchoose_one(wanted, limits, *algo, (rd_proto_t)proto, &list[n].chosen);
-            list[n].chosen.launch.algo = *algo;
-            list[n].chosen.launch.proto = (rd_proto_t)proto;
-        }
+    if (kernel == RD_KERNEL_COPY && c->proto != RD_PROTO_LL)
+        return;
+    fprintf(file, "%c %-9s %-9s", is_best ? '*' : ' ', c->algo->name, rd_proto_name(c->proto));
+    if (c->excluded) {
+        fprintf(file, "          %s\n", c->excluded);
+        return;
     }
-    return n;
+    fprintf(file, "%8.1f us", c->us);
+    (void)rd_kchoose_one(wanted, limits, c->algo, c->proto, &one);
+    if (kernel == RD_KERNEL_COPY)
+        fprintf(file, "  from registered buffers, where RONDO_CUDA_COPY says so");
+    else if (kernel != RD_KERNEL_MESSAGES)
+        fprintf(file, "  %u passes of %u units%s, %u blocks of %u threads", one.passes, one.units,
+                one.launch.banks ? " in both banks" : "", one.launch.blocks, one.launch.threads);
+    fprintf(file, "\n");
 }
 
 rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
                                   const rd_cuda_shape_t *shape, const rd_env_t *env)
 {
-    candidate_t list[RD_ALGOS_MOST * RD_GPU_PROTOS];
+    const rd_forced_t forced = rd_forced(env, coll);
+    rd_choices_t all;
     rd_wanted_t wanted = {(uint32_t)coll, (uint32_t)type, RONDO_SUM, (uint32_t)rondo_type_size(type), count, 0};
     rd_limits_t limits;
     rd_prices_t prices;
     rd_chosen_t best;
     size_t window;
     char way[64];
-    int n, number;
+    int number;
 
     if (coll == RD_BARRIER)
         wanted = (rd_wanted_t){RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, count = 1, 0};
@@ -156,7 +124,7 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
         result = shape_limits(shape, env, &prices, &limits, &window);
     if (result != RONDO_SUCCESS)
         return result;
-    const char *why = rd_kchoose(&wanted, &limits, env, &best);
+    const char *why = rd_kchoose(&wanted, &limits, coll == RD_BARRIER ? NULL : env, &best);
     fprintf(file, "%s of %zu %s on %d GPUs of one node, %d multiprocessors each", rd_coll_name(coll), count,
             rd_type_name(type), shape->nranks, shape->sms);
     if (shape->way.gbps > 0)
@@ -164,10 +132,9 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     fprintf(file, "\na window of %zu KB%s: %u fifos a pair, two banks of %u KB\n\n", window >> 10,
             env->p2p ? "" : " in pinned host memory (RONDO_P2P=0; times reckoned, not measured)", limits.fifos,
             limits.bank >> 10);
-    n = candidates(&wanted, &limits, list);
-    qsort(list, (size_t)n, sizeof *list, cheaper);
-    for (int i = 0; i < n; i++)
-        candidate_print(file, &list[i], !why && is_chosen(&list[i].chosen, &best));
+    rd_kchoose_all(&wanted, &limits, &forced, &all);
+    for (int i = 0; i < all.count; i++)
+        candidate_print(file, &wanted, &limits, &all.entry[i], why ? NULL : &best);
     return why ? rd_error(NULL, RONDO_ERR_UNSUPPORTED, "nothing serves it: %s", why) : RONDO_SUCCESS;
 }
 

@@ -1,7 +1,5 @@
-/* The choice of a kernel: see kernel_choose.h.
- *
- * A kernel's time is alpha + hops + bytes / bandwidth, by the prices that the ranks have agreed on (cost/prices.h).
- * They rank the candidates; nobody promises them.
+/* What GPUs allow of each algorithm, and in what portions a kernel carries it: see kernel_choose.h. What that costs is
+ * cost/model_gpu.c's affair, and the choice itself plan/candidates.c's.
  */
 #include "exec/cuda/kernel_choose.h"
 
@@ -12,21 +10,6 @@
 
 #define UNITS_MOST (1u << 20) /* more than any device holds */
 
-/* Through pinned host memory. Reckoned from a link of 40 GB/s and 1.5 us to look at host memory once; nothing of it has
- * been measured. */
-static const rd_gpu_price_t prices_apart[RD_KERNEL_COPY][RD_GPU_PROTOS] = {
-    [RD_KERNEL_ONESHOT] = {{6, 0, 20e3, 5}, {0}, {6.5, 0, 40e3, 5}},
-    [RD_KERNEL_TWOSHOT] = {{0}, {0}, {11, 0, 40e3, 5}},
-    [RD_KERNEL_RING] = {{7, 4, 20e3, 5}, {0}, {7, 4, 40e3, 5}, {12, 12, 20e3, 0}},
-    [RD_KERNEL_CHAIN] = {{3, 4, 20e3, 0}, {0}, {0}, {12, 12, 15e3, 0}},
-    [RD_KERNEL_PROGRAM] = {{4, 5, 20e3, 0}},
-    [RD_KERNEL_MESSAGES] = {{7, 0, 20e3, 0}, {0}, {0}, {12, 0, 20e3, 0}},
-};
-
-/* Two meetings, and copies one behind the other: a broadcast on two H200. Both ways at once the links carry 290 GB/s.
- */
-static const rd_gpu_price_t price_copy = {21, 0, 388e3, 3};
-
 static int is_kernel(const rd_algo_t *algo, rd_kernel_t kernel)
 {
     return algo->device.kernel == kernel;
@@ -36,13 +19,6 @@ static int is_kernel(const rd_algo_t *algo, rd_kernel_t kernel)
 static int by_fifos(const rd_algo_t *algo)
 {
     return is_kernel(algo, RD_KERNEL_CHAIN) || rd_algo_is_program(algo) || is_kernel(algo, RD_KERNEL_MESSAGES);
-}
-
-const rd_algo_t *rd_kchoose_algo(const char *name, size_t length)
-{
-    const rd_algo_t *algo = rd_algo_named(name, length);
-
-    return algo && algo->device.kernel != RD_KERNEL_NONE ? algo : NULL;
 }
 
 /* Channels of SIMPLE to the next rank: in a ring a block receives and sends at once, and fewer fill the link. Never on
@@ -66,55 +42,14 @@ static double simple_part(const rd_limits_t *l, const rd_algo_t *algo)
     return part < 1 ? part : 1;
 }
 
-/* What the table says, at the rate that there is here. */
-static rd_gpu_price_t price(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
+static rd_cost_gpus_t gpus_of(const rd_limits_t *l)
 {
-    const rd_prices_t *prices = l->prices ? l->prices : rd_prices_builtin(0);
-    rd_gpu_price_t p = is_kernel(algo, RD_KERNEL_COPY) ? price_copy
-                       : l->apart                      ? prices_apart[algo->device.kernel][proto]
-                                                       : prices->gpu[rd_algo_number(algo)][proto];
-
-    if (l->gbps > 0 && !l->apart)
-        p.rate *= l->gbps / prices->links;
-    if (proto == RD_PROTO_SIMPLE)
-        p.rate *= simple_part(l, algo);
-    return p;
+    return (rd_cost_gpus_t){.nranks = (int)l->nranks, .apart = l->apart != 0, .gbps = l->gbps, .prices = l->prices};
 }
 
-/* Of steps that follow one another and bytes that flow meanwhile: the longer of the two, and a little more where they
- * are nearly alike. So bare rings of eight H200 measure, with 19 % and within 4 %, from 512 KB to 16 MB. */
-static double beside(double way, double flow)
+static double part_of(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
 {
-    double longer = way > flow ? way : flow, part = longer > 0 ? (way + flow - longer) / longer : 0;
-
-    return longer * (1 + 0.19 * part * part * part);
-}
-
-/* Bytes of the whole operation, as the counts of work want it. */
-static double whole_bytes(const rd_wanted_t *w, uint32_t n)
-{
-    double bytes = (double)(w->count * w->element);
-
-    return w->coll == RD_ALLREDUCE || w->coll == RD_REDUCE || w->coll == RD_BROADCAST ? bytes : bytes * n;
-}
-
-static double expected(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
-                       uint32_t passes)
-{
-    const rd_count_t count = rd_count((rd_coll_t)w->coll, (int)l->nranks, 1, (int)l->nranks, algo->device.param);
-    const rd_gpu_price_t p = price(l, algo, proto);
-    rd_work_t work = {.hops = 0};
-
-    (void)rd_algo_work(algo, &count, &work);
-    double way = work.hops * p.hop, flow = work.link * whole_bytes(w, l->nranks) / p.rate;
-    if (is_kernel(algo, RD_KERNEL_CHAIN) || rd_algo_is_program(algo)) {
-        double warps = (passes - 1) * p.pass; /* few fifos: their warps are what takes the time, not the link */
-        return p.alpha + way + (warps > flow ? warps : flow);
-    }
-    /* The parts of the second of two passes are there already: by ranks that share an H200 it cost 0.6 us where it had
-     * cost 1.9 (two ranks) and 3.7 (four). */
-    int ahead = is_kernel(algo, RD_KERNEL_TWOSHOT) && w->coll == RD_ALLREDUCE && passes == 2;
-    return p.alpha + beside(way, flow) + (passes - 1) * (ahead ? p.pass / 3 : p.pass);
+    return proto == RD_PROTO_SIMPLE ? simple_part(l, algo) : 1;
 }
 
 /* How many threads a block has: as many as spread the units over all blocks that there may be, and no more. */
@@ -175,12 +110,14 @@ uint32_t rd_limits_senders(const rd_limits_t *limits)
  * at most `spare` percent above that by lines? */
 void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
 {
-    const rd_gpu_price_t lines = price(l, &rd_algo_messages, rd_fifo_proto(l));
-    const rd_gpu_price_t slices = price(l, &rd_algo_messages, RD_PROTO_SIMPLE);
+    const rd_cost_gpus_t gpus = gpus_of(l);
+    const rd_gpu_price_t lines = rd_cost_gpu_price(&gpus, &rd_algo_messages, rd_fifo_proto(l));
+    rd_gpu_price_t slices = rd_cost_gpu_price(&gpus, &rd_algo_messages, RD_PROTO_SIMPLE);
+    slices.rate *= simple_part(l, &rd_algo_messages);
     double spare = 1 + env->cuda_spare / 100.0, gain = spare / lines.rate - 1 / slices.rate; /* us a byte */
     double loss = slices.alpha - spare * lines.alpha;
 
-    if (!l->streams || (env->proto[0] && strcmp(env->proto, "simple") != 0))
+    if (!l->streams || (env->proto[0] && strcmp(env->proto, rd_proto_name(RD_PROTO_SIMPLE)) != 0))
         l->sliced = UINT64_MAX;
     else if (env->proto[0])
         l->sliced = 1;
@@ -285,81 +222,82 @@ static const char *cut_chunk(const rd_wanted_t *w, const rd_limits_t *l, rd_chos
     return NULL;
 }
 
+/* The candidate's launch, passes and units, or why there are none. */
+static const char *cut(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
+                       rd_chosen_t *chosen)
+{
+    *chosen = (rd_chosen_t){.launch = {.algo = algo, .proto = proto, .coll = w->coll, .type = w->type, .op = w->op}};
+    if (is_kernel(algo, RD_KERNEL_MESSAGES))
+        return cut_messages(w, l, chosen);
+    return is_kernel(algo, RD_KERNEL_COPY) ? cut_copies(l, chosen) : cut_chunk(w, l, chosen);
+}
+
+static double expected(const rd_wanted_t *w, const rd_limits_t *l, const rd_chosen_t *c)
+{
+    const rd_algo_t *algo = c->launch.algo;
+    const rd_cost_gpus_t gpus = gpus_of(l);
+    uint32_t passes = is_kernel(algo, RD_KERNEL_COPY) ? l->nranks - 1 : c->passes ? c->passes : 1;
+
+    return rd_cost_gpu_us(&gpus, (rd_coll_t)w->coll, algo, c->launch.proto, w->count * w->element, passes,
+                          part_of(l, algo, c->launch.proto));
+}
+
 const char *rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
                            rd_chosen_t *chosen)
 {
-    const rd_shape_t shape = {(int)l->nranks, 1, NULL};
-    const rd_sched_args_t args = {&shape, (rd_coll_t)w->coll, 0, 0, algo->device.param, 0};
-    const char *why;
+    const char *why = proto_excluded(l, algo, proto);
 
     if (!(algo->device.colls & 1u << w->coll))
         return "does not do this operation";
-    if (rd_algo_is_program(algo) && (why = algo->excluded(&args)) != NULL)
-        return why;
-    if ((why = proto_excluded(l, algo, proto)) != NULL)
-        return why;
-    *chosen = (rd_chosen_t){.launch = {.algo = algo, .proto = proto, .coll = w->coll, .type = w->type, .op = w->op}};
-    why = is_kernel(algo, RD_KERNEL_MESSAGES) ? cut_messages(w, l, chosen)
-          : is_kernel(algo, RD_KERNEL_COPY)   ? cut_copies(l, chosen)
-                                              : cut_chunk(w, l, chosen);
-    if (why)
-        return why;
-    uint32_t passes = is_kernel(algo, RD_KERNEL_COPY) ? l->nranks - 1 : chosen->passes ? chosen->passes : 1;
-    chosen->us = expected(w, l, algo, proto, passes);
-    return NULL;
+    if (!why)
+        why = cut(w, l, algo, proto, chosen);
+    if (!why)
+        chosen->us = expected(w, l, chosen);
+    return why;
 }
 
-/* The names of the algorithms that GPUs run. */
-static const char *names(char *text, size_t bytes)
+/* ---- the choice ---- */
+
+typedef struct ask {
+    const rd_wanted_t *wanted;
+    const rd_limits_t *limits;
+} ask_t;
+
+static const char *excluded(const void *limits, const rd_choice_t *c)
 {
-    size_t used = 0;
+    const ask_t *k = limits;
+    rd_chosen_t chosen;
 
-    text[0] = '\0';
-    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
-        if ((*algo)->device.kernel != RD_KERNEL_NONE && used < bytes)
-            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", (*algo)->name);
-    return text;
+    return rd_kchoose_one(k->wanted, k->limits, c->algo, c->proto, &chosen);
 }
+
+/* Slices are as long as the units make them: there is one price. */
+static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
+{
+    const ask_t *k = limits;
+    rd_chosen_t chosen;
+
+    (void)rd_kchoose_one(k->wanted, k->limits, c.algo, c.proto, &chosen);
+    c.slice = chosen.slice;
+    c.us = chosen.us;
+    c.asked_for = is_kernel(c.algo, RD_KERNEL_COPY);
+    rd_candidates_add(to, &c);
+}
+
+static const rd_executor_t gpus = {.gpus = 1, .protos = RD_PROTOS_GPU, .excluded = excluded, .price = price};
 
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who)
 {
-    int known = !env->proto[0];
-    char text[160];
-
-    for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
-        size_t n = strcspn(p, ","), skip = strcspn(p, "=,");
-        skip = skip < n ? skip + 1 : 0;
-        if (!rd_kchoose_algo(p + skip, n - skip))
-            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                            "RONDO_ALGO=%s: on CUDA there is no algorithm \"%.*s\"; there are %s", env->algo,
-                            (int)(n - skip), p + skip, names(text, sizeof text));
-    }
-    for (int proto = 0; proto < RD_GPU_PROTOS; proto++)
-        known |= strcmp(env->proto, rd_proto_name((rd_proto_t)proto)) == 0;
-    if (!known)
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
-                        "RONDO_PROTO=%s: on CUDA there are ll, ll128, sentinel and simple", env->proto);
-    return RONDO_SUCCESS;
+    return rd_names_check(env, &gpus, who);
 }
 
-/* "ring" speaks of every operation but the barrier, "allreduce=ring,broadcast=chain" of those that it names. NULL: not
- * forced. */
-static const rd_algo_t *algo_forced(const rd_env_t *env, uint32_t coll)
+void rd_kchoose_all(const rd_wanted_t *w, const rd_limits_t *l, const rd_forced_t *forced, rd_choices_t *all)
 {
-    const char *name = rd_coll_name((rd_coll_t)coll);
-    const rd_algo_t *forced = NULL;
+    const rd_shape_t shape = {(int)l->nranks, 1, NULL};
+    const rd_sched_args_t args = {.shape = &shape, .coll = (rd_coll_t)w->coll};
+    const ask_t k = {w, l};
 
-    for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
-        size_t n = strcspn(p, ","), key = strcspn(p, "=,");
-        if (key < n && (strlen(name) != key || memcmp(name, p, key) != 0))
-            continue;
-        const char *value = key < n ? p + key + 1 : p;
-        const rd_algo_t *named = rd_kchoose_algo(value, n - (size_t)(value - p));
-        forced = named ? named : forced;
-        if (key < n)
-            return forced;
-    }
-    return forced;
+    rd_candidates(&gpus, &k, &args, (int)l->nranks, forced, all);
 }
 
 /* From registered buffers, because RONDO_CUDA_COPY says that they lie alike. */
@@ -369,41 +307,32 @@ static int copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *en
            !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, chosen);
 }
 
-/* Whether RONDO_ALGO and RONDO_PROTO let it be. */
-static int allowed(const rd_algo_t *algo, rd_proto_t proto, const rd_algo_t *forced, const rd_env_t *env)
+/* What goes by SIMPLE leaves multiprocessors to others: it is chosen where it is little slower than the best. */
+static const rd_choice_t *spare(const rd_choices_t *all, const rd_choice_t *best, const rd_env_t *env)
 {
-    if (forced ? algo != forced : is_kernel(algo, RD_KERNEL_NONE) || is_kernel(algo, RD_KERNEL_COPY))
-        return 0;
-    return !env || !env->proto[0] || is_kernel(algo, RD_KERNEL_MESSAGES) || is_kernel(algo, RD_KERNEL_COPY) ||
-           strcmp(env->proto, rd_proto_name(proto)) == 0;
+    for (int i = 0; i < all->count && !all->entry[i].excluded; i++) {
+        const rd_choice_t *c = &all->entry[i];
+        if (c->proto == RD_PROTO_SIMPLE)
+            return c->us <= best->us * (1 + env->cuda_spare / 100.0) ? c : best;
+    }
+    return best;
 }
 
 const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
 {
-    const rd_algo_t *forced = env ? algo_forced(env, w->coll) : NULL;
-    const char *why = "no kernel serves it";
-    rd_chosen_t one, simple = {.us = 0};
-    int found = 0;
+    const rd_forced_t forced = env ? rd_forced(env, (rd_coll_t)w->coll) : (rd_forced_t){.proto = ""};
+    const rd_choice_t *best;
+    rd_choices_t all;
 
-    if (!forced && copied(w, l, env, chosen))
+    if (!forced.algo && copied(w, l, env, chosen))
         return NULL;
-    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++) {
-        for (int proto = 0; proto < RD_GPU_PROTOS; proto++) {
-            if (!allowed(*algo, (rd_proto_t)proto, forced, env))
-                continue;
-            const char *reason = rd_kchoose_one(w, l, *algo, (rd_proto_t)proto, &one);
-            if (reason) {
-                why = reason;
-                continue;
-            }
-            if (!found || one.us < chosen->us)
-                *chosen = one;
-            if (proto == RD_PROTO_SIMPLE && (!simple.us || one.us < simple.us))
-                simple = one;
-            found = 1;
-        }
+    rd_kchoose_all(w, l, &forced, &all);
+    best = rd_candidates_best(&all, &forced);
+    if (!best) {
+        best = rd_candidates_reason(&all, &forced);
+        return best ? best->excluded : "no kernel serves it";
     }
-    if (env && simple.us > 0 && simple.us <= chosen->us * (1 + env->cuda_spare / 100.0))
-        *chosen = simple;
-    return found ? NULL : why;
+    if (env)
+        best = spare(&all, best, env);
+    return rd_kchoose_one(w, l, best->algo, best->proto, chosen);
 }

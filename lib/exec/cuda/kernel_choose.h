@@ -5,8 +5,8 @@
 
 #include "base/env.h"
 #include "kernels/launch.h"
-#include "cost/prices.h"
-#include "sched/program.h"
+#include "cost/model_gpu.h"
+#include "plan/candidates.h"
 #include "topo/topo_gpu.h"
 
 /* What the device and the window allow; agreed on at creation. */
@@ -40,9 +40,6 @@ typedef struct rd_chosen {
     double us; /* expected */
 } rd_chosen_t;
 
-/* The algorithm of this name that GPUs run, or NULL. */
-const rd_algo_t *rd_kchoose_algo(const char *name, size_t length);
-
 /* What goes through fifos, CHAIN but by SIMPLE, and MESSAGES, has one protocol. */
 rd_proto_t rd_fifo_proto(const rd_limits_t *limits);
 /* What the way between the farthest pair means for choices. */
@@ -65,6 +62,8 @@ rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who);
 /* One candidate: NULL, or why it cannot serve. */
 const char *rd_kchoose_one(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_algo_t *algo, rd_proto_t proto,
                            rd_chosen_t *chosen);
+/* All of them, the cheapest first, those that cannot serve last. */
+void rd_kchoose_all(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_forced_t *forced, rd_choices_t *all);
 /* The cheapest, or what goes by SIMPLE if that is little slower (RONDO_CUDA_SPARE); or COPY, never for its price alone,
  * where RONDO_CUDA_COPY promises that it can serve; or what RONDO_ALGO and RONDO_PROTO force. NULL, or why there is
  * none. */

@@ -1,0 +1,244 @@
+/* See candidates.h. An algorithm and protocol that can serve stands in the list once for each length of message that is
+ * worth a price, one that cannot once, with its reason.
+ */
+#include "plan/candidates.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Reasons that say nothing about what is wanted; told apart by address. */
+static const char no_such[] = "does not do this operation", another_algo[] = "RONDO_ALGO names another",
+                  another_proto[] = "RONDO_PROTO names another";
+
+static unsigned colls_of(const rd_executor_t *x, const rd_algo_t *algo)
+{
+    return x->gpus ? algo->device.colls : algo->colls;
+}
+
+/* ---- what is forced ---- */
+
+/* "ring" speaks of every operation that moves data by an algorithm; "allreduce=ring,barrier=rd" of those that it names.
+ * Forcing an algorithm must not take the barrier away, which few of them have; nor must a protocol. */
+rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll)
+{
+    rd_forced_t forced = {.proto = coll == RD_BARRIER ? "" : env->proto};
+    const char *name = rd_coll_name(coll);
+
+    for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
+        size_t n = strcspn(p, ","), key = strcspn(p, "=,");
+
+        if (key == n && coll != RD_BARRIER) {
+            forced.algo = p;
+            forced.length = n;
+        } else if (key < n && strlen(name) == key && memcmp(name, p, key) == 0) {
+            forced.algo = p + key + 1;
+            forced.length = n - key - 1;
+            return forced;
+        }
+    }
+    return forced;
+}
+
+static int is_forced(const rd_forced_t *forced, const rd_algo_t *algo)
+{
+    return forced->algo && strlen(algo->name) == forced->length &&
+           memcmp(algo->name, forced->algo, forced->length) == 0;
+}
+
+/* Between GPUs messages have rules of their own for what goes by slices, and copies have no protocol. */
+static int proto_allowed(const rd_executor_t *x, const rd_forced_t *forced, const rd_algo_t *algo, rd_proto_t proto)
+{
+    return !forced->proto[0] || (x->gpus && algo->device.kernel >= RD_KERNEL_MESSAGES) ||
+           strcmp(forced->proto, rd_proto_name(proto)) == 0;
+}
+
+/* ---- the loop ---- */
+
+void rd_candidates_add(rd_choices_t *to, const rd_choice_t *choice)
+{
+    if (to->count < RD_CHOICES_MOST)
+        to->entry[to->count++] = *choice;
+}
+
+static const char *algo_excluded(const rd_executor_t *x, const rd_algo_t *algo, const rd_sched_args_t *args, int local,
+                                 const rd_forced_t *forced)
+{
+    const rd_count_t count = rd_count(args->coll, args->shape->nranks, args->shape->nnodes, local, args->param);
+    const char *why = NULL;
+    rd_work_t work;
+
+    if (!(colls_of(x, algo) & 1u << args->coll))
+        return no_such;
+    if (algo->excluded && (why = algo->excluded(args)))
+        return why;
+    if (forced->algo && !is_forced(forced, algo))
+        return another_algo;
+    if (!forced->algo && rd_algo_work(algo, &count, &work) != 0)
+        return "has no formula for its cost: used only where RONDO_ALGO names it";
+    return NULL;
+}
+
+static void add_protos(const rd_executor_t *x, const void *limits, const rd_forced_t *forced, const rd_algo_t *algo,
+                       int param, const char *why, rd_choices_t *choices)
+{
+    for (int proto = 0; proto < RD_NUM_PROTOS; proto++) {
+        rd_choice_t c = {.algo = algo, .param = param, .proto = (rd_proto_t)proto};
+
+        if (!(x->protos & 1u << proto))
+            continue;
+        c.excluded = why ? why : x->excluded(limits, &c);
+        if (!c.excluded && !proto_allowed(x, forced, algo, c.proto))
+            c.excluded = another_proto;
+        if (c.excluded)
+            rd_candidates_add(choices, &c);
+        else
+            x->price(limits, c, choices);
+    }
+}
+
+/* The best first; equal ones in the order of the table of algorithms, so that the order is the same everywhere. */
+static int cheaper(const rd_choice_t *a, const rd_choice_t *b)
+{
+    if (!a->excluded != !b->excluded)
+        return !a->excluded;
+    return !a->excluded && a->us < b->us;
+}
+
+/* Insertion: stable, and the list is short. */
+static void sort(rd_choices_t *choices)
+{
+    for (int i = 1; i < choices->count; i++) {
+        rd_choice_t c = choices->entry[i];
+        int j = i;
+
+        for (; j > 0 && cheaper(&c, &choices->entry[j - 1]); j--)
+            choices->entry[j] = choices->entry[j - 1];
+        choices->entry[j] = c;
+    }
+}
+
+void rd_candidates(const rd_executor_t *x, const void *limits, const rd_sched_args_t *like, int local,
+                   const rd_forced_t *forced, rd_choices_t *choices)
+{
+    rd_sched_args_t args = *like;
+
+    choices->count = 0;
+    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++) {
+        int first = x->gpus ? (*algo)->device.param : 0, last = x->gpus ? first : (*algo)->params;
+
+        for (args.param = first; colls_of(x, *algo) && args.param <= last; args.param++) {
+            const char *why = algo_excluded(x, *algo, &args, local, forced);
+
+            if (!why || args.param == first)
+                add_protos(x, limits, forced, *algo, args.param, why, choices);
+        }
+    }
+    sort(choices);
+}
+
+const rd_choice_t *rd_candidates_best(const rd_choices_t *choices, const rd_forced_t *forced)
+{
+    for (int i = 0; i < choices->count && !choices->entry[i].excluded; i++)
+        if (!choices->entry[i].asked_for || forced->algo)
+            return &choices->entry[i];
+    return NULL;
+}
+
+const rd_choice_t *rd_candidates_reason(const rd_choices_t *choices, const rd_forced_t *forced)
+{
+    const rd_choice_t *reason = NULL;
+
+    for (int i = 0; i < choices->count; i++) {
+        const rd_choice_t *c = &choices->entry[i];
+
+        if (!c->excluded || c->excluded == another_algo || c->excluded == another_proto ||
+            (forced->algo ? !is_forced(forced, c->algo) : c->excluded == no_such))
+            continue;
+        reason = c;
+        if (forced->proto[0] && strcmp(forced->proto, rd_proto_name(c->proto)) == 0)
+            break; /* the reason of the protocol that is wanted */
+    }
+    return reason;
+}
+
+/* ---- names ---- */
+
+#define NAMES 512
+
+typedef struct names {
+    char text[NAMES];
+    size_t used;
+} names_t;
+
+static void name_add(names_t *names, const char *name)
+{
+    if (names->used < NAMES)
+        names->used +=
+            (size_t)snprintf(names->text + names->used, NAMES - names->used, "%s%s", names->used ? ", " : "", name);
+}
+
+static rondo_result_t operation_check(const rd_env_t *env, const char *name, size_t length, rd_who_t *who)
+{
+    names_t names = {"", 0};
+
+    for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
+        const char *known = rd_coll_name((rd_coll_t)coll);
+        if (strlen(known) == length && memcmp(known, name, length) == 0)
+            return RONDO_SUCCESS;
+        name_add(&names, known);
+    }
+    return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+                    "RONDO_ALGO=%s: there is no operation \"%.*s\" to choose for; there are %s", env->algo, (int)length,
+                    name, names.text);
+}
+
+static rondo_result_t algo_check(const rd_env_t *env, const rd_executor_t *x, const char *name, size_t length,
+                                 rd_who_t *who)
+{
+    const rd_algo_t *named = rd_algo_named(name, length);
+    const char *where = x->gpus ? "on CUDA" : "on host memory";
+    names_t names = {"", 0};
+
+    if (named && colls_of(x, named))
+        return RONDO_SUCCESS;
+    for (const rd_algo_t *const *algo = rd_algos; *algo; algo++)
+        if (colls_of(x, *algo))
+            name_add(&names, (*algo)->name);
+    if (named)
+        return rd_error(who, RONDO_ERR_UNSUPPORTED, "RONDO_ALGO=%s: %s \"%.*s\" does not run; there are %s", env->algo,
+                        where, (int)length, name, names.text);
+    return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "RONDO_ALGO=%s: %s there is no algorithm \"%.*s\"; there are %s",
+                    env->algo, where, (int)length, name, names.text);
+}
+
+static rondo_result_t proto_check(const rd_env_t *env, const rd_executor_t *x, rd_who_t *who)
+{
+    int known = !env->proto[0];
+    names_t names = {"", 0};
+
+    for (int proto = 0; proto < RD_NUM_PROTOS; proto++) {
+        const char *name = rd_proto_name((rd_proto_t)proto);
+        if (!(x->protos & 1u << proto))
+            continue;
+        known |= strcmp(env->proto, name) == 0;
+        name_add(&names, name);
+    }
+    if (known)
+        return RONDO_SUCCESS;
+    return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "RONDO_PROTO=%s: %s there are %s", env->proto,
+                    x->gpus ? "on CUDA" : "on host memory", names.text);
+}
+
+rondo_result_t rd_names_check(const rd_env_t *env, const rd_executor_t *x, rd_who_t *who)
+{
+    for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
+        size_t n = strcspn(p, ","), key = strcspn(p, "=,"), skip = key < n ? key + 1 : 0;
+        rondo_result_t result = skip ? operation_check(env, p, key, who) : RONDO_SUCCESS;
+
+        if (result == RONDO_SUCCESS)
+            result = algo_check(env, x, p + skip, n - skip, who);
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    return proto_check(env, x, who);
+}
