@@ -4,17 +4,17 @@
 #
 #   bench/gpu.sh [-n RANKS | -N RANKS+RANKS] [-p RONDO-PERF] [-l LIBNCCL] [-o RESULTS] [-t TURNS] [OPERATION...]
 #
-# With -N the GPUs play nodes, so many on each: both libraries go over the loopback's tcp between them. Ranks are not bound
-# to cores there: a rank and the thread that carries its bytes want one each.
+# With -N the GPUs play nodes, each with the given number of ranks: both libraries use tcp on the loopback device between
+# them. Ranks are not bound to cores there, because a rank and its proxy thread need a core each.
 #
-# Raw output goes to RESULTS (bench/results/DATE-gpu); bench/gpu_tables.sh makes tables of it. NVLink multicast stays off
-# for both. Exit: 0 all results right, 1 not, 2 usage.
+# Raw output goes to RESULTS (build/results/DATE-gpu, or -gpu-nodes), a record to RESULTS.jsonl; bench/tables.py makes
+# tables of it. NVLink multicast stays off for both. Exit: 0 all results right, 1 not, 2 usage.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 ranks=2
 perf=$here/../build/rondo-perf
 nccl=libnccl.so.2
-results=$here/results/$(date +%Y-%m-%d)-gpu
+results=
 turns=5
 nodes=
 while getopts n:N:p:l:o:t: option; do
@@ -29,6 +29,7 @@ while getopts n:N:p:l:o:t: option; do
     esac
 done
 shift $((OPTIND - 1))
+: "${results:=$here/../build/results/$(date +%Y-%m-%d)-gpu${nodes:+-nodes}}"
 mkdir -p "$results" || exit 1
 : "${NCCL_NVLS_ENABLE:=0}"
 export NCCL_NVLS_ENABLE
@@ -46,9 +47,9 @@ start() {
     fi
     colon= number=0
     command="timeout 300 mpirun $oversubscribe $free"
-    for here in $(echo "$nodes" | tr + ' '); do
+    for count in $(echo "$nodes" | tr + ' '); do
         number=$((number + 1))
-        command="$command $colon -n $here env RONDO_HOSTID=node$number NCCL_HOSTID=node$number RONDO_IFACE=lo"
+        command="$command $colon -n $count env RONDO_HOSTID=node$number NCCL_HOSTID=node$number RONDO_IFACE=lo"
         command="$command NCCL_SOCKET_IFNAME=lo $*"
         colon=:
     done
@@ -83,4 +84,9 @@ for op in ${*:-allreduce allgather reduce_scatter broadcast reduce alltoall send
     allgather | alltoall | broadcast) measure copy nccl "$op" -b 512K -e $last -f 4 ;;
     esac
 done
+gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader | sort | uniq -c | sed 's/^ *\([0-9]*\) /\1 x /')
+"$here/record.py" -o "$results.jsonl" --name "$(basename "$results")" --date "$(date +%Y-%m-%d)" --gpus "$gpus" \
+    --command "bench/gpu.sh ${nodes:+-N }${nodes:--n $ranks} -t $turns; NCCL_NVLS_ENABLE=$NCCL_NVLS_ENABLE" "$results" ||
+    failed=1
+echo "raw output: $results, record: $results.jsonl"
 exit $failed

@@ -22,6 +22,7 @@ rondo_perf_LDADD = librondo.la -lm -ldl
 if HAVE_MPI
 rondo_perf_SOURCES += \
 	bench/launch_mpi.c \
+	bench/mpi_types.h \
 	bench/peer_mpi.c
 rondo_perf_CPPFLAGS += $(MPI_CFLAGS)
 rondo_perf_LDADD += $(MPI_LIBS)

@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include "mpi_types.h"
 #include "perf.h"
 
 static MPI_Datatype mtype;
@@ -168,67 +169,12 @@ static const struct {
     {"barrier", mpi_barrier},
 };
 
-/* MPI_DATATYPE_NULL: a type that this MPI cannot reduce, or has not. */
-static MPI_Datatype type_of(rondo_type_t type)
-{
-    switch (type) {
-    case RONDO_INT8:
-        return MPI_INT8_T;
-    case RONDO_UINT8:
-        return MPI_UINT8_T;
-    case RONDO_INT16:
-        return MPI_INT16_T;
-    case RONDO_UINT16:
-        return MPI_UINT16_T;
-    case RONDO_INT32:
-        return MPI_INT32_T;
-    case RONDO_UINT32:
-        return MPI_UINT32_T;
-    case RONDO_INT64:
-        return MPI_INT64_T;
-    case RONDO_UINT64:
-        return MPI_UINT64_T;
-    case RONDO_FLOAT32:
-        return MPI_FLOAT;
-    case RONDO_FLOAT64:
-        return MPI_DOUBLE;
-    case RONDO_COMPLEX64:
-        return MPI_C_FLOAT_COMPLEX;
-    case RONDO_COMPLEX128:
-        return MPI_C_DOUBLE_COMPLEX;
-    case RONDO_BOOL:
-        return MPI_C_BOOL;
-    case RONDO_FLOAT32_INT32:
-        return MPI_FLOAT_INT;
-    case RONDO_FLOAT64_INT32:
-        return MPI_DOUBLE_INT;
-    case RONDO_INT32_INT32:
-        return MPI_2INT;
-    case RONDO_INT64_INT32:
-        return MPI_LONG_INT;
-    default:
-        return MPI_DATATYPE_NULL;
-    }
-}
-
-static MPI_Op op_of(rondo_op_t op, rondo_type_t type)
-{
-    const MPI_Op ops[RONDO_NUM_OPS] = {MPI_SUM,  MPI_PROD, MPI_MIN, MPI_MAX,  MPI_OP_NULL, MPI_BAND,  MPI_BOR,
-                                       MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC,  MPI_MAXLOC};
-
-    if (type == RONDO_BOOL && op == RONDO_SUM)
-        return MPI_LOR;
-    if (type == RONDO_BOOL && op == RONDO_PROD)
-        return MPI_LAND;
-    return ops[op];
-}
-
 bool peer_mpi_open(const options_t *options)
 {
     size_t n = (size_t)world.nranks;
 
-    mtype = type_of(options->type);
-    mop = op_of(options->reduction, options->type);
+    mtype = mpi_type_of(options->type);
+    mop = mpi_op_of(options->reduction, options->type);
     if (options->op->reduces && (mtype == MPI_DATATYPE_NULL || mop == MPI_OP_NULL)) {
         if (world.rank == 0)
             fprintf(stderr, "rondo-perf: --peer mpi: MPI has no %s of %s; leave --peer away\n",

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Measures everything that doc/performance.md states, beside the MPI in turns, and says which rows are below target.
+# Measures every operation on one node beside the MPI in turns, makes a record of it, and says which rows are below target.
 #
 #   bench/suite.sh [-b BUILD] [-o RESULTS] [-r "2 4"] [-q] [OPERATION...]
 #
-#   -b  the build folder (build)            -o  where raw output goes (bench/results/DATE-COMMIT)
+#   -b  the build folder (build)            -o  where raw output goes (BUILD/results/DATE-COMMIT)
 #   -r  numbers of ranks                    -q  quick: fewer sizes, 3 turns: for a first look, not for a record
 #
-# Run it on a quiet machine. Exit: 0 every row at its target and right, 1 not, 2 usage.
+# The record is RESULTS.jsonl; bench/results/README.md says how to compare it with another one. Run this on a quiet
+# machine. Exit: 0 every row at its target and right, 1 not, 2 usage.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=$here/../build
@@ -19,7 +20,7 @@ while getopts b:o:r:q option; do
     o) results=$OPTARG ;;
     r) ranks=$OPTARG ;;
     q) quick=yes ;;
-    *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
@@ -31,7 +32,7 @@ export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
 oversubscribe=
 "$mpirun" --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE' && oversubscribe=--oversubscribe
 commit=$(git -C "$here" rev-parse --short HEAD 2>/dev/null || echo unknown)
-: "${results:=$here/results/$(date +%Y-%m-%d)-$commit}"
+: "${results:=$build/results/$(date +%Y-%m-%d)-$commit}"
 mkdir -p "$results" || exit 1
 operations=${*:-allreduce reduce broadcast allgather allgatherv reduce_scatter reduce_scatterv alltoall alltoallv gather
 gatherv scatter scatterv sendrecv pingpong barrier}
@@ -72,33 +73,11 @@ for n in $ranks; do
     [ "$n" != 2 ] || measure call 2 call
 done
 
-# Target of an operation and size: what issue and documentation promise. 0.95 counts as 1.0.
-awk -v quick="$quick" '
-function target(op, ranks, bytes) {
-    if (op != "allreduce") return 0.95
-    return bytes >= (ranks == 2 ? 262144 : 65536) ? 2 : 1.5
-}
-FNR == 1 {
-    file = FILENAME; sub(/.*\//, "", file); sub(/\.txt$/, "", file)
-    ranks = file; sub(/.*-/, "", ranks); op = file; sub(/-[0-9]*$/, "", op)
-}
-op == "bound" || op == "create" || op == "call" || /^[#$]/ || NF < 12 { next }
-{
-    rows++; worst = (op "-" ranks in least) ? least[op "-" ranks] : 1e9
-    if ($10 < worst) least[op "-" ranks] = $10
-    if ($8 != "0" && $8 != "N/A") wrong++
-    if ($10 < target(op, ranks, $1)) {
-        below++
-        line[below] = sprintf("%-16s %5d %10d %10.2f %10.2f %7.2f %7.2f", op, ranks, $1, $3, $9, $10, target(op, ranks, $1))
-    }
-}
-END {
-    printf "%d rows, %d below target, %d wrong%s\n", rows, below, wrong, quick == "yes" ? " (quick: not a record)" : ""
-    if (below) printf "%-16s %5s %10s %10s %10s %7s %7s\n", "below target", "ranks", "bytes", "rondo us", "peer us", "ratio", "target"
-    for (i = 1; i <= below; i++) print line[i]
-    exit below || wrong || !rows
-}' "$results"/*-[0-9]*.txt >"$results/summary.txt" || failed=1
+note='bench/suite.sh'
+[ $quick = no ] || note='bench/suite.sh -q: not for a record'
+"$here/record.py" -o "$results.jsonl" --name "host-$(nproc)core" --date "$(date +%Y-%m-%d)" --command "$note" \
+    "$results" || failed=1
 echo
-cat "$results/summary.txt"
-echo "raw output: $results"
+"$here/tables.py" --summary "$results.jsonl" || failed=1
+echo "raw output: $results, record: $results.jsonl"
 exit $failed

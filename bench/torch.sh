@@ -6,7 +6,7 @@
 #   -l  rondo's libnccl.so.2      -s  NCCL's (what PyTorch finds by itself)
 #   -n  ranks, a GPU each (2)     -t  turns of each (3)
 #
-# Raw output goes to RESULTS (bench/results/DATE-torch), a table to standard output: medians, and the ratio of each turn,
+# Raw output goes to RESULTS (build/results/DATE-torch), a table to standard output: medians, and the ratio of each turn,
 # NCCL / rondo: median (least to greatest). NVLink multicast stays off for both. Exit: 0 all ran, 1 not, 2 usage.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +15,7 @@ stock=
 ranks=2
 turns=3
 python=python3
-results=$here/results/$(date +%Y-%m-%d)-torch
+results=$here/../build/results/$(date +%Y-%m-%d)-torch
 while getopts l:s:n:o:t:p: option; do
     case $option in
     l) library=$OPTARG ;;

@@ -52,6 +52,7 @@ TESTS = \
 	test/api/random_programs \
 	test/core/lifetime_revoke \
 	test/sched/compile \
+	test/base/health \
 	test/base/setting \
 	test/base/types \
 	test/api/v_tables \

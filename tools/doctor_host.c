@@ -153,7 +153,7 @@ static int read_sister(void)
     return error;
 }
 
-static int number_in(const char *path)
+int info_number_in(const char *path)
 {
     int value = -1;
     FILE *f = fopen(path, "re");
@@ -168,11 +168,11 @@ static int number_in(const char *path)
 
 static void peers_memory(const rd_env_t *env)
 {
-    int error = env->pull ? read_sister() : 0, yama = number_in("/proc/sys/kernel/yama/ptrace_scope");
+    int error = env->pull ? read_sister() : 0, yama = info_number_in("/proc/sys/kernel/yama/ptrace_scope");
 
     if (!env->pull)
-        info_found(INFO_NOTE, "peers' memory", "unset RONDO_PULL, unless you have measured that it is better so",
-                   "RONDO_PULL=0: large messages are copied twice");
+        info_found(INFO_NOTE, "peers' memory", "unset RONDO_CMA, unless you have measured that it is better so",
+                   "RONDO_CMA=0: large messages are copied twice");
     else if (error && yama > 0)
         info_found(INFO_NOTE, "peers' memory", "as root: sysctl kernel.yama.ptrace_scope=0",
                    "ranks may not read each other's (kernel.yama.ptrace_scope is %d): large messages are copied twice",

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "boot/sock.h"
+#include "core/transports.h"
 #include "info.h"
 #include "interfaces.h"
-#include "transport/net.h"
 #include "topo/topo.h"
 
 #define MOST_PORTS 512
@@ -86,25 +86,23 @@ static void connection(const rd_env_t *env, const char *address, rd_addr_t at)
 
 static void library(const rd_env_t *env, const char *address)
 {
-    char text[RD_NET_DEVICES];
-    int cuda;
+    char why[RD_TRANSPORT_WHY];
+    const rd_transport_ops_t *ops = rd_transport_between(env, why);
+    rd_transport_report_t report;
 
-    if (!rd_net_built()) {
-        info_found(INFO_NOTE, "network library", "configure rondo with UCX for jobs on several nodes",
-                   "none: built without UCX");
+    if (!ops) {
+        info_found(INFO_NOTE, "network library", "this matters to jobs on several nodes alone", "none: %s", why);
         return;
     }
-    for (int rail = 0; rail < info_rails(env); rail++) {
-        if (rd_net_probe(env, address, rail, text, &cuda) != RONDO_SUCCESS)
-            info_found(INFO_WRONG, "network library",
-                       "`rondo-info net` without RONDO_NET and RONDO_UCX_TLS says which devices there are", "%s",
-                       rd_thread_error());
-        else if (!*text)
-            info_found(INFO_WRONG, "network library", "RONDO_UCX_TLS must name a transport between hosts, as tcp",
-                       "%s has no network device for transports %s", rd_net_version(), env->ucx_tls);
+    for (int rail = 0; ops->probe && rail < info_rails(env); rail++) {
+        if (ops->probe(env, address, rail, &report) != RONDO_SUCCESS)
+            info_found(INFO_WRONG, "network library", report.advice, "%s", rd_thread_error());
+        else if (!*report.devices)
+            info_found(INFO_WRONG, "network library", report.advice, "%s has no network device for %s",
+                       rd_transport_version(ops), report.settings);
         else
-            info_found(INFO_WELL, "network library", NULL, "%s: %s (%s)", rd_net_version(), text,
-                       info_data_reason(env));
+            info_found(INFO_WELL, "network library", NULL, "%s: %s (%s)", rd_transport_version(ops), report.devices,
+                       report.reason);
     }
 }
 

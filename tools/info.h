@@ -23,6 +23,8 @@ int info_doctor(const rd_env_t *env);
 typedef enum { INFO_WELL, INFO_NOTE, INFO_WRONG } info_verdict_t;
 void info_found(info_verdict_t verdict, const char *what, const char *remedy, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The number that a file of the system holds; -1: there is none. */
+int info_number_in(const char *path);
 /* The doctor's areas: each calls info_found for everything that it has looked at. */
 void info_doctor_host(const rd_env_t *env);
 void info_doctor_net(const rd_env_t *env);

@@ -3,10 +3,10 @@
 
 #include <sodium.h>
 
+#include "core/transports.h"
 #include "exec/cuda/cuda.h"
 #include "exec/host/reduce.h"
 #include "info.h"
-#include "transport/net.h"
 #include "topo/topo.h"
 
 static const char *or_unknown(const char *text)
@@ -51,6 +51,23 @@ static void machine(const rd_topo_t *t)
     printf("\n");
 }
 
+static void transports(void)
+{
+    const rd_transport_ops_t *ops;
+    int between = 0;
+
+    for (int i = 0; (ops = rd_transport_at(i)); i++) {
+        printf("%s%s, %s", i ? "              " : "\ntransports    ", ops->name,
+               ops->reach == RD_WITHIN_NODE ? "within a node" : "between nodes");
+        if (ops->version)
+            printf("   [%s]", ops->version());
+        printf("\n");
+        between += ops->reach == RD_BETWEEN_NODES;
+    }
+    if (!between)
+        printf("              none between nodes: built without UCX\n");
+}
+
 int info_machine(const rd_env_t *env)
 {
     int v = rondo_version();
@@ -62,11 +79,7 @@ int info_machine(const rd_env_t *env)
     machine(&topo);
     if (env->hostid[0])
         printf("RONDO_HOSTID  %s: ranks with another value count as on another node\n", env->hostid);
-    printf("\ntransports    shm, within a node\n");
-    if (rd_net_built())
-        printf("              ucx, between nodes   [%s]\n", rd_net_version());
-    else
-        printf("              none between nodes: built without UCX\n");
+    transports();
     printf("reductions    %s\n", rd_reduce_simd_name());
     printf("topology      %s\n", rd_topo_backend());
     printf("bootstrap     libsodium %s\n", sodium_version_string());

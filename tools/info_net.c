@@ -5,7 +5,7 @@
 
 #include "info.h"
 #include "interfaces.h"
-#include "transport/net.h"
+#include "core/transports.h"
 
 static void meeting(const rd_env_t *env, const char *address, const info_interface_t *one)
 {
@@ -24,29 +24,30 @@ static void meeting(const rd_env_t *env, const char *address, const info_interfa
 /* Each rank of a node takes the next rail. */
 static int data(const rd_env_t *env, const char *address)
 {
-    char text[RD_NET_DEVICES];
-    rd_env_t every = *env;
-    int cuda = 0;
+    char why[RD_TRANSPORT_WHY];
+    const rd_transport_ops_t *ops = rd_transport_between(env, why);
+    rd_transport_report_t report = {.settings = ""};
 
-    if (!rd_net_built()) {
-        printf("data           none between nodes: built without UCX\n");
+    if (!ops) {
+        printf("data           none between nodes: %s\n", why);
         return 0;
     }
-    printf("data           %s, transports %s (RONDO_UCX_TLS)\n", rd_net_version(), env->ucx_tls);
-    for (int rail = 0; rail < info_rails(env); rail++) {
-        if (rd_net_probe(env, address, rail, text, &cuda) != RONDO_SUCCESS)
+    for (int rail = 0; ops->probe && rail < info_rails(env); rail++) {
+        if (ops->probe(env, address, rail, &report) != RONDO_SUCCESS)
             return 1;
-        printf("rail %-9d %s: %s\n", rail, text, info_data_reason(env));
+        if (rail == 0)
+            printf("data           %s, %s\n", rd_transport_version(ops), report.settings);
+        printf("rail %-9d %s: %s\n", rail, report.devices, report.reason);
     }
-    every.net[0] = 0;
-    snprintf(every.ucx_tls, sizeof every.ucx_tls, "all");
-    if (env->net_direct && cuda)
+    if (!ops->probe)
+        printf("data           %s\n", rd_transport_version(ops));
+    if (env->net_direct && report.cuda)
         printf("GPUs           messages go straight if device memory proves quick, else through the host's\n");
     else
         printf("GPUs           through the host's memory: %s\n",
-               cuda ? "RONDO_NET_DIRECT is 0" : "these transports take no device memory");
-    if (rd_net_probe(&every, "", 0, text, &cuda) == RONDO_SUCCESS)
-        printf("there are      %s\n", text);
+               report.cuda ? "RONDO_GDR is 0" : "these transports take no device memory");
+    if (ops->probe && ops->probe(env, NULL, 0, &report) == RONDO_SUCCESS)
+        printf("there are      %s\n", report.devices);
     return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/comm.h"
+#include "core/transports.h"
 #include "info.h"
 #include "plan/choose.h"
 
@@ -30,6 +31,15 @@ static double now_ms(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* NULL: there is no transport between nodes. */
+static const rd_transport_ops_t *between(void)
+{
+    char why[RD_TRANSPORT_WHY];
+    rd_env_t env;
+
+    return rd_env_read(&env) == RONDO_SUCCESS ? rd_transport_between(&env, why) : NULL;
 }
 
 static rondo_comm_t join(const rondo_unique_id_t *id, int rank)
@@ -62,7 +72,7 @@ static int measure_creation(machine_t *m)
     int told[2];
     pid_t child;
 
-    if (!rd_net_built())
+    if (!between())
         return 0;
     if (pipe(told) != 0)
         return -1;
@@ -107,7 +117,8 @@ static void creation(const machine_t *m)
     print_bytes("memory of a rank: names and addresses", (double)boot);
     print_bytes("  tables of connections",
                 (double)n * (RD_CHANNELS * (sizeof(rd_send_t) + sizeof(rd_recv_t)) + sizeof(void *) + sizeof(int)));
-    print_bytes("  network connections", (double)remote * RD_CHANNELS * (double)rd_net_conn_bytes());
+    if (between() && between()->conn_bytes)
+        print_bytes("  network connections", (double)remote * RD_CHANNELS * (double)between()->conn_bytes());
     print_bytes("  shared memory of the node, its part", (double)m->layout.segment_bytes);
     print_bytes("  address space for what a connection needs",
                 (double)remote * RD_CHANNELS * 2 * (double)m->layout.mirror_bytes);

@@ -10,21 +10,14 @@
 #include <unistd.h>
 
 #include "boot/sock.h"
-#include "transport/net.h"
+#include "info.h"
 
 static int number(const char *name, const char *file)
 {
     char path[128];
-    int value = -1;
 
     snprintf(path, sizeof path, "/sys/class/net/%s/%s", name, file);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return -1;
-    if (fscanf(f, "%d", &value) != 1)
-        value = -1;
-    fclose(f);
-    return value;
+    return info_number_in(path);
 }
 
 static info_interface_t *find(info_interface_t *all, int *n, const struct ifaddrs *i)
@@ -84,17 +77,6 @@ rondo_result_t info_meeting(const rd_env_t *env, const info_interface_t *all, in
         if (strcmp(all[i].address, address) == 0)
             *which = i;
     return RONDO_SUCCESS;
-}
-
-const char *info_data_reason(const rd_env_t *env)
-{
-    if (*env->net)
-        return "RONDO_NET names it";
-    if (getenv("RONDO_UCX_NET_DEVICES"))
-        return "RONDO_UCX_NET_DEVICES names it";
-    if (getenv("UCX_NET_DEVICES"))
-        return "UCX_NET_DEVICES names it";
-    return rd_net_tcp_alone(env->ucx_tls) ? "ranks meet there" : "UCX chooses, of what it has for RONDO_UCX_TLS";
 }
 
 int info_rails(const rd_env_t *env)

@@ -22,8 +22,6 @@ int info_interfaces(info_interface_t all[INFO_MOST_INTERFACES]); /* how many */
 /* Where ranks meet with these settings: the address, and which of the interfaces has it (-1: none). */
 rondo_result_t info_meeting(const rd_env_t *env, const info_interface_t *all, int n, char address[64], int *which);
 
-/* What chooses the devices for data: a sentence. */
-const char *info_data_reason(const rd_env_t *env);
 int info_rails(const rd_env_t *env); /* how many */
 
 #endif

@@ -28,7 +28,7 @@ static const char usage[] =
     "    plan: every algorithm, protocol and message size for the operation, the cheapest first, with the time\n"
     "    that the cost model predicts for a float sum, then what cannot serve, with the reason. RONDO_ALGO,\n"
     "    RONDO_PROTO and the other tunables count as they would in a program. It is taken for granted that ranks may\n"
-    "    read each other's memory (protocol pull), which a communicator tries when it is made.\n"
+    "    read each other's memory (protocol cma), which a communicator tries when it is made.\n"
     "\n"
     "    OPERATION is allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, gather, scatter or barrier.\n"
     "    SIZE is one rank's message in bytes as in rondo-perf (allgather, alltoall, gather, scatter: one block;\n"

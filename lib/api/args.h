@@ -1,6 +1,6 @@
 /* Checks that every operation's entry makes. Each says what was wrong, what it was and what is allowed. */
-#ifndef RD_ARGS_H
-#define RD_ARGS_H
+#ifndef RD_API_ARGS_H
+#define RD_API_ARGS_H
 
 #include "core/comm.h"
 
@@ -18,5 +18,6 @@ static inline size_t rd_args_most(rondo_type_t type)
 }
 
 rondo_result_t rd_args_rank(rd_at_t at, const char *what, int rank);
+rondo_result_t rd_args_op(rd_at_t at, rondo_op_t op, rondo_type_t type);
 
 #endif

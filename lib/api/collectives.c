@@ -1,12 +1,10 @@
 /* The operations' public entries: each refuses what is wrong with a sentence that names the argument, what it was and
  * what is allowed, and hands the rest to core/submit.c. The contracts stand in rondo.h.
  */
-#include <stdlib.h>
-#include <string.h>
+#include <stdbool.h>
 
 #include "api/args.h"
 #include "core/submit.h"
-#include "core/op.h"
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 
@@ -29,7 +27,7 @@ static rondo_result_t check_buffer(rd_at_t at, const char *what, const void *buf
 
 /* Two ranges that overlap. `in_place`: the buffers lie in the way that the call allows; `may`: it has such a way. */
 static rondo_result_t check_overlap(rd_at_t at, const void *send, size_t sendbytes, const void *recv, size_t recvbytes,
-                                    int may, int in_place)
+                                    bool may, bool in_place)
 {
     uintptr_t s = (uintptr_t)send, r = (uintptr_t)recv;
 
@@ -40,191 +38,165 @@ static rondo_result_t check_overlap(rd_at_t at, const void *send, size_t sendbyt
                     may ? " in another way than in place" : ": this operation cannot run in place");
 }
 
-static rondo_result_t check_op(rd_at_t at, rondo_op_t op, rondo_type_t type)
+/* ---- the collectives: one row each, and one function that serves them all ---- */
+
+/* What a buffer of this rank holds, in blocks of `count` elements. */
+typedef enum { NOTHING, BLOCK, BLOCKS, BLOCK_AT_ROOT, BLOCKS_AT_ROOT } holds_t;
+
+/* The ways in which the buffers may lie over each other; 0: they may not. */
+enum { SAME = 1, SEND_IN_RECV = 2, RECV_IN_SEND = 4 }; /* the last two: as this rank's own block */
+
+typedef struct form {
+    const char *call;
+    const char *count; /* what the argument is called */
+    holds_t send, recv;
+    int in_place;
+    bool reduces, rooted; /* the call has an op, a root */
+} form_t;
+
+static const form_t forms[] = {
+    [RD_ALLREDUCE] = {"rondo_allreduce", "count", BLOCK, BLOCK, SAME, .reduces = true},
+    [RD_REDUCE] = {"rondo_reduce", "count", BLOCK, BLOCK_AT_ROOT, SAME, .reduces = true, .rooted = true},
+    [RD_BROADCAST] = {"rondo_broadcast", "count", BLOCK_AT_ROOT, BLOCK, SAME, .rooted = true},
+    [RD_ALLGATHER] = {"rondo_allgather", "sendcount", BLOCK, BLOCKS, SEND_IN_RECV},
+    [RD_REDUCE_SCATTER] = {"rondo_reduce_scatter", "recvcount", BLOCKS, BLOCK, SAME | RECV_IN_SEND, .reduces = true},
+    [RD_ALLTOALL] = {"rondo_alltoall", "count", BLOCKS, BLOCKS, 0},
+    [RD_GATHER] = {"rondo_gather", "count", BLOCK, BLOCKS_AT_ROOT, SEND_IN_RECV, .rooted = true},
+    [RD_SCATTER] = {"rondo_scatter", "count", BLOCKS_AT_ROOT, BLOCK, RECV_IN_SEND, .rooted = true},
+    [RD_BARRIER] = {"rondo_barrier", "count", NOTHING, NOTHING, 0},
+};
+
+/* A call's arguments; 0 for what it has not. */
+typedef struct args {
+    const void *send;
+    void *recv;
+    size_t count;
+    rondo_type_t type;
+    rondo_op_t op;
+    int root;
+    rondo_stream_t stream;
+} args_t;
+
+static inline bool has_blocks(holds_t holds)
 {
-    if (op >= RONDO_NUM_OPS)
-        return rd_op_check(at.comm, op, type, at.call);
-    if (op < 0)
-        return rd_error(&at.comm->who, BAD, "%s: op is %d, operators are 0 to %d or made by this communicator", at.call,
-                        op, RONDO_NUM_OPS - 1);
-    if (rd_op_valid(op, type))
-        return RONDO_SUCCESS;
-    return rd_error(&at.comm->who, BAD, "%s: op %s makes no sense for type %s", at.call, rd_op_name(op),
-                    rd_type_name(type));
+    return holds == BLOCKS || holds == BLOCKS_AT_ROOT;
 }
 
-static const void *block_of(const void *buffer, int rank, size_t bytes)
+/* All but the buffers. */
+static rondo_result_t check_args(const form_t *form, rondo_comm_t comm, args_t a)
 {
-    return (const char *)buffer + (size_t)rank * bytes;
-}
-
-enum { BLOCKS = 1, REDUCES = 2, ROOTED = 4 }; /* the count is of a block for each rank; op is given; root is */
-
-/* All but the buffers. `what`: what the count is called. */
-static rondo_result_t check_ask(rd_at_t at, int has, const char *what, size_t count, rondo_type_t type, rondo_op_t op,
-                                int root, rondo_stream_t stream)
-{
-    rondo_result_t result = rd_args_start(at, type, stream);
+    const rd_at_t at = {form->call, comm};
+    bool blocks = has_blocks(form->send) || has_blocks(form->recv);
+    rondo_result_t result = rd_args_start(at, a.type, a.stream);
 
     if (result == RONDO_SUCCESS)
-        result = check_count(at, what, count, has & BLOCKS ? (size_t)at.comm->nranks : 1, type);
-    if (result == RONDO_SUCCESS && has & ROOTED)
-        result = rd_args_rank(at, "root", root);
-    if (result == RONDO_SUCCESS && has & REDUCES)
-        result = check_op(at, op, type);
-    return result == RONDO_SUCCESS ? result : rd_group_failed(result);
+        result = check_count(at, form->count, a.count, blocks ? (size_t)comm->nranks : 1, a.type);
+    if (result == RONDO_SUCCESS && form->rooted)
+        result = rd_args_rank(at, "root", a.root);
+    if (result == RONDO_SUCCESS && form->reduces)
+        result = rd_args_op(at, a.op, a.type);
+    return result;
 }
 
-/* `again`: as the communicator's last call. The arguments stay in registers then: what is stored for a moment, and
- * loaded otherwise than it was stored, waits for the lines of the last message to leave the core. */
-static inline rondo_result_t launch(int again, rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op,
-                                    int root, size_t count, const void *in, void *out, rondo_stream_t stream)
+static inline size_t bytes_of(holds_t holds, const struct rondo_comm *comm, int root, size_t block)
 {
-    if (again)
-        return rd_call_repeat(comm, in, out);
-    const rd_call_t call = {{coll, type, op, root, count, 0}, NULL, in, out, 0, NULL, 0, stream};
+    if (holds == NOTHING || ((holds == BLOCK_AT_ROOT || holds == BLOCKS_AT_ROOT) && comm->rank != root))
+        return 0;
+    return has_blocks(holds) ? block * (size_t)comm->nranks : block;
+}
+
+static inline bool is_in_place(const form_t *form, const void *send, const void *recv, int rank, size_t block)
+{
+    uintptr_t s = (uintptr_t)send, r = (uintptr_t)recv, own = (uintptr_t)rank * block;
+
+    return (form->in_place & SAME && s == r) || (form->in_place & SEND_IN_RECV && s == r + own) ||
+           (form->in_place & RECV_IN_SEND && r == s + own);
+}
+
+/* Inlined with a row that is known, and with arguments that stay in registers where the call repeats the communicator's
+ * last one: what is stored for a moment, and loaded otherwise than it was stored, waits for the lines of the last
+ * message to leave the core. */
+__attribute__((always_inline)) static inline rondo_result_t collective(rd_coll_t coll, rondo_comm_t comm, args_t a)
+{
+    const form_t *form = &forms[coll];
+    const rd_at_t at = {form->call, comm};
+    int again = rd_call_repeats(comm, coll, a.type, a.op, a.root, a.count, a.stream);
+    rondo_result_t result = again ? RONDO_SUCCESS : check_args(form, comm, a);
+
+    if (result != RONDO_SUCCESS)
+        return rd_group_failed(result);
+    size_t block = a.count * rondo_type_size(a.type);
+    size_t sends = bytes_of(form->send, comm, a.root, block), recvs = bytes_of(form->recv, comm, a.root, block);
+    bool in_place = is_in_place(form, a.send, a.recv, comm->rank, block);
+    if ((result = check_buffer(at, "send", a.send, sends)) || (result = check_buffer(at, "recv", a.recv, recvs)) ||
+        (result = check_overlap(at, a.send, sends, a.recv, recvs, form->in_place != 0, in_place)))
+        return rd_group_failed(result);
+    /* The output lies over the input for another rank, which is still to be read. */
+    size_t aside = form->in_place == (SAME | RECV_IN_SEND) && a.send == a.recv && comm->rank ? block : 0;
+    if (again && !aside)
+        return rd_call_repeat(comm, a.send, a.recv);
+    const rd_call_t call = {.ask = {.coll = coll, .type = a.type, .op = a.op, .root = a.root, .count = a.count},
+                            .in = a.send,
+                            .out = a.recv,
+                            .aside = aside,
+                            .stream = a.stream};
     return rd_call_collective(comm, &call);
 }
 
 rondo_result_t rondo_allreduce(const void *send, void *recv, size_t count, rondo_type_t type, rondo_op_t op,
                                rondo_comm_t comm, rondo_stream_t stream)
 {
-    const rd_at_t at = {"rondo_allreduce", comm};
-    int again = rd_call_repeats(comm, RD_ALLREDUCE, type, op, 0, count, stream);
-    rondo_result_t result =
-        again ? RONDO_SUCCESS : check_ask(at, REDUCES, "count", count, type, op, 0, stream);
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    size_t bytes = count * rondo_type_size(type);
-    if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, bytes)) ||
-        (result = check_overlap(at, send, bytes, recv, bytes, 1, send == recv)))
-        return rd_group_failed(result);
-    return launch(again, comm, RD_ALLREDUCE, type, op, 0, count, send, recv, stream);
+    return collective(RD_ALLREDUCE, comm, (args_t){send, recv, count, type, op, 0, stream});
 }
 
 rondo_result_t rondo_reduce(const void *send, void *recv, size_t count, rondo_type_t type, rondo_op_t op, int root,
                             rondo_comm_t comm, rondo_stream_t stream)
 {
-    const rd_at_t at = {"rondo_reduce", comm};
-    int again = rd_call_repeats(comm, RD_REDUCE, type, op, root, count, stream);
-    rondo_result_t result =
-        again ? RONDO_SUCCESS : check_ask(at, REDUCES | ROOTED, "count", count, type, op, root, stream);
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    size_t bytes = count * rondo_type_size(type), kept = comm->rank == root ? bytes : 0;
-    if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, kept)) ||
-        (result = check_overlap(at, send, bytes, recv, kept, 1, send == recv)))
-        return rd_group_failed(result);
-    return launch(again, comm, RD_REDUCE, type, op, root, count, send, recv, stream);
+    return collective(RD_REDUCE, comm, (args_t){send, recv, count, type, op, root, stream});
 }
 
 rondo_result_t rondo_broadcast(const void *send, void *recv, size_t count, rondo_type_t type, int root,
                                rondo_comm_t comm, rondo_stream_t stream)
 {
-    const rd_at_t at = {"rondo_broadcast", comm};
-    int again = rd_call_repeats(comm, RD_BROADCAST, type, 0, root, count, stream);
-    rondo_result_t result =
-        again ? RONDO_SUCCESS : check_ask(at, ROOTED, "count", count, type, 0, root, stream);
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    size_t bytes = count * rondo_type_size(type), held = comm->rank == root ? bytes : 0;
-    if ((result = check_buffer(at, "send", send, held)) || (result = check_buffer(at, "recv", recv, bytes)) ||
-        (result = check_overlap(at, send, held, recv, bytes, 1, send == recv)))
-        return rd_group_failed(result);
-    return launch(again, comm, RD_BROADCAST, type, 0, root, count, send, recv, stream);
+    return collective(RD_BROADCAST, comm, (args_t){send, recv, count, type, 0, root, stream});
 }
 
 rondo_result_t rondo_allgather(const void *send, void *recv, size_t sendcount, rondo_type_t type, rondo_comm_t comm,
                                rondo_stream_t stream)
 {
-    const rd_at_t at = {"rondo_allgather", comm};
-    int again = rd_call_repeats(comm, RD_ALLGATHER, type, 0, 0, sendcount, stream);
-    rondo_result_t result =
-        again ? RONDO_SUCCESS : check_ask(at, BLOCKS, "sendcount", sendcount, type, 0, 0, stream);
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    size_t bytes = sendcount * rondo_type_size(type), all = bytes * (size_t)comm->nranks;
-    if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, bytes)) ||
-        (result = check_overlap(at, send, bytes, recv, all, 1, send == block_of(recv, comm->rank, bytes))))
-        return rd_group_failed(result);
-    return launch(again, comm, RD_ALLGATHER, type, 0, 0, sendcount, send, recv, stream);
+    return collective(RD_ALLGATHER, comm, (args_t){send, recv, sendcount, type, 0, 0, stream});
 }
 
 rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcount, rondo_type_t type, rondo_op_t op,
                                     rondo_comm_t comm, rondo_stream_t stream)
 {
-    const rd_at_t at = {"rondo_reduce_scatter", comm};
-    int again = rd_call_repeats(comm, RD_REDUCE_SCATTER, type, op, 0, recvcount, stream);
-    rondo_result_t result =
-        again ? RONDO_SUCCESS : check_ask(at, BLOCKS | REDUCES, "recvcount", recvcount, type, op, 0, stream);
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    size_t bytes = recvcount * rondo_type_size(type), all = bytes * (size_t)comm->nranks;
-    int in_place = recv == send || recv == block_of(send, comm->rank, bytes);
-    if ((result = check_buffer(at, "send", send, bytes)) || (result = check_buffer(at, "recv", recv, bytes)) ||
-        (result = check_overlap(at, send, all, recv, bytes, 1, in_place)))
-        return rd_group_failed(result);
-    if (send != recv || comm->rank == 0)
-        return launch(again, comm, RD_REDUCE_SCATTER, type, op, 0, recvcount, send, recv, stream);
-    const rd_call_t made = {
-        {RD_REDUCE_SCATTER, type, op, 0, recvcount, 0}, NULL, send, recv, bytes, NULL, 0, stream};
-    return rd_call_collective(comm, &made);
+    return collective(RD_REDUCE_SCATTER, comm, (args_t){send, recv, recvcount, type, op, 0, stream});
 }
 
 rondo_result_t rondo_alltoall(const void *send, void *recv, size_t count, rondo_type_t type, rondo_comm_t comm,
                               rondo_stream_t stream)
 {
-    const rd_at_t at = {"rondo_alltoall", comm};
-    int again = rd_call_repeats(comm, RD_ALLTOALL, type, 0, 0, count, stream);
-    rondo_result_t result =
-        again ? RONDO_SUCCESS : check_ask(at, BLOCKS, "count", count, type, 0, 0, stream);
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    size_t all = count * rondo_type_size(type) * (size_t)comm->nranks;
-    if ((result = check_buffer(at, "send", send, all)) || (result = check_buffer(at, "recv", recv, all)) ||
-        (result = check_overlap(at, send, all, recv, all, 0, 0)))
-        return rd_group_failed(result);
-    return launch(again, comm, RD_ALLTOALL, type, 0, 0, count, send, recv, stream);
-}
-
-/* gather and scatter: one block at every rank, all blocks at the root. */
-static inline rondo_result_t rooted(rd_at_t at, rd_coll_t coll, const void *send, void *recv, size_t count,
-                                    rondo_type_t type, int root, rondo_stream_t stream)
-{
-    rondo_comm_t comm = at.comm;
-    int again = rd_call_repeats(comm, coll, type, 0, root, count, stream), gathers = coll == RD_GATHER;
-    rondo_result_t result =
-        again ? RONDO_SUCCESS : check_ask(at, BLOCKS | ROOTED, "count", count, type, 0, root, stream);
-
-    if (result != RONDO_SUCCESS)
-        return result;
-    size_t bytes = count * rondo_type_size(type), all = comm->rank == root ? bytes * (size_t)comm->nranks : 0;
-    if ((result = check_buffer(at, "send", send, gathers ? bytes : all)) ||
-        (result = check_buffer(at, "recv", recv, gathers ? all : bytes)))
-        return rd_group_failed(result);
-    int in_place = gathers ? send == block_of(recv, root, bytes) : recv == block_of(send, root, bytes);
-    if (all && (result = check_overlap(at, send, gathers ? bytes : all, recv, gathers ? all : bytes, 1, in_place)))
-        return rd_group_failed(result);
-    return launch(again, comm, coll, type, 0, root, count, send, recv, stream);
+    return collective(RD_ALLTOALL, comm, (args_t){send, recv, count, type, 0, 0, stream});
 }
 
 rondo_result_t rondo_gather(const void *send, void *recv, size_t count, rondo_type_t type, int root, rondo_comm_t comm,
                             rondo_stream_t stream)
 {
-    return rooted((rd_at_t){"rondo_gather", comm}, RD_GATHER, send, recv, count, type, root, stream);
+    return collective(RD_GATHER, comm, (args_t){send, recv, count, type, 0, root, stream});
 }
 
 rondo_result_t rondo_scatter(const void *send, void *recv, size_t count, rondo_type_t type, int root, rondo_comm_t comm,
                              rondo_stream_t stream)
 {
-    return rooted((rd_at_t){"rondo_scatter", comm}, RD_SCATTER, send, recv, count, type, root, stream);
+    return collective(RD_SCATTER, comm, (args_t){send, recv, count, type, 0, root, stream});
 }
+
+rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream)
+{
+    return collective(RD_BARRIER, comm, (args_t){NULL, NULL, 1, RONDO_UINT8, 0, 0, stream});
+}
+
+/* ---- messages ---- */
 
 static rondo_result_t message(rd_at_t at, int send, void *buffer, size_t count, rondo_type_t type, int peer,
                               rondo_stream_t stream)
@@ -251,13 +223,4 @@ rondo_result_t rondo_recv(void *buffer, size_t count, rondo_type_t type, int pee
                           rondo_stream_t stream)
 {
     return message((rd_at_t){"rondo_recv", comm}, 0, buffer, count, type, peer, stream);
-}
-
-rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream)
-{
-    const rd_at_t at = {"rondo_barrier", comm};
-    int again = rd_call_repeats(comm, RD_BARRIER, RONDO_UINT8, 0, 0, 1, stream);
-    rondo_result_t result = again ? RONDO_SUCCESS : check_ask(at, 0, "count", 1, RONDO_UINT8, 0, 0, stream);
-
-    return result == RONDO_SUCCESS ? launch(again, comm, RD_BARRIER, RONDO_UINT8, 0, 0, 1, NULL, NULL, stream) : result;
 }

@@ -7,7 +7,6 @@
 
 #include "api/args.h"
 #include "core/submit.h"
-#include "core/op.h"
 
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 #define FEW 32 /* ranks whose tables need no heap */
@@ -30,13 +29,6 @@ static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char
     if (sum && !buffer)
         return rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call, what, sum);
     return RONDO_SUCCESS;
-}
-
-static rondo_result_t launch(const char *name, rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, int root,
-                             size_t count, const rd_tables_t *tables, const void *in, void *out, rondo_stream_t stream)
-{
-    const rd_call_t call = {{coll, type, 0, 0, count, 0}, tables, in, out, 0, name, root, stream};
-    return rd_call_collective(comm, &call);
 }
 
 static size_t sum_of(const size_t *counts, int n)
@@ -65,7 +57,15 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
-    return launch("allgatherv", comm, RD_ALLGATHER, type, 0, sum_of(recvcounts, comm->nranks), &tables, send, recv, stream);
+    const rd_call_t made = {
+        .ask = {.coll = RD_ALLGATHER, .type = type, .count = sum_of(recvcounts, comm->nranks)},
+        .tables = &tables,
+        .in = send,
+        .out = recv,
+        .name = "allgatherv",
+        .stream = stream,
+    };
+    return rd_call_collective(comm, &made);
 }
 
 rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t *recvcounts, rondo_type_t type,
@@ -74,11 +74,8 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
     const char *call = "rondo_reduce_scatterv";
     rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
 
-    if (result == RONDO_SUCCESS && op >= RONDO_NUM_OPS)
-        result = rd_op_check(comm, op, type, call);
-    if (result == RONDO_SUCCESS && (op < 0 || (op < RONDO_NUM_OPS && !rd_op_valid(op, type))))
-        result = rd_error(&comm->who, BAD, "%s: op %d (%s) makes no sense for type %s", call, op,
-                          op < 0 ? "none" : rd_op_name(op), rd_type_name(type));
+    if (result == RONDO_SUCCESS)
+        result = rd_args_op((rd_at_t){call, comm}, op, type);
     if (result == RONDO_SUCCESS)
         result = check_side(call, comm, "recv", "send", send, recvcounts, NULL, type);
     if (result == RONDO_SUCCESS && recvcounts[comm->rank] && !recv)
@@ -88,8 +85,14 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
         return rd_group_failed(result);
     const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
     const rd_call_t made = {
-        {RD_REDUCE_SCATTER, type, op, 0, sum_of(recvcounts, comm->nranks), 0},           &tables,           send, recv,
-        send == recv && comm->rank ? recvcounts[comm->rank] * rondo_type_size(type) : 0, "reduce_scatterv", 0, stream};
+        .ask = {.coll = RD_REDUCE_SCATTER, .type = type, .op = op, .count = sum_of(recvcounts, comm->nranks)},
+        .tables = &tables,
+        .in = send,
+        .out = recv,
+        .aside = send == recv && comm->rank ? recvcounts[comm->rank] * rondo_type_size(type) : 0,
+        .name = "reduce_scatterv",
+        .stream = stream,
+    };
     return rd_call_collective(comm, &made);
 }
 
@@ -113,7 +116,15 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
-    return launch("alltoallv", comm, RD_ALLTOALL, type, 0, 0, &tables, send, recv, stream);
+    const rd_call_t made = {
+        .ask = {.coll = RD_ALLTOALL, .type = type},
+        .tables = &tables,
+        .in = send,
+        .out = recv,
+        .name = "alltoallv",
+        .stream = stream,
+    };
+    return rd_call_collective(comm, &made);
 }
 
 /* One of the two, as its call gave it. `counts` and `displs` are the root's; `own` is this rank's. */
@@ -162,8 +173,16 @@ static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t 
     for (int r = 0; r < comm->nranks; r++)
         one[r] = r == c->root ? c->own : 0; /* at the start of the block buffer: all displacements zero */
     const rd_tables_t tables = c->gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
-    return launch(c->gathers ? "gatherv" : "scatterv", comm, RD_ALLTOALL, c->type, c->root, 0, &tables, c->send,
-                  c->recv, c->stream);
+    const rd_call_t made = {
+        .ask = {.coll = RD_ALLTOALL, .type = c->type},
+        .tables = &tables,
+        .in = c->send,
+        .out = c->recv,
+        .name = c->gathers ? "gatherv" : "scatterv",
+        .root = c->root,
+        .stream = c->stream,
+    };
+    return rd_call_collective(comm, &made);
 }
 
 static rondo_result_t rooted(const rooted_t *c)

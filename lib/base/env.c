@@ -3,6 +3,7 @@
  * table and know no variable by name.
  */
 #include "base/env.h"
+#include "base/env_alias.h"
 #include "base/proto.h"
 #include "base/setting.h"
 
@@ -34,9 +35,10 @@ static const tunable_t table[] = {
     {"RONDO_DEBUG_FILE", TEXT, 0, 0, 0, "", 0, 511, NULL, "messages go to this file; %h is the host, %p the process"},
     {"RONDO_HOSTID", TEXT, 0, AT(hostid), "", 0, 63, NULL, "ranks with different values count as on different nodes"},
     {"RONDO_ALGO", TEXT, 1, AT(algo), "", 0, 255, NULL, "forces an algorithm: ring, or allreduce=ring,broadcast=tree"},
-    {"RONDO_PROTO", WORD, 1, AT(proto), "", 0, 0, "ll|simple|pull|ll128|sentinel",
-     "forces a protocol: host ll, simple, pull; CUDA ll, ll128, sentinel, simple"},
-    {"RONDO_TRANSPORT", WORD, 1, AT(transport), "", 0, 0, "shm|ucx", "forces a transport"},
+    {"RONDO_PROTO", WORD, 1, AT(proto), "", 0, 0, "ll|simple|cma|ll128|sentinel",
+     "forces a protocol: host ll, simple, cma; CUDA ll, ll128, sentinel, simple"},
+    {"RONDO_TRANSPORT", TEXT, 1, AT(transport), "", 0, 31, NULL,
+     "forces a transport: shm, ucx, or one that the program has registered"},
     {"RONDO_IFACE", TEXT, 0, AT(iface), "", 0, 63, NULL, "interface name or address to listen on"},
     {"RONDO_PORTS", PORTS, 0, AT(port_first), "0", 0, 65535, NULL, "first-last: TCP ports to listen on; 0: any"},
     {"RONDO_TIMEOUT_MS", MILLISECONDS, 0, AT(timeout_ms), "0", 0, INT64_C(1) << 40, NULL,
@@ -53,13 +55,13 @@ static const tunable_t table[] = {
      "bytes that one message carries, at most a slot; 0: by cost"},
     {"RONDO_LL_MAX", BYTES, 1, AT(ll_max), "1024", 64, RD_LL_MOST, NULL,
      "largest message that may go by protocol ll; 0: none"},
-    {"RONDO_PULL", FLAG, 1, AT(pull), "1", 0, 1, NULL,
+    {"RONDO_CMA", FLAG, 1, AT(pull), "1", 0, 1, NULL,
      "ranks of a node may read each other's memory (process_vm_readv)"},
-    {"RONDO_PULL_MIN", BYTES, 1, AT(pull_min), "16384", 64, 1 << 30, NULL,
-     "shortest message of send, recv and alltoall that goes by protocol pull"},
+    {"RONDO_CMA_MIN", BYTES, 1, AT(pull_min), "16384", 64, 1 << 30, NULL,
+     "shortest message of send, recv and alltoall that goes by protocol cma"},
     {"RONDO_TUNE", TEXT, 0, AT(tune), "", 0, 255, NULL,
      "prices that choices are made by: a file of rondo-tune, or xeon or zen; default: by processor"},
-    {"RONDO_STREAM", WORD, 0, AT(stream), "", 0, 0, "never|always|adapt",
+    {"RONDO_NT_STORE", WORD, 0, AT(stream), "", 0, 0, "never|always|adapt",
      "slots are written past the caches; adapt: where a plain write is slow; default: by processor"},
     {"RONDO_HUGE_PAGES", FLAG, 0, AT(huge_pages), "1", 0, 1, NULL, "shared memory asks for huge pages"},
     {"RONDO_NET", TEXT, 0, AT(net), "", 0, 127, NULL,
@@ -69,17 +71,17 @@ static const tunable_t table[] = {
      "GPUs may reach each other's memory; 0: all goes through pinned host memory"},
     {"RONDO_CUDA_BANK", BYTES, 1, AT(cuda_bank), "0", 16384, 16 << 20, NULL,
      "bytes of each of a GPU rank's two inboxes; 0: the most"},
-    {"RONDO_CUDA_STAGE", BYTES, 1, AT(cuda_stage), "0", 4096, 64 << 20, NULL,
+    {"RONDO_PROXY_BYTES", BYTES, 1, AT(cuda_stage), "0", 4096, 64 << 20, NULL,
      "bytes of pinned memory that a round between nodes goes through; 0: 512K, from 128 ranks on up to 2M"},
-    {"RONDO_CUDA_ROUND", BYTES, 1, AT(cuda_round), "0", 1024, 64 << 20, NULL,
+    {"RONDO_PROXY_ROUND", BYTES, 1, AT(cuda_round), "0", 1024, 64 << 20, NULL,
      "bytes of a round between nodes, at least where there are many, and of what goes inside nodes; 0: 32K"},
-    {"RONDO_CUDA_CREWS", INT, 1, AT(cuda_crews), "0", 0, 8, NULL,
+    {"RONDO_PROXY_THREADS", INT, 1, AT(cuda_crews), "0", 0, 8, NULL,
      "threads, each with connections of its own, that share an operation between nodes; 0: by cores"},
-    {"RONDO_CUDA_AWAKE", INT, 0, AT(cuda_awake), "500", 0, 1000000, NULL,
+    {"RONDO_PROXY_POLL_US", INT, 0, AT(cuda_awake), "500", 0, 1000000, NULL,
      "microseconds for which the thread that serves GPUs between nodes polls before it naps"},
-    {"RONDO_NET_DIRECT", INT, 1, AT(net_direct), "-1", -1, 1, NULL,
+    {"RONDO_GDR", INT, 1, AT(net_direct), "-1", -1, 1, NULL,
      "messages straight between GPUs of different nodes; -1: where UCX has a way, 1: or no communicator, 0: never"},
-    {"RONDO_NET_DIRECT_MIN", BYTES, 1, AT(net_direct_min), "65536", 64, 1 << 30, NULL,
+    {"RONDO_GDR_MIN", BYTES, 1, AT(net_direct_min), "65536", 64, 1 << 30, NULL,
      "shortest message that goes straight between GPUs of different nodes"},
     {"RONDO_CUDA_FIFOS", COUNT, 1, AT(cuda_fifos), "0", 1, 512, NULL,
      "warps that share a message between two GPUs; 0: by ranks"},
@@ -213,6 +215,7 @@ static int value_parse(const tunable_t *t, const char *text, void *field)
         *(int *)field = (int)level;
         return 0;
     case WORD:
+        text = rd_env_alias_word(t->name, text);
         if (*text && word_find(t->words, text) < 0)
             return -1;
         /* fall through */
@@ -301,9 +304,16 @@ static int name_distance(const char *a, const char *b)
 
 static void unknown_name(const char *name)
 {
-    const char *nearest = NULL;
+    const char *nearest = NULL, *now = rd_env_alias_now(name);
     int least = 4; /* farther away it is no misspelling */
 
+    if (now != name) {
+        const char *said = getenv(now);
+
+        rd_log(NULL, RD_LOG_WARN, "%s is called %s now; the old name %s", name, now,
+               said && *said ? "counts for nothing beside it" : "still works");
+        return;
+    }
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         int distance = name_distance(name, table[i].name);
 
@@ -319,7 +329,7 @@ static void unknown_name(const char *name)
            nearest ? ", perhaps " : "", nearest ? nearest : "", nearest ? " was meant" : "");
 }
 
-/* Once a process: a misspelt variable would otherwise be lost in silence. */
+/* Once a process: a misspelt variable would otherwise be lost in silence, and a renamed one would stay in scripts. */
 static void unknown_warn(void)
 {
     static atomic_flag done = ATOMIC_FLAG_INIT;
@@ -339,6 +349,11 @@ static void unknown_warn(void)
         if (!known)
             unknown_name(name);
     }
+    const char *proto = getenv("RONDO_PROTO");
+    const char *now = proto ? rd_env_alias_word("RONDO_PROTO", proto) : proto;
+
+    if (now != proto)
+        rd_log(NULL, RD_LOG_WARN, "RONDO_PROTO=%s is called %s now; the old word still works", proto, now);
 }
 
 rondo_result_t rd_env_check(const char *name, const char *value)
@@ -349,7 +364,7 @@ rondo_result_t rd_env_check(const char *name, const char *value)
     for (size_t i = 0; name && i < TABLE_SIZE; i++) {
         const tunable_t *t = &table[i];
 
-        if (strcmp(t->name, name) != 0)
+        if (strcmp(t->name, rd_env_alias_now(name)) != 0)
             continue;
         if (!value || !*value || value_parse(t, value, (char *)&scratch + t->offset) == 0)
             return RONDO_SUCCESS;
@@ -358,6 +373,14 @@ rondo_result_t rd_env_check(const char *name, const char *value)
     }
     return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%.100s is no variable of rondo; rondo-info --env lists them",
                     name ? name : "NULL");
+}
+
+/* The name by which the user has set it: an error speaks of that one. */
+static const char *name_said(const tunable_t *t)
+{
+    const char *value = getenv(t->name), *old = rd_env_alias_old(t->name);
+
+    return (!value || !*value) && old && getenv(old) ? old : t->name;
 }
 
 rondo_result_t rd_env_read(rd_env_t *env)
@@ -373,8 +396,8 @@ rondo_result_t rd_env_read(rd_env_t *env)
 
         (void)value_parse(t, t->standard, field);
         if (text && value_parse(t, text, field) != 0)
-            return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s=%.100s is not allowed: it must be %s (%s)", t->name,
-                            text, range_print(t, range, sizeof range), t->help);
+            return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s=%.100s is not allowed: it must be %s (%s)",
+                            name_said(t), text, range_print(t, range, sizeof range), t->help);
     }
     rd_log_set_level((rd_log_level_t) new.debug);
     unknown_warn();
@@ -439,9 +462,12 @@ void rd_env_print(FILE *file)
     fprintf(file, "%-24s %-42s %-8s %s\n", "variable", "allowed", "default", "now");
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         const tunable_t *t = &table[i];
-        const char *text = getenv(t->name);
+        const char *text = getenv(t->name), *old = rd_env_alias_old(t->name);
         char range[RANGE_TEXT];
         rd_env_t scratch;
+
+        if ((!text || !*text) && old)
+            text = getenv(old);
         int bad = text && *text && value_parse(t, text, (char *)&scratch + t->offset) != 0;
 
         fprintf(file, "%-24s %-42s %-8s %s%s\n", t->name, range_print(t, range, sizeof range),

@@ -1,7 +1,7 @@
 /* Every tunable, in one table (env.c): name, type, default, range, one line of help. `rondo-info --env` prints it.
  * Read once for each communicator when it is made; a bad value is an error that names the variable and the range. */
-#ifndef RD_ENV_H
-#define RD_ENV_H
+#ifndef RD_BASE_ENV_H
+#define RD_BASE_ENV_H
 
 #include <stdio.h>
 
@@ -12,7 +12,7 @@ typedef struct rd_env {
     char hostid[64];    /* RONDO_HOSTID: ranks with different values are treated as on different nodes; "" : unset */
     char algo[256];     /* RONDO_ALGO: "" = chosen by cost; "ring" or "allreduce=ring,broadcast=tree" */
     char proto[32];     /* RONDO_PROTO: "", "ll" or "simple", ... */
-    char transport[32]; /* RONDO_TRANSPORT: "", "shm" or "ucx" */
+    char transport[32]; /* RONDO_TRANSPORT: "", or a name in core/transports.c */
     char iface[64];     /* RONDO_IFACE: interface name or address to listen on */
     int port_first, port_last; /* RONDO_PORTS=first-last; 0: any */
     int64_t timeout_ms;        /* RONDO_TIMEOUT_MS: 0 never */
@@ -23,24 +23,24 @@ typedef struct rd_env {
     int slots;                 /* RONDO_SLOTS: slots a connection, 1 to 64, a power of two; 0: by rank count */
     size_t slice_bytes;        /* RONDO_SLICE_BYTES: what one message carries at most; 0: by cost; at most a slot */
     size_t ll_max;             /* RONDO_LL_MAX: chunks up to this many bytes may go by LL */
-    int pull;                  /* RONDO_PULL: reading a peer's memory is allowed */
+    int pull;                  /* RONDO_CMA: reading a peer's memory is allowed */
     char tune[256];            /* RONDO_TUNE: a file of prices, or the name of a built-in table; "": by processor */
-    char stream[32];           /* RONDO_STREAM: "", "never", "always" or "adapt" */
-    size_t pull_min;           /* RONDO_PULL_MIN: messages of a pair from so many bytes on go by PULL */
+    char stream[32];           /* RONDO_NT_STORE: "", "never", "always" or "adapt" */
+    size_t pull_min;           /* RONDO_CMA_MIN: messages of a pair from so many bytes on go by PULL */
     int huge_pages;            /* RONDO_HUGE_PAGES */
     char net[128];             /* RONDO_NET: network devices, each a rail */
 
     int p2p;             /* RONDO_P2P: GPUs may reach each other's memory */
     size_t cuda_bank;    /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 10M or what fits */
-    size_t cuda_stage;   /* RONDO_CUDA_STAGE: bytes of pinned memory that a round between nodes goes through; 0: 512K */
-    size_t cuda_round;   /* RONDO_CUDA_ROUND: least bytes of rounds of many, and of what goes inside nodes; 0: 32K */
-    int cuda_crews;      /* RONDO_CUDA_CREWS: threads that share an operation between nodes; 0: by cores */
+    size_t cuda_stage;   /* RONDO_PROXY_BYTES: bytes of pinned memory that a round between nodes goes through; 0: 512K */
+    size_t cuda_round;   /* RONDO_PROXY_ROUND: least bytes of rounds of many, and of what goes inside nodes; 0: 32K */
+    int cuda_crews;      /* RONDO_PROXY_THREADS: threads that share an operation between nodes; 0: by cores */
     int cuda_channels;   /* RONDO_CUDA_CHANNELS: blocks of SIMPLE, each a channel to the next rank; 0: 64 */
     size_t cuda_long;    /* RONDO_CUDA_LONG: bytes from which a message between GPUs goes by slices; 0: by cost */
     int cuda_spare;      /* RONDO_CUDA_SPARE: percent */
-    int cuda_awake;      /* RONDO_CUDA_AWAKE: microseconds for which the proxy polls after anything has moved */
-    int net_direct;      /* RONDO_NET_DIRECT: messages of GPUs go straight over the network; -1: where it can */
-    size_t net_direct_min; /* RONDO_NET_DIRECT_MIN: those of so many bytes and more */
+    int cuda_awake;      /* RONDO_PROXY_POLL_US: microseconds for which the proxy polls after anything has moved */
+    int net_direct;      /* RONDO_GDR: messages of GPUs go straight over the network; -1: where it can */
+    size_t net_direct_min; /* RONDO_GDR_MIN: those of so many bytes and more */
     int cuda_fifos;      /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
     size_t cuda_copy;    /* RONDO_CUDA_COPY: bytes from which on blocks go by copies; 0: never */
     int cuda_blocks;     /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */

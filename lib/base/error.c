@@ -3,6 +3,7 @@
  * cannot break a line: control characters are replaced.
  */
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/setting.h"
 
 #include <errno.h>
@@ -58,7 +59,7 @@ void rd_log_set_level(rd_log_level_t level)
     atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
 }
 
-int rd_log_enabled(rd_log_level_t level)
+bool rd_log_enabled(rd_log_level_t level)
 {
     return (int)level <= level_now();
 }
@@ -158,10 +159,7 @@ static void fork_child(void)
     pthread_mutex_init(&who_lock, NULL);
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(NULL, NULL, fork_child);
-}
+static const rd_fork_handlers_t at_fork = {.child = fork_child};
 
 rondo_result_t rd_error(rd_who_t *who, rondo_result_t code, const char *format, ...)
 {
@@ -174,9 +172,7 @@ rondo_result_t rd_error(rd_who_t *who, rondo_result_t code, const char *format, 
     va_end(args);
     memcpy(thread_error, text, sizeof text);
     if (who) {
-        static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-        pthread_once(&fork_once, fork_register);
+        rd_fork_register(RD_FORK_ERROR, &at_fork);
         pthread_mutex_lock(&who_lock);
         memcpy(who->error, text, sizeof text);
         atomic_store_explicit(&who->last, who->error, memory_order_release);

@@ -1,10 +1,11 @@
 /* Errors: who decides first that something is wrong says it once, with what the user can do; callers only pass it on.
  */
-#ifndef RD_ERROR_H
-#define RD_ERROR_H
+#ifndef RD_BASE_ERROR_H
+#define RD_BASE_ERROR_H
 
 #include <rondo.h>
 #include <stdarg.h>
+#include <stdbool.h>
 
 #define RD_ERROR_BYTES 512 /* of a sentence, its end included */
 
@@ -34,11 +35,11 @@ void rd_error_again(rd_who_t *who, const char *text);
 /* One line, by one write(2), on standard error or RONDO_DEBUG_FILE: "rondo 0.1.0 host:pid rank/nranks name: ...".
  * Both may be called from any thread and keep errno. */
 void rd_log(const rd_who_t *who, rd_log_level_t level, const char *format, ...) __attribute__((format(printf, 3, 4)));
-int rd_log_enabled(rd_log_level_t level);
+bool rd_log_enabled(rd_log_level_t level);
 void rd_log_set_level(rd_log_level_t level);                     /* called where the environment is read */
 int rd_log_level_parse(const char *text, rd_log_level_t *level); /* "warn"; 0 or -1 */
 
-const char *rd_thread_error(void);             /* rondo_last_error(NULL) */
+const char *rd_thread_error(void); /* rondo_last_error(NULL) */
 /* Makes another thread's sentence, which it has logged, this one's. */
 void rd_thread_error_set(const char *text);
 const char *rd_who_error(const rd_who_t *who); /* rondo_last_error(comm) */

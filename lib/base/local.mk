@@ -2,11 +2,18 @@
 librondo_core_la_SOURCES += \
 	lib/base/env.c \
 	lib/base/env.h \
+	lib/base/env_alias.c \
+	lib/base/env_alias.h \
 	lib/base/error.c \
 	lib/base/error.h \
+	lib/base/fork.c \
+	lib/base/fork.h \
+	lib/base/health.c \
+	lib/base/health.h \
 	lib/base/kernel.h \
 	lib/base/narrow.h \
 	lib/base/proto.h \
+	lib/base/reducer.h \
 	lib/base/result.c \
 	lib/base/setting.c \
 	lib/base/setting.h \

@@ -1,7 +1,7 @@
 /* Protocols: how a message lies in a peer's memory, and how it shows that it is there. On host memory that is an inbox
  * (transport/conn.h), between GPUs a window (kernels/work.h). */
-#ifndef RD_PROTO_H
-#define RD_PROTO_H
+#ifndef RD_BASE_PROTO_H
+#define RD_BASE_PROTO_H
 
 typedef enum {
     RD_PROTO_LL,    /* lines that carry their own flags: short messages. On the host of shared memory; between GPUs half
@@ -22,6 +22,9 @@ typedef enum {
 
 #define RD_LL_MOST 2048 /* bytes of the longest LL message: a quarter of the ring */
 
+/* Bytes. Between nodes, two messages that go to one peer behind one another are copied up to this, and may go as one. */
+#define RD_JOINED 28672
+
 #define RD_PULL_BLOCK ((size_t)256 << 10) /* of each peer's contribution, staged for a reduction: within L2 */
 
 static inline const char *rd_proto_name(rd_proto_t proto)
@@ -36,7 +39,7 @@ static inline const char *rd_proto_name(rd_proto_t proto)
     case RD_PROTO_SIMPLE:
         return "simple";
     default:
-        return "pull";
+        return "cma";
     }
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/env.h"
+#include "base/env_alias.h"
 
 typedef struct setting {
     struct setting *next;
@@ -20,8 +21,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 const char *rd_setting_text(const char *name, char *text)
 {
-    const char *value = getenv(name), *found = NULL;
+    const char *value = getenv(name), *old = rd_env_alias_old(name), *found = NULL;
 
+    if ((!value || !*value) && old)
+        value = getenv(old);
     if (value && *value)
         return value;
     pthread_mutex_lock(&lock);
@@ -39,6 +42,7 @@ rondo_result_t rondo_setting_set(const char *name, const char *value)
 
     if (result != RONDO_SUCCESS)
         return result;
+    name = rd_env_alias_now(name);
     pthread_mutex_lock(&lock);
     for (s = settings; s && strcmp(s->name, name) != 0;)
         s = s->next;

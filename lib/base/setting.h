@@ -1,6 +1,6 @@
 /* The text of a variable: the environment's, or what rondo_setting_set has put behind it. */
-#ifndef RD_SETTING_H
-#define RD_SETTING_H
+#ifndef RD_BASE_SETTING_H
+#define RD_BASE_SETTING_H
 
 #define RD_SETTING_BYTES 512
 

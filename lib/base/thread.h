@@ -1,6 +1,6 @@
 /* Threads of the library's own. */
-#ifndef RD_THREAD_H
-#define RD_THREAD_H
+#ifndef RD_BASE_THREAD_H
+#define RD_BASE_THREAD_H
 
 #include <pthread.h>
 

@@ -60,12 +60,12 @@ static const op_row_t ops[RONDO_NUM_OPS] = {
 };
 
 /* The arguments come from users' ints: an enum's range is not to be trusted. */
-static int type_known(rondo_type_t type)
+static bool type_known(rondo_type_t type)
 {
     return (int)type >= 0 && (int)type < RONDO_NUM_TYPES;
 }
 
-static int op_known(rondo_op_t op)
+static bool op_known(rondo_op_t op)
 {
     return op >= 0 && op < RONDO_NUM_OPS;
 }
@@ -107,7 +107,7 @@ int rd_op_parse(const char *name, rondo_op_t *op)
     return -1;
 }
 
-int rd_op_valid(rondo_op_t op, rondo_type_t type)
+bool rd_op_valid(rondo_op_t op, rondo_type_t type)
 {
     return op_known(op) && type_known(type) && (ops[op].kinds & types[type].kind) != 0;
 }

@@ -15,15 +15,16 @@
  *              work on the byte. No MIN, MAX, AVG.
  *   pairs      MINLOC MAXLOC on {value, index}: the lowest index wins a tie, and a NaN value wins against any number
  *              (the lowest index among NaNs), as it does in MIN and MAX. The result's padding is zero. */
-#ifndef RD_TYPES_H
-#define RD_TYPES_H
+#ifndef RD_BASE_TYPES_H
+#define RD_BASE_TYPES_H
 
 #include <rondo.h>
+#include <stdbool.h>
 
 const char *rd_type_name(rondo_type_t type);             /* "float32"; NULL if out of range */
 const char *rd_op_name(rondo_op_t op);                   /* "sum" */
 int rd_type_parse(const char *name, rondo_type_t *type); /* 0 or -1; also "float", "double", "int" */
 int rd_op_parse(const char *name, rondo_op_t *op);
-int rd_op_valid(rondo_op_t op, rondo_type_t type); /* built-in operators only */
+bool rd_op_valid(rondo_op_t op, rondo_type_t type); /* built-in operators only */
 
 #endif

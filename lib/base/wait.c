@@ -8,9 +8,6 @@
 #include "base/wait.h"
 
 #include <sched.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -65,51 +62,4 @@ rondo_result_t rd_wait_miss(rd_wait_t *w)
     sched_yield();       /* costs far more than the look; and on a busy machine it may be long until the next one */
     w->misses = w->spin; /* stays in the yielding part; the count never overflows */
     return look_at_clock(w);
-}
-
-/* Nonzero: this is the first writer, who has to fill and release; else *first is the code that stands. */
-static int claim(rd_stop_t *stop, rondo_result_t *first)
-{
-    int unclaimed = 0;
-    if (atomic_compare_exchange_strong(&stop->claimed, &unclaimed, 1))
-        return 1;
-    while ((*first = rd_stop_get(stop)) == RONDO_SUCCESS) /* its writer is between claim and release */
-        sched_yield();
-    return 0;
-}
-
-static rondo_result_t release(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness)
-{
-    rd_error_stays(who, code, stop->text); /* first: who sees the code may ask for the sentence, or end the process */
-    atomic_store_explicit(&stop->culprit, culprit, memory_order_relaxed);
-    atomic_store_explicit(&stop->witness, witness, memory_order_relaxed);
-    atomic_store_explicit(&stop->code, code, memory_order_release); /* publishes culprit, witness and text */
-    uint32_t *mirror = atomic_load(&stop->mirror);
-    if (mirror)
-        *(volatile uint32_t *)mirror = 1;
-    return code;
-}
-
-rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, const char *format, ...)
-{
-    rondo_result_t first;
-    va_list args;
-
-    if (!claim(stop, &first))
-        return first;
-    va_start(args, format);
-    rd_error_format(stop->text, format, args);
-    va_end(args);
-    return release(stop, who, code, culprit, 0);
-}
-
-rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness,
-                             const char *text)
-{
-    rondo_result_t first;
-
-    if (!claim(stop, &first))
-        return first;
-    snprintf(stop->text, sizeof stop->text, "%s", text);
-    return release(stop, who, code, culprit, witness);
 }

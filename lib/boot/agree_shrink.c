@@ -9,7 +9,7 @@
 
 #define AGAIN_MS 10 /* between two attempts to connect */
 
-int rd_roll_gone(int error)
+bool rd_roll_gone(int error)
 {
     return error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
 }
@@ -119,24 +119,24 @@ static void stand(rd_roll_t *r)
     r->told = rd_chan_send(r->up, RD_REC_STAND, &r->mine, sizeof(r->mine)) == 0;
 }
 
-/* A part of a list; nonzero: it is whole. */
-static int on_list(rd_roll_t *r, const unsigned char *data, size_t bytes)
+/* A part of a list; true: it is whole. */
+static bool on_list(rd_roll_t *r, const unsigned char *data, size_t bytes)
 {
-    const size_t head = offsetof(rd_list_t, bits), all = ((size_t)r->nranks + 7) / 8;
-    rd_list_t part;
+    const size_t head = offsetof(rd_roll_list_t, bits), all = ((size_t)r->nranks + 7) / 8;
+    rd_roll_list_t part;
     if (bytes <= head || bytes > sizeof(part))
-        return 0;
+        return false;
     memcpy(&part, data, bytes);
     if (part.round <= r->mine.round || part.offset < 0 || (part.offset && (size_t)part.offset != r->have) ||
         bytes - head > all - (size_t)part.offset)
-        return 0;
+        return false;
     memcpy(r->bits + part.offset, part.bits, bytes - head);
     r->have = (size_t)part.offset + bytes - head;
     if (r->have < all || !(r->bits[r->rank / 8] >> r->rank % 8 & 1))
-        return 0;
+        return false;
     r->mine = (rd_stand_t){.round = part.round, .standing = RD_STANDS_OUTSIDE};
     rd_roll_list(r);
-    return 1;
+    return true;
 }
 
 static rondo_result_t on_fail(rd_roll_t *r, const unsigned char *data, size_t bytes)
@@ -151,8 +151,8 @@ static rondo_result_t on_fail(rd_roll_t *r, const unsigned char *data, size_t by
     return rd_error(r->boot->who, (rondo_result_t)said.code, "%s", said.text);
 }
 
-/* What the leader has said. Nonzero: a verdict, or an error. */
-static int listen_up(rd_roll_t *r, rd_verdict_t *verdict, rondo_result_t *result)
+/* What the leader has said. True: a verdict, or an error. */
+static bool listen_up(rd_roll_t *r, rd_roll_verdict_t *verdict, rondo_result_t *result)
 {
     const unsigned char *data;
     size_t bytes;
@@ -162,10 +162,10 @@ static int listen_up(rd_roll_t *r, rd_verdict_t *verdict, rondo_result_t *result
     while (rd_chan_next(r->up, &type, &data, &bytes)) {
         if (type == RD_REC_LIST && on_list(r, data, bytes)) {
             *verdict = RD_ROLL_LIST;
-            return 1;
+            return true;
         }
         if (type == RD_REC_FAIL && (*result = on_fail(r, data, bytes)) != RONDO_SUCCESS)
-            return 1;
+            return true;
         if (bytes != sizeof(round))
             continue;
         memcpy(&round, data, sizeof(round));
@@ -173,16 +173,16 @@ static int listen_up(rd_roll_t *r, rd_verdict_t *verdict, rondo_result_t *result
             continue;
         *verdict = RD_ROLL_KEEP;
         if (type == RD_REC_KEEP)
-            return 1;
+            return true;
         if (type == RD_REC_PREPARE) {
             r->mine.standing = RD_STANDS_READY;
             stand(r);
         }
     }
-    return 0;
+    return false;
 }
 
-static rondo_result_t follow(rd_roll_t *r, rd_verdict_t *verdict)
+static rondo_result_t follow(rd_roll_t *r, rd_roll_verdict_t *verdict)
 {
     char awaited[RD_WHOIS + 64];
     rondo_result_t result = RONDO_SUCCESS;
@@ -211,7 +211,7 @@ void rd_roll_keep(rd_roll_t *r)
     r->boot->listener = -1;
 }
 
-rondo_result_t rd_roll_next(rd_roll_t *r, rondo_result_t made, rd_verdict_t *verdict)
+rondo_result_t rd_roll_next(rd_roll_t *r, rondo_result_t made, rd_roll_verdict_t *verdict)
 {
     if (r->nmembers) {
         r->mine.standing = made == RONDO_SUCCESS ? RD_STANDS_MADE : RD_STANDS_FAILED;

@@ -13,8 +13,10 @@
  * It stands on this: a connection is refused by a rank that has ended and by no other, and a host that has not answered
  * for five seconds is gone. Where the network falls apart, each part makes a communicator of its own.
  */
-#ifndef RD_BOOT_ROLL_H
-#define RD_BOOT_ROLL_H
+#ifndef RD_BOOT_AGREE_SHRINK_H
+#define RD_BOOT_AGREE_SHRINK_H
+
+#include <stdbool.h>
 
 #include "boot/listener.h"
 #include "boot/boot_int.h"
@@ -22,7 +24,7 @@
 typedef enum {
     RD_ROLL_LIST, /* make the communicator of rd_roll_members, and call rd_roll_next again */
     RD_ROLL_KEEP  /* the one that was made is everybody's */
-} rd_verdict_t;
+} rd_roll_verdict_t;
 
 /* Where a rank stands with the last list that it had. */
 typedef enum { RD_STANDS_OUTSIDE, RD_STANDS_FAILED, RD_STANDS_MADE, RD_STANDS_READY } rd_standing_t;
@@ -34,10 +36,11 @@ typedef struct rd_stand { /* RD_REC_STAND */
 
 #define RD_ROLL_PART 8192 /* bytes of a list in one record */
 
-typedef struct rd_list { /* RD_REC_LIST: a part of the list, a bit for each rank; the record ends behind the bits */
+/* RD_REC_LIST: a part of the list, a bit for each rank. The record ends behind the bits. */
+typedef struct rd_roll_list {
     int32_t round, offset;
     unsigned char bits[RD_ROLL_PART];
-} rd_list_t;
+} rd_roll_list_t;
 
 /* Another rank, as the leader sees it. */
 typedef struct rd_guest {
@@ -80,7 +83,7 @@ typedef struct rd_roll {
 rondo_result_t rd_roll_begin(rd_roll_t **roll, rd_boot_t *boot, int32_t round, const _Atomic int *closed);
 /* Waits for the next verdict; `made`: how it went with the last list. Sees `closed`, the deadline and whoever dies. An
  * error is everybody's who is left, or a deadline's. */
-rondo_result_t rd_roll_next(rd_roll_t *roll, rondo_result_t made, rd_verdict_t *verdict);
+rondo_result_t rd_roll_next(rd_roll_t *roll, rondo_result_t made, rd_roll_verdict_t *verdict);
 /* While a list is made: if this rank leads, somebody watches whether one of the list dies before it has come to the
  * rendezvous that this rank serves, and ends that. */
 void rd_roll_attend(rd_roll_t *roll);
@@ -90,11 +93,11 @@ void rd_roll_end(rd_roll_t *roll); /* NULL is fine */
 
 /* ---- between agree_shrink.c and agree_shrink_lead.c ---- */
 
-rondo_result_t rd_roll_lead(rd_roll_t *roll, rd_verdict_t *verdict);
+rondo_result_t rd_roll_lead(rd_roll_t *roll, rd_roll_verdict_t *verdict);
 void rd_roll_lead_end(rd_roll_t *roll);
 void rd_roll_list(rd_roll_t *roll);                                 /* members from bits */
 rondo_result_t rd_roll_check(rd_roll_t *roll, const char *awaited); /* closed, or beyond the deadline */
-int rd_roll_gone(int error); /* does this errno of a connection mean that there is nobody? */
+bool rd_roll_gone(int error); /* does this errno of a connection mean that there is nobody? */
 
 #define RD_ROLL_SILENT_MS 5000
 

@@ -25,7 +25,7 @@ static rd_guest_t *guest_of(rd_roll_t *r, int rank)
     return rank == r->rank ? NULL : &r->guest[rank];
 }
 
-static int is_listed(const rd_roll_t *r, int rank)
+static bool is_listed(const rd_roll_t *r, int rank)
 {
     return r->bits[rank / 8] >> rank % 8 & 1;
 }
@@ -178,13 +178,13 @@ static void turn(rd_roll_t *r)
 static void send_list(rd_roll_t *r)
 {
     size_t all = ((size_t)r->nranks + 7) / 8;
-    rd_list_t part = {.round = r->mine.round};
+    rd_roll_list_t part = {.round = r->mine.round};
     for (size_t at = 0; at < all; at += RD_ROLL_PART) {
         size_t bytes = all - at < RD_ROLL_PART ? all - at : RD_ROLL_PART;
         part.offset = (int32_t)at;
         memcpy(part.bits, r->bits + at, bytes);
         for (int i = 0; i < r->nranks; i++)
-            tell(&r->guest[i], RD_REC_LIST, &part, offsetof(rd_list_t, bits) + bytes);
+            tell(&r->guest[i], RD_REC_LIST, &part, offsetof(rd_roll_list_t, bits) + bytes);
     }
 }
 
@@ -335,7 +335,7 @@ static void dismiss_attendant(rd_roll_t *r)
     r->attends = 0;
 }
 
-rondo_result_t rd_roll_lead(rd_roll_t *r, rd_verdict_t *verdict)
+rondo_result_t rd_roll_lead(rd_roll_t *r, rd_roll_verdict_t *verdict)
 {
     rondo_result_t result = RONDO_SUCCESS;
     dismiss_attendant(r);

@@ -45,7 +45,7 @@ void rd_auth_begin(rd_auth_t *a, const rd_creds_t *creds, int server, const void
     put32(hello + 48, (uint32_t)mine->slot);
 }
 
-int rd_auth_plausible(const rd_auth_t *a, const unsigned char *bytes, size_t have)
+bool rd_auth_plausible(const rd_auth_t *a, const unsigned char *bytes, size_t have)
 {
     unsigned char expect[RD_HELLO];
     hello_head(expect, &a->creds, a->hello[a->server][5], !a->server);

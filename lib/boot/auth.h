@@ -11,6 +11,8 @@
 #ifndef RD_BOOT_AUTH_H
 #define RD_BOOT_AUTH_H
 
+#include <stdbool.h>
+
 #include "boot/id.h"
 
 #define RD_HELLO 56
@@ -41,7 +43,7 @@ typedef struct rd_auth {
 void rd_auth_begin(rd_auth_t *a, const rd_creds_t *creds, int server, const void *endpoint, size_t bytes,
                    const rd_hello_t *mine);
 /* Could these first `have` bytes become a hello of this job? */
-int rd_auth_plausible(const rd_auth_t *a, const unsigned char *bytes, size_t have);
+bool rd_auth_plausible(const rd_auth_t *a, const unsigned char *bytes, size_t have);
 int rd_auth_hello(rd_auth_t *a, const unsigned char hello[RD_HELLO],
                   rd_hello_t *theirs); /* 0, or -1: not of this job */
 void rd_auth_prove(const rd_auth_t *a, unsigned char proof[RD_PROOF]);

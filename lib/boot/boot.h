@@ -6,8 +6,8 @@
  * over those connections alone. Every connection starts with a mutual handshake; every record after it carries a
  * bounded length, a direction, a counter and a MAC. Bulk data is not protected. See doc/security.md.
  */
-#ifndef RD_BOOT_H
-#define RD_BOOT_H
+#ifndef RD_BOOT_BOOT_H
+#define RD_BOOT_BOOT_H
 
 #include "base/env.h"
 #include "base/wait.h"

@@ -1,6 +1,6 @@
 /* The bootstrap's own view of itself, shared by boot.c, join.c, allgather.c and leave.c. */
-#ifndef RD_BOOT_INSIDE_H
-#define RD_BOOT_INSIDE_H
+#ifndef RD_BOOT_BOOT_INT_H
+#define RD_BOOT_BOOT_INT_H
 
 #include <pthread.h>
 
@@ -8,7 +8,6 @@
 #include "boot/session.h"
 #include "boot/rendezvous.h"
 
-#define RD_BOOT_ROUNDS 22   /* log2(RD_MOST_RANKS) */
 #define RD_BOOT_SLICE_MS 50 /* the longest sleep: bounds how late `stop` is seen */
 
 /* A connection to a neighbour. In round k a rank sends to rank - 2^k, which had connected to it, and receives from

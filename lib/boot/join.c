@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "boot/listener.h"
@@ -101,7 +102,7 @@ static int dial_pump(dial_t *d, const rd_creds_t *creds)
     return 0;
 }
 
-static int is_open(const dial_t *d)
+static bool is_open(const dial_t *d)
 {
     return d->chan && d->chan->state == RD_CHAN_OPEN;
 }

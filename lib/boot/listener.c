@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/wait.h"
@@ -48,7 +49,7 @@ int rd_door_fill(const rd_door_t *d, struct pollfd *p)
     return d->nstrangers + 1;
 }
 
-static int is_late(const rd_chan_t *c, int64_t now)
+static bool is_late(const rd_chan_t *c, int64_t now)
 {
     return c->state != RD_CHAN_OPEN && now - c->since_ms > (c->state == RD_CHAN_PROOF ? RD_DOOR_PROOF_MS : RD_DOOR_MS);
 }
@@ -63,14 +64,14 @@ static void make_room(rd_door_t *d)
 }
 
 /* Without a free descriptor accept fails also where it would have found nobody. */
-static int somebody_waits(const rd_door_t *d)
+static bool somebody_waits(const rd_door_t *d)
 {
     struct pollfd p = {.fd = d->fd, .events = POLLIN};
     return poll(&p, 1, 0) > 0;
 }
 
-/* 1: one came in; 0: nobody waits there. */
-static int let_in(rd_door_t *d)
+/* False: nobody waits there. */
+static bool let_in(rd_door_t *d)
 {
     int fd = rd_sock_accept(d->fd);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE) && d->nstrangers && somebody_waits(d)) {
@@ -86,7 +87,7 @@ static int let_in(rd_door_t *d)
         d->stranger[d->nstrangers++] = c;
     if (c)
         rd_chan_pump(c); /* a rank's hello is usually there already: it is answered before the next one is let in */
-    return 1;
+    return true;
 }
 
 void rd_door_pump(rd_door_t *d)

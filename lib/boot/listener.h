@@ -1,6 +1,6 @@
 /* A door: the listening side of bootstrap connections. Strangers wait in it until they have proven themselves. */
-#ifndef RD_BOOT_DOOR_H
-#define RD_BOOT_DOOR_H
+#ifndef RD_BOOT_LISTENER_H
+#define RD_BOOT_LISTENER_H
 
 #include <poll.h>
 

@@ -9,12 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "boot/sock.h"
 #include "base/thread.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static rd_served_t *all;
 static rd_served_t *volatile inherited; /* in a forked child: its parent's, which stay; never read, but not lost */
 
@@ -38,10 +38,7 @@ static void fork_child(void)
     pthread_cond_init(&changed, NULL);
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(fork_prepare, fork_parent, fork_child);
-}
+static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
 
 static rd_served_t **find(const unsigned char job[16])
 {
@@ -53,7 +50,7 @@ static rd_served_t **find(const unsigned char job[16])
 
 int rd_served_start(rd_served_t *s, void *(*run)(void *))
 {
-    pthread_once(&fork_once, fork_register);
+    rd_fork_register(RD_FORK_RENDEZVOUS, &at_fork);
     rd_fd_fork_lock();
     s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->wake >= 0)
@@ -138,11 +135,11 @@ void rd_served_cancel(const unsigned char job[16], const char *why)
     pthread_mutex_unlock(&lock);
 }
 
-int rd_served_drop(const unsigned char job[16], const char *why)
+bool rd_served_drop(const unsigned char job[16], const char *why)
 {
     pthread_mutex_lock(&lock);
     rd_served_t *s = *find(job);
-    int unused = s && atomic_load(&s->guests) == 0;
+    bool unused = s && atomic_load(&s->guests) == 0;
     pthread_mutex_unlock(&lock);
     if (unused)
         rd_served_finish(job, 0, why);

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -33,8 +34,8 @@ void rd_served_done(rd_served_t *s); /* the thread's last word; s is no longer i
 void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why);
 /* Tells job's thread to end for `why`, if it is here, and waits for nothing. */
 void rd_served_cancel(const unsigned char job[16], const char *why);
-/* Cancels job's thread if it is here and no rank has come; nonzero: done. */
-int rd_served_drop(const unsigned char job[16], const char *why);
+/* Cancels job's thread if it is here and no rank has come; true: done. */
+bool rd_served_drop(const unsigned char job[16], const char *why);
 void rd_served_reap(void); /* joins and frees what has ended */
 
 #endif

@@ -99,7 +99,7 @@ static void first_came(meet_t *m, int nranks)
         memset(m->by_rank, 0xff, n * sizeof(int));
 }
 
-static int comes_again(const meet_t *m, const guest_t *g)
+static bool comes_again(const meet_t *m, const guest_t *g)
 {
     int rank = rank_of(g);
 
@@ -264,13 +264,13 @@ static void decide(meet_t *m)
 }
 
 /* Guests that are through keep their place in the list (by_rank points there) but not their connection. */
-static int is_over(const meet_t *m)
+static bool is_over(const meet_t *m)
 {
     if (!m->fail.code)
         return m->nranks > 0 && m->nready == m->nranks;
     for (int i = 0; i < m->nguests; i++)
         if (!rd_chan_over(m->guest[i].chan) && rd_chan_queued(m->guest[i].chan))
-            return 0;
+            return false;
     return m->ntold >= m->most ||
            (m->timeout_ms > 0 && m->first_ms && rd_clock_ms() - m->first_ms >= m->timeout_ms + 1000);
 }
@@ -394,7 +394,7 @@ void rd_meet_leave(const rd_id_t *id, rondo_result_t code)
     rd_served_finish(id->creds.job, grace_ms, "the creation failed there");
 }
 
-int rd_meet_cancel(const rd_id_t *id)
+bool rd_meet_cancel(const rd_id_t *id)
 {
     return rd_served_drop(id->creds.job, "the id was used there for a communicator of 1 rank");
 }

@@ -1,6 +1,8 @@
 /* The rendezvous: where the ranks of one id meet. A thread of the process that serves it. */
-#ifndef RD_BOOT_MEET_H
-#define RD_BOOT_MEET_H
+#ifndef RD_BOOT_RENDEZVOUS_H
+#define RD_BOOT_RENDEZVOUS_H
+
+#include <stdbool.h>
 
 #include "boot/id.h"
 
@@ -18,7 +20,7 @@ enum {
     RD_REC_DATA,     /* between neighbours: a part of an allgather's block */
     RD_REC_FAREWELL, /* between neighbours: rd_fail_t without text */
     RD_REC_STAND,    /* in a roll call (agree_shrink.h), to the leader: rd_stand_t */
-    RD_REC_LIST,     /* from the leader: rd_list_t */
+    RD_REC_LIST,     /* from the leader: rd_roll_list_t */
     RD_REC_PREPARE,  /* likewise: the round, int32 */
     RD_REC_KEEP      /* likewise */
 };
@@ -53,7 +55,7 @@ rondo_result_t rd_meet_start(const rd_id_t *id, int listener, int64_t timeout_ms
  * ended. `code`: how the creation went here; after a failure the others are given a second to come and hear of it,
  * after an abort none. */
 void rd_meet_leave(const rd_id_t *id, rondo_result_t code);
-/* For a communicator of one rank: ends id's rendezvous if it is here and nobody has come. Nonzero: it has ended. */
-int rd_meet_cancel(const rd_id_t *id);
+/* For a communicator of one rank: ends id's rendezvous if it is here and nobody has come. True: it has ended. */
+bool rd_meet_cancel(const rd_id_t *id);
 
 #endif

@@ -80,7 +80,7 @@ size_t rd_chan_queued(const rd_chan_t *c)
     return c->out_have - c->out_done;
 }
 
-int rd_chan_over(const rd_chan_t *c)
+bool rd_chan_over(const rd_chan_t *c)
 {
     return c->state == RD_CHAN_DEAD || (c->ended && c->in_have == c->in_taken);
 }
@@ -165,23 +165,23 @@ static void connected(rd_chan_t *c)
     say_hello(c);
 }
 
-/* Reads until `want` bytes are there, or no more come now. Nonzero: they are there. */
-static int fill(rd_chan_t *c, size_t want)
+/* Reads until `want` bytes are there, or no more come now. True: they are there. */
+static bool fill(rd_chan_t *c, size_t want)
 {
     while (c->in_have < want) {
         ssize_t n = recv(c->fd, c->in + c->in_have, want - c->in_have, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            return 0;
+            return false;
         if (n <= 0) {
             c->ended = 1;
             c->error = n < 0 ? errno : 0;
-            return 0;
+            return false;
         }
         c->in_have += (size_t)n;
     }
-    return 1;
+    return true;
 }
 
 static void open_up(rd_chan_t *c)
@@ -255,10 +255,10 @@ void rd_chan_pump(rd_chan_t *c)
         die(c, c->error ? c->error : ECONNRESET);
 }
 
-int rd_chan_next(rd_chan_t *c, int *type, const unsigned char **data, size_t *bytes)
+bool rd_chan_next(rd_chan_t *c, int *type, const unsigned char **data, size_t *bytes)
 {
     if (c->state != RD_CHAN_OPEN)
-        return 0;
+        return false;
     c->in_have -= c->in_taken;
     memmove(c->in, c->in + c->in_taken, c->in_have);
     c->in_taken = 0;
@@ -267,21 +267,21 @@ int rd_chan_next(rd_chan_t *c, int *type, const unsigned char **data, size_t *by
     size_t length = c->in_have >= RD_RECORD_HEAD ? rd_auth_length(c->in) : RD_RECORD_HEAD;
     if (length == 0) {
         die(c, EPROTO);
-        return 0;
+        return false;
     }
     if (c->in_have < length) {
         if (c->ended) /* half a record will never be whole */
             c->in_have = 0;
-        return 0;
+        return false;
     }
     if (rd_auth_open(&c->auth, c->in, type) != 0) {
         die(c, EPROTO);
-        return 0;
+        return false;
     }
     c->in_taken = length;
     *data = c->in + RD_RECORD_HEAD;
     *bytes = length - RD_RECORD_HEAD - RD_PROOF;
-    return 1;
+    return true;
 }
 
 void rd_chan_put_back(rd_chan_t *c)

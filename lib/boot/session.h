@@ -1,6 +1,8 @@
 /* A channel: one bootstrap connection that never blocks. It connects, shakes hands, and then carries records. */
-#ifndef RD_BOOT_CHAN_H
-#define RD_BOOT_CHAN_H
+#ifndef RD_BOOT_SESSION_H
+#define RD_BOOT_SESSION_H
+
+#include <stdbool.h>
 
 #include "boot/auth.h"
 
@@ -40,11 +42,11 @@ void rd_chan_pump(rd_chan_t *c);
 /* Queues a record and sends what fits; 0, or -1 (dead, or no memory). */
 int rd_chan_send(rd_chan_t *c, int type, const void *data, size_t bytes);
 size_t rd_chan_queued(const rd_chan_t *c); /* bytes not yet sent */
-/* The next record, valid until the next call; 1, or 0 if there is none now. Kills the channel on a bad one. */
-int rd_chan_next(rd_chan_t *c, int *type, const unsigned char **data, size_t *bytes);
+/* The next record, valid until the next call; false: there is none now. Kills the channel on a bad one. */
+bool rd_chan_next(rd_chan_t *c, int *type, const unsigned char **data, size_t *bytes);
 /* The record just handed out comes again at the next call. */
 void rd_chan_put_back(rd_chan_t *c);
 /* Nothing more will come: dead, or ended and empty. */
-int rd_chan_over(const rd_chan_t *c);
+bool rd_chan_over(const rd_chan_t *c);
 
 #endif

@@ -13,10 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fork.h"
+
 #define BACKLOG 1024
 
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static unsigned char *kept; /* kept[fd] != 0: close in the child */
 static int kept_size;
 
@@ -30,11 +31,6 @@ static void fork_child(void)
     pthread_mutex_unlock(&fork_lock);
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(rd_fd_fork_lock, rd_fd_fork_unlock, fork_child);
-}
-
 void rd_fd_fork_lock(void)
 {
     pthread_mutex_lock(&fork_lock);
@@ -45,10 +41,12 @@ void rd_fd_fork_unlock(void)
     pthread_mutex_unlock(&fork_lock);
 }
 
+static const rd_fork_handlers_t at_fork = {rd_fd_fork_lock, rd_fd_fork_unlock, fork_child};
+
 /* If the table cannot grow, the descriptor merely stays open in children. */
 void rd_fd_keep(int fd)
 {
-    pthread_once(&fork_once, fork_register);
+    rd_fork_register(RD_FORK_SOCKETS, &at_fork);
     if (fd >= kept_size) {
         int size = fd + 64;
         unsigned char *more = realloc(kept, (size_t)size);
@@ -117,7 +115,7 @@ const char *rd_addr_print(const rd_addr_t *addr, char text[RD_ADDR_TEXT])
     return text;
 }
 
-int rd_addr_same_host(const rd_addr_t *a, const rd_addr_t *b)
+bool rd_addr_same_host(const rd_addr_t *a, const rd_addr_t *b)
 {
     return a->family == b->family && memcmp(a->ip, b->ip, sizeof(a->ip)) == 0;
 }
@@ -131,7 +129,7 @@ rd_addr_t rd_addr_loopback(int family)
     return addr;
 }
 
-int rd_addr_is_loopback(const rd_addr_t *addr)
+bool rd_addr_is_loopback(const rd_addr_t *addr)
 {
     rd_addr_t six = rd_addr_loopback(6);
     return addr->family == 4 ? addr->ip[0] == 127 : rd_addr_same_host(addr, &six);
@@ -151,7 +149,7 @@ int rd_addr_remote(int fd, rd_addr_t *addr)
     return getpeername(fd, (struct sockaddr *)&sa, &bytes) == 0 ? from_sockaddr((struct sockaddr *)&sa, addr) : -1;
 }
 
-static int is_link_local(const rd_addr_t *addr)
+static bool is_link_local(const rd_addr_t *addr)
 {
     return addr->family == 6 ? addr->ip[0] == 0xfe && (addr->ip[1] & 0xc0) == 0x80
                              : addr->ip[0] == 169 && addr->ip[1] == 254;

@@ -3,6 +3,7 @@
 #ifndef RD_BOOT_SOCK_H
 #define RD_BOOT_SOCK_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 
 #include "base/env.h"
@@ -17,8 +18,8 @@ typedef struct rd_addr {
 
 #define RD_ADDR_TEXT 64
 const char *rd_addr_print(const rd_addr_t *addr, char text[RD_ADDR_TEXT]); /* "10.0.0.1:4567", "[::1]:4567" */
-int rd_addr_same_host(const rd_addr_t *a, const rd_addr_t *b);             /* equal but for the port */
-int rd_addr_is_loopback(const rd_addr_t *addr);
+bool rd_addr_same_host(const rd_addr_t *a, const rd_addr_t *b);            /* equal but for the port */
+bool rd_addr_is_loopback(const rd_addr_t *addr);
 rd_addr_t rd_addr_loopback(int family);
 int rd_addr_local(int fd, rd_addr_t *addr); /* of a connected or bound socket; 0 or -1 */
 int rd_addr_remote(int fd, rd_addr_t *addr);

@@ -1,8 +1,8 @@
 /* For rondo's bindings to other languages, which see of an argument what C does not. Not installed: programs have no
  * use for it.
  */
-#ifndef RONDO_BINDING_H
-#define RONDO_BINDING_H
+#ifndef RD_CORE_BINDING_H
+#define RD_CORE_BINDING_H
 
 #include <rondo.h>
 

@@ -24,8 +24,8 @@ static void end(rondo_comm_t comm, uint64_t mark)
 {
     atomic_store(&comm->alive, mark);
     if (comm->cuda)
-        rd_cuda_close(comm);
-    if (rd_comm_check(comm) != RONDO_SUCCESS)
+        rd_cuda_close(comm->cuda);
+    if (rd_health_check(&comm->health) != RONDO_SUCCESS)
         rd_comm_give_up(comm);
     atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
     rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
@@ -47,7 +47,7 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
 /* Waits for what is submitted or enqueued. */
 static rondo_result_t drain(rondo_comm_t comm)
 {
-    return comm->cuda ? rd_cuda_drain(comm) : rd_queue_drain(comm);
+    return comm->cuda ? rd_cuda_drain(comm->cuda) : rd_queue_drain(&comm->queue);
 }
 
 rondo_result_t rondo_comm_finalize(rondo_comm_t comm)
@@ -70,7 +70,7 @@ rondo_result_t rondo_comm_test(rondo_comm_t comm, int *done)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_test: done is NULL");
     result = rd_comm_enter(comm);
     if (result == RONDO_SUCCESS)
-        result = comm->cuda ? rd_cuda_drained(comm) : rd_queue_drained(comm);
+        result = comm->cuda ? rd_cuda_drained(comm->cuda) : rd_queue_drained(&comm->queue);
     *done = result != RONDO_IN_PROGRESS;
     return rd_comm_leave(comm, *done ? result : RONDO_SUCCESS);
 }
@@ -94,7 +94,7 @@ rondo_result_t rondo_comm_revoke(rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS || !rd_comm_ask(comm))
         return result;
-    rd_comm_fail(comm, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_revoke", comm->rank);
+    rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_revoke", comm->rank);
     rd_comm_empty(comm);
     rd_comm_give_up(comm);
     rd_comm_asked(comm);
@@ -108,7 +108,7 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm)
     if (result != RONDO_SUCCESS)
         return result;
     if (rd_comm_ask(comm)) {
-        rd_comm_fail(comm, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_abort", comm->rank);
+        rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_abort", comm->rank);
         rd_comm_asked(comm);
     }
     if (rd_comm_close(comm))
@@ -125,12 +125,12 @@ rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error)
     if (!error)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_get_error: error is NULL");
     if (rd_comm_ask(comm)) {
-        *error = rd_comm_notice(comm);
+        *error = rd_health_poll(&comm->health);
         if (comm->cuda && *error == RONDO_SUCCESS)
-            *error = rd_cuda_check(comm);
+            *error = rd_cuda_check(comm->cuda);
         rd_comm_asked(comm);
     } else {
-        *error = rd_comm_check(comm);
+        *error = rd_health_check(&comm->health);
     }
     return RONDO_SUCCESS;
 }

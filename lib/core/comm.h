@@ -1,8 +1,9 @@
 /* The communicator: one struct of each room, in the order in which they are made. */
-#ifndef RD_COMM_H
-#define RD_COMM_H
+#ifndef RD_CORE_COMM_H
+#define RD_CORE_COMM_H
 
-#include "exec/host/run.h"
+#include "cost/prices.h"
+#include "node/team.h"
 #include "progress/queue.h"
 #include "transport/liveness.h"
 
@@ -13,17 +14,15 @@ struct rondo_comm {
     _Atomic uint64_t alive; /* rd_comm_mark: tells a communicator from a stale or foreign pointer */
     int rank, nranks, device;
     rd_who_t who;
-    rd_stop_t stop;
+    rd_health_t health;
     rd_env_t env;
     rd_prices_t prices;
-    int spin;       /* polls before the first yield of a wait */
-    int cores_each; /* for a rank, where they are fewest: the same on all ranks; 0: not one each */
-    int moments;    /* without spin: polls on who runs on another core */
-    int64_t timeout_ms;
+    rd_team_t team; /* what the layers below are told of all this */
     rd_boot_t *boot;
     rd_node_t node;
-    rd_net_t *net; /* NULL: one node */
     rd_conns_t conns;
+    rd_transport_t *transports; /* list: the last one made first */
+    rd_transport_t *net;        /* of these, the one whose messages have to be polled for, or shared memory */
     rd_planner_t *planner;
     struct rd_cuda *cuda; /* NULL: a host communicator */
     rd_watch_t *watch;
@@ -45,14 +44,16 @@ struct rondo_comm {
     int survived;         /* shrunk to them: not to be shrunk again */
 };
 
-/* Fails the communicator: every pending and later call ends with `code`; the others are told. */
-rondo_result_t rd_comm_fail(rondo_comm_t comm, rondo_result_t code, int culprit, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Whose queue, and whose team, it is. */
+static inline rondo_comm_t rd_comm_of(rd_queue_t *queue)
+{
+    return (rondo_comm_t)(void *)((char *)queue - offsetof(struct rondo_comm, queue));
+}
 
-/* RONDO_SUCCESS, or what every call on a failed communicator returns. */
-rondo_result_t rd_comm_check(rondo_comm_t comm);
-/* The same at each miss of a wait: reads what the others of the node have left in the notice. */
-rondo_result_t rd_comm_notice(rondo_comm_t comm);
+static inline const struct rondo_comm *rd_comm_of_team(const rd_team_t *team)
+{
+    return (const struct rondo_comm *)(const void *)((const char *)team - offsetof(struct rondo_comm, team));
+}
 
 /* A communicator's argument: NULL, destroyed, foreign ones and the parent's after a fork are refused with a sentence;
  * one that was just aborted gives RONDO_ERR_ABORTED. */
@@ -66,10 +67,6 @@ int rd_comm_inherited(rondo_comm_t comm);
 /* Creation from an id on behalf of split, shrink and the public calls. `meeting`: who is watched meanwhile, or NULL. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                             const rondo_config_t *config, rd_meeting_t *meeting);
-/* A host communicator of the same ranks or some of them, by which a CUDA one goes between nodes: with its settings and
- * its timeout; `what` it is for, at most five letters, ends its name. */
-rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const char *what,
-                                    const rondo_unique_id_t *id, int rank, int nranks);
 /* Frees all rooms; each copes with never having been made. The struct stays. */
 void rd_comm_take_down(rondo_comm_t comm);
 

@@ -1,14 +1,17 @@
 /* A communicator is made room by room, and taken down again. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "node/agree.h"
-#include "core/comm.h"
+#include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
+#include "exec/host/reduce.h"
 #include "core/op.h"
-#include "transport/cma/cma.h"
+#include "core/transports.h"
+#include "progress/net_comm.h"
+#include "progress/signature.h"
 
 #define SPIN 4000  /* polls before the first yield where every rank has a core */
 #define MOMENTS 20 /* of a short exchange where two share one: some 200 ns */
@@ -22,10 +25,7 @@ static void fork_child(void)
     rd_comm_mark++;
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(NULL, NULL, fork_child);
-}
+static const rd_fork_handlers_t at_fork = {.child = fork_child};
 
 int rd_comm_inherited(rondo_comm_t comm)
 {
@@ -33,6 +33,32 @@ int rd_comm_inherited(rondo_comm_t comm)
 
     return alive >= FIRST_MARK && alive < rd_comm_mark;
 }
+
+/* ---- what the communicator's health is told to do ---- */
+
+static void tell_node(void *arg, rondo_result_t code, int failed_rank, int reporter)
+{
+    rondo_comm_t comm = arg;
+
+    rd_conns_notify(&comm->conns, code, failed_rank + 1, rd_witness(reporter, comm->rank));
+}
+
+static void tell_others(void *arg, rondo_result_t code, int failed_rank, int reporter)
+{
+    rondo_comm_t comm = arg;
+
+    rd_boot_pass_on(comm->boot, code, failed_rank, reporter);
+}
+
+static const char *whois(void *arg, int rank)
+{
+    rondo_comm_t comm = arg;
+
+    return rd_boot_whois(comm->boot, rank);
+}
+
+static const rd_health_ops_t health_ops = {tell_node, tell_others, whois};
+
 static int has_left(void *arg, int rank)
 {
     rondo_comm_t comm = arg;
@@ -41,19 +67,36 @@ static int has_left(void *arg, int rank)
     return control && atomic_load_explicit(&control->left, memory_order_acquire);
 }
 
+static void end_transports(rondo_comm_t comm)
+{
+    for (rd_transport_t *t; (t = comm->transports);) {
+        comm->transports = t->next;
+        t->ops->destroy(t);
+    }
+    comm->net = NULL;
+}
+
+static void look_at_device(void *arg)
+{
+    rondo_comm_t comm = arg;
+
+    rd_cuda_look(comm->cuda);
+}
+
 /* In reverse order of creation. */
 void rd_comm_take_down(rondo_comm_t comm)
 {
-    rondo_result_t code = rd_comm_check(comm);
+    rondo_result_t code = rd_health_check(&comm->health);
 
-    rd_queue_flush(comm, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
+    rd_queue_flush(&comm->queue, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
     rd_watch_remove(comm->watch);
     rd_queue_free(&comm->queue);
     rd_op_free_all(comm);
-    rd_cuda_free(comm);
+    rd_cuda_free(comm->cuda, &comm->node);
+    comm->cuda = NULL;
     rd_plan_put(comm->last.plan);
     rd_planner_free(comm->planner);
-    rd_net_destroy(comm->net);
+    end_transports(comm);
     rd_conns_free(&comm->conns);
     rd_node_free(&comm->node);
     rd_boot_destroy(comm->boot);
@@ -76,7 +119,7 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
     if (config.timeout_ms < -1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->timeout_ms is %lld: 0 (never) or milliseconds",
                         (long long)config.timeout_ms);
-    comm->timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
+    comm->team.timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
     unsigned number = atomic_fetch_add(&serial, 1);
     if (config.name)
         snprintf(comm->who.name, sizeof comm->who.name, "%s", config.name);
@@ -85,26 +128,37 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
     return rd_cuda_device(config.device, &comm->device);
 }
 
-static rondo_result_t make_net(rondo_comm_t comm)
+static rondo_result_t add_transport(rondo_comm_t comm, const rd_transport_ops_t *ops, const rd_transport_args_t *args)
 {
-    unsigned char *remote;
-    rondo_result_t result;
+    rd_transport_t *t;
+    rondo_result_t result = ops->post ? rd_conns_map(&comm->conns, &comm->node, &comm->who) : RONDO_SUCCESS;
 
-    if (comm->node.nnodes == 1 || comm->device >= 0) /* a CUDA communicator's carrier has it */
-        return RONDO_SUCCESS;
-    if (!rd_net_built() || strcmp(comm->env.transport, "shm") == 0)
-        return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED, "%d nodes need a network transport, but %s",
-                        comm->node.nnodes,
-                        rd_net_built() ? "RONDO_TRANSPORT=shm excludes it" : "this library is built without UCX");
-    remote = calloc((size_t)comm->nranks, 1);
-    if (!remote)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", comm->nranks);
-    for (int r = 0; r < comm->nranks; r++)
-        remote[r] = comm->node.node_of[r] != comm->node.node_of[comm->rank];
-    result =
-        rd_net_create(&comm->net, comm->boot, comm->rank, comm->nranks, remote, &comm->env, &comm->who, &comm->stop);
-    free(remote);
-    return result;
+    if (result != RONDO_SUCCESS || (result = ops->create(&t, args)))
+        return result;
+    t->next = comm->transports;
+    comm->transports = t;
+    if (!comm->net || rd_transport_polled(t))
+        comm->net = t;
+    return rd_conns_bind(&comm->conns, t, args);
+}
+
+/* Every transport within nodes adds to the connections there; between nodes there is one. A CUDA communicator's
+ * carriers have that one. */
+static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *layout)
+{
+    const rd_transport_args_t args = {comm->rank, comm->nranks, &comm->node, &comm->conns,
+                                      &comm->env, comm->boot,   &comm->who,  &comm->health.stop};
+    const rd_transport_ops_t *ops;
+    rondo_result_t result = rd_conns_create(&comm->conns, layout, &comm->node, comm->nranks, &comm->who);
+
+    for (int i = 0; (ops = rd_transport_at(i)) && result == RONDO_SUCCESS; i++) {
+        if (ops->reach == RD_WITHIN_NODE)
+            result = add_transport(comm, ops, &args);
+    }
+    if (result != RONDO_SUCCESS || comm->node.nnodes == 1 || comm->device >= 0)
+        return result;
+    result = rd_transport_choose(&ops, &args);
+    return result == RONDO_SUCCESS ? add_transport(comm, ops, &args) : result;
 }
 
 /* One layout for all: every node is laid out for the fullest. A CUDA communicator's data takes other ways: its ranks
@@ -119,7 +173,46 @@ static void connection_layout(rd_layout_t *layout, rondo_comm_t comm)
     }
     rd_layout_init(layout, comm->node.most, comm->node.nnodes, &env);
     if (comm->device >= 0 && comm->env.check)
-        layout->segment_bytes += rd_cuda_asked_bytes();
+        layout->segment_bytes += rd_signature_ring_bytes();
+}
+
+static const rd_net_comm_ops_t net_comm_ops;
+
+/* What the rooms from here on are told; how they wait follows with the agreement, `controls` with the connections. */
+static void begin_team(rondo_comm_t comm)
+{
+    rd_team_t *team = &comm->team;
+
+    team->rank = comm->rank;
+    team->nranks = comm->nranks;
+    team->device = comm->device;
+    team->node = &comm->node;
+    team->env = &comm->env;
+    team->boot = comm->boot;
+    team->health = &comm->health;
+    team->who = &comm->who;
+    team->prices = &comm->prices;
+}
+
+/* All ranks get the same prices, and know how many of them share a core. */
+static rondo_result_t agree(rondo_comm_t comm, rd_agreed_t *agreed)
+{
+    rd_team_t *team = &comm->team;
+    rd_prices_t own;
+    int number;
+    rondo_result_t result = rd_prices_find(&own, &number, comm->env.tune, &comm->who);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    const rd_priced_t priced = {rd_prices_here(), comm->env.tune[0] ? rd_prices_hash(&own) : 0};
+    result = rd_agree(agreed, team, &priced);
+    if (result != RONDO_SUCCESS)
+        return result;
+    comm->prices = priced.tuned ? own : *rd_prices_builtin(agreed->processor);
+    team->spin = comm->env.spin >= 0 ? comm->env.spin : agreed->crowded ? 0 : SPIN;
+    team->cores_each = agreed->cores / agreed->sharing;
+    team->moments = comm->env.spin < 0 && agreed->sharing <= 2 * agreed->cores ? MOMENTS : 0;
+    return RONDO_SUCCESS;
 }
 
 /* The rooms behind the bootstrap, each on the one before. */
@@ -129,35 +222,32 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     rd_agreed_t agreed;
     rondo_result_t result;
 
-    if ((result = rd_agree(&agreed, comm->boot, comm->rank, comm->nranks, comm->device, &comm->env, &comm->who)))
-        return result;
-    comm->prices = agreed.prices;
-    comm->spin = comm->env.spin >= 0 ? comm->env.spin : agreed.crowded ? 0 : SPIN;
-    comm->cores_each = agreed.cores / agreed.sharing;
-    comm->moments = comm->env.spin < 0 && agreed.sharing <= 2 * agreed.cores ? MOMENTS : 0;
-    if ((result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop)))
+    begin_team(comm);
+    if ((result = agree(comm, &agreed)) || (result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks,
+                                                                  &comm->env, &comm->who, &comm->health.stop)))
         return result;
     connection_layout(&layout, comm);
-    if ((result = rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->stop)) ||
-        (result = make_net(comm)) ||
-        (result = rd_conns_create(&comm->conns, &layout, &comm->node, comm->rank, comm->nranks, comm->net, &comm->who)))
+    if ((result =
+             rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->health.stop)) ||
+        (result = make_connections(comm, &layout)))
         return result;
-    if ((result = rd_pull_probe(&comm->conns, comm->boot, &comm->node, comm->rank, &comm->env, &comm->who)))
-        return result;
+    comm->health.notice = &comm->conns.self->notice;
+    comm->team.controls = comm->conns.controls;
     const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node,   agreed.cores, agreed.sharing,
-                                    &comm->conns, &comm->env,   &comm->prices, &comm->who};
-    if ((result = comm->device >= 0 ? rd_cuda_create(comm) : rd_planner_create(&comm->planner, &args)) ||
-        (result = rd_queue_create(&comm->queue, comm)) ||
-        (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->stop, has_left, comm)))
+                                    &comm->conns, &comm->env,   &comm->prices, &comm->who,   rd_reducer_init};
+    if ((result = comm->device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
+                                    : rd_planner_create(&comm->planner, &args)) ||
+        (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
+        (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->health.stop, has_left, comm)))
         return result;
     if (comm->cuda && comm->nranks > 1)
-        rd_watch_look(comm->watch, rd_cuda_look);
+        rd_watch_look(comm->watch, look_at_device);
     if (comm->rank == 0)
         rd_log(&comm->who, RD_LOG_INFO,
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",
                RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, comm->nranks, comm->node.nnodes,
-               comm->cuda ? "CUDA" : "host memory", comm->net ? rd_net_version() : "shared memory", agreed.cores,
-               layout.slots, layout.slot_bytes, comm->spin ? "spin" : "yield");
+               comm->cuda ? "CUDA" : "host memory", rd_transport_version(comm->net->ops), agreed.cores, layout.slots,
+               layout.slot_bytes, comm->team.spin ? "spin" : "yield");
     return RONDO_SUCCESS;
 }
 
@@ -168,18 +258,17 @@ static rondo_result_t meet(rondo_comm_t comm, const rondo_unique_id_t *id, rd_me
     rondo_result_t result;
 
     if (meeting)
-        rd_watch_meeting_begin(meeting, &comm->who, &comm->stop);
-    result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->stop);
+        rd_watch_meeting_begin(meeting, &comm->who, &comm->health.stop);
+    result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->health.stop);
     if (meeting)
         rd_watch_meeting_end(meeting);
-    return result == RONDO_SUCCESS ? rd_comm_check(comm) : result;
+    return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
 /* `env` NULL: as the environment says. */
 static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                            const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting)
 {
-    static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
     rondo_comm_t made = aligned_alloc(RD_LINE, (sizeof *made + RD_LINE - 1) / RD_LINE * RD_LINE);
     rondo_result_t result;
 
@@ -187,19 +276,19 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
         rd_boot_give_up(id, RONDO_ERR_NO_MEMORY);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a communicator");
     }
-    pthread_once(&fork_once, fork_register);
+    rd_fork_register(RD_FORK_COMM, &at_fork);
     memset(made, 0, sizeof *made);
     made->rank = made->who.rank = rank;
     made->nranks = made->who.nranks = nranks;
     made->conns.self = &made->conns.own;
+    rd_health_begin(&made->health, &made->who, &made->conns.own.notice, &health_ops, made);
     atomic_store(&made->references, 1);
-    atomic_store(&made->stop.culprit, -1);
     if (env)
         made->env = *env;
-    if ((!env && (result = rd_env_read(&made->env))) || (result = read_config(made, config)) ||
-        (result = meet(made, id, meeting)) || (result = make_rooms(made))) {
-        if (result == rd_comm_check(made)) /* found by another thread */
-            rd_error_again(&made->who, made->stop.text);
+    if ((!env && (result = rd_env_read(&made->env))) || (result = rd_transport_check(&made->env, NULL)) ||
+        (result = read_config(made, config)) || (result = meet(made, id, meeting)) || (result = make_rooms(made))) {
+        if (result == rd_health_check(&made->health)) /* found by another thread */
+            rd_error_again(&made->who, made->health.stop.text);
         if (made->boot)
             rd_boot_farewell(made->boot, result, rank);
         rd_comm_take_down(made);
@@ -217,17 +306,37 @@ rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_i
     return make(comm, nranks, id, rank, config, NULL, meeting);
 }
 
-rondo_result_t rd_comm_make_carrier(rondo_comm_t *carrier, rondo_comm_t comm, const char *what,
-                                    const rondo_unique_id_t *id, int rank, int nranks)
+/* ---- net sub-communicators: see progress/net_comm.h ---- */
+
+static rondo_result_t make_net_comm(const rd_team_t *of, const char *purpose, const rondo_unique_id_t *id, int rank,
+                                    int nranks, rd_queue_t **queue)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
+    const struct rondo_comm *comm = rd_comm_of_team(of);
+    rondo_comm_t made;
     rd_env_t env = comm->env;
     char name[sizeof comm->who.name + sizeof "/check"];
 
     env.algo[0] = env.proto[0] = '\0'; /* they name kernels */
-    snprintf(name, sizeof name, "%s/%.5s", comm->who.name, what);
+    snprintf(name, sizeof name, "%s/%.5s", comm->who.name, purpose);
     config.name = name;
     config.device = RONDO_DEVICE_HOST;
-    config.timeout_ms = comm->timeout_ms;
-    return make(carrier, nranks, id, rank, &config, &env, NULL);
+    config.timeout_ms = comm->team.timeout_ms;
+    rondo_result_t result = make(&made, nranks, id, rank, &config, &env, NULL);
+    if (result == RONDO_SUCCESS)
+        *queue = &made->queue;
+    return result;
 }
+
+static void leave_net_comm(rd_queue_t *queue)
+{
+    if (rondo_comm_finalize(rd_comm_of(queue)) == RONDO_SUCCESS)
+        rd_transport_leave(queue->net);
+}
+
+static void end_net_comm(rd_queue_t *queue)
+{
+    (void)rondo_comm_destroy(rd_comm_of(queue));
+}
+
+static const rd_net_comm_ops_t net_comm_ops = {make_net_comm, leave_net_comm, end_net_comm};

@@ -1,14 +1,27 @@
 /* Groups: what a thread calls between rondo_group_start and the end that matches it is recorded as tasks, then enters
- * the communicators' queues at once, and the caller makes the progress of all of them together. See progress/queue.h for why
- * that cannot deadlock: no task waits for another of a different chain.
+ * the communicators' queues at once, and the caller makes the progress of all of them together. See progress/queue.h
+ * for why that cannot deadlock: no task waits for another of a different chain.
  */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/submit.h"
-#include "core/signature.h"
 #include "exec/cuda/cuda.h"
+#include "progress/signature.h"
+
+struct rondo_request {
+    uint64_t mark;              /* rd_comm_mark of the process that submitted */
+    rd_completion_t completion; /* of the tasks */
+    int submitted;              /* the tasks are in their queues */
+    /* Whose tasks these are: a reference to each until the end. Those behind the first `ncomms` have been ended or
+     * lost: nobody is inside of them any more. Most groups have one alone. */
+    int ncomms, nheld;
+    rondo_comm_t *comms;
+    rondo_comm_t one;
+    int later;                    /* its end does not wait for what runs on devices */
+    struct rd_cuda_pending *cuda; /* what of it runs there and is waited for; NULL: nothing */
+};
 
 /* A message of a rank to itself: one half of a pair that must be complete within the group. */
 typedef struct self_message {
@@ -39,7 +52,7 @@ static __attribute__((const, noinline)) group_t *own(void)
 rondo_result_t rd_group_failed(rondo_result_t result)
 {
     if (rd_group_depth)
-        rd_request_fail(&own()->whose, result);
+        rd_completion_fail(&own()->whose.completion, result);
     return result;
 }
 
@@ -53,6 +66,15 @@ static int has(const struct rondo_request *request, rondo_comm_t comm)
 {
     for (int i = 0; i < request->ncomms; i++) {
         if (request->comms[i] == comm)
+            return 1;
+    }
+    return 0;
+}
+
+static int has_queue(const struct rondo_request *request, const rd_queue_t *queue)
+{
+    for (int i = 0; i < request->ncomms; i++) {
+        if (&request->comms[i]->queue == queue)
             return 1;
     }
     return 0;
@@ -96,7 +118,7 @@ rondo_result_t rd_group_note(rondo_comm_t comm)
 rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task)
 {
     if (add_comm(&own()->whose, comm) != 0) {
-        rd_task_free(comm, task);
+        rd_task_free(&comm->queue, task);
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
     }
     if (own()->first)
@@ -182,7 +204,7 @@ static void clear(const struct rondo_request *request)
 {
     while (own()->first) {
         rd_task_t *t = take_task();
-        rd_task_free(has(request, t->comm) ? t->comm : NULL, t);
+        rd_task_free(has_queue(request, t->queue) ? t->queue : NULL, t);
     }
     while (own()->self_first) {
         self_message_t *m = own()->self_first;
@@ -196,8 +218,10 @@ static void clear(const struct rondo_request *request)
 /* The request is done with its i-th communicator, which this thread need not be inside. */
 static void forget(struct rondo_request *request, int i)
 {
-    rd_comm_drop(request->comms[i]);
+    rondo_comm_t comm = request->comms[i];
+
     request->comms[i] = request->comms[--request->ncomms];
+    request->comms[request->ncomms] = comm;
 }
 
 /* From here until `leave_all` no other thread ends one of the communicators. One that has been ended is forgotten: its
@@ -207,7 +231,7 @@ static void enter_all(struct rondo_request *request)
     for (int i = request->ncomms - 1; i >= 0; i--) {
         rondo_comm_t comm = request->comms[i];
         if (rd_comm_inherited(comm)) { /* a fork lies between start and end */
-            rd_request_fail(request, rd_comm_valid(comm, "the end of a group"));
+            rd_completion_fail(&request->completion, rd_comm_valid(comm, "the end of a group"));
             forget(request, i);
             continue;
         }
@@ -219,17 +243,17 @@ static void enter_all(struct rondo_request *request)
                 rd_error(NULL, RONDO_ERR_INVALID_USAGE, "a communicator was destroyed inside a group that uses it");
         rd_comm_leave(comm, result);
         if (!request->submitted) /* else what was under way has ended the request, if anything was */
-            rd_request_fail(request, result);
+            rd_completion_fail(&request->completion, result);
         forget(request, i);
     }
 }
 
 static void leave_all(struct rondo_request *request)
 {
-    int failed = atomic_load(&request->result) != RONDO_SUCCESS;
+    int failed = atomic_load(&request->completion.result) != RONDO_SUCCESS;
 
     for (int i = 0; i < request->ncomms; i++)
-        rd_comm_leave(request->comms[i], failed ? rd_comm_check(request->comms[i]) : RONDO_SUCCESS);
+        rd_comm_leave(request->comms[i], failed ? rd_health_check(&request->comms[i]->health) : RONDO_SUCCESS);
 }
 
 /* A communicator has failed: its tasks end, and who wants to end it need not wait for the others of the request. */
@@ -237,8 +261,8 @@ static void lose(struct rondo_request *request, int i, rondo_result_t result)
 {
     rondo_comm_t comm = request->comms[i];
 
-    rd_request_fail(request, result);
-    rd_queue_flush(comm, result);
+    rd_completion_fail(&request->completion, result);
+    rd_queue_flush(&comm->queue, result);
     rd_comm_leave(comm, result);
     forget(request, i);
 }
@@ -246,14 +270,14 @@ static void lose(struct rondo_request *request, int i, rondo_result_t result)
 /* Hands all recorded tasks to their queues, inside all of the communicators. After a failure none is handed on. */
 static rondo_result_t hand_on(struct rondo_request *request)
 {
-    rondo_result_t result = atomic_load(&request->result);
+    rondo_result_t result = atomic_load(&request->completion.result);
 
     for (int i = 0; i < request->ncomms && result == RONDO_SUCCESS; i++)
-        result = rd_comm_check(request->comms[i]);
+        result = rd_health_check(&request->comms[i]->health);
     if (result == RONDO_SUCCESS)
         result = match_self();
     for (rd_task_t *t = own()->first; t && result == RONDO_SUCCESS; t = t->next)
-        result = rd_queue_prepare(t->comm, t);
+        result = rd_queue_prepare(t->queue, t);
     if (result == RONDO_SUCCESS)
         result = rd_cuda_group_submit(request->later ? &request->cuda : NULL);
     if (result != RONDO_SUCCESS)
@@ -262,16 +286,14 @@ static rondo_result_t hand_on(struct rondo_request *request)
     int tasks = 0;
     for (rd_task_t *t = own()->first; t; t = t->next)
         tasks++;
-    atomic_store_explicit(&request->pending, tasks, memory_order_relaxed); /* none has begun */
+    atomic_store_explicit(&request->completion.pending, tasks, memory_order_relaxed); /* none has begun */
     for (int i = 0; i < request->ncomms; i++)
-        rd_wait_begin(&request->comms[i]->queue.wait, &request->comms[i]->stop, request->comms[i]->spin,
-                      request->comms[i]->timeout_ms);
+        rd_queue_wait_begin(&request->comms[i]->queue);
     while (own()->first) {
         rd_task_t *t = take_task();
-        if (t->check)
-            rd_check_number(t->comm, t->check);
-        t->request = request;
-        rd_queue_add(t->comm, t);
+        rd_signature_number(t, &rd_comm_of(t->queue)->sequence);
+        t->completion = &request->completion;
+        rd_queue_add(t->queue, t);
     }
     return RONDO_SUCCESS;
 }
@@ -282,8 +304,8 @@ static void take_group(struct rondo_request *request)
 {
     request->one = own()->whose.one;
     request->comms = own()->whose.comms == &own()->whose.one ? &request->one : own()->whose.comms;
-    request->ncomms = own()->whose.ncomms;
-    atomic_store(&request->result, atomic_load(&own()->whose.result));
+    request->ncomms = request->nheld = own()->whose.ncomms;
+    atomic_store(&request->completion.result, atomic_load(&own()->whose.completion.result));
     enter_all(request);
 }
 
@@ -291,22 +313,37 @@ static void take_group(struct rondo_request *request)
 static rondo_result_t submit(struct rondo_request *request)
 {
     take_group(request);
-    rd_request_fail(request, hand_on(request));
+    rd_completion_fail(&request->completion, hand_on(request));
     for (int i = 0; i < request->ncomms; i++) /* what cannot begin, for lack of memory, the other ranks wait for */
-        rd_call_spoiled(request->comms[i], atomic_load(&request->result));
+        rd_call_spoiled(request->comms[i], atomic_load(&request->completion.result));
     request->submitted = 1;
     request->mark = rd_comm_mark;
     clear(request);
-    return atomic_load(&request->result);
+    return atomic_load(&request->completion.result);
 }
 
-/* What runs on devices needs no progress from here, only a look. */
+static rondo_result_t device_health(rondo_comm_t comm)
+{
+    rondo_result_t result = rd_cuda_check(comm->cuda);
+
+    return result == RONDO_SUCCESS ? rd_health_poll(&comm->health) : result;
+}
+
+/* What runs on devices needs no progress from here, only a look. When it is over, it is so because it has run, or
+ * because its communicator has failed. */
 static void look_at_devices(struct rondo_request *request)
 {
-    int done;
+    rondo_result_t result = request->cuda ? rd_cuda_pending_test(&request->cuda) : RONDO_IN_PROGRESS;
 
-    if (request->cuda)
-        rd_request_fail(request, rd_cuda_pending_test(&request->cuda, &done));
+    if (result == RONDO_IN_PROGRESS)
+        return;
+    rd_completion_fail(&request->completion, result);
+    for (int i = 0; i < request->nheld; i++) {
+        rondo_comm_t comm = request->comms[i];
+        if (comm->device >= 0)
+            rd_completion_fail(&request->completion,
+                               i < request->ncomms ? device_health(comm) : rd_health_check(&comm->health));
+    }
 }
 
 /* One turn over every communicator of the request, which this thread is inside of. */
@@ -318,9 +355,9 @@ static int turn(struct rondo_request *request)
     for (int i = request->ncomms - 1; i >= 0; i--) {
         rondo_comm_t comm = request->comms[i];
         int moved = 0;
-        rondo_result_t result = rd_queue_advance(comm, &moved);
+        rondo_result_t result = rd_queue_advance(&comm->queue, &moved);
         if (moved)
-            rd_queue_moved(comm);
+            rd_queue_moved(&comm->queue);
         any |= moved;
         if (result != RONDO_SUCCESS)
             lose(request, i, result);
@@ -332,7 +369,7 @@ static int turn(struct rondo_request *request)
 static int idle(const struct rondo_request *request)
 {
     for (int i = 0; i < request->ncomms; i++) {
-        if (request->comms[i]->net && !rd_net_idle(request->comms[i]->net))
+        if (!rd_transport_idle(request->comms[i]->net))
             return 0;
     }
     return 1;
@@ -340,8 +377,8 @@ static int idle(const struct rondo_request *request)
 
 static int over(struct rondo_request *request)
 {
-    return atomic_load(&request->pending) == 0 && !request->cuda &&
-           (atomic_load(&request->result) != RONDO_SUCCESS || idle(request));
+    return atomic_load(&request->completion.pending) == 0 && !request->cuda &&
+           (atomic_load(&request->completion.result) != RONDO_SUCCESS || idle(request));
 }
 
 /* After a turn in which nothing moved: a little patience, and a look at abort, death and timeout. */
@@ -349,9 +386,9 @@ static void miss(struct rondo_request *request)
 {
     for (int i = request->ncomms - 1; i >= 0 && !over(request); i--) {
         rondo_comm_t comm = request->comms[i];
-        if (!comm->queue.active && (!comm->net || rd_net_idle(comm->net))) /* its part is over: it waits for nobody */
+        if (!comm->queue.active && rd_transport_idle(comm->net)) /* its part is over: it waits for nobody */
             continue;
-        rondo_result_t result = rd_queue_miss(comm);
+        rondo_result_t result = rd_queue_miss(&comm->queue);
         if (result != RONDO_SUCCESS)
             lose(request, i, result);
     }
@@ -371,11 +408,12 @@ static void finish(struct rondo_request *request)
 static rondo_result_t release(struct rondo_request *request)
 {
     leave_all(request);
-    while (request->ncomms)
-        forget(request, 0);
+    while (request->nheld)
+        rd_comm_drop(request->comms[--request->nheld]);
+    request->ncomms = 0;
     if (request->comms != &request->one)
         free(request->comms);
-    return atomic_load(&request->result);
+    return atomic_load(&request->completion.result);
 }
 
 static rondo_result_t too_many_ends(const char *call)
@@ -405,7 +443,7 @@ static double estimate(const struct rondo_request *request)
         double sum = 0;
 
         for (const rd_task_t *t = own()->first; t; t = t->next)
-            sum += t->comm == request->comms[i] ? t->plan->us : 0;
+            sum += t->queue == &request->comms[i]->queue ? t->plan->us : 0;
         longest = sum > longest ? sum : longest;
     }
     return longest;
@@ -451,7 +489,7 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
     if (made)
         made->later = 1;
     if (!made)
-        rd_request_fail(&own()->whose, rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request"));
+        rd_completion_fail(&own()->whose.completion, rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a request"));
     if (submit(made ? made : &refused) != RONDO_SUCCESS) {
         finish(made ? made : &refused);
         result = release(made ? made : &refused);

@@ -35,24 +35,24 @@ rondo_result_t rd_comm_enter_failed(rondo_comm_t comm)
         atomic_store_explicit(&comm->inside, 0, memory_order_release);
         wait_until_gone(comm);
     }
-    return rd_comm_check(comm);
+    return rd_health_check(&comm->health);
 }
 
 rondo_result_t rd_comm_leave_failed(rondo_comm_t comm, rondo_result_t result)
 {
-    rondo_result_t stop = rd_comm_check(comm);
+    rondo_result_t stop = rd_health_check(&comm->health);
 
     if (stop != RONDO_SUCCESS && !rd_comm_gone(comm))
         rd_comm_give_up(comm);
     if (stop == result)
-        rd_error_again(&comm->who, comm->stop.text);
+        rd_error_again(&comm->who, comm->health.stop.text);
     atomic_store_explicit(&comm->inside, 0, memory_order_release);
     return result;
 }
 
 void rd_comm_give_up(rondo_comm_t comm)
 {
-    int culprit = atomic_load(&comm->stop.culprit), nobody = 0;
+    int culprit = atomic_load(&comm->health.stop.culprit), nobody = 0;
 
     if (!atomic_compare_exchange_strong(&comm->given_up, &nobody, 1)) {
         /* A revocation from another thread is at it, and has only readers to wait for. */
@@ -61,8 +61,8 @@ void rd_comm_give_up(rondo_comm_t comm)
         return;
     }
     /* Before the mark: who finds that what was posted here is void knows by then whom it is to blame. */
-    rd_conns_notify(&comm->conns, rd_comm_check(comm), (culprit >= 0 ? culprit : comm->rank) + 1,
-                    rd_witness(atomic_load(&comm->stop.witness), comm->rank));
+    rd_conns_notify(&comm->conns, rd_health_check(&comm->health), (culprit >= 0 ? culprit : comm->rank) + 1,
+                    rd_witness(atomic_load(&comm->health.stop.witness), comm->rank));
     atomic_store_explicit(&comm->conns.self->failed, 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* before the user's next store into a buffer that was posted */
     if (rd_conns_shared(&comm->conns)) {
@@ -99,7 +99,7 @@ int rd_comm_close(rondo_comm_t comm)
         wait_until_gone(comm);
         return 0;
     }
-    if (rd_comm_check(comm) !=
+    if (rd_health_check(&comm->health) !=
         RONDO_SUCCESS) /* else nobody can be inside: the end in order is not called beside a call */
         barrier_for_all();
     while (atomic_load_explicit(&comm->inside, memory_order_acquire) || atomic_load(&comm->askers))

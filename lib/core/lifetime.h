@@ -5,8 +5,8 @@
  * reference, and the last few that were ended are kept, so that a call which another thread was just about to make
  * still finds a struct that says so.
  */
-#ifndef RD_INSIDE_H
-#define RD_INSIDE_H
+#ifndef RD_CORE_LIFETIME_H
+#define RD_CORE_LIFETIME_H
 
 #include "core/comm.h"
 
@@ -14,7 +14,7 @@
 rondo_result_t rd_comm_enter_failed(rondo_comm_t comm);
 rondo_result_t rd_comm_leave_failed(rondo_comm_t comm, rondo_result_t result);
 
-/* Marks that this thread is inside. Returns rd_comm_check. Whatever it is, rd_comm_leave follows; but when
+/* Marks that this thread is inside. Returns the health. Whatever it is, rd_comm_leave follows; but when
  * rd_comm_gone, there are no rooms any more, and nobody else touches what is left of the communicator's tasks. The mark
  * is a plain store: who ends the communicator issues the barrier for both sides (membarrier), because that is rare and
  * a call is not. */
@@ -22,7 +22,7 @@ static inline rondo_result_t rd_comm_enter(rondo_comm_t comm)
 {
     atomic_store_explicit(&comm->inside, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    if (__builtin_expect(rd_stop_get(&comm->stop) == RONDO_SUCCESS, 1))
+    if (__builtin_expect(rd_stop_get(&comm->health.stop) == RONDO_SUCCESS, 1))
         return RONDO_SUCCESS;
     return rd_comm_enter_failed(comm);
 }

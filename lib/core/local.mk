@@ -4,7 +4,6 @@ librondo_core_la_SOURCES += \
 	lib/core/binding.h \
 	lib/core/comm.c \
 	lib/core/comm.h \
-	lib/core/comm_fail.c \
 	lib/core/create.c \
 	lib/core/group.c \
 	lib/core/lifetime.c \
@@ -14,8 +13,8 @@ librondo_core_la_SOURCES += \
 	lib/core/op.h \
 	lib/core/shrink.c \
 	lib/core/shrink.h \
-	lib/core/signature.c \
-	lib/core/signature.h \
 	lib/core/split.c \
 	lib/core/submit.c \
-	lib/core/submit.h
+	lib/core/submit.h \
+	lib/core/transports.c \
+	lib/core/transports.h

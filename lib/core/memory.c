@@ -31,7 +31,7 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buffer, size_t bytes
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a registration");
     *made = (struct rondo_registration){comm, -1};
     if (comm->cuda && (result = rd_comm_enter(comm)) == RONDO_SUCCESS)
-        result = rd_call_spoiled(comm, rd_cuda_register(comm, buffer, bytes, &made->number));
+        result = rd_call_spoiled(comm, rd_cuda_register(comm->cuda, buffer, bytes, &made->number));
     if (comm->cuda)
         result = rd_comm_leave(comm, result);
     if (result == RONDO_SUCCESS)
@@ -52,7 +52,7 @@ rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: reg is %s", call,
                         reg ? "a registration of another communicator" : "NULL");
     if (comm->cuda)
-        result = rd_cuda_deregister(comm, reg->number);
+        result = rd_cuda_deregister(comm->cuda, reg->number);
     free(reg);
     return result;
 }
@@ -62,7 +62,7 @@ rondo_result_t rondo_comm_windows(rondo_comm_t comm)
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_windows");
 
     if (result == RONDO_SUCCESS && comm->cuda)
-        rd_cuda_windows(comm);
+        rd_cuda_windows(comm->cuda);
     return result;
 }
 
@@ -78,7 +78,7 @@ rondo_result_t rondo_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
     if (!buffer)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: buffer is NULL", call);
     if (comm->cuda)
-        return rd_cuda_mem_alloc(buffer, bytes, comm);
+        return rd_cuda_mem_alloc(comm->cuda, buffer, bytes);
     if (bytes > SIZE_MAX / 2)
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "%s: %zu bytes are more than there can be", call, bytes);
     size_t whole = (bytes + 2 * page - 1) / page * page;
@@ -99,7 +99,7 @@ rondo_result_t rondo_mem_free(void *buffer, rondo_comm_t comm)
     if (result != RONDO_SUCCESS || !buffer)
         return result;
     if (comm->cuda)
-        return rd_cuda_mem_free(buffer, comm);
+        return rd_cuda_mem_free(comm->cuda, buffer);
     if ((uintptr_t)buffer % 4096)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_mem_free: %p is not from rondo_mem_alloc",
                         buffer);

@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "core/lifetime.h"
+#include "exec/host/reduce.h"
 
 struct rd_user_op {
     struct rd_user_op *next;
     rondo_op_t number;
     rondo_type_t type;
     rd_reducer_t reducer;
-    unsigned char scalar[16];
-    const void *device; /* where the scalar is if not in `scalar`; NULL: it is */
+    rd_op_scalar_t scalar;
 };
 
 static _Atomic int last_number = RONDO_NUM_OPS;
@@ -44,15 +44,13 @@ rondo_result_t rd_op_check(rondo_comm_t comm, rondo_op_t op, rondo_type_t type, 
     return rd_comm_leave(comm, result);
 }
 
-int rd_op_scalar(rondo_comm_t comm, rondo_op_t op, rd_op_scalar_t *scalar)
+const rd_op_scalar_t *rd_op_scalar(rondo_comm_t comm, rondo_op_t op)
 {
     for (const struct rd_user_op *u = comm->user_ops; u; u = u->next) {
-        if (u->number == op) {
-            *scalar = (rd_op_scalar_t){u->scalar, u->device};
-            return 0;
-        }
+        if (u->number == op)
+            return &u->scalar;
     }
-    return -1;
+    return NULL;
 }
 
 static int scales(rondo_type_t type)
@@ -84,9 +82,9 @@ rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, ron
     made->number = atomic_fetch_add(&last_number, 1);
     made->type = type;
     if (scalar_on_device) {
-        made->device = scalar;
+        made->scalar.device = scalar;
     } else {
-        memcpy(made->scalar, scalar, rondo_type_size(type));
+        memcpy(made->scalar.here, scalar, rondo_type_size(type));
         rd_reducer_init_premulsum(&made->reducer, type, scalar, -1);
     }
     result = rd_comm_enter(comm);

@@ -1,6 +1,6 @@
-/* The survivors' communicator: a roll call says who they are (boot/agree_shrink.h), they make it, and the roll call says
- * whether it is everybody's. The old communicator is entered for the roll call alone: an abort from another thread does
- * not wait while the new one is made, and is seen after it. */
+/* The survivors' communicator: a roll call says who they are (boot/agree_shrink.h), they make it, and the roll call
+ * says whether it is everybody's. The old communicator is entered for the roll call alone: an abort from another thread
+ * does not wait while the new one is made, and is seen after it. */
 #include "core/shrink.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ static rondo_result_t meet(rondo_comm_t comm, rd_roll_t *roll, rondo_unique_id_t
     return result;
 }
 
-static rondo_result_t next(rondo_comm_t comm, rd_roll_t *roll, rondo_result_t made, rd_verdict_t *verdict,
+static rondo_result_t next(rondo_comm_t comm, rd_roll_t *roll, rondo_result_t made, rd_roll_verdict_t *verdict,
                            rondo_unique_id_t *id)
 {
     rondo_result_t result = enter(comm);
@@ -74,7 +74,7 @@ static int place(const rd_roll_t *roll)
 rondo_result_t rd_comm_survive(rondo_comm_t comm, rondo_comm_t *newcomm, const rondo_config_t *config)
 {
     rd_roll_t *roll = NULL;
-    rd_verdict_t verdict = RD_ROLL_LIST;
+    rd_roll_verdict_t verdict = RD_ROLL_LIST;
     rondo_unique_id_t id;
     rondo_comm_t made = NULL;
     rondo_result_t how = RONDO_SUCCESS, result;

@@ -1,6 +1,6 @@
 /* Making a communicator of whoever is left. */
-#ifndef RD_SURVIVE_H
-#define RD_SURVIVE_H
+#ifndef RD_CORE_SHRINK_H
+#define RD_CORE_SHRINK_H
 
 #include "core/comm.h"
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/signature.h"
 #include "exec/cuda/cuda.h"
 #include "core/op.h"
 #include "core/binding.h"
+#include "progress/signature.h"
 
 static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
 {
@@ -15,7 +15,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     rd_task_t *task;
 
     if (comm->env.check && comm->nranks > 1) {
-        result = rd_check_task(comm, call, &task);
+        result = rd_signature_task(&comm->queue, call, &task);
         if (result == RONDO_SUCCESS)
             result = rd_group_record(comm, task);
     }
@@ -23,7 +23,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
         rd_plan_put(plan);
         return result;
     }
-    result = rd_task_create(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out, &task);
+    result = rd_task_create(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out, &task);
     if (result != RONDO_SUCCESS)
         return result;
     if (call->aside) {
@@ -31,7 +31,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
         task->result = call->out;
         task->result_bytes = call->aside;
         if (!task->aside) {
-            rd_task_free(comm, task);
+            rd_task_free(&comm->queue, task);
             return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->aside);
         }
     }
@@ -47,7 +47,7 @@ static rondo_result_t run_aside(rondo_comm_t comm, const rd_call_t *call, rd_pla
         rd_plan_put(plan);
         return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->aside);
     }
-    result = rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, aside);
+    result = rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, aside);
     if (result == RONDO_SUCCESS)
         memcpy(call->out, aside, call->aside);
     free(aside);
@@ -74,7 +74,7 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
             return RONDO_ERR_INVALID_ARGUMENT;
     }
     if (comm->env.check && comm->nranks > 1 && !rd_group_depth) {
-        result = rd_check_now(comm, call);
+        result = rd_signature_exchange(&comm->queue, call, &comm->sequence);
         if (result != RONDO_SUCCESS)
             return result;
     }
@@ -86,9 +86,9 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
     if (call->aside)
         return run_aside(comm, call, plan);
     if (!plan->quick || call->tables || custom || call->ask.own || comm->env.check)
-        return rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
+        return rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
     plan->users++;
-    result = rd_queue_run(comm, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
+    result = rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
     if (result == RONDO_SUCCESS)
         remember(comm, call, plan);
     else
@@ -96,14 +96,38 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
     return result;
 }
 
+/* A group that has to do with the communicator holds it until its end. */
+static rondo_result_t note_group(rondo_comm_t comm)
+{
+    return rd_group_depth ? rd_group_note(comm) : RONDO_SUCCESS;
+}
+
+static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
+{
+    rondo_result_t result = note_group(comm);
+    rd_call_t whole = *call;
+
+    whole.grouped = rd_group_depth != 0;
+    if (call->ask.op >= RONDO_NUM_OPS)
+        whole.scalar = rd_op_scalar(comm, call->ask.op);
+    return result == RONDO_SUCCESS ? rd_cuda_collective(comm->cuda, &whole) : result;
+}
+
+static rondo_result_t message_on_device(rondo_comm_t comm, const rd_message_t *message)
+{
+    rondo_result_t result = note_group(comm);
+
+    return result == RONDO_SUCCESS ? rd_cuda_message(comm->cuda, message) : result;
+}
+
 rondo_result_t rd_call_repeat(rondo_comm_t comm, const void *in, void *out)
 {
     rondo_result_t result = rd_comm_enter(comm);
 
     if (result == RONDO_SUCCESS)
-        result = rd_queue_repeat(comm, comm->last.plan, in, out);
+        result = rd_queue_repeat(&comm->queue, comm->last.plan, in, out);
     if (result != RONDO_SUCCESS)
-        rd_group_failed(result = rd_call_spoiled(comm, result));
+        result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
 }
 
@@ -112,7 +136,7 @@ rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result)
     if (result != RONDO_ERR_NO_MEMORY && result != RONDO_ERR_SYSTEM && result != RONDO_ERR_INTERNAL &&
         result != RONDO_ERR_CUDA)
         return result;
-    return rd_comm_fail(comm, result, comm->rank, "an operation could not begin: %s", rd_thread_error());
+    return rd_health_fail(&comm->health, result, comm->rank, "an operation could not begin: %s", rd_thread_error());
 }
 
 rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
@@ -120,9 +144,9 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
     rondo_result_t result = rd_comm_enter(comm);
 
     if (result == RONDO_SUCCESS)
-        result = comm->cuda ? rd_cuda_collective(comm, call) : run(comm, call);
+        result = comm->cuda ? run_on_device(comm, call) : run(comm, call);
     if (result != RONDO_SUCCESS)
-        rd_group_failed(result = rd_call_spoiled(comm, result));
+        result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
 }
 
@@ -143,20 +167,20 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     if (result != RONDO_SUCCESS)
         return result;
     if (!rd_group_depth)
-        return rd_queue_run(comm, plan, chain, buffer, buffer);
-    result = rd_task_create(comm, plan, chain, buffer, buffer, &task);
+        return rd_queue_run(&comm->queue, plan, chain, buffer, buffer);
+    result = rd_task_create(&comm->queue, plan, chain, buffer, buffer, &task);
     return result == RONDO_SUCCESS ? rd_group_record(comm, task) : result;
 }
 
 rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)
 {
+    const rd_message_t on_device = {buffer, bytes, send, peer, stream, rd_group_depth != 0};
     rondo_result_t result = rd_comm_enter(comm);
 
     if (result == RONDO_SUCCESS)
-        result = comm->cuda ? rd_cuda_message(comm, send, buffer, bytes, peer, stream)
-                            : message(comm, send, buffer, bytes, peer);
+        result = comm->cuda ? message_on_device(comm, &on_device) : message(comm, send, buffer, bytes, peer);
     if (result != RONDO_SUCCESS)
-        rd_group_failed(result = rd_call_spoiled(comm, result));
+        result = rd_group_failed(rd_call_spoiled(comm, result));
     return rd_comm_leave(comm, result);
 }
 

@@ -1,20 +1,9 @@
 /* What every operation's entry does: refuse what is wrong, then run it at once or record it in the group. */
-#ifndef RD_CALL_H
-#define RD_CALL_H
+#ifndef RD_CORE_SUBMIT_H
+#define RD_CORE_SUBMIT_H
 
 #include "core/lifetime.h"
-
-/* One operation as the caller gave it, arguments checked. */
-typedef struct rd_call {
-    rd_ask_t ask;
-    const rd_tables_t *tables; /* NULL: uniform */
-    const void *in;
-    void *out;
-    size_t aside;     /* bytes of an output over input that is still to be read: made elsewhere, then copied; 0: none */
-    const char *name; /* what the user called, where that is not the operation that it runs as; NULL. For RONDO_CHECK */
-    int root;         /* likewise, with a name */
-    rondo_stream_t stream; /* NULL on a host communicator */
-} rd_call_t;
+#include "plan/call.h"
 
 /* Runs or records. */
 rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call);

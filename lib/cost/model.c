@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "transport/conn.h"
-
 #define KIB 1024.0
 
 /* Bytes beyond the caches cost more; the change is gradual, so that time never falls as bytes grow. */

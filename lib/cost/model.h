@@ -14,8 +14,8 @@
  * (`overlap`), but for PULL, whose senders wait until they have been read: a hop more. PULL copies what is received
  * once, from memory to memory; the moves into and out of slots that `moved` counts do not take place.
  */
-#ifndef RD_COST_H
-#define RD_COST_H
+#ifndef RD_COST_MODEL_H
+#define RD_COST_MODEL_H
 
 #include "cost/prices.h"
 #include "sched/algo.h"

@@ -6,8 +6,8 @@
  * same numbers, or they would choose differently and wait for each other: they compare them when the communicator is
  * made.
  */
-#ifndef RD_PRICES_H
-#define RD_PRICES_H
+#ifndef RD_COST_PRICES_H
+#define RD_COST_PRICES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -96,11 +96,23 @@ static int number_parse(const char *name, const char *text, double *number)
     return 0;
 }
 
+/* The present name of a price in a file of an earlier release. */
+static const char *name_now(const char *name, char now[RD_PRICE_NAME])
+{
+    const char *old = strstr(name, ".pull.");
+
+    if (!old)
+        return name;
+    snprintf(now, RD_PRICE_NAME, "%.*s.%s.%s", (int)(old - name), name, rd_proto_name(RD_PROTO_PULL),
+             old + strlen(".pull."));
+    return now;
+}
+
 /* 0, or -1 with what is wrong. */
 static int line_read(rd_prices_t *prices, char *line, const char **wrong)
 {
-    char *rest, name[RD_PRICE_NAME], *key = strtok_r(line, " \t\r\n", &rest),
-                                     *value = key ? strtok_r(NULL, " \t\r\n", &rest) : NULL;
+    char *rest, name[RD_PRICE_NAME], now[RD_PRICE_NAME], *key = strtok_r(line, " \t\r\n", &rest),
+                                                         *value = key ? strtok_r(NULL, " \t\r\n", &rest) : NULL;
     double *number = NULL;
 
     if (!key)
@@ -112,12 +124,13 @@ static int line_read(rd_prices_t *prices, char *line, const char **wrong)
     if (strcmp(key, "stream") == 0)
         return way_parse(value, &prices->stream);
     *wrong = "there is no such price";
-    for (int i = 0; (number = rd_prices_at(prices, i, name)) && strcmp(name, key) != 0;)
+    const char *wanted = name_now(key, now);
+    for (int i = 0; (number = rd_prices_at(prices, i, name)) && strcmp(name, wanted) != 0;)
         i++;
     if (!number)
         return -1;
     *wrong = "a price is a number above zero";
-    return number_parse(key, value, number);
+    return number_parse(wanted, value, number);
 }
 
 rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_who_t *who)

@@ -6,6 +6,7 @@
  */
 #include "fortran/glue.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -69,7 +70,7 @@ static int kind_of_address(void)
 }
 
 /* Does any memory of this process lie there? */
-static int mapped(const void *address)
+static bool mapped(const void *address)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     unsigned char resident;

@@ -1,8 +1,8 @@
 /* The user's buffers, sixteen bytes a lane: `left` bytes are the user's from `p` on, and nothing beyond is touched.
  * Fast where p is aligned, and for one word or two, which the shortest operations carry; else in the largest pieces that
  * the place and the length allow, out of line. */
-#ifndef RD_ACCESS_CUH
-#define RD_ACCESS_CUH
+#ifndef RD_KERNELS_ACCESS_CUH
+#define RD_KERNELS_ACCESS_CUH
 
 #include <gpu.cuh>
 

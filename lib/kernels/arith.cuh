@@ -6,8 +6,8 @@
  *   finished(v)            after the last sum
  *
  * arith_any.cuh has the one that decides type and operator at run time. */
-#ifndef RD_NUMBER_CUH
-#define RD_NUMBER_CUH
+#ifndef RD_KERNELS_ARITH_CUH
+#define RD_KERNELS_ARITH_CUH
 
 #include <rondo.h>
 

@@ -9,8 +9,8 @@
  * and may give up; its caller may use the buffer again while this rank still copies. So whoever leaves says so in its
  * control page (rd_control_fail) before its kernel ends, and here that is looked at when the copies are over: if it is
  * not said by then, the buffer was the operation's all the time. */
-#ifndef RD_MEET_CUH
-#define RD_MEET_CUH
+#ifndef RD_KERNELS_BARRIER_CUH
+#define RD_KERNELS_BARRIER_CUH
 
 #include "kernels/proto.cuh"
 #include "kernels/epoch.cuh"

@@ -5,8 +5,8 @@
  *   unit u of a pass           through fifo u to the next rank
  *
  * Like messages it knows no epochs: neighbours that have done the same operations before agree about their fifos. */
-#ifndef RD_CHAIN_CUH
-#define RD_CHAIN_CUH
+#ifndef RD_KERNELS_CHAIN_CUH
+#define RD_KERNELS_CHAIN_CUH
 
 #include "sched/program.h"
 #include "kernels/fifo.cuh"

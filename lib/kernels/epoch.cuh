@@ -2,8 +2,8 @@
  *
  * Every warp reads the control page by itself, so nobody waits for anybody at the beginning. The last block of the grid
  * advances it; the next kernel of the stream begins after that. */
-#ifndef RD_EPOCH_CUH
-#define RD_EPOCH_CUH
+#ifndef RD_KERNELS_EPOCH_CUH
+#define RD_KERNELS_EPOCH_CUH
 
 #include <gpu.cuh>
 

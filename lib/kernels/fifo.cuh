@@ -9,8 +9,8 @@
  * What is long need not go through slots. Where the receiver's buffer is registered, it *posts* which of the registered
  * buffers it is and how far in, the sender stores the warp's share there, and releases a word that says so. A share counts
  * as one piece, which leaves its slot alone. So the receiver alone decides, and nothing is stored before it has begun. */
-#ifndef RD_FIFO_CUH
-#define RD_FIFO_CUH
+#ifndef RD_KERNELS_FIFO_CUH
+#define RD_KERNELS_FIFO_CUH
 
 #include "kernels/proto.cuh"
 

@@ -6,8 +6,8 @@
  * A thread has 16 bytes of data in two lines, RD_KBRIEF_LEAP from one to the other: so a warp's first lines lie one behind
  * the other, as do its second ones, and whole lines of the host's memory cross the link. The last thread's second one is
  * left out where it would be empty. */
-#ifndef RD_BRIEF_CUH
-#define RD_BRIEF_CUH
+#ifndef RD_KERNELS_INLINE_CUH
+#define RD_KERNELS_INLINE_CUH
 
 #include "kernels/wait.cuh"
 

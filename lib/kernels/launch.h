@@ -33,8 +33,8 @@
  * Programs sum in the order of their schedule and round after each sum.
  * RING and CHAIN round at each rank; chunk c begins at rank c + 1 and ends at c, a reduction to the root at root + 1.
  */
-#ifndef RD_KLAUNCH_H
-#define RD_KLAUNCH_H
+#ifndef RD_KERNELS_LAUNCH_H
+#define RD_KERNELS_LAUNCH_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
  * windows of the node's ranks, whose communicator `comm` is; the others as in proxy.cuh, by the proxy. Nobody waits
  * between the two, so each message depends on its own partner alone, as in a launch of one kind. Two kernels side by
  * side would not do: that both run at once nobody promises, of branches of a graph least. */
-#ifndef RD_MIXED_CUH
-#define RD_MIXED_CUH
+#ifndef RD_KERNELS_MIXED_CUH
+#define RD_KERNELS_MIXED_CUH
 
 #include "kernels/p2p.cuh"
 #include "kernels/proxy.cuh"

@@ -7,8 +7,8 @@
  *
  * A warp that has received a peer's part of pass p + 1 has proof that the peer's warp had cleaned its part of pass p.
  */
-#ifndef RD_ONESHOT_CUH
-#define RD_ONESHOT_CUH
+#ifndef RD_KERNELS_ONESHOT_CUH
+#define RD_KERNELS_ONESHOT_CUH
 
 #include "sched/program.h"
 #include "kernels/proto.cuh"

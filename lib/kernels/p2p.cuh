@@ -10,8 +10,8 @@
  *
  * What is long goes by slices instead (p2p_slices.cuh), by blocks of the same launch. Which messages those are is decided
  * by their bytes, and by what all ranks share. */
-#ifndef RD_MESSAGES_CUH
-#define RD_MESSAGES_CUH
+#ifndef RD_KERNELS_P2P_CUH
+#define RD_KERNELS_P2P_CUH
 
 #include "kernels/fifo.cuh"
 #include "kernels/p2p_slices.cuh"

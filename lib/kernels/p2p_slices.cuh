@@ -10,8 +10,8 @@
  * for itself; but all of a kernel must run at once, beside the warps of its short messages.
  *
  * Nothing is sent before the receiver's kernel has begun. */
-#ifndef RD_STREAMS_CUH
-#define RD_STREAMS_CUH
+#ifndef RD_KERNELS_P2P_SLICES_CUH
+#define RD_KERNELS_P2P_SLICES_CUH
 
 #include "kernels/slices.cuh"
 

@@ -14,8 +14,8 @@
  *
  * Like chains it knows no epochs: ranks that have done the same operations before agree about their fifos. How many
  * pieces have gone through which is kept by the lanes of the warp, one for each connection. */
-#ifndef RD_PROGRAM_CUH
-#define RD_PROGRAM_CUH
+#ifndef RD_KERNELS_PROGRAM_CUH
+#define RD_KERNELS_PROGRAM_CUH
 
 #include "sched/program.h"
 #include "kernels/fifo.cuh"

@@ -1,4 +1,5 @@
 /* A schedule of lib/sched, compiled for one rank, as the kernel wants it: repeats written out, ends in a byte. Pure. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernels/launch.h"
@@ -27,7 +28,7 @@ static uint8_t end_of(rd_end_t end, int i, const rd_step_t *step, int nchunks)
 
 /* A step that stores what it has summed, or its own part or scratch, has a whole sum. What goes to the output from a
  * peer, or from the output, was whole before. */
-static int finishes(const rd_step_t *step)
+static bool finishes(const rd_step_t *step)
 {
     int stored = 0;
 

@@ -9,8 +9,8 @@
  * A slot is at rest all ones. `receive` returns false when the kernel has to leave. Who has received must clean, and
  * has to have fenced before it lets the writer come round again. Items that lie beyond the user's data are sent all the
  * same: a slot is always used whole. */
-#ifndef RD_CODEC_CUH
-#define RD_CODEC_CUH
+#ifndef RD_KERNELS_PROTO_CUH
+#define RD_KERNELS_PROTO_CUH
 
 #include <gpu.cuh>
 

@@ -8,8 +8,8 @@
  * Slices of DEPTH passes go through the steps of a ring side by side: while one is under way between two ranks the other
  * is moved. That needs more than DEPTH places in the window, or ranks would wait for each other's.
  * Neighbours that have done the same operations before agree about their channels, so there are no epochs. */
-#ifndef RD_SIMPLE_CUH
-#define RD_SIMPLE_CUH
+#ifndef RD_KERNELS_PROTO_SIMPLE_CUH
+#define RD_KERNELS_PROTO_SIMPLE_CUH
 
 #include "sched/program.h"
 #include "kernels/arith.cuh"

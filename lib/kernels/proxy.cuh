@@ -15,8 +15,8 @@
  * slot is written anew only when `done` has passed it, and when the whole team has taken its output out, which each
  * block has before it arrives with the next input. Slots are read past the first-level cache, which would keep what lay
  * there before. */
-#ifndef RD_STAGE_CUH
-#define RD_STAGE_CUH
+#ifndef RD_KERNELS_PROXY_CUH
+#define RD_KERNELS_PROXY_CUH
 
 #include "kernels/inline.cuh"
 #include "kernels/arith_any.cuh"

@@ -16,8 +16,8 @@
  * way round of the sums, and with a fence before these to have cleaned the first n - 1 slots, which is what the next
  * pass begins with; and when this rank comes to the others, it is known to have begun that pass, behind the fence at
  * its beginning. */
-#ifndef RD_RING_CUH
-#define RD_RING_CUH
+#ifndef RD_KERNELS_RING_CUH
+#define RD_KERNELS_RING_CUH
 
 #include "sched/program.h"
 #include "kernels/proto.cuh"

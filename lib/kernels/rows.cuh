@@ -2,8 +2,8 @@
  *
  * K(codec, number) names one kernel. Floating types go by Sentinel, whose units have `rows` rows of 512 bytes; all else,
  * and what the fast kernels of floating types do not know, by LL128. */
-#ifndef RD_ROWS_CUH
-#define RD_ROWS_CUH
+#ifndef RD_KERNELS_ROWS_CUH
+#define RD_KERNELS_ROWS_CUH
 
 #include "kernels/proto.cuh"
 #include "kernels/arith.cuh"

@@ -1,7 +1,7 @@
 /* What a rank does without its peers: a copy of its own data, scaled where the operation says so; what the
  * host wants to have written in stream order; nothing. */
-#ifndef RD_ALONE_CUH
-#define RD_ALONE_CUH
+#ifndef RD_KERNELS_SINGLE_CUH
+#define RD_KERNELS_SINGLE_CUH
 
 #include "kernels/arith_any.cuh"
 

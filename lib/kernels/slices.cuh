@@ -3,8 +3,8 @@
  * and a whole block moves one at a time; its last warp, the *clerk*, moves nothing but fences and tells, while the
  * others are at the next slice. Kernels that spin on lines are faster below some megabytes; these leave the most part
  * of the GPU to its user. Rings and chains: proto_simple.cuh; messages: p2p_slices.cuh. Who may write where: work.h. */
-#ifndef RD_SLICES_CUH
-#define RD_SLICES_CUH
+#ifndef RD_KERNELS_SLICES_CUH
+#define RD_KERNELS_SLICES_CUH
 
 #include "kernels/access.cuh"
 #include "kernels/wait.cuh"

@@ -1,6 +1,6 @@
 /* Where variants.c finds the kernels: one table for each kind, filled in by its .cu file. NULL: there is no such kernel. */
-#ifndef RD_KTABLE_H
-#define RD_KTABLE_H
+#ifndef RD_KERNELS_TABLE_H
+#define RD_KERNELS_TABLE_H
 
 #include "kernels/launch.h"
 

@@ -7,8 +7,8 @@
  * Proof that a peer has cleaned pass p is, as there, its part of pass p + 1: both hops' slots are cleaned by the warp
  * that sends to the same peer. Where there are two passes nobody needs that proof, so the second one's parts go out
  * right behind the first's, by a kernel of their own (AHEAD): one that can do both is slower at one pass. */
-#ifndef RD_TWOSHOT_CUH
-#define RD_TWOSHOT_CUH
+#ifndef RD_KERNELS_TWOSHOT_CUH
+#define RD_KERNELS_TWOSHOT_CUH
 
 #include "kernels/oneshot.cuh"
 

@@ -8,8 +8,8 @@
  *
  * Proof that a peer has cleaned pass p is, as there, its part of pass p + 1. That is why the root of a broadcast gets
  * its chunks back, over a way that nothing else wants. Sums are in the order of the ranks. */
-#ifndef RD_ROOTED_CUH
-#define RD_ROOTED_CUH
+#ifndef RD_KERNELS_TWOSHOT_ROOTED_CUH
+#define RD_KERNELS_TWOSHOT_ROOTED_CUH
 
 #include "kernels/oneshot.cuh"
 

@@ -1,8 +1,8 @@
 /* Waiting: every loop that polls asks `more` after each miss. Rarely, that looks at the host's words, which are far
  * away: the host may want the kernel to leave, or the wait may have lasted too long. A kernel that leaves stores
  * nothing more into anybody's window: what it would have sent is not right. */
-#ifndef RD_WAIT_CUH
-#define RD_WAIT_CUH
+#ifndef RD_KERNELS_WAIT_CUH
+#define RD_KERNELS_WAIT_CUH
 
 #include <gpu.cuh>
 

@@ -7,7 +7,7 @@
  *   control    epochs, gates, counters (rd_kcontrol_t)
  *   list       what a long group's launch is to send and receive: written by this rank's kernels, read by them alone
  *   fifos      for each peer that sends to this rank: `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes. Those that
- *              would be its own are scratch for the host's side (exec/cuda/hier/rail.c)
+ *              would be its own are scratch for the host's side (exec/cuda/hier/hier_run.c)
  *   slices     for each channel, of rings and chains, RD_KSLICES places of plain data: for the rank before
  *   streams    RD_KPLACES places for each block that receives messages by slices: for whoever sends to this rank
  *   bank 0, 1  the inbox of collectives: taken in turns, pass by pass
@@ -36,8 +36,8 @@
  * sender cannot know how many blocks receive here (p2p_slices.cuh). Rings and chains do not go so: to wait for the
  * receiver's kernel made a broadcast of 32 MB 7 us longer.
  */
-#ifndef RD_KWORK_H
-#define RD_KWORK_H
+#ifndef RD_KERNELS_WORK_H
+#define RD_KERNELS_WORK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -21,9 +21,9 @@ ncclResult_t nc_comm_valid(ncclComm_t comm, const char *call)
                     comm ? "not a communicator, or one that has been destroyed" : "NULL");
 }
 
-int nc_comm_busy(ncclComm_t comm)
+bool nc_comm_busy(ncclComm_t comm)
 {
-    int busy = atomic_load(&comm->busy);
+    bool busy = atomic_load(&comm->busy);
 
     if (busy) {
         pthread_mutex_lock(&nc_lock);
@@ -302,17 +302,17 @@ NC_TWIN(CommDestroy);
 
 /* Is everything over, without a failure? What a proxy has left to send takes a moment. Operations that begin from here
  * on see `ending` and go no further. */
-static int at_rest(ncclComm_t comm)
+static bool at_rest(ncclComm_t comm)
 {
     const struct timespec nap = {0, 1000000};
     int done = 0;
 
     atomic_store(&comm->ending, 1);
     if (atomic_load(&comm->inside) || atomic_load(&comm->busy))
-        return 0;
+        return false;
     for (int i = 0; i < 20 && !done; i++) {
         if (rondo_comm_test(comm->rondo, &done) != RONDO_SUCCESS)
-            return 0;
+            return false;
         if (!done)
             nanosleep(&nap, NULL);
     }
@@ -320,12 +320,13 @@ static int at_rest(ncclComm_t comm)
 }
 
 /* While it is being made there is nothing to abort yet: the job does it, and frees the object. */
-static int drop(ncclComm_t comm)
+static bool drop(ncclComm_t comm)
 {
-    int dropped;
+    bool dropped;
 
     pthread_mutex_lock(&nc_lock);
-    dropped = comm->dropped = !comm->rondo && atomic_load(&comm->busy);
+    dropped = !comm->rondo && atomic_load(&comm->busy);
+    comm->dropped = dropped;
     pthread_mutex_unlock(&nc_lock);
     return dropped;
 }
@@ -341,7 +342,7 @@ ncclResult_t pncclCommAbort(ncclComm_t comm)
     if (drop(comm))
         return ncclSuccess;
     if (comm->rondo) {
-        int rests = at_rest(comm); /* then no other rank hears of it, as with NCCL, but one that waits for this one */
+        bool rests = at_rest(comm); /* then no other rank hears of it, as with NCCL, but one that waits for this one */
         if (!rests)
             (void)rondo_comm_revoke(comm->rondo); /* whoever is inside leaves, and then leaves this library too */
         nc_comm_wait(comm);

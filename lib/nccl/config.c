@@ -37,7 +37,7 @@ static const field_t fields[] = {
     {"graphStreamOrdering", AFTER(4), 23005, 0, 1},
 };
 
-static int has(const ncclConfig_t *given, size_t offset, size_t bytes, unsigned since)
+static bool has(const ncclConfig_t *given, size_t offset, size_t bytes, unsigned since)
 {
     return offset + bytes <= given->size && given->version >= since;
 }

@@ -6,6 +6,7 @@
  * that could know it.
  */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -75,15 +76,20 @@ static ncclResult_t need(const char *call)
                     call);
 }
 
+/* False: the answer is known without CUDA, or there is none; *result is the call's. */
+static bool asks_cuda(const char *call, ncclResult_t *result)
+{
+    *result = nc_settings_host() ? ncclSuccess : need(call);
+    return !nc_settings_host() && *result == ncclSuccess;
+}
+
 ncclResult_t nc_device_current(int *device, const char *call)
 {
     ncclResult_t result;
     int code;
 
     *device = RONDO_DEVICE_HOST;
-    if (nc_settings_host())
-        return ncclSuccess;
-    if ((result = need(call)))
+    if (!asks_cuda(call, &result))
         return result;
     code = cuda.device_get(device);
     if (code == CUDA_INVALID_CONTEXT)
@@ -107,9 +113,7 @@ ncclResult_t nc_device_count(int *count, const char *call)
     int code;
 
     *count = INT_MAX;
-    if (nc_settings_host())
-        return ncclSuccess;
-    if ((result = need(call)))
+    if (!asks_cuda(call, &result))
         return result;
     code = cuda.device_count(count);
     return code == 0 ? ncclSuccess : failed(call, "cuDeviceGetCount", code);

@@ -25,17 +25,17 @@ typedef struct batch {
 static _Thread_local int depth;
 static _Thread_local batch_t open_batch;
 
-int nc_group_has(ncclComm_t comm)
+bool nc_group_has(ncclComm_t comm)
 {
     if (!depth)
-        return 0;
+        return false;
     for (size_t i = 0; i < open_batch.nops; i++)
         if (open_batch.ops[i].comm == comm)
-            return 1;
+            return true;
     for (const nc_job_t *j = open_batch.jobs; j; j = j->next)
         if (j->comm == comm || j->parent == comm)
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
 void nc_group_fail(ncclResult_t result)
@@ -46,7 +46,7 @@ void nc_group_fail(ncclResult_t result)
 
 /* ---- operations ---- */
 
-static int behind(const nc_op_t *op)
+static bool behind(const nc_op_t *op)
 {
     return !op->comm->config.blocking && op->comm->device == RONDO_DEVICE_HOST;
 }
@@ -355,23 +355,23 @@ ncclResult_t pncclGroupStart(void)
 }
 NC_TWIN(GroupStart);
 
-/* The outermost end: what was recorded, out of the thread's hands. Nonzero: there is something to do. */
-static int take(batch_t *b, ncclResult_t *result, const char *call)
+/* The outermost end: what was recorded, out of the thread's hands. True: there is something to do. */
+static bool take(batch_t *b, ncclResult_t *result, const char *call)
 {
     *result = ncclSuccess;
     if (depth == 0) {
         *result = nc_error(NULL, ncclInvalidUsage, "%s without an ncclGroupStart before it", call);
-        return 0;
+        return false;
     }
     if (--depth)
-        return 0;
+        return false;
     *b = open_batch;
     memset(&open_batch, 0, sizeof open_batch);
     if (b->result == ncclSuccess)
-        return 1;
+        return true;
     *result = b->result;
     batch_drop(b);
-    return 0;
+    return false;
 }
 
 ncclResult_t pncclGroupEnd(void)

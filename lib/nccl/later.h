@@ -1,8 +1,8 @@
 /* What libnccl.so.2 exports beyond nccl.h: functions of NCCL's device-side headers and of versions after 2.28. Their
  * structures are the callers'; the ones that are read or written here end where this library's knowledge ends.
  */
-#ifndef NC_LATER_H
-#define NC_LATER_H
+#ifndef RD_NCCL_LATER_H
+#define RD_NCCL_LATER_H
 
 #include <stdbool.h>
 

@@ -99,7 +99,7 @@ rondo_result_t nc_op_run(const nc_op_t *op)
     return result;
 }
 
-static int needs(who_t who, const nc_op_t *op)
+static bool needs(who_t who, const nc_op_t *op)
 {
     return op->count > 0 && (who == ALL || (who == ROOT && op->root == op->comm->rank));
 }

@@ -68,7 +68,7 @@ static void debug_file(const char *text)
 }
 
 /* NCCL's list: beginnings of names; "=" before it: whole names; "^" before all: those that are not named. */
-static int name_fits(const char *name, const char *list)
+static bool name_fits(const char *name, const char *list)
 {
     int exclude = *list == '^', exact, found = 0;
 
@@ -200,7 +200,7 @@ static void proto(const char *text)
 static void peer_memory(const char *name, const char *text)
 {
     if (strcmp(name, "P2P_DISABLE") == 0 ? strcmp(text, "0") != 0 : strcasecmp(text, "LOC") == 0 || *text == '0')
-        hand_on(name, settings.host ? "RONDO_PULL" : "RONDO_P2P", "0");
+        hand_on(name, settings.host ? "RONDO_CMA" : "RONDO_P2P", "0");
 }
 
 static void slot_bytes(const char *text)
@@ -285,13 +285,13 @@ void nc_settings(void)
     pthread_once(&once, read_all);
 }
 
-int nc_settings_host(void)
+bool nc_settings_host(void)
 {
     nc_settings();
     return settings.host;
 }
 
-int nc_settings_blocking(int *value)
+bool nc_settings_blocking(int *value)
 {
     nc_settings();
     if (settings.has_blocking)

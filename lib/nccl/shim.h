@@ -12,11 +12,12 @@
  *
  * Names within begin with nc_.
  */
-#ifndef NC_SHIM_H
-#define NC_SHIM_H
+#ifndef RD_NCCL_SHIM_H
+#define RD_NCCL_SHIM_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include <rondo.h>
 
@@ -42,9 +43,9 @@ ncclResult_t nc_result(ncclComm_t comm, rondo_comm_t of, rondo_result_t result);
 
 /* ---- settings ---- (settings.c) */
 
-void nc_settings(void);          /* hands NCCL_* on to rondo, once a process; before anything else is asked of rondo */
-int nc_settings_host(void);      /* RONDO_NCCL_HOST=1 */
-int nc_settings_blocking(int *); /* NCCL_COMM_BLOCKING: nonzero if it is set */
+void nc_settings(void);           /* hands NCCL_* on to rondo, once a process; before anything else is asked of rondo */
+bool nc_settings_host(void);      /* RONDO_NCCL_HOST=1 */
+bool nc_settings_blocking(int *); /* NCCL_COMM_BLOCKING: is it set? */
 
 /* ---- configs ---- (config.c) */
 
@@ -96,7 +97,7 @@ extern pthread_mutex_t nc_lock;
 /* A communicator; and one that an operation may be called on. The sentence names the call. */
 ncclResult_t nc_comm_valid(ncclComm_t comm, const char *call);
 ncclResult_t nc_comm_ready(ncclComm_t comm, const char *call);
-int nc_comm_busy(ncclComm_t comm); /* something is under way behind the caller's back */
+bool nc_comm_busy(ncclComm_t comm); /* something is under way behind the caller's back */
 ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *config);
 /* rondo's has been made, or NULL: it could not be. Whoever aborted it in between is obeyed. */
 ncclResult_t nc_comm_made(ncclComm_t comm, rondo_comm_t rondo, const char *call, ncclResult_t result);
@@ -156,9 +157,9 @@ typedef struct nc_job {
     int started;
 } nc_job_t;
 
-int nc_group_has(ncclComm_t comm); /* the open group holds something of it */
+bool nc_group_has(ncclComm_t comm); /* the open group holds something of it */
 void nc_group_fail(ncclResult_t result);
-ncclResult_t nc_group_op(nc_op_t *op); /* the caller has no more use for it */
+ncclResult_t nc_group_op(nc_op_t *op);          /* the caller has no more use for it */
 ncclResult_t nc_group_job(const nc_job_t *job); /* copied; `list` becomes the group's */
 
 rondo_result_t nc_op_run(const nc_op_t *op); /* operations.c */

@@ -102,8 +102,8 @@ const nc_variable_t nc_variables[] = {
     {"ALGO", NC_TO_RONDO, "RONDO_ALGO", "the first that is known, that the operation has, and that goes by the protocol: Ring, Tree, PAT; GPUs: by Simple Ring "
      "alone"},
     {"PROTO", NC_TO_RONDO, "RONDO_PROTO", "host memory: Simple; GPUs: LL128; others serve a part of all operations and are not forced"},
-    {"P2P_DISABLE", NC_TO_RONDO, "RONDO_PULL", "1: ranks do not read each other's memory"},
-    {"P2P_LEVEL", NC_TO_RONDO, "RONDO_PULL", "LOC, 0: ranks do not read each other's memory; all others allow it"},
+    {"P2P_DISABLE", NC_TO_RONDO, "RONDO_CMA", "1: ranks do not read each other's memory"},
+    {"P2P_LEVEL", NC_TO_RONDO, "RONDO_CMA", "LOC, 0: ranks do not read each other's memory; all others allow it"},
     {"BUFFSIZE", NC_TO_RONDO, "RONDO_SLOT_BYTES", "an eighth of it a slot"},
     {"HOSTID", NC_TO_RONDO, "RONDO_HOSTID", "ranks with different values count as on different nodes"},
     {"COMM_BLOCKING", NC_HERE, NULL, "0 or 1: stands over the config's blocking"},

@@ -1,8 +1,8 @@
 /* The functions of libnccl.so.2 and the NCCL_ variables that it honours: one table that the library, rondo-info --nccl
  * and the tests read. Plain data.
  */
-#ifndef NC_TABLE_H
-#define NC_TABLE_H
+#ifndef RD_NCCL_TABLE_H
+#define RD_NCCL_TABLE_H
 
 typedef enum {
     NC_SERVED,  /* does what NCCL's does */

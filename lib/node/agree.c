@@ -12,12 +12,12 @@
 
 typedef struct {
     int32_t version, device, quota;
-    int32_t processor; /* number of the built-in prices for it */
-    uint64_t tune;     /* RONDO_TUNE's prices; 0: none */
+    int32_t processor;
+    uint64_t tune;
     uint64_t machine;
     rd_env_alike_t env;
     cpu_set_t cores;
-} record_t;
+} rank_facts_t;
 
 uint64_t rd_machine_number(void)
 {
@@ -35,25 +35,25 @@ uint64_t rd_machine_number(void)
     return h;
 }
 
-static void fill(record_t *r, int device, const rd_env_t *env, const rd_prices_t *prices)
+static void fill(rank_facts_t *r, const rd_team_t *team, const rd_priced_t *priced)
 {
     rd_topo_t topo;
 
     memset(r, 0, sizeof *r);
     r->version = RONDO_VERSION;
-    r->device = device >= 0;
-    rd_env_alike(env, &r->env);
+    r->device = team->device >= 0;
+    rd_env_alike(team->env, &r->env);
     rd_topo_quick(&topo);
     r->quota = (int32_t)(topo.quota > 0 && topo.quota < 1 ? 1 : topo.quota);
     r->machine = rd_machine_number();
-    r->processor = rd_prices_here();
-    r->tune = env->tune[0] ? rd_prices_hash(prices) : 0;
+    r->processor = priced->processor;
+    r->tune = priced->tuned;
     if (sched_getaffinity(0, sizeof r->cores, &r->cores) != 0)
         CPU_ZERO(&r->cores);
 }
 
 /* Every rank finds the same first difference, and so fails alike. */
-static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_boot_t *boot, rd_who_t *who)
+static rondo_result_t same(const rank_facts_t *a, const rank_facts_t *b, int rank, const rd_team_t *team)
 {
     char of_a[RD_ENV_TEXT], of_b[RD_ENV_TEXT];
     const char *what = NULL;
@@ -73,18 +73,18 @@ static rondo_result_t same(const record_t *a, const record_t *b, int rank, rd_bo
     }
     if (!what)
         return RONDO_SUCCESS;
-    return rd_error(who, RONDO_ERR_INVALID_USAGE, "ranks differ in %s: rank 0 (%s) has %s, rank %d (%s) has %s", what,
-                    rd_boot_whois(boot, 0), of_a, rank, rd_boot_whois(boot, rank), of_b);
+    return rd_error(team->who, RONDO_ERR_INVALID_USAGE, "ranks differ in %s: rank 0 (%s) has %s, rank %d (%s) has %s",
+                    what, rd_boot_whois(team->boot, 0), of_a, rank, rd_boot_whois(team->boot, rank), of_b);
 }
 
-typedef struct place {
+typedef struct machine_rank {
     uint64_t machine;
     int rank;
-} place_t;
+} machine_rank_t;
 
 static int by_machine(const void *a, const void *b)
 {
-    const place_t *x = a, *y = b;
+    const machine_rank_t *x = a, *y = b;
 
     if (x->machine != y->machine)
         return x->machine < y->machine ? -1 : 1;
@@ -93,7 +93,7 @@ static int by_machine(const void *a, const void *b)
 
 /* Cores that `count` ranks of one machine may use together, as the tightest of them sees it. A cgroup's quota may allow
  * fewer than the mask shows; a rank that is bound to few cores does not. */
-static int machine_cores(const record_t *all, const place_t *places, int count)
+static int machine_cores(const rank_facts_t *all, const machine_rank_t *places, int count)
 {
     cpu_set_t together;
     int cores;
@@ -103,17 +103,17 @@ static int machine_cores(const record_t *all, const place_t *places, int count)
         CPU_OR(&together, &together, &all[places[i].rank].cores);
     cores = CPU_COUNT(&together);
     for (int i = 0; i < count; i++) {
-        const record_t *r = &all[places[i].rank];
+        const rank_facts_t *r = &all[places[i].rank];
         if (r->quota > 0 && r->quota < CPU_COUNT(&r->cores) && r->quota < cores)
             cores = r->quota;
     }
     return cores < 1 ? 1 : cores;
 }
 
-static void load_find(rd_agreed_t *agreed, const record_t *all, place_t *places, int rank, int nranks)
+static void load_find(rd_agreed_t *agreed, const rank_facts_t *all, machine_rank_t *places, int rank, int nranks)
 {
     for (int r = 0; r < nranks; r++)
-        places[r] = (place_t){all[r].machine, r};
+        places[r] = (machine_rank_t){all[r].machine, r};
     qsort(places, (size_t)nranks, sizeof *places, by_machine);
     agreed->cores = CPU_SETSIZE;
     agreed->sharing = agreed->crowded = 0;
@@ -128,41 +128,35 @@ static void load_find(rd_agreed_t *agreed, const record_t *all, place_t *places,
     }
 }
 
-/* Where processors differ, all take the first of their tables. */
-static void prices_find(rd_agreed_t *agreed, const record_t *all, int nranks, const rd_prices_t *own)
+static int lowest_processor(const rank_facts_t *all, int nranks)
 {
     int number = all[0].processor;
 
     for (int r = 1; r < nranks; r++)
         number = all[r].processor < number ? all[r].processor : number;
-    agreed->prices = all[0].tune ? *own : *rd_prices_builtin(number);
+    return number;
 }
 
-rondo_result_t rd_agree(rd_agreed_t *agreed, rd_boot_t *boot, int rank, int nranks, int device, const rd_env_t *env,
-                        rd_who_t *who)
+rondo_result_t rd_agree(rd_agreed_t *agreed, const rd_team_t *team, const rd_priced_t *priced)
 {
-    record_t *all = calloc((size_t)nranks, sizeof *all);
-    place_t *places = malloc((size_t)nranks * sizeof *places);
+    size_t nranks = (size_t)team->nranks;
+    rank_facts_t *all = calloc(nranks, sizeof *all);
+    machine_rank_t *places = malloc(nranks * sizeof *places);
     rondo_result_t result = RONDO_ERR_NO_MEMORY;
-    rd_prices_t prices;
-    int number;
 
     if (!all || !places) {
-        rd_error(who, result, "no memory for the records of %d ranks", nranks);
+        rd_error(team->who, result, "no memory for the records of %d ranks", team->nranks);
         goto free_both;
     }
-    result = rd_prices_find(&prices, &number, env->tune, who);
-    if (result != RONDO_SUCCESS)
-        goto free_both;
-    fill(&all[rank], device, env, &prices);
-    result = rd_boot_allgather(boot, all, sizeof *all);
-    for (int r = 1; r < nranks && result == RONDO_SUCCESS; r++)
-        if ((result = same(&all[0], &all[r], r, boot, who)) != RONDO_SUCCESS)
-            rd_boot_farewell_alike(boot);
-    if (result == RONDO_SUCCESS)
-        load_find(agreed, all, places, rank, nranks);
-    if (result == RONDO_SUCCESS)
-        prices_find(agreed, all, nranks, &prices);
+    fill(&all[team->rank], team, priced);
+    result = rd_boot_allgather(team->boot, all, sizeof *all);
+    for (int r = 1; r < team->nranks && result == RONDO_SUCCESS; r++)
+        if ((result = same(&all[0], &all[r], r, team)) != RONDO_SUCCESS)
+            rd_boot_farewell_alike(team->boot);
+    if (result == RONDO_SUCCESS) {
+        load_find(agreed, all, places, team->rank, team->nranks);
+        agreed->processor = lowest_processor(all, team->nranks);
+    }
 free_both:
     free(places);
     free(all);

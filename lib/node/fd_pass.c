@@ -252,11 +252,11 @@ free:
 
 /* ---- a member ---- */
 
-/* Waits for the socket; nonzero: give up. */
-static int wait_for(const rd_pass_t *p, int fd, short events, int64_t until)
+/* Waits for the socket; false: give up. */
+static bool wait_for(const rd_pass_t *p, int fd, short events, int64_t until)
 {
     struct pollfd one = {.fd = fd, .events = events};
-    return (poll(&one, 1, 50) == 0 && stopped(p)) || rd_clock_ms() > until;
+    return (poll(&one, 1, 50) != 0 || stopped(p) == RONDO_SUCCESS) && rd_clock_ms() <= until;
 }
 
 static int shake_hands(const rd_pass_t *p, rd_chan_t *c, int64_t until)
@@ -265,7 +265,7 @@ static int shake_hands(const rd_pass_t *p, rd_chan_t *c, int64_t until)
         rd_chan_pump(c);
         if (c->state == RD_CHAN_OPEN && !rd_chan_queued(c))
             return 0;
-        if (c->state == RD_CHAN_DEAD || wait_for(p, c->fd, rd_chan_events(c), until))
+        if (c->state == RD_CHAN_DEAD || !wait_for(p, c->fd, rd_chan_events(c), until))
             return -1;
     }
 }
@@ -304,7 +304,7 @@ static int recv_parcel(const rd_pass_t *p, rd_chan_t *c, int64_t until, parcel_t
         rd_fd_fork_unlock();
         if (n > 0)
             have += (size_t)n;
-        else if (n == 0 || (errno != EAGAIN && errno != EINTR) || wait_for(p, c->fd, POLLIN, until))
+        else if (n == 0 || (errno != EAGAIN && errno != EINTR) || !wait_for(p, c->fd, POLLIN, until))
             return -1;
     }
     if (lost)

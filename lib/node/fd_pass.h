@@ -1,6 +1,6 @@
 /* Passing descriptors between the ranks of a node, over an authenticated unix socket. */
-#ifndef RD_NODE_PASS_H
-#define RD_NODE_PASS_H
+#ifndef RD_NODE_FD_PASS_H
+#define RD_NODE_FD_PASS_H
 
 #include "boot/session.h"
 #include "node/node.h"

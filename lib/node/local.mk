@@ -8,4 +8,5 @@ librondo_core_la_SOURCES += \
 	lib/node/node.h \
 	lib/node/node_map.c \
 	lib/node/node_mem.c \
-	lib/node/node_mem.h
+	lib/node/node_mem.h \
+	lib/node/team.h

@@ -70,12 +70,12 @@ static void own_look(look_t *mine, const rd_env_t *env)
     mine->pid = (int32_t)getpid();
 }
 
-static int looks_like(const finding_t *f, int a, int b)
+static bool looks_like(const finding_t *f, int a, int b)
 {
     return memcmp(f->looks[a].look, f->looks[b].look, sizeof(f->looks[a].look)) == 0;
 }
 
-static int same_process(const look_t *a, const look_t *b)
+static bool same_process(const look_t *a, const look_t *b)
 {
     return a->pid == b->pid && memcmp(a->token, b->token, sizeof(a->token)) == 0;
 }
@@ -178,12 +178,12 @@ static rondo_result_t take_turn(finding_t *f)
     return RONDO_SUCCESS;
 }
 
-static int all_placed(const finding_t *f)
+static bool all_placed(const finding_t *f)
 {
     for (int r = 0; r < f->pass.nranks; r++)
         if (f->leader_of[r] < 0)
-            return 0;
-    return 1;
+            return false;
+    return true;
 }
 
 /* Nodes are numbered by their lowest rank, which is their leader. */

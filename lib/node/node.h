@@ -6,8 +6,8 @@
  * passes it together with a pidfd of every member. Each rank maps it whole: member m's segment is
  * base + m * segment_bytes, one flat range with a fixed stride. Nothing has a name, so nothing is left after kill -9.
  */
-#ifndef RD_NODE_H
-#define RD_NODE_H
+#ifndef RD_NODE_NODE_H
+#define RD_NODE_NODE_H
 
 #include "boot/boot.h"
 

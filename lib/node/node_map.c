@@ -15,7 +15,7 @@ typedef struct report {
     char text[RD_MEM_TEXT];
 } report_t;
 
-static int is_plain(const rd_node_t *node)
+static bool is_plain(const rd_node_t *node)
 {
     return node->nlocal > 1 && node->fd < 0;
 }

@@ -197,12 +197,12 @@ static int reserve(int fd, size_t from, size_t bytes)
 }
 
 /* May memfds have huge pages on this machine? "always within_size advise [never] deny force" */
-static int huge_memfds(void)
+static bool huge_memfds(void)
 {
     char text[128] = "";
     FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
     if (!f)
-        return 0;
+        return false;
     char *got = fgets(text, sizeof(text), f);
     fclose(f);
     return got && !strstr(text, "[never]") && !strstr(text, "[deny]");

@@ -1,6 +1,6 @@
 /* A node's shared memory: is there room, reserve it, map it. */
-#ifndef RD_NODE_MEM_H
-#define RD_NODE_MEM_H
+#ifndef RD_NODE_NODE_MEM_H
+#define RD_NODE_NODE_MEM_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* The chunk map: from chunk numbers to bytes of the user's buffers. Uniform where all blocks are alike, by table for
  * the v-operations.
  */
-#ifndef RD_PLAN_MAP_H
-#define RD_PLAN_MAP_H
+#ifndef RD_PLAN_CHUNK_MAP_H
+#define RD_PLAN_CHUNK_MAP_H
 
 #include "plan/plan.h"
 

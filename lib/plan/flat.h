@@ -4,8 +4,8 @@
  * of finding out what a step means (chunk numbers, sides, lengths) costs as much as the exchange itself. So the plan
  * keeps its steps with everything worked out but the user's two pointers, and the executor walks that list instead.
  */
-#ifndef RD_PLAN_QUICK_H
-#define RD_PLAN_QUICK_H
+#ifndef RD_PLAN_FLAT_H
+#define RD_PLAN_FLAT_H
 
 #include "transport/conn.h"
 #include "sched/step.h"

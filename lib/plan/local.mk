@@ -1,5 +1,6 @@
 # Layer 4: which algorithm serves a call, and the plan that runs it.
 librondo_core_la_SOURCES += \
+	lib/plan/call.h \
 	lib/plan/candidates.c \
 	lib/plan/candidates.h \
 	lib/plan/choose.c \

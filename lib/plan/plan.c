@@ -260,7 +260,7 @@ static void plan_reducer(const rd_planner_t *p, rd_plan_t *plan, const rd_reduce
     if (custom)
         plan->reducer = *custom;
     else
-        rd_reducer_init(&plan->reducer, plan->ask.type, plan->ask.op, p->args.nranks, -1);
+        p->args.init_reducer(&plan->reducer, plan->ask.type, plan->ask.op, p->args.nranks, RD_SIMD_BEST);
 }
 
 /* What a last division goes over: all of the output that this rank keeps. */

@@ -2,11 +2,11 @@
  * slice, and the chunk map that turns a chunk number into bytes of the user's buffers. Plain data, but for pointers to
  * connections; it holds no sequence number, so it may run any number of times.
  */
-#ifndef RD_PLAN_H
-#define RD_PLAN_H
+#ifndef RD_PLAN_PLAN_H
+#define RD_PLAN_PLAN_H
 
 #include "transport/conns.h"
-#include "exec/host/reduce.h"
+#include "base/reducer.h"
 #include "plan/zcopy.h"
 #include "plan/flat.h"
 #include "cost/prices.h"
@@ -44,11 +44,6 @@ typedef struct rd_ask {
     size_t count;  /* elements: the whole message; of one block where each rank has one */
     size_t own;    /* nonzero: an exchange of rondo's own, which RONDO_ALGO and RONDO_PROTO do not speak of */
 } rd_ask_t;
-
-/* Counts and displacements of the v-operations, in elements; NULL: uniform. */
-typedef struct rd_tables {
-    const size_t *in_counts, *in_displs, *out_counts, *out_displs;
-} rd_tables_t;
 
 /* How one lane goes. All lanes of a collective go alike; of an all-to-all each as its one message asks. */
 typedef struct rd_lane_plan {
@@ -95,6 +90,7 @@ typedef struct rd_planner_args {
     const rd_env_t *env;
     const rd_prices_t *prices;
     rd_who_t *who;
+    rd_reducer_init_fn init_reducer; /* of the executor that runs the plans */
 } rd_planner_args_t;
 
 rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t *args);

@@ -2,8 +2,8 @@
  * if the bytes stay where they are until the operation is over. The input does, where the output lies elsewhere; the
  * output, and an input that shares its memory, where no later step writes that chunk.
  */
-#ifndef RD_PLAN_LEND_H
-#define RD_PLAN_LEND_H
+#ifndef RD_PLAN_ZCOPY_H
+#define RD_PLAN_ZCOPY_H
 
 #define RD_LEND_IN 1 /* in place too */
 #define RD_LEND_OUT 2

@@ -1,73 +1,70 @@
 /* A turn in which nothing has moved: who is waited for, whether he has left, and who it is that is late. */
-#include "core/comm.h"
+#include "progress/queue.h"
 
 #define SEEK_MS 1000           /* a rank that is waited for as long should know it */
 #define MISMATCH_MISSES 100000 /* in a row, until a rank gives up finding for itself what another has found */
 
 /* The rank that the first active task waits for, or to which a task that is over has lent something; -1: nobody in
  * particular. */
-static int waited_for(rondo_comm_t comm)
+static int waited_for(rd_queue_t *q)
 {
-    for (rd_task_t *t = comm->queue.active; t; t = t->next) {
+    for (rd_task_t *t = q->active; t; t = t->next) {
         if (t->run.open && t->run.waits_for >= 0)
             return t->run.waits_for;
     }
-    if (comm->queue.run.open)
-        return comm->queue.run.waits_for;
-    if (!comm->net)
-        return -1;
-    int peer = rd_net_waits_for(comm->net);
-    return peer >= 0 ? peer : rd_net_taker(comm->net);
+    if (q->run.open)
+        return q->run.waits_for;
+    int peer = rd_transport_direct_peer(q->net);
+    return peer >= 0 ? peer : rd_transport_zcopy_peer(q->net);
 }
 
 /* How a rank has left: RONDO_SUCCESS, in order, or RONDO_ERR_MISMATCH; RONDO_IN_PROGRESS: it has not. */
-static rondo_result_t farewell(rondo_comm_t comm, int peer)
+static rondo_result_t farewell(rd_queue_t *q, int peer)
 {
-    rd_control_t *control = peer < 0 ? NULL : comm->conns.controls[peer];
+    rd_control_t *control = peer < 0 ? NULL : q->controls[peer];
 
     if (control)
         return atomic_load_explicit(&control->left, memory_order_acquire) ? RONDO_SUCCESS : RONDO_IN_PROGRESS;
-    return peer >= 0 && comm->net ? rd_net_farewell(comm->net, peer) : RONDO_IN_PROGRESS;
+    return peer >= 0 ? rd_transport_farewell(q->net, peer) : RONDO_IN_PROGRESS;
 }
 
 /* What a rank that has left had sent was there before it left: so one more look is owed. */
-rondo_result_t rd_queue_deserted(rondo_comm_t comm)
+rondo_result_t rd_queue_deserted(rd_queue_t *q)
 {
-    int peer = waited_for(comm);
-    rondo_result_t left = farewell(comm, peer);
-    int mismatch =
-        left == RONDO_ERR_MISMATCH ||
-        rd_notice_code(atomic_load_explicit(&comm->conns.self->notice, memory_order_relaxed)) == RONDO_ERR_MISMATCH;
+    int peer = waited_for(q);
+    rondo_result_t left = farewell(q, peer);
+    int mismatch = left == RONDO_ERR_MISMATCH || rd_health_noticed(q->health) == RONDO_ERR_MISMATCH;
 
     if (!mismatch && left != RONDO_SUCCESS) {
-        comm->queue.deserted = 0;
+        q->deserted = 0;
         return RONDO_SUCCESS;
     }
-    if (++comm->queue.deserted < (mismatch ? MISMATCH_MISSES : 3))
+    if (++q->deserted < (mismatch ? MISMATCH_MISSES : 3))
         return RONDO_SUCCESS;
     if (mismatch)
-        return rd_comm_fail(comm, RONDO_ERR_MISMATCH, peer,
-                            "another rank has found that ranks do not call the same operations, and says which");
-    return rd_comm_fail(comm, RONDO_ERR_REMOTE, peer,
-                        "rank %d (%s) has destroyed its communicator, but this rank still waits for it: all ranks must "
-                        "call the same operations",
-                        peer, rd_boot_whois(comm->boot, peer));
+        return rd_health_fail(q->health, RONDO_ERR_MISMATCH, peer,
+                              "another rank has found that ranks do not call the same operations, and says which");
+    return rd_health_fail(
+        q->health, RONDO_ERR_REMOTE, peer,
+        "rank %d (%s) has destroyed its communicator, but this rank still waits for it: all ranks must "
+        "call the same operations",
+        peer, rd_health_whois(q->health, peer));
 }
 
-static void say_wait(rondo_comm_t comm, int64_t now)
+static void say_wait(rd_queue_t *q, int64_t now)
 {
-    int peer = waited_for(comm);
+    int peer = waited_for(q);
     uint64_t waits = (uint64_t)(uint32_t)now << 32 | (uint32_t)(peer + 1);
 
-    atomic_store_explicit(&comm->conns.self->waits, waits, memory_order_relaxed);
-    if (peer >= 0 && comm->net && now - comm->queue.wait.began_ms >= SEEK_MS)
-        rd_net_seek(comm->net, peer);
+    atomic_store_explicit(&q->self->waits, waits, memory_order_relaxed);
+    if (peer >= 0 && now - q->wait.began_ms >= SEEK_MS)
+        rd_transport_seek(q->net, peer);
 }
 
 /* The rank that this one has lately waited for; -1: it does not wait, or is on another node and nobody knows. */
-static int waits_itself(rondo_comm_t comm, int rank, uint32_t now, uint32_t lately)
+static int waits_itself(rd_queue_t *q, int rank, uint32_t now, uint32_t lately)
 {
-    rd_control_t *control = rank < 0 ? NULL : comm->conns.controls[rank];
+    rd_control_t *control = rank < 0 ? NULL : q->controls[rank];
     uint64_t waits = control ? atomic_load_explicit(&control->waits, memory_order_relaxed) : 0;
 
     return waits && now - (uint32_t)(waits >> 32) <= lately ? (int)(uint32_t)waits - 1 : -1;
@@ -75,63 +72,63 @@ static int waits_itself(rondo_comm_t comm, int rank, uint32_t now, uint32_t late
 
 /* Who is late: at the end of the chain of those who wait for each other. Lanes wait for several, and each rank names
  * one of them: where that goes round in circles, a rank of this node that does not wait. */
-static int late_one(rondo_comm_t comm, int peer)
+static int late_one(rd_queue_t *q, int peer)
 {
-    int64_t patience = comm->timeout_ms > 0 ? comm->timeout_ms : RD_LATE_MS;
+    int64_t patience = q->timeout_ms > 0 ? q->timeout_ms : RD_LATE_MS;
     uint32_t now = (uint32_t)rd_clock_ms(), lately = patience < INT32_MAX ? (uint32_t)patience / 2 : INT32_MAX;
     int late = peer;
 
-    for (int hops = 0; hops < comm->nranks && late != comm->rank; hops++) {
-        int next = waits_itself(comm, late, now, lately);
+    for (int hops = 0; hops < q->team->nranks && late != q->team->rank; hops++) {
+        int next = waits_itself(q, late, now, lately);
         if (next < 0)
             return late;
         late = next;
     }
-    for (int r = 0; r < comm->nranks; r++) {
-        if (r != comm->rank && comm->conns.controls[r] && waits_itself(comm, r, now, lately) < 0)
+    for (int r = 0; r < q->team->nranks; r++) {
+        if (r != q->team->rank && q->controls[r] && waits_itself(q, r, now, lately) < 0)
             return r;
     }
     return peer;
 }
 
-static rondo_result_t too_late(rondo_comm_t comm)
+static rondo_result_t too_late(rd_queue_t *q)
 {
-    int peer = waited_for(comm), late = late_one(comm, peer);
-    const char *whois = late < 0 ? "?" : rd_boot_whois(comm->boot, late);
-    const char *perhaps = late >= 0 && !comm->conns.controls[late] ? ", or waits for another one itself" : "";
+    int peer = waited_for(q), late = late_one(q, peer);
+    const char *whois = rd_health_whois(q->health, late);
+    const char *perhaps = late >= 0 && !q->controls[late] ? ", or waits for another one itself" : "";
 
     if (late == peer)
-        return rd_comm_fail(comm, RONDO_ERR_TIMEOUT, peer,
-                            "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped%s; see "
-                            "RONDO_TIMEOUT_MS",
-                            (long long)comm->timeout_ms, peer, whois, perhaps);
-    return rd_comm_fail(
-        comm, RONDO_ERR_TIMEOUT, late,
+        return rd_health_fail(q->health, RONDO_ERR_TIMEOUT, peer,
+                              "waited longer than %lld ms for rank %d (%s): it is alive but late or stopped%s; see "
+                              "RONDO_TIMEOUT_MS",
+                              (long long)q->timeout_ms, peer, whois, perhaps);
+    return rd_health_fail(
+        q->health, RONDO_ERR_TIMEOUT, late,
         "waited longer than %lld ms: rank %d (%s) is alive but late or stopped%s, and rank %d (%s), which "
         "this rank waits for, waits as well; see RONDO_TIMEOUT_MS",
-        (long long)comm->timeout_ms, late, whois, perhaps, peer, rd_boot_whois(comm->boot, peer));
+        (long long)q->timeout_ms, late, whois, perhaps, peer, rd_health_whois(q->health, peer));
 }
 
-rondo_result_t rd_queue_miss(rondo_comm_t comm)
+rondo_result_t rd_queue_miss(rd_queue_t *q)
 {
-    rondo_result_t result = rd_comm_notice(comm);
+    rondo_result_t result = rd_health_poll(q->health);
 
     if (result == RONDO_SUCCESS)
-        result = rd_queue_deserted(comm);
+        result = rd_queue_deserted(q);
     if (result != RONDO_SUCCESS)
         return result;
-    result = rd_wait_miss(&comm->queue.wait);
-    if (comm->queue.wait.looked_ms) {
-        say_wait(comm, comm->queue.wait.looked_ms);
-        comm->queue.wait.looked_ms = 0;
+    result = rd_wait_miss(&q->wait);
+    if (q->wait.looked_ms) {
+        say_wait(q, q->wait.looked_ms);
+        q->wait.looked_ms = 0;
     }
     if (result == RONDO_SUCCESS)
         return result;
     if (result == RONDO_IN_PROGRESS) {
-        int late = late_one(comm, waited_for(comm));
-        rd_log(&comm->who, RD_LOG_WARN, "still waiting for rank %d (%s), which has not come or is slow", late,
-               late < 0 ? "?" : rd_boot_whois(comm->boot, late));
+        int late = late_one(q, waited_for(q));
+        rd_log(q->team->who, RD_LOG_WARN, "still waiting for rank %d (%s), which has not come or is slow", late,
+               rd_health_whois(q->health, late));
         return RONDO_SUCCESS;
     }
-    return result == RONDO_ERR_TIMEOUT ? too_late(comm) : rd_comm_check(comm);
+    return result == RONDO_ERR_TIMEOUT ? too_late(q) : rd_health_check(q->health);
 }

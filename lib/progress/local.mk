@@ -1,7 +1,10 @@
 # Layer 6: tasks, and who makes their progress.
 librondo_core_la_SOURCES += \
 	lib/progress/backoff.c \
+	lib/progress/net_comm.h \
 	lib/progress/proxy_threads.c \
 	lib/progress/proxy_threads.h \
 	lib/progress/queue.c \
-	lib/progress/queue.h
+	lib/progress/queue.h \
+	lib/progress/signature.c \
+	lib/progress/signature.h

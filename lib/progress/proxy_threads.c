@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "base/thread.h"
 
 #define SLACK_NS 1000ul       /* by which naps may end late */
@@ -84,13 +85,15 @@ static void fork_child(void)
     fork_parent();
 }
 
+static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
+
 static void begin_once(void)
 {
     for (int i = 0; i < RD_PROXIES; i++) {
         pthread_mutex_init(&proxies[i].lock, NULL);
         bell_make(&proxies[i]);
     }
-    pthread_atfork(fork_prepare, fork_parent, fork_child);
+    rd_fork_register(RD_FORK_PROXIES, &at_fork);
 }
 
 /* ---- the thread ---- */

@@ -1,8 +1,9 @@
 /* Proxies: threads of the process, which make the progress of what runs without a thread of its own, as the part of a
- * CUDA communicator that lies between nodes. Each is there while it has clients. See proxy_threads.c for how they sleep.
+ * CUDA communicator that lies between nodes. Each is there while it has clients. See proxy_threads.c for how they
+ * sleep.
  */
-#ifndef RD_PROXY_H
-#define RD_PROXY_H
+#ifndef RD_PROGRESS_PROXY_THREADS_H
+#define RD_PROGRESS_PROXY_THREADS_H
 
 #include <sys/types.h>
 

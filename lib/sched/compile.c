@@ -14,6 +14,7 @@
  * credits a connection and not with one. A plain copy from IN to OUT is never fused: in place it is no work at all.
  * A step never takes two messages from, nor sends two to, the same connection.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ typedef struct work {
     int nsends, nrecvs, ntmp;
 } work_t;
 
-static int same_end(rd_end_t a, rd_end_t b)
+static bool same_end(rd_end_t a, rd_end_t b)
 {
     return a.where == b.where && a.index == b.index;
 }
@@ -46,12 +47,12 @@ static int find_end(const rd_end_t *ends, int n, rd_end_t end)
     return -1;
 }
 
-static int has_peer(const rd_end_t *ends, int n)
+static bool has_peer(const rd_end_t *ends, int n)
 {
     for (int i = 0; i < n; i++)
         if (ends[i].where == RD_PEER)
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
 static void measure(work_t *w)
@@ -78,7 +79,7 @@ static int work_alloc(work_t *w)
                    (2 * names + RD_MAX_ENDS) * sizeof(int32_t) + names + steps;
 
     w->link = calloc(1, bytes + 1);
-    if (w->link == NULL)
+    if (!w->link)
         return -1;
     w->owner = w->link + 2 * links;
     w->sends = (rd_link_t *)(w->owner + 2 * links);
@@ -126,42 +127,42 @@ static void liveness(work_t *w, rd_lane_t lane, int prune)
 }
 
 /* {TMP x <- peer}, then a step that reads x for the last time: the step reads the message itself. */
-static int fuse_source(const rd_step_t *a, rd_step_t *b, unsigned char last)
+static bool fuse_source(const rd_step_t *a, rd_step_t *b, unsigned char last)
 {
     if (a->nsrc != 1 || a->src[0].where != RD_PEER || a->ndst != 1 || a->dst[0].where != RD_TMP || a->chunk != b->chunk)
-        return 0;
+        return false;
     int k = find_end(b->src, b->nsrc, a->dst[0]);
 
     if (k < 0 || !(last >> k & 1) || find_end(b->src, b->nsrc, a->src[0]) >= 0)
-        return 0;
+        return false;
     b->src[k] = a->src[0];
-    return 1;
+    return true;
 }
 
 /* A step that writes D, then one that only hands D on: the first one hands it on. */
-static int fuse_dest(rd_step_t *a, const rd_step_t *b, unsigned char last)
+static bool fuse_dest(rd_step_t *a, const rd_step_t *b, unsigned char last)
 {
     int k, n = a->ndst;
 
     if (b->nsrc != 1 || b->src[0].where == RD_PEER || a->chunk != b->chunk)
-        return 0;
+        return false;
     if (a->nsrc == 1 && a->src[0].where == RD_IN)
-        return 0;
+        return false;
     k = find_end(a->dst, a->ndst, b->src[0]);
     if (k < 0)
-        return 0;
+        return false;
     for (int i = 0; i < b->ndst; i++)
         if (find_end(a->dst, a->ndst, b->dst[i]) >= 0)
-            return 0;
+            return false;
     if (b->src[0].where == RD_TMP && (last & 1))
         n--;
     if (n + b->ndst > RD_MAX_ENDS)
-        return 0;
+        return false;
     if (n < a->ndst)
         memmove(&a->dst[k], &a->dst[k + 1], (size_t)(n - k) * sizeof(a->dst[0]));
     memcpy(&a->dst[n], b->dst, (size_t)b->ndst * sizeof(b->dst[0]));
     a->ndst = (int16_t)(n + b->ndst);
-    return 1;
+    return true;
 }
 
 /* Fuses a lane in place: steps[first..top) are done, and the top one meets the next. */
@@ -259,10 +260,10 @@ static int link_lane(work_t *w, int l)
 
 /* Whether `end` of the next occurrence is `was` advanced. Places of scratch do not advance: with a stride such steps
  * stay apart. */
-static int follows_end(rd_end_t was, rd_end_t end, int stride, int nchunks)
+static bool follows_end(rd_end_t was, rd_end_t end, int stride, int nchunks)
 {
     if (was.where != end.where)
-        return 0;
+        return false;
     if (was.where == RD_PEER)
         return was.index == end.index;
     if (was.where == RD_TMP)
@@ -270,17 +271,17 @@ static int follows_end(rd_end_t was, rd_end_t end, int stride, int nchunks)
     return (was.index + stride) % nchunks == end.index;
 }
 
-static int follows(const rd_step_t *was, const rd_step_t *next, int stride, int nchunks)
+static bool follows(const rd_step_t *was, const rd_step_t *next, int stride, int nchunks)
 {
     if (was->nsrc != next->nsrc || was->ndst != next->ndst || (was->chunk + stride) % nchunks != next->chunk)
-        return 0;
+        return false;
     for (int k = 0; k < was->nsrc; k++)
         if (!follows_end(was->src[k], next->src[k], stride, nchunks))
-            return 0;
+            return false;
     for (int k = 0; k < was->ndst; k++)
         if (!follows_end(was->dst[k], next->dst[k], stride, nchunks))
-            return 0;
-    return 1;
+            return false;
+    return true;
 }
 
 /* Copies a lane's steps to `out`, equal neighbours as one. Returns how many. */
@@ -332,7 +333,7 @@ static rd_program_t *assemble(const work_t *w)
     for (int l = 0; l < s->nlanes; l++)
         nsteps += (size_t)s->lanes[l].count;
     p = malloc(sizeof(*p) + lanes + sends + recvs + nsteps * sizeof(*step));
-    if (p == NULL)
+    if (!p)
         return NULL;
     lane = (rd_lane_t *)(p + 1);
     step = (rd_step_t *)((char *)lane + lanes + sends + recvs);
@@ -359,8 +360,8 @@ int rd_compile(rd_steps_t *steps, int fuse, rd_program_t **program, const char *
     work_t w = {.s = steps};
     rd_program_t *p = NULL;
 
-    if (steps == NULL || rd_steps_expand(steps) != 0) {
-        *why = steps != NULL ? steps->error : "no memory for the schedule";
+    if (!steps || rd_steps_expand(steps) != 0) {
+        *why = steps ? steps->error : "no memory for the schedule";
         return -1;
     }
     *why = "no memory for the program";
@@ -381,7 +382,7 @@ int rd_compile(rd_steps_t *steps, int fuse, rd_program_t **program, const char *
     p = assemble(&w);
 free_work:
     free(w.link);
-    if (p == NULL)
+    if (!p)
         return -1;
     *why = NULL;
     *program = p;

@@ -2,9 +2,11 @@
  * too. What the second one takes from the user's input is what the first one left in the output; its copies of the own
  * block are then copies onto themselves and go.
  */
+#include <stdbool.h>
+
 #include "sched/list.h"
 
-static int copies_own(const rd_step_t *step)
+static bool copies_own(const rd_step_t *step)
 {
     return step->nsrc == 1 && step->ndst == 1 && step->src[0].where == RD_IN && step->dst[0].where == RD_OUT &&
            step->src[0].index == step->dst[0].index;
@@ -18,7 +20,7 @@ static void append_lane(rd_steps_t *out, const rd_steps_t *from, rd_lane_t lane,
         if (second && copies_own(&from->steps[i])) /* or it would stand between a sum and its sending */
             continue;
         step = rd_steps_append(out);
-        if (step == NULL)
+        if (!step)
             return;
         *step = from->steps[i];
         for (int k = 0; second && k < step->nsrc; k++)
@@ -31,15 +33,15 @@ rd_steps_t *rd_join(rd_steps_t *first, rd_steps_t *second)
 {
     rd_steps_t *out = NULL;
 
-    if (first == NULL || second == NULL)
+    if (!first || !second)
         goto free_both;
     out = rd_steps_create(first->nchunks);
-    if (out == NULL)
+    if (!out)
         goto free_both;
-    out->error = first->error != NULL ? first->error : second->error;
-    if (out->error == NULL && (first->nchunks != second->nchunks || first->nlanes != second->nlanes))
+    out->error = first->error ? first->error : second->error;
+    if (!out->error && (first->nchunks != second->nchunks || first->nlanes != second->nlanes))
         out->error = "schedules of different chunks or lanes cannot be joined";
-    for (int l = 0; l < first->nlanes && out->error == NULL; l++) {
+    for (int l = 0; l < first->nlanes && !out->error; l++) {
         rd_steps_lane(out, first->lanes[l].channel);
         append_lane(out, first, first->lanes[l], 0);
         append_lane(out, second, second->lanes[l], 1);

@@ -1,8 +1,8 @@
 /* The list of steps as its owners see it: steps.c builds it, mirror.c and compose.c transform it, compile.c reads it. A
  * schedule uses step.h and the two helpers below for steps wider than RD_MAX_ENDS.
  */
-#ifndef RD_LIST_H
-#define RD_LIST_H
+#ifndef RD_SCHED_LIST_H
+#define RD_SCHED_LIST_H
 
 #include "sched/program.h"
 

@@ -5,6 +5,8 @@ librondo_core_la_SOURCES += \
 	lib/sched/compose.c \
 	lib/sched/list.h \
 	lib/sched/mirror.c \
+	lib/sched/phases.c \
+	lib/sched/phases.h \
 	lib/sched/program.h \
 	lib/sched/program_print.c \
 	lib/sched/shape.c \

@@ -11,6 +11,7 @@
  * rank sees the same bits. A partial sum waits in scratch (its chunk's number is the name) and takes in each arrival
  * at once, except that arrivals with nothing of another chunk between them and the departure are summed in one step.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "sched/list.h"
@@ -29,7 +30,7 @@ typedef struct mirror {
     int arrived;
 } mirror_t;
 
-static int peer_source(const rd_step_t *step)
+static bool peer_source(const rd_step_t *step)
 {
     return step->nsrc == 1 && step->src[0].where == RD_PEER;
 }
@@ -130,17 +131,17 @@ rd_steps_t *rd_mirror(const rd_steps_t *steps, const rd_sched_args_t *args)
     mirror_t m = {.open = -1};
 
     (void)args;
-    if (steps == NULL)
+    if (!steps)
         return NULL;
     m.out = rd_steps_create(steps->nchunks);
     m.state = calloc((size_t)steps->nchunks, sizeof(*m.state));
-    if (m.out == NULL || m.state == NULL)
+    if (!m.out || !m.state)
         goto free_out;
     m.out->error = steps->error;
-    for (int i = 0; i < steps->nsteps && m.out->error == NULL; i++)
+    for (int i = 0; i < steps->nsteps && !m.out->error; i++)
         if (steps->steps[i].repeat != 1)
             m.out->error = "a schedule with repeats has no mirror image: expand it";
-    for (int l = 0; l < steps->nlanes && m.out->error == NULL; l++) {
+    for (int l = 0; l < steps->nlanes && !m.out->error; l++) {
         m.out->error = survey(&m, steps, steps->lanes[l]);
         rd_steps_lane(m.out, steps->lanes[l].channel);
         mirror_lane(&m, steps, steps->lanes[l]);

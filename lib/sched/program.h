@@ -5,8 +5,10 @@
  * steps waits for itself), drops dead steps, gives scratch names places by liveness, and folds equal neighbours into
  * repeats.
  */
-#ifndef RD_PROGRAM_H
-#define RD_PROGRAM_H
+#ifndef RD_SCHED_PROGRAM_H
+#define RD_SCHED_PROGRAM_H
+
+#include <stdbool.h>
 
 #include "sched/step.h"
 
@@ -44,13 +46,18 @@ typedef enum {
     RD_NUM_COLLS
 } rd_coll_t;
 
-static inline int rd_coll_reduces(rd_coll_t coll)
+static inline bool rd_coll_reduces(rd_coll_t coll)
 {
     return coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_REDUCE_SCATTER;
 }
 
 const char *rd_coll_name(rd_coll_t coll);
 int rd_coll_parse(const char *name, rd_coll_t *coll); /* 0 or -1 */
+
+/* Counts and displacements of the v-operations, in elements; NULL: uniform. */
+typedef struct rd_tables {
+    const size_t *in_counts, *in_displs, *out_counts, *out_displs;
+} rd_tables_t;
 
 /* What a schedule may know. */
 typedef struct rd_shape {

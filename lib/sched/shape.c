@@ -1,10 +1,11 @@
 /* Ranks to nodes, places and rails: see shape.h. */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "sched/list.h"
 #include "sched/shape.h"
 
-static int rooted(rd_coll_t coll)
+static bool rooted(rd_coll_t coll)
 {
     return coll == RD_BROADCAST || coll == RD_REDUCE;
 }
@@ -14,7 +15,7 @@ static int *sizes(const rd_shape_t *shape)
 {
     int *size = calloc((size_t)shape->nnodes, sizeof(*size));
 
-    for (int r = 0; size != NULL && r < shape->nranks; r++)
+    for (int r = 0; size && r < shape->nranks; r++)
         size[shape->node[r]]++;
     return size;
 }
@@ -23,7 +24,7 @@ int rd_nodes_sizes(const rd_shape_t *shape, int *least, int *most)
 {
     int *size = sizes(shape);
 
-    if (size == NULL)
+    if (!size)
         return -1;
     *least = *most = size[0];
     for (int v = 1; v < shape->nnodes; v++) {
@@ -59,7 +60,7 @@ rd_nodes_t *rd_nodes_create(const rd_sched_args_t *args, int rails)
     int *size = sizes(shape), *seen = calloc((size_t)shape->nnodes, sizeof(*seen)), least, before = 0;
     rd_nodes_t *g = NULL;
 
-    if (size == NULL || seen == NULL)
+    if (!size || !seen)
         goto free_counts;
     least = size[0];
     for (int v = 1; v < shape->nnodes; v++)
@@ -67,7 +68,7 @@ rd_nodes_t *rd_nodes_create(const rd_sched_args_t *args, int rails)
     rails = rails > 0 && rails < least ? rails : least;
     int locals = size[shape->node[args->rank]];
     g = malloc(sizeof(*g) + ((size_t)shape->nnodes * (size_t)rails + (size_t)locals) * sizeof(int));
-    if (g == NULL)
+    if (!g)
         goto free_counts;
     *g = (rd_nodes_t){shape->nnodes, rails, locals, shape->node[args->rank], 0, (int *)(g + 1), NULL};
     g->local = g->rail + shape->nnodes * rails;

@@ -1,8 +1,8 @@
 /* The nodes as a hierarchical schedule sees them: which rank of each node serves which rail. Rail j joins the ranks in
  * place j of all nodes; what crosses between nodes goes along the rails alone.
  */
-#ifndef RD_NODES_H
-#define RD_NODES_H
+#ifndef RD_SCHED_SHAPE_H
+#define RD_SCHED_SHAPE_H
 
 #include "sched/program.h"
 

@@ -12,8 +12,8 @@
  * sequential pipelines, each with its own passes; two lanes of a program never use the same connection in the same
  * direction, so each lane names its channel.
  */
-#ifndef RD_STEP_H
-#define RD_STEP_H
+#ifndef RD_SCHED_STEP_H
+#define RD_SCHED_STEP_H
 
 #include <stddef.h>
 #include <stdint.h>

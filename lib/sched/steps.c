@@ -10,7 +10,7 @@ rd_steps_t *rd_steps_create(int nchunks)
 {
     rd_steps_t *s = calloc(1, sizeof(*s));
 
-    if (s == NULL)
+    if (!s)
         return NULL;
     s->nchunks = nchunks;
     if (nchunks < 1)
@@ -20,7 +20,7 @@ rd_steps_t *rd_steps_create(int nchunks)
 
 void rd_steps_free(rd_steps_t *s)
 {
-    if (s == NULL)
+    if (!s)
         return;
     free(s->lanes);
     free(s->steps);
@@ -33,14 +33,14 @@ static void *grow(void *array, int *room, size_t size, int least)
     int more = *room > 0 ? 2 * *room : least;
     void *bigger = realloc(array, (size_t)more * size);
 
-    if (bigger != NULL)
+    if (bigger)
         *room = more;
     return bigger;
 }
 
 void rd_steps_lane(rd_steps_t *s, int channel)
 {
-    if (s->error != NULL)
+    if (s->error)
         return;
     if (channel < 0 || channel >= RD_CHANNELS) {
         s->error = "a lane on a channel that does not exist";
@@ -49,7 +49,7 @@ void rd_steps_lane(rd_steps_t *s, int channel)
     if (s->nlanes == s->lane_room) {
         rd_lane_t *lanes = grow(s->lanes, &s->lane_room, sizeof(*lanes), 4);
 
-        if (lanes == NULL) {
+        if (!lanes) {
             s->error = "no memory for the schedule";
             return;
         }
@@ -62,7 +62,7 @@ rd_step_t *rd_steps_append(rd_steps_t *s)
 {
     rd_step_t *step;
 
-    if (s->error != NULL)
+    if (s->error)
         return NULL;
     if (s->nlanes == 0) {
         s->error = "a step before the first lane";
@@ -71,7 +71,7 @@ rd_step_t *rd_steps_append(rd_steps_t *s)
     if (s->nsteps == s->step_room) {
         rd_step_t *steps = grow(s->steps, &s->step_room, sizeof(*steps), 16);
 
-        if (steps == NULL) {
+        if (!steps) {
             s->error = "no memory for the schedule";
             return NULL;
         }
@@ -89,7 +89,7 @@ void rd_step(rd_steps_t *s, int chunk, int nsrc, const rd_end_t *src, int ndst, 
 {
     rd_step_t *step;
 
-    if (s->error != NULL)
+    if (s->error)
         return;
     if (nsrc < 1 || nsrc > RD_MAX_ENDS || ndst < 1 || ndst > RD_MAX_ENDS) {
         s->error = "a step with no or too many ends";
@@ -100,7 +100,7 @@ void rd_step(rd_steps_t *s, int chunk, int nsrc, const rd_end_t *src, int ndst, 
         return;
     }
     step = rd_steps_append(s);
-    if (step == NULL)
+    if (!step)
         return;
     step->chunk = chunk;
     step->nsrc = (int16_t)nsrc;
@@ -111,7 +111,7 @@ void rd_step(rd_steps_t *s, int chunk, int nsrc, const rd_end_t *src, int ndst, 
 
 void rd_step_repeat(rd_steps_t *s, int repeat, int stride)
 {
-    if (s->error != NULL)
+    if (s->error)
         return;
     if (s->nlanes == 0 || s->lanes[s->nlanes - 1].count == 0 || repeat < 1) {
         s->error = "a repeat of nothing";
@@ -171,12 +171,12 @@ int rd_steps_expand(rd_steps_t *s)
 
     for (int i = 0; i < s->nsteps; i++)
         total += (size_t)s->steps[i].repeat;
-    if (s->error != NULL)
+    if (s->error)
         return -1;
     if (total == (size_t)s->nsteps)
         return 0;
     all = malloc(total * sizeof(*all));
-    if (all == NULL) {
+    if (!all) {
         s->error = "no memory for the schedule";
         return -1;
     }

@@ -1,7 +1,7 @@
 /* NVML, NVIDIA's management library: loaded when it is first asked for, from the driver's installation, so that rondo
  * is built and runs without it. Only what rondo asks is declared here; names and numbers are NVML's own. */
-#ifndef RD_NVML_H
-#define RD_NVML_H
+#ifndef RD_TOPO_NVML_H
+#define RD_TOPO_NVML_H
 
 typedef struct nvmlDevice_st *nvmlDevice_t;
 

@@ -20,8 +20,7 @@
 #define SC_L3 (-1)
 #endif
 
-/* The first line of a small file, without its end. 0 or -1. */
-static int line_read(const char *path, char *text, size_t bytes)
+int rd_topo_line(const char *path, char *text, size_t bytes)
 {
     FILE *f = fopen(path, "re");
     char *got;
@@ -60,7 +59,7 @@ static void choice_read(const char *path, char *word, size_t bytes)
 {
     char line[128], *begin, *end;
 
-    if (line_read(path, line, sizeof line) != 0 || !(begin = strchr(line, '[')) || !(end = strchr(begin, ']')))
+    if (rd_topo_line(path, line, sizeof line) != 0 || !(begin = strchr(line, '[')) || !(end = strchr(begin, ']')))
         return;
     *end = '\0';
     snprintf(word, bytes, "%s", begin + 1);
@@ -73,13 +72,13 @@ static double group_quota(const char *directory)
     double quota, period;
 
     snprintf(path, sizeof path, "%s/cpu.max", directory);
-    if (line_read(path, text, sizeof text) == 0)
+    if (rd_topo_line(path, text, sizeof text) == 0)
         return sscanf(text, "%lf %lf", &quota, &period) == 2 && period > 0 ? quota / period : 0;
     snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", directory);
-    if (line_read(path, text, sizeof text) != 0 || (quota = atof(text)) <= 0)
+    if (rd_topo_line(path, text, sizeof text) != 0 || (quota = atof(text)) <= 0)
         return 0;
     snprintf(path, sizeof path, "%s/cpu.cfs_period_us", directory);
-    if (line_read(path, text, sizeof text) != 0 || (period = atof(text)) <= 0)
+    if (rd_topo_line(path, text, sizeof text) != 0 || (period = atof(text)) <= 0)
         return 0;
     return quota / period;
 }
@@ -105,12 +104,12 @@ static double path_quota(const char *mount, const char *controller, const char *
     }
 }
 
-static int names_cpu(const char *controllers)
+static bool names_cpu(const char *controllers)
 {
     for (const char *c = controllers; *c; c += strcspn(c, ","), c += *c == ',')
         if (strcspn(c, ",") == 3 && memcmp(c, "cpu", 3) == 0)
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
 double rd_topo_quota(const char *self, const char *mount)
@@ -193,7 +192,7 @@ void rd_topo_quick(rd_topo_t *topo)
     topo->l1d = sysconf_bytes(SC_L1D);
     topo->l2 = sysconf_bytes(SC_L2);
     topo->l3 = sysconf_bytes(SC_L3);
-    if (line_read("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", text, sizeof text) == 0)
+    if (rd_topo_line("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", text, sizeof text) == 0)
         topo->huge_page = (size_t)strtoull(text, NULL, 10);
     choice_read("/sys/kernel/mm/transparent_hugepage/enabled", topo->huge_anonymous, sizeof topo->huge_anonymous);
     choice_read("/sys/kernel/mm/transparent_hugepage/shmem_enabled", topo->huge_shared, sizeof topo->huge_shared);
@@ -236,7 +235,7 @@ rondo_result_t rd_topo_read(rd_topo_t *topo, const char *file)
         model_read(&new);
         if (!new.huge_page)
             new.huge_page = meminfo("Hugepagesize");
-        if (line_read("/proc/sys/vm/nr_hugepages", text, sizeof text) == 0)
+        if (rd_topo_line("/proc/sys/vm/nr_hugepages", text, sizeof text) == 0)
             new.huge_reserved = atoi(text);
     }
     result = rd_topo_walk(&new, file);

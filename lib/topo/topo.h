@@ -4,8 +4,8 @@
  * communicator uses. rd_topo_read also walks the whole machine: by hwloc where it is built in (topo_hwloc.c, which can
  * replay a recorded machine as well), by /sys where it is not (topo_none.c).
  */
-#ifndef RD_TOPO_H
-#define RD_TOPO_H
+#ifndef RD_TOPO_TOPO_H
+#define RD_TOPO_TOPO_H
 
 #include "base/error.h"
 
@@ -33,6 +33,8 @@ rondo_result_t rd_topo_read(rd_topo_t *topo, const char *file);
 
 /* What differs by backend: packages to threads, caches, and for a file `allowed`. Called by rd_topo_read. */
 rondo_result_t rd_topo_walk(rd_topo_t *topo, const char *file);
+/* For the backends: the first line of a small file, without its end. 0 or -1. */
+int rd_topo_line(const char *path, char *text, size_t bytes);
 const char *rd_topo_backend(void); /* "hwloc 2.9.0" or "/sys" */
 
 /* The tightest limit on processor time on the way from the group named in `self` (a file like /proc/self/cgroup) up to

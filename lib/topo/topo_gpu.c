@@ -249,11 +249,11 @@ static int head_read(FILE *f, char *line)
     return -1;
 }
 
-int rd_gpu_topo_is(const char *file)
+bool rd_gpu_topo_is(const char *file)
 {
     FILE *f = fopen(file, "re");
     char line[LINE];
-    int is = f && head_read(f, line) == 0;
+    bool is = f && head_read(f, line) == 0;
 
     if (f)
         fclose(f);
@@ -261,17 +261,17 @@ int rd_gpu_topo_is(const char *file)
 }
 
 /* The matrix says of a pair the same from both sides. */
-static int is_whole(const reader_t *r)
+static bool is_whole(const reader_t *r)
 {
     const rd_gpu_topo_t *t = r->topo;
 
     if (r->rows != t->count)
-        return 0;
+        return false;
     for (int a = 0; a < t->count; a++)
         for (int b = 0; b < a; b++)
             if (t->gpu[a].to[b].near != t->gpu[b].to[a].near || t->gpu[a].to[b].links != t->gpu[b].to[a].links)
-                return 0;
-    return 1;
+                return false;
+    return true;
 }
 
 static rondo_result_t file_read(rd_gpu_topo_t *topo, const char *file)

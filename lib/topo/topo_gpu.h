@@ -4,9 +4,10 @@
  * A machine comes from NVML, which is loaded when it is asked for and may be absent, and from /sys (topo_nvml.c), or
  * from a file (topo_gpu.c), so that what rondo would do is tested on machines that nobody here owns.
  */
-#ifndef RD_TOPO_GPU_H
-#define RD_TOPO_GPU_H
+#ifndef RD_TOPO_TOPO_GPU_H
+#define RD_TOPO_TOPO_GPU_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -63,7 +64,7 @@ typedef struct rd_gpu_way {
 /* `file`: a recorded machine, or "" for this one. On a machine without GPU or NVML `count` is 0. */
 rondo_result_t rd_gpu_topo_read(rd_gpu_topo_t *topo, const char *file);
 /* Is it a file of rd_gpu_topo_write? */
-int rd_gpu_topo_is(const char *file);
+bool rd_gpu_topo_is(const char *file);
 /* This machine, whose /sys is `sys`; in topo_nvml.c. RONDO_SUCCESS with count 0: `source` says why. */
 rondo_result_t rd_gpu_topo_walk(rd_gpu_topo_t *topo, const char *sys);
 /* As rd_gpu_topo_read reads it. */

@@ -16,18 +16,6 @@ const char *rd_topo_backend(void)
     return "/sys";
 }
 
-static int text_read(const char *path, char *text, size_t bytes)
-{
-    FILE *f = fopen(path, "re");
-    char *got;
-
-    if (!f)
-        return -1;
-    got = fgets(text, (int)bytes, f);
-    fclose(f);
-    return got ? 0 : -1;
-}
-
 /* A file with a list such as "0-3,8,10-11": how many members (0: no such file), and the lowest. */
 static int list_read(const char *path, int *lowest)
 {
@@ -35,7 +23,7 @@ static int list_read(const char *path, int *lowest)
     int count = 0, from, to, n;
 
     *lowest = -1;
-    if (text_read(path, text, sizeof text) != 0)
+    if (rd_topo_line(path, text, sizeof text) != 0)
         return 0;
     while (sscanf(list, "%d%n", &from, &n) == 1) {
         list += n;
@@ -60,14 +48,14 @@ static void cache_read(rd_topo_t *topo, int cpu)
         size_t *cache;
 
         snprintf(path, sizeof path, CPUS "/cpu%d/cache/index%d/type", cpu, i);
-        if (text_read(path, type, sizeof type) != 0)
+        if (rd_topo_line(path, type, sizeof type) != 0)
             return;
         snprintf(path, sizeof path, CPUS "/cpu%d/cache/index%d/level", cpu, i);
-        if (strncmp(type, "Instruction", 11) == 0 || text_read(path, text, sizeof text) != 0)
+        if (strncmp(type, "Instruction", 11) == 0 || rd_topo_line(path, text, sizeof text) != 0)
             continue;
         level = atoi(text);
         snprintf(path, sizeof path, CPUS "/cpu%d/cache/index%d/size", cpu, i);
-        if (text_read(path, text, sizeof text) != 0 || sscanf(text, "%llu", &bytes) != 1)
+        if (rd_topo_line(path, text, sizeof text) != 0 || sscanf(text, "%llu", &bytes) != 1)
             continue;
         bytes *= strchr(text, 'K') ? 1024 : strchr(text, 'M') ? 1 << 20 : 1;
         snprintf(path, sizeof path, CPUS "/cpu%d/cache/index%d/shared_cpu_list", cpu, i);

@@ -9,9 +9,9 @@
 #include "topo/topo_gpu.h"
 
 /* Where each device's folder lies, resolved; "" where /sys does not show it (containers, virtual machines). */
-typedef struct places {
+typedef struct folders {
     char gpu[RD_GPUS_MOST][PATH_MAX], nic[RD_NICS_MOST][PATH_MAX];
-} places_t;
+} folders_t;
 
 static int number_read(const char *folder, const char *file)
 {
@@ -91,7 +91,7 @@ static void links_ask(const rd_nvml_t *nvml, nvmlDevice_t device, rd_gpu_topo_t 
 
 /* ---- network devices ---- */
 
-static void nic_add(rd_gpu_topo_t *t, places_t *at, const char *folder, const char *name)
+static void nic_add(rd_gpu_topo_t *t, folders_t *at, const char *folder, const char *name)
 {
     char link[PATH_MAX], place[PATH_MAX];
     const char *bus;
@@ -112,7 +112,7 @@ static void nic_add(rd_gpu_topo_t *t, places_t *at, const char *folder, const ch
 }
 
 /* In the order of their names: directories have none. */
-static void nics_find(rd_gpu_topo_t *t, places_t *at, const char *sys, const char *class)
+static void nics_find(rd_gpu_topo_t *t, folders_t *at, const char *sys, const char *class)
 {
     char folder[PATH_MAX - 300];
     struct dirent **entries;
@@ -136,7 +136,7 @@ static rd_near_t near_of(const char *a, int numa_a, const char *b, int numa_b)
     return *a && *b ? rd_pci_near(a, b, numa_a == numa_b) : RD_NEAR_UNKNOWN;
 }
 
-static void distances(rd_gpu_topo_t *t, const places_t *at)
+static void distances(rd_gpu_topo_t *t, const folders_t *at)
 {
     for (int g = 0; g < t->count; g++) {
         rd_gpu_t *gpu = &t->gpu[g];
@@ -163,7 +163,7 @@ rondo_result_t rd_gpu_topo_walk(rd_gpu_topo_t *t, const char *sys)
     nvmlDevice_t device[RD_GPUS_MOST];
     char link[PATH_MAX];
     unsigned count = 0;
-    places_t *at;
+    folders_t *at;
 
     if (!nvml || nvml->DeviceGetCount_v2(&count) != NVML_SUCCESS || count == 0) {
         snprintf(t->source, sizeof t->source, "NVML: %.80s", nvml ? "it names no GPU" : why);

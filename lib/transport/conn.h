@@ -2,35 +2,36 @@
  *
  * An inbox lies in the receiver's memory, credits go back into the sender's. Two regions, one a protocol:
  *
- *   LL      a ring of 64-byte lines, each with up to 56 bytes of data and a sequence (transport/shm/ll.h). A message takes
- *           ceil(bytes / 56) lines; the sequence is the line's number since creation, plus one, so a line validates
- *           itself.
+ *   LL      a ring of 64-byte lines, each with up to 56 bytes of data and a sequence (transport/shm/ll.h). A message
+ * takes ceil(bytes / 56) lines; the sequence is the line's number since creation, plus one, so a line validates itself.
  *   Simple  a ring of slots, data as it is, then the count of messages, released.
  *
  * Both sides count in their own memory (rd_send_t, rd_recv_t); the counts continue over all operations, so a plan holds
- * none. Between nodes the sender's inbox is a mirror in its own memory and the network (`net`) carries each message;
- * there messages come into the slots of the ring for their length, a slot further for each since the inbox was last
- * empty: the shorter the slots, the more of them, and a sender may be ahead by as many messages as the ring of the next
- * one has slots.
+ * none. Where a connection is mirrored, the sender's inbox is a mirror in its own memory and a transport (transport.h)
+ * carries each message, by the Simple protocol alone; there messages come into the slots of the ring for their length,
+ * a slot further for each since the inbox was last empty: the shorter the slots, the more of them, and a sender may be
+ * ahead by as many messages as the ring of the next one has slots.
  */
-#ifndef RD_CONN_H
-#define RD_CONN_H
+#ifndef RD_TRANSPORT_CONN_H
+#define RD_TRANSPORT_CONN_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/proto.h"
+
 #define RD_LINE 64
 #define RD_LL_LINE_DATA 56
-#define RD_SHORT 2048 /* between nodes messages up to this are copied into their slot, never lent */
-#define RD_JOINED 28672 /* two that go to one peer behind one another are copied up to this: they may go as one */
-#define RD_RINGS 4      /* between nodes: rings of shorter slots, beside that of the long ones */
+#define RD_SHORT 2048 /* mirrored: messages up to this are copied into their slot, never lent */
+#define RD_RINGS 4    /* between nodes: rings of shorter slots, beside that of the long ones */
 
 typedef struct rd_counter {
     _Alignas(RD_LINE) _Atomic uint64_t value;
 } rd_counter_t;
 
-struct rd_net_conn;
+struct rd_transport_ops;
 
 typedef struct rd_ring {
     char *slots;
@@ -45,8 +46,8 @@ typedef struct rd_send {
     char *lines;           /* the receiver's LL ring */
     rd_counter_t *ll_head; /* lines consumed */
     uint64_t sent, credit; /* messages published; last value seen of head */
-    /* Between nodes: the number of the next message's slot in the mirror. As a rule the network has copied what lies
-     * there when it takes a message, and the same slot, still in the cache, serves again. */
+    /* The number of the next message's slot: that of the message, but in a mirror. As a rule the transport has copied
+     * what lies there when it takes a message, and the same slot, still in the cache, serves again. */
     uint64_t place;
     uint64_t ll_sent, ll_credit;
     uint64_t ll_posted; /* ll_sent behind the last post: the peer has read what was posted when ll_credit gets there */
@@ -54,8 +55,11 @@ typedef struct rd_send {
     uint32_t slot_bytes;
     rd_ring_t shorter[RD_RINGS]; /* shortest first */
     int32_t peer;
-    int32_t stream_left, stream_hold; /* exec/host/nt_store.h: messages to be written past the caches, < 0 plainly; 0: try */
-    struct rd_net_conn *net;          /* NULL: shared memory */
+    int32_t stream_left,
+        stream_hold; /* exec/host/nt_store.h: messages to be written past the caches, < 0 plainly; 0: try */
+    bool mirrored;
+    const struct rd_transport_ops *ops; /* of a mirrored connection's transport */
+    void *link;                         /* that one's own record */
 } rd_send_t;
 
 typedef struct rd_recv {
@@ -65,12 +69,12 @@ typedef struct rd_recv {
     char *lines;
     rd_counter_t *ll_head;
     uint64_t received, seen; /* messages consumed; last value seen of tail */
-    /* Between nodes: where the step that waits for message `received` wants its bytes, so that they need not lie in a
+    /* Mirrored: where the step that waits for message `received` wants its bytes, so that they need not lie in a
      * slot first. NULL: nowhere yet. */
     char *place;
     size_t place_bytes;
     int placed; /* and there they are */
-    /* Between nodes: the message that lies in slot 0. One that finds the inbox empty does, for that slot is still in
+    /* Mirrored: the message that lies in slot 0. One that finds the inbox empty does, for that slot is still in
      * the cache. Counted as `received`, of which the low bits tell the slot. */
     uint32_t base;
     uint64_t ll_received, ll_returned;
@@ -78,11 +82,16 @@ typedef struct rd_recv {
     uint32_t slot_bytes;
     rd_ring_t shorter[RD_RINGS];
     int32_t peer;
-    int32_t pid;               /* the sender's process, as this one may read it (transport/cma/cma.h); 0: it is this process */
+    bool mirrored;
+    const struct rd_transport_ops *ops;
+    void *link;
+    /* Where the sender may post addresses in place of bytes: copies `bytes` from `address` in its memory; 0, or -1: the
+     * sender or its buffer is gone. NULL: its addresses are this process's. */
+    int (*read)(const struct rd_recv *from, void *to, uint64_t address, size_t bytes);
+    int32_t pid;               /* the sender's process, for `read` */
     const _Atomic int *failed; /* the sender's: what it has posted may have changed meanwhile */
     _Atomic uint32_t
         *reading; /* this rank's own mark: in this process the sender waits for it; NULL: another process */
-    struct rd_net_conn *net;
 } rd_recv_t;
 
 /* The ring for a message of `bytes`: by length alone, so both ends find the same. */
@@ -111,7 +120,7 @@ static inline char *rd_ring_slot(rd_ring_t ring, uint64_t number)
     return ring.slots + (number & ring.mask) * (size_t)ring.bytes;
 }
 
-/* Between nodes: where message `number` of `bytes` lies, or is to lie. */
+/* Where message `number` of `bytes` lies, or is to lie. */
 static inline char *rd_recv_slot(const rd_recv_t *r, size_t bytes, uint64_t number)
 {
     return rd_ring_slot(rd_recv_ring(r, bytes), number - r->base);

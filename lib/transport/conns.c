@@ -78,26 +78,11 @@ void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
     l->inbox_bytes = lines + l->slots * l->slot_bytes;
     layout_long(l, env->slots || env->slot_bytes || nnodes == 1, remotes);
     l->mirror_bytes = PAGE + lines + l->long_slots * l->long_bytes + layout_shorter(l, remotes);
-    l->segment_bytes = round_up(sizeof(rd_control_t) + (size_t)nlocal * RD_CHANNELS * COUNTERS, PAGE) +
-                       peers * RD_CHANNELS * l->inbox_bytes;
+    l->inboxes = round_up(sizeof(rd_control_t) + (size_t)nlocal * RD_CHANNELS * COUNTERS, PAGE);
+    l->segment_bytes = l->inboxes + peers * RD_CHANNELS * l->inbox_bytes;
 }
 
-/* The inbox at member `to` for what member `from` sends it; a member has none for itself. */
-static char *inbox_at(const rd_layout_t *l, const rd_node_t *node, int to, int from, int channel)
-{
-    size_t inboxes = round_up(sizeof(rd_control_t) + (size_t)node->nlocal * RD_CHANNELS * COUNTERS, PAGE);
-    size_t number = (size_t)(from < to ? from : from - 1) * RD_CHANNELS + (size_t)channel;
-    return node->base + (size_t)to * node->segment_bytes + inboxes + number * l->inbox_bytes;
-}
-
-/* The credits at member `at` for what it sends to member `peer`. */
-static rd_counter_t *credits_at(const rd_node_t *node, int at, int peer, int channel)
-{
-    char *segment = node->base + (size_t)at * node->segment_bytes + sizeof(rd_control_t);
-    return (rd_counter_t *)(segment + ((size_t)peer * RD_CHANNELS + (size_t)channel) * COUNTERS);
-}
-
-static void bind_send(rd_send_t *s, const rd_layout_t *l, char *inbox, rd_counter_t *credits, int peer)
+void rd_send_lay(rd_send_t *s, const rd_layout_t *l, char *inbox, rd_counter_t *credits, int peer)
 {
     s->tail = (rd_counter_t *)inbox;
     s->lines = inbox + COUNTERS;
@@ -110,7 +95,7 @@ static void bind_send(rd_send_t *s, const rd_layout_t *l, char *inbox, rd_counte
     s->peer = peer;
 }
 
-static void bind_recv(rd_recv_t *r, const rd_layout_t *l, char *inbox, rd_counter_t *credits, int peer)
+void rd_recv_lay(rd_recv_t *r, const rd_layout_t *l, char *inbox, rd_counter_t *credits, int peer)
 {
     r->tail = (rd_counter_t *)inbox;
     r->lines = inbox + COUNTERS;
@@ -121,25 +106,6 @@ static void bind_recv(rd_recv_t *r, const rd_layout_t *l, char *inbox, rd_counte
     r->lines_mask = l->lines - 1;
     r->slot_bytes = (uint32_t)l->slot_bytes;
     r->peer = peer;
-}
-
-static void bind_local(rd_conns_t *c, const rd_node_t *node)
-{
-    for (int m = 0; m < node->nlocal; m++) {
-        int peer = node->local[m];
-        c->controls[peer] = node->base ? (rd_control_t *)(node->base + (size_t)m * node->segment_bytes) : &c->own;
-        if (m == node->self) {
-            c->self = c->controls[peer];
-            continue;
-        }
-        for (int ch = 0; ch < RD_CHANNELS; ch++) {
-            size_t at = (size_t)ch * (size_t)c->nranks + (size_t)peer;
-            bind_send(&c->sends[at], &c->layout, inbox_at(&c->layout, node, m, node->self, ch),
-                      credits_at(node, node->self, m, ch), peer);
-            bind_recv(&c->recvs[at], &c->layout, inbox_at(&c->layout, node, node->self, m, ch),
-                      credits_at(node, m, node->self, ch), peer);
-        }
-    }
 }
 
 /* They lie behind the long slots. */
@@ -156,46 +122,71 @@ static void bind_shorter(rd_ring_t *rings, const rd_layout_t *l, char *slots)
     }
 }
 
-/* Both ends of a network connection are private memory: a mirror that the network reads, an inbox that it fills. Its
+/* Both ends of a mirrored connection are private memory: a mirror that the transport reads, an inbox that it fills. Its
  * pages come as they are touched. */
-static rondo_result_t bind_remote(rd_conns_t *c, const rd_node_t *node, int rank, rd_net_t *net, rd_who_t *who)
+rondo_result_t rd_conns_map(rd_conns_t *c, const rd_node_t *node, rd_who_t *who)
 {
-    size_t each = c->layout.mirror_bytes, at = 0;
-    rondo_result_t result = RONDO_SUCCESS;
-
-    c->mirror_bytes = (size_t)(c->nranks - node->nlocal) * RD_CHANNELS * 2 * each;
+    c->mirror_bytes = (size_t)(c->nranks - node->nlocal) * RD_CHANNELS * 2 * c->layout.mirror_bytes;
     c->mirrors =
         mmap(NULL, c->mirror_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (c->mirrors == MAP_FAILED) {
-        c->mirrors = NULL;
-        return rd_error(who, RONDO_ERR_NO_MEMORY,
-                        "no address space for %zu MiB of network buffers: lower RONDO_SLOT_BYTES or RONDO_SLOTS",
-                        c->mirror_bytes >> 20);
-    }
-    for (int peer = 0; peer < c->nranks; peer++) {
-        if (node->node_of[peer] == node->node_of[rank])
+    if (c->mirrors != MAP_FAILED)
+        return RONDO_SUCCESS;
+    c->mirrors = NULL;
+    return rd_error(who, RONDO_ERR_NO_MEMORY,
+                    "no address space for %zu MiB of network buffers: lower RONDO_SLOT_BYTES or RONDO_SLOTS",
+                    c->mirror_bytes >> 20);
+}
+
+/* The two halves of a pair and channel, the next ones at `at`; returns where the ones after them lie. */
+static char *lay_mirrors(rd_conns_t *c, const rd_transport_ops_t *ops, int peer, rd_send_t *s, rd_recv_t *r, char *at)
+{
+    rd_send_lay(s, &c->layout, at + PAGE, (rd_counter_t *)at, peer);
+    at += c->layout.mirror_bytes;
+    rd_recv_lay(r, &c->layout, at + PAGE, (rd_counter_t *)at, peer);
+    at += c->layout.mirror_bytes;
+    s->slots_mask = r->slots_mask = c->layout.long_slots - 1;
+    s->slot_bytes = r->slot_bytes = (uint32_t)c->layout.long_bytes;
+    bind_shorter(s->shorter, &c->layout, s->slots);
+    bind_shorter(r->shorter, &c->layout, r->slots);
+    s->mirrored = r->mirrored = true;
+    s->ops = r->ops = ops;
+    return at;
+}
+
+rondo_result_t rd_conns_bind(rd_conns_t *c, rd_transport_t *t, const rd_transport_args_t *args)
+{
+    const rd_transport_ops_t *ops = t->ops;
+    const int *node_of = args->node->node_of;
+    rondo_result_t result = RONDO_SUCCESS;
+    char *at = c->mirrors;
+
+    for (int peer = 0; peer < c->nranks && result == RONDO_SUCCESS; peer++) {
+        if (peer == args->rank || (node_of[peer] == node_of[args->rank]) != (ops->reach == RD_WITHIN_NODE))
             continue;
         for (int ch = 0; ch < RD_CHANNELS && result == RONDO_SUCCESS; ch++) {
             rd_send_t *s = &c->sends[(size_t)ch * (size_t)c->nranks + (size_t)peer];
             rd_recv_t *r = &c->recvs[(size_t)ch * (size_t)c->nranks + (size_t)peer];
-            bind_send(s, &c->layout, c->mirrors + at + PAGE, (rd_counter_t *)(c->mirrors + at), peer);
-            at += each;
-            bind_recv(r, &c->layout, c->mirrors + at + PAGE, (rd_counter_t *)(c->mirrors + at), peer);
-            at += each;
-            s->slots_mask = r->slots_mask = c->layout.long_slots - 1;
-            s->slot_bytes = r->slot_bytes = (uint32_t)c->layout.long_bytes;
-            bind_shorter(s->shorter, &c->layout, s->slots);
-            bind_shorter(r->shorter, &c->layout, r->slots);
-            result = rd_net_bind_send(net, peer, ch, s);
-            if (result == RONDO_SUCCESS)
-                result = rd_net_bind_recv(net, peer, ch, r);
+            if (ops->post)
+                at = lay_mirrors(c, ops, peer, s, r, at);
+            if (ops->bind_send)
+                result = ops->bind_send(t, peer, ch, s);
+            if (ops->bind_recv && result == RONDO_SUCCESS)
+                result = ops->bind_recv(t, peer, ch, r);
         }
     }
     return result;
 }
 
-rondo_result_t rd_conns_create(rd_conns_t *c, const rd_layout_t *layout, const rd_node_t *node, int rank, int nranks,
-                               rd_net_t *net, rd_who_t *who)
+static void find_controls(rd_conns_t *c, const rd_node_t *node)
+{
+    for (int m = 0; m < node->nlocal; m++)
+        c->controls[node->local[m]] =
+            node->base ? (rd_control_t *)(node->base + (size_t)m * node->segment_bytes) : &c->own;
+    c->self = c->controls[node->local[node->self]];
+}
+
+rondo_result_t rd_conns_create(rd_conns_t *c, const rd_layout_t *layout, const rd_node_t *node, int nranks,
+                               rd_who_t *who)
 {
     size_t entries = (size_t)nranks * RD_CHANNELS;
 
@@ -212,10 +203,8 @@ rondo_result_t rd_conns_create(rd_conns_t *c, const rd_layout_t *layout, const r
     }
     memset(c->sends, 0, entries * sizeof *c->sends);
     memset(c->recvs, 0, entries * sizeof *c->recvs);
-    bind_local(c, node);
-    if (!net)
-        return RONDO_SUCCESS;
-    return bind_remote(c, node, rank, net, who); /* on failure the network has some of it, and ends first */
+    find_controls(c, node);
+    return RONDO_SUCCESS;
 }
 
 void rd_conns_free(rd_conns_t *c)

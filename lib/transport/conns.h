@@ -6,12 +6,11 @@
  * A rank's inboxes lie in its own segment and are written by its peers; the credits for what it sent come back into its
  * own segment too. So everything that a rank polls is local to it, and everything that it stores into others is posted.
  */
-#ifndef RD_CONNS_H
-#define RD_CONNS_H
+#ifndef RD_TRANSPORT_CONNS_H
+#define RD_TRANSPORT_CONNS_H
 
-#include "transport/conn.h"
-#include "transport/net.h"
-#include "node/node.h"
+#include "base/health.h"
+#include "transport/transport.h"
 #include "sched/step.h"
 
 /* What a rank tells the others of its node: first line of its segment. */
@@ -31,37 +30,26 @@ typedef struct rd_control {
     _Alignas(RD_LINE) _Atomic int core; /* where this rank ran when it last waited; of use where ranks share cores */
 } rd_control_t;
 
-/* A result code, who is to blame, and who found that out: numbers plus one, 0 for nobody. */
-#define RD_NOTICE_BITS 28
-static inline uint64_t rd_notice(rondo_result_t code, int culprit, int witness)
-{
-    return (uint64_t)code << 2 * RD_NOTICE_BITS | (uint64_t)witness << RD_NOTICE_BITS | (uint64_t)culprit;
-}
-
-static inline rondo_result_t rd_notice_code(uint64_t notice)
-{
-    return (rondo_result_t)(notice >> 2 * RD_NOTICE_BITS);
-}
-
 typedef struct rd_layout {
     uint32_t slots, lines; /* a connection, powers of two */
     size_t slot_bytes;     /* a multiple of the page */
     uint32_t long_slots;   /* the same between nodes, where there are as many as `slots` of `slot_bytes`, too */
     size_t long_bytes;
-    size_t ring_bytes;     /* of the LL ring */
-    size_t inbox_bytes;    /* of one connection */
+    size_t ring_bytes;  /* of the LL ring */
+    size_t inbox_bytes; /* of one connection */
+    size_t inboxes;     /* where they begin in a segment */
     size_t segment_bytes;
     uint32_t shorter[RD_RINGS]; /* slots of each ring of shorter ones, between nodes; 0: there is none */
-    size_t mirror_bytes;        /* of one direction between nodes */
+    size_t mirror_bytes;        /* of one direction of a mirrored connection */
 } rd_layout_t;
 
 typedef struct rd_conns {
     int nranks;
-    int pull; /* every rank may read the memory of every rank of its node: transport/cma/cma.h */
+    int pull; /* every rank may read the memory of every rank of its node: cma/cma.h */
     rd_layout_t layout;
     rd_send_t *sends; /* [channel * nranks + peer] */
     rd_recv_t *recvs;
-    char *mirrors; /* memory of the connections that go over the network */
+    char *mirrors; /* memory of the mirrored connections */
     size_t mirror_bytes;
     rd_control_t **controls; /* of each rank on this node, NULL elsewhere */
     rd_control_t *self;      /* this rank's own; never NULL */
@@ -70,9 +58,17 @@ typedef struct rd_conns {
 
 void rd_layout_init(rd_layout_t *layout, int nlocal, int nnodes, const rd_env_t *env);
 
-/* Builds the tables; `net` NULL when all ranks share the node. */
-rondo_result_t rd_conns_create(rd_conns_t *conns, const rd_layout_t *layout, const rd_node_t *node, int rank,
-                               int nranks, rd_net_t *net, rd_who_t *who);
+/* Makes the tables; nothing is bound yet. */
+rondo_result_t rd_conns_create(rd_conns_t *conns, const rd_layout_t *layout, const rd_node_t *node, int nranks,
+                               rd_who_t *who);
+/* The memory of mirrored connections, before their transport is created: that one may register it. */
+rondo_result_t rd_conns_map(rd_conns_t *conns, const rd_node_t *node, rd_who_t *who);
+/* Binds the connections to all ranks that the transport reaches. On failure it has some of them, and ends before the
+ * tables do. */
+rondo_result_t rd_conns_bind(rd_conns_t *conns, rd_transport_t *transport, const rd_transport_args_t *args);
+/* Where a connection's inbox lies, which is `layout->inbox_bytes` long, and its pair of credits. */
+void rd_send_lay(rd_send_t *send, const rd_layout_t *layout, char *inbox, rd_counter_t *credits, int peer);
+void rd_recv_lay(rd_recv_t *recv, const rd_layout_t *layout, char *inbox, rd_counter_t *credits, int peer);
 void rd_conns_free(rd_conns_t *conns);
 
 /* Tells every rank of the node that this one aborts or fails. */

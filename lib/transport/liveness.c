@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "boot/sock.h"
+#include "base/fork.h"
 #include "base/thread.h"
 #include "base/wait.h"
 
@@ -47,7 +48,6 @@ typedef struct slot {
 
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* starting and ending the thread; taken before `lock` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the slots */
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static slot_t *slots;
 static int nslots;
 static int users; /* watches that exist */
@@ -82,10 +82,7 @@ static void fork_child(void)
     fork_parent();
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(fork_prepare, fork_parent, fork_child);
-}
+static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
 
 /* ---- the thread ---- */
 
@@ -328,7 +325,7 @@ rondo_result_t rd_watch_add(rd_watch_t **watch, rd_boot_t *boot, const rd_node_t
         return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to watch the other ranks");
     *w = (rd_watch_t){.boot = boot, .who = who, .stop = stop, .has_left = has_left, .arg = arg, .pid = getpid()};
     w->dead = (unsigned char *)(w + 1);
-    pthread_once(&fork_once, fork_register);
+    rd_fork_register(RD_FORK_LIVENESS, &at_fork);
     pthread_mutex_lock(&life);
     if (users == 0 && start() != 0)
         goto unlock;

@@ -1,7 +1,7 @@
 /* The watch: one thread a process that sleeps in epoll on pidfds and bootstrap sockets of all communicators and sets a
  * communicator's stop word the moment a peer is gone. Started with the first communicator, joined with the last. */
-#ifndef RD_WATCH_H
-#define RD_WATCH_H
+#ifndef RD_TRANSPORT_LIVENESS_H
+#define RD_TRANSPORT_LIVENESS_H
 
 #include "node/node.h"
 

@@ -5,4 +5,4 @@ librondo_core_la_SOURCES += \
 	lib/transport/conns.h \
 	lib/transport/liveness.c \
 	lib/transport/liveness.h \
-	lib/transport/net.h
+	lib/transport/transport.h

@@ -1,10 +1,10 @@
 /* The UCX context and worker of one communicator, and what rondo-info says of them. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "ucx/ucx.h"
 
 /* UCX has one thread that accepts connections for all contexts of a process. A child that is forked meanwhile has no
@@ -17,21 +17,15 @@ static void fork_child(void)
     orphaned |= atomic_load(&contexts) != 0;
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(NULL, NULL, fork_child);
-}
+static const rd_fork_handlers_t at_fork = {.child = fork_child};
 
-static rondo_result_t context_allowed(const rd_net_t *net)
+const char *rd_ucx_unusable(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, fork_register);
-    if (!orphaned) {
-        return RONDO_SUCCESS;
-    }
-    return rd_error(net->who, RONDO_ERR_UNSUPPORTED,
-                    "this process was forked while its parent had a communicator between nodes, and UCX does not work "
-                    "in such a child: fork before that is made, or when it is destroyed; or let the child call exec");
+    rd_fork_register(RD_FORK_UCX, &at_fork);
+    return orphaned ? "this process was forked while its parent had a communicator between nodes, and UCX does not "
+                      "work in such a child: fork before that is made, or when it is destroyed; or let the child call "
+                      "exec"
+                    : NULL;
 }
 
 /* In software UCX (1.13 to 1.22: ucp_get_req_handler) ends the process that is fetched from, if the connection fails
@@ -41,7 +35,7 @@ __attribute__((weak)) int rd_ucx_fetches_host(void)
     return 0;
 }
 
-static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, const char *address, int place)
+static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place)
 {
     ucp_config_t *config;
     ucs_status_t status = ucp_config_read("RONDO", NULL, &config);
@@ -72,13 +66,13 @@ static rondo_result_t context_make(rd_net_t *net, const rd_env_t *env, const cha
     ucp_config_release(config);
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
     if (result == RONDO_SUCCESS && ucp_context_query(net->context, &attr) == UCS_OK) {
-        net->cuda = (attr.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
+        net->base.cuda = (attr.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
     }
-    net->fetches = rd_ucx_may_fetch(env) || rd_ucx_fetches_host();
+    net->base.fetches = rd_ucx_may_fetch(env) || rd_ucx_fetches_host();
     return result;
 }
 
-static rondo_result_t worker_make(rd_net_t *net)
+static rondo_result_t worker_make(rd_ucx_net_t *net)
 {
     /* One thread at a time, though not always the same one: the user orders the calls on one communicator. A peer that
      * dies leaves requests behind that nothing completes any more: that is not worth UCX's warning. */
@@ -111,18 +105,19 @@ static rondo_result_t worker_make(rd_net_t *net)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *address, int place)
+rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place)
 {
     net->keeps = rd_ucx_tls_may(env, "tcp");
-    net->lists = rd_net_tcp_alone(env->ucx_tls);
-    rondo_result_t result = context_allowed(net);
-    if (result == RONDO_SUCCESS) {
-        result = context_make(net, env, address, place);
+    net->lists = rd_ucx_tcp_alone(env->ucx_tls);
+    const char *why = rd_ucx_unusable();
+    if (why != NULL) {
+        return rd_error(net->who, RONDO_ERR_UNSUPPORTED, "%s", why);
     }
+    rondo_result_t result = context_make(net, env, address, place);
     return result == RONDO_SUCCESS ? worker_make(net) : result;
 }
 
-void rd_ucx_close(rd_net_t *net)
+void rd_ucx_close(rd_ucx_net_t *net)
 {
     if (net->worker != NULL) {
         rd_ucx_direct_free(net);
@@ -136,7 +131,7 @@ void rd_ucx_close(rd_net_t *net)
 
 /* UCX has no call for it but the one that prints: lines that end with "-- tcp/eth0", or "-- posix/memory" and the like
  * for what is no network. */
-static void devices_list(ucp_context_h context, char text[RD_NET_DEVICES])
+static void devices_list(ucp_context_h context, char *text, size_t size)
 {
     char *printed = NULL, *line, *state = NULL;
     size_t bytes = 0, used = 0;
@@ -149,23 +144,50 @@ static void devices_list(ucp_context_h context, char text[RD_NET_DEVICES])
     fclose(f);
     for (line = strtok_r(printed, "\n", &state); line != NULL; line = strtok_r(NULL, "\n", &state)) {
         const char *device = strstr(line, "resource") != NULL ? strstr(line, "-- ") : NULL;
-        if (device != NULL && strstr(device, "/memory") == NULL && used < RD_NET_DEVICES) {
-            used += (size_t)snprintf(text + used, RD_NET_DEVICES - used, "%s%s", used != 0 ? " " : "", device + 3);
+        if (device != NULL && strstr(device, "/memory") == NULL && used < size) {
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used != 0 ? " " : "", device + 3);
         }
     }
     free(printed);
 }
 
-rondo_result_t rd_net_probe(const rd_env_t *env, const char *address, int place, char text[RD_NET_DEVICES], int *cuda)
+/* Why data would go by these devices. */
+static const char *reason(const rd_env_t *env)
 {
-    rd_net_t net = {.nranks = 2};
-    /* A list of all there is needs no worker, and of shared memory none should be made for it. */
-    rondo_result_t result =
-        *address != 0 ? rd_ucx_open(&net, env, address, place) : context_make(&net, env, address, place);
-    if (result == RONDO_SUCCESS) {
-        devices_list(net.context, text);
+    if (env->net[0] != 0) {
+        return "RONDO_NET names it";
     }
-    *cuda = net.cuda;
+    if (getenv("RONDO_UCX_NET_DEVICES") != NULL) {
+        return "RONDO_UCX_NET_DEVICES names it";
+    }
+    if (getenv("UCX_NET_DEVICES") != NULL) {
+        return "UCX_NET_DEVICES names it";
+    }
+    return rd_ucx_tcp_alone(env->ucx_tls) ? "ranks meet there" : "UCX chooses, of what it has for RONDO_UCX_TLS";
+}
+
+rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int place, rd_transport_report_t *report)
+{
+    rd_ucx_net_t net = {.nranks = 2};
+    rd_env_t every = *env;
+    *report = (rd_transport_report_t){.reason = reason(env)};
+    report->advice = "`rondo-info net` without RONDO_NET and RONDO_UCX_TLS says which devices there are";
+    snprintf(report->settings, sizeof report->settings, "transports %s (RONDO_UCX_TLS)", env->ucx_tls);
+    rondo_result_t result;
+    if (address != NULL) {
+        result = rd_ucx_open(&net, env, address, place);
+    } else { /* a list of all there is needs no worker, and of shared memory none should be made for it */
+        every.net[0] = 0;
+        snprintf(every.ucx_tls, sizeof every.ucx_tls, "all");
+        result = context_make(&net, &every, "", place);
+    }
+    if (result == RONDO_SUCCESS) {
+        devices_list(net.context, report->devices, sizeof report->devices);
+    }
+    if (result == RONDO_SUCCESS && report->devices[0] == 0) {
+        report->advice = "RONDO_UCX_TLS must name a transport between hosts, as tcp";
+    }
+    report->cuda = net.base.cuda;
     rd_ucx_close(&net);
     return result;
 }

@@ -14,17 +14,18 @@
 #define QUIET_MS 50      /* in which whoever greets this rank looks at the network */
 
 /* Peers that fail as well take what is on the wire to them within this. */
-static void lent_wait(rd_net_t *net, int64_t limit_ms)
+static void lent_wait(rd_ucx_net_t *net, int64_t limit_ms)
 {
     int64_t until = rd_clock_ms() + limit_ms;
-    while (net->lent + net->straight != 0 && rd_clock_ms() < until) {
+    while (net->base.zcopy_pending + net->straight != 0 && rd_clock_ms() < until) {
         ucp_worker_progress(net->worker);
         rd_ucx_direct_say(net);
     }
 }
 
-void rd_net_take_back(rd_net_t *net)
+void rd_ucx_cancel(rd_transport_t *transport)
 {
+    rd_ucx_net_t *net = rd_ucx_of(transport);
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         for (int c = 0; c < p->nconns; c++) {
             if (p->conns[c] != NULL && p->conns[c]->recv != NULL) {
@@ -34,11 +35,11 @@ void rd_net_take_back(rd_net_t *net)
     }
     rd_ucx_direct_back(net);
     lent_wait(net, FAILED_MS);
-    if (net->lent + net->straight != 0) { /* they would take a broken connection for a death */
+    if (net->base.zcopy_pending + net->straight != 0) { /* they would take a broken connection for a death */
         rd_ucx_say_bye(net, 1);
         lent_wait(net, FAILED_MS);
     }
-    for (rd_ucx_peer_t *p = net->used; p != NULL && net->lent + net->straight != 0; p = p->next_used) {
+    for (rd_ucx_peer_t *p = net->used; p != NULL && net->base.zcopy_pending + net->straight != 0; p = p->next_used) {
         if (p->lent != 0) {
             rd_ucx_forsake(p);
         }
@@ -48,9 +49,9 @@ void rd_net_take_back(rd_net_t *net)
 
 /* A farewell may come before a long message that was sent before it: UCX sends that in pieces, by several ways if it
  * has them. Where the connection has broken since, nothing more comes. */
-rondo_result_t rd_net_farewell(const rd_net_t *net, int rank)
+rondo_result_t rd_ucx_farewell(const rd_transport_t *transport, int rank)
 {
-    const rd_ucx_peer_t *peer = &net->peers[rank];
+    const rd_ucx_peer_t *peer = &((const rd_ucx_net_t *)transport)->peers[rank];
     uint64_t come = 0;
     if (!peer->left) {
         return RONDO_IN_PROGRESS;
@@ -72,7 +73,7 @@ static void flushed(void *request, ucs_status_t status, void *arg)
 }
 
 /* Over when all that was sent is with the peer's UCX: which an idle one says when it looks again. */
-static void flush_begin(rd_net_t *net)
+static void flush_begin(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
@@ -85,18 +86,19 @@ static void flush_begin(rd_net_t *net)
 }
 
 /* Nonzero: something came. */
-static int look(rd_net_t *net)
+static int look(rd_ucx_net_t *net)
 {
     int came = 0;
-    while (came < LOOKS && rd_net_progress(net)) {
+    while (came < LOOKS && rd_ucx_progress(&net->base)) {
         came++;
     }
     return came;
 }
 
-void rd_net_leave(rd_net_t *net)
+void rd_ucx_leave(rd_transport_t *transport)
 {
-    if (net == NULL || net->worker == NULL || net->left_ms != 0) {
+    rd_ucx_net_t *net = rd_ucx_of(transport);
+    if (net->worker == NULL || net->left_ms != 0) {
         return;
     }
     (void)look(net); /* a farewell that a failing send would hide */
@@ -114,7 +116,7 @@ static int is_little(const rd_ucx_peer_t *peer)
 {
     size_t bytes = 0;
     for (int c = 0; c < peer->nconns; c++) {
-        const rd_net_conn_t *conn = peer->conns[c];
+        const rd_ucx_conn_t *conn = peer->conns[c];
         if (conn != NULL && conn->send != NULL) {
             uint64_t consumed = atomic_load_explicit(&conn->send->head->value, memory_order_relaxed);
             bytes += (conn->send->sent - consumed) * (consumed < conn->longer ? conn->longest : RD_SHORT);
@@ -132,7 +134,7 @@ static int is_unread(rd_ucx_peer_t *p)
     return p->flushing && !p->little && !p->left && p->lost_ms == 0;
 }
 
-int rd_ucx_unread(rd_net_t *net)
+int rd_ucx_unread(rd_ucx_net_t *net)
 {
     int unread = net->outstanding != net->flushes;
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
@@ -141,13 +143,13 @@ int rd_ucx_unread(rd_net_t *net)
     return unread;
 }
 
-static int all_read(rd_net_t *net)
+static int all_read(rd_ucx_net_t *net)
 {
     return !rd_ucx_unread(net);
 }
 
 /* All have taken everything, and said farewell. */
-static int all_parted(rd_net_t *net)
+static int all_parted(rd_ucx_net_t *net)
 {
     int here = 0;
     for (const rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
@@ -157,14 +159,14 @@ static int all_parted(rd_net_t *net)
 }
 
 /* UCX has nothing of the communicator's memory, or the user's: what was sent has been drained before. */
-static int is_given_back(rd_net_t *net)
+static int is_given_back(rd_ucx_net_t *net)
 {
-    return net->fetching + net->lent + net->straight == 0 || all_read(net);
+    return net->fetching + net->base.zcopy_pending + net->straight == 0 || all_read(net);
 }
 
 /* Until so long after the farewells; who greets this rank only now hears one, too. Nonzero: `over` says so, and nothing
  * has failed. */
-static int wait_until(rd_net_t *net, int (*over)(rd_net_t *net), int64_t limit_ms)
+static int wait_until(rd_ucx_net_t *net, int (*over)(rd_ucx_net_t *net), int64_t limit_ms)
 {
     rd_wait_t wait;
     rondo_result_t result = rd_stop_get(net->stop);
@@ -173,7 +175,7 @@ static int wait_until(rd_net_t *net, int (*over)(rd_net_t *net), int64_t limit_m
         if (rd_clock_ms() - net->left_ms > limit_ms) {
             return 0;
         }
-        rd_net_progress(net);
+        rd_ucx_progress(&net->base);
         rd_ucx_say_bye(net, 0);
         result = rd_wait_miss(&wait);
     }
@@ -182,7 +184,7 @@ static int wait_until(rd_net_t *net, int (*over)(rd_net_t *net), int64_t limit_m
 
 /* Who has not met everybody may just have been greeted, and UCX answers that by itself, as soon as the other one has
  * looked at the network: then something comes from there. What comes first may be the greeting, for a farewell. */
-static void answered_wait(rd_net_t *net, int came)
+static void answered_wait(rd_ucx_net_t *net, int came)
 {
     static const struct timespec nap = {0, 1000000};
     int64_t now = rd_clock_ms(), moved = came ? now : net->left_ms;
@@ -190,7 +192,7 @@ static void answered_wait(rd_net_t *net, int came)
         return;
     }
     while (now - moved < QUIET_MS && now - net->left_ms < GIVEN_MS && rd_stop_get(net->stop) == RONDO_SUCCESS) {
-        came = rd_net_progress(net);
+        came = rd_ucx_progress(&net->base);
         rd_ucx_say_bye(net, 0);
         if (!came) {
             nanosleep(&nap, NULL);
@@ -203,7 +205,7 @@ static void answered_wait(rd_net_t *net, int came)
 /* A socket that is closed with bytes unread resets its connection, and the peer may lose what was on its way there. So
  * a network that ends in order waits for the farewells of all peers, and until they have taken all; and where a live
  * one does not look, and more may be under way than its kernel holds, it lingers. Nonzero: it does. */
-static int leave_in_order(rd_net_t *net)
+static int leave_in_order(rd_ucx_net_t *net)
 {
     if (net->left_ms == 0) { /* it was never made */
         return 0;
@@ -221,9 +223,9 @@ static int leave_in_order(rd_net_t *net)
     return 0;
 }
 
-/* A connection to a live peer is still being made: see wireup.c. To one that has left, and to which this rank had nothing
- * to send, none ever was. */
-static int half_made(const rd_net_t *net)
+/* A connection to a live peer is still being made: see wireup.c. To one that has left, and to which this rank had
+ * nothing to send, none ever was. */
+static int half_made(const rd_ucx_net_t *net)
 {
     for (const rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         int never_made = p->ep == NULL && p->left;
@@ -235,7 +237,7 @@ static int half_made(const rd_net_t *net)
 }
 
 /* After a failure: lets the farewells go, and connections be made or refused. */
-static void failed_wait(rd_net_t *net, int64_t limit_ms)
+static void failed_wait(rd_ucx_net_t *net, int64_t limit_ms)
 {
     int64_t began = rd_clock_ms(), passed = 0;
     while ((net->outstanding != 0 && passed < limit_ms) || (half_made(net) && passed < HALF_MADE_MS)) {
@@ -244,7 +246,7 @@ static void failed_wait(rd_net_t *net, int64_t limit_ms)
     }
 }
 
-static void conn_free(rd_net_conn_t *conn)
+static void conn_free(rd_ucx_conn_t *conn)
 {
     if (conn != NULL) {
         free(conn->headers);
@@ -254,7 +256,7 @@ static void conn_free(rd_net_conn_t *conn)
     }
 }
 
-static void net_free(rd_net_t *net)
+static void net_free(rd_ucx_net_t *net)
 {
     for (int r = 0; net->peers != NULL && r < net->nranks; r++) {
         rd_ucx_peer_t *peer = &net->peers[r];
@@ -270,7 +272,7 @@ static void net_free(rd_net_t *net)
     free(net);
 }
 
-static void lost_say(const rd_net_t *net)
+static void lost_say(const rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         if (rd_stop_get(net->stop) == RONDO_SUCCESS && is_unread(p)) {
@@ -280,7 +282,7 @@ static void lost_say(const rd_net_t *net)
     }
 }
 
-void rd_ucx_end(rd_net_t *net)
+void rd_ucx_end(rd_ucx_net_t *net)
 {
     lost_say(net);
     const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
@@ -300,12 +302,10 @@ void rd_ucx_end(rd_net_t *net)
     net_free(net);
 }
 
-void rd_net_destroy(rd_net_t *net)
+void rd_ucx_destroy(rd_transport_t *transport)
 {
-    if (net == NULL) {
-        return;
-    }
-    rd_net_leave(net);
+    rd_ucx_net_t *net = rd_ucx_of(transport);
+    rd_ucx_leave(transport);
     if (rd_stop_get(net->stop) == RONDO_SUCCESS && leave_in_order(net)) {
         return;
     }

@@ -33,14 +33,14 @@ void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why)
 
 rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer)
 {
-    rd_net_t *net = peer->net;
+    rd_ucx_net_t *net = peer->net;
     return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
                        "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
                        rd_boot_whois(net->boot, peer->rank));
 }
 
 /* Called while some peer is lost. */
-void rd_ucx_judge_lost(rd_net_t *net)
+void rd_ucx_judge_lost(rd_ucx_net_t *net)
 {
     int64_t now = rd_clock_ms();
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
@@ -62,7 +62,7 @@ static void endpoint_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
 {
-    rd_net_t *net = peer->net;
+    rd_ucx_net_t *net = peer->net;
     if (peer->ep != NULL) {
         return RONDO_SUCCESS;
     }
@@ -88,8 +88,8 @@ rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
     return RONDO_SUCCESS;
 }
 
-void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
-                        uint64_t bytes)
+void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_ucx_net_t *net, int channel, rd_ucx_kind_t kind,
+                        uint64_t number, uint64_t bytes)
 {
     memcpy(header->token, net->token, RD_UCX_TOKEN);
     header->rank = (uint32_t)net->rank;
@@ -122,7 +122,7 @@ static rondo_result_t give(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
         return result;
     }
     param->op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    if (peer->net->cuda) { /* or UCX would look whose memory it is */
+    if (peer->net->base.cuda) { /* or UCX would look whose memory it is */
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
         param->memory_type = UCS_MEMORY_TYPE_HOST;
     }
@@ -174,9 +174,9 @@ static uint64_t sent_to(const rd_ucx_peer_t *peer)
     return sent;
 }
 
-/* To all who were talked with, or those alone who have yet to take what was lent; in order or with the failure that this
- * rank knows; also to those who have left, since they may be waiting for it. */
-void rd_ucx_say_bye(rd_net_t *net, int lent_alone)
+/* To all who were talked with, or those alone who have yet to take what was lent; in order or with the failure that
+ * this rank knows; also to those who have left, since they may be waiting for it. */
+void rd_ucx_say_bye(rd_ucx_net_t *net, int lent_alone)
 {
     rd_ucx_send_held(net);
     rondo_result_t code = rd_stop_get(net->stop);
@@ -222,7 +222,7 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
 /* UCX ends the process by an assertion when a worker goes while a peer owes it an answer: the bytes of a message that
  * it had announced, if it looks at nothing any more. An orderly close waits for no such answer, and what it has closed
  * cannot be closed by force. So every endpoint ends by force, which completes all that is still to come. */
-int rd_ucx_disconnect(rd_net_t *net)
+int rd_ucx_disconnect(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         rd_ucx_forsake(p);

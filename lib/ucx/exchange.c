@@ -14,11 +14,11 @@
 #define TRIED_LAST 12299
 
 /* The address of this rank's worker, malloced. */
-static rondo_result_t address_own(rd_net_t *net, char **address, uint32_t *bytes)
+static rondo_result_t address_own(rd_ucx_net_t *net, char **address, uint32_t *bytes)
 {
     /* Network devices alone: shared memory's part is of no use between nodes. But cuda_ipc counts as that. */
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
-                              .address_flags = net->cuda ? 0 : UCP_WORKER_ADDRESS_FLAG_NET_ONLY};
+                              .address_flags = net->base.cuda ? 0 : UCP_WORKER_ADDRESS_FLAG_NET_ONLY};
     ucs_status_t status = ucp_worker_query(net->worker, &attr);
     if (status != UCS_OK || attr.address_length > ADDRESS_MAX) {
         return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX gives no usable worker address: %s",
@@ -34,7 +34,7 @@ static rondo_result_t address_own(rd_net_t *net, char **address, uint32_t *bytes
 }
 
 /* Moves bytes [from, from + each) of everybody's address into net->addresses, `stride` bytes a rank. */
-static rondo_result_t piece_exchange(rd_net_t *net, const char *own, uint32_t own_bytes, size_t from, size_t each,
+static rondo_result_t piece_exchange(rd_ucx_net_t *net, const char *own, uint32_t own_bytes, size_t from, size_t each,
                                      size_t stride, char *all)
 {
     char *mine = all + (size_t)net->rank * each;
@@ -50,13 +50,13 @@ static rondo_result_t piece_exchange(rd_net_t *net, const char *own, uint32_t ow
 
 /* What ranks say of their UCX before they exchange addresses. */
 typedef struct part {
-    uint32_t bytes;   /* of the address; 0: its own part failed */
-    uint32_t version; /* 10000 * major + 100 * minor + patch */
-    uint32_t tcp;     /* no other transport */
-    uint32_t sends, takes; /* as in rd_net_t */
+    uint32_t bytes;        /* of the address; 0: its own part failed */
+    uint32_t version;      /* 10000 * major + 100 * minor + patch */
+    uint32_t tcp;          /* no other transport */
+    uint32_t sends, takes; /* as in rd_ucx_net_t */
 } part_t;
 
-static part_t part_own(const rd_net_t *net, uint32_t bytes, const rd_env_t *env)
+static part_t part_own(const rd_ucx_net_t *net, uint32_t bytes, const rd_env_t *env)
 {
     unsigned major, minor, patch;
     ucp_get_version(&major, &minor, &patch);
@@ -71,7 +71,7 @@ static const char *version_print(uint32_t version, char text[16])
 }
 
 /* All ranks see the same, and refuse or go on alike. Patches of one version go together. */
-static rondo_result_t versions_check(const rd_net_t *net, const part_t *parts)
+static rondo_result_t versions_check(const rd_ucx_net_t *net, const part_t *parts)
 {
     int first = 0, last = 0, tcp = 1;
     char one[16], other[16];
@@ -94,7 +94,7 @@ static rondo_result_t versions_check(const rd_net_t *net, const part_t *parts)
 }
 
 /* UCX ends a process to which a longer segment comes than it takes. */
-static rondo_result_t segments_check(const rd_net_t *net, const part_t *parts)
+static rondo_result_t segments_check(const rd_ucx_net_t *net, const part_t *parts)
 {
     int most = 0, least = -1;
     for (int r = 0; r < net->nranks; r++) {
@@ -116,7 +116,7 @@ static rondo_result_t segments_check(const rd_net_t *net, const part_t *parts)
 
 /* The longest address is the stride of the table. A rank whose own part failed takes part with length 0, so that all
  * ranks learn of it, and give up alike. */
-static rondo_result_t parts_exchange(rd_net_t *net, part_t own, part_t *parts, size_t *stride)
+static rondo_result_t parts_exchange(rd_ucx_net_t *net, part_t own, part_t *parts, size_t *stride)
 {
     parts[net->rank] = own;
     rondo_result_t result = rd_boot_allgather(net->boot, parts, sizeof *parts);
@@ -135,7 +135,7 @@ static rondo_result_t parts_exchange(rd_net_t *net, part_t own, part_t *parts, s
     return result == RONDO_SUCCESS ? segments_check(net, parts) : result;
 }
 
-rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote)
+rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_result_t opened, const int *node_of)
 {
     char *own = NULL, *all = NULL;
     uint32_t own_bytes = 0;
@@ -171,7 +171,8 @@ rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_
         result = piece_exchange(net, own, own_bytes, from, each, stride, all);
     }
     for (size_t r = 0; result == RONDO_SUCCESS && r < n; r++) {
-        net->peers[r].address = remote[r] ? (const ucp_address_t *)(net->addresses + r * stride) : NULL;
+        net->peers[r].address =
+            node_of[r] != node_of[net->rank] ? (const ucp_address_t *)(net->addresses + r * stride) : NULL;
     }
 free_own:
     free(all);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fork.h"
 #include "base/thread.h"
 #include "ucx/ucx.h"
 
@@ -21,7 +22,7 @@
 #define LOOKS 1000      /* at one network in a turn, at most */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all of this; held during turns */
-static rd_net_t *all;                                    /* the youngest first */
+static rd_ucx_net_t *all;                                /* the youngest first */
 static pthread_t thread;
 static int runs;         /* the thread does, and will look again */
 static int joined = 1;   /* or there is none */
@@ -38,7 +39,7 @@ static void nap(int64_t ms)
 }
 
 /* Who greets it meanwhile hears that it has left. */
-static void look(rd_net_t *net)
+static void look(rd_ucx_net_t *net)
 {
     for (int i = 0; i < LOOKS && ucp_worker_progress(net->worker) != 0; i++) {
         continue;
@@ -50,9 +51,9 @@ static void look(rd_net_t *net)
 /* Closes those that are over. */
 static void turn(int64_t now)
 {
-    rd_net_t **at = &all;
+    rd_ucx_net_t **at = &all;
     for (int place = 0; *at != NULL; place++) {
-        rd_net_t *net = *at;
+        rd_ucx_net_t *net = *at;
         look(net);
         int late = (until_ms != 0 && now > until_ms) || (place >= MOST && now - net->left_ms > LIMIT_MS);
         if (late || !rd_ucx_unread(net)) {
@@ -122,10 +123,7 @@ static void fork_child(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void fork_register(void)
-{
-    pthread_atfork(fork_prepare, fork_parent, fork_child);
-}
+static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
 
 /* ---- the others */
 
@@ -149,7 +147,7 @@ static int begin(void)
 }
 
 /* What it had of the communicator and of the user's memory is theirs again. */
-static void detach(rd_net_t *net, rd_ucx_alone_t *alone)
+static void detach(rd_ucx_net_t *net, rd_ucx_alone_t *alone)
 {
     alone->who = (rd_who_t){.rank = net->who->rank, .nranks = net->who->nranks};
     memcpy(alone->who.name, net->who->name, sizeof alone->who.name);
@@ -168,14 +166,13 @@ static void detach(rd_net_t *net, rd_ucx_alone_t *alone)
     net->alone = alone;
 }
 
-int rd_ucx_linger(rd_net_t *net)
+int rd_ucx_linger(rd_ucx_net_t *net)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     rd_ucx_alone_t *alone = calloc(1, sizeof *alone);
     if (alone == NULL) {
         return 0;
     }
-    pthread_once(&once, fork_register);
+    rd_fork_register(RD_FORK_LINGER, &at_fork);
     pthread_mutex_lock(&lock);
     int begun = begin();
     if (begun) {

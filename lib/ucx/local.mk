@@ -1,4 +1,4 @@
-# Layer 3: messages between nodes, over UCX.
+# Layer 4: messages between nodes, over UCX.
 if HAVE_UCX
 librondo_core_la_SOURCES += \
 	lib/ucx/context.c \
@@ -10,14 +10,12 @@ librondo_core_la_SOURCES += \
 	lib/ucx/receive.c \
 	lib/ucx/rkey.c \
 	lib/ucx/rndv.c \
+	lib/ucx/transport_ucx.h \
 	lib/ucx/ucx.h \
 	lib/ucx/ucx_config.c \
 	lib/ucx/ucx_gdr.c \
 	lib/ucx/ucx_gdr.h \
 	lib/ucx/wireup.c
-librondo_core_la_CPPFLAGS += $(UCX_CFLAGS)
+librondo_core_la_CPPFLAGS += -DRD_HAVE_UCX $(UCX_CFLAGS)
 librondo_core_la_LIBADD += $(UCX_LIBS)
-else
-librondo_core_la_SOURCES += \
-	lib/transport/net_none.c
 endif

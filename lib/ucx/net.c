@@ -1,4 +1,5 @@
-/* The network transport over UCX: transport/net.h's calls, but for those that end something (disconnect.c). See ucx.h for the parts.
+/* The transport over UCX: its operations (transport/transport.h), in the table at the end. Those that end something are
+ * in disconnect.c; ucx.h tells the parts.
  *
  * Every message is an active message, sent straight from its slot in the mirror; two that go to one peer behind
  * one another, and are not long, are one. A slot that UCX has not copied is reused only after its credit has come back,
@@ -13,71 +14,76 @@
 
 #include "ucx/ucx.h"
 
-#define QUIET 16 /* looks at the network, some microseconds */
+#define QUIET 16                              /* looks at the network, some microseconds */
 #define LIST_BYTES (2 * sizeof(ucp_dt_iov_t)) /* behind the data in a slot: of two messages */
 
-int rd_net_built(void)
-{
-    return 1;
-}
-
-const char *rd_net_version(void)
+const char *rd_ucx_version(void)
 {
     static char text[64];
     snprintf(text, sizeof text, "ucx %.58s", ucp_get_version_string());
     return text;
 }
 
-rondo_result_t rd_net_create(rd_net_t **out, rd_boot_t *boot, int rank, int nranks, const unsigned char *remote,
-                             const rd_env_t *env, rd_who_t *who, rd_stop_t *stop)
+/* NULL: no memory. */
+static rd_ucx_net_t *net_make(const rd_transport_args_t *args)
 {
     unsigned char key[32];
-    rd_net_t *net = calloc(1, sizeof *net);
-    unsigned char *bytes = calloc((size_t)nranks, 1);
-    if (net != NULL) {
-        net->nranks = nranks;
-        net->peers = calloc((size_t)nranks, sizeof *net->peers);
-    }
-    if (net == NULL || net->peers == NULL || bytes == NULL) {
-        free(bytes);
-        free(net != NULL ? net->peers : NULL);
+    rd_ucx_net_t *net = calloc(1, sizeof *net);
+    rd_ucx_peer_t *peers = calloc((size_t)args->nranks, sizeof *peers);
+    if (net == NULL || peers == NULL) {
+        free(peers);
         free(net);
-        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the network of %d ranks", nranks);
+        return NULL;
     }
-    net->boot = boot;
-    net->who = who;
-    net->stop = stop;
-    net->rank = rank;
-    for (int r = 0; r < nranks; r++) {
-        net->peers[r].net = net;
-        net->peers[r].rank = r;
+    *net = (rd_ucx_net_t){.base = {.ops = &rd_transport_ucx},
+                          .boot = args->boot,
+                          .who = args->who,
+                          .stop = args->stop,
+                          .rank = args->rank,
+                          .nranks = args->nranks,
+                          .peers = peers};
+    for (int r = 0; r < net->nranks; r++) {
+        peers[r].net = net;
+        peers[r].rank = r;
     }
-    rd_boot_key(boot, "ucx", key);
+    rd_boot_key(args->boot, "ucx", key);
     memcpy(net->token, key, RD_UCX_TOKEN);
-    int place = 0;
-    for (int r = 0; r < rank; r++) {
-        place += !remote[r];
-    }
+    return net;
+}
+
+static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args)
+{
+    const int *node_of = args->node->node_of;
     char address[RD_BOOT_ADDRESS];
-    rd_boot_address(boot, address);
-    rondo_result_t result = rd_ucx_open(net, env, address, place);
-    result = rd_ucx_exchange(net, env, result, remote);
-    if (result == RONDO_SUCCESS) {
-        result = rd_ucx_meet(net, env, bytes);
+    int place = 0;
+    for (int r = 0; r < net->rank; r++) {
+        place += node_of[r] == node_of[net->rank];
     }
-    free(bytes);
+    rd_boot_address(net->boot, address);
+    rondo_result_t result = rd_ucx_open(net, args->env, address, place);
+    result = rd_ucx_exchange(net, args->env, result, node_of);
+    return result == RONDO_SUCCESS ? rd_ucx_meet(net, args->env) : result;
+}
+
+static rondo_result_t create(rd_transport_t **transport, const rd_transport_args_t *args)
+{
+    rd_ucx_net_t *net = net_make(args);
+    if (net == NULL) {
+        return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for the network of %d ranks", args->nranks);
+    }
+    rondo_result_t result = start(net, args);
     if (result != RONDO_SUCCESS) {
-        rd_net_destroy(net);
+        rd_ucx_destroy(&net->base);
         return result;
     }
-    rd_log(who, RD_LOG_INFO, "network %s, transports %s", rd_net_version(),
-           env->ucx_tls[0] != 0 ? env->ucx_tls : "as UCX chooses");
-    *out = net;
+    rd_log(net->who, RD_LOG_INFO, "network %s, transports %s", rd_ucx_version(),
+           args->env->ucx_tls[0] != 0 ? args->env->ucx_tls : "as UCX chooses");
+    *transport = &net->base;
     return RONDO_SUCCESS;
 }
 
 /* The connection object of (peer, channel), made when first asked for. */
-static rondo_result_t conn_get(rd_net_t *net, int rank, int channel, rd_net_conn_t **out)
+static rondo_result_t conn_get(rd_ucx_net_t *net, int rank, int channel, rd_ucx_conn_t **out)
 {
     if (rank < 0 || rank >= net->nranks || net->peers[rank].address == NULL || channel < 0 ||
         channel >= RD_UCX_MAX_CHANNELS) {
@@ -86,7 +92,7 @@ static rondo_result_t conn_get(rd_net_t *net, int rank, int channel, rd_net_conn
     }
     rd_ucx_peer_t *peer = &net->peers[rank];
     if (channel >= peer->nconns) {
-        rd_net_conn_t **more = realloc(peer->conns, (size_t)(channel + 1) * sizeof(*more));
+        rd_ucx_conn_t **more = realloc(peer->conns, (size_t)(channel + 1) * sizeof(*more));
         if (more == NULL) {
             return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
         }
@@ -95,7 +101,7 @@ static rondo_result_t conn_get(rd_net_t *net, int rank, int channel, rd_net_conn
         peer->nconns = channel + 1;
     }
     if (peer->conns[channel] == NULL) {
-        rd_net_conn_t *conn = calloc(1, sizeof *conn);
+        rd_ucx_conn_t *conn = calloc(1, sizeof *conn);
         if (conn == NULL) {
             return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
         }
@@ -107,21 +113,22 @@ static rondo_result_t conn_get(rd_net_t *net, int rank, int channel, rd_net_conn
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_net_bind_send(rd_net_t *net, int peer, int channel, rd_send_t *send)
+static rondo_result_t bind_send(rd_transport_t *transport, int peer, int channel, rd_send_t *send)
 {
-    rd_net_conn_t *conn = NULL;
-    rondo_result_t result = conn_get(net, peer, channel, &conn);
+    rd_ucx_conn_t *conn = NULL;
+    rondo_result_t result = conn_get(rd_ucx_of(transport), peer, channel, &conn);
     if (result != RONDO_SUCCESS) {
         return result;
     }
     conn->send = send;
-    send->net = conn;
+    send->link = conn;
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t *recv)
+static rondo_result_t bind_recv(rd_transport_t *transport, int peer, int channel, rd_recv_t *recv)
 {
-    rd_net_conn_t *conn = NULL;
+    rd_ucx_net_t *net = rd_ucx_of(transport);
+    rd_ucx_conn_t *conn = NULL;
     rondo_result_t result = conn_get(net, peer, channel, &conn);
     if (result != RONDO_SUCCESS) {
         return result;
@@ -131,27 +138,27 @@ rondo_result_t rd_net_bind_recv(rd_net_t *net, int peer, int channel, rd_recv_t 
     }
     conn->recv = recv;
     conn->next = conn->credited = recv->received;
-    recv->net = conn;
+    recv->link = conn;
     return RONDO_SUCCESS;
 }
 
-size_t rd_net_conn_bytes(void)
+static size_t conn_bytes(void)
 {
-    return sizeof(rd_net_conn_t) + sizeof(rd_net_conn_t *);
+    return sizeof(rd_ucx_conn_t) + sizeof(rd_ucx_conn_t *);
 }
 
 static void lent_back(void *request, ucs_status_t status, void *arg)
 {
     rd_ucx_peer_t *peer = arg;
     peer->lent--;
-    peer->net->lent--;
+    peer->net->base.zcopy_pending--;
     rd_ucx_sent(request, status, peer);
 }
 
 /* It has its place, and the next one may be written to another already. */
-void rd_ucx_send_held(rd_net_t *net)
+void rd_ucx_send_held(rd_ucx_net_t *net)
 {
-    rd_net_conn_t *conn = net->held;
+    rd_ucx_conn_t *conn = net->held;
     int pending;
     if (conn != NULL) {
         rd_ucx_send_list(conn->peer, conn->held, 1, rd_ucx_sent, conn->peer, &pending);
@@ -163,8 +170,8 @@ void rd_ucx_send_held(rd_net_t *net)
 /* What can be said against a message now, and its header. */
 static rondo_result_t head(rd_send_t *send, size_t bytes, rd_ucx_header_t *header)
 {
-    rd_net_conn_t *conn = send->net;
-    rd_net_t *net = conn->peer->net;
+    rd_ucx_conn_t *conn = send->link;
+    rd_ucx_net_t *net = conn->peer->net;
     if (conn->peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
         return rd_ucx_has_left(conn->peer);
     }
@@ -184,8 +191,8 @@ static rondo_result_t head(rd_send_t *send, size_t bytes, rd_ucx_header_t *heade
  * go into another slot; and credits, which let a ring of messages be ahead, keep it from those that are still read. */
 static rondo_result_t post_listed(rd_send_t *send, char *slot, ucp_dt_iov_t *list, size_t bytes, int more)
 {
-    rd_net_conn_t *conn = send->net;
-    rd_net_t *net = conn->peer->net;
+    rd_ucx_conn_t *conn = send->link;
+    rd_ucx_net_t *net = conn->peer->net;
     rd_ucx_header_t header;
     rondo_result_t result = head(send, bytes, &header);
     if (result != RONDO_SUCCESS) {
@@ -210,9 +217,9 @@ static rondo_result_t post_listed(rd_send_t *send, char *slot, ucp_dt_iov_t *lis
 
 static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int lent)
 {
-    rd_net_conn_t *conn = send->net;
+    rd_ucx_conn_t *conn = send->link;
     rd_ucx_peer_t *peer = conn->peer;
-    rd_net_t *net = peer->net;
+    rd_ucx_net_t *net = peer->net;
     uint64_t ring = rd_ucx_ring(send->shorter, send->slots_mask);
     int pending = 0;
     if (conn->headers == NULL && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL) {
@@ -226,7 +233,7 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
     send->place += pending != 0;
     if (lent && pending) {
         peer->lent++;
-        net->lent++;
+        net->base.zcopy_pending++;
     }
     return result;
 }
@@ -240,54 +247,51 @@ static int fits(rd_ring_t ring, size_t bytes)
 /* As a short one it goes with the one before it, or waits for the next. */
 static int joins(const rd_send_t *send, size_t bytes, int more)
 {
-    const rd_net_t *net = send->net->peer->net;
-    return bytes <= RD_JOINED && net->lists && (more || net->held == send->net) &&
-           fits(rd_send_ring(send, bytes), bytes);
+    const rd_ucx_conn_t *conn = send->link;
+    const rd_ucx_net_t *net = conn->peer->net;
+    return bytes <= RD_JOINED && net->lists && (more || net->held == conn) && fits(rd_send_ring(send, bytes), bytes);
 }
 
-rondo_result_t rd_net_post(rd_send_t *send, size_t bytes, int more)
+static rondo_result_t post_slot(rd_send_t *send, size_t bytes, int more)
 {
+    const rd_ucx_conn_t *conn = send->link;
     rd_ring_t ring = rd_send_ring(send, bytes);
     char *slot = rd_ring_slot(ring, send->place);
-    rd_net_t *net = send->net->peer->net;
+    rd_ucx_net_t *net = conn->peer->net;
     int listed = (bytes <= RD_SHORT && fits(ring, bytes)) || joins(send, bytes, more);
-    if (net->held != NULL && (net->held != send->net || !listed)) {
+    if (net->held != NULL && (net->held != conn || !listed)) {
         rd_ucx_send_held(net);
     }
     return listed ? post_listed(send, slot, (ucp_dt_iov_t *)(slot + ring.bytes - LIST_BYTES), bytes, more)
                   : post(send, slot, bytes, 0);
 }
 
-rondo_result_t rd_net_lend(rd_send_t *send, const void *data, size_t bytes, int more)
+static rondo_result_t post_zcopy(rd_send_t *send, const void *data, size_t bytes, int more)
 {
+    const rd_ucx_conn_t *conn = send->link;
     if (joins(send, bytes, more)) { /* a copy is cheaper than a message */
         memcpy(rd_ring_slot(rd_send_ring(send, bytes), send->place), data, bytes);
-        return rd_net_post(send, bytes, more);
+        return post_slot(send, bytes, more);
     }
-    rd_ucx_send_held(send->net->peer->net);
+    rd_ucx_send_held(conn->peer->net);
     return post(send, data, bytes, 1);
 }
 
-int rd_net_lent(const rd_net_t *net)
+static int zcopy_peer(const rd_transport_t *transport)
 {
-    return net->lent;
-}
-
-int rd_net_taker(const rd_net_t *net)
-{
-    const rd_ucx_peer_t *p = net->used;
+    const rd_ucx_peer_t *p = ((const rd_ucx_net_t *)transport)->used;
     while (p != NULL && p->lent == 0) {
         p = p->next_used;
     }
     return p != NULL ? p->rank : -1;
 }
 
-static rondo_result_t credit_send(rd_net_conn_t *conn);
+static rondo_result_t credit_send(rd_ucx_conn_t *conn);
 
 /* What was consumed while this one was on its way goes in the next. */
 static void credit_sent(void *request, ucs_status_t status, void *arg)
 {
-    rd_net_conn_t *conn = arg;
+    rd_ucx_conn_t *conn = arg;
     rd_ucx_sent(request, status, conn->peer);
     conn->credit_busy = 0;
     if (status == UCS_OK && conn->recv != NULL &&
@@ -296,9 +300,9 @@ static void credit_sent(void *request, ucs_status_t status, void *arg)
     }
 }
 
-static rondo_result_t credit_send(rd_net_conn_t *conn)
+static rondo_result_t credit_send(rd_ucx_conn_t *conn)
 {
-    rd_net_t *net = conn->peer->net;
+    rd_ucx_net_t *net = conn->peer->net;
     uint64_t consumed = conn->recv->received;
     if (conn->credit_busy || conn->peer->left) {
         return RONDO_SUCCESS;
@@ -308,9 +312,9 @@ static rondo_result_t credit_send(rd_net_conn_t *conn)
     return rd_ucx_send(conn->peer, &conn->credit_header, NULL, 0, credit_sent, conn, &conn->credit_busy);
 }
 
-rondo_result_t rd_net_credit(rd_recv_t *recv, size_t bytes)
+static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
 {
-    rd_net_conn_t *conn = recv->net;
+    rd_ucx_conn_t *conn = recv->link;
     conn->peer->net->quiet = 0; /* there may be something to give back */
     if (recv->received - conn->credited >= rd_ucx_batch(rd_recv_ring(recv, bytes).mask)) {
         return credit_send(conn);
@@ -319,11 +323,11 @@ rondo_result_t rd_net_credit(rd_recv_t *recv, size_t bytes)
     return conn->peer->ep == NULL && !conn->peer->left ? rd_ucx_peer_connect(conn->peer) : RONDO_SUCCESS;
 }
 
-void rd_ucx_credits_flush(rd_net_t *net, int least_a_batch)
+void rd_ucx_credits_flush(rd_ucx_net_t *net, int least_a_batch)
 {
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         for (int c = 0; c < p->nconns; c++) {
-            rd_net_conn_t *conn = p->conns[c];
+            rd_ucx_conn_t *conn = p->conns[c];
             if (conn == NULL || conn->recv == NULL) {
                 continue;
             }
@@ -335,8 +339,9 @@ void rd_ucx_credits_flush(rd_net_t *net, int least_a_batch)
 }
 
 /* Where nothing comes any more, a peer may be waiting to send a long message: it needs what short ones have kept. */
-int rd_net_progress(rd_net_t *net)
+bool rd_ucx_progress(rd_transport_t *transport)
 {
+    rd_ucx_net_t *net = rd_ucx_of(transport);
     net->progressed = 0;
     rd_ucx_send_held(net);
     rd_ucx_direct_say(net);
@@ -355,7 +360,7 @@ int rd_net_progress(rd_net_t *net)
 
 static void flushed(void *request, ucs_status_t status, void *arg)
 {
-    rd_net_t *net = arg;
+    rd_ucx_net_t *net = arg;
     (void)status; /* a failed endpoint has its own call */
     net->outstanding--;
     ucp_request_free(request);
@@ -363,9 +368,10 @@ static void flushed(void *request, ucs_status_t status, void *arg)
 
 /* Over tcp a message is complete for UCX when it has copied it, be the socket full. The rest goes out when somebody
  * polls, which may be never: the next call may wait for that very peer on another communicator. What a peer has yet to
- * answer at the end is rd_net_destroy's to wait for, and not for ever. */
-int rd_net_idle(rd_net_t *net)
+ * answer at the end is rd_ucx_destroy's to wait for, and not for ever. */
+static bool idle(rd_transport_t *transport)
 {
+    rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_send_held(net);
     rd_ucx_direct_say(net);
     if (net->outstanding == 0 && net->kept) {
@@ -378,3 +384,27 @@ int rd_net_idle(rd_net_t *net)
     }
     return net->outstanding == 0 || net->left_ms != 0;
 }
+
+const rd_transport_ops_t rd_transport_ucx = {.name = "ucx",
+                                             .reach = RD_BETWEEN_NODES,
+                                             .version = rd_ucx_version,
+                                             .unusable = rd_ucx_unusable,
+                                             .fragile = rd_ucx_fragile,
+                                             .probe = rd_ucx_probe,
+                                             .conn_bytes = conn_bytes,
+                                             .create = create,
+                                             .bind_send = bind_send,
+                                             .bind_recv = bind_recv,
+                                             .leave = rd_ucx_leave,
+                                             .destroy = rd_ucx_destroy,
+                                             .post = post_slot,
+                                             .credit = credit,
+                                             .progress = rd_ucx_progress,
+                                             .idle = idle,
+                                             .post_zcopy = post_zcopy,
+                                             .zcopy_peer = zcopy_peer,
+                                             .direct = rd_ucx_direct,
+                                             .direct_peer = rd_ucx_direct_peer,
+                                             .seek = rd_ucx_seek,
+                                             .farewell = rd_ucx_farewell,
+                                             .cancel = rd_ucx_cancel};

@@ -13,7 +13,7 @@
 
 #include "ucx/ucx.h"
 
-static ucs_status_t drop(rd_net_t *net, const char *what, uint64_t value)
+static ucs_status_t drop(rd_ucx_net_t *net, const char *what, uint64_t value)
 {
     if (net->dropped++ == 0) {
         rd_log(net->who, RD_LOG_WARN,
@@ -25,7 +25,7 @@ static ucs_status_t drop(rd_net_t *net, const char *what, uint64_t value)
 }
 
 /* In constant time: a stranger learns nothing from how long a refusal takes. */
-static int token_right(const rd_net_t *net, const unsigned char *token)
+static int token_right(const rd_ucx_net_t *net, const unsigned char *token)
 {
     unsigned char difference = 0;
     for (int i = 0; i < RD_UCX_TOKEN; i++) {
@@ -34,12 +34,12 @@ static int token_right(const rd_net_t *net, const unsigned char *token)
     return difference == 0;
 }
 
-static uint64_t ring(const rd_net_conn_t *conn)
+static uint64_t ring(const rd_ucx_conn_t *conn)
 {
     return rd_ucx_ring(conn->recv->shorter, conn->recv->slots_mask);
 }
 
-static int bits_make(rd_net_conn_t *conn)
+static int bits_make(rd_ucx_conn_t *conn)
 {
     size_t words = (ring(conn) + 63) / 64;
     if (conn->claimed == NULL) {
@@ -55,7 +55,7 @@ static int marked(const uint64_t *bits, uint64_t at)
 }
 
 /* `tail` over all messages that are complete, in order. */
-static void publish(rd_net_conn_t *conn)
+static void publish(rd_ucx_conn_t *conn)
 {
     uint64_t mask = ring(conn) - 1, at;
     while (conn->landed != NULL && marked(conn->landed, at = conn->next & mask)) {
@@ -69,7 +69,7 @@ static void publish(rd_net_conn_t *conn)
 }
 
 /* `at`: the message's number modulo the ring. */
-static void land(rd_net_conn_t *conn, uint64_t at)
+static void land(rd_ucx_conn_t *conn, uint64_t at)
 {
     conn->landed[at / 64] |= UINT64_C(1) << (at % 64);
     publish(conn);
@@ -78,7 +78,7 @@ static void land(rd_net_conn_t *conn, uint64_t at)
 static void fetched(void *request, ucs_status_t status, size_t bytes, void *arg)
 {
     rd_ucx_landing_t *landing = arg;
-    rd_net_conn_t *conn = landing->conn;
+    rd_ucx_conn_t *conn = landing->conn;
     (void)bytes; /* compared before the fetch */
     conn->peer->net->outstanding--;
     conn->peer->net->fetching--;
@@ -91,7 +91,7 @@ static void fetched(void *request, ucs_status_t status, size_t bytes, void *arg)
     }
 }
 
-static int landings_make(rd_net_conn_t *conn)
+static int landings_make(rd_ucx_conn_t *conn)
 {
     size_t slots = ring(conn);
     if (conn->landings != NULL) {
@@ -105,9 +105,9 @@ static int landings_make(rd_net_conn_t *conn)
 }
 
 /* The sender has only announced the bytes: asks for them, straight into the slot. */
-static ucs_status_t fetch(rd_net_conn_t *conn, uint64_t at, void *descriptor, char *to, size_t bytes)
+static ucs_status_t fetch(rd_ucx_conn_t *conn, uint64_t at, void *descriptor, char *to, size_t bytes)
 {
-    rd_net_t *net = conn->peer->net;
+    rd_ucx_net_t *net = conn->peer->net;
     if (landings_make(conn) != 0) {
         rd_stop_set(net->stop, net->who, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
         return UCS_OK;
@@ -129,7 +129,7 @@ static ucs_status_t fetch(rd_net_conn_t *conn, uint64_t at, void *descriptor, ch
 }
 
 /* What has been consumed there. Nonzero: it is more than was sent. */
-static int credit_wrong(rd_net_conn_t *conn, uint64_t consumed)
+static int credit_wrong(rd_ucx_conn_t *conn, uint64_t consumed)
 {
     rd_send_t *send = conn->send;
     if (consumed > send->sent) {
@@ -142,9 +142,9 @@ static int credit_wrong(rd_net_conn_t *conn, uint64_t consumed)
     return 0;
 }
 
-static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, void *data, size_t bytes, int announced)
+static ucs_status_t take_data(rd_ucx_conn_t *conn, const rd_ucx_header_t *h, void *data, size_t bytes, int announced)
 {
-    rd_net_t *net = conn->peer->net;
+    rd_ucx_net_t *net = conn->peer->net;
     rd_recv_t *recv = conn->recv;
     uint64_t at = h->number & (ring(conn) - 1);
     /* The sender holds a credit for messages up to here: their slots are free, or just being filled. */
@@ -187,7 +187,7 @@ static ucs_status_t take_data(rd_net_conn_t *conn, const rd_ucx_header_t *h, voi
     return UCS_OK;
 }
 
-static ucs_status_t take_credit(rd_net_conn_t *conn, const rd_ucx_header_t *h)
+static ucs_status_t take_credit(rd_ucx_conn_t *conn, const rd_ucx_header_t *h)
 {
     if (h->bytes != 0 || credit_wrong(conn, h->number)) {
         return drop(conn->peer->net, "it returns more credits than were taken", h->number);
@@ -218,7 +218,7 @@ static ucs_status_t take_offer(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, co
 /* As the bootstrap's farewells are understood, so that it does not matter which comes first. */
 static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int culprit, int witness)
 {
-    rd_net_t *net = peer->net;
+    rd_ucx_net_t *net = peer->net;
     char text[200];
     rondo_result_t mine = rd_boot_report(net->boot, peer->rank, code, culprit, witness, text, sizeof(text));
     rd_stop_heard(net->stop, net->who, mine, culprit, rd_witness(witness, peer->rank), text);
@@ -226,7 +226,7 @@ static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int culprit, 
 
 static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 {
-    rd_net_t *net = peer->net;
+    rd_ucx_net_t *net = peer->net;
     uint64_t culprit = h->bytes & UINT32_MAX, witness = h->bytes >> 32, most = (uint64_t)net->nranks;
     if (h->number > RONDO_ERR_MISMATCH || culprit > most || witness > most) {
         return drop(net, "a farewell that makes no sense", h->number);
@@ -246,7 +246,7 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     return UCS_OK;
 }
 
-static ucs_status_t take(rd_net_t *net, const void *header, void *data, size_t bytes, int announced)
+static ucs_status_t take(rd_ucx_net_t *net, const void *header, void *data, size_t bytes, int announced)
 {
     rd_ucx_header_t h; /* a copy: the original need not be aligned */
     memcpy(&h, header, sizeof h);
@@ -278,7 +278,7 @@ static ucs_status_t take(rd_net_t *net, const void *header, void *data, size_t b
     if (net->alone != NULL) { /* nobody here wants any of it */
         return UCS_OK;
     }
-    rd_net_conn_t *conn = h.channel < peer->nconns ? peer->conns[h.channel] : NULL;
+    rd_ucx_conn_t *conn = h.channel < peer->nconns ? peer->conns[h.channel] : NULL;
     if (h.kind == RD_UCX_DATA && conn != NULL && conn->recv != NULL) {
         return take_data(conn, &h, data, bytes, announced);
     }
@@ -290,7 +290,7 @@ static ucs_status_t take(rd_net_t *net, const void *header, void *data, size_t b
 
 /* Short messages end with their headers, and two may have come as one. What the last one does not account for is the
  * other, and is judged for itself. */
-static ucs_status_t take_short(rd_net_t *net, char *data, size_t bytes)
+static ucs_status_t take_short(rd_ucx_net_t *net, char *data, size_t bytes)
 {
     rd_ucx_header_t h;
     memcpy(&h, data + bytes - sizeof h, sizeof h);

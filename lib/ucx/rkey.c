@@ -16,13 +16,13 @@
 #define ROOM ((size_t)66 * 256)
 _Static_assert(ROOM > RD_UCX_KEY_MOST, "room for a key");
 
-static void unmap(rd_net_t *net, rd_ucx_key_t *key)
+static void unmap(rd_ucx_net_t *net, rd_ucx_key_t *key)
 {
     (void)ucp_mem_unmap(net->context, key->memh);
     key->memh = NULL;
 }
 
-static void key_free(rd_net_t *net, rd_ucx_key_t *key)
+static void key_free(rd_ucx_net_t *net, rd_ucx_key_t *key)
 {
     if (key->memh != NULL) {
         ucp_rkey_buffer_release(key->packed);
@@ -34,7 +34,7 @@ static void key_free(rd_net_t *net, rd_ucx_key_t *key)
     free(key);
 }
 
-void rd_ucx_keys_free(rd_net_t *net, rd_ucx_key_t **keys)
+void rd_ucx_keys_free(rd_ucx_net_t *net, rd_ucx_key_t **keys)
 {
     while (*keys != NULL) {
         rd_ucx_key_t *key = *keys;
@@ -44,7 +44,7 @@ void rd_ucx_keys_free(rd_net_t *net, rd_ucx_key_t **keys)
 }
 
 /* Not those that are used, nor the last used ones. */
-static void trim(rd_net_t *net, rd_ucx_key_t **keys)
+static void trim(rd_ucx_net_t *net, rd_ucx_key_t **keys)
 {
     int n = 0;
     while (*keys != NULL) {
@@ -69,7 +69,7 @@ static rd_ucx_key_t *use(rd_ucx_key_t **keys, rd_ucx_key_t *key)
 }
 
 /* NULL where there is none to be used; it is kept all the same. */
-static rd_ucx_key_t *use_own(rd_net_t *net, rd_ucx_key_t *key)
+static rd_ucx_key_t *use_own(rd_ucx_net_t *net, rd_ucx_key_t *key)
 {
     key = use(&net->keys, key);
     if (key->memh != NULL) {
@@ -87,7 +87,7 @@ static rd_ucx_key_t *taken_out(rd_ucx_key_t **at)
     return key;
 }
 
-void rd_ucx_key_drop(rd_net_t *net, rd_ucx_key_t **key)
+void rd_ucx_key_drop(rd_ucx_net_t *net, rd_ucx_key_t **key)
 {
     if (*key != NULL && --(*key)->users == 0 && (*key)->memh != NULL && (*key)->whole.number == 0) {
         trim(net, &net->keys);
@@ -96,7 +96,7 @@ void rd_ucx_key_drop(rd_net_t *net, rd_ucx_key_t **key)
 }
 
 /* Memory that UCX cannot map, or has no key for, has one without `memh`: to try again costs, and UCX may complain. */
-static rd_ucx_key_t *map(rd_net_t *net, const rd_net_memory_t *whole, int device)
+static rd_ucx_key_t *map(rd_ucx_net_t *net, const rd_net_memory_t *whole, int device)
 {
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
                                                  UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE,
@@ -119,7 +119,7 @@ static rd_ucx_key_t *map(rd_net_t *net, const rd_net_memory_t *whole, int device
     return key;
 }
 
-rd_ucx_key_t *rd_ucx_key_own(rd_net_t *net, const rd_net_memory_t *whole, int device)
+rd_ucx_key_t *rd_ucx_key_own(rd_ucx_net_t *net, const rd_net_memory_t *whole, int device)
 {
     for (rd_ucx_key_t **at = &net->keys; *at != NULL; at = &(*at)->next) {
         const rd_net_memory_t *has = &(*at)->whole;
@@ -132,7 +132,7 @@ rd_ucx_key_t *rd_ucx_key_own(rd_net_t *net, const rd_net_memory_t *whole, int de
     return key != NULL ? use_own(net, key) : NULL;
 }
 
-rd_ucx_key_t *rd_ucx_key_of(rd_net_t *net, rd_ucx_direct_t *d, const void *packed, size_t bytes)
+rd_ucx_key_t *rd_ucx_key_of(rd_ucx_net_t *net, rd_ucx_direct_t *d, const void *packed, size_t bytes)
 {
     for (rd_ucx_key_t **at = &d->keys; *at != NULL; at = &(*at)->next) {
         if ((*at)->bytes == bytes && memcmp((*at)->packed, packed, bytes) == 0) {

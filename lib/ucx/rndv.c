@@ -31,9 +31,9 @@ typedef struct list {
     char items[];
 } list_t;
 
-int rd_ucx_may_offer(const rd_net_t *net, const rd_net_direct_t *ask)
+int rd_ucx_may_offer(const rd_ucx_net_t *net, const rd_net_direct_t *ask)
 {
-    return ask->whole.bytes != 0 && net->fetches && (ask->device || rd_ucx_fetches_host());
+    return ask->whole.bytes != 0 && net->base.fetches && (ask->device || rd_ucx_fetches_host());
 }
 
 /* ---- the sender */
@@ -211,7 +211,7 @@ static void take(rd_ucx_peer_t *peer, uint64_t number, const item_t *item, rd_uc
 
 const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes)
 {
-    rd_net_t *net = peer->net;
+    rd_ucx_net_t *net = peer->net;
     rd_ucx_direct_t *d = rd_ucx_direct_of(peer);
     rd_ucx_key_t *key = NULL;
     const char *packed, *wrong = d != NULL ? wrong_with(d, h, data, bytes) : NULL;
@@ -248,7 +248,7 @@ static void there(rd_ucx_message_t *m)
 static void got(void *request, ucs_status_t status, void *arg)
 {
     rd_ucx_message_t *m = arg;
-    rd_net_t *net = m->peer->net;
+    rd_ucx_net_t *net = m->peer->net;
     net->outstanding--;
     m->peer->direct->fetching--;
     ucp_request_free(request);
@@ -312,7 +312,7 @@ static void tell(rd_ucx_peer_t *peer)
     (void)rd_ucx_send(peer, &d->told, NULL, 0, told, peer, &d->telling);
 }
 
-void rd_ucx_direct_say(rd_net_t *net)
+void rd_ucx_direct_say(rd_ucx_net_t *net)
 {
     if (!net->unsaid) {
         return;

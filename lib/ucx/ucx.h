@@ -1,23 +1,23 @@
 /* What the files of the UCX transport share: the network of one communicator, its peers, and what travels.
  *
- *   rd_net            one UCX context and worker, used by the rank's own thread only
+ *   rd_ucx_net        one UCX context and worker, used by the rank's own thread only
  *     peers[rank]     a remote rank: its worker address, its endpoint once there is one, whether it has left or is lost
  *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
  *
  * context.c makes and ends context and worker, with the settings of ucx_config.c; exchange.c exchanges the addresses;
  * wireup.c makes the connections; endpoint.c connects, sends, and learns of peers that are gone; receive.c checks and
- * delivers what arrives; ucx_gdr.c, rndv.c and rkey.c carry what goes past all connections; net.c and disconnect.c are the
- * interface of transport/net.h over these; linger.c has what has outlived its communicator.
+ * delivers what arrives; ucx_gdr.c, rndv.c and rkey.c carry what goes past all connections; net.c and disconnect.c are
+ * the operations of transport/transport.h over these; linger.c has what has outlived its communicator.
  */
-#ifndef RD_UCX_H
-#define RD_UCX_H
+#ifndef RD_UCX_UCX_H
+#define RD_UCX_UCX_H
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-compare" /* UCX 1.22's own headers */
 #include <ucp/api/ucp.h>
 #pragma GCC diagnostic pop
 
-#include "transport/net.h"
+#include "ucx/transport_ucx.h"
 
 #define RD_UCX_TOKEN 16          /* bytes of the communicator's key that every message carries */
 #define RD_UCX_AM 7              /* the active message number of all of rondo's traffic */
@@ -51,11 +51,13 @@ typedef struct rd_ucx_header {
                       * before it, on all channels; else 0 */
 } rd_ucx_header_t;
 
+typedef struct rd_ucx_net rd_ucx_net_t;
+typedef struct rd_ucx_conn rd_ucx_conn_t;
 typedef struct rd_ucx_direct rd_ucx_direct_t; /* ucx_gdr.c: what goes to and fro past connections */
 
 typedef struct rd_ucx_peer {
-    struct rd_net *net;
-    struct rd_net_conn **conns; /* by channel; NULL where nothing is bound */
+    rd_ucx_net_t *net;
+    rd_ucx_conn_t **conns; /* by channel; NULL where nothing is bound */
     int nconns;
     int rank;
     const ucp_address_t *address; /* in net->addresses; NULL: not remote */
@@ -81,10 +83,10 @@ typedef struct rd_ucx_peer {
 /* Stands for one slot of an inbox while UCX fetches into it: its place in conn->landings is the message's number modulo
  * the ring. */
 typedef struct rd_ucx_landing {
-    struct rd_net_conn *conn;
+    rd_ucx_conn_t *conn;
 } rd_ucx_landing_t;
 
-struct rd_net_conn {
+struct rd_ucx_conn {
     rd_ucx_peer_t *peer;
     int channel;
     rd_send_t *send; /* NULL: not bound */
@@ -123,10 +125,11 @@ static inline uint64_t rd_ucx_batch(uint32_t mask)
 typedef struct rd_ucx_alone {
     rd_who_t who;
     rd_stop_t stop; /* is never set */
-    rd_net_t *next;
+    rd_ucx_net_t *next;
 } rd_ucx_alone_t;
 
-struct rd_net {
+struct rd_ucx_net {
+    rd_transport_t base; /* zcopy_pending is of all peers, but for what goes past connections */
     ucp_context_h context;
     ucp_worker_h worker;
     rd_boot_t *boot;
@@ -136,74 +139,88 @@ struct rd_net {
     unsigned char token[RD_UCX_TOKEN];
     rd_ucx_alone_t *alone; /* it lingers; NULL: it is a communicator's */
     rd_ucx_peer_t *peers;
-    rd_ucx_peer_t *used;  /* list of those that were used */
-    char *addresses;      /* worker addresses of all ranks, one after another */
-    uint64_t outstanding; /* requests that UCX has not completed */
-    uint64_t flushes;     /* of these, so many that say, at the end, that a peer's UCX has taken all that was sent */
-    int64_t left_ms;      /* when the farewells were said; 0: not yet */
-    int keeps, kept;      /* UCX may keep a copy of what it says it has sent; it may have one */
+    rd_ucx_peer_t *used;   /* list of those that were used */
+    char *addresses;       /* worker addresses of all ranks, one after another */
+    uint64_t outstanding;  /* requests that UCX has not completed */
+    uint64_t flushes;      /* of these, so many that say, at the end, that a peer's UCX has taken all that was sent */
+    int64_t left_ms;       /* when the farewells were said; 0: not yet */
+    int keeps, kept;       /* UCX may keep a copy of what it says it has sent; it may have one */
     uint32_t sends, takes; /* bytes of a segment that UCX's tcp sends, and takes, at most; 0: it says nothing of that */
-    uint64_t dropped;     /* messages refused; only the first is talked of */
-    int fetching;         /* into slots of inboxes */
-    int lent;             /* of all peers, but for what goes past connections */
-    int straight;         /* which is so many that UCX, or a peer's, has the memory of */
-    int direct;           /* and so many that somebody waits for */
-    int fetches;          /* UCX fetches by keys to a device's memory */
-    int unsaid;           /* there may be offers to make, or fetched ones to tell of */
+    uint64_t dropped;      /* messages refused; only the first is talked of */
+    int fetching;          /* into slots of inboxes */
+    int straight;          /* which is so many that UCX, or a peer's, has the memory of */
+    int direct;            /* and so many that somebody waits for */
+    int unsaid;            /* there may be offers to make, or fetched ones to tell of */
     struct rd_ucx_key *keys; /* to this rank's memory, the last used one first */
-    int cuda;             /* UCX takes CUDA memory by its transports */
-    int lists;            /* short messages go as lists: rd_ucx_send_list says why */
-    rd_net_conn_t *held;  /* has a short message that goes with the next one; NULL: there is none */
-    int buffers_set;      /* the user has said how long the sockets' are */
-    int leaving;          /* what is announced now is wanted no more */
-    int quiet;            /* looks at the network in a row that found nothing */
-    int nlost;            /* peers with a broken connection and no verdict yet */
-    int progressed;       /* set where something is delivered */
+    int lists;               /* short messages go as lists: rd_ucx_send_list says why */
+    rd_ucx_conn_t *held;     /* has a short message that goes with the next one; NULL: there is none */
+    int buffers_set;         /* the user has said how long the sockets' are */
+    int leaving;             /* what is announced now is wanted no more */
+    int quiet;               /* looks at the network in a row that found nothing */
+    int nlost;               /* peers with a broken connection and no verdict yet */
+    int progressed;          /* set where something is delivered */
 };
 
+static inline rd_ucx_net_t *rd_ucx_of(rd_transport_t *transport)
+{
+    return (rd_ucx_net_t *)transport;
+}
+
 /* context.c */
+const char *rd_ucx_unusable(void);
+rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int place, rd_transport_report_t *report);
 /* `address`: where the bootstrap listens. `place`: how many lower ranks are on this node. */
-rondo_result_t rd_ucx_open(rd_net_t *net, const rd_env_t *env, const char *address, int place);
-void rd_ucx_close(rd_net_t *net);
+rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place);
+void rd_ucx_close(rd_ucx_net_t *net);
 int rd_ucx_fetches_host(void); /* by keys, and not only a device's memory */
 
 /* ucx_config.c */
-rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
+rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
                                    int place);
 int rd_ucx_tls_may(const rd_env_t *env, const char *name); /* the transport be among them */
-int rd_ucx_may_fetch(const rd_env_t *env); /* by keys, from and to a device's memory */
+int rd_ucx_may_fetch(const rd_env_t *env);                 /* by keys, from and to a device's memory */
+/* Of RONDO_UCX_TLS. Nonzero: host memory goes by tcp, on the interface where ranks meet; other transports that it may
+ * name move what lies on GPUs. */
+int rd_ucx_tcp_alone(const char *tls);
+const char *rd_ucx_fragile(void);
+/* This UCX may end the process when a peer is lost while a message is announced to it: forced, or straight from GPU to
+ * GPU. */
+int rd_ucx_announcing_ends(void);
 /* This UCX ends the process when a worker is closed whose answer to somebody's first message could not yet be sent. */
 int rd_ucx_answer_ends(void);
 
 /* exchange.c */
 /* Collective, also for a rank whose own rd_ucx_open failed with `opened`: so all ranks learn of it. Versions of UCX
  * that are not known to understand each other are refused. */
-rondo_result_t rd_ucx_exchange(rd_net_t *net, const rd_env_t *env, rondo_result_t opened, const unsigned char *remote);
+rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_result_t opened, const int *node_of);
 
 /* ucx_gdr.c */
 /* A message that goes past connections, announced: UCS_INPROGRESS; or UCS_OK and what is wrong with it, or NULL. */
 ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong);
-void rd_ucx_direct_back(rd_net_t *net); /* nobody waits for them any more, and nothing new begins */
-void rd_ucx_direct_drop(rd_net_t *net); /* announcements that nobody has asked for or will */
-void rd_ucx_direct_free(rd_net_t *net); /* before the worker goes */
+rondo_result_t rd_ucx_direct(rd_transport_t *transport, const rd_net_direct_t *ask);
+int rd_ucx_direct_peer(const rd_transport_t *transport);
+void rd_ucx_direct_back(rd_ucx_net_t *net); /* nobody waits for them any more, and nothing new begins */
+void rd_ucx_direct_drop(rd_ucx_net_t *net); /* announcements that nobody has asked for or will */
+void rd_ucx_direct_free(rd_ucx_net_t *net); /* before the worker goes */
 
 /* rndv.c; what arrived was of a rank of this communicator. What is wrong with it, or NULL. */
 const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes);
 const char *rd_ucx_taken(rd_ucx_peer_t *peer, const rd_ucx_header_t *h);
-void rd_ucx_direct_say(rd_net_t *net);
+void rd_ucx_direct_say(rd_ucx_net_t *net);
 /* What is not said will not be; with `said` the peer is lost as well, and fetches nothing more. */
 void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said);
 
-/* wireup.c; does every rank greet every other one? `all` holds a byte of each rank */
-int rd_ucx_meets(const rd_net_t *net);
-rondo_result_t rd_ucx_meet(rd_net_t *net, const rd_env_t *env, unsigned char *all);
+/* wireup.c; does every rank greet every other one? */
+int rd_ucx_meets(const rd_ucx_net_t *net);
+rondo_result_t rd_ucx_meet(rd_ucx_net_t *net, const rd_env_t *env);
+void rd_ucx_seek(rd_transport_t *transport, int rank);
 
 /* endpoint.c */
 void rd_ucx_peer_used(rd_ucx_peer_t *peer);
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer);
 void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why);
 rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer); /* and is needed: the communicator fails */
-void rd_ucx_judge_lost(rd_net_t *net);
+void rd_ucx_judge_lost(rd_ucx_net_t *net);
 /* Nonzero in *pending: `done(request, status, arg)` comes later, and `header` and `data` must stay until then. To a
  * peer that is lost nothing is sent, and that is no error here: the verdict comes by the stop word. */
 rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t bytes,
@@ -214,24 +231,31 @@ rondo_result_t rd_ucx_send_list(rd_ucx_peer_t *peer, const ucp_dt_iov_t *list, s
                                 void *arg, int *pending);
 void rd_ucx_sent(void *request, ucs_status_t status, void *peer); /* `done` of what needs no more than counting */
 void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection: what it has yet to carry is given up */
-void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_net_t *net, int channel, rd_ucx_kind_t kind, uint64_t number,
-                        uint64_t bytes);
-void rd_ucx_say_bye(rd_net_t *net, int lent_alone); /* once to each */
+void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_ucx_net_t *net, int channel, rd_ucx_kind_t kind,
+                        uint64_t number, uint64_t bytes);
+void rd_ucx_say_bye(rd_ucx_net_t *net, int lent_alone); /* once to each */
 /* Ends all endpoints. 0: UCX has not completed everything, and would end the process if the worker went. */
-int rd_ucx_disconnect(rd_net_t *net);
+int rd_ucx_disconnect(rd_ucx_net_t *net);
 
 /* net.c */
-void rd_ucx_send_held(rd_net_t *net); /* a failure comes by the stop word */
+const char *rd_ucx_version(void); /* "ucx 1.13.1" */
+bool rd_ucx_progress(rd_transport_t *transport);
+void rd_ucx_send_held(rd_ucx_net_t *net); /* a failure comes by the stop word */
 /* Credits that were kept back: all of them, or where they make a batch. */
-void rd_ucx_credits_flush(rd_net_t *net, int least_a_batch);
+void rd_ucx_credits_flush(rd_ucx_net_t *net, int least_a_batch);
 
-/* disconnect.c; of a network that has left in order */
-int rd_ucx_unread(rd_net_t *net); /* nonzero: there is something that may be lost if it were closed now */
-void rd_ucx_end(rd_net_t *net);
+/* disconnect.c */
+void rd_ucx_cancel(rd_transport_t *transport);
+rondo_result_t rd_ucx_farewell(const rd_transport_t *transport, int rank);
+void rd_ucx_leave(rd_transport_t *transport);
+void rd_ucx_destroy(rd_transport_t *transport);
+/* Of a network that has left in order: */
+int rd_ucx_unread(rd_ucx_net_t *net); /* nonzero: there is something that may be lost if it were closed now */
+void rd_ucx_end(rd_ucx_net_t *net);
 
 /* linger.c */
 /* Nonzero: it is closed later, when all has been read, and no longer the caller's. */
-int rd_ucx_linger(rd_net_t *net);
+int rd_ucx_linger(rd_ucx_net_t *net);
 
 /* receive.c */
 ucs_status_t rd_ucx_arrive(void *net, const void *header, size_t header_bytes, void *data, size_t bytes,

@@ -41,7 +41,7 @@ static int iface_of(const char *address, char name[IF_NAMESIZE])
     return found;
 }
 
-static rondo_result_t setting_put(rd_net_t *net, ucp_config_t *config, const char *name, const char *value)
+static rondo_result_t setting_put(rd_ucx_net_t *net, ucp_config_t *config, const char *name, const char *value)
 {
     ucs_status_t status = ucp_config_modify(config, name, value);
     if (status == UCS_OK) {
@@ -53,7 +53,7 @@ static rondo_result_t setting_put(rd_net_t *net, ucp_config_t *config, const cha
 
 /* The ranks of a node take the devices in turn: so each rail of a hierarchical algorithm has its own. (UCX could cut
  * one rank's messages over several; with peer error handling it does not.) */
-static rondo_result_t device_put(rd_net_t *net, ucp_config_t *config, const char *devices, int place)
+static rondo_result_t device_put(rd_ucx_net_t *net, ucp_config_t *config, const char *devices, int place)
 {
     char device[128];
     int n = 1;
@@ -94,9 +94,15 @@ static const char *name_of(const char *transport, const char *name)
 /* 1.16 to 1.21 look into what they have kept, and crash where there is none, when a peer is lost that had an announced
  * message on its way (ucp_request_memh_invalidate; tried with each of these); where there is, Ubuntu's 1.16.0 met an
  * assertion of its own in two of four runs of test/ucx/net. */
-int rd_net_announcing_ends(void)
+int rd_ucx_announcing_ends(void)
 {
     return ucx_is_of(16, 21);
+}
+
+const char *rd_ucx_fragile(void)
+{
+    return rd_ucx_announcing_ends() ? "this UCX may end the process when a peer is lost while a message is announced"
+                                    : NULL;
 }
 
 /* By an assertion of ucp_request_send_state_ff. */
@@ -105,7 +111,7 @@ int rd_ucx_answer_ends(void)
     return ucx_is_of(0, 13);
 }
 
-int rd_net_tcp_alone(const char *tls)
+int rd_ucx_tcp_alone(const char *tls)
 {
     int tcp = 0;
     while (*tls != 0) {
@@ -137,7 +143,7 @@ static uint32_t bytes_of(const char *text)
 /* Segments are as long as the longest of rondo's messages: one call of the system for half a megabyte is twice as quick
  * as nine for 60 KB each. To whom a longer one comes than he takes, UCX ends his process: so all take them, whatever
  * they send themselves, but who is told to take less; and exchange.c compares. */
-static rondo_result_t segments_put(rd_net_t *net, ucp_config_t *config, int alone)
+static rondo_result_t segments_put(rd_ucx_net_t *net, ucp_config_t *config, int alone)
 {
     const char *takes = said("TCP_RX_SEG_SIZE"), *sends = said("TCP_TX_SEG_SIZE"), *most = "512k";
     rondo_result_t result = RONDO_SUCCESS;
@@ -164,18 +170,18 @@ static rondo_result_t segments_put(rd_net_t *net, ucp_config_t *config, int alon
  *
  * Nor does it keep what it has registered, for tcp registers nothing. To know when such memory goes it would lay itself
  * around mmap and its like, with a lock that a child may find taken for ever if another thread was there at the fork.
- * But the versions that rd_net_announcing_ends knows end the process sooner without: they keep theirs.
+ * But the versions that rd_ucx_announcing_ends knows end the process sooner without: they keep theirs.
  *
  * What goes straight between GPUs is announced whatever the threshold is. But where that is infinite, UCX counts on no
  * rendezvous, and looks for no transport that lets go of memory when a peer fails. */
-static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
+static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone)
 {
     rondo_result_t result = RONDO_SUCCESS;
     const char *threshold = said("RNDV_THRESH");
     net->buffers_set = said("TCP_SNDBUF") != NULL || said("TCP_RCVBUF") != NULL;
     if (threshold == NULL) {
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
-    } else if (rd_net_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {
+    } else if (rd_ucx_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {
         rd_log(net->who, RD_LOG_WARN,
                "UCX %s may end this process when a rank is lost: RNDV_THRESH is set, and it "
                "does not bear that while a message is announced",
@@ -184,7 +190,7 @@ static rondo_result_t tcp_put(rd_net_t *net, ucp_config_t *config, int alone)
     if (result == RONDO_SUCCESS && said("ZCOPY_THRESH") == NULL) {
         result = setting_put(net, config, "ZCOPY_THRESH", "inf");
     }
-    if (result == RONDO_SUCCESS && alone && !rd_net_announcing_ends() && said("RCACHE_ENABLE") == NULL) {
+    if (result == RONDO_SUCCESS && alone && !rd_ucx_announcing_ends() && said("RCACHE_ENABLE") == NULL) {
         result = setting_put(net, config, "RCACHE_ENABLE", "n");
     }
     return result;
@@ -202,11 +208,11 @@ static int device_tls(const rd_env_t *env)
     return env->net_direct != 0 && rd_ucx_tls_may(env, "cuda");
 }
 
-/* It is the sender who sees to it that nothing need be closed while kernels wait (exec/cuda/proxy/rcache.c), so it must be his
- * memory that is mapped: what receives gets, and nobody puts. Where NVML tells of no NVLink, as over PCIe and in
+/* It is the sender who sees to it that nothing need be closed while kernels wait (exec/cuda/proxy/rcache.c), so it must
+ * be his memory that is mapped: what receives gets, and nobody puts. Where NVML tells of no NVLink, as over PCIe and in
  * virtual machines, cuda_ipc would do nothing else; whether it gets quickly enough is tried. A UCX without cuda_ipc
  * knows no such setting. */
-static rondo_result_t gets_put(rd_net_t *net, ucp_config_t *config)
+static rondo_result_t gets_put(rd_ucx_net_t *net, ucp_config_t *config)
 {
     const char *name = "CUDA_IPC_ENABLE_GET_ZCOPY";
     if (said(name) == NULL) {
@@ -218,7 +224,7 @@ static rondo_result_t gets_put(rd_net_t *net, ucp_config_t *config)
 /* UCX's tcp trusts whoever connects: he may even write into this process's memory. So it listens on the interface of
  * the bootstrap alone (loopback when all ranks share a host), unless the user names devices; devices of other
  * transports have names of their own. */
-rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
+rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
                                    int place)
 {
     char iface[IF_NAMESIZE];
@@ -226,11 +232,11 @@ rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd
     if (env->ucx_tls[0] != 0) {
         result = setting_put(net, config, "TLS", env->ucx_tls);
     }
-    if (result == RONDO_SUCCESS && rd_net_tcp_alone(env->ucx_tls)) {
+    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls)) {
         result = tcp_put(net, config, strcmp(env->ucx_tls, "tcp") == 0);
     }
     if (result == RONDO_SUCCESS && net->keeps) { /* tcp may be among them */
-        result = segments_put(net, config, rd_net_tcp_alone(env->ucx_tls));
+        result = segments_put(net, config, rd_ucx_tcp_alone(env->ucx_tls));
     }
     if (result == RONDO_SUCCESS && net->keeps) { /* by a flush of the endpoints it would wait for the peers' polls */
         result = setting_put(net, config, "FLUSH_WORKER_EPS", "n");
@@ -241,7 +247,7 @@ rondo_result_t rd_ucx_settings_put(rd_net_t *net, ucp_config_t *config, const rd
     if (result == RONDO_SUCCESS && env->net[0] != 0) {
         return device_put(net, config, env->net, place);
     }
-    if (result == RONDO_SUCCESS && rd_net_tcp_alone(env->ucx_tls) && said("NET_DEVICES") == NULL &&
+    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls) && said("NET_DEVICES") == NULL &&
         iface_of(address, iface)) {
         result = setting_put(net, config, "NET_DEVICES", iface);
     }

@@ -1,4 +1,5 @@
-/* Messages straight from and to the caller's memory, which may be a device's: transport/net.h's rd_net_direct.
+/* Messages straight from and to the caller's memory, which may be a device's: rd_net_direct_t of
+ * transport/transport.h.
  *
  * They know no connection, slot or credit. The sender says where each lies and keeps its memory until he hears that it
  * has been read; the receiver keeps that word until he has named the place, and then has UCX fetch the bytes there.
@@ -34,7 +35,7 @@ void rd_ucx_flies(rd_ucx_message_t *m, int flying)
 
 void rd_ucx_over(rd_ucx_message_t *m)
 {
-    rd_net_t *net = m->peer->net;
+    rd_ucx_net_t *net = m->peer->net;
     if (m->ask.pending != NULL) {
         net->direct--;
         m->peer->direct->pending--;
@@ -91,7 +92,7 @@ static ucp_request_param_t params_of(rd_ucx_message_t *m)
 
 static rondo_result_t announce(rd_ucx_message_t *m)
 {
-    rd_net_t *net = m->peer->net;
+    rd_ucx_net_t *net = m->peer->net;
     if (m->peer->lost_ms != 0) { /* the verdict comes by the stop word */
         return RONDO_SUCCESS;
     }
@@ -109,7 +110,7 @@ static rondo_result_t announce(rd_ucx_message_t *m)
 
 rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *m)
 {
-    rd_net_t *net = m->peer->net;
+    rd_ucx_net_t *net = m->peer->net;
     if (m->header.bytes == m->ask.bytes) {
         return RONDO_SUCCESS;
     }
@@ -120,7 +121,7 @@ rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *m)
 
 static rondo_result_t fetch(rd_ucx_message_t *m)
 {
-    rd_net_t *net = m->peer->net;
+    rd_ucx_net_t *net = m->peer->net;
     void *announced = m->announced;
     rondo_result_t result = rd_ucx_lengths(m);
     if (result != RONDO_SUCCESS) {
@@ -137,7 +138,7 @@ static rondo_result_t fetch(rd_ucx_message_t *m)
 /* With the next ones, if its memory is known, or at once: behind those that wait, for they are said in order. */
 static rondo_result_t say(rd_ucx_message_t *m)
 {
-    rd_net_t *net = m->peer->net;
+    rd_ucx_net_t *net = m->peer->net;
     rd_ucx_direct_t *d = m->peer->direct;
     rondo_result_t result = RONDO_SUCCESS;
     if (rd_ucx_may_offer(net, &m->ask) && m->peer->lost_ms == 0) {
@@ -153,8 +154,9 @@ static rondo_result_t say(rd_ucx_message_t *m)
     return result == RONDO_SUCCESS ? announce(m) : result;
 }
 
-rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *ask)
+rondo_result_t rd_ucx_direct(rd_transport_t *transport, const rd_net_direct_t *ask)
 {
+    rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_peer_t *peer = &net->peers[ask->peer];
     rd_ucx_direct_t *d = rd_ucx_direct_of(peer);
     if (d == NULL) {
@@ -178,7 +180,7 @@ rondo_result_t rd_net_direct(rd_net_t *net, const rd_net_direct_t *ask)
     if (m->key != NULL) {
         return rd_ucx_get(m);
     }
-    if (net->fetches && peer->lost_ms == 0) { /* what is offered later is fetched by it at once */
+    if (net->base.fetches && peer->lost_ms == 0) { /* what is offered later is fetched by it at once */
         rondo_result_t result = rd_ucx_peer_connect(peer);
         if (result != RONDO_SUCCESS) {
             return result;
@@ -205,8 +207,9 @@ ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, voi
     return UCS_INPROGRESS;
 }
 
-int rd_net_waits_for(const rd_net_t *net)
+int rd_ucx_direct_peer(const rd_transport_t *transport)
 {
+    const rd_ucx_net_t *net = (const rd_ucx_net_t *)transport;
     for (const rd_ucx_peer_t *p = net->used; p != NULL && net->direct != 0; p = p->next_used) {
         if (p->direct != NULL && p->direct->pending != 0) {
             return p->rank;
@@ -215,18 +218,8 @@ int rd_net_waits_for(const rd_net_t *net)
     return -1;
 }
 
-int rd_net_cuda(const rd_net_t *net)
-{
-    return net->cuda;
-}
-
-int rd_net_fetches(const rd_net_t *net)
-{
-    return net->fetches;
-}
-
 /* What UCX has not begun it does not begin any more. */
-void rd_ucx_direct_back(rd_net_t *net)
+void rd_ucx_direct_back(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         for (int i = 0; p->direct != NULL && i < RD_UCX_PLACES; i++) {
@@ -241,7 +234,7 @@ void rd_ucx_direct_back(rd_net_t *net)
 }
 
 /* UCX wants each announcement back, or it says at the end what it misses. */
-void rd_ucx_direct_drop(rd_net_t *net)
+void rd_ucx_direct_drop(rd_ucx_net_t *net)
 {
     net->leaving = 1;
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
@@ -255,7 +248,7 @@ void rd_ucx_direct_drop(rd_net_t *net)
 }
 
 /* UCX has nothing under way any more. */
-void rd_ucx_direct_free(rd_net_t *net)
+void rd_ucx_direct_free(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         if (p->direct != NULL) {

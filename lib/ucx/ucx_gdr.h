@@ -1,6 +1,6 @@
 /* Messages straight from and to the caller's memory, as ucx_gdr.c, rndv.c and rkey.c share them. */
-#ifndef RD_UCX_DIRECT_H
-#define RD_UCX_DIRECT_H
+#ifndef RD_UCX_UCX_GDR_H
+#define RD_UCX_UCX_GDR_H
 
 #include "ucx/ucx.h"
 
@@ -53,15 +53,15 @@ void rd_ucx_over(rd_ucx_message_t *message);
 rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *message);
 
 /* rndv.c */
-int rd_ucx_may_offer(const rd_net_t *net, const rd_net_direct_t *ask);
+int rd_ucx_may_offer(const rd_ucx_net_t *net, const rd_net_direct_t *ask);
 rondo_result_t rd_ucx_offer(rd_ucx_peer_t *peer); /* all that is not said yet */
 rondo_result_t rd_ucx_get(rd_ucx_message_t *message);
 
 /* rkey.c; each is a use of the key, and NULL: there is none */
-rd_ucx_key_t *rd_ucx_key_own(rd_net_t *net, const rd_net_memory_t *whole, int device);
-rd_ucx_key_t *rd_ucx_key_of(rd_net_t *net, rd_ucx_direct_t *direct, const void *packed, size_t bytes);
+rd_ucx_key_t *rd_ucx_key_own(rd_ucx_net_t *net, const rd_net_memory_t *whole, int device);
+rd_ucx_key_t *rd_ucx_key_of(rd_ucx_net_t *net, rd_ucx_direct_t *direct, const void *packed, size_t bytes);
 ucs_status_t rd_ucx_key_unpack(rd_ucx_peer_t *peer, rd_ucx_key_t *key);
-void rd_ucx_key_drop(rd_net_t *net, rd_ucx_key_t **key);
-void rd_ucx_keys_free(rd_net_t *net, rd_ucx_key_t **keys);
+void rd_ucx_key_drop(rd_ucx_net_t *net, rd_ucx_key_t **key);
+void rd_ucx_keys_free(rd_ucx_net_t *net, rd_ucx_key_t **keys);
 
 #endif

@@ -19,20 +19,21 @@
 
 #define MEET_MOST 64 /* ranks; larger communicators connect on first use */
 
-int rd_ucx_meets(const rd_net_t *net)
+int rd_ucx_meets(const rd_ucx_net_t *net)
 {
     return net->nranks <= MEET_MOST;
 }
 
-static void greet(rd_net_t *net, rd_ucx_peer_t *peer)
+static void greet(rd_ucx_net_t *net, rd_ucx_peer_t *peer)
 {
     int pending;
     rd_ucx_header_fill(&peer->hello, net, 0, RD_UCX_HELLO, 0, 0);
     rd_ucx_send(peer, &peer->hello, NULL, 0, rd_ucx_sent, peer, &pending);
 }
 
-void rd_net_seek(rd_net_t *net, int rank)
+void rd_ucx_seek(rd_transport_t *transport, int rank)
 {
+    rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_peer_t *peer = &net->peers[rank];
     if (peer->address != NULL && peer->ep == NULL && !peer->left) {
         greet(net, peer);
@@ -40,7 +41,7 @@ void rd_net_seek(rd_net_t *net, int rank)
 }
 
 /* The first remote rank with which the meeting is not over; -1: none. */
-static int missing(const rd_net_t *net)
+static int missing(const rd_ucx_net_t *net)
 {
     for (int r = 0; r < net->nranks; r++) {
         const rd_ucx_peer_t *peer = &net->peers[r];
@@ -51,7 +52,7 @@ static int missing(const rd_net_t *net)
     return -1;
 }
 
-static rondo_result_t greet_all(rd_net_t *net, const rd_env_t *env)
+static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
 {
     rd_wait_t wait;
     rondo_result_t result = rd_stop_get(net->stop);
@@ -63,7 +64,7 @@ static rondo_result_t greet_all(rd_net_t *net, const rd_env_t *env)
     }
     rd_wait_begin(&wait, net->stop, 0, env->create_timeout_ms);
     while (result == RONDO_SUCCESS && (rank = missing(net)) >= 0) {
-        if (rd_net_progress(net)) {
+        if (rd_ucx_progress(&net->base)) {
             continue;
         }
         result = rd_wait_miss(&wait);
@@ -83,8 +84,9 @@ static rondo_result_t greet_all(rd_net_t *net, const rd_env_t *env)
 }
 
 /* The exchange at the end is the barrier: before it nobody's messages come, for which nothing is bound yet. */
-rondo_result_t rd_ucx_meet(rd_net_t *net, const rd_env_t *env, unsigned char *all)
+rondo_result_t rd_ucx_meet(rd_ucx_net_t *net, const rd_env_t *env)
 {
+    unsigned char all[MEET_MOST] = {0};
     if (!rd_ucx_meets(net)) {
         return RONDO_SUCCESS;
     }

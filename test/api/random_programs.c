@@ -209,7 +209,7 @@ static void body(test_rank_t *t, void *arg)
 static void draw_tunables(uint64_t random, char *text, size_t size)
 {
     static const char *const names[] = {"RONDO_SLOTS",    "RONDO_SLOT_BYTES", "RONDO_SLICE_BYTES", "RONDO_LL_MAX",
-                                        "RONDO_PULL_MIN", "RONDO_PULL",       "RONDO_SPIN"};
+                                        "RONDO_CMA_MIN", "RONDO_CMA",       "RONDO_SPIN"};
     static const char *const stream[] = {"never", "always", "adapt"};
     int values[7], usual = (int)test_below(&random, 2), i;
 
@@ -220,8 +220,8 @@ static void draw_tunables(uint64_t random, char *text, size_t size)
     values[4] = 2048 << test_below(&random, 6);
     values[5] = (int)test_below(&random, 2);
     values[6] = test_below(&random, 2) ? 0 : 1000;
-    setenv("RONDO_STREAM", stream[test_below(&random, 3)], 1);
-    snprintf(text, size, "RONDO_STREAM=%s ", getenv("RONDO_STREAM"));
+    setenv("RONDO_NT_STORE", stream[test_below(&random, 3)], 1);
+    snprintf(text, size, "RONDO_NT_STORE=%s ", getenv("RONDO_NT_STORE"));
     for (i = 0; i < 7; i++) {
         char value[16];
 

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "util/check.h"
@@ -17,14 +18,14 @@ static const char *const cleared[] = {"RONDO_DEBUG",       "RONDO_DEBUG_FILE",
                                       "RONDO_SLOT_BYTES",  "RONDO_SLOTS",
                                       "RONDO_SLICE_BYTES", "RONDO_LL_MAX",
                                       "RONDO_HUGE_PAGES",  "RONDO_CUDA_BANK",
-                                      "RONDO_CUDA_STAGE",  "RONDO_CUDA_AWAKE",
-                                      "RONDO_CUDA_ROUND",  "RONDO_CUDA_CREWS",
+                                      "RONDO_PROXY_BYTES",  "RONDO_PROXY_POLL_US",
+                                      "RONDO_PROXY_ROUND",  "RONDO_PROXY_THREADS",
                                       "RONDO_CUDA_FIFOS",  "RONDO_CUDA_BLOCKS",
                                       "RONDO_CUDA_COPY",   "RONDO_CUDA_SPARE",
                                       "RONDO_SPIN",        "RONDO_UCX_TLS",
                                       "RONDO_TOPO_FILE",   "RONDO_CREATE_TIMEOUT_MS",
-                                      "RONDO_PULL",        "RONDO_PULL_MIN",
-                                      "RONDO_STREAM",      "RONDO_TUNE"};
+                                      "RONDO_CMA",        "RONDO_CMA_MIN",
+                                      "RONDO_NT_STORE",      "RONDO_TUNE"};
 
 static void defaults(void)
 {
@@ -59,7 +60,6 @@ static void bad(void)
 {
     static const char *const cases[][2] = {{"RONDO_DEBUG", "loud"},
                                            {"RONDO_PROTO", "ll256"},
-                                           {"RONDO_TRANSPORT", "carrier"},
                                            {"RONDO_PORTS", "20-10"},
                                            {"RONDO_PORTS", "1-70000"},
                                            {"RONDO_PORTS", "5x"},
@@ -113,15 +113,15 @@ static const char *const agreed[][3] = {
     {"RONDO_SLOTS", "4", "4"},
     {"RONDO_SLICE_BYTES", "64K", "64K"},
     {"RONDO_LL_MAX", "0", "0"},
-    {"RONDO_PULL", "0", "0"},
-    {"RONDO_PULL_MIN", "1M", "1M"},
+    {"RONDO_CMA", "0", "0"},
+    {"RONDO_CMA_MIN", "1M", "1M"},
     {"RONDO_P2P", "0", "0"},
     {"RONDO_CUDA_BANK", "1M", "1M"},
-    {"RONDO_CUDA_STAGE", "1M", "1M"},
-    {"RONDO_CUDA_ROUND", "64K", "64K"},
-    {"RONDO_CUDA_CREWS", "2", "2"},
-    {"RONDO_NET_DIRECT", "1", "1"},
-    {"RONDO_NET_DIRECT_MIN", "1M", "1M"},
+    {"RONDO_PROXY_BYTES", "1M", "1M"},
+    {"RONDO_PROXY_ROUND", "64K", "64K"},
+    {"RONDO_PROXY_THREADS", "2", "2"},
+    {"RONDO_GDR", "1", "1"},
+    {"RONDO_GDR_MIN", "1M", "1M"},
     {"RONDO_CUDA_FIFOS", "4", "4"},
     {"RONDO_CUDA_CHANNELS", "4", "4"},
     {"RONDO_CUDA_LONG", "64K", "64K"},
@@ -172,6 +172,71 @@ static void alike(void)
     }
 }
 
+/* Names of earlier releases: each works alone, the present one stands above it, and an error says the one that is set. */
+static void renamed(void)
+{
+    static const char *const old[][3] = {
+        {"RONDO_PULL", "RONDO_CMA", "0"},
+        {"RONDO_PULL_MIN", "RONDO_CMA_MIN", "1M"},
+        {"RONDO_CUDA_STAGE", "RONDO_PROXY_BYTES", "1M"},
+        {"RONDO_CUDA_ROUND", "RONDO_PROXY_ROUND", "64K"},
+        {"RONDO_CUDA_CREWS", "RONDO_PROXY_THREADS", "2"},
+        {"RONDO_NET_DIRECT", "RONDO_GDR", "1"},
+        {"RONDO_NET_DIRECT_MIN", "RONDO_GDR_MIN", "1M"},
+    };
+    char of_a[RD_ENV_TEXT], of_b[RD_ENV_TEXT];
+    rd_env_alike_t standard, by_old, by_new;
+    rd_env_t env;
+
+    CHECK(rd_env_read(&env) == RONDO_SUCCESS, "%s", rd_thread_error());
+    rd_env_alike(&env, &standard);
+    for (size_t i = 0; i < sizeof old / sizeof old[0]; i++) {
+        setenv(old[i][0], old[i][2], 1);
+        CHECK(rd_env_read(&env) == RONDO_SUCCESS, "%s", rd_thread_error());
+        rd_env_alike(&env, &by_old);
+        const char *name = rd_env_difference(&standard, &by_old, of_a, of_b);
+        CHECK(name && strcmp(name, old[i][1]) == 0, "%s sets %s", old[i][0], name ? name : "nothing");
+        setenv(old[i][0], "no value", 1);
+        CHECK(rd_env_read(&env) == RONDO_ERR_INVALID_ARGUMENT && strstr(rd_thread_error(), old[i][0]), "%s",
+              rd_thread_error());
+        setenv(old[i][1], old[i][2], 1);
+        CHECK(rd_env_read(&env) == RONDO_SUCCESS, "%s does not stand above %s", old[i][1], old[i][0]);
+        rd_env_alike(&env, &by_new);
+        CHECK(!rd_env_difference(&by_old, &by_new, of_a, of_b), "%s and %s differ", old[i][0], old[i][1]);
+        unsetenv(old[i][0]);
+        unsetenv(old[i][1]);
+    }
+    setenv("RONDO_PROTO", "pull", 1);
+    CHECK(rd_env_read(&env) == RONDO_SUCCESS && strcmp(env.proto, "cma") == 0, "%s", env.proto);
+    unsetenv("RONDO_PROTO");
+}
+
+/* And a line of the log says so: by a child, since it is said once a process. */
+static void renamed_said(void)
+{
+    char said[4096];
+    ssize_t bytes = 0, got;
+    rd_env_t env;
+    int fd[2];
+
+    CHECK(pipe(fd) == 0, "no pipe");
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(fd[1], 2);
+        setenv("RONDO_PULL", "0", 1);
+        setenv("RONDO_PROTO", "pull", 1);
+        _exit(rd_env_read(&env) != RONDO_SUCCESS);
+    }
+    close(fd[1]);
+    while (bytes < (ssize_t)sizeof said - 1 && (got = read(fd[0], said + bytes, sizeof said - 1 - (size_t)bytes)) > 0)
+        bytes += got;
+    said[bytes] = '\0';
+    close(fd[0]);
+    waitpid(child, NULL, 0);
+    CHECK(strstr(said, "RONDO_PULL is called RONDO_CMA now"), "said: %s", said);
+    CHECK(strstr(said, "RONDO_PROTO=pull is called cma now"), "said: %s", said);
+}
+
 static void printed(void)
 {
     char *text = NULL;
@@ -208,12 +273,14 @@ int main(void)
     alarm(30);
     for (size_t i = 0; i < sizeof cleared / sizeof cleared[0]; i++)
         unsetenv(cleared[i]);
+    renamed_said();
     rd_log_set_level(RD_LOG_NONE);
     defaults();
     good();
     rd_log_set_level(RD_LOG_NONE);
     bad();
     alike();
+    renamed();
     printed();
     bytes();
     return failures != 0;

@@ -12,7 +12,7 @@
 #include "boot/session.h"
 #include "boot/listener.h"
 #include "boot/rendezvous.h"
-#include "util/expect.h"
+#include "util/check.h"
 
 #define RANKS 3
 
@@ -54,7 +54,7 @@ static rd_chan_t *say_join(const rd_id_t *id, int rank)
     memset(&join, 0, sizeof join);
     rd_whois(join.whois);
     join.addr = rd_addr_loopback(4);
-    EXPECT(c && rd_chan_send(c, RD_REC_JOIN, &join, sizeof join) == 0);
+    CHECK(c && rd_chan_send(c, RD_REC_JOIN, &join, sizeof join) == 0);
     return c;
 }
 
@@ -96,11 +96,11 @@ static void comes_too_early(void)
     rank_t others[2];
     rd_id_t id;
 
-    now = "comes too early";
+    check_now = "comes too early";
     int fd = make_id(&id);
-    EXPECT(rd_meet_start(&id, fd, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
+    CHECK(rd_meet_start(&id, fd, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
     rd_chan_t *first = say_join(&id, 1);
-    EXPECT(rd_chan_send(first, RD_REC_FAIL, &failure, sizeof failure) == 0);
+    CHECK(rd_chan_send(first, RD_REC_FAIL, &failure, sizeof failure) == 0);
     rd_chan_t *second = say_join(&id, 1);
     const unsigned char *data;
     size_t bytes;
@@ -109,19 +109,19 @@ static void comes_too_early(void)
         pump(second);
         heard = rd_chan_next(second, &type, &data, &bytes);
     }
-    EXPECT(!heard);
+    CHECK(!heard);
     begin_rank(&others[0], &id, 0, RANKS);
     begin_rank(&others[1], &id, 2, RANKS);
     for (int i = 0; i < 2; i++) {
         pthread_join(others[i].thread, NULL);
-        EXPECT(others[i].result == RONDO_ERR_NO_MEMORY);
+        CHECK(others[i].result == RONDO_ERR_NO_MEMORY);
     }
     rd_chan_free(first);
     rd_chan_free(second);
 }
 
-/* The rendezvous that lets the rank in first has nothing to say to it; the next one has. So it is, too, for who loses his
- * place at the door of a flooded rendezvous, which he cannot tell from that: his proof was on its way. */
+/* The rendezvous that lets the rank in first has nothing to say to it; the next one has. So it is, too, for who loses
+ * his place at the door of a flooded rendezvous, which he cannot tell from that: his proof was on its way. */
 static void is_turned_away(int derived)
 {
     rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
@@ -131,7 +131,7 @@ static void is_turned_away(int derived)
     rd_id_t id;
     int fd = make_id(&id);
 
-    now = derived ? "is turned away" : "loses its place";
+    check_now = derived ? "is turned away" : "loses its place";
     id.derived = derived;
     rd_door_open(&door, fd, &id.creds, &id.addr, sizeof id.addr, &mine);
     begin_rank(&one, &id, 0, 1);
@@ -142,9 +142,9 @@ static void is_turned_away(int derived)
     }
     rd_chan_hang_up(c);
     rd_door_close(&door);
-    EXPECT(rd_meet_start(&id, fd, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
+    CHECK(rd_meet_start(&id, fd, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
     pthread_join(one.thread, NULL);
-    EXPECT(one.result == RONDO_SUCCESS);
+    CHECK(one.result == RONDO_SUCCESS);
     rd_chan_free(c);
 }
 

@@ -13,7 +13,7 @@
 
 #include "boot/listener.h"
 #include "base/wait.h"
-#include "util/expect.h"
+#include "util/check.h"
 
 #define FLOOD 40 /* more than are let in at a time, fewer than there are places */
 
@@ -27,7 +27,7 @@ static void begin(const char *what)
     rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
     int fd = -1;
 
-    now = what;
+    check_now = what;
     addr = rd_addr_loopback(4);
     if (rd_env_read(&env) != RONDO_SUCCESS || rd_sock_listen(&fd, &addr, &env, NULL) != RONDO_SUCCESS)
         exit(1);
@@ -114,11 +114,11 @@ static void wrong_hello(void)
     for (int i = 0; i < 4; i++) {
         static const int at[] = {0, 4, 5, 8}; /* form, version, purpose, job */
         fd[i] = dial();
-        EXPECT(pumped(1));
+        CHECK(pumped(1));
         hello[at[i]] ^= 1;
         say(fd[i], hello, i % 2 ? RD_HELLO : 9); /* so much shows it */
         hello[at[i]] ^= 1;
-        EXPECT(pumped(0));
+        CHECK(pumped(0));
         rd_fd_close(fd[i]);
     }
     end();
@@ -133,11 +133,11 @@ static void wrong_proof(void)
     hello_of(hello);
     fd = dial();
     say(fd, hello, RD_HELLO);
-    EXPECT(pumped(1));
-    EXPECT(door.stranger[0]->in == door.stranger[0]->early); /* no memory before the proof */
+    CHECK(pumped(1));
+    CHECK(door.stranger[0]->in == door.stranger[0]->early); /* no memory before the proof */
     say(fd, proof, RD_PROOF);
-    EXPECT(pumped(0));
-    EXPECT(rd_door_next(&door) == NULL);
+    CHECK(pumped(0));
+    CHECK(rd_door_next(&door) == NULL);
     rd_fd_close(fd);
     end();
 }
@@ -153,14 +153,14 @@ static void silence(void)
         fd[i] = dial();
     say(fd[1], hello, RD_HELLO / 2);
     say(fd[2], hello, RD_HELLO);
-    EXPECT(pumped(3));
+    CHECK(pumped(3));
     for (int i = 0; i < door.nstrangers; i++)
         door.stranger[i]->since_ms -= RD_DOOR_MS + 1;
     rd_door_pump(&door);
-    EXPECT(door.nstrangers == 1 && door.stranger[0]->state == RD_CHAN_PROOF); /* perhaps a rank */
+    CHECK(door.nstrangers == 1 && door.stranger[0]->state == RD_CHAN_PROOF); /* perhaps a rank */
     door.stranger[0]->since_ms -= RD_DOOR_PROOF_MS - RD_DOOR_MS;
     rd_door_pump(&door);
-    EXPECT(door.nstrangers == 0);
+    CHECK(door.nstrangers == 0);
     for (int i = 0; i < 3; i++)
         rd_fd_close(fd[i]);
     end();
@@ -183,16 +183,16 @@ static void full(void)
         fd[i] = dial();
         for (int k = 0; k < 20; k++)
             rd_door_pump(&door);
-        EXPECT(door.nstrangers <= RD_DOOR_MOST);
+        CHECK(door.nstrangers <= RD_DOOR_MOST);
         for (int k = 0; k < door.nstrangers; k++)
             door.stranger[k]->since_ms = rd_clock_ms();
     }
-    EXPECT(door.nstrangers == RD_DOOR_MOST);
-    EXPECT(door.stranger[0]->state == RD_CHAN_PROOF);
+    CHECK(door.nstrangers == RD_DOOR_MOST);
+    CHECK(door.stranger[0]->state == RD_CHAN_PROOF);
     client = come(rd_sock_connect(&addr));
     in = guest(client);
-    EXPECT(in != NULL);
-    EXPECT(door.nstrangers == RD_DOOR_MOST - 1);
+    CHECK(in != NULL);
+    CHECK(door.nstrangers == RD_DOOR_MOST - 1);
     rd_chan_free(in);
     rd_chan_free(client);
     for (int i = 0; i < RD_DOOR_MOST + FLOOD; i++)
@@ -208,8 +208,8 @@ static void flood(void)
     for (int i = 0; i < FLOOD; i++)
         fd[i] = dial();
     rd_door_pump(&door);
-    EXPECT(door.nstrangers > 0 && door.nstrangers < FLOOD);
-    EXPECT(pumped(FLOOD));
+    CHECK(door.nstrangers > 0 && door.nstrangers < FLOOD);
+    CHECK(pumped(FLOOD));
     for (int i = 0; i < FLOOD; i++)
         rd_fd_close(fd[i]);
     end();
@@ -223,7 +223,7 @@ static void no_descriptor(void)
 
     begin("no descriptor left");
     fd = dial();
-    EXPECT(pumped(1));
+    CHECK(pumped(1));
     client = come(rd_sock_connect(&addr));
     next = dup(fd); /* the lowest free one */
     close(next);
@@ -232,7 +232,7 @@ static void no_descriptor(void)
     setrlimit(RLIMIT_NOFILE, &none);
     in = guest(client);
     setrlimit(RLIMIT_NOFILE, &all);
-    EXPECT(in != NULL);
+    CHECK(in != NULL);
     rd_chan_free(in);
     rd_chan_free(client);
     rd_fd_close(fd);
@@ -252,7 +252,7 @@ static void records(void)
         begin(kind ? "a record that is too long" : "a forged record");
         client = come(rd_sock_connect(&addr));
         in = guest(client);
-        EXPECT(in != NULL);
+        CHECK(in != NULL);
         if (!in)
             return;
         memset(bytes, 0xff, kind ? 4 : 0);
@@ -262,9 +262,9 @@ static void records(void)
         say(client->fd, bytes, sizeof bytes);
         for (int i = 0; i < 2000 && in->state == RD_CHAN_OPEN; i++, usleep(1000)) {
             rd_chan_pump(in);
-            EXPECT(!rd_chan_next(in, &type, &data, &length));
+            CHECK(!rd_chan_next(in, &type, &data, &length));
         }
-        EXPECT(in->state == RD_CHAN_DEAD && in->error == EPROTO);
+        CHECK(in->state == RD_CHAN_DEAD && in->error == EPROTO);
         rd_chan_free(in);
         rd_chan_free(client);
         end();

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "util/expect.h"
+#include "util/check.h"
 #include "boot/rendezvous.c"
 #undef SLICE_MS
 #define fail join_fail
@@ -57,7 +57,7 @@ typedef struct table {
 
 static void sit_down(table_t *t, const char *what)
 {
-    now = what;
+    check_now = what;
     memset(t, 0, sizeof *t);
     t->m.listener = -1;
     t->m.timeout_ms = 60000;
@@ -66,7 +66,7 @@ static void sit_down(table_t *t, const char *what)
 static guest_t *arrive(table_t *t, int rank, int nranks)
 {
     t->pair[t->n] = connect_pair((rd_hello_t){.purpose = RD_FOR_MEETING, .rank = rank, .nranks = nranks});
-    EXPECT(admit(&t->m, t->pair[t->n].here) == 0);
+    CHECK(admit(&t->m, t->pair[t->n].here) == 0);
     return &t->m.guest[t->n++];
 }
 
@@ -96,10 +96,10 @@ static void guests(void)
     g = arrive(&t, 0, RANKS);
     tell(&t, 0, RD_REC_JOIN, &join, sizeof join - 1);
     tell(&t, 0, RD_REC_JOIN, longer, sizeof join + 1);
-    EXPECT(!g->joined && t.m.njoined == 0);
+    CHECK(!g->joined && t.m.njoined == 0);
     tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
     tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
-    EXPECT(g->joined && t.m.njoined == 1 && !t.m.fail.code);
+    CHECK(g->joined && t.m.njoined == 1 && !t.m.fail.code);
     get_up(&t);
 
     sit_down(&t, "READY before the table, and twice");
@@ -107,28 +107,28 @@ static void guests(void)
     tell(&t, 0, RD_REC_READY, NULL, 0);
     tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
     tell(&t, 0, RD_REC_READY, NULL, 0);
-    EXPECT(t.m.nready == 0);
+    CHECK(t.m.nready == 0);
     decide(&t.m);
     tell(&t, 0, RD_REC_READY, NULL, 0);
     tell(&t, 0, RD_REC_READY, NULL, 0);
-    EXPECT(t.m.nready == 1);
+    CHECK(t.m.nready == 1);
     get_up(&t);
 
     sit_down(&t, "an address that was not asked for, a FAIL of another length");
     g = arrive(&t, 0, RANKS);
     tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
     tell(&t, 0, RD_REC_ADDR, &elsewhere, sizeof elsewhere);
-    EXPECT(memcmp(&g->join.addr, &join.addr, sizeof join.addr) == 0 && t.m.nmoving == 0);
+    CHECK(memcmp(&g->join.addr, &join.addr, sizeof join.addr) == 0 && t.m.nmoving == 0);
     memcpy(longer, &said, sizeof said);
     tell(&t, 0, RD_REC_FAIL, longer, sizeof said - 1);
     tell(&t, 0, RD_REC_FAIL, longer, sizeof said + LONGER);
-    EXPECT(!t.m.fail.code);
+    CHECK(!t.m.fail.code);
     get_up(&t);
 
     sit_down(&t, "more ranks than there can be");
     arrive(&t, 0, RD_MOST_RANKS + 1);
     tell(&t, 0, RD_REC_JOIN, &join, sizeof join);
-    EXPECT(t.m.fail.code == RONDO_ERR_NO_MEMORY);
+    CHECK(t.m.fail.code == RONDO_ERR_NO_MEMORY);
     get_up(&t);
 }
 
@@ -145,7 +145,7 @@ typedef struct room {
 
 static void enter(room_t *r, const char *what)
 {
-    now = what;
+    check_now = what;
     memset(r, 0, sizeof *r);
     atomic_store(&r->stop.culprit, -1);
     r->who = (rd_who_t){.rank = 1, .nranks = RANKS, .name = "test"};
@@ -166,14 +166,14 @@ static void from_rendezvous(void)
 
     enter(&r, "a table of a wrong length");
     on_table(&r.j, bytes, 2 * sizeof(rd_place_t) - 1);
-    EXPECT(r.j.code == RONDO_ERR_INTERNAL && !r.j.tabled);
+    CHECK(r.j.code == RONDO_ERR_INTERNAL && !r.j.tabled);
     enter(&r, "a longer table");
     on_table(&r.j, bytes, 2 * sizeof(rd_place_t) + 1);
-    EXPECT(r.j.code == RONDO_ERR_INTERNAL && !r.j.tabled);
+    CHECK(r.j.code == RONDO_ERR_INTERNAL && !r.j.tabled);
     enter(&r, "a failure of a wrong length");
     memcpy(bytes, &said, sizeof said);
     on_fail(&r.j, bytes, sizeof said - 1);
-    EXPECT(r.j.code == RONDO_SUCCESS && !r.j.from_meet);
+    CHECK(r.j.code == RONDO_SUCCESS && !r.j.from_meet);
 }
 
 /* Who is in by the secret, but is not the neighbour for whom there is a place. Rank 1 of 4 is waited for by 0 and 3. */
@@ -191,12 +191,12 @@ static void neighbours(void)
     for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
         int missing = r.j.missing;
         pair_t p;
-        now = claims[i].what;
+        check_now = claims[i].what;
         p = connect_pair((rd_hello_t){RD_FOR_NEIGHBOUR, claims[i].rank, claims[i].nranks, claims[i].slot});
         r.j.door.stranger[r.j.door.nstrangers++] = p.here;
         door_pump(&r.j);
-        EXPECT(r.j.missing == missing - claims[i].wanted);
-        EXPECT(r.j.door.nstrangers == 0);
+        CHECK(r.j.missing == missing - claims[i].wanted);
+        CHECK(r.j.door.nstrangers == 0);
         rd_chan_free(p.there);
     }
     rd_chan_free(r.b.to[0].chan);
@@ -211,14 +211,14 @@ static void farewells(void)
     room_t r;
 
     enter(&r, "a farewell of a wrong length");
-    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 4, &news) == RONDO_SUCCESS && !from.left);
-    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 8, &news) == RONDO_SUCCESS && !from.left);
-    now = "a farewell that blames nobody who is there";
-    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)nobody, 12, &news) == RONDO_ERR_REMOTE);
-    EXPECT(news.culprit == 2 && news.witness == 2 + 1);
-    now = "a farewell that passes on what rank 3 has found out";
-    EXPECT(rd_boot_heard(&r.b, &from, (const unsigned char *)passed_on, 12, &news) == RONDO_ERR_REMOTE);
-    EXPECT(news.culprit == 1 && news.witness == 3 + 1 && strstr(news.text, "rank 3 ") && !strstr(news.text, "rank 2 "));
+    CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 4, &news) == RONDO_SUCCESS && !from.left);
+    CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 8, &news) == RONDO_SUCCESS && !from.left);
+    check_now = "a farewell that blames nobody who is there";
+    CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)nobody, 12, &news) == RONDO_ERR_REMOTE);
+    CHECK(news.culprit == 2 && news.witness == 2 + 1);
+    check_now = "a farewell that passes on what rank 3 has found out";
+    CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)passed_on, 12, &news) == RONDO_ERR_REMOTE);
+    CHECK(news.culprit == 1 && news.witness == 3 + 1 && strstr(news.text, "rank 3 ") && !strstr(news.text, "rank 2 "));
 }
 
 /* Of two ranks the other sends more than is due. */
@@ -237,8 +237,8 @@ static void exchange(void)
     r.b.from[0] = (rd_neighbour_t){.chan = from.here};
     r.b.to[0] = (rd_neighbour_t){.chan = to.here};
     rd_chan_send(from.there, RD_REC_DATA, bytes, sizeof bytes);
-    EXPECT(rd_boot_allgather(&r.b, all, sizeof all[0]) == RONDO_ERR_INTERNAL);
-    EXPECT(atomic_load(&r.stop.culprit) == 0);
+    CHECK(rd_boot_allgather(&r.b, all, sizeof all[0]) == RONDO_ERR_INTERNAL);
+    CHECK(atomic_load(&r.stop.culprit) == 0);
     rd_chan_free(from.here);
     rd_chan_free(from.there);
     rd_chan_free(to.here);

@@ -9,7 +9,8 @@ check_PROGRAMS += \
 	test/core/lifetime_use_after_end \
 	test/core/one_process \
 	test/core/shrink_survivors \
-	test/core/signature_mismatch
+	test/core/signature_mismatch \
+	test/core/transports
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
 test_core_lifetime_create_destroy_LDADD = libtest.la

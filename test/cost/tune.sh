@@ -5,7 +5,7 @@ tune=$top_builddir/rondo-tune info=$top_builddir/rondo-info perf=$top_builddir/r
 for program in "$tune" "$info" "$perf"; do
     [ -x "$program" ] || { echo "no $program"; exit 77; }
 done
-unset RONDO_ALGO RONDO_PROTO RONDO_DEBUG RONDO_DEBUG_FILE RONDO_TUNE RONDO_STREAM RONDO_PULL
+unset RONDO_ALGO RONDO_PROTO RONDO_DEBUG RONDO_DEBUG_FILE RONDO_TUNE RONDO_NT_STORE RONDO_CMA
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 failures=0
@@ -27,7 +27,7 @@ check()
 check 2 'see rondo-tune --help' "$tune" --ranks 1
 check 2 'not wanted' "$tune" nonsense
 check 0 'predictions off by' "$tune" --quick --ranks 2 --output "$dir/prices" --times "$dir/times"
-check 0 '^shm.pull.cross  *[0-9]' cat "$dir/prices"
+check 0 '^shm.cma.cross  *[0-9]' cat "$dir/prices"
 check 0 '^2 allreduce twoshot simple 131072 ' cat "$dir/times"
 check 0 "prices of $dir/prices" env RONDO_TUNE="$dir/prices" "$info" plan allreduce 1M --ranks 2
 check 0 'all results right' env RONDO_TUNE="$dir/prices" "$perf" allreduce --ranks 2 -b 1M -e 1M -n 2 --turns 1
@@ -36,7 +36,7 @@ check 0 'all results right' env RONDO_TUNE="$dir/prices" "$perf" allreduce --ran
 check 0 'prices of xeon' env RONDO_TUNE=xeon "$info" plan allreduce 64K --ranks 2
 check 0 'prices of zen' env RONDO_TUNE=zen "$info" plan allreduce 64K --ranks 2
 printf '# dear slots\n\nshm.simple.beta 1 # a byte a microsecond\n' >"$dir/slots"
-check 0 '^--> [a-z]* *pull ' env RONDO_TUNE="$dir/slots" "$info" plan broadcast 1M --ranks 2
+check 0 '^--> [a-z]* *cma ' env RONDO_TUNE="$dir/slots" "$info" plan broadcast 1M --ranks 2
 printf 'shm.pull.cross 1\nstream never\n' >"$dir/pull"
 check 0 '^--> [a-z]* *simple ' env RONDO_TUNE="$dir/pull" "$info" plan broadcast 1M --ranks 2
 

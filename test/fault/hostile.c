@@ -21,7 +21,7 @@
 #include "util/harness.h"
 #include "boot/auth.h"
 #include "fault/hostile.h"
-#include "transport/net.h"
+#include "core/transports.h"
 
 /* ---- the ranks ---- */
 
@@ -214,7 +214,7 @@ int main(int argc, char **argv)
     if (rd_crypto_init(NULL) != RONDO_SUCCESS)
         return 1;
     printf("hostile: seed %llu, %ld of each kind in each phase\n", (unsigned long long)trial.seed, trial.count);
-    for (trial.nodes = 1; trial.nodes <= (rd_net_built() ? 2 : 1); trial.nodes++)
+    for (trial.nodes = 1; trial.nodes <= (rd_transport_named("ucx") ? 2 : 1); trial.nodes++)
         if (nodes == 0 || nodes == trial.nodes)
             bad += run(trial);
     return bad != 0;

@@ -109,7 +109,7 @@ static void step(test_director_t *d, const pid_t *pid)
 /* About half of the operations by an algorithm of those that have them, and half of the trials by one protocol. */
 static void draw_forced(plan_t *p, uint64_t *random)
 {
-    static const char *const protos[] = {"ll", "simple", "pull"};
+    static const char *const protos[] = {"ll", "simple", "cma"};
     int forced = (int)test_below(random, 4), coll, a, n;
 
     for (coll = 0; coll < RD_NUM_COLLS; coll++) {

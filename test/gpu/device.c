@@ -21,9 +21,9 @@ int device_none(void)
     if (sim_live) { /* what threads simulate is small: so that a few kilobytes take several passes */
         setenv("RONDO_CUDA_BANK", "64K", 0);
         setenv("RONDO_CUDA_FIFOS", "4", 0);
-        setenv("RONDO_CUDA_STAGE", "8K", 0);
-        setenv("RONDO_CUDA_ROUND", "1K", 0);
-        setenv("RONDO_CUDA_CREWS", "3", 0);
+        setenv("RONDO_PROXY_BYTES", "8K", 0);
+        setenv("RONDO_PROXY_ROUND", "1K", 0);
+        setenv("RONDO_PROXY_THREADS", "3", 0);
         rd_sim_patience(100); /* the cores may be busy with other tests */
     }
     pid_t pid = fork();

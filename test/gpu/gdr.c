@@ -18,7 +18,7 @@
 
 #include "gpu/device.h"
 
-#define LEAST 4096u /* RONDO_NET_DIRECT_MIN */
+#define LEAST 4096u /* RONDO_GDR_MIN */
 #define LONGEST ((size_t)3 << 20)
 #define GUARD 256
 #define MOST 24 /* messages of a round */
@@ -310,10 +310,10 @@ static void refused(test_rank_t *t, void *arg)
 
     (void)arg;
     setenv("SIM_FAR", "1", 1);
-    setenv("RONDO_NET_DIRECT", "1", 1);
+    setenv("RONDO_GDR", "1", 1);
     TEST_TRUE(t, create(t, &comm) == RONDO_ERR_UNSUPPORTED);
-    TEST_TRUE(t, strstr(rondo_last_error(NULL), "RONDO_NET_DIRECT") != NULL);
-    setenv("RONDO_NET_DIRECT", "-1", 1);
+    TEST_TRUE(t, strstr(rondo_last_error(NULL), "RONDO_GDR") != NULL);
+    setenv("RONDO_GDR", "-1", 1);
     if (TEST_OK(t, NULL, create(t, &comm)))
         TEST_OK(t, NULL, rondo_comm_destroy(comm));
 }
@@ -391,26 +391,26 @@ int main(int argc, char **argv)
     if (device_none())
         return TEST_SKIPPED;
     device_nodes("1+1");
-    setenv("RONDO_NET_DIRECT", "0", 1);
+    setenv("RONDO_GDR", "0", 1);
     bad = test_run(TEST_PROCESSES, 2, 60, probe, unsupported);
     if (*unsupported) /* not even a network */
         return sim_live ? TEST_SKIPPED : 0;
     bad += sim_live ? test_run(TEST_PROCESSES, 2, 60, refused, NULL) : 0;
-    setenv("RONDO_NET_DIRECT", "1", 1);
-    setenv("RONDO_NET_DIRECT_MIN", "4K", 1);
+    setenv("RONDO_GDR", "1", 1);
+    setenv("RONDO_GDR_MIN", "4K", 1);
     bad += test_run(TEST_PROCESSES, 2, 60, probe, unsupported);
     if (*unsupported && !sim_live)
         return bad != 0;
     printf("direct: where there is no way: %s\n", bad ? "WRONG" : "right");
     device_nodes("1+1");
-    setenv("RONDO_NET_DIRECT", "-1", 1);
+    setenv("RONDO_GDR", "-1", 1);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
     bad += test_run(TEST_PROCESSES, 2, 60, streams, NULL);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-    setenv("RONDO_NET_DIRECT", "1", 1);
+    setenv("RONDO_GDR", "1", 1);
     printf("direct: as many streams as the GPU has queues: %s\n", bad ? "WRONG" : "right");
     for (int i = 0; i < 3; i++) {
-        setenv("RONDO_CUDA_CREWS", crews[i], 1);
+        setenv("RONDO_PROXY_THREADS", crews[i], 1);
         bad += run(nodes[i], seed + (uint64_t)i);
     }
     return bad != 0;

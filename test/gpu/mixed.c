@@ -419,8 +419,8 @@ int main(int argc, char **argv)
             return 2;
     }
     test_begin("mixed", 600);
-    setenv("RONDO_CUDA_STAGE", "64K", 0);
-    setenv("RONDO_CUDA_ROUND", "8K", 0);
+    setenv("RONDO_PROXY_BYTES", "64K", 0);
+    setenv("RONDO_PROXY_ROUND", "8K", 0);
     if (device_none())
         return TEST_SKIPPED;
     if (on || !played)

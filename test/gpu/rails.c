@@ -1,5 +1,5 @@
-/* Operations between played nodes, of which a part goes by the kernels of a node's ranks (lib/exec/cuda/hier/rail.c): at lengths
- * about those from which it does, and about the ends of pieces; from every root, in place and not, plainly and from
+/* Operations between played nodes, which go by phases (lib/sched/phases.h, lib/exec/cuda/hier/hier_run.c): at lengths
+ * about those from which they do, and about the ends of pieces; from every root, in place and not, plainly and from
  * graphs. How many kernels a graph has got tells what went how: of an operation that is short, or that cannot be cut,
  * there is one. Ranks that abort or are killed in the middle do so here, too.
  *
@@ -19,7 +19,7 @@
 #define SCRATCH ((size_t)FIFOS * 16 * 1024)
 #define REST 256    /* bytes of it that a reduction does not use */
 #define LOST 384    /* and where nodes differ a reduce-scatter, for each node */
-#define SHORT 1024u /* RONDO_CUDA_ROUND: bytes from which a part goes inside a node */
+#define SHORT 1024u /* RONDO_PROXY_ROUND: bytes from which a part goes inside a node */
 #define INTS ((size_t)20000)
 
 typedef struct {
@@ -517,10 +517,10 @@ int main(int argc, char **argv)
     if (unsupported == MAP_FAILED)
         return 2;
     test_begin("rails", 400);
-    setenv("RONDO_CUDA_STAGE", "16K", 1);
-    setenv("RONDO_CUDA_ROUND", "1K", 1); /* SHORT */
+    setenv("RONDO_PROXY_BYTES", "16K", 1);
+    setenv("RONDO_PROXY_ROUND", "1K", 1); /* SHORT */
     setenv("RONDO_CUDA_FIFOS", "1", 1);  /* FIFOS */
-    setenv("RONDO_CUDA_CREWS", "3", 0);
+    setenv("RONDO_PROXY_THREADS", "3", 0);
     if (device_none())
         return TEST_SKIPPED;
     (void)device_nodes("1+1");

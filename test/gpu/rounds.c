@@ -389,9 +389,9 @@ int main(int argc, char **argv)
     if (argc > 1 + played + many)
         return 2;
     test_begin("rounds", 400);
-    setenv("RONDO_CUDA_STAGE", "16K", 0);
-    setenv("RONDO_CUDA_ROUND", "2K", 0);
-    setenv("RONDO_CUDA_CREWS", "3", 0);
+    setenv("RONDO_PROXY_BYTES", "16K", 0);
+    setenv("RONDO_PROXY_ROUND", "2K", 0);
+    setenv("RONDO_PROXY_THREADS", "3", 0);
     if (device_none())
         return TEST_SKIPPED;
     if (many)

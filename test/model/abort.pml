@@ -34,7 +34,7 @@ byte references = 1, aborting = 1;
 
 #define use_rooms() assert(rooms)
 
-/* rd_comm_fail */
+/* rd_health_fail */
 inline fail()
 {
     if

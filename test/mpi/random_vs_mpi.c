@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../bench/mpi_types.h"
 #include "util/harness.h"
 #include "util/operation.h"
 
@@ -24,62 +25,13 @@ typedef struct {
     uint64_t random;
 } state_t;
 
-static MPI_Datatype mpi_type(rondo_type_t type)
-{
-    switch (type) {
-    case RONDO_INT8:
-        return MPI_INT8_T;
-    case RONDO_UINT8:
-        return MPI_UINT8_T;
-    case RONDO_INT16:
-        return MPI_INT16_T;
-    case RONDO_UINT16:
-        return MPI_UINT16_T;
-    case RONDO_INT32:
-        return MPI_INT32_T;
-    case RONDO_UINT32:
-        return MPI_UINT32_T;
-    case RONDO_INT64:
-        return MPI_INT64_T;
-    case RONDO_UINT64:
-        return MPI_UINT64_T;
-    case RONDO_FLOAT32:
-        return MPI_FLOAT;
-    case RONDO_FLOAT64:
-        return MPI_DOUBLE;
-    case RONDO_COMPLEX64:
-        return MPI_C_FLOAT_COMPLEX;
-    case RONDO_COMPLEX128:
-        return MPI_C_DOUBLE_COMPLEX;
-    case RONDO_BOOL:
-        return MPI_C_BOOL;
-    case RONDO_FLOAT32_INT32:
-        return MPI_FLOAT_INT;
-    case RONDO_FLOAT64_INT32:
-        return MPI_DOUBLE_INT;
-    case RONDO_INT32_INT32:
-        return MPI_2INT;
-    case RONDO_INT64_INT32:
-        return MPI_LONG_INT;
-    default:
-        return MPI_DATATYPE_NULL;
-    }
-}
-
-static MPI_Op mpi_op(rondo_op_t op)
-{
-    const MPI_Op ops[RONDO_NUM_OPS] = {MPI_SUM,  MPI_PROD, MPI_MIN, MPI_MAX,  MPI_OP_NULL, MPI_BAND,  MPI_BOR,
-                                       MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC,  MPI_MAXLOC};
-    return ops[op];
-}
-
 /* Does the MPI do this, and right? */
 static int mpi_can(const state_t *s, rondo_type_t type, rondo_op_t op)
 {
     int is_unsigned = type == RONDO_UINT8 || type == RONDO_UINT16 || type == RONDO_UINT32;
     int logical = op == RONDO_LAND || op == RONDO_LOR || op == RONDO_LXOR;
 
-    if (!ref_valid(type, op) || mpi_type(type) == MPI_DATATYPE_NULL || mpi_op(op) == MPI_OP_NULL)
+    if (!ref_valid(type, op) || mpi_type_of(type) == MPI_DATATYPE_NULL || mpi_op_of(op, type) == MPI_OP_NULL)
         return 0;
     if (type == RONDO_BOOL)
         return logical;
@@ -177,8 +129,8 @@ static void run_move(const do_call_t *call)
 static void run_reduction(const do_call_t *call)
 {
     const do_case_t *c = &call->c;
-    MPI_Datatype type = mpi_type(c->type);
-    MPI_Op op = mpi_op(c->op);
+    MPI_Datatype type = mpi_type_of(c->type);
+    MPI_Op op = mpi_op_of(c->op, c->type);
     tables_t x;
 
     fill_tables(call, &x, 1);

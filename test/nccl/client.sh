@@ -122,7 +122,7 @@ says 'NCCL_NTHREADS has no effect'
 says 'NCCL_ALGO: .*RONDO_ALGO=allreduce=ring,reduce=ring,broadcast=ring,allgather=ring,reduce_scatter=ring'
 says 'NCCL_PROTO: .*RONDO_PROTO=simple'
 says 'NCCL_SOCKET_IFNAME: .*RONDO_IFACE='
-says 'NCCL_P2P_DISABLE: .*RONDO_PULL=0'
+says 'NCCL_P2P_DISABLE: .*RONDO_CMA=0'
 says 'NCCL_BUFFSIZE: .*RONDO_SLOT_BYTES=131072'
 says 'NCCL_HOSTID: .*RONDO_HOSTID=here'
 says ' linked: ' # the config's name, in rondo's own lines

@@ -60,5 +60,6 @@ run test/core/lifetime_use_after_end
 run test/core/one_process
 run test/api/op_matrix --ranks 3 --kind threads
 run test/core/lifetime_revoke
+run test/base/health
 run test/base/wait
 exit $failed

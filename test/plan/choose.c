@@ -90,7 +90,7 @@ static void forced(void)
         }
     }
     CHECK(choose(RD_BARRIER, 0, 4, 1, "ring", "", &best) == RONDO_SUCCESS, "a bare name took the barrier away");
-    CHECK(choose(RD_BARRIER, 0, 4, 1, "", "pull", &best) == RONDO_SUCCESS, "a protocol took the barrier away");
+    CHECK(choose(RD_BARRIER, 0, 4, 1, "", "cma", &best) == RONDO_SUCCESS, "a protocol took the barrier away");
     CHECK(choose(RD_ALLREDUCE, 64, 4, 1, "broadcast=direct,allreduce=ring", "", &best) == RONDO_SUCCESS &&
               strcmp(best.algo->name, "ring") == 0,
           "the second entry");
@@ -102,8 +102,8 @@ static void forced(void)
     refused(RD_BROADCAST, 64, 1, "twoshot", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
     refused(RD_BARRIER, 0, 1, "barrier=ring", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
     refused(RD_ALLREDUCE, 1 << 20, 1, "", "ll", RONDO_ERR_UNSUPPORTED, "longer");
-    refused(RD_ALLREDUCE, 8, 1, "ring", "pull", RONDO_ERR_UNSUPPORTED, "peer may still read");
-    refused(RD_ALLREDUCE, 1 << 20, 2, "", "pull", RONDO_ERR_UNSUPPORTED, "one node");
+    refused(RD_ALLREDUCE, 8, 1, "ring", "cma", RONDO_ERR_UNSUPPORTED, "peer may still read");
+    refused(RD_ALLREDUCE, 1 << 20, 2, "", "cma", RONDO_ERR_UNSUPPORTED, "one node");
     refused(RD_ALLREDUCE, 8, 2, "", "ll", RONDO_ERR_UNSUPPORTED, "shared memory");
     refused(RD_ALLREDUCE, 8, 1, "rnig", "", RONDO_ERR_INVALID_ARGUMENT, "\"rnig\"");
     refused(RD_ALLREDUCE, 8, 1, "alreduce=ring", "", RONDO_ERR_INVALID_ARGUMENT, "\"alreduce\"");
@@ -141,9 +141,9 @@ static void messages(void)
         strcpy(env.proto, "ll");
         CHECK(rd_choose_message(&env, 0, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED,
               "ll");
-        strcpy(env.proto, "pull");
+        strcpy(env.proto, "cma");
         CHECK(rd_choose_message(&env, 1, 0, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_ERR_UNSUPPORTED,
-              "pull");
+              "cma");
         env.proto[0] = '\0';
     }
 }

@@ -16,7 +16,7 @@
 
 static const char *algos[RD_ALGOS_MOST]; /* those that serve on one node */
 static int num_algos;
-static const char *const protos[] = {"ll", "simple", "pull"};
+static const char *const protos[] = {"ll", "simple", "cma"};
 #define NUM_PROTOS 3
 
 typedef struct {

@@ -7,19 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "util/check.h"
+
 typedef struct {
     _Atomic int turns, state;
 } counted_t;
-
-static int bad;
-
-#define CHECK(condition, what)                                                                                         \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("proxy: FAILED: %s\n", what);                                                                       \
-            bad = 1;                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 static rd_proxy_state_t turn(void *arg)
 {
@@ -86,8 +78,7 @@ int main(void)
     int others = atomic_load(&idle.turns);
     before = atomic_load(&dozing.turns);
     rd_proxy_wake(&one);
-    CHECK(comes(&idle, others + 1) && atomic_load(&dozing.turns) == before,
-          "one that is removed is not called again");
+    CHECK(comes(&idle, others + 1) && atomic_load(&dozing.turns) == before, "one that is removed is not called again");
     CHECK(rests(&idle), "what is left is idle");
     CHECK(rd_proxy_add(&three) == 0 && comes(&third, 1) && rests(&third), "another proxy has clients of its own");
     others = atomic_load(&idle.turns);
@@ -102,7 +93,7 @@ int main(void)
     rd_proxy_remove(&one);
     CHECK(rd_proxy_add(&one) == 0, "and it begins anew");
     rd_proxy_remove(&one);
-    if (!bad)
+    if (!failures)
         printf("proxy: right\n");
-    return bad;
+    return failures != 0;
 }

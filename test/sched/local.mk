@@ -4,6 +4,7 @@ check_PROGRAMS += \
 	test/sched/faults \
 	test/sched/hier \
 	test/sched/large \
+	test/sched/phases \
 	test/sched/shape \
 	test/sched/vtables
 model = \
@@ -16,6 +17,7 @@ test_sched_compile_SOURCES = test/sched/compile.c $(model)
 test_sched_faults_SOURCES = test/sched/faults.c $(model)
 test_sched_hier_SOURCES = test/sched/hier.c $(model)
 test_sched_large_SOURCES = test/sched/large.c $(model)
+test_sched_phases_SOURCES = test/sched/phases.c $(model)
 test_sched_shape_SOURCES = test/sched/shape.c $(model)
 test_sched_vtables_SOURCES = test/sched/vtables.c $(model)
 

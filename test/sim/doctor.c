@@ -8,14 +8,13 @@
 
 #include "../../tools/doctor_pairs.h"
 #include "../../tools/info.h"
+#include "util/check.h"
 #include "util/nvml_played.h"
 
 #define DEVICES 3
 
 static char said[8192];
-static int counts[3], failures;
-
-#define CHECK(x) ((x) ? 0 : (failures++, printf("line %d: %s\n%s", __LINE__, #x, said)))
+static int counts[3];
 
 void info_found(info_verdict_t verdict, const char *what, const char *remedy, const char *format, ...)
 {
@@ -42,9 +41,9 @@ static void look(void)
 static void well(void)
 {
     look();
-    CHECK(counts[INFO_NOTE] == 0 && counts[INFO_WRONG] == 0);
-    CHECK(strstr(said, "3 x NVIDIA Played, driver 580.00"));
-    CHECK(strstr(said, "pairs: 3 GPUs, all move data right"));
+    CHECK(counts[INFO_NOTE] == 0 && counts[INFO_WRONG] == 0, "%s", said);
+    CHECK(strstr(said, "3 x NVIDIA Played, driver 580.00"), "%s", said);
+    CHECK(strstr(said, "pairs: 3 GPUs, all move data right"), "%s", said);
 }
 
 static void settings(void)
@@ -58,16 +57,16 @@ static void settings(void)
     nvml_played.mig = 1 << 1;
     setenv("SIM_BROKEN", "2>0 corrupt", 1);
     look();
-    CHECK(counts[INFO_WRONG] == 3 && counts[INFO_NOTE] == 5);
-    CHECK(strstr(said, "off on GPU 1: ") && strstr(said, "nvidia-smi -pm 1"));
-    CHECK(strstr(said, "one process a GPU on GPU 2"));
-    CHECK(strstr(said, "1200 MHz on one GPU and 1980 MHz on another"));
-    CHECK(strstr(said, "could not be corrected on GPU 2"));
-    CHECK(strstr(said, "less than 512 MB on GPU 0 1 2"));
-    CHECK(strstr(said, "GPU 0 has fewer lanes"));
-    CHECK(strstr(said, "MIG: GPU 1 is divided"));
-    CHECK(strstr(said, "GPU2 to GPU0: delivers wrong data: byte") && strstr(said, "ACS"));
-    CHECK(!strstr(said, "GPU0 to GPU2"));
+    CHECK(counts[INFO_WRONG] == 3 && counts[INFO_NOTE] == 5, "%s", said);
+    CHECK(strstr(said, "off on GPU 1: ") && strstr(said, "nvidia-smi -pm 1"), "%s", said);
+    CHECK(strstr(said, "one process a GPU on GPU 2"), "%s", said);
+    CHECK(strstr(said, "1200 MHz on one GPU and 1980 MHz on another"), "%s", said);
+    CHECK(strstr(said, "could not be corrected on GPU 2"), "%s", said);
+    CHECK(strstr(said, "less than 512 MB on GPU 0 1 2"), "%s", said);
+    CHECK(strstr(said, "GPU 0 has fewer lanes"), "%s", said);
+    CHECK(strstr(said, "MIG: GPU 1 is divided"), "%s", said);
+    CHECK(strstr(said, "GPU2 to GPU0: delivers wrong data: byte") && strstr(said, "ACS"), "%s", said);
+    CHECK(!strstr(said, "GPU0 to GPU2"), "%s", said);
 }
 
 /* ---- a pair that hangs: the others are tried all the same */
@@ -86,7 +85,7 @@ static void hanging(void)
     char why[160];
 
     setenv("SIM_BROKEN", "1>0 hang", 1);
-    CHECK(doctor_pairs(6000, remember, verdicts, why) == DEVICES);
+    CHECK(doctor_pairs(6000, remember, verdicts, why) == DEVICES, "%s", said);
     for (int a = 0; a < DEVICES; a++)
         for (int b = 0; b < DEVICES; b++)
             if (a != b && verdicts[a][b] - 1 != (a == 1 && b == 0 ? PAIR_HANGS : PAIR_WELL)) {
@@ -100,12 +99,12 @@ static void unreachable(void)
 {
     setenv("SIM_NO_PEERS", "1", 1);
     look();
-    CHECK(counts[INFO_WRONG] == DEVICES * (DEVICES - 1));
-    CHECK(strstr(said, "GPU1 to GPU2: has no peer access"));
+    CHECK(counts[INFO_WRONG] == DEVICES * (DEVICES - 1), "%s", said);
+    CHECK(strstr(said, "GPU1 to GPU2: has no peer access"), "%s", said);
     unsetenv("SIM_NO_PEERS");
     setenv("SIM_DEVICES", "0", 1);
     look();
-    CHECK(strstr(said, "CUDA: it cannot be used"));
+    CHECK(strstr(said, "CUDA: it cannot be used"), "%s", said);
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 #include "core/comm.h"
 #include "exec/cuda/proxy/proxy.h"
 #include "gpu/device.h"
-#include "transport/net.h"
+#include "core/transports.h"
 
 #define CREWS 2
 
@@ -164,8 +164,8 @@ int main(void)
     int bad = 0;
 
     test_begin("early", 200);
-    setenv("RONDO_CUDA_CREWS", "2", 1);
-    if (device_none() || strncmp(rd_net_version(), "ucx", 3) != 0)
+    setenv("RONDO_PROXY_THREADS", "2", 1);
+    if (device_none() || !rd_transport_named("ucx"))
         return TEST_SKIPPED;
     bad += test_run(TEST_PROCESSES, device_nodes("1+1"), 40, barrier, NULL) != 0;
     printf("early: barrier: %s\n", bad ? "WRONG" : "right");

@@ -1,6 +1,6 @@
 /* The names of lib/kernels/ptx/gpu.cuh for the machine of machine.h. */
-#ifndef RD_GPU_CUH
-#define RD_GPU_CUH
+#ifndef TEST_SIM_GPU_CUH
+#define TEST_SIM_GPU_CUH
 
 #include <stdint.h>
 #include <string.h>

@@ -11,10 +11,8 @@
 #include "exec/cuda/cuda_int.h"
 #include "core/comm.h"
 #include "sim/runtime.h"
+#include "util/check.h"
 
-#define CHECK(x) ((x) ? 0 : (printf("line %d: %s\n", __LINE__, #x), bad = 1))
-
-static int bad;
 static char log_name[] = "/tmp/rondo-late-XXXXXX";
 
 /* How often the log names rank 1. */
@@ -62,5 +60,5 @@ int main(void)
         CHECK(cudaStreamDestroy(streams[i]) == cudaSuccess && cudaFree(buffers[i]) == cudaSuccess);
     }
     unlink(log_name);
-    return bad;
+    return failures != 0;
 }

@@ -12,10 +12,7 @@
 #include "exec/cuda/proxy/proxy.h"
 #include "core/comm.h"
 #include "sim/runtime.h"
-
-#define CHECK(x) ((x) ? 0 : (printf("line %d: %s\n", __LINE__, #x), bad = 1))
-
-static int bad;
+#include "util/check.h"
 
 /* ---- how what goes between nodes is cut */
 
@@ -120,9 +117,10 @@ static void check_streams(const rd_cuda_t *cuda)
 /* Where several nodes have `nlocal` ranks each: messages within a node fit on the device beside those to others. */
 static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t crews)
 {
-    struct rondo_comm comm = {.nranks = nlocal * nodes, .node = {.nlocal = nlocal, .nnodes = nodes}};
-    rd_cuda_t cuda = {.comm = &comm, .limits = {.blocks = blocks}}, inner = {.k = {.nranks = nlocal}};
-    uint32_t all = 2 * (uint32_t)(comm.nranks - 1), jobs = 2 * (uint32_t)(nlocal - 1);
+    const rd_node_t node = {.nlocal = nlocal, .nnodes = nodes};
+    const rd_team_t team = {.nranks = nlocal * nodes, .node = &node};
+    rd_cuda_t cuda = {.team = &team, .limits = {.blocks = blocks}}, inner = {.k = {.nranks = nlocal}};
+    uint32_t all = 2 * (uint32_t)(team.nranks - 1), jobs = 2 * (uint32_t)(nlocal - 1);
     rd_stage_t stage = {.cuda = &cuda, .k = {.crews = crews}, .pairs = all < RD_KPAIRS ? all : RD_KPAIRS};
     uint32_t beside = rd_stage_beside_most(&stage), warps = rd_kernel_at_once();
     rd_env_t env = {.cuda_bank = 0};
@@ -135,7 +133,7 @@ static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t crews)
     rd_window_layout(&inner, &env, (int)inner.limits.blocks);
     CHECK((jobs * inner.k.spread + warps - 1) / warps + beside <= blocks || inner.k.spread == 1);
     check_streams(&inner);
-    if (bad)
+    if (failures)
         printf("%d nodes of %d ranks, %u blocks, %u crews\n", nodes, nlocal, blocks, crews);
 }
 
@@ -145,9 +143,9 @@ static void check_layouts(uint32_t apart)
     static const size_t banks[] = {0, 16384, 16448, 1 << 20, 16 << 20};
     static const int blocks[] = {1, 4, 40, 132};
 
-    for (int n = 2; n <= RD_KRANKS && !bad; n++)
-        for (int fifos = 0; fifos <= RD_KFIFOS && !bad; fifos = fifos ? 2 * fifos : 1)
-            for (size_t i = 0; i < 20 && !bad; i++) {
+    for (int n = 2; n <= RD_KRANKS && !failures; n++)
+        for (int fifos = 0; fifos <= RD_KFIFOS && !failures; fifos = fifos ? 2 * fifos : 1)
+            for (size_t i = 0; i < 20 && !failures; i++) {
                 rd_env_t env = {.cuda_fifos = fifos, .cuda_bank = banks[i % 5], .cuda_channels = fifos % 67};
                 rd_cuda_t cuda = {.k = {.nranks = n}};
                 cuda.limits.nranks = (uint32_t)n;
@@ -173,7 +171,7 @@ static void check_layouts(uint32_t apart)
                                             (uint32_t)blocks[i / 5] * rd_kernel_at_once());
                 check_choices(&cuda);
                 check_streams(&cuda);
-                if (bad)
+                if (failures)
                     printf("apart %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", apart, n, fifos, banks[i % 5], blocks[i / 5]);
             }
 }
@@ -251,7 +249,7 @@ int main(void)
     check_auto(RONDO_DEVICE_HOST);
     for (int nlocal = 2; nlocal <= RD_KRANKS; nlocal++)
         for (int nodes = 2; nodes <= 4; nodes++)
-            for (uint32_t i = 0; i < 9 * RD_KCREWS && !bad; i++)
+            for (uint32_t i = 0; i < 9 * RD_KCREWS && !failures; i++)
                 check_beside(nlocal, nodes, 1u << i / RD_KCREWS, 1 + i % RD_KCREWS);
     for (uint32_t apart = 0; apart < 2; apart++)
         check_layouts(apart);
@@ -267,5 +265,5 @@ int main(void)
     CHECK(sim_live(after, sizeof after) == 0);
     CHECK(cudaSetDevice(0) == cudaSuccess);
     check_auto(0);
-    return bad;
+    return failures != 0;
 }

@@ -10,8 +10,8 @@ test -x test/sim/matrix || {
     echo "built without UCX: no nodes can be played"
     exit 77
 }
-RONDO_CUDA_CREWS=2
-export RONDO_CUDA_CREWS
+RONDO_PROXY_THREADS=2
+export RONDO_PROXY_THREADS
 test/sim/matrix --ranks 18 --share 7/300
 test/sim/matrix --ranks 17 --operation alltoallv
 test/sim/matrix --nodes 18+2 --share 11/300
@@ -20,7 +20,7 @@ for operation in allgather alltoall reduce_scatter; do
     test/sim/matrix --nodes 2+2+2+2+2+2+2+2+2 --operation $operation
 done
 for operation in gather scatter reduce_scatterv; do
-    RONDO_CUDA_ROUND=1K test/sim/matrix --nodes 2+2+2+2+2+2+2+2+2 --operation $operation --share 1/20
+    RONDO_PROXY_ROUND=1K test/sim/matrix --nodes 2+2+2+2+2+2+2+2+2 --operation $operation --share 1/20
 done
 test/sim/programs --ranks 17 --seconds 1
 test/sim/programs --nodes 9+9 --seconds 1

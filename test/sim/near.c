@@ -8,6 +8,7 @@
 
 #include "exec/cuda/proxy/proxy.h"
 #include "core/comm.h"
+#include "core/transports.h"
 #include "gpu/device.h"
 
 #define INTS 3000
@@ -115,7 +116,7 @@ int main(void)
     int bad = 0;
 
     test_begin("near", 100);
-    if (device_none() || strncmp(rd_net_version(), "ucx", 3) != 0)
+    if (device_none() || !rd_transport_named("ucx"))
         return TEST_SKIPPED;
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
         setenv("RONDO_P2P", layouts[i].past ? "1" : "0", 1);

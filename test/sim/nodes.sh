@@ -6,7 +6,7 @@ here=${top_builddir:-.}
 "$here/rondo-info" 2>&1 | grep -q 'ucx [0-9]' || { echo "built without UCX"; exit 77; }
 timeout 300 sh "${srcdir:-.}/test/gpu/check.sh" --programs "$here/test/sim" --part nodes --seconds 2 || exit 1
 # Messages straight from and to device memory, which is the host's here, among operations of all kinds.
-RONDO_NET_DIRECT=1
-RONDO_NET_DIRECT_MIN=256
-export RONDO_NET_DIRECT RONDO_NET_DIRECT_MIN
+RONDO_GDR=1
+RONDO_GDR_MIN=256
+export RONDO_GDR RONDO_GDR_MIN
 timeout 60 "$here/test/sim/programs" --nodes 2+1 --seconds 2 && timeout 60 "$here/test/sim/rounds" --nodes

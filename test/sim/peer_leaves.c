@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gpu/device.h"
-#include "transport/net.h"
+#include "core/transports.h"
 
 static void body(test_rank_t *t, void *arg)
 {
@@ -38,8 +38,8 @@ int main(void)
     int bad = 0;
 
     test_begin("leave", 100);
-    setenv("RONDO_CUDA_CREWS", "2", 0);
-    if (device_none() || strncmp(rd_net_version(), "ucx", 3) != 0)
+    setenv("RONDO_PROXY_THREADS", "2", 0);
+    if (device_none() || !rd_transport_named("ucx"))
         return TEST_SKIPPED;
     for (int i = 0; i < 4; i++) {
         size_t count = i % 2 ? 300000 : 100;

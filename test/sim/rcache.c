@@ -8,14 +8,12 @@
 #include "core/comm.h"
 #include "exec/cuda/proxy/proxy.h"
 #include "sim/runtime.h"
+#include "util/check.h"
 
-#define CHECK(x) ((x) ? 0 : (printf("line %d: %s\n", __LINE__, #x), bad = 1))
 #define BYTES ((size_t)1 << 20)
 #define KEPT 64
 #define MANY 30 /* 13 has no divisor in common with it */
 #define LITTLE ((size_t)64 << 10)
-
-static int bad;
 
 static char *take(size_t bytes)
 {
@@ -139,7 +137,7 @@ static void check(rd_stage_t *s)
     CHECK(grown != other && (grown + 3 * BYTES <= first || grown >= first + BYTES));
     first[0] = 5; /* a graph may know it */
     CHECK(cudaFree(p) == cudaSuccess && cudaFree(other) == cudaSuccess);
-    printf("renewed: %d\n", bad);
+    printf("renewed: %d\n", failures);
 }
 
 int main(void)
@@ -161,5 +159,5 @@ int main(void)
     CHECK(!left || cudaFree(left) == cudaSuccess);
     CHECK(sim_live(said, sizeof said) == before);
     CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);
-    return bad;
+    return failures != 0;
 }

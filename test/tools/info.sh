@@ -30,7 +30,7 @@ port=$((20000 + $$ % 10000))
 check '[01]' '^[0-9]* checked: ' "$info" doctor
 check 1 'WRONG  open files ' sh -c 'ulimit -n 50 && "$0" doctor' "$info"
 check 1 'WRONG  memory .*ulimit -f' sh -c 'ulimit -f 64 && "$0" doctor' "$info"
-check '[01]' 'note   peers. memory .*RONDO_PULL=0' env RONDO_PULL=0 "$info" doctor
+check '[01]' 'note   peers. memory .*RONDO_CMA=0' env RONDO_CMA=0 "$info" doctor
 check 1 'WRONG  interface .*RONDO_IFACE=nosuch' env RONDO_IFACE=nosuch "$info" doctor
 check 1 'WRONG  ports  *1 of [0-9]* ' env RONDO_IFACE=lo RONDO_PORTS=$port-$port "$info" doctor
 check '[01]' 'ok     connection .* 127.0.0.1 ' env RONDO_IFACE=lo "$info" doctor

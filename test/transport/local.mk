@@ -12,5 +12,34 @@ test_transport_nodes_zcopy_LDADD = libtest.la
 test_transport_nodes_link_LDADD = libtest.la
 test_transport_nodes_link_SOURCES = test/transport/nodes_link.c test/util/enter.h test/util/hosts.c test/util/hosts.h
 
+# The same programs by a transport that lives here alone; they link the core, where it is registered.
+check_PROGRAMS += \
+	test/transport/socketpair_nodes \
+	test/transport/socketpair_trials \
+	test/transport/socketpair_zcopy
+operations_by_socketpair = \
+	test/transport/socketpair_transport.c \
+	test/util/enter.h \
+	test/util/harness.c \
+	test/util/harness.h \
+	test/util/operation.c \
+	test/util/operation.h \
+	test/util/reference.c \
+	test/util/reference.h
+test_transport_socketpair_nodes_SOURCES = test/transport/nodes.c $(operations_by_socketpair)
+test_transport_socketpair_nodes_CPPFLAGS = $(AM_CPPFLAGS)
+test_transport_socketpair_nodes_LDADD = librondo_core.la $(cuda_parts) -lm
+test_transport_socketpair_zcopy_SOURCES = test/transport/nodes_zcopy.c $(operations_by_socketpair)
+test_transport_socketpair_zcopy_CPPFLAGS = $(AM_CPPFLAGS)
+test_transport_socketpair_zcopy_LDADD = librondo_core.la $(cuda_parts) -lm
+test_transport_socketpair_trials_SOURCES = \
+	test/fault/trial.c \
+	test/fault/trial.h \
+	test/fault/trials.c \
+	$(operations_by_socketpair)
+test_transport_socketpair_trials_CPPFLAGS = $(AM_CPPFLAGS)
+test_transport_socketpair_trials_LDADD = librondo_core.la $(cuda_parts) -lm
+
 script_tests += \
-	test/transport/nodes_fault.sh
+	test/transport/nodes_fault.sh \
+	test/transport/socketpair.sh

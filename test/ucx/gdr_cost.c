@@ -1,6 +1,6 @@
-/* What messages past connections cost a processor, by rd_net_direct between two processes: host memory, which the
- * played UCX of played_get.c fetches as a device's is fetched. Not a test: for eyes, and for strace, which counts what
- * is said.
+/* What messages past connections cost a processor, by `direct` of UCX's transport between two processes: host memory,
+ * which the played UCX of played_get.c fetches as a device's is fetched. Not a test: for eyes, and for strace, which
+ * counts what is said.
  *
  *   net_straight [BYTES [ROUNDS [GROUP [0: each announced by UCX]]]]
  *   strace -f -c -e trace=sendto,sendmsg,recvfrom test/ucx/gdr_cost 16384 300 64
@@ -41,7 +41,7 @@ static int begin(char *memory, int send)
             m.whole = (rd_net_memory_t){memory, 2 * bytes, 1};
         }
         atomic_store(m.pending, 1);
-        wrong = rd_net_direct(self.net, &m) != RONDO_SUCCESS;
+        wrong = self.net->ops->direct(self.net, &m) != RONDO_SUCCESS;
     }
     return wrong;
 }
@@ -60,7 +60,7 @@ static int one_round(char *memory)
                 wrong = begin(memory, w);
             }
         }
-        if (rd_net_progress(self.net) == 0) {
+        if (rd_transport_progress(self.net) == 0) {
             sched_yield();
         }
         wrong |= rd_stop_get(&self.stop) != RONDO_SUCCESS;

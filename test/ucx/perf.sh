@@ -29,7 +29,7 @@ nodes() {
     # shellcheck disable=SC2086
     timeout 60 "$MPIEXEC" $job >"$log" 2>&1
     status=$?
-    if grep -q 'built without a network' "$log"; then
+    if grep -q 'built without UCX' "$log"; then
         echo "rondo is built without UCX"
         exit 77
     fi

@@ -16,7 +16,7 @@
 static rd_who_t who = {.name = "refuse", .rank = 0, .nranks = 3};
 static rd_stop_t stop;
 static rd_ucx_peer_t peers[3];
-static rd_net_t net = {.who = &who, .stop = &stop, .rank = 0, .nranks = 3, .peers = peers};
+static rd_ucx_net_t net = {.who = &who, .stop = &stop, .rank = 0, .nranks = 3, .peers = peers};
 static rd_counter_t counters[4];
 static unsigned char inbox[GUARD + SLOTS * SLOT_BYTES + GUARD];
 static rd_send_t send_side = {.tail = &counters[0], .head = &counters[1], .slots_mask = SLOTS - 1};
@@ -42,7 +42,8 @@ static int set_up(void)
     counters[1].value = 3;
     recv_side.received = 9;
     counters[2].value = 9;
-    return rd_net_bind_send(&net, 1, 2, &send_side) || rd_net_bind_recv(&net, 1, 2, &recv_side);
+    return rd_transport_ucx.bind_send(&net.base, 1, 2, &send_side) ||
+           rd_transport_ucx.bind_recv(&net.base, 1, 2, &recv_side);
 }
 
 static const rd_ucx_header_t good_data = {.rank = 1, .channel = 2, .kind = RD_UCX_DATA, .number = 9, .bytes = 40};

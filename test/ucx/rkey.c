@@ -5,16 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/check.h"
 #include "util/played_get.h"
 #include "ucx/ucx_gdr.h"
 
-#define CHECK(x) ((x) ? 0 : (fprintf(stderr, "line %d: %s\n", __LINE__, #x), bad = 1))
 #define MANY 100
 #define EACH 2 /* what a key is to UCX: mapped memory, and what is packed of it */
 
-static int bad;
 static char memory[MANY];
-static rd_net_t net;
+static rd_ucx_net_t net;
 static rd_ucx_direct_t direct;
 
 static rd_ucx_key_t *own(size_t bytes, uint64_t number)
@@ -94,5 +93,5 @@ int main(void)
     rd_ucx_keys_free(&net, &net.keys);
     rd_ucx_keys_free(&net, &direct.keys);
     CHECK(played_get_left() == 0 && net.keys == NULL && direct.keys == NULL);
-    return bad;
+    return failures != 0;
 }

@@ -1,5 +1,5 @@
-/* A network that UCX cannot start on some rank, or on which it would end another one: no communicator is made, and every
- * rank says why and what to look at. */
+/* A network that UCX cannot start on some rank, or on which it would end another one: no communicator is made, and
+ * every rank says why and what to look at. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

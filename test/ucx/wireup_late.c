@@ -31,9 +31,9 @@ static int exchange(int rank)
         memset(memory, 7, BYTES);
         m.whole = (rd_net_memory_t){memory, BYTES, 1};
     }
-    wrong = rd_net_direct(self.net, &m) != RONDO_SUCCESS;
-    while ((atomic_load(&pending) != 0 || !rd_net_idle(self.net)) && !wrong) {
-        (void)rd_net_progress(self.net);
+    wrong = self.net->ops->direct(self.net, &m) != RONDO_SUCCESS;
+    while ((atomic_load(&pending) != 0 || !rd_transport_idle(self.net)) && !wrong) {
+        (void)rd_transport_progress(self.net);
         wrong = rd_stop_get(&self.stop) != RONDO_SUCCESS;
         sched_yield();
     }

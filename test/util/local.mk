@@ -4,6 +4,7 @@ libtest_parts_la_SOURCES = \
 	test/util/enter.h \
 	test/util/harness.c \
 	test/util/harness.h \
+	test/util/integer_op.h \
 	test/util/messages.c \
 	test/util/messages.h \
 	test/util/operation.c \
@@ -15,6 +16,5 @@ libtest_la_LIBADD = libtest_parts.la librondo.la -lm
 
 EXTRA_DIST += \
 	test/util/check.h \
-	test/util/expect.h \
 	test/util/gate.h \
 	test/util/mpirun.sh

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "ucx/transport_ucx.h"
 #include "util/net_rank.h"
 
 int net_rank_meet(net_rank_t *r, net_id_t *id)
@@ -22,21 +23,26 @@ int net_rank_meet(net_rank_t *r, net_id_t *id)
 
 int net_rank_join(net_rank_t *r)
 {
-    unsigned char *remote = malloc((size_t)r->who.nranks);
-    if (remote == NULL) {
+    r->node = (rd_node_t){.nnodes = r->who.nranks, .node_of = malloc((size_t)r->who.nranks * sizeof(int))};
+    if (r->node.node_of == NULL) {
         return 1;
     }
     for (int i = 0; i < r->who.nranks; i++) {
-        remote[i] = i != r->who.rank;
+        r->node.node_of[i] = i;
     }
-    rondo_result_t result =
-        rd_net_create(&r->net, r->boot, r->who.rank, r->who.nranks, remote, &r->env, &r->who, &r->stop);
-    free(remote);
-    return result != RONDO_SUCCESS;
+    const rd_transport_args_t args = {.rank = r->who.rank,
+                                      .nranks = r->who.nranks,
+                                      .node = &r->node,
+                                      .env = &r->env,
+                                      .boot = r->boot,
+                                      .who = &r->who,
+                                      .stop = &r->stop};
+    return rd_transport_ucx.create(&r->net, &args) != RONDO_SUCCESS;
 }
 
 void net_rank_leave(net_rank_t *r)
 {
-    rd_net_destroy(r->net);
+    r->net->ops->destroy(r->net);
     rd_boot_destroy(r->boot);
+    free(r->node.node_of);
 }

@@ -2,7 +2,7 @@
 #ifndef TEST_NET_RANK_H
 #define TEST_NET_RANK_H
 
-#include "transport/net.h"
+#include "transport/transport.h"
 
 /* The id, in memory that the ranks share, zero at first. Rank 0 makes it once all are forked: the rendezvous is a
  * thread, and a child forked beside one may inherit a lock of UCX's memory hooks that nobody will ever give back. */
@@ -16,7 +16,8 @@ typedef struct net_rank {
     rd_who_t who; /* name, rank and nranks are the caller's */
     rd_stop_t stop;
     rd_boot_t *boot;
-    rd_net_t *net;
+    rd_node_t node;
+    rd_transport_t *net;
 } net_rank_t;
 
 /* Each is collective; nonzero: it has failed. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/harness.h"
+#include "util/integer_op.h"
 
 #define BLOCK 128
 
@@ -327,40 +328,6 @@ static uint64_t wrap(const type_info_t *y, uint64_t value)
     return y->is_signed ? (uint64_t)((int64_t)(value << shift) >> shift) : value << shift >> shift;
 }
 
-static int less(const type_info_t *y, uint64_t a, uint64_t b)
-{
-    return y->is_signed ? (int64_t)a < (int64_t)b : a < b;
-}
-
-static uint64_t combine(const type_info_t *y, rondo_op_t op, uint64_t a, uint64_t b)
-{
-    int is_bool = y == &types[RONDO_BOOL];
-
-    switch (op) {
-    case RONDO_SUM:
-    case RONDO_AVG:
-        return is_bool ? a | b : a + b;
-    case RONDO_PROD:
-        return is_bool ? a & b : a * b;
-    case RONDO_MIN:
-        return less(y, b, a) ? b : a;
-    case RONDO_MAX:
-        return less(y, a, b) ? b : a;
-    case RONDO_BAND:
-        return a & b;
-    case RONDO_BOR:
-        return a | b;
-    case RONDO_BXOR:
-        return a ^ b;
-    case RONDO_LAND:
-        return a && b;
-    case RONDO_LOR:
-        return a || b;
-    default:
-        return !a != !b;
-    }
-}
-
 static long long check_integers(const ref_input_t *in, size_t first, size_t count, const char *got, char *text,
                                 size_t size)
 {
@@ -378,7 +345,7 @@ static long long check_integers(const ref_input_t *in, size_t first, size_t coun
             if (r == 0)
                 sum[i] = logical && in->nranks > 1 ? value != 0 : value;
             else
-                sum[i] = wrap(y, combine(y, in->op, sum[i], value));
+                sum[i] = wrap(y, integer_op(in->type, in->op, sum[i], value));
         }
     }
     for (i = 0; i < count; i++) {

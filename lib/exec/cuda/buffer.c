@@ -14,7 +14,7 @@ static int remembered(const rd_cuda_t *cuda, uintptr_t page)
 rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer, size_t bytes)
 {
     uintptr_t page = (uintptr_t)buffer >> PAGE_BITS;
-    rd_who_t *who = &cuda->comm->who;
+    rd_who_t *who = cuda->team->who;
     struct cudaPointerAttributes a;
 
     if (!bytes || !buffer || remembered(cuda, page))

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "exec/host/reduce.h"
-#include "core/op.h"
 #include "exec/cuda/cuda_int.h"
 #include "exec/cuda/proxy/proxy.h"
 
@@ -36,9 +35,10 @@ static void set_real(rd_kreduce_t *r, rondo_type_t type, double value)
 }
 
 /* What the kernels make of the operator: AVG of what has fractions is a sum of scaled contributions, as PREMULSUM is. */
-void rd_cuda_op(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *r)
+void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r)
 {
-    rd_op_scalar_t scalar;
+    const rd_op_scalar_t *scalar = call->scalar;
+    const rd_ask_t *ask = &call->ask;
 
     r->op = (uint32_t)ask->op;
     r->scaled = RD_KSCALE_NONE;
@@ -46,17 +46,17 @@ void rd_cuda_op(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *r)
     r->scale[0] = r->scale[1] = 0;
     if (ask->op == RONDO_AVG && (is_real(ask->type) || ask->type == RONDO_COMPLEX64 || ask->type == RONDO_COMPLEX128)) {
         r->op = RONDO_SUM;
-        set_real(r, ask->type, 1.0 / cuda->comm->nranks);
-    } else if (ask->op >= RONDO_NUM_OPS && rd_op_scalar(cuda->comm, ask->op, &scalar) == 0) {
+        set_real(r, ask->type, 1.0 / cuda->team->nranks);
+    } else if (ask->op >= RONDO_NUM_OPS && scalar) {
         r->op = RONDO_SUM;
-        r->device_scale = scalar.device;
+        r->device_scale = scalar->device;
         r->scaled = is_real(ask->type) ? RD_KSCALE_REAL : RD_KSCALE_ELEMENT;
-        if (scalar.device)
+        if (scalar->device)
             return;
         if (is_real(ask->type))
-            set_real(r, ask->type, number(ask->type, scalar.here));
+            set_real(r, ask->type, number(ask->type, scalar->here));
         else
-            memcpy(r->scale, scalar.here, sizeof r->scale);
+            memcpy(r->scale, scalar->here, sizeof r->scale);
     }
 }
 
@@ -72,7 +72,7 @@ static uint32_t place(const rd_wanted_t *w)
 static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_env_t *env, rd_chosen_t *chosen)
 {
     uint32_t at = place(wanted);
-    rd_who_t *who = &cuda->comm->who;
+    rd_who_t *who = cuda->team->who;
     const char *why;
 
     if (env && cuda->cache[at].chosen.launch.algo &&
@@ -111,7 +111,7 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const
         const rd_klaunch_t part = rd_crowd_part(cuda, launch);
         cudaError_t error = (cudaError_t)rd_kernel_launch(&part, work, stream);
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
-                                      : rd_cuda_error(&cuda->comm->who, error, "launching a kernel");
+                                      : rd_cuda_error(cuda->team->who, error, "launching a kernel");
     }
     rd_device_back(before, cuda->device);
     return result;
@@ -129,7 +129,7 @@ rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t 
     if (result == RONDO_SUCCESS) {
         cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
-                                      : rd_cuda_error(&cuda->comm->who, error, "cudaMemcpyAsync");
+                                      : rd_cuda_error(cuda->team->who, error, "cudaMemcpyAsync");
     }
     rd_device_back(before, cuda->device);
     return result;
@@ -179,7 +179,7 @@ static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
     work.comm = cuda->k;
     work.reduce = (rd_kreduce_t){.in = call->in, .out = call->out, .count = count, .coll = RD_ALLREDUCE,
                                  .type = (uint32_t)call->ask.type, .passes = 1, .units = 1};
-    rd_cuda_op(cuda, &call->ask, &work.reduce);
+    rd_cuda_op(cuda, call, &work.reduce);
     launch.threads = rd_kernel_threads(RD_KERNEL_ALONE, RD_PROTO_LL);
     size_t blocks = (count * element + 16383) / 16384;
     launch.blocks = blocks < cuda->limits.blocks ? (uint32_t)blocks : cuda->limits.blocks;
@@ -207,15 +207,15 @@ static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kred
     const rd_ask_t *ask = &call->ask;
     rd_wanted_t wanted;
 
-    rd_cuda_op(cuda, ask, reduce);
+    rd_cuda_op(cuda, call, reduce);
     memset(&wanted, 0, sizeof wanted);
     wanted.coll = reduce->coll = (uint32_t)ask->coll;
     wanted.type = reduce->type = (uint32_t)ask->type;
     wanted.op = reduce->op;
     wanted.element = (uint32_t)rondo_type_size(ask->type);
     wanted.count = reduce->count = ask->count;
-    wanted.kernels = cuda->windows && cuda->comm->env.cuda_copy && !rd_copies_possible(cuda, call);
-    return choose(cuda, &wanted, &cuda->comm->env, chosen);
+    wanted.kernels = cuda->windows && cuda->team->env->cuda_copy && !rd_copies_possible(cuda, call);
+    return choose(cuda, &wanted, cuda->team->env, chosen);
 }
 
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
@@ -287,10 +287,11 @@ rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, si
         result = RONDO_SUCCESS;
     }
     rd_device_back(before, cuda->device);
-    return error == cudaSuccess ? result : rd_cuda_error(&cuda->comm->who, error, "memory aside");
+    return error == cudaSuccess ? result : rd_cuda_error(cuda->team->who, error, "memory aside");
 }
 
-rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
+/* A reduce_scatter by tables: a reduction to each rank in turn, for blocks of different lengths have different roots. */
+static rondo_result_t reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const size_t *counts = call->tables->in_counts;
     size_t element = rondo_type_size(call->ask.type), offset = 0;
@@ -310,7 +311,7 @@ rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
         one.in = block;
         one.out = !own ? NULL : call->aside ? block : call->out;
         one.aside = 0;
-        result = cuda->stage ? rd_stage_collective(cuda, &one) : run_one(cuda, &one, one.out, 0);
+        result = run_one(cuda, &one, one.out, 0);
         if (result == RONDO_SUCCESS && own && call->aside)
             result = rd_cuda_copy_over(cuda, call->out, block, counts[root] * element, call->stream);
     }
@@ -319,13 +320,13 @@ rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
 
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    if (cuda->asked) {
-        rondo_result_t result = rd_cuda_asked_call(cuda, call);
+    if (cuda->signatures && !rd_cuda_captured(call->stream)) {
+        rondo_result_t result = rd_signature_ring_call(cuda->signatures, call);
         if (result != RONDO_SUCCESS)
             return result;
     }
     if (cuda->stage) {
-        rondo_result_t result = rd_stage_check_call(cuda->stage, call);
+        rondo_result_t result = rd_stage_check(cuda->stage, call);
         return result == RONDO_SUCCESS ? rd_stage_collective(cuda, call) : result;
     }
     if (call->ask.coll == RD_BARRIER)
@@ -333,7 +334,7 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
     if (cuda->k.nranks == 1)
         return call->ask.count || call->tables ? run_alone(cuda, call) : RONDO_SUCCESS;
     if (call->tables && call->ask.coll == RD_REDUCE_SCATTER)
-        return rd_cuda_reduce_each(cuda, call);
+        return reduce_each(cuda, call);
     if (call->tables)
         return rd_messages_collective(cuda, call);
     if (call->ask.count == 0)
@@ -367,11 +368,10 @@ static void extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, si
         *in = *out = 1; /* NULL where nothing is there */
 }
 
-rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call)
+rondo_result_t rd_cuda_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const char *name = rd_coll_name(call->ask.coll);
-    rd_cuda_t *cuda = comm->cuda;
-    rondo_result_t result = rd_cuda_check(comm);
+    rondo_result_t result = rd_cuda_check(cuda);
     size_t in, out;
 
     extents(cuda, call, &in, &out);
@@ -381,5 +381,5 @@ rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call)
         result = rd_buffer_check(cuda, name, "recv", call->out, out);
     if (result != RONDO_SUCCESS)
         return result;
-    return rd_group_depth ? rd_cuda_record(cuda, call) : rd_cuda_run(cuda, call);
+    return call->grouped ? rd_cuda_record(cuda, call) : rd_cuda_run(cuda, call);
 }

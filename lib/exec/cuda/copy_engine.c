@@ -54,7 +54,7 @@ static rondo_result_t find(copies_t *c, int *number)
     static const char *const wanted = "RONDO_CUDA_COPY or RONDO_ALGO=copy want it at the same place of the same "
                                       "registered buffer (rondo_comm_register) on all ranks";
     const char *name = rd_coll_name(c->call->ask.coll);
-    rd_who_t *who = &c->cuda->comm->who;
+    rd_who_t *who = c->cuda->team->who;
     size_t length;
     const char *from = source(c, &length), *what = from == c->call->out ? "recv" : "send";
 
@@ -91,7 +91,7 @@ static void set_mark(copies_t *c, int number)
 static void take(copies_t *c, cudaError_t error)
 {
     if (error != cudaSuccess)
-        c->result = rd_cuda_error(&c->cuda->comm->who, error, "an operation by copies");
+        c->result = rd_cuda_error(c->cuda->team->who, error, "an operation by copies");
 }
 
 /* `behind`: this rank has read since the last meeting. */

@@ -2,13 +2,15 @@
  * where configure found CUDA; cuda_none.c stands in elsewhere.
  *
  * A CUDA communicator keeps bootstrap, node and watch as a host one does; its operations go to the device instead of
- * the queue: chosen (exec/cuda/kernel_choose.c), bound (cuda/bind.c), launched in call order (exec/cuda/order.c). */
-#ifndef RD_CUDA_H
-#define RD_CUDA_H
+ * the queue: chosen (exec/cuda/kernel_choose.c), bound to a kernel (exec/cuda/collective.c), launched in call order
+ * (exec/cuda/order.c). */
+#ifndef RD_EXEC_CUDA_CUDA_H
+#define RD_EXEC_CUDA_CUDA_H
 
 #include <stdio.h>
 
-#include "core/submit.h"
+#include "plan/call.h"
+#include "progress/net_comm.h"
 #include "topo/topo_gpu.h"
 
 typedef struct rd_cuda rd_cuda_t;
@@ -18,29 +20,26 @@ int rd_cuda_built(void);
 /* What config.device means here: a device's number, or RONDO_DEVICE_HOST. */
 rondo_result_t rd_cuda_device(int wanted, int *device);
 
-/* Bytes that RONDO_CHECK takes at the end of each rank's shared segment. */
-size_t rd_cuda_asked_bytes(void);
-
-/* What the watch does for a CUDA communicator several times a second; `comm` is a rondo_comm_t. */
-void rd_cuda_look(void *comm);
-
-/* Collective over comm->boot, after its node is known. Sets comm->cuda. On an error every rank has one. */
-rondo_result_t rd_cuda_create(rondo_comm_t comm);
+/* Collective over the team's bootstrap, after its node is known. On an error every rank has one, and *cuda may have been
+ * set: it is for rd_cuda_free. */
+rondo_result_t rd_cuda_create(rd_cuda_t **cuda, const rd_team_t *team, const rd_net_comm_ops_t *net_comms);
+/* What the watch does for a CUDA communicator several times a second. */
+void rd_cuda_look(rd_cuda_t *cuda);
 /* Waits for what is enqueued, or, after an error, until kernels have left; then closes what is the peers'. After it this
  * rank touches no peer's memory: its control may say that it has left. */
-rondo_result_t rd_cuda_close(rondo_comm_t comm);
-/* Frees the rest. What peers may still touch is freed by a later communicator of this process, or with it. */
-void rd_cuda_free(rondo_comm_t comm);
+rondo_result_t rd_cuda_close(rd_cuda_t *cuda);
+/* Frees the rest. What peers may still touch is freed by a later communicator of this process, or with it; then `node`,
+ * whose memory tells when they have left, is taken over, and empty afterwards. NULL: there is nothing to free. */
+void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node);
 /* Waits for what is enqueued. */
-rondo_result_t rd_cuda_drain(rondo_comm_t comm);
-rondo_result_t rd_cuda_drained(rondo_comm_t comm); /* without the wait: RONDO_IN_PROGRESS */
+rondo_result_t rd_cuda_drain(rd_cuda_t *cuda);
+rondo_result_t rd_cuda_drained(rd_cuda_t *cuda); /* without the wait: RONDO_IN_PROGRESS */
 /* Has a kernel failed? Then the communicator has. */
-rondo_result_t rd_cuda_check(rondo_comm_t comm);
+rondo_result_t rd_cuda_check(rd_cuda_t *cuda);
 
 /* Enqueues, or records in this thread's group. */
-rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call);
-rondo_result_t rd_cuda_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer,
-                               rondo_stream_t stream);
+rondo_result_t rd_cuda_collective(rd_cuda_t *cuda, const rd_call_t *call);
+rondo_result_t rd_cuda_message(rd_cuda_t *cuda, const rd_message_t *message);
 
 /* The outermost end of a group: enqueues what this thread has recorded. What it then waits for, if `pending` is not
  * NULL, is left there. */
@@ -49,16 +48,17 @@ rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending);
 void rd_cuda_group_clear(void);
 /* Expected microseconds of the longest communicator's collectives in what this thread has recorded. */
 double rd_cuda_group_estimate(void);
-/* Of a group that was submitted. Freed when done. RONDO_SUCCESS, or what went wrong. */
-rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done);
+/* Of a group that was submitted: RONDO_IN_PROGRESS while it runs; then it is freed, and the result is RONDO_SUCCESS or
+ * what CUDA has found wrong. The health of the communicators is for the caller to look at. */
+rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending);
 
 /* Collective. *number: -1, it is a promise and no more; else what rd_cuda_deregister is told. */
-rondo_result_t rd_cuda_register(rondo_comm_t comm, void *buffer, size_t bytes, int *number);
-rondo_result_t rd_cuda_deregister(rondo_comm_t comm, int number);
-void rd_cuda_windows(rondo_comm_t comm); /* see rondo_comm_windows */
+rondo_result_t rd_cuda_register(rd_cuda_t *cuda, void *buffer, size_t bytes, int *number);
+rondo_result_t rd_cuda_deregister(rd_cuda_t *cuda, int number);
+void rd_cuda_windows(rd_cuda_t *cuda); /* see rondo_comm_windows */
 
-rondo_result_t rd_cuda_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm);
-rondo_result_t rd_cuda_mem_free(void *buffer, rondo_comm_t comm);
+rondo_result_t rd_cuda_mem_alloc(rd_cuda_t *cuda, void **buffer, size_t bytes);
+rondo_result_t rd_cuda_mem_free(rd_cuda_t *cuda, void *buffer);
 
 /* A line for each device, for rondo-info. */
 void rd_cuda_print(FILE *file);

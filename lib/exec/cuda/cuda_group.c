@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lifetime.h"
 #include "exec/cuda/cuda_int.h"
 
 typedef struct op {
     struct op *next;
     rd_call_t call;
     rd_tables_t tables;
-    size_t counts[]; /* that `tables` points to */
+    rd_op_scalar_t scalar; /* that the call points to: its operator may be gone at the group's end */
+    size_t counts[];       /* that `tables` points to */
 } op_t;
 
 /* One communicator's part of the group. */
@@ -33,7 +33,7 @@ struct rd_cuda_pending {
     int n;
     struct {
         cudaEvent_t event;
-        rondo_comm_t comm; /* held */
+        rd_who_t *who; /* of the communicator, whose struct the request holds */
         int device;
     } wait[];
 };
@@ -47,8 +47,6 @@ static part_t *part_of(rd_cuda_t *cuda)
         at = &(*at)->next;
     if (*at && (*at)->cuda == cuda)
         return *at;
-    if (rd_group_note(cuda->comm) != RONDO_SUCCESS)
-        return NULL;
     made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
@@ -61,7 +59,7 @@ static part_t *part_of(rd_cuda_t *cuda)
 
 static rondo_result_t no_memory(rd_cuda_t *cuda)
 {
-    return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
+    return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
 }
 
 static const size_t *keep(op_t *op, int row, const size_t *from, size_t n)
@@ -78,6 +76,10 @@ rondo_result_t rd_cuda_record(rd_cuda_t *cuda, const rd_call_t *call)
     if (!op)
         return no_memory(cuda);
     op->call = *call;
+    if (call->scalar) {
+        op->scalar = *call->scalar;
+        op->call.scalar = &op->scalar;
+    }
     if (call->tables) {
         const rd_tables_t *t = call->tables;
         op->tables = (rd_tables_t){keep(op, 0, t->in_counts, n), keep(op, 1, t->in_displs, n),
@@ -160,11 +162,11 @@ static rondo_result_t check_self(const part_t *part)
         if (!s && !r)
             return RONDO_SUCCESS;
         if (!s || !r)
-            return rd_error(&cuda->comm->who, RONDO_ERR_INVALID_USAGE,
+            return rd_error(cuda->team->who, RONDO_ERR_INVALID_USAGE,
                             "%s to this rank itself has no matching %s in the same group", s ? "a send" : "a recv",
                             s ? "recv" : "send");
         if (s->bytes != r->bytes)
-            return rd_error(&cuda->comm->who, RONDO_ERR_INVALID_ARGUMENT,
+            return rd_error(cuda->team->who, RONDO_ERR_INVALID_ARGUMENT,
                             "a rank sends itself %zu bytes and receives %zu: the counts must match", s->bytes,
                             r->bytes);
         s = s->next;
@@ -217,11 +219,10 @@ static rondo_result_t note(rd_cuda_pending_t *pending, const part_t *part)
         (void)cudaEventDestroy(event);
     rd_device_back(before, part->cuda->device);
     if (error != cudaSuccess)
-        return rd_cuda_error(&part->cuda->comm->who, error, "an event for a request");
-    rd_comm_hold(part->cuda->comm);
+        return rd_cuda_error(part->cuda->team->who, error, "an event for a request");
     pending->wait[pending->n].event = event;
     pending->wait[pending->n].device = part->cuda->device;
-    pending->wait[pending->n++].comm = part->cuda->comm;
+    pending->wait[pending->n++].who = part->cuda->team->who;
     return RONDO_SUCCESS;
 }
 
@@ -250,33 +251,24 @@ rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending)
     return result;
 }
 
-rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done)
+rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending)
 {
     rd_cuda_pending_t *p = *pending;
     rondo_result_t result = RONDO_SUCCESS;
+    int done = 1;
 
-    *done = 1;
     for (int i = 0; p && i < p->n; i++) {
-        rondo_comm_t comm = p->wait[i].comm;
-        rondo_result_t health = RONDO_SUCCESS;
         rd_device_guard_t guard = rd_device_enter(p->wait[i].device);
         cudaError_t error = cudaEventQuery(p->wait[i].event);
         rd_device_leave(guard);
-        *done &= error != cudaErrorNotReady;
+        done &= error != cudaErrorNotReady;
         if (error != cudaErrorNotReady && error != cudaSuccess && result == RONDO_SUCCESS)
-            result = rd_cuda_error(&comm->who, error, "waiting for a request");
-        if (rd_comm_gone(comm))
-            health = rd_comm_check(comm);
-        else if ((health = rd_cuda_check(comm)) == RONDO_SUCCESS)
-            health = rd_comm_notice(comm);
-        result = result == RONDO_SUCCESS ? health : result;
+            result = rd_cuda_error(p->wait[i].who, error, "waiting for a request");
     }
-    if (!*done)
-        return RONDO_SUCCESS;
-    for (int i = 0; p && i < p->n; i++) {
+    if (!done)
+        return RONDO_IN_PROGRESS;
+    for (int i = 0; p && i < p->n; i++)
         (void)cudaEventDestroy(p->wait[i].event);
-        rd_comm_drop(p->wait[i].comm);
-    }
     free(p);
     *pending = NULL;
     return result;

@@ -1,6 +1,6 @@
 /* What the files of the CUDA side know of each other. */
-#ifndef RD_CUDA_INSIDE_H
-#define RD_CUDA_INSIDE_H
+#ifndef RD_EXEC_CUDA_CUDA_INT_H
+#define RD_EXEC_CUDA_CUDA_INT_H
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -8,6 +8,7 @@
 #include "exec/cuda/cuda.h"
 #include "kernels/launch.h"
 #include "exec/cuda/kernel_choose.h"
+#include "progress/signature.h"
 
 /* Call order of one communicator, across streams and captures. */
 typedef struct rd_order {
@@ -33,7 +34,7 @@ typedef struct rd_cuda_peer {
 #define RD_CHOSEN 64 /* choices kept, a power of two */
 
 struct rd_cuda {
-    rondo_comm_t comm;
+    const rd_team_t *team;
     int device;
     int whole;     /* made: peers may know the window */
     int living;    /* counted among the communicators of the process: see window.c */
@@ -58,7 +59,8 @@ struct rd_cuda {
     rd_order_t order;
     rd_cuda_peer_t *peers; /* of all ranks */
     struct rd_cuda_program *programs; /* program_cache.c: those that have been used */
-    struct rd_cuda_asked *asked; /* RONDO_CHECK; NULL: off, or one rank */
+    rd_signature_ring_t *signatures; /* RONDO_CHECK on one node; NULL: off, or one rank */
+    const rd_net_comm_ops_t *net_comms; /* how net sub-communicators are made */
     int deserter;                /* health_check.c: a rank that has left and was waited for, plus one; 0: none */
     int64_t slow_ms, named_ms;   /* clock when a kernel's wait was first seen to be long, and last named; 0: none is */
     int64_t late_ms;             /* a late peer is named as often as this */
@@ -98,7 +100,7 @@ typedef struct rd_driver {
     rd_driver_attribute_fn attribute;
 } rd_driver_t;
 extern rd_driver_t rd_driver;
-int rd_driver_loaded(void); /* driver_loaded.c: by anybody, in this process */
+int rd_driver_loaded(void); /* into this process, by anybody */
 void rd_driver_find(void);
 
 /* Only the device, for launches: cheap where it is the current one already. Returns what rd_device_back wants. */
@@ -168,6 +170,8 @@ rondo_result_t rd_order_create(rd_cuda_t *cuda);
 void rd_order_free(rd_cuda_t *cuda);
 rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream);
 rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream);
+/* Is it captured? What is wrong with the stream the launch will say. */
+int rd_cuda_captured(cudaStream_t stream);
 /* What is in `from` now comes before what comes into `to` next. */
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to);
 /* Within an operation: after the fork what goes into fork->beside, after `forked` what goes into `stream` beside it, until
@@ -193,10 +197,8 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
 int rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer);
 
 /* collective.c: into the stream, in order. */
-void rd_cuda_op(rd_cuda_t *cuda, const rd_ask_t *ask, rd_kreduce_t *reduce); /* operator and scale, for kernels */
+void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce); /* operator and scale, for kernels */
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
-/* A reduce-scatter by tables: a reduction to each rank in turn, for blocks of different lengths have different roots. */
-rondo_result_t rd_cuda_reduce_each(rd_cuda_t *cuda, const rd_call_t *call);
 /* By a kernel of one node's ranks, with so many bytes between the input's blocks. */
 rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, size_t gap);
 /* Expected microseconds of a collective; 0 for what has no price: a single rank, counts that differ from rank to rank. */
@@ -212,14 +214,6 @@ rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, s
 /* program_cache.c: what this rank does in a launch of TREE to BINOMIAL. */
 rondo_result_t rd_cuda_program(rd_cuda_t *cuda, const rd_klaunch_t *launch, int root, rd_kprogram_t *program);
 void rd_cuda_programs_free(rd_cuda_t *cuda);
-
-/* cuda_signature.c: RONDO_CHECK. Bytes at the end of a rank's segment; the comparison before a launch; what has come since. */
-rondo_result_t rd_cuda_asked_create(rd_cuda_t *cuda);
-void rd_cuda_asked_free(rd_cuda_t *cuda);
-rondo_result_t rd_cuda_asked_call(rd_cuda_t *cuda, const rd_call_t *call);
-void rd_cuda_asked_look(rd_cuda_t *cuda);
-/* Is it captured? What is wrong with the stream the launch will say. */
-int rd_cuda_captured(cudaStream_t stream);
 
 /* p2p.c: a message of a group; `peer` may be this rank itself. */
 typedef struct rd_cuda_message {

@@ -15,61 +15,61 @@ rondo_result_t rd_cuda_device(int wanted, int *device)
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t none(rondo_comm_t comm)
+static rondo_result_t none(void)
 {
-    return rd_error(&comm->who, RONDO_ERR_INTERNAL, "a CUDA communicator without CUDA");
+    return rd_error(NULL, RONDO_ERR_INTERNAL, "a CUDA communicator without CUDA");
 }
 
-size_t rd_cuda_asked_bytes(void)
+void rd_cuda_look(rd_cuda_t *cuda)
 {
-    return 0;
+    (void)cuda;
 }
 
-void rd_cuda_look(void *comm)
+rondo_result_t rd_cuda_create(rd_cuda_t **cuda, const rd_team_t *team, const rd_net_comm_ops_t *net_comms)
 {
-    (void)comm;
+    (void)cuda, (void)team, (void)net_comms;
+    return none();
 }
 
-rondo_result_t rd_cuda_create(rondo_comm_t comm)
+rondo_result_t rd_cuda_close(rd_cuda_t *cuda)
 {
-    return none(comm);
+    (void)cuda;
+    return none();
 }
 
-rondo_result_t rd_cuda_close(rondo_comm_t comm)
+void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
 {
-    return none(comm);
+    (void)cuda, (void)node;
 }
 
-void rd_cuda_free(rondo_comm_t comm)
+rondo_result_t rd_cuda_drain(rd_cuda_t *cuda)
 {
-    (void)comm;
+    (void)cuda;
+    return none();
 }
 
-rondo_result_t rd_cuda_drain(rondo_comm_t comm)
+rondo_result_t rd_cuda_drained(rd_cuda_t *cuda)
 {
-    return none(comm);
+    (void)cuda;
+    return none();
 }
 
-rondo_result_t rd_cuda_drained(rondo_comm_t comm)
+rondo_result_t rd_cuda_check(rd_cuda_t *cuda)
 {
-    return none(comm);
+    (void)cuda;
+    return none();
 }
 
-rondo_result_t rd_cuda_check(rondo_comm_t comm)
+rondo_result_t rd_cuda_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    return none(comm);
+    (void)cuda, (void)call;
+    return none();
 }
 
-rondo_result_t rd_cuda_collective(rondo_comm_t comm, const rd_call_t *call)
+rondo_result_t rd_cuda_message(rd_cuda_t *cuda, const rd_message_t *message)
 {
-    (void)call;
-    return none(comm);
-}
-
-rondo_result_t rd_cuda_message(rondo_comm_t comm, int send, void *buffer, size_t bytes, int peer, rondo_stream_t stream)
-{
-    (void)send, (void)buffer, (void)bytes, (void)peer, (void)stream;
-    return none(comm);
+    (void)cuda, (void)message;
+    return none();
 }
 
 rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending)
@@ -87,40 +87,39 @@ double rd_cuda_group_estimate(void)
     return 0;
 }
 
-rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending, int *done)
+rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending)
 {
     (void)pending;
-    *done = 1;
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_cuda_register(rondo_comm_t comm, void *buffer, size_t bytes, int *number)
+rondo_result_t rd_cuda_register(rd_cuda_t *cuda, void *buffer, size_t bytes, int *number)
 {
-    (void)buffer, (void)bytes, (void)number;
-    return none(comm);
+    (void)cuda, (void)buffer, (void)bytes, (void)number;
+    return none();
 }
 
-rondo_result_t rd_cuda_deregister(rondo_comm_t comm, int number)
+rondo_result_t rd_cuda_deregister(rd_cuda_t *cuda, int number)
 {
-    (void)number;
-    return none(comm);
+    (void)cuda, (void)number;
+    return none();
 }
 
-void rd_cuda_windows(rondo_comm_t comm)
+void rd_cuda_windows(rd_cuda_t *cuda)
 {
-    (void)comm;
+    (void)cuda;
 }
 
-rondo_result_t rd_cuda_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
+rondo_result_t rd_cuda_mem_alloc(rd_cuda_t *cuda, void **buffer, size_t bytes)
 {
-    (void)buffer, (void)bytes;
-    return none(comm);
+    (void)cuda, (void)buffer, (void)bytes;
+    return none();
 }
 
-rondo_result_t rd_cuda_mem_free(void *buffer, rondo_comm_t comm)
+rondo_result_t rd_cuda_mem_free(rd_cuda_t *cuda, void *buffer)
 {
-    (void)buffer;
-    return none(comm);
+    (void)cuda, (void)buffer;
+    return none();
 }
 
 void rd_cuda_print(FILE *file)

@@ -1,4 +1,5 @@
 /* Devices: which one a communicator is for, and calls on another device than the current one. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -104,6 +105,15 @@ rondo_result_t rd_cuda_device(int wanted, int *device)
 /* ---- what CUDA's runtime does not tell, and its driver does */
 
 rd_driver_t rd_driver;
+
+/* To ask CUDA itself would load and start it: tenths of a second, threads and descriptors, in every rank of a code that
+ * keeps to host memory. Weak, because the simulated machine has another answer. */
+__attribute__((weak)) int rd_driver_loaded(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+    return driver != NULL && dlclose(driver) == 0;
+}
 
 static void *driver_function(const char *name)
 {

@@ -5,14 +5,13 @@
  * has done all its part before, so a kernel that still waits for it waits for ever: the communicator fails. Whoever
  * else is waited for for long is named once a minute.
  */
-#include "core/comm.h"
 #include "exec/cuda/cuda_int.h"
 
 /* A word that stood here may be from before what the peer stored last: only a second one counts. */
 static void left_look(rd_cuda_t *cuda, int peer)
 {
-    rondo_comm_t comm = cuda->comm;
-    const rd_control_t *control = comm->conns.controls[peer];
+    const rd_team_t *team = cuda->team;
+    const rd_control_t *control = team->controls[peer];
 
     if (!control || !atomic_load_explicit(&control->left, memory_order_acquire)) {
         cuda->deserter = 0;
@@ -22,14 +21,14 @@ static void left_look(rd_cuda_t *cuda, int peer)
         cuda->deserter = peer + 1;
         return;
     }
-    rd_comm_fail(comm, RONDO_ERR_REMOTE, peer,
-                 "rank %d (%s) has destroyed its communicator, and a kernel of this rank waits for it", peer,
-                 rd_boot_whois(comm->boot, peer));
+    rd_health_fail(team->health, RONDO_ERR_REMOTE, peer,
+                   "rank %d (%s) has destroyed its communicator, and a kernel of this rank waits for it", peer,
+                   rd_boot_whois(team->boot, peer));
 }
 
 static void late_look(rd_cuda_t *cuda, int peer)
 {
-    rondo_comm_t comm = cuda->comm;
+    const rd_team_t *team = cuda->team;
     int64_t now = rd_clock_ms();
 
     if (cuda->slow_ms == 0)
@@ -37,23 +36,22 @@ static void late_look(rd_cuda_t *cuda, int peer)
     if (now - cuda->named_ms < cuda->late_ms)
         return;
     cuda->named_ms = now;
-    rd_log(&comm->who, RD_LOG_WARN, "a kernel has been waiting for rank %d (%s) for %lld s: it has not come or is slow",
-           peer, rd_boot_whois(comm->boot, peer), (long long)(now - cuda->slow_ms) / 1000);
+    rd_log(team->who, RD_LOG_WARN, "a kernel has been waiting for rank %d (%s) for %lld s: it has not come or is slow",
+           peer, rd_boot_whois(team->boot, peer), (long long)(now - cuda->slow_ms) / 1000);
 }
 
-void rd_cuda_look(void *arg)
+void rd_cuda_look(rd_cuda_t *cuda)
 {
-    rondo_comm_t comm = arg;
-    rd_cuda_t *cuda = comm->cuda;
+    const rd_team_t *team = cuda->team;
     volatile rd_khost_t *host = cuda->host;
 
-    if (rd_comm_notice(comm) != RONDO_SUCCESS)
+    if (rd_health_poll(team->health) != RONDO_SUCCESS)
         return;
-    rd_cuda_asked_look(cuda);
+    rd_signature_ring_poll(cuda->signatures);
     int slow = (int)host->slow;
     if (cuda->stage && slow >= 1) /* a kernel of the node's own ranks, or one that waits for a proxy */
-        slow = slow <= comm->node.nlocal ? comm->node.local[slow - 1] + 1 : 0;
-    if (slow < 1 || slow > comm->nranks) {
+        slow = slow <= team->node->nlocal ? team->node->local[slow - 1] + 1 : 0;
+    if (slow < 1 || slow > team->nranks) {
         cuda->slow_ms = 0;
         cuda->deserter = 0;
         return;

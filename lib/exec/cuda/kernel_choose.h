@@ -1,7 +1,7 @@
 /* Which kernel an operation runs by, and in what portions: a pure function of what all ranks agree on, so that all of
  * them choose alike without a word. */
-#ifndef RD_CUDA_CHOOSE_H
-#define RD_CUDA_CHOOSE_H
+#ifndef RD_EXEC_CUDA_KERNEL_CHOOSE_H
+#define RD_EXEC_CUDA_KERNEL_CHOOSE_H
 
 #include "base/env.h"
 #include "kernels/launch.h"

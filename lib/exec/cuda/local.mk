@@ -10,9 +10,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/cuda_group.c \
 	lib/exec/cuda/cuda_int.h \
 	lib/exec/cuda/cuda_print.c \
-	lib/exec/cuda/cuda_signature.c \
 	lib/exec/cuda/device.c \
-	lib/exec/cuda/driver_loaded.c \
 	lib/exec/cuda/health_check.c \
 	lib/exec/cuda/init.c \
 	lib/exec/cuda/kernel_choose.c \

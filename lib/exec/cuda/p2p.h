@@ -1,6 +1,6 @@
 /* What is launched of messages: by p2p.c, or exec/cuda/proxy/p2p_proxy.c. */
-#ifndef RD_CUDA_MESSAGES_H
-#define RD_CUDA_MESSAGES_H
+#ifndef RD_EXEC_CUDA_P2P_H
+#define RD_EXEC_CUDA_P2P_H
 
 #include "exec/cuda/cuda_int.h"
 

@@ -24,7 +24,7 @@ static struct rd_cuda_program *find(const rd_cuda_t *cuda, const rd_algo_t *algo
 rondo_result_t rd_cuda_program(rd_cuda_t *cuda, const rd_klaunch_t *launch, int root, rd_kprogram_t *program)
 {
     struct rd_cuda_program *p = find(cuda, launch->algo, launch->coll, root);
-    rd_who_t *who = &cuda->comm->who;
+    rd_who_t *who = cuda->team->who;
     const char *why;
 
     if (!p) {

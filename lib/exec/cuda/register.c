@@ -114,11 +114,11 @@ static rondo_result_t begin(rd_cuda_t *cuda)
     if (cuda->registered)
         return RONDO_SUCCESS;
     if (!made)
-        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory to register a buffer");
+        return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory to register a buffer");
     cudaError_t error = cudaStreamCreateWithFlags(&made->stream, cudaStreamNonBlocking);
     if (error != cudaSuccess) {
         free(made);
-        return rd_cuda_error(&cuda->comm->who, error, "a stream to register a buffer");
+        return rd_cuda_error(cuda->team->who, error, "a stream to register a buffer");
     }
     cuda->registered = made;
     return RONDO_SUCCESS;
@@ -169,7 +169,7 @@ static rondo_result_t prepare(rd_cuda_t *cuda, registered_t **free_one)
 
     *free_one = NULL;
     if (result == RONDO_SUCCESS)
-        result = rd_cuda_drain(cuda->comm);
+        result = rd_cuda_drain(cuda);
     for (int i = RD_KREGISTERED; i-- > 0 && result == RONDO_SUCCESS;) {
         registered_t *r = &cuda->registered->all[i];
         if (r->state == LEFT)
@@ -205,50 +205,49 @@ static rondo_result_t make(rd_cuda_t *cuda, registered_t *r, const offer_t *offe
 
 static rondo_result_t register_all(rd_cuda_t *cuda, void *buffer, size_t bytes, int *number)
 {
-    rondo_comm_t comm = cuda->comm;
+    const rd_team_t *team = cuda->team;
     offer_t offers[RD_KRANKS];
     registered_t *r;
     rondo_result_t result;
     int made = 0;
 
     memset(offers, 0, sizeof offers);
-    rd_verdict_set(&offers[comm->rank].verdict, prepare(cuda, &r));
-    own_offer(cuda, buffer, bytes, &offers[comm->rank]);
+    rd_verdict_set(&offers[team->rank].verdict, prepare(cuda, &r));
+    own_offer(cuda, buffer, bytes, &offers[team->rank]);
     result = rd_verdicts_exchange(cuda, offers, sizeof offers[0]);
     if (result == RONDO_SUCCESS && r)
         result = make(cuda, r, offers, buffer, &made);
     if (made)
         *number = (int)(r - cuda->registered->all);
-    if (comm->rank == 0 && result == RONDO_SUCCESS)
-        rd_log(&comm->who, RD_LOG_INFO, "a buffer of %zu bytes is registered%s", bytes,
+    if (team->rank == 0 && result == RONDO_SUCCESS)
+        rd_log(team->who, RD_LOG_INFO, "a buffer of %zu bytes is registered%s", bytes,
                made ? ": long messages go straight into it"
                     : ", which makes nothing faster: a rank cannot map another one's, or there are too many");
     return result;
 }
 
-rondo_result_t rd_cuda_register(rondo_comm_t comm, void *buffer, size_t bytes, int *number)
+rondo_result_t rd_cuda_register(rd_cuda_t *cuda, void *buffer, size_t bytes, int *number)
 {
     rondo_result_t result;
 
     *number = -1;
-    if (!rd_registered_possible(comm->cuda))
+    if (!rd_registered_possible(cuda))
         return RONDO_SUCCESS;
-    rd_device_guard_t guard = rd_device_enter(comm->cuda->device);
-    result = register_all(comm->cuda, buffer, bytes, number);
+    rd_device_guard_t guard = rd_device_enter(cuda->device);
+    result = register_all(cuda, buffer, bytes, number);
     rd_device_leave(guard);
     return result;
 }
 
-void rd_cuda_windows(rondo_comm_t comm)
+void rd_cuda_windows(rd_cuda_t *cuda)
 {
-    comm->cuda->windows = 1;
+    cuda->windows = 1;
 }
 
 /* Nobody waits and no word is exchanged: a communicator may be ended without the others, and while kernels wait. */
-rondo_result_t rd_cuda_deregister(rondo_comm_t comm, int number)
+rondo_result_t rd_cuda_deregister(rd_cuda_t *cuda, int number)
 {
     const rd_kregistered_t none = {{0}, {0}};
-    rd_cuda_t *cuda = comm->cuda;
 
     if (number < 0 || !cuda->registered)
         return RONDO_SUCCESS;

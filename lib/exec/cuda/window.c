@@ -284,10 +284,10 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     if (error == cudaSuccess && cuda->window)
         error = clear(cuda);
     if (error != cudaSuccess)
-        return rd_cuda_error(&cuda->comm->who, error, "device memory for a communicator");
+        return rd_cuda_error(cuda->team->who, error, "device memory for a communicator");
     if (!cuda->outer)
         cuda->host->timeout_ms = /* 24 days are for ever: kernels compare clocks that wrap around */
-            cuda->comm->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->comm->timeout_ms;
+            cuda->team->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->team->timeout_ms;
     cuda->k.own = cuda->window;
     cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - PAGE : NULL;
     return RONDO_SUCCESS;
@@ -302,7 +302,7 @@ char *rd_window_scratch(const rd_cuda_t *cuda)
 
 size_t rd_window_scratch_bytes(const rd_cuda_t *cuda)
 {
-    return (size_t)fifos_of(&cuda->comm->env, 0, (size_t)cuda->comm->node.most) * RD_KSLOTS * RD_KSLOT;
+    return (size_t)fifos_of(cuda->team->env, 0, (size_t)cuda->team->node->most) * RD_KSLOTS * RD_KSLOT;
 }
 
 void rd_window_drop(rd_cuda_t *cuda)

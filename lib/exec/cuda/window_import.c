@@ -52,16 +52,16 @@ static uint64_t process_number(void)
 
 rondo_result_t rd_verdicts_exchange(rd_cuda_t *cuda, void *all, size_t each)
 {
-    rondo_comm_t comm = cuda->comm;
-    rondo_result_t result = rd_boot_allgather(comm->boot, all, each);
+    const rd_team_t *team = cuda->team;
+    rondo_result_t result = rd_boot_allgather(team->boot, all, each);
 
-    for (int r = 0; r < comm->nranks && result == RONDO_SUCCESS; r++) {
+    for (int r = 0; r < team->nranks && result == RONDO_SUCCESS; r++) {
         const rd_verdict_t *v = (const rd_verdict_t *)(const void *)((const char *)all + (size_t)r * each);
         if (v->result == RONDO_SUCCESS)
             continue;
         result = (rondo_result_t)v->result;
-        if (r != comm->rank)
-            rd_error(&comm->who, result, "rank %d (%s): %.*s", r, rd_boot_whois(comm->boot, r), (int)sizeof v->text,
+        if (r != team->rank)
+            rd_error(team->who, result, "rank %d (%s): %.*s", r, rd_boot_whois(team->boot, r), (int)sizeof v->text,
                      v->text);
     }
     return result;
@@ -78,7 +78,7 @@ void rd_verdict_set(rd_verdict_t *v, rondo_result_t result)
 
 static rondo_result_t own_facts(rd_cuda_t *cuda, rd_cuda_peer_t *peer)
 {
-    rd_who_t *who = &cuda->comm->who;
+    rd_who_t *who = cuda->team->who;
     int sms = 0;
     cudaError_t error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, cuda->device);
 
@@ -129,8 +129,8 @@ static int most_sharing(const rd_cuda_t *cuda, int n, int together)
 
 static void warn_of_sharing(const rd_cuda_t *cuda)
 {
-    rd_who_t *who = &cuda->comm->who;
-    int together = most_sharing(cuda, cuda->comm->nranks, 1), mps = 0;
+    rd_who_t *who = cuda->team->who;
+    int together = most_sharing(cuda, cuda->team->nranks, 1), mps = 0;
 
     if (cudaDeviceGetAttribute(&mps, MPS_ENABLED, cuda->device) != cudaSuccess)
         (void)cudaGetLastError();
@@ -151,15 +151,15 @@ static void warn_of_sharing(const rd_cuda_t *cuda)
 
 static rondo_result_t no_memory(const rd_cuda_t *cuda)
 {
-    return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator of %d ranks",
-                    cuda->comm->nranks);
+    return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator of %d ranks",
+                    cuda->team->nranks);
 }
 
 /* *sms: of the smallest GPU. */
 static rondo_result_t exchange_facts(rd_cuda_t *cuda, facts_t *all, int *sms)
 {
-    rondo_comm_t comm = cuda->comm;
-    facts_t *own = &all[comm->rank];
+    const rd_team_t *team = cuda->team;
+    facts_t *own = &all[team->rank];
 
     if (getrandom(&own->key, sizeof own->key, 0) != sizeof own->key)
         own->key = (uintptr_t)cuda;
@@ -168,7 +168,7 @@ static rondo_result_t exchange_facts(rd_cuda_t *cuda, facts_t *all, int *sms)
     if (result != RONDO_SUCCESS)
         return result;
     *sms = INT_MAX;
-    for (int r = 0; r < comm->nranks; r++) {
+    for (int r = 0; r < team->nranks; r++) {
         cuda->peers[r] = all[r].peer;
         *sms = all[r].peer.sms < *sms ? all[r].peer.sms : *sms;
     }
@@ -178,28 +178,28 @@ static rondo_result_t exchange_facts(rd_cuda_t *cuda, facts_t *all, int *sms)
 
 rondo_result_t rd_import_facts(rd_cuda_t *cuda)
 {
-    rondo_comm_t comm = cuda->comm;
-    facts_t *all = calloc((size_t)comm->nranks, sizeof *all);
+    const rd_team_t *team = cuda->team;
+    facts_t *all = calloc((size_t)team->nranks, sizeof *all);
     int sms = 0;
 
-    cuda->peers = calloc((size_t)comm->nranks, sizeof *cuda->peers);
+    cuda->peers = calloc((size_t)team->nranks, sizeof *cuda->peers);
     rondo_result_t result = all && cuda->peers ? exchange_facts(cuda, all, &sms) : no_memory(cuda);
     free(all);
     if (result != RONDO_SUCCESS)
         return result;
-    cuda->sharing = most_sharing(cuda, comm->nranks, 0);
-    cuda->beside = sharing_with(cuda, comm->nranks, comm->rank, 1);
+    cuda->sharing = most_sharing(cuda, team->nranks, 0);
+    cuda->beside = sharing_with(cuda, team->nranks, team->rank, 1);
     int blocks = sms / cuda->sharing;
-    if (comm->env.cuda_blocks && comm->env.cuda_blocks < blocks)
-        blocks = comm->env.cuda_blocks;
-    cuda->limits.nranks = (uint32_t)comm->nranks;
-    cuda->limits.apart = !comm->env.p2p;
-    cuda->limits.prices = &comm->prices;
+    if (team->env->cuda_blocks && team->env->cuda_blocks < blocks)
+        blocks = team->env->cuda_blocks;
+    cuda->limits.nranks = (uint32_t)team->nranks;
+    cuda->limits.apart = !team->env->p2p;
+    cuda->limits.prices = team->prices;
     cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
-    if (comm->rank == 0)
+    if (team->rank == 0)
         warn_of_sharing(cuda);
-    if (comm->nranks > 1 && !rd_stage_needed(comm))
-        rd_window_layout(cuda, &comm->env, blocks);
+    if (team->nranks > 1 && !rd_stage_needed(team))
+        rd_window_layout(cuda, team->env, blocks);
     return RONDO_SUCCESS;
 }
 
@@ -229,7 +229,7 @@ static int other_process(const rd_cuda_t *cuda)
 /* The number in the communicator: of an inner one's ranks, too. */
 static int rank_of(const rd_cuda_t *cuda, int i)
 {
-    return cuda->outer ? cuda->comm->node.local[i] : i;
+    return cuda->outer ? cuda->team->node->local[i] : i;
 }
 
 static void note_missed(rd_missed_t *missed, int peer, const char *what, cudaError_t error)
@@ -287,7 +287,7 @@ static void tell_apart(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
         return;
     if (missed->peer >= 0 && missed->peer < cuda->k.nranks)
         snprintf(peer, sizeof peer, "that of rank %d at %s", missed->peer, cuda->peers[missed->peer].bus);
-    rd_log(&cuda->comm->who, RD_LOG_INFO,
+    rd_log(cuda->team->who, RD_LOG_INFO,
            "the GPU of rank %d at %s does not reach %s (%.*s): all goes through pinned host memory, at some tens of "
            "GB/s a GPU instead of hundreds, and several us more a step",
            r, cuda->peers[r].bus, peer, (int)sizeof missed->why, missed->why);
@@ -313,17 +313,17 @@ static void agree_way(rd_cuda_t *cuda, const offer_t *all)
             way = rd_gpu_farther(way, all[r].way);
     }
     rd_limits_way(&cuda->limits, way);
-    rd_limits_sliced(&cuda->limits, &cuda->comm->env);
+    rd_limits_sliced(&cuda->limits, cuda->team->env);
 }
 
 /* What each of the communicator's ranks offers, and what it cannot have of others. */
 static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t *missed)
 {
-    rondo_comm_t comm = cuda->comm;
+    const rd_team_t *team = cuda->team;
     rondo_result_t result;
 
-    rd_verdict_set(&offers[comm->rank].verdict, own_offer(cuda, &offers[comm->rank]));
-    offers[comm->rank].way = own_way(cuda);
+    rd_verdict_set(&offers[team->rank].verdict, own_offer(cuda, &offers[team->rank]));
+    offers[team->rank].way = own_way(cuda);
     if ((result = rd_verdicts_exchange(cuda, offers, sizeof *offers)))
         return result;
     agree_way(cuda, offers);
@@ -332,24 +332,24 @@ static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t 
         if (i == cuda->k.rank)
             cuda->k.window[i] = cuda->window;
         else if (cuda->peers[i].process == cuda->peers[cuda->k.rank].process)
-            map_here(cuda, i, &offers[r], &missed[comm->rank]);
+            map_here(cuda, i, &offers[r], &missed[team->rank]);
         else if (!offers[r].missed.is)
-            map_there(cuda, i, &offers[r], &missed[comm->rank]);
+            map_there(cuda, i, &offers[r], &missed[team->rank]);
     }
-    if (offers[comm->rank].missed.is)
-        missed[comm->rank] = offers[comm->rank].missed;
-    return rd_boot_allgather(comm->boot, missed, sizeof *missed);
+    if (offers[team->rank].missed.is)
+        missed[team->rank] = offers[team->rank].missed;
+    return rd_boot_allgather(team->boot, missed, sizeof *missed);
 }
 
 /* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
 rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *apart)
 {
-    rondo_comm_t comm = cuda->comm;
-    offer_t *offers = calloc((size_t)comm->nranks, sizeof *offers);
-    rd_missed_t *missed = calloc((size_t)comm->nranks, sizeof *missed);
+    const rd_team_t *team = cuda->team;
+    offer_t *offers = calloc((size_t)team->nranks, sizeof *offers);
+    rd_missed_t *missed = calloc((size_t)team->nranks, sizeof *missed);
     rondo_result_t result = offers && missed ? map_windows(cuda, offers, missed) : no_memory(cuda);
 
-    for (int r = 0; result == RONDO_SUCCESS && r < comm->nranks && !*apart; r++) {
+    for (int r = 0; result == RONDO_SUCCESS && r < team->nranks && !*apart; r++) {
         if ((*apart = missed[r].is))
             tell_apart(cuda, r, &missed[r]);
     }
@@ -375,11 +375,11 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
         if ((result = rd_import_direct(cuda, &apart)) || !apart)
             return result;
         cuda->limits.apart = 1;
-        rd_window_layout(cuda, &cuda->comm->env, (int)cuda->limits.blocks);
+        rd_window_layout(cuda, cuda->team->env, (int)cuda->limits.blocks);
     } else if (cuda->k.rank == 0) {
-        rd_log(&cuda->comm->who, RD_LOG_INFO, "RONDO_P2P=0: all goes through pinned host memory");
+        rd_log(cuda->team->who, RD_LOG_INFO, "RONDO_P2P=0: all goes through pinned host memory");
     }
-    rd_limits_sliced(&cuda->limits, &cuda->comm->env);
+    rd_limits_sliced(&cuda->limits, cuda->team->env);
     return rd_apart_windows(cuda);
 }
 

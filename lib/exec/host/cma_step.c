@@ -1,27 +1,39 @@
 /* See cma_step.h. Posts travel in LL lines; the credit for a post is given when its data has been read, at once. */
 #include "exec/host/cma_step.h"
 
-#include "transport/cma/cma.h"
 #include "exec/host/copy.h"
 #include "transport/shm/ll.h"
 
-static int ready(const rd_pull_step_t *s, rd_posted_t *posted, int *waits_for)
+/* What a sender posts, in one line. */
+typedef struct posted {
+    uint64_t address, bytes;
+} posted_t;
+
+static int read_from(const rd_recv_t *recv, void *to, uint64_t address, size_t bytes)
+{
+    if (recv->read)
+        return recv->read(recv, to, address, bytes);
+    memcpy(to, (const void *)(uintptr_t)address, bytes);
+    return 0;
+}
+
+static bool ready(const rd_pull_step_t *s, posted_t *posted, int *waits_for)
 {
     for (int i = 0; i < s->step->ndst; i++) {
         rd_send_t *send = s->dst[i] ? NULL : s->plan->sends[s->step->dst[i].index];
         if (send && !rd_ll_may_send(send, 1)) {
             *waits_for = send->peer;
-            return 0;
+            return false;
         }
     }
     for (int i = 0; i < s->step->nsrc; i++) {
         rd_recv_t *recv = s->src[i] ? NULL : s->plan->recvs[s->step->src[i].index];
         if (recv && !rd_ll_peek(recv, (char *)&posted[i], sizeof posted[i])) {
             *waits_for = recv->peer;
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
 static rondo_result_t gone(const rd_recv_t *recv, int *waits_for)
@@ -32,7 +44,7 @@ static rondo_result_t gone(const rd_recv_t *recv, int *waits_for)
 
 /* The sender's call had failed before all was read: its buffer was its user's again. The fence keeps the look behind
  * the reading; the sender's mark stands before its user's next store. */
-static int spoilt(const rd_recv_t *recv)
+static bool spoilt(const rd_recv_t *recv)
 {
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(recv->failed, memory_order_relaxed);
@@ -50,7 +62,7 @@ static rondo_result_t check_senders(const rd_pull_step_t *s, int *waits_for)
 }
 
 /* Reads `bytes` of every contribution from `at` on, and sums them: peers' blocks are staged, the rest lies here. */
-static rondo_result_t sum_block(const rd_pull_step_t *s, const rd_posted_t *posted, char *to, size_t at, size_t bytes,
+static rondo_result_t sum_block(const rd_pull_step_t *s, const posted_t *posted, char *to, size_t at, size_t bytes,
                                 int *waits_for)
 {
     const char *src[RD_MAX_ENDS];
@@ -62,8 +74,8 @@ static rondo_result_t sum_block(const rd_pull_step_t *s, const rd_posted_t *post
         }
         const rd_recv_t *recv = s->plan->recvs[s->step->src[i].index];
         char *stage = s->stage + (size_t)i * RD_PULL_BLOCK;
-        src[i] = recv->pid ? stage : (const char *)(uintptr_t)(posted[i].address + at);
-        if (recv->pid && rd_pull_read(recv, stage, posted[i].address + at, bytes) != 0)
+        src[i] = recv->read ? stage : (const char *)(uintptr_t)(posted[i].address + at);
+        if (recv->read && recv->read(recv, stage, posted[i].address + at, bytes) != 0)
             return gone(recv, waits_for);
     }
     s->plan->reducer.reduce(to + at, (const void *const *)src, s->step->nsrc, bytes / s->plan->element,
@@ -71,13 +83,13 @@ static rondo_result_t sum_block(const rd_pull_step_t *s, const rd_posted_t *post
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t fetch(const rd_pull_step_t *s, const rd_posted_t *posted, char *to, int *waits_for)
+static rondo_result_t fetch(const rd_pull_step_t *s, const posted_t *posted, char *to, int *waits_for)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
     if (s->step->nsrc == 1) {
         const rd_recv_t *recv = s->plan->recvs[s->step->src[0].index];
-        return rd_pull_read(recv, to, posted[0].address, s->bytes) == 0 ? result : gone(recv, waits_for);
+        return read_from(recv, to, posted[0].address, s->bytes) == 0 ? result : gone(recv, waits_for);
     }
     for (size_t at = 0; at < s->bytes && result == RONDO_SUCCESS; at += RD_PULL_BLOCK)
         result = sum_block(s, posted, to, at, s->bytes - at < RD_PULL_BLOCK ? s->bytes - at : RD_PULL_BLOCK, waits_for);
@@ -86,7 +98,7 @@ static rondo_result_t fetch(const rd_pull_step_t *s, const rd_posted_t *posted, 
 
 /* Another process's memory may vanish at any time: the kernel says so. This one's must not: the sender waits for the
  * mark before its user has his buffer back. It issues the barrier for both sides, so a plain store does here. */
-static rondo_result_t read_all(const rd_pull_step_t *s, const rd_posted_t *posted, char *to, int *waits_for)
+static rondo_result_t read_all(const rd_pull_step_t *s, const posted_t *posted, char *to, int *waits_for)
 {
     _Atomic uint32_t *reading = NULL;
 
@@ -118,7 +130,7 @@ static char *local_place(const rd_pull_step_t *s)
 
 static void hand_on(const rd_pull_step_t *s, const char *value)
 {
-    const rd_posted_t post = {(uint64_t)(uintptr_t)value, s->bytes};
+    const posted_t post = {(uint64_t)(uintptr_t)value, s->bytes};
 
     for (int i = 0; i < s->step->ndst; i++) {
         if (!s->dst[i]) {
@@ -131,39 +143,39 @@ static void hand_on(const rd_pull_step_t *s, const char *value)
     }
 }
 
-int rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *result)
+bool rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *result)
 {
-    rd_posted_t posted[RD_MAX_ENDS];
+    posted_t posted[RD_MAX_ENDS];
     const char *value = s->step->nsrc == 1 ? s->src[0] : NULL;
 
     if (!ready(s, posted, waits_for))
-        return 0;
+        return false;
     for (int i = 0; i < s->step->nsrc; i++) {
         if (!s->src[i] && posted[i].bytes != s->bytes) {
             *waits_for = s->plan->recvs[s->step->src[i].index]->peer;
             *result = RONDO_ERR_MISMATCH;
-            return 1;
+            return true;
         }
     }
     if (!value) {
         char *to = local_place(s);
         *result = read_all(s, posted, to, waits_for);
         if (*result != RONDO_SUCCESS)
-            return 1;
+            return true;
         value = to;
     }
     *result = check_senders(s, waits_for);
     if (*result != RONDO_SUCCESS)
-        return 1;
+        return true;
     hand_on(s, value);
     for (int i = 0; i < s->step->nsrc; i++) {
         if (!s->src[i])
-            rd_ll_consume_now(s->plan->recvs[s->step->src[i].index], sizeof(rd_posted_t));
+            rd_ll_consume_now(s->plan->recvs[s->step->src[i].index], sizeof(posted_t));
     }
-    return 1;
+    return true;
 }
 
-int rd_pull_settled(const rd_plan_t *plan, int *waits_for)
+bool rd_pull_settled(const rd_plan_t *plan, int *waits_for)
 {
     for (int i = 0; i < plan->program->nsends; i++) {
         rd_send_t *send = plan->sends[i];
@@ -173,8 +185,8 @@ int rd_pull_settled(const rd_plan_t *plan, int *waits_for)
         send->ll_credit = atomic_load_explicit(&send->ll_head->value, memory_order_acquire);
         if (send->ll_credit < send->ll_posted) {
             *waits_for = send->peer;
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }

@@ -1,6 +1,9 @@
-/* One step by the PULL protocol: messages are posts of addresses; see ../pull.h. */
-#ifndef RD_PULL_STEP_H
-#define RD_PULL_STEP_H
+/* One step by the PULL protocol: messages are posts of addresses in the sender's memory, and the receiver reads there
+ * (`read` of transport/conn.h). */
+#ifndef RD_EXEC_HOST_CMA_STEP_H
+#define RD_EXEC_HOST_CMA_STEP_H
+
+#include <stdbool.h>
 
 #include "exec/host/run.h"
 
@@ -14,9 +17,9 @@ typedef struct rd_pull_step {
     char *stage; /* RD_MAX_ENDS blocks */
 } rd_pull_step_t;
 
-/* Nonzero if the step was done, or has failed: *result. *waits_for: the peer, if not. */
-int rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *result);
-/* Nonzero when every peer has read what was posted to it: only then may the user have the buffer back. */
-int rd_pull_settled(const rd_plan_t *plan, int *waits_for);
+/* True if the step was done, or has failed: *result. *waits_for: the peer, if not. */
+bool rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *result);
+/* True when every peer has read what was posted to it: only then may the user have the buffer back. */
+bool rd_pull_settled(const rd_plan_t *plan, int *waits_for);
 
 #endif

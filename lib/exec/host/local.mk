@@ -12,6 +12,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/host/reduce_avx512.c \
 	lib/exec/host/reduce_cpu.c \
 	lib/exec/host/reduce_cpu.h \
+	lib/exec/host/reduce_f16c.h \
 	lib/exec/host/reduce_isa.h \
 	lib/exec/host/reduce_kernels.h \
 	lib/exec/host/reduce_loop.h \

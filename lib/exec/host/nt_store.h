@@ -8,20 +8,22 @@
  * and then he takes the time of the first part of a plain write, and writes the next messages past the caches if that
  * was slow. The reader need not know, and the bytes are the same either way.
  */
-#ifndef RD_STREAM_H
-#define RD_STREAM_H
+#ifndef RD_EXEC_HOST_NT_STORE_H
+#define RD_EXEC_HOST_NT_STORE_H
+
+#include <stdbool.h>
 
 #include "plan/plan.h"
 
 #define RD_STREAM_LEAST 4096 /* bytes of a message: shorter ones are always written plainly */
 
-static inline int rd_stream_concerns(const rd_plan_t *plan, const rd_send_t *s, size_t bytes)
+static inline bool rd_stream_concerns(const rd_plan_t *plan, const rd_send_t *s, size_t bytes)
 {
-    return plan->stream != RD_STREAM_NEVER && bytes >= RD_STREAM_LEAST && !s->net;
+    return plan->stream != RD_STREAM_NEVER && bytes >= RD_STREAM_LEAST && !s->mirrored;
 }
 
-/* Nonzero: the next message is written plainly, and nothing is to be found out by it. */
-static inline int rd_stream_plain(const rd_plan_t *plan, const rd_send_t *s)
+/* True: the next message is written plainly, and nothing is to be found out by it. */
+static inline bool rd_stream_plain(const rd_plan_t *plan, const rd_send_t *s)
 {
     return plan->stream == RD_STREAM_ADAPT && s->stream_left < 0;
 }

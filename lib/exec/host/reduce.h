@@ -1,27 +1,8 @@
 /* Reductions on host memory: dst = op(src[0], ..., src[n-1]), elementwise, summed from the first source to the last. */
-#ifndef RD_REDUCE_H
-#define RD_REDUCE_H
+#ifndef RD_EXEC_HOST_REDUCE_H
+#define RD_EXEC_HOST_REDUCE_H
 
-#include "base/types.h"
-
-/* `n` 1..8 sources of `count` elements; any alignment; dst may be exactly one of the sources, no other overlap.
- * fp16, bf16 and fp8 accumulate in fp32 within one call. With n == 1 it copies. */
-typedef void (*rd_reduce_fn)(void *dst, const void *const *src, int n, size_t count, const void *arg);
-
-typedef struct rd_reducer {
-    rd_reduce_fn reduce; /* op over sources that all carry partial results */
-    /* The first touch of a user's input: AVG of floating types scales each contribution by 1/n, PREMULSUM by its
-     * scalar, as it is loaded. NULL: none. dst = scale(src), count elements. */
-    void (*load)(void *dst, const void *src, size_t count, const void *arg);
-    /* After the last sum, before anything is handed out: integer AVG divides, truncating toward zero. NULL: none. */
-    void (*finish)(void *dst, size_t count, const void *arg);
-    size_t type_size;
-    unsigned char arg[32]; /* the scalar, as the functions above want it */
-} rd_reducer_t;
-
-/* `simd` below: the best instruction set that the CPU has and that is not above this one. Results are bitwise the same
- * at every level. */
-enum { RD_SIMD_BEST = -1, RD_SIMD_PLAIN = 0, RD_SIMD_AVX2 = 1, RD_SIMD_AVX512 = 2 };
+#include "base/reducer.h"
 
 /* Built-in op for a valid (type, op) pair; nranks for AVG. */
 void rd_reducer_init(rd_reducer_t *r, rondo_type_t type, rondo_op_t op, int nranks, int simd);

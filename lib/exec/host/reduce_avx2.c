@@ -16,19 +16,6 @@
 #define RD_TABLE rd_kernels_avx2
 #define RD_W 32
 #define RD_PART 0
-#define RD_INLINE static inline __attribute__((always_inline, unused))
-
-RD_INLINE void load_part(void *vector, size_t size, const char *from, size_t bytes)
-{
-    (void)vector, (void)size, (void)from, (void)bytes;
-}
-
-RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t bytes)
-{
-    (void)to, (void)vector, (void)size, (void)bytes;
-}
-
-typedef float floats_t __attribute__((vector_size(32)));
 
 /* A comparison with NaN yields the second operand: where either is one, all bits are set, and settled at the end. */
 RD_INLINE __m256 f32_least(__m256 a, __m256 b)
@@ -62,24 +49,9 @@ RD_INLINE __m256d f64_settled(__m256d a)
                             _mm256_cmp_pd(a, a, _CMP_UNORD_Q));
 }
 
-/* Keeps clang 14 from moving a comparison before the conversion, where it is done one element at a time. */
-RD_INLINE floats_t hide(__m256 x)
-{
-    __asm__("" : "+x"(x));
-    return (floats_t)x;
-}
-
-/* Converted on the way from and to memory: taking a vector apart would cost as much as converting it. */
-RD_INLINE floats_t f16_load_half(const char *p)
-{
-    return hide(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i_u *)p)));
-}
-
-RD_INLINE void f16_store_half(char *p, floats_t f)
-{
-    _mm_storeu_si128((__m128i_u *)p, _mm256_cvtps_ph((__m256)f, _MM_FROUND_TO_NEAREST_INT));
-}
-
+#define F16_WIDEN(h) _mm256_cvtph_ps(h)
+#define F16_NARROW(f) _mm256_cvtps_ph(f, _MM_FROUND_TO_NEAREST_INT)
+#include "exec/host/reduce_f16c.h"
 #include "exec/host/reduce_isa.h"
 
 #if defined(__clang__)

@@ -15,7 +15,6 @@
 #define RD_TABLE rd_kernels_avx512
 #define RD_W 64
 #define RD_PART 1
-#define RD_INLINE static inline __attribute__((always_inline, unused))
 
 /* `bytes`: 1 to 63. */
 RD_INLINE void load_part(void *vector, size_t size, const char *from, size_t bytes)
@@ -30,8 +29,6 @@ RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t byte
     __builtin_memcpy(&x, vector, size);
     _mm512_mask_storeu_epi8(to, ~(__mmask64)0 >> (64 - bytes), x);
 }
-
-typedef float floats_t __attribute__((vector_size(64)));
 
 RD_INLINE __m512 f32_quiet(__m512 a, __m512 b, __m512 result)
 {
@@ -69,24 +66,9 @@ RD_INLINE __m512d f64_greatest(__m512d a, __m512d b)
 
 #define f64_settled(a) (a)
 
-/* Keeps clang 14 from moving a comparison before the conversion, where it is done one element at a time. */
-RD_INLINE floats_t hide(__m512 x)
-{
-    __asm__("" : "+v"(x));
-    return (floats_t)x;
-}
-
-/* Converted on the way from and to memory: taking a vector apart would cost as much as converting it. */
-RD_INLINE floats_t f16_load_half(const char *p)
-{
-    return hide(_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i_u *)p)));
-}
-
-RD_INLINE void f16_store_half(char *p, floats_t f)
-{
-    _mm256_storeu_si256((__m256i_u *)p, _mm512_cvtps_ph((__m512)f, _MM_FROUND_TO_NEAREST_INT));
-}
-
+#define F16_WIDEN(h) _mm512_cvtph_ps(h)
+#define F16_NARROW(f) _mm512_cvtps_ph(f, _MM_FROUND_TO_NEAREST_INT)
+#include "exec/host/reduce_f16c.h"
 #include "exec/host/reduce_isa.h"
 
 #if defined(__clang__)

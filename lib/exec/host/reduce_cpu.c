@@ -4,20 +4,21 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <stdbool.h>
 
 /* The builtin does not know F16C in every compiler. */
-static int have_f16c(void)
+static bool have_f16c(void)
 {
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
 }
 
-static int have_avx2(void)
+static bool have_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && have_f16c();
 }
 
-static int have_avx512(void)
+static bool have_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");

@@ -1,6 +1,6 @@
 /* Which table of kernels this CPU can run. */
-#ifndef RD_REDUCE_CPU_H
-#define RD_REDUCE_CPU_H
+#ifndef RD_EXEC_HOST_REDUCE_CPU_H
+#define RD_EXEC_HOST_REDUCE_CPU_H
 
 #include "exec/host/reduce_kernels.h"
 

@@ -11,6 +11,18 @@
 
 #define SAME(x) (x)
 
+#if !RD_PART /* a part goes element by element, and these are not called */
+RD_INLINE void load_part(void *vector, size_t size, const char *from, size_t bytes)
+{
+    (void)vector, (void)size, (void)from, (void)bytes;
+}
+
+RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t bytes)
+{
+    (void)to, (void)vector, (void)size, (void)bytes;
+}
+#endif
+
 #define VEC(name) u8_##name
 #define TYPE uint8_t
 #define LEAST(a, b) u8_pick((a) < (b), a, b)

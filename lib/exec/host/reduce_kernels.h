@@ -1,9 +1,11 @@
 /* What one instruction set offers: the table that reduce.c looks in. Three files fill one each by including
  * reduce_isa.h (plain C, AVX2, AVX-512); reduce_rare.c fills the one for what need not be fast. */
-#ifndef RD_REDUCE_KERNELS_H
-#define RD_REDUCE_KERNELS_H
+#ifndef RD_EXEC_HOST_REDUCE_KERNELS_H
+#define RD_EXEC_HOST_REDUCE_KERNELS_H
 
 #include "exec/host/reduce.h"
+
+#define RD_INLINE static inline __attribute__((always_inline, unused))
 
 typedef void (*rd_load_fn)(void *dst, const void *src, size_t count, const void *arg);
 typedef void (*rd_finish_fn)(void *dst, size_t count, const void *arg);

@@ -13,8 +13,6 @@ typedef struct {
     size_t index_at, size, index_size;
 } layout_t;
 
-#define RD_INLINE static inline __attribute__((always_inline))
-
 RD_INLINE int64_t integer_at(const char *p, number_t kind)
 {
     int32_t i32;

@@ -13,17 +13,6 @@
 #define RD_TABLE rd_kernels_plain
 #define RD_W 16
 #define RD_PART 0
-#define RD_INLINE static inline __attribute__((always_inline, unused))
-
-RD_INLINE void load_part(void *vector, size_t size, const char *from, size_t bytes)
-{
-    (void)vector, (void)size, (void)from, (void)bytes;
-}
-
-RD_INLINE void store_part(char *to, const void *vector, size_t size, size_t bytes)
-{
-    (void)to, (void)vector, (void)size, (void)bytes;
-}
 
 typedef uint32_t words_t __attribute__((vector_size(16)));
 typedef int32_t masks_t __attribute__((vector_size(16)));

@@ -13,8 +13,6 @@
 #pragma GCC optimize("fp-contract=off")
 #endif
 
-#define RD_INLINE static inline __attribute__((always_inline))
-
 typedef float (*widen_fn)(uint8_t b);
 typedef uint8_t (*narrow_fn)(float f);
 

@@ -105,7 +105,7 @@ static inline const char *value(const turn_t *t, const char *const *src, char *f
     return first;
 }
 
-/* What is copied to one place of this rank need not lie in a slot first: between nodes it may come straight there. */
+/* What is copied to one place of this rank need not lie in a slot first: a transport may bring it straight there. */
 static void expect(const turn_t *t, rd_recv_t *recv)
 {
     const rd_step_t *step = t->step;
@@ -116,7 +116,7 @@ static void expect(const turn_t *t, rd_recv_t *recv)
     recv->place_bytes = t->bytes;
 }
 
-static int ready_slots(const turn_t *t)
+static bool ready_slots(const turn_t *t)
 {
     const rd_step_t *step = t->step;
     const rd_plan_t *plan = t->run->plan;
@@ -124,41 +124,41 @@ static int ready_slots(const turn_t *t)
     for (int i = 0; i < step->nsrc; i++) {
         rd_recv_t *recv = step->src[i].where == RD_PEER ? plan->recvs[step->src[i].index] : NULL;
         if (recv && !rd_slot_arrived(recv)) {
-            if (recv->net)
+            if (recv->mirrored)
                 expect(t, recv);
             t->run->waits_for = recv->peer;
-            return 0;
+            return false;
         }
     }
     for (int i = 0; i < step->ndst; i++) {
         if (step->dst[i].where == RD_PEER && !rd_slot_may_send(plan->sends[step->dst[i].index], t->bytes)) {
             t->run->waits_for = plan->sends[step->dst[i].index]->peer;
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
-/* The step's value lies in the user's memory and stays there: between nodes it may be sent from there. The value is
+/* The step's value lies in the user's memory and stays there: a transport may send it from there. The value is
  * where the one source is, or where the first destination is. */
-static int may_lend(const turn_t *t)
+static bool may_lend(const turn_t *t)
 {
     const rd_step_t *step = t->step;
     const rd_plan_t *plan = t->run->plan;
     int32_t where = step->nsrc == 1 ? step->src[0].where : step->dst[0].where;
 
     if (!plan->lends || t->bytes <= RD_SHORT) /* sooner copied than watched */
-        return 0;
+        return false;
     if (where == RD_IN)
         return !plan->reducer.load && (!t->run->in_place || plan->lends[step - plan->program->steps] & RD_LEND_IN);
     return where == RD_OUT && !plan->finish_bytes && plan->lends[step - plan->program->steps] & RD_LEND_OUT;
 }
 
-static inline int lends_to(const turn_t *t, int i)
+static inline bool lends_to(const turn_t *t, int i)
 {
     rd_end_t end = t->step->dst[i];
 
-    return end.where == RD_PEER && t->run->plan->sends[end.index]->net;
+    return end.where == RD_PEER && rd_slot_may_lend(t->run->plan->sends[end.index]);
 }
 
 /* The step's value to all destinations. It is computed into one that is written plainly, if there is one: the others
@@ -191,17 +191,17 @@ static const char *deliver(const turn_t *t, const char *const *src, char *const 
 }
 
 /* The next step waits for no message and sends one to where `e` goes. */
-static int sends_more(const turn_t *t, rd_end_t e)
+static bool sends_more(const turn_t *t, rd_end_t e)
 {
     const rd_step_t *next = t->next;
 
     if (!next || next->ndst != 1 || next->dst[0].where != RD_PEER || next->dst[0].index != e.index)
-        return 0;
+        return false;
     for (int i = 0; i < next->nsrc; i++) {
         if (next->src[i].where == RD_PEER)
-            return 0;
+            return false;
     }
-    return 1;
+    return true;
 }
 
 static int step_slots(const turn_t *t)
@@ -230,7 +230,7 @@ static int step_slots(const turn_t *t)
         if (step->dst[i].where != RD_PEER)
             continue;
         rd_send_t *send = plan->sends[step->dst[i].index];
-        int more = send->net && sends_more(t, step->dst[i]);
+        int more = send->mirrored && sends_more(t, step->dst[i]);
         if (lend && lends_to(t, i))
             t->run->result = rd_slot_lend(send, from, t->bytes, more);
         else
@@ -331,11 +331,11 @@ static inline const rd_step_t *upcoming(const rd_lane_run_t *lane)
     return lane->step + 1 < lane->end ? lane->step + 1 : NULL;
 }
 
-/* As far as the lane goes; nonzero if it moved. */
-static int advance(rd_run_t *run, rd_lane_run_t *lane)
+/* As far as the lane goes; true if it moved. */
+static bool advance(rd_run_t *run, rd_lane_run_t *lane)
 {
     const rd_plan_t *plan = run->plan;
-    int moved = 0;
+    bool moved = false;
 
     while (lane->passes) {
         turn_t t = {run, lane->step, upcoming(lane), lane->shift, lane->start, 0};
@@ -344,11 +344,11 @@ static int advance(rd_run_t *run, rd_lane_run_t *lane)
             if (step_by(lane->plan->proto, &t) == BLOCKED || run->result != RONDO_SUCCESS)
                 return moved;
         }
-        moved = 1;
+        moved = true;
         next(lane, plan->program->nchunks);
     }
     run->open--;
-    return 1;
+    return true;
 }
 
 void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *out, char *tmp)
@@ -382,9 +382,9 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->open += run->open && plan->posts;
 }
 
-int rd_run_advance(rd_run_t *run)
+bool rd_run_advance(rd_run_t *run)
 {
-    int moved = 0;
+    bool moved = false;
 
     if (run->plan->quick)
         return rd_quick_advance(run);

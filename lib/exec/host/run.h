@@ -3,8 +3,10 @@
  * A run is one plan in flight. Each of its lanes is a cursor over (pass, step, repetition): it is advanced until it
  * would wait, then the next lane gets its turn, so no lane blocks another.
  */
-#ifndef RD_RUN_H
-#define RD_RUN_H
+#ifndef RD_EXEC_HOST_RUN_H
+#define RD_EXEC_HOST_RUN_H
+
+#include <stdbool.h>
 
 #include "plan/plan.h"
 
@@ -32,8 +34,8 @@ typedef struct rd_run {
 
 /* `run->lanes` and `room` are the caller's. */
 void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *out, char *tmp);
-/* Advances every lane as far as it goes; nonzero if anything moved. The run is over when `open` is 0 (then `finish` has
+/* Advances every lane as far as it goes; true if anything moved. The run is over when `open` is 0 (then `finish` has
  * been applied) or `result` is an error. */
-int rd_run_advance(rd_run_t *run);
+bool rd_run_advance(rd_run_t *run);
 
 #endif

@@ -19,8 +19,8 @@ static const char *load(const rd_run_t *run, const rd_quick_step_t *q, const cha
     return copy;
 }
 
-/* Nonzero if the step was done. */
-static inline int step(rd_run_t *run, const rd_quick_step_t *q)
+/* True if the step was done. */
+static inline bool step(rd_run_t *run, const rd_quick_step_t *q)
 {
     const rd_plan_t *plan = run->plan;
     _Alignas(64) char message[RD_MAX_ENDS][RD_LL_MOST];
@@ -32,14 +32,14 @@ static inline int step(rd_run_t *run, const rd_quick_step_t *q)
     for (int i = 0; i < q->ndst; i++) {
         if (q->dst[i].where == RD_PEER && !rd_ll_may_send(q->dst[i].send, q->lines)) {
             run->waits_for = q->dst[i].send->peer;
-            return 0;
+            return false;
         }
     }
     for (int i = 0; i < q->nsrc; i++) {
         src[i] = q->src[i].where == RD_PEER ? message[i] : place(run, &q->src[i]);
         if (q->src[i].where == RD_PEER && !rd_ll_peek(q->src[i].recv, message[i], q->bytes)) {
             run->waits_for = q->src[i].recv->peer;
-            return 0;
+            return false;
         }
         if (q->src[i].where == RD_IN && plan->reducer.load)
             src[i] = load(run, q, src[i]);
@@ -60,10 +60,10 @@ static inline int step(rd_run_t *run, const rd_quick_step_t *q)
         if (q->src[i].where == RD_PEER)
             rd_ll_consume(q->src[i].recv, q->bytes);
     }
-    return 1;
+    return true;
 }
 
-int rd_quick_advance(rd_run_t *run)
+bool rd_quick_advance(rd_run_t *run)
 {
     const rd_plan_t *plan = run->plan;
     int first = run->quick;

@@ -1,10 +1,12 @@
 /* The executor's way through a short plan: see ../plan_quick.h. */
-#ifndef RD_QUICK_H
-#define RD_QUICK_H
+#ifndef RD_EXEC_HOST_RUN_FLAT_H
+#define RD_EXEC_HOST_RUN_FLAT_H
+
+#include <stdbool.h>
 
 #include "exec/host/run.h"
 
 /* As rd_run_advance, for a run whose plan is quick. */
-int rd_quick_advance(rd_run_t *run);
+bool rd_quick_advance(rd_run_t *run);
 
 #endif

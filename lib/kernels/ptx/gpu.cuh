@@ -5,8 +5,8 @@
  * Lines and words in windows are read and written by the functions below, nothing else: they are what several GPUs look
  * at. They are relaxed: only fence_sys, word_acquire, warp_release and group_release order them. The user's buffers are
  * plain memory. */
-#ifndef RD_GPU_CUH
-#define RD_GPU_CUH
+#ifndef RD_KERNELS_PTX_GPU_CUH
+#define RD_KERNELS_PTX_GPU_CUH
 
 #include <cuda_runtime.h>
 #include <stdint.h>

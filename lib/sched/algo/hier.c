@@ -1,4 +1,5 @@
-/* hier: any schedule between the nodes, with a direct exchange inside each node around it.
+/* hier: any schedule between the nodes, with a direct exchange inside each node around it: the phases of
+ * sched/phases.h, fused into steps, chunk by chunk.
  *
  *     allreduce, 2 nodes of 3 ranks:      0     1     2     |     3     4     5
  *
@@ -6,14 +7,15 @@
  *       outer    along each rail           a ◀───────────── | ──▶ a            (network; ring, rd, pat, two trees)
  *       spread   parts to everybody        a ──▶ a ──▶ a    |  likewise        (shared memory)
  *
- * The outer schedule is that of a flat file (ring.c, rd.c, ...) for as many ranks as there are nodes. Each of its steps
- * is taken by the ranks in place j of the nodes, rail j, for part j of the step's chunk; where it first reads a chunk
- * of IN, the node's contributions to that chunk are brought together first, and where it has written a chunk of OUT,
- * that one is spread over the node, behind the sends which pass it on. All ranks of a node walk the same outer schedule
- * in step, so that what is free of deadlock outside is so inside.
+ * The outer schedule, which is the rail's phase, is that of a flat file (ring.c, rd.c, ...) for as many ranks as there
+ * are nodes. Each of its steps is taken by the ranks in place j of the nodes, rail j, for part j of the step's chunk.
+ * The phases inside the node are for one chunk of it: where a step first reads a chunk of IN, those before the rail's
+ * are done, as one exchange; and where one has written a chunk of OUT, those behind it are, after the sends which pass
+ * that chunk on. All ranks of a node walk the same outer schedule in step, so that what is free of deadlock outside is
+ * so inside.
  *
  *     allreduce          N/rails a rail; ranks beyond the rails (uneven nodes) contribute and receive
- *     broadcast          the root is rail 0 of its node and hands the other rails their parts; reduce: its mirror image
+ *     broadcast          the root is rail 0 of its node; reduce: its mirror image
  *     allgather          a rank sends its own block along its rail, and what comes to the others of its node;
  *                        reduce_scatter: its mirror image; both want as many ranks on every node
  *     barrier            the first of each node for all of it
@@ -32,6 +34,7 @@
 #include <stdlib.h>
 
 #include "sched/algo/algos.h"
+#include "sched/phases.h"
 #include "sched/shape.h"
 
 /* Names of scratch: what carries a long sum, the sums of a node by outer chunk, then the outer schedule's own. */
@@ -42,111 +45,156 @@ typedef struct walk {
     const rd_steps_t *outer;
     rd_steps_t *s;
     rd_coll_t coll;
-    int each;      /* every rail has a part of every outer chunk; else outer chunk c is rail c's */
-    int at_root;   /* a broadcast, on the root's node */
+    bool each;           /* every rail has a part of every outer chunk; else outer chunk c is rail c's */
+    bool at_root;        /* a broadcast, on the root's node */
+    rd_phases_t *phases; /* of an outer chunk: the same for all, or for each rail's */
+    int nphases;
     char *brought; /* by outer chunk */
     int late;      /* the outer chunk that is still to be spread, -1: none */
 } walk_t;
 
-/* Rails of outer chunk c: from *first, *count of them. */
-static void rails_of(const walk_t *w, int c, int *first, int *count)
+/* ---- phases of an outer chunk, whose elements are chunks: a vector's parts, or blocks, numbered as ranks are ---- */
+
+/* What this rank does on its rail; NULL: it has no part of the outer chunk. */
+static const rd_phase_t *on_rail(const walk_t *w, int c)
 {
-    *first = w->each ? 0 : c % w->g->rails;
-    *count = w->each ? w->g->rails : 1;
+    const rd_phases_t *p = &w->phases[c % w->nphases];
+    const rd_phase_t *last = p->behind > 0 ? &p->list[p->behind - 1] : NULL;
+
+    return last != NULL && last->scope == RD_SCOPE_RAIL ? last : NULL;
 }
 
-/* Whether the rank in this place serves a part of the chunk. */
-static int serves(const walk_t *w, int c, int place)
+/* The phases inside the node before the rail's, or behind it; of blocks the one that is about the outer chunk's node.
+ */
+static const rd_phase_t *phases_inside(const walk_t *w, int c, bool behind, size_t *n)
 {
-    return w->each ? place < w->g->rails : place == c % w->g->rails;
+    const rd_phases_t *p = &w->phases[c % w->nphases];
+    const rd_phase_t *first = p->list + (behind ? p->behind : 0);
+
+    *n = behind ? p->count - p->behind : p->behind - (on_rail(w, c) != NULL);
+    if (*n == 0 || first->node < 0)
+        return first;
+    *n = 1;
+    return first + c;
 }
 
-/* Rail j's part of outer chunk c. */
-static int part(const walk_t *w, int c, int j)
+/* Element `at` of outer chunk c. */
+static int chunk_of(const walk_t *w, int c, size_t at)
 {
-    if (w->coll == RD_ALLGATHER)
-        return w->g->rail[c * w->g->rails + j];
-    return w->each ? c * w->g->rails + j : c;
+    switch (w->coll) {
+    case RD_BARRIER:
+        return 0;
+    case RD_ALLGATHER:
+        return (int)at;
+    default:
+        return (w->each ? c * w->g->rails : c) + (int)at;
+    }
 }
 
-/* ---- inside the node ---- */
+/* This rank's part of outer chunk c, on its rail. */
+static int own_chunk(const walk_t *w, const rd_phase_t *rail, int c)
+{
+    return chunk_of(w, c, rail->tabled ? rail->tables.out_displs[c] : rail->to.at);
+}
 
-static void bring_sum(walk_t *w, int c)
+static rd_end_t end_of(const walk_t *w, int c, rd_spot_t spot)
+{
+    if (spot.where == RD_TMP)
+        return rd_tmp(SUMS + c);
+    return spot.where == RD_IN ? rd_in(chunk_of(w, c, spot.at)) : rd_out(chunk_of(w, c, spot.at));
+}
+
+/* ---- inside the node: phases without a rail's between them are one direct exchange ---- */
+
+/* The root takes nothing. */
+static bool has_all(const walk_t *w, int place)
+{
+    return w->at_root && place == 0;
+}
+
+/* To the others, each in its turn: what goes to several of them is sent by one step. */
+static void give(walk_t *w, int c, const rd_phase_t *phases, size_t n)
 {
     const rd_nodes_t *g = w->g;
-    rd_sum_t sum;
+    rd_fan_t fan = {.n = 0};
+    rd_spot_t spot;
 
     for (int k = 1; k < g->locals; k++) {
-        int p = (g->place + k) % g->locals;
+        int q = (g->place + k) % g->locals;
 
-        if (serves(w, c, p))
-            rd_step_send(w->s, rd_in(part(w, c, p)), part(w, c, p), g->local[p]);
+        for (size_t i = 0; i < n; i++) {
+            if (has_all(w, q) || rd_phase_given(&phases[i], g->place, q, &spot) == 0)
+                continue;
+            rd_end_t src = end_of(w, c, spot);
+            if (fan.n > 0 && (fan.src.where != src.where || fan.src.index != src.index))
+                rd_fan_end(&fan);
+            if (fan.n == 0)
+                rd_fan_begin(&fan, w->s, src, chunk_of(w, c, spot.at));
+            rd_fan_add(&fan, g->local[q]);
+        }
     }
-    if (!serves(w, c, g->place) || g->locals == 1)
-        return;
-    rd_sum_begin(&sum, w->s, part(w, c, g->place), CARRY);
+    rd_fan_end(&fan);
+}
+
+/* From all, the own contribution among them. */
+static void take_sum(walk_t *w, int c, const rd_phase_t *f)
+{
+    const rd_nodes_t *g = w->g;
+    rd_spot_t own, to;
+    rd_sum_t sum;
+
+    (void)rd_phase_given(f, g->place, g->place, &own);
+    (void)rd_phase_taken(f, g->place, g->place, &to);
+    rd_sum_begin(&sum, w->s, chunk_of(w, c, own.at), CARRY);
     for (int p = 0; p < g->locals; p++)
-        rd_sum_add(&sum, p == g->place ? rd_in(part(w, c, p)) : rd_peer(g->local[p]));
-    rd_sum_end(&sum, rd_tmp(SUMS + c));
+        rd_sum_add(&sum, p == g->place ? end_of(w, c, own) : rd_peer(g->local[p]));
+    rd_sum_end(&sum, end_of(w, c, to));
 }
 
-static void bring_from_root(walk_t *w, int c)
+static void take(walk_t *w, int c, const rd_phase_t *f)
 {
     const rd_nodes_t *g = w->g;
+    rd_spot_t spot;
 
-    for (int p = 1; p < g->locals; p++) {
-        int x = part(w, c, p);
-
-        if (!serves(w, c, p))
-            continue;
-        if (g->place == 0)
-            rd_step_send(w->s, rd_in(x), x, g->local[p]);
-        else if (g->place == p)
-            rd_step_recv(w->s, rd_out(x), x, g->local[0]);
+    if (rd_coll_reduces(f->coll)) {
+        if (rd_phase_taken(f, g->place, g->place, &spot) > 0)
+            take_sum(w, c, f);
+        return;
     }
+    for (int p = 0; p < g->locals; p++)
+        if (p != g->place && rd_phase_taken(f, g->place, p, &spot) > 0)
+            rd_step_recv(w->s, end_of(w, c, spot), chunk_of(w, c, spot.at), g->local[p]);
 }
 
-static void bring_word(walk_t *w)
+static void exchange(walk_t *w, int c, bool behind)
 {
-    const rd_nodes_t *g = w->g;
+    size_t n;
+    const rd_phase_t *phases = phases_inside(w, c, behind, &n);
 
-    if (g->place != 0)
-        rd_step_send(w->s, rd_tmp(CARRY), 0, g->local[0]);
-    for (int p = 1; g->place == 0 && p < g->locals; p++)
-        rd_step_recv(w->s, rd_tmp(CARRY), 0, g->local[p]);
+    give(w, c, phases, n);
+    for (size_t i = 0; i < n && !has_all(w, w->g->place); i++)
+        take(w, c, &phases[i]);
 }
 
-/* What a rail hands out: the root's own part may not be in its output yet. */
-static rd_end_t handed(const walk_t *w, int c)
+/* The root keeps all parts that it hands out. */
+static void keep(walk_t *w, int c)
 {
-    int x = part(w, c, w->g->place);
+    rd_spot_t spot;
+    size_t n;
+    const rd_phase_t *f = phases_inside(w, c, false, &n);
 
-    if (w->coll == RD_BARRIER)
-        return rd_tmp(CARRY);
-    return w->at_root && w->g->place == 0 ? rd_in(x) : rd_out(x);
+    for (int p = 0; n > 0 && p < w->g->locals; p++)
+        if (rd_phase_given(f, w->g->place, p, &spot) > 0)
+            rd_step_copy(w->s, rd_out(chunk_of(w, c, spot.at)), end_of(w, c, spot), chunk_of(w, c, spot.at));
 }
 
 static void spread(walk_t *w)
 {
-    const rd_nodes_t *g = w->g;
-    int c = w->late, first, count;
-    rd_fan_t fan;
+    int c = w->late;
 
     w->late = -1;
-    if (c < 0)
-        return;
-    if (serves(w, c, g->place)) {
-        rd_fan_begin(&fan, w->s, handed(w, c), part(w, c, g->place));
-        for (int k = 1; k < g->locals; k++)
-            if (!w->at_root || (g->place + k) % g->locals != 0)
-                rd_fan_add(&fan, g->local[(g->place + k) % g->locals]);
-        rd_fan_end(&fan);
-    }
-    rails_of(w, c, &first, &count);
-    for (int j = first; j < first + count; j++)
-        if (j != g->place && !(w->at_root && g->place == 0))
-            rd_step_recv(w->s, w->coll == RD_BARRIER ? rd_tmp(CARRY) : rd_out(part(w, c, j)), part(w, c, j),
-                         g->local[j]);
+    if (c >= 0)
+        exchange(w, c, true);
 }
 
 static void spread_later(walk_t *w, int c)
@@ -162,32 +210,30 @@ static void bring(walk_t *w, int c)
         return;
     w->brought[c] = 1;
     spread(w);
-    if (w->coll == RD_ALLREDUCE)
-        bring_sum(w, c);
-    if (w->at_root) {
-        bring_from_root(w, c);
+    exchange(w, c, false);
+    if (w->at_root)
         spread_later(w, c);
-    }
 }
 
-/* ---- between the nodes ---- */
+/* ---- between the nodes: the rail's phase, by the outer schedule's steps ---- */
 
-static rd_end_t mapped(const walk_t *w, int c, rd_end_t end)
+static rd_end_t mapped(const walk_t *w, const rd_phase_t *rail, rd_end_t end)
 {
     const rd_nodes_t *g = w->g;
-    int j = w->each ? g->place : c % g->rails;
 
     switch (end.where) {
     case RD_PEER:
-        return rd_peer(g->rail[end.index * g->rails + j]);
+        return rd_peer(g->rail[end.index * g->rails + g->place]);
     case RD_TMP:
         return rd_tmp(SUMS + w->outer->nchunks + end.index);
     case RD_OUT:
-        return rd_out(part(w, end.index, j));
+        return rd_out(own_chunk(w, rail, end.index));
     default:
-        if (w->coll == RD_ALLREDUCE && g->locals > 1)
+        if (rail->from.where == RD_TMP)
             return rd_tmp(SUMS + end.index);
-        return w->at_root && g->place != 0 ? rd_out(part(w, end.index, j)) : rd_in(part(w, end.index, j));
+        end.where = rail->from.where;
+        end.index = own_chunk(w, rail, end.index);
+        return end;
     }
 }
 
@@ -199,20 +245,11 @@ static int find(const rd_end_t *ends, int n, rd_where_t where)
     return -1;
 }
 
-/* The root keeps all parts, whoever else serves them. */
-static void keep(walk_t *w, int c)
-{
-    int first, count;
-
-    rails_of(w, c, &first, &count);
-    for (int j = first; w->g->place == 0 && j < first + count; j++)
-        rd_step_copy(w->s, rd_out(part(w, c, j)), rd_in(part(w, c, j)), part(w, c, j));
-}
-
 static void take_step(walk_t *w, const rd_step_t *step)
 {
     rd_end_t src[RD_MAX_ENDS], dst[RD_MAX_ENDS];
     int c = step->chunk, in = find(step->src, step->nsrc, RD_IN), out = find(step->dst, step->ndst, RD_OUT);
+    const rd_phase_t *rail = on_rail(w, c);
 
     if (in >= 0)
         bring(w, step->src[in].index);
@@ -222,29 +259,70 @@ static void take_step(walk_t *w, const rd_step_t *step)
         keep(w, c);
         return;
     }
-    if (serves(w, c, w->g->place)) {
+    if (rail != NULL) {
         for (int k = 0; k < step->nsrc; k++)
-            src[k] = mapped(w, c, step->src[k]);
+            src[k] = mapped(w, rail, step->src[k]);
         for (int k = 0; k < step->ndst; k++)
-            dst[k] = mapped(w, c, step->dst[k]);
-        rd_step(w->s, w->coll == RD_BARRIER ? 0 : part(w, c, w->each ? w->g->place : c % w->g->rails), step->nsrc, src,
-                step->ndst, dst);
+            dst[k] = mapped(w, rail, step->dst[k]);
+        rd_step(w->s, own_chunk(w, rail, c), step->nsrc, src, step->ndst, dst);
     }
     if (out >= 0)
         spread_later(w, step->dst[out].index);
 }
 
+/* A barrier's schedule reads and writes no chunk. */
 static void walk_lane(walk_t *w, rd_lane_t lane)
 {
     rd_steps_lane(w->s, lane.channel);
     w->late = -1;
     if (w->coll == RD_BARRIER)
-        bring_word(w);
+        exchange(w, 0, false);
     for (int i = lane.first; i < lane.first + lane.count; i++)
         take_step(w, &w->outer->steps[i]);
     if (w->coll == RD_BARRIER)
         w->late = 0;
     spread(w);
+}
+
+/* -1: no memory. */
+static int make_phases(walk_t *w, const rd_sched_args_t *args)
+{
+    const rd_nodes_t *g = w->g;
+    rd_hier_t h = {.node_of = args->shape->node,
+                   .nranks = args->shape->nranks,
+                   .nnodes = g->nodes,
+                   .local = g->local,
+                   .locals = g->locals,
+                   .rank = args->rank,
+                   .node = g->node,
+                   .place = g->place,
+                   .rails = g->rails,
+                   .alike = w->coll == RD_ALLGATHER, /* as `excluded` wants it; the others do not ask */
+                   .coll = w->coll,
+                   .root = args->root,
+                   .count = 1,
+                   .fused = true,
+                   .element = 1};
+
+    if (w->each && w->coll != RD_ALLGATHER && w->coll != RD_BARRIER)
+        h.count = (size_t)g->rails;
+    w->nphases = w->each ? 1 : g->rails;
+    w->phases = calloc((size_t)w->nphases, sizeof(*w->phases));
+    for (int j = 0; w->phases != NULL && j < w->nphases; j++) {
+        h.rest_place = j;
+        if (rd_hier_phases(&h, &w->phases[j]) != 0)
+            return -1;
+    }
+    return w->phases != NULL ? 0 : -1;
+}
+
+static void free_walk(walk_t *w)
+{
+    for (int j = 0; w->phases != NULL && j < w->nphases; j++)
+        rd_phases_free(&w->phases[j]);
+    free(w->phases);
+    free(w->brought);
+    free(w->g);
 }
 
 static int parts(const walk_t *w, int nranks)
@@ -269,14 +347,13 @@ static rd_steps_t *compose(const rd_sched_args_t *args, const rd_algo_t *outer, 
         goto free_all;
     w.s = rd_steps_create(parts(&w, args->shape->nranks));
     w.brought = calloc((size_t)between->nchunks, 1);
-    if (w.s != NULL && w.brought == NULL)
+    if (w.s != NULL && (w.brought == NULL || make_phases(&w, args) != 0))
         w.s->error = "no memory for the schedule";
     for (int l = 0; w.s != NULL && w.s->error == NULL && l < between->nlanes; l++)
         walk_lane(&w, between->lanes[l]);
 free_all:
-    free(w.brought);
     rd_steps_free(between);
-    free(w.g);
+    free_walk(&w);
     return w.s;
 }
 

@@ -15,6 +15,11 @@ algo_sources = \
 librondo_core_la_SOURCES += \
 	lib/sched/algo/algos.c \
 	lib/sched/algo/algos.h \
+	lib/sched/algo/hier_blocks.c \
+	lib/sched/algo/hier_phases.c \
+	lib/sched/algo/hier_phases.h \
+	lib/sched/algo/hier_ranges.c \
+	lib/sched/algo/hier_vectors.c \
 	$(algo_sources)
 
 # The table: every card that these files define.

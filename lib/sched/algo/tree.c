@@ -22,14 +22,14 @@
 #include "sched/algo/algos.h"
 
 /* A rank's place in one tree over numbers 1..m; 0: there is none. */
-typedef struct place {
+typedef struct tree_rank {
     int up, left, right;
-} place_t;
+} tree_rank_t;
 
-static place_t in_order(int m, int x)
+static tree_rank_t in_order(int m, int x)
 {
     int bit = x & -x, up = (x ^ bit) | bit << 1;
-    place_t p = {up <= m ? up : x ^ bit, bit > 1 ? x - bit / 2 : 0, 0};
+    tree_rank_t p = {up <= m ? up : x ^ bit, bit > 1 ? x - bit / 2 : 0, 0};
 
     for (int b = bit / 2; b > 0 && p.right == 0; b /= 2)
         if (x + b <= m)
@@ -45,14 +45,14 @@ static int turn(int m, int x, int by)
     return m % 2 == 0 ? m + 1 - x : (x - 1 + by) % m + 1;
 }
 
-static place_t find_place(int m, int x, int tree)
+static tree_rank_t find_place(int m, int x, int tree)
 {
-    place_t p;
+    tree_rank_t p;
 
     if (tree == 0)
         return in_order(m, x);
     p = in_order(m, turn(m, x, 1));
-    p = (place_t){turn(m, p.up, m - 1), turn(m, p.left, m - 1), turn(m, p.right, m - 1)};
+    p = (tree_rank_t){turn(m, p.up, m - 1), turn(m, p.left, m - 1), turn(m, p.right, m - 1)};
     return p;
 }
 
@@ -66,7 +66,7 @@ static int find_top(int m, int tree)
     return tree == 0 ? top : turn(m, top, m - 1);
 }
 
-static void hand_down(rd_steps_t *s, place_t p, int tree)
+static void hand_down(rd_steps_t *s, tree_rank_t p, int tree)
 {
     rd_fan_t fan;
 
@@ -83,7 +83,7 @@ static rd_steps_t *allreduce(int n, int me)
     rd_steps_t *s = rd_steps_create(2);
 
     for (int tree = 0; tree < 2 && s != NULL; tree++) {
-        place_t p = find_place(n, me + 1, tree);
+        tree_rank_t p = find_place(n, me + 1, tree);
         rd_sum_t sum;
 
         rd_steps_lane(s, tree);
@@ -110,7 +110,7 @@ static rd_steps_t *broadcast(int n, int me, int root)
     int m = n - 1, x = rd_mod(me - root, n);
 
     for (int tree = 0; tree < 2 && s != NULL; tree++) {
-        place_t p;
+        tree_rank_t p;
 
         rd_steps_lane(s, tree);
         if (x == 0) {

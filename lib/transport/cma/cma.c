@@ -3,17 +3,25 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "transport/conns.h"
+
 /* What a rank tells the others: a word of its memory to be read, and which process it is. */
 typedef struct {
     uint64_t address, word, process;
     int64_t pid;
-} record_t;
+} process_word_t;
+
+typedef struct cma {
+    rd_transport_t base;
+    rd_conns_t *conns;
+    int rank;
+    process_word_t all[]; /* of each rank */
+} cma_t;
 
 static uint64_t process_number;
 
@@ -23,16 +31,12 @@ static void draw_process_number(void)
         process_number = (uint64_t)(uintptr_t)&process_number;
 }
 
-int rd_pull_read(const rd_recv_t *from, void *to, uint64_t address, size_t bytes)
+static int read_process(int32_t pid, void *to, uint64_t address, size_t bytes)
 {
-    if (from->pid == 0) {
-        memcpy(to, (const void *)(uintptr_t)address, bytes);
-        return 0;
-    }
     for (size_t done = 0; done < bytes;) {
         struct iovec here = {(char *)to + done, bytes - done};
         struct iovec there = {(void *)(uintptr_t)(address + done), bytes - done};
-        ssize_t got = process_vm_readv(from->pid, &here, 1, &there, 1, 0);
+        ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
         if (got <= 0)
             return -1;
         done += (size_t)got;
@@ -40,49 +44,96 @@ int rd_pull_read(const rd_recv_t *from, void *to, uint64_t address, size_t bytes
     return 0;
 }
 
-/* Tries one peer; its connections learn how to read it. */
-static int try_peer(rd_conns_t *conns, const record_t *all, int rank, int peer)
+static int read_peer(const rd_recv_t *from, void *to, uint64_t address, size_t bytes)
 {
-    /* A forked child has its parent's number, but not its pid. */
-    int same = all[peer].process == all[rank].process && all[peer].pid == all[rank].pid;
+    return read_process(from->pid, to, address, bytes);
+}
+
+/* A forked child has its parent's number, but not its pid. */
+static bool is_same_process(const cma_t *cma, int peer)
+{
+    const process_word_t *own = &cma->all[cma->rank], *other = &cma->all[peer];
+
+    return other->process == own->process && other->pid == own->pid;
+}
+
+static bool can_read(const cma_t *cma, int peer)
+{
+    const process_word_t *other = &cma->all[peer];
     uint64_t word = 0;
 
-    for (int ch = 0; ch < RD_CHANNELS; ch++) {
-        rd_recv_t *recv = &conns->recvs[(size_t)ch * (size_t)conns->nranks + (size_t)peer];
-        recv->pid = same ? 0 : (int32_t)all[peer].pid;
-        recv->failed = &conns->controls[peer]->failed;
-        recv->reading = same ? &conns->self->reading : NULL;
-    }
-    if (same)
-        return 1;
-    return rd_pull_read(&conns->recvs[peer], &word, all[peer].address, sizeof word) == 0 && word == all[peer].word;
+    if (is_same_process(cma, peer))
+        return true;
+    return read_process((int32_t)other->pid, &word, other->address, sizeof word) == 0 && word == other->word;
 }
 
-rondo_result_t rd_pull_probe(rd_conns_t *conns, rd_boot_t *boot, const rd_node_t *node, int rank, const rd_env_t *env,
-                             rd_who_t *who)
+/* Exchanges the records and tries to read a word of every rank of the node; in could[rank] of every rank, whether it
+ * could everywhere. */
+static rondo_result_t try_all(cma_t *cma, const rd_transport_args_t *args, unsigned char *could)
+{
+    const rd_node_t *node = args->node;
+    process_word_t *own = &cma->all[args->rank];
+    uint64_t word = process_number ^ (uint64_t)args->rank ^ (uint64_t)(uintptr_t)cma;
+
+    *own = (process_word_t){(uint64_t)(uintptr_t)&word, word, process_number, getpid()};
+    rondo_result_t result = rd_boot_allgather(args->boot, cma->all, sizeof *cma->all);
+    if (result != RONDO_SUCCESS)
+        return result;
+    could[args->rank] = args->env->pull != 0;
+    for (int m = 0; m < node->nlocal && could[args->rank]; m++)
+        could[args->rank] = can_read(cma, node->local[m]);
+    return rd_boot_allgather(args->boot, could, 1);
+}
+
+static rondo_result_t create(rd_transport_t **transport, const rd_transport_args_t *args)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    size_t n = (size_t)conns->nranks;
-    record_t *all = calloc(n, sizeof *all + 1);
-    unsigned char *could;
+    size_t n = (size_t)args->nranks;
+    cma_t *cma = calloc(1, sizeof *cma + n * sizeof *cma->all);
+    unsigned char *could = calloc(n, 1);
     rondo_result_t result;
 
-    if (!all)
-        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the records of %zu ranks", n);
-    could = (unsigned char *)(all + n);
-    pthread_once(&once, draw_process_number);
-    uint64_t word = process_number ^ (uint64_t)rank ^ (uint64_t)(uintptr_t)all;
-    all[rank] = (record_t){(uint64_t)(uintptr_t)&word, word, process_number, getpid()};
-    result = rd_boot_allgather(boot, all, sizeof *all);
-    if (result == RONDO_SUCCESS) {
-        could[rank] = env->pull != 0;
-        for (int m = 0; m < node->nlocal && could[rank]; m++)
-            could[rank] = node->local[m] == rank || try_peer(conns, all, rank, node->local[m]);
-        result = rd_boot_allgather(boot, could, 1);
+    if (!cma || !could) {
+        free(could);
+        free(cma);
+        return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for the records of %zu ranks", n);
     }
-    conns->pull = 1;
+    pthread_once(&once, draw_process_number);
+    *cma = (cma_t){.base = {.ops = &rd_transport_cma}, .conns = args->conns, .rank = args->rank};
+    result = try_all(cma, args, could);
+    args->conns->pull = result == RONDO_SUCCESS;
     for (size_t r = 0; r < n; r++)
-        conns->pull &= could[r];
-    free(all);
+        args->conns->pull &= could[r];
+    free(could);
+    if (result == RONDO_SUCCESS)
+        *transport = &cma->base;
+    else
+        free(cma);
     return result;
 }
+
+static rondo_result_t bind_recv(rd_transport_t *transport, int peer, int channel, rd_recv_t *recv)
+{
+    const cma_t *cma = (const cma_t *)transport;
+    rd_conns_t *conns = cma->conns;
+
+    (void)channel;
+    if (!conns->pull)
+        return RONDO_SUCCESS;
+    recv->failed = &conns->controls[peer]->failed;
+    if (is_same_process(cma, peer)) {
+        recv->reading = &conns->self->reading;
+    } else {
+        recv->pid = (int32_t)cma->all[peer].pid;
+        recv->read = read_peer;
+    }
+    return RONDO_SUCCESS;
+}
+
+static void destroy(rd_transport_t *transport)
+{
+    free(transport);
+}
+
+const rd_transport_ops_t rd_transport_cma = {
+    .name = "cma", .reach = RD_WITHIN_NODE, .create = create, .bind_recv = bind_recv, .destroy = destroy};

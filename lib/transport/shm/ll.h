@@ -8,8 +8,8 @@
  * others of their kind. Elsewhere the sequence is stored with release and loaded with acquire, which says the same; so
  * it is under the thread sanitizer, which knows nothing of what processors promise.
  */
-#ifndef RD_LL_H
-#define RD_LL_H
+#ifndef RD_TRANSPORT_SHM_LL_H
+#define RD_TRANSPORT_SHM_LL_H
 
 #include <string.h>
 

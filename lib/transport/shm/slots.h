@@ -1,8 +1,8 @@
 /* Slots of the Simple protocol: data as it is, then the count of messages, released. See transport/conn.h. */
-#ifndef RD_SLOT_H
-#define RD_SLOT_H
+#ifndef RD_TRANSPORT_SHM_SLOTS_H
+#define RD_TRANSPORT_SHM_SLOTS_H
 
-#include "transport/net.h"
+#include "transport/transport.h"
 
 static inline int rd_slot_may_send(rd_send_t *s, size_t bytes)
 {
@@ -16,23 +16,31 @@ static inline int rd_slot_may_send(rd_send_t *s, size_t bytes)
 
 static inline char *rd_slot_to_fill(const rd_send_t *s, size_t bytes)
 {
-    return rd_ring_slot(rd_send_ring(s, bytes), s->net ? s->place : s->sent);
+    return rd_ring_slot(rd_send_ring(s, bytes), s->place);
 }
 
-/* Release: whoever sees the count sees the slot's bytes. `more`: as in rd_net_post, here and below. */
+/* Release: whoever sees the count sees the slot's bytes. `more`: as in `post` of transport.h, here and below. */
 static inline rondo_result_t rd_slot_publish(rd_send_t *s, size_t bytes, int more)
 {
     s->sent++;
     atomic_store_explicit(&s->tail->value, s->sent, memory_order_release);
-    return s->net ? rd_net_post(s, bytes, more) : RONDO_SUCCESS;
+    if (s->mirrored)
+        return s->ops->post(s, bytes, more);
+    s->place = s->sent;
+    return RONDO_SUCCESS;
 }
 
-/* The same for bytes that lie in the user's memory and stay there as they are; between nodes alone. */
+static inline bool rd_slot_may_lend(const rd_send_t *s)
+{
+    return s->mirrored && s->ops->post_zcopy;
+}
+
+/* The same for bytes that lie in the user's memory and stay there as they are, where rd_slot_may_lend. */
 static inline rondo_result_t rd_slot_lend(rd_send_t *s, const void *data, size_t bytes, int more)
 {
     s->sent++;
     atomic_store_explicit(&s->tail->value, s->sent, memory_order_relaxed);
-    return rd_net_lend(s, data, bytes, more);
+    return s->ops->post_zcopy(s, data, bytes, more);
 }
 
 static inline int rd_slot_arrived(rd_recv_t *r)
@@ -45,19 +53,17 @@ static inline int rd_slot_arrived(rd_recv_t *r)
 
 static inline const char *rd_slot_to_read(const rd_recv_t *r, size_t bytes)
 {
-    if (r->net)
-        return r->placed ? r->place : rd_recv_slot(r, bytes, r->received);
-    return rd_ring_slot(rd_recv_ring(r, bytes), r->received);
+    return r->placed ? r->place : rd_recv_slot(r, bytes, r->received);
 }
 
 /* Release: the sender may overwrite the slot only after its last read. */
 static inline rondo_result_t rd_slot_return(rd_recv_t *r, size_t bytes)
 {
     r->received++;
-    if (r->net) {
+    if (r->mirrored) {
         r->place = NULL;
         r->placed = 0;
-        return rd_net_credit(r, bytes);
+        return r->ops->credit(r, bytes);
     }
     atomic_store_explicit(&r->head->value, r->received, memory_order_release);
     return RONDO_SUCCESS;

@@ -1,5 +1,5 @@
-/* How slots are written changes no byte: every operation by slots, over odd lengths and types, with RONDO_STREAM=always
- * and adapt, is right, and gives on every rank the sums that RONDO_STREAM=never gives.
+/* How slots are written changes no byte: every operation by slots, over odd lengths and types, with RONDO_NT_STORE=always
+ * and adapt, is right, and gives on every rank the sums that RONDO_NT_STORE=never gives.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -97,7 +97,7 @@ static int compare(const plan_t *p, const char *algo, int *sums)
         for (int way = 1; way < 3; way++) {
             if (p->hash[way][k] == p->hash[0][k])
                 continue;
-            printf("stream: FAILED: %s, case %d: RONDO_STREAM=%s has another result than never\n", algo, k, ways[way]);
+            printf("stream: FAILED: %s, case %d: RONDO_NT_STORE=%s has another result than never\n", algo, k, ways[way]);
             bad++;
         }
     }
@@ -120,7 +120,7 @@ int main(void)
             p->hash[k / CASES_MOST][k % CASES_MOST] = 0;
         for (int way = 0; way < 3; way++) {
             p->way = ways[way];
-            setenv("RONDO_STREAM", ways[way], 1);
+            setenv("RONDO_NT_STORE", ways[way], 1);
             bad += test_run(a % 2 ? TEST_THREADS : TEST_PROCESSES, 2 + (int)a % 3, 30, body, p);
         }
         bad += compare(p, algos[a], &sums);

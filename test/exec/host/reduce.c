@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "exec/host/reduce.h"
+#include "util/integer_op.h"
 
 enum { MAX_SRC = 8, MAX_COUNT = 2300, MAX_SIZE = 16, GUARD = 64, ROOM = MAX_COUNT * MAX_SIZE + 2 * GUARD };
 
@@ -134,35 +135,6 @@ static uint64_t get_integer(rondo_type_t type, const void *p)
     return x;
 }
 
-static uint64_t fold_integer(rondo_type_t type, int op, uint64_t a, uint64_t b)
-{
-    int less = is_signed(type) ? (int64_t)a < (int64_t)b : a < b;
-
-    switch (op) {
-    case RONDO_SUM:
-    case RONDO_AVG:
-        return type == RONDO_BOOL ? a || b : a + b;
-    case RONDO_PROD:
-        return type == RONDO_BOOL ? a && b : a * b;
-    case RONDO_MIN:
-        return less ? a : b;
-    case RONDO_MAX:
-        return less ? b : a;
-    case RONDO_BAND:
-        return a & b;
-    case RONDO_BOR:
-        return a | b;
-    case RONDO_BXOR:
-        return a ^ b;
-    case RONDO_LAND:
-        return a && b;
-    case RONDO_LOR:
-        return a || b;
-    default:
-        return !a != !b;
-    }
-}
-
 static double get_real(rondo_type_t type, const void *p)
 {
     uint32_t bits = 0;
@@ -283,7 +255,7 @@ static void reference(rondo_type_t type, int op, void *to, const unsigned char *
     } else {
         sum = get_integer(type, src[0]);
         for (int k = 1; k < n; k++)
-            sum = fold_integer(type, op, sum, get_integer(type, src[k]));
+            sum = integer_op(type, op, sum, get_integer(type, src[k]));
         memcpy(to, &sum, rondo_type_size(type)); /* little-endian: the low bytes */
     }
 }

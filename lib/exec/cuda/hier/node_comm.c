@@ -1,7 +1,7 @@
 /* The ranks of one node as a communicator inside the communicator: a rd_cuda_t of their own, whose windows they map, so
- * that parts of operations (rail.c) and messages (exec/cuda/p2p.c) go by the node's own kernels. It has no order, for it is
- * used in a call's stream alone, between two parts that have one, and its words are the outer one's. A rank that is
- * alone on its node has one, too, without a window.
+ * that phases of operations (hier_run.c) and messages (exec/cuda/p2p.c) go by the node's own kernels. It has no order,
+ * for it is used in a call's stream alone, between two parts that have one, and its words are the outer one's. A rank
+ * that is alone on its node has one, too, without a window.
  */
 #include <stdlib.h>
 
@@ -20,23 +20,23 @@ static int room_for_lines(const rd_cuda_t *cuda)
 rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart)
 {
     rd_cuda_t *in = cuda->inner = calloc(1, sizeof *in);
-    rondo_comm_t comm = cuda->comm;
+    const rd_team_t *team = cuda->team;
 
-    if (!in || !(in->peers = calloc((size_t)comm->node.nlocal, sizeof *in->peers)))
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
-    in->comm = comm;
+    if (!in || !(in->peers = calloc((size_t)team->node->nlocal, sizeof *in->peers)))
+        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+    in->team = team;
     in->outer = cuda;
     in->device = cuda->device;
     in->key = cuda->key;
-    in->k.rank = comm->node.self;
-    in->k.nranks = comm->node.nlocal;
+    in->k.rank = team->node->self;
+    in->k.nranks = team->node->nlocal;
     in->limits = cuda->limits;
-    in->limits.nranks = (uint32_t)comm->node.nlocal;
-    for (int i = 0; i < comm->node.nlocal; i++)
-        in->peers[i] = cuda->peers[comm->node.local[i]];
+    in->limits.nranks = (uint32_t)team->node->nlocal;
+    for (int i = 0; i < team->node->nlocal; i++)
+        in->peers[i] = cuda->peers[team->node->local[i]];
     in->late_ms = cuda->late_ms;
     if (in->k.nranks > 1)
-        rd_window_layout(in, &comm->env, room_for_lines(cuda));
+        rd_window_layout(in, team->env, room_for_lines(cuda));
     return rd_import_direct(in, apart);
 }
 

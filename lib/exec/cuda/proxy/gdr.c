@@ -13,13 +13,12 @@
  * kernels are told in the order of the triggers. What is longer stays crew 0's: messages of 16 MB that came one at a
  * time took half as long again when they were dealt out to eight.
  *
- * UCX fetches them by a key to the whole allocation, which it keeps: see transport/net.h's rd_net_memory, and rcache.c for what
- * is known of allocations. Memory of which CUDA says nothing, or that other processes cannot map, UCX announces by its
- * own means; so it does all where keys prove slow: UCX may have no quick way to fetch, but one to put.
+ * UCX fetches them by a key to the whole allocation, which it keeps: see rd_net_memory_t of transport/transport.h, and
+ * rcache.c for what is known of allocations. Memory of which CUDA says nothing, or that other processes cannot map, UCX
+ * announces by its own means; so it does all where keys prove slow: UCX may have no quick way to fetch, but one to put.
  */
 #include <string.h>
 
-#include "core/comm.h"
 #include "exec/cuda/proxy/proxy.h"
 
 _Static_assert(RD_KLANE_SLOTS * RD_KDIRECT_RUN <= RD_NET_DIRECT, "what a lane has under way");
@@ -30,7 +29,7 @@ _Static_assert(RD_KLANE_SLOTS * RD_KDIRECT_RUN <= RD_NET_DIRECT, "what a lane ha
 
 rd_kmessage_t rd_direct_message(const rd_stage_t *s, const rd_cuda_message_t *m)
 {
-    const int *node_of = s->cuda->comm->node.node_of;
+    const int *node_of = s->cuda->team->node->node_of;
     rd_kmessage_t k = {m->buffer, m->bytes};
 
     if (s->direct && m->bytes >= s->direct && node_of[m->peer] != node_of[s->cuda->k.rank])
@@ -78,21 +77,21 @@ static void show(rd_crew_t *from, rd_crew_t *to)
 rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, int send, const char *slot,
                               uint32_t count)
 {
-    struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
+    rd_completion_t *completion = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
     rd_crew_t *last = NULL;
     rd_kmessage_t m;
 
     if (crew->number || !crew->dealt || count < 1 || count > RD_KDIRECT_RUN)
-        return rd_error(&crew->stage->cuda->comm->who, RONDO_ERR_INTERNAL,
+        return rd_error(crew->stage->cuda->team->who, RONDO_ERR_INTERNAL,
                         "a kernel asks crew %d for %u messages straight from GPU to GPU", crew->number, count);
-    atomic_store(&request->pending, (int)count);
+    atomic_store(&completion->pending, (int)count);
     lane->taken++;
     for (uint32_t i = 0; i < count; i++) {
         memcpy(&m, slot + i * sizeof m, sizeof m);
         rd_crew_t *to = next_crew(crew->stage, peer, send, m.bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
         if (to != last)
             show(crew, last);
-        deal(crew->stage, to, peer, send, &m, &request->pending);
+        deal(crew->stage, to, peer, send, &m, &completion->pending);
         last = to;
     }
     show(crew, last);
@@ -101,14 +100,14 @@ rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, 
 
 rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved)
 {
-    rondo_comm_t carrier = crew->carriers[RD_CARRIER_ALL];
+    rd_queue_t *carrier = crew->carriers[RD_CARRIER_ALL];
     rondo_result_t result = RONDO_SUCCESS;
     rd_dealt_t *d = crew->dealt;
 
     while (result == RONDO_SUCCESS && d->taken != atomic_load_explicit(&d->put, memory_order_acquire)) {
-        if (!carrier->queue.active && rd_net_waits_for(carrier->net) < 0)
-            rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
-        result = rd_net_direct(carrier->net, &d->all[d->taken++ % RD_DEALT_MOST]);
+        if (!carrier->active && rd_transport_direct_peer(carrier->net) < 0)
+            rd_queue_wait_begin(carrier);
+        result = carrier->net->ops->direct(carrier->net, &d->all[d->taken++ % RD_DEALT_MOST]);
         *moved = 1;
     }
     return result;

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/comm.h"
 #include "exec/cuda/proxy/proxy.h"
 
 #define TRY ((size_t)1 << 20)
@@ -37,19 +36,19 @@ typedef struct way {
 } way_t;
 
 /* NULL, NULL: what this rank owes the network yet. */
-static int under_way(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
+static int under_way(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
 {
-    return first ? atomic_load(first) || atomic_load(second) : !rd_net_idle(by->net);
+    return first ? atomic_load(first) || atomic_load(second) : !rd_transport_idle(by->net);
 }
 
-static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _Atomic int *second)
+static rondo_result_t await(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
 {
     rondo_result_t result = RONDO_SUCCESS;
     rd_wait_t wait;
 
-    rd_wait_begin(&wait, &by->stop, by->spin, by->env.create_timeout_ms);
+    rd_wait_begin(&wait, &by->health->stop, by->spin, by->team->env->create_timeout_ms);
     while (under_way(by, first, second) && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
-        if (rd_net_progress(by->net))
+        if (rd_transport_progress(by->net))
             rd_wait_progress(&wait);
         else
             result = rd_wait_miss(&wait);
@@ -58,37 +57,38 @@ static rondo_result_t await(rondo_comm_t by, const _Atomic int *first, const _At
 }
 
 /* The communicator fails as the carrier has, and UCX lets go of what was to be tried. */
-static rondo_result_t give_up(rd_stage_t *s, rondo_comm_t by, rondo_result_t result)
+static rondo_result_t give_up(rd_stage_t *s, rd_queue_t *by, rondo_result_t result)
 {
-    int peer = rd_net_waits_for(by->net);
+    int peer = rd_transport_direct_peer(by->net);
 
     if (result == RONDO_ERR_TIMEOUT)
-        rd_comm_fail(by, result, peer, "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
-                     peer >= 0 ? rd_boot_whois(by->boot, peer) : "?", (long long)by->env.create_timeout_ms);
+        rd_health_fail(by->health, result, peer, "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
+                     rd_health_whois(by->health, peer), (long long)by->team->env->create_timeout_ms);
     else
-        rd_comm_fail(by, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
-    rd_net_take_back(by->net);
-    return rd_comm_fail(s->cuda->comm, rd_comm_check(by), atomic_load(&by->stop.culprit),
-                        "%s (when messages between GPUs were tried, which RONDO_NET_DIRECT=0 leaves out)",
-                        by->stop.text);
+        rd_health_fail(by->health, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
+    rd_transport_cancel(by->net);
+    return rd_health_fail(s->cuda->team->health, rd_health_check(by->health), atomic_load(&by->health->stop.culprit),
+                          "%s (when messages between GPUs were tried, which RONDO_GDR=0 leaves out)",
+                          by->health->stop.text);
 }
 
 /* Each rank to the one that is `k` behind it, as far as that is on another node. */
 static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int device, int offered)
 {
-    rondo_comm_t comm = s->cuda->comm, by = s->crews[crew].carriers[RD_CARRIER_ALL];
-    int to = (comm->rank + k) % comm->nranks, from = (comm->rank - k + comm->nranks) % comm->nranks;
-    const int *node_of = comm->node.node_of;
-    _Atomic int coming = node_of[from] != node_of[comm->rank], going = node_of[to] != node_of[comm->rank];
+    const rd_team_t *team = s->cuda->team;
+    rd_queue_t *by = s->crews[crew].carriers[RD_CARRIER_ALL];
+    int to = (team->rank + k) % team->nranks, from = (team->rank - k + team->nranks) % team->nranks;
+    const int *node_of = team->node->node_of;
+    _Atomic int coming = node_of[from] != node_of[team->rank], going = node_of[to] != node_of[team->rank];
     const rd_kmessage_t tried = {memory, TRY | (device ? 0 : RD_KDIRECT_HOST)};
     rd_net_direct_t out = {to, 1, device, memory, TRY, &going, {NULL, 0, 0}};
     const rd_net_direct_t in = {from, 0, device, memory + TRY, TRY, &coming, {NULL, 0, 0}};
-    rondo_result_t result = coming ? rd_net_direct(by->net, &in) : RONDO_SUCCESS;
+    rondo_result_t result = coming ? by->net->ops->direct(by->net, &in) : RONDO_SUCCESS;
 
     if (offered)
         out.whole = rd_renewed_whole(s, &tried);
     if (result == RONDO_SUCCESS && going)
-        result = rd_net_direct(by->net, &out);
+        result = by->net->ops->direct(by->net, &out);
     if (result == RONDO_SUCCESS)
         result = await(by, &coming, &going);
     return result == RONDO_SUCCESS ? result : give_up(s, by, result);
@@ -97,7 +97,7 @@ static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int
 /* Before this rank waits for something else. */
 static rondo_result_t settle(rd_stage_t *s, int crew)
 {
-    rondo_comm_t by = s->crews[crew].carriers[RD_CARRIER_ALL];
+    rd_queue_t *by = s->crews[crew].carriers[RD_CARRIER_ALL];
     rondo_result_t result = await(by, NULL, NULL);
 
     return result == RONDO_SUCCESS ? result : give_up(s, by, result);
@@ -165,14 +165,14 @@ static int unable(const way_t *all, int n)
 
 static rondo_result_t try_all(rd_stage_t *s, way_t *all)
 {
-    rondo_comm_t comm = s->cuda->comm;
+    const rd_team_t *team = s->cuda->team;
     int hosted = s->cuda->hosted;
-    way_t *own = &all[comm->rank], of;
+    way_t *own = &all[team->rank], of;
     char *host = hosted ? NULL : malloc(2 * TRY);
     rondo_result_t result = try(s, s->area->tried, !hosted, 0, &own->device);
 
     own->host = own->offered = 0;
-    (void)slowest(all, comm->nranks, &of);
+    (void)slowest(all, team->nranks, &of);
     if (result == RONDO_SUCCESS && of.able > 1)
         result = try(s, s->area->tried, !hosted, 1, &own->offered);
     if (result == RONDO_SUCCESS && host)
@@ -180,7 +180,7 @@ static rondo_result_t try_all(rd_stage_t *s, way_t *all)
     if (result == RONDO_SUCCESS)
         result = settle(s, 0);
     free(host);
-    return result == RONDO_SUCCESS ? rd_boot_allgather(comm->boot, all, sizeof *all) : result;
+    return result == RONDO_SUCCESS ? rd_boot_allgather(team->boot, all, sizeof *all) : result;
 }
 
 /* What a rank could give the network to try with. */
@@ -197,49 +197,50 @@ static void prepare(rd_stage_t *s, way_t *own)
     if (rd_renewed_tell(s->area->tried)) /* memory to try with that a peer would have to close something for */
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
-    rd_net_t *net = s->crews[0].carriers[RD_CARRIER_ALL]->net;
-    own->able = rd_net_cuda(net) || (cuda->hosted && cuda->comm->env.net_direct == 1);
-    own->able += own->able && rd_net_fetches(net);
+    const rd_transport_t *net = s->crews[0].carriers[RD_CARRIER_ALL]->net;
+    own->able = net->ops->direct && (net->cuda || (cuda->hosted && cuda->team->env->net_direct == 1));
+    own->able += own->able && net->fetches;
 }
 
 static void decide(rd_stage_t *s, const way_t *all)
 {
-    rondo_comm_t comm = s->cuda->comm;
-    int n = comm->nranks, who = unable(all, n);
+    const rd_team_t *team = s->cuda->team;
+    int n = team->nranks, who = unable(all, n);
     way_t of;
 
     if (who < n) {
         snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", who,
-                 rd_boot_whois(comm->boot, who), rd_net_version(), comm->env.ucx_tls);
+                 rd_boot_whois(team->boot, who), rd_transport_version(s->crews[0].carriers[RD_CARRIER_ALL]->net->ops),
+                 team->env->ucx_tls);
         return;
     }
     who = slowest(all, n, &of);
     s->offers = of.able > 1 && (of.offered >= of.device / 2 || !of.host);
     if (of.host)
         snprintf(s->way, sizeof s->way, "slowest with rank %d (%s), %u MB/s; by keys %u%s; the host's memory %u", who,
-                 rd_boot_whois(comm->boot, who), of.device, of.offered, s->offers ? "" : ", which are not used",
+                 rd_boot_whois(team->boot, who), of.device, of.offered, s->offers ? "" : ", which are not used",
                  of.host);
     else
         snprintf(s->way, sizeof s->way, "it is the host's memory, too%s", s->offers ? ", by keys" : "");
     if (of.device >= of.host / 2)
-        s->direct = comm->env.net_direct_min ? comm->env.net_direct_min : 1;
+        s->direct = team->env->net_direct_min ? team->env->net_direct_min : 1;
     s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
 }
 
 /* While streams wait in the GPU's queues. */
 static rondo_result_t try_beside(rd_stage_t *s, way_t *all)
 {
-    rondo_comm_t comm = s->cuda->comm;
+    const rd_team_t *team = s->cuda->team;
     rondo_result_t result = RONDO_SUCCESS;
     size_t bytes = s->area->bytes < TRY ? s->area->bytes : TRY;
     rd_queues_t *queues = rd_queues_fill(s->area->tried, s->area->pinned + RD_STAGE_LANES_BYTES, bytes);
 
-    for (int k = 1; k < comm->nranks && result == RONDO_SUCCESS; k = farther(s, k))
+    for (int k = 1; k < team->nranks && result == RONDO_SUCCESS; k = farther(s, k))
         result = exchange(s, 0, k, s->area->tried, 1, s->offers);
-    all[comm->rank].held = rd_queues_free(queues);
+    all[team->rank].held = rd_queues_free(queues);
     if (result == RONDO_SUCCESS)
         result = settle(s, 0);
-    return result == RONDO_SUCCESS ? rd_boot_allgather(comm->boot, all, sizeof *all) : result;
+    return result == RONDO_SUCCESS ? rd_boot_allgather(team->boot, all, sizeof *all) : result;
 }
 
 /* A way that may end in waiting for ever is none, but for those who insist. */
@@ -248,21 +249,21 @@ static void decide_beside(rd_stage_t *s, const way_t *all)
     static const char *const why = "UCX copies by streams of its own, which may come to wait behind the program's in the "
                                    "GPU's hardware queues; the more of these there are (CUDA_DEVICE_MAX_CONNECTIONS=32) "
                                    "the rarer";
-    rondo_comm_t comm = s->cuda->comm;
+    const rd_team_t *team = s->cuda->team;
     int r = 0;
 
-    while (r < comm->nranks && !all[r].held)
+    while (r < team->nranks && !all[r].held)
         r++;
-    if (r == comm->nranks)
+    if (r == team->nranks)
         return;
-    if (comm->env.net_direct == 1 && comm->rank == 0)
-        rd_log(&comm->who, RD_LOG_WARN,
-               "messages go straight between GPUs, as RONDO_NET_DIRECT=1 says, and may wait for ever: %s", why);
-    if (comm->env.net_direct == 1)
+    if (team->env->net_direct == 1 && team->rank == 0)
+        rd_log(team->who, RD_LOG_WARN,
+               "messages go straight between GPUs, as RONDO_GDR=1 says, and may wait for ever: %s", why);
+    if (team->env->net_direct == 1)
         return;
     s->direct = 0;
     s->flushes = s->offers = 0;
-    snprintf(s->way, sizeof s->way, "rank %d (%s): %s", r, rd_boot_whois(comm->boot, r), why);
+    snprintf(s->way, sizeof s->way, "rank %d (%s): %s", r, rd_boot_whois(team->boot, r), why);
 }
 
 /* Each crew that carries such messages tries the way with all peers before kernels wait for it. */
@@ -271,10 +272,10 @@ static rondo_result_t share(rd_stage_t *s)
     rondo_result_t result = RONDO_SUCCESS;
 
     if (!(s->straight = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *s->straight)))
-        return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+        return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
     for (int c = 0; c < rd_direct_crews(s); c++) {
         if (!(s->crews[c].dealt = calloc(1, sizeof *s->crews[c].dealt)))
-            return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+            return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
         for (int k = 1; c && k < s->cuda->k.nranks && result == RONDO_SUCCESS; k = farther(s, k))
             result = exchange(s, c, k, s->area->tried, !s->cuda->hosted, s->offers);
         if (result == RONDO_SUCCESS)
@@ -286,11 +287,11 @@ static rondo_result_t share(rd_stage_t *s)
 /* Alike on all ranks, by what each has told in `all`. */
 static rondo_result_t find(rd_stage_t *s, way_t *all)
 {
-    rondo_comm_t comm = s->cuda->comm;
+    const rd_team_t *team = s->cuda->team;
 
-    prepare(s, &all[comm->rank]);
-    rondo_result_t result = rd_boot_allgather(comm->boot, all, sizeof *all);
-    if (result == RONDO_SUCCESS && unable(all, comm->nranks) == comm->nranks)
+    prepare(s, &all[team->rank]);
+    rondo_result_t result = rd_boot_allgather(team->boot, all, sizeof *all);
+    if (result == RONDO_SUCCESS && unable(all, team->nranks) == team->nranks)
         result = try_all(s, all);
     if (result == RONDO_SUCCESS)
         decide(s, all);
@@ -304,23 +305,23 @@ static rondo_result_t find(rd_stage_t *s, way_t *all)
 
 rondo_result_t rd_direct_find(rd_stage_t *s)
 {
-    rondo_comm_t comm = s->cuda->comm;
+    const rd_team_t *team = s->cuda->team;
 
-    if (comm->env.net_direct == 0 || comm->node.nnodes == 1) {
-        snprintf(s->way, sizeof s->way, comm->node.nnodes == 1 ? "all are on one node" : "RONDO_NET_DIRECT is 0");
+    if (team->env->net_direct == 0 || team->node->nnodes == 1) {
+        snprintf(s->way, sizeof s->way, team->node->nnodes == 1 ? "all are on one node" : "RONDO_GDR is 0");
         return RONDO_SUCCESS;
     }
-    way_t *all = calloc((size_t)comm->nranks, sizeof *all);
+    way_t *all = calloc((size_t)team->nranks, sizeof *all);
     if (!all)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", comm->nranks);
+        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", team->nranks);
     rondo_result_t result = find(s, all);
     free(all);
     if (result == RONDO_SUCCESS && s->direct)
         return share(s);
-    if (result != RONDO_SUCCESS || comm->env.net_direct < 0)
+    if (result != RONDO_SUCCESS || team->env->net_direct < 0)
         return result;
-    rd_boot_farewell_alike(comm->boot);
-    return rd_error(&comm->who, RONDO_ERR_UNSUPPORTED,
-                    "RONDO_NET_DIRECT is 1, and there is no direct path between the GPUs of different nodes: %s",
+    rd_boot_farewell_alike(team->boot);
+    return rd_error(team->who, RONDO_ERR_UNSUPPORTED,
+                    "RONDO_GDR is 1, and there is no direct path between the GPUs of different nodes: %s",
                     s->way);
 }

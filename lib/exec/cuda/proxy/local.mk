@@ -11,7 +11,6 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/proxy/proxy_area.c \
 	lib/exec/cuda/proxy/proxy_init.c \
 	lib/exec/cuda/proxy/proxy_progress.c \
-	lib/exec/cuda/proxy/proxy_signature.c \
 	lib/exec/cuda/proxy/proxy_task.c \
 	lib/exec/cuda/proxy/rcache.c
 endif

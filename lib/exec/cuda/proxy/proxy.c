@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/comm.h"
-
 #define MESSAGE_BLOCKS 64u
 #define BLOCKS 16u /* of a launch: the host's link is slower than a few multiprocessors */
 
@@ -56,7 +54,7 @@ static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *w
     if (error == cudaSuccess && graph)
         error = rd_stage_graph_hold(s->tasks, task, graph);
     if (error != cudaSuccess)
-        return rd_cuda_error(&s->cuda->comm->who, error, "an operation in a graph");
+        return rd_cuda_error(s->cuda->team->who, error, "an operation in a graph");
     if (!graph)
         announce(s, raises, 1);
     rondo_result_t result = rd_cuda_launch(s->cuda, l, work, stream);
@@ -164,7 +162,7 @@ static size_t longest(const rd_carrier_t *by, const rd_call_t *c)
 
 /* Crews that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not lie
  * where another round's input does. In place all lie as they should but these, whose output begins where the input
- * does; but not on a rail, where it lies over the own part (exec/cuda/hier/rail_ranges.c). */
+ * does; but not on a rail, where it lies over the own part (sched/algo/hier_ranges.c). */
 static uint32_t crews_for(const rd_stage_t *s, int carrier, const rd_call_t *c)
 {
     uint32_t most = s->cuda->limits.blocks < s->k.crews ? s->cuda->limits.blocks : s->k.crews; /* a block each */
@@ -210,7 +208,7 @@ static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c
     task->each = each;
     task->carrier = carrier;
     task->rounds = rounds;
-    task->checked = rd_stage_check_calls(s);
+    task->checked = rd_signature_list_calls(s->signatures);
     atomic_store(&task->left, rounds);
     if (c->tables) {
         task->in_counts = keep(task->counts, c->tables->in_counts, n);
@@ -260,7 +258,7 @@ static void brief(const rd_stage_t *s, rd_kstaged_t *k, rd_stage_task_t *task, u
     uint64_t most = 16 * rd_kernel_threads(RD_KERNEL_STAGED, RD_PROTO_LL);
 
     most = most < RD_KBRIEF ? most : RD_KBRIEF;
-    k->brief = k->rounds == 1 && in + out && in <= most && out <= most && strcmp(s->cuda->comm->env.proto, "simple");
+    k->brief = k->rounds == 1 && in + out && in <= most && out <= most && strcmp(s->cuda->team->env->proto, "simple");
     task->brief = k->brief != 0;
     task->brief_in = in;
     task->brief_out = out;
@@ -280,10 +278,10 @@ static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_
     if (most == 0)
         return RONDO_SUCCESS;
     if ((most + each - 1) / each > UINT32_MAX / 2)
-        return rd_error(&cuda->comm->who, RONDO_ERR_UNSUPPORTED, "%s of %zu elements: too long",
+        return rd_error(cuda->team->who, RONDO_ERR_UNSUPPORTED, "%s of %zu elements: too long",
                         rd_coll_name(call->ask.coll), most);
     work->comm = cuda->k;
-    rd_cuda_op(cuda, &call->ask, &k->reduce);
+    rd_cuda_op(cuda, call, &k->reduce);
     k->reduce.in = call->in;
     k->reduce.out = call->out;
     k->reduce.type = (uint32_t)call->ask.type;
@@ -301,7 +299,7 @@ static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_
         return result;
     rd_stage_task_t *task = task_make(s, carrier, call, (rondo_op_t)k->reduce.op, each, k->rounds);
     if (!task)
-        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation");
+        return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation");
     k->task = task->number;
     raises.crews = crews_for(s, carrier, call);
     for (uint32_t c = 0; c < raises.crews; c++)
@@ -322,15 +320,30 @@ rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
     if (!call->tables || n <= RD_KRANKS)
         return run(s, carrier, call, &work, work.staged.here);
     if (!(table = calloc(2 * (size_t)n, sizeof *table)))
-        return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", n);
+        return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", n);
     rondo_result_t result = run(s, carrier, call, &work, table);
     free(table);
     return result;
 }
 
+/* The calling thread waits for nobody, so rounds of the operation wait until its call has been compared. What a rail's
+ * ranks do inside their node goes ahead of it: when ranks differ, those kernels leave as from every failure. What is
+ * captured is not compared, nor messages. */
+rondo_result_t rd_stage_check(rd_stage_t *s, const rd_call_t *call)
+{
+    if (!s->signatures || rd_cuda_captured(call->stream))
+        return RONDO_SUCCESS;
+    rondo_result_t result = rd_signature_list_call(s->signatures, call);
+    if (result != RONDO_SUCCESS)
+        return result;
+    atomic_fetch_add(&s->crews[0].asked, 1);
+    rd_proxy_wake(&s->crews[0].client);
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    return rd_rail_serves(cuda, call) ? rd_rail_run(cuda, call) : rd_stage_run(cuda->stage, RD_CARRIER_ALL, call);
+    return cuda->inner ? rd_hier_run(cuda, call) : rd_stage_run(cuda->stage, RD_CARRIER_ALL, call);
 }
 
 double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call)
@@ -385,7 +398,7 @@ uint32_t rd_stage_beside(const rd_stage_t *s, uint32_t pairs)
 
 uint32_t rd_stage_beside_most(const rd_stage_t *s)
 {
-    uint32_t apart = 2 * (uint32_t)(s->cuda->comm->nranks - s->cuda->comm->node.nlocal);
+    uint32_t apart = 2 * (uint32_t)(s->cuda->team->nranks - s->cuda->team->node->nlocal);
 
     return rd_stage_beside(s, apart < s->pairs ? apart : s->pairs);
 }

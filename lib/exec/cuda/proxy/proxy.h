@@ -9,14 +9,13 @@
  *
  * Where the network moves a GPU's memory, messages go without slots: gdr.c.
  */
-#ifndef RD_CUDA_STAGE_H
-#define RD_CUDA_STAGE_H
+#ifndef RD_EXEC_CUDA_PROXY_PROXY_H
+#define RD_EXEC_CUDA_PROXY_PROXY_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/lifetime.h"
-#include "transport/net.h"
+#include "transport/transport.h"
 #include "progress/proxy_threads.h"
 #include "exec/cuda/cuda_int.h"
 
@@ -65,7 +64,7 @@ typedef struct rd_stage_lane {
     rd_klane_t *pinned; /* as the host sees it */
     uint32_t taken, done;
     int receives;      /* messages; set anew when all before it is done */
-    struct rondo_request flying[RD_KLANE_SLOTS];
+    rd_completion_t flying[RD_KLANE_SLOTS];
     size_t brief[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
 } rd_stage_lane_t;
 
@@ -93,7 +92,7 @@ typedef struct rd_dealt {
 typedef struct rd_crew {
     struct rd_stage *stage;
     int number;
-    rondo_comm_t carriers[RD_CARRIERS]; /* NULL: there is none */
+    rd_queue_t *carriers[RD_CARRIERS]; /* NULL: there is none */
     rd_proxy_client_t client;
     int served;             /* by the proxy */
     int over;               /* failed: the proxy does nothing more */
@@ -103,6 +102,7 @@ typedef struct rd_crew {
     uint64_t answered;      /* and those that have come */
     _Atomic uint64_t settled; /* and those after which nothing was under way any more */
     rd_stage_lane_t lanes[RD_KCREW_LANES];
+    int held;          /* by RONDO_CHECK: an operation waits until calls have been compared; crew 0 */
     size_t come;       /* bytes of the next trigger's input that have come by flagged lines; crew 0 */
     size_t *counts;    /* room for those of a round: two for each rank */
     rd_dealt_t *dealt; /* NULL: nothing goes straight */
@@ -120,7 +120,7 @@ typedef struct rd_stage {
     uint32_t *straight; /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
     struct rd_aside *aside; /* rcache.c: memory for copies; NULL: none yet */
     size_t aside_used;      /* by the launch that is being put together */
-    struct rd_stage_check *check; /* RONDO_CHECK; NULL: off */
+    rd_signature_list_t *signatures; /* RONDO_CHECK; NULL: off */
     int flushes;   /* what a network's device has written is not seen by a kernel before rd_direct_flush */
     char way[320]; /* why messages go straight, or not */
     uint32_t pairs; /* of peer and direction: of a launch of messages, at most. On all ranks */
@@ -135,7 +135,7 @@ typedef struct rd_stage {
 #define RD_STAGE_RANKS 32767 /* of a communicator, at most */
 #define RD_STAGE_PART 64     /* bytes of a rank's part of a round, at least */
 /* proxy_init.c: must it be staged? */
-int rd_stage_needed(const rondo_comm_t comm);
+int rd_stage_needed(const rd_team_t *team);
 /* Collective. */
 rondo_result_t rd_stage_create(rd_cuda_t *cuda);
 /* No kernel runs any more: may what the last ones, of graphs too, have left to the proxies still be under way? */
@@ -170,6 +170,8 @@ cudaError_t rd_stage_graph_hold(rd_stage_tasks_t *tasks, rd_stage_task_t *task, 
 
 /* proxy.c */
 
+/* RONDO_CHECK: crew 0's proxy is to compare the call with the others'. */
+rondo_result_t rd_stage_check(rd_stage_t *stage, const rd_call_t *call);
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call);
 /* By one kind of carrier: roots and counts are those of its ranks. */
 rondo_result_t rd_stage_run(rd_stage_t *stage, int carrier, const rd_call_t *call);
@@ -187,10 +189,9 @@ rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart); /* *apart: GPUs of 
 void rd_inner_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 void rd_inner_close(rd_cuda_t *cuda);
 
-/* exec/cuda/hier/rail.c: operations that go by the node's own kernels first and last, and between nodes only with what a rank then
- * has. */
-int rd_rail_serves(const rd_cuda_t *cuda, const rd_call_t *call);
-rondo_result_t rd_rail_run(rd_cuda_t *cuda, const rd_call_t *call);
+/* exec/cuda/hier/hier_run.c, where there is cuda->inner: inside nodes by their own kernels, and between nodes only with
+ * what a rank then has; or, as rd_stage_run, by all ranks at once. */
+rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* inline.c, for trigger `number` of crew 0: the input, if all of its lines are there; the output. Up to 15 bytes behind
  * them are touched, too. */
@@ -226,20 +227,8 @@ int rd_renewed_tell(const void *memory);
 rd_net_memory_t rd_renewed_whole(const rd_stage_t *stage, const rd_kmessage_t *message);
 void rd_renewed_free(rd_stage_t *stage); /* no kernel runs any more */
 
-/* proxy_signature.c: a call that is to be compared; how many there are so far; have so many been? And crew 0's turn. */
-rondo_result_t rd_stage_check_create(rd_stage_t *stage);
-void rd_stage_check_free(rd_stage_t *stage);
-rondo_result_t rd_stage_check_call(rd_stage_t *stage, const rd_call_t *call);
-uint64_t rd_stage_check_calls(const rd_stage_t *stage);
-int rd_stage_checked(const rd_crew_t *crew, uint64_t calls);
-rondo_result_t rd_stage_check_turn(rd_crew_t *crew, int *moved);
-
 /* proxy_progress.c: a turn of the proxy. */
 rd_proxy_state_t rd_carry(void *crew);
-/* A task of the carrier's queue, which is freed if it cannot be; `request` counts those under way. */
-rondo_result_t rd_carry_add(rondo_comm_t carrier, rd_task_t *task, struct rondo_request *request);
-/* Other crews may nap: they look again. */
-void rd_carry_wake_others(const rd_crew_t *crew);
 void rd_carry_failure(rd_crew_t *crew, int carrier); /* what has failed the communicator fails the carrier */
 
 #endif

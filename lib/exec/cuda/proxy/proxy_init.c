@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "boot/id.h"
-#include "core/comm.h"
 
 #define SLOT ((size_t)512 << 10)
 #define SLOT_MOST ((size_t)2 << 20)
@@ -15,18 +14,18 @@
 #define CREWS RD_PROXIES
 
 /* Half of a rank's cores at most: the other half is the user's. The same on all ranks. */
-static int crews_of(const rondo_comm_t comm)
+static int crews_of(const rd_team_t *team)
 {
-    int half = comm->cores_each / 2;
+    int half = team->cores_each / 2;
 
-    if (comm->env.cuda_crews)
-        return comm->env.cuda_crews;
+    if (team->env->cuda_crews)
+        return team->env->cuda_crews;
     return half < 1 ? 1 : half < CREWS ? half : CREWS;
 }
 
-int rd_stage_needed(const rondo_comm_t comm)
+int rd_stage_needed(const rd_team_t *team)
 {
-    return comm->node.nnodes > 1 || comm->nranks > RD_KRANKS;
+    return team->node->nnodes > 1 || team->nranks > RD_KRANKS;
 }
 
 /* Every rank has a part of a slot: longer ones where there are many, for a part is a message. */
@@ -75,33 +74,33 @@ static int crew_begin(rd_stage_t *s, int number, size_t bytes)
     crew->client.turn = rd_carry;
     crew->client.arg = crew;
     crew->client.proxy = number;
-    crew->client.awake_us = s->cuda->comm->env.cuda_awake;
+    crew->client.awake_us = s->cuda->team->env->cuda_awake;
     return crew->counts ? 0 : -1;
 }
 
 static rondo_result_t memory(rd_stage_t *s)
 {
-    rondo_comm_t comm = s->cuda->comm;
-    size_t n = (size_t)comm->nranks, bytes; /* of a crew */
+    const rd_team_t *team = s->cuda->team;
+    size_t n = (size_t)team->nranks, bytes; /* of a crew */
     char *pinned = NULL;
     cudaError_t error;
     int short_of = 0;
 
-    s->ncrews = crews_of(comm);
+    s->ncrews = crews_of(team);
     s->pairs = pairs_of(s->cuda);
     s->nlanes = 1 + (int)s->pairs;
-    layout(s, &comm->env, &bytes);
+    layout(s, team->env, &bytes);
     s->crews = calloc((size_t)s->ncrews, sizeof *s->crews);
     s->tasks = rd_stage_tasks_create();
     for (int c = 0; s->crews && c < s->ncrews; c++)
         s->crews[c].stage = s; /* what fails behind this takes them down */
     if (!s->crews || !s->tasks)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     error = rd_stage_area_take(s->cuda->device, (size_t)s->ncrews * bytes, n > RD_KRANKS ? 2 * n : 0, &s->area);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&pinned, s->area->pinned, 0);
     if (error != cudaSuccess)
-        return rd_cuda_error(&comm->who, error, "memory to stage data in");
+        return rd_cuda_error(team->who, error, "memory to stage data in");
     s->k.lanes = (rd_klane_t *)(void *)pinned;
     s->k.area = pinned + RD_STAGE_LANES_BYTES;
     s->k.brief = pinned + RD_STAGE_BRIEF_AT;
@@ -110,7 +109,7 @@ static rondo_result_t memory(rd_stage_t *s)
     s->cuda->k.own = (char *)s->area->table;
     for (int c = 0; c < s->ncrews; c++)
         short_of |= crew_begin(s, c, bytes);
-    return short_of ? rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
+    return short_of ? rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
 }
 
 /* Host communicators of those who pass the same `first`, which is one of them: one for each of so many crews; nranks 0:
@@ -119,22 +118,23 @@ static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int f
 {
     static const char *const names[RD_CARRIERS] = {"net", "rail", "check"};
     size_t each = (size_t)crews;
-    rondo_comm_t comm = s->cuda->comm;
-    rondo_unique_id_t *ids = calloc((size_t)comm->nranks * each, sizeof *ids), *its;
+    const rd_team_t *team = s->cuda->team;
+    rondo_unique_id_t *ids = calloc((size_t)team->nranks * each, sizeof *ids), *its;
     size_t made = 0;
 
     if (!ids)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the ids of %d ranks", comm->nranks);
+        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for the ids of %d ranks", team->nranks);
     its = ids + (size_t)first * each;
-    for (size_t c = 0; comm->rank == first && c < each; c++) /* on failure an id that carries the error */
-        (void)rd_boot_id_create(&its[c], &comm->env);
-    rondo_result_t result = rd_boot_allgather(comm->boot, ids, each * sizeof *ids);
+    for (size_t c = 0; team->rank == first && c < each; c++) /* on failure an id that carries the error */
+        (void)rd_boot_id_create(&its[c], team->env);
+    rondo_result_t result = rd_boot_allgather(team->boot, ids, each * sizeof *ids);
     s->carriers[carrier] = (rd_carrier_t){rank, nranks};
     while (nranks && made < each && result == RONDO_SUCCESS) {
-        result = rd_comm_make_carrier(&s->crews[made].carriers[carrier], comm, names[carrier], &its[made], rank, nranks);
+        result = s->cuda->net_comms->make(team, names[carrier], &its[made], rank, nranks,
+                                          &s->crews[made].carriers[carrier]);
         made++;
     }
-    for (size_t c = made; comm->rank == first && c < each; c++)
+    for (size_t c = made; team->rank == first && c < each; c++)
         rd_boot_give_up(&its[c], RONDO_ERR_ABORTED);
     free(ids);
     return result;
@@ -143,24 +143,24 @@ static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int f
 /* A rail for each place that all nodes have. Those who are behind its last one are of none. */
 static rondo_result_t rails(rd_stage_t *s)
 {
-    const rondo_comm_t comm = s->cuda->comm;
-    const rd_node_t *node = &comm->node;
+    const rd_team_t *team = s->cuda->team;
+    const rd_node_t *node = team->node;
     int first = 0, place = 0, of_one = node->self < node->fewest;
 
     for (; of_one && (node->node_of[first] != 0 || place++ < node->self); first++)
         continue;
     s->rails = node->fewest;
     s->ordered = 1;
-    for (int r = 1; r < comm->nranks; r++)
+    for (int r = 1; r < team->nranks; r++)
         s->ordered &= node->node_of[r] >= node->node_of[r - 1];
-    return carriers_make(s, RD_CARRIER_RAIL, s->ncrews, first, node->node_of[comm->rank], of_one ? node->nnodes : 0);
+    return carriers_make(s, RD_CARRIER_RAIL, s->ncrews, first, node->node_of[team->rank], of_one ? node->nnodes : 0);
 }
 
 /* What a node's ranks do among themselves, where some node has several and none more than map each other's windows. */
 static rondo_result_t inside(rd_stage_t *s)
 {
     rd_cuda_t *cuda = s->cuda;
-    const rd_node_t *node = &cuda->comm->node;
+    const rd_node_t *node = cuda->team->node;
     int apart = 0;
 
     if (cuda->limits.apart || node->most < 2 || node->most > RD_KRANKS)
@@ -174,13 +174,13 @@ static rondo_result_t inside(rd_stage_t *s)
 /* Carriers of all ranks, and of rails. */
 static rondo_result_t carriers(rd_stage_t *s)
 {
-    rondo_comm_t comm = s->cuda->comm;
-    rondo_result_t result = carriers_make(s, RD_CARRIER_ALL, s->ncrews, 0, comm->rank, comm->nranks);
+    const rd_team_t *team = s->cuda->team;
+    rondo_result_t result = carriers_make(s, RD_CARRIER_ALL, s->ncrews, 0, team->rank, team->nranks);
 
-    if (result == RONDO_SUCCESS && comm->env.check)
-        result = rd_stage_check_create(s);
-    if (result == RONDO_SUCCESS && comm->env.check)
-        result = carriers_make(s, RD_CARRIER_CHECK, 1, 0, comm->rank, comm->nranks);
+    if (result == RONDO_SUCCESS && team->env->check)
+        result = rd_signature_list_create(&s->signatures, team);
+    if (result == RONDO_SUCCESS && team->env->check)
+        result = carriers_make(s, RD_CARRIER_CHECK, 1, 0, team->rank, team->nranks);
     return result == RONDO_SUCCESS ? inside(s) : result;
 }
 
@@ -189,7 +189,7 @@ static rondo_result_t serve(rd_stage_t *s)
     for (int c = 0; c < s->ncrews; c++) {
         int error = rd_proxy_add(&s->crews[c].client);
         if (error)
-            return rd_error(&s->cuda->comm->who, RONDO_ERR_SYSTEM, "no thread to serve the network: %s",
+            return rd_error(s->cuda->team->who, RONDO_ERR_SYSTEM, "no thread to serve the network: %s",
                             strerror(error));
         s->crews[c].served = 1;
     }
@@ -199,27 +199,27 @@ static rondo_result_t serve(rd_stage_t *s)
 /* A rank that waits for its stream spins, and its proxies wait for the core. */
 static void say_what_was_made(const rd_stage_t *s)
 {
-    rondo_comm_t comm = s->cuda->comm;
+    const rd_team_t *team = s->cuda->team;
 
-    if (comm->rank != 0)
+    if (team->rank != 0)
         return;
-    if (comm->node.nnodes == 1)
-        rd_log(&comm->who, RD_LOG_INFO,
+    if (team->node->nnodes == 1)
+        rd_log(team->who, RD_LOG_INFO,
                "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data is staged through %zu MB of "
                "pinned memory a rank, by %d threads",
-               comm->nranks, RD_KRANKS, s->area->bytes >> 20, s->ncrews);
+               team->nranks, RD_KRANKS, s->area->bytes >> 20, s->ncrews);
     else if (s->direct)
-        rd_log(&comm->who, RD_LOG_INFO,
+        rd_log(team->who, RD_LOG_INFO,
                "CUDA between %d nodes: messages of %zu bytes and more go straight from GPU to GPU (%s), all else is "
                "staged through %zu MB of pinned memory a rank, both by %d threads",
-               comm->node.nnodes, s->direct, s->way, s->area->bytes >> 20, s->ncrews);
+               team->node->nnodes, s->direct, s->way, s->area->bytes >> 20, s->ncrews);
     else
-        rd_log(&comm->who, RD_LOG_INFO,
+        rd_log(team->who, RD_LOG_INFO,
                "CUDA between %d nodes: no direct path (%s), data is staged through %zu MB of pinned memory a rank, by "
                "%d threads",
-               comm->node.nnodes, s->way, s->area->bytes >> 20, s->ncrews);
-    if (comm->cores_each < 2)
-        rd_log(&comm->who, RD_LOG_WARN,
+               team->node->nnodes, s->way, s->area->bytes >> 20, s->ncrews);
+    if (team->cores_each < 2)
+        rd_log(team->who, RD_LOG_WARN,
                "a rank has one core, for itself and for the thread that moves its GPU's data by the host: operations may "
                "take milliseconds. Give it more: mpirun --bind-to none or --map-by slot:PE=4, srun --cpus-per-task=4");
 }
@@ -229,7 +229,7 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda)
     rd_stage_t *s = cuda->stage = calloc(1, sizeof *s);
 
     if (!s)
-        return rd_error(&cuda->comm->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+        return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     s->cuda = cuda;
     rondo_result_t result = memory(s);
     if (result == RONDO_SUCCESS)
@@ -250,17 +250,19 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda)
 /* All say farewell before one waits for those of others. */
 static void carriers_end(rd_stage_t *s)
 {
+    const rd_net_comm_ops_t *ops = s->cuda->net_comms;
+
     for (int i = RD_CARRIERS * s->ncrews - 1; i >= 0; i--) {
         rd_crew_t *crew = &s->crews[i / RD_CARRIERS];
-        rondo_comm_t carrier = crew->carriers[i % RD_CARRIERS];
+        rd_queue_t *carrier = crew->carriers[i % RD_CARRIERS];
         rd_carry_failure(crew, i % RD_CARRIERS);
-        if (carrier && rondo_comm_finalize(carrier) == RONDO_SUCCESS)
-            rd_net_leave(carrier->net);
+        if (carrier)
+            ops->leave(carrier);
     }
     for (int i = RD_CARRIERS * s->ncrews - 1; i >= 0; i--) {
-        rondo_comm_t carrier = s->crews[i / RD_CARRIERS].carriers[i % RD_CARRIERS];
+        rd_queue_t *carrier = s->crews[i / RD_CARRIERS].carriers[i % RD_CARRIERS];
         if (carrier)
-            (void)rondo_comm_destroy(carrier);
+            ops->end(carrier);
     }
 }
 
@@ -285,7 +287,7 @@ void rd_stage_close(rd_cuda_t *cuda)
             rd_proxy_remove(&s->crews[c].client);
     if (s->crews)
         carriers_end(s);
-    rd_stage_check_free(s);
+    rd_signature_list_free(s->signatures);
     if (s->tasks)
         rd_stage_tasks_close(s->tasks);
     if (s->area)

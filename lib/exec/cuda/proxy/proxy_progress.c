@@ -64,38 +64,21 @@ static rondo_result_t round_plan(rd_crew_t *crew, const rd_stage_task_t *t, uint
 
 /* ---- from a trigger to a task of the carrier's queue */
 
-rondo_result_t rd_carry_add(rondo_comm_t carrier, rd_task_t *task, struct rondo_request *request)
-{
-    rondo_result_t result = rd_queue_prepare(carrier, task);
-
-    if (result != RONDO_SUCCESS) {
-        rd_task_free(carrier, task);
-        return result;
-    }
-    if (!carrier->queue.active) {
-        rd_wait_begin(&carrier->queue.wait, &carrier->stop, carrier->spin, carrier->timeout_ms);
-        carrier->queue.wait.slow = 1; /* a turn looks at the network */
-    }
-    atomic_fetch_add(&request->pending, 1);
-    task->request = request;
-    rd_queue_add(carrier, task);
-    return RONDO_SUCCESS;
-}
-
-static rondo_result_t add(rd_crew_t *crew, rd_stage_lane_t *lane, rondo_comm_t carrier, int chain, rd_plan_t *plan,
+static rondo_result_t add(rd_crew_t *crew, rd_stage_lane_t *lane, rd_queue_t *carrier, int chain, rd_plan_t *plan,
                           const void *in, void *out)
 {
-    struct rondo_request *request = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
+    rd_completion_t *completion = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
     rd_task_t *task;
     rondo_result_t result = rd_task_create(carrier, plan, chain, in, out, &task);
 
     if (result == RONDO_SUCCESS)
-        result = rd_carry_add(carrier, task, request);
+        result = rd_queue_submit(carrier, task, completion);
     lane->taken += result == RONDO_SUCCESS;
     return result;
 }
 
-void rd_carry_wake_others(const rd_crew_t *crew)
+/* Other crews may nap: they look again. */
+static void wake_others(const rd_crew_t *crew)
 {
     const rd_stage_t *s = crew->stage;
 
@@ -113,10 +96,10 @@ static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger,
     rd_plan_t *plan;
 
     if (!t || trigger->round >= t->rounds)
-        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
+        return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
                         trigger->round, trigger->what);
     if (t->captured && t->rounds > 1 && trigger->round == 0) /* nobody has announced what a graph's kernels do */
-        rd_carry_wake_others(crew);
+        wake_others(crew);
     if (t->ask.coll == RD_BROADCAST) /* in place: the root's kernel wants nothing back, the others' give nothing */
         in = out = s->carriers[t->carrier].rank == t->ask.root ? in : out;
     crew->lanes[0].brief[crew->lanes[0].taken & (s->k.slots - 1)] = t->brief ? t->brief_out : 0;
@@ -139,7 +122,7 @@ static rondo_result_t begin_message(rd_crew_t *crew, int l, const rd_ktrigger_t 
     size_t at = ((size_t)(l - 1) * s->k.slots + (lane->taken & (s->k.slots - 1))) * s->k.message_slot;
     int peer = (int)RD_KMESSAGE_PEER(trigger->round), send = (int)RD_KMESSAGE_SEND(trigger->round);
     int chain = send ? RD_CHAIN_SEND(peer) : RD_CHAIN_RECV(peer);
-    rondo_comm_t carrier = crew->carriers[RD_CARRIER_ALL];
+    rd_queue_t *carrier = crew->carriers[RD_CARRIER_ALL];
     int captured = (trigger->round & RD_KMESSAGE_CAPTURED) != 0;
     rondo_result_t result;
     rd_plan_t *plan;
@@ -147,17 +130,48 @@ static rondo_result_t begin_message(rd_crew_t *crew, int l, const rd_ktrigger_t 
     crew->answered += !captured;
     lane->receives = !send;
     if (peer >= s->cuda->k.nranks || peer == s->cuda->k.rank)
-        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
+        return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
     if (trigger->round & RD_KMESSAGE_DIRECT)
         return rd_direct_deal(crew, lane, peer, send, crew->slots + at, trigger->what);
     if (trigger->what > s->k.message_slot)
-        return rd_error(&s->cuda->comm->who, RONDO_ERR_INTERNAL,
+        return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL,
                         "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
     if (captured && crew->number == 0 && trigger->round & RD_KMESSAGE_LONG)
-        rd_carry_wake_others(crew);
+        wake_others(crew);
     result = rd_plan_get_p2p(carrier->planner, peer, send, trigger->what, &plan);
     return result == RONDO_SUCCESS ? add(crew, lane, carrier, chain, plan, crew->slots + at, crew->slots + at) : result;
 }
+
+/* ---- RONDO_CHECK */
+
+/* Have so many calls been compared? Crew 0's round is the first of every operation. */
+static int compared(rd_crew_t *crew, uint64_t calls)
+{
+    int held = !rd_signature_list_compared(crew->stage->signatures, calls);
+
+    if (crew->number == 0)
+        crew->held = held;
+    return !held;
+}
+
+static rondo_result_t check_turn(rd_crew_t *crew, int *moved)
+{
+    rd_queue_t *by = crew->carriers[RD_CARRIER_CHECK];
+    uint64_t taken;
+    int more;
+
+    /* A host may be ahead of its stream, and of the others': nobody is late before an operation waits. */
+    if (!crew->held)
+        rd_wait_progress(&by->wait);
+    rondo_result_t result = rd_signature_list_turn(crew->stage->signatures, by, &taken, &more);
+    crew->answered += taken;
+    if (more)
+        wake_others(crew);
+    *moved |= taken || more;
+    return result;
+}
+
+/* ---- a turn's beginning and end */
 
 /* Of what is brief the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have asked
  * alike. */
@@ -167,7 +181,7 @@ static int may_begin(rd_crew_t *crew, const rd_stage_task_t *t)
     uint32_t taken = crew->lanes[0].taken;
     char *slot = crew->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
 
-    return !t || (rd_stage_checked(crew, t->checked) && (!t->brief || rd_brief_come(crew, taken + 1, slot, t->brief_in)));
+    return !t || (compared(crew, t->checked) && (!t->brief || rd_brief_come(crew, taken + 1, slot, t->brief_in)));
 }
 
 static rondo_result_t take(rd_crew_t *crew, int *moved)
@@ -222,12 +236,12 @@ static int tell(rd_crew_t *crew, int *moved)
 /* The rank of the communicator that is rank `r` of a carrier; -1: none in particular. */
 static int outside(const rd_stage_t *s, int carrier, int r)
 {
-    const rd_node_t *node = &s->cuda->comm->node;
+    const rd_node_t *node = s->cuda->team->node;
     int place = 0;
 
     if (carrier != RD_CARRIER_RAIL || r < 0)
         return r;
-    for (int i = 0; i < s->cuda->comm->nranks; i++) {
+    for (int i = 0; i < s->cuda->team->nranks; i++) {
         if (node->node_of[i] == r && place++ == node->self)
             return i;
     }
@@ -247,29 +261,31 @@ static int inside(const rd_stage_t *s, int carrier, int r)
 /* A rank that the carrier does not have is nobody whom its ranks may blame: they learn of it as this one has. */
 void rd_carry_failure(rd_crew_t *crew, int carrier)
 {
-    rondo_comm_t comm = crew->stage->cuda->comm, to = crew->carriers[carrier];
-    int culprit = atomic_load(&comm->stop.culprit), its = inside(crew->stage, carrier, culprit);
-    rondo_result_t code = rd_comm_check(comm);
+    const rd_team_t *team = crew->stage->cuda->team;
+    rd_queue_t *to = crew->carriers[carrier];
+    int culprit = atomic_load(&team->health->stop.culprit), its = inside(crew->stage, carrier, culprit);
+    rondo_result_t code = rd_health_check(team->health);
 
-    if (!to || code == RONDO_SUCCESS || rd_comm_check(to) != RONDO_SUCCESS)
+    if (!to || code == RONDO_SUCCESS || rd_health_check(to->health) != RONDO_SUCCESS)
         return;
     if (culprit >= 0 && its < 0)
         code = RONDO_ERR_MISMATCH; /* of which nothing is said to others */
-    rd_comm_fail(to, code, its, "%s", comm->stop.text);
+    rd_health_fail(to->health, code, its, "%s", team->health->stop.text);
 }
 
 /* What has failed a carrier fails the communicator. */
 static void come_up(rd_crew_t *crew, int carrier)
 {
-    rondo_comm_t comm = crew->stage->cuda->comm, from = crew->carriers[carrier];
-    int culprit = outside(crew->stage, carrier, atomic_load(&from->stop.culprit));
+    const rd_team_t *team = crew->stage->cuda->team;
+    rd_queue_t *from = crew->carriers[carrier];
+    int culprit = outside(crew->stage, carrier, atomic_load(&from->health->stop.culprit));
 
     if (carrier != RD_CARRIER_RAIL)
-        rd_comm_fail(comm, rd_comm_check(from), culprit, "%s", from->stop.text);
+        rd_health_fail(team->health, rd_health_check(from->health), culprit, "%s", from->health->stop.text);
     else
-        rd_comm_fail(comm, rd_comm_check(from), culprit,
+        rd_health_fail(team->health, rd_health_check(from->health), culprit,
                      "rank %d (%s) is lost, as its rail found, which counts nodes: %s", culprit,
-                     culprit >= 0 ? rd_boot_whois(comm->boot, culprit) : "?", from->stop.text);
+                     culprit >= 0 ? rd_boot_whois(team->boot, culprit) : "?", from->health->stop.text);
 }
 
 /* The last crew tells the kernels, which may have named buffers to all of them. One that sleeps is woken to look: by
@@ -289,12 +305,12 @@ static void let_go(rd_crew_t *crew)
 
 static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
 {
-    rondo_comm_t comm = crew->stage->cuda->comm;
+    const rd_team_t *team = crew->stage->cuda->team;
     int failed = 0;
 
-    while (failed < RD_CARRIERS && !(crew->carriers[failed] && rd_comm_check(crew->carriers[failed])))
+    while (failed < RD_CARRIERS && !(crew->carriers[failed] && rd_health_check(crew->carriers[failed]->health)))
         failed++;
-    if (failed == RD_CARRIER_RAIL && rd_comm_notice(comm) == RONDO_SUCCESS) {
+    if (failed == RD_CARRIER_RAIL && rd_health_poll(team->health) == RONDO_SUCCESS) {
         crew->failed_ms = crew->failed_ms ? crew->failed_ms : rd_clock_ms();
         if (rd_clock_ms() - crew->failed_ms < NEWS_MS)
             return RD_PROXY_WAITS;
@@ -302,39 +318,38 @@ static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
     if (failed < RD_CARRIERS)
         come_up(crew, failed);
     else
-        rd_comm_fail(comm, result, comm->rank, "an operation could not go on: %s", rd_thread_error());
+        rd_health_fail(team->health, result, team->rank, "an operation could not go on: %s", rd_thread_error());
     for (int i = 0; i < RD_CARRIERS; i++) {
         rd_carry_failure(crew, i);
         if (crew->carriers[i])
-            rd_queue_flush(crew->carriers[i], rd_comm_check(crew->carriers[i]));
+            rd_queue_flush(crew->carriers[i], rd_health_check(crew->carriers[i]->health));
     }
     let_go(crew);
     return RD_PROXY_IDLE;
 }
 
 /* A carrier's turn; nonzero in *busy: it has something under way. */
-static rondo_result_t advance(rd_crew_t *crew, rondo_comm_t carrier, int *busy, int *moved)
+static rondo_result_t advance(rd_crew_t *crew, rd_queue_t *carrier, int *busy, int *moved)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    rd_net_t *net = carrier ? carrier->net : NULL; /* NULL: all ranks are here */
-    int its = 0, direct = net && rd_net_waits_for(net) >= 0;
+    int its = 0, direct = carrier && rd_transport_direct_peer(carrier->net) >= 0;
 
-    if (!carrier || (!carrier->queue.active && !direct && (!net || rd_net_idle(net))))
+    if (!carrier || (!carrier->active && !direct && rd_transport_idle(carrier->net)))
         return RONDO_SUCCESS;
     *busy = 1;
     result = rd_queue_tasks(carrier, &its);
     if (result == RONDO_SUCCESS) { /* kernels are told before the network is looked at, which takes a microsecond */
         (void)tell(crew, &its);
-        int came = net ? rd_net_progress(net) : 0;
-        if (came && carrier->queue.active && (result = rd_queue_tasks(carrier, &its)) == RONDO_SUCCESS)
+        int came = rd_transport_progress(carrier->net);
+        if (came && carrier->active && (result = rd_queue_tasks(carrier, &its)) == RONDO_SUCCESS)
             (void)tell(crew, &its); /* what has come may be the end of it */
         its |= came;
     }
     *moved |= its;
-    if (!carrier->queue.active && !direct) /* what is left, the network has yet to take: nobody waits for a rank */
+    if (!carrier->active && !direct) /* what is left, the network has yet to take: nobody waits for a rank */
         return result;
     if (its)
-        rd_wait_progress(&carrier->queue.wait);
+        rd_wait_progress(&carrier->wait);
     else if (result == RONDO_SUCCESS)
         result = rd_queue_miss(carrier);
     return result;
@@ -344,7 +359,7 @@ rd_proxy_state_t rd_carry(void *arg)
 {
     rd_crew_t *crew = arg;
     const rd_stage_t *s = crew->stage;
-    rondo_result_t result = rd_comm_check(s->cuda->comm);
+    rondo_result_t result = rd_health_check(s->cuda->team->health);
     int moved = 0, busy = 0;
 
     if (crew->over)
@@ -352,7 +367,7 @@ rd_proxy_state_t rd_carry(void *arg)
     if (s->direct)
         rd_direct_turn(s);
     if (result == RONDO_SUCCESS && !crew->failed_ms && crew->carriers[RD_CARRIER_CHECK])
-        result = rd_stage_check_turn(crew, &moved);
+        result = check_turn(crew, &moved);
     if (result == RONDO_SUCCESS && !crew->failed_ms)
         result = take(crew, &moved);
     if (result == RONDO_SUCCESS && !crew->failed_ms && crew->dealt)
@@ -364,7 +379,7 @@ rd_proxy_state_t rd_carry(void *arg)
     int flying = tell(crew, &moved);
     if (crew->number == 0)
         rd_stage_tasks_sweep(crew->stage);
-    flying |= crew->carriers[RD_CARRIER_CHECK] && crew->carriers[RD_CARRIER_CHECK]->queue.active;
+    flying |= crew->carriers[RD_CARRIER_CHECK] && crew->carriers[RD_CARRIER_CHECK]->active;
     if (!flying)
         atomic_store(&crew->settled, crew->answered);
     if (moved)

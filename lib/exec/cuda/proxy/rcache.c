@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/comm.h"
 #include "exec/cuda/proxy/proxy.h"
 
 #define LEAST ((size_t)2 << 20) /* of a place */
@@ -138,9 +137,9 @@ rd_net_memory_t rd_renewed_whole(const rd_stage_t *s, const rd_kmessage_t *m)
 
 static rondo_result_t no_place(const rd_stage_t *s, size_t bytes)
 {
-    return rd_error(&s->cuda->comm->who, RONDO_ERR_NO_MEMORY,
+    return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY,
                     "no %zu bytes of device memory to copy a message from memory that was given back and taken anew "
-                    "(RONDO_NET_DIRECT=0 does without)",
+                    "(RONDO_GDR=0 does without)",
                     bytes);
 }
 

@@ -1,0 +1,48 @@
+/* The handlers of fork, see fork.h. */
+#include "base/fork.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+static _Atomic(const rd_fork_handlers_t *) table[RD_FORK_ORDERS];
+
+/* The handlers whose prepare this thread's fork has called: another thread may add one while the fork is under way, and
+ * that one's parent would release what nobody took. The child's only thread is a copy of this one. */
+static _Thread_local const rd_fork_handlers_t *prepared[RD_FORK_ORDERS];
+
+static void prepare(void)
+{
+    for (int i = RD_FORK_ORDERS - 1; i >= 0; i--) {
+        prepared[i] = atomic_load_explicit(&table[i], memory_order_acquire);
+        if (prepared[i] && prepared[i]->prepare)
+            prepared[i]->prepare();
+    }
+}
+
+static void parent(void)
+{
+    for (int i = 0; i < RD_FORK_ORDERS; i++)
+        if (prepared[i] && prepared[i]->parent)
+            prepared[i]->parent();
+}
+
+static void child(void)
+{
+    for (int i = 0; i < RD_FORK_ORDERS; i++)
+        if (prepared[i] && prepared[i]->child)
+            prepared[i]->child();
+}
+
+static void install(void)
+{
+    pthread_atfork(prepare, parent, child);
+}
+
+void rd_fork_register(rd_fork_order_t order, const rd_fork_handlers_t *handlers)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, install);
+    atomic_store_explicit(&table[order], handlers, memory_order_release);
+}

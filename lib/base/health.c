@@ -1,0 +1,135 @@
+/* How a communicator fails: found by this rank, or heard from another. */
+#include "base/health.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the word ---- */
+
+/* True: this is the first writer, who has to fill and release; else *first is the code that stands. */
+static bool claim(rd_stop_t *stop, rondo_result_t *first)
+{
+    int unclaimed = 0;
+    if (atomic_compare_exchange_strong(&stop->claimed, &unclaimed, 1))
+        return true;
+    while ((*first = rd_stop_get(stop)) == RONDO_SUCCESS) /* its writer is between claim and release */
+        sched_yield();
+    return false;
+}
+
+static rondo_result_t release(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness)
+{
+    rd_error_stays(who, code, stop->text); /* first: who sees the code may ask for the sentence, or end the process */
+    atomic_store_explicit(&stop->culprit, culprit, memory_order_relaxed);
+    atomic_store_explicit(&stop->witness, witness, memory_order_relaxed);
+    atomic_store_explicit(&stop->code, code, memory_order_release); /* publishes culprit, witness and text */
+    uint32_t *mirror = atomic_load(&stop->mirror);
+    if (mirror)
+        *(volatile uint32_t *)mirror = 1;
+    return code;
+}
+
+rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, const char *format, ...)
+{
+    rondo_result_t first;
+    va_list args;
+
+    if (!claim(stop, &first))
+        return first;
+    va_start(args, format);
+    rd_error_format(stop->text, format, args);
+    va_end(args);
+    return release(stop, who, code, culprit, 0);
+}
+
+rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness,
+                             const char *text)
+{
+    rondo_result_t first;
+
+    if (!claim(stop, &first))
+        return first;
+    snprintf(stop->text, sizeof stop->text, "%s", text);
+    return release(stop, who, code, culprit, witness);
+}
+
+/* ---- the communicator's health ---- */
+
+void rd_health_begin(rd_health_t *health, rd_who_t *who, const _Atomic uint64_t *notice, const rd_health_ops_t *ops,
+                     void *arg)
+{
+    memset(health, 0, sizeof *health);
+    atomic_store(&health->stop.culprit, -1);
+    health->who = who;
+    health->notice = notice;
+    health->ops = ops;
+    health->arg = arg;
+}
+
+const char *rd_health_whois(const rd_health_t *health, int rank)
+{
+    return rank >= 0 && rank < health->who->nranks ? health->ops->whois(health->arg, rank) : "?";
+}
+
+static rondo_result_t fail_heard(rd_health_t *h, rondo_result_t code, int failed_rank, int reporter, const char *text)
+{
+    int blamed = failed_rank >= 0 ? failed_rank : h->who->rank;
+
+    code = rd_stop_heard(&h->stop, h->who, code, failed_rank, reporter, text);
+    h->ops->tell_node(h->arg, code, blamed, reporter);
+    /* A mismatch or a missed deadline is no death: ranks of other nodes find it as this one did. */
+    if (code != RONDO_ERR_TIMEOUT && code != RONDO_ERR_MISMATCH)
+        h->ops->tell_others(h->arg, code, blamed, reporter);
+    return code;
+}
+
+rondo_result_t rd_health_fail(rd_health_t *h, rondo_result_t code, int failed_rank, const char *format, ...)
+{
+    char text[RD_ERROR_BYTES];
+    va_list args;
+
+    if (rd_health_check(h) != RONDO_SUCCESS)
+        return rd_health_check(h);
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return fail_heard(h, code, failed_rank, 0, text);
+}
+
+/* Another rank of this node has said it, or has passed it on. */
+static void notice_text(const rd_health_t *h, rondo_result_t said, int failed_rank, int reporter, char *text,
+                        size_t size)
+{
+    const char *who = rd_health_whois(h, failed_rank);
+    char by[200] = "another rank";
+
+    if (reporter >= 0 && reporter < h->who->nranks && reporter != failed_rank)
+        snprintf(by, sizeof by, "rank %d (%s)", reporter, rd_health_whois(h, reporter));
+    if (said == RONDO_ERR_ABORTED)
+        snprintf(text, size, "rank %d (%s) has aborted the communicator", failed_rank, who);
+    else if (said == RONDO_ERR_REMOTE && failed_rank == h->who->rank)
+        snprintf(text, size, "%s reports that this rank, %d (%s), was lost: nothing of it arrives any more", by,
+                 failed_rank, who);
+    else if (said == RONDO_ERR_REMOTE)
+        snprintf(text, size, "rank %d (%s) died or left, %s reports", failed_rank, who, by);
+    else if (said == RONDO_ERR_TIMEOUT)
+        snprintf(text, size, "rank %d (%s) did not come in time, %s reports", failed_rank, who, by);
+    else
+        snprintf(text, size, "rank %d (%s) failed: %s", failed_rank, who, rondo_result_string(said));
+}
+
+rondo_result_t rd_health_take_in(rd_health_t *h, uint64_t notice)
+{
+    const uint64_t mask = (UINT64_C(1) << RD_NOTICE_BITS) - 1;
+    int failed_rank = (int)(notice & mask) - 1, reporter = (int)(notice >> RD_NOTICE_BITS & mask);
+    rondo_result_t said = rd_notice_code(notice);
+    char text[RD_ERROR_BYTES];
+
+    if (said == RONDO_ERR_MISMATCH)
+        return RONDO_SUCCESS; /* this rank finds it for itself, in the same words: rd_queue_miss if it cannot */
+    notice_text(h, said, failed_rank, reporter - 1, text, sizeof text);
+    return fail_heard(h, said == RONDO_ERR_TIMEOUT ? said : RONDO_ERR_REMOTE, failed_rank, reporter, text);
+}

@@ -1,0 +1,114 @@
+/* Operations between nodes as phases (sched/phases.h): what they say of this rank, one phase after the other, into the
+ * call's stream. A phase inside the node goes by the kernels of its ranks (node_comm.c); one on the rail, or of all
+ * ranks, by the proxies, on the carrier of that scope. What phases do not serve, or what is too short for them, goes by
+ * one launch and the carrier of all ranks.
+ */
+#include "exec/cuda/proxy/proxy.h"
+#include "sched/phases.h"
+
+_Static_assert(RD_KRANKS * 16 <= RD_HIER_REST, "what is left over has less than an element, 16 bytes at most, of each");
+
+/* A stream takes some thousand kernels before one has to end, and a thread that calls for several ranks has to come to
+ * the last one's. */
+#define LAUNCHES_MOST 256
+
+/* An average of integers is divided once, when all is summed. */
+static bool is_divided(const rd_ask_t *ask)
+{
+    return rd_coll_reduces(ask->coll) && ask->op == RONDO_AVG && ask->type < RONDO_FLOAT16;
+}
+
+static bool is_rooted(rd_coll_t coll)
+{
+    return coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_GATHER || coll == RD_SCATTER;
+}
+
+static rd_hier_t facts_of(const rd_cuda_t *cuda, const rd_call_t *call)
+{
+    const rd_node_t *node = cuda->team->node;
+    const rd_ask_t *ask = &call->ask;
+
+    return (rd_hier_t){
+        .node_of = node->node_of,
+        .nranks = cuda->k.nranks,
+        .nnodes = node->nnodes,
+        .local = node->local,
+        .locals = node->nlocal,
+        .rank = cuda->k.rank,
+        .node = node->node_of[cuda->k.rank],
+        .place = node->self,
+        .rails = cuda->stage->rails,
+        .alike = node->fewest == node->most,
+        .ordered = cuda->stage->ordered,
+        .coll = ask->coll,
+        .root = ask->root,
+        .root_place = is_rooted(ask->coll) ? rd_hier_place(node->node_of, ask->root) : 0,
+        .count = ask->count,
+        .tables = call->tables,
+        .aside = call->aside != 0,
+        .element = rondo_type_size(ask->type),
+        .scratch = rd_window_scratch_bytes(cuda->inner),
+        .least = cuda->stage->k.least,
+        .launches = LAUNCHES_MOST,
+    };
+}
+
+/* NULL where the rank has no such buffer: then nothing of it is touched. */
+static char *address(const rd_cuda_t *cuda, const rd_call_t *call, rd_spot_t spot)
+{
+    char *base = spot.where == RD_IN    ? (char *)(uintptr_t)call->in
+                 : spot.where == RD_OUT ? (char *)call->out
+                                        : rd_window_scratch(cuda->inner);
+
+    return base ? base + spot.at * rondo_type_size(call->ask.type) : NULL;
+}
+
+/* Contributions have been scaled inside the nodes, so an average of fractions, or a sum of what is scaled, is a sum. */
+static rondo_result_t run_rail(rd_cuda_t *cuda, rd_call_t *part)
+{
+    if (part->ask.op == RONDO_AVG || part->ask.op >= RONDO_NUM_OPS)
+        part->ask.op = RONDO_SUM;
+    return rd_stage_run(cuda->stage, RD_CARRIER_RAIL, part);
+}
+
+static rondo_result_t run_phase(rd_cuda_t *cuda, const rd_call_t *call, const rd_phase_t *phase)
+{
+    size_t element = rondo_type_size(call->ask.type);
+    rd_call_t part = *call;
+
+    part.ask.coll = phase->coll;
+    part.ask.root = phase->root;
+    part.ask.count = phase->count;
+    part.tables = phase->tabled ? &phase->tables : NULL;
+    part.in = address(cuda, call, phase->from);
+    part.out = address(cuda, call, phase->to);
+    part.aside = 0;
+    switch (phase->scope) {
+    case RD_SCOPE_NODE:
+        return phase->gap ? rd_cuda_reduce_scatter(cuda->inner, &part, phase->gap * element)
+                          : rd_cuda_run(cuda->inner, &part);
+    case RD_SCOPE_RAIL:
+        return run_rail(cuda, &part);
+    case RD_SCOPE_ALL:
+        return rd_stage_run(cuda->stage, RD_CARRIER_ALL, &part);
+    default:
+        return rd_cuda_copy_over(cuda, part.out, part.in, phase->count * element, call->stream);
+    }
+}
+
+rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    const rd_hier_t facts = facts_of(cuda, call);
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_phases_t phases;
+
+    if (is_divided(&call->ask) || !rd_hier_serves(&facts))
+        return rd_stage_run(cuda->stage, RD_CARRIER_ALL, call);
+    if (rd_hier_phases(&facts, &phases) != 0)
+        result =
+            rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", facts.nranks);
+    for (size_t i = 0; i < phases.count && result == RONDO_SUCCESS; i++)
+        result = run_phase(cuda, call, &phases.list[i]);
+    rd_phases_free(&phases);
+    return result;
+}

@@ -1,0 +1,393 @@
+/* Signatures of calls: the record, its comparison, and the three ways of exchange. See signature.h. */
+#include "progress/signature.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a rank has called. */
+typedef struct signature {
+    uint64_t sequence, count;
+    int32_t type, op, root;
+    char name[20]; /* of the operation */
+} signature_t;
+
+static void fill(signature_t *s, const rd_call_t *call, uint64_t sequence)
+{
+    const rd_ask_t *ask = &call->ask;
+
+    memset(s, 0, sizeof *s);
+    s->sequence = sequence;
+    s->count = ask->count;
+    s->type = (int32_t)ask->type;
+    s->op = ask->op < RONDO_NUM_OPS ? (int32_t)ask->op : RONDO_NUM_OPS; /* numbers of user ops are each rank's */
+    s->root = call->name ? call->root : ask->root;
+    snprintf(s->name, sizeof s->name, "%s", call->name ? call->name : rd_coll_name(ask->coll));
+}
+
+static void describe(char *text, size_t room, const signature_t *s)
+{
+    snprintf(text, room, "%s number %llu: count %llu, type %s, op %s, root %d", s->name,
+             (unsigned long long)s->sequence, (unsigned long long)s->count, rd_type_name((rondo_type_t)s->type),
+             s->op < RONDO_NUM_OPS ? rd_op_name(s->op) : "user", s->root);
+}
+
+/* The first field in which they differ. */
+static const char *differs(const signature_t *a, const signature_t *b)
+{
+    if (a->sequence != b->sequence)
+        return "sequence number";
+    if (memcmp(a->name, b->name, sizeof a->name) != 0)
+        return "operation";
+    if (a->count != b->count)
+        return "count";
+    if (a->type != b->type)
+        return "type";
+    if (a->op != b->op)
+        return "op";
+    return a->root != b->root ? "root" : NULL;
+}
+
+static rondo_result_t compare(rd_health_t *health, int rank, const signature_t *its, int other,
+                              const signature_t *others)
+{
+    const char *field = differs(its, others);
+    char one[160], two[160];
+
+    if (!field)
+        return RONDO_SUCCESS;
+    describe(one, sizeof one, its);
+    describe(two, sizeof two, others);
+    return rd_health_fail(health, RONDO_ERR_MISMATCH, other,
+                          "ranks do not call the same: they differ in %s. rank %d (%s) calls %s; rank %d (%s) calls %s",
+                          field, rank, rd_health_whois(health, rank), one, other, rd_health_whois(health, other), two);
+}
+
+static rondo_result_t no_memory(const rd_team_t *team)
+{
+    return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for RONDO_CHECK");
+}
+
+/* ---- a task ---- */
+
+static rondo_result_t compare_all(rd_queue_t *q, const signature_t *records)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (int r = 1; r < q->team->nranks && result == RONDO_SUCCESS; r++)
+        result = compare(q->health, 0, &records[0], r, &records[r]);
+    return result;
+}
+
+/* *records: one of each rank, this rank's filled in but for its number. */
+static rondo_result_t prepare(rd_queue_t *q, const rd_call_t *call, signature_t **records, rd_plan_t **plan)
+{
+    rd_ask_t exchange;
+    rondo_result_t result;
+
+    *records = calloc((size_t)q->team->nranks, sizeof **records);
+    if (!*records)
+        return no_memory(q->team);
+    fill(*records + q->team->rank, call, 0);
+    memset(&exchange, 0, sizeof exchange);
+    exchange.coll = RD_ALLGATHER;
+    exchange.type = RONDO_UINT8;
+    exchange.count = sizeof **records;
+    exchange.own = 1;
+    result = rd_plan_get(q->planner, &exchange, NULL, NULL, plan);
+    if (result != RONDO_SUCCESS)
+        free(*records);
+    return result;
+}
+
+rondo_result_t rd_signature_exchange(rd_queue_t *q, const rd_call_t *call, uint64_t *sequence)
+{
+    signature_t *records;
+    rd_plan_t *plan;
+    rondo_result_t result = prepare(q, call, &records, &plan);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    records[q->team->rank].sequence = (*sequence)++;
+    result = rd_queue_run(q, plan, RD_CHAIN_COLLECTIVE, &records[q->team->rank], records);
+    if (result == RONDO_SUCCESS)
+        result = compare_all(q, records);
+    free(records);
+    return result;
+}
+
+static rondo_result_t exchanged(rd_task_t *task)
+{
+    return compare_all(task->queue, task->record);
+}
+
+rondo_result_t rd_signature_task(rd_queue_t *q, const rd_call_t *call, rd_task_t **task)
+{
+    signature_t *records;
+    rd_plan_t *plan;
+    rondo_result_t result = prepare(q, call, &records, &plan);
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    result = rd_task_create(q, plan, RD_CHAIN_COLLECTIVE, &records[q->team->rank], records, task);
+    if (result != RONDO_SUCCESS) {
+        free(records);
+        return result;
+    }
+    (*task)->on_done = exchanged;
+    (*task)->record = records;
+    return RONDO_SUCCESS;
+}
+
+void rd_signature_number(rd_task_t *task, uint64_t *sequence)
+{
+    signature_t *records = task->record;
+
+    if (task->on_done == exchanged)
+        records[task->queue->team->rank].sequence = (*sequence)++;
+}
+
+/* ---- a ring
+ *
+ * A call on a stream waits for nobody, so neither does this: each rank writes its signature into a ring in the node's
+ * shared memory, then compares with those that have come to the operation of the same number before. The last one to
+ * come sees all others, so a difference is found before its kernel starts; and what others have called since is
+ * compared at the next call, and by the watch, so that ranks whose kernels wait learn of it too. A rank that is a whole
+ * ring behind finds what it would compare with overwritten, and skips it. */
+
+#define RING 1024 /* operations */
+
+typedef struct entry {
+    _Alignas(RD_LINE) _Atomic uint64_t number; /* of the operation, from 1; 0: none yet, or being written */
+    signature_t signature;
+} entry_t;
+
+typedef struct member {
+    entry_t *ring;     /* in the node's shared memory; NULL: not on this node */
+    uint64_t compared; /* operations */
+} member_t;
+
+struct rd_signature_ring {
+    pthread_mutex_t lock; /* the calling thread and the watch compare */
+    const rd_team_t *team;
+    uint64_t posted; /* operations of this rank */
+    member_t members[];
+};
+
+size_t rd_signature_ring_bytes(void)
+{
+    return RING * sizeof(entry_t);
+}
+
+rondo_result_t rd_signature_ring_create(rd_signature_ring_t **out, const rd_team_t *team)
+{
+    const rd_node_t *node = team->node;
+    rd_signature_ring_t *ring;
+
+    if (!team->env->check || !node->base)
+        return RONDO_SUCCESS;
+    if (!(ring = calloc(1, sizeof *ring + (size_t)team->nranks * sizeof ring->members[0])))
+        return no_memory(team);
+    pthread_mutex_init(&ring->lock, NULL);
+    ring->team = team;
+    for (int m = 0; m < node->nlocal; m++)
+        ring->members[node->local[m]].ring =
+            (entry_t *)(void *)(node->base + (size_t)(m + 1) * node->segment_bytes - rd_signature_ring_bytes());
+    *out = ring;
+    return RONDO_SUCCESS;
+}
+
+void rd_signature_ring_free(rd_signature_ring_t *ring)
+{
+    if (ring)
+        pthread_mutex_destroy(&ring->lock);
+    free(ring);
+}
+
+static void post(entry_t *ring, const signature_t *signature, uint64_t number)
+{
+    entry_t *entry = &ring[number % RING];
+
+    atomic_store_explicit(&entry->number, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    entry->signature = *signature;
+    atomic_store_explicit(&entry->number, number, memory_order_release);
+}
+
+/* 1: `signature` is that of the ring's rank for this number; 0: it has not come so far; -1: it has gone on since. */
+static int find(const entry_t *ring, uint64_t number, signature_t *signature)
+{
+    const entry_t *entry = &ring[number % RING];
+    uint64_t there = atomic_load_explicit(&entry->number, memory_order_acquire);
+
+    if (there != number)
+        return there > number ? -1 : 0;
+    *signature = entry->signature;
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&entry->number, memory_order_relaxed) == number ? 1 : -1;
+}
+
+static rondo_result_t compare_peer(rd_signature_ring_t *ring, int peer)
+{
+    rd_health_t *health = ring->team->health;
+    member_t *its = &ring->members[peer];
+    int rank = ring->team->rank;
+    signature_t own, theirs;
+
+    while (its->compared < ring->posted) {
+        uint64_t number = its->compared + 1;
+        int there = find(its->ring, number, &theirs);
+
+        if (there == 0)
+            return RONDO_SUCCESS;
+        its->compared = number;
+        if (there < 0 || find(ring->members[rank].ring, number, &own) != 1)
+            continue;
+        rondo_result_t result =
+            rank < peer ? compare(health, rank, &own, peer, &theirs) : compare(health, peer, &theirs, rank, &own);
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t compare_peers(rd_signature_ring_t *ring)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (int r = 0; r < ring->team->nranks && result == RONDO_SUCCESS; r++)
+        if (r != ring->team->rank && ring->members[r].ring)
+            result = compare_peer(ring, r);
+    return result;
+}
+
+rondo_result_t rd_signature_ring_call(rd_signature_ring_t *ring, const rd_call_t *call)
+{
+    signature_t signature;
+
+    fill(&signature, call, ring->posted);
+    pthread_mutex_lock(&ring->lock);
+    post(ring->members[ring->team->rank].ring, &signature, ++ring->posted);
+    atomic_thread_fence(memory_order_seq_cst); /* of two that post at once, one at least sees the other */
+    rondo_result_t result = compare_peers(ring);
+    pthread_mutex_unlock(&ring->lock);
+    return result;
+}
+
+void rd_signature_ring_poll(rd_signature_ring_t *ring)
+{
+    if (!ring || pthread_mutex_trylock(&ring->lock) != 0)
+        return;
+    (void)compare_peers(ring);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+/* ---- a list
+ *
+ * A call on a stream only writes down its signature's fields. A proxy exchanges it with all other ranks on a net
+ * sub-communicator of its own, call by call; rounds of an operation wait until its call has been compared. */
+
+#define UNDER_WAY 16 /* calls that are compared at a time: a host may be far ahead */
+
+typedef struct item {
+    struct item *next;
+    rd_call_t call; /* what is compared of it */
+} item_t;
+
+struct rd_signature_list {
+    pthread_mutex_t lock; /* of the items */
+    const rd_team_t *team;
+    item_t *first, *last;
+    uint64_t calls;            /* that are compared; by the calling thread */
+    uint64_t taken, sequence;  /* by the proxy: of those; and of those that are under way or over */
+    _Atomic uint64_t compared; /* by the proxy, and alike */
+    rd_completion_t under_way;
+};
+
+rondo_result_t rd_signature_list_create(rd_signature_list_t **out, const rd_team_t *team)
+{
+    rd_signature_list_t *list = *out = calloc(1, sizeof *list);
+
+    if (!list)
+        return no_memory(team);
+    list->team = team;
+    pthread_mutex_init(&list->lock, NULL);
+    return RONDO_SUCCESS;
+}
+
+static item_t *get(rd_signature_list_t *list)
+{
+    pthread_mutex_lock(&list->lock);
+    item_t *item = list->first;
+    if (item)
+        list->first = item->next;
+    if (!list->first)
+        list->last = NULL;
+    pthread_mutex_unlock(&list->lock);
+    return item;
+}
+
+void rd_signature_list_free(rd_signature_list_t *list)
+{
+    if (!list)
+        return;
+    for (item_t *item; (item = get(list));)
+        free(item);
+    pthread_mutex_destroy(&list->lock);
+    free(list);
+}
+
+rondo_result_t rd_signature_list_call(rd_signature_list_t *list, const rd_call_t *call)
+{
+    item_t *item = calloc(1, sizeof *item);
+
+    if (!item)
+        return no_memory(list->team);
+    item->call.ask = call->ask;
+    item->call.name = call->name;
+    item->call.root = call->root;
+    pthread_mutex_lock(&list->lock);
+    if (list->last)
+        list->last->next = item;
+    else
+        list->first = item;
+    list->last = item;
+    pthread_mutex_unlock(&list->lock);
+    list->calls++;
+    return RONDO_SUCCESS;
+}
+
+uint64_t rd_signature_list_calls(const rd_signature_list_t *list)
+{
+    return list ? list->calls : 0;
+}
+
+int rd_signature_list_compared(const rd_signature_list_t *list, uint64_t calls)
+{
+    return !list || atomic_load(&list->compared) >= calls;
+}
+
+rondo_result_t rd_signature_list_turn(rd_signature_list_t *list, rd_queue_t *q, uint64_t *taken, int *more)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_task_t *task;
+    item_t *item;
+
+    *taken = 0;
+    while (result == RONDO_SUCCESS && atomic_load(&list->under_way.pending) < UNDER_WAY && (item = get(list))) {
+        result = rd_signature_task(q, &item->call, &task);
+        if (result == RONDO_SUCCESS) {
+            rd_signature_number(task, &list->sequence);
+            result = rd_queue_submit(q, task, &list->under_way);
+        }
+        free(item);
+        ++*taken;
+    }
+    list->taken += *taken;
+    uint64_t compared = list->taken - (uint64_t)atomic_load(&list->under_way.pending);
+    *more = result == RONDO_SUCCESS && compared != atomic_load(&list->compared);
+    if (*more)
+        atomic_store(&list->compared, compared);
+    return result;
+}

@@ -1,0 +1,9 @@
+/* UCX as a transport: all that is to be known of lib/ucx from outside. */
+#ifndef RD_UCX_TRANSPORT_UCX_H
+#define RD_UCX_TRANSPORT_UCX_H
+
+#include "transport/transport.h"
+
+extern const rd_transport_ops_t rd_transport_ucx;
+
+#endif

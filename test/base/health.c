@@ -1,0 +1,100 @@
+/* Health: a failure is told to the node and to the others once it stands, a notice of another rank's becomes this
+ * rank's failure, and what only concerns the two who differ, a mismatch, is passed on to nobody else. */
+#include <string.h>
+
+#include "util/check.h"
+#include "base/health.h"
+
+typedef struct told {
+    int node, others;
+    rondo_result_t code; /* what stood when the node was told */
+    int failed_rank, reporter;
+    rd_health_t *health;
+} told_t;
+
+static void tell_node(void *arg, rondo_result_t code, int failed_rank, int reporter)
+{
+    told_t *t = arg;
+
+    t->node++;
+    t->code = rd_health_check(t->health);
+    t->failed_rank = failed_rank;
+    t->reporter = reporter;
+    CHECK(code == t->code, "the code that is told is the one that stands");
+}
+
+static void tell_others(void *arg, rondo_result_t code, int failed_rank, int reporter)
+{
+    told_t *t = arg;
+
+    (void)code, (void)reporter;
+    t->others++;
+    CHECK(t->failed_rank == failed_rank, "both are told of the same rank");
+}
+
+static const char *whois(void *arg, int rank)
+{
+    static const char *const names[] = {"host0", "host1", "host2", "host3"};
+
+    (void)arg;
+    return names[rank];
+}
+
+static const rd_health_ops_t ops = {tell_node, tell_others, whois};
+static _Atomic uint64_t notice;
+static rd_who_t who;
+static rd_health_t health;
+static told_t told;
+
+static void begin(uint64_t said)
+{
+    memset(&told, 0, sizeof told);
+    told.health = &health;
+    memset(&who, 0, sizeof who);
+    who.rank = 1;
+    who.nranks = 4;
+    atomic_store(&notice, said);
+    rd_health_begin(&health, &who, &notice, &ops, &told);
+}
+
+static void fails(rondo_result_t code, int failed_rank, int others)
+{
+    begin(0);
+    CHECK(rd_health_poll(&health) == RONDO_SUCCESS, "it begins healthy");
+    CHECK(rd_health_fail(&health, code, failed_rank, "something of rank %d", failed_rank) == code, "it fails");
+    CHECK(told.node == 1 && told.others == others, "who is told");
+    CHECK(told.failed_rank == (failed_rank < 0 ? 1 : failed_rank) && told.reporter == 0, "and of whom");
+    CHECK(rd_health_fail(&health, RONDO_ERR_ABORTED, 0, "later") == code, "the first failure stands");
+    CHECK(told.node == 1, "and a later one is told to nobody");
+    CHECK(rd_health_poll(&health) == code && rd_health_check(&health) == code, "and is what polls return");
+}
+
+/* What rank 2 says of rank 3, or of itself. */
+static void notices(rondo_result_t said, int of, rondo_result_t expected, const char *sentence)
+{
+    begin(rd_notice(said, of + 1, 2 + 1));
+    CHECK(rd_health_noticed(&health) == said, "the notice");
+    CHECK(rd_health_check(&health) == RONDO_SUCCESS, "a notice is taken in by a poll alone");
+    CHECK(rd_health_poll(&health) == expected, "what a poll makes of it");
+    CHECK(strcmp(health.stop.text, sentence) == 0, "the sentence");
+    if (expected != RONDO_SUCCESS)
+        CHECK(told.failed_rank == of && told.reporter == 3, "it is passed on as it was heard");
+    CHECK(rd_health_poll(&health) == expected && told.node == (expected != RONDO_SUCCESS), "once");
+}
+
+int main(void)
+{
+    rd_log_set_level(RD_LOG_NONE);
+    fails(RONDO_ERR_REMOTE, 3, 1);
+    fails(RONDO_ERR_ABORTED, -1, 1);
+    fails(RONDO_ERR_TIMEOUT, 2, 0);
+    fails(RONDO_ERR_MISMATCH, 2, 0);
+    notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE, "rank 3 (host3) died or left, rank 2 (host2) reports");
+    notices(RONDO_ERR_ABORTED, 2, RONDO_ERR_REMOTE, "rank 2 (host2) has aborted the communicator");
+    notices(RONDO_ERR_TIMEOUT, 3, RONDO_ERR_TIMEOUT, "rank 3 (host3) did not come in time, rank 2 (host2) reports");
+    notices(RONDO_ERR_REMOTE, 1, RONDO_ERR_REMOTE,
+            "rank 2 (host2) reports that this rank, 1 (host1), was lost: nothing of it arrives any more");
+    notices(RONDO_ERR_MISMATCH, 3, RONDO_SUCCESS, "");
+    CHECK(strcmp(rd_health_whois(&health, 4), "?") == 0 && strcmp(rd_health_whois(&health, -1), "?") == 0, "no rank");
+    return failures != 0;
+}

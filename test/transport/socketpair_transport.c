@@ -1,0 +1,670 @@
+/* A transport that is not rondo's own: messages between played nodes over Unix sockets (SOCK_SEQPACKET), one pair of
+ * ranks a socket. It shows that a transport needs no edit in lib/: a program that links this file registers it, and
+ * goes by it between nodes unless RONDO_TRANSPORT names another.
+ *
+ *   create    Every rank listens on an abstract name that the kernel gives it; the names go through the bootstrap's
+ *             allgather as they are. A rank connects to all higher ones on other nodes, and says who it is.
+ *   post      A message waits in a list of its peer until the socket takes it, in packets of at most PACKET bytes. It
+ * is sent from its slot, or from the user's memory (post_zcopy): the socket copies. progress  Sends what the sockets
+ * take, reads what they have. Packets of a peer arrive in order, so a connection has one message at a time that is not
+ * complete. Nothing of a packet is used before it was compared with what can be right. the end   A farewell is a packet
+ * behind all others. A socket that ends without one is a dead peer, unless the liveness thread or the bootstrap know
+ * better within GRACE_MS.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/transports.h"
+#include "transport/conns.h"
+
+#define PACKET ((size_t)32 << 10) /* bytes of a message in one packet */
+#define READS 64                  /* packets from one peer in a turn */
+#define GRACE_MS 250
+#define HELLO_MS 5000 /* for the first packet of whoever has connected */
+#define LEAVE_MS 2000 /* until a live peer has made room for what it is being sent */
+#define FAILED_MS 50  /* the same after a failure */
+
+typedef enum { HELLO = 1, DATA, CREDIT, BYE } kind_t;
+
+typedef struct header {
+    unsigned char token[16]; /* of the communicator */
+    uint32_t rank;           /* of the sender */
+    uint16_t channel;
+    uint8_t kind, zero;
+    uint64_t number; /* of the message; credit: messages consumed; farewell: a rondo_result_t */
+    uint64_t bytes;  /* of the whole message; farewell: the culprit plus one, and in the upper half the witness */
+    uint64_t offset; /* of this packet in the message */
+} header_t;
+
+/* A message that the socket has yet to take. */
+typedef struct out {
+    struct out *next;
+    header_t header;
+    const char *data;
+    bool zcopy; /* `data` is the user's */
+    char own[]; /* what was the user's, after a cancellation */
+} out_t;
+
+typedef struct link {
+    struct peer *peer;
+    int channel;
+    rd_send_t *send;
+    rd_recv_t *recv;
+    uint64_t next;   /* the message that comes, or is coming */
+    size_t got;      /* bytes of it */
+    char *to;        /* where they lie */
+    bool credit_due; /* recv->received has yet to be told */
+} link_t;
+
+typedef struct peer {
+    struct sp *sp;
+    int rank, fd; /* -1: none, or it is closed */
+    link_t links[RD_CHANNELS];
+    out_t *first, *last;
+    bool parted, left;
+    rondo_result_t farewell;
+    int64_t lost_ms; /* when its socket ended without a farewell; 0: it has not */
+} peer_t;
+
+typedef struct sp {
+    rd_transport_t base;
+    rd_boot_t *boot;
+    rd_who_t *who;
+    rd_stop_t *stop;
+    int rank, nranks;
+    unsigned char token[16];
+    bool moved;
+    char packet[sizeof(header_t) + PACKET + 1]; /* one byte more than may come */
+    peer_t peers[];                             /* of all ranks; `fd` is -1 for those of this node */
+} sp_t;
+
+static const rd_transport_ops_t ops;
+
+/* ---- sending */
+
+static header_t header_of(const sp_t *sp, kind_t kind, int channel, uint64_t number, uint64_t bytes)
+{
+    header_t h = {.rank = (uint32_t)sp->rank,
+                  .channel = (uint16_t)channel,
+                  .kind = (uint8_t)kind,
+                  .number = number,
+                  .bytes = bytes};
+
+    memcpy(h.token, sp->token, sizeof h.token);
+    return h;
+}
+
+static void forget(sp_t *sp, out_t *out)
+{
+    sp->base.zcopy_pending -= out->zcopy;
+    free(out);
+}
+
+/* Nothing goes to this peer, or comes from it, any more. */
+static void lose(peer_t *p)
+{
+    if (p->fd < 0)
+        return;
+    close(p->fd);
+    p->fd = -1;
+    for (out_t *o; (o = p->first);) {
+        p->first = o->next;
+        forget(p->sp, o);
+    }
+    if (!p->left)
+        p->lost_ms = rd_clock_ms();
+}
+
+/* One packet. False: the socket takes none now, or no more. */
+static bool packet_send(peer_t *p, const header_t *h, const void *data, size_t bytes)
+{
+    struct iovec parts[2] = {{(void *)(uintptr_t)h, sizeof *h}, {(void *)(uintptr_t)data, bytes}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+
+    if (p->fd < 0)
+        return false;
+    ssize_t sent = sendmsg(p->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN && errno != ENOBUFS && errno != EINTR && errno != ECONNRESET)
+        lose(p);
+    p->sp->moved |= sent >= 0;
+    return sent >= 0;
+}
+
+static void credits_send(peer_t *p)
+{
+    for (int c = 0; c < RD_CHANNELS; c++) {
+        link_t *l = &p->links[c];
+        if (!l->credit_due)
+            continue;
+        header_t h = header_of(p->sp, CREDIT, c, l->recv->received, 0);
+        l->credit_due = p->fd >= 0 && !packet_send(p, &h, NULL, 0);
+    }
+}
+
+static void flush(peer_t *p)
+{
+    credits_send(p);
+    for (out_t *o; (o = p->first) && p->fd >= 0;) {
+        size_t left = o->header.bytes - o->header.offset, part = left < PACKET ? left : PACKET;
+        bool data = o->header.kind == DATA;
+        if (!packet_send(p, &o->header, data ? o->data + o->header.offset : NULL, data ? part : 0))
+            return;
+        o->header.offset += part;
+        if (data && o->header.offset < o->header.bytes)
+            continue;
+        p->first = o->next;
+        forget(p->sp, o);
+    }
+}
+
+static rondo_result_t append(peer_t *p, header_t header, const char *data, bool zcopy)
+{
+    sp_t *sp = p->sp;
+
+    if (p->fd < 0)
+        return RONDO_SUCCESS; /* the verdict comes by the stop word */
+    out_t *o = malloc(sizeof *o);
+    if (!o)
+        return rd_error(sp->who, RONDO_ERR_NO_MEMORY, "no memory for a message");
+    *o = (out_t){.header = header, .data = data, .zcopy = zcopy};
+    sp->base.zcopy_pending += zcopy;
+    if (p->first)
+        p->last->next = o;
+    else
+        p->first = o;
+    p->last = o;
+    flush(p);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t post_from(rd_send_t *send, const char *data, size_t bytes, bool zcopy)
+{
+    link_t *l = send->link;
+    sp_t *sp = l->peer->sp;
+
+    if (l->peer->left && rd_stop_get(sp->stop) == RONDO_SUCCESS)
+        return rd_stop_set(sp->stop, sp->who, RONDO_ERR_REMOTE, l->peer->rank,
+                           "rank %d (%s) has left the communicator, and an operation here still needs it",
+                           l->peer->rank, rd_boot_whois(sp->boot, l->peer->rank));
+    send->place++; /* this slot is needed until the socket has taken what lies there */
+    return append(l->peer, header_of(sp, DATA, l->channel, send->sent - 1, bytes), data, zcopy);
+}
+
+static rondo_result_t post(rd_send_t *send, size_t bytes, int more)
+{
+    (void)more;
+    return post_from(send, rd_ring_slot(rd_send_ring(send, bytes), send->place), bytes, false);
+}
+
+static rondo_result_t post_zcopy(rd_send_t *send, const void *data, size_t bytes, int more)
+{
+    (void)more;
+    return post_from(send, data, bytes, true);
+}
+
+static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
+{
+    link_t *l = recv->link;
+
+    (void)bytes;
+    l->credit_due = true;
+    credits_send(l->peer);
+    return RONDO_SUCCESS;
+}
+
+/* ---- what arrives */
+
+/* A message may be placed where the step that waits for it wants it, and else lies in its slot. */
+static char *place_for(const rd_recv_t *r, const header_t *h)
+{
+    if (r->place && h->number == r->received && h->bytes == r->place_bytes)
+        return r->place;
+    return rd_recv_slot(r, h->bytes, h->number);
+}
+
+/* NULL, or what is wrong with it. */
+static const char *take_data(peer_t *p, const header_t *h, const char *data, size_t bytes)
+{
+    link_t *l = h->channel < RD_CHANNELS ? &p->links[h->channel] : NULL;
+    rd_recv_t *r = l ? l->recv : NULL;
+
+    if (!r || h->bytes > r->slot_bytes)
+        return "a message for which nothing is bound, or that is too long";
+    if (h->number != l->next || h->number - r->received > rd_recv_ring(r, h->bytes).mask)
+        return "a message that is not due";
+    if (h->offset != l->got || bytes > h->bytes - l->got || (bytes == 0 && h->bytes != 0))
+        return "a part of a message that is not due";
+    if (l->got == 0)
+        l->to = place_for(r, h);
+    memcpy(l->to + l->got, data, bytes);
+    l->got += bytes;
+    if (l->got < h->bytes)
+        return NULL;
+    if (l->to == r->place) /* else it may be a later one than the message that is there */
+        r->placed = 1;
+    l->next++;
+    l->got = 0;
+    /* Release: the message's bytes before the count. */
+    atomic_store_explicit(&r->tail->value, l->next, memory_order_release);
+    return NULL;
+}
+
+static const char *take_credit(peer_t *p, const header_t *h, size_t bytes)
+{
+    rd_send_t *s = h->channel < RD_CHANNELS ? p->links[h->channel].send : NULL;
+
+    if (!s || bytes != 0 || h->number > s->sent || h->number < atomic_load(&s->head->value))
+        return "a credit for what was not sent";
+    atomic_store_explicit(&s->head->value, h->number, memory_order_release);
+    return NULL;
+}
+
+static const char *take_bye(peer_t *p, const header_t *h, size_t bytes)
+{
+    sp_t *sp = p->sp;
+    uint64_t culprit = h->bytes & UINT32_MAX, witness = h->bytes >> 32, most = (uint64_t)sp->nranks;
+    char text[200];
+
+    if (bytes != 0 || h->number > RONDO_ERR_MISMATCH || culprit > most || witness > most)
+        return "a farewell of no known kind";
+    p->left = true;
+    p->farewell = (rondo_result_t)h->number;
+    if (p->farewell == RONDO_SUCCESS || p->farewell == RONDO_ERR_MISMATCH)
+        return NULL;
+    int blamed = culprit ? (int)culprit - 1 : p->rank;
+    rondo_result_t mine = rd_boot_report(sp->boot, p->rank, p->farewell, blamed, (int)witness, text, sizeof text);
+    rd_stop_heard(sp->stop, sp->who, mine, blamed, rd_witness((int)witness, p->rank), text);
+    return NULL;
+}
+
+static const char *take(peer_t *p, const char *packet, size_t bytes)
+{
+    header_t h;
+
+    if (bytes < sizeof h || bytes > sizeof h + PACKET)
+        return "a packet of another length";
+    memcpy(&h, packet, sizeof h);
+    bytes -= sizeof h;
+    if (memcmp(h.token, p->sp->token, sizeof h.token) != 0 || h.rank != (uint32_t)p->rank || h.zero != 0 || p->left)
+        return "a header of another sender";
+    switch (h.kind) {
+    case DATA:
+        return take_data(p, &h, packet + sizeof h, bytes);
+    case CREDIT:
+        return take_credit(p, &h, bytes);
+    case BYE:
+        return take_bye(p, &h, bytes);
+    default:
+        return "a packet of no known kind";
+    }
+}
+
+/* A socket belongs to one rank of this communicator, so what is wrong there is a mistake, and not a stranger's doing.
+ */
+static void arrive(peer_t *p, size_t bytes)
+{
+    sp_t *sp = p->sp;
+    const char *wrong = take(p, sp->packet, bytes);
+
+    sp->moved = true;
+    if (!wrong)
+        return;
+    rd_stop_set(sp->stop, sp->who, RONDO_ERR_INTERNAL, p->rank, "rank %d (%s) has sent %s", p->rank,
+                rd_boot_whois(sp->boot, p->rank), wrong);
+    lose(p);
+}
+
+/* Who closes a socket with packets unread resets it, which is said once, ahead of what it had sent. */
+static void read_peer(peer_t *p)
+{
+    for (int i = 0; i < READS && p->fd >= 0; i++) {
+        ssize_t got = recv(p->fd, p->sp->packet, sizeof p->sp->packet, MSG_DONTWAIT);
+        if (got < 0 && errno == EAGAIN)
+            return;
+        if (got > 0)
+            arrive(p, (size_t)got);
+        else if (got == 0 || (errno != ECONNRESET && errno != EINTR))
+            lose(p);
+    }
+}
+
+static void judge(peer_t *p)
+{
+    sp_t *sp = p->sp;
+
+    if (!p->lost_ms || rd_clock_ms() - p->lost_ms < GRACE_MS || rd_stop_get(sp->stop) != RONDO_SUCCESS)
+        return;
+    rd_stop_set(sp->stop, sp->who, RONDO_ERR_REMOTE, p->rank, "rank %d (%s) died: its socket has ended", p->rank,
+                rd_boot_whois(sp->boot, p->rank));
+}
+
+static bool progress(rd_transport_t *transport)
+{
+    sp_t *sp = (sp_t *)transport;
+
+    sp->moved = false;
+    for (int r = 0; r < sp->nranks; r++) {
+        flush(&sp->peers[r]);
+        read_peer(&sp->peers[r]);
+        judge(&sp->peers[r]);
+    }
+    return sp->moved;
+}
+
+static bool is_flushed(const peer_t *p)
+{
+    bool due = p->first != NULL;
+
+    for (int c = 0; c < RD_CHANNELS; c++)
+        due |= p->links[c].credit_due;
+    return p->fd < 0 || !due;
+}
+
+static bool idle(rd_transport_t *transport)
+{
+    const sp_t *sp = (const sp_t *)transport;
+    int r = 0;
+
+    while (r < sp->nranks && is_flushed(&sp->peers[r]))
+        r++;
+    return r == sp->nranks;
+}
+
+/* ---- peers */
+
+static int zcopy_peer(const rd_transport_t *transport)
+{
+    const sp_t *sp = (const sp_t *)transport;
+
+    for (int r = 0; r < sp->nranks; r++) {
+        for (const out_t *o = sp->peers[r].first; o; o = o->next) {
+            if (o->zcopy)
+                return r;
+        }
+    }
+    return -1;
+}
+
+static rondo_result_t farewell(const rd_transport_t *transport, int peer)
+{
+    const peer_t *p = &((const sp_t *)transport)->peers[peer];
+
+    return p->left ? p->farewell : RONDO_IN_PROGRESS;
+}
+
+/* The user's memory is his again: what is to be sent of it is copied, or, for lack of memory, goes with its peer. */
+static void take_copies(peer_t *p)
+{
+    p->last = NULL;
+    for (out_t **at = &p->first; *at; at = &(*at)->next) {
+        out_t *copy = (*at)->zcopy ? malloc(sizeof *copy + (*at)->header.bytes) : *at;
+        if (!copy) {
+            lose(p);
+            return;
+        }
+        if (copy != *at) {
+            memcpy(copy, *at, sizeof *copy);
+            memcpy(copy->own, copy->data, copy->header.bytes);
+            copy->data = copy->own;
+            copy->zcopy = false;
+            forget(p->sp, *at);
+            *at = copy;
+        }
+        p->last = copy;
+    }
+}
+
+/* What was wanted in the user's memory goes to its slot instead. */
+static void take_place_back(link_t *l)
+{
+    rd_recv_t *r = l->recv;
+
+    if (!r || !r->place)
+        return;
+    if (l->got && l->to == r->place) {
+        char *slot = rd_recv_slot(r, r->place_bytes, l->next);
+        memcpy(slot, r->place, l->got);
+        l->to = slot;
+    }
+    r->place = NULL;
+}
+
+static void cancel(rd_transport_t *transport)
+{
+    sp_t *sp = (sp_t *)transport;
+
+    for (int r = 0; r < sp->nranks; r++) {
+        take_copies(&sp->peers[r]);
+        for (int c = 0; c < RD_CHANNELS; c++)
+            take_place_back(&sp->peers[r].links[c]);
+    }
+}
+
+/* ---- the end */
+
+static void leave(rd_transport_t *transport)
+{
+    sp_t *sp = (sp_t *)transport;
+    rondo_result_t code = rd_stop_get(sp->stop);
+    int culprit = code == RONDO_SUCCESS ? -1 : atomic_load(&sp->stop->culprit);
+    int witness = code == RONDO_SUCCESS ? 0 : rd_witness(atomic_load(&sp->stop->witness), sp->rank);
+
+    if (code != RONDO_SUCCESS && culprit < 0)
+        culprit = sp->rank;
+    for (int r = 0; r < sp->nranks; r++) {
+        peer_t *p = &sp->peers[r];
+        uint64_t blame = (uint64_t)witness << 32 | (uint64_t)(culprit + 1);
+        if (!p->parted)
+            append(p, header_of(sp, BYE, 0, (uint64_t)code, blame), NULL, false);
+        p->parted = true;
+    }
+}
+
+static void destroy(rd_transport_t *transport)
+{
+    static const struct timespec nap = {0, 1000000};
+    sp_t *sp = (sp_t *)transport;
+
+    leave(transport);
+    int64_t until = rd_clock_ms() + (rd_stop_get(sp->stop) == RONDO_SUCCESS ? LEAVE_MS : FAILED_MS);
+    while (!idle(transport) && rd_clock_ms() < until) {
+        if (!progress(transport))
+            nanosleep(&nap, NULL);
+    }
+    if (!idle(transport) && rd_stop_get(sp->stop) == RONDO_SUCCESS)
+        rd_log(sp->who, RD_LOG_WARN, "a rank has not read in time what this rank had sent it before it left");
+    for (int r = 0; r < sp->nranks; r++)
+        lose(&sp->peers[r]);
+    free(sp);
+}
+
+/* ---- the beginning */
+
+/* What goes through the bootstrap. */
+typedef struct address {
+    struct sockaddr_un name;
+    socklen_t bytes;
+} address_t;
+
+static rondo_result_t system_error(const sp_t *sp, const char *what)
+{
+    return rd_error(sp->who, RONDO_ERR_SYSTEM, "socketpair: %s: %s", what, strerror(errno));
+}
+
+static rondo_result_t listen_own(const sp_t *sp, int *listener, address_t *own)
+{
+    const struct sockaddr_un any = {.sun_family = AF_UNIX};
+
+    own->bytes = sizeof own->name;
+    *listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*listener < 0 || bind(*listener, (const struct sockaddr *)&any, sizeof any.sun_family) != 0 ||
+        getsockname(*listener, (struct sockaddr *)&own->name, &own->bytes) != 0 || listen(*listener, sp->nranks) != 0)
+        return system_error(sp, "cannot listen");
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t connect_to(peer_t *p, const address_t *address)
+{
+    header_t hello = header_of(p->sp, HELLO, 0, 0, 0);
+
+    if (address->bytes > sizeof address->name)
+        return rd_error(p->sp->who, RONDO_ERR_INTERNAL, "socketpair: rank %d has no address", p->rank);
+    p->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (p->fd < 0 || connect(p->fd, (const struct sockaddr *)&address->name, address->bytes) != 0 ||
+        !packet_send(p, &hello, NULL, 0))
+        return system_error(p->sp, "cannot connect");
+    return RONDO_SUCCESS;
+}
+
+/* The rank that has connected; -1: a stranger, or one that is there already. */
+static int hello_from(sp_t *sp, int fd)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    header_t h;
+
+    if (poll(&wait, 1, HELLO_MS) != 1 || recv(fd, &h, sizeof h, MSG_DONTWAIT | MSG_TRUNC) != (ssize_t)sizeof h)
+        return -1;
+    if (memcmp(h.token, sp->token, sizeof h.token) != 0 || h.kind != HELLO || h.rank >= (uint32_t)sp->rank)
+        return -1;
+    return sp->peers[h.rank].fd < 0 ? (int)h.rank : -1;
+}
+
+/* Until `missing` lower ranks have come. */
+static rondo_result_t accept_all(sp_t *sp, int listener, int missing, const rd_env_t *env)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    rd_wait_t wait;
+
+    rd_wait_begin(&wait, sp->stop, 0, env->create_timeout_ms);
+    while (missing > 0 && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), rank = fd < 0 ? -1 : hello_from(sp, fd);
+        if (rank >= 0) {
+            sp->peers[rank].fd = fd;
+            missing--;
+        } else if (fd >= 0) {
+            close(fd);
+        } else {
+            result = rd_wait_miss(&wait);
+        }
+    }
+    return result != RONDO_ERR_TIMEOUT
+               ? result
+               : rd_error(sp->who, result, "socketpair: %d ranks have not connected in time", missing);
+}
+
+static rondo_result_t connect_all(sp_t *sp, const rd_transport_args_t *args, int listener, const address_t *all)
+{
+    const int *node_of = args->node->node_of;
+    rondo_result_t result = RONDO_SUCCESS;
+    int lower = 0;
+
+    for (int r = 0; r < sp->nranks && result == RONDO_SUCCESS; r++) {
+        if (node_of[r] == node_of[sp->rank])
+            continue;
+        lower += r < sp->rank;
+        if (r > sp->rank)
+            result = connect_to(&sp->peers[r], &all[r]);
+    }
+    return result == RONDO_SUCCESS ? accept_all(sp, listener, lower, args->env) : result;
+}
+
+static rondo_result_t wire_up(sp_t *sp, const rd_transport_args_t *args)
+{
+    address_t *all = calloc((size_t)sp->nranks, sizeof *all);
+    int listener = -1;
+    rondo_result_t result = all ? listen_own(sp, &listener, &all[sp->rank])
+                                : rd_error(sp->who, RONDO_ERR_NO_MEMORY, "no memory for %d addresses", sp->nranks);
+
+    if (result == RONDO_SUCCESS)
+        result = rd_boot_allgather(sp->boot, all, sizeof *all);
+    if (result == RONDO_SUCCESS)
+        result = connect_all(sp, args, listener, all);
+    if (listener >= 0)
+        close(listener);
+    free(all);
+    return result;
+}
+
+static rondo_result_t create(rd_transport_t **transport, const rd_transport_args_t *args)
+{
+    size_t n = (size_t)args->nranks;
+    sp_t *sp = calloc(1, sizeof *sp + n * sizeof *sp->peers);
+    unsigned char key[32];
+
+    if (!sp)
+        return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for the sockets of %zu ranks", n);
+    sp->base.ops = &ops;
+    sp->boot = args->boot;
+    sp->who = args->who;
+    sp->stop = args->stop;
+    sp->rank = args->rank;
+    sp->nranks = args->nranks;
+    rd_boot_key(args->boot, "sockpair", key);
+    memcpy(sp->token, key, sizeof sp->token);
+    for (int r = 0; r < sp->nranks; r++)
+        sp->peers[r] = (peer_t){.sp = sp, .rank = r, .fd = -1};
+    rondo_result_t result = wire_up(sp, args);
+    if (result != RONDO_SUCCESS) {
+        destroy(&sp->base);
+        return result;
+    }
+    *transport = &sp->base;
+    return RONDO_SUCCESS;
+}
+
+static link_t *link_of(rd_transport_t *transport, int peer, int channel)
+{
+    link_t *l = &((sp_t *)transport)->peers[peer].links[channel];
+
+    l->peer = &((sp_t *)transport)->peers[peer];
+    l->channel = channel;
+    return l;
+}
+
+static rondo_result_t bind_send(rd_transport_t *transport, int peer, int channel, rd_send_t *send)
+{
+    link_t *l = link_of(transport, peer, channel);
+
+    l->send = send;
+    send->link = l;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t bind_recv(rd_transport_t *transport, int peer, int channel, rd_recv_t *recv)
+{
+    link_t *l = link_of(transport, peer, channel);
+
+    l->recv = recv;
+    recv->link = l;
+    return RONDO_SUCCESS;
+}
+
+static const rd_transport_ops_t ops = {.name = "socketpair",
+                                       .reach = RD_BETWEEN_NODES,
+                                       .create = create,
+                                       .bind_send = bind_send,
+                                       .bind_recv = bind_recv,
+                                       .leave = leave,
+                                       .destroy = destroy,
+                                       .post = post,
+                                       .credit = credit,
+                                       .progress = progress,
+                                       .idle = idle,
+                                       .post_zcopy = post_zcopy,
+                                       .zcopy_peer = zcopy_peer,
+                                       .farewell = farewell,
+                                       .cancel = cancel};
+
+/* Before main, so that the program need not know of it. */
+__attribute__((constructor)) static void add(void)
+{
+    if (rd_transport_register(&ops) != 0)
+        abort();
+    setenv("RONDO_TRANSPORT", ops.name, 0);
+}
