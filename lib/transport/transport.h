@@ -127,10 +127,13 @@ struct rd_transport_ops {
      * one is about to be posted, too, and this one, up to RD_JOINED bytes, may wait for it, though not beyond
      * `progress` or `idle`. */
     rondo_result_t (*post)(rd_send_t *send, size_t bytes, int more);
-    /* `recv->received` messages are consumed, the last one of `bytes`: tell the sender. */
+    /* `recv->received` messages are consumed, the last one of `bytes`: tell the sender, in batches if that is cheaper;
+     * but half of the long slots must always be told of, or he may wait for ever. */
     rondo_result_t (*credit)(rd_recv_t *recv, size_t bytes);
     bool (*progress)(rd_transport_t *transport); /* did something happen? */
-    bool (*idle)(rd_transport_t *transport);     /* has every post and credit left this rank's memory? */
+    /* Has every post and credit left this rank's memory? No call ends before. So credits must find room where the peer
+     * makes no progress; posts may wait for it, since it has a call to make that takes them. */
+    bool (*idle)(rd_transport_t *transport);
 
     /* ---- zero-copy sends; both NULL: every message goes through its slot */
     /* As `post`, but the bytes lie at `data`, in the user's memory, which stays as it is while `zcopy_pending` is not

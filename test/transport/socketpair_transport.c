@@ -56,10 +56,11 @@ typedef struct link {
     int channel;
     rd_send_t *send;
     rd_recv_t *recv;
-    uint64_t next;   /* the message that comes, or is coming */
-    size_t got;      /* bytes of it */
-    char *to;        /* where they lie */
-    bool credit_due; /* recv->received has yet to be told */
+    uint64_t next;     /* the message that comes, or is coming */
+    size_t got;        /* bytes of it */
+    char *to;          /* where they lie */
+    uint64_t credited; /* consumed messages of which the sender has been told */
+    bool credit_due;   /* it is to be told of more */
 } link_t;
 
 typedef struct peer {
@@ -67,6 +68,7 @@ typedef struct peer {
     int rank, fd; /* -1: none, or it is closed */
     link_t links[RD_CHANNELS];
     out_t *first, *last;
+    bool deaf; /* it takes nothing, or is not reached by a socket */
     bool parted, left;
     rondo_result_t farewell;
     int64_t lost_ms; /* when its socket ended without a farewell; 0: it has not */
@@ -106,17 +108,24 @@ static void forget(sp_t *sp, out_t *out)
     free(out);
 }
 
-/* Nothing goes to this peer, or comes from it, any more. */
+/* Nothing goes to this peer any more; what it had sent before may still lie in the socket. */
+static void stop_sending(peer_t *p)
+{
+    p->deaf = true;
+    for (out_t *o; (o = p->first);) {
+        p->first = o->next;
+        forget(p->sp, o);
+    }
+}
+
+/* Nor does anything come from it. */
 static void lose(peer_t *p)
 {
     if (p->fd < 0)
         return;
     close(p->fd);
     p->fd = -1;
-    for (out_t *o; (o = p->first);) {
-        p->first = o->next;
-        forget(p->sp, o);
-    }
+    stop_sending(p);
     if (!p->left)
         p->lost_ms = rd_clock_ms();
 }
@@ -127,11 +136,11 @@ static bool packet_send(peer_t *p, const header_t *h, const void *data, size_t b
     struct iovec parts[2] = {{(void *)(uintptr_t)h, sizeof *h}, {(void *)(uintptr_t)data, bytes}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
-    if (p->fd < 0)
+    if (p->deaf)
         return false;
     ssize_t sent = sendmsg(p->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != ENOBUFS && errno != EINTR && errno != ECONNRESET)
-        lose(p);
+        stop_sending(p);
     p->sp->moved |= sent >= 0;
     return sent >= 0;
 }
@@ -143,14 +152,16 @@ static void credits_send(peer_t *p)
         if (!l->credit_due)
             continue;
         header_t h = header_of(p->sp, CREDIT, c, l->recv->received, 0);
-        l->credit_due = p->fd >= 0 && !packet_send(p, &h, NULL, 0);
+        if (packet_send(p, &h, NULL, 0))
+            l->credited = l->recv->received;
+        l->credit_due = l->credited != l->recv->received && !p->deaf;
     }
 }
 
 static void flush(peer_t *p)
 {
     credits_send(p);
-    for (out_t *o; (o = p->first) && p->fd >= 0;) {
+    for (out_t *o; (o = p->first);) {
         size_t left = o->header.bytes - o->header.offset, part = left < PACKET ? left : PACKET;
         bool data = o->header.kind == DATA;
         if (!packet_send(p, &o->header, data ? o->data + o->header.offset : NULL, data ? part : 0))
@@ -167,7 +178,7 @@ static rondo_result_t append(peer_t *p, header_t header, const char *data, bool 
 {
     sp_t *sp = p->sp;
 
-    if (p->fd < 0)
+    if (p->deaf)
         return RONDO_SUCCESS; /* the verdict comes by the stop word */
     out_t *o = malloc(sizeof *o);
     if (!o)
@@ -208,13 +219,17 @@ static rondo_result_t post_zcopy(rd_send_t *send, const void *data, size_t bytes
     return post_from(send, data, bytes, true);
 }
 
+/* In batches of half the long slots: a call does not end before they are in the socket, whose room must do for a peer
+ * that does not read. No sender is ahead by more messages than its ring of the shortest slots has. */
 static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
 {
     link_t *l = recv->link;
 
     (void)bytes;
-    l->credit_due = true;
-    credits_send(l->peer);
+    if (recv->received - l->credited >= (recv->slots_mask + 1) / 2) {
+        l->credit_due = true;
+        credits_send(l->peer);
+    }
     return RONDO_SUCCESS;
 }
 
@@ -363,7 +378,7 @@ static bool is_flushed(const peer_t *p)
 
     for (int c = 0; c < RD_CHANNELS; c++)
         due |= p->links[c].credit_due;
-    return p->fd < 0 || !due;
+    return p->deaf || !due;
 }
 
 static bool idle(rd_transport_t *transport)
@@ -516,6 +531,7 @@ static rondo_result_t connect_to(peer_t *p, const address_t *address)
     if (address->bytes > sizeof address->name)
         return rd_error(p->sp->who, RONDO_ERR_INTERNAL, "socketpair: rank %d has no address", p->rank);
     p->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    p->deaf = p->fd < 0;
     if (p->fd < 0 || connect(p->fd, (const struct sockaddr *)&address->name, address->bytes) != 0 ||
         !packet_send(p, &hello, NULL, 0))
         return system_error(p->sp, "cannot connect");
@@ -546,6 +562,7 @@ static rondo_result_t accept_all(sp_t *sp, int listener, int missing, const rd_e
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), rank = fd < 0 ? -1 : hello_from(sp, fd);
         if (rank >= 0) {
             sp->peers[rank].fd = fd;
+            sp->peers[rank].deaf = false;
             missing--;
         } else if (fd >= 0) {
             close(fd);
@@ -608,7 +625,7 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     rd_boot_key(args->boot, "sockpair", key);
     memcpy(sp->token, key, sizeof sp->token);
     for (int r = 0; r < sp->nranks; r++)
-        sp->peers[r] = (peer_t){.sp = sp, .rank = r, .fd = -1};
+        sp->peers[r] = (peer_t){.sp = sp, .rank = r, .fd = -1, .deaf = true};
     rondo_result_t result = wire_up(sp, args);
     if (result != RONDO_SUCCESS) {
         destroy(&sp->base);
