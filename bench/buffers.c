@@ -105,7 +105,7 @@ static void push(const buffers_t *buffers)
         device_copy(buffers->device[i], buffers->area[i], buffers->mapped);
 }
 
-void buffers_pull(const job_t *job)
+void buffers_cma(const job_t *job)
 {
     const buffers_t *buffers = job->buffers;
 

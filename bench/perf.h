@@ -183,7 +183,7 @@ void buffers_place(buffers_t *buffers, job_t *job); /* sets job->send, job->recv
 int buffers_copy(const job_t *job);                 /* the peer of --peer copy: memory's own time for the result */
 void buffers_fill(job_t *job);                      /* input, and a result that is wrong everywhere */
 void buffers_clear(job_t *job);                     /* zeros, for timing in place: sums do not grow */
-void buffers_pull(const job_t *job);                /* from the device, to be looked at */
+void buffers_cma(const job_t *job);                /* from the device, to be looked at */
 size_t buffers_wrong(const job_t *job);
 
 /* ---- timing.c, statistics.c ---- */

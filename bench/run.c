@@ -61,7 +61,7 @@ static long verify(state_t *state, call_t call, job_t *job)
         die(job->comm, "%s of %zu bytes failed: %s", job->op->name, job->bytes,
             rondo_result_string((rondo_result_t)error));
     device_wait();
-    buffers_pull(job);
+    buffers_cma(job);
     if (state->options->plant_error && job_segment(job, 0, &segment) && segment.count)
         job->host_recv[(segment.at + segment.count - 1) * size] ^= 1;
     return all_ranks(buffers_wrong(job));

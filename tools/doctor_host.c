@@ -168,9 +168,9 @@ int info_number_in(const char *path)
 
 static void peers_memory(const rd_env_t *env)
 {
-    int error = env->pull ? read_sister() : 0, yama = info_number_in("/proc/sys/kernel/yama/ptrace_scope");
+    int error = env->cma ? read_sister() : 0, yama = info_number_in("/proc/sys/kernel/yama/ptrace_scope");
 
-    if (!env->pull)
+    if (!env->cma)
         info_found(INFO_NOTE, "peers' memory", "unset RONDO_CMA, unless you have measured that it is better so",
                    "RONDO_CMA=0: large messages are copied twice");
     else if (error && yama > 0)

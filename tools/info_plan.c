@@ -231,7 +231,7 @@ static int show(const wish_t *w, const rd_env_t *env)
                              .slot_bytes = layout.slot_bytes,
                              .long_bytes = layout.long_bytes,
                              .slots = (int)layout.slots,
-                             .pull = env->pull && w->nodes == 1};
+                             .cma = env->cma && w->nodes == 1};
     rondo_result_t result = rd_choose(&args, &best, all, &nall, NULL);
     if (nall == 0) /* what is forced names nothing that serves here */
         return 1;

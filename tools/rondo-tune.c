@@ -94,7 +94,7 @@ static size_t slice_of(const tune_t *t, int n, rd_coll_t coll, const char *algo,
                              .prices = rd_prices_builtin(rd_prices_here()),
                              .slot_bytes = layout.slot_bytes,
                              .slots = (int)layout.slots,
-                             .pull = 1};
+                             .cma = 1};
     return rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_SUCCESS ? best.slice : 0;
 }
 

@@ -23,10 +23,10 @@ typedef struct rd_env {
     int slots;                 /* RONDO_SLOTS: slots a connection, 1 to 64, a power of two; 0: by rank count */
     size_t slice_bytes;        /* RONDO_SLICE_BYTES: what one message carries at most; 0: by cost; at most a slot */
     size_t ll_max;             /* RONDO_LL_MAX: chunks up to this many bytes may go by LL */
-    int pull;                  /* RONDO_CMA: reading a peer's memory is allowed */
+    int cma;                  /* RONDO_CMA: reading a peer's memory is allowed */
     char tune[256];            /* RONDO_TUNE: a file of prices, or the name of a built-in table; "": by processor */
     char stream[32];           /* RONDO_NT_STORE: "", "never", "always" or "adapt" */
-    size_t pull_min;           /* RONDO_CMA_MIN: messages of a pair from so many bytes on go by PULL */
+    size_t cma_min;           /* RONDO_CMA_MIN: messages of a pair from so many bytes on go by CMA */
     int huge_pages;            /* RONDO_HUGE_PAGES */
     char net[128];             /* RONDO_NET: network devices, each a rail */
 

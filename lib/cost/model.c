@@ -12,7 +12,7 @@ static double far_share(const rd_prices_t *t, double bytes)
 }
 
 /* What is left to move when nothing goes through slots: the own part, and the sums of what has been fetched. */
-static double pull_moved(const rd_work_t *w, double summed)
+static double cma_moved(const rd_work_t *w, double summed)
 {
     double own = w->summed > 0 && w->summed < 1 ? w->summed : 1.0 / w->chunks;
 
@@ -55,7 +55,7 @@ static double hops_us(const rd_prices_t *t, const rd_cost_env_t *env, rd_coll_t 
     double crowd = (double)env->sharing / env->cores, hops = w->hops + w->again * (passes - 1);
     double near = w->hops > 0 ? hops * w->near_hops / w->hops : 0, far = hops - near;
 
-    if (proto == RD_PROTO_PULL) {
+    if (proto == RD_PROTO_CMA) {
         near += 1;
     } else if (one_way(coll)) {
         near *= t->overlap;
@@ -132,9 +132,9 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
     if (work_of(env, coll, algo, param, &w) != 0)
         return -1;
     chunk = rd_work_chunk(coll, bytes, w.chunks);
-    passes = chunk > slice && proto != RD_PROTO_PULL ? (double)((chunk + slice - 1) / slice) : 1;
-    moved = proto == RD_PROTO_PULL ? pull_moved(&w, w.summed) : w.moved;
-    moved_all = proto == RD_PROTO_PULL ? n * pull_moved(&w, w.summed_all / n) : w.moved_all;
+    passes = chunk > slice && proto != RD_PROTO_CMA ? (double)((chunk + slice - 1) / slice) : 1;
+    moved = proto == RD_PROTO_CMA ? cma_moved(&w, w.summed) : w.moved;
+    moved_all = proto == RD_PROTO_CMA ? n * cma_moved(&w, w.summed_all / n) : w.moved_all;
     messages = passes * live_messages(env, coll, whole, &w) *
                messages_us(t, coll, &w, proto, (double)(chunk < slice ? chunk : slice));
     busiest = ends(env, coll, &w) * messages + rank_us(t, k, whole, moved, w.received, w.summed);

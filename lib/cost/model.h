@@ -11,7 +11,7 @@
  * must fetch from another core's cache besides, and where ranks outnumber cores, the work of all of them shares the
  * cores, and a hop costs the round through the scheduler that lets each of them run. Rooted operations flow one way:
  * nobody waits for an answer, so one call's hops, and the start of its messages, overlap with the next call's
- * (`overlap`), but for PULL, whose senders wait until they have been read: a hop more. PULL copies what is received
+ * (`overlap`), but for CMA, whose senders wait until they have been read: a hop more. CMA copies what is received
  * once, from memory to memory; the moves into and out of slots that `moved` counts do not take place.
  */
 #ifndef RD_COST_MODEL_H

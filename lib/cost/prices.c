@@ -35,10 +35,10 @@ static struct {
     {"xeon",
      {.of = {[RD_PRICE_SHM] = {[RD_PROTO_LL] = {0.113, 0.0143, GIGA(2.5), GIGA(9.8), GIGA(3.6), GIGA(10)},
                                [RD_PROTO_SIMPLE] = {0.14, 0.12, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
-                               [RD_PROTO_PULL] = {0.22, 0.99, 0, GIGA(60), GIGA(11), GIGA(41)}},
+                               [RD_PROTO_CMA] = {0.22, 0.99, 0, GIGA(60), GIGA(11), GIGA(41)}},
              [RD_PRICE_NET] = {[RD_PROTO_LL] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
                                [RD_PROTO_SIMPLE] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
-                               [RD_PROTO_PULL] = {5, 4.6, 0, GIGA(60), GIGA(9.2), GIGA(41)}}},
+                               [RD_PROTO_CMA] = {5, 4.6, 0, GIGA(60), GIGA(9.2), GIGA(41)}}},
       .call = 0.075,
       .turn = 0.76,
       .overlap = 0.046,
@@ -50,15 +50,15 @@ static struct {
       .links = 450,
       .stream = RD_STREAM_NEVER}},
     /* Fitted by rondo-tune --rounds 2 (456 times, 2 and 4 ranks, 8 B to 8 MB) on two cores of a Zen 4 EPYC under a
-     * hypervisor, with a third-level cache of 32 MB between them most of the time; PULL's bytes a little dearer than
+     * hypervisor, with a third-level cache of 32 MB between them most of the time; CMA's bytes a little dearer than
      * fitted, because its long messages were no quicker than slots. What is between nodes was not measured here. */
     {"zen",
      {.of = {[RD_PRICE_SHM] = {[RD_PROTO_LL] = {0.081, 0.0061, GIGA(10.5), GIGA(27), GIGA(9.3), GIGA(4.7)},
                                [RD_PROTO_SIMPLE] = {0.27, 0.056, GIGA(24), GIGA(37), GIGA(42), GIGA(500)},
-                               [RD_PROTO_PULL] = {0.30, 0.92, 0, GIGA(63), GIGA(9.5), GIGA(41)}},
+                               [RD_PROTO_CMA] = {0.30, 0.92, 0, GIGA(63), GIGA(9.5), GIGA(41)}},
              [RD_PRICE_NET] = {[RD_PROTO_LL] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
                                [RD_PROTO_SIMPLE] = {5, 4.6, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
-                               [RD_PROTO_PULL] = {5, 4.6, 0, GIGA(60), GIGA(9.2), GIGA(41)}}},
+                               [RD_PROTO_CMA] = {5, 4.6, 0, GIGA(60), GIGA(9.2), GIGA(41)}}},
       .call = 0.054,
       .turn = 1.32,
       .overlap = 0.023,

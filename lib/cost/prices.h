@@ -26,7 +26,7 @@ typedef struct rd_price {
     double message; /* one end of one message: flag, credit, the step's own path */
     double start;   /* per byte of the first 4 KiB of each message received: fetched before the prefetchers run */
     double beta;    /* per byte moved, in the caches */
-    double cross;   /* per byte received: from another core's cache; PULL: from another rank's memory */
+    double cross;   /* per byte received: from another core's cache; CMA: from another rank's memory */
     double gamma;   /* per byte added to a sum */
 } rd_price_t;
 

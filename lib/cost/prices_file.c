@@ -53,7 +53,7 @@ static double *gpu_at(rd_prices_t *prices, int i, char *name)
 }
 
 /* The protocols of host memory, in the order of the file. */
-static const rd_proto_t protos[] = {RD_PROTO_LL, RD_PROTO_SIMPLE, RD_PROTO_PULL};
+static const rd_proto_t protos[] = {RD_PROTO_LL, RD_PROTO_SIMPLE, RD_PROTO_CMA};
 #define PROTOS (int)(sizeof protos / sizeof protos[0])
 
 double *rd_prices_at(rd_prices_t *prices, int i, char *name)
@@ -103,7 +103,7 @@ static const char *name_now(const char *name, char now[RD_PRICE_NAME])
 
     if (!old)
         return name;
-    snprintf(now, RD_PRICE_NAME, "%.*s.%s.%s", (int)(old - name), name, rd_proto_name(RD_PROTO_PULL),
+    snprintf(now, RD_PRICE_NAME, "%.*s.%s.%s", (int)(old - name), name, rd_proto_name(RD_PROTO_CMA),
              old + strlen(".pull."));
     return now;
 }

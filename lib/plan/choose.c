@@ -45,7 +45,7 @@ size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices)
     return least == env->ll_max / 64 ? env->ll_max : least * 64;
 }
 
-static rd_proto_t message_proto(const rd_env_t *env, int here, int pull, size_t ll_most, size_t bytes)
+static rd_proto_t message_proto(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes)
 {
     for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
         if (strcmp(env->proto, rd_proto_name((rd_proto_t)proto)) == 0)
@@ -54,14 +54,14 @@ static rd_proto_t message_proto(const rd_env_t *env, int here, int pull, size_t 
         return RD_PROTO_SIMPLE;
     if (bytes <= ll_most)
         return RD_PROTO_LL;
-    return pull && bytes >= env->pull_min ? RD_PROTO_PULL : RD_PROTO_SIMPLE;
+    return cma && bytes >= env->cma_min ? RD_PROTO_CMA : RD_PROTO_SIMPLE;
 }
 
-static const char *message_excluded(int here, int pull, rd_proto_t proto)
+static const char *message_excluded(int here, int cma, rd_proto_t proto)
 {
     if (proto != RD_PROTO_SIMPLE && !here)
         return "needs both ranks on one node";
-    if (proto == RD_PROTO_PULL && !pull)
+    if (proto == RD_PROTO_CMA && !cma)
         return "needs leave to read the peers' memory";
     return NULL;
 }
@@ -88,11 +88,11 @@ static size_t message_slice(const rd_env_t *env, rd_proto_t proto, int here, siz
     return line_up(quarter < least ? least : quarter > most ? most : quarter);
 }
 
-rondo_result_t rd_choose_message(const rd_env_t *env, int here, int pull, size_t ll_most, size_t bytes,
+rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes,
                                  size_t slot_bytes, rd_proto_t *proto, size_t *slice, rd_who_t *who)
 {
-    rd_proto_t p = message_proto(env, here, pull, ll_most, bytes);
-    const char *why = message_excluded(here, pull, p);
+    rd_proto_t p = message_proto(env, here, cma, ll_most, bytes);
+    const char *why = message_excluded(here, cma, p);
 
     if (why)
         return rd_error(who, RONDO_ERR_UNSUPPORTED, "RONDO_PROTO=%s cannot carry a message of %zu bytes: %s %s",
@@ -109,10 +109,10 @@ static const char *alltoall_excluded(const ask_t *k, rd_proto_t proto, size_t me
     int here = a->shape->nnodes == 1;
 
     if (k->forced.proto[0])
-        return message_excluded(here, a->pull, proto);
+        return message_excluded(here, a->cma, proto);
     if (a->uneven)
         return NULL; /* whatever is chosen here, each lane asks for itself */
-    if (proto != message_proto(a->env, here, a->pull, k->ll_most, message))
+    if (proto != message_proto(a->env, here, a->cma, k->ll_most, message))
         return "messages of this length go by another protocol";
     return NULL;
 }
@@ -128,11 +128,11 @@ static const char *ll_excluded(const rd_choose_args_t *a, size_t message)
     return message > a->env->ll_max ? "a message is longer than RONDO_LL_MAX" : NULL;
 }
 
-static const char *pull_excluded(const rd_choose_args_t *a, const rd_algo_t *algo)
+static const char *cma_excluded(const rd_choose_args_t *a, const rd_algo_t *algo)
 {
     if (a->shape->nnodes > 1)
         return "needs all ranks on one node";
-    if (!a->pull)
+    if (!a->cma)
         return "needs leave to read the peers' memory, and contributions that need no scaling";
     if (a->shape->nranks > RD_MAX_ENDS && rd_coll_reduces(a->coll))
         return "sums more ranks than one step takes: the partial sums have no place";
@@ -163,7 +163,7 @@ static const char *excluded(const void *limits, const rd_choice_t *c)
         return alltoall_excluded(k, c->proto, message);
     if (c->proto == RD_PROTO_LL)
         return ll_excluded(k->args, message);
-    return c->proto == RD_PROTO_PULL ? pull_excluded(k->args, c->algo) : NULL;
+    return c->proto == RD_PROTO_CMA ? cma_excluded(k->args, c->algo) : NULL;
 }
 
 /* What goes one way, and between nodes alone, may take the long slots, if it fills two of them, but where cores are
@@ -189,7 +189,7 @@ static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
         slice = a->env->slice_bytes;
     if (c.proto != RD_PROTO_SIMPLE)
         slice = line_up(chunk);
-    if (a->coll == RD_ALLTOALL && c.proto != RD_PROTO_PULL)
+    if (a->coll == RD_ALLTOALL && c.proto != RD_PROTO_CMA)
         slice = message_slice(a->env, c.proto, a->shape->nnodes == 1, chunk, a->slot_bytes);
     for (int i = 0; i < SLICES; i++, slice = slice / 2 / 64 * 64) {
         c.slice = slice;

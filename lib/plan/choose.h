@@ -29,7 +29,7 @@ typedef struct rd_choose_args {
     size_t slot_bytes;
     size_t long_bytes; /* of a slot between nodes; 0: as `slot_bytes` */
     int slots;         /* slots a connection */
-    int pull;          /* ranks of a node may read each other's memory */
+    int cma;          /* ranks of a node may read each other's memory */
 } rd_choose_args_t;
 
 /* The cheapest goes to `*best`. `all`, if not NULL, holds *nall entries on entry and gets every candidate, the best
@@ -48,7 +48,7 @@ size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices);
 /* Protocol and slice of one message of a pair, which grouped sends and receives and all-to-all use: of the pair and the
  * length alone, so that both ends agree. `here`: both are on one node; `pull`: and may read each other's memory;
  * `ll_most`: as above, asked for once. What RONDO_PROTO forces is taken or refused. */
-rondo_result_t rd_choose_message(const rd_env_t *env, int here, int pull, size_t ll_most, size_t bytes,
+rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes,
                                  size_t slot_bytes, rd_proto_t *proto, size_t *slice, rd_who_t *who);
 
 #endif

@@ -110,7 +110,7 @@ size_t rd_plan_scratch(const rd_plan_t *plan)
 {
     size_t scratch = ((size_t)plan->program->ntmp + 1) * plan->slice;
 
-    return plan->posts || plan->slice == 0 ? RD_MAX_ENDS * RD_PULL_BLOCK : scratch;
+    return plan->posts || plan->slice == 0 ? RD_MAX_ENDS * RD_CMA_BLOCK : scratch;
 }
 
 /* Of (pair, bytes) and what all ranks agreed on: both ends agree. */
@@ -120,7 +120,7 @@ static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes
     const rd_layout_t *layout = &p->args.conns->layout;
     int here = node->node_of[peer] == node->node_of[p->args.rank], crowded = p->args.sharing > p->args.cores;
 
-    return rd_choose_message(p->args.env, here, here && p->args.conns->pull, p->ll_most, bytes,
+    return rd_choose_message(p->args.env, here, here && p->args.conns->cma, p->ll_most, bytes,
                              here || crowded ? layout->slot_bytes : layout->long_bytes, &lane->proto, &lane->slice,
                              p->args.who);
 }
@@ -129,7 +129,7 @@ static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, con
                                   const rd_program_t **program)
 {
     /* A post names a buffer of its sender: a message that is passed on must first lie in one. */
-    int fuse = p->args.conns->layout.slots > 1 && choice->proto != RD_PROTO_PULL;
+    int fuse = p->args.conns->layout.slots > 1 && choice->proto != RD_PROTO_CMA;
     const rd_sched_args_t args = {&p->shape, coll, p->args.rank, root, choice->param, fuse && p->shape.nnodes > 1};
     const char *why = "no memory";
     rd_steps_t *steps;
@@ -213,8 +213,8 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
             result = message_rule(p, lane_peer(program, &program->lanes[i], p->args.rank), bytes, lane);
         if (result != RONDO_SUCCESS)
             return result;
-        if (lane->proto == RD_PROTO_PULL) {
-            *lane = (rd_lane_plan_t){bytes != 0, bytes + 1, RD_PROTO_PULL}; /* all of it in one message */
+        if (lane->proto == RD_PROTO_CMA) {
+            *lane = (rd_lane_plan_t){bytes != 0, bytes + 1, RD_PROTO_CMA}; /* all of it in one message */
             plan->posts = 1;
             continue;
         }
@@ -329,7 +329,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .slot_bytes = layout->slot_bytes,
         .long_bytes = layout->long_bytes,
         .slots = (int)layout->slots,
-        .pull = p->args.conns->pull && !plan->reducer.load,
+        .cma = p->args.conns->cma && !plan->reducer.load,
     };
     return rd_choose(&args, choice, NULL, NULL, p->args.who);
 }

@@ -52,7 +52,7 @@ typedef struct rd_algo {
     int (*work)(const rd_count_t *c, rd_work_t *w);
     rd_near_peers_t near;
     /* Operations in which every message is of a buffer that stays as it is until the operation is over, in place too:
-     * what RD_PROTO_PULL may serve, by which a peer reads a buffer some time after it was posted. Bits as in `colls`.
+     * what RD_PROTO_CMA may serve, by which a peer reads a buffer some time after it was posted. Bits as in `colls`.
      */
     unsigned stays;
     rd_algo_device_t device;

@@ -45,7 +45,7 @@ typedef struct rd_layout {
 
 typedef struct rd_conns {
     int nranks;
-    int pull; /* every rank may read the memory of every rank of its node: cma/cma.h */
+    int cma; /* every rank may read the memory of every rank of its node: cma/cma.h */
     rd_layout_t layout;
     rd_send_t *sends; /* [channel * nranks + peer] */
     rd_recv_t *recvs;

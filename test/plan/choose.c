@@ -27,7 +27,7 @@ static rondo_result_t choose(rd_coll_t coll, size_t bytes, int n, int nnodes, co
                              .local = (n + nnodes - 1) / nnodes,
                              .slot_bytes = 65536,
                              .slots = 4,
-                             .pull = 1};
+                             .cma = 1};
 
     if (rd_env_read(&env) != RONDO_SUCCESS)
         exit(1);
@@ -51,9 +51,9 @@ static void cheapest(rd_coll_t coll, size_t bytes, int n, int nnodes)
         served++;
         CHECK(all[i].us >= best.us, "%s of %zu on %d: %s at %g us beats %s at %g", rd_coll_name(coll), bytes, n,
               all[i].algo->name, all[i].us, best.algo->name, best.us);
-        CHECK(all[i].slice >= 64 && all[i].slice % 64 == 0 && (all[i].slice <= 65536 || all[i].proto == RD_PROTO_PULL),
+        CHECK(all[i].slice >= 64 && all[i].slice % 64 == 0 && (all[i].slice <= 65536 || all[i].proto == RD_PROTO_CMA),
               "slice %zu", all[i].slice);
-        CHECK(all[i].proto != RD_PROTO_PULL || nnodes == 1, "pull between nodes");
+        CHECK(all[i].proto != RD_PROTO_CMA || nnodes == 1, "cma between nodes");
         CHECK(all[i].proto != RD_PROTO_LL || (nnodes == 1 && all[i].slice <= RD_LL_MOST), "ll with slices of %zu",
               all[i].slice);
     }

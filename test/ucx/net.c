@@ -170,7 +170,7 @@ static rondo_result_t push(const trial_t *t, rd_send_t *s, int channel, int *mov
 }
 
 /* Reads one message, now or later: a rank that dawdles lets the slots fill. */
-static rondo_result_t pull(const trial_t *t, rd_recv_t *r, int channel, int *moved, int *wrong)
+static rondo_result_t cma(const trial_t *t, rd_recv_t *r, int channel, int *moved, int *wrong)
 {
     if (r->received == (uint64_t)t->messages || r->received == atomic_load(&r->tail->value) || rand() % 4 == 0) {
         return RONDO_SUCCESS;
@@ -261,7 +261,7 @@ static rondo_result_t exchange(rd_transport_t *net, rd_stop_t *stop, const trial
             for (int c = 0; p != t->rank && c < CHANNELS && result == RONDO_SUCCESS; c++) {
                 result = push(t, &sends[p][c], c, &moved);
                 if (result == RONDO_SUCCESS) {
-                    result = pull(t, &recvs[p][c], c, &moved, wrong);
+                    result = cma(t, &recvs[p][c], c, &moved, wrong);
                 }
                 open |= sends[p][c].sent != (uint64_t)t->messages || recvs[p][c].received != (uint64_t)t->messages;
             }

@@ -112,7 +112,7 @@ static void copy(copies_t *c, void *to, const void *from, size_t bytes, cudaStre
 }
 
 /* `at` bytes into what the peer's rank has of the operation. */
-static void pull(copies_t *c, int peer, size_t at, void *to, size_t bytes)
+static void cma(copies_t *c, int peer, size_t at, void *to, size_t bytes)
 {
     copy(c, to, (const char *)(uintptr_t)(c->where->base[peer] + c->offset + at), bytes, c->call->stream);
 }
@@ -131,7 +131,7 @@ static void from_peers(copies_t *c)
 
     for (int i = 1; i < c->cuda->k.nranks; i++) {
         size_t peer = (size_t)behind(c, i);
-        pull(c, (int)peer, (all ? rank : c->in_place ? peer : 0) * bytes, (char *)c->call->out + peer * bytes, bytes);
+        cma(c, (int)peer, (all ? rank : c->in_place ? peer : 0) * bytes, (char *)c->call->out + peer * bytes, bytes);
     }
 }
 
@@ -175,15 +175,15 @@ static void broadcast(copies_t *c)
         copy(c, out, c->call->in, c->bytes, c->call->stream);
     meet(c, 0);
     if (n == 2 && rank != root)
-        pull(c, root, 0, out, c->bytes);
+        cma(c, root, 0, out, c->bytes);
     part_of(c, rank, &at, &bytes);
     if (n > 2 && rank != root)
-        pull(c, root, at, out + at, bytes);
+        cma(c, root, at, out + at, bytes);
     if (n > 2)
         meet(c, 1);
     for (int i = 1; i < n && n > 2 && rank != root; i++) {
         part_of(c, behind(c, i), &at, &bytes);
-        pull(c, behind(c, i), at, out + at, bytes);
+        cma(c, behind(c, i), at, out + at, bytes);
     }
     meet(c, 1);
 }

@@ -17,7 +17,7 @@ static int read_from(const rd_recv_t *recv, void *to, uint64_t address, size_t b
     return 0;
 }
 
-static bool ready(const rd_pull_step_t *s, posted_t *posted, int *waits_for)
+static bool ready(const rd_cma_step_t *s, posted_t *posted, int *waits_for)
 {
     for (int i = 0; i < s->step->ndst; i++) {
         rd_send_t *send = s->dst[i] ? NULL : s->plan->sends[s->step->dst[i].index];
@@ -51,7 +51,7 @@ static bool spoilt(const rd_recv_t *recv)
 }
 
 /* A sender that has failed is not read from any more. */
-static rondo_result_t check_senders(const rd_pull_step_t *s, int *waits_for)
+static rondo_result_t check_senders(const rd_cma_step_t *s, int *waits_for)
 {
     for (int i = 0; i < s->step->nsrc; i++) {
         const rd_recv_t *recv = s->src[i] ? NULL : s->plan->recvs[s->step->src[i].index];
@@ -62,7 +62,7 @@ static rondo_result_t check_senders(const rd_pull_step_t *s, int *waits_for)
 }
 
 /* Reads `bytes` of every contribution from `at` on, and sums them: peers' blocks are staged, the rest lies here. */
-static rondo_result_t sum_block(const rd_pull_step_t *s, const posted_t *posted, char *to, size_t at, size_t bytes,
+static rondo_result_t sum_block(const rd_cma_step_t *s, const posted_t *posted, char *to, size_t at, size_t bytes,
                                 int *waits_for)
 {
     const char *src[RD_MAX_ENDS];
@@ -73,7 +73,7 @@ static rondo_result_t sum_block(const rd_pull_step_t *s, const posted_t *posted,
             continue;
         }
         const rd_recv_t *recv = s->plan->recvs[s->step->src[i].index];
-        char *stage = s->stage + (size_t)i * RD_PULL_BLOCK;
+        char *stage = s->stage + (size_t)i * RD_CMA_BLOCK;
         src[i] = recv->read ? stage : (const char *)(uintptr_t)(posted[i].address + at);
         if (recv->read && recv->read(recv, stage, posted[i].address + at, bytes) != 0)
             return gone(recv, waits_for);
@@ -83,7 +83,7 @@ static rondo_result_t sum_block(const rd_pull_step_t *s, const posted_t *posted,
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t fetch(const rd_pull_step_t *s, const posted_t *posted, char *to, int *waits_for)
+static rondo_result_t fetch(const rd_cma_step_t *s, const posted_t *posted, char *to, int *waits_for)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
@@ -91,14 +91,14 @@ static rondo_result_t fetch(const rd_pull_step_t *s, const posted_t *posted, cha
         const rd_recv_t *recv = s->plan->recvs[s->step->src[0].index];
         return read_from(recv, to, posted[0].address, s->bytes) == 0 ? result : gone(recv, waits_for);
     }
-    for (size_t at = 0; at < s->bytes && result == RONDO_SUCCESS; at += RD_PULL_BLOCK)
-        result = sum_block(s, posted, to, at, s->bytes - at < RD_PULL_BLOCK ? s->bytes - at : RD_PULL_BLOCK, waits_for);
+    for (size_t at = 0; at < s->bytes && result == RONDO_SUCCESS; at += RD_CMA_BLOCK)
+        result = sum_block(s, posted, to, at, s->bytes - at < RD_CMA_BLOCK ? s->bytes - at : RD_CMA_BLOCK, waits_for);
     return result;
 }
 
 /* Another process's memory may vanish at any time: the kernel says so. This one's must not: the sender waits for the
  * mark before its user has his buffer back. It issues the barrier for both sides, so a plain store does here. */
-static rondo_result_t read_all(const rd_pull_step_t *s, const posted_t *posted, char *to, int *waits_for)
+static rondo_result_t read_all(const rd_cma_step_t *s, const posted_t *posted, char *to, int *waits_for)
 {
     _Atomic uint32_t *reading = NULL;
 
@@ -119,7 +119,7 @@ static rondo_result_t read_all(const rd_pull_step_t *s, const posted_t *posted, 
 }
 
 /* A step has a destination here, or one source here: there is no other place for its value. */
-static char *local_place(const rd_pull_step_t *s)
+static char *local_place(const rd_cma_step_t *s)
 {
     for (int i = 0; i < s->step->ndst; i++) {
         if (s->dst[i])
@@ -128,7 +128,7 @@ static char *local_place(const rd_pull_step_t *s)
     return NULL;
 }
 
-static void hand_on(const rd_pull_step_t *s, const char *value)
+static void hand_on(const rd_cma_step_t *s, const char *value)
 {
     const posted_t post = {(uint64_t)(uintptr_t)value, s->bytes};
 
@@ -143,7 +143,7 @@ static void hand_on(const rd_pull_step_t *s, const char *value)
     }
 }
 
-bool rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *result)
+bool rd_cma_step(const rd_cma_step_t *s, int *waits_for, rondo_result_t *result)
 {
     posted_t posted[RD_MAX_ENDS];
     const char *value = s->step->nsrc == 1 ? s->src[0] : NULL;
@@ -175,7 +175,7 @@ bool rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *resul
     return true;
 }
 
-bool rd_pull_settled(const rd_plan_t *plan, int *waits_for)
+bool rd_cma_settled(const rd_plan_t *plan, int *waits_for)
 {
     for (int i = 0; i < plan->program->nsends; i++) {
         rd_send_t *send = plan->sends[i];

@@ -1,4 +1,4 @@
-/* One step by the PULL protocol: messages are posts of addresses in the sender's memory, and the receiver reads there
+/* One step by the CMA protocol: messages are posts of addresses in the sender's memory, and the receiver reads there
  * (`read` of transport/conn.h). */
 #ifndef RD_EXEC_HOST_CMA_STEP_H
 #define RD_EXEC_HOST_CMA_STEP_H
@@ -8,18 +8,18 @@
 #include "exec/host/run.h"
 
 /* The ends of a step, resolved: local addresses, or connections. */
-typedef struct rd_pull_step {
+typedef struct rd_cma_step {
     const rd_plan_t *plan;
     const rd_step_t *step;
     const char *src[RD_MAX_ENDS]; /* NULL: a peer */
     char *dst[RD_MAX_ENDS];       /* NULL: a peer */
     size_t bytes;
     char *stage; /* RD_MAX_ENDS blocks */
-} rd_pull_step_t;
+} rd_cma_step_t;
 
 /* True if the step was done, or has failed: *result. *waits_for: the peer, if not. */
-bool rd_pull_step(const rd_pull_step_t *s, int *waits_for, rondo_result_t *result);
+bool rd_cma_step(const rd_cma_step_t *s, int *waits_for, rondo_result_t *result);
 /* True when every peer has read what was posted to it: only then may the user have the buffer back. */
-bool rd_pull_settled(const rd_plan_t *plan, int *waits_for);
+bool rd_cma_settled(const rd_plan_t *plan, int *waits_for);
 
 #endif

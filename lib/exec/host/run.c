@@ -286,13 +286,13 @@ static int step_lines(const turn_t *t)
 
 static int step_posts(const turn_t *t)
 {
-    rd_pull_step_t s = {.plan = t->run->plan, .step = t->step, .bytes = t->bytes, .stage = t->run->tmp};
+    rd_cma_step_t s = {.plan = t->run->plan, .step = t->step, .bytes = t->bytes, .stage = t->run->tmp};
 
     for (int i = 0; i < t->step->nsrc; i++)
         s.src[i] = t->step->src[i].where == RD_PEER ? NULL : local_source(t, t->step->src[i]);
     for (int i = 0; i < t->step->ndst; i++)
         s.dst[i] = t->step->dst[i].where == RD_PEER ? NULL : local_destination(t, t->step->dst[i]);
-    return rd_pull_step(&s, &t->run->waits_for, &t->run->result);
+    return rd_cma_step(&s, &t->run->waits_for, &t->run->result);
 }
 
 static inline int step_by(rd_proto_t proto, const turn_t *t)
@@ -300,7 +300,7 @@ static inline int step_by(rd_proto_t proto, const turn_t *t)
     switch (proto) {
     case RD_PROTO_LL:
         return step_lines(t);
-    case RD_PROTO_PULL:
+    case RD_PROTO_CMA:
         return step_posts(t);
     default:
         return step_slots(t);
@@ -394,7 +394,7 @@ bool rd_run_advance(rd_run_t *run)
             moved |= advance(run, &run->lanes[i]);
     }
     if (run->open == 1 && run->plan->posts && run->result == RONDO_SUCCESS) {
-        run->open = !rd_pull_settled(run->plan, &run->waits_for);
+        run->open = !rd_cma_settled(run->plan, &run->waits_for);
         moved |= !run->open;
     }
     if (run->open == 0 && run->plan->finish_bytes)

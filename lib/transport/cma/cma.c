@@ -79,7 +79,7 @@ static rondo_result_t try_all(cma_t *cma, const rd_transport_args_t *args, unsig
     rondo_result_t result = rd_boot_allgather(args->boot, cma->all, sizeof *cma->all);
     if (result != RONDO_SUCCESS)
         return result;
-    could[args->rank] = args->env->pull != 0;
+    could[args->rank] = args->env->cma != 0;
     for (int m = 0; m < node->nlocal && could[args->rank]; m++)
         could[args->rank] = can_read(cma, node->local[m]);
     return rd_boot_allgather(args->boot, could, 1);
@@ -101,9 +101,9 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     pthread_once(&once, draw_process_number);
     *cma = (cma_t){.base = {.ops = &rd_transport_cma}, .conns = args->conns, .rank = args->rank};
     result = try_all(cma, args, could);
-    args->conns->pull = result == RONDO_SUCCESS;
+    args->conns->cma = result == RONDO_SUCCESS;
     for (size_t r = 0; r < n; r++)
-        args->conns->pull &= could[r];
+        args->conns->cma &= could[r];
     free(could);
     if (result == RONDO_SUCCESS)
         *transport = &cma->base;
@@ -118,7 +118,7 @@ static rondo_result_t bind_recv(rd_transport_t *transport, int peer, int channel
     rd_conns_t *conns = cma->conns;
 
     (void)channel;
-    if (!conns->pull)
+    if (!conns->cma)
         return RONDO_SUCCESS;
     recv->failed = &conns->controls[peer]->failed;
     if (is_same_process(cma, peer)) {

@@ -1,4 +1,4 @@
-/* Reading a peer's memory as a transport (cross-memory attach): the PULL protocol's way of moving bytes, and the
+/* Reading a peer's memory as a transport (cross-memory attach): the CMA protocol's way of moving bytes, and the
  * question whether it may.
  *
  * A sender posts where its data lies; the receiver copies it straight to where it is wanted, by the kernel
