@@ -501,7 +501,7 @@ RD_DEVICE void rd_staged_serve(const rd_kwork_t &work, uint32_t block)
     char *base = stage.area + (uint64_t)team * slots * 2 * stage.slot;
     base += (uint64_t)p * slots * stage.message_slot;
     uint32_t i = 0, n = 0; /* pieces begun; pieces over */
-    bool lent = false;     /* a message has gone past the slots */
+    bool zcopies = false;     /* a message has gone past the slots */
     while (vacant && behind.more()) {
         if (i - n == slots || !ahead.more()) {
             const bool direct = behind.direct();
@@ -521,11 +521,11 @@ RD_DEVICE void rd_staged_serve(const rd_kwork_t &work, uint32_t block)
             if (pair.send && !direct)
                 rd_piece_in(part, slot);
             ring.raise(i, pair.send != 0 || direct, (uint32_t)part.bytes, flags);
-            lent = lent || direct;
+            zcopies = zcopies || direct;
             i++;
         }
     }
-    if (lent && ring.wait.dead && gpu_thread() == 0)
+    if (zcopies && ring.wait.dead && gpu_thread() == 0)
         rd_stage_await_over(stage.lanes);
     ring.keep(i);
 }

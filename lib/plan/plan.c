@@ -76,7 +76,7 @@ static void plan_free(rd_plan_t *plan)
 {
     rd_program_free(plan->own_program);
     free(plan->quick);
-    free(plan->lends);
+    free(plan->zcopy);
     free(plan->lanes);
     free(plan->sends);
     free(plan->tables);
@@ -247,7 +247,7 @@ static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
     plan->stream = p->args.env->stream[0] ? rd_stream_parse(p->args.env->stream) : p->args.prices->stream;
     rd_quick_plan(plan);
     if (p->args.node->nnodes > 1)
-        rd_lend_plan(plan);
+        rd_zcopy_plan(plan);
     return RONDO_SUCCESS;
 }
 

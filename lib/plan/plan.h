@@ -70,7 +70,7 @@ typedef struct rd_plan {
     rd_lane_plan_t *lanes;
     rd_quick_step_t *quick; /* steps resolved ahead, or NULL: exec/host/run_flat.h */
     int nquick;
-    unsigned char *lends; /* of each step of the program: zcopy.h; NULL: all ranks share the node */
+    unsigned char *zcopy; /* of each step of the program: zcopy.h; NULL: all ranks share the node */
     size_t reach_in, reach_out; /* bytes, of the two sides */
     int posts;      /* some lane posts its buffers for peers to read: the run is over when they have */
     size_t *tables; /* memory behind in and out's tables */

@@ -52,14 +52,14 @@ static void judge(rd_plan_t *plan, int s, const left_t *left)
     const rd_program_t *program = plan->program;
     const rd_step_t *step = &program->steps[s];
     const rd_end_t *value = step->nsrc == 1 ? &step->src[0] : &step->dst[0];
-    int lends = value->where == RD_IN ? RD_LEND_IN : value->where == RD_OUT ? RD_LEND_OUT : 0;
+    int zcopy = value->where == RD_IN ? RD_ZCOPY_IN : value->where == RD_OUT ? RD_ZCOPY_OUT : 0;
 
     for (int k = 0, shift = 0; k < step->repeat; k++, shift = next_shift(program, step, shift)) {
         count_writes(program, step, shift, left, -1);
-        if (lends && (lends == RD_LEND_IN ? left->in_place : left->out)[(value->index + shift) % program->nchunks])
-            lends = 0;
+        if (zcopy && (zcopy == RD_ZCOPY_IN ? left->in_place : left->out)[(value->index + shift) % program->nchunks])
+            zcopy = 0;
     }
-    plan->lends[s] = (unsigned char)lends;
+    plan->zcopy[s] = (unsigned char)zcopy;
 }
 
 /* From the user's pointer to the end of the last chunk. */
@@ -74,7 +74,7 @@ static size_t reach(const rd_chunks_t *side, int nchunks)
     return most;
 }
 
-void rd_lend_plan(rd_plan_t *plan)
+void rd_zcopy_plan(rd_plan_t *plan)
 {
     const rd_program_t *program = plan->program;
     size_t chunks = (size_t)program->nchunks;
@@ -82,12 +82,12 @@ void rd_lend_plan(rd_plan_t *plan)
 
     if (program->nchunks < 1 || program->nsteps < 1 || steps_in_all(program) < 0)
         return;
-    plan->lends = calloc((size_t)program->nsteps, 1);
+    plan->zcopy = calloc((size_t)program->nsteps, 1);
     counts = calloc(4 * chunks, sizeof(*counts));
-    if (!plan->lends || !counts) {
+    if (!plan->zcopy || !counts) {
         free(counts);
-        free(plan->lends);
-        plan->lends = NULL;
+        free(plan->zcopy);
+        plan->zcopy = NULL;
         return;
     }
     const left_t total = {counts, counts + chunks}, left = {counts + 2 * chunks, counts + 3 * chunks};
@@ -107,7 +107,7 @@ void rd_lend_plan(rd_plan_t *plan)
     plan->reach_out = reach(&plan->out, program->nchunks);
 }
 
-int rd_lend_overlap(const rd_plan_t *plan, const char *in, const char *out)
+int rd_zcopy_overlap(const rd_plan_t *plan, const char *in, const char *out)
 {
     return (uintptr_t)in < (uintptr_t)out + plan->reach_out && (uintptr_t)out < (uintptr_t)in + plan->reach_in;
 }

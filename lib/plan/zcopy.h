@@ -5,14 +5,14 @@
 #ifndef RD_PLAN_ZCOPY_H
 #define RD_PLAN_ZCOPY_H
 
-#define RD_LEND_IN 1 /* in place too */
-#define RD_LEND_OUT 2
+#define RD_ZCOPY_IN 1 /* in place too */
+#define RD_ZCOPY_OUT 2
 
 struct rd_plan;
 
 /* Fills plan->lends; leaves it NULL where there is no memory for it, or where it would take long to find out. */
-void rd_lend_plan(struct rd_plan *plan);
+void rd_zcopy_plan(struct rd_plan *plan);
 /* Nonzero: input and output may share memory. Chunk offsets count from `in` and `out`. */
-int rd_lend_overlap(const struct rd_plan *plan, const char *in, const char *out);
+int rd_zcopy_overlap(const struct rd_plan *plan, const char *in, const char *out);
 
 #endif

@@ -229,7 +229,7 @@ static rondo_result_t failed(rd_queue_t *q, rondo_result_t result, int peer)
     return rd_health_fail(q->health, result, -1, "an operation failed: %s", rondo_result_string(result));
 }
 
-static int lent(rd_queue_t *q)
+static int zcopies(rd_queue_t *q)
 {
     return q->net->zcopy_pending;
 }
@@ -241,12 +241,12 @@ rondo_result_t rd_queue_tasks(rd_queue_t *q, int *moved)
     int peer = -1;
 
     for (rd_task_t *t = q->active, *next; t && result == RONDO_SUCCESS; t = next) {
-        *moved |= t->run.open ? rd_run_advance(&t->run) : !lent(q);
+        *moved |= t->run.open ? rd_run_advance(&t->run) : !zcopies(q);
         result = t->run.result;
         peer = t->run.waits_for;
         next = t->next;
         /* What it has lent may lie where the next of its chain writes. */
-        if (t->run.open || result != RONDO_SUCCESS || lent(q)) {
+        if (t->run.open || result != RONDO_SUCCESS || zcopies(q)) {
             before = t;
             continue;
         }

@@ -14,7 +14,7 @@
 #define QUIET_MS 50      /* in which whoever greets this rank looks at the network */
 
 /* Peers that fail as well take what is on the wire to them within this. */
-static void lent_wait(rd_ucx_net_t *net, int64_t limit_ms)
+static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
 {
     int64_t until = rd_clock_ms() + limit_ms;
     while (net->base.zcopy_pending + net->straight != 0 && rd_clock_ms() < until) {
@@ -34,17 +34,17 @@ void rd_ucx_cancel(rd_transport_t *transport)
         }
     }
     rd_ucx_direct_back(net);
-    lent_wait(net, FAILED_MS);
+    zcopies_wait(net, FAILED_MS);
     if (net->base.zcopy_pending + net->straight != 0) { /* they would take a broken connection for a death */
         rd_ucx_say_bye(net, 1);
-        lent_wait(net, FAILED_MS);
+        zcopies_wait(net, FAILED_MS);
     }
     for (rd_ucx_peer_t *p = net->used; p != NULL && net->base.zcopy_pending + net->straight != 0; p = p->next_used) {
-        if (p->lent != 0) {
+        if (p->zcopies != 0) {
             rd_ucx_forsake(p);
         }
     }
-    lent_wait(net, FAREWELL_MS);
+    zcopies_wait(net, FAREWELL_MS);
 }
 
 /* A farewell may come before a long message that was sent before it: UCX sends that in pieces, by several ways if it

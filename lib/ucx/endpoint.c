@@ -176,7 +176,7 @@ static uint64_t sent_to(const rd_ucx_peer_t *peer)
 
 /* To all who were talked with, or those alone who have yet to take what was lent; in order or with the failure that
  * this rank knows; also to those who have left, since they may be waiting for it. */
-void rd_ucx_say_bye(rd_ucx_net_t *net, int lent_alone)
+void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone)
 {
     rd_ucx_send_held(net);
     rondo_result_t code = rd_stop_get(net->stop);
@@ -187,7 +187,7 @@ void rd_ucx_say_bye(rd_ucx_net_t *net, int lent_alone)
     }
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         int pending;
-        if (p->parted || (lent_alone && p->lent == 0) || (p->ep == NULL && (p->left || code != RONDO_SUCCESS))) {
+        if (p->parted || (zcopies_alone && p->zcopies == 0) || (p->ep == NULL && (p->left || code != RONDO_SUCCESS))) {
             continue; /* not worth a new connection */
         }
         p->parted = 1;

@@ -147,10 +147,10 @@ static size_t conn_bytes(void)
     return sizeof(rd_ucx_conn_t) + sizeof(rd_ucx_conn_t *);
 }
 
-static void lent_back(void *request, ucs_status_t status, void *arg)
+static void zcopies_back(void *request, ucs_status_t status, void *arg)
 {
     rd_ucx_peer_t *peer = arg;
-    peer->lent--;
+    peer->zcopies--;
     peer->net->base.zcopy_pending--;
     rd_ucx_sent(request, status, peer);
 }
@@ -215,7 +215,7 @@ static rondo_result_t post_listed(rd_send_t *send, char *slot, ucp_dt_iov_t *lis
     return result;
 }
 
-static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int lent)
+static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int zcopies)
 {
     rd_ucx_conn_t *conn = send->link;
     rd_ucx_peer_t *peer = conn->peer;
@@ -228,11 +228,11 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
     rd_ucx_header_t *header = &conn->headers[send->place & (ring - 1)];
     rondo_result_t result = head(send, bytes, header);
     if (result == RONDO_SUCCESS) {
-        result = rd_ucx_send(peer, header, data, bytes, lent ? lent_back : rd_ucx_sent, peer, &pending);
+        result = rd_ucx_send(peer, header, data, bytes, zcopies ? zcopies_back : rd_ucx_sent, peer, &pending);
     }
     send->place += pending != 0;
-    if (lent && pending) {
-        peer->lent++;
+    if (zcopies && pending) {
+        peer->zcopies++;
         net->base.zcopy_pending++;
     }
     return result;
@@ -280,7 +280,7 @@ static rondo_result_t post_zcopy(rd_send_t *send, const void *data, size_t bytes
 static int zcopy_peer(const rd_transport_t *transport)
 {
     const rd_ucx_peer_t *p = ((const rd_ucx_net_t *)transport)->used;
-    while (p != NULL && p->lent == 0) {
+    while (p != NULL && p->zcopies == 0) {
         p = p->next_used;
     }
     return p != NULL ? p->rank : -1;

@@ -62,7 +62,7 @@ typedef struct rd_ucx_peer {
     int rank;
     const ucp_address_t *address; /* in net->addresses; NULL: not remote */
     ucp_ep_h ep;                  /* NULL until first used */
-    int lent;                     /* messages on their way out of the user's memory, or straight into it */
+    int zcopies;                     /* messages on their way out of the user's memory, or straight into it */
     rd_ucx_direct_t *direct;      /* made when first needed */
     int used;                     /* something went to it or came from it: it will want a farewell */
     int greeted;                  /* its greeting has arrived */
@@ -233,7 +233,7 @@ void rd_ucx_sent(void *request, ucs_status_t status, void *peer); /* `done` of w
 void rd_ucx_forsake(rd_ucx_peer_t *peer); /* breaks the connection: what it has yet to carry is given up */
 void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_ucx_net_t *net, int channel, rd_ucx_kind_t kind,
                         uint64_t number, uint64_t bytes);
-void rd_ucx_say_bye(rd_ucx_net_t *net, int lent_alone); /* once to each */
+void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone); /* once to each */
 /* Ends all endpoints. 0: UCX has not completed everything, and would end the process if the worker went. */
 int rd_ucx_disconnect(rd_ucx_net_t *net);
 

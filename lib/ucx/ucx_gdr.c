@@ -29,7 +29,7 @@ void rd_ucx_flies(rd_ucx_message_t *m, int flying)
 {
     int by = flying - m->flying;
     m->flying = flying;
-    m->peer->lent += by;
+    m->peer->zcopies += by;
     m->peer->net->straight += by;
 }
 

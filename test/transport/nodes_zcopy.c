@@ -163,12 +163,12 @@ int main(void)
 {
     int *unsupported = mmap(NULL, sizeof *unsupported, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    test_begin("nodes_lend", 60);
+    test_begin("nodes_zcopy", 60);
     if (unsupported == MAP_FAILED)
         return 1;
     int bad = test_run(TEST_PROCESSES, RANKS, 40, body, unsupported);
     if (!bad && *unsupported) {
-        printf("nodes_lend: skipped: the library is built without a network transport\n");
+        printf("nodes_zcopy: skipped: the library is built without a network transport\n");
         return TEST_SKIPPED;
     }
     return bad != 0;

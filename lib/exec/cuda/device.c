@@ -164,12 +164,12 @@ static void *context_of(int device)
 
 int rd_device_go(int device, int before)
 {
-    void *current = NULL, *lent = NULL;
+    void *current = NULL, *zcopies = NULL;
 
     rd_driver_find();
     if (rd_driver.context && rd_driver.set_context && rd_driver.retain && rd_driver.context(&current) == 0 && !current)
-        lent = context_of(device);
-    if (lent && rd_driver.set_context(lent) == 0)
+        zcopies = context_of(device);
+    if (zcopies && rd_driver.set_context(zcopies) == 0)
         return NO_CONTEXT;
     (void)cudaSetDevice(device);
     return before;

@@ -141,29 +141,29 @@ static bool ready_slots(const turn_t *t)
 
 /* The step's value lies in the user's memory and stays there: a transport may send it from there. The value is
  * where the one source is, or where the first destination is. */
-static bool may_lend(const turn_t *t)
+static bool may_zcopy(const turn_t *t)
 {
     const rd_step_t *step = t->step;
     const rd_plan_t *plan = t->run->plan;
     int32_t where = step->nsrc == 1 ? step->src[0].where : step->dst[0].where;
 
-    if (!plan->lends || t->bytes <= RD_SHORT) /* sooner copied than watched */
+    if (!plan->zcopy || t->bytes <= RD_SHORT) /* sooner copied than watched */
         return false;
     if (where == RD_IN)
-        return !plan->reducer.load && (!t->run->in_place || plan->lends[step - plan->program->steps] & RD_LEND_IN);
-    return where == RD_OUT && !plan->finish_bytes && plan->lends[step - plan->program->steps] & RD_LEND_OUT;
+        return !plan->reducer.load && (!t->run->in_place || plan->zcopy[step - plan->program->steps] & RD_ZCOPY_IN);
+    return where == RD_OUT && !plan->finish_bytes && plan->zcopy[step - plan->program->steps] & RD_ZCOPY_OUT;
 }
 
-static inline bool lends_to(const turn_t *t, int i)
+static inline bool zcopy_to(const turn_t *t, int i)
 {
     rd_end_t end = t->step->dst[i];
 
-    return end.where == RD_PEER && rd_slot_may_lend(t->run->plan->sends[end.index]);
+    return end.where == RD_PEER && rd_slot_may_zcopy(t->run->plan->sends[end.index]);
 }
 
 /* The step's value to all destinations. It is computed into one that is written plainly, if there is one: the others
  * are copied from there, but for those it is lent to. Returns where it lies; NULL: in slots alone. */
-static const char *deliver(const turn_t *t, const char *const *src, char *const *dst, int lend)
+static const char *deliver(const turn_t *t, const char *const *src, char *const *dst, int zcopy)
 {
     const rd_plan_t *plan = t->run->plan;
     int first = 0, n = t->step->ndst;
@@ -177,7 +177,7 @@ static const char *deliver(const turn_t *t, const char *const *src, char *const 
     }
     const char *from = value(t, src, first < n ? dst[first] : NULL);
     for (int i = 0; i < n; i++) {
-        if (lend && lends_to(t, i))
+        if (zcopy && zcopy_to(t, i))
             continue;
         send = streamed(t, t->step->dst[i]);
         if (dst[i] == from && send)
@@ -224,15 +224,15 @@ static int step_slots(const turn_t *t)
     for (int i = 0; i < step->ndst; i++)
         dst[i] = step->dst[i].where == RD_PEER ? rd_slot_to_fill(plan->sends[step->dst[i].index], t->bytes)
                                                : local_destination(t, step->dst[i]);
-    int lend = may_lend(t);
-    const char *from = deliver(t, src, dst, lend);
+    int zcopy = may_zcopy(t);
+    const char *from = deliver(t, src, dst, zcopy);
     for (int i = 0; i < step->ndst && t->run->result == RONDO_SUCCESS; i++) {
         if (step->dst[i].where != RD_PEER)
             continue;
         rd_send_t *send = plan->sends[step->dst[i].index];
         int more = send->mirrored && sends_more(t, step->dst[i]);
-        if (lend && lends_to(t, i))
-            t->run->result = rd_slot_lend(send, from, t->bytes, more);
+        if (zcopy && zcopy_to(t, i))
+            t->run->result = rd_slot_zcopy(send, from, t->bytes, more);
         else
             t->run->result = rd_slot_publish(send, t->bytes, more);
     }
@@ -363,7 +363,7 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->waits_for = -1;
     run->result = RONDO_SUCCESS;
     run->open = 0;
-    run->in_place = plan->lends && rd_lend_overlap(plan, run->in, run->out);
+    run->in_place = plan->zcopy && rd_zcopy_overlap(plan, run->in, run->out);
     run->quick = 0;
     if (plan->quick) {
         run->open = plan->nquick != 0;

@@ -30,13 +30,13 @@ static inline rondo_result_t rd_slot_publish(rd_send_t *s, size_t bytes, int mor
     return RONDO_SUCCESS;
 }
 
-static inline bool rd_slot_may_lend(const rd_send_t *s)
+static inline bool rd_slot_may_zcopy(const rd_send_t *s)
 {
     return s->mirrored && s->ops->post_zcopy;
 }
 
-/* The same for bytes that lie in the user's memory and stay there as they are, where rd_slot_may_lend. */
-static inline rondo_result_t rd_slot_lend(rd_send_t *s, const void *data, size_t bytes, int more)
+/* The same for bytes that lie in the user's memory and stay there as they are, where rd_slot_may_zcopy. */
+static inline rondo_result_t rd_slot_zcopy(rd_send_t *s, const void *data, size_t bytes, int more)
 {
     s->sent++;
     atomic_store_explicit(&s->tail->value, s->sent, memory_order_relaxed);
