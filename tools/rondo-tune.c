@@ -49,7 +49,7 @@ static const char usage[] =
 typedef struct tune {
     rd_env_t env;
     char perf[4096];
-    int cores, rounds, quick, cuda, ranks[8], nranks;
+    int cores, rounds, flat, cuda, ranks[8], nranks;
     tune_time_t times[TIMES_MOST];
     int count;
 } tune_t;
@@ -128,9 +128,9 @@ static int measure(tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_
              "'%s' %s --ranks %d --algo %s --proto %s -b %s -e %s -f %d -c 0 -w %d --turns %d --turn-ms %d 2>/dev/null",
              t->perf, rd_coll_name(coll), n, algo, rd_proto_name(proto), lines ? "8" : "2K",
              lines      ? "2K"
-             : t->quick ? "128K"
+             : t->flat ? "128K"
                         : "8M",
-             t->quick ? 64 : 4, t->quick ? 1 : 10, t->quick ? 1 : 2 * t->rounds + 1, t->quick ? 1 : 2);
+             t->flat ? 64 : 4, t->flat ? 1 : 10, t->flat ? 1 : 2 * t->rounds + 1, t->flat ? 1 : 2);
     perf = popen(command, "r");
     if (!perf)
         return 0;
@@ -255,7 +255,7 @@ static int tune_gpus(tune_t *t, const char *output)
     if (rd_prices_find(&prices, &number, t->env.tune, NULL) != RONDO_SUCCESS)
         return 1;
     cuda_ranks(t);
-    count = tune_cuda(&prices, &(tune_cuda_t){t->perf, t->ranks, t->nranks, t->rounds, t->quick}, &t->env);
+    count = tune_cuda(&prices, &(tune_cuda_t){t->perf, t->ranks, t->nranks, t->rounds, t->flat}, &t->env);
     if (count == 0) {
         fprintf(stderr, "rondo-tune: nothing could be measured: what does %s allreduce --device cuda --ranks 2 say?\n",
                 t->perf);
@@ -330,7 +330,7 @@ int main(int argc, char **argv)
         else if (option == 'p')
             snprintf(t.perf, sizeof t.perf, "%s", optarg);
         else if (option == 'q')
-            t.quick = 1;
+            t.flat = 1;
         else if (option == 'o')
             output = optarg;
         else if (option == 't')

@@ -30,7 +30,7 @@ tune_miss_t tune_miss(const rd_prices_t *prices, const tune_time_t *times, int c
 typedef struct tune_cuda {
     const char *perf; /* rondo-perf */
     const int *ranks; /* numbers of GPUs */
-    int nranks, rounds, quick;
+    int nranks, rounds, flat;
 } tune_cuda_t;
 
 /* Changes the prices between GPUs, on a machine where the way between them is to be the new measure. The number of

@@ -77,7 +77,7 @@ static void measure(fit_t *f, const tune_cuda_t *t, const rd_cuda_shape_t *shape
              "'%s' %s --device cuda --graph --ranks %d --algo %s --proto %s -b 8 -e %s -f 4 -c 0 -w 5 --turns %d "
              "--turn-ms %d 2>/dev/null",
              t->perf, rd_coll_name(coll), shape->nranks, f->algo->name, rd_proto_name(f->proto),
-             t->quick ? "128K" : "128M", t->quick ? 1 : 2 * t->rounds + 1, t->quick ? 1 : 5);
+             t->flat ? "128K" : "128M", t->flat ? 1 : 2 * t->rounds + 1, t->flat ? 1 : 5);
     if (!(perf = popen(command, "r")))
         return;
     while (f->count < MOST && fgets(line, sizeof line, perf)) {

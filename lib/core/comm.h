@@ -27,7 +27,7 @@ struct rondo_comm {
     struct rd_cuda *cuda; /* NULL: a host communicator */
     rd_watch_t *watch;
     rd_queue_t queue;
-    struct { /* the last blocking collective with a short plan: submit.h's rd_call_repeats */
+    struct { /* the last blocking collective with a flat plan: submit.h's rd_call_repeats */
         rd_ask_t ask;
         rd_plan_t *plan; /* NULL: there is none */
     } last;

@@ -85,7 +85,7 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
         return record(comm, call, plan);
     if (call->aside)
         return run_aside(comm, call, plan);
-    if (!plan->quick || call->tables || custom || call->ask.own || comm->env.check)
+    if (!plan->flat || call->tables || custom || call->ask.own || comm->env.check)
         return rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
     plan->users++;
     result = rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);

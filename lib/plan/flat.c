@@ -5,7 +5,7 @@
 
 #include "plan/plan.h"
 
-static void resolve(const rd_plan_t *plan, int32_t shift, rd_end_t e, int source, rd_quick_end_t *end)
+static void resolve(const rd_plan_t *plan, int32_t shift, rd_end_t e, int source, rd_flat_end_t *end)
 {
     int32_t chunk = (e.index + shift) % plan->program->nchunks;
 
@@ -29,12 +29,12 @@ static void resolve(const rd_plan_t *plan, int32_t shift, rd_end_t e, int source
     }
 }
 
-static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t shift, rd_quick_step_t *q)
+static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t shift, rd_flat_step_t *q)
 {
     int32_t chunk = (step->chunk + shift) % plan->program->nchunks;
     size_t bytes = rd_chunk_bytes(step->src[0].where == RD_IN ? &plan->in : &plan->out, chunk);
 
-    *q = (rd_quick_step_t){step->nsrc,
+    *q = (rd_flat_step_t){step->nsrc,
                            step->ndst,
                            (uint32_t)bytes,
                            (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA),
@@ -70,7 +70,7 @@ static int short_steps(const rd_plan_t *plan)
         steps += here;
         lanes++;
     }
-    return (lanes > 1 && longest > 1) || steps > RD_QUICK_STEPS_MOST ? 0 : steps;
+    return (lanes > 1 && longest > 1) || steps > RD_FLAT_STEPS_MOST ? 0 : steps;
 }
 
 static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane)
@@ -80,21 +80,21 @@ static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane)
     for (int s = lane->first; s < lane->first + lane->count; s++) {
         const rd_step_t *step = &program->steps[s];
         for (int k = 0, shift = 0; k < step->repeat; k++) {
-            plan->nquick += resolve_step(plan, step, shift, &plan->quick[plan->nquick]) != 0;
+            plan->nquick += resolve_step(plan, step, shift, &plan->flat[plan->nquick]) != 0;
             shift = (shift + step->stride + program->nchunks) % program->nchunks;
         }
     }
 }
 
-void rd_quick_plan(rd_plan_t *plan)
+void rd_flat_plan(rd_plan_t *plan)
 {
     const rd_program_t *program = plan->program;
     int steps = plan->finish_bytes ? 0 : short_steps(plan);
 
     if (steps == 0)
         return;
-    plan->quick = calloc((size_t)steps, sizeof *plan->quick);
-    if (!plan->quick)
+    plan->flat = calloc((size_t)steps, sizeof *plan->flat);
+    if (!plan->flat)
         return;
     for (int receives = 0; receives < 2; receives++) {
         for (int i = 0; i < program->nlanes; i++) {

@@ -75,7 +75,7 @@ rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t
 static void plan_free(rd_plan_t *plan)
 {
     rd_program_free(plan->own_program);
-    free(plan->quick);
+    free(plan->flat);
     free(plan->zcopy);
     free(plan->lanes);
     free(plan->sends);
@@ -245,7 +245,7 @@ static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
         plan->recvs[i] = &p->args.conns->recvs[channel * p->args.nranks + program->recvs[i].peer];
     }
     plan->stream = p->args.env->stream[0] ? rd_stream_parse(p->args.env->stream) : p->args.prices->stream;
-    rd_quick_plan(plan);
+    rd_flat_plan(plan);
     if (p->args.node->nnodes > 1)
         rd_zcopy_plan(plan);
     return RONDO_SUCCESS;

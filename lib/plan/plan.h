@@ -68,7 +68,7 @@ typedef struct rd_plan {
     rd_send_t **sends;                  /* program->sends, bound */
     rd_recv_t **recvs;
     rd_lane_plan_t *lanes;
-    rd_quick_step_t *quick; /* steps resolved ahead, or NULL: exec/host/run_flat.h */
+    rd_flat_step_t *flat; /* steps resolved ahead, or NULL: exec/host/run_flat.h */
     int nquick;
     unsigned char *zcopy; /* of each step of the program: zcopy.h; NULL: all ranks share the node */
     size_t reach_in, reach_out; /* bytes, of the two sides */

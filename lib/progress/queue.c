@@ -9,7 +9,7 @@
 #include "exec/host/run_flat.h"
 
 #define LOOKS 8         /* at the network, some 300 ns each */
-#define QUICK_POLLS 500 /* a few microseconds */
+#define FLAT_POLLS 500 /* a few microseconds */
 #define SPENT_MOST 64   /* tasks whose memory is kept */
 
 rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_t *planner, const rd_conns_t *conns,
@@ -101,7 +101,7 @@ rondo_result_t rd_task_create(rd_queue_t *q, rd_plan_t *plan, int chain, const v
         return rd_error(q->team->who, RONDO_ERR_NO_MEMORY, "no memory for a task");
     }
     *t = (rd_task_t){.queue = q, .plan = plan, .chain = &q->tails[chain], .in = in, .out = out};
-    rondo_result_t result = plan->quick ? RONDO_SUCCESS : lanes_room(q, &t->run, plan);
+    rondo_result_t result = plan->flat ? RONDO_SUCCESS : lanes_room(q, &t->run, plan);
     if (result != RONDO_SUCCESS) {
         rd_task_free(q, t);
         return result;
@@ -412,13 +412,13 @@ static int elsewhere(rd_queue_t *q, const rd_run_t *run, int core)
  * share one, who is waited for on this very core must get it now; but in an exchange of all with all, who runs on
  * another is about to send, and a few polls are cheaper than giving the core away and getting it back. One who is only
  * sent to, or only sends, may be far ahead or behind. */
-static void poll_quick(rd_queue_t *q, rd_run_t *run)
+static void poll_flat(rd_queue_t *q, rd_run_t *run)
 {
     int core;
 
     if (q->spin) {
-        for (int polls = QUICK_POLLS; polls && run->open; polls--)
-            rd_quick_advance(run);
+        for (int polls = FLAT_POLLS; polls && run->open; polls--)
+            rd_flat_advance(run);
         return;
     }
     if (!q->moments || !run->plan->program->nsends || !run->plan->program->nrecvs)
@@ -427,7 +427,7 @@ static void poll_quick(rd_queue_t *q, rd_run_t *run)
     if (atomic_load_explicit(&q->self->core, memory_order_relaxed) != core)
         atomic_store_explicit(&q->self->core, core, memory_order_relaxed);
     for (int polls = q->moments; polls && run->open && elsewhere(q, run, core); polls--)
-        rd_quick_advance(run);
+        rd_flat_advance(run);
 }
 
 rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const void *in, void *out)
@@ -437,7 +437,7 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
 
     if (q->tails[chain])
         result = wait_turn(q, chain);
-    if (result == RONDO_SUCCESS && !plan->quick && plan->program->nlanes > run->room)
+    if (result == RONDO_SUCCESS && !plan->flat && plan->program->nlanes > run->room)
         result = lanes_room(q, run, plan);
     if (result == RONDO_SUCCESS && chain == RD_CHAIN_COLLECTIVE && rd_plan_scratch(plan) > q->scratch_bytes) {
         result = reserve(q, rd_plan_scratch(plan));
@@ -448,8 +448,8 @@ rondo_result_t rd_queue_run(rd_queue_t *q, rd_plan_t *plan, int chain, const voi
         rd_run_begin(run, plan, in, out, q->scratch);
         if (run->open)
             rd_run_advance(run);
-        if (run->open && plan->quick)
-            poll_quick(q, run);
+        if (run->open && plan->flat)
+            poll_flat(q, run);
         if (run->open || run->result != RONDO_SUCCESS || q->polled)
             result = run_on(q, run);
     }
@@ -464,8 +464,8 @@ rondo_result_t rd_queue_repeat(rd_queue_t *q, rd_plan_t *plan, const void *in, v
         return rd_queue_run(q, plan, RD_CHAIN_COLLECTIVE, in, out);
     }
     rd_run_begin(&q->run, plan, in, out, q->scratch);
-    rd_quick_advance(&q->run);
+    rd_flat_advance(&q->run);
     if (q->run.open)
-        poll_quick(q, &q->run);
+        poll_flat(q, &q->run);
     return q->run.open || q->run.result != RONDO_SUCCESS ? run_on(q, &q->run) : RONDO_SUCCESS;
 }

@@ -118,7 +118,7 @@ void rd_queue_flush(rd_queue_t *queue, rondo_result_t code);
 
 /* Runs one plan to its end, behind whatever its chain holds. Takes over the caller's use of `plan`. */
 rondo_result_t rd_queue_run(rd_queue_t *queue, rd_plan_t *plan, int chain, const void *in, void *out);
-/* The same, of a short plan of a collective that has run before and stays the caller's. */
+/* The same, of a flat plan of a collective that has run before and stays the caller's. */
 rondo_result_t rd_queue_repeat(rd_queue_t *queue, rd_plan_t *plan, const void *in, void *out);
 
 #endif

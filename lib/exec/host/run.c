@@ -364,8 +364,8 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->result = RONDO_SUCCESS;
     run->open = 0;
     run->in_place = plan->zcopy && rd_zcopy_overlap(plan, run->in, run->out);
-    run->quick = 0;
-    if (plan->quick) {
+    run->flat = 0;
+    if (plan->flat) {
         run->open = plan->nquick != 0;
         return;
     }
@@ -386,8 +386,8 @@ bool rd_run_advance(rd_run_t *run)
 {
     bool moved = false;
 
-    if (run->plan->quick)
-        return rd_quick_advance(run);
+    if (run->plan->flat)
+        return rd_flat_advance(run);
     /* Not beyond a lane that has failed: the next one's step would overwrite the failure, or be made twice. */
     for (int i = 0; i < run->plan->program->nlanes && run->result == RONDO_SUCCESS; i++) {
         if (run->lanes[i].passes)

@@ -1,16 +1,16 @@
-/* Walks the list of a short plan (plan/flat.h): the step of run.c with LL messages, and nothing left to work out. */
+/* Walks the list of a flat plan (plan/flat.h): the step of run.c with LL messages, and nothing left to work out. */
 #include "exec/host/run_flat.h"
 
 #include "exec/host/copy.h"
 #include "transport/shm/ll.h"
 
-static inline char *place(const rd_run_t *run, const rd_quick_end_t *e)
+static inline char *place(const rd_run_t *run, const rd_flat_end_t *e)
 {
     const char *base = e->where == RD_IN ? run->in : e->where == RD_OUT ? run->out : run->tmp;
     return (char *)(uintptr_t)base + e->offset;
 }
 
-static const char *load(const rd_run_t *run, const rd_quick_step_t *q, const char *source)
+static const char *load(const rd_run_t *run, const rd_flat_step_t *q, const char *source)
 {
     const rd_plan_t *plan = run->plan;
     char *copy = run->tmp + (size_t)plan->program->ntmp * plan->slice;
@@ -20,7 +20,7 @@ static const char *load(const rd_run_t *run, const rd_quick_step_t *q, const cha
 }
 
 /* True if the step was done. */
-static inline bool step(rd_run_t *run, const rd_quick_step_t *q)
+static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
 {
     const rd_plan_t *plan = run->plan;
     _Alignas(64) char message[RD_MAX_ENDS][RD_LL_MOST];
@@ -63,13 +63,13 @@ static inline bool step(rd_run_t *run, const rd_quick_step_t *q)
     return true;
 }
 
-bool rd_quick_advance(rd_run_t *run)
+bool rd_flat_advance(rd_run_t *run)
 {
     const rd_plan_t *plan = run->plan;
-    int first = run->quick;
+    int first = run->flat;
 
-    while (run->quick < plan->nquick && step(run, &plan->quick[run->quick]))
-        run->quick++;
-    run->open = run->quick < plan->nquick;
-    return run->quick != first || !run->open;
+    while (run->flat < plan->nquick && step(run, &plan->flat[run->flat]))
+        run->flat++;
+    run->open = run->flat < plan->nquick;
+    return run->flat != first || !run->open;
 }

@@ -1,4 +1,4 @@
-/* The executor's way through a short plan: see ../plan_quick.h. */
+/* The executor's way through a flat plan: see ../plan_flat.h. */
 #ifndef RD_EXEC_HOST_RUN_FLAT_H
 #define RD_EXEC_HOST_RUN_FLAT_H
 
@@ -7,6 +7,6 @@
 #include "exec/host/run.h"
 
 /* As rd_run_advance, for a run whose plan is quick. */
-bool rd_quick_advance(rd_run_t *run);
+bool rd_flat_advance(rd_run_t *run);
 
 #endif
