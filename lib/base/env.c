@@ -75,7 +75,7 @@ static const tunable_t table[] = {
      "bytes of pinned memory that a round between nodes goes through; 0: 512K, from 128 ranks on up to 2M"},
     {"RONDO_PROXY_ROUND", BYTES, 1, AT(cuda_round), "0", 1024, 64 << 20, NULL,
      "bytes of a round between nodes, at least where there are many, and of what goes inside nodes; 0: 32K"},
-    {"RONDO_PROXY_THREADS", INT, 1, AT(cuda_crews), "0", 0, 8, NULL,
+    {"RONDO_PROXY_THREADS", INT, 1, AT(proxy_threads), "0", 0, 8, NULL,
      "threads, each with connections of its own, that share an operation between nodes; 0: by cores"},
     {"RONDO_PROXY_POLL_US", INT, 0, AT(cuda_awake), "500", 0, 1000000, NULL,
      "microseconds for which the thread that serves GPUs between nodes polls before it naps"},

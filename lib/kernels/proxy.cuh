@@ -1,11 +1,11 @@
 /* Between nodes: kernels that put what they send into pinned memory, for the process's proxy, and take from there what
  * it has brought. See work.h for lanes, slots and triggers.
  *
- *   collective   a team of blocks for each crew: for each of its rounds in -> slot, trigger ... done, slot -> out; as
+ *   collective   a team of blocks for each proxy channel: for each of its rounds in -> slot, trigger ... done, slot -> out; as
  *                many rounds are under way as there are slots, so that the ways to and from the host overlap what goes
  *                over the network
  *   brief        what is short, by one block and lines that need no order: see inline.cuh
- *   messages     a block for each pair, direction and crew, which depends on no other; what goes straight from and to
+ *   messages     a block for each pair, direction and proxy channel, which depends on no other; what goes straight from and to
  *                the buffers is the network's: the kernel says where they are, several at once, and waits
  *
  * A collective of which this rank gets nothing back leaves when its input is in slots: the next launch looks whether
@@ -337,18 +337,18 @@ RD_KERNEL(512)
 rd_staged(RD_WORK(rd_kwork_staged_t))
 {
     const rd_kstaged_t &s = work.staged;
-    const uint32_t slots = s.stage.slots, crews = s.stage.crews;
+    const uint32_t slots = s.stage.slots, channels = s.stage.channels;
 
     gpu_begin();
     if (s.rounds == 0) /* launched for its local memory alone: see launch.c */
         return;
-    const uint32_t team = rd_stage_team(s.stage), n = rd_kcrew_part(s.rounds, crews, team);
+    const uint32_t team = rd_stage_team(s.stage), n = rd_kproxy_part(s.rounds, channels, team);
     const rd_number_any number(s.reduce, 1);
     if (s.brief) {
         rd_staged_brief(work.comm, s, number);
         return;
     }
-    rd_lane_ring_t ring(work.comm, s.stage, team * RD_KCREW_LANES, gpu_blocks() / s.stage.teams);
+    rd_lane_ring_t ring(work.comm, s.stage, team * RD_KPROXY_LANES, gpu_blocks() / s.stage.teams);
     char *area = s.stage.area + (uint64_t)team * slots * 2 * s.stage.slot;
     const uint32_t more = s.out.n ? slots : 0; /* turns when all input is in slots */
     for (uint32_t i = 0; i < n + more; i++) {
@@ -356,13 +356,13 @@ rd_staged(RD_WORK(rd_kwork_staged_t))
         if (i >= slots && i - slots < n) {
             if (!ring.await((int32_t)(i - slots)))
                 break;
-            rd_stage_out(work.comm, s, slot + s.stage.slot, team + (i - slots) * crews);
+            rd_stage_out(work.comm, s, slot + s.stage.slot, team + (i - slots) * channels);
         }
         if (i < n) {
             if (!ring.vacant(i))
                 break;
-            rd_stage_in(work.comm, s, number, slot, team + i * crews);
-            ring.raise(i, s.in.n != 0, s.task, team + i * crews);
+            rd_stage_in(work.comm, s, number, slot, team + i * channels);
+            ring.raise(i, s.in.n != 0, s.task, team + i * channels);
         }
     }
     ring.keep(n);
@@ -370,30 +370,30 @@ rd_staged(RD_WORK(rd_kwork_staged_t))
 
 /* ---- messages */
 
-/* A walk through those pieces of a pair's messages that are a crew's. */
+/* A walk through those pieces of a pair's messages that are a proxy channel's. */
 struct rd_pieces_t {
     const rd_kmessage_t *messages; /* the pair's */
     const rd_kpair_t &pair;
     const rd_kstage_t &stage;
-    uint32_t crew, i, piece; /* bytes of message i's pieces */
+    uint32_t channel, i, piece; /* bytes of message i's pieces */
     uint64_t at;             /* the next one's, in message i */
 
     RD_MEMBER rd_pieces_t(const rd_kmessage_t *all, const rd_kpair_t &p, const rd_kstage_t &s, uint32_t c)
         : pair(p), stage(s)
     {
         messages = all + p.first;
-        crew = c;
+        channel = c;
         i = 0;
         find();
     }
 
-    /* The first piece of message i or of the first one behind it that has any for the crew. */
+    /* The first piece of message i or of the first one behind it that has any for the proxy channel. */
     RD_MEMBER void find()
     {
         for (; i < pair.count; i++) {
             piece = direct() ? RD_KDIRECT_RUN
-                             : rd_kpiece(message().bytes, 1, stage.crews, stage.least, stage.message_slot);
-            at = (uint64_t)crew * piece;
+                             : rd_kpiece(message().bytes, 1, stage.channels, stage.least, stage.message_slot);
+            at = (uint64_t)channel * piece;
             if (at < length())
                 return;
         }
@@ -409,7 +409,7 @@ struct rd_pieces_t {
         return i < pair.count;
     }
 
-    /* The next one goes past the slots: it is a run of messages, whose length is their number, and crew 0's. */
+    /* The next one goes past the slots: it is a run of messages, whose length is their number, and proxy channel 0's. */
     RD_MEMBER bool direct() const
     {
         return (message().bytes & RD_KDIRECT) != 0;
@@ -426,7 +426,7 @@ struct rd_pieces_t {
         const uint64_t left = length() - at, bytes = left < piece ? left : piece;
         const rd_part_t part = rd_part(now.buffer, at, at + bytes);
 
-        at += (uint64_t)stage.crews * piece;
+        at += (uint64_t)stage.channels * piece;
         if (at >= length()) {
             i += direct() ? (uint32_t)bytes : 1;
             find();
@@ -493,9 +493,9 @@ RD_DEVICE void rd_staged_serve(const rd_kwork_t &work, uint32_t block)
     const uint32_t slots = stage.slots, p = block / stage.teams, team = block % stage.teams;
     const rd_kpair_t &pair = work.staged_messages.pair[p];
 
-    rd_lane_ring_t collectives(work.comm, stage, team * RD_KCREW_LANES, 1);
+    rd_lane_ring_t collectives(work.comm, stage, team * RD_KPROXY_LANES, 1);
     const bool vacant = collectives.all_vacant();
-    rd_lane_ring_t ring(work.comm, stage, team * RD_KCREW_LANES + 1 + p, 1);
+    rd_lane_ring_t ring(work.comm, stage, team * RD_KPROXY_LANES + 1 + p, 1);
     ring.wait.dead = !vacant;
     rd_pieces_t ahead(m, pair, stage, team), behind(m, pair, stage, team);
     char *base = stage.area + (uint64_t)team * slots * 2 * stage.slot;

@@ -255,18 +255,18 @@ typedef struct rd_kmeet {
  * triggers in device memory, so that a launch may be replayed; the number is part of a trigger, so none needs to be
  * cleared.
  *
- * What is long is shared among *crews*, each a proxy with connections and lanes of its own: lane 0 for collectives, and
+ * What is long is shared among *proxy channels*, each a proxy with connections and lanes of its own: lane 0 for collectives, and
  * lane 1 + p for pair p (a peer and a direction) of the messages of whatever launch is running. So however many ranks
  * there are, lanes are few; a launch has no more pairs, and what is left goes with the next one. A collective is cut in
- * rounds, a message in pieces, and crew c has round or piece c, c + crews, and so on: in the kernel a team of blocks works
- * with each crew, and no team waits for another.
+ * rounds, a message in pieces, and proxy channel c has round or piece c, c + proxy channels, and so on: in the kernel a team of blocks works
+ * with each proxy channel, and no team waits for another.
  */
 
 #define RD_KBRIEF 2048u /* bytes of what goes by flagged lines, at most: see inline.cuh */
 #define RD_KBRIEF_LEAP 512u /* from a line of a thread to its other one: a warp's lines */
-#define RD_KCREWS 8
-#define RD_KCREW_LANES (1 + RD_KPAIRS)
-#define RD_KLANES (RD_KCREWS * RD_KCREW_LANES) /* crew c's begin at c * RD_KCREW_LANES */
+#define RD_KPROXY_CHANNELS 8
+#define RD_KPROXY_LANES (1 + RD_KPAIRS)
+#define RD_KLANES (RD_KPROXY_CHANNELS * RD_KPROXY_LANES) /* proxy channel c's begin at c * RD_KPROXY_LANES */
 #define RD_KLANE_SLOTS 4 /* of a lane, at most; a power of two */
 
 /* 16 bytes, which may tear: each half says for itself that it is there. */
@@ -280,14 +280,14 @@ typedef struct rd_ktrigger {
 #define RD_KVALID 0x80000000u
 #define RD_KPROXY 0xffffu /* as the peer that is waited for */
 #define RD_KMESSAGE_CAPTURED 1u
-#define RD_KMESSAGE_LONG 2u /* it has pieces for other crews too */
+#define RD_KMESSAGE_LONG 2u /* it has pieces for other proxy channels too */
 #define RD_KMESSAGE_DIRECT 4u /* past the slots: this one says where as many messages lie as the trigger says */
 #define RD_KMESSAGE_PAIR(peer, send) ((uint32_t)(peer) << 4 | ((send) ? 8u : 0u))
 #define RD_KMESSAGE_PEER(round) ((round) >> 4)
 #define RD_KMESSAGE_SEND(round) ((round) >> 3 & 1u)
 
 /* In the bytes of a message between nodes: it is the network's to carry, straight from and to the buffer; and the host
- * can reach the buffer. Such messages of a pair that follow one another share a trigger, of crew 0's. */
+ * can reach the buffer. Such messages of a pair that follow one another share a trigger, of proxy channel 0's. */
 #define RD_KDIRECT (UINT64_C(1) << 63)
 #define RD_KDIRECT_HOST (UINT64_C(1) << 62)
 #define RD_KDIRECT_RUN 8u /* of a trigger, at most: as many rd_kmessage_t fit into the smallest slot */
@@ -311,14 +311,14 @@ typedef struct rd_klane_state { /* in device memory */
 typedef struct rd_kstage {
     rd_klane_t *lanes;       /* RD_KLANES, as the device sees them */
     rd_klane_state_t *state; /* RD_KLANES */
-    char *area;              /* pinned: the slots of each crew. Its lanes share them: launches follow one another */
+    char *area;              /* pinned: the slots of each proxy channel. Its lanes share them: launches follow one another */
     char *brief;             /* pinned: 4 * RD_KBRIEF for each of the first lane's slots */
     uint32_t slots;          /* of a lane, a power of two */
     uint32_t slot;           /* collectives: bytes; a slot is one for the input and one for the output behind it */
-    uint32_t message_slot;   /* messages: bytes; pair p's of a crew begin at p * slots * message_slot */
+    uint32_t message_slot;   /* messages: bytes; pair p's of a proxy channel begin at p * slots * message_slot */
     uint32_t least;          /* bytes of a round or piece, see rd_kpiece */
-    uint32_t crews;          /* of the communicator */
-    uint32_t teams;          /* of this launch: crews 0 to teams - 1 have something to do */
+    uint32_t channels;          /* of the communicator */
+    uint32_t teams;          /* of this launch: proxy channels 0 to teams - 1 have something to do */
     uint32_t captured;       /* messages: this launch belongs to a graph */
 } rd_kstage_t;
 
@@ -419,17 +419,17 @@ RD_KBOTH uint32_t rd_kslices(uint64_t bytes, uint32_t slice)
     return (uint32_t)((bytes + slice - 1) / slice);
 }
 
-#define RD_KFEW 4         /* crews that share what is short */
+#define RD_KFEW 4         /* proxy channels that share what is short */
 #define RD_KSHORT 4       /* of which each has a quarter of `least` at least, */
 #define RD_KTO_EACH 4096u /* and so much for each rank that gets its own: a message */
 
 /* Bytes of a round or a piece of what has `bytes` in so many parts, each for another rank: so many that each of the
- * crews has two, as long as they are not short, nor longer than a slot. What is too short for that goes by few crews, as
+ * proxy channels has two, as long as they are not short, nor longer than a slot. What is too short for that goes by few proxy channels, as
  * many bytes each. `least` and `slot` are multiples of 64. */
-RD_KBOTH uint32_t rd_kpiece(uint64_t bytes, uint32_t parts, uint32_t crews, uint32_t least, uint32_t slot)
+RD_KBOTH uint32_t rd_kpiece(uint64_t bytes, uint32_t parts, uint32_t channels, uint32_t least, uint32_t slot)
 {
-    uint64_t piece = (bytes / (2 * crews) + 63) / 64 * 64, shortest = (uint64_t)parts * RD_KTO_EACH;
-    uint32_t few = crews < RD_KFEW ? crews : RD_KFEW;
+    uint64_t piece = (bytes / (2 * channels) + 63) / 64 * 64, shortest = (uint64_t)parts * RD_KTO_EACH;
+    uint32_t few = channels < RD_KFEW ? channels : RD_KFEW;
     uint64_t share = ((bytes + few - 1) / few + 63) / 64 * 64;
 
     if (shortest < least / RD_KSHORT)
@@ -455,10 +455,10 @@ RD_KBOTH uint64_t rd_kbrief_line(uint64_t p)
     return 2 * p - p % RD_KBRIEF_LEAP;
 }
 
-/* Rounds or pieces that a crew has of n. */
-RD_KBOTH uint32_t rd_kcrew_part(uint32_t n, uint32_t crews, uint32_t crew)
+/* Rounds or pieces that a proxy channel has of n. */
+RD_KBOTH uint32_t rd_kproxy_part(uint32_t n, uint32_t channels, uint32_t channel)
 {
-    return n <= crew ? 0 : (n - crew + crews - 1) / crews;
+    return n <= channel ? 0 : (n - channel + channels - 1) / channels;
 }
 
 /* Of a whole that is cut in n chunks: bytes from one to the next, so that all begin on 16. */

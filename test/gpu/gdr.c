@@ -381,7 +381,7 @@ static int run(const char *nodes, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    static const char *const nodes[] = {"1+1", "1+1+1", "2+2"}, *const crews[] = {"5", "3", "2"};
+    static const char *const nodes[] = {"1+1", "1+1+1", "2+2"}, *const channels[] = {"5", "3", "2"};
     uint64_t seed = argc == 3 && strcmp(argv[1], "--seed") == 0 ? strtoull(argv[2], NULL, 0) : 1;
     int *unsupported = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), bad;
 
@@ -410,7 +410,7 @@ int main(int argc, char **argv)
     setenv("RONDO_GDR", "1", 1);
     printf("direct: as many streams as the GPU has queues: %s\n", bad ? "WRONG" : "right");
     for (int i = 0; i < 3; i++) {
-        setenv("RONDO_PROXY_THREADS", crews[i], 1);
+        setenv("RONDO_PROXY_THREADS", channels[i], 1);
         bad += run(nodes[i], seed + (uint64_t)i);
     }
     return bad != 0;

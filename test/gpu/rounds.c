@@ -1,4 +1,4 @@
-/* Operations that take many rounds. Between nodes crews share them, and rounds come out of order, so what is done in
+/* Operations that take many rounds. Between nodes proxy channels share them, and rounds come out of order, so what is done in
  * place must bear it; messages of several pieces stand beside short ones, and are grouped otherwise by sender and
  * receiver; everybody exchanges something with everybody; graphs of both come in turns with plain calls; and ranks
  * abort or are killed in the middle.

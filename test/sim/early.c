@@ -12,7 +12,7 @@
 #include "gpu/device.h"
 #include "core/transports.h"
 
-#define CREWS 2
+#define CHANNELS 2
 
 typedef enum { GRAPH_FIRST, COMM_FIRST, ABORT } end_t;
 
@@ -26,9 +26,9 @@ typedef struct {
 
 static _Atomic int64_t until_us; /* this rank's proxies do nothing for the communicator before */
 
-static rd_proxy_state_t carry_later(void *crew)
+static rd_proxy_state_t carry_later(void *channel)
 {
-    return test_clock_us() < atomic_load(&until_us) ? RD_PROXY_WAITS : rd_carry(crew);
+    return test_clock_us() < atomic_load(&until_us) ? RD_PROXY_WAITS : rd_carry(channel);
 }
 
 static int held(void)
@@ -41,11 +41,11 @@ static void hold(test_rank_t *t, rondo_comm_t comm, int ms)
     rd_stage_t *s = comm->cuda->stage;
 
     atomic_store(&until_us, test_clock_us() + 1000 * (int64_t)ms);
-    TEST_TRUE(t, s->ncrews == CREWS);
-    for (int c = 0; c < s->ncrews; c++) {
-        rd_proxy_remove(&s->crews[c].client);
-        s->crews[c].client.turn = carry_later;
-        TEST_TRUE(t, rd_proxy_add(&s->crews[c].client) == 0);
+    TEST_TRUE(t, s->nchannels == CHANNELS);
+    for (int c = 0; c < s->nchannels; c++) {
+        rd_proxy_remove(&s->channels[c].client);
+        s->channels[c].client.turn = carry_later;
+        TEST_TRUE(t, rd_proxy_add(&s->channels[c].client) == 0);
     }
 }
 
@@ -54,8 +54,8 @@ static void go_on(rondo_comm_t comm)
     rd_stage_t *s = comm->cuda->stage;
 
     atomic_store(&until_us, 0);
-    for (int c = 0; c < s->ncrews; c++)
-        rd_proxy_wake(&s->crews[c].client);
+    for (int c = 0; c < s->nchannels; c++)
+        rd_proxy_wake(&s->channels[c].client);
 }
 
 /* ---- what gets nothing back */
@@ -160,7 +160,7 @@ static void barrier(test_rank_t *t, void *arg)
 int main(void)
 {
     static const char *const ends[] = {"graph first", "communicator first", "abort"};
-    static const size_t counts[] = {25, 800, 3500}; /* by lines; two rounds a crew, which all find slots */
+    static const size_t counts[] = {25, 800, 3500}; /* by lines; two rounds a proxy channel, which all find slots */
     int bad = 0;
 
     test_begin("early", 200);

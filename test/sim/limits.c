@@ -20,7 +20,7 @@ static void check_pieces(void)
 {
     static const struct {
         uint64_t bytes;
-        uint32_t parts, crews, piece;
+        uint32_t parts, channels, piece;
     } known[] = {
         {1, 1, 8, 8192},          {8192, 1, 8, 8192},    {16384, 1, 8, 8192},   {32768, 1, 8, 8192},
         {40000, 1, 8, 10048},     {65536, 1, 8, 16384},  {131072, 1, 8, 32768}, {262144, 1, 8, 32768},
@@ -29,11 +29,11 @@ static void check_pieces(void)
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        CHECK(rd_kpiece(known[i].bytes, known[i].parts, known[i].crews, 32768, 1 << 19) == known[i].piece);
+        CHECK(rd_kpiece(known[i].bytes, known[i].parts, known[i].channels, 32768, 1 << 19) == known[i].piece);
     for (uint32_t least = 1024; least <= 1 << 19; least *= 2)
-        for (uint32_t crews = 1; crews <= RD_KCREWS; crews++)
+        for (uint32_t channels = 1; channels <= RD_KPROXY_CHANNELS; channels++)
             for (uint64_t bytes = 1; bytes < 1 << 24; bytes += bytes / 3 + 1) {
-                uint32_t piece = rd_kpiece(bytes, 1, crews, least, 1 << 19);
+                uint32_t piece = rd_kpiece(bytes, 1, channels, least, 1 << 19);
                 CHECK(piece % 64 == 0 && piece <= 1 << 19 && piece >= (least / 4 < 64 ? 64 : least / 4));
                 CHECK(piece >= least || (bytes + piece - 1) / piece <= RD_KFEW);
             }
@@ -115,13 +115,13 @@ static void check_streams(const rd_cuda_t *cuda)
 }
 
 /* Where several nodes have `nlocal` ranks each: messages within a node fit on the device beside those to others. */
-static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t crews)
+static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t channels)
 {
     const rd_node_t node = {.nlocal = nlocal, .nnodes = nodes};
     const rd_team_t team = {.nranks = nlocal * nodes, .node = &node};
     rd_cuda_t cuda = {.team = &team, .limits = {.blocks = blocks}}, inner = {.k = {.nranks = nlocal}};
     uint32_t all = 2 * (uint32_t)(team.nranks - 1), jobs = 2 * (uint32_t)(nlocal - 1);
-    rd_stage_t stage = {.cuda = &cuda, .k = {.crews = crews}, .pairs = all < RD_KPAIRS ? all : RD_KPAIRS};
+    rd_stage_t stage = {.cuda = &cuda, .k = {.channels = channels}, .pairs = all < RD_KPAIRS ? all : RD_KPAIRS};
     uint32_t beside = rd_stage_beside_most(&stage), warps = rd_kernel_at_once();
     rd_env_t env = {.cuda_bank = 0};
 
@@ -134,7 +134,7 @@ static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t crews)
     CHECK((jobs * inner.k.spread + warps - 1) / warps + beside <= blocks || inner.k.spread == 1);
     check_streams(&inner);
     if (failures)
-        printf("%d nodes of %d ranks, %u blocks, %u crews\n", nodes, nlocal, blocks, crews);
+        printf("%d nodes of %d ranks, %u blocks, %u proxy channels\n", nodes, nlocal, blocks, channels);
 }
 
 /* `apart`: GPUs do not reach each other. */
@@ -249,8 +249,8 @@ int main(void)
     check_auto(RONDO_DEVICE_HOST);
     for (int nlocal = 2; nlocal <= RD_KRANKS; nlocal++)
         for (int nodes = 2; nodes <= 4; nodes++)
-            for (uint32_t i = 0; i < 9 * RD_KCREWS && !failures; i++)
-                check_beside(nlocal, nodes, 1u << i / RD_KCREWS, 1 + i % RD_KCREWS);
+            for (uint32_t i = 0; i < 9 * RD_KPROXY_CHANNELS && !failures; i++)
+                check_beside(nlocal, nodes, 1u << i / RD_KPROXY_CHANNELS, 1 + i % RD_KPROXY_CHANNELS);
     for (uint32_t apart = 0; apart < 2; apart++)
         check_layouts(apart);
     if (pthread_create(&thread, NULL, elsewhere, NULL) != 0 || pthread_join(thread, &comm) != 0)

@@ -27,14 +27,14 @@ typedef struct {
     int *buffer;
 } world_t;
 
-/* Triggers of all crews. */
+/* Triggers of all proxy channels. */
 static uint64_t asked(const world_t *w)
 {
     const rd_stage_t *s = w->comm->cuda->stage;
     uint64_t all = 0;
 
-    for (int c = 0; c < s->ncrews; c++)
-        all += atomic_load(&s->crews[c].asked);
+    for (int c = 0; c < s->nchannels; c++)
+        all += atomic_load(&s->channels[c].asked);
     return all;
 }
 

@@ -18,7 +18,7 @@
 namespace
 {
 
-constexpr uint32_t SLOT = 4096, LAUNCHES = 6, ROUNDS = 9, CREWS = 2, TASK = 7;
+constexpr uint32_t SLOT = 4096, LAUNCHES = 6, ROUNDS = 9, CHANNELS = 2, TASK = 7;
 constexpr uint32_t STRAIGHT = RD_KDIRECT_RUN + 3 + 2; /* in a launch, with one by slots before the last two */
 constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234, BRIEF = 1003; /* the last line has 3 bytes */
 
@@ -29,7 +29,7 @@ struct world_t {
     rd_klane_t lanes[RD_KLANES];
     rd_klane_state_t state[RD_KLANES];
     rd_khost_t host;
-    alignas(128) char area[CREWS * RD_KLANE_SLOTS * 2 * SLOT];
+    alignas(128) char area[CHANNELS * RD_KLANE_SLOTS * 2 * SLOT];
     alignas(128) char lines[RD_KLANE_SLOTS * 4 * RD_KBRIEF];
     char in[LAUNCHES][BYTES], out[LAUNCHES][BYTES];
     char got[LAUNCHES][BYTES]; /* by the proxies: as the input lies in the buffer */
@@ -76,20 +76,20 @@ bool come(const rd_ktrigger_t *at, uint32_t number, uint4 *t)
     return t->y == (number | RD_KVALID) && (t->w == t->y || world->fault == HALF_TRIGGER);
 }
 
-/* Of a crew, by one lane: takes every trigger, turns the input into the output, says so. */
-template <uint32_t crew>
+/* Of a proxy channel, by one lane: takes every trigger, turns the input into the output, says so. */
+template <uint32_t channel>
 void proxy(const rd_kwork_t &)
 {
-    constexpr uint32_t rounds = (ROUNDS - crew + CREWS - 1) / CREWS;
-    rd_klane_t *lane = &world->lanes[crew * RD_KCREW_LANES];
+    constexpr uint32_t rounds = (ROUNDS - channel + CHANNELS - 1) / CHANNELS;
+    rd_klane_t *lane = &world->lanes[channel * RD_KPROXY_LANES];
 
     for (uint32_t i = 0; i < LAUNCHES * rounds && gpu_thread() == 0; i++) {
-        char *slot = world->area + (crew * RD_KLANE_SLOTS + i % RD_KLANE_SLOTS) * 2 * SLOT;
+        char *slot = world->area + (channel * RD_KLANE_SLOTS + i % RD_KLANE_SLOTS) * 2 * SLOT;
         uint4 t;
         while (!come(&lane->trigger[i % RD_KLANE_SLOTS], i + 1, &t)) {
         }
         fence_sys();
-        count_strange(t.x != TASK || t.z != crew + i % rounds * CREWS);
+        count_strange(t.x != TASK || t.z != channel + i % rounds * CHANNELS);
         if (world->fault == DONE_EARLY)
             word_store(&lane->done, i + 1);
         for (uint32_t b = 0; b < SLOT; b++) {
@@ -133,7 +133,7 @@ void proxy_brief(const rd_kwork_t &)
     }
 }
 
-/* Of messages to rank 0, crew 0's: writes down where they lie. */
+/* Of messages to rank 0, proxy channel 0's: writes down where they lie. */
 void proxy_straight(const rd_kwork_t &)
 {
     rd_klane_t *lane = &world->lanes[1];
@@ -167,7 +167,7 @@ rd_kwork_t *work_of(uint32_t launch)
     s->stage.area = world->area;
     s->stage.slots = RD_KLANE_SLOTS;
     s->stage.slot = SLOT;
-    s->stage.crews = CREWS;
+    s->stage.channels = CHANNELS;
     s->reduce.in = world->in[launch];
     s->reduce.out = world->out[launch];
     s->reduce.type = RONDO_UINT8;
@@ -182,7 +182,7 @@ rd_kwork_t *work_of(uint32_t launch)
     s->rounds = brief() ? 1 : ROUNDS;
     s->brief = brief();
     s->stage.brief = world->lines;
-    s->stage.teams = brief() ? 1 : CREWS;
+    s->stage.teams = brief() ? 1 : CHANNELS;
     s->task = TASK;
     return w;
 }
@@ -206,29 +206,29 @@ int wrong()
 int run(fault_t fault, kind_t kind, uint64_t seed)
 {
     rd_klaunch_t staged = {}, nothing = {};
-    rd_sim_launch_t queues[(1 + CREWS) * LAUNCHES];
+    rd_sim_launch_t queues[(1 + CHANNELS) * LAUNCHES];
     rd_kwork_t *work[LAUNCHES];
     static char text[16384];
 
     memset((void *)world, 0, sizeof *world);
     world->fault = fault;
     world->kind = kind;
-    const void *const proxies[CREWS] = {brief() ? (const void *)proxy_brief : (const void *)proxy<0>,
+    const void *const proxies[CHANNELS] = {brief() ? (const void *)proxy_brief : (const void *)proxy<0>,
                                         (const void *)proxy<1>};
-    const uint32_t crews = brief() ? 1 : CREWS;
+    const uint32_t channels = brief() ? 1 : CHANNELS;
     staged.kernel = RD_KERNEL_STAGED;
     nothing.kernel = RD_KERNEL_NOTHING;
     for (uint32_t l = 0; l < LAUNCHES; l++) {
         for (uint64_t b = 0; b < (brief() ? BRIEF : BYTES); b++)
             world->in[l][b] = (char)(b * 31 + l * 7 + seed);
         work[l] = work_of(l);
-        queues[l] = {rd_kernel_find(&staged, 1), brief() ? 1 : CREWS * (1 + l % 2), 64, 0, work[l]};
-        for (uint32_t c = 0; c < crews; c++)
+        queues[l] = {rd_kernel_find(&staged, 1), brief() ? 1 : CHANNELS * (1 + l % 2), 64, 0, work[l]};
+        for (uint32_t c = 0; c < channels; c++)
             queues[(1 + c) * LAUNCHES + l] = {l == 0 ? proxies[c] : rd_kernel_find(&nothing, 1), 1, 32, 0, work[l]};
     }
     if (fault == NO_FENCE)
         rd_sim_break(RD_SIM_NO_FENCE, nullptr, nullptr);
-    int bad = rd_sim_queues(queues, 1 + (int)crews, LAUNCHES, seed, text, sizeof text) || wrong() || world->strange;
+    int bad = rd_sim_queues(queues, 1 + (int)channels, LAUNCHES, seed, text, sizeof text) || wrong() || world->strange;
     rd_sim_break(RD_SIM_SOUND, nullptr, nullptr);
     for (rd_kwork_t *w : work)
         free(w);
@@ -259,7 +259,7 @@ int leaves(const char *what, kind_t kind, uint32_t abort, uint32_t timeout_ms)
     world->host.timeout_ms = timeout_ms;
     staged.kernel = RD_KERNEL_STAGED;
     rd_kwork_t *work = work_of(0);
-    const uint32_t blocks = brief() ? 1 : CREWS;
+    const uint32_t blocks = brief() ? 1 : CHANNELS;
     rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged, 1), blocks, 64, 0, work},
                                 {rd_kernel_find(&staged, 1), blocks, 64, 0, work}};
     int stayed = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed == 0;
@@ -303,9 +303,9 @@ int messages_wait()
     staged.kernel = RD_KERNEL_STAGED;
     sending.kernel = RD_KERNEL_STAGED_MESSAGES;
     rd_kwork_t *first = work_of(0), *second = sends_of(1);
-    first->staged.rounds = CREWS;
-    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged, 1), CREWS, 64, 0, first},
-                                {rd_kernel_find(&sending, 1), CREWS, 64, 0, second}};
+    first->staged.rounds = CHANNELS;
+    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged, 1), CHANNELS, 64, 0, first},
+                                {rd_kernel_find(&sending, 1), CHANNELS, 64, 0, second}};
     int bad = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed;
     memcpy(before, world->area, sizeof before);
     world->host.abort = 1; /* or it would wait for ever */
@@ -389,7 +389,7 @@ int messages_stay()
     world->host.timeout_ms = 20; /* or it would wait for ever */
     sending.kernel = RD_KERNEL_STAGED_MESSAGES;
     rd_kwork_t *work = sends_of(0);
-    rd_sim_launch_t queue = {rd_kernel_find(&sending, 1), CREWS, 64, 0, work};
+    rd_sim_launch_t queue = {rd_kernel_find(&sending, 1), CHANNELS, 64, 0, work};
     int bad = rd_sim_queues(&queue, 1, 1, 1, text, sizeof text);
     for (const rd_klane_t &lane : world->lanes)
         for (const rd_ktrigger_t &t : lane.trigger)

@@ -6,11 +6,11 @@
  * communicator is made whether there is such a way (gdr_probe.c).
  *
  * A message costs a proxy some twenty microseconds where UCX announces and acknowledges each by tcp, as long as 8 MB
- * take on NVLink. So crew 0, whose lane has the triggers of all of them in order, deals out those that are shorter, two
- * by two: messages 2i and 2i + 1 of a pair and direction are crew i modulo their number's, on both ends, since both
- * count the same messages. It counts them as they come, not as they are launched, so that graphs count too. Each crew's
- * messages match in their order, on its own connection, and what a crew finds dealt to it is announced together;
- * kernels are told in the order of the triggers. What is longer stays crew 0's: messages of 16 MB that came one at a
+ * take on NVLink. So proxy channel 0, whose lane has the triggers of all of them in order, deals out those that are shorter, two
+ * by two: messages 2i and 2i + 1 of a pair and direction are proxy channel i modulo their number's, on both ends, since both
+ * count the same messages. It counts them as they come, not as they are launched, so that graphs count too. Each proxy channel's
+ * messages match in their order, on its own connection, and what a proxy channel finds dealt to it is announced together;
+ * kernels are told in the order of the triggers. What is longer stays proxy channel 0's: messages of 16 MB that came one at a
  * time took half as long again when they were dealt out to eight.
  *
  * UCX fetches them by a key to the whole allocation, which it keeps: see rd_net_memory_t of transport/transport.h, and
@@ -24,8 +24,8 @@
 _Static_assert(RD_KLANE_SLOTS * RD_KDIRECT_RUN <= RD_NET_DIRECT, "what a lane has under way");
 
 #define DEALT_LESS ((uint64_t)8 << 20) /* bytes of a message that is dealt out */
-#define DEALT_CREWS 4 /* with more, single messages were slower: 1 MB 45 us, and 39 with four */
-#define DEALT_RUN 2   /* messages behind one another that one crew gets, and announces together */
+#define DEALT_CHANNELS 4 /* with more, single messages were slower: 1 MB 45 us, and 39 with four */
+#define DEALT_RUN 2   /* messages behind one another that one proxy channel gets, and announces together */
 
 rd_kmessage_t rd_direct_message(const rd_stage_t *s, const rd_cuda_message_t *m)
 {
@@ -37,20 +37,20 @@ rd_kmessage_t rd_direct_message(const rd_stage_t *s, const rd_cuda_message_t *m)
     return k;
 }
 
-int rd_direct_crews(const rd_stage_t *s)
+int rd_direct_channels(const rd_stage_t *s)
 {
-    return s->ncrews < DEALT_CREWS ? s->ncrews : DEALT_CREWS;
+    return s->nchannels < DEALT_CHANNELS ? s->nchannels : DEALT_CHANNELS;
 }
 
 /* Whose the next message of a pair is. All are counted, so that ends whose lengths differ count alike. */
-static rd_crew_t *next_crew(rd_stage_t *s, int peer, int send, uint64_t bytes)
+static rd_proxy_channel_t *next_channel(rd_stage_t *s, int peer, int send, uint64_t bytes)
 {
     uint32_t run = s->straight[2 * peer + send]++ / DEALT_RUN;
 
-    return &s->crews[bytes < DEALT_LESS ? run % (uint32_t)rd_direct_crews(s) : 0];
+    return &s->channels[bytes < DEALT_LESS ? run % (uint32_t)rd_direct_channels(s) : 0];
 }
 
-static void deal(rd_stage_t *s, rd_crew_t *to, int peer, int send, const rd_kmessage_t *m, _Atomic int *pending)
+static void deal(rd_stage_t *s, rd_proxy_channel_t *to, int peer, int send, const rd_kmessage_t *m, _Atomic int *pending)
 {
     rd_dealt_t *d = to->dealt;
 
@@ -64,8 +64,8 @@ static void deal(rd_stage_t *s, rd_crew_t *to, int peer, int send, const rd_kmes
                           .whole = send && s->offers ? rd_renewed_whole(s, m) : (rd_net_memory_t){NULL, 0, 0}};
 }
 
-/* What was dealt to a crew it sees at once, so that it is announced together. */
-static void show(rd_crew_t *from, rd_crew_t *to)
+/* What was dealt to a proxy channel it sees at once, so that it is announced together. */
+static void show(rd_proxy_channel_t *from, rd_proxy_channel_t *to)
 {
     if (!to)
         return;
@@ -74,35 +74,35 @@ static void show(rd_crew_t *from, rd_crew_t *to)
         rd_proxy_wake(&to->client);
 }
 
-rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, int send, const char *slot,
+rondo_result_t rd_direct_deal(rd_proxy_channel_t *channel, rd_stage_lane_t *lane, int peer, int send, const char *slot,
                               uint32_t count)
 {
-    rd_completion_t *completion = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
-    rd_crew_t *last = NULL;
+    rd_completion_t *completion = &lane->flying[lane->taken & (channel->stage->k.slots - 1)];
+    rd_proxy_channel_t *last = NULL;
     rd_kmessage_t m;
 
-    if (crew->number || !crew->dealt || count < 1 || count > RD_KDIRECT_RUN)
-        return rd_error(crew->stage->cuda->team->who, RONDO_ERR_INTERNAL,
-                        "a kernel asks crew %d for %u messages straight from GPU to GPU", crew->number, count);
+    if (channel->number || !channel->dealt || count < 1 || count > RD_KDIRECT_RUN)
+        return rd_error(channel->stage->cuda->team->who, RONDO_ERR_INTERNAL,
+                        "a kernel asks proxy channel %d for %u messages straight from GPU to GPU", channel->number, count);
     atomic_store(&completion->pending, (int)count);
     lane->taken++;
     for (uint32_t i = 0; i < count; i++) {
         memcpy(&m, slot + i * sizeof m, sizeof m);
-        rd_crew_t *to = next_crew(crew->stage, peer, send, m.bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
+        rd_proxy_channel_t *to = next_channel(channel->stage, peer, send, m.bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
         if (to != last)
-            show(crew, last);
-        deal(crew->stage, to, peer, send, &m, &completion->pending);
+            show(channel, last);
+        deal(channel->stage, to, peer, send, &m, &completion->pending);
         last = to;
     }
-    show(crew, last);
+    show(channel, last);
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved)
+rondo_result_t rd_direct_begin(rd_proxy_channel_t *channel, int *moved)
 {
-    rd_queue_t *carrier = crew->carriers[RD_CARRIER_ALL];
+    rd_queue_t *carrier = channel->carriers[RD_CARRIER_ALL];
     rondo_result_t result = RONDO_SUCCESS;
-    rd_dealt_t *d = crew->dealt;
+    rd_dealt_t *d = channel->dealt;
 
     while (result == RONDO_SUCCESS && d->taken != atomic_load_explicit(&d->put, memory_order_acquire)) {
         if (!carrier->active && rd_transport_direct_peer(carrier->net) < 0)

@@ -73,10 +73,10 @@ static rondo_result_t give_up(rd_stage_t *s, rd_queue_t *by, rondo_result_t resu
 }
 
 /* Each rank to the one that is `k` behind it, as far as that is on another node. */
-static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int device, int offered)
+static rondo_result_t exchange(rd_stage_t *s, int channel, int k, char *memory, int device, int offered)
 {
     const rd_team_t *team = s->cuda->team;
-    rd_queue_t *by = s->crews[crew].carriers[RD_CARRIER_ALL];
+    rd_queue_t *by = s->channels[channel].carriers[RD_CARRIER_ALL];
     int to = (team->rank + k) % team->nranks, from = (team->rank - k + team->nranks) % team->nranks;
     const int *node_of = team->node->node_of;
     _Atomic int coming = node_of[from] != node_of[team->rank], going = node_of[to] != node_of[team->rank];
@@ -95,9 +95,9 @@ static rondo_result_t exchange(rd_stage_t *s, int crew, int k, char *memory, int
 }
 
 /* Before this rank waits for something else. */
-static rondo_result_t settle(rd_stage_t *s, int crew)
+static rondo_result_t settle(rd_stage_t *s, int channel)
 {
-    rd_queue_t *by = s->crews[crew].carriers[RD_CARRIER_ALL];
+    rd_queue_t *by = s->channels[channel].carriers[RD_CARRIER_ALL];
     rondo_result_t result = await(by, NULL, NULL);
 
     return result == RONDO_SUCCESS ? result : give_up(s, by, result);
@@ -197,7 +197,7 @@ static void prepare(rd_stage_t *s, way_t *own)
     if (rd_renewed_tell(s->area->tried)) /* memory to try with that a peer would have to close something for */
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
-    const rd_transport_t *net = s->crews[0].carriers[RD_CARRIER_ALL]->net;
+    const rd_transport_t *net = s->channels[0].carriers[RD_CARRIER_ALL]->net;
     own->able = net->ops->direct && (net->cuda || (cuda->hosted && cuda->team->env->net_direct == 1));
     own->able += own->able && net->fetches;
 }
@@ -210,7 +210,7 @@ static void decide(rd_stage_t *s, const way_t *all)
 
     if (who < n) {
         snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", who,
-                 rd_boot_whois(team->boot, who), rd_transport_version(s->crews[0].carriers[RD_CARRIER_ALL]->net->ops),
+                 rd_boot_whois(team->boot, who), rd_transport_version(s->channels[0].carriers[RD_CARRIER_ALL]->net->ops),
                  team->env->ucx_tls);
         return;
     }
@@ -266,15 +266,15 @@ static void decide_beside(rd_stage_t *s, const way_t *all)
     snprintf(s->way, sizeof s->way, "rank %d (%s): %s", r, rd_boot_whois(team->boot, r), why);
 }
 
-/* Each crew that carries such messages tries the way with all peers before kernels wait for it. */
+/* Each proxy channel that carries such messages tries the way with all peers before kernels wait for it. */
 static rondo_result_t share(rd_stage_t *s)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
     if (!(s->straight = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *s->straight)))
         return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
-    for (int c = 0; c < rd_direct_crews(s); c++) {
-        if (!(s->crews[c].dealt = calloc(1, sizeof *s->crews[c].dealt)))
+    for (int c = 0; c < rd_direct_channels(s); c++) {
+        if (!(s->channels[c].dealt = calloc(1, sizeof *s->channels[c].dealt)))
             return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
         for (int k = 1; c && k < s->cuda->k.nranks && result == RONDO_SUCCESS; k = farther(s, k))
             result = exchange(s, c, k, s->area->tried, !s->cuda->hosted, s->offers);

@@ -9,9 +9,9 @@ typedef uint64_t halves_t __attribute__((vector_size(16)));
 
 #define LOOKS 256 /* at a line, in a turn: its kernel has begun, so it comes within a microsecond or two */
 
-static char *lines_of(const rd_crew_t *crew, uint32_t number)
+static char *lines_of(const rd_proxy_channel_t *channel, uint32_t number)
 {
-    return crew->stage->brief + (size_t)((number - 1) & (crew->stage->k.slots - 1)) * 4 * RD_KBRIEF;
+    return channel->stage->brief + (size_t)((number - 1) & (channel->stage->k.slots - 1)) * 4 * RD_KBRIEF;
 }
 
 /* 16 bytes of data, out of two lines; the last 8, out of one. */
@@ -25,11 +25,11 @@ static int line_come(const char *lines, size_t at, int two, line_t flag, line_t 
     return (differs[0] | differs[1]) == 0;
 }
 
-int rd_brief_come(rd_crew_t *crew, uint32_t number, char *to, size_t bytes)
+int rd_brief_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes)
 {
-    const char *lines = lines_of(crew, number);
+    const char *lines = lines_of(channel, number);
     line_t flag = (line_t){0} + (number | RD_KVALID), data;
-    size_t at = crew->come;
+    size_t at = channel->come;
 
     for (int looks = 0; at < bytes && looks < LOOKS; looks++) {
         if (line_come(lines, at, bytes - at > 8, flag, &data)) {
@@ -38,14 +38,14 @@ int rd_brief_come(rd_crew_t *crew, uint32_t number, char *to, size_t bytes)
             looks = 0;
         }
     }
-    crew->come = at < bytes ? at : 0;
+    channel->come = at < bytes ? at : 0;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return at >= bytes;
 }
 
-void rd_brief_give(const rd_crew_t *crew, uint32_t number, const char *from, size_t bytes)
+void rd_brief_give(const rd_proxy_channel_t *channel, uint32_t number, const char *from, size_t bytes)
 {
-    char *lines = lines_of(crew, number) + 2 * RD_KBRIEF;
+    char *lines = lines_of(channel, number) + 2 * RD_KBRIEF;
     line_t flag = (line_t){0} + (number | RD_KVALID);
 
     __atomic_thread_fence(__ATOMIC_RELEASE);

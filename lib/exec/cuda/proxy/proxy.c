@@ -14,27 +14,27 @@
 
 /* ---- launching */
 
-/* Triggers that a launch will raise, of each of the crews that may share it. */
+/* Triggers that a launch will raise, of each of the proxy channels that may share it. */
 typedef struct raises {
-    uint32_t crews;
-    uint64_t of[RD_KCREWS];
+    uint32_t channels;
+    uint64_t of[RD_KPROXY_CHANNELS];
 } raises_t;
 
 static uint32_t teams_of(const raises_t *raises)
 {
-    uint32_t teams = raises->crews;
+    uint32_t teams = raises->channels;
 
     while (teams > 1 && raises->of[teams - 1] == 0)
         teams--;
     return teams;
 }
 
-/* To the crews, before the launch; sign -1: it was none. */
+/* To the proxy channels, before the launch; sign -1: it was none. */
 static void announce(rd_stage_t *s, const raises_t *raises, int sign)
 {
-    for (uint32_t c = 0; c < raises->crews; c++) {
+    for (uint32_t c = 0; c < raises->channels; c++) {
         if (raises->of[c])
-            atomic_fetch_add(&s->crews[c].asked, sign < 0 ? 0 - raises->of[c] : raises->of[c]);
+            atomic_fetch_add(&s->channels[c].asked, sign < 0 ? 0 - raises->of[c] : raises->of[c]);
     }
 }
 
@@ -46,7 +46,7 @@ static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *w
     cudaError_t error = rd_stage_graph(stream, &graph);
 
     *k = s->k;
-    k->crews = raises->crews;
+    k->channels = raises->channels;
     k->teams = teams_of(raises);
     k->captured = graph != NULL;
     if (error != cudaSuccess && task)
@@ -64,7 +64,7 @@ static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *w
             rd_stage_task_drop(s->tasks, task);
     }
     for (uint32_t c = 0; c < k->teams; c++)
-        rd_proxy_wake(&s->crews[c].client);
+        rd_proxy_wake(&s->channels[c].client);
     return result;
 }
 
@@ -160,12 +160,12 @@ static size_t longest(const rd_carrier_t *by, const rd_call_t *c)
     return most;
 }
 
-/* Crews that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not lie
+/* Proxy channels that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not lie
  * where another round's input does. In place all lie as they should but these, whose output begins where the input
  * does; but not on a rail, where it lies over the own part (sched/algo/hier_ranges.c). */
-static uint32_t crews_for(const rd_stage_t *s, int carrier, const rd_call_t *c)
+static uint32_t channels_for(const rd_stage_t *s, int carrier, const rd_call_t *c)
 {
-    uint32_t most = s->cuda->limits.blocks < s->k.crews ? s->cuda->limits.blocks : s->k.crews; /* a block each */
+    uint32_t most = s->cuda->limits.blocks < s->k.channels ? s->cuda->limits.blocks : s->k.channels; /* a block each */
 
     return c->tables && c->ask.coll == RD_REDUCE_SCATTER && carrier == RD_CARRIER_ALL ? 1 : most;
 }
@@ -181,7 +181,7 @@ static size_t elements_each(const rd_stage_t *s, int carrier, const rd_call_t *c
                        : (size_t)s->carriers[carrier].nranks;
 
     if (!(c->tables && coll == RD_ALLTOALL && !c->ask.count))
-        round = rd_kpiece(most * parts * element, (uint32_t)parts, crews_for(s, carrier, c), s->k.least, s->k.slot);
+        round = rd_kpiece(most * parts * element, (uint32_t)parts, channels_for(s, carrier, c), s->k.least, s->k.slot);
     round = round < RD_STAGE_PART * parts ? RD_STAGE_PART * parts : round; /* which is no more than a slot */
     size_t each = (round / parts + 15) / 16 * 16; /* upward, or a round more has what is left */
     return (each * parts <= s->k.slot ? each : each - 16) / element;
@@ -301,9 +301,9 @@ static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_
     if (!task)
         return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation");
     k->task = task->number;
-    raises.crews = crews_for(s, carrier, call);
-    for (uint32_t c = 0; c < raises.crews; c++)
-        raises.of[c] = rd_kcrew_part(k->rounds, raises.crews, c);
+    raises.channels = channels_for(s, carrier, call);
+    for (uint32_t c = 0; c < raises.channels; c++)
+        raises.of[c] = rd_kproxy_part(k->rounds, raises.channels, c);
     uint64_t in = side_bytes(&k->in, table), out = side_bytes(&k->out, table),
              bytes = (in > out ? in : out) / k->rounds;
     brief(s, k, task, in, out);
@@ -336,8 +336,8 @@ rondo_result_t rd_stage_check(rd_stage_t *s, const rd_call_t *call)
     rondo_result_t result = rd_signature_list_call(s->signatures, call);
     if (result != RONDO_SUCCESS)
         return result;
-    atomic_fetch_add(&s->crews[0].asked, 1);
-    rd_proxy_wake(&s->crews[0].client);
+    atomic_fetch_add(&s->channels[0].asked, 1);
+    rd_proxy_wake(&s->channels[0].client);
     return RONDO_SUCCESS;
 }
 
@@ -356,15 +356,15 @@ double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call)
 
 static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, uint64_t *most)
 {
-    uint32_t crews = raises->crews, piece = rd_kpiece(bytes, 1, crews, s->k.least, s->k.message_slot);
+    uint32_t channels = raises->channels, piece = rd_kpiece(bytes, 1, channels, s->k.least, s->k.message_slot);
     uint64_t pieces = (bytes + piece - 1) / piece;
 
     *most = bytes > *most ? bytes : *most;
-    for (uint32_t c = 0; c < crews; c++)
-        raises->of[c] += pieces <= c ? 0 : (pieces - c + crews - 1) / crews;
+    for (uint32_t c = 0; c < channels; c++)
+        raises->of[c] += pieces <= c ? 0 : (pieces - c + channels - 1) / channels;
 }
 
-/* Of a pair; what goes straight has a trigger of crew 0's for several messages. Nonzero: there is such. */
+/* Of a pair; what goes straight has a trigger of proxy channel 0's for several messages. Nonzero: there is such. */
 static int add_messages(const rd_stage_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises, uint64_t *most)
 {
     int straight = 0;
@@ -381,19 +381,19 @@ static int add_messages(const rd_stage_t *s, const rd_kmessage_t *m, uint32_t co
 
 /* That share a message: no more than its kernel has blocks for, with all pairs that there may be, and the kernels of
  * other ranks on this GPU beside it. On all ranks. */
-static uint32_t crews_for_messages(const rd_stage_t *s)
+static uint32_t channels_for_messages(const rd_stage_t *s)
 {
     uint32_t most = s->cuda->limits.blocks < MESSAGE_BLOCKS ? s->cuda->limits.blocks : MESSAGE_BLOCKS;
     uint32_t fit = most / s->pairs;
 
-    return fit < 1 ? 1 : fit < s->k.crews ? fit : s->k.crews;
+    return fit < 1 ? 1 : fit < s->k.channels ? fit : s->k.channels;
 }
 
 uint32_t rd_stage_beside(const rd_stage_t *s, uint32_t pairs)
 {
     uint32_t fit = rd_kernel_at_once() * 32 / rd_kernel_threads(RD_KERNEL_MIXED, RD_PROTO_LL); /* blocks */
 
-    return (pairs * crews_for_messages(s) + fit - 1) / fit;
+    return (pairs * channels_for_messages(s) + fit - 1) / fit;
 }
 
 uint32_t rd_stage_beside_most(const rd_stage_t *s)
@@ -408,7 +408,7 @@ rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_kla
     rd_stage_t *s = cuda->stage;
     rd_kstaged_messages_t *m = &work->staged_messages;
     rd_klaunch_t l = {.kernel = RD_KERNEL_STAGED_MESSAGES, .coll = RD_ALLTOALL};
-    raises_t raises = {crews_for_messages(s), {0}};
+    raises_t raises = {channels_for_messages(s), {0}};
     uint64_t most = 0;
     int straight = 0;
 
@@ -419,7 +419,7 @@ rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_kla
         l = *near;
     l.blocks += m->npairs * teams_of(&raises);
     rondo_result_t result = launch(s, &l, work, &m->stage, NULL, &raises, stream);
-    for (int c = 1; straight && c < rd_direct_crews(s); c++) /* crew 0 deals them out: who gets one should be awake */
-        rd_proxy_wake(&s->crews[c].client);
+    for (int c = 1; straight && c < rd_direct_channels(s); c++) /* proxy channel 0 deals them out: who gets one should be awake */
+        rd_proxy_wake(&s->channels[c].client);
     return result;
 }

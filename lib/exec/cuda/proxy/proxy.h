@@ -1,6 +1,6 @@
 /* A CUDA communicator that spans nodes, or has more ranks than can map each other's windows: its data goes through
  * pinned memory, and between the ranks by host communicators of its own, the *carriers*, whose progress the process's
- * proxies make. See kernels/work.h for lanes and crews.
+ * proxies make. See kernels/work.h for lanes and proxy channels.
  *
  *   a call    writes down what it wants (a task), launches a kernel, wakes the proxies         [proxy.c]
  *   kernel    input into a slot, trigger ...                                                   [kernels/proxy.cuh]
@@ -19,13 +19,13 @@
 #include "progress/proxy_threads.h"
 #include "exec/cuda/cuda_int.h"
 
-/* What a collective's triggers mean. Made by the call; the crew that takes its last round frees it, or, when it belongs
- * to a graph, crew 0 when the graph has ended and all that it has raised is done. */
+/* What a collective's triggers mean. Made by the call; the proxy channel that takes its last round frees it, or, when it belongs
+ * to a graph, proxy channel 0 when the graph has ended and all that it has raised is done. */
 typedef struct rd_stage_task {
     rd_ask_t ask; /* count: of the whole, or of a block */
     size_t each;  /* elements of a part that a round carries */
     uint32_t rounds;
-    _Atomic uint32_t left; /* rounds that no crew has taken */
+    _Atomic uint32_t left; /* rounds that no proxy channel has taken */
     uint64_t checked;      /* RONDO_CHECK: so many calls are compared before it begins */
     uint32_t number;       /* its place in the table */
     int carrier;
@@ -68,7 +68,7 @@ typedef struct rd_stage_lane {
     size_t brief[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
 } rd_stage_lane_t;
 
-/* Host communicators beneath: of all ranks, or of a rail, the ranks that have one place on their nodes; and, crew 0's
+/* Host communicators beneath: of all ranks, or of a rail, the ranks that have one place on their nodes; and, proxy channel 0's
  * alone, of all ranks again for RONDO_CHECK. */
 enum { RD_CARRIER_ALL, RD_CARRIER_RAIL, RD_CARRIER_CHECK, RD_CARRIERS };
 
@@ -76,20 +76,20 @@ typedef struct rd_carrier {
     int rank, nranks; /* nranks 0: there is none */
 } rd_carrier_t;
 
-_Static_assert(RD_KCREWS <= RD_PROXIES, "each crew has a proxy of its own");
+_Static_assert(RD_KPROXY_CHANNELS <= RD_PROXIES, "each proxy channel has a proxy of its own");
 
-/* Messages that go straight, dealt out by crew 0's proxy to another one, or its own: one puts, one takes, without
+/* Messages that go straight, dealt out by proxy channel 0's proxy to another one, or its own: one puts, one takes, without
  * locks. No more can be under way. */
 #define RD_DEALT_MOST ((uint32_t)RD_KPAIRS * RD_KLANE_SLOTS * RD_KDIRECT_RUN)
 typedef struct rd_dealt {
     _Atomic uint32_t put;
-    uint32_t filled; /* by crew 0, which the other one does not see yet */
+    uint32_t filled; /* by proxy channel 0, which the other one does not see yet */
     uint32_t taken;
     rd_net_direct_t all[RD_DEALT_MOST];
 } rd_dealt_t;
 
 /* What a proxy does for the communicator, by a carrier of each kind. */
-typedef struct rd_crew {
+typedef struct rd_proxy_channel {
     struct rd_stage *stage;
     int number;
     rd_queue_t *carriers[RD_CARRIERS]; /* NULL: there is none */
@@ -101,12 +101,12 @@ typedef struct rd_crew {
     _Atomic uint64_t asked; /* triggers that launches outside of graphs will raise */
     uint64_t answered;      /* and those that have come */
     _Atomic uint64_t settled; /* and those after which nothing was under way any more */
-    rd_stage_lane_t lanes[RD_KCREW_LANES];
-    int held;          /* by RONDO_CHECK: an operation waits until calls have been compared; crew 0 */
-    size_t come;       /* bytes of the next trigger's input that have come by flagged lines; crew 0 */
+    rd_stage_lane_t lanes[RD_KPROXY_LANES];
+    int held;          /* by RONDO_CHECK: an operation waits until calls have been compared; proxy channel 0 */
+    size_t come;       /* bytes of the next trigger's input that have come by flagged lines; proxy channel 0 */
     size_t *counts;    /* room for those of a round: two for each rank */
     rd_dealt_t *dealt; /* NULL: nothing goes straight */
-} rd_crew_t;
+} rd_proxy_channel_t;
 
 typedef struct rd_stage {
     rd_cuda_t *cuda;
@@ -126,10 +126,10 @@ typedef struct rd_stage {
     uint32_t pairs; /* of peer and direction: of a launch of messages, at most. On all ranks */
     int rails;      /* places that every node has, each with carriers of its own; 0: no kernels inside nodes */
     int ordered;    /* ranks are counted node by node */
-    int nlanes;    /* of a crew */
-    int ncrews;
-    _Atomic int over; /* crews that have failed, and let go of all buffers */
-    rd_crew_t *crews;
+    int nlanes;    /* of a proxy channel */
+    int nchannels;
+    _Atomic int over; /* proxy channels that have failed, and let go of all buffers */
+    rd_proxy_channel_t *channels;
 } rd_stage_t;
 
 #define RD_STAGE_RANKS 32767 /* of a communicator, at most */
@@ -155,10 +155,10 @@ void rd_stage_areas_free(void);
 /* proxy_task.c */
 rd_stage_tasks_t *rd_stage_tasks_create(void);
 void rd_stage_tasks_close(rd_stage_tasks_t *tasks); /* there are no proxies any more */
-/* For crew 0's proxy: takes away what ended graphs have left, as far as all crews have done it. */
+/* For proxy channel 0's proxy: takes away what ended graphs have left, as far as all proxy channels have done it. */
 void rd_stage_tasks_sweep(rd_stage_t *stage);
-/* Collectives' triggers of a crew: raised, and not done. All that kernels have raised which are over. */
-uint32_t rd_stage_undone(const rd_crew_t *crew);
+/* Collectives' triggers of a proxy channel: raised, and not done. All that kernels have raised which are over. */
+uint32_t rd_stage_undone(const rd_proxy_channel_t *channel);
 int rd_stage_task_add(rd_stage_tasks_t *tasks, rd_stage_task_t *task); /* into a free place; -1: no memory */
 rd_stage_task_t *rd_stage_task(rd_stage_tasks_t *tasks, uint32_t number);
 void rd_stage_task_drop(rd_stage_tasks_t *tasks, rd_stage_task_t *task);
@@ -170,7 +170,7 @@ cudaError_t rd_stage_graph_hold(rd_stage_tasks_t *tasks, rd_stage_task_t *task, 
 
 /* proxy.c */
 
-/* RONDO_CHECK: crew 0's proxy is to compare the call with the others'. */
+/* RONDO_CHECK: proxy channel 0's proxy is to compare the call with the others'. */
 rondo_result_t rd_stage_check(rd_stage_t *stage, const rd_call_t *call);
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call);
 /* By one kind of carrier: roots and counts are those of its ranks. */
@@ -193,22 +193,22 @@ void rd_inner_close(rd_cuda_t *cuda);
  * what a rank then has; or, as rd_stage_run, by all ranks at once. */
 rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call);
 
-/* inline.c, for trigger `number` of crew 0: the input, if all of its lines are there; the output. Up to 15 bytes behind
+/* inline.c, for trigger `number` of proxy channel 0: the input, if all of its lines are there; the output. Up to 15 bytes behind
  * them are touched, too. */
-int rd_brief_come(rd_crew_t *crew, uint32_t number, char *to, size_t bytes);
-void rd_brief_give(const rd_crew_t *crew, uint32_t number, const char *from, size_t bytes);
+int rd_brief_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes);
+void rd_brief_give(const rd_proxy_channel_t *channel, uint32_t number, const char *from, size_t bytes);
 
 /* gdr_probe.c. Collective, when the carriers are there: which messages go straight, and why, or why none does. */
 rondo_result_t rd_direct_find(rd_stage_t *stage);
 /* gdr.c: a message as a launch holds it. */
 rd_kmessage_t rd_direct_message(const rd_stage_t *stage, const rd_cuda_message_t *message);
-/* For the proxy: before its turn; crew 0's at a trigger, whose slot says where so many messages lie; for each what it
+/* For the proxy: before its turn; proxy channel 0's at a trigger, whose slot says where so many messages lie; for each what it
  * has been dealt; when some have come. */
 void rd_direct_turn(const rd_stage_t *stage);
-int rd_direct_crews(const rd_stage_t *stage); /* to which they are dealt out */
-rondo_result_t rd_direct_deal(rd_crew_t *crew, rd_stage_lane_t *lane, int peer, int send, const char *slot,
+int rd_direct_channels(const rd_stage_t *stage); /* to which they are dealt out */
+rondo_result_t rd_direct_deal(rd_proxy_channel_t *channel, rd_stage_lane_t *lane, int peer, int send, const char *slot,
                               uint32_t count);
-rondo_result_t rd_direct_begin(rd_crew_t *crew, int *moved);
+rondo_result_t rd_direct_begin(rd_proxy_channel_t *channel, int *moved);
 void rd_direct_flush(void);
 
 /* gdr_queues.c: streams that wait for a while, with work behind them that overwrites so many bytes at `to`, device memory
@@ -228,7 +228,7 @@ rd_net_memory_t rd_renewed_whole(const rd_stage_t *stage, const rd_kmessage_t *m
 void rd_renewed_free(rd_stage_t *stage); /* no kernel runs any more */
 
 /* proxy_progress.c: a turn of the proxy. */
-rd_proxy_state_t rd_carry(void *crew);
-void rd_carry_failure(rd_crew_t *crew, int carrier); /* what has failed the communicator fails the carrier */
+rd_proxy_state_t rd_carry(void *channel);
+void rd_carry_failure(rd_proxy_channel_t *channel, int carrier); /* what has failed the communicator fails the carrier */
 
 #endif

@@ -11,16 +11,16 @@
 #define SLOT_EACH ((size_t)4 << 10) /* bytes of a rank's part of a slot, as far as SLOT_MOST allows */
 #define SLOTS 4u
 #define LEAST ((size_t)32 << 10) /* bytes of a round or piece */
-#define CREWS RD_PROXIES
+#define CHANNELS RD_PROXIES
 
 /* Half of a rank's cores at most: the other half is the user's. The same on all ranks. */
-static int crews_of(const rd_team_t *team)
+static int channels_of(const rd_team_t *team)
 {
     int half = team->cores_each / 2;
 
-    if (team->env->cuda_crews)
-        return team->env->cuda_crews;
-    return half < 1 ? 1 : half < CREWS ? half : CREWS;
+    if (team->env->cuda_channels)
+        return team->env->cuda_channels;
+    return half < 1 ? 1 : half < CHANNELS ? half : CHANNELS;
 }
 
 int rd_stage_needed(const rd_team_t *team)
@@ -47,7 +47,7 @@ static void layout(rd_stage_t *s, const rd_env_t *env, size_t *bytes)
     s->k.slot = (uint32_t)slot_for(n, env);
     s->k.message_slot = (uint32_t)((size_t)2 * s->k.slot / (s->pairs + 2) / 64 * 64);
     s->k.least = (uint32_t)(least < s->k.message_slot ? least : s->k.message_slot);
-    s->k.crews = (uint32_t)s->ncrews;
+    s->k.channels = (uint32_t)s->nchannels;
     *bytes = (size_t)SLOTS * 2 * s->k.slot;
 }
 
@@ -62,41 +62,41 @@ static uint32_t pairs_of(const rd_cuda_t *cuda)
     return fit < 2 ? 2 : fit < RD_KPAIRS ? fit : RD_KPAIRS;
 }
 
-static int crew_begin(rd_stage_t *s, int number, size_t bytes)
+static int channel_begin(rd_stage_t *s, int number, size_t bytes)
 {
-    rd_crew_t *crew = &s->crews[number];
+    rd_proxy_channel_t *channel = &s->channels[number];
 
-    crew->number = number;
-    crew->counts = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *crew->counts);
-    crew->slots = s->area->pinned + RD_STAGE_LANES_BYTES + (size_t)number * bytes;
+    channel->number = number;
+    channel->counts = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *channel->counts);
+    channel->slots = s->area->pinned + RD_STAGE_LANES_BYTES + (size_t)number * bytes;
     for (int l = 0; l < s->nlanes; l++)
-        crew->lanes[l].pinned = (rd_klane_t *)(void *)s->area->pinned + number * RD_KCREW_LANES + l;
-    crew->client.turn = rd_carry;
-    crew->client.arg = crew;
-    crew->client.proxy = number;
-    crew->client.awake_us = s->cuda->team->env->cuda_awake;
-    return crew->counts ? 0 : -1;
+        channel->lanes[l].pinned = (rd_klane_t *)(void *)s->area->pinned + number * RD_KPROXY_LANES + l;
+    channel->client.turn = rd_carry;
+    channel->client.arg = channel;
+    channel->client.proxy = number;
+    channel->client.awake_us = s->cuda->team->env->cuda_awake;
+    return channel->counts ? 0 : -1;
 }
 
 static rondo_result_t memory(rd_stage_t *s)
 {
     const rd_team_t *team = s->cuda->team;
-    size_t n = (size_t)team->nranks, bytes; /* of a crew */
+    size_t n = (size_t)team->nranks, bytes; /* of a proxy channel */
     char *pinned = NULL;
     cudaError_t error;
     int short_of = 0;
 
-    s->ncrews = crews_of(team);
+    s->nchannels = channels_of(team);
     s->pairs = pairs_of(s->cuda);
     s->nlanes = 1 + (int)s->pairs;
     layout(s, team->env, &bytes);
-    s->crews = calloc((size_t)s->ncrews, sizeof *s->crews);
+    s->channels = calloc((size_t)s->nchannels, sizeof *s->channels);
     s->tasks = rd_stage_tasks_create();
-    for (int c = 0; s->crews && c < s->ncrews; c++)
-        s->crews[c].stage = s; /* what fails behind this takes them down */
-    if (!s->crews || !s->tasks)
+    for (int c = 0; s->channels && c < s->nchannels; c++)
+        s->channels[c].stage = s; /* what fails behind this takes them down */
+    if (!s->channels || !s->tasks)
         return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
-    error = rd_stage_area_take(s->cuda->device, (size_t)s->ncrews * bytes, n > RD_KRANKS ? 2 * n : 0, &s->area);
+    error = rd_stage_area_take(s->cuda->device, (size_t)s->nchannels * bytes, n > RD_KRANKS ? 2 * n : 0, &s->area);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&pinned, s->area->pinned, 0);
     if (error != cudaSuccess)
@@ -107,17 +107,17 @@ static rondo_result_t memory(rd_stage_t *s)
     s->brief = s->area->pinned + RD_STAGE_BRIEF_AT;
     s->k.state = s->area->state;
     s->cuda->k.own = (char *)s->area->table;
-    for (int c = 0; c < s->ncrews; c++)
-        short_of |= crew_begin(s, c, bytes);
+    for (int c = 0; c < s->nchannels; c++)
+        short_of |= channel_begin(s, c, bytes);
     return short_of ? rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
 }
 
-/* Host communicators of those who pass the same `first`, which is one of them: one for each of so many crews; nranks 0:
+/* Host communicators of those who pass the same `first`, which is one of them: one for each of so many proxy channels; nranks 0:
  * of none. */
-static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int first, int rank, int nranks)
+static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int channels, int first, int rank, int nranks)
 {
     static const char *const names[RD_CARRIERS] = {"net", "rail", "check"};
-    size_t each = (size_t)crews;
+    size_t each = (size_t)channels;
     const rd_team_t *team = s->cuda->team;
     rondo_unique_id_t *ids = calloc((size_t)team->nranks * each, sizeof *ids), *its;
     size_t made = 0;
@@ -131,7 +131,7 @@ static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int crews, int f
     s->carriers[carrier] = (rd_carrier_t){rank, nranks};
     while (nranks && made < each && result == RONDO_SUCCESS) {
         result = s->cuda->net_comms->make(team, names[carrier], &its[made], rank, nranks,
-                                          &s->crews[made].carriers[carrier]);
+                                          &s->channels[made].carriers[carrier]);
         made++;
     }
     for (size_t c = made; team->rank == first && c < each; c++)
@@ -153,7 +153,7 @@ static rondo_result_t rails(rd_stage_t *s)
     s->ordered = 1;
     for (int r = 1; r < team->nranks; r++)
         s->ordered &= node->node_of[r] >= node->node_of[r - 1];
-    return carriers_make(s, RD_CARRIER_RAIL, s->ncrews, first, node->node_of[team->rank], of_one ? node->nnodes : 0);
+    return carriers_make(s, RD_CARRIER_RAIL, s->nchannels, first, node->node_of[team->rank], of_one ? node->nnodes : 0);
 }
 
 /* What a node's ranks do among themselves, where some node has several and none more than map each other's windows. */
@@ -175,7 +175,7 @@ static rondo_result_t inside(rd_stage_t *s)
 static rondo_result_t carriers(rd_stage_t *s)
 {
     const rd_team_t *team = s->cuda->team;
-    rondo_result_t result = carriers_make(s, RD_CARRIER_ALL, s->ncrews, 0, team->rank, team->nranks);
+    rondo_result_t result = carriers_make(s, RD_CARRIER_ALL, s->nchannels, 0, team->rank, team->nranks);
 
     if (result == RONDO_SUCCESS && team->env->check)
         result = rd_signature_list_create(&s->signatures, team);
@@ -186,12 +186,12 @@ static rondo_result_t carriers(rd_stage_t *s)
 
 static rondo_result_t serve(rd_stage_t *s)
 {
-    for (int c = 0; c < s->ncrews; c++) {
-        int error = rd_proxy_add(&s->crews[c].client);
+    for (int c = 0; c < s->nchannels; c++) {
+        int error = rd_proxy_add(&s->channels[c].client);
         if (error)
             return rd_error(s->cuda->team->who, RONDO_ERR_SYSTEM, "no thread to serve the network: %s",
                             strerror(error));
-        s->crews[c].served = 1;
+        s->channels[c].served = 1;
     }
     return RONDO_SUCCESS;
 }
@@ -207,17 +207,17 @@ static void say_what_was_made(const rd_stage_t *s)
         rd_log(team->who, RD_LOG_INFO,
                "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data is staged through %zu MB of "
                "pinned memory a rank, by %d threads",
-               team->nranks, RD_KRANKS, s->area->bytes >> 20, s->ncrews);
+               team->nranks, RD_KRANKS, s->area->bytes >> 20, s->nchannels);
     else if (s->direct)
         rd_log(team->who, RD_LOG_INFO,
                "CUDA between %d nodes: messages of %zu bytes and more go straight from GPU to GPU (%s), all else is "
                "staged through %zu MB of pinned memory a rank, both by %d threads",
-               team->node->nnodes, s->direct, s->way, s->area->bytes >> 20, s->ncrews);
+               team->node->nnodes, s->direct, s->way, s->area->bytes >> 20, s->nchannels);
     else
         rd_log(team->who, RD_LOG_INFO,
                "CUDA between %d nodes: no direct path (%s), data is staged through %zu MB of pinned memory a rank, by "
                "%d threads",
-               team->node->nnodes, s->way, s->area->bytes >> 20, s->ncrews);
+               team->node->nnodes, s->way, s->area->bytes >> 20, s->nchannels);
     if (team->cores_each < 2)
         rd_log(team->who, RD_LOG_WARN,
                "a rank has one core, for itself and for the thread that moves its GPU's data by the host: operations may "
@@ -252,15 +252,15 @@ static void carriers_end(rd_stage_t *s)
 {
     const rd_net_comm_ops_t *ops = s->cuda->net_comms;
 
-    for (int i = RD_CARRIERS * s->ncrews - 1; i >= 0; i--) {
-        rd_crew_t *crew = &s->crews[i / RD_CARRIERS];
-        rd_queue_t *carrier = crew->carriers[i % RD_CARRIERS];
-        rd_carry_failure(crew, i % RD_CARRIERS);
+    for (int i = RD_CARRIERS * s->nchannels - 1; i >= 0; i--) {
+        rd_proxy_channel_t *channel = &s->channels[i / RD_CARRIERS];
+        rd_queue_t *carrier = channel->carriers[i % RD_CARRIERS];
+        rd_carry_failure(channel, i % RD_CARRIERS);
         if (carrier)
             ops->leave(carrier);
     }
-    for (int i = RD_CARRIERS * s->ncrews - 1; i >= 0; i--) {
-        rd_queue_t *carrier = s->crews[i / RD_CARRIERS].carriers[i % RD_CARRIERS];
+    for (int i = RD_CARRIERS * s->nchannels - 1; i >= 0; i--) {
+        rd_queue_t *carrier = s->channels[i / RD_CARRIERS].carriers[i % RD_CARRIERS];
         if (carrier)
             ops->end(carrier);
     }
@@ -271,8 +271,8 @@ int rd_stage_busy(const rd_cuda_t *cuda)
     const rd_stage_t *s = cuda->stage;
     int busy = 0;
 
-    for (int c = 0; s && c < s->ncrews; c++)
-        busy |= atomic_load(&s->crews[c].settled) != atomic_load(&s->crews[c].asked) || rd_stage_undone(&s->crews[c]);
+    for (int c = 0; s && c < s->nchannels; c++)
+        busy |= atomic_load(&s->channels[c].settled) != atomic_load(&s->channels[c].asked) || rd_stage_undone(&s->channels[c]);
     return busy;
 }
 
@@ -282,10 +282,10 @@ void rd_stage_close(rd_cuda_t *cuda)
 
     if (!s)
         return;
-    for (int c = 0; s->crews && c < s->ncrews; c++)
-        if (s->crews[c].served)
-            rd_proxy_remove(&s->crews[c].client);
-    if (s->crews)
+    for (int c = 0; s->channels && c < s->nchannels; c++)
+        if (s->channels[c].served)
+            rd_proxy_remove(&s->channels[c].client);
+    if (s->channels)
         carriers_end(s);
     rd_signature_list_free(s->signatures);
     if (s->tasks)
@@ -293,11 +293,11 @@ void rd_stage_close(rd_cuda_t *cuda)
     if (s->area)
         rd_stage_area_give(s->area);
     rd_renewed_free(s);
-    for (int c = 0; s->crews && c < s->ncrews; c++) {
-        free(s->crews[c].dealt);
-        free(s->crews[c].counts);
+    for (int c = 0; s->channels && c < s->nchannels; c++) {
+        free(s->channels[c].dealt);
+        free(s->channels[c].counts);
     }
-    free(s->crews);
+    free(s->channels);
     free(s->straight);
     free(s);
     cuda->stage = NULL;

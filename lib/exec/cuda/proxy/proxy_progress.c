@@ -1,8 +1,8 @@
-/* A crew's part of a CUDA communicator that is staged: what kernels have put into slots goes on by the carrier, the host
+/* A proxy channel's part of a CUDA communicator that is staged: what kernels have put into slots goes on by the carrier, the host
  * communicator beneath, whose planner knows every operation between nodes. A turn takes the triggers that have come,
  * advances what is under way, and tells kernels what is done. See proxy.h.
  *
- * Crews share nothing but the tasks, and what crew 0 deals out of the messages that go straight. Nobody else touches a
+ * Proxy channels share nothing but the tasks, and what proxy channel 0 deals out of the messages that go straight. Nobody else touches a
  * carrier's rooms while a proxy serves it. What fails there fails the communicator, in the same words, and the other way
  * round.
  */
@@ -40,11 +40,11 @@ static const size_t *round_counts(size_t *into, const size_t *counts, int n, con
 }
 
 /* The plan of one round: the task's operation on a part of each block. */
-static rondo_result_t round_plan(rd_crew_t *crew, const rd_stage_task_t *t, uint32_t round, rd_plan_t **plan)
+static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_stage_task_t *t, uint32_t round, rd_plan_t **plan)
 {
-    rd_planner_t *planner = crew->carriers[t->carrier]->planner;
-    int n = crew->stage->carriers[t->carrier].nranks;
-    size_t *in = crew->counts, *out = crew->counts + n;
+    rd_planner_t *planner = channel->carriers[t->carrier]->planner;
+    int n = channel->stage->carriers[t->carrier].nranks;
+    size_t *in = channel->counts, *out = channel->counts + n;
     rd_ask_t ask = t->ask;
     rd_tables_t tables = {NULL, NULL, NULL, NULL};
 
@@ -64,10 +64,10 @@ static rondo_result_t round_plan(rd_crew_t *crew, const rd_stage_task_t *t, uint
 
 /* ---- from a trigger to a task of the carrier's queue */
 
-static rondo_result_t add(rd_crew_t *crew, rd_stage_lane_t *lane, rd_queue_t *carrier, int chain, rd_plan_t *plan,
+static rondo_result_t add(rd_proxy_channel_t *channel, rd_stage_lane_t *lane, rd_queue_t *carrier, int chain, rd_plan_t *plan,
                           const void *in, void *out)
 {
-    rd_completion_t *completion = &lane->flying[lane->taken & (crew->stage->k.slots - 1)];
+    rd_completion_t *completion = &lane->flying[lane->taken & (channel->stage->k.slots - 1)];
     rd_task_t *task;
     rondo_result_t result = rd_task_create(carrier, plan, chain, in, out, &task);
 
@@ -77,21 +77,21 @@ static rondo_result_t add(rd_crew_t *crew, rd_stage_lane_t *lane, rd_queue_t *ca
     return result;
 }
 
-/* Other crews may nap: they look again. */
-static void wake_others(const rd_crew_t *crew)
+/* Other proxy channels may nap: they look again. */
+static void wake_others(const rd_proxy_channel_t *channel)
 {
-    const rd_stage_t *s = crew->stage;
+    const rd_stage_t *s = channel->stage;
 
-    for (int c = 0; c < s->ncrews; c++)
-        if (c != crew->number)
-            rd_proxy_nudge(&s->crews[c].client);
+    for (int c = 0; c < s->nchannels; c++)
+        if (c != channel->number)
+            rd_proxy_nudge(&s->channels[c].client);
 }
 
 /* `t`: the task that it names; NULL: it names none. */
-static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger, rd_stage_task_t *t)
+static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger_t *trigger, rd_stage_task_t *t)
 {
-    rd_stage_t *s = crew->stage;
-    char *slot = crew->slots + (size_t)(crew->lanes[0].taken & (s->k.slots - 1)) * 2 * s->k.slot;
+    rd_stage_t *s = channel->stage;
+    char *slot = channel->slots + (size_t)(channel->lanes[0].taken & (s->k.slots - 1)) * 2 * s->k.slot;
     char *out = slot + s->k.slot, *in = slot;
     rd_plan_t *plan;
 
@@ -99,74 +99,74 @@ static rondo_result_t begin_round(rd_crew_t *crew, const rd_ktrigger_t *trigger,
         return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
                         trigger->round, trigger->what);
     if (t->captured && t->rounds > 1 && trigger->round == 0) /* nobody has announced what a graph's kernels do */
-        wake_others(crew);
+        wake_others(channel);
     if (t->ask.coll == RD_BROADCAST) /* in place: the root's kernel wants nothing back, the others' give nothing */
         in = out = s->carriers[t->carrier].rank == t->ask.root ? in : out;
-    crew->lanes[0].brief[crew->lanes[0].taken & (s->k.slots - 1)] = t->brief ? t->brief_out : 0;
-    rondo_result_t result = round_plan(crew, t, trigger->round, &plan);
+    channel->lanes[0].brief[channel->lanes[0].taken & (s->k.slots - 1)] = t->brief ? t->brief_out : 0;
+    rondo_result_t result = round_plan(channel, t, trigger->round, &plan);
     if (result == RONDO_SUCCESS)
-        result = add(crew, &crew->lanes[0], crew->carriers[t->carrier], RD_CHAIN_COLLECTIVE, plan, in, out);
+        result = add(channel, &channel->lanes[0], channel->carriers[t->carrier], RD_CHAIN_COLLECTIVE, plan, in, out);
     if (t->captured)
         return result;
-    crew->answered++;
+    channel->answered++;
     if (atomic_fetch_sub(&t->left, 1) == 1)
         rd_stage_task_drop(s->tasks, t);
     return result;
 }
 
 /* A launch gives lane l to whatever pair it likes; of that pair's messages all before are over then. */
-static rondo_result_t begin_message(rd_crew_t *crew, int l, const rd_ktrigger_t *trigger)
+static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd_ktrigger_t *trigger)
 {
-    const rd_stage_t *s = crew->stage;
-    rd_stage_lane_t *lane = &crew->lanes[l];
+    const rd_stage_t *s = channel->stage;
+    rd_stage_lane_t *lane = &channel->lanes[l];
     size_t at = ((size_t)(l - 1) * s->k.slots + (lane->taken & (s->k.slots - 1))) * s->k.message_slot;
     int peer = (int)RD_KMESSAGE_PEER(trigger->round), send = (int)RD_KMESSAGE_SEND(trigger->round);
     int chain = send ? RD_CHAIN_SEND(peer) : RD_CHAIN_RECV(peer);
-    rd_queue_t *carrier = crew->carriers[RD_CARRIER_ALL];
+    rd_queue_t *carrier = channel->carriers[RD_CARRIER_ALL];
     int captured = (trigger->round & RD_KMESSAGE_CAPTURED) != 0;
     rondo_result_t result;
     rd_plan_t *plan;
 
-    crew->answered += !captured;
+    channel->answered += !captured;
     lane->receives = !send;
     if (peer >= s->cuda->k.nranks || peer == s->cuda->k.rank)
         return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
     if (trigger->round & RD_KMESSAGE_DIRECT)
-        return rd_direct_deal(crew, lane, peer, send, crew->slots + at, trigger->what);
+        return rd_direct_deal(channel, lane, peer, send, channel->slots + at, trigger->what);
     if (trigger->what > s->k.message_slot)
         return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL,
                         "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
-    if (captured && crew->number == 0 && trigger->round & RD_KMESSAGE_LONG)
-        wake_others(crew);
+    if (captured && channel->number == 0 && trigger->round & RD_KMESSAGE_LONG)
+        wake_others(channel);
     result = rd_plan_get_p2p(carrier->planner, peer, send, trigger->what, &plan);
-    return result == RONDO_SUCCESS ? add(crew, lane, carrier, chain, plan, crew->slots + at, crew->slots + at) : result;
+    return result == RONDO_SUCCESS ? add(channel, lane, carrier, chain, plan, channel->slots + at, channel->slots + at) : result;
 }
 
 /* ---- RONDO_CHECK */
 
 /* Have so many calls been compared? Crew 0's round is the first of every operation. */
-static int compared(rd_crew_t *crew, uint64_t calls)
+static int compared(rd_proxy_channel_t *channel, uint64_t calls)
 {
-    int held = !rd_signature_list_compared(crew->stage->signatures, calls);
+    int held = !rd_signature_list_compared(channel->stage->signatures, calls);
 
-    if (crew->number == 0)
-        crew->held = held;
+    if (channel->number == 0)
+        channel->held = held;
     return !held;
 }
 
-static rondo_result_t check_turn(rd_crew_t *crew, int *moved)
+static rondo_result_t check_turn(rd_proxy_channel_t *channel, int *moved)
 {
-    rd_queue_t *by = crew->carriers[RD_CARRIER_CHECK];
+    rd_queue_t *by = channel->carriers[RD_CARRIER_CHECK];
     uint64_t taken;
     int more;
 
     /* A host may be ahead of its stream, and of the others': nobody is late before an operation waits. */
-    if (!crew->held)
+    if (!channel->held)
         rd_wait_progress(&by->wait);
-    rondo_result_t result = rd_signature_list_turn(crew->stage->signatures, by, &taken, &more);
-    crew->answered += taken;
+    rondo_result_t result = rd_signature_list_turn(channel->stage->signatures, by, &taken, &more);
+    channel->answered += taken;
     if (more)
-        wake_others(crew);
+        wake_others(channel);
     *moved |= taken || more;
     return result;
 }
@@ -175,48 +175,48 @@ static rondo_result_t check_turn(rd_crew_t *crew, int *moved)
 
 /* Of what is brief the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have asked
  * alike. */
-static int may_begin(rd_crew_t *crew, const rd_stage_task_t *t)
+static int may_begin(rd_proxy_channel_t *channel, const rd_stage_task_t *t)
 {
-    const rd_stage_t *s = crew->stage;
-    uint32_t taken = crew->lanes[0].taken;
-    char *slot = crew->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
+    const rd_stage_t *s = channel->stage;
+    uint32_t taken = channel->lanes[0].taken;
+    char *slot = channel->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
 
-    return !t || (compared(crew, t->checked) && (!t->brief || rd_brief_come(crew, taken + 1, slot, t->brief_in)));
+    return !t || (compared(channel, t->checked) && (!t->brief || rd_brief_come(channel, taken + 1, slot, t->brief_in)));
 }
 
-static rondo_result_t take(rd_crew_t *crew, int *moved)
+static rondo_result_t take(rd_proxy_channel_t *channel, int *moved)
 {
-    const rd_stage_t *s = crew->stage;
+    const rd_stage_t *s = channel->stage;
     rondo_result_t result = RONDO_SUCCESS;
     rd_ktrigger_t trigger;
 
     for (int l = 0; l < s->nlanes; l++) {
-        rd_stage_lane_t *lane = &crew->lanes[l];
+        rd_stage_lane_t *lane = &channel->lanes[l];
         while (result == RONDO_SUCCESS && lane->taken - lane->done < s->k.slots &&
                trigger_come(lane, s->k.slots, &trigger)) {
             rd_stage_task_t *t = l == RD_CHAIN_COLLECTIVE ? rd_stage_task(s->tasks, trigger.what) : NULL;
-            if (l == RD_CHAIN_COLLECTIVE && !may_begin(crew, t))
+            if (l == RD_CHAIN_COLLECTIVE && !may_begin(channel, t))
                 break;
             *moved = 1;
-            result = l == RD_CHAIN_COLLECTIVE ? begin_round(crew, &trigger, t) : begin_message(crew, l, &trigger);
+            result = l == RD_CHAIN_COLLECTIVE ? begin_round(channel, &trigger, t) : begin_message(channel, l, &trigger);
         }
     }
     return result;
 }
 
 /* To the kernels, in order. Nonzero: something is still under way. */
-static int tell(rd_crew_t *crew, int *moved)
+static int tell(rd_proxy_channel_t *channel, int *moved)
 {
-    const rd_stage_t *s = crew->stage;
+    const rd_stage_t *s = channel->stage;
     int flying = 0;
 
     for (int l = 0; l < s->nlanes; l++) {
-        rd_stage_lane_t *lane = &crew->lanes[l];
+        rd_stage_lane_t *lane = &channel->lanes[l];
         uint32_t done = lane->done;
         while (done != lane->taken && atomic_load(&lane->flying[done & (s->k.slots - 1)].pending) == 0) {
             uint32_t at = done & (s->k.slots - 1);
             if (lane->brief[at])
-                rd_brief_give(crew, done + 1, crew->slots + ((size_t)2 * at + 1) * s->k.slot, lane->brief[at]);
+                rd_brief_give(channel, done + 1, channel->slots + ((size_t)2 * at + 1) * s->k.slot, lane->brief[at]);
             done++;
         }
         if (done != lane->done) {
@@ -259,11 +259,11 @@ static int inside(const rd_stage_t *s, int carrier, int r)
 }
 
 /* A rank that the carrier does not have is nobody whom its ranks may blame: they learn of it as this one has. */
-void rd_carry_failure(rd_crew_t *crew, int carrier)
+void rd_carry_failure(rd_proxy_channel_t *channel, int carrier)
 {
-    const rd_team_t *team = crew->stage->cuda->team;
-    rd_queue_t *to = crew->carriers[carrier];
-    int culprit = atomic_load(&team->health->stop.culprit), its = inside(crew->stage, carrier, culprit);
+    const rd_team_t *team = channel->stage->cuda->team;
+    rd_queue_t *to = channel->carriers[carrier];
+    int culprit = atomic_load(&team->health->stop.culprit), its = inside(channel->stage, carrier, culprit);
     rondo_result_t code = rd_health_check(team->health);
 
     if (!to || code == RONDO_SUCCESS || rd_health_check(to->health) != RONDO_SUCCESS)
@@ -274,11 +274,11 @@ void rd_carry_failure(rd_crew_t *crew, int carrier)
 }
 
 /* What has failed a carrier fails the communicator. */
-static void come_up(rd_crew_t *crew, int carrier)
+static void come_up(rd_proxy_channel_t *channel, int carrier)
 {
-    const rd_team_t *team = crew->stage->cuda->team;
-    rd_queue_t *from = crew->carriers[carrier];
-    int culprit = outside(crew->stage, carrier, atomic_load(&from->health->stop.culprit));
+    const rd_team_t *team = channel->stage->cuda->team;
+    rd_queue_t *from = channel->carriers[carrier];
+    int culprit = outside(channel->stage, carrier, atomic_load(&from->health->stop.culprit));
 
     if (carrier != RD_CARRIER_RAIL)
         rd_health_fail(team->health, rd_health_check(from->health), culprit, "%s", from->health->stop.text);
@@ -288,48 +288,48 @@ static void come_up(rd_crew_t *crew, int carrier)
                      culprit >= 0 ? rd_boot_whois(team->boot, culprit) : "?", from->health->stop.text);
 }
 
-/* The last crew tells the kernels, which may have named buffers to all of them. One that sleeps is woken to look: by
- * crew 0, which does not sleep while a kernel waits for it. */
-static void let_go(rd_crew_t *crew)
+/* The last proxy channel tells the kernels, which may have named buffers to all of them. One that sleeps is woken to look: by
+ * proxy channel 0, which does not sleep while a kernel waits for it. */
+static void let_go(rd_proxy_channel_t *channel)
 {
-    rd_stage_t *s = crew->stage;
+    rd_stage_t *s = channel->stage;
 
-    crew->over = 1;
-    if (atomic_fetch_add(&s->over, 1) + 1 == s->ncrews)
-        __atomic_store_n(&s->crews[0].lanes[0].pinned->over, 1, __ATOMIC_RELEASE);
-    for (int c = 1; crew->number == 0 && c < s->ncrews; c++)
-        rd_proxy_wake(&s->crews[c].client);
+    channel->over = 1;
+    if (atomic_fetch_add(&s->over, 1) + 1 == s->nchannels)
+        __atomic_store_n(&s->channels[0].lanes[0].pinned->over, 1, __ATOMIC_RELEASE);
+    for (int c = 1; channel->number == 0 && c < s->nchannels; c++)
+        rd_proxy_wake(&s->channels[c].client);
 }
 
 #define NEWS_MS 300 /* in which the communicator itself may learn more than the rail */
 
-static rd_proxy_state_t end(rd_crew_t *crew, rondo_result_t result)
+static rd_proxy_state_t end(rd_proxy_channel_t *channel, rondo_result_t result)
 {
-    const rd_team_t *team = crew->stage->cuda->team;
+    const rd_team_t *team = channel->stage->cuda->team;
     int failed = 0;
 
-    while (failed < RD_CARRIERS && !(crew->carriers[failed] && rd_health_check(crew->carriers[failed]->health)))
+    while (failed < RD_CARRIERS && !(channel->carriers[failed] && rd_health_check(channel->carriers[failed]->health)))
         failed++;
     if (failed == RD_CARRIER_RAIL && rd_health_poll(team->health) == RONDO_SUCCESS) {
-        crew->failed_ms = crew->failed_ms ? crew->failed_ms : rd_clock_ms();
-        if (rd_clock_ms() - crew->failed_ms < NEWS_MS)
+        channel->failed_ms = channel->failed_ms ? channel->failed_ms : rd_clock_ms();
+        if (rd_clock_ms() - channel->failed_ms < NEWS_MS)
             return RD_PROXY_WAITS;
     }
     if (failed < RD_CARRIERS)
-        come_up(crew, failed);
+        come_up(channel, failed);
     else
         rd_health_fail(team->health, result, team->rank, "an operation could not go on: %s", rd_thread_error());
     for (int i = 0; i < RD_CARRIERS; i++) {
-        rd_carry_failure(crew, i);
-        if (crew->carriers[i])
-            rd_queue_flush(crew->carriers[i], rd_health_check(crew->carriers[i]->health));
+        rd_carry_failure(channel, i);
+        if (channel->carriers[i])
+            rd_queue_flush(channel->carriers[i], rd_health_check(channel->carriers[i]->health));
     }
-    let_go(crew);
+    let_go(channel);
     return RD_PROXY_IDLE;
 }
 
 /* A carrier's turn; nonzero in *busy: it has something under way. */
-static rondo_result_t advance(rd_crew_t *crew, rd_queue_t *carrier, int *busy, int *moved)
+static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *carrier, int *busy, int *moved)
 {
     rondo_result_t result = RONDO_SUCCESS;
     int its = 0, direct = carrier && rd_transport_direct_peer(carrier->net) >= 0;
@@ -339,10 +339,10 @@ static rondo_result_t advance(rd_crew_t *crew, rd_queue_t *carrier, int *busy, i
     *busy = 1;
     result = rd_queue_tasks(carrier, &its);
     if (result == RONDO_SUCCESS) { /* kernels are told before the network is looked at, which takes a microsecond */
-        (void)tell(crew, &its);
+        (void)tell(channel, &its);
         int came = rd_transport_progress(carrier->net);
         if (came && carrier->active && (result = rd_queue_tasks(carrier, &its)) == RONDO_SUCCESS)
-            (void)tell(crew, &its); /* what has come may be the end of it */
+            (void)tell(channel, &its); /* what has come may be the end of it */
         its |= came;
     }
     *moved |= its;
@@ -357,35 +357,35 @@ static rondo_result_t advance(rd_crew_t *crew, rd_queue_t *carrier, int *busy, i
 
 rd_proxy_state_t rd_carry(void *arg)
 {
-    rd_crew_t *crew = arg;
-    const rd_stage_t *s = crew->stage;
+    rd_proxy_channel_t *channel = arg;
+    const rd_stage_t *s = channel->stage;
     rondo_result_t result = rd_health_check(s->cuda->team->health);
     int moved = 0, busy = 0;
 
-    if (crew->over)
+    if (channel->over)
         return RD_PROXY_IDLE;
     if (s->direct)
         rd_direct_turn(s);
-    if (result == RONDO_SUCCESS && !crew->failed_ms && crew->carriers[RD_CARRIER_CHECK])
-        result = check_turn(crew, &moved);
-    if (result == RONDO_SUCCESS && !crew->failed_ms)
-        result = take(crew, &moved);
-    if (result == RONDO_SUCCESS && !crew->failed_ms && crew->dealt)
-        result = rd_direct_begin(crew, &moved);
-    for (int i = 0; i < RD_CARRIERS && result == RONDO_SUCCESS && !crew->failed_ms; i++)
-        result = advance(crew, crew->carriers[i], &busy, &moved);
-    if (result != RONDO_SUCCESS || crew->failed_ms) /* what has failed is off the queue, and not done */
-        return end(crew, result);
-    int flying = tell(crew, &moved);
-    if (crew->number == 0)
-        rd_stage_tasks_sweep(crew->stage);
-    flying |= crew->carriers[RD_CARRIER_CHECK] && crew->carriers[RD_CARRIER_CHECK]->active;
+    if (result == RONDO_SUCCESS && !channel->failed_ms && channel->carriers[RD_CARRIER_CHECK])
+        result = check_turn(channel, &moved);
+    if (result == RONDO_SUCCESS && !channel->failed_ms)
+        result = take(channel, &moved);
+    if (result == RONDO_SUCCESS && !channel->failed_ms && channel->dealt)
+        result = rd_direct_begin(channel, &moved);
+    for (int i = 0; i < RD_CARRIERS && result == RONDO_SUCCESS && !channel->failed_ms; i++)
+        result = advance(channel, channel->carriers[i], &busy, &moved);
+    if (result != RONDO_SUCCESS || channel->failed_ms) /* what has failed is off the queue, and not done */
+        return end(channel, result);
+    int flying = tell(channel, &moved);
+    if (channel->number == 0)
+        rd_stage_tasks_sweep(channel->stage);
+    flying |= channel->carriers[RD_CARRIER_CHECK] && channel->carriers[RD_CARRIER_CHECK]->active;
     if (!flying)
-        atomic_store(&crew->settled, crew->answered);
+        atomic_store(&channel->settled, channel->answered);
     if (moved)
         return RD_PROXY_MOVED;
     if (busy || flying)
         return RD_PROXY_WAITS;
-    return atomic_load(&crew->asked) != crew->answered || atomic_load(&s->tasks->captured) ? RD_PROXY_DOZES
+    return atomic_load(&channel->asked) != channel->answered || atomic_load(&s->tasks->captured) ? RD_PROXY_DOZES
                                                                                            : RD_PROXY_IDLE;
 }

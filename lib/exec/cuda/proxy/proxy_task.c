@@ -87,15 +87,15 @@ int rd_stage_task_add(rd_stage_tasks_t *t, rd_stage_task_t *task)
  *
  * Not at once: a kernel of which its rank gets nothing back leaves when its trigger is raised, so a graph may end before
  * the proxies have begun with what it asks for. When it ends its kernels are over, and how far they have raised stands
- * in the lanes; crew 0's proxy, which naps but does not sleep as long as `captured` says that there is something, drops
- * the task when all crews are as far. A communicator ends when no proxy has anything left to do. */
+ * in the lanes; proxy channel 0's proxy, which naps but does not sleep as long as `captured` says that there is something, drops
+ * the task when all proxy channels are as far. A communicator ends when no proxy has anything left to do. */
 
 typedef struct rd_stage_held {
     struct rd_stage_held *next;
     rd_stage_tasks_t *tasks;
     rd_stage_task_t *task;     /* NULL: messages need none, and their kernels wait for the proxies */
-    int counted;               /* by crew 0, since the graph's end: */
-    uint32_t until[RD_KCREWS]; /* `done` of each crew's lane for collectives when nothing of it is left */
+    int counted;               /* by proxy channel 0, since the graph's end: */
+    uint32_t until[RD_KPROXY_CHANNELS]; /* `done` of each proxy channel's lane for collectives when nothing of it is left */
 } held_t;
 
 static void let_go(held_t *h)
@@ -124,18 +124,18 @@ static void graph_gone(void *arg)
         let_go(h);
 }
 
-static uint32_t done_of(const rd_crew_t *crew)
+static uint32_t done_of(const rd_proxy_channel_t *channel)
 {
-    return __atomic_load_n(&crew->lanes[0].pinned->done, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&channel->lanes[0].pinned->done, __ATOMIC_ACQUIRE);
 }
 
-/* How far its triggers are ahead of `done`, read before: so it does not matter whether the crew goes on meanwhile. */
-static uint32_t ahead_of(const rd_crew_t *crew, uint32_t done)
+/* How far its triggers are ahead of `done`, read before: so it does not matter whether the proxy channel goes on meanwhile. */
+static uint32_t ahead_of(const rd_proxy_channel_t *channel, uint32_t done)
 {
-    const rd_klane_t *lane = crew->lanes[0].pinned;
+    const rd_klane_t *lane = channel->lanes[0].pinned;
     uint32_t most = 0;
 
-    for (uint32_t i = 0; i < crew->stage->k.slots; i++) {
+    for (uint32_t i = 0; i < channel->stage->k.slots; i++) {
         uint32_t number = __atomic_load_n(&lane->trigger[i].number, __ATOMIC_ACQUIRE);
         uint32_t ahead = (number - done) & ~RD_KVALID; /* a quarter of the numbers' range and more: behind */
         if (number & RD_KVALID && number == __atomic_load_n(&lane->trigger[i].again, __ATOMIC_ACQUIRE) &&
@@ -145,9 +145,9 @@ static uint32_t ahead_of(const rd_crew_t *crew, uint32_t done)
     return most;
 }
 
-uint32_t rd_stage_undone(const rd_crew_t *crew)
+uint32_t rd_stage_undone(const rd_proxy_channel_t *channel)
 {
-    return ahead_of(crew, done_of(crew));
+    return ahead_of(channel, done_of(channel));
 }
 
 /* Has everything been done that it has raised? */
@@ -155,13 +155,13 @@ static int done_with(const rd_stage_t *s, held_t *h)
 {
     int busy = 0;
 
-    for (int c = 0; c < s->ncrews && !h->counted; c++) {
-        uint32_t done = done_of(&s->crews[c]);
-        h->until[c] = done + ahead_of(&s->crews[c], done);
+    for (int c = 0; c < s->nchannels && !h->counted; c++) {
+        uint32_t done = done_of(&s->channels[c]);
+        h->until[c] = done + ahead_of(&s->channels[c], done);
     }
     h->counted = 1;
-    for (int c = 0; c < s->ncrews; c++)
-        busy |= (int32_t)(done_of(&s->crews[c]) - h->until[c]) < 0;
+    for (int c = 0; c < s->nchannels; c++)
+        busy |= (int32_t)(done_of(&s->channels[c]) - h->until[c]) < 0;
     return !busy;
 }
 
