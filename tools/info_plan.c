@@ -272,7 +272,7 @@ static int cuda_plan(wish_t *w, const rd_env_t *env)
            RONDO_SUCCESS;
 }
 
-/* GPUs on several nodes: what remains is a round's plan on host memory, by the carrier of all ranks or of a rail. */
+/* GPUs on several nodes: what remains is a round's plan on host memory, by the net communicator of all ranks or of a rail. */
 static void staged(wish_t *w, rd_env_t *env)
 {
     int parts = w->ranks % w->nodes == 0 ? w->ranks / w->nodes : 1;
@@ -296,7 +296,7 @@ static void staged(wish_t *w, rd_env_t *env)
 int info_plan(const rd_env_t *env, int argc, char **argv)
 {
     wish_t w = {.nodes = 1, .type = RONDO_FLOAT32, .rank = -1};
-    rd_env_t carrier;
+    rd_env_t net_comm;
     rd_topo_t topo;
     int result;
 
@@ -312,9 +312,9 @@ int info_plan(const rd_env_t *env, int argc, char **argv)
     if (result != 0)
         return result;
     if (w.cuda) {
-        carrier = *env;
-        staged(&w, &carrier);
-        env = &carrier;
+        net_comm = *env;
+        staged(&w, &net_comm);
+        env = &net_comm;
     }
     w.node = malloc((size_t)w.ranks * sizeof *w.node);
     if (!w.node)

@@ -143,7 +143,7 @@ static rondo_result_t add_transport(rondo_comm_t comm, const rd_transport_ops_t 
 }
 
 /* Every transport within nodes adds to the connections there; between nodes there is one. A CUDA communicator's
- * carriers have that one. */
+ * net communicators have that one. */
 static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *layout)
 {
     const rd_transport_args_t args = {comm->rank, comm->nranks, &comm->node, &comm->conns,

@@ -1,7 +1,7 @@
 /* Operations between nodes as phases (sched/phases.h): what they say of this rank, one phase after the other, into the
  * call's stream. A phase inside the node goes by the kernels of its ranks (node_comm.c); one on the rail, or of all
- * ranks, by the proxies, on the carrier of that scope. What phases do not serve, or what is too short for them, goes by
- * one launch and the carrier of all ranks.
+ * ranks, by the proxies, on the net communicator of that scope. What phases do not serve, or what is too short for them, goes by
+ * one launch and the net communicator of all ranks.
  */
 #include "exec/cuda/proxy/proxy.h"
 #include "sched/phases.h"
@@ -68,7 +68,7 @@ static rondo_result_t run_rail(rd_cuda_t *cuda, rd_call_t *part)
 {
     if (part->ask.op == RONDO_AVG || part->ask.op >= RONDO_NUM_OPS)
         part->ask.op = RONDO_SUM;
-    return rd_stage_run(cuda->stage, RD_CARRIER_RAIL, part);
+    return rd_stage_run(cuda->stage, RD_NET_COMM_RAIL, part);
 }
 
 static rondo_result_t run_phase(rd_cuda_t *cuda, const rd_call_t *call, const rd_phase_t *phase)
@@ -90,7 +90,7 @@ static rondo_result_t run_phase(rd_cuda_t *cuda, const rd_call_t *call, const rd
     case RD_SCOPE_RAIL:
         return run_rail(cuda, &part);
     case RD_SCOPE_ALL:
-        return rd_stage_run(cuda->stage, RD_CARRIER_ALL, &part);
+        return rd_stage_run(cuda->stage, RD_NET_COMM_ALL, &part);
     default:
         return rd_cuda_copy_over(cuda, part.out, part.in, phase->count * element, call->stream);
     }
@@ -103,7 +103,7 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call)
     rd_phases_t phases;
 
     if (is_divided(&call->ask) || !rd_hier_serves(&facts))
-        return rd_stage_run(cuda->stage, RD_CARRIER_ALL, call);
+        return rd_stage_run(cuda->stage, RD_NET_COMM_ALL, call);
     if (rd_hier_phases(&facts, &phases) != 0)
         result =
             rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", facts.nranks);

@@ -100,14 +100,14 @@ rondo_result_t rd_direct_deal(rd_proxy_channel_t *channel, rd_stage_lane_t *lane
 
 rondo_result_t rd_direct_begin(rd_proxy_channel_t *channel, int *moved)
 {
-    rd_queue_t *carrier = channel->carriers[RD_CARRIER_ALL];
+    rd_queue_t *net_comm = channel->net_comms[RD_NET_COMM_ALL];
     rondo_result_t result = RONDO_SUCCESS;
     rd_dealt_t *d = channel->dealt;
 
     while (result == RONDO_SUCCESS && d->taken != atomic_load_explicit(&d->put, memory_order_acquire)) {
-        if (!carrier->active && rd_transport_direct_peer(carrier->net) < 0)
-            rd_queue_wait_begin(carrier);
-        result = carrier->net->ops->direct(carrier->net, &d->all[d->taken++ % RD_DEALT_MOST]);
+        if (!net_comm->active && rd_transport_direct_peer(net_comm->net) < 0)
+            rd_queue_wait_begin(net_comm);
+        result = net_comm->net->ops->direct(net_comm->net, &d->all[d->taken++ % RD_DEALT_MOST]);
         *moved = 1;
     }
     return result;

@@ -56,7 +56,7 @@ static rondo_result_t await(rd_queue_t *by, const _Atomic int *first, const _Ato
     return result == RONDO_IN_PROGRESS ? RONDO_SUCCESS : result;
 }
 
-/* The communicator fails as the carrier has, and UCX lets go of what was to be tried. */
+/* The communicator fails as the net communicator has, and UCX lets go of what was to be tried. */
 static rondo_result_t give_up(rd_stage_t *s, rd_queue_t *by, rondo_result_t result)
 {
     int peer = rd_transport_direct_peer(by->net);
@@ -76,7 +76,7 @@ static rondo_result_t give_up(rd_stage_t *s, rd_queue_t *by, rondo_result_t resu
 static rondo_result_t exchange(rd_stage_t *s, int channel, int k, char *memory, int device, int offered)
 {
     const rd_team_t *team = s->cuda->team;
-    rd_queue_t *by = s->channels[channel].carriers[RD_CARRIER_ALL];
+    rd_queue_t *by = s->channels[channel].net_comms[RD_NET_COMM_ALL];
     int to = (team->rank + k) % team->nranks, from = (team->rank - k + team->nranks) % team->nranks;
     const int *node_of = team->node->node_of;
     _Atomic int coming = node_of[from] != node_of[team->rank], going = node_of[to] != node_of[team->rank];
@@ -97,7 +97,7 @@ static rondo_result_t exchange(rd_stage_t *s, int channel, int k, char *memory, 
 /* Before this rank waits for something else. */
 static rondo_result_t settle(rd_stage_t *s, int channel)
 {
-    rd_queue_t *by = s->channels[channel].carriers[RD_CARRIER_ALL];
+    rd_queue_t *by = s->channels[channel].net_comms[RD_NET_COMM_ALL];
     rondo_result_t result = await(by, NULL, NULL);
 
     return result == RONDO_SUCCESS ? result : give_up(s, by, result);
@@ -197,7 +197,7 @@ static void prepare(rd_stage_t *s, way_t *own)
     if (rd_renewed_tell(s->area->tried)) /* memory to try with that a peer would have to close something for */
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
-    const rd_transport_t *net = s->channels[0].carriers[RD_CARRIER_ALL]->net;
+    const rd_transport_t *net = s->channels[0].net_comms[RD_NET_COMM_ALL]->net;
     own->able = net->ops->direct && (net->cuda || (cuda->hosted && cuda->team->env->net_direct == 1));
     own->able += own->able && net->fetches;
 }
@@ -210,7 +210,7 @@ static void decide(rd_stage_t *s, const way_t *all)
 
     if (who < n) {
         snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", who,
-                 rd_boot_whois(team->boot, who), rd_transport_version(s->channels[0].carriers[RD_CARRIER_ALL]->net->ops),
+                 rd_boot_whois(team->boot, who), rd_transport_version(s->channels[0].net_comms[RD_NET_COMM_ALL]->net->ops),
                  team->env->ucx_tls);
         return;
     }

@@ -2,7 +2,7 @@
  *
  * An operation is cut in rounds that fit a slot: of a vector the next elements, of blocks the next elements of each.
  * How many depends on what all ranks know (or, of blocks that only a pair knows, on that pair's count alone), so all
- * cut alike. A round is a whole operation for the carrier, on packed data.
+ * cut alike. A round is a whole operation for the net communicator, on packed data.
  */
 #include "exec/cuda/proxy/proxy.h"
 
@@ -109,7 +109,7 @@ static void side_tabled(rd_kside_t *side, const size_t *counts, const size_t *di
     *side = (rd_kside_t){sum ? (uint32_t)n : 0, alike || !sum ? 0 : (uint32_t)row + 1, part[0], stride};
 }
 
-static void sides(const rd_carrier_t *by, const rd_call_t *c, rd_kside_t *in, rd_kside_t *out, rd_kpart_t *table)
+static void sides(const rd_net_comm_t *by, const rd_call_t *c, rd_kside_t *in, rd_kside_t *out, rd_kpart_t *table)
 {
     size_t element = rondo_type_size(c->ask.type), bytes = c->ask.count * element;
     int n = by->nranks, rooting = by->rank == c->ask.root;
@@ -149,7 +149,7 @@ static void side_join(rd_kside_t *side)
 }
 
 /* Elements of the longest part that any rank, or for blocks of pairs this rank, has. */
-static size_t longest(const rd_carrier_t *by, const rd_call_t *c)
+static size_t longest(const rd_net_comm_t *by, const rd_call_t *c)
 {
     const size_t *tables[2] = {c->tables ? c->tables->in_counts : NULL, c->tables ? c->tables->out_counts : NULL};
     size_t most = c->tables ? 0 : c->ask.count;
@@ -163,25 +163,25 @@ static size_t longest(const rd_carrier_t *by, const rd_call_t *c)
 /* Proxy channels that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not lie
  * where another round's input does. In place all lie as they should but these, whose output begins where the input
  * does; but not on a rail, where it lies over the own part (sched/algo/hier_ranges.c). */
-static uint32_t channels_for(const rd_stage_t *s, int carrier, const rd_call_t *c)
+static uint32_t channels_for(const rd_stage_t *s, int net_comm, const rd_call_t *c)
 {
     uint32_t most = s->cuda->limits.blocks < s->k.channels ? s->cuda->limits.blocks : s->k.channels; /* a block each */
 
-    return c->tables && c->ask.coll == RD_REDUCE_SCATTER && carrier == RD_CARRIER_ALL ? 1 : most;
+    return c->tables && c->ask.coll == RD_REDUCE_SCATTER && net_comm == RD_NET_COMM_ALL ? 1 : most;
 }
 
 /* Elements of a part that a round carries: the same on all ranks, who know all counts but those of other pairs. Of an
  * all-to-all by tables, `count` is what all that is in them has in common; 0: nothing. */
-static size_t elements_each(const rd_stage_t *s, int carrier, const rd_call_t *c, size_t most)
+static size_t elements_each(const rd_stage_t *s, int net_comm, const rd_call_t *c, size_t most)
 {
     rd_coll_t coll = c->ask.coll;
     size_t element = rondo_type_size(c->ask.type), round = s->k.slot;
     size_t parts = coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_BARRIER
                        ? 1
-                       : (size_t)s->carriers[carrier].nranks;
+                       : (size_t)s->net_comms[net_comm].nranks;
 
     if (!(c->tables && coll == RD_ALLTOALL && !c->ask.count))
-        round = rd_kpiece(most * parts * element, (uint32_t)parts, channels_for(s, carrier, c), s->k.least, s->k.slot);
+        round = rd_kpiece(most * parts * element, (uint32_t)parts, channels_for(s, net_comm, c), s->k.least, s->k.slot);
     round = round < RD_STAGE_PART * parts ? RD_STAGE_PART * parts : round; /* which is no more than a slot */
     size_t each = (round / parts + 15) / 16 * 16; /* upward, or a round more has what is left */
     return (each * parts <= s->k.slot ? each : each - 16) / element;
@@ -192,10 +192,10 @@ static const size_t *keep(size_t *room, const size_t *counts, size_t n)
     return counts ? memcpy(room, counts, n * sizeof *counts) : NULL;
 }
 
-static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c, rondo_op_t op, size_t each,
+static rd_stage_task_t *task_make(rd_stage_t *s, int net_comm, const rd_call_t *c, rondo_op_t op, size_t each,
                                   uint32_t rounds)
 {
-    size_t n = c->tables ? (size_t)s->carriers[carrier].nranks : 0;
+    size_t n = c->tables ? (size_t)s->net_comms[net_comm].nranks : 0;
     rd_stage_task_t *task = calloc(1, sizeof *task + 2 * n * sizeof(size_t));
 
     if (!task)
@@ -206,7 +206,7 @@ static rd_stage_task_t *task_make(rd_stage_t *s, int carrier, const rd_call_t *c
     task->ask.root = c->tables ? 0 : c->ask.root;
     task->ask.count = c->ask.count;
     task->each = each;
-    task->carrier = carrier;
+    task->net_comm = net_comm;
     task->rounds = rounds;
     task->checked = rd_signature_list_calls(s->signatures);
     atomic_store(&task->left, rounds);
@@ -264,14 +264,14 @@ static void brief(const rd_stage_t *s, rd_kstaged_t *k, rd_stage_task_t *task, u
     task->brief_out = out;
 }
 
-/* `table` has two rows for each rank of the carrier. */
-static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_kwork_t *work, rd_kpart_t *table)
+/* `table` has two rows for each rank of the net communicator. */
+static rondo_result_t run(rd_stage_t *s, int net_comm, const rd_call_t *call, rd_kwork_t *work, rd_kpart_t *table)
 {
-    const rd_carrier_t *by = &s->carriers[carrier];
+    const rd_net_comm_t *by = &s->net_comms[net_comm];
     rd_cuda_t *cuda = s->cuda;
     rd_klaunch_t l = {.kernel = RD_KERNEL_STAGED, .coll = (uint32_t)call->ask.coll};
     size_t element = rondo_type_size(call->ask.type), most = longest(by, call);
-    size_t each = elements_each(s, carrier, call, most);
+    size_t each = elements_each(s, net_comm, call, most);
     raises_t raises;
     rd_kstaged_t *k = &work->staged;
 
@@ -297,11 +297,11 @@ static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_
     rondo_result_t result = write_table(s, k, table, call->stream);
     if (result != RONDO_SUCCESS)
         return result;
-    rd_stage_task_t *task = task_make(s, carrier, call, (rondo_op_t)k->reduce.op, each, k->rounds);
+    rd_stage_task_t *task = task_make(s, net_comm, call, (rondo_op_t)k->reduce.op, each, k->rounds);
     if (!task)
         return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation");
     k->task = task->number;
-    raises.channels = channels_for(s, carrier, call);
+    raises.channels = channels_for(s, net_comm, call);
     for (uint32_t c = 0; c < raises.channels; c++)
         raises.of[c] = rd_kproxy_part(k->rounds, raises.channels, c);
     uint64_t in = side_bytes(&k->in, table), out = side_bytes(&k->out, table),
@@ -311,17 +311,17 @@ static rondo_result_t run(rd_stage_t *s, int carrier, const rd_call_t *call, rd_
     return launch(s, &l, work, &k->stage, task, &raises, call->stream);
 }
 
-rondo_result_t rd_stage_run(rd_stage_t *s, int carrier, const rd_call_t *call)
+rondo_result_t rd_stage_run(rd_stage_t *s, int net_comm, const rd_call_t *call)
 {
-    int n = s->carriers[carrier].nranks;
+    int n = s->net_comms[net_comm].nranks;
     rd_kpart_t *table;
     rd_kwork_t work;
 
     if (!call->tables || n <= RD_KRANKS)
-        return run(s, carrier, call, &work, work.staged.here);
+        return run(s, net_comm, call, &work, work.staged.here);
     if (!(table = calloc(2 * (size_t)n, sizeof *table)))
         return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", n);
-    rondo_result_t result = run(s, carrier, call, &work, table);
+    rondo_result_t result = run(s, net_comm, call, &work, table);
     free(table);
     return result;
 }
@@ -343,7 +343,7 @@ rondo_result_t rd_stage_check(rd_stage_t *s, const rd_call_t *call)
 
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    return cuda->inner ? rd_hier_run(cuda, call) : rd_stage_run(cuda->stage, RD_CARRIER_ALL, call);
+    return cuda->inner ? rd_hier_run(cuda, call) : rd_stage_run(cuda->stage, RD_NET_COMM_ALL, call);
 }
 
 double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call)

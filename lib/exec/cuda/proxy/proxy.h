@@ -1,10 +1,10 @@
 /* A CUDA communicator that spans nodes, or has more ranks than can map each other's windows: its data goes through
- * pinned memory, and between the ranks by host communicators of its own, the *carriers*, whose progress the process's
+ * pinned memory, and between the ranks by host communicators of its own, the *net communicators*, whose progress the process's
  * proxies make. See kernels/work.h for lanes and proxy channels.
  *
  *   a call    writes down what it wants (a task), launches a kernel, wakes the proxies         [proxy.c]
  *   kernel    input into a slot, trigger ...                                                   [kernels/proxy.cuh]
- *   proxy     trigger -> the task's round, or a message, on the carrier -> done                [proxy_progress.c]
+ *   proxy     trigger -> the task's round, or a message, on the net communicator -> done                [proxy_progress.c]
  *   kernel    ... done, slot into the output
  *
  * Where the network moves a GPU's memory, messages go without slots: gdr.c.
@@ -28,11 +28,11 @@ typedef struct rd_stage_task {
     _Atomic uint32_t left; /* rounds that no proxy channel has taken */
     uint64_t checked;      /* RONDO_CHECK: so many calls are compared before it begins */
     uint32_t number;       /* its place in the table */
-    int carrier;
+    int net_comm;
     int captured;
     int brief; /* by flagged lines: so many bytes of input and output */
     size_t brief_in, brief_out;
-    const size_t *in_counts, *out_counts; /* of the carrier's ranks, in `counts`; NULL: not tabled */
+    const size_t *in_counts, *out_counts; /* of the net communicator's ranks, in `counts`; NULL: not tabled */
     size_t counts[];
 } rd_stage_task_t;
 
@@ -70,11 +70,11 @@ typedef struct rd_stage_lane {
 
 /* Host communicators beneath: of all ranks, or of a rail, the ranks that have one place on their nodes; and, proxy channel 0's
  * alone, of all ranks again for RONDO_CHECK. */
-enum { RD_CARRIER_ALL, RD_CARRIER_RAIL, RD_CARRIER_CHECK, RD_CARRIERS };
+enum { RD_NET_COMM_ALL, RD_NET_COMM_RAIL, RD_NET_COMM_CHECK, RD_NET_COMMS };
 
-typedef struct rd_carrier {
+typedef struct rd_net_comm {
     int rank, nranks; /* nranks 0: there is none */
-} rd_carrier_t;
+} rd_net_comm_t;
 
 _Static_assert(RD_KPROXY_CHANNELS <= RD_PROXIES, "each proxy channel has a proxy of its own");
 
@@ -88,11 +88,11 @@ typedef struct rd_dealt {
     rd_net_direct_t all[RD_DEALT_MOST];
 } rd_dealt_t;
 
-/* What a proxy does for the communicator, by a carrier of each kind. */
+/* What a proxy does for the communicator, by a net communicator of each kind. */
 typedef struct rd_proxy_channel {
     struct rd_stage *stage;
     int number;
-    rd_queue_t *carriers[RD_CARRIERS]; /* NULL: there is none */
+    rd_queue_t *net_comms[RD_NET_COMMS]; /* NULL: there is none */
     rd_proxy_client_t client;
     int served;             /* by the proxy */
     int over;               /* failed: the proxy does nothing more */
@@ -110,7 +110,7 @@ typedef struct rd_proxy_channel {
 
 typedef struct rd_stage {
     rd_cuda_t *cuda;
-    rd_carrier_t carriers[RD_CARRIERS];
+    rd_net_comm_t net_comms[RD_NET_COMMS];
     rd_stage_area_t *area;
     rd_stage_tasks_t *tasks;
     rd_kstage_t k; /* what kernels are told */
@@ -124,7 +124,7 @@ typedef struct rd_stage {
     int flushes;   /* what a network's device has written is not seen by a kernel before rd_direct_flush */
     char way[320]; /* why messages go straight, or not */
     uint32_t pairs; /* of peer and direction: of a launch of messages, at most. On all ranks */
-    int rails;      /* places that every node has, each with carriers of its own; 0: no kernels inside nodes */
+    int rails;      /* places that every node has, each with net communicators of its own; 0: no kernels inside nodes */
     int ordered;    /* ranks are counted node by node */
     int nlanes;    /* of a proxy channel */
     int nchannels;
@@ -140,7 +140,7 @@ int rd_stage_needed(const rd_team_t *team);
 rondo_result_t rd_stage_create(rd_cuda_t *cuda);
 /* No kernel runs any more: may what the last ones, of graphs too, have left to the proxies still be under way? */
 int rd_stage_busy(const rd_cuda_t *cuda);
-/* No kernel runs any more. The carrier ends as the communicator does. */
+/* No kernel runs any more. The net communicator ends as the communicator does. */
 void rd_stage_close(rd_cuda_t *cuda);
 
 /* proxy_area.c */
@@ -173,15 +173,15 @@ cudaError_t rd_stage_graph_hold(rd_stage_tasks_t *tasks, rd_stage_task_t *task, 
 /* RONDO_CHECK: proxy channel 0's proxy is to compare the call with the others'. */
 rondo_result_t rd_stage_check(rd_stage_t *stage, const rd_call_t *call);
 rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call);
-/* By one kind of carrier: roots and counts are those of its ranks. */
-rondo_result_t rd_stage_run(rd_stage_t *stage, int carrier, const rd_call_t *call);
+/* By one kind of net communicator: roots and counts are those of its ranks. */
+rondo_result_t rd_stage_run(rd_stage_t *stage, int net_comm, const rd_call_t *call);
 /* `work` holds the messages, none of this rank to itself. `near`: the launch of those within the node; NULL: there are
  * none, nor is a communicator of the node in `work` then. */
 rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_klaunch_t *near, cudaStream_t stream);
 /* Multiprocessors that so many pairs take beside messages within the node, at most; of all pairs that a launch has. */
 uint32_t rd_stage_beside(const rd_stage_t *stage, uint32_t pairs);
 uint32_t rd_stage_beside_most(const rd_stage_t *stage);
-/* Expected microseconds, as far as the carrier knows. */
+/* Expected microseconds, as far as the net communicator knows. */
 double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* exec/cuda/hier/node_comm.c: the node's ranks; collective, of all ranks. */
@@ -198,7 +198,7 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call);
 int rd_brief_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes);
 void rd_brief_give(const rd_proxy_channel_t *channel, uint32_t number, const char *from, size_t bytes);
 
-/* gdr_probe.c. Collective, when the carriers are there: which messages go straight, and why, or why none does. */
+/* gdr_probe.c. Collective, when the net communicators are there: which messages go straight, and why, or why none does. */
 rondo_result_t rd_direct_find(rd_stage_t *stage);
 /* gdr.c: a message as a launch holds it. */
 rd_kmessage_t rd_direct_message(const rd_stage_t *stage, const rd_cuda_message_t *message);
@@ -229,6 +229,6 @@ void rd_renewed_free(rd_stage_t *stage); /* no kernel runs any more */
 
 /* proxy_progress.c: a turn of the proxy. */
 rd_proxy_state_t rd_carry(void *channel);
-void rd_carry_failure(rd_proxy_channel_t *channel, int carrier); /* what has failed the communicator fails the carrier */
+void rd_carry_failure(rd_proxy_channel_t *channel, int net_comm); /* what has failed the communicator fails the net communicator */
 
 #endif

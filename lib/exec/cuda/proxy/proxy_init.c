@@ -114,9 +114,9 @@ static rondo_result_t memory(rd_stage_t *s)
 
 /* Host communicators of those who pass the same `first`, which is one of them: one for each of so many proxy channels; nranks 0:
  * of none. */
-static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int channels, int first, int rank, int nranks)
+static rondo_result_t net_comms_make(rd_stage_t *s, int net_comm, int channels, int first, int rank, int nranks)
 {
-    static const char *const names[RD_CARRIERS] = {"net", "rail", "check"};
+    static const char *const names[RD_NET_COMMS] = {"net", "rail", "check"};
     size_t each = (size_t)channels;
     const rd_team_t *team = s->cuda->team;
     rondo_unique_id_t *ids = calloc((size_t)team->nranks * each, sizeof *ids), *its;
@@ -128,10 +128,10 @@ static rondo_result_t carriers_make(rd_stage_t *s, int carrier, int channels, in
     for (size_t c = 0; team->rank == first && c < each; c++) /* on failure an id that carries the error */
         (void)rd_boot_id_create(&its[c], team->env);
     rondo_result_t result = rd_boot_allgather(team->boot, ids, each * sizeof *ids);
-    s->carriers[carrier] = (rd_carrier_t){rank, nranks};
+    s->net_comms[net_comm] = (rd_net_comm_t){rank, nranks};
     while (nranks && made < each && result == RONDO_SUCCESS) {
-        result = s->cuda->net_comms->make(team, names[carrier], &its[made], rank, nranks,
-                                          &s->channels[made].carriers[carrier]);
+        result = s->cuda->net_comms->make(team, names[net_comm], &its[made], rank, nranks,
+                                          &s->channels[made].net_comms[net_comm]);
         made++;
     }
     for (size_t c = made; team->rank == first && c < each; c++)
@@ -153,7 +153,7 @@ static rondo_result_t rails(rd_stage_t *s)
     s->ordered = 1;
     for (int r = 1; r < team->nranks; r++)
         s->ordered &= node->node_of[r] >= node->node_of[r - 1];
-    return carriers_make(s, RD_CARRIER_RAIL, s->nchannels, first, node->node_of[team->rank], of_one ? node->nnodes : 0);
+    return net_comms_make(s, RD_NET_COMM_RAIL, s->nchannels, first, node->node_of[team->rank], of_one ? node->nnodes : 0);
 }
 
 /* What a node's ranks do among themselves, where some node has several and none more than map each other's windows. */
@@ -171,16 +171,16 @@ static rondo_result_t inside(rd_stage_t *s)
     return result == RONDO_SUCCESS && !apart ? rails(s) : result;
 }
 
-/* Carriers of all ranks, and of rails. */
-static rondo_result_t carriers(rd_stage_t *s)
+/* Net communicators of all ranks, and of rails. */
+static rondo_result_t net_comms(rd_stage_t *s)
 {
     const rd_team_t *team = s->cuda->team;
-    rondo_result_t result = carriers_make(s, RD_CARRIER_ALL, s->nchannels, 0, team->rank, team->nranks);
+    rondo_result_t result = net_comms_make(s, RD_NET_COMM_ALL, s->nchannels, 0, team->rank, team->nranks);
 
     if (result == RONDO_SUCCESS && team->env->check)
         result = rd_signature_list_create(&s->signatures, team);
     if (result == RONDO_SUCCESS && team->env->check)
-        result = carriers_make(s, RD_CARRIER_CHECK, 1, 0, team->rank, team->nranks);
+        result = net_comms_make(s, RD_NET_COMM_CHECK, 1, 0, team->rank, team->nranks);
     return result == RONDO_SUCCESS ? inside(s) : result;
 }
 
@@ -233,7 +233,7 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda)
     s->cuda = cuda;
     rondo_result_t result = memory(s);
     if (result == RONDO_SUCCESS)
-        result = carriers(s);
+        result = net_comms(s);
     if (result == RONDO_SUCCESS)
         result = rd_direct_find(s);
     if (result == RONDO_SUCCESS)
@@ -248,21 +248,21 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda)
 }
 
 /* All say farewell before one waits for those of others. */
-static void carriers_end(rd_stage_t *s)
+static void net_comms_end(rd_stage_t *s)
 {
     const rd_net_comm_ops_t *ops = s->cuda->net_comms;
 
-    for (int i = RD_CARRIERS * s->nchannels - 1; i >= 0; i--) {
-        rd_proxy_channel_t *channel = &s->channels[i / RD_CARRIERS];
-        rd_queue_t *carrier = channel->carriers[i % RD_CARRIERS];
-        rd_carry_failure(channel, i % RD_CARRIERS);
-        if (carrier)
-            ops->leave(carrier);
+    for (int i = RD_NET_COMMS * s->nchannels - 1; i >= 0; i--) {
+        rd_proxy_channel_t *channel = &s->channels[i / RD_NET_COMMS];
+        rd_queue_t *net_comm = channel->net_comms[i % RD_NET_COMMS];
+        rd_carry_failure(channel, i % RD_NET_COMMS);
+        if (net_comm)
+            ops->leave(net_comm);
     }
-    for (int i = RD_CARRIERS * s->nchannels - 1; i >= 0; i--) {
-        rd_queue_t *carrier = s->channels[i / RD_CARRIERS].carriers[i % RD_CARRIERS];
-        if (carrier)
-            ops->end(carrier);
+    for (int i = RD_NET_COMMS * s->nchannels - 1; i >= 0; i--) {
+        rd_queue_t *net_comm = s->channels[i / RD_NET_COMMS].net_comms[i % RD_NET_COMMS];
+        if (net_comm)
+            ops->end(net_comm);
     }
 }
 
@@ -286,7 +286,7 @@ void rd_stage_close(rd_cuda_t *cuda)
         if (s->channels[c].served)
             rd_proxy_remove(&s->channels[c].client);
     if (s->channels)
-        carriers_end(s);
+        net_comms_end(s);
     rd_signature_list_free(s->signatures);
     if (s->tasks)
         rd_stage_tasks_close(s->tasks);

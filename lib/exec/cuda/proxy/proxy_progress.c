@@ -1,9 +1,9 @@
-/* A proxy channel's part of a CUDA communicator that is staged: what kernels have put into slots goes on by the carrier, the host
+/* A proxy channel's part of a CUDA communicator that is staged: what kernels have put into slots goes on by the net communicator, the host
  * communicator beneath, whose planner knows every operation between nodes. A turn takes the triggers that have come,
  * advances what is under way, and tells kernels what is done. See proxy.h.
  *
  * Proxy channels share nothing but the tasks, and what proxy channel 0 deals out of the messages that go straight. Nobody else touches a
- * carrier's rooms while a proxy serves it. What fails there fails the communicator, in the same words, and the other way
+ * net communicator's rooms while a proxy serves it. What fails there fails the communicator, in the same words, and the other way
  * round.
  */
 #include <string.h>
@@ -42,8 +42,8 @@ static const size_t *round_counts(size_t *into, const size_t *counts, int n, con
 /* The plan of one round: the task's operation on a part of each block. */
 static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_stage_task_t *t, uint32_t round, rd_plan_t **plan)
 {
-    rd_planner_t *planner = channel->carriers[t->carrier]->planner;
-    int n = channel->stage->carriers[t->carrier].nranks;
+    rd_planner_t *planner = channel->net_comms[t->net_comm]->planner;
+    int n = channel->stage->net_comms[t->net_comm].nranks;
     size_t *in = channel->counts, *out = channel->counts + n;
     rd_ask_t ask = t->ask;
     rd_tables_t tables = {NULL, NULL, NULL, NULL};
@@ -62,17 +62,17 @@ static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_stage_tas
     return rd_plan_get(planner, &ask, &tables, NULL, plan);
 }
 
-/* ---- from a trigger to a task of the carrier's queue */
+/* ---- from a trigger to a task of the net communicator's queue */
 
-static rondo_result_t add(rd_proxy_channel_t *channel, rd_stage_lane_t *lane, rd_queue_t *carrier, int chain, rd_plan_t *plan,
+static rondo_result_t add(rd_proxy_channel_t *channel, rd_stage_lane_t *lane, rd_queue_t *net_comm, int chain, rd_plan_t *plan,
                           const void *in, void *out)
 {
     rd_completion_t *completion = &lane->flying[lane->taken & (channel->stage->k.slots - 1)];
     rd_task_t *task;
-    rondo_result_t result = rd_task_create(carrier, plan, chain, in, out, &task);
+    rondo_result_t result = rd_task_create(net_comm, plan, chain, in, out, &task);
 
     if (result == RONDO_SUCCESS)
-        result = rd_queue_submit(carrier, task, completion);
+        result = rd_queue_submit(net_comm, task, completion);
     lane->taken += result == RONDO_SUCCESS;
     return result;
 }
@@ -101,11 +101,11 @@ static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger
     if (t->captured && t->rounds > 1 && trigger->round == 0) /* nobody has announced what a graph's kernels do */
         wake_others(channel);
     if (t->ask.coll == RD_BROADCAST) /* in place: the root's kernel wants nothing back, the others' give nothing */
-        in = out = s->carriers[t->carrier].rank == t->ask.root ? in : out;
+        in = out = s->net_comms[t->net_comm].rank == t->ask.root ? in : out;
     channel->lanes[0].brief[channel->lanes[0].taken & (s->k.slots - 1)] = t->brief ? t->brief_out : 0;
     rondo_result_t result = round_plan(channel, t, trigger->round, &plan);
     if (result == RONDO_SUCCESS)
-        result = add(channel, &channel->lanes[0], channel->carriers[t->carrier], RD_CHAIN_COLLECTIVE, plan, in, out);
+        result = add(channel, &channel->lanes[0], channel->net_comms[t->net_comm], RD_CHAIN_COLLECTIVE, plan, in, out);
     if (t->captured)
         return result;
     channel->answered++;
@@ -122,7 +122,7 @@ static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd
     size_t at = ((size_t)(l - 1) * s->k.slots + (lane->taken & (s->k.slots - 1))) * s->k.message_slot;
     int peer = (int)RD_KMESSAGE_PEER(trigger->round), send = (int)RD_KMESSAGE_SEND(trigger->round);
     int chain = send ? RD_CHAIN_SEND(peer) : RD_CHAIN_RECV(peer);
-    rd_queue_t *carrier = channel->carriers[RD_CARRIER_ALL];
+    rd_queue_t *net_comm = channel->net_comms[RD_NET_COMM_ALL];
     int captured = (trigger->round & RD_KMESSAGE_CAPTURED) != 0;
     rondo_result_t result;
     rd_plan_t *plan;
@@ -138,8 +138,8 @@ static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd
                         "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
     if (captured && channel->number == 0 && trigger->round & RD_KMESSAGE_LONG)
         wake_others(channel);
-    result = rd_plan_get_p2p(carrier->planner, peer, send, trigger->what, &plan);
-    return result == RONDO_SUCCESS ? add(channel, lane, carrier, chain, plan, channel->slots + at, channel->slots + at) : result;
+    result = rd_plan_get_p2p(net_comm->planner, peer, send, trigger->what, &plan);
+    return result == RONDO_SUCCESS ? add(channel, lane, net_comm, chain, plan, channel->slots + at, channel->slots + at) : result;
 }
 
 /* ---- RONDO_CHECK */
@@ -156,7 +156,7 @@ static int compared(rd_proxy_channel_t *channel, uint64_t calls)
 
 static rondo_result_t check_turn(rd_proxy_channel_t *channel, int *moved)
 {
-    rd_queue_t *by = channel->carriers[RD_CARRIER_CHECK];
+    rd_queue_t *by = channel->net_comms[RD_NET_COMM_CHECK];
     uint64_t taken;
     int more;
 
@@ -233,13 +233,13 @@ static int tell(rd_proxy_channel_t *channel, int *moved)
 
 /* ---- failure */
 
-/* The rank of the communicator that is rank `r` of a carrier; -1: none in particular. */
-static int outside(const rd_stage_t *s, int carrier, int r)
+/* The rank of the communicator that is rank `r` of a net communicator; -1: none in particular. */
+static int outside(const rd_stage_t *s, int net_comm, int r)
 {
     const rd_node_t *node = s->cuda->team->node;
     int place = 0;
 
-    if (carrier != RD_CARRIER_RAIL || r < 0)
+    if (net_comm != RD_NET_COMM_RAIL || r < 0)
         return r;
     for (int i = 0; i < s->cuda->team->nranks; i++) {
         if (node->node_of[i] == r && place++ == node->self)
@@ -249,21 +249,21 @@ static int outside(const rd_stage_t *s, int carrier, int r)
 }
 
 /* And the other way round; -1: it is not of the rail. */
-static int inside(const rd_stage_t *s, int carrier, int r)
+static int inside(const rd_stage_t *s, int net_comm, int r)
 {
-    int i = carrier != RD_CARRIER_RAIL ? r : s->carriers[carrier].nranks - 1;
+    int i = net_comm != RD_NET_COMM_RAIL ? r : s->net_comms[net_comm].nranks - 1;
 
-    while (carrier == RD_CARRIER_RAIL && i >= 0 && outside(s, carrier, i) != r)
+    while (net_comm == RD_NET_COMM_RAIL && i >= 0 && outside(s, net_comm, i) != r)
         i--;
     return i;
 }
 
-/* A rank that the carrier does not have is nobody whom its ranks may blame: they learn of it as this one has. */
-void rd_carry_failure(rd_proxy_channel_t *channel, int carrier)
+/* A rank that the net communicator does not have is nobody whom its ranks may blame: they learn of it as this one has. */
+void rd_carry_failure(rd_proxy_channel_t *channel, int net_comm)
 {
     const rd_team_t *team = channel->stage->cuda->team;
-    rd_queue_t *to = channel->carriers[carrier];
-    int culprit = atomic_load(&team->health->stop.culprit), its = inside(channel->stage, carrier, culprit);
+    rd_queue_t *to = channel->net_comms[net_comm];
+    int culprit = atomic_load(&team->health->stop.culprit), its = inside(channel->stage, net_comm, culprit);
     rondo_result_t code = rd_health_check(team->health);
 
     if (!to || code == RONDO_SUCCESS || rd_health_check(to->health) != RONDO_SUCCESS)
@@ -273,14 +273,14 @@ void rd_carry_failure(rd_proxy_channel_t *channel, int carrier)
     rd_health_fail(to->health, code, its, "%s", team->health->stop.text);
 }
 
-/* What has failed a carrier fails the communicator. */
-static void come_up(rd_proxy_channel_t *channel, int carrier)
+/* What has failed a net communicator fails the communicator. */
+static void come_up(rd_proxy_channel_t *channel, int net_comm)
 {
     const rd_team_t *team = channel->stage->cuda->team;
-    rd_queue_t *from = channel->carriers[carrier];
-    int culprit = outside(channel->stage, carrier, atomic_load(&from->health->stop.culprit));
+    rd_queue_t *from = channel->net_comms[net_comm];
+    int culprit = outside(channel->stage, net_comm, atomic_load(&from->health->stop.culprit));
 
-    if (carrier != RD_CARRIER_RAIL)
+    if (net_comm != RD_NET_COMM_RAIL)
         rd_health_fail(team->health, rd_health_check(from->health), culprit, "%s", from->health->stop.text);
     else
         rd_health_fail(team->health, rd_health_check(from->health), culprit,
@@ -308,50 +308,50 @@ static rd_proxy_state_t end(rd_proxy_channel_t *channel, rondo_result_t result)
     const rd_team_t *team = channel->stage->cuda->team;
     int failed = 0;
 
-    while (failed < RD_CARRIERS && !(channel->carriers[failed] && rd_health_check(channel->carriers[failed]->health)))
+    while (failed < RD_NET_COMMS && !(channel->net_comms[failed] && rd_health_check(channel->net_comms[failed]->health)))
         failed++;
-    if (failed == RD_CARRIER_RAIL && rd_health_poll(team->health) == RONDO_SUCCESS) {
+    if (failed == RD_NET_COMM_RAIL && rd_health_poll(team->health) == RONDO_SUCCESS) {
         channel->failed_ms = channel->failed_ms ? channel->failed_ms : rd_clock_ms();
         if (rd_clock_ms() - channel->failed_ms < NEWS_MS)
             return RD_PROXY_WAITS;
     }
-    if (failed < RD_CARRIERS)
+    if (failed < RD_NET_COMMS)
         come_up(channel, failed);
     else
         rd_health_fail(team->health, result, team->rank, "an operation could not go on: %s", rd_thread_error());
-    for (int i = 0; i < RD_CARRIERS; i++) {
+    for (int i = 0; i < RD_NET_COMMS; i++) {
         rd_carry_failure(channel, i);
-        if (channel->carriers[i])
-            rd_queue_flush(channel->carriers[i], rd_health_check(channel->carriers[i]->health));
+        if (channel->net_comms[i])
+            rd_queue_flush(channel->net_comms[i], rd_health_check(channel->net_comms[i]->health));
     }
     let_go(channel);
     return RD_PROXY_IDLE;
 }
 
-/* A carrier's turn; nonzero in *busy: it has something under way. */
-static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *carrier, int *busy, int *moved)
+/* A net communicator's turn; nonzero in *busy: it has something under way. */
+static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *net_comm, int *busy, int *moved)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    int its = 0, direct = carrier && rd_transport_direct_peer(carrier->net) >= 0;
+    int its = 0, direct = net_comm && rd_transport_direct_peer(net_comm->net) >= 0;
 
-    if (!carrier || (!carrier->active && !direct && rd_transport_idle(carrier->net)))
+    if (!net_comm || (!net_comm->active && !direct && rd_transport_idle(net_comm->net)))
         return RONDO_SUCCESS;
     *busy = 1;
-    result = rd_queue_tasks(carrier, &its);
+    result = rd_queue_tasks(net_comm, &its);
     if (result == RONDO_SUCCESS) { /* kernels are told before the network is looked at, which takes a microsecond */
         (void)tell(channel, &its);
-        int came = rd_transport_progress(carrier->net);
-        if (came && carrier->active && (result = rd_queue_tasks(carrier, &its)) == RONDO_SUCCESS)
+        int came = rd_transport_progress(net_comm->net);
+        if (came && net_comm->active && (result = rd_queue_tasks(net_comm, &its)) == RONDO_SUCCESS)
             (void)tell(channel, &its); /* what has come may be the end of it */
         its |= came;
     }
     *moved |= its;
-    if (!carrier->active && !direct) /* what is left, the network has yet to take: nobody waits for a rank */
+    if (!net_comm->active && !direct) /* what is left, the network has yet to take: nobody waits for a rank */
         return result;
     if (its)
-        rd_wait_progress(&carrier->wait);
+        rd_wait_progress(&net_comm->wait);
     else if (result == RONDO_SUCCESS)
-        result = rd_queue_miss(carrier);
+        result = rd_queue_miss(net_comm);
     return result;
 }
 
@@ -366,20 +366,20 @@ rd_proxy_state_t rd_carry(void *arg)
         return RD_PROXY_IDLE;
     if (s->direct)
         rd_direct_turn(s);
-    if (result == RONDO_SUCCESS && !channel->failed_ms && channel->carriers[RD_CARRIER_CHECK])
+    if (result == RONDO_SUCCESS && !channel->failed_ms && channel->net_comms[RD_NET_COMM_CHECK])
         result = check_turn(channel, &moved);
     if (result == RONDO_SUCCESS && !channel->failed_ms)
         result = take(channel, &moved);
     if (result == RONDO_SUCCESS && !channel->failed_ms && channel->dealt)
         result = rd_direct_begin(channel, &moved);
-    for (int i = 0; i < RD_CARRIERS && result == RONDO_SUCCESS && !channel->failed_ms; i++)
-        result = advance(channel, channel->carriers[i], &busy, &moved);
+    for (int i = 0; i < RD_NET_COMMS && result == RONDO_SUCCESS && !channel->failed_ms; i++)
+        result = advance(channel, channel->net_comms[i], &busy, &moved);
     if (result != RONDO_SUCCESS || channel->failed_ms) /* what has failed is off the queue, and not done */
         return end(channel, result);
     int flying = tell(channel, &moved);
     if (channel->number == 0)
         rd_stage_tasks_sweep(channel->stage);
-    flying |= channel->carriers[RD_CARRIER_CHECK] && channel->carriers[RD_CARRIER_CHECK]->active;
+    flying |= channel->net_comms[RD_NET_COMM_CHECK] && channel->net_comms[RD_NET_COMM_CHECK]->active;
     if (!flying)
         atomic_store(&channel->settled, channel->answered);
     if (moved)
