@@ -273,10 +273,10 @@ static int cuda_plan(wish_t *w, const rd_env_t *env)
 }
 
 /* GPUs on several nodes: what remains is a round's plan on host memory, by the net communicator of all ranks or of a rail. */
-static void staged(wish_t *w, rd_env_t *env)
+static void proxied(wish_t *w, rd_env_t *env)
 {
     int parts = w->ranks % w->nodes == 0 ? w->ranks / w->nodes : 1;
-    uint64_t slot = env->cuda_stage ? env->cuda_stage : (uint64_t)512 << 10;
+    uint64_t slot = env->proxy_bytes ? env->proxy_bytes : (uint64_t)512 << 10;
     char text[24];
 
     env->algo[0] = env->proto[0] = '\0';
@@ -313,7 +313,7 @@ int info_plan(const rd_env_t *env, int argc, char **argv)
         return result;
     if (w.cuda) {
         net_comm = *env;
-        staged(&w, &net_comm);
+        proxied(&w, &net_comm);
         env = &net_comm;
     }
     w.node = malloc((size_t)w.ranks * sizeof *w.node);

@@ -71,7 +71,7 @@ static const tunable_t table[] = {
      "GPUs may reach each other's memory; 0: all goes through pinned host memory"},
     {"RONDO_CUDA_BANK", BYTES, 1, AT(cuda_bank), "0", 16384, 16 << 20, NULL,
      "bytes of each of a GPU rank's two inboxes; 0: the most"},
-    {"RONDO_PROXY_BYTES", BYTES, 1, AT(cuda_stage), "0", 4096, 64 << 20, NULL,
+    {"RONDO_PROXY_BYTES", BYTES, 1, AT(proxy_bytes), "0", 4096, 64 << 20, NULL,
      "bytes of pinned memory that a round between nodes goes through; 0: 512K, from 128 ranks on up to 2M"},
     {"RONDO_PROXY_ROUND", BYTES, 1, AT(cuda_round), "0", 1024, 64 << 20, NULL,
      "bytes of a round between nodes, at least where there are many, and of what goes inside nodes; 0: 32K"},

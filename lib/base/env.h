@@ -32,7 +32,7 @@ typedef struct rd_env {
 
     int p2p;             /* RONDO_P2P: GPUs may reach each other's memory */
     size_t cuda_bank;    /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 10M or what fits */
-    size_t cuda_stage;   /* RONDO_PROXY_BYTES: bytes of pinned memory that a round between nodes goes through; 0: 512K */
+    size_t proxy_bytes;   /* RONDO_PROXY_BYTES: bytes of pinned memory that a round between nodes goes through; 0: 512K */
     size_t cuda_round;   /* RONDO_PROXY_ROUND: least bytes of rounds of many, and of what goes inside nodes; 0: 32K */
     int proxy_threads;      /* RONDO_PROXY_THREADS: threads that share an operation between nodes; 0: by cores */
     int cuda_channels;   /* RONDO_CUDA_CHANNELS: blocks of SIMPLE, each a channel to the next rank; 0: 64 */

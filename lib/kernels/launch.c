@@ -51,7 +51,7 @@ static cudaError_t load(const void *const *functions, size_t count)
  * nothing to do. */
 static cudaError_t settle_local_memory(void)
 {
-    static const rd_klaunch_t launch = {.kernel = RD_KERNEL_STAGED, .blocks = 1, .threads = 32};
+    static const rd_klaunch_t launch = {.kernel = RD_KERNEL_PROXIED, .blocks = 1, .threads = 32};
     rd_kwork_t work;
     cudaStream_t stream;
     cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);

@@ -19,10 +19,10 @@
  *   ALONE      one rank: out = in, scaled; no window             any number
  *   WRITE      rd_kwrite_t: into this rank's own memory          any number
  *   NOTHING    an empty kernel                                   any number
- *   STAGED     rd_kstaged_t: a collective between nodes          as many blocks for each team
- *   STAGED_MESSAGES  rd_kstaged_messages_t                       a block for each pair and team
+ *   STAGED     rd_kproxied_t: a collective between nodes          as many blocks for each team
+ *   PROXIED_MESSAGES  rd_kproxied_messages_t                       a block for each pair and team
  *   STREAMS    as MESSAGES, some of which go by slices           besides, so many blocks for each of their pairs
- *   MIXED      rd_kstaged_messages_t: both, see mixed.cuh        as each
+ *   MIXED      rd_kproxied_messages_t: both, see mixed.cuh        as each
  *
  * Buffers are aligned to their elements, no more. In place is allowed where the operation has it: allreduce, reduce,
  * broadcast and alltoall with out = in, allgather and gather with in = out + rank blocks, reduce_scatter and scatter

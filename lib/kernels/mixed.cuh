@@ -13,14 +13,14 @@ template <class CODEC, uint32_t ITEMS, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_mixed(RD_WORK(rd_kwork_t))
 {
-    const rd_kstaged_messages_t &m = work.staged_messages;
-    const uint32_t staged = m.npairs * m.stage.teams;
+    const rd_kproxied_messages_t &m = work.proxied_messages;
+    const uint32_t proxied = m.npairs * m.proxy.teams;
 
     gpu_begin();
-    if (gpu_block() < staged)
-        rd_staged_serve(work, gpu_block());
+    if (gpu_block() < proxied)
+        rd_proxied_serve(work, gpu_block());
     else
-        rd_messages_serve<CODEC, ITEMS>(work, gpu_block() - staged, gpu_blocks() - staged);
+        rd_messages_serve<CODEC, ITEMS>(work, gpu_block() - proxied, gpu_blocks() - proxied);
 }
 
 #endif

@@ -25,7 +25,7 @@
 /* ---- triggers and done */
 
 struct rd_lane_ring_t {
-    const rd_kstage_t &stage;
+    const rd_kproxy_t &proxy;
     rd_klane_t *lane;
     rd_klane_state_t *state;
     uint32_t first, blocks; /* triggers raised before this launch; blocks of the team */
@@ -33,7 +33,7 @@ struct rd_lane_ring_t {
     uint32_t seen;          /* by thread 0 */
     rd_wait_t wait;
 
-    RD_MEMBER rd_lane_ring_t(const rd_kcomm_t &comm, const rd_kstage_t &s, uint32_t number, uint32_t nblocks) : stage(s)
+    RD_MEMBER rd_lane_ring_t(const rd_kcomm_t &comm, const rd_kproxy_t &s, uint32_t number, uint32_t nblocks) : proxy(s)
     {
         lane = s.lanes + number;
         state = s.state + number;
@@ -46,7 +46,7 @@ struct rd_lane_ring_t {
 
     RD_MEMBER uint32_t slot(uint32_t i) const
     {
-        return (first + i) & (stage.slots - 1);
+        return (first + i) & (proxy.slots - 1);
     }
 
     /* As triggers and lines bear it. */
@@ -61,7 +61,7 @@ struct rd_lane_ring_t {
     {
         const uint32_t at = slot(i);
 
-        if (gives || i >= stage.slots)
+        if (gives || i >= proxy.slots)
             (void)group_release(0, gpu_threads(), false, gpu_thread() == 0);
         if (gpu_thread() != 0 || wait.dead)
             return;
@@ -90,7 +90,7 @@ struct rd_lane_ring_t {
     /* Nothing of earlier launches lies in slot(i) any more; as await(), also where one has left unfinished. */
     RD_MEMBER bool vacant(uint32_t i)
     {
-        const int32_t earlier = (int32_t)(i - stage.slots);
+        const int32_t earlier = (int32_t)(i - proxy.slots);
 
         return !wait.dead &&
                (earlier >= 0 || (int32_t)(before - (first + (uint32_t)earlier + 1)) >= 0 || await(earlier));
@@ -108,7 +108,7 @@ struct rd_lane_ring_t {
         if (gpu_thread() != 0)
             return;
         if (wait.dead) {
-            word_store(&stage.state->failed, 1);
+            word_store(&proxy.state->failed, 1);
         } else if (last_to_arrive(&state->leaving, blocks)) {
             word_store(&state->raised, first + n);
             word_store(&state->seen, seen);
@@ -181,7 +181,7 @@ struct rd_side_at_t {
 };
 
 /* What side_at walks through, if parts are not alike. */
-RD_DEVICE const rd_kpart_t *rd_stage_table(const rd_kcomm_t &comm, const rd_kstaged_t &s)
+RD_DEVICE const rd_kpart_t *rd_proxy_table(const rd_kcomm_t &comm, const rd_kproxied_t &s)
 {
     return s.listed ? (const rd_kpart_t *)comm.own : s.here;
 }
@@ -229,56 +229,56 @@ RD_DEVICE void rd_side_store(rd_side_at_t *at, uint64_t p, uint4 v)
 }
 
 /* The blocks of a launch, dealt out to teams. */
-RD_DEVICE uint32_t rd_stage_team(const rd_kstage_t &s)
+RD_DEVICE uint32_t rd_proxy_team(const rd_kproxy_t &s)
 {
     return gpu_block() % s.teams;
 }
 
-RD_DEVICE uint64_t rd_stage_step(const rd_kstage_t &s)
+RD_DEVICE uint64_t rd_proxy_step(const rd_kproxy_t &s)
 {
     return (uint64_t)(gpu_blocks() / s.teams) * gpu_threads() * 16;
 }
 
-RD_DEVICE uint64_t rd_stage_begin(const rd_kstage_t &s)
+RD_DEVICE uint64_t rd_proxy_begin(const rd_kproxy_t &s)
 {
     return ((uint64_t)(gpu_block() / s.teams) * gpu_threads() + gpu_thread()) * 16;
 }
 
 /* A load from the host's memory takes one or two microseconds, so a thread has several under way. */
-constexpr uint32_t RD_STAGE_AHEAD = 4;
+constexpr uint32_t RD_PROXY_AHEAD = 4;
 
 /* So many lines of a part, `step` bytes from one to the next, out of a slot. */
 RD_DEVICE void rd_lines_out(const rd_part_t &part, uint64_t at, const char *slot, uint64_t step)
 {
-    uint4 v[RD_STAGE_AHEAD];
+    uint4 v[RD_PROXY_AHEAD];
 
 #pragma unroll
-    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+    for (uint32_t i = 0; i < RD_PROXY_AHEAD; i++)
         v[i] = line_load(slot + i * step);
 #pragma unroll
-    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+    for (uint32_t i = 0; i < RD_PROXY_AHEAD; i++)
         rd_part_store(part, at + i * step, v[i]);
 }
 
 /* And into one, as they are. */
 RD_DEVICE void rd_lines_in(const rd_part_t &part, uint64_t at, char *slot, uint64_t step)
 {
-    uint4 v[RD_STAGE_AHEAD];
+    uint4 v[RD_PROXY_AHEAD];
 
 #pragma unroll
-    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+    for (uint32_t i = 0; i < RD_PROXY_AHEAD; i++)
         v[i] = rd_part_load(part, at + i * step);
 #pragma unroll
-    for (uint32_t i = 0; i < RD_STAGE_AHEAD; i++)
+    for (uint32_t i = 0; i < RD_PROXY_AHEAD; i++)
         line_store(slot + i * step, v[i]);
 }
 
-RD_DEVICE void rd_stage_in(const rd_kcomm_t &comm, const rd_kstaged_t &s, const rd_number_any &number, char *slot,
+RD_DEVICE void rd_proxy_in(const rd_kcomm_t &comm, const rd_kproxied_t &s, const rd_number_any &number, char *slot,
                            uint32_t round)
 {
-    rd_side_at_t at(s.in, rd_stage_table(comm, s), s.reduce.in, s.each, round);
+    rd_side_at_t at(s.in, rd_proxy_table(comm, s), s.reduce.in, s.each, round);
 
-    for (uint64_t p = rd_stage_begin(s.stage); p < at.end; p += rd_stage_step(s.stage)) {
+    for (uint64_t p = rd_proxy_begin(s.proxy); p < at.end; p += rd_proxy_step(s.proxy)) {
         const uint4 v = rd_side_load(&at, p);
         line_store(slot + p, number.scaled(v));
         if (s.copied)
@@ -286,16 +286,16 @@ RD_DEVICE void rd_stage_in(const rd_kcomm_t &comm, const rd_kstaged_t &s, const 
     }
 }
 
-RD_DEVICE void rd_stage_out(const rd_kcomm_t &comm, const rd_kstaged_t &s, const char *slot, uint32_t round)
+RD_DEVICE void rd_proxy_out(const rd_kcomm_t &comm, const rd_kproxied_t &s, const char *slot, uint32_t round)
 {
-    rd_side_at_t at(s.out, rd_stage_table(comm, s), s.reduce.out, s.each, round);
-    const uint64_t step = rd_stage_step(s.stage);
+    rd_side_at_t at(s.out, rd_proxy_table(comm, s), s.reduce.out, s.each, round);
+    const uint64_t step = rd_proxy_step(s.proxy);
 
-    for (uint64_t p = rd_stage_begin(s.stage); p < at.end;) {
+    for (uint64_t p = rd_proxy_begin(s.proxy); p < at.end;) {
         at.seek(p);
-        if (p + (RD_STAGE_AHEAD - 1) * step + 16 <= at.start + at.length) {
+        if (p + (RD_PROXY_AHEAD - 1) * step + 16 <= at.start + at.length) {
             rd_lines_out(at.part(), p - at.start, slot + p, step);
-            p += RD_STAGE_AHEAD * step;
+            p += RD_PROXY_AHEAD * step;
             continue;
         }
         rd_side_store(&at, p, line_load(slot + p));
@@ -304,17 +304,17 @@ RD_DEVICE void rd_stage_out(const rd_kcomm_t &comm, const rd_kstaged_t &s, const
 }
 
 /* A thread has a line at most. It is loaded first, to come while the ring does. */
-RD_DEVICE void rd_staged_brief(const rd_kcomm_t &comm, const rd_kstaged_t &s, const rd_number_any &number)
+RD_DEVICE void rd_proxied_brief(const rd_kcomm_t &comm, const rd_kproxied_t &s, const rd_number_any &number)
 {
-    const rd_kpart_t *table = rd_stage_table(comm, s);
+    const rd_kpart_t *table = rd_proxy_table(comm, s);
     const uint64_t p = gpu_thread() * 16;
     rd_side_at_t in(s.in, table, s.reduce.in, s.each, 0), out(s.out, table, s.reduce.out, s.each, 0);
     uint4 v = make_uint4(0, 0, 0, 0);
 
     if (p < in.end)
         v = rd_side_load(&in, p);
-    rd_lane_ring_t ring(comm, s.stage, 0, 1);
-    char *lines = s.stage.brief + (uint64_t)ring.slot(0) * 4 * RD_KBRIEF;
+    rd_lane_ring_t ring(comm, s.proxy, 0, 1);
+    char *lines = s.proxy.brief + (uint64_t)ring.slot(0) * 4 * RD_KBRIEF;
     if (ring.vacant(0))
         ring.raise(0, false, s.task, 0);
     if (p < in.end && !ring.wait.dead) {
@@ -334,34 +334,34 @@ RD_DEVICE void rd_staged_brief(const rd_kcomm_t &comm, const rd_kstaged_t &s, co
 }
 
 RD_KERNEL(512)
-rd_staged(RD_WORK(rd_kwork_staged_t))
+rd_proxied(RD_WORK(rd_kwork_proxied_t))
 {
-    const rd_kstaged_t &s = work.staged;
-    const uint32_t slots = s.stage.slots, channels = s.stage.channels;
+    const rd_kproxied_t &s = work.proxied;
+    const uint32_t slots = s.proxy.slots, channels = s.proxy.channels;
 
     gpu_begin();
     if (s.rounds == 0) /* launched for its local memory alone: see launch.c */
         return;
-    const uint32_t team = rd_stage_team(s.stage), n = rd_kproxy_part(s.rounds, channels, team);
+    const uint32_t team = rd_proxy_team(s.proxy), n = rd_kproxy_part(s.rounds, channels, team);
     const rd_number_any number(s.reduce, 1);
     if (s.brief) {
-        rd_staged_brief(work.comm, s, number);
+        rd_proxied_brief(work.comm, s, number);
         return;
     }
-    rd_lane_ring_t ring(work.comm, s.stage, team * RD_KPROXY_LANES, gpu_blocks() / s.stage.teams);
-    char *area = s.stage.area + (uint64_t)team * slots * 2 * s.stage.slot;
+    rd_lane_ring_t ring(work.comm, s.proxy, team * RD_KPROXY_LANES, gpu_blocks() / s.proxy.teams);
+    char *area = s.proxy.area + (uint64_t)team * slots * 2 * s.proxy.slot;
     const uint32_t more = s.out.n ? slots : 0; /* turns when all input is in slots */
     for (uint32_t i = 0; i < n + more; i++) {
-        char *slot = area + (uint64_t)ring.slot(i) * 2 * s.stage.slot;
+        char *slot = area + (uint64_t)ring.slot(i) * 2 * s.proxy.slot;
         if (i >= slots && i - slots < n) {
             if (!ring.await((int32_t)(i - slots)))
                 break;
-            rd_stage_out(work.comm, s, slot + s.stage.slot, team + (i - slots) * channels);
+            rd_proxy_out(work.comm, s, slot + s.proxy.slot, team + (i - slots) * channels);
         }
         if (i < n) {
             if (!ring.vacant(i))
                 break;
-            rd_stage_in(work.comm, s, number, slot, team + i * channels);
+            rd_proxy_in(work.comm, s, number, slot, team + i * channels);
             ring.raise(i, s.in.n != 0, s.task, team + i * channels);
         }
     }
@@ -374,12 +374,12 @@ rd_staged(RD_WORK(rd_kwork_staged_t))
 struct rd_pieces_t {
     const rd_kmessage_t *messages; /* the pair's */
     const rd_kpair_t &pair;
-    const rd_kstage_t &stage;
+    const rd_kproxy_t &proxy;
     uint32_t channel, i, piece; /* bytes of message i's pieces */
     uint64_t at;             /* the next one's, in message i */
 
-    RD_MEMBER rd_pieces_t(const rd_kmessage_t *all, const rd_kpair_t &p, const rd_kstage_t &s, uint32_t c)
-        : pair(p), stage(s)
+    RD_MEMBER rd_pieces_t(const rd_kmessage_t *all, const rd_kpair_t &p, const rd_kproxy_t &s, uint32_t c)
+        : pair(p), proxy(s)
     {
         messages = all + p.first;
         channel = c;
@@ -392,7 +392,7 @@ struct rd_pieces_t {
     {
         for (; i < pair.count; i++) {
             piece = direct() ? RD_KDIRECT_RUN
-                             : rd_kpiece(message().bytes, 1, stage.channels, stage.least, stage.message_slot);
+                             : rd_kpiece(message().bytes, 1, proxy.channels, proxy.least, proxy.message_slot);
             at = (uint64_t)channel * piece;
             if (at < length())
                 return;
@@ -426,7 +426,7 @@ struct rd_pieces_t {
         const uint64_t left = length() - at, bytes = left < piece ? left : piece;
         const rd_part_t part = rd_part(now.buffer, at, at + bytes);
 
-        at += (uint64_t)stage.channels * piece;
+        at += (uint64_t)proxy.channels * piece;
         if (at >= length()) {
             i += direct() ? (uint32_t)bytes : 1;
             find();
@@ -436,7 +436,7 @@ struct rd_pieces_t {
 
     RD_MEMBER uint32_t flags() const
     {
-        return RD_KMESSAGE_PAIR(pair.peer, pair.send) | (stage.captured ? RD_KMESSAGE_CAPTURED : 0) |
+        return RD_KMESSAGE_PAIR(pair.peer, pair.send) | (proxy.captured ? RD_KMESSAGE_CAPTURED : 0) |
                (length() > piece ? RD_KMESSAGE_LONG : 0) | (direct() ? RD_KMESSAGE_DIRECT : 0);
     }
 };
@@ -446,7 +446,7 @@ RD_DEVICE void rd_piece_in(const rd_part_t &part, char *slot)
     const uint64_t step = gpu_threads() * 16;
     uint64_t p = gpu_thread() * 16;
 
-    for (; p + (RD_STAGE_AHEAD - 1) * step < part.bytes; p += RD_STAGE_AHEAD * step)
+    for (; p + (RD_PROXY_AHEAD - 1) * step < part.bytes; p += RD_PROXY_AHEAD * step)
         rd_lines_in(part, p, slot + p, step);
     for (; p < part.bytes; p += step)
         line_store(slot + p, rd_part_load(part, p));
@@ -457,21 +457,21 @@ RD_DEVICE void rd_piece_out(const rd_part_t &part, const char *slot)
     const uint64_t step = gpu_threads() * 16;
     uint64_t p = gpu_thread() * 16;
 
-    for (; p + (RD_STAGE_AHEAD - 1) * step < part.bytes; p += RD_STAGE_AHEAD * step)
+    for (; p + (RD_PROXY_AHEAD - 1) * step < part.bytes; p += RD_PROXY_AHEAD * step)
         rd_lines_out(part, p, slot + p, step);
     for (; p < part.bytes; p += step)
         rd_part_store(part, p, line_load(slot + p));
 }
 
-constexpr uint32_t RD_STAGE_OVER_MS = 5000;
+constexpr uint32_t RD_PROXY_OVER_MS = 5000;
 
 /* After a failure: until the network has let go of the buffers, which are the user's when the kernel ends. Should the
  * proxy be stopped, not for ever. */
-RD_DEVICE_FAR void rd_stage_await_over(const rd_klane_t *lane)
+RD_DEVICE_FAR void rd_proxy_await_over(const rd_klane_t *lane)
 {
     const uint32_t began = gpu_ms();
 
-    while (word_load(&lane->over) == 0 && (int32_t)(gpu_ms() - began - RD_STAGE_OVER_MS) <= 0) {
+    while (word_load(&lane->over) == 0 && (int32_t)(gpu_ms() - began - RD_PROXY_OVER_MS) <= 0) {
     }
 }
 
@@ -486,20 +486,20 @@ RD_DEVICE void rd_messages_name(const rd_kmessage_t *messages, uint32_t n, char 
 }
 
 /* Block `block` of those that serve pairs. */
-RD_DEVICE void rd_staged_serve(const rd_kwork_t &work, uint32_t block)
+RD_DEVICE void rd_proxied_serve(const rd_kwork_t &work, uint32_t block)
 {
-    const rd_kmessage_t *m = work.staged_messages.messages.here;
-    const rd_kstage_t &stage = work.staged_messages.stage;
-    const uint32_t slots = stage.slots, p = block / stage.teams, team = block % stage.teams;
-    const rd_kpair_t &pair = work.staged_messages.pair[p];
+    const rd_kmessage_t *m = work.proxied_messages.messages.here;
+    const rd_kproxy_t &proxy = work.proxied_messages.proxy;
+    const uint32_t slots = proxy.slots, p = block / proxy.teams, team = block % proxy.teams;
+    const rd_kpair_t &pair = work.proxied_messages.pair[p];
 
-    rd_lane_ring_t collectives(work.comm, stage, team * RD_KPROXY_LANES, 1);
+    rd_lane_ring_t collectives(work.comm, proxy, team * RD_KPROXY_LANES, 1);
     const bool vacant = collectives.all_vacant();
-    rd_lane_ring_t ring(work.comm, stage, team * RD_KPROXY_LANES + 1 + p, 1);
+    rd_lane_ring_t ring(work.comm, proxy, team * RD_KPROXY_LANES + 1 + p, 1);
     ring.wait.dead = !vacant;
-    rd_pieces_t ahead(m, pair, stage, team), behind(m, pair, stage, team);
-    char *base = stage.area + (uint64_t)team * slots * 2 * stage.slot;
-    base += (uint64_t)p * slots * stage.message_slot;
+    rd_pieces_t ahead(m, pair, proxy, team), behind(m, pair, proxy, team);
+    char *base = proxy.area + (uint64_t)team * slots * 2 * proxy.slot;
+    base += (uint64_t)p * slots * proxy.message_slot;
     uint32_t i = 0, n = 0; /* pieces begun; pieces over */
     bool zcopies = false;     /* a message has gone past the slots */
     while (vacant && behind.more()) {
@@ -509,12 +509,12 @@ RD_DEVICE void rd_staged_serve(const rd_kwork_t &work, uint32_t block)
             if (!ring.await((int32_t)n))
                 break;
             if (!pair.send && !direct)
-                rd_piece_out(part, base + (uint64_t)ring.slot(n) * stage.message_slot);
+                rd_piece_out(part, base + (uint64_t)ring.slot(n) * proxy.message_slot);
             n++;
         } else {
             const uint32_t flags = ahead.flags();
             const bool direct = ahead.direct();
-            char *slot = base + (uint64_t)ring.slot(i) * stage.message_slot;
+            char *slot = base + (uint64_t)ring.slot(i) * proxy.message_slot;
             if (direct)
                 rd_messages_name(&ahead.message(), (uint32_t)ahead.length(), slot);
             const rd_part_t part = ahead.next();
@@ -526,15 +526,15 @@ RD_DEVICE void rd_staged_serve(const rd_kwork_t &work, uint32_t block)
         }
     }
     if (zcopies && ring.wait.dead && gpu_thread() == 0)
-        rd_stage_await_over(stage.lanes);
+        rd_proxy_await_over(proxy.lanes);
     ring.keep(i);
 }
 
 RD_KERNEL(512)
-rd_staged_messages(RD_WORK(rd_kwork_t))
+rd_proxied_messages(RD_WORK(rd_kwork_t))
 {
     gpu_begin();
-    rd_staged_serve(work, gpu_block());
+    rd_proxied_serve(work, gpu_block());
 }
 
 #endif

@@ -19,6 +19,6 @@ const void *const rd_kernels_alone[RD_KT_ALONES] = {
     (const void *)rd_alone,
     (const void *)rd_write,
     (const void *)rd_nothing,
-    (const void *)rd_staged,
-    (const void *)rd_staged_messages,
+    (const void *)rd_proxied,
+    (const void *)rd_proxied_messages,
 };

@@ -37,8 +37,8 @@ static const struct {
     [RD_KERNEL_ALONE] = {.threads = RD_KT_ALONE, .warps = 1},
     [RD_KERNEL_WRITE] = {.threads = RD_KT_ALONE, .warps = 1},
     [RD_KERNEL_NOTHING] = {.threads = RD_KT_ALONE, .warps = 1},
-    [RD_KERNEL_STAGED] = {.threads = RD_KT_ALONE, .warps = 1},
-    [RD_KERNEL_STAGED_MESSAGES] = {.threads = RD_KT_ALONE, .warps = 1},
+    [RD_KERNEL_PROXIED] = {.threads = RD_KT_ALONE, .warps = 1},
+    [RD_KERNEL_PROXIED_MESSAGES] = {.threads = RD_KT_ALONE, .warps = 1},
     [RD_KERNEL_STREAMS] = {.protos = LINES, .threads = RD_KT_STREAMS, .warps = 1},
     [RD_KERNEL_MIXED] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
 };

@@ -42,7 +42,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RD_KRANKS 16         /* ranks whose windows are mapped, at most: more are staged, see below */
+#define RD_KRANKS 16         /* ranks whose windows are mapped, at most: more go through proxies, see below */
 #define RD_KFIFOS 512        /* fifos of a pair, at most */
 #define RD_KSLOTS 16         /* slots of a fifo */
 #define RD_KSLOT 1024u       /* bytes of a slot: a unit of LL or LL128 */
@@ -307,8 +307,8 @@ typedef struct rd_klane_state { /* in device memory */
     uint32_t failed;                  /* lane 0: a kernel has left without having finished: none sends anything more */
 } rd_klane_state_t;
 
-/* The same in every launch of a communicator that is staged. */
-typedef struct rd_kstage {
+/* The same in every launch of a communicator that goes through proxies. */
+typedef struct rd_kproxy {
     rd_klane_t *lanes;       /* RD_KLANES, as the device sees them */
     rd_klane_state_t *state; /* RD_KLANES */
     char *area;              /* pinned: the slots of each proxy channel. Its lanes share them: launches follow one another */
@@ -320,7 +320,7 @@ typedef struct rd_kstage {
     uint32_t channels;          /* of the communicator */
     uint32_t teams;          /* of this launch: proxy channels 0 to teams - 1 have something to do */
     uint32_t captured;       /* messages: this launch belongs to a graph */
-} rd_kstage_t;
+} rd_kproxy_t;
 
 /* Where a part of a collective lies in the user's buffer. */
 typedef struct rd_kpart {
@@ -336,8 +336,8 @@ typedef struct rd_kside {
     uint64_t stride; /* from one to the next, then */
 } rd_kside_t;
 
-typedef struct rd_kstaged {
-    rd_kstage_t stage;
+typedef struct rd_kproxied {
+    rd_kproxy_t proxy;
     rd_kreduce_t reduce; /* buffers, type, and how contributions are scaled */
     rd_kside_t in, out;
     uint64_t each;   /* bytes, a multiple of 16 */
@@ -347,14 +347,14 @@ typedef struct rd_kstaged {
     uint32_t brief;  /* one round, by flagged lines and one block */
     uint32_t listed; /* the table lies at the beginning of `own`, by launches of WRITE; 0: here */
     rd_kpart_t here[2 * RD_KRANKS];
-} rd_kstaged_t;
+} rd_kproxied_t;
 
-typedef struct rd_kstaged_messages {
-    rd_kmessages_t messages; /* MIXED: those within the node; STAGED_MESSAGES: `here` alone */
-    rd_kstage_t stage;
+typedef struct rd_kproxied_messages {
+    rd_kmessages_t messages; /* MIXED: those within the node; PROXIED_MESSAGES: `here` alone */
+    rd_kproxy_t proxy;
     uint32_t npairs; /* with ranks of other nodes: their messages are the first in messages.here */
     rd_kpair_t pair[RD_KPAIRS];
-} rd_kstaged_messages_t;
+} rd_kproxied_messages_t;
 
 typedef struct rd_kwork {
     rd_kcomm_t comm;
@@ -364,8 +364,8 @@ typedef struct rd_kwork {
         rd_kmessages_t messages;
         rd_kwrite_t write;
         rd_kmeet_t meet;
-        rd_kstaged_t staged;
-        rd_kstaged_messages_t staged_messages;
+        rd_kproxied_t proxied;
+        rd_kproxied_messages_t proxied_messages;
     };
 } rd_kwork_t; /* at most 4 KB: a kernel's arguments */
 
@@ -375,17 +375,17 @@ typedef struct rd_kwork_reduce {
     rd_kreduce_t reduce;
 } rd_kwork_reduce_t;
 
-typedef struct rd_kwork_staged {
+typedef struct rd_kwork_proxied {
     rd_kcomm_t comm;
-    rd_kstaged_t staged;
-} rd_kwork_staged_t;
+    rd_kproxied_t proxied;
+} rd_kwork_proxied_t;
 
 #ifdef __cplusplus
 static_assert(RD_KPROMISED == 128, "the number of a place, and what is left of a word");
 static_assert(sizeof(rd_kcontrol_t) <= RD_KLIST_OFFSET && sizeof(rd_kmessage_t) == 16, "the list lies behind control");
 static_assert(sizeof(rd_kwork_t) <= 4096, "arguments");
 static_assert(offsetof(rd_kwork_t, reduce) == offsetof(rd_kwork_reduce_t, reduce), "the same beginning");
-static_assert(offsetof(rd_kwork_t, staged) == offsetof(rd_kwork_staged_t, staged), "the same beginning");
+static_assert(offsetof(rd_kwork_t, proxied) == offsetof(rd_kwork_proxied_t, proxied), "the same beginning");
 #endif
 
 /* What host and kernels compute alike. */

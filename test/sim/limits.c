@@ -121,11 +121,11 @@ static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t channe
     const rd_team_t team = {.nranks = nlocal * nodes, .node = &node};
     rd_cuda_t cuda = {.team = &team, .limits = {.blocks = blocks}}, inner = {.k = {.nranks = nlocal}};
     uint32_t all = 2 * (uint32_t)(team.nranks - 1), jobs = 2 * (uint32_t)(nlocal - 1);
-    rd_stage_t stage = {.cuda = &cuda, .k = {.channels = channels}, .pairs = all < RD_KPAIRS ? all : RD_KPAIRS};
-    uint32_t beside = rd_stage_beside_most(&stage), warps = rd_kernel_at_once();
+    rd_proxy_t proxy = {.cuda = &cuda, .k = {.channels = channels}, .pairs = all < RD_KPAIRS ? all : RD_KPAIRS};
+    uint32_t beside = rd_proxy_beside_most(&proxy), warps = rd_kernel_at_once();
     rd_env_t env = {.cuda_bank = 0};
 
-    CHECK(beside >= 1 && rd_stage_beside(&stage, 2) <= beside);
+    CHECK(beside >= 1 && rd_proxy_beside(&proxy, 2) <= beside);
     if (beside >= blocks)
         return;
     inner.limits.nranks = (uint32_t)nlocal;

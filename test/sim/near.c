@@ -30,7 +30,7 @@ typedef struct {
 /* Triggers of all proxy channels. */
 static uint64_t asked(const world_t *w)
 {
-    const rd_stage_t *s = w->comm->cuda->stage;
+    const rd_proxy_t *s = w->comm->cuda->proxy;
     uint64_t all = 0;
 
     for (int c = 0; c < s->nchannels; c++)
@@ -75,7 +75,7 @@ static void single(world_t *w, int mate)
 /* A graph's triggers come unannounced; that it holds some is counted. */
 static int held(world_t *w, int mate)
 {
-    const rd_stage_tasks_t *tasks = w->comm->cuda->stage->tasks;
+    const rd_proxy_tasks_t *tasks = w->comm->cuda->proxy->tasks;
     int before = atomic_load(&tasks->captured);
     cudaGraph_t graph;
 

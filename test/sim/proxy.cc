@@ -158,16 +158,16 @@ rd_kwork_t *work_of(uint32_t launch)
 {
     const uint64_t bytes = brief() ? BRIEF : BYTES;
     rd_kwork_t *w = (rd_kwork_t *)calloc(1, sizeof *w);
-    rd_kstaged_t *s = &w->staged;
+    rd_kproxied_t *s = &w->proxied;
 
     w->comm.nranks = 2;
     w->comm.host = &world->host;
-    s->stage.lanes = world->lanes;
-    s->stage.state = world->state;
-    s->stage.area = world->area;
-    s->stage.slots = RD_KLANE_SLOTS;
-    s->stage.slot = SLOT;
-    s->stage.channels = CHANNELS;
+    s->proxy.lanes = world->lanes;
+    s->proxy.state = world->state;
+    s->proxy.area = world->area;
+    s->proxy.slots = RD_KLANE_SLOTS;
+    s->proxy.slot = SLOT;
+    s->proxy.channels = CHANNELS;
     s->reduce.in = world->in[launch];
     s->reduce.out = world->out[launch];
     s->reduce.type = RONDO_UINT8;
@@ -181,8 +181,8 @@ rd_kwork_t *work_of(uint32_t launch)
     s->each = SLOT / 2;
     s->rounds = brief() ? 1 : ROUNDS;
     s->brief = brief();
-    s->stage.brief = world->lines;
-    s->stage.teams = brief() ? 1 : CHANNELS;
+    s->proxy.brief = world->lines;
+    s->proxy.teams = brief() ? 1 : CHANNELS;
     s->task = TASK;
     return w;
 }
@@ -205,7 +205,7 @@ int wrong()
 
 int run(fault_t fault, kind_t kind, uint64_t seed)
 {
-    rd_klaunch_t staged = {}, nothing = {};
+    rd_klaunch_t proxied = {}, nothing = {};
     rd_sim_launch_t queues[(1 + CHANNELS) * LAUNCHES];
     rd_kwork_t *work[LAUNCHES];
     static char text[16384];
@@ -216,13 +216,13 @@ int run(fault_t fault, kind_t kind, uint64_t seed)
     const void *const proxies[CHANNELS] = {brief() ? (const void *)proxy_brief : (const void *)proxy<0>,
                                         (const void *)proxy<1>};
     const uint32_t channels = brief() ? 1 : CHANNELS;
-    staged.kernel = RD_KERNEL_STAGED;
+    proxied.kernel = RD_KERNEL_PROXIED;
     nothing.kernel = RD_KERNEL_NOTHING;
     for (uint32_t l = 0; l < LAUNCHES; l++) {
         for (uint64_t b = 0; b < (brief() ? BRIEF : BYTES); b++)
             world->in[l][b] = (char)(b * 31 + l * 7 + seed);
         work[l] = work_of(l);
-        queues[l] = {rd_kernel_find(&staged, 1), brief() ? 1 : CHANNELS * (1 + l % 2), 64, 0, work[l]};
+        queues[l] = {rd_kernel_find(&proxied, 1), brief() ? 1 : CHANNELS * (1 + l % 2), 64, 0, work[l]};
         for (uint32_t c = 0; c < channels; c++)
             queues[(1 + c) * LAUNCHES + l] = {l == 0 ? proxies[c] : rd_kernel_find(&nothing, 1), 1, 32, 0, work[l]};
     }
@@ -250,18 +250,18 @@ int plant(const char *what, fault_t fault, kind_t kind, bool finds)
 /* Nobody answers: the kernel leaves, by its time limit or told to, and so does the next, which raises nothing. */
 int leaves(const char *what, kind_t kind, uint32_t abort, uint32_t timeout_ms)
 {
-    rd_klaunch_t staged = {};
+    rd_klaunch_t proxied = {};
     static char text[16384];
 
     memset((void *)world, 0, sizeof *world);
     world->kind = kind;
     world->host.abort = abort;
     world->host.timeout_ms = timeout_ms;
-    staged.kernel = RD_KERNEL_STAGED;
+    proxied.kernel = RD_KERNEL_PROXIED;
     rd_kwork_t *work = work_of(0);
     const uint32_t blocks = brief() ? 1 : CHANNELS;
-    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged, 1), blocks, 64, 0, work},
-                                {rd_kernel_find(&staged, 1), blocks, 64, 0, work}};
+    rd_sim_launch_t queue[2] = {{rd_kernel_find(&proxied, 1), blocks, 64, 0, work},
+                                {rd_kernel_find(&proxied, 1), blocks, 64, 0, work}};
     int stayed = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed == 0;
     memset((void *)world->lanes, 0, sizeof world->lanes);
     stayed = stayed || rd_sim_queues(queue + 1, 1, 1, 1, text, sizeof text);
@@ -276,35 +276,35 @@ int leaves(const char *what, kind_t kind, uint32_t abort, uint32_t timeout_ms)
 /* A message to rank 0, of the input of a launch. */
 rd_kwork_t *sends_of(uint32_t launch)
 {
-    rd_kwork_t *staged = work_of(launch), *w = (rd_kwork_t *)calloc(1, sizeof *w);
-    rd_kstaged_messages_t *m = &w->staged_messages;
+    rd_kwork_t *proxied = work_of(launch), *w = (rd_kwork_t *)calloc(1, sizeof *w);
+    rd_kproxied_messages_t *m = &w->proxied_messages;
 
-    w->comm = staged->comm;
-    m->stage = staged->staged.stage;
-    m->stage.message_slot = SLOT / 2;
-    m->stage.least = SLOT / 2;
+    w->comm = proxied->comm;
+    m->proxy = proxied->proxied.proxy;
+    m->proxy.message_slot = SLOT / 2;
+    m->proxy.least = SLOT / 2;
     m->npairs = 1;
     m->pair[0] = {0, 1, 0, 1};
     m->messages.here[0] = {world->in[launch], SLOT};
-    free(staged);
+    free(proxied);
     return w;
 }
 
 /* Messages lie where a collective's slots do: they touch nothing while what the last one has left there may be read. */
 int messages_wait()
 {
-    rd_klaunch_t staged = {}, sending = {};
+    rd_klaunch_t proxied = {}, sending = {};
     static char text[16384], before[sizeof world->area];
 
     memset((void *)world, 0, sizeof *world);
     world->kind = PLAIN_IN;
     memset(world->in[0], 1, BYTES);
     memset(world->in[1], 2, BYTES);
-    staged.kernel = RD_KERNEL_STAGED;
-    sending.kernel = RD_KERNEL_STAGED_MESSAGES;
+    proxied.kernel = RD_KERNEL_PROXIED;
+    sending.kernel = RD_KERNEL_PROXIED_MESSAGES;
     rd_kwork_t *first = work_of(0), *second = sends_of(1);
-    first->staged.rounds = CHANNELS;
-    rd_sim_launch_t queue[2] = {{rd_kernel_find(&staged, 1), CHANNELS, 64, 0, first},
+    first->proxied.rounds = CHANNELS;
+    rd_sim_launch_t queue[2] = {{rd_kernel_find(&proxied, 1), CHANNELS, 64, 0, first},
                                 {rd_kernel_find(&sending, 1), CHANNELS, 64, 0, second}};
     int bad = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed;
     memcpy(before, world->area, sizeof before);
@@ -325,13 +325,13 @@ rd_kmessage_t straight(uint32_t launch, uint32_t i)
 rd_kwork_t *straight_of(uint32_t launch)
 {
     rd_kwork_t *w = sends_of(launch);
-    rd_kmessages_t *m = &w->staged_messages.messages;
+    rd_kmessages_t *m = &w->proxied_messages.messages;
 
-    w->staged_messages.pair[0].count = STRAIGHT + 1;
+    w->proxied_messages.pair[0].count = STRAIGHT + 1;
     for (uint32_t i = 0; i < STRAIGHT; i++)
         m->here[i + (i >= STRAIGHT - 2)] = straight(launch, i);
     m->here[STRAIGHT - 2] = {world->in[launch], 77};
-    w->staged_messages.stage.teams = 1;
+    w->proxied_messages.proxy.teams = 1;
     return w;
 }
 
@@ -344,7 +344,7 @@ int straight_run(fault_t fault, uint64_t seed)
 
     memset((void *)world, 0, sizeof *world);
     world->fault = fault;
-    sending.kernel = RD_KERNEL_STAGED_MESSAGES;
+    sending.kernel = RD_KERNEL_PROXIED_MESSAGES;
     nothing.kernel = RD_KERNEL_NOTHING;
     for (uint32_t l = 0; l < LAUNCHES; l++) {
         work[l] = straight_of(l);
@@ -387,7 +387,7 @@ int messages_stay()
     world->kind = PLAIN_IN;
     world->state[0].failed = 1;
     world->host.timeout_ms = 20; /* or it would wait for ever */
-    sending.kernel = RD_KERNEL_STAGED_MESSAGES;
+    sending.kernel = RD_KERNEL_PROXIED_MESSAGES;
     rd_kwork_t *work = sends_of(0);
     rd_sim_launch_t queue = {rd_kernel_find(&sending, 1), CHANNELS, 64, 0, work};
     int bad = rd_sim_queues(&queue, 1, 1, 1, text, sizeof text);

@@ -224,8 +224,8 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
     rd_kreduce_t reduce;
     rd_chosen_t chosen;
 
-    if (cuda->stage)
-        return rd_stage_price(cuda, call);
+    if (cuda->path)
+        return rd_proxy_path_price(cuda, call);
     if (one.ask.coll == RD_BARRIER) {
         one.ask = (rd_ask_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
     } else if (one.ask.count == 0 || call->tables) {
@@ -325,9 +325,9 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
         if (result != RONDO_SUCCESS)
             return result;
     }
-    if (cuda->stage) {
-        rondo_result_t result = rd_stage_check(cuda->stage, call);
-        return result == RONDO_SUCCESS ? rd_stage_collective(cuda, call) : result;
+    if (cuda->path) {
+        rondo_result_t result = rd_proxy_path_check(cuda->path, call);
+        return result == RONDO_SUCCESS ? rd_proxy_path_collective(cuda, call) : result;
     }
     if (call->ask.coll == RD_BARRIER)
         return cuda->k.nranks == 1 ? RONDO_SUCCESS : run_barrier(cuda, call->stream);

@@ -53,7 +53,7 @@ struct rd_cuda {
     void *imported[RD_KRANKS]; /* bases to be closed */
     void *scratch; /* device memory for the barrier's element */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED of them; NULL: none yet */
-    struct rd_stage *stage; /* exec/cuda/proxy/proxy.h: ranks are on several nodes, or too many for windows; NULL: neither */
+    struct rd_proxy_path *path; /* exec/cuda/proxy/proxy.h: ranks are on several nodes, or too many for windows; NULL: neither */
     struct rd_cuda *inner;  /* exec/cuda/hier/node_comm.c: the same communicator's ranks of this node alone; NULL: not needed */
     struct rd_cuda *outer;  /* of an inner one: whose it is. It has no order, and words of the outer's */
     rd_order_t order;

@@ -49,7 +49,7 @@ void rd_cuda_look(rd_cuda_t *cuda)
         return;
     rd_signature_ring_poll(cuda->signatures);
     int slow = (int)host->slow;
-    if (cuda->stage && slow >= 1) /* a kernel of the node's own ranks, or one that waits for a proxy */
+    if (cuda->path && slow >= 1) /* a kernel of the node's own ranks, or one that waits for a proxy */
         slow = slow <= team->node->nlocal ? team->node->local[slow - 1] + 1 : 0;
     if (slow < 1 || slow > team->nranks) {
         cuda->slow_ms = 0;

@@ -15,9 +15,9 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     rd_cuda_t *cuda;
     rondo_result_t result;
 
-    if (team->nranks > RD_STAGE_RANKS)
+    if (team->nranks > RD_PROXY_PATH_RANKS)
         return rd_error(team->who, RONDO_ERR_UNSUPPORTED, "%d ranks: this version's CUDA communicators have at most %d",
-                        team->nranks, RD_STAGE_RANKS);
+                        team->nranks, RD_PROXY_PATH_RANKS);
     if ((result = rd_kchoose_names(team->env, team->who)))
         return result;
     cuda = *made = calloc(1, sizeof *cuda);
@@ -31,9 +31,9 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     cuda->late_ms = RD_LATE_MS;
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
-        result = rd_stage_needed(team) ? rd_window_create(cuda) : rd_import_windows(cuda);
+        result = rd_proxy_path_needed(team) ? rd_window_create(cuda) : rd_import_windows(cuda);
     if (result == RONDO_SUCCESS)
-        result = rd_stage_needed(team) ? rd_stage_create(cuda) : rd_signature_ring_create(&cuda->signatures, team);
+        result = rd_proxy_path_needed(team) ? rd_proxy_path_create(cuda) : rd_signature_ring_create(&cuda->signatures, team);
     if (result == RONDO_SUCCESS) {
         cuda->limits.copies = (uint32_t)rd_registered_possible(cuda);
         atomic_store(&team->health->stop.mirror, &cuda->host->abort);
@@ -56,7 +56,7 @@ rondo_result_t rd_cuda_check(rd_cuda_t *cuda)
         return RONDO_SUCCESS;
     atomic_thread_fence(memory_order_acquire);
     int late = (int)host->late;
-    if (cuda->stage && late < team->node->nlocal) /* by a kernel of the node's own ranks */
+    if (cuda->path && late < team->node->nlocal) /* by a kernel of the node's own ranks */
         late = team->node->local[late];
     if (failed == RD_KFAILED_TIMEOUT && late == (int)RD_KPROXY) /* kernels between nodes wait for nobody else */
         return rd_health_fail(team->health, RONDO_ERR_TIMEOUT, team->rank,
@@ -97,7 +97,7 @@ static rondo_result_t over(rd_cuda_t *cuda)
         return rd_cuda_error(cuda->team->who, error, "waiting for what is enqueued");
     rondo_result_t result = rd_cuda_check(cuda);
     result = result == RONDO_SUCCESS ? rd_health_check(cuda->team->health) : result;
-    if (result != RONDO_SUCCESS || !rd_stage_busy(cuda))
+    if (result != RONDO_SUCCESS || !rd_proxy_path_busy(cuda))
         return result;
     result = rd_health_poll(cuda->team->health);
     return result == RONDO_SUCCESS ? RONDO_IN_PROGRESS : result;
@@ -137,7 +137,7 @@ rondo_result_t rd_cuda_close(rd_cuda_t *cuda)
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     rondo_result_t result = wait_over(cuda);
 
-    rd_stage_close(cuda);
+    rd_proxy_path_close(cuda);
     rd_inner_close(cuda);
     rd_registered_close(cuda);
     rd_import_close(cuda);
@@ -154,7 +154,7 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
     atomic_store(&cuda->team->health->stop.mirror, NULL);
     if (cuda->whole)
         rd_crowd_leave(cuda);
-    rd_stage_close(cuda);
+    rd_proxy_path_close(cuda);
     rd_inner_free(cuda, node, controls);
     rd_registered_close(cuda);
     rd_import_close(cuda);

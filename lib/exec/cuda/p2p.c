@@ -181,12 +181,12 @@ static rondo_result_t launch_apart(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t 
     rd_lists_t near;
 
     if (!cuda->inner)
-        return rd_messages_staged(cuda, l, NULL, stream);
+        return rd_messages_proxied(cuda, l, NULL, stream);
     (void)lists_begin(cuda->inner, &near); /* so few ranks need no memory */
     keep_near(cuda, l, &near);
     if (l->count == 0)
         return launch_all(cuda->inner, &near, none, none, stream);
-    return rd_messages_staged(cuda, l, near.count ? &near : NULL, stream);
+    return rd_messages_proxied(cuda, l, near.count ? &near : NULL, stream);
 }
 
 /* Messages of this rank to itself match in order: the first goes with the kernel, the others are copies of their own.
@@ -220,11 +220,11 @@ static rondo_result_t run_lists(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t str
     rd_kmessage_t from = {NULL, 0}, to = {NULL, 0};
     rondo_result_t result = run_self(cuda, l, &from, &to, stream);
 
-    if (result == RONDO_SUCCESS && (l->count == 0 || cuda->stage))
+    if (result == RONDO_SUCCESS && (l->count == 0 || cuda->path))
         result = rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
     if (l->count == 0 || result != RONDO_SUCCESS)
         return result;
-    return cuda->stage ? launch_apart(cuda, l, stream) : launch_all(cuda, l, from, to, stream);
+    return cuda->path ? launch_apart(cuda, l, stream) : launch_all(cuda, l, from, to, stream);
 }
 
 /* The streams of a group, each once. */

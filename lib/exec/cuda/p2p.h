@@ -22,6 +22,6 @@ rondo_result_t rd_messages_take(rd_cuda_t *cuda, const rd_lists_t *l, uint32_t u
 
 /* exec/cuda/proxy/p2p_proxy.c: none of this rank to itself. They are taken off the lists. `near`: what stays on this node, as
  * cuda->inner counts its ranks, and goes beside; NULL: nothing does. */
-rondo_result_t rd_messages_staged(rd_cuda_t *cuda, rd_lists_t *left, const rd_lists_t *near, cudaStream_t stream);
+rondo_result_t rd_messages_proxied(rd_cuda_t *cuda, rd_lists_t *left, const rd_lists_t *near, cudaStream_t stream);
 
 #endif

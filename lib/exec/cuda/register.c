@@ -69,7 +69,7 @@ const rd_kregistered_t *rd_registered_find(const rd_cuda_t *cuda, const void *bu
 
 int rd_registered_possible(const rd_cuda_t *cuda)
 {
-    if (cuda->stage) /* no pair of ranks has a window for it */
+    if (cuda->path) /* no pair of ranks has a window for it */
         return 0;
     for (int a = 0; a < cuda->k.nranks; a++)
         for (int b = 0; b < a; b++) {

@@ -166,7 +166,7 @@ static void free_all(void)
         }
         free(g);
     }
-    rd_stage_areas_free();
+    rd_proxy_path_areas_free();
     while (pages) {
         struct page *p = pages;
         pages = p->next;

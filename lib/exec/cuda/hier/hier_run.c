@@ -37,9 +37,9 @@ static rd_hier_t facts_of(const rd_cuda_t *cuda, const rd_call_t *call)
         .rank = cuda->k.rank,
         .node = node->node_of[cuda->k.rank],
         .place = node->self,
-        .rails = cuda->stage->rails,
+        .rails = cuda->path->rails,
         .alike = node->fewest == node->most,
-        .ordered = cuda->stage->ordered,
+        .ordered = cuda->path->ordered,
         .coll = ask->coll,
         .root = ask->root,
         .root_place = is_rooted(ask->coll) ? rd_hier_place(node->node_of, ask->root) : 0,
@@ -48,7 +48,7 @@ static rd_hier_t facts_of(const rd_cuda_t *cuda, const rd_call_t *call)
         .aside = call->aside != 0,
         .element = rondo_type_size(ask->type),
         .scratch = rd_window_scratch_bytes(cuda->inner),
-        .least = cuda->stage->k.least,
+        .least = cuda->path->k.least,
         .launches = LAUNCHES_MOST,
     };
 }
@@ -68,7 +68,7 @@ static rondo_result_t run_rail(rd_cuda_t *cuda, rd_call_t *part)
 {
     if (part->ask.op == RONDO_AVG || part->ask.op >= RONDO_NUM_OPS)
         part->ask.op = RONDO_SUM;
-    return rd_stage_run(cuda->stage, RD_NET_COMM_RAIL, part);
+    return rd_proxy_path_run(cuda->path, RD_NET_COMM_RAIL, part);
 }
 
 static rondo_result_t run_phase(rd_cuda_t *cuda, const rd_call_t *call, const rd_phase_t *phase)
@@ -90,7 +90,7 @@ static rondo_result_t run_phase(rd_cuda_t *cuda, const rd_call_t *call, const rd
     case RD_SCOPE_RAIL:
         return run_rail(cuda, &part);
     case RD_SCOPE_ALL:
-        return rd_stage_run(cuda->stage, RD_NET_COMM_ALL, &part);
+        return rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, &part);
     default:
         return rd_cuda_copy_over(cuda, part.out, part.in, phase->count * element, call->stream);
     }
@@ -103,7 +103,7 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call)
     rd_phases_t phases;
 
     if (is_divided(&call->ask) || !rd_hier_serves(&facts))
-        return rd_stage_run(cuda->stage, RD_NET_COMM_ALL, call);
+        return rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
     if (rd_hier_phases(&facts, &phases) != 0)
         result =
             rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", facts.nranks);

@@ -12,7 +12,7 @@
  * node. */
 static int room_for_lines(const rd_cuda_t *cuda)
 {
-    int room = (int)cuda->limits.blocks - (int)rd_stage_beside_most(cuda->stage);
+    int room = (int)cuda->limits.blocks - (int)rd_proxy_path_beside_most(cuda->path);
 
     return room < 1 ? 1 : room;
 }

@@ -27,7 +27,7 @@ _Static_assert(RD_KLANE_SLOTS * RD_KDIRECT_RUN <= RD_NET_DIRECT, "what a lane ha
 #define DEALT_CHANNELS 4 /* with more, single messages were slower: 1 MB 45 us, and 39 with four */
 #define DEALT_RUN 2   /* messages behind one another that one proxy channel gets, and announces together */
 
-rd_kmessage_t rd_direct_message(const rd_stage_t *s, const rd_cuda_message_t *m)
+rd_kmessage_t rd_direct_message(const rd_proxy_path_t *s, const rd_cuda_message_t *m)
 {
     const int *node_of = s->cuda->team->node->node_of;
     rd_kmessage_t k = {m->buffer, m->bytes};
@@ -37,20 +37,20 @@ rd_kmessage_t rd_direct_message(const rd_stage_t *s, const rd_cuda_message_t *m)
     return k;
 }
 
-int rd_direct_channels(const rd_stage_t *s)
+int rd_direct_channels(const rd_proxy_path_t *s)
 {
     return s->nchannels < DEALT_CHANNELS ? s->nchannels : DEALT_CHANNELS;
 }
 
 /* Whose the next message of a pair is. All are counted, so that ends whose lengths differ count alike. */
-static rd_proxy_channel_t *next_channel(rd_stage_t *s, int peer, int send, uint64_t bytes)
+static rd_proxy_channel_t *next_channel(rd_proxy_path_t *s, int peer, int send, uint64_t bytes)
 {
     uint32_t run = s->straight[2 * peer + send]++ / DEALT_RUN;
 
     return &s->channels[bytes < DEALT_LESS ? run % (uint32_t)rd_direct_channels(s) : 0];
 }
 
-static void deal(rd_stage_t *s, rd_proxy_channel_t *to, int peer, int send, const rd_kmessage_t *m, _Atomic int *pending)
+static void deal(rd_proxy_path_t *s, rd_proxy_channel_t *to, int peer, int send, const rd_kmessage_t *m, _Atomic int *pending)
 {
     rd_dealt_t *d = to->dealt;
 
@@ -74,24 +74,24 @@ static void show(rd_proxy_channel_t *from, rd_proxy_channel_t *to)
         rd_proxy_wake(&to->client);
 }
 
-rondo_result_t rd_direct_deal(rd_proxy_channel_t *channel, rd_stage_lane_t *lane, int peer, int send, const char *slot,
+rondo_result_t rd_direct_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, int peer, int send, const char *slot,
                               uint32_t count)
 {
-    rd_completion_t *completion = &lane->flying[lane->taken & (channel->stage->k.slots - 1)];
+    rd_completion_t *completion = &lane->flying[lane->taken & (channel->path->k.slots - 1)];
     rd_proxy_channel_t *last = NULL;
     rd_kmessage_t m;
 
     if (channel->number || !channel->dealt || count < 1 || count > RD_KDIRECT_RUN)
-        return rd_error(channel->stage->cuda->team->who, RONDO_ERR_INTERNAL,
+        return rd_error(channel->path->cuda->team->who, RONDO_ERR_INTERNAL,
                         "a kernel asks proxy channel %d for %u messages straight from GPU to GPU", channel->number, count);
     atomic_store(&completion->pending, (int)count);
     lane->taken++;
     for (uint32_t i = 0; i < count; i++) {
         memcpy(&m, slot + i * sizeof m, sizeof m);
-        rd_proxy_channel_t *to = next_channel(channel->stage, peer, send, m.bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
+        rd_proxy_channel_t *to = next_channel(channel->path, peer, send, m.bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
         if (to != last)
             show(channel, last);
-        deal(channel->stage, to, peer, send, &m, &completion->pending);
+        deal(channel->path, to, peer, send, &m, &completion->pending);
         last = to;
     }
     show(channel, last);
@@ -115,7 +115,7 @@ rondo_result_t rd_direct_begin(rd_proxy_channel_t *channel, int *moved)
 
 /* What UCX does with a device's memory it does on the thread's device, and whatever other threads capture. Nobody but
  * this sets either for a proxy. */
-void rd_direct_turn(const rd_stage_t *s)
+void rd_direct_turn(const rd_proxy_path_t *s)
 {
     static _Thread_local int at = -1;
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;

@@ -57,7 +57,7 @@ static rondo_result_t await(rd_queue_t *by, const _Atomic int *first, const _Ato
 }
 
 /* The communicator fails as the net communicator has, and UCX lets go of what was to be tried. */
-static rondo_result_t give_up(rd_stage_t *s, rd_queue_t *by, rondo_result_t result)
+static rondo_result_t give_up(rd_proxy_path_t *s, rd_queue_t *by, rondo_result_t result)
 {
     int peer = rd_transport_direct_peer(by->net);
 
@@ -73,7 +73,7 @@ static rondo_result_t give_up(rd_stage_t *s, rd_queue_t *by, rondo_result_t resu
 }
 
 /* Each rank to the one that is `k` behind it, as far as that is on another node. */
-static rondo_result_t exchange(rd_stage_t *s, int channel, int k, char *memory, int device, int offered)
+static rondo_result_t exchange(rd_proxy_path_t *s, int channel, int k, char *memory, int device, int offered)
 {
     const rd_team_t *team = s->cuda->team;
     rd_queue_t *by = s->channels[channel].net_comms[RD_NET_COMM_ALL];
@@ -95,7 +95,7 @@ static rondo_result_t exchange(rd_stage_t *s, int channel, int k, char *memory, 
 }
 
 /* Before this rank waits for something else. */
-static rondo_result_t settle(rd_stage_t *s, int channel)
+static rondo_result_t settle(rd_proxy_path_t *s, int channel)
 {
     rd_queue_t *by = s->channels[channel].net_comms[RD_NET_COMM_ALL];
     rondo_result_t result = await(by, NULL, NULL);
@@ -104,7 +104,7 @@ static rondo_result_t settle(rd_stage_t *s, int channel)
 }
 
 /* The distance of the next rank to be tried. */
-static int farther(const rd_stage_t *s, int k)
+static int farther(const rd_proxy_path_t *s, int k)
 {
     return s->cuda->k.nranks > RD_KRANKS ? 2 * k : k + 1;
 }
@@ -117,7 +117,7 @@ static int64_t now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static rondo_result_t try(rd_stage_t *s, char *memory, int device, int offered, uint32_t *mb_s)
+static rondo_result_t try(rd_proxy_path_t *s, char *memory, int device, int offered, uint32_t *mb_s)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
@@ -163,7 +163,7 @@ static int unable(const way_t *all, int n)
     return r;
 }
 
-static rondo_result_t try_all(rd_stage_t *s, way_t *all)
+static rondo_result_t try_all(rd_proxy_path_t *s, way_t *all)
 {
     const rd_team_t *team = s->cuda->team;
     int hosted = s->cuda->hosted;
@@ -184,7 +184,7 @@ static rondo_result_t try_all(rd_stage_t *s, way_t *all)
 }
 
 /* What a rank could give the network to try with. */
-static void prepare(rd_stage_t *s, way_t *own)
+static void prepare(rd_proxy_path_t *s, way_t *own)
 {
     rd_cuda_t *cuda = s->cuda;
 
@@ -202,7 +202,7 @@ static void prepare(rd_stage_t *s, way_t *own)
     own->able += own->able && net->fetches;
 }
 
-static void decide(rd_stage_t *s, const way_t *all)
+static void decide(rd_proxy_path_t *s, const way_t *all)
 {
     const rd_team_t *team = s->cuda->team;
     int n = team->nranks, who = unable(all, n);
@@ -228,12 +228,12 @@ static void decide(rd_stage_t *s, const way_t *all)
 }
 
 /* While streams wait in the GPU's queues. */
-static rondo_result_t try_beside(rd_stage_t *s, way_t *all)
+static rondo_result_t try_beside(rd_proxy_path_t *s, way_t *all)
 {
     const rd_team_t *team = s->cuda->team;
     rondo_result_t result = RONDO_SUCCESS;
     size_t bytes = s->area->bytes < TRY ? s->area->bytes : TRY;
-    rd_queues_t *queues = rd_queues_fill(s->area->tried, s->area->pinned + RD_STAGE_LANES_BYTES, bytes);
+    rd_queues_t *queues = rd_queues_fill(s->area->tried, s->area->pinned + RD_PROXY_PATH_LANES_BYTES, bytes);
 
     for (int k = 1; k < team->nranks && result == RONDO_SUCCESS; k = farther(s, k))
         result = exchange(s, 0, k, s->area->tried, 1, s->offers);
@@ -244,7 +244,7 @@ static rondo_result_t try_beside(rd_stage_t *s, way_t *all)
 }
 
 /* A way that may end in waiting for ever is none, but for those who insist. */
-static void decide_beside(rd_stage_t *s, const way_t *all)
+static void decide_beside(rd_proxy_path_t *s, const way_t *all)
 {
     static const char *const why = "UCX copies by streams of its own, which may come to wait behind the program's in the "
                                    "GPU's hardware queues; the more of these there are (CUDA_DEVICE_MAX_CONNECTIONS=32) "
@@ -267,7 +267,7 @@ static void decide_beside(rd_stage_t *s, const way_t *all)
 }
 
 /* Each proxy channel that carries such messages tries the way with all peers before kernels wait for it. */
-static rondo_result_t share(rd_stage_t *s)
+static rondo_result_t share(rd_proxy_path_t *s)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
@@ -285,7 +285,7 @@ static rondo_result_t share(rd_stage_t *s)
 }
 
 /* Alike on all ranks, by what each has told in `all`. */
-static rondo_result_t find(rd_stage_t *s, way_t *all)
+static rondo_result_t find(rd_proxy_path_t *s, way_t *all)
 {
     const rd_team_t *team = s->cuda->team;
 
@@ -303,7 +303,7 @@ static rondo_result_t find(rd_stage_t *s, way_t *all)
     return result;
 }
 
-rondo_result_t rd_direct_find(rd_stage_t *s)
+rondo_result_t rd_direct_find(rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
 

@@ -11,7 +11,7 @@ typedef uint64_t halves_t __attribute__((vector_size(16)));
 
 static char *lines_of(const rd_proxy_channel_t *channel, uint32_t number)
 {
-    return channel->stage->brief + (size_t)((number - 1) & (channel->stage->k.slots - 1)) * 4 * RD_KBRIEF;
+    return channel->path->brief + (size_t)((number - 1) & (channel->path->k.slots - 1)) * 4 * RD_KBRIEF;
 }
 
 /* 16 bytes of data, out of two lines; the last 8, out of one. */

@@ -11,7 +11,7 @@
 typedef struct taking {
     rd_cuda_t *cuda;
     rd_lists_t *left;
-    rd_kstaged_messages_t *k;
+    rd_kproxied_messages_t *k;
     uint32_t used; /* of k->messages.here */
     uint32_t most; /* messages of a pair */
     cudaStream_t stream;
@@ -29,9 +29,9 @@ static rondo_result_t take(taking_t *t, int peer, int send)
     for (rd_cuda_message_t *m; (m = *first) && pair->count < t->most && result == RONDO_SUCCESS; *first = m->next) {
         if (!m->bytes)
             continue;
-        here[t->used] = rd_direct_message(t->cuda->stage, m);
+        here[t->used] = rd_direct_message(t->cuda->path, m);
         if (pair->send)
-            result = rd_renewed_copy(t->cuda->stage, &here[t->used], t->stream);
+            result = rd_renewed_copy(t->cuda->path, &here[t->used], t->stream);
         t->used++;
         pair->count++;
     }
@@ -43,8 +43,8 @@ static rondo_result_t take(taking_t *t, int peer, int send)
 static rondo_result_t launch_mixed(const taking_t *t, const rd_lists_t *near, rd_kwork_t *work)
 {
     rd_cuda_t *inner = t->cuda->inner;
-    rd_kmessages_t *k = &work->staged_messages.messages;
-    uint32_t beside = rd_stage_beside(t->cuda->stage, work->staged_messages.npairs);
+    rd_kmessages_t *k = &work->proxied_messages.messages;
+    uint32_t beside = rd_proxy_path_beside(t->cuda->path, work->proxied_messages.npairs);
 
     k->from_self = k->to_self = (rd_kmessage_t){NULL, 0};
     rondo_result_t result = rd_messages_take(inner, near, t->used, beside, k, t->stream);
@@ -52,22 +52,22 @@ static rondo_result_t launch_mixed(const taking_t *t, const rd_lists_t *near, rd
         return result;
     const rd_klaunch_t launch = rd_streams_launch(&inner->limits, 1, k);
     work->comm = inner->k;
-    return rd_stage_messages(t->cuda, work, &launch, t->stream);
+    return rd_proxy_path_messages(t->cuda, work, &launch, t->stream);
 }
 
 /* A launch for peers from `*at` ranks away on, as many as it has pairs for; *at: the next one's. */
 static rondo_result_t launch(rd_cuda_t *cuda, rd_lists_t *left, int *at, const rd_lists_t *near, cudaStream_t stream)
 {
     int n = cuda->k.nranks, rank = cuda->k.rank;
-    uint32_t pairs = cuda->stage->pairs;
+    uint32_t pairs = cuda->path->pairs;
     rondo_result_t result = RONDO_SUCCESS;
     rd_kwork_t work;
-    rd_kstaged_messages_t *k = &work.staged_messages;
+    rd_kproxied_messages_t *k = &work.proxied_messages;
     taking_t t = {cuda, left, k, 0, RD_KMESSAGES_HERE / pairs, stream};
 
     work.comm = cuda->k;
     k->npairs = 0;
-    cuda->stage->aside_used = 0;
+    cuda->path->aside_used = 0;
     for (; *at <= left->farthest && k->npairs <= pairs - 2 && result == RONDO_SUCCESS; ++*at) {
         result = take(&t, (rank + *at) % n, 1);
         if (result == RONDO_SUCCESS)
@@ -76,10 +76,10 @@ static rondo_result_t launch(rd_cuda_t *cuda, rd_lists_t *left, int *at, const r
     left->count -= t.used;
     if (result != RONDO_SUCCESS || !k->npairs)
         return result;
-    return near ? launch_mixed(&t, near, &work) : rd_stage_messages(cuda, &work, NULL, stream);
+    return near ? launch_mixed(&t, near, &work) : rd_proxy_path_messages(cuda, &work, NULL, stream);
 }
 
-rondo_result_t rd_messages_staged(rd_cuda_t *cuda, rd_lists_t *left, const rd_lists_t *near, cudaStream_t stream)
+rondo_result_t rd_messages_proxied(rd_cuda_t *cuda, rd_lists_t *left, const rd_lists_t *near, cudaStream_t stream)
 {
     rondo_result_t result = RONDO_SUCCESS;
 

@@ -1,4 +1,4 @@
-/* The calls' part of a CUDA communicator that is staged: see proxy.h.
+/* The calls' part of a CUDA communicator that goes through proxies: see proxy.h.
  *
  * An operation is cut in rounds that fit a slot: of a vector the next elements, of blocks the next elements of each.
  * How many depends on what all ranks know (or, of blocks that only a pair knows, on that pair's count alone), so all
@@ -30,7 +30,7 @@ static uint32_t teams_of(const raises_t *raises)
 }
 
 /* To the proxy channels, before the launch; sign -1: it was none. */
-static void announce(rd_stage_t *s, const raises_t *raises, int sign)
+static void announce(rd_proxy_path_t *s, const raises_t *raises, int sign)
 {
     for (uint32_t c = 0; c < raises->channels; c++) {
         if (raises->of[c])
@@ -39,20 +39,20 @@ static void announce(rd_stage_t *s, const raises_t *raises, int sign)
 }
 
 /* The task is no more the caller's, whatever comes of it. */
-static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *work, rd_kstage_t *k,
-                             rd_stage_task_t *task, const raises_t *raises, cudaStream_t stream)
+static rondo_result_t launch(rd_proxy_path_t *s, const rd_klaunch_t *l, rd_kwork_t *work, rd_kproxy_t *k,
+                             rd_proxy_path_task_t *task, const raises_t *raises, cudaStream_t stream)
 {
     cudaGraph_t graph = NULL;
-    cudaError_t error = rd_stage_graph(stream, &graph);
+    cudaError_t error = rd_proxy_path_graph(stream, &graph);
 
     *k = s->k;
     k->channels = raises->channels;
     k->teams = teams_of(raises);
     k->captured = graph != NULL;
     if (error != cudaSuccess && task)
-        rd_stage_task_drop(s->tasks, task);
+        rd_proxy_path_task_drop(s->tasks, task);
     if (error == cudaSuccess && graph)
-        error = rd_stage_graph_hold(s->tasks, task, graph);
+        error = rd_proxy_path_graph_hold(s->tasks, task, graph);
     if (error != cudaSuccess)
         return rd_cuda_error(s->cuda->team->who, error, "an operation in a graph");
     if (!graph)
@@ -61,7 +61,7 @@ static rondo_result_t launch(rd_stage_t *s, const rd_klaunch_t *l, rd_kwork_t *w
     if (result != RONDO_SUCCESS && !graph) {
         announce(s, raises, -1);
         if (task)
-            rd_stage_task_drop(s->tasks, task);
+            rd_proxy_path_task_drop(s->tasks, task);
     }
     for (uint32_t c = 0; c < k->teams; c++)
         rd_proxy_wake(&s->channels[c].client);
@@ -163,7 +163,7 @@ static size_t longest(const rd_net_comm_t *by, const rd_call_t *c)
 /* Proxy channels that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not lie
  * where another round's input does. In place all lie as they should but these, whose output begins where the input
  * does; but not on a rail, where it lies over the own part (sched/algo/hier_ranges.c). */
-static uint32_t channels_for(const rd_stage_t *s, int net_comm, const rd_call_t *c)
+static uint32_t channels_for(const rd_proxy_path_t *s, int net_comm, const rd_call_t *c)
 {
     uint32_t most = s->cuda->limits.blocks < s->k.channels ? s->cuda->limits.blocks : s->k.channels; /* a block each */
 
@@ -172,7 +172,7 @@ static uint32_t channels_for(const rd_stage_t *s, int net_comm, const rd_call_t 
 
 /* Elements of a part that a round carries: the same on all ranks, who know all counts but those of other pairs. Of an
  * all-to-all by tables, `count` is what all that is in them has in common; 0: nothing. */
-static size_t elements_each(const rd_stage_t *s, int net_comm, const rd_call_t *c, size_t most)
+static size_t elements_each(const rd_proxy_path_t *s, int net_comm, const rd_call_t *c, size_t most)
 {
     rd_coll_t coll = c->ask.coll;
     size_t element = rondo_type_size(c->ask.type), round = s->k.slot;
@@ -182,7 +182,7 @@ static size_t elements_each(const rd_stage_t *s, int net_comm, const rd_call_t *
 
     if (!(c->tables && coll == RD_ALLTOALL && !c->ask.count))
         round = rd_kpiece(most * parts * element, (uint32_t)parts, channels_for(s, net_comm, c), s->k.least, s->k.slot);
-    round = round < RD_STAGE_PART * parts ? RD_STAGE_PART * parts : round; /* which is no more than a slot */
+    round = round < RD_PROXY_PATH_PART * parts ? RD_PROXY_PATH_PART * parts : round; /* which is no more than a slot */
     size_t each = (round / parts + 15) / 16 * 16; /* upward, or a round more has what is left */
     return (each * parts <= s->k.slot ? each : each - 16) / element;
 }
@@ -192,11 +192,11 @@ static const size_t *keep(size_t *room, const size_t *counts, size_t n)
     return counts ? memcpy(room, counts, n * sizeof *counts) : NULL;
 }
 
-static rd_stage_task_t *task_make(rd_stage_t *s, int net_comm, const rd_call_t *c, rondo_op_t op, size_t each,
+static rd_proxy_path_task_t *task_make(rd_proxy_path_t *s, int net_comm, const rd_call_t *c, rondo_op_t op, size_t each,
                                   uint32_t rounds)
 {
     size_t n = c->tables ? (size_t)s->net_comms[net_comm].nranks : 0;
-    rd_stage_task_t *task = calloc(1, sizeof *task + 2 * n * sizeof(size_t));
+    rd_proxy_path_task_t *task = calloc(1, sizeof *task + 2 * n * sizeof(size_t));
 
     if (!task)
         return NULL;
@@ -214,14 +214,14 @@ static rd_stage_task_t *task_make(rd_stage_t *s, int net_comm, const rd_call_t *
         task->in_counts = keep(task->counts, c->tables->in_counts, n);
         task->out_counts = keep(task->counts + n, c->tables->out_counts, n);
     }
-    if (rd_stage_task_add(s->tasks, task) == 0)
+    if (rd_proxy_path_task_add(s->tasks, task) == 0)
         return task;
     free(task);
     return NULL;
 }
 
 /* Teams that have rounds of so many bytes. */
-static void grid(const rd_stage_t *s, uint32_t teams, uint64_t bytes, rd_klaunch_t *l)
+static void grid(const rd_proxy_path_t *s, uint32_t teams, uint64_t bytes, rd_klaunch_t *l)
 {
     uint64_t most = (s->cuda->limits.blocks < BLOCKS ? s->cuda->limits.blocks : BLOCKS) / teams;
     uint64_t some;
@@ -244,7 +244,7 @@ static uint64_t side_bytes(const rd_kside_t *side, const rd_kpart_t *table)
 }
 
 /* Parts that are not alike and do not fit into the launch go before it. */
-static rondo_result_t write_table(const rd_stage_t *s, rd_kstaged_t *k, const rd_kpart_t *table, cudaStream_t stream)
+static rondo_result_t write_table(const rd_proxy_path_t *s, rd_kproxied_t *k, const rd_kpart_t *table, cudaStream_t stream)
 {
     uint32_t rows = k->out.tabled ? k->out.tabled - 1 + k->out.n : k->in.tabled ? k->in.n : 0;
 
@@ -253,9 +253,9 @@ static rondo_result_t write_table(const rd_stage_t *s, rd_kstaged_t *k, const rd
 }
 
 /* 16 bytes a thread of one block. How the other ranks have theirs does not matter. */
-static void brief(const rd_stage_t *s, rd_kstaged_t *k, rd_stage_task_t *task, uint64_t in, uint64_t out)
+static void brief(const rd_proxy_path_t *s, rd_kproxied_t *k, rd_proxy_path_task_t *task, uint64_t in, uint64_t out)
 {
-    uint64_t most = 16 * rd_kernel_threads(RD_KERNEL_STAGED, RD_PROTO_LL);
+    uint64_t most = 16 * rd_kernel_threads(RD_KERNEL_PROXIED, RD_PROTO_LL);
 
     most = most < RD_KBRIEF ? most : RD_KBRIEF;
     k->brief = k->rounds == 1 && in + out && in <= most && out <= most && strcmp(s->cuda->team->env->proto, "simple");
@@ -265,15 +265,15 @@ static void brief(const rd_stage_t *s, rd_kstaged_t *k, rd_stage_task_t *task, u
 }
 
 /* `table` has two rows for each rank of the net communicator. */
-static rondo_result_t run(rd_stage_t *s, int net_comm, const rd_call_t *call, rd_kwork_t *work, rd_kpart_t *table)
+static rondo_result_t run(rd_proxy_path_t *s, int net_comm, const rd_call_t *call, rd_kwork_t *work, rd_kpart_t *table)
 {
     const rd_net_comm_t *by = &s->net_comms[net_comm];
     rd_cuda_t *cuda = s->cuda;
-    rd_klaunch_t l = {.kernel = RD_KERNEL_STAGED, .coll = (uint32_t)call->ask.coll};
+    rd_klaunch_t l = {.kernel = RD_KERNEL_PROXIED, .coll = (uint32_t)call->ask.coll};
     size_t element = rondo_type_size(call->ask.type), most = longest(by, call);
     size_t each = elements_each(s, net_comm, call, most);
     raises_t raises;
-    rd_kstaged_t *k = &work->staged;
+    rd_kproxied_t *k = &work->proxied;
 
     if (most == 0)
         return RONDO_SUCCESS;
@@ -297,7 +297,7 @@ static rondo_result_t run(rd_stage_t *s, int net_comm, const rd_call_t *call, rd
     rondo_result_t result = write_table(s, k, table, call->stream);
     if (result != RONDO_SUCCESS)
         return result;
-    rd_stage_task_t *task = task_make(s, net_comm, call, (rondo_op_t)k->reduce.op, each, k->rounds);
+    rd_proxy_path_task_t *task = task_make(s, net_comm, call, (rondo_op_t)k->reduce.op, each, k->rounds);
     if (!task)
         return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation");
     k->task = task->number;
@@ -308,17 +308,17 @@ static rondo_result_t run(rd_stage_t *s, int net_comm, const rd_call_t *call, rd
              bytes = (in > out ? in : out) / k->rounds;
     brief(s, k, task, in, out);
     grid(s, teams_of(&raises), bytes, &l);
-    return launch(s, &l, work, &k->stage, task, &raises, call->stream);
+    return launch(s, &l, work, &k->proxy, task, &raises, call->stream);
 }
 
-rondo_result_t rd_stage_run(rd_stage_t *s, int net_comm, const rd_call_t *call)
+rondo_result_t rd_proxy_path_run(rd_proxy_path_t *s, int net_comm, const rd_call_t *call)
 {
     int n = s->net_comms[net_comm].nranks;
     rd_kpart_t *table;
     rd_kwork_t work;
 
     if (!call->tables || n <= RD_KRANKS)
-        return run(s, net_comm, call, &work, work.staged.here);
+        return run(s, net_comm, call, &work, work.proxied.here);
     if (!(table = calloc(2 * (size_t)n, sizeof *table)))
         return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", n);
     rondo_result_t result = run(s, net_comm, call, &work, table);
@@ -329,7 +329,7 @@ rondo_result_t rd_stage_run(rd_stage_t *s, int net_comm, const rd_call_t *call)
 /* The calling thread waits for nobody, so rounds of the operation wait until its call has been compared. What a rail's
  * ranks do inside their node goes ahead of it: when ranks differ, those kernels leave as from every failure. What is
  * captured is not compared, nor messages. */
-rondo_result_t rd_stage_check(rd_stage_t *s, const rd_call_t *call)
+rondo_result_t rd_proxy_path_check(rd_proxy_path_t *s, const rd_call_t *call)
 {
     if (!s->signatures || rd_cuda_captured(call->stream))
         return RONDO_SUCCESS;
@@ -341,12 +341,12 @@ rondo_result_t rd_stage_check(rd_stage_t *s, const rd_call_t *call)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_stage_collective(rd_cuda_t *cuda, const rd_call_t *call)
+rondo_result_t rd_proxy_path_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    return cuda->inner ? rd_hier_run(cuda, call) : rd_stage_run(cuda->stage, RD_NET_COMM_ALL, call);
+    return cuda->inner ? rd_hier_run(cuda, call) : rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
 }
 
-double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call)
+double rd_proxy_path_price(rd_cuda_t *cuda, const rd_call_t *call)
 {
     (void)cuda, (void)call;
     return 0;
@@ -354,7 +354,7 @@ double rd_stage_price(rd_cuda_t *cuda, const rd_call_t *call)
 
 /* ---- messages */
 
-static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, uint64_t *most)
+static void add_pieces(const rd_proxy_path_t *s, uint64_t bytes, raises_t *raises, uint64_t *most)
 {
     uint32_t channels = raises->channels, piece = rd_kpiece(bytes, 1, channels, s->k.least, s->k.message_slot);
     uint64_t pieces = (bytes + piece - 1) / piece;
@@ -365,7 +365,7 @@ static void add_pieces(const rd_stage_t *s, uint64_t bytes, raises_t *raises, ui
 }
 
 /* Of a pair; what goes straight has a trigger of proxy channel 0's for several messages. Nonzero: there is such. */
-static int add_messages(const rd_stage_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises, uint64_t *most)
+static int add_messages(const rd_proxy_path_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises, uint64_t *most)
 {
     int straight = 0;
 
@@ -381,7 +381,7 @@ static int add_messages(const rd_stage_t *s, const rd_kmessage_t *m, uint32_t co
 
 /* That share a message: no more than its kernel has blocks for, with all pairs that there may be, and the kernels of
  * other ranks on this GPU beside it. On all ranks. */
-static uint32_t channels_for_messages(const rd_stage_t *s)
+static uint32_t channels_for_messages(const rd_proxy_path_t *s)
 {
     uint32_t most = s->cuda->limits.blocks < MESSAGE_BLOCKS ? s->cuda->limits.blocks : MESSAGE_BLOCKS;
     uint32_t fit = most / s->pairs;
@@ -389,25 +389,25 @@ static uint32_t channels_for_messages(const rd_stage_t *s)
     return fit < 1 ? 1 : fit < s->k.channels ? fit : s->k.channels;
 }
 
-uint32_t rd_stage_beside(const rd_stage_t *s, uint32_t pairs)
+uint32_t rd_proxy_path_beside(const rd_proxy_path_t *s, uint32_t pairs)
 {
     uint32_t fit = rd_kernel_at_once() * 32 / rd_kernel_threads(RD_KERNEL_MIXED, RD_PROTO_LL); /* blocks */
 
     return (pairs * channels_for_messages(s) + fit - 1) / fit;
 }
 
-uint32_t rd_stage_beside_most(const rd_stage_t *s)
+uint32_t rd_proxy_path_beside_most(const rd_proxy_path_t *s)
 {
     uint32_t apart = 2 * (uint32_t)(s->cuda->team->nranks - s->cuda->team->node->nlocal);
 
-    return rd_stage_beside(s, apart < s->pairs ? apart : s->pairs);
+    return rd_proxy_path_beside(s, apart < s->pairs ? apart : s->pairs);
 }
 
-rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_klaunch_t *near, cudaStream_t stream)
+rondo_result_t rd_proxy_path_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_klaunch_t *near, cudaStream_t stream)
 {
-    rd_stage_t *s = cuda->stage;
-    rd_kstaged_messages_t *m = &work->staged_messages;
-    rd_klaunch_t l = {.kernel = RD_KERNEL_STAGED_MESSAGES, .coll = RD_ALLTOALL};
+    rd_proxy_path_t *s = cuda->path;
+    rd_kproxied_messages_t *m = &work->proxied_messages;
+    rd_klaunch_t l = {.kernel = RD_KERNEL_PROXIED_MESSAGES, .coll = RD_ALLTOALL};
     raises_t raises = {channels_for_messages(s), {0}};
     uint64_t most = 0;
     int straight = 0;
@@ -418,7 +418,7 @@ rondo_result_t rd_stage_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_kla
     if (near)
         l = *near;
     l.blocks += m->npairs * teams_of(&raises);
-    rondo_result_t result = launch(s, &l, work, &m->stage, NULL, &raises, stream);
+    rondo_result_t result = launch(s, &l, work, &m->proxy, NULL, &raises, stream);
     for (int c = 1; straight && c < rd_direct_channels(s); c++) /* proxy channel 0 deals them out: who gets one should be awake */
         rd_proxy_wake(&s->channels[c].client);
     return result;

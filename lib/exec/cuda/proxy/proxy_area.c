@@ -1,13 +1,13 @@
-/* The memory of CUDA communicators that are staged, kept from one communicator for the next: see proxy.h. */
+/* The memory of CUDA communicators that go through proxies, kept from one communicator for the next: see proxy.h. */
 #include "exec/cuda/proxy/proxy.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t areas_lock = PTHREAD_MUTEX_INITIALIZER;
-static rd_stage_area_t *areas; /* that are not used */
+static rd_proxy_path_area_t *areas; /* that are not used */
 
-static void area_free(rd_stage_area_t *a)
+static void area_free(rd_proxy_path_area_t *a)
 {
     if (a->tried)
         (void)cudaFree(a->tried);
@@ -18,18 +18,18 @@ static void area_free(rd_stage_area_t *a)
     free(a);
 }
 
-void rd_stage_areas_free(void)
+void rd_proxy_path_areas_free(void)
 {
     pthread_mutex_lock(&areas_lock);
     while (areas) {
-        rd_stage_area_t *a = areas;
+        rd_proxy_path_area_t *a = areas;
         areas = a->next;
         area_free(a);
     }
     pthread_mutex_unlock(&areas_lock);
 }
 
-void rd_stage_area_give(rd_stage_area_t *a)
+void rd_proxy_path_area_give(rd_proxy_path_area_t *a)
 {
     pthread_mutex_lock(&areas_lock);
     a->next = areas;
@@ -37,9 +37,9 @@ void rd_stage_area_give(rd_stage_area_t *a)
     pthread_mutex_unlock(&areas_lock);
 }
 
-static rd_stage_area_t *area_reuse(int device, size_t bytes, size_t rows)
+static rd_proxy_path_area_t *area_reuse(int device, size_t bytes, size_t rows)
 {
-    rd_stage_area_t **at = &areas, *a;
+    rd_proxy_path_area_t **at = &areas, *a;
 
     pthread_mutex_lock(&areas_lock);
     while (*at && ((*at)->device != device || (*at)->bytes != bytes || (*at)->rows != rows))
@@ -51,10 +51,10 @@ static rd_stage_area_t *area_reuse(int device, size_t bytes, size_t rows)
     return a;
 }
 
-cudaError_t rd_stage_area_take(int device, size_t bytes, size_t rows, rd_stage_area_t **area)
+cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, rd_proxy_path_area_t **area)
 {
     size_t states = (sizeof(rd_klane_state_t) * RD_KLANES + 255) / 256 * 256;
-    rd_stage_area_t *a = area_reuse(device, bytes, rows);
+    rd_proxy_path_area_t *a = area_reuse(device, bytes, rows);
     cudaError_t error = cudaSuccess;
     cudaStream_t stream;
 
@@ -65,7 +65,7 @@ cudaError_t rd_stage_area_take(int device, size_t bytes, size_t rows, rd_stage_a
         a->device = device;
         a->bytes = bytes;
         a->rows = rows;
-        error = cudaHostAlloc((void **)&a->pinned, RD_STAGE_LANES_BYTES + bytes,
+        error = cudaHostAlloc((void **)&a->pinned, RD_PROXY_PATH_LANES_BYTES + bytes,
                               cudaHostAllocPortable | cudaHostAllocMapped);
         if (error == cudaSuccess)
             error = cudaMalloc((void **)&a->state, states + rows * sizeof *a->table);
@@ -84,7 +84,7 @@ cudaError_t rd_stage_area_take(int device, size_t bytes, size_t rows, rd_stage_a
         area_free(a);
         return error;
     }
-    memset(a->pinned, 0, RD_STAGE_LANES_BYTES);
+    memset(a->pinned, 0, RD_PROXY_PATH_LANES_BYTES);
     *area = a;
     return cudaSuccess;
 }

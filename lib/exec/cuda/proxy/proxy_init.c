@@ -23,7 +23,7 @@ static int channels_of(const rd_team_t *team)
     return half < 1 ? 1 : half < CHANNELS ? half : CHANNELS;
 }
 
-int rd_stage_needed(const rd_team_t *team)
+int rd_proxy_path_needed(const rd_team_t *team)
 {
     return team->node->nnodes > 1 || team->nranks > RD_KRANKS;
 }
@@ -31,14 +31,14 @@ int rd_stage_needed(const rd_team_t *team)
 /* Every rank has a part of a slot: longer ones where there are many, for a part is a message. */
 static size_t slot_for(size_t n, const rd_env_t *env)
 {
-    size_t least = (RD_STAGE_PART * n + 4095) / 4096 * 4096;
+    size_t least = (RD_PROXY_PATH_PART * n + 4095) / 4096 * 4096;
     size_t most = n * SLOT_EACH < SLOT_MOST ? n * SLOT_EACH : SLOT_MOST;
-    size_t slot = env->cuda_stage ? env->cuda_stage / 4096 * 4096 : most > SLOT ? most : SLOT;
+    size_t slot = env->proxy_bytes ? env->proxy_bytes / 4096 * 4096 : most > SLOT ? most : SLOT;
 
     return slot < least ? least : slot;
 }
 
-static void layout(rd_stage_t *s, const rd_env_t *env, size_t *bytes)
+static void layout(rd_proxy_path_t *s, const rd_env_t *env, size_t *bytes)
 {
     size_t n = (size_t)s->cuda->k.nranks;
     size_t least = env->cuda_round ? env->cuda_round : LEAST;
@@ -62,13 +62,13 @@ static uint32_t pairs_of(const rd_cuda_t *cuda)
     return fit < 2 ? 2 : fit < RD_KPAIRS ? fit : RD_KPAIRS;
 }
 
-static int channel_begin(rd_stage_t *s, int number, size_t bytes)
+static int channel_begin(rd_proxy_path_t *s, int number, size_t bytes)
 {
     rd_proxy_channel_t *channel = &s->channels[number];
 
     channel->number = number;
     channel->counts = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *channel->counts);
-    channel->slots = s->area->pinned + RD_STAGE_LANES_BYTES + (size_t)number * bytes;
+    channel->slots = s->area->pinned + RD_PROXY_PATH_LANES_BYTES + (size_t)number * bytes;
     for (int l = 0; l < s->nlanes; l++)
         channel->lanes[l].pinned = (rd_klane_t *)(void *)s->area->pinned + number * RD_KPROXY_LANES + l;
     channel->client.turn = rd_carry;
@@ -78,7 +78,7 @@ static int channel_begin(rd_stage_t *s, int number, size_t bytes)
     return channel->counts ? 0 : -1;
 }
 
-static rondo_result_t memory(rd_stage_t *s)
+static rondo_result_t memory(rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
     size_t n = (size_t)team->nranks, bytes; /* of a proxy channel */
@@ -91,20 +91,20 @@ static rondo_result_t memory(rd_stage_t *s)
     s->nlanes = 1 + (int)s->pairs;
     layout(s, team->env, &bytes);
     s->channels = calloc((size_t)s->nchannels, sizeof *s->channels);
-    s->tasks = rd_stage_tasks_create();
+    s->tasks = rd_proxy_path_tasks_create();
     for (int c = 0; s->channels && c < s->nchannels; c++)
-        s->channels[c].stage = s; /* what fails behind this takes them down */
+        s->channels[c].path = s; /* what fails behind this takes them down */
     if (!s->channels || !s->tasks)
         return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
-    error = rd_stage_area_take(s->cuda->device, (size_t)s->nchannels * bytes, n > RD_KRANKS ? 2 * n : 0, &s->area);
+    error = rd_proxy_path_area_take(s->cuda->device, (size_t)s->nchannels * bytes, n > RD_KRANKS ? 2 * n : 0, &s->area);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&pinned, s->area->pinned, 0);
     if (error != cudaSuccess)
         return rd_cuda_error(team->who, error, "memory to stage data in");
     s->k.lanes = (rd_klane_t *)(void *)pinned;
-    s->k.area = pinned + RD_STAGE_LANES_BYTES;
-    s->k.brief = pinned + RD_STAGE_BRIEF_AT;
-    s->brief = s->area->pinned + RD_STAGE_BRIEF_AT;
+    s->k.area = pinned + RD_PROXY_PATH_LANES_BYTES;
+    s->k.brief = pinned + RD_PROXY_PATH_BRIEF_AT;
+    s->brief = s->area->pinned + RD_PROXY_PATH_BRIEF_AT;
     s->k.state = s->area->state;
     s->cuda->k.own = (char *)s->area->table;
     for (int c = 0; c < s->nchannels; c++)
@@ -114,7 +114,7 @@ static rondo_result_t memory(rd_stage_t *s)
 
 /* Host communicators of those who pass the same `first`, which is one of them: one for each of so many proxy channels; nranks 0:
  * of none. */
-static rondo_result_t net_comms_make(rd_stage_t *s, int net_comm, int channels, int first, int rank, int nranks)
+static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int channels, int first, int rank, int nranks)
 {
     static const char *const names[RD_NET_COMMS] = {"net", "rail", "check"};
     size_t each = (size_t)channels;
@@ -141,7 +141,7 @@ static rondo_result_t net_comms_make(rd_stage_t *s, int net_comm, int channels, 
 }
 
 /* A rail for each place that all nodes have. Those who are behind its last one are of none. */
-static rondo_result_t rails(rd_stage_t *s)
+static rondo_result_t rails(rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
     const rd_node_t *node = team->node;
@@ -157,7 +157,7 @@ static rondo_result_t rails(rd_stage_t *s)
 }
 
 /* What a node's ranks do among themselves, where some node has several and none more than map each other's windows. */
-static rondo_result_t inside(rd_stage_t *s)
+static rondo_result_t inside(rd_proxy_path_t *s)
 {
     rd_cuda_t *cuda = s->cuda;
     const rd_node_t *node = cuda->team->node;
@@ -172,7 +172,7 @@ static rondo_result_t inside(rd_stage_t *s)
 }
 
 /* Net communicators of all ranks, and of rails. */
-static rondo_result_t net_comms(rd_stage_t *s)
+static rondo_result_t net_comms(rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
     rondo_result_t result = net_comms_make(s, RD_NET_COMM_ALL, s->nchannels, 0, team->rank, team->nranks);
@@ -184,7 +184,7 @@ static rondo_result_t net_comms(rd_stage_t *s)
     return result == RONDO_SUCCESS ? inside(s) : result;
 }
 
-static rondo_result_t serve(rd_stage_t *s)
+static rondo_result_t serve(rd_proxy_path_t *s)
 {
     for (int c = 0; c < s->nchannels; c++) {
         int error = rd_proxy_add(&s->channels[c].client);
@@ -197,7 +197,7 @@ static rondo_result_t serve(rd_stage_t *s)
 }
 
 /* A rank that waits for its stream spins, and its proxies wait for the core. */
-static void say_what_was_made(const rd_stage_t *s)
+static void say_what_was_made(const rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
 
@@ -205,7 +205,7 @@ static void say_what_was_made(const rd_stage_t *s)
         return;
     if (team->node->nnodes == 1)
         rd_log(team->who, RD_LOG_INFO,
-               "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data is staged through %zu MB of "
+               "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data goes through proxies through %zu MB of "
                "pinned memory a rank, by %d threads",
                team->nranks, RD_KRANKS, s->area->bytes >> 20, s->nchannels);
     else if (s->direct)
@@ -215,7 +215,7 @@ static void say_what_was_made(const rd_stage_t *s)
                team->node->nnodes, s->direct, s->way, s->area->bytes >> 20, s->nchannels);
     else
         rd_log(team->who, RD_LOG_INFO,
-               "CUDA between %d nodes: no direct path (%s), data is staged through %zu MB of pinned memory a rank, by "
+               "CUDA between %d nodes: no direct path (%s), data goes through proxies through %zu MB of pinned memory a rank, by "
                "%d threads",
                team->node->nnodes, s->way, s->area->bytes >> 20, s->nchannels);
     if (team->cores_each < 2)
@@ -224,9 +224,9 @@ static void say_what_was_made(const rd_stage_t *s)
                "take milliseconds. Give it more: mpirun --bind-to none or --map-by slot:PE=4, srun --cpus-per-task=4");
 }
 
-rondo_result_t rd_stage_create(rd_cuda_t *cuda)
+rondo_result_t rd_proxy_path_create(rd_cuda_t *cuda)
 {
-    rd_stage_t *s = cuda->stage = calloc(1, sizeof *s);
+    rd_proxy_path_t *s = cuda->path = calloc(1, sizeof *s);
 
     if (!s)
         return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
@@ -248,7 +248,7 @@ rondo_result_t rd_stage_create(rd_cuda_t *cuda)
 }
 
 /* All say farewell before one waits for those of others. */
-static void net_comms_end(rd_stage_t *s)
+static void net_comms_end(rd_proxy_path_t *s)
 {
     const rd_net_comm_ops_t *ops = s->cuda->net_comms;
 
@@ -266,19 +266,19 @@ static void net_comms_end(rd_stage_t *s)
     }
 }
 
-int rd_stage_busy(const rd_cuda_t *cuda)
+int rd_proxy_path_busy(const rd_cuda_t *cuda)
 {
-    const rd_stage_t *s = cuda->stage;
+    const rd_proxy_path_t *s = cuda->path;
     int busy = 0;
 
     for (int c = 0; s && c < s->nchannels; c++)
-        busy |= atomic_load(&s->channels[c].settled) != atomic_load(&s->channels[c].asked) || rd_stage_undone(&s->channels[c]);
+        busy |= atomic_load(&s->channels[c].settled) != atomic_load(&s->channels[c].asked) || rd_proxy_path_undone(&s->channels[c]);
     return busy;
 }
 
-void rd_stage_close(rd_cuda_t *cuda)
+void rd_proxy_path_close(rd_cuda_t *cuda)
 {
-    rd_stage_t *s = cuda->stage;
+    rd_proxy_path_t *s = cuda->path;
 
     if (!s)
         return;
@@ -289,9 +289,9 @@ void rd_stage_close(rd_cuda_t *cuda)
         net_comms_end(s);
     rd_signature_list_free(s->signatures);
     if (s->tasks)
-        rd_stage_tasks_close(s->tasks);
+        rd_proxy_path_tasks_close(s->tasks);
     if (s->area)
-        rd_stage_area_give(s->area);
+        rd_proxy_path_area_give(s->area);
     rd_renewed_free(s);
     for (int c = 0; s->channels && c < s->nchannels; c++) {
         free(s->channels[c].dealt);
@@ -300,5 +300,5 @@ void rd_stage_close(rd_cuda_t *cuda)
     free(s->channels);
     free(s->straight);
     free(s);
-    cuda->stage = NULL;
+    cuda->path = NULL;
 }

@@ -1,4 +1,4 @@
-/* A proxy channel's part of a CUDA communicator that is staged: what kernels have put into slots goes on by the net communicator, the host
+/* A proxy channel's part of a CUDA communicator that goes through proxies: what kernels have put into slots goes on by the net communicator, the host
  * communicator beneath, whose planner knows every operation between nodes. A turn takes the triggers that have come,
  * advances what is under way, and tells kernels what is done. See proxy.h.
  *
@@ -13,7 +13,7 @@
 /* ---- triggers */
 
 /* The next trigger of a lane, if both halves are there. */
-static int trigger_come(const rd_stage_lane_t *lane, uint32_t slots, rd_ktrigger_t *trigger)
+static int trigger_come(const rd_proxy_path_lane_t *lane, uint32_t slots, rd_ktrigger_t *trigger)
 {
     const rd_ktrigger_t *at = &lane->pinned->trigger[lane->taken & (slots - 1)];
     uint32_t number = (lane->taken + 1) | RD_KVALID;
@@ -32,7 +32,7 @@ static size_t part_of(size_t count, size_t each, uint32_t round)
     return count <= from ? 0 : count - from < each ? count - from : each;
 }
 
-static const size_t *round_counts(size_t *into, const size_t *counts, int n, const rd_stage_task_t *t, uint32_t round)
+static const size_t *round_counts(size_t *into, const size_t *counts, int n, const rd_proxy_path_task_t *t, uint32_t round)
 {
     for (int r = 0; r < n; r++)
         into[r] = part_of(counts[r], t->each, round);
@@ -40,10 +40,10 @@ static const size_t *round_counts(size_t *into, const size_t *counts, int n, con
 }
 
 /* The plan of one round: the task's operation on a part of each block. */
-static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_stage_task_t *t, uint32_t round, rd_plan_t **plan)
+static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t, uint32_t round, rd_plan_t **plan)
 {
     rd_planner_t *planner = channel->net_comms[t->net_comm]->planner;
-    int n = channel->stage->net_comms[t->net_comm].nranks;
+    int n = channel->path->net_comms[t->net_comm].nranks;
     size_t *in = channel->counts, *out = channel->counts + n;
     rd_ask_t ask = t->ask;
     rd_tables_t tables = {NULL, NULL, NULL, NULL};
@@ -64,10 +64,10 @@ static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_stage_tas
 
 /* ---- from a trigger to a task of the net communicator's queue */
 
-static rondo_result_t add(rd_proxy_channel_t *channel, rd_stage_lane_t *lane, rd_queue_t *net_comm, int chain, rd_plan_t *plan,
+static rondo_result_t add(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, rd_queue_t *net_comm, int chain, rd_plan_t *plan,
                           const void *in, void *out)
 {
-    rd_completion_t *completion = &lane->flying[lane->taken & (channel->stage->k.slots - 1)];
+    rd_completion_t *completion = &lane->flying[lane->taken & (channel->path->k.slots - 1)];
     rd_task_t *task;
     rondo_result_t result = rd_task_create(net_comm, plan, chain, in, out, &task);
 
@@ -80,7 +80,7 @@ static rondo_result_t add(rd_proxy_channel_t *channel, rd_stage_lane_t *lane, rd
 /* Other proxy channels may nap: they look again. */
 static void wake_others(const rd_proxy_channel_t *channel)
 {
-    const rd_stage_t *s = channel->stage;
+    const rd_proxy_path_t *s = channel->path;
 
     for (int c = 0; c < s->nchannels; c++)
         if (c != channel->number)
@@ -88,9 +88,9 @@ static void wake_others(const rd_proxy_channel_t *channel)
 }
 
 /* `t`: the task that it names; NULL: it names none. */
-static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger_t *trigger, rd_stage_task_t *t)
+static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger_t *trigger, rd_proxy_path_task_t *t)
 {
-    rd_stage_t *s = channel->stage;
+    rd_proxy_path_t *s = channel->path;
     char *slot = channel->slots + (size_t)(channel->lanes[0].taken & (s->k.slots - 1)) * 2 * s->k.slot;
     char *out = slot + s->k.slot, *in = slot;
     rd_plan_t *plan;
@@ -110,15 +110,15 @@ static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger
         return result;
     channel->answered++;
     if (atomic_fetch_sub(&t->left, 1) == 1)
-        rd_stage_task_drop(s->tasks, t);
+        rd_proxy_path_task_drop(s->tasks, t);
     return result;
 }
 
 /* A launch gives lane l to whatever pair it likes; of that pair's messages all before are over then. */
 static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd_ktrigger_t *trigger)
 {
-    const rd_stage_t *s = channel->stage;
-    rd_stage_lane_t *lane = &channel->lanes[l];
+    const rd_proxy_path_t *s = channel->path;
+    rd_proxy_path_lane_t *lane = &channel->lanes[l];
     size_t at = ((size_t)(l - 1) * s->k.slots + (lane->taken & (s->k.slots - 1))) * s->k.message_slot;
     int peer = (int)RD_KMESSAGE_PEER(trigger->round), send = (int)RD_KMESSAGE_SEND(trigger->round);
     int chain = send ? RD_CHAIN_SEND(peer) : RD_CHAIN_RECV(peer);
@@ -147,7 +147,7 @@ static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd
 /* Have so many calls been compared? Crew 0's round is the first of every operation. */
 static int compared(rd_proxy_channel_t *channel, uint64_t calls)
 {
-    int held = !rd_signature_list_compared(channel->stage->signatures, calls);
+    int held = !rd_signature_list_compared(channel->path->signatures, calls);
 
     if (channel->number == 0)
         channel->held = held;
@@ -163,7 +163,7 @@ static rondo_result_t check_turn(rd_proxy_channel_t *channel, int *moved)
     /* A host may be ahead of its stream, and of the others': nobody is late before an operation waits. */
     if (!channel->held)
         rd_wait_progress(&by->wait);
-    rondo_result_t result = rd_signature_list_turn(channel->stage->signatures, by, &taken, &more);
+    rondo_result_t result = rd_signature_list_turn(channel->path->signatures, by, &taken, &more);
     channel->answered += taken;
     if (more)
         wake_others(channel);
@@ -175,9 +175,9 @@ static rondo_result_t check_turn(rd_proxy_channel_t *channel, int *moved)
 
 /* Of what is brief the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have asked
  * alike. */
-static int may_begin(rd_proxy_channel_t *channel, const rd_stage_task_t *t)
+static int may_begin(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t)
 {
-    const rd_stage_t *s = channel->stage;
+    const rd_proxy_path_t *s = channel->path;
     uint32_t taken = channel->lanes[0].taken;
     char *slot = channel->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
 
@@ -186,15 +186,15 @@ static int may_begin(rd_proxy_channel_t *channel, const rd_stage_task_t *t)
 
 static rondo_result_t take(rd_proxy_channel_t *channel, int *moved)
 {
-    const rd_stage_t *s = channel->stage;
+    const rd_proxy_path_t *s = channel->path;
     rondo_result_t result = RONDO_SUCCESS;
     rd_ktrigger_t trigger;
 
     for (int l = 0; l < s->nlanes; l++) {
-        rd_stage_lane_t *lane = &channel->lanes[l];
+        rd_proxy_path_lane_t *lane = &channel->lanes[l];
         while (result == RONDO_SUCCESS && lane->taken - lane->done < s->k.slots &&
                trigger_come(lane, s->k.slots, &trigger)) {
-            rd_stage_task_t *t = l == RD_CHAIN_COLLECTIVE ? rd_stage_task(s->tasks, trigger.what) : NULL;
+            rd_proxy_path_task_t *t = l == RD_CHAIN_COLLECTIVE ? rd_proxy_path_task(s->tasks, trigger.what) : NULL;
             if (l == RD_CHAIN_COLLECTIVE && !may_begin(channel, t))
                 break;
             *moved = 1;
@@ -207,11 +207,11 @@ static rondo_result_t take(rd_proxy_channel_t *channel, int *moved)
 /* To the kernels, in order. Nonzero: something is still under way. */
 static int tell(rd_proxy_channel_t *channel, int *moved)
 {
-    const rd_stage_t *s = channel->stage;
+    const rd_proxy_path_t *s = channel->path;
     int flying = 0;
 
     for (int l = 0; l < s->nlanes; l++) {
-        rd_stage_lane_t *lane = &channel->lanes[l];
+        rd_proxy_path_lane_t *lane = &channel->lanes[l];
         uint32_t done = lane->done;
         while (done != lane->taken && atomic_load(&lane->flying[done & (s->k.slots - 1)].pending) == 0) {
             uint32_t at = done & (s->k.slots - 1);
@@ -234,7 +234,7 @@ static int tell(rd_proxy_channel_t *channel, int *moved)
 /* ---- failure */
 
 /* The rank of the communicator that is rank `r` of a net communicator; -1: none in particular. */
-static int outside(const rd_stage_t *s, int net_comm, int r)
+static int outside(const rd_proxy_path_t *s, int net_comm, int r)
 {
     const rd_node_t *node = s->cuda->team->node;
     int place = 0;
@@ -249,7 +249,7 @@ static int outside(const rd_stage_t *s, int net_comm, int r)
 }
 
 /* And the other way round; -1: it is not of the rail. */
-static int inside(const rd_stage_t *s, int net_comm, int r)
+static int inside(const rd_proxy_path_t *s, int net_comm, int r)
 {
     int i = net_comm != RD_NET_COMM_RAIL ? r : s->net_comms[net_comm].nranks - 1;
 
@@ -261,9 +261,9 @@ static int inside(const rd_stage_t *s, int net_comm, int r)
 /* A rank that the net communicator does not have is nobody whom its ranks may blame: they learn of it as this one has. */
 void rd_carry_failure(rd_proxy_channel_t *channel, int net_comm)
 {
-    const rd_team_t *team = channel->stage->cuda->team;
+    const rd_team_t *team = channel->path->cuda->team;
     rd_queue_t *to = channel->net_comms[net_comm];
-    int culprit = atomic_load(&team->health->stop.culprit), its = inside(channel->stage, net_comm, culprit);
+    int culprit = atomic_load(&team->health->stop.culprit), its = inside(channel->path, net_comm, culprit);
     rondo_result_t code = rd_health_check(team->health);
 
     if (!to || code == RONDO_SUCCESS || rd_health_check(to->health) != RONDO_SUCCESS)
@@ -276,9 +276,9 @@ void rd_carry_failure(rd_proxy_channel_t *channel, int net_comm)
 /* What has failed a net communicator fails the communicator. */
 static void come_up(rd_proxy_channel_t *channel, int net_comm)
 {
-    const rd_team_t *team = channel->stage->cuda->team;
+    const rd_team_t *team = channel->path->cuda->team;
     rd_queue_t *from = channel->net_comms[net_comm];
-    int culprit = outside(channel->stage, net_comm, atomic_load(&from->health->stop.culprit));
+    int culprit = outside(channel->path, net_comm, atomic_load(&from->health->stop.culprit));
 
     if (net_comm != RD_NET_COMM_RAIL)
         rd_health_fail(team->health, rd_health_check(from->health), culprit, "%s", from->health->stop.text);
@@ -292,7 +292,7 @@ static void come_up(rd_proxy_channel_t *channel, int net_comm)
  * proxy channel 0, which does not sleep while a kernel waits for it. */
 static void let_go(rd_proxy_channel_t *channel)
 {
-    rd_stage_t *s = channel->stage;
+    rd_proxy_path_t *s = channel->path;
 
     channel->over = 1;
     if (atomic_fetch_add(&s->over, 1) + 1 == s->nchannels)
@@ -305,7 +305,7 @@ static void let_go(rd_proxy_channel_t *channel)
 
 static rd_proxy_state_t end(rd_proxy_channel_t *channel, rondo_result_t result)
 {
-    const rd_team_t *team = channel->stage->cuda->team;
+    const rd_team_t *team = channel->path->cuda->team;
     int failed = 0;
 
     while (failed < RD_NET_COMMS && !(channel->net_comms[failed] && rd_health_check(channel->net_comms[failed]->health)))
@@ -358,7 +358,7 @@ static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *net_comm,
 rd_proxy_state_t rd_carry(void *arg)
 {
     rd_proxy_channel_t *channel = arg;
-    const rd_stage_t *s = channel->stage;
+    const rd_proxy_path_t *s = channel->path;
     rondo_result_t result = rd_health_check(s->cuda->team->health);
     int moved = 0, busy = 0;
 
@@ -378,7 +378,7 @@ rd_proxy_state_t rd_carry(void *arg)
         return end(channel, result);
     int flying = tell(channel, &moved);
     if (channel->number == 0)
-        rd_stage_tasks_sweep(channel->stage);
+        rd_proxy_path_tasks_sweep(channel->path);
     flying |= channel->net_comms[RD_NET_COMM_CHECK] && channel->net_comms[RD_NET_COMM_CHECK]->active;
     if (!flying)
         atomic_store(&channel->settled, channel->answered);

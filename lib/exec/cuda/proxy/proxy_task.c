@@ -1,13 +1,13 @@
-/* What a CUDA communicator that is staged has been asked for and not done yet, and what graphs hold of it: see proxy.h.
+/* What a CUDA communicator that goes through proxies has been asked for and not done yet, and what graphs hold of it: see proxy.h.
  */
 #include "exec/cuda/proxy/proxy.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-rd_stage_tasks_t *rd_stage_tasks_create(void)
+rd_proxy_path_tasks_t *rd_proxy_path_tasks_create(void)
 {
-    rd_stage_tasks_t *t = calloc(1, sizeof *t);
+    rd_proxy_path_tasks_t *t = calloc(1, sizeof *t);
 
     if (t) {
         pthread_mutex_init(&t->lock, NULL);
@@ -17,7 +17,7 @@ rd_stage_tasks_t *rd_stage_tasks_create(void)
 }
 
 /* A reference. */
-static void drop(rd_stage_tasks_t *t)
+static void drop(rd_proxy_path_tasks_t *t)
 {
     pthread_mutex_lock(&t->lock);
     int left = --t->references;
@@ -31,15 +31,15 @@ static void drop(rd_stage_tasks_t *t)
     free(t);
 }
 
-rd_stage_task_t *rd_stage_task(rd_stage_tasks_t *t, uint32_t number)
+rd_proxy_path_task_t *rd_proxy_path_task(rd_proxy_path_tasks_t *t, uint32_t number)
 {
     pthread_mutex_lock(&t->lock);
-    rd_stage_task_t *task = number < t->room ? t->all[number] : NULL;
+    rd_proxy_path_task_t *task = number < t->room ? t->all[number] : NULL;
     pthread_mutex_unlock(&t->lock);
     return task;
 }
 
-void rd_stage_task_drop(rd_stage_tasks_t *t, rd_stage_task_t *task)
+void rd_proxy_path_task_drop(rd_proxy_path_tasks_t *t, rd_proxy_path_task_t *task)
 {
     pthread_mutex_lock(&t->lock);
     t->all[task->number] = NULL;
@@ -48,10 +48,10 @@ void rd_stage_task_drop(rd_stage_tasks_t *t, rd_stage_task_t *task)
     free(task);
 }
 
-static int tasks_grow(rd_stage_tasks_t *t)
+static int tasks_grow(rd_proxy_path_tasks_t *t)
 {
     uint32_t room = t->room ? 2 * t->room : 64;
-    rd_stage_task_t **more = realloc(t->all, room * sizeof(*more));
+    rd_proxy_path_task_t **more = realloc(t->all, room * sizeof(*more));
 
     if (!more)
         return -1;
@@ -62,7 +62,7 @@ static int tasks_grow(rd_stage_tasks_t *t)
     return 0;
 }
 
-int rd_stage_task_add(rd_stage_tasks_t *t, rd_stage_task_t *task)
+int rd_proxy_path_task_add(rd_proxy_path_tasks_t *t, rd_proxy_path_task_t *task)
 {
     int result = 0;
 
@@ -90,10 +90,10 @@ int rd_stage_task_add(rd_stage_tasks_t *t, rd_stage_task_t *task)
  * in the lanes; proxy channel 0's proxy, which naps but does not sleep as long as `captured` says that there is something, drops
  * the task when all proxy channels are as far. A communicator ends when no proxy has anything left to do. */
 
-typedef struct rd_stage_held {
-    struct rd_stage_held *next;
-    rd_stage_tasks_t *tasks;
-    rd_stage_task_t *task;     /* NULL: messages need none, and their kernels wait for the proxies */
+typedef struct rd_proxy_path_held {
+    struct rd_proxy_path_held *next;
+    rd_proxy_path_tasks_t *tasks;
+    rd_proxy_path_task_t *task;     /* NULL: messages need none, and their kernels wait for the proxies */
     int counted;               /* by proxy channel 0, since the graph's end: */
     uint32_t until[RD_KPROXY_CHANNELS]; /* `done` of each proxy channel's lane for collectives when nothing of it is left */
 } held_t;
@@ -102,7 +102,7 @@ static void let_go(held_t *h)
 {
     atomic_fetch_sub(&h->tasks->captured, 1);
     if (h->task)
-        rd_stage_task_drop(h->tasks, h->task);
+        rd_proxy_path_task_drop(h->tasks, h->task);
     drop(h->tasks);
     free(h);
 }
@@ -110,7 +110,7 @@ static void let_go(held_t *h)
 static void graph_gone(void *arg)
 {
     held_t *h = arg;
-    rd_stage_tasks_t *t = h->tasks;
+    rd_proxy_path_tasks_t *t = h->tasks;
 
     pthread_mutex_lock(&t->lock);
     int stays = h->task && !t->closed;
@@ -135,7 +135,7 @@ static uint32_t ahead_of(const rd_proxy_channel_t *channel, uint32_t done)
     const rd_klane_t *lane = channel->lanes[0].pinned;
     uint32_t most = 0;
 
-    for (uint32_t i = 0; i < channel->stage->k.slots; i++) {
+    for (uint32_t i = 0; i < channel->path->k.slots; i++) {
         uint32_t number = __atomic_load_n(&lane->trigger[i].number, __ATOMIC_ACQUIRE);
         uint32_t ahead = (number - done) & ~RD_KVALID; /* a quarter of the numbers' range and more: behind */
         if (number & RD_KVALID && number == __atomic_load_n(&lane->trigger[i].again, __ATOMIC_ACQUIRE) &&
@@ -145,13 +145,13 @@ static uint32_t ahead_of(const rd_proxy_channel_t *channel, uint32_t done)
     return most;
 }
 
-uint32_t rd_stage_undone(const rd_proxy_channel_t *channel)
+uint32_t rd_proxy_path_undone(const rd_proxy_channel_t *channel)
 {
     return ahead_of(channel, done_of(channel));
 }
 
 /* Has everything been done that it has raised? */
-static int done_with(const rd_stage_t *s, held_t *h)
+static int done_with(const rd_proxy_path_t *s, held_t *h)
 {
     int busy = 0;
 
@@ -165,9 +165,9 @@ static int done_with(const rd_stage_t *s, held_t *h)
     return !busy;
 }
 
-void rd_stage_tasks_sweep(rd_stage_t *s)
+void rd_proxy_path_tasks_sweep(rd_proxy_path_t *s)
 {
-    rd_stage_tasks_t *t = s->tasks;
+    rd_proxy_path_tasks_t *t = s->tasks;
     held_t *over = NULL, *h;
 
     if (atomic_load_explicit(&t->gone, memory_order_relaxed) == 0)
@@ -190,7 +190,7 @@ void rd_stage_tasks_sweep(rd_stage_t *s)
     }
 }
 
-void rd_stage_tasks_close(rd_stage_tasks_t *t)
+void rd_proxy_path_tasks_close(rd_proxy_path_tasks_t *t)
 {
     held_t *h;
 
@@ -206,7 +206,7 @@ void rd_stage_tasks_close(rd_stage_tasks_t *t)
     drop(t);
 }
 
-cudaError_t rd_stage_graph(cudaStream_t stream, cudaGraph_t *graph)
+cudaError_t rd_proxy_path_graph(cudaStream_t stream, cudaGraph_t *graph)
 {
     enum cudaStreamCaptureStatus status;
     const cudaGraphNode_t *deps;
@@ -220,7 +220,7 @@ cudaError_t rd_stage_graph(cudaStream_t stream, cudaGraph_t *graph)
     return error;
 }
 
-cudaError_t rd_stage_graph_hold(rd_stage_tasks_t *tasks, rd_stage_task_t *task, cudaGraph_t graph)
+cudaError_t rd_proxy_path_graph_hold(rd_proxy_path_tasks_t *tasks, rd_proxy_path_task_t *task, cudaGraph_t graph)
 {
     held_t *h = malloc(sizeof *h);
     cudaUserObject_t object;
@@ -230,7 +230,7 @@ cudaError_t rd_stage_graph_hold(rd_stage_tasks_t *tasks, rd_stage_task_t *task, 
     if (error != cudaSuccess) {
         free(h);
         if (task)
-            rd_stage_task_drop(tasks, task);
+            rd_proxy_path_task_drop(tasks, task);
         return error;
     }
     *h = (held_t){.tasks = tasks, .task = task};

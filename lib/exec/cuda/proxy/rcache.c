@@ -114,7 +114,7 @@ int rd_renewed_tell(const void *memory)
     return renewed(memory, &result) || result != RONDO_SUCCESS;
 }
 
-rd_net_memory_t rd_renewed_whole(const rd_stage_t *s, const rd_kmessage_t *m)
+rd_net_memory_t rd_renewed_whole(const rd_proxy_path_t *s, const rd_kmessage_t *m)
 {
     size_t bytes = (size_t)(m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
     uintptr_t from = (uintptr_t)m->buffer;
@@ -135,7 +135,7 @@ rd_net_memory_t rd_renewed_whole(const rd_stage_t *s, const rd_kmessage_t *m)
 
 /* ---- what is announced in its place */
 
-static rondo_result_t no_place(const rd_stage_t *s, size_t bytes)
+static rondo_result_t no_place(const rd_proxy_path_t *s, size_t bytes)
 {
     return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY,
                     "no %zu bytes of device memory to copy a message from memory that was given back and taken anew "
@@ -144,7 +144,7 @@ static rondo_result_t no_place(const rd_stage_t *s, size_t bytes)
 }
 
 /* New memory, which may itself lie where something announced has lain: then other memory is asked for. */
-static rondo_result_t grow(rd_stage_t *s, size_t bytes)
+static rondo_result_t grow(rd_proxy_path_t *s, size_t bytes)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
@@ -165,7 +165,7 @@ static rondo_result_t grow(rd_stage_t *s, size_t bytes)
     return no_place(s, bytes);
 }
 
-static rondo_result_t place(rd_stage_t *s, size_t bytes, char **at)
+static rondo_result_t place(rd_proxy_path_t *s, size_t bytes, char **at)
 {
     size_t padded = (bytes + 255) / 256 * 256, room = s->aside ? s->aside->bytes : 0;
 
@@ -182,7 +182,7 @@ static rondo_result_t place(rd_stage_t *s, size_t bytes, char **at)
 }
 
 /* On the communicator's device, and whatever is captured. */
-static rondo_result_t copy(rd_stage_t *s, rd_kmessage_t *m, size_t bytes, cudaStream_t stream)
+static rondo_result_t copy(rd_proxy_path_t *s, rd_kmessage_t *m, size_t bytes, cudaStream_t stream)
 {
     rondo_result_t result = RONDO_SUCCESS;
     char *at = NULL;
@@ -196,7 +196,7 @@ static rondo_result_t copy(rd_stage_t *s, rd_kmessage_t *m, size_t bytes, cudaSt
     return result;
 }
 
-rondo_result_t rd_renewed_copy(rd_stage_t *s, rd_kmessage_t *m, cudaStream_t stream)
+rondo_result_t rd_renewed_copy(rd_proxy_path_t *s, rd_kmessage_t *m, cudaStream_t stream)
 {
     size_t bytes = (size_t)(m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
 
@@ -208,7 +208,7 @@ rondo_result_t rd_renewed_copy(rd_stage_t *s, rd_kmessage_t *m, cudaStream_t str
     return result;
 }
 
-void rd_renewed_free(rd_stage_t *s)
+void rd_renewed_free(rd_proxy_path_t *s)
 {
     while (s->aside) {
         rd_aside_t *a = s->aside;
