@@ -1,9 +1,9 @@
-/* What is brief goes between kernel and proxy by lines that show by themselves that they are there: 8 bytes of data in
+/* What is inline goes between kernel and proxy by lines that show by themselves that they are there: 8 bytes of data in
  * 16, each half of which bears the number of the trigger. So the kernel raises the trigger at once and fences nothing,
  * and what comes back needs one look at the host's memory, not one for `done` and another one for the data. Lines of a
- * slot: those of the input, and 2 * RD_KBRIEF bytes behind them those of the output. The host's part: exec/cuda/proxy/inline.c.
+ * slot: those of the input, and 2 * RD_KINLINE bytes behind them those of the output. The host's part: exec/cuda/proxy/inline.c.
  *
- * A thread has 16 bytes of data in two lines, RD_KBRIEF_LEAP from one to the other: so a warp's first lines lie one behind
+ * A thread has 16 bytes of data in two lines, RD_KINLINE_LEAP from one to the other: so a warp's first lines lie one behind
  * the other, as do its second ones, and whole lines of the host's memory cross the link. The last thread's second one is
  * left out where it would be empty. */
 #ifndef RD_KERNELS_INLINE_CUH
@@ -12,19 +12,19 @@
 #include "kernels/wait.cuh"
 
 /* Of the 16 bytes at p; `two`: there are more than 8. */
-RD_DEVICE void rd_brief_store(char *lines, uint64_t p, bool two, uint4 v, uint32_t flag)
+RD_DEVICE void rd_inline_store(char *lines, uint64_t p, bool two, uint4 v, uint32_t flag)
 {
-    char *at = lines + rd_kbrief_line(p);
+    char *at = lines + rd_kinline_line(p);
 
     line_store(at, make_uint4(v.x, flag, v.y, flag));
     if (two)
-        line_store(at + RD_KBRIEF_LEAP, make_uint4(v.z, flag, v.w, flag));
+        line_store(at + RD_KINLINE_LEAP, make_uint4(v.z, flag, v.w, flag));
 }
 
 /* Until they are there, or wait.dead. */
-RD_DEVICE uint4 rd_brief_load(const char *lines, uint64_t p, bool two, uint32_t flag, rd_wait_t *wait)
+RD_DEVICE uint4 rd_inline_load(const char *lines, uint64_t p, bool two, uint32_t flag, rd_wait_t *wait)
 {
-    const char *first = lines + rd_kbrief_line(p), *second = first + (two ? RD_KBRIEF_LEAP : 0);
+    const char *first = lines + rd_kinline_line(p), *second = first + (two ? RD_KINLINE_LEAP : 0);
     uint4 a, b;
 
     do {

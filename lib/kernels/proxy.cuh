@@ -4,7 +4,7 @@
  *   collective   a team of blocks for each proxy channel: for each of its rounds in -> slot, trigger ... done, slot -> out; as
  *                many rounds are under way as there are slots, so that the ways to and from the host overlap what goes
  *                over the network
- *   brief        what is short, by one block and lines that need no order: see inline.cuh
+ *   inline        what is short, by one block and lines that need no order: see inline.cuh
  *   messages     a block for each pair, direction and proxy channel, which depends on no other; what goes straight from and to
  *                the buffers is the network's: the kernel says where they are, several at once, and waits
  *
@@ -304,7 +304,7 @@ RD_DEVICE void rd_proxy_out(const rd_kcomm_t &comm, const rd_kproxied_t &s, cons
 }
 
 /* A thread has a line at most. It is loaded first, to come while the ring does. */
-RD_DEVICE void rd_proxied_brief(const rd_kcomm_t &comm, const rd_kproxied_t &s, const rd_number_any &number)
+RD_DEVICE void rd_proxied_inline(const rd_kcomm_t &comm, const rd_kproxied_t &s, const rd_number_any &number)
 {
     const rd_kpart_t *table = rd_proxy_table(comm, s);
     const uint64_t p = gpu_thread() * 16;
@@ -314,17 +314,17 @@ RD_DEVICE void rd_proxied_brief(const rd_kcomm_t &comm, const rd_kproxied_t &s, 
     if (p < in.end)
         v = rd_side_load(&in, p);
     rd_lane_ring_t ring(comm, s.proxy, 0, 1);
-    char *lines = s.proxy.brief + (uint64_t)ring.slot(0) * 4 * RD_KBRIEF;
+    char *lines = s.proxy.inlined + (uint64_t)ring.slot(0) * 4 * RD_KINLINE;
     if (ring.vacant(0))
         ring.raise(0, false, s.task, 0);
     if (p < in.end && !ring.wait.dead) {
-        rd_brief_store(lines, p, in.end - p > 8, number.scaled(v), ring.number(0));
+        rd_inline_store(lines, p, in.end - p > 8, number.scaled(v), ring.number(0));
         if (s.copied)
             rd_part_store(rd_part(s.reduce.out, 0, in.end), p, v);
     }
     if (out.end != 0) {
         if (p < out.end && !ring.wait.dead)
-            v = rd_brief_load(lines + 2 * RD_KBRIEF, p, out.end - p > 8, ring.number(0), &ring.wait);
+            v = rd_inline_load(lines + 2 * RD_KINLINE, p, out.end - p > 8, ring.number(0), &ring.wait);
         if (p < out.end && !ring.wait.dead)
             rd_side_store(&out, p, v);
         ring.wait.dead = block_any(ring.wait.dead);
@@ -344,8 +344,8 @@ rd_proxied(RD_WORK(rd_kwork_proxied_t))
         return;
     const uint32_t team = rd_proxy_team(s.proxy), n = rd_kproxy_part(s.rounds, channels, team);
     const rd_number_any number(s.reduce, 1);
-    if (s.brief) {
-        rd_proxied_brief(work.comm, s, number);
+    if (s.inlined) {
+        rd_proxied_inline(work.comm, s, number);
         return;
     }
     rd_lane_ring_t ring(work.comm, s.proxy, team * RD_KPROXY_LANES, gpu_blocks() / s.proxy.teams);

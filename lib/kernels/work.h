@@ -262,8 +262,8 @@ typedef struct rd_kmeet {
  * with each proxy channel, and no team waits for another.
  */
 
-#define RD_KBRIEF 2048u /* bytes of what goes by flagged lines, at most: see inline.cuh */
-#define RD_KBRIEF_LEAP 512u /* from a line of a thread to its other one: a warp's lines */
+#define RD_KINLINE 2048u /* bytes of what goes by flagged lines, at most: see inline.cuh */
+#define RD_KINLINE_LEAP 512u /* from a line of a thread to its other one: a warp's lines */
 #define RD_KPROXY_CHANNELS 8
 #define RD_KPROXY_LANES (1 + RD_KPAIRS)
 #define RD_KLANES (RD_KPROXY_CHANNELS * RD_KPROXY_LANES) /* proxy channel c's begin at c * RD_KPROXY_LANES */
@@ -312,7 +312,7 @@ typedef struct rd_kproxy {
     rd_klane_t *lanes;       /* RD_KLANES, as the device sees them */
     rd_klane_state_t *state; /* RD_KLANES */
     char *area;              /* pinned: the slots of each proxy channel. Its lanes share them: launches follow one another */
-    char *brief;             /* pinned: 4 * RD_KBRIEF for each of the first lane's slots */
+    char *inlined;             /* pinned: 4 * RD_KINLINE for each of the first lane's slots */
     uint32_t slots;          /* of a lane, a power of two */
     uint32_t slot;           /* collectives: bytes; a slot is one for the input and one for the output behind it */
     uint32_t message_slot;   /* messages: bytes; pair p's of a proxy channel begin at p * slots * message_slot */
@@ -344,7 +344,7 @@ typedef struct rd_kproxied {
     uint32_t rounds; /* at least one */
     uint32_t task;
     uint32_t copied; /* a broadcast's root: the input, one part, goes to the output as it is read */
-    uint32_t brief;  /* one round, by flagged lines and one block */
+    uint32_t inlined;  /* one round, by flagged lines and one block */
     uint32_t listed; /* the table lies at the beginning of `own`, by launches of WRITE; 0: here */
     rd_kpart_t here[2 * RD_KRANKS];
 } rd_kproxied_t;
@@ -450,9 +450,9 @@ RD_KBOTH uint32_t rd_kdirect_run(const rd_kmessage_t *messages, uint32_t left)
 }
 
 /* Where the first line of 16 bytes at p is, p a multiple of 16. */
-RD_KBOTH uint64_t rd_kbrief_line(uint64_t p)
+RD_KBOTH uint64_t rd_kinline_line(uint64_t p)
 {
-    return 2 * p - p % RD_KBRIEF_LEAP;
+    return 2 * p - p % RD_KINLINE_LEAP;
 }
 
 /* Rounds or pieces that a proxy channel has of n. */

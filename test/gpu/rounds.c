@@ -130,7 +130,7 @@ static void briefly(world_t *w, int round)
     TEST_OK(w->t, w->comm, rondo_broadcast(w->out, w->out, ints, RONDO_INT32, last, w->comm, w->stream));
     fetch(w, w->out, ints);
     for (size_t i = 0; i < ints; i++)
-        same(w, "brief", i, w->host[i], sum(n, round, i));
+        same(w, "inline", i, w->host[i], sum(n, round, i));
 }
 
 /* ---- messages */

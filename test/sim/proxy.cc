@@ -1,6 +1,6 @@
 /* The kernel that stages collectives between nodes, on the machine of test/sim, with proxies played by fibers: what it
  * does is right with every seed, over several launches, and faults are found: a kernel without fences, a proxy that
- * says done before it is, or that takes half of a trigger for the whole. What is brief needs no fences; there the fault
+ * says done before it is, or that takes half of a trigger for the whole. What is inline needs no fences; there the fault
  * is a proxy that does not look whether the lines are there, or that flags them too early.
  *
  *   stage [seeds]   with so many: only what is right */
@@ -20,9 +20,9 @@ namespace
 
 constexpr uint32_t SLOT = 4096, LAUNCHES = 6, ROUNDS = 9, CHANNELS = 2, TASK = 7;
 constexpr uint32_t STRAIGHT = RD_KDIRECT_RUN + 3 + 2; /* in a launch, with one by slots before the last two */
-constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234, BRIEF = 1003; /* the last line has 3 bytes */
+constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234, INLINE = 1003; /* the last line has 3 bytes */
 
-enum kind_t { PLAIN, PLAIN_IN, BRIEF_BOTH, BRIEF_IN }; /* brief: by flagged lines; in: nothing comes back */
+enum kind_t { PLAIN, PLAIN_IN, INLINE_BOTH, INLINE_IN }; /* inline: by flagged lines; in: nothing comes back */
 enum fault_t { SOUND, NO_FENCE, DONE_EARLY, HALF_TRIGGER, NO_FLAGS };
 
 struct world_t {
@@ -30,7 +30,7 @@ struct world_t {
     rd_klane_state_t state[RD_KLANES];
     rd_khost_t host;
     alignas(128) char area[CHANNELS * RD_KLANE_SLOTS * 2 * SLOT];
-    alignas(128) char lines[RD_KLANE_SLOTS * 4 * RD_KBRIEF];
+    alignas(128) char lines[RD_KLANE_SLOTS * 4 * RD_KINLINE];
     char in[LAUNCHES][BYTES], out[LAUNCHES][BYTES];
     char got[LAUNCHES][BYTES]; /* by the proxies: as the input lies in the buffer */
     fault_t fault;
@@ -43,20 +43,20 @@ struct world_t {
 world_t *world;
 uint64_t seeds = 40;
 
-bool brief()
+bool inlined()
 {
-    return world->kind == BRIEF_BOTH || world->kind == BRIEF_IN;
+    return world->kind == INLINE_BOTH || world->kind == INLINE_IN;
 }
 
 bool one_way()
 {
-    return world->kind == PLAIN_IN || world->kind == BRIEF_IN;
+    return world->kind == PLAIN_IN || world->kind == INLINE_IN;
 }
 
 /* Byte `b` of a round, as the proxy has it. A slot holds the round's share of each of the two parts. */
 void take(uint32_t launch, uint32_t round, uint64_t b, char value)
 {
-    const uint64_t bytes = brief() ? BRIEF : BYTES, first = bytes / 2 - 3, from = round * (uint64_t)(SLOT / 2);
+    const uint64_t bytes = inlined() ? INLINE : BYTES, first = bytes / 2 - 3, from = round * (uint64_t)(SLOT / 2);
     const uint64_t here = first <= from ? 0 : first - from < SLOT / 2 ? first - from : SLOT / 2;
     const uint64_t at = b < here ? from + b : first + from + (b - here);
 
@@ -104,20 +104,20 @@ void proxy(const rd_kwork_t &)
     }
 }
 
-/* The same of what is brief: line after line, as they come. */
-void proxy_brief(const rd_kwork_t &)
+/* The same of what is inline: line after line, as they come. */
+void proxy_inline(const rd_kwork_t &)
 {
     rd_klane_t *lane = &world->lanes[0];
     uint4 t, v;
 
     for (uint32_t i = 0; i < LAUNCHES && gpu_thread() == 0; i++) {
-        char *line = world->lines + i % RD_KLANE_SLOTS * 4 * RD_KBRIEF, *to = line + 2 * RD_KBRIEF;
+        char *line = world->lines + i % RD_KLANE_SLOTS * 4 * RD_KINLINE, *to = line + 2 * RD_KINLINE;
         const uint32_t flag = (i + 1) | RD_KVALID;
         while (!come(&lane->trigger[i % RD_KLANE_SLOTS], i + 1, &t)) {
         }
         count_strange(t.x != TASK || t.z != 0);
-        for (uint64_t p = 0; p < BRIEF; p += 8) {
-            const uint64_t at = rd_kbrief_line(p / 16 * 16) + p % 16 / 8 * RD_KBRIEF_LEAP;
+        for (uint64_t p = 0; p < INLINE; p += 8) {
+            const uint64_t at = rd_kinline_line(p / 16 * 16) + p % 16 / 8 * RD_KINLINE_LEAP;
             if (world->fault == DONE_EARLY)
                 line_store(to + at, make_uint4(0, flag, 0, flag));
             do
@@ -126,7 +126,7 @@ void proxy_brief(const rd_kwork_t &)
             const uint32_t words[2] = {v.x, v.z};
             for (uint32_t b = 0; b < 8; b++)
                 take(i, 0, p + b, (char)(words[b / 4] >> b % 4 * 8));
-            if (world->kind == BRIEF_BOTH)
+            if (world->kind == INLINE_BOTH)
                 line_store(to + at, make_uint4(v.x ^ 0x01010101, flag, v.z ^ 0x01010101, flag));
         }
         word_store(&lane->done, i + 1);
@@ -156,7 +156,7 @@ void proxy_straight(const rd_kwork_t &)
 
 rd_kwork_t *work_of(uint32_t launch)
 {
-    const uint64_t bytes = brief() ? BRIEF : BYTES;
+    const uint64_t bytes = inlined() ? INLINE : BYTES;
     rd_kwork_t *w = (rd_kwork_t *)calloc(1, sizeof *w);
     rd_kproxied_t *s = &w->proxied;
 
@@ -179,10 +179,10 @@ rd_kwork_t *work_of(uint32_t launch)
     if (one_way())
         s->out.n = 0;
     s->each = SLOT / 2;
-    s->rounds = brief() ? 1 : ROUNDS;
-    s->brief = brief();
-    s->proxy.brief = world->lines;
-    s->proxy.teams = brief() ? 1 : CHANNELS;
+    s->rounds = inlined() ? 1 : ROUNDS;
+    s->inlined = inlined();
+    s->proxy.inlined = world->lines;
+    s->proxy.teams = inlined() ? 1 : CHANNELS;
     s->task = TASK;
     return w;
 }
@@ -190,7 +190,7 @@ rd_kwork_t *work_of(uint32_t launch)
 /* Is every byte what the proxy makes of it? In which round a byte goes follows from its place in its part. */
 int wrong()
 {
-    const uint64_t bytes = brief() ? BRIEF : BYTES, first = bytes / 2 - 3;
+    const uint64_t bytes = inlined() ? INLINE : BYTES, first = bytes / 2 - 3;
 
     if (memcmp(world->got, world->in, sizeof world->in) != 0)
         return 1;
@@ -213,16 +213,16 @@ int run(fault_t fault, kind_t kind, uint64_t seed)
     memset((void *)world, 0, sizeof *world);
     world->fault = fault;
     world->kind = kind;
-    const void *const proxies[CHANNELS] = {brief() ? (const void *)proxy_brief : (const void *)proxy<0>,
+    const void *const proxies[CHANNELS] = {inlined() ? (const void *)proxy_inline : (const void *)proxy<0>,
                                         (const void *)proxy<1>};
-    const uint32_t channels = brief() ? 1 : CHANNELS;
+    const uint32_t channels = inlined() ? 1 : CHANNELS;
     proxied.kernel = RD_KERNEL_PROXIED;
     nothing.kernel = RD_KERNEL_NOTHING;
     for (uint32_t l = 0; l < LAUNCHES; l++) {
-        for (uint64_t b = 0; b < (brief() ? BRIEF : BYTES); b++)
+        for (uint64_t b = 0; b < (inlined() ? INLINE : BYTES); b++)
             world->in[l][b] = (char)(b * 31 + l * 7 + seed);
         work[l] = work_of(l);
-        queues[l] = {rd_kernel_find(&proxied, 1), brief() ? 1 : CHANNELS * (1 + l % 2), 64, 0, work[l]};
+        queues[l] = {rd_kernel_find(&proxied, 1), inlined() ? 1 : CHANNELS * (1 + l % 2), 64, 0, work[l]};
         for (uint32_t c = 0; c < channels; c++)
             queues[(1 + c) * LAUNCHES + l] = {l == 0 ? proxies[c] : rd_kernel_find(&nothing, 1), 1, 32, 0, work[l]};
     }
@@ -259,7 +259,7 @@ int leaves(const char *what, kind_t kind, uint32_t abort, uint32_t timeout_ms)
     world->host.timeout_ms = timeout_ms;
     proxied.kernel = RD_KERNEL_PROXIED;
     rd_kwork_t *work = work_of(0);
-    const uint32_t blocks = brief() ? 1 : CHANNELS;
+    const uint32_t blocks = inlined() ? 1 : CHANNELS;
     rd_sim_launch_t queue[2] = {{rd_kernel_find(&proxied, 1), blocks, 64, 0, work},
                                 {rd_kernel_find(&proxied, 1), blocks, 64, 0, work}};
     int stayed = rd_sim_queues(queue, 1, 1, 1, text, sizeof text) || world->host.failed == 0;
@@ -411,11 +411,11 @@ int wrong_on_purpose()
     bad += leaves("nothing back, abort", PLAIN_IN, 1, 0);
     bad += leaves("abort", PLAIN, 1, 0);
     bad += leaves("time limit", PLAIN, 0, 20);
-    bad += plant("brief, no fence", NO_FENCE, BRIEF_BOTH, false);
-    bad += plant("brief, flags too early", DONE_EARLY, BRIEF_BOTH, true);
-    bad += plant("brief, flags not read", NO_FLAGS, BRIEF_BOTH, true);
-    bad += leaves("brief, abort", BRIEF_BOTH, 1, 0);
-    bad += leaves("brief, time limit", BRIEF_BOTH, 0, 20);
+    bad += plant("inline, no fence", NO_FENCE, INLINE_BOTH, false);
+    bad += plant("inline, flags too early", DONE_EARLY, INLINE_BOTH, true);
+    bad += plant("inline, flags not read", NO_FLAGS, INLINE_BOTH, true);
+    bad += leaves("inline, abort", INLINE_BOTH, 1, 0);
+    bad += leaves("inline, time limit", INLINE_BOTH, 0, 20);
     bad += straight_named("straight, no fence", NO_FENCE, true);
     return bad;
 }
@@ -430,8 +430,8 @@ int main(int argc, char **argv)
     seeds = argc > 1 ? strtoull(argv[1], NULL, 0) : seeds;
     bad += plant("sound", SOUND, PLAIN, false);
     bad += plant("nothing back", SOUND, PLAIN_IN, false);
-    bad += plant("brief, sound", SOUND, BRIEF_BOTH, false);
-    bad += plant("brief, nothing back", SOUND, BRIEF_IN, false);
+    bad += plant("inline, sound", SOUND, INLINE_BOTH, false);
+    bad += plant("inline, nothing back", SOUND, INLINE_IN, false);
     bad += straight_named("straight", SOUND, false);
     bad += messages_wait();
     bad += messages_stay();

@@ -11,21 +11,21 @@ typedef uint64_t halves_t __attribute__((vector_size(16)));
 
 static char *lines_of(const rd_proxy_channel_t *channel, uint32_t number)
 {
-    return channel->path->brief + (size_t)((number - 1) & (channel->path->k.slots - 1)) * 4 * RD_KBRIEF;
+    return channel->path->inlined + (size_t)((number - 1) & (channel->path->k.slots - 1)) * 4 * RD_KINLINE;
 }
 
 /* 16 bytes of data, out of two lines; the last 8, out of one. */
 static int line_come(const char *lines, size_t at, int two, line_t flag, line_t *data)
 {
-    const volatile line_t *first = (const volatile line_t *)(const void *)(lines + rd_kbrief_line(at));
-    line_t a = first[0], b = first[two ? RD_KBRIEF_LEAP / sizeof(line_t) : 0];
+    const volatile line_t *first = (const volatile line_t *)(const void *)(lines + rd_kinline_line(at));
+    line_t a = first[0], b = first[two ? RD_KINLINE_LEAP / sizeof(line_t) : 0];
     halves_t differs = (halves_t)((line_t){a[1], a[3], b[1], b[3]} ^ flag);
 
     *data = (line_t){a[0], a[2], b[0], b[2]};
     return (differs[0] | differs[1]) == 0;
 }
 
-int rd_brief_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes)
+int rd_inline_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes)
 {
     const char *lines = lines_of(channel, number);
     line_t flag = (line_t){0} + (number | RD_KVALID), data;
@@ -43,17 +43,17 @@ int rd_brief_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t
     return at >= bytes;
 }
 
-void rd_brief_give(const rd_proxy_channel_t *channel, uint32_t number, const char *from, size_t bytes)
+void rd_inline_give(const rd_proxy_channel_t *channel, uint32_t number, const char *from, size_t bytes)
 {
-    char *lines = lines_of(channel, number) + 2 * RD_KBRIEF;
+    char *lines = lines_of(channel, number) + 2 * RD_KINLINE;
     line_t flag = (line_t){0} + (number | RD_KVALID);
 
     __atomic_thread_fence(__ATOMIC_RELEASE);
     for (size_t at = 0; at < bytes; at += sizeof(line_t)) {
-        volatile line_t *first = (volatile line_t *)(void *)(lines + rd_kbrief_line(at));
+        volatile line_t *first = (volatile line_t *)(void *)(lines + rd_kinline_line(at));
         line_t data = *(const volatile line_t *)(const void *)(from + at);
         first[0] = (line_t){data[0], flag[0], data[1], flag[1]};
         if (bytes - at > 8)
-            first[RD_KBRIEF_LEAP / sizeof(line_t)] = (line_t){data[2], flag[2], data[3], flag[3]};
+            first[RD_KINLINE_LEAP / sizeof(line_t)] = (line_t){data[2], flag[2], data[3], flag[3]};
     }
 }

@@ -253,15 +253,15 @@ static rondo_result_t write_table(const rd_proxy_path_t *s, rd_kproxied_t *k, co
 }
 
 /* 16 bytes a thread of one block. How the other ranks have theirs does not matter. */
-static void brief(const rd_proxy_path_t *s, rd_kproxied_t *k, rd_proxy_path_task_t *task, uint64_t in, uint64_t out)
+static void inlined(const rd_proxy_path_t *s, rd_kproxied_t *k, rd_proxy_path_task_t *task, uint64_t in, uint64_t out)
 {
     uint64_t most = 16 * rd_kernel_threads(RD_KERNEL_PROXIED, RD_PROTO_LL);
 
-    most = most < RD_KBRIEF ? most : RD_KBRIEF;
-    k->brief = k->rounds == 1 && in + out && in <= most && out <= most && strcmp(s->cuda->team->env->proto, "simple");
-    task->brief = k->brief != 0;
-    task->brief_in = in;
-    task->brief_out = out;
+    most = most < RD_KINLINE ? most : RD_KINLINE;
+    k->inlined = k->rounds == 1 && in + out && in <= most && out <= most && strcmp(s->cuda->team->env->proto, "simple");
+    task->inlined = k->inlined != 0;
+    task->inline_in = in;
+    task->inline_out = out;
 }
 
 /* `table` has two rows for each rank of the net communicator. */
@@ -306,7 +306,7 @@ static rondo_result_t run(rd_proxy_path_t *s, int net_comm, const rd_call_t *cal
         raises.of[c] = rd_kproxy_part(k->rounds, raises.channels, c);
     uint64_t in = side_bytes(&k->in, table), out = side_bytes(&k->out, table),
              bytes = (in > out ? in : out) / k->rounds;
-    brief(s, k, task, in, out);
+    inlined(s, k, task, in, out);
     grid(s, teams_of(&raises), bytes, &l);
     return launch(s, &l, work, &k->proxy, task, &raises, call->stream);
 }

@@ -30,8 +30,8 @@ typedef struct rd_proxy_path_task {
     uint32_t number;       /* its place in the table */
     int net_comm;
     int captured;
-    int brief; /* by flagged lines: so many bytes of input and output */
-    size_t brief_in, brief_out;
+    int inlined; /* by flagged lines: so many bytes of input and output */
+    size_t inline_in, inline_out;
     const size_t *in_counts, *out_counts; /* of the net communicator's ranks, in `counts`; NULL: not tabled */
     size_t counts[];
 } rd_proxy_path_task_t;
@@ -65,7 +65,7 @@ typedef struct rd_proxy_path_lane {
     uint32_t taken, done;
     int receives;      /* messages; set anew when all before it is done */
     rd_completion_t flying[RD_KLANE_SLOTS];
-    size_t brief[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
+    size_t inlined[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
 } rd_proxy_path_lane_t;
 
 /* Host communicators beneath: of all ranks, or of a rail, the ranks that have one place on their nodes; and, proxy channel 0's
@@ -114,7 +114,7 @@ typedef struct rd_proxy_path {
     rd_proxy_path_area_t *area;
     rd_proxy_path_tasks_t *tasks;
     rd_kproxy_t k; /* what kernels are told */
-    char *brief;   /* lines, as the host sees them */
+    char *inlined;   /* lines, as the host sees them */
     size_t direct; /* messages of so many bytes and more, to other nodes, go past the slots; 0: none does */
     int offers;    /* and several of them are announced together, by keys to their memory */
     uint32_t *straight; /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
@@ -144,8 +144,8 @@ int rd_proxy_path_busy(const rd_cuda_t *cuda);
 void rd_proxy_path_close(rd_cuda_t *cuda);
 
 /* proxy_area.c */
-#define RD_PROXY_PATH_BRIEF_AT ((sizeof(rd_klane_t) * RD_KLANES + 4095) / 4096 * 4096)
-#define RD_PROXY_PATH_LANES_BYTES (RD_PROXY_PATH_BRIEF_AT + (size_t)4 * RD_KBRIEF * RD_KLANE_SLOTS)
+#define RD_PROXY_PATH_INLINE_AT ((sizeof(rd_klane_t) * RD_KLANES + 4095) / 4096 * 4096)
+#define RD_PROXY_PATH_LANES_BYTES (RD_PROXY_PATH_INLINE_AT + (size_t)4 * RD_KINLINE * RD_KLANE_SLOTS)
 /* Lanes are all zeros. */
 cudaError_t rd_proxy_path_area_take(int device, size_t bytes, size_t rows, rd_proxy_path_area_t **area);
 void rd_proxy_path_area_give(rd_proxy_path_area_t *area);
@@ -195,8 +195,8 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* inline.c, for trigger `number` of proxy channel 0: the input, if all of its lines are there; the output. Up to 15 bytes behind
  * them are touched, too. */
-int rd_brief_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes);
-void rd_brief_give(const rd_proxy_channel_t *channel, uint32_t number, const char *from, size_t bytes);
+int rd_inline_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes);
+void rd_inline_give(const rd_proxy_channel_t *channel, uint32_t number, const char *from, size_t bytes);
 
 /* gdr_probe.c. Collective, when the net communicators are there: which messages go straight, and why, or why none does. */
 rondo_result_t rd_direct_find(rd_proxy_path_t *path);

@@ -103,8 +103,8 @@ static rondo_result_t memory(rd_proxy_path_t *s)
         return rd_cuda_error(team->who, error, "memory to stage data in");
     s->k.lanes = (rd_klane_t *)(void *)pinned;
     s->k.area = pinned + RD_PROXY_PATH_LANES_BYTES;
-    s->k.brief = pinned + RD_PROXY_PATH_BRIEF_AT;
-    s->brief = s->area->pinned + RD_PROXY_PATH_BRIEF_AT;
+    s->k.inlined = pinned + RD_PROXY_PATH_INLINE_AT;
+    s->inlined = s->area->pinned + RD_PROXY_PATH_INLINE_AT;
     s->k.state = s->area->state;
     s->cuda->k.own = (char *)s->area->table;
     for (int c = 0; c < s->nchannels; c++)

@@ -102,7 +102,7 @@ static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger
         wake_others(channel);
     if (t->ask.coll == RD_BROADCAST) /* in place: the root's kernel wants nothing back, the others' give nothing */
         in = out = s->net_comms[t->net_comm].rank == t->ask.root ? in : out;
-    channel->lanes[0].brief[channel->lanes[0].taken & (s->k.slots - 1)] = t->brief ? t->brief_out : 0;
+    channel->lanes[0].inlined[channel->lanes[0].taken & (s->k.slots - 1)] = t->inlined ? t->inline_out : 0;
     rondo_result_t result = round_plan(channel, t, trigger->round, &plan);
     if (result == RONDO_SUCCESS)
         result = add(channel, &channel->lanes[0], channel->net_comms[t->net_comm], RD_CHAIN_COLLECTIVE, plan, in, out);
@@ -173,7 +173,7 @@ static rondo_result_t check_turn(rd_proxy_channel_t *channel, int *moved)
 
 /* ---- a turn's beginning and end */
 
-/* Of what is brief the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have asked
+/* Of what is inline the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have asked
  * alike. */
 static int may_begin(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t)
 {
@@ -181,7 +181,7 @@ static int may_begin(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t)
     uint32_t taken = channel->lanes[0].taken;
     char *slot = channel->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
 
-    return !t || (compared(channel, t->checked) && (!t->brief || rd_brief_come(channel, taken + 1, slot, t->brief_in)));
+    return !t || (compared(channel, t->checked) && (!t->inlined || rd_inline_come(channel, taken + 1, slot, t->inline_in)));
 }
 
 static rondo_result_t take(rd_proxy_channel_t *channel, int *moved)
@@ -215,8 +215,8 @@ static int tell(rd_proxy_channel_t *channel, int *moved)
         uint32_t done = lane->done;
         while (done != lane->taken && atomic_load(&lane->flying[done & (s->k.slots - 1)].pending) == 0) {
             uint32_t at = done & (s->k.slots - 1);
-            if (lane->brief[at])
-                rd_brief_give(channel, done + 1, channel->slots + ((size_t)2 * at + 1) * s->k.slot, lane->brief[at]);
+            if (lane->inlined[at])
+                rd_inline_give(channel, done + 1, channel->slots + ((size_t)2 * at + 1) * s->k.slot, lane->inlined[at]);
             done++;
         }
         if (done != lane->done) {
