@@ -42,7 +42,7 @@ static char *sent_from(rd_proxy_t *s, char *buffer, size_t bytes, uint64_t flags
 {
     rd_kmessage_t m = {buffer, bytes | flags};
 
-    CHECK(rd_renewed_copy(s, &m, NULL) == RONDO_SUCCESS);
+    CHECK(rd_rcache_copy(s, &m, NULL) == RONDO_SUCCESS);
     CHECK(cudaStreamSynchronize(NULL) == cudaSuccess);
     CHECK(m.bytes == (bytes | flags) && memcmp(m.buffer, buffer, bytes) == 0);
     return m.buffer;
@@ -83,7 +83,7 @@ static rd_net_memory_t whole(const rd_proxy_t *s, char *at, size_t bytes, uint64
 {
     const rd_kmessage_t m = {at, bytes | flags};
 
-    return rd_renewed_whole(s, &m);
+    return rd_rcache_whole(s, &m);
 }
 
 /* The memory that it leaves, where nothing else may come to lie. */
@@ -154,8 +154,8 @@ int main(void)
     check_many(&proxy, all);
     check(&proxy);
     check_over(&proxy, all);
-    rd_renewed_free(&proxy);
-    rd_renewed_free(&other);
+    rd_rcache_free(&proxy);
+    rd_rcache_free(&other);
     CHECK(!left || cudaFree(left) == cudaSuccess);
     CHECK(sim_live(said, sizeof said) == before);
     CHECK(rondo_comm_destroy(comm) == RONDO_SUCCESS);

@@ -61,7 +61,7 @@ static void deal(rd_proxy_path_t *s, rd_proxy_channel_t *to, int peer, int send,
                           .data = m->buffer,
                           .bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST),
                           .pending = pending,
-                          .whole = send && s->offers ? rd_renewed_whole(s, m) : (rd_net_memory_t){NULL, 0, 0}};
+                          .whole = send && s->offers ? rd_rcache_whole(s, m) : (rd_net_memory_t){NULL, 0, 0}};
 }
 
 /* What was dealt to a proxy channel it sees at once, so that it is announced together. */

@@ -86,7 +86,7 @@ static rondo_result_t exchange(rd_proxy_path_t *s, int channel, int k, char *mem
     rondo_result_t result = coming ? by->net->ops->direct(by->net, &in) : RONDO_SUCCESS;
 
     if (offered)
-        out.whole = rd_renewed_whole(s, &tried);
+        out.whole = rd_rcache_whole(s, &tried);
     if (result == RONDO_SUCCESS && going)
         result = by->net->ops->direct(by->net, &out);
     if (result == RONDO_SUCCESS)
@@ -194,7 +194,7 @@ static void prepare(rd_proxy_path_t *s, way_t *own)
     }
     if (!s->area->tried)
         return;
-    if (rd_renewed_tell(s->area->tried)) /* memory to try with that a peer would have to close something for */
+    if (rd_rcache_tell(s->area->tried)) /* memory to try with that a peer would have to close something for */
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
     const rd_transport_t *net = s->channels[0].net_comms[RD_NET_COMM_ALL]->net;

@@ -31,7 +31,7 @@ static rondo_result_t take(taking_t *t, int peer, int send)
             continue;
         here[t->used] = rd_direct_message(t->cuda->path, m);
         if (pair->send)
-            result = rd_renewed_copy(t->cuda->path, &here[t->used], t->stream);
+            result = rd_rcache_copy(t->cuda->path, &here[t->used], t->stream);
         t->used++;
         pair->count++;
     }

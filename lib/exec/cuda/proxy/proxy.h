@@ -118,7 +118,7 @@ typedef struct rd_proxy_path {
     size_t direct; /* messages of so many bytes and more, to other nodes, go past the slots; 0: none does */
     int offers;    /* and several of them are announced together, by keys to their memory */
     uint32_t *straight; /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
-    struct rd_aside *aside; /* rcache.c: memory for copies; NULL: none yet */
+    struct rd_bounce *aside; /* rcache.c: memory for copies; NULL: none yet */
     size_t aside_used;      /* by the launch that is being put together */
     rd_signature_list_t *signatures; /* RONDO_CHECK; NULL: off */
     int flushes;   /* what a network's device has written is not seen by a kernel before rd_direct_flush */
@@ -220,12 +220,12 @@ int rd_queues_free(rd_queues_t *queues);
 
 /* rcache.c: if the message goes straight, and lies where memory lay that has been announced and given back, it is
  * copied, in the stream, and `message` says where to. A launch begins with aside_used 0. */
-rondo_result_t rd_renewed_copy(rd_proxy_path_t *path, rd_kmessage_t *message, cudaStream_t stream);
+rondo_result_t rd_rcache_copy(rd_proxy_path_t *path, rd_kmessage_t *message, cudaStream_t stream);
 /* It is announced by other ways; nonzero: it must not be. */
-int rd_renewed_tell(const void *memory);
+int rd_rcache_tell(const void *memory);
 /* What the memory is part of that a message goes straight from, which was announced; of 0 bytes: only UCX knows. */
-rd_net_memory_t rd_renewed_whole(const rd_proxy_path_t *path, const rd_kmessage_t *message);
-void rd_renewed_free(rd_proxy_path_t *path); /* no kernel runs any more */
+rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *path, const rd_kmessage_t *message);
+void rd_rcache_free(rd_proxy_path_t *path); /* no kernel runs any more */
 
 /* proxy_progress.c: a turn of the proxy. */
 rd_proxy_state_t rd_carry(void *channel);

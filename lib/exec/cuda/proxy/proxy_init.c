@@ -292,7 +292,7 @@ void rd_proxy_path_close(rd_cuda_t *cuda)
         rd_proxy_path_tasks_close(s->tasks);
     if (s->area)
         rd_proxy_path_area_give(s->area);
-    rd_renewed_free(s);
+    rd_rcache_free(s);
     for (int c = 0; s->channels && c < s->nchannels; c++) {
         free(s->channels[c].dealt);
         free(s->channels[c].counts);

@@ -28,11 +28,11 @@ typedef struct told {
     int plain; /* any process can map it: no pool's, nor put together by the driver's calls */
 } told_t;
 
-typedef struct rd_aside {
-    struct rd_aside *next;
+typedef struct rd_bounce {
+    struct rd_bounce *next;
     char *memory;
     size_t bytes;
-} rd_aside_t;
+} rd_bounce_t;
 
 /* Of the process, because what a peer has mapped of it is the peer process's. */
 static struct {
@@ -90,7 +90,7 @@ static int tell(const told_t *t, size_t at)
 }
 
 /* Nonzero: another allocation has been announced that lay there. Else this one is, from now on. */
-static int renewed(const void *pointer, rondo_result_t *result)
+static int reused(const void *pointer, rondo_result_t *result)
 {
     told_t t;
     int other = 0;
@@ -107,14 +107,14 @@ static int renewed(const void *pointer, rondo_result_t *result)
     return other;
 }
 
-int rd_renewed_tell(const void *memory)
+int rd_rcache_tell(const void *memory)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
-    return renewed(memory, &result) || result != RONDO_SUCCESS;
+    return reused(memory, &result) || result != RONDO_SUCCESS;
 }
 
-rd_net_memory_t rd_renewed_whole(const rd_proxy_path_t *s, const rd_kmessage_t *m)
+rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *s, const rd_kmessage_t *m)
 {
     size_t bytes = (size_t)(m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
     uintptr_t from = (uintptr_t)m->buffer;
@@ -149,7 +149,7 @@ static rondo_result_t grow(rd_proxy_path_t *s, size_t bytes)
     rondo_result_t result = RONDO_SUCCESS;
 
     for (int i = 0; i < TRIES; i++) {
-        rd_aside_t *a = calloc(1, sizeof *a);
+        rd_bounce_t *a = calloc(1, sizeof *a);
         if (!a || cudaMalloc((void **)&a->memory, bytes) != cudaSuccess) {
             (void)cudaGetLastError();
             free(a);
@@ -157,7 +157,7 @@ static rondo_result_t grow(rd_proxy_path_t *s, size_t bytes)
         }
         a->next = s->aside;
         s->aside = a;
-        if (!renewed(a->memory, &result)) {
+        if (!reused(a->memory, &result)) {
             a->bytes = bytes;
             return result == RONDO_SUCCESS ? result : no_place(s, bytes);
         }
@@ -187,7 +187,7 @@ static rondo_result_t copy(rd_proxy_path_t *s, rd_kmessage_t *m, size_t bytes, c
     rondo_result_t result = RONDO_SUCCESS;
     char *at = NULL;
 
-    if (!renewed(m->buffer, &result))
+    if (!reused(m->buffer, &result))
         return result == RONDO_SUCCESS ? result : no_place(s, bytes);
     result = place(s, bytes, &at);
     if (result == RONDO_SUCCESS)
@@ -196,7 +196,7 @@ static rondo_result_t copy(rd_proxy_path_t *s, rd_kmessage_t *m, size_t bytes, c
     return result;
 }
 
-rondo_result_t rd_renewed_copy(rd_proxy_path_t *s, rd_kmessage_t *m, cudaStream_t stream)
+rondo_result_t rd_rcache_copy(rd_proxy_path_t *s, rd_kmessage_t *m, cudaStream_t stream)
 {
     size_t bytes = (size_t)(m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
 
@@ -208,10 +208,10 @@ rondo_result_t rd_renewed_copy(rd_proxy_path_t *s, rd_kmessage_t *m, cudaStream_
     return result;
 }
 
-void rd_renewed_free(rd_proxy_path_t *s)
+void rd_rcache_free(rd_proxy_path_t *s)
 {
     while (s->aside) {
-        rd_aside_t *a = s->aside;
+        rd_bounce_t *a = s->aside;
         s->aside = a->next;
         (void)cudaFree(a->memory);
         free(a);
