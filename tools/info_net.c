@@ -41,7 +41,7 @@ static int data(const rd_env_t *env, const char *address)
     }
     if (!ops->probe)
         printf("data           %s\n", rd_transport_version(ops));
-    if (env->net_direct && report.cuda)
+    if (env->gdr && report.cuda)
         printf("GPUs           messages go straight if device memory proves quick, else through the host's\n");
     else
         printf("GPUs           through the host's memory: %s\n",

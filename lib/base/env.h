@@ -39,8 +39,8 @@ typedef struct rd_env {
     size_t cuda_long;    /* RONDO_CUDA_LONG: bytes from which a message between GPUs goes by slices; 0: by cost */
     int cuda_spare;      /* RONDO_CUDA_SPARE: percent */
     int cuda_awake;      /* RONDO_PROXY_POLL_US: microseconds for which the proxy polls after anything has moved */
-    int net_direct;      /* RONDO_GDR: messages of GPUs go straight over the network; -1: where it can */
-    size_t net_direct_min; /* RONDO_GDR_MIN: those of so many bytes and more */
+    int gdr;      /* RONDO_GDR: messages of GPUs go straight over the network; -1: where it can */
+    size_t gdr_min; /* RONDO_GDR_MIN: those of so many bytes and more */
     int cuda_fifos;      /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
     size_t cuda_copy;    /* RONDO_CUDA_COPY: bytes from which on blocks go by copies; 0: never */
     int cuda_blocks;     /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */

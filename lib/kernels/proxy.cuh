@@ -5,7 +5,7 @@
  *                many rounds are under way as there are slots, so that the ways to and from the host overlap what goes
  *                over the network
  *   inline        what is short, by one block and lines that need no order: see inline.cuh
- *   messages     a block for each pair, direction and proxy channel, which depends on no other; what goes straight from and to
+ *   messages     a block for each pair, direction and proxy channel, which depends on no other; what goes by GDR from and to
  *                the buffers is the network's: the kernel says where they are, several at once, and waits
  *
  * A collective of which this rank gets nothing back leaves when its input is in slots: the next launch looks whether
@@ -391,7 +391,7 @@ struct rd_pieces_t {
     RD_MEMBER void find()
     {
         for (; i < pair.count; i++) {
-            piece = direct() ? RD_KDIRECT_RUN
+            piece = direct() ? RD_KGDR_RUN
                              : rd_kpiece(message().bytes, 1, proxy.channels, proxy.least, proxy.message_slot);
             at = (uint64_t)channel * piece;
             if (at < length())
@@ -412,12 +412,12 @@ struct rd_pieces_t {
     /* The next one goes past the slots: it is a run of messages, whose length is their number, and proxy channel 0's. */
     RD_MEMBER bool direct() const
     {
-        return (message().bytes & RD_KDIRECT) != 0;
+        return (message().bytes & RD_KGDR) != 0;
     }
 
     RD_MEMBER uint64_t length() const
     {
-        return direct() ? rd_kdirect_run(&message(), pair.count - i) : message().bytes;
+        return direct() ? rd_kgdr_run(&message(), pair.count - i) : message().bytes;
     }
 
     RD_MEMBER rd_part_t next()
@@ -437,7 +437,7 @@ struct rd_pieces_t {
     RD_MEMBER uint32_t flags() const
     {
         return RD_KMESSAGE_PAIR(pair.peer, pair.send) | (proxy.captured ? RD_KMESSAGE_CAPTURED : 0) |
-               (length() > piece ? RD_KMESSAGE_LONG : 0) | (direct() ? RD_KMESSAGE_DIRECT : 0);
+               (length() > piece ? RD_KMESSAGE_LONG : 0) | (direct() ? RD_KMESSAGE_GDR : 0);
     }
 };
 

@@ -281,16 +281,16 @@ typedef struct rd_ktrigger {
 #define RD_KPROXY 0xffffu /* as the peer that is waited for */
 #define RD_KMESSAGE_CAPTURED 1u
 #define RD_KMESSAGE_LONG 2u /* it has pieces for other proxy channels too */
-#define RD_KMESSAGE_DIRECT 4u /* past the slots: this one says where as many messages lie as the trigger says */
+#define RD_KMESSAGE_GDR 4u /* past the slots: this one says where as many messages lie as the trigger says */
 #define RD_KMESSAGE_PAIR(peer, send) ((uint32_t)(peer) << 4 | ((send) ? 8u : 0u))
 #define RD_KMESSAGE_PEER(round) ((round) >> 4)
 #define RD_KMESSAGE_SEND(round) ((round) >> 3 & 1u)
 
 /* In the bytes of a message between nodes: it is the network's to carry, straight from and to the buffer; and the host
  * can reach the buffer. Such messages of a pair that follow one another share a trigger, of proxy channel 0's. */
-#define RD_KDIRECT (UINT64_C(1) << 63)
-#define RD_KDIRECT_HOST (UINT64_C(1) << 62)
-#define RD_KDIRECT_RUN 8u /* of a trigger, at most: as many rd_kmessage_t fit into the smallest slot */
+#define RD_KGDR (UINT64_C(1) << 63)
+#define RD_KGDR_HOST (UINT64_C(1) << 62)
+#define RD_KGDR_RUN 8u /* of a trigger, at most: as many rd_kmessage_t fit into the smallest slot */
 
 typedef struct rd_klane { /* in pinned memory */
     rd_ktrigger_t trigger[RD_KLANE_SLOTS];
@@ -439,12 +439,12 @@ RD_KBOTH uint32_t rd_kpiece(uint64_t bytes, uint32_t parts, uint32_t channels, u
     return piece < least ? least : piece < slot ? (uint32_t)piece : slot;
 }
 
-/* Of a pair's `left` messages, how many go straight before one that does not, and share a trigger. */
-RD_KBOTH uint32_t rd_kdirect_run(const rd_kmessage_t *messages, uint32_t left)
+/* Of a pair's `left` messages, how many go by GDR before one that does not, and share a trigger. */
+RD_KBOTH uint32_t rd_kgdr_run(const rd_kmessage_t *messages, uint32_t left)
 {
     uint32_t n = 0;
 
-    while (n < left && n < RD_KDIRECT_RUN && messages[n].bytes & RD_KDIRECT)
+    while (n < left && n < RD_KGDR_RUN && messages[n].bytes & RD_KGDR)
         n++;
     return n;
 }

@@ -205,7 +205,7 @@ int rd_ucx_tls_may(const rd_env_t *env, const char *name)
 /* May a GPU's memory be moved? */
 static int device_tls(const rd_env_t *env)
 {
-    return env->net_direct != 0 && rd_ucx_tls_may(env, "cuda");
+    return env->gdr != 0 && rd_ucx_tls_may(env, "cuda");
 }
 
 /* It is the sender who sees to it that nothing need be closed while kernels wait (exec/cuda/proxy/rcache.c), so it must

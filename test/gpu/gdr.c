@@ -1,4 +1,4 @@
-/* Messages between played nodes that go straight from GPU to GPU: right at many lengths, about the shortest that does
+/* Messages between played nodes that go by GDR from GPU to GPU: right at many lengths, about the shortest that does
  * and far beyond, among staged ones, in groups that sender and receiver make differently, of memory that is new each
  * time, and from graphs. What a rank that goes in the middle has begun is given up, and nothing comes into a buffer
  * after its stream has drained. More streams than the GPU has queues do not hold messages up. Where there is no direct

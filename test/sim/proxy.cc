@@ -19,7 +19,7 @@ namespace
 {
 
 constexpr uint32_t SLOT = 4096, LAUNCHES = 6, ROUNDS = 9, CHANNELS = 2, TASK = 7;
-constexpr uint32_t STRAIGHT = RD_KDIRECT_RUN + 3 + 2; /* in a launch, with one by slots before the last two */
+constexpr uint32_t STRAIGHT = RD_KGDR_RUN + 3 + 2; /* in a launch, with one by slots before the last two */
 constexpr uint64_t BYTES = (ROUNDS - 1) * SLOT + 1234, INLINE = 1003; /* the last line has 3 bytes */
 
 enum kind_t { PLAIN, PLAIN_IN, INLINE_BOTH, INLINE_IN }; /* inline: by flagged lines; in: nothing comes back */
@@ -36,7 +36,7 @@ struct world_t {
     fault_t fault;
     kind_t kind;
     uint32_t strange; /* triggers that make no sense */
-    rd_kmessage_t named[LAUNCHES * STRAIGHT]; /* by messages that go straight */
+    rd_kmessage_t named[LAUNCHES * STRAIGHT]; /* by messages that go by GDR */
     uint32_t names, runs;
 };
 
@@ -134,7 +134,7 @@ void proxy_inline(const rd_kwork_t &)
 }
 
 /* Of messages to rank 0, proxy channel 0's: writes down where they lie. */
-void proxy_straight(const rd_kwork_t &)
+void proxy_gdr(const rd_kwork_t &)
 {
     rd_klane_t *lane = &world->lanes[1];
 
@@ -143,10 +143,10 @@ void proxy_straight(const rd_kwork_t &)
         uint4 t;
         while (!come(&lane->trigger[i % RD_KLANE_SLOTS], i + 1, &t)) {
         }
-        const bool straight = (t.z & RD_KMESSAGE_DIRECT) != 0;
-        count_strange(straight && t.x > RD_KDIRECT_RUN);
-        world->runs += straight;
-        for (uint32_t k = 0; straight && k < t.x && world->names < LAUNCHES * STRAIGHT; k++) {
+        const bool gdr = (t.z & RD_KMESSAGE_GDR) != 0;
+        count_strange(gdr && t.x > RD_KGDR_RUN);
+        world->runs += gdr;
+        for (uint32_t k = 0; gdr && k < t.x && world->names < LAUNCHES * STRAIGHT; k++) {
             const uint4 v = line_load(slot + 16 * k);
             world->named[world->names++] = {(void *)(v.x | (uint64_t)v.y << 32), v.z | (uint64_t)v.w << 32};
         }
@@ -317,25 +317,25 @@ int messages_wait()
     return bad;
 }
 
-rd_kmessage_t straight(uint32_t launch, uint32_t i)
+rd_kmessage_t gdr(uint32_t launch, uint32_t i)
 {
-    return {world->in[launch] + 3 * i, (i + 100) | RD_KDIRECT};
+    return {world->in[launch] + 3 * i, (i + 100) | RD_KGDR};
 }
 
-rd_kwork_t *straight_of(uint32_t launch)
+rd_kwork_t *gdr_of(uint32_t launch)
 {
     rd_kwork_t *w = sends_of(launch);
     rd_kmessages_t *m = &w->proxied_messages.messages;
 
     w->proxied_messages.pair[0].count = STRAIGHT + 1;
     for (uint32_t i = 0; i < STRAIGHT; i++)
-        m->here[i + (i >= STRAIGHT - 2)] = straight(launch, i);
+        m->here[i + (i >= STRAIGHT - 2)] = gdr(launch, i);
     m->here[STRAIGHT - 2] = {world->in[launch], 77};
     w->proxied_messages.proxy.teams = 1;
     return w;
 }
 
-int straight_run(fault_t fault, uint64_t seed)
+int gdr_run(fault_t fault, uint64_t seed)
 {
     rd_klaunch_t sending = {}, nothing = {};
     rd_sim_launch_t queues[2 * LAUNCHES];
@@ -347,9 +347,9 @@ int straight_run(fault_t fault, uint64_t seed)
     sending.kernel = RD_KERNEL_PROXIED_MESSAGES;
     nothing.kernel = RD_KERNEL_NOTHING;
     for (uint32_t l = 0; l < LAUNCHES; l++) {
-        work[l] = straight_of(l);
+        work[l] = gdr_of(l);
         queues[l] = {rd_kernel_find(&sending, 1), 1, 32, 0, work[l]};
-        queues[LAUNCHES + l] = {l ? rd_kernel_find(&nothing, 1) : (const void *)proxy_straight, 1, 32, 0, work[l]};
+        queues[LAUNCHES + l] = {l ? rd_kernel_find(&nothing, 1) : (const void *)proxy_gdr, 1, 32, 0, work[l]};
     }
     if (fault == NO_FENCE)
         rd_sim_break(RD_SIM_NO_FENCE, nullptr, nullptr);
@@ -357,7 +357,7 @@ int straight_run(fault_t fault, uint64_t seed)
     rd_sim_break(RD_SIM_SOUND, nullptr, nullptr);
     bad = bad || world->names != LAUNCHES * STRAIGHT || world->runs != 3 * LAUNCHES;
     for (uint32_t n = 0; n < LAUNCHES * STRAIGHT; n++) {
-        const rd_kmessage_t m = straight(n / STRAIGHT, n % STRAIGHT);
+        const rd_kmessage_t m = gdr(n / STRAIGHT, n % STRAIGHT);
         bad = bad || world->named[n].buffer != m.buffer || world->named[n].bytes != m.bytes;
     }
     for (rd_kwork_t *w : work)
@@ -365,13 +365,13 @@ int straight_run(fault_t fault, uint64_t seed)
     return bad;
 }
 
-/* What goes straight is named several messages at a time, in their order. */
-int straight_named(const char *what, fault_t fault, bool finds)
+/* What goes by GDR is named several messages at a time, in their order. */
+int gdr_named(const char *what, fault_t fault, bool finds)
 {
     uint32_t found = 0;
 
     for (uint64_t seed = 1; seed <= seeds; seed++)
-        found += straight_run(fault, seed) != 0;
+        found += gdr_run(fault, seed) != 0;
     bool right = finds ? found > 0 : found == 0;
     printf("%-24s %s\n", what, !finds ? (right ? "right" : "WRONG") : right ? "found" : "was NOT FOUND");
     return right ? 0 : 1;
@@ -416,7 +416,7 @@ int wrong_on_purpose()
     bad += plant("inline, flags not read", NO_FLAGS, INLINE_BOTH, true);
     bad += leaves("inline, abort", INLINE_BOTH, 1, 0);
     bad += leaves("inline, time limit", INLINE_BOTH, 0, 20);
-    bad += straight_named("straight, no fence", NO_FENCE, true);
+    bad += gdr_named("straight, no fence", NO_FENCE, true);
     return bad;
 }
 
@@ -432,7 +432,7 @@ int main(int argc, char **argv)
     bad += plant("nothing back", SOUND, PLAIN_IN, false);
     bad += plant("inline, sound", SOUND, INLINE_BOTH, false);
     bad += plant("inline, nothing back", SOUND, INLINE_IN, false);
-    bad += straight_named("straight", SOUND, false);
+    bad += gdr_named("straight", SOUND, false);
     bad += messages_wait();
     bad += messages_stay();
     if (argc <= 1)

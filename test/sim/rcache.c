@@ -1,4 +1,4 @@
-/* Of messages that go straight between nodes, those from memory that was given back and taken anew go from a copy; all
+/* Of messages that go by GDR between nodes, those from memory that was given back and taken anew go from a copy; all
  * others from where they lie; and what was announced is known. */
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void check_many(rd_proxy_t *s, char *all[MANY])
     }
     for (int i = 0; i < 2 * MANY; i++) {
         char *p = all[i * 13 % MANY];
-        CHECK(sent_from(s, p + i, LITTLE - (size_t)i, RD_KDIRECT) == p + i);
+        CHECK(sent_from(s, p + i, LITTLE - (size_t)i, RD_KGDR) == p + i);
     }
 }
 
@@ -74,7 +74,7 @@ static void check_over(rd_proxy_t *s, char *const all[MANY])
     for (int i = 0; i < MANY; i++)
         lies |= all[i] < over + 4 * LITTLE && over < all[i] + LITTLE;
     s->aside_used = 0;
-    CHECK(!lies || sent_from(s, over, 100, RD_KDIRECT) != over);
+    CHECK(!lies || sent_from(s, over, 100, RD_KGDR) != over);
     CHECK(cudaFree(over) == cudaSuccess);
 }
 
@@ -92,18 +92,18 @@ static char *check_whole(rd_proxy_t *s)
     char *p = take(BYTES), *never = take(BYTES), *anew, *aside;
 
     memset(p, 1, BYTES);
-    CHECK(whole(s, p, 10, RD_KDIRECT).bytes == 0);
-    CHECK(sent_from(s, p + 5, 10, RD_KDIRECT) == p + 5);
-    rd_net_memory_t w = whole(s, p + BYTES - 10, 10, RD_KDIRECT);
+    CHECK(whole(s, p, 10, RD_KGDR).bytes == 0);
+    CHECK(sent_from(s, p + 5, 10, RD_KGDR) == p + 5);
+    rd_net_memory_t w = whole(s, p + BYTES - 10, 10, RD_KGDR);
     CHECK(w.base == p && w.bytes >= BYTES && w.number != 0);
-    CHECK(whole(s, p + 1, w.bytes, RD_KDIRECT).bytes == 0 && whole(s, p - 1, 10, RD_KDIRECT).bytes == 0);
-    CHECK(whole(s, never, 10, RD_KDIRECT).bytes == 0);
-    CHECK(whole(s, p, 10, RD_KDIRECT | RD_KDIRECT_HOST).bytes == 0);
+    CHECK(whole(s, p + 1, w.bytes, RD_KGDR).bytes == 0 && whole(s, p - 1, 10, RD_KGDR).bytes == 0);
+    CHECK(whole(s, never, 10, RD_KGDR).bytes == 0);
+    CHECK(whole(s, p, 10, RD_KGDR | RD_KGDR_HOST).bytes == 0);
     if ((anew = take_anew(p, BYTES))) {
         memset(anew, 2, BYTES);
-        aside = sent_from(s, anew, BYTES, RD_KDIRECT);
-        CHECK(aside != anew && whole(s, aside, BYTES, RD_KDIRECT).number != w.number);
-        CHECK(whole(s, aside, BYTES, RD_KDIRECT).bytes >= BYTES);
+        aside = sent_from(s, anew, BYTES, RD_KGDR);
+        CHECK(aside != anew && whole(s, aside, BYTES, RD_KGDR).number != w.number);
+        CHECK(whole(s, aside, BYTES, RD_KGDR).bytes >= BYTES);
     }
     CHECK(cudaFree(never) == cudaSuccess);
     return anew;
@@ -115,25 +115,25 @@ static void check(rd_proxy_t *s)
 
     memset(p, 1, BYTES);
     memset(other, 2, 3 * BYTES);
-    CHECK(sent_from(s, p, BYTES, RD_KDIRECT) == p && sent_from(s, p + 4097, 10, RD_KDIRECT) == p + 4097);
-    CHECK(sent_from(s, other, 3 * BYTES, RD_KDIRECT) == other && s->aside == NULL);
+    CHECK(sent_from(s, p, BYTES, RD_KGDR) == p && sent_from(s, p + 4097, 10, RD_KGDR) == p + 4097);
+    CHECK(sent_from(s, other, 3 * BYTES, RD_KGDR) == other && s->aside == NULL);
 
     if (!(p = take_anew(p, BYTES)))
         return;
     memset(p, 3, BYTES);
     CHECK(sent_from(s, p, BYTES, 0) == p); /* by slots */
-    CHECK(sent_from(s, p, BYTES, RD_KDIRECT | RD_KDIRECT_HOST) == p);
-    first = sent_from(s, p + 3, BYTES - 3, RD_KDIRECT);
+    CHECK(sent_from(s, p, BYTES, RD_KGDR | RD_KGDR_HOST) == p);
+    first = sent_from(s, p + 3, BYTES - 3, RD_KGDR);
     CHECK(first != p + 3);
-    CHECK(sent_from(s, p, 100, RD_KDIRECT) >= first + BYTES - 3); /* of the same launch */
+    CHECK(sent_from(s, p, 100, RD_KGDR) >= first + BYTES - 3); /* of the same launch */
     s->aside_used = 0;
-    CHECK(sent_from(s, p, 100, RD_KDIRECT) == first);
-    CHECK(sent_from(s, other, 3 * BYTES, RD_KDIRECT) == other);
+    CHECK(sent_from(s, p, 100, RD_KGDR) == first);
+    CHECK(sent_from(s, other, 3 * BYTES, RD_KGDR) == other);
 
     if (!(other = take_anew(other, 3 * BYTES)))
         return;
     memset(other, 4, 3 * BYTES);
-    grown = sent_from(s, other, 3 * BYTES, RD_KDIRECT);
+    grown = sent_from(s, other, 3 * BYTES, RD_KGDR);
     CHECK(grown != other && (grown + 3 * BYTES <= first || grown >= first + BYTES));
     first[0] = 5; /* a graph may know it */
     CHECK(cudaFree(p) == cudaSuccess && cudaFree(other) == cudaSuccess);

@@ -1,4 +1,4 @@
-/* Messages between nodes that go straight from GPU to GPU: see proxy.h.
+/* Messages between nodes that go by GDR from GPU to GPU: see proxy.h.
  *
  * Where UCX has transports that move a GPU's memory without the host's (cuda_ipc, or a network's with GPUDirect), a
  * long message need not be cut and staged: its kernel only says where it lies and waits, so that it begins and ends in
@@ -21,23 +21,23 @@
 
 #include "exec/cuda/proxy/proxy.h"
 
-_Static_assert(RD_KLANE_SLOTS * RD_KDIRECT_RUN <= RD_NET_DIRECT, "what a lane has under way");
+_Static_assert(RD_KLANE_SLOTS * RD_KGDR_RUN <= RD_NET_DIRECT, "what a lane has under way");
 
 #define DEALT_LESS ((uint64_t)8 << 20) /* bytes of a message that is dealt out */
 #define DEALT_CHANNELS 4 /* with more, single messages were slower: 1 MB 45 us, and 39 with four */
 #define DEALT_RUN 2   /* messages behind one another that one proxy channel gets, and announces together */
 
-rd_kmessage_t rd_direct_message(const rd_proxy_path_t *s, const rd_cuda_message_t *m)
+rd_kmessage_t rd_gdr_message(const rd_proxy_path_t *s, const rd_cuda_message_t *m)
 {
     const int *node_of = s->cuda->team->node->node_of;
     rd_kmessage_t k = {m->buffer, m->bytes};
 
     if (s->direct && m->bytes >= s->direct && node_of[m->peer] != node_of[s->cuda->k.rank])
-        k.bytes |= RD_KDIRECT | (rd_buffer_hosts(s->cuda, m->buffer) ? RD_KDIRECT_HOST : 0);
+        k.bytes |= RD_KGDR | (rd_buffer_hosts(s->cuda, m->buffer) ? RD_KGDR_HOST : 0);
     return k;
 }
 
-int rd_direct_channels(const rd_proxy_path_t *s)
+int rd_gdr_channels(const rd_proxy_path_t *s)
 {
     return s->nchannels < DEALT_CHANNELS ? s->nchannels : DEALT_CHANNELS;
 }
@@ -45,9 +45,9 @@ int rd_direct_channels(const rd_proxy_path_t *s)
 /* Whose the next message of a pair is. All are counted, so that ends whose lengths differ count alike. */
 static rd_proxy_channel_t *next_channel(rd_proxy_path_t *s, int peer, int send, uint64_t bytes)
 {
-    uint32_t run = s->straight[2 * peer + send]++ / DEALT_RUN;
+    uint32_t run = s->gdr[2 * peer + send]++ / DEALT_RUN;
 
-    return &s->channels[bytes < DEALT_LESS ? run % (uint32_t)rd_direct_channels(s) : 0];
+    return &s->channels[bytes < DEALT_LESS ? run % (uint32_t)rd_gdr_channels(s) : 0];
 }
 
 static void deal(rd_proxy_path_t *s, rd_proxy_channel_t *to, int peer, int send, const rd_kmessage_t *m, _Atomic int *pending)
@@ -57,9 +57,9 @@ static void deal(rd_proxy_path_t *s, rd_proxy_channel_t *to, int peer, int send,
     d->all[d->filled++ % RD_DEALT_MOST] =
         (rd_net_direct_t){.peer = peer,
                           .send = send,
-                          .device = !(m->bytes & RD_KDIRECT_HOST),
+                          .device = !(m->bytes & RD_KGDR_HOST),
                           .data = m->buffer,
-                          .bytes = m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST),
+                          .bytes = m->bytes & ~(RD_KGDR | RD_KGDR_HOST),
                           .pending = pending,
                           .whole = send && s->offers ? rd_rcache_whole(s, m) : (rd_net_memory_t){NULL, 0, 0}};
 }
@@ -74,21 +74,21 @@ static void show(rd_proxy_channel_t *from, rd_proxy_channel_t *to)
         rd_proxy_wake(&to->client);
 }
 
-rondo_result_t rd_direct_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, int peer, int send, const char *slot,
+rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, int peer, int send, const char *slot,
                               uint32_t count)
 {
     rd_completion_t *completion = &lane->flying[lane->taken & (channel->path->k.slots - 1)];
     rd_proxy_channel_t *last = NULL;
     rd_kmessage_t m;
 
-    if (channel->number || !channel->dealt || count < 1 || count > RD_KDIRECT_RUN)
+    if (channel->number || !channel->dealt || count < 1 || count > RD_KGDR_RUN)
         return rd_error(channel->path->cuda->team->who, RONDO_ERR_INTERNAL,
                         "a kernel asks proxy channel %d for %u messages straight from GPU to GPU", channel->number, count);
     atomic_store(&completion->pending, (int)count);
     lane->taken++;
     for (uint32_t i = 0; i < count; i++) {
         memcpy(&m, slot + i * sizeof m, sizeof m);
-        rd_proxy_channel_t *to = next_channel(channel->path, peer, send, m.bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
+        rd_proxy_channel_t *to = next_channel(channel->path, peer, send, m.bytes & ~(RD_KGDR | RD_KGDR_HOST));
         if (to != last)
             show(channel, last);
         deal(channel->path, to, peer, send, &m, &completion->pending);
@@ -98,7 +98,7 @@ rondo_result_t rd_direct_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t 
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_direct_begin(rd_proxy_channel_t *channel, int *moved)
+rondo_result_t rd_gdr_begin(rd_proxy_channel_t *channel, int *moved)
 {
     rd_queue_t *net_comm = channel->net_comms[RD_NET_COMM_ALL];
     rondo_result_t result = RONDO_SUCCESS;
@@ -115,7 +115,7 @@ rondo_result_t rd_direct_begin(rd_proxy_channel_t *channel, int *moved)
 
 /* What UCX does with a device's memory it does on the thread's device, and whatever other threads capture. Nobody but
  * this sets either for a proxy. */
-void rd_direct_turn(const rd_proxy_path_t *s)
+void rd_gdr_turn(const rd_proxy_path_t *s)
 {
     static _Thread_local int at = -1;
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
@@ -128,7 +128,7 @@ void rd_direct_turn(const rd_proxy_path_t *s)
 }
 
 /* A kernel runs already, and what a network's device has written may yet be on its way to the GPU. */
-void rd_direct_flush(void)
+void rd_gdr_flush(void)
 {
     if (cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,
                                            cudaFlushGPUDirectRDMAWritesToOwner) != cudaSuccess)

@@ -80,7 +80,7 @@ static rondo_result_t exchange(rd_proxy_path_t *s, int channel, int k, char *mem
     int to = (team->rank + k) % team->nranks, from = (team->rank - k + team->nranks) % team->nranks;
     const int *node_of = team->node->node_of;
     _Atomic int coming = node_of[from] != node_of[team->rank], going = node_of[to] != node_of[team->rank];
-    const rd_kmessage_t tried = {memory, TRY | (device ? 0 : RD_KDIRECT_HOST)};
+    const rd_kmessage_t tried = {memory, TRY | (device ? 0 : RD_KGDR_HOST)};
     rd_net_direct_t out = {to, 1, device, memory, TRY, &going, {NULL, 0, 0}};
     const rd_net_direct_t in = {from, 0, device, memory + TRY, TRY, &coming, {NULL, 0, 0}};
     rondo_result_t result = coming ? by->net->ops->direct(by->net, &in) : RONDO_SUCCESS;
@@ -198,7 +198,7 @@ static void prepare(rd_proxy_path_t *s, way_t *own)
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
     const rd_transport_t *net = s->channels[0].net_comms[RD_NET_COMM_ALL]->net;
-    own->able = net->ops->direct && (net->cuda || (cuda->hosted && cuda->team->env->net_direct == 1));
+    own->able = net->ops->direct && (net->cuda || (cuda->hosted && cuda->team->env->gdr == 1));
     own->able += own->able && net->fetches;
 }
 
@@ -223,7 +223,7 @@ static void decide(rd_proxy_path_t *s, const way_t *all)
     else
         snprintf(s->way, sizeof s->way, "it is the host's memory, too%s", s->offers ? ", by keys" : "");
     if (of.device >= of.host / 2)
-        s->direct = team->env->net_direct_min ? team->env->net_direct_min : 1;
+        s->direct = team->env->gdr_min ? team->env->gdr_min : 1;
     s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
 }
 
@@ -256,10 +256,10 @@ static void decide_beside(rd_proxy_path_t *s, const way_t *all)
         r++;
     if (r == team->nranks)
         return;
-    if (team->env->net_direct == 1 && team->rank == 0)
+    if (team->env->gdr == 1 && team->rank == 0)
         rd_log(team->who, RD_LOG_WARN,
-               "messages go straight between GPUs, as RONDO_GDR=1 says, and may wait for ever: %s", why);
-    if (team->env->net_direct == 1)
+               "messages go by GDR between GPUs, as RONDO_GDR=1 says, and may wait for ever: %s", why);
+    if (team->env->gdr == 1)
         return;
     s->direct = 0;
     s->flushes = s->offers = 0;
@@ -271,9 +271,9 @@ static rondo_result_t share(rd_proxy_path_t *s)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
-    if (!(s->straight = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *s->straight)))
+    if (!(s->gdr = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *s->gdr)))
         return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
-    for (int c = 0; c < rd_direct_channels(s); c++) {
+    for (int c = 0; c < rd_gdr_channels(s); c++) {
         if (!(s->channels[c].dealt = calloc(1, sizeof *s->channels[c].dealt)))
             return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
         for (int k = 1; c && k < s->cuda->k.nranks && result == RONDO_SUCCESS; k = farther(s, k))
@@ -303,11 +303,11 @@ static rondo_result_t find(rd_proxy_path_t *s, way_t *all)
     return result;
 }
 
-rondo_result_t rd_direct_find(rd_proxy_path_t *s)
+rondo_result_t rd_gdr_find(rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
 
-    if (team->env->net_direct == 0 || team->node->nnodes == 1) {
+    if (team->env->gdr == 0 || team->node->nnodes == 1) {
         snprintf(s->way, sizeof s->way, team->node->nnodes == 1 ? "all are on one node" : "RONDO_GDR is 0");
         return RONDO_SUCCESS;
     }
@@ -318,7 +318,7 @@ rondo_result_t rd_direct_find(rd_proxy_path_t *s)
     free(all);
     if (result == RONDO_SUCCESS && s->direct)
         return share(s);
-    if (result != RONDO_SUCCESS || team->env->net_direct < 0)
+    if (result != RONDO_SUCCESS || team->env->gdr < 0)
         return result;
     rd_boot_farewell_alike(team->boot);
     return rd_error(team->who, RONDO_ERR_UNSUPPORTED,

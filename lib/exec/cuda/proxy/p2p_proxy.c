@@ -29,7 +29,7 @@ static rondo_result_t take(taking_t *t, int peer, int send)
     for (rd_cuda_message_t *m; (m = *first) && pair->count < t->most && result == RONDO_SUCCESS; *first = m->next) {
         if (!m->bytes)
             continue;
-        here[t->used] = rd_direct_message(t->cuda->path, m);
+        here[t->used] = rd_gdr_message(t->cuda->path, m);
         if (pair->send)
             result = rd_rcache_copy(t->cuda->path, &here[t->used], t->stream);
         t->used++;

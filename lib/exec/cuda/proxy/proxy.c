@@ -364,19 +364,19 @@ static void add_pieces(const rd_proxy_path_t *s, uint64_t bytes, raises_t *raise
         raises->of[c] += pieces <= c ? 0 : (pieces - c + channels - 1) / channels;
 }
 
-/* Of a pair; what goes straight has a trigger of proxy channel 0's for several messages. Nonzero: there is such. */
+/* Of a pair; what goes by GDR has a trigger of proxy channel 0's for several messages. Nonzero: there is such. */
 static int add_messages(const rd_proxy_path_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises, uint64_t *most)
 {
-    int straight = 0;
+    int gdr = 0;
 
     for (uint32_t i = 0, run; i < count; i += run ? run : 1) {
-        run = rd_kdirect_run(m + i, count - i);
+        run = rd_kgdr_run(m + i, count - i);
         raises->of[0] += run != 0;
-        straight |= run != 0;
+        gdr |= run != 0;
         if (!run)
             add_pieces(s, m[i].bytes, raises, most);
     }
-    return straight;
+    return gdr;
 }
 
 /* That share a message: no more than its kernel has blocks for, with all pairs that there may be, and the kernels of
@@ -410,16 +410,16 @@ rondo_result_t rd_proxy_path_messages(rd_cuda_t *cuda, rd_kwork_t *work, const r
     rd_klaunch_t l = {.kernel = RD_KERNEL_PROXIED_MESSAGES, .coll = RD_ALLTOALL};
     raises_t raises = {channels_for_messages(s), {0}};
     uint64_t most = 0;
-    int straight = 0;
+    int gdr = 0;
 
     for (uint32_t p = 0; p < m->npairs; p++)
-        straight |= add_messages(s, m->messages.here + m->pair[p].first, m->pair[p].count, &raises, &most);
+        gdr |= add_messages(s, m->messages.here + m->pair[p].first, m->pair[p].count, &raises, &most);
     l.threads = threads_for(&l, most);
     if (near)
         l = *near;
     l.blocks += m->npairs * teams_of(&raises);
     rondo_result_t result = launch(s, &l, work, &m->proxy, NULL, &raises, stream);
-    for (int c = 1; straight && c < rd_direct_channels(s); c++) /* proxy channel 0 deals them out: who gets one should be awake */
+    for (int c = 1; gdr && c < rd_gdr_channels(s); c++) /* proxy channel 0 deals them out: who gets one should be awake */
         rd_proxy_wake(&s->channels[c].client);
     return result;
 }

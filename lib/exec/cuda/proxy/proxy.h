@@ -54,7 +54,7 @@ typedef struct rd_proxy_path_area {
     int device;
     size_t bytes; /* of the slots */
     char *pinned; /* lanes, flagged lines, then the slots */
-    char *tried;  /* device memory for rd_direct_find; NULL: none yet */
+    char *tried;  /* device memory for rd_gdr_find; NULL: none yet */
     size_t rows;  /* of `table` */
     rd_klane_state_t *state;
     rd_kpart_t *table; /* device memory: the parts of a collective that do not fit into a launch */
@@ -78,9 +78,9 @@ typedef struct rd_net_comm {
 
 _Static_assert(RD_KPROXY_CHANNELS <= RD_PROXIES, "each proxy channel has a proxy of its own");
 
-/* Messages that go straight, dealt out by proxy channel 0's proxy to another one, or its own: one puts, one takes, without
+/* Messages that go by GDR, dealt out by proxy channel 0's proxy to another one, or its own: one puts, one takes, without
  * locks. No more can be under way. */
-#define RD_DEALT_MOST ((uint32_t)RD_KPAIRS * RD_KLANE_SLOTS * RD_KDIRECT_RUN)
+#define RD_DEALT_MOST ((uint32_t)RD_KPAIRS * RD_KLANE_SLOTS * RD_KGDR_RUN)
 typedef struct rd_dealt {
     _Atomic uint32_t put;
     uint32_t filled; /* by proxy channel 0, which the other one does not see yet */
@@ -105,7 +105,7 @@ typedef struct rd_proxy_channel {
     int held;          /* by RONDO_CHECK: an operation waits until calls have been compared; proxy channel 0 */
     size_t come;       /* bytes of the next trigger's input that have come by flagged lines; proxy channel 0 */
     size_t *counts;    /* room for those of a round: two for each rank */
-    rd_dealt_t *dealt; /* NULL: nothing goes straight */
+    rd_dealt_t *dealt; /* NULL: nothing goes by GDR */
 } rd_proxy_channel_t;
 
 typedef struct rd_proxy_path {
@@ -117,12 +117,12 @@ typedef struct rd_proxy_path {
     char *inlined;   /* lines, as the host sees them */
     size_t direct; /* messages of so many bytes and more, to other nodes, go past the slots; 0: none does */
     int offers;    /* and several of them are announced together, by keys to their memory */
-    uint32_t *straight; /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
+    uint32_t *gdr; /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
     struct rd_bounce *aside; /* rcache.c: memory for copies; NULL: none yet */
     size_t aside_used;      /* by the launch that is being put together */
     rd_signature_list_t *signatures; /* RONDO_CHECK; NULL: off */
-    int flushes;   /* what a network's device has written is not seen by a kernel before rd_direct_flush */
-    char way[320]; /* why messages go straight, or not */
+    int flushes;   /* what a network's device has written is not seen by a kernel before rd_gdr_flush */
+    char way[320]; /* why messages go by GDR, or not */
     uint32_t pairs; /* of peer and direction: of a launch of messages, at most. On all ranks */
     int rails;      /* places that every node has, each with net communicators of its own; 0: no kernels inside nodes */
     int ordered;    /* ranks are counted node by node */
@@ -198,18 +198,18 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call);
 int rd_inline_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes);
 void rd_inline_give(const rd_proxy_channel_t *channel, uint32_t number, const char *from, size_t bytes);
 
-/* gdr_probe.c. Collective, when the net communicators are there: which messages go straight, and why, or why none does. */
-rondo_result_t rd_direct_find(rd_proxy_path_t *path);
+/* gdr_probe.c. Collective, when the net communicators are there: which messages go by GDR, and why, or why none does. */
+rondo_result_t rd_gdr_find(rd_proxy_path_t *path);
 /* gdr.c: a message as a launch holds it. */
-rd_kmessage_t rd_direct_message(const rd_proxy_path_t *path, const rd_cuda_message_t *message);
+rd_kmessage_t rd_gdr_message(const rd_proxy_path_t *path, const rd_cuda_message_t *message);
 /* For the proxy: before its turn; proxy channel 0's at a trigger, whose slot says where so many messages lie; for each what it
  * has been dealt; when some have come. */
-void rd_direct_turn(const rd_proxy_path_t *path);
-int rd_direct_channels(const rd_proxy_path_t *path); /* to which they are dealt out */
-rondo_result_t rd_direct_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, int peer, int send, const char *slot,
+void rd_gdr_turn(const rd_proxy_path_t *path);
+int rd_gdr_channels(const rd_proxy_path_t *path); /* to which they are dealt out */
+rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, int peer, int send, const char *slot,
                               uint32_t count);
-rondo_result_t rd_direct_begin(rd_proxy_channel_t *channel, int *moved);
-void rd_direct_flush(void);
+rondo_result_t rd_gdr_begin(rd_proxy_channel_t *channel, int *moved);
+void rd_gdr_flush(void);
 
 /* gdr_queues.c: streams that wait for a while, with work behind them that overwrites so many bytes at `to`, device memory
  * that nobody reads, from pinned memory. NULL: they cannot be made. The other call ends that; nonzero: they waited for
@@ -218,12 +218,12 @@ typedef struct rd_queues rd_queues_t;
 rd_queues_t *rd_queues_fill(void *to, const void *from, size_t bytes);
 int rd_queues_free(rd_queues_t *queues);
 
-/* rcache.c: if the message goes straight, and lies where memory lay that has been announced and given back, it is
+/* rcache.c: if the message goes by GDR, and lies where memory lay that has been announced and given back, it is
  * copied, in the stream, and `message` says where to. A launch begins with aside_used 0. */
 rondo_result_t rd_rcache_copy(rd_proxy_path_t *path, rd_kmessage_t *message, cudaStream_t stream);
 /* It is announced by other ways; nonzero: it must not be. */
 int rd_rcache_tell(const void *memory);
-/* What the memory is part of that a message goes straight from, which was announced; of 0 bytes: only UCX knows. */
+/* What the memory is part of that a message goes by GDR from, which was announced; of 0 bytes: only UCX knows. */
 rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *path, const rd_kmessage_t *message);
 void rd_rcache_free(rd_proxy_path_t *path); /* no kernel runs any more */
 

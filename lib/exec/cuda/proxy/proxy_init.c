@@ -210,7 +210,7 @@ static void say_what_was_made(const rd_proxy_path_t *s)
                team->nranks, RD_KRANKS, s->area->bytes >> 20, s->nchannels);
     else if (s->direct)
         rd_log(team->who, RD_LOG_INFO,
-               "CUDA between %d nodes: messages of %zu bytes and more go straight from GPU to GPU (%s), all else is "
+               "CUDA between %d nodes: messages of %zu bytes and more go by GDR from GPU to GPU (%s), all else is "
                "staged through %zu MB of pinned memory a rank, both by %d threads",
                team->node->nnodes, s->direct, s->way, s->area->bytes >> 20, s->nchannels);
     else
@@ -235,7 +235,7 @@ rondo_result_t rd_proxy_path_create(rd_cuda_t *cuda)
     if (result == RONDO_SUCCESS)
         result = net_comms(s);
     if (result == RONDO_SUCCESS)
-        result = rd_direct_find(s);
+        result = rd_gdr_find(s);
     if (result == RONDO_SUCCESS)
         result = serve(s);
     if (result != RONDO_SUCCESS)
@@ -298,7 +298,7 @@ void rd_proxy_path_close(rd_cuda_t *cuda)
         free(s->channels[c].counts);
     }
     free(s->channels);
-    free(s->straight);
+    free(s->gdr);
     free(s);
     cuda->path = NULL;
 }

@@ -2,7 +2,7 @@
  * communicator beneath, whose planner knows every operation between nodes. A turn takes the triggers that have come,
  * advances what is under way, and tells kernels what is done. See proxy.h.
  *
- * Proxy channels share nothing but the tasks, and what proxy channel 0 deals out of the messages that go straight. Nobody else touches a
+ * Proxy channels share nothing but the tasks, and what proxy channel 0 deals out of the messages that go by GDR. Nobody else touches a
  * net communicator's rooms while a proxy serves it. What fails there fails the communicator, in the same words, and the other way
  * round.
  */
@@ -131,8 +131,8 @@ static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd
     lane->receives = !send;
     if (peer >= s->cuda->k.nranks || peer == s->cuda->k.rank)
         return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
-    if (trigger->round & RD_KMESSAGE_DIRECT)
-        return rd_direct_deal(channel, lane, peer, send, channel->slots + at, trigger->what);
+    if (trigger->round & RD_KMESSAGE_GDR)
+        return rd_gdr_deal(channel, lane, peer, send, channel->slots + at, trigger->what);
     if (trigger->what > s->k.message_slot)
         return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL,
                         "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
@@ -221,7 +221,7 @@ static int tell(rd_proxy_channel_t *channel, int *moved)
         }
         if (done != lane->done) {
             if (s->flushes && lane->receives)
-                rd_direct_flush();
+                rd_gdr_flush();
             lane->done = done;
             __atomic_store_n(&lane->pinned->done, done, __ATOMIC_RELEASE);
             *moved = 1;
@@ -365,13 +365,13 @@ rd_proxy_state_t rd_carry(void *arg)
     if (channel->over)
         return RD_PROXY_IDLE;
     if (s->direct)
-        rd_direct_turn(s);
+        rd_gdr_turn(s);
     if (result == RONDO_SUCCESS && !channel->failed_ms && channel->net_comms[RD_NET_COMM_CHECK])
         result = check_turn(channel, &moved);
     if (result == RONDO_SUCCESS && !channel->failed_ms)
         result = take(channel, &moved);
     if (result == RONDO_SUCCESS && !channel->failed_ms && channel->dealt)
-        result = rd_direct_begin(channel, &moved);
+        result = rd_gdr_begin(channel, &moved);
     for (int i = 0; i < RD_NET_COMMS && result == RONDO_SUCCESS && !channel->failed_ms; i++)
         result = advance(channel, channel->net_comms[i], &busy, &moved);
     if (result != RONDO_SUCCESS || channel->failed_ms) /* what has failed is off the queue, and not done */

@@ -1,4 +1,4 @@
-/* Memory that was given back and taken anew, among messages that go straight from GPU to GPU: see gdr.c.
+/* Memory that was given back and taken anew, among messages that go by GDR from GPU to GPU: see gdr.c.
  *
  * What a peer's UCX, which fetches (ucx/ucx_config.c: gets_put), has mapped of this process it keeps. When other memory
  * is announced to it at the same address, it closes the old mapping first, and where that is one of CUDA IPC, closing
@@ -116,13 +116,13 @@ int rd_rcache_tell(const void *memory)
 
 rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *s, const rd_kmessage_t *m)
 {
-    size_t bytes = (size_t)(m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
+    size_t bytes = (size_t)(m->bytes & ~(RD_KGDR | RD_KGDR_HOST));
     uintptr_t from = (uintptr_t)m->buffer;
     rd_net_memory_t whole = {NULL, 0, 0};
 
     if (s->cuda->hosted)
         return (rd_net_memory_t){m->buffer, bytes, 0};
-    if (m->bytes & RD_KDIRECT_HOST)
+    if (m->bytes & RD_KGDR_HOST)
         return whole;
     pthread_mutex_lock(&told.lock);
     size_t at = place_of(from);
@@ -198,9 +198,9 @@ static rondo_result_t copy(rd_proxy_path_t *s, rd_kmessage_t *m, size_t bytes, c
 
 rondo_result_t rd_rcache_copy(rd_proxy_path_t *s, rd_kmessage_t *m, cudaStream_t stream)
 {
-    size_t bytes = (size_t)(m->bytes & ~(RD_KDIRECT | RD_KDIRECT_HOST));
+    size_t bytes = (size_t)(m->bytes & ~(RD_KGDR | RD_KGDR_HOST));
 
-    if (!(m->bytes & RD_KDIRECT) || ((m->bytes & RD_KDIRECT_HOST) && !s->cuda->hosted))
+    if (!(m->bytes & RD_KGDR) || ((m->bytes & RD_KGDR_HOST) && !s->cuda->hosted))
         return RONDO_SUCCESS;
     rd_device_guard_t guard = rd_device_enter(s->cuda->device);
     rondo_result_t result = copy(s, m, bytes, stream);
