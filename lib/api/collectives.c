@@ -132,13 +132,13 @@ __attribute__((always_inline)) static inline rondo_result_t collective(rd_coll_t
         (result = check_overlap(at, a.send, sends, a.recv, recvs, form->in_place != 0, in_place)))
         return rd_group_failed(result);
     /* The output lies over the input for another rank, which is still to be read. */
-    size_t aside = form->in_place == (SAME | RECV_IN_SEND) && a.send == a.recv && comm->rank ? block : 0;
-    if (again && !aside)
+    size_t bounce = form->in_place == (SAME | RECV_IN_SEND) && a.send == a.recv && comm->rank ? block : 0;
+    if (again && !bounce)
         return rd_call_repeat(comm, a.send, a.recv);
     const rd_call_t call = {.ask = {.coll = coll, .type = a.type, .op = a.op, .root = a.root, .count = a.count},
                             .in = a.send,
                             .out = a.recv,
-                            .aside = aside,
+                            .bounce = bounce,
                             .stream = a.stream};
     return rd_call_collective(comm, &call);
 }

@@ -89,7 +89,7 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
         .tables = &tables,
         .in = send,
         .out = recv,
-        .aside = send == recv && comm->rank ? recvcounts[comm->rank] * rondo_type_size(type) : 0,
+        .bounce = send == recv && comm->rank ? recvcounts[comm->rank] * rondo_type_size(type) : 0,
         .name = "reduce_scatterv",
         .stream = stream,
     };

@@ -26,31 +26,31 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     result = rd_task_create(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out, &task);
     if (result != RONDO_SUCCESS)
         return result;
-    if (call->aside) {
-        task->out = task->aside = malloc(call->aside);
+    if (call->bounce) {
+        task->out = task->bounce = malloc(call->bounce);
         task->result = call->out;
-        task->result_bytes = call->aside;
-        if (!task->aside) {
+        task->result_bytes = call->bounce;
+        if (!task->bounce) {
             rd_task_free(&comm->queue, task);
-            return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->aside);
+            return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->bounce);
         }
     }
     return rd_group_record(comm, task);
 }
 
-static rondo_result_t run_aside(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
+static rondo_result_t run_bounce(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
 {
-    void *aside = malloc(call->aside);
+    void *bounce = malloc(call->bounce);
     rondo_result_t result;
 
-    if (!aside) {
+    if (!bounce) {
         rd_plan_put(plan);
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->aside);
+        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->bounce);
     }
-    result = rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, aside);
+    result = rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, bounce);
     if (result == RONDO_SUCCESS)
-        memcpy(call->out, aside, call->aside);
-    free(aside);
+        memcpy(call->out, bounce, call->bounce);
+    free(bounce);
     return result;
 }
 
@@ -83,8 +83,8 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
         return result;
     if (rd_group_depth)
         return record(comm, call, plan);
-    if (call->aside)
-        return run_aside(comm, call, plan);
+    if (call->bounce)
+        return run_bounce(comm, call, plan);
     if (!plan->flat || call->tables || custom || call->ask.own || comm->env.check)
         return rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
     plan->users++;

@@ -7,25 +7,25 @@
 
 #include "nccl/shim.h"
 
-struct nc_aside {
-    struct nc_aside *next;
+struct nc_bounce {
+    struct nc_bounce *next;
     void *buffer;
     size_t bytes;
     int taken;
 };
 
-static struct nc_aside *find(ncclComm_t comm, size_t bytes)
+static struct nc_bounce *find(ncclComm_t comm, size_t bytes)
 {
-    struct nc_aside *a = comm->asides;
+    struct nc_bounce *a = comm->asides;
 
     while (a && (a->taken || a->bytes < bytes))
         a = a->next;
     return a;
 }
 
-static rondo_result_t make(ncclComm_t comm, size_t bytes, struct nc_aside **made)
+static rondo_result_t make(ncclComm_t comm, size_t bytes, struct nc_bounce **made)
 {
-    struct nc_aside *a = calloc(1, sizeof *a);
+    struct nc_bounce *a = calloc(1, sizeof *a);
     rondo_result_t result = a ? rondo_mem_alloc(&a->buffer, bytes, comm->rondo) : RONDO_ERR_NO_MEMORY;
 
     if (result != RONDO_SUCCESS) {
@@ -38,7 +38,7 @@ static rondo_result_t make(ncclComm_t comm, size_t bytes, struct nc_aside **made
     return RONDO_SUCCESS;
 }
 
-rondo_result_t nc_aside_copy(nc_op_t *op)
+rondo_result_t nc_bounce_copy(nc_op_t *op)
 {
     size_t elements = op->count * (size_t)op->comm->nranks, bytes;
     rondo_result_t result, ended;
@@ -46,28 +46,28 @@ rondo_result_t nc_aside_copy(nc_op_t *op)
     if (op->what != NC_ALLTOALL || op->send != op->recv ||
         __builtin_mul_overflow(elements, rondo_type_size(op->type), &bytes) || bytes == 0)
         return RONDO_SUCCESS; /* rondo refuses what is too long */
-    if (!(op->aside = find(op->comm, bytes)) && (result = make(op->comm, bytes, &op->aside)) != RONDO_SUCCESS)
+    if (!(op->bounce = find(op->comm, bytes)) && (result = make(op->comm, bytes, &op->bounce)) != RONDO_SUCCESS)
         return result;
-    op->aside->taken = 1;
+    op->bounce->taken = 1;
     (void)rondo_group_start();
     result = rondo_send(op->send, elements, op->type, op->comm->rank, op->comm->rondo, op->stream);
     if (result == RONDO_SUCCESS)
-        result = rondo_recv(op->aside->buffer, elements, op->type, op->comm->rank, op->comm->rondo, op->stream);
+        result = rondo_recv(op->bounce->buffer, elements, op->type, op->comm->rank, op->comm->rondo, op->stream);
     ended = rondo_group_end();
-    op->send = op->aside->buffer;
+    op->send = op->bounce->buffer;
     return result == RONDO_SUCCESS ? ended : result;
 }
 
-void nc_aside_release(const nc_op_t *op)
+void nc_bounce_release(const nc_op_t *op)
 {
-    if (op->aside)
-        op->aside->taken = 0;
+    if (op->bounce)
+        op->bounce->taken = 0;
 }
 
-void nc_aside_free_all(ncclComm_t comm)
+void nc_bounce_free_all(ncclComm_t comm)
 {
     while (comm->asides) {
-        struct nc_aside *a = comm->asides;
+        struct nc_bounce *a = comm->asides;
         comm->asides = a->next;
         if (comm->rondo)
             (void)rondo_mem_free(a->buffer, comm->rondo);

@@ -292,7 +292,7 @@ ncclResult_t pncclCommDestroy(ncclComm_t comm)
         return result;
     nc_comm_wait(comm);
     nc_registration_end_all(comm);
-    nc_aside_free_all(comm);
+    nc_bounce_free_all(comm);
     if (comm->rondo)
         result = nc_result(NULL, NULL, rondo_comm_destroy(comm->rondo));
     nc_comm_free(comm);
@@ -347,7 +347,7 @@ ncclResult_t pncclCommAbort(ncclComm_t comm)
             (void)rondo_comm_revoke(comm->rondo); /* whoever is inside leaves, and then leaves this library too */
         nc_comm_wait(comm);
         nc_registration_end_all(comm);
-        nc_aside_free_all(comm);
+        nc_bounce_free_all(comm);
         result = nc_result(NULL, NULL, rests ? rondo_comm_destroy(comm->rondo) : rondo_comm_abort(comm->rondo));
     }
     nc_comm_free(comm);

@@ -53,7 +53,7 @@ static bool behind(const nc_op_t *op)
 
 static void op_release(const nc_op_t *op)
 {
-    nc_aside_release(op);
+    nc_bounce_release(op);
     if (op->user_op)
         nc_user_op_put(op->comm, op->user_op);
 }
@@ -61,7 +61,7 @@ static void op_release(const nc_op_t *op)
 static ncclResult_t op_now(nc_op_t *op)
 {
     atomic_fetch_add(&op->comm->inside, 1);
-    rondo_result_t ran = atomic_load(&op->comm->ending) ? RONDO_ERR_ABORTED : nc_aside_copy(op);
+    rondo_result_t ran = atomic_load(&op->comm->ending) ? RONDO_ERR_ABORTED : nc_bounce_copy(op);
     if (ran == RONDO_SUCCESS)
         ran = nc_op_run(op);
     ncclResult_t result = nc_result(op->comm, NULL, ran);
@@ -102,7 +102,7 @@ static ncclResult_t ops_run(batch_t *b)
     if (b->nops == 0)
         return ncclSuccess;
     for (size_t i = 0; i < b->nops; i++) {
-        if ((result = nc_result(b->ops[i].comm, NULL, nc_aside_copy(&b->ops[i]))) != ncclSuccess)
+        if ((result = nc_result(b->ops[i].comm, NULL, nc_bounce_copy(&b->ops[i]))) != ncclSuccess)
             return result;
     }
     (void)rondo_group_start();

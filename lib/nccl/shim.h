@@ -87,7 +87,7 @@ struct ncclComm {
     _Atomic int revoked, finalized;
     struct nc_user_op *ops;
     struct nc_registration *registrations;
-    struct nc_aside *asides;
+    struct nc_bounce *asides;
     char error[512]; /* ncclGetLastError */
 };
 
@@ -133,7 +133,7 @@ typedef struct nc_op {
     size_t count;
     ncclComm_t comm;
     rondo_stream_t stream;
-    struct nc_aside *aside; /* of an alltoall in place; NULL: none */
+    struct nc_bounce *bounce; /* of an alltoall in place; NULL: none */
 } nc_op_t;
 
 /* What is not an operation and may wait for other ranks: each runs on a thread of its own where there are several. */
@@ -166,10 +166,10 @@ rondo_result_t nc_op_run(const nc_op_t *op); /* operations.c */
 
 /* ---- in place, where rondo is not ---- (bounce.c) */
 
-/* Before nc_op_run and outside a group of rondo's: `send` may become a copy, kept until nc_aside_release. */
-rondo_result_t nc_aside_copy(nc_op_t *op);
-void nc_aside_release(const nc_op_t *op);
-void nc_aside_free_all(ncclComm_t comm); /* before rondo's communicator ends */
+/* Before nc_op_run and outside a group of rondo's: `send` may become a copy, kept until nc_bounce_release. */
+rondo_result_t nc_bounce_copy(nc_op_t *op);
+void nc_bounce_release(const nc_op_t *op);
+void nc_bounce_free_all(ncclComm_t comm); /* before rondo's communicator ends */
 
 /* ---- operators ---- (redop.c) */
 

@@ -113,7 +113,7 @@ rondo_result_t rd_task_create(rd_queue_t *q, rd_plan_t *plan, int chain, const v
 void rd_task_free(rd_queue_t *q, rd_task_t *t)
 {
     free(t->record);
-    free(t->aside);
+    free(t->bounce);
     rd_plan_put(t->plan);
     free(t->run.lanes);
     if (q && q->nspent < SPENT_MOST) {
@@ -193,8 +193,8 @@ static rondo_result_t retire(rd_queue_t *q, rd_task_t *before, rd_task_t *t)
         q->last = before;
     if (*t->chain == t)
         *t->chain = NULL;
-    if (t->aside)
-        memcpy(t->result, t->aside, t->result_bytes);
+    if (t->bounce)
+        memcpy(t->result, t->bounce, t->result_bytes);
     if (t->on_done)
         result = t->on_done(t);
     if (t->after)

@@ -36,7 +36,7 @@ typedef struct rd_task {
     const void *in;
     void *out;
     rd_completion_t *completion; /* NULL: nobody asks */
-    void *aside; /* the output is made here and copied to `result` in the end; NULL: it is made in its place */
+    void *bounce; /* the output is made here and copied to `result` in the end; NULL: it is made in its place */
     void *result;
     size_t result_bytes;
     /* What is to be done when it is over, before the next of its chain begins; its failure is the communicator's. NULL:

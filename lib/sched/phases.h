@@ -97,7 +97,7 @@ typedef struct rd_hier {
     int root, root_place; /* on its node */
     size_t count;         /* elements: of the whole, of a block, or with tables of all that they have in common */
     const rd_tables_t *tables;
-    bool aside; /* a reduce_scatter's output lies over its input's first blocks, and not over the own one */
+    bool bounce; /* a reduce_scatter's output lies over its input's first blocks, and not over the own one */
 
     /* The executor. */
     bool fused;      /* makes steps of them: the node's sums go to scratch, and the root reads its input where it is */

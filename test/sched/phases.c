@@ -323,10 +323,10 @@ static void fill(world_t *w, rank_t *k)
     } else if (w->place && has) {
         (void)block(w, k->h.rank, 0, k->h.rank, &at);
         k->at[RD_OUT] = k->at[RD_IN] + (w->place == 2 ? 0 : at);
-        k->h.aside = w->place == 2 && at;
+        k->h.bounce = w->place == 2 && at;
     }
     k->size[RD_IN] = in;
-    k->size[RD_OUT] = k->h.aside ? in : out;
+    k->size[RD_OUT] = k->h.bounce ? in : out;
     k->size[RD_TMP] = w->scratch / ELEMENT;
     for (size_t i = 0; i < in; i++)
         k->at[RD_IN][i] = input(k->h.rank, i);

@@ -73,7 +73,7 @@ static void check_over(rd_proxy_t *s, char *const all[MANY])
     memset(over, 9, 4 * LITTLE);
     for (int i = 0; i < MANY; i++)
         lies |= all[i] < over + 4 * LITTLE && over < all[i] + LITTLE;
-    s->aside_used = 0;
+    s->bounce_used = 0;
     CHECK(!lies || sent_from(s, over, 100, RD_KGDR) != over);
     CHECK(cudaFree(over) == cudaSuccess);
 }
@@ -89,7 +89,7 @@ static rd_net_memory_t whole(const rd_proxy_t *s, char *at, size_t bytes, uint64
 /* The memory that it leaves, where nothing else may come to lie. */
 static char *check_whole(rd_proxy_t *s)
 {
-    char *p = take(BYTES), *never = take(BYTES), *anew, *aside;
+    char *p = take(BYTES), *never = take(BYTES), *anew, *bounce;
 
     memset(p, 1, BYTES);
     CHECK(whole(s, p, 10, RD_KGDR).bytes == 0);
@@ -101,9 +101,9 @@ static char *check_whole(rd_proxy_t *s)
     CHECK(whole(s, p, 10, RD_KGDR | RD_KGDR_HOST).bytes == 0);
     if ((anew = take_anew(p, BYTES))) {
         memset(anew, 2, BYTES);
-        aside = sent_from(s, anew, BYTES, RD_KGDR);
-        CHECK(aside != anew && whole(s, aside, BYTES, RD_KGDR).number != w.number);
-        CHECK(whole(s, aside, BYTES, RD_KGDR).bytes >= BYTES);
+        bounce = sent_from(s, anew, BYTES, RD_KGDR);
+        CHECK(bounce != anew && whole(s, bounce, BYTES, RD_KGDR).number != w.number);
+        CHECK(whole(s, bounce, BYTES, RD_KGDR).bytes >= BYTES);
     }
     CHECK(cudaFree(never) == cudaSuccess);
     return anew;
@@ -116,7 +116,7 @@ static void check(rd_proxy_t *s)
     memset(p, 1, BYTES);
     memset(other, 2, 3 * BYTES);
     CHECK(sent_from(s, p, BYTES, RD_KGDR) == p && sent_from(s, p + 4097, 10, RD_KGDR) == p + 4097);
-    CHECK(sent_from(s, other, 3 * BYTES, RD_KGDR) == other && s->aside == NULL);
+    CHECK(sent_from(s, other, 3 * BYTES, RD_KGDR) == other && s->bounce == NULL);
 
     if (!(p = take_anew(p, BYTES)))
         return;
@@ -126,7 +126,7 @@ static void check(rd_proxy_t *s)
     first = sent_from(s, p + 3, BYTES - 3, RD_KGDR);
     CHECK(first != p + 3);
     CHECK(sent_from(s, p, 100, RD_KGDR) >= first + BYTES - 3); /* of the same launch */
-    s->aside_used = 0;
+    s->bounce_used = 0;
     CHECK(sent_from(s, p, 100, RD_KGDR) == first);
     CHECK(sent_from(s, other, 3 * BYTES, RD_KGDR) == other);
 

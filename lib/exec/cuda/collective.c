@@ -261,28 +261,28 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
 }
 
 /* recv == send on another rank than 0: into the own block, which is spent then, and from there to the front. */
-static rondo_result_t run_aside(rd_cuda_t *cuda, const rd_call_t *call)
+static rondo_result_t run_bounce(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    char *own = (char *)call->out + (size_t)cuda->k.rank * call->aside;
+    char *own = (char *)call->out + (size_t)cuda->k.rank * call->bounce;
     rondo_result_t result = run_one(cuda, call, own, 0);
 
-    return result == RONDO_SUCCESS ? rd_cuda_copy(cuda, call->out, own, call->aside, call->stream) : result;
+    return result == RONDO_SUCCESS ? rd_cuda_copy(cuda, call->out, own, call->bounce, call->stream) : result;
 }
 
 rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, size_t bytes, cudaStream_t stream)
 {
-    void *aside;
+    void *bounce;
     rondo_result_t result;
 
     if (to + bytes <= from || from + bytes <= to)
         return rd_cuda_copy(cuda, to, from, bytes, stream);
     int before = rd_device_switch(cuda->device);
-    cudaError_t error = cudaMallocAsync(&aside, bytes, stream);
+    cudaError_t error = cudaMallocAsync(&bounce, bytes, stream);
     if (error == cudaSuccess) {
-        result = rd_cuda_copy(cuda, aside, from, bytes, stream);
+        result = rd_cuda_copy(cuda, bounce, from, bytes, stream);
         if (result == RONDO_SUCCESS)
-            result = rd_cuda_copy(cuda, to, aside, bytes, stream);
-        error = cudaFreeAsync(aside, stream);
+            result = rd_cuda_copy(cuda, to, bounce, bytes, stream);
+        error = cudaFreeAsync(bounce, stream);
     } else {
         result = RONDO_SUCCESS;
     }
@@ -309,10 +309,10 @@ static rondo_result_t reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
         one.ask.count = counts[root];
         one.tables = NULL;
         one.in = block;
-        one.out = !own ? NULL : call->aside ? block : call->out;
-        one.aside = 0;
+        one.out = !own ? NULL : call->bounce ? block : call->out;
+        one.bounce = 0;
         result = run_one(cuda, &one, one.out, 0);
-        if (result == RONDO_SUCCESS && own && call->aside)
+        if (result == RONDO_SUCCESS && own && call->bounce)
             result = rd_cuda_copy_over(cuda, call->out, block, counts[root] * element, call->stream);
     }
     return result;
@@ -339,7 +339,7 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
         return rd_messages_collective(cuda, call);
     if (call->ask.count == 0)
         return RONDO_SUCCESS;
-    return call->aside ? run_aside(cuda, call) : run_one(cuda, call, call->out, 0);
+    return call->bounce ? run_bounce(cuda, call) : run_one(cuda, call, call->out, 0);
 }
 
 rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, size_t gap)

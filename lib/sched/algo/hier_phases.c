@@ -143,7 +143,7 @@ static void emit_each(const rd_hier_t *h, rd_phases_t *p)
     size_t at = 0;
 
     for (int r = 0; r < h->nranks; at += counts[r++]) {
-        rd_spot_t from = rd_spot(RD_IN, at), to = rd_spot(RD_OUT, h->aside && r == h->rank ? at : 0);
+        rd_spot_t from = rd_spot(RD_IN, at), to = rd_spot(RD_OUT, h->bounce && r == h->rank ? at : 0);
         rd_phase_t whole = {RD_SCOPE_ALL, RD_REDUCE, r, -1, counts[r], 0, from, to, false, {NULL, NULL, NULL, NULL}};
         rd_hier_t one = *h;
         one.coll = RD_REDUCE;
@@ -155,7 +155,7 @@ static void emit_each(const rd_hier_t *h, rd_phases_t *p)
             rd_phases_reduce_at(&one, p, from, to);
         else if (counts[r])
             rd_phases_add(p, &whole);
-        if (h->aside && r == h->rank)
+        if (h->bounce && r == h->rank)
             rd_phases_self(p, counts[r], to, rd_spot(RD_OUT, 0));
     }
 }

@@ -168,10 +168,10 @@ void rd_phases_reduce_scatter_ranges(const rd_hier_t *h, rd_phases_t *p)
 
     if (ranges_find(h, p, &g) != 0)
         return;
-    for (int r = 0; h->aside && r < h->rank; r++)
+    for (int r = 0; h->bounce && r < h->rank; r++)
         before += block_of(h, r);
     for (size_t k = 0; k < pieces && !p->failed; k++)
         reduce_scatter_slice(h, p, &g, k, pieces, rd_spot(RD_OUT, before));
-    if (h->aside)
+    if (h->bounce)
         rd_phases_self(p, block_of(h, h->rank), rd_spot(RD_OUT, before), rd_spot(RD_OUT, 0));
 }

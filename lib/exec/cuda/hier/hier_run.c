@@ -45,7 +45,7 @@ static rd_hier_t facts_of(const rd_cuda_t *cuda, const rd_call_t *call)
         .root_place = is_rooted(ask->coll) ? rd_hier_place(node->node_of, ask->root) : 0,
         .count = ask->count,
         .tables = call->tables,
-        .aside = call->aside != 0,
+        .bounce = call->bounce != 0,
         .element = rondo_type_size(ask->type),
         .scratch = rd_window_scratch_bytes(cuda->inner),
         .least = cuda->path->k.least,
@@ -82,7 +82,7 @@ static rondo_result_t run_phase(rd_cuda_t *cuda, const rd_call_t *call, const rd
     part.tables = phase->tabled ? &phase->tables : NULL;
     part.in = address(cuda, call, phase->from);
     part.out = address(cuda, call, phase->to);
-    part.aside = 0;
+    part.bounce = 0;
     switch (phase->scope) {
     case RD_SCOPE_NODE:
         return phase->gap ? rd_cuda_reduce_scatter(cuda->inner, &part, phase->gap * element)

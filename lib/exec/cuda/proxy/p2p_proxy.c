@@ -67,7 +67,7 @@ static rondo_result_t launch(rd_cuda_t *cuda, rd_lists_t *left, int *at, const r
 
     work.comm = cuda->k;
     k->npairs = 0;
-    cuda->path->aside_used = 0;
+    cuda->path->bounce_used = 0;
     for (; *at <= left->farthest && k->npairs <= pairs - 2 && result == RONDO_SUCCESS; ++*at) {
         result = take(&t, (rank + *at) % n, 1);
         if (result == RONDO_SUCCESS)

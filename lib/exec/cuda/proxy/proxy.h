@@ -118,8 +118,8 @@ typedef struct rd_proxy_path {
     size_t direct; /* messages of so many bytes and more, to other nodes, go past the slots; 0: none does */
     int offers;    /* and several of them are announced together, by keys to their memory */
     uint32_t *gdr; /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
-    struct rd_bounce *aside; /* rcache.c: memory for copies; NULL: none yet */
-    size_t aside_used;      /* by the launch that is being put together */
+    struct rd_bounce *bounce; /* rcache.c: memory for copies; NULL: none yet */
+    size_t bounce_used;      /* by the launch that is being put together */
     rd_signature_list_t *signatures; /* RONDO_CHECK; NULL: off */
     int flushes;   /* what a network's device has written is not seen by a kernel before rd_gdr_flush */
     char way[320]; /* why messages go by GDR, or not */
@@ -219,7 +219,7 @@ rd_queues_t *rd_queues_fill(void *to, const void *from, size_t bytes);
 int rd_queues_free(rd_queues_t *queues);
 
 /* rcache.c: if the message goes by GDR, and lies where memory lay that has been announced and given back, it is
- * copied, in the stream, and `message` says where to. A launch begins with aside_used 0. */
+ * copied, in the stream, and `message` says where to. A launch begins with bounce_used 0. */
 rondo_result_t rd_rcache_copy(rd_proxy_path_t *path, rd_kmessage_t *message, cudaStream_t stream);
 /* It is announced by other ways; nonzero: it must not be. */
 int rd_rcache_tell(const void *memory);

@@ -155,8 +155,8 @@ static rondo_result_t grow(rd_proxy_path_t *s, size_t bytes)
             free(a);
             return no_place(s, bytes);
         }
-        a->next = s->aside;
-        s->aside = a;
+        a->next = s->bounce;
+        s->bounce = a;
         if (!reused(a->memory, &result)) {
             a->bytes = bytes;
             return result == RONDO_SUCCESS ? result : no_place(s, bytes);
@@ -167,17 +167,17 @@ static rondo_result_t grow(rd_proxy_path_t *s, size_t bytes)
 
 static rondo_result_t place(rd_proxy_path_t *s, size_t bytes, char **at)
 {
-    size_t padded = (bytes + 255) / 256 * 256, room = s->aside ? s->aside->bytes : 0;
+    size_t padded = (bytes + 255) / 256 * 256, room = s->bounce ? s->bounce->bytes : 0;
 
-    if (s->aside_used + padded > room) {
+    if (s->bounce_used + padded > room) {
         room = 2 * room > LEAST ? 2 * room : LEAST;
         rondo_result_t result = grow(s, room > padded ? room : padded);
         if (result != RONDO_SUCCESS)
             return result;
-        s->aside_used = 0;
+        s->bounce_used = 0;
     }
-    *at = s->aside->memory + s->aside_used;
-    s->aside_used += padded;
+    *at = s->bounce->memory + s->bounce_used;
+    s->bounce_used += padded;
     return RONDO_SUCCESS;
 }
 
@@ -210,9 +210,9 @@ rondo_result_t rd_rcache_copy(rd_proxy_path_t *s, rd_kmessage_t *m, cudaStream_t
 
 void rd_rcache_free(rd_proxy_path_t *s)
 {
-    while (s->aside) {
-        rd_bounce_t *a = s->aside;
-        s->aside = a->next;
+    while (s->bounce) {
+        rd_bounce_t *a = s->bounce;
+        s->bounce = a->next;
         (void)cudaFree(a->memory);
         free(a);
     }
