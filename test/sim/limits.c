@@ -119,7 +119,7 @@ static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t channe
 {
     const rd_node_t node = {.nlocal = nlocal, .nnodes = nodes};
     const rd_team_t team = {.nranks = nlocal * nodes, .node = &node};
-    rd_cuda_t cuda = {.team = &team, .limits = {.blocks = blocks}}, inner = {.k = {.nranks = nlocal}};
+    rd_cuda_t cuda = {.team = &team, .limits = {.blocks = blocks}}, node_comm = {.k = {.nranks = nlocal}};
     uint32_t all = 2 * (uint32_t)(team.nranks - 1), jobs = 2 * (uint32_t)(nlocal - 1);
     rd_proxy_t proxy = {.cuda = &cuda, .k = {.channels = channels}, .pairs = all < RD_KPAIRS ? all : RD_KPAIRS};
     uint32_t beside = rd_proxy_beside_most(&proxy), warps = rd_kernel_at_once();
@@ -128,11 +128,11 @@ static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t channe
     CHECK(beside >= 1 && rd_proxy_beside(&proxy, 2) <= beside);
     if (beside >= blocks)
         return;
-    inner.limits.nranks = (uint32_t)nlocal;
-    inner.limits.blocks = blocks - beside;
-    rd_window_layout(&inner, &env, (int)inner.limits.blocks);
-    CHECK((jobs * inner.k.spread + warps - 1) / warps + beside <= blocks || inner.k.spread == 1);
-    check_streams(&inner);
+    node_comm.limits.nranks = (uint32_t)nlocal;
+    node_comm.limits.blocks = blocks - beside;
+    rd_window_layout(&node_comm, &env, (int)node_comm.limits.blocks);
+    CHECK((jobs * node_comm.k.spread + warps - 1) / warps + beside <= blocks || node_comm.k.spread == 1);
+    check_streams(&node_comm);
     if (failures)
         printf("%d nodes of %d ranks, %u blocks, %u proxy channels\n", nodes, nlocal, blocks, channels);
 }

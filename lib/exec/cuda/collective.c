@@ -81,7 +81,7 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
         return RONDO_SUCCESS;
     }
     why = rd_kchoose(wanted, &cuda->limits, env, chosen);
-    if (why && cuda->outer) /* of a part of what was asked for, of which the others may be served */
+    if (why && cuda->parent) /* of a part of what was asked for, of which the others may be served */
         why = rd_kchoose(wanted, &cuda->limits, NULL, chosen);
     if (why)
         return rd_error(who, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
@@ -154,7 +154,7 @@ rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, s
 /* One rank's contribution is scaled: alone on its node for an average, too, which is of others as well. */
 static int scales(const rd_cuda_t *cuda, const rd_ask_t *ask)
 {
-    return rd_coll_reduces(ask->coll) && (ask->op >= RONDO_NUM_OPS || (ask->op == RONDO_AVG && cuda->outer));
+    return rd_coll_reduces(ask->coll) && (ask->op >= RONDO_NUM_OPS || (ask->op == RONDO_AVG && cuda->parent));
 }
 
 /* One rank: the input, perhaps scaled. */

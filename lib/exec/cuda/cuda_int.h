@@ -54,8 +54,8 @@ struct rd_cuda {
     void *scratch; /* device memory for the barrier's element */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED of them; NULL: none yet */
     struct rd_proxy_path *path; /* exec/cuda/proxy/proxy.h: ranks are on several nodes, or too many for windows; NULL: neither */
-    struct rd_cuda *inner;  /* exec/cuda/hier/node_comm.c: the same communicator's ranks of this node alone; NULL: not needed */
-    struct rd_cuda *outer;  /* of an inner one: whose it is. It has no order, and words of the outer's */
+    struct rd_cuda *node_comm;  /* exec/cuda/hier/node_comm.c: the same communicator's ranks of this node alone; NULL: not needed */
+    struct rd_cuda *parent;  /* of an inner one: whose it is. It has no order, and words of the outer's */
     rd_order_t order;
     rd_cuda_peer_t *peers; /* of all ranks */
     struct rd_cuda_program *programs; /* program_cache.c: those that have been used */

@@ -138,7 +138,7 @@ rondo_result_t rd_cuda_close(rd_cuda_t *cuda)
     rondo_result_t result = wait_over(cuda);
 
     rd_proxy_path_close(cuda);
-    rd_inner_close(cuda);
+    rd_node_comm_close(cuda);
     rd_registered_close(cuda);
     rd_import_close(cuda);
     rd_device_leave(guard);
@@ -155,7 +155,7 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
     if (cuda->whole)
         rd_crowd_leave(cuda);
     rd_proxy_path_close(cuda);
-    rd_inner_free(cuda, node, controls);
+    rd_node_comm_free(cuda, node, controls);
     rd_registered_close(cuda);
     rd_import_close(cuda);
     rd_order_free(cuda);

@@ -29,7 +29,7 @@ void rd_crowd_leave(rd_cuda_t *cuda)
 
 uint32_t rd_crowd_parts(const rd_cuda_t *cuda)
 {
-    int beside = cuda->outer ? cuda->outer->beside : cuda->beside, here = 0;
+    int beside = cuda->parent ? cuda->parent->beside : cuda->beside, here = 0;
 
     if (cuda->device < DEVICES)
         here = atomic_load_explicit(&living[cuda->device], memory_order_relaxed);

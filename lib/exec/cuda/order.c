@@ -38,7 +38,7 @@ void rd_order_free(rd_cuda_t *cuda)
 /* The ranks of a node alone have no order of their own: what they do is part of their communicator's operations. */
 static rd_order_t *order_of(rd_cuda_t *cuda)
 {
-    return &(cuda->outer ? cuda->outer : cuda)->order;
+    return &(cuda->parent ? cuda->parent : cuda)->order;
 }
 
 typedef struct capture {

@@ -180,12 +180,12 @@ static rondo_result_t launch_apart(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t 
     const rd_kmessage_t none = {NULL, 0};
     rd_lists_t near;
 
-    if (!cuda->inner)
+    if (!cuda->node_comm)
         return rd_messages_proxied(cuda, l, NULL, stream);
-    (void)lists_begin(cuda->inner, &near); /* so few ranks need no memory */
+    (void)lists_begin(cuda->node_comm, &near); /* so few ranks need no memory */
     keep_near(cuda, l, &near);
     if (l->count == 0)
-        return launch_all(cuda->inner, &near, none, none, stream);
+        return launch_all(cuda->node_comm, &near, none, none, stream);
     return rd_messages_proxied(cuda, l, near.count ? &near : NULL, stream);
 }
 

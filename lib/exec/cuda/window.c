@@ -277,7 +277,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     if (cuda->window_bytes && !cuda->window)
         error = cudaMalloc((void **)&cuda->window, cuda->window_bytes);
     if (error == cudaSuccess && !cuda->host)
-        cuda->host = cuda->outer ? cuda->outer->host : words_take(&error);
+        cuda->host = cuda->parent ? cuda->parent->host : words_take(&error);
     pthread_mutex_unlock(&lock);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&cuda->k.host, cuda->host, 0);
@@ -285,7 +285,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
         error = clear(cuda);
     if (error != cudaSuccess)
         return rd_cuda_error(cuda->team->who, error, "device memory for a communicator");
-    if (!cuda->outer)
+    if (!cuda->parent)
         cuda->host->timeout_ms = /* 24 days are for ever: kernels compare clocks that wrap around */
             cuda->team->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->team->timeout_ms;
     cuda->k.own = cuda->window;
@@ -319,7 +319,7 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
     grave_t *g;
 
     pthread_mutex_lock(&lock);
-    if (cuda->host && !cuda->outer)
+    if (cuda->host && !cuda->parent)
         words_give(cuda->host);
     g = cuda->window ? bury(cuda->window, cuda->window_bytes, cuda->device) : NULL;
     if (g && controls && !cuda->limits.apart) {

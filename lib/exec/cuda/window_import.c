@@ -229,7 +229,7 @@ static int other_process(const rd_cuda_t *cuda)
 /* The number in the communicator: of an inner one's ranks, too. */
 static int rank_of(const rd_cuda_t *cuda, int i)
 {
-    return cuda->outer ? cuda->team->node->local[i] : i;
+    return cuda->parent ? cuda->team->node->local[i] : i;
 }
 
 static void note_missed(rd_missed_t *missed, int peer, const char *what, cudaError_t error)
@@ -283,7 +283,7 @@ static void tell_apart(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
 {
     char peer[64] = "those of other processes";
 
-    if (cuda->k.rank != 0 || cuda->outer)
+    if (cuda->k.rank != 0 || cuda->parent)
         return;
     if (missed->peer >= 0 && missed->peer < cuda->k.nranks)
         snprintf(peer, sizeof peer, "that of rank %d at %s", missed->peer, cuda->peers[missed->peer].bus);

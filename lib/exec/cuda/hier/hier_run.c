@@ -47,7 +47,7 @@ static rd_hier_t facts_of(const rd_cuda_t *cuda, const rd_call_t *call)
         .tables = call->tables,
         .bounce = call->bounce != 0,
         .element = rondo_type_size(ask->type),
-        .scratch = rd_window_scratch_bytes(cuda->inner),
+        .scratch = rd_window_scratch_bytes(cuda->node_comm),
         .least = cuda->path->k.least,
         .launches = LAUNCHES_MOST,
     };
@@ -58,7 +58,7 @@ static char *address(const rd_cuda_t *cuda, const rd_call_t *call, rd_spot_t spo
 {
     char *base = spot.where == RD_IN    ? (char *)(uintptr_t)call->in
                  : spot.where == RD_OUT ? (char *)call->out
-                                        : rd_window_scratch(cuda->inner);
+                                        : rd_window_scratch(cuda->node_comm);
 
     return base ? base + spot.at * rondo_type_size(call->ask.type) : NULL;
 }
@@ -85,8 +85,8 @@ static rondo_result_t run_phase(rd_cuda_t *cuda, const rd_call_t *call, const rd
     part.bounce = 0;
     switch (phase->scope) {
     case RD_SCOPE_NODE:
-        return phase->gap ? rd_cuda_reduce_scatter(cuda->inner, &part, phase->gap * element)
-                          : rd_cuda_run(cuda->inner, &part);
+        return phase->gap ? rd_cuda_reduce_scatter(cuda->node_comm, &part, phase->gap * element)
+                          : rd_cuda_run(cuda->node_comm, &part);
     case RD_SCOPE_RAIL:
         return run_rail(cuda, &part);
     case RD_SCOPE_ALL:

@@ -17,15 +17,15 @@ static int room_for_lines(const rd_cuda_t *cuda)
     return room < 1 ? 1 : room;
 }
 
-rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart)
+rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *apart)
 {
-    rd_cuda_t *in = cuda->inner = calloc(1, sizeof *in);
+    rd_cuda_t *in = cuda->node_comm = calloc(1, sizeof *in);
     const rd_team_t *team = cuda->team;
 
     if (!in || !(in->peers = calloc((size_t)team->node->nlocal, sizeof *in->peers)))
         return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     in->team = team;
-    in->outer = cuda;
+    in->parent = cuda;
     in->device = cuda->device;
     in->key = cuda->key;
     in->k.rank = team->node->self;
@@ -40,21 +40,21 @@ rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart)
     return rd_import_direct(in, apart);
 }
 
-void rd_inner_close(rd_cuda_t *cuda)
+void rd_node_comm_close(rd_cuda_t *cuda)
 {
-    if (cuda->inner)
-        rd_import_close(cuda->inner);
+    if (cuda->node_comm)
+        rd_import_close(cuda->node_comm);
 }
 
-void rd_inner_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls)
+void rd_node_comm_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls)
 {
-    rd_cuda_t *in = cuda->inner;
+    rd_cuda_t *in = cuda->node_comm;
 
     if (!in)
         return;
     rd_import_close(in);
     rd_window_free(in, node, controls);
-    cuda->inner = NULL;
+    cuda->node_comm = NULL;
     rd_cuda_programs_free(in);
     free(in->peers);
     free(in);

@@ -42,16 +42,16 @@ static rondo_result_t take(taking_t *t, int peer, int send)
 /* Those that were taken, and those that stay on the node. */
 static rondo_result_t launch_mixed(const taking_t *t, const rd_lists_t *near, rd_kwork_t *work)
 {
-    rd_cuda_t *inner = t->cuda->inner;
+    rd_cuda_t *node_comm = t->cuda->node_comm;
     rd_kmessages_t *k = &work->proxied_messages.messages;
     uint32_t beside = rd_proxy_path_beside(t->cuda->path, work->proxied_messages.npairs);
 
     k->from_self = k->to_self = (rd_kmessage_t){NULL, 0};
-    rondo_result_t result = rd_messages_take(inner, near, t->used, beside, k, t->stream);
+    rondo_result_t result = rd_messages_take(node_comm, near, t->used, beside, k, t->stream);
     if (result != RONDO_SUCCESS)
         return result;
-    const rd_klaunch_t launch = rd_streams_launch(&inner->limits, 1, k);
-    work->comm = inner->k;
+    const rd_klaunch_t launch = rd_streams_launch(&node_comm->limits, 1, k);
+    work->comm = node_comm->k;
     return rd_proxy_path_messages(t->cuda, work, &launch, t->stream);
 }
 

@@ -343,7 +343,7 @@ rondo_result_t rd_proxy_path_check(rd_proxy_path_t *s, const rd_call_t *call)
 
 rondo_result_t rd_proxy_path_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    return cuda->inner ? rd_hier_run(cuda, call) : rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
+    return cuda->node_comm ? rd_hier_run(cuda, call) : rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
 }
 
 double rd_proxy_path_price(rd_cuda_t *cuda, const rd_call_t *call)

@@ -185,9 +185,9 @@ uint32_t rd_proxy_path_beside_most(const rd_proxy_path_t *path);
 double rd_proxy_path_price(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* exec/cuda/hier/node_comm.c: the node's ranks; collective, of all ranks. */
-rondo_result_t rd_inner_create(rd_cuda_t *cuda, int *apart); /* *apart: GPUs of a node do not reach each other */
-void rd_inner_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
-void rd_inner_close(rd_cuda_t *cuda);
+rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *apart); /* *apart: GPUs of a node do not reach each other */
+void rd_node_comm_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
+void rd_node_comm_close(rd_cuda_t *cuda);
 
 /* exec/cuda/hier/hier_run.c, where there is cuda->inner: inside nodes by their own kernels, and between nodes only with
  * what a rank then has; or, as rd_proxy_path_run, by all ranks at once. */

@@ -165,9 +165,9 @@ static rondo_result_t inside(rd_proxy_path_t *s)
 
     if (cuda->limits.apart || node->most < 2 || node->most > RD_KRANKS)
         return RONDO_SUCCESS;
-    rondo_result_t result = rd_inner_create(cuda, &apart);
+    rondo_result_t result = rd_node_comm_create(cuda, &apart);
     if (result == RONDO_SUCCESS && apart)
-        rd_inner_free(cuda, NULL, NULL);
+        rd_node_comm_free(cuda, NULL, NULL);
     return result == RONDO_SUCCESS && !apart ? rails(s) : result;
 }
 
