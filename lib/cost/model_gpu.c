@@ -3,7 +3,7 @@
 
 /* Through pinned host memory. Reckoned from a link of 40 GB/s and 1.5 us to look at host memory once; nothing of it has
  * been measured. */
-static const rd_gpu_price_t prices_apart[RD_KERNEL_COPY][RD_GPU_PROTOS] = {
+static const rd_gpu_price_t prices_window_host[RD_KERNEL_COPY][RD_GPU_PROTOS] = {
     [RD_KERNEL_ONESHOT] = {{6, 0, 20e3, 5}, {0}, {6.5, 0, 40e3, 5}},
     [RD_KERNEL_TWOSHOT] = {{0}, {0}, {11, 0, 40e3, 5}},
     [RD_KERNEL_RING] = {{7, 4, 20e3, 5}, {0}, {7, 4, 40e3, 5}, {12, 12, 20e3, 0}},
@@ -23,11 +23,11 @@ rd_gpu_price_t rd_cost_gpu_price(const rd_cost_gpus_t *gpus, const rd_algo_t *al
 
     if (algo->device.kernel == RD_KERNEL_COPY)
         p = price_copy;
-    else if (gpus->apart)
-        p = prices_apart[algo->device.kernel][proto];
+    else if (gpus->host_windows)
+        p = prices_window_host[algo->device.kernel][proto];
     else
         p = prices->gpu[rd_algo_number(algo)][proto];
-    if (gpus->gbps > 0 && !gpus->apart)
+    if (gpus->gbps > 0 && !gpus->host_windows)
         p.rate *= gpus->gbps / prices->links;
     return p;
 }

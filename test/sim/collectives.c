@@ -85,7 +85,7 @@ static int fits(const world_t *w, const struct shape *s)
 {
     if ((s->algo == &rd_algo_chain || rd_algo_is_program(s->algo)) && s->proto != RD_PROTO_SIMPLE)
         return s->proto == w->fifo_proto;
-    return !w->apart || s->proto != RD_PROTO_LL128;
+    return !w->host_windows || s->proto != RD_PROTO_LL128;
 }
 
 /* Where the walk through (type, operator, scaled) stands, so that all come in turn whatever is drawn. */

@@ -138,7 +138,7 @@ static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t channe
 }
 
 /* `apart`: GPUs do not reach each other. */
-static void check_layouts(uint32_t apart)
+static void check_layouts(uint32_t host_windows)
 {
     static const size_t banks[] = {0, 16384, 16448, 1 << 20, 16 << 20};
     static const int blocks[] = {1, 4, 40, 132};
@@ -150,7 +150,7 @@ static void check_layouts(uint32_t apart)
                 rd_cuda_t cuda = {.k = {.nranks = n}};
                 cuda.limits.nranks = (uint32_t)n;
                 cuda.limits.blocks = (uint32_t)blocks[i / 5];
-                cuda.limits.apart = apart;
+                cuda.limits.host_windows = host_windows;
                 rd_window_layout(&cuda, &env, blocks[i / 5]);
                 const rd_kcomm_t *k = &cuda.k;
                 size_t first = (size_t)k->bank_offset * RD_KALIGN, fifo = (size_t)k->fifo_offset * RD_KALIGN;
@@ -164,15 +164,15 @@ static void check_layouts(uint32_t apart)
                 CHECK(channels >= 1 && channels <= RD_KCHANNELS && k->slice_bytes == cuda.limits.slice);
                 CHECK(k->bank_bytes >= 16384 && k->bank_bytes % 128 == 0);
                 CHECK(first + 2 * (size_t)k->bank_bytes <= cuda.shared_bytes);
-                CHECK((apart ? (size_t)RD_KALIGN : cuda.shared_bytes) + sizeof(int) <= cuda.window_bytes);
-                CHECK(cuda.shared_bytes + cuda.window_bytes * apart <= (size_t)(apart ? 16 : 64) << 20 ||
-                      (env.cuda_bank && apart));
+                CHECK((host_windows ? (size_t)RD_KALIGN : cuda.shared_bytes) + sizeof(int) <= cuda.window_bytes);
+                CHECK(cuda.shared_bytes + cuda.window_bytes * host_windows <= (size_t)(host_windows ? 16 : 64) << 20 ||
+                      (env.cuda_bank && host_windows));
                 CHECK(k->spread == 1 || k->spread * 2 * (uint32_t)(n - 1) <=
                                             (uint32_t)blocks[i / 5] * rd_kernel_at_once());
                 check_choices(&cuda);
                 check_streams(&cuda);
                 if (failures)
-                    printf("apart %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", apart, n, fifos, banks[i % 5], blocks[i / 5]);
+                    printf("apart %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", host_windows, n, fifos, banks[i % 5], blocks[i / 5]);
             }
 }
 
@@ -251,8 +251,8 @@ int main(void)
         for (int nodes = 2; nodes <= 4; nodes++)
             for (uint32_t i = 0; i < 9 * RD_KPROXY_CHANNELS && !failures; i++)
                 check_beside(nlocal, nodes, 1u << i / RD_KPROXY_CHANNELS, 1 + i % RD_KPROXY_CHANNELS);
-    for (uint32_t apart = 0; apart < 2; apart++)
-        check_layouts(apart);
+    for (uint32_t host_windows = 0; host_windows < 2; host_windows++)
+        check_layouts(host_windows);
     if (pthread_create(&thread, NULL, elsewhere, NULL) != 0 || pthread_join(thread, &comm) != 0)
         return 1;
     (void)sim_live(before, sizeof before);

@@ -50,14 +50,14 @@ void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank
     w->random = seed * 0x9e3779b97f4a7c15ull + 77;
     w->fifos = fifos;
     w->bank_bytes = bank_bytes;
-    w->apart = seed % 2 == 0;
-    w->fifo_proto = w->apart || seed / 2 % 2 ? RD_PROTO_LL : RD_PROTO_LL128;
+    w->host_windows = seed % 2 == 0;
+    w->fifo_proto = w->host_windows || seed / 2 % 2 ? RD_PROTO_LL : RD_PROTO_LL128;
     w->window_bytes = BANKS + 2 * (size_t)bank_bytes;
     for (int r = 0; r < n; r++) {
         w->window[r] = mmap(NULL, w->window_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (w->window[r] == MAP_FAILED)
             exit(1);
-        w->own[r] = w->apart ? get(RD_KALIGN) : w->window[r];
+        w->own[r] = w->host_windows ? get(RD_KALIGN) : w->window[r];
         memset(w->window[r] + RD_KALIGN, 0xff, (size_t)n * fifos * RD_KSLOTS * RD_KSLOT);
         memset(w->window[r] + BANKS, 0xff, 2 * (size_t)bank_bytes);
     }
@@ -87,7 +87,7 @@ void world_end(world_t *w)
     drop_ops(w);
     for (int r = 0; r < w->n; r++) {
         munmap(w->window[r], w->window_bytes);
-        if (w->apart)
+        if (w->host_windows)
             free(w->own[r]);
     }
     free(w->work);

@@ -31,7 +31,7 @@ typedef struct world {
     uint64_t seed, random;
     uint32_t fifos, bank_bytes;
     size_t window_bytes;
-    int apart; /* as where GPUs do not reach each other: what is a rank's own is no part of its window, and no LL128 */
+    int host_windows; /* as where GPUs do not reach each other: what is a rank's own is no part of its window, and no LL128 */
     int alike; /* all ranks have warps for all units: none waits for a rank because that one waits */
     rd_proto_t fifo_proto; /* of all that goes through fifos */
     char *window[RD_KRANKS];

@@ -144,7 +144,7 @@ rondo_result_t rd_verdicts_exchange(rd_cuda_t *cuda, void *all, size_t each);
 rondo_result_t rd_import_facts(rd_cuda_t *cuda);
 rondo_result_t rd_import_windows(rd_cuda_t *cuda);
 /* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
-rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *apart);
+rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *host_windows);
 /* Of `pointer` within its allocation. */
 uint64_t rd_import_offset(const void *pointer);
 void rd_import_close(rd_cuda_t *cuda);
@@ -161,9 +161,9 @@ const rd_kregistered_t *rd_registered_find(const rd_cuda_t *cuda, const void *bu
 void rd_registered_close(rd_cuda_t *cuda);
 
 /* window_host.c: windows in host memory; collective. */
-rondo_result_t rd_apart_windows(rd_cuda_t *cuda);
+rondo_result_t rd_window_host_map(rd_cuda_t *cuda);
 /* Nonzero: nobody of this process has pinned it any more, and it is to be unpinned some time. */
-int rd_apart_unpin(const char *base);
+int rd_window_host_unpin(const char *base);
 
 /* order.c: around every operation on a stream. */
 rondo_result_t rd_order_create(rd_cuda_t *cuda);

@@ -66,7 +66,7 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a plan");
     cuda->k.nranks = shape->nranks;
     cuda->limits.nranks = (uint32_t)shape->nranks;
-    cuda->limits.apart = !env->p2p;
+    cuda->limits.host_windows = !env->p2p;
     cuda->limits.copies = env->p2p != 0;
     cuda->limits.blocks = (uint32_t)(env->cuda_blocks && env->cuda_blocks < sms ? env->cuda_blocks : sms);
     rd_window_layout(cuda, env, (int)cuda->limits.blocks);

@@ -44,7 +44,7 @@ static double simple_part(const rd_limits_t *l, const rd_algo_t *algo)
 
 static rd_cost_gpus_t gpus_of(const rd_limits_t *l)
 {
-    return (rd_cost_gpus_t){.nranks = (int)l->nranks, .apart = l->apart != 0, .gbps = l->gbps, .prices = l->prices};
+    return (rd_cost_gpus_t){.nranks = (int)l->nranks, .host_windows = l->host_windows != 0, .gbps = l->gbps, .prices = l->prices};
 }
 
 static double part_of(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
@@ -92,7 +92,7 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, const rd_
 
 rd_proto_t rd_fifo_proto(const rd_limits_t *limits)
 {
-    return limits->apart || limits->split ? RD_PROTO_LL : RD_PROTO_LL128;
+    return limits->host_windows || limits->split ? RD_PROTO_LL : RD_PROTO_LL128;
 }
 
 void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way)
@@ -174,7 +174,7 @@ static const char *cut_units(const rd_wanted_t *w, const rd_limits_t *l, uint64_
 /* Why the way between these GPUs does not carry the protocol, or NULL. */
 static const char *proto_excluded(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
 {
-    if (l->apart && proto == RD_PROTO_LL128)
+    if (l->host_windows && proto == RD_PROTO_LL128)
         return "lines of 128 bytes arrive in parts in host memory";
     if (l->split && proto == RD_PROTO_LL128)
         return "over PCIe a line of 128 bytes may arrive in parts";

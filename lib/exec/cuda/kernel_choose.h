@@ -18,7 +18,7 @@ typedef struct rd_limits {
     uint32_t channels, slice; /* of SIMPLE: to the next rank; bytes of a slice, at most */
     uint32_t streams; /* 0: messages cannot go by slices; there is no room for a block each way for every peer */
     uint64_t sliced;  /* messages of so many bytes go by slices; UINT64_MAX: none does */
-    uint32_t apart;  /* GPUs do not all reach each other: windows lie in pinned host memory */
+    uint32_t host_windows;  /* GPUs do not all reach each other: windows lie in pinned host memory */
     uint32_t copies; /* registered buffers are mapped by all: blocks may be copied out of them */
     uint32_t split;  /* 1: a store of 128 bytes may arrive in parts: PCIe */
     double gbps;     /* by data sheet, of the slowest way between two of them, each way; 0: unknown */

@@ -76,7 +76,7 @@ int rd_registered_possible(const rd_cuda_t *cuda)
             if (cuda->peers[a].process == cuda->peers[b].process)
                 return 0;
         }
-    return cuda->k.nranks > 1 && !cuda->limits.apart;
+    return cuda->k.nranks > 1 && !cuda->limits.host_windows;
 }
 
 /* Behind all that is enqueued. */

@@ -80,9 +80,9 @@ static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)
 }
 
 /* A pair's fifos, among so many ranks. */
-static uint32_t fifos_of(const rd_env_t *env, int apart, size_t ranks)
+static uint32_t fifos_of(const rd_env_t *env, int host_windows, size_t ranks)
 {
-    uint32_t fifos = power_of_two(sizes[apart].fifos / (RD_KSLOTS * RD_KSLOT) / ranks);
+    uint32_t fifos = power_of_two(sizes[host_windows].fifos / (RD_KSLOTS * RD_KSLOT) / ranks);
 
     return env->cuda_fifos && (uint32_t)env->cuda_fifos < fifos ? (uint32_t)env->cuda_fifos : fifos;
 }
@@ -93,13 +93,13 @@ static uint32_t fifos_of(const rd_env_t *env, int apart, size_t ranks)
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 {
     rd_kcomm_t *k = &cuda->k;
-    size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), apart = cuda->limits.apart != 0;
-    size_t fifos, slices, streams, bank = env->cuda_bank ? env->cuda_bank : sizes[apart].bank;
+    size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), host_windows = cuda->limits.host_windows != 0;
+    size_t fifos, slices, streams, bank = env->cuda_bank ? env->cuda_bank : sizes[host_windows].bank;
     size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT, most = (size_t)sms;
 
-    k->fifos = fifos_of(env, (int)apart, peers + 1);
+    k->fifos = fifos_of(env, (int)host_windows, peers + 1);
     fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
-    slices = slices_layout(cuda, env, sizes[apart].slices);
+    slices = slices_layout(cuda, env, sizes[host_windows].slices);
     streams = round_up((size_t)cuda->limits.channels * RD_KPLACES * RD_KSLICE, RD_KALIGN);
     cuda->limits.streams = most >= 4 * peers && cuda->limits.channels >= peers;
     most -= cuda->limits.streams ? 2 * peers : 0;
@@ -114,7 +114,7 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     k->bank_offset = (uint32_t)((control + fifos + slices + streams) / RD_KALIGN);
     k->bank_bytes = (uint32_t)bank;
     cuda->shared_bytes = round_up(control + fifos + slices + streams + 2 * bank, PAGE);
-    cuda->window_bytes = (apart ? control : cuda->shared_bytes) + PAGE; /* and the barrier's element */
+    cuda->window_bytes = (host_windows ? control : cuda->shared_bytes) + PAGE; /* and the barrier's element */
     cuda->limits.bank = k->bank_bytes;
     cuda->limits.fifos = k->fifos;
 }
@@ -237,7 +237,7 @@ static void bury_shared(rd_cuda_t *cuda)
 {
     grave_t *g;
 
-    if (!cuda->pinned || !rd_apart_unpin(cuda->shared.base)) {
+    if (!cuda->pinned || !rd_window_host_unpin(cuda->shared.base)) {
         rd_node_free(&cuda->shared);
         return;
     }
@@ -322,7 +322,7 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
     if (cuda->host && !cuda->parent)
         words_give(cuda->host);
     g = cuda->window ? bury(cuda->window, cuda->window_bytes, cuda->device) : NULL;
-    if (g && controls && !cuda->limits.apart) {
+    if (g && controls && !cuda->limits.host_windows) {
         g->peers = node->nlocal; /* windows are mapped by few: RD_KRANKS */
         for (int m = 0; m < node->nlocal; m++)
             g->controls[m] = controls[node->local[m]];

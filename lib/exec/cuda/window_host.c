@@ -49,7 +49,7 @@ static cudaError_t pin(char *base, size_t bytes)
     return error;
 }
 
-int rd_apart_unpin(const char *base)
+int rd_window_host_unpin(const char *base)
 {
     int last;
 
@@ -85,7 +85,7 @@ static rondo_result_t open_windows(rd_cuda_t *cuda)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_apart_windows(rd_cuda_t *cuda)
+rondo_result_t rd_window_host_map(rd_cuda_t *cuda)
 {
     const rd_team_t *team = cuda->team;
     rd_verdict_t verdicts[RD_KRANKS];

@@ -193,7 +193,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     if (team->env->cuda_blocks && team->env->cuda_blocks < blocks)
         blocks = team->env->cuda_blocks;
     cuda->limits.nranks = (uint32_t)team->nranks;
-    cuda->limits.apart = !team->env->p2p;
+    cuda->limits.host_windows = !team->env->p2p;
     cuda->limits.prices = team->prices;
     cuda->limits.blocks = blocks > 0 ? (uint32_t)blocks : 1;
     if (team->rank == 0)
@@ -342,22 +342,22 @@ static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t 
 }
 
 /* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
-rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *apart)
+rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *host_windows)
 {
     const rd_team_t *team = cuda->team;
     offer_t *offers = calloc((size_t)team->nranks, sizeof *offers);
     rd_missed_t *missed = calloc((size_t)team->nranks, sizeof *missed);
     rondo_result_t result = offers && missed ? map_windows(cuda, offers, missed) : no_memory(cuda);
 
-    for (int r = 0; result == RONDO_SUCCESS && r < team->nranks && !*apart; r++) {
-        if ((*apart = missed[r].is))
+    for (int r = 0; result == RONDO_SUCCESS && r < team->nranks && !*host_windows; r++) {
+        if ((*host_windows = missed[r].is))
             tell_apart(cuda, r, &missed[r]);
     }
     free(offers);
     free(missed);
     if (result != RONDO_SUCCESS)
         return result;
-    if (*apart) {
+    if (*host_windows) {
         rd_import_close(cuda);
         rd_window_drop(cuda);
     }
@@ -367,20 +367,20 @@ rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *apart)
 rondo_result_t rd_import_windows(rd_cuda_t *cuda)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    int apart = 0;
+    int host_windows = 0;
 
     if (cuda->k.nranks == 1)
         return rd_window_create(cuda);
-    if (!cuda->limits.apart) {
-        if ((result = rd_import_direct(cuda, &apart)) || !apart)
+    if (!cuda->limits.host_windows) {
+        if ((result = rd_import_direct(cuda, &host_windows)) || !host_windows)
             return result;
-        cuda->limits.apart = 1;
+        cuda->limits.host_windows = 1;
         rd_window_layout(cuda, cuda->team->env, (int)cuda->limits.blocks);
     } else if (cuda->k.rank == 0) {
         rd_log(cuda->team->who, RD_LOG_INFO, "RONDO_P2P=0: all goes through pinned host memory");
     }
     rd_limits_sliced(&cuda->limits, cuda->team->env);
-    return rd_apart_windows(cuda);
+    return rd_window_host_map(cuda);
 }
 
 void rd_import_close(rd_cuda_t *cuda)

@@ -17,7 +17,7 @@ static int room_for_lines(const rd_cuda_t *cuda)
     return room < 1 ? 1 : room;
 }
 
-rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *apart)
+rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *host_windows)
 {
     rd_cuda_t *in = cuda->node_comm = calloc(1, sizeof *in);
     const rd_team_t *team = cuda->team;
@@ -37,7 +37,7 @@ rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *apart)
     in->late_ms = cuda->late_ms;
     if (in->k.nranks > 1)
         rd_window_layout(in, team->env, room_for_lines(cuda));
-    return rd_import_direct(in, apart);
+    return rd_import_direct(in, host_windows);
 }
 
 void rd_node_comm_close(rd_cuda_t *cuda)

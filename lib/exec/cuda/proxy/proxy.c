@@ -398,9 +398,9 @@ uint32_t rd_proxy_path_beside(const rd_proxy_path_t *s, uint32_t pairs)
 
 uint32_t rd_proxy_path_beside_most(const rd_proxy_path_t *s)
 {
-    uint32_t apart = 2 * (uint32_t)(s->cuda->team->nranks - s->cuda->team->node->nlocal);
+    uint32_t host_windows = 2 * (uint32_t)(s->cuda->team->nranks - s->cuda->team->node->nlocal);
 
-    return rd_proxy_path_beside(s, apart < s->pairs ? apart : s->pairs);
+    return rd_proxy_path_beside(s, host_windows < s->pairs ? host_windows : s->pairs);
 }
 
 rondo_result_t rd_proxy_path_messages(rd_cuda_t *cuda, rd_kwork_t *work, const rd_klaunch_t *near, cudaStream_t stream)

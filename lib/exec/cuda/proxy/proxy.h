@@ -185,7 +185,7 @@ uint32_t rd_proxy_path_beside_most(const rd_proxy_path_t *path);
 double rd_proxy_path_price(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* exec/cuda/hier/node_comm.c: the node's ranks; collective, of all ranks. */
-rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *apart); /* *apart: GPUs of a node do not reach each other */
+rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *host_windows); /* *apart: GPUs of a node do not reach each other */
 void rd_node_comm_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 void rd_node_comm_close(rd_cuda_t *cuda);
 

@@ -161,14 +161,14 @@ static rondo_result_t inside(rd_proxy_path_t *s)
 {
     rd_cuda_t *cuda = s->cuda;
     const rd_node_t *node = cuda->team->node;
-    int apart = 0;
+    int host_windows = 0;
 
-    if (cuda->limits.apart || node->most < 2 || node->most > RD_KRANKS)
+    if (cuda->limits.host_windows || node->most < 2 || node->most > RD_KRANKS)
         return RONDO_SUCCESS;
-    rondo_result_t result = rd_node_comm_create(cuda, &apart);
-    if (result == RONDO_SUCCESS && apart)
+    rondo_result_t result = rd_node_comm_create(cuda, &host_windows);
+    if (result == RONDO_SUCCESS && host_windows)
         rd_node_comm_free(cuda, NULL, NULL);
-    return result == RONDO_SUCCESS && !apart ? rails(s) : result;
+    return result == RONDO_SUCCESS && !host_windows ? rails(s) : result;
 }
 
 /* Net communicators of all ranks, and of rails. */
