@@ -108,7 +108,7 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const
     rondo_result_t result = rd_order_before(cuda, stream);
 
     if (result == RONDO_SUCCESS) {
-        const rd_klaunch_t part = rd_crowd_part(cuda, launch);
+        const rd_klaunch_t part = rd_occupancy_part(cuda, launch);
         cudaError_t error = (cudaError_t)rd_kernel_launch(&part, work, stream);
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
                                       : rd_cuda_error(cuda->team->who, error, "launching a kernel");

@@ -186,10 +186,10 @@ rondo_result_t rd_order_joined(rd_cuda_t *cuda, rd_fork_t *fork);
 
 /* occupancy.c: whoever is whole and has an order of its own, until it is freed; in how many parts the device is to be
  * divided now; and a launch as there is room for it. */
-void rd_crowd_join(rd_cuda_t *cuda);
-void rd_crowd_leave(rd_cuda_t *cuda);
-uint32_t rd_crowd_parts(const rd_cuda_t *cuda);
-rd_klaunch_t rd_crowd_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch);
+void rd_occupancy_join(rd_cuda_t *cuda);
+void rd_occupancy_leave(rd_cuda_t *cuda);
+uint32_t rd_occupancy_parts(const rd_cuda_t *cuda);
+rd_klaunch_t rd_occupancy_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch);
 
 /* buffer.c: refuses what a kernel cannot reach. */
 rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer, size_t bytes);

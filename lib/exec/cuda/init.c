@@ -40,7 +40,7 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
         if (rd_health_check(team->health) != RONDO_SUCCESS) /* set in between */
             cuda->host->abort = 1;
         cuda->whole = 1;
-        rd_crowd_join(cuda);
+        rd_occupancy_join(cuda);
     }
     rd_device_leave(guard);
     return result;
@@ -153,7 +153,7 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     atomic_store(&cuda->team->health->stop.mirror, NULL);
     if (cuda->whole)
-        rd_crowd_leave(cuda);
+        rd_occupancy_leave(cuda);
     rd_proxy_path_close(cuda);
     rd_node_comm_free(cuda, node, controls);
     rd_registered_close(cuda);

@@ -15,19 +15,19 @@
 
 static _Atomic int living[DEVICES]; /* communicators of this process, of every rank of it */
 
-void rd_crowd_join(rd_cuda_t *cuda)
+void rd_occupancy_join(rd_cuda_t *cuda)
 {
     if (cuda->device < DEVICES)
         atomic_fetch_add(&living[cuda->device], 1);
 }
 
-void rd_crowd_leave(rd_cuda_t *cuda)
+void rd_occupancy_leave(rd_cuda_t *cuda)
 {
     if (cuda->device < DEVICES)
         atomic_fetch_sub(&living[cuda->device], 1);
 }
 
-uint32_t rd_crowd_parts(const rd_cuda_t *cuda)
+uint32_t rd_occupancy_parts(const rd_cuda_t *cuda)
 {
     int beside = cuda->parent ? cuda->parent->beside : cuda->beside, here = 0;
 
@@ -39,9 +39,9 @@ uint32_t rd_crowd_parts(const rd_cuda_t *cuda)
     return (uint32_t)(all < MOST ? all : MOST);
 }
 
-rd_klaunch_t rd_crowd_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch)
+rd_klaunch_t rd_occupancy_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch)
 {
-    uint32_t parts = rd_crowd_parts(cuda);
+    uint32_t parts = rd_occupancy_parts(cuda);
     rd_klaunch_t part = *launch;
 
     if (parts > 1)

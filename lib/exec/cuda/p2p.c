@@ -108,7 +108,7 @@ static void take_all(taking_t *t)
     for (int i = 1; i < n; i++)
         k->receives += (uint32_t)take(t, &k->stream[k->sends + k->receives], (rank - i + n) % n, 0, 1);
     limits.blocks -= t->beside;
-    rd_streams_divide(&limits, rd_crowd_parts(t->cuda), t->most, k);
+    rd_streams_divide(&limits, rd_occupancy_parts(t->cuda), t->most, k);
 }
 
 /* More messages than a kernel's arguments hold: into the window's list. */
