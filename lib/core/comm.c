@@ -92,12 +92,12 @@ rondo_result_t rondo_comm_revoke(rondo_comm_t comm)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_revoke");
 
-    if (result != RONDO_SUCCESS || !rd_comm_ask(comm))
+    if (result != RONDO_SUCCESS || !rd_comm_query_enter(comm))
         return result;
     rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_revoke", comm->rank);
     rd_comm_empty(comm);
     rd_comm_give_up(comm);
-    rd_comm_asked(comm);
+    rd_comm_query_leave(comm);
     return RONDO_SUCCESS;
 }
 
@@ -107,9 +107,9 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS)
         return result;
-    if (rd_comm_ask(comm)) {
+    if (rd_comm_query_enter(comm)) {
         rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_abort", comm->rank);
-        rd_comm_asked(comm);
+        rd_comm_query_leave(comm);
     }
     if (rd_comm_close(comm))
         end(comm, RD_COMM_ABORTED);
@@ -124,11 +124,11 @@ rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error)
         return result;
     if (!error)
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_get_error: error is NULL");
-    if (rd_comm_ask(comm)) {
+    if (rd_comm_query_enter(comm)) {
         *error = rd_health_poll(&comm->health);
         if (comm->cuda && *error == RONDO_SUCCESS)
             *error = rd_cuda_check(comm->cuda);
-        rd_comm_asked(comm);
+        rd_comm_query_leave(comm);
     } else {
         *error = rd_health_check(&comm->health);
     }

@@ -34,7 +34,7 @@ struct rondo_comm {
     struct rd_user_op *user_ops;
     /* Who is inside, and how it ends: lifetime.h. */
     _Atomic int inside; /* a thread is in a call */
-    _Atomic int askers; /* threads in questions that may come beside a call */
+    _Atomic int queries; /* threads in questions that may come beside a call */
     _Atomic int closed; /* it is being ended: nobody may enter */
     _Atomic int gone;   /* the rooms are down, the struct alone is left */
     _Atomic int references;

@@ -72,18 +72,18 @@ void rd_comm_give_up(rondo_comm_t comm)
     atomic_store_explicit(&comm->given_up, 2, memory_order_release);
 }
 
-int rd_comm_ask(rondo_comm_t comm)
+int rd_comm_query_enter(rondo_comm_t comm)
 {
-    atomic_fetch_add(&comm->askers, 1);
+    atomic_fetch_add(&comm->queries, 1);
     if (!atomic_load(&comm->closed))
         return 1;
-    rd_comm_asked(comm);
+    rd_comm_query_leave(comm);
     return 0;
 }
 
-void rd_comm_asked(rondo_comm_t comm)
+void rd_comm_query_leave(rondo_comm_t comm)
 {
-    atomic_fetch_sub(&comm->askers, 1);
+    atomic_fetch_sub(&comm->queries, 1);
 }
 
 void rd_comm_empty(rondo_comm_t comm)
@@ -102,7 +102,7 @@ int rd_comm_close(rondo_comm_t comm)
     if (rd_health_check(&comm->health) !=
         RONDO_SUCCESS) /* else nobody can be inside: the end in order is not called beside a call */
         barrier_for_all();
-    while (atomic_load_explicit(&comm->inside, memory_order_acquire) || atomic_load(&comm->askers))
+    while (atomic_load_explicit(&comm->inside, memory_order_acquire) || atomic_load(&comm->queries))
         sched_yield();
     return 1;
 }

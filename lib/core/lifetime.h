@@ -42,9 +42,9 @@ static inline int rd_comm_gone(rondo_comm_t comm)
     return atomic_load_explicit(&comm->gone, memory_order_acquire);
 }
 
-/* For a question that may come from any thread beside a call: nonzero if the rooms stay until rd_comm_asked. */
-int rd_comm_ask(rondo_comm_t comm);
-void rd_comm_asked(rondo_comm_t comm);
+/* For a question that may come from any thread beside a call: nonzero if the rooms stay until rd_comm_query_leave. */
+int rd_comm_query_enter(rondo_comm_t comm);
+void rd_comm_query_leave(rondo_comm_t comm);
 
 /* After a failure: tells the others of the node, and takes back what was posted. The caller is inside, or nobody is. */
 void rd_comm_give_up(rondo_comm_t comm);
