@@ -31,12 +31,12 @@ static const char *list(unsigned bits, char text[64])
 }
 
 /* GPUs of which `ask` gives another number than `wanted`; those that cannot say count as well. */
-static unsigned differing(const gpus_t *g, int (*ask)(nvmlDevice_t, unsigned *), unsigned wanted)
+static unsigned differing(const gpus_t *g, int (*desc)(nvmlDevice_t, unsigned *), unsigned wanted)
 {
     unsigned bits = 0, value;
 
     for (int i = 0; i < g->topo.count; i++)
-        if (ask(g->device[i], &value) == NVML_SUCCESS && value != wanted)
+        if (desc(g->device[i], &value) == NVML_SUCCESS && value != wanted)
             bits |= 1u << i;
     return bits;
 }

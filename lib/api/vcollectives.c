@@ -58,7 +58,7 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
         return rd_group_failed(result);
     const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
     const rd_call_t made = {
-        .ask = {.coll = RD_ALLGATHER, .type = type, .count = sum_of(recvcounts, comm->nranks)},
+        .desc = {.coll = RD_ALLGATHER, .type = type, .count = sum_of(recvcounts, comm->nranks)},
         .tables = &tables,
         .in = send,
         .out = recv,
@@ -85,7 +85,7 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
         return rd_group_failed(result);
     const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
     const rd_call_t made = {
-        .ask = {.coll = RD_REDUCE_SCATTER, .type = type, .op = op, .count = sum_of(recvcounts, comm->nranks)},
+        .desc = {.coll = RD_REDUCE_SCATTER, .type = type, .op = op, .count = sum_of(recvcounts, comm->nranks)},
         .tables = &tables,
         .in = send,
         .out = recv,
@@ -117,7 +117,7 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
         return rd_group_failed(result);
     const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
     const rd_call_t made = {
-        .ask = {.coll = RD_ALLTOALL, .type = type},
+        .desc = {.coll = RD_ALLTOALL, .type = type},
         .tables = &tables,
         .in = send,
         .out = recv,
@@ -174,7 +174,7 @@ static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t 
         one[r] = r == c->root ? c->own : 0; /* at the start of the block buffer: all displacements zero */
     const rd_tables_t tables = c->gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
     const rd_call_t made = {
-        .ask = {.coll = RD_ALLTOALL, .type = c->type},
+        .desc = {.coll = RD_ALLTOALL, .type = c->type},
         .tables = &tables,
         .in = c->send,
         .out = c->recv,

@@ -28,7 +28,7 @@ struct rondo_comm {
     rd_watch_t *watch;
     rd_queue_t queue;
     struct { /* the last blocking collective with a flat plan: submit.h's rd_call_repeats */
-        rd_ask_t ask;
+        rd_coll_desc_t desc;
         rd_plan_t *plan; /* NULL: there is none */
     } last;
     struct rd_user_op *user_ops;

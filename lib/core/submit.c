@@ -59,7 +59,7 @@ static void remember(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
 {
     rd_plan_put(comm->last.plan);
     comm->last.plan = plan;
-    comm->last.ask = call->ask;
+    comm->last.desc = call->desc;
 }
 
 static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
@@ -68,8 +68,8 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
     rondo_result_t result;
     rd_plan_t *plan;
 
-    if (call->ask.op >= RONDO_NUM_OPS) {
-        custom = rd_op_reducer(comm, call->ask.op, call->ask.type, rd_coll_name(call->ask.coll));
+    if (call->desc.op >= RONDO_NUM_OPS) {
+        custom = rd_op_reducer(comm, call->desc.op, call->desc.type, rd_coll_name(call->desc.coll));
         if (!custom)
             return RONDO_ERR_INVALID_ARGUMENT;
     }
@@ -78,14 +78,14 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
         if (result != RONDO_SUCCESS)
             return result;
     }
-    result = rd_plan_get(comm->planner, &call->ask, call->tables, custom, &plan);
+    result = rd_plan_get(comm->planner, &call->desc, call->tables, custom, &plan);
     if (result != RONDO_SUCCESS)
         return result;
     if (rd_group_depth)
         return record(comm, call, plan);
     if (call->bounce)
         return run_bounce(comm, call, plan);
-    if (!plan->flat || call->tables || custom || call->ask.own || comm->env.check)
+    if (!plan->flat || call->tables || custom || call->desc.own || comm->env.check)
         return rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
     plan->users++;
     result = rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
@@ -108,8 +108,8 @@ static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
     rd_call_t whole = *call;
 
     whole.grouped = rd_group_depth != 0;
-    if (call->ask.op >= RONDO_NUM_OPS)
-        whole.scalar = rd_op_scalar(comm, call->ask.op);
+    if (call->desc.op >= RONDO_NUM_OPS)
+        whole.scalar = rd_op_scalar(comm, call->desc.op);
     return result == RONDO_SUCCESS ? rd_cuda_collective(comm->cuda, &whole) : result;
 }
 

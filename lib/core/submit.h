@@ -17,7 +17,7 @@ static inline int rd_call_repeats(rondo_comm_t comm, rd_coll_t coll, rondo_type_
 {
     if (!comm || atomic_load_explicit(&comm->alive, memory_order_relaxed) != rd_comm_mark || rd_group_depth || stream)
         return 0;
-    const rd_ask_t *last = &comm->last.ask;
+    const rd_coll_desc_t *last = &comm->last.desc;
     return comm->last.plan && last->count == count && last->coll == coll && last->type == type && last->op == op &&
            last->root == root;
 }

@@ -11,7 +11,7 @@ typedef struct rd_op_scalar {
 } rd_op_scalar_t;
 
 typedef struct rd_call {
-    rd_ask_t ask;
+    rd_coll_desc_t desc;
     const rd_tables_t *tables; /* NULL: uniform */
     const void *in;
     void *out;

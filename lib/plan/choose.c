@@ -15,13 +15,13 @@
 #define FRAMES_MOST ((size_t)252 << 10) /* of a slice: two ways at once, longer ones do not stay in the caches */
 
 /* What is asked: the limits of the candidates. */
-typedef struct ask {
+typedef struct desc {
     const rd_choose_args_t *args;
     rd_cost_env_t cost;
     rd_forced_t forced;
     size_t bytes;   /* that the prices are for */
     size_t ll_most; /* of an all-to-all's messages */
-} ask_t;
+} coll_desc_t;
 
 static size_t line_up(size_t bytes)
 {
@@ -103,7 +103,7 @@ rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t 
 }
 
 /* The messages of an all-to-all go each by its own rule. */
-static const char *alltoall_excluded(const ask_t *k, rd_proto_t proto, size_t message)
+static const char *alltoall_excluded(const coll_desc_t *k, rd_proto_t proto, size_t message)
 {
     const rd_choose_args_t *a = k->args;
     int here = a->shape->nnodes == 1;
@@ -142,7 +142,7 @@ static const char *cma_excluded(const rd_choose_args_t *a, const rd_algo_t *algo
 }
 
 /* The chunks of an algorithm without a formula are taken to be as long as the whole. */
-static size_t chunk_of(const ask_t *k, const rd_choice_t *c)
+static size_t chunk_of(const coll_desc_t *k, const rd_choice_t *c)
 {
     const rd_choose_args_t *a = k->args;
     const rd_count_t count = rd_count(a->coll, a->shape->nranks, a->shape->nnodes, a->local, c->param);
@@ -156,7 +156,7 @@ static size_t chunk_of(const ask_t *k, const rd_choice_t *c)
 
 static const char *excluded(const void *limits, const rd_choice_t *c)
 {
-    const ask_t *k = limits;
+    const coll_desc_t *k = limits;
     size_t message = chunk_of(k, c);
 
     if (k->args->coll == RD_ALLTOALL)
@@ -180,7 +180,7 @@ static size_t longest_slice(const rd_choose_args_t *a, size_t chunk)
  * as the chunk are the same: the longest stands for them. */
 static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
 {
-    const ask_t *k = limits;
+    const coll_desc_t *k = limits;
     const rd_choose_args_t *a = k->args;
     size_t chunk = chunk_of(k, &c), least = a->slot_bytes / 16 < SLICE_LEAST ? SLICE_LEAST : a->slot_bytes / 16;
     size_t slot = longest_slice(a, chunk) / 64 * 64, slice = slot;
@@ -217,7 +217,7 @@ rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who)
 }
 
 /* Nothing can serve: says why, by what is forced. */
-static rondo_result_t refuse(const ask_t *k, const rd_choices_t *list, rd_who_t *who)
+static rondo_result_t refuse(const coll_desc_t *k, const rd_choices_t *list, rd_who_t *who)
 {
     const rd_choose_args_t *a = k->args;
     const rd_choice_t *reason = rd_candidates_reason(list, &k->forced);
@@ -234,7 +234,7 @@ static rondo_result_t refuse(const ask_t *k, const rd_choices_t *list, rd_who_t 
                     reason ? reason->excluded : "no algorithm does it");
 }
 
-static void ask_begin(ask_t *k, const rd_choose_args_t *args)
+static void desc_begin(coll_desc_t *k, const rd_choose_args_t *args)
 {
     k->args = args;
     k->cost = (rd_cost_env_t){args->shape->nranks, args->shape->nnodes, args->local, args->cores > 0 ? args->cores : 1,
@@ -250,11 +250,11 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
     rondo_result_t result = rd_choose_check(args->env, who);
     const rd_choice_t *chosen;
     rd_choices_t list;
-    ask_t k;
+    coll_desc_t k;
 
     list.count = 0;
     if (result == RONDO_SUCCESS) {
-        ask_begin(&k, args);
+        desc_begin(&k, args);
         rd_candidates(&host, &k, &sched, args->local, &k.forced, &list);
     }
     if (all) {

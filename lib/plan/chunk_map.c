@@ -14,12 +14,12 @@ static size_t part_bytes(size_t total, int parts, size_t element)
 void rd_map_uniform(rd_plan_t *plan, int rank, int nranks)
 {
     rd_chunks_t *in = &plan->in, *out = &plan->out;
-    size_t bytes = plan->ask.count * plan->element;
+    size_t bytes = plan->desc.count * plan->element;
     ptrdiff_t own = -(ptrdiff_t)((size_t)rank * bytes);
 
     in->stride = out->stride = bytes;
     in->total = out->total = bytes * (size_t)nranks;
-    switch (plan->ask.coll) {
+    switch (plan->desc.coll) {
     case RD_ALLREDUCE:
     case RD_REDUCE:
     case RD_BROADCAST:
@@ -61,7 +61,7 @@ rondo_result_t rd_map_tables(rd_plan_t *plan, const rd_tables_t *t, int n, rd_wh
     plan->tables = calloc((size_t)n * 4, sizeof *plan->tables);
     if (!plan->tables)
         return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", n);
-    const size_t *zero = plan->tables + (plan->ask.coll == RD_REDUCE_SCATTER ? 2 * n : 0); /* still all zero */
+    const size_t *zero = plan->tables + (plan->desc.coll == RD_REDUCE_SCATTER ? 2 * n : 0); /* still all zero */
 
     if (t->in_counts)
         fill_side(&plan->in, plan->tables, t->in_counts, t->in_displs, n, plan->element);

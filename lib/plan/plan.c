@@ -36,23 +36,23 @@ struct rd_planner {
 
 /* All of an ask but its lengths, as one number. An ask was written a moment ago, field by field, and a load wider than
  * a store waits until that store has left the core: behind the last message's, which may take as long as a message. */
-static uint64_t key_of(const rd_ask_t *ask)
+static uint64_t key_of(const rd_coll_desc_t *desc)
 {
-    return (uint64_t)(uint32_t)ask->root << 32 | (uint64_t)(uint16_t)ask->op << 16 | (uint64_t)ask->type << 8 |
-           (uint64_t)ask->coll;
+    return (uint64_t)(uint32_t)desc->root << 32 | (uint64_t)(uint16_t)desc->op << 16 | (uint64_t)desc->type << 8 |
+           (uint64_t)desc->coll;
 }
 
-static unsigned slot_of(uint64_t key, const rd_ask_t *ask)
+static unsigned slot_of(uint64_t key, const rd_coll_desc_t *desc)
 {
-    uint64_t h = ask->count * 0x9e3779b97f4a7c15u;
+    uint64_t h = desc->count * 0x9e3779b97f4a7c15u;
 
-    h ^= (key << 40 | key >> 24) ^ ask->own;
+    h ^= (key << 40 | key >> 24) ^ desc->own;
     return (unsigned)((h * 0xd6e8feb86659fd93u) >> 57) % CACHED;
 }
 
-static int made_for(const rd_plan_t *plan, uint64_t key, const rd_ask_t *ask)
+static int made_for(const rd_plan_t *plan, uint64_t key, const rd_coll_desc_t *desc)
 {
-    return plan && plan->key == key && plan->ask.count == ask->count && plan->ask.own == ask->own;
+    return plan && plan->key == key && plan->desc.count == desc->count && plan->desc.own == desc->own;
 }
 
 rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t *args)
@@ -253,23 +253,23 @@ static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
 
 static void plan_reducer(const rd_planner_t *p, rd_plan_t *plan, const rd_reducer_t *custom)
 {
-    rd_coll_t coll = plan->ask.coll;
+    rd_coll_t coll = plan->desc.coll;
 
     if (coll != RD_ALLREDUCE && coll != RD_REDUCE && coll != RD_REDUCE_SCATTER)
         return;
     if (custom)
         plan->reducer = *custom;
     else
-        p->args.init_reducer(&plan->reducer, plan->ask.type, plan->ask.op, p->args.nranks, RD_SIMD_BEST);
+        p->args.init_reducer(&plan->reducer, plan->desc.type, plan->desc.op, p->args.nranks, RD_SIMD_BEST);
 }
 
 /* What a last division goes over: all of the output that this rank keeps. */
 static void plan_finish(const rd_planner_t *p, rd_plan_t *plan)
 {
     int rank = p->args.rank;
-    rd_coll_t coll = plan->ask.coll;
+    rd_coll_t coll = plan->desc.coll;
 
-    if (!plan->reducer.finish || (coll == RD_REDUCE && rank != plan->ask.root))
+    if (!plan->reducer.finish || (coll == RD_REDUCE && rank != plan->desc.root))
         return;
     plan->finish_bytes = plan->out.total;
     if (coll == RD_REDUCE_SCATTER) {
@@ -284,17 +284,17 @@ static size_t whole_bytes(const rd_planner_t *p, const rd_plan_t *plan, const rd
     size_t n = (size_t)p->args.nranks, sum = 0;
     const size_t *counts = !tables ? NULL : tables->out_counts ? tables->out_counts : tables->in_counts;
 
-    switch (plan->ask.coll) {
+    switch (plan->desc.coll) {
     case RD_BARRIER:
         return 1;
     case RD_ALLREDUCE:
     case RD_REDUCE:
     case RD_BROADCAST:
-        return plan->ask.count * plan->element;
+        return plan->desc.count * plan->element;
     default:
         for (size_t i = 0; counts && i < n; i++)
             sum += counts[i];
-        return (counts ? sum : n * plan->ask.count) * plan->element;
+        return (counts ? sum : n * plan->desc.count) * plan->element;
     }
 }
 
@@ -304,7 +304,7 @@ static size_t longest_bytes(const rd_planner_t *p, const rd_plan_t *plan, const 
     const size_t *counts = !tables ? NULL : tables->out_counts ? tables->out_counts : tables->in_counts;
     size_t most = 0;
 
-    for (int r = 0; counts && plan->ask.coll != RD_ALLTOALL && r < p->args.nranks; r++)
+    for (int r = 0; counts && plan->desc.coll != RD_ALLTOALL && r < p->args.nranks; r++)
         most = counts[r] > most ? counts[r] : most;
     return most * plan->element;
 }
@@ -313,13 +313,13 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
 {
     const rd_layout_t *layout = &p->args.conns->layout;
     const rd_choose_args_t args = {
-        .coll = plan->ask.coll,
+        .coll = plan->desc.coll,
         .bytes = whole_bytes(p, plan, tables),
         .longest = longest_bytes(p, plan, tables),
         .type_size = plan->element,
-        .root = plan->ask.root,
-        .unforced = plan->ask.own != 0,
-        .uneven = plan->ask.coll == RD_ALLTOALL && tables,
+        .root = plan->desc.root,
+        .unforced = plan->desc.own != 0,
+        .uneven = plan->desc.coll == RD_ALLTOALL && tables,
         .shape = &p->shape,
         .env = p->args.env,
         .local = p->args.node->most,
@@ -334,7 +334,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
     return rd_choose(&args, choice, NULL, NULL, p->args.who);
 }
 
-static rondo_result_t plan_make(rd_planner_t *p, const rd_ask_t *ask, const rd_tables_t *tables,
+static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, const rd_tables_t *tables,
                                 const rd_reducer_t *custom, rd_plan_t **made)
 {
     rd_plan_t *plan = calloc(1, sizeof *plan);
@@ -343,14 +343,14 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_ask_t *ask, const rd_t
 
     if (!plan)
         return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for a plan");
-    plan->ask = *ask;
-    plan->key = key_of(ask);
+    plan->desc = *desc;
+    plan->key = key_of(desc);
     plan->users = 1;
-    plan->element = ask->coll == RD_BARRIER ? 1 : rondo_type_size(ask->type);
+    plan->element = desc->coll == RD_BARRIER ? 1 : rondo_type_size(desc->type);
     plan_reducer(p, plan, custom);
     result = choose(p, plan, tables, &choice);
     if (result == RONDO_SUCCESS)
-        result = program_get(p, ask->coll, ask->root, &choice, &plan->program);
+        result = program_get(p, desc->coll, desc->root, &choice, &plan->program);
     if (result == RONDO_SUCCESS) {
         plan->algo = choice.algo->name;
         plan->us = choice.us;
@@ -360,7 +360,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_ask_t *ask, const rd_t
     }
     if (result == RONDO_SUCCESS) {
         plan_finish(p, plan);
-        result = plan_lanes(p, plan, ask->coll == RD_ALLTOALL ? NULL : &choice);
+        result = plan_lanes(p, plan, desc->coll == RD_ALLTOALL ? NULL : &choice);
     }
     if (result == RONDO_SUCCESS)
         result = bind(p, plan, 1);
@@ -375,7 +375,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_ask_t *ask, const rd_t
 /* Into the cache; what stood there goes when its last run is over. */
 static void remember(rd_planner_t *p, rd_plan_t *plan)
 {
-    unsigned at = slot_of(plan->key, &plan->ask);
+    unsigned at = slot_of(plan->key, &plan->desc);
 
     rd_plan_put(p->cache[at]);
     p->cache[at] = plan;
@@ -390,13 +390,13 @@ static void to_front(rd_plan_t **kind, int at, rd_plan_t *plan)
 }
 
 /* The plan for these very tables, or NULL. */
-static rd_plan_t *known_v(rd_planner_t *p, uint64_t key, const rd_ask_t *ask, const rd_tables_t *tables)
+static rd_plan_t *known_v(rd_planner_t *p, uint64_t key, const rd_coll_desc_t *desc, const rd_tables_t *tables)
 {
-    rd_plan_t **kind = p->last_v[ask->coll];
+    rd_plan_t **kind = p->last_v[desc->coll];
 
     for (int i = 0; i < CACHED_V && kind[i]; i++) {
         rd_plan_t *plan = kind[i];
-        if (!made_for(plan, key, ask) || !rd_map_same(plan, tables, p->args.nranks))
+        if (!made_for(plan, key, desc) || !rd_map_same(plan, tables, p->args.nranks))
             continue;
         if (i)
             to_front(kind, i, plan);
@@ -407,30 +407,30 @@ static rd_plan_t *known_v(rd_planner_t *p, uint64_t key, const rd_ask_t *ask, co
 
 static void remember_v(rd_planner_t *p, rd_plan_t *plan)
 {
-    rd_plan_t **kind = p->last_v[plan->ask.coll];
+    rd_plan_t **kind = p->last_v[plan->desc.coll];
 
     rd_plan_put(kind[CACHED_V - 1]);
     to_front(kind, CACHED_V - 1, plan);
     plan->users++;
 }
 
-rondo_result_t rd_plan_get(rd_planner_t *p, const rd_ask_t *ask, const rd_tables_t *tables, const rd_reducer_t *custom,
+rondo_result_t rd_plan_get(rd_planner_t *p, const rd_coll_desc_t *desc, const rd_tables_t *tables, const rd_reducer_t *custom,
                            rd_plan_t **plan)
 {
-    uint64_t key = key_of(ask);
+    uint64_t key = key_of(desc);
     rd_plan_t *known = NULL;
     rondo_result_t result;
 
     if (tables && !custom)
-        known = known_v(p, key, ask, tables);
-    else if (!custom && !made_for(known = p->cache[slot_of(key, ask)], key, ask))
+        known = known_v(p, key, desc, tables);
+    else if (!custom && !made_for(known = p->cache[slot_of(key, desc)], key, desc))
         known = NULL;
     if (known) {
         known->users++;
         *plan = known;
         return RONDO_SUCCESS;
     }
-    result = plan_make(p, ask, tables, custom, plan);
+    result = plan_make(p, desc, tables, custom, plan);
     if (result != RONDO_SUCCESS)
         return result;
     if (tables && !custom)
@@ -464,18 +464,18 @@ static rd_program_t *message_program(int peer, int send)
 
 rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes, rd_plan_t **plan)
 {
-    rd_ask_t ask;
+    rd_coll_desc_t desc;
     rd_plan_t *made;
     rondo_result_t result;
     uint64_t key;
 
-    memset(&ask, 0, sizeof ask);
-    ask.coll = send ? ASK_SEND : ASK_RECV;
-    ask.root = peer;
-    ask.count = bytes;
-    key = key_of(&ask);
-    made = p->cache[slot_of(key, &ask)];
-    if (made_for(made, key, &ask)) {
+    memset(&desc, 0, sizeof desc);
+    desc.coll = send ? ASK_SEND : ASK_RECV;
+    desc.root = peer;
+    desc.count = bytes;
+    key = key_of(&desc);
+    made = p->cache[slot_of(key, &desc)];
+    if (made_for(made, key, &desc)) {
         made->users++;
         *plan = made;
         return RONDO_SUCCESS;
@@ -483,7 +483,7 @@ rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes
     made = calloc(1, sizeof *made);
     if (!made)
         return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for a plan");
-    made->ask = ask;
+    made->desc = desc;
     made->key = key;
     made->users = 1;
     made->element = 1;
@@ -514,12 +514,12 @@ void rd_plan_print(rd_planner_t *p, const rd_plan_t *plan)
 
     if (p->args.rank == 0)
         rd_log(who, RD_LOG_INFO, "%s of %zu %s, root %d: %s by %s, messages of %zu bytes at most",
-               rd_coll_name(plan->ask.coll), plan->ask.count, rd_type_name(plan->ask.type), plan->ask.root, plan->algo,
+               rd_coll_name(plan->desc.coll), plan->desc.count, rd_type_name(plan->desc.type), plan->desc.root, plan->algo,
                lane ? rd_proto_name(lane->proto) : "no message", lane ? lane->slice : 0);
     if (!rd_log_enabled(RD_LOG_PLAN))
         return;
-    rd_log(who, RD_LOG_PLAN, "%s of %zu %s: %s, %d chunks, slices of %zu bytes", rd_coll_name(plan->ask.coll),
-           plan->ask.count, rd_type_name(plan->ask.type), plan->algo, plan->program->nchunks, plan->slice);
+    rd_log(who, RD_LOG_PLAN, "%s of %zu %s: %s, %d chunks, slices of %zu bytes", rd_coll_name(plan->desc.coll),
+           plan->desc.count, rd_type_name(plan->desc.type), plan->algo, plan->program->nchunks, plan->slice);
     for (int i = 0; i < plan->program->nlanes; i++)
         rd_log(who, RD_LOG_PLAN, "  lane %d: %s, %zu passes of %zu bytes", i, rd_proto_name(plan->lanes[i].proto),
                plan->lanes[i].passes, plan->lanes[i].slice);

@@ -36,14 +36,14 @@ static inline size_t rd_chunk_offset(const rd_chunks_t *c, int chunk)
 }
 
 /* What the user asked, as far as it decides the plan. */
-typedef struct rd_ask {
+typedef struct rd_coll_desc {
     rd_coll_t coll;
     rondo_type_t type;
     rondo_op_t op; /* 0 where the operation reduces nothing */
     int root;      /* 0 where there is none */
     size_t count;  /* elements: the whole message; of one block where each rank has one */
     size_t own;    /* nonzero: an exchange of rondo's own, which RONDO_ALGO and RONDO_PROTO do not speak of */
-} rd_ask_t;
+} rd_coll_desc_t;
 
 /* How one lane goes. All lanes of a collective go alike; of an all-to-all each as its one message asks. */
 typedef struct rd_lane_plan {
@@ -53,7 +53,7 @@ typedef struct rd_lane_plan {
 } rd_lane_plan_t;
 
 typedef struct rd_plan {
-    rd_ask_t ask;
+    rd_coll_desc_t desc;
     uint64_t key; /* of the ask: plan.c */
     const rd_program_t *program; /* owned by the planner, or by the plan (`own_program`) */
     rd_program_t *own_program;
@@ -98,7 +98,7 @@ void rd_planner_free(rd_planner_t *planner);
 
 /* The plan for an ask, from the cache or made now. `custom`: a reducer of the user's own op (premulsum), or NULL. The
  * caller gives it back by rd_plan_put. */
-rondo_result_t rd_plan_get(rd_planner_t *planner, const rd_ask_t *ask, const rd_tables_t *tables,
+rondo_result_t rd_plan_get(rd_planner_t *planner, const rd_coll_desc_t *desc, const rd_tables_t *tables,
                            const rd_reducer_t *custom, rd_plan_t **plan);
 /* One message to or from a peer, `send` or receive. Protocol and slice depend on (pair, bytes) alone. */
 rondo_result_t rd_plan_get_p2p(rd_planner_t *planner, int peer, int send, size_t bytes, rd_plan_t **plan);

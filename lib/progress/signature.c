@@ -15,15 +15,15 @@ typedef struct signature {
 
 static void fill(signature_t *s, const rd_call_t *call, uint64_t sequence)
 {
-    const rd_ask_t *ask = &call->ask;
+    const rd_coll_desc_t *desc = &call->desc;
 
     memset(s, 0, sizeof *s);
     s->sequence = sequence;
-    s->count = ask->count;
-    s->type = (int32_t)ask->type;
-    s->op = ask->op < RONDO_NUM_OPS ? (int32_t)ask->op : RONDO_NUM_OPS; /* numbers of user ops are each rank's */
-    s->root = call->name ? call->root : ask->root;
-    snprintf(s->name, sizeof s->name, "%s", call->name ? call->name : rd_coll_name(ask->coll));
+    s->count = desc->count;
+    s->type = (int32_t)desc->type;
+    s->op = desc->op < RONDO_NUM_OPS ? (int32_t)desc->op : RONDO_NUM_OPS; /* numbers of user ops are each rank's */
+    s->root = call->name ? call->root : desc->root;
+    snprintf(s->name, sizeof s->name, "%s", call->name ? call->name : rd_coll_name(desc->coll));
 }
 
 static void describe(char *text, size_t room, const signature_t *s)
@@ -83,7 +83,7 @@ static rondo_result_t compare_all(rd_queue_t *q, const signature_t *records)
 /* *records: one of each rank, this rank's filled in but for its number. */
 static rondo_result_t prepare(rd_queue_t *q, const rd_call_t *call, signature_t **records, rd_plan_t **plan)
 {
-    rd_ask_t exchange;
+    rd_coll_desc_t exchange;
     rondo_result_t result;
 
     *records = calloc((size_t)q->team->nranks, sizeof **records);
@@ -344,7 +344,7 @@ rondo_result_t rd_signature_list_call(rd_signature_list_t *list, const rd_call_t
 
     if (!item)
         return no_memory(list->team);
-    item->call.ask = call->ask;
+    item->call.desc = call->desc;
     item->call.name = call->name;
     item->call.root = call->root;
     pthread_mutex_lock(&list->lock);

@@ -64,7 +64,7 @@ typedef struct rd_phase {
     rd_coll_t coll;
     int root;
     int node;     /* whose blocks it is about; -1: everybody's */
-    size_t count; /* elements: as in rd_ask_t */
+    size_t count; /* elements: as in rd_coll_desc_t */
     size_t gap;   /* reduce_scatter: elements between a block of the input and the next */
     rd_spot_t from, to;
     bool tabled;

@@ -38,23 +38,23 @@ static void set_real(rd_kreduce_t *r, rondo_type_t type, double value)
 void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r)
 {
     const rd_op_scalar_t *scalar = call->scalar;
-    const rd_ask_t *ask = &call->ask;
+    const rd_coll_desc_t *desc = &call->desc;
 
-    r->op = (uint32_t)ask->op;
+    r->op = (uint32_t)desc->op;
     r->scaled = RD_KSCALE_NONE;
     r->device_scale = NULL;
     r->scale[0] = r->scale[1] = 0;
-    if (ask->op == RONDO_AVG && (is_real(ask->type) || ask->type == RONDO_COMPLEX64 || ask->type == RONDO_COMPLEX128)) {
+    if (desc->op == RONDO_AVG && (is_real(desc->type) || desc->type == RONDO_COMPLEX64 || desc->type == RONDO_COMPLEX128)) {
         r->op = RONDO_SUM;
-        set_real(r, ask->type, 1.0 / cuda->team->nranks);
-    } else if (ask->op >= RONDO_NUM_OPS && scalar) {
+        set_real(r, desc->type, 1.0 / cuda->team->nranks);
+    } else if (desc->op >= RONDO_NUM_OPS && scalar) {
         r->op = RONDO_SUM;
         r->device_scale = scalar->device;
-        r->scaled = is_real(ask->type) ? RD_KSCALE_REAL : RD_KSCALE_ELEMENT;
+        r->scaled = is_real(desc->type) ? RD_KSCALE_REAL : RD_KSCALE_ELEMENT;
         if (scalar->device)
             return;
-        if (is_real(ask->type))
-            set_real(r, ask->type, number(ask->type, scalar->here));
+        if (is_real(desc->type))
+            set_real(r, desc->type, number(desc->type, scalar->here));
         else
             memcpy(r->scale, scalar->here, sizeof r->scale);
     }
@@ -152,20 +152,20 @@ rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, s
 }
 
 /* One rank's contribution is scaled: alone on its node for an average, too, which is of others as well. */
-static int scales(const rd_cuda_t *cuda, const rd_ask_t *ask)
+static int scales(const rd_cuda_t *cuda, const rd_coll_desc_t *desc)
 {
-    return rd_coll_reduces(ask->coll) && (ask->op >= RONDO_NUM_OPS || (ask->op == RONDO_AVG && cuda->parent));
+    return rd_coll_reduces(desc->coll) && (desc->op >= RONDO_NUM_OPS || (desc->op == RONDO_AVG && cuda->parent));
 }
 
 /* One rank: the input, perhaps scaled. */
 static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
 {
     rd_klaunch_t launch = {
-        .kernel = RD_KERNEL_ALONE, .coll = RD_ALLREDUCE, .type = (uint32_t)call->ask.type, .op = RONDO_SUM};
-    size_t element = rondo_type_size(call->ask.type), count = call->ask.count;
+        .kernel = RD_KERNEL_ALONE, .coll = RD_ALLREDUCE, .type = (uint32_t)call->desc.type, .op = RONDO_SUM};
+    size_t element = rondo_type_size(call->desc.type), count = call->desc.count;
     rd_kwork_t work;
 
-    if (call->tables && call->ask.coll == RD_ALLTOALL) { /* alltoallv, gatherv, scatterv */
+    if (call->tables && call->desc.coll == RD_ALLTOALL) { /* alltoallv, gatherv, scatterv */
         const rd_tables_t *t = call->tables;
         return rd_cuda_copy(cuda, (char *)call->out + (t->out_displs ? t->out_displs[0] * element : 0),
                             (const char *)call->in + (t->in_displs ? t->in_displs[0] * element : 0),
@@ -174,11 +174,11 @@ static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
     if (call->tables && call->tables->out_displs)
         return rd_cuda_copy(cuda, (char *)call->out + call->tables->out_displs[0] * element, call->in, count * element,
                             call->stream);
-    if (!scales(cuda, &call->ask))
+    if (!scales(cuda, &call->desc))
         return rd_cuda_copy(cuda, call->out, call->in, count * element, call->stream);
     work.comm = cuda->k;
     work.reduce = (rd_kreduce_t){.in = call->in, .out = call->out, .count = count, .coll = RD_ALLREDUCE,
-                                 .type = (uint32_t)call->ask.type, .passes = 1, .units = 1};
+                                 .type = (uint32_t)call->desc.type, .passes = 1, .units = 1};
     rd_cuda_op(cuda, call, &work.reduce);
     launch.threads = rd_kernel_threads(RD_KERNEL_ALONE, RD_PROTO_LL);
     size_t blocks = (count * element + 16383) / 16384;
@@ -204,16 +204,16 @@ static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
 
 static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_chosen_t *chosen)
 {
-    const rd_ask_t *ask = &call->ask;
+    const rd_coll_desc_t *desc = &call->desc;
     rd_wanted_t wanted;
 
     rd_cuda_op(cuda, call, reduce);
     memset(&wanted, 0, sizeof wanted);
-    wanted.coll = reduce->coll = (uint32_t)ask->coll;
-    wanted.type = reduce->type = (uint32_t)ask->type;
+    wanted.coll = reduce->coll = (uint32_t)desc->coll;
+    wanted.type = reduce->type = (uint32_t)desc->type;
     wanted.op = reduce->op;
-    wanted.element = (uint32_t)rondo_type_size(ask->type);
-    wanted.count = reduce->count = ask->count;
+    wanted.element = (uint32_t)rondo_type_size(desc->type);
+    wanted.count = reduce->count = desc->count;
     wanted.kernels = cuda->windows && cuda->team->env->cuda_copy && !rd_copies_possible(cuda, call);
     return choose(cuda, &wanted, cuda->team->env, chosen);
 }
@@ -226,9 +226,9 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
 
     if (cuda->path)
         return rd_proxy_path_price(cuda, call);
-    if (one.ask.coll == RD_BARRIER) {
-        one.ask = (rd_ask_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
-    } else if (one.ask.count == 0 || call->tables) {
+    if (one.desc.coll == RD_BARRIER) {
+        one.desc = (rd_coll_desc_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
+    } else if (one.desc.count == 0 || call->tables) {
         return 0;
     }
     return cuda->k.nranks > 1 && choose_for(cuda, &one, &reduce, &chosen) == RONDO_SUCCESS ? chosen.us : 0;
@@ -251,12 +251,12 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
     work.reduce.in = call->in;
     work.reduce.out = out;
     work.reduce.gap = gap;
-    work.reduce.root = call->ask.root;
+    work.reduce.root = call->desc.root;
     work.reduce.passes = chosen.passes;
     work.reduce.units = chosen.units;
     work.reduce.slice = chosen.slice;
     if (rd_algo_is_program(chosen.launch.algo))
-        result = rd_cuda_program(cuda, &chosen.launch, call->ask.root, &work.programmed.program);
+        result = rd_cuda_program(cuda, &chosen.launch, call->desc.root, &work.programmed.program);
     return result == RONDO_SUCCESS ? rd_cuda_launch(cuda, &chosen.launch, &work, call->stream) : result;
 }
 
@@ -294,7 +294,7 @@ rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, si
 static rondo_result_t reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const size_t *counts = call->tables->in_counts;
-    size_t element = rondo_type_size(call->ask.type), offset = 0;
+    size_t element = rondo_type_size(call->desc.type), offset = 0;
     rondo_result_t result = RONDO_SUCCESS;
 
     for (int root = 0; root < cuda->k.nranks && result == RONDO_SUCCESS; root++) {
@@ -304,9 +304,9 @@ static rondo_result_t reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
         offset += counts[root] * element;
         if (!counts[root])
             continue;
-        one.ask.coll = RD_REDUCE;
-        one.ask.root = root;
-        one.ask.count = counts[root];
+        one.desc.coll = RD_REDUCE;
+        one.desc.root = root;
+        one.desc.count = counts[root];
         one.tables = NULL;
         one.in = block;
         one.out = !own ? NULL : call->bounce ? block : call->out;
@@ -329,15 +329,15 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
         rondo_result_t result = rd_proxy_path_check(cuda->path, call);
         return result == RONDO_SUCCESS ? rd_proxy_path_collective(cuda, call) : result;
     }
-    if (call->ask.coll == RD_BARRIER)
+    if (call->desc.coll == RD_BARRIER)
         return cuda->k.nranks == 1 ? RONDO_SUCCESS : run_barrier(cuda, call->stream);
     if (cuda->k.nranks == 1)
-        return call->ask.count || call->tables ? run_alone(cuda, call) : RONDO_SUCCESS;
-    if (call->tables && call->ask.coll == RD_REDUCE_SCATTER)
+        return call->desc.count || call->tables ? run_alone(cuda, call) : RONDO_SUCCESS;
+    if (call->tables && call->desc.coll == RD_REDUCE_SCATTER)
         return reduce_each(cuda, call);
     if (call->tables)
         return rd_messages_collective(cuda, call);
-    if (call->ask.count == 0)
+    if (call->desc.count == 0)
         return RONDO_SUCCESS;
     return call->bounce ? run_bounce(cuda, call) : run_one(cuda, call, call->out, 0);
 }
@@ -352,8 +352,8 @@ rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, si
 /* How much of each buffer a collective touches on this rank, in elements; what cannot be reached is refused. */
 static void extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, size_t *out)
 {
-    size_t n = (size_t)cuda->k.nranks, count = call->ask.count;
-    int rooting = call->ask.root == cuda->k.rank, coll = (int)call->ask.coll;
+    size_t n = (size_t)cuda->k.nranks, count = call->desc.count;
+    int rooting = call->desc.root == cuda->k.rank, coll = (int)call->desc.coll;
 
     *in = *out = count;
     if (coll == RD_ALLGATHER || coll == RD_ALLTOALL || (coll == RD_GATHER && rooting))
@@ -370,7 +370,7 @@ static void extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, si
 
 rondo_result_t rd_cuda_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
-    const char *name = rd_coll_name(call->ask.coll);
+    const char *name = rd_coll_name(call->desc.coll);
     rondo_result_t result = rd_cuda_check(cuda);
     size_t in, out;
 

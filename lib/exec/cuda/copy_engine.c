@@ -38,22 +38,22 @@ static const char *source(copies_t *c, size_t *length)
     const rd_call_t *call = c->call;
     size_t n = (size_t)c->cuda->k.nranks, rank = (size_t)c->cuda->k.rank;
 
-    c->bytes = call->ask.count * rondo_type_size(call->ask.type);
-    c->in_place = call->in == (call->ask.coll == RD_ALLGATHER ? (char *)call->out + rank * c->bytes : call->out);
+    c->bytes = call->desc.count * rondo_type_size(call->desc.type);
+    c->in_place = call->in == (call->desc.coll == RD_ALLGATHER ? (char *)call->out + rank * c->bytes : call->out);
     *length = c->bytes;
-    if (call->ask.coll == RD_BROADCAST)
+    if (call->desc.coll == RD_BROADCAST)
         return call->out;
-    if (call->ask.coll == RD_ALLGATHER && !c->in_place)
+    if (call->desc.coll == RD_ALLGATHER && !c->in_place)
         return call->in;
     *length *= n;
-    return call->ask.coll == RD_ALLGATHER ? call->out : call->in;
+    return call->desc.coll == RD_ALLGATHER ? call->out : call->in;
 }
 
 static rondo_result_t find(copies_t *c, int *number)
 {
     static const char *const wanted = "RONDO_CUDA_COPY or RONDO_ALGO=copy want it at the same place of the same "
                                       "registered buffer (rondo_comm_register) on all ranks";
-    const char *name = rd_coll_name(c->call->ask.coll);
+    const char *name = rd_coll_name(c->call->desc.coll);
     rd_who_t *who = c->cuda->team->who;
     size_t length;
     const char *from = source(c, &length), *what = from == c->call->out ? "recv" : "send";
@@ -76,12 +76,12 @@ static rondo_result_t find(copies_t *c, int *number)
 /* What must be alike on all ranks. A broadcast is in place at whom it likes. */
 static void set_mark(copies_t *c, int number)
 {
-    const rd_ask_t *ask = &c->call->ask;
-    uint32_t how = ask->coll == RD_BROADCAST   ? (uint32_t)ask->root
-                   : ask->coll == RD_ALLGATHER ? (uint32_t)c->in_place
+    const rd_coll_desc_t *desc = &c->call->desc;
+    uint32_t how = desc->coll == RD_BROADCAST   ? (uint32_t)desc->root
+                   : desc->coll == RD_ALLGATHER ? (uint32_t)c->in_place
                                                : 0;
     uint64_t offset = c->offset, bytes = c->bytes;
-    const uint32_t mark[8] = {(uint32_t)ask->coll,      how,             (uint32_t)number, (uint32_t)offset,
+    const uint32_t mark[8] = {(uint32_t)desc->coll,      how,             (uint32_t)number, (uint32_t)offset,
                               (uint32_t)(offset >> 32), (uint32_t)bytes, (uint32_t)(bytes >> 32)};
 
     c->meet.comm = c->cuda->k;
@@ -127,7 +127,7 @@ static int behind(const copies_t *c, int i)
 static void from_peers(copies_t *c)
 {
     size_t rank = (size_t)c->cuda->k.rank, bytes = c->bytes;
-    int all = c->call->ask.coll == RD_ALLTOALL;
+    int all = c->call->desc.coll == RD_ALLTOALL;
 
     for (int i = 1; i < c->cuda->k.nranks; i++) {
         size_t peer = (size_t)behind(c, i);
@@ -139,7 +139,7 @@ static void from_peers(copies_t *c)
 static void blocks(copies_t *c)
 {
     size_t at = (size_t)c->cuda->k.rank * c->bytes;
-    const char *own = (const char *)c->call->in + (c->call->ask.coll == RD_ALLTOALL ? at : 0);
+    const char *own = (const char *)c->call->in + (c->call->desc.coll == RD_ALLTOALL ? at : 0);
     rd_fork_t fork;
 
     meet(c, 0);
@@ -167,7 +167,7 @@ static void part_of(const copies_t *c, int rank, size_t *at, size_t *bytes)
 
 static void broadcast(copies_t *c)
 {
-    int root = c->call->ask.root, rank = c->cuda->k.rank, n = c->cuda->k.nranks;
+    int root = c->call->desc.root, rank = c->cuda->k.rank, n = c->cuda->k.nranks;
     char *out = c->call->out;
     size_t at, bytes;
 
@@ -209,7 +209,7 @@ rondo_result_t rd_copies_collective(rd_cuda_t *cuda, const rd_call_t *call)
     set_mark(&c, number);
     int before = rd_device_switch(cuda->device);
     c.result = rd_order_before(cuda, call->stream);
-    if (call->ask.coll == RD_BROADCAST)
+    if (call->desc.coll == RD_BROADCAST)
         broadcast(&c);
     else
         blocks(&c);

@@ -258,14 +258,14 @@ const char *rd_kchoose_one(const rd_wanted_t *w, const rd_limits_t *l, const rd_
 
 /* ---- the choice ---- */
 
-typedef struct ask {
+typedef struct desc {
     const rd_wanted_t *wanted;
     const rd_limits_t *limits;
-} ask_t;
+} coll_desc_t;
 
 static const char *excluded(const void *limits, const rd_choice_t *c)
 {
-    const ask_t *k = limits;
+    const coll_desc_t *k = limits;
     rd_chosen_t chosen;
 
     return rd_kchoose_one(k->wanted, k->limits, c->algo, c->proto, &chosen);
@@ -274,7 +274,7 @@ static const char *excluded(const void *limits, const rd_choice_t *c)
 /* Slices are as long as the units make them: there is one price. */
 static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
 {
-    const ask_t *k = limits;
+    const coll_desc_t *k = limits;
     rd_chosen_t chosen;
 
     (void)rd_kchoose_one(k->wanted, k->limits, c.algo, c.proto, &chosen);
@@ -295,7 +295,7 @@ void rd_kchoose_all(const rd_wanted_t *w, const rd_limits_t *l, const rd_forced_
 {
     const rd_shape_t shape = {(int)l->nranks, 1, NULL};
     const rd_sched_args_t args = {.shape = &shape, .coll = (rd_coll_t)w->coll};
-    const ask_t k = {w, l};
+    const coll_desc_t k = {w, l};
 
     rd_candidates(&gpus, &k, &args, (int)l->nranks, forced, all);
 }

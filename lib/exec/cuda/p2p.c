@@ -283,11 +283,11 @@ rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
 /* The block that goes from `from` to `to`, and where it lies at both; 0 bytes: none. Uniform collectives. */
 static size_t uniform(const rd_call_t *c, int from, int to, size_t *in, size_t *out)
 {
-    size_t bytes = c->ask.count * rondo_type_size(c->ask.type);
-    int root = c->ask.root;
+    size_t bytes = c->desc.count * rondo_type_size(c->desc.type);
+    int root = c->desc.root;
 
     *in = *out = 0;
-    switch (c->ask.coll) {
+    switch (c->desc.coll) {
     case RD_BROADCAST:
         return from == root ? bytes : 0;
     case RD_ALLGATHER:
@@ -320,10 +320,10 @@ static size_t displacement(const size_t *counts, const size_t *displs, int rank)
 /* The same by tables: what this rank sends to `peer` (send) or receives from it. */
 static size_t tabled(const rd_cuda_t *cuda, const rd_call_t *c, int peer, int send, size_t *offset)
 {
-    size_t element = rondo_type_size(c->ask.type);
+    size_t element = rondo_type_size(c->desc.type);
     const rd_tables_t *t = c->tables;
 
-    if (c->ask.coll == RD_ALLGATHER && send) {
+    if (c->desc.coll == RD_ALLGATHER && send) {
         *offset = 0;
         return t->out_counts[cuda->k.rank] * element;
     }

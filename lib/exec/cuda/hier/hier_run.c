@@ -13,9 +13,9 @@ _Static_assert(RD_KRANKS * 16 <= RD_HIER_REST, "what is left over has less than 
 #define LAUNCHES_MOST 256
 
 /* An average of integers is divided once, when all is summed. */
-static bool is_divided(const rd_ask_t *ask)
+static bool is_divided(const rd_coll_desc_t *desc)
 {
-    return rd_coll_reduces(ask->coll) && ask->op == RONDO_AVG && ask->type < RONDO_FLOAT16;
+    return rd_coll_reduces(desc->coll) && desc->op == RONDO_AVG && desc->type < RONDO_FLOAT16;
 }
 
 static bool is_rooted(rd_coll_t coll)
@@ -26,7 +26,7 @@ static bool is_rooted(rd_coll_t coll)
 static rd_hier_t facts_of(const rd_cuda_t *cuda, const rd_call_t *call)
 {
     const rd_node_t *node = cuda->team->node;
-    const rd_ask_t *ask = &call->ask;
+    const rd_coll_desc_t *desc = &call->desc;
 
     return (rd_hier_t){
         .node_of = node->node_of,
@@ -40,13 +40,13 @@ static rd_hier_t facts_of(const rd_cuda_t *cuda, const rd_call_t *call)
         .rails = cuda->path->rails,
         .alike = node->fewest == node->most,
         .ordered = cuda->path->ordered,
-        .coll = ask->coll,
-        .root = ask->root,
-        .root_place = is_rooted(ask->coll) ? rd_hier_place(node->node_of, ask->root) : 0,
-        .count = ask->count,
+        .coll = desc->coll,
+        .root = desc->root,
+        .root_place = is_rooted(desc->coll) ? rd_hier_place(node->node_of, desc->root) : 0,
+        .count = desc->count,
         .tables = call->tables,
         .bounce = call->bounce != 0,
-        .element = rondo_type_size(ask->type),
+        .element = rondo_type_size(desc->type),
         .scratch = rd_window_scratch_bytes(cuda->node_comm),
         .least = cuda->path->k.least,
         .launches = LAUNCHES_MOST,
@@ -60,25 +60,25 @@ static char *address(const rd_cuda_t *cuda, const rd_call_t *call, rd_spot_t spo
                  : spot.where == RD_OUT ? (char *)call->out
                                         : rd_window_scratch(cuda->node_comm);
 
-    return base ? base + spot.at * rondo_type_size(call->ask.type) : NULL;
+    return base ? base + spot.at * rondo_type_size(call->desc.type) : NULL;
 }
 
 /* Contributions have been scaled inside the nodes, so an average of fractions, or a sum of what is scaled, is a sum. */
 static rondo_result_t run_rail(rd_cuda_t *cuda, rd_call_t *part)
 {
-    if (part->ask.op == RONDO_AVG || part->ask.op >= RONDO_NUM_OPS)
-        part->ask.op = RONDO_SUM;
+    if (part->desc.op == RONDO_AVG || part->desc.op >= RONDO_NUM_OPS)
+        part->desc.op = RONDO_SUM;
     return rd_proxy_path_run(cuda->path, RD_NET_COMM_RAIL, part);
 }
 
 static rondo_result_t run_phase(rd_cuda_t *cuda, const rd_call_t *call, const rd_phase_t *phase)
 {
-    size_t element = rondo_type_size(call->ask.type);
+    size_t element = rondo_type_size(call->desc.type);
     rd_call_t part = *call;
 
-    part.ask.coll = phase->coll;
-    part.ask.root = phase->root;
-    part.ask.count = phase->count;
+    part.desc.coll = phase->coll;
+    part.desc.root = phase->root;
+    part.desc.count = phase->count;
     part.tables = phase->tabled ? &phase->tables : NULL;
     part.in = address(cuda, call, phase->from);
     part.out = address(cuda, call, phase->to);
@@ -102,7 +102,7 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call)
     rondo_result_t result = RONDO_SUCCESS;
     rd_phases_t phases;
 
-    if (is_divided(&call->ask) || !rd_hier_serves(&facts))
+    if (is_divided(&call->desc) || !rd_hier_serves(&facts))
         return rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
     if (rd_hier_phases(&facts, &phases) != 0)
         result =

@@ -111,10 +111,10 @@ static void side_tabled(rd_kside_t *side, const size_t *counts, const size_t *di
 
 static void sides(const rd_net_comm_t *by, const rd_call_t *c, rd_kside_t *in, rd_kside_t *out, rd_kpart_t *table)
 {
-    size_t element = rondo_type_size(c->ask.type), bytes = c->ask.count * element;
-    int n = by->nranks, rooting = by->rank == c->ask.root;
+    size_t element = rondo_type_size(c->desc.type), bytes = c->desc.count * element;
+    int n = by->nranks, rooting = by->rank == c->desc.root;
     const rd_tables_t *t = c->tables;
-    rd_coll_t coll = c->ask.coll;
+    rd_coll_t coll = c->desc.coll;
 
     side_one(in, bytes);
     side_one(out, bytes);
@@ -152,7 +152,7 @@ static void side_join(rd_kside_t *side)
 static size_t longest(const rd_net_comm_t *by, const rd_call_t *c)
 {
     const size_t *tables[2] = {c->tables ? c->tables->in_counts : NULL, c->tables ? c->tables->out_counts : NULL};
-    size_t most = c->tables ? 0 : c->ask.count;
+    size_t most = c->tables ? 0 : c->desc.count;
 
     for (int side = 0; side < 2; side++)
         for (int r = 0; tables[side] && r < by->nranks; r++)
@@ -167,20 +167,20 @@ static uint32_t channels_for(const rd_proxy_path_t *s, int net_comm, const rd_ca
 {
     uint32_t most = s->cuda->limits.blocks < s->k.channels ? s->cuda->limits.blocks : s->k.channels; /* a block each */
 
-    return c->tables && c->ask.coll == RD_REDUCE_SCATTER && net_comm == RD_NET_COMM_ALL ? 1 : most;
+    return c->tables && c->desc.coll == RD_REDUCE_SCATTER && net_comm == RD_NET_COMM_ALL ? 1 : most;
 }
 
 /* Elements of a part that a round carries: the same on all ranks, who know all counts but those of other pairs. Of an
  * all-to-all by tables, `count` is what all that is in them has in common; 0: nothing. */
 static size_t elements_each(const rd_proxy_path_t *s, int net_comm, const rd_call_t *c, size_t most)
 {
-    rd_coll_t coll = c->ask.coll;
-    size_t element = rondo_type_size(c->ask.type), round = s->k.slot;
+    rd_coll_t coll = c->desc.coll;
+    size_t element = rondo_type_size(c->desc.type), round = s->k.slot;
     size_t parts = coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_BROADCAST || coll == RD_BARRIER
                        ? 1
                        : (size_t)s->net_comms[net_comm].nranks;
 
-    if (!(c->tables && coll == RD_ALLTOALL && !c->ask.count))
+    if (!(c->tables && coll == RD_ALLTOALL && !c->desc.count))
         round = rd_kpiece(most * parts * element, (uint32_t)parts, channels_for(s, net_comm, c), s->k.least, s->k.slot);
     round = round < RD_PROXY_PATH_PART * parts ? RD_PROXY_PATH_PART * parts : round; /* which is no more than a slot */
     size_t each = (round / parts + 15) / 16 * 16; /* upward, or a round more has what is left */
@@ -200,11 +200,11 @@ static rd_proxy_path_task_t *task_make(rd_proxy_path_t *s, int net_comm, const r
 
     if (!task)
         return NULL;
-    task->ask.coll = c->ask.coll;
-    task->ask.type = c->ask.type;
-    task->ask.op = op;
-    task->ask.root = c->tables ? 0 : c->ask.root;
-    task->ask.count = c->ask.count;
+    task->desc.coll = c->desc.coll;
+    task->desc.type = c->desc.type;
+    task->desc.op = op;
+    task->desc.root = c->tables ? 0 : c->desc.root;
+    task->desc.count = c->desc.count;
     task->each = each;
     task->net_comm = net_comm;
     task->rounds = rounds;
@@ -269,8 +269,8 @@ static rondo_result_t run(rd_proxy_path_t *s, int net_comm, const rd_call_t *cal
 {
     const rd_net_comm_t *by = &s->net_comms[net_comm];
     rd_cuda_t *cuda = s->cuda;
-    rd_klaunch_t l = {.kernel = RD_KERNEL_PROXIED, .coll = (uint32_t)call->ask.coll};
-    size_t element = rondo_type_size(call->ask.type), most = longest(by, call);
+    rd_klaunch_t l = {.kernel = RD_KERNEL_PROXIED, .coll = (uint32_t)call->desc.coll};
+    size_t element = rondo_type_size(call->desc.type), most = longest(by, call);
     size_t each = elements_each(s, net_comm, call, most);
     raises_t raises;
     rd_kproxied_t *k = &work->proxied;
@@ -279,14 +279,14 @@ static rondo_result_t run(rd_proxy_path_t *s, int net_comm, const rd_call_t *cal
         return RONDO_SUCCESS;
     if ((most + each - 1) / each > UINT32_MAX / 2)
         return rd_error(cuda->team->who, RONDO_ERR_UNSUPPORTED, "%s of %zu elements: too long",
-                        rd_coll_name(call->ask.coll), most);
+                        rd_coll_name(call->desc.coll), most);
     work->comm = cuda->k;
     rd_cuda_op(cuda, call, &k->reduce);
     k->reduce.in = call->in;
     k->reduce.out = call->out;
-    k->reduce.type = (uint32_t)call->ask.type;
+    k->reduce.type = (uint32_t)call->desc.type;
     sides(by, call, &k->in, &k->out, table);
-    k->copied = call->ask.coll == RD_BROADCAST && by->rank == call->ask.root && call->in != call->out;
+    k->copied = call->desc.coll == RD_BROADCAST && by->rank == call->desc.root && call->in != call->out;
     k->each = each * element;
     k->rounds = (uint32_t)((most + each - 1) / each);
     if (k->rounds == 1) {

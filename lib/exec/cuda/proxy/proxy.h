@@ -22,7 +22,7 @@
 /* What a collective's triggers mean. Made by the call; the proxy channel that takes its last round frees it, or, when it belongs
  * to a graph, proxy channel 0 when the graph has ended and all that it has raised is done. */
 typedef struct rd_proxy_path_task {
-    rd_ask_t ask; /* count: of the whole, or of a block */
+    rd_coll_desc_t desc; /* count: of the whole, or of a block */
     size_t each;  /* elements of a part that a round carries */
     uint32_t rounds;
     _Atomic uint32_t left; /* rounds that no proxy channel has taken */

@@ -45,7 +45,7 @@ static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_proxy_pat
     rd_planner_t *planner = channel->net_comms[t->net_comm]->planner;
     int n = channel->path->net_comms[t->net_comm].nranks;
     size_t *in = channel->counts, *out = channel->counts + n;
-    rd_ask_t ask = t->ask;
+    rd_coll_desc_t desc = t->desc;
     rd_tables_t tables = {NULL, NULL, NULL, NULL};
 
     if (t->in_counts)
@@ -53,13 +53,13 @@ static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_proxy_pat
     if (t->out_counts)
         tables.out_counts = round_counts(out, t->out_counts, n, t, round);
     if (!t->in_counts && !t->out_counts) {
-        ask.count = ask.coll == RD_BARRIER ? ask.count : part_of(ask.count, t->each, round);
-        return rd_plan_get(planner, &ask, NULL, NULL, plan);
+        desc.count = desc.coll == RD_BARRIER ? desc.count : part_of(desc.count, t->each, round);
+        return rd_plan_get(planner, &desc, NULL, NULL, plan);
     }
-    ask.count = 0;
-    for (int r = 0; r < n && ask.coll != RD_ALLTOALL; r++)
-        ask.count += t->in_counts ? in[r] : out[r];
-    return rd_plan_get(planner, &ask, &tables, NULL, plan);
+    desc.count = 0;
+    for (int r = 0; r < n && desc.coll != RD_ALLTOALL; r++)
+        desc.count += t->in_counts ? in[r] : out[r];
+    return rd_plan_get(planner, &desc, &tables, NULL, plan);
 }
 
 /* ---- from a trigger to a task of the net communicator's queue */
@@ -100,8 +100,8 @@ static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger
                         trigger->round, trigger->what);
     if (t->captured && t->rounds > 1 && trigger->round == 0) /* nobody has announced what a graph's kernels do */
         wake_others(channel);
-    if (t->ask.coll == RD_BROADCAST) /* in place: the root's kernel wants nothing back, the others' give nothing */
-        in = out = s->net_comms[t->net_comm].rank == t->ask.root ? in : out;
+    if (t->desc.coll == RD_BROADCAST) /* in place: the root's kernel wants nothing back, the others' give nothing */
+        in = out = s->net_comms[t->net_comm].rank == t->desc.root ? in : out;
     channel->lanes[0].inlined[channel->lanes[0].taken & (s->k.slots - 1)] = t->inlined ? t->inline_out : 0;
     rondo_result_t result = round_plan(channel, t, trigger->round, &plan);
     if (result == RONDO_SUCCESS)
