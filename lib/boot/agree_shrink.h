@@ -69,7 +69,7 @@ typedef struct rd_roll {
     int told; /* it has heard where this rank stands */
     int64_t again_ms;
     /* as the leader */
-    rd_door_t door;
+    rd_listener_t incoming;
     int leads, listed; /* listed: a list is out, and its answers are awaited */
     rd_guest_t *guest; /* by rank */
     struct pollfd *polls;

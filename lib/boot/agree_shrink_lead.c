@@ -36,14 +36,14 @@ static rondo_result_t begin(rd_roll_t *r)
     size_t n = (size_t)b->nranks;
     rd_hello_t mine = {.purpose = RD_FOR_ROLL, .rank = b->rank, .nranks = b->nranks};
     r->guest = calloc(n, sizeof(*r->guest));
-    r->polls = calloc(n + RD_DOOR_POLLS, sizeof(*r->polls));
+    r->polls = calloc(n + RD_LISTENER_POLLS, sizeof(*r->polls));
     if (!r->guest || !r->polls)
         return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a roll call of %d ranks", b->nranks);
     for (int i = 0; i < b->nranks; i++) {
         r->guest[i].knock = -1;
         r->guest[i].lost = i < b->rank;
     }
-    rd_door_open(&r->door, b->listener, &r->creds, &b->addr, sizeof(b->addr), &mine);
+    rd_listener_open(&r->incoming, b->listener, &r->creds, &b->addr, sizeof(b->addr), &mine);
     r->leads = 1;
     return RONDO_SUCCESS;
 }
@@ -159,7 +159,7 @@ static void turn(rd_roll_t *r)
         else if (g && g->knock >= 0)
             r->polls[i] = (struct pollfd){.fd = g->knock, .events = g->answered ? POLLIN : POLLOUT};
     }
-    int doors = rd_door_fill(&r->door, r->polls + n);
+    int doors = rd_listener_fill(&r->incoming, r->polls + n);
     poll(r->polls, (nfds_t)(n + doors), RD_BOOT_SLICE_MS);
     for (int i = 0; i < n; i++) {
         rd_guest_t *g = guest_of(r, i);
@@ -168,8 +168,8 @@ static void turn(rd_roll_t *r)
         else if (g && g->knock >= 0)
             knocked(g, r->polls[i].revents);
     }
-    rd_door_pump(&r->door);
-    for (rd_chan_t *c; (c = rd_door_next(&r->door));)
+    rd_listener_pump(&r->incoming);
+    for (rd_chan_t *c; (c = rd_listener_next(&r->incoming));)
         admit(r, c);
 }
 
@@ -395,7 +395,7 @@ void rd_roll_lead_end(rd_roll_t *r)
     dismiss_attendant(r);
     if (!r->leads)
         goto free;
-    rd_door_close(&r->door);
+    rd_listener_close(&r->incoming);
     for (int i = 0; i < r->nranks; i++) {
         stop_knocking(&r->guest[i]);
         rd_chan_free(r->guest[i].chan);

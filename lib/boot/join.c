@@ -37,8 +37,8 @@ typedef struct joining {
     const rd_env_t *env;
     dial_t meet;
     dial_t dial[RD_BOOT_ROUNDS];
-    rd_door_t door;
-    int tabled, missing;             /* missing: neighbours without a connection; the door is open when tabled */
+    rd_listener_t incoming;
+    int tabled, missing;             /* missing: neighbours without a connection; the listener is open when tabled */
     int64_t deadline_ms, stopped_ms; /* stopped_ms: when the stop word was first seen set; 0: not yet */
     rondo_result_t code;
     int from_meet; /* the failure came from the rendezvous: it need not be told */
@@ -164,7 +164,7 @@ static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
         return;
     }
     rd_id_derive(&b->creds, &b->id.creds, "met", data, sizeof(rd_salt_t));
-    rd_door_open(&j->door, b->listener, &b->creds, &b->addr, sizeof(b->addr), &mine);
+    rd_listener_open(&j->incoming, b->listener, &b->creds, &b->addr, sizeof(b->addr), &mine);
     data += sizeof(rd_salt_t);
     for (int k = 0; k < b->rounds; k++) {
         rd_hello_t hello = {.purpose = RD_FOR_NEIGHBOUR, .rank = b->rank, .nranks = b->nranks, .slot = k};
@@ -255,13 +255,13 @@ static void dials_pump(joining_t *j)
     }
 }
 
-static void door_pump(joining_t *j)
+static void listener_pump(joining_t *j)
 {
     rd_boot_t *b = j->b;
-    rd_door_pump(&j->door);
-    if (j->door.poor)
+    rd_listener_pump(&j->incoming);
+    if (j->incoming.poor)
         fail(j, RONDO_ERR_NO_MEMORY, "no memory for the connections to the other ranks");
-    for (rd_chan_t *c; (c = rd_door_next(&j->door));) {
+    for (rd_chan_t *c; (c = rd_listener_next(&j->incoming));) {
         int k = c->theirs.slot;
         int wanted = c->theirs.purpose == RD_FOR_NEIGHBOUR && c->theirs.nranks == b->nranks && k >= 0 &&
                      k < b->rounds && ((int64_t)c->theirs.rank + (1 << k)) % b->nranks == b->rank && !b->to[k].chan;
@@ -287,7 +287,7 @@ static int64_t retry_in(const joining_t *j)
 
 static void sleep_until_news(joining_t *j)
 {
-    struct pollfd p[1 + RD_BOOT_ROUNDS + RD_DOOR_POLLS];
+    struct pollfd p[1 + RD_BOOT_ROUNDS + RD_LISTENER_POLLS];
     int n = 0;
     if (j->meet.chan)
         p[n++] = (struct pollfd){.fd = j->meet.chan->fd, .events = rd_chan_events(j->meet.chan)};
@@ -295,7 +295,7 @@ static void sleep_until_news(joining_t *j)
         if (j->dial[k].chan)
             p[n++] = (struct pollfd){.fd = j->dial[k].chan->fd, .events = rd_chan_events(j->dial[k].chan)};
     if (j->tabled)
-        n += rd_door_fill(&j->door, p + n);
+        n += rd_listener_fill(&j->incoming, p + n);
     poll(p, (nfds_t)n, (int)retry_in(j));
 }
 
@@ -340,7 +340,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
     for (;;) {
         meet_pump(&j);
         if (j.tabled && !j.code)
-            door_pump(&j);
+            listener_pump(&j);
         if (j.tabled && !j.code)
             dials_pump(&j);
         if (j.code || (j.tabled && j.missing == 0))
@@ -352,7 +352,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         tell_meet(&j);
     else
         rd_chan_send(j.meet.chan, RD_REC_READY, NULL, 0);
-    rd_door_close(&j.door);
+    rd_listener_close(&j.incoming);
     rd_chan_free(j.meet.chan);
     for (int k = 0; k < b->rounds; k++)
         rd_chan_free(j.dial[k].chan);

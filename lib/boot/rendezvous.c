@@ -1,6 +1,6 @@
 /* The rendezvous thread.
  *
- * Guests come through the door (so they hold the secret), say who they are, and wait. When all have come, each is told
+ * Guests come through the listener (so they hold the secret), say who they are, and wait. When all have come, each is told
  * where its neighbours listen; it connects to them, says that it is ready and leaves. The rendezvous sees all ranks and
  * is therefore the one to say what is wrong: a rank claimed twice, different rank counts, a rank that left or failed or
  * did not come in time. Whatever it is, all who are there and all who still come are told the same sentence.
@@ -34,7 +34,7 @@ typedef struct meet {
     rd_id_t id;
     rd_salt_t salt;
     int listener;
-    rd_door_t door;
+    rd_listener_t incoming;
     int64_t timeout_ms, first_ms;
     guest_t *guest;
     int nguests, room;
@@ -300,7 +300,7 @@ static int admit(meet_t *m, rd_chan_t *chan)
 /* One turn: sleeps until something happens. 0, or -1: no memory. */
 static int turn(meet_t *m)
 {
-    int need = 1 + RD_DOOR_POLLS + m->nguests, n = 0;
+    int need = 1 + RD_LISTENER_POLLS + m->nguests, n = 0;
     if (need > m->polls_room) {
         struct pollfd *more = realloc(m->polls, (size_t)(2 * need) * sizeof(*more));
         if (!more)
@@ -315,21 +315,21 @@ static int turn(meet_t *m)
         p[n++] = (struct pollfd){.fd = rd_chan_over(c) ? -1 : c->fd, .events = rd_chan_events(c)};
     }
     int guests = m->nguests;
-    n += rd_door_fill(&m->door, p + n);
-    poll(p, (nfds_t)n, m->first_ms || m->door.nstrangers ? SLICE_MS : -1);
+    n += rd_listener_fill(&m->incoming, p + n);
+    poll(p, (nfds_t)n, m->first_ms || m->incoming.npending ? SLICE_MS : -1);
     for (int i = 0; i < guests; i++)
         if (p[1 + i].revents)
             serve(m, &m->guest[i]);
-    rd_door_pump(&m->door);
-    for (rd_chan_t *c; (c = rd_door_next(&m->door));)
+    rd_listener_pump(&m->incoming);
+    for (rd_chan_t *c; (c = rd_listener_next(&m->incoming));)
         if (admit(m, c) != 0)
             return -1;
-    return m->door.poor ? -1 : 0;
+    return m->incoming.poor ? -1 : 0;
 }
 
 static void end(meet_t *m)
 {
-    rd_door_close(&m->door);
+    rd_listener_close(&m->incoming);
     for (int i = 0; i < m->nguests; i++)
         rd_chan_free(m->guest[i].chan);
     rd_fd_close(m->listener);
@@ -375,7 +375,7 @@ rondo_result_t rd_meet_start(const rd_id_t *id, int listener, int64_t timeout_ms
     m->listener = listener;
     m->timeout_ms = timeout_ms;
     randombytes_buf(&m->salt, sizeof(m->salt));
-    rd_door_open(&m->door, listener, &id->creds, &id->addr, sizeof(id->addr), &mine);
+    rd_listener_open(&m->incoming, listener, &id->creds, &id->addr, sizeof(id->addr), &mine);
     memcpy(m->served.job, id->creds.job, sizeof(m->served.job));
     if (rd_served_start(&m->served, meet_run) == 0)
         return RONDO_SUCCESS;

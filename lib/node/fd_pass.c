@@ -107,7 +107,7 @@ static rondo_result_t stopped(const rd_pass_t *p)
 
 typedef struct lead {
     const rd_pass_t *p;
-    rd_door_t door;
+    rd_listener_t incoming;
     rd_chan_t **chan; /* of each rank */
     unsigned char *asked;
     int awaited; /* expected ranks that have not asked yet */
@@ -132,7 +132,7 @@ static void hear(lead_t *l, int rank)
 
 static void lead_turn(lead_t *l, const unsigned char *expected, int *pidfd, struct pollfd *polls)
 {
-    int n = rd_door_fill(&l->door, polls);
+    int n = rd_listener_fill(&l->incoming, polls);
     for (int r = 0; r < l->p->nranks; r++)
         if (l->chan[r] && !l->asked[r])
             polls[n++] = (struct pollfd){.fd = l->chan[r]->fd, .events = rd_chan_events(l->chan[r])};
@@ -140,8 +140,8 @@ static void lead_turn(lead_t *l, const unsigned char *expected, int *pidfd, stru
     for (int r = 0; r < l->p->nranks; r++)
         if (l->chan[r] && !l->asked[r])
             hear(l, r);
-    rd_door_pump(&l->door);
-    for (rd_chan_t *c; (c = rd_door_next(&l->door));) {
+    rd_listener_pump(&l->incoming);
+    for (rd_chan_t *c; (c = rd_listener_next(&l->incoming));) {
         int r = c->theirs.rank;
         if (c->theirs.purpose != RD_FOR_NODE || r < 0 || r >= l->p->nranks || !expected[r] || l->chan[r]) {
             rd_chan_free(c);
@@ -216,7 +216,7 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
     size_t n = (size_t)p->nranks;
     rd_hello_t mine = {.purpose = RD_FOR_NODE, .rank = p->rank, .nranks = p->nranks};
     lead_t l = {.p = p};
-    struct pollfd *polls = calloc(n + RD_DOOR_POLLS, sizeof(*polls));
+    struct pollfd *polls = calloc(n + RD_LISTENER_POLLS, sizeof(*polls));
     rondo_result_t code = RONDO_SUCCESS;
     l.chan = calloc(n, sizeof(*l.chan));
     l.asked = calloc(n, 1);
@@ -224,7 +224,7 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
         code = rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
         goto free;
     }
-    rd_door_open(&l.door, listener, &p->creds, name, RD_NODE_NAME, &mine);
+    rd_listener_open(&l.incoming, listener, &p->creds, name, RD_NODE_NAME, &mine);
     for (size_t r = 0; r < n; r++)
         l.awaited += expected[r] != 0;
     rd_fd_fork_lock();
@@ -233,14 +233,14 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
         rd_fd_keep(pidfd[p->rank]);
     rd_fd_fork_unlock();
     int64_t until = rd_clock_ms() + WAIT_MS;
-    while (l.awaited && !l.door.poor && rd_clock_ms() < until && !(code = stopped(p)))
+    while (l.awaited && !l.incoming.poor && rd_clock_ms() < until && !(code = stopped(p)))
         lead_turn(&l, expected, pidfd, polls);
-    if (l.door.poor && !code)
+    if (l.incoming.poor && !code)
         code = rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
     for (size_t r = 0; r < n && !code; r++)
         if (l.asked[r] == ASKED)
             give(l.chan[r], p->nranks, memory, pidfd); /* who does not get it reports that itself */
-    rd_door_close(&l.door);
+    rd_listener_close(&l.incoming);
     for (size_t r = 0; r < n; r++)
         rd_chan_free(l.chan[r]);
 free:

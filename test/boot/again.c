@@ -1,5 +1,5 @@
 /* A derived id that is used again while a rank is not yet through with the last time. The rendezvous turns away who has
- * been told and comes again; a rank that is turned away, or is shown the door before it has heard anything, comes until
+ * been told and comes again; a rank that is turned away, or is shown the listener before it has heard anything, comes until
  * it is let stay. */
 #include <poll.h>
 #include <pthread.h>
@@ -121,11 +121,11 @@ static void comes_too_early(void)
 }
 
 /* The rendezvous that lets the rank in first has nothing to say to it; the next one has. So it is, too, for who loses
- * his place at the door of a flooded rendezvous, which he cannot tell from that: his proof was on its way. */
+ * his place at the listener of a flooded rendezvous, which he cannot tell from that: his proof was on its way. */
 static void is_turned_away(int derived)
 {
     rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
-    rd_door_t door;
+    rd_listener_t incoming;
     rd_chan_t *c = NULL;
     rank_t one;
     rd_id_t id;
@@ -133,15 +133,15 @@ static void is_turned_away(int derived)
 
     check_now = derived ? "is turned away" : "loses its place";
     id.derived = derived;
-    rd_door_open(&door, fd, &id.creds, &id.addr, sizeof id.addr, &mine);
+    rd_listener_open(&incoming, fd, &id.creds, &id.addr, sizeof id.addr, &mine);
     begin_rank(&one, &id, 0, 1);
-    while (!(c = rd_door_next(&door))) {
-        struct pollfd p[RD_DOOR_POLLS];
-        poll(p, (nfds_t)rd_door_fill(&door, p), 50);
-        rd_door_pump(&door);
+    while (!(c = rd_listener_next(&incoming))) {
+        struct pollfd p[RD_LISTENER_POLLS];
+        poll(p, (nfds_t)rd_listener_fill(&incoming, p), 50);
+        rd_listener_pump(&incoming);
     }
     rd_chan_hang_up(c);
-    rd_door_close(&door);
+    rd_listener_close(&incoming);
     CHECK(rd_meet_start(&id, fd, env.create_timeout_ms, NULL) == RONDO_SUCCESS);
     pthread_join(one.thread, NULL);
     CHECK(one.result == RONDO_SUCCESS);

@@ -17,7 +17,7 @@
 #include "util/gate.h"
 
 #define RANKS 5
-#define IDLE 100 /* more than a door has places */
+#define IDLE 100 /* more than a listener has places */
 
 typedef enum { SCAN, GARBAGE, OTHER_JOB, OTHER_VERSION, WRONG_PROOF, REFLECT, HALF, NUM_ATTACKS } attack_t;
 

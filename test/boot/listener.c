@@ -1,5 +1,5 @@
-/* The door, one defence after the other: strangers cost places, not memory and not time. A wrong hello is shown out at
- * once, a wrong proof too, silence in time; a full door gives up its oldest stranger, and rather one that has
+/* The listener, one defence after the other: strangers cost places, not memory and not time. A wrong hello is shown out at
+ * once, a wrong proof too, silence in time; a full listener gives up its oldest stranger, and rather one that has
  * not named this job; a flood is taken in turns; without a descriptor left a stranger's is used; a record that is
  * forged or too long ends its connection; and in all this one who holds the secret comes in. The clock is turned
  * forward by turning back when a stranger came. */
@@ -17,7 +17,7 @@
 
 #define FLOOD 40 /* more than are let in at a time, fewer than there are places */
 
-static rd_door_t door;
+static rd_listener_t incoming;
 static rd_addr_t addr;
 static rd_creds_t creds = {{1}, {2}};
 static rd_env_t env;
@@ -31,14 +31,14 @@ static void begin(const char *what)
     addr = rd_addr_loopback(4);
     if (rd_env_read(&env) != RONDO_SUCCESS || rd_sock_listen(&fd, &addr, &env, NULL) != RONDO_SUCCESS)
         exit(1);
-    rd_door_open(&door, fd, &creds, &addr, sizeof addr, &mine);
+    rd_listener_open(&incoming, fd, &creds, &addr, sizeof addr, &mine);
 }
 
 static void end(void)
 {
-    int fd = door.fd;
+    int fd = incoming.fd;
 
-    rd_door_close(&door);
+    rd_listener_close(&incoming);
     rd_fd_close(fd);
 }
 
@@ -68,12 +68,12 @@ static void say(int fd, const void *data, size_t bytes)
         exit(1);
 }
 
-/* Pumps until that many are in the door; what was sent over loopback is there at once, or very soon. */
-static int pumped(int strangers)
+/* Pumps until that many are in the listener; what was sent over loopback is there at once, or very soon. */
+static int pumped(int pending)
 {
     for (int i = 0; i < 2000; i++) {
-        rd_door_pump(&door);
-        if (door.nstrangers == strangers)
+        rd_listener_pump(&incoming);
+        if (incoming.npending == pending)
             return 1;
         usleep(1000);
     }
@@ -94,10 +94,10 @@ static rd_chan_t *guest(rd_chan_t *client)
 
     for (int i = 0; i < 2000 && !in; i++) {
         rd_chan_pump(client);
-        rd_door_pump(&door);
-        in = rd_door_next(&door);
-        for (int k = 0; k < door.nstrangers; k++)
-            door.stranger[k]->since_ms += 2; /* no time passes for them */
+        rd_listener_pump(&incoming);
+        in = rd_listener_next(&incoming);
+        for (int k = 0; k < incoming.npending; k++)
+            incoming.pending[k]->since_ms += 2; /* no time passes for them */
         if (!in)
             usleep(1000);
     }
@@ -134,10 +134,10 @@ static void wrong_proof(void)
     fd = dial();
     say(fd, hello, RD_HELLO);
     CHECK(pumped(1));
-    CHECK(door.stranger[0]->in == door.stranger[0]->early); /* no memory before the proof */
+    CHECK(incoming.pending[0]->in == incoming.pending[0]->early); /* no memory before the proof */
     say(fd, proof, RD_PROOF);
     CHECK(pumped(0));
-    CHECK(rd_door_next(&door) == NULL);
+    CHECK(rd_listener_next(&incoming) == NULL);
     rd_fd_close(fd);
     end();
 }
@@ -154,13 +154,13 @@ static void silence(void)
     say(fd[1], hello, RD_HELLO / 2);
     say(fd[2], hello, RD_HELLO);
     CHECK(pumped(3));
-    for (int i = 0; i < door.nstrangers; i++)
-        door.stranger[i]->since_ms -= RD_DOOR_MS + 1;
-    rd_door_pump(&door);
-    CHECK(door.nstrangers == 1 && door.stranger[0]->state == RD_CHAN_PROOF); /* perhaps a rank */
-    door.stranger[0]->since_ms -= RD_DOOR_PROOF_MS - RD_DOOR_MS;
-    rd_door_pump(&door);
-    CHECK(door.nstrangers == 0);
+    for (int i = 0; i < incoming.npending; i++)
+        incoming.pending[i]->since_ms -= RD_LISTENER_MS + 1;
+    rd_listener_pump(&incoming);
+    CHECK(incoming.npending == 1 && incoming.pending[0]->state == RD_CHAN_PROOF); /* perhaps a rank */
+    incoming.pending[0]->since_ms -= RD_LISTENER_PROOF_MS - RD_LISTENER_MS;
+    rd_listener_pump(&incoming);
+    CHECK(incoming.npending == 0);
     for (int i = 0; i < 3; i++)
         rd_fd_close(fd[i]);
     end();
@@ -170,32 +170,32 @@ static void silence(void)
 static void full(void)
 {
     unsigned char hello[RD_HELLO];
-    int fd[RD_DOOR_MOST + FLOOD];
+    int fd[RD_LISTENER_MOST + FLOOD];
     rd_chan_t *client, *in;
 
-    begin("a full door");
+    begin("a full listener");
     hello_of(hello);
     fd[0] = dial();
     say(fd[0], hello, RD_HELLO);
-    for (int i = 0; i < 2000 && !(door.nstrangers && door.stranger[0]->state == RD_CHAN_PROOF); i++, usleep(1000))
-        rd_door_pump(&door);
-    for (int i = 1; i < RD_DOOR_MOST + FLOOD; i++) {
+    for (int i = 0; i < 2000 && !(incoming.npending && incoming.pending[0]->state == RD_CHAN_PROOF); i++, usleep(1000))
+        rd_listener_pump(&incoming);
+    for (int i = 1; i < RD_LISTENER_MOST + FLOOD; i++) {
         fd[i] = dial();
         for (int k = 0; k < 20; k++)
-            rd_door_pump(&door);
-        CHECK(door.nstrangers <= RD_DOOR_MOST);
-        for (int k = 0; k < door.nstrangers; k++)
-            door.stranger[k]->since_ms = rd_clock_ms();
+            rd_listener_pump(&incoming);
+        CHECK(incoming.npending <= RD_LISTENER_MOST);
+        for (int k = 0; k < incoming.npending; k++)
+            incoming.pending[k]->since_ms = rd_clock_ms();
     }
-    CHECK(door.nstrangers == RD_DOOR_MOST);
-    CHECK(door.stranger[0]->state == RD_CHAN_PROOF);
+    CHECK(incoming.npending == RD_LISTENER_MOST);
+    CHECK(incoming.pending[0]->state == RD_CHAN_PROOF);
     client = come(rd_sock_connect(&addr));
     in = guest(client);
     CHECK(in != NULL);
-    CHECK(door.nstrangers == RD_DOOR_MOST - 1);
+    CHECK(incoming.npending == RD_LISTENER_MOST - 1);
     rd_chan_free(in);
     rd_chan_free(client);
-    for (int i = 0; i < RD_DOOR_MOST + FLOOD; i++)
+    for (int i = 0; i < RD_LISTENER_MOST + FLOOD; i++)
         rd_fd_close(fd[i]);
     end();
 }
@@ -207,8 +207,8 @@ static void flood(void)
     begin("a flood");
     for (int i = 0; i < FLOOD; i++)
         fd[i] = dial();
-    rd_door_pump(&door);
-    CHECK(door.nstrangers > 0 && door.nstrangers < FLOOD);
+    rd_listener_pump(&incoming);
+    CHECK(incoming.npending > 0 && incoming.npending < FLOOD);
     CHECK(pumped(FLOOD));
     for (int i = 0; i < FLOOD; i++)
         rd_fd_close(fd[i]);

@@ -155,7 +155,7 @@ static void enter(room_t *r, const char *what)
     r->b.timeout_ms = 3000;
     pthread_mutex_init(&r->b.lock, NULL);
     r->j = (joining_t){.b = &r->b, .missing = 4};
-    r->j.door.fd = -1;
+    r->j.incoming.fd = -1;
 }
 
 static void from_rendezvous(void)
@@ -193,10 +193,10 @@ static void neighbours(void)
         pair_t p;
         check_now = claims[i].what;
         p = connect_pair((rd_hello_t){RD_FOR_NEIGHBOUR, claims[i].rank, claims[i].nranks, claims[i].slot});
-        r.j.door.stranger[r.j.door.nstrangers++] = p.here;
-        door_pump(&r.j);
+        r.j.incoming.pending[r.j.incoming.npending++] = p.here;
+        listener_pump(&r.j);
         CHECK(r.j.missing == missing - claims[i].wanted);
-        CHECK(r.j.door.nstrangers == 0);
+        CHECK(r.j.incoming.npending == 0);
         rd_chan_free(p.there);
     }
     rd_chan_free(r.b.to[0].chan);

@@ -41,7 +41,7 @@ typedef struct {
     int connected, answered, proven;
     int dripped;
     int64_t born_us;
-} stranger_t;
+} pending_t;
 
 typedef struct {
     const trial_t *trial;
@@ -50,7 +50,7 @@ typedef struct {
     uint64_t random;
     port_t port[PORTS];
     int nports;
-    stranger_t stranger[AT_ONCE];
+    pending_t pending[AT_ONCE];
     int next_kind;
 } attacker_t;
 
@@ -160,14 +160,14 @@ static void right_hello(attacker_t *a, const port_t *p, unsigned char hello[RD_H
     memcpy(hello, auth.hello[0], RD_HELLO);
 }
 
-static void say(stranger_t *s, const void *data, size_t bytes)
+static void say(pending_t *s, const void *data, size_t bytes)
 {
     ssize_t n = send(s->fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)n; /* if the other side has closed, the next read says so */
 }
 
 /* The first words of each kind. */
-static void greet(attacker_t *a, stranger_t *s)
+static void greet(attacker_t *a, pending_t *s)
 {
     static const char http[] = "GET /status HTTP/1.1\r\nHost: localhost\r\nUser-Agent: scanner\r\n\r\n";
     unsigned char bytes[4096], hello[RD_HELLO];
@@ -211,7 +211,7 @@ static void greet(attacker_t *a, stranger_t *s)
 }
 
 /* The server has answered: the second words. */
-static void answer(attacker_t *a, stranger_t *s, const unsigned char *heard, size_t bytes)
+static void answer(attacker_t *a, pending_t *s, const unsigned char *heard, size_t bytes)
 {
     unsigned char proof[RD_PROOF], huge[RD_RECORD_HEAD] = {0xff, 0xff, 0xff, 0xff, 1};
 
@@ -235,7 +235,7 @@ static void answer(attacker_t *a, stranger_t *s, const unsigned char *heard, siz
         say(s, s->port.recorded ? s->port.proof : proof, sizeof proof);
 }
 
-static void leave(attacker_t *a, stranger_t *s)
+static void leave(attacker_t *a, pending_t *s)
 {
     struct linger reset = {1, 0};
 
@@ -253,11 +253,11 @@ static int held(const attacker_t *a)
     int n = 0;
 
     for (int i = 0; i < AT_ONCE; i++)
-        n += a->stranger[i].fd >= 0 && a->stranger[i].kind == HALF_OPEN;
+        n += a->pending[i].fd >= 0 && a->pending[i].kind == HALF_OPEN;
     return n;
 }
 
-static void come(attacker_t *a, stranger_t *s)
+static void come(attacker_t *a, pending_t *s)
 {
     int phase = atomic_load(&a->trial->board->phase);
 
@@ -279,7 +279,7 @@ static void come(attacker_t *a, stranger_t *s)
 }
 
 /* What is to be done with one stranger now. */
-static void tend(attacker_t *a, stranger_t *s, short events)
+static void tend(attacker_t *a, pending_t *s, short events)
 {
     unsigned char heard[512];
     ssize_t n;
@@ -320,15 +320,15 @@ static void attack_turn(attacker_t *a)
     struct pollfd p[AT_ONCE];
 
     for (int i = 0; i < AT_ONCE; i++) {
-        stranger_t *s = &a->stranger[i];
+        pending_t *s = &a->pending[i];
         if (s->fd < 0)
             come(a, s);
         p[i] = (struct pollfd){.fd = s->fd, .events = s->connected ? POLLIN : POLLOUT};
     }
     poll(p, AT_ONCE, 1);
     for (int i = 0; i < AT_ONCE; i++)
-        if (a->stranger[i].fd >= 0)
-            tend(a, &a->stranger[i], p[i].revents);
+        if (a->pending[i].fd >= 0)
+            tend(a, &a->pending[i], p[i].revents);
 }
 
 void attack(const trial_t *trial)
@@ -340,7 +340,7 @@ void attack(const trial_t *trial)
     a->trial = trial;
     a->random = trial->seed;
     for (int i = 0; i < AT_ONCE; i++)
-        a->stranger[i].fd = -1;
+        a->pending[i].fd = -1;
     while (!atomic_load(&trial->board->attack_over)) {
         rd_id_t id;
         if (!a->have_creds && atomic_load(&trial->board->known) && !rd_id_unpack(&id, &trial->board->id, NULL)) {

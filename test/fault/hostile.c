@@ -68,7 +68,7 @@ static void next_phase(test_rank_t *t, const trial_t *trial, phase_t phase)
 
 /* Until enough have come, and those who were to be shown out have been: the rendezvous ends soon after the last rank
  * has come, and all connections with it. */
-static void wait_for_strangers(const trial_t *trial)
+static void wait_for_pending(const trial_t *trial)
 {
     board_t *b = trial->board;
     long proofs;
@@ -98,7 +98,7 @@ static void body(test_rank_t *t, void *arg)
     atomic_store(&b->known, 1);
     test_note(t, "create");
     if (t->rank == last)
-        wait_for_strangers(trial);
+        wait_for_pending(trial);
     if (!TEST_OK(t, NULL, rondo_comm_create(&comm, RANKS, &b->id, t->rank, &config)))
         test_stop(t, "cannot go on");
     next_phase(t, trial, RUNNING);
@@ -143,7 +143,7 @@ static int judge(const trial_t *trial)
         bad = 1;
     }
     if (trial->kind == NUM_KINDS && (!b->answered || !b->recorded)) {
-        printf("hostile: FAILED: the strangers never reached a door: the trial shows nothing\n");
+        printf("hostile: FAILED: the strangers never reached a listener: the trial shows nothing\n");
         bad = 1;
     }
     return bad;

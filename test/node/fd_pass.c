@@ -53,8 +53,8 @@ static int follow(int rank, const rd_pass_t *as)
     return right && known == RANKS - 1 ? 0 : 2; /* rank 3 never comes */
 }
 
-/* At the door before it opens, and until the members are through. */
-static void *stranger(void *arg)
+/* At the listener before it opens, and until the members are through. */
+static void *pending(void *arg)
 {
     char text[500];
     int kind = (int)(intptr_t)arg, fd = rd_pass_connect(name);
@@ -78,7 +78,7 @@ static int lead(int listener)
     pthread_barrier_init(&come, NULL, STRANGERS + 1);
     pthread_barrier_init(&led, NULL, STRANGERS + 1);
     for (int i = 0; i < STRANGERS; i++)
-        pthread_create(&t[i], NULL, stranger, (void *)(intptr_t)(i % 3));
+        pthread_create(&t[i], NULL, pending, (void *)(intptr_t)(i % 3));
     pthread_barrier_wait(&come);
     bad |= rd_pass_lead(&pass, listener, name, expected, memory, pidfd, NULL) != RONDO_SUCCESS;
     for (int r = 0; r < RANKS; r++) {
