@@ -1,4 +1,4 @@
-/* The roll call, from the side of a rank that follows; the leader's is agree_shrink_lead.c. See agree_shrink.h. */
+/* The agreement, from the side of a rank that follows; the leader's is agree_shrink_lead.c. See agree_shrink.h. */
 #include "boot/agree_shrink.h"
 
 #include <errno.h>
@@ -9,53 +9,53 @@
 
 #define AGAIN_MS 10 /* between two attempts to connect */
 
-bool rd_roll_gone(int error)
+bool rd_agree_shrink_gone(int error)
 {
     return error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
 }
 
-rondo_result_t rd_roll_begin(rd_roll_t **roll, rd_boot_t *b, int32_t round, const _Atomic int *closed)
+rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *b, int32_t round, const _Atomic int *closed)
 {
     size_t n = (size_t)b->nranks;
-    rd_roll_t *r = calloc(1, sizeof(*r));
+    rd_agree_shrink_t *r = calloc(1, sizeof(*r));
     if (r) {
-        *r = (rd_roll_t){.boot = b, .rank = b->rank, .nranks = b->nranks, .closed = closed, .wake = -1};
+        *r = (rd_agree_shrink_t){.boot = b, .rank = b->rank, .nranks = b->nranks, .closed = closed, .wake = -1};
         r->bits = calloc(1, (n + 7) / 8);
         r->members = malloc(n * sizeof(*r->members));
     }
     if (!r || !r->bits || !r->members) {
-        rd_roll_end(r);
-        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a roll call of %d ranks", b->nranks);
+        rd_agree_shrink_end(r);
+        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a agreement of %d ranks", b->nranks);
     }
     /* A key of its own: what is said here is nothing to who waits at the listener for something else. */
-    rd_id_derive(&r->creds, &b->creds, "roll call", NULL, 0);
+    rd_id_derive(&r->creds, &b->creds, "agreement", NULL, 0);
     r->mine.round = round;
     if (b->timeout_ms > 0)
         r->deadline_ms = rd_clock_ms() + b->timeout_ms;
-    *roll = r;
+    *agreement = r;
     return RONDO_SUCCESS;
 }
 
-static void hang_up(rd_roll_t *r)
+static void hang_up(rd_agree_shrink_t *r)
 {
     rd_chan_free(r->up);
     r->up = NULL;
     r->told = 0;
 }
 
-void rd_roll_end(rd_roll_t *r)
+void rd_agree_shrink_end(rd_agree_shrink_t *r)
 {
     if (!r)
         return;
     hang_up(r);
-    rd_roll_lead_end(r);
+    rd_agree_shrink_lead_end(r);
     free(r->bits);
     free(r->members);
     sodium_memzero(r, sizeof(*r));
     free(r);
 }
 
-void rd_roll_list(rd_roll_t *r)
+void rd_agree_shrink_list(rd_agree_shrink_t *r)
 {
     r->nmembers = 0;
     for (int i = 0; i < r->nranks; i++)
@@ -63,7 +63,7 @@ void rd_roll_list(rd_roll_t *r)
             r->members[r->nmembers++] = i;
 }
 
-rondo_result_t rd_roll_check(rd_roll_t *r, const char *awaited)
+rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *r, const char *awaited)
 {
     if (atomic_load(r->closed))
         return rd_error(r->boot->who, RONDO_ERR_ABORTED,
@@ -80,15 +80,15 @@ rondo_result_t rd_roll_check(rd_roll_t *r, const char *awaited)
 
 /* Keeps a connection to the leader, or finds that it is gone and who is the next. A connection that ends says nothing
  * by itself: whether somebody still listens there does. */
-static rondo_result_t reach(rd_roll_t *r)
+static rondo_result_t reach(rd_agree_shrink_t *r)
 {
     rd_boot_t *b = r->boot;
-    rd_hello_t mine = {.purpose = RD_FOR_ROLL, .rank = b->rank, .nranks = b->nranks};
+    rd_hello_t mine = {.purpose = RD_FOR_AGREE_SHRINK, .rank = b->rank, .nranks = b->nranks};
     int64_t now = rd_clock_ms();
     int error = 0;
     if (r->up) {
         rd_chan_pump(r->up);
-        int silent = r->up->state == RD_CHAN_CONNECTING && now - r->up->since_ms > RD_ROLL_SILENT_MS;
+        int silent = r->up->state == RD_CHAN_CONNECTING && now - r->up->since_ms > RD_AGREE_SHRINK_SILENT_MS;
         if (!rd_chan_over(r->up) && !silent)
             return RONDO_SUCCESS;
         error = silent ? ETIMEDOUT : r->up->error;
@@ -103,27 +103,27 @@ static rondo_result_t reach(rd_roll_t *r)
         r->again_ms = now + AGAIN_MS;
         if (fd >= 0 && !r->up)
             return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a connection to rank %d", r->leader);
-        if (fd < 0 && !rd_roll_gone(error))
+        if (fd < 0 && !rd_agree_shrink_gone(error))
             return rd_error(b->who, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s): %s", r->leader,
                             rd_boot_whois(b, r->leader), strerror(error));
     }
-    if (rd_roll_gone(error)) {
+    if (rd_agree_shrink_gone(error)) {
         r->leader++;
         r->again_ms = 0;
     }
     return RONDO_SUCCESS;
 }
 
-static void stand(rd_roll_t *r)
+static void state(rd_agree_shrink_t *r)
 {
-    r->told = rd_chan_send(r->up, RD_REC_STAND, &r->mine, sizeof(r->mine)) == 0;
+    r->told = rd_chan_send(r->up, RD_REC_STATE, &r->mine, sizeof(r->mine)) == 0;
 }
 
 /* A part of a list; true: it is whole. */
-static bool on_list(rd_roll_t *r, const unsigned char *data, size_t bytes)
+static bool on_list(rd_agree_shrink_t *r, const unsigned char *data, size_t bytes)
 {
-    const size_t head = offsetof(rd_roll_list_t, bits), all = ((size_t)r->nranks + 7) / 8;
-    rd_roll_list_t part;
+    const size_t head = offsetof(rd_agree_shrink_list_t, bits), all = ((size_t)r->nranks + 7) / 8;
+    rd_agree_shrink_list_t part;
     if (bytes <= head || bytes > sizeof(part))
         return false;
     memcpy(&part, data, bytes);
@@ -134,12 +134,12 @@ static bool on_list(rd_roll_t *r, const unsigned char *data, size_t bytes)
     r->have = (size_t)part.offset + bytes - head;
     if (r->have < all || !(r->bits[r->rank / 8] >> r->rank % 8 & 1))
         return false;
-    r->mine = (rd_stand_t){.round = part.round, .standing = RD_STANDS_OUTSIDE};
-    rd_roll_list(r);
+    r->mine = (rd_member_state_t){.round = part.round, .standing = RD_STANDS_OUTSIDE};
+    rd_agree_shrink_list(r);
     return true;
 }
 
-static rondo_result_t on_fail(rd_roll_t *r, const unsigned char *data, size_t bytes)
+static rondo_result_t on_fail(rd_agree_shrink_t *r, const unsigned char *data, size_t bytes)
 {
     rd_fail_t said;
     if (bytes != sizeof(said))
@@ -152,7 +152,7 @@ static rondo_result_t on_fail(rd_roll_t *r, const unsigned char *data, size_t by
 }
 
 /* What the leader has said. True: a verdict, or an error. */
-static bool listen_up(rd_roll_t *r, rd_roll_verdict_t *verdict, rondo_result_t *result)
+static bool listen_up(rd_agree_shrink_t *r, rd_agree_shrink_verdict_t *verdict, rondo_result_t *result)
 {
     const unsigned char *data;
     size_t bytes;
@@ -161,7 +161,7 @@ static bool listen_up(rd_roll_t *r, rd_roll_verdict_t *verdict, rondo_result_t *
     *result = RONDO_SUCCESS;
     while (rd_chan_next(r->up, &type, &data, &bytes)) {
         if (type == RD_REC_LIST && on_list(r, data, bytes)) {
-            *verdict = RD_ROLL_LIST;
+            *verdict = RD_AGREE_SHRINK_LIST;
             return true;
         }
         if (type == RD_REC_FAIL && (*result = on_fail(r, data, bytes)) != RONDO_SUCCESS)
@@ -171,18 +171,18 @@ static bool listen_up(rd_roll_t *r, rd_roll_verdict_t *verdict, rondo_result_t *
         memcpy(&round, data, sizeof(round));
         if (round != r->mine.round || r->mine.standing < RD_STANDS_MADE)
             continue;
-        *verdict = RD_ROLL_KEEP;
+        *verdict = RD_AGREE_SHRINK_KEEP;
         if (type == RD_REC_KEEP)
             return true;
         if (type == RD_REC_PREPARE) {
             r->mine.standing = RD_STANDS_READY;
-            stand(r);
+            state(r);
         }
     }
     return false;
 }
 
-static rondo_result_t follow(rd_roll_t *r, rd_roll_verdict_t *verdict)
+static rondo_result_t follow(rd_agree_shrink_t *r, rd_agree_shrink_verdict_t *verdict)
 {
     char awaited[RD_WHOIS + 64];
     rondo_result_t result = RONDO_SUCCESS;
@@ -191,27 +191,27 @@ static rondo_result_t follow(rd_roll_t *r, rd_roll_verdict_t *verdict)
             return result;
         if (r->up && r->up->state == RD_CHAN_OPEN) {
             if (!r->told)
-                stand(r);
+                state(r);
             if (listen_up(r, verdict, &result))
                 return result;
         }
         snprintf(awaited, sizeof(awaited), "rank %d (%s) lives and did not come", r->leader,
                  rd_boot_whois(r->boot, r->leader));
-        if ((result = rd_roll_check(r, awaited)))
+        if ((result = rd_agree_shrink_check(r, awaited)))
             return result;
         struct pollfd p = {.fd = r->up ? r->up->fd : -1, .events = r->up ? rd_chan_events(r->up) : 0};
         poll(&p, 1, r->up ? RD_BOOT_SLICE_MS : AGAIN_MS);
     }
-    return rd_roll_lead(r, verdict);
+    return rd_agree_shrink_lead(r, verdict);
 }
 
-void rd_roll_keep(rd_roll_t *r)
+void rd_agree_shrink_keep(rd_agree_shrink_t *r)
 {
     rd_fd_close(r->boot->listener);
     r->boot->listener = -1;
 }
 
-rondo_result_t rd_roll_next(rd_roll_t *r, rondo_result_t made, rd_roll_verdict_t *verdict)
+rondo_result_t rd_agree_shrink_next(rd_agree_shrink_t *r, rondo_result_t made, rd_agree_shrink_verdict_t *verdict)
 {
     if (r->nmembers) {
         r->mine.standing = made == RONDO_SUCCESS ? RD_STANDS_MADE : RD_STANDS_FAILED;

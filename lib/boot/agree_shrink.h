@@ -1,4 +1,4 @@
-/* The roll call: which ranks of a failed communicator are left, agreed on by those who are.
+/* The agreement: which ranks of a failed communicator are left, agreed on by those who are.
  *
  * The lowest rank that lives leads. Everybody connects to it, on the listener that every rank has kept, says where it
  * stands and waits. A rank that refuses a connection has ended; one that lets it wait is alive and has yet to come.
@@ -22,44 +22,44 @@
 #include "boot/boot_int.h"
 
 typedef enum {
-    RD_ROLL_LIST, /* make the communicator of rd_roll_members, and call rd_roll_next again */
-    RD_ROLL_KEEP  /* the one that was made is everybody's */
-} rd_roll_verdict_t;
+    RD_AGREE_SHRINK_LIST, /* make the communicator of rd_agree_shrink_members, and call rd_agree_shrink_next again */
+    RD_AGREE_SHRINK_KEEP  /* the one that was made is everybody's */
+} rd_agree_shrink_verdict_t;
 
 /* Where a rank stands with the last list that it had. */
 typedef enum { RD_STANDS_OUTSIDE, RD_STANDS_FAILED, RD_STANDS_MADE, RD_STANDS_READY } rd_standing_t;
 
-typedef struct rd_stand { /* RD_REC_STAND */
+typedef struct rd_member_state { /* RD_REC_STATE */
     int32_t round, standing;
     int32_t code; /* why it failed */
-} rd_stand_t;
+} rd_member_state_t;
 
-#define RD_ROLL_PART 8192 /* bytes of a list in one record */
+#define RD_AGREE_SHRINK_PART 8192 /* bytes of a list in one record */
 
 /* RD_REC_LIST: a part of the list, a bit for each rank. The record ends behind the bits. */
-typedef struct rd_roll_list {
+typedef struct rd_agree_shrink_list {
     int32_t round, offset;
-    unsigned char bits[RD_ROLL_PART];
-} rd_roll_list_t;
+    unsigned char bits[RD_AGREE_SHRINK_PART];
+} rd_agree_shrink_list_t;
 
 /* Another rank, as the leader sees it. */
 typedef struct rd_guest {
     rd_chan_t *chan;
-    rd_stand_t stand;
+    rd_member_state_t state;
     int came, lost;
-    int knock;        /* a connection of ours to one that has yet to come; -1: none */
+    int probe;        /* a connection of ours to one that has yet to come; -1: none */
     int64_t since_ms; /* of the knock */
     int answered;     /* the knock was let in: it is alive */
 } rd_guest_t;
 
-typedef struct rd_roll {
-    rd_boot_t *boot; /* beside rd_roll_next it may be gone */
+typedef struct rd_agree_shrink {
+    rd_boot_t *boot; /* beside rd_agree_shrink_next it may be gone */
     int rank, nranks;
     const _Atomic int *closed; /* the communicator is being ended by another thread */
     rd_creds_t creds;
     int64_t deadline_ms; /* 0: none */
     int leader;          /* the lowest rank that is not known to be gone */
-    rd_stand_t mine;
+    rd_member_state_t mine;
     unsigned char *bits; /* the last list */
     size_t have;         /* bytes of it that are here */
     int *members;
@@ -76,29 +76,29 @@ typedef struct rd_roll {
     pthread_t attendant;
     int attends, wake;
     unsigned char job[16];
-} rd_roll_t;
+} rd_agree_shrink_t;
 
-/* `round`: the last one that this rank had in an earlier roll call, or 0. `boot` stays while rd_roll_next and _keep
+/* `round`: the last one that this rank had in an earlier agreement, or 0. `boot` stays while rd_agree_shrink_next and _keep
  * run. */
-rondo_result_t rd_roll_begin(rd_roll_t **roll, rd_boot_t *boot, int32_t round, const _Atomic int *closed);
+rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *boot, int32_t round, const _Atomic int *closed);
 /* Waits for the next verdict; `made`: how it went with the last list. Sees `closed`, the deadline and whoever dies. An
  * error is everybody's who is left, or a deadline's. */
-rondo_result_t rd_roll_next(rd_roll_t *roll, rondo_result_t made, rd_roll_verdict_t *verdict);
+rondo_result_t rd_agree_shrink_next(rd_agree_shrink_t *agreement, rondo_result_t made, rd_agree_shrink_verdict_t *verdict);
 /* While a list is made: if this rank leads, somebody watches whether one of the list dies before it has come to the
  * rendezvous that this rank serves, and ends that. */
-void rd_roll_attend(rd_roll_t *roll);
-/* It is kept: this rank is gone for a roll call. */
-void rd_roll_keep(rd_roll_t *roll);
-void rd_roll_end(rd_roll_t *roll); /* NULL is fine */
+void rd_agree_shrink_attend(rd_agree_shrink_t *agreement);
+/* It is kept: this rank is gone for a agreement. */
+void rd_agree_shrink_keep(rd_agree_shrink_t *agreement);
+void rd_agree_shrink_end(rd_agree_shrink_t *agreement); /* NULL is fine */
 
 /* ---- between agree_shrink.c and agree_shrink_lead.c ---- */
 
-rondo_result_t rd_roll_lead(rd_roll_t *roll, rd_roll_verdict_t *verdict);
-void rd_roll_lead_end(rd_roll_t *roll);
-void rd_roll_list(rd_roll_t *roll);                                 /* members from bits */
-rondo_result_t rd_roll_check(rd_roll_t *roll, const char *awaited); /* closed, or beyond the deadline */
-bool rd_roll_gone(int error); /* does this errno of a connection mean that there is nobody? */
+rondo_result_t rd_agree_shrink_lead(rd_agree_shrink_t *agreement, rd_agree_shrink_verdict_t *verdict);
+void rd_agree_shrink_lead_end(rd_agree_shrink_t *agreement);
+void rd_agree_shrink_list(rd_agree_shrink_t *agreement);                                 /* members from bits */
+rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *agreement, const char *awaited); /* closed, or beyond the deadline */
+bool rd_agree_shrink_gone(int error); /* does this errno of a connection mean that there is nobody? */
 
-#define RD_ROLL_SILENT_MS 5000
+#define RD_AGREE_SHRINK_SILENT_MS 5000
 
 #endif

@@ -1,4 +1,4 @@
-/* The roll call, from the side of the lowest rank that lives. See agree_shrink.h.
+/* The agreement, from the side of the lowest rank that lives. See agree_shrink.h.
  *
  *   gather   until each of the others has come or is gone         ->  a list, or PREPARE if one of them is READY
  *   vote     until each of the list has said how it went          ->  PREPARE, or another list, or the failure
@@ -20,27 +20,27 @@
     200 /* from a death to the end of the rendezvous: time for the others to reach it and hear of it                   \
          */
 
-static rd_guest_t *guest_of(rd_roll_t *r, int rank)
+static rd_guest_t *guest_of(rd_agree_shrink_t *r, int rank)
 {
     return rank == r->rank ? NULL : &r->guest[rank];
 }
 
-static bool is_listed(const rd_roll_t *r, int rank)
+static bool is_listed(const rd_agree_shrink_t *r, int rank)
 {
     return r->bits[rank / 8] >> rank % 8 & 1;
 }
 
-static rondo_result_t begin(rd_roll_t *r)
+static rondo_result_t begin(rd_agree_shrink_t *r)
 {
     rd_boot_t *b = r->boot;
     size_t n = (size_t)b->nranks;
-    rd_hello_t mine = {.purpose = RD_FOR_ROLL, .rank = b->rank, .nranks = b->nranks};
+    rd_hello_t mine = {.purpose = RD_FOR_AGREE_SHRINK, .rank = b->rank, .nranks = b->nranks};
     r->guest = calloc(n, sizeof(*r->guest));
     r->polls = calloc(n + RD_LISTENER_POLLS, sizeof(*r->polls));
     if (!r->guest || !r->polls)
-        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a roll call of %d ranks", b->nranks);
+        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a agreement of %d ranks", b->nranks);
     for (int i = 0; i < b->nranks; i++) {
-        r->guest[i].knock = -1;
+        r->guest[i].probe = -1;
         r->guest[i].lost = i < b->rank;
     }
     rd_listener_open(&r->incoming, b->listener, &r->creds, &b->addr, sizeof(b->addr), &mine);
@@ -50,23 +50,23 @@ static rondo_result_t begin(rd_roll_t *r)
 
 static void stop_knocking(rd_guest_t *g)
 {
-    rd_fd_close(g->knock);
-    g->knock = -1;
+    rd_fd_close(g->probe);
+    g->probe = -1;
     g->answered = 0;
 }
 
 /* ---- who lives ---- */
 
 /* A connection to one that has not come. While it stands, somebody is there. */
-static void knock(rd_roll_t *r, int rank)
+static void probe(rd_agree_shrink_t *r, int rank)
 {
     rd_guest_t *g = &r->guest[rank];
-    g->knock = rd_sock_connect(&r->boot->addrs[rank]);
+    g->probe = rd_sock_connect(&r->boot->addrs[rank]);
     g->since_ms = rd_clock_ms();
-    if (g->knock >= 0)
-        rd_sock_heartbeat(g->knock);
+    if (g->probe >= 0)
+        rd_sock_heartbeat(g->probe);
     else
-        g->lost = rd_roll_gone(errno);
+        g->lost = rd_agree_shrink_gone(errno);
 }
 
 /* Something has happened to it, or it takes long. One that ends is tried again: only a refusal says that nobody is
@@ -75,17 +75,17 @@ static void knocked(rd_guest_t *g, int event)
 {
     int error = 0;
     socklen_t bytes = sizeof(error);
-    if (!event && (g->answered || rd_clock_ms() - g->since_ms <= RD_ROLL_SILENT_MS))
+    if (!event && (g->answered || rd_clock_ms() - g->since_ms <= RD_AGREE_SHRINK_SILENT_MS))
         return;
     if (!event)
         error = ETIMEDOUT;
-    else if (getsockopt(g->knock, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
+    else if (getsockopt(g->probe, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
         error = errno;
     if (!g->answered && !error) {
         g->answered = 1;
         return;
     }
-    g->lost = rd_roll_gone(error);
+    g->lost = rd_agree_shrink_gone(error);
     stop_knocking(g);
 }
 
@@ -96,7 +96,7 @@ static void tell(rd_guest_t *g, int type, const void *data, size_t bytes)
 }
 
 /* A failure for one guest, or for all that have come. */
-static void tell_failure(rd_roll_t *r, rd_guest_t *one, rondo_result_t code, const char *text)
+static void tell_failure(rd_agree_shrink_t *r, rd_guest_t *one, rondo_result_t code, const char *text)
 {
     rd_fail_t fail = {.code = code, .culprit = r->rank};
     snprintf(fail.text, sizeof(fail.text), "%s", text);
@@ -106,11 +106,11 @@ static void tell_failure(rd_roll_t *r, rd_guest_t *one, rondo_result_t code, con
         tell(one, RD_REC_FAIL, &fail, sizeof(fail));
 }
 
-static void admit(rd_roll_t *r, rd_chan_t *chan)
+static void admit(rd_agree_shrink_t *r, rd_chan_t *chan)
 {
     int rank = chan->theirs.rank;
     rd_guest_t late = {.chan = chan};
-    if (chan->theirs.purpose != RD_FOR_ROLL || chan->theirs.nranks != r->nranks || rank < 0 || rank >= r->nranks ||
+    if (chan->theirs.purpose != RD_FOR_AGREE_SHRINK || chan->theirs.nranks != r->nranks || rank < 0 || rank >= r->nranks ||
         rank == r->rank) {
         rd_chan_free(chan);
         return;
@@ -132,9 +132,9 @@ static void hear(rd_guest_t *g)
     int type;
     rd_chan_pump(g->chan);
     while (rd_chan_next(g->chan, &type, &data, &bytes)) {
-        if (type != RD_REC_STAND || bytes != sizeof(g->stand))
+        if (type != RD_REC_STATE || bytes != sizeof(g->state))
             continue;
-        memcpy(&g->stand, data, sizeof(g->stand));
+        memcpy(&g->state, data, sizeof(g->state));
         g->came = 1;
         stop_knocking(g);
     }
@@ -146,18 +146,18 @@ static void hear(rd_guest_t *g)
 }
 
 /* One turn: sleeps until something happens. */
-static void turn(rd_roll_t *r)
+static void turn(rd_agree_shrink_t *r)
 {
     int n = r->nranks;
     for (int i = 0; i < n; i++) {
         rd_guest_t *g = guest_of(r, i);
-        if (g && !g->chan && !g->lost && g->knock < 0)
-            knock(r, i);
+        if (g && !g->chan && !g->lost && g->probe < 0)
+            probe(r, i);
         r->polls[i] = (struct pollfd){.fd = -1};
         if (g && g->chan)
             r->polls[i] = (struct pollfd){.fd = g->chan->fd, .events = rd_chan_events(g->chan)};
-        else if (g && g->knock >= 0)
-            r->polls[i] = (struct pollfd){.fd = g->knock, .events = g->answered ? POLLIN : POLLOUT};
+        else if (g && g->probe >= 0)
+            r->polls[i] = (struct pollfd){.fd = g->probe, .events = g->answered ? POLLIN : POLLOUT};
     }
     int doors = rd_listener_fill(&r->incoming, r->polls + n);
     poll(r->polls, (nfds_t)(n + doors), RD_BOOT_SLICE_MS);
@@ -165,7 +165,7 @@ static void turn(rd_roll_t *r)
         rd_guest_t *g = guest_of(r, i);
         if (g && g->chan)
             hear(g);
-        else if (g && g->knock >= 0)
+        else if (g && g->probe >= 0)
             knocked(g, r->polls[i].revents);
     }
     rd_listener_pump(&r->incoming);
@@ -175,61 +175,61 @@ static void turn(rd_roll_t *r)
 
 /* ---- what follows ---- */
 
-static void send_list(rd_roll_t *r)
+static void send_list(rd_agree_shrink_t *r)
 {
     size_t all = ((size_t)r->nranks + 7) / 8;
-    rd_roll_list_t part = {.round = r->mine.round};
-    for (size_t at = 0; at < all; at += RD_ROLL_PART) {
-        size_t bytes = all - at < RD_ROLL_PART ? all - at : RD_ROLL_PART;
+    rd_agree_shrink_list_t part = {.round = r->mine.round};
+    for (size_t at = 0; at < all; at += RD_AGREE_SHRINK_PART) {
+        size_t bytes = all - at < RD_AGREE_SHRINK_PART ? all - at : RD_AGREE_SHRINK_PART;
         part.offset = (int32_t)at;
         memcpy(part.bits, r->bits + at, bytes);
         for (int i = 0; i < r->nranks; i++)
-            tell(&r->guest[i], RD_REC_LIST, &part, offsetof(rd_roll_list_t, bits) + bytes);
+            tell(&r->guest[i], RD_REC_LIST, &part, offsetof(rd_agree_shrink_list_t, bits) + bytes);
     }
 }
 
-static void make_list(rd_roll_t *r)
+static void make_list(rd_agree_shrink_t *r)
 {
     int32_t round = r->mine.round;
     memset(r->bits, 0, ((size_t)r->nranks + 7) / 8);
     for (int i = 0; i < r->nranks; i++) {
         rd_guest_t *g = guest_of(r, i);
-        if (g && g->stand.round > round)
-            round = g->stand.round;
+        if (g && g->state.round > round)
+            round = g->state.round;
         if (!g || (g->came && !g->lost))
             r->bits[i / 8] |= (unsigned char)(1 << i % 8);
     }
-    r->mine = (rd_stand_t){.round = round + 1, .standing = RD_STANDS_OUTSIDE};
-    rd_roll_list(r);
+    r->mine = (rd_member_state_t){.round = round + 1, .standing = RD_STANDS_OUTSIDE};
+    rd_agree_shrink_list(r);
     send_list(r);
     r->listed = 1;
 }
 
-static void tell_round(rd_roll_t *r, int type)
+static void tell_round(rd_agree_shrink_t *r, int type)
 {
     for (int i = 0; i < r->nranks; i++)
         tell(&r->guest[i], type, &r->mine.round, sizeof(r->mine.round));
 }
 
-static const rd_stand_t *stand_of(rd_roll_t *r, int rank)
+static const rd_member_state_t *state_of(rd_agree_shrink_t *r, int rank)
 {
-    return rank == r->rank ? &r->mine : &r->guest[rank].stand;
+    return rank == r->rank ? &r->mine : &r->guest[rank].state;
 }
 
 /* Those of the list that are here, or with `lost` those that are gone, and stand at least so far in this round. */
-static int count(rd_roll_t *r, rd_standing_t least)
+static int count(rd_agree_shrink_t *r, rd_standing_t least)
 {
     int n = 0;
     for (int k = 0; k < r->nmembers; k++) {
         int i = r->members[k];
-        const rd_stand_t *s = stand_of(r, i);
+        const rd_member_state_t *s = state_of(r, i);
         if (i == r->rank || !r->guest[i].lost)
             n += s->round == r->mine.round && s->standing >= (int32_t)least;
     }
     return n;
 }
 
-static int count_lost(const rd_roll_t *r)
+static int count_lost(const rd_agree_shrink_t *r)
 {
     int n = 0;
     for (int k = 0; k < r->nmembers; k++)
@@ -238,18 +238,18 @@ static int count_lost(const rd_roll_t *r)
 }
 
 /* Nobody has died, and yet it went wrong: no use in trying again. */
-static rondo_result_t give_up(rd_roll_t *r)
+static rondo_result_t give_up(rd_agree_shrink_t *r)
 {
     rd_boot_t *b = r->boot;
     char text[sizeof(((rd_fail_t *)0)->text)];
     int who = -1;
     for (int k = 0; k < r->nmembers; k++) {
-        const rd_stand_t *s = stand_of(r, r->members[k]);
+        const rd_member_state_t *s = state_of(r, r->members[k]);
         if (s->standing == RD_STANDS_FAILED &&
-            (who < 0 || (stand_of(r, who)->code == RONDO_ERR_REMOTE && s->code != RONDO_ERR_REMOTE)))
+            (who < 0 || (state_of(r, who)->code == RONDO_ERR_REMOTE && s->code != RONDO_ERR_REMOTE)))
             who = r->members[k];
     }
-    int code = stand_of(r, who)->code;
+    int code = state_of(r, who)->code;
     if (code <= RONDO_IN_PROGRESS || code > RONDO_ERR_MISMATCH)
         code = RONDO_ERR_REMOTE;
     snprintf(text, sizeof(text),
@@ -262,13 +262,13 @@ static rondo_result_t give_up(rd_roll_t *r)
 
 typedef enum { GOES_ON, IS_LISTED, IS_KEPT, IS_OVER } decision_t;
 
-static decision_t keep(rd_roll_t *r)
+static decision_t keep(rd_agree_shrink_t *r)
 {
     tell_round(r, RD_REC_KEEP);
     return IS_KEPT;
 }
 
-static decision_t prepare(rd_roll_t *r)
+static decision_t prepare(rd_agree_shrink_t *r)
 {
     r->mine.standing = RD_STANDS_READY;
     r->listed = 1;
@@ -276,7 +276,7 @@ static decision_t prepare(rd_roll_t *r)
     return count(r, RD_STANDS_READY) == r->nmembers - count_lost(r) ? keep(r) : GOES_ON;
 }
 
-static decision_t decide_gathered(rd_roll_t *r)
+static decision_t decide_gathered(rd_agree_shrink_t *r)
 {
     for (int i = 0; i < r->nranks; i++) {
         rd_guest_t *g = guest_of(r, i);
@@ -292,7 +292,7 @@ static decision_t decide_gathered(rd_roll_t *r)
     return IS_LISTED;
 }
 
-static decision_t decide_listed(rd_roll_t *r, rondo_result_t *result)
+static decision_t decide_listed(rd_agree_shrink_t *r, rondo_result_t *result)
 {
     int here = r->nmembers - count_lost(r);
     if (r->mine.standing == RD_STANDS_READY)
@@ -310,21 +310,21 @@ static decision_t decide_listed(rd_roll_t *r, rondo_result_t *result)
     return prepare(r);
 }
 
-static rondo_result_t check(rd_roll_t *r)
+static rondo_result_t check(rd_agree_shrink_t *r)
 {
     char awaited[RD_WHOIS + 64] = "not all answered";
     for (int i = r->nranks - 1; i >= 0; i--) {
         rd_guest_t *g = guest_of(r, i);
-        if (g && !g->lost && (!g->came || (r->listed && g->stand.round < r->mine.round)))
+        if (g && !g->lost && (!g->came || (r->listed && g->state.round < r->mine.round)))
             snprintf(awaited, sizeof(awaited), "rank %d (%s) lives and did not come", i, rd_boot_whois(r->boot, i));
     }
-    rondo_result_t result = rd_roll_check(r, awaited);
+    rondo_result_t result = rd_agree_shrink_check(r, awaited);
     if (result == RONDO_ERR_TIMEOUT)
         tell_failure(r, NULL, result, rd_thread_error());
     return result;
 }
 
-static void dismiss_attendant(rd_roll_t *r)
+static void dismiss_attendant(rd_agree_shrink_t *r)
 {
     uint64_t one = 1;
     if (!r->attends)
@@ -335,7 +335,7 @@ static void dismiss_attendant(rd_roll_t *r)
     r->attends = 0;
 }
 
-rondo_result_t rd_roll_lead(rd_roll_t *r, rd_roll_verdict_t *verdict)
+rondo_result_t rd_agree_shrink_lead(rd_agree_shrink_t *r, rd_agree_shrink_verdict_t *verdict)
 {
     rondo_result_t result = RONDO_SUCCESS;
     dismiss_attendant(r);
@@ -345,7 +345,7 @@ rondo_result_t rd_roll_lead(rd_roll_t *r, rd_roll_verdict_t *verdict)
         decision_t decision = r->listed ? decide_listed(r, &result) : decide_gathered(r);
         if (decision == IS_OVER)
             return result;
-        *verdict = decision == IS_KEPT ? RD_ROLL_KEEP : RD_ROLL_LIST;
+        *verdict = decision == IS_KEPT ? RD_AGREE_SHRINK_KEEP : RD_AGREE_SHRINK_LIST;
         if (decision != GOES_ON)
             return RONDO_SUCCESS;
         if ((result = check(r)))
@@ -358,7 +358,7 @@ rondo_result_t rd_roll_lead(rd_roll_t *r, rd_roll_verdict_t *verdict)
 
 static void *attend(void *arg)
 {
-    rd_roll_t *r = arg;
+    rd_agree_shrink_t *r = arg;
     int n = r->nranks;
     r->polls[n] = (struct pollfd){.fd = r->wake, .events = POLLIN};
     if (poll(r->polls, (nfds_t)n + 1, -1) <= 0 || r->polls[n].revents)
@@ -369,7 +369,7 @@ static void *attend(void *arg)
 }
 
 /* Without it a death would be found out at the rendezvous' deadline: so a failure to start it is borne. */
-void rd_roll_attend(rd_roll_t *r)
+void rd_agree_shrink_attend(rd_agree_shrink_t *r)
 {
     if (!r->leads || r->nmembers == 1)
         return;
@@ -390,7 +390,7 @@ void rd_roll_attend(rd_roll_t *r)
         rd_fd_close(r->wake);
 }
 
-void rd_roll_lead_end(rd_roll_t *r)
+void rd_agree_shrink_lead_end(rd_agree_shrink_t *r)
 {
     dismiss_attendant(r);
     if (!r->leads)

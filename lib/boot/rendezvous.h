@@ -19,8 +19,8 @@ enum {
     RD_REC_FAIL,     /* either: rd_fail_t */
     RD_REC_DATA,     /* between neighbours: a part of an allgather's block */
     RD_REC_FAREWELL, /* between neighbours: rd_fail_t without text */
-    RD_REC_STAND,    /* in a roll call (agree_shrink.h), to the leader: rd_stand_t */
-    RD_REC_LIST,     /* from the leader: rd_roll_list_t */
+    RD_REC_STATE,    /* in a agreement (agree_shrink.h), to the leader: rd_member_state_t */
+    RD_REC_LIST,     /* from the leader: rd_agree_shrink_list_t */
     RD_REC_PREPARE,  /* likewise: the round, int32 */
     RD_REC_KEEP      /* likewise */
 };

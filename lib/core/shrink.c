@@ -1,5 +1,5 @@
-/* The survivors' communicator: a roll call says who they are (boot/agree_shrink.h), they make it, and the roll call
- * says whether it is everybody's. The old communicator is entered for the roll call alone: an abort from another thread
+/* The survivors' communicator: a agreement says who they are (boot/agree_shrink.h), they make it, and the agreement
+ * says whether it is everybody's. The old communicator is entered for the agreement alone: an abort from another thread
  * does not wait while the new one is made, and is seen after it. */
 #include "core/shrink.h"
 
@@ -8,7 +8,7 @@
 #include "boot/agree_shrink.h"
 #include "core/lifetime.h"
 
-/* Enters for the roll call. That the communicator has failed is why it is made, but it must not have been ended. */
+/* Enters for the agreement. That the communicator has failed is why it is made, but it must not have been ended. */
 static rondo_result_t enter(rondo_comm_t comm)
 {
     rd_comm_enter(comm);
@@ -18,7 +18,7 @@ static rondo_result_t enter(rondo_comm_t comm)
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t begin(rondo_comm_t comm, rd_roll_t **roll)
+static rondo_result_t begin(rondo_comm_t comm, rd_agree_shrink_t **agreement)
 {
     rd_comm_leave(comm, rd_comm_enter(comm)); /* the others are told, and what was posted is taken back */
     rondo_result_t result = enter(comm);
@@ -29,69 +29,69 @@ static rondo_result_t begin(rondo_comm_t comm, rd_roll_t **roll)
                      "rondo_comm_shrink: this communicator has been shrunk to its survivors before: shrink the one "
                      "that came of it");
     if (result == RONDO_SUCCESS)
-        result = rd_roll_begin(roll, comm->boot, comm->rounds, &comm->closed);
+        result = rd_agree_shrink_begin(agreement, comm->boot, comm->rounds, &comm->closed);
     rd_comm_leave(comm, RONDO_SUCCESS);
     return result;
 }
 
 /* The id under which the ranks of the list meet. Rounds are far from the numbers of shrinks that have a list. */
-static rondo_result_t meet(rondo_comm_t comm, rd_roll_t *roll, rondo_unique_id_t *id)
+static rondo_result_t meet(rondo_comm_t comm, rd_agree_shrink_t *agreement, rondo_unique_id_t *id)
 {
-    comm->rounds = roll->mine.round;
+    comm->rounds = agreement->mine.round;
     rondo_result_t result =
-        rd_boot_id_derive(comm->boot, roll->members, roll->nmembers, (uint64_t)1 << 32 | (uint32_t)comm->rounds, id);
+        rd_boot_id_derive(comm->boot, agreement->members, agreement->nmembers, (uint64_t)1 << 32 | (uint32_t)comm->rounds, id);
     if (result == RONDO_SUCCESS)
-        rd_roll_attend(roll);
+        rd_agree_shrink_attend(agreement);
     return result;
 }
 
-static rondo_result_t next(rondo_comm_t comm, rd_roll_t *roll, rondo_result_t made, rd_roll_verdict_t *verdict,
+static rondo_result_t next(rondo_comm_t comm, rd_agree_shrink_t *agreement, rondo_result_t made, rd_agree_shrink_verdict_t *verdict,
                            rondo_unique_id_t *id)
 {
     rondo_result_t result = enter(comm);
 
     if (result == RONDO_SUCCESS)
-        result = rd_roll_next(roll, made, verdict);
-    if (result == RONDO_SUCCESS && *verdict == RD_ROLL_LIST)
-        result = meet(comm, roll, id);
-    if (result == RONDO_SUCCESS && *verdict == RD_ROLL_KEEP) {
-        rd_roll_keep(roll);
+        result = rd_agree_shrink_next(agreement, made, verdict);
+    if (result == RONDO_SUCCESS && *verdict == RD_AGREE_SHRINK_LIST)
+        result = meet(comm, agreement, id);
+    if (result == RONDO_SUCCESS && *verdict == RD_AGREE_SHRINK_KEEP) {
+        rd_agree_shrink_keep(agreement);
         comm->survived = 1;
     }
     rd_comm_leave(comm, RONDO_SUCCESS);
     return result;
 }
 
-static int place(const rd_roll_t *roll)
+static int place(const rd_agree_shrink_t *agreement)
 {
     int rank = 0;
 
-    while (roll->members[rank] != roll->rank)
+    while (agreement->members[rank] != agreement->rank)
         rank++;
     return rank;
 }
 
-rondo_result_t rd_comm_survive(rondo_comm_t comm, rondo_comm_t *newcomm, const rondo_config_t *config)
+rondo_result_t rd_comm_shrink_survivors(rondo_comm_t comm, rondo_comm_t *newcomm, const rondo_config_t *config)
 {
-    rd_roll_t *roll = NULL;
-    rd_roll_verdict_t verdict = RD_ROLL_LIST;
+    rd_agree_shrink_t *agreement = NULL;
+    rd_agree_shrink_verdict_t verdict = RD_AGREE_SHRINK_LIST;
     rondo_unique_id_t id;
     rondo_comm_t made = NULL;
     rondo_result_t how = RONDO_SUCCESS, result;
 
     rd_comm_hold(comm); /* another thread may abort it meanwhile */
-    result = begin(comm, &roll);
+    result = begin(comm, &agreement);
     while (result == RONDO_SUCCESS) {
-        result = next(comm, roll, how, &verdict, &id);
-        if (result == RONDO_SUCCESS && verdict == RD_ROLL_KEEP)
+        result = next(comm, agreement, how, &verdict, &id);
+        if (result == RONDO_SUCCESS && verdict == RD_AGREE_SHRINK_KEEP)
             break;
         if (made)
             rondo_comm_abort(made);
         made = NULL;
         if (result == RONDO_SUCCESS)
-            how = rd_comm_make(&made, roll->nmembers, &id, place(roll), config, NULL);
+            how = rd_comm_make(&made, agreement->nmembers, &id, place(agreement), config, NULL);
     }
-    rd_roll_end(roll);
+    rd_agree_shrink_end(agreement);
     rd_comm_drop(comm);
     if (result == RONDO_SUCCESS)
         *newcomm = made;

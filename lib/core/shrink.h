@@ -5,6 +5,6 @@
 #include "core/comm.h"
 
 /* rondo_comm_shrink with RONDO_SURVIVORS; the arguments have been looked at. */
-rondo_result_t rd_comm_survive(rondo_comm_t comm, rondo_comm_t *newcomm, const rondo_config_t *config);
+rondo_result_t rd_comm_shrink_survivors(rondo_comm_t comm, rondo_comm_t *newcomm, const rondo_config_t *config);
 
 #endif

@@ -179,7 +179,7 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
         return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: newcomm is NULL");
     const rondo_config_t derived = derived_config(comm, config);
     if (nexcluded == RONDO_SURVIVORS)
-        return rd_comm_survive(comm, newcomm, &derived);
+        return rd_comm_shrink_survivors(comm, newcomm, &derived);
     if ((result = check_excluded(comm, excluded, nexcluded)))
         return result;
     members = malloc((size_t)comm->nranks * sizeof *members);

@@ -91,7 +91,7 @@ inline highest(r)
     fi
 }
 
-/* rd_roll_lead: until there is a list or one is kept */
+/* rd_agree_shrink_lead: until there is a list or one is kept */
 inline lead()
 {
     do
