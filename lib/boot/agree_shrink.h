@@ -43,14 +43,14 @@ typedef struct rd_agree_shrink_list {
 } rd_agree_shrink_list_t;
 
 /* Another rank, as the leader sees it. */
-typedef struct rd_guest {
+typedef struct rd_member {
     rd_chan_t *chan;
     rd_member_state_t state;
     int came, lost;
     int probe;        /* a connection of ours to one that has yet to come; -1: none */
     int64_t since_ms; /* of the knock */
     int answered;     /* the knock was let in: it is alive */
-} rd_guest_t;
+} rd_member_t;
 
 typedef struct rd_agree_shrink {
     rd_boot_t *boot; /* beside rd_agree_shrink_next it may be gone */
@@ -71,7 +71,7 @@ typedef struct rd_agree_shrink {
     /* as the leader */
     rd_listener_t incoming;
     int leads, listed; /* listed: a list is out, and its answers are awaited */
-    rd_guest_t *guest; /* by rank */
+    rd_member_t *member; /* by rank */
     struct pollfd *polls;
     pthread_t attendant;
     int attends, wake;

@@ -20,9 +20,9 @@
     200 /* from a death to the end of the rendezvous: time for the others to reach it and hear of it                   \
          */
 
-static rd_guest_t *guest_of(rd_agree_shrink_t *r, int rank)
+static rd_member_t *member_of(rd_agree_shrink_t *r, int rank)
 {
-    return rank == r->rank ? NULL : &r->guest[rank];
+    return rank == r->rank ? NULL : &r->member[rank];
 }
 
 static bool is_listed(const rd_agree_shrink_t *r, int rank)
@@ -35,20 +35,20 @@ static rondo_result_t begin(rd_agree_shrink_t *r)
     rd_boot_t *b = r->boot;
     size_t n = (size_t)b->nranks;
     rd_hello_t mine = {.purpose = RD_FOR_AGREE_SHRINK, .rank = b->rank, .nranks = b->nranks};
-    r->guest = calloc(n, sizeof(*r->guest));
+    r->member = calloc(n, sizeof(*r->member));
     r->polls = calloc(n + RD_LISTENER_POLLS, sizeof(*r->polls));
-    if (!r->guest || !r->polls)
+    if (!r->member || !r->polls)
         return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a agreement of %d ranks", b->nranks);
     for (int i = 0; i < b->nranks; i++) {
-        r->guest[i].probe = -1;
-        r->guest[i].lost = i < b->rank;
+        r->member[i].probe = -1;
+        r->member[i].lost = i < b->rank;
     }
     rd_listener_open(&r->incoming, b->listener, &r->creds, &b->addr, sizeof(b->addr), &mine);
     r->leads = 1;
     return RONDO_SUCCESS;
 }
 
-static void stop_knocking(rd_guest_t *g)
+static void stop_knocking(rd_member_t *g)
 {
     rd_fd_close(g->probe);
     g->probe = -1;
@@ -60,7 +60,7 @@ static void stop_knocking(rd_guest_t *g)
 /* A connection to one that has not come. While it stands, somebody is there. */
 static void probe(rd_agree_shrink_t *r, int rank)
 {
-    rd_guest_t *g = &r->guest[rank];
+    rd_member_t *g = &r->member[rank];
     g->probe = rd_sock_connect(&r->boot->addrs[rank]);
     g->since_ms = rd_clock_ms();
     if (g->probe >= 0)
@@ -71,7 +71,7 @@ static void probe(rd_agree_shrink_t *r, int rank)
 
 /* Something has happened to it, or it takes long. One that ends is tried again: only a refusal says that nobody is
  * there. */
-static void knocked(rd_guest_t *g, int event)
+static void knocked(rd_member_t *g, int event)
 {
     int error = 0;
     socklen_t bytes = sizeof(error);
@@ -89,19 +89,19 @@ static void knocked(rd_guest_t *g, int event)
     stop_knocking(g);
 }
 
-static void tell(rd_guest_t *g, int type, const void *data, size_t bytes)
+static void tell(rd_member_t *g, int type, const void *data, size_t bytes)
 {
     if (g->chan)
         rd_chan_send(g->chan, type, data, bytes);
 }
 
-/* A failure for one guest, or for all that have come. */
-static void tell_failure(rd_agree_shrink_t *r, rd_guest_t *one, rondo_result_t code, const char *text)
+/* A failure for one member, or for all that have come. */
+static void tell_failure(rd_agree_shrink_t *r, rd_member_t *one, rondo_result_t code, const char *text)
 {
     rd_fail_t fail = {.code = code, .culprit = r->rank};
     snprintf(fail.text, sizeof(fail.text), "%s", text);
     for (int i = 0; i < r->nranks && !one; i++)
-        tell(&r->guest[i], RD_REC_FAIL, &fail, sizeof(fail));
+        tell(&r->member[i], RD_REC_FAIL, &fail, sizeof(fail));
     if (one)
         tell(one, RD_REC_FAIL, &fail, sizeof(fail));
 }
@@ -109,13 +109,13 @@ static void tell_failure(rd_agree_shrink_t *r, rd_guest_t *one, rondo_result_t c
 static void admit(rd_agree_shrink_t *r, rd_chan_t *chan)
 {
     int rank = chan->theirs.rank;
-    rd_guest_t late = {.chan = chan};
+    rd_member_t late = {.chan = chan};
     if (chan->theirs.purpose != RD_FOR_AGREE_SHRINK || chan->theirs.nranks != r->nranks || rank < 0 || rank >= r->nranks ||
         rank == r->rank) {
         rd_chan_free(chan);
         return;
     }
-    rd_guest_t *g = &r->guest[rank];
+    rd_member_t *g = &r->member[rank];
     if (g->lost || g->chan) {
         tell_failure(r, &late, RONDO_ERR_REMOTE, "the others took this rank for gone: its connection had ended");
         rd_chan_free(chan);
@@ -125,7 +125,7 @@ static void admit(rd_agree_shrink_t *r, rd_chan_t *chan)
     rd_sock_heartbeat(chan->fd);
 }
 
-static void hear(rd_guest_t *g)
+static void hear(rd_member_t *g)
 {
     const unsigned char *data;
     size_t bytes;
@@ -150,7 +150,7 @@ static void turn(rd_agree_shrink_t *r)
 {
     int n = r->nranks;
     for (int i = 0; i < n; i++) {
-        rd_guest_t *g = guest_of(r, i);
+        rd_member_t *g = member_of(r, i);
         if (g && !g->chan && !g->lost && g->probe < 0)
             probe(r, i);
         r->polls[i] = (struct pollfd){.fd = -1};
@@ -162,7 +162,7 @@ static void turn(rd_agree_shrink_t *r)
     int doors = rd_listener_fill(&r->incoming, r->polls + n);
     poll(r->polls, (nfds_t)(n + doors), RD_BOOT_SLICE_MS);
     for (int i = 0; i < n; i++) {
-        rd_guest_t *g = guest_of(r, i);
+        rd_member_t *g = member_of(r, i);
         if (g && g->chan)
             hear(g);
         else if (g && g->probe >= 0)
@@ -184,7 +184,7 @@ static void send_list(rd_agree_shrink_t *r)
         part.offset = (int32_t)at;
         memcpy(part.bits, r->bits + at, bytes);
         for (int i = 0; i < r->nranks; i++)
-            tell(&r->guest[i], RD_REC_LIST, &part, offsetof(rd_agree_shrink_list_t, bits) + bytes);
+            tell(&r->member[i], RD_REC_LIST, &part, offsetof(rd_agree_shrink_list_t, bits) + bytes);
     }
 }
 
@@ -193,7 +193,7 @@ static void make_list(rd_agree_shrink_t *r)
     int32_t round = r->mine.round;
     memset(r->bits, 0, ((size_t)r->nranks + 7) / 8);
     for (int i = 0; i < r->nranks; i++) {
-        rd_guest_t *g = guest_of(r, i);
+        rd_member_t *g = member_of(r, i);
         if (g && g->state.round > round)
             round = g->state.round;
         if (!g || (g->came && !g->lost))
@@ -208,12 +208,12 @@ static void make_list(rd_agree_shrink_t *r)
 static void tell_round(rd_agree_shrink_t *r, int type)
 {
     for (int i = 0; i < r->nranks; i++)
-        tell(&r->guest[i], type, &r->mine.round, sizeof(r->mine.round));
+        tell(&r->member[i], type, &r->mine.round, sizeof(r->mine.round));
 }
 
 static const rd_member_state_t *state_of(rd_agree_shrink_t *r, int rank)
 {
-    return rank == r->rank ? &r->mine : &r->guest[rank].state;
+    return rank == r->rank ? &r->mine : &r->member[rank].state;
 }
 
 /* Those of the list that are here, or with `lost` those that are gone, and stand at least so far in this round. */
@@ -223,7 +223,7 @@ static int count(rd_agree_shrink_t *r, rd_standing_t least)
     for (int k = 0; k < r->nmembers; k++) {
         int i = r->members[k];
         const rd_member_state_t *s = state_of(r, i);
-        if (i == r->rank || !r->guest[i].lost)
+        if (i == r->rank || !r->member[i].lost)
             n += s->round == r->mine.round && s->standing >= (int32_t)least;
     }
     return n;
@@ -233,7 +233,7 @@ static int count_lost(const rd_agree_shrink_t *r)
 {
     int n = 0;
     for (int k = 0; k < r->nmembers; k++)
-        n += r->members[k] != r->rank && r->guest[r->members[k]].lost;
+        n += r->members[k] != r->rank && r->member[r->members[k]].lost;
     return n;
 }
 
@@ -279,7 +279,7 @@ static decision_t prepare(rd_agree_shrink_t *r)
 static decision_t decide_gathered(rd_agree_shrink_t *r)
 {
     for (int i = 0; i < r->nranks; i++) {
-        rd_guest_t *g = guest_of(r, i);
+        rd_member_t *g = member_of(r, i);
         if (g && !g->came && !g->lost)
             return GOES_ON;
     }
@@ -314,7 +314,7 @@ static rondo_result_t check(rd_agree_shrink_t *r)
 {
     char awaited[RD_WHOIS + 64] = "not all answered";
     for (int i = r->nranks - 1; i >= 0; i--) {
-        rd_guest_t *g = guest_of(r, i);
+        rd_member_t *g = member_of(r, i);
         if (g && !g->lost && (!g->came || (r->listed && g->state.round < r->mine.round)))
             snprintf(awaited, sizeof(awaited), "rank %d (%s) lives and did not come", i, rd_boot_whois(r->boot, i));
     }
@@ -382,7 +382,7 @@ void rd_agree_shrink_attend(rd_agree_shrink_t *r)
         return;
     memcpy(r->job, r->boot->derived, sizeof(r->job));
     for (int i = 0; i < r->nranks; i++) {
-        rd_guest_t *g = guest_of(r, i);
+        rd_member_t *g = member_of(r, i);
         r->polls[i] = (struct pollfd){.fd = g && g->chan && is_listed(r, i) ? g->chan->fd : -1, .events = POLLRDHUP};
     }
     r->attends = rd_thread_start(&r->attendant, attend, r) == 0;
@@ -397,10 +397,10 @@ void rd_agree_shrink_lead_end(rd_agree_shrink_t *r)
         goto free;
     rd_listener_close(&r->incoming);
     for (int i = 0; i < r->nranks; i++) {
-        stop_knocking(&r->guest[i]);
-        rd_chan_free(r->guest[i].chan);
+        stop_knocking(&r->member[i]);
+        rd_chan_free(r->member[i].chan);
     }
 free:
-    free(r->guest);
+    free(r->member);
     free(r->polls);
 }

@@ -30,7 +30,7 @@ rondo_result_t rd_boot_id_create(rondo_unique_id_t *id, const rd_env_t *env)
     rd_whois(whois);
     /* a long host name gives way to the process number */
     snprintf(mine.maker, sizeof(mine.maker), "%.35s", strlen(whois) < sizeof(mine.maker) ? whois : strrchr(whois, ':'));
-    code = rd_meet_start(&mine, listener, env->create_timeout_ms, NULL);
+    code = rd_rendezvous_start(&mine, listener, env->create_timeout_ms, NULL);
     if (code)
         goto failed;
     rd_id_pack(id, &mine);
@@ -70,7 +70,7 @@ static rondo_result_t create_alone(rd_boot_t *b, const rd_env_t *env)
     int nobody = b->id.addr.port[0] == 0 && b->id.addr.port[1] == 0;
     rd_salt_t salt;
 
-    if (!nobody && !rd_meet_cancel(&b->id))
+    if (!nobody && !rd_rendezvous_cancel(&b->id))
         return rd_boot_join(b, env);
     randombytes_buf(&salt, sizeof(salt));
     rd_id_derive(&b->creds, &b->id.creds, "met", &salt, sizeof(salt));
@@ -97,7 +97,7 @@ void rd_boot_give_up(const rondo_unique_id_t *id, rondo_result_t code)
 {
     rd_id_t open;
     if (rd_id_unpack(&open, id, NULL) == RONDO_SUCCESS)
-        rd_meet_leave(&open, code);
+        rd_rendezvous_leave(&open, code);
     sodium_memzero(&open, sizeof(open));
 }
 
@@ -129,7 +129,7 @@ rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int
         code = rd_boot_join(b, env);
     if (!code)
         code = introduce(b);
-    rd_meet_leave(&b->id, code);
+    rd_rendezvous_leave(&b->id, code);
     if (code)
         goto destroy;
     *boot = b;
@@ -204,7 +204,7 @@ static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
     rd_fd_fork_unlock();
     if (fd < 0)
         return rd_error(b->who, RONDO_ERR_SYSTEM, "cannot serve the new communicator: %s", strerror(errno));
-    rondo_result_t code = rd_meet_start(id, fd, b->timeout_ms, b->who);
+    rondo_result_t code = rd_rendezvous_start(id, fd, b->timeout_ms, b->who);
     if (code)
         return code;
     memcpy(b->derived, id->creds.job, sizeof(b->derived));

@@ -35,13 +35,13 @@ typedef struct dial {
 typedef struct joining {
     rd_boot_t *b;
     const rd_env_t *env;
-    dial_t meet;
+    dial_t rendezvous;
     dial_t dial[RD_BOOT_ROUNDS];
     rd_listener_t incoming;
     int tabled, missing;             /* missing: neighbours without a connection; the listener is open when tabled */
     int64_t deadline_ms, stopped_ms; /* stopped_ms: when the stop word was first seen set; 0: not yet */
     rondo_result_t code;
-    int from_meet; /* the failure came from the rendezvous: it need not be told */
+    int from_rendezvous; /* the failure came from the rendezvous: it need not be told */
     int said;      /* the failure was logged where it happened */
     char text[sizeof(((rd_fail_t *)0)->text)];
 } joining_t;
@@ -130,7 +130,7 @@ static void say_join(joining_t *j)
     rd_addr_t here, there;
     memset(&join, 0, sizeof(join));
     rd_whois(join.whois);
-    if (rd_addr_local(j->meet.chan->fd, &here) != 0 || rd_addr_remote(j->meet.chan->fd, &there) != 0) {
+    if (rd_addr_local(j->rendezvous.chan->fd, &here) != 0 || rd_addr_remote(j->rendezvous.chan->fd, &there) != 0) {
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) closed the connection", b->id.maker);
         return;
     }
@@ -142,16 +142,16 @@ static void say_join(joining_t *j)
     if (!j->code)
         listen_there(j);
     join.addr = b->addr; /* also after a failure here: the rendezvous must know who reports it */
-    rd_chan_send(j->meet.chan, RD_REC_JOIN, &join, sizeof(join));
+    rd_chan_send(j->rendezvous.chan, RD_REC_JOIN, &join, sizeof(join));
 }
 
 static void on_move(joining_t *j)
 {
     rd_boot_t *b = j->b;
-    rd_addr_local(j->meet.chan->fd, &b->addr);
+    rd_addr_local(j->rendezvous.chan->fd, &b->addr);
     listen_there(j);
     if (!j->code)
-        rd_chan_send(j->meet.chan, RD_REC_ADDR, &b->addr, sizeof(b->addr));
+        rd_chan_send(j->rendezvous.chan, RD_REC_ADDR, &b->addr, sizeof(b->addr));
 }
 
 /* From here on nobody is let in who has not got the same salt: the listener has held them back so far. */
@@ -186,22 +186,22 @@ static void on_fail(joining_t *j, const unsigned char *data, size_t bytes)
     memcpy(&said, data, bytes);
     said.text[sizeof(said.text) - 1] = 0;
     fail(j, said.code, "%s", said.text);
-    j->from_meet = 1;
+    j->from_rendezvous = 1;
 }
 
 static const char *const on_loopback =
     "loopback reaches no other host, see RONDO_IFACE there; or the id was used before: an id serves one communicator";
 static const char *const stale = "the maker has ended, or the id was used before: an id serves one communicator";
 
-static void meet_pump(joining_t *j)
+static void rendezvous_pump(joining_t *j)
 {
     rd_boot_t *b = j->b;
     const unsigned char *data;
     size_t bytes;
     int type;
     char text[RD_ADDR_TEXT];
-    int was_open = is_open(&j->meet);
-    int error = dial_pump(&j->meet, &b->id.creds);
+    int was_open = is_open(&j->rendezvous);
+    int error = dial_pump(&j->rendezvous, &b->id.creds);
     if (error && was_open)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s at %s) broke off: %s", b->id.maker,
              rd_addr_print(&b->id.addr, text), strerror(error));
@@ -209,18 +209,18 @@ static void meet_pump(joining_t *j)
         fail(j, RONDO_ERR_REMOTE,
              "the first of the ranks that are left, %s at %s, is not there: %s; leave it out as well", b->id.maker,
              rd_addr_print(&b->id.addr, text), strerror(error));
-    else if (error && j->meet.closed)
+    else if (error && j->rendezvous.closed)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
     else if (error)
         fail(j, RONDO_ERR_INVALID_USAGE, "nobody serves this unique id at %s, where %s made it: %s (%s)",
              rd_addr_print(&b->id.addr, text), b->id.maker, strerror(error),
              rd_addr_is_loopback(&b->id.addr) ? on_loopback : stale);
-    if (!is_open(&j->meet))
+    if (!is_open(&j->rendezvous))
         return;
     if (!was_open)
         say_join(j);
-    while (!j->code && rd_chan_next(j->meet.chan, &type, &data, &bytes)) {
-        j->meet.unheard = 0;
+    while (!j->code && rd_chan_next(j->rendezvous.chan, &type, &data, &bytes)) {
+        j->rendezvous.unheard = 0;
         if (type == RD_REC_TABLE && !j->tabled)
             on_table(j, data, bytes);
         else if (type == RD_REC_MOVE && !j->tabled)
@@ -228,9 +228,9 @@ static void meet_pump(joining_t *j)
         else if (type == RD_REC_FAIL)
             on_fail(j, data, bytes);
     }
-    if (rd_chan_over(j->meet.chan) && j->meet.unheard)
-        dial_again(&j->meet);
-    else if (rd_chan_over(j->meet.chan))
+    if (rd_chan_over(j->rendezvous.chan) && j->rendezvous.unheard)
+        dial_again(&j->rendezvous);
+    else if (rd_chan_over(j->rendezvous.chan))
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
 }
 
@@ -278,7 +278,7 @@ static int64_t retry_in(const joining_t *j)
 {
     int64_t ms = RD_BOOT_SLICE_MS, now = rd_clock_ms();
     for (int k = -1; k < j->b->rounds; k++) {
-        const dial_t *d = k < 0 ? &j->meet : &j->dial[k];
+        const dial_t *d = k < 0 ? &j->rendezvous : &j->dial[k];
         if (d->tries && !d->chan && d->again_ms - now < ms)
             ms = d->again_ms > now ? d->again_ms - now : 1;
     }
@@ -289,8 +289,8 @@ static void sleep_until_news(joining_t *j)
 {
     struct pollfd p[1 + RD_BOOT_ROUNDS + RD_LISTENER_POLLS];
     int n = 0;
-    if (j->meet.chan)
-        p[n++] = (struct pollfd){.fd = j->meet.chan->fd, .events = rd_chan_events(j->meet.chan)};
+    if (j->rendezvous.chan)
+        p[n++] = (struct pollfd){.fd = j->rendezvous.chan->fd, .events = rd_chan_events(j->rendezvous.chan)};
     for (int k = 0; j->tabled && k < j->b->rounds; k++)
         if (j->dial[k].chan)
             p[n++] = (struct pollfd){.fd = j->dial[k].chan->fd, .events = rd_chan_events(j->dial[k].chan)};
@@ -307,18 +307,18 @@ static void check(joining_t *j)
     /* Who sees a death from here tells the rendezvous, for those who do not: if it is reached soon. It may be over. */
     if (code && j->stopped_ms == 0)
         j->stopped_ms = rd_clock_ms();
-    if (code && (code != RONDO_ERR_REMOTE || is_open(&j->meet) || rd_clock_ms() - j->stopped_ms > TELL_MS))
+    if (code && (code != RONDO_ERR_REMOTE || is_open(&j->rendezvous) || rd_clock_ms() - j->stopped_ms > TELL_MS))
         fail(j, code, "%s", b->stop->text);
     if (j->deadline_ms && rd_clock_ms() > j->deadline_ms)
         fail(j, RONDO_ERR_TIMEOUT, "%s %s within %lld ms (RONDO_CREATE_TIMEOUT_MS; the id was made by %s)",
-             is_open(&j->meet) ? "no table came from the rendezvous at" : "no answer from the rendezvous at",
+             is_open(&j->rendezvous) ? "no table came from the rendezvous at" : "no answer from the rendezvous at",
              rd_addr_print(&b->id.addr, text), (long long)b->timeout_ms, b->id.maker);
 }
 
-static void tell_meet(joining_t *j)
+static void tell_rendezvous(joining_t *j)
 {
     rd_fail_t said;
-    if (!is_open(&j->meet) || j->from_meet)
+    if (!is_open(&j->rendezvous) || j->from_rendezvous)
         return;
     memset(&said, 0, sizeof(said));
     said.code = j->code == RONDO_ERR_ABORTED ? RONDO_ERR_REMOTE : j->code;
@@ -326,7 +326,7 @@ static void tell_meet(joining_t *j)
     memcpy(said.text, j->text, sizeof(said.text));
     if (j->code == RONDO_ERR_ABORTED)
         snprintf(said.text, sizeof(said.text), "aborted while the communicator was made");
-    rd_chan_send(j->meet.chan, RD_REC_FAIL, &said, sizeof(said));
+    rd_chan_send(j->rendezvous.chan, RD_REC_FAIL, &said, sizeof(said));
 }
 
 rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
@@ -335,10 +335,10 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
     rd_hello_t hello = {.purpose = RD_FOR_MEETING, .rank = b->rank, .nranks = b->nranks};
     if (b->timeout_ms > 0) /* later than the rendezvous', whose message knows more */
         j.deadline_ms = rd_clock_ms() + b->timeout_ms + 2000;
-    dial_begin(&j.meet, &b->id.addr, &hello);
-    j.meet.unheard = 1;
+    dial_begin(&j.rendezvous, &b->id.addr, &hello);
+    j.rendezvous.unheard = 1;
     for (;;) {
-        meet_pump(&j);
+        rendezvous_pump(&j);
         if (j.tabled && !j.code)
             listener_pump(&j);
         if (j.tabled && !j.code)
@@ -349,11 +349,11 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         check(&j);
     }
     if (j.code)
-        tell_meet(&j);
+        tell_rendezvous(&j);
     else
-        rd_chan_send(j.meet.chan, RD_REC_READY, NULL, 0);
+        rd_chan_send(j.rendezvous.chan, RD_REC_READY, NULL, 0);
     rd_listener_close(&j.incoming);
-    rd_chan_free(j.meet.chan);
+    rd_chan_free(j.rendezvous.chan);
     for (int k = 0; k < b->rounds; k++)
         rd_chan_free(j.dial[k].chan);
     rondo_result_t stop = rd_stop_get(b->stop);

@@ -139,7 +139,7 @@ bool rd_served_drop(const unsigned char job[16], const char *why)
 {
     pthread_mutex_lock(&lock);
     rd_served_t *s = *find(job);
-    bool unused = s && atomic_load(&s->guests) == 0;
+    bool unused = s && atomic_load(&s->members) == 0;
     pthread_mutex_unlock(&lock);
     if (unused)
         rd_served_finish(job, 0, why);

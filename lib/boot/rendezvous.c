@@ -1,6 +1,6 @@
 /* The rendezvous thread.
  *
- * Guests come through the listener (so they hold the secret), say who they are, and wait. When all have come, each is told
+ * Members come through the listener (so they hold the secret), say who they are, and wait. When all have come, each is told
  * where its neighbours listen; it connects to them, says that it is ready and leaves. The rendezvous sees all ranks and
  * is therefore the one to say what is wrong: a rank claimed twice, different rank counts, a rank that left or failed or
  * did not come in time. Whatever it is, all who are there and all who still come are told the same sentence.
@@ -22,33 +22,33 @@
 
 #define SLICE_MS 50 /* the longest sleep: bounds how late a deadline is seen */
 
-typedef struct guest {
+typedef struct member {
     rd_chan_t *chan;
     rd_join_t join;
     int joined, ready, told; /* told: it has the table, or knows of the failure */
     int moving;              /* asked to listen elsewhere */
-} guest_t;
+} member_t;
 
-typedef struct meet {
+typedef struct rendezvous {
     rd_served_t served; /* its entry in the registry; first */
     rd_id_t id;
     rd_salt_t salt;
     int listener;
     rd_listener_t incoming;
     int64_t timeout_ms, first_ms;
-    guest_t *guest;
-    int nguests, room;
-    int nranks; /* as the first guest says; 0: nobody came yet */
-    int most;   /* the greatest that any guest said */
+    member_t *member;
+    int nmembers, room;
+    int nranks; /* as the first member says; 0: nobody came yet */
+    int most;   /* the greatest that any member said */
     int njoined, nready, ntold, nmoving;
     int tabled;
-    int *by_rank; /* guest of each rank, -1: none */
+    int *by_rank; /* member of each rank, -1: none */
     rd_fail_t fail;
     struct pollfd *polls;
     int polls_room;
-} meet_t;
+} rendezvous_t;
 
-static void fail(meet_t *m, rondo_result_t code, int culprit, const char *format, ...)
+static void fail(rendezvous_t *m, rondo_result_t code, int culprit, const char *format, ...)
 {
     if (m->fail.code)
         return;
@@ -60,19 +60,19 @@ static void fail(meet_t *m, rondo_result_t code, int culprit, const char *format
     m->fail.culprit = culprit;
 }
 
-static int rank_of(const guest_t *g)
+static int rank_of(const member_t *g)
 {
     return g->chan->theirs.rank;
 }
 
 /* Everything that can be wrong about a newcomer. */
-static void examine(meet_t *m, guest_t *g)
+static void examine(rendezvous_t *m, member_t *g)
 {
     int rank = rank_of(g), nranks = g->chan->theirs.nranks;
-    const guest_t *first = NULL;
-    for (int i = 0; i < m->nguests && !first; i++)
-        if (m->guest[i].joined && &m->guest[i] != g)
-            first = &m->guest[i];
+    const member_t *first = NULL;
+    for (int i = 0; i < m->nmembers && !first; i++)
+        if (m->member[i].joined && &m->member[i] != g)
+            first = &m->member[i];
     if (first && nranks != m->nranks)
         fail(m, RONDO_ERR_INVALID_ARGUMENT, rank,
              "rank %d (%s) says %d ranks, rank %d (%s) says %d: nranks must be equal", rank_of(first),
@@ -82,12 +82,12 @@ static void examine(meet_t *m, guest_t *g)
              rank, nranks, nranks - 1);
     else if (m->by_rank[rank] >= 0)
         fail(m, RONDO_ERR_INVALID_ARGUMENT, rank, "rank %d was claimed by %s and %s: each number belongs to one rank",
-             rank, m->guest[m->by_rank[rank]].join.whois, g->join.whois);
+             rank, m->member[m->by_rank[rank]].join.whois, g->join.whois);
     else
-        m->by_rank[rank] = (int)(g - m->guest);
+        m->by_rank[rank] = (int)(g - m->member);
 }
 
-static void first_came(meet_t *m, int nranks)
+static void first_came(rendezvous_t *m, int nranks)
 {
     size_t n = nranks > 0 ? (size_t)nranks : 1;
     m->first_ms = rd_clock_ms();
@@ -99,15 +99,15 @@ static void first_came(meet_t *m, int nranks)
         memset(m->by_rank, 0xff, n * sizeof(int));
 }
 
-static bool comes_again(const meet_t *m, const guest_t *g)
+static bool comes_again(const rendezvous_t *m, const member_t *g)
 {
     int rank = rank_of(g);
 
     return m->id.derived && m->by_rank && rank >= 0 && rank < m->nranks && m->by_rank[rank] >= 0 &&
-           m->guest[m->by_rank[rank]].told;
+           m->member[m->by_rank[rank]].told;
 }
 
-static void on_join(meet_t *m, guest_t *g, const unsigned char *data, size_t bytes)
+static void on_join(rendezvous_t *m, member_t *g, const unsigned char *data, size_t bytes)
 {
     if (bytes != sizeof(g->join) || g->joined)
         return;
@@ -118,7 +118,7 @@ static void on_join(meet_t *m, guest_t *g, const unsigned char *data, size_t byt
     memcpy(&g->join, data, bytes);
     g->join.whois[RD_WHOIS - 1] = 0;
     g->joined = 1;
-    atomic_fetch_add(&m->served.guests, 1);
+    atomic_fetch_add(&m->served.members, 1);
     if (m->njoined++ == 0)
         first_came(m, g->chan->theirs.nranks);
     if (g->chan->theirs.nranks > m->most)
@@ -127,7 +127,7 @@ static void on_join(meet_t *m, guest_t *g, const unsigned char *data, size_t byt
         examine(m, g);
 }
 
-static void on_record(meet_t *m, guest_t *g, int type, const unsigned char *data, size_t bytes)
+static void on_record(rendezvous_t *m, member_t *g, int type, const unsigned char *data, size_t bytes)
 {
     rd_fail_t said;
     if (type == RD_REC_JOIN) {
@@ -148,7 +148,7 @@ static void on_record(meet_t *m, guest_t *g, int type, const unsigned char *data
     }
 }
 
-static void serve(meet_t *m, guest_t *g)
+static void serve(rendezvous_t *m, member_t *g)
 {
     const unsigned char *data;
     size_t bytes;
@@ -164,7 +164,7 @@ static void serve(meet_t *m, guest_t *g)
 }
 
 /* The first few ranks that have not come. */
-static void missing(const meet_t *m, char *text, size_t room)
+static void missing(const rendezvous_t *m, char *text, size_t room)
 {
     size_t used = 0;
     int named = 0;
@@ -180,7 +180,7 @@ static void missing(const meet_t *m, char *text, size_t room)
     }
 }
 
-static void check_deadline(meet_t *m)
+static void check_deadline(rendezvous_t *m)
 {
     char who[96];
     if (!m->first_ms || m->timeout_ms <= 0 || m->fail.code || rd_clock_ms() - m->first_ms < m->timeout_ms)
@@ -197,13 +197,13 @@ static void check_deadline(meet_t *m)
 }
 
 /* Ranks that listen on loopback because the rendezvous is on their host must move when others are not there. */
-static void ask_to_move(meet_t *m)
+static void ask_to_move(rendezvous_t *m)
 {
     int far = 0;
-    for (int i = 0; i < m->nguests; i++)
-        far |= m->guest[i].joined && !m->guest[i].join.near;
-    for (int i = 0; i < m->nguests && far && !m->fail.code; i++) {
-        guest_t *g = &m->guest[i];
+    for (int i = 0; i < m->nmembers; i++)
+        far |= m->member[i].joined && !m->member[i].join.near;
+    for (int i = 0; i < m->nmembers && far && !m->fail.code; i++) {
+        member_t *g = &m->member[i];
         if (!rd_addr_is_loopback(&g->join.addr))
             continue;
         if (g->join.fixed)
@@ -216,17 +216,17 @@ static void ask_to_move(meet_t *m)
     }
 }
 
-static void send_tables(meet_t *m)
+static void send_tables(rendezvous_t *m)
 {
     struct {
         rd_salt_t salt;
         rd_place_t place[RD_BOOT_ROUNDS];
     } table = {.salt = m->salt};
     for (int r = 0; r < m->nranks; r++) {
-        guest_t *g = &m->guest[m->by_rank[r]];
+        member_t *g = &m->member[m->by_rank[r]];
         int n = 0;
         for (int d = 1; d < m->nranks; d *= 2) {
-            const rd_join_t *join = &m->guest[m->by_rank[(r + d) % m->nranks]].join;
+            const rd_join_t *join = &m->member[m->by_rank[(r + d) % m->nranks]].join;
             table.place[n].addr = join->addr;
             memcpy(table.place[n++].whois, join->whois, RD_WHOIS);
         }
@@ -235,10 +235,10 @@ static void send_tables(meet_t *m)
     }
 }
 
-static void send_failure(meet_t *m)
+static void send_failure(rendezvous_t *m)
 {
-    for (int i = 0; i < m->nguests; i++) {
-        guest_t *g = &m->guest[i];
+    for (int i = 0; i < m->nmembers; i++) {
+        member_t *g = &m->member[i];
         if (!g->joined || g->told == 2)
             continue;
         rd_chan_send(g->chan, RD_REC_FAIL, &m->fail, sizeof(m->fail));
@@ -248,7 +248,7 @@ static void send_failure(meet_t *m)
 }
 
 /* What follows from what is known now. */
-static void decide(meet_t *m)
+static void decide(rendezvous_t *m)
 {
     check_deadline(m);
     if (!m->fail.code && !m->tabled && m->njoined && m->njoined == m->nranks) {
@@ -263,44 +263,44 @@ static void decide(meet_t *m)
         send_failure(m);
 }
 
-/* Guests that are through keep their place in the list (by_rank points there) but not their connection. */
-static bool is_over(const meet_t *m)
+/* Members that are through keep their place in the list (by_rank points there) but not their connection. */
+static bool is_over(const rendezvous_t *m)
 {
     if (!m->fail.code)
         return m->nranks > 0 && m->nready == m->nranks;
-    for (int i = 0; i < m->nguests; i++)
-        if (!rd_chan_over(m->guest[i].chan) && rd_chan_queued(m->guest[i].chan))
+    for (int i = 0; i < m->nmembers; i++)
+        if (!rd_chan_over(m->member[i].chan) && rd_chan_queued(m->member[i].chan))
             return false;
     return m->ntold >= m->most ||
            (m->timeout_ms > 0 && m->first_ms && rd_clock_ms() - m->first_ms >= m->timeout_ms + 1000);
 }
 
 /* 0, or -1: no memory. */
-static int admit(meet_t *m, rd_chan_t *chan)
+static int admit(rendezvous_t *m, rd_chan_t *chan)
 {
     if (chan->theirs.purpose != RD_FOR_MEETING) {
         rd_chan_free(chan);
         return 0;
     }
-    if (m->nguests == m->room) {
+    if (m->nmembers == m->room) {
         int room = m->room ? 2 * m->room : 16;
-        guest_t *more = realloc(m->guest, (size_t)room * sizeof(*more));
+        member_t *more = realloc(m->member, (size_t)room * sizeof(*more));
         if (!more) {
             rd_chan_free(chan);
             return -1;
         }
-        m->guest = more;
+        m->member = more;
         m->room = room;
     }
-    m->guest[m->nguests++] = (guest_t){.chan = chan};
-    serve(m, &m->guest[m->nguests - 1]);
+    m->member[m->nmembers++] = (member_t){.chan = chan};
+    serve(m, &m->member[m->nmembers - 1]);
     return 0;
 }
 
 /* One turn: sleeps until something happens. 0, or -1: no memory. */
-static int turn(meet_t *m)
+static int turn(rendezvous_t *m)
 {
-    int need = 1 + RD_LISTENER_POLLS + m->nguests, n = 0;
+    int need = 1 + RD_LISTENER_POLLS + m->nmembers, n = 0;
     if (need > m->polls_room) {
         struct pollfd *more = realloc(m->polls, (size_t)(2 * need) * sizeof(*more));
         if (!more)
@@ -310,16 +310,16 @@ static int turn(meet_t *m)
     }
     struct pollfd *p = m->polls;
     p[n++] = (struct pollfd){.fd = m->served.wake, .events = POLLIN};
-    for (int i = 0; i < m->nguests; i++) {
-        rd_chan_t *c = m->guest[i].chan;
+    for (int i = 0; i < m->nmembers; i++) {
+        rd_chan_t *c = m->member[i].chan;
         p[n++] = (struct pollfd){.fd = rd_chan_over(c) ? -1 : c->fd, .events = rd_chan_events(c)};
     }
-    int guests = m->nguests;
+    int members = m->nmembers;
     n += rd_listener_fill(&m->incoming, p + n);
     poll(p, (nfds_t)n, m->first_ms || m->incoming.npending ? SLICE_MS : -1);
-    for (int i = 0; i < guests; i++)
+    for (int i = 0; i < members; i++)
         if (p[1 + i].revents)
-            serve(m, &m->guest[i]);
+            serve(m, &m->member[i]);
     rd_listener_pump(&m->incoming);
     for (rd_chan_t *c; (c = rd_listener_next(&m->incoming));)
         if (admit(m, c) != 0)
@@ -327,23 +327,23 @@ static int turn(meet_t *m)
     return m->incoming.poor ? -1 : 0;
 }
 
-static void end(meet_t *m)
+static void end(rendezvous_t *m)
 {
     rd_listener_close(&m->incoming);
-    for (int i = 0; i < m->nguests; i++)
-        rd_chan_free(m->guest[i].chan);
+    for (int i = 0; i < m->nmembers; i++)
+        rd_chan_free(m->member[i].chan);
     rd_fd_close(m->listener);
-    free(m->guest);
+    free(m->member);
     free(m->by_rank);
     free(m->polls);
-    m->guest = NULL;
+    m->member = NULL;
     m->by_rank = NULL;
     m->polls = NULL;
 }
 
-static void *meet_run(void *arg)
+static void *rendezvous_run(void *arg)
 {
-    meet_t *m = arg;
+    rendezvous_t *m = arg;
     while (!is_over(m)) {
         if (turn(m) != 0) { /* who is not yet in learns it by the end of the connection */
             fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
@@ -363,10 +363,10 @@ static void *meet_run(void *arg)
     return NULL;
 }
 
-rondo_result_t rd_meet_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_who_t *who)
+rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_who_t *who)
 {
     rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
-    meet_t *m = calloc(1, sizeof(*m));
+    rendezvous_t *m = calloc(1, sizeof(*m));
     if (!m) {
         rd_fd_close(listener);
         return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the rendezvous");
@@ -377,7 +377,7 @@ rondo_result_t rd_meet_start(const rd_id_t *id, int listener, int64_t timeout_ms
     randombytes_buf(&m->salt, sizeof(m->salt));
     rd_listener_open(&m->incoming, listener, &id->creds, &id->addr, sizeof(id->addr), &mine);
     memcpy(m->served.job, id->creds.job, sizeof(m->served.job));
-    if (rd_served_start(&m->served, meet_run) == 0)
+    if (rd_served_start(&m->served, rendezvous_run) == 0)
         return RONDO_SUCCESS;
     rondo_result_t code = rd_error(who, RONDO_ERR_SYSTEM, "cannot start the rendezvous thread: %s", strerror(errno));
     rd_fd_close(listener);
@@ -385,7 +385,7 @@ rondo_result_t rd_meet_start(const rd_id_t *id, int listener, int64_t timeout_ms
     return code;
 }
 
-void rd_meet_leave(const rd_id_t *id, rondo_result_t code)
+void rd_rendezvous_leave(const rd_id_t *id, rondo_result_t code)
 {
     int64_t grace_ms = code == RONDO_SUCCESS       ? 10000
                        : code == RONDO_ERR_ABORTED ? 0
@@ -394,7 +394,7 @@ void rd_meet_leave(const rd_id_t *id, rondo_result_t code)
     rd_served_finish(id->creds.job, grace_ms, "the creation failed there");
 }
 
-bool rd_meet_cancel(const rd_id_t *id)
+bool rd_rendezvous_cancel(const rd_id_t *id)
 {
     return rd_served_drop(id->creds.job, "the id was used there for a communicator of 1 rank");
 }

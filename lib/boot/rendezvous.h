@@ -50,12 +50,12 @@ typedef struct rd_fail {
 
 /* Serves id's rendezvous on `listener` (taken over). Ends when all have come and left, when timeout_ms has passed since
  * the first came (0: never), or at process exit. */
-rondo_result_t rd_meet_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_who_t *who);
+rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_who_t *who);
 /* A rank of this process is through with id's creation: if the rendezvous is in this process too, waits until it has
  * ended. `code`: how the creation went here; after a failure the others are given a second to come and hear of it,
  * after an abort none. */
-void rd_meet_leave(const rd_id_t *id, rondo_result_t code);
+void rd_rendezvous_leave(const rd_id_t *id, rondo_result_t code);
 /* For a communicator of one rank: ends id's rendezvous if it is here and nobody has come. True: it has ended. */
-bool rd_meet_cancel(const rd_id_t *id);
+bool rd_rendezvous_cancel(const rd_id_t *id);
 
 #endif

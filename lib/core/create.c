@@ -253,7 +253,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
 
 /* The bootstrap. When all have come they see each other's death for themselves: a watch elsewhere is no longer asked.
  */
-static rondo_result_t meet(rondo_comm_t comm, const rondo_unique_id_t *id, rd_meeting_t *meeting)
+static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id, rd_meeting_t *meeting)
 {
     rondo_result_t result;
 
@@ -286,7 +286,7 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     if (env)
         made->env = *env;
     if ((!env && (result = rd_env_read(&made->env))) || (result = rd_transport_check(&made->env, NULL)) ||
-        (result = read_config(made, config)) || (result = meet(made, id, meeting)) || (result = make_rooms(made))) {
+        (result = read_config(made, config)) || (result = rendezvous(made, id, meeting)) || (result = make_rooms(made))) {
         if (result == rd_health_check(&made->health)) /* found by another thread */
             rd_error_again(&made->who, made->health.stop.text);
         if (made->boot)

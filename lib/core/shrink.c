@@ -35,7 +35,7 @@ static rondo_result_t begin(rondo_comm_t comm, rd_agree_shrink_t **agreement)
 }
 
 /* The id under which the ranks of the list meet. Rounds are far from the numbers of shrinks that have a list. */
-static rondo_result_t meet(rondo_comm_t comm, rd_agree_shrink_t *agreement, rondo_unique_id_t *id)
+static rondo_result_t rendezvous(rondo_comm_t comm, rd_agree_shrink_t *agreement, rondo_unique_id_t *id)
 {
     comm->rounds = agreement->mine.round;
     rondo_result_t result =
@@ -53,7 +53,7 @@ static rondo_result_t next(rondo_comm_t comm, rd_agree_shrink_t *agreement, rond
     if (result == RONDO_SUCCESS)
         result = rd_agree_shrink_next(agreement, made, verdict);
     if (result == RONDO_SUCCESS && *verdict == RD_AGREE_SHRINK_LIST)
-        result = meet(comm, agreement, id);
+        result = rendezvous(comm, agreement, id);
     if (result == RONDO_SUCCESS && *verdict == RD_AGREE_SHRINK_KEEP) {
         rd_agree_shrink_keep(agreement);
         comm->survived = 1;

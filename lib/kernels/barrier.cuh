@@ -15,7 +15,7 @@
 #include "kernels/proto.cuh"
 #include "kernels/epoch.cuh"
 
-RD_DEVICE void rd_meet_fail(rd_wait_t &wait, uint32_t failed)
+RD_DEVICE void rd_barrier_fail(rd_wait_t &wait, uint32_t failed)
 {
     word_store(&wait.host->late, wait.peer);
     fence_sys();
@@ -31,10 +31,10 @@ RD_DEVICE bool rd_control_left(const uint4 &first)
 
 template <uint32_t THREADS>
 RD_KERNEL(THREADS)
-rd_meet(RD_WORK(rd_kwork_t))
+rd_barrier(RD_WORK(rd_kwork_t))
 {
     typedef rd_codec_ll CODEC;
-    const rd_kmeet_t &m = work.meet;
+    const rd_kbarrier_t &m = work.barrier;
     const uint32_t n = (uint32_t)work.comm.nranks, rank = (uint32_t)work.comm.rank, lane = rd_lane();
     const uint32_t next = rank + 1 + gpu_thread() / 32, peer = next < n ? next : next - n;
     const uint4 mine = lane == 0   ? make_uint4(m.mark[0], m.mark[1], m.mark[2], m.mark[3])
@@ -55,9 +55,9 @@ rd_meet(RD_WORK(rd_kwork_t))
         CODEC::clean(slot, lane);
         const bool differs = v[0].x != mine.x || v[0].y != mine.y || v[0].z != mine.z || v[0].w != mine.w;
         if (there && warp_any(differs))
-            rd_meet_fail(e.wait, RD_KFAILED_DIFFERS);
+            rd_barrier_fail(e.wait, RD_KFAILED_DIFFERS);
         else if (there && m.behind && warp_any(rd_control_left(line_load(work.comm.window[peer]))))
-            rd_meet_fail(e.wait, RD_KFAILED_LEFT);
+            rd_barrier_fail(e.wait, RD_KFAILED_LEFT);
     }
     e.end(1);
 }

@@ -15,7 +15,7 @@
  *   CHAIN      REDUCE BROADCAST                                  the same
  *   PROGRAM    as the card of the algorithm says                 a warp for each lane of the program
  *   MESSAGES   rd_kmessages_t: no epoch, no units                `warps` warps for each pair
- *   COPY       rd_kmeet_t: ranks meet, one block; between meetings the host's copies move blocks     n warps
+ *   COPY       rd_kbarrier_t: ranks meet, one block; between meetings the host's copies move blocks     n warps
  *   ALONE      one rank: out = in, scaled; no window             any number
  *   WRITE      rd_kwrite_t: into this rank's own memory          any number
  *   NOTHING    an empty kernel                                   any number

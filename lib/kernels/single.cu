@@ -15,7 +15,7 @@ const void *const rd_kernels_mixed[RD_GPU_PROTOS] = {
 };
 
 const void *const rd_kernels_alone[RD_KT_ALONES] = {
-    (const void *)rd_meet<RD_KT_MEET>,
+    (const void *)rd_barrier<RD_KT_BARRIER>,
     (const void *)rd_alone,
     (const void *)rd_write,
     (const void *)rd_nothing,

@@ -10,7 +10,7 @@
 #include "kernels/wait.cuh"
 
 struct rd_movers_t {
-    static constexpr uint32_t CLERK = 32, MOVERS_MEET = 1, ALL_MEET = 2; /* threads; barriers */
+    static constexpr uint32_t CLERK = 32, MOVERS_BARRIER = 1, ALL_BARRIER = 2; /* threads; barriers */
 
     uint32_t count; /* threads */
     bool clerk;     /* this thread is none of them */
@@ -28,7 +28,7 @@ struct rd_movers_t {
     RD_MEMBER bool ready()
     {
         wait.polls = wait.since = 0;
-        return !group_any(MOVERS_MEET, count, wait.dead);
+        return !group_any(MOVERS_BARRIER, count, wait.dead);
     }
 
     /* The movers have stored a slice and have read one, or are not `good`. By all; true for the one that tells. */
@@ -36,7 +36,7 @@ struct rd_movers_t {
     {
         const bool tells = gpu_thread() == count;
 
-        wait.dead = group_release(ALL_MEET, count + CLERK, !good, tells);
+        wait.dead = group_release(ALL_BARRIER, count + CLERK, !good, tells);
         return tells && !wait.dead;
     }
 };

@@ -33,7 +33,7 @@ static const struct {
     [RD_KERNEL_CHAIN] = {.protos = LINES | SIMPLE, .threads = RD_KT_FIFOS, .units = RD_KFIFOS, .warps = 1},
     [RD_KERNEL_PROGRAM] = {.protos = LINES, .threads = RD_KT_PROGRAM, .units = RD_KFIFOS, .warps = 1},
     [RD_KERNEL_MESSAGES] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
-    [RD_KERNEL_COPY] = {.threads = RD_KT_MEET, .warps = 1},
+    [RD_KERNEL_COPY] = {.threads = RD_KT_BARRIER, .warps = 1},
     [RD_KERNEL_ALONE] = {.threads = RD_KT_ALONE, .warps = 1},
     [RD_KERNEL_WRITE] = {.threads = RD_KT_ALONE, .warps = 1},
     [RD_KERNEL_NOTHING] = {.threads = RD_KT_ALONE, .warps = 1},

@@ -243,10 +243,10 @@ typedef struct rd_kwrite {
 } rd_kwrite_t;
 
 /* Where ranks meet before and after copies: see barrier.cuh. */
-typedef struct rd_kmeet {
+typedef struct rd_kbarrier {
     uint32_t mark[8]; /* what all ranks must have come for */
     uint32_t behind;  /* this rank has read peers' buffers since it met them last: they must still be in it */
-} rd_kmeet_t;
+} rd_kbarrier_t;
 
 /* ---- between nodes, or among many: data staged through pinned memory ----
  *
@@ -363,7 +363,7 @@ typedef struct rd_kwork {
         rd_kprogrammed_t programmed;
         rd_kmessages_t messages;
         rd_kwrite_t write;
-        rd_kmeet_t meet;
+        rd_kbarrier_t barrier;
         rd_kproxied_t proxied;
         rd_kproxied_messages_t proxied_messages;
     };

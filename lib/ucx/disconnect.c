@@ -188,7 +188,7 @@ static void answered_wait(rd_ucx_net_t *net, int came)
 {
     static const struct timespec nap = {0, 1000000};
     int64_t now = rd_clock_ms(), moved = came ? now : net->left_ms;
-    if (rd_ucx_meets(net) || !rd_ucx_answer_ends()) {
+    if (rd_ucx_wires_all(net) || !rd_ucx_answer_ends()) {
         return;
     }
     while (now - moved < QUIET_MS && now - net->left_ms < GIVEN_MS && rd_stop_get(net->stop) == RONDO_SUCCESS) {

@@ -62,7 +62,7 @@ static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args)
     rd_boot_address(net->boot, address);
     rondo_result_t result = rd_ucx_open(net, args->env, address, place);
     result = rd_ucx_exchange(net, args->env, result, node_of);
-    return result == RONDO_SUCCESS ? rd_ucx_meet(net, args->env) : result;
+    return result == RONDO_SUCCESS ? rd_ucx_wireup(net, args->env) : result;
 }
 
 static rondo_result_t create(rd_transport_t **transport, const rd_transport_args_t *args)

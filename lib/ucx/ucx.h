@@ -211,8 +211,8 @@ void rd_ucx_direct_say(rd_ucx_net_t *net);
 void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said);
 
 /* wireup.c; does every rank greet every other one? */
-int rd_ucx_meets(const rd_ucx_net_t *net);
-rondo_result_t rd_ucx_meet(rd_ucx_net_t *net, const rd_env_t *env);
+int rd_ucx_wires_all(const rd_ucx_net_t *net);
+rondo_result_t rd_ucx_wireup(rd_ucx_net_t *net, const rd_env_t *env);
 void rd_ucx_seek(rd_transport_t *transport, int rank);
 
 /* endpoint.c */

@@ -19,7 +19,7 @@
 
 #define MEET_MOST 64 /* ranks; larger communicators connect on first use */
 
-int rd_ucx_meets(const rd_ucx_net_t *net)
+int rd_ucx_wires_all(const rd_ucx_net_t *net)
 {
     return net->nranks <= MEET_MOST;
 }
@@ -84,10 +84,10 @@ static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
 }
 
 /* The exchange at the end is the barrier: before it nobody's messages come, for which nothing is bound yet. */
-rondo_result_t rd_ucx_meet(rd_ucx_net_t *net, const rd_env_t *env)
+rondo_result_t rd_ucx_wireup(rd_ucx_net_t *net, const rd_env_t *env)
 {
     unsigned char all[MEET_MOST] = {0};
-    if (!rd_ucx_meets(net)) {
+    if (!rd_ucx_wires_all(net)) {
         return RONDO_SUCCESS;
     }
     rondo_result_t result = greet_all(net, env);

@@ -48,7 +48,7 @@ static int position(const int *members, int n, int rank)
     return -1;
 }
 
-static rd_boot_t *meet_again(rd_boot_t *boot, int rank, const int *members, int n, uint64_t epoch, rondo_result_t *code)
+static rd_boot_t *rendezvous_again(rd_boot_t *boot, int rank, const int *members, int n, uint64_t epoch, rondo_result_t *code)
 {
     rondo_unique_id_t id;
     *code = rd_boot_id_derive(boot, members, n, epoch, &id);
@@ -68,7 +68,7 @@ static int lists_that_differ(rd_boot_t *boot, int rank)
     rondo_result_t code;
     env.create_timeout_ms = 300;
     rd_boot_t *other =
-        rank == 2 ? meet_again(boot, rank, fewer, 2, 9, &code) : meet_again(boot, rank, most, 3, 9, &code);
+        rank == 2 ? rendezvous_again(boot, rank, fewer, 2, 9, &code) : rendezvous_again(boot, rank, most, 3, 9, &code);
     env.create_timeout_ms = 20000;
     if (other || code == RONDO_SUCCESS) {
         printf("rank %d: joined with a list that differs\n", rank);
@@ -94,15 +94,15 @@ static int run_rank(const rondo_unique_id_t *id, int rank)
         rd_boot_id_derive(boot, without, 2, 0, &scratch) != RONDO_ERR_INVALID_ARGUMENT)
         return 1;
     int self = position(alive, 4, rank);
-    rd_boot_t *second = meet_again(boot, rank, alive, 4, 1, &code);
+    rd_boot_t *second = rendezvous_again(boot, rank, alive, 4, 1, &code);
     if (!second || exchange(second, self, 4))
         return 1;
     if (rank != 5 && lists_that_differ(boot, rank))
         return 1;
-    rd_boot_t *third = self < 3 ? meet_again(second, self, again, 3, 1, &code) : NULL;
+    rd_boot_t *third = self < 3 ? rendezvous_again(second, self, again, 3, 1, &code) : NULL;
     if (self < 3 && (!third || exchange(third, self, 3)))
         return 1;
-    rd_boot_t *alone = meet_again(boot, rank, &rank, 1, 7, &code);
+    rd_boot_t *alone = rendezvous_again(boot, rank, &rank, 1, 7, &code);
     if (!alone || exchange(alone, 0, 1))
         return 1;
     leave(alone);

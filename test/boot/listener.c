@@ -88,7 +88,7 @@ static rd_chan_t *come(int fd)
 }
 
 /* One with the secret comes in, by many turns of both sides, before two seconds can have passed for the strangers. */
-static rd_chan_t *guest(rd_chan_t *client)
+static rd_chan_t *member(rd_chan_t *client)
 {
     rd_chan_t *in = NULL;
 
@@ -166,7 +166,7 @@ static void silence(void)
     end();
 }
 
-/* The first has named the job; it keeps its place, the others lose theirs, and a guest comes in all the same. */
+/* The first has named the job; it keeps its place, the others lose theirs, and a member comes in all the same. */
 static void full(void)
 {
     unsigned char hello[RD_HELLO];
@@ -190,7 +190,7 @@ static void full(void)
     CHECK(incoming.npending == RD_LISTENER_MOST);
     CHECK(incoming.pending[0]->state == RD_CHAN_PROOF);
     client = come(rd_sock_connect(&addr));
-    in = guest(client);
+    in = member(client);
     CHECK(in != NULL);
     CHECK(incoming.npending == RD_LISTENER_MOST - 1);
     rd_chan_free(in);
@@ -230,7 +230,7 @@ static void no_descriptor(void)
     getrlimit(RLIMIT_NOFILE, &all);
     none = (struct rlimit){(rlim_t)next, all.rlim_max};
     setrlimit(RLIMIT_NOFILE, &none);
-    in = guest(client);
+    in = member(client);
     setrlimit(RLIMIT_NOFILE, &all);
     CHECK(in != NULL);
     rd_chan_free(in);
@@ -251,7 +251,7 @@ static void records(void)
 
         begin(kind ? "a record that is too long" : "a forged record");
         client = come(rd_sock_connect(&addr));
-        in = guest(client);
+        in = member(client);
         CHECK(in != NULL);
         if (!in)
             return;

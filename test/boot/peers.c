@@ -50,7 +50,7 @@ static pair_t connect_pair(rd_hello_t theirs)
 /* ---- at the rendezvous ---- */
 
 typedef struct table {
-    meet_t m;
+    rendezvous_t m;
     pair_t pair[RANKS];
     int n;
 } table_t;
@@ -63,17 +63,17 @@ static void sit_down(table_t *t, const char *what)
     t->m.timeout_ms = 60000;
 }
 
-static guest_t *arrive(table_t *t, int rank, int nranks)
+static member_t *arrive(table_t *t, int rank, int nranks)
 {
     t->pair[t->n] = connect_pair((rd_hello_t){.purpose = RD_FOR_MEETING, .rank = rank, .nranks = nranks});
     CHECK(admit(&t->m, t->pair[t->n].here) == 0);
-    return &t->m.guest[t->n++];
+    return &t->m.member[t->n++];
 }
 
-static void tell(table_t *t, int guest, int type, const void *data, size_t bytes)
+static void tell(table_t *t, int member, int type, const void *data, size_t bytes)
 {
-    rd_chan_send(t->pair[guest].there, type, data, bytes);
-    serve(&t->m, &t->m.guest[guest]);
+    rd_chan_send(t->pair[member].there, type, data, bytes);
+    serve(&t->m, &t->m.member[member]);
 }
 
 static void get_up(table_t *t)
@@ -83,14 +83,14 @@ static void get_up(table_t *t)
         rd_chan_free(t->pair[i].there);
 }
 
-static void guests(void)
+static void members(void)
 {
     unsigned char longer[sizeof(rd_fail_t) + sizeof(rd_join_t) + LONGER] = {0};
     rd_join_t join = {.near = 1, .addr = {.family = 4}};
     rd_fail_t said = {.code = RONDO_ERR_SYSTEM};
     rd_addr_t elsewhere = {.family = 4, .port = {9, 9}};
     table_t t;
-    guest_t *g;
+    member_t *g;
 
     sit_down(&t, "a JOIN that is too short, too long, or comes twice");
     g = arrive(&t, 0, RANKS);
@@ -173,7 +173,7 @@ static void from_rendezvous(void)
     enter(&r, "a failure of a wrong length");
     memcpy(bytes, &said, sizeof said);
     on_fail(&r.j, bytes, sizeof said - 1);
-    CHECK(r.j.code == RONDO_SUCCESS && !r.j.from_meet);
+    CHECK(r.j.code == RONDO_SUCCESS && !r.j.from_rendezvous);
 }
 
 /* Who is in by the secret, but is not the neighbour for whom there is a place. Rank 1 of 4 is waited for by 0 and 3. */
@@ -251,7 +251,7 @@ int main(void)
     setenv("RONDO_DEBUG", "none", 0);
     if (rd_crypto_init(NULL) != RONDO_SUCCESS)
         return 1;
-    guests();
+    members();
     from_rendezvous();
     neighbours();
     farewells();

@@ -1,8 +1,8 @@
 /* Fuzz target: control records of one who holds the secret and sends nonsense: what the rendezvous takes from its
- * guests, what a rank takes from the rendezvous, and farewells between neighbours. The sealed connections are real; the
+ * members, what a rank takes from the rendezvous, and farewells between neighbours. The sealed connections are real; the
  * rooms' own functions are reached by including their files.
  *
- * An input is a row of {guest, type, two bytes of length, payload}. */
+ * An input is a row of {member, type, two bytes of length, payload}. */
 #include <sodium.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -49,11 +49,11 @@ static void connect_pair(pair_t *p, int rank, int nranks)
 
 /* ---- the rendezvous ---- */
 
-static void meet_fuzz(const uint8_t *data, size_t bytes)
+static void rendezvous_fuzz(const uint8_t *data, size_t bytes)
 {
     static const int claimed[GUESTS] = {0, 1, 2, 3, 3, -7};
     pair_t pair[GUESTS];
-    meet_t m;
+    rendezvous_t m;
 
     memset(&m, 0, sizeof m);
     m.listener = -1;
@@ -65,7 +65,7 @@ static void meet_fuzz(const uint8_t *data, size_t bytes)
     }
     while (bytes >= 4 && !is_over(&m)) {
         size_t length = data[2] | (size_t)data[3] << 8;
-        int guest = data[0] % GUESTS, type = data[1];
+        int member = data[0] % GUESTS, type = data[1];
         data += 4;
         bytes -= 4;
         length = length < bytes ? length : bytes;
@@ -73,14 +73,14 @@ static void meet_fuzz(const uint8_t *data, size_t bytes)
             rd_join_t join;
             memset(&join, 0, sizeof join);
             memcpy(&join, data, length);
-            rd_chan_send(pair[guest].client, type, &join, sizeof join);
+            rd_chan_send(pair[member].client, type, &join, sizeof join);
         } else {
-            rd_chan_send(pair[guest].client, type, data, length);
+            rd_chan_send(pair[member].client, type, data, length);
         }
         data += length;
         bytes -= length;
-        if (pair[guest].server->state == RD_CHAN_OPEN)
-            serve(&m, &m.guest[guest]);
+        if (pair[member].server->state == RD_CHAN_OPEN)
+            serve(&m, &m.member[member]);
         decide(&m);
         for (int i = 0; i < GUESTS; i++) { /* what they are told is read, lest it pile up */
             const unsigned char *said;
@@ -162,6 +162,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (data[0] & 1)
         rank_fuzz(data + 1, bytes - 1);
     else
-        meet_fuzz(data + 1, bytes - 1);
+        rendezvous_fuzz(data + 1, bytes - 1);
     return 0;
 }

@@ -432,7 +432,7 @@ void meeting_over(meeting_t *m)
 }
 
 /* True for the last one, who does what there is to do and then calls meeting_over. */
-bool meet(meeting_t *m, unsigned members, bool x, const char *what)
+bool barrier(meeting_t *m, unsigned members, bool x, const char *what)
 {
     m->all = m->all && x;
     m->any = m->any || x;
@@ -746,7 +746,7 @@ static bool warp_vote(bool x, const char *what)
     warp_t *w = self->warp;
 
     self->watch.clear();
-    if (meet(&w->meeting, LANES, x, what)) {
+    if (barrier(&w->meeting, LANES, x, what)) {
         w->result = w->meeting.all;
         self->grid->machine->progress--; /* a vote is part of looking */
         meeting_over(&w->meeting);
@@ -780,7 +780,7 @@ uint32_t warp_from(uint32_t x, uint32_t lane)
 
         self->watch.clear();
         w->value[self->lane].x = x;
-        if (meet(&w->meeting, LANES, true, "a lane of its warp"))
+        if (barrier(&w->meeting, LANES, true, "a lane of its warp"))
             meeting_over(&w->meeting);
         x = w->value[lane].x;
     }
@@ -801,7 +801,7 @@ bool group_any(uint32_t id, uint32_t threads, bool x)
     {
         inside_t inside(self->order);
         self->watch.clear();
-        if (meet(&b->meeting, threads, x, "a barrier")) {
+        if (barrier(&b->meeting, threads, x, "a barrier")) {
             b->result = b->meeting.any;
             meeting_over(&b->meeting);
         }
@@ -913,7 +913,7 @@ uint4 warp_lines_load(const void *p)
         fiber_t *lanes = self - self->lane;
         out_overlapping(self, (const char *)p, sizeof(uint4));
         w->at[self->lane] = (char *)p;
-        if (meet(&w->meeting, LANES, true, "its warp's load")) {
+        if (barrier(&w->meeting, LANES, true, "its warp's load")) {
             look(&w->watch, w->at[0], LANES * sizeof(uint4));
             for (unsigned i = LANES; i-- > 0;)
                 w->value[i] = look_at(&lanes[i], w->at[i]);
@@ -958,7 +958,7 @@ void warp_lines_store(void *p, uint4 v)
         w->watch.clear();
         w->at[self->lane] = (char *)p;
         w->value[self->lane] = v;
-        if (meet(&w->meeting, LANES, true, "its warp's store")) {
+        if (barrier(&w->meeting, LANES, true, "its warp's store")) {
             warp_lines_out(w, self - self->lane);
             meeting_over(&w->meeting);
         }

@@ -29,7 +29,7 @@ typedef struct copies {
     size_t bytes; /* of a block; broadcast: of all */
     int in_place;
     rondo_result_t result; /* the first that is bad: nothing more is enqueued */
-    rd_kwork_t meet;
+    rd_kwork_t barrier;
 } copies_t;
 
 /* What is read begins here on this rank, and is so long. */
@@ -84,8 +84,8 @@ static void set_mark(copies_t *c, int number)
     const uint32_t mark[8] = {(uint32_t)desc->coll,      how,             (uint32_t)number, (uint32_t)offset,
                               (uint32_t)(offset >> 32), (uint32_t)bytes, (uint32_t)(bytes >> 32)};
 
-    c->meet.comm = c->cuda->k;
-    memcpy(c->meet.meet.mark, mark, sizeof mark);
+    c->barrier.comm = c->cuda->k;
+    memcpy(c->barrier.barrier.mark, mark, sizeof mark);
 }
 
 static void take(copies_t *c, cudaError_t error)
@@ -95,14 +95,14 @@ static void take(copies_t *c, cudaError_t error)
 }
 
 /* `behind`: this rank has read since the last meeting. */
-static void meet(copies_t *c, int behind)
+static void barrier(copies_t *c, int behind)
 {
     const rd_klaunch_t launch = {.kernel = RD_KERNEL_COPY, .blocks = 1, .threads = 32 * (uint32_t)c->cuda->k.nranks};
 
-    c->meet.meet.behind = (uint32_t)behind;
-    c->meet.meet.mark[7]++; /* which meeting of the operation */
+    c->barrier.barrier.behind = (uint32_t)behind;
+    c->barrier.barrier.mark[7]++; /* which meeting of the operation */
     if (c->result == RONDO_SUCCESS)
-        take(c, (cudaError_t)rd_kernel_launch(&launch, &c->meet, c->call->stream));
+        take(c, (cudaError_t)rd_kernel_launch(&launch, &c->barrier, c->call->stream));
 }
 
 static void copy(copies_t *c, void *to, const void *from, size_t bytes, cudaStream_t stream)
@@ -142,7 +142,7 @@ static void blocks(copies_t *c)
     const char *own = (const char *)c->call->in + (c->call->desc.coll == RD_ALLTOALL ? at : 0);
     rd_fork_t fork;
 
-    meet(c, 0);
+    barrier(c, 0);
     if (c->in_place) {
         from_peers(c);
     } else if (c->result == RONDO_SUCCESS) {
@@ -154,7 +154,7 @@ static void blocks(copies_t *c)
         if (c->result == RONDO_SUCCESS)
             c->result = rd_order_joined(c->cuda, &fork);
     }
-    meet(c, 1);
+    barrier(c, 1);
 }
 
 static void part_of(const copies_t *c, int rank, size_t *at, size_t *bytes)
@@ -173,19 +173,19 @@ static void broadcast(copies_t *c)
 
     if (rank == root)
         copy(c, out, c->call->in, c->bytes, c->call->stream);
-    meet(c, 0);
+    barrier(c, 0);
     if (n == 2 && rank != root)
         cma(c, root, 0, out, c->bytes);
     part_of(c, rank, &at, &bytes);
     if (n > 2 && rank != root)
         cma(c, root, at, out + at, bytes);
     if (n > 2)
-        meet(c, 1);
+        barrier(c, 1);
     for (int i = 1; i < n && n > 2 && rank != root; i++) {
         part_of(c, behind(c, i), &at, &bytes);
         cma(c, behind(c, i), at, out + at, bytes);
     }
-    meet(c, 1);
+    barrier(c, 1);
 }
 
 int rd_copies_possible(rd_cuda_t *cuda, const rd_call_t *call)
