@@ -25,7 +25,7 @@ struct rondo_comm {
     rd_transport_t *net;        /* of these, the one whose messages have to be polled for, or shared memory */
     rd_planner_t *planner;
     struct rd_cuda *cuda; /* NULL: a host communicator */
-    rd_watch_t *watch;
+    rd_liveness_t *liveness;
     rd_queue_t queue;
     struct { /* the last blocking collective with a flat plan: submit.h's rd_call_repeats */
         rd_coll_desc_t desc;

@@ -89,7 +89,7 @@ void rd_comm_take_down(rondo_comm_t comm)
     rondo_result_t code = rd_health_check(&comm->health);
 
     rd_queue_flush(&comm->queue, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
-    rd_watch_remove(comm->watch);
+    rd_liveness_remove(comm->liveness);
     rd_queue_free(&comm->queue);
     rd_op_free_all(comm);
     rd_cuda_free(comm->cuda, &comm->node);
@@ -238,10 +238,10 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     if ((result = comm->device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
                                     : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
-        (result = rd_watch_add(&comm->watch, comm->boot, &comm->node, &comm->who, &comm->health.stop, has_left, comm)))
+        (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->who, &comm->health.stop, has_left, comm)))
         return result;
     if (comm->cuda && comm->nranks > 1)
-        rd_watch_look(comm->watch, look_at_device);
+        rd_liveness_look(comm->liveness, look_at_device);
     if (comm->rank == 0)
         rd_log(&comm->who, RD_LOG_INFO,
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",
@@ -258,10 +258,10 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
     rondo_result_t result;
 
     if (meeting)
-        rd_watch_meeting_begin(meeting, &comm->who, &comm->health.stop);
+        rd_liveness_meeting_begin(meeting, &comm->who, &comm->health.stop);
     result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->health.stop);
     if (meeting)
-        rd_watch_meeting_end(meeting);
+        rd_liveness_meeting_end(meeting);
     return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 

@@ -143,7 +143,7 @@ static rondo_result_t derive_id(rondo_comm_t comm, const int *members, int n, ro
     if (!rd_comm_gone(comm))
         result = rd_boot_id_derive(comm->boot, members, n, 0, id);
     if (!rd_comm_gone(comm) && result == RONDO_SUCCESS)
-        rd_watch_meeting(comm->watch, meeting, members, n);
+        rd_liveness_meeting(comm->liveness, meeting, members, n);
     return rd_comm_leave(comm, result);
 }
 
@@ -162,7 +162,7 @@ static rondo_result_t make_smaller(rondo_comm_t comm, const int *members, int n,
     result = derive_id(comm, members, n, &id, &meeting);
     if (result == RONDO_SUCCESS)
         result = rd_comm_make(newcomm, n, &id, rank, config, &meeting);
-    rd_watch_meeting_end(&meeting);
+    rd_liveness_meeting_end(&meeting);
     rd_comm_drop(comm);
     return result;
 }

@@ -4,7 +4,7 @@
  * on other nodes, and carries what they have heard of others. A host or a link that falls silent closes nothing: there
  * the kernels' own heartbeat ends the socket, and the thread looks a few times a second whether one should beat faster.
  * It then writes the communicator's stop word, which every wait looks at, and passes the news on. Everything it touches
- * is guarded by one lock, held while an event is handled, so that after rd_watch_remove nothing of the communicator is
+ * is guarded by one lock, held while an event is handled, so that after rd_liveness_remove nothing of the communicator is
  * touched. */
 #include "transport/liveness.h"
 
@@ -24,14 +24,14 @@
 #define MOST_SOCKETS 64
 #define WAKE UINT64_MAX /* the event that ends the thread, or shows it that somebody looks now */
 
-struct rd_watch {
+struct rd_liveness {
     rd_boot_t *boot;
     rd_who_t *who;
     rd_stop_t *stop;
     int (*has_left)(void *arg, int rank);
     void *arg;
     void (*look)(void *arg); /* NULL: nothing is looked at */
-    struct rd_watch *next;   /* of those that look */
+    struct rd_liveness *next;   /* of those that look */
     pid_t pid;               /* of the process that made it: in a forked child it only gets freed */
     unsigned char *dead;     /* ranks of this node that have died */
 };
@@ -39,7 +39,7 @@ struct rd_watch {
 /* What is watched. An event names a slot and its age, so that one which was on its way when the slot was given up, and
  * perhaps used anew, is recognised. */
 typedef struct slot {
-    rd_watch_t *watch; /* NULL: free */
+    rd_liveness_t *liveness; /* NULL: free */
     int fd, rank;
     int is_pidfd;
     int beats; /* a socket to another node */
@@ -52,7 +52,7 @@ static slot_t *slots;
 static int nslots;
 static int users; /* watches that exist */
 static rd_meeting_t *meetings;
-static rd_watch_t *lookers;
+static rd_liveness_t *lookers;
 static _Atomic int looking, ending; /* looking: watches and sockets that are looked at from time to time */
 static int epoll_fd = -1, wake_fd = -1;
 static pthread_t thread;
@@ -73,7 +73,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
     for (int i = 0; i < nslots; i++)
-        slots[i].watch = NULL;
+        slots[i].liveness = NULL;
     users = 0;
     meetings = NULL; /* those threads stayed in the parent, too */
     lookers = NULL;
@@ -89,7 +89,7 @@ static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child
 static void give_up_slot(slot_t *s)
 {
     epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-    s->watch = NULL;
+    s->liveness = NULL;
     s->age++;
     if (s->beats)
         atomic_fetch_sub(&looking, 1);
@@ -106,17 +106,17 @@ static void tell_meeting(rd_meeting_t *m)
                 m->members[m->died]);
 }
 
-static void note_death(rd_meeting_t *m, const rd_watch_t *w)
+static void note_death(rd_meeting_t *m, const rd_liveness_t *w)
 {
     for (int i = 0; i < m->nmembers && m->died < 0; i++)
-        if (m->watch == w && w->dead[m->members[i]])
+        if (m->liveness == w && w->dead[m->members[i]])
             m->died = i;
     tell_meeting(m);
 }
 
 static void on_pidfd(slot_t *s)
 {
-    rd_watch_t *w = s->watch;
+    rd_liveness_t *w = s->liveness;
     int rank = s->rank;
     give_up_slot(s); /* it stays readable for ever */
     if (w->has_left(w->arg, rank))
@@ -132,7 +132,7 @@ static void on_pidfd(slot_t *s)
 
 static void on_socket(slot_t *s)
 {
-    rd_watch_t *w = s->watch;
+    rd_liveness_t *w = s->liveness;
     rd_boot_news_t news;
     rondo_result_t code = rd_boot_socket_ready(w->boot, s->fd, &news);
     if (code == RONDO_SUCCESS && !news.left)
@@ -156,7 +156,7 @@ static int on_event(uint64_t which)
     }
     pthread_mutex_lock(&lock);
     slot_t *s = &slots[which & UINT32_MAX];
-    if (s->watch && s->age == (uint32_t)(which >> 32)) {
+    if (s->liveness && s->age == (uint32_t)(which >> 32)) {
         if (s->is_pidfd)
             on_pidfd(s);
         else
@@ -173,17 +173,17 @@ static int look_all(int64_t *looked_ms)
 
     if (!atomic_load(&looking))
         return -1;
-    if (now - *looked_ms >= RD_WATCH_MS) {
+    if (now - *looked_ms >= RD_LIVENESS_MS) {
         *looked_ms = now;
         pthread_mutex_lock(&lock);
-        for (rd_watch_t *w = lookers; w; w = w->next)
+        for (rd_liveness_t *w = lookers; w; w = w->next)
             w->look(w->arg);
         for (int i = 0; i < nslots; i++)
-            if (slots[i].watch && slots[i].beats)
+            if (slots[i].liveness && slots[i].beats)
                 rd_sock_doubt(slots[i].fd);
         pthread_mutex_unlock(&lock);
     }
-    return RD_WATCH_MS;
+    return RD_LIVENESS_MS;
 }
 
 static void *run(void *arg)
@@ -245,7 +245,7 @@ static void end(void)
 static int free_slot(void)
 {
     for (int i = 0; i < nslots; i++)
-        if (!slots[i].watch)
+        if (!slots[i].liveness)
             return i;
     int more = nslots ? 2 * nslots : 32;
     slot_t *grown = realloc(slots, (size_t)more * sizeof(*grown));
@@ -271,7 +271,7 @@ static int watch_fd(const slot_t *what)
     struct epoll_event event = {.events = what->is_pidfd ? EPOLLIN : EPOLLIN | EPOLLRDHUP | EPOLLET,
                                 .data.u64 = (uint64_t)age << 32 | (uint32_t)i};
     if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, what->fd, &event) != 0) {
-        slots[i].watch = NULL;
+        slots[i].liveness = NULL;
         return -1;
     }
     if (what->beats && atomic_fetch_add(&looking, 1) == 0)
@@ -279,7 +279,7 @@ static int watch_fd(const slot_t *what)
     return 0;
 }
 
-static int watch_all(rd_watch_t *w, const rd_node_t *node)
+static int watch_all(rd_liveness_t *w, const rd_node_t *node)
 {
     int fds[MOST_SOCKETS], ranks[MOST_SOCKETS];
     int n = rd_boot_sockets(w->boot, fds, ranks, MOST_SOCKETS);
@@ -287,26 +287,26 @@ static int watch_all(rd_watch_t *w, const rd_node_t *node)
         int beats = node->node_of[ranks[i]] != node->node_of[node->local[node->self]]; /* here a pidfd knows better */
         if (beats)
             rd_sock_heartbeat(fds[i]);
-        if (watch_fd(&(slot_t){.watch = w, .fd = fds[i], .rank = ranks[i], .beats = beats}) != 0)
+        if (watch_fd(&(slot_t){.liveness = w, .fd = fds[i], .rank = ranks[i], .beats = beats}) != 0)
             return -1;
     }
     for (int m = 0; m < node->nlocal; m++)
         if (node->pidfd[m] >= 0 &&
-            watch_fd(&(slot_t){.watch = w, .fd = node->pidfd[m], .rank = node->local[m], .is_pidfd = 1}) != 0)
+            watch_fd(&(slot_t){.liveness = w, .fd = node->pidfd[m], .rank = node->local[m], .is_pidfd = 1}) != 0)
             return -1;
     return 0;
 }
 
-static void forget(rd_watch_t *w)
+static void forget(rd_liveness_t *w)
 {
     pthread_mutex_lock(&lock);
     for (rd_meeting_t *m = meetings; m; m = m->next)
-        if (m->watch == w)
-            m->watch = NULL;
+        if (m->liveness == w)
+            m->liveness = NULL;
     for (int i = 0; i < nslots; i++)
-        if (slots[i].watch == w)
+        if (slots[i].liveness == w)
             give_up_slot(&slots[i]);
-    for (rd_watch_t **at = &lookers; *at; at = &(*at)->next)
+    for (rd_liveness_t **at = &lookers; *at; at = &(*at)->next)
         if (*at == w) {
             *at = w->next;
             atomic_fetch_sub(&looking, 1);
@@ -315,15 +315,15 @@ static void forget(rd_watch_t *w)
     pthread_mutex_unlock(&lock);
 }
 
-rondo_result_t rd_watch_add(rd_watch_t **watch, rd_boot_t *boot, const rd_node_t *node, rd_who_t *who, rd_stop_t *stop,
+rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_who_t *who, rd_stop_t *stop,
                             int (*has_left)(void *arg, int rank), void *arg)
 {
     rondo_result_t code = RONDO_ERR_SYSTEM;
     size_t nranks = (size_t)rd_boot_nranks(boot);
-    rd_watch_t *w = calloc(1, sizeof(*w) + nranks);
+    rd_liveness_t *w = calloc(1, sizeof(*w) + nranks);
     if (!w)
         return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to watch the other ranks");
-    *w = (rd_watch_t){.boot = boot, .who = who, .stop = stop, .has_left = has_left, .arg = arg, .pid = getpid()};
+    *w = (rd_liveness_t){.boot = boot, .who = who, .stop = stop, .has_left = has_left, .arg = arg, .pid = getpid()};
     w->dead = (unsigned char *)(w + 1);
     rd_fork_register(RD_FORK_LIVENESS, &at_fork);
     pthread_mutex_lock(&life);
@@ -335,7 +335,7 @@ rondo_result_t rd_watch_add(rd_watch_t **watch, rd_boot_t *boot, const rd_node_t
     pthread_mutex_unlock(&lock);
     if (!failed) {
         pthread_mutex_unlock(&life);
-        *watch = w;
+        *liveness = w;
         return RONDO_SUCCESS;
     }
     forget(w);
@@ -348,7 +348,7 @@ unlock:
     return code;
 }
 
-void rd_watch_look(rd_watch_t *w, void (*look)(void *arg))
+void rd_liveness_look(rd_liveness_t *w, void (*look)(void *arg))
 {
     uint64_t one = 1;
     pthread_mutex_lock(&lock);
@@ -360,7 +360,7 @@ void rd_watch_look(rd_watch_t *w, void (*look)(void *arg))
     pthread_mutex_unlock(&lock);
 }
 
-void rd_watch_remove(rd_watch_t *w)
+void rd_liveness_remove(rd_liveness_t *w)
 {
     if (!w)
         return;
@@ -374,17 +374,17 @@ void rd_watch_remove(rd_watch_t *w)
     free(w);
 }
 
-void rd_watch_meeting(rd_watch_t *watch, rd_meeting_t *meeting, const int *members, int nmembers)
+void rd_liveness_meeting(rd_liveness_t *liveness, rd_meeting_t *meeting, const int *members, int nmembers)
 {
-    *meeting = (rd_meeting_t){.watch = watch, .members = members, .nmembers = nmembers, .died = -1};
+    *meeting = (rd_meeting_t){.liveness = liveness, .members = members, .nmembers = nmembers, .died = -1};
     pthread_mutex_lock(&lock);
     meeting->next = meetings;
     meetings = meeting;
-    note_death(meeting, watch);
+    note_death(meeting, liveness);
     pthread_mutex_unlock(&lock);
 }
 
-void rd_watch_meeting_begin(rd_meeting_t *meeting, rd_who_t *who, rd_stop_t *stop)
+void rd_liveness_meeting_begin(rd_meeting_t *meeting, rd_who_t *who, rd_stop_t *stop)
 {
     pthread_mutex_lock(&lock);
     meeting->who = who;
@@ -393,7 +393,7 @@ void rd_watch_meeting_begin(rd_meeting_t *meeting, rd_who_t *who, rd_stop_t *sto
     pthread_mutex_unlock(&lock);
 }
 
-void rd_watch_meeting_end(rd_meeting_t *meeting)
+void rd_liveness_meeting_end(rd_meeting_t *meeting)
 {
     pthread_mutex_lock(&lock);
     rd_meeting_t **p = &meetings;

@@ -508,7 +508,7 @@ static void aborted(test_rank_t *t, void *arg)
     device_end(t, NULL, &stream, 1);
 }
 
-typedef struct watch {
+typedef struct liveness {
     ncclComm_t comm;
     atomic_int stop;
     unsigned asked;

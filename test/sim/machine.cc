@@ -123,7 +123,7 @@ struct meeting_t { /* of the lanes of a warp, or the threads of a barrier */
 
 struct warp_t {
     meeting_t meeting;
-    watch_t watch;
+    watch_t liveness;
     char *at[LANES];
     uint4 value[LANES];
     const mark_t *mark[LANES];
@@ -153,7 +153,7 @@ struct fiber_t {
     unsigned thread, block_index, lane;
     state_t state;
     const char *what; /* it waits for */
-    watch_t watch;
+    watch_t liveness;
     watch_t *sleeps_on;
     std::vector<store_t> buffer;
     bool listed; /* among those with a buffer that is not empty */
@@ -401,19 +401,19 @@ void maybe_give_way()
 }
 
 /* Before `bytes` at `p` are read: sleeps if all that there is to see has been seen. */
-void look(watch_t *watch, const void *p, size_t bytes)
+void look(watch_t *liveness, const void *p, size_t bytes)
 {
     bool idle = true;
 
     for (size_t i = 0; i < bytes; i += LINE)
-        idle = watch->note((const char *)p + i) && idle;
+        idle = liveness->note((const char *)p + i) && idle;
     if (idle) {
-        self->sleeps_on = watch;
+        self->sleeps_on = liveness;
         self->grid->asleep.push_back(self);
         pause(ASLEEP, "a line");
-        watch->clear(); /* of what it no longer looks at, too */
+        liveness->clear(); /* of what it no longer looks at, too */
         for (size_t i = 0; i < bytes; i += LINE)
-            watch->note((const char *)p + i);
+            liveness->note((const char *)p + i);
     } else {
         maybe_give_way();
     }
@@ -745,7 +745,7 @@ static bool warp_vote(bool x, const char *what)
     inside_t inside(self->order);
     warp_t *w = self->warp;
 
-    self->watch.clear();
+    self->liveness.clear();
     if (barrier(&w->meeting, LANES, x, what)) {
         w->result = w->meeting.all;
         self->grid->machine->progress--; /* a vote is part of looking */
@@ -778,7 +778,7 @@ uint32_t warp_from(uint32_t x, uint32_t lane)
         inside_t inside(self->order);
         warp_t *w = self->warp;
 
-        self->watch.clear();
+        self->liveness.clear();
         w->value[self->lane].x = x;
         if (barrier(&w->meeting, LANES, true, "a lane of its warp"))
             meeting_over(&w->meeting);
@@ -800,7 +800,7 @@ bool group_any(uint32_t id, uint32_t threads, bool x)
 
     {
         inside_t inside(self->order);
-        self->watch.clear();
+        self->liveness.clear();
         if (barrier(&b->meeting, threads, x, "a barrier")) {
             b->result = b->meeting.any;
             meeting_over(&b->meeting);
@@ -854,7 +854,7 @@ uint4 line_load(const void *p)
     {
         inside_t inside(self->order);
         out_overlapping(self, (const char *)p, sizeof v);
-        look(&self->watch, p, sizeof v);
+        look(&self->liveness, p, sizeof v);
         v = look_at(self, p);
     }
     line_taken();
@@ -867,7 +867,7 @@ static void store(void *p, uint4 v, size_t bytes, const mark_t &mark)
     uint64_t half[2];
 
     memcpy(half, &v, sizeof v);
-    self->watch.clear();
+    self->liveness.clear();
     order_stored(mark, p, bytes);
     for (size_t i = 0; i < bytes / 8; i++)
         push(self, (char *)p + 8 * i, 8, &half[i]);
@@ -914,7 +914,7 @@ uint4 warp_lines_load(const void *p)
         out_overlapping(self, (const char *)p, sizeof(uint4));
         w->at[self->lane] = (char *)p;
         if (barrier(&w->meeting, LANES, true, "its warp's load")) {
-            look(&w->watch, w->at[0], LANES * sizeof(uint4));
+            look(&w->liveness, w->at[0], LANES * sizeof(uint4));
             for (unsigned i = LANES; i-- > 0;)
                 w->value[i] = look_at(&lanes[i], w->at[i]);
             self->grid->machine->progress--;
@@ -954,8 +954,8 @@ void warp_lines_store(void *p, uint4 v)
         inside_t inside(self->order);
         warp_t *w = self->warp;
         w->mark[self->lane] = &mark;
-        self->watch.clear();
-        w->watch.clear();
+        self->liveness.clear();
+        w->liveness.clear();
         w->at[self->lane] = (char *)p;
         w->value[self->lane] = v;
         if (barrier(&w->meeting, LANES, true, "its warp's store")) {
@@ -978,7 +978,7 @@ uint32_t word_load(const uint32_t *p)
     if (fault == RD_SIM_UNASKED && at >= fault_from && at < fault_to && !__atomic_load_n(p, __ATOMIC_ACQUIRE))
         return RD_KPROMISE(0, 0);
     out_overlapping(self, at, sizeof *p);
-    look(&self->watch, p, sizeof *p);
+    look(&self->liveness, p, sizeof *p);
     order_saw(&self->order, p, sizeof *p);
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
@@ -998,7 +998,7 @@ void word_store(uint32_t *p, uint32_t v)
     inside_t inside(self->order);
     uint64_t data = v;
 
-    self->watch.clear();
+    self->liveness.clear();
     order_stored(self->order.last, p, sizeof *p);
     push(self, (char *)p, 4, &data);
     maybe_give_way();
@@ -1018,7 +1018,7 @@ void fence_sys()
     if (works)
         order_fence(&self->order);
     inside_t inside(self->order);
-    self->watch.clear();
+    self->liveness.clear();
     if (works)
         out_all(self);
     maybe_give_way();

@@ -274,7 +274,7 @@ static int drop_ring(const world_t *w, struct ring *ring)
 }
 
 /* Behind a launch: reads what has come into the registered buffer. */
-static void watch(world_t *w, int rank, int launch, int count)
+static void liveness(world_t *w, int rank, int launch, int count)
 {
     for (int i = 0; i < count; i++) {
         message_t *m = &messages[i];
@@ -309,7 +309,7 @@ static void queue_all(world_t *w, int rank, int count, int watched)
     for (int i = 0; i < launches_of[rank]; i++) {
         make_launch(w, rank, i, count);
         if (watched)
-            watch(w, rank, i, count);
+            liveness(w, rank, i, count);
     }
     queue_ring(w, &rings[1], rank);
     while (queued[rank] < DEPTH)

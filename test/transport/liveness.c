@@ -77,7 +77,7 @@ static int run_rank(trial_t *t, const rondo_unique_id_t *id, int rank)
     rd_stop_t stop = {0};
     rd_boot_t *boot;
     rd_node_t node;
-    rd_watch_t *watch;
+    rd_liveness_t *liveness;
     int bad = 0;
     rd_log_set_level(RD_LOG_NONE);
     if (rd_env_read(&env) != RONDO_SUCCESS)
@@ -88,7 +88,7 @@ static int run_rank(trial_t *t, const rondo_unique_id_t *id, int rank)
     if (rd_boot_create(&boot, id, rank, t->nranks, &env, &who, &stop) != RONDO_SUCCESS ||
         rd_node_find(&node, boot, rank, t->nranks, &env, &who, &stop) != RONDO_SUCCESS ||
         rd_node_map(&node, boot, 4096, &env, &who, &stop) != RONDO_SUCCESS ||
-        rd_watch_add(&watch, boot, &node, &who, &stop, has_left, t) != RONDO_SUCCESS)
+        rd_liveness_add(&liveness, boot, &node, &who, &stop, has_left, t) != RONDO_SUCCESS)
         return 1;
     char all[64] = {0};
     rondo_result_t met = rd_boot_allgather(boot, all, 1); /* the victim may be gone before others are through */
@@ -99,7 +99,7 @@ static int run_rank(trial_t *t, const rondo_unique_id_t *id, int rank)
         bad |= survive(t, rank, &stop);
     t->left[rank] = 1;
     rd_boot_farewell(boot, RONDO_SUCCESS, -1);
-    rd_watch_remove(watch);
+    rd_liveness_remove(liveness);
     rd_node_free(&node);
     rd_boot_destroy(boot);
     for (int i = 0; i < 1000 && count_in("/proc/self/task") != tasks; i++)

@@ -347,7 +347,7 @@ static int give_up(run_t *run)
     return 1;
 }
 
-static int watch(run_t *run, int seconds)
+static int liveness(run_t *run, int seconds)
 {
     int64_t last = test_clock_us(), deadline = last + (int64_t)seconds * slow_factor() * 1000000, now;
     int bad = 0, i;
@@ -388,7 +388,7 @@ static int run_ranks(test_director_t *d, test_kind_t kind, int nranks, int secon
         start[i] = (start_t){{i, nranks, kind, 0, 0, 0, s}, body, arg};
     for (i = 0; i < run.nprocesses; i++)
         run.pid[i] = fork_rank(&start[i], nranks);
-    bad = watch(&run, seconds);
+    bad = liveness(&run, seconds);
     bad += atomic_load(&s->failures);
     if (bad == 0 && !d)
         bad += compare_agreed(s, nranks);
