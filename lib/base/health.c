@@ -20,19 +20,19 @@ static bool claim(rd_stop_t *stop, rondo_result_t *first)
     return false;
 }
 
-static rondo_result_t release(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness)
+static rondo_result_t release(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int failed_rank, int reporter)
 {
     rd_error_stays(who, code, stop->text); /* first: who sees the code may ask for the sentence, or end the process */
-    atomic_store_explicit(&stop->culprit, culprit, memory_order_relaxed);
-    atomic_store_explicit(&stop->witness, witness, memory_order_relaxed);
-    atomic_store_explicit(&stop->code, code, memory_order_release); /* publishes culprit, witness and text */
+    atomic_store_explicit(&stop->failed_rank, failed_rank, memory_order_relaxed);
+    atomic_store_explicit(&stop->reporter, reporter, memory_order_relaxed);
+    atomic_store_explicit(&stop->code, code, memory_order_release); /* publishes failed rank, reporter and text */
     uint32_t *mirror = atomic_load(&stop->mirror);
     if (mirror)
         *(volatile uint32_t *)mirror = 1;
     return code;
 }
 
-rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, const char *format, ...)
+rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int failed_rank, const char *format, ...)
 {
     rondo_result_t first;
     va_list args;
@@ -42,10 +42,10 @@ rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, 
     va_start(args, format);
     rd_error_format(stop->text, format, args);
     va_end(args);
-    return release(stop, who, code, culprit, 0);
+    return release(stop, who, code, failed_rank, 0);
 }
 
-rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness,
+rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int failed_rank, int reporter,
                              const char *text)
 {
     rondo_result_t first;
@@ -53,7 +53,7 @@ rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code
     if (!claim(stop, &first))
         return first;
     snprintf(stop->text, sizeof stop->text, "%s", text);
-    return release(stop, who, code, culprit, witness);
+    return release(stop, who, code, failed_rank, reporter);
 }
 
 /* ---- the communicator's health ---- */
@@ -62,7 +62,7 @@ void rd_health_begin(rd_health_t *health, rd_who_t *who, const _Atomic uint64_t 
                      void *arg)
 {
     memset(health, 0, sizeof *health);
-    atomic_store(&health->stop.culprit, -1);
+    atomic_store(&health->stop.failed_rank, -1);
     health->who = who;
     health->notice = notice;
     health->ops = ops;

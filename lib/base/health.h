@@ -17,8 +17,8 @@
 
 typedef struct rd_stop {
     _Atomic int code;           /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
-    _Atomic int culprit;        /* rank that died, left or failed; -1: none */
-    _Atomic int witness;        /* who found that out, plus one; 0: this rank itself */
+    _Atomic int failed_rank;        /* rank that died, left or failed; -1: none */
+    _Atomic int reporter;        /* who found that out, plus one; 0: this rank itself */
     _Atomic int claimed;        /* the first writer's mark: only it fills the fields here */
     _Atomic(uint32_t *) mirror; /* a word that is set with `code`, for who cannot read this: kernels; or NULL */
     char text[RD_ERROR_BYTES];  /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
@@ -26,15 +26,15 @@ typedef struct rd_stop {
 
 /* First writer wins; later ones are ignored. Any thread. The sentence is the communicator's last error, and has been
  * printed, before the code can be seen. Returns the code that stands. */
-rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, const char *format, ...)
+rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int failed_rank, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-/* The same of what a rank has found out whose number, plus one, is `witness`, and others have passed on. */
-rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int culprit, int witness,
+/* The same of what a rank has found out whose number, plus one, is `reporter`, and others have passed on. */
+rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int failed_rank, int reporter,
                              const char *text);
-/* Who is to be named as the witness by `rank`: itself, where nobody else was. Plus one, as ever. */
-static inline int rd_witness(int witness, int rank)
+/* Who is to be named as the reporter by `rank`: itself, where nobody else was. Plus one, as ever. */
+static inline int rd_reporter(int reporter, int rank)
 {
-    return witness > 0 ? witness : rank + 1;
+    return reporter > 0 ? reporter : rank + 1;
 }
 
 static inline rondo_result_t rd_stop_get(rd_stop_t *stop)
@@ -45,9 +45,9 @@ static inline rondo_result_t rd_stop_get(rd_stop_t *stop)
 /* What one rank of a node leaves with another in one word: a result code, who is to blame, and who found that out. Both
  * are rank numbers plus one, 0 for nobody. */
 #define RD_NOTICE_BITS 28
-static inline uint64_t rd_notice(rondo_result_t code, int culprit, int witness)
+static inline uint64_t rd_notice(rondo_result_t code, int failed_rank, int reporter)
 {
-    return (uint64_t)code << 2 * RD_NOTICE_BITS | (uint64_t)witness << RD_NOTICE_BITS | (uint64_t)culprit;
+    return (uint64_t)code << 2 * RD_NOTICE_BITS | (uint64_t)reporter << RD_NOTICE_BITS | (uint64_t)failed_rank;
 }
 
 static inline rondo_result_t rd_notice_code(uint64_t notice)

@@ -98,7 +98,7 @@ static void tell(rd_member_t *g, int type, const void *data, size_t bytes)
 /* A failure for one member, or for all that have come. */
 static void tell_failure(rd_agree_shrink_t *r, rd_member_t *one, rondo_result_t code, const char *text)
 {
-    rd_fail_t fail = {.code = code, .culprit = r->rank};
+    rd_fail_t fail = {.code = code, .failed_rank = r->rank};
     snprintf(fail.text, sizeof(fail.text), "%s", text);
     for (int i = 0; i < r->nranks && !one; i++)
         tell(&r->member[i], RD_REC_FAIL, &fail, sizeof(fail));

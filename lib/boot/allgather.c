@@ -23,7 +23,7 @@ typedef struct round {
 /* The connection is dead, by what happened here: no look at the neighbours would tell of it. */
 static rondo_result_t broken(round_t *r, const rd_chan_t *chan)
 {
-    r->news.culprit = r->b->rank;
+    r->news.failed_rank = r->b->rank;
     snprintf(r->news.text, sizeof(r->news.text), "rank %d (%s) cannot go on with an exchange: %s", r->b->rank,
              rd_boot_whois(r->b, r->b->rank), strerror(chan->error));
     return chan->error == ENOMEM ? RONDO_ERR_NO_MEMORY : RONDO_ERR_SYSTEM;
@@ -59,7 +59,7 @@ static rondo_result_t cma(round_t *r)
             snprintf(r->news.text, sizeof(r->news.text),
                      "rank %d (%s) sent %zu bytes in an exchange where %zu were due", r->from->rank,
                      rd_boot_whois(r->b, r->from->rank), bytes, r->in_left);
-            r->news.culprit = r->from->rank;
+            r->news.failed_rank = r->from->rank;
             return RONDO_ERR_INTERNAL;
         }
     }
@@ -95,7 +95,7 @@ static rondo_result_t look(round_t *r, int ms)
 
 static rondo_result_t gone(round_t *r, rd_neighbour_t *one)
 {
-    r->news.culprit = one->rank;
+    r->news.failed_rank = one->rank;
     snprintf(r->news.text, sizeof(r->news.text), "rank %d (%s) has left, but an exchange with it was due", one->rank,
              rd_boot_whois(r->b, one->rank));
     return RONDO_ERR_REMOTE;
@@ -120,7 +120,7 @@ static rondo_result_t run_round(round_t *r)
         if (code)
             return code;
         if (r->until_ms && rd_clock_ms() > r->until_ms) {
-            r->news.culprit = -1;
+            r->news.failed_rank = -1;
             snprintf(r->news.text, sizeof(r->news.text),
                      "rank %d (%s) did not take part in an exchange within %lld ms "
                      "(RONDO_CREATE_TIMEOUT_MS)",
@@ -133,7 +133,7 @@ static rondo_result_t run_round(round_t *r)
 static rondo_result_t run(rd_boot_t *b, unsigned char *turned, size_t each, round_t *r)
 {
     size_t n = (size_t)b->nranks;
-    *r = (round_t){.b = b, .news.culprit = -1};
+    *r = (round_t){.b = b, .news.failed_rank = -1};
     r->until_ms = b->timeout_ms > 0 ? rd_clock_ms() + b->timeout_ms : 0;
     for (int k = 0; k < b->rounds; k++) {
         size_t have = (size_t)1 << k, more = have < n - have ? have : n - have;
@@ -161,11 +161,11 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
     }
     b->busy = 0;
     if (code && !rd_stop_get(b->stop))
-        rd_stop_heard(b->stop, b->who, code, news->culprit, news->witness, news->text);
+        rd_stop_heard(b->stop, b->who, code, news->failed_rank, news->reporter, news->text);
     if (b->parting_set)
-        rd_boot_say(b, b->parting.code, b->parting.culprit, b->parting_witness);
+        rd_boot_say(b, b->parting.code, b->parting.failed_rank, b->parting_reporter);
     else if (code)
-        rd_boot_say(b, code, atomic_load(&b->stop->culprit), atomic_load(&b->stop->witness));
+        rd_boot_say(b, code, atomic_load(&b->stop->failed_rank), atomic_load(&b->stop->reporter));
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -185,8 +185,8 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
     pthread_mutex_unlock(&b->lock);
     memcpy(turned, (unsigned char *)all + own * each, each);
     rondo_result_t code = rd_stop_get(b->stop);
-    r.news.culprit = -1;
-    r.news.witness = 0;
+    r.news.failed_rank = -1;
+    r.news.reporter = 0;
     r.news.text[0] = 0;
     if (!code)
         code = run(b, turned, each, &r);

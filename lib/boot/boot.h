@@ -54,11 +54,11 @@ void rd_boot_address(const rd_boot_t *boot, char text[RD_BOOT_ADDRESS]);
 
 /* After creation: the neighbours' sockets watch each other. A neighbour's socket that ends without a farewell is a
  * dead rank. rd_boot_farewell tells the neighbours that this rank leaves in order (destroy) or has failed (`code`,
- * `culprit`): they pass a failure on. Never blocks. */
+ * `failed rank`): they pass a failure on. Never blocks. */
 int rd_boot_sockets(const rd_boot_t *boot, int *fds, int *ranks, int most); /* how many */
-void rd_boot_farewell(rd_boot_t *boot, rondo_result_t code, int culprit);
+void rd_boot_farewell(rd_boot_t *boot, rondo_result_t code, int failed_rank);
 /* The same of what another rank has found out: its number plus one; 0: this rank. */
-void rd_boot_pass_on(rd_boot_t *boot, rondo_result_t code, int culprit, int witness);
+void rd_boot_pass_on(rd_boot_t *boot, rondo_result_t code, int failed_rank, int reporter);
 /* Of a rank that gives up over what the last exchange has brought, as all will: nobody is told, so that each of them
  * finds it for itself, in the same words. */
 void rd_boot_farewell_alike(rd_boot_t *boot);
@@ -69,14 +69,14 @@ rondo_result_t rd_boot_check(rd_boot_t *boot);
 typedef struct rd_boot_news {
     int left;       /* the neighbour has said an orderly farewell */
     int silent;     /* its socket ended without one */
-    int culprit;    /* with an error: who died or failed */
-    int witness;    /* who found that out, plus one; 0: this rank itself */
+    int failed_rank;    /* with an error: who died or failed */
+    int reporter;    /* who found that out, plus one; 0: this rank itself */
     char text[200]; /* likewise: the sentence */
 } rd_boot_news_t;
 
-/* What rank `from` has said, that it stopped with `said` because of `culprit`, as a sentence and an error of this rank.
- * `witness`: who found it out, plus one; 0, or what is no rank's: `from` itself. */
-rondo_result_t rd_boot_report(const rd_boot_t *boot, int from, int said, int culprit, int witness, char *text,
+/* What rank `from` has said, that it stopped with `said` because of `failed rank`, as a sentence and an error of this rank.
+ * `reporter`: who found it out, plus one; 0, or what is no rank's: `from` itself. */
+rondo_result_t rd_boot_report(const rd_boot_t *boot, int from, int said, int failed_rank, int reporter, char *text,
                               size_t size);
 
 /* Reads what the socket has: RONDO_SUCCESS (nothing of note, or an orderly farewell), or RONDO_ERR_REMOTE. Never

@@ -34,7 +34,7 @@ struct rd_boot {
     int busy;                /* an allgather reads the neighbours: the watch keeps off */
     int said;                /* a farewell has been sent */
     rd_fail_t parting;       /* a farewell that came during an allgather is sent when that ends */
-    int parting_set, parting_witness;
+    int parting_set, parting_reporter;
     unsigned char derived[16]; /* job of the rendezvous that this rank serves on its listener */
     int serving;
     int exchanges;
@@ -51,6 +51,6 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
                              rd_boot_news_t *news);
 /* The caller holds the lock or is busy. */
-void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit, int witness);
+void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter);
 
 #endif

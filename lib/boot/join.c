@@ -322,7 +322,7 @@ static void tell_rendezvous(joining_t *j)
         return;
     memset(&said, 0, sizeof(said));
     said.code = j->code == RONDO_ERR_ABORTED ? RONDO_ERR_REMOTE : j->code;
-    said.culprit = j->b->rank;
+    said.failed_rank = j->b->rank;
     memcpy(said.text, j->text, sizeof(said.text));
     if (j->code == RONDO_ERR_ABORTED)
         snprintf(said.text, sizeof(said.text), "aborted while the communicator was made");

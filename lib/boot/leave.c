@@ -9,24 +9,24 @@
 #include <errno.h>
 #include <string.h>
 
-rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int culprit, int witness, char *text,
+rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed_rank, int reporter, char *text,
                               size_t size)
 {
-    int first = witness > 0 && witness <= b->nranks && witness - 1 != culprit ? witness - 1 : from;
-    const char *said_by = rd_boot_whois(b, first), *who = rd_boot_whois(b, culprit);
-    if (culprit == from)
-        snprintf(text, size, "rank %d (%s) %s", culprit, who,
+    int first = reporter > 0 && reporter <= b->nranks && reporter - 1 != failed_rank ? reporter - 1 : from;
+    const char *said_by = rd_boot_whois(b, first), *who = rd_boot_whois(b, failed_rank);
+    if (failed_rank == from)
+        snprintf(text, size, "rank %d (%s) %s", failed_rank, who,
                  said == RONDO_ERR_ABORTED   ? "was aborted"
                  : said == RONDO_ERR_TIMEOUT ? "gave up waiting"
                                              : "has failed");
     else if (said == RONDO_ERR_TIMEOUT) /* alive, as far as anybody knows */
-        snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", culprit, who, first, said_by);
-    else if (culprit == b->rank) /* a network that is cut in one direction: they are heard, and do not hear */
+        snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", failed_rank, who, first, said_by);
+    else if (failed_rank == b->rank) /* a network that is cut in one direction: they are heard, and do not hear */
         snprintf(text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more", first,
-                 said_by, culprit);
+                 said_by, failed_rank);
     else
-        snprintf(text, size, "rank %d (%s) died or failed, as rank %d (%s) reports", culprit, who, first, said_by);
-    return said == RONDO_ERR_TIMEOUT && culprit != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
+        snprintf(text, size, "rank %d (%s) died or failed, as rank %d (%s) reports", failed_rank, who, first, said_by);
+    return said == RONDO_ERR_TIMEOUT && failed_rank != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
 }
 
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
@@ -41,9 +41,9 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
         from->left = 1;
         return RONDO_SUCCESS;
     }
-    news->culprit = said[1] >= 0 && said[1] < b->nranks ? said[1] : from->rank;
-    news->witness = said[2] > 0 && said[2] <= b->nranks ? said[2] : from->rank + 1;
-    return rd_boot_report(b, from->rank, said[0], news->culprit, news->witness, news->text, sizeof(news->text));
+    news->failed_rank = said[1] >= 0 && said[1] < b->nranks ? said[1] : from->rank;
+    news->reporter = said[2] > 0 && said[2] <= b->nranks ? said[2] : from->rank + 1;
+    return rd_boot_report(b, from->rank, said[0], news->failed_rank, news->reporter, news->text, sizeof(news->text));
 }
 
 rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news)
@@ -63,8 +63,8 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     if (!rd_chan_over(from->chan) || from->left)
         return RONDO_SUCCESS;
     news->silent = 1;
-    news->culprit = from->rank;
-    news->witness = 0;
+    news->failed_rank = from->rank;
+    news->reporter = 0;
     snprintf(news->text, sizeof(news->text), "rank %d (%s) %s", from->rank, rd_boot_whois(b, from->rank),
              from->chan->error == ETIMEDOUT || from->chan->error == EHOSTUNREACH || from->chan->error == ENETUNREACH
                  ? "is cut off: its host or the network to it has not answered for five seconds"
@@ -72,17 +72,17 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     return RONDO_ERR_REMOTE;
 }
 
-void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit, int witness)
+void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter)
 {
-    int32_t said[3] = {code, culprit, rd_witness(witness, b->rank)};
+    int32_t said[3] = {code, failed_rank, rd_reporter(reporter, b->rank)};
     rondo_result_t stopped = rd_stop_get(b->stop);
     if (b->said)
         return;
     /* Leaving after a failure is not leaving in order; but a mismatch or a missed deadline the others find as well. */
     if (code == RONDO_SUCCESS && stopped && stopped != RONDO_ERR_MISMATCH && stopped != RONDO_ERR_TIMEOUT) {
         said[0] = stopped;
-        said[1] = atomic_load(&b->stop->culprit);
-        said[2] = rd_witness(atomic_load(&b->stop->witness), b->rank);
+        said[1] = atomic_load(&b->stop->failed_rank);
+        said[2] = rd_reporter(atomic_load(&b->stop->reporter), b->rank);
     }
     b->said = 1;
     for (int k = 0; k < 2 * b->rounds; k++) {
@@ -92,21 +92,21 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int culprit, int witness)
     }
 }
 
-void rd_boot_farewell(rd_boot_t *b, rondo_result_t code, int culprit)
+void rd_boot_farewell(rd_boot_t *b, rondo_result_t code, int failed_rank)
 {
-    rd_boot_pass_on(b, code, culprit, 0);
+    rd_boot_pass_on(b, code, failed_rank, 0);
 }
 
-void rd_boot_pass_on(rd_boot_t *b, rondo_result_t code, int culprit, int witness)
+void rd_boot_pass_on(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter)
 {
     pthread_mutex_lock(&b->lock);
     if (b->busy) {
         b->parting.code = code;
-        b->parting.culprit = culprit;
-        b->parting_witness = witness;
+        b->parting.failed_rank = failed_rank;
+        b->parting_reporter = reporter;
         b->parting_set = 1;
     } else {
-        rd_boot_say(b, code, culprit, witness);
+        rd_boot_say(b, code, failed_rank, reporter);
     }
     pthread_mutex_unlock(&b->lock);
 }
@@ -156,8 +156,8 @@ rondo_result_t rd_boot_check(rd_boot_t *b)
         code = rd_boot_hear(b, one, &news);
         if (code == RONDO_SUCCESS)
             continue;
-        rd_boot_say(b, code, news.culprit, news.witness);
-        rd_stop_heard(b->stop, b->who, code, news.culprit, news.witness, news.text);
+        rd_boot_say(b, code, news.failed_rank, news.reporter);
+        rd_stop_heard(b->stop, b->who, code, news.failed_rank, news.reporter, news.text);
     }
     pthread_mutex_unlock(&b->lock);
     return code;

@@ -48,7 +48,7 @@ typedef struct rendezvous {
     int polls_room;
 } rendezvous_t;
 
-static void fail(rendezvous_t *m, rondo_result_t code, int culprit, const char *format, ...)
+static void fail(rendezvous_t *m, rondo_result_t code, int failed_rank, const char *format, ...)
 {
     if (m->fail.code)
         return;
@@ -57,7 +57,7 @@ static void fail(rendezvous_t *m, rondo_result_t code, int culprit, const char *
     vsnprintf(m->fail.text, sizeof(m->fail.text), format, args);
     va_end(args);
     m->fail.code = code;
-    m->fail.culprit = culprit;
+    m->fail.failed_rank = failed_rank;
 }
 
 static int rank_of(const member_t *g)
@@ -142,7 +142,7 @@ static void on_record(rendezvous_t *m, member_t *g, int type, const unsigned cha
     } else if (type == RD_REC_FAIL && bytes == sizeof(said) && g->joined) {
         memcpy(&said, data, bytes);
         said.text[sizeof(said.text) - 1] = 0;
-        fail(m, said.code, said.culprit, "rank %d (%s): %s", rank_of(g), g->join.whois, said.text);
+        fail(m, said.code, said.failed_rank, "rank %d (%s): %s", rank_of(g), g->join.whois, said.text);
         m->ntold += g->told != 2;
         g->told = 2; /* it knows */
     }

@@ -44,7 +44,7 @@ typedef struct rd_place {
 } rd_place_t;
 
 typedef struct rd_fail {
-    int32_t code, culprit;
+    int32_t code, failed_rank;
     char text[RD_WHOIS * 4];
 } rd_fail_t;
 

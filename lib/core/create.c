@@ -40,7 +40,7 @@ static void tell_node(void *arg, rondo_result_t code, int failed_rank, int repor
 {
     rondo_comm_t comm = arg;
 
-    rd_conns_notify(&comm->conns, code, failed_rank + 1, rd_witness(reporter, comm->rank));
+    rd_conns_notify(&comm->conns, code, failed_rank + 1, rd_reporter(reporter, comm->rank));
 }
 
 static void tell_others(void *arg, rondo_result_t code, int failed_rank, int reporter)

@@ -52,7 +52,7 @@ rondo_result_t rd_comm_leave_failed(rondo_comm_t comm, rondo_result_t result)
 
 void rd_comm_give_up(rondo_comm_t comm)
 {
-    int culprit = atomic_load(&comm->health.stop.culprit), nobody = 0;
+    int failed_rank = atomic_load(&comm->health.stop.failed_rank), nobody = 0;
 
     if (!atomic_compare_exchange_strong(&comm->given_up, &nobody, 1)) {
         /* A revocation from another thread is at it, and has only readers to wait for. */
@@ -61,8 +61,8 @@ void rd_comm_give_up(rondo_comm_t comm)
         return;
     }
     /* Before the mark: who finds that what was posted here is void knows by then whom it is to blame. */
-    rd_conns_notify(&comm->conns, rd_health_check(&comm->health), (culprit >= 0 ? culprit : comm->rank) + 1,
-                    rd_witness(atomic_load(&comm->health.stop.witness), comm->rank));
+    rd_conns_notify(&comm->conns, rd_health_check(&comm->health), (failed_rank >= 0 ? failed_rank : comm->rank) + 1,
+                    rd_reporter(atomic_load(&comm->health.stop.reporter), comm->rank));
     atomic_store_explicit(&comm->conns.self->failed, 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* before the user's next store into a buffer that was posted */
     if (rd_conns_shared(&comm->conns)) {

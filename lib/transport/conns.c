@@ -217,9 +217,9 @@ void rd_conns_free(rd_conns_t *c)
     memset(c, 0, sizeof *c);
 }
 
-void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int culprit, int witness)
+void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int reporter)
 {
-    uint64_t notice = rd_notice(code, culprit, witness);
+    uint64_t notice = rd_notice(code, failed_rank, reporter);
 
     for (int r = 0; r < c->nranks && c->controls; r++) {
         uint64_t none = 0;

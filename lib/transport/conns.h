@@ -72,7 +72,7 @@ void rd_recv_lay(rd_recv_t *recv, const rd_layout_t *layout, char *inbox, rd_cou
 void rd_conns_free(rd_conns_t *conns);
 
 /* Tells every rank of the node that this one aborts or fails. */
-void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int culprit, int witness); /* ranks plus one */
+void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int failed_rank, int reporter); /* ranks plus one */
 /* Nonzero: another rank of the node is a thread of this process, and may read what is posted here by itself. */
 int rd_conns_shared(const rd_conns_t *conns);
 /* Waits until none of them reads any more. This rank's `failed` stands, and all threads can see it. */

@@ -143,8 +143,8 @@ static void on_socket(slot_t *s)
         return;
     char text[RD_ERROR_BYTES];
     snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
-    rd_boot_pass_on(w->boot, code, news.culprit, news.witness);
-    rd_stop_heard(w->stop, w->who, code, news.culprit, news.witness, text);
+    rd_boot_pass_on(w->boot, code, news.failed_rank, news.reporter);
+    rd_stop_heard(w->stop, w->who, code, news.failed_rank, news.reporter, text);
 }
 
 static int on_event(uint64_t which)

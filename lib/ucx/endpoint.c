@@ -2,7 +2,7 @@
  *
  * A connection that ends is not yet a death: a rank that destroys its communicator in order, or one that gives up
  * because of a third, ends its connections too. So each rank says farewell to whom it has talked with, and the farewell
- * of a failure names the culprit. A connection that breaks without one is given a moment, in which the watch or the
+ * of a failure names the failed rank. A connection that breaks without one is given a moment, in which the watch or the
  * bootstrap may know better; then the peer is declared dead.
  */
 #include <string.h>
@@ -180,10 +180,10 @@ void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone)
 {
     rd_ucx_send_held(net);
     rondo_result_t code = rd_stop_get(net->stop);
-    int culprit = code == RONDO_SUCCESS ? -1 : atomic_load(&net->stop->culprit);
-    int witness = code == RONDO_SUCCESS ? 0 : rd_witness(atomic_load(&net->stop->witness), net->rank);
-    if (code != RONDO_SUCCESS && culprit < 0) {
-        culprit = net->rank;
+    int failed_rank = code == RONDO_SUCCESS ? -1 : atomic_load(&net->stop->failed_rank);
+    int reporter = code == RONDO_SUCCESS ? 0 : rd_reporter(atomic_load(&net->stop->reporter), net->rank);
+    if (code != RONDO_SUCCESS && failed_rank < 0) {
+        failed_rank = net->rank;
     }
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         int pending;
@@ -192,7 +192,7 @@ void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone)
         }
         p->parted = 1;
         rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code,
-                           (uint64_t)witness << 32 | (uint64_t)(culprit + 1));
+                           (uint64_t)reporter << 32 | (uint64_t)(failed_rank + 1));
         p->bye.credit = sent_to(p);
         rd_ucx_send(p, &p->bye, NULL, 0, rd_ucx_sent, p, &pending);
     }

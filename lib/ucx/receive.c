@@ -216,19 +216,19 @@ static ucs_status_t take_offer(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, co
 }
 
 /* As the bootstrap's farewells are understood, so that it does not matter which comes first. */
-static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int culprit, int witness)
+static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int failed_rank, int reporter)
 {
     rd_ucx_net_t *net = peer->net;
     char text[200];
-    rondo_result_t mine = rd_boot_report(net->boot, peer->rank, code, culprit, witness, text, sizeof(text));
-    rd_stop_heard(net->stop, net->who, mine, culprit, rd_witness(witness, peer->rank), text);
+    rondo_result_t mine = rd_boot_report(net->boot, peer->rank, code, failed_rank, reporter, text, sizeof(text));
+    rd_stop_heard(net->stop, net->who, mine, failed_rank, rd_reporter(reporter, peer->rank), text);
 }
 
 static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 {
     rd_ucx_net_t *net = peer->net;
-    uint64_t culprit = h->bytes & UINT32_MAX, witness = h->bytes >> 32, most = (uint64_t)net->nranks;
-    if (h->number > RONDO_ERR_MISMATCH || culprit > most || witness > most) {
+    uint64_t failed_rank = h->bytes & UINT32_MAX, reporter = h->bytes >> 32, most = (uint64_t)net->nranks;
+    if (h->number > RONDO_ERR_MISMATCH || failed_rank > most || reporter > most) {
         return drop(net, "a farewell that makes no sense", h->number);
     }
     if (peer->left) {
@@ -241,7 +241,7 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     net->progressed = 1;
     /* Who leaves over a mismatch has sent all that the others need to find it for themselves. */
     if (h->number != RONDO_SUCCESS && h->number != RONDO_ERR_MISMATCH && net->alone == NULL) {
-        take_failure(peer, (rondo_result_t)h->number, culprit != 0 ? (int)culprit - 1 : peer->rank, (int)witness);
+        take_failure(peer, (rondo_result_t)h->number, failed_rank != 0 ? (int)failed_rank - 1 : peer->rank, (int)reporter);
     }
     return UCS_OK;
 }

@@ -46,7 +46,7 @@ typedef struct rd_ucx_header {
     uint64_t number; /* data, direct: of the message; offer: of the first one; credit: messages consumed so far;
                       * farewell: a rondo_result_t; else 0 */
     uint64_t bytes;  /* data, direct: payload; offer: messages; taken: places, as bits; credit: 0; farewell: the
-                      * culprit's rank plus one, or 0; and in the upper half likewise who found out about it */
+                      * failed rank's rank plus one, or 0; and in the upper half likewise who found out about it */
     uint64_t credit; /* data: messages consumed so far of the same channel's other direction; farewell: messages sent
                       * before it, on all channels; else 0 */
 } rd_ucx_header_t;

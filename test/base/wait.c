@@ -67,8 +67,8 @@ static void stops(void)
         pthread_create(&t[i], NULL, stopper, (void *)(intptr_t)i);
     atomic_store(&others, 1);
     CHECK(poll_until(&w, RONDO_SUCCESS) == RONDO_ERR_REMOTE, "the stop word");
-    snprintf(text, sizeof(text), "rank %d died", atomic_load(&shared.culprit));
-    CHECK(strcmp(text, shared.text) == 0, "culprit and sentence are of one writer");
+    snprintf(text, sizeof(text), "rank %d died", atomic_load(&shared.failed_rank));
+    CHECK(strcmp(text, shared.text) == 0, "failed rank and sentence are of one writer");
     for (int i = 0; i < 4; i++) {
         pthread_join(t[i], &good);
         CHECK(good != NULL, "the code that stands");
@@ -109,7 +109,7 @@ static void sentences(void)
             if (polls % 10000 == 0)
                 sched_yield();
         snprintf(text, sizeof(text), "rank %d of a communicator died", i);
-        bad += strcmp(rd_who_error(&hasty[i].who), text) != 0 || atomic_load(&hasty[i].stop.culprit) != i;
+        bad += strcmp(rd_who_error(&hasty[i].who), text) != 0 || atomic_load(&hasty[i].stop.failed_rank) != i;
         atomic_store(&others, 1);
     }
     pthread_join(t, NULL);

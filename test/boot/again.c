@@ -92,7 +92,7 @@ static void begin_rank(rank_t *r, const rd_id_t *id, int rank, int nranks)
 /* Rank 1 fails, and comes again before ranks 0 and 2 have come at all: they are told of the failure, it is not. */
 static void comes_too_early(void)
 {
-    rd_fail_t failure = {.code = RONDO_ERR_NO_MEMORY, .culprit = 1, .text = "no memory"};
+    rd_fail_t failure = {.code = RONDO_ERR_NO_MEMORY, .failed_rank = 1, .text = "no memory"};
     rank_t others[2];
     rd_id_t id;
 

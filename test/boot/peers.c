@@ -147,7 +147,7 @@ static void enter(room_t *r, const char *what)
 {
     check_now = what;
     memset(r, 0, sizeof *r);
-    atomic_store(&r->stop.culprit, -1);
+    atomic_store(&r->stop.failed_rank, -1);
     r->who = (rd_who_t){.rank = 1, .nranks = RANKS, .name = "test"};
     r->b = (rd_boot_t){.rank = 1, .nranks = RANKS, .rounds = 2, .who = &r->who, .stop = &r->stop, .listener = -1};
     r->b.whois = r->whois;
@@ -207,7 +207,7 @@ static void farewells(void)
     const int32_t left[4] = {RONDO_SUCCESS, -1, 0, 0}, nobody[3] = {RONDO_ERR_REMOTE, 99, 77};
     const int32_t passed_on[3] = {RONDO_ERR_REMOTE, 1, 3 + 1};
     rd_neighbour_t from = {.rank = 2};
-    rd_boot_news_t news = {.culprit = -1};
+    rd_boot_news_t news = {.failed_rank = -1};
     room_t r;
 
     enter(&r, "a farewell of a wrong length");
@@ -215,10 +215,10 @@ static void farewells(void)
     CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 8, &news) == RONDO_SUCCESS && !from.left);
     check_now = "a farewell that blames nobody who is there";
     CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)nobody, 12, &news) == RONDO_ERR_REMOTE);
-    CHECK(news.culprit == 2 && news.witness == 2 + 1);
+    CHECK(news.failed_rank == 2 && news.reporter == 2 + 1);
     check_now = "a farewell that passes on what rank 3 has found out";
     CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)passed_on, 12, &news) == RONDO_ERR_REMOTE);
-    CHECK(news.culprit == 1 && news.witness == 3 + 1 && strstr(news.text, "rank 3 ") && !strstr(news.text, "rank 2 "));
+    CHECK(news.failed_rank == 1 && news.reporter == 3 + 1 && strstr(news.text, "rank 3 ") && !strstr(news.text, "rank 2 "));
 }
 
 /* Of two ranks the other sends more than is due. */
@@ -238,7 +238,7 @@ static void exchange(void)
     r.b.to[0] = (rd_neighbour_t){.chan = to.here};
     rd_chan_send(from.there, RD_REC_DATA, bytes, sizeof bytes);
     CHECK(rd_boot_allgather(&r.b, all, sizeof all[0]) == RONDO_ERR_INTERNAL);
-    CHECK(atomic_load(&r.stop.culprit) == 0);
+    CHECK(atomic_load(&r.stop.failed_rank) == 0);
     rd_chan_free(from.here);
     rd_chan_free(from.there);
     rd_chan_free(to.here);

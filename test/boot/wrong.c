@@ -43,7 +43,7 @@ static void on_alarm(int signal_number)
 {
     signal(signal_number, SIG_DFL); /* the next one ends a process that hangs */
     alarm(10);
-    if (atomic_load(&stop.culprit) < 0)
+    if (atomic_load(&stop.failed_rank) < 0)
         kill(getpid(), SIGKILL);
     snprintf(stop.text, sizeof(stop.text), "aborted by the test");
     atomic_store(&stop.code, RONDO_ERR_ABORTED);
@@ -55,7 +55,7 @@ static void in_ms(int ms, int die)
     struct itimerval timer = {.it_value = {ms / 1000, ms % 1000 * 1000}};
     if (!ms)
         return;
-    atomic_store(&stop.culprit, die ? -1 : 0);
+    atomic_store(&stop.failed_rank, die ? -1 : 0);
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &timer, NULL);
 }

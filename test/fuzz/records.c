@@ -102,7 +102,7 @@ static void rendezvous_fuzz(const uint8_t *data, size_t bytes)
 
 static void rank_fuzz(const uint8_t *data, size_t bytes)
 {
-    rd_stop_t stop = {.culprit = -1};
+    rd_stop_t stop = {.failed_rank = -1};
     rd_who_t who = {.rank = 1, .nranks = RANKS, .name = "fuzz"};
     char whois[RANKS][RD_WHOIS] = {"a:1", "b:2", "c:3", "d:4"};
     rd_addr_t addrs[RANKS];
@@ -116,7 +116,7 @@ static void rank_fuzz(const uint8_t *data, size_t bytes)
     for (; bytes >= 4;) {
         size_t length = data[2] | (size_t)data[3] << 8;
         int type = data[1] % 4;
-        rd_boot_news_t news = {.culprit = -1};
+        rd_boot_news_t news = {.failed_rank = -1};
         data += 4;
         bytes -= 4;
         length = length < bytes ? length : bytes;
@@ -137,7 +137,7 @@ static void rank_fuzz(const uint8_t *data, size_t bytes)
             memcpy(said, data, length < sizeof said ? length : sizeof said);
             rd_boot_heard(&b, &neighbour, said, sizeof said, &news);
             rd_boot_heard(&b, &neighbour, data, length, &news);
-            if (news.culprit < -1 || news.culprit >= RANKS || news.witness < 0 || news.witness > RANKS)
+            if (news.failed_rank < -1 || news.failed_rank >= RANKS || news.reporter < 0 || news.reporter > RANKS)
                 abort();
         }
         data += length;

@@ -64,7 +64,7 @@ static int survive(const trial_t *t, int rank, rd_stop_t *stop)
     }
     while (rd_stop_get(stop) == RONDO_SUCCESS) /* the alarm ends it when nothing comes */
         usleep(1000);
-    if (rd_stop_get(stop) == RONDO_ERR_REMOTE && atomic_load(&stop->culprit) == t->victim)
+    if (rd_stop_get(stop) == RONDO_ERR_REMOTE && atomic_load(&stop->failed_rank) == t->victim)
         return 0;
     printf("rank %d: %s\n", rank, stop->text);
     return 1;

@@ -38,7 +38,7 @@ typedef struct header {
     uint16_t channel;
     uint8_t kind, zero;
     uint64_t number; /* of the message; credit: messages consumed; farewell: a rondo_result_t */
-    uint64_t bytes;  /* of the whole message; farewell: the culprit plus one, and in the upper half the witness */
+    uint64_t bytes;  /* of the whole message; farewell: the failed rank plus one, and in the upper half the reporter */
     uint64_t offset; /* of this packet in the message */
 } header_t;
 
@@ -283,18 +283,18 @@ static const char *take_credit(peer_t *p, const header_t *h, size_t bytes)
 static const char *take_bye(peer_t *p, const header_t *h, size_t bytes)
 {
     sp_t *sp = p->sp;
-    uint64_t culprit = h->bytes & UINT32_MAX, witness = h->bytes >> 32, most = (uint64_t)sp->nranks;
+    uint64_t failed_rank = h->bytes & UINT32_MAX, reporter = h->bytes >> 32, most = (uint64_t)sp->nranks;
     char text[200];
 
-    if (bytes != 0 || h->number > RONDO_ERR_MISMATCH || culprit > most || witness > most)
+    if (bytes != 0 || h->number > RONDO_ERR_MISMATCH || failed_rank > most || reporter > most)
         return "a farewell of no known kind";
     p->left = true;
     p->farewell = (rondo_result_t)h->number;
     if (p->farewell == RONDO_SUCCESS || p->farewell == RONDO_ERR_MISMATCH)
         return NULL;
-    int blamed = culprit ? (int)culprit - 1 : p->rank;
-    rondo_result_t mine = rd_boot_report(sp->boot, p->rank, p->farewell, blamed, (int)witness, text, sizeof text);
-    rd_stop_heard(sp->stop, sp->who, mine, blamed, rd_witness((int)witness, p->rank), text);
+    int blamed = failed_rank ? (int)failed_rank - 1 : p->rank;
+    rondo_result_t mine = rd_boot_report(sp->boot, p->rank, p->farewell, blamed, (int)reporter, text, sizeof text);
+    rd_stop_heard(sp->stop, sp->who, mine, blamed, rd_reporter((int)reporter, p->rank), text);
     return NULL;
 }
 
@@ -467,14 +467,14 @@ static void leave(rd_transport_t *transport)
 {
     sp_t *sp = (sp_t *)transport;
     rondo_result_t code = rd_stop_get(sp->stop);
-    int culprit = code == RONDO_SUCCESS ? -1 : atomic_load(&sp->stop->culprit);
-    int witness = code == RONDO_SUCCESS ? 0 : rd_witness(atomic_load(&sp->stop->witness), sp->rank);
+    int failed_rank = code == RONDO_SUCCESS ? -1 : atomic_load(&sp->stop->failed_rank);
+    int reporter = code == RONDO_SUCCESS ? 0 : rd_reporter(atomic_load(&sp->stop->reporter), sp->rank);
 
-    if (code != RONDO_SUCCESS && culprit < 0)
-        culprit = sp->rank;
+    if (code != RONDO_SUCCESS && failed_rank < 0)
+        failed_rank = sp->rank;
     for (int r = 0; r < sp->nranks; r++) {
         peer_t *p = &sp->peers[r];
-        uint64_t blame = (uint64_t)witness << 32 | (uint64_t)(culprit + 1);
+        uint64_t blame = (uint64_t)reporter << 32 | (uint64_t)(failed_rank + 1);
         if (!p->parted)
             append(p, header_of(sp, BYE, 0, (uint64_t)code, blame), NULL, false);
         p->parted = true;

@@ -2,7 +2,7 @@
  * other on several channels, with few slots in rings for three lengths, and past them straight from memory to memory,
  * and compares what comes, in order; eager and rendezvous mixed, and what goes past announced by itself or in lists,
  * which sender and receiver put together differently. Then one rank is killed, one gives up, and one gives up because
- * of a third: the others must hear of the right culprit, and nothing comes into memory that was taken back. One sends
+ * of a third: the others must hear of the right failed rank, and nothing comes into memory that was taken back. One sends
  * another length than is expected. What a peer may fetch is let go when he is told that it failed.
  * After an orderly end neither descriptors nor threads are left. A seed may be given; it is printed when something
  * fails. */
@@ -336,15 +336,15 @@ static int leftovers(int fds, int threads)
 /* Judges what stopped the exchange. Rank 1 is the one that goes; in BLAMING it is rank 1 that blames rank 2. */
 static int judge(const trial_t *t, rondo_result_t result, rd_stop_t *stop)
 {
-    int culprit = atomic_load(&stop->culprit);
+    int failed_rank = atomic_load(&stop->failed_rank);
     int expected = t->ending == BLAMING ? 2 : 1;
-    if (t->ending == MISMATCHED && (result == RONDO_ERR_MISMATCH || (t->rank == 1 && culprit == 0))) {
+    if (t->ending == MISMATCHED && (result == RONDO_ERR_MISMATCH || (t->rank == 1 && failed_rank == 0))) {
         return 0; /* rank 0 has left, be it before all that it had sent was here */
     }
-    if (t->ending == WHOLE ? result == RONDO_SUCCESS : result == RONDO_ERR_REMOTE && culprit == expected) {
+    if (t->ending == WHOLE ? result == RONDO_SUCCESS : result == RONDO_ERR_REMOTE && failed_rank == expected) {
         return 0;
     }
-    fprintf(stderr, "rank %d: ended with %s, culprit %d\n", t->rank, rondo_result_string(result), culprit);
+    fprintf(stderr, "rank %d: ended with %s, failed rank %d\n", t->rank, rondo_result_string(result), failed_rank);
     return 1;
 }
 

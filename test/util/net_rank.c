@@ -7,7 +7,7 @@
 
 int net_rank_meet(net_rank_t *r, net_id_t *id)
 {
-    atomic_store(&r->stop.culprit, -1);
+    atomic_store(&r->stop.failed_rank, -1);
     if (rd_env_read(&r->env)) {
         return 1;
     }

@@ -67,7 +67,7 @@ static rondo_result_t give_up(rd_proxy_path_t *s, rd_queue_t *by, rondo_result_t
     else
         rd_health_fail(by->health, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
     rd_transport_cancel(by->net);
-    return rd_health_fail(s->cuda->team->health, rd_health_check(by->health), atomic_load(&by->health->stop.culprit),
+    return rd_health_fail(s->cuda->team->health, rd_health_check(by->health), atomic_load(&by->health->stop.failed_rank),
                           "%s (when messages between GPUs were tried, which RONDO_GDR=0 leaves out)",
                           by->health->stop.text);
 }

@@ -263,12 +263,12 @@ void rd_carry_failure(rd_proxy_channel_t *channel, int net_comm)
 {
     const rd_team_t *team = channel->path->cuda->team;
     rd_queue_t *to = channel->net_comms[net_comm];
-    int culprit = atomic_load(&team->health->stop.culprit), its = inside(channel->path, net_comm, culprit);
+    int failed_rank = atomic_load(&team->health->stop.failed_rank), its = inside(channel->path, net_comm, failed_rank);
     rondo_result_t code = rd_health_check(team->health);
 
     if (!to || code == RONDO_SUCCESS || rd_health_check(to->health) != RONDO_SUCCESS)
         return;
-    if (culprit >= 0 && its < 0)
+    if (failed_rank >= 0 && its < 0)
         code = RONDO_ERR_MISMATCH; /* of which nothing is said to others */
     rd_health_fail(to->health, code, its, "%s", team->health->stop.text);
 }
@@ -278,14 +278,14 @@ static void come_up(rd_proxy_channel_t *channel, int net_comm)
 {
     const rd_team_t *team = channel->path->cuda->team;
     rd_queue_t *from = channel->net_comms[net_comm];
-    int culprit = outside(channel->path, net_comm, atomic_load(&from->health->stop.culprit));
+    int failed_rank = outside(channel->path, net_comm, atomic_load(&from->health->stop.failed_rank));
 
     if (net_comm != RD_NET_COMM_RAIL)
-        rd_health_fail(team->health, rd_health_check(from->health), culprit, "%s", from->health->stop.text);
+        rd_health_fail(team->health, rd_health_check(from->health), failed_rank, "%s", from->health->stop.text);
     else
-        rd_health_fail(team->health, rd_health_check(from->health), culprit,
-                     "rank %d (%s) is lost, as its rail found, which counts nodes: %s", culprit,
-                     culprit >= 0 ? rd_boot_whois(team->boot, culprit) : "?", from->health->stop.text);
+        rd_health_fail(team->health, rd_health_check(from->health), failed_rank,
+                     "rank %d (%s) is lost, as its rail found, which counts nodes: %s", failed_rank,
+                     failed_rank >= 0 ? rd_boot_whois(team->boot, failed_rank) : "?", from->health->stop.text);
 }
 
 /* The last proxy channel tells the kernels, which may have named buffers to all of them. One that sleeps is woken to look: by
