@@ -129,7 +129,7 @@ rondo_result_t rd_health_take_in(rd_health_t *h, uint64_t notice)
     char text[RD_ERROR_BYTES];
 
     if (said == RONDO_ERR_MISMATCH)
-        return RONDO_SUCCESS; /* this rank finds it for itself, in the same words: rd_queue_miss if it cannot */
+        return RONDO_SUCCESS; /* this rank finds it for itself, in the same words: rd_queue_backoff if it cannot */
     notice_text(h, said, failed_rank, reporter - 1, text, sizeof text);
     return fail_heard(h, said == RONDO_ERR_TIMEOUT ? said : RONDO_ERR_REMOTE, failed_rank, reporter, text);
 }

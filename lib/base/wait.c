@@ -49,7 +49,7 @@ static rondo_result_t look_at_clock(rd_wait_t *w)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_wait_miss(rd_wait_t *w)
+rondo_result_t rd_wait_backoff(rd_wait_t *w)
 {
     rondo_result_t code = rd_stop_get(w->stop);
     if (code != RONDO_SUCCESS)

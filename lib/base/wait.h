@@ -22,7 +22,7 @@ void rd_wait_begin(rd_wait_t *w, rd_stop_t *stop, int spin, int64_t timeout_ms);
 /* After a poll that found nothing. Pauses or yields; now and then looks at the stop word and the clock.
  * RONDO_SUCCESS: poll again. RONDO_ERR_TIMEOUT: the set time is over (the caller names the peer).
  * RONDO_IN_PROGRESS: a minute has passed (the caller names whom it waits for and goes on polling). */
-rondo_result_t rd_wait_miss(rd_wait_t *w);
+rondo_result_t rd_wait_backoff(rd_wait_t *w);
 static inline void rd_wait_progress(rd_wait_t *w)
 {
     w->misses = 0;

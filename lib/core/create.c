@@ -14,7 +14,7 @@
 #include "progress/signature.h"
 
 #define SPIN 4000  /* polls before the first yield where every rank has a core */
-#define MOMENTS 20 /* of a short exchange where two share one: some 200 ns */
+#define SPIN_YIELD 20 /* of a short exchange where two share one: some 200 ns */
 
 #define FIRST_MARK 0x726f6e646f436f6du
 
@@ -211,7 +211,7 @@ static rondo_result_t agree(rondo_comm_t comm, rd_agreed_t *agreed)
     comm->prices = priced.tuned ? own : *rd_prices_builtin(agreed->processor);
     team->spin = comm->env.spin >= 0 ? comm->env.spin : agreed->crowded ? 0 : SPIN;
     team->cores_each = agreed->cores / agreed->sharing;
-    team->moments = comm->env.spin < 0 && agreed->sharing <= 2 * agreed->cores ? MOMENTS : 0;
+    team->spin_yield = comm->env.spin < 0 && agreed->sharing <= 2 * agreed->cores ? SPIN_YIELD : 0;
     return RONDO_SUCCESS;
 }
 

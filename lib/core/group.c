@@ -388,7 +388,7 @@ static void miss(struct rondo_request *request)
         rondo_comm_t comm = request->comms[i];
         if (!comm->queue.active && rd_transport_idle(comm->net)) /* its part is over: it waits for nobody */
             continue;
-        rondo_result_t result = rd_queue_miss(&comm->queue);
+        rondo_result_t result = rd_queue_backoff(&comm->queue);
         if (result != RONDO_SUCCESS)
             lose(request, i, result);
     }

@@ -22,7 +22,7 @@ typedef struct rd_team {
     struct rd_control *const *controls; /* transport/conns.h: of each rank on this node, NULL elsewhere */
     int64_t timeout_ms;                 /* of an operation; 0: none */
     int spin;                           /* polls before the first yield of a wait */
-    int moments;                        /* without spin: polls on a rank that runs on another core */
+    int spin_yield;                        /* without spin: polls on a rank that runs on another core */
     int cores_each;                     /* for a rank, where they are fewest: the same on all ranks; 0: not one each */
 } rd_team_t;
 

@@ -29,17 +29,17 @@ static rondo_result_t farewell(rd_queue_t *q, int peer)
 }
 
 /* What a rank that has left had sent was there before it left: so one more look is owed. */
-rondo_result_t rd_queue_deserted(rd_queue_t *q)
+rondo_result_t rd_queue_peer_left(rd_queue_t *q)
 {
     int peer = waited_for(q);
     rondo_result_t left = farewell(q, peer);
     int mismatch = left == RONDO_ERR_MISMATCH || rd_health_noticed(q->health) == RONDO_ERR_MISMATCH;
 
     if (!mismatch && left != RONDO_SUCCESS) {
-        q->deserted = 0;
+        q->peer_left = 0;
         return RONDO_SUCCESS;
     }
-    if (++q->deserted < (mismatch ? MISMATCH_MISSES : 3))
+    if (++q->peer_left < (mismatch ? MISMATCH_MISSES : 3))
         return RONDO_SUCCESS;
     if (mismatch)
         return rd_health_fail(q->health, RONDO_ERR_MISMATCH, peer,
@@ -109,15 +109,15 @@ static rondo_result_t too_late(rd_queue_t *q)
         (long long)q->timeout_ms, late, whois, perhaps, peer, rd_health_whois(q->health, peer));
 }
 
-rondo_result_t rd_queue_miss(rd_queue_t *q)
+rondo_result_t rd_queue_backoff(rd_queue_t *q)
 {
     rondo_result_t result = rd_health_poll(q->health);
 
     if (result == RONDO_SUCCESS)
-        result = rd_queue_deserted(q);
+        result = rd_queue_peer_left(q);
     if (result != RONDO_SUCCESS)
         return result;
-    result = rd_wait_miss(&q->wait);
+    result = rd_wait_backoff(&q->wait);
     if (q->wait.looked_ms) {
         say_wait(q, q->wait.looked_ms);
         q->wait.looked_ms = 0;

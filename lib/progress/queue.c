@@ -24,7 +24,7 @@ rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_
     q->self = conns->self;
     q->controls = conns->controls;
     q->spin = team->spin;
-    q->moments = team->moments;
+    q->spin_yield = team->spin_yield;
     q->timeout_ms = team->timeout_ms;
     q->tails = calloc(1 + 2 * (size_t)team->nranks, sizeof(rd_task_t *));
     if (!q->tails)
@@ -298,7 +298,7 @@ void rd_queue_flush(rd_queue_t *q, rondo_result_t code)
 void rd_queue_moved(rd_queue_t *q)
 {
     rd_wait_progress(&q->wait);
-    q->deserted = 0;
+    q->peer_left = 0;
 }
 
 rondo_result_t rd_queue_drained(rd_queue_t *q)
@@ -311,7 +311,7 @@ rondo_result_t rd_queue_drained(rd_queue_t *q)
     if (result == RONDO_SUCCESS && busy(q) && !moved)
         result = rd_health_poll(q->health);
     if (result == RONDO_SUCCESS && busy(q) && !moved)
-        result = rd_queue_deserted(q);
+        result = rd_queue_peer_left(q);
     if (result != RONDO_SUCCESS)
         rd_queue_flush(q, result);
     return result == RONDO_SUCCESS && busy(q) ? RONDO_IN_PROGRESS : result;
@@ -329,7 +329,7 @@ rondo_result_t rd_queue_drain(rd_queue_t *q)
         if (moved)
             rd_queue_moved(q);
         else if (result == RONDO_SUCCESS)
-            result = rd_queue_miss(q);
+            result = rd_queue_backoff(q);
     }
     if (result != RONDO_SUCCESS)
         rd_queue_flush(q, result);
@@ -369,11 +369,11 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
         if (moved)
             rd_queue_moved(q);
         else if (result == RONDO_SUCCESS)
-            result = rd_queue_miss(q);
+            result = rd_queue_backoff(q);
     }
     while (result == RONDO_SUCCESS && !rd_transport_idle(q->net)) {
         if (!rd_transport_progress(q->net))
-            result = rd_queue_miss(q);
+            result = rd_queue_backoff(q);
     }
     if (result != RONDO_SUCCESS) {
         result = failed(q, result, run->waits_for);
@@ -395,7 +395,7 @@ static rondo_result_t wait_turn(rd_queue_t *q, int chain)
         if (moved)
             rd_queue_moved(q);
         else if (result == RONDO_SUCCESS)
-            result = rd_queue_miss(q);
+            result = rd_queue_backoff(q);
     }
     return result;
 }
@@ -421,12 +421,12 @@ static void poll_flat(rd_queue_t *q, rd_run_t *run)
             rd_flat_advance(run);
         return;
     }
-    if (!q->moments || !run->plan->program->nsends || !run->plan->program->nrecvs)
+    if (!q->spin_yield || !run->plan->program->nsends || !run->plan->program->nrecvs)
         return;
     core = sched_getcpu();
     if (atomic_load_explicit(&q->self->core, memory_order_relaxed) != core)
         atomic_store_explicit(&q->self->core, core, memory_order_relaxed);
-    for (int polls = q->moments; polls && run->open && elsewhere(q, run, core); polls--)
+    for (int polls = q->spin_yield; polls && run->open && elsewhere(q, run, core); polls--)
         rd_flat_advance(run);
 }
 

@@ -54,7 +54,7 @@ typedef struct rd_queue {
     rd_transport_t *net;   /* by which other nodes are reached; on one node one that need not be polled */
     bool polled;           /* messages come by the progress of `net` alone */
     rd_control_t *self, *const *controls; /* this rank's own, and those of its node */
-    int spin, moments;                    /* the team's */
+    int spin, spin_yield;                    /* the team's */
     int64_t timeout_ms;                   /* the team's */
 
     rd_task_t *active;
@@ -68,7 +68,7 @@ typedef struct rd_queue {
     char *spare; /* more of it, reserved: takes its place when a collective that needs so much begins */
     size_t spare_bytes;
     rd_wait_t wait;
-    int deserted; /* misses in a row on a rank that has left */
+    int peer_left; /* misses in a row on a rank that has left */
 } rd_queue_t;
 
 rondo_result_t rd_queue_create(rd_queue_t *queue, const rd_team_t *team, rd_planner_t *planner, const rd_conns_t *conns,
@@ -106,9 +106,9 @@ rondo_result_t rd_queue_tasks(rd_queue_t *queue, int *moved);
 /* After a turn in which something moved. */
 void rd_queue_moved(rd_queue_t *queue);
 /* After a turn in which nothing moved: waits a little, sees abort, death and timeout. */
-rondo_result_t rd_queue_miss(rd_queue_t *queue);
+rondo_result_t rd_queue_backoff(rd_queue_t *queue);
 /* After a miss: fails the communicator if the rank that is waited for has left, since it sends nothing more. */
-rondo_result_t rd_queue_deserted(rd_queue_t *queue);
+rondo_result_t rd_queue_peer_left(rd_queue_t *queue);
 /* Until nothing is active. */
 rondo_result_t rd_queue_drain(rd_queue_t *queue);
 /* Is nothing? RONDO_IN_PROGRESS: something is, after one turn. */

@@ -177,7 +177,7 @@ static int wait_until(rd_ucx_net_t *net, int (*over)(rd_ucx_net_t *net), int64_t
         }
         rd_ucx_progress(&net->base);
         rd_ucx_say_bye(net, 0);
-        result = rd_wait_miss(&wait);
+        result = rd_wait_backoff(&wait);
     }
     return result == RONDO_SUCCESS;
 }

@@ -67,7 +67,7 @@ static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
         if (rd_ucx_progress(&net->base)) {
             continue;
         }
-        result = rd_wait_miss(&wait);
+        result = rd_wait_backoff(&wait);
         if (result == RONDO_IN_PROGRESS) {
             rd_log(net->who, RD_LOG_WARN, "still waiting for rank %d (%s) to be reached over the network", rank,
                    rd_boot_whois(net->boot, rank));

@@ -16,7 +16,7 @@ static atomic_int others;
 static rondo_result_t poll_until(rd_wait_t *w, rondo_result_t first)
 {
     rondo_result_t code;
-    while ((code = rd_wait_miss(w)) == first)
+    while ((code = rd_wait_backoff(w)) == first)
         ;
     return code;
 }
@@ -31,20 +31,20 @@ static void timeouts(int spin)
     CHECK(rd_clock_ms() - began >= 60, "not before its time");
     rd_wait_begin(&w, &stop, spin, 3600 * 1000);
     for (int i = 0; i < 20000 && !w.began_ms; i++)
-        rd_wait_miss(&w);
+        rd_wait_backoff(&w);
     w.began_ms -= 3600 * 1000;
     rd_wait_progress(&w); /* begins the time anew */
     for (int i = 0; i < 20000; i++)
-        CHECK(rd_wait_miss(&w) != RONDO_ERR_TIMEOUT, "timeout in spite of progress");
+        CHECK(rd_wait_backoff(&w) != RONDO_ERR_TIMEOUT, "timeout in spite of progress");
     rd_wait_begin(&w, &stop, spin, 0);
     for (int i = 0; i < 20000 && !w.named_ms; i++)
-        rd_wait_miss(&w);
+        rd_wait_backoff(&w);
     CHECK(w.named_ms != 0, "the clock is looked at");
     w.named_ms -= 60 * 1000;
     w.began_ms -= 60 * 1000;
     CHECK(poll_until(&w, RONDO_SUCCESS) == RONDO_IN_PROGRESS, "names a late peer after a minute");
     for (int i = 0; i < 3000; i++)
-        CHECK(rd_wait_miss(&w) == RONDO_SUCCESS, "and then not for another one");
+        CHECK(rd_wait_backoff(&w) == RONDO_SUCCESS, "and then not for another one");
 }
 
 static void *stopper(void *arg)

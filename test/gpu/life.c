@@ -306,7 +306,7 @@ static void late(test_rank_t *t, void *arg)
 }
 
 /* Rank 1 ends its communicator in order while a kernel of another one waits for it: no time is set. */
-static void deserted(test_rank_t *t, void *arg)
+static void peer_left(test_rank_t *t, void *arg)
 {
     int *device = device_memory(t, 4096, 0);
     cudaStream_t stream;
@@ -433,7 +433,7 @@ int main(int argc, char **argv)
     } parts[] = {
         {"wrong", wrong, 2, 3},   {"graphs", graphs, 3, 3}, {"one_thread", one_thread, 1, 1},
         {"abort", abort_it, 3, 3}, {"late", late, 2, 3},
-        {"deserted", deserted, 3, 3}, {"crossing", crossing, 2, 3}, {"many", many, 2, 3},
+        {"deserted", peer_left, 3, 3}, {"crossing", crossing, 2, 3}, {"many", many, 2, 3},
     };
     int bad = 0;
 

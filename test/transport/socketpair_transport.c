@@ -567,7 +567,7 @@ static rondo_result_t accept_all(sp_t *sp, int listener, int missing, const rd_e
         } else if (fd >= 0) {
             close(fd);
         } else {
-            result = rd_wait_miss(&wait);
+            result = rd_wait_backoff(&wait);
         }
     }
     return result != RONDO_ERR_TIMEOUT

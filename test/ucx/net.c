@@ -273,7 +273,7 @@ static rondo_result_t exchange(rd_transport_t *net, rd_stop_t *stop, const trial
         if (moved) {
             rd_wait_progress(&wait);
         } else if (result == RONDO_SUCCESS) {
-            result = rd_wait_miss(&wait);
+            result = rd_wait_backoff(&wait);
         }
     }
     return result;

@@ -61,7 +61,7 @@ struct rd_cuda {
     struct rd_cuda_program *programs; /* program_cache.c: those that have been used */
     rd_signature_ring_t *signatures; /* RONDO_CHECK on one node; NULL: off, or one rank */
     const rd_net_comm_ops_t *net_comms; /* how net sub-communicators are made */
-    int deserter;                /* health_check.c: a rank that has left and was waited for, plus one; 0: none */
+    int left_peer;                /* health_check.c: a rank that has left and was waited for, plus one; 0: none */
     int64_t slow_ms, named_ms;   /* clock when a kernel's wait was first seen to be long, and last named; 0: none is */
     int64_t late_ms;             /* a late peer is named as often as this */
     int hosted; /* the host reaches this device's memory, too, by its addresses */

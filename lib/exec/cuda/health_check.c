@@ -14,11 +14,11 @@ static void left_look(rd_cuda_t *cuda, int peer)
     const rd_control_t *control = team->controls[peer];
 
     if (!control || !atomic_load_explicit(&control->left, memory_order_acquire)) {
-        cuda->deserter = 0;
+        cuda->left_peer = 0;
         return;
     }
-    if (cuda->deserter != peer + 1) {
-        cuda->deserter = peer + 1;
+    if (cuda->left_peer != peer + 1) {
+        cuda->left_peer = peer + 1;
         return;
     }
     rd_health_fail(team->health, RONDO_ERR_REMOTE, peer,
@@ -53,7 +53,7 @@ void rd_cuda_look(rd_cuda_t *cuda)
         slow = slow <= team->node->nlocal ? team->node->local[slow - 1] + 1 : 0;
     if (slow < 1 || slow > team->nranks) {
         cuda->slow_ms = 0;
-        cuda->deserter = 0;
+        cuda->left_peer = 0;
         return;
     }
     host->slow = 0; /* a kernel that still waits sets it again */

@@ -51,7 +51,7 @@ static rondo_result_t await(rd_queue_t *by, const _Atomic int *first, const _Ato
         if (rd_transport_progress(by->net))
             rd_wait_progress(&wait);
         else
-            result = rd_wait_miss(&wait);
+            result = rd_wait_backoff(&wait);
     }
     return result == RONDO_IN_PROGRESS ? RONDO_SUCCESS : result;
 }

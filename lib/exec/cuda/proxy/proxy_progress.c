@@ -351,7 +351,7 @@ static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *net_comm,
     if (its)
         rd_wait_progress(&net_comm->wait);
     else if (result == RONDO_SUCCESS)
-        result = rd_queue_miss(net_comm);
+        result = rd_queue_backoff(net_comm);
     return result;
 }
 
