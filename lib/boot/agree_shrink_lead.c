@@ -238,7 +238,7 @@ static int count_lost(const rd_agree_shrink_t *r)
 }
 
 /* Nobody has died, and yet it went wrong: no use in trying again. */
-static rondo_result_t give_up(rd_agree_shrink_t *r)
+static rondo_result_t cancel(rd_agree_shrink_t *r)
 {
     rd_boot_t *b = r->boot;
     char text[sizeof(((rd_fail_t *)0)->text)];
@@ -304,7 +304,7 @@ static decision_t decide_listed(rd_agree_shrink_t *r, rondo_result_t *result)
     if (count(r, RD_STANDS_FAILED) < here)
         return GOES_ON;
     if (count(r, RD_STANDS_MADE) < here) {
-        *result = give_up(r);
+        *result = cancel(r);
         return IS_OVER;
     }
     return prepare(r);

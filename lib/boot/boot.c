@@ -93,7 +93,7 @@ static rd_boot_t *boot_alloc(int nranks)
     return NULL;
 }
 
-void rd_boot_give_up(const rondo_unique_id_t *id, rondo_result_t code)
+void rd_boot_cancel(const rondo_unique_id_t *id, rondo_result_t code)
 {
     rd_id_t open;
     if (rd_id_unpack(&open, id, NULL) == RONDO_SUCCESS)
@@ -109,7 +109,7 @@ rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int
         return code;
     rd_boot_t *b = boot_alloc(nranks);
     if (!b) {
-        rd_boot_give_up(id, RONDO_ERR_NO_MEMORY);
+        rd_boot_cancel(id, RONDO_ERR_NO_MEMORY);
         return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for a communicator of %d ranks", nranks);
     }
     b->rank = rank;

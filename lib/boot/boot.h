@@ -25,7 +25,7 @@ rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int
 
 /* A rank that could not even begin to join, for lack of memory: if it is this process that serves the rendezvous, those
  * who come are told. (Else they wait for this rank as for any other that does not come.) */
-void rd_boot_give_up(const rondo_unique_id_t *id, rondo_result_t code);
+void rd_boot_cancel(const rondo_unique_id_t *id, rondo_result_t code);
 
 /* Collective: blocks of `each` bytes (at most 64 KiB), own block at all + rank * each on entry; all of them on return.
  * O(log n) rounds. */

@@ -29,7 +29,7 @@ typedef struct dial {
     rd_chan_t *chan;
     int tries, opened, unheard; /* unheard: nothing has come, and by that sign it may be dialled again */
     int closed;                 /* it was open before */
-    int64_t again_ms, give_up_ms;
+    int64_t again_ms, cancel_ms;
 } dial_t;
 
 typedef struct joining {
@@ -60,7 +60,7 @@ static void fail(joining_t *j, rondo_result_t code, const char *format, ...)
 static void dial_begin(dial_t *d, const rd_addr_t *addr, const rd_hello_t *hello)
 {
     *d = (dial_t){.addr = *addr, .hello = *hello};
-    d->give_up_ms = rd_clock_ms() + RETRY_MS;
+    d->cancel_ms = rd_clock_ms() + RETRY_MS;
 }
 
 static void dial_again(dial_t *d)
@@ -68,7 +68,7 @@ static void dial_again(dial_t *d)
     rd_chan_free(d->chan);
     d->chan = NULL;
     if (d->opened) /* there is somebody */
-        d->give_up_ms = rd_clock_ms() + RETRY_MS;
+        d->cancel_ms = rd_clock_ms() + RETRY_MS;
     d->closed |= d->opened;
     d->opened = 0;
     d->again_ms = rd_clock_ms() + (d->tries < 5 ? 1 << d->tries : 50);
@@ -85,7 +85,7 @@ static int dial_pump(dial_t *d, const rd_creds_t *creds)
     if (d->chan && d->chan->state == RD_CHAN_DEAD) {
         int error = d->chan->error, opened = d->opened;
         dial_again(d);
-        if (opened || (error != ECONNRESET && error != EPIPE && error != EPROTO) || now > d->give_up_ms)
+        if (opened || (error != ECONNRESET && error != EPIPE && error != EPROTO) || now > d->cancel_ms)
             return error ? error : EIO;
     }
     if (d->chan)

@@ -135,7 +135,7 @@ void rd_served_cancel(const unsigned char job[16], const char *why)
     pthread_mutex_unlock(&lock);
 }
 
-bool rd_served_drop(const unsigned char job[16], const char *why)
+bool rd_served_release(const unsigned char job[16], const char *why)
 {
     pthread_mutex_lock(&lock);
     rd_served_t *s = *find(job);

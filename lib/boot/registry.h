@@ -35,7 +35,7 @@ void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why);
 /* Tells job's thread to end for `why`, if it is here, and waits for nothing. */
 void rd_served_cancel(const unsigned char job[16], const char *why);
 /* Cancels job's thread if it is here and no rank has come; true: done. */
-bool rd_served_drop(const unsigned char job[16], const char *why);
+bool rd_served_release(const unsigned char job[16], const char *why);
 void rd_served_reap(void); /* joins and frees what has ended */
 
 #endif

@@ -396,5 +396,5 @@ void rd_rendezvous_leave(const rd_id_t *id, rondo_result_t code)
 
 bool rd_rendezvous_cancel(const rd_id_t *id)
 {
-    return rd_served_drop(id->creds.job, "the id was used there for a communicator of 1 rank");
+    return rd_served_release(id->creds.job, "the id was used there for a communicator of 1 rank");
 }

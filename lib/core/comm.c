@@ -26,11 +26,11 @@ static void end(rondo_comm_t comm, uint64_t mark)
     if (comm->cuda)
         rd_cuda_close(comm->cuda);
     if (rd_health_check(&comm->health) != RONDO_SUCCESS)
-        rd_comm_give_up(comm);
+        rd_comm_cancel(comm);
     atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
     rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
     rd_comm_take_down(comm);
-    rd_comm_bury(comm);
+    rd_comm_closed(comm);
 }
 rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                                  const rondo_config_t *config)
@@ -96,7 +96,7 @@ rondo_result_t rondo_comm_revoke(rondo_comm_t comm)
         return result;
     rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_revoke", comm->rank);
     rd_comm_empty(comm);
-    rd_comm_give_up(comm);
+    rd_comm_cancel(comm);
     rd_comm_query_leave(comm);
     return RONDO_SUCCESS;
 }

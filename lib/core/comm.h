@@ -38,7 +38,7 @@ struct rondo_comm {
     _Atomic int closed; /* it is being ended: nobody may enter */
     _Atomic int gone;   /* the rooms are down, the struct alone is left */
     _Atomic int references;
-    _Atomic int given_up; /* what was posted here: 1: is being taken back, 2: has been */
+    _Atomic int cancelled; /* what was posted here: 1: is being taken back, 2: has been */
     uint64_t sequence;    /* of collectives, for RONDO_CHECK */
     int32_t rounds;       /* lists of survivors, so far (boot/agree_shrink.h) */
     int survived;         /* shrunk to them: not to be shrunk again */

@@ -273,7 +273,7 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     rondo_result_t result;
 
     if (!made) {
-        rd_boot_give_up(id, RONDO_ERR_NO_MEMORY);
+        rd_boot_cancel(id, RONDO_ERR_NO_MEMORY);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a communicator");
     }
     rd_fork_register(RD_FORK_COMM, &at_fork);
@@ -292,7 +292,7 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
         if (made->boot)
             rd_boot_farewell(made->boot, result, rank);
         rd_comm_take_down(made);
-        rd_comm_drop(made);
+        rd_comm_release(made);
         return result;
     }
     atomic_store(&made->alive, rd_comm_mark);

@@ -103,7 +103,7 @@ static int add_comm(struct rondo_request *request, rondo_comm_t comm)
         return 0;
     if (!comms_room(request))
         return -1;
-    rd_comm_hold(comm);
+    rd_comm_retain(comm);
     request->comms[request->ncomms++] = comm;
     return 0;
 }
@@ -409,7 +409,7 @@ static rondo_result_t release(struct rondo_request *request)
 {
     leave_all(request);
     while (request->nheld)
-        rd_comm_drop(request->comms[--request->nheld]);
+        rd_comm_release(request->comms[--request->nheld]);
     request->ncomms = 0;
     if (request->comms != &request->one)
         free(request->comms);

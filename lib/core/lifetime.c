@@ -43,20 +43,20 @@ rondo_result_t rd_comm_leave_failed(rondo_comm_t comm, rondo_result_t result)
     rondo_result_t stop = rd_health_check(&comm->health);
 
     if (stop != RONDO_SUCCESS && !rd_comm_gone(comm))
-        rd_comm_give_up(comm);
+        rd_comm_cancel(comm);
     if (stop == result)
         rd_error_again(&comm->who, comm->health.stop.text);
     atomic_store_explicit(&comm->inside, 0, memory_order_release);
     return result;
 }
 
-void rd_comm_give_up(rondo_comm_t comm)
+void rd_comm_cancel(rondo_comm_t comm)
 {
     int failed_rank = atomic_load(&comm->health.stop.failed_rank), nobody = 0;
 
-    if (!atomic_compare_exchange_strong(&comm->given_up, &nobody, 1)) {
+    if (!atomic_compare_exchange_strong(&comm->cancelled, &nobody, 1)) {
         /* A revocation from another thread is at it, and has only readers to wait for. */
-        while (atomic_load_explicit(&comm->given_up, memory_order_acquire) != 2)
+        while (atomic_load_explicit(&comm->cancelled, memory_order_acquire) != 2)
             sched_yield();
         return;
     }
@@ -69,7 +69,7 @@ void rd_comm_give_up(rondo_comm_t comm)
         barrier_for_all();
         rd_conns_wait_unread(&comm->conns);
     }
-    atomic_store_explicit(&comm->given_up, 2, memory_order_release);
+    atomic_store_explicit(&comm->cancelled, 2, memory_order_release);
 }
 
 int rd_comm_query_enter(rondo_comm_t comm)
@@ -110,20 +110,20 @@ int rd_comm_close(rondo_comm_t comm)
 static _Atomic rondo_comm_t kept[KEPT];
 static _Atomic unsigned nkept;
 
-void rd_comm_bury(rondo_comm_t comm)
+void rd_comm_closed(rondo_comm_t comm)
 {
     atomic_store_explicit(&comm->gone, 1, memory_order_release);
     rondo_comm_t out = atomic_exchange(&kept[atomic_fetch_add(&nkept, 1) % KEPT], comm);
     if (out)
-        rd_comm_drop(out);
+        rd_comm_release(out);
 }
 
-void rd_comm_hold(rondo_comm_t comm)
+void rd_comm_retain(rondo_comm_t comm)
 {
     atomic_fetch_add_explicit(&comm->references, 1, memory_order_relaxed);
 }
 
-void rd_comm_drop(rondo_comm_t comm)
+void rd_comm_release(rondo_comm_t comm)
 {
     if (atomic_fetch_sub_explicit(&comm->references, 1, memory_order_acq_rel) == 1)
         free(comm);

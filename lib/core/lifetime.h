@@ -47,16 +47,16 @@ int rd_comm_query_enter(rondo_comm_t comm);
 void rd_comm_query_leave(rondo_comm_t comm);
 
 /* After a failure: tells the others of the node, and takes back what was posted. The caller is inside, or nobody is. */
-void rd_comm_give_up(rondo_comm_t comm);
+void rd_comm_cancel(rondo_comm_t comm);
 
 /* The stop word is set: waits until who was inside before has left. */
 void rd_comm_empty(rondo_comm_t comm);
 /* Shuts the door and waits until nobody is inside. Zero: another thread has done so before, and the rooms are gone. */
 int rd_comm_close(rondo_comm_t comm);
 /* The rooms are down: who waited at the door goes on. Gives the user's reference back. */
-void rd_comm_bury(rondo_comm_t comm);
+void rd_comm_closed(rondo_comm_t comm);
 
-void rd_comm_hold(rondo_comm_t comm); /* one more reference to the struct */
-void rd_comm_drop(rondo_comm_t comm);
+void rd_comm_retain(rondo_comm_t comm); /* one more reference to the struct */
+void rd_comm_release(rondo_comm_t comm);
 
 #endif

@@ -79,7 +79,7 @@ rondo_result_t rd_comm_shrink_survivors(rondo_comm_t comm, rondo_comm_t *newcomm
     rondo_comm_t made = NULL;
     rondo_result_t how = RONDO_SUCCESS, result;
 
-    rd_comm_hold(comm); /* another thread may abort it meanwhile */
+    rd_comm_retain(comm); /* another thread may abort it meanwhile */
     result = begin(comm, &agreement);
     while (result == RONDO_SUCCESS) {
         result = next(comm, agreement, how, &verdict, &id);
@@ -92,7 +92,7 @@ rondo_result_t rd_comm_shrink_survivors(rondo_comm_t comm, rondo_comm_t *newcomm
             how = rd_comm_make(&made, agreement->nmembers, &id, place(agreement), config, NULL);
     }
     rd_agree_shrink_end(agreement);
-    rd_comm_drop(comm);
+    rd_comm_release(comm);
     if (result == RONDO_SUCCESS)
         *newcomm = made;
     return result;

@@ -50,7 +50,7 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
     }
     result = rd_call_spoiled(comm, result);
     if (result != RONDO_SUCCESS && served)
-        rd_boot_give_up(&all[comm->rank].id, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&all[comm->rank].id, RONDO_ERR_ABORTED);
     return rd_comm_leave(comm, result);
 }
 
@@ -158,12 +158,12 @@ static rondo_result_t make_smaller(rondo_comm_t comm, const int *members, int n,
 
     while (members[rank] != comm->rank)
         rank++;
-    rd_comm_hold(comm);
+    rd_comm_retain(comm);
     result = derive_id(comm, members, n, &id, &meeting);
     if (result == RONDO_SUCCESS)
         result = rd_comm_make(newcomm, n, &id, rank, config, &meeting);
     rd_liveness_meeting_end(&meeting);
-    rd_comm_drop(comm);
+    rd_comm_release(comm);
     return result;
 }
 
@@ -220,7 +220,7 @@ static rondo_result_t make_all(maker_t *makers, int n)
             result = rd_error(NULL, RONDO_ERR_SYSTEM, "rondo_comm_create_all: no thread for rank %d of %d", r, n);
     }
     if (result != RONDO_SUCCESS)
-        rd_boot_give_up(makers[0].id, result);
+        rd_boot_cancel(makers[0].id, result);
     for (int r = 0; r < n; r++) {
         if (makers[r].started)
             pthread_join(makers[r].thread, NULL);
@@ -246,7 +246,7 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
         return result;
     maker_t *makers = calloc((size_t)ndevices, sizeof *makers);
     if (!makers) {
-        rd_boot_give_up(&id, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&id, RONDO_ERR_ABORTED);
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for %d communicators", ndevices);
     }
     for (int r = 0; r < ndevices; r++) {
@@ -256,7 +256,7 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
         if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's: their threads have none yet */
             result = rd_cuda_device(RONDO_DEVICE_AUTO, &makers[r].config.device);
         if (result != RONDO_SUCCESS) {
-            rd_boot_give_up(&id, result);
+            rd_boot_cancel(&id, result);
             free(makers);
             return result;
         }

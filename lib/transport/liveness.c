@@ -86,7 +86,7 @@ static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child
 
 /* ---- the thread ---- */
 
-static void give_up_slot(slot_t *s)
+static void cancel_slot(slot_t *s)
 {
     epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
     s->liveness = NULL;
@@ -118,7 +118,7 @@ static void on_pidfd(slot_t *s)
 {
     rd_liveness_t *w = s->liveness;
     int rank = s->rank;
-    give_up_slot(s); /* it stays readable for ever */
+    cancel_slot(s); /* it stays readable for ever */
     if (w->has_left(w->arg, rank))
         return;
     w->dead[rank] = 1;
@@ -138,7 +138,7 @@ static void on_socket(slot_t *s)
     if (code == RONDO_SUCCESS && !news.left)
         return;
     int orderly = code == RONDO_SUCCESS || (news.silent && w->has_left(w->arg, s->rank));
-    give_up_slot(s);
+    cancel_slot(s);
     if (orderly)
         return;
     char text[RD_ERROR_BYTES];
@@ -305,7 +305,7 @@ static void forget(rd_liveness_t *w)
             m->liveness = NULL;
     for (int i = 0; i < nslots; i++)
         if (slots[i].liveness == w)
-            give_up_slot(&slots[i]);
+            cancel_slot(&slots[i]);
     for (rd_liveness_t **at = &lookers; *at; at = &(*at)->next)
         if (*at == w) {
             *at = w->next;

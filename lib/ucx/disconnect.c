@@ -105,7 +105,7 @@ void rd_ucx_leave(rd_transport_t *transport)
     if (rd_stop_get(net->stop) == RONDO_SUCCESS) {
         rd_ucx_credits_flush(net, 0);
     }
-    rd_ucx_direct_drop(net);
+    rd_ucx_gdr_release(net);
     rd_ucx_say_bye(net, 0);
     flush_begin(net);
     net->left_ms = rd_clock_ms();

@@ -87,7 +87,7 @@ static rd_ucx_key_t *taken_out(rd_ucx_key_t **at)
     return key;
 }
 
-void rd_ucx_key_drop(rd_ucx_net_t *net, rd_ucx_key_t **key)
+void rd_ucx_rkey_release(rd_ucx_net_t *net, rd_ucx_key_t **key)
 {
     if (*key != NULL && --(*key)->users == 0 && (*key)->memh != NULL && (*key)->whole.number == 0) {
         trim(net, &net->keys);

@@ -122,7 +122,7 @@ const char *rd_ucx_taken(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     for (int i = 0; i < RD_UCX_PLACES; i++) {
         if (h->bytes >> i & 1) {
             rd_ucx_flies(&d->sends[i], 0);
-            rd_ucx_key_drop(peer->net, &d->sends[i].key);
+            rd_ucx_rkey_release(peer->net, &d->sends[i].key);
             rd_ucx_over(&d->sends[i]);
         }
     }
@@ -135,7 +135,7 @@ void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said)
     for (int i = 0; d != NULL && i < RD_UCX_PLACES; i++) {
         if (d->sends[i].key != NULL && (said || !d->sends[i].flying)) {
             rd_ucx_flies(&d->sends[i], 0);
-            rd_ucx_key_drop(peer->net, &d->sends[i].key);
+            rd_ucx_rkey_release(peer->net, &d->sends[i].key);
         }
     }
     if (d != NULL) {
@@ -239,7 +239,7 @@ const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const 
 /* It is there: the peer may let go, which it hears of soon. */
 static void there(rd_ucx_message_t *m)
 {
-    rd_ucx_key_drop(m->peer->net, &m->key);
+    rd_ucx_rkey_release(m->peer->net, &m->key);
     m->peer->direct->owed |= UINT64_C(1) << m->number % RD_UCX_PLACES;
     m->peer->net->unsaid = 1;
     rd_ucx_over(m);
@@ -256,7 +256,7 @@ static void got(void *request, ucs_status_t status, void *arg)
     if (status == UCS_OK) {
         there(m);
     } else {
-        rd_ucx_key_drop(net, &m->key);
+        rd_ucx_rkey_release(net, &m->key);
         rd_ucx_peer_lost(m->peer, ucs_status_string(status));
     }
 }

@@ -200,7 +200,7 @@ ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, voi
 rondo_result_t rd_ucx_direct(rd_transport_t *transport, const rd_net_direct_t *ask);
 int rd_ucx_direct_peer(const rd_transport_t *transport);
 void rd_ucx_direct_back(rd_ucx_net_t *net); /* nobody waits for them any more, and nothing new begins */
-void rd_ucx_direct_drop(rd_ucx_net_t *net); /* announcements that nobody has asked for or will */
+void rd_ucx_gdr_release(rd_ucx_net_t *net); /* announcements that nobody has asked for or will */
 void rd_ucx_direct_free(rd_ucx_net_t *net); /* before the worker goes */
 
 /* rndv.c; what arrived was of a rank of this communicator. What is wrong with it, or NULL. */

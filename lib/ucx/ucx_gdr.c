@@ -234,7 +234,7 @@ void rd_ucx_direct_back(rd_ucx_net_t *net)
 }
 
 /* UCX wants each announcement back, or it says at the end what it misses. */
-void rd_ucx_direct_drop(rd_ucx_net_t *net)
+void rd_ucx_gdr_release(rd_ucx_net_t *net)
 {
     net->leaving = 1;
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {

@@ -61,7 +61,7 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *message);
 rd_ucx_key_t *rd_ucx_key_own(rd_ucx_net_t *net, const rd_net_memory_t *whole, int device);
 rd_ucx_key_t *rd_ucx_key_of(rd_ucx_net_t *net, rd_ucx_direct_t *direct, const void *packed, size_t bytes);
 ucs_status_t rd_ucx_key_unpack(rd_ucx_peer_t *peer, rd_ucx_key_t *key);
-void rd_ucx_key_drop(rd_ucx_net_t *net, rd_ucx_key_t **key);
+void rd_ucx_rkey_release(rd_ucx_net_t *net, rd_ucx_key_t **key);
 void rd_ucx_keys_free(rd_ucx_net_t *net, rd_ucx_key_t **keys);
 
 #endif

@@ -45,7 +45,7 @@ inline fail()
     fi
 }
 
-/* rd_comm_close, end, take_down and rd_comm_bury */
+/* rd_comm_close, end, take_down and rd_comm_closed */
 inline close_and_end()
 {
     if
@@ -227,7 +227,7 @@ active proctype another()
             fail();
             released(0);
             !seen[INSIDE];
-            use_rooms(); /* rd_comm_give_up */
+            use_rooms(); /* rd_comm_cancel */
             askers--
         :: else
         fi

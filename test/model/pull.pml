@@ -1,5 +1,5 @@
 /* The zero-copy post: lib/transport/cma/cma.c, lib/exec/host/cma_step.c, and how what was posted is taken back: lib/core/lifetime.c
- * (rd_comm_give_up), lib/core/comm.c (rondo_comm_revoke), lib/transport/conns.c (rd_conns_wait_unread).
+ * (rd_comm_cancel), lib/core/comm.c (rondo_comm_revoke), lib/transport/conns.c (rd_conns_wait_unread).
  *
  * Rank 0 posts the address of its user's buffer to ranks 1 and 2 (one line of LL each: see ll.pml), waits until both
  * have given the credit, and hands the buffer back to its user, who writes other data there. A reader reads two words,
@@ -48,8 +48,8 @@ inline wait_unread(r, mark)
     mark = 0
 }
 
-/* rd_comm_give_up */
-inline give_up(w, pair, mark)
+/* rd_comm_cancel */
+inline cancel(w, pair, mark)
 {
     if
     :: BUG == 4 && seen[FAILED]
@@ -104,7 +104,7 @@ active proctype user()
         :: stop -> break
         fi
     od;
-    give_up(0, FAILED, mark);
+    cancel(0, FAILED, mark);
     inside = false;
     theirs = true;
     store(WORD(0), OTHER);
@@ -122,7 +122,7 @@ active proctype revoke()
     stop = true;
     notice = true;
     !inside;
-    give_up(3, 9, mark);
+    cancel(3, 9, mark);
 end:
 }
 

@@ -107,7 +107,7 @@ static void chain(test_rank_t *t, rondo_comm_t comm, int round, int32_t *mine, i
         test_fail(t, "round %d: %d elements are wrong", round, wrong);
 }
 
-static void given_up(test_rank_t *t, rondo_comm_t comm, int32_t *mine, int32_t *all)
+static void cancelled(test_rank_t *t, rondo_comm_t comm, int32_t *mine, int32_t *all)
 {
     rondo_result_t result;
 
@@ -154,7 +154,7 @@ static void body(test_rank_t *t, void *arg)
     comm = create(t, 300, unsupported);
     if (!comm)
         return;
-    given_up(t, comm, mine, all);
+    cancelled(t, comm, mine, all);
     rondo_comm_destroy(comm); /* after a failure it may say so */
     free(all);
 }

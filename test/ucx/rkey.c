@@ -27,14 +27,14 @@ static void check_known(void)
     rd_ucx_key_t *one = own(64, 1), *again = own(64, 1), *other = own(64, 2), *shorter = own(63, 1);
     CHECK(one != NULL && one == again && one->users == 2);
     CHECK(other != one && shorter != one && shorter != other && played_get_left() == 3 * EACH);
-    rd_ucx_key_drop(&net, &one);
-    rd_ucx_key_drop(&net, &again);
-    rd_ucx_key_drop(&net, &other);
-    rd_ucx_key_drop(&net, &shorter);
+    rd_ucx_rkey_release(&net, &one);
+    rd_ucx_rkey_release(&net, &again);
+    rd_ucx_rkey_release(&net, &other);
+    rd_ucx_rkey_release(&net, &shorter);
     CHECK(one == NULL && played_get_left() == 3 * EACH);
     one = own(64, 1);
     CHECK(one->users == 1 && played_get_left() == 3 * EACH);
-    rd_ucx_key_drop(&net, &one);
+    rd_ucx_rkey_release(&net, &one);
 }
 
 static void check_unknown(void)
@@ -42,9 +42,9 @@ static void check_unknown(void)
     int before = played_get_left();
     rd_ucx_key_t *one = own(32, 0), *again = own(32, 0);
     CHECK(one == again && played_get_left() == before + EACH);
-    rd_ucx_key_drop(&net, &one);
+    rd_ucx_rkey_release(&net, &one);
     CHECK(played_get_left() == before + EACH);
-    rd_ucx_key_drop(&net, &again);
+    rd_ucx_rkey_release(&net, &again);
     CHECK(played_get_left() == before);
 }
 
@@ -54,7 +54,7 @@ static void check_bounds(void)
     rd_ucx_key_t *used[MANY], *key = NULL;
     for (uint64_t i = 0; i < MANY; i++) {
         key = own(16, 1000 + i);
-        rd_ucx_key_drop(&net, &key);
+        rd_ucx_rkey_release(&net, &key);
     }
     CHECK(played_get_left() < MANY * EACH / 2);
     for (uint64_t i = 0; i < MANY; i++) {
@@ -74,7 +74,7 @@ static void check_peers(void)
     CHECK(memcmp(one->packed, "abc", 3) == 0 && memcmp(other->packed, "abd", 3) == 0);
     for (int i = 0; i < MANY; i++) {
         rd_ucx_key_t *key = rd_ucx_key_of(&net, &direct, &i, sizeof i);
-        rd_ucx_key_drop(&net, &key);
+        rd_ucx_rkey_release(&net, &key);
     }
     int n = 0;
     for (const rd_ucx_key_t *key = direct.keys; key != NULL; key = key->next) {

@@ -330,7 +330,7 @@ static int reap(run_t *run, int who)
     return 1;
 }
 
-static int give_up(run_t *run)
+static int cancel(run_t *run)
 {
     int i, r;
 
@@ -365,7 +365,7 @@ static int liveness(run_t *run, int seconds)
         if ((bad > 0 || atomic_load(&run->s->failures) > 0) && deadline > now + 8000000)
             deadline = now + 8000000;
         if (now > deadline)
-            return bad + give_up(run);
+            return bad + cancel(run);
         if (run->left > 0)
             nap();
     }

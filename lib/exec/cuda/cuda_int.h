@@ -128,7 +128,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda);
 char *rd_window_scratch(const rd_cuda_t *cuda);
 size_t rd_window_scratch_bytes(const rd_cuda_t *cuda);
 /* Gives the device memory away, which no peer uses. */
-void rd_window_drop(rd_cuda_t *cuda);
+void rd_window_release(rd_cuda_t *cuda);
 /* Frees it, now or when all peers have left. */
 void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 

@@ -221,7 +221,7 @@ static void words_give(rd_khost_t *words)
 }
 
 /* Memory that a communicator leaves; NULL: it stays for ever. */
-static grave_t *bury(char *window, size_t bytes, int device)
+static grave_t *close_comm(char *window, size_t bytes, int device)
 {
     grave_t *g = calloc(1, sizeof *g);
 
@@ -233,7 +233,7 @@ static grave_t *bury(char *window, size_t bytes, int device)
 }
 
 /* Host memory stays mapped as long as it is pinned. What peers do with their mapping of it is no matter here. */
-static void bury_shared(rd_cuda_t *cuda)
+static void close_shared(rd_cuda_t *cuda)
 {
     grave_t *g;
 
@@ -241,7 +241,7 @@ static void bury_shared(rd_cuda_t *cuda)
         rd_node_free(&cuda->shared);
         return;
     }
-    if ((g = bury(cuda->shared.base, 0, -1)))
+    if ((g = close_comm(cuda->shared.base, 0, -1)))
         g->node = cuda->shared;
     memset(&cuda->shared, 0, sizeof cuda->shared);
 }
@@ -305,11 +305,11 @@ size_t rd_window_scratch_bytes(const rd_cuda_t *cuda)
     return (size_t)fifos_of(cuda->team->env, 0, (size_t)cuda->team->node->most) * RD_KSLOTS * RD_KSLOT;
 }
 
-void rd_window_drop(rd_cuda_t *cuda)
+void rd_window_release(rd_cuda_t *cuda)
 {
     pthread_mutex_lock(&lock);
     if (cuda->window)
-        (void)bury(cuda->window, cuda->window_bytes, cuda->device);
+        (void)close_comm(cuda->window, cuda->window_bytes, cuda->device);
     pthread_mutex_unlock(&lock);
     cuda->window = cuda->k.own = NULL;
 }
@@ -321,7 +321,7 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
     pthread_mutex_lock(&lock);
     if (cuda->host && !cuda->parent)
         words_give(cuda->host);
-    g = cuda->window ? bury(cuda->window, cuda->window_bytes, cuda->device) : NULL;
+    g = cuda->window ? close_comm(cuda->window, cuda->window_bytes, cuda->device) : NULL;
     if (g && controls && !cuda->limits.host_windows) {
         g->peers = node->nlocal; /* windows are mapped by few: RD_KRANKS */
         for (int m = 0; m < node->nlocal; m++)
@@ -329,7 +329,7 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
         g->node = *node;
         memset(node, 0, sizeof *node);
     }
-    bury_shared(cuda);
+    close_shared(cuda);
     living -= cuda->living; /* a creation that failed before it came to its window was never counted */
     sweep();
     if (living == 0)

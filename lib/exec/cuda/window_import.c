@@ -359,7 +359,7 @@ rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *host_windows)
         return result;
     if (*host_windows) {
         rd_import_close(cuda);
-        rd_window_drop(cuda);
+        rd_window_release(cuda);
     }
     return RONDO_SUCCESS;
 }

@@ -57,7 +57,7 @@ static rondo_result_t await(rd_queue_t *by, const _Atomic int *first, const _Ato
 }
 
 /* The communicator fails as the net communicator has, and UCX lets go of what was to be tried. */
-static rondo_result_t give_up(rd_proxy_path_t *s, rd_queue_t *by, rondo_result_t result)
+static rondo_result_t cancel(rd_proxy_path_t *s, rd_queue_t *by, rondo_result_t result)
 {
     int peer = rd_transport_direct_peer(by->net);
 
@@ -91,7 +91,7 @@ static rondo_result_t exchange(rd_proxy_path_t *s, int channel, int k, char *mem
         result = by->net->ops->direct(by->net, &out);
     if (result == RONDO_SUCCESS)
         result = await(by, &coming, &going);
-    return result == RONDO_SUCCESS ? result : give_up(s, by, result);
+    return result == RONDO_SUCCESS ? result : cancel(s, by, result);
 }
 
 /* Before this rank waits for something else. */
@@ -100,7 +100,7 @@ static rondo_result_t settle(rd_proxy_path_t *s, int channel)
     rd_queue_t *by = s->channels[channel].net_comms[RD_NET_COMM_ALL];
     rondo_result_t result = await(by, NULL, NULL);
 
-    return result == RONDO_SUCCESS ? result : give_up(s, by, result);
+    return result == RONDO_SUCCESS ? result : cancel(s, by, result);
 }
 
 /* The distance of the next rank to be tried. */

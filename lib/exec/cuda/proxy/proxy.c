@@ -50,7 +50,7 @@ static rondo_result_t launch(rd_proxy_path_t *s, const rd_klaunch_t *l, rd_kwork
     k->teams = teams_of(raises);
     k->captured = graph != NULL;
     if (error != cudaSuccess && task)
-        rd_proxy_path_task_drop(s->tasks, task);
+        rd_proxy_path_task_release(s->tasks, task);
     if (error == cudaSuccess && graph)
         error = rd_proxy_path_graph_hold(s->tasks, task, graph);
     if (error != cudaSuccess)
@@ -61,7 +61,7 @@ static rondo_result_t launch(rd_proxy_path_t *s, const rd_klaunch_t *l, rd_kwork
     if (result != RONDO_SUCCESS && !graph) {
         announce(s, raises, -1);
         if (task)
-            rd_proxy_path_task_drop(s->tasks, task);
+            rd_proxy_path_task_release(s->tasks, task);
     }
     for (uint32_t c = 0; c < k->teams; c++)
         rd_proxy_wake(&s->channels[c].client);

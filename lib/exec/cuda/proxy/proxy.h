@@ -161,7 +161,7 @@ void rd_proxy_path_tasks_sweep(rd_proxy_path_t *path);
 uint32_t rd_proxy_path_undone(const rd_proxy_channel_t *channel);
 int rd_proxy_path_task_add(rd_proxy_path_tasks_t *tasks, rd_proxy_path_task_t *task); /* into a free place; -1: no memory */
 rd_proxy_path_task_t *rd_proxy_path_task(rd_proxy_path_tasks_t *tasks, uint32_t number);
-void rd_proxy_path_task_drop(rd_proxy_path_tasks_t *tasks, rd_proxy_path_task_t *task);
+void rd_proxy_path_task_release(rd_proxy_path_tasks_t *tasks, rd_proxy_path_task_t *task);
 /* The graph that the stream is captured into; NULL: none. */
 cudaError_t rd_proxy_path_graph(cudaStream_t stream, cudaGraph_t *graph);
 /* The task, which may be NULL, goes with the graph, or when the proxies have done what it left to them; on failure it

@@ -110,7 +110,7 @@ static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger
         return result;
     channel->answered++;
     if (atomic_fetch_sub(&t->left, 1) == 1)
-        rd_proxy_path_task_drop(s->tasks, t);
+        rd_proxy_path_task_release(s->tasks, t);
     return result;
 }
 

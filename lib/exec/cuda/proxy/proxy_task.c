@@ -39,7 +39,7 @@ rd_proxy_path_task_t *rd_proxy_path_task(rd_proxy_path_tasks_t *t, uint32_t numb
     return task;
 }
 
-void rd_proxy_path_task_drop(rd_proxy_path_tasks_t *t, rd_proxy_path_task_t *task)
+void rd_proxy_path_task_release(rd_proxy_path_tasks_t *t, rd_proxy_path_task_t *task)
 {
     pthread_mutex_lock(&t->lock);
     t->all[task->number] = NULL;
@@ -102,7 +102,7 @@ static void let_go(held_t *h)
 {
     atomic_fetch_sub(&h->tasks->captured, 1);
     if (h->task)
-        rd_proxy_path_task_drop(h->tasks, h->task);
+        rd_proxy_path_task_release(h->tasks, h->task);
     drop(h->tasks);
     free(h);
 }
@@ -230,7 +230,7 @@ cudaError_t rd_proxy_path_graph_hold(rd_proxy_path_tasks_t *tasks, rd_proxy_path
     if (error != cudaSuccess) {
         free(h);
         if (task)
-            rd_proxy_path_task_drop(tasks, task);
+            rd_proxy_path_task_release(tasks, task);
         return error;
     }
     *h = (held_t){.tasks = tasks, .task = task};
