@@ -120,7 +120,7 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
 void rd_ucx_close(rd_ucx_net_t *net)
 {
     if (net->worker != NULL) {
-        rd_ucx_direct_free(net);
+        rd_ucx_gdr_free(net);
         ucp_worker_destroy(net->worker);
     }
     if (net->context != NULL) {

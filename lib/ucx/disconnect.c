@@ -19,7 +19,7 @@ static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
     int64_t until = rd_clock_ms() + limit_ms;
     while (net->base.zcopy_pending + net->straight != 0 && rd_clock_ms() < until) {
         ucp_worker_progress(net->worker);
-        rd_ucx_direct_say(net);
+        rd_ucx_gdr_say(net);
     }
 }
 
@@ -33,7 +33,7 @@ void rd_ucx_cancel(rd_transport_t *transport)
             }
         }
     }
-    rd_ucx_direct_back(net);
+    rd_ucx_gdr_back(net);
     zcopies_wait(net, FAILED_MS);
     if (net->base.zcopy_pending + net->straight != 0) { /* they would take a broken connection for a death */
         rd_ucx_say_bye(net, 1);

@@ -126,7 +126,7 @@ static rondo_result_t give(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
         param->memory_type = UCS_MEMORY_TYPE_HOST;
     }
-    if (header == NULL || header->kind == RD_UCX_OFFER) { /* the receiver must see it at once */
+    if (header == NULL || header->kind == RD_UCX_RTS) { /* the receiver must see it at once */
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         param->flags = UCP_AM_SEND_FLAG_EAGER;
     }

@@ -44,7 +44,7 @@ static void look(rd_ucx_net_t *net)
     for (int i = 0; i < LOOKS && ucp_worker_progress(net->worker) != 0; i++) {
         continue;
     }
-    rd_ucx_direct_say(net);
+    rd_ucx_gdr_say(net);
     rd_ucx_say_bye(net, 0);
 }
 
@@ -159,7 +159,7 @@ static void detach(rd_ucx_net_t *net, rd_ucx_alone_t *alone)
             }
         }
     }
-    rd_ucx_direct_free(net);
+    rd_ucx_gdr_free(net);
     net->who = &alone->who;
     net->stop = &alone->stop;
     net->boot = NULL;

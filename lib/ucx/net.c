@@ -344,9 +344,9 @@ bool rd_ucx_progress(rd_transport_t *transport)
     rd_ucx_net_t *net = rd_ucx_of(transport);
     net->progressed = 0;
     rd_ucx_send_held(net);
-    rd_ucx_direct_say(net);
+    rd_ucx_gdr_say(net);
     unsigned events = ucp_worker_progress(net->worker);
-    rd_ucx_direct_say(net);
+    rd_ucx_gdr_say(net);
     if (net->nlost != 0) {
         rd_ucx_judge_lost(net);
     }
@@ -373,7 +373,7 @@ static bool idle(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_send_held(net);
-    rd_ucx_direct_say(net);
+    rd_ucx_gdr_say(net);
     if (net->outstanding == 0 && net->kept) {
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb = {.send = flushed},
@@ -403,8 +403,8 @@ const rd_transport_ops_t rd_transport_ucx = {.name = "ucx",
                                              .idle = idle,
                                              .post_zcopy = post_zcopy,
                                              .zcopy_peer = zcopy_peer,
-                                             .direct = rd_ucx_direct,
-                                             .direct_peer = rd_ucx_direct_peer,
+                                             .direct = rd_ucx_gdr,
+                                             .direct_peer = rd_ucx_gdr_peer,
                                              .seek = rd_ucx_seek,
                                              .farewell = rd_ucx_farewell,
                                              .cancel = rd_ucx_cancel};

@@ -205,12 +205,12 @@ static ucs_status_t take_direct(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, v
     return status == UCS_INPROGRESS || wrong == NULL ? status : drop(peer->net, wrong, h->number);
 }
 
-static ucs_status_t take_offer(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes,
+static ucs_status_t take_rts(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes,
                                int announced)
 {
     const char *wrong = "a list that is not with it";
     if (!announced) {
-        wrong = h->kind == RD_UCX_OFFER ? rd_ucx_offered(peer, h, data, bytes) : rd_ucx_taken(peer, h);
+        wrong = h->kind == RD_UCX_RTS ? rd_ucx_offered(peer, h, data, bytes) : rd_ucx_ack(peer, h);
     }
     return wrong == NULL ? UCS_OK : drop(peer->net, wrong, h->bytes);
 }
@@ -257,7 +257,7 @@ static ucs_status_t take(rd_ucx_net_t *net, const void *header, void *data, size
         return drop(net, "no rank on another node has the number that it says", h.rank);
     }
     rd_ucx_peer_t *peer = &net->peers[h.rank];
-    int has_data = h.kind == RD_UCX_DATA || h.kind == RD_UCX_DIRECT || h.kind == RD_UCX_OFFER;
+    int has_data = h.kind == RD_UCX_DATA || h.kind == RD_UCX_DIRECT || h.kind == RD_UCX_RTS;
     if (h.zero != 0 || (!has_data && bytes != 0)) {
         return drop(net, "it is not well-formed, of kind", h.kind);
     }
@@ -272,8 +272,8 @@ static ucs_status_t take(rd_ucx_net_t *net, const void *header, void *data, size
     if (h.kind == RD_UCX_DIRECT) {
         return take_direct(peer, &h, data, bytes, announced);
     }
-    if (h.kind == RD_UCX_OFFER || h.kind == RD_UCX_TAKEN) {
-        return take_offer(peer, &h, data, bytes, announced);
+    if (h.kind == RD_UCX_RTS || h.kind == RD_UCX_ACK) {
+        return take_rts(peer, &h, data, bytes, announced);
     }
     if (net->alone != NULL) { /* nobody here wants any of it */
         return UCS_OK;

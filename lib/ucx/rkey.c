@@ -16,13 +16,13 @@
 #define ROOM ((size_t)66 * 256)
 _Static_assert(ROOM > RD_UCX_KEY_MOST, "room for a key");
 
-static void unmap(rd_ucx_net_t *net, rd_ucx_key_t *key)
+static void unmap(rd_ucx_net_t *net, rd_ucx_rkey_t *key)
 {
     (void)ucp_mem_unmap(net->context, key->memh);
     key->memh = NULL;
 }
 
-static void key_free(rd_ucx_net_t *net, rd_ucx_key_t *key)
+static void key_free(rd_ucx_net_t *net, rd_ucx_rkey_t *key)
 {
     if (key->memh != NULL) {
         ucp_rkey_buffer_release(key->packed);
@@ -34,21 +34,21 @@ static void key_free(rd_ucx_net_t *net, rd_ucx_key_t *key)
     free(key);
 }
 
-void rd_ucx_keys_free(rd_ucx_net_t *net, rd_ucx_key_t **keys)
+void rd_ucx_keys_free(rd_ucx_net_t *net, rd_ucx_rkey_t **keys)
 {
     while (*keys != NULL) {
-        rd_ucx_key_t *key = *keys;
+        rd_ucx_rkey_t *key = *keys;
         *keys = key->next;
         key_free(net, key);
     }
 }
 
 /* Not those that are used, nor the last used ones. */
-static void trim(rd_ucx_net_t *net, rd_ucx_key_t **keys)
+static void trim(rd_ucx_net_t *net, rd_ucx_rkey_t **keys)
 {
     int n = 0;
     while (*keys != NULL) {
-        rd_ucx_key_t *key = *keys;
+        rd_ucx_rkey_t *key = *keys;
         int known = key->whole.bytes == 0 || key->whole.number != 0; /* a peer's, or what it was */
         if (key->users != 0 || (known && n < KEPT)) {
             keys = &key->next;
@@ -60,7 +60,7 @@ static void trim(rd_ucx_net_t *net, rd_ucx_key_t **keys)
     }
 }
 
-static rd_ucx_key_t *use(rd_ucx_key_t **keys, rd_ucx_key_t *key)
+static rd_ucx_rkey_t *use(rd_ucx_rkey_t **keys, rd_ucx_rkey_t *key)
 {
     key->next = *keys;
     *keys = key;
@@ -69,7 +69,7 @@ static rd_ucx_key_t *use(rd_ucx_key_t **keys, rd_ucx_key_t *key)
 }
 
 /* NULL where there is none to be used; it is kept all the same. */
-static rd_ucx_key_t *use_own(rd_ucx_net_t *net, rd_ucx_key_t *key)
+static rd_ucx_rkey_t *use_own(rd_ucx_net_t *net, rd_ucx_rkey_t *key)
 {
     key = use(&net->keys, key);
     if (key->memh != NULL) {
@@ -80,14 +80,14 @@ static rd_ucx_key_t *use_own(rd_ucx_net_t *net, rd_ucx_key_t *key)
 }
 
 /* A key that is found leaves the list, to come first. */
-static rd_ucx_key_t *taken_out(rd_ucx_key_t **at)
+static rd_ucx_rkey_t *taken_out(rd_ucx_rkey_t **at)
 {
-    rd_ucx_key_t *key = *at;
+    rd_ucx_rkey_t *key = *at;
     *at = key->next;
     return key;
 }
 
-void rd_ucx_rkey_release(rd_ucx_net_t *net, rd_ucx_key_t **key)
+void rd_ucx_rkey_release(rd_ucx_net_t *net, rd_ucx_rkey_t **key)
 {
     if (*key != NULL && --(*key)->users == 0 && (*key)->memh != NULL && (*key)->whole.number == 0) {
         trim(net, &net->keys);
@@ -96,14 +96,14 @@ void rd_ucx_rkey_release(rd_ucx_net_t *net, rd_ucx_key_t **key)
 }
 
 /* Memory that UCX cannot map, or has no key for, has one without `memh`: to try again costs, and UCX may complain. */
-static rd_ucx_key_t *map(rd_ucx_net_t *net, const rd_net_memory_t *whole, int device)
+static rd_ucx_rkey_t *map(rd_ucx_net_t *net, const rd_net_memory_t *whole, int device)
 {
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
                                                  UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE,
                                    .address = whole->base,
                                    .length = whole->bytes,
                                    .memory_type = device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST};
-    rd_ucx_key_t *key = calloc(1, sizeof *key);
+    rd_ucx_rkey_t *key = calloc(1, sizeof *key);
     if (key == NULL) {
         return NULL;
     }
@@ -119,28 +119,28 @@ static rd_ucx_key_t *map(rd_ucx_net_t *net, const rd_net_memory_t *whole, int de
     return key;
 }
 
-rd_ucx_key_t *rd_ucx_key_own(rd_ucx_net_t *net, const rd_net_memory_t *whole, int device)
+rd_ucx_rkey_t *rd_ucx_rkey_own(rd_ucx_net_t *net, const rd_net_memory_t *whole, int device)
 {
-    for (rd_ucx_key_t **at = &net->keys; *at != NULL; at = &(*at)->next) {
+    for (rd_ucx_rkey_t **at = &net->keys; *at != NULL; at = &(*at)->next) {
         const rd_net_memory_t *has = &(*at)->whole;
         if (has->base == whole->base && has->bytes == whole->bytes && has->number == whole->number) {
             return use_own(net, taken_out(at));
         }
     }
     trim(net, &net->keys);
-    rd_ucx_key_t *key = map(net, whole, device);
+    rd_ucx_rkey_t *key = map(net, whole, device);
     return key != NULL ? use_own(net, key) : NULL;
 }
 
-rd_ucx_key_t *rd_ucx_key_of(rd_ucx_net_t *net, rd_ucx_direct_t *d, const void *packed, size_t bytes)
+rd_ucx_rkey_t *rd_ucx_rkey_of(rd_ucx_net_t *net, rd_ucx_gdr_t *d, const void *packed, size_t bytes)
 {
-    for (rd_ucx_key_t **at = &d->keys; *at != NULL; at = &(*at)->next) {
+    for (rd_ucx_rkey_t **at = &d->keys; *at != NULL; at = &(*at)->next) {
         if ((*at)->bytes == bytes && memcmp((*at)->packed, packed, bytes) == 0) {
             return use(&d->keys, taken_out(at));
         }
     }
     trim(net, &d->keys);
-    rd_ucx_key_t *key = calloc(1, sizeof *key + bytes);
+    rd_ucx_rkey_t *key = calloc(1, sizeof *key + bytes);
     if (key == NULL) {
         return NULL;
     }
@@ -150,7 +150,7 @@ rd_ucx_key_t *rd_ucx_key_of(rd_ucx_net_t *net, rd_ucx_direct_t *d, const void *p
 }
 
 /* With room behind it, for a key that says more than it has. */
-ucs_status_t rd_ucx_key_unpack(rd_ucx_peer_t *peer, rd_ucx_key_t *key)
+ucs_status_t rd_ucx_rkey_unpack(rd_ucx_peer_t *peer, rd_ucx_rkey_t *key)
 {
     char room[ROOM];
     if (key->rkey != NULL) {

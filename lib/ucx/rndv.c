@@ -31,7 +31,7 @@ typedef struct list {
     char items[];
 } list_t;
 
-int rd_ucx_may_offer(const rd_ucx_net_t *net, const rd_net_direct_t *ask)
+int rd_ucx_may_rndv(const rd_ucx_net_t *net, const rd_net_direct_t *ask)
 {
     return ask->whole.bytes != 0 && net->base.fetches && (ask->device || rd_ucx_fetches_host());
 }
@@ -45,20 +45,20 @@ static void list_sent(void *request, ucs_status_t status, void *arg)
     free(list);
 }
 
-static rd_ucx_message_t *unsaid(rd_ucx_direct_t *d, uint64_t i)
+static rd_ucx_message_t *unsaid(rd_ucx_gdr_t *d, uint64_t i)
 {
     return &d->sends[(d->said + i) % RD_UCX_PLACES];
 }
 
 /* Nonzero: message `i` of those that are not said yet needs no key of its own. */
-static int repeats(rd_ucx_direct_t *d, uint64_t i)
+static int repeats(rd_ucx_gdr_t *d, uint64_t i)
 {
     return i != 0 && unsaid(d, i)->key == unsaid(d, i - 1)->key;
 }
 
 static list_t *list_make(rd_ucx_peer_t *peer, uint64_t n, size_t *bytes)
 {
-    rd_ucx_direct_t *d = peer->direct;
+    rd_ucx_gdr_t *d = peer->direct;
     *bytes = n * sizeof(item_t);
     for (uint64_t i = 0; i < n; i++) {
         *bytes += repeats(d, i) ? 0 : unsaid(d, i)->key->bytes;
@@ -78,13 +78,13 @@ static list_t *list_make(rd_ucx_peer_t *peer, uint64_t n, size_t *bytes)
         at += sizeof item + item.key;
     }
     list->peer = peer;
-    rd_ucx_header_fill(&list->header, peer->net, 0, RD_UCX_OFFER, d->said, n);
+    rd_ucx_header_fill(&list->header, peer->net, 0, RD_UCX_RTS, d->said, n);
     return list;
 }
 
-rondo_result_t rd_ucx_offer(rd_ucx_peer_t *peer)
+rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
 {
-    rd_ucx_direct_t *d = peer->direct;
+    rd_ucx_gdr_t *d = peer->direct;
     uint64_t n = d->sent - d->said;
     size_t bytes;
     int pending = 0;
@@ -108,9 +108,9 @@ rondo_result_t rd_ucx_offer(rd_ucx_peer_t *peer)
 }
 
 /* The peer has them, as it says: a bit for each place. */
-const char *rd_ucx_taken(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
+const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 {
-    rd_ucx_direct_t *d = peer->direct;
+    rd_ucx_gdr_t *d = peer->direct;
     if (d == NULL || h->number != 0) {
         return "nothing was offered";
     }
@@ -131,7 +131,7 @@ const char *rd_ucx_taken(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 
 void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said)
 {
-    rd_ucx_direct_t *d = peer->direct;
+    rd_ucx_gdr_t *d = peer->direct;
     for (int i = 0; d != NULL && i < RD_UCX_PLACES; i++) {
         if (d->sends[i].key != NULL && (said || !d->sends[i].flying)) {
             rd_ucx_flies(&d->sends[i], 0);
@@ -162,14 +162,14 @@ static int item_next(const char *data, size_t bytes, size_t *at, item_t *item, c
 }
 
 /* A place that waits for it, and whose last message the sender knows to be there. */
-static int due(const rd_ucx_direct_t *d, uint64_t number)
+static int due(const rd_ucx_gdr_t *d, uint64_t number)
 {
     uint64_t at = number % RD_UCX_PLACES;
     const rd_ucx_message_t *m = &d->recvs[at];
     return m->number == number && m->announced == NULL && m->key == NULL && !m->flying && !(d->owed >> at & 1);
 }
 
-static const char *wrong_with(const rd_ucx_direct_t *d, const rd_ucx_header_t *h, const char *data, size_t bytes)
+static const char *wrong_with(const rd_ucx_gdr_t *d, const rd_ucx_header_t *h, const char *data, size_t bytes)
 {
     size_t at = 0;
     const char *key;
@@ -189,16 +189,16 @@ static const char *wrong_with(const rd_ucx_direct_t *d, const rd_ucx_header_t *h
 }
 
 /* The key of a message; `before`: that of the message before. */
-static rd_ucx_key_t *key_of(rd_ucx_peer_t *peer, const item_t *item, const char *key, rd_ucx_key_t *before)
+static rd_ucx_rkey_t *key_of(rd_ucx_peer_t *peer, const item_t *item, const char *key, rd_ucx_rkey_t *before)
 {
     if (item->key != 0) {
-        return rd_ucx_key_of(peer->net, peer->direct, key, item->key);
+        return rd_ucx_rkey_of(peer->net, peer->direct, key, item->key);
     }
     before->users++;
     return before;
 }
 
-static void take(rd_ucx_peer_t *peer, uint64_t number, const item_t *item, rd_ucx_key_t *key)
+static void take(rd_ucx_peer_t *peer, uint64_t number, const item_t *item, rd_ucx_rkey_t *key)
 {
     rd_ucx_message_t *m = &peer->direct->recvs[number % RD_UCX_PLACES];
     m->header.bytes = item->bytes;
@@ -212,8 +212,8 @@ static void take(rd_ucx_peer_t *peer, uint64_t number, const item_t *item, rd_uc
 const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes)
 {
     rd_ucx_net_t *net = peer->net;
-    rd_ucx_direct_t *d = rd_ucx_direct_of(peer);
-    rd_ucx_key_t *key = NULL;
+    rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
+    rd_ucx_rkey_t *key = NULL;
     const char *packed, *wrong = d != NULL ? wrong_with(d, h, data, bytes) : NULL;
     size_t at = 0;
     item_t item;
@@ -268,7 +268,7 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
     if (result != RONDO_SUCCESS || peer->lost_ms != 0 || (result = rd_ucx_peer_connect(peer)) != RONDO_SUCCESS) {
         return result;
     }
-    ucs_status_t status = rd_ucx_key_unpack(peer, m->key);
+    ucs_status_t status = rd_ucx_rkey_unpack(peer, m->key);
     if (status != UCS_OK) {
         rd_ucx_peer_lost(peer, ucs_status_string(status));
         return RONDO_SUCCESS;
@@ -303,16 +303,16 @@ static void told(void *request, ucs_status_t status, void *arg)
 
 static void tell(rd_ucx_peer_t *peer)
 {
-    rd_ucx_direct_t *d = peer->direct;
+    rd_ucx_gdr_t *d = peer->direct;
     if (d->owed == 0 || d->telling || (d->fetching != 0 && __builtin_popcountll(d->owed) < TELL_MOST)) {
         return;
     }
-    rd_ucx_header_fill(&d->told, peer->net, 0, RD_UCX_TAKEN, 0, d->owed);
+    rd_ucx_header_fill(&d->told, peer->net, 0, RD_UCX_ACK, 0, d->owed);
     d->owed = 0;
     (void)rd_ucx_send(peer, &d->told, NULL, 0, told, peer, &d->telling);
 }
 
-void rd_ucx_direct_say(rd_ucx_net_t *net)
+void rd_ucx_gdr_say(rd_ucx_net_t *net)
 {
     if (!net->unsaid) {
         return;
@@ -320,7 +320,7 @@ void rd_ucx_direct_say(rd_ucx_net_t *net)
     net->unsaid = 0;
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         if (p->direct != NULL) {
-            (void)rd_ucx_offer(p); /* a failure is the communicator's */
+            (void)rd_ucx_rts(p); /* a failure is the communicator's */
             tell(p);
         }
     }

@@ -31,8 +31,8 @@ typedef enum {
     RD_UCX_BYE,
     RD_UCX_HELLO,
     RD_UCX_DIRECT,
-    RD_UCX_OFFER,
-    RD_UCX_TAKEN
+    RD_UCX_RTS,
+    RD_UCX_ACK
 } rd_ucx_kind_t;
 
 /* Ahead of every message, or behind the data of a short one, of which two may come as one. All ranks of a job have one
@@ -53,7 +53,7 @@ typedef struct rd_ucx_header {
 
 typedef struct rd_ucx_net rd_ucx_net_t;
 typedef struct rd_ucx_conn rd_ucx_conn_t;
-typedef struct rd_ucx_direct rd_ucx_direct_t; /* ucx_gdr.c: what goes to and fro past connections */
+typedef struct rd_ucx_gdr rd_ucx_gdr_t; /* ucx_gdr.c: what goes to and fro past connections */
 
 typedef struct rd_ucx_peer {
     rd_ucx_net_t *net;
@@ -63,7 +63,7 @@ typedef struct rd_ucx_peer {
     const ucp_address_t *address; /* in net->addresses; NULL: not remote */
     ucp_ep_h ep;                  /* NULL until first used */
     int zcopies;                     /* messages on their way out of the user's memory, or straight into it */
-    rd_ucx_direct_t *direct;      /* made when first needed */
+    rd_ucx_gdr_t *direct;      /* made when first needed */
     int used;                     /* something went to it or came from it: it will want a farewell */
     int greeted;                  /* its greeting has arrived */
     int settled;                  /* something sent to it has gone out: the connection is made */
@@ -197,16 +197,16 @@ rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_res
 /* ucx_gdr.c */
 /* A message that goes past connections, announced: UCS_INPROGRESS; or UCS_OK and what is wrong with it, or NULL. */
 ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong);
-rondo_result_t rd_ucx_direct(rd_transport_t *transport, const rd_net_direct_t *ask);
-int rd_ucx_direct_peer(const rd_transport_t *transport);
-void rd_ucx_direct_back(rd_ucx_net_t *net); /* nobody waits for them any more, and nothing new begins */
+rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_net_direct_t *ask);
+int rd_ucx_gdr_peer(const rd_transport_t *transport);
+void rd_ucx_gdr_back(rd_ucx_net_t *net); /* nobody waits for them any more, and nothing new begins */
 void rd_ucx_gdr_release(rd_ucx_net_t *net); /* announcements that nobody has asked for or will */
-void rd_ucx_direct_free(rd_ucx_net_t *net); /* before the worker goes */
+void rd_ucx_gdr_free(rd_ucx_net_t *net); /* before the worker goes */
 
 /* rndv.c; what arrived was of a rank of this communicator. What is wrong with it, or NULL. */
 const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes);
-const char *rd_ucx_taken(rd_ucx_peer_t *peer, const rd_ucx_header_t *h);
-void rd_ucx_direct_say(rd_ucx_net_t *net);
+const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h);
+void rd_ucx_gdr_say(rd_ucx_net_t *net);
 /* What is not said will not be; with `said` the peer is lost as well, and fetches nothing more. */
 void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said);
 

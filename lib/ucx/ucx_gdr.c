@@ -13,7 +13,7 @@
 
 #include "ucx/ucx_gdr.h"
 
-rd_ucx_direct_t *rd_ucx_direct_of(rd_ucx_peer_t *peer)
+rd_ucx_gdr_t *rd_ucx_gdr_of(rd_ucx_peer_t *peer)
 {
     if (peer->direct == NULL && (peer->direct = calloc(1, sizeof *peer->direct)) != NULL) {
         for (uint64_t i = 0; i < RD_UCX_PLACES; i++) {
@@ -139,26 +139,26 @@ static rondo_result_t fetch(rd_ucx_message_t *m)
 static rondo_result_t say(rd_ucx_message_t *m)
 {
     rd_ucx_net_t *net = m->peer->net;
-    rd_ucx_direct_t *d = m->peer->direct;
+    rd_ucx_gdr_t *d = m->peer->direct;
     rondo_result_t result = RONDO_SUCCESS;
-    if (rd_ucx_may_offer(net, &m->ask) && m->peer->lost_ms == 0) {
-        m->key = rd_ucx_key_own(net, &m->ask.whole, m->ask.device);
+    if (rd_ucx_may_rndv(net, &m->ask) && m->peer->lost_ms == 0) {
+        m->key = rd_ucx_rkey_own(net, &m->ask.whole, m->ask.device);
     }
     if (m->key != NULL) {
         net->unsaid = 1;
         d->sent++;
-        return d->sent - d->said == RD_UCX_OFFERS ? rd_ucx_offer(m->peer) : RONDO_SUCCESS;
+        return d->sent - d->said == RD_UCX_OFFERS ? rd_ucx_rts(m->peer) : RONDO_SUCCESS;
     }
-    result = rd_ucx_offer(m->peer);
+    result = rd_ucx_rts(m->peer);
     d->said = ++d->sent;
     return result == RONDO_SUCCESS ? announce(m) : result;
 }
 
-rondo_result_t rd_ucx_direct(rd_transport_t *transport, const rd_net_direct_t *ask)
+rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_net_direct_t *ask)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_peer_t *peer = &net->peers[ask->peer];
-    rd_ucx_direct_t *d = rd_ucx_direct_of(peer);
+    rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
     if (d == NULL) {
         return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
     }
@@ -191,7 +191,7 @@ rondo_result_t rd_ucx_direct(rd_transport_t *transport, const rd_net_direct_t *a
 
 ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong)
 {
-    rd_ucx_direct_t *d = rd_ucx_direct_of(peer);
+    rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
     rd_ucx_message_t *m = d != NULL ? &d->recvs[h->number % RD_UCX_PLACES] : NULL;
     *wrong = peer->net->leaving ? NULL : "its number is not due";
     if (m == NULL || peer->net->leaving || m->number != h->number || m->announced != NULL || m->key != NULL ||
@@ -207,7 +207,7 @@ ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, voi
     return UCS_INPROGRESS;
 }
 
-int rd_ucx_direct_peer(const rd_transport_t *transport)
+int rd_ucx_gdr_peer(const rd_transport_t *transport)
 {
     const rd_ucx_net_t *net = (const rd_ucx_net_t *)transport;
     for (const rd_ucx_peer_t *p = net->used; p != NULL && net->direct != 0; p = p->next_used) {
@@ -219,7 +219,7 @@ int rd_ucx_direct_peer(const rd_transport_t *transport)
 }
 
 /* What UCX has not begun it does not begin any more. */
-void rd_ucx_direct_back(rd_ucx_net_t *net)
+void rd_ucx_gdr_back(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         for (int i = 0; p->direct != NULL && i < RD_UCX_PLACES; i++) {
@@ -248,7 +248,7 @@ void rd_ucx_gdr_release(rd_ucx_net_t *net)
 }
 
 /* UCX has nothing under way any more. */
-void rd_ucx_direct_free(rd_ucx_net_t *net)
+void rd_ucx_gdr_free(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         if (p->direct != NULL) {

@@ -143,7 +143,7 @@ static int one_thing_wrong(void)
 static int wrong_tokens(void)
 {
     for (int bit = 0; bit < 8 * RD_UCX_TOKEN; bit++) {
-        for (int kind = RD_UCX_DATA; kind <= RD_UCX_TAKEN; kind++) {
+        for (int kind = RD_UCX_DATA; kind <= RD_UCX_ACK; kind++) {
             rd_ucx_header_t h = kind == RD_UCX_DATA ? good_data : good_credit;
             h.kind = (uint8_t)kind;
             memcpy(h.token, net.token, RD_UCX_TOKEN);
@@ -220,7 +220,7 @@ static int announced(void)
 
 /* A list of `n` messages from number `from` on, at the end of memory, so that to read on is seen; `cut`: its last bytes
  * are missing; `keys`: how long the keys are said to be, of which 32 bytes each are there. */
-static uint64_t offer(uint64_t from, uint64_t n, uint64_t says, size_t cut, uint32_t keys, uint32_t zero)
+static uint64_t rts(uint64_t from, uint64_t n, uint64_t says, size_t cut, uint32_t keys, uint32_t zero)
 {
     struct {
         uint64_t address, bytes;
@@ -229,7 +229,7 @@ static uint64_t offer(uint64_t from, uint64_t n, uint64_t says, size_t cut, uint
     } item = {1 << 20, 1000, keys, zero, {0xab}};
     size_t each = keys != 0 ? sizeof item : sizeof item - sizeof item.packed, bytes = n * each - cut;
     char *page = mmap(NULL, 2 * 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    rd_ucx_header_t h = {.rank = 1, .kind = RD_UCX_OFFER, .number = from, .bytes = says};
+    rd_ucx_header_t h = {.rank = 1, .kind = RD_UCX_RTS, .number = from, .bytes = says};
     ucp_am_recv_param_t param = {0};
     uint64_t before = net.dropped;
     memcpy(h.token, net.token, RD_UCX_TOKEN);
@@ -244,7 +244,7 @@ static uint64_t offer(uint64_t from, uint64_t n, uint64_t says, size_t cut, uint
 
 static uint64_t tell_taken(uint64_t number, uint64_t places, size_t bytes)
 {
-    rd_ucx_header_t h = {.rank = 1, .kind = RD_UCX_TAKEN, .number = number, .bytes = places};
+    rd_ucx_header_t h = {.rank = 1, .kind = RD_UCX_ACK, .number = number, .bytes = places};
     uint64_t before = net.dropped;
     memcpy(h.token, net.token, RD_UCX_TOKEN);
     arrive(&h, sizeof h, bytes);
@@ -255,21 +255,21 @@ static uint64_t tell_taken(uint64_t number, uint64_t places, size_t bytes)
 static int offered(void)
 {
     int wrong = 0, right;
-    wrong |= offer(2, 0, 0, 0, 32, 0) != 1;          /* none */
-    wrong |= offer(2, 2, 1, 0, 32, 0) != 1;          /* more than it says */
-    wrong |= offer(2, 2, 3, 0, 32, 0) != 1;          /* and less */
-    wrong |= offer(2, 2, UINT64_MAX, 0, 32, 0) != 1; /* and far less */
-    wrong |= offer(2, RD_UCX_OFFERS + 1, RD_UCX_OFFERS + 1, 0, 32, 0) != 1;
-    wrong |= offer(2, 2, 2, 0, 0, 0) != 1;  /* the first one has no key */
-    wrong |= offer(2, 1, 1, 0, 33, 0) != 1; /* a key beyond the end */
-    wrong |= offer(2, 1, 1, 0, UINT32_MAX, 0) != 1;
-    wrong |= offer(2, 2, 2, 0, 32, 1) != 1;                     /* what is no zero */
-    wrong |= offer(2 * RD_NET_DIRECT + 1, 1, 1, 0, 32, 0) != 1; /* not due yet, */
-    wrong |= offer(2 * RD_NET_DIRECT - 1, 2, 2, 0, 32, 0) != 1; /* the second one, for the first has come, */
-    wrong |= offer(UINT64_MAX, 1, 1, 0, 32, 0) != 1;            /* or ever */
-    wrong |= offer(0, 1, 1, 0, 32, 0) != 1;                     /* announced, see above */
+    wrong |= rts(2, 0, 0, 0, 32, 0) != 1;          /* none */
+    wrong |= rts(2, 2, 1, 0, 32, 0) != 1;          /* more than it says */
+    wrong |= rts(2, 2, 3, 0, 32, 0) != 1;          /* and less */
+    wrong |= rts(2, 2, UINT64_MAX, 0, 32, 0) != 1; /* and far less */
+    wrong |= rts(2, RD_UCX_OFFERS + 1, RD_UCX_OFFERS + 1, 0, 32, 0) != 1;
+    wrong |= rts(2, 2, 2, 0, 0, 0) != 1;  /* the first one has no key */
+    wrong |= rts(2, 1, 1, 0, 33, 0) != 1; /* a key beyond the end */
+    wrong |= rts(2, 1, 1, 0, UINT32_MAX, 0) != 1;
+    wrong |= rts(2, 2, 2, 0, 32, 1) != 1;                     /* what is no zero */
+    wrong |= rts(2 * RD_NET_DIRECT + 1, 1, 1, 0, 32, 0) != 1; /* not due yet, */
+    wrong |= rts(2 * RD_NET_DIRECT - 1, 2, 2, 0, 32, 0) != 1; /* the second one, for the first has come, */
+    wrong |= rts(UINT64_MAX, 1, 1, 0, 32, 0) != 1;            /* or ever */
+    wrong |= rts(0, 1, 1, 0, 32, 0) != 1;                     /* announced, see above */
     for (size_t cut = 1; cut < 2 * 56; cut++) {
-        wrong |= offer(2, 2, 2, cut, 32, 0) != 1;
+        wrong |= rts(2, 2, 2, cut, 32, 0) != 1;
     }
     wrong |= tell_taken(0, 1, 0) != 1 || tell_taken(1, 0, 0) != 1 || tell_taken(0, UINT64_MAX, 0) != 1 ||
              tell_taken(0, 0, 1) != 1;
@@ -277,9 +277,9 @@ static int offered(void)
         wrong |= peers[1].direct->recvs[i].key != NULL;
     }
     wrong |= peers[1].direct->keys != NULL;
-    right = offer(2, 3, 3, 0, 32, 0) == 0 && peers[1].direct->recvs[4].key != NULL;
+    right = rts(2, 3, 3, 0, 32, 0) == 0 && peers[1].direct->recvs[4].key != NULL;
     right &= peers[1].direct->keys != NULL && peers[1].direct->keys->users == 3;
-    wrong |= offer(2, 3, 3, 0, 32, 0) != 1 || offer(4, 2, 2, 0, 32, 0) != 1; /* again, some of it */
+    wrong |= rts(2, 3, 3, 0, 32, 0) != 1 || rts(4, 2, 2, 0, 32, 0) != 1; /* again, some of it */
     wrong |= announce(2, 1000, 1000) != UCS_OK;
     if (wrong || !right) {
         fprintf(stderr, "offered: wrong ones kept %d, right ones kept %d\n", wrong, right);

@@ -14,17 +14,17 @@
 
 static char memory[MANY];
 static rd_ucx_net_t net;
-static rd_ucx_direct_t direct;
+static rd_ucx_gdr_t direct;
 
-static rd_ucx_key_t *own(size_t bytes, uint64_t number)
+static rd_ucx_rkey_t *own(size_t bytes, uint64_t number)
 {
     const rd_net_memory_t whole = {memory, bytes, number};
-    return rd_ucx_key_own(&net, &whole, 0);
+    return rd_ucx_rkey_own(&net, &whole, 0);
 }
 
 static void check_known(void)
 {
-    rd_ucx_key_t *one = own(64, 1), *again = own(64, 1), *other = own(64, 2), *shorter = own(63, 1);
+    rd_ucx_rkey_t *one = own(64, 1), *again = own(64, 1), *other = own(64, 2), *shorter = own(63, 1);
     CHECK(one != NULL && one == again && one->users == 2);
     CHECK(other != one && shorter != one && shorter != other && played_get_left() == 3 * EACH);
     rd_ucx_rkey_release(&net, &one);
@@ -40,7 +40,7 @@ static void check_known(void)
 static void check_unknown(void)
 {
     int before = played_get_left();
-    rd_ucx_key_t *one = own(32, 0), *again = own(32, 0);
+    rd_ucx_rkey_t *one = own(32, 0), *again = own(32, 0);
     CHECK(one == again && played_get_left() == before + EACH);
     rd_ucx_rkey_release(&net, &one);
     CHECK(played_get_left() == before + EACH);
@@ -51,7 +51,7 @@ static void check_unknown(void)
 /* None goes that is used. */
 static void check_bounds(void)
 {
-    rd_ucx_key_t *used[MANY], *key = NULL;
+    rd_ucx_rkey_t *used[MANY], *key = NULL;
     for (uint64_t i = 0; i < MANY; i++) {
         key = own(16, 1000 + i);
         rd_ucx_rkey_release(&net, &key);
@@ -68,19 +68,19 @@ static void check_bounds(void)
 
 static void check_peers(void)
 {
-    rd_ucx_key_t *one = rd_ucx_key_of(&net, &direct, "abc", 3), *again = rd_ucx_key_of(&net, &direct, "abc", 3);
-    rd_ucx_key_t *longer = rd_ucx_key_of(&net, &direct, "abcd", 4), *other = rd_ucx_key_of(&net, &direct, "abd", 3);
+    rd_ucx_rkey_t *one = rd_ucx_rkey_of(&net, &direct, "abc", 3), *again = rd_ucx_rkey_of(&net, &direct, "abc", 3);
+    rd_ucx_rkey_t *longer = rd_ucx_rkey_of(&net, &direct, "abcd", 4), *other = rd_ucx_rkey_of(&net, &direct, "abd", 3);
     CHECK(one == again && one->users == 2 && longer != one && other != one);
     CHECK(memcmp(one->packed, "abc", 3) == 0 && memcmp(other->packed, "abd", 3) == 0);
     for (int i = 0; i < MANY; i++) {
-        rd_ucx_key_t *key = rd_ucx_key_of(&net, &direct, &i, sizeof i);
+        rd_ucx_rkey_t *key = rd_ucx_rkey_of(&net, &direct, &i, sizeof i);
         rd_ucx_rkey_release(&net, &key);
     }
     int n = 0;
-    for (const rd_ucx_key_t *key = direct.keys; key != NULL; key = key->next) {
+    for (const rd_ucx_rkey_t *key = direct.keys; key != NULL; key = key->next) {
         n++;
     }
-    CHECK(n < MANY / 2 && rd_ucx_key_of(&net, &direct, "abc", 3) == one);
+    CHECK(n < MANY / 2 && rd_ucx_rkey_of(&net, &direct, "abc", 3) == one);
 }
 
 int main(void)
