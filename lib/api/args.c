@@ -12,10 +12,10 @@ rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t strea
     if (result != RONDO_SUCCESS)
         return result;
     if ((unsigned)type >= RONDO_NUM_TYPES)
-        return rd_error(&at.comm->who, BAD, "%s: type is %d, types are 0 to %d", at.call, (int)type,
+        return rd_error(&at.comm->ctx, BAD, "%s: type is %d, types are 0 to %d", at.call, (int)type,
                         RONDO_NUM_TYPES - 1);
     if (stream && !at.comm->cuda)
-        return rd_error(&at.comm->who, BAD, "%s: stream is %p on a host communicator: pass NULL", at.call,
+        return rd_error(&at.comm->ctx, BAD, "%s: stream is %p on a host communicator: pass NULL", at.call,
                         (void *)stream);
     return RONDO_SUCCESS;
 }
@@ -24,7 +24,7 @@ rondo_result_t rd_args_rank(rd_at_t at, const char *what, int rank)
 {
     if (rank >= 0 && rank < at.comm->nranks)
         return RONDO_SUCCESS;
-    return rd_error(&at.comm->who, BAD, "%s: %s is %d, ranks are 0 to %d", at.call, what, rank, at.comm->nranks - 1);
+    return rd_error(&at.comm->ctx, BAD, "%s: %s is %d, ranks are 0 to %d", at.call, what, rank, at.comm->nranks - 1);
 }
 
 rondo_result_t rd_args_op(rd_at_t at, rondo_op_t op, rondo_type_t type)
@@ -32,10 +32,10 @@ rondo_result_t rd_args_op(rd_at_t at, rondo_op_t op, rondo_type_t type)
     if (op >= RONDO_NUM_OPS)
         return rd_op_check(at.comm, op, type, at.call);
     if (op < 0)
-        return rd_error(&at.comm->who, BAD, "%s: op is %d, operators are 0 to %d or made by this communicator", at.call,
+        return rd_error(&at.comm->ctx, BAD, "%s: op is %d, operators are 0 to %d or made by this communicator", at.call,
                         op, RONDO_NUM_OPS - 1);
     if (rd_op_valid(op, type))
         return RONDO_SUCCESS;
-    return rd_error(&at.comm->who, BAD, "%s: op %s makes no sense for type %s", at.call, rd_op_name(op),
+    return rd_error(&at.comm->ctx, BAD, "%s: op %s makes no sense for type %s", at.call, rd_op_name(op),
                     rd_type_name(type));
 }

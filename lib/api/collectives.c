@@ -14,7 +14,7 @@ static rondo_result_t check_count(rd_at_t at, const char *what, size_t count, si
 
     if (!__builtin_mul_overflow(count, blocks, &all) && all <= rd_args_most(type))
         return RONDO_SUCCESS;
-    return rd_error(&at.comm->who, BAD, "%s: %s is %zu, more than memory can hold (a negative number?)", at.call, what,
+    return rd_error(&at.comm->ctx, BAD, "%s: %s is %zu, more than memory can hold (a negative number?)", at.call, what,
                     count);
 }
 
@@ -22,7 +22,7 @@ static rondo_result_t check_buffer(rd_at_t at, const char *what, const void *buf
 {
     if (buffer || bytes == 0)
         return RONDO_SUCCESS;
-    return rd_error(&at.comm->who, BAD, "%s: %s is NULL, but %zu bytes are needed", at.call, what, bytes);
+    return rd_error(&at.comm->ctx, BAD, "%s: %s is NULL, but %zu bytes are needed", at.call, what, bytes);
 }
 
 /* Two ranges that overlap. `in_place`: the buffers lie in the way that the call allows; `may`: it has such a way. */
@@ -33,7 +33,7 @@ static rondo_result_t check_overlap(rd_at_t at, const void *send, size_t sendbyt
 
     if (!sendbytes || !recvbytes || s + sendbytes <= r || r + recvbytes <= s || in_place)
         return RONDO_SUCCESS;
-    return rd_error(&at.comm->who, BAD, "%s: send (%zu bytes at %p) overlaps recv (%zu bytes at %p)%s", at.call,
+    return rd_error(&at.comm->ctx, BAD, "%s: send (%zu bytes at %p) overlaps recv (%zu bytes at %p)%s", at.call,
                     sendbytes, send, recvbytes, recv,
                     may ? " in another way than in place" : ": this operation cannot run in place");
 }

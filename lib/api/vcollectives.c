@@ -18,16 +18,16 @@ static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char
     size_t most = rd_args_most(type), sum = 0;
 
     if (!counts)
-        return rd_error(&comm->who, BAD, "%s: %scounts is NULL: it holds one count for each of %d ranks", call, side,
+        return rd_error(&comm->ctx, BAD, "%s: %scounts is NULL: it holds one count for each of %d ranks", call, side,
                         comm->nranks);
     for (int r = 0; r < comm->nranks; r++) {
         if (counts[r] > most - sum || (displs && displs[r] > most - counts[r]))
-            return rd_error(&comm->who, BAD, "%s: %scounts[%d] is %zu: more than memory can hold (a negative number?)",
+            return rd_error(&comm->ctx, BAD, "%s: %scounts[%d] is %zu: more than memory can hold (a negative number?)",
                             call, side, r, counts[r]);
         sum += counts[r];
     }
     if (sum && !buffer)
-        return rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call, what, sum);
+        return rd_error(&comm->ctx, BAD, "%s: %s is NULL, but %zu elements are needed", call, what, sum);
     return RONDO_SUCCESS;
 }
 
@@ -49,11 +49,11 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
     if (result == RONDO_SUCCESS)
         result = check_side(call, comm, "recv", "recv", recv, recvcounts, displs, type);
     if (result == RONDO_SUCCESS && sendcount != recvcounts[comm->rank])
-        result = rd_error(&comm->who, BAD,
+        result = rd_error(&comm->ctx, BAD,
                           "%s: sendcount is %zu, recvcounts[%d], this rank's own, is %zu: they must be equal", call,
                           sendcount, comm->rank, recvcounts[comm->rank]);
     if (result == RONDO_SUCCESS && sendcount && !send)
-        result = rd_error(&comm->who, BAD, "%s: send is NULL, but %zu elements are needed", call, sendcount);
+        result = rd_error(&comm->ctx, BAD, "%s: send is NULL, but %zu elements are needed", call, sendcount);
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
@@ -80,7 +80,7 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
         result = check_side(call, comm, "recv", "send", send, recvcounts, NULL, type);
     if (result == RONDO_SUCCESS && recvcounts[comm->rank] && !recv)
         result =
-            rd_error(&comm->who, BAD, "%s: recv is NULL, but %zu elements are needed", call, recvcounts[comm->rank]);
+            rd_error(&comm->ctx, BAD, "%s: recv is NULL, but %zu elements are needed", call, recvcounts[comm->rank]);
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
@@ -108,9 +108,9 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
     if (result == RONDO_SUCCESS)
         result = check_side(call, comm, "recv", "recv", recv, recvcounts, rdispls, type);
     if (result == RONDO_SUCCESS && send == recv && send && sum_of(sendcounts, comm->nranks))
-        result = rd_error(&comm->who, BAD, "%s: send == recv: this operation cannot run in place", call);
+        result = rd_error(&comm->ctx, BAD, "%s: send == recv: this operation cannot run in place", call);
     if (result == RONDO_SUCCESS && sendcounts[comm->rank] != recvcounts[comm->rank])
-        result = rd_error(&comm->who, BAD,
+        result = rd_error(&comm->ctx, BAD,
                           "%s: sendcounts[%d] is %zu and recvcounts[%d] is %zu, but both are this rank's own", call,
                           comm->rank, sendcounts[comm->rank], comm->rank, recvcounts[comm->rank]);
     if (result != RONDO_SUCCESS)
@@ -151,12 +151,12 @@ static rondo_result_t check_rooted(const rooted_t *c)
     if (result != RONDO_SUCCESS)
         return result;
     if (c->own > rd_args_most(c->type))
-        return rd_error(&comm->who, BAD, "%s: %scount is %zu: more than memory can hold (a negative number?)", call,
+        return rd_error(&comm->ctx, BAD, "%s: %scount is %zu: more than memory can hold (a negative number?)", call,
                         one, c->own);
     if (c->own && !(c->gathers ? c->send : c->recv))
-        return rd_error(&comm->who, BAD, "%s: %s is NULL, but %zu elements are needed", call, one, c->own);
+        return rd_error(&comm->ctx, BAD, "%s: %s is NULL, but %zu elements are needed", call, one, c->own);
     if (rooting && c->counts[c->root] != c->own)
-        return rd_error(&comm->who, BAD, "%s: the root's own block is %zu elements in %scounts and %zu in %scount",
+        return rd_error(&comm->ctx, BAD, "%s: the root's own block is %zu elements in %scounts and %zu in %scount",
                         call, c->counts[c->root], all, c->own, one);
     return RONDO_SUCCESS;
 }
@@ -203,7 +203,7 @@ static rondo_result_t rooted(const rooted_t *c)
     many = calloc(2 * (size_t)comm->nranks, sizeof *many);
     if (!many)
         return rd_group_failed(rd_call_spoiled(
-            comm, rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", comm->nranks)));
+            comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", comm->nranks)));
     result = run_rooted(c, many, many + comm->nranks);
     free(many);
     return result;

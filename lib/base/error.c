@@ -19,7 +19,7 @@
 #define LINE_BYTES 1024
 
 static _Thread_local char thread_error[RD_ERROR_BYTES];
-static pthread_mutex_t who_lock = PTHREAD_MUTEX_INITIALIZER; /* writers of any who->error */
+static pthread_mutex_t ctx_lock = PTHREAD_MUTEX_INITIALIZER; /* writers of any who->error */
 static atomic_int log_level = -1;                            /* -1: the environment has not been read yet */
 
 static pthread_once_t output_once = PTHREAD_ONCE_INIT;
@@ -132,14 +132,14 @@ void rd_error_format(char text[RD_ERROR_BYTES], const char *format, va_list args
     text_format(text, RD_ERROR_BYTES, format, args);
 }
 
-static void line_write(const rd_who_t *who, const char *text)
+static void line_write(const rd_log_ctx_t *ctx, const char *text)
 {
     char line[LINE_BYTES], speaker[96] = "";
     int n;
 
     pthread_once(&output_once, output_open);
-    if (who) {
-        snprintf(speaker, sizeof speaker, " %d/%d %s", who->rank, who->nranks, who->name);
+    if (ctx) {
+        snprintf(speaker, sizeof speaker, " %d/%d %s", ctx->rank, ctx->nranks, ctx->name);
         text_clean(speaker);
     }
     n = snprintf(line, sizeof line - 1, "rondo %d.%d.%d %s:%ld%s: %s", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR,
@@ -156,12 +156,12 @@ static void line_write(const rd_who_t *who, const char *text)
 /* A thread that the child does not have may have been at it. */
 static void fork_child(void)
 {
-    pthread_mutex_init(&who_lock, NULL);
+    pthread_mutex_init(&ctx_lock, NULL);
 }
 
 static const rd_fork_handlers_t at_fork = {.child = fork_child};
 
-rondo_result_t rd_error(rd_who_t *who, rondo_result_t code, const char *format, ...)
+rondo_result_t rd_error(rd_log_ctx_t *ctx, rondo_result_t code, const char *format, ...)
 {
     char text[RD_ERROR_BYTES]; /* the arguments may be an earlier error's text */
     int saved = errno;
@@ -171,39 +171,39 @@ rondo_result_t rd_error(rd_who_t *who, rondo_result_t code, const char *format, 
     rd_error_format(text, format, args);
     va_end(args);
     memcpy(thread_error, text, sizeof text);
-    if (who) {
+    if (ctx) {
         rd_fork_register(RD_FORK_ERROR, &at_fork);
-        pthread_mutex_lock(&who_lock);
-        memcpy(who->error, text, sizeof text);
-        atomic_store_explicit(&who->last, who->error, memory_order_release);
-        pthread_mutex_unlock(&who_lock);
+        pthread_mutex_lock(&ctx_lock);
+        memcpy(ctx->error, text, sizeof text);
+        atomic_store_explicit(&ctx->last, ctx->error, memory_order_release);
+        pthread_mutex_unlock(&ctx_lock);
     }
     if (rd_log_enabled(RD_LOG_WARN))
-        line_write(who, text);
+        line_write(ctx, text);
     errno = saved;
     return code;
 }
 
-void rd_error_again(rd_who_t *who, const char *text)
+void rd_error_again(rd_log_ctx_t *ctx, const char *text)
 {
     if (text != thread_error)
         snprintf(thread_error, sizeof thread_error, "%s", text);
-    if (who)
-        atomic_store_explicit(&who->last, text, memory_order_release);
+    if (ctx)
+        atomic_store_explicit(&ctx->last, text, memory_order_release);
 }
 
-rondo_result_t rd_error_stays(rd_who_t *who, rondo_result_t code, const char *text)
+rondo_result_t rd_error_stays(rd_log_ctx_t *ctx, rondo_result_t code, const char *text)
 {
     int saved = errno;
 
-    rd_error_again(who, text);
+    rd_error_again(ctx, text);
     if (rd_log_enabled(RD_LOG_WARN))
-        line_write(who, text);
+        line_write(ctx, text);
     errno = saved;
     return code;
 }
 
-void rd_log(const rd_who_t *who, rd_log_level_t level, const char *format, ...)
+void rd_log(const rd_log_ctx_t *ctx, rd_log_level_t level, const char *format, ...)
 {
     char text[LINE_BYTES - 192]; /* leaves room for who speaks */
     int saved = errno;
@@ -214,7 +214,7 @@ void rd_log(const rd_who_t *who, rd_log_level_t level, const char *format, ...)
     va_start(args, format);
     text_format(text, sizeof text, format, args);
     va_end(args);
-    line_write(who, text);
+    line_write(ctx, text);
     errno = saved;
 }
 
@@ -228,9 +228,9 @@ const char *rd_thread_error(void)
     return thread_error;
 }
 
-const char *rd_who_error(const rd_who_t *who)
+const char *rd_log_ctx_error(const rd_log_ctx_t *ctx)
 {
-    const char *last = atomic_load_explicit(&who->last, memory_order_acquire);
+    const char *last = atomic_load_explicit(&ctx->last, memory_order_acquire);
 
     return last ? last : "";
 }

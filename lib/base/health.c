@@ -20,9 +20,9 @@ static bool claim(rd_stop_t *stop, rondo_result_t *first)
     return false;
 }
 
-static rondo_result_t release(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int failed_rank, int reporter)
+static rondo_result_t release(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter)
 {
-    rd_error_stays(who, code, stop->text); /* first: who sees the code may ask for the sentence, or end the process */
+    rd_error_stays(ctx, code, stop->text); /* first: who sees the code may ask for the sentence, or end the process */
     atomic_store_explicit(&stop->failed_rank, failed_rank, memory_order_relaxed);
     atomic_store_explicit(&stop->reporter, reporter, memory_order_relaxed);
     atomic_store_explicit(&stop->code, code, memory_order_release); /* publishes failed rank, reporter and text */
@@ -32,7 +32,7 @@ static rondo_result_t release(rd_stop_t *stop, rd_who_t *who, rondo_result_t cod
     return code;
 }
 
-rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int failed_rank, const char *format, ...)
+rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, const char *format, ...)
 {
     rondo_result_t first;
     va_list args;
@@ -42,10 +42,10 @@ rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, 
     va_start(args, format);
     rd_error_format(stop->text, format, args);
     va_end(args);
-    return release(stop, who, code, failed_rank, 0);
+    return release(stop, ctx, code, failed_rank, 0);
 }
 
-rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int failed_rank, int reporter,
+rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter,
                              const char *text)
 {
     rondo_result_t first;
@@ -53,17 +53,17 @@ rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code
     if (!claim(stop, &first))
         return first;
     snprintf(stop->text, sizeof stop->text, "%s", text);
-    return release(stop, who, code, failed_rank, reporter);
+    return release(stop, ctx, code, failed_rank, reporter);
 }
 
 /* ---- the communicator's health ---- */
 
-void rd_health_begin(rd_health_t *health, rd_who_t *who, const _Atomic uint64_t *notice, const rd_health_ops_t *ops,
+void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint64_t *notice, const rd_health_ops_t *ops,
                      void *arg)
 {
     memset(health, 0, sizeof *health);
     atomic_store(&health->stop.failed_rank, -1);
-    health->who = who;
+    health->ctx = ctx;
     health->notice = notice;
     health->ops = ops;
     health->arg = arg;
@@ -71,14 +71,14 @@ void rd_health_begin(rd_health_t *health, rd_who_t *who, const _Atomic uint64_t 
 
 const char *rd_health_whois(const rd_health_t *health, int rank)
 {
-    return rank >= 0 && rank < health->who->nranks ? health->ops->whois(health->arg, rank) : "?";
+    return rank >= 0 && rank < health->ctx->nranks ? health->ops->whois(health->arg, rank) : "?";
 }
 
 static rondo_result_t fail_heard(rd_health_t *h, rondo_result_t code, int failed_rank, int reporter, const char *text)
 {
-    int blamed = failed_rank >= 0 ? failed_rank : h->who->rank;
+    int blamed = failed_rank >= 0 ? failed_rank : h->ctx->rank;
 
-    code = rd_stop_heard(&h->stop, h->who, code, failed_rank, reporter, text);
+    code = rd_stop_heard(&h->stop, h->ctx, code, failed_rank, reporter, text);
     h->ops->tell_node(h->arg, code, blamed, reporter);
     /* A mismatch or a missed deadline is no death: ranks of other nodes find it as this one did. */
     if (code != RONDO_ERR_TIMEOUT && code != RONDO_ERR_MISMATCH)
@@ -103,22 +103,22 @@ rondo_result_t rd_health_fail(rd_health_t *h, rondo_result_t code, int failed_ra
 static void notice_text(const rd_health_t *h, rondo_result_t said, int failed_rank, int reporter, char *text,
                         size_t size)
 {
-    const char *who = rd_health_whois(h, failed_rank);
+    const char *ctx = rd_health_whois(h, failed_rank);
     char by[200] = "another rank";
 
-    if (reporter >= 0 && reporter < h->who->nranks && reporter != failed_rank)
+    if (reporter >= 0 && reporter < h->ctx->nranks && reporter != failed_rank)
         snprintf(by, sizeof by, "rank %d (%s)", reporter, rd_health_whois(h, reporter));
     if (said == RONDO_ERR_ABORTED)
-        snprintf(text, size, "rank %d (%s) has aborted the communicator", failed_rank, who);
-    else if (said == RONDO_ERR_REMOTE && failed_rank == h->who->rank)
+        snprintf(text, size, "rank %d (%s) has aborted the communicator", failed_rank, ctx);
+    else if (said == RONDO_ERR_REMOTE && failed_rank == h->ctx->rank)
         snprintf(text, size, "%s reports that this rank, %d (%s), was lost: nothing of it arrives any more", by,
-                 failed_rank, who);
+                 failed_rank, ctx);
     else if (said == RONDO_ERR_REMOTE)
-        snprintf(text, size, "rank %d (%s) died or left, %s reports", failed_rank, who, by);
+        snprintf(text, size, "rank %d (%s) died or left, %s reports", failed_rank, ctx, by);
     else if (said == RONDO_ERR_TIMEOUT)
-        snprintf(text, size, "rank %d (%s) did not come in time, %s reports", failed_rank, who, by);
+        snprintf(text, size, "rank %d (%s) did not come in time, %s reports", failed_rank, ctx, by);
     else
-        snprintf(text, size, "rank %d (%s) failed: %s", failed_rank, who, rondo_result_string(said));
+        snprintf(text, size, "rank %d (%s) failed: %s", failed_rank, ctx, rondo_result_string(said));
 }
 
 rondo_result_t rd_health_take_in(rd_health_t *h, uint64_t notice)

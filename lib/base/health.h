@@ -26,10 +26,10 @@ typedef struct rd_stop {
 
 /* First writer wins; later ones are ignored. Any thread. The sentence is the communicator's last error, and has been
  * printed, before the code can be seen. Returns the code that stands. */
-rondo_result_t rd_stop_set(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int failed_rank, const char *format, ...)
+rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 /* The same of what a rank has found out whose number, plus one, is `reporter`, and others have passed on. */
-rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_who_t *who, rondo_result_t code, int failed_rank, int reporter,
+rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter,
                              const char *text);
 /* Who is to be named as the reporter by `rank`: itself, where nobody else was. Plus one, as ever. */
 static inline int rd_reporter(int reporter, int rank)
@@ -64,14 +64,14 @@ typedef struct rd_health_ops {
 
 typedef struct rd_health {
     rd_stop_t stop;
-    rd_who_t *who;
+    rd_log_ctx_t *ctx;
     const _Atomic uint64_t *notice; /* this rank's word for the others of its node: rd_notice(), or 0: all is well */
     const rd_health_ops_t *ops;
     void *arg; /* of the ops */
 } rd_health_t;
 
 /* `notice` may be set anew until the first poll. */
-void rd_health_begin(rd_health_t *health, rd_who_t *who, const _Atomic uint64_t *notice, const rd_health_ops_t *ops,
+void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint64_t *notice, const rd_health_ops_t *ops,
                      void *arg);
 
 /* Fails the communicator: every pending and later call ends with `code`; the others are told. Returns the code that

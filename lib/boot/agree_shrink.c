@@ -25,7 +25,7 @@ rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *b
     }
     if (!r || !r->bits || !r->members) {
         rd_agree_shrink_end(r);
-        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a agreement of %d ranks", b->nranks);
+        return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for a agreement of %d ranks", b->nranks);
     }
     /* A key of its own: what is said here is nothing to who waits at the listener for something else. */
     rd_id_derive(&r->creds, &b->creds, "agreement", NULL, 0);
@@ -66,13 +66,13 @@ void rd_agree_shrink_list(rd_agree_shrink_t *r)
 rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *r, const char *awaited)
 {
     if (atomic_load(r->closed))
-        return rd_error(r->boot->who, RONDO_ERR_ABORTED,
+        return rd_error(r->boot->ctx, RONDO_ERR_ABORTED,
                         "rondo_comm_shrink: another thread has aborted the communicator");
     /* Who follows waits a little longer than the leader, whose sentence knows more. */
     if (!r->deadline_ms || rd_clock_ms() < r->deadline_ms + (r->leads ? 0 : 2000))
         return RONDO_SUCCESS;
     return rd_error(
-        r->boot->who, RONDO_ERR_TIMEOUT,
+        r->boot->ctx, RONDO_ERR_TIMEOUT,
         "rondo_comm_shrink: %s within %lld ms (RONDO_CREATE_TIMEOUT_MS); a rank that lives and shall be left "
         "out must be named in `excluded`",
         awaited, (long long)r->boot->timeout_ms);
@@ -102,9 +102,9 @@ static rondo_result_t reach(rd_agree_shrink_t *r)
         r->up = fd < 0 ? NULL : rd_chan_client(fd, &r->creds, &b->addrs[r->leader], sizeof(rd_addr_t), &mine);
         r->again_ms = now + AGAIN_MS;
         if (fd >= 0 && !r->up)
-            return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a connection to rank %d", r->leader);
+            return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for a connection to rank %d", r->leader);
         if (fd < 0 && !rd_agree_shrink_gone(error))
-            return rd_error(b->who, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s): %s", r->leader,
+            return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s): %s", r->leader,
                             rd_boot_whois(b, r->leader), strerror(error));
     }
     if (rd_agree_shrink_gone(error)) {
@@ -148,7 +148,7 @@ static rondo_result_t on_fail(rd_agree_shrink_t *r, const unsigned char *data, s
     said.text[sizeof(said.text) - 1] = 0;
     if (said.code <= RONDO_IN_PROGRESS || said.code > RONDO_ERR_MISMATCH)
         said.code = RONDO_ERR_REMOTE;
-    return rd_error(r->boot->who, (rondo_result_t)said.code, "%s", said.text);
+    return rd_error(r->boot->ctx, (rondo_result_t)said.code, "%s", said.text);
 }
 
 /* What the leader has said. True: a verdict, or an error. */

@@ -38,7 +38,7 @@ static rondo_result_t begin(rd_agree_shrink_t *r)
     r->member = calloc(n, sizeof(*r->member));
     r->polls = calloc(n + RD_LISTENER_POLLS, sizeof(*r->polls));
     if (!r->member || !r->polls)
-        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a agreement of %d ranks", b->nranks);
+        return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for a agreement of %d ranks", b->nranks);
     for (int i = 0; i < b->nranks; i++) {
         r->member[i].probe = -1;
         r->member[i].lost = i < b->rank;
@@ -242,22 +242,22 @@ static rondo_result_t cancel(rd_agree_shrink_t *r)
 {
     rd_boot_t *b = r->boot;
     char text[sizeof(((rd_fail_t *)0)->text)];
-    int who = -1;
+    int ctx = -1;
     for (int k = 0; k < r->nmembers; k++) {
         const rd_member_state_t *s = state_of(r, r->members[k]);
         if (s->standing == RD_STANDS_FAILED &&
-            (who < 0 || (state_of(r, who)->code == RONDO_ERR_REMOTE && s->code != RONDO_ERR_REMOTE)))
-            who = r->members[k];
+            (ctx < 0 || (state_of(r, ctx)->code == RONDO_ERR_REMOTE && s->code != RONDO_ERR_REMOTE)))
+            ctx = r->members[k];
     }
-    int code = state_of(r, who)->code;
+    int code = state_of(r, ctx)->code;
     if (code <= RONDO_IN_PROGRESS || code > RONDO_ERR_MISMATCH)
         code = RONDO_ERR_REMOTE;
     snprintf(text, sizeof(text),
              "the communicator of the %d ranks that are left was not made: rank %d (%s): %s; its own "
              "output says why",
-             r->nmembers, who, rd_boot_whois(b, who), rondo_result_string((rondo_result_t)code));
+             r->nmembers, ctx, rd_boot_whois(b, ctx), rondo_result_string((rondo_result_t)code));
     tell_failure(r, NULL, (rondo_result_t)code, text);
-    return rd_error(b->who, (rondo_result_t)code, "%s", text);
+    return rd_error(b->ctx, (rondo_result_t)code, "%s", text);
 }
 
 typedef enum { GOES_ON, IS_LISTED, IS_KEPT, IS_OVER } decision_t;

@@ -161,7 +161,7 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
     }
     b->busy = 0;
     if (code && !rd_stop_get(b->stop))
-        rd_stop_heard(b->stop, b->who, code, news->failed_rank, news->reporter, news->text);
+        rd_stop_heard(b->stop, b->ctx, code, news->failed_rank, news->reporter, news->text);
     if (b->parting_set)
         rd_boot_say(b, b->parting.code, b->parting.failed_rank, b->parting_reporter);
     else if (code)
@@ -179,7 +179,7 @@ rondo_result_t rd_boot_allgather(rd_boot_t *b, void *all, size_t each)
     b->exchanges++;
     b->exchanged += each;
     if (!turned)
-        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory to exchange %zu bytes with each of %zu ranks", each, n);
+        return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory to exchange %zu bytes with each of %zu ranks", each, n);
     pthread_mutex_lock(&b->lock);
     b->busy = 1;
     pthread_mutex_unlock(&b->lock);

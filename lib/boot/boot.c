@@ -49,7 +49,7 @@ static rondo_result_t introduce(rd_boot_t *b)
         rd_addr_t addr;
     } *all = calloc((size_t)b->nranks, sizeof(*all));
     if (!all)
-        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for the names of %d ranks", b->nranks);
+        return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for the names of %d ranks", b->nranks);
     rd_whois(all[b->rank].whois);
     all[b->rank].addr = b->addr;
     memcpy(b->whois[b->rank], all[b->rank].whois, RD_WHOIS);
@@ -102,22 +102,22 @@ void rd_boot_cancel(const rondo_unique_id_t *id, rondo_result_t code)
 }
 
 rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env,
-                              rd_who_t *who, rd_stop_t *stop)
+                              rd_log_ctx_t *ctx, rd_stop_t *stop)
 {
-    rondo_result_t code = rd_crypto_init(who);
+    rondo_result_t code = rd_crypto_init(ctx);
     if (code)
         return code;
     rd_boot_t *b = boot_alloc(nranks);
     if (!b) {
         rd_boot_cancel(id, RONDO_ERR_NO_MEMORY);
-        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for a communicator of %d ranks", nranks);
+        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for a communicator of %d ranks", nranks);
     }
     b->rank = rank;
     b->nranks = nranks;
-    b->who = who;
+    b->ctx = ctx;
     b->stop = stop;
     b->timeout_ms = env->create_timeout_ms;
-    code = rd_id_unpack(&b->id, id, who);
+    code = rd_id_unpack(&b->id, id, ctx);
     if (code)
         goto destroy;
     /* A wrong rank or count goes to the rendezvous all the same: it tells the others why nothing comes of it. */
@@ -181,12 +181,12 @@ static rondo_result_t check_members(const rd_boot_t *b, const int *members, int 
     int self = 0;
     for (int i = 0; i < n; i++) {
         if (members[i] < 0 || members[i] >= b->nranks || (i && members[i] <= members[i - 1]))
-            return rd_error(b->who, RONDO_ERR_INVALID_ARGUMENT,
+            return rd_error(b->ctx, RONDO_ERR_INVALID_ARGUMENT,
                             "members must be ascending ranks of 0 to %d: entry %d is %d", b->nranks - 1, i, members[i]);
         self |= members[i] == b->rank;
     }
     if (!self)
-        return rd_error(b->who, RONDO_ERR_INVALID_ARGUMENT, "this rank (%d) is not among the members", b->rank);
+        return rd_error(b->ctx, RONDO_ERR_INVALID_ARGUMENT, "this rank (%d) is not among the members", b->rank);
     return RONDO_SUCCESS;
 }
 
@@ -203,8 +203,8 @@ static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
         rd_fd_keep(fd);
     rd_fd_fork_unlock();
     if (fd < 0)
-        return rd_error(b->who, RONDO_ERR_SYSTEM, "cannot serve the new communicator: %s", strerror(errno));
-    rondo_result_t code = rd_rendezvous_start(id, fd, b->timeout_ms, b->who);
+        return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot serve the new communicator: %s", strerror(errno));
+    rondo_result_t code = rd_rendezvous_start(id, fd, b->timeout_ms, b->ctx);
     if (code)
         return code;
     memcpy(b->derived, id->creds.job, sizeof(b->derived));
@@ -221,7 +221,7 @@ rondo_result_t rd_boot_id_derive(rd_boot_t *b, const int *members, int nmembers,
     size_t bytes = sizeof(epoch) + (size_t)nmembers * sizeof(*members);
     unsigned char *text = malloc(bytes);
     if (!text)
-        return rd_error(b->who, RONDO_ERR_NO_MEMORY, "no memory for a list of %d members", nmembers);
+        return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for a list of %d members", nmembers);
     memcpy(text, &epoch, sizeof(epoch));
     memcpy(text + sizeof(epoch), members, bytes - sizeof(epoch));
     memset(&new, 0, sizeof(new));

@@ -21,7 +21,7 @@ rondo_result_t rd_boot_id_create(rondo_unique_id_t *id, const rd_env_t *env);
  * then named. Wrong inputs (rank claimed twice, nranks differ, stale id) give every rank an error that names both
  * sides. */
 rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int rank, int nranks, const rd_env_t *env,
-                              rd_who_t *who, rd_stop_t *stop);
+                              rd_log_ctx_t *ctx, rd_stop_t *stop);
 
 /* A rank that could not even begin to join, for lack of memory: if it is this process that serves the rendezvous, those
  * who come are told. (Else they wait for this rank as for any other that does not come.) */

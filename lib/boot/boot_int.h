@@ -22,7 +22,7 @@ struct rd_boot {
     rd_id_t id;
     rd_creds_t creds; /* of this communicator alone: an id derived twice is the same, its meetings are not */
     int rank, nranks, rounds;
-    rd_who_t *who;
+    rd_log_ctx_t *ctx;
     rd_stop_t *stop;
     int64_t timeout_ms;
     int listener; /* kept for the rendezvous of a derived id; -1: none */

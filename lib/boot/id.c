@@ -50,33 +50,33 @@ void rd_id_pack_error(rondo_unique_id_t *id, rondo_result_t code, const char *te
     checksum(id->bytes, id->bytes + CHECKED);
 }
 
-static rondo_result_t carried_error(const rondo_unique_id_t *id, rd_who_t *who)
+static rondo_result_t carried_error(const rondo_unique_id_t *id, rd_log_ctx_t *ctx)
 {
     char text[101] = "";
     memcpy(text, id->bytes + 12, 100);
     rondo_result_t code = (rondo_result_t)id->bytes[8];
     if (code <= RONDO_IN_PROGRESS || code > RONDO_ERR_MISMATCH)
         code = RONDO_ERR_INTERNAL;
-    return rd_error(who, code, "the rank that makes the unique id could not make one: %s", text);
+    return rd_error(ctx, code, "the rank that makes the unique id could not make one: %s", text);
 }
 
-rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_who_t *who)
+rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_log_ctx_t *ctx)
 {
     unsigned char sum[16];
     if (memcmp(id->bytes, "rndo", 4) != 0)
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+        return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                         "these 128 bytes are not a unique id: fill them with rondo_unique_id_create on one rank and "
                         "carry them to the others");
     if (id->bytes[4] != ID_VERSION)
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+        return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                         "the unique id has version %d, this library reads version %d: use one rondo on all ranks",
                         id->bytes[4], ID_VERSION);
     checksum(id->bytes, sum);
     if (sodium_memcmp(sum, id->bytes + CHECKED, 16) != 0)
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+        return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                         "the unique id was damaged on its way (wrong checksum): all 128 bytes must arrive unchanged");
     if (id->bytes[5] == KIND_ERROR)
-        return carried_error(id, who);
+        return carried_error(id, ctx);
     memcpy(&out->addr, id->bytes + 8, 20);
     memcpy(out->creds.job, id->bytes + 28, 16);
     memcpy(out->creds.secret, id->bytes + 44, 32);
@@ -84,7 +84,7 @@ rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_who_t 
     out->maker[35] = 0;
     out->derived = id->bytes[5] == KIND_DERIVED;
     if ((id->bytes[5] != KIND_ADDRESS && !out->derived) || (out->addr.family != 4 && out->addr.family != 6))
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "the unique id holds no address: it was not made by rondo");
+        return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT, "the unique id holds no address: it was not made by rondo");
     return RONDO_SUCCESS;
 }
 
@@ -110,11 +110,11 @@ void rd_id_derive(rd_creds_t *out, const rd_creds_t *creds, const char *label, c
     memcpy(out->job, job, sizeof out->job);
 }
 
-rondo_result_t rd_crypto_init(rd_who_t *who)
+rondo_result_t rd_crypto_init(rd_log_ctx_t *ctx)
 {
     if (sodium_init() >= 0)
         return RONDO_SUCCESS;
-    return rd_error(who, RONDO_ERR_SYSTEM, "libsodium finds no source of random numbers on this system");
+    return rd_error(ctx, RONDO_ERR_SYSTEM, "libsodium finds no source of random numbers on this system");
 }
 
 void rd_whois(char text[RD_WHOIS])

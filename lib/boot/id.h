@@ -22,14 +22,14 @@ typedef struct rd_id {
 void rd_id_pack(rondo_unique_id_t *id, const rd_id_t *in);
 void rd_id_pack_error(rondo_unique_id_t *id, rondo_result_t code, const char *text);
 /* Success, or an error said through rd_error: not an id, damaged, another version, or the error that it carries. */
-rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_who_t *who);
+rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_log_ctx_t *ctx);
 
 /* out = HMAC(secret; label, job, data): keys and secrets for one purpose each. */
 void rd_id_key(const rd_creds_t *creds, const char *label, const void *data, size_t bytes, unsigned char out[32]);
 /* Those of the same kind that follow from `creds` and `data`. */
 void rd_id_derive(rd_creds_t *out, const rd_creds_t *creds, const char *label, const void *data, size_t bytes);
 
-rondo_result_t rd_crypto_init(rd_who_t *who);
+rondo_result_t rd_crypto_init(rd_log_ctx_t *ctx);
 void rd_whois(char text[RD_WHOIS]); /* this process */
 
 #endif

@@ -115,7 +115,7 @@ static void listen_there(joining_t *j)
     rd_fd_close(b->listener);
     b->listener = -1;
     b->addr.port[0] = b->addr.port[1] = 0;
-    rondo_result_t code = rd_sock_listen(&b->listener, &b->addr, j->env, b->who);
+    rondo_result_t code = rd_sock_listen(&b->listener, &b->addr, j->env, b->ctx);
     if (code != RONDO_SUCCESS) {
         fail(j, code, "%s", rd_thread_error());
         j->said = 1;
@@ -361,5 +361,5 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         return stop;
     if (j.code == RONDO_SUCCESS || j.said)
         return j.code;
-    return rd_error(b->who, j.code, "%s", j.text);
+    return rd_error(b->ctx, j.code, "%s", j.text);
 }

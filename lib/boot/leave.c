@@ -13,19 +13,19 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
                               size_t size)
 {
     int first = reporter > 0 && reporter <= b->nranks && reporter - 1 != failed_rank ? reporter - 1 : from;
-    const char *said_by = rd_boot_whois(b, first), *who = rd_boot_whois(b, failed_rank);
+    const char *said_by = rd_boot_whois(b, first), *ctx = rd_boot_whois(b, failed_rank);
     if (failed_rank == from)
-        snprintf(text, size, "rank %d (%s) %s", failed_rank, who,
+        snprintf(text, size, "rank %d (%s) %s", failed_rank, ctx,
                  said == RONDO_ERR_ABORTED   ? "was aborted"
                  : said == RONDO_ERR_TIMEOUT ? "gave up waiting"
                                              : "has failed");
     else if (said == RONDO_ERR_TIMEOUT) /* alive, as far as anybody knows */
-        snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", failed_rank, who, first, said_by);
+        snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", failed_rank, ctx, first, said_by);
     else if (failed_rank == b->rank) /* a network that is cut in one direction: they are heard, and do not hear */
         snprintf(text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more", first,
                  said_by, failed_rank);
     else
-        snprintf(text, size, "rank %d (%s) died or failed, as rank %d (%s) reports", failed_rank, who, first, said_by);
+        snprintf(text, size, "rank %d (%s) died or failed, as rank %d (%s) reports", failed_rank, ctx, first, said_by);
     return said == RONDO_ERR_TIMEOUT && failed_rank != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
 }
 
@@ -157,7 +157,7 @@ rondo_result_t rd_boot_check(rd_boot_t *b)
         if (code == RONDO_SUCCESS)
             continue;
         rd_boot_say(b, code, news.failed_rank, news.reporter);
-        rd_stop_heard(b->stop, b->who, code, news.failed_rank, news.reporter, news.text);
+        rd_stop_heard(b->stop, b->ctx, code, news.failed_rank, news.reporter, news.text);
     }
     pthread_mutex_unlock(&b->lock);
     return code;

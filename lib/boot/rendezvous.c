@@ -182,13 +182,13 @@ static void missing(const rendezvous_t *m, char *text, size_t room)
 
 static void check_deadline(rendezvous_t *m)
 {
-    char who[96];
+    char ctx[96];
     if (!m->first_ms || m->timeout_ms <= 0 || m->fail.code || rd_clock_ms() - m->first_ms < m->timeout_ms)
         return;
-    missing(m, who, sizeof(who));
+    missing(m, ctx, sizeof(ctx));
     if (m->njoined < m->nranks)
         fail(m, RONDO_ERR_TIMEOUT, -1, "of %d ranks only %d came within %lld ms; missing: %s (RONDO_CREATE_TIMEOUT_MS)",
-             m->nranks, m->njoined, (long long)m->timeout_ms, who);
+             m->nranks, m->njoined, (long long)m->timeout_ms, ctx);
     else
         fail(m, RONDO_ERR_TIMEOUT, -1,
              "all %d ranks came, but only %d reached their neighbours within %lld ms: does a "
@@ -363,13 +363,13 @@ static void *rendezvous_run(void *arg)
     return NULL;
 }
 
-rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_who_t *who)
+rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_log_ctx_t *ctx)
 {
     rd_hello_t mine = {.purpose = RD_FOR_MEETING, .rank = -1};
     rendezvous_t *m = calloc(1, sizeof(*m));
     if (!m) {
         rd_fd_close(listener);
-        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the rendezvous");
+        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the rendezvous");
     }
     m->id = *id;
     m->listener = listener;
@@ -379,7 +379,7 @@ rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t time
     memcpy(m->served.job, id->creds.job, sizeof(m->served.job));
     if (rd_served_start(&m->served, rendezvous_run) == 0)
         return RONDO_SUCCESS;
-    rondo_result_t code = rd_error(who, RONDO_ERR_SYSTEM, "cannot start the rendezvous thread: %s", strerror(errno));
+    rondo_result_t code = rd_error(ctx, RONDO_ERR_SYSTEM, "cannot start the rendezvous thread: %s", strerror(errno));
     rd_fd_close(listener);
     free(m);
     return code;

@@ -50,7 +50,7 @@ typedef struct rd_fail {
 
 /* Serves id's rendezvous on `listener` (taken over). Ends when all have come and left, when timeout_ms has passed since
  * the first came (0: never), or at process exit. */
-rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_who_t *who);
+rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t timeout_ms, rd_log_ctx_t *ctx);
 /* A rank of this process is through with id's creation: if the rendezvous is in this process too, waits until it has
  * ended. `code`: how the creation went here; after a failure the others are given a second to come and hear of it,
  * after an abort none. */

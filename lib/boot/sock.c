@@ -221,7 +221,7 @@ static int try_port(int fd, const rd_addr_t *addr, int port)
     return bind(fd, (struct sockaddr *)&sa, bytes) == 0 && listen(fd, BACKLOG) == 0 ? 0 : -1;
 }
 
-rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_who_t *who)
+rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_log_ctx_t *ctx)
 {
     char text[RD_ADDR_TEXT];
     int one = 1, bound = -1, port = env->port_first, s = -1;
@@ -229,7 +229,7 @@ rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_
         rd_fd_close(s);
         s = kept_socket(addr->family == 4 ? AF_INET : AF_INET6);
         if (s < 0)
-            return rd_error(who, RONDO_ERR_SYSTEM, "cannot make a socket: %s%s", strerror(errno),
+            return rd_error(ctx, RONDO_ERR_SYSTEM, "cannot make a socket: %s%s", strerror(errno),
                             errno == EMFILE ? " (raise `ulimit -n`)" : "");
         setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
         if (addr->family == 6)
@@ -242,7 +242,7 @@ rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_
     }
     int error = errno;
     rd_fd_close(s);
-    return rd_error(who, RONDO_ERR_SYSTEM, "cannot listen on %s, ports %d to %d: %s (see RONDO_IFACE, RONDO_PORTS)",
+    return rd_error(ctx, RONDO_ERR_SYSTEM, "cannot listen on %s, ports %d to %d: %s (see RONDO_IFACE, RONDO_PORTS)",
                     rd_addr_print(addr, text), env->port_first, env->port_last, strerror(error));
 }
 

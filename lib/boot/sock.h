@@ -29,7 +29,7 @@ int rd_addr_remote(int fd, rd_addr_t *addr);
 rondo_result_t rd_addr_choose(rd_addr_t *addr, const rd_env_t *env);
 
 /* Listens on exactly this address, at a port of RONDO_PORTS, and writes the port into it. */
-rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_who_t *who);
+rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_log_ctx_t *ctx);
 /* Begins to connect without waiting; the descriptor, or -1 with errno set. */
 int rd_sock_connect(const rd_addr_t *addr);
 int rd_sock_accept(int listener); /* not blocking, close on exec, no delay */

@@ -67,7 +67,7 @@ rondo_result_t rondo_comm_test(rondo_comm_t comm, int *done)
     if (result != RONDO_SUCCESS)
         return result;
     if (!done)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_test: done is NULL");
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_test: done is NULL");
     result = rd_comm_enter(comm);
     if (result == RONDO_SUCCESS)
         result = comm->cuda ? rd_cuda_drained(comm->cuda) : rd_queue_drained(&comm->queue);
@@ -123,7 +123,7 @@ rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error)
     if (result != RONDO_SUCCESS)
         return result;
     if (!error)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_get_error: error is NULL");
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_get_error: error is NULL");
     if (rd_comm_query_enter(comm)) {
         *error = rd_health_poll(&comm->health);
         if (comm->cuda && *error == RONDO_SUCCESS)
@@ -142,7 +142,7 @@ static rondo_result_t give(rondo_comm_t comm, const char *call, int value, int *
     if (result != RONDO_SUCCESS)
         return result;
     if (!to)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: the result's pointer is NULL", call);
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "%s: the result's pointer is NULL", call);
     *to = value;
     return RONDO_SUCCESS;
 }
@@ -166,7 +166,7 @@ const char *rondo_last_error(rondo_comm_t comm)
 {
     uint64_t alive = comm ? atomic_load_explicit(&comm->alive, memory_order_relaxed) : 0;
 
-    return alive == rd_comm_mark ? rd_who_error(&comm->who) : rd_thread_error();
+    return alive == rd_comm_mark ? rd_log_ctx_error(&comm->ctx) : rd_thread_error();
 }
 
 rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id)

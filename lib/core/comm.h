@@ -13,7 +13,7 @@
 struct rondo_comm {
     _Atomic uint64_t alive; /* rd_comm_mark: tells a communicator from a stale or foreign pointer */
     int rank, nranks, device;
-    rd_who_t who;
+    rd_log_ctx_t ctx;
     rd_health_t health;
     rd_env_t env;
     rd_prices_t prices;

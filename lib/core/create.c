@@ -122,16 +122,16 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
     comm->team.timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
     unsigned number = atomic_fetch_add(&serial, 1);
     if (config.name)
-        snprintf(comm->who.name, sizeof comm->who.name, "%s", config.name);
+        snprintf(comm->ctx.name, sizeof comm->ctx.name, "%s", config.name);
     else
-        snprintf(comm->who.name, sizeof comm->who.name, "comm%u", number);
+        snprintf(comm->ctx.name, sizeof comm->ctx.name, "comm%u", number);
     return rd_cuda_device(config.device, &comm->device);
 }
 
 static rondo_result_t add_transport(rondo_comm_t comm, const rd_transport_ops_t *ops, const rd_transport_args_t *args)
 {
     rd_transport_t *t;
-    rondo_result_t result = ops->post ? rd_conns_map(&comm->conns, &comm->node, &comm->who) : RONDO_SUCCESS;
+    rondo_result_t result = ops->post ? rd_conns_map(&comm->conns, &comm->node, &comm->ctx) : RONDO_SUCCESS;
 
     if (result != RONDO_SUCCESS || (result = ops->create(&t, args)))
         return result;
@@ -147,9 +147,9 @@ static rondo_result_t add_transport(rondo_comm_t comm, const rd_transport_ops_t 
 static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *layout)
 {
     const rd_transport_args_t args = {comm->rank, comm->nranks, &comm->node, &comm->conns,
-                                      &comm->env, comm->boot,   &comm->who,  &comm->health.stop};
+                                      &comm->env, comm->boot,   &comm->ctx,  &comm->health.stop};
     const rd_transport_ops_t *ops;
-    rondo_result_t result = rd_conns_create(&comm->conns, layout, &comm->node, comm->nranks, &comm->who);
+    rondo_result_t result = rd_conns_create(&comm->conns, layout, &comm->node, comm->nranks, &comm->ctx);
 
     for (int i = 0; (ops = rd_transport_at(i)) && result == RONDO_SUCCESS; i++) {
         if (ops->reach == RD_WITHIN_NODE)
@@ -190,7 +190,7 @@ static void begin_team(rondo_comm_t comm)
     team->env = &comm->env;
     team->boot = comm->boot;
     team->health = &comm->health;
-    team->who = &comm->who;
+    team->ctx = &comm->ctx;
     team->prices = &comm->prices;
 }
 
@@ -200,7 +200,7 @@ static rondo_result_t agree(rondo_comm_t comm, rd_agreed_t *agreed)
     rd_team_t *team = &comm->team;
     rd_prices_t own;
     int number;
-    rondo_result_t result = rd_prices_find(&own, &number, comm->env.tune, &comm->who);
+    rondo_result_t result = rd_prices_find(&own, &number, comm->env.tune, &comm->ctx);
 
     if (result != RONDO_SUCCESS)
         return result;
@@ -224,26 +224,26 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
 
     begin_team(comm);
     if ((result = agree(comm, &agreed)) || (result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks,
-                                                                  &comm->env, &comm->who, &comm->health.stop)))
+                                                                  &comm->env, &comm->ctx, &comm->health.stop)))
         return result;
     connection_layout(&layout, comm);
     if ((result =
-             rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->who, &comm->health.stop)) ||
+             rd_node_map(&comm->node, comm->boot, layout.segment_bytes, &comm->env, &comm->ctx, &comm->health.stop)) ||
         (result = make_connections(comm, &layout)))
         return result;
     comm->health.notice = &comm->conns.self->notice;
     comm->team.controls = comm->conns.controls;
     const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node,   agreed.cores, agreed.sharing,
-                                    &comm->conns, &comm->env,   &comm->prices, &comm->who,   rd_reducer_init};
+                                    &comm->conns, &comm->env,   &comm->prices, &comm->ctx,   rd_reducer_init};
     if ((result = comm->device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
                                     : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
-        (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->who, &comm->health.stop, has_left, comm)))
+        (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop, has_left, comm)))
         return result;
     if (comm->cuda && comm->nranks > 1)
         rd_liveness_look(comm->liveness, look_at_device);
     if (comm->rank == 0)
-        rd_log(&comm->who, RD_LOG_INFO,
+        rd_log(&comm->ctx, RD_LOG_INFO,
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",
                RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, comm->nranks, comm->node.nnodes,
                comm->cuda ? "CUDA" : "host memory", rd_transport_version(comm->net->ops), agreed.cores, layout.slots,
@@ -258,8 +258,8 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
     rondo_result_t result;
 
     if (meeting)
-        rd_liveness_meeting_begin(meeting, &comm->who, &comm->health.stop);
-    result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->who, &comm->health.stop);
+        rd_liveness_meeting_begin(meeting, &comm->ctx, &comm->health.stop);
+    result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->ctx, &comm->health.stop);
     if (meeting)
         rd_liveness_meeting_end(meeting);
     return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
@@ -278,17 +278,17 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     }
     rd_fork_register(RD_FORK_COMM, &at_fork);
     memset(made, 0, sizeof *made);
-    made->rank = made->who.rank = rank;
-    made->nranks = made->who.nranks = nranks;
+    made->rank = made->ctx.rank = rank;
+    made->nranks = made->ctx.nranks = nranks;
     made->conns.self = &made->conns.own;
-    rd_health_begin(&made->health, &made->who, &made->conns.own.notice, &health_ops, made);
+    rd_health_begin(&made->health, &made->ctx, &made->conns.own.notice, &health_ops, made);
     atomic_store(&made->references, 1);
     if (env)
         made->env = *env;
     if ((!env && (result = rd_env_read(&made->env))) || (result = rd_transport_check(&made->env, NULL)) ||
         (result = read_config(made, config)) || (result = rendezvous(made, id, meeting)) || (result = make_rooms(made))) {
         if (result == rd_health_check(&made->health)) /* found by another thread */
-            rd_error_again(&made->who, made->health.stop.text);
+            rd_error_again(&made->ctx, made->health.stop.text);
         if (made->boot)
             rd_boot_farewell(made->boot, result, rank);
         rd_comm_take_down(made);
@@ -315,10 +315,10 @@ static rondo_result_t make_net_comm(const rd_team_t *of, const char *purpose, co
     const struct rondo_comm *comm = rd_comm_of_team(of);
     rondo_comm_t made;
     rd_env_t env = comm->env;
-    char name[sizeof comm->who.name + sizeof "/check"];
+    char name[sizeof comm->ctx.name + sizeof "/check"];
 
     env.algo[0] = env.proto[0] = '\0'; /* they name kernels */
-    snprintf(name, sizeof name, "%s/%.5s", comm->who.name, purpose);
+    snprintf(name, sizeof name, "%s/%.5s", comm->ctx.name, purpose);
     config.name = name;
     config.device = RONDO_DEVICE_HOST;
     config.timeout_ms = comm->team.timeout_ms;

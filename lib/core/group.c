@@ -112,14 +112,14 @@ rondo_result_t rd_group_note(rondo_comm_t comm)
 {
     if (add_comm(&own()->whose, comm) == 0)
         return RONDO_SUCCESS;
-    return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
+    return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
 }
 
 rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task)
 {
     if (add_comm(&own()->whose, comm) != 0) {
         rd_task_free(&comm->queue, task);
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
     }
     if (own()->first)
         own()->last->next = task;
@@ -134,7 +134,7 @@ rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, s
     self_message_t *m = add_comm(&own()->whose, comm) == 0 ? malloc(sizeof *m) : NULL;
 
     if (!m)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
     *m = (self_message_t){NULL, comm, send, 0, buffer, bytes};
     if (own()->self_last)
         own()->self_last->next = m;
@@ -162,11 +162,11 @@ static rondo_result_t match_self(void)
             continue;
         self_message_t *p = partner(m);
         if (!p)
-            return rd_error(&m->comm->who, RONDO_ERR_INVALID_USAGE,
+            return rd_error(&m->comm->ctx, RONDO_ERR_INVALID_USAGE,
                             "%s to this rank itself has no matching %s in the same group",
                             m->send ? "a send" : "a recv", m->send ? "recv" : "send");
         if (p->bytes != m->bytes)
-            return rd_error(&m->comm->who, RONDO_ERR_INVALID_ARGUMENT,
+            return rd_error(&m->comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
                             "a rank sends itself %zu bytes and receives %zu: the counts must match",
                             m->send ? m->bytes : p->bytes, m->send ? p->bytes : m->bytes);
         p->matched = m->matched = 1;

@@ -45,7 +45,7 @@ rondo_result_t rd_comm_leave_failed(rondo_comm_t comm, rondo_result_t result)
     if (stop != RONDO_SUCCESS && !rd_comm_gone(comm))
         rd_comm_cancel(comm);
     if (stop == result)
-        rd_error_again(&comm->who, comm->health.stop.text);
+        rd_error_again(&comm->ctx, comm->health.stop.text);
     atomic_store_explicit(&comm->inside, 0, memory_order_release);
     return result;
 }

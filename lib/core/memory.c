@@ -25,10 +25,10 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buffer, size_t bytes
     if (result != RONDO_SUCCESS)
         return result;
     if (!reg || (!buffer && bytes))
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, reg ? "buffer" : "reg");
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, reg ? "buffer" : "reg");
     rondo_registration_t made = malloc(sizeof *made);
     if (!made)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a registration");
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a registration");
     *made = (struct rondo_registration){comm, -1};
     if (comm->cuda && (result = rd_comm_enter(comm)) == RONDO_SUCCESS)
         result = rd_call_spoiled(comm, rd_cuda_register(comm->cuda, buffer, bytes, &made->number));
@@ -49,7 +49,7 @@ rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg
     if (result != RONDO_SUCCESS)
         return result;
     if (!reg || reg->comm != comm)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: reg is %s", call,
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "%s: reg is %s", call,
                         reg ? "a registration of another communicator" : "NULL");
     if (comm->cuda)
         result = rd_cuda_deregister(comm->cuda, reg->number);
@@ -76,15 +76,15 @@ rondo_result_t rondo_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
     if (result != RONDO_SUCCESS)
         return result;
     if (!buffer)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: buffer is NULL", call);
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "%s: buffer is NULL", call);
     if (comm->cuda)
         return rd_cuda_mem_alloc(comm->cuda, buffer, bytes);
     if (bytes > SIZE_MAX / 2)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "%s: %zu bytes are more than there can be", call, bytes);
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "%s: %zu bytes are more than there can be", call, bytes);
     size_t whole = (bytes + 2 * page - 1) / page * page;
     char *base = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "%s: no memory for %zu bytes", call, bytes);
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "%s: no memory for %zu bytes", call, bytes);
     if (comm->env.huge_pages && whole >= HUGE_PAGE)
         (void)madvise(base, whole, MADV_HUGEPAGE); /* advice: refusal costs speed alone */
     *(size_t *)(void *)base = whole;
@@ -101,7 +101,7 @@ rondo_result_t rondo_mem_free(void *buffer, rondo_comm_t comm)
     if (comm->cuda)
         return rd_cuda_mem_free(comm->cuda, buffer);
     if ((uintptr_t)buffer % 4096)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_mem_free: %p is not from rondo_mem_alloc",
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_mem_free: %p is not from rondo_mem_alloc",
                         buffer);
     char *base = (char *)buffer - 4096;
     munmap(base, *(size_t *)(void *)base);

@@ -25,11 +25,11 @@ const rd_reducer_t *rd_op_reducer(rondo_comm_t comm, rondo_op_t op, rondo_type_t
             continue;
         if (u->type == type)
             return &u->reducer;
-        rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: op %d was made for %s, the call's type is %s", call, op,
+        rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "%s: op %d was made for %s, the call's type is %s", call, op,
                  rd_type_name(u->type), rd_type_name(type));
         return NULL;
     }
-    rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
+    rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
              "%s: op %d is neither one of RONDO_SUM .. RONDO_MAXLOC (0 to %d) nor an op of this communicator", call, op,
              RONDO_NUM_OPS - 1);
     return NULL;
@@ -68,17 +68,17 @@ rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, ron
     if (result != RONDO_SUCCESS)
         return result;
     if (!op || !scalar)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, op ? "scalar" : "op");
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, op ? "scalar" : "op");
     if (!rd_type_name(type) || !scales(type))
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "%s: type %d cannot be scaled and summed", call,
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "%s: type %d cannot be scaled and summed", call,
                         (int)type);
     if (scalar_on_device && !comm->cuda)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
                         "%s: scalar_on_device is 1 on a host communicator, where there is no device memory: pass 0",
                         call);
     made = calloc(1, sizeof *made);
     if (!made)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for an op");
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for an op");
     made->number = atomic_fetch_add(&last_number, 1);
     made->type = type;
     if (scalar_on_device) {
@@ -120,7 +120,7 @@ rondo_result_t rondo_op_destroy(rondo_op_t op, rondo_comm_t comm)
         return result;
     rd_comm_enter(comm); /* also of one that has failed */
     if (!rd_comm_gone(comm) && !remove_op(comm, op))
-        result = rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
+        result = rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
                           "rondo_op_destroy: op %d is not an op of this communicator", op);
     return rd_comm_leave(comm, result);
 }

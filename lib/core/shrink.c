@@ -13,7 +13,7 @@ static rondo_result_t enter(rondo_comm_t comm)
 {
     rd_comm_enter(comm);
     if (rd_comm_gone(comm))
-        return rd_error(&comm->who, RONDO_ERR_ABORTED,
+        return rd_error(&comm->ctx, RONDO_ERR_ABORTED,
                         "rondo_comm_shrink: another thread has aborted the communicator");
     return RONDO_SUCCESS;
 }
@@ -25,7 +25,7 @@ static rondo_result_t begin(rondo_comm_t comm, rd_agree_shrink_t **agreement)
 
     if (result == RONDO_SUCCESS && comm->survived)
         result =
-            rd_error(&comm->who, RONDO_ERR_INVALID_USAGE,
+            rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
                      "rondo_comm_shrink: this communicator has been shrunk to its survivors before: shrink the one "
                      "that came of it");
     if (result == RONDO_SUCCESS)

@@ -83,11 +83,11 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
     if (result != RONDO_SUCCESS)
         return result;
     if (!newcomm)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_split: newcomm is NULL");
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_split: newcomm is NULL");
     split_t *all = calloc((size_t)comm->nranks, sizeof *all);
     if (!all)
         return rd_call_spoiled(
-            comm, rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->nranks));
+            comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->nranks));
     all[comm->rank] = (split_t){color, key, 0, {{0}}};
     const rondo_config_t derived = derived_config(comm, config);
     result = exchange(comm, all, &rank, &size, &first);
@@ -118,15 +118,15 @@ static int survivors(rondo_comm_t comm, const int *excluded, int nexcluded, int 
 static rondo_result_t check_excluded(rondo_comm_t comm, const int *excluded, int nexcluded)
 {
     if (nexcluded < 0 || (nexcluded > 0 && !excluded))
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: %s",
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: %s",
                         nexcluded < 0 ? "nexcluded is negative, and not RONDO_SURVIVORS" : "excluded is NULL");
     for (int i = 0; i < nexcluded; i++) {
         if (excluded[i] < 0 || excluded[i] >= comm->nranks)
-            return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT,
+            return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
                             "rondo_comm_shrink: excluded[%d] is %d, ranks are 0 to %d", i, excluded[i],
                             comm->nranks - 1);
         if (excluded[i] == comm->rank)
-            return rd_error(&comm->who, RONDO_ERR_INVALID_USAGE,
+            return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
                             "rondo_comm_shrink: rank %d excludes itself: only the ranks that stay call it", comm->rank);
     }
     return RONDO_SUCCESS;
@@ -176,7 +176,7 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
     if (result != RONDO_SUCCESS)
         return result;
     if (!newcomm)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: newcomm is NULL");
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: newcomm is NULL");
     const rondo_config_t derived = derived_config(comm, config);
     if (nexcluded == RONDO_SURVIVORS)
         return rd_comm_shrink_survivors(comm, newcomm, &derived);
@@ -184,7 +184,7 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
         return result;
     members = malloc((size_t)comm->nranks * sizeof *members);
     if (!members)
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->nranks);
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->nranks);
     result = make_smaller(comm, members, survivors(comm, excluded, nexcluded, members), newcomm, &derived);
     free(members);
     return result;
@@ -198,7 +198,7 @@ typedef struct {
     rondo_config_t config;
     int rank, nranks, started;
     rondo_result_t result;
-    char error[sizeof((rd_who_t *)0)->error]; /* that thread's sentence */
+    char error[sizeof((rd_log_ctx_t *)0)->error]; /* that thread's sentence */
 } maker_t;
 
 static void *make_one(void *arg)

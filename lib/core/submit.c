@@ -32,7 +32,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
         task->result_bytes = call->bounce;
         if (!task->bounce) {
             rd_task_free(&comm->queue, task);
-            return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->bounce);
+            return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->bounce);
         }
     }
     return rd_group_record(comm, task);
@@ -45,7 +45,7 @@ static rondo_result_t run_bounce(rondo_comm_t comm, const rd_call_t *call, rd_pl
 
     if (!bounce) {
         rd_plan_put(plan);
-        return rd_error(&comm->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->bounce);
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of output", call->bounce);
     }
     result = rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, bounce);
     if (result == RONDO_SUCCESS)
@@ -160,7 +160,7 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     if (peer == comm->rank && rd_group_depth)
         return rd_group_record_self(comm, send, buffer, bytes);
     if (peer == comm->rank)
-        return rd_error(&comm->who, RONDO_ERR_INVALID_USAGE,
+        return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
                         "%s to this rank itself would wait for ever: put it into a group with its partner",
                         send ? "rondo_send" : "rondo_recv");
     result = rd_plan_get_p2p(comm->planner, peer, send, bytes, &plan);
@@ -188,5 +188,5 @@ rondo_result_t rondo_call_refuse(rondo_comm_t comm, rondo_result_t result, const
 {
     rondo_result_t valid = rd_comm_valid(comm, call);
 
-    return rd_group_failed(valid == RONDO_SUCCESS ? rd_error(&comm->who, result, "%s: %s", call, sentence) : valid);
+    return rd_group_failed(valid == RONDO_SUCCESS ? rd_error(&comm->ctx, result, "%s: %s", call, sentence) : valid);
 }

@@ -58,7 +58,7 @@ int rd_transport_register(const rd_transport_ops_t *ops)
     return -1;
 }
 
-rondo_result_t rd_transport_check(const rd_env_t *env, rd_who_t *who)
+rondo_result_t rd_transport_check(const rd_env_t *env, rd_log_ctx_t *ctx)
 {
     char names[256] = "";
     size_t used = 0;
@@ -68,7 +68,7 @@ rondo_result_t rd_transport_check(const rd_env_t *env, rd_who_t *who)
         return RONDO_SUCCESS;
     for (int i = 0; (ops = rd_transport_at(i)) && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", ops->name);
-    return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+    return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                     "RONDO_TRANSPORT=%s is not allowed: this library has the transports %s", env->transport, names);
 }
 
@@ -106,10 +106,10 @@ static rondo_result_t compare(const rd_transport_args_t *args, const char (*name
         return RONDO_SUCCESS;
     rd_boot_farewell_alike(args->boot);
     if (!*names[r])
-        return rd_error(args->who, RONDO_ERR_REMOTE,
+        return rd_error(args->ctx, RONDO_ERR_REMOTE,
                         "rank %d (%s) has no transport between nodes: its own message says why", r,
                         rd_boot_whois(args->boot, r));
-    return rd_error(args->who, RONDO_ERR_INVALID_USAGE,
+    return rd_error(args->ctx, RONDO_ERR_INVALID_USAGE,
                     "rank %d (%s) goes by %.31s between nodes, this rank by %.31s: set RONDO_TRANSPORT alike on all", r,
                     rd_boot_whois(args->boot, r), names[r], mine);
 }
@@ -117,7 +117,7 @@ static rondo_result_t compare(const rd_transport_args_t *args, const char (*name
 static rondo_result_t none(const rd_transport_args_t *args, const char *why)
 {
     rd_boot_farewell_alike(args->boot);
-    return rd_error(args->who, RONDO_ERR_UNSUPPORTED, "%d nodes need a network transport, but %s", args->node->nnodes,
+    return rd_error(args->ctx, RONDO_ERR_UNSUPPORTED, "%d nodes need a network transport, but %s", args->node->nnodes,
                     why);
 }
 
@@ -128,7 +128,7 @@ rondo_result_t rd_transport_choose(const rd_transport_ops_t **ops, const rd_tran
     char(*names)[NAME_BYTES] = calloc((size_t)args->nranks, NAME_BYTES);
 
     if (!names)
-        return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", args->nranks);
+        return rd_error(args->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", args->nranks);
     if (own)
         snprintf(names[args->rank], NAME_BYTES, "%s", own->name);
     rondo_result_t result = rd_boot_allgather(args->boot, names, NAME_BYTES);

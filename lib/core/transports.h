@@ -13,7 +13,7 @@ const rd_transport_ops_t *rd_transport_named(const char *name); /* NULL: there i
 int rd_transport_register(const rd_transport_ops_t *ops);
 
 /* RONDO_TRANSPORT must name one of them, if it names any. */
-rondo_result_t rd_transport_check(const rd_env_t *env, rd_who_t *who);
+rondo_result_t rd_transport_check(const rd_env_t *env, rd_log_ctx_t *ctx);
 
 /* By which one this rank would reach other nodes: the one that RONDO_TRANSPORT names, or the first that can be used.
  * NULL: there is none, and `why` says why not. */

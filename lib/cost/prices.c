@@ -113,7 +113,7 @@ int rd_prices_here(void)
 }
 #endif
 
-rondo_result_t rd_prices_find(rd_prices_t *prices, int *number, const char *tune, rd_who_t *who)
+rondo_result_t rd_prices_find(rd_prices_t *prices, int *number, const char *tune, rd_log_ctx_t *ctx)
 {
     int n = rd_prices_here();
 
@@ -125,5 +125,5 @@ rondo_result_t rd_prices_find(rd_prices_t *prices, int *number, const char *tune
         }
     *prices = *rd_prices_builtin(n);
     *number = *tune ? -1 : n;
-    return *tune ? rd_prices_read(prices, tune, who) : RONDO_SUCCESS;
+    return *tune ? rd_prices_read(prices, tune, ctx) : RONDO_SUCCESS;
 }

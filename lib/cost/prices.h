@@ -59,11 +59,11 @@ int rd_prices_here(void); /* the number of this processor's */
 
 /* What RONDO_TUNE names: a built-in table or a file. *number: the built-in one's, or -1. With "" the table is this
  * processor's. */
-rondo_result_t rd_prices_find(rd_prices_t *prices, int *number, const char *tune, rd_who_t *who);
+rondo_result_t rd_prices_find(rd_prices_t *prices, int *number, const char *tune, rd_log_ctx_t *ctx);
 
 /* The file is text, a name and a number to a line, `#` before a comment; names that are missing keep what `prices` has.
  * prices_file.c has the names. */
-rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_who_t *who);
+rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_log_ctx_t *ctx);
 void rd_prices_write(const rd_prices_t *prices, FILE *file);
 uint64_t rd_prices_hash(const rd_prices_t *prices); /* never 0 */
 

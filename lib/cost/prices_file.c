@@ -133,7 +133,7 @@ static int line_read(rd_prices_t *prices, char *line, const char **wrong)
     return number_parse(wanted, value, number);
 }
 
-rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_who_t *who)
+rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_log_ctx_t *ctx)
 {
     rondo_result_t result = RONDO_SUCCESS;
     rd_prices_t read = *prices;
@@ -142,18 +142,18 @@ rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_who_t *w
     FILE *f = fopen(file, "re");
 
     if (!f)
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+        return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                         "RONDO_TUNE=%s: %s; it must be a file of rondo-tune, or the name of built-in prices", file,
                         strerror(errno));
     for (int n = 1; result == RONDO_SUCCESS && fgets(line, sizeof line, f); n++) {
         line[strcspn(line, "#\n")] = 0;
         strcpy(text, line);
         if (line_read(&read, line, &wrong) != 0)
-            result = rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "RONDO_TUNE=%s, line %d, \"%.60s\": %s", file, n, text,
+            result = rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT, "RONDO_TUNE=%s, line %d, \"%.60s\": %s", file, n, text,
                               wrong);
     }
     if (result == RONDO_SUCCESS && ferror(f))
-        result = rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "RONDO_TUNE=%s cannot be read", file);
+        result = rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT, "RONDO_TUNE=%s cannot be read", file);
     fclose(f);
     if (result == RONDO_SUCCESS)
         *prices = read;

@@ -40,12 +40,12 @@ int nc_builtin_op(ncclRedOp_t op, rondo_op_t *to)
 }
 
 /* Who reads `send` and writes `recv`: nobody, the root alone, all. */
-typedef enum { NOBODY, ROOT, ALL } who_t;
+typedef enum { NOBODY, ROOT, ALL } log_ctx_t;
 
 static const struct {
     const char *call;
     int reduces, rooted; /* rooted: a root or a peer */
-    who_t sends, receives;
+    log_ctx_t sends, receives;
 } shapes[] = {
     [NC_ALLREDUCE] = {"ncclAllReduce", 1, 0, ALL, ALL},  [NC_REDUCE] = {"ncclReduce", 1, 1, ALL, ROOT},
     [NC_BROADCAST] = {"ncclBroadcast", 0, 1, ROOT, ALL}, [NC_REDUCE_SCATTER] = {"ncclReduceScatter", 1, 0, ALL, ALL},
@@ -99,9 +99,9 @@ rondo_result_t nc_op_run(const nc_op_t *op)
     return result;
 }
 
-static bool needs(who_t who, const nc_op_t *op)
+static bool needs(log_ctx_t ctx, const nc_op_t *op)
 {
-    return op->count > 0 && (who == ALL || (who == ROOT && op->root == op->comm->rank));
+    return op->count > 0 && (ctx == ALL || (ctx == ROOT && op->root == op->comm->rank));
 }
 
 static ncclResult_t check(const nc_op_t *op, const char *call)

@@ -73,7 +73,7 @@ static rondo_result_t same(const rank_facts_t *a, const rank_facts_t *b, int ran
     }
     if (!what)
         return RONDO_SUCCESS;
-    return rd_error(team->who, RONDO_ERR_INVALID_USAGE, "ranks differ in %s: rank 0 (%s) has %s, rank %d (%s) has %s",
+    return rd_error(team->ctx, RONDO_ERR_INVALID_USAGE, "ranks differ in %s: rank 0 (%s) has %s, rank %d (%s) has %s",
                     what, rd_boot_whois(team->boot, 0), of_a, rank, rd_boot_whois(team->boot, rank), of_b);
 }
 
@@ -145,7 +145,7 @@ rondo_result_t rd_agree(rd_agreed_t *agreed, const rd_team_t *team, const rd_pri
     rondo_result_t result = RONDO_ERR_NO_MEMORY;
 
     if (!all || !places) {
-        rd_error(team->who, result, "no memory for the records of %d ranks", team->nranks);
+        rd_error(team->ctx, result, "no memory for the records of %d ranks", team->nranks);
         goto free_both;
     }
     fill(&all[team->rank], team, priced);

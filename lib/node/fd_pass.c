@@ -211,7 +211,7 @@ static int give(rd_chan_t *c, int nranks, int memory, const int *pidfd)
 }
 
 rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned char name[RD_NODE_NAME],
-                            const unsigned char *expected, int memory, int *pidfd, rd_who_t *who)
+                            const unsigned char *expected, int memory, int *pidfd, rd_log_ctx_t *ctx)
 {
     size_t n = (size_t)p->nranks;
     rd_hello_t mine = {.purpose = RD_FOR_NODE, .rank = p->rank, .nranks = p->nranks};
@@ -221,7 +221,7 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
     l.chan = calloc(n, sizeof(*l.chan));
     l.asked = calloc(n, 1);
     if (!polls || !l.chan || !l.asked) {
-        code = rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
+        code = rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
         goto free;
     }
     rd_listener_open(&l.incoming, listener, &p->creds, name, RD_NODE_NAME, &mine);
@@ -236,7 +236,7 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
     while (l.awaited && !l.incoming.poor && rd_clock_ms() < until && !(code = stopped(p)))
         lead_turn(&l, expected, pidfd, polls);
     if (l.incoming.poor && !code)
-        code = rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
+        code = rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
     for (size_t r = 0; r < n && !code; r++)
         if (l.asked[r] == ASKED)
             give(l.chan[r], p->nranks, memory, pidfd); /* who does not get it reports that itself */
@@ -339,7 +339,7 @@ static void sort_parcel(const parcel_t *parcel, const int *fds, int *memory, int
 }
 
 rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char name[RD_NODE_NAME], int *memory,
-                              int *pidfd, rd_who_t *who)
+                              int *pidfd, rd_log_ctx_t *ctx)
 {
     rd_hello_t mine = {.purpose = RD_FOR_NODE, .rank = p->rank, .nranks = p->nranks};
     parcel_t parcel = {.last = 0};
@@ -348,7 +348,7 @@ rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char na
     *memory = -1;
     rd_chan_t *c = rd_chan_client(fd, &p->creds, name, RD_NODE_NAME, &mine);
     if (!c)
-        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to reach the first rank of this node");
+        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to reach the first rank of this node");
     if (shake_hands(p, c, until) == 0 && rd_chan_send(c, REC_ASK, NULL, 0) == 0)
         got = 0;
     while (got == 0 && !parcel.last) {
@@ -362,6 +362,6 @@ rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char na
     if (got != 0)
         drop_all(memory, pidfd, p->nranks);
     if (got == -2)
-        return rd_error(who, RONDO_ERR_SYSTEM, "no room for the descriptors of this node's ranks: raise `ulimit -n`");
+        return rd_error(ctx, RONDO_ERR_SYSTEM, "no room for the descriptors of this node's ranks: raise `ulimit -n`");
     return rd_stop_get(p->stop);
 }

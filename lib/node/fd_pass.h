@@ -22,9 +22,9 @@ typedef struct rd_pass {
 /* The leader's side: lets the ranks marked in `expected` in at `listener`, opens a pidfd of each, then gives to each
  * `memory` and all pidfds. pidfd[r] is set for those that came. A rank that does not come in time is left out. */
 rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned char name[RD_NODE_NAME],
-                            const unsigned char *expected, int memory, int *pidfd, rd_who_t *who);
+                            const unsigned char *expected, int memory, int *pidfd, rd_log_ctx_t *ctx);
 /* A member's side, on a connected descriptor (taken over). *memory -1 on return: the leader could not be convinced. */
 rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char name[RD_NODE_NAME], int *memory,
-                              int *pidfd, rd_who_t *who);
+                              int *pidfd, rd_log_ctx_t *ctx);
 
 #endif

@@ -27,7 +27,7 @@ typedef struct look {
 typedef struct finding {
     rd_node_t *node;
     rd_boot_t *boot;
-    rd_who_t *who;
+    rd_log_ctx_t *ctx;
     rd_pass_t pass;
     look_t *looks;
     int listener;
@@ -116,7 +116,7 @@ static rondo_result_t make_memory(finding_t *f)
     rd_fd_fork_unlock();
     if (f->memory >= 0)
         return RONDO_SUCCESS;
-    return rd_error(f->who, RONDO_ERR_SYSTEM, "cannot make shared memory: %s", strerror(errno));
+    return rd_error(f->ctx, RONDO_ERR_SYSTEM, "cannot make shared memory: %s", strerror(errno));
 }
 
 static rondo_result_t lead(finding_t *f)
@@ -131,7 +131,7 @@ static rondo_result_t lead(finding_t *f)
     rondo_result_t code = make_memory(f);
     if (code)
         return code;
-    return rd_pass_lead(&f->pass, f->listener, f->looks[self].name, f->expected, f->memory, f->all_pidfd, f->who);
+    return rd_pass_lead(&f->pass, f->listener, f->looks[self].name, f->expected, f->memory, f->all_pidfd, f->ctx);
 }
 
 /* After a failure its members need not wait for what will not come. */
@@ -159,7 +159,7 @@ static rondo_result_t take_turn(finding_t *f)
     if (leader == self)
         code = lead(f);
     else if (fd >= 0)
-        code = rd_pass_follow(&f->pass, fd, f->looks[leader].name, &f->memory, f->all_pidfd, f->who);
+        code = rd_pass_follow(&f->pass, fd, f->looks[leader].name, &f->memory, f->all_pidfd, f->ctx);
     if (code)
         stop_listening(f);
     f->said[self] = code ? -(int32_t)code : leader < 0 || leader == self || f->memory >= 0;
@@ -168,7 +168,7 @@ static rondo_result_t take_turn(finding_t *f)
         return code ? code : exchanged;
     for (int r = 0; r < n; r++)
         if (f->said[r] < 0)
-            return rd_error(f->who, (rondo_result_t)-f->said[r],
+            return rd_error(f->ctx, (rondo_result_t)-f->said[r],
                             "rank %d (%s) could not join its node: see its message", r, rd_boot_whois(f->boot, r));
     for (int r = n - 1; r >= 0; r--) { /* downwards: would_lead looks at the ranks below */
         int l = would_lead(f, r);
@@ -205,7 +205,7 @@ static rondo_result_t write_down(finding_t *f)
     if (node->pidfd) /* rd_node_free closes what stands there */
         memset(node->pidfd, 0xff, (size_t)node->nlocal * sizeof(int));
     if (!node->local || !node->pidfd)
-        return rd_error(f->who, RONDO_ERR_NO_MEMORY, "no memory for a node of %d ranks", node->nlocal);
+        return rd_error(f->ctx, RONDO_ERR_NO_MEMORY, "no memory for a node of %d ranks", node->nlocal);
     for (int r = 0, m = 0; r < n; r++) {
         if (f->leader_of[r] != f->leader_of[self])
             continue;
@@ -250,7 +250,7 @@ static rondo_result_t finding_alloc(finding_t *f)
     if (f->all_pidfd) /* first of all: finding_free closes what stands there */
         memset(f->all_pidfd, 0xff, n * sizeof(int));
     if (!f->looks || !f->leader_of || !f->led || !f->said || !f->expected || !f->all_pidfd || !f->node->node_of)
-        return rd_error(f->who, RONDO_ERR_NO_MEMORY, "no memory to find the nodes of %zu ranks", n);
+        return rd_error(f->ctx, RONDO_ERR_NO_MEMORY, "no memory to find the nodes of %zu ranks", n);
     memset(f->leader_of, 0xff, n * sizeof(int));
     return RONDO_SUCCESS;
 }
@@ -270,10 +270,10 @@ static void finding_free(finding_t *f)
     sodium_memzero(&f->pass.creds, sizeof(f->pass.creds));
 }
 
-rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env, rd_who_t *who,
+rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env, rd_log_ctx_t *ctx,
                             rd_stop_t *stop)
 {
-    finding_t f = {.node = node, .boot = boot, .who = who, .listener = -1, .memory = -1};
+    finding_t f = {.node = node, .boot = boot, .ctx = ctx, .listener = -1, .memory = -1};
     f.pass.rank = rank;
     f.pass.nranks = nranks;
     f.pass.stop = stop;

@@ -21,16 +21,16 @@ static bool is_plain(const rd_node_t *node)
 }
 
 /* All reports; the lowest rank's failure becomes everybody's. */
-static rondo_result_t exchange(report_t *all, rd_boot_t *boot, int rank, int nranks, rd_who_t *who)
+static rondo_result_t exchange(report_t *all, rd_boot_t *boot, int rank, int nranks, rd_log_ctx_t *ctx)
 {
     rondo_result_t code = rd_boot_allgather(boot, all, sizeof(*all));
     for (int r = 0; r < nranks && !code; r++) {
         all[r].text[RD_MEM_TEXT - 1] = 0;
         if (all[r].code && r == rank)
-            code = rd_error(who, (rondo_result_t)all[r].code, "%s", all[r].text);
+            code = rd_error(ctx, (rondo_result_t)all[r].code, "%s", all[r].text);
         else if (all[r].code)
             code =
-                rd_error(who, (rondo_result_t)all[r].code, "rank %d (%s): %s", r, rd_boot_whois(boot, r), all[r].text);
+                rd_error(ctx, (rondo_result_t)all[r].code, "rank %d (%s): %s", r, rd_boot_whois(boot, r), all[r].text);
     }
     return code;
 }
@@ -84,24 +84,24 @@ static void unmap(rd_node_t *node, size_t total)
     node->base = NULL;
 }
 
-rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const rd_env_t *env, rd_who_t *who,
+rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const rd_env_t *env, rd_log_ctx_t *ctx,
                            rd_stop_t *stop)
 {
     size_t total = segment_bytes * (size_t)node->nlocal;
     int rank = node->local[node->self], nranks = rd_boot_nranks(boot);
     if (segment_bytes % 4096 || total / (size_t)node->nlocal != segment_bytes || total > (size_t)1 << 46)
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "segments of %zu bytes for %d ranks cannot be mapped",
+        return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT, "segments of %zu bytes for %d ranks cannot be mapped",
                         segment_bytes, node->nlocal);
     report_t *all = calloc((size_t)nranks, sizeof(*all));
     if (!all)
-        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to compare %d ranks", nranks);
+        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to compare %d ranks", nranks);
     if (node->nlocal > 1 && node->self == 0)
         lead(node, total, env, &all[rank]);
-    rondo_result_t code = exchange(all, boot, rank, nranks, who);
+    rondo_result_t code = exchange(all, boot, rank, nranks, ctx);
     if (!code && node->nlocal > 1)
         follow(node, segment_bytes, env, &all[node->local[0]], &all[rank]);
     if (!code)
-        code = exchange(all, boot, rank, nranks, who);
+        code = exchange(all, boot, rank, nranks, ctx);
     if (!code)
         code = rd_stop_get(stop);
     if (!code)

@@ -17,7 +17,7 @@ typedef struct rd_team {
     const rd_env_t *env;   /* the settings, as they were when the communicator was made */
     rd_boot_t *boot;       /* for exchanges while something is made, and to name ranks */
     rd_health_t *health;
-    rd_who_t *who;                      /* in whose name is logged */
+    rd_log_ctx_t *ctx;                      /* in whose name is logged */
     const struct rd_prices *prices;     /* cost/prices.h */
     struct rd_control *const *controls; /* transport/conns.h: of each rank on this node, NULL elsewhere */
     int64_t timeout_ms;                 /* of an operation; 0: none */

@@ -177,7 +177,7 @@ static void name_add(names_t *names, const char *name)
             (size_t)snprintf(names->text + names->used, NAMES - names->used, "%s%s", names->used ? ", " : "", name);
 }
 
-static rondo_result_t operation_check(const rd_env_t *env, const char *name, size_t length, rd_who_t *who)
+static rondo_result_t operation_check(const rd_env_t *env, const char *name, size_t length, rd_log_ctx_t *ctx)
 {
     names_t names = {"", 0};
 
@@ -187,13 +187,13 @@ static rondo_result_t operation_check(const rd_env_t *env, const char *name, siz
             return RONDO_SUCCESS;
         name_add(&names, known);
     }
-    return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+    return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                     "RONDO_ALGO=%s: there is no operation \"%.*s\" to choose for; there are %s", env->algo, (int)length,
                     name, names.text);
 }
 
 static rondo_result_t algo_check(const rd_env_t *env, const rd_executor_t *x, const char *name, size_t length,
-                                 rd_who_t *who)
+                                 rd_log_ctx_t *ctx)
 {
     const rd_algo_t *named = rd_algo_named(name, length);
     const char *where = x->gpus ? "on CUDA" : "on host memory";
@@ -205,13 +205,13 @@ static rondo_result_t algo_check(const rd_env_t *env, const rd_executor_t *x, co
         if (colls_of(x, *algo))
             name_add(&names, (*algo)->name);
     if (named)
-        return rd_error(who, RONDO_ERR_UNSUPPORTED, "RONDO_ALGO=%s: %s \"%.*s\" does not run; there are %s", env->algo,
+        return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "RONDO_ALGO=%s: %s \"%.*s\" does not run; there are %s", env->algo,
                         where, (int)length, name, names.text);
-    return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "RONDO_ALGO=%s: %s there is no algorithm \"%.*s\"; there are %s",
+    return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT, "RONDO_ALGO=%s: %s there is no algorithm \"%.*s\"; there are %s",
                     env->algo, where, (int)length, name, names.text);
 }
 
-static rondo_result_t proto_check(const rd_env_t *env, const rd_executor_t *x, rd_who_t *who)
+static rondo_result_t proto_check(const rd_env_t *env, const rd_executor_t *x, rd_log_ctx_t *ctx)
 {
     int known = !env->proto[0];
     names_t names = {"", 0};
@@ -225,20 +225,20 @@ static rondo_result_t proto_check(const rd_env_t *env, const rd_executor_t *x, r
     }
     if (known)
         return RONDO_SUCCESS;
-    return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "RONDO_PROTO=%s: %s there are %s", env->proto,
+    return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT, "RONDO_PROTO=%s: %s there are %s", env->proto,
                     x->gpus ? "on CUDA" : "on host memory", names.text);
 }
 
-rondo_result_t rd_names_check(const rd_env_t *env, const rd_executor_t *x, rd_who_t *who)
+rondo_result_t rd_names_check(const rd_env_t *env, const rd_executor_t *x, rd_log_ctx_t *ctx)
 {
     for (const char *p = env->algo; *p; p += strcspn(p, ","), p += *p == ',') {
         size_t n = strcspn(p, ","), key = strcspn(p, "=,"), skip = key < n ? key + 1 : 0;
-        rondo_result_t result = skip ? operation_check(env, p, key, who) : RONDO_SUCCESS;
+        rondo_result_t result = skip ? operation_check(env, p, key, ctx) : RONDO_SUCCESS;
 
         if (result == RONDO_SUCCESS)
-            result = algo_check(env, x, p + skip, n - skip, who);
+            result = algo_check(env, x, p + skip, n - skip, ctx);
         if (result != RONDO_SUCCESS)
             return result;
     }
-    return proto_check(env, x, who);
+    return proto_check(env, x, ctx);
 }

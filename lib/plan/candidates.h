@@ -54,6 +54,6 @@ const rd_choice_t *rd_candidates_best(const rd_choices_t *choices, const rd_forc
 const rd_choice_t *rd_candidates_reason(const rd_choices_t *choices, const rd_forced_t *forced);
 
 /* RONDO_ALGO and RONDO_PROTO must name operations, and algorithms and protocols that the executor has. */
-rondo_result_t rd_names_check(const rd_env_t *env, const rd_executor_t *executor, rd_who_t *who);
+rondo_result_t rd_names_check(const rd_env_t *env, const rd_executor_t *executor, rd_log_ctx_t *ctx);
 
 #endif

@@ -89,13 +89,13 @@ static size_t message_slice(const rd_env_t *env, rd_proto_t proto, int here, siz
 }
 
 rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes,
-                                 size_t slot_bytes, rd_proto_t *proto, size_t *slice, rd_who_t *who)
+                                 size_t slot_bytes, rd_proto_t *proto, size_t *slice, rd_log_ctx_t *ctx)
 {
     rd_proto_t p = message_proto(env, here, cma, ll_most, bytes);
     const char *why = message_excluded(here, cma, p);
 
     if (why)
-        return rd_error(who, RONDO_ERR_UNSUPPORTED, "RONDO_PROTO=%s cannot carry a message of %zu bytes: %s %s",
+        return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "RONDO_PROTO=%s cannot carry a message of %zu bytes: %s %s",
                         env->proto, bytes, env->proto, why);
     *proto = p;
     *slice = message_slice(env, p, here, bytes, slot_bytes);
@@ -211,13 +211,13 @@ static const rd_executor_t host = {
     .price = price,
 };
 
-rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who)
+rondo_result_t rd_choose_check(const rd_env_t *env, rd_log_ctx_t *ctx)
 {
-    return rd_names_check(env, &host, who);
+    return rd_names_check(env, &host, ctx);
 }
 
 /* Nothing can serve: says why, by what is forced. */
-static rondo_result_t refuse(const coll_desc_t *k, const rd_choices_t *list, rd_who_t *who)
+static rondo_result_t refuse(const coll_desc_t *k, const rd_choices_t *list, rd_log_ctx_t *ctx)
 {
     const rd_choose_args_t *a = k->args;
     const rd_choice_t *reason = rd_candidates_reason(list, &k->forced);
@@ -228,7 +228,7 @@ static rondo_result_t refuse(const coll_desc_t *k, const rd_choices_t *list, rd_
         n = snprintf(forced, sizeof forced, "RONDO_ALGO=%s", a->env->algo);
     if (k->forced.proto[0])
         snprintf(forced + n, sizeof forced - (size_t)n, "%sRONDO_PROTO=%s", n ? " with " : "", k->forced.proto);
-    return rd_error(who, RONDO_ERR_UNSUPPORTED, "%s cannot serve %s of %zu bytes on %d ranks: %s%s%s",
+    return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s cannot serve %s of %zu bytes on %d ranks: %s%s%s",
                     *forced ? forced : "rondo", rd_coll_name(a->coll), a->bytes, a->shape->nranks,
                     reason ? reason->algo->name : "", reason ? " " : "",
                     reason ? reason->excluded : "no algorithm does it");
@@ -244,10 +244,10 @@ static void desc_begin(coll_desc_t *k, const rd_choose_args_t *args)
     k->bytes = args->uneven ? args->slot_bytes * (size_t)args->shape->nranks : args->bytes;
 }
 
-rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall, rd_who_t *who)
+rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall, rd_log_ctx_t *ctx)
 {
     const rd_sched_args_t sched = {.shape = args->shape, .coll = args->coll, .root = args->root};
-    rondo_result_t result = rd_choose_check(args->env, who);
+    rondo_result_t result = rd_choose_check(args->env, ctx);
     const rd_choice_t *chosen;
     rd_choices_t list;
     coll_desc_t k;
@@ -265,7 +265,7 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
         return result;
     chosen = rd_candidates_best(&list, &k.forced);
     if (!chosen)
-        return refuse(&k, &list, who);
+        return refuse(&k, &list, ctx);
     *best = *chosen;
     return RONDO_SUCCESS;
 }

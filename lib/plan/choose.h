@@ -35,11 +35,11 @@ typedef struct rd_choose_args {
 /* The cheapest goes to `*best`. `all`, if not NULL, holds *nall entries on entry and gets every candidate, the best
  * first, the excluded ones last; *nall is then their number. RONDO_ERR_UNSUPPORTED, with the sentence, when what is
  * forced cannot serve; RONDO_ERR_INVALID_ARGUMENT when it names nothing. */
-rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall, rd_who_t *who);
+rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall, rd_log_ctx_t *ctx);
 
 /* RONDO_ALGO must name operations and algorithms that exist: worth asking when a communicator is made. rd_choose asks
  * again. */
-rondo_result_t rd_choose_check(const rd_env_t *env, rd_who_t *who);
+rondo_result_t rd_choose_check(const rd_env_t *env, rd_log_ctx_t *ctx);
 
 /* The longest message of a pair that goes by lines: RONDO_LL_MAX at most, and only where an exchange between two is not
  * cheaper by slots. `prices` may be NULL, as above. */
@@ -49,6 +49,6 @@ size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices);
  * length alone, so that both ends agree. `here`: both are on one node; `pull`: and may read each other's memory;
  * `ll_most`: as above, asked for once. What RONDO_PROTO forces is taken or refused. */
 rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes,
-                                 size_t slot_bytes, rd_proto_t *proto, size_t *slice, rd_who_t *who);
+                                 size_t slot_bytes, rd_proto_t *proto, size_t *slice, rd_log_ctx_t *ctx);
 
 #endif

@@ -56,11 +56,11 @@ static void fill_side(rd_chunks_t *side, size_t *table, const size_t *counts, co
     }
 }
 
-rondo_result_t rd_map_tables(rd_plan_t *plan, const rd_tables_t *t, int n, rd_who_t *who)
+rondo_result_t rd_map_tables(rd_plan_t *plan, const rd_tables_t *t, int n, rd_log_ctx_t *ctx)
 {
     plan->tables = calloc((size_t)n * 4, sizeof *plan->tables);
     if (!plan->tables)
-        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", n);
+        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", n);
     const size_t *zero = plan->tables + (plan->desc.coll == RD_REDUCE_SCATTER ? 2 * n : 0); /* still all zero */
 
     if (t->in_counts)

@@ -10,7 +10,7 @@
 void rd_map_uniform(rd_plan_t *plan, int rank, int nranks);
 /* allgatherv: `out` tables, the input is one block. reduce_scatterv: `in` tables, the output is one block. Else both.
  */
-rondo_result_t rd_map_tables(rd_plan_t *plan, const rd_tables_t *t, int n, rd_who_t *who);
+rondo_result_t rd_map_tables(rd_plan_t *plan, const rd_tables_t *t, int n, rd_log_ctx_t *ctx);
 /* Was the plan made for these very counts and displacements? */
 int rd_map_same(const rd_plan_t *plan, const rd_tables_t *t, int n);
 

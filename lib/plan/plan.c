@@ -57,14 +57,14 @@ static int made_for(const rd_plan_t *plan, uint64_t key, const rd_coll_desc_t *d
 
 rondo_result_t rd_planner_create(rd_planner_t **planner, const rd_planner_args_t *args)
 {
-    rondo_result_t result = rd_choose_check(args->env, args->who);
+    rondo_result_t result = rd_choose_check(args->env, args->ctx);
     rd_planner_t *p;
 
     if (result != RONDO_SUCCESS)
         return result;
     p = calloc(1, sizeof *p);
     if (!p)
-        return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for the planner");
+        return rd_error(args->ctx, RONDO_ERR_NO_MEMORY, "no memory for the planner");
     p->args = *args;
     p->shape = (rd_shape_t){args->nranks, args->node->nnodes, args->node->nnodes > 1 ? args->node->node_of : NULL};
     p->ll_most = rd_choose_ll_most(args->env, args->prices);
@@ -122,7 +122,7 @@ static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes
 
     return rd_choose_message(p->args.env, here, here && p->args.conns->cma, p->ll_most, bytes,
                              here || crowded ? layout->slot_bytes : layout->long_bytes, &lane->proto, &lane->slice,
-                             p->args.who);
+                             p->args.ctx);
 }
 
 static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, const rd_choice_t *choice,
@@ -144,13 +144,13 @@ static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, con
     }
     c = calloc(1, sizeof *c);
     if (!c)
-        return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for a program");
+        return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for a program");
     *c = (compiled_t){p->programs, coll, choice->algo, root, choice->param, fuse, NULL};
     steps = choice->algo->emit(&args);
     if (!steps || rd_compile(steps, fuse, &c->program, &why) != 0) {
         rd_steps_free(steps);
         free(c);
-        return rd_error(p->args.who, RONDO_ERR_INTERNAL, "%s by %s does not compile: %s", rd_coll_name(coll),
+        return rd_error(p->args.ctx, RONDO_ERR_INTERNAL, "%s by %s does not compile: %s", rd_coll_name(coll),
                         choice->algo->name, why);
     }
     rd_steps_free(steps);
@@ -203,7 +203,7 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
 
     plan->lanes = calloc((size_t)program->nlanes + 1, sizeof *plan->lanes);
     if (!plan->lanes)
-        return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for %d lanes", program->nlanes);
+        return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for %d lanes", program->nlanes);
     for (int i = 0; i < program->nlanes; i++) {
         rd_lane_plan_t *lane = &plan->lanes[i];
         size_t bytes = program->lanes[i].count ? lane_bytes(plan, &program->lanes[i]) : 0;
@@ -233,7 +233,7 @@ static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
     void **table = calloc(links + 1, sizeof *table);
 
     if (!table)
-        return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for %zu links", links);
+        return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu links", links);
     plan->sends = (rd_send_t **)table;
     plan->recvs = (rd_recv_t **)(table + program->nsends);
     for (int i = 0; i < program->nsends; i++) {
@@ -331,7 +331,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .slots = (int)layout->slots,
         .cma = p->args.conns->cma && !plan->reducer.load,
     };
-    return rd_choose(&args, choice, NULL, NULL, p->args.who);
+    return rd_choose(&args, choice, NULL, NULL, p->args.ctx);
 }
 
 static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, const rd_tables_t *tables,
@@ -342,7 +342,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
     rd_choice_t choice;
 
     if (!plan)
-        return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for a plan");
+        return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for a plan");
     plan->desc = *desc;
     plan->key = key_of(desc);
     plan->users = 1;
@@ -356,7 +356,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
         plan->us = choice.us;
         rd_map_uniform(plan, p->args.rank, p->args.nranks);
         if (tables)
-            result = rd_map_tables(plan, tables, p->args.nranks, p->args.who);
+            result = rd_map_tables(plan, tables, p->args.nranks, p->args.ctx);
     }
     if (result == RONDO_SUCCESS) {
         plan_finish(p, plan);
@@ -482,7 +482,7 @@ rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes
     }
     made = calloc(1, sizeof *made);
     if (!made)
-        return rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory for a plan");
+        return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for a plan");
     made->desc = desc;
     made->key = key;
     made->users = 1;
@@ -490,7 +490,7 @@ rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes
     made->algo = send ? "send" : "recv";
     made->in = made->out = (rd_chunks_t){NULL, NULL, bytes, bytes, 0};
     made->program = made->own_program = message_program(peer, send);
-    result = made->program ? plan_lanes(p, made, NULL) : rd_error(p->args.who, RONDO_ERR_NO_MEMORY, "no memory");
+    result = made->program ? plan_lanes(p, made, NULL) : rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory");
     if (result == RONDO_SUCCESS)
         result = bind(p, made, 0);
     if (result != RONDO_SUCCESS) {
@@ -509,19 +509,19 @@ static void print_line(void *arg, const char *text)
 
 void rd_plan_print(rd_planner_t *p, const rd_plan_t *plan)
 {
-    rd_who_t *who = p->args.who;
+    rd_log_ctx_t *ctx = p->args.ctx;
     const rd_lane_plan_t *lane = plan->program->nlanes ? &plan->lanes[0] : NULL;
 
     if (p->args.rank == 0)
-        rd_log(who, RD_LOG_INFO, "%s of %zu %s, root %d: %s by %s, messages of %zu bytes at most",
+        rd_log(ctx, RD_LOG_INFO, "%s of %zu %s, root %d: %s by %s, messages of %zu bytes at most",
                rd_coll_name(plan->desc.coll), plan->desc.count, rd_type_name(plan->desc.type), plan->desc.root, plan->algo,
                lane ? rd_proto_name(lane->proto) : "no message", lane ? lane->slice : 0);
     if (!rd_log_enabled(RD_LOG_PLAN))
         return;
-    rd_log(who, RD_LOG_PLAN, "%s of %zu %s: %s, %d chunks, slices of %zu bytes", rd_coll_name(plan->desc.coll),
+    rd_log(ctx, RD_LOG_PLAN, "%s of %zu %s: %s, %d chunks, slices of %zu bytes", rd_coll_name(plan->desc.coll),
            plan->desc.count, rd_type_name(plan->desc.type), plan->algo, plan->program->nchunks, plan->slice);
     for (int i = 0; i < plan->program->nlanes; i++)
-        rd_log(who, RD_LOG_PLAN, "  lane %d: %s, %zu passes of %zu bytes", i, rd_proto_name(plan->lanes[i].proto),
+        rd_log(ctx, RD_LOG_PLAN, "  lane %d: %s, %zu passes of %zu bytes", i, rd_proto_name(plan->lanes[i].proto),
                plan->lanes[i].passes, plan->lanes[i].slice);
-    rd_program_print(plan->program, p->args.rank, print_line, who);
+    rd_program_print(plan->program, p->args.rank, print_line, ctx);
 }

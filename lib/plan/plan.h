@@ -89,7 +89,7 @@ typedef struct rd_planner_args {
     rd_conns_t *conns;
     const rd_env_t *env;
     const rd_prices_t *prices;
-    rd_who_t *who;
+    rd_log_ctx_t *ctx;
     rd_reducer_init_fn init_reducer; /* of the executor that runs the plans */
 } rd_planner_args_t;
 

@@ -126,7 +126,7 @@ rondo_result_t rd_queue_backoff(rd_queue_t *q)
         return result;
     if (result == RONDO_IN_PROGRESS) {
         int late = late_one(q, waited_for(q));
-        rd_log(q->team->who, RD_LOG_WARN, "still waiting for rank %d (%s), which has not come or is slow", late,
+        rd_log(q->team->ctx, RD_LOG_WARN, "still waiting for rank %d (%s), which has not come or is slow", late,
                rd_health_whois(q->health, late));
         return RONDO_SUCCESS;
     }

@@ -28,7 +28,7 @@ rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_
     q->timeout_ms = team->timeout_ms;
     q->tails = calloc(1 + 2 * (size_t)team->nranks, sizeof(rd_task_t *));
     if (!q->tails)
-        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for the queue of %d ranks", team->nranks);
+        return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for the queue of %d ranks", team->nranks);
     return RONDO_SUCCESS;
 }
 
@@ -54,7 +54,7 @@ static rondo_result_t lanes_room(rd_queue_t *q, rd_run_t *run, const rd_plan_t *
         return RONDO_SUCCESS;
     rd_lane_run_t *more = realloc(run->lanes, (size_t)lanes * sizeof *more);
     if (!more)
-        return rd_error(q->team->who, RONDO_ERR_NO_MEMORY, "no memory for %d lanes", lanes);
+        return rd_error(q->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d lanes", lanes);
     run->lanes = more;
     run->room = lanes;
     return RONDO_SUCCESS;
@@ -69,7 +69,7 @@ static rondo_result_t reserve(rd_queue_t *q, size_t bytes)
         return RONDO_SUCCESS;
     char *more = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     if (!more)
-        return rd_error(q->team->who, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of scratch", bytes);
+        return rd_error(q->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu bytes of scratch", bytes);
     memset(more, 0, bytes);
     free(q->spare);
     q->spare = more;
@@ -98,7 +98,7 @@ rondo_result_t rd_task_create(rd_queue_t *q, rd_plan_t *plan, int chain, const v
         q->nspent--;
     } else if (!(t = malloc(sizeof *t))) {
         rd_plan_put(plan);
-        return rd_error(q->team->who, RONDO_ERR_NO_MEMORY, "no memory for a task");
+        return rd_error(q->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a task");
     }
     *t = (rd_task_t){.queue = q, .plan = plan, .chain = &q->tails[chain], .in = in, .out = out};
     rondo_result_t result = plan->flat ? RONDO_SUCCESS : lanes_room(q, &t->run, plan);

@@ -66,7 +66,7 @@ static rondo_result_t compare(rd_health_t *health, int rank, const signature_t *
 
 static rondo_result_t no_memory(const rd_team_t *team)
 {
-    return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for RONDO_CHECK");
+    return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for RONDO_CHECK");
 }
 
 /* ---- a task ---- */

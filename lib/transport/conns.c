@@ -124,7 +124,7 @@ static void bind_shorter(rd_ring_t *rings, const rd_layout_t *l, char *slots)
 
 /* Both ends of a mirrored connection are private memory: a mirror that the transport reads, an inbox that it fills. Its
  * pages come as they are touched. */
-rondo_result_t rd_conns_map(rd_conns_t *c, const rd_node_t *node, rd_who_t *who)
+rondo_result_t rd_conns_map(rd_conns_t *c, const rd_node_t *node, rd_log_ctx_t *ctx)
 {
     c->mirror_bytes = (size_t)(c->nranks - node->nlocal) * RD_CHANNELS * 2 * c->layout.mirror_bytes;
     c->mirrors =
@@ -132,7 +132,7 @@ rondo_result_t rd_conns_map(rd_conns_t *c, const rd_node_t *node, rd_who_t *who)
     if (c->mirrors != MAP_FAILED)
         return RONDO_SUCCESS;
     c->mirrors = NULL;
-    return rd_error(who, RONDO_ERR_NO_MEMORY,
+    return rd_error(ctx, RONDO_ERR_NO_MEMORY,
                     "no address space for %zu MiB of network buffers: lower RONDO_SLOT_BYTES or RONDO_SLOTS",
                     c->mirror_bytes >> 20);
 }
@@ -186,7 +186,7 @@ static void find_controls(rd_conns_t *c, const rd_node_t *node)
 }
 
 rondo_result_t rd_conns_create(rd_conns_t *c, const rd_layout_t *layout, const rd_node_t *node, int nranks,
-                               rd_who_t *who)
+                               rd_log_ctx_t *ctx)
 {
     size_t entries = (size_t)nranks * RD_CHANNELS;
 
@@ -199,7 +199,7 @@ rondo_result_t rd_conns_create(rd_conns_t *c, const rd_layout_t *layout, const r
     c->controls = calloc((size_t)nranks, sizeof(rd_control_t *));
     if (!c->sends || !c->recvs || !c->controls) {
         rd_conns_free(c);
-        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for the tables of %zu connections", 2 * entries);
+        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the tables of %zu connections", 2 * entries);
     }
     memset(c->sends, 0, entries * sizeof *c->sends);
     memset(c->recvs, 0, entries * sizeof *c->recvs);

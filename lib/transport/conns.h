@@ -60,9 +60,9 @@ void rd_layout_init(rd_layout_t *layout, int nlocal, int nnodes, const rd_env_t 
 
 /* Makes the tables; nothing is bound yet. */
 rondo_result_t rd_conns_create(rd_conns_t *conns, const rd_layout_t *layout, const rd_node_t *node, int nranks,
-                               rd_who_t *who);
+                               rd_log_ctx_t *ctx);
 /* The memory of mirrored connections, before their transport is created: that one may register it. */
-rondo_result_t rd_conns_map(rd_conns_t *conns, const rd_node_t *node, rd_who_t *who);
+rondo_result_t rd_conns_map(rd_conns_t *conns, const rd_node_t *node, rd_log_ctx_t *ctx);
 /* Binds the connections to all ranks that the transport reaches. On failure it has some of them, and ends before the
  * tables do. */
 rondo_result_t rd_conns_bind(rd_conns_t *conns, rd_transport_t *transport, const rd_transport_args_t *args);

@@ -26,7 +26,7 @@
 
 struct rd_liveness {
     rd_boot_t *boot;
-    rd_who_t *who;
+    rd_log_ctx_t *ctx;
     rd_stop_t *stop;
     int (*has_left)(void *arg, int rank);
     void *arg;
@@ -101,7 +101,7 @@ static void tell_meeting(rd_meeting_t *m)
 {
     if (m->died < 0 || !m->stop)
         return;
-    rd_stop_set(m->stop, m->who, RONDO_ERR_REMOTE, m->died,
+    rd_stop_set(m->stop, m->ctx, RONDO_ERR_REMOTE, m->died,
                 "rank %d of the communicator that is shrunk has died, too: its process has ended; leave it out as well",
                 m->members[m->died]);
 }
@@ -125,7 +125,7 @@ static void on_pidfd(slot_t *s)
     for (rd_meeting_t *m = meetings; m; m = m->next)
         note_death(m, w);
     rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: with the stop word set, the user may leave */
-    rd_stop_set(w->stop, w->who, RONDO_ERR_REMOTE, rank,
+    rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,
                 "rank %d (%s) died: its process has ended; abort this communicator, then shrink it or end", rank,
                 rd_boot_whois(w->boot, rank));
 }
@@ -144,7 +144,7 @@ static void on_socket(slot_t *s)
     char text[RD_ERROR_BYTES];
     snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
     rd_boot_pass_on(w->boot, code, news.failed_rank, news.reporter);
-    rd_stop_heard(w->stop, w->who, code, news.failed_rank, news.reporter, text);
+    rd_stop_heard(w->stop, w->ctx, code, news.failed_rank, news.reporter, text);
 }
 
 static int on_event(uint64_t which)
@@ -315,15 +315,15 @@ static void forget(rd_liveness_t *w)
     pthread_mutex_unlock(&lock);
 }
 
-rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_who_t *who, rd_stop_t *stop,
+rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx, rd_stop_t *stop,
                             int (*has_left)(void *arg, int rank), void *arg)
 {
     rondo_result_t code = RONDO_ERR_SYSTEM;
     size_t nranks = (size_t)rd_boot_nranks(boot);
     rd_liveness_t *w = calloc(1, sizeof(*w) + nranks);
     if (!w)
-        return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory to watch the other ranks");
-    *w = (rd_liveness_t){.boot = boot, .who = who, .stop = stop, .has_left = has_left, .arg = arg, .pid = getpid()};
+        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to watch the other ranks");
+    *w = (rd_liveness_t){.boot = boot, .ctx = ctx, .stop = stop, .has_left = has_left, .arg = arg, .pid = getpid()};
     w->dead = (unsigned char *)(w + 1);
     rd_fork_register(RD_FORK_LIVENESS, &at_fork);
     pthread_mutex_lock(&life);
@@ -342,7 +342,7 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
     if (--users == 0)
         end();
 unlock:
-    code = rd_error(who, code, "cannot watch the other ranks: %s", strerror(errno));
+    code = rd_error(ctx, code, "cannot watch the other ranks: %s", strerror(errno));
     pthread_mutex_unlock(&life);
     free(w);
     return code;
@@ -384,10 +384,10 @@ void rd_liveness_meeting(rd_liveness_t *liveness, rd_meeting_t *meeting, const i
     pthread_mutex_unlock(&lock);
 }
 
-void rd_liveness_meeting_begin(rd_meeting_t *meeting, rd_who_t *who, rd_stop_t *stop)
+void rd_liveness_meeting_begin(rd_meeting_t *meeting, rd_log_ctx_t *ctx, rd_stop_t *stop)
 {
     pthread_mutex_lock(&lock);
-    meeting->who = who;
+    meeting->ctx = ctx;
     meeting->stop = stop;
     tell_meeting(meeting);
     pthread_mutex_unlock(&lock);

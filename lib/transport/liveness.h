@@ -12,7 +12,7 @@ typedef struct rd_liveness rd_liveness_t;
 /* `left[rank]` (shared memory or the bootstrap's farewell) tells an orderly leave from a death: a peer that has set it
  * may end its process without being called dead. To be set by an orderly leave only: an abort or a failure is told by
  * rd_boot_farewell, and that counts whatever has_left says. */
-rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_who_t *who, rd_stop_t *stop,
+rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx, rd_stop_t *stop,
                             int (*has_left)(void *arg, int rank), void *arg);
 /* From now on `look(arg)` is called every RD_LIVENESS_MS, with what rd_liveness_add was given, by the watch's thread. */
 void rd_liveness_look(rd_liveness_t *liveness, void (*look)(void *arg));
@@ -26,12 +26,12 @@ typedef struct rd_meeting {
     rd_liveness_t *liveness; /* NULL: has been removed */
     const int *members;
     int nmembers, died; /* died: which of them, -1: none */
-    rd_who_t *who;
+    rd_log_ctx_t *ctx;
     rd_stop_t *stop; /* NULL: not yet begun */
 } rd_meeting_t;
 
 void rd_liveness_meeting(rd_liveness_t *liveness, rd_meeting_t *meeting, const int *members, int nmembers);
-void rd_liveness_meeting_begin(rd_meeting_t *meeting, rd_who_t *who, rd_stop_t *stop);
+void rd_liveness_meeting_begin(rd_meeting_t *meeting, rd_log_ctx_t *ctx, rd_stop_t *stop);
 void rd_liveness_meeting_end(rd_meeting_t *meeting); /* also of one that was never begun */
 
 #endif

@@ -58,7 +58,7 @@ typedef struct rd_transport_args {
     struct rd_conns *conns; /* NULL: the caller binds what it likes (some tests do) */
     const rd_env_t *env;
     rd_boot_t *boot;
-    rd_who_t *who;
+    rd_log_ctx_t *ctx;
     rd_stop_t *stop;
 } rd_transport_args_t;
 

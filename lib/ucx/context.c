@@ -40,7 +40,7 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
     ucp_config_t *config;
     ucs_status_t status = ucp_config_read("RONDO", NULL, &config);
     if (status != UCS_OK) {
-        return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX cannot read its settings: %s (look at the UCX_* variables)",
+        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX cannot read its settings: %s (look at the UCX_* variables)",
                         ucs_status_string(status));
     }
     rondo_result_t result = rd_ucx_settings_put(net, config, env, address, place);
@@ -57,7 +57,7 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
             atomic_fetch_sub(&contexts, 1);
             net->context = NULL;
             result = rd_error(
-                net->who, RONDO_ERR_SYSTEM,
+                net->ctx, RONDO_ERR_SYSTEM,
                 "UCX cannot start: %s (RONDO_UCX_TLS is \"%s\"; RONDO_NET, RONDO_UCX_NET_DEVICES or UCX_NET_DEVICES "
                 "may name a device that it has not)",
                 ucs_status_string(status), env->ucx_tls);
@@ -82,12 +82,12 @@ static rondo_result_t worker_make(rd_ucx_net_t *net)
     ucs_status_t status = ucp_worker_create(net->context, &params, &net->worker);
     if (status != UCS_OK) {
         net->worker = NULL;
-        return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX cannot make a worker: %s", ucs_status_string(status));
+        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX cannot make a worker: %s", ucs_status_string(status));
     }
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
     status = ucp_worker_query(net->worker, &attr);
     if (status != UCS_OK || attr.max_am_header < sizeof(rd_ucx_header_t)) {
-        return rd_error(net->who, RONDO_ERR_UNSUPPORTED,
+        return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED,
                         "the transports that UCX found carry no active message header of %zu bytes: choose others by "
                         "RONDO_UCX_TLS",
                         sizeof(rd_ucx_header_t));
@@ -99,7 +99,7 @@ static rondo_result_t worker_make(rd_ucx_net_t *net)
                                       .arg = net};
     status = ucp_worker_set_am_recv_handler(net->worker, &handler);
     if (status != UCS_OK) {
-        return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX takes no active message handler: %s",
+        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX takes no active message handler: %s",
                         ucs_status_string(status));
     }
     return RONDO_SUCCESS;
@@ -111,7 +111,7 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
     net->lists = rd_ucx_tcp_alone(env->ucx_tls);
     const char *why = rd_ucx_unusable();
     if (why != NULL) {
-        return rd_error(net->who, RONDO_ERR_UNSUPPORTED, "%s", why);
+        return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED, "%s", why);
     }
     rondo_result_t result = context_make(net, env, address, place);
     return result == RONDO_SUCCESS ? worker_make(net) : result;

@@ -276,7 +276,7 @@ static void lost_say(const rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
         if (rd_stop_get(net->stop) == RONDO_SUCCESS && is_unread(p)) {
-            rd_log(net->who, RD_LOG_WARN,
+            rd_log(net->ctx, RD_LOG_WARN,
                    "rank %d has not read in time what this rank had sent it before it left: that may be lost", p->rank);
         }
     }
@@ -290,13 +290,13 @@ void rd_ucx_end(rd_ucx_net_t *net)
         held = "a connection with a message that UCX does not give up";
     }
     if (net->dropped > 1) {
-        rd_log(net->who, RD_LOG_WARN, "dropped %llu messages from the network in all",
+        rd_log(net->ctx, RD_LOG_WARN, "dropped %llu messages from the network in all",
                (unsigned long long)net->dropped);
     }
     if (held == NULL) {
         rd_ucx_close(net);
     } else {
-        rd_log(net->who, RD_LOG_WARN, "%s stays open until this process ends: closing it now would end the process",
+        rd_log(net->ctx, RD_LOG_WARN, "%s stays open until this process ends: closing it now would end the process",
                held);
     }
     net_free(net);

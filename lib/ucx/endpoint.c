@@ -34,7 +34,7 @@ void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why)
 rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer)
 {
     rd_ucx_net_t *net = peer->net;
-    return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
+    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
                        "rank %d (%s) has left the communicator, and an operation here still needs it", peer->rank,
                        rd_boot_whois(net->boot, peer->rank));
 }
@@ -47,7 +47,7 @@ void rd_ucx_judge_lost(rd_ucx_net_t *net)
         if (p->lost_ms != 0 && !p->left && !p->judged && now - p->lost_ms >= RD_UCX_GRACE_MS) {
             net->nlost--;
             p->judged = 1;
-            rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, p->rank, "rank %d (%s) died or its network failed: %s",
+            rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, p->rank, "rank %d (%s) died or its network failed: %s",
                         p->rank, rd_boot_whois(net->boot, p->rank), p->lost_why);
         }
     }
@@ -80,7 +80,7 @@ rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
         return RONDO_ERR_REMOTE;
     }
     if (status != UCS_OK) {
-        return rd_stop_set(net->stop, net->who, RONDO_ERR_REMOTE, peer->rank,
+        return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
                            "UCX cannot reach rank %d (%s): %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)",
                            peer->rank, rd_boot_whois(net->boot, peer->rank), ucs_status_string(status));
     }

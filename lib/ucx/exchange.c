@@ -21,7 +21,7 @@ static rondo_result_t address_own(rd_ucx_net_t *net, char **address, uint32_t *b
                               .address_flags = net->base.cuda ? 0 : UCP_WORKER_ADDRESS_FLAG_NET_ONLY};
     ucs_status_t status = ucp_worker_query(net->worker, &attr);
     if (status != UCS_OK || attr.address_length > ADDRESS_MAX) {
-        return rd_error(net->who, RONDO_ERR_SYSTEM, "UCX gives no usable worker address: %s",
+        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX gives no usable worker address: %s",
                         ucs_status_string(status));
     }
     *address = malloc(attr.address_length);
@@ -30,7 +30,7 @@ static rondo_result_t address_own(rd_ucx_net_t *net, char **address, uint32_t *b
         *bytes = (uint32_t)attr.address_length;
     }
     ucp_worker_release_address(net->worker, attr.address);
-    return *address != NULL ? RONDO_SUCCESS : rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a worker address");
+    return *address != NULL ? RONDO_SUCCESS : rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a worker address");
 }
 
 /* Moves bytes [from, from + each) of everybody's address into net->addresses, `stride` bytes a rank. */
@@ -86,7 +86,7 @@ static rondo_result_t versions_check(const rd_ucx_net_t *net, const part_t *part
     }
     rd_boot_farewell_alike(net->boot);
     return rd_error(
-        net->who, RONDO_ERR_UNSUPPORTED,
+        net->ctx, RONDO_ERR_UNSUPPORTED,
         "ranks have different versions of UCX: rank %d (%s) has %s, rank %d (%s) has %s: let all nodes load "
         "the same one (only 1.13 to 1.22 are known to go together, and only over RONDO_UCX_TLS=tcp)",
         first, rd_boot_whois(net->boot, first), version_print(parts[first].version, one), last,
@@ -107,7 +107,7 @@ static rondo_result_t segments_check(const rd_ucx_net_t *net, const part_t *part
         return RONDO_SUCCESS;
     }
     rd_boot_farewell_alike(net->boot);
-    return rd_error(net->who, RONDO_ERR_INVALID_USAGE,
+    return rd_error(net->ctx, RONDO_ERR_INVALID_USAGE,
                     "rank %d (%s) sends segments of %u bytes by UCX's tcp, rank %d (%s) takes %u at most: set "
                     "UCX_TCP_RX_SEG_SIZE alike on all ranks, or not at all",
                     most, rd_boot_whois(net->boot, most), parts[most].sends, least, rd_boot_whois(net->boot, least),
@@ -124,7 +124,7 @@ static rondo_result_t parts_exchange(rd_ucx_net_t *net, part_t own, part_t *part
     for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
         if (parts[r].bytes == 0 || parts[r].bytes > ADDRESS_MAX) {
             rd_boot_farewell_alike(net->boot);
-            return rd_error(net->who, RONDO_ERR_REMOTE, "rank %d (%s) has no working UCX: its own message says why", r,
+            return rd_error(net->ctx, RONDO_ERR_REMOTE, "rank %d (%s) has no working UCX: its own message says why", r,
                             rd_boot_whois(net->boot, r));
         }
         *stride = parts[r].bytes > *stride ? parts[r].bytes : *stride;
@@ -148,7 +148,7 @@ rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_res
     part_t *parts = calloc(n, sizeof *parts);
     if (parts == NULL) {
         free(own);
-        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for the lengths of %zu addresses", n);
+        return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for the lengths of %zu addresses", n);
     }
     rondo_result_t result =
         parts_exchange(net, part_own(net, opened == RONDO_SUCCESS ? own_bytes : 0, env), parts, &stride);
@@ -163,7 +163,7 @@ rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_res
     net->addresses = calloc(n, stride);
     all = malloc(n * piece);
     if (net->addresses == NULL || all == NULL) {
-        result = rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for %zu worker addresses", n);
+        result = rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu worker addresses", n);
         goto free_own;
     }
     for (size_t from = 0; result == RONDO_SUCCESS && from < stride; from += piece) {

@@ -149,8 +149,8 @@ static int begin(void)
 /* What it had of the communicator and of the user's memory is theirs again. */
 static void detach(rd_ucx_net_t *net, rd_ucx_alone_t *alone)
 {
-    alone->who = (rd_who_t){.rank = net->who->rank, .nranks = net->who->nranks};
-    memcpy(alone->who.name, net->who->name, sizeof alone->who.name);
+    alone->ctx = (rd_log_ctx_t){.rank = net->ctx->rank, .nranks = net->ctx->nranks};
+    memcpy(alone->ctx.name, net->ctx->name, sizeof alone->ctx.name);
     for (int r = 0; r < net->nranks; r++) {
         for (int c = 0; c < net->peers[r].nconns; c++) {
             if (net->peers[r].conns[c] != NULL) {
@@ -160,7 +160,7 @@ static void detach(rd_ucx_net_t *net, rd_ucx_alone_t *alone)
         }
     }
     rd_ucx_gdr_free(net);
-    net->who = &alone->who;
+    net->ctx = &alone->ctx;
     net->stop = &alone->stop;
     net->boot = NULL;
     net->alone = alone;

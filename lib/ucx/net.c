@@ -37,7 +37,7 @@ static rd_ucx_net_t *net_make(const rd_transport_args_t *args)
     }
     *net = (rd_ucx_net_t){.base = {.ops = &rd_transport_ucx},
                           .boot = args->boot,
-                          .who = args->who,
+                          .ctx = args->ctx,
                           .stop = args->stop,
                           .rank = args->rank,
                           .nranks = args->nranks,
@@ -69,14 +69,14 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
 {
     rd_ucx_net_t *net = net_make(args);
     if (net == NULL) {
-        return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for the network of %d ranks", args->nranks);
+        return rd_error(args->ctx, RONDO_ERR_NO_MEMORY, "no memory for the network of %d ranks", args->nranks);
     }
     rondo_result_t result = start(net, args);
     if (result != RONDO_SUCCESS) {
         rd_ucx_destroy(&net->base);
         return result;
     }
-    rd_log(net->who, RD_LOG_INFO, "network %s, transports %s", rd_ucx_version(),
+    rd_log(net->ctx, RD_LOG_INFO, "network %s, transports %s", rd_ucx_version(),
            args->env->ucx_tls[0] != 0 ? args->env->ucx_tls : "as UCX chooses");
     *transport = &net->base;
     return RONDO_SUCCESS;
@@ -87,14 +87,14 @@ static rondo_result_t conn_get(rd_ucx_net_t *net, int rank, int channel, rd_ucx_
 {
     if (rank < 0 || rank >= net->nranks || net->peers[rank].address == NULL || channel < 0 ||
         channel >= RD_UCX_MAX_CHANNELS) {
-        return rd_error(net->who, RONDO_ERR_INTERNAL, "no network connection to rank %d on channel %d is possible",
+        return rd_error(net->ctx, RONDO_ERR_INTERNAL, "no network connection to rank %d on channel %d is possible",
                         rank, channel);
     }
     rd_ucx_peer_t *peer = &net->peers[rank];
     if (channel >= peer->nconns) {
         rd_ucx_conn_t **more = realloc(peer->conns, (size_t)(channel + 1) * sizeof(*more));
         if (more == NULL) {
-            return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
+            return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
         }
         memset(more + peer->nconns, 0, (size_t)(channel + 1 - peer->nconns) * sizeof(*more));
         peer->conns = more;
@@ -103,7 +103,7 @@ static rondo_result_t conn_get(rd_ucx_net_t *net, int rank, int channel, rd_ucx_
     if (peer->conns[channel] == NULL) {
         rd_ucx_conn_t *conn = calloc(1, sizeof *conn);
         if (conn == NULL) {
-            return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
+            return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
         }
         conn->peer = peer;
         conn->channel = channel;
@@ -134,7 +134,7 @@ static rondo_result_t bind_recv(rd_transport_t *transport, int peer, int channel
         return result;
     }
     if (rd_ucx_ring(recv->shorter, recv->slots_mask) > RD_UCX_MAX_SLOTS) {
-        return rd_error(net->who, RONDO_ERR_INTERNAL, "a network connection has at most %d slots", RD_UCX_MAX_SLOTS);
+        return rd_error(net->ctx, RONDO_ERR_INTERNAL, "a network connection has at most %d slots", RD_UCX_MAX_SLOTS);
     }
     conn->recv = recv;
     conn->next = conn->credited = recv->received;
@@ -223,7 +223,7 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
     uint64_t ring = rd_ucx_ring(send->shorter, send->slots_mask);
     int pending = 0;
     if (conn->headers == NULL && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL) {
-        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
+        return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
     }
     rd_ucx_header_t *header = &conn->headers[send->place & (ring - 1)];
     rondo_result_t result = head(send, bytes, header);

@@ -16,7 +16,7 @@
 static ucs_status_t drop(rd_ucx_net_t *net, const char *what, uint64_t value)
 {
     if (net->dropped++ == 0) {
-        rd_log(net->who, RD_LOG_WARN,
+        rd_log(net->ctx, RD_LOG_WARN,
                "dropped a message from the network: %s (%llu); more of them are dropped in silence (a stranger on this "
                "network, or a mistake of rondo's)",
                what, (unsigned long long)value);
@@ -109,7 +109,7 @@ static ucs_status_t fetch(rd_ucx_conn_t *conn, uint64_t at, void *descriptor, ch
 {
     rd_ucx_net_t *net = conn->peer->net;
     if (landings_make(conn) != 0) {
-        rd_stop_set(net->stop, net->who, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
+        rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
         return UCS_OK;
     }
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
@@ -160,7 +160,7 @@ static ucs_status_t take_data(rd_ucx_conn_t *conn, const rd_ucx_header_t *h, voi
     }
     int in_turn = h->number == conn->next && !announced; /* as nearly all are: nothing is to be kept of it */
     if (!in_turn && bits_make(conn) != 0) {
-        rd_stop_set(net->stop, net->who, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
+        rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
         return UCS_OK;
     }
     if (!in_turn) {
@@ -221,7 +221,7 @@ static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int failed_ra
     rd_ucx_net_t *net = peer->net;
     char text[200];
     rondo_result_t mine = rd_boot_report(net->boot, peer->rank, code, failed_rank, reporter, text, sizeof(text));
-    rd_stop_heard(net->stop, net->who, mine, failed_rank, rd_reporter(reporter, peer->rank), text);
+    rd_stop_heard(net->stop, net->ctx, mine, failed_rank, rd_reporter(reporter, peer->rank), text);
 }
 
 static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)

@@ -93,7 +93,7 @@ rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
     }
     list_t *list = list_make(peer, n, &bytes);
     if (list == NULL) {
-        return rd_stop_set(peer->net->stop, peer->net->who, RONDO_ERR_NO_MEMORY, -1,
+        return rd_stop_set(peer->net->stop, peer->net->ctx, RONDO_ERR_NO_MEMORY, -1,
                            "no memory to announce messages between GPUs");
     }
     rondo_result_t result = rd_ucx_send(peer, &list->header, list->items, bytes, list_sent, list, &pending);
@@ -221,13 +221,13 @@ const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const 
         return net->leaving ? NULL : wrong;
     }
     if (d == NULL) {
-        rd_stop_set(net->stop, net->who, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
+        rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
         return NULL;
     }
     for (uint64_t i = 0; i < h->bytes && item_next(data, bytes, &at, &item, &packed); i++) {
         key = key_of(peer, &item, packed, key);
         if (key == NULL) {
-            rd_stop_set(net->stop, net->who, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
+            rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
             break;
         }
         take(peer, h->number + i, &item, key);

@@ -123,7 +123,7 @@ static inline uint64_t rd_ucx_batch(uint32_t mask)
 
 /* What a network that lingers has of its own, for it had the communicator's. */
 typedef struct rd_ucx_alone {
-    rd_who_t who;
+    rd_log_ctx_t ctx;
     rd_stop_t stop; /* is never set */
     rd_ucx_net_t *next;
 } rd_ucx_alone_t;
@@ -133,7 +133,7 @@ struct rd_ucx_net {
     ucp_context_h context;
     ucp_worker_h worker;
     rd_boot_t *boot;
-    rd_who_t *who;
+    rd_log_ctx_t *ctx;
     rd_stop_t *stop;
     int rank, nranks;
     unsigned char token[RD_UCX_TOKEN];

@@ -47,7 +47,7 @@ static rondo_result_t setting_put(rd_ucx_net_t *net, ucp_config_t *config, const
     if (status == UCS_OK) {
         return RONDO_SUCCESS;
     }
-    return rd_error(net->who, RONDO_ERR_INVALID_ARGUMENT, "UCX does not take %s=%s: %s (RONDO_UCX_%s sets it)", name,
+    return rd_error(net->ctx, RONDO_ERR_INVALID_ARGUMENT, "UCX does not take %s=%s: %s (RONDO_UCX_%s sets it)", name,
                     value, ucs_status_string(status), name);
 }
 
@@ -182,7 +182,7 @@ static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone
     if (threshold == NULL) {
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
     } else if (rd_ucx_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {
-        rd_log(net->who, RD_LOG_WARN,
+        rd_log(net->ctx, RD_LOG_WARN,
                "UCX %s may end this process when a rank is lost: RNDV_THRESH is set, and it "
                "does not bear that while a message is announced",
                ucp_get_version_string());

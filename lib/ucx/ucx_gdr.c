@@ -114,7 +114,7 @@ rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *m)
     if (m->header.bytes == m->ask.bytes) {
         return RONDO_SUCCESS;
     }
-    return rd_stop_set(net->stop, net->who, RONDO_ERR_MISMATCH, m->peer->rank,
+    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_MISMATCH, m->peer->rank,
                        "rank %d (%s) sends %llu bytes, this rank expects %zu", m->peer->rank,
                        rd_boot_whois(net->boot, m->peer->rank), (unsigned long long)m->header.bytes, m->ask.bytes);
 }
@@ -160,7 +160,7 @@ rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_net_direct_t *ask)
     rd_ucx_peer_t *peer = &net->peers[ask->peer];
     rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
     if (d == NULL) {
-        return rd_error(net->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+        return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
     }
     if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
         return rd_ucx_has_left(peer);
@@ -168,7 +168,7 @@ rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_net_direct_t *ask)
     uint64_t number = ask->send ? d->sent : d->asked++;
     rd_ucx_message_t *m = &(ask->send ? d->sends : d->recvs)[number % RD_UCX_PLACES];
     if (m->number != number) {
-        return rd_error(net->who, RONDO_ERR_INTERNAL, "more messages between GPUs are under way than there may be");
+        return rd_error(net->ctx, RONDO_ERR_INTERNAL, "more messages between GPUs are under way than there may be");
     }
     m->ask = *ask;
     net->direct++;

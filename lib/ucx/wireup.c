@@ -69,7 +69,7 @@ static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
         }
         result = rd_wait_backoff(&wait);
         if (result == RONDO_IN_PROGRESS) {
-            rd_log(net->who, RD_LOG_WARN, "still waiting for rank %d (%s) to be reached over the network", rank,
+            rd_log(net->ctx, RD_LOG_WARN, "still waiting for rank %d (%s) to be reached over the network", rank,
                    rd_boot_whois(net->boot, rank));
             result = RONDO_SUCCESS;
         }
@@ -77,7 +77,7 @@ static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
     if (result != RONDO_ERR_TIMEOUT) {
         return result;
     }
-    return rd_stop_set(net->stop, net->who, RONDO_ERR_TIMEOUT, rank,
+    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_TIMEOUT, rank,
                        "rank %d (%s) was not reached over the network within %lld ms: does a firewall close the ports "
                        "between the hosts (RONDO_IFACE, RONDO_UCX_NET_DEVICES, RONDO_CREATE_TIMEOUT_MS)?",
                        rank, rd_boot_whois(net->boot, rank), (long long)env->create_timeout_ms);

@@ -42,7 +42,7 @@ static const char *whois(void *arg, int rank)
 
 static const rd_health_ops_t ops = {tell_node, tell_others, whois};
 static _Atomic uint64_t notice;
-static rd_who_t who;
+static rd_log_ctx_t ctx;
 static rd_health_t health;
 static told_t told;
 
@@ -50,11 +50,11 @@ static void begin(uint64_t said)
 {
     memset(&told, 0, sizeof told);
     told.health = &health;
-    memset(&who, 0, sizeof who);
-    who.rank = 1;
-    who.nranks = 4;
+    memset(&ctx, 0, sizeof ctx);
+    ctx.rank = 1;
+    ctx.nranks = 4;
     atomic_store(&notice, said);
-    rd_health_begin(&health, &who, &notice, &ops, &told);
+    rd_health_begin(&health, &ctx, &notice, &ops, &told);
 }
 
 static void fails(rondo_result_t code, int failed_rank, int others)

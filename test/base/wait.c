@@ -82,7 +82,7 @@ static void stops(void)
 #define HASTES 1000
 static struct {
     rd_stop_t stop;
-    rd_who_t who;
+    rd_log_ctx_t ctx;
 } hasty[HASTES];
 
 static void *stop_all(void *arg)
@@ -92,7 +92,7 @@ static void *stop_all(void *arg)
         while (i && !atomic_load(&others))
             sched_yield();
         atomic_store(&others, 0);
-        rd_stop_set(&hasty[i].stop, &hasty[i].who, RONDO_ERR_REMOTE, i, "rank %d of %s died", i, "a communicator");
+        rd_stop_set(&hasty[i].stop, &hasty[i].ctx, RONDO_ERR_REMOTE, i, "rank %d of %s died", i, "a communicator");
     }
     return NULL;
 }
@@ -109,7 +109,7 @@ static void sentences(void)
             if (polls % 10000 == 0)
                 sched_yield();
         snprintf(text, sizeof(text), "rank %d of a communicator died", i);
-        bad += strcmp(rd_who_error(&hasty[i].who), text) != 0 || atomic_load(&hasty[i].stop.failed_rank) != i;
+        bad += strcmp(rd_log_ctx_error(&hasty[i].ctx), text) != 0 || atomic_load(&hasty[i].stop.failed_rank) != i;
         atomic_store(&others, 1);
     }
     pthread_join(t, NULL);

@@ -63,7 +63,7 @@ typedef struct rank {
     rondo_unique_id_t id;
     int rank, nranks;
     rondo_result_t result;
-    rd_who_t who;
+    rd_log_ctx_t ctx;
     rd_stop_t stop;
 } rank_t;
 
@@ -72,8 +72,8 @@ static void *join_one(void *arg)
     rank_t *r = arg;
     rd_boot_t *boot = NULL;
 
-    r->who = (rd_who_t){.rank = r->rank, .nranks = r->nranks, .name = "test"};
-    r->result = rd_boot_create(&boot, &r->id, r->rank, r->nranks, &env, &r->who, &r->stop);
+    r->ctx = (rd_log_ctx_t){.rank = r->rank, .nranks = r->nranks, .name = "test"};
+    r->result = rd_boot_create(&boot, &r->id, r->rank, r->nranks, &env, &r->ctx, &r->stop);
     if (r->result == RONDO_SUCCESS)
         rd_boot_destroy(boot);
     return NULL;

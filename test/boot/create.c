@@ -41,16 +41,16 @@ static void *run_rank(void *arg)
 {
     rank_t *r = arg;
     rd_env_t env;
-    rd_who_t who = {.rank = r->rank, .nranks = r->nranks};
+    rd_log_ctx_t ctx = {.rank = r->rank, .nranks = r->nranks};
     rd_stop_t stop = {0};
     rd_boot_t *boot;
     unsigned char key[2][32];
     r->bad = 1;
-    snprintf(who.name, sizeof(who.name), "test");
+    snprintf(ctx.name, sizeof(ctx.name), "test");
     double began = now_ms();
     if (rd_env_read(&env) != RONDO_SUCCESS)
         return NULL;
-    if (rd_boot_create(&boot, r->id, r->rank, r->nranks, &env, &who, &stop) != RONDO_SUCCESS)
+    if (rd_boot_create(&boot, r->id, r->rank, r->nranks, &env, &ctx, &stop) != RONDO_SUCCESS)
         return NULL;
     double took = now_ms() - began;
     r->bad = exchange(boot, r->rank, r->nranks, 1) || exchange(boot, r->rank, r->nranks, 100) ||

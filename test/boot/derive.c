@@ -16,15 +16,15 @@
 static rd_env_t env;
 static atomic_int *through; /* shared: ranks that have made the first communicator */
 static rd_stop_t fresh[8];
-static rd_who_t who = {.name = "test"};
+static rd_log_ctx_t ctx = {.name = "test"};
 
 static rd_boot_t *join(const rondo_unique_id_t *id, int rank, int nranks, rondo_result_t *code)
 {
     static int n;
     rd_boot_t *boot = NULL;
-    who.rank = rank;
-    who.nranks = nranks;
-    *code = rd_boot_create(&boot, id, rank, nranks, &env, &who, &fresh[n++]);
+    ctx.rank = rank;
+    ctx.nranks = nranks;
+    *code = rd_boot_create(&boot, id, rank, nranks, &env, &ctx, &fresh[n++]);
     return boot;
 }
 
@@ -135,7 +135,7 @@ int main(void)
             id = gate_wait(&gate);
             int failed = run_rank(&id, r);
             if (failed)
-                printf("rank %d: %s\n", r, rd_who_error(&who));
+                printf("rank %d: %s\n", r, rd_log_ctx_error(&ctx));
             exit(failed);
         }
     }

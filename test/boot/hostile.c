@@ -114,13 +114,13 @@ static int join(rd_boot_t **boot, const rondo_unique_id_t *id, int rank)
 {
     static rd_stop_t stop;
     rd_env_t env;
-    static rd_who_t who; /* outlives the bootstrap, as does `stop` */
-    who = (rd_who_t){.rank = rank, .nranks = RANKS, .name = "test"};
+    static rd_log_ctx_t ctx; /* outlives the bootstrap, as does `stop` */
+    ctx = (rd_log_ctx_t){.rank = rank, .nranks = RANKS, .name = "test"};
     if (rd_env_read(&env) != RONDO_SUCCESS)
         return 1;
-    if (rd_boot_create(boot, id, rank, RANKS, &env, &who, &stop) == RONDO_SUCCESS)
+    if (rd_boot_create(boot, id, rank, RANKS, &env, &ctx, &stop) == RONDO_SUCCESS)
         return 0;
-    printf("rank %d: %s\n", rank, rd_who_error(&who));
+    printf("rank %d: %s\n", rank, rd_log_ctx_error(&ctx));
     return 1;
 }
 

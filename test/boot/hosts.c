@@ -15,25 +15,25 @@
 
 static int run_rank(const rondo_unique_id_t *id, int rank, int nranks, const char *hint)
 {
-    static rd_who_t who;
+    static rd_log_ctx_t ctx;
     static rd_stop_t stop;
     rd_boot_t *boot;
     rd_node_t node;
     rd_env_t env;
     int all[RANKS] = {0}, bad;
-    who = (rd_who_t){.rank = rank, .nranks = nranks, .name = "test"};
+    ctx = (rd_log_ctx_t){.rank = rank, .nranks = nranks, .name = "test"};
     if (rd_env_read(&env) != RONDO_SUCCESS)
         return 1;
     env.create_timeout_ms = hint ? 500 : 20000;
     if (hint)
         rd_log_set_level(RD_LOG_NONE);
-    rondo_result_t code = rd_boot_create(&boot, id, rank, nranks, &env, &who, &stop);
+    rondo_result_t code = rd_boot_create(&boot, id, rank, nranks, &env, &ctx, &stop);
     if (hint)
-        return code == RONDO_SUCCESS || (rank && !strstr(rd_who_error(&who), hint));
+        return code == RONDO_SUCCESS || (rank && !strstr(rd_log_ctx_error(&ctx), hint));
     if (code != RONDO_SUCCESS)
         return 1;
     bad = rd_addr_is_loopback(&boot->addr); /* here, or it could not have worked */
-    bad |= rd_node_find(&node, boot, rank, nranks, &env, &who, &stop) != RONDO_SUCCESS;
+    bad |= rd_node_find(&node, boot, rank, nranks, &env, &ctx, &stop) != RONDO_SUCCESS;
     if (!bad && (node.nnodes != 2 || node.node_of[1] != 1 || node.node_of[4] != 0))
         bad = 1;
     all[rank] = rank;

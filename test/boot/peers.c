@@ -137,7 +137,7 @@ static void members(void)
 typedef struct room {
     rd_boot_t b;
     rd_stop_t stop;
-    rd_who_t who;
+    rd_log_ctx_t ctx;
     char whois[RANKS][RD_WHOIS];
     rd_addr_t addrs[RANKS];
     joining_t j;
@@ -148,8 +148,8 @@ static void enter(room_t *r, const char *what)
     check_now = what;
     memset(r, 0, sizeof *r);
     atomic_store(&r->stop.failed_rank, -1);
-    r->who = (rd_who_t){.rank = 1, .nranks = RANKS, .name = "test"};
-    r->b = (rd_boot_t){.rank = 1, .nranks = RANKS, .rounds = 2, .who = &r->who, .stop = &r->stop, .listener = -1};
+    r->ctx = (rd_log_ctx_t){.rank = 1, .nranks = RANKS, .name = "test"};
+    r->b = (rd_boot_t){.rank = 1, .nranks = RANKS, .rounds = 2, .ctx = &r->ctx, .stop = &r->stop, .listener = -1};
     r->b.whois = r->whois;
     r->b.addrs = r->addrs;
     r->b.timeout_ms = 3000;

@@ -62,14 +62,14 @@ static void in_ms(int ms, int die)
 
 static void run_claim(const claim_t *c, const rondo_unique_id_t *id, const rd_env_t *env, outcome_t *out)
 {
-    rd_who_t who = {.rank = c->rank, .nranks = c->nranks, .name = "test"};
+    rd_log_ctx_t ctx = {.rank = c->rank, .nranks = c->nranks, .name = "test"};
     rd_boot_t *boot;
     out->pid = getpid();
     usleep((useconds_t)c->after_ms * 1000);
     in_ms(c->dies_ms, 1);
     in_ms(c->aborts_ms, 0);
-    out->code = rd_boot_create(&boot, id, c->rank, c->nranks, env, &who, &stop);
-    snprintf(out->text, sizeof(out->text), "%s", rd_who_error(&who));
+    out->code = rd_boot_create(&boot, id, c->rank, c->nranks, env, &ctx, &stop);
+    snprintf(out->text, sizeof(out->text), "%s", rd_log_ctx_error(&ctx));
     if (out->code == RONDO_SUCCESS)
         rd_boot_farewell(boot, RONDO_SUCCESS, -1);
     if (out->code == RONDO_SUCCESS)

@@ -39,15 +39,15 @@ static int refused(rondo_result_t result, const char *variable)
 static void prices(const uint8_t *data, size_t bytes)
 {
     rd_prices_t first = *rd_prices_builtin(0), second = first;
-    rd_who_t who = {0};
+    rd_log_ctx_t ctx = {0};
     FILE *f;
 
-    if (!refused(rd_prices_read(&first, file_make(&f, data, bytes), &who), "RONDO_TUNE")) {
+    if (!refused(rd_prices_read(&first, file_make(&f, data, bytes), &ctx), "RONDO_TUNE")) {
         FILE *again;
         const char *path = file_make(&again, "", 0);
         rd_prices_write(&first, again);
         fflush(again);
-        if (refused(rd_prices_read(&second, path, &who), "RONDO_TUNE"))
+        if (refused(rd_prices_read(&second, path, &ctx), "RONDO_TUNE"))
             abort();
         fclose(again);
     }

@@ -103,10 +103,10 @@ static void rendezvous_fuzz(const uint8_t *data, size_t bytes)
 static void rank_fuzz(const uint8_t *data, size_t bytes)
 {
     rd_stop_t stop = {.failed_rank = -1};
-    rd_who_t who = {.rank = 1, .nranks = RANKS, .name = "fuzz"};
+    rd_log_ctx_t ctx = {.rank = 1, .nranks = RANKS, .name = "fuzz"};
     char whois[RANKS][RD_WHOIS] = {"a:1", "b:2", "c:3", "d:4"};
     rd_addr_t addrs[RANKS];
-    rd_boot_t b = {.rank = 1, .nranks = RANKS, .rounds = 2, .who = &who, .stop = &stop, .listener = -1};
+    rd_boot_t b = {.rank = 1, .nranks = RANKS, .rounds = 2, .ctx = &ctx, .stop = &stop, .listener = -1};
     joining_t j = {.b = &b, .missing = 4};
     rd_neighbour_t neighbour = {.rank = 2};
 

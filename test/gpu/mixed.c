@@ -270,7 +270,7 @@ static void far_waits(world_t *w)
 static void knot(world_t *w, const char *name, void (*body)(world_t *w), const int from[3])
 {
     test_rank_t *t = w->t;
-    int who = t->rank < 2 ? t->rank : t->rank == first_of_other ? 2 : -1;
+    int ctx = t->rank < 2 ? t->rank : t->rank == first_of_other ? 2 : -1;
     cudaGraphExec_t exec = captured(w, cudaStreamCaptureModeThreadLocal, body);
 
     for (int round = 0; round < 3; round++) {
@@ -281,10 +281,10 @@ static void knot(world_t *w, const char *name, void (*body)(world_t *w), const i
         else
             body(w);
         fetch(w, w->out, ROOM);
-        for (size_t i = 0; who >= 0 && from[who] >= 0 && i < LONG; i++)
-            if (w->host[i] != value(from[who], round, i))
+        for (size_t i = 0; ctx >= 0 && from[ctx] >= 0 && i < LONG; i++)
+            if (w->host[i] != value(from[ctx], round, i))
                 test_stop(t, "%s, round %d: int %zu is %d, should be %d", name, round, i, w->host[i],
-                          value(from[who], round, i));
+                          value(from[ctx], round, i));
     }
     device_graphs_destroy(t, &exec, 1);
 }

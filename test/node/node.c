@@ -91,19 +91,19 @@ static int check_memory(const rank_t *r, const rd_node_t *node, rd_boot_t *boot)
     return 0;
 }
 
-static int with_node(rank_t *r, rd_boot_t *boot, const rd_env_t *env, rd_who_t *who, rd_stop_t *stop)
+static int with_node(rank_t *r, rd_boot_t *boot, const rd_env_t *env, rd_log_ctx_t *ctx, rd_stop_t *stop)
 {
     rd_node_t node;
     const plan_t *p = r->plan;
-    if (rd_node_find(&node, boot, r->rank, p->nranks, env, who, stop) != RONDO_SUCCESS)
+    if (rd_node_find(&node, boot, r->rank, p->nranks, env, ctx, stop) != RONDO_SUCCESS)
         return fail(r, "find");
     int bad = check_node(r, &node);
-    rondo_result_t code = bad ? RONDO_SUCCESS : rd_node_map(&node, boot, SEGMENT, env, who, stop);
+    rondo_result_t code = bad ? RONDO_SUCCESS : rd_node_map(&node, boot, SEGMENT, env, ctx, stop);
     if (!bad && p->limit < 0 && code != RONDO_SUCCESS)
         bad = fail(r, "map");
     if (!bad && p->limit >= 0 && code != RONDO_ERR_NO_MEMORY)
         bad = fail(r, "a limit that is too small was not an error");
-    if (!bad && p->limit >= 0 && !strstr(rd_who_error(who), "RONDO_SLOT"))
+    if (!bad && p->limit >= 0 && !strstr(rd_log_ctx_error(ctx), "RONDO_SLOT"))
         bad = fail(r, "the error does not say what helps");
     if (!bad && code == RONDO_SUCCESS)
         bad = check_memory(r, &node, boot);
@@ -117,16 +117,16 @@ static void *run_rank(void *arg)
 {
     rank_t *r = arg;
     rd_env_t env;
-    rd_who_t who = {.rank = r->rank, .nranks = r->plan->nranks, .name = "test"};
+    rd_log_ctx_t ctx = {.rank = r->rank, .nranks = r->plan->nranks, .name = "test"};
     rd_stop_t stop = {0};
     rd_boot_t *boot;
     r->bad = 1;
     if (rd_env_read(&env) != RONDO_SUCCESS)
         return NULL;
     snprintf(env.hostid, sizeof(env.hostid), "node%d", r->rank % r->plan->nodes);
-    if (rd_boot_create(&boot, &r->id, r->rank, r->plan->nranks, &env, &who, &stop) != RONDO_SUCCESS)
+    if (rd_boot_create(&boot, &r->id, r->rank, r->plan->nranks, &env, &ctx, &stop) != RONDO_SUCCESS)
         return NULL;
-    r->bad = with_node(r, boot, &env, &who, &stop);
+    r->bad = with_node(r, boot, &env, &ctx, &stop);
     rd_boot_farewell(boot, RONDO_SUCCESS, -1);
     rd_boot_destroy(boot);
     return NULL;

@@ -73,7 +73,7 @@ static int survive(const trial_t *t, int rank, rd_stop_t *stop)
 static int run_rank(trial_t *t, const rondo_unique_id_t *id, int rank)
 {
     rd_env_t env;
-    rd_who_t who = {.rank = rank, .nranks = t->nranks, .name = "test"};
+    rd_log_ctx_t ctx = {.rank = rank, .nranks = t->nranks, .name = "test"};
     rd_stop_t stop = {0};
     rd_boot_t *boot;
     rd_node_t node;
@@ -85,10 +85,10 @@ static int run_rank(trial_t *t, const rondo_unique_id_t *id, int rank)
     snprintf(env.hostid, sizeof(env.hostid), "%d", rank % t->nodes);
     rd_log_set_level(RD_LOG_NONE);
     int fds = count_in("/proc/self/fd"), tasks = count_in("/proc/self/task");
-    if (rd_boot_create(&boot, id, rank, t->nranks, &env, &who, &stop) != RONDO_SUCCESS ||
-        rd_node_find(&node, boot, rank, t->nranks, &env, &who, &stop) != RONDO_SUCCESS ||
-        rd_node_map(&node, boot, 4096, &env, &who, &stop) != RONDO_SUCCESS ||
-        rd_liveness_add(&liveness, boot, &node, &who, &stop, has_left, t) != RONDO_SUCCESS)
+    if (rd_boot_create(&boot, id, rank, t->nranks, &env, &ctx, &stop) != RONDO_SUCCESS ||
+        rd_node_find(&node, boot, rank, t->nranks, &env, &ctx, &stop) != RONDO_SUCCESS ||
+        rd_node_map(&node, boot, 4096, &env, &ctx, &stop) != RONDO_SUCCESS ||
+        rd_liveness_add(&liveness, boot, &node, &ctx, &stop, has_left, t) != RONDO_SUCCESS)
         return 1;
     char all[64] = {0};
     rondo_result_t met = rd_boot_allgather(boot, all, 1); /* the victim may be gone before others are through */

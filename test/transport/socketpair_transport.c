@@ -77,7 +77,7 @@ typedef struct peer {
 typedef struct sp {
     rd_transport_t base;
     rd_boot_t *boot;
-    rd_who_t *who;
+    rd_log_ctx_t *ctx;
     rd_stop_t *stop;
     int rank, nranks;
     unsigned char token[16];
@@ -182,7 +182,7 @@ static rondo_result_t append(peer_t *p, header_t header, const char *data, bool 
         return RONDO_SUCCESS; /* the verdict comes by the stop word */
     out_t *o = malloc(sizeof *o);
     if (!o)
-        return rd_error(sp->who, RONDO_ERR_NO_MEMORY, "no memory for a message");
+        return rd_error(sp->ctx, RONDO_ERR_NO_MEMORY, "no memory for a message");
     *o = (out_t){.header = header, .data = data, .zcopy = zcopy};
     sp->base.zcopy_pending += zcopy;
     if (p->first)
@@ -200,7 +200,7 @@ static rondo_result_t post_from(rd_send_t *send, const char *data, size_t bytes,
     sp_t *sp = l->peer->sp;
 
     if (l->peer->left && rd_stop_get(sp->stop) == RONDO_SUCCESS)
-        return rd_stop_set(sp->stop, sp->who, RONDO_ERR_REMOTE, l->peer->rank,
+        return rd_stop_set(sp->stop, sp->ctx, RONDO_ERR_REMOTE, l->peer->rank,
                            "rank %d (%s) has left the communicator, and an operation here still needs it",
                            l->peer->rank, rd_boot_whois(sp->boot, l->peer->rank));
     send->place++; /* this slot is needed until the socket has taken what lies there */
@@ -294,7 +294,7 @@ static const char *take_bye(peer_t *p, const header_t *h, size_t bytes)
         return NULL;
     int blamed = failed_rank ? (int)failed_rank - 1 : p->rank;
     rondo_result_t mine = rd_boot_report(sp->boot, p->rank, p->farewell, blamed, (int)reporter, text, sizeof text);
-    rd_stop_heard(sp->stop, sp->who, mine, blamed, rd_reporter((int)reporter, p->rank), text);
+    rd_stop_heard(sp->stop, sp->ctx, mine, blamed, rd_reporter((int)reporter, p->rank), text);
     return NULL;
 }
 
@@ -330,7 +330,7 @@ static void arrive(peer_t *p, size_t bytes)
     sp->moved = true;
     if (!wrong)
         return;
-    rd_stop_set(sp->stop, sp->who, RONDO_ERR_INTERNAL, p->rank, "rank %d (%s) has sent %s", p->rank,
+    rd_stop_set(sp->stop, sp->ctx, RONDO_ERR_INTERNAL, p->rank, "rank %d (%s) has sent %s", p->rank,
                 rd_boot_whois(sp->boot, p->rank), wrong);
     lose(p);
 }
@@ -355,7 +355,7 @@ static void judge(peer_t *p)
 
     if (!p->lost_ms || rd_clock_ms() - p->lost_ms < GRACE_MS || rd_stop_get(sp->stop) != RONDO_SUCCESS)
         return;
-    rd_stop_set(sp->stop, sp->who, RONDO_ERR_REMOTE, p->rank, "rank %d (%s) died: its socket has ended", p->rank,
+    rd_stop_set(sp->stop, sp->ctx, RONDO_ERR_REMOTE, p->rank, "rank %d (%s) died: its socket has ended", p->rank,
                 rd_boot_whois(sp->boot, p->rank));
 }
 
@@ -493,7 +493,7 @@ static void destroy(rd_transport_t *transport)
             nanosleep(&nap, NULL);
     }
     if (!idle(transport) && rd_stop_get(sp->stop) == RONDO_SUCCESS)
-        rd_log(sp->who, RD_LOG_WARN, "a rank has not read in time what this rank had sent it before it left");
+        rd_log(sp->ctx, RD_LOG_WARN, "a rank has not read in time what this rank had sent it before it left");
     for (int r = 0; r < sp->nranks; r++)
         lose(&sp->peers[r]);
     free(sp);
@@ -509,7 +509,7 @@ typedef struct address {
 
 static rondo_result_t system_error(const sp_t *sp, const char *what)
 {
-    return rd_error(sp->who, RONDO_ERR_SYSTEM, "socketpair: %s: %s", what, strerror(errno));
+    return rd_error(sp->ctx, RONDO_ERR_SYSTEM, "socketpair: %s: %s", what, strerror(errno));
 }
 
 static rondo_result_t listen_own(const sp_t *sp, int *listener, address_t *own)
@@ -529,7 +529,7 @@ static rondo_result_t connect_to(peer_t *p, const address_t *address)
     header_t hello = header_of(p->sp, HELLO, 0, 0, 0);
 
     if (address->bytes > sizeof address->name)
-        return rd_error(p->sp->who, RONDO_ERR_INTERNAL, "socketpair: rank %d has no address", p->rank);
+        return rd_error(p->sp->ctx, RONDO_ERR_INTERNAL, "socketpair: rank %d has no address", p->rank);
     p->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     p->deaf = p->fd < 0;
     if (p->fd < 0 || connect(p->fd, (const struct sockaddr *)&address->name, address->bytes) != 0 ||
@@ -572,7 +572,7 @@ static rondo_result_t accept_all(sp_t *sp, int listener, int missing, const rd_e
     }
     return result != RONDO_ERR_TIMEOUT
                ? result
-               : rd_error(sp->who, result, "socketpair: %d ranks have not connected in time", missing);
+               : rd_error(sp->ctx, result, "socketpair: %d ranks have not connected in time", missing);
 }
 
 static rondo_result_t connect_all(sp_t *sp, const rd_transport_args_t *args, int listener, const address_t *all)
@@ -596,7 +596,7 @@ static rondo_result_t wire_up(sp_t *sp, const rd_transport_args_t *args)
     address_t *all = calloc((size_t)sp->nranks, sizeof *all);
     int listener = -1;
     rondo_result_t result = all ? listen_own(sp, &listener, &all[sp->rank])
-                                : rd_error(sp->who, RONDO_ERR_NO_MEMORY, "no memory for %d addresses", sp->nranks);
+                                : rd_error(sp->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d addresses", sp->nranks);
 
     if (result == RONDO_SUCCESS)
         result = rd_boot_allgather(sp->boot, all, sizeof *all);
@@ -615,10 +615,10 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     unsigned char key[32];
 
     if (!sp)
-        return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for the sockets of %zu ranks", n);
+        return rd_error(args->ctx, RONDO_ERR_NO_MEMORY, "no memory for the sockets of %zu ranks", n);
     sp->base.ops = &ops;
     sp->boot = args->boot;
-    sp->who = args->who;
+    sp->ctx = args->ctx;
     sp->stop = args->stop;
     sp->rank = args->rank;
     sp->nranks = args->nranks;

@@ -22,7 +22,7 @@
 
 static size_t bytes = 16384;
 static int rounds = 1000, group = 64, known = 1, rank;
-static net_rank_t self = {.who = {.name = "net_straight", .nranks = 2}};
+static net_rank_t self = {.ctx = {.name = "net_straight", .nranks = 2}};
 
 /* One direction. */
 typedef struct {
@@ -87,7 +87,7 @@ static int run(void)
 
 static int make_and_run(net_id_t *id)
 {
-    self.who.rank = rank;
+    self.ctx.rank = rank;
     if (net_rank_meet(&self, id) || net_rank_join(&self)) {
         return 1;
     }

@@ -373,13 +373,13 @@ static void wait_for_survivors(const trial_t *t, shared_t *shared)
 
 static int rank_main(const trial_t *t, shared_t *shared)
 {
-    static net_rank_t self = {.who = {.name = "net"}};
+    static net_rank_t self = {.ctx = {.name = "net"}};
     int wrong = 0;
     alarm(60);
     srand((unsigned)seed + (unsigned)t->rank);
     setenv("RONDO_UCX_RNDV_THRESH", t->rendezvous, 1);
-    self.who.rank = t->rank;
-    self.who.nranks = t->nranks;
+    self.ctx.rank = t->rank;
+    self.ctx.nranks = t->nranks;
     if (net_rank_meet(&self, &shared->id)) {
         return 1;
     }
@@ -392,7 +392,7 @@ static int rank_main(const trial_t *t, shared_t *shared)
     atomic_fetch_add(&shared->ended, 1);
     if (gives_up(t)) {
         /* Its part was short: see main. Now it goes. */
-        rd_stop_set(&self.stop, &self.who, t->ending == ABORTED ? RONDO_ERR_ABORTED : RONDO_ERR_REMOTE,
+        rd_stop_set(&self.stop, &self.ctx, t->ending == ABORTED ? RONDO_ERR_ABORTED : RONDO_ERR_REMOTE,
                     t->ending == ABORTED ? -1 : 2, "%s", "this rank gives up, as the test wants it");
     } else {
         wrong |= judge(t, result, &self.stop);

@@ -13,10 +13,10 @@
 #define SLOT_BYTES 64
 #define GUARD 64
 
-static rd_who_t who = {.name = "refuse", .rank = 0, .nranks = 3};
+static rd_log_ctx_t ctx = {.name = "refuse", .rank = 0, .nranks = 3};
 static rd_stop_t stop;
 static rd_ucx_peer_t peers[3];
-static rd_ucx_net_t net = {.who = &who, .stop = &stop, .rank = 0, .nranks = 3, .peers = peers};
+static rd_ucx_net_t net = {.ctx = &ctx, .stop = &stop, .rank = 0, .nranks = 3, .peers = peers};
 static rd_counter_t counters[4];
 static unsigned char inbox[GUARD + SLOTS * SLOT_BYTES + GUARD];
 static rd_send_t send_side = {.tail = &counters[0], .head = &counters[1], .slots_mask = SLOTS - 1};

@@ -18,7 +18,7 @@ typedef struct {
     _Atomic int ended;
 } shared_t;
 
-static net_rank_t self = {.who = {.name = "net_unmet", .nranks = RANKS}};
+static net_rank_t self = {.ctx = {.name = "net_unmet", .nranks = RANKS}};
 
 /* Rank 0 sends, the last one but one receives: neither is the other's neighbour. */
 static int exchange(int rank)
@@ -42,7 +42,7 @@ static int exchange(int rank)
 
 static int one_rank(shared_t *shared, int rank)
 {
-    self.who.rank = rank;
+    self.ctx.rank = rank;
     if (net_rank_meet(&self, &shared->id) || net_rank_join(&self)) {
         return 1;
     }

@@ -308,25 +308,25 @@ typedef struct {
 } run_t;
 
 /* Zero if the process still runs or has ended well. */
-static int reap(run_t *run, int who)
+static int reap(run_t *run, int ctx)
 {
     test_director_t *d = run->director;
     int status;
 
-    if (run->pid[who] == 0 || waitpid(run->pid[who], &status, WNOHANG) != run->pid[who])
+    if (run->pid[ctx] == 0 || waitpid(run->pid[ctx], &status, WNOHANG) != run->pid[ctx])
         return 0;
-    run->pid[who] = 0;
+    run->pid[ctx] = 0;
     run->left--;
-    atomic_store(&run->s->rank[who].ended, 1);
+    atomic_store(&run->s->rank[ctx].ended, 1);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
-    if (d && d->victims >> who & 1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    if (d && d->victims >> ctx & 1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         return 0;
     if (d)
         d->crashed++;
-    printf("%s: FAILED: process %d %s %d, at \"%s\"\n", test_name, who,
+    printf("%s: FAILED: process %d %s %d, at \"%s\"\n", test_name, ctx,
            WIFSIGNALED(status) ? "died by signal" : "exited with",
-           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), run->s->rank[who].note);
+           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), run->s->rank[ctx].note);
     return 1;
 }
 

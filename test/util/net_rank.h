@@ -13,7 +13,7 @@ typedef struct net_id {
 
 typedef struct net_rank {
     rd_env_t env;
-    rd_who_t who; /* name, rank and nranks are the caller's */
+    rd_log_ctx_t ctx; /* name, rank and nranks are the caller's */
     rd_stop_t stop;
     rd_boot_t *boot;
     rd_node_t node;

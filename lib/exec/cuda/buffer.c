@@ -14,16 +14,16 @@ static int remembered(const rd_cuda_t *cuda, uintptr_t page)
 rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer, size_t bytes)
 {
     uintptr_t page = (uintptr_t)buffer >> PAGE_BITS;
-    rd_who_t *who = cuda->team->who;
+    rd_log_ctx_t *ctx = cuda->team->ctx;
     struct cudaPointerAttributes a;
 
     if (!bytes || !buffer || remembered(cuda, page))
         return RONDO_SUCCESS;
     cudaError_t error = cudaPointerGetAttributes(&a, buffer);
     if (error != cudaSuccess)
-        return rd_cuda_error(who, error, "cudaPointerGetAttributes");
+        return rd_cuda_error(ctx, error, "cudaPointerGetAttributes");
     if (a.type == cudaMemoryTypeUnregistered)
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+        return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                         "%s: %s (%p) is pageable host memory, which a CUDA communicator cannot reach: pass device, "
                         "managed or pinned memory, or make the communicator with RONDO_DEVICE_HOST",
                         call, what, buffer);
@@ -31,7 +31,7 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
         cuda->known[page % (sizeof cuda->known / sizeof cuda->known[0])] = page;
     if (a.type == cudaMemoryTypeDevice && (error = rd_device_reach(cuda->device, a.device)) != cudaSuccess) {
         (void)cudaGetLastError();
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+        return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                         "%s: %s (%p) lies on device %d, which the communicator's device %d does not reach: %s", call,
                         what, buffer, a.device, cuda->device, cudaGetErrorString(error));
     }

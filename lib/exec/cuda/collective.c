@@ -72,7 +72,7 @@ static uint32_t place(const rd_wanted_t *w)
 static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_env_t *env, rd_chosen_t *chosen)
 {
     uint32_t at = place(wanted);
-    rd_who_t *who = cuda->team->who;
+    rd_log_ctx_t *ctx = cuda->team->ctx;
     const char *why;
 
     if (env && cuda->cache[at].chosen.launch.algo &&
@@ -84,11 +84,11 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
     if (why && cuda->parent) /* of a part of what was asked for, of which the others may be served */
         why = rd_kchoose(wanted, &cuda->limits, NULL, chosen);
     if (why)
-        return rd_error(who, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
+        return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
                         rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
                         (unsigned long long)wanted->count, env ? env->algo : "", env ? env->proto : "", why);
     if (rd_log_enabled(RD_LOG_INFO))
-        rd_log(who, RD_LOG_INFO, "%s %s, %llu elements: %s by %s, %u passes of %u units, %u blocks of %u threads, %.1f us",
+        rd_log(ctx, RD_LOG_INFO, "%s %s, %llu elements: %s by %s, %u passes of %u units, %u blocks of %u threads, %.1f us",
                rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
                (unsigned long long)wanted->count, chosen->launch.algo->name,
                rd_proto_name(chosen->launch.proto), chosen->passes, chosen->units, chosen->launch.blocks,
@@ -111,7 +111,7 @@ rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const
         const rd_klaunch_t part = rd_occupancy_part(cuda, launch);
         cudaError_t error = (cudaError_t)rd_kernel_launch(&part, work, stream);
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
-                                      : rd_cuda_error(cuda->team->who, error, "launching a kernel");
+                                      : rd_cuda_error(cuda->team->ctx, error, "launching a kernel");
     }
     rd_device_back(before, cuda->device);
     return result;
@@ -129,7 +129,7 @@ rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t 
     if (result == RONDO_SUCCESS) {
         cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
         result = error == cudaSuccess ? rd_order_after(cuda, stream)
-                                      : rd_cuda_error(cuda->team->who, error, "cudaMemcpyAsync");
+                                      : rd_cuda_error(cuda->team->ctx, error, "cudaMemcpyAsync");
     }
     rd_device_back(before, cuda->device);
     return result;
@@ -287,7 +287,7 @@ rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, si
         result = RONDO_SUCCESS;
     }
     rd_device_back(before, cuda->device);
-    return error == cudaSuccess ? result : rd_cuda_error(cuda->team->who, error, "memory aside");
+    return error == cudaSuccess ? result : rd_cuda_error(cuda->team->ctx, error, "memory aside");
 }
 
 /* A reduce_scatter by tables: a reduction to each rank in turn, for blocks of different lengths have different roots. */

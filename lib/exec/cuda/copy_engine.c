@@ -54,17 +54,17 @@ static rondo_result_t find(copies_t *c, int *number)
     static const char *const wanted = "RONDO_CUDA_COPY or RONDO_ALGO=copy want it at the same place of the same "
                                       "registered buffer (rondo_comm_register) on all ranks";
     const char *name = rd_coll_name(c->call->desc.coll);
-    rd_who_t *who = c->cuda->team->who;
+    rd_log_ctx_t *ctx = c->cuda->team->ctx;
     size_t length;
     const char *from = source(c, &length), *what = from == c->call->out ? "recv" : "send";
 
     c->where = rd_registered_find(c->cuda, from, length, number, &c->offset);
     if (!c->where)
-        return rd_error(who, RONDO_ERR_INVALID_ARGUMENT, "%s of %zu bytes: %s (%p, %zu bytes) is not registered: %s",
+        return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT, "%s of %zu bytes: %s (%p, %zu bytes) is not registered: %s",
                         name, c->bytes, what, (const void *)from, length, wanted);
     for (int r = 0; r < c->cuda->k.nranks; r++) {
         if (c->offset > c->where->bytes[r] || length > c->where->bytes[r] - c->offset)
-            return rd_error(who, RONDO_ERR_INVALID_ARGUMENT,
+            return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                             "%s of %zu bytes: %s (%p, %zu bytes) is registered, but rank %d has registered %llu bytes "
                             "alone: %s",
                             name, c->bytes, what, (const void *)from, length, r,
@@ -91,7 +91,7 @@ static void set_mark(copies_t *c, int number)
 static void take(copies_t *c, cudaError_t error)
 {
     if (error != cudaSuccess)
-        c->result = rd_cuda_error(c->cuda->team->who, error, "an operation by copies");
+        c->result = rd_cuda_error(c->cuda->team->ctx, error, "an operation by copies");
 }
 
 /* `behind`: this rank has read since the last meeting. */

@@ -33,7 +33,7 @@ struct rd_cuda_pending {
     int n;
     struct {
         cudaEvent_t event;
-        rd_who_t *who; /* of the communicator, whose struct the request holds */
+        rd_log_ctx_t *ctx; /* of the communicator, whose struct the request holds */
         int device;
     } wait[];
 };
@@ -59,7 +59,7 @@ static part_t *part_of(rd_cuda_t *cuda)
 
 static rondo_result_t no_memory(rd_cuda_t *cuda)
 {
-    return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
+    return rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory to record an operation");
 }
 
 static const size_t *keep(op_t *op, int row, const size_t *from, size_t n)
@@ -162,11 +162,11 @@ static rondo_result_t check_self(const part_t *part)
         if (!s && !r)
             return RONDO_SUCCESS;
         if (!s || !r)
-            return rd_error(cuda->team->who, RONDO_ERR_INVALID_USAGE,
+            return rd_error(cuda->team->ctx, RONDO_ERR_INVALID_USAGE,
                             "%s to this rank itself has no matching %s in the same group", s ? "a send" : "a recv",
                             s ? "recv" : "send");
         if (s->bytes != r->bytes)
-            return rd_error(cuda->team->who, RONDO_ERR_INVALID_ARGUMENT,
+            return rd_error(cuda->team->ctx, RONDO_ERR_INVALID_ARGUMENT,
                             "a rank sends itself %zu bytes and receives %zu: the counts must match", s->bytes,
                             r->bytes);
         s = s->next;
@@ -219,10 +219,10 @@ static rondo_result_t note(rd_cuda_pending_t *pending, const part_t *part)
         (void)cudaEventDestroy(event);
     rd_device_back(before, part->cuda->device);
     if (error != cudaSuccess)
-        return rd_cuda_error(part->cuda->team->who, error, "an event for a request");
+        return rd_cuda_error(part->cuda->team->ctx, error, "an event for a request");
     pending->wait[pending->n].event = event;
     pending->wait[pending->n].device = part->cuda->device;
-    pending->wait[pending->n++].who = part->cuda->team->who;
+    pending->wait[pending->n++].ctx = part->cuda->team->ctx;
     return RONDO_SUCCESS;
 }
 
@@ -263,7 +263,7 @@ rondo_result_t rd_cuda_pending_test(rd_cuda_pending_t **pending)
         rd_device_leave(guard);
         done &= error != cudaErrorNotReady;
         if (error != cudaErrorNotReady && error != cudaSuccess && result == RONDO_SUCCESS)
-            result = rd_cuda_error(p->wait[i].who, error, "waiting for a request");
+            result = rd_cuda_error(p->wait[i].ctx, error, "waiting for a request");
     }
     if (!done)
         return RONDO_IN_PROGRESS;

@@ -73,7 +73,7 @@ struct rd_cuda {
 };
 
 /* A failed CUDA call as an error of the communicator (`who` may be NULL), which it does not fail. */
-rondo_result_t rd_cuda_error(rd_who_t *who, cudaError_t error, const char *what);
+rondo_result_t rd_cuda_error(rd_log_ctx_t *ctx, cudaError_t error, const char *what);
 
 /* Makes the communicator's device the current one, and allows what capture elsewhere in the process would forbid. */
 typedef struct rd_device_guard {

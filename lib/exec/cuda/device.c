@@ -13,12 +13,12 @@ int rd_cuda_built(void)
     return 1;
 }
 
-rondo_result_t rd_cuda_error(rd_who_t *who, cudaError_t error, const char *what)
+rondo_result_t rd_cuda_error(rd_log_ctx_t *ctx, cudaError_t error, const char *what)
 {
     (void)cudaGetLastError(); /* it is the caller's no more: the user's next look at it finds his own */
     if (error == cudaErrorMemoryAllocation)
-        return rd_error(who, RONDO_ERR_NO_MEMORY, "%s: %s", what, cudaGetErrorString(error));
-    return rd_error(who, RONDO_ERR_CUDA, "%s: %s", what, cudaGetErrorString(error));
+        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "%s: %s", what, cudaGetErrorString(error));
+    return rd_error(ctx, RONDO_ERR_CUDA, "%s: %s", what, cudaGetErrorString(error));
 }
 
 /* No device at all is no error: the machine has none, or no driver. */

@@ -36,7 +36,7 @@ static void late_look(rd_cuda_t *cuda, int peer)
     if (now - cuda->named_ms < cuda->late_ms)
         return;
     cuda->named_ms = now;
-    rd_log(team->who, RD_LOG_WARN, "a kernel has been waiting for rank %d (%s) for %lld s: it has not come or is slow",
+    rd_log(team->ctx, RD_LOG_WARN, "a kernel has been waiting for rank %d (%s) for %lld s: it has not come or is slow",
            peer, rd_boot_whois(team->boot, peer), (long long)(now - cuda->slow_ms) / 1000);
 }
 

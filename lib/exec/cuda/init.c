@@ -16,13 +16,13 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     rondo_result_t result;
 
     if (team->nranks > RD_PROXY_PATH_RANKS)
-        return rd_error(team->who, RONDO_ERR_UNSUPPORTED, "%d ranks: this version's CUDA communicators have at most %d",
+        return rd_error(team->ctx, RONDO_ERR_UNSUPPORTED, "%d ranks: this version's CUDA communicators have at most %d",
                         team->nranks, RD_PROXY_PATH_RANKS);
-    if ((result = rd_kchoose_names(team->env, team->who)))
+    if ((result = rd_kchoose_names(team->env, team->ctx)))
         return result;
     cuda = *made = calloc(1, sizeof *cuda);
     if (!cuda)
-        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+        return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     cuda->team = team;
     cuda->net_comms = net_comms;
     cuda->device = team->device;
@@ -94,7 +94,7 @@ static rondo_result_t over(rd_cuda_t *cuda)
         return RONDO_IN_PROGRESS;
     }
     if (error != cudaSuccess)
-        return rd_cuda_error(cuda->team->who, error, "waiting for what is enqueued");
+        return rd_cuda_error(cuda->team->ctx, error, "waiting for what is enqueued");
     rondo_result_t result = rd_cuda_check(cuda);
     result = result == RONDO_SUCCESS ? rd_health_check(cuda->team->health) : result;
     if (result != RONDO_SUCCESS || !rd_proxy_path_busy(cuda))
@@ -175,7 +175,7 @@ rondo_result_t rd_cuda_mem_alloc(rd_cuda_t *cuda, void **buffer, size_t bytes)
     cudaError_t error = cudaMalloc(buffer, bytes ? bytes : 1);
 
     rd_device_leave(guard);
-    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->who, error, "rondo_mem_alloc");
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "rondo_mem_alloc");
 }
 
 rondo_result_t rd_cuda_mem_free(rd_cuda_t *cuda, void *buffer)
@@ -184,5 +184,5 @@ rondo_result_t rd_cuda_mem_free(rd_cuda_t *cuda, void *buffer)
     cudaError_t error = cudaFree(buffer);
 
     rd_device_leave(guard);
-    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->who, error, "rondo_mem_free");
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "rondo_mem_free");
 }

@@ -286,9 +286,9 @@ static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
 
 static const rd_executor_t gpus = {.gpus = 1, .protos = RD_PROTOS_GPU, .excluded = excluded, .price = price};
 
-rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who)
+rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_log_ctx_t *ctx)
 {
-    return rd_names_check(env, &gpus, who);
+    return rd_names_check(env, &gpus, ctx);
 }
 
 void rd_kchoose_all(const rd_wanted_t *w, const rd_limits_t *l, const rd_forced_t *forced, rd_choices_t *all)

@@ -57,7 +57,7 @@ void rd_streams_divide(const rd_limits_t *limits, uint32_t parts, uint32_t slice
 rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, int mixed, const rd_kmessages_t *k);
 
 /* Do RONDO_ALGO and RONDO_PROTO name what the CUDA executor has? */
-rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_who_t *who);
+rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_log_ctx_t *ctx);
 
 /* One candidate: NULL, or why it cannot serve. */
 const char *rd_kchoose_one(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_algo_t *algo, rd_proto_t proto,

@@ -23,7 +23,7 @@ rondo_result_t rd_order_create(rd_cuda_t *cuda)
 
     if (error == cudaSuccess)
         error = cudaEventCreateWithFlags(&cuda->order.side, cudaEventDisableTiming);
-    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->who, error, "cudaEventCreate");
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "cudaEventCreate");
 }
 
 void rd_order_free(rd_cuda_t *cuda)
@@ -107,7 +107,7 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
         if (o->next == 0 || o->next != o->stream)
             error = cudaStreamWaitEvent(stream, o->event, 0);
     }
-    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->who, error, "ordering a call");
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a call");
 }
 
 /* A capture that went on in a stream that the operation did not go to alone: it has several last nodes. */
@@ -143,7 +143,7 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
     } else if ((error = look(stream, &c)) == cudaSuccess) {
         error = after_captured(o, &c);
     }
-    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->who, error, "ordering a call");
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a call");
 }
 
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to)
@@ -153,7 +153,7 @@ rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to
 
     if (error == cudaSuccess)
         error = cudaStreamWaitEvent(to, o->side, 0);
-    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->who, error, "joining streams");
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "joining streams");
 }
 
 /* ---- two branches between a fork and a join ---- */
@@ -172,7 +172,7 @@ rondo_result_t rd_order_fork(rd_cuda_t *cuda, cudaStream_t stream, cudaStream_t 
         fork->at = c.deps[0];
         fork->beside = stream;
     }
-    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->who, error, "forking a stream");
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "forking a stream");
 }
 
 rondo_result_t rd_order_forked(rd_cuda_t *cuda, rd_fork_t *fork)
@@ -188,7 +188,7 @@ rondo_result_t rd_order_forked(rd_cuda_t *cuda, rd_fork_t *fork)
         fork->last = c.deps[0];
         error = cudaStreamUpdateCaptureDependencies(fork->stream, &fork->at, NULL, 1, cudaStreamSetCaptureDependencies);
     }
-    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->who, error, "forking a stream");
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "forking a stream");
 }
 
 rondo_result_t rd_order_joined(rd_cuda_t *cuda, rd_fork_t *fork)
@@ -198,5 +198,5 @@ rondo_result_t rd_order_joined(rd_cuda_t *cuda, rd_fork_t *fork)
     if (!fork->at)
         return rd_order_join(cuda, fork->beside, fork->stream);
     error = cudaStreamUpdateCaptureDependencies(fork->stream, &fork->last, NULL, 1, cudaStreamAddCaptureDependencies);
-    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->who, error, "joining streams");
+    return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "joining streams");
 }

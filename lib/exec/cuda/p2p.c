@@ -20,7 +20,7 @@ static rondo_result_t lists_begin(rd_cuda_t *cuda, rd_lists_t *l)
     l->nearest = cuda->k.nranks;
     l->of = n <= RD_KRANKS ? l->here : calloc(2 * n, sizeof *l->of);
     return l->of ? RONDO_SUCCESS
-                 : rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for messages of %zu ranks", n);
+                 : rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for messages of %zu ranks", n);
 }
 
 static void lists_end(rd_lists_t *l)
@@ -115,11 +115,11 @@ static void take_all(taking_t *t)
 static rondo_result_t take_listed(rd_cuda_t *cuda, const rd_lists_t *l, taking_t *t, cudaStream_t stream)
 {
     if (l->count > RD_KLIST_MOST)
-        return rd_error(cuda->team->who, RONDO_ERR_UNSUPPORTED,
+        return rd_error(cuda->team->ctx, RONDO_ERR_UNSUPPORTED,
                         "a group of %zu messages on one communicator: on CUDA there may be %u, end the group earlier",
                         l->count, RD_KLIST_MOST);
     if (!(t->all = malloc(l->count * sizeof *t->all)))
-        return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu messages", l->count);
+        return rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu messages", l->count);
     t->used = 0;
     take_all(t);
     rondo_result_t result = rd_cuda_write(cuda, RD_KLIST_OFFSET, t->all, l->count * sizeof *t->all, stream);
@@ -263,7 +263,7 @@ rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
     for (rd_cuda_message_t *m = first, *next; m && result == RONDO_SUCCESS; m = next) {
         next = m->next;
         if (note_stream(&s, m->stream) != 0)
-            result = rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu streams", s.count);
+            result = rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a group of %zu streams", s.count);
         append(cuda, &l, m);
     }
     for (size_t i = 1; i < s.count && result == RONDO_SUCCESS; i++)
@@ -377,7 +377,7 @@ rondo_result_t rd_cuda_message(rd_cuda_t *cuda, const rd_message_t *m)
     if (m->grouped)
         return rd_cuda_record_message(cuda, &message);
     if (m->peer == cuda->k.rank)
-        return rd_error(cuda->team->who, RONDO_ERR_INVALID_USAGE,
+        return rd_error(cuda->team->ctx, RONDO_ERR_INVALID_USAGE,
                         "%s to this rank itself would wait for ever: put it into a group with its partner", call);
     return rd_messages_run(cuda, &message);
 }

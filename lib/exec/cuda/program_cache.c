@@ -24,17 +24,17 @@ static struct rd_cuda_program *find(const rd_cuda_t *cuda, const rd_algo_t *algo
 rondo_result_t rd_cuda_program(rd_cuda_t *cuda, const rd_klaunch_t *launch, int root, rd_kprogram_t *program)
 {
     struct rd_cuda_program *p = find(cuda, launch->algo, launch->coll, root);
-    rd_who_t *who = cuda->team->who;
+    rd_log_ctx_t *ctx = cuda->team->ctx;
     const char *why;
 
     if (!p) {
         if (!(p = malloc(sizeof *p)))
-            return rd_error(who, RONDO_ERR_NO_MEMORY, "no memory for a program");
+            return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for a program");
         *p = (struct rd_cuda_program){.next = cuda->programs, .algo = launch->algo, .coll = launch->coll, .root = root};
         why = rd_kernel_program(p->algo, p->coll, cuda->k.nranks, cuda->k.rank, root, &p->program);
         if (why) {
             free(p);
-            return rd_error(who, RONDO_ERR_INTERNAL, "%s by %s: %s", rd_coll_name((rd_coll_t)launch->coll),
+            return rd_error(ctx, RONDO_ERR_INTERNAL, "%s by %s: %s", rd_coll_name((rd_coll_t)launch->coll),
                             launch->algo->name, why);
         }
         cuda->programs = p;

@@ -114,11 +114,11 @@ static rondo_result_t begin(rd_cuda_t *cuda)
     if (cuda->registered)
         return RONDO_SUCCESS;
     if (!made)
-        return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory to register a buffer");
+        return rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory to register a buffer");
     cudaError_t error = cudaStreamCreateWithFlags(&made->stream, cudaStreamNonBlocking);
     if (error != cudaSuccess) {
         free(made);
-        return rd_cuda_error(cuda->team->who, error, "a stream to register a buffer");
+        return rd_cuda_error(cuda->team->ctx, error, "a stream to register a buffer");
     }
     cuda->registered = made;
     return RONDO_SUCCESS;
@@ -220,7 +220,7 @@ static rondo_result_t register_all(rd_cuda_t *cuda, void *buffer, size_t bytes, 
     if (made)
         *number = (int)(r - cuda->registered->all);
     if (team->rank == 0 && result == RONDO_SUCCESS)
-        rd_log(team->who, RD_LOG_INFO, "a buffer of %zu bytes is registered%s", bytes,
+        rd_log(team->ctx, RD_LOG_INFO, "a buffer of %zu bytes is registered%s", bytes,
                made ? ": long messages go by GDR into it"
                     : ", which makes nothing faster: a rank cannot map another one's, or there are too many");
     return result;

@@ -284,7 +284,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     if (error == cudaSuccess && cuda->window)
         error = clear(cuda);
     if (error != cudaSuccess)
-        return rd_cuda_error(cuda->team->who, error, "device memory for a communicator");
+        return rd_cuda_error(cuda->team->ctx, error, "device memory for a communicator");
     if (!cuda->parent)
         cuda->host->timeout_ms = /* 24 days are for ever: kernels compare clocks that wrap around */
             cuda->team->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->team->timeout_ms;

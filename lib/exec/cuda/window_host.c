@@ -79,7 +79,7 @@ static rondo_result_t open_windows(rd_cuda_t *cuda)
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer(&device, node->base, 0);
     if (error != cudaSuccess)
-        return rd_cuda_error(cuda->team->who, error, "pinning the memory that GPUs share");
+        return rd_cuda_error(cuda->team->ctx, error, "pinning the memory that GPUs share");
     for (int m = 0; m < node->nlocal; m++)
         cuda->k.window[node->local[m]] = (char *)device + (size_t)m * node->segment_bytes;
     return RONDO_SUCCESS;
@@ -91,9 +91,9 @@ rondo_result_t rd_window_host_map(rd_cuda_t *cuda)
     rd_verdict_t verdicts[RD_KRANKS];
     rondo_result_t result;
 
-    if ((result = rd_node_find(&cuda->shared, team->boot, team->rank, team->nranks, team->env, team->who,
+    if ((result = rd_node_find(&cuda->shared, team->boot, team->rank, team->nranks, team->env, team->ctx,
                                &team->health->stop)) ||
-        (result = rd_node_map(&cuda->shared, team->boot, cuda->shared_bytes, team->env, team->who, &team->health->stop)))
+        (result = rd_node_map(&cuda->shared, team->boot, cuda->shared_bytes, team->env, team->ctx, &team->health->stop)))
         return result;
     memset(verdicts, 0, sizeof verdicts);
     rd_verdict_set(&verdicts[team->rank], open_windows(cuda));

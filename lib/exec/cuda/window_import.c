@@ -61,7 +61,7 @@ rondo_result_t rd_verdicts_exchange(rd_cuda_t *cuda, void *all, size_t each)
             continue;
         result = (rondo_result_t)v->result;
         if (r != team->rank)
-            rd_error(team->who, result, "rank %d (%s): %.*s", r, rd_boot_whois(team->boot, r), (int)sizeof v->text,
+            rd_error(team->ctx, result, "rank %d (%s): %.*s", r, rd_boot_whois(team->boot, r), (int)sizeof v->text,
                      v->text);
     }
     return result;
@@ -78,22 +78,22 @@ void rd_verdict_set(rd_verdict_t *v, rondo_result_t result)
 
 static rondo_result_t own_facts(rd_cuda_t *cuda, rd_cuda_peer_t *peer)
 {
-    rd_who_t *who = cuda->team->who;
+    rd_log_ctx_t *ctx = cuda->team->ctx;
     int sms = 0;
     cudaError_t error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, cuda->device);
 
     if (error == cudaSuccess)
         error = cudaDeviceGetPCIBusId(peer->bus, sizeof peer->bus, cuda->device);
     if (error != cudaSuccess)
-        return rd_cuda_error(who, error, "asking what the device is");
+        return rd_cuda_error(ctx, error, "asking what the device is");
     error = (cudaError_t)rd_kernel_load();
     if (error == cudaErrorNoKernelImageForDevice)
-        return rd_error(who, RONDO_ERR_UNSUPPORTED,
+        return rd_error(ctx, RONDO_ERR_UNSUPPORTED,
                         "this library has no kernels for device %d: build it with --with-cuda-arch, or use "
                         "RONDO_DEVICE_HOST",
                         cuda->device);
     if (error != cudaSuccess)
-        return rd_cuda_error(who, error, "loading the kernels");
+        return rd_cuda_error(ctx, error, "loading the kernels");
     peer->process = process_number();
     peer->machine = rd_machine_number();
     peer->device = cuda->device;
@@ -129,21 +129,21 @@ static int most_sharing(const rd_cuda_t *cuda, int n, int together)
 
 static void warn_of_sharing(const rd_cuda_t *cuda)
 {
-    rd_who_t *who = cuda->team->who;
+    rd_log_ctx_t *ctx = cuda->team->ctx;
     int together = most_sharing(cuda, cuda->team->nranks, 1), mps = 0;
 
     if (cudaDeviceGetAttribute(&mps, MPS_ENABLED, cuda->device) != cudaSuccess)
         (void)cudaGetLastError();
     if (cuda->sharing > together && mps)
-        rd_log(who, RD_LOG_WARN,
+        rd_log(ctx, RD_LOG_WARN,
                "%d ranks share one GPU under MPS: right, but each has %d of its multiprocessors for its operations",
                cuda->sharing, (int)cuda->limits.blocks);
     else if (cuda->sharing > together)
-        rd_log(who, RD_LOG_WARN,
+        rd_log(ctx, RD_LOG_WARN,
                "%d ranks share one GPU: right, but without MPS processes take turns on it, milliseconds a step",
                cuda->sharing);
     if (together > 1)
-        rd_log(who, RD_LOG_WARN,
+        rd_log(ctx, RD_LOG_WARN,
                "%d ranks of one process share one GPU: if they use more than 8 streams together, set "
                "CUDA_DEVICE_MAX_CONNECTIONS=32 before the process starts, or streams wait for one another for ever",
                together);
@@ -151,7 +151,7 @@ static void warn_of_sharing(const rd_cuda_t *cuda)
 
 static rondo_result_t no_memory(const rd_cuda_t *cuda)
 {
-    return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator of %d ranks",
+    return rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator of %d ranks",
                     cuda->team->nranks);
 }
 
@@ -287,7 +287,7 @@ static void tell_apart(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
         return;
     if (missed->peer >= 0 && missed->peer < cuda->k.nranks)
         snprintf(peer, sizeof peer, "that of rank %d at %s", missed->peer, cuda->peers[missed->peer].bus);
-    rd_log(cuda->team->who, RD_LOG_INFO,
+    rd_log(cuda->team->ctx, RD_LOG_INFO,
            "the GPU of rank %d at %s does not reach %s (%.*s): all goes through pinned host memory, at some tens of "
            "GB/s a GPU instead of hundreds, and several us more a step",
            r, cuda->peers[r].bus, peer, (int)sizeof missed->why, missed->why);
@@ -377,7 +377,7 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
         cuda->limits.host_windows = 1;
         rd_window_layout(cuda, cuda->team->env, (int)cuda->limits.blocks);
     } else if (cuda->k.rank == 0) {
-        rd_log(cuda->team->who, RD_LOG_INFO, "RONDO_P2P=0: all goes through pinned host memory");
+        rd_log(cuda->team->ctx, RD_LOG_INFO, "RONDO_P2P=0: all goes through pinned host memory");
     }
     rd_limits_sliced(&cuda->limits, cuda->team->env);
     return rd_window_host_map(cuda);

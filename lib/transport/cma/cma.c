@@ -96,7 +96,7 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     if (!cma || !could) {
         free(could);
         free(cma);
-        return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for the records of %zu ranks", n);
+        return rd_error(args->ctx, RONDO_ERR_NO_MEMORY, "no memory for the records of %zu ranks", n);
     }
     pthread_once(&once, draw_process_number);
     *cma = (cma_t){.base = {.ops = &rd_transport_cma}, .conns = args->conns, .rank = args->rank};

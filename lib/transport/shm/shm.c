@@ -42,7 +42,7 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     shm_t *shm = malloc(sizeof *shm);
 
     if (!shm)
-        return rd_error(args->who, RONDO_ERR_NO_MEMORY, "no memory for the connections of %d ranks", args->nranks);
+        return rd_error(args->ctx, RONDO_ERR_NO_MEMORY, "no memory for the connections of %d ranks", args->nranks);
     *shm = (shm_t){.base = {.ops = &rd_transport_shm}, .node = args->node, .layout = &args->conns->layout};
     *transport = &shm->base;
     return RONDO_SUCCESS;

@@ -106,7 +106,7 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call)
         return rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
     if (rd_hier_phases(&facts, &phases) != 0)
         result =
-            rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", facts.nranks);
+            rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", facts.nranks);
     for (size_t i = 0; i < phases.count && result == RONDO_SUCCESS; i++)
         result = run_phase(cuda, call, &phases.list[i]);
     rd_phases_free(&phases);

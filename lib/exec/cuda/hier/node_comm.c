@@ -23,7 +23,7 @@ rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *host_windows)
     const rd_team_t *team = cuda->team;
 
     if (!in || !(in->peers = calloc((size_t)team->node->nlocal, sizeof *in->peers)))
-        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+        return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     in->team = team;
     in->parent = cuda;
     in->device = cuda->device;

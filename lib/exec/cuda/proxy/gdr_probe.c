@@ -205,20 +205,20 @@ static void prepare(rd_proxy_path_t *s, way_t *own)
 static void decide(rd_proxy_path_t *s, const way_t *all)
 {
     const rd_team_t *team = s->cuda->team;
-    int n = team->nranks, who = unable(all, n);
+    int n = team->nranks, ctx = unable(all, n);
     way_t of;
 
-    if (who < n) {
-        snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", who,
-                 rd_boot_whois(team->boot, who), rd_transport_version(s->channels[0].net_comms[RD_NET_COMM_ALL]->net->ops),
+    if (ctx < n) {
+        snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", ctx,
+                 rd_boot_whois(team->boot, ctx), rd_transport_version(s->channels[0].net_comms[RD_NET_COMM_ALL]->net->ops),
                  team->env->ucx_tls);
         return;
     }
-    who = slowest(all, n, &of);
+    ctx = slowest(all, n, &of);
     s->offers = of.able > 1 && (of.offered >= of.device / 2 || !of.host);
     if (of.host)
-        snprintf(s->way, sizeof s->way, "slowest with rank %d (%s), %u MB/s; by keys %u%s; the host's memory %u", who,
-                 rd_boot_whois(team->boot, who), of.device, of.offered, s->offers ? "" : ", which are not used",
+        snprintf(s->way, sizeof s->way, "slowest with rank %d (%s), %u MB/s; by keys %u%s; the host's memory %u", ctx,
+                 rd_boot_whois(team->boot, ctx), of.device, of.offered, s->offers ? "" : ", which are not used",
                  of.host);
     else
         snprintf(s->way, sizeof s->way, "it is the host's memory, too%s", s->offers ? ", by keys" : "");
@@ -257,7 +257,7 @@ static void decide_beside(rd_proxy_path_t *s, const way_t *all)
     if (r == team->nranks)
         return;
     if (team->env->gdr == 1 && team->rank == 0)
-        rd_log(team->who, RD_LOG_WARN,
+        rd_log(team->ctx, RD_LOG_WARN,
                "messages go by GDR between GPUs, as RONDO_GDR=1 says, and may wait for ever: %s", why);
     if (team->env->gdr == 1)
         return;
@@ -272,10 +272,10 @@ static rondo_result_t share(rd_proxy_path_t *s)
     rondo_result_t result = RONDO_SUCCESS;
 
     if (!(s->gdr = calloc(2 * (size_t)s->cuda->k.nranks, sizeof *s->gdr)))
-        return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+        return rd_error(s->cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
     for (int c = 0; c < rd_gdr_channels(s); c++) {
         if (!(s->channels[c].dealt = calloc(1, sizeof *s->channels[c].dealt)))
-            return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
+            return rd_error(s->cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
         for (int k = 1; c && k < s->cuda->k.nranks && result == RONDO_SUCCESS; k = farther(s, k))
             result = exchange(s, c, k, s->area->tried, !s->cuda->hosted, s->offers);
         if (result == RONDO_SUCCESS)
@@ -313,7 +313,7 @@ rondo_result_t rd_gdr_find(rd_proxy_path_t *s)
     }
     way_t *all = calloc((size_t)team->nranks, sizeof *all);
     if (!all)
-        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", team->nranks);
+        return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", team->nranks);
     rondo_result_t result = find(s, all);
     free(all);
     if (result == RONDO_SUCCESS && s->direct)
@@ -321,7 +321,7 @@ rondo_result_t rd_gdr_find(rd_proxy_path_t *s)
     if (result != RONDO_SUCCESS || team->env->gdr < 0)
         return result;
     rd_boot_farewell_alike(team->boot);
-    return rd_error(team->who, RONDO_ERR_UNSUPPORTED,
+    return rd_error(team->ctx, RONDO_ERR_UNSUPPORTED,
                     "RONDO_GDR is 1, and there is no direct path between the GPUs of different nodes: %s",
                     s->way);
 }

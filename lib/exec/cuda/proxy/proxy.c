@@ -54,7 +54,7 @@ static rondo_result_t launch(rd_proxy_path_t *s, const rd_klaunch_t *l, rd_kwork
     if (error == cudaSuccess && graph)
         error = rd_proxy_path_graph_hold(s->tasks, task, graph);
     if (error != cudaSuccess)
-        return rd_cuda_error(s->cuda->team->who, error, "an operation in a graph");
+        return rd_cuda_error(s->cuda->team->ctx, error, "an operation in a graph");
     if (!graph)
         announce(s, raises, 1);
     rondo_result_t result = rd_cuda_launch(s->cuda, l, work, stream);
@@ -278,7 +278,7 @@ static rondo_result_t run(rd_proxy_path_t *s, int net_comm, const rd_call_t *cal
     if (most == 0)
         return RONDO_SUCCESS;
     if ((most + each - 1) / each > UINT32_MAX / 2)
-        return rd_error(cuda->team->who, RONDO_ERR_UNSUPPORTED, "%s of %zu elements: too long",
+        return rd_error(cuda->team->ctx, RONDO_ERR_UNSUPPORTED, "%s of %zu elements: too long",
                         rd_coll_name(call->desc.coll), most);
     work->comm = cuda->k;
     rd_cuda_op(cuda, call, &k->reduce);
@@ -299,7 +299,7 @@ static rondo_result_t run(rd_proxy_path_t *s, int net_comm, const rd_call_t *cal
         return result;
     rd_proxy_path_task_t *task = task_make(s, net_comm, call, (rondo_op_t)k->reduce.op, each, k->rounds);
     if (!task)
-        return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation");
+        return rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for an operation");
     k->task = task->number;
     raises.channels = channels_for(s, net_comm, call);
     for (uint32_t c = 0; c < raises.channels; c++)
@@ -320,7 +320,7 @@ rondo_result_t rd_proxy_path_run(rd_proxy_path_t *s, int net_comm, const rd_call
     if (!call->tables || n <= RD_KRANKS)
         return run(s, net_comm, call, &work, work.proxied.here);
     if (!(table = calloc(2 * (size_t)n, sizeof *table)))
-        return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", n);
+        return rd_error(s->cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", n);
     rondo_result_t result = run(s, net_comm, call, &work, table);
     free(table);
     return result;

@@ -95,12 +95,12 @@ static rondo_result_t memory(rd_proxy_path_t *s)
     for (int c = 0; s->channels && c < s->nchannels; c++)
         s->channels[c].path = s; /* what fails behind this takes them down */
     if (!s->channels || !s->tasks)
-        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+        return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     error = rd_proxy_path_area_take(s->cuda->device, (size_t)s->nchannels * bytes, n > RD_KRANKS ? 2 * n : 0, &s->area);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&pinned, s->area->pinned, 0);
     if (error != cudaSuccess)
-        return rd_cuda_error(team->who, error, "memory to stage data in");
+        return rd_cuda_error(team->ctx, error, "memory to stage data in");
     s->k.lanes = (rd_klane_t *)(void *)pinned;
     s->k.area = pinned + RD_PROXY_PATH_LANES_BYTES;
     s->k.inlined = pinned + RD_PROXY_PATH_INLINE_AT;
@@ -109,7 +109,7 @@ static rondo_result_t memory(rd_proxy_path_t *s)
     s->cuda->k.own = (char *)s->area->table;
     for (int c = 0; c < s->nchannels; c++)
         short_of |= channel_begin(s, c, bytes);
-    return short_of ? rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
+    return short_of ? rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
 }
 
 /* Host communicators of those who pass the same `first`, which is one of them: one for each of so many proxy channels; nranks 0:
@@ -123,7 +123,7 @@ static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int chann
     size_t made = 0;
 
     if (!ids)
-        return rd_error(team->who, RONDO_ERR_NO_MEMORY, "no memory for the ids of %d ranks", team->nranks);
+        return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for the ids of %d ranks", team->nranks);
     its = ids + (size_t)first * each;
     for (size_t c = 0; team->rank == first && c < each; c++) /* on failure an id that carries the error */
         (void)rd_boot_id_create(&its[c], team->env);
@@ -189,7 +189,7 @@ static rondo_result_t serve(rd_proxy_path_t *s)
     for (int c = 0; c < s->nchannels; c++) {
         int error = rd_proxy_add(&s->channels[c].client);
         if (error)
-            return rd_error(s->cuda->team->who, RONDO_ERR_SYSTEM, "no thread to serve the network: %s",
+            return rd_error(s->cuda->team->ctx, RONDO_ERR_SYSTEM, "no thread to serve the network: %s",
                             strerror(error));
         s->channels[c].served = 1;
     }
@@ -204,22 +204,22 @@ static void say_what_was_made(const rd_proxy_path_t *s)
     if (team->rank != 0)
         return;
     if (team->node->nnodes == 1)
-        rd_log(team->who, RD_LOG_INFO,
+        rd_log(team->ctx, RD_LOG_INFO,
                "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data goes through proxies through %zu MB of "
                "pinned memory a rank, by %d threads",
                team->nranks, RD_KRANKS, s->area->bytes >> 20, s->nchannels);
     else if (s->direct)
-        rd_log(team->who, RD_LOG_INFO,
+        rd_log(team->ctx, RD_LOG_INFO,
                "CUDA between %d nodes: messages of %zu bytes and more go by GDR from GPU to GPU (%s), all else is "
                "staged through %zu MB of pinned memory a rank, both by %d threads",
                team->node->nnodes, s->direct, s->way, s->area->bytes >> 20, s->nchannels);
     else
-        rd_log(team->who, RD_LOG_INFO,
+        rd_log(team->ctx, RD_LOG_INFO,
                "CUDA between %d nodes: no direct path (%s), data goes through proxies through %zu MB of pinned memory a rank, by "
                "%d threads",
                team->node->nnodes, s->way, s->area->bytes >> 20, s->nchannels);
     if (team->cores_each < 2)
-        rd_log(team->who, RD_LOG_WARN,
+        rd_log(team->ctx, RD_LOG_WARN,
                "a rank has one core, for itself and for the thread that moves its GPU's data by the host: operations may "
                "take milliseconds. Give it more: mpirun --bind-to none or --map-by slot:PE=4, srun --cpus-per-task=4");
 }
@@ -229,7 +229,7 @@ rondo_result_t rd_proxy_path_create(rd_cuda_t *cuda)
     rd_proxy_path_t *s = cuda->path = calloc(1, sizeof *s);
 
     if (!s)
-        return rd_error(cuda->team->who, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
+        return rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     s->cuda = cuda;
     rondo_result_t result = memory(s);
     if (result == RONDO_SUCCESS)

@@ -96,7 +96,7 @@ static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger
     rd_plan_t *plan;
 
     if (!t || trigger->round >= t->rounds)
-        return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
+        return rd_error(s->cuda->team->ctx, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
                         trigger->round, trigger->what);
     if (t->captured && t->rounds > 1 && trigger->round == 0) /* nobody has announced what a graph's kernels do */
         wake_others(channel);
@@ -130,11 +130,11 @@ static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd
     channel->answered += !captured;
     lane->receives = !send;
     if (peer >= s->cuda->k.nranks || peer == s->cuda->k.rank)
-        return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
+        return rd_error(s->cuda->team->ctx, RONDO_ERR_INTERNAL, "a kernel asks for a message of rank %d", peer);
     if (trigger->round & RD_KMESSAGE_GDR)
         return rd_gdr_deal(channel, lane, peer, send, channel->slots + at, trigger->what);
     if (trigger->what > s->k.message_slot)
-        return rd_error(s->cuda->team->who, RONDO_ERR_INTERNAL,
+        return rd_error(s->cuda->team->ctx, RONDO_ERR_INTERNAL,
                         "a kernel asks for a message of %u bytes, longer than %u", trigger->what, s->k.message_slot);
     if (captured && channel->number == 0 && trigger->round & RD_KMESSAGE_LONG)
         wake_others(channel);

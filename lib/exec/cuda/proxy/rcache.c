@@ -137,7 +137,7 @@ rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *s, const rd_kmessage_t *m
 
 static rondo_result_t no_place(const rd_proxy_path_t *s, size_t bytes)
 {
-    return rd_error(s->cuda->team->who, RONDO_ERR_NO_MEMORY,
+    return rd_error(s->cuda->team->ctx, RONDO_ERR_NO_MEMORY,
                     "no %zu bytes of device memory to copy a message from memory that was given back and taken anew "
                     "(RONDO_GDR=0 does without)",
                     bytes);
