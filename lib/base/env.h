@@ -25,7 +25,7 @@ typedef struct rd_env {
     size_t ll_max;             /* RONDO_LL_MAX: chunks up to this many bytes may go by LL */
     int cma;                  /* RONDO_CMA: reading a peer's memory is allowed */
     char tune[256];            /* RONDO_TUNE: a file of prices, or the name of a built-in table; "": by processor */
-    char stream[32];           /* RONDO_NT_STORE: "", "never", "always" or "adapt" */
+    char nt_store[32];           /* RONDO_NT_STORE: "", "never", "always" or "adapt" */
     size_t cma_min;           /* RONDO_CMA_MIN: messages of a pair from so many bytes on go by CMA */
     int huge_pages;            /* RONDO_HUGE_PAGES */
     char net[128];             /* RONDO_NET: network devices, each a rail */

@@ -4,11 +4,11 @@
 
 /* How messages are written into slots: plainly, past the caches, or as the peer's place asks for
  * (exec/host/nt_store.h). */
-typedef enum { RD_STREAM_NEVER, RD_STREAM_ALWAYS, RD_STREAM_ADAPT } rd_stream_t;
+typedef enum { RD_NT_STORE_NEVER, RD_NT_STORE_ALWAYS, RD_NT_STORE_ADAPT } rd_nt_store_t;
 
-static inline rd_stream_t rd_stream_parse(const char *name)
+static inline rd_nt_store_t rd_nt_store_parse(const char *name)
 {
-    return name[0] == 'n' ? RD_STREAM_NEVER : name[1] == 'l' ? RD_STREAM_ALWAYS : RD_STREAM_ADAPT;
+    return name[0] == 'n' ? RD_NT_STORE_NEVER : name[1] == 'l' ? RD_NT_STORE_ALWAYS : RD_NT_STORE_ADAPT;
 }
 
 #endif

@@ -48,7 +48,7 @@ static struct {
       .peer = 10, /* not measured: it keeps thousands of connections for where nothing else will do */
       .peers = 64,
       .links = 450,
-      .stream = RD_STREAM_NEVER}},
+      .nt_store = RD_NT_STORE_NEVER}},
     /* Fitted by rondo-tune --rounds 2 (456 times, 2 and 4 ranks, 8 B to 8 MB) on two cores of a Zen 4 EPYC under a
      * hypervisor, with a third-level cache of 32 MB between them most of the time; CMA's bytes a little dearer than
      * fitted, because its long messages were no quicker than slots. What is between nodes was not measured here. */
@@ -68,7 +68,7 @@ static struct {
       .peer = 10,
       .peers = 64,
       .links = 450,
-      .stream = RD_STREAM_ADAPT}},
+      .nt_store = RD_NT_STORE_ADAPT}},
 };
 #define BUILTIN (int)(sizeof builtin / sizeof builtin[0])
 

@@ -50,7 +50,7 @@ typedef struct rd_prices {
     double peers;
     rd_gpu_price_t gpu[RD_ALGOS_MOST][RD_GPU_PROTOS]; /* by rd_algo_number; of those that have a kernel */
     double links;       /* no price: GB/s each way, by the data sheet, between the GPUs where `gpu` was measured */
-    rd_stream_t stream; /* no price: how slots are written here */
+    rd_nt_store_t nt_store; /* no price: how slots are written here */
 } rd_prices_t;
 
 const rd_prices_t *rd_prices_builtin(int number); /* NULL: there are not so many; 0 always is */

@@ -71,11 +71,11 @@ double *rd_prices_at(rd_prices_t *prices, int i, char *name)
     return (double *)(void *)((char *)&prices->of[transport][proto] + parts[i % PARTS].at);
 }
 
-static int way_parse(const char *text, rd_stream_t *way)
+static int way_parse(const char *text, rd_nt_store_t *way)
 {
     for (int i = 0; i < 3; i++)
         if (strcmp(ways[i], text) == 0) {
-            *way = (rd_stream_t)i;
+            *way = (rd_nt_store_t)i;
             return 0;
         }
     return -1;
@@ -122,7 +122,7 @@ static int line_read(rd_prices_t *prices, char *line, const char **wrong)
         return -1;
     *wrong = "stream is never, always or adapt";
     if (strcmp(key, "stream") == 0)
-        return way_parse(value, &prices->stream);
+        return way_parse(value, &prices->nt_store);
     *wrong = "there is no such price";
     const char *wanted = name_now(key, now);
     for (int i = 0; (number = rd_prices_at(prices, i, name)) && strcmp(name, wanted) != 0;)
@@ -168,13 +168,13 @@ void rd_prices_write(const rd_prices_t *prices, FILE *file)
 
     for (int i = 0; (number = rd_prices_at(&all, i, name)); i++)
         fprintf(file, "%-20s %.6g\n", name, *number);
-    fprintf(file, "%-20s %s\n", "stream", ways[prices->stream]);
+    fprintf(file, "%-20s %s\n", "stream", ways[prices->nt_store]);
 }
 
 uint64_t rd_prices_hash(const rd_prices_t *prices)
 {
     rd_prices_t all = *prices;
-    uint64_t h = 0xcbf29ce484222325u ^ (uint64_t)prices->stream;
+    uint64_t h = 0xcbf29ce484222325u ^ (uint64_t)prices->nt_store;
     char name[RD_PRICE_NAME];
     double *number;
 

@@ -53,13 +53,13 @@ struct rd_cursor_t {
     }
 };
 
-RD_DEVICE char *rd_stream_place(const rd_kcomm_t &comm, uint32_t rank, uint32_t place)
+RD_DEVICE char *rd_nt_store_place(const rd_kcomm_t &comm, uint32_t rank, uint32_t place)
 {
     return comm.window[rank] + (uint64_t)comm.stream_offset * RD_KALIGN + (uint64_t)place * RD_KSLICE;
 }
 
 /* A block's share of a pair's stream in one direction. */
-struct rd_stream_t {
+struct rd_nt_store_t {
     const rd_kcomm_t &comm;
     const rd_kpair_t &pair;
     rd_movers_t movers;
@@ -67,7 +67,7 @@ struct rd_stream_t {
     uint32_t first;  /* slices before this kernel's */
     uint32_t places; /* receiver: the number of the first of its own */
 
-    RD_MEMBER rd_stream_t(const rd_kcomm_t &c, const rd_kpair_t &p, uint32_t its) : comm(c), pair(p), movers(c, p.peer)
+    RD_MEMBER rd_nt_store_t(const rd_kcomm_t &c, const rd_kpair_t &p, uint32_t its) : comm(c), pair(p), movers(c, p.peer)
     {
         own = &((rd_kcontrol_t *)comm.own)->stream[pair.peer];
         mine = &((rd_kcontrol_t *)comm.window[comm.rank])->stream[pair.peer];
@@ -110,8 +110,8 @@ struct rd_stream_t {
             if (gpu_thread() == 0)
                 *shared = await(i);
             good = movers.ready();
-            const char *from = rd_stream_place(comm, (uint32_t)comm.rank, places + k % RD_KPLACES);
-            char *to = rd_stream_place(comm, pair.peer, *shared);
+            const char *from = rd_nt_store_place(comm, (uint32_t)comm.rank, places + k % RD_KPLACES);
+            char *to = rd_nt_store_place(comm, pair.peer, *shared);
             for (uint32_t at = gpu_thread() * 16; at < m.bytes && good; at += ITEMS * row)
                 rd_items_move<ITEMS>(m, from, to, at, row);
         }
@@ -139,14 +139,14 @@ struct rd_stream_t {
 
 /* Block `block` of those that serve streams. */
 template <uint32_t ITEMS>
-RD_DEVICE void rd_stream_serve(const rd_kcomm_t &comm, const rd_kmessages_t &all, const rd_kmessage_t *messages,
+RD_DEVICE void rd_nt_store_serve(const rd_kcomm_t &comm, const rd_kmessages_t &all, const rd_kmessage_t *messages,
                                uint32_t block)
 {
     const bool send = block < all.sends * all.senders;
     const uint32_t its = send ? block : block - all.sends * all.senders; /* number among those of its direction */
     const uint32_t pairs = send ? all.sends : all.receives, blocks = send ? all.senders : all.receivers;
     const rd_kpair_t &pair = all.stream[send ? its % pairs : all.sends + its % pairs];
-    rd_stream_t stream(comm, pair, its);
+    rd_nt_store_t stream(comm, pair, its);
     rd_cursor_t cursor(comm, messages + pair.first);
     const uint32_t b = its / pairs; /* number among those of the pair */
     bool good = !stream.movers.wait.dead;

@@ -244,7 +244,7 @@ static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
         int channel = collective && program->recvs[i].channel == RD_CHANNEL_P2P ? 0 : program->recvs[i].channel;
         plan->recvs[i] = &p->args.conns->recvs[channel * p->args.nranks + program->recvs[i].peer];
     }
-    plan->stream = p->args.env->stream[0] ? rd_stream_parse(p->args.env->stream) : p->args.prices->stream;
+    plan->nt_store = p->args.env->nt_store[0] ? rd_nt_store_parse(p->args.env->nt_store) : p->args.prices->nt_store;
     rd_flat_plan(plan);
     if (p->args.node->nnodes > 1)
         rd_zcopy_plan(plan);

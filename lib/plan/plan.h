@@ -61,7 +61,7 @@ typedef struct rd_plan {
     double us;          /* the cost model's prediction; 0: none, as for a message */
     size_t slice;       /* the longest of all lanes: the stride of scratch places */
     size_t element;     /* bytes */
-    rd_stream_t stream; /* how slots are written */
+    rd_nt_store_t nt_store; /* how slots are written */
     rd_chunks_t in, out;
     rd_reducer_t reducer;
     size_t finish_offset, finish_bytes; /* of the output: what reducer.finish is applied to */

@@ -34,14 +34,14 @@ static void try_out(rd_send_t *s, char *to, const char *from, size_t bytes, doub
     rd_copy(to, from, bytes);
     atomic_thread_fence(memory_order_seq_cst);
     if ((double)bytes >= slow * (nanoseconds() - begin)) {
-        s->stream_hold = 0;
-        s->stream_left = -AGAIN;
+        s->nt_hold = 0;
+        s->nt_left = -AGAIN;
         return;
     }
-    s->stream_hold = s->stream_hold ? 2 * s->stream_hold : LEAST;
-    if (s->stream_hold > MOST)
-        s->stream_hold = MOST;
-    s->stream_left = s->stream_hold;
+    s->nt_hold = s->nt_hold ? 2 * s->nt_hold : LEAST;
+    if (s->nt_hold > MOST)
+        s->nt_hold = MOST;
+    s->nt_left = s->nt_hold;
 }
 
 static double slow_for(const rd_send_t *s, size_t bytes)
@@ -49,23 +49,23 @@ static double slow_for(const rd_send_t *s, size_t bytes)
     return bytes >= NEAR_LEAST && (s->slots_mask + 1) * bytes < NEAR_RING ? SLOW_NEAR : SLOW;
 }
 
-void rd_stream_write(const rd_plan_t *plan, rd_send_t *s, char *to, const char *from, size_t bytes)
+void rd_nt_store_write(const rd_plan_t *plan, rd_send_t *s, char *to, const char *from, size_t bytes)
 {
     size_t part = 0;
 
-    if (plan->stream == RD_STREAM_ALWAYS) {
+    if (plan->nt_store == RD_NT_STORE_ALWAYS) {
         rd_copy_past(to, from, bytes);
         return;
     }
-    if (s->stream_left == 0) {
+    if (s->nt_left == 0) {
         part = bytes < TRIAL ? bytes : TRIAL;
         try_out(s, to, from, part, slow_for(s, bytes));
     }
-    if (s->stream_left > 0) {
+    if (s->nt_left > 0) {
         rd_copy_past(to + part, from + part, bytes - part);
-        s->stream_left--;
+        s->nt_left--;
     } else {
         rd_copy(to + part, from + part, bytes - part);
-        s->stream_left++;
+        s->nt_left++;
     }
 }

@@ -15,26 +15,26 @@
 
 #include "plan/plan.h"
 
-#define RD_STREAM_LEAST 4096 /* bytes of a message: shorter ones are always written plainly */
+#define RD_NT_STORE_LEAST 4096 /* bytes of a message: shorter ones are always written plainly */
 
-static inline bool rd_stream_concerns(const rd_plan_t *plan, const rd_send_t *s, size_t bytes)
+static inline bool rd_nt_store_concerns(const rd_plan_t *plan, const rd_send_t *s, size_t bytes)
 {
-    return plan->stream != RD_STREAM_NEVER && bytes >= RD_STREAM_LEAST && !s->mirrored;
+    return plan->nt_store != RD_NT_STORE_NEVER && bytes >= RD_NT_STORE_LEAST && !s->mirrored;
 }
 
 /* True: the next message is written plainly, and nothing is to be found out by it. */
-static inline bool rd_stream_plain(const rd_plan_t *plan, const rd_send_t *s)
+static inline bool rd_nt_store_plain(const rd_plan_t *plan, const rd_send_t *s)
 {
-    return plan->stream == RD_STREAM_ADAPT && s->stream_left < 0;
+    return plan->nt_store == RD_NT_STORE_ADAPT && s->nt_left < 0;
 }
 
 /* Counts a message that the caller has written plainly by himself. */
-static inline void rd_stream_passed(rd_send_t *s)
+static inline void rd_nt_store_passed(rd_send_t *s)
 {
-    s->stream_left++;
+    s->nt_left++;
 }
 
 /* A message that it concerns, or a part of one: `to` begins a line. */
-void rd_stream_write(const rd_plan_t *plan, rd_send_t *s, char *to, const char *from, size_t bytes);
+void rd_nt_store_write(const rd_plan_t *plan, rd_send_t *s, char *to, const char *from, size_t bytes);
 
 #endif

@@ -73,7 +73,7 @@ static inline rd_send_t *streamed(const turn_t *t, rd_end_t e)
 {
     rd_send_t *send = e.where == RD_PEER ? t->run->plan->sends[e.index] : NULL;
 
-    return send && rd_stream_concerns(t->run->plan, send, t->bytes) ? send : NULL;
+    return send && rd_nt_store_concerns(t->run->plan, send, t->bytes) ? send : NULL;
 }
 
 /* The sum goes into slots alone: in blocks, by way of one that stays in the first level. */
@@ -90,7 +90,7 @@ static void sum_streamed(const turn_t *t, const char *const *src, char *const *d
             at[i] = src[i] + done;
         plan->reducer.reduce(block, at, t->step->nsrc, bytes / plan->element, plan->reducer.arg);
         for (int i = 0; i < t->step->ndst; i++)
-            rd_stream_write(plan, plan->sends[t->step->dst[i].index], dst[i] + done, block, bytes);
+            rd_nt_store_write(plan, plan->sends[t->step->dst[i].index], dst[i] + done, block, bytes);
     }
 }
 
@@ -169,7 +169,7 @@ static const char *deliver(const turn_t *t, const char *const *src, char *const 
     int first = 0, n = t->step->ndst;
     rd_send_t *send;
 
-    while (first < n && (send = streamed(t, t->step->dst[first])) && !rd_stream_plain(plan, send))
+    while (first < n && (send = streamed(t, t->step->dst[first])) && !rd_nt_store_plain(plan, send))
         first++;
     if (first == n && t->step->nsrc > 1) {
         sum_streamed(t, src, dst);
@@ -181,9 +181,9 @@ static const char *deliver(const turn_t *t, const char *const *src, char *const 
             continue;
         send = streamed(t, t->step->dst[i]);
         if (dst[i] == from && send)
-            rd_stream_passed(send);
+            rd_nt_store_passed(send);
         else if (dst[i] != from && send)
-            rd_stream_write(plan, send, dst[i], from, t->bytes);
+            rd_nt_store_write(plan, send, dst[i], from, t->bytes);
         else if (dst[i] != from)
             rd_copy(dst[i], from, t->bytes);
     }
