@@ -194,7 +194,7 @@ static int any_entry(const char *folder)
 static void around(const gpus_t *g)
 {
     const char *pipe = getenv("CUDA_MPS_PIPE_DIRECTORY");
-    rd_gpu_way_t far = rd_gpu_farthest(&g->topo, g->topo.count);
+    rd_gpu_path_t far = rd_gpu_farthest(&g->topo, g->topo.count);
     char control[300];
 
     snprintf(control, sizeof control, "%.250s/control", pipe && *pipe ? pipe : "/tmp/nvidia-mps");

@@ -71,7 +71,7 @@ double *rd_prices_at(rd_prices_t *prices, int i, char *name)
     return (double *)(void *)((char *)&prices->of[transport][proto] + parts[i % PARTS].at);
 }
 
-static int way_parse(const char *text, rd_nt_store_t *way)
+static int path_parse(const char *text, rd_nt_store_t *way)
 {
     for (int i = 0; i < 3; i++)
         if (strcmp(ways[i], text) == 0) {
@@ -122,7 +122,7 @@ static int line_read(rd_prices_t *prices, char *line, const char **wrong)
         return -1;
     *wrong = "stream is never, always or adapt";
     if (strcmp(key, "stream") == 0)
-        return way_parse(value, &prices->nt_store);
+        return path_parse(value, &prices->nt_store);
     *wrong = "there is no such price";
     const char *wanted = name_now(key, now);
     for (int i = 0; (number = rd_prices_at(prices, i, name)) && strcmp(name, wanted) != 0;)

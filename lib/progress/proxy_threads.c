@@ -123,7 +123,7 @@ static void nap(proxy_t *p, int64_t now, int64_t ns)
 }
 
 /* Lets go of the lock for who asks for it. */
-static void make_way(proxy_t *p)
+static void make_path(proxy_t *p)
 {
     if (!atomic_load(&p->asking))
         return;
@@ -164,7 +164,7 @@ static void *run(void *arg)
             moved = now;
         else
             rest(p, state, now, now - moved);
-        make_way(p);
+        make_path(p);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;

@@ -35,10 +35,10 @@ static double pcie_gbps(const rd_gpu_t *gpu)
     return gen > 0 ? lane[gen] * gpu->pcie_width : 0;
 }
 
-rd_gpu_way_t rd_gpu_way(const rd_gpu_topo_t *topo, int a, int b)
+rd_gpu_path_t rd_gpu_path(const rd_gpu_topo_t *topo, int a, int b)
 {
     const rd_gpu_t *one = &topo->gpu[a], *other = &topo->gpu[b];
-    rd_gpu_way_t way = {one->to[b].near, one->to[b].links, 0, 0};
+    rd_gpu_path_t way = {one->to[b].near, one->to[b].links, 0, 0};
     double x, y;
 
     if (way.near == RD_NEAR_SELF || way.near == RD_NEAR_UNKNOWN)
@@ -50,18 +50,18 @@ rd_gpu_way_t rd_gpu_way(const rd_gpu_topo_t *topo, int a, int b)
     return way;
 }
 
-rd_gpu_way_t rd_gpu_farther(rd_gpu_way_t a, rd_gpu_way_t b)
+rd_gpu_path_t rd_gpu_farther(rd_gpu_path_t a, rd_gpu_path_t b)
 {
     return b.near > a.near || (b.near == a.near && b.gbps < a.gbps) ? b : a;
 }
 
-rd_gpu_way_t rd_gpu_farthest(const rd_gpu_topo_t *topo, int count)
+rd_gpu_path_t rd_gpu_farthest(const rd_gpu_topo_t *topo, int count)
 {
-    rd_gpu_way_t worst = {RD_NEAR_SELF, 0, 0, 0};
+    rd_gpu_path_t worst = {RD_NEAR_SELF, 0, 0, 0};
 
     for (int a = 0; a < count; a++)
         for (int b = 0; b < count; b++)
-            worst = rd_gpu_farther(worst, rd_gpu_way(topo, a, b));
+            worst = rd_gpu_farther(worst, rd_gpu_path(topo, a, b));
     return worst;
 }
 
@@ -82,20 +82,20 @@ static int find(const rd_gpu_topo_t *topo, const char *bus)
     return -1;
 }
 
-rd_gpu_way_t rd_gpu_farthest_here(const char *const *buses, int count)
+rd_gpu_path_t rd_gpu_farthest_here(const char *const *buses, int count)
 {
-    rd_gpu_way_t worst = {RD_NEAR_SELF, 0, 0, 0}, unknown = {RD_NEAR_UNKNOWN, 0, 0, 0};
+    rd_gpu_path_t worst = {RD_NEAR_SELF, 0, 0, 0}, unknown = {RD_NEAR_UNKNOWN, 0, 0, 0};
 
     pthread_once(&here_once, here_read);
     for (int a = 0; a < count; a++)
         for (int b = 0; b < a; b++) {
             int x = find(&here, buses[a]), y = find(&here, buses[b]);
-            worst = rd_gpu_farther(worst, x < 0 || y < 0 ? unknown : rd_gpu_way(&here, x, y));
+            worst = rd_gpu_farther(worst, x < 0 || y < 0 ? unknown : rd_gpu_path(&here, x, y));
         }
     return worst;
 }
 
-const char *rd_gpu_way_print(rd_gpu_way_t way, char text[64])
+const char *rd_gpu_path_print(rd_gpu_path_t way, char text[64])
 {
     static const char *const sentences[RD_NUM_NEAR] = {"the same GPU",       "",
                                                        "one PCIe switch",    "several PCIe switches",
@@ -358,7 +358,7 @@ void rd_gpu_topo_write(const rd_gpu_topo_t *t, FILE *file)
 
 void rd_gpu_topo_print(const rd_gpu_topo_t *t, FILE *file)
 {
-    rd_gpu_way_t far = rd_gpu_farthest(t, t->count);
+    rd_gpu_path_t far = rd_gpu_farthest(t, t->count);
     char name[16], way[64];
 
     fprintf(file, "%d GPU%s", t->count, t->count == 1 ? "" : "s");
@@ -391,6 +391,6 @@ void rd_gpu_topo_print(const rd_gpu_topo_t *t, FILE *file)
             "NV#: so many NVLinks; PIX, PXB: one or several PCIe switches; PHB: a host bridge; NODE: a NUMA node;\n"
             "SYS: from NUMA node to NUMA node\n");
     if (t->count > 1)
-        fprintf(file, "\nthe farthest pair has %s, %.0f GB/s each way by the data sheet\n", rd_gpu_way_print(far, way),
+        fprintf(file, "\nthe farthest pair has %s, %.0f GB/s each way by the data sheet\n", rd_gpu_path_print(far, way),
                 far.gbps);
 }

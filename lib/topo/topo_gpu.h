@@ -55,11 +55,11 @@ typedef struct rd_gpu_topo {
 } rd_gpu_topo_t;
 
 /* What the farthest pair of a set of GPUs has: it decides for all of them. */
-typedef struct rd_gpu_way {
+typedef struct rd_gpu_path {
     rd_near_t near;
     int links, switched; /* NVLINK: how many, and whether by NVSwitch */
     double gbps;         /* by data sheet, one direction, GB/s; 0: unknown */
-} rd_gpu_way_t;
+} rd_gpu_path_t;
 
 /* `file`: a recorded machine, or "" for this one. On a machine without GPU or NVML `count` is 0. */
 rondo_result_t rd_gpu_topo_read(rd_gpu_topo_t *topo, const char *file);
@@ -72,13 +72,13 @@ void rd_gpu_topo_write(const rd_gpu_topo_t *topo, FILE *file);
 /* For people. */
 void rd_gpu_topo_print(const rd_gpu_topo_t *topo, FILE *file);
 
-rd_gpu_way_t rd_gpu_way(const rd_gpu_topo_t *topo, int a, int b);
-rd_gpu_way_t rd_gpu_farther(rd_gpu_way_t a, rd_gpu_way_t b);
+rd_gpu_path_t rd_gpu_path(const rd_gpu_topo_t *topo, int a, int b);
+rd_gpu_path_t rd_gpu_farther(rd_gpu_path_t a, rd_gpu_path_t b);
 /* Of the first `count` GPUs. One GPU: near is SELF. */
-rd_gpu_way_t rd_gpu_farthest(const rd_gpu_topo_t *topo, int count);
+rd_gpu_path_t rd_gpu_farthest(const rd_gpu_topo_t *topo, int count);
 /* Between the GPUs of this machine at these PCI addresses; UNKNOWN if one of them is not seen. Looks once a process. */
-rd_gpu_way_t rd_gpu_farthest_here(const char *const *buses, int count);
-const char *rd_gpu_way_print(rd_gpu_way_t way, char text[64]);
+rd_gpu_path_t rd_gpu_farthest_here(const char *const *buses, int count);
+const char *rd_gpu_path_print(rd_gpu_path_t way, char text[64]);
 
 /* How far apart two PCI devices are, by the paths that /sys has for them (resolved). */
 rd_near_t rd_pci_near(const char *path, const char *other, int same_numa);

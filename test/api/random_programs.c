@@ -24,7 +24,7 @@ typedef struct {
     uint64_t random; /* the same on all ranks */
 } state_t;
 
-typedef enum { ALONE, GROUP, NESTED, SUBMIT_WAIT, SUBMIT_TEST, NUM_WAYS } way_t;
+typedef enum { ALONE, GROUP, NESTED, SUBMIT_WAIT, SUBMIT_TEST, NUM_WAYS } path_t;
 
 static size_t draw_count(uint64_t *random)
 {
@@ -74,7 +74,7 @@ static void compute(uint64_t amount)
         x = test_mix(x);
 }
 
-static rondo_result_t finish_group(state_t *s, way_t way, uint64_t mine)
+static rondo_result_t finish_group(state_t *s, path_t way, uint64_t mine)
 {
     rondo_request_t request = NULL;
     rondo_result_t result;
@@ -99,7 +99,7 @@ static rondo_result_t finish_group(state_t *s, way_t way, uint64_t mine)
     return RONDO_SUCCESS;
 }
 
-static void post_calls(state_t *s, do_call_t *call, const int *on, int ncalls, way_t way)
+static void post_calls(state_t *s, do_call_t *call, const int *on, int ncalls, path_t way)
 {
     int i;
 
@@ -112,7 +112,7 @@ static void post_calls(state_t *s, do_call_t *call, const int *on, int ncalls, w
     }
 }
 
-static void run_group(state_t *s, way_t way, int step)
+static void run_group(state_t *s, path_t way, int step)
 {
     test_rank_t *t = s->t;
     do_call_t call[MOST_CALLS];
@@ -192,7 +192,7 @@ static void body(test_rank_t *t, void *arg)
     if (!TEST_OK(t, NULL, rondo_comm_create(&s.comm[1], t->nranks, &id, s.rank[1], &config)))
         test_stop(t, "cannot go on");
     for (step = 0; step < STEPS && test_failures(t) < 20; step++) {
-        way_t way = test_below(&s.random, 2) ? ALONE : (way_t)(1 + test_below(&s.random, NUM_WAYS - 1));
+        path_t way = test_below(&s.random, 2) ? ALONE : (path_t)(1 + test_below(&s.random, NUM_WAYS - 1));
 
         if (way == ALONE)
             run_alone(&s, step);

@@ -68,7 +68,7 @@ static void machine(const uint8_t *data, size_t bytes)
         fflush(again);
         if (refused(rd_gpu_topo_read(&second, path), "RONDO_TOPO_FILE") || second.count != first.count)
             abort();
-        rd_gpu_way(&second, 0, second.count - 1);
+        rd_gpu_path(&second, 0, second.count - 1);
         fclose(again);
     }
     fclose(f);

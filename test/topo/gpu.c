@@ -72,7 +72,7 @@ static void asked(rd_gpu_topo_t *t)
     CHECK(t->nnics == 1 && strcmp(t->nic[0].name, "mlx5_0") == 0, "%d network devices, %s", t->nnics, t->nic[0].name);
     CHECK(t->gpu[0].nic[0] == RD_NEAR_PIX && t->gpu[1].nic[0] == RD_NEAR_PHB && t->gpu[3].nic[0] == RD_NEAR_SYS,
           "%d %d %d", t->gpu[0].nic[0], t->gpu[1].nic[0], t->gpu[3].nic[0]);
-    rd_gpu_way_t far = rd_gpu_farthest(t, 4), pair = rd_gpu_way(t, 1, 2);
+    rd_gpu_path_t far = rd_gpu_farthest(t, 4), pair = rd_gpu_path(t, 1, 2);
     CHECK(far.near == RD_NEAR_SYS && far.gbps > 60 && far.gbps < 65, "%d, %.1f GB/s", far.near, far.gbps);
     CHECK(pair.gbps == 100 && !pair.switched, "%.1f GB/s", pair.gbps);
 }
@@ -86,7 +86,7 @@ static void switched(void)
     for (nvml_played.untold = 0; nvml_played.untold < 2; nvml_played.untold++) {
         memset(&t, 0, sizeof t);
         CHECK(rd_gpu_topo_walk(&t, sys) == RONDO_SUCCESS && near(&t, 0, 3) == RD_NEAR_NVLINK, "%d", near(&t, 0, 3));
-        rd_gpu_way_t way = rd_gpu_way(&t, 0, 3);
+        rd_gpu_path_t way = rd_gpu_path(&t, 0, 3);
         CHECK(way.switched && way.links == 18 && way.gbps == 450, "%d links, %.0f", way.links, way.gbps);
     }
     nvml_played.switched = nvml_played.untold = 0;

@@ -68,7 +68,7 @@ int rd_cuda_multiprocessors(const char *bus);
 /* GPUs of one node, as a plan wants them: those of a machine that is only described will do. */
 typedef struct rd_cuda_shape {
     int nranks, sms;
-    rd_gpu_way_t way; /* between the farthest pair */
+    rd_gpu_path_t way; /* between the farthest pair */
 } rd_cuda_shape_t;
 /* Expected us of a collective of `bytes` as in rondo-perf, float sums, by this algorithm's kernel, protocol and
  * prices; 0: they do not serve it. */

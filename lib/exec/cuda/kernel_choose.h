@@ -43,7 +43,7 @@ typedef struct rd_chosen {
 /* What goes through fifos, CHAIN but by SIMPLE, and MESSAGES, has one protocol. */
 rd_proto_t rd_fifo_proto(const rd_limits_t *limits);
 /* What the way between the farthest pair means for choices. */
-void rd_limits_way(rd_limits_t *limits, rd_gpu_way_t way);
+void rd_limits_path(rd_limits_t *limits, rd_gpu_path_t way);
 /* Which messages go by slices: RONDO_CUDA_LONG, RONDO_PROTO, or the prices. When all else is known. */
 void rd_limits_sliced(rd_limits_t *limits, const rd_env_t *env);
 /* Blocks of a rank that send by slices at a time, and as many that receive. */

@@ -33,7 +33,7 @@ typedef struct offer {
     void *window;
     uint64_t offset; /* of the window within what the handle names */
     cudaIpcMemHandle_t handle;
-    rd_gpu_way_t way; /* between the farthest two, as this rank sees it */
+    rd_gpu_path_t way; /* between the farthest two, as this rank sees it */
 } offer_t;
 
 /* Kept while the process lives; a forked child that may use CUDA has begun anew by exec. */
@@ -293,7 +293,7 @@ static void tell_apart(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
            r, cuda->peers[r].bus, peer, (int)sizeof missed->why, missed->why);
 }
 
-static rd_gpu_way_t own_way(const rd_cuda_t *cuda)
+static rd_gpu_path_t own_path(const rd_cuda_t *cuda)
 {
     const char *buses[RD_KRANKS];
 
@@ -303,16 +303,16 @@ static rd_gpu_way_t own_way(const rd_cuda_t *cuda)
 }
 
 /* Some may not see all GPUs: what is known of the farthest pair counts for all. */
-static void agree_way(rd_cuda_t *cuda, const offer_t *all)
+static void agree_path(rd_cuda_t *cuda, const offer_t *all)
 {
-    rd_gpu_way_t way = {RD_NEAR_SELF, 0, 0, 0};
+    rd_gpu_path_t way = {RD_NEAR_SELF, 0, 0, 0};
 
     for (int i = 0; i < cuda->k.nranks; i++) {
         int r = rank_of(cuda, i);
         if (all[r].way.near != RD_NEAR_UNKNOWN)
             way = rd_gpu_farther(way, all[r].way);
     }
-    rd_limits_way(&cuda->limits, way);
+    rd_limits_path(&cuda->limits, way);
     rd_limits_sliced(&cuda->limits, cuda->team->env);
 }
 
@@ -323,10 +323,10 @@ static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t 
     rondo_result_t result;
 
     rd_verdict_set(&offers[team->rank].verdict, own_offer(cuda, &offers[team->rank]));
-    offers[team->rank].way = own_way(cuda);
+    offers[team->rank].way = own_path(cuda);
     if ((result = rd_verdicts_exchange(cuda, offers, sizeof *offers)))
         return result;
-    agree_way(cuda, offers);
+    agree_path(cuda, offers);
     for (int i = 0; i < cuda->k.nranks; i++) {
         int r = rank_of(cuda, i);
         if (i == cuda->k.rank)

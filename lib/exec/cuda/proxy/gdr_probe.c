@@ -33,7 +33,7 @@ typedef struct way {
     int32_t able; /* UCX takes the memory, and there was some to try with; 2: and fetches it by keys */
     uint32_t device, offered, host; /* MB/s with the slowest peer; host 0: it is the same memory */
     int32_t held;                   /* while streams waited, messages did, too */
-} way_t;
+} path_t;
 
 /* NULL, NULL: what this rank owes the network yet. */
 static int under_way(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
@@ -138,7 +138,7 @@ static rondo_result_t try(rd_proxy_path_t *s, char *memory, int device, int offe
 }
 
 /* Of all ranks; the one that is slowest with what is announced. */
-static int slowest(const way_t *all, int n, way_t *of)
+static int slowest(const path_t *all, int n, path_t *of)
 {
     int rank = 0;
 
@@ -154,7 +154,7 @@ static int slowest(const way_t *all, int n, way_t *of)
 }
 
 /* Whose UCX does not take it, or had no memory to try with; n: nobody's. */
-static int unable(const way_t *all, int n)
+static int unable(const path_t *all, int n)
 {
     int r = 0;
 
@@ -163,11 +163,11 @@ static int unable(const way_t *all, int n)
     return r;
 }
 
-static rondo_result_t try_all(rd_proxy_path_t *s, way_t *all)
+static rondo_result_t try_all(rd_proxy_path_t *s, path_t *all)
 {
     const rd_team_t *team = s->cuda->team;
     int hosted = s->cuda->hosted;
-    way_t *own = &all[team->rank], of;
+    path_t *own = &all[team->rank], of;
     char *host = hosted ? NULL : malloc(2 * TRY);
     rondo_result_t result = try(s, s->area->tried, !hosted, 0, &own->device);
 
@@ -184,7 +184,7 @@ static rondo_result_t try_all(rd_proxy_path_t *s, way_t *all)
 }
 
 /* What a rank could give the network to try with. */
-static void prepare(rd_proxy_path_t *s, way_t *own)
+static void prepare(rd_proxy_path_t *s, path_t *own)
 {
     rd_cuda_t *cuda = s->cuda;
 
@@ -202,11 +202,11 @@ static void prepare(rd_proxy_path_t *s, way_t *own)
     own->able += own->able && net->fetches;
 }
 
-static void decide(rd_proxy_path_t *s, const way_t *all)
+static void decide(rd_proxy_path_t *s, const path_t *all)
 {
     const rd_team_t *team = s->cuda->team;
     int n = team->nranks, ctx = unable(all, n);
-    way_t of;
+    path_t of;
 
     if (ctx < n) {
         snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", ctx,
@@ -228,7 +228,7 @@ static void decide(rd_proxy_path_t *s, const way_t *all)
 }
 
 /* While streams wait in the GPU's queues. */
-static rondo_result_t try_beside(rd_proxy_path_t *s, way_t *all)
+static rondo_result_t try_beside(rd_proxy_path_t *s, path_t *all)
 {
     const rd_team_t *team = s->cuda->team;
     rondo_result_t result = RONDO_SUCCESS;
@@ -244,7 +244,7 @@ static rondo_result_t try_beside(rd_proxy_path_t *s, way_t *all)
 }
 
 /* A way that may end in waiting for ever is none, but for those who insist. */
-static void decide_beside(rd_proxy_path_t *s, const way_t *all)
+static void decide_beside(rd_proxy_path_t *s, const path_t *all)
 {
     static const char *const why = "UCX copies by streams of its own, which may come to wait behind the program's in the "
                                    "GPU's hardware queues; the more of these there are (CUDA_DEVICE_MAX_CONNECTIONS=32) "
@@ -285,7 +285,7 @@ static rondo_result_t share(rd_proxy_path_t *s)
 }
 
 /* Alike on all ranks, by what each has told in `all`. */
-static rondo_result_t find(rd_proxy_path_t *s, way_t *all)
+static rondo_result_t find(rd_proxy_path_t *s, path_t *all)
 {
     const rd_team_t *team = s->cuda->team;
 
@@ -311,7 +311,7 @@ rondo_result_t rd_gdr_find(rd_proxy_path_t *s)
         snprintf(s->way, sizeof s->way, team->node->nnodes == 1 ? "all are on one node" : "RONDO_GDR is 0");
         return RONDO_SUCCESS;
     }
-    way_t *all = calloc((size_t)team->nranks, sizeof *all);
+    path_t *all = calloc((size_t)team->nranks, sizeof *all);
     if (!all)
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", team->nranks);
     rondo_result_t result = find(s, all);
