@@ -16,7 +16,7 @@
 #include "kernels/work.h"
 
 /* Bytes of an element. */
-RD_DEVICE uint32_t rd_number_size(uint32_t type)
+RD_DEVICE uint32_t rd_arith_size(uint32_t type)
 {
     switch (type) {
     case RONDO_INT8:
@@ -122,14 +122,14 @@ struct rd_lanes_bf16 {
 /* ---- floats, computed in float32 */
 
 template <class LANES>
-struct rd_number_floats {
+struct rd_arith_floats {
     static constexpr uint32_t PER = LANES::IN_WORD;
     typedef float word_t[PER];
 
     bool scale;
     float factor;
 
-    RD_MEMBER rd_number_floats(const rd_kreduce_t &r, uint32_t)
+    RD_MEMBER rd_arith_floats(const rd_kreduce_t &r, uint32_t)
     {
         scale = r.scaled != RD_KSCALE_NONE;
         factor = scale ? (float)rd_scalar_real(r) : 1;
@@ -201,9 +201,9 @@ struct rd_number_floats {
     }
 };
 
-typedef rd_number_floats<rd_lanes_f32> rd_number_f32;
-typedef rd_number_floats<rd_lanes_f16> rd_number_f16;
-typedef rd_number_floats<rd_lanes_bf16> rd_number_bf16;
+typedef rd_arith_floats<rd_lanes_f32> rd_arith_f32;
+typedef rd_arith_floats<rd_lanes_f16> rd_arith_f16;
+typedef rd_arith_floats<rd_lanes_bf16> rd_arith_bf16;
 
 /* ---- what has one sum and one product of its own: float64, and integers of both signs */
 
@@ -281,11 +281,11 @@ struct rd_quad_i32 {
 };
 
 template <class LANES>
-struct rd_number_plain {
+struct rd_arith_plain {
     bool scale;
     uint64_t factor;
 
-    RD_MEMBER rd_number_plain(const rd_kreduce_t &r, uint32_t)
+    RD_MEMBER rd_arith_plain(const rd_kreduce_t &r, uint32_t)
     {
         scale = r.scaled != RD_KSCALE_NONE;
         factor = scale ? LANES::scalar(r) : 0;
@@ -323,8 +323,8 @@ struct rd_number_plain {
     }
 };
 
-typedef rd_number_plain<rd_pair_f64> rd_number_f64;
-typedef rd_number_plain<rd_pair_i64> rd_number_i64;
-typedef rd_number_plain<rd_quad_i32> rd_number_i32;
+typedef rd_arith_plain<rd_pair_f64> rd_arith_f64;
+typedef rd_arith_plain<rd_pair_i64> rd_arith_i64;
+typedef rd_arith_plain<rd_quad_i32> rd_arith_i32;
 
 #endif

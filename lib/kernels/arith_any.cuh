@@ -512,12 +512,12 @@ RD_DEVICE_FAR uint4 rd_any_divide(uint32_t type, uint4 x, uint32_t n)
 
 /* ---- in the form of arith.cuh */
 
-struct rd_number_any {
+struct rd_arith_any {
     uint32_t type, op, how, n;
     double factor;
     uint4 scalar;
 
-    RD_MEMBER rd_number_any(const rd_kreduce_t &r, uint32_t nranks)
+    RD_MEMBER rd_arith_any(const rd_kreduce_t &r, uint32_t nranks)
     {
         type = r.type;
         op = r.op;
@@ -529,7 +529,7 @@ struct rd_number_any {
         if (how == RD_KSCALE_REAL)
             factor = rd_scalar_real(r);
         if (how == RD_KSCALE_ELEMENT && r.device_scale)
-            scalar = rd_part_load(rd_part(r.device_scale, 0, rd_number_size(type)), 0);
+            scalar = rd_part_load(rd_part(r.device_scale, 0, rd_arith_size(type)), 0);
     }
 
     RD_MEMBER uint4 all(const uint4 *first, uint32_t stride, uint32_t count) const

@@ -12,7 +12,7 @@
 #include "kernels/fifo.cuh"
 #include "kernels/arith.cuh"
 
-template <class CODEC, class NUMBER>
+template <class CODEC, class ARITH>
 struct rd_chain_t {
     const rd_kreduce_t &r;
     bool receives, sends, keeps; /* keeps: the result is stored here */
@@ -20,7 +20,7 @@ struct rd_chain_t {
 
     /* The pieces at `at` and, if there are two, one row of units further. */
     template <uint32_t PIECES>
-    RD_MEMBER bool step(rd_fifo_t<CODEC> &from, rd_fifo_t<CODEC> &to, uint64_t at, const NUMBER &number) const
+    RD_MEMBER bool step(rd_fifo_t<CODEC> &from, rd_fifo_t<CODEC> &to, uint64_t at, const ARITH &number) const
     {
         const bool reduces = r.coll == RD_REDUCE;
         const uint64_t row = (uint64_t)r.units * CODEC::DATA;
@@ -50,7 +50,7 @@ struct rd_chain_t {
     }
 };
 
-template <class CODEC, class NUMBER, uint32_t THREADS>
+template <class CODEC, class ARITH, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_chain(RD_WORK(rd_kwork_reduce_t))
 {
@@ -58,9 +58,9 @@ rd_chain(RD_WORK(rd_kwork_reduce_t))
     const uint32_t n = (uint32_t)work.comm.nranks, rank = (uint32_t)work.comm.rank, root = (uint32_t)r.root;
     const uint32_t next = rank + 1 == n ? 0 : rank + 1, previous = rank == 0 ? n - 1 : rank - 1;
     const uint32_t unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
-    const uint64_t bytes = r.count * rd_number_size(r.type);
+    const uint64_t bytes = r.count * rd_arith_size(r.type);
     const bool reduces = r.coll == RD_REDUCE;
-    rd_chain_t<CODEC, NUMBER> c = {r};
+    rd_chain_t<CODEC, ARITH> c = {r};
 
     c.receives = rank != (reduces ? (root + 1 == n ? 0 : root + 1) : root);
     c.sends = reduces ? rank != root : next != root;
@@ -71,7 +71,7 @@ rd_chain(RD_WORK(rd_kwork_reduce_t))
     if (unit >= r.units)
         return;
     rd_fifo_t<CODEC> from(work.comm, previous, false, unit), to(work.comm, next, true, unit);
-    const NUMBER number(r, n);
+    const ARITH number(r, n);
     const uint64_t row = (uint64_t)r.units * CODEC::DATA;
     uint64_t at = (uint64_t)unit * CODEC::DATA;
     uint32_t pass = 0;

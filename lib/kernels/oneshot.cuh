@@ -59,8 +59,8 @@ struct rd_group_t {
         return !group_any(index + 1, n * 32, dead);
     }
 
-    template <class CODEC, class NUMBER>
-    RD_MEMBER void sum(uint4 (&v)[CODEC::ITEMS], const uint4 *buffer, const NUMBER &number) const
+    template <class CODEC, class ARITH>
+    RD_MEMBER void sum(uint4 (&v)[CODEC::ITEMS], const uint4 *buffer, const ARITH &number) const
     {
 #pragma unroll
         for (uint32_t j = 0; j < CODEC::ITEMS; j++)
@@ -68,8 +68,8 @@ struct rd_group_t {
     }
 };
 
-template <class CODEC, class NUMBER>
-RD_DEVICE void rd_unit_scale(uint4 (&v)[CODEC::ITEMS], const NUMBER &number)
+template <class CODEC, class ARITH>
+RD_DEVICE void rd_unit_scale(uint4 (&v)[CODEC::ITEMS], const ARITH &number)
 {
 #pragma unroll
     for (uint32_t j = 0; j < CODEC::ITEMS; j++)
@@ -77,7 +77,7 @@ RD_DEVICE void rd_unit_scale(uint4 (&v)[CODEC::ITEMS], const NUMBER &number)
 }
 
 /* allreduce, reduce, reduce_scatter */
-template <class CODEC, class NUMBER, uint32_t THREADS>
+template <class CODEC, class ARITH, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_oneshot(RD_WORK(rd_kwork_reduce_t))
 {
@@ -86,14 +86,14 @@ rd_oneshot(RD_WORK(rd_kwork_reduce_t))
     const uint32_t root = (uint32_t)r.root;
     const bool all = r.coll != RD_REDUCE, other = g.peer != g.rank;
     const bool sends = other && (all || g.peer == root), sums = all || g.rank == root;
-    const uint64_t bytes = r.count * rd_number_size(r.type);
+    const uint64_t bytes = r.count * rd_arith_size(r.type);
     const uint64_t block = r.coll == RD_REDUCE_SCATTER ? g.peer * (bytes + r.gap) : 0;
     const rd_part_t part = rd_part(r.in, block, block + bytes);
     const rd_part_t to = rd_part(r.out, 0, bytes);
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
-    const NUMBER number(r, g.n);
+    const ARITH number(r, g.n);
     for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
             const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
@@ -152,7 +152,7 @@ rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);
-    const rd_exchange_t x(r, g.rank, g.peer, r.count * rd_number_size(r.type));
+    const rd_exchange_t x(r, g.rank, g.peer, r.count * rd_arith_size(r.type));
     const bool other = g.peer != g.rank;
 
     gpu_begin();

@@ -22,7 +22,7 @@
 #include "kernels/arith.cuh"
 #include "kernels/table.h"
 
-template <class CODEC, class NUMBER>
+template <class CODEC, class ARITH>
 struct rd_runner_t {
     static constexpr uint32_t ITEMS = CODEC::ITEMS, BATCH = CODEC::BATCH;
     static_assert(2 * RD_KLINKS == 32, "a lane for each connection");
@@ -31,17 +31,17 @@ struct rd_runner_t {
     const rd_kcomm_t &comm;
     const rd_kreduce_t &r;
     const rd_kprogram_t &p;
-    const NUMBER &number;
+    const ARITH &number;
     uint64_t bytes, chunk; /* of the whole or of a block; from one chunk to the next */
     uint32_t scratch;      /* where this warp's begins */
     uint32_t lane, track, unit;
     uint32_t moved, cleaned; /* of this lane's connection: see rd_fifo_t. First those that send, then the others */
 
-    RD_MEMBER rd_runner_t(const rd_kwork_t &work, const NUMBER &n)
+    RD_MEMBER rd_runner_t(const rd_kwork_t &work, const ARITH &n)
         : comm(work.comm), r(work.programmed.reduce), p(work.programmed.program), number(n)
     {
         lane = rd_lane();
-        bytes = r.count * rd_number_size(r.type);
+        bytes = r.count * rd_arith_size(r.type);
         chunk = whole() ? rd_kchunk(bytes, p.chunks) : bytes;
     }
 
@@ -234,7 +234,7 @@ struct rd_runner_t {
 };
 
 /* The warps of a unit stand beside each other, one for each track. */
-template <class CODEC, class NUMBER, uint32_t THREADS, uint32_t BLOCKS>
+template <class CODEC, class ARITH, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_program(RD_WORK(rd_kwork_t))
 {
@@ -243,8 +243,8 @@ rd_program(RD_WORK(rd_kwork_t))
     const uint32_t index = gpu_block() * in_block + warp, at_once = gpu_blocks() * in_block / p.tracks;
 
     gpu_begin();
-    const NUMBER number(work.programmed.reduce, (uint32_t)work.comm.nranks);
-    rd_runner_t<CODEC, NUMBER> runner(work, number);
+    const ARITH number(work.programmed.reduce, (uint32_t)work.comm.nranks);
+    rd_runner_t<CODEC, ARITH> runner(work, number);
     bool good = index / p.tracks < at_once && !warp_any(rd_control_failed(line_load(work.comm.own)));
 
     runner.scratch = warp * p.places * CODEC::BATCH * CODEC::ITEMS * 32;

@@ -94,8 +94,8 @@ struct rd_channel_t {
     }
 };
 
-template <class NUMBER>
-RD_DEVICE uint4 rd_move_combine(const rd_move_t &m, uint4 came, uint4 own, const NUMBER &number)
+template <class ARITH>
+RD_DEVICE uint4 rd_move_combine(const rd_move_t &m, uint4 came, uint4 own, const ARITH &number)
 {
     uint4 v = came;
 
@@ -105,9 +105,9 @@ RD_DEVICE uint4 rd_move_combine(const rd_move_t &m, uint4 came, uint4 own, const
 }
 
 /* By the movers, ITEMS of a thread on their way at once, from `first` on and `row` bytes apart. */
-template <uint32_t ITEMS, class NUMBER>
+template <uint32_t ITEMS, class ARITH>
 RD_DEVICE void rd_items_reduce(const rd_move_t &m, const char *from, char *to, uint32_t first, uint32_t row,
-                               const NUMBER &number)
+                               const ARITH &number)
 {
     uint4 came[ITEMS], own[ITEMS];
 
@@ -125,8 +125,8 @@ RD_DEVICE void rd_items_reduce(const rd_move_t &m, const char *from, char *to, u
 }
 
 /* Where the parts end within rows, a slice of a reduction goes on with zeros: it holds a whole number of rows. */
-template <bool REDUCES, uint32_t ITEMS, class NUMBER>
-RD_DEVICE void rd_slice_copy(const rd_channel_t &c, const rd_move_t &m, const NUMBER &number)
+template <bool REDUCES, uint32_t ITEMS, class ARITH>
+RD_DEVICE void rd_slice_copy(const rd_channel_t &c, const rd_move_t &m, const ARITH &number)
 {
     const uint32_t row = c.movers.count * 16;
     const char *from = c.slice((uint32_t)c.comm.rank, c.received);
@@ -141,8 +141,8 @@ RD_DEVICE void rd_slice_copy(const rd_channel_t &c, const rd_move_t &m, const NU
 }
 
 /* By all; false: the kernel has to leave. */
-template <bool REDUCES, uint32_t ITEMS, class NUMBER>
-RD_DEVICE bool rd_slice_move(rd_channel_t &c, const rd_move_t &m, const NUMBER &number)
+template <bool REDUCES, uint32_t ITEMS, class ARITH>
+RD_DEVICE bool rd_slice_move(rd_channel_t &c, const rd_move_t &m, const ARITH &number)
 {
     const bool good = c.movers.clerk || c.ready(m.receives, m.sends);
 
@@ -166,7 +166,7 @@ struct rd_course_t {
         rank = (uint32_t)work.comm.rank;
         next = rank + 1 == n ? 0 : rank + 1;
         previous = rank == 0 ? n - 1 : rank - 1;
-        bytes = r.count * rd_number_size(r.type);
+        bytes = r.count * rd_arith_size(r.type);
         ring = r.coll != RD_REDUCE && r.coll != RD_BROADCAST;
         reduces = r.coll != RD_ALLGATHER && r.coll != RD_BROADCAST;
         chunk = r.coll == RD_ALLREDUCE ? rd_kchunk(bytes, n) : bytes;
@@ -222,7 +222,7 @@ struct rd_course_t {
     }
 };
 
-template <class NUMBER, bool REDUCES, uint32_t ITEMS, uint32_t THREADS>
+template <class ARITH, bool REDUCES, uint32_t ITEMS, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_simple(RD_WORK(rd_kwork_reduce_t))
 {
@@ -233,7 +233,7 @@ rd_simple(RD_WORK(rd_kwork_reduce_t))
     bool good = true;
 
     gpu_begin();
-    const NUMBER number(r, course.n);
+    const ARITH number(r, course.n);
     for (uint32_t c = gpu_block(); c < r.units && good; c += gpu_blocks()) {
         rd_channel_t channel(work.comm, c, course.next, course.previous);
         for (uint32_t first = 0; first < r.passes && good; first += DEPTH) {

@@ -273,7 +273,7 @@ RD_DEVICE void rd_lines_in(const rd_part_t &part, uint64_t at, char *slot, uint6
         line_store(slot + i * step, v[i]);
 }
 
-RD_DEVICE void rd_proxy_in(const rd_kcomm_t &comm, const rd_kproxied_t &s, const rd_number_any &number, char *slot,
+RD_DEVICE void rd_proxy_in(const rd_kcomm_t &comm, const rd_kproxied_t &s, const rd_arith_any &number, char *slot,
                            uint32_t round)
 {
     rd_side_at_t at(s.in, rd_proxy_table(comm, s), s.reduce.in, s.each, round);
@@ -304,7 +304,7 @@ RD_DEVICE void rd_proxy_out(const rd_kcomm_t &comm, const rd_kproxied_t &s, cons
 }
 
 /* A thread has a line at most. It is loaded first, to come while the ring does. */
-RD_DEVICE void rd_proxied_inline(const rd_kcomm_t &comm, const rd_kproxied_t &s, const rd_number_any &number)
+RD_DEVICE void rd_proxied_inline(const rd_kcomm_t &comm, const rd_kproxied_t &s, const rd_arith_any &number)
 {
     const rd_kpart_t *table = rd_proxy_table(comm, s);
     const uint64_t p = gpu_thread() * 16;
@@ -343,7 +343,7 @@ rd_proxied(RD_WORK(rd_kwork_proxied_t))
     if (s.rounds == 0) /* launched for its local memory alone: see launch.c */
         return;
     const uint32_t team = rd_proxy_team(s.proxy), n = rd_kproxy_part(s.rounds, channels, team);
-    const rd_number_any number(s.reduce, 1);
+    const rd_arith_any number(s.reduce, 1);
     if (s.inlined) {
         rd_proxied_inline(work.comm, s, number);
         return;

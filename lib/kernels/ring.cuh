@@ -38,7 +38,7 @@ struct rd_ring_t {
         lane = rd_lane();
         unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
         next = rank + 1 == n ? 0 : rank + 1;
-        bytes = r.count * rd_number_size(r.type);
+        bytes = r.count * rd_arith_size(r.type);
         chunk = r.coll == RD_ALLREDUCE ? rd_kchunk(bytes, n) : bytes;
     }
 
@@ -74,8 +74,8 @@ struct rd_ring_t {
     }
 
     /* Leaves the sum of this rank's chunk in v. */
-    template <class NUMBER>
-    RD_MEMBER bool reduce(uint4 (&v)[CODEC::ITEMS], uint64_t at, const NUMBER &number, rd_wait_t &wait) const
+    template <class ARITH>
+    RD_MEMBER bool reduce(uint4 (&v)[CODEC::ITEMS], uint64_t at, const ARITH &number, rd_wait_t &wait) const
     {
         uint4 x[CODEC::ITEMS];
 
@@ -113,7 +113,7 @@ struct rd_ring_t {
     }
 };
 
-template <class CODEC, class NUMBER, bool BANKS, uint32_t THREADS>
+template <class CODEC, class ARITH, bool BANKS, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_ring(RD_WORK(rd_kwork_reduce_t))
 {
@@ -123,7 +123,7 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.next);
-    const NUMBER number(r, g.n);
+    const ARITH number(r, g.n);
     const uint32_t warps = gpu_blocks() * gpu_threads() / 32; /* more units than these: a warp has several */
     for (bool good = true; good && g.unit < r.units; g.unit += warps) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {

@@ -12,26 +12,26 @@
 
 #define RD_ROW_ALL(codec, K)                                                                                           \
     {                                                                                                                  \
-        K(codec, rd_number_f16), K(codec, rd_number_bf16), K(codec, rd_number_f32), K(codec, rd_number_f64),           \
-            K(codec, rd_number_i32), K(codec, rd_number_i64), K(codec, rd_number_any),                                 \
+        K(codec, rd_arith_f16), K(codec, rd_arith_bf16), K(codec, rd_arith_f32), K(codec, rd_arith_f64),           \
+            K(codec, rd_arith_i32), K(codec, rd_arith_i64), K(codec, rd_arith_any),                                 \
     }
 
 /* Where speed is another's: one kernel for all. */
 #define RD_ROW_ANY(codec, K)                                                                                           \
     {                                                                                                                  \
-        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, K(codec, rd_number_any),                                 \
+        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, K(codec, rd_arith_any),                                 \
     }
 
 #define RD_ROW_LL128(K)                                                                                                \
     {                                                                                                                  \
-        nullptr, nullptr, nullptr, nullptr, K(rd_codec_ll128, rd_number_i32), K(rd_codec_ll128, rd_number_i64),        \
-            K(rd_codec_ll128, rd_number_any),                                                                          \
+        nullptr, nullptr, nullptr, nullptr, K(rd_codec_ll128, rd_arith_i32), K(rd_codec_ll128, rd_arith_i64),        \
+            K(rd_codec_ll128, rd_arith_any),                                                                          \
     }
 
 #define RD_ROW_SENTINEL(K)                                                                                             \
     {                                                                                                                  \
-        K(narrow_t, rd_number_f16), K(narrow_t, rd_number_bf16), K(narrow_t, rd_number_f32),                           \
-            K(wide_t, rd_number_f64),                                                                                  \
+        K(narrow_t, rd_arith_f16), K(narrow_t, rd_arith_bf16), K(narrow_t, rd_arith_f32),                           \
+            K(wide_t, rd_arith_f64),                                                                                  \
     }
 
 /* The two Sentinel codecs of a file, by the length of a word. */

@@ -9,11 +9,11 @@ RD_KERNEL(512)
 rd_alone(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
-    const uint64_t bytes = r.count * rd_number_size(r.type), step = (uint64_t)gpu_blocks() * gpu_threads() * 16;
+    const uint64_t bytes = r.count * rd_arith_size(r.type), step = (uint64_t)gpu_blocks() * gpu_threads() * 16;
     const rd_part_t in = rd_part(r.in, 0, bytes), out = rd_part(r.out, 0, bytes);
 
     gpu_begin();
-    const rd_number_any number(r, 1);
+    const rd_arith_any number(r, 1);
     for (uint64_t at = ((uint64_t)gpu_block() * gpu_threads() + gpu_thread()) * 16; at < bytes; at += step)
         rd_part_store(out, at, number.scaled(rd_part_load(in, at)));
 }

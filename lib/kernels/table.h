@@ -14,7 +14,7 @@ typedef enum {
     RD_KN_I64,
     RD_KN_ANY, /* decides at run time */
     RD_KN_NUMBERS
-} rd_knumber_t;
+} rd_karith_t;
 
 #define RD_KT_ALONES (RD_KERNEL_STREAMS - RD_KERNEL_COPY)
 

@@ -12,21 +12,21 @@
 
 #include "kernels/oneshot.cuh"
 
-template <class CODEC, class NUMBER, bool AHEAD, uint32_t THREADS>
+template <class CODEC, class ARITH, bool AHEAD, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_twoshot(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     rd_group_t g(work.comm);
     const bool other = g.peer != g.rank;
-    const uint64_t bytes = r.count * rd_number_size(r.type), chunk = rd_kchunk(bytes, g.n);
+    const uint64_t bytes = r.count * rd_arith_size(r.type), chunk = rd_kchunk(bytes, g.n);
     const uint64_t begin = g.peer * chunk, end = begin + chunk < bytes ? begin + chunk : bytes;
     const rd_part_t in = rd_part(r.in, begin, end), out = rd_part(r.out, begin, end);
     const uint64_t hop = (uint64_t)g.n * r.units * CODEC::WIRE;
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
-    const NUMBER number(r, g.n);
+    const ARITH number(r, g.n);
     for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
         const uint64_t to = ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE;
         const uint64_t from = ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;

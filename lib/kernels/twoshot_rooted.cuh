@@ -22,7 +22,7 @@ struct rd_rooted_t {
     RD_MEMBER rd_rooted_t(const rd_kcomm_t &comm, const rd_kreduce_t &r) : g(comm)
     {
         const uint32_t root = (uint32_t)r.root;
-        const uint64_t bytes = r.count * rd_number_size(r.type), chunk = rd_kchunk(bytes, g.n - 1);
+        const uint64_t bytes = r.count * rd_arith_size(r.type), chunk = rd_kchunk(bytes, g.n - 1);
 
         owner = g.rank != root;
         other = g.peer != g.rank;
@@ -53,7 +53,7 @@ struct rd_rooted_t {
     }
 };
 
-template <class CODEC, class NUMBER, uint32_t THREADS>
+template <class CODEC, class ARITH, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
 {
@@ -64,7 +64,7 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
-    const NUMBER number(r, g.n);
+    const ARITH number(r, g.n);
     for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
             const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;

@@ -43,7 +43,7 @@ static const struct {
     [RD_KERNEL_MIXED] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
 };
 
-static rd_knumber_t number_of(uint32_t type, uint32_t op)
+static rd_karith_t number_of(uint32_t type, uint32_t op)
 {
     if (op == RONDO_SUM || op == RONDO_AVG)
         switch (type) {
@@ -73,22 +73,22 @@ static rd_knumber_t number_of(uint32_t type, uint32_t op)
 }
 
 /* What is moved only needs no arithmetic, but a sentinel has to know how long a word is. */
-static rd_knumber_t number_moved(rd_proto_t proto, uint32_t type)
+static rd_karith_t number_moved(rd_proto_t proto, uint32_t type)
 {
-    rd_knumber_t number = number_of(type, RONDO_SUM);
+    rd_karith_t number = number_of(type, RONDO_SUM);
 
     return proto != RD_PROTO_SENTINEL ? RD_KN_I32 : number < RD_KN_I32 ? number : RD_KN_ANY;
 }
 
 /* The fast kernels of floating types have no LL and LL128 everywhere, the one for anything has. */
 static const void *in_table(const void *const table[RD_GPU_PROTOS][RD_KN_NUMBERS], rd_proto_t proto,
-                            rd_knumber_t number)
+                            rd_karith_t number)
 {
     return table[proto][number] || proto == RD_PROTO_SENTINEL ? table[proto][number] : table[proto][RD_KN_ANY];
 }
 
 /* Of a collective, by lines or SENTINEL. */
-static const void *find_collective(const rd_klaunch_t *l, uint32_t passes, rd_knumber_t number)
+static const void *find_collective(const rd_klaunch_t *l, uint32_t passes, rd_karith_t number)
 {
     switch (l->algo->device.kernel) {
     case RD_KERNEL_ONESHOT:
@@ -113,7 +113,7 @@ static const void *find_collective(const rd_klaunch_t *l, uint32_t passes, rd_kn
 const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
 {
     rd_kernel_t kernel = rd_launch_kernel(l);
-    rd_knumber_t number;
+    rd_karith_t number;
 
     if (kernel == RD_KERNEL_MESSAGES)
         return rd_kernels_messages[l->proto];

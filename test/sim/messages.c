@@ -38,7 +38,7 @@ static char *arena[RD_KRANKS];
 static size_t arena_used[RD_KRANKS];
 static uint32_t posted;
 #define ARENA ((size_t)LONGEST * 10)
-#define NUMBER 2
+#define ARITH 2
 /* Messages of so many bytes go by slices; 0: none does. One rank cuts its slices otherwise, if that is planted. */
 static size_t sliced;
 static int cut_otherwise;
@@ -102,7 +102,7 @@ static void draw_registered(world_t *w)
 {
     posted = world_draw(w, 2) ? 1 + world_draw(w, 3000) : 0;
     for (int r = 0; r < w->n; r++) {
-        rd_kregistered_t *entry = &((rd_kcontrol_t *)w->own[r])->registered[NUMBER];
+        rd_kregistered_t *entry = &((rd_kcontrol_t *)w->own[r])->registered[ARITH];
         arena_used[r] = 0;
         for (int p = 0; p < w->n; p++) {
             entry->base[p] = posted ? (uintptr_t)arena[p] : 0;
@@ -214,7 +214,7 @@ static void make_launch(world_t *w, int rank, int launch, int count)
 
     memset(&m, 0, sizeof m);
     add_pairs(w, &m, all, &used, rank, launch, count);
-    m.registered = posted ? NUMBER + 1 + world_draw(w, 3) : 0;
+    m.registered = posted ? ARITH + 1 + world_draw(w, 3) : 0;
     m.posted = posted;
     m.listed = used > RD_KMESSAGES_HERE || world_draw(w, 3) == 0;
     if (!m.listed)
