@@ -25,7 +25,7 @@
 template <class CODEC, class ARITH>
 struct rd_runner_t {
     static constexpr uint32_t ITEMS = CODEC::ITEMS, BATCH = CODEC::BATCH;
-    static_assert(2 * RD_KLINKS == 32, "a lane for each connection");
+    static_assert(2 * RD_KCONNS == 32, "a lane for each connection");
     static_assert(BATCH == RD_KT_PIECES, "a unit, as the host knows it");
 
     const rd_kcomm_t &comm;
@@ -74,17 +74,17 @@ struct rd_runner_t {
 
     /* ---- counters ---- */
 
-    RD_MEMBER const rd_klink_t &link() const
+    RD_MEMBER const rd_kconn_t &link() const
     {
-        return lane < RD_KLINKS ? p.to[lane] : p.from[lane - RD_KLINKS];
+        return lane < RD_KCONNS ? p.to[lane] : p.from[lane - RD_KCONNS];
     }
 
     RD_MEMBER bool mine() const
     {
-        return (lane < RD_KLINKS ? lane < p.sends : lane - RD_KLINKS < p.receives) && link().track == track;
+        return (lane < RD_KCONNS ? lane < p.sends : lane - RD_KCONNS < p.receives) && link().track == track;
     }
 
-    RD_MEMBER uint32_t fifo(const rd_klink_t &l) const
+    RD_MEMBER uint32_t fifo(const rd_kconn_t &l) const
     {
         return l.channel * r.units + unit;
     }
@@ -93,7 +93,7 @@ struct rd_runner_t {
     {
         rd_kcontrol_t *own = (rd_kcontrol_t *)comm.own;
 
-        return (lane < RD_KLINKS ? own->sent : own->received) + link().peer * RD_KFIFOS + fifo(link());
+        return (lane < RD_KCONNS ? own->sent : own->received) + link().peer * RD_KFIFOS + fifo(link());
     }
 
     RD_MEMBER void begin()
@@ -114,7 +114,7 @@ struct rd_runner_t {
 
     RD_MEMBER bool take(uint4 (&v)[BATCH][ITEMS], uint32_t i)
     {
-        const uint32_t keeper = RD_KLINKS + i;
+        const uint32_t keeper = RD_KCONNS + i;
         rd_fifo_t<CODEC> f(comm, p.from[i].peer, false, fifo(p.from[i]), warp_from(moved, keeper), 0);
         const bool there = f.template take<BATCH>(v);
 
@@ -153,26 +153,26 @@ struct rd_runner_t {
     /* What a source has; `local` is already at hand. */
     RD_MEMBER bool fetch(uint4 (&v)[BATCH][ITEMS], const uint4 (&local)[BATCH][ITEMS], uint32_t end)
     {
-        if (RD_KEND_WHERE(end) == RD_KEND_LINK)
+        if (RD_KEND_WHERE(end) == RD_KEND_CONN)
             return take(v, RD_KEND_INDEX(end));
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; i++)
 #pragma unroll
             for (uint32_t j = 0; j < ITEMS; j++)
-                v[i][j] = RD_KEND_WHERE(end) == RD_KEND_PLACE ? *place(end, i, j) : local[i][j];
+                v[i][j] = RD_KEND_WHERE(end) == RD_KEND_SCRATCH ? *place(end, i, j) : local[i][j];
         return true;
     }
 
     RD_MEMBER bool store(const uint4 (&v)[BATCH][ITEMS], uint32_t end, uint64_t at)
     {
-        if (RD_KEND_WHERE(end) == RD_KEND_LINK)
+        if (RD_KEND_WHERE(end) == RD_KEND_CONN)
             return put(v, RD_KEND_INDEX(end));
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; i++) {
             if (RD_KEND_WHERE(end) == RD_KEND_OUT)
                 rd_unit_store<CODEC>(part(end), at + i * CODEC::DATA, v[i], lane);
 #pragma unroll
-            for (uint32_t j = 0; j < ITEMS && RD_KEND_WHERE(end) == RD_KEND_PLACE; j++)
+            for (uint32_t j = 0; j < ITEMS && RD_KEND_WHERE(end) == RD_KEND_SCRATCH; j++)
                 *place(end, i, j) = v[i][j];
         }
         return true;

@@ -8,19 +8,19 @@ _Static_assert(RD_KENDS == RD_MAX_ENDS, "ends of a step");
 
 static const char *const too_large = "its program is longer than what travels with a launch";
 
-static int links(const rd_link_t *from, int count, rd_klink_t *to)
+static int links(const rd_link_t *from, int count, rd_kconn_t *to)
 {
-    if (count > RD_KLINKS)
+    if (count > RD_KCONNS)
         return -1;
     for (int i = 0; i < count; i++)
-        to[i] = (rd_klink_t){(uint8_t)from[i].peer, (uint8_t)from[i].channel, 0};
+        to[i] = (rd_kconn_t){(uint8_t)from[i].peer, (uint8_t)from[i].channel, 0};
     return 0;
 }
 
 static uint8_t end_of(rd_end_t end, int i, const rd_step_t *step, int nchunks)
 {
     static const uint8_t where[] = {
-        [RD_IN] = RD_KEND_IN, [RD_OUT] = RD_KEND_OUT, [RD_TMP] = RD_KEND_PLACE, [RD_PEER] = RD_KEND_LINK};
+        [RD_IN] = RD_KEND_IN, [RD_OUT] = RD_KEND_OUT, [RD_TMP] = RD_KEND_SCRATCH, [RD_PEER] = RD_KEND_CONN};
     int index = end.where == RD_IN || end.where == RD_OUT ? (end.index + i * step->stride) % nchunks : end.index;
 
     return RD_KEND(where[end.where], index);

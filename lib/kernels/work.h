@@ -186,11 +186,11 @@ typedef struct rd_kreduce {
 /* A program of lib/sched as a kernel reads it: it travels in the arguments, so there is nothing to fetch and nothing to
  * free, and a graph keeps what it was captured with. A program's lanes are *tracks* here, because a warp has lanes. */
 #define RD_KTRACKS 4 /* of a program, at most */
-#define RD_KLINKS 16 /* connections each way, at most */
+#define RD_KCONNS 16 /* connections each way, at most */
 #define RD_KENDS 8   /* sources, and destinations, of a step: as lib/sched has it */
 #define RD_KSTEPS 96 /* of a program, repeats written out, at most */
 
-typedef enum { RD_KEND_IN, RD_KEND_OUT, RD_KEND_PLACE, RD_KEND_LINK, RD_KEND_NONE = 7 } rd_kend_t;
+typedef enum { RD_KEND_IN, RD_KEND_OUT, RD_KEND_SCRATCH, RD_KEND_CONN, RD_KEND_NONE = 7 } rd_kend_t;
 #define RD_KEND(where, index) ((uint8_t)((where) << 5 | (index)))
 #define RD_KEND_WHERE(end) ((uint32_t)(end) >> 5)
 #define RD_KEND_INDEX(end) ((end)&31u)
@@ -206,15 +206,15 @@ typedef struct rd_ktrack {
     uint8_t first, count; /* its steps */
 } rd_ktrack_t;
 
-typedef struct rd_klink {
+typedef struct rd_kconn {
     uint8_t peer;
     uint8_t channel; /* its unit u goes through fifo channel * units + u */
     uint8_t track;   /* the one that uses it */
-} rd_klink_t;
+} rd_kconn_t;
 
 typedef struct rd_kprogram {
     uint8_t chunks, places, tracks, sends, receives;
-    rd_klink_t to[RD_KLINKS], from[RD_KLINKS];
+    rd_kconn_t to[RD_KCONNS], from[RD_KCONNS];
     rd_ktrack_t track[RD_KTRACKS];
     rd_kstep_t step[RD_KSTEPS];
 } rd_kprogram_t;
