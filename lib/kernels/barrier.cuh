@@ -33,26 +33,26 @@ template <uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_barrier(RD_WORK(rd_kwork_t))
 {
-    typedef rd_codec_ll CODEC;
+    typedef rd_lines_ll PROTO;
     const rd_kbarrier_t &m = work.barrier;
     const uint32_t n = (uint32_t)work.comm.nranks, rank = (uint32_t)work.comm.rank, lane = rd_lane();
     const uint32_t next = rank + 1 + gpu_thread() / 32, peer = next < n ? next : next - n;
     const uint4 mine = lane == 0   ? make_uint4(m.mark[0], m.mark[1], m.mark[2], m.mark[3])
                        : lane == 1 ? make_uint4(m.mark[4], m.mark[5], m.mark[6], m.mark[7])
                                    : make_uint4(0, 0, 0, 0);
-    uint4 v[CODEC::ITEMS] = {mine};
+    uint4 v[PROTO::ITEMS] = {mine};
 
     gpu_begin();
     rd_epoch_t e(work.comm, peer);
     e.announce();
     if (peer != rank) {
-        char *slot = e.bank(rank, 0) + (uint64_t)peer * CODEC::WIRE;
+        char *slot = e.bank(rank, 0) + (uint64_t)peer * PROTO::WIRE;
         fence_sys();
         if (e.gate(0))
-            CODEC::send(e.bank(peer, 0) + (uint64_t)rank * CODEC::WIRE, v, lane);
-        const bool there = CODEC::receive(v, slot, lane, e.wait);
+            PROTO::send(e.bank(peer, 0) + (uint64_t)rank * PROTO::WIRE, v, lane);
+        const bool there = PROTO::receive(v, slot, lane, e.wait);
         fence_sys();
-        CODEC::clean(slot, lane);
+        PROTO::clean(slot, lane);
         const bool differs = v[0].x != mine.x || v[0].y != mine.y || v[0].z != mine.z || v[0].w != mine.w;
         if (there && warp_any(differs))
             rd_barrier_fail(e.wait, RD_KFAILED_DIFFERS);

@@ -12,7 +12,7 @@
 #include "kernels/fifo.cuh"
 #include "kernels/arith.cuh"
 
-template <class CODEC, class ARITH>
+template <class PROTO, class ARITH>
 struct rd_chain_t {
     const rd_kreduce_t &r;
     bool receives, sends, keeps; /* keeps: the result is stored here */
@@ -20,21 +20,21 @@ struct rd_chain_t {
 
     /* The pieces at `at` and, if there are two, one row of units further. */
     template <uint32_t PIECES>
-    RD_MEMBER bool step(rd_fifo_t<CODEC> &from, rd_fifo_t<CODEC> &to, uint64_t at, const ARITH &number) const
+    RD_MEMBER bool step(rd_fifo_t<PROTO> &from, rd_fifo_t<PROTO> &to, uint64_t at, const ARITH &number) const
     {
         const bool reduces = r.coll == RD_REDUCE;
-        const uint64_t row = (uint64_t)r.units * CODEC::DATA;
-        uint4 v[PIECES][CODEC::ITEMS], x[PIECES][CODEC::ITEMS];
+        const uint64_t row = (uint64_t)r.units * PROTO::DATA;
+        uint4 v[PIECES][PROTO::ITEMS], x[PIECES][PROTO::ITEMS];
 
 #pragma unroll
         for (uint32_t i = 0; i < PIECES && (reduces || !receives); i++)
-            rd_unit_load<CODEC>(x[i], in, at + i * row, from.lane);
+            rd_unit_load<PROTO>(x[i], in, at + i * row, from.lane);
         if (receives && !from.template take<PIECES>(v))
             return false;
 #pragma unroll
         for (uint32_t i = 0; i < PIECES; i++)
 #pragma unroll
-            for (uint32_t j = 0; j < CODEC::ITEMS; j++) {
+            for (uint32_t j = 0; j < PROTO::ITEMS; j++) {
                 if (reduces)
                     x[i][j] = number.scaled(x[i][j]);
                 v[i][j] = !receives ? x[i][j] : reduces ? number.two(v[i][j], x[i][j]) : v[i][j];
@@ -45,12 +45,12 @@ struct rd_chain_t {
             return false;
 #pragma unroll
         for (uint32_t i = 0; i < PIECES && keeps; i++)
-            rd_unit_store<CODEC>(out, at + i * row, v[i], from.lane);
+            rd_unit_store<PROTO>(out, at + i * row, v[i], from.lane);
         return true;
     }
 };
 
-template <class CODEC, class ARITH, uint32_t THREADS>
+template <class PROTO, class ARITH, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_chain(RD_WORK(rd_kwork_reduce_t))
 {
@@ -60,7 +60,7 @@ rd_chain(RD_WORK(rd_kwork_reduce_t))
     const uint32_t unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
     const uint64_t bytes = r.count * rd_arith_size(r.type);
     const bool reduces = r.coll == RD_REDUCE;
-    rd_chain_t<CODEC, ARITH> c = {r};
+    rd_chain_t<PROTO, ARITH> c = {r};
 
     c.receives = rank != (reduces ? (root + 1 == n ? 0 : root + 1) : root);
     c.sends = reduces ? rank != root : next != root;
@@ -70,14 +70,14 @@ rd_chain(RD_WORK(rd_kwork_reduce_t))
     gpu_begin();
     if (unit >= r.units)
         return;
-    rd_fifo_t<CODEC> from(work.comm, previous, false, unit), to(work.comm, next, true, unit);
+    rd_fifo_t<PROTO> from(work.comm, previous, false, unit), to(work.comm, next, true, unit);
     const ARITH number(r, n);
-    const uint64_t row = (uint64_t)r.units * CODEC::DATA;
-    uint64_t at = (uint64_t)unit * CODEC::DATA;
+    const uint64_t row = (uint64_t)r.units * PROTO::DATA;
+    uint64_t at = (uint64_t)unit * PROTO::DATA;
     uint32_t pass = 0;
     bool good = true;
-    for (; pass + CODEC::BATCH <= r.passes && good; pass += CODEC::BATCH, at += CODEC::BATCH * row)
-        good = c.template step<CODEC::BATCH>(from, to, at, number);
+    for (; pass + PROTO::BATCH <= r.passes && good; pass += PROTO::BATCH, at += PROTO::BATCH * row)
+        good = c.template step<PROTO::BATCH>(from, to, at, number);
     for (; pass < r.passes && good; pass++, at += row)
         good = c.template step<1>(from, to, at, number);
     if (c.receives)

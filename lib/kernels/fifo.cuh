@@ -14,10 +14,10 @@
 
 #include "kernels/proto.cuh"
 
-template <class CODEC>
+template <class PROTO>
 struct rd_fifo_t {
     static constexpr uint32_t NOWHERE = 0xffff; /* in the place of a registered buffer's number */
-    static_assert(CODEC::WIRE == RD_KSLOT, "a piece fills a slot");
+    static_assert(PROTO::WIRE == RD_KSLOT, "a piece fills a slot");
 
     const rd_kcomm_t &comm;
     uint32_t lane;
@@ -143,7 +143,7 @@ struct rd_fifo_t {
 
     /* The next pieces; at most half of the slots. False: the kernel has to leave. */
     template <uint32_t PIECES>
-    RD_MEMBER bool put(const uint4 (&v)[PIECES][CODEC::ITEMS])
+    RD_MEMBER bool put(const uint4 (&v)[PIECES][PROTO::ITEMS])
     {
         if ((int32_t)(moved + PIECES - cleaned) > (int32_t)RD_KSLOTS) {
             do
@@ -155,29 +155,29 @@ struct rd_fifo_t {
         }
 #pragma unroll
         for (uint32_t i = 0; i < PIECES; i++)
-            CODEC::send(slot(i), v[i], lane, moved + i + 1);
+            PROTO::send(slot(i), v[i], lane, moved + i + 1);
         moved += PIECES;
         return true;
     }
 
     template <uint32_t PIECES>
-    RD_MEMBER bool take(uint4 (&v)[PIECES][CODEC::ITEMS])
+    RD_MEMBER bool take(uint4 (&v)[PIECES][PROTO::ITEMS])
     {
-        uint4 wire[PIECES][CODEC::LINES];
+        uint4 wire[PIECES][PROTO::LINES];
         bool there;
 
         do {
             there = true;
 #pragma unroll
             for (uint32_t i = 0; i < PIECES; i++)
-                there &= CODEC::look(wire[i], slot(i), lane, moved + i + 1);
-        } while (!CODEC::over(there, wait));
+                there &= PROTO::look(wire[i], slot(i), lane, moved + i + 1);
+        } while (!PROTO::over(there, wait));
         if (!rd_wait_over(wait))
             return false;
         said(PIECES); /* the votes above stand behind every lane's loads */
 #pragma unroll
         for (uint32_t i = 0; i < PIECES; i++)
-            CODEC::join(v[i], wire[i], lane);
+            PROTO::join(v[i], wire[i], lane);
         return true;
     }
 };

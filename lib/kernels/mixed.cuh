@@ -9,7 +9,7 @@
 #include "kernels/proxy.cuh"
 
 /* Blocks for other nodes come first. */
-template <class CODEC, uint32_t ITEMS, uint32_t THREADS, uint32_t BLOCKS>
+template <class PROTO, uint32_t ITEMS, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_mixed(RD_WORK(rd_kwork_t))
 {
@@ -20,7 +20,7 @@ rd_mixed(RD_WORK(rd_kwork_t))
     if (gpu_block() < proxied)
         rd_proxied_serve(work, gpu_block());
     else
-        rd_messages_serve<CODEC, ITEMS>(work, gpu_block() - proxied, gpu_blocks() - proxied);
+        rd_messages_serve<PROTO, ITEMS>(work, gpu_block() - proxied, gpu_blocks() - proxied);
 }
 
 #endif

@@ -43,41 +43,41 @@ struct rd_group_t {
 
     /* Shared memory has two buffers for each group, taken in turns: who writes one has seen everybody at the barrier of
      * the other, so everybody has read it. */
-    template <class CODEC>
+    template <class PROTO>
     RD_MEMBER uint4 *buffer(uint32_t pass) const
     {
-        return gpu_shared() + (index * 2 + ((turns + pass) & 1)) * n * CODEC::ITEMS * 32 + lane;
+        return gpu_shared() + (index * 2 + ((turns + pass) & 1)) * n * PROTO::ITEMS * 32 + lane;
     }
 
     /* Puts this warp's items beside the others'; true: all are there, false: one has to leave, so all do. */
-    template <class CODEC>
-    RD_MEMBER bool gather(uint4 *buffer, const uint4 (&v)[CODEC::ITEMS], bool dead) const
+    template <class PROTO>
+    RD_MEMBER bool gather(uint4 *buffer, const uint4 (&v)[PROTO::ITEMS], bool dead) const
     {
 #pragma unroll
-        for (uint32_t j = 0; j < CODEC::ITEMS; j++)
-            buffer[(peer * CODEC::ITEMS + j) * 32] = v[j];
+        for (uint32_t j = 0; j < PROTO::ITEMS; j++)
+            buffer[(peer * PROTO::ITEMS + j) * 32] = v[j];
         return !group_any(index + 1, n * 32, dead);
     }
 
-    template <class CODEC, class ARITH>
-    RD_MEMBER void sum(uint4 (&v)[CODEC::ITEMS], const uint4 *buffer, const ARITH &number) const
+    template <class PROTO, class ARITH>
+    RD_MEMBER void sum(uint4 (&v)[PROTO::ITEMS], const uint4 *buffer, const ARITH &number) const
     {
 #pragma unroll
-        for (uint32_t j = 0; j < CODEC::ITEMS; j++)
-            v[j] = number.finished(number.all(buffer + j * 32, CODEC::ITEMS * 32, n));
+        for (uint32_t j = 0; j < PROTO::ITEMS; j++)
+            v[j] = number.finished(number.all(buffer + j * 32, PROTO::ITEMS * 32, n));
     }
 };
 
-template <class CODEC, class ARITH>
-RD_DEVICE void rd_unit_scale(uint4 (&v)[CODEC::ITEMS], const ARITH &number)
+template <class PROTO, class ARITH>
+RD_DEVICE void rd_unit_scale(uint4 (&v)[PROTO::ITEMS], const ARITH &number)
 {
 #pragma unroll
-    for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+    for (uint32_t j = 0; j < PROTO::ITEMS; j++)
         v[j] = number.scaled(v[j]);
 }
 
 /* allreduce, reduce, reduce_scatter */
-template <class CODEC, class ARITH, uint32_t THREADS>
+template <class PROTO, class ARITH, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_oneshot(RD_WORK(rd_kwork_reduce_t))
 {
@@ -96,23 +96,23 @@ rd_oneshot(RD_WORK(rd_kwork_reduce_t))
     const ARITH number(r, g.n);
     for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
-            uint4 v[CODEC::ITEMS], *buffer = g.buffer<CODEC>(pass);
-            rd_unit_load<CODEC>(v, part, at, g.lane);
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
+            rd_unit_load<PROTO>(v, part, at, g.lane);
             if (pass == 0)
                 e.announce();
-            rd_unit_scale<CODEC>(v, number);
+            rd_unit_scale<PROTO>(v, number);
             if (sends && e.gate(pass))
-                CODEC::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE, v, g.lane);
+                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * PROTO::WIRE, v, g.lane);
             if (sums && other) {
-                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
-                CODEC::receive(v, slot, g.lane, e.wait);
-                CODEC::clean(slot, g.lane);
+                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * PROTO::WIRE;
+                PROTO::receive(v, slot, g.lane, e.wait);
+                PROTO::clean(slot, g.lane);
             }
-            good = sums ? g.gather<CODEC>(buffer, v, e.wait.dead) : !e.wait.dead;
+            good = sums ? g.gather<PROTO>(buffer, v, e.wait.dead) : !e.wait.dead;
             if (good && sums && !other) {
-                g.sum<CODEC>(v, buffer, number);
-                rd_unit_store<CODEC>(to, at, v, g.lane);
+                g.sum<PROTO>(v, buffer, number);
+                rd_unit_store<PROTO>(to, at, v, g.lane);
             }
         }
     }
@@ -146,7 +146,7 @@ struct rd_exchange_t {
     }
 };
 
-template <class CODEC, uint32_t THREADS>
+template <class PROTO, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
 {
@@ -159,22 +159,22 @@ rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
     rd_epoch_t e(work.comm, g.peer);
     for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
-            uint4 v[CODEC::ITEMS];
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            uint4 v[PROTO::ITEMS];
             if (x.sends)
-                rd_unit_load<CODEC>(v, x.in, at, g.lane);
+                rd_unit_load<PROTO>(v, x.in, at, g.lane);
             if (pass == 0)
                 e.announce();
             if (x.sends && other && e.gate(pass))
-                CODEC::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE, v, g.lane);
+                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * PROTO::WIRE, v, g.lane);
             if (x.receives && other) {
-                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
-                CODEC::receive(v, slot, g.lane, e.wait);
-                CODEC::clean(slot, g.lane);
+                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * PROTO::WIRE;
+                PROTO::receive(v, slot, g.lane, e.wait);
+                PROTO::clean(slot, g.lane);
             }
             good = !e.wait.dead;
             if (good && x.receives)
-                rd_unit_store<CODEC>(x.out, at, v, g.lane);
+                rd_unit_store<PROTO>(x.out, at, v, g.lane);
         }
     }
     e.end(r.passes);

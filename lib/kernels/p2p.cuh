@@ -22,19 +22,19 @@ RD_DEVICE rd_kmessage_t *rd_list_of(const rd_kcomm_t &comm)
     return (rd_kmessage_t *)(comm.own + RD_KLIST_OFFSET);
 }
 
-template <uint32_t PIECES, class CODEC>
-RD_DEVICE bool rd_pieces_move(rd_fifo_t<CODEC> &f, const rd_part_t &part, uint64_t at, uint64_t row, bool send)
+template <uint32_t PIECES, class PROTO>
+RD_DEVICE bool rd_pieces_move(rd_fifo_t<PROTO> &f, const rd_part_t &part, uint64_t at, uint64_t row, bool send)
 {
-    uint4 v[PIECES][CODEC::ITEMS];
+    uint4 v[PIECES][PROTO::ITEMS];
 
 #pragma unroll
     for (uint32_t i = 0; i < PIECES && send; i++)
-        rd_unit_load<CODEC>(v[i], part, at + i * row, f.lane);
+        rd_unit_load<PROTO>(v[i], part, at + i * row, f.lane);
     if (send ? !f.template put<PIECES>(v) : !f.template take<PIECES>(v))
         return false;
 #pragma unroll
     for (uint32_t i = 0; i < PIECES && !send; i++)
-        rd_unit_store<CODEC>(part, at + i * row, v[i], f.lane);
+        rd_unit_store<PROTO>(part, at + i * row, v[i], f.lane);
     return true;
 }
 
@@ -67,12 +67,12 @@ RD_DEVICE uint32_t rd_registered_find(const rd_kcomm_t &comm, const rd_kmessage_
             return i;
     }
     *offset = 0;
-    return rd_fifo_t<rd_codec_ll128>::NOWHERE;
+    return rd_fifo_t<rd_lines_ll128>::NOWHERE;
 }
 
 /* A message whose place the receiver posts: done, or to be sent by pieces (`slots`). False: the kernel has to leave. */
-template <class CODEC>
-RD_DEVICE bool rd_message_place(rd_fifo_t<CODEC> &f, const rd_kmessage_t &m, bool send, uint32_t fifo, uint32_t spread,
+template <class PROTO>
+RD_DEVICE bool rd_message_place(rd_fifo_t<PROTO> &f, const rd_kmessage_t &m, bool send, uint32_t fifo, uint32_t spread,
                                 uint32_t registered, bool *slots)
 {
     uint64_t offset;
@@ -94,36 +94,36 @@ RD_DEVICE bool rd_message_place(rd_fifo_t<CODEC> &f, const rd_kmessage_t &m, boo
 }
 
 /* The warp's pieces of one message. */
-template <class CODEC>
-RD_DEVICE bool rd_message_move(rd_fifo_t<CODEC> &f, const rd_kmessages_t &all, const rd_kmessage_t &m, bool send,
+template <class PROTO>
+RD_DEVICE bool rd_message_move(rd_fifo_t<PROTO> &f, const rd_kmessages_t &all, const rd_kmessage_t &m, bool send,
                                uint32_t fifo)
 {
     const rd_part_t part = rd_part(m.buffer, 0, m.bytes);
-    const uint32_t spread = rd_kspread(m.bytes, CODEC::DATA, f.comm.spread);
-    const uint64_t row = (uint64_t)spread * CODEC::DATA;
-    uint64_t at = fifo < spread ? (uint64_t)fifo * CODEC::DATA : m.bytes;
+    const uint32_t spread = rd_kspread(m.bytes, PROTO::DATA, f.comm.spread);
+    const uint64_t row = (uint64_t)spread * PROTO::DATA;
+    uint64_t at = fifo < spread ? (uint64_t)fifo * PROTO::DATA : m.bytes;
     bool good = true, slots = true;
 
     if (all.registered && m.bytes >= all.posted && fifo < spread)
         good = rd_message_place(f, m, send, fifo, spread, all.registered, &slots);
     if (!slots)
         return good;
-    for (; at + (CODEC::BATCH - 1) * row < m.bytes && good; at += CODEC::BATCH * row)
-        good = rd_pieces_move<CODEC::BATCH>(f, part, at, row, send);
+    for (; at + (PROTO::BATCH - 1) * row < m.bytes && good; at += PROTO::BATCH * row)
+        good = rd_pieces_move<PROTO::BATCH>(f, part, at, row, send);
     for (; at < m.bytes && good; at += row)
         good = rd_pieces_move<1>(f, part, at, row, send);
     return good;
 }
 
 /* Warp `index` of those that serve fifos: its pair's messages. */
-template <class CODEC>
+template <class PROTO>
 RD_DEVICE void rd_lines_serve(const rd_kwork_t &work, const rd_kmessage_t *messages, uint32_t index)
 {
     const rd_kmessages_t &m = work.messages;
     const uint32_t w = index / m.npairs;
     const rd_kpair_t &pair = m.pair[index % m.npairs];
     const bool send = pair.send != 0;
-    rd_fifo_t<CODEC> f(work.comm, pair.peer, send, w);
+    rd_fifo_t<PROTO> f(work.comm, pair.peer, send, w);
     bool good = true;
 
     for (uint32_t i = 0; i < pair.count && good; i++)
@@ -133,7 +133,7 @@ RD_DEVICE void rd_lines_serve(const rd_kwork_t &work, const rd_kmessage_t *messa
 
 /* Block `block` of `blocks`. Warps that serve fifos come first, then blocks that serve streams (if ITEMS, of a thread,
  * may be on their way at once), and what is left copies what the rank has for itself. */
-template <class CODEC, uint32_t ITEMS>
+template <class PROTO, uint32_t ITEMS>
 RD_DEVICE void rd_messages_serve(const rd_kwork_t &work, uint32_t block, uint32_t blocks)
 {
     const rd_kmessages_t &m = work.messages;
@@ -144,7 +144,7 @@ RD_DEVICE void rd_messages_serve(const rd_kwork_t &work, uint32_t block, uint32_
     const uint32_t index = block * in_block + gpu_thread() / 32;
 
     if (index < busy) {
-        rd_lines_serve<CODEC>(work, messages, index);
+        rd_lines_serve<PROTO>(work, messages, index);
     } else if (ITEMS && block >= lines && block < lines + streams) {
         if constexpr (ITEMS > 0)
             rd_nt_store_serve<ITEMS>(work.comm, m, messages, block - lines);
@@ -156,12 +156,12 @@ RD_DEVICE void rd_messages_serve(const rd_kwork_t &work, uint32_t block, uint32_
 }
 
 /* All warps must run at once: so many blocks a multiprocessor. */
-template <class CODEC, uint32_t ITEMS, uint32_t THREADS, uint32_t BLOCKS>
+template <class PROTO, uint32_t ITEMS, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_messages(RD_WORK(rd_kwork_t))
 {
     gpu_begin();
-    rd_messages_serve<CODEC, ITEMS>(work, gpu_block(), gpu_blocks());
+    rd_messages_serve<PROTO, ITEMS>(work, gpu_block(), gpu_blocks());
 }
 
 #endif

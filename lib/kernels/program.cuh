@@ -22,9 +22,9 @@
 #include "kernels/arith.cuh"
 #include "kernels/table.h"
 
-template <class CODEC, class ARITH>
+template <class PROTO, class ARITH>
 struct rd_runner_t {
-    static constexpr uint32_t ITEMS = CODEC::ITEMS, BATCH = CODEC::BATCH;
+    static constexpr uint32_t ITEMS = PROTO::ITEMS, BATCH = PROTO::BATCH;
     static_assert(2 * RD_KCONNS == 32, "a lane for each connection");
     static_assert(BATCH == RD_KT_PIECES, "a unit, as the host knows it");
 
@@ -115,7 +115,7 @@ struct rd_runner_t {
     RD_MEMBER bool take(uint4 (&v)[BATCH][ITEMS], uint32_t i)
     {
         const uint32_t keeper = RD_KCONNS + i;
-        rd_fifo_t<CODEC> f(comm, p.from[i].peer, false, fifo(p.from[i]), warp_from(moved, keeper), 0);
+        rd_fifo_t<PROTO> f(comm, p.from[i].peer, false, fifo(p.from[i]), warp_from(moved, keeper), 0);
         const bool there = f.template take<BATCH>(v);
 
         moved = lane == keeper ? f.moved : moved;
@@ -125,7 +125,7 @@ struct rd_runner_t {
     RD_MEMBER bool put(const uint4 (&v)[BATCH][ITEMS], uint32_t i)
     {
         const uint32_t m = warp_from(moved, i), c = warp_from(cleaned, i);
-        rd_fifo_t<CODEC> f(comm, p.to[i].peer, true, fifo(p.to[i]), m, c);
+        rd_fifo_t<PROTO> f(comm, p.to[i].peer, true, fifo(p.to[i]), m, c);
         const bool gone = f.template put<BATCH>(v);
 
         moved = lane == i ? f.moved : moved;
@@ -140,7 +140,7 @@ struct rd_runner_t {
 
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; i++)
-            rd_unit_load<CODEC>(v[i], from, at + i * CODEC::DATA, lane);
+            rd_unit_load<PROTO>(v[i], from, at + i * PROTO::DATA, lane);
         if (RD_KEND_WHERE(end) != RD_KEND_IN || !reduces())
             return;
 #pragma unroll
@@ -170,7 +170,7 @@ struct rd_runner_t {
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; i++) {
             if (RD_KEND_WHERE(end) == RD_KEND_OUT)
-                rd_unit_store<CODEC>(part(end), at + i * CODEC::DATA, v[i], lane);
+                rd_unit_store<PROTO>(part(end), at + i * PROTO::DATA, v[i], lane);
 #pragma unroll
             for (uint32_t j = 0; j < ITEMS && RD_KEND_WHERE(end) == RD_KEND_SCRATCH; j++)
                 *place(end, i, j) = v[i][j];
@@ -218,12 +218,12 @@ struct rd_runner_t {
     RD_MEMBER bool run()
     {
         const uint32_t first = p.track[track].first, end = first + p.track[track].count;
-        uint64_t at = (uint64_t)unit * BATCH * CODEC::DATA;
+        uint64_t at = (uint64_t)unit * BATCH * PROTO::DATA;
         bool good = true;
 
         begin();
 #pragma unroll 1
-        for (uint32_t n = 0; n < r.passes && good; n++, at += (uint64_t)r.units * BATCH * CODEC::DATA) {
+        for (uint32_t n = 0; n < r.passes && good; n++, at += (uint64_t)r.units * BATCH * PROTO::DATA) {
 #pragma unroll 1
             for (uint32_t i = first; i < end && good; i++)
                 good = step(p.step[i], at);
@@ -234,7 +234,7 @@ struct rd_runner_t {
 };
 
 /* The warps of a unit stand beside each other, one for each track. */
-template <class CODEC, class ARITH, uint32_t THREADS, uint32_t BLOCKS>
+template <class PROTO, class ARITH, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_program(RD_WORK(rd_kwork_t))
 {
@@ -244,10 +244,10 @@ rd_program(RD_WORK(rd_kwork_t))
 
     gpu_begin();
     const ARITH number(work.programmed.reduce, (uint32_t)work.comm.nranks);
-    rd_runner_t<CODEC, ARITH> runner(work, number);
+    rd_runner_t<PROTO, ARITH> runner(work, number);
     bool good = index / p.tracks < at_once && !warp_any(rd_control_failed(line_load(work.comm.own)));
 
-    runner.scratch = warp * p.places * CODEC::BATCH * CODEC::ITEMS * 32;
+    runner.scratch = warp * p.places * PROTO::BATCH * PROTO::ITEMS * 32;
     runner.track = index % p.tracks;
     for (uint32_t u = index / p.tracks; u < work.programmed.reduce.units && good; u += at_once) {
         runner.unit = u;

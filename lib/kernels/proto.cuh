@@ -1,4 +1,4 @@
-/* How a warp's unit looks in a window, so that the receiver sees by the lines alone whether they are there. A codec
+/* How a warp's unit looks in a window, so that the receiver sees by the lines alone whether they are there. A protocol
  * says
  *
  *   ITEMS, DATA, WIRE    16-byte items a lane holds; bytes of data and of window that a unit takes
@@ -24,7 +24,7 @@ RD_DEVICE uint32_t rd_lane()
 
 /* {data, flag, data, flag}: each half says for itself that it is there, so it needs no more than stores of eight bytes
  * that arrive whole. In banks the flag is 0; fifos number their units. */
-struct rd_codec_ll {
+struct rd_lines_ll {
     static constexpr uint32_t ITEMS = 1, LINES = 2, DATA = 512, WIRE = 1024, BATCH = 2;
 
     static RD_MEMBER uint32_t item(uint32_t, uint32_t lane)
@@ -81,7 +81,7 @@ struct rd_codec_ll {
 /* Lines of 120 bytes of data and 8 of flag: right where a line that a warp stores at once arrives whole. A unit is eight
  * lines in two rows of four. Of each eight lanes the last one has the flags: its one item is divided, the low half in
  * the first row and the high half in the second. In banks the flag is 0; fifos number their units. */
-struct rd_codec_ll128 {
+struct rd_lines_ll128 {
     static constexpr uint32_t ITEMS = 2, LINES = 2, DATA = 960, WIRE = 1024, BATCH = 2;
 
     static RD_MEMBER uint32_t item(uint32_t j, uint32_t lane)
@@ -141,7 +141,7 @@ struct rd_codec_ll128 {
 /* Nothing but data: a word of all ones is not there yet. WORD 4: float32 and what is smaller; 8: float64, of which
  * either half may be all ones. A NaN of that pattern becomes another one on its way in. */
 template <uint32_t WORD, uint32_t ROWS>
-struct rd_codec_sentinel {
+struct rd_lines_sentinel {
     static constexpr uint32_t ITEMS = ROWS, DATA = 512 * ROWS, WIRE = 512 * ROWS;
 
     static RD_MEMBER uint32_t item(uint32_t j, uint32_t lane)
@@ -199,25 +199,25 @@ struct rd_codec_sentinel {
 };
 
 /* A lane's items of the unit that begins at byte `at` of a part, and back. */
-template <class CODEC>
-RD_DEVICE void rd_unit_load(uint4 (&v)[CODEC::ITEMS], const rd_part_t &part, uint64_t at, uint32_t lane)
+template <class PROTO>
+RD_DEVICE void rd_unit_load(uint4 (&v)[PROTO::ITEMS], const rd_part_t &part, uint64_t at, uint32_t lane)
 {
 #pragma unroll
-    for (uint32_t j = 0; j < CODEC::ITEMS; j++) {
-        uint32_t item = CODEC::item(j, lane);
+    for (uint32_t j = 0; j < PROTO::ITEMS; j++) {
+        uint32_t item = PROTO::item(j, lane);
         v[j] = make_uint4(0, 0, 0, 0);
-        if (item < CODEC::DATA / 16)
+        if (item < PROTO::DATA / 16)
             v[j] = rd_part_load(part, at + item * 16);
     }
 }
 
-template <class CODEC>
-RD_DEVICE void rd_unit_store(const rd_part_t &part, uint64_t at, const uint4 (&v)[CODEC::ITEMS], uint32_t lane)
+template <class PROTO>
+RD_DEVICE void rd_unit_store(const rd_part_t &part, uint64_t at, const uint4 (&v)[PROTO::ITEMS], uint32_t lane)
 {
 #pragma unroll
-    for (uint32_t j = 0; j < CODEC::ITEMS; j++) {
-        uint32_t item = CODEC::item(j, lane);
-        if (item < CODEC::DATA / 16)
+    for (uint32_t j = 0; j < PROTO::ITEMS; j++) {
+        uint32_t item = PROTO::item(j, lane);
+        if (item < PROTO::DATA / 16)
             rd_part_store(part, at + item * 16, v[j]);
     }
 }

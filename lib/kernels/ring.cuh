@@ -24,7 +24,7 @@
 #include "kernels/epoch.cuh"
 #include "kernels/arith.cuh"
 
-template <class CODEC>
+template <class PROTO>
 struct rd_ring_t {
     const rd_kreduce_t &r;
     uint32_t n, rank, lane, unit, next;
@@ -44,7 +44,7 @@ struct rd_ring_t {
 
     RD_MEMBER uint64_t slot(uint32_t step) const
     {
-        return ((uint64_t)step * r.units + unit) * CODEC::WIRE;
+        return ((uint64_t)step * r.units + unit) * PROTO::WIRE;
     }
 
     /* The chunk that this rank sends in a step. */
@@ -65,59 +65,59 @@ struct rd_ring_t {
         return rd_part(base, begin, end);
     }
 
-    RD_MEMBER bool take(uint4 (&v)[CODEC::ITEMS], uint32_t step, rd_wait_t &wait) const
+    RD_MEMBER bool take(uint4 (&v)[PROTO::ITEMS], uint32_t step, rd_wait_t &wait) const
     {
-        bool there = CODEC::receive(v, mine + slot(step), lane, wait);
+        bool there = PROTO::receive(v, mine + slot(step), lane, wait);
 
-        CODEC::clean(mine + slot(step), lane);
+        PROTO::clean(mine + slot(step), lane);
         return there;
     }
 
     /* Leaves the sum of this rank's chunk in v. */
     template <class ARITH>
-    RD_MEMBER bool reduce(uint4 (&v)[CODEC::ITEMS], uint64_t at, const ARITH &number, rd_wait_t &wait) const
+    RD_MEMBER bool reduce(uint4 (&v)[PROTO::ITEMS], uint64_t at, const ARITH &number, rd_wait_t &wait) const
     {
-        uint4 x[CODEC::ITEMS];
+        uint4 x[PROTO::ITEMS];
 
-        CODEC::send(theirs + slot(0), v, lane);
+        PROTO::send(theirs + slot(0), v, lane);
 #pragma unroll 1
         for (uint32_t s = 1; s < n; s++) {
-            rd_unit_load<CODEC>(x, part(r.in, chunk_of(s)), at, lane);
+            rd_unit_load<PROTO>(x, part(r.in, chunk_of(s)), at, lane);
             if (!take(v, s - 1, wait))
                 return false;
 #pragma unroll
-            for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+            for (uint32_t j = 0; j < PROTO::ITEMS; j++)
                 v[j] = number.two(v[j], number.scaled(x[j]));
             if (s + 1 < n)
-                CODEC::send(theirs + slot(s), v, lane);
+                PROTO::send(theirs + slot(s), v, lane);
         }
 #pragma unroll
-        for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+        for (uint32_t j = 0; j < PROTO::ITEMS; j++)
             v[j] = number.finished(v[j]);
         return true;
     }
 
     /* v: this rank's chunk. */
-    RD_MEMBER bool gather(uint4 (&v)[CODEC::ITEMS], uint64_t at, uint32_t first, rd_wait_t &wait) const
+    RD_MEMBER bool gather(uint4 (&v)[PROTO::ITEMS], uint64_t at, uint32_t first, rd_wait_t &wait) const
     {
-        CODEC::send(theirs + slot(first), v, lane);
+        PROTO::send(theirs + slot(first), v, lane);
 #pragma unroll 1
         for (uint32_t s = 0; s + 1 < n; s++) {
             if (!take(v, first + s, wait))
                 return false;
             if (s + 2 < n)
-                CODEC::send(theirs + slot(first + s + 1), v, lane);
-            rd_unit_store<CODEC>(part(r.out, chunk_of(s)), at, v, lane);
+                PROTO::send(theirs + slot(first + s + 1), v, lane);
+            rd_unit_store<PROTO>(part(r.out, chunk_of(s)), at, v, lane);
         }
         return true;
     }
 };
 
-template <class CODEC, class ARITH, bool BANKS, uint32_t THREADS>
+template <class PROTO, class ARITH, bool BANKS, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_ring(RD_WORK(rd_kwork_reduce_t))
 {
-    rd_ring_t<CODEC> g(work);
+    rd_ring_t<PROTO> g(work);
     const rd_kreduce_t &r = work.reduce;
     const bool reduces = r.coll != RD_ALLGATHER, gathers = r.coll != RD_REDUCE_SCATTER;
 
@@ -127,9 +127,9 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
     const uint32_t warps = gpu_blocks() * gpu_threads() / 32; /* more units than these: a warp has several */
     for (bool good = true; good && g.unit < r.units; g.unit += warps) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
-            uint4 v[CODEC::ITEMS];
-            rd_unit_load<CODEC>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            uint4 v[PROTO::ITEMS];
+            rd_unit_load<PROTO>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
             if (pass == 0)
                 e.announce();
             if (!(good = BANKS ? e.gate_banks(pass) : e.gate(pass)))
@@ -139,14 +139,14 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
             g.mine = BANKS ? e.banks(g.rank) : e.bank(g.rank, pass);
             if (reduces) {
 #pragma unroll
-                for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+                for (uint32_t j = 0; j < PROTO::ITEMS; j++)
                     v[j] = number.scaled(v[j]);
                 if (!(good = g.reduce(v, at, number, e.wait)))
                     break;
             }
             if (BANKS && pass + 1 < r.passes)
                 fence_sys();
-            rd_unit_store<CODEC>(g.part(r.out, gathers ? g.rank : 0), at, v, g.lane);
+            rd_unit_store<PROTO>(g.part(r.out, gathers ? g.rank : 0), at, v, g.lane);
             good = !gathers || g.gather(v, at, reduces ? g.n - 1 : 0, e.wait);
         }
     }

@@ -1,6 +1,6 @@
-/* The rows of a kind's table of kernels, the same for every kind that sums: what a codec serves is decided here.
+/* The rows of a kind's table of kernels, the same for every kind that sums: what a protocol serves is decided here.
  *
- * K(codec, number) names one kernel. Floating types go by Sentinel, whose units have `rows` rows of 512 bytes; all else,
+ * K(protocol, number) names one kernel. Floating types go by Sentinel, whose units have `rows` rows of 512 bytes; all else,
  * and what the fast kernels of floating types do not know, by LL128. */
 #ifndef RD_KERNELS_ROWS_CUH
 #define RD_KERNELS_ROWS_CUH
@@ -10,22 +10,22 @@
 #include "kernels/arith_any.cuh"
 #include "kernels/table.h"
 
-#define RD_ROW_ALL(codec, K)                                                                                           \
+#define RD_ROW_ALL(proto, K)                                                                                           \
     {                                                                                                                  \
-        K(codec, rd_arith_f16), K(codec, rd_arith_bf16), K(codec, rd_arith_f32), K(codec, rd_arith_f64),           \
-            K(codec, rd_arith_i32), K(codec, rd_arith_i64), K(codec, rd_arith_any),                                 \
+        K(proto, rd_arith_f16), K(proto, rd_arith_bf16), K(proto, rd_arith_f32), K(proto, rd_arith_f64),           \
+            K(proto, rd_arith_i32), K(proto, rd_arith_i64), K(proto, rd_arith_any),                                 \
     }
 
 /* Where speed is another's: one kernel for all. */
-#define RD_ROW_ANY(codec, K)                                                                                           \
+#define RD_ROW_ANY(proto, K)                                                                                           \
     {                                                                                                                  \
-        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, K(codec, rd_arith_any),                                 \
+        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, K(proto, rd_arith_any),                                 \
     }
 
 #define RD_ROW_LL128(K)                                                                                                \
     {                                                                                                                  \
-        nullptr, nullptr, nullptr, nullptr, K(rd_codec_ll128, rd_arith_i32), K(rd_codec_ll128, rd_arith_i64),        \
-            K(rd_codec_ll128, rd_arith_any),                                                                          \
+        nullptr, nullptr, nullptr, nullptr, K(rd_lines_ll128, rd_arith_i32), K(rd_lines_ll128, rd_arith_i64),        \
+            K(rd_lines_ll128, rd_arith_any),                                                                          \
     }
 
 #define RD_ROW_SENTINEL(K)                                                                                             \
@@ -34,9 +34,9 @@
             K(wide_t, rd_arith_f64),                                                                                  \
     }
 
-/* The two Sentinel codecs of a file, by the length of a word. */
+/* The two Sentinel protocols of a file, by the length of a word. */
 #define RD_ROWS_SENTINEL(rows)                                                                                         \
-    typedef rd_codec_sentinel<4, rows> narrow_t;                                                                       \
-    typedef rd_codec_sentinel<8, rows> wide_t
+    typedef rd_lines_sentinel<4, rows> narrow_t;                                                                       \
+    typedef rd_lines_sentinel<8, rows> wide_t
 
 #endif

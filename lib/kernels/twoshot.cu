@@ -1,8 +1,8 @@
 #include "kernels/twoshot.cuh"
 #include "kernels/rows.cuh"
 
-#define K(codec, number) (const void *)rd_twoshot<codec, number, false, RD_KT_GROUPS>
-#define K_AHEAD(codec, number) (const void *)rd_twoshot<codec, number, true, RD_KT_GROUPS>
+#define K(proto, number) (const void *)rd_twoshot<proto, number, false, RD_KT_GROUPS>
+#define K_AHEAD(proto, number) (const void *)rd_twoshot<proto, number, true, RD_KT_GROUPS>
 
 RD_ROWS_SENTINEL(1);
 

@@ -12,7 +12,7 @@
 
 #include "kernels/oneshot.cuh"
 
-template <class CODEC, class ARITH, bool AHEAD, uint32_t THREADS>
+template <class PROTO, class ARITH, bool AHEAD, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_twoshot(RD_WORK(rd_kwork_reduce_t))
 {
@@ -22,46 +22,46 @@ rd_twoshot(RD_WORK(rd_kwork_reduce_t))
     const uint64_t bytes = r.count * rd_arith_size(r.type), chunk = rd_kchunk(bytes, g.n);
     const uint64_t begin = g.peer * chunk, end = begin + chunk < bytes ? begin + chunk : bytes;
     const rd_part_t in = rd_part(r.in, begin, end), out = rd_part(r.out, begin, end);
-    const uint64_t hop = (uint64_t)g.n * r.units * CODEC::WIRE;
+    const uint64_t hop = (uint64_t)g.n * r.units * PROTO::WIRE;
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
     const ARITH number(r, g.n);
     for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
-        const uint64_t to = ((uint64_t)g.rank * r.units + g.unit) * CODEC::WIRE;
-        const uint64_t from = ((uint64_t)g.peer * r.units + g.unit) * CODEC::WIRE;
+        const uint64_t to = ((uint64_t)g.rank * r.units + g.unit) * PROTO::WIRE;
+        const uint64_t from = ((uint64_t)g.peer * r.units + g.unit) * PROTO::WIRE;
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
             char *theirs = e.bank(g.peer, pass) + to, *mine = e.bank(g.rank, pass) + from;
-            uint4 v[CODEC::ITEMS], *buffer = g.buffer<CODEC>(pass);
+            uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
             if (!AHEAD || !other || pass == 0) {
-                rd_unit_load<CODEC>(v, in, at, g.lane);
+                rd_unit_load<PROTO>(v, in, at, g.lane);
                 if (pass == 0)
                     e.announce();
-                rd_unit_scale<CODEC>(v, number);
+                rd_unit_scale<PROTO>(v, number);
             }
             if (other) {
                 if ((!AHEAD || pass == 0) && e.gate(pass))
-                    CODEC::send(theirs, v, g.lane);
+                    PROTO::send(theirs, v, g.lane);
                 if (AHEAD && pass == 0) {
-                    rd_unit_load<CODEC>(v, in, at + (uint64_t)r.units * CODEC::DATA, g.lane);
-                    rd_unit_scale<CODEC>(v, number);
+                    rd_unit_load<PROTO>(v, in, at + (uint64_t)r.units * PROTO::DATA, g.lane);
+                    rd_unit_scale<PROTO>(v, number);
                     if (e.gate(1, false))
-                        CODEC::send(e.bank(g.peer, 1) + to, v, g.lane);
+                        PROTO::send(e.bank(g.peer, 1) + to, v, g.lane);
                 }
-                CODEC::receive(v, mine, g.lane, e.wait);
-                CODEC::clean(mine, g.lane);
+                PROTO::receive(v, mine, g.lane, e.wait);
+                PROTO::clean(mine, g.lane);
             }
-            if (!(good = g.gather<CODEC>(buffer, v, e.wait.dead)))
+            if (!(good = g.gather<PROTO>(buffer, v, e.wait.dead)))
                 break;
-            g.sum<CODEC>(v, buffer, number);
+            g.sum<PROTO>(v, buffer, number);
             if (other) {
-                CODEC::send(theirs + hop, v, g.lane);
-                CODEC::receive(v, mine + hop, g.lane, e.wait);
-                CODEC::clean(mine + hop, g.lane);
+                PROTO::send(theirs + hop, v, g.lane);
+                PROTO::receive(v, mine + hop, g.lane, e.wait);
+                PROTO::clean(mine + hop, g.lane);
             }
             if (!e.wait.dead)
-                rd_unit_store<CODEC>(out, at, v, g.lane);
+                rd_unit_store<PROTO>(out, at, v, g.lane);
         }
     }
     e.end(r.passes);

@@ -1,7 +1,7 @@
 #include "kernels/twoshot_rooted.cuh"
 #include "kernels/rows.cuh"
 
-#define K(codec, number) (const void *)rd_rooted_reduce<codec, number, RD_KT_GROUPS>
+#define K(proto, number) (const void *)rd_rooted_reduce<proto, number, RD_KT_GROUPS>
 
 RD_ROWS_SENTINEL(1);
 
@@ -13,5 +13,5 @@ const void *const rd_kernels_rooted_reduce[RD_GPU_PROTOS][RD_KN_NUMBERS] = {
 
 const void *const rd_kernels_rooted_broadcast[RD_GPU_PROTOS] = {
     nullptr,
-    (const void *)rd_rooted_broadcast<rd_codec_ll128, RD_KT_GROUPS>,
+    (const void *)rd_rooted_broadcast<rd_lines_ll128, RD_KT_GROUPS>,
 };

@@ -31,29 +31,29 @@ struct rd_rooted_t {
         end = rooted ? begin : begin + chunk < bytes ? begin + chunk : bytes;
     }
 
-    template <class CODEC>
+    template <class PROTO>
     RD_MEMBER char *slot(const rd_epoch_t &e, uint32_t of, uint32_t from, uint32_t units, uint32_t pass) const
     {
-        return e.bank(of, pass) + ((uint64_t)from * units + g.unit) * CODEC::WIRE;
+        return e.bank(of, pass) + ((uint64_t)from * units + g.unit) * PROTO::WIRE;
     }
 
     /* By an owner's group: v is what the warp that serves the root has. False: one has to leave, so all do. */
-    template <class CODEC>
-    RD_MEMBER bool share(uint4 *buffer, uint4 (&v)[CODEC::ITEMS], bool dead) const
+    template <class PROTO>
+    RD_MEMBER bool share(uint4 *buffer, uint4 (&v)[PROTO::ITEMS], bool dead) const
     {
 #pragma unroll
-        for (uint32_t j = 0; j < CODEC::ITEMS && rooted; j++)
+        for (uint32_t j = 0; j < PROTO::ITEMS && rooted; j++)
             buffer[j * 32] = v[j];
         if (group_any(g.index + 1, g.n * 32, dead))
             return false;
 #pragma unroll
-        for (uint32_t j = 0; j < CODEC::ITEMS; j++)
+        for (uint32_t j = 0; j < PROTO::ITEMS; j++)
             v[j] = buffer[j * 32];
         return true;
     }
 };
 
-template <class CODEC, class ARITH, uint32_t THREADS>
+template <class PROTO, class ARITH, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
 {
@@ -67,33 +67,33 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
     const ARITH number(r, g.n);
     for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
-            char *theirs = x.slot<CODEC>(e, g.peer, g.rank, r.units, pass);
-            char *mine = x.slot<CODEC>(e, g.rank, g.peer, r.units, pass);
-            uint4 v[CODEC::ITEMS], *buffer = g.buffer<CODEC>(pass);
-            rd_unit_load<CODEC>(v, in, at, g.lane);
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.units, pass);
+            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.units, pass);
+            uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
+            rd_unit_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
                 e.announce();
-            rd_unit_scale<CODEC>(v, number);
+            rd_unit_scale<PROTO>(v, number);
             if (x.other) {
                 if (e.gate(pass) && !x.rooted)
-                    CODEC::send(theirs, v, g.lane);
-                CODEC::receive(v, mine, g.lane, e.wait); /* an owner: a part of its chunk; the root: a sum */
-                CODEC::clean(mine, g.lane);
+                    PROTO::send(theirs, v, g.lane);
+                PROTO::receive(v, mine, g.lane, e.wait); /* an owner: a part of its chunk; the root: a sum */
+                PROTO::clean(mine, g.lane);
             }
-            good = x.owner ? g.gather<CODEC>(buffer, v, e.wait.dead) : !e.wait.dead;
+            good = x.owner ? g.gather<PROTO>(buffer, v, e.wait.dead) : !e.wait.dead;
             if (good && x.owner && x.rooted) {
-                g.sum<CODEC>(v, buffer, number);
-                CODEC::send(theirs, v, g.lane);
+                g.sum<PROTO>(v, buffer, number);
+                PROTO::send(theirs, v, g.lane);
             } else if (good && !x.owner) {
-                rd_unit_store<CODEC>(out, at, v, g.lane);
+                rd_unit_store<PROTO>(out, at, v, g.lane);
             }
         }
     }
     e.end(r.passes);
 }
 
-template <class CODEC, uint32_t THREADS>
+template <class PROTO, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
 {
@@ -107,29 +107,29 @@ rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
     rd_epoch_t e(work.comm, g.peer);
     for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * CODEC::DATA;
-            char *theirs = x.slot<CODEC>(e, g.peer, g.rank, r.units, pass);
-            char *mine = x.slot<CODEC>(e, g.rank, g.peer, r.units, pass);
-            uint4 v[CODEC::ITEMS];
+            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.units, pass);
+            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.units, pass);
+            uint4 v[PROTO::ITEMS];
             if (!x.owner)
-                rd_unit_load<CODEC>(v, in, at, g.lane);
+                rd_unit_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
                 e.announce();
             if (x.other)
                 (void)e.gate(pass);
             if (last) {
-                CODEC::receive(v, mine, g.lane, e.wait);
-                CODEC::clean(mine, g.lane);
+                PROTO::receive(v, mine, g.lane, e.wait);
+                PROTO::clean(mine, g.lane);
             }
-            good = x.owner ? x.share<CODEC>(g.buffer<CODEC>(pass), v, e.wait.dead) : !e.wait.dead;
+            good = x.owner ? x.share<PROTO>(g.buffer<PROTO>(pass), v, e.wait.dead) : !e.wait.dead;
             if (good && x.other)
-                CODEC::send(theirs, v, g.lane);
+                PROTO::send(theirs, v, g.lane);
             if (good && x.other && !last) {
-                CODEC::receive(v, mine, g.lane, e.wait);
-                CODEC::clean(mine, g.lane);
+                PROTO::receive(v, mine, g.lane, e.wait);
+                PROTO::clean(mine, g.lane);
             }
             if (good && !e.wait.dead && (x.owner || r.in != r.out))
-                rd_unit_store<CODEC>(out, at, v, g.lane);
+                rd_unit_store<PROTO>(out, at, v, g.lane);
         }
     }
     e.end(r.passes);
