@@ -33,12 +33,12 @@ typedef struct rd_env {
     int p2p;             /* RONDO_P2P: GPUs may reach each other's memory */
     size_t cuda_bank;    /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 10M or what fits */
     size_t proxy_bytes;   /* RONDO_PROXY_BYTES: bytes of pinned memory that a round between nodes goes through; 0: 512K */
-    size_t cuda_round;   /* RONDO_PROXY_ROUND: least bytes of rounds of many, and of what goes inside nodes; 0: 32K */
+    size_t proxy_round;   /* RONDO_PROXY_ROUND: least bytes of rounds of many, and of what goes inside nodes; 0: 32K */
     int proxy_threads;      /* RONDO_PROXY_THREADS: threads that share an operation between nodes; 0: by cores */
     int cuda_channels;   /* RONDO_CUDA_CHANNELS: blocks of SIMPLE, each a channel to the next rank; 0: 64 */
     size_t cuda_long;    /* RONDO_CUDA_LONG: bytes from which a message between GPUs goes by slices; 0: by cost */
     int cuda_spare;      /* RONDO_CUDA_SPARE: percent */
-    int cuda_awake;      /* RONDO_PROXY_POLL_US: microseconds for which the proxy polls after anything has moved */
+    int proxy_poll_us;      /* RONDO_PROXY_POLL_US: microseconds for which the proxy polls after anything has moved */
     int gdr;      /* RONDO_GDR: messages of GPUs go straight over the network; -1: where it can */
     size_t gdr_min; /* RONDO_GDR_MIN: those of so many bytes and more */
     int cuda_fifos;      /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */

@@ -41,7 +41,7 @@ static size_t slot_for(size_t n, const rd_env_t *env)
 static void layout(rd_proxy_path_t *s, const rd_env_t *env, size_t *bytes)
 {
     size_t n = (size_t)s->cuda->k.nranks;
-    size_t least = env->cuda_round ? env->cuda_round : LEAST;
+    size_t least = env->proxy_round ? env->proxy_round : LEAST;
 
     s->k.slots = SLOTS;
     s->k.slot = (uint32_t)slot_for(n, env);
@@ -74,7 +74,7 @@ static int channel_begin(rd_proxy_path_t *s, int number, size_t bytes)
     channel->client.turn = rd_carry;
     channel->client.arg = channel;
     channel->client.proxy = number;
-    channel->client.awake_us = s->cuda->team->env->cuda_awake;
+    channel->client.awake_us = s->cuda->team->env->proxy_poll_us;
     return channel->counts ? 0 : -1;
 }
 
