@@ -76,11 +76,11 @@ static void end_transports(rondo_comm_t comm)
     comm->net = NULL;
 }
 
-static void look_at_device(void *arg)
+static void poll_device(void *arg)
 {
     rondo_comm_t comm = arg;
 
-    rd_cuda_look(comm->cuda);
+    rd_cuda_health_poll(comm->cuda);
 }
 
 /* In reverse order of creation. */
@@ -241,7 +241,7 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop, has_left, comm)))
         return result;
     if (comm->cuda && comm->nranks > 1)
-        rd_liveness_look(comm->liveness, look_at_device);
+        rd_liveness_poll(comm->liveness, poll_device);
     if (comm->rank == 0)
         rd_log(&comm->ctx, RD_LOG_INFO,
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",

@@ -348,7 +348,7 @@ unlock:
     return code;
 }
 
-void rd_liveness_look(rd_liveness_t *w, void (*look)(void *arg))
+void rd_liveness_poll(rd_liveness_t *w, void (*look)(void *arg))
 {
     uint64_t one = 1;
     pthread_mutex_lock(&lock);

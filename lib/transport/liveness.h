@@ -15,7 +15,7 @@ typedef struct rd_liveness rd_liveness_t;
 rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx, rd_stop_t *stop,
                             int (*has_left)(void *arg, int rank), void *arg);
 /* From now on `look(arg)` is called every RD_LIVENESS_MS, with what rd_liveness_add was given, by the watch's thread. */
-void rd_liveness_look(rd_liveness_t *liveness, void (*look)(void *arg));
+void rd_liveness_poll(rd_liveness_t *liveness, void (*look)(void *arg));
 void rd_liveness_remove(rd_liveness_t *liveness); /* after it returns nothing of the communicator is touched */
 
 /* A communicator that is being made of some of a watched one's ranks, `members`, ascending. Who dies before it has come

@@ -24,7 +24,7 @@ rondo_result_t rd_cuda_device(int wanted, int *device);
  * set: it is for rd_cuda_free. */
 rondo_result_t rd_cuda_create(rd_cuda_t **cuda, const rd_team_t *team, const rd_net_comm_ops_t *net_comms);
 /* What the watch does for a CUDA communicator several times a second. */
-void rd_cuda_look(rd_cuda_t *cuda);
+void rd_cuda_health_poll(rd_cuda_t *cuda);
 /* Waits for what is enqueued, or, after an error, until kernels have left; then closes what is the peers'. After it this
  * rank touches no peer's memory: its control may say that it has left. */
 rondo_result_t rd_cuda_close(rd_cuda_t *cuda);

@@ -20,7 +20,7 @@ static rondo_result_t none(void)
     return rd_error(NULL, RONDO_ERR_INTERNAL, "a CUDA communicator without CUDA");
 }
 
-void rd_cuda_look(rd_cuda_t *cuda)
+void rd_cuda_health_poll(rd_cuda_t *cuda)
 {
     (void)cuda;
 }

@@ -40,7 +40,7 @@ static void late_look(rd_cuda_t *cuda, int peer)
            peer, rd_boot_whois(team->boot, peer), (long long)(now - cuda->slow_ms) / 1000);
 }
 
-void rd_cuda_look(rd_cuda_t *cuda)
+void rd_cuda_health_poll(rd_cuda_t *cuda)
 {
     const rd_team_t *team = cuda->team;
     volatile rd_khost_t *host = cuda->host;
