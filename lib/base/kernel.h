@@ -13,7 +13,7 @@ typedef enum {
     RD_KERNEL_MESSAGES,
     RD_KERNEL_COPY, /* the barriers around copies by copy engines */
     /* The rest. */
-    RD_KERNEL_ALONE,
+    RD_KERNEL_SINGLE,
     RD_KERNEL_WRITE,
     RD_KERNEL_NOTHING,
     RD_KERNEL_PROXIED,

@@ -6,7 +6,7 @@
 #include "kernels/arith_any.cuh"
 
 RD_KERNEL(512)
-rd_alone(RD_WORK(rd_kwork_reduce_t))
+rd_single(RD_WORK(rd_kwork_reduce_t))
 {
     const rd_kreduce_t &r = work.reduce;
     const uint64_t bytes = r.count * rd_arith_size(r.type), step = (uint64_t)gpu_blocks() * gpu_threads() * 16;

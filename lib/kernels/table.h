@@ -37,7 +37,7 @@ extern const void *const rd_kernels_simple_move;
 extern const void *const rd_kernels_messages[RD_GPU_PROTOS];
 extern const void *const rd_kernels_streams[RD_GPU_PROTOS];
 extern const void *const rd_kernels_mixed[RD_GPU_PROTOS];
-extern const void *const rd_kernels_alone[RD_KT_ALONES]; /* from COPY on */
+extern const void *const rd_kernels_single[RD_KT_ALONES]; /* from COPY on */
 
 #ifdef __cplusplus
 }
@@ -52,7 +52,7 @@ extern const void *const rd_kernels_alone[RD_KT_ALONES]; /* from COPY on */
 #define RD_KT_PLACES 5
 #define RD_KT_PIECES 2 /* of a fifo, in a unit of a program */
 #define RD_KT_STREAMS 512 /* STREAMS: all that a multiprocessor holds at the 128 registers that lines take */
-#define RD_KT_ALONE 512
+#define RD_KT_SINGLE 512
 #define RD_KT_BARRIER (32 * RD_KRANKS)
 #define RD_KT_FIT 512 /* that a multiprocessor holds, at the 128 registers that none of GROUPS and RING exceeds */
 #define RD_KT_FIT_PROGRAM 384 /* programs take up to 168 */

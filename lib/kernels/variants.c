@@ -34,11 +34,11 @@ static const struct {
     [RD_KERNEL_PROGRAM] = {.protos = LINES, .threads = RD_KT_PROGRAM, .units = RD_KFIFOS, .warps = 1},
     [RD_KERNEL_MESSAGES] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
     [RD_KERNEL_COPY] = {.threads = RD_KT_BARRIER, .warps = 1},
-    [RD_KERNEL_ALONE] = {.threads = RD_KT_ALONE, .warps = 1},
-    [RD_KERNEL_WRITE] = {.threads = RD_KT_ALONE, .warps = 1},
-    [RD_KERNEL_NOTHING] = {.threads = RD_KT_ALONE, .warps = 1},
-    [RD_KERNEL_PROXIED] = {.threads = RD_KT_ALONE, .warps = 1},
-    [RD_KERNEL_PROXIED_MESSAGES] = {.threads = RD_KT_ALONE, .warps = 1},
+    [RD_KERNEL_SINGLE] = {.threads = RD_KT_SINGLE, .warps = 1},
+    [RD_KERNEL_WRITE] = {.threads = RD_KT_SINGLE, .warps = 1},
+    [RD_KERNEL_NOTHING] = {.threads = RD_KT_SINGLE, .warps = 1},
+    [RD_KERNEL_PROXIED] = {.threads = RD_KT_SINGLE, .warps = 1},
+    [RD_KERNEL_PROXIED_MESSAGES] = {.threads = RD_KT_SINGLE, .warps = 1},
     [RD_KERNEL_STREAMS] = {.protos = LINES, .threads = RD_KT_STREAMS, .warps = 1},
     [RD_KERNEL_MIXED] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
 };
@@ -122,7 +122,7 @@ const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
     if (kernel == RD_KERNEL_MIXED)
         return rd_kernels_mixed[l->proto];
     if (kernel >= RD_KERNEL_COPY)
-        return kernel < RD_NUM_KERNELS ? rd_kernels_alone[kernel - RD_KERNEL_COPY] : NULL;
+        return kernel < RD_NUM_KERNELS ? rd_kernels_single[kernel - RD_KERNEL_COPY] : NULL;
     if (!l->algo || l->coll >= RD_NUM_COLLS || !(l->algo->device.colls & BIT(l->coll)) ||
         !(kernels[kernel].protos & 1u << l->proto))
         return NULL;

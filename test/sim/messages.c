@@ -281,7 +281,7 @@ static void liveness(world_t *w, int rank, int launch, int count)
         if (m->to != rank || m->receive_launch != launch || !in_arena(m) || !m->bytes)
             continue;
         m->seen = malloc(m->bytes);
-        queue(w, rank, RD_KERNEL_ALONE, 1, 64)->reduce = (rd_kreduce_t){.in = m->got, .out = m->seen, .count = m->bytes,
+        queue(w, rank, RD_KERNEL_SINGLE, 1, 64)->reduce = (rd_kreduce_t){.in = m->got, .out = m->seen, .count = m->bytes,
                                                                     .type = RONDO_UINT8, .op = RONDO_SUM};
     }
 }

@@ -158,10 +158,10 @@ static int scales(const rd_cuda_t *cuda, const rd_coll_desc_t *desc)
 }
 
 /* One rank: the input, perhaps scaled. */
-static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
+static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
 {
     rd_klaunch_t launch = {
-        .kernel = RD_KERNEL_ALONE, .coll = RD_ALLREDUCE, .type = (uint32_t)call->desc.type, .op = RONDO_SUM};
+        .kernel = RD_KERNEL_SINGLE, .coll = RD_ALLREDUCE, .type = (uint32_t)call->desc.type, .op = RONDO_SUM};
     size_t element = rondo_type_size(call->desc.type), count = call->desc.count;
     rd_kwork_t work;
 
@@ -180,7 +180,7 @@ static rondo_result_t run_alone(rd_cuda_t *cuda, const rd_call_t *call)
     work.reduce = (rd_kreduce_t){.in = call->in, .out = call->out, .count = count, .coll = RD_ALLREDUCE,
                                  .type = (uint32_t)call->desc.type, .passes = 1, .units = 1};
     rd_cuda_op(cuda, call, &work.reduce);
-    launch.threads = rd_kernel_threads(RD_KERNEL_ALONE, RD_PROTO_LL);
+    launch.threads = rd_kernel_threads(RD_KERNEL_SINGLE, RD_PROTO_LL);
     size_t blocks = (count * element + 16383) / 16384;
     launch.blocks = blocks < cuda->limits.blocks ? (uint32_t)blocks : cuda->limits.blocks;
     return rd_cuda_launch(cuda, &launch, &work, call->stream);
@@ -332,7 +332,7 @@ rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call)
     if (call->desc.coll == RD_BARRIER)
         return cuda->k.nranks == 1 ? RONDO_SUCCESS : run_barrier(cuda, call->stream);
     if (cuda->k.nranks == 1)
-        return call->desc.count || call->tables ? run_alone(cuda, call) : RONDO_SUCCESS;
+        return call->desc.count || call->tables ? run_single(cuda, call) : RONDO_SUCCESS;
     if (call->tables && call->desc.coll == RD_REDUCE_SCATTER)
         return reduce_each(cuda, call);
     if (call->tables)
