@@ -28,7 +28,7 @@ static _Atomic int64_t until_us; /* this rank's proxies do nothing for the commu
 
 static rd_proxy_state_t carry_later(void *channel)
 {
-    return test_clock_us() < atomic_load(&until_us) ? RD_PROXY_WAITS : rd_carry(channel);
+    return test_clock_us() < atomic_load(&until_us) ? RD_PROXY_WAITS : rd_proxy_progress(channel);
 }
 
 static int held(void)

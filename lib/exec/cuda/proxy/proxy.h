@@ -4,7 +4,7 @@
  *
  *   a call    writes down what it wants (a task), launches a kernel, wakes the proxies         [proxy.c]
  *   kernel    input into a slot, trigger ...                                                   [kernels/proxy.cuh]
- *   proxy     trigger -> the task's round, or a message, on the net communicator -> done                [proxy_progress.c]
+ *   proxy     trigger -> the task's round, or a message, on the net communicator -> done       [proxy_progress.c]
  *   kernel    ... done, slot into the output
  *
  * Where the network moves a GPU's memory, messages go without slots: gdr.c.
@@ -185,7 +185,7 @@ uint32_t rd_proxy_path_beside_most(const rd_proxy_path_t *path);
 double rd_proxy_path_price(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* exec/cuda/hier/node_comm.c: the node's ranks; collective, of all ranks. */
-rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *host_windows); /* *apart: GPUs of a node do not reach each other */
+rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *host_windows); /* *host_windows: GPUs of a node do not reach each other */
 void rd_node_comm_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 void rd_node_comm_close(rd_cuda_t *cuda);
 
@@ -228,7 +228,7 @@ rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *path, const rd_kmessage_t
 void rd_rcache_free(rd_proxy_path_t *path); /* no kernel runs any more */
 
 /* proxy_progress.c: a turn of the proxy. */
-rd_proxy_state_t rd_carry(void *channel);
-void rd_carry_failure(rd_proxy_channel_t *channel, int net_comm); /* what has failed the communicator fails the net communicator */
+rd_proxy_state_t rd_proxy_progress(void *channel);
+void rd_proxy_progress_failure(rd_proxy_channel_t *channel, int net_comm); /* what has failed the communicator fails the net communicator */
 
 #endif

@@ -71,7 +71,7 @@ static int channel_begin(rd_proxy_path_t *s, int number, size_t bytes)
     channel->slots = s->area->pinned + RD_PROXY_PATH_LANES_BYTES + (size_t)number * bytes;
     for (int l = 0; l < s->nlanes; l++)
         channel->lanes[l].pinned = (rd_klane_t *)(void *)s->area->pinned + number * RD_KPROXY_LANES + l;
-    channel->client.turn = rd_carry;
+    channel->client.turn = rd_proxy_progress;
     channel->client.arg = channel;
     channel->client.proxy = number;
     channel->client.awake_us = s->cuda->team->env->proxy_poll_us;
@@ -205,7 +205,7 @@ static void say_what_was_made(const rd_proxy_path_t *s)
         return;
     if (team->node->nnodes == 1)
         rd_log(team->ctx, RD_LOG_INFO,
-               "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data goes through proxies through %zu MB of "
+               "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data goes by proxies through %zu MB of "
                "pinned memory a rank, by %d threads",
                team->nranks, RD_KRANKS, s->area->bytes >> 20, s->nchannels);
     else if (s->direct)
@@ -215,7 +215,7 @@ static void say_what_was_made(const rd_proxy_path_t *s)
                team->node->nnodes, s->direct, s->way, s->area->bytes >> 20, s->nchannels);
     else
         rd_log(team->ctx, RD_LOG_INFO,
-               "CUDA between %d nodes: no direct path (%s), data goes through proxies through %zu MB of pinned memory a rank, by "
+               "CUDA between %d nodes: no direct path (%s), data goes by proxies through %zu MB of pinned memory a rank, by "
                "%d threads",
                team->node->nnodes, s->way, s->area->bytes >> 20, s->nchannels);
     if (team->cores_each < 2)
@@ -255,7 +255,7 @@ static void net_comms_end(rd_proxy_path_t *s)
     for (int i = RD_NET_COMMS * s->nchannels - 1; i >= 0; i--) {
         rd_proxy_channel_t *channel = &s->channels[i / RD_NET_COMMS];
         rd_queue_t *net_comm = channel->net_comms[i % RD_NET_COMMS];
-        rd_carry_failure(channel, i % RD_NET_COMMS);
+        rd_proxy_progress_failure(channel, i % RD_NET_COMMS);
         if (net_comm)
             ops->leave(net_comm);
     }

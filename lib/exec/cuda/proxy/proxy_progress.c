@@ -259,7 +259,7 @@ static int inside(const rd_proxy_path_t *s, int net_comm, int r)
 }
 
 /* A rank that the net communicator does not have is nobody whom its ranks may blame: they learn of it as this one has. */
-void rd_carry_failure(rd_proxy_channel_t *channel, int net_comm)
+void rd_proxy_progress_failure(rd_proxy_channel_t *channel, int net_comm)
 {
     const rd_team_t *team = channel->path->cuda->team;
     rd_queue_t *to = channel->net_comms[net_comm];
@@ -320,7 +320,7 @@ static rd_proxy_state_t end(rd_proxy_channel_t *channel, rondo_result_t result)
     else
         rd_health_fail(team->health, result, team->rank, "an operation could not go on: %s", rd_thread_error());
     for (int i = 0; i < RD_NET_COMMS; i++) {
-        rd_carry_failure(channel, i);
+        rd_proxy_progress_failure(channel, i);
         if (channel->net_comms[i])
             rd_queue_flush(channel->net_comms[i], rd_health_check(channel->net_comms[i]->health));
     }
@@ -355,7 +355,7 @@ static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *net_comm,
     return result;
 }
 
-rd_proxy_state_t rd_carry(void *arg)
+rd_proxy_state_t rd_proxy_progress(void *arg)
 {
     rd_proxy_channel_t *channel = arg;
     const rd_proxy_path_t *s = channel->path;
