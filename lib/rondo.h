@@ -263,8 +263,8 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
  * RONDO_CREATE_TIMEOUT_MS, or an error at once that says so. When one of the ranks that stay dies too, the shrink fails
  * on the others, or what it has made does: leave both out of `comm` then, all of you, by another shrink of it. Nobody
  * waits for one that died before it came, if another rank of its node is left to see that; else for
- * RONDO_CREATE_TIMEOUT_MS. After an error it may be called again, with the same list or a longer one, however often each
- * rank has tried before: what counts is that all call with the same list in the end. */
+ * RONDO_CREATE_TIMEOUT_MS. After an error it may be called again, with the same list or a longer one, however often
+ * each rank has tried before: what counts is that all call with the same list in the end. */
 #define RONDO_SURVIVORS (-1)
 rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nexcluded, rondo_comm_t *newcomm,
                                  const rondo_config_t *config);
@@ -273,21 +273,20 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
  * communicator stays, and must still be destroyed. */
 rondo_result_t rondo_comm_finalize(rondo_comm_t comm);
 
-/* The same question without the wait. *done = 0: something is not complete. *done = 1: everything is, or the communicator
- * has failed with the result that is returned. What a rank that has all its results still sends between nodes counts,
- * too. Makes what progress it can. */
+/* The same question without the wait. *done = 0: something is not complete. *done = 1: everything is, or the
+ * communicator has failed with the result that is returned. What a rank that has all its results still sends between
+ * nodes counts, too. Makes what progress it can. */
 rondo_result_t rondo_comm_test(rondo_comm_t comm, int *done);
 
 /* Frees the communicator, its connections, its operators, and the memory that it shares: not collective in the sense
  * that it waits for nobody, but every rank must call it (or abort) once. What is idle is freed at once; what is
  * enqueued or submitted is waited for first; after an error it never waits. What was sent before arrives at those who
  * still receive it, however late. Between nodes a thread sees to long messages that a rank has yet to read. A process
- * that ends meanwhile waits for that rank in exit, for up to two seconds; who comes later still, or finds a process that
- * was ended by _exit or a signal, may have lost them. Of more than 16 communicators whose messages are unread the oldest
- * have no longer than that, either. Who waits for more of this rank, on its node or another, gets RONDO_ERR_REMOTE. A
- * process that ends without it is reported as dead to ranks that still wait for it.
- * Registrations and memory of this communicator must be given back before. `comm` is no longer valid, whatever is
- * returned. */
+ * that ends meanwhile waits for that rank in exit, for up to two seconds; who comes later still, or finds a process
+ * that was ended by _exit or a signal, may have lost them. Of more than 16 communicators whose messages are unread the
+ * oldest have no longer than that, either. Who waits for more of this rank, on its node or another, gets
+ * RONDO_ERR_REMOTE. A process that ends without it is reported as dead to ranks that still wait for it. Registrations
+ * and memory of this communicator must be given back before. `comm` is no longer valid, whatever is returned. */
 rondo_result_t rondo_comm_destroy(rondo_comm_t comm);
 
 /* Ends it now, from any thread, also while another thread is in a call on `comm`: that call returns RONDO_ERR_ABORTED,
@@ -314,11 +313,11 @@ rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size);
 rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device);
 
 /* Promises that `bytes` bytes at `buffer` stay where they are until rondo_comm_deregister, so that operations on any
- * part of them may be faster. Both are collective: all ranks call, each with its own buffer and length (on GPUs, NULL and
- * 0 for none), and none inside a group. The buffer stays the caller's; it may be freed when all ranks have deregistered
- * and what they had enqueued is over; to free it earlier is an error that cannot be seen. On GPUs, where every rank is a
- * process of its own, rondo_comm_register waits for the other ranks and for what is enqueued; rondo_comm_deregister
- * waits for nobody. No result changes.
+ * part of them may be faster. Both are collective: all ranks call, each with its own buffer and length (on GPUs, NULL
+ * and 0 for none), and none inside a group. The buffer stays the caller's; it may be freed when all ranks have
+ * deregistered and what they had enqueued is over; to free it earlier is an error that cannot be seen. On GPUs, where
+ * every rank is a process of its own, rondo_comm_register waits for the other ranks and for what is enqueued;
+ * rondo_comm_deregister waits for nobody. No result changes.
  *
  * RONDO_CUDA_COPY (doc/gpu.md) goes further: there what an allgather (send; in place recv), an alltoall (send) or
  * a broadcast (recv) is copied from must lie at the same offset of the same registration on all ranks. It is
@@ -343,9 +342,8 @@ rondo_result_t rondo_mem_free(void *buffer, rondo_comm_t comm);
  *   RONDO_ERR_INVALID_ARGUMENT   comm not a communicator, type, op, root or peer out of range, op without sense for the
  *                                type, a NULL buffer, overlap, a count beyond memory (a negative number, most likely)
  *   RONDO_ERR_UNSUPPORTED        RONDO_ALGO or RONDO_PROTO force what cannot serve this call; nothing else is tried
- *   RONDO_ERR_NO_MEMORY          the operation could not begin; the communicator has failed, or the others would wait for
- *                                this rank for ever
- *   RONDO_ERR_REMOTE, _TIMEOUT, _ABORTED, _MISMATCH    the communicator has failed: see the top
+ *   RONDO_ERR_NO_MEMORY          the operation could not begin; the communicator has failed, or the others would wait
+ * for this rank for ever RONDO_ERR_REMOTE, _TIMEOUT, _ABORTED, _MISMATCH    the communicator has failed: see the top
  */
 
 /* recv[i] = send[i] of rank 0 op ... op send[i] of rank n-1, everywhere, bitwise the same. Reads `count` elements at

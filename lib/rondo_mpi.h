@@ -8,9 +8,9 @@
 
 /* Collective over `mpi`. Asks MPI for rank, size and one broadcast of 128 bytes, and nothing more, also when it fails:
  * if rank 0 cannot make an id it broadcasts one that carries the error, which rondo_comm_create then returns
- * everywhere. MPI is called in this thread, during this call: the thread level need be no higher than that asks for, and
- * MPI_THREAD_SINGLE will do in a program's only thread. Nothing of rondo calls MPI afterwards, so the communicator may
- * be used by any thread, and used and destroyed after MPI_Finalize. */
+ * everywhere. MPI is called in this thread, during this call: the thread level need be no higher than that asks for,
+ * and MPI_THREAD_SINGLE will do in a program's only thread. Nothing of rondo calls MPI afterwards, so the communicator
+ * may be used by any thread, and used and destroyed after MPI_Finalize. */
 static inline rondo_result_t rondo_comm_create_mpi(rondo_comm_t *comm, MPI_Comm mpi, const rondo_config_t *config)
 {
     int rank, nranks;

@@ -23,29 +23,29 @@ typedef struct rd_env {
     int slots;                 /* RONDO_SLOTS: slots a connection, 1 to 64, a power of two; 0: by rank count */
     size_t slice_bytes;        /* RONDO_SLICE_BYTES: what one message carries at most; 0: by cost; at most a slot */
     size_t ll_max;             /* RONDO_LL_MAX: chunks up to this many bytes may go by LL */
-    int cma;                  /* RONDO_CMA: reading a peer's memory is allowed */
+    int cma;                   /* RONDO_CMA: reading a peer's memory is allowed */
     char tune[256];            /* RONDO_TUNE: a file of prices, or the name of a built-in table; "": by processor */
-    char nt_store[32];           /* RONDO_NT_STORE: "", "never", "always" or "adapt" */
-    size_t cma_min;           /* RONDO_CMA_MIN: messages of a pair from so many bytes on go by CMA */
+    char nt_store[32];         /* RONDO_NT_STORE: "", "never", "always" or "adapt" */
+    size_t cma_min;            /* RONDO_CMA_MIN: messages of a pair from so many bytes on go by CMA */
     int huge_pages;            /* RONDO_HUGE_PAGES */
     char net[128];             /* RONDO_NET: network devices, each a rail */
 
-    int p2p;             /* RONDO_P2P: GPUs may reach each other's memory */
-    size_t cuda_bank;    /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 10M or what fits */
-    size_t proxy_bytes;   /* RONDO_PROXY_BYTES: bytes of pinned memory that a round between nodes goes through; 0: 512K */
-    size_t proxy_round;   /* RONDO_PROXY_ROUND: least bytes of rounds of many, and of what goes inside nodes; 0: 32K */
-    int proxy_threads;      /* RONDO_PROXY_THREADS: threads that share an operation between nodes; 0: by cores */
-    int cuda_channels;   /* RONDO_CUDA_CHANNELS: blocks of SIMPLE, each a channel to the next rank; 0: 64 */
-    size_t cuda_long;    /* RONDO_CUDA_LONG: bytes from which a message between GPUs goes by slices; 0: by cost */
-    int cuda_spare;      /* RONDO_CUDA_SPARE: percent */
-    int proxy_poll_us;      /* RONDO_PROXY_POLL_US: microseconds for which the proxy polls after anything has moved */
-    int gdr;      /* RONDO_GDR: messages of GPUs go straight over the network; -1: where it can */
-    size_t gdr_min; /* RONDO_GDR_MIN: those of so many bytes and more */
-    int cuda_fifos;      /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
-    size_t cuda_copy;    /* RONDO_CUDA_COPY: bytes from which on blocks go by copies; 0: never */
-    int cuda_blocks;     /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
-    char ucx_tls[64];    /* RONDO_UCX_TLS: UCX's transports between nodes */
-    int nccl_host;       /* RONDO_NCCL_HOST: read in lib/nccl */
+    int p2p;            /* RONDO_P2P: GPUs may reach each other's memory */
+    size_t cuda_bank;   /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 10M or what fits */
+    size_t proxy_bytes; /* RONDO_PROXY_BYTES: bytes of pinned memory that a round between nodes goes through; 0: 512K */
+    size_t proxy_round; /* RONDO_PROXY_ROUND: least bytes of rounds of many, and of what goes inside nodes; 0: 32K */
+    int proxy_threads;  /* RONDO_PROXY_THREADS: threads that share an operation between nodes; 0: by cores */
+    int cuda_channels;  /* RONDO_CUDA_CHANNELS: blocks of SIMPLE, each a channel to the next rank; 0: 64 */
+    size_t cuda_long;   /* RONDO_CUDA_LONG: bytes from which a message between GPUs goes by slices; 0: by cost */
+    int cuda_spare;     /* RONDO_CUDA_SPARE: percent */
+    int proxy_poll_us;  /* RONDO_PROXY_POLL_US: microseconds for which the proxy polls after anything has moved */
+    int gdr;            /* RONDO_GDR: messages of GPUs go straight over the network; -1: where it can */
+    size_t gdr_min;     /* RONDO_GDR_MIN: those of so many bytes and more */
+    int cuda_fifos;     /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
+    size_t cuda_copy;   /* RONDO_CUDA_COPY: bytes from which on blocks go by copies; 0: never */
+    int cuda_blocks;    /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
+    char ucx_tls[64];   /* RONDO_UCX_TLS: UCX's transports between nodes */
+    int nccl_host;      /* RONDO_NCCL_HOST: read in lib/nccl */
     char topo_file[256]; /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
 } rd_env_t;
 

@@ -34,7 +34,8 @@ void rd_error_again(rd_log_ctx_t *ctx, const char *text);
 
 /* One line, by one write(2), on standard error or RONDO_DEBUG_FILE: "rondo 0.1.0 host:pid rank/nranks name: ...".
  * Both may be called from any thread and keep errno. */
-void rd_log(const rd_log_ctx_t *ctx, rd_log_level_t level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void rd_log(const rd_log_ctx_t *ctx, rd_log_level_t level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 bool rd_log_enabled(rd_log_level_t level);
 void rd_log_set_level(rd_log_level_t level);                     /* called where the environment is read */
 int rd_log_level_parse(const char *text, rd_log_level_t *level); /* "warn"; 0 or -1 */

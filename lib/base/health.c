@@ -32,7 +32,8 @@ static rondo_result_t release(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t
     return code;
 }
 
-rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, const char *format, ...)
+rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, const char *format,
+                           ...)
 {
     rondo_result_t first;
     va_list args;

@@ -17,8 +17,8 @@
 
 typedef struct rd_stop {
     _Atomic int code;           /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
-    _Atomic int failed_rank;        /* rank that died, left or failed; -1: none */
-    _Atomic int reporter;        /* who found that out, plus one; 0: this rank itself */
+    _Atomic int failed_rank;    /* rank that died, left or failed; -1: none */
+    _Atomic int reporter;       /* who found that out, plus one; 0: this rank itself */
     _Atomic int claimed;        /* the first writer's mark: only it fills the fields here */
     _Atomic(uint32_t *) mirror; /* a word that is set with `code`, for who cannot read this: kernels; or NULL */
     char text[RD_ERROR_BYTES];  /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
@@ -26,8 +26,8 @@ typedef struct rd_stop {
 
 /* First writer wins; later ones are ignored. Any thread. The sentence is the communicator's last error, and has been
  * printed, before the code can be seen. Returns the code that stands. */
-rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, const char *format,
+                           ...) __attribute__((format(printf, 5, 6)));
 /* The same of what a rank has found out whose number, plus one, is `reporter`, and others have passed on. */
 rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter,
                              const char *text);

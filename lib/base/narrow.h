@@ -1,6 +1,7 @@
 /* The narrow floating types, one element at a time: to float32 exactly, and back to nearest, ties to even. Integer
  * arithmetic on the bits, so that the result does not depend on rounding mode, flush-to-zero or instruction set; the
- * vector forms in exec/host/reduce_isa.h give the same bits. The CUDA kernels include it with an RD_NARROW_FN of their own. */
+ * vector forms in exec/host/reduce_isa.h give the same bits. The CUDA kernels include it with an RD_NARROW_FN of their
+ * own. */
 #ifndef RD_BASE_NARROW_H
 #define RD_BASE_NARROW_H
 

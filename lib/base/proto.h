@@ -10,7 +10,7 @@ typedef enum {
     RD_PROTO_SENTINEL, /* GPUs: all data, each word for itself; sums of float16, bfloat16, float32, float64; moving of
                           what has 4 or 8 bytes a word */
     RD_PROTO_SIMPLE,   /* slots and a counter; between GPUs slices of plain data, told of by a word behind a fence */
-    RD_PROTO_CMA,     /* host: the sender posts an address, the receiver reads there: long messages within a node */
+    RD_PROTO_CMA,      /* host: the sender posts an address, the receiver reads there: long messages within a node */
     RD_NUM_PROTOS
 } rd_proto_t;
 
@@ -22,7 +22,8 @@ typedef enum {
 
 #define RD_LL_MOST 2048 /* bytes of the longest LL message: a quarter of the ring */
 
-/* Bytes. Between nodes, two messages that go to one peer behind one another are copied up to this, and may go as one. */
+/* Bytes. Between nodes, two messages that go to one peer behind one another are copied up to this, and may go as one.
+ */
 #define RD_JOINED 28672
 
 #define RD_CMA_BLOCK ((size_t)256 << 10) /* of each peer's contribution, staged for a reduction: within L2 */

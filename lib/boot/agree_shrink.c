@@ -14,7 +14,8 @@ bool rd_agree_shrink_gone(int error)
     return error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
 }
 
-rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *b, int32_t round, const _Atomic int *closed)
+rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *b, int32_t round,
+                                     const _Atomic int *closed)
 {
     size_t n = (size_t)b->nranks;
     rd_agree_shrink_t *r = calloc(1, sizeof(*r));

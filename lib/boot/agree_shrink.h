@@ -70,7 +70,7 @@ typedef struct rd_agree_shrink {
     int64_t again_ms;
     /* as the leader */
     rd_listener_t incoming;
-    int leads, listed; /* listed: a list is out, and its answers are awaited */
+    int leads, listed;   /* listed: a list is out, and its answers are awaited */
     rd_member_t *member; /* by rank */
     struct pollfd *polls;
     pthread_t attendant;
@@ -78,12 +78,14 @@ typedef struct rd_agree_shrink {
     unsigned char job[16];
 } rd_agree_shrink_t;
 
-/* `round`: the last one that this rank had in an earlier agreement, or 0. `boot` stays while rd_agree_shrink_next and _keep
- * run. */
-rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *boot, int32_t round, const _Atomic int *closed);
+/* `round`: the last one that this rank had in an earlier agreement, or 0. `boot` stays while rd_agree_shrink_next and
+ * _keep run. */
+rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *boot, int32_t round,
+                                     const _Atomic int *closed);
 /* Waits for the next verdict; `made`: how it went with the last list. Sees `closed`, the deadline and whoever dies. An
  * error is everybody's who is left, or a deadline's. */
-rondo_result_t rd_agree_shrink_next(rd_agree_shrink_t *agreement, rondo_result_t made, rd_agree_shrink_verdict_t *verdict);
+rondo_result_t rd_agree_shrink_next(rd_agree_shrink_t *agreement, rondo_result_t made,
+                                    rd_agree_shrink_verdict_t *verdict);
 /* While a list is made: if this rank leads, somebody watches whether one of the list dies before it has come to the
  * rendezvous that this rank serves, and ends that. */
 void rd_agree_shrink_attend(rd_agree_shrink_t *agreement);
@@ -95,8 +97,9 @@ void rd_agree_shrink_end(rd_agree_shrink_t *agreement); /* NULL is fine */
 
 rondo_result_t rd_agree_shrink_lead(rd_agree_shrink_t *agreement, rd_agree_shrink_verdict_t *verdict);
 void rd_agree_shrink_lead_end(rd_agree_shrink_t *agreement);
-void rd_agree_shrink_list(rd_agree_shrink_t *agreement);                                 /* members from bits */
-rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *agreement, const char *awaited); /* closed, or beyond the deadline */
+void rd_agree_shrink_list(rd_agree_shrink_t *agreement); /* members from bits */
+rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *agreement,
+                                     const char *awaited); /* closed, or beyond the deadline */
 bool rd_agree_shrink_gone(int error); /* does this errno of a connection mean that there is nobody? */
 
 #define RD_AGREE_SHRINK_SILENT_MS 5000

@@ -110,8 +110,8 @@ static void admit(rd_agree_shrink_t *r, rd_chan_t *chan)
 {
     int rank = chan->theirs.rank;
     rd_member_t late = {.chan = chan};
-    if (chan->theirs.purpose != RD_FOR_AGREE_SHRINK || chan->theirs.nranks != r->nranks || rank < 0 || rank >= r->nranks ||
-        rank == r->rank) {
+    if (chan->theirs.purpose != RD_FOR_AGREE_SHRINK || chan->theirs.nranks != r->nranks || rank < 0 ||
+        rank >= r->nranks || rank == r->rank) {
         rd_chan_free(chan);
         return;
     }

@@ -23,7 +23,12 @@
 #define RD_ENDPOINT 32 /* what a server is bound to: its address, or the name of its unix socket */
 
 /* What a connection is for. */
-typedef enum { RD_FOR_MEETING = 'm', RD_FOR_NEIGHBOUR = 'n', RD_FOR_NODE = 'u', RD_FOR_AGREE_SHRINK = 'r' } rd_purpose_t;
+typedef enum {
+    RD_FOR_MEETING = 'm',
+    RD_FOR_NEIGHBOUR = 'n',
+    RD_FOR_NODE = 'u',
+    RD_FOR_AGREE_SHRINK = 'r'
+} rd_purpose_t;
 
 typedef struct rd_hello {
     rd_purpose_t purpose;

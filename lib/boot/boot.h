@@ -67,15 +67,15 @@ void rd_boot_farewell_alike(rd_boot_t *boot);
 rondo_result_t rd_boot_check(rd_boot_t *boot);
 
 typedef struct rd_boot_news {
-    int left;       /* the neighbour has said an orderly farewell */
-    int silent;     /* its socket ended without one */
-    int failed_rank;    /* with an error: who died or failed */
+    int left;        /* the neighbour has said an orderly farewell */
+    int silent;      /* its socket ended without one */
+    int failed_rank; /* with an error: who died or failed */
     int reporter;    /* who found that out, plus one; 0: this rank itself */
-    char text[200]; /* likewise: the sentence */
+    char text[200];  /* likewise: the sentence */
 } rd_boot_news_t;
 
-/* What rank `from` has said, that it stopped with `said` because of `failed rank`, as a sentence and an error of this rank.
- * `reporter`: who found it out, plus one; 0, or what is no rank's: `from` itself. */
+/* What rank `from` has said, that it stopped with `said` because of `failed rank`, as a sentence and an error of this
+ * rank. `reporter`: who found it out, plus one; 0, or what is no rank's: `from` itself. */
 rondo_result_t rd_boot_report(const rd_boot_t *boot, int from, int said, int failed_rank, int reporter, char *text,
                               size_t size);
 

@@ -42,7 +42,7 @@ typedef struct joining {
     int64_t deadline_ms, stopped_ms; /* stopped_ms: when the stop word was first seen set; 0: not yet */
     rondo_result_t code;
     int from_rendezvous; /* the failure came from the rendezvous: it need not be told */
-    int said;      /* the failure was logged where it happened */
+    int said;            /* the failure was logged where it happened */
     char text[sizeof(((rd_fail_t *)0)->text)];
 } joining_t;
 

@@ -20,7 +20,8 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
                  : said == RONDO_ERR_TIMEOUT ? "gave up waiting"
                                              : "has failed");
     else if (said == RONDO_ERR_TIMEOUT) /* alive, as far as anybody knows */
-        snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", failed_rank, ctx, first, said_by);
+        snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", failed_rank, ctx, first,
+                 said_by);
     else if (failed_rank == b->rank) /* a network that is cut in one direction: they are heard, and do not hear */
         snprintf(text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more", first,
                  said_by, failed_rank);

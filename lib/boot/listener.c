@@ -1,7 +1,7 @@
-/* The listener. Whoever can reach the port can connect, so a stranger may cost only a bounded share: one of 64 places, the
- * bytes of a hello, two seconds, or twenty if it has named this job. When the places are taken, one who has not goes
- * first, the oldest of them; a rank that loses its place under a flood tries again by itself. Everything is driven by
- * poll: no stranger, however slow, keeps the others waiting. */
+/* The listener. Whoever can reach the port can connect, so a stranger may cost only a bounded share: one of 64 places,
+ * the bytes of a hello, two seconds, or twenty if it has named this job. When the places are taken, one who has not
+ * goes first, the oldest of them; a rank that loses its place under a flood tries again by itself. Everything is driven
+ * by poll: no stranger, however slow, keeps the others waiting. */
 #include "boot/listener.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define ACCEPTS 32 /* in one turn, so that a flood leaves time for those inside */
 
 void rd_listener_open(rd_listener_t *d, int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes,
-                  const rd_hello_t *mine)
+                      const rd_hello_t *mine)
 {
     memset(d, 0, sizeof(*d));
     d->fd = fd;
@@ -51,7 +51,8 @@ int rd_listener_fill(const rd_listener_t *d, struct pollfd *p)
 
 static bool is_late(const rd_chan_t *c, int64_t now)
 {
-    return c->state != RD_CHAN_OPEN && now - c->since_ms > (c->state == RD_CHAN_PROOF ? RD_LISTENER_PROOF_MS : RD_LISTENER_MS);
+    return c->state != RD_CHAN_OPEN &&
+           now - c->since_ms > (c->state == RD_CHAN_PROOF ? RD_LISTENER_PROOF_MS : RD_LISTENER_MS);
 }
 
 static void make_room(rd_listener_t *d)

@@ -6,8 +6,8 @@
 
 #include "boot/session.h"
 
-#define RD_LISTENER_MOST 64 /* strangers at a time */
-#define RD_LISTENER_MS 2000 /* for each to name the job */
+#define RD_LISTENER_MOST 64        /* strangers at a time */
+#define RD_LISTENER_MS 2000        /* for each to name the job */
 #define RD_LISTENER_PROOF_MS 20000 /* and to prove itself: on a busy machine a rank may wait for its turn that long */
 #define RD_LISTENER_POLLS (RD_LISTENER_MOST + 1)
 
@@ -22,7 +22,7 @@ typedef struct rd_listener {
 } rd_listener_t;
 
 void rd_listener_open(rd_listener_t *d, int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes,
-                  const rd_hello_t *mine);
+                      const rd_hello_t *mine);
 void rd_listener_close(rd_listener_t *d); /* frees the strangers */
 
 int rd_listener_fill(const rd_listener_t *d, struct pollfd *p); /* at most RD_LISTENER_POLLS entries; how many */

@@ -15,7 +15,7 @@ typedef struct rd_served {
     pthread_t thread;
     int wake;                        /* eventfd: readable once cancelled */
     _Atomic(const char *) cancelled; /* why, NULL: it is not */
-    atomic_int members;               /* ranks that have come */
+    atomic_int members;              /* ranks that have come */
     int done;
     int awaited; /* a rank waits for the end, takes the result and frees it: nobody else may */
     struct rd_served *next;

@@ -1,9 +1,9 @@
 /* The rendezvous thread.
  *
- * Members come through the listener (so they hold the secret), say who they are, and wait. When all have come, each is told
- * where its neighbours listen; it connects to them, says that it is ready and leaves. The rendezvous sees all ranks and
- * is therefore the one to say what is wrong: a rank claimed twice, different rank counts, a rank that left or failed or
- * did not come in time. Whatever it is, all who are there and all who still come are told the same sentence.
+ * Members come through the listener (so they hold the secret), say who they are, and wait. When all have come, each is
+ * told where its neighbours listen; it connects to them, says that it is ready and leaves. The rendezvous sees all
+ * ranks and is therefore the one to say what is wrong: a rank claimed twice, different rank counts, a rank that left or
+ * failed or did not come in time. Whatever it is, all who are there and all who still come are told the same sentence.
  *
  * A derived id may be used again, and a rank may come for the next time while others are not yet through with this one.
  * Who has been told all it came for and comes again is turned away, without a word, and tries again: join.c. */

@@ -263,7 +263,7 @@ int rd_sock_connect(const rd_addr_t *addr)
     return -1;
 }
 
-#define PROBED_S 1      /* silence after which the kernel asks, and asks again */
+#define PROBED_S 1       /* silence after which the kernel asks, and asks again */
 #define DOUBTFUL_MS 1400 /* after which the first answer is overdue */
 
 void rd_sock_heartbeat(int fd)
@@ -277,8 +277,8 @@ void rd_sock_heartbeat(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof(on));       /* which is sent again more often */
 }
 
-/* Where packets are lost, four probes in a row may be, so a doubtful peer is asked more often: when the idle time is set
- * and has passed, Linux sends a probe at once (tcp_sock_set_keepidle_locked, then tcp_keepalive_timer). */
+/* Where packets are lost, four probes in a row may be, so a doubtful peer is asked more often: when the idle time is
+ * set and has passed, Linux sends a probe at once (tcp_sock_set_keepidle_locked, then tcp_keepalive_timer). */
 void rd_sock_doubt(int fd)
 {
     int idle_s = PROBED_S;

@@ -33,15 +33,15 @@ struct rondo_comm {
     } last;
     struct rd_user_op *user_ops;
     /* Who is inside, and how it ends: lifetime.h. */
-    _Atomic int inside; /* a thread is in a call */
+    _Atomic int inside;  /* a thread is in a call */
     _Atomic int queries; /* threads in questions that may come beside a call */
-    _Atomic int closed; /* it is being ended: nobody may enter */
-    _Atomic int gone;   /* the rooms are down, the struct alone is left */
+    _Atomic int closed;  /* it is being ended: nobody may enter */
+    _Atomic int gone;    /* the rooms are down, the struct alone is left */
     _Atomic int references;
     _Atomic int cancelled; /* what was posted here: 1: is being taken back, 2: has been */
-    uint64_t sequence;    /* of collectives, for RONDO_CHECK */
-    int32_t rounds;       /* lists of survivors, so far (boot/agree_shrink.h) */
-    int survived;         /* shrunk to them: not to be shrunk again */
+    uint64_t sequence;     /* of collectives, for RONDO_CHECK */
+    int32_t rounds;        /* lists of survivors, so far (boot/agree_shrink.h) */
+    int survived;          /* shrunk to them: not to be shrunk again */
 };
 
 /* Whose queue, and whose team, it is. */

@@ -13,7 +13,7 @@
 #include "progress/net_comm.h"
 #include "progress/signature.h"
 
-#define SPIN 4000  /* polls before the first yield where every rank has a core */
+#define SPIN 4000     /* polls before the first yield where every rank has a core */
 #define SPIN_YIELD 20 /* of a short exchange where two share one: some 200 ns */
 
 #define FIRST_MARK 0x726f6e646f436f6du
@@ -238,7 +238,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     if ((result = comm->device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
                                     : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
-        (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop, has_left, comm)))
+        (result =
+             rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop, has_left, comm)))
         return result;
     if (comm->cuda && comm->nranks > 1)
         rd_liveness_poll(comm->liveness, poll_device);
@@ -286,7 +287,8 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     if (env)
         made->env = *env;
     if ((!env && (result = rd_env_read(&made->env))) || (result = rd_transport_check(&made->env, NULL)) ||
-        (result = read_config(made, config)) || (result = rendezvous(made, id, meeting)) || (result = make_rooms(made))) {
+        (result = read_config(made, config)) || (result = rendezvous(made, id, meeting)) ||
+        (result = make_rooms(made))) {
         if (result == rd_health_check(&made->health)) /* found by another thread */
             rd_error_again(&made->ctx, made->health.stop.text);
         if (made->boot)

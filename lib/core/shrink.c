@@ -38,15 +38,15 @@ static rondo_result_t begin(rondo_comm_t comm, rd_agree_shrink_t **agreement)
 static rondo_result_t rendezvous(rondo_comm_t comm, rd_agree_shrink_t *agreement, rondo_unique_id_t *id)
 {
     comm->rounds = agreement->mine.round;
-    rondo_result_t result =
-        rd_boot_id_derive(comm->boot, agreement->members, agreement->nmembers, (uint64_t)1 << 32 | (uint32_t)comm->rounds, id);
+    rondo_result_t result = rd_boot_id_derive(comm->boot, agreement->members, agreement->nmembers,
+                                              (uint64_t)1 << 32 | (uint32_t)comm->rounds, id);
     if (result == RONDO_SUCCESS)
         rd_agree_shrink_attend(agreement);
     return result;
 }
 
-static rondo_result_t next(rondo_comm_t comm, rd_agree_shrink_t *agreement, rondo_result_t made, rd_agree_shrink_verdict_t *verdict,
-                           rondo_unique_id_t *id)
+static rondo_result_t next(rondo_comm_t comm, rd_agree_shrink_t *agreement, rondo_result_t made,
+                           rd_agree_shrink_verdict_t *verdict, rondo_unique_id_t *id)
 {
     rondo_result_t result = enter(comm);
 

@@ -12,7 +12,7 @@
 /* What the ranks agreed on at creation. */
 typedef struct rd_cost_gpus {
     int nranks;
-    int host_windows;                 /* they do not all reach each other: messages go through pinned host memory */
+    int host_windows;          /* they do not all reach each other: messages go through pinned host memory */
     double gbps;               /* by data sheet, of the slowest way between two of them, each way; 0: unknown */
     const rd_prices_t *prices; /* NULL: the first of the built-in ones */
 } rd_cost_gpus_t;

@@ -49,7 +49,7 @@ typedef struct rd_prices {
     double peer;    /* a connection beyond the first `peers`: memory, descriptor, and making it, spread over uses */
     double peers;
     rd_gpu_price_t gpu[RD_ALGOS_MOST][RD_GPU_PROTOS]; /* by rd_algo_number; of those that have a kernel */
-    double links;       /* no price: GB/s each way, by the data sheet, between the GPUs where `gpu` was measured */
+    double links;           /* no price: GB/s each way, by the data sheet, between the GPUs where `gpu` was measured */
     rd_nt_store_t nt_store; /* no price: how slots are written here */
 } rd_prices_t;
 

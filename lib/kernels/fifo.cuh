@@ -7,8 +7,9 @@
  * The sender hears when half of the slots are free again, so between two such words the other half can be filled.
  *
  * What is long need not go through slots. Where the receiver's buffer is registered, it *posts* which of the registered
- * buffers it is and how far in, the sender stores the warp's share there, and releases a word that says so. A share counts
- * as one piece, which leaves its slot alone. So the receiver alone decides, and nothing is stored before it has begun. */
+ * buffers it is and how far in, the sender stores the warp's share there, and releases a word that says so. A share
+ * counts as one piece, which leaves its slot alone. So the receiver alone decides, and nothing is stored before it has
+ * begun. */
 #ifndef RD_KERNELS_FIFO_CUH
 #define RD_KERNELS_FIFO_CUH
 
@@ -21,12 +22,12 @@ struct rd_fifo_t {
 
     const rd_kcomm_t &comm;
     uint32_t lane;
-    uint32_t moved;       /* pieces sent or received */
-    uint32_t cleaned;     /* sender: taken by the peer, when last looked at */
-    uint32_t *count;      /* where `moved` is kept */
-    uint32_t *taken;      /* sender: where the peer says what it has taken; receiver: where to say it */
-    uint32_t *landed;     /* the other way round: what lies elsewhere than in slots */
-    uint32_t *post;       /* as `taken`: where it may lie */
+    uint32_t moved;   /* pieces sent or received */
+    uint32_t cleaned; /* sender: taken by the peer, when last looked at */
+    uint32_t *count;  /* where `moved` is kept */
+    uint32_t *taken;  /* sender: where the peer says what it has taken; receiver: where to say it */
+    uint32_t *landed; /* the other way round: what lies elsewhere than in slots */
+    uint32_t *post;   /* as `taken`: where it may lie */
     char *base;
     rd_wait_t wait;
 
@@ -85,7 +86,8 @@ struct rd_fifo_t {
     RD_MEMBER void post_place(uint32_t number, uint64_t offset)
     {
         if (lane == 0)
-            line_store(post, make_uint4((uint32_t)offset, moved + 1, (uint32_t)(offset >> 32) << 16 | number, moved + 1));
+            line_store(post,
+                       make_uint4((uint32_t)offset, moved + 1, (uint32_t)(offset >> 32) << 16 | number, moved + 1));
     }
 
     /* Sender: where `bytes` may lie, as mapped here; NULL: by slots. False: the kernel has to leave. */

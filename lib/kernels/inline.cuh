@@ -1,11 +1,12 @@
 /* What is inline goes between kernel and proxy by lines that show by themselves that they are there: 8 bytes of data in
  * 16, each half of which bears the number of the trigger. So the kernel raises the trigger at once and fences nothing,
  * and what comes back needs one look at the host's memory, not one for `done` and another one for the data. Lines of a
- * slot: those of the input, and 2 * RD_KINLINE bytes behind them those of the output. The host's part: exec/cuda/proxy/inline.c.
+ * slot: those of the input, and 2 * RD_KINLINE bytes behind them those of the output. The host's part:
+ * exec/cuda/proxy/inline.c.
  *
- * A thread has 16 bytes of data in two lines, RD_KINLINE_LEAP from one to the other: so a warp's first lines lie one behind
- * the other, as do its second ones, and whole lines of the host's memory cross the link. The last thread's second one is
- * left out where it would be empty. */
+ * A thread has 16 bytes of data in two lines, RD_KINLINE_LEAP from one to the other: so a warp's first lines lie one
+ * behind the other, as do its second ones, and whole lines of the host's memory cross the link. The last thread's
+ * second one is left out where it would be empty. */
 #ifndef RD_KERNELS_INLINE_CUH
 #define RD_KERNELS_INLINE_CUH
 

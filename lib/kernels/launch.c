@@ -10,7 +10,8 @@
 
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream)
 {
-    const void *function = rd_kernel_find(launch, rd_launch_kernel(launch) == RD_KERNEL_TWOSHOT ? work->reduce.passes : 1);
+    const void *function =
+        rd_kernel_find(launch, rd_launch_kernel(launch) == RD_KERNEL_TWOSHOT ? work->reduce.passes : 1);
     cudaLaunchAttribute attributes[2];
     cudaLaunchConfig_t config;
     void *arguments[1];
@@ -46,9 +47,9 @@ static cudaError_t load(const void *const *functions, size_t count)
     return error;
 }
 
-/* A kernel that needs more local memory a thread than any before it on the device waits, as it is launched, for all that
- * run there, which may be kernels that wait for it. So the one that needs most (test/kernels/no_spills.sh) is launched here, with
- * nothing to do. */
+/* A kernel that needs more local memory a thread than any before it on the device waits, as it is launched, for all
+ * that run there, which may be kernels that wait for it. So the one that needs most (test/kernels/no_spills.sh) is
+ * launched here, with nothing to do. */
 static cudaError_t settle_local_memory(void)
 {
     static const rd_klaunch_t launch = {.kernel = RD_KERNEL_PROXIED, .blocks = 1, .threads = 32};

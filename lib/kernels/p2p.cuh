@@ -5,11 +5,11 @@
  *   piece i of a message   through fifo i mod rd_kspread(bytes, piece)
  *
  * A pair has as many warps here as its longest message has fifos, and maybe another number there. Warp w serves fifo w
- * and goes through its pieces in order, BATCH at a time where there are so many: so a piece's way to memory is hidden behind
- * the next one's. The lowest piece that anybody waits for can always move.
+ * and goes through its pieces in order, BATCH at a time where there are so many: so a piece's way to memory is hidden
+ * behind the next one's. The lowest piece that anybody waits for can always move.
  *
- * What is long goes by slices instead (p2p_slices.cuh), by blocks of the same launch. Which messages those are is decided
- * by their bytes, and by what all ranks share. */
+ * What is long goes by slices instead (p2p_slices.cuh), by blocks of the same launch. Which messages those are is
+ * decided by their bytes, and by what all ranks share. */
 #ifndef RD_KERNELS_P2P_CUH
 #define RD_KERNELS_P2P_CUH
 
@@ -38,8 +38,8 @@ RD_DEVICE bool rd_pieces_move(rd_fifo_t<PROTO> &f, const rd_part_t &part, uint64
     return true;
 }
 
-/* The share of warp `w` of `warps`, to where the peer wants it or to where this rank has it from itself: several items a
- * lane are on their way at once. */
+/* The share of warp `w` of `warps`, to where the peer wants it or to where this rank has it from itself: several items
+ * a lane are on their way at once. */
 RD_DEVICE void rd_share_copy(const rd_part_t &from, const rd_part_t &to, uint32_t w, uint32_t warps)
 {
     constexpr uint32_t ITEMS = 8;

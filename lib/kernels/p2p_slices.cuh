@@ -67,7 +67,8 @@ struct rd_nt_store_t {
     uint32_t first;  /* slices before this kernel's */
     uint32_t places; /* receiver: the number of the first of its own */
 
-    RD_MEMBER rd_nt_store_t(const rd_kcomm_t &c, const rd_kpair_t &p, uint32_t its) : comm(c), pair(p), movers(c, p.peer)
+    RD_MEMBER rd_nt_store_t(const rd_kcomm_t &c, const rd_kpair_t &p, uint32_t its)
+        : comm(c), pair(p), movers(c, p.peer)
     {
         own = &((rd_kcontrol_t *)comm.own)->stream[pair.peer];
         mine = &((rd_kcontrol_t *)comm.window[comm.rank])->stream[pair.peer];
@@ -140,7 +141,7 @@ struct rd_nt_store_t {
 /* Block `block` of those that serve streams. */
 template <uint32_t ITEMS>
 RD_DEVICE void rd_nt_store_serve(const rd_kcomm_t &comm, const rd_kmessages_t &all, const rd_kmessage_t *messages,
-                               uint32_t block)
+                                 uint32_t block)
 {
     const bool send = block < all.sends * all.senders;
     const uint32_t its = send ? block : block - all.sends * all.senders; /* number among those of its direction */

@@ -60,8 +60,8 @@ struct rd_runner_t {
     RD_MEMBER rd_part_t part(uint32_t end) const
     {
         const bool in = RD_KEND_WHERE(end) == RD_KEND_IN;
-        const bool one = in ? r.coll == RD_ALLGATHER || r.coll == RD_GATHER
-                            : r.coll == RD_REDUCE_SCATTER || r.coll == RD_SCATTER;
+        const bool one =
+            in ? r.coll == RD_ALLGATHER || r.coll == RD_GATHER : r.coll == RD_REDUCE_SCATTER || r.coll == RD_SCATTER;
         const uint64_t from = one ? 0 : RD_KEND_INDEX(end) * (chunk + r.gap), to = from + chunk;
 
         return rd_part(in ? r.in : r.out, from, whole() && to > bytes ? bytes : to);

@@ -78,9 +78,9 @@ struct rd_lines_ll {
     }
 };
 
-/* Lines of 120 bytes of data and 8 of flag: right where a line that a warp stores at once arrives whole. A unit is eight
- * lines in two rows of four. Of each eight lanes the last one has the flags: its one item is divided, the low half in
- * the first row and the high half in the second. In banks the flag is 0; fifos number their units. */
+/* Lines of 120 bytes of data and 8 of flag: right where a line that a warp stores at once arrives whole. A unit is
+ * eight lines in two rows of four. Of each eight lanes the last one has the flags: its one item is divided, the low
+ * half in the first row and the high half in the second. In banks the flag is 0; fifos number their units. */
 struct rd_lines_ll128 {
     static constexpr uint32_t ITEMS = 2, LINES = 2, DATA = 960, WIRE = 1024, BATCH = 2;
 

@@ -5,9 +5,9 @@
  *   pass p      slice p * units + c of each chunk, so many bytes
  *   wire bytes  as ring.cuh's and chain.cuh's
  *
- * Slices of DEPTH passes go through the steps of a ring side by side: while one is under way between two ranks the other
- * is moved. That needs more than DEPTH places in the window, or ranks would wait for each other's.
- * Neighbours that have done the same operations before agree about their channels, so there are no epochs. */
+ * Slices of DEPTH passes go through the steps of a ring side by side: while one is under way between two ranks the
+ * other is moved. That needs more than DEPTH places in the window, or ranks would wait for each other's. Neighbours
+ * that have done the same operations before agree about their channels, so there are no epochs. */
 #ifndef RD_KERNELS_PROTO_SIMPLE_CUH
 #define RD_KERNELS_PROTO_SIMPLE_CUH
 
@@ -151,8 +151,8 @@ RD_DEVICE bool rd_slice_move(rd_channel_t &c, const rd_move_t &m, const ARITH &n
     return c.done(m.receives, m.sends, good);
 }
 
-/* The operation's steps on this rank. Of a ring: to chunk rank - 1 - s this rank adds in step s < n and sends it on; what
- * comes in step n - 1 is its own chunk's sum, which then goes round once more. */
+/* The operation's steps on this rank. Of a ring: to chunk rank - 1 - s this rank adds in step s < n and sends it on;
+ * what comes in step n - 1 is its own chunk's sum, which then goes round once more. */
 struct rd_course_t {
     const rd_kreduce_t &r;
     uint32_t n, rank, next, previous;

@@ -1,12 +1,11 @@
 /* Between nodes: kernels that put what they send into pinned memory, for the process's proxy, and take from there what
  * it has brought. See work.h for lanes, slots and triggers.
  *
- *   collective   a team of blocks for each proxy channel: for each of its rounds in -> slot, trigger ... done, slot -> out; as
- *                many rounds are under way as there are slots, so that the ways to and from the host overlap what goes
- *                over the network
- *   inline        what is short, by one block and lines that need no order: see inline.cuh
- *   messages     a block for each pair, direction and proxy channel, which depends on no other; what goes by GDR from and to
- *                the buffers is the network's: the kernel says where they are, several at once, and waits
+ *   collective   a team of blocks for each proxy channel: for each of its rounds in -> slot, trigger ... done, slot ->
+ * out; as many rounds are under way as there are slots, so that the ways to and from the host overlap what goes over
+ * the network inline        what is short, by one block and lines that need no order: see inline.cuh messages     a
+ * block for each pair, direction and proxy channel, which depends on no other; what goes by GDR from and to the buffers
+ * is the network's: the kernel says where they are, several at once, and waits
  *
  * A collective of which this rank gets nothing back leaves when its input is in slots: the next launch looks whether
  * they are free again. Not so messages, whose slots lie over one another.
@@ -376,7 +375,7 @@ struct rd_pieces_t {
     const rd_kpair_t &pair;
     const rd_kproxy_t &proxy;
     uint32_t channel, i, piece; /* bytes of message i's pieces */
-    uint64_t at;             /* the next one's, in message i */
+    uint64_t at;                /* the next one's, in message i */
 
     RD_MEMBER rd_pieces_t(const rd_kmessage_t *all, const rd_kpair_t &p, const rd_kproxy_t &s, uint32_t c)
         : pair(p), proxy(s)
@@ -391,8 +390,8 @@ struct rd_pieces_t {
     RD_MEMBER void find()
     {
         for (; i < pair.count; i++) {
-            piece = direct() ? RD_KGDR_RUN
-                             : rd_kpiece(message().bytes, 1, proxy.channels, proxy.least, proxy.message_slot);
+            piece =
+                direct() ? RD_KGDR_RUN : rd_kpiece(message().bytes, 1, proxy.channels, proxy.least, proxy.message_slot);
             at = (uint64_t)channel * piece;
             if (at < length())
                 return;
@@ -409,7 +408,8 @@ struct rd_pieces_t {
         return i < pair.count;
     }
 
-    /* The next one goes past the slots: it is a run of messages, whose length is their number, and proxy channel 0's. */
+    /* The next one goes past the slots: it is a run of messages, whose length is their number, and proxy channel 0's.
+     */
     RD_MEMBER bool direct() const
     {
         return (message().bytes & RD_KGDR) != 0;
@@ -480,8 +480,8 @@ RD_DEVICE void rd_messages_name(const rd_kmessage_t *messages, uint32_t n, char 
 {
     for (uint32_t i = gpu_thread(); i < n; i += gpu_threads()) {
         const uint64_t buffer = (uint64_t)messages[i].buffer, bytes = messages[i].bytes;
-        line_store(slot + i * sizeof messages[i], make_uint4((uint32_t)buffer, (uint32_t)(buffer >> 32),
-                                                             (uint32_t)bytes, (uint32_t)(bytes >> 32)));
+        line_store(slot + i * sizeof messages[i],
+                   make_uint4((uint32_t)buffer, (uint32_t)(buffer >> 32), (uint32_t)bytes, (uint32_t)(bytes >> 32)));
     }
 }
 
@@ -501,7 +501,7 @@ RD_DEVICE void rd_proxied_serve(const rd_kwork_t &work, uint32_t block)
     char *base = proxy.area + (uint64_t)team * slots * 2 * proxy.slot;
     base += (uint64_t)p * slots * proxy.message_slot;
     uint32_t i = 0, n = 0; /* pieces begun; pieces over */
-    bool zcopies = false;     /* a message has gone past the slots */
+    bool zcopies = false;  /* a message has gone past the slots */
     while (vacant && behind.more()) {
         if (i - n == slots || !ahead.more()) {
             const bool direct = behind.direct();

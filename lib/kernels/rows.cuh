@@ -1,7 +1,7 @@
 /* The rows of a kind's table of kernels, the same for every kind that sums: what a protocol serves is decided here.
  *
- * K(protocol, number) names one kernel. Floating types go by Sentinel, whose units have `rows` rows of 512 bytes; all else,
- * and what the fast kernels of floating types do not know, by LL128. */
+ * K(protocol, number) names one kernel. Floating types go by Sentinel, whose units have `rows` rows of 512 bytes; all
+ * else, and what the fast kernels of floating types do not know, by LL128. */
 #ifndef RD_KERNELS_ROWS_CUH
 #define RD_KERNELS_ROWS_CUH
 
@@ -12,26 +12,25 @@
 
 #define RD_ROW_ALL(proto, K)                                                                                           \
     {                                                                                                                  \
-        K(proto, rd_arith_f16), K(proto, rd_arith_bf16), K(proto, rd_arith_f32), K(proto, rd_arith_f64),           \
-            K(proto, rd_arith_i32), K(proto, rd_arith_i64), K(proto, rd_arith_any),                                 \
+        K(proto, rd_arith_f16), K(proto, rd_arith_bf16), K(proto, rd_arith_f32), K(proto, rd_arith_f64),               \
+            K(proto, rd_arith_i32), K(proto, rd_arith_i64), K(proto, rd_arith_any),                                    \
     }
 
 /* Where speed is another's: one kernel for all. */
 #define RD_ROW_ANY(proto, K)                                                                                           \
     {                                                                                                                  \
-        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, K(proto, rd_arith_any),                                 \
+        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, K(proto, rd_arith_any),                                  \
     }
 
 #define RD_ROW_LL128(K)                                                                                                \
     {                                                                                                                  \
-        nullptr, nullptr, nullptr, nullptr, K(rd_lines_ll128, rd_arith_i32), K(rd_lines_ll128, rd_arith_i64),        \
-            K(rd_lines_ll128, rd_arith_any),                                                                          \
+        nullptr, nullptr, nullptr, nullptr, K(rd_lines_ll128, rd_arith_i32), K(rd_lines_ll128, rd_arith_i64),          \
+            K(rd_lines_ll128, rd_arith_any),                                                                           \
     }
 
 #define RD_ROW_SENTINEL(K)                                                                                             \
     {                                                                                                                  \
-        K(narrow_t, rd_arith_f16), K(narrow_t, rd_arith_bf16), K(narrow_t, rd_arith_f32),                           \
-            K(wide_t, rd_arith_f64),                                                                                  \
+        K(narrow_t, rd_arith_f16), K(narrow_t, rd_arith_bf16), K(narrow_t, rd_arith_f32), K(wide_t, rd_arith_f64),     \
     }
 
 /* The two Sentinel protocols of a file, by the length of a word. */

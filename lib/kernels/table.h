@@ -1,4 +1,5 @@
-/* Where variants.c finds the kernels: one table for each kind, filled in by its .cu file. NULL: there is no such kernel. */
+/* Where variants.c finds the kernels: one table for each kind, filled in by its .cu file. NULL: there is no such
+ * kernel. */
 #ifndef RD_KERNELS_TABLE_H
 #define RD_KERNELS_TABLE_H
 
@@ -27,11 +28,11 @@ extern const void *const rd_kernels_oneshot_move[RD_GPU_PROTOS];
 extern const void *const rd_kernels_twoshot[RD_GPU_PROTOS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_twoshot_ahead[RD_GPU_PROTOS][RD_KN_NUMBERS]; /* of two passes */
 extern const void *const rd_kernels_rooted_reduce[RD_GPU_PROTOS][RD_KN_NUMBERS]; /* of TWOSHOT */
-extern const void *const rd_kernels_rooted_broadcast[RD_GPU_PROTOS];               /* likewise */
+extern const void *const rd_kernels_rooted_broadcast[RD_GPU_PROTOS];             /* likewise */
 extern const void *const rd_kernels_ring[RD_GPU_PROTOS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_ring_banks[RD_GPU_PROTOS][RD_KN_NUMBERS]; /* with `banks` */
 extern const void *const rd_kernels_chain[RD_GPU_PROTOS][RD_KN_NUMBERS];
-extern const void *const rd_kernels_program[RD_GPU_PROTOS][RD_KN_NUMBERS]; 
+extern const void *const rd_kernels_program[RD_GPU_PROTOS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_simple[RD_KN_NUMBERS]; /* of RING and CHAIN */
 extern const void *const rd_kernels_simple_move;
 extern const void *const rd_kernels_messages[RD_GPU_PROTOS];
@@ -47,16 +48,16 @@ extern const void *const rd_kernels_single[RD_KT_ALONES]; /* from COPY on */
 #define RD_KT_GROUPS 512 /* ONESHOT, TWOSHOT: at most 15 groups have a barrier of their own */
 #define RD_KT_RING 512
 #define RD_KT_SIMPLE (512 + 32)
-#define RD_KT_FIFOS 256 /* MESSAGES, MIXED, CHAIN: small blocks spread over more multiprocessors */
+#define RD_KT_FIFOS 256   /* MESSAGES, MIXED, CHAIN: small blocks spread over more multiprocessors */
 #define RD_KT_PROGRAM 128 /* so that the scratch of a block, RD_KT_PLACES a warp at most, is within 48 KB */
 #define RD_KT_PLACES 5
-#define RD_KT_PIECES 2 /* of a fifo, in a unit of a program */
+#define RD_KT_PIECES 2    /* of a fifo, in a unit of a program */
 #define RD_KT_STREAMS 512 /* STREAMS: all that a multiprocessor holds at the 128 registers that lines take */
 #define RD_KT_SINGLE 512
 #define RD_KT_BARRIER (32 * RD_KRANKS)
 #define RD_KT_FIT 512 /* that a multiprocessor holds, at the 128 registers that none of GROUPS and RING exceeds */
 #define RD_KT_FIT_PROGRAM 384 /* programs take up to 168 */
-#define RD_KT_FIT_SIMPLE 640 /* the same, of SIMPLE: blocks of 544 leave 96 to a thread */
+#define RD_KT_FIT_SIMPLE 640  /* the same, of SIMPLE: blocks of 544 leave 96 to a thread */
 
 #define RD_KT_AT_ONCE 2 /* blocks of MESSAGES and MIXED that run at once on a multiprocessor */
 

@@ -81,8 +81,7 @@ static rd_karith_t number_moved(rd_proto_t proto, uint32_t type)
 }
 
 /* The fast kernels of floating types have no LL and LL128 everywhere, the one for anything has. */
-static const void *in_table(const void *const table[RD_GPU_PROTOS][RD_KN_NUMBERS], rd_proto_t proto,
-                            rd_karith_t number)
+static const void *in_table(const void *const table[RD_GPU_PROTOS][RD_KN_NUMBERS], rd_proto_t proto, rd_karith_t number)
 {
     return table[proto][number] || proto == RD_PROTO_SENTINEL ? table[proto][number] : table[proto][RD_KN_ANY];
 }

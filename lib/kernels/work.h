@@ -1,8 +1,8 @@
 /* What a launch of one kernel is told, and how the window of a rank is laid out: shared by the kernels and by the host
  * code that fills it in. Plain C.
  *
- * Every rank has one *window*, which all peers of the node have mapped: in its device memory or, where GPUs do not reach
- * each other, in pinned host memory:
+ * Every rank has one *window*, which all peers of the node have mapped: in its device memory or, where GPUs do not
+ * reach each other, in pinned host memory:
  *
  *   control    epochs, gates, counters (rd_kcontrol_t)
  *   list       what a long group's launch is to send and receive: written by this rank's kernels, read by them alone
@@ -12,11 +12,11 @@
  *   streams    RD_KPLACES places for each block that receives messages by slices: for whoever sends to this rank
  *   bank 0, 1  the inbox of collectives: taken in turns, pass by pass
  *
- * What a rank's kernels tell only each other (epochs, counters of this rank, the list) lies in `own`: the window too, or,
- * where that is host memory, device memory of the same layout.
+ * What a rank's kernels tell only each other (epochs, counters of this rank, the list) lies in `own`: the window too,
+ * or, where that is host memory, device memory of the same layout.
  *
- * Banks are *at rest all ones*: whoever reads a word puts the ones back. So every protocol may use any place in them: LL
- * and LL128 flags are zero when there, a sentinel word is there when it is not all ones.
+ * Banks are *at rest all ones*: whoever reads a word puts the ones back. So every protocol may use any place in them:
+ * LL and LL128 flags are zero when there, a sentinel word is there when it is not all ones.
  *
  * An operation that all ranks take part in is an *epoch*. Each rank's kernels count epochs and passes by themselves, in
  * the control page; no argument holds a number, so a launch may be replayed by a graph. A writer touches bank b of a
@@ -30,11 +30,11 @@
  * lies in a fifo's slot bears its number.
  *
  * The places of a channel belong to the rank before for ever, which may fill them before the kernel that takes them has
- * begun (proto_simple.cuh). Those of streams belong to no peer: *nobody writes there before a kernel of the receiver, the one
- * that takes it, has promised a place for it*, and a kernel promises no more than it takes. So when it ends nothing is
- * promised, and the next one of this rank may divide the places anew. A promise says which place it is, because the
- * sender cannot know how many blocks receive here (p2p_slices.cuh). Rings and chains do not go so: to wait for the
- * receiver's kernel made a broadcast of 32 MB 7 us longer.
+ * begun (proto_simple.cuh). Those of streams belong to no peer: *nobody writes there before a kernel of the receiver,
+ * the one that takes it, has promised a place for it*, and a kernel promises no more than it takes. So when it ends
+ * nothing is promised, and the next one of this rank may divide the places anew. A promise says which place it is,
+ * because the sender cannot know how many blocks receive here (p2p_slices.cuh). Rings and chains do not go so: to wait
+ * for the receiver's kernel made a broadcast of 32 MB 7 us longer.
  */
 #ifndef RD_KERNELS_WORK_H
 #define RD_KERNELS_WORK_H
@@ -116,7 +116,7 @@ typedef struct rd_khost {
 #define RD_KSLOW_MS 100
 #define RD_KFAILED_ABORT 1u
 #define RD_KFAILED_TIMEOUT 2u
-#define RD_KFAILED_POST 3u /* a peer's post names what there is not */
+#define RD_KFAILED_POST 3u    /* a peer's post names what there is not */
 #define RD_KFAILED_DIFFERS 4u /* `late` has come to a meeting with another mark; set before it, as with TIMEOUT */
 #define RD_KFAILED_LEFT 5u    /* `late` has left an operation before this rank had read its buffer; the same */
 
@@ -126,15 +126,15 @@ typedef struct rd_kcomm {
     char *own;               /* begins with a control page: this rank's part of it */
     rd_khost_t *host;        /* as the device sees it */
     int32_t rank, nranks;
-    uint32_t fifos;       /* of a pair */
-    uint32_t spread;      /* fifos that a message is spread over, at most */
-    uint32_t fifo_offset; /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
-    uint32_t slice_offset; /* / RD_KALIGN; channel c's places begin at c * RD_KSLICES * slice_bytes */
-    uint32_t slice_bytes; /* of a place: a multiple of RD_KSLICE */
+    uint32_t fifos;         /* of a pair */
+    uint32_t spread;        /* fifos that a message is spread over, at most */
+    uint32_t fifo_offset;   /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
+    uint32_t slice_offset;  /* / RD_KALIGN; channel c's places begin at c * RD_KSLICES * slice_bytes */
+    uint32_t slice_bytes;   /* of a place: a multiple of RD_KSLICE */
     uint32_t stream_offset; /* / RD_KALIGN; block b's places begin at b * RD_KPLACES * RD_KSLICE */
-    uint32_t slice_least; /* bytes of a slice of a message, at least: see rd_kslice */
-    uint32_t bank_offset; /* / RD_KALIGN */
-    uint32_t bank_bytes;  /* of one bank: a multiple of 128 */
+    uint32_t slice_least;   /* bytes of a slice of a message, at least: see rd_kslice */
+    uint32_t bank_offset;   /* / RD_KALIGN */
+    uint32_t bank_bytes;    /* of one bank: a multiple of 128 */
 } rd_kcomm_t;
 
 /* One message of a group, or one block of a collective that moves data. */
@@ -152,11 +152,11 @@ typedef struct rd_kpair {
 
 #define RD_KPAIRS (2 * RD_KRANKS)
 
-/* The messages of a launch lie in its arguments, or, if they are more than so many, in the window's list. There they are
- * put, a part at a time, by launches of kind WRITE before it: whoever keeps a launch's arguments, as a graph does, keeps
- * all there is. */
+/* The messages of a launch lie in its arguments, or, if they are more than so many, in the window's list. There they
+ * are put, a part at a time, by launches of kind WRITE before it: whoever keeps a launch's arguments, as a graph does,
+ * keeps all there is. */
 #define RD_KMESSAGES_HERE 96
-#define RD_KWRITTEN 1920 /* bytes that a launch of WRITE carries */
+#define RD_KWRITTEN 1920             /* bytes that a launch of WRITE carries */
 #define RD_KLIST_OFFSET (512u << 10) /* from the window's base */
 #define RD_KLIST_MOST ((RD_KALIGN - RD_KLIST_OFFSET) / 16)
 
@@ -250,24 +250,24 @@ typedef struct rd_kbarrier {
 
 /* ---- between nodes, or among many: data staged through pinned memory ----
  *
- * A *lane* is a ring of slots in pinned memory that kernels and a proxy of the process pass to and fro. Who has filled a
- * slot, or wants it filled, raises a trigger; the proxy does its part and counts up `done`. Kernels count a lane's
+ * A *lane* is a ring of slots in pinned memory that kernels and a proxy of the process pass to and fro. Who has filled
+ * a slot, or wants it filled, raises a trigger; the proxy does its part and counts up `done`. Kernels count a lane's
  * triggers in device memory, so that a launch may be replayed; the number is part of a trigger, so none needs to be
  * cleared.
  *
- * What is long is shared among *proxy channels*, each a proxy with connections and lanes of its own: lane 0 for collectives, and
- * lane 1 + p for pair p (a peer and a direction) of the messages of whatever launch is running. So however many ranks
- * there are, lanes are few; a launch has no more pairs, and what is left goes with the next one. A collective is cut in
- * rounds, a message in pieces, and proxy channel c has round or piece c, c + proxy channels, and so on: in the kernel a team of blocks works
- * with each proxy channel, and no team waits for another.
+ * What is long is shared among *proxy channels*, each a proxy with connections and lanes of its own: lane 0 for
+ * collectives, and lane 1 + p for pair p (a peer and a direction) of the messages of whatever launch is running. So
+ * however many ranks there are, lanes are few; a launch has no more pairs, and what is left goes with the next one. A
+ * collective is cut in rounds, a message in pieces, and proxy channel c has round or piece c, c + proxy channels, and
+ * so on: in the kernel a team of blocks works with each proxy channel, and no team waits for another.
  */
 
-#define RD_KINLINE 2048u /* bytes of what goes by flagged lines, at most: see inline.cuh */
+#define RD_KINLINE 2048u     /* bytes of what goes by flagged lines, at most: see inline.cuh */
 #define RD_KINLINE_LEAP 512u /* from a line of a thread to its other one: a warp's lines */
 #define RD_KPROXY_CHANNELS 8
 #define RD_KPROXY_LANES (1 + RD_KPAIRS)
 #define RD_KLANES (RD_KPROXY_CHANNELS * RD_KPROXY_LANES) /* proxy channel c's begin at c * RD_KPROXY_LANES */
-#define RD_KLANE_SLOTS 4 /* of a lane, at most; a power of two */
+#define RD_KLANE_SLOTS 4                                 /* of a lane, at most; a power of two */
 
 /* 16 bytes, which may tear: each half says for itself that it is there. */
 typedef struct rd_ktrigger {
@@ -281,7 +281,7 @@ typedef struct rd_ktrigger {
 #define RD_KPROXY 0xffffu /* as the peer that is waited for */
 #define RD_KMESSAGE_CAPTURED 1u
 #define RD_KMESSAGE_LONG 2u /* it has pieces for other proxy channels too */
-#define RD_KMESSAGE_GDR 4u /* past the slots: this one says where as many messages lie as the trigger says */
+#define RD_KMESSAGE_GDR 4u  /* past the slots: this one says where as many messages lie as the trigger says */
 #define RD_KMESSAGE_PAIR(peer, send) ((uint32_t)(peer) << 4 | ((send) ? 8u : 0u))
 #define RD_KMESSAGE_PEER(round) ((round) >> 4)
 #define RD_KMESSAGE_SEND(round) ((round) >> 3 & 1u)
@@ -299,7 +299,7 @@ typedef struct rd_klane { /* in pinned memory */
     uint32_t pad[30];
 } rd_klane_t;
 
-typedef struct rd_klane_state { /* in device memory */
+typedef struct rd_klane_state {       /* in device memory */
     uint32_t raised;                  /* triggers, ever */
     uint32_t seen;                    /* and those that kernels have seen done: the last launch may have left before */
     uint32_t leaving;                 /* blocks of the running grid that have finished with the lane */
@@ -311,15 +311,15 @@ typedef struct rd_klane_state { /* in device memory */
 typedef struct rd_kproxy {
     rd_klane_t *lanes;       /* RD_KLANES, as the device sees them */
     rd_klane_state_t *state; /* RD_KLANES */
-    char *area;              /* pinned: the slots of each proxy channel. Its lanes share them: launches follow one another */
-    char *inlined;             /* pinned: 4 * RD_KINLINE for each of the first lane's slots */
-    uint32_t slots;          /* of a lane, a power of two */
-    uint32_t slot;           /* collectives: bytes; a slot is one for the input and one for the output behind it */
-    uint32_t message_slot;   /* messages: bytes; pair p's of a proxy channel begin at p * slots * message_slot */
-    uint32_t least;          /* bytes of a round or piece, see rd_kpiece */
-    uint32_t channels;          /* of the communicator */
-    uint32_t teams;          /* of this launch: proxy channels 0 to teams - 1 have something to do */
-    uint32_t captured;       /* messages: this launch belongs to a graph */
+    char *area;     /* pinned: the slots of each proxy channel. Its lanes share them: launches follow one another */
+    char *inlined;  /* pinned: 4 * RD_KINLINE for each of the first lane's slots */
+    uint32_t slots; /* of a lane, a power of two */
+    uint32_t slot;  /* collectives: bytes; a slot is one for the input and one for the output behind it */
+    uint32_t message_slot; /* messages: bytes; pair p's of a proxy channel begin at p * slots * message_slot */
+    uint32_t least;        /* bytes of a round or piece, see rd_kpiece */
+    uint32_t channels;     /* of the communicator */
+    uint32_t teams;        /* of this launch: proxy channels 0 to teams - 1 have something to do */
+    uint32_t captured;     /* messages: this launch belongs to a graph */
 } rd_kproxy_t;
 
 /* Where a part of a collective lies in the user's buffer. */
@@ -327,8 +327,8 @@ typedef struct rd_kpart {
     uint64_t offset, bytes;
 } rd_kpart_t;
 
-/* The parts of one side. In a round each gives its next `each` bytes, and they lie in the slot without gaps. Where all are
- * equally long and far apart, `part` is the first of them; else they are in the launch's table. */
+/* The parts of one side. In a round each gives its next `each` bytes, and they lie in the slot without gaps. Where all
+ * are equally long and far apart, `part` is the first of them; else they are in the launch's table. */
 typedef struct rd_kside {
     uint32_t n;
     uint32_t tabled; /* from this row on, plus one; 0: they are alike */
@@ -343,9 +343,9 @@ typedef struct rd_kproxied {
     uint64_t each;   /* bytes, a multiple of 16 */
     uint32_t rounds; /* at least one */
     uint32_t task;
-    uint32_t copied; /* a broadcast's root: the input, one part, goes to the output as it is read */
-    uint32_t inlined;  /* one round, by flagged lines and one block */
-    uint32_t listed; /* the table lies at the beginning of `own`, by launches of WRITE; 0: here */
+    uint32_t copied;  /* a broadcast's root: the input, one part, goes to the output as it is read */
+    uint32_t inlined; /* one round, by flagged lines and one block */
+    uint32_t listed;  /* the table lies at the beginning of `own`, by launches of WRITE; 0: here */
     rd_kpart_t here[2 * RD_KRANKS];
 } rd_kproxied_t;
 
@@ -424,8 +424,8 @@ RD_KBOTH uint32_t rd_kslices(uint64_t bytes, uint32_t slice)
 #define RD_KTO_EACH 4096u /* and so much for each rank that gets its own: a message */
 
 /* Bytes of a round or a piece of what has `bytes` in so many parts, each for another rank: so many that each of the
- * proxy channels has two, as long as they are not short, nor longer than a slot. What is too short for that goes by few proxy channels, as
- * many bytes each. `least` and `slot` are multiples of 64. */
+ * proxy channels has two, as long as they are not short, nor longer than a slot. What is too short for that goes by few
+ * proxy channels, as many bytes each. `least` and `slot` are multiples of 64. */
 RD_KBOTH uint32_t rd_kpiece(uint64_t bytes, uint32_t parts, uint32_t channels, uint32_t least, uint32_t slot)
 {
     uint64_t piece = (bytes / (2 * channels) + 63) / 64 * 64, shortest = (uint64_t)parts * RD_KTO_EACH;

@@ -1,7 +1,7 @@
 /* ncclAlltoAll with sendbuff == recvbuff, which NCCL takes and rondo does not: what is to be sent is copied aside
- * first, by a message to the rank itself, so that the copy has its place among the communicator's operations whatever streams
- * they name. A buffer aside serves one operation of a batch, and the next batch again: those run behind this one. It is
- * kept until the communicator ends, for graphs that hold its address.
+ * first, by a message to the rank itself, so that the copy has its place among the communicator's operations whatever
+ * streams they name. A buffer aside serves one operation of a batch, and the next batch again: those run behind this
+ * one. It is kept until the communicator ends, for graphs that hold its address.
  */
 #include <stdlib.h>
 

@@ -270,8 +270,8 @@ static void finding_free(finding_t *f)
     sodium_memzero(&f->pass.creds, sizeof(f->pass.creds));
 }
 
-rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env, rd_log_ctx_t *ctx,
-                            rd_stop_t *stop)
+rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env,
+                            rd_log_ctx_t *ctx, rd_stop_t *stop)
 {
     finding_t f = {.node = node, .boot = boot, .ctx = ctx, .listener = -1, .memory = -1};
     f.pass.rank = rank;

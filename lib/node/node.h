@@ -25,12 +25,12 @@ typedef struct rd_node {
 } rd_node_t;
 
 /* Collective over the bootstrap. Fills all but base and segment_bytes. */
-rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env, rd_log_ctx_t *ctx,
-                            rd_stop_t *stop);
+rondo_result_t rd_node_find(rd_node_t *node, rd_boot_t *boot, int rank, int nranks, const rd_env_t *env,
+                            rd_log_ctx_t *ctx, rd_stop_t *stop);
 /* Collective over the bootstrap; every rank passes the same segment_bytes (a multiple of 4096). Memory is zeroed.
  * If one node cannot have it, every rank fails. */
-rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const rd_env_t *env, rd_log_ctx_t *ctx,
-                           rd_stop_t *stop);
+rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const rd_env_t *env,
+                           rd_log_ctx_t *ctx, rd_stop_t *stop);
 void rd_node_free(rd_node_t *node); /* also one that is all zero */
 
 #endif

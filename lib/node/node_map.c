@@ -84,8 +84,8 @@ static void unmap(rd_node_t *node, size_t total)
     node->base = NULL;
 }
 
-rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const rd_env_t *env, rd_log_ctx_t *ctx,
-                           rd_stop_t *stop)
+rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_bytes, const rd_env_t *env,
+                           rd_log_ctx_t *ctx, rd_stop_t *stop)
 {
     size_t total = segment_bytes * (size_t)node->nlocal;
     int rank = node->local[node->self], nranks = rd_boot_nranks(boot);

@@ -17,12 +17,12 @@ typedef struct rd_team {
     const rd_env_t *env;   /* the settings, as they were when the communicator was made */
     rd_boot_t *boot;       /* for exchanges while something is made, and to name ranks */
     rd_health_t *health;
-    rd_log_ctx_t *ctx;                      /* in whose name is logged */
+    rd_log_ctx_t *ctx;                  /* in whose name is logged */
     const struct rd_prices *prices;     /* cost/prices.h */
     struct rd_control *const *controls; /* transport/conns.h: of each rank on this node, NULL elsewhere */
     int64_t timeout_ms;                 /* of an operation; 0: none */
     int spin;                           /* polls before the first yield of a wait */
-    int spin_yield;                        /* without spin: polls on a rank that runs on another core */
+    int spin_yield;                     /* without spin: polls on a rank that runs on another core */
     int cores_each;                     /* for a rank, where they are fewest: the same on all ranks; 0: not one each */
 } rd_team_t;
 

@@ -15,7 +15,7 @@ typedef struct rd_call {
     const rd_tables_t *tables; /* NULL: uniform */
     const void *in;
     void *out;
-    size_t bounce;     /* bytes of an output over input that is still to be read: made elsewhere, then copied; 0: none */
+    size_t bounce;    /* bytes of an output over input that is still to be read: made elsewhere, then copied; 0: none */
     const char *name; /* what the user called, where that is not the operation that it runs as; NULL. For RONDO_CHECK */
     int root;         /* likewise, with a name */
     rondo_stream_t stream; /* NULL on a host communicator */

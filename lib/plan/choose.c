@@ -244,7 +244,8 @@ static void desc_begin(coll_desc_t *k, const rd_choose_args_t *args)
     k->bytes = args->uneven ? args->slot_bytes * (size_t)args->shape->nranks : args->bytes;
 }
 
-rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall, rd_log_ctx_t *ctx)
+rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall,
+                         rd_log_ctx_t *ctx)
 {
     const rd_sched_args_t sched = {.shape = args->shape, .coll = args->coll, .root = args->root};
     rondo_result_t result = rd_choose_check(args->env, ctx);

@@ -29,13 +29,14 @@ typedef struct rd_choose_args {
     size_t slot_bytes;
     size_t long_bytes; /* of a slot between nodes; 0: as `slot_bytes` */
     int slots;         /* slots a connection */
-    int cma;          /* ranks of a node may read each other's memory */
+    int cma;           /* ranks of a node may read each other's memory */
 } rd_choose_args_t;
 
 /* The cheapest goes to `*best`. `all`, if not NULL, holds *nall entries on entry and gets every candidate, the best
  * first, the excluded ones last; *nall is then their number. RONDO_ERR_UNSUPPORTED, with the sentence, when what is
  * forced cannot serve; RONDO_ERR_INVALID_ARGUMENT when it names nothing. */
-rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall, rd_log_ctx_t *ctx);
+rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_choice_t *all, int *nall,
+                         rd_log_ctx_t *ctx);
 
 /* RONDO_ALGO must name operations and algorithms that exist: worth asking when a communicator is made. rd_choose asks
  * again. */

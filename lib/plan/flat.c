@@ -35,12 +35,12 @@ static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t
     size_t bytes = rd_chunk_bytes(step->src[0].where == RD_IN ? &plan->in : &plan->out, chunk);
 
     *q = (rd_flat_step_t){step->nsrc,
-                           step->ndst,
-                           (uint32_t)bytes,
-                           (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA),
-                           bytes / plan->element,
-                           {{0}},
-                           {{0}}};
+                          step->ndst,
+                          (uint32_t)bytes,
+                          (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA),
+                          bytes / plan->element,
+                          {{0}},
+                          {{0}}};
     for (int i = 0; i < step->nsrc; i++)
         resolve(plan, shift, step->src[i], 1, &q->src[i]);
     for (int i = 0; i < step->ndst; i++)

@@ -414,8 +414,8 @@ static void remember_v(rd_planner_t *p, rd_plan_t *plan)
     plan->users++;
 }
 
-rondo_result_t rd_plan_get(rd_planner_t *p, const rd_coll_desc_t *desc, const rd_tables_t *tables, const rd_reducer_t *custom,
-                           rd_plan_t **plan)
+rondo_result_t rd_plan_get(rd_planner_t *p, const rd_coll_desc_t *desc, const rd_tables_t *tables,
+                           const rd_reducer_t *custom, rd_plan_t **plan)
 {
     uint64_t key = key_of(desc);
     rd_plan_t *known = NULL;
@@ -514,8 +514,8 @@ void rd_plan_print(rd_planner_t *p, const rd_plan_t *plan)
 
     if (p->args.rank == 0)
         rd_log(ctx, RD_LOG_INFO, "%s of %zu %s, root %d: %s by %s, messages of %zu bytes at most",
-               rd_coll_name(plan->desc.coll), plan->desc.count, rd_type_name(plan->desc.type), plan->desc.root, plan->algo,
-               lane ? rd_proto_name(lane->proto) : "no message", lane ? lane->slice : 0);
+               rd_coll_name(plan->desc.coll), plan->desc.count, rd_type_name(plan->desc.type), plan->desc.root,
+               plan->algo, lane ? rd_proto_name(lane->proto) : "no message", lane ? lane->slice : 0);
     if (!rd_log_enabled(RD_LOG_PLAN))
         return;
     rd_log(ctx, RD_LOG_PLAN, "%s of %zu %s: %s, %d chunks, slices of %zu bytes", rd_coll_name(plan->desc.coll),

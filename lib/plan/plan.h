@@ -54,13 +54,13 @@ typedef struct rd_lane_plan {
 
 typedef struct rd_plan {
     rd_coll_desc_t desc;
-    uint64_t key; /* of the ask: plan.c */
+    uint64_t key;                /* of the ask: plan.c */
     const rd_program_t *program; /* owned by the planner, or by the plan (`own_program`) */
     rd_program_t *own_program;
     const char *algo;
-    double us;          /* the cost model's prediction; 0: none, as for a message */
-    size_t slice;       /* the longest of all lanes: the stride of scratch places */
-    size_t element;     /* bytes */
+    double us;              /* the cost model's prediction; 0: none, as for a message */
+    size_t slice;           /* the longest of all lanes: the stride of scratch places */
+    size_t element;         /* bytes */
     rd_nt_store_t nt_store; /* how slots are written */
     rd_chunks_t in, out;
     rd_reducer_t reducer;
@@ -70,11 +70,11 @@ typedef struct rd_plan {
     rd_lane_plan_t *lanes;
     rd_flat_step_t *flat; /* steps resolved ahead, or NULL: exec/host/run_flat.h */
     int nquick;
-    unsigned char *zcopy; /* of each step of the program: zcopy.h; NULL: all ranks share the node */
+    unsigned char *zcopy;       /* of each step of the program: zcopy.h; NULL: all ranks share the node */
     size_t reach_in, reach_out; /* bytes, of the two sides */
-    int posts;      /* some lane posts its buffers for peers to read: the run is over when they have */
-    size_t *tables; /* memory behind in and out's tables */
-    int users;      /* runs in flight, plus the cache */
+    int posts;                  /* some lane posts its buffers for peers to read: the run is over when they have */
+    size_t *tables;             /* memory behind in and out's tables */
+    int users;                  /* runs in flight, plus the cache */
 } rd_plan_t;
 
 struct rd_planner;

@@ -8,9 +8,9 @@
 
 #include "exec/host/run_flat.h"
 
-#define LOOKS 8         /* at the network, some 300 ns each */
+#define LOOKS 8        /* at the network, some 300 ns each */
 #define FLAT_POLLS 500 /* a few microseconds */
-#define SPENT_MOST 64   /* tasks whose memory is kept */
+#define SPENT_MOST 64  /* tasks whose memory is kept */
 
 rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_t *planner, const rd_conns_t *conns,
                                rd_transport_t *net)

@@ -54,7 +54,7 @@ typedef struct rd_queue {
     rd_transport_t *net;   /* by which other nodes are reached; on one node one that need not be polled */
     bool polled;           /* messages come by the progress of `net` alone */
     rd_control_t *self, *const *controls; /* this rank's own, and those of its node */
-    int spin, spin_yield;                    /* the team's */
+    int spin, spin_yield;                 /* the team's */
     int64_t timeout_ms;                   /* the team's */
 
     rd_task_t *active;

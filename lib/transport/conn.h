@@ -55,8 +55,7 @@ typedef struct rd_send {
     uint32_t slot_bytes;
     rd_ring_t shorter[RD_RINGS]; /* shortest first */
     int32_t peer;
-    int32_t nt_left,
-        nt_hold; /* exec/host/nt_store.h: messages to be written past the caches, < 0 plainly; 0: try */
+    int32_t nt_left, nt_hold; /* exec/host/nt_store.h: messages to be written past the caches, < 0 plainly; 0: try */
     bool mirrored;
     const struct rd_transport_ops *ops; /* of a mirrored connection's transport */
     void *link;                         /* that one's own record */

@@ -4,8 +4,8 @@
  * on other nodes, and carries what they have heard of others. A host or a link that falls silent closes nothing: there
  * the kernels' own heartbeat ends the socket, and the thread looks a few times a second whether one should beat faster.
  * It then writes the communicator's stop word, which every wait looks at, and passes the news on. Everything it touches
- * is guarded by one lock, held while an event is handled, so that after rd_liveness_remove nothing of the communicator is
- * touched. */
+ * is guarded by one lock, held while an event is handled, so that after rd_liveness_remove nothing of the communicator
+ * is touched. */
 #include "transport/liveness.h"
 
 #include <errno.h>
@@ -30,10 +30,10 @@ struct rd_liveness {
     rd_stop_t *stop;
     int (*has_left)(void *arg, int rank);
     void *arg;
-    void (*look)(void *arg); /* NULL: nothing is looked at */
-    struct rd_liveness *next;   /* of those that look */
-    pid_t pid;               /* of the process that made it: in a forked child it only gets freed */
-    unsigned char *dead;     /* ranks of this node that have died */
+    void (*look)(void *arg);  /* NULL: nothing is looked at */
+    struct rd_liveness *next; /* of those that look */
+    pid_t pid;                /* of the process that made it: in a forked child it only gets freed */
+    unsigned char *dead;      /* ranks of this node that have died */
 };
 
 /* What is watched. An event names a slot and its age, so that one which was on its way when the slot was given up, and
@@ -315,8 +315,8 @@ static void forget(rd_liveness_t *w)
     pthread_mutex_unlock(&lock);
 }
 
-rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx, rd_stop_t *stop,
-                            int (*has_left)(void *arg, int rank), void *arg)
+rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx,
+                               rd_stop_t *stop, int (*has_left)(void *arg, int rank), void *arg)
 {
     rondo_result_t code = RONDO_ERR_SYSTEM;
     size_t nranks = (size_t)rd_boot_nranks(boot);

@@ -12,9 +12,10 @@ typedef struct rd_liveness rd_liveness_t;
 /* `left[rank]` (shared memory or the bootstrap's farewell) tells an orderly leave from a death: a peer that has set it
  * may end its process without being called dead. To be set by an orderly leave only: an abort or a failure is told by
  * rd_boot_farewell, and that counts whatever has_left says. */
-rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx, rd_stop_t *stop,
-                            int (*has_left)(void *arg, int rank), void *arg);
-/* From now on `look(arg)` is called every RD_LIVENESS_MS, with what rd_liveness_add was given, by the watch's thread. */
+rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx,
+                               rd_stop_t *stop, int (*has_left)(void *arg, int rank), void *arg);
+/* From now on `look(arg)` is called every RD_LIVENESS_MS, with what rd_liveness_add was given, by the watch's thread.
+ */
 void rd_liveness_poll(rd_liveness_t *liveness, void (*look)(void *arg));
 void rd_liveness_remove(rd_liveness_t *liveness); /* after it returns nothing of the communicator is touched */
 

@@ -206,7 +206,7 @@ static ucs_status_t take_direct(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, v
 }
 
 static ucs_status_t take_rts(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes,
-                               int announced)
+                             int announced)
 {
     const char *wrong = "a list that is not with it";
     if (!announced) {
@@ -241,7 +241,8 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     net->progressed = 1;
     /* Who leaves over a mismatch has sent all that the others need to find it for themselves. */
     if (h->number != RONDO_SUCCESS && h->number != RONDO_ERR_MISMATCH && net->alone == NULL) {
-        take_failure(peer, (rondo_result_t)h->number, failed_rank != 0 ? (int)failed_rank - 1 : peer->rank, (int)reporter);
+        take_failure(peer, (rondo_result_t)h->number, failed_rank != 0 ? (int)failed_rank - 1 : peer->rank,
+                     (int)reporter);
     }
     return UCS_OK;
 }

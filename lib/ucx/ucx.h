@@ -62,8 +62,8 @@ typedef struct rd_ucx_peer {
     int rank;
     const ucp_address_t *address; /* in net->addresses; NULL: not remote */
     ucp_ep_h ep;                  /* NULL until first used */
-    int zcopies;                     /* messages on their way out of the user's memory, or straight into it */
-    rd_ucx_gdr_t *direct;      /* made when first needed */
+    int zcopies;                  /* messages on their way out of the user's memory, or straight into it */
+    rd_ucx_gdr_t *direct;         /* made when first needed */
     int used;                     /* something went to it or came from it: it will want a farewell */
     int greeted;                  /* its greeting has arrived */
     int settled;                  /* something sent to it has gone out: the connection is made */
@@ -199,9 +199,9 @@ rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_res
 ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong);
 rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_net_direct_t *ask);
 int rd_ucx_gdr_peer(const rd_transport_t *transport);
-void rd_ucx_gdr_back(rd_ucx_net_t *net); /* nobody waits for them any more, and nothing new begins */
+void rd_ucx_gdr_back(rd_ucx_net_t *net);    /* nobody waits for them any more, and nothing new begins */
 void rd_ucx_gdr_release(rd_ucx_net_t *net); /* announcements that nobody has asked for or will */
-void rd_ucx_gdr_free(rd_ucx_net_t *net); /* before the worker goes */
+void rd_ucx_gdr_free(rd_ucx_net_t *net);    /* before the worker goes */
 
 /* rndv.c; what arrived was of a rank of this communicator. What is wrong with it, or NULL. */
 const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes);

@@ -25,7 +25,7 @@ typedef struct rd_ucx_message {
     rd_net_direct_t ask; /* pending NULL: nobody has asked, or it was taken back */
     uint64_t number;     /* the next one that has this place */
     void *announced;     /* a receive: UCX's word for the bytes; NULL: it has not come, or they are being fetched */
-    rd_ucx_rkey_t *key;   /* it is offered, or is about to be; NULL: it is not */
+    rd_ucx_rkey_t *key;  /* it is offered, or is about to be; NULL: it is not */
     uint64_t address;    /* a receive that is offered: where it lies there */
     int flying;          /* UCX has the memory, or the peer the key to it */
     rd_ucx_header_t header;

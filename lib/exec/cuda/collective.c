@@ -34,7 +34,8 @@ static void set_real(rd_kreduce_t *r, rondo_type_t type, double value)
         memcpy(r->scale, &single, sizeof single);
 }
 
-/* What the kernels make of the operator: AVG of what has fractions is a sum of scaled contributions, as PREMULSUM is. */
+/* What the kernels make of the operator: AVG of what has fractions is a sum of scaled contributions, as PREMULSUM is.
+ */
 void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r)
 {
     const rd_op_scalar_t *scalar = call->scalar;
@@ -44,7 +45,8 @@ void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r)
     r->scaled = RD_KSCALE_NONE;
     r->device_scale = NULL;
     r->scale[0] = r->scale[1] = 0;
-    if (desc->op == RONDO_AVG && (is_real(desc->type) || desc->type == RONDO_COMPLEX64 || desc->type == RONDO_COMPLEX128)) {
+    if (desc->op == RONDO_AVG &&
+        (is_real(desc->type) || desc->type == RONDO_COMPLEX64 || desc->type == RONDO_COMPLEX128)) {
         r->op = RONDO_SUM;
         set_real(r, desc->type, 1.0 / cuda->team->nranks);
     } else if (desc->op >= RONDO_NUM_OPS && scalar) {
@@ -75,8 +77,7 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
     rd_log_ctx_t *ctx = cuda->team->ctx;
     const char *why;
 
-    if (env && cuda->cache[at].chosen.launch.algo &&
-        memcmp(&cuda->cache[at].wanted, wanted, sizeof *wanted) == 0) {
+    if (env && cuda->cache[at].chosen.launch.algo && memcmp(&cuda->cache[at].wanted, wanted, sizeof *wanted) == 0) {
         *chosen = cuda->cache[at].chosen;
         return RONDO_SUCCESS;
     }
@@ -88,11 +89,11 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
                         rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
                         (unsigned long long)wanted->count, env ? env->algo : "", env ? env->proto : "", why);
     if (rd_log_enabled(RD_LOG_INFO))
-        rd_log(ctx, RD_LOG_INFO, "%s %s, %llu elements: %s by %s, %u passes of %u units, %u blocks of %u threads, %.1f us",
+        rd_log(ctx, RD_LOG_INFO,
+               "%s %s, %llu elements: %s by %s, %u passes of %u units, %u blocks of %u threads, %.1f us",
                rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
-               (unsigned long long)wanted->count, chosen->launch.algo->name,
-               rd_proto_name(chosen->launch.proto), chosen->passes, chosen->units, chosen->launch.blocks,
-               chosen->launch.threads, chosen->us);
+               (unsigned long long)wanted->count, chosen->launch.algo->name, rd_proto_name(chosen->launch.proto),
+               chosen->passes, chosen->units, chosen->launch.blocks, chosen->launch.threads, chosen->us);
     if (env) {
         cuda->cache[at].wanted = *wanted;
         cuda->cache[at].chosen = *chosen;
@@ -177,8 +178,13 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
     if (!scales(cuda, &call->desc))
         return rd_cuda_copy(cuda, call->out, call->in, count * element, call->stream);
     work.comm = cuda->k;
-    work.reduce = (rd_kreduce_t){.in = call->in, .out = call->out, .count = count, .coll = RD_ALLREDUCE,
-                                 .type = (uint32_t)call->desc.type, .passes = 1, .units = 1};
+    work.reduce = (rd_kreduce_t){.in = call->in,
+                                 .out = call->out,
+                                 .count = count,
+                                 .coll = RD_ALLREDUCE,
+                                 .type = (uint32_t)call->desc.type,
+                                 .passes = 1,
+                                 .units = 1};
     rd_cuda_op(cuda, call, &work.reduce);
     launch.threads = rd_kernel_threads(RD_KERNEL_SINGLE, RD_PROTO_LL);
     size_t blocks = (count * element + 16383) / 16384;
@@ -196,8 +202,14 @@ static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
     if (result != RONDO_SUCCESS)
         return result;
     work.comm = cuda->k;
-    work.reduce = (rd_kreduce_t){.in = cuda->scratch, .out = cuda->scratch, .count = 1, .coll = RD_ALLREDUCE,
-                                 .type = RONDO_INT32, .op = RONDO_SUM, .passes = chosen.passes, .units = chosen.units,
+    work.reduce = (rd_kreduce_t){.in = cuda->scratch,
+                                 .out = cuda->scratch,
+                                 .count = 1,
+                                 .coll = RD_ALLREDUCE,
+                                 .type = RONDO_INT32,
+                                 .op = RONDO_SUM,
+                                 .passes = chosen.passes,
+                                 .units = chosen.units,
                                  .slice = chosen.slice};
     return rd_cuda_launch(cuda, &chosen.launch, &work, stream);
 }
@@ -290,7 +302,8 @@ rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, si
     return error == cudaSuccess ? result : rd_cuda_error(cuda->team->ctx, error, "memory aside");
 }
 
-/* A reduce_scatter by tables: a reduction to each rank in turn, for blocks of different lengths have different roots. */
+/* A reduce_scatter by tables: a reduction to each rank in turn, for blocks of different lengths have different roots.
+ */
 static rondo_result_t reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const size_t *counts = call->tables->in_counts;

@@ -67,8 +67,8 @@ static rondo_result_t find(copies_t *c, int *number)
             return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,
                             "%s of %zu bytes: %s (%p, %zu bytes) is registered, but rank %d has registered %llu bytes "
                             "alone: %s",
-                            name, c->bytes, what, (const void *)from, length, r,
-                            (unsigned long long)c->where->bytes[r], wanted);
+                            name, c->bytes, what, (const void *)from, length, r, (unsigned long long)c->where->bytes[r],
+                            wanted);
     }
     return RONDO_SUCCESS;
 }
@@ -79,10 +79,11 @@ static void set_mark(copies_t *c, int number)
     const rd_coll_desc_t *desc = &c->call->desc;
     uint32_t how = desc->coll == RD_BROADCAST   ? (uint32_t)desc->root
                    : desc->coll == RD_ALLGATHER ? (uint32_t)c->in_place
-                                               : 0;
+                                                : 0;
     uint64_t offset = c->offset, bytes = c->bytes;
-    const uint32_t mark[8] = {(uint32_t)desc->coll,      how,             (uint32_t)number, (uint32_t)offset,
-                              (uint32_t)(offset >> 32), (uint32_t)bytes, (uint32_t)(bytes >> 32)};
+    const uint32_t mark[8] = {
+        (uint32_t)desc->coll,   how, (uint32_t)number, (uint32_t)offset, (uint32_t)(offset >> 32), (uint32_t)bytes,
+        (uint32_t)(bytes >> 32)};
 
     c->barrier.comm = c->cuda->k;
     memcpy(c->barrier.barrier.mark, mark, sizeof mark);

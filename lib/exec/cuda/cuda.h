@@ -20,13 +20,13 @@ int rd_cuda_built(void);
 /* What config.device means here: a device's number, or RONDO_DEVICE_HOST. */
 rondo_result_t rd_cuda_device(int wanted, int *device);
 
-/* Collective over the team's bootstrap, after its node is known. On an error every rank has one, and *cuda may have been
- * set: it is for rd_cuda_free. */
+/* Collective over the team's bootstrap, after its node is known. On an error every rank has one, and *cuda may have
+ * been set: it is for rd_cuda_free. */
 rondo_result_t rd_cuda_create(rd_cuda_t **cuda, const rd_team_t *team, const rd_net_comm_ops_t *net_comms);
 /* What the watch does for a CUDA communicator several times a second. */
 void rd_cuda_health_poll(rd_cuda_t *cuda);
-/* Waits for what is enqueued, or, after an error, until kernels have left; then closes what is the peers'. After it this
- * rank touches no peer's memory: its control may say that it has left. */
+/* Waits for what is enqueued, or, after an error, until kernels have left; then closes what is the peers'. After it
+ * this rank touches no peer's memory: its control may say that it has left. */
 rondo_result_t rd_cuda_close(rd_cuda_t *cuda);
 /* Frees the rest. What peers may still touch is freed by a later communicator of this process, or with it; then `node`,
  * whose memory tells when they have left, is taken over, and empty afterwards. NULL: there is nothing to free. */

@@ -18,8 +18,8 @@ typedef struct rd_order {
     unsigned long long next;    /* and of the one that this operation goes to */
     unsigned long long capture; /* the last operation was captured: id; 0: it was not */
     int captured;               /* this one is */
-    cudaGraphNode_t node;   /* of that capture: the last operation */
-    cudaGraphNode_t record; /* and what records the event, always behind the last operation */
+    cudaGraphNode_t node;       /* of that capture: the last operation */
+    cudaGraphNode_t record;     /* and what records the event, always behind the last operation */
 } rd_order_t;
 
 /* Who is where, as each rank tells it. */
@@ -36,36 +36,38 @@ typedef struct rd_cuda_peer {
 struct rd_cuda {
     const rd_team_t *team;
     int device;
-    int whole;     /* made: peers may know the window */
-    int living;    /* counted among the communicators of the process: see window.c */
-    int sharing;   /* ranks on the fullest GPU */
-    int windows;   /* what is not registered goes by kernels, whatever RONDO_CUDA_COPY says */
-    int beside;    /* ranks of this process on this one's GPU, itself among them */
-    uint64_t key;  /* the same on all ranks, different for every communicator: groups launch in its order */
-    rd_kcomm_t k;  /* what every launch is told */
+    int whole;    /* made: peers may know the window */
+    int living;   /* counted among the communicators of the process: see window.c */
+    int sharing;  /* ranks on the fullest GPU */
+    int windows;  /* what is not registered goes by kernels, whatever RONDO_CUDA_COPY says */
+    int beside;   /* ranks of this process on this one's GPU, itself among them */
+    uint64_t key; /* the same on all ranks, different for every communicator: groups launch in its order */
+    rd_kcomm_t k; /* what every launch is told */
     rd_limits_t limits;
     char *window; /* device memory: the whole, or where GPUs do not reach each other what is this rank's own */
     size_t window_bytes;
     size_t shared_bytes; /* of what peers see */
     rd_node_t shared;    /* the host memory in which windows lie then */
     int pinned;
-    rd_khost_t *host; /* NULL: not yet made */
-    void *imported[RD_KRANKS]; /* bases to be closed */
-    void *scratch; /* device memory for the barrier's element */
+    rd_khost_t *host;                      /* NULL: not yet made */
+    void *imported[RD_KRANKS];             /* bases to be closed */
+    void *scratch;                         /* device memory for the barrier's element */
     struct rd_cuda_registered *registered; /* register.c: RD_KREGISTERED of them; NULL: none yet */
-    struct rd_proxy_path *path; /* exec/cuda/proxy/proxy.h: ranks are on several nodes, or too many for windows; NULL: neither */
-    struct rd_cuda *node_comm;  /* exec/cuda/hier/node_comm.c: the same communicator's ranks of this node alone; NULL: not needed */
-    struct rd_cuda *parent;  /* of an inner one: whose it is. It has no order, and words of the outer's */
+    struct rd_proxy_path
+        *path; /* exec/cuda/proxy/proxy.h: ranks are on several nodes, or too many for windows; NULL: neither */
+    struct rd_cuda
+        *node_comm; /* exec/cuda/hier/node_comm.c: the same communicator's ranks of this node alone; NULL: not needed */
+    struct rd_cuda *parent; /* of an inner one: whose it is. It has no order, and words of the outer's */
     rd_order_t order;
-    rd_cuda_peer_t *peers; /* of all ranks */
-    struct rd_cuda_program *programs; /* program_cache.c: those that have been used */
-    rd_signature_ring_t *signatures; /* RONDO_CHECK on one node; NULL: off, or one rank */
+    rd_cuda_peer_t *peers;              /* of all ranks */
+    struct rd_cuda_program *programs;   /* program_cache.c: those that have been used */
+    rd_signature_ring_t *signatures;    /* RONDO_CHECK on one node; NULL: off, or one rank */
     const rd_net_comm_ops_t *net_comms; /* how net sub-communicators are made */
-    int left_peer;                /* health_check.c: a rank that has left and was waited for, plus one; 0: none */
-    int64_t slow_ms, named_ms;   /* clock when a kernel's wait was first seen to be long, and last named; 0: none is */
-    int64_t late_ms;             /* a late peer is named as often as this */
-    int hosted; /* the host reaches this device's memory, too, by its addresses */
-    uintptr_t known[64]; /* buffer.c: pages (of 2 MB) that are this device's memory */
+    int left_peer;                      /* health_check.c: a rank that has left and was waited for, plus one; 0: none */
+    int64_t slow_ms, named_ms; /* clock when a kernel's wait was first seen to be long, and last named; 0: none is */
+    int64_t late_ms;           /* a late peer is named as often as this */
+    int hosted;                /* the host reaches this device's memory, too, by its addresses */
+    uintptr_t known[64];       /* buffer.c: pages (of 2 MB) that are this device's memory */
     struct {
         rd_wanted_t wanted;
         rd_chosen_t chosen; /* launch.algo NULL: none yet */
@@ -96,7 +98,7 @@ typedef struct rd_driver {
     int (*set_context)(void *context);
     int (*retain)(void **context, int device);
     int (*active)(int device, unsigned *flags, int *active); /* has it a context of its own? */
-    rd_driver_range_fn range; /* of the allocation that holds the pointer */
+    rd_driver_range_fn range;                                /* of the allocation that holds the pointer */
     rd_driver_attribute_fn attribute;
 } rd_driver_t;
 extern rd_driver_t rd_driver;
@@ -132,7 +134,8 @@ void rd_window_release(rd_cuda_t *cuda);
 /* Frees it, now or when all peers have left. */
 void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 
-/* window_import.c: what ranks tell each other in creation begins with a verdict, and all of them return the first bad one. */
+/* window_import.c: what ranks tell each other in creation begins with a verdict, and all of them return the first bad
+ * one. */
 typedef struct rd_verdict {
     int32_t result;
     char text[512];
@@ -174,8 +177,8 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream);
 int rd_cuda_captured(cudaStream_t stream);
 /* What is in `from` now comes before what comes into `to` next. */
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to);
-/* Within an operation: after the fork what goes into fork->beside, after `forked` what goes into `stream` beside it, until
- * both are joined. A capture's branches lie in the one stream: another one would belong to it until it ends. */
+/* Within an operation: after the fork what goes into fork->beside, after `forked` what goes into `stream` beside it,
+ * until both are joined. A capture's branches lie in the one stream: another one would belong to it until it ends. */
 typedef struct rd_fork {
     cudaStream_t stream, beside;
     cudaGraphNode_t at, last; /* captured: where it forks, and the last of what is beside; NULL: not captured */
@@ -197,11 +200,13 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
 int rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer);
 
 /* collective.c: into the stream, in order. */
-void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce); /* operator and scale, for kernels */
+void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call,
+                rd_kreduce_t *reduce); /* operator and scale, for kernels */
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
 /* By a kernel of one node's ranks, with so many bytes between the input's blocks. */
 rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, size_t gap);
-/* Expected microseconds of a collective; 0 for what has no price: a single rank, counts that differ from rank to rank. */
+/* Expected microseconds of a collective; 0 for what has no price: a single rank, counts that differ from rank to rank.
+ */
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const rd_kwork_t *work, cudaStream_t stream);
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);

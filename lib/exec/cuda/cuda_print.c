@@ -54,11 +54,11 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     rd_cuda_t *cuda;
 
     if (shape->nranks < 2 || shape->nranks > RD_KRANKS)
-        return rd_error(
-            NULL, RONDO_ERR_INVALID_ARGUMENT,
-            "%d ranks: kernels of one node have plans for 2 to %d; what more ranks do goes through proxies, and goes by the "
-            "host's plans, which are shown without --device cuda",
-            shape->nranks, RD_KRANKS);
+        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
+                        "%d ranks: kernels of one node have plans for 2 to %d; what more ranks do goes through "
+                        "proxies, and goes by the "
+                        "host's plans, which are shown without --device cuda",
+                        shape->nranks, RD_KRANKS);
     rondo_result_t result = rd_kchoose_names(env, NULL);
     if (result != RONDO_SUCCESS)
         return result;

@@ -33,7 +33,8 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     if ((result = rd_import_facts(cuda)) == RONDO_SUCCESS && (result = rd_order_create(cuda)) == RONDO_SUCCESS)
         result = rd_proxy_path_needed(team) ? rd_window_create(cuda) : rd_import_windows(cuda);
     if (result == RONDO_SUCCESS)
-        result = rd_proxy_path_needed(team) ? rd_proxy_path_create(cuda) : rd_signature_ring_create(&cuda->signatures, team);
+        result =
+            rd_proxy_path_needed(team) ? rd_proxy_path_create(cuda) : rd_signature_ring_create(&cuda->signatures, team);
     if (result == RONDO_SUCCESS) {
         cuda->limits.copies = (uint32_t)rd_registered_possible(cuda);
         atomic_store(&team->health->stop.mirror, &cuda->host->abort);

@@ -44,7 +44,8 @@ static double simple_part(const rd_limits_t *l, const rd_algo_t *algo)
 
 static rd_cost_gpus_t gpus_of(const rd_limits_t *l)
 {
-    return (rd_cost_gpus_t){.nranks = (int)l->nranks, .host_windows = l->host_windows != 0, .gbps = l->gbps, .prices = l->prices};
+    return (rd_cost_gpus_t){
+        .nranks = (int)l->nranks, .host_windows = l->host_windows != 0, .gbps = l->gbps, .prices = l->prices};
 }
 
 static double part_of(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)

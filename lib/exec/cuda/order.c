@@ -59,8 +59,8 @@ static cudaError_t look(cudaStream_t stream, capture_t *c)
     return error;
 }
 
-/* A stream's handle may come again for another stream, its id does not. Not of a stream that is captured: to ask for its
- * id spoils the capture. */
+/* A stream's handle may come again for another stream, its id does not. Not of a stream that is captured: to ask for
+ * its id spoils the capture. */
 static unsigned long long stream_id(cudaStream_t stream)
 {
     unsigned long long id = 0;

@@ -20,8 +20,8 @@ typedef struct rd_lists {
 rondo_result_t rd_messages_take(rd_cuda_t *cuda, const rd_lists_t *l, uint32_t used, uint32_t beside, rd_kmessages_t *k,
                                 cudaStream_t stream);
 
-/* exec/cuda/proxy/p2p_proxy.c: none of this rank to itself. They are taken off the lists. `near`: what stays on this node, as
- * cuda->inner counts its ranks, and goes beside; NULL: nothing does. */
+/* exec/cuda/proxy/p2p_proxy.c: none of this rank to itself. They are taken off the lists. `near`: what stays on this
+ * node, as cuda->inner counts its ranks, and goes beside; NULL: nothing does. */
 rondo_result_t rd_messages_proxied(rd_cuda_t *cuda, rd_lists_t *left, const rd_lists_t *near, cudaStream_t stream);
 
 #endif

@@ -24,7 +24,8 @@ static uint32_t copy_blocks(const rd_kmessages_t *k)
 /* For streams: less where lines, copies or other communicators want room, but one for each of them. */
 static uint32_t stream_room(const rd_limits_t *limits, uint32_t parts, const rd_kmessages_t *k)
 {
-    uint32_t warps = rd_kernel_threads(RD_KERNEL_STREAMS, RD_PROTO_LL) / 32, lines = (k->npairs * k->warps + warps - 1) / warps;
+    uint32_t warps = rd_kernel_threads(RD_KERNEL_STREAMS, RD_PROTO_LL) / 32,
+             lines = (k->npairs * k->warps + warps - 1) / warps;
     uint32_t least = k->sends + k->receives, most = limits->blocks - lines, copies = copy_blocks(k);
 
     most -= copies < most ? copies : most;

@@ -129,9 +129,8 @@ static void own_offer(rd_cuda_t *cuda, void *buffer, size_t bytes, offer_t *offe
 {
     struct cudaPointerAttributes a;
 
-    if (!buffer || !bytes || cudaPointerGetAttributes(&a, buffer) != cudaSuccess ||
-        a.type != cudaMemoryTypeDevice || a.device != cuda->device ||
-        cudaIpcGetMemHandle(&offer->handle, buffer) != cudaSuccess) {
+    if (!buffer || !bytes || cudaPointerGetAttributes(&a, buffer) != cudaSuccess || a.type != cudaMemoryTypeDevice ||
+        a.device != cuda->device || cudaIpcGetMemHandle(&offer->handle, buffer) != cudaSuccess) {
         (void)cudaGetLastError();
         return;
     }

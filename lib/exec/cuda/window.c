@@ -17,7 +17,7 @@
 #include "exec/cuda/proxy/proxy.h"
 
 #define WINDOW_MOST ((size_t)62 << 20) /* with the barrier's page: CUDA allocates by 2 MB */
-#define MESSAGE_SLICE (16u << 10) /* of what is some megabytes: a fence takes as long as to move so much */
+#define MESSAGE_SLICE (16u << 10)      /* of what is some megabytes: a fence takes as long as to move so much */
 #define PAGE ((size_t)4096)
 #define WORDS 64 /* a pinned page holds so many communicators' words */
 #define WORD_BYTES 64

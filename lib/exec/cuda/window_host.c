@@ -1,6 +1,6 @@
-/* GPUs of one node that do not reach each other: the windows of all ranks lie in host memory that they share, pinned for
- * the GPU of each. The memory is found and mapped as that of host communicators is (node/node.h), so it crosses containers
- * and has no name. What a rank's kernels tell only each other stays in device memory.
+/* GPUs of one node that do not reach each other: the windows of all ranks lie in host memory that they share, pinned
+ * for the GPU of each. The memory is found and mapped as that of host communicators is (node/node.h), so it crosses
+ * containers and has no name. What a rank's kernels tell only each other stays in device memory.
  *
  * Pinning and its end may wait for all that runs on the device, so the end comes when no communicator of the process is
  * left: see window.c. Ranks that are threads share one mapping, which is pinned once. */
@@ -93,7 +93,8 @@ rondo_result_t rd_window_host_map(rd_cuda_t *cuda)
 
     if ((result = rd_node_find(&cuda->shared, team->boot, team->rank, team->nranks, team->env, team->ctx,
                                &team->health->stop)) ||
-        (result = rd_node_map(&cuda->shared, team->boot, cuda->shared_bytes, team->env, team->ctx, &team->health->stop)))
+        (result =
+             rd_node_map(&cuda->shared, team->boot, cuda->shared_bytes, team->env, team->ctx, &team->health->stop)))
         return result;
     memset(verdicts, 0, sizeof verdicts);
     rd_verdict_set(&verdicts[team->rank], open_windows(cuda));

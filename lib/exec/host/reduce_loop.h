@@ -48,8 +48,8 @@ RD_INLINE void LANE(tail)(char *d, const void *const *src, int n, size_t at, siz
     }
 }
 
-/* Bytes to do apart so that the stores that follow lie on a vector's boundary, where that is worth it: user buffers from
- * malloc are 16 bytes off, and one that is reduced in place then has no split access at all. */
+/* Bytes to do apart so that the stores that follow lie on a vector's boundary, where that is worth it: user buffers
+ * from malloc are 16 bytes off, and one that is reduced in place then has no split access at all. */
 RD_INLINE size_t LANE(head)(const void *dst, size_t bytes)
 {
     size_t over = (size_t)(uintptr_t)dst % RD_W;

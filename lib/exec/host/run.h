@@ -25,7 +25,7 @@ typedef struct rd_run {
     char *tmp;     /* plan->program->ntmp slices, then one for loaded input */
     int open;      /* lanes not done, and one more until posts have been read */
     int in_place;  /* input and output share memory */
-    int flat;     /* of a flat plan: the step at hand */
+    int flat;      /* of a flat plan: the step at hand */
     int waits_for; /* the peer for which a lane waited last */
     rondo_result_t result;
     int room; /* lanes[] has so many */

@@ -1,7 +1,7 @@
 /* Operations between nodes as phases (sched/phases.h): what they say of this rank, one phase after the other, into the
  * call's stream. A phase inside the node goes by the kernels of its ranks (node_comm.c); one on the rail, or of all
- * ranks, by the proxies, on the net communicator of that scope. What phases do not serve, or what is too short for them, goes by
- * one launch and the net communicator of all ranks.
+ * ranks, by the proxies, on the net communicator of that scope. What phases do not serve, or what is too short for
+ * them, goes by one launch and the net communicator of all ranks.
  */
 #include "exec/cuda/proxy/proxy.h"
 #include "sched/phases.h"
@@ -105,8 +105,7 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call)
     if (is_divided(&call->desc) || !rd_hier_serves(&facts))
         return rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
     if (rd_hier_phases(&facts, &phases) != 0)
-        result =
-            rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", facts.nranks);
+        result = rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", facts.nranks);
     for (size_t i = 0; i < phases.count && result == RONDO_SUCCESS; i++)
         result = run_phase(cuda, call, &phases.list[i]);
     rd_phases_free(&phases);

@@ -6,12 +6,12 @@
  * communicator is made whether there is such a way (gdr_probe.c).
  *
  * A message costs a proxy some twenty microseconds where UCX announces and acknowledges each by tcp, as long as 8 MB
- * take on NVLink. So proxy channel 0, whose lane has the triggers of all of them in order, deals out those that are shorter, two
- * by two: messages 2i and 2i + 1 of a pair and direction are proxy channel i modulo their number's, on both ends, since both
- * count the same messages. It counts them as they come, not as they are launched, so that graphs count too. Each proxy channel's
- * messages match in their order, on its own connection, and what a proxy channel finds dealt to it is announced together;
- * kernels are told in the order of the triggers. What is longer stays proxy channel 0's: messages of 16 MB that came one at a
- * time took half as long again when they were dealt out to eight.
+ * take on NVLink. So proxy channel 0, whose lane has the triggers of all of them in order, deals out those that are
+ * shorter, two by two: messages 2i and 2i + 1 of a pair and direction are proxy channel i modulo their number's, on
+ * both ends, since both count the same messages. It counts them as they come, not as they are launched, so that graphs
+ * count too. Each proxy channel's messages match in their order, on its own connection, and what a proxy channel finds
+ * dealt to it is announced together; kernels are told in the order of the triggers. What is longer stays proxy channel
+ * 0's: messages of 16 MB that came one at a time took half as long again when they were dealt out to eight.
  *
  * UCX fetches them by a key to the whole allocation, which it keeps: see rd_net_memory_t of transport/transport.h, and
  * rcache.c for what is known of allocations. Memory of which CUDA says nothing, or that other processes cannot map, UCX
@@ -21,11 +21,11 @@
 
 #include "exec/cuda/proxy/proxy.h"
 
-_Static_assert(RD_KLANE_SLOTS * RD_KGDR_RUN <= RD_NET_DIRECT, "what a lane has under way");
+_Static_assert(RD_KLANE_SLOTS *RD_KGDR_RUN <= RD_NET_DIRECT, "what a lane has under way");
 
 #define DEALT_LESS ((uint64_t)8 << 20) /* bytes of a message that is dealt out */
-#define DEALT_CHANNELS 4 /* with more, single messages were slower: 1 MB 45 us, and 39 with four */
-#define DEALT_RUN 2   /* messages behind one another that one proxy channel gets, and announces together */
+#define DEALT_CHANNELS 4               /* with more, single messages were slower: 1 MB 45 us, and 39 with four */
+#define DEALT_RUN 2 /* messages behind one another that one proxy channel gets, and announces together */
 
 rd_kmessage_t rd_gdr_message(const rd_proxy_path_t *s, const rd_cuda_message_t *m)
 {
@@ -50,7 +50,8 @@ static rd_proxy_channel_t *next_channel(rd_proxy_path_t *s, int peer, int send, 
     return &s->channels[bytes < DEALT_LESS ? run % (uint32_t)rd_gdr_channels(s) : 0];
 }
 
-static void deal(rd_proxy_path_t *s, rd_proxy_channel_t *to, int peer, int send, const rd_kmessage_t *m, _Atomic int *pending)
+static void deal(rd_proxy_path_t *s, rd_proxy_channel_t *to, int peer, int send, const rd_kmessage_t *m,
+                 _Atomic int *pending)
 {
     rd_dealt_t *d = to->dealt;
 
@@ -74,8 +75,8 @@ static void show(rd_proxy_channel_t *from, rd_proxy_channel_t *to)
         rd_proxy_wake(&to->client);
 }
 
-rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, int peer, int send, const char *slot,
-                              uint32_t count)
+rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, int peer, int send,
+                           const char *slot, uint32_t count)
 {
     rd_completion_t *completion = &lane->flying[lane->taken & (channel->path->k.slots - 1)];
     rd_proxy_channel_t *last = NULL;
@@ -83,7 +84,8 @@ rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *la
 
     if (channel->number || !channel->dealt || count < 1 || count > RD_KGDR_RUN)
         return rd_error(channel->path->cuda->team->ctx, RONDO_ERR_INTERNAL,
-                        "a kernel asks proxy channel %d for %u messages straight from GPU to GPU", channel->number, count);
+                        "a kernel asks proxy channel %d for %u messages straight from GPU to GPU", channel->number,
+                        count);
     atomic_store(&completion->pending, (int)count);
     lane->taken++;
     for (uint32_t i = 0; i < count; i++) {

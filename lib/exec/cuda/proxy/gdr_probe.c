@@ -62,14 +62,15 @@ static rondo_result_t cancel(rd_proxy_path_t *s, rd_queue_t *by, rondo_result_t 
     int peer = rd_transport_direct_peer(by->net);
 
     if (result == RONDO_ERR_TIMEOUT)
-        rd_health_fail(by->health, result, peer, "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
-                     rd_health_whois(by->health, peer), (long long)by->team->env->create_timeout_ms);
+        rd_health_fail(by->health, result, peer,
+                       "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
+                       rd_health_whois(by->health, peer), (long long)by->team->env->create_timeout_ms);
     else
         rd_health_fail(by->health, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
     rd_transport_cancel(by->net);
-    return rd_health_fail(s->cuda->team->health, rd_health_check(by->health), atomic_load(&by->health->stop.failed_rank),
-                          "%s (when messages between GPUs were tried, which RONDO_GDR=0 leaves out)",
-                          by->health->stop.text);
+    return rd_health_fail(
+        s->cuda->team->health, rd_health_check(by->health), atomic_load(&by->health->stop.failed_rank),
+        "%s (when messages between GPUs were tried, which RONDO_GDR=0 leaves out)", by->health->stop.text);
 }
 
 /* Each rank to the one that is `k` behind it, as far as that is on another node. */
@@ -210,8 +211,8 @@ static void decide(rd_proxy_path_t *s, const path_t *all)
 
     if (ctx < n) {
         snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", ctx,
-                 rd_boot_whois(team->boot, ctx), rd_transport_version(s->channels[0].net_comms[RD_NET_COMM_ALL]->net->ops),
-                 team->env->ucx_tls);
+                 rd_boot_whois(team->boot, ctx),
+                 rd_transport_version(s->channels[0].net_comms[RD_NET_COMM_ALL]->net->ops), team->env->ucx_tls);
         return;
     }
     ctx = slowest(all, n, &of);
@@ -246,9 +247,10 @@ static rondo_result_t try_beside(rd_proxy_path_t *s, path_t *all)
 /* A way that may end in waiting for ever is none, but for those who insist. */
 static void decide_beside(rd_proxy_path_t *s, const path_t *all)
 {
-    static const char *const why = "UCX copies by streams of its own, which may come to wait behind the program's in the "
-                                   "GPU's hardware queues; the more of these there are (CUDA_DEVICE_MAX_CONNECTIONS=32) "
-                                   "the rarer";
+    static const char *const why =
+        "UCX copies by streams of its own, which may come to wait behind the program's in the "
+        "GPU's hardware queues; the more of these there are (CUDA_DEVICE_MAX_CONNECTIONS=32) "
+        "the rarer";
     const rd_team_t *team = s->cuda->team;
     int r = 0;
 
@@ -322,6 +324,5 @@ rondo_result_t rd_gdr_find(rd_proxy_path_t *s)
         return result;
     rd_boot_farewell_alike(team->boot);
     return rd_error(team->ctx, RONDO_ERR_UNSUPPORTED,
-                    "RONDO_GDR is 1, and there is no direct path between the GPUs of different nodes: %s",
-                    s->way);
+                    "RONDO_GDR is 1, and there is no direct path between the GPUs of different nodes: %s", s->way);
 }

@@ -6,8 +6,8 @@
  * H200 none of 8 copies within the GPU went through where 16 streams waited, whatever stream they were given.
  *
  * So whoever lets kernels wait for what others do with the GPU's memory tries first whether they need a queue: whether
- * it is done while streams wait in all of them. With fewer streams it might be, or not: whose come to stand behind whose
- * depends on the order in which they were made.
+ * it is done while streams wait in all of them. With fewer streams it might be, or not: whose come to stand behind
+ * whose depends on the order in which they were made.
  */
 #include <stdlib.h>
 #include <time.h>

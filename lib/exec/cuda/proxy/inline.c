@@ -1,5 +1,5 @@
-/* The host's part of what goes between kernels and proxies by flagged lines: see kernels/inline.cuh. A line is loaded and
- * stored by one instruction. Should that tear, it does between its halves, and each has a flag. */
+/* The host's part of what goes between kernels and proxies by flagged lines: see kernels/inline.cuh. A line is loaded
+ * and stored by one instruction. Should that tear, it does between its halves, and each has a flag. */
 #include "exec/cuda/proxy/proxy.h"
 
 #include <string.h>

@@ -160,8 +160,8 @@ static size_t longest(const rd_net_comm_t *by, const rd_call_t *c)
     return most;
 }
 
-/* Proxy channels that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not lie
- * where another round's input does. In place all lie as they should but these, whose output begins where the input
+/* Proxy channels that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not
+ * lie where another round's input does. In place all lie as they should but these, whose output begins where the input
  * does; but not on a rail, where it lies over the own part (sched/algo/hier_ranges.c). */
 static uint32_t channels_for(const rd_proxy_path_t *s, int net_comm, const rd_call_t *c)
 {
@@ -193,7 +193,7 @@ static const size_t *keep(size_t *room, const size_t *counts, size_t n)
 }
 
 static rd_proxy_path_task_t *task_make(rd_proxy_path_t *s, int net_comm, const rd_call_t *c, rondo_op_t op, size_t each,
-                                  uint32_t rounds)
+                                       uint32_t rounds)
 {
     size_t n = c->tables ? (size_t)s->net_comms[net_comm].nranks : 0;
     rd_proxy_path_task_t *task = calloc(1, sizeof *task + 2 * n * sizeof(size_t));
@@ -244,7 +244,8 @@ static uint64_t side_bytes(const rd_kside_t *side, const rd_kpart_t *table)
 }
 
 /* Parts that are not alike and do not fit into the launch go before it. */
-static rondo_result_t write_table(const rd_proxy_path_t *s, rd_kproxied_t *k, const rd_kpart_t *table, cudaStream_t stream)
+static rondo_result_t write_table(const rd_proxy_path_t *s, rd_kproxied_t *k, const rd_kpart_t *table,
+                                  cudaStream_t stream)
 {
     uint32_t rows = k->out.tabled ? k->out.tabled - 1 + k->out.n : k->in.tabled ? k->in.n : 0;
 
@@ -365,7 +366,8 @@ static void add_pieces(const rd_proxy_path_t *s, uint64_t bytes, raises_t *raise
 }
 
 /* Of a pair; what goes by GDR has a trigger of proxy channel 0's for several messages. Nonzero: there is such. */
-static int add_messages(const rd_proxy_path_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises, uint64_t *most)
+static int add_messages(const rd_proxy_path_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises,
+                        uint64_t *most)
 {
     int gdr = 0;
 
@@ -419,7 +421,8 @@ rondo_result_t rd_proxy_path_messages(rd_cuda_t *cuda, rd_kwork_t *work, const r
         l = *near;
     l.blocks += m->npairs * teams_of(&raises);
     rondo_result_t result = launch(s, &l, work, &m->proxy, NULL, &raises, stream);
-    for (int c = 1; gdr && c < rd_gdr_channels(s); c++) /* proxy channel 0 deals them out: who gets one should be awake */
+    for (int c = 1; gdr && c < rd_gdr_channels(s);
+         c++) /* proxy channel 0 deals them out: who gets one should be awake */
         rd_proxy_wake(&s->channels[c].client);
     return result;
 }

@@ -1,6 +1,6 @@
 /* A CUDA communicator that spans nodes, or has more ranks than can map each other's windows: its data goes through
- * pinned memory, and between the ranks by host communicators of its own, the *net communicators*, whose progress the process's
- * proxies make. See kernels/work.h for lanes and proxy channels.
+ * pinned memory, and between the ranks by host communicators of its own, the *net communicators*, whose progress the
+ * process's proxies make. See kernels/work.h for lanes and proxy channels.
  *
  *   a call    writes down what it wants (a task), launches a kernel, wakes the proxies         [proxy.c]
  *   kernel    input into a slot, trigger ...                                                   [kernels/proxy.cuh]
@@ -19,11 +19,11 @@
 #include "progress/proxy_threads.h"
 #include "exec/cuda/cuda_int.h"
 
-/* What a collective's triggers mean. Made by the call; the proxy channel that takes its last round frees it, or, when it belongs
- * to a graph, proxy channel 0 when the graph has ended and all that it has raised is done. */
+/* What a collective's triggers mean. Made by the call; the proxy channel that takes its last round frees it, or, when
+ * it belongs to a graph, proxy channel 0 when the graph has ended and all that it has raised is done. */
 typedef struct rd_proxy_path_task {
     rd_coll_desc_t desc; /* count: of the whole, or of a block */
-    size_t each;  /* elements of a part that a round carries */
+    size_t each;         /* elements of a part that a round carries */
     uint32_t rounds;
     _Atomic uint32_t left; /* rounds that no proxy channel has taken */
     uint64_t checked;      /* RONDO_CHECK: so many calls are compared before it begins */
@@ -42,10 +42,10 @@ typedef struct rd_proxy_path_tasks {
     int references; /* the communicator, and each launch that graphs hold */
     uint32_t room, next;
     rd_proxy_path_task_t **all;
-    _Atomic int captured; /* launches that graphs hold: their triggers come unannounced */
-    _Atomic int gone;     /* of those, in `left` */
+    _Atomic int captured;            /* launches that graphs hold: their triggers come unannounced */
+    _Atomic int gone;                /* of those, in `left` */
     struct rd_proxy_path_held *left; /* their graphs have ended; proxies may still have to do what these have raised */
-    int closed;                 /* the communicator has ended, and its proxies have */
+    int closed;                      /* the communicator has ended, and its proxies have */
 } rd_proxy_path_tasks_t;
 
 /* Pinned and device memory for a communicator; kept for the next one, because to free it waits for whatever runs. */
@@ -63,13 +63,13 @@ typedef struct rd_proxy_path_area {
 typedef struct rd_proxy_path_lane {
     rd_klane_t *pinned; /* as the host sees it */
     uint32_t taken, done;
-    int receives;      /* messages; set anew when all before it is done */
+    int receives; /* messages; set anew when all before it is done */
     rd_completion_t flying[RD_KLANE_SLOTS];
     size_t inlined[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
 } rd_proxy_path_lane_t;
 
-/* Host communicators beneath: of all ranks, or of a rail, the ranks that have one place on their nodes; and, proxy channel 0's
- * alone, of all ranks again for RONDO_CHECK. */
+/* Host communicators beneath: of all ranks, or of a rail, the ranks that have one place on their nodes; and, proxy
+ * channel 0's alone, of all ranks again for RONDO_CHECK. */
 enum { RD_NET_COMM_ALL, RD_NET_COMM_RAIL, RD_NET_COMM_CHECK, RD_NET_COMMS };
 
 typedef struct rd_net_comm {
@@ -78,8 +78,8 @@ typedef struct rd_net_comm {
 
 _Static_assert(RD_KPROXY_CHANNELS <= RD_PROXIES, "each proxy channel has a proxy of its own");
 
-/* Messages that go by GDR, dealt out by proxy channel 0's proxy to another one, or its own: one puts, one takes, without
- * locks. No more can be under way. */
+/* Messages that go by GDR, dealt out by proxy channel 0's proxy to another one, or its own: one puts, one takes,
+ * without locks. No more can be under way. */
 #define RD_DEALT_MOST ((uint32_t)RD_KPAIRS * RD_KLANE_SLOTS * RD_KGDR_RUN)
 typedef struct rd_dealt {
     _Atomic uint32_t put;
@@ -94,12 +94,12 @@ typedef struct rd_proxy_channel {
     int number;
     rd_queue_t *net_comms[RD_NET_COMMS]; /* NULL: there is none */
     rd_proxy_client_t client;
-    int served;             /* by the proxy */
-    int over;               /* failed: the proxy does nothing more */
-    int64_t failed_ms;      /* when the rail was found to have failed; 0: it has not */
-    char *slots;            /* as the host sees them */
-    _Atomic uint64_t asked; /* triggers that launches outside of graphs will raise */
-    uint64_t answered;      /* and those that have come */
+    int served;               /* by the proxy */
+    int over;                 /* failed: the proxy does nothing more */
+    int64_t failed_ms;        /* when the rail was found to have failed; 0: it has not */
+    char *slots;              /* as the host sees them */
+    _Atomic uint64_t asked;   /* triggers that launches outside of graphs will raise */
+    uint64_t answered;        /* and those that have come */
     _Atomic uint64_t settled; /* and those after which nothing was under way any more */
     rd_proxy_path_lane_t lanes[RD_KPROXY_LANES];
     int held;          /* by RONDO_CHECK: an operation waits until calls have been compared; proxy channel 0 */
@@ -113,20 +113,20 @@ typedef struct rd_proxy_path {
     rd_net_comm_t net_comms[RD_NET_COMMS];
     rd_proxy_path_area_t *area;
     rd_proxy_path_tasks_t *tasks;
-    rd_kproxy_t k; /* what kernels are told */
-    char *inlined;   /* lines, as the host sees them */
-    size_t direct; /* messages of so many bytes and more, to other nodes, go past the slots; 0: none does */
-    int offers;    /* and several of them are announced together, by keys to their memory */
-    uint32_t *gdr; /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
+    rd_kproxy_t k;            /* what kernels are told */
+    char *inlined;            /* lines, as the host sees them */
+    size_t direct;            /* messages of so many bytes and more, to other nodes, go past the slots; 0: none does */
+    int offers;               /* and several of them are announced together, by keys to their memory */
+    uint32_t *gdr;            /* [2 * peer + send]: messages that went so, ever. The pair's other end counts the same */
     struct rd_bounce *bounce; /* rcache.c: memory for copies; NULL: none yet */
-    size_t bounce_used;      /* by the launch that is being put together */
+    size_t bounce_used;       /* by the launch that is being put together */
     rd_signature_list_t *signatures; /* RONDO_CHECK; NULL: off */
-    int flushes;   /* what a network's device has written is not seen by a kernel before rd_gdr_flush */
-    char way[320]; /* why messages go by GDR, or not */
+    int flushes;    /* what a network's device has written is not seen by a kernel before rd_gdr_flush */
+    char way[320];  /* why messages go by GDR, or not */
     uint32_t pairs; /* of peer and direction: of a launch of messages, at most. On all ranks */
     int rails;      /* places that every node has, each with net communicators of its own; 0: no kernels inside nodes */
     int ordered;    /* ranks are counted node by node */
-    int nlanes;    /* of a proxy channel */
+    int nlanes;     /* of a proxy channel */
     int nchannels;
     _Atomic int over; /* proxy channels that have failed, and let go of all buffers */
     rd_proxy_channel_t *channels;
@@ -159,7 +159,8 @@ void rd_proxy_path_tasks_close(rd_proxy_path_tasks_t *tasks); /* there are no pr
 void rd_proxy_path_tasks_sweep(rd_proxy_path_t *path);
 /* Collectives' triggers of a proxy channel: raised, and not done. All that kernels have raised which are over. */
 uint32_t rd_proxy_path_undone(const rd_proxy_channel_t *channel);
-int rd_proxy_path_task_add(rd_proxy_path_tasks_t *tasks, rd_proxy_path_task_t *task); /* into a free place; -1: no memory */
+int rd_proxy_path_task_add(rd_proxy_path_tasks_t *tasks,
+                           rd_proxy_path_task_t *task); /* into a free place; -1: no memory */
 rd_proxy_path_task_t *rd_proxy_path_task(rd_proxy_path_tasks_t *tasks, uint32_t number);
 void rd_proxy_path_task_release(rd_proxy_path_tasks_t *tasks, rd_proxy_path_task_t *task);
 /* The graph that the stream is captured into; NULL: none. */
@@ -185,7 +186,8 @@ uint32_t rd_proxy_path_beside_most(const rd_proxy_path_t *path);
 double rd_proxy_path_price(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* exec/cuda/hier/node_comm.c: the node's ranks; collective, of all ranks. */
-rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *host_windows); /* *host_windows: GPUs of a node do not reach each other */
+rondo_result_t rd_node_comm_create(rd_cuda_t *cuda,
+                                   int *host_windows); /* *host_windows: GPUs of a node do not reach each other */
 void rd_node_comm_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 void rd_node_comm_close(rd_cuda_t *cuda);
 
@@ -193,27 +195,28 @@ void rd_node_comm_close(rd_cuda_t *cuda);
  * what a rank then has; or, as rd_proxy_path_run, by all ranks at once. */
 rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call);
 
-/* inline.c, for trigger `number` of proxy channel 0: the input, if all of its lines are there; the output. Up to 15 bytes behind
- * them are touched, too. */
+/* inline.c, for trigger `number` of proxy channel 0: the input, if all of its lines are there; the output. Up to 15
+ * bytes behind them are touched, too. */
 int rd_inline_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes);
 void rd_inline_give(const rd_proxy_channel_t *channel, uint32_t number, const char *from, size_t bytes);
 
-/* gdr_probe.c. Collective, when the net communicators are there: which messages go by GDR, and why, or why none does. */
+/* gdr_probe.c. Collective, when the net communicators are there: which messages go by GDR, and why, or why none does.
+ */
 rondo_result_t rd_gdr_find(rd_proxy_path_t *path);
 /* gdr.c: a message as a launch holds it. */
 rd_kmessage_t rd_gdr_message(const rd_proxy_path_t *path, const rd_cuda_message_t *message);
-/* For the proxy: before its turn; proxy channel 0's at a trigger, whose slot says where so many messages lie; for each what it
- * has been dealt; when some have come. */
+/* For the proxy: before its turn; proxy channel 0's at a trigger, whose slot says where so many messages lie; for each
+ * what it has been dealt; when some have come. */
 void rd_gdr_turn(const rd_proxy_path_t *path);
 int rd_gdr_channels(const rd_proxy_path_t *path); /* to which they are dealt out */
-rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, int peer, int send, const char *slot,
-                              uint32_t count);
+rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, int peer, int send,
+                           const char *slot, uint32_t count);
 rondo_result_t rd_gdr_begin(rd_proxy_channel_t *channel, int *moved);
 void rd_gdr_flush(void);
 
-/* gdr_queues.c: streams that wait for a while, with work behind them that overwrites so many bytes at `to`, device memory
- * that nobody reads, from pinned memory. NULL: they cannot be made. The other call ends that; nonzero: they waited for
- * it in vain, or there were none. */
+/* gdr_queues.c: streams that wait for a while, with work behind them that overwrites so many bytes at `to`, device
+ * memory that nobody reads, from pinned memory. NULL: they cannot be made. The other call ends that; nonzero: they
+ * waited for it in vain, or there were none. */
 typedef struct rd_queues rd_queues_t;
 rd_queues_t *rd_queues_fill(void *to, const void *from, size_t bytes);
 int rd_queues_free(rd_queues_t *queues);
@@ -229,6 +232,7 @@ void rd_rcache_free(rd_proxy_path_t *path); /* no kernel runs any more */
 
 /* proxy_progress.c: a turn of the proxy. */
 rd_proxy_state_t rd_proxy_progress(void *channel);
-void rd_proxy_progress_failure(rd_proxy_channel_t *channel, int net_comm); /* what has failed the communicator fails the net communicator */
+void rd_proxy_progress_failure(rd_proxy_channel_t *channel,
+                               int net_comm); /* what has failed the communicator fails the net communicator */
 
 #endif

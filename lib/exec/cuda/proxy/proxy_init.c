@@ -51,8 +51,8 @@ static void layout(rd_proxy_path_t *s, const rd_env_t *env, size_t *bytes)
     *bytes = (size_t)SLOTS * 2 * s->k.slot;
 }
 
-/* Every pair has a block at least, and all of them wait on the device at once. Up to 16 ranks a launch has all pairs that
- * there are, so ranks may group as they like. */
+/* Every pair has a block at least, and all of them wait on the device at once. Up to 16 ranks a launch has all pairs
+ * that there are, so ranks may group as they like. */
 static uint32_t pairs_of(const rd_cuda_t *cuda)
 {
     uint32_t n = (uint32_t)cuda->k.nranks, fit = cuda->limits.blocks / 2 * 2;
@@ -112,8 +112,8 @@ static rondo_result_t memory(rd_proxy_path_t *s)
     return short_of ? rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
 }
 
-/* Host communicators of those who pass the same `first`, which is one of them: one for each of so many proxy channels; nranks 0:
- * of none. */
+/* Host communicators of those who pass the same `first`, which is one of them: one for each of so many proxy channels;
+ * nranks 0: of none. */
 static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int channels, int first, int rank, int nranks)
 {
     static const char *const names[RD_NET_COMMS] = {"net", "rail", "check"};
@@ -153,7 +153,8 @@ static rondo_result_t rails(rd_proxy_path_t *s)
     s->ordered = 1;
     for (int r = 1; r < team->nranks; r++)
         s->ordered &= node->node_of[r] >= node->node_of[r - 1];
-    return net_comms_make(s, RD_NET_COMM_RAIL, s->nchannels, first, node->node_of[team->rank], of_one ? node->nnodes : 0);
+    return net_comms_make(s, RD_NET_COMM_RAIL, s->nchannels, first, node->node_of[team->rank],
+                          of_one ? node->nnodes : 0);
 }
 
 /* What a node's ranks do among themselves, where some node has several and none more than map each other's windows. */
@@ -205,7 +206,8 @@ static void say_what_was_made(const rd_proxy_path_t *s)
         return;
     if (team->node->nnodes == 1)
         rd_log(team->ctx, RD_LOG_INFO,
-               "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data goes by proxies through %zu MB of "
+               "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data goes by proxies through %zu "
+               "MB of "
                "pinned memory a rank, by %d threads",
                team->nranks, RD_KRANKS, s->area->bytes >> 20, s->nchannels);
     else if (s->direct)
@@ -215,13 +217,15 @@ static void say_what_was_made(const rd_proxy_path_t *s)
                team->node->nnodes, s->direct, s->way, s->area->bytes >> 20, s->nchannels);
     else
         rd_log(team->ctx, RD_LOG_INFO,
-               "CUDA between %d nodes: no direct path (%s), data goes by proxies through %zu MB of pinned memory a rank, by "
+               "CUDA between %d nodes: no direct path (%s), data goes by proxies through %zu MB of pinned memory a "
+               "rank, by "
                "%d threads",
                team->node->nnodes, s->way, s->area->bytes >> 20, s->nchannels);
     if (team->cores_each < 2)
-        rd_log(team->ctx, RD_LOG_WARN,
-               "a rank has one core, for itself and for the thread that moves its GPU's data by the host: operations may "
-               "take milliseconds. Give it more: mpirun --bind-to none or --map-by slot:PE=4, srun --cpus-per-task=4");
+        rd_log(
+            team->ctx, RD_LOG_WARN,
+            "a rank has one core, for itself and for the thread that moves its GPU's data by the host: operations may "
+            "take milliseconds. Give it more: mpirun --bind-to none or --map-by slot:PE=4, srun --cpus-per-task=4");
 }
 
 rondo_result_t rd_proxy_path_create(rd_cuda_t *cuda)
@@ -272,7 +276,8 @@ int rd_proxy_path_busy(const rd_cuda_t *cuda)
     int busy = 0;
 
     for (int c = 0; s && c < s->nchannels; c++)
-        busy |= atomic_load(&s->channels[c].settled) != atomic_load(&s->channels[c].asked) || rd_proxy_path_undone(&s->channels[c]);
+        busy |= atomic_load(&s->channels[c].settled) != atomic_load(&s->channels[c].asked) ||
+                rd_proxy_path_undone(&s->channels[c]);
     return busy;
 }
 

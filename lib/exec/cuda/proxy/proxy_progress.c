@@ -1,10 +1,10 @@
-/* A proxy channel's part of a CUDA communicator that goes through proxies: what kernels have put into slots goes on by the net communicator, the host
- * communicator beneath, whose planner knows every operation between nodes. A turn takes the triggers that have come,
- * advances what is under way, and tells kernels what is done. See proxy.h.
+/* A proxy channel's part of a CUDA communicator that goes through proxies: what kernels have put into slots goes on by
+ * the net communicator, the host communicator beneath, whose planner knows every operation between nodes. A turn takes
+ * the triggers that have come, advances what is under way, and tells kernels what is done. See proxy.h.
  *
- * Proxy channels share nothing but the tasks, and what proxy channel 0 deals out of the messages that go by GDR. Nobody else touches a
- * net communicator's rooms while a proxy serves it. What fails there fails the communicator, in the same words, and the other way
- * round.
+ * Proxy channels share nothing but the tasks, and what proxy channel 0 deals out of the messages that go by GDR. Nobody
+ * else touches a net communicator's rooms while a proxy serves it. What fails there fails the communicator, in the same
+ * words, and the other way round.
  */
 #include <string.h>
 
@@ -32,7 +32,8 @@ static size_t part_of(size_t count, size_t each, uint32_t round)
     return count <= from ? 0 : count - from < each ? count - from : each;
 }
 
-static const size_t *round_counts(size_t *into, const size_t *counts, int n, const rd_proxy_path_task_t *t, uint32_t round)
+static const size_t *round_counts(size_t *into, const size_t *counts, int n, const rd_proxy_path_task_t *t,
+                                  uint32_t round)
 {
     for (int r = 0; r < n; r++)
         into[r] = part_of(counts[r], t->each, round);
@@ -40,7 +41,8 @@ static const size_t *round_counts(size_t *into, const size_t *counts, int n, con
 }
 
 /* The plan of one round: the task's operation on a part of each block. */
-static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t, uint32_t round, rd_plan_t **plan)
+static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t, uint32_t round,
+                                 rd_plan_t **plan)
 {
     rd_planner_t *planner = channel->net_comms[t->net_comm]->planner;
     int n = channel->path->net_comms[t->net_comm].nranks;
@@ -64,8 +66,8 @@ static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_proxy_pat
 
 /* ---- from a trigger to a task of the net communicator's queue */
 
-static rondo_result_t add(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, rd_queue_t *net_comm, int chain, rd_plan_t *plan,
-                          const void *in, void *out)
+static rondo_result_t add(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lane, rd_queue_t *net_comm, int chain,
+                          rd_plan_t *plan, const void *in, void *out)
 {
     rd_completion_t *completion = &lane->flying[lane->taken & (channel->path->k.slots - 1)];
     rd_task_t *task;
@@ -139,7 +141,8 @@ static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd
     if (captured && channel->number == 0 && trigger->round & RD_KMESSAGE_LONG)
         wake_others(channel);
     result = rd_plan_get_p2p(net_comm->planner, peer, send, trigger->what, &plan);
-    return result == RONDO_SUCCESS ? add(channel, lane, net_comm, chain, plan, channel->slots + at, channel->slots + at) : result;
+    return result == RONDO_SUCCESS ? add(channel, lane, net_comm, chain, plan, channel->slots + at, channel->slots + at)
+                                   : result;
 }
 
 /* ---- RONDO_CHECK */
@@ -173,15 +176,16 @@ static rondo_result_t check_turn(rd_proxy_channel_t *channel, int *moved)
 
 /* ---- a turn's beginning and end */
 
-/* Of what is inline the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have asked
- * alike. */
+/* Of what is inline the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have
+ * asked alike. */
 static int may_begin(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t)
 {
     const rd_proxy_path_t *s = channel->path;
     uint32_t taken = channel->lanes[0].taken;
     char *slot = channel->slots + (size_t)(taken & (s->k.slots - 1)) * 2 * s->k.slot;
 
-    return !t || (compared(channel, t->checked) && (!t->inlined || rd_inline_come(channel, taken + 1, slot, t->inline_in)));
+    return !t ||
+           (compared(channel, t->checked) && (!t->inlined || rd_inline_come(channel, taken + 1, slot, t->inline_in)));
 }
 
 static rondo_result_t take(rd_proxy_channel_t *channel, int *moved)
@@ -258,7 +262,8 @@ static int inside(const rd_proxy_path_t *s, int net_comm, int r)
     return i;
 }
 
-/* A rank that the net communicator does not have is nobody whom its ranks may blame: they learn of it as this one has. */
+/* A rank that the net communicator does not have is nobody whom its ranks may blame: they learn of it as this one has.
+ */
 void rd_proxy_progress_failure(rd_proxy_channel_t *channel, int net_comm)
 {
     const rd_team_t *team = channel->path->cuda->team;
@@ -284,12 +289,12 @@ static void come_up(rd_proxy_channel_t *channel, int net_comm)
         rd_health_fail(team->health, rd_health_check(from->health), failed_rank, "%s", from->health->stop.text);
     else
         rd_health_fail(team->health, rd_health_check(from->health), failed_rank,
-                     "rank %d (%s) is lost, as its rail found, which counts nodes: %s", failed_rank,
-                     failed_rank >= 0 ? rd_boot_whois(team->boot, failed_rank) : "?", from->health->stop.text);
+                       "rank %d (%s) is lost, as its rail found, which counts nodes: %s", failed_rank,
+                       failed_rank >= 0 ? rd_boot_whois(team->boot, failed_rank) : "?", from->health->stop.text);
 }
 
-/* The last proxy channel tells the kernels, which may have named buffers to all of them. One that sleeps is woken to look: by
- * proxy channel 0, which does not sleep while a kernel waits for it. */
+/* The last proxy channel tells the kernels, which may have named buffers to all of them. One that sleeps is woken to
+ * look: by proxy channel 0, which does not sleep while a kernel waits for it. */
 static void let_go(rd_proxy_channel_t *channel)
 {
     rd_proxy_path_t *s = channel->path;
@@ -308,7 +313,8 @@ static rd_proxy_state_t end(rd_proxy_channel_t *channel, rondo_result_t result)
     const rd_team_t *team = channel->path->cuda->team;
     int failed = 0;
 
-    while (failed < RD_NET_COMMS && !(channel->net_comms[failed] && rd_health_check(channel->net_comms[failed]->health)))
+    while (failed < RD_NET_COMMS &&
+           !(channel->net_comms[failed] && rd_health_check(channel->net_comms[failed]->health)))
         failed++;
     if (failed == RD_NET_COMM_RAIL && rd_health_poll(team->health) == RONDO_SUCCESS) {
         channel->failed_ms = channel->failed_ms ? channel->failed_ms : rd_clock_ms();
@@ -387,5 +393,5 @@ rd_proxy_state_t rd_proxy_progress(void *arg)
     if (busy || flying)
         return RD_PROXY_WAITS;
     return atomic_load(&channel->asked) != channel->answered || atomic_load(&s->tasks->captured) ? RD_PROXY_DOZES
-                                                                                           : RD_PROXY_IDLE;
+                                                                                                 : RD_PROXY_IDLE;
 }

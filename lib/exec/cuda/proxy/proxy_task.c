@@ -1,4 +1,5 @@
-/* What a CUDA communicator that goes through proxies has been asked for and not done yet, and what graphs hold of it: see proxy.h.
+/* What a CUDA communicator that goes through proxies has been asked for and not done yet, and what graphs hold of it:
+ * see proxy.h.
  */
 #include "exec/cuda/proxy/proxy.h"
 
@@ -85,17 +86,19 @@ int rd_proxy_path_task_add(rd_proxy_path_tasks_t *t, rd_proxy_path_task_t *task)
 
 /* ---- graphs: what they hold goes with them
  *
- * Not at once: a kernel of which its rank gets nothing back leaves when its trigger is raised, so a graph may end before
- * the proxies have begun with what it asks for. When it ends its kernels are over, and how far they have raised stands
- * in the lanes; proxy channel 0's proxy, which naps but does not sleep as long as `captured` says that there is something, drops
- * the task when all proxy channels are as far. A communicator ends when no proxy has anything left to do. */
+ * Not at once: a kernel of which its rank gets nothing back leaves when its trigger is raised, so a graph may end
+ * before the proxies have begun with what it asks for. When it ends its kernels are over, and how far they have raised
+ * stands in the lanes; proxy channel 0's proxy, which naps but does not sleep as long as `captured` says that there is
+ * something, drops the task when all proxy channels are as far. A communicator ends when no proxy has anything left to
+ * do. */
 
 typedef struct rd_proxy_path_held {
     struct rd_proxy_path_held *next;
     rd_proxy_path_tasks_t *tasks;
-    rd_proxy_path_task_t *task;     /* NULL: messages need none, and their kernels wait for the proxies */
-    int counted;               /* by proxy channel 0, since the graph's end: */
-    uint32_t until[RD_KPROXY_CHANNELS]; /* `done` of each proxy channel's lane for collectives when nothing of it is left */
+    rd_proxy_path_task_t *task; /* NULL: messages need none, and their kernels wait for the proxies */
+    int counted;                /* by proxy channel 0, since the graph's end: */
+    uint32_t
+        until[RD_KPROXY_CHANNELS]; /* `done` of each proxy channel's lane for collectives when nothing of it is left */
 } held_t;
 
 static void let_go(held_t *h)
@@ -129,7 +132,8 @@ static uint32_t done_of(const rd_proxy_channel_t *channel)
     return __atomic_load_n(&channel->lanes[0].pinned->done, __ATOMIC_ACQUIRE);
 }
 
-/* How far its triggers are ahead of `done`, read before: so it does not matter whether the proxy channel goes on meanwhile. */
+/* How far its triggers are ahead of `done`, read before: so it does not matter whether the proxy channel goes on
+ * meanwhile. */
 static uint32_t ahead_of(const rd_proxy_channel_t *channel, uint32_t done)
 {
     const rd_klane_t *lane = channel->lanes[0].pinned;

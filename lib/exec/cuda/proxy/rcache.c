@@ -7,8 +7,8 @@
  * allocation has lain is not announced: it is copied to memory that is, before the kernel, in the stream.
  *
  * Nothing is forgotten when memory goes, for the peer keeps its mapping. But no two that were announced lie over one
- * another: so there is one for each place that the process has ever sent from, however often memory is taken anew there,
- * and they are kept in order of address.
+ * another: so there is one for each place that the process has ever sent from, however often memory is taken anew
+ * there, and they are kept in order of address.
  *
  * The copies of all launches of a communicator share one place, since these come one behind the other. Where it grows,
  * the old one is kept until the communicator ends: graphs may know it, and to free it would wait as closing does.
