@@ -65,9 +65,8 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
     }
     ucp_config_release(config);
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
-    if (result == RONDO_SUCCESS && ucp_context_query(net->context, &attr) == UCS_OK) {
+    if (result == RONDO_SUCCESS && ucp_context_query(net->context, &attr) == UCS_OK)
         net->base.cuda = (attr.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
-    }
     net->base.fetches = rd_ucx_may_fetch(env) || rd_ucx_fetches_host();
     return result;
 }
@@ -110,20 +109,19 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
     net->keeps = rd_ucx_tls_may(env, "tcp");
     net->lists = rd_ucx_tcp_alone(env->ucx_tls);
     const char *why = rd_ucx_unusable();
-    if (why != NULL) {
+    if (why)
         return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED, "%s", why);
-    }
     rondo_result_t result = context_make(net, env, address, place);
     return result == RONDO_SUCCESS ? worker_make(net) : result;
 }
 
 void rd_ucx_close(rd_ucx_net_t *net)
 {
-    if (net->worker != NULL) {
+    if (net->worker) {
         rd_ucx_gdr_free(net);
         ucp_worker_destroy(net->worker);
     }
-    if (net->context != NULL) {
+    if (net->context) {
         ucp_cleanup(net->context);
         atomic_fetch_sub(&contexts, 1);
     }
@@ -137,16 +135,14 @@ static void devices_list(ucp_context_h context, char *text, size_t size)
     size_t bytes = 0, used = 0;
     FILE *f = open_memstream(&printed, &bytes);
     text[0] = 0;
-    if (f == NULL) {
+    if (!f)
         return;
-    }
     ucp_context_print_info(context, f);
     fclose(f);
-    for (line = strtok_r(printed, "\n", &state); line != NULL; line = strtok_r(NULL, "\n", &state)) {
-        const char *device = strstr(line, "resource") != NULL ? strstr(line, "-- ") : NULL;
-        if (device != NULL && strstr(device, "/memory") == NULL && used < size) {
+    for (line = strtok_r(printed, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+        const char *device = strstr(line, "resource") ? strstr(line, "-- ") : NULL;
+        if (device && !strstr(device, "/memory") && used < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used != 0 ? " " : "", device + 3);
-        }
     }
     free(printed);
 }
@@ -154,15 +150,12 @@ static void devices_list(ucp_context_h context, char *text, size_t size)
 /* Why data would go by these devices. */
 static const char *reason(const rd_env_t *env)
 {
-    if (env->net[0] != 0) {
+    if (env->net[0] != 0)
         return "RONDO_NET names it";
-    }
-    if (getenv("RONDO_UCX_NET_DEVICES") != NULL) {
+    if (getenv("RONDO_UCX_NET_DEVICES"))
         return "RONDO_UCX_NET_DEVICES names it";
-    }
-    if (getenv("UCX_NET_DEVICES") != NULL) {
+    if (getenv("UCX_NET_DEVICES"))
         return "UCX_NET_DEVICES names it";
-    }
     return rd_ucx_tcp_alone(env->ucx_tls) ? "ranks meet there" : "UCX chooses, of what it has for RONDO_UCX_TLS";
 }
 
@@ -174,19 +167,17 @@ rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int place,
     report->advice = "`rondo-info net` without RONDO_NET and RONDO_UCX_TLS says which devices there are";
     snprintf(report->settings, sizeof report->settings, "transports %s (RONDO_UCX_TLS)", env->ucx_tls);
     rondo_result_t result;
-    if (address != NULL) {
+    if (address) {
         result = rd_ucx_open(&net, env, address, place);
     } else { /* a list of all there is needs no worker, and of shared memory none should be made for it */
         every.net[0] = 0;
         snprintf(every.ucx_tls, sizeof every.ucx_tls, "all");
         result = context_make(&net, &every, "", place);
     }
-    if (result == RONDO_SUCCESS) {
+    if (result == RONDO_SUCCESS)
         devices_list(net.context, report->devices, sizeof report->devices);
-    }
-    if (result == RONDO_SUCCESS && report->devices[0] == 0) {
+    if (result == RONDO_SUCCESS && report->devices[0] == 0)
         report->advice = "RONDO_UCX_TLS must name a transport between hosts, as tcp";
-    }
     report->cuda = net.base.cuda;
     rd_ucx_close(&net);
     return result;

@@ -26,12 +26,10 @@ static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
 void rd_ucx_cancel(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        for (int c = 0; c < p->nconns; c++) {
-            if (p->conns[c] != NULL && p->conns[c]->recv != NULL) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
+        for (int c = 0; c < p->nconns; c++)
+            if (p->conns[c] && p->conns[c]->recv)
                 p->conns[c]->recv->place = NULL;
-            }
-        }
     }
     rd_ucx_gdr_back(net);
     zcopies_wait(net, FAILED_MS);
@@ -39,11 +37,9 @@ void rd_ucx_cancel(rd_transport_t *transport)
         rd_ucx_say_bye(net, 1);
         zcopies_wait(net, FAILED_MS);
     }
-    for (rd_ucx_peer_t *p = net->used; p != NULL && net->base.zcopy_pending + net->straight != 0; p = p->next_used) {
-        if (p->zcopies != 0) {
+    for (rd_ucx_peer_t *p = net->used; p && net->base.zcopy_pending + net->straight != 0; p = p->next_used)
+        if (p->zcopies != 0)
             rd_ucx_forsake(p);
-        }
-    }
     zcopies_wait(net, FAREWELL_MS);
 }
 
@@ -53,12 +49,10 @@ rondo_result_t rd_ucx_farewell(const rd_transport_t *transport, int rank)
 {
     const rd_ucx_peer_t *peer = &((const rd_ucx_net_t *)transport)->peers[rank];
     uint64_t come = 0;
-    if (!peer->left) {
+    if (!peer->left)
         return RONDO_IN_PROGRESS;
-    }
-    for (int c = 0; c < peer->nconns; c++) {
-        come += peer->conns[c] != NULL ? peer->conns[c]->next : 0;
-    }
+    for (int c = 0; c < peer->nconns; c++)
+        come += peer->conns[c] ? peer->conns[c]->next : 0;
     return come == peer->sent || peer->lost_ms != 0 ? peer->farewell : RONDO_IN_PROGRESS;
 }
 
@@ -75,11 +69,11 @@ static void flushed(void *request, ucs_status_t status, void *arg)
 /* Over when all that was sent is with the peer's UCX: which an idle one says when it looks again. */
 static void flush_begin(rd_ucx_net_t *net)
 {
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb = {.send = flushed},
                                      .user_data = p};
-        p->flushing = p->ep != NULL && p->lost_ms == 0 && UCS_PTR_IS_PTR(ucp_ep_flush_nbx(p->ep, &param));
+        p->flushing = p->ep && p->lost_ms == 0 && UCS_PTR_IS_PTR(ucp_ep_flush_nbx(p->ep, &param));
         net->outstanding += (uint64_t)p->flushing;
         net->flushes += (uint64_t)p->flushing;
     }
@@ -89,22 +83,19 @@ static void flush_begin(rd_ucx_net_t *net)
 static int look(rd_ucx_net_t *net)
 {
     int came = 0;
-    while (came < LOOKS && rd_ucx_progress(&net->base)) {
+    while (came < LOOKS && rd_ucx_progress(&net->base))
         came++;
-    }
     return came;
 }
 
 void rd_ucx_leave(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
-    if (net->worker == NULL || net->left_ms != 0) {
+    if (!net->worker || net->left_ms != 0)
         return;
-    }
     (void)look(net); /* a farewell that a failing send would hide */
-    if (rd_stop_get(net->stop) == RONDO_SUCCESS) {
+    if (rd_stop_get(net->stop) == RONDO_SUCCESS)
         rd_ucx_credits_flush(net, 0);
-    }
     rd_ucx_gdr_release(net);
     rd_ucx_say_bye(net, 0);
     flush_begin(net);
@@ -117,7 +108,7 @@ static int is_little(const rd_ucx_peer_t *peer)
     size_t bytes = 0;
     for (int c = 0; c < peer->nconns; c++) {
         const rd_ucx_conn_t *conn = peer->conns[c];
-        if (conn != NULL && conn->send != NULL) {
+        if (conn && conn->send) {
             uint64_t consumed = atomic_load_explicit(&conn->send->head->value, memory_order_relaxed);
             bytes += (conn->send->sent - consumed) * (consumed < conn->longer ? conn->longest : RD_SHORT);
         }
@@ -128,18 +119,16 @@ static int is_little(const rd_ucx_peer_t *peer)
 /* A live peer may not have taken all, which may be more than its kernel holds; or something is yet to go there. */
 static int is_unread(rd_ucx_peer_t *p)
 {
-    if (p->net->alone == NULL) {
+    if (!p->net->alone)
         p->little = is_little(p);
-    }
     return p->flushing && !p->little && !p->left && p->lost_ms == 0;
 }
 
 int rd_ucx_unread(rd_ucx_net_t *net)
 {
     int unread = net->outstanding != net->flushes;
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used)
         unread |= is_unread(p);
-    }
     return unread;
 }
 
@@ -152,9 +141,8 @@ static int all_read(rd_ucx_net_t *net)
 static int all_parted(rd_ucx_net_t *net)
 {
     int here = 0;
-    for (const rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+    for (const rd_ucx_peer_t *p = net->used; p; p = p->next_used)
         here += !p->left && p->lost_ms == 0;
-    }
     return here == 0 && net->outstanding == 0;
 }
 
@@ -172,9 +160,8 @@ static int wait_until(rd_ucx_net_t *net, int (*over)(rd_ucx_net_t *net), int64_t
     rondo_result_t result = rd_stop_get(net->stop);
     rd_wait_begin(&wait, net->stop, 0, 0);
     while (result == RONDO_SUCCESS && !over(net)) {
-        if (rd_clock_ms() - net->left_ms > limit_ms) {
+        if (rd_clock_ms() - net->left_ms > limit_ms)
             return 0;
-        }
         rd_ucx_progress(&net->base);
         rd_ucx_say_bye(net, 0);
         result = rd_wait_backoff(&wait);
@@ -188,15 +175,13 @@ static void answered_wait(rd_ucx_net_t *net, int came)
 {
     static const struct timespec nap = {0, 1000000};
     int64_t now = rd_clock_ms(), moved = came ? now : net->left_ms;
-    if (rd_ucx_wires_all(net) || !rd_ucx_answer_ends()) {
+    if (rd_ucx_wires_all(net) || !rd_ucx_answer_ends())
         return;
-    }
     while (now - moved < QUIET_MS && now - net->left_ms < GIVEN_MS && rd_stop_get(net->stop) == RONDO_SUCCESS) {
         came = rd_ucx_progress(&net->base);
         rd_ucx_say_bye(net, 0);
-        if (!came) {
+        if (!came)
             nanosleep(&nap, NULL);
-        }
         now = rd_clock_ms();
         moved = came ? now : moved;
     }
@@ -207,18 +192,15 @@ static void answered_wait(rd_ucx_net_t *net, int came)
  * one does not look, and more may be under way than its kernel holds, it lingers. Nonzero: it does. */
 static int leave_in_order(rd_ucx_net_t *net)
 {
-    if (net->left_ms == 0) { /* it was never made */
+    if (net->left_ms == 0) /* it was never made */
         return 0;
-    }
     int came = look(net);
     rd_ucx_say_bye(net, 0);
     answered_wait(net, came);
-    if (wait_until(net, all_parted, PARTED_MS) || all_read(net)) {
+    if (wait_until(net, all_parted, PARTED_MS) || all_read(net))
         return 0;
-    }
-    if (wait_until(net, is_given_back, GIVEN_MS) && !all_read(net) && rd_ucx_linger(net)) {
+    if (wait_until(net, is_given_back, GIVEN_MS) && !all_read(net) && rd_ucx_linger(net))
         return 1;
-    }
     wait_until(net, all_read, GIVEN_MS);
     return 0;
 }
@@ -227,11 +209,10 @@ static int leave_in_order(rd_ucx_net_t *net)
  * nothing to send, none ever was. */
 static int half_made(const rd_ucx_net_t *net)
 {
-    for (const rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        int never_made = p->ep == NULL && p->left;
-        if (!p->settled && p->lost_ms == 0 && !never_made) {
+    for (const rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
+        int never_made = !p->ep && p->left;
+        if (!p->settled && p->lost_ms == 0 && !never_made)
             return 1;
-        }
     }
     return 0;
 }
@@ -248,7 +229,7 @@ static void failed_wait(rd_ucx_net_t *net, int64_t limit_ms)
 
 static void conn_free(rd_ucx_conn_t *conn)
 {
-    if (conn != NULL) {
+    if (conn) {
         free(conn->headers);
         free(conn->landings);
         free(conn->claimed);
@@ -258,11 +239,10 @@ static void conn_free(rd_ucx_conn_t *conn)
 
 static void net_free(rd_ucx_net_t *net)
 {
-    for (int r = 0; net->peers != NULL && r < net->nranks; r++) {
+    for (int r = 0; net->peers && r < net->nranks; r++) {
         rd_ucx_peer_t *peer = &net->peers[r];
-        for (int c = 0; c < peer->nconns; c++) {
+        for (int c = 0; c < peer->nconns; c++)
             conn_free(peer->conns[c]);
-        }
         free(peer->conns);
         free(peer->direct);
     }
@@ -274,7 +254,7 @@ static void net_free(rd_ucx_net_t *net)
 
 static void lost_say(const rd_ucx_net_t *net)
 {
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
         if (rd_stop_get(net->stop) == RONDO_SUCCESS && is_unread(p)) {
             rd_log(net->ctx, RD_LOG_WARN,
                    "rank %d has not read in time what this rank had sent it before it left: that may be lost", p->rank);
@@ -286,14 +266,13 @@ void rd_ucx_end(rd_ucx_net_t *net)
 {
     lost_say(net);
     const char *held = half_made(net) ? "a connection that was being made when the failure came" : NULL;
-    if (!rd_ucx_disconnect(net) && held == NULL) {
+    if (!rd_ucx_disconnect(net) && !held)
         held = "a connection with a message that UCX does not give up";
-    }
     if (net->dropped > 1) {
         rd_log(net->ctx, RD_LOG_WARN, "dropped %llu messages from the network in all",
                (unsigned long long)net->dropped);
     }
-    if (held == NULL) {
+    if (!held) {
         rd_ucx_close(net);
     } else {
         rd_log(net->ctx, RD_LOG_WARN, "%s stays open until this process ends: closing it now would end the process",
@@ -306,9 +285,8 @@ void rd_ucx_destroy(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_leave(transport);
-    if (rd_stop_get(net->stop) == RONDO_SUCCESS && leave_in_order(net)) {
+    if (rd_stop_get(net->stop) == RONDO_SUCCESS && leave_in_order(net))
         return;
-    }
     if (rd_stop_get(net->stop) != RONDO_SUCCESS) {
         /* After a mismatch the others are alive, and find it by what this rank has sent. */
         failed_wait(net, rd_stop_get(net->stop) == RONDO_ERR_MISMATCH ? FAREWELL_MS : FAILED_MS);

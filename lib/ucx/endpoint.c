@@ -22,9 +22,8 @@ void rd_ucx_peer_used(rd_ucx_peer_t *peer)
 
 void rd_ucx_peer_lost(rd_ucx_peer_t *peer, const char *why)
 {
-    if (peer->lost_ms != 0) {
+    if (peer->lost_ms != 0)
         return;
-    }
     peer->lost_ms = rd_clock_ms();
     peer->lost_why = why;
     peer->net->nlost += !peer->left;
@@ -43,7 +42,7 @@ rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer)
 void rd_ucx_judge_lost(rd_ucx_net_t *net)
 {
     int64_t now = rd_clock_ms();
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
         if (p->lost_ms != 0 && !p->left && !p->judged && now - p->lost_ms >= RD_UCX_GRACE_MS) {
             net->nlost--;
             p->judged = 1;
@@ -63,19 +62,17 @@ static void endpoint_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
 {
     rd_ucx_net_t *net = peer->net;
-    if (peer->ep != NULL) {
+    if (peer->ep)
         return RONDO_SUCCESS;
-    }
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                                             UCP_EP_PARAM_FIELD_ERR_HANDLER,
                               .address = peer->address,
                               .err_mode = UCP_ERR_HANDLING_MODE_PEER,
                               .err_handler = {.cb = endpoint_failed, .arg = peer}};
     ucs_status_t status = ucp_ep_create(net->worker, &params, &peer->ep);
-    if (status != UCS_OK) {
+    if (status != UCS_OK)
         peer->ep = NULL;
-    }
-    if (status != UCS_OK && net->alone != NULL) {
+    if (status != UCS_OK && net->alone) {
         rd_ucx_peer_lost(peer, ucs_status_string(status));
         return RONDO_ERR_REMOTE;
     }
@@ -114,28 +111,26 @@ static rondo_result_t give(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
                            ucp_request_param_t *param, int *pending)
 {
     *pending = 0;
-    if (peer->lost_ms != 0) {
+    if (peer->lost_ms != 0)
         return RONDO_SUCCESS;
-    }
     rondo_result_t result = rd_ucx_peer_connect(peer);
-    if (result != RONDO_SUCCESS) {
+    if (result != RONDO_SUCCESS)
         return result;
-    }
     param->op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     if (peer->net->base.cuda) { /* or UCX would look whose memory it is */
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
         param->memory_type = UCS_MEMORY_TYPE_HOST;
     }
-    if (header == NULL || header->kind == RD_UCX_RTS) { /* the receiver must see it at once */
+    if (!header || header->kind == RD_UCX_RTS) { /* the receiver must see it at once */
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         param->flags = UCP_AM_SEND_FLAG_EAGER;
     }
     ucs_status_ptr_t request =
-        ucp_am_send_nbx(peer->ep, RD_UCX_AM, header, header != NULL ? sizeof *header : 0, data, count, param);
+        ucp_am_send_nbx(peer->ep, RD_UCX_AM, header, header ? sizeof *header : 0, data, count, param);
     peer->net->kept = peer->net->keeps;
     if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(peer, ucs_status_string(UCS_PTR_STATUS(request)));
-    } else if (request != NULL) {
+    } else if (request) {
         peer->net->outstanding++;
         *pending = 1;
     } else {
@@ -157,9 +152,8 @@ rondo_result_t rd_ucx_send_list(rd_ucx_peer_t *peer, const ucp_dt_iov_t *list, s
                                 void *arg, int *pending)
 {
     ucp_request_param_t param = {.cb = {.send = done}, .user_data = arg};
-    if (!peer->net->lists) {
+    if (!peer->net->lists)
         return give(peer, NULL, list->buffer, list->length, &param, pending);
-    }
     param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
     param.datatype = ucp_dt_make_iov();
     return give(peer, NULL, list, n, &param, pending);
@@ -168,9 +162,8 @@ rondo_result_t rd_ucx_send_list(rd_ucx_peer_t *peer, const ucp_dt_iov_t *list, s
 static uint64_t sent_to(const rd_ucx_peer_t *peer)
 {
     uint64_t sent = 0;
-    for (int c = 0; c < peer->nconns; c++) {
-        sent += peer->conns[c] != NULL && peer->conns[c]->send != NULL ? peer->conns[c]->send->sent : 0;
-    }
+    for (int c = 0; c < peer->nconns; c++)
+        sent += peer->conns[c] && peer->conns[c]->send ? peer->conns[c]->send->sent : 0;
     return sent;
 }
 
@@ -182,14 +175,12 @@ void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone)
     rondo_result_t code = rd_stop_get(net->stop);
     int failed_rank = code == RONDO_SUCCESS ? -1 : atomic_load(&net->stop->failed_rank);
     int reporter = code == RONDO_SUCCESS ? 0 : rd_reporter(atomic_load(&net->stop->reporter), net->rank);
-    if (code != RONDO_SUCCESS && failed_rank < 0) {
+    if (code != RONDO_SUCCESS && failed_rank < 0)
         failed_rank = net->rank;
-    }
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
         int pending;
-        if (p->parted || (zcopies_alone && p->zcopies == 0) || (p->ep == NULL && (p->left || code != RONDO_SUCCESS))) {
+        if (p->parted || (zcopies_alone && p->zcopies == 0) || (!p->ep && (p->left || code != RONDO_SUCCESS)))
             continue; /* not worth a new connection */
-        }
         p->parted = 1;
         rd_ucx_header_fill(&p->bye, net, 0, RD_UCX_BYE, (uint64_t)code,
                            (uint64_t)reporter << 32 | (uint64_t)(failed_rank + 1));
@@ -203,9 +194,8 @@ void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone)
 void rd_ucx_forsake(rd_ucx_peer_t *peer)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    if (peer->ep == NULL) {
+    if (!peer->ep)
         return;
-    }
     if (peer->lost_ms == 0) {
         peer->lost_ms = rd_clock_ms();
         peer->lost_why = "given up";
@@ -214,9 +204,8 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
     }
     ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
     peer->ep = NULL;
-    if (UCS_PTR_IS_PTR(request)) {
+    if (UCS_PTR_IS_PTR(request))
         ucp_request_free(request);
-    }
 }
 
 /* UCX ends the process by an assertion when a worker goes while a peer owes it an answer: the bytes of a message that
@@ -224,12 +213,10 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
  * cannot be closed by force. So every endpoint ends by force, which completes all that is still to come. */
 int rd_ucx_disconnect(rd_ucx_net_t *net)
 {
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used)
         rd_ucx_forsake(p);
-    }
     int64_t until = rd_clock_ms() + LET_GO_MS;
-    while (net->outstanding != 0 && rd_clock_ms() < until) {
+    while (net->outstanding != 0 && rd_clock_ms() < until)
         ucp_worker_progress(net->worker);
-    }
     return net->outstanding == 0;
 }

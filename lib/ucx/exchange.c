@@ -25,12 +25,12 @@ static rondo_result_t address_own(rd_ucx_net_t *net, char **address, uint32_t *b
                         ucs_status_string(status));
     }
     *address = malloc(attr.address_length);
-    if (*address != NULL) {
+    if (*address) {
         memcpy(*address, attr.address, attr.address_length);
         *bytes = (uint32_t)attr.address_length;
     }
     ucp_worker_release_address(net->worker, attr.address);
-    return *address != NULL ? RONDO_SUCCESS : rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a worker address");
+    return *address ? RONDO_SUCCESS : rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a worker address");
 }
 
 /* Moves bytes [from, from + each) of everybody's address into net->addresses, `stride` bytes a rank. */
@@ -42,9 +42,8 @@ static rondo_result_t piece_exchange(rd_ucx_net_t *net, const char *own, uint32_
     memset(mine, 0, each);
     memcpy(mine, own + (have != 0 ? from : 0), have < each ? have : each);
     rondo_result_t result = rd_boot_allgather(net->boot, all, each);
-    for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++) {
+    for (int r = 0; result == RONDO_SUCCESS && r < net->nranks; r++)
         memcpy(net->addresses + (size_t)r * stride + from, all + (size_t)r * each, each);
-    }
     return result;
 }
 
@@ -81,9 +80,8 @@ static rondo_result_t versions_check(const rd_ucx_net_t *net, const part_t *part
         tcp &= parts[r].tcp != 0;
     }
     if (parts[first].version / 100 == parts[last].version / 100 ||
-        (tcp && parts[first].version >= TRIED_FIRST && parts[last].version <= TRIED_LAST)) {
+        (tcp && parts[first].version >= TRIED_FIRST && parts[last].version <= TRIED_LAST))
         return RONDO_SUCCESS;
-    }
     rd_boot_farewell_alike(net->boot);
     return rd_error(
         net->ctx, RONDO_ERR_UNSUPPORTED,
@@ -99,13 +97,11 @@ static rondo_result_t segments_check(const rd_ucx_net_t *net, const part_t *part
     int most = 0, least = -1;
     for (int r = 0; r < net->nranks; r++) {
         most = parts[r].sends > parts[most].sends ? r : most;
-        if (parts[r].takes != 0 && (least < 0 || parts[r].takes < parts[least].takes)) {
+        if (parts[r].takes != 0 && (least < 0 || parts[r].takes < parts[least].takes))
             least = r;
-        }
     }
-    if (least < 0 || parts[most].sends <= parts[least].takes) {
+    if (least < 0 || parts[most].sends <= parts[least].takes)
         return RONDO_SUCCESS;
-    }
     rd_boot_farewell_alike(net->boot);
     return rd_error(net->ctx, RONDO_ERR_INVALID_USAGE,
                     "rank %d (%s) sends segments of %u bytes by UCX's tcp, rank %d (%s) takes %u at most: set "
@@ -129,9 +125,8 @@ static rondo_result_t parts_exchange(rd_ucx_net_t *net, part_t own, part_t *part
         }
         *stride = parts[r].bytes > *stride ? parts[r].bytes : *stride;
     }
-    if (result == RONDO_SUCCESS) {
+    if (result == RONDO_SUCCESS)
         result = versions_check(net, parts);
-    }
     return result == RONDO_SUCCESS ? segments_check(net, parts) : result;
 }
 
@@ -140,13 +135,12 @@ rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_res
     char *own = NULL, *all = NULL;
     uint32_t own_bytes = 0;
     size_t stride = 0, n = (size_t)net->nranks;
-    if (opened == RONDO_SUCCESS) {
+    if (opened == RONDO_SUCCESS)
         opened = address_own(net, &own, &own_bytes);
-    }
     char why[RD_ERROR_BYTES]; /* of this rank; the exchange may have more to say */
     snprintf(why, sizeof why, "%s", rd_thread_error());
     part_t *parts = calloc(n, sizeof *parts);
-    if (parts == NULL) {
+    if (!parts) {
         free(own);
         return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for the lengths of %zu addresses", n);
     }
@@ -156,13 +150,12 @@ rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_res
         result = opened;
         rd_thread_error_set(why);
     }
-    if (result != RONDO_SUCCESS) {
+    if (result != RONDO_SUCCESS)
         goto free_own;
-    }
     size_t piece = stride < PIECE ? stride : PIECE;
     net->addresses = calloc(n, stride);
     all = malloc(n * piece);
-    if (net->addresses == NULL || all == NULL) {
+    if (!net->addresses || !all) {
         result = rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu worker addresses", n);
         goto free_own;
     }

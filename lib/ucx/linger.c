@@ -41,9 +41,8 @@ static void nap(int64_t ms)
 /* Who greets it meanwhile hears that it has left. */
 static void look(rd_ucx_net_t *net)
 {
-    for (int i = 0; i < LOOKS && ucp_worker_progress(net->worker) != 0; i++) {
+    for (int i = 0; i < LOOKS && ucp_worker_progress(net->worker) != 0; i++)
         continue;
-    }
     rd_ucx_gdr_say(net);
     rd_ucx_say_bye(net, 0);
 }
@@ -52,7 +51,7 @@ static void look(rd_ucx_net_t *net)
 static void turn(int64_t now)
 {
     rd_ucx_net_t **at = &all;
-    for (int place = 0; *at != NULL; place++) {
+    for (int place = 0; *at; place++) {
         rd_ucx_net_t *net = *at;
         look(net);
         int late = (until_ms != 0 && now > until_ms) || (place >= MOST && now - net->left_ms > LIMIT_MS);
@@ -68,7 +67,7 @@ static void turn(int64_t now)
 static void *run(void *arg)
 {
     pthread_mutex_lock(&lock);
-    for (turn(rd_clock_ms()); all != NULL; turn(rd_clock_ms())) {
+    for (turn(rd_clock_ms()); all; turn(rd_clock_ms())) {
         nap(nap_ms);
         nap_ms = nap_ms < NAP_MOST_MS / 2 ? 2 * nap_ms : NAP_MOST_MS;
     }
@@ -91,9 +90,8 @@ static void at_exit(void)
     until_ms = rd_clock_ms() + LIMIT_MS;
     nap_ms = 1;
     pthread_mutex_unlock(&lock);
-    if (joins) {
+    if (joins)
         pthread_join(its, NULL);
-    }
     pthread_mutex_lock(&lock);
     until_ms = 0;
     pthread_mutex_unlock(&lock);
@@ -103,9 +101,8 @@ static void fork_prepare(void)
 {
     int64_t until = rd_clock_ms() + LIMIT_MS; /* whatever comes to linger meanwhile */
     pthread_mutex_lock(&lock);
-    while (all != NULL && rd_clock_ms() - all->left_ms <= LIMIT_MS && rd_clock_ms() <= until) {
+    while (all && rd_clock_ms() - all->left_ms <= LIMIT_MS && rd_clock_ms() <= until)
         nap(1);
-    }
 }
 
 static void fork_parent(void)
@@ -130,17 +127,14 @@ static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child
 /* With the lock, which a thread that has found nothing more to do takes no more. */
 static int begin(void)
 {
-    if (!registered && atexit(at_exit) != 0) {
+    if (!registered && atexit(at_exit) != 0)
         return 0;
-    }
     registered = 1;
     nap_ms = 1;
-    if (runs) {
+    if (runs)
         return 1;
-    }
-    if (!joined) {
+    if (!joined)
         pthread_join(thread, NULL);
-    }
     runs = rd_thread_start(&thread, run, NULL) == 0;
     joined = !runs;
     return runs;
@@ -153,7 +147,7 @@ static void detach(rd_ucx_net_t *net, rd_ucx_alone_t *alone)
     memcpy(alone->ctx.name, net->ctx->name, sizeof alone->ctx.name);
     for (int r = 0; r < net->nranks; r++) {
         for (int c = 0; c < net->peers[r].nconns; c++) {
-            if (net->peers[r].conns[c] != NULL) {
+            if (net->peers[r].conns[c]) {
                 net->peers[r].conns[c]->send = NULL;
                 net->peers[r].conns[c]->recv = NULL;
             }
@@ -169,9 +163,8 @@ static void detach(rd_ucx_net_t *net, rd_ucx_alone_t *alone)
 int rd_ucx_linger(rd_ucx_net_t *net)
 {
     rd_ucx_alone_t *alone = calloc(1, sizeof *alone);
-    if (alone == NULL) {
+    if (!alone)
         return 0;
-    }
     rd_fork_register(RD_FORK_LINGER, &at_fork);
     pthread_mutex_lock(&lock);
     int begun = begin();
@@ -181,8 +174,7 @@ int rd_ucx_linger(rd_ucx_net_t *net)
         all = net;
     }
     pthread_mutex_unlock(&lock);
-    if (!begun) {
+    if (!begun)
         free(alone);
-    }
     return begun;
 }

@@ -30,7 +30,7 @@ static rd_ucx_net_t *net_make(const rd_transport_args_t *args)
     unsigned char key[32];
     rd_ucx_net_t *net = calloc(1, sizeof *net);
     rd_ucx_peer_t *peers = calloc((size_t)args->nranks, sizeof *peers);
-    if (net == NULL || peers == NULL) {
+    if (!net || !peers) {
         free(peers);
         free(net);
         return NULL;
@@ -56,9 +56,8 @@ static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args)
     const int *node_of = args->node->node_of;
     char address[RD_BOOT_ADDRESS];
     int place = 0;
-    for (int r = 0; r < net->rank; r++) {
+    for (int r = 0; r < net->rank; r++)
         place += node_of[r] == node_of[net->rank];
-    }
     rd_boot_address(net->boot, address);
     rondo_result_t result = rd_ucx_open(net, args->env, address, place);
     result = rd_ucx_exchange(net, args->env, result, node_of);
@@ -68,9 +67,8 @@ static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args)
 static rondo_result_t create(rd_transport_t **transport, const rd_transport_args_t *args)
 {
     rd_ucx_net_t *net = net_make(args);
-    if (net == NULL) {
+    if (!net)
         return rd_error(args->ctx, RONDO_ERR_NO_MEMORY, "no memory for the network of %d ranks", args->nranks);
-    }
     rondo_result_t result = start(net, args);
     if (result != RONDO_SUCCESS) {
         rd_ucx_destroy(&net->base);
@@ -85,26 +83,23 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
 /* The connection object of (peer, channel), made when first asked for. */
 static rondo_result_t conn_get(rd_ucx_net_t *net, int rank, int channel, rd_ucx_conn_t **out)
 {
-    if (rank < 0 || rank >= net->nranks || net->peers[rank].address == NULL || channel < 0 ||
-        channel >= RD_UCX_MAX_CHANNELS) {
+    if (rank < 0 || rank >= net->nranks || !net->peers[rank].address || channel < 0 || channel >= RD_UCX_MAX_CHANNELS) {
         return rd_error(net->ctx, RONDO_ERR_INTERNAL, "no network connection to rank %d on channel %d is possible",
                         rank, channel);
     }
     rd_ucx_peer_t *peer = &net->peers[rank];
     if (channel >= peer->nconns) {
         rd_ucx_conn_t **more = realloc(peer->conns, (size_t)(channel + 1) * sizeof(*more));
-        if (more == NULL) {
+        if (!more)
             return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
-        }
         memset(more + peer->nconns, 0, (size_t)(channel + 1 - peer->nconns) * sizeof(*more));
         peer->conns = more;
         peer->nconns = channel + 1;
     }
-    if (peer->conns[channel] == NULL) {
+    if (!peer->conns[channel]) {
         rd_ucx_conn_t *conn = calloc(1, sizeof *conn);
-        if (conn == NULL) {
+        if (!conn)
             return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
-        }
         conn->peer = peer;
         conn->channel = channel;
         peer->conns[channel] = conn;
@@ -117,9 +112,8 @@ static rondo_result_t bind_send(rd_transport_t *transport, int peer, int channel
 {
     rd_ucx_conn_t *conn = NULL;
     rondo_result_t result = conn_get(rd_ucx_of(transport), peer, channel, &conn);
-    if (result != RONDO_SUCCESS) {
+    if (result != RONDO_SUCCESS)
         return result;
-    }
     conn->send = send;
     send->link = conn;
     return RONDO_SUCCESS;
@@ -130,12 +124,10 @@ static rondo_result_t bind_recv(rd_transport_t *transport, int peer, int channel
     rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_conn_t *conn = NULL;
     rondo_result_t result = conn_get(net, peer, channel, &conn);
-    if (result != RONDO_SUCCESS) {
+    if (result != RONDO_SUCCESS)
         return result;
-    }
-    if (rd_ucx_ring(recv->shorter, recv->slots_mask) > RD_UCX_MAX_SLOTS) {
+    if (rd_ucx_ring(recv->shorter, recv->slots_mask) > RD_UCX_MAX_SLOTS)
         return rd_error(net->ctx, RONDO_ERR_INTERNAL, "a network connection has at most %d slots", RD_UCX_MAX_SLOTS);
-    }
     conn->recv = recv;
     conn->next = conn->credited = recv->received;
     recv->link = conn;
@@ -160,7 +152,7 @@ void rd_ucx_send_held(rd_ucx_net_t *net)
 {
     rd_ucx_conn_t *conn = net->held;
     int pending;
-    if (conn != NULL) {
+    if (conn) {
         rd_ucx_send_list(conn->peer, conn->held, 1, rd_ucx_sent, conn->peer, &pending);
         net->held = NULL;
         conn->held = NULL;
@@ -172,17 +164,15 @@ static rondo_result_t head(rd_send_t *send, size_t bytes, rd_ucx_header_t *heade
 {
     rd_ucx_conn_t *conn = send->link;
     rd_ucx_net_t *net = conn->peer->net;
-    if (conn->peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
+    if (conn->peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS)
         return rd_ucx_has_left(conn->peer);
-    }
     rd_ucx_header_fill(header, net, conn->channel, RD_UCX_DATA, send->sent - 1, bytes);
     if (bytes > RD_SHORT) {
         conn->longer = send->sent;
         conn->longest = bytes > conn->longest ? bytes : conn->longest;
     }
-    if (conn->recv != NULL) {
+    if (conn->recv)
         header->credit = conn->credited = conn->recv->received;
-    }
     return RONDO_SUCCESS;
 }
 
@@ -195,9 +185,8 @@ static rondo_result_t post_listed(rd_send_t *send, char *slot, ucp_dt_iov_t *lis
     rd_ucx_net_t *net = conn->peer->net;
     rd_ucx_header_t header;
     rondo_result_t result = head(send, bytes, &header);
-    if (result != RONDO_SUCCESS) {
+    if (result != RONDO_SUCCESS)
         return result;
-    }
     memcpy(slot + bytes, &header, sizeof header);
     int held = conn->held != NULL, pending;
     list = held ? conn->held : list;
@@ -222,14 +211,12 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
     rd_ucx_net_t *net = peer->net;
     uint64_t ring = rd_ucx_ring(send->shorter, send->slots_mask);
     int pending = 0;
-    if (conn->headers == NULL && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL) {
+    if (!conn->headers && (conn->headers = calloc(ring, sizeof *conn->headers)) == NULL)
         return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a network connection");
-    }
     rd_ucx_header_t *header = &conn->headers[send->place & (ring - 1)];
     rondo_result_t result = head(send, bytes, header);
-    if (result == RONDO_SUCCESS) {
+    if (result == RONDO_SUCCESS)
         result = rd_ucx_send(peer, header, data, bytes, zcopies ? zcopies_back : rd_ucx_sent, peer, &pending);
-    }
     send->place += pending != 0;
     if (zcopies && pending) {
         peer->zcopies++;
@@ -259,9 +246,8 @@ static rondo_result_t post_slot(rd_send_t *send, size_t bytes, int more)
     char *slot = rd_ring_slot(ring, send->place);
     rd_ucx_net_t *net = conn->peer->net;
     int listed = (bytes <= RD_SHORT && fits(ring, bytes)) || joins(send, bytes, more);
-    if (net->held != NULL && (net->held != conn || !listed)) {
+    if (net->held && (net->held != conn || !listed))
         rd_ucx_send_held(net);
-    }
     return listed ? post_listed(send, slot, (ucp_dt_iov_t *)(slot + ring.bytes - LIST_BYTES), bytes, more)
                   : post(send, slot, bytes, 0);
 }
@@ -280,10 +266,9 @@ static rondo_result_t post_zcopy(rd_send_t *send, const void *data, size_t bytes
 static int zcopy_peer(const rd_transport_t *transport)
 {
     const rd_ucx_peer_t *p = ((const rd_ucx_net_t *)transport)->used;
-    while (p != NULL && p->zcopies == 0) {
+    while (p && p->zcopies == 0)
         p = p->next_used;
-    }
-    return p != NULL ? p->rank : -1;
+    return p ? p->rank : -1;
 }
 
 static rondo_result_t credit_send(rd_ucx_conn_t *conn);
@@ -294,19 +279,16 @@ static void credit_sent(void *request, ucs_status_t status, void *arg)
     rd_ucx_conn_t *conn = arg;
     rd_ucx_sent(request, status, conn->peer);
     conn->credit_busy = 0;
-    if (status == UCS_OK && conn->recv != NULL &&
-        conn->recv->received - conn->credited >= rd_ucx_batch(conn->recv->slots_mask)) {
+    if (status == UCS_OK && conn->recv && conn->recv->received - conn->credited >= rd_ucx_batch(conn->recv->slots_mask))
         credit_send(conn);
-    }
 }
 
 static rondo_result_t credit_send(rd_ucx_conn_t *conn)
 {
     rd_ucx_net_t *net = conn->peer->net;
     uint64_t consumed = conn->recv->received;
-    if (conn->credit_busy || conn->peer->left) {
+    if (conn->credit_busy || conn->peer->left)
         return RONDO_SUCCESS;
-    }
     conn->credited = consumed;
     rd_ucx_header_fill(&conn->credit_header, net, conn->channel, RD_UCX_CREDIT, consumed, 0);
     return rd_ucx_send(conn->peer, &conn->credit_header, NULL, 0, credit_sent, conn, &conn->credit_busy);
@@ -316,24 +298,21 @@ static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
 {
     rd_ucx_conn_t *conn = recv->link;
     conn->peer->net->quiet = 0; /* there may be something to give back */
-    if (recv->received - conn->credited >= rd_ucx_batch(rd_recv_ring(recv, bytes).mask)) {
+    if (recv->received - conn->credited >= rd_ucx_batch(rd_recv_ring(recv, bytes).mask))
         return credit_send(conn);
-    }
     /* The endpoint is also what tells of the peer's death. */
-    return conn->peer->ep == NULL && !conn->peer->left ? rd_ucx_peer_connect(conn->peer) : RONDO_SUCCESS;
+    return !conn->peer->ep && !conn->peer->left ? rd_ucx_peer_connect(conn->peer) : RONDO_SUCCESS;
 }
 
 void rd_ucx_credits_flush(rd_ucx_net_t *net, int least_a_batch)
 {
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
         for (int c = 0; c < p->nconns; c++) {
             rd_ucx_conn_t *conn = p->conns[c];
-            if (conn == NULL || conn->recv == NULL) {
+            if (!conn || !conn->recv)
                 continue;
-            }
-            if (conn->recv->received - conn->credited >= (least_a_batch ? rd_ucx_batch(conn->recv->slots_mask) : 1)) {
+            if (conn->recv->received - conn->credited >= (least_a_batch ? rd_ucx_batch(conn->recv->slots_mask) : 1))
                 credit_send(conn);
-            }
         }
     }
 }
@@ -347,14 +326,12 @@ bool rd_ucx_progress(rd_transport_t *transport)
     rd_ucx_gdr_say(net);
     unsigned events = ucp_worker_progress(net->worker);
     rd_ucx_gdr_say(net);
-    if (net->nlost != 0) {
+    if (net->nlost != 0)
         rd_ucx_judge_lost(net);
-    }
     int moved = events != 0 || net->progressed;
     net->quiet = moved ? 0 : net->quiet + (net->quiet <= QUIET);
-    if (net->quiet == QUIET) {
+    if (net->quiet == QUIET)
         rd_ucx_credits_flush(net, 1);
-    }
     return moved;
 }
 

@@ -28,9 +28,8 @@ static ucs_status_t drop(rd_ucx_net_t *net, const char *what, uint64_t value)
 static int token_right(const rd_ucx_net_t *net, const unsigned char *token)
 {
     unsigned char difference = 0;
-    for (int i = 0; i < RD_UCX_TOKEN; i++) {
+    for (int i = 0; i < RD_UCX_TOKEN; i++)
         difference |= (unsigned char)(net->token[i] ^ token[i]);
-    }
     return difference == 0;
 }
 
@@ -42,11 +41,11 @@ static uint64_t ring(const rd_ucx_conn_t *conn)
 static int bits_make(rd_ucx_conn_t *conn)
 {
     size_t words = (ring(conn) + 63) / 64;
-    if (conn->claimed == NULL) {
+    if (!conn->claimed) {
         conn->claimed = calloc(2 * words, sizeof *conn->claimed);
-        conn->landed = conn->claimed != NULL ? conn->claimed + words : NULL;
+        conn->landed = conn->claimed ? conn->claimed + words : NULL;
     }
-    return conn->claimed != NULL ? 0 : -1;
+    return conn->claimed ? 0 : -1;
 }
 
 static int marked(const uint64_t *bits, uint64_t at)
@@ -58,7 +57,7 @@ static int marked(const uint64_t *bits, uint64_t at)
 static void publish(rd_ucx_conn_t *conn)
 {
     uint64_t mask = ring(conn) - 1, at;
-    while (conn->landed != NULL && marked(conn->landed, at = conn->next & mask)) {
+    while (conn->landed && marked(conn->landed, at = conn->next & mask)) {
         conn->landed[at / 64] &= ~(UINT64_C(1) << (at % 64));
         conn->claimed[at / 64] &= ~(UINT64_C(1) << (at % 64));
         conn->next++;
@@ -94,14 +93,12 @@ static void fetched(void *request, ucs_status_t status, size_t bytes, void *arg)
 static int landings_make(rd_ucx_conn_t *conn)
 {
     size_t slots = ring(conn);
-    if (conn->landings != NULL) {
+    if (conn->landings)
         return 0;
-    }
     conn->landings = calloc(slots, sizeof *conn->landings);
-    for (size_t i = 0; conn->landings != NULL && i < slots; i++) {
+    for (size_t i = 0; conn->landings && i < slots; i++)
         conn->landings[i].conn = conn;
-    }
-    return conn->landings != NULL ? 0 : -1;
+    return conn->landings ? 0 : -1;
 }
 
 /* The sender has only announced the bytes: asks for them, straight into the slot. */
@@ -116,7 +113,7 @@ static ucs_status_t fetch(rd_ucx_conn_t *conn, uint64_t at, void *descriptor, ch
                                  .cb = {.recv_am = fetched},
                                  .user_data = &conn->landings[at]};
     ucs_status_ptr_t request = ucp_am_recv_data_nbx(net->worker, descriptor, to, bytes, &param);
-    if (request == NULL) {
+    if (!request) {
         net->kept = net->keeps;
         land(conn, at);
     } else if (UCS_PTR_IS_ERR(request)) {
@@ -132,9 +129,8 @@ static ucs_status_t fetch(rd_ucx_conn_t *conn, uint64_t at, void *descriptor, ch
 static int credit_wrong(rd_ucx_conn_t *conn, uint64_t consumed)
 {
     rd_send_t *send = conn->send;
-    if (consumed > send->sent) {
+    if (consumed > send->sent)
         return 1;
-    }
     if (consumed > atomic_load_explicit(&send->head->value, memory_order_relaxed)) { /* an older one says nothing */
         atomic_store_explicit(&send->head->value, consumed, memory_order_release);
         conn->peer->net->progressed = 1;
@@ -149,31 +145,25 @@ static ucs_status_t take_data(rd_ucx_conn_t *conn, const rd_ucx_header_t *h, voi
     uint64_t at = h->number & (ring(conn) - 1);
     /* The sender holds a credit for messages up to here: their slots are free, or just being filled. */
     if (h->number < conn->next || h->number - conn->credited > rd_recv_ring(recv, bytes).mask ||
-        (conn->claimed != NULL && marked(conn->claimed, at))) {
+        (conn->claimed && marked(conn->claimed, at)))
         return drop(net, "its number is not due", h->number);
-    }
-    if (h->bytes != bytes || bytes > recv->slot_bytes) {
+    if (h->bytes != bytes || bytes > recv->slot_bytes)
         return drop(net, "its length does not fit", h->bytes);
-    }
-    if (h->credit != 0 && (conn->send == NULL || credit_wrong(conn, h->credit))) {
+    if (h->credit != 0 && (!conn->send || credit_wrong(conn, h->credit)))
         return drop(net, "it returns more credits than were taken", h->credit);
-    }
     int in_turn = h->number == conn->next && !announced; /* as nearly all are: nothing is to be kept of it */
     if (!in_turn && bits_make(conn) != 0) {
         rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
         return UCS_OK;
     }
-    if (!in_turn) {
+    if (!in_turn)
         conn->claimed[at / 64] |= UINT64_C(1) << (at % 64);
-    }
-    if (in_turn && h->number == recv->received && conn->claimed == NULL) { /* no slot is in use */
+    if (in_turn && h->number == recv->received && !conn->claimed) /* no slot is in use */
         recv->base = (uint32_t)h->number;
-    }
     char *to = rd_recv_slot(recv, bytes, h->number);
-    if (announced) { /* into the slot: what is under way could not be called back from the user's memory */
+    if (announced) /* into the slot: what is under way could not be called back from the user's memory */
         return fetch(conn, at, data, to, bytes);
-    }
-    if (recv->place != NULL && h->number == recv->received && bytes == recv->place_bytes) {
+    if (recv->place && h->number == recv->received && bytes == recv->place_bytes) {
         to = recv->place;
         recv->placed = 1;
     }
@@ -189,9 +179,8 @@ static ucs_status_t take_data(rd_ucx_conn_t *conn, const rd_ucx_header_t *h, voi
 
 static ucs_status_t take_credit(rd_ucx_conn_t *conn, const rd_ucx_header_t *h)
 {
-    if (h->bytes != 0 || credit_wrong(conn, h->number)) {
+    if (h->bytes != 0 || credit_wrong(conn, h->number))
         return drop(conn->peer->net, "it returns more credits than were taken", h->number);
-    }
     return UCS_OK;
 }
 
@@ -199,20 +188,18 @@ static ucs_status_t take_direct(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, v
 {
     const char *wrong = "its length does not fit";
     ucs_status_t status = UCS_OK;
-    if (announced && h->bytes == bytes) {
+    if (announced && h->bytes == bytes)
         status = rd_ucx_announced(peer, h, data, &wrong);
-    }
-    return status == UCS_INPROGRESS || wrong == NULL ? status : drop(peer->net, wrong, h->number);
+    return status == UCS_INPROGRESS || !wrong ? status : drop(peer->net, wrong, h->number);
 }
 
 static ucs_status_t take_rts(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes,
                              int announced)
 {
     const char *wrong = "a list that is not with it";
-    if (!announced) {
+    if (!announced)
         wrong = h->kind == RD_UCX_RTS ? rd_ucx_offered(peer, h, data, bytes) : rd_ucx_ack(peer, h);
-    }
-    return wrong == NULL ? UCS_OK : drop(peer->net, wrong, h->bytes);
+    return !wrong ? UCS_OK : drop(peer->net, wrong, h->bytes);
 }
 
 /* As the bootstrap's farewells are understood, so that it does not matter which comes first. */
@@ -228,19 +215,17 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 {
     rd_ucx_net_t *net = peer->net;
     uint64_t failed_rank = h->bytes & UINT32_MAX, reporter = h->bytes >> 32, most = (uint64_t)net->nranks;
-    if (h->number > RONDO_ERR_MISMATCH || failed_rank > most || reporter > most) {
+    if (h->number > RONDO_ERR_MISMATCH || failed_rank > most || reporter > most)
         return drop(net, "a farewell that makes no sense", h->number);
-    }
-    if (peer->left) {
+    if (peer->left)
         return UCS_OK;
-    }
     net->nlost -= peer->lost_ms != 0 && !peer->judged;
     peer->left = 1;
     peer->farewell = (rondo_result_t)h->number;
     peer->sent = h->credit;
     net->progressed = 1;
     /* Who leaves over a mismatch has sent all that the others need to find it for themselves. */
-    if (h->number != RONDO_SUCCESS && h->number != RONDO_ERR_MISMATCH && net->alone == NULL) {
+    if (h->number != RONDO_SUCCESS && h->number != RONDO_ERR_MISMATCH && !net->alone) {
         take_failure(peer, (rondo_result_t)h->number, failed_rank != 0 ? (int)failed_rank - 1 : peer->rank,
                      (int)reporter);
     }
@@ -251,41 +236,32 @@ static ucs_status_t take(rd_ucx_net_t *net, const void *header, void *data, size
 {
     rd_ucx_header_t h; /* a copy: the original need not be aligned */
     memcpy(&h, header, sizeof h);
-    if (!token_right(net, h.token)) {
+    if (!token_right(net, h.token))
         return drop(net, "its token is not this communicator's; its length", bytes);
-    }
-    if (h.rank >= (uint32_t)net->nranks || net->peers[h.rank].address == NULL) {
+    if (h.rank >= (uint32_t)net->nranks || !net->peers[h.rank].address)
         return drop(net, "no rank on another node has the number that it says", h.rank);
-    }
     rd_ucx_peer_t *peer = &net->peers[h.rank];
     int has_data = h.kind == RD_UCX_DATA || h.kind == RD_UCX_DIRECT || h.kind == RD_UCX_RTS;
-    if (h.zero != 0 || (!has_data && bytes != 0)) {
+    if (h.zero != 0 || (!has_data && bytes != 0))
         return drop(net, "it is not well-formed, of kind", h.kind);
-    }
     rd_ucx_peer_used(peer);
-    if (h.kind == RD_UCX_BYE) {
+    if (h.kind == RD_UCX_BYE)
         return take_bye(peer, &h);
-    }
     if (h.kind == RD_UCX_HELLO) {
         peer->greeted = 1;
         return UCS_OK;
     }
-    if (h.kind == RD_UCX_DIRECT) {
+    if (h.kind == RD_UCX_DIRECT)
         return take_direct(peer, &h, data, bytes, announced);
-    }
-    if (h.kind == RD_UCX_RTS || h.kind == RD_UCX_ACK) {
+    if (h.kind == RD_UCX_RTS || h.kind == RD_UCX_ACK)
         return take_rts(peer, &h, data, bytes, announced);
-    }
-    if (net->alone != NULL) { /* nobody here wants any of it */
+    if (net->alone) /* nobody here wants any of it */
         return UCS_OK;
-    }
     rd_ucx_conn_t *conn = h.channel < peer->nconns ? peer->conns[h.channel] : NULL;
-    if (h.kind == RD_UCX_DATA && conn != NULL && conn->recv != NULL) {
+    if (h.kind == RD_UCX_DATA && conn && conn->recv)
         return take_data(conn, &h, data, bytes, announced);
-    }
-    if (h.kind == RD_UCX_CREDIT && conn != NULL && conn->send != NULL) {
+    if (h.kind == RD_UCX_CREDIT && conn && conn->send)
         return take_credit(conn, &h);
-    }
     return drop(net, "nothing is bound to its channel", h.channel);
 }
 
@@ -308,11 +284,9 @@ ucs_status_t rd_ucx_arrive(void *net, const void *header, size_t header_bytes, v
                            const ucp_am_recv_param_t *param)
 {
     int announced = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    if (header_bytes == 0 && bytes >= sizeof(rd_ucx_header_t) && !announced) {
+    if (header_bytes == 0 && bytes >= sizeof(rd_ucx_header_t) && !announced)
         return take_short(net, data, bytes);
-    }
-    if (header_bytes != sizeof(rd_ucx_header_t)) {
+    if (header_bytes != sizeof(rd_ucx_header_t))
         return drop(net, "its header has another length", header_bytes);
-    }
     return take(net, header, data, bytes, announced);
 }

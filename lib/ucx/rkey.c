@@ -24,19 +24,18 @@ static void unmap(rd_ucx_net_t *net, rd_ucx_rkey_t *key)
 
 static void key_free(rd_ucx_net_t *net, rd_ucx_rkey_t *key)
 {
-    if (key->memh != NULL) {
+    if (key->memh) {
         ucp_rkey_buffer_release(key->packed);
         unmap(net, key);
     }
-    if (key->rkey != NULL) {
+    if (key->rkey)
         ucp_rkey_destroy(key->rkey);
-    }
     free(key);
 }
 
 void rd_ucx_keys_free(rd_ucx_net_t *net, rd_ucx_rkey_t **keys)
 {
-    while (*keys != NULL) {
+    while (*keys) {
         rd_ucx_rkey_t *key = *keys;
         *keys = key->next;
         key_free(net, key);
@@ -47,7 +46,7 @@ void rd_ucx_keys_free(rd_ucx_net_t *net, rd_ucx_rkey_t **keys)
 static void trim(rd_ucx_net_t *net, rd_ucx_rkey_t **keys)
 {
     int n = 0;
-    while (*keys != NULL) {
+    while (*keys) {
         rd_ucx_rkey_t *key = *keys;
         int known = key->whole.bytes == 0 || key->whole.number != 0; /* a peer's, or what it was */
         if (key->users != 0 || (known && n < KEPT)) {
@@ -72,9 +71,8 @@ static rd_ucx_rkey_t *use(rd_ucx_rkey_t **keys, rd_ucx_rkey_t *key)
 static rd_ucx_rkey_t *use_own(rd_ucx_net_t *net, rd_ucx_rkey_t *key)
 {
     key = use(&net->keys, key);
-    if (key->memh != NULL) {
+    if (key->memh)
         return key;
-    }
     key->users--;
     return NULL;
 }
@@ -89,9 +87,8 @@ static rd_ucx_rkey_t *taken_out(rd_ucx_rkey_t **at)
 
 void rd_ucx_rkey_release(rd_ucx_net_t *net, rd_ucx_rkey_t **key)
 {
-    if (*key != NULL && --(*key)->users == 0 && (*key)->memh != NULL && (*key)->whole.number == 0) {
+    if (*key && --(*key)->users == 0 && (*key)->memh && (*key)->whole.number == 0)
         trim(net, &net->keys);
-    }
     *key = NULL;
 }
 
@@ -104,9 +101,8 @@ static rd_ucx_rkey_t *map(rd_ucx_net_t *net, const rd_net_memory_t *whole, int d
                                    .length = whole->bytes,
                                    .memory_type = device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST};
     rd_ucx_rkey_t *key = calloc(1, sizeof *key);
-    if (key == NULL) {
+    if (!key)
         return NULL;
-    }
     key->whole = *whole;
     if (ucp_mem_map(net->context, &params, &key->memh) != UCS_OK) {
         key->memh = NULL;
@@ -121,29 +117,25 @@ static rd_ucx_rkey_t *map(rd_ucx_net_t *net, const rd_net_memory_t *whole, int d
 
 rd_ucx_rkey_t *rd_ucx_rkey_own(rd_ucx_net_t *net, const rd_net_memory_t *whole, int device)
 {
-    for (rd_ucx_rkey_t **at = &net->keys; *at != NULL; at = &(*at)->next) {
+    for (rd_ucx_rkey_t **at = &net->keys; *at; at = &(*at)->next) {
         const rd_net_memory_t *has = &(*at)->whole;
-        if (has->base == whole->base && has->bytes == whole->bytes && has->number == whole->number) {
+        if (has->base == whole->base && has->bytes == whole->bytes && has->number == whole->number)
             return use_own(net, taken_out(at));
-        }
     }
     trim(net, &net->keys);
     rd_ucx_rkey_t *key = map(net, whole, device);
-    return key != NULL ? use_own(net, key) : NULL;
+    return key ? use_own(net, key) : NULL;
 }
 
 rd_ucx_rkey_t *rd_ucx_rkey_of(rd_ucx_net_t *net, rd_ucx_gdr_t *d, const void *packed, size_t bytes)
 {
-    for (rd_ucx_rkey_t **at = &d->keys; *at != NULL; at = &(*at)->next) {
-        if ((*at)->bytes == bytes && memcmp((*at)->packed, packed, bytes) == 0) {
+    for (rd_ucx_rkey_t **at = &d->keys; *at; at = &(*at)->next)
+        if ((*at)->bytes == bytes && memcmp((*at)->packed, packed, bytes) == 0)
             return use(&d->keys, taken_out(at));
-        }
-    }
     trim(net, &d->keys);
     rd_ucx_rkey_t *key = calloc(1, sizeof *key + bytes);
-    if (key == NULL) {
+    if (!key)
         return NULL;
-    }
     key->packed = memcpy(key + 1, packed, bytes);
     key->bytes = bytes;
     return use(&d->keys, key);
@@ -153,9 +145,8 @@ rd_ucx_rkey_t *rd_ucx_rkey_of(rd_ucx_net_t *net, rd_ucx_gdr_t *d, const void *pa
 ucs_status_t rd_ucx_rkey_unpack(rd_ucx_peer_t *peer, rd_ucx_rkey_t *key)
 {
     char room[ROOM];
-    if (key->rkey != NULL) {
+    if (key->rkey)
         return UCS_OK;
-    }
     memset(room, 0xff, sizeof room);
     room[sizeof room - 1] = 0; /* a part may be a name */
     memcpy(room, key->packed, key->bytes);

@@ -60,13 +60,11 @@ static list_t *list_make(rd_ucx_peer_t *peer, uint64_t n, size_t *bytes)
 {
     rd_ucx_gdr_t *d = peer->direct;
     *bytes = n * sizeof(item_t);
-    for (uint64_t i = 0; i < n; i++) {
+    for (uint64_t i = 0; i < n; i++)
         *bytes += repeats(d, i) ? 0 : unsaid(d, i)->key->bytes;
-    }
     list_t *list = malloc(sizeof *list + *bytes);
-    if (list == NULL) {
+    if (!list)
         return NULL;
-    }
     char *at = list->items;
     for (uint64_t i = 0; i < n; i++) {
         const rd_ucx_message_t *m = unsaid(d, i);
@@ -88,22 +86,19 @@ rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
     uint64_t n = d->sent - d->said;
     size_t bytes;
     int pending = 0;
-    if (n == 0 || peer->lost_ms != 0) { /* the verdict comes by the stop word */
+    if (n == 0 || peer->lost_ms != 0) /* the verdict comes by the stop word */
         return RONDO_SUCCESS;
-    }
     list_t *list = list_make(peer, n, &bytes);
-    if (list == NULL) {
+    if (!list) {
         return rd_stop_set(peer->net->stop, peer->net->ctx, RONDO_ERR_NO_MEMORY, -1,
                            "no memory to announce messages between GPUs");
     }
     rondo_result_t result = rd_ucx_send(peer, &list->header, list->items, bytes, list_sent, list, &pending);
-    for (uint64_t i = 0; i < n && peer->lost_ms == 0 && result == RONDO_SUCCESS; i++) {
+    for (uint64_t i = 0; i < n && peer->lost_ms == 0 && result == RONDO_SUCCESS; i++)
         rd_ucx_flies(unsaid(d, i), 1);
-    }
     d->said = d->sent;
-    if (!pending) {
+    if (!pending)
         free(list);
-    }
     return result;
 }
 
@@ -111,14 +106,11 @@ rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
 const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 {
     rd_ucx_gdr_t *d = peer->direct;
-    if (d == NULL || h->number != 0) {
+    if (!d || h->number != 0)
         return "nothing was offered";
-    }
-    for (int i = 0; i < RD_UCX_PLACES; i++) {
-        if (h->bytes >> i & 1 && (d->sends[i].key == NULL || !d->sends[i].flying)) {
+    for (int i = 0; i < RD_UCX_PLACES; i++)
+        if (h->bytes >> i & 1 && (!d->sends[i].key || !d->sends[i].flying))
             return "it has fetched what was not offered, in all";
-        }
-    }
     for (int i = 0; i < RD_UCX_PLACES; i++) {
         if (h->bytes >> i & 1) {
             rd_ucx_flies(&d->sends[i], 0);
@@ -132,15 +124,14 @@ const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said)
 {
     rd_ucx_gdr_t *d = peer->direct;
-    for (int i = 0; d != NULL && i < RD_UCX_PLACES; i++) {
-        if (d->sends[i].key != NULL && (said || !d->sends[i].flying)) {
+    for (int i = 0; d && i < RD_UCX_PLACES; i++) {
+        if (d->sends[i].key && (said || !d->sends[i].flying)) {
             rd_ucx_flies(&d->sends[i], 0);
             rd_ucx_rkey_release(peer->net, &d->sends[i].key);
         }
     }
-    if (d != NULL) {
+    if (d)
         d->said = d->sent;
-    }
 }
 
 /* ---- the receiver */
@@ -148,14 +139,12 @@ void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said)
 /* The message behind the first `*at` bytes. Nonzero: there is one, whole. */
 static int item_next(const char *data, size_t bytes, size_t *at, item_t *item, const char **key)
 {
-    if (bytes - *at < sizeof *item) {
+    if (bytes - *at < sizeof *item)
         return 0;
-    }
     memcpy(item, data + *at, sizeof *item);
     *at += sizeof *item;
-    if (item->zero != 0 || item->key > RD_UCX_KEY_MOST || item->key > bytes - *at) {
+    if (item->zero != 0 || item->key > RD_UCX_KEY_MOST || item->key > bytes - *at)
         return 0;
-    }
     *key = data + *at;
     *at += item->key;
     return 1;
@@ -166,7 +155,7 @@ static int due(const rd_ucx_gdr_t *d, uint64_t number)
 {
     uint64_t at = number % RD_UCX_PLACES;
     const rd_ucx_message_t *m = &d->recvs[at];
-    return m->number == number && m->announced == NULL && m->key == NULL && !m->flying && !(d->owed >> at & 1);
+    return m->number == number && !m->announced && !m->key && !m->flying && !(d->owed >> at & 1);
 }
 
 static const char *wrong_with(const rd_ucx_gdr_t *d, const rd_ucx_header_t *h, const char *data, size_t bytes)
@@ -174,16 +163,13 @@ static const char *wrong_with(const rd_ucx_gdr_t *d, const rd_ucx_header_t *h, c
     size_t at = 0;
     const char *key;
     item_t item;
-    if (h->bytes == 0 || h->bytes > RD_UCX_OFFERS) {
+    if (h->bytes == 0 || h->bytes > RD_UCX_OFFERS)
         return "it offers so many";
-    }
     for (uint64_t i = 0; i < h->bytes; i++) {
-        if (!item_next(data, bytes, &at, &item, &key) || (i == 0 && item.key == 0)) {
+        if (!item_next(data, bytes, &at, &item, &key) || (i == 0 && item.key == 0))
             return "its list is not well-formed";
-        }
-        if (!due(d, h->number + i)) {
+        if (!due(d, h->number + i))
             return "its number is not due";
-        }
     }
     return at == bytes ? NULL : "its length does not fit";
 }
@@ -191,9 +177,8 @@ static const char *wrong_with(const rd_ucx_gdr_t *d, const rd_ucx_header_t *h, c
 /* The key of a message; `before`: that of the message before. */
 static rd_ucx_rkey_t *key_of(rd_ucx_peer_t *peer, const item_t *item, const char *key, rd_ucx_rkey_t *before)
 {
-    if (item->key != 0) {
+    if (item->key != 0)
         return rd_ucx_rkey_of(peer->net, peer->direct, key, item->key);
-    }
     before->users++;
     return before;
 }
@@ -204,9 +189,8 @@ static void take(rd_ucx_peer_t *peer, uint64_t number, const item_t *item, rd_uc
     m->header.bytes = item->bytes;
     m->address = item->address;
     m->key = key;
-    if (m->ask.pending != NULL) {
+    if (m->ask.pending)
         (void)rd_ucx_get(m); /* a failure is the communicator's */
-    }
 }
 
 const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const char *data, size_t bytes)
@@ -214,19 +198,18 @@ const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const 
     rd_ucx_net_t *net = peer->net;
     rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
     rd_ucx_rkey_t *key = NULL;
-    const char *packed, *wrong = d != NULL ? wrong_with(d, h, data, bytes) : NULL;
+    const char *packed, *wrong = d ? wrong_with(d, h, data, bytes) : NULL;
     size_t at = 0;
     item_t item;
-    if (net->leaving || wrong != NULL) {
+    if (net->leaving || wrong)
         return net->leaving ? NULL : wrong;
-    }
-    if (d == NULL) {
+    if (!d) {
         rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
         return NULL;
     }
     for (uint64_t i = 0; i < h->bytes && item_next(data, bytes, &at, &item, &packed); i++) {
         key = key_of(peer, &item, packed, key);
-        if (key == NULL) {
+        if (!key) {
             rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory for messages between GPUs");
             break;
         }
@@ -265,9 +248,8 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
 {
     rd_ucx_peer_t *peer = m->peer;
     rondo_result_t result = rd_ucx_lengths(m);
-    if (result != RONDO_SUCCESS || peer->lost_ms != 0 || (result = rd_ucx_peer_connect(peer)) != RONDO_SUCCESS) {
+    if (result != RONDO_SUCCESS || peer->lost_ms != 0 || (result = rd_ucx_peer_connect(peer)) != RONDO_SUCCESS)
         return result;
-    }
     ucs_status_t status = rd_ucx_rkey_unpack(peer, m->key);
     if (status != UCS_OK) {
         rd_ucx_peer_lost(peer, ucs_status_string(status));
@@ -281,7 +263,7 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
     ucs_status_ptr_t request = ucp_get_nbx(peer->ep, m->ask.data, m->ask.bytes, m->address, m->key->rkey, &param);
     if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(peer, ucs_status_string(UCS_PTR_STATUS(request)));
-    } else if (request != NULL) {
+    } else if (request) {
         peer->net->outstanding++;
         peer->direct->fetching++;
         rd_ucx_flies(m, 1);
@@ -304,9 +286,8 @@ static void told(void *request, ucs_status_t status, void *arg)
 static void tell(rd_ucx_peer_t *peer)
 {
     rd_ucx_gdr_t *d = peer->direct;
-    if (d->owed == 0 || d->telling || (d->fetching != 0 && __builtin_popcountll(d->owed) < TELL_MOST)) {
+    if (d->owed == 0 || d->telling || (d->fetching != 0 && __builtin_popcountll(d->owed) < TELL_MOST))
         return;
-    }
     rd_ucx_header_fill(&d->told, peer->net, 0, RD_UCX_ACK, 0, d->owed);
     d->owed = 0;
     (void)rd_ucx_send(peer, &d->told, NULL, 0, told, peer, &d->telling);
@@ -314,12 +295,11 @@ static void tell(rd_ucx_peer_t *peer)
 
 void rd_ucx_gdr_say(rd_ucx_net_t *net)
 {
-    if (!net->unsaid) {
+    if (!net->unsaid)
         return;
-    }
     net->unsaid = 0;
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        if (p->direct != NULL) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
+        if (p->direct) {
             (void)rd_ucx_rts(p); /* a failure is the communicator's */
             tell(p);
         }

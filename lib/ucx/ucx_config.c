@@ -20,22 +20,19 @@ static int iface_of(const char *address, char name[IF_NAMESIZE])
     char text[INET6_ADDRSTRLEN];
     int found = 0;
     struct ifaddrs *all = NULL;
-    if (getifaddrs(&all) != 0) {
+    if (getifaddrs(&all) != 0)
         return 0;
-    }
-    for (struct ifaddrs *i = all; i != NULL && !found; i = i->ifa_next) {
-        int family = i->ifa_addr != NULL ? i->ifa_addr->sa_family : AF_UNSPEC;
-        if (family == AF_INET) {
+    for (struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
+        int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
+        if (family == AF_INET)
             inet_ntop(family, &((struct sockaddr_in *)i->ifa_addr)->sin_addr, text, sizeof text);
-        } else if (family == AF_INET6) {
+        else if (family == AF_INET6)
             inet_ntop(family, &((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr, text, sizeof text);
-        } else {
+        else
             continue;
-        }
         found = strcmp(text, address) == 0;
-        if (found) {
+        if (found)
             snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
-        }
     }
     freeifaddrs(all);
     return found;
@@ -44,9 +41,8 @@ static int iface_of(const char *address, char name[IF_NAMESIZE])
 static rondo_result_t setting_put(rd_ucx_net_t *net, ucp_config_t *config, const char *name, const char *value)
 {
     ucs_status_t status = ucp_config_modify(config, name, value);
-    if (status == UCS_OK) {
+    if (status == UCS_OK)
         return RONDO_SUCCESS;
-    }
     return rd_error(net->ctx, RONDO_ERR_INVALID_ARGUMENT, "UCX does not take %s=%s: %s (RONDO_UCX_%s sets it)", name,
                     value, ucs_status_string(status), name);
 }
@@ -57,12 +53,10 @@ static rondo_result_t device_put(rd_ucx_net_t *net, ucp_config_t *config, const 
 {
     char device[128];
     int n = 1;
-    for (const char *c = devices; *c != 0; c++) {
+    for (const char *c = devices; *c != 0; c++)
         n += *c == ',';
-    }
-    for (place %= n; place > 0; place--) {
+    for (place %= n; place > 0; place--)
         devices += strcspn(devices, ",") + 1;
-    }
     snprintf(device, sizeof device, "%.*s", (int)strcspn(devices, ","), devices);
     return setting_put(net, config, "NET_DEVICES", device);
 }
@@ -73,7 +67,7 @@ static const char *said(const char *name)
     char variable[64];
     snprintf(variable, sizeof variable, "RONDO_UCX_%s", name);
     const char *ours = getenv(variable);
-    return ours != NULL ? ours : getenv(variable + strlen("RONDO_"));
+    return ours ? ours : getenv(variable + strlen("RONDO_"));
 }
 
 /* Whether the UCX that was loaded is 1.FIRST to 1.LAST. */
@@ -117,9 +111,8 @@ int rd_ucx_tcp_alone(const char *tls)
     while (*tls != 0) {
         size_t length = strcspn(tls, ",");
         if (strncmp(tls, "cuda", 4) != 0 && strncmp(tls, "gdr_copy", 8) != 0) {
-            if (length != 3 || strncmp(tls, "tcp", 3) != 0) {
+            if (length != 3 || strncmp(tls, "tcp", 3) != 0)
                 return 0;
-            }
             tcp = 1;
         }
         tls += length + (tls[length] == ',');
@@ -134,9 +127,8 @@ static uint32_t bytes_of(const char *text)
     char number[24];
     snprintf(number, sizeof number, "%s", text);
     size_t length = strlen(number);
-    if (length > 1 && (number[length - 1] == 'b' || number[length - 1] == 'B')) { /* UCX takes 64kb, too */
+    if (length > 1 && (number[length - 1] == 'b' || number[length - 1] == 'B')) /* UCX takes 64kb, too */
         number[length - 1] = 0;
-    }
     return rd_bytes_parse(number, &bytes) == 0 && bytes < UINT32_MAX ? (uint32_t)bytes : 0;
 }
 
@@ -147,16 +139,15 @@ static rondo_result_t segments_put(rd_ucx_net_t *net, ucp_config_t *config, int 
 {
     const char *takes = said("TCP_RX_SEG_SIZE"), *sends = said("TCP_TX_SEG_SIZE"), *most = "512k";
     rondo_result_t result = RONDO_SUCCESS;
-    if (takes == NULL) {
+    if (!takes)
         result = setting_put(net, config, name_of("TCP_", "TCP_RX_SEG_SIZE"), most);
-    }
-    takes = takes != NULL ? takes : most;
-    if (result == RONDO_SUCCESS && sends == NULL && alone) {
+    takes = takes ? takes : most;
+    if (result == RONDO_SUCCESS && !sends && alone) {
         sends = takes;
         result = setting_put(net, config, name_of("TCP_", "TCP_TX_SEG_SIZE"), sends);
     }
     net->takes = bytes_of(takes);
-    net->sends = sends != NULL ? bytes_of(sends) : 0;
+    net->sends = sends ? bytes_of(sends) : 0;
     return result;
 }
 
@@ -178,8 +169,8 @@ static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone
 {
     rondo_result_t result = RONDO_SUCCESS;
     const char *threshold = said("RNDV_THRESH");
-    net->buffers_set = said("TCP_SNDBUF") != NULL || said("TCP_RCVBUF") != NULL;
-    if (threshold == NULL) {
+    net->buffers_set = said("TCP_SNDBUF") || said("TCP_RCVBUF");
+    if (!threshold) {
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
     } else if (rd_ucx_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {
         rd_log(net->ctx, RD_LOG_WARN,
@@ -187,19 +178,17 @@ static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone
                "does not bear that while a message is announced",
                ucp_get_version_string());
     }
-    if (result == RONDO_SUCCESS && said("ZCOPY_THRESH") == NULL) {
+    if (result == RONDO_SUCCESS && !said("ZCOPY_THRESH"))
         result = setting_put(net, config, "ZCOPY_THRESH", "inf");
-    }
-    if (result == RONDO_SUCCESS && alone && !rd_ucx_announcing_ends() && said("RCACHE_ENABLE") == NULL) {
+    if (result == RONDO_SUCCESS && alone && !rd_ucx_announcing_ends() && !said("RCACHE_ENABLE"))
         result = setting_put(net, config, "RCACHE_ENABLE", "n");
-    }
     return result;
 }
 
 int rd_ucx_tls_may(const rd_env_t *env, const char *name)
 {
     const char *tls = env->ucx_tls;
-    return tls[0] == 0 || strstr(tls, name) != NULL || strstr(tls, "all") != NULL;
+    return tls[0] == 0 || strstr(tls, name) || strstr(tls, "all");
 }
 
 /* May a GPU's memory be moved? */
@@ -215,10 +204,9 @@ static int device_tls(const rd_env_t *env)
 static rondo_result_t gets_put(rd_ucx_net_t *net, ucp_config_t *config)
 {
     const char *name = "CUDA_IPC_ENABLE_GET_ZCOPY";
-    if (said(name) == NULL) {
+    if (!said(name))
         (void)ucp_config_modify(config, name_of("CUDA_IPC_", name), "on");
-    }
-    return said("RNDV_SCHEME") == NULL ? setting_put(net, config, "RNDV_SCHEME", "get_zcopy") : RONDO_SUCCESS;
+    return !said("RNDV_SCHEME") ? setting_put(net, config, "RNDV_SCHEME", "get_zcopy") : RONDO_SUCCESS;
 }
 
 /* UCX's tcp trusts whoever connects: he may even write into this process's memory. So it listens on the interface of
@@ -229,28 +217,20 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
 {
     char iface[IF_NAMESIZE];
     rondo_result_t result = RONDO_SUCCESS;
-    if (env->ucx_tls[0] != 0) {
+    if (env->ucx_tls[0] != 0)
         result = setting_put(net, config, "TLS", env->ucx_tls);
-    }
-    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls)) {
+    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls))
         result = tcp_put(net, config, strcmp(env->ucx_tls, "tcp") == 0);
-    }
-    if (result == RONDO_SUCCESS && net->keeps) { /* tcp may be among them */
+    if (result == RONDO_SUCCESS && net->keeps) /* tcp may be among them */
         result = segments_put(net, config, rd_ucx_tcp_alone(env->ucx_tls));
-    }
-    if (result == RONDO_SUCCESS && net->keeps) { /* by a flush of the endpoints it would wait for the peers' polls */
+    if (result == RONDO_SUCCESS && net->keeps) /* by a flush of the endpoints it would wait for the peers' polls */
         result = setting_put(net, config, "FLUSH_WORKER_EPS", "n");
-    }
-    if (result == RONDO_SUCCESS && device_tls(env)) {
+    if (result == RONDO_SUCCESS && device_tls(env))
         result = gets_put(net, config);
-    }
-    if (result == RONDO_SUCCESS && env->net[0] != 0) {
+    if (result == RONDO_SUCCESS && env->net[0] != 0)
         return device_put(net, config, env->net, place);
-    }
-    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls) && said("NET_DEVICES") == NULL &&
-        iface_of(address, iface)) {
+    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls) && !said("NET_DEVICES") && iface_of(address, iface))
         result = setting_put(net, config, "NET_DEVICES", iface);
-    }
     return result;
 }
 
@@ -260,6 +240,6 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
 int rd_ucx_may_fetch(const rd_env_t *env)
 {
     const char *protocols = said("PROTO_ENABLE");
-    int older = protocols != NULL && (strchr("nN0", *protocols) != NULL || strcasecmp(protocols, "off") == 0);
+    int older = protocols && (strchr("nN0", *protocols) || strcasecmp(protocols, "off") == 0);
     return device_tls(env) && !ucx_is_of(0, 18) && !older;
 }

@@ -15,7 +15,7 @@
 
 rd_ucx_gdr_t *rd_ucx_gdr_of(rd_ucx_peer_t *peer)
 {
-    if (peer->direct == NULL && (peer->direct = calloc(1, sizeof *peer->direct)) != NULL) {
+    if (!peer->direct && (peer->direct = calloc(1, sizeof *peer->direct)) != NULL) {
         for (uint64_t i = 0; i < RD_UCX_PLACES; i++) {
             peer->direct->sends[i].peer = peer->direct->recvs[i].peer = peer;
             peer->direct->sends[i].number = peer->direct->recvs[i].number = i;
@@ -36,7 +36,7 @@ void rd_ucx_flies(rd_ucx_message_t *m, int flying)
 void rd_ucx_over(rd_ucx_message_t *m)
 {
     rd_ucx_net_t *net = m->peer->net;
-    if (m->ask.pending != NULL) {
+    if (m->ask.pending) {
         net->direct--;
         m->peer->direct->pending--;
         atomic_fetch_sub_explicit(m->ask.pending, 1, memory_order_release);
@@ -52,11 +52,10 @@ static void ended(rd_ucx_message_t *m, void *request, ucs_status_t status)
     m->peer->net->outstanding--;
     ucp_request_free(request);
     rd_ucx_flies(m, 0);
-    if (status == UCS_OK) {
+    if (status == UCS_OK)
         rd_ucx_over(m);
-    } else {
+    else
         rd_ucx_peer_lost(m->peer, ucs_status_string(status));
-    }
 }
 
 static void sent(void *request, ucs_status_t status, void *m)
@@ -72,7 +71,7 @@ static void fetched(void *request, ucs_status_t status, size_t bytes, void *m)
 
 static void begun(rd_ucx_message_t *m, ucs_status_ptr_t request)
 {
-    if (request == NULL) {
+    if (!request) {
         rd_ucx_over(m);
     } else if (UCS_PTR_IS_ERR(request)) {
         rd_ucx_peer_lost(m->peer, ucs_status_string(UCS_PTR_STATUS(request)));
@@ -93,13 +92,11 @@ static ucp_request_param_t params_of(rd_ucx_message_t *m)
 static rondo_result_t announce(rd_ucx_message_t *m)
 {
     rd_ucx_net_t *net = m->peer->net;
-    if (m->peer->lost_ms != 0) { /* the verdict comes by the stop word */
+    if (m->peer->lost_ms != 0) /* the verdict comes by the stop word */
         return RONDO_SUCCESS;
-    }
     rondo_result_t result = rd_ucx_peer_connect(m->peer);
-    if (result != RONDO_SUCCESS) {
+    if (result != RONDO_SUCCESS)
         return result;
-    }
     rd_ucx_header_fill(&m->header, net, 0, RD_UCX_DIRECT, m->number, m->ask.bytes);
     ucp_request_param_t param = params_of(m);
     param.flags = UCP_AM_SEND_FLAG_RNDV;
@@ -111,9 +108,8 @@ static rondo_result_t announce(rd_ucx_message_t *m)
 rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *m)
 {
     rd_ucx_net_t *net = m->peer->net;
-    if (m->header.bytes == m->ask.bytes) {
+    if (m->header.bytes == m->ask.bytes)
         return RONDO_SUCCESS;
-    }
     return rd_stop_set(net->stop, net->ctx, RONDO_ERR_MISMATCH, m->peer->rank,
                        "rank %d (%s) sends %llu bytes, this rank expects %zu", m->peer->rank,
                        rd_boot_whois(net->boot, m->peer->rank), (unsigned long long)m->header.bytes, m->ask.bytes);
@@ -124,9 +120,8 @@ static rondo_result_t fetch(rd_ucx_message_t *m)
     rd_ucx_net_t *net = m->peer->net;
     void *announced = m->announced;
     rondo_result_t result = rd_ucx_lengths(m);
-    if (result != RONDO_SUCCESS) {
+    if (result != RONDO_SUCCESS)
         return result;
-    }
     ucp_request_param_t param = params_of(m);
     param.op_attr_mask &= ~(uint32_t)UCP_OP_ATTR_FIELD_FLAGS;
     param.cb.recv_am = fetched;
@@ -141,10 +136,9 @@ static rondo_result_t say(rd_ucx_message_t *m)
     rd_ucx_net_t *net = m->peer->net;
     rd_ucx_gdr_t *d = m->peer->direct;
     rondo_result_t result = RONDO_SUCCESS;
-    if (rd_ucx_may_rndv(net, &m->ask) && m->peer->lost_ms == 0) {
+    if (rd_ucx_may_rndv(net, &m->ask) && m->peer->lost_ms == 0)
         m->key = rd_ucx_rkey_own(net, &m->ask.whole, m->ask.device);
-    }
-    if (m->key != NULL) {
+    if (m->key) {
         net->unsaid = 1;
         d->sent++;
         return d->sent - d->said == RD_UCX_OFFERS ? rd_ucx_rts(m->peer) : RONDO_SUCCESS;
@@ -159,73 +153,61 @@ rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_net_direct_t *ask)
     rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_peer_t *peer = &net->peers[ask->peer];
     rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
-    if (d == NULL) {
+    if (!d)
         return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
-    }
-    if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS) {
+    if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS)
         return rd_ucx_has_left(peer);
-    }
     uint64_t number = ask->send ? d->sent : d->asked++;
     rd_ucx_message_t *m = &(ask->send ? d->sends : d->recvs)[number % RD_UCX_PLACES];
-    if (m->number != number) {
+    if (m->number != number)
         return rd_error(net->ctx, RONDO_ERR_INTERNAL, "more messages between GPUs are under way than there may be");
-    }
     m->ask = *ask;
     net->direct++;
     d->pending++;
     rd_ucx_peer_used(peer); /* what waits to be said is looked for among those */
-    if (ask->send) {
+    if (ask->send)
         return say(m);
-    }
-    if (m->key != NULL) {
+    if (m->key)
         return rd_ucx_get(m);
-    }
     if (net->base.fetches && peer->lost_ms == 0) { /* what is offered later is fetched by it at once */
         rondo_result_t result = rd_ucx_peer_connect(peer);
-        if (result != RONDO_SUCCESS) {
+        if (result != RONDO_SUCCESS)
             return result;
-        }
     }
-    return m->announced != NULL ? fetch(m) : RONDO_SUCCESS;
+    return m->announced ? fetch(m) : RONDO_SUCCESS;
 }
 
 ucs_status_t rd_ucx_announced(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, void *announced, const char **wrong)
 {
     rd_ucx_gdr_t *d = rd_ucx_gdr_of(peer);
-    rd_ucx_message_t *m = d != NULL ? &d->recvs[h->number % RD_UCX_PLACES] : NULL;
+    rd_ucx_message_t *m = d ? &d->recvs[h->number % RD_UCX_PLACES] : NULL;
     *wrong = peer->net->leaving ? NULL : "its number is not due";
-    if (m == NULL || peer->net->leaving || m->number != h->number || m->announced != NULL || m->key != NULL ||
-        m->flying) {
+    if (!m || peer->net->leaving || m->number != h->number || m->announced || m->key || m->flying)
         return UCS_OK;
-    }
     m->header = *h;
     m->announced = announced;
     peer->net->progressed = 1;
-    if (m->ask.pending != NULL) {
+    if (m->ask.pending)
         (void)fetch(m); /* a failure is the communicator's */
-    }
     return UCS_INPROGRESS;
 }
 
 int rd_ucx_gdr_peer(const rd_transport_t *transport)
 {
     const rd_ucx_net_t *net = (const rd_ucx_net_t *)transport;
-    for (const rd_ucx_peer_t *p = net->used; p != NULL && net->direct != 0; p = p->next_used) {
-        if (p->direct != NULL && p->direct->pending != 0) {
+    for (const rd_ucx_peer_t *p = net->used; p && net->direct != 0; p = p->next_used)
+        if (p->direct && p->direct->pending != 0)
             return p->rank;
-        }
-    }
     return -1;
 }
 
 /* What UCX has not begun it does not begin any more. */
 void rd_ucx_gdr_back(rd_ucx_net_t *net)
 {
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        for (int i = 0; p->direct != NULL && i < RD_UCX_PLACES; i++) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
+        for (int i = 0; p->direct && i < RD_UCX_PLACES; i++)
             p->direct->sends[i].ask.pending = p->direct->recvs[i].ask.pending = NULL;
-        }
-        if (p->direct != NULL) {
+        if (p->direct) {
             p->direct->pending = 0;
             rd_ucx_offers_back(p, 0);
         }
@@ -237,9 +219,9 @@ void rd_ucx_gdr_back(rd_ucx_net_t *net)
 void rd_ucx_gdr_release(rd_ucx_net_t *net)
 {
     net->leaving = 1;
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        for (int i = 0; p->direct != NULL && i < RD_UCX_PLACES; i++) {
-            if (p->direct->recvs[i].announced != NULL) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
+        for (int i = 0; p->direct && i < RD_UCX_PLACES; i++) {
+            if (p->direct->recvs[i].announced) {
                 ucp_am_data_release(net->worker, p->direct->recvs[i].announced);
                 p->direct->recvs[i].announced = NULL;
             }
@@ -250,10 +232,8 @@ void rd_ucx_gdr_release(rd_ucx_net_t *net)
 /* UCX has nothing under way any more. */
 void rd_ucx_gdr_free(rd_ucx_net_t *net)
 {
-    for (rd_ucx_peer_t *p = net->used; p != NULL; p = p->next_used) {
-        if (p->direct != NULL) {
+    for (rd_ucx_peer_t *p = net->used; p; p = p->next_used)
+        if (p->direct)
             rd_ucx_keys_free(net, &p->direct->keys);
-        }
-    }
     rd_ucx_keys_free(net, &net->keys);
 }

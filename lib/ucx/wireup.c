@@ -35,9 +35,8 @@ void rd_ucx_seek(rd_transport_t *transport, int rank)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
     rd_ucx_peer_t *peer = &net->peers[rank];
-    if (peer->address != NULL && peer->ep == NULL && !peer->left) {
+    if (peer->address && !peer->ep && !peer->left)
         greet(net, peer);
-    }
 }
 
 /* The first remote rank with which the meeting is not over; -1: none. */
@@ -45,9 +44,8 @@ static int missing(const rd_ucx_net_t *net)
 {
     for (int r = 0; r < net->nranks; r++) {
         const rd_ucx_peer_t *peer = &net->peers[r];
-        if (peer->address != NULL && !(peer->greeted && peer->settled)) {
+        if (peer->address && !(peer->greeted && peer->settled))
             return r;
-        }
     }
     return -1;
 }
@@ -57,16 +55,13 @@ static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
     rd_wait_t wait;
     rondo_result_t result = rd_stop_get(net->stop);
     int rank = -1;
-    for (int r = 0; r < net->nranks; r++) {
-        if (net->peers[r].address != NULL) {
+    for (int r = 0; r < net->nranks; r++)
+        if (net->peers[r].address)
             greet(net, &net->peers[r]);
-        }
-    }
     rd_wait_begin(&wait, net->stop, 0, env->create_timeout_ms);
     while (result == RONDO_SUCCESS && (rank = missing(net)) >= 0) {
-        if (rd_ucx_progress(&net->base)) {
+        if (rd_ucx_progress(&net->base))
             continue;
-        }
         result = rd_wait_backoff(&wait);
         if (result == RONDO_IN_PROGRESS) {
             rd_log(net->ctx, RD_LOG_WARN, "still waiting for rank %d (%s) to be reached over the network", rank,
@@ -74,9 +69,8 @@ static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
             result = RONDO_SUCCESS;
         }
     }
-    if (result != RONDO_ERR_TIMEOUT) {
+    if (result != RONDO_ERR_TIMEOUT)
         return result;
-    }
     return rd_stop_set(net->stop, net->ctx, RONDO_ERR_TIMEOUT, rank,
                        "rank %d (%s) was not reached over the network within %lld ms: does a firewall close the ports "
                        "between the hosts (RONDO_IFACE, RONDO_UCX_NET_DEVICES, RONDO_CREATE_TIMEOUT_MS)?",
@@ -87,9 +81,8 @@ static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
 rondo_result_t rd_ucx_wireup(rd_ucx_net_t *net, const rd_env_t *env)
 {
     unsigned char all[MEET_MOST] = {0};
-    if (!rd_ucx_wires_all(net)) {
+    if (!rd_ucx_wires_all(net))
         return RONDO_SUCCESS;
-    }
     rondo_result_t result = greet_all(net, env);
     all[net->rank] = 1;
     return result == RONDO_SUCCESS ? rd_boot_allgather(net->boot, all, 1) : result;

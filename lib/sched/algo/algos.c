@@ -42,7 +42,7 @@ const rd_algo_t *rd_algo_find(const char *name)
 
 const rd_algo_t *rd_algo_named(const char *name, size_t length)
 {
-    for (int a = 0; rd_algos[a] != NULL; a++)
+    for (int a = 0; rd_algos[a]; a++)
         if (strlen(rd_algos[a]->name) == length && memcmp(name, rd_algos[a]->name, length) == 0)
             return rd_algos[a];
     return NULL;

@@ -94,7 +94,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     int n = args->shape->nranks, v = rd_mod(args->rank - args->root, n);
     rd_steps_t *s = rd_steps_create(args->coll == RD_BROADCAST || args->coll == RD_REDUCE ? 1 : n);
 
-    if (s == NULL)
+    if (!s)
         return NULL;
     rd_steps_lane(s, 0);
     switch (args->coll) {

@@ -170,7 +170,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 {
     rd_steps_t *s = rd_steps_create(chunks(args));
 
-    if (s == NULL)
+    if (!s)
         return NULL;
     if (args->coll == RD_ALLTOALL)
         alltoall(s, args->shape->nranks, args->rank);

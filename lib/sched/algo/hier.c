@@ -61,7 +61,7 @@ static const rd_phase_t *on_rail(const walk_t *w, int c)
     const rd_phases_t *p = &w->phases[c % w->nphases];
     const rd_phase_t *last = p->behind > 0 ? &p->list[p->behind - 1] : NULL;
 
-    return last != NULL && last->scope == RD_SCOPE_RAIL ? last : NULL;
+    return last && last->scope == RD_SCOPE_RAIL ? last : NULL;
 }
 
 /* The phases inside the node before the rail's, or behind it; of blocks the one that is about the outer chunk's node.
@@ -259,7 +259,7 @@ static void take_step(walk_t *w, const rd_step_t *step)
         keep(w, c);
         return;
     }
-    if (rail != NULL) {
+    if (rail) {
         for (int k = 0; k < step->nsrc; k++)
             src[k] = mapped(w, rail, step->src[k]);
         for (int k = 0; k < step->ndst; k++)
@@ -308,17 +308,17 @@ static int make_phases(walk_t *w, const rd_sched_args_t *args)
         h.count = (size_t)g->rails;
     w->nphases = w->each ? 1 : g->rails;
     w->phases = calloc((size_t)w->nphases, sizeof(*w->phases));
-    for (int j = 0; w->phases != NULL && j < w->nphases; j++) {
+    for (int j = 0; w->phases && j < w->nphases; j++) {
         h.rest_place = j;
         if (rd_hier_phases(&h, &w->phases[j]) != 0)
             return -1;
     }
-    return w->phases != NULL ? 0 : -1;
+    return w->phases ? 0 : -1;
 }
 
 static void free_walk(walk_t *w)
 {
-    for (int j = 0; w->phases != NULL && j < w->nphases; j++)
+    for (int j = 0; w->phases && j < w->nphases; j++)
         rd_phases_free(&w->phases[j]);
     free(w->phases);
     free(w->brought);
@@ -337,19 +337,19 @@ static rd_steps_t *compose(const rd_sched_args_t *args, const rd_algo_t *outer, 
     walk_t w = {.g = rd_nodes_create(args, rails), .coll = args->coll, .each = each};
     rd_steps_t *between = NULL;
 
-    if (w.g == NULL)
+    if (!w.g)
         return NULL;
     const rd_shape_t shape = {w.g->nodes, 1, NULL};
     const rd_sched_args_t nodes = {&shape, args->coll, w.g->node, args->shape->node[args->root], 0, 0};
     w.at_root = args->coll == RD_BROADCAST && nodes.root == w.g->node;
     w.outer = between = outer->emit(&nodes);
-    if (between == NULL || rd_steps_expand(between) != 0)
+    if (!between || rd_steps_expand(between) != 0)
         goto free_all;
     w.s = rd_steps_create(parts(&w, args->shape->nranks));
     w.brought = calloc((size_t)between->nchunks, 1);
-    if (w.s != NULL && (w.brought == NULL || make_phases(&w, args) != 0))
+    if (w.s && (!w.brought || make_phases(&w, args) != 0))
         w.s->error = "no memory for the schedule";
-    for (int l = 0; w.s != NULL && w.s->error == NULL && l < between->nlanes; l++)
+    for (int l = 0; w.s && !w.s->error && l < between->nlanes; l++)
         walk_lane(&w, between->lanes[l]);
 free_all:
     rd_steps_free(between);
@@ -383,7 +383,7 @@ static const char *excluded(const rd_sched_args_t *args)
 
     if (args->shape->nnodes < 2)
         return "needs more than one node";
-    if (args->shape->node == NULL || rd_nodes_sizes(args->shape, &least, &most) != 0)
+    if (!args->shape->node || rd_nodes_sizes(args->shape, &least, &most) != 0)
         return "needs to know the node of each rank";
     if (most == 1)
         return "needs a node with several ranks";

@@ -16,7 +16,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
     rd_fan_t fan;
     rd_sum_t sum;
 
-    if (s == NULL)
+    if (!s)
         return NULL;
     rd_steps_lane(s, 0);
     rd_fan_begin(&fan, s, rd_in(0), 0);

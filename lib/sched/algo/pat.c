@@ -79,7 +79,7 @@ static rd_steps_t *allgather(const rd_sched_args_t *args)
     int aggregation = args->param > 0 ? args->param : DEFAULT_AGGREGATION, low = 1, d;
 
     p.s = rd_steps_create(p.n);
-    if (p.s == NULL)
+    if (!p.s)
         return NULL;
     rd_steps_lane(p.s, 0);
     while (low < p.n)

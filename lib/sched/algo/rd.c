@@ -86,7 +86,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 {
     rd_steps_t *s = rd_steps_create(1);
 
-    if (s == NULL)
+    if (!s)
         return NULL;
     rd_steps_lane(s, 0);
     if (args->coll == RD_BARRIER)

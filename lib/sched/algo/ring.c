@@ -25,7 +25,7 @@ static int next_of(const rd_shape_t *shape, int rank)
 {
     int n = shape->nranks, at = rank + 1;
 
-    if (shape->node == NULL || shape->nnodes < 2)
+    if (!shape->node || shape->nnodes < 2)
         return at % n;
     while (at < n && shape->node[at] != shape->node[rank])
         at++;
@@ -40,7 +40,7 @@ static int prev_of(const rd_shape_t *shape, int rank)
 {
     int n = shape->nranks, at = rank - 1;
 
-    if (shape->node == NULL || shape->nnodes < 2)
+    if (!shape->node || shape->nnodes < 2)
         return (at + n) % n;
     while (at >= 0 && shape->node[at] != shape->node[rank])
         at--;
@@ -57,7 +57,7 @@ static rd_steps_t *allgather(const rd_sched_args_t *args)
     int next = next_of(args->shape, me), prev = prev_of(args->shape, me);
     rd_steps_t *s = rd_steps_create(n);
 
-    if (s == NULL)
+    if (!s)
         return NULL;
     rd_steps_lane(s, 0);
     if (n > 1)
@@ -77,7 +77,7 @@ static rd_steps_t *broadcast(const rd_sched_args_t *args)
     int me = args->rank, next = next_of(args->shape, me);
     rd_steps_t *s = rd_steps_create(1);
 
-    if (s == NULL)
+    if (!s)
         return NULL;
     rd_steps_lane(s, 0);
     if (me != args->root)

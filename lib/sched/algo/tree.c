@@ -82,7 +82,7 @@ static rd_steps_t *allreduce(int n, int me)
 {
     rd_steps_t *s = rd_steps_create(2);
 
-    for (int tree = 0; tree < 2 && s != NULL; tree++) {
+    for (int tree = 0; tree < 2 && s; tree++) {
         tree_rank_t p = find_place(n, me + 1, tree);
         rd_sum_t sum;
 
@@ -109,7 +109,7 @@ static rd_steps_t *broadcast(int n, int me, int root)
     rd_steps_t *s = rd_steps_create(2);
     int m = n - 1, x = rd_mod(me - root, n);
 
-    for (int tree = 0; tree < 2 && s != NULL; tree++) {
+    for (int tree = 0; tree < 2 && s; tree++) {
         tree_rank_t p;
 
         rd_steps_lane(s, tree);
