@@ -1,6 +1,6 @@
 /* The kernels that GPUs run, by name: what an algorithm's card asks for, and what a launch is of (kernels/launch.h). */
-#ifndef RD_KERNEL_H
-#define RD_KERNEL_H
+#ifndef RD_BASE_KERNEL_H
+#define RD_BASE_KERNEL_H
 
 typedef enum {
     RD_KERNEL_NONE,

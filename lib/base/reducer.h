@@ -1,8 +1,8 @@
 /* What a reduction does with elements: functions of the host's (exec/host/reduce.h) and the scalar that they want. A
  * plan carries one; who plans need not know how it is done.
  */
-#ifndef RD_REDUCER_H
-#define RD_REDUCER_H
+#ifndef RD_BASE_REDUCER_H
+#define RD_BASE_REDUCER_H
 
 #include "base/types.h"
 

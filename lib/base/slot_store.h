@@ -1,6 +1,6 @@
 /* Whether slots are written past the caches, by non-temporal stores: RONDO_STREAM. */
-#ifndef RD_SLOT_STORE_H
-#define RD_SLOT_STORE_H
+#ifndef RD_BASE_SLOT_STORE_H
+#define RD_BASE_SLOT_STORE_H
 
 /* How messages are written into slots: plainly, past the caches, or as the peer's place asks for
  * (exec/host/nt_store.h). */

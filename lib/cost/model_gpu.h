@@ -4,8 +4,8 @@
  *
  * Hops and `link` are the card's (sched/work.h). Prices rank the candidates; nobody promises them.
  */
-#ifndef RD_COST_GPU_H
-#define RD_COST_GPU_H
+#ifndef RD_COST_MODEL_GPU_H
+#define RD_COST_MODEL_GPU_H
 
 #include "cost/prices.h"
 

@@ -3,8 +3,8 @@
  * sched/algo with its card, and that file's line in sched/algo/local.mk. See "Adding an algorithm" in
  * doc/algorithms.md.
  */
-#ifndef RD_ALGO_H
-#define RD_ALGO_H
+#ifndef RD_SCHED_ALGO_H
+#define RD_SCHED_ALGO_H
 
 #include "base/kernel.h"
 #include "sched/work.h"

@@ -39,8 +39,8 @@
  * rail. CUDA runs them one after the other (exec/cuda/hier/hier_run.c): a node's by its kernels, a rail's and those of
  * all by proxies. Both get one rank's list, which is a pure function of what is said in rd_hier_t.
  */
-#ifndef RD_PHASES_H
-#define RD_PHASES_H
+#ifndef RD_SCHED_PHASES_H
+#define RD_SCHED_PHASES_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  * The counts are those of the compiled programs, fused: test/cost/model.c compares them. The root's copy of its own
  * block in a broadcast is not counted: as a rule it is in place.
  */
-#ifndef RD_WORK_H
-#define RD_WORK_H
+#ifndef RD_SCHED_WORK_H
+#define RD_SCHED_WORK_H
 
 #include "sched/program.h"
 

@@ -109,9 +109,8 @@ struct rd_ucx_conn {
 static inline uint64_t rd_ucx_ring(const rd_ring_t *shorter, uint32_t slots_mask)
 {
     uint32_t mask = slots_mask;
-    for (int i = 0; i < RD_RINGS; i++) {
+    for (int i = 0; i < RD_RINGS; i++)
         mask = shorter[i].bytes != 0 && shorter[i].mask > mask ? shorter[i].mask : mask;
-    }
     return mask + UINT64_C(1);
 }
 

@@ -1,8 +1,8 @@
 /* The cards by name, for files that mean one of them, and what schedules share. cards.h is made by make: a line
  * RD_CARD(x) for each card x that a file of local.mk defines.
  */
-#ifndef RD_ALGOS_H
-#define RD_ALGOS_H
+#ifndef RD_SCHED_ALGO_ALGOS_H
+#define RD_SCHED_ALGO_ALGOS_H
 
 #include "sched/algo.h"
 #include "sched/list.h"

@@ -1,6 +1,6 @@
 /* What the files that make phases know of each other: see sched/phases.h. */
-#ifndef RD_HIER_PHASES_H
-#define RD_HIER_PHASES_H
+#ifndef RD_SCHED_ALGO_HIER_PHASES_H
+#define RD_SCHED_ALGO_HIER_PHASES_H
 
 #include "sched/phases.h"
 
