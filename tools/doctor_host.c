@@ -267,7 +267,7 @@ void info_doctor_host(const rd_env_t *env)
 {
     rd_topo_t topo;
 
-    rd_topo_quick(&topo);
+    rd_topo_basic(&topo);
     int ranks = topo.usable > 1 ? topo.usable : 2;
     cores(&topo);
     memory(env, ranks);

@@ -151,7 +151,7 @@ void info_doctor_net(const rd_env_t *env)
 
     if (!interface(env, all, n, address, &meet) || rd_addr_choose(&at, env) != RONDO_SUCCESS)
         return;
-    rd_topo_quick(&topo);
+    rd_topo_basic(&topo);
     ports(env, &at, topo.usable > 1 ? topo.usable : 2);
     connection(env, address, at);
     library(env, address);

@@ -300,7 +300,7 @@ int info_plan(const rd_env_t *env, int argc, char **argv)
     rd_topo_t topo;
     int result;
 
-    rd_topo_quick(&topo);
+    rd_topo_basic(&topo);
     w.cores = topo.usable;
     result = wish_read(&w, argc, argv);
     if (result == 0 && w.cuda && (w.nodes == 1 || !rd_cuda_built()))

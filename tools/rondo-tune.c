@@ -312,7 +312,7 @@ int main(int argc, char **argv)
     rd_topo_t topo;
     int option;
 
-    rd_topo_quick(&topo);
+    rd_topo_basic(&topo);
     t.cores = topo.usable;
     t.rounds = 1;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {

@@ -159,8 +159,8 @@ static void turn(rd_agree_shrink_t *r)
         else if (g && g->probe >= 0)
             r->polls[i] = (struct pollfd){.fd = g->probe, .events = g->answered ? POLLIN : POLLOUT};
     }
-    int doors = rd_listener_fill(&r->incoming, r->polls + n);
-    poll(r->polls, (nfds_t)(n + doors), RD_BOOT_SLICE_MS);
+    int incoming = rd_listener_fill(&r->incoming, r->polls + n);
+    poll(r->polls, (nfds_t)(n + incoming), RD_BOOT_SLICE_MS);
     for (int i = 0; i < n; i++) {
         rd_member_t *g = member_of(r, i);
         if (g && g->chan)

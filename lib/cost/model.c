@@ -52,17 +52,17 @@ static int played(const rd_cost_env_t *env)
 static double hops_us(const rd_prices_t *t, const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w,
                       rd_proto_t proto, double passes)
 {
-    double crowd = (double)env->sharing / env->cores, hops = w->hops + w->again * (passes - 1);
+    double contention = (double)env->sharing / env->cores, hops = w->hops + w->again * (passes - 1);
     double near = w->hops > 0 ? hops * w->near_hops / w->hops : 0, far = hops - near;
 
     if (proto == RD_PROTO_CMA) {
         near += 1;
     } else if (one_way(coll)) {
         near *= t->overlap;
-        far *= played(env) && crowd > 1 ? 0 : t->overlap; /* whoever waits leaves the core to who sends */
+        far *= played(env) && contention > 1 ? 0 : t->overlap; /* whoever waits leaves the core to who sends */
     }
     return near * t->of[RD_PRICE_SHM][proto].alpha + far * t->of[RD_PRICE_NET][proto].alpha +
-           (near + far) * (crowd > 1 ? crowd * t->turn : 0);
+           (near + far) * (contention > 1 ? contention * t->turn : 0);
 }
 
 /* Both ends of messages of `bytes`, of the busiest rank in one pass. What a receiver waits for is there already when

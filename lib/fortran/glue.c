@@ -52,8 +52,8 @@ static int gap(const CFI_cdesc_t *d)
 }
 
 /* What this compiler's descriptor says of c_null_ptr, asked once; every thread would hear the same. */
-enum { NOT_ASKED, SAYS_NOTHING, SAYS_VARIABLE, SAYS_VALUE };
-static int address_kind = NOT_ASKED;
+enum { NOT_REQUESTED, SAYS_NOTHING, SAYS_VARIABLE, SAYS_VALUE };
+static int address_kind = NOT_REQUESTED;
 
 void rd_f_saw_address(const CFI_cdesc_t *buffer)
 {
@@ -64,7 +64,7 @@ void rd_f_saw_address(const CFI_cdesc_t *buffer)
 
 static int kind_of_address(void)
 {
-    if (__atomic_load_n(&address_kind, __ATOMIC_RELAXED) == NOT_ASKED)
+    if (__atomic_load_n(&address_kind, __ATOMIC_RELAXED) == NOT_REQUESTED)
         rondo_f_pass_address();
     return __atomic_load_n(&address_kind, __ATOMIC_RELAXED);
 }

@@ -43,7 +43,7 @@ static void fill(rank_facts_t *r, const rd_team_t *team, const rd_priced_t *pric
     r->version = RONDO_VERSION;
     r->device = team->device >= 0;
     rd_env_alike(team->env, &r->env);
-    rd_topo_quick(&topo);
+    rd_topo_basic(&topo);
     r->quota = (int32_t)(topo.quota > 0 && topo.quota < 1 ? 1 : topo.quota);
     r->machine = rd_machine_number();
     r->processor = priced->processor;

@@ -21,7 +21,7 @@
 #define MEMORY_RANK -1 /* this descriptor is the memory */
 
 enum { REC_ASK = 100, REC_GIVE };
-enum { ASKED = 1, GONE };
+enum { REQUESTED = 1, GONE };
 
 typedef struct parcel {
     int32_t count, last; /* last: no more follow */
@@ -109,7 +109,7 @@ typedef struct lead {
     const rd_pass_t *p;
     rd_listener_t incoming;
     rd_chan_t **chan; /* of each rank */
-    unsigned char *asked;
+    unsigned char *requested;
     int awaited; /* expected ranks that have not asked yet */
 } lead_t;
 
@@ -120,12 +120,12 @@ static void hear(lead_t *l, int rank)
     int type;
     rd_chan_t *c = l->chan[rank];
     rd_chan_pump(c);
-    while (!l->asked[rank] && rd_chan_next(c, &type, &data, &bytes)) {
-        l->asked[rank] = type == REC_ASK ? ASKED : 0;
+    while (!l->requested[rank] && rd_chan_next(c, &type, &data, &bytes)) {
+        l->requested[rank] = type == REC_ASK ? REQUESTED : 0;
         l->awaited -= type == REC_ASK;
     }
-    if (!l->asked[rank] && rd_chan_over(c)) {
-        l->asked[rank] = GONE;
+    if (!l->requested[rank] && rd_chan_over(c)) {
+        l->requested[rank] = GONE;
         l->awaited--;
     }
 }
@@ -134,11 +134,11 @@ static void lead_turn(lead_t *l, const unsigned char *expected, int *pidfd, stru
 {
     int n = rd_listener_fill(&l->incoming, polls);
     for (int r = 0; r < l->p->nranks; r++)
-        if (l->chan[r] && !l->asked[r])
+        if (l->chan[r] && !l->requested[r])
             polls[n++] = (struct pollfd){.fd = l->chan[r]->fd, .events = rd_chan_events(l->chan[r])};
     poll(polls, (nfds_t)n, 50);
     for (int r = 0; r < l->p->nranks; r++)
-        if (l->chan[r] && !l->asked[r])
+        if (l->chan[r] && !l->requested[r])
             hear(l, r);
     rd_listener_pump(&l->incoming);
     for (rd_chan_t *c; (c = rd_listener_next(&l->incoming));) {
@@ -219,8 +219,8 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
     struct pollfd *polls = calloc(n + RD_LISTENER_POLLS, sizeof(*polls));
     rondo_result_t code = RONDO_SUCCESS;
     l.chan = calloc(n, sizeof(*l.chan));
-    l.asked = calloc(n, 1);
-    if (!polls || !l.chan || !l.asked) {
+    l.requested = calloc(n, 1);
+    if (!polls || !l.chan || !l.requested) {
         code = rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
         goto free;
     }
@@ -238,13 +238,13 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
     if (l.incoming.poor && !code)
         code = rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
     for (size_t r = 0; r < n && !code; r++)
-        if (l.asked[r] == ASKED)
+        if (l.requested[r] == REQUESTED)
             give(l.chan[r], p->nranks, memory, pidfd); /* who does not get it reports that itself */
     rd_listener_close(&l.incoming);
     for (size_t r = 0; r < n; r++)
         rd_chan_free(l.chan[r]);
 free:
-    free(l.asked);
+    free(l.requested);
     free(l.chan);
     free(polls);
     return code;

@@ -139,7 +139,7 @@ void rd_candidates(const rd_executor_t *x, const void *limits, const rd_sched_ar
 const rd_choice_t *rd_candidates_best(const rd_choices_t *choices, const rd_forced_t *forced)
 {
     for (int i = 0; i < choices->count && !choices->entry[i].excluded; i++)
-        if (!choices->entry[i].asked_for || forced->algo)
+        if (!choices->entry[i].wanted_name || forced->algo)
             return &choices->entry[i];
     return NULL;
 }

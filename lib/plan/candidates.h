@@ -17,7 +17,7 @@ typedef struct rd_choice {
     rd_proto_t proto;
     size_t slice;         /* bytes of one message at most. Host: a multiple of 64, at most a slot */
     double us;            /* predicted time; 0 where excluded */
-    int asked_for;        /* it may serve, but never for its price */
+    int wanted_name;      /* it may serve, but never for its price */
     const char *excluded; /* NULL, or why it cannot serve */
 } rd_choice_t;
 

@@ -175,7 +175,7 @@ static void usable_set(rd_topo_t *t)
         t->usable = 1;
 }
 
-void rd_topo_quick(rd_topo_t *topo)
+void rd_topo_basic(rd_topo_t *topo)
 {
     char text[64];
 
@@ -223,7 +223,7 @@ rondo_result_t rd_topo_read(rd_topo_t *topo, const char *file)
     rondo_result_t result;
     char text[64];
 
-    rd_topo_quick(&new);
+    rd_topo_basic(&new);
     if (*file && rd_gpu_topo_is(file)) /* says nothing of processors: they are this machine's */
         file = "";
     if (*file) { /* only the size of a page is taken from here: the rest is the recorded machine's */

@@ -1,6 +1,6 @@
 /* The machine under this process: what the sizes and the cost model are derived from, and what rondo-info shows.
  *
- * Two depths. rd_topo_quick asks the system a handful of cheap questions (tens of microseconds) and is what making a
+ * Two depths. rd_topo_basic asks the system a handful of cheap questions (tens of microseconds) and is what making a
  * communicator uses. rd_topo_read also walks the whole machine: by hwloc where it is built in (topo_hwloc.c, which can
  * replay a recorded machine as well), by /sys where it is not (topo_none.c).
  */
@@ -26,7 +26,7 @@ typedef struct rd_topo {
     char huge_shared[16];               /* the same for shared memory (memfd) */
 } rd_topo_t;
 
-void rd_topo_quick(rd_topo_t *topo);
+void rd_topo_basic(rd_topo_t *topo);
 
 /* `file`: a recorded machine, or "" for this one. Fills `topo` on success alone. */
 rondo_result_t rd_topo_read(rd_topo_t *topo, const char *file);

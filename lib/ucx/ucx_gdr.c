@@ -157,7 +157,7 @@ rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_net_direct_t *ask)
         return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for messages between GPUs");
     if (peer->left && rd_stop_get(net->stop) == RONDO_SUCCESS)
         return rd_ucx_has_left(peer);
-    uint64_t number = ask->send ? d->sent : d->asked++;
+    uint64_t number = ask->send ? d->sent : d->requested++;
     rd_ucx_message_t *m = &(ask->send ? d->sends : d->recvs)[number % RD_UCX_PLACES];
     if (m->number != number)
         return rd_error(net->ctx, RONDO_ERR_INTERNAL, "more messages between GPUs are under way than there may be");

@@ -22,7 +22,7 @@ typedef struct rd_ucx_key {
 
 typedef struct rd_ucx_message {
     rd_ucx_peer_t *peer;
-    rd_net_direct_t ask; /* pending NULL: nobody has asked, or it was taken back */
+    rd_net_direct_t ask; /* pending NULL: nobody has requested, or it was taken back */
     uint64_t number;     /* the next one that has this place */
     void *announced;     /* a receive: UCX's word for the bytes; NULL: it has not come, or they are being fetched */
     rd_ucx_rkey_t *key;  /* it is offered, or is about to be; NULL: it is not */
@@ -34,7 +34,7 @@ typedef struct rd_ucx_message {
 _Static_assert(RD_UCX_PLACES <= 64, "a bit for each place");
 
 struct rd_ucx_gdr {
-    uint64_t sent, asked;
+    uint64_t sent, requested;
     uint64_t said; /* of those sent, the peer has been told of so many; the next ones are offered together */
     int pending;   /* messages that somebody waits for */
     int fetching;  /* offered ones, by UCX */

@@ -95,7 +95,7 @@ static void here(void)
 {
     rd_topo_t quick, t;
 
-    rd_topo_quick(&quick);
+    rd_topo_basic(&quick);
     CHECK(quick.allowed >= 1 && quick.usable >= 1 && quick.usable <= quick.allowed, "allowed %d usable %d",
           quick.allowed, quick.usable);
     CHECK(quick.page >= 4096 && quick.memory > 0 && quick.host[0], "page %zu memory %zu", quick.page, quick.memory);

@@ -281,7 +281,7 @@ static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
     (void)rd_kchoose_one(k->wanted, k->limits, c.algo, c.proto, &chosen);
     c.slice = chosen.slice;
     c.us = chosen.us;
-    c.asked_for = is_kernel(c.algo, RD_KERNEL_COPY);
+    c.wanted_name = is_kernel(c.algo, RD_KERNEL_COPY);
     rd_candidates_add(to, &c);
 }
 

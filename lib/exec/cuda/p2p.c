@@ -175,7 +175,7 @@ static void keep_near(const rd_cuda_t *cuda, rd_lists_t *l, rd_lists_t *near)
 }
 
 /* Where the node's ranks have windows, what stays on the node goes by its own kernels, alone or beside the rest. */
-static rondo_result_t launch_apart(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t stream)
+static rondo_result_t launch_separately(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t stream)
 {
     const rd_kmessage_t none = {NULL, 0};
     rd_lists_t near;
@@ -224,7 +224,7 @@ static rondo_result_t run_lists(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t str
         result = rd_cuda_copy(cuda, to.buffer, from.buffer, from.bytes, stream);
     if (l->count == 0 || result != RONDO_SUCCESS)
         return result;
-    return cuda->path ? launch_apart(cuda, l, stream) : launch_all(cuda, l, from, to, stream);
+    return cuda->path ? launch_separately(cuda, l, stream) : launch_all(cuda, l, from, to, stream);
 }
 
 /* The streams of a group, each once. */

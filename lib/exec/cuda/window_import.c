@@ -279,7 +279,7 @@ static void map_there(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t 
 }
 
 /* Nobody is told twice: one rank speaks, of the first pair. */
-static void tell_apart(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
+static void distinguish(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
 {
     char peer[64] = "those of other processes";
 
@@ -351,7 +351,7 @@ rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *host_windows)
 
     for (int r = 0; result == RONDO_SUCCESS && r < team->nranks && !*host_windows; r++) {
         if ((*host_windows = missed[r].is))
-            tell_apart(cuda, r, &missed[r]);
+            distinguish(cuda, r, &missed[r]);
     }
     free(offers);
     free(missed);

@@ -1,7 +1,7 @@
 /* See cma_step.h. Posts travel in LL lines; the credit for a post is given when its data has been read, at once. */
 #include "exec/host/cma_step.h"
 
-#include "exec/host/copy.h"
+#include "exec/host/host_copy.h"
 #include "transport/shm/ll.h"
 
 /* What a sender posts, in one line. */
@@ -73,9 +73,9 @@ static rondo_result_t sum_block(const rd_cma_step_t *s, const posted_t *posted, 
             continue;
         }
         const rd_recv_t *recv = s->plan->recvs[s->step->src[i].index];
-        char *stage = s->stage + (size_t)i * RD_CMA_BLOCK;
-        src[i] = recv->read ? stage : (const char *)(uintptr_t)(posted[i].address + at);
-        if (recv->read && recv->read(recv, stage, posted[i].address + at, bytes) != 0)
+        char *staging = s->staging + (size_t)i * RD_CMA_BLOCK;
+        src[i] = recv->read ? staging : (const char *)(uintptr_t)(posted[i].address + at);
+        if (recv->read && recv->read(recv, staging, posted[i].address + at, bytes) != 0)
             return gone(recv, waits_for);
     }
     s->plan->reducer.reduce(to + at, (const void *const *)src, s->step->nsrc, bytes / s->plan->element,

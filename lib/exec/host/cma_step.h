@@ -14,7 +14,7 @@ typedef struct rd_cma_step {
     const char *src[RD_MAX_ENDS]; /* NULL: a peer */
     char *dst[RD_MAX_ENDS];       /* NULL: a peer */
     size_t bytes;
-    char *stage; /* RD_MAX_ENDS blocks */
+    char *staging; /* RD_MAX_ENDS blocks */
 } rd_cma_step_t;
 
 /* True if the step was done, or has failed: *result. *waits_for: the peer, if not. */

@@ -2,8 +2,8 @@
 librondo_core_la_SOURCES += \
 	lib/exec/host/cma_step.c \
 	lib/exec/host/cma_step.h \
-	lib/exec/host/copy.c \
-	lib/exec/host/copy.h \
+	lib/exec/host/host_copy.c \
+	lib/exec/host/host_copy.h \
 	lib/exec/host/nt_store.c \
 	lib/exec/host/nt_store.h \
 	lib/exec/host/reduce.c \

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "exec/host/copy.h"
+#include "exec/host/host_copy.h"
 
 #define TRIAL 16384 /* bytes that are timed at most: it costs little where it goes slowly */
 /* Bytes a nanosecond; less is slow. On Zen 4 plain writes move 1 to 2 between cores that share no cache. Where they

@@ -6,7 +6,7 @@
  */
 #include "exec/host/run.h"
 
-#include "exec/host/copy.h"
+#include "exec/host/host_copy.h"
 #include "transport/shm/ll.h"
 #include "exec/host/cma_step.h"
 #include "exec/host/run_flat.h"
@@ -286,7 +286,7 @@ static int step_lines(const turn_t *t)
 
 static int step_posts(const turn_t *t)
 {
-    rd_cma_step_t s = {.plan = t->run->plan, .step = t->step, .bytes = t->bytes, .stage = t->run->tmp};
+    rd_cma_step_t s = {.plan = t->run->plan, .step = t->step, .bytes = t->bytes, .staging = t->run->tmp};
 
     for (int i = 0; i < t->step->nsrc; i++)
         s.src[i] = t->step->src[i].where == RD_PEER ? NULL : local_source(t, t->step->src[i]);

@@ -1,7 +1,7 @@
 /* Walks the list of a flat plan (plan/flat.h): the step of run.c with LL messages, and nothing left to work out. */
 #include "exec/host/run_flat.h"
 
-#include "exec/host/copy.h"
+#include "exec/host/host_copy.h"
 #include "transport/shm/ll.h"
 
 static inline char *place(const rd_run_t *run, const rd_flat_end_t *e)

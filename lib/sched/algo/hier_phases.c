@@ -30,7 +30,7 @@ static bool has_ranges_to_sum(const rd_hier_t *h)
     return is_uneven_to_one(h) && rd_hier_has_ranges(h) && rd_hier_range_pieces(h) != 0;
 }
 
-static bool has_blocks_apart(const rd_hier_t *h)
+static bool has_gaps(const rd_hier_t *h)
 {
     return h->tables && (h->alike || (is_uneven_to_one(h) && !rd_hier_has_ranges(h)));
 }
@@ -189,7 +189,7 @@ static const row_t rows[] = {
     {OF(ALLGATHER), rd_hier_has_ranges, bytes_of_node, 1, true, launches_allgather, rd_phases_allgather_ranges},
     {OF(REDUCE_SCATTER), has_blocks_in_order, bytes_of_piece, 4, false, launches_blocks, rd_phases_reduce_scatter},
     {OF(REDUCE_SCATTER), has_ranges_to_sum, bytes_of_range, 16, true, launches_ranges, rd_phases_reduce_scatter_ranges},
-    {OF(REDUCE_SCATTER), has_blocks_apart, bytes_of_rank, 128, true, launches_each, emit_each},
+    {OF(REDUCE_SCATTER), has_gaps, bytes_of_rank, 128, true, launches_each, emit_each},
     {EXCHANGES, is_any, bytes_exchanged, 4, false, launches_vector, rd_phases_exchange},
     {OF(BARRIER), is_fused, bytes_whole, 4, false, launches_vector, emit_barrier},
 };

@@ -1,5 +1,5 @@
 check_PROGRAMS += \
-	test/exec/host/copy \
+	test/exec/host/host_copy \
 	test/exec/host/nt_store \
 	test/exec/host/reduce
 test_exec_host_nt_store_LDADD = libtest.la

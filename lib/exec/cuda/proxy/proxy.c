@@ -34,7 +34,7 @@ static void announce(rd_proxy_path_t *s, const raises_t *raises, int sign)
 {
     for (uint32_t c = 0; c < raises->channels; c++) {
         if (raises->of[c])
-            atomic_fetch_add(&s->channels[c].asked, sign < 0 ? 0 - raises->of[c] : raises->of[c]);
+            atomic_fetch_add(&s->channels[c].announced, sign < 0 ? 0 - raises->of[c] : raises->of[c]);
     }
 }
 
@@ -337,7 +337,7 @@ rondo_result_t rd_proxy_path_check(rd_proxy_path_t *s, const rd_call_t *call)
     rondo_result_t result = rd_signature_list_call(s->signatures, call);
     if (result != RONDO_SUCCESS)
         return result;
-    atomic_fetch_add(&s->channels[0].asked, 1);
+    atomic_fetch_add(&s->channels[0].announced, 1);
     rd_proxy_wake(&s->channels[0].client);
     return RONDO_SUCCESS;
 }

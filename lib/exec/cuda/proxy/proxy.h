@@ -94,13 +94,13 @@ typedef struct rd_proxy_channel {
     int number;
     rd_queue_t *net_comms[RD_NET_COMMS]; /* NULL: there is none */
     rd_proxy_client_t client;
-    int served;               /* by the proxy */
-    int over;                 /* failed: the proxy does nothing more */
-    int64_t failed_ms;        /* when the rail was found to have failed; 0: it has not */
-    char *slots;              /* as the host sees them */
-    _Atomic uint64_t asked;   /* triggers that launches outside of graphs will raise */
-    uint64_t answered;        /* and those that have come */
-    _Atomic uint64_t settled; /* and those after which nothing was under way any more */
+    int served;                 /* by the proxy */
+    int over;                   /* failed: the proxy does nothing more */
+    int64_t failed_ms;          /* when the rail was found to have failed; 0: it has not */
+    char *slots;                /* as the host sees them */
+    _Atomic uint64_t announced; /* triggers that launches outside of graphs will raise */
+    uint64_t answered;          /* and those that have come */
+    _Atomic uint64_t settled;   /* and those after which nothing was under way any more */
     rd_proxy_path_lane_t lanes[RD_KPROXY_LANES];
     int held;          /* by RONDO_CHECK: an operation waits until calls have been compared; proxy channel 0 */
     size_t come;       /* bytes of the next trigger's input that have come by flagged lines; proxy channel 0 */

@@ -276,7 +276,7 @@ int rd_proxy_path_busy(const rd_cuda_t *cuda)
     int busy = 0;
 
     for (int c = 0; s && c < s->nchannels; c++)
-        busy |= atomic_load(&s->channels[c].settled) != atomic_load(&s->channels[c].asked) ||
+        busy |= atomic_load(&s->channels[c].settled) != atomic_load(&s->channels[c].announced) ||
                 rd_proxy_path_undone(&s->channels[c]);
     return busy;
 }

@@ -392,6 +392,6 @@ rd_proxy_state_t rd_proxy_progress(void *arg)
         return RD_PROXY_MOVED;
     if (busy || flying)
         return RD_PROXY_WAITS;
-    return atomic_load(&channel->asked) != channel->answered || atomic_load(&s->tasks->captured) ? RD_PROXY_DOZES
-                                                                                                 : RD_PROXY_IDLE;
+    return atomic_load(&channel->announced) != channel->answered || atomic_load(&s->tasks->captured) ? RD_PROXY_DOZES
+                                                                                                     : RD_PROXY_IDLE;
 }

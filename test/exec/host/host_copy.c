@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/host/copy.h"
+#include "exec/host/host_copy.h"
 
 enum { LONGEST = 200, PLACES = 17, ROOM = LONGEST + 2 * PLACES + 32 };
 

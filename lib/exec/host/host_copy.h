@@ -1,7 +1,7 @@
 /* Copying between user buffers, slots and scratch. Short copies are inlined: a call of memcpy, its choice by length and
  * its return cost more than moving a line. */
-#ifndef RD_EXEC_HOST_COPY_H
-#define RD_EXEC_HOST_COPY_H
+#ifndef RD_EXEC_HOST_HOST_COPY_H
+#define RD_EXEC_HOST_HOST_COPY_H
 
 #include <stddef.h>
 #include <stdint.h>

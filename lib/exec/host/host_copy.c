@@ -7,7 +7,7 @@
  * waited for. On two cores of a Zen 4 that share no third-level cache, eight slots of 16 or 64 KB between them
  * moved 1.7 to 3.7 GB/s by memcpy and 10 to 18 past the caches; where they share it, 6 to 11 and 9 to 16. The stores
  * that AVX-512 has are no faster than SSE2's. */
-#include "exec/host/copy.h"
+#include "exec/host/host_copy.h"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
