@@ -22,7 +22,8 @@ typedef enum {
 
 #define RD_LL_MOST 2048 /* bytes of the longest LL message: a quarter of the ring */
 
-/* Bytes. Between nodes, two messages that go to one peer behind one another are copied up to this, and may go as one. */
+/* Bytes. Between nodes, two messages that go to one peer behind one another are copied up to this, and may go as one.
+ */
 #define RD_JOINED 28672
 
 #define RD_PULL_BLOCK ((size_t)256 << 10) /* of each peer's contribution, staged for a reduction: within L2 */

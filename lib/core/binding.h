@@ -14,15 +14,15 @@
  */
 rondo_result_t rondo_call_refuse(rondo_comm_t comm, rondo_result_t result, const char *call, const char *sentence);
 
-/* All ranks, before any operation: what is registered on this communicator lies alike on all ranks whenever an operation
- * uses it, and other buffers may be used as well. So RONDO_CUDA_COPY speaks of registered buffers alone, and refuses no
- * other one. NCCL's symmetric windows are such.
+/* All ranks, before any operation: what is registered on this communicator lies alike on all ranks whenever an
+ * operation uses it, and other buffers may be used as well. So RONDO_CUDA_COPY speaks of registered buffers alone, and
+ * refuses no other one. NCCL's symmetric windows are such.
  */
 rondo_result_t rondo_comm_windows(rondo_comm_t comm);
 
-/* The algorithm, as RONDO_ALGO names it, that does `operation` on host memory or between GPUs as NCCL's algorithm of this
- * name does: `nccl` has so many letters. `proto`: one that goes by this protocol of RONDO_PROTO; NULL: by any. NULL:
- * there is none.
+/* The algorithm, as RONDO_ALGO names it, that does `operation` on host memory or between GPUs as NCCL's algorithm of
+ * this name does: `nccl` has so many letters. `proto`: one that goes by this protocol of RONDO_PROTO; NULL: by any.
+ * NULL: there is none.
  */
 const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t letters, int gpus, const char *proto);
 

@@ -48,13 +48,13 @@ extern "C" {
 
 typedef struct rd_klaunch {
     const rd_algo_t *algo; /* the card whose kernel it is; NULL: `kernel` */
-    /* ONESHOT to CHAIN; MESSAGES, STREAMS and MIXED: of lines. Any kernel may follow any other in the same window, but what
-     * goes through fifos (CHAIN but by SIMPLE, PROGRAM, MESSAGES) keeps to one protocol of a communicator. */
+    /* ONESHOT to CHAIN; MESSAGES, STREAMS and MIXED: of lines. Any kernel may follow any other in the same window, but
+     * what goes through fifos (CHAIN but by SIMPLE, PROGRAM, MESSAGES) keeps to one protocol of a communicator. */
     rd_proto_t proto;
     uint32_t coll;     /* rd_coll_t; all but MESSAGES, STREAMS, MIXED */
     uint32_t type, op; /* rondo_type_t; rondo_op_t, RONDO_SUM for PREMULSUM; not looked at where nothing is reduced */
     uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
-    uint32_t banks; /* RING of ALLREDUCE by lines: 1: a pass takes both banks as one. Else 0 */
+    uint32_t banks;           /* RING of ALLREDUCE by lines: 1: a pass takes both banks as one. Else 0 */
     rd_kernel_t kernel;
 } rd_klaunch_t;
 

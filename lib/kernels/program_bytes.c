@@ -40,8 +40,8 @@ static bool finishes(const rd_step_t *step)
 /* The i-th time that a step is repeated. -1: two of its sources are the user's. */
 static int step_of(const rd_program_t *p, const rd_step_t *step, int i, int track, rd_kstep_t *to, rd_kprogram_t *k)
 {
-    *to = (rd_kstep_t){(uint8_t)step->nsrc, (uint8_t)step->ndst, RD_KEND(RD_KEND_NONE, 0), (uint8_t)finishes(step),
-                       {0}, {0}};
+    *to = (rd_kstep_t){
+        (uint8_t)step->nsrc, (uint8_t)step->ndst, RD_KEND(RD_KEND_NONE, 0), (uint8_t)finishes(step), {0}, {0}};
     for (int s = 0; s < step->nsrc; s++) {
         rd_end_t end = step->src[s];
         to->from[s] = end_of(end, i, step, p->nchunks);

@@ -99,9 +99,11 @@ const nc_variable_t nc_variables[] = {
     {"SOCKET_IFNAME", NC_TO_RONDO, "RONDO_IFACE",
      "beginnings of names, =NAME exactly, ^ excludes: the first that is up"},
     {"SOCKET_FAMILY", NC_TO_RONDO, "RONDO_IFACE", "AF_INET or AF_INET6: an address of that kind"},
-    {"ALGO", NC_TO_RONDO, "RONDO_ALGO", "the first that is known, that the operation has, and that goes by the protocol: Ring, Tree, PAT; GPUs: by Simple Ring "
-     "alone"},
-    {"PROTO", NC_TO_RONDO, "RONDO_PROTO", "host memory: Simple; GPUs: LL128; others serve a part of all operations and are not forced"},
+    {"ALGO", NC_TO_RONDO, "RONDO_ALGO",
+     "the first that is known, that the operation has, and that goes by the protocol: Ring, Tree, PAT; on GPUs by Simple: "
+     "Ring"},
+    {"PROTO", NC_TO_RONDO, "RONDO_PROTO",
+     "host memory: Simple; GPUs: LL128; others serve a part of all operations and are not forced"},
     {"P2P_DISABLE", NC_TO_RONDO, "RONDO_CMA", "1: ranks do not read each other's memory"},
     {"P2P_LEVEL", NC_TO_RONDO, "RONDO_CMA", "LOC, 0: ranks do not read each other's memory; all others allow it"},
     {"BUFFSIZE", NC_TO_RONDO, "RONDO_SLOT_BYTES", "an eighth of it a slot"},

@@ -60,10 +60,10 @@ typedef struct rd_algo {
 } rd_algo_t;
 
 #define RD_ALGOS_MOST 32
-extern const rd_algo_t *const rd_algos[]; /* NULL-terminated; sched/algo/algos.c */
-const rd_algo_t *rd_algo_find(const char *name); /* or NULL */
+extern const rd_algo_t *const rd_algos[];                        /* NULL-terminated; sched/algo/algos.c */
+const rd_algo_t *rd_algo_find(const char *name);                 /* or NULL */
 const rd_algo_t *rd_algo_named(const char *name, size_t length); /* the same of a part of a text */
-int rd_algo_number(const rd_algo_t *algo); /* its place in the table */
+int rd_algo_number(const rd_algo_t *algo);                       /* its place in the table */
 
 static inline int rd_algo_is_program(const rd_algo_t *algo)
 {

@@ -22,10 +22,10 @@ static void check_pieces(void)
         uint64_t bytes;
         uint32_t parts, crews, piece;
     } known[] = {
-        {1, 1, 8, 8192},          {8192, 1, 8, 8192},    {16384, 1, 8, 8192},   {32768, 1, 8, 8192},
-        {40000, 1, 8, 10048},     {65536, 1, 8, 16384},  {131072, 1, 8, 32768}, {262144, 1, 8, 32768},
-        {1 << 20, 1, 8, 65536},   {1 << 30, 1, 8, 1 << 19}, {32768, 1, 1, 32768},  {32768, 1, 2, 16384},
-        {16384, 2, 8, 8192},      {32768, 4, 8, 16384},  {65536, 8, 8, 32768},  {32768, 16, 8, 32768},
+        {1, 1, 8, 8192},        {8192, 1, 8, 8192},       {16384, 1, 8, 8192},   {32768, 1, 8, 8192},
+        {40000, 1, 8, 10048},   {65536, 1, 8, 16384},     {131072, 1, 8, 32768}, {262144, 1, 8, 32768},
+        {1 << 20, 1, 8, 65536}, {1 << 30, 1, 8, 1 << 19}, {32768, 1, 1, 32768},  {32768, 1, 2, 16384},
+        {16384, 2, 8, 8192},    {32768, 4, 8, 16384},     {65536, 8, 8, 32768},  {32768, 16, 8, 32768},
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -62,7 +62,8 @@ static void check_choices(const rd_cuda_t *cuda)
                           (1 + one.launch.banks) * cuda->limits.bank);
                     CHECK(!rd_algo_is_program(*algo) ||
                           one.units * (uint32_t)(*algo)->device.channels <= cuda->k.fifos);
-                    CHECK(kernel != RD_KERNEL_CHAIN || one.units <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
+                    CHECK(kernel != RD_KERNEL_CHAIN ||
+                          one.units <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
                     CHECK((c == RD_PROTO_SIMPLE) == (one.slice > 0) && one.slice <= cuda->limits.slice);
                     CHECK(!one.slice || (uint64_t)one.passes * one.units * one.slice >=
                                             rd_kernel_chunk(*algo, coll, cuda->k.nranks, wanted.count * element));
@@ -70,7 +71,8 @@ static void check_choices(const rd_cuda_t *cuda)
         }
 }
 
-/* All blocks that wait run at once, and those that receive have places; with the other communicators', if there are any. */
+/* All blocks that wait run at once, and those that receive have places; with the other communicators', if there are
+ * any. */
 static void check_divided(const rd_cuda_t *cuda, uint32_t sends, uint32_t receives, uint32_t lines, uint32_t parts)
 {
     const rd_limits_t *l = &cuda->limits;
@@ -167,12 +169,13 @@ static void check_layouts(uint32_t apart)
                 CHECK((apart ? (size_t)RD_KALIGN : cuda.shared_bytes) + sizeof(int) <= cuda.window_bytes);
                 CHECK(cuda.shared_bytes + cuda.window_bytes * apart <= (size_t)(apart ? 16 : 64) << 20 ||
                       (env.cuda_bank && apart));
-                CHECK(k->spread == 1 || k->spread * 2 * (uint32_t)(n - 1) <=
-                                            (uint32_t)blocks[i / 5] * rd_kernel_at_once());
+                CHECK(k->spread == 1 ||
+                      k->spread * 2 * (uint32_t)(n - 1) <= (uint32_t)blocks[i / 5] * rd_kernel_at_once());
                 check_choices(&cuda);
                 check_streams(&cuda);
                 if (failures)
-                    printf("apart %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", apart, n, fifos, banks[i % 5], blocks[i / 5]);
+                    printf("apart %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", apart, n, fifos, banks[i % 5],
+                           blocks[i / 5]);
             }
 }
 
