@@ -1,5 +1,4 @@
-/* Where variants.c finds the kernels: one table for each kind, filled in by its .cu file. NULL: there is no such
- * kernel. */
+/* Where variants.c finds the kernels: one table for each, filled in by its .cu file. NULL: there is no such kernel. */
 #ifndef RD_KERNELS_TABLE_H
 #define RD_KERNELS_TABLE_H
 

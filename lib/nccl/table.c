@@ -100,9 +100,9 @@ const nc_variable_t nc_variables[] = {
      "beginnings of names, =NAME exactly, ^ excludes: the first that is up"},
     {"SOCKET_FAMILY", NC_TO_RONDO, "RONDO_IFACE", "AF_INET or AF_INET6: an address of that kind"},
     {"ALGO", NC_TO_RONDO, "RONDO_ALGO",
-     "the first that is known, that the operation has, and that goes by the protocol: Ring, Tree, PAT; GPUs: by Simple "
-     "Ring "
-     "alone"},
+     "the first that is known, that the operation has, and that goes by the protocol: Ring, Tree, PAT; on GPUs by "
+     "Simple: "
+     "Ring"},
     {"PROTO", NC_TO_RONDO, "RONDO_PROTO",
      "host memory: Simple; GPUs: LL128; others serve a part of all operations and are not forced"},
     {"P2P_DISABLE", NC_TO_RONDO, "RONDO_CMA", "1: ranks do not read each other's memory"},

@@ -1,7 +1,7 @@
-/* The CUDA kernels of collectives, run by the machine of test/sim: every algorithm, protocol and operation at 2 to 16 ranks,
- * every type and operator, on sizes around the ends of units and passes, in place and not, aligned to elements only;
- * several operations in a row, of different kinds and roots, that take the banks in turns while ranks run ahead of each
- * other. Results are compared bit by bit with the host's reducers; windows must be at rest in the end.
+/* The CUDA kernels of collectives, run by the machine of test/sim: every algorithm, protocol and operation at 2 to 16
+ * ranks, every type and operator, on sizes around the ends of units and passes, in place and not, aligned to elements
+ * only; several operations in a row, of different kinds and roots, that take the banks in turns while ranks run ahead
+ * of each other. Results are compared bit by bit with the host's reducers; windows must be at rest in the end.
  *
  *   collectives [seed [rounds [ranks]]]   one seed gives one run; of so many ranks at most, and less of everything */
 #include <stdio.h>
@@ -157,7 +157,8 @@ static void draw_size(world_t *w, op_plan_t *p)
 
     if (l->proto == RD_PROTO_SIMPLE)
         unit = p->slice = world_draw(w, 8) ? WORLD_SLICE : RD_KSLICE;
-    p->units = 1 + world_draw(w, w->n < 5 && l->algo != &rd_algo_tree ? 3 : 2); /* a tree has two fifos of four for one */
+    p->units =
+        1 + world_draw(w, w->n < 5 && l->algo != &rd_algo_tree ? 3 : 2); /* a tree has two fifos of four for one */
     if (l->banks) /* more than one bank has room for, now and then */
         p->units = 1 + world_draw(w, 2 * BANK / (uint32_t)rd_kernel_bank(l->algo, l->proto, l->coll, w->n, 1));
     p->passes = 1 + world_draw(w, most_passes(w, p));
@@ -194,7 +195,8 @@ static int some(world_t *w, const struct shape *shape, walk_t *walks, uint64_t s
         p.launch.algo = s->algo;
         p.launch.proto = s->proto;
         p.launch.coll = s->coll;
-        p.launch.banks = s->algo == &rd_algo_ring && s->proto != RD_PROTO_SIMPLE && s->coll == RD_ALLREDUCE && world_draw(w, 2);
+        p.launch.banks =
+            s->algo == &rd_algo_ring && s->proto != RD_PROTO_SIMPLE && s->coll == RD_ALLREDUCE && world_draw(w, 2);
         do /* the reference rounds narrow sums of more than eight ranks more than once */
             next_number(&walks[s->proto], &p);
         while (w->n > 8 && rondo_type_size((rondo_type_t)p.launch.type) < 4);
@@ -241,12 +243,14 @@ static int every_number(uint64_t seed)
     return bad;
 }
 
-/* A ring that takes both banks, in one pass and in three, among operations that take one: each must know what the others
- * have used. */
+/* A ring that takes both banks, in one pass and in three, among operations that take one: each must know what the
+ * others have used. */
 static int both_banks(uint64_t seed, int n)
 {
     static const op_plan_t turns[4] = {
-        {.launch = {&rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1}, .units = 2, .passes = 1},
+        {.launch = {&rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1},
+         .units = 2,
+         .passes = 1},
         {.launch = {&rd_algo_ring, RD_PROTO_LL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1}, .units = 2, .passes = 3},
         {.launch = {&rd_algo_oneshot, RD_PROTO_LL, RD_ALLGATHER, RONDO_FLOAT32}, .units = 4, .passes = 1},
         {.launch = {&rd_algo_ring, RD_PROTO_LL, RD_ALLREDUCE, RONDO_FLOAT32}, .units = 2, .passes = 1},

@@ -29,7 +29,8 @@ static const plant_t plants[] = {
     {"no fence, two-shot reduce", RD_SIM_NO_FENCE, &rd_algo_twoshot, RD_PROTO_SENTINEL, RD_REDUCE, 8, 0, 0},
     {"no fence, two-shot broadcast", RD_SIM_NO_FENCE, &rd_algo_twoshot, RD_PROTO_LL128, RD_BROADCAST, 8, 0, 0},
     {"no fence, ring", RD_SIM_NO_FENCE, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLGATHER, 10, 0, 0},
-    {"no fence amid a pass, ring of both banks", RD_SIM_NO_FENCE_1, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 10, 0, 1},
+    {"no fence amid a pass, ring of both banks", RD_SIM_NO_FENCE_1, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 10,
+     0, 1},
     {"no fence between passes, the same", RD_SIM_NO_FENCE_2, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 10, 0, 1},
     {"no clean, one-shot", RD_SIM_NO_CLEAN, &rd_algo_oneshot, RD_PROTO_LL, RD_ALLREDUCE, 4, 0, 0},
     {"no clean, ring", RD_SIM_NO_CLEAN, &rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE, 3, 0, 0},
@@ -187,13 +188,19 @@ int main(void)
         bad = try_plant(&plants[i]) || bad;
     bad = leave("abort, one-shot", 1, 0, RD_KFAILED_ABORT, &rd_algo_oneshot, RD_PROTO_LL, RD_ALLREDUCE, 0) || bad;
     bad = leave("abort, two-shot", 1, 0, RD_KFAILED_ABORT, &rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE, 0) || bad;
-    bad = leave("abort, two-shot broadcast", 1, 0, RD_KFAILED_ABORT, &rd_algo_twoshot, RD_PROTO_LL128, RD_BROADCAST, 0) || bad;
+    bad =
+        leave("abort, two-shot broadcast", 1, 0, RD_KFAILED_ABORT, &rd_algo_twoshot, RD_PROTO_LL128, RD_BROADCAST, 0) ||
+        bad;
     bad = leave("abort, ring", 1, 0, RD_KFAILED_ABORT, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 0) || bad;
-    bad = leave("abort, ring of both banks", 1, 0, RD_KFAILED_ABORT, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 1) || bad;
+    bad =
+        leave("abort, ring of both banks", 1, 0, RD_KFAILED_ABORT, &rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, 1) ||
+        bad;
     bad = leave("abort, simple", 1, 0, RD_KFAILED_ABORT, &rd_algo_ring, RD_PROTO_SIMPLE, RD_ALLREDUCE, 0) || bad;
     bad = leave("abort, tree", 1, 0, RD_KFAILED_ABORT, &rd_algo_tree, RD_PROTO_LL128, RD_ALLREDUCE, 0) || bad;
     bad = leave("time limit, pat", 0, 20, RD_KFAILED_TIMEOUT, &rd_algo_pat, RD_PROTO_LL128, RD_ALLREDUCE, 0) || bad;
-    bad = leave("time limit, one-shot", 0, 20, RD_KFAILED_TIMEOUT, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE, 0) || bad;
+    bad = leave("time limit, one-shot", 0, 20, RD_KFAILED_TIMEOUT, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE,
+                0) ||
+          bad;
     bad = leave("time limit, ring", 0, 20, RD_KFAILED_TIMEOUT, &rd_algo_ring, RD_PROTO_LL128, RD_ALLREDUCE, 0) || bad;
     bad = in_its_place("next one, one-shot", 0, &rd_algo_oneshot, RD_PROTO_SENTINEL, RD_ALLREDUCE) || bad;
     bad = in_its_place("next one, two-shot", 1, &rd_algo_twoshot, RD_PROTO_LL128, RD_ALLREDUCE) || bad;

@@ -22,10 +22,10 @@ static void check_pieces(void)
         uint64_t bytes;
         uint32_t parts, channels, piece;
     } known[] = {
-        {1, 1, 8, 8192},          {8192, 1, 8, 8192},    {16384, 1, 8, 8192},   {32768, 1, 8, 8192},
-        {40000, 1, 8, 10048},     {65536, 1, 8, 16384},  {131072, 1, 8, 32768}, {262144, 1, 8, 32768},
-        {1 << 20, 1, 8, 65536},   {1 << 30, 1, 8, 1 << 19}, {32768, 1, 1, 32768},  {32768, 1, 2, 16384},
-        {16384, 2, 8, 8192},      {32768, 4, 8, 16384},  {65536, 8, 8, 32768},  {32768, 16, 8, 32768},
+        {1, 1, 8, 8192},        {8192, 1, 8, 8192},       {16384, 1, 8, 8192},   {32768, 1, 8, 8192},
+        {40000, 1, 8, 10048},   {65536, 1, 8, 16384},     {131072, 1, 8, 32768}, {262144, 1, 8, 32768},
+        {1 << 20, 1, 8, 65536}, {1 << 30, 1, 8, 1 << 19}, {32768, 1, 1, 32768},  {32768, 1, 2, 16384},
+        {16384, 2, 8, 8192},    {32768, 4, 8, 16384},     {65536, 8, 8, 32768},  {32768, 16, 8, 32768},
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -62,7 +62,8 @@ static void check_choices(const rd_cuda_t *cuda)
                           (1 + one.launch.banks) * cuda->limits.bank);
                     CHECK(!rd_algo_is_program(*algo) ||
                           one.units * (uint32_t)(*algo)->device.channels <= cuda->k.fifos);
-                    CHECK(kernel != RD_KERNEL_CHAIN || one.units <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
+                    CHECK(kernel != RD_KERNEL_CHAIN ||
+                          one.units <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
                     CHECK((c == RD_PROTO_SIMPLE) == (one.slice > 0) && one.slice <= cuda->limits.slice);
                     CHECK(!one.slice || (uint64_t)one.passes * one.units * one.slice >=
                                             rd_kernel_chunk(*algo, coll, cuda->k.nranks, wanted.count * element));
@@ -70,7 +71,8 @@ static void check_choices(const rd_cuda_t *cuda)
         }
 }
 
-/* All blocks that wait run at once, and those that receive have places; with the other communicators', if there are any. */
+/* All blocks that wait run at once, and those that receive have places; with the other communicators', if there are
+ * any. */
 static void check_divided(const rd_cuda_t *cuda, uint32_t sends, uint32_t receives, uint32_t lines, uint32_t parts)
 {
     const rd_limits_t *l = &cuda->limits;

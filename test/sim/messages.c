@@ -1,9 +1,9 @@
 /* Messages by the CUDA kernels under the machine of test/sim: random groups of sends and receives between 2 to 8 ranks.
  * What a rank does in one launch its peer may do in several, with other warps, behind other messages; the order within
- * a pair is all they share. Also launches with more messages than fit in the arguments, by the window's list, and messages
- * into registered buffers, whose places are posted. What is long goes by slices, beside what is short: of as many
- * blocks as each rank likes, and before and behind it allgathers by simple use the same places. In the end kernels that
- * are wrong on purpose must be found, and such as are told to leave must leave.
+ * a pair is all they share. Also launches with more messages than fit in the arguments, by the window's list, and
+ * messages into registered buffers, whose places are posted. What is long goes by slices, beside what is short: of as
+ * many blocks as each rank likes, and before and behind it allgathers by simple use the same places. In the end kernels
+ * that are wrong on purpose must be found, and such as are told to leave must leave.
  *
  *   messages [seed [rounds [ranks]]]   of so many ranks at most, and nothing that is wrong on purpose */
 #include <stdio.h>
@@ -80,8 +80,8 @@ static char *get_target(world_t *w, const message_t *m)
     return arena[m->to] + at;
 }
 
-/* Instead, where an earlier launch's message has been read by the kernel behind that: what is posted again must not come
- * before that has read it. */
+/* Instead, where an earlier launch's message has been read by the kernel behind that: what is posted again must not
+ * come before that has read it. */
 static void take_place(message_t *m)
 {
     for (message_t *before = messages; before < m; before++) {
@@ -173,15 +173,15 @@ static void add_pairs(world_t *w, rd_kmessages_t *k, rd_kmessage_t *all, uint32_
 
     for (int q = 1; q < w->n; q++)
         for (int send = 0; send < 2; send++)
-            k->npairs += (uint32_t)add_pair(w, &k->pair[k->npairs], all, used, rank, (rank + q) % w->n, send, launch,
-                                            count, 0);
+            k->npairs +=
+                (uint32_t)add_pair(w, &k->pair[k->npairs], all, used, rank, (rank + q) % w->n, send, launch, count, 0);
     for (uint32_t i = 0; i < *used; i++) {
         uint32_t warps = rd_kspread(all[i].bytes, piece, w->fifos);
         k->warps = warps > k->warps ? warps : k->warps;
     }
     for (int q = 1; q < w->n; q++)
-        k->sends += (uint32_t)add_pair(w, &k->stream[k->sends], all, used, rank, (rank + q) % w->n, 1, launch, count,
-                                       1);
+        k->sends +=
+            (uint32_t)add_pair(w, &k->stream[k->sends], all, used, rank, (rank + q) % w->n, 1, launch, count, 1);
     for (int q = 1; q < w->n; q++)
         k->receives += (uint32_t)add_pair(w, &k->stream[k->sends + k->receives], all, used, rank, (rank + q) % w->n, 0,
                                           launch, count, 1);
@@ -195,8 +195,13 @@ static void add_pairs(world_t *w, rd_kmessages_t *k, rd_kmessage_t *all, uint32_
 static rd_kwork_t *queue(world_t *w, int rank, rd_kernel_t kernel, uint32_t blocks, uint32_t threads)
 {
     int ring = kernel == RD_KERNEL_RING;
-    rd_klaunch_t l = {.algo = ring ? &rd_algo_ring : NULL, .proto = ring ? RD_PROTO_SIMPLE : w->fifo_proto,
-                      .coll = RD_ALLGATHER, .type = RONDO_INT8, .op = RONDO_SUM, .threads = threads, .kernel = kernel};
+    rd_klaunch_t l = {.algo = ring ? &rd_algo_ring : NULL,
+                      .proto = ring ? RD_PROTO_SIMPLE : w->fifo_proto,
+                      .coll = RD_ALLGATHER,
+                      .type = RONDO_INT8,
+                      .op = RONDO_SUM,
+                      .threads = threads,
+                      .kernel = kernel};
     int i = rank * DEPTH + queued[rank]++;
 
     memset(&work[i], 0, sizeof work[i]);
@@ -240,8 +245,14 @@ static void queue_ring(world_t *w, struct ring *ring, int rank)
     if (!ring->bytes)
         return;
     queue(w, rank, RD_KERNEL_RING, units - (units > 1 ? world_draw(w, 2) : 0), 64)->reduce =
-        (rd_kreduce_t){.in = ring->in[rank], .out = ring->out[rank], .count = ring->bytes, .coll = RD_ALLGATHER,
-                       .type = RONDO_INT8, .op = RONDO_SUM, .units = units, .slice = slice,
+        (rd_kreduce_t){.in = ring->in[rank],
+                       .out = ring->out[rank],
+                       .count = ring->bytes,
+                       .coll = RD_ALLGATHER,
+                       .type = RONDO_INT8,
+                       .op = RONDO_SUM,
+                       .units = units,
+                       .slice = slice,
                        .passes = (uint32_t)((ring->bytes + units * slice - 1) / (units * slice))};
 }
 
@@ -274,7 +285,7 @@ static int drop_ring(const world_t *w, struct ring *ring)
 }
 
 /* Behind a launch: reads what has come into the registered buffer. */
-static void liveness(world_t *w, int rank, int launch, int count)
+static void watch_for(world_t *w, int rank, int launch, int count)
 {
     for (int i = 0; i < count; i++) {
         message_t *m = &messages[i];
@@ -309,7 +320,7 @@ static void queue_all(world_t *w, int rank, int count, int watched)
     for (int i = 0; i < launches_of[rank]; i++) {
         make_launch(w, rank, i, count);
         if (watched)
-            liveness(w, rank, i, count);
+            watch_for(w, rank, i, count);
     }
     queue_ring(w, &rings[1], rank);
     while (queued[rank] < DEPTH)

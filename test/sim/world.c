@@ -329,7 +329,8 @@ void world_add(world_t *w, const op_plan_t *plan)
     const rd_klaunch_t *l = &p->launch;
 
     *p = *plan;
-    uint32_t warps = rd_kernel_warps(l->algo, w->n), most = rd_kernel_threads(l->algo->device.kernel, l->proto) / 32 / warps;
+    uint32_t warps = rd_kernel_warps(l->algo, w->n),
+             most = rd_kernel_threads(l->algo->device.kernel, l->proto) / 32 / warps;
     p->launch.threads = 32 * warps * (1 + world_draw(w, most < 3 ? most : 3));
     p->launch.blocks = rd_kernel_blocks(l->algo, w->n, p->units, l->threads) + (world_draw(w, 4) == 0);
     if (l->proto == RD_PROTO_SIMPLE) {
@@ -366,8 +367,11 @@ void world_add(world_t *w, const op_plan_t *plan)
         rd_klaunch_t part = *l; /* ranks need not have equally many warps */
         if (!w->alike && world_draw(w, 2) == 0)
             rd_kernel_narrow(&part, w->n, 1 + world_draw(w, l->blocks), 1 + world_draw(w, 16));
-        w->launch[i] = (rd_sim_launch_t){function, part.blocks, part.threads,
-                                         rd_kernel_shared(&part), k,
+        w->launch[i] = (rd_sim_launch_t){function,
+                                         part.blocks,
+                                         part.threads,
+                                         rd_kernel_shared(&part),
+                                         k,
                                          p->in_place && rd_algo_is_program(l->algo)};
     }
     w->ops++;
@@ -441,9 +445,14 @@ static void scheduled(const world_t *w, const op_plan_t *p, int op, int rank, ch
     rd_coll_t coll = (rd_coll_t)p->launch.coll;
     int sums = coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_REDUCE_SCATTER;
     size_t element = rondo_type_size((rondo_type_t)p->launch.type);
-    schedule_t s = {.algo = schedule_of(w, p), .coll = coll, .n = w->n, .root = p->root,
-                    .param = p->launch.algo->device.param, .bytes = p->count * element,
-                    .element = element, .at_once = !rd_algo_is_program(p->launch.algo)};
+    schedule_t s = {.algo = schedule_of(w, p),
+                    .coll = coll,
+                    .n = w->n,
+                    .root = p->root,
+                    .param = p->launch.algo->device.param,
+                    .bytes = p->count * element,
+                    .element = element,
+                    .at_once = !rd_algo_is_program(p->launch.algo)};
     rd_reducer_t reducer;
 
     for (int r = 0; r < w->n; r++) {
