@@ -38,7 +38,7 @@ static int held(void)
 
 static void hold(test_rank_t *t, rondo_comm_t comm, int ms)
 {
-    rd_proxy_t *s = comm->cuda->proxy;
+    rd_proxy_path_t *s = comm->cuda->path;
 
     atomic_store(&until_us, test_clock_us() + 1000 * (int64_t)ms);
     TEST_TRUE(t, s->nchannels == CHANNELS);
@@ -51,7 +51,7 @@ static void hold(test_rank_t *t, rondo_comm_t comm, int ms)
 
 static void go_on(rondo_comm_t comm)
 {
-    rd_proxy_t *s = comm->cuda->proxy;
+    rd_proxy_path_t *s = comm->cuda->path;
 
     atomic_store(&until_us, 0);
     for (int c = 0; c < s->nchannels; c++)
@@ -88,9 +88,9 @@ static void give(test_rank_t *t, const case_t *c, rondo_comm_t comm, cudaGraphEx
     if (c->end == GRAPH_FIRST) {
         TEST_CUDA(t, cudaGraphExecDestroy(exec));
         go_on(comm);
-        for (int i = 0; i < 5000 && atomic_load(&comm->cuda->proxy->tasks->captured); i++)
+        for (int i = 0; i < 5000 && atomic_load(&comm->cuda->path->tasks->captured); i++)
             usleep(1000);
-        TEST_TRUE(t, atomic_load(&comm->cuda->proxy->tasks->captured) == 0); /* what it held has been freed */
+        TEST_TRUE(t, atomic_load(&comm->cuda->path->tasks->captured) == 0); /* what it held has been freed */
         test_barrier(t);
         TEST_OK(t, NULL, rondo_comm_destroy(comm));
         return;

@@ -123,11 +123,11 @@ static void check_beside(int nlocal, int nodes, uint32_t blocks, uint32_t channe
     const rd_team_t team = {.nranks = nlocal * nodes, .node = &node};
     rd_cuda_t cuda = {.team = &team, .limits = {.blocks = blocks}}, node_comm = {.k = {.nranks = nlocal}};
     uint32_t all = 2 * (uint32_t)(team.nranks - 1), jobs = 2 * (uint32_t)(nlocal - 1);
-    rd_proxy_t proxy = {.cuda = &cuda, .k = {.channels = channels}, .pairs = all < RD_KPAIRS ? all : RD_KPAIRS};
-    uint32_t beside = rd_proxy_beside_most(&proxy), warps = rd_kernel_at_once();
+    rd_proxy_path_t path = {.cuda = &cuda, .k = {.channels = channels}, .pairs = all < RD_KPAIRS ? all : RD_KPAIRS};
+    uint32_t beside = rd_proxy_path_beside_most(&path), warps = rd_kernel_at_once();
     rd_env_t env = {.cuda_bank = 0};
 
-    CHECK(beside >= 1 && rd_proxy_beside(&proxy, 2) <= beside);
+    CHECK(beside >= 1 && rd_proxy_path_beside(&path, 2) <= beside);
     if (beside >= blocks)
         return;
     node_comm.limits.nranks = (uint32_t)nlocal;

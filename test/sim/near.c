@@ -30,11 +30,11 @@ typedef struct {
 /* Triggers of all proxy channels. */
 static uint64_t asked(const world_t *w)
 {
-    const rd_proxy_t *s = w->comm->cuda->proxy;
+    const rd_proxy_path_t *s = w->comm->cuda->path;
     uint64_t all = 0;
 
     for (int c = 0; c < s->nchannels; c++)
-        all += atomic_load(&s->channels[c].asked);
+        all += atomic_load(&s->channels[c].announced);
     return all;
 }
 
@@ -75,7 +75,7 @@ static void single(world_t *w, int mate)
 /* A graph's triggers come unannounced; that it holds some is counted. */
 static int held(world_t *w, int mate)
 {
-    const rd_proxy_tasks_t *tasks = w->comm->cuda->proxy->tasks;
+    const rd_proxy_path_tasks_t *tasks = w->comm->cuda->path->tasks;
     int before = atomic_load(&tasks->captured);
     cudaGraph_t graph;
 

@@ -38,7 +38,7 @@ static char *take_anew(char *memory, size_t bytes)
 }
 
 /* Where a message goes from, which must hold its bytes. */
-static char *sent_from(rd_proxy_t *s, char *buffer, size_t bytes, uint64_t flags)
+static char *sent_from(rd_proxy_path_t *s, char *buffer, size_t bytes, uint64_t flags)
 {
     rd_kmessage_t m = {buffer, bytes | flags};
 
@@ -49,7 +49,7 @@ static char *sent_from(rd_proxy_t *s, char *buffer, size_t bytes, uint64_t flags
 }
 
 /* Of many, announced in no order: none is taken for another, and each again for itself. */
-static void check_many(rd_proxy_t *s, char *all[MANY])
+static void check_many(rd_proxy_path_t *s, char *all[MANY])
 {
     for (int i = 0; i < MANY; i++) {
         all[i] = take(LITTLE);
@@ -62,7 +62,7 @@ static void check_many(rd_proxy_t *s, char *all[MANY])
 }
 
 /* And what lies over several of them, or a part of one, when they are gone. */
-static void check_over(rd_proxy_t *s, char *const all[MANY])
+static void check_over(rd_proxy_path_t *s, char *const all[MANY])
 {
     char *over;
     int lies = 0;
@@ -79,7 +79,7 @@ static void check_over(rd_proxy_t *s, char *const all[MANY])
 }
 
 /* Of the whole allocation that `bytes` at `at` were sent from. */
-static rd_net_memory_t whole(const rd_proxy_t *s, char *at, size_t bytes, uint64_t flags)
+static rd_net_memory_t whole(const rd_proxy_path_t *s, char *at, size_t bytes, uint64_t flags)
 {
     const rd_kmessage_t m = {at, bytes | flags};
 
@@ -87,7 +87,7 @@ static rd_net_memory_t whole(const rd_proxy_t *s, char *at, size_t bytes, uint64
 }
 
 /* The memory that it leaves, where nothing else may come to lie. */
-static char *check_whole(rd_proxy_t *s)
+static char *check_whole(rd_proxy_path_t *s)
 {
     char *p = take(BYTES), *never = take(BYTES), *anew, *bounce;
 
@@ -109,7 +109,7 @@ static char *check_whole(rd_proxy_t *s)
     return anew;
 }
 
-static void check(rd_proxy_t *s)
+static void check(rd_proxy_path_t *s)
 {
     char *p = take(BYTES), *other = take(3 * BYTES), *first, *grown;
 
@@ -149,12 +149,12 @@ int main(void)
     if (rondo_comm_create_all(&comm, 1, &device, NULL) != RONDO_SUCCESS)
         return 2;
     int before = sim_live(said, sizeof said);
-    rd_proxy_t proxy = {.cuda = comm->cuda}, other = {.cuda = comm->cuda};
+    rd_proxy_path_t path = {.cuda = comm->cuda}, other = {.cuda = comm->cuda};
     char *left = check_whole(&other);
-    check_many(&proxy, all);
-    check(&proxy);
-    check_over(&proxy, all);
-    rd_rcache_free(&proxy);
+    check_many(&path, all);
+    check(&path);
+    check_over(&path, all);
+    rd_rcache_free(&path);
     rd_rcache_free(&other);
     CHECK(!left || cudaFree(left) == cudaSuccess);
     CHECK(sim_live(said, sizeof said) == before);
