@@ -17,7 +17,8 @@ LDADD = librondo_core.la $(cuda_parts)
 # Scripts come before the programs, and the one that takes longest before all: at the end of make -jN check none runs on
 # alone. The fragments of the folders add theirs.
 script_tests = \
-	test/pkg/sanitized_builds.sh
+	test/pkg/sanitized_builds.sh \
+	test/layers.sh
 
 # With sanitizers: the programs, and whether planted faults are found. The other scripts are about what is installed.
 if SANITIZING
