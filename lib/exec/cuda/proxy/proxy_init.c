@@ -18,8 +18,8 @@ static int channels_of(const rd_team_t *team)
 {
     int half = team->cores_each / 2;
 
-    if (team->env->cuda_channels)
-        return team->env->cuda_channels;
+    if (team->env->proxy_threads)
+        return team->env->proxy_threads;
     return half < 1 ? 1 : half < CHANNELS ? half : CHANNELS;
 }
 
