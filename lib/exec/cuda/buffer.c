@@ -1,7 +1,7 @@
-/* Can a kernel reach the buffer? Device memory, pinned and managed host memory can be; ordinary host memory is refused
- * with a sentence instead of a fault on the device. Asking CUDA costs more than a launch may, so pages that were found
- * to be this device's memory are remembered: an address that has been device memory never becomes ordinary memory.
- */
+/* Checks that a kernel can reach a buffer. It can reach device memory, and pinned and managed host memory; ordinary
+ * host memory is refused with an error message instead of a fault on the device. Asking CUDA takes longer than a launch
+ * may, so pages that were found to be this device's memory are remembered: an address that has been device memory never
+ * becomes ordinary memory. */
 #include "exec/cuda/cuda_int.h"
 
 #define PAGE_BITS 21

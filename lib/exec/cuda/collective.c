@@ -1,4 +1,4 @@
-/* One collective on a stream: what the call says is bound to the kernel that was chosen for it, and launched. */
+/* One collective on a stream: the call is bound to the kernel that was chosen for it, and launched. */
 #include <string.h>
 
 #include "exec/host/reduce.h"
@@ -7,7 +7,7 @@
 
 /* ---- scalars ---- */
 
-/* The number in one element of a floating type. */
+/* Returns the number in one element of a floating type. */
 static double number(rondo_type_t type, const unsigned char *element)
 {
     double wide;
@@ -34,8 +34,8 @@ static void set_real(rd_kreduce_t *r, rondo_type_t type, double value)
         memcpy(r->scale, &single, sizeof single);
 }
 
-/* What the kernels make of the operator: AVG of what has fractions is a sum of scaled contributions, as PREMULSUM is.
- */
+/* Translates the operator for the kernels: AVG of types that have fractions is a sum of scaled contributions, as
+ * PREMULSUM is. */
 void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r)
 {
     const rd_op_scalar_t *scalar = call->scalar;
@@ -82,7 +82,7 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
         return RONDO_SUCCESS;
     }
     why = rd_kchoose(wanted, &cuda->limits, env, chosen);
-    if (why && cuda->parent) /* of a part of what was asked for, of which the others may be served */
+    if (why && cuda->parent) /* a part of an operation whose other parts may be served */
         why = rd_kchoose(wanted, &cuda->limits, NULL, chosen);
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
@@ -152,13 +152,14 @@ rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, s
     return result;
 }
 
-/* One rank's contribution is scaled: alone on its node for an average, too, which is of others as well. */
+/* Returns nonzero if one rank's contribution is scaled. A rank that is alone on its node scales for an average, too,
+ * because that covers the ranks of other nodes as well. */
 static int scales(const rd_cuda_t *cuda, const rd_coll_desc_t *desc)
 {
     return rd_coll_reduces(desc->coll) && (desc->op >= RONDO_NUM_OPS || (desc->op == RONDO_AVG && cuda->parent));
 }
 
-/* One rank: the input, perhaps scaled. */
+/* A single rank: copies the input, which may have to be scaled. */
 static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
 {
     rd_klaunch_t launch = {
@@ -246,7 +247,8 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
     return cuda->k.nranks > 1 && choose_for(cuda, &one, &reduce, &chosen) == RONDO_SUCCESS ? chosen.us : 0;
 }
 
-/* By one kernel, whose output may lie elsewhere; `gap`: bytes between the blocks of a reduce-scatter's input. */
+/* Runs the collective by one kernel, whose output may lie elsewhere; `gap`: bytes between the blocks of a
+ * reduce-scatter's input. */
 static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out, size_t gap)
 {
     rd_chosen_t chosen;
@@ -272,7 +274,8 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
     return result == RONDO_SUCCESS ? rd_cuda_launch(cuda, &chosen.launch, &work, call->stream) : result;
 }
 
-/* recv == send on another rank than 0: into the own block, which is spent then, and from there to the front. */
+/* For recv == send on another rank than 0: the result goes into the rank's own block, whose input is no longer needed
+ * then, and from there to the front. */
 static rondo_result_t run_bounce(rd_cuda_t *cuda, const rd_call_t *call)
 {
     char *own = (char *)call->out + (size_t)cuda->k.rank * call->bounce;
@@ -302,8 +305,8 @@ rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, si
     return error == cudaSuccess ? result : rd_cuda_error(cuda->team->ctx, error, "memory aside");
 }
 
-/* A reduce_scatter by tables: a reduction to each rank in turn, for blocks of different lengths have different roots.
- */
+/* A reduce_scatter by tables is done as a reduction to each rank in turn: blocks of different lengths have different
+ * roots. */
 static rondo_result_t reduce_each(rd_cuda_t *cuda, const rd_call_t *call)
 {
     const size_t *counts = call->tables->in_counts;
@@ -362,7 +365,8 @@ rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, si
 
 /* ---- the entry ---- */
 
-/* How much of each buffer a collective touches on this rank, in elements; what cannot be reached is refused. */
+/* Sets *in and *out to the elements of each buffer that a collective touches on this rank, for the check that kernels
+ * can reach them. */
 static void extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, size_t *out)
 {
     size_t n = (size_t)cuda->k.nranks, count = call->desc.count;
@@ -378,7 +382,7 @@ static void extents(const rd_cuda_t *cuda, const rd_call_t *call, size_t *in, si
     if ((coll == RD_BROADCAST || coll == RD_SCATTER) && !rooting)
         *in = 0;
     if (call->tables)
-        *in = *out = 1; /* NULL where nothing is there */
+        *in = *out = 1; /* the buffer is NULL if it has no elements */
 }
 
 rondo_result_t rd_cuda_collective(rd_cuda_t *cuda, const rd_call_t *call)

@@ -1,21 +1,24 @@
-/* Collectives that move blocks, by copy engines: no multiprocessor but for a moment, and no memory but the user's.
+/* Collectives that move blocks by copy engines: they need multiprocessors only for a moment, and no memory but the
+ * user's.
  *
- * Ranks meet, each copies what it is to have out of the peers' registered buffers into its own, and they meet again
- * (kernels/barrier.cuh): the first meeting says that what is to be read is there, the second one that it has been read.
- * All of it lies in the caller's stream, or beside it, kernels and copies alike, so a graph takes it as it is.
+ * Ranks meet, each copies its output from the peers' registered buffers into its own, and they meet again
+ * (kernels/barrier.cuh): the first meeting says that the data to be read is there, the second one that it has been
+ * read. All of it lies in the caller's stream, or beside it, kernels and copies alike, so a graph captures it as it is.
  *
- * The host has to know where a peer's buffer is, and no word is exchanged at a call: so the caller promises that all
- * ranks' lie at the same offset of the same registration. A rank whose own is not registered refuses the call; when two
- * differ, the first meeting finds it out.
+ * The host has to know where a peer's buffer is, but a call exchanges no messages: so the caller promises that the
+ * buffers of all ranks lie at the same offset of the same registration. A rank whose own buffer is not registered
+ * refuses the call; if two ranks differ, the first meeting detects it.
  *
- * Copies cannot be called back, and one behind a meeting that failed is made all the same. That is why each rank reads
- * and none writes into another one's memory: what it gets then is not right, but it lies in the output of an operation
- * that has failed. A peer that is gone has left its memory mapped here until the registration is closed.
+ * Copies cannot be called back: one that is enqueued behind a failed meeting is made all the same. That is why each
+ * rank reads and none writes into another one's memory: the data that it gets then is not right, but it lies in the
+ * output of an operation that has failed. The memory of a peer that is gone stays mapped here until the registration is
+ * closed.
  *
  *   allgather   out of `send`; in place out of each rank's block of `recv`
  *   alltoall    out of `send`
  *   broadcast   out of `recv`, where the root puts it first: the others do not know its `send`. With more than two
- *               ranks each copies a part from the root, and after a further meeting the others from those who have them
+ *               ranks each copies a part from the root, and after a further meeting the other parts from the ranks that
+ *               have them
  */
 #include <string.h>
 
@@ -26,13 +29,13 @@ typedef struct copies {
     const rd_call_t *call;
     const rd_kregistered_t *where; /* what is read */
     uint64_t offset;
-    size_t bytes; /* of a block; broadcast: of all */
+    size_t bytes; /* of a block; broadcast: of the whole */
     int in_place;
-    rondo_result_t result; /* the first that is bad: nothing more is enqueued */
+    rondo_result_t result; /* the first error: nothing more is enqueued after it */
     rd_kwork_t barrier;
 } copies_t;
 
-/* What is read begins here on this rank, and is so long. */
+/* Returns where the data that is read begins on this rank, and its length. */
 static const char *source(copies_t *c, size_t *length)
 {
     const rd_call_t *call = c->call;
@@ -73,7 +76,7 @@ static rondo_result_t find(copies_t *c, int *number)
     return RONDO_SUCCESS;
 }
 
-/* What must be alike on all ranks. A broadcast is in place at whom it likes. */
+/* Sets what must be alike on all ranks. In a broadcast each rank may be in place or not. */
 static void set_mark(copies_t *c, int number)
 {
     const rd_coll_desc_t *desc = &c->call->desc;
@@ -95,13 +98,13 @@ static void take(copies_t *c, cudaError_t error)
         c->result = rd_cuda_error(c->cuda->team->ctx, error, "an operation by copies");
 }
 
-/* `behind`: this rank has read since the last meeting. */
+/* Launches a meeting. `behind`: this rank has read since the last meeting. */
 static void barrier(copies_t *c, int behind)
 {
     const rd_klaunch_t launch = {.kernel = RD_KERNEL_COPY, .blocks = 1, .threads = 32 * (uint32_t)c->cuda->k.nranks};
 
     c->barrier.barrier.behind = (uint32_t)behind;
-    c->barrier.barrier.mark[7]++; /* which meeting of the operation */
+    c->barrier.barrier.mark[7]++; /* number of the meeting within the operation */
     if (c->result == RONDO_SUCCESS)
         take(c, (cudaError_t)rd_kernel_launch(&launch, &c->barrier, c->call->stream));
 }
@@ -112,13 +115,13 @@ static void copy(copies_t *c, void *to, const void *from, size_t bytes, cudaStre
         take(c, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
 }
 
-/* `at` bytes into what the peer's rank has of the operation. */
+/* Copies `bytes` bytes from offset `at` of the peer's part in the operation. */
 static void cma(copies_t *c, int peer, size_t at, void *to, size_t bytes)
 {
     copy(c, to, (const char *)(uintptr_t)(c->where->base[peer] + c->offset + at), bytes, c->call->stream);
 }
 
-/* The i-th rank behind this one: so not all read from one. */
+/* Returns the i-th rank behind this one, so that not all ranks read from the same one at once. */
 static int behind(const copies_t *c, int i)
 {
     return (c->cuda->k.rank + i) % c->cuda->k.nranks;
@@ -136,7 +139,7 @@ static void from_peers(copies_t *c)
     }
 }
 
-/* The own block, which comes from this GPU's memory, is copied while the others come over the links. */
+/* The rank's own block, which comes from this GPU's memory, is copied while the others come over the links. */
 static void blocks(copies_t *c)
 {
     size_t at = (size_t)c->cuda->k.rank * c->bytes;
@@ -214,7 +217,8 @@ rondo_result_t rd_copies_collective(rd_cuda_t *cuda, const rd_call_t *call)
         broadcast(&c);
     else
         blocks(&c);
-    result = rd_order_after(cuda, call->stream); /* of what is there, in any case: it must not be closed before */
+    /* Even after an error: what is enqueued must be over before anything is closed. */
+    result = rd_order_after(cuda, call->stream);
     rd_device_back(before, cuda->device);
     return c.result == RONDO_SUCCESS ? result : c.result;
 }

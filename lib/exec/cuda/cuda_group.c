@@ -1,9 +1,8 @@
-/* Groups on CUDA communicators: what a thread has called between start and end, launched at the end.
+/* Groups on CUDA communicators: the calls of a thread between start and end are launched at the end.
  *
- * Ranks may call in different orders within a group what has no order between each other. So the launches have one that
- * depends on no call: communicators by their key; of each, its collectives in the order of the calls, then all its
- * messages.
- */
+ * Within a group, ranks may make calls in different orders if these calls have no order between each other. So the
+ * order of the launches does not depend on the order of calls: communicators are sorted by their key, and each launches
+ * its collectives in the order of the calls, then all its messages. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,15 +12,15 @@ typedef struct op {
     struct op *next;
     rd_call_t call;
     rd_tables_t tables;
-    rd_op_scalar_t scalar; /* that the call points to: its operator may be gone at the group's end */
-    size_t counts[];       /* that `tables` points to */
+    rd_op_scalar_t scalar; /* what the call points to: its operator may be gone at the group's end */
+    size_t counts[];       /* what `tables` points to */
 } op_t;
 
 /* One communicator's part of the group. */
 typedef struct part {
     struct part *next;
     rd_cuda_t *cuda;
-    uint64_t key; /* the communicator's, which may be gone when the next one is recorded */
+    uint64_t key; /* the communicator's key, kept because it may be gone when the next one is recorded */
     int rank;
     op_t *first, *last;
     rd_cuda_message_t *message_first, *message_last;
@@ -38,7 +37,7 @@ struct rd_cuda_pending {
     } wait[];
 };
 
-/* The communicator's part, at its place in the order of keys. */
+/* Returns the communicator's part, at its place in the order of keys; creates it if there is none. */
 static part_t *part_of(rd_cuda_t *cuda)
 {
     part_t **at = &parts, *made;
@@ -148,7 +147,7 @@ double rd_cuda_group_estimate(void)
     return longest;
 }
 
-/* Sends and receives of a rank with itself must be complete within the group. */
+/* Checks that sends and receives of a rank with itself are complete within the group. */
 static rondo_result_t check_self(const part_t *part)
 {
     const rd_cuda_t *cuda = part->cuda;
@@ -181,7 +180,7 @@ static rondo_result_t run_part(part_t *part)
     for (const op_t *op = part->first; op && result == RONDO_SUCCESS; op = op->next)
         result = rd_cuda_run(part->cuda, &op->call);
     if (part->message_first && result == RONDO_SUCCESS) {
-        /* The list comes back in other order: kept by one array, so that it can be freed. */
+        /* The run changes the order of the list: an array of copies keeps it in one piece, so that it can be freed. */
         size_t n = 0, i = 0;
         for (rd_cuda_message_t *m = part->message_first; m; m = m->next)
             n++;
@@ -203,7 +202,8 @@ static cudaStream_t last_stream(const part_t *part)
     return part->message_first ? part->message_first->stream : part->last->call.stream;
 }
 
-/* An event behind the last operation of a part; none while it is captured: then nobody can wait for it. */
+/* Records an event behind the last operation of a part; none while that is captured, because nobody can wait for it
+ * then. */
 static rondo_result_t note(rd_cuda_pending_t *pending, const part_t *part)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;

@@ -1,4 +1,4 @@
-/* Stands in for lib/cuda where the library is built without CUDA: every communicator is a host one. */
+/* Replaces lib/exec/cuda where the library is built without CUDA: every communicator is a host one. */
 #include "exec/cuda/cuda.h"
 
 int rd_cuda_built(void)

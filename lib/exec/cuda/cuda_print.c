@@ -46,7 +46,7 @@ int rd_cuda_multiprocessors(const char *bus)
     return sms;
 }
 
-/* The limits of a communicator of this shape, by these prices. */
+/* Sets the limits of a communicator of this shape, by these prices. */
 static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t *env, const rd_prices_t *prices,
                                    rd_limits_t *limits, size_t *window)
 {
@@ -138,7 +138,8 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     return why ? rd_error(NULL, RONDO_ERR_UNSUPPORTED, "nothing serves it: %s", why) : RONDO_SUCCESS;
 }
 
-/* Of one operation: the sizes up to which a kernel is chosen. Blocks where there are some, as in rondo-perf. */
+/* Prints for one operation the sizes up to which a kernel is chosen; of blocks, for operations that have blocks, as in
+ * rondo-perf. */
 static void choices_line(FILE *file, rd_coll_t coll, const rd_limits_t *limits, const rd_env_t *env)
 {
     uint64_t last = 0;

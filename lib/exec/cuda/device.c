@@ -1,4 +1,4 @@
-/* Devices: which one a communicator is for, and calls on another device than the current one. */
+/* Devices: the choice of a communicator's device, and calls on a device that is not the current one. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -15,13 +15,13 @@ int rd_cuda_built(void)
 
 rondo_result_t rd_cuda_error(rd_log_ctx_t *ctx, cudaError_t error, const char *what)
 {
-    (void)cudaGetLastError(); /* it is the caller's no more: the user's next look at it finds his own */
+    (void)cudaGetLastError(); /* cleared: the user's next check must find only the user's own errors */
     if (error == cudaErrorMemoryAllocation)
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "%s: %s", what, cudaGetErrorString(error));
     return rd_error(ctx, RONDO_ERR_CUDA, "%s: %s", what, cudaGetErrorString(error));
 }
 
-/* No device at all is no error: the machine has none, or no driver. */
+/* That there is no device at all is no error: the machine has none, or no driver. */
 static int absent(cudaError_t error)
 {
     return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
@@ -35,8 +35,8 @@ static int active(int device)
     return rd_driver.active(device, &flags, &is) == 0 && is;
 }
 
-/* Has the program gone to this thread's device? Codes that keep to host memory run on machines with GPUs, too.
- * *elsewhere: it has gone to that one, and this thread has not; -1: to none. */
+/* Returns nonzero if the program uses this thread's device; programs that keep to host memory run on machines with
+ * GPUs, too. *elsewhere: a device that the program uses, but not this thread; -1: none. */
 static int in_use(int count, int *elsewhere)
 {
     void *context = NULL;
@@ -45,7 +45,7 @@ static int in_use(int count, int *elsewhere)
     *elsewhere = -1;
     rd_driver_find();
     if (!rd_driver.context || !rd_driver.active)
-        return 1; /* not to be found out */
+        return 1; /* cannot be determined */
     if (rd_driver.context(&context) == 0 && context)
         return 1;
     if (cudaGetDevice(&device) == cudaSuccess && active(device))
@@ -102,12 +102,12 @@ rondo_result_t rd_cuda_device(int wanted, int *device)
     return RONDO_SUCCESS;
 }
 
-/* ---- what CUDA's runtime does not tell, and its driver does */
+/* ---- what CUDA's driver can tell, and its runtime cannot */
 
 rd_driver_t rd_driver;
 
-/* To ask CUDA itself would load and start it: tenths of a second, threads and descriptors, in every rank of a code that
- * keeps to host memory. Weak, because the simulated machine has another answer. */
+/* Asking CUDA itself would load and start it, which takes tenths of a second, threads and descriptors, in every rank of
+ * a program that keeps to host memory. The function is weak, because the simulated machine has another answer. */
 __attribute__((weak)) int rd_driver_loaded(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -146,10 +146,12 @@ void rd_driver_find(void)
 
 #define NO_CONTEXT (-1)
 
-/* A thread that has not used CUDA has device 0 by name, and no context. To give it back its device by cudaSetDevice
- * would make a context there, of hundreds of MB: so it is lent the other device's context, and has none again. */
+/* A thread that has not used CUDA has device 0 by name, and no context. Giving it back its device by cudaSetDevice
+ * would create a context there, of hundreds of MB. So it gets the other device's context for the call, and has none
+ * again afterwards. */
 
-/* A device's own context, kept as long as the process lives: the communicators' memory lies there. */
+/* Returns a device's primary context. It is kept as long as the process lives, because the communicators' memory lies
+ * there. */
 static void *context_of(int device)
 {
     static _Atomic(void *) known[64];

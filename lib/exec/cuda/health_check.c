@@ -1,13 +1,12 @@
-/* What the watch looks at several times a second for a CUDA communicator, because nobody else of this process may:
- * the caller of a stream's operation has gone on, or sleeps in CUDA.
+/* What the liveness thread checks several times a second for a CUDA communicator, because no other thread of this
+ * process can: the caller of an operation on a stream has gone on, or sleeps in CUDA.
  *
- * A kernel that has waited for a while says for whom in pinned memory, again and again. A peer that has left in order
- * has done all its part before, so a kernel that still waits for it waits for ever: the communicator fails. Whoever
- * else is waited for for long is named once a minute.
- */
+ * A kernel that has waited for a while writes into pinned memory, again and again, for which rank it waits. A peer that
+ * has left in order has done all its part before, so a kernel that still waits for it would wait for ever: the
+ * communicator fails. Any other rank for which a kernel waits long is reported once a minute. */
 #include "exec/cuda/cuda_int.h"
 
-/* A word that stood here may be from before what the peer stored last: only a second one counts. */
+/* The kernel may have written this before the last stores of the peer arrived: only a second sighting counts. */
 static void left_look(rd_cuda_t *cuda, int peer)
 {
     const rd_team_t *team = cuda->team;
@@ -49,7 +48,7 @@ void rd_cuda_health_poll(rd_cuda_t *cuda)
         return;
     rd_signature_ring_poll(cuda->signatures);
     int slow = (int)host->slow;
-    if (cuda->path && slow >= 1) /* a kernel of the node's own ranks, or one that waits for a proxy */
+    if (cuda->path && slow >= 1) /* by a kernel of the node's own ranks, or one that waits for a proxy */
         slow = slow <= team->node->nlocal ? team->node->local[slow - 1] + 1 : 0;
     if (slow < 1 || slow > team->nranks) {
         cuda->slow_ms = 0;

@@ -1,8 +1,7 @@
-/* A CUDA communicator's beginning and end.
+/* Creation and end of a CUDA communicator.
  *
- * The end is orderly when what is enqueued is over. After an error the stop word stands in pinned memory too, where
- * every kernel that waits sees it and leaves; so streams drain, and then, and only then, memory is given back.
- */
+ * The end is orderly when everything enqueued is over. After an error the stop word is set in pinned memory, too, where
+ * every kernel that waits sees it and leaves; so streams drain, and only then is memory freed. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -84,12 +83,13 @@ rondo_result_t rd_cuda_check(rd_cuda_t *cuda)
     return rd_health_fail(team->health, RONDO_ERR_INTERNAL, -1, "a kernel has left without having finished");
 }
 
-/* RONDO_IN_PROGRESS: a kernel is not over, or a proxy with what the last ones have left to it. */
+/* Returns RONDO_IN_PROGRESS if a kernel is not over, or if a proxy is still busy with what the last kernels have left
+ * to it. */
 static rondo_result_t over(rd_cuda_t *cuda)
 {
     cudaError_t error = cudaEventQuery(cuda->order.event);
 
-    if (error == cudaErrorNotReady) { /* what ends that may be a death or an abort */
+    if (error == cudaErrorNotReady) { /* a death or an abort may end that */
         (void)cudaGetLastError();
         (void)rd_health_poll(cuda->team->health);
         return RONDO_IN_PROGRESS;
@@ -113,7 +113,7 @@ rondo_result_t rd_cuda_drained(rd_cuda_t *cuda)
     return result;
 }
 
-/* A query now and then. */
+/* Queries now and then until everything is over. */
 static rondo_result_t wait_over(rd_cuda_t *cuda)
 {
     const struct timespec pause = {0, 50000};

@@ -1,6 +1,5 @@
-/* What GPUs allow of each algorithm, and in what portions a kernel carries it: see kernel_choose.h. What that costs is
- * cost/model_gpu.c's affair, and the choice itself plan/candidates.c's.
- */
+/* What GPUs allow of each algorithm, and in what portions a kernel does it: see kernel_choose.h. cost/model_gpu.c says
+ * what that costs, and plan/candidates.c makes the choice itself. */
 #include "exec/cuda/kernel_choose.h"
 
 #include <stdio.h>
@@ -8,22 +7,22 @@
 
 #include "sched/algo/algos.h"
 
-#define UNITS_MOST (1u << 20) /* more than any device holds */
+#define UNITS_MOST (1u << 20) /* more than any device can hold */
 
 static int is_kernel(const rd_algo_t *algo, rd_kernel_t kernel)
 {
     return algo->device.kernel == kernel;
 }
 
-/* Lines go through fifos. */
+/* Returns nonzero if the algorithm's lines go through fifos. */
 static int by_fifos(const rd_algo_t *algo)
 {
     return is_kernel(algo, RD_KERNEL_CHAIN) || rd_algo_is_program(algo) || is_kernel(algo, RD_KERNEL_MESSAGES);
 }
 
-/* Channels of SIMPLE to the next rank: in a ring a block receives and sends at once, and fewer fill the link. Never on
- * more than half of the multiprocessors: then another communicator's grid, which may want a place on as many as there
- * are, fits beside these blocks wherever they are. */
+/* Returns the number of SIMPLE's channels to the next rank. In a ring a block receives and sends at once, so fewer fill
+ * the link. They never take more than half of the multiprocessors: then another communicator's grid, which may need as
+ * many blocks as there are multiprocessors, fits beside these blocks wherever they are. */
 static uint32_t simple_channels(const rd_limits_t *l, const rd_algo_t *algo)
 {
     uint32_t channels = is_kernel(algo, RD_KERNEL_RING) ? (l->channels * 3 + 3) / 4 : l->channels,
@@ -32,8 +31,9 @@ static uint32_t simple_channels(const rd_limits_t *l, const rd_algo_t *algo)
     return channels < half ? channels : half;
 }
 
-/* The part of the rate that the prices speak of, which was measured with all channels that there may be. Half of them
- * have nine tenths of it; below that it goes by their number. */
+/* Returns the part of the rate in the prices that is reached: the prices were measured with the most channels that
+ * there may be. Half of them reach nine tenths of the rate, which counts as all of it; with fewer the rate is
+ * proportional to their number. */
 static double simple_part(const rd_limits_t *l, const rd_algo_t *algo)
 {
     const rd_limits_t all = {.channels = RD_KCHANNELS, .blocks = 2 * RD_KCHANNELS};
@@ -53,7 +53,7 @@ static double part_of(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t pr
     return proto == RD_PROTO_SIMPLE ? simple_part(l, algo) : 1;
 }
 
-/* How many threads a block has: as many as spread the units over all blocks that there may be, and no more. */
+/* Returns how many threads a block has: as many as spread the units over all blocks that there may be, and no more. */
 static uint32_t block_threads(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto, uint32_t units)
 {
     uint32_t least = 32 * rd_kernel_warps(algo, (int)l->nranks), threads = least;
@@ -66,7 +66,7 @@ static uint32_t block_threads(const rd_limits_t *l, const rd_algo_t *algo, rd_pr
     return threads;
 }
 
-/* The most units of a pass that a bank of so many bytes, blocks and kernel allow. */
+/* Returns the most units of a pass that a bank of `bank` bytes, the blocks and the kernel allow. */
 static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
                            uint64_t bank)
 {
@@ -79,7 +79,7 @@ static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, const rd_
         high = l->fifos;
     if (rd_algo_is_program(algo) && high > l->fifos / (uint32_t)algo->device.channels)
         high = l->fifos / (uint32_t)algo->device.channels;
-    while (low < high) { /* the greatest that fits; both conditions are monotonous */
+    while (low < high) { /* the greatest that fits; both conditions are monotonic */
         uint32_t middle = low + (high - low + 1) / 2;
         int fits = threads && rd_kernel_bank(algo, proto, w->coll, (int)l->nranks, middle) <= bank &&
                    rd_kernel_blocks(algo, (int)l->nranks, middle, threads) <= l->blocks;
@@ -107,8 +107,8 @@ uint32_t rd_limits_senders(const rd_limits_t *limits)
     return simple_channels(limits, &rd_algo_messages);
 }
 
-/* Both ends of a message must decide alike: by what all ranks share, and its bytes. From where on is the time by slices
- * at most `spare` percent above that by lines? */
+/* Both ends of a message must decide alike, so the decision follows from its bytes and from what all ranks share:
+ * messages go by slices from the length on at which slices take at most `spare` percent longer than lines. */
 void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
 {
     const rd_cost_gpus_t gpus = gpus_of(l);
@@ -130,7 +130,8 @@ void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
         l->sliced = loss > RD_KSLICE * gain ? (uint64_t)(loss / gain) : RD_KSLICE;
 }
 
-/* SIMPLE: a unit is a slice. All channels have one in each pass, as long as that makes them no shorter than may be. */
+/* SIMPLE: a unit is a slice. Each pass has one slice for each channel, unless that makes slices shorter than allowed.
+ */
 static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen)
 {
     uint32_t channels = simple_channels(l, chosen->launch.algo);
@@ -147,7 +148,8 @@ static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen
     chosen->launch.blocks = chosen->units;
 }
 
-/* By lines or SENTINEL: as many units a pass as the bank, the fifos and the blocks have room for. NULL, or why none. */
+/* By lines or SENTINEL: a pass has as many units as the bank, the fifos and the blocks allow. Returns NULL, or the
+ * reason why there is none. */
 static const char *cut_units(const rd_wanted_t *w, const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen)
 {
     const rd_algo_t *algo = chosen->launch.algo;
@@ -160,7 +162,7 @@ static const char *cut_units(const rd_wanted_t *w, const rd_limits_t *l, uint64_
     uint64_t passes = total ? (total + most - 1) / most : 1;
     if (is_kernel(algo, RD_KERNEL_RING) && w->coll == RD_ALLREDUCE && passes > 1) {
         uint64_t both = most_units(w, l, algo, proto, 2 * (uint64_t)l->bank), fewer = (total + both - 1) / both;
-        chosen->launch.banks = 4 * fewer <= 3 * passes; /* for less it is not worth its fences */
+        chosen->launch.banks = 4 * fewer <= 3 * passes; /* a smaller gain is not worth the additional fences */
         passes = chosen->launch.banks ? fewer : passes;
     }
     if (passes > rd_kernel_passes(algo, w->coll))
@@ -172,7 +174,7 @@ static const char *cut_units(const rd_wanted_t *w, const rd_limits_t *l, uint64_
     return NULL;
 }
 
-/* Why the way between these GPUs does not carry the protocol, or NULL. */
+/* Returns the reason why the path between these GPUs does not carry the protocol, or NULL. */
 static const char *proto_excluded(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
 {
     if (l->host_windows && proto == RD_PROTO_LL128)
@@ -223,7 +225,7 @@ static const char *cut_chunk(const rd_wanted_t *w, const rd_limits_t *l, rd_chos
     return NULL;
 }
 
-/* The candidate's launch, passes and units, or why there are none. */
+/* Sets the candidate's launch, passes and units. Returns NULL, or the reason why there are none. */
 static const char *cut(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
                        rd_chosen_t *chosen)
 {
@@ -272,7 +274,7 @@ static const char *excluded(const void *limits, const rd_choice_t *c)
     return rd_kchoose_one(k->wanted, k->limits, c->algo, c->proto, &chosen);
 }
 
-/* Slices are as long as the units make them: there is one price. */
+/* Slices are as long as the units make them, so there is one price. */
 static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
 {
     const coll_desc_t *k = limits;
@@ -301,14 +303,16 @@ void rd_kchoose_all(const rd_wanted_t *w, const rd_limits_t *l, const rd_forced_
     rd_candidates(&gpus, &k, &args, (int)l->nranks, forced, all);
 }
 
-/* From registered buffers, because RONDO_CUDA_COPY says that they lie alike. */
+/* Chooses copies from registered buffers, if RONDO_CUDA_COPY says that the buffers of all ranks lie alike. Returns
+ * nonzero if so. */
 static int copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
 {
     return env && env->cuda_copy && !w->kernels && w->count * w->element >= env->cuda_copy &&
            !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, chosen);
 }
 
-/* What goes by SIMPLE leaves multiprocessors to others: it is chosen where it is little slower than the best. */
+/* Returns the candidate to be used: SIMPLE leaves multiprocessors to others, so it is chosen if it is little slower
+ * than the best. */
 static const rd_choice_t *spare(const rd_choices_t *all, const rd_choice_t *best, const rd_env_t *env)
 {
     for (int i = 0; i < all->count && !all->entry[i].excluded; i++) {

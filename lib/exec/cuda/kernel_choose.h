@@ -1,5 +1,5 @@
-/* Which kernel an operation runs by, and in what portions: a pure function of what all ranks agree on, so that all of
- * them choose alike without a word. */
+/* The choice of the kernel that runs an operation, and of the portions in which it does: a pure function of what all
+ * ranks agree on, so that all of them choose alike without communication. */
 #ifndef RD_EXEC_CUDA_KERNEL_CHOOSE_H
 #define RD_EXEC_CUDA_KERNEL_CHOOSE_H
 
@@ -12,61 +12,62 @@
 /* What the device and the window allow; agreed on at creation. */
 typedef struct rd_limits {
     uint32_t nranks;
-    uint32_t blocks;          /* of one launch, at most */
-    uint32_t bank;            /* bytes */
-    uint32_t fifos;           /* of a pair */
-    uint32_t channels, slice; /* of SIMPLE: to the next rank; bytes of a slice, at most */
-    uint32_t streams;      /* 0: messages cannot go by slices; there is no room for a block each way for every peer */
-    uint64_t sliced;       /* messages of so many bytes go by slices; UINT64_MAX: none does */
-    uint32_t host_windows; /* GPUs do not all reach each other: windows lie in pinned host memory */
-    uint32_t copies;       /* registered buffers are mapped by all: blocks may be copied out of them */
-    uint32_t split;        /* 1: a store of 128 bytes may arrive in parts: PCIe */
-    double gbps;           /* by data sheet, of the slowest way between two of them, each way; 0: unknown */
+    uint32_t blocks;           /* of one launch, at most */
+    uint32_t bank;             /* bytes */
+    uint32_t fifos;            /* of a pair */
+    uint32_t channels, slice;  /* of SIMPLE: channels to the next rank; bytes of a slice, at most */
+    uint32_t streams;          /* 0: no messages by slices, for want of a block each way for every peer */
+    uint64_t sliced;           /* messages of this many bytes or more go by slices; UINT64_MAX: none do */
+    uint32_t host_windows;     /* GPUs do not all reach each other: windows lie in pinned host memory */
+    uint32_t copies;           /* registered buffers are mapped by all: blocks may be copied out of them */
+    uint32_t split;            /* 1: a store of 128 bytes may arrive in parts, as over PCIe */
+    double gbps;               /* of the slowest path between two GPUs, each way, by data sheet; 0: unknown */
     const rd_prices_t *prices; /* NULL: the built-in ones */
 } rd_limits_t;
 
-/* Zeroed before it is filled: compared as bytes. */
+/* Zeroed before it is filled in, because it is compared as bytes. */
 typedef struct rd_wanted {
-    uint32_t coll, type, op; /* op: as the kernels want it */
+    uint32_t coll, type, op; /* op: as the kernels take it */
     uint32_t element;        /* bytes */
-    uint64_t count;          /* elements: as in rd_kreduce_t */
-    uint32_t kernels;        /* not COPY, unless it is forced */
+    uint64_t count;          /* elements, as in rd_kreduce_t */
+    uint32_t kernels;        /* exclude COPY, unless it is forced */
 } rd_wanted_t;
 
 typedef struct rd_chosen {
-    rd_klaunch_t launch; /* without a card: nothing. MESSAGES: blocks and threads follow from the messages */
+    rd_klaunch_t launch; /* algo NULL: nothing chosen. MESSAGES: blocks and threads follow from the messages */
     uint32_t passes, units;
     uint32_t slice; /* SIMPLE: bytes of a unit */
     double us;      /* expected */
 } rd_chosen_t;
 
-/* What goes through fifos, CHAIN but by SIMPLE, and MESSAGES, has one protocol. */
+/* Returns the one protocol of everything that goes through fifos: CHAIN (except by SIMPLE), programs and MESSAGES. */
 rd_proto_t rd_fifo_proto(const rd_limits_t *limits);
-/* What the way between the farthest pair means for choices. */
+/* Sets what the path between the farthest pair means for choices. */
 void rd_limits_path(rd_limits_t *limits, rd_gpu_path_t way);
-/* Which messages go by slices: RONDO_CUDA_LONG, RONDO_PROTO, or the prices. When all else is known. */
+/* Decides which messages go by slices: by RONDO_CUDA_LONG, RONDO_PROTO, or the prices. Called when all else is known.
+ */
 void rd_limits_sliced(rd_limits_t *limits, const rd_env_t *env);
-/* Blocks of a rank that send by slices at a time, and as many that receive. */
+/* Returns the number of a rank's blocks that may send by slices at a time; as many may receive. */
 uint32_t rd_limits_senders(const rd_limits_t *limits);
 
-/* p2p_blocks.c: the blocks of streams, one of which has so many slices, where the device is in so many parts: about
- * half of the room is for those that receive, a power of two of blocks each, and the rest for those that send, neither
- * more than there are channels. That is this rank's business alone. Then the launch; mixed: without the blocks for
- * other nodes. */
+/* p2p_blocks.c. rd_streams_divide sets how many blocks serve each stream, where the longest stream has `slices` slices
+ * and the device is divided into `parts` parts: about half of them receive, a power of two for each stream, and the
+ * rest send, but neither are more than there are channels. Each rank decides this for itself. rd_streams_launch then
+ * returns the launch; `mixed`: the launch has blocks for other nodes, too, which are not counted in it. */
 void rd_streams_divide(const rd_limits_t *limits, uint32_t parts, uint32_t slices, rd_kmessages_t *k);
 rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, int mixed, const rd_kmessages_t *k);
 
-/* Do RONDO_ALGO and RONDO_PROTO name what the CUDA executor has? */
+/* Returns an error if RONDO_ALGO or RONDO_PROTO names what the CUDA executor does not have. */
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_log_ctx_t *ctx);
 
-/* One candidate: NULL, or why it cannot serve. */
+/* Evaluates one candidate. Returns NULL, or the reason why it cannot serve. */
 const char *rd_kchoose_one(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_algo_t *algo,
                            rd_proto_t proto, rd_chosen_t *chosen);
-/* All of them, the cheapest first, those that cannot serve last. */
+/* Lists all candidates, the cheapest first, those that cannot serve last. */
 void rd_kchoose_all(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_forced_t *forced, rd_choices_t *all);
-/* The cheapest, or what goes by SIMPLE if that is little slower (RONDO_CUDA_SPARE); or COPY, never for its price alone,
- * where RONDO_CUDA_COPY promises that it can serve; or what RONDO_ALGO and RONDO_PROTO force. NULL, or why there is
- * none. */
+/* Chooses the cheapest candidate, or one by SIMPLE if that is little slower (RONDO_CUDA_SPARE); or COPY, never for its
+ * price alone, if RONDO_CUDA_COPY promises that it can serve; or what RONDO_ALGO and RONDO_PROTO force. Returns NULL,
+ * or the reason why there is none. */
 const char *rd_kchoose(const rd_wanted_t *wanted, const rd_limits_t *limits, const rd_env_t *env, rd_chosen_t *chosen);
 
 #endif

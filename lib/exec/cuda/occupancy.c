@@ -1,19 +1,20 @@
-/* Several communicators on one GPU. A kernel here waits for its peers on other GPUs, so what two GPUs may begin in
- * different orders has to fit on each of them together, or all wait for ever: on one GPU the first communicator's
- * kernel keeps the second's out, on the other it is the other way round.
+/* Several communicators on one GPU. A kernel here waits for its peers on other GPUs. So kernels that two GPUs may start
+ * in different orders have to fit on each of them together; otherwise all wait for ever, because on one GPU the first
+ * communicator's kernel keeps the second's out, and on the other it is the other way round.
  *
- * A communicator that is alone may fill the GPU. Where there are more, each takes its part, and its groups of warps
- * serve one unit after the other; ranks need not do so alike. Beyond MOST parts become no smaller: so many operations
- * fit at a time. A third of a ring's warps is as many as the link needs, by its rate and a latency of 2 us.
+ * A communicator that is alone may fill the GPU. If there are more, each takes its part, and its groups of warps serve
+ * one unit after the other; ranks need not do so alike. With more than MOST communicators the parts get no smaller, so
+ * only MOST operations fit at a time. A third of a ring's warps is as many as the link needs, by its rate and a latency
+ * of 2 us.
  *
- * Not for messages by lines, all of whose warps must run at once: their number is agreed on when a communicator is
- * made. What goes by slices has as many blocks as its rank likes (p2p.c). */
+ * This does not apply to messages by lines, all of whose warps must run at once: their number is agreed on when a
+ * communicator is created. For messages by slices each rank chooses its number of blocks (p2p.c). */
 #include "exec/cuda/cuda_int.h"
 
 #define DEVICES 64
 #define MOST 3
 
-static _Atomic int living[DEVICES]; /* communicators of this process, of every rank of it */
+static _Atomic int living[DEVICES]; /* communicators of this process, on all of its ranks */
 
 void rd_occupancy_join(rd_cuda_t *cuda)
 {

@@ -1,11 +1,10 @@
-/* Call order of one communicator's operations, whatever streams they go to.
+/* The call order of one communicator's operations, whatever streams they go to.
  *
- * An event is recorded behind every operation; the next one, if it goes to another stream, waits for it there. An
- * operation that is captured hangs behind the last one of the same capture by an edge of the graph. To the world
+ * An event is recorded behind every operation; the next operation waits for it if it goes to another stream. An
+ * operation that is captured depends on the last one of the same capture by an edge of the graph. Towards operations
  * outside, a capture has one node that waits for the event before its first operation, and one that records it behind
- * its last: the latter is moved along as operations come, so that a graph of many operations pays for it once. So
- * replays and plain calls keep the order in which they were launched.
- */
+ * its last. The latter is moved along as operations are added, so that a graph of many operations pays for it once. So
+ * replays and plain calls keep the order in which they were launched. */
 #include "exec/cuda/cuda_int.h"
 
 int rd_cuda_captured(cudaStream_t stream)
@@ -35,7 +34,7 @@ void rd_order_free(rd_cuda_t *cuda)
     cuda->order.event = cuda->order.side = NULL;
 }
 
-/* The ranks of a node alone have no order of their own: what they do is part of their communicator's operations. */
+/* A node communicator has no order of its own: what it does is part of the outer communicator's operations. */
 static rd_order_t *order_of(rd_cuda_t *cuda)
 {
     return &(cuda->parent ? cuda->parent : cuda)->order;
@@ -59,8 +58,8 @@ static cudaError_t look(cudaStream_t stream, capture_t *c)
     return error;
 }
 
-/* A stream's handle may come again for another stream, its id does not. Not of a stream that is captured: to ask for
- * its id spoils the capture. */
+/* Returns the id of a stream: its handle may be reused for another stream, but its id is not. Not for a stream that is
+ * captured, because the query would invalidate the capture. */
 static unsigned long long stream_id(cudaStream_t stream)
 {
     unsigned long long id = 0;
@@ -110,7 +109,8 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a call");
 }
 
-/* A capture that went on in a stream that the operation did not go to alone: it has several last nodes. */
+/* Moves the node that records the event. If the capture has several last nodes, the operation is not the only one in
+ * its stream, which is an error. */
 static cudaError_t after_captured(rd_order_t *o, const capture_t *c)
 {
     cudaGraphNode_t last;

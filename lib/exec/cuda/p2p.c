@@ -1,16 +1,16 @@
 /* Messages: send and receive, and the collectives whose blocks go from rank to rank.
  *
- * One launch serves all messages of a group, each pair of ranks and direction in order: so it waits for no launch that
- * a peer has put behind what waits for this one, however the peers group theirs. What does not fit into the kernel's
- * arguments is written into the window before it, by launches that carry nothing else.
- */
+ * One launch serves all messages of a group, and those of each pair of ranks and direction in order. So it never waits
+ * for a launch that a peer has enqueued behind one that waits for this launch, however the peers group their messages.
+ * Messages that do not fit into the kernel's arguments are written into the window before it, by launches that do
+ * nothing else. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/cuda/p2p.h"
 #include "sched/algo/algos.h"
 
-#define POSTED (256u << 10) /* a shorter message is through before a post has come */
+#define POSTED (256u << 10) /* a shorter message is through before a post could come */
 
 static rondo_result_t lists_begin(rd_cuda_t *cuda, rd_lists_t *l)
 {
@@ -29,7 +29,7 @@ static void lists_end(rd_lists_t *l)
         free(l->of);
 }
 
-/* How many ranks its receiver is behind its sender. */
+/* Returns how many ranks the message's receiver is behind its sender. */
 static int distance(const rd_cuda_t *cuda, const rd_cuda_message_t *m)
 {
     int d = m->send ? m->peer - cuda->k.rank : cuda->k.rank - m->peer;
@@ -53,24 +53,26 @@ static void append(const rd_cuda_t *cuda, rd_lists_t *l, rd_cuda_message_t *m)
     l->count += m->bytes != 0;
 }
 
-/* What a launch is told, as it is filled in. */
+/* The arguments of a launch, as they are filled in. */
 typedef struct taking {
     const rd_cuda_t *cuda;
     const rd_lists_t *lists;
     rd_kmessages_t *k;
     rd_kmessage_t *all;
-    uint32_t used;   /* of all */
-    uint32_t most;   /* slices of a stream */
+    uint32_t used;   /* entries used in `all` */
+    uint32_t most;   /* slices of the longest stream */
     uint32_t beside; /* multiprocessors that messages to other nodes take */
 } taking_t;
 
-/* By slices? As the peer decides, too. Where buffers are registered, what is long waits for posts. */
+/* Returns nonzero if the message goes by slices; the peer decides the same. Where buffers are registered, long messages
+ * wait for posts instead. */
 static int is_long(const taking_t *t, uint64_t bytes)
 {
     return bytes >= t->cuda->limits.sliced && !t->k->registered;
 }
 
-/* The messages of a pair that go by lines, or by slices, put behind those in `all`. Nonzero: there are some. */
+/* Puts the messages of a pair that go by lines, or by slices, behind those in `all`. Returns nonzero if there are some.
+ */
 static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, int slices)
 {
     const rd_kcomm_t *c = &t->cuda->k;
@@ -99,7 +101,7 @@ static void take_all(taking_t *t)
     rd_kmessages_t *k = t->k;
 
     k->npairs = k->warps = k->sends = k->receives = k->senders = k->receivers = 0;
-    for (int i = 1; i < n; i++) { /* from the nearest peer on, to which nobody else goes first */
+    for (int i = 1; i < n; i++) { /* from the nearest peer on, so that ranks begin with different peers */
         k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank + i) % n, 1, 0);
         k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank - i + n) % n, 0, 0);
     }
@@ -111,7 +113,7 @@ static void take_all(taking_t *t)
     rd_streams_divide(&limits, rd_occupancy_parts(t->cuda), t->most, k);
 }
 
-/* More messages than a kernel's arguments hold: into the window's list. */
+/* Writes the messages into the window's list, because they are more than a kernel's arguments hold. */
 static rondo_result_t take_listed(rd_cuda_t *cuda, const rd_lists_t *l, taking_t *t, cudaStream_t stream)
 {
     if (l->count > RD_KLIST_MOST)
@@ -141,7 +143,7 @@ rondo_result_t rd_messages_take(rd_cuda_t *cuda, const rd_lists_t *l, uint32_t u
     return RONDO_SUCCESS;
 }
 
-/* `from` and `to`: what this rank sends to itself. */
+/* `from` and `to`: a message of this rank to itself. */
 static rondo_result_t launch_all(rd_cuda_t *cuda, const rd_lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
                                  cudaStream_t stream)
 {
@@ -159,7 +161,7 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const rd_lists_t *l, rd_kmessa
 
 /* ---- between nodes ---- */
 
-/* What stays on this node goes over to `near`, whose ranks are those of the node. */
+/* Moves the messages within this node to `near`, whose ranks are those of the node. */
 static void keep_near(const rd_cuda_t *cuda, rd_lists_t *l, rd_lists_t *near)
 {
     const rd_node_t *node = cuda->team->node;
@@ -174,7 +176,7 @@ static void keep_near(const rd_cuda_t *cuda, rd_lists_t *l, rd_lists_t *near)
     l->count -= near->count;
 }
 
-/* Where the node's ranks have windows, what stays on the node goes by its own kernels, alone or beside the rest. */
+/* If the node's ranks have windows, messages within the node go by its own kernels, alone or beside the others. */
 static rondo_result_t launch_separately(rd_cuda_t *cuda, rd_lists_t *l, cudaStream_t stream)
 {
     const rd_kmessage_t none = {NULL, 0};
@@ -182,15 +184,15 @@ static rondo_result_t launch_separately(rd_cuda_t *cuda, rd_lists_t *l, cudaStre
 
     if (!cuda->node_comm)
         return rd_messages_proxied(cuda, l, NULL, stream);
-    (void)lists_begin(cuda->node_comm, &near); /* so few ranks need no memory */
+    (void)lists_begin(cuda->node_comm, &near); /* cannot fail: so few ranks need no memory */
     keep_near(cuda, l, &near);
     if (l->count == 0)
         return launch_all(cuda->node_comm, &near, none, none, stream);
     return rd_messages_proxied(cuda, l, near.count ? &near : NULL, stream);
 }
 
-/* Messages of this rank to itself match in order: the first goes with the kernel, the others are copies of their own.
- */
+/* Messages of this rank to itself match in order: the first goes with the kernel, each of the others is a copy of its
+ * own. */
 static rondo_result_t run_self(rd_cuda_t *cuda, rd_lists_t *l, rd_kmessage_t *from, rd_kmessage_t *to,
                                cudaStream_t stream)
 {
@@ -233,7 +235,7 @@ typedef struct streams {
     size_t count, room;
 } streams_t;
 
-/* -1: no memory. */
+/* Returns 0, or -1 if there is no memory. */
 static int note_stream(streams_t *s, cudaStream_t stream)
 {
     for (size_t i = s->count; i-- > 0;) { /* the latest is the likeliest */
@@ -280,7 +282,8 @@ rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
 
 /* ---- collectives ---- */
 
-/* The block that goes from `from` to `to`, and where it lies at both; 0 bytes: none. Uniform collectives. */
+/* Uniform collectives. Returns the bytes of the block that goes from `from` to `to`, 0 if there is none, and where it
+ * lies at both. */
 static size_t uniform(const rd_call_t *c, int from, int to, size_t *in, size_t *out)
 {
     size_t bytes = c->desc.count * rondo_type_size(c->desc.type);

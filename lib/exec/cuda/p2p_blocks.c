@@ -1,12 +1,13 @@
-/* How many blocks a launch of messages has. Warps that serve lines are as many as the messages want, which ranks agree
- * on; streams, of what goes by slices, are served by as many blocks as this rank likes. All of those must run at once,
- * or they wait for each other for ever; those that copy what the rank sends to itself wait for nobody. */
+/* The number of blocks of a launch of messages. The number of warps that serve lines follows from the messages, and
+ * ranks agree on it; streams, which are messages by slices, are served by as many blocks as each rank chooses. All of
+ * those must run at once, or they wait for each other for ever; blocks that copy what the rank sends to itself wait for
+ * nobody. */
 #include "exec/cuda/kernel_choose.h"
 #include "sched/algo/algos.h"
 
 #define COPY_BLOCKS 32u        /* that copy, beside lines */
-#define COPY_BESIDE 8u         /* beside slices, whose blocks have a multiprocessor each: they keep up with a link */
-#define COPY_BYTES (32u << 10) /* by one of them at least */
+#define COPY_BESIDE 8u         /* beside slices, whose blocks have a multiprocessor each: these keep up with a link */
+#define COPY_BYTES (32u << 10) /* bytes that one of them copies at least */
 
 static uint32_t at_most(uint32_t value, uint32_t most)
 {
@@ -21,7 +22,8 @@ static uint32_t copy_blocks(const rd_kmessages_t *k)
     return blocks < most ? (uint32_t)blocks : most;
 }
 
-/* For streams: less where lines, copies or other communicators want room, but one for each of them. */
+/* Returns the number of blocks for streams: fewer if lines, copies or other communicators need some, but one for each
+ * stream. */
 static uint32_t stream_room(const rd_limits_t *limits, uint32_t parts, const rd_kmessages_t *k)
 {
     uint32_t warps = rd_kernel_threads(RD_KERNEL_STREAMS, RD_PROTO_LL) / 32,

@@ -1,5 +1,5 @@
-/* The programs that a communicator has used, one for each schedule, operation and root: compiled once, on the host, and
- * copied into the arguments of a launch. Nothing of them lies on the device. */
+/* The programs that a communicator has used, one for each schedule, operation and root. They are compiled once, on the
+ * host, and copied into the arguments of a launch; they are not kept on the device. */
 #include <stdlib.h>
 
 #include "exec/cuda/cuda_int.h"

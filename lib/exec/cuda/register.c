@@ -1,32 +1,31 @@
-/* Registered buffers: every rank maps those of all others, so that what is long goes from the sender's buffer straight
- * into the receiver's. The receiver's kernel looks for its buffer among the registered ones and posts what it has found
- * (kernels/fifo.cuh); so the host decides nothing at a call, and a graph needs to know nothing. Copies of the host's
- * (copy_engine.c) look here.
+/* Registered buffers: every rank maps those of all others, so that long messages go from the sender's buffer directly
+ * into the receiver's. The receiver's kernel looks up its buffer among the registered ones and posts what it has found
+ * (kernels/fifo.cuh); so the host decides nothing at a call, and a graph needs no data about it. Copy engines
+ * (copy_engine.c) use the host's table here.
  *
  * Registering is collective: all ranks give a buffer the same number, tell each other where theirs is, map the others',
- * and hear whether all could; if one could not, the registration is a promise and no more. It is that from the start
- * where GPUs do not reach each other, and where several ranks belong to one process, of which one thread may call for
- * all, one after the other. The table that kernels look into is written behind what was enqueued.
- */
+ * and exchange whether that succeeded; if one rank failed, the registration is a promise only. It is that from the
+ * start where GPUs do not reach each other, and where several ranks belong to one process, of which one thread may call
+ * for all, one after the other. The table that kernels use is written behind what was enqueued. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/cuda/cuda_int.h"
 
 typedef struct registered {
-    enum { FREE, USED, LEFT } state; /* LEFT: kernels may still be under way that use what is imported */
+    enum { FREE, USED, LEFT } state; /* LEFT: kernels that use the imported memory may still be under way */
     void *imported[RD_KRANKS];       /* bases to be closed */
-    rd_kregistered_t where;          /* USED: what kernels are told */
+    rd_kregistered_t where;          /* USED: the entry in the kernels' table */
 } registered_t;
 
 struct rd_cuda_registered {
-    cudaStream_t stream; /* for what is written into the table */
+    cudaStream_t stream; /* for writing into the table */
     registered_t all[RD_KREGISTERED];
 };
 
 typedef struct offer {
     rd_verdict_t verdict;
-    uint64_t offset, bytes; /* bytes 0: this rank's cannot be mapped */
+    uint64_t offset, bytes; /* bytes 0: this rank's buffer cannot be mapped */
     cudaIpcMemHandle_t handle;
 } offer_t;
 
@@ -79,7 +78,7 @@ int rd_registered_possible(const rd_cuda_t *cuda)
     return cuda->k.nranks > 1 && !cuda->limits.host_windows;
 }
 
-/* Behind all that is enqueued. */
+/* Writes an entry of the table, behind everything that is enqueued. */
 static rondo_result_t write_entry(rd_cuda_t *cuda, int number, const rd_kregistered_t *entry)
 {
     return rd_cuda_write(cuda, offsetof(rd_kcontrol_t, registered) + (size_t)number * sizeof *entry, entry,
@@ -124,7 +123,7 @@ static rondo_result_t begin(rd_cuda_t *cuda)
     return RONDO_SUCCESS;
 }
 
-/* What cannot be exported, as memory of a pool, is no error. */
+/* Memory that cannot be exported, such as that of a pool, is no error. */
 static void own_offer(rd_cuda_t *cuda, void *buffer, size_t bytes, offer_t *offer)
 {
     struct cudaPointerAttributes a;
@@ -138,7 +137,7 @@ static void own_offer(rd_cuda_t *cuda, void *buffer, size_t bytes, offer_t *offe
     offer->bytes = bytes;
 }
 
-/* Nonzero: all that are offered are mapped. */
+/* Returns nonzero if all buffers that are offered have been mapped. */
 static int map_all(rd_cuda_t *cuda, registered_t *r, const offer_t *offers, void *buffer, rd_kregistered_t *entry)
 {
     for (int i = 0; i < cuda->k.nranks; i++) {
@@ -161,7 +160,8 @@ static int map_all(rd_cuda_t *cuda, registered_t *r, const offer_t *offers, void
     return 1;
 }
 
-/* What was enqueued is over: what it used is closed, and the first free number found, the same on all ranks. */
+/* Waits until everything enqueued is over, closes the memory that it used, and finds the first free number, which is
+ * the same on all ranks. */
 static rondo_result_t prepare(rd_cuda_t *cuda, registered_t **free_one)
 {
     rondo_result_t result = begin(cuda);
@@ -179,7 +179,7 @@ static rondo_result_t prepare(rd_cuda_t *cuda, registered_t **free_one)
     return result;
 }
 
-/* Maps and tells; *made: all could. */
+/* Maps the buffers and exchanges the result; *made: all ranks succeeded. */
 static rondo_result_t make(rd_cuda_t *cuda, registered_t *r, const offer_t *offers, void *buffer, int *made)
 {
     int rank = cuda->k.rank, number = (int)(r - cuda->registered->all);
@@ -243,7 +243,7 @@ void rd_cuda_windows(rd_cuda_t *cuda)
     cuda->windows = 1;
 }
 
-/* Nobody waits and no word is exchanged: a communicator may be ended without the others, and while kernels wait. */
+/* Nobody waits and nothing is exchanged: a communicator may be ended without the others, and while kernels wait. */
 rondo_result_t rd_cuda_deregister(rd_cuda_t *cuda, int number)
 {
     const rd_kregistered_t none = {{0}, {0}};

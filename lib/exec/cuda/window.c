@@ -1,12 +1,11 @@
-/* The window of a rank and the words that it shares with its kernels: see kernels/work.h for what lies in it.
+/* The window of a rank and the words that it shares with its kernels: kernels/work.h describes what a window contains.
  *
- * A window is freed when nobody touches it any more: not this rank's kernels, which are over, and not the peers', who
- * say so by leaving. Destroying a communicator waits for nobody, so a window whose peers are still there goes to the
- * graveyard of the process; later communicators look there first, and the last one of the process to go frees what has
- * come to rest. cudaFree waits for everything that runs on the device: so it is called only when no communicator is
- * left in this process, whose kernels might wait for what this thread does next. So does the end of pinning, where
- * windows lie in host memory (window_host.c).
- */
+ * A window is freed when nobody touches it any more: neither this rank's kernels, when they are over, nor the peers,
+ * which show that by leaving. Destroying a communicator waits for nobody, so a window whose peers have not left is put
+ * into the graveyard of the process. Later communicators look for a window there first, and the last communicator of
+ * the process to end frees those whose peers have left. cudaFree waits for everything that runs on the device, so it is
+ * called only when this process has no communicator left whose kernels might wait for what this thread does next. The
+ * same holds for unpinning, where windows lie in host memory (window_host.c). */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -17,9 +16,9 @@
 #include "exec/cuda/proxy/proxy.h"
 
 #define WINDOW_MOST ((size_t)62 << 20) /* with the barrier's page: CUDA allocates by 2 MB */
-#define MESSAGE_SLICE (16u << 10)      /* of what is some megabytes: a fence takes as long as to move so much */
+#define MESSAGE_SLICE (16u << 10)      /* of messages of some megabytes: a fence takes as long as moving this much */
 #define PAGE ((size_t)4096)
-#define WORDS 64 /* a pinned page holds so many communicators' words */
+#define WORDS 64 /* communicators whose words a pinned page holds */
 #define WORD_BYTES 64
 
 typedef struct grave {
@@ -27,7 +26,7 @@ typedef struct grave {
     char *window;
     size_t bytes;
     int device;                        /* -1: it is pinned host memory */
-    int peers;                         /* 0: at rest */
+    int peers;                         /* 0: nobody touches it any more */
     rd_node_t node;                    /* keeps `controls` mapped */
     rd_control_t *controls[RD_KRANKS]; /* of the node's ranks, in the node's order */
 } grave_t;
@@ -46,7 +45,7 @@ static size_t round_up(size_t value, size_t to)
     return (value + to - 1) / to * to;
 }
 
-/* The greatest power of two that is at most so much, and RD_KFIFOS. */
+/* Returns the greatest power of two that is at most `most` and RD_KFIFOS. */
 static uint32_t power_of_two(size_t most)
 {
     uint32_t power = 1;
@@ -56,8 +55,8 @@ static uint32_t power_of_two(size_t most)
     return power;
 }
 
-/* How much memory banks, fifos and slices may take: links between GPUs want megabytes under way, the way through host
- * memory a tenth of it. */
+/* How much memory banks, fifos and slices may take: links between GPUs need megabytes under way, the path through host
+ * memory a tenth of that. */
 static const struct {
     size_t bank, fifos, slices;
 } sizes[2] = {
@@ -65,7 +64,8 @@ static const struct {
     {(size_t)3 << 19, (size_t)4 << 20, (size_t)2 << 20},
 };
 
-/* Channels to the next rank, or blocks that receive messages, and how long their slices are. */
+/* Sets the number of channels to the next rank, which is also that of blocks that receive messages, and the length of
+ * their slices. Returns the bytes of all slices. */
 static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)
 {
     uint32_t channels = env->cuda_channels ? (uint32_t)env->cuda_channels : RD_KCHANNELS;
@@ -79,7 +79,7 @@ static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)
     return round_up((size_t)channels * RD_KSLICES * cuda->limits.slice, RD_KALIGN);
 }
 
-/* A pair's fifos, among so many ranks. */
+/* Returns the number of a pair's fifos if there are `ranks` ranks. */
 static uint32_t fifos_of(const rd_env_t *env, int host_windows, size_t ranks)
 {
     uint32_t fifos = power_of_two(sizes[host_windows].fifos / (RD_KSLOTS * RD_KSLOT) / ranks);
@@ -87,9 +87,9 @@ static uint32_t fifos_of(const rd_env_t *env, int host_windows, size_t ranks)
     return env->cuda_fifos && (uint32_t)env->cuda_fifos < fifos ? (uint32_t)env->cuda_fifos : fifos;
 }
 
-/* A pair's fifos: for what goes from neighbour to neighbour as many as there are in the memory that they may take.
- * Messages go between all pairs at once: theirs stay within what the device runs at once, beside a block each way for
- * every peer, if messages may go by slices. */
+/* Lays out the window. For algorithms that go from neighbour to neighbour, a pair has as many fifos as fit into the
+ * memory for them. Messages go between all pairs at once: the fifos that they use are limited by what the device runs
+ * at once, beside a block each way for every peer if messages may go by slices. */
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 {
     rd_kcomm_t *k = &cuda->k;
@@ -119,7 +119,7 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
     cuda->limits.fifos = k->fifos;
 }
 
-/* ---- the graveyard; with the lock ---- */
+/* ---- the graveyard; with the lock held ---- */
 
 static int process_over(const rd_node_t *node, int m)
 {
@@ -148,7 +148,7 @@ static void sweep(void)
     }
 }
 
-/* Nobody of this process waits for anything any more. */
+/* Called when no communicator of this process is left that might wait for anything. */
 static void free_all(void)
 {
     for (grave_t **at = &graves; *at;) {
@@ -220,7 +220,8 @@ static void words_give(rd_khost_t *words)
     }
 }
 
-/* Memory that a communicator leaves; NULL: it stays for ever. */
+/* Puts memory that a communicator leaves into the graveyard. Returns NULL without memory for the entry: then it is
+ * never freed. */
 static grave_t *close_comm(char *window, size_t bytes, int device)
 {
     grave_t *g = calloc(1, sizeof *g);
@@ -232,7 +233,8 @@ static grave_t *close_comm(char *window, size_t bytes, int device)
     return g;
 }
 
-/* Host memory stays mapped as long as it is pinned. What peers do with their mapping of it is no matter here. */
+/* Host memory stays mapped as long as it is pinned. What peers do with their own mappings of it does not matter here.
+ */
 static void close_shared(rd_cuda_t *cuda)
 {
     grave_t *g;
@@ -246,7 +248,7 @@ static void close_shared(rd_cuda_t *cuda)
     memset(&cuda->shared, 0, sizeof cuda->shared);
 }
 
-/* ---- a communicator's ---- */
+/* ---- a communicator's window ---- */
 
 static cudaError_t clear(rd_cuda_t *cuda)
 {
@@ -286,7 +288,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
     if (error != cudaSuccess)
         return rd_cuda_error(cuda->team->ctx, error, "device memory for a communicator");
     if (!cuda->parent)
-        cuda->host->timeout_ms = /* 24 days are for ever: kernels compare clocks that wrap around */
+        cuda->host->timeout_ms = /* 24 days count as for ever: kernels compare clocks that wrap around */
             cuda->team->timeout_ms > INT32_MAX ? 0 : (uint32_t)cuda->team->timeout_ms;
     cuda->k.own = cuda->window;
     cuda->scratch = cuda->window ? cuda->window + cuda->window_bytes - PAGE : NULL;
@@ -323,7 +325,7 @@ void rd_window_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *contr
         words_give(cuda->host);
     g = cuda->window ? close_comm(cuda->window, cuda->window_bytes, cuda->device) : NULL;
     if (g && controls && !cuda->limits.host_windows) {
-        g->peers = node->nlocal; /* windows are mapped by few: RD_KRANKS */
+        g->peers = node->nlocal; /* at most RD_KRANKS ranks map windows */
         for (int m = 0; m < node->nlocal; m++)
             g->controls[m] = controls[node->local[m]];
         g->node = *node;

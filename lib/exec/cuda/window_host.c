@@ -1,9 +1,9 @@
-/* GPUs of one node that do not reach each other: the windows of all ranks lie in host memory that they share, pinned
- * for the GPU of each. The memory is found and mapped as that of host communicators is (node/node.h), so it crosses
- * containers and has no name. What a rank's kernels tell only each other stays in device memory.
+/* Windows of GPUs of one node that do not reach each other: the windows of all ranks lie in host memory that they
+ * share, pinned for the GPU of each. This memory is found and mapped as that of host communicators is (node/node.h), so
+ * it works across containers and has no name. What only a rank's own kernels exchange stays in device memory.
  *
- * Pinning and its end may wait for all that runs on the device, so the end comes when no communicator of the process is
- * left: see window.c. Ranks that are threads share one mapping, which is pinned once. */
+ * Pinning and unpinning may wait for everything that runs on the device, so memory is unpinned when the process has no
+ * communicator left: see window.c. Ranks that are threads share one mapping, which is pinned once. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ int rd_window_host_unpin(const char *base)
     return last;
 }
 
-/* This rank's window at rest, and all of them in the addresses of its device. */
+/* Clears this rank's window, and sets the addresses of all windows as its device sees them. */
 static rondo_result_t open_windows(rd_cuda_t *cuda)
 {
     const rd_node_t *node = &cuda->shared;

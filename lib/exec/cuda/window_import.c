@@ -1,10 +1,9 @@
 /* What ranks tell each other about devices, and how each maps the windows of all.
  *
  * Within a process a window is reached by its address, once peer access is allowed; between processes by an IPC handle,
- * which names the allocation's base. Everything travels by the bootstrap's authenticated allgather, and whoever fails
- * says so there: so all ranks fail together, each with a sentence that names the rank and the reason. Where one GPU
- * does not reach another one, all windows lie in host memory instead: window_host.c.
- */
+ * which names the base of the allocation. Everything is exchanged by the bootstrap's authenticated allgather, and a
+ * rank that fails says so there: so all ranks fail together, each with an error that names the rank and the reason. If
+ * one GPU does not reach another one, all windows lie in host memory instead: window_host.c. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +28,15 @@ typedef struct facts {
 
 typedef struct offer {
     rd_verdict_t verdict;
-    rd_missed_t missed; /* why other processes cannot have it */
+    rd_missed_t missed; /* why other processes cannot map the window */
     void *window;
-    uint64_t offset; /* of the window within what the handle names */
+    uint64_t offset; /* of the window within the allocation that the handle names */
     cudaIpcMemHandle_t handle;
-    rd_gpu_path_t way; /* between the farthest two, as this rank sees it */
+    rd_gpu_path_t way; /* path between the farthest pair, as this rank sees it */
 } offer_t;
 
-/* Kept while the process lives; a forked child that may use CUDA has begun anew by exec. */
+/* Returns a number that the process keeps as long as it lives. A forked child that may use CUDA has started anew by
+ * exec. */
 static uint64_t process_number(void)
 {
     static _Atomic uint64_t number;
@@ -74,7 +74,7 @@ void rd_verdict_set(rd_verdict_t *v, rondo_result_t result)
         snprintf(v->text, sizeof v->text, "%s", rd_thread_error());
 }
 
-/* ---- who is where ---- */
+/* ---- where ranks are ---- */
 
 static rondo_result_t own_facts(rd_cuda_t *cuda, rd_cuda_peer_t *peer)
 {
@@ -101,7 +101,7 @@ static rondo_result_t own_facts(rd_cuda_t *cuda, rd_cuda_peer_t *peer)
     return RONDO_SUCCESS;
 }
 
-/* Ranks on the GPU of rank `a`; `together`: those that belong to its process, too. */
+/* Returns the number of ranks on the GPU of rank `a`; `together`: only of those that belong to its process. */
 static int sharing_with(const rd_cuda_t *cuda, int n, int a, int together)
 {
     int here = 0;
@@ -113,7 +113,7 @@ static int sharing_with(const rd_cuda_t *cuda, int n, int a, int together)
     return here;
 }
 
-/* On the fullest GPU. */
+/* The same for the GPU on which it is greatest. */
 static int most_sharing(const rd_cuda_t *cuda, int n, int together)
 {
     int most = 1;
@@ -125,7 +125,7 @@ static int most_sharing(const rd_cuda_t *cuda, int n, int together)
     return most;
 }
 
-#define MPS_ENABLED ((enum cudaDeviceAttr)133) /* older headers have no name for it, and older drivers no answer */
+#define MPS_ENABLED ((enum cudaDeviceAttr)133) /* older headers have no name for it, older drivers no value */
 
 static void warn_of_sharing(const rd_cuda_t *cuda)
 {
@@ -155,7 +155,7 @@ static rondo_result_t no_memory(const rd_cuda_t *cuda)
                     cuda->team->nranks);
 }
 
-/* *sms: of the smallest GPU. */
+/* *sms: multiprocessors of the smallest GPU. */
 static rondo_result_t exchange_facts(rd_cuda_t *cuda, facts_t *all, int *sms)
 {
     const rd_team_t *team = cuda->team;
@@ -205,7 +205,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
 
 /* ---- windows ---- */
 
-/* Where the allocation begins that holds it only the driver knows. */
+/* Only the driver knows where the allocation begins. */
 uint64_t rd_import_offset(const void *pointer)
 {
     unsigned long long base = (unsigned long long)(uintptr_t)pointer;
@@ -226,7 +226,7 @@ static int other_process(const rd_cuda_t *cuda)
     return 0;
 }
 
-/* The number in the communicator: of an inner one's ranks, too. */
+/* Returns the rank in the outer communicator of rank i of this one. */
 static int rank_of(const rd_cuda_t *cuda, int i)
 {
     return cuda->parent ? cuda->team->node->local[i] : i;
@@ -256,7 +256,7 @@ static rondo_result_t own_offer(rd_cuda_t *cuda, offer_t *offer)
     return RONDO_SUCCESS;
 }
 
-/* A rank of this process. */
+/* Maps the window of a rank of this process. */
 static void map_here(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t *missed)
 {
     cudaError_t error = rd_device_reach(cuda->device, cuda->peers[r].device);
@@ -278,7 +278,7 @@ static void map_there(rd_cuda_t *cuda, int r, const offer_t *offer, rd_missed_t 
     cuda->k.window[r] = (char *)cuda->imported[r] + offer->offset;
 }
 
-/* Nobody is told twice: one rank speaks, of the first pair. */
+/* Reports the first pair, by one rank only, so that the message appears once. */
 static void distinguish(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
 {
     char peer[64] = "those of other processes";
@@ -302,7 +302,7 @@ static rd_gpu_path_t own_path(const rd_cuda_t *cuda)
     return rd_gpu_farthest_here(buses, cuda->k.nranks);
 }
 
-/* Some may not see all GPUs: what is known of the farthest pair counts for all. */
+/* Some ranks may not see all GPUs: the farthest path that any rank knows counts for all. */
 static void agree_path(rd_cuda_t *cuda, const offer_t *all)
 {
     rd_gpu_path_t way = {RD_NEAR_SELF, 0, 0, 0};
@@ -316,7 +316,7 @@ static void agree_path(rd_cuda_t *cuda, const offer_t *all)
     rd_limits_sliced(&cuda->limits, cuda->team->env);
 }
 
-/* What each of the communicator's ranks offers, and what it cannot have of others. */
+/* Exchanges what each rank offers, maps the windows, and exchanges what each rank cannot map. */
 static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t *missed)
 {
     const rd_team_t *team = cuda->team;
@@ -341,7 +341,7 @@ static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t 
     return rd_boot_allgather(team->boot, missed, sizeof *missed);
 }
 
-/* Windows in device memory, mapped by all; *apart: they cannot be, and have been given up. */
+/* See cuda_int.h. */
 rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *host_windows)
 {
     const rd_team_t *team = cuda->team;
@@ -385,7 +385,7 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
 
 void rd_import_close(rd_cuda_t *cuda)
 {
-    for (int r = 0; r < RD_KRANKS; r++) { /* staged ranks may be more, and have imported nothing */
+    for (int r = 0; r < RD_KRANKS; r++) { /* on the proxy path there may be more ranks, which have imported nothing */
         if (cuda->imported[r])
             (void)cudaIpcCloseMemHandle(cuda->imported[r]);
         cuda->imported[r] = NULL;

@@ -1,18 +1,17 @@
-/* Operations between nodes as phases (sched/phases.h): what they say of this rank, one phase after the other, into the
- * call's stream. A phase inside the node goes by the kernels of its ranks (node_comm.c); one on the rail, or of all
- * ranks, by the proxies, on the net communicator of that scope. What phases do not serve, or what is too short for
- * them, goes by one launch and the net communicator of all ranks.
- */
+/* Operations between nodes in phases: what sched/phases.h lists for this rank is enqueued in the call's stream, one
+ * phase after the other. A phase inside the node goes by the kernels of its ranks (node_comm.c); one on the rail, or of
+ * all ranks, by the proxies, on the net communicator of that scope. Operations that phases do not serve, or that are
+ * too short for them, are one launch on the net communicator of all ranks. */
 #include "exec/cuda/proxy/proxy.h"
 #include "sched/phases.h"
 
 _Static_assert(RD_KRANKS * 16 <= RD_HIER_REST, "what is left over has less than an element, 16 bytes at most, of each");
 
-/* A stream takes some thousand kernels before one has to end, and a thread that calls for several ranks has to come to
- * the last one's. */
+/* A stream takes some thousand kernels before one has to end, and a thread that calls for several ranks must get to the
+ * call for the last one before that. */
 #define LAUNCHES_MOST 256
 
-/* An average of integers is divided once, when all is summed. */
+/* Returns true for an average of integers, which is divided once, when everything is summed. */
 static bool is_divided(const rd_coll_desc_t *desc)
 {
     return rd_coll_reduces(desc->coll) && desc->op == RONDO_AVG && desc->type < RONDO_FLOAT16;
@@ -53,7 +52,7 @@ static rd_hier_t facts_of(const rd_cuda_t *cuda, const rd_call_t *call)
     };
 }
 
-/* NULL where the rank has no such buffer: then nothing of it is touched. */
+/* Returns the address of a spot, or NULL if the rank has no such buffer: then nothing of it is touched. */
 static char *address(const rd_cuda_t *cuda, const rd_call_t *call, rd_spot_t spot)
 {
     char *base = spot.where == RD_IN    ? (char *)(uintptr_t)call->in
@@ -63,7 +62,8 @@ static char *address(const rd_cuda_t *cuda, const rd_call_t *call, rd_spot_t spo
     return base ? base + spot.at * rondo_type_size(call->desc.type) : NULL;
 }
 
-/* Contributions have been scaled inside the nodes, so an average of fractions, or a sum of what is scaled, is a sum. */
+/* Contributions have been scaled inside the nodes already: so an average of types with fractions, or a sum of scaled
+ * contributions, is a plain sum. */
 static rondo_result_t run_rail(rd_cuda_t *cuda, rd_call_t *part)
 {
     if (part->desc.op == RONDO_AVG || part->desc.op >= RONDO_NUM_OPS)

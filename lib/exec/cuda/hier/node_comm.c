@@ -1,15 +1,15 @@
 /* The ranks of one node as a communicator inside the communicator: a rd_cuda_t of their own, whose windows they map, so
- * that phases of operations (hier_run.c) and messages (exec/cuda/p2p.c) go by the node's own kernels. It has no order,
- * for it is used in a call's stream alone, between two parts that have one, and its words are the outer one's. A rank
- * that is alone on its node has one, too, without a window.
+ * that phases of operations (hier_run.c) and messages (exec/cuda/p2p.c) go by the node's own kernels. It has no order
+ * of its own, because it is used only in a call's stream, between two parts that are ordered, and its pinned words are
+ * those of the outer communicator. A rank that is alone on its node has a node communicator, too, but without a window.
  */
 #include <stdlib.h>
 
 #include "exec/cuda/proxy/proxy.h"
 
-/* Multiprocessors that messages by lines may fill beside those to other nodes, so that all run at once, but where many
- * ranks share a GPU: blocks for other nodes come first then, and each is over when its partner's is. On all ranks of a
- * node. */
+/* Returns the number of multiprocessors that messages by lines may fill beside those to other nodes, so that all run at
+ * once. The exception is a GPU shared by many ranks: blocks for other nodes then come first, and each is over when its
+ * partner's is. The same on all ranks of a node. */
 static int room_for_lines(const rd_cuda_t *cuda)
 {
     int room = (int)cuda->limits.blocks - (int)rd_proxy_path_beside_most(cuda->path);

@@ -1,31 +1,32 @@
-/* Messages between nodes that go by GDR from GPU to GPU: see proxy.h.
+/* Messages between nodes that go from GPU to GPU by GDR: see proxy.h.
  *
- * Where UCX has transports that move a GPU's memory without the host's (cuda_ipc, or a network's with GPUDirect), a
- * long message need not be cut and staged: its kernel only says where it lies and waits, so that it begins and ends in
- * the stream's order, and a proxy has UCX carry it whole. Both ends know how long it is, and all ranks agree when the
- * communicator is made whether there is such a way (gdr_probe.c).
+ * If UCX has transports that move a GPU's memory without the host's (cuda_ipc, or a network's with GPUDirect), a long
+ * message need not be cut into pieces and go through slots: its kernel only says where it lies and waits, so that it
+ * begins and ends in the stream's order, and a proxy lets UCX move it as a whole. Both ends know how long it is, and
+ * all ranks agree when the communicator is created whether GDR is used (gdr_probe.c).
  *
  * A message costs a proxy some twenty microseconds where UCX announces and acknowledges each by tcp, as long as 8 MB
- * take on NVLink. So proxy channel 0, whose lane has the triggers of all of them in order, deals out those that are
- * shorter, two by two: messages 2i and 2i + 1 of a pair and direction are proxy channel i modulo their number's, on
- * both ends, since both count the same messages. It counts them as they come, not as they are launched, so that graphs
- * count too. Each proxy channel's messages match in their order, on its own connection, and what a proxy channel finds
- * dealt to it is announced together; kernels are told in the order of the triggers. What is longer stays proxy channel
- * 0's: messages of 16 MB that came one at a time took half as long again when they were dealt out to eight.
+ * take on NVLink. So proxy channel 0, whose lane has the triggers of all of them in order, deals out the shorter ones,
+ * two by two: messages 2i and 2i + 1 of a pair and direction go to proxy channel i modulo the number of channels, on
+ * both ends, because both count the same messages. It counts them as they come, not as they are launched, so that
+ * graphs count too. The messages of each proxy channel match in order, on a connection of its own, and what a proxy
+ * channel finds dealt to it is announced together; kernels are notified in the order of the triggers. Longer messages
+ * stay with proxy channel 0: messages of 16 MB that came one at a time took half as long again when they were dealt out
+ * to eight.
  *
- * UCX fetches them by a key to the whole allocation, which it keeps: see rd_net_memory_t of transport/transport.h, and
- * rcache.c for what is known of allocations. Memory of which CUDA says nothing, or that other processes cannot map, UCX
- * announces by its own means; so it does all where keys prove slow: UCX may have no quick way to fetch, but one to put.
- */
+ * UCX fetches messages by a key to the whole allocation, which it keeps: see rd_net_memory_t of transport/transport.h,
+ * and rcache.c for what is known of allocations. Memory of which CUDA knows nothing, or that other processes cannot
+ * map, is announced by UCX in its own ways. The same holds for all memory where keys prove slow: UCX may have no fast
+ * way to fetch, but one to put. */
 #include <string.h>
 
 #include "exec/cuda/proxy/proxy.h"
 
 _Static_assert(RD_KLANE_SLOTS *RD_KGDR_RUN <= RD_NET_DIRECT, "what a lane has under way");
 
-#define DEALT_LESS ((uint64_t)8 << 20) /* bytes of a message that is dealt out */
-#define DEALT_CHANNELS 4               /* with more, single messages were slower: 1 MB 45 us, and 39 with four */
-#define DEALT_RUN 2 /* messages behind one another that one proxy channel gets, and announces together */
+#define DEALT_LESS ((uint64_t)8 << 20) /* messages of fewer bytes are dealt out */
+#define DEALT_CHANNELS 4               /* with more, single messages were slower: 1 MB took 45 us, and 39 with four */
+#define DEALT_RUN 2                    /* consecutive messages that one proxy channel gets, and announces together */
 
 rd_kmessage_t rd_gdr_message(const rd_proxy_path_t *s, const rd_cuda_message_t *m)
 {
@@ -42,7 +43,8 @@ int rd_gdr_channels(const rd_proxy_path_t *s)
     return s->nchannels < DEALT_CHANNELS ? s->nchannels : DEALT_CHANNELS;
 }
 
-/* Whose the next message of a pair is. All are counted, so that ends whose lengths differ count alike. */
+/* Returns the proxy channel of a pair's next message. All messages are counted, so that ends whose lengths differ count
+ * alike. */
 static rd_proxy_channel_t *next_channel(rd_proxy_path_t *s, int peer, int send, uint64_t bytes)
 {
     uint32_t run = s->gdr[2 * peer + send]++ / DEALT_RUN;
@@ -65,7 +67,7 @@ static void deal(rd_proxy_path_t *s, rd_proxy_channel_t *to, int peer, int send,
                           .whole = send && s->offers ? rd_rcache_whole(s, m) : (rd_net_memory_t){NULL, 0, 0}};
 }
 
-/* What was dealt to a proxy channel it sees at once, so that it is announced together. */
+/* Makes everything that was dealt to a proxy channel visible at once, so that it is announced together. */
 static void show(rd_proxy_channel_t *from, rd_proxy_channel_t *to)
 {
     if (!to)
@@ -115,8 +117,8 @@ rondo_result_t rd_gdr_begin(rd_proxy_channel_t *channel, int *moved)
     return result;
 }
 
-/* What UCX does with a device's memory it does on the thread's device, and whatever other threads capture. Nobody but
- * this sets either for a proxy. */
+/* UCX works with a device's memory on the thread's current device, and must be able to while other threads capture.
+ * Nothing else sets device and capture mode of a proxy's thread. */
 void rd_gdr_turn(const rd_proxy_path_t *s)
 {
     static _Thread_local int at = -1;
@@ -129,7 +131,7 @@ void rd_gdr_turn(const rd_proxy_path_t *s)
     at = s->cuda->device;
 }
 
-/* A kernel runs already, and what a network's device has written may yet be on its way to the GPU. */
+/* The kernel is running already, and what a network device has written may still be on its way to the GPU. */
 void rd_gdr_flush(void)
 {
     if (cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,

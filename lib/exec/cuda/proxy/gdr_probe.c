@@ -1,12 +1,11 @@
-/* Is there a way for messages straight from GPU to GPU (gdr.c)?
+/* Finds out whether messages can go from GPU to GPU by GDR (gdr.c).
  *
- * There is one if it proves itself. UCX takes device memory by slow ways, too (over tcp at a tenth of the rate of host
- * memory). So each pair tries, and device memory must go half as fast as host memory at least. To have tried has
- * another use: what UCX makes at the first message (streams, events) CUDA might not make beside a kernel that waits.
- * Where there are many ranks, each tries those that are 1, 2, 4, 8 ... ranks away.
+ * They can if a trial is fast enough. UCX accepts device memory for slow transports, too (over tcp at a tenth of the
+ * rate of host memory). So each pair tries, and device memory must reach at least half the rate of host memory. The
+ * trial has another use: what UCX creates at the first message (streams, events) CUDA might not be able to create
+ * beside a kernel that waits. If there are many ranks, each tries those that are 1, 2, 4, 8 ... ranks away.
  *
- * And copies that UCX makes must not come to stand behind what waits for them: see gdr_queues.c.
- */
+ * Moreover, copies that UCX makes must not get queued behind operations that wait for them: see gdr_queues.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +29,12 @@ static int flushes(int device)
 }
 
 typedef struct way {
-    int32_t able; /* UCX takes the memory, and there was some to try with; 2: and fetches it by keys */
+    int32_t able; /* UCX accepts the memory, and there was some to try with; 2: it also fetches by keys */
     uint32_t device, offered, host; /* MB/s with the slowest peer; host 0: it is the same memory */
-    int32_t held;                   /* while streams waited, messages did, too */
+    int32_t held;                   /* messages were held up while streams waited */
 } path_t;
 
-/* NULL, NULL: what this rank owes the network yet. */
+/* Returns nonzero while either message is under way; with NULL, while this rank still has anything to send. */
 static int under_way(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
 {
     return first ? atomic_load(first) || atomic_load(second) : !rd_transport_idle(by->net);
@@ -56,7 +55,7 @@ static rondo_result_t await(rd_queue_t *by, const _Atomic int *first, const _Ato
     return result == RONDO_IN_PROGRESS ? RONDO_SUCCESS : result;
 }
 
-/* The communicator fails as the net communicator has, and UCX lets go of what was to be tried. */
+/* Fails the communicator as the net communicator has failed, and makes UCX let go of the memory of the trial. */
 static rondo_result_t cancel(rd_proxy_path_t *s, rd_queue_t *by, rondo_result_t result)
 {
     int peer = rd_transport_direct_peer(by->net);
@@ -73,7 +72,7 @@ static rondo_result_t cancel(rd_proxy_path_t *s, rd_queue_t *by, rondo_result_t 
         "%s (when messages between GPUs were tried, which RONDO_GDR=0 leaves out)", by->health->stop.text);
 }
 
-/* Each rank to the one that is `k` behind it, as far as that is on another node. */
+/* Each rank sends to the one that is `k` ranks behind it, if that is on another node. */
 static rondo_result_t exchange(rd_proxy_path_t *s, int channel, int k, char *memory, int device, int offered)
 {
     const rd_team_t *team = s->cuda->team;
@@ -95,7 +94,7 @@ static rondo_result_t exchange(rd_proxy_path_t *s, int channel, int k, char *mem
     return result == RONDO_SUCCESS ? result : cancel(s, by, result);
 }
 
-/* Before this rank waits for something else. */
+/* Called before this rank waits for something else: sends what is left. */
 static rondo_result_t settle(rd_proxy_path_t *s, int channel)
 {
     rd_queue_t *by = s->channels[channel].net_comms[RD_NET_COMM_ALL];
@@ -104,7 +103,7 @@ static rondo_result_t settle(rd_proxy_path_t *s, int channel)
     return result == RONDO_SUCCESS ? result : cancel(s, by, result);
 }
 
-/* The distance of the next rank to be tried. */
+/* Returns the distance of the next rank to be tried. */
 static int farther(const rd_proxy_path_t *s, int k)
 {
     return s->cuda->k.nranks > RD_KRANKS ? 2 * k : k + 1;
@@ -138,7 +137,8 @@ static rondo_result_t try(rd_proxy_path_t *s, char *memory, int device, int offe
     return RONDO_SUCCESS;
 }
 
-/* Of all ranks; the one that is slowest with what is announced. */
+/* Sets *of to the slowest rates of all ranks. Returns the rank that is slowest with messages that are announced without
+ * keys. */
 static int slowest(const path_t *all, int n, path_t *of)
 {
     int rank = 0;
@@ -154,7 +154,8 @@ static int slowest(const path_t *all, int n, path_t *of)
     return rank;
 }
 
-/* Whose UCX does not take it, or had no memory to try with; n: nobody's. */
+/* Returns the first rank whose UCX does not accept the memory, or that had no memory to try with; n if there is none.
+ */
 static int unable(const path_t *all, int n)
 {
     int r = 0;
@@ -184,7 +185,7 @@ static rondo_result_t try_all(rd_proxy_path_t *s, path_t *all)
     return result == RONDO_SUCCESS ? rd_boot_allgather(team->boot, all, sizeof *all) : result;
 }
 
-/* What a rank could give the network to try with. */
+/* Allocates memory for the trial and finds out what the network can do with it. */
 static void prepare(rd_proxy_path_t *s, path_t *own)
 {
     rd_cuda_t *cuda = s->cuda;
@@ -195,7 +196,7 @@ static void prepare(rd_proxy_path_t *s, path_t *own)
     }
     if (!s->area->tried)
         return;
-    if (rd_rcache_tell(s->area->tried)) /* memory to try with that a peer would have to close something for */
+    if (rd_rcache_tell(s->area->tried)) /* a peer would have to close another mapping for this memory */
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
     const rd_transport_t *net = s->channels[0].net_comms[RD_NET_COMM_ALL]->net;
@@ -228,7 +229,7 @@ static void decide(rd_proxy_path_t *s, const path_t *all)
     s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
 }
 
-/* While streams wait in the GPU's queues. */
+/* Tries again while streams wait in the GPU's queues. */
 static rondo_result_t try_beside(rd_proxy_path_t *s, path_t *all)
 {
     const rd_team_t *team = s->cuda->team;
@@ -244,7 +245,7 @@ static rondo_result_t try_beside(rd_proxy_path_t *s, path_t *all)
     return result == RONDO_SUCCESS ? rd_boot_allgather(team->boot, all, sizeof *all) : result;
 }
 
-/* A way that may end in waiting for ever is none, but for those who insist. */
+/* A path on which messages may wait for ever is not used, unless RONDO_GDR=1 insists on it. */
 static void decide_beside(rd_proxy_path_t *s, const path_t *all)
 {
     static const char *const why =
@@ -268,7 +269,7 @@ static void decide_beside(rd_proxy_path_t *s, const path_t *all)
     snprintf(s->way, sizeof s->way, "rank %d (%s): %s", r, rd_boot_whois(team->boot, r), why);
 }
 
-/* Each proxy channel that carries such messages tries the way with all peers before kernels wait for it. */
+/* Each proxy channel that carries such messages exchanges some with all peers before kernels wait for it. */
 static rondo_result_t share(rd_proxy_path_t *s)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -286,7 +287,7 @@ static rondo_result_t share(rd_proxy_path_t *s)
     return result;
 }
 
-/* Alike on all ranks, by what each has told in `all`. */
+/* Decides alike on all ranks, by what each has told in `all`. */
 static rondo_result_t find(rd_proxy_path_t *s, path_t *all)
 {
     const rd_team_t *team = s->cuda->team;

@@ -1,20 +1,20 @@
-/* The GPU's hardware queues, filled by way of trial.
+/* The GPU's hardware queues, filled for a trial.
  *
- * A GPU takes what streams hold from few queues (8, or CUDA_DEVICE_MAX_CONNECTIONS when the process starts), each in
- * order: what waits at the head of one holds up all behind it, of other streams, too. So a copy that an operation waits
- * for may come to stand behind that operation, for ever. A stream's priority or a green context does not help: on an
- * H200 none of 8 copies within the GPU went through where 16 streams waited, whatever stream they were given.
+ * A GPU takes the work of streams from few queues (8, or CUDA_DEVICE_MAX_CONNECTIONS when the process starts), each in
+ * order: an entry that waits at the head of one holds up everything behind it, also that of other streams. So a copy
+ * that an operation waits for may get queued behind that operation, for ever. A stream's priority or a green context
+ * does not help: on an H200 none of 8 copies within the GPU went through where 16 streams waited, whatever stream they
+ * were given.
  *
- * So whoever lets kernels wait for what others do with the GPU's memory tries first whether they need a queue: whether
- * it is done while streams wait in all of them. With fewer streams it might be, or not: whose come to stand behind
- * whose depends on the order in which they were made.
- */
+ * So code that lets kernels wait for what others do with the GPU's memory first tries whether they need a queue, that
+ * is, whether their work gets done while streams wait in all queues. With fewer waiting streams the result would be
+ * chance: which stream is queued behind which depends on the order in which they were created. */
 #include <stdlib.h>
 #include <time.h>
 
 #include "exec/cuda/proxy/proxy.h"
 
-#define STREAMS 64 /* there are 32 queues at most, which are given to streams in turn */
+#define STREAMS 64 /* there are 32 queues at most, which streams get in turn */
 #define PATIENCE_MS 500
 #define NAP_NS 200000
 
@@ -23,7 +23,7 @@ struct rd_queues {
     int count;
     cudaEvent_t event;
     _Atomic int over, late;
-    _Atomic int references; /* the caller's, and that of what is at the head of all */
+    _Atomic int references; /* the caller's, and that of the function at the head of all */
 };
 
 static void drop(rd_queues_t *q)
@@ -32,7 +32,7 @@ static void drop(rd_queues_t *q)
         free(q);
 }
 
-/* At the head of all: returns when the trial is over, or nobody can wait any longer. */
+/* Runs at the head of all queues. Returns when the trial is over, or when it has waited too long. */
 static void hold(void *arg)
 {
     rd_queues_t *q = arg;
@@ -56,8 +56,8 @@ static cudaError_t begin(rd_queues_t *q)
     return error;
 }
 
-/* The first holds an event up, and the others wait for it, with something behind for each kind of queue that there is
- * known to be: kernels and copies within the GPU have theirs, and copies from the host. */
+/* The first stream holds up an event. The others wait for it, with work behind it for each kind of queue that is known:
+ * kernels and copies within the GPU have theirs, and so have copies from the host. */
 static cudaError_t fill(rd_queues_t *q, void *to, const void *from, size_t bytes)
 {
     cudaError_t error = cudaEventCreateWithFlags(&q->event, cudaEventDisableTiming);
@@ -89,13 +89,13 @@ rd_queues_t *rd_queues_fill(void *to, const void *from, size_t bytes)
     atomic_store(&q->references, 1);
     if (fill(q, to, from, bytes) == cudaSuccess)
         return q;
-    (void)cudaGetLastError(); /* the user's next look at it finds his own */
+    (void)cudaGetLastError(); /* the user's next check must find only the user's own errors */
     (void)rd_queues_free(q);
     return NULL;
 }
 
-/* Waits for nothing: in their queues the streams may stand behind work of the program's, which may wait for more than
- * this. CUDA lets them run out. */
+/* Waits for nothing: in their queues the streams may be behind work of the program, which may wait for more than this.
+ * CUDA lets them run out. */
 int rd_queues_free(rd_queues_t *q)
 {
     if (!q)

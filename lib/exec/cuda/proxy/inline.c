@@ -1,5 +1,6 @@
-/* The host's part of what goes between kernels and proxies by flagged lines: see kernels/inline.cuh. A line is loaded
- * and stored by one instruction. Should that tear, it does between its halves, and each has a flag. */
+/* The host's part of inline data, which goes between kernels and proxies by flagged lines: see kernels/inline.cuh. A
+ * line is loaded and stored by one instruction. Should that be split, it is split between the halves, each of which has
+ * a flag. */
 #include "exec/cuda/proxy/proxy.h"
 
 #include <string.h>
@@ -7,14 +8,14 @@
 typedef uint32_t line_t __attribute__((vector_size(16)));
 typedef uint64_t halves_t __attribute__((vector_size(16)));
 
-#define LOOKS 256 /* at a line, in a turn: its kernel has begun, so it comes within a microsecond or two */
+#define LOOKS 256 /* polls of a line in a turn: its kernel has begun, so it comes within a microsecond or two */
 
 static char *lines_of(const rd_proxy_channel_t *channel, uint32_t number)
 {
     return channel->path->inlined + (size_t)((number - 1) & (channel->path->k.slots - 1)) * 4 * RD_KINLINE;
 }
 
-/* 16 bytes of data, out of two lines; the last 8, out of one. */
+/* Loads 16 bytes of data out of two lines, or the last 8 out of one. Returns nonzero if the lines have come. */
 static int line_come(const char *lines, size_t at, int two, line_t flag, line_t *data)
 {
     const volatile line_t *first = (const volatile line_t *)(const void *)(lines + rd_kinline_line(at));

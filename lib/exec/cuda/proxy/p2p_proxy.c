@@ -1,23 +1,23 @@
-/* Messages through pinned memory, or straight over the network: by launches that hold as many as the kernel's arguments
- * do. As many of each pair as fit go first, and the next ones with the next launch. A launch waits for all that it has,
- * so which come first is the same on all ranks that group alike: by their place in the pair, then by the distance
- * between the two ranks. The first that is not over waits for nothing then. What stays on the node, if that has
- * windows, goes with the first launch: it is over however far the others are.
- */
+/* Messages through pinned memory, or by GDR: by launches that hold as many messages as the kernel's arguments do. The
+ * first messages of each pair, as many as fit, go with the first launch, and the next ones with the next launch. A
+ * launch waits for all of its messages, so the order of messages is the same on all ranks that group alike: by their
+ * place in the pair, then by the distance between the two ranks. Then the first launch that is not over waits for no
+ * other launch. Messages within the node, if that has windows, go with the first launch: they complete however far the
+ * other nodes have come. */
 #include "exec/cuda/p2p.h"
 #include "exec/cuda/proxy/proxy.h"
 
-/* What a launch is told, as it is filled in. */
+/* The arguments of a launch, as they are filled in. */
 typedef struct taking {
     rd_cuda_t *cuda;
     rd_lists_t *left;
     rd_kproxied_messages_t *k;
-    uint32_t used; /* of k->messages.here */
-    uint32_t most; /* messages of a pair */
+    uint32_t used; /* entries used in k->messages.here */
+    uint32_t most; /* messages of a pair, at most */
     cudaStream_t stream;
 } taking_t;
 
-/* As many of a pair's messages as fit; they are taken off. */
+/* Takes as many of a pair's messages as fit, and removes them from the list. */
 static rondo_result_t take(taking_t *t, int peer, int send)
 {
     rd_cuda_message_t **first = &t->left->of[2 * peer + send].first;
@@ -39,7 +39,7 @@ static rondo_result_t take(taking_t *t, int peer, int send)
     return result;
 }
 
-/* Those that were taken, and those that stay on the node. */
+/* Launches the messages that were taken, and those within the node. */
 static rondo_result_t launch_mixed(const taking_t *t, const rd_lists_t *near, rd_kwork_t *work)
 {
     rd_cuda_t *node_comm = t->cuda->node_comm;
@@ -55,7 +55,8 @@ static rondo_result_t launch_mixed(const taking_t *t, const rd_lists_t *near, rd
     return rd_proxy_path_messages(t->cuda, work, &launch, t->stream);
 }
 
-/* A launch for peers from `*at` ranks away on, as many as it has pairs for; *at: the next one's. */
+/* Makes a launch for peers from `*at` ranks away on, as many as it has pairs for; *at becomes the distance of the next
+ * peer. */
 static rondo_result_t launch(rd_cuda_t *cuda, rd_lists_t *left, int *at, const rd_lists_t *near, cudaStream_t stream)
 {
     int n = cuda->k.nranks, rank = cuda->k.rank;
@@ -85,7 +86,7 @@ rondo_result_t rd_messages_proxied(rd_cuda_t *cuda, rd_lists_t *left, const rd_l
 
     while (left->count && result == RONDO_SUCCESS) {
         for (int at = left->nearest; at <= left->farthest && result == RONDO_SUCCESS; near = NULL)
-            result = launch(cuda, left, &at, near, stream); /* the first one has some, for there are some left */
+            result = launch(cuda, left, &at, near, stream); /* the first has messages */
     }
     return result;
 }

@@ -1,9 +1,8 @@
-/* The calls' part of a CUDA communicator that goes through proxies: see proxy.h.
+/* The part of the proxy path that calls execute: see proxy.h.
  *
- * An operation is cut in rounds that fit a slot: of a vector the next elements, of blocks the next elements of each.
- * How many depends on what all ranks know (or, of blocks that only a pair knows, on that pair's count alone), so all
- * cut alike. A round is a whole operation for the net communicator, on packed data.
- */
+ * An operation is cut into rounds that fit into a slot: a round has the next elements of a vector, or the next elements
+ * of each block. How many these are depends on what all ranks know (or, for blocks whose counts only a pair knows, on
+ * that pair's count alone), so all cut alike. A round is a whole operation for the net communicator, on packed data. */
 #include "exec/cuda/proxy/proxy.h"
 
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 
 /* ---- launching */
 
-/* Triggers that a launch will raise, of each of the proxy channels that may share it. */
+/* Triggers that a launch will raise, on each of the proxy channels that may share it. */
 typedef struct raises {
     uint32_t channels;
     uint64_t of[RD_KPROXY_CHANNELS];
@@ -29,7 +28,8 @@ static uint32_t teams_of(const raises_t *raises)
     return teams;
 }
 
-/* To the proxy channels, before the launch; sign -1: it was none. */
+/* Announces the triggers to the proxy channels, before the launch; sign -1: takes that back, because the launch failed.
+ */
 static void announce(rd_proxy_path_t *s, const raises_t *raises, int sign)
 {
     for (uint32_t c = 0; c < raises->channels; c++) {
@@ -38,7 +38,7 @@ static void announce(rd_proxy_path_t *s, const raises_t *raises, int sign)
     }
 }
 
-/* The task is no more the caller's, whatever comes of it. */
+/* Takes over the task, whatever the result is. */
 static rondo_result_t launch(rd_proxy_path_t *s, const rd_klaunch_t *l, rd_kwork_t *work, rd_kproxy_t *k,
                              rd_proxy_path_task_t *task, const raises_t *raises, cudaStream_t stream)
 {
@@ -68,7 +68,7 @@ static rondo_result_t launch(rd_proxy_path_t *s, const rd_klaunch_t *l, rd_kwork
     return result;
 }
 
-/* Of a block that has so many bytes to copy: a line for each, as far as it may have them. */
+/* Returns the threads of a block that copies `bytes` bytes: one for each line, up to the kernel's most. */
 static uint32_t threads_for(const rd_klaunch_t *l, uint64_t bytes)
 {
     uint32_t most = rd_kernel_threads(l->kernel, l->proto);
@@ -79,7 +79,7 @@ static uint32_t threads_for(const rd_klaunch_t *l, uint64_t bytes)
 
 /* ---- collectives */
 
-/* Parts of a side: one, or one of each rank. */
+/* The parts of a side: one, or one of each rank. */
 static void side_one(rd_kside_t *side, size_t bytes)
 {
     *side = (rd_kside_t){1, 0, {0, bytes}, 0};
@@ -90,8 +90,8 @@ static void side_blocks(rd_kside_t *side, int n, size_t bytes)
     *side = (rd_kside_t){(uint32_t)n, 0, {0, bytes}, bytes};
 }
 
-/* Into the table's rows from `row` on, unless parts are alike. None where all are empty: who gets nothing back does not
- * wait for it. */
+/* Writes the parts into the table's rows from `row` on, unless they are alike. A side has no parts if all are empty: a
+ * rank that gets nothing back does not wait for it. */
 static void side_tabled(rd_kside_t *side, const size_t *counts, const size_t *displs, int n, size_t element,
                         rd_kpart_t *table, int row)
 {
@@ -135,20 +135,20 @@ static void sides(const rd_net_comm_t *by, const rd_call_t *c, rd_kside_t *in, r
     if (coll == RD_BARRIER || ((coll == RD_BROADCAST || coll == RD_SCATTER) && !rooting))
         in->n = 0;
     if (((coll == RD_REDUCE || coll == RD_GATHER) && !rooting) ||
-        (coll == RD_BROADCAST && rooting)) /* who has it already */
+        (coll == RD_BROADCAST && rooting)) /* a root has the data already */
         out->n = 0;
     if (coll == RD_BARRIER) /* waited for, though no bytes come */
         side_one(out, 0);
 }
 
-/* In one round, parts that lie one behind the other are one. */
+/* In a single round, adjacent parts are joined into one. */
 static void side_join(rd_kside_t *side)
 {
     if (!side->tabled && side->n > 1 && side->stride == side->part.bytes)
         *side = (rd_kside_t){1, 0, {side->part.offset, side->n * side->part.bytes}, 0};
 }
 
-/* Elements of the longest part that any rank, or for blocks of pairs this rank, has. */
+/* Returns the elements of the longest part that any rank has, or, for blocks of pairs, this rank. */
 static size_t longest(const rd_net_comm_t *by, const rd_call_t *c)
 {
     const size_t *tables[2] = {c->tables ? c->tables->in_counts : NULL, c->tables ? c->tables->out_counts : NULL};
@@ -160,9 +160,10 @@ static size_t longest(const rd_net_comm_t *by, const rd_call_t *c)
     return most;
 }
 
-/* Proxy channels that may share it, on all ranks. Teams do not wait for each other, so the output of one round must not
- * lie where another round's input does. In place all lie as they should but these, whose output begins where the input
- * does; but not on a rail, where it lies over the own part (sched/algo/hier_ranges.c). */
+/* Returns how many proxy channels may share the operation, the same on all ranks. Teams do not wait for each other, so
+ * the output of one round must not overlap another round's input. In-place operations meet that, except a
+ * reduce-scatter by tables, whose output begins where its input does; on a rail it meets that, too, because there the
+ * output lies over the rank's own part (sched/algo/hier_ranges.c). */
 static uint32_t channels_for(const rd_proxy_path_t *s, int net_comm, const rd_call_t *c)
 {
     uint32_t most = s->cuda->limits.blocks < s->k.channels ? s->cuda->limits.blocks : s->k.channels; /* a block each */
@@ -170,8 +171,8 @@ static uint32_t channels_for(const rd_proxy_path_t *s, int net_comm, const rd_ca
     return c->tables && c->desc.coll == RD_REDUCE_SCATTER && net_comm == RD_NET_COMM_ALL ? 1 : most;
 }
 
-/* Elements of a part that a round carries: the same on all ranks, who know all counts but those of other pairs. Of an
- * all-to-all by tables, `count` is what all that is in them has in common; 0: nothing. */
+/* Returns the elements of a part that a round carries: the same on all ranks, which know all counts except those of
+ * other pairs. For an all-to-all by tables, `count` is the count that all of its blocks share; 0: none. */
 static size_t elements_each(const rd_proxy_path_t *s, int net_comm, const rd_call_t *c, size_t most)
 {
     rd_coll_t coll = c->desc.coll;
@@ -183,7 +184,7 @@ static size_t elements_each(const rd_proxy_path_t *s, int net_comm, const rd_cal
     if (!(c->tables && coll == RD_ALLTOALL && !c->desc.count))
         round = rd_kpiece(most * parts * element, (uint32_t)parts, channels_for(s, net_comm, c), s->k.least, s->k.slot);
     round = round < RD_PROXY_PATH_PART * parts ? RD_PROXY_PATH_PART * parts : round; /* which is no more than a slot */
-    size_t each = (round / parts + 15) / 16 * 16; /* upward, or a round more has what is left */
+    size_t each = (round / parts + 15) / 16 * 16; /* rounded up: otherwise one more round would carry the rest */
     return (each * parts <= s->k.slot ? each : each - 16) / element;
 }
 
@@ -220,7 +221,7 @@ static rd_proxy_path_task_t *task_make(rd_proxy_path_t *s, int net_comm, const r
     return NULL;
 }
 
-/* Teams that have rounds of so many bytes. */
+/* Sets the grid of `teams` teams whose rounds have `bytes` bytes. */
 static void grid(const rd_proxy_path_t *s, uint32_t teams, uint64_t bytes, rd_klaunch_t *l)
 {
     uint64_t most = (s->cuda->limits.blocks < BLOCKS ? s->cuda->limits.blocks : BLOCKS) / teams;
@@ -243,7 +244,7 @@ static uint64_t side_bytes(const rd_kside_t *side, const rd_kpart_t *table)
     return sum;
 }
 
-/* Parts that are not alike and do not fit into the launch go before it. */
+/* Parts that are not alike and do not fit into the launch are written before it. */
 static rondo_result_t write_table(const rd_proxy_path_t *s, rd_kproxied_t *k, const rd_kpart_t *table,
                                   cudaStream_t stream)
 {
@@ -253,7 +254,8 @@ static rondo_result_t write_table(const rd_proxy_path_t *s, rd_kproxied_t *k, co
     return k->listed ? rd_cuda_write(s->cuda, 0, table, rows * sizeof *table, stream) : RONDO_SUCCESS;
 }
 
-/* 16 bytes a thread of one block. How the other ranks have theirs does not matter. */
+/* Decides whether the data goes inline: at most 16 bytes for each thread of a block. It does not matter what other
+ * ranks do. */
 static void inlined(const rd_proxy_path_t *s, rd_kproxied_t *k, rd_proxy_path_task_t *task, uint64_t in, uint64_t out)
 {
     uint64_t most = 16 * rd_kernel_threads(RD_KERNEL_PROXIED, RD_PROTO_LL);
@@ -328,8 +330,8 @@ rondo_result_t rd_proxy_path_run(rd_proxy_path_t *s, int net_comm, const rd_call
 }
 
 /* The calling thread waits for nobody, so rounds of the operation wait until its call has been compared. What a rail's
- * ranks do inside their node goes ahead of it: when ranks differ, those kernels leave as from every failure. What is
- * captured is not compared, nor messages. */
+ * ranks do inside their node is not held back: when ranks differ, those kernels leave as after every failure. Captured
+ * operations and messages are not compared. */
 rondo_result_t rd_proxy_path_check(rd_proxy_path_t *s, const rd_call_t *call)
 {
     if (!s->signatures || rd_cuda_captured(call->stream))
@@ -365,7 +367,8 @@ static void add_pieces(const rd_proxy_path_t *s, uint64_t bytes, raises_t *raise
         raises->of[c] += pieces <= c ? 0 : (pieces - c + channels - 1) / channels;
 }
 
-/* Of a pair; what goes by GDR has a trigger of proxy channel 0's for several messages. Nonzero: there is such. */
+/* Counts the triggers of a pair's messages; GDR messages share triggers of proxy channel 0. Returns nonzero if there
+ * are GDR messages. */
 static int add_messages(const rd_proxy_path_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises,
                         uint64_t *most)
 {
@@ -381,8 +384,8 @@ static int add_messages(const rd_proxy_path_t *s, const rd_kmessage_t *m, uint32
     return gdr;
 }
 
-/* That share a message: no more than its kernel has blocks for, with all pairs that there may be, and the kernels of
- * other ranks on this GPU beside it. On all ranks. */
+/* Returns how many proxy channels share a message: no more than its kernel has blocks for, with the most pairs that
+ * there may be, and beside the kernels of other ranks on this GPU. The same on all ranks. */
 static uint32_t channels_for_messages(const rd_proxy_path_t *s)
 {
     uint32_t most = s->cuda->limits.blocks < MESSAGE_BLOCKS ? s->cuda->limits.blocks : MESSAGE_BLOCKS;
@@ -421,8 +424,8 @@ rondo_result_t rd_proxy_path_messages(rd_cuda_t *cuda, rd_kwork_t *work, const r
         l = *near;
     l.blocks += m->npairs * teams_of(&raises);
     rondo_result_t result = launch(s, &l, work, &m->proxy, NULL, &raises, stream);
-    for (int c = 1; gdr && c < rd_gdr_channels(s);
-         c++) /* proxy channel 0 deals them out: who gets one should be awake */
+    /* Proxy channel 0 deals GDR messages out to these, which should be awake. */
+    for (int c = 1; gdr && c < rd_gdr_channels(s); c++)
         rd_proxy_wake(&s->channels[c].client);
     return result;
 }

@@ -1,11 +1,11 @@
-/* The memory of CUDA communicators that go through proxies, kept from one communicator for the next: see proxy.h. */
+/* The memory of CUDA communicators on the proxy path, kept from one communicator for the next: see proxy.h. */
 #include "exec/cuda/proxy/proxy.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t areas_lock = PTHREAD_MUTEX_INITIALIZER;
-static rd_proxy_path_area_t *areas; /* that are not used */
+static rd_proxy_path_area_t *areas; /* those that are not in use */
 
 static void area_free(rd_proxy_path_area_t *a)
 {

@@ -1,4 +1,4 @@
-/* Beginning and end of what stages a CUDA communicator's data: see proxy.h. */
+/* Creation and end of the proxy path: see proxy.h. */
 #include "exec/cuda/proxy/proxy.h"
 
 #include <stdlib.h>
@@ -10,10 +10,11 @@
 #define SLOT_MOST ((size_t)2 << 20)
 #define SLOT_EACH ((size_t)4 << 10) /* bytes of a rank's part of a slot, as far as SLOT_MOST allows */
 #define SLOTS 4u
-#define LEAST ((size_t)32 << 10) /* bytes of a round or piece */
+#define LEAST ((size_t)32 << 10) /* bytes of a round or piece, at least */
 #define CHANNELS RD_PROXIES
 
-/* Half of a rank's cores at most: the other half is the user's. The same on all ranks. */
+/* Returns the number of proxy channels: at most half of a rank's cores, since the other half is the user's. The same on
+ * all ranks. */
 static int channels_of(const rd_team_t *team)
 {
     int half = team->cores_each / 2;
@@ -28,7 +29,8 @@ int rd_proxy_path_needed(const rd_team_t *team)
     return team->node->nnodes > 1 || team->nranks > RD_KRANKS;
 }
 
-/* Every rank has a part of a slot: longer ones where there are many, for a part is a message. */
+/* Returns the bytes of a slot. Every rank has a part of it. Slots are longer if there are many ranks, because a part is
+ * a message. */
 static size_t slot_for(size_t n, const rd_env_t *env)
 {
     size_t least = (RD_PROXY_PATH_PART * n + 4095) / 4096 * 4096;
@@ -51,8 +53,8 @@ static void layout(rd_proxy_path_t *s, const rd_env_t *env, size_t *bytes)
     *bytes = (size_t)SLOTS * 2 * s->k.slot;
 }
 
-/* Every pair has a block at least, and all of them wait on the device at once. Up to 16 ranks a launch has all pairs
- * that there are, so ranks may group as they like. */
+/* Returns the most pairs of a launch. Every pair has a block at least, and all of them wait on the device at once. Up
+ * to 16 ranks, a launch has all pairs that there are, so ranks may group as they like. */
 static uint32_t pairs_of(const rd_cuda_t *cuda)
 {
     uint32_t n = (uint32_t)cuda->k.nranks, fit = cuda->limits.blocks / 2 * 2;
@@ -93,7 +95,7 @@ static rondo_result_t memory(rd_proxy_path_t *s)
     s->channels = calloc((size_t)s->nchannels, sizeof *s->channels);
     s->tasks = rd_proxy_path_tasks_create();
     for (int c = 0; s->channels && c < s->nchannels; c++)
-        s->channels[c].path = s; /* what fails behind this takes them down */
+        s->channels[c].path = s; /* an error from here on closes the channels */
     if (!s->channels || !s->tasks)
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for a CUDA communicator");
     error = rd_proxy_path_area_take(s->cuda->device, (size_t)s->nchannels * bytes, n > RD_KRANKS ? 2 * n : 0, &s->area);
@@ -112,8 +114,8 @@ static rondo_result_t memory(rd_proxy_path_t *s)
     return short_of ? rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for %zu ranks", n) : RONDO_SUCCESS;
 }
 
-/* Host communicators of those who pass the same `first`, which is one of them: one for each of so many proxy channels;
- * nranks 0: of none. */
+/* Creates net communicators of the ranks that pass the same `first`, which is one of them: one for each of `channels`
+ * proxy channels. nranks 0: this rank is in none. */
 static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int channels, int first, int rank, int nranks)
 {
     static const char *const names[RD_NET_COMMS] = {"net", "rail", "check"};
@@ -140,7 +142,7 @@ static rondo_result_t net_comms_make(rd_proxy_path_t *s, int net_comm, int chann
     return result;
 }
 
-/* A rail for each place that all nodes have. Those who are behind its last one are of none. */
+/* Creates a rail for each place that all nodes have. A rank with a higher place is in no rail. */
 static rondo_result_t rails(rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
@@ -157,7 +159,8 @@ static rondo_result_t rails(rd_proxy_path_t *s)
                           of_one ? node->nnodes : 0);
 }
 
-/* What a node's ranks do among themselves, where some node has several and none more than map each other's windows. */
+/* Creates the node communicators, and rails, if some node has several ranks and none has more than can map each other's
+ * windows. */
 static rondo_result_t inside(rd_proxy_path_t *s)
 {
     rd_cuda_t *cuda = s->cuda;
@@ -172,7 +175,7 @@ static rondo_result_t inside(rd_proxy_path_t *s)
     return result == RONDO_SUCCESS && !host_windows ? rails(s) : result;
 }
 
-/* Net communicators of all ranks, and of rails. */
+/* Creates the net communicators of all ranks, and of rails. */
 static rondo_result_t net_comms(rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
@@ -197,7 +200,8 @@ static rondo_result_t serve(rd_proxy_path_t *s)
     return RONDO_SUCCESS;
 }
 
-/* A rank that waits for its stream spins, and its proxies wait for the core. */
+/* Reports how data goes. Warns if a rank has a single core: a rank that waits for its stream spins, and its proxies
+ * then wait for the core. */
 static void say_what_was_made(const rd_proxy_path_t *s)
 {
     const rd_team_t *team = s->cuda->team;
@@ -244,14 +248,14 @@ rondo_result_t rd_proxy_path_create(rd_cuda_t *cuda)
         result = serve(s);
     if (result != RONDO_SUCCESS)
         return result;
-    /* A late rank is the proxies' to name. Kernels wait for a proxy alone, and must not give up before it. */
+    /* Proxies report a late rank. Kernels wait only for a proxy, and must not give up before it does. */
     if (cuda->host->timeout_ms)
         cuda->host->timeout_ms = cuda->host->timeout_ms < INT32_MAX / 2 ? 2 * cuda->host->timeout_ms + 1000 : 0;
     say_what_was_made(s);
     return RONDO_SUCCESS;
 }
 
-/* All say farewell before one waits for those of others. */
+/* All net communicators say farewell before any of them waits for the farewells of others. */
 static void net_comms_end(rd_proxy_path_t *s)
 {
     const rd_net_comm_ops_t *ops = s->cuda->net_comms;

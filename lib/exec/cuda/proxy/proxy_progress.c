@@ -1,18 +1,17 @@
-/* A proxy channel's part of a CUDA communicator that goes through proxies: what kernels have put into slots goes on by
- * the net communicator, the host communicator beneath, whose planner knows every operation between nodes. A turn takes
- * the triggers that have come, advances what is under way, and tells kernels what is done. See proxy.h.
+/* The part of the proxy path that proxies execute: what kernels have put into slots goes on by the net communicator,
+ * whose planner knows every operation between nodes. A turn takes the triggers that have come, advances what is under
+ * way, and notifies kernels of what is done. See proxy.h.
  *
- * Proxy channels share nothing but the tasks, and what proxy channel 0 deals out of the messages that go by GDR. Nobody
- * else touches a net communicator's rooms while a proxy serves it. What fails there fails the communicator, in the same
- * words, and the other way round.
- */
+ * Proxy channels share nothing but the tasks, and the GDR messages that proxy channel 0 deals out. Nobody else touches
+ * a net communicator's buffers while a proxy serves it. A failure of the net communicator fails the communicator, with
+ * the same message, and the other way round. */
 #include <string.h>
 
 #include "exec/cuda/proxy/proxy.h"
 
 /* ---- triggers */
 
-/* The next trigger of a lane, if both halves are there. */
+/* Returns nonzero if the lane's next trigger has come, which needs both halves. */
 static int trigger_come(const rd_proxy_path_lane_t *lane, uint32_t slots, rd_ktrigger_t *trigger)
 {
     const rd_ktrigger_t *at = &lane->pinned->trigger[lane->taken & (slots - 1)];
@@ -40,7 +39,7 @@ static const size_t *round_counts(size_t *into, const size_t *counts, int n, con
     return into;
 }
 
-/* The plan of one round: the task's operation on a part of each block. */
+/* Gets the plan of one round: the task's operation on a part of each block. */
 static rondo_result_t round_plan(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t, uint32_t round,
                                  rd_plan_t **plan)
 {
@@ -79,7 +78,7 @@ static rondo_result_t add(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *lan
     return result;
 }
 
-/* Other proxy channels may nap: they look again. */
+/* Wakes the other proxy channels, which may nap, so that they poll again. */
 static void wake_others(const rd_proxy_channel_t *channel)
 {
     const rd_proxy_path_t *s = channel->path;
@@ -89,7 +88,7 @@ static void wake_others(const rd_proxy_channel_t *channel)
             rd_proxy_nudge(&s->channels[c].client);
 }
 
-/* `t`: the task that it names; NULL: it names none. */
+/* `t`: the task that the trigger names; NULL: there is no such task. */
 static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger_t *trigger, rd_proxy_path_task_t *t)
 {
     rd_proxy_path_t *s = channel->path;
@@ -100,9 +99,11 @@ static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger
     if (!t || trigger->round >= t->rounds)
         return rd_error(s->cuda->team->ctx, RONDO_ERR_INTERNAL, "a kernel asks for round %u of task %u, which is none",
                         trigger->round, trigger->what);
-    if (t->captured && t->rounds > 1 && trigger->round == 0) /* nobody has announced what a graph's kernels do */
+    /* Nobody has announced the triggers of a graph's kernels. */
+    if (t->captured && t->rounds > 1 && trigger->round == 0)
         wake_others(channel);
-    if (t->desc.coll == RD_BROADCAST) /* in place: the root's kernel wants nothing back, the others' give nothing */
+    /* In place: the root's kernel gets nothing back, the other kernels give nothing. */
+    if (t->desc.coll == RD_BROADCAST)
         in = out = s->net_comms[t->net_comm].rank == t->desc.root ? in : out;
     channel->lanes[0].inlined[channel->lanes[0].taken & (s->k.slots - 1)] = t->inlined ? t->inline_out : 0;
     rondo_result_t result = round_plan(channel, t, trigger->round, &plan);
@@ -116,7 +117,7 @@ static rondo_result_t begin_round(rd_proxy_channel_t *channel, const rd_ktrigger
     return result;
 }
 
-/* A launch gives lane l to whatever pair it likes; of that pair's messages all before are over then. */
+/* Any launch may use lane l for any pair; all messages of that pair before are over then. */
 static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd_ktrigger_t *trigger)
 {
     const rd_proxy_path_t *s = channel->path;
@@ -147,7 +148,7 @@ static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd
 
 /* ---- RONDO_CHECK */
 
-/* Have so many calls been compared? Crew 0's round is the first of every operation. */
+/* Returns nonzero if `calls` calls have been compared. The first round of every operation is proxy channel 0's. */
 static int compared(rd_proxy_channel_t *channel, uint64_t calls)
 {
     int held = !rd_signature_list_compared(channel->path->signatures, calls);
@@ -163,7 +164,7 @@ static rondo_result_t check_turn(rd_proxy_channel_t *channel, int *moved)
     uint64_t taken;
     int more;
 
-    /* A host may be ahead of its stream, and of the others': nobody is late before an operation waits. */
+    /* A host may be ahead of its stream, and of the other hosts: no rank is late before an operation waits. */
     if (!channel->held)
         rd_wait_progress(&by->wait);
     rondo_result_t result = rd_signature_list_turn(channel->path->signatures, by, &taken, &more);
@@ -176,8 +177,8 @@ static rondo_result_t check_turn(rd_proxy_channel_t *channel, int *moved)
 
 /* ---- a turn's beginning and end */
 
-/* Of what is inline the input comes by itself, perhaps later than the trigger; and under RONDO_CHECK all must have
- * asked alike. */
+/* Returns nonzero if the round may begin. Inline input arrives on its own, perhaps later than the trigger; and under
+ * RONDO_CHECK the calls of all ranks must have been alike. */
 static int may_begin(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t)
 {
     const rd_proxy_path_t *s = channel->path;
@@ -208,7 +209,7 @@ static rondo_result_t take(rd_proxy_channel_t *channel, int *moved)
     return result;
 }
 
-/* To the kernels, in order. Nonzero: something is still under way. */
+/* Notifies the kernels, in order, of what is done. Returns nonzero if something is still under way. */
 static int tell(rd_proxy_channel_t *channel, int *moved)
 {
     const rd_proxy_path_t *s = channel->path;
@@ -237,7 +238,7 @@ static int tell(rd_proxy_channel_t *channel, int *moved)
 
 /* ---- failure */
 
-/* The rank of the communicator that is rank `r` of a net communicator; -1: none in particular. */
+/* Returns the communicator's rank that is rank `r` of a net communicator, or -1 if no particular rank is meant. */
 static int outside(const rd_proxy_path_t *s, int net_comm, int r)
 {
     const rd_node_t *node = s->cuda->team->node;
@@ -252,7 +253,7 @@ static int outside(const rd_proxy_path_t *s, int net_comm, int r)
     return -1;
 }
 
-/* And the other way round; -1: it is not of the rail. */
+/* The other way round; returns -1 if the rank is not in the rail. */
 static int inside(const rd_proxy_path_t *s, int net_comm, int r)
 {
     int i = net_comm != RD_NET_COMM_RAIL ? r : s->net_comms[net_comm].nranks - 1;
@@ -262,8 +263,7 @@ static int inside(const rd_proxy_path_t *s, int net_comm, int r)
     return i;
 }
 
-/* A rank that the net communicator does not have is nobody whom its ranks may blame: they learn of it as this one has.
- */
+/* The ranks of the net communicator cannot blame a rank that is not among them: they learn of it as this one has. */
 void rd_proxy_progress_failure(rd_proxy_channel_t *channel, int net_comm)
 {
     const rd_team_t *team = channel->path->cuda->team;
@@ -274,11 +274,11 @@ void rd_proxy_progress_failure(rd_proxy_channel_t *channel, int net_comm)
     if (!to || code == RONDO_SUCCESS || rd_health_check(to->health) != RONDO_SUCCESS)
         return;
     if (failed_rank >= 0 && its < 0)
-        code = RONDO_ERR_MISMATCH; /* of which nothing is said to others */
+        code = RONDO_ERR_MISMATCH; /* which is not passed on to other ranks */
     rd_health_fail(to->health, code, its, "%s", team->health->stop.text);
 }
 
-/* What has failed a net communicator fails the communicator. */
+/* Fails the communicator as a net communicator has failed. */
 static void come_up(rd_proxy_channel_t *channel, int net_comm)
 {
     const rd_team_t *team = channel->path->cuda->team;
@@ -293,8 +293,9 @@ static void come_up(rd_proxy_channel_t *channel, int net_comm)
                        failed_rank >= 0 ? rd_boot_whois(team->boot, failed_rank) : "?", from->health->stop.text);
 }
 
-/* The last proxy channel tells the kernels, which may have named buffers to all of them. One that sleeps is woken to
- * look: by proxy channel 0, which does not sleep while a kernel waits for it. */
+/* The last proxy channel notifies the kernels, whose triggers may have named buffers to all channels. Channels that
+ * sleep are woken by proxy channel 0, which does not sleep while a kernel waits for it, so that they see the failure.
+ */
 static void let_go(rd_proxy_channel_t *channel)
 {
     rd_proxy_path_t *s = channel->path;
@@ -334,7 +335,7 @@ static rd_proxy_state_t end(rd_proxy_channel_t *channel, rondo_result_t result)
     return RD_PROXY_IDLE;
 }
 
-/* A net communicator's turn; nonzero in *busy: it has something under way. */
+/* A net communicator's turn; sets *busy if it has something under way. */
 static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *net_comm, int *busy, int *moved)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -344,15 +345,15 @@ static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *net_comm,
         return RONDO_SUCCESS;
     *busy = 1;
     result = rd_queue_tasks(net_comm, &its);
-    if (result == RONDO_SUCCESS) { /* kernels are told before the network is looked at, which takes a microsecond */
+    if (result == RONDO_SUCCESS) { /* kernels are notified before the network is polled, which takes a microsecond */
         (void)tell(channel, &its);
         int came = rd_transport_progress(net_comm->net);
         if (came && net_comm->active && (result = rd_queue_tasks(net_comm, &its)) == RONDO_SUCCESS)
-            (void)tell(channel, &its); /* what has come may be the end of it */
+            (void)tell(channel, &its); /* what has come may complete a task */
         its |= came;
     }
     *moved |= its;
-    if (!net_comm->active && !direct) /* what is left, the network has yet to take: nobody waits for a rank */
+    if (!net_comm->active && !direct) /* only the network has something left to send: no rank is waited for */
         return result;
     if (its)
         rd_wait_progress(&net_comm->wait);

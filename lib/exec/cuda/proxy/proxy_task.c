@@ -1,6 +1,4 @@
-/* What a CUDA communicator that goes through proxies has been asked for and not done yet, and what graphs hold of it:
- * see proxy.h.
- */
+/* The tasks of a CUDA communicator on the proxy path that are not done yet, and those that graphs hold: see proxy.h. */
 #include "exec/cuda/proxy/proxy.h"
 
 #include <stdlib.h>
@@ -17,7 +15,7 @@ rd_proxy_path_tasks_t *rd_proxy_path_tasks_create(void)
     return t;
 }
 
-/* A reference. */
+/* Drops a reference. */
 static void drop(rd_proxy_path_tasks_t *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -84,21 +82,20 @@ int rd_proxy_path_task_add(rd_proxy_path_tasks_t *t, rd_proxy_path_task_t *task)
     return result;
 }
 
-/* ---- graphs: what they hold goes with them
+/* ---- graphs: what they hold is freed with them
  *
- * Not at once: a kernel of which its rank gets nothing back leaves when its trigger is raised, so a graph may end
- * before the proxies have begun with what it asks for. When it ends its kernels are over, and how far they have raised
- * stands in the lanes; proxy channel 0's proxy, which naps but does not sleep as long as `captured` says that there is
- * something, drops the task when all proxy channels are as far. A communicator ends when no proxy has anything left to
- * do. */
+ * This does not happen at once: a kernel whose rank gets nothing back leaves when its trigger is raised, so a graph may
+ * end before the proxies have begun to serve its triggers. When it ends, its kernels are over, and the lanes show how
+ * many triggers they have raised. The proxy of channel 0, which naps but does not sleep as long as `captured` is not
+ * zero, frees the task when all proxy channels have come that far. A communicator ends when no proxy has anything left
+ * to do. */
 
 typedef struct rd_proxy_path_held {
     struct rd_proxy_path_held *next;
     rd_proxy_path_tasks_t *tasks;
-    rd_proxy_path_task_t *task; /* NULL: messages need none, and their kernels wait for the proxies */
-    int counted;                /* by proxy channel 0, since the graph's end: */
-    uint32_t
-        until[RD_KPROXY_CHANNELS]; /* `done` of each proxy channel's lane for collectives when nothing of it is left */
+    rd_proxy_path_task_t *task;         /* NULL: messages need none, and their kernels wait for the proxies */
+    int counted;                        /* `until` has been set, by proxy channel 0 after the graph's end */
+    uint32_t until[RD_KPROXY_CHANNELS]; /* value of `done` in each channel's lane 0 when nothing of it is left */
 } held_t;
 
 static void let_go(held_t *h)
@@ -132,8 +129,8 @@ static uint32_t done_of(const rd_proxy_channel_t *channel)
     return __atomic_load_n(&channel->lanes[0].pinned->done, __ATOMIC_ACQUIRE);
 }
 
-/* How far its triggers are ahead of `done`, read before: so it does not matter whether the proxy channel goes on
- * meanwhile. */
+/* Returns how far the channel's triggers are ahead of `done`, which was read before: so it does not matter if the
+ * channel proceeds meanwhile. */
 static uint32_t ahead_of(const rd_proxy_channel_t *channel, uint32_t done)
 {
     const rd_klane_t *lane = channel->lanes[0].pinned;
@@ -141,7 +138,7 @@ static uint32_t ahead_of(const rd_proxy_channel_t *channel, uint32_t done)
 
     for (uint32_t i = 0; i < channel->path->k.slots; i++) {
         uint32_t number = __atomic_load_n(&lane->trigger[i].number, __ATOMIC_ACQUIRE);
-        uint32_t ahead = (number - done) & ~RD_KVALID; /* a quarter of the numbers' range and more: behind */
+        uint32_t ahead = (number - done) & ~RD_KVALID; /* a quarter of the range of numbers or more: behind */
         if (number & RD_KVALID && number == __atomic_load_n(&lane->trigger[i].again, __ATOMIC_ACQUIRE) &&
             ahead < RD_KVALID / 4 && ahead > most)
             most = ahead;
@@ -154,7 +151,7 @@ uint32_t rd_proxy_path_undone(const rd_proxy_channel_t *channel)
     return ahead_of(channel, done_of(channel));
 }
 
-/* Has everything been done that it has raised? */
+/* Returns nonzero if all triggers that the graph has raised are done. */
 static int done_with(const rd_proxy_path_t *s, held_t *h)
 {
     int busy = 0;
@@ -246,6 +243,6 @@ cudaError_t rd_proxy_path_graph_hold(rd_proxy_path_tasks_t *tasks, rd_proxy_path
         task->captured = 1;
     error = cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove);
     if (error != cudaSuccess)
-        (void)cudaUserObjectRelease(object, 1); /* takes it all back */
+        (void)cudaUserObjectRelease(object, 1); /* undoes all of it */
     return error;
 }

@@ -1,31 +1,32 @@
-/* Memory that was given back and taken anew, among messages that go by GDR from GPU to GPU: see gdr.c.
+/* The registration cache: what has been announced of this process's memory for GDR messages, and what to do with memory
+ * that was freed and allocated anew: see gdr.c.
  *
- * What a peer's UCX, which fetches (ucx/ucx_config.c: gets_put), has mapped of this process it keeps. When other memory
- * is announced to it at the same address, it closes the old mapping first, and where that is one of CUDA IPC, closing
- * waits for everything that runs on the peer's GPU: for the very kernel, too, that waits for the message. So the
- * process remembers all that it has announced, by the number that CUDA gives every allocation. What lies where another
- * allocation has lain is not announced: it is copied to memory that is, before the kernel, in the stream.
+ * A peer's UCX that fetches (ucx/ucx_config.c: gets_put) keeps its mappings of this process's memory. When other memory
+ * is announced to it at the same address, it closes the old mapping first. If that is a mapping of CUDA IPC, closing it
+ * waits for everything that runs on the peer's GPU, including the very kernel that waits for the message. So the
+ * process remembers everything that it has announced, by the number that CUDA gives every allocation. Memory where
+ * another announced allocation has been before is not announced: before the kernel, in the stream, the message is
+ * copied to memory that is.
  *
- * Nothing is forgotten when memory goes, for the peer keeps its mapping. But no two that were announced lie over one
- * another: so there is one for each place that the process has ever sent from, however often memory is taken anew
- * there, and they are kept in order of address.
+ * Nothing is forgotten when memory is freed, because the peer keeps its mapping. But no two announced allocations
+ * overlap: so there is one entry for each place that the process has ever sent from, however often memory is allocated
+ * anew there, and entries are sorted by address.
  *
- * The copies of all launches of a communicator share one place, since these come one behind the other. Where it grows,
- * the old one is kept until the communicator ends: graphs may know it, and to free it would wait as closing does.
- */
+ * The copies of all launches of a communicator share one buffer, because launches follow one another. When it grows,
+ * the old one is kept until the communicator ends: graphs may know it, and freeing it would wait as closing does. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/cuda/proxy/proxy.h"
 
-#define LEAST ((size_t)2 << 20) /* of a place */
+#define LEAST ((size_t)2 << 20) /* bytes of such a buffer */
 #define TRIES 8
 
 typedef struct told {
     uintptr_t base;
     size_t bytes;
     unsigned long long id;
-    int plain; /* any process can map it: no pool's, nor put together by the driver's calls */
+    int plain; /* any process can map it: not from a pool, nor put together by the driver's calls */
 } told_t;
 
 typedef struct rd_bounce {
@@ -34,7 +35,7 @@ typedef struct rd_bounce {
     size_t bytes;
 } rd_bounce_t;
 
-/* Of the process, because what a peer has mapped of it is the peer process's. */
+/* One for the whole process, because a peer's mappings of this process's memory belong to the peer's process. */
 static struct {
     pthread_mutex_t lock;
     told_t *all;
@@ -43,10 +44,10 @@ static struct {
 
 /* ---- what has been announced */
 
-/* The allocation that holds the pointer. Zero: CUDA does not say. */
+/* Finds the allocation that holds the pointer. Returns zero if CUDA does not know. */
 static int allocation_of(const void *pointer, told_t *t)
 {
-    unsigned long long base = 0, plain = 0; /* a whole number of whatever length */
+    unsigned long long base = 0, plain = 0; /* wide enough for an integer of any length */
 
     rd_driver_find();
     if (!rd_driver.range || !rd_driver.attribute ||
@@ -58,7 +59,7 @@ static int allocation_of(const void *pointer, told_t *t)
     return 1;
 }
 
-/* Where the first one is, or would be, that ends behind the address. */
+/* Returns the index of the first entry that ends behind the address, or where it would be. */
 static size_t place_of(uintptr_t at)
 {
     size_t low = 0, high = told.count;
@@ -73,7 +74,7 @@ static size_t place_of(uintptr_t at)
     return low;
 }
 
-/* With the lock. -1: no memory. */
+/* Adds an entry; with the lock held. Returns -1 if there is no memory. */
 static int tell(const told_t *t, size_t at)
 {
     if (told.count == told.room) {
@@ -89,7 +90,8 @@ static int tell(const told_t *t, size_t at)
     return 0;
 }
 
-/* Nonzero: another allocation has been announced that lay there. Else this one is, from now on. */
+/* Returns nonzero if another allocation that lay there has been announced. Otherwise this one counts as announced from
+ * now on. */
 static int reused(const void *pointer, rondo_result_t *result)
 {
     told_t t;
@@ -133,7 +135,7 @@ rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *s, const rd_kmessage_t *m
     return whole;
 }
 
-/* ---- what is announced in its place */
+/* ---- copies that are announced instead */
 
 static rondo_result_t no_place(const rd_proxy_path_t *s, size_t bytes)
 {
@@ -143,7 +145,7 @@ static rondo_result_t no_place(const rd_proxy_path_t *s, size_t bytes)
                     bytes);
 }
 
-/* New memory, which may itself lie where something announced has lain: then other memory is asked for. */
+/* Allocates memory. It may itself lie where announced memory has been: then other memory is allocated. */
 static rondo_result_t grow(rd_proxy_path_t *s, size_t bytes)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -181,7 +183,7 @@ static rondo_result_t place(rd_proxy_path_t *s, size_t bytes, char **at)
     return RONDO_SUCCESS;
 }
 
-/* On the communicator's device, and whatever is captured. */
+/* Copies the message if necessary; called on the communicator's device, with captures allowed. */
 static rondo_result_t copy(rd_proxy_path_t *s, rd_kmessage_t *m, size_t bytes, cudaStream_t stream)
 {
     rondo_result_t result = RONDO_SUCCESS;
