@@ -1,11 +1,12 @@
-/* A turn in which nothing has moved: who is waited for, whether he has left, and who it is that is late. */
+/* What follows a turn in which nothing has moved: finds the rank that is waited for, checks whether it has left, and
+ * finds the rank that is late. */
 #include "progress/queue.h"
 
-#define SEEK_MS 1000           /* a rank that is waited for as long should know it */
-#define MISMATCH_MISSES 100000 /* in a row, until a rank gives up finding for itself what another has found */
+#define SEEK_MS 1000           /* a rank is told when another one has waited for it this long */
+#define MISMATCH_MISSES 100000 /* in a row, until a rank no longer looks for a mismatch that another rank has found */
 
-/* The rank that the first active task waits for, or to which a task that is over has lent something; -1: nobody in
- * particular. */
+/* Returns the rank that the first active task waits for, or with which a finished task still shares zero-copy memory;
+ * -1: no particular rank. */
 static int waited_for(rd_queue_t *q)
 {
     for (rd_task_t *t = q->active; t; t = t->next) {
@@ -18,7 +19,7 @@ static int waited_for(rd_queue_t *q)
     return peer >= 0 ? peer : rd_transport_zcopy_peer(q->net);
 }
 
-/* How a rank has left: RONDO_SUCCESS, in order, or RONDO_ERR_MISMATCH; RONDO_IN_PROGRESS: it has not. */
+/* Returns how a rank has left: RONDO_SUCCESS in order, or RONDO_ERR_MISMATCH. RONDO_IN_PROGRESS: it has not left. */
 static rondo_result_t farewell(rd_queue_t *q, int peer)
 {
     rd_control_t *control = peer < 0 ? NULL : q->controls[peer];
@@ -28,7 +29,7 @@ static rondo_result_t farewell(rd_queue_t *q, int peer)
     return peer >= 0 ? rd_transport_farewell(q->net, peer) : RONDO_IN_PROGRESS;
 }
 
-/* What a rank that has left had sent was there before it left: so one more look is owed. */
+/* What a rank has sent was there before it left: so one more poll is due before the wait is given up. */
 rondo_result_t rd_queue_peer_left(rd_queue_t *q)
 {
     int peer = waited_for(q);
@@ -61,7 +62,8 @@ static void say_wait(rd_queue_t *q, int64_t now)
         rd_transport_seek(q->net, peer);
 }
 
-/* The rank that this one has lately waited for; -1: it does not wait, or is on another node and nobody knows. */
+/* Returns the rank that `rank` has lately waited for; -1: it does not wait, or it is on another node, and that is
+ * unknown. */
 static int waits_itself(rd_queue_t *q, int rank, uint32_t now, uint32_t lately)
 {
     rd_control_t *control = rank < 0 ? NULL : q->controls[rank];
@@ -70,8 +72,9 @@ static int waits_itself(rd_queue_t *q, int rank, uint32_t now, uint32_t lately)
     return waits && now - (uint32_t)(waits >> 32) <= lately ? (int)(uint32_t)waits - 1 : -1;
 }
 
-/* Who is late: at the end of the chain of those who wait for each other. Lanes wait for several, and each rank names
- * one of them: where that goes round in circles, a rank of this node that does not wait. */
+/* Returns the rank that is late: it is at the end of the chain of ranks that wait for each other. Lanes wait for
+ * several ranks, and each rank names one of them. If the chain is a circle, a rank of this node is returned that does
+ * not wait. */
 static int late_one(rd_queue_t *q, int peer)
 {
     int64_t patience = q->timeout_ms > 0 ? q->timeout_ms : RD_LATE_MS;

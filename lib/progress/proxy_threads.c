@@ -1,12 +1,12 @@
-/* A proxy's thread: turns for all its clients, one after another, so that none waits for another; see proxy_threads.h.
+/* A proxy's thread makes turns for all its clients, one after another, so that none waits for another; see
+ * proxy_threads.h.
  *
- * It stays awake for as long after anything has moved as its clients ask for: to be woken takes 40 to 90 microseconds
- * (a nap ends late by the kernel's slack of timers, and a core that sleeps has to wake up), which is as long as a
- * message of 256 KB is on its way. After that it sleeps for good where every client is idle. Where something may come
- * unannounced, from a kernel that a graph or a long queue of the user's will begin some time, it looks again after a
- * nap, of a tenth of the time for which nothing has moved, two milliseconds at most: so what has long been quiet costs
- * a few thousandths of a core. Where something is under way naps are shorter still.
- */
+ * It stays awake after anything has moved for as long as its clients ask. Waking it takes 40 to 90 microseconds (a nap
+ * ends late by the kernel's timer slack, and a core that sleeps has to wake up), which is as long as a message of 256
+ * KB is on its way. After that it sleeps until it is woken if every client is idle. If something may come unannounced,
+ * from a kernel that a graph or a long queue of the user's will start at some time, it polls again after a nap, which
+ * lasts a tenth of the time for which nothing has moved, but at most two milliseconds: so a client that has long been
+ * quiet costs a few thousandths of a core. While something is under way naps are shorter still. */
 #define _GNU_SOURCE
 #include "progress/proxy_threads.h"
 
@@ -26,18 +26,18 @@
 #define NAP_DOZING_NS 2000000
 
 typedef struct proxy {
-    pthread_mutex_t lock; /* the clients; held during turns */
+    pthread_mutex_t lock; /* protects the clients; held during turns */
     pthread_cond_t bell;
     pthread_t thread;
     rd_proxy_client_t *clients;
     int nclients, ending;
-    int64_t awake_ns;    /* after anything has moved: the most that a client asks for */
-    _Atomic int asking;  /* threads that want the lock: the proxy would take it again at once */
+    int64_t awake_ns;    /* how long to stay awake after anything has moved: the most that a client asks for */
+    _Atomic int asking;  /* threads that want the lock, which the proxy would otherwise take again at once */
     _Atomic int resting; /* the thread sleeps, or is about to */
-    _Atomic int woken;   /* since it last looked */
+    _Atomic int woken;   /* set by wakers, cleared when a turn begins */
 } proxy_t;
 
-static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* starting and ending threads; taken before their locks */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* for starting and ending threads; taken before their locks */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static proxy_t proxies[RD_PROXIES];
 
@@ -72,7 +72,7 @@ static void bell_make(proxy_t *p)
     pthread_condattr_destroy(&attributes);
 }
 
-/* The threads stayed in the parent. */
+/* The threads exist only in the parent. */
 static void fork_child(void)
 {
     for (int i = 0; i < RD_PROXIES; i++) {
@@ -106,8 +106,8 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* With the lock, which others may have meanwhile. ns < 0: until somebody rings. Who begins the next turn takes `woken`
- * back, and knows by it that the thread was called. */
+/* Called with the lock held; others may take it meanwhile. ns < 0: sleeps until it is woken. The next turn clears
+ * `woken`, and so knows that the thread was woken. */
 static void nap(proxy_t *p, int64_t now, int64_t ns)
 {
     atomic_store(&p->resting, 1);
@@ -122,7 +122,7 @@ static void nap(proxy_t *p, int64_t now, int64_t ns)
     atomic_store(&p->resting, 0);
 }
 
-/* Lets go of the lock for who asks for it. */
+/* Gives the lock to threads that want it. */
 static void make_path(proxy_t *p)
 {
     if (!atomic_load(&p->asking))
@@ -170,7 +170,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* ---- the others ---- */
+/* ---- other threads ---- */
 
 static int64_t most_awake(const proxy_t *p)
 {

@@ -1,6 +1,5 @@
-/* Proxies: threads of the process, which make the progress of what runs without a thread of its own, as the part of a
- * CUDA communicator that lies between nodes. Each is there while it has clients. See proxy_threads.c for how they
- * sleep.
+/* Proxies: threads of the process that make the progress of what runs without a thread of its own, such as the part of
+ * a CUDA communicator between nodes. A proxy exists while it has clients. proxy_threads.c describes how proxies sleep.
  */
 #ifndef RD_PROGRESS_PROXY_THREADS_H
 #define RD_PROGRESS_PROXY_THREADS_H
@@ -19,21 +18,21 @@ typedef enum {
 
 typedef struct rd_proxy_client {
     struct rd_proxy_client *next;
-    rd_proxy_state_t (*turn)(void *arg); /* never waits; by the proxy's thread */
+    rd_proxy_state_t (*turn)(void *arg); /* called by the proxy's thread; must never wait */
     void *arg;
-    int proxy;    /* which one serves it: less than RD_PROXIES */
-    int awake_us; /* without a nap for so long after anything has moved */
-    pid_t pid;    /* the proxy's: in a forked child the client is nobody's */
+    int proxy;    /* which proxy serves it: less than RD_PROXIES */
+    int awake_us; /* how long the proxy stays awake after anything has moved */
+    pid_t pid;    /* the proxy's process: in a forked child nothing serves the client */
 } rd_proxy_client_t;
 
-/* 0, or an errno: there is no thread. */
+/* Returns 0, or an errno if the thread cannot be started. */
 int rd_proxy_add(rd_proxy_client_t *client);
-/* After it no turn is made any more. Not to be called in a turn. */
+/* When it returns, the client gets no more turns. Must not be called in a turn. */
 void rd_proxy_remove(rd_proxy_client_t *client);
-/* For this client there is something to do, or will soon be. Cheap where its proxy is awake. Not to be called in a
- * turn. */
+/* Says that this client has something to do now or soon. Cheap if its proxy is awake. Must not be called in a turn. */
 void rd_proxy_wake(const rd_proxy_client_t *client);
-/* The same in a turn of another proxy, which must not wait: rarely it is lost, and a nap lasts as long as it does. */
+/* The same for a turn of another proxy, which must not wait. On rare occasions the call is lost, and the proxy's nap
+ * lasts to its end. */
 void rd_proxy_nudge(const rd_proxy_client_t *client);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "exec/host/run_flat.h"
 
-#define LOOKS 8        /* at the network, some 300 ns each */
+#define LOOKS 8        /* polls of the network in a row, some 300 ns each */
 #define FLAT_POLLS 500 /* a few microseconds */
 #define SPENT_MOST 64  /* tasks whose memory is kept */
 
@@ -60,8 +60,8 @@ static rondo_result_t lanes_room(rd_queue_t *q, rd_run_t *run, const rd_plan_t *
     return RONDO_SUCCESS;
 }
 
-/* Only one collective runs at a time, so it may have the scratch to itself. What a later one needs more waits beside
- * it: the one that runs must keep its own. */
+/* Only one collective runs at a time, so it has the scratch to itself. If a later one needs more, that is kept beside
+ * the scratch until then, because the one that runs must keep its own. */
 static rondo_result_t reserve(rd_queue_t *q, size_t bytes)
 {
 
@@ -77,7 +77,7 @@ static rondo_result_t reserve(rd_queue_t *q, size_t bytes)
     return RONDO_SUCCESS;
 }
 
-/* Reserved scratch comes into use. No collective runs. */
+/* Puts reserved scratch into use. Called when no collective runs. */
 static void take_spare(rd_queue_t *q, size_t bytes)
 {
     if (bytes <= q->scratch_bytes)
@@ -172,7 +172,7 @@ rondo_result_t rd_queue_submit(rd_queue_t *q, rd_task_t *t, rd_completion_t *com
     }
     if (!q->active) {
         rd_queue_wait_begin(q);
-        q->wait.slow = 1; /* a proxy's turn looks at the network */
+        q->wait.slow = 1; /* a proxy's turn polls the network */
     }
     atomic_fetch_add(&completion->pending, 1);
     t->completion = completion;
@@ -180,7 +180,7 @@ rondo_result_t rd_queue_submit(rd_queue_t *q, rd_task_t *t, rd_completion_t *com
     return RONDO_SUCCESS;
 }
 
-/* Takes a finished task off the list and starts the next of its chain. */
+/* Takes a finished task off the list and starts the next one of its chain. */
 static rondo_result_t retire(rd_queue_t *q, rd_task_t *before, rd_task_t *t)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -198,16 +198,16 @@ static rondo_result_t retire(rd_queue_t *q, rd_task_t *before, rd_task_t *t)
     if (t->on_done)
         result = t->on_done(t);
     if (t->after)
-        start(q, t->after); /* after an error only to be flushed with the others */
+        start(q, t->after); /* after an error it only gets flushed with the others */
     if (t->completion)
         atomic_fetch_sub(&t->completion->pending, 1);
     rd_task_free(q, t);
     return result;
 }
 
-/* An operation failed by itself, at what `peer` holds: its memory could not be read, or is not what was expected. When
- * a rank dies, or gives up because another one died, its memory goes before the news of it comes: the news knows more.
- */
+/* An operation failed because of something that `peer` holds: its memory could not be read, or is not what was
+ * expected. When a rank dies, or gives up because another one died, its memory disappears before the news of it
+ * arrives; the news says more, so it is waited for. */
 static rondo_result_t failed(rd_queue_t *q, rondo_result_t result, int peer)
 {
     const struct timespec millisecond = {0, 1000000};
@@ -245,7 +245,7 @@ rondo_result_t rd_queue_tasks(rd_queue_t *q, int *moved)
         result = t->run.result;
         peer = t->run.waits_for;
         next = t->next;
-        /* What it has lent may lie where the next of its chain writes. */
+        /* The next one of its chain may write to memory that it still shares by zero-copy. */
         if (t->run.open || result != RONDO_SUCCESS || zcopies(q)) {
             before = t;
             continue;
@@ -341,8 +341,8 @@ static int remote(rd_queue_t *q, int peer)
     return peer >= 0 && !q->controls[peer];
 }
 
-/* A message that has to be polled for is found the sooner the less is done between two looks: what else may end the
- * wait is seen a few looks later. Who shares his core gives it away after each. */
+/* Polls the network several times in a row. The less is done between two polls, the sooner a message is found; anything
+ * else that may end the wait is seen a few polls later. A rank that shares its core gives it away after each poll. */
 static int look(rd_queue_t *q, const rd_run_t *run)
 {
     int moved = rd_transport_progress(q->net);
@@ -352,7 +352,7 @@ static int look(rd_queue_t *q, const rd_run_t *run)
     return moved;
 }
 
-/* The loop behind the first miss of a blocking call. */
+/* The loop that follows the first miss of a blocking call. */
 static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
 {
     rondo_result_t result = run->result;
@@ -362,7 +362,7 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
     while (result == RONDO_SUCCESS && run->open) {
         int moved = rd_run_advance(run);
         result = run->result;
-        if (q->polled && run->open && result == RONDO_SUCCESS) /* a look at the network is a call of the system */
+        if (q->polled && run->open && result == RONDO_SUCCESS) /* polling the network is a system call */
             moved |= look(q, run);
         if (q->active && result == RONDO_SUCCESS)
             result = rd_queue_advance(q, &moved);
@@ -382,7 +382,7 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
     return result;
 }
 
-/* What a submitted group left behind in the chain comes first. */
+/* Waits until what a submitted group left in the chain is over, because it comes first. */
 static rondo_result_t wait_turn(rd_queue_t *q, int chain)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -400,7 +400,8 @@ static rondo_result_t wait_turn(rd_queue_t *q, int chain)
     return result;
 }
 
-/* Who is waited for runs on another core, as he said when he last waited himself. */
+/* Returns nonzero if the rank that is waited for runs on another core, according to what it said when it last waited
+ * itself. */
 static int elsewhere(rd_queue_t *q, const rd_run_t *run, int core)
 {
     rd_control_t *control = q->controls[run->waits_for];
@@ -408,10 +409,10 @@ static int elsewhere(rd_queue_t *q, const rd_run_t *run, int core)
     return control && atomic_load_explicit(&control->core, memory_order_relaxed) != core;
 }
 
-/* A short exchange is over sooner than one pause: so where there is a core for every rank, poll at once. Where two
- * share one, who is waited for on this very core must get it now; but in an exchange of all with all, who runs on
- * another is about to send, and a few polls are cheaper than giving the core away and getting it back. One who is only
- * sent to, or only sends, may be far ahead or behind. */
+/* A short exchange is over sooner than one pause: so where every rank has a core of its own, poll at once. Where two
+ * ranks share a core, a rank on this very core that is waited for must get the core now. But in an exchange of all
+ * ranks with all, a rank that runs on another core is about to send, and a few polls are cheaper than giving the core
+ * away and getting it back. A rank that only sends, or only receives, may be far ahead or behind. */
 static void poll_flat(rd_queue_t *q, rd_run_t *run)
 {
     int core;

@@ -21,7 +21,7 @@ static void fill(signature_t *s, const rd_call_t *call, uint64_t sequence)
     s->sequence = sequence;
     s->count = desc->count;
     s->type = (int32_t)desc->type;
-    s->op = desc->op < RONDO_NUM_OPS ? (int32_t)desc->op : RONDO_NUM_OPS; /* numbers of user ops are each rank's */
+    s->op = desc->op < RONDO_NUM_OPS ? (int32_t)desc->op : RONDO_NUM_OPS; /* each rank numbers its user ops itself */
     s->root = call->name ? call->root : desc->root;
     snprintf(s->name, sizeof s->name, "%s", call->name ? call->name : rd_coll_name(desc->coll));
 }
@@ -33,7 +33,7 @@ static void describe(char *text, size_t room, const signature_t *s)
              s->op < RONDO_NUM_OPS ? rd_op_name(s->op) : "user", s->root);
 }
 
-/* The first field in which they differ. */
+/* Returns the first field in which they differ, or NULL. */
 static const char *differs(const signature_t *a, const signature_t *b)
 {
     if (a->sequence != b->sequence)
@@ -80,7 +80,7 @@ static rondo_result_t compare_all(rd_queue_t *q, const signature_t *records)
     return result;
 }
 
-/* *records: one of each rank, this rank's filled in but for its number. */
+/* *records: one for each rank; that of this rank is filled in except for its sequence number. */
 static rondo_result_t prepare(rd_queue_t *q, const rd_call_t *call, signature_t **records, rd_plan_t **plan)
 {
     rd_coll_desc_t exchange;
@@ -150,16 +150,17 @@ void rd_signature_number(rd_task_t *task, uint64_t *sequence)
 
 /* ---- a ring
  *
- * A call on a stream waits for nobody, so neither does this: each rank writes its signature into a ring in the node's
- * shared memory, then compares with those that have come to the operation of the same number before. The last one to
- * come sees all others, so a difference is found before its kernel starts; and what others have called since is
- * compared at the next call, and by the watch, so that ranks whose kernels wait learn of it too. A rank that is a whole
- * ring behind finds what it would compare with overwritten, and skips it. */
+ * A call on a stream waits for nobody, so the comparison does not wait either: each rank writes its signature into a
+ * ring in the node's shared memory, then compares it with those that other ranks have written for the operation of the
+ * same number. The last rank to come sees all others, so a difference is found before its kernel starts. What other
+ * ranks have called since is compared at the next call, and by the liveness thread, so that ranks whose kernels wait
+ * learn of it, too. A rank that is a whole ring behind finds the signatures that it would compare with overwritten, and
+ * skips them. */
 
 #define RING 1024 /* operations */
 
 typedef struct entry {
-    _Alignas(RD_LINE) _Atomic uint64_t number; /* of the operation, from 1; 0: none yet, or being written */
+    _Alignas(RD_LINE) _Atomic uint64_t number; /* number of the operation, from 1; 0: none yet, or being written */
     signature_t signature;
 } entry_t;
 
@@ -169,7 +170,7 @@ typedef struct member {
 } member_t;
 
 struct rd_signature_ring {
-    pthread_mutex_t lock; /* the calling thread and the watch compare */
+    pthread_mutex_t lock; /* both the calling thread and the liveness thread compare */
     const rd_team_t *team;
     uint64_t posted; /* operations of this rank */
     member_t members[];
@@ -215,7 +216,8 @@ static void post(entry_t *ring, const signature_t *signature, uint64_t number)
     atomic_store_explicit(&entry->number, number, memory_order_release);
 }
 
-/* 1: `signature` is that of the ring's rank for this number; 0: it has not come so far; -1: it has gone on since. */
+/* Returns 1 if `signature` is set to that of the ring's rank for this number, 0 if the rank has not come so far, -1 if
+ * it has overwritten it since. */
 static int find(const entry_t *ring, uint64_t number, signature_t *signature)
 {
     const entry_t *entry = &ring[number % RING];
@@ -269,7 +271,7 @@ rondo_result_t rd_signature_ring_call(rd_signature_ring_t *ring, const rd_call_t
     fill(&signature, call, ring->posted);
     pthread_mutex_lock(&ring->lock);
     post(ring->members[ring->team->rank].ring, &signature, ++ring->posted);
-    atomic_thread_fence(memory_order_seq_cst); /* of two that post at once, one at least sees the other */
+    atomic_thread_fence(memory_order_seq_cst); /* of two ranks that post at once, at least one sees the other */
     rondo_result_t result = compare_peers(ring);
     pthread_mutex_unlock(&ring->lock);
     return result;
@@ -285,23 +287,23 @@ void rd_signature_ring_poll(rd_signature_ring_t *ring)
 
 /* ---- a list
  *
- * A call on a stream only writes down its signature's fields. A proxy exchanges it with all other ranks on a net
- * sub-communicator of its own, call by call; rounds of an operation wait until its call has been compared. */
+ * A call on a stream only records its signature's fields. A proxy exchanges it with all other ranks, call by call, on a
+ * net communicator made for that; rounds of an operation wait until its call has been compared. */
 
 #define UNDER_WAY 16 /* calls that are compared at a time: a host may be far ahead */
 
 typedef struct item {
     struct item *next;
-    rd_call_t call; /* what is compared of it */
+    rd_call_t call; /* only the fields that are compared */
 } item_t;
 
 struct rd_signature_list {
-    pthread_mutex_t lock; /* of the items */
+    pthread_mutex_t lock; /* protects the items */
     const rd_team_t *team;
     item_t *first, *last;
-    uint64_t calls;            /* that are compared; by the calling thread */
-    uint64_t taken, sequence;  /* by the proxy: of those; and of those that are under way or over */
-    _Atomic uint64_t compared; /* by the proxy, and alike */
+    uint64_t calls;            /* calls recorded; written by the calling thread */
+    uint64_t taken, sequence;  /* written by the proxy: calls taken, and those numbered so far */
+    _Atomic uint64_t compared; /* written by the proxy: calls compared that were alike */
     rd_completion_t under_way;
 };
 
