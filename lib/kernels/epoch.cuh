@@ -1,7 +1,8 @@
-/* An operation of all ranks: which banks it uses, when a peer's may be written, and the end. See work.h for the rules.
+/* An operation of all ranks: which banks it uses, when a peer's bank may be written, and how it ends. See work.h for
+ * the rules.
  *
- * Every warp reads the control page by itself, so nobody waits for anybody at the beginning. The last block of the grid
- * advances it; the next kernel of the stream begins after that. */
+ * Every warp reads the control page by itself, so no warp waits for another at the beginning. The last block of the
+ * grid advances the page; the next kernel of the stream begins after that. */
 #ifndef RD_KERNELS_EPOCH_CUH
 #define RD_KERNELS_EPOCH_CUH
 
@@ -13,13 +14,13 @@
 
 struct rd_epoch_t {
     const rd_kcomm_t &comm;
-    rd_kcontrol_t *control; /* this rank's */
-    const uint32_t *told;   /* where the peer says what it has begun */
-    uint32_t peer;          /* to whom this warp sends */
+    rd_kcontrol_t *control; /* this rank's page */
+    const uint32_t *told;   /* the peer writes here which epoch it has begun */
+    uint32_t peer;          /* the rank that this warp sends to */
     uint32_t number;        /* of this epoch */
     uint32_t first;         /* pass, counted over all epochs */
     uint32_t used[2];
-    uint32_t begun; /* by the peer, when last looked at */
+    uint32_t begun; /* the epoch that the peer had begun when last checked */
     rd_wait_t wait;
 
     RD_MEMBER rd_epoch_t(const rd_kcomm_t &c, uint32_t p) : comm(c), peer(p)
@@ -36,7 +37,7 @@ struct rd_epoch_t {
         wait.dead = rd_control_failed(now);
     }
 
-    /* To all peers; to be called when the loads that can be under way are under way. */
+    /* Announces the epoch to all peers. To be called when all loads that can be under way are. */
     RD_MEMBER void announce() const
     {
         uint32_t to = gpu_thread();

@@ -1,6 +1,6 @@
-/* Kernels into a stream. Two attributes matter: the remote memory domain, so that a fence of ours does not wait for the
- * user's own traffic, and programmatic order, so that a kernel's launch overlaps the end of the one before: it waits
- * for that in its first line. */
+/* Launches kernels into a stream. Two attributes matter: the remote memory domain, so that rondo's fences do not wait
+ * for the user's own traffic, and programmatic order, so that a kernel's launch overlaps the end of the one before; the
+ * kernel waits for that end in its first line. */
 #include <cuda_runtime_api.h>
 #include <rondo.h>
 #include <string.h>

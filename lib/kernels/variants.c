@@ -1,4 +1,4 @@
-/* Which kernel serves a launch, and what it can carry: pure functions, the same answer on every rank. */
+/* Which kernel serves a launch, and how much it can carry. The functions are pure: all ranks get the same answer. */
 #include <rondo.h>
 
 #include "sched/program.h"
