@@ -1,12 +1,12 @@
-/* See candidates.h. An algorithm and protocol that can serve stands in the list once for each length of message that is
- * worth a price, one that cannot once, with its reason.
+/* See candidates.h. An algorithm and protocol that can serve is in the list once for each length of message that is
+ * worth a price; one that cannot serve is there once, with the reason.
  */
 #include "plan/candidates.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Reasons that say nothing about what is wanted; told apart by address. */
+/* Reasons that do not concern a forced choice. They are distinguished by their addresses. */
 static const char no_such[] = "does not do this operation", another_algo[] = "RONDO_ALGO names another",
                   another_proto[] = "RONDO_PROTO names another";
 

@@ -1,5 +1,5 @@
-/* The planner: asks the cost model which algorithm serves, compiles its program once, lays the chunk map over the
- * user's counts, and keeps plans so that the next equal call finds its own ready. See plan.h.
+/* The planner lets the cost model choose an algorithm, compiles its program once, applies the chunk map to the user's
+ * counts, and caches plans so that the next equal call finds its plan ready. See plan.h.
  */
 #include "plan/plan.h"
 
@@ -113,7 +113,7 @@ size_t rd_plan_scratch(const rd_plan_t *plan)
     return plan->posts || plan->slice == 0 ? RD_MAX_ENDS * RD_CMA_BLOCK : scratch;
 }
 
-/* Of (pair, bytes) and what all ranks agreed on: both ends agree. */
+/* The result depends on (pair, bytes) and on values that all ranks agreed on, so both ends agree. */
 static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes, rd_lane_plan_t *lane)
 {
     const rd_node_t *node = p->args.node;
@@ -278,7 +278,7 @@ static void plan_finish(const rd_planner_t *p, rd_plan_t *plan)
     }
 }
 
-/* The bytes that the cost model wants: of the vector, or of the blocks of all ranks. */
+/* Returns the bytes for the cost model: those of the vector, or of the blocks of all ranks. */
 static size_t whole_bytes(const rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables)
 {
     size_t n = (size_t)p->args.nranks, sum = 0;
@@ -372,7 +372,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
     return RONDO_SUCCESS;
 }
 
-/* Into the cache; what stood there goes when its last run is over. */
+/* Puts a plan into the cache. The plan that was there is freed when its last run is over. */
 static void remember(rd_planner_t *p, rd_plan_t *plan)
 {
     unsigned at = slot_of(plan->key, &plan->desc);
@@ -389,7 +389,7 @@ static void to_front(rd_plan_t **kind, int at, rd_plan_t *plan)
     kind[0] = plan;
 }
 
-/* The plan for these very tables, or NULL. */
+/* Returns the plan for exactly these tables, or NULL. */
 static rd_plan_t *known_v(rd_planner_t *p, uint64_t key, const rd_coll_desc_t *desc, const rd_tables_t *tables)
 {
     rd_plan_t **kind = p->last_v[desc->coll];
