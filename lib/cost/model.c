@@ -1,4 +1,4 @@
-/* Counts into time, by the formula of model.h. */
+/* Turns counts into time, by the formula of model.h. */
 #include "cost/model.h"
 
 #include <math.h>

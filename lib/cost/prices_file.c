@@ -1,4 +1,4 @@
-/* Prices as text: a file of rondo-tune, and the number by which ranks compare what they use. See prices.h.
+/* Prices as text, in a file written by rondo-tune, and the number by which ranks compare their prices. See prices.h.
  *
  *     shm.simple.alpha 0.24          a price: transport, protocol, name (rd_price_t)
  *     cuda.ring.ll128.rate 335000    one of a kernel between GPUs (rd_gpu_price_t)
