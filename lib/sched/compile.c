@@ -1,11 +1,11 @@
-/* From a schedule to a program: what one rank's executor walks. In order, lane by lane:
+/* Compiles a schedule into a program, which one rank's executor walks. In order, lane by lane:
  *
  *   expand   repeats are written out;
- *   fuse     (where asked) a receive followed by its use becomes one step:
+ *   fuse     (on request) a receive followed by its use becomes one step:
  *                {OUT c <- peer} {peer' <- OUT c}          becomes  {OUT c, peer' <- peer}
  *                {TMP x <- peer} {OUT c <- IN c + TMP x}   becomes  {OUT c <- IN c + peer}
  *                {OUT c <- a + b} {peer' <- OUT c}         becomes  {OUT c, peer' <- a + b}
- *   prune    scratch that nobody reads, steps without an effect, copies onto themselves go;
+ *   prune    unread scratch, steps without an effect and copies of a chunk onto itself are removed;
  *   place    names of scratch that do not live together share a place; lanes never do, they run independently;
  *   link     (peer, channel) becomes a number into the tables of connections;
  *   fold     equal neighbours whose chunk numbers advance by one stride become a repeat.

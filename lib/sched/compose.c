@@ -1,6 +1,6 @@
-/* Two schedules one after the other, lane by lane: reduce_scatter and allgather make allreduce, reduce and broadcast
- * too. What the second one takes from the user's input is what the first one left in the output; its copies of the own
- * block are then copies onto themselves and go.
+/* Joins two schedules, one after the other, lane by lane: reduce_scatter and allgather make allreduce, and so do reduce
+ * and broadcast. Where the second one reads the user's input, it reads the output that the first one left instead; its
+ * copies of the own block would then be copies onto themselves, and are removed.
  */
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
-/* The mirror image of a schedule: its steps from the last to the first, every arrow turned.
+/* The mirror image of a schedule: its steps from the last to the first, with every arrow reversed.
  *
- * Where a rank took chunk c from peer p and handed it on to q1, q2, it now takes partial sums of c from q2, q1, adds
- * its own contribution and hands the sum to p; where a chunk began, its sum ends, in OUT. So allgather becomes
+ * Where a rank received chunk c from peer p and sent it on to q1, q2, it now receives partial sums of c from q2, q1,
+ * adds its own contribution and sends the sum to p; where a chunk began, its sum ends, in OUT. So allgather becomes
  * reduce_scatter, broadcast becomes reduce, with the same steps, bytes and freedom from deadlock.
  *
  *     allgather       p ──c──▶ OUT c ──c──▶ q1          reduce_scatter    p ◀── IN c + x1 + x2 ◀── x1 = q1
