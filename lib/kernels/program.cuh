@@ -233,7 +233,7 @@ struct rd_runner_t {
     }
 };
 
-/* The warps of a unit stand beside each other, one for each track. */
+/* The warps of a unit, one for each track, have consecutive numbers. */
 template <class PROTO, class ARITH, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_program(RD_WORK(rd_kwork_t))

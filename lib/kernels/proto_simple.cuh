@@ -104,7 +104,7 @@ RD_DEVICE uint4 rd_move_combine(const rd_move_t &m, uint4 came, uint4 own, const
     return m.finishes ? number.finished(v) : v;
 }
 
-/* By the movers, ITEMS of a thread on their way at once, from `first` on and `row` bytes apart. */
+/* The movers call it. Each thread moves ITEMS items at once, from `first` on and `row` bytes apart. */
 template <uint32_t ITEMS, class ARITH>
 RD_DEVICE void rd_items_reduce(const rd_move_t &m, const char *from, char *to, uint32_t first, uint32_t row,
                                const ARITH &number)
