@@ -17,7 +17,7 @@ static void append_lane(rd_steps_t *out, const rd_steps_t *from, rd_lane_t lane,
     for (int i = lane.first; i < lane.first + lane.count; i++) {
         rd_step_t *step;
 
-        if (second && copies_own(&from->steps[i])) /* or it would stand between a sum and its sending */
+        if (second && copies_own(&from->steps[i])) /* or it would separate a sum from its send */
             continue;
         step = rd_steps_append(out);
         if (!step)
