@@ -12,8 +12,7 @@
 #define SLICES 16                       /* most lengths that are tried: a slot, a half, a quarter, ... */
 #define FRAME ((size_t)64 << 10)        /* bytes that an operating system gives its network at once; */
 #define FRAME_DATA ((size_t)60 << 10)   /* headers take a part of it */
-#define FRAMES_MOST ((size_t)252 << 10) /* bytes of a slice: in two directions longer ones do not stay in the caches   \
-                                         */
+#define FRAMES_MOST ((size_t)252 << 10) /* of a slice: both ways at once, longer ones do not stay in the caches */
 
 /* The operation, and the limits of its candidates. */
 typedef struct desc {
