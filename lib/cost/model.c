@@ -1,4 +1,4 @@
-/* Counts into time, by the formula of model.h. */
+/* Turns counts into time, by the formula of model.h. */
 #include "cost/model.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static double far_share(const rd_prices_t *t, double bytes)
     return bytes <= t->near ? 0 : t->far * (1 - t->near / bytes);
 }
 
-/* What is left to move when nothing goes through slots: the own part, and the sums of what has been fetched. */
+/* The bytes left to move when no data goes through slots: the own part, and the sums of fetched data. */
 static double cma_moved(const rd_work_t *w, double summed)
 {
     double own = w->summed > 0 && w->summed < 1 ? w->summed : 1.0 / w->chunks;
@@ -27,7 +27,7 @@ static double rank_us(const rd_prices_t *t, const rd_price_t *k, double whole, d
     return whole * (moved * (k->beta + far) + received * (k->cross + far) + summed * k->gamma);
 }
 
-/* The part of the messages that is there at all: vectors are not cut below a line. */
+/* The part of the messages that is not empty: vectors are not cut below a line. */
 static double live_messages(const rd_cost_env_t *env, rd_coll_t coll, double bytes, const rd_work_t *w)
 {
     double lines = bytes > 64 ? bytes / 64 : 1, live = lines < w->chunks ? lines / w->chunks : 1;
@@ -42,7 +42,7 @@ static int one_way(rd_coll_t coll)
     return coll == RD_BROADCAST || coll == RD_REDUCE || coll == RD_GATHER || coll == RD_SCATTER;
 }
 
-/* Nodes are played on one machine. */
+/* Returns nonzero if one machine plays several nodes. */
 static int played(const rd_cost_env_t *env)
 {
     return env->nnodes > 1 && env->sharing > env->local;
@@ -59,7 +59,7 @@ static double hops_us(const rd_prices_t *t, const rd_cost_env_t *env, rd_coll_t 
         near += 1;
     } else if (one_way(coll)) {
         near *= t->overlap;
-        far *= played(env) && contention > 1 ? 0 : t->overlap; /* whoever waits leaves the core to who sends */
+        far *= played(env) && contention > 1 ? 0 : t->overlap; /* a waiting rank leaves the core to the sender */
     }
     return near * t->of[RD_PRICE_SHM][proto].alpha + far * t->of[RD_PRICE_NET][proto].alpha +
            (near + far) * (contention > 1 ? contention * t->turn : 0);

@@ -1,4 +1,4 @@
-/* Prices as text: a file of rondo-tune, and the number by which ranks compare what they use. See prices.h.
+/* Prices as text, in a file written by rondo-tune, and the number by which ranks compare their prices. See prices.h.
  *
  *     shm.simple.alpha 0.24          a price: transport, protocol, name (rd_price_t)
  *     cuda.ring.ll128.rate 335000    one of a kernel between GPUs (rd_gpu_price_t)
@@ -36,7 +36,7 @@ static const struct {
 #define SINGLES (int)(sizeof singles / sizeof singles[0])
 #define GPU_PARTS (int)(sizeof gpu_parts / sizeof gpu_parts[0])
 
-/* The i-th between GPUs; NULL behind the last. What is never chosen for its price, copies, has none. */
+/* Returns the i-th price between GPUs, or NULL behind the last. Copies have none: they are never chosen by price. */
 static double *gpu_at(rd_prices_t *prices, int i, char *name)
 {
     int part = i % GPU_PARTS, proto = i / GPU_PARTS % RD_GPU_PROTOS, nth = i / GPU_PARTS / RD_GPU_PROTOS;
@@ -81,7 +81,7 @@ static int path_parse(const char *text, rd_nt_store_t *way)
     return -1;
 }
 
-/* Zero would make something free, and so chosen whatever it costs: only what may be nothing may be zero. */
+/* A price of zero would make something free, and so always chosen: only prices that may be nothing may be zero. */
 static int number_parse(const char *name, const char *text, double *number)
 {
     char *end;
@@ -108,7 +108,7 @@ static const char *name_now(const char *name, char now[RD_PRICE_NAME])
     return now;
 }
 
-/* 0, or -1 with what is wrong. */
+/* Returns 0, or -1 and what is wrong. */
 static int line_read(rd_prices_t *prices, char *line, const char **wrong)
 {
     char *rest, name[RD_PRICE_NAME], now[RD_PRICE_NAME], *key = strtok_r(line, " \t\r\n", &rest),

@@ -1,6 +1,6 @@
-/* The user's buffers, sixteen bytes a lane: `left` bytes are the user's from `p` on, and nothing beyond is touched.
- * Fast where p is aligned, and for one word or two, which the shortest operations carry; else in the largest pieces
- * that the place and the length allow, out of line. */
+/* Access to the user's buffers, sixteen bytes a lane: `left` bytes from `p` on are the user's, and nothing beyond them
+ * is touched. Access is fast where p is aligned, and for one word or two, which the shortest operations carry; else it
+ * is made out of line, in the largest pieces that the alignment and the length allow. */
 #ifndef RD_KERNELS_ACCESS_CUH
 #define RD_KERNELS_ACCESS_CUH
 

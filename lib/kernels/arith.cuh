@@ -1,11 +1,11 @@
-/* Arithmetic on sixteen bytes at a time, for what has to be fast: sums of the usual types. Each struct offers
+/* Fast arithmetic on sixteen bytes at a time, for sums of the usual types. Each struct offers
  *
  *   all(first, stride, n)  the n operands at first, first + stride, ..., summed in that order, rounded once
- *   two(a, b)              a, b: what came, what is added
- *   scaled(v)              a contribution as it is loaded, where it is to be scaled
- *   finished(v)            after the last sum
+ *   two(a, b)              the sum of a, which has been received, and b, which is added
+ *   scaled(v)              a contribution, scaled as it is loaded if the operation scales
+ *   finished(v)            the result after the last sum
  *
- * arith_any.cuh has the one that decides type and operator at run time. */
+ * arith_any.cuh has the struct that decides type and operator at run time. */
 #ifndef RD_KERNELS_ARITH_CUH
 #define RD_KERNELS_ARITH_CUH
 

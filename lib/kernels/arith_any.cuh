@@ -1,6 +1,6 @@
-/* The arithmetic of arith.cuh for every type and operator, decided at run time: small rather than fast. What each
- * operator means is written in lib/base/types.h; results have the same bits as those of lib/host, but for the payload
- * of a NaN where that is left open. */
+/* The arithmetic of arith.cuh for every type and operator, decided at run time: small rather than fast.
+ * lib/base/types.h defines the operators; results have the same bits as those of lib/host, but for the payload of a NaN
+ * where that is left open. */
 #ifndef RD_KERNELS_ARITH_ANY_CUH
 #define RD_KERNELS_ARITH_ANY_CUH
 

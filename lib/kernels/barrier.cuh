@@ -1,14 +1,14 @@
-/* A meeting of all ranks in one block: a warp for each peer sends a mark and waits for the peer's. What this rank's
- * stream has written before is there for whoever has its mark, and what peers' streams have written is there for what
- * follows here in the stream.
+/* A barrier of all ranks in one block: a warp for each peer sends a mark and waits for the peer's mark. A rank that has
+ * received this rank's mark sees all that this rank's stream has written before, and work that follows here in the
+ * stream sees all that the peers' streams have written before theirs.
  *
- * The marks say what a rank has come for. Who sees another one than its own leaves, as from a wait that failed, and so
- * does the other one.
+ * The mark describes the operation that a rank has come for. If two ranks' marks differ, both leave, as from a wait
+ * that failed.
  *
- * Behind copies out of a peer's buffer its mark is not enough. The peer sends that first, waits for the others then,
- * and may give up; its caller may use the buffer again while this rank still copies. So whoever leaves says so in its
- * control page (rd_control_fail) before its kernel ends, and here that is looked at when the copies are over: if it is
- * not said by then, the buffer was the operation's all the time. */
+ * After copies out of a peer's buffer the peer's mark is not enough. The peer sends its mark first, then waits for the
+ * others, and may give up; its caller may then use the buffer again while this rank still copies. So a rank that leaves
+ * says so in its control page (rd_control_fail) before its kernel ends, and this rank checks that page when the copies
+ * are over: if the peer has not left by then, the buffer belonged to the operation all the time. */
 #ifndef RD_KERNELS_BARRIER_CUH
 #define RD_KERNELS_BARRIER_CUH
 
@@ -23,7 +23,8 @@ RD_DEVICE void rd_barrier_fail(rd_wait_t &wait, uint32_t failed)
     wait.dead = true;
 }
 
-/* Epochs go by one: so far ahead is `used` of a rank that has left alone, though its words may be seen one by one. */
+/* Returns true if the rank of this control page has left. Epochs advance by one, so only a rank that has left has
+ * `used` so far ahead, even if its words are seen one by one. */
 RD_DEVICE bool rd_control_left(const uint4 &first)
 {
     return (int32_t)(first.z - first.x) > (int32_t)(RD_KNEVER / 2);

@@ -1,10 +1,11 @@
-/* From rank to rank in one direction: broadcast begins at the root, reduce begins behind it and ends at it. Every warp
- * follows a fifo of its own, BATCH pieces at a time.
+/* The chain: data moves from rank to rank in one direction. A broadcast begins at the root; a reduce begins behind the
+ * root and ends at it. Every warp follows a fifo of its own, BATCH pieces at a time.
  *
  *   wire bytes out of a rank   the message
  *   unit u of a pass           through fifo u to the next rank
  *
- * Like messages it knows no epochs: neighbours that have done the same operations before agree about their fifos. */
+ * Like messages, chains need no epochs: neighbours that have done the same operations before agree about their fifos.
+ */
 #ifndef RD_KERNELS_CHAIN_CUH
 #define RD_KERNELS_CHAIN_CUH
 

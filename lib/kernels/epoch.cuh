@@ -1,7 +1,8 @@
-/* An operation of all ranks: which banks it uses, when a peer's may be written, and the end. See work.h for the rules.
+/* An operation of all ranks: which banks it uses, when a peer's bank may be written, and how it ends. See work.h for
+ * the rules.
  *
- * Every warp reads the control page by itself, so nobody waits for anybody at the beginning. The last block of the grid
- * advances it; the next kernel of the stream begins after that. */
+ * Every warp reads the control page by itself, so no warp waits for another at the beginning. The last block of the
+ * grid advances the page; the next kernel of the stream begins after that. */
 #ifndef RD_KERNELS_EPOCH_CUH
 #define RD_KERNELS_EPOCH_CUH
 
@@ -13,13 +14,13 @@
 
 struct rd_epoch_t {
     const rd_kcomm_t &comm;
-    rd_kcontrol_t *control; /* this rank's */
-    const uint32_t *told;   /* where the peer says what it has begun */
-    uint32_t peer;          /* to whom this warp sends */
+    rd_kcontrol_t *control; /* this rank's page */
+    const uint32_t *told;   /* the peer writes here which epoch it has begun */
+    uint32_t peer;          /* the rank that this warp sends to */
     uint32_t number;        /* of this epoch */
     uint32_t first;         /* pass, counted over all epochs */
     uint32_t used[2];
-    uint32_t begun; /* by the peer, when last looked at */
+    uint32_t begun; /* the epoch that the peer had begun when last checked */
     rd_wait_t wait;
 
     RD_MEMBER rd_epoch_t(const rd_kcomm_t &c, uint32_t p) : comm(c), peer(p)
@@ -36,7 +37,7 @@ struct rd_epoch_t {
         wait.dead = rd_control_failed(now);
     }
 
-    /* To all peers; to be called when the loads that can be under way are under way. */
+    /* Announces the epoch to all peers. To be called when all loads that can be under way are. */
     RD_MEMBER void announce() const
     {
         uint32_t to = gpu_thread();
@@ -58,10 +59,10 @@ struct rd_epoch_t {
         return comm.window[rank] + (uint64_t)comm.bank_offset * RD_KALIGN;
     }
 
-    /* Until the peer has begun an epoch behind the `last` one. */
+    /* Waits until the peer has begun an epoch after `last`. */
     RD_MEMBER bool wait_begun(uint32_t last)
     {
-        /* Lanes may have seen different values: what they do next has to be the same. */
+        /* Lanes may have seen different values, but all must do the same next. */
         if (warp_all((int32_t)(begun - last) > 0))
             return !wait.dead;
         wait.peer = peer;
@@ -71,9 +72,10 @@ struct rd_epoch_t {
         return rd_wait_over(wait);
     }
 
-    /* Before the peer's bank is written in a pass: it must be free of what earlier epochs have put there. From the
-     * third pass on two passes of this epoch lie between; there the kernel has proof that the peer has cleaned the
-     * bank. The fence puts what this warp has `cleaned` before what it sends: that is the peer's proof.
+    /* To be called before the peer's bank is written in a pass: the bank must hold no data of earlier epochs any more.
+     * From the third pass on, this epoch has used the bank two passes before, and the kernel has proof that the peer
+     * has cleaned it. The fence orders this warp's cleaning (`cleaned`) before its next sends: that is the peer's
+     * proof.
      */
     RD_MEMBER bool gate(uint32_t pass, bool cleaned)
     {
@@ -84,7 +86,7 @@ struct rd_epoch_t {
         return wait_begun((first + pass) & 1 ? used[1] : used[0]);
     }
 
-    /* The same before both banks are. */
+    /* The same before both banks are written. */
     RD_MEMBER bool gate_banks(uint32_t pass)
     {
         if (pass > 0) {
@@ -94,13 +96,13 @@ struct rd_epoch_t {
         return wait_begun((int32_t)(used[0] - used[1]) > 0 ? used[0] : used[1]);
     }
 
-    /* Where every pass before this one has been cleaned. */
+    /* The same for a kernel that has cleaned every pass before this one. */
     RD_MEMBER bool gate(uint32_t pass)
     {
         return gate(pass, pass > 0);
     }
 
-    /* By all threads. */
+    /* All threads call it at the end of the kernel. */
     RD_MEMBER void end(uint32_t passes)
     {
         bool dead = block_any(wait.dead);

@@ -1,15 +1,16 @@
-/* A fifo from a rank to another, in the receiver's window: RD_KSLOTS slots of one unit each, a *piece*: of LL128, or of
- * LL where lines may arrive in parts; the same for all that goes through a communicator's fifos ever. Every warp that
- * sends or receives serves one fifo; how many pieces have gone through it ever is kept at both ends, and that number is
- * the flag of a piece, so a slot needs no cleaning, and the receiver no fence: that it has what it read is proof enough
- * for the sender to write there again.
+/* A fifo from one rank to another, in the receiver's window. It has RD_KSLOTS slots of one unit, or *piece*, each. The
+ * protocol is LL128, or LL where lines may arrive in parts; all fifos of a communicator always use the same one. Every
+ * warp that sends or receives serves one fifo. Both ends count the pieces that have ever gone through it, and that
+ * number is the flag of a piece. So a slot needs no cleaning, and the receiver needs no fence: once it has read a
+ * piece, the sender may write to the slot again.
  *
- * The sender hears when half of the slots are free again, so between two such words the other half can be filled.
+ * The receiver tells the sender whenever half of the slots are free again, so the sender can fill the other half
+ * meanwhile.
  *
- * What is long need not go through slots. Where the receiver's buffer is registered, it *posts* which of the registered
- * buffers it is and how far in, the sender stores the warp's share there, and releases a word that says so. A share
- * counts as one piece, which leaves its slot alone. So the receiver alone decides, and nothing is stored before it has
- * begun. */
+ * A long message need not go through slots. If the receiver's buffer is registered, the receiver *posts* the number of
+ * the registered buffer and the offset in it; the sender stores the warp's share there, and then releases a word that
+ * says so. A share counts as one piece, whose slot stays unused. So the receiver alone decides, and nothing is stored
+ * before its kernel has begun. */
 #ifndef RD_KERNELS_FIFO_CUH
 #define RD_KERNELS_FIFO_CUH
 
@@ -23,11 +24,11 @@ struct rd_fifo_t {
     const rd_kcomm_t &comm;
     uint32_t lane;
     uint32_t moved;   /* pieces sent or received */
-    uint32_t cleaned; /* sender: taken by the peer, when last looked at */
-    uint32_t *count;  /* where `moved` is kept */
-    uint32_t *taken;  /* sender: where the peer says what it has taken; receiver: where to say it */
-    uint32_t *landed; /* the other way round: what lies elsewhere than in slots */
-    uint32_t *post;   /* as `taken`: where it may lie */
+    uint32_t cleaned; /* sender: pieces taken by the peer, when last checked */
+    uint32_t *count;  /* where `moved` is kept between kernels */
+    uint32_t *taken;  /* the receiver writes here how many pieces it has taken; the sender reads it */
+    uint32_t *landed; /* the sender writes here that it has stored a share in a registered buffer */
+    uint32_t *post;   /* the receiver writes here where such a share may lie */
     char *base;
     rd_wait_t wait;
 
@@ -38,14 +39,14 @@ struct rd_fifo_t {
         attach(peer, send, fifo);
         moved = word_load(count);
         cleaned = send ? word_load(taken) : 0;
-        /* All three are under way before one is used. Lanes may have seen different values of the peer's, and none may
-         * come to `keep` before all have loaded `count`. */
+        /* All three loads are under way before the first value is used. Lanes may have seen different values of the
+         * peer's word, and no lane may come to `keep` before all have loaded `count`. */
         wait.dead = rd_control_failed(first);
         moved = warp_first(moved);
         cleaned = warp_first(cleaned);
     }
 
-    /* Where somebody else keeps the counters meanwhile. */
+    /* For a caller that keeps the counters itself meanwhile. */
     RD_MEMBER rd_fifo_t(const rd_kcomm_t &c, uint32_t peer, bool send, uint32_t fifo, uint32_t m, uint32_t k)
         : comm(c), moved(m), cleaned(k)
     {
@@ -68,7 +69,7 @@ struct rd_fifo_t {
         wait.begin(comm.host, peer);
     }
 
-    /* At the end of a kernel. */
+    /* Keeps the counter at the end of a kernel, or records the failure. */
     RD_MEMBER void keep(bool good) const
     {
         if (lane == 0 && good)
@@ -82,7 +83,7 @@ struct rd_fifo_t {
         return base + (uint64_t)((moved + ahead) % RD_KSLOTS) * RD_KSLOT;
     }
 
-    /* Receiver: `bytes` at `offset` in registered buffer `number`, or NOWHERE: by slots. */
+    /* Receiver: posts `offset` in registered buffer `number`; NOWHERE: the message goes by slots. */
     RD_MEMBER void post_place(uint32_t number, uint64_t offset)
     {
         if (lane == 0)
@@ -90,7 +91,8 @@ struct rd_fifo_t {
                        make_uint4((uint32_t)offset, moved + 1, (uint32_t)(offset >> 32) << 16 | number, moved + 1));
     }
 
-    /* Sender: where `bytes` may lie, as mapped here; NULL: by slots. False: the kernel has to leave. */
+    /* Sender: waits for the post. *place is then where `bytes` may lie, as mapped here, or NULL: the message goes by
+     * slots. Returns false if the kernel has to leave. */
     RD_MEMBER bool read_post(char **place, uint64_t bytes)
     {
         const uint32_t peer = wait.peer;
@@ -117,7 +119,7 @@ struct rd_fifo_t {
         return true;
     }
 
-    /* Sender: the warp has stored its share. */
+    /* Sender: tells the receiver that the warp has stored its share. */
     RD_MEMBER void say_landed()
     {
         moved++;
@@ -135,7 +137,7 @@ struct rd_fifo_t {
         return true;
     }
 
-    /* Receiver: so many pieces more, of which the sender is told now and then. */
+    /* Receiver: counts `pieces` pieces more, and tells the sender once for each half of the slots. */
     RD_MEMBER void said(uint32_t pieces)
     {
         moved += pieces;
@@ -143,7 +145,7 @@ struct rd_fifo_t {
             word_store(taken, moved);
     }
 
-    /* The next pieces; at most half of the slots. False: the kernel has to leave. */
+    /* Send and receive the next pieces, at most half of the slots. Return false if the kernel has to leave. */
     template <uint32_t PIECES>
     RD_MEMBER bool put(const uint4 (&v)[PIECES][PROTO::ITEMS])
     {
@@ -176,7 +178,7 @@ struct rd_fifo_t {
         } while (!PROTO::over(there, wait));
         if (!rd_wait_over(wait))
             return false;
-        said(PIECES); /* the votes above stand behind every lane's loads */
+        said(PIECES); /* the votes above come after every lane's loads */
 #pragma unroll
         for (uint32_t i = 0; i < PIECES; i++)
             PROTO::join(v[i], wire[i], lane);

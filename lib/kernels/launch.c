@@ -1,6 +1,6 @@
-/* Kernels into a stream. Two attributes matter: the remote memory domain, so that a fence of ours does not wait for the
- * user's own traffic, and programmatic order, so that a kernel's launch overlaps the end of the one before: it waits
- * for that in its first line. */
+/* Launches kernels into a stream. Two attributes matter: the remote memory domain, so that rondo's fences do not wait
+ * for the user's own traffic, and programmatic order, so that a kernel's launch overlaps the end of the one before; the
+ * kernel waits for that end in its first line. */
 #include <cuda_runtime_api.h>
 #include <rondo.h>
 #include <string.h>
@@ -47,8 +47,8 @@ static cudaError_t load(const void *const *functions, size_t count)
     return error;
 }
 
-/* A kernel that needs more local memory a thread than any before it on the device waits, as it is launched, for all
- * that run there, which may be kernels that wait for it. So the one that needs most (test/kernels/no_spills.sh) is
+/* The launch of a kernel that needs more local memory per thread than any before it on the device waits for all kernels
+ * that run there, and these may be waiting for it. So the kernel that needs most (test/kernels/no_spills.sh) is
  * launched here, with nothing to do. */
 static cudaError_t settle_local_memory(void)
 {

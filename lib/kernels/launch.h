@@ -1,11 +1,12 @@
-/* Which kernels there are, and what the host must know to launch one: plain C. All of it but the last two functions is
- * pure, so that every rank that asks the same decides the same.
+/* The kernels, and what the host must know to launch one. Plain C. All functions but the last two are pure, so that all
+ * ranks decide the same for the same arguments.
  *
- * Work is cut in *units*: what one warp sends, waits for and writes at a time. In each of its `passes` a launch carries
- * `units` units of every chunk, the next ones in the next pass. Chunks: for allreduce by two-shot or ring an n-th of
- * the whole, for reduce and broadcast by two-shot one of n - 1, rounded up to 16 bytes; in every other case a rank's
- * block, or the whole. A launch's `slice` = units * the bytes of a unit. PROGRAM runs the schedules of lib/sched whose
- * cards say so (tree, pat, rd, binomial): its work is an rd_kprogrammed_t, its chunks are the schedule's (program.cuh).
+ * Work is cut in *units*: a unit is what one warp sends, waits for and writes at a time. In each of its `passes` a
+ * launch carries the next `units` units of every chunk. A chunk is an n-th of the whole for allreduce by two-shot or
+ * ring, and one of n - 1 parts of it for reduce and broadcast by two-shot, rounded up to 16 bytes; in every other case
+ * it is a rank's block, or the whole. A launch's `slice` is units * the bytes of a unit. PROGRAM runs the schedules of
+ * lib/sched whose cards name it (tree, pat, rd, binomial): its work is an rd_kprogrammed_t, and its chunks are those of
+ * the schedule (program.cuh).
  *
  *   kernel     serves                                           a unit is served by
  *   ONESHOT    ALLREDUCE REDUCE REDUCE_SCATTER                   n warps: one for each peer
@@ -13,25 +14,27 @@
  *   TWOSHOT    ALLREDUCE REDUCE BROADCAST                       n warps
  *   RING       ALLREDUCE REDUCE_SCATTER ALLGATHER                a warp; by SIMPLE a block
  *   CHAIN      REDUCE BROADCAST                                  the same
- *   PROGRAM    as the card of the algorithm says                 a warp for each lane of the program
+ *   PROGRAM    the operations in the algorithm's card            a warp for each lane of the program
  *   MESSAGES   rd_kmessages_t: no epoch, no units                `warps` warps for each pair
- *   COPY       rd_kbarrier_t: ranks meet, one block; between meetings the host's copies move blocks     n warps
- *   ALONE      one rank: out = in, scaled; no window             any number
- *   WRITE      rd_kwrite_t: into this rank's own memory          any number
- *   NOTHING    an empty kernel                                   any number
- *   STAGED     rd_kproxied_t: a collective between nodes          as many blocks for each team
- *   PROXIED_MESSAGES  rd_kproxied_messages_t                       a block for each pair and team
- *   STREAMS    as MESSAGES, some of which go by slices           besides, so many blocks for each of their pairs
- *   MIXED      rd_kproxied_messages_t: both, see mixed.cuh        as each
+ *   COPY       rd_kbarrier_t: a barrier of one block; between two barriers the host's copies move data  n warps
+ *   SINGLE     one rank: out = in, scaled; no window             any number of warps
+ *   WRITE      rd_kwrite_t: writes to this rank's own memory     any number of warps
+ *   NOTHING    an empty kernel                                   any number of warps
+ *   PROXIED    rd_kproxied_t: a collective between nodes         the same number of blocks for each team
+ *   PROXIED_MESSAGES  rd_kproxied_messages_t                     a block for each pair and team
+ *   STREAMS    as MESSAGES, but long messages go by slices       as MESSAGES, and blocks for the pairs with slices
+ *   MIXED      rd_kproxied_messages_t: both, see mixed.cuh       as STREAMS and PROXIED_MESSAGES
  *
- * Buffers are aligned to their elements, no more. In place is allowed where the operation has it: allreduce, reduce,
+ * Buffers are aligned to their elements, no more. Operations may be in place as their definition allows: allreduce,
+ * reduce,
  * broadcast and alltoall with out = in, allgather and gather with in = out + rank blocks, reduce_scatter and scatter
- * with out = in + rank blocks. What is moved only (the second line of ONESHOT, RING of ALLGATHER, CHAIN of BROADCAST,
- * and what programs move) arrives bit by bit with LL and LL128; by SENTINEL a NaN of all ones arrives as another NaN.
+ * with out = in + rank blocks. Data that is only moved (the second line of ONESHOT, RING of ALLGATHER, CHAIN of
+ * BROADCAST, and moves of programs) arrives with exactly its bits by LL and LL128; by SENTINEL a NaN of all ones
+ * arrives as another NaN.
  *
- * Sums are made in the order of the ranks by ONESHOT and TWOSHOT, narrow floating types in float32 and rounded once.
- * Programs sum in the order of their schedule and round after each sum.
- * RING and CHAIN round at each rank; chunk c begins at rank c + 1 and ends at c, a reduction to the root at root + 1.
+ * ONESHOT and TWOSHOT sum in the order of the ranks; they sum narrow floating types in float32 and round once.
+ * Programs sum in the order of their schedule and round after each sum. RING and CHAIN round at each rank; the sum of
+ * chunk c begins at rank c + 1 and ends at c, and a reduction to the root begins at root + 1.
  */
 #ifndef RD_KERNELS_LAUNCH_H
 #define RD_KERNELS_LAUNCH_H
@@ -47,14 +50,15 @@ extern "C" {
 #endif
 
 typedef struct rd_klaunch {
-    const rd_algo_t *algo; /* the card whose kernel it is; NULL: `kernel` */
-    /* ONESHOT to CHAIN; MESSAGES, STREAMS and MIXED: of lines. Any kernel may follow any other in the same window, but
-     * what goes through fifos (CHAIN but by SIMPLE, PROGRAM, MESSAGES) keeps to one protocol of a communicator. */
+    const rd_algo_t *algo; /* the card that names the kernel; NULL: the kernel is `kernel` */
+    /* Of ONESHOT to CHAIN; of MESSAGES, STREAMS and MIXED it is the protocol of lines. Any kernel may follow any other
+     * in the same window, but kernels that use fifos (CHAIN but by SIMPLE, PROGRAM, MESSAGES) must all use one protocol
+     * in a communicator. */
     rd_proto_t proto;
-    uint32_t coll;     /* rd_coll_t; all but MESSAGES, STREAMS, MIXED */
-    uint32_t type, op; /* rondo_type_t; rondo_op_t, RONDO_SUM for PREMULSUM; not looked at where nothing is reduced */
+    uint32_t coll;            /* rd_coll_t; for all kernels but MESSAGES, STREAMS, MIXED */
+    uint32_t type, op;        /* rondo_type_t; rondo_op_t, RONDO_SUM for PREMULSUM; ignored where nothing is reduced */
     uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
-    uint32_t banks;           /* RING of ALLREDUCE by lines: 1: a pass takes both banks as one. Else 0 */
+    uint32_t banks;           /* 1 for RING of ALLREDUCE by lines whose passes take both banks as one; else 0 */
     rd_kernel_t kernel;
 } rd_klaunch_t;
 
@@ -63,36 +67,37 @@ static inline rd_kernel_t rd_launch_kernel(const rd_klaunch_t *launch)
     return launch->algo ? launch->algo->device.kernel : launch->kernel;
 }
 
-/* Of work of so many passes. NULL: there is no such kernel. `blocks` and `threads` do not matter. */
+/* Returns the kernel for work of `passes` passes, or NULL if there is none. `blocks` and `threads` do not matter. */
 const void *rd_kernel_find(const rd_klaunch_t *launch, uint32_t passes);
-/* Bytes of a chunk that a unit carries; 0: the protocol is not for this algorithm's kernel. */
+/* Returns the bytes of a chunk that a unit carries, or 0 if the algorithm's kernel does not have the protocol. */
 uint32_t rd_kernel_unit(const rd_algo_t *algo, rd_proto_t proto);
-/* Warps that serve a unit. */
+/* Returns the number of warps that serve a unit. */
 uint32_t rd_kernel_warps(const rd_algo_t *algo, int n);
-/* Bytes of a chunk, of `bytes` in all (allreduce) or a block. */
+/* Returns the bytes of a chunk; `bytes` are those of the whole (allreduce) or of a block. */
 uint64_t rd_kernel_chunk(const rd_algo_t *algo, uint32_t coll, int n, uint64_t bytes);
-/* Bytes of a bank that a pass of so many units takes. */
+/* Returns the bytes of a bank that a pass of `units` units takes. */
 uint64_t rd_kernel_bank(const rd_algo_t *algo, rd_proto_t proto, uint32_t coll, int n, uint32_t units);
-/* At most so many passes (ONESHOT where not everybody answers: 2) and units (CHAIN and PROGRAM: as many as a pair has
- * fifos for). */
+/* Return the most passes (2 for ONESHOT where not every rank answers) and the most units (for CHAIN and PROGRAM as many
+ * as a pair has fifos for). */
 uint32_t rd_kernel_passes(const rd_algo_t *algo, uint32_t coll);
 uint32_t rd_kernel_units(const rd_algo_t *algo);
-/* program_bytes.c: a rank's program for the kernel: NULL, or why there is none. */
+/* Fills in a rank's program for the kernel (program_bytes.c). Returns NULL, or the reason why there is none. */
 const char *rd_kernel_program(const rd_algo_t *algo, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k);
-/* At most so many threads of a block. */
+/* Returns the most threads of a block. */
 uint32_t rd_kernel_threads(rd_kernel_t kernel, rd_proto_t proto);
-/* Warps of MESSAGES, STREAMS or MIXED that run at once on a multiprocessor: there may be no more of them. */
+/* Returns the warps of MESSAGES, STREAMS or MIXED that run at once on a multiprocessor; a launch may not have more. */
 uint32_t rd_kernel_at_once(void);
-/* Blocks that hold `units` units in blocks of so many threads. */
+/* Returns the number of blocks of `threads` threads that `units` units need. */
 uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t units, uint32_t threads);
-/* Of ONESHOT, TWOSHOT, RING, PROGRAM and whatever goes by SIMPLE: so small a grid that `parts` such grids fit on `sms`
- * multiprocessors together, wherever their blocks go. Its groups of warps may serve several units each then. */
+/* Makes the grid of ONESHOT, TWOSHOT, RING, PROGRAM or any kernel by SIMPLE so small that `parts` such grids fit on
+ * `sms` multiprocessors together, wherever their blocks go. Its groups of warps may then serve several units each. */
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts);
-/* Bytes of shared memory of a block. */
+/* Returns the bytes of shared memory of a block. */
 uint32_t rd_kernel_shared(const rd_klaunch_t *launch);
-/* Into `stream` (a cudaStream_t). Returns a cudaError_t. */
+/* Launches into `stream` (a cudaStream_t). Returns a cudaError_t. */
 int rd_kernel_launch(const rd_klaunch_t *launch, const rd_kwork_t *work, void *stream);
-/* Loads every kernel on the current device, so that none has to be loaded beside one that spins: a cudaError_t. */
+/* Loads every kernel on the current device, so that none has to be loaded while another one spins. Returns a
+ * cudaError_t. */
 int rd_kernel_load(void);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
-/* Messages to and from ranks of this node and of others by one launch: those within the node as in p2p.cuh, by the
- * windows of the node's ranks, whose communicator `comm` is; the others as in proxy.cuh, by the proxy. Nobody waits
- * between the two, so each message depends on its own partner alone, as in a launch of one kind. Two kernels side by
- * side would not do: that both run at once nobody promises, of branches of a graph least. */
+/* One launch for messages to and from ranks of this node and of others: those within the node go as in p2p.cuh, by the
+ * windows of the node's ranks, whose communicator is `comm`; the others go as in proxy.cuh, by the proxy. Neither kind
+ * waits for the other, so each message depends on its own peer alone, as in a launch of one kind. Two kernels side by
+ * side would not do: nothing guarantees that both run at once, least of all as branches of a graph. */
 #ifndef RD_KERNELS_MIXED_CUH
 #define RD_KERNELS_MIXED_CUH
 

@@ -1,6 +1,6 @@
-/* Everybody sends to everybody at once: one hop. A group of n warps serves a unit, each warp one peer, beginning with
- * the next rank so that not all meet at one receiver; what has come is summed through shared memory in the order of the
- * ranks.
+/* One-shot: all ranks send to all ranks at once, in one hop. A group of n warps serves a unit, each warp one peer,
+ * beginning with the next rank so that not all ranks send to one receiver first. The received parts are summed through
+ * shared memory in the order of the ranks.
  *
  *   wire bytes out of a rank   (n - 1) * bytes (allreduce), n - 1 blocks (the others)
  *   slot in a bank             [sender][unit]

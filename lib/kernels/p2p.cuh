@@ -1,22 +1,22 @@
-/* Messages between pairs of ranks, any number of them in a launch, each of its own length; what is sent here is
- * received by the peer in a launch of its own, which may hold other messages beside. Two ranks know nothing of each
- * other but the order of their messages and their lengths, so nothing else decides where a piece goes:
+/* Messages between pairs of ranks. A launch has any number of them, each of its own length. The peer receives in a
+ * launch of its own, which may hold other messages too. Two ranks know nothing of each other but the order of their
+ * messages and the lengths, so nothing else decides which fifo a piece goes through:
  *
  *   piece i of a message   through fifo i mod rd_kspread(bytes, piece)
  *
- * A pair has as many warps here as its longest message has fifos, and maybe another number there. Warp w serves fifo w
- * and goes through its pieces in order, BATCH at a time where there are so many: so a piece's way to memory is hidden
- * behind the next one's. The lowest piece that anybody waits for can always move.
+ * A pair has as many warps here as its longest message has fifos, and maybe another number at the peer. Warp w serves
+ * fifo w and goes through its pieces in order, BATCH at a time while there are enough, so that the memory accesses of
+ * several pieces overlap. The lowest piece that any rank waits for can always move.
  *
- * What is long goes by slices instead (p2p_slices.cuh), by blocks of the same launch. Which messages those are is
- * decided by their bytes, and by what all ranks share. */
+ * Long messages go by slices instead (p2p_slices.cuh), by blocks of the same launch. Which ones do depends only on
+ * their bytes and on values that all ranks share. */
 #ifndef RD_KERNELS_P2P_CUH
 #define RD_KERNELS_P2P_CUH
 
 #include "kernels/fifo.cuh"
 #include "kernels/p2p_slices.cuh"
 
-/* What WRITE has left for the launch behind it. */
+/* Returns the list of messages that launches of WRITE have put into memory for this launch. */
 RD_DEVICE rd_kmessage_t *rd_list_of(const rd_kcomm_t &comm)
 {
     return (rd_kmessage_t *)(comm.own + RD_KLIST_OFFSET);
@@ -38,8 +38,8 @@ RD_DEVICE bool rd_pieces_move(rd_fifo_t<PROTO> &f, const rd_part_t &part, uint64
     return true;
 }
 
-/* The share of warp `w` of `warps`, to where the peer wants it or to where this rank has it from itself: several items
- * a lane are on their way at once. */
+/* Copies the share of warp `w` of `warps`, into the place that the peer has posted or into a buffer of this rank. Each
+ * lane has several items on their way at once. */
 RD_DEVICE void rd_share_copy(const rd_part_t &from, const rd_part_t &to, uint32_t w, uint32_t warps)
 {
     constexpr uint32_t ITEMS = 8;
@@ -55,7 +55,7 @@ RD_DEVICE void rd_share_copy(const rd_part_t &from, const rd_part_t &to, uint32_
     }
 }
 
-/* Which registered buffer a message lies in, and how far. */
+/* Returns the number of the registered buffer that a message lies in, and its offset there, or NOWHERE. */
 RD_DEVICE uint32_t rd_registered_find(const rd_kcomm_t &comm, const rd_kmessage_t &m, uint32_t count, uint64_t *offset)
 {
     const rd_kregistered_t *all = ((const rd_kcontrol_t *)comm.own)->registered;
@@ -70,7 +70,8 @@ RD_DEVICE uint32_t rd_registered_find(const rd_kcomm_t &comm, const rd_kmessage_
     return rd_fifo_t<rd_lines_ll128>::NOWHERE;
 }
 
-/* A message whose place the receiver posts: done, or to be sent by pieces (`slots`). False: the kernel has to leave. */
+/* Moves a message whose place the receiver posts. Afterwards it is done or, if *slots, it has to go by pieces. Returns
+ * false if the kernel has to leave. */
 template <class PROTO>
 RD_DEVICE bool rd_message_place(rd_fifo_t<PROTO> &f, const rd_kmessage_t &m, bool send, uint32_t fifo, uint32_t spread,
                                 uint32_t registered, bool *slots)
@@ -93,7 +94,7 @@ RD_DEVICE bool rd_message_place(rd_fifo_t<PROTO> &f, const rd_kmessage_t &m, boo
     return *slots || f.wait_landed();
 }
 
-/* The warp's pieces of one message. */
+/* Moves the warp's pieces of one message. */
 template <class PROTO>
 RD_DEVICE bool rd_message_move(rd_fifo_t<PROTO> &f, const rd_kmessages_t &all, const rd_kmessage_t &m, bool send,
                                uint32_t fifo)
@@ -115,7 +116,7 @@ RD_DEVICE bool rd_message_move(rd_fifo_t<PROTO> &f, const rd_kmessages_t &all, c
     return good;
 }
 
-/* Warp `index` of those that serve fifos: its pair's messages. */
+/* The work of warp `index` of those that serve fifos: the messages of its pair. */
 template <class PROTO>
 RD_DEVICE void rd_lines_serve(const rd_kwork_t &work, const rd_kmessage_t *messages, uint32_t index)
 {
@@ -131,8 +132,9 @@ RD_DEVICE void rd_lines_serve(const rd_kwork_t &work, const rd_kmessage_t *messa
     f.keep(good);
 }
 
-/* Block `block` of `blocks`. Warps that serve fifos come first, then blocks that serve streams (if ITEMS, of a thread,
- * may be on their way at once), and what is left copies what the rank has for itself. */
+/* The work of block `block` of `blocks`. Warps that serve fifos come first, then blocks that serve streams (unless
+ * ITEMS, the number that a thread has on their way at once, is 0). The other warps copy the rank's message to itself.
+ */
 template <class PROTO, uint32_t ITEMS>
 RD_DEVICE void rd_messages_serve(const rd_kwork_t &work, uint32_t block, uint32_t blocks)
 {
@@ -155,7 +157,7 @@ RD_DEVICE void rd_messages_serve(const rd_kwork_t &work, uint32_t block, uint32_
     }
 }
 
-/* All warps must run at once: so many blocks a multiprocessor. */
+/* All warps must run at once, so BLOCKS blocks must fit on a multiprocessor. */
 template <class PROTO, uint32_t ITEMS, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_messages(RD_WORK(rd_kwork_t))

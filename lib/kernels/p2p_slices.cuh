@@ -1,13 +1,14 @@
-/* Messages by slices (slices.cuh), for what is long. What a pair sends so is one stream, cut in slices that are counted
- * over all messages ever: both ends know the order of the messages and their lengths, and need to know nothing else of
- * each other.
+/* Long messages, by slices (slices.cuh). All slices that a pair sends form one stream, and their numbers count on from
+ * message to message and from launch to launch: both ends know the order of the messages and their lengths, and need to
+ * know nothing else of each other.
  *
  *   slice i of a kernel's   by block i mod `senders` of the pair here and i mod `receivers` there, each in order
- *   place                   promised by the receiver's block: RD_KPLACES are its own in this kernel, taken in turns
+ *   place                   promised by the receiver's block, which has RD_KPLACES in this kernel and takes turns
  *
- * The lowest slice that anybody waits for can always move: its receiver has taken all before that are its own, so it
- * has promised this one; and its sender has sent all of its own before it. So ends may have any number of blocks, each
- * for itself; but all of a kernel must run at once, beside the warps of its short messages.
+ * The lowest slice that any rank waits for can always move: the receiving block has taken all its slices before it, so
+ * it has promised a place for this one, and the sending block has sent all its slices before it. So each end may have
+ * any number of blocks, which work independently; but all blocks of a kernel must run at once, together with the warps
+ * of its short messages.
  *
  * Nothing is sent before the receiver's kernel has begun. */
 #ifndef RD_KERNELS_P2P_SLICES_CUH
@@ -15,12 +16,12 @@
 
 #include "kernels/slices.cuh"
 
-/* Where a block is among its pair's messages. */
+/* The position of a block in its pair's messages. */
 struct rd_cursor_t {
     const rd_kcomm_t &comm;
     const rd_kmessage_t *message;
-    uint32_t first, slices; /* of the message: which slice it begins with, how many it has */
-    uint32_t slice;         /* bytes of one */
+    uint32_t first, slices; /* the message's first slice, and its number of slices */
+    uint32_t slice;         /* bytes of a slice */
 
     RD_MEMBER rd_cursor_t(const rd_kcomm_t &c, const rd_kmessage_t *m) : comm(c), message(m), first(0)
     {
@@ -33,7 +34,7 @@ struct rd_cursor_t {
         slices = rd_kslices(message->bytes, slice);
     }
 
-    /* To slice i, which is not before the last one that was looked for. */
+    /* Returns the move of slice i, which may not lie before the slice of the last call. */
     RD_MEMBER rd_move_t find(uint32_t i, bool send)
     {
         rd_move_t m;
@@ -64,8 +65,8 @@ struct rd_nt_store_t {
     const rd_kpair_t &pair;
     rd_movers_t movers;
     rd_kstream_t *own, *mine, *theirs;
-    uint32_t first;  /* slices before this kernel's */
-    uint32_t places; /* receiver: the number of the first of its own */
+    uint32_t first;  /* slices of earlier kernels */
+    uint32_t places; /* receiver: the number of the block's first place */
 
     RD_MEMBER rd_nt_store_t(const rd_kcomm_t &c, const rd_kpair_t &p, uint32_t its)
         : comm(c), pair(p), movers(c, p.peer)
@@ -77,7 +78,7 @@ struct rd_nt_store_t {
         places = its * RD_KPLACES;
     }
 
-    /* Receiver: slice i, the block's k-th, may come. */
+    /* Receiver: promises a place for slice i, the block's k-th. */
     RD_MEMBER void promise(uint32_t i, uint32_t k) const
     {
         const uint32_t s = first + i;
@@ -86,7 +87,8 @@ struct rd_nt_store_t {
             word_store(&theirs->promised[s % RD_KPROMISED], RD_KPROMISE(s, places + k % RD_KPLACES));
     }
 
-    /* By one of the movers. Receiver: until slice i is there. Sender: until it may be sent; the number of its place. */
+    /* One of the movers waits. Receiver: until slice i has arrived. Sender: until slice i may be sent; returns the
+     * number of its place. */
     RD_MEMBER uint32_t await(uint32_t i)
     {
         const uint32_t s = first + i, due = pair.send ? RD_KPROMISE(s, 0) : s + 1;
@@ -99,7 +101,8 @@ struct rd_nt_store_t {
         return is & ~mask;
     }
 
-    /* By all: slice i, the block's k-th, of a pair that has so many blocks. False: the kernel has to leave. */
+    /* All threads move slice i, the block's k-th, of a pair that has `blocks` blocks. Returns false if the kernel has
+     * to leave. */
     template <uint32_t ITEMS>
     RD_MEMBER bool move(const rd_move_t &m, uint32_t i, uint32_t k, uint32_t blocks)
     {
@@ -125,7 +128,7 @@ struct rd_nt_store_t {
         return !movers.wait.dead;
     }
 
-    /* By all threads, which have read `first`. */
+    /* All threads call it at the end, when they have read `first`. */
     RD_MEMBER void keep(bool good, uint32_t blocks) const
     {
         good = !block_any(!good);
@@ -138,18 +141,18 @@ struct rd_nt_store_t {
     }
 };
 
-/* Block `block` of those that serve streams. */
+/* The work of block `block` of those that serve streams. */
 template <uint32_t ITEMS>
 RD_DEVICE void rd_nt_store_serve(const rd_kcomm_t &comm, const rd_kmessages_t &all, const rd_kmessage_t *messages,
                                  uint32_t block)
 {
     const bool send = block < all.sends * all.senders;
-    const uint32_t its = send ? block : block - all.sends * all.senders; /* number among those of its direction */
+    const uint32_t its = send ? block : block - all.sends * all.senders; /* its number in its direction */
     const uint32_t pairs = send ? all.sends : all.receives, blocks = send ? all.senders : all.receivers;
     const rd_kpair_t &pair = all.stream[send ? its % pairs : all.sends + its % pairs];
     rd_nt_store_t stream(comm, pair, its);
     rd_cursor_t cursor(comm, messages + pair.first);
-    const uint32_t b = its / pairs; /* number among those of the pair */
+    const uint32_t b = its / pairs; /* its number in the pair */
     bool good = !stream.movers.wait.dead;
 
     for (uint32_t k = 0; k < RD_KPLACES && !send && good && gpu_thread() == 0; k++)

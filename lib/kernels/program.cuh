@@ -1,19 +1,19 @@
-/* Runs a program of lib/sched, the very one that the host's executor would run: tree, pat and whatever else has no
- * kernel written by hand. Each track of the program has a warp for every unit, which goes through the track's steps for
+/* Runs a program of lib/sched, the same that the host's executor would run: for tree, pat and all algorithms that have
+ * no kernel written by hand. Each track of the program has a warp for every unit. It goes through the track's steps for
  * its unit of each chunk, BATCH pieces of a fifo, then for the next pass.
  *
- *   wire bytes out of a rank   what the schedule says (doc/algorithms.md)
+ *   wire bytes out of a rank   as in the schedule (doc/algorithms.md)
  *   unit u of channel c        through fifo c * units + u of the two ranks
  *   scratch                    shared memory of the block: a place is BATCH pieces of a warp, and every lane reads what
  *                              it has written itself
  *
- * A step takes its messages one after the other and sends as soon as there is room, so it never holds back what the
- * host's executor, which waits for all of them first, would have let go; and as a fifo has room for more than two
- * batches at any time, programs may be fused. A grid may be smaller than a pass: a warp then has several units of one
- * track, and the lowest unit that is not done anywhere has a warp for each of its tracks everywhere.
+ * A step receives its messages one after the other and sends as soon as there is room, so it never holds back a message
+ * that the host's executor, which waits for all of them first, would have sent; and as a fifo always has room for more
+ * than two batches, programs may be fused. A grid may be smaller than a pass: a warp then has several units of one
+ * track, and the lowest unit that is not done everywhere has a warp for each of its tracks on every rank.
  *
- * Like chains it knows no epochs: ranks that have done the same operations before agree about their fifos. How many
- * pieces have gone through which is kept by the lanes of the warp, one for each connection. */
+ * Like chains, programs need no epochs: ranks that have done the same operations before agree about their fifos. The
+ * lanes of the warp keep the counts of pieces, one lane for each connection. */
 #ifndef RD_KERNELS_PROGRAM_CUH
 #define RD_KERNELS_PROGRAM_CUH
 
@@ -233,7 +233,7 @@ struct rd_runner_t {
     }
 };
 
-/* The warps of a unit stand beside each other, one for each track. */
+/* The warps of a unit, one for each track, have consecutive numbers. */
 template <class PROTO, class ARITH, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_program(RD_WORK(rd_kwork_t))

@@ -1,4 +1,5 @@
-/* A schedule of lib/sched, compiled for one rank, as the kernel wants it: repeats written out, ends in a byte. Pure. */
+/* Compiles a schedule of lib/sched for one rank, in the kernel's form: repeats are written out, and an end is a byte.
+ * The functions are pure. */
 #include <stdbool.h>
 #include <string.h>
 

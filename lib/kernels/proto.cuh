@@ -1,14 +1,14 @@
-/* How a warp's unit looks in a window, so that the receiver sees by the lines alone whether they are there. A protocol
- * says
+/* The protocols: the layout of a warp's unit in a window, by which the receiver sees from the lines alone whether they
+ * have arrived. A protocol defines
  *
  *   ITEMS, DATA, WIRE    16-byte items a lane holds; bytes of data and of window that a unit takes
  *   LINES                16-byte lines that a lane stores, where units go through fifos: see fifo.cuh for BATCH
  *   item(j, lane)        which item of the unit a lane's j-th one is; it is none where item(j, lane) >= DATA / 16
  *   send, receive, clean a unit at `slot`, which begins on a line of 128 bytes
  *
- * A slot is at rest all ones. `receive` returns false when the kernel has to leave. Who has received must clean, and
- * has to have fenced before it lets the writer come round again. Items that lie beyond the user's data are sent all the
- * same: a slot is always used whole. */
+ * A slot at rest is all ones. `receive` returns false when the kernel has to leave. A receiver must clean the slot, and
+ * must fence after that before it lets the writer use it again. Items that lie beyond the user's data are sent as well:
+ * a slot is always used whole. */
 #ifndef RD_KERNELS_PROTO_CUH
 #define RD_KERNELS_PROTO_CUH
 

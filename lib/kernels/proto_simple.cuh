@@ -1,13 +1,13 @@
-/* Simple, for what is long: a few blocks move slices of plain data (slices.cuh) from each rank to the next one, round
- * the ring or along the chain.
+/* The SIMPLE protocol, for long data: a few blocks move slices of plain data (slices.cuh) from each rank to the next
+ * one, round the ring or along the chain.
  *
  *   channel c   a block at both ends; RD_KSLICES places in the receiver's window, taken in turns
- *   pass p      slice p * units + c of each chunk, so many bytes
+ *   pass p      slice p * units + c of each chunk
  *   wire bytes  as ring.cuh's and chain.cuh's
  *
- * Slices of DEPTH passes go through the steps of a ring side by side: while one is under way between two ranks the
- * other is moved. That needs more than DEPTH places in the window, or ranks would wait for each other's. Neighbours
- * that have done the same operations before agree about their channels, so there are no epochs. */
+ * Slices of DEPTH passes go through the steps of a ring side by side: while one is under way between two ranks, another
+ * one is moved. That needs more than DEPTH places in the window, or ranks would wait for each other's places.
+ * Neighbours that have done the same operations before agree about their channels, so there are no epochs. */
 #ifndef RD_KERNELS_PROTO_SIMPLE_CUH
 #define RD_KERNELS_PROTO_SIMPLE_CUH
 
@@ -104,7 +104,7 @@ RD_DEVICE uint4 rd_move_combine(const rd_move_t &m, uint4 came, uint4 own, const
     return m.finishes ? number.finished(v) : v;
 }
 
-/* By the movers, ITEMS of a thread on their way at once, from `first` on and `row` bytes apart. */
+/* The movers call it. Each thread moves ITEMS items at once, from `first` on and `row` bytes apart. */
 template <uint32_t ITEMS, class ARITH>
 RD_DEVICE void rd_items_reduce(const rd_move_t &m, const char *from, char *to, uint32_t first, uint32_t row,
                                const ARITH &number)

@@ -1,19 +1,21 @@
-/* Between nodes: kernels that put what they send into pinned memory, for the process's proxy, and take from there what
- * it has brought. See work.h for lanes, slots and triggers.
+/* The proxy path between nodes: kernels copy the data that they send into slots in pinned memory, for the process's
+ * proxy, and copy the data that it has received out of them. See work.h for lanes, slots and triggers.
  *
  *   collective   a team of blocks for each proxy channel: for each of its rounds in -> slot, trigger ... done, slot ->
- * out; as many rounds are under way as there are slots, so that the ways to and from the host overlap what goes over
- * the network inline        what is short, by one block and lines that need no order: see inline.cuh messages     a
- * block for each pair, direction and proxy channel, which depends on no other; what goes by GDR from and to the buffers
- * is the network's: the kernel says where they are, several at once, and waits
+ *                out. As many rounds are under way as there are slots, so that copies to and from the host overlap the
+ *                transfers over the network
+ *   inline       one block sends and receives short data, by lines that need no order: see inline.cuh
+ *   messages     a block for each pair (a peer and a direction) and proxy channel, which depends on no other block. By
+ *                GDR the network reads and writes the buffers: the kernel passes on where the messages lie, several at
+ *                once, and waits
  *
- * A collective of which this rank gets nothing back leaves when its input is in slots: the next launch looks whether
- * they are free again. Not so messages, whose slots lie over one another.
+ * The kernel of a collective without output on this rank ends when its input is in slots; the next launch checks that
+ * they are free again. A kernel of messages waits, because slots of messages and of collectives share memory.
  *
- * Order: each block releases what it has put into a slot, and thread 0 of the team's last block raises the trigger. A
- * slot is written anew only when `done` has passed it, and when the whole team has taken its output out, which each
- * block has before it arrives with the next input. Slots are read past the first-level cache, which would keep what lay
- * there before. */
+ * Order: each block releases the data that it has put into a slot, and thread 0 of the team's last block raises the
+ * trigger. A slot is written anew only when `done` has passed it, and when the whole team has copied its output out;
+ * each block has done so before it arrives with the next input. Reads of slots bypass the first-level cache, which
+ * would keep the slot's former data. */
 #ifndef RD_KERNELS_PROXY_CUH
 #define RD_KERNELS_PROXY_CUH
 
@@ -28,8 +30,8 @@ struct rd_lane_ring_t {
     rd_klane_t *lane;
     rd_klane_state_t *state;
     uint32_t first, blocks; /* triggers raised before this launch; blocks of the team */
-    uint32_t before;        /* of those, seen done by earlier launches */
-    uint32_t seen;          /* by thread 0 */
+    uint32_t before;        /* triggers that earlier launches have seen done */
+    uint32_t seen;          /* triggers that thread 0 has seen done */
     rd_wait_t wait;
 
     RD_MEMBER rd_lane_ring_t(const rd_kcomm_t &comm, const rd_kproxy_t &s, uint32_t number, uint32_t nblocks) : proxy(s)
@@ -48,14 +50,15 @@ struct rd_lane_ring_t {
         return (first + i) & (proxy.slots - 1);
     }
 
-    /* As triggers and lines bear it. */
+    /* Returns the number of trigger i as triggers and inline lines bear it. */
     RD_MEMBER uint32_t number(uint32_t i) const
     {
         return (first + i + 1) | RD_KVALID;
     }
 
-    /* This block has done its part of slot(i); by all threads. `gives` false: it puts nothing there. Then nothing is to
-     * be released, unless this launch has had the slot before and may still be reading what it brought. */
+    /* All threads call it when this block has done its part of slot(i). `gives` is false if the block puts nothing
+     * there. Then it has nothing to release, unless this launch has used the slot before and may still be reading the
+     * output in it. */
     RD_MEMBER void raise(uint32_t i, bool gives, uint32_t what, uint32_t round)
     {
         const uint32_t at = slot(i);
@@ -72,8 +75,8 @@ struct rd_lane_ring_t {
         line_store(&lane->trigger[at], make_uint4(what, number(i), round, number(i)));
     }
 
-    /* Until the proxy has done trigger i, of an earlier launch where that is negative; by all threads. False: the
-     * kernel has to leave. */
+    /* All threads wait until the proxy has done trigger i; a negative i is one of an earlier launch. Returns false if
+     * the kernel has to leave. */
     RD_MEMBER bool await(int32_t i)
     {
         if (gpu_thread() == 0) {
@@ -86,7 +89,8 @@ struct rd_lane_ring_t {
         return !wait.dead;
     }
 
-    /* Nothing of earlier launches lies in slot(i) any more; as await(), also where one has left unfinished. */
+    /* All threads wait until slot(i) holds no data of earlier launches any more. Returns false if the kernel has to
+     * leave, or if an earlier one has left without having finished. */
     RD_MEMBER bool vacant(uint32_t i)
     {
         const int32_t earlier = (int32_t)(i - proxy.slots);
@@ -95,13 +99,13 @@ struct rd_lane_ring_t {
                (earlier >= 0 || (int32_t)(before - (first + (uint32_t)earlier + 1)) >= 0 || await(earlier));
     }
 
-    /* Nor in any other. */
+    /* The same for all slots of the lane. */
     RD_MEMBER bool all_vacant()
     {
         return !wait.dead && (before == first || await(-1));
     }
 
-    /* By all threads, at the end; n triggers were raised. */
+    /* All threads call it at the end, after n triggers were raised. */
     RD_MEMBER void keep(uint32_t n)
     {
         if (gpu_thread() != 0)
@@ -117,15 +121,15 @@ struct rd_lane_ring_t {
 
 /* ---- lines of a slot that are made of parts */
 
-/* Where byte `p` of a slot belongs: parts are gone through in order. */
+/* Finds the part that byte `p` of a slot belongs to. Calls go through the parts in order. */
 struct rd_side_at_t {
     const rd_kside_t &side;
     const rd_kpart_t *table;
     char *base;
-    uint64_t from, each; /* of every part, this round */
+    uint64_t from, each; /* this round has bytes from..from + each - 1 of every part */
     uint32_t i;
-    uint64_t start, length; /* of part i in the slot */
-    uint64_t end;           /* of the last one */
+    uint64_t start, length; /* where part i begins in the slot, and its bytes there */
+    uint64_t end;           /* the end of the last part */
 
     RD_MEMBER rd_side_at_t(const rd_kside_t &s, const rd_kpart_t *rows, const void *buffer, uint64_t e, uint32_t round)
         : side(s)
@@ -158,7 +162,7 @@ struct rd_side_at_t {
         return sum;
     }
 
-    /* To the part that holds p, which is less than the total. */
+    /* Moves on to the part that holds p, which is less than the total. */
     RD_MEMBER void seek(uint64_t p)
     {
         if (!side.tabled && p >= start + length) {
@@ -179,13 +183,13 @@ struct rd_side_at_t {
     }
 };
 
-/* What side_at walks through, if parts are not alike. */
+/* Returns the table of parts that rd_side_at_t walks through if the parts are not alike. */
 RD_DEVICE const rd_kpart_t *rd_proxy_table(const rd_kcomm_t &comm, const rd_kproxied_t &s)
 {
     return s.listed ? (const rd_kpart_t *)comm.own : s.here;
 }
 
-/* A line that several parts share, byte by byte. */
+/* Load and store a line that several parts share, byte by byte. */
 RD_DEVICE_FAR uint4 rd_line_gather(rd_side_at_t *at, uint64_t p, uint64_t end)
 {
     uint32_t w[4] = {0, 0, 0, 0};
@@ -209,7 +213,7 @@ RD_DEVICE_FAR void rd_line_scatter(rd_side_at_t *at, uint64_t p, uint64_t end, u
     }
 }
 
-/* The line at p, and those behind it later. */
+/* Load and store the line at p. Later calls must be for lines behind it. */
 RD_DEVICE uint4 rd_side_load(rd_side_at_t *at, uint64_t p)
 {
     at->seek(p);
@@ -227,7 +231,7 @@ RD_DEVICE void rd_side_store(rd_side_at_t *at, uint64_t p, uint4 v)
         rd_line_scatter(at, p, at->end, v);
 }
 
-/* The blocks of a launch, dealt out to teams. */
+/* Returns the team of this block: blocks are dealt out to the teams in turns. */
 RD_DEVICE uint32_t rd_proxy_team(const rd_kproxy_t &s)
 {
     return gpu_block() % s.teams;
@@ -246,7 +250,7 @@ RD_DEVICE uint64_t rd_proxy_begin(const rd_kproxy_t &s)
 /* A load from the host's memory takes one or two microseconds, so a thread has several under way. */
 constexpr uint32_t RD_PROXY_AHEAD = 4;
 
-/* So many lines of a part, `step` bytes from one to the next, out of a slot. */
+/* Copies RD_PROXY_AHEAD lines of a part out of a slot; from one line to the next are `step` bytes. */
 RD_DEVICE void rd_lines_out(const rd_part_t &part, uint64_t at, const char *slot, uint64_t step)
 {
     uint4 v[RD_PROXY_AHEAD];
@@ -259,7 +263,7 @@ RD_DEVICE void rd_lines_out(const rd_part_t &part, uint64_t at, const char *slot
         rd_part_store(part, at + i * step, v[i]);
 }
 
-/* And into one, as they are. */
+/* Copies RD_PROXY_AHEAD lines of a part into a slot, unscaled. */
 RD_DEVICE void rd_lines_in(const rd_part_t &part, uint64_t at, char *slot, uint64_t step)
 {
     uint4 v[RD_PROXY_AHEAD];
@@ -302,7 +306,7 @@ RD_DEVICE void rd_proxy_out(const rd_kcomm_t &comm, const rd_kproxied_t &s, cons
     }
 }
 
-/* A thread has a line at most. It is loaded first, to come while the ring does. */
+/* A thread has at most one line. It is loaded first, so that the load overlaps those of the ring's counters. */
 RD_DEVICE void rd_proxied_inline(const rd_kcomm_t &comm, const rd_kproxied_t &s, const rd_arith_any &number)
 {
     const rd_kpart_t *table = rd_proxy_table(comm, s);
@@ -327,7 +331,7 @@ RD_DEVICE void rd_proxied_inline(const rd_kcomm_t &comm, const rd_kproxied_t &s,
         if (p < out.end && !ring.wait.dead)
             rd_side_store(&out, p, v);
         ring.wait.dead = block_any(ring.wait.dead);
-        ring.seen = ring.first + 1; /* the proxy gives the output last */
+        ring.seen = ring.first + 1; /* the proxy stores the output last, so the trigger is done */
     }
     ring.keep(1);
 }
@@ -339,7 +343,7 @@ rd_proxied(RD_WORK(rd_kwork_proxied_t))
     const uint32_t slots = s.proxy.slots, channels = s.proxy.channels;
 
     gpu_begin();
-    if (s.rounds == 0) /* launched for its local memory alone: see launch.c */
+    if (s.rounds == 0) /* launched only so that its local memory is allocated: see launch.c */
         return;
     const uint32_t team = rd_proxy_team(s.proxy), n = rd_kproxy_part(s.rounds, channels, team);
     const rd_arith_any number(s.reduce, 1);
@@ -349,7 +353,7 @@ rd_proxied(RD_WORK(rd_kwork_proxied_t))
     }
     rd_lane_ring_t ring(work.comm, s.proxy, team * RD_KPROXY_LANES, gpu_blocks() / s.proxy.teams);
     char *area = s.proxy.area + (uint64_t)team * slots * 2 * s.proxy.slot;
-    const uint32_t more = s.out.n ? slots : 0; /* turns when all input is in slots */
+    const uint32_t more = s.out.n ? slots : 0; /* turns after all input is in slots */
     for (uint32_t i = 0; i < n + more; i++) {
         char *slot = area + (uint64_t)ring.slot(i) * 2 * s.proxy.slot;
         if (i >= slots && i - slots < n) {
@@ -369,13 +373,13 @@ rd_proxied(RD_WORK(rd_kwork_proxied_t))
 
 /* ---- messages */
 
-/* A walk through those pieces of a pair's messages that are a proxy channel's. */
+/* A walk through the pieces of a pair's messages that one proxy channel carries. */
 struct rd_pieces_t {
-    const rd_kmessage_t *messages; /* the pair's */
+    const rd_kmessage_t *messages; /* the first one of the pair */
     const rd_kpair_t &pair;
     const rd_kproxy_t &proxy;
     uint32_t channel, i, piece; /* bytes of message i's pieces */
-    uint64_t at;                /* the next one's, in message i */
+    uint64_t at;                /* where the next piece begins in message i */
 
     RD_MEMBER rd_pieces_t(const rd_kmessage_t *all, const rd_kpair_t &p, const rd_kproxy_t &s, uint32_t c)
         : pair(p), proxy(s)
@@ -386,7 +390,7 @@ struct rd_pieces_t {
         find();
     }
 
-    /* The first piece of message i or of the first one behind it that has any for the proxy channel. */
+    /* Finds the proxy channel's first piece in message i or in the first message behind it that has one. */
     RD_MEMBER void find()
     {
         for (; i < pair.count; i++) {
@@ -408,8 +412,8 @@ struct rd_pieces_t {
         return i < pair.count;
     }
 
-    /* The next one goes past the slots: it is a run of messages, whose length is their number, and proxy channel 0's.
-     */
+    /* Returns true if message i goes by GDR and not through slots. The walk then has a run of messages as one piece,
+     * whose length is their number, and proxy channel 0 carries it. */
     RD_MEMBER bool direct() const
     {
         return (message().bytes & RD_KGDR) != 0;
@@ -465,8 +469,8 @@ RD_DEVICE void rd_piece_out(const rd_part_t &part, const char *slot)
 
 constexpr uint32_t RD_PROXY_OVER_MS = 5000;
 
-/* After a failure: until the network has let go of the buffers, which are the user's when the kernel ends. Should the
- * proxy be stopped, not for ever. */
+/* After a failure: waits until the network no longer uses the buffers, because they are the user's again when the
+ * kernel ends. The wait has a limit, because the proxy may be stopped. */
 RD_DEVICE_FAR void rd_proxy_await_over(const rd_klane_t *lane)
 {
     const uint32_t began = gpu_ms();
@@ -475,7 +479,7 @@ RD_DEVICE_FAR void rd_proxy_await_over(const rd_klane_t *lane)
     }
 }
 
-/* Into a slot, for the proxy: where the messages lie. */
+/* Writes into a slot, for the proxy, where the messages lie. */
 RD_DEVICE void rd_messages_name(const rd_kmessage_t *messages, uint32_t n, char *slot)
 {
     for (uint32_t i = gpu_thread(); i < n; i += gpu_threads()) {
@@ -485,7 +489,7 @@ RD_DEVICE void rd_messages_name(const rd_kmessage_t *messages, uint32_t n, char 
     }
 }
 
-/* Block `block` of those that serve pairs. */
+/* The work of block `block` of those that serve pairs. */
 RD_DEVICE void rd_proxied_serve(const rd_kwork_t &work, uint32_t block)
 {
     const rd_kmessage_t *m = work.proxied_messages.messages.here;
@@ -500,8 +504,8 @@ RD_DEVICE void rd_proxied_serve(const rd_kwork_t &work, uint32_t block)
     rd_pieces_t ahead(m, pair, proxy, team), behind(m, pair, proxy, team);
     char *base = proxy.area + (uint64_t)team * slots * 2 * proxy.slot;
     base += (uint64_t)p * slots * proxy.message_slot;
-    uint32_t i = 0, n = 0; /* pieces begun; pieces over */
-    bool zcopies = false;  /* a message has gone past the slots */
+    uint32_t i = 0, n = 0; /* pieces begun; pieces finished */
+    bool zcopies = false;  /* a message has gone by GDR */
     while (vacant && behind.more()) {
         if (i - n == slots || !ahead.more()) {
             const bool direct = behind.direct();

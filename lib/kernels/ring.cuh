@@ -1,21 +1,21 @@
-/* Round the ring, each rank to the next: allreduce, reduce_scatter, allgather. Only neighbours meet, so the link is
- * full; every warp follows a unit of its own through all the steps, and thousands of them at different steps hide the
- * hops.
+/* The ring, for allreduce, reduce_scatter and allgather: each rank sends to the next. Only neighbours exchange data, so
+ * the link is full; every warp follows a unit of its own through all the steps, and thousands of warps at different
+ * steps hide the hops.
  *
  *   step s        this rank adds to chunk rank - 1 - s and sends it on; after n - 1 steps it holds the sum of its own
  *                 chunk, which then goes round once more
  *   wire bytes    2 (n - 1) / n * bytes (allreduce), n - 1 blocks (the others)
  *   slot          [step][unit]
  *
- * Who has finished pass p + 1 has got there something that the next rank contributed to p + 1 at its beginning, after
- * it had cleaned pass p: no credits.
+ * Credits are not needed: a rank that has finished pass p + 1 has received data that the next rank contributed to p + 1
+ * at its beginning, after it had cleaned pass p.
  *
- * Where a bank is too small for the units that fill the link, an allreduce takes both as one (BANKS), in every pass:
- * then pass p + 1 follows pass p in the same slots. Of a round of n - 1 steps the proof is the last thing that has
- * come: it went through the next rank n - 1 steps before. So at the end of a pass that rank is known to have begun the
- * way round of the sums, and with a fence before these to have cleaned the first n - 1 slots, which is what the next
- * pass begins with; and when this rank comes to the others, it is known to have begun that pass, behind the fence at
- * its beginning. */
+ * Where a bank is too small for the units that fill the link, an allreduce takes both banks as one (BANKS), in every
+ * pass: then pass p + 1 follows pass p in the same slots. The proof for a round of n - 1 steps is the last data that
+ * has been received: it went through the next rank n - 1 steps before. So at the end of a pass the next rank is known
+ * to have begun the round of the sums and, with a fence before these, to have cleaned the first n - 1 slots, with which
+ * the next pass begins. When this rank comes to the other slots, the next rank is known to have begun that pass, behind
+ * the fence at its beginning. */
 #ifndef RD_KERNELS_RING_CUH
 #define RD_KERNELS_RING_CUH
 

@@ -1,7 +1,7 @@
-/* The rows of a kind's table of kernels, the same for every kind that sums: what a protocol serves is decided here.
+/* The rows of a table of kernels, the same for every kind of kernel that sums: they decide what a protocol serves.
  *
- * K(protocol, number) names one kernel. Floating types go by Sentinel, whose units have `rows` rows of 512 bytes; all
- * else, and what the fast kernels of floating types do not know, by LL128. */
+ * K(protocol, number) names one kernel. Floating types use Sentinel, whose units have `rows` rows of 512 bytes; all
+ * other types, and operators that the fast kernels of floating types do not have, use LL128. */
 #ifndef RD_KERNELS_ROWS_CUH
 #define RD_KERNELS_ROWS_CUH
 

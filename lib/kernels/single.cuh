@@ -1,5 +1,5 @@
-/* What a rank does without its peers: a copy of its own data, scaled where the operation says so; what the
- * host wants to have written in stream order; nothing. */
+/* Kernels that a rank runs without its peers: one copies its own data, scaled if the operation scales; one writes what
+ * the host wants to have written in stream order; one does nothing. */
 #ifndef RD_KERNELS_SINGLE_CUH
 #define RD_KERNELS_SINGLE_CUH
 

@@ -1,8 +1,8 @@
-/* A block that moves slices of plain data, for what is long: nothing but data is on the wire, and what tells that a
- * slice is there, or that its place is free again, is a word behind a fence, one for each slice. So slices are large,
- * and a whole block moves one at a time; its last warp, the *clerk*, moves nothing but fences and tells, while the
- * others are at the next slice. Kernels that spin on lines are faster below some megabytes; these leave the most part
- * of the GPU to its user. Rings and chains: proto_simple.cuh; messages: p2p_slices.cuh. Who may write where: work.h. */
+/* Blocks that move slices of plain data, for long data. Only data is on the wire; one word for each slice, behind a
+ * fence, announces that the slice has arrived, or that its place is free again. So slices are large, and a whole block
+ * moves one at a time. Its last warp, the *clerk*, moves no data: it fences and writes the word while the other warps,
+ * the movers, work on the next slice. Kernels that spin on lines are faster below some megabytes; these leave most of
+ * the GPU to its user. Rings and chains: proto_simple.cuh; messages: p2p_slices.cuh; the rules for writers: work.h. */
 #ifndef RD_KERNELS_SLICES_CUH
 #define RD_KERNELS_SLICES_CUH
 
@@ -12,8 +12,8 @@
 struct rd_movers_t {
     static constexpr uint32_t CLERK = 32, MOVERS_BARRIER = 1, ALL_BARRIER = 2; /* threads; barriers */
 
-    uint32_t count; /* threads */
-    bool clerk;     /* this thread is none of them */
+    uint32_t count; /* threads of the movers */
+    bool clerk;     /* this thread is not a mover */
     rd_wait_t wait;
 
     RD_MEMBER rd_movers_t(const rd_kcomm_t &comm, uint32_t peer)
@@ -24,14 +24,15 @@ struct rd_movers_t {
         wait.dead = rd_control_failed(line_load(comm.own));
     }
 
-    /* Behind what one of the movers or two have waited for. False: the kernel has to leave. */
+    /* The movers call it after one or two of them have waited. Returns false if the kernel has to leave. */
     RD_MEMBER bool ready()
     {
         wait.polls = wait.since = 0;
         return !group_any(MOVERS_BARRIER, count, wait.dead);
     }
 
-    /* The movers have stored a slice and have read one, or are not `good`. By all; true for the one that tells. */
+    /* All threads call it when the movers have stored a slice and have read one, or are not `good`. Returns true to the
+     * one thread that announces it. */
     RD_MEMBER bool done(bool good)
     {
         const bool tells = gpu_thread() == count;
@@ -57,7 +58,7 @@ RD_DEVICE void rd_move_store(const rd_move_t &m, char *to, uint32_t at, uint4 v)
         rd_part_store(m.out, m.at + at, v);
 }
 
-/* By the movers, ITEMS of a thread on their way at once, from `first` on and `row` bytes apart. */
+/* The movers call it. Each thread moves ITEMS items at once, from `first` on and `row` bytes apart. */
 template <uint32_t ITEMS>
 RD_DEVICE void rd_items_move(const rd_move_t &m, const char *from, char *to, uint32_t first, uint32_t row)
 {

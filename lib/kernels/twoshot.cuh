@@ -1,12 +1,12 @@
-/* Allreduce in two hops: every rank gets its chunk of everybody's, sums, and sends the sum to everybody. Groups of n
- * warps as in oneshot.cuh, each of which serves the same unit of every chunk.
+/* Two-shot allreduce, in two hops: every rank receives its chunk from all ranks, sums, and sends the sum to all. There
+ * are groups of n warps as in oneshot.cuh, each of which serves the same unit of every chunk.
  *
  *   wire bytes out of a rank   2 (n - 1) / n * bytes
  *   slot in a bank             [hop][sender][unit]
  *
- * Proof that a peer has cleaned pass p is, as there, its part of pass p + 1: both hops' slots are cleaned by the warp
- * that sends to the same peer. Where there are two passes nobody needs that proof, so the second one's parts go out
- * right behind the first's, by a kernel of their own (AHEAD): one that can do both is slower at one pass. */
+ * As there, a peer's part of pass p + 1 proves that it has cleaned pass p: both hops' slots are cleaned by the warp
+ * that sends to the same peer. With two passes no rank needs that proof, so the second pass's parts are sent right
+ * behind the first's, by a kernel of their own (AHEAD): a kernel that can do both is slower at one pass. */
 #ifndef RD_KERNELS_TWOSHOT_CUH
 #define RD_KERNELS_TWOSHOT_CUH
 

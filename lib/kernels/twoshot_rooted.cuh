@@ -1,13 +1,13 @@
-/* Broadcast and reduce in two hops, for what one hop is too narrow for: the root's link would carry everybody's copy.
- * Every rank but the root is an *owner*, of a chunk. Broadcast: the root gives each owner its chunk, and owners give
- * theirs to everybody. Reduce: everybody gives each owner its part of that chunk, and owners give the sums to the root.
- * Groups of n warps as in oneshot.cuh, each of which serves the same unit of every chunk.
+/* Broadcast and reduce in two hops, for data that is too long for one hop, where the root's link would carry all ranks'
+ * copies. Every rank but the root is the *owner* of a chunk. Broadcast: the root sends each owner its chunk, and owners
+ * send theirs to all ranks. Reduce: all ranks send each owner their part of its chunk, and owners send the sums to the
+ * root. There are groups of n warps as in oneshot.cuh, each of which serves the same unit of every chunk.
  *
- *   wire bytes out of a rank   bytes, whoever it is
- *   slot in a bank             [sender][unit]: nobody gets something from the same rank in both hops
+ *   wire bytes out of a rank   bytes, for every rank
+ *   slot in a bank             [sender][unit]: no rank receives from the same rank in both hops
  *
- * Proof that a peer has cleaned pass p is, as there, its part of pass p + 1. That is why the root of a broadcast gets
- * its chunks back, over a way that nothing else wants. Sums are in the order of the ranks. */
+ * As there, a peer's part of pass p + 1 proves that it has cleaned pass p. That is why the root of a broadcast receives
+ * its chunks back, over a direction that nothing else uses. Sums are made in the order of the ranks. */
 #ifndef RD_KERNELS_TWOSHOT_ROOTED_CUH
 #define RD_KERNELS_TWOSHOT_ROOTED_CUH
 

@@ -1,4 +1,4 @@
-/* Which kernel serves a launch, and what it can carry: pure functions, the same answer on every rank. */
+/* Which kernel serves a launch, and how much it can carry. The functions are pure: all ranks get the same answer. */
 #include <rondo.h>
 
 #include "sched/program.h"
@@ -13,7 +13,7 @@
 #define SENTINEL (1u << RD_PROTO_SENTINEL)
 #define SIMPLE (1u << RD_PROTO_SIMPLE)
 
-/* What a kernel is like, whatever algorithm it runs. */
+/* The properties of a kernel, whatever algorithm it runs. */
 static const struct {
     uint32_t protos; /* bits */
     uint32_t rows;   /* of 512 bytes in a unit of SENTINEL */
@@ -72,7 +72,7 @@ static rd_karith_t number_of(uint32_t type, uint32_t op)
     }
 }
 
-/* What is moved only needs no arithmetic, but a sentinel has to know how long a word is. */
+/* Data that is only moved needs no arithmetic, but a sentinel has to know the length of a word. */
 static rd_karith_t number_moved(rd_proto_t proto, uint32_t type)
 {
     rd_karith_t number = number_of(type, RONDO_SUM);
@@ -80,7 +80,7 @@ static rd_karith_t number_moved(rd_proto_t proto, uint32_t type)
     return proto != RD_PROTO_SENTINEL ? RD_KN_I32 : number < RD_KN_I32 ? number : RD_KN_ANY;
 }
 
-/* The fast kernels of floating types have no LL and LL128 everywhere, the one for anything has. */
+/* Not all fast kernels of floating types have LL and LL128; the kernel for any type has both. */
 static const void *in_table(const void *const table[RD_GPU_PROTOS][RD_KN_NUMBERS], rd_proto_t proto, rd_karith_t number)
 {
     return table[proto][number] || proto == RD_PROTO_SENTINEL ? table[proto][number] : table[proto][RD_KN_ANY];
@@ -144,7 +144,7 @@ uint32_t rd_kernel_unit(const rd_algo_t *algo, rd_proto_t proto)
                                       : 512 * kernels[kernel].rows;
 }
 
-/* Bytes of window that a unit takes. */
+/* Returns the bytes of window that a unit takes. */
 static uint32_t wire(rd_kernel_t kernel, rd_proto_t proto)
 {
     return proto == RD_PROTO_SENTINEL ? 512 * kernels[kernel].rows : 1024;
@@ -257,7 +257,7 @@ void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
 
     if (!launch->algo || kernel > RD_KERNEL_PROGRAM)
         return;
-    if (launch->proto == RD_PROTO_SIMPLE) { /* slices hold rows of so many threads */
+    if (launch->proto == RD_PROTO_SIMPLE) { /* slices hold rows of that many threads */
         narrow_simple(launch, sms, parts);
         return;
     }

@@ -1,6 +1,6 @@
-/* Waiting: every loop that polls asks `more` after each miss. Rarely, that looks at the host's words, which are far
- * away: the host may want the kernel to leave, or the wait may have lasted too long. A kernel that leaves stores
- * nothing more into anybody's window: what it would have sent is not right. */
+/* Waiting: every polling loop calls `more` after each miss. Once in many calls, `more` checks the host's words, which
+ * are far away: the host may want the kernel to leave, or the wait may have lasted too long. A kernel that leaves
+ * stores nothing more into any window, because the data that it would send is not right. */
 #ifndef RD_KERNELS_WAIT_CUH
 #define RD_KERNELS_WAIT_CUH
 
@@ -10,7 +10,7 @@
 
 struct rd_wait_t {
     rd_khost_t *host;
-    uint32_t peer; /* that is waited for */
+    uint32_t peer; /* the rank that the kernel waits for */
     uint32_t polls;
     uint32_t since; /* ms; 0: this wait has not been long */
     bool dead;
@@ -23,7 +23,7 @@ struct rd_wait_t {
         dead = false;
     }
 
-    /* May the caller poll again? */
+    /* Returns true if the caller may poll again. */
     RD_MEMBER bool more()
     {
         if (++polls % RD_SPIN_PERIOD == 0)

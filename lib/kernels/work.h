@@ -1,40 +1,40 @@
-/* What a launch of one kernel is told, and how the window of a rank is laid out: shared by the kernels and by the host
- * code that fills it in. Plain C.
+/* The arguments of a kernel's launch, and the layout of a rank's window. The kernels and the host code that fills them
+ * in share this header; it is plain C.
  *
- * Every rank has one *window*, which all peers of the node have mapped: in its device memory or, where GPUs do not
- * reach each other, in pinned host memory:
+ * Every rank has one *window*, which all peers of the node have mapped. It lies in the rank's device memory or, where
+ * GPUs do not reach each other, in pinned host memory:
  *
  *   control    epochs, gates, counters (rd_kcontrol_t)
- *   list       what a long group's launch is to send and receive: written by this rank's kernels, read by them alone
- *   fifos      for each peer that sends to this rank: `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes. Those that
- *              would be its own are scratch for the host's side (exec/cuda/hier/hier_run.c)
- *   slices     for each channel, of rings and chains, RD_KSLICES places of plain data: for the rank before
- *   streams    RD_KPLACES places for each block that receives messages by slices: for whoever sends to this rank
- *   bank 0, 1  the inbox of collectives: taken in turns, pass by pass
+ *   list       the messages of a long group's launch: this rank's kernels write them, and they alone read them
+ *   fifos      for each peer that sends to this rank, `fifos` queues of RD_KSLOTS slots of RD_KSLOT bytes. The fifos
+ *              from this rank to itself are scratch memory for the host's side (exec/cuda/hier/hier_run.c)
+ *   slices     for each channel of rings and chains, RD_KSLICES places of plain data, which the rank before fills
+ *   streams    RD_KPLACES places for each block that receives messages by slices, which any sender may fill
+ *   bank 0, 1  the inbox of collectives: passes use the two banks in turns
  *
- * What a rank's kernels tell only each other (epochs, counters of this rank, the list) lies in `own`: the window too,
- * or, where that is host memory, device memory of the same layout.
+ * State that only this rank's kernels read and write (epochs, counters of this rank, the list) lies in `own`. That is
+ * the window too or, where the window is host memory, device memory of the same layout.
  *
- * Banks are *at rest all ones*: whoever reads a word puts the ones back. So every protocol may use any place in them:
- * LL and LL128 flags are zero when there, a sentinel word is there when it is not all ones.
+ * Banks are *at rest all ones*: the reader of a word puts the ones back. So every protocol may use any place in them:
+ * the flag of LL and LL128 is zero when the data has arrived, and a sentinel word has arrived when it is not all ones.
  *
  * An operation that all ranks take part in is an *epoch*. Each rank's kernels count epochs and passes by themselves, in
- * the control page; no argument holds a number, so a launch may be replayed by a graph. A writer touches bank b of a
- * peer only when the peer has begun an epoch after the last one that used bank b there (begun[peer] > used[b]): it
- * tells everybody at its own begin, after its stream has finished the epoch before. Within an epoch, pass k + 2 comes
- * to the bank of pass k: there the writer needs proof that the peer has cleaned it: the peer's part of pass k + 1 came
- * after it, behind a fence. An allreduce by ring may take both banks as one; it has proof from pass to pass, and counts
- * two passes at least (ring.cuh).
+ * the control page; no argument holds a number, so a graph may replay a launch. A writer touches bank b of a peer only
+ * when the peer has begun an epoch after the last one that used bank b there (begun[peer] > used[b]). A rank announces
+ * an epoch to all peers when it begins it, which is after its stream has finished the epoch before. Within an epoch,
+ * pass k + 2 uses the bank of pass k, and the writer needs proof that the peer has cleaned it: the peer's part of pass
+ * k + 1, which came after the cleaning, behind a fence. An allreduce by ring may take both banks as one; it has proof
+ * from pass to pass, and counts two passes at least (ring.cuh).
  *
- * What goes through fifos and by slices has nothing to do with epochs: each has its own counters at both ends, and what
- * lies in a fifo's slot bears its number.
+ * Fifos and slices do not depend on epochs: each has its own counters at both ends, and the data in a fifo's slot
+ * bears its number.
  *
- * The places of a channel belong to the rank before for ever, which may fill them before the kernel that takes them has
- * begun (proto_simple.cuh). Those of streams belong to no peer: *nobody writes there before a kernel of the receiver,
- * the one that takes it, has promised a place for it*, and a kernel promises no more than it takes. So when it ends
- * nothing is promised, and the next one of this rank may divide the places anew. A promise says which place it is,
- * because the sender cannot know how many blocks receive here (p2p_slices.cuh). Rings and chains do not go so: to wait
- * for the receiver's kernel made a broadcast of 32 MB 7 us longer.
+ * The places of a channel belong to the rank before for ever, and it may fill them before the kernel that takes the
+ * data has begun (proto_simple.cuh). The places of streams belong to no peer: *a sender writes there only after the
+ * receiver's kernel, the one that takes the slice, has promised a place for it*, and a kernel promises no more than it
+ * takes. So no promise is open when a kernel ends, and this rank's next kernel may divide the places anew. A promise
+ * names the place, because the sender cannot know how many blocks receive here (p2p_slices.cuh). Rings and chains make
+ * no promises: waiting for the receiver's kernel made a broadcast of 32 MB 7 us longer.
  */
 #ifndef RD_KERNELS_WORK_H
 #define RD_KERNELS_WORK_H
@@ -42,7 +42,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RD_KRANKS 16         /* ranks whose windows are mapped, at most: more go through proxies, see below */
+#define RD_KRANKS 16         /* most ranks whose windows are mapped: more ranks use the proxy path, see below */
 #define RD_KFIFOS 512        /* fifos of a pair, at most */
 #define RD_KSLOTS 16         /* slots of a fifo */
 #define RD_KSLOT 1024u       /* bytes of a slot: a unit of LL or LL128 */
@@ -52,109 +52,109 @@
 #define RD_KSLICE 65536u     /* bytes that slices are multiples of: what a block moves at once, at most */
 #define RD_KALIGN (2u << 20) /* fifos, slices and bank 0 begin at multiples of it; bank 1 lies behind bank 0 */
 #define RD_KREGISTERED 64    /* buffers that are registered at a time, at most */
-#define RD_KNEVER (1u << 30) /* so far ahead of an epoch that none comes there: see rd_control_fail */
+#define RD_KNEVER (1u << 30) /* so far ahead of an epoch that no other one comes there: see rd_control_fail */
 
-/* A buffer of every rank, registered together: where this rank has each mapped, and how long each is. */
+/* Buffers that the ranks have registered together, one of each: where this rank has each mapped, and its length. */
 typedef struct rd_kregistered {
-    uint64_t base[RD_KRANKS]; /* 0: it is not mapped */
+    uint64_t base[RD_KRANKS]; /* 0: not mapped */
     uint64_t bytes[RD_KRANKS];
 } rd_kregistered_t;
 
-/* A channel's counters, modulo 2^32, at both of its ends: each word has one writer. */
+/* A channel's counters, modulo 2^32. Both ends have them, and each word has one writer. */
 typedef struct rd_kchannel {
-    uint32_t sent, received; /* slices, by this rank: to the next one, from the one before */
+    uint32_t sent, received; /* slices that this rank has sent to the next one and received from the one before */
     uint32_t pad[30];
-    uint32_t landed; /* by the rank before: slices that lie here */
+    uint32_t landed; /* written by the rank before: slices that it has stored here */
     uint32_t pad2[31];
-    uint32_t taken; /* by the next rank: slices that it has taken */
+    uint32_t taken; /* written by the next rank: slices that it has taken */
     uint32_t pad3[31];
 } rd_kchannel_t;
 
 #define RD_KPROMISED (RD_KCHANNELS * RD_KPLACES) /* slices of a pair that are promised at a time, at most */
 
-/* What a pair has sent by slices in messages, modulo 2^32, at both ends: each word has one writer. Word s %
- * RD_KPROMISED speaks of slice s: the block that promises a slice has had the one before in the same word. */
+/* A pair's counters for messages by slices, modulo 2^32. Both ends have them, and each word has one writer. Word s %
+ * RD_KPROMISED describes slice s: the block that promises a slice has received the one before in the same word. */
 typedef struct rd_kstream {
-    uint32_t sent, received;     /* slices, by this rank: to the peer, from it */
-    uint32_t sending, receiving; /* blocks of the running grid that have finished with it; the last one counts up */
+    uint32_t sent, received;     /* slices that this rank has sent to the peer and received from it */
+    uint32_t sending, receiving; /* blocks of the running grid that have finished; the last one advances the above */
     uint32_t pad[28];
-    uint32_t landed[RD_KPROMISED];   /* by the peer: s + 1, slice s lies here */
-    uint32_t promised[RD_KPROMISED]; /* by the peer: where slice s may lie there, see RD_KPROMISE */
+    uint32_t landed[RD_KPROMISED];   /* written by the peer: s + 1 when slice s lies here */
+    uint32_t promised[RD_KPROMISED]; /* written by the peer: the place for slice s in its window, see RD_KPROMISE */
 } rd_kstream_t;
 
-/* The number of a place, and above it how often the word has been used. */
+/* The number of a place in the low bits, and above it how often the word has been used. */
 #define RD_KPROMISE(s, place) (((s) / RD_KPROMISED + 1) * RD_KPROMISED + (place))
 
 typedef struct rd_kcontrol {
-    uint32_t epoch;   /* finished by this rank */
-    uint32_t passes;  /* made in all epochs: bank of the next pass = passes & 1 */
+    uint32_t epoch;   /* the last one that this rank has finished */
+    uint32_t passes;  /* of all epochs together: the bank of the next pass is passes & 1 */
     uint32_t used[2]; /* the last epoch that used a bank */
     uint32_t leaving; /* blocks of the running grid that have finished; the last one advances the above */
     uint32_t pad[27];
-    uint32_t begun[RD_KRANKS]; /* by peers: the epoch that each has begun */
+    uint32_t begun[RD_KRANKS]; /* written by peers: the epoch that each has begun */
     uint32_t pad2[16];
     /* Fifo counters, in slots, modulo 2^32, [peer * RD_KFIFOS + fifo]. */
-    uint32_t sent[RD_KRANKS * RD_KFIFOS];     /* by this rank, into the peer's window */
-    uint32_t received[RD_KRANKS * RD_KFIFOS]; /* by this rank, out of its own */
-    uint32_t taken[RD_KRANKS * RD_KFIFOS];    /* by peers: slots that the peer has taken */
-    uint32_t landed[RD_KRANKS * RD_KFIFOS];   /* by peers: what a fifo's sender has put elsewhere than into its slots */
-    uint32_t post[RD_KRANKS * RD_KFIFOS][4];  /* by peers that receive: where to put it, see fifo.cuh */
+    uint32_t sent[RD_KRANKS * RD_KFIFOS];     /* this rank has sent them, into the peer's window */
+    uint32_t received[RD_KRANKS * RD_KFIFOS]; /* this rank has taken them, out of its own window */
+    uint32_t taken[RD_KRANKS * RD_KFIFOS];    /* written by peers: slots that the peer has taken */
+    uint32_t landed[RD_KRANKS * RD_KFIFOS];   /* written by peers: shares that went to a registered buffer, no slot */
+    uint32_t post[RD_KRANKS * RD_KFIFOS][4];  /* written by receiving peers: the place for a share, see fifo.cuh */
     rd_kchannel_t channel[RD_KCHANNELS];
     rd_kstream_t stream[RD_KRANKS]; /* of each peer */
     rd_kregistered_t registered[RD_KREGISTERED];
 } rd_kcontrol_t;
 
-/* Words in pinned host memory that kernels and host share; one for each communicator and rank. */
+/* Words in pinned host memory that kernels and host share. Each rank of each communicator has one. */
 typedef struct rd_khost {
-    uint32_t abort;      /* by the host, nonzero: leave every wait and end */
-    uint32_t timeout_ms; /* by the host: a wait that lasts longer ends the kernel; 0: none does */
-    uint32_t failed;     /* by a kernel that left without having finished: RD_KFAILED_... */
-    uint32_t late;       /* with RD_KFAILED_TIMEOUT and others, set before it: the peer that was waited for */
-    uint32_t slow;       /* by a kernel that has waited for RD_KSLOW_MS, again and again: for whom, plus one */
+    uint32_t abort;      /* written by the host; nonzero: kernels leave every wait and end */
+    uint32_t timeout_ms; /* written by the host: a wait that lasts longer ends the kernel; 0: waits have no limit */
+    uint32_t failed;     /* written by a kernel that left without having finished: RD_KFAILED_... */
+    uint32_t late;       /* the peer that the kernel waited for; written before `failed` (RD_KFAILED_TIMEOUT, ...) */
+    uint32_t slow;       /* the peer plus one, written by a kernel that has waited RD_KSLOW_MS for it; repeated */
 } rd_khost_t;
 
 #define RD_KSLOW_MS 100
 #define RD_KFAILED_ABORT 1u
 #define RD_KFAILED_TIMEOUT 2u
-#define RD_KFAILED_POST 3u    /* a peer's post names what there is not */
-#define RD_KFAILED_DIFFERS 4u /* `late` has come to a meeting with another mark; set before it, as with TIMEOUT */
-#define RD_KFAILED_LEFT 5u    /* `late` has left an operation before this rank had read its buffer; the same */
+#define RD_KFAILED_POST 3u    /* a peer's post names no registered buffer, or bytes outside one */
+#define RD_KFAILED_DIFFERS 4u /* rank `late` has come to a barrier with another mark */
+#define RD_KFAILED_LEFT 5u    /* rank `late` has left an operation before this rank had read its buffer */
 
 /* The same in every launch of a communicator. Offsets are in bytes from the window's base. */
 typedef struct rd_kcomm {
-    char *window[RD_KRANKS]; /* each rank's, as mapped here */
-    char *own;               /* begins with a control page: this rank's part of it */
-    rd_khost_t *host;        /* as the device sees it */
+    char *window[RD_KRANKS]; /* the window of each rank, as mapped here */
+    char *own;               /* begins with a control page, of which this rank's own words are in use */
+    rd_khost_t *host;        /* the device's address of it */
     int32_t rank, nranks;
-    uint32_t fifos;         /* of a pair */
-    uint32_t spread;        /* fifos that a message is spread over, at most */
+    uint32_t fifos;         /* number of fifos of a pair */
+    uint32_t spread;        /* most fifos that a message is spread over */
     uint32_t fifo_offset;   /* / RD_KALIGN; sender s's fifos begin at fifo_offset + s * fifos * RD_KSLOTS * RD_KSLOT */
     uint32_t slice_offset;  /* / RD_KALIGN; channel c's places begin at c * RD_KSLICES * slice_bytes */
     uint32_t slice_bytes;   /* of a place: a multiple of RD_KSLICE */
     uint32_t stream_offset; /* / RD_KALIGN; block b's places begin at b * RD_KPLACES * RD_KSLICE */
-    uint32_t slice_least;   /* bytes of a slice of a message, at least: see rd_kslice */
+    uint32_t slice_least;   /* least bytes of a slice of a message: see rd_kslice */
     uint32_t bank_offset;   /* / RD_KALIGN */
     uint32_t bank_bytes;    /* of one bank: a multiple of 128 */
 } rd_kcomm_t;
 
 /* One message of a group, or one block of a collective that moves data. */
 typedef struct rd_kmessage {
-    void *buffer;   /* send: read; receive: written */
+    void *buffer;   /* a send reads it, a receive writes it */
     uint64_t bytes; /* 0: nothing is exchanged */
 } rd_kmessage_t;
 
-/* What one (peer, direction) has to do, in order: messages first..first + count - 1. */
+/* The messages of one (peer, direction), in order: first..first + count - 1. */
 typedef struct rd_kpair {
     uint16_t peer, send; /* send: 1, receive: 0 */
     uint32_t first, count;
-    uint32_t slices; /* of all of them, where they go by slices */
+    uint32_t slices; /* of all these messages together, if they are sent by slices */
 } rd_kpair_t;
 
 #define RD_KPAIRS (2 * RD_KRANKS)
 
-/* The messages of a launch lie in its arguments, or, if they are more than so many, in the window's list. There they
- * are put, a part at a time, by launches of kind WRITE before it: whoever keeps a launch's arguments, as a graph does,
- * keeps all there is. */
+/* The messages of a launch lie in its arguments or, if there are more than RD_KMESSAGES_HERE, in the window's list.
+ * Launches of kernel WRITE before it fill in the list, a part each: so a graph, which keeps the arguments of launches,
+ * keeps all messages too. */
 #define RD_KMESSAGES_HERE 96
 #define RD_KWRITTEN 1920             /* bytes that a launch of WRITE carries */
 #define RD_KLIST_OFFSET (512u << 10) /* from the window's base */
@@ -162,33 +162,33 @@ typedef struct rd_kpair {
 
 typedef enum {
     RD_KSCALE_NONE,
-    RD_KSCALE_REAL,   /* times a real number: a float for float32, the narrower ones and complex64, else a double */
-    RD_KSCALE_ELEMENT /* times an element of the type: integers, complex, bool */
+    RD_KSCALE_REAL,   /* by a real number: a float for float32, narrower types and complex64, else a double */
+    RD_KSCALE_ELEMENT /* by an element of the type: integers, complex, bool */
 } rd_kscaled_t;
 
 typedef struct rd_kreduce {
     const void *in;
     void *out;
-    uint64_t count;    /* elements: of the whole (allreduce, reduce, broadcast), or of one block */
-    uint64_t gap;      /* REDUCE_SCATTER: bytes between a block of the input and the next; the others: 0 */
-    uint64_t scale[2]; /* bits of the scalar: see `scaled` */
-    const void
-        *device_scale; /* or where one element of `type` lies in device memory that is the scalar; NULL: `scale` */
+    uint64_t count;           /* elements of the whole (allreduce, reduce, broadcast) or of one block */
+    uint64_t gap;             /* REDUCE_SCATTER: bytes between a block of the input and the next; other operations: 0 */
+    uint64_t scale[2];        /* bits of the scalar: see `scaled` */
+    const void *device_scale; /* the scalar is this element of `type` in device memory; NULL: the scalar is `scale` */
     int32_t root;
     uint32_t coll;     /* rd_coll_t */
     uint32_t type, op; /* rondo_type_t, rondo_op_t: for the kernels that decide at run time */
-    uint32_t scaled;   /* each contribution is scaled as it is loaded: rd_kscaled_t */
+    uint32_t scaled;   /* how each contribution is scaled when it is loaded: rd_kscaled_t */
     uint32_t passes;   /* at least one */
-    uint32_t units;    /* of a pass, of each chunk: see launch.h */
+    uint32_t units;    /* units of each chunk in a pass: see launch.h */
     uint32_t slice;    /* SIMPLE: bytes of a unit */
 } rd_kreduce_t;
 
-/* A program of lib/sched as a kernel reads it: it travels in the arguments, so there is nothing to fetch and nothing to
- * free, and a graph keeps what it was captured with. A program's lanes are *tracks* here, because a warp has lanes. */
-#define RD_KTRACKS 4 /* of a program, at most */
-#define RD_KCONNS 16 /* connections each way, at most */
-#define RD_KENDS 8   /* sources, and destinations, of a step: as lib/sched has it */
-#define RD_KSTEPS 96 /* of a program, repeats written out, at most */
+/* A program of lib/sched in the form that a kernel reads. It is part of the arguments: the kernel need not fetch it,
+ * nobody has to free it, and a graph keeps the one that it was captured with. A program's lanes are called *tracks*
+ * here, because a warp has lanes. */
+#define RD_KTRACKS 4 /* most tracks of a program */
+#define RD_KCONNS 16 /* most connections each way */
+#define RD_KENDS 8   /* most sources, and most destinations, of a step: the same number as in lib/sched */
+#define RD_KSTEPS 96 /* most steps of a program, with repeats written out */
 
 typedef enum { RD_KEND_IN, RD_KEND_OUT, RD_KEND_SCRATCH, RD_KEND_CONN, RD_KEND_NONE = 7 } rd_kend_t;
 #define RD_KEND(where, index) ((uint8_t)((where) << 5 | (index)))
@@ -198,7 +198,7 @@ typedef enum { RD_KEND_IN, RD_KEND_OUT, RD_KEND_SCRATCH, RD_KEND_CONN, RD_KEND_N
 typedef struct rd_kstep {
     uint8_t sources, destinations;
     uint8_t local;    /* the one source that is the user's input or output, or RD_KEND_NONE */
-    uint8_t finishes; /* where there are sums: what it makes is a whole one */
+    uint8_t finishes; /* in an operation that reduces: the sum that this step makes is complete */
     uint8_t from[RD_KENDS], to[RD_KENDS];
 } rd_kstep_t;
 
@@ -209,7 +209,7 @@ typedef struct rd_ktrack {
 typedef struct rd_kconn {
     uint8_t peer;
     uint8_t channel; /* its unit u goes through fifo channel * units + u */
-    uint8_t track;   /* the one that uses it */
+    uint8_t track;   /* the track that uses it */
 } rd_kconn_t;
 
 typedef struct rd_kprogram {
@@ -226,114 +226,115 @@ typedef struct rd_kprogrammed {
 
 typedef struct rd_kmessages {
     uint32_t listed;        /* the messages lie in the window's list; 0: `here` */
-    uint32_t registered;    /* so many numbers of registered buffers may be in use; 0: nothing is posted */
-    uint32_t posted;        /* messages of so many bytes are, then */
-    uint32_t npairs, warps; /* by lines; warps of a pair: the most fifos that any of its messages has */
+    uint32_t registered;    /* numbers of registered buffers that may be in use; 0: no buffer is posted */
+    uint32_t posted;        /* else receivers post the place of messages of at least this many bytes */
+    uint32_t npairs, warps; /* of messages by lines; warps of a pair: the most fifos that any of its messages has */
     rd_kpair_t pair[RD_KPAIRS];
-    uint32_t sends, receives;    /* by slices: so many of `stream` send, and those behind them receive */
-    uint32_t senders, receivers; /* blocks of each; receivers: a power of two, so that a word of rd_kstream_t has one */
+    uint32_t sends, receives;    /* by slices: the number of sending pairs in `stream`, and of receiving ones behind */
+    uint32_t senders, receivers; /* blocks of a pair; receivers: a power of two, so a word of rd_kstream_t has one */
     rd_kpair_t stream[RD_KPAIRS];
     rd_kmessage_t here[RD_KMESSAGES_HERE];
-    rd_kmessage_t from_self, to_self; /* one copy within the rank: by the warps that serve no pair */
+    rd_kmessage_t from_self, to_self; /* one copy within the rank, which the warps that serve no pair make */
 } rd_kmessages_t;
 
 typedef struct rd_kwrite {
-    uint32_t offset, bytes; /* where in `own`; multiples of 8 */
+    uint32_t offset, bytes; /* the place in `own`; multiples of 8 */
     uint64_t data[RD_KWRITTEN / 8];
 } rd_kwrite_t;
 
-/* Where ranks meet before and after copies: see barrier.cuh. */
+/* The barrier before and after copies: see barrier.cuh. */
 typedef struct rd_kbarrier {
-    uint32_t mark[8]; /* what all ranks must have come for */
-    uint32_t behind;  /* this rank has read peers' buffers since it met them last: they must still be in it */
+    uint32_t mark[8]; /* describes the operation: it must be the same on all ranks */
+    uint32_t behind;  /* this rank has read peers' buffers since the last barrier: they must not have left since */
 } rd_kbarrier_t;
 
-/* ---- between nodes, or among many: data staged through pinned memory ----
+/* ---- the proxy path, between nodes or among many ranks: data goes through pinned memory ----
  *
- * A *lane* is a ring of slots in pinned memory that kernels and a proxy of the process pass to and fro. Who has filled
- * a slot, or wants it filled, raises a trigger; the proxy does its part and counts up `done`. Kernels count a lane's
- * triggers in device memory, so that a launch may be replayed; the number is part of a trigger, so none needs to be
- * cleared.
+ * A *lane* is a ring of slots in pinned memory that kernels and a proxy of the process pass to and fro. A kernel that
+ * has filled a slot, or wants it filled, raises a trigger; the proxy does its part and counts up `done`. Kernels count
+ * a lane's triggers in device memory, so that a launch may be replayed; the number is part of a trigger, so no trigger
+ * needs to be cleared.
  *
- * What is long is shared among *proxy channels*, each a proxy with connections and lanes of its own: lane 0 for
- * collectives, and lane 1 + p for pair p (a peer and a direction) of the messages of whatever launch is running. So
- * however many ranks there are, lanes are few; a launch has no more pairs, and what is left goes with the next one. A
- * collective is cut in rounds, a message in pieces, and proxy channel c has round or piece c, c + proxy channels, and
- * so on: in the kernel a team of blocks works with each proxy channel, and no team waits for another.
+ * Long data is shared among *proxy channels*. Each has a proxy with connections and lanes of its own: lane 0 for
+ * collectives, and lane 1 + p for pair p (a peer and a direction) of the messages of the running launch. So lanes are
+ * few, however many ranks there are; a launch has at most RD_KPAIRS pairs, and the next launch takes the rest. A
+ * collective is cut in rounds, a message in pieces. With n proxy channels, proxy channel c carries rounds or pieces c,
+ * c + n, c + 2n and so on. In the kernel a team of blocks works with each proxy channel, and no team waits for another.
  */
 
-#define RD_KINLINE 2048u     /* bytes of what goes by flagged lines, at most: see inline.cuh */
-#define RD_KINLINE_LEAP 512u /* from a line of a thread to its other one: a warp's lines */
+#define RD_KINLINE 2048u     /* most bytes that are sent inline, by flagged lines: see inline.cuh */
+#define RD_KINLINE_LEAP 512u /* bytes from a thread's first line to its second: the first lines of a warp */
 #define RD_KPROXY_CHANNELS 8
 #define RD_KPROXY_LANES (1 + RD_KPAIRS)
 #define RD_KLANES (RD_KPROXY_CHANNELS * RD_KPROXY_LANES) /* proxy channel c's begin at c * RD_KPROXY_LANES */
-#define RD_KLANE_SLOTS 4                                 /* of a lane, at most; a power of two */
+#define RD_KLANE_SLOTS 4                                 /* most slots of a lane; a power of two */
 
-/* 16 bytes, which may tear: each half says for itself that it is there. */
+/* 16 bytes. A read may be torn, so each half shows by its own number that it has arrived. */
 typedef struct rd_ktrigger {
     uint32_t what;   /* collectives: the task; messages: bytes */
     uint32_t number; /* of the trigger in its lane, from 1 on, modulo 2^31; highest bit: valid */
-    uint32_t round;  /* collectives: which one; messages: RD_KMESSAGE_... and RD_KMESSAGE_PAIR */
-    uint32_t again;  /* the number */
+    uint32_t round;  /* collectives: the round; messages: RD_KMESSAGE_... and RD_KMESSAGE_PAIR */
+    uint32_t again;  /* the number again */
 } rd_ktrigger_t;
 
 #define RD_KVALID 0x80000000u
-#define RD_KPROXY 0xffffu /* as the peer that is waited for */
+#define RD_KPROXY 0xffffu /* stands for the proxy as the peer of a wait */
 #define RD_KMESSAGE_CAPTURED 1u
-#define RD_KMESSAGE_LONG 2u /* it has pieces for other proxy channels too */
-#define RD_KMESSAGE_GDR 4u  /* past the slots: this one says where as many messages lie as the trigger says */
+#define RD_KMESSAGE_LONG 2u /* the message has pieces for other proxy channels too */
+#define RD_KMESSAGE_GDR 4u  /* by GDR: the slot holds where the messages lie, and `what` is their number */
 #define RD_KMESSAGE_PAIR(peer, send) ((uint32_t)(peer) << 4 | ((send) ? 8u : 0u))
 #define RD_KMESSAGE_PEER(round) ((round) >> 4)
 #define RD_KMESSAGE_SEND(round) ((round) >> 3 & 1u)
 
-/* In the bytes of a message between nodes: it is the network's to carry, straight from and to the buffer; and the host
- * can reach the buffer. Such messages of a pair that follow one another share a trigger, of proxy channel 0's. */
+/* Flags in the bytes of a message between nodes. RD_KGDR: the network reads or writes the buffer itself.
+ * RD_KGDR_HOST: the host can reach the buffer. GDR messages of a pair that follow one another share a trigger, and
+ * proxy channel 0 has them all. */
 #define RD_KGDR (UINT64_C(1) << 63)
 #define RD_KGDR_HOST (UINT64_C(1) << 62)
-#define RD_KGDR_RUN 8u /* of a trigger, at most: as many rd_kmessage_t fit into the smallest slot */
+#define RD_KGDR_RUN 8u /* most messages of a trigger: as many rd_kmessage_t fit into the smallest slot */
 
 typedef struct rd_klane { /* in pinned memory */
     rd_ktrigger_t trigger[RD_KLANE_SLOTS];
-    uint32_t done; /* triggers that the proxy has done; by it alone, on a line of its own */
-    uint32_t over; /* of the very first lane: after a failure no proxy, nor the network, touches a buffer any more */
+    uint32_t done; /* triggers that the proxy has done; the proxy alone writes it, on a line of its own */
+    uint32_t over; /* very first lane: after a failure, neither a proxy nor the network touches a buffer any more */
     uint32_t pad[30];
 } rd_klane_t;
 
 typedef struct rd_klane_state {       /* in device memory */
-    uint32_t raised;                  /* triggers, ever */
-    uint32_t seen;                    /* and those that kernels have seen done: the last launch may have left before */
+    uint32_t raised;                  /* triggers raised so far */
+    uint32_t seen;                    /* triggers that kernels have seen done: a launch may end before the last are */
     uint32_t leaving;                 /* blocks of the running grid that have finished with the lane */
     uint32_t arrived[RD_KLANE_SLOTS]; /* blocks that have done their part of a slot */
-    uint32_t failed;                  /* lane 0: a kernel has left without having finished: none sends anything more */
+    uint32_t failed;                  /* lane 0: a kernel left without having finished; no kernel sends any more */
 } rd_klane_state_t;
 
 /* The same in every launch of a communicator that goes through proxies. */
 typedef struct rd_kproxy {
     rd_klane_t *lanes;       /* RD_KLANES, as the device sees them */
     rd_klane_state_t *state; /* RD_KLANES */
-    char *area;     /* pinned: the slots of each proxy channel. Its lanes share them: launches follow one another */
-    char *inlined;  /* pinned: 4 * RD_KINLINE for each of the first lane's slots */
-    uint32_t slots; /* of a lane, a power of two */
-    uint32_t slot;  /* collectives: bytes; a slot is one for the input and one for the output behind it */
-    uint32_t message_slot; /* messages: bytes; pair p's of a proxy channel begin at p * slots * message_slot */
-    uint32_t least;        /* bytes of a round or piece, see rd_kpiece */
-    uint32_t channels;     /* of the communicator */
-    uint32_t teams;        /* of this launch: proxy channels 0 to teams - 1 have something to do */
+    char *area;     /* pinned: the slots of each proxy channel. Its lanes share them, since launches run in turn */
+    char *inlined;  /* pinned: 4 * RD_KINLINE bytes for each slot of the first lane */
+    uint32_t slots; /* slots of a lane, a power of two */
+    uint32_t slot;  /* collectives: bytes; a slot has as many for the input and, behind them, for the output */
+    uint32_t message_slot; /* messages: bytes; the slots of pair p begin at p * slots * message_slot in the area */
+    uint32_t least;        /* least bytes of a round or piece, see rd_kpiece */
+    uint32_t channels;     /* proxy channels of the communicator */
+    uint32_t teams;        /* teams of this launch: proxy channels 0 to teams - 1 have something to do */
     uint32_t captured;     /* messages: this launch belongs to a graph */
 } rd_kproxy_t;
 
-/* Where a part of a collective lies in the user's buffer. */
+/* The place of a part of a collective in the user's buffer. */
 typedef struct rd_kpart {
     uint64_t offset, bytes;
 } rd_kpart_t;
 
-/* The parts of one side. In a round each gives its next `each` bytes, and they lie in the slot without gaps. Where all
- * are equally long and far apart, `part` is the first of them; else they are in the launch's table. */
+/* The parts of one side, input or output. A round has the next `each` bytes of every part, without gaps in the slot. If
+ * all parts have one length and one distance, `part` is the first of them; else they are in the launch's table. */
 typedef struct rd_kside {
     uint32_t n;
-    uint32_t tabled; /* from this row on, plus one; 0: they are alike */
+    uint32_t tabled; /* the first row in the table, plus one; 0: the parts are alike */
     rd_kpart_t part;
-    uint64_t stride; /* from one to the next, then */
+    uint64_t stride; /* if they are alike: bytes from one part to the next */
 } rd_kside_t;
 
 typedef struct rd_kproxied {
@@ -343,16 +344,16 @@ typedef struct rd_kproxied {
     uint64_t each;   /* bytes, a multiple of 16 */
     uint32_t rounds; /* at least one */
     uint32_t task;
-    uint32_t copied;  /* a broadcast's root: the input, one part, goes to the output as it is read */
-    uint32_t inlined; /* one round, by flagged lines and one block */
-    uint32_t listed;  /* the table lies at the beginning of `own`, by launches of WRITE; 0: here */
+    uint32_t copied;  /* a broadcast's root: the input, which is one part, is copied to the output as it is read */
+    uint32_t inlined; /* one block moves the one round inline, by flagged lines */
+    uint32_t listed;  /* launches of WRITE have put the table at the beginning of `own`; 0: it is `here` */
     rd_kpart_t here[2 * RD_KRANKS];
 } rd_kproxied_t;
 
 typedef struct rd_kproxied_messages {
-    rd_kmessages_t messages; /* MIXED: those within the node; PROXIED_MESSAGES: `here` alone */
+    rd_kmessages_t messages; /* MIXED: the messages within the node; PROXIED_MESSAGES: only `here` is used */
     rd_kproxy_t proxy;
-    uint32_t npairs; /* with ranks of other nodes: their messages are the first in messages.here */
+    uint32_t npairs; /* pairs with ranks of other nodes: their messages are the first in messages.here */
     rd_kpair_t pair[RD_KPAIRS];
 } rd_kproxied_messages_t;
 
@@ -369,7 +370,7 @@ typedef struct rd_kwork {
     };
 } rd_kwork_t; /* at most 4 KB: a kernel's arguments */
 
-/* As much of it as most kernels want: to launch one of 3 KB takes 0.25 us more of the host's time. */
+/* The beginning of it, which is all that most kernels read: a launch with 3 KB more takes the host 0.25 us longer. */
 typedef struct rd_kwork_reduce {
     rd_kcomm_t comm;
     rd_kreduce_t reduce;
@@ -388,14 +389,14 @@ static_assert(offsetof(rd_kwork_t, reduce) == offsetof(rd_kwork_reduce_t, reduce
 static_assert(offsetof(rd_kwork_t, proxied) == offsetof(rd_kwork_proxied_t, proxied), "the same beginning");
 #endif
 
-/* What host and kernels compute alike. */
+/* Functions that host and kernels share. */
 #ifdef __CUDACC__
 #define RD_KBOTH static __host__ __device__ inline
 #else
 #define RD_KBOTH static inline
 #endif
 
-/* Fifos that a message is spread over, of `fifos` that a pair has; `piece`: what travels together. */
+/* Returns the number of fifos that a message is spread over, of the `fifos` of a pair; `piece` is a piece's bytes. */
 RD_KBOTH uint32_t rd_kspread(uint64_t bytes, uint32_t piece, uint32_t fifos)
 {
     uint64_t pieces = (bytes + piece - 1) / piece;
@@ -403,9 +404,9 @@ RD_KBOTH uint32_t rd_kspread(uint64_t bytes, uint32_t piece, uint32_t fifos)
     return pieces < fifos ? (uint32_t)pieces : fifos;
 }
 
-/* Bytes of a slice of a message. Movers carry 15 16th of a place at once (p2p_slices.cuh). Shorter ones, in favour of
- * equal parts for all the blocks that there may be, and of a few slices for each; but not below
- * `least`. */
+/* Returns the bytes of a slice of a message. Movers carry 15/16 of a place at once (p2p_slices.cuh), which is the
+ * longest slice. Slices are shorter where that gives all blocks that there may be equal parts, and a few slices each;
+ * but they are not shorter than `least`. */
 RD_KBOTH uint32_t rd_kslice(uint64_t bytes, uint32_t least)
 {
     uint64_t row = (uint64_t)(RD_KSLICE / 16 * 15) * RD_KCHANNELS, rows = (bytes + row - 1) / row;
@@ -419,13 +420,13 @@ RD_KBOTH uint32_t rd_kslices(uint64_t bytes, uint32_t slice)
     return (uint32_t)((bytes + slice - 1) / slice);
 }
 
-#define RD_KFEW 4         /* proxy channels that share what is short */
-#define RD_KSHORT 4       /* of which each has a quarter of `least` at least, */
-#define RD_KTO_EACH 4096u /* and so much for each rank that gets its own: a message */
+#define RD_KFEW 4         /* proxy channels that share short data; each of them carries at least */
+#define RD_KSHORT 4       /* a quarter of `least`, and at least */
+#define RD_KTO_EACH 4096u /* this many bytes for each part, since each rank's part is a message */
 
-/* Bytes of a round or a piece of what has `bytes` in so many parts, each for another rank: so many that each of the
- * proxy channels has two, as long as they are not short, nor longer than a slot. What is too short for that goes by few
- * proxy channels, as many bytes each. `least` and `slot` are multiples of 64. */
+/* Returns the bytes of a round or a piece, of `bytes` in `parts` parts, each for another rank. Each proxy channel gets
+ * two, if they are then neither shorter than `least` nor longer than a slot. Data that is too short for that is shared
+ * by a few proxy channels, with equally many bytes each. `least` and `slot` are multiples of 64. */
 RD_KBOTH uint32_t rd_kpiece(uint64_t bytes, uint32_t parts, uint32_t channels, uint32_t least, uint32_t slot)
 {
     uint64_t piece = (bytes / (2 * channels) + 63) / 64 * 64, shortest = (uint64_t)parts * RD_KTO_EACH;
@@ -439,7 +440,7 @@ RD_KBOTH uint32_t rd_kpiece(uint64_t bytes, uint32_t parts, uint32_t channels, u
     return piece < least ? least : piece < slot ? (uint32_t)piece : slot;
 }
 
-/* Of a pair's `left` messages, how many go by GDR before one that does not, and share a trigger. */
+/* Returns how many of a pair's `left` messages, from the first on, go by GDR and share a trigger. */
 RD_KBOTH uint32_t rd_kgdr_run(const rd_kmessage_t *messages, uint32_t left)
 {
     uint32_t n = 0;
@@ -449,19 +450,20 @@ RD_KBOTH uint32_t rd_kgdr_run(const rd_kmessage_t *messages, uint32_t left)
     return n;
 }
 
-/* Where the first line of 16 bytes at p is, p a multiple of 16. */
+/* Returns where the first line of the 16 bytes at p is; p is a multiple of 16. */
 RD_KBOTH uint64_t rd_kinline_line(uint64_t p)
 {
     return 2 * p - p % RD_KINLINE_LEAP;
 }
 
-/* Rounds or pieces that a proxy channel has of n. */
+/* Returns how many of n rounds or pieces a proxy channel has. */
 RD_KBOTH uint32_t rd_kproxy_part(uint32_t n, uint32_t channels, uint32_t channel)
 {
     return n <= channel ? 0 : (n - channel + channels - 1) / channels;
 }
 
-/* Of a whole that is cut in n chunks: bytes from one to the next, so that all begin on 16. */
+/* Returns the bytes from one chunk to the next where `bytes` are cut in n chunks; all chunks begin on multiples of 16.
+ */
 RD_KBOTH uint64_t rd_kchunk(uint64_t bytes, uint32_t n)
 {
     return (bytes + n * 16 - 1) / (n * 16) * 16;

@@ -1,13 +1,13 @@
-/* One operation as the caller gave it, its arguments checked: what the layers below are handed. */
+/* One operation as the caller gave it, with its arguments checked. The layers below get it in this form. */
 #ifndef RD_PLAN_CALL_H
 #define RD_PLAN_CALL_H
 
 #include "plan/plan.h"
 
-/* The scalar of an operator of the user's own: one element of its type. */
+/* The scalar of an operator that the user has made: one element of its type. */
 typedef struct rd_op_scalar {
     unsigned char here[16];
-    const void *device; /* where it is, if on the device; NULL: `here` */
+    const void *device; /* its address, if it is on the device; NULL: it is `here` */
 } rd_op_scalar_t;
 
 typedef struct rd_call {
@@ -15,20 +15,20 @@ typedef struct rd_call {
     const rd_tables_t *tables; /* NULL: uniform */
     const void *in;
     void *out;
-    size_t bounce;    /* bytes of an output over input that is still to be read: made elsewhere, then copied; 0: none */
-    const char *name; /* what the user called, where that is not the operation that it runs as; NULL. For RONDO_CHECK */
-    int root;         /* likewise, with a name */
+    size_t bounce;         /* bytes of an output over unread input: it is made elsewhere, then copied; 0: no overlap */
+    const char *name;      /* for RONDO_CHECK: the user's call, where it runs as another operation; else NULL */
+    int root;              /* with a name: the root of the user's call */
     rondo_stream_t stream; /* NULL on a host communicator */
     /* What the communicator adds for a CUDA one: */
-    const rd_op_scalar_t *scalar; /* of an operator of the user's own; NULL: it is a built-in one */
-    int grouped;                  /* the call is inside a group, which runs it at its end */
+    const rd_op_scalar_t *scalar; /* of an operator that the user has made; NULL: it is a built-in one */
+    int grouped;                  /* the call is inside a group, and runs at the group's end */
 } rd_call_t;
 
 /* A message, on a CUDA communicator. */
 typedef struct rd_message {
     void *buffer;
     size_t bytes;
-    int send, peer; /* send: nonzero, else it is received; the peer may be this rank itself */
+    int send, peer; /* send: nonzero, receive: 0; the peer may be this rank itself */
     rondo_stream_t stream;
     int grouped;
 } rd_message_t;

@@ -1,12 +1,12 @@
-/* See candidates.h. An algorithm and protocol that can serve stands in the list once for each length of message that is
- * worth a price, one that cannot once, with its reason.
+/* See candidates.h. An algorithm and protocol that can serve is in the list once for each length of message that is
+ * worth a price; one that cannot serve is there once, with the reason.
  */
 #include "plan/candidates.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Reasons that say nothing about what is wanted; told apart by address. */
+/* Reasons that do not concern a forced choice. They are distinguished by their addresses. */
 static const char no_such[] = "does not do this operation", another_algo[] = "RONDO_ALGO names another",
                   another_proto[] = "RONDO_PROTO names another";
 
@@ -17,8 +17,8 @@ static unsigned colls_of(const rd_executor_t *x, const rd_algo_t *algo)
 
 /* ---- what is forced ---- */
 
-/* "ring" speaks of every operation that moves data by an algorithm; "allreduce=ring,barrier=rd" of those that it names.
- * Forcing an algorithm must not take the barrier away, which few of them have; nor must a protocol. */
+/* "ring" applies to every operation but the barrier; "allreduce=ring,barrier=rd" applies to the operations that it
+ * names. A forced algorithm or protocol must not make the barrier impossible, which few algorithms have. */
 rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll)
 {
     rd_forced_t forced = {.proto = coll == RD_BARRIER ? "" : env->proto};
@@ -45,7 +45,7 @@ static int is_forced(const rd_forced_t *forced, const rd_algo_t *algo)
            memcmp(algo->name, forced->algo, forced->length) == 0;
 }
 
-/* Between GPUs messages have rules of their own for what goes by slices, and copies have no protocol. */
+/* Between GPUs messages have rules of their own for the use of slices, and copies have no protocol. */
 static int proto_allowed(const rd_executor_t *x, const rd_forced_t *forced, const rd_algo_t *algo, rd_proto_t proto)
 {
     return !forced->proto[0] || (x->gpus && algo->device.kernel >= RD_KERNEL_MESSAGES) ||
@@ -96,7 +96,7 @@ static void add_protos(const rd_executor_t *x, const void *limits, const rd_forc
     }
 }
 
-/* The best first; equal ones in the order of the table of algorithms, so that the order is the same everywhere. */
+/* The best comes first; equal ones keep the order of the table of algorithms, so that all ranks have the same order. */
 static int cheaper(const rd_choice_t *a, const rd_choice_t *b)
 {
     if (!a->excluded != !b->excluded)
@@ -156,7 +156,7 @@ const rd_choice_t *rd_candidates_reason(const rd_choices_t *choices, const rd_fo
             continue;
         reason = c;
         if (forced->proto[0] && strcmp(forced->proto, rd_proto_name(c->proto)) == 0)
-            break; /* the reason of the protocol that is wanted */
+            break; /* this is the reason of the forced protocol */
     }
     return reason;
 }

@@ -1,6 +1,6 @@
-/* The candidates for an operation, the same for every executor: each algorithm that it runs, by each of its protocols,
- * in each length of slice that is worth a price. An executor brings its limits and its prices; what RONDO_ALGO and
- * RONDO_PROTO say is read here.
+/* The candidates for an operation. They are listed in the same way for every executor: each algorithm that it runs, by
+ * each of its protocols, with each length of slice that is worth a price. An executor brings its limits and its prices;
+ * RONDO_ALGO and RONDO_PROTO are read here.
  */
 #ifndef RD_PLAN_CANDIDATES_H
 #define RD_PLAN_CANDIDATES_H
@@ -15,9 +15,9 @@ typedef struct rd_choice {
     const rd_algo_t *algo;
     int param; /* rd_sched_args_t.param */
     rd_proto_t proto;
-    size_t slice;         /* bytes of one message at most. Host: a multiple of 64, at most a slot */
+    size_t slice;         /* most bytes of one message. Host: a multiple of 64, at most a slot */
     double us;            /* predicted time; 0 where excluded */
-    int wanted_name;      /* it may serve, but never for its price */
+    int wanted_name;      /* it serves only if RONDO_ALGO names it, never for its price */
     const char *excluded; /* NULL, or why it cannot serve */
 } rd_choice_t;
 
@@ -26,34 +26,35 @@ typedef struct rd_choices {
     int count;
 } rd_choices_t;
 
-/* What RONDO_ALGO and RONDO_PROTO force for an operation. */
+/* The algorithm and protocol that RONDO_ALGO and RONDO_PROTO force for an operation. */
 typedef struct rd_forced {
-    const char *algo; /* not terminated; NULL: nothing */
+    const char *algo; /* not terminated; NULL: none is forced */
     size_t length;
-    const char *proto; /* "": nothing */
+    const char *proto; /* "": none is forced */
 } rd_forced_t;
 
 typedef struct rd_executor {
-    int gpus;        /* it runs what a card's `device` says; 0: what the card says for host memory */
-    unsigned protos; /* that it has: 1u << rd_proto_t */
-    /* Why the candidate cannot serve, or NULL. */
+    int gpus;        /* it runs the `device` entry of a card; 0: the card's entries for host memory */
+    unsigned protos; /* the protocols that it has: bits 1u << rd_proto_t */
+    /* Returns why the candidate cannot serve, or NULL if it can. */
     const char *(*excluded)(const void *limits, const rd_choice_t *choice);
-    /* Adds it with its price, or once for each length of slice. */
+    /* Adds the candidate with its price, once or for each length of slice. */
     void (*price)(const void *limits, rd_choice_t choice, rd_choices_t *to);
 } rd_executor_t;
 
 rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll);
 
-/* `local`: ranks on the fullest node. `args`: of any rank, without `param`. */
+/* Fills in all candidates for an operation. `local`: ranks on the fullest node. `args`: those of any rank, without
+ * `param`. */
 void rd_candidates(const rd_executor_t *executor, const void *limits, const rd_sched_args_t *args, int local,
                    const rd_forced_t *forced, rd_choices_t *choices);
 void rd_candidates_add(rd_choices_t *to, const rd_choice_t *choice);
-/* The first that may be chosen, or NULL: none. */
+/* Returns the first candidate that may be chosen, or NULL if there is none. */
 const rd_choice_t *rd_candidates_best(const rd_choices_t *choices, const rd_forced_t *forced);
-/* Where none can serve: the one whose reason speaks of what is wanted, or NULL. */
+/* If no candidate can serve: returns the one whose reason concerns what is forced, or NULL. */
 const rd_choice_t *rd_candidates_reason(const rd_choices_t *choices, const rd_forced_t *forced);
 
-/* RONDO_ALGO and RONDO_PROTO must name operations, and algorithms and protocols that the executor has. */
+/* Checks that RONDO_ALGO and RONDO_PROTO name operations, and algorithms and protocols that the executor has. */
 rondo_result_t rd_names_check(const rd_env_t *env, const rd_executor_t *executor, rd_log_ctx_t *ctx);
 
 #endif

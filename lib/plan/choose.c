@@ -9,18 +9,18 @@
 #include "sched/algo/algos.h"
 
 #define SLICE_LEAST 4096                /* shorter slots are not worth a price of their own */
-#define SLICES 16                       /* a slot, a half, a quarter, ..., at most */
-#define FRAME ((size_t)64 << 10)        /* what a kernel gives its network at once; */
+#define SLICES 16                       /* most lengths that are tried: a slot, a half, a quarter, ... */
+#define FRAME ((size_t)64 << 10)        /* bytes that an operating system gives its network at once; */
 #define FRAME_DATA ((size_t)60 << 10)   /* headers take a part of it */
-#define FRAMES_MOST ((size_t)252 << 10) /* of a slice: two ways at once, longer ones do not stay in the caches */
+#define FRAMES_MOST ((size_t)252 << 10) /* of a slice: both ways at once, longer ones do not stay in the caches */
 
-/* What is asked: the limits of the candidates. */
+/* The operation, and the limits of its candidates. */
 typedef struct desc {
     const rd_choose_args_t *args;
     rd_cost_env_t cost;
     rd_forced_t forced;
-    size_t bytes;   /* that the prices are for */
-    size_t ll_most; /* of an all-to-all's messages */
+    size_t bytes;   /* bytes that the prices are for */
+    size_t ll_most; /* most bytes of an all-to-all's message by lines */
 } coll_desc_t;
 
 static size_t line_up(size_t bytes)
@@ -31,7 +31,8 @@ static size_t line_up(size_t bytes)
 size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices)
 {
     const rd_cost_env_t pair = {2, 1, 2, 2, 0, prices};
-    size_t least = 0, most = env->ll_max / 64; /* by slots it costs a fixed amount more, and less for each byte */
+    size_t least = 0,
+           most = env->ll_max / 64; /* a message by slots costs a fixed amount more, and less for each byte */
 
     while (least < most) {
         size_t middle = (least + most + 1) / 2, bytes = middle * 64;
@@ -66,14 +67,16 @@ static const char *message_excluded(int here, int cma, rd_proto_t proto)
     return NULL;
 }
 
-/* As many as fit, but one at least: what is little longer than a frame takes twice its time. */
+/* Returns the data bytes of as many frames as fit, but of at least one: a slice a little longer than a frame takes
+ * twice its time. */
 static size_t whole_frames(size_t bytes)
 {
     return bytes < FRAME ? FRAME_DATA : bytes / FRAME * FRAME - (FRAME - FRAME_DATA);
 }
 
-/* A few slices a message, so that both ends work at once; not so short that each costs more than it moves. Between
- * nodes that is more: there they are some frames long, and what little is left over comes last. */
+/* A message has a few slices, so that both ends work at once; they are not so short that the fixed cost of a slice is
+ * more than that of its bytes. Between nodes the fixed cost is higher: slices are some frames long there, and the short
+ * rest comes last. */
 static size_t message_slice(const rd_env_t *env, rd_proto_t proto, int here, size_t bytes, size_t slot)
 {
     size_t most = env->slice_bytes && env->slice_bytes < slot ? env->slice_bytes : slot;
@@ -102,7 +105,7 @@ rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t 
     return RONDO_SUCCESS;
 }
 
-/* The messages of an all-to-all go each by its own rule. */
+/* Each message of an all-to-all has a protocol of its own. */
 static const char *alltoall_excluded(const coll_desc_t *k, rd_proto_t proto, size_t message)
 {
     const rd_choose_args_t *a = k->args;
@@ -111,7 +114,7 @@ static const char *alltoall_excluded(const coll_desc_t *k, rd_proto_t proto, siz
     if (k->forced.proto[0])
         return message_excluded(here, a->cma, proto);
     if (a->uneven)
-        return NULL; /* whatever is chosen here, each lane asks for itself */
+        return NULL; /* whatever is chosen here, each lane chooses for itself */
     if (proto != message_proto(a->env, here, a->cma, k->ll_most, message))
         return "messages of this length go by another protocol";
     return NULL;
@@ -166,8 +169,9 @@ static const char *excluded(const void *limits, const rd_choice_t *c)
     return c->proto == RD_PROTO_CMA ? cma_excluded(k->args, c->algo) : NULL;
 }
 
-/* What goes one way, and between nodes alone, may take the long slots, if it fills two of them, but where cores are
- * crowded: there nobody takes from the network what a sender gives it, and the caches lose it. */
+/* An operation that flows one way, and between nodes alone, may use the long slots if it fills two of them. It may not
+ * where ranks outnumber cores: there the receiver does not take the data from the network soon enough, and the caches
+ * lose it. */
 static size_t longest_slice(const rd_choose_args_t *a, size_t chunk)
 {
     const unsigned one_way = 1u << RD_BROADCAST | 1u << RD_REDUCE | 1u << RD_GATHER | 1u << RD_SCATTER;
@@ -176,8 +180,8 @@ static size_t longest_slice(const rd_choose_args_t *a, size_t chunk)
     return takes && a->long_bytes > a->slot_bytes && chunk >= 2 * a->long_bytes ? a->long_bytes : a->slot_bytes;
 }
 
-/* Slots, halves, quarters...: shorter messages fill a pipeline sooner, longer ones cost less each. All at least as long
- * as the chunk are the same: the longest stands for them. */
+/* Tries slices of a slot, a half, a quarter...: shorter messages fill a pipeline sooner, longer ones cost less in all.
+ * All lengths from the chunk's on are equivalent, and only the longest of them is listed. */
 static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
 {
     const coll_desc_t *k = limits;
@@ -216,7 +220,7 @@ rondo_result_t rd_choose_check(const rd_env_t *env, rd_log_ctx_t *ctx)
     return rd_names_check(env, &host, ctx);
 }
 
-/* Nothing can serve: says why, by what is forced. */
+/* Reports why no candidate can serve, in terms of the forced choice. */
 static rondo_result_t refuse(const coll_desc_t *k, const rd_choices_t *list, rd_log_ctx_t *ctx)
 {
     const rd_choose_args_t *a = k->args;

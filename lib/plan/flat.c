@@ -1,4 +1,4 @@
-/* Short plans, resolved ahead: see flat.h. */
+/* Flat plans: see flat.h. */
 #include "plan/flat.h"
 
 #include <stdlib.h>

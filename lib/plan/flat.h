@@ -1,8 +1,8 @@
-/* Short plans, resolved ahead.
+/* Flat plans: the steps of short plans, resolved in advance.
  *
- * A plan of one pass over short messages is run over and over by latency-bound codes, and there the work
- * of finding out what a step means (chunk numbers, sides, lengths) costs as much as the exchange itself. So the plan
- * keeps its steps with everything worked out but the user's two pointers, and the executor walks that list instead.
+ * Latency-bound codes run a plan of one pass over short messages again and again, and interpreting a step (chunk
+ * numbers, sides, lengths) costs as much there as the exchange itself. So the plan keeps its steps with everything
+ * resolved but the user's two pointers, and the executor walks that list instead.
  */
 #ifndef RD_PLAN_FLAT_H
 #define RD_PLAN_FLAT_H
@@ -15,7 +15,7 @@
 typedef struct rd_flat_end {
     rd_where_t where;
     union {
-        ptrdiff_t offset; /* RD_IN, RD_OUT: from the user's pointer; RD_TMP: from the scratch */
+        ptrdiff_t offset; /* RD_IN, RD_OUT: from the user's pointer; RD_TMP: from the beginning of scratch memory */
         rd_send_t *send;  /* RD_PEER destinations */
         rd_recv_t *recv;  /* RD_PEER sources */
     };
@@ -30,7 +30,7 @@ typedef struct rd_flat_step {
 
 struct rd_plan;
 
-/* Fills plan->quick where the plan is short; leaves it NULL otherwise, or where there is no memory for it. */
+/* Fills in plan->flat if the plan is short. Leaves it NULL otherwise, or if there is no memory for it. */
 void rd_flat_plan(struct rd_plan *plan);
 
 #endif

@@ -1,5 +1,5 @@
-/* The planner: asks the cost model which algorithm serves, compiles its program once, lays the chunk map over the
- * user's counts, and keeps plans so that the next equal call finds its own ready. See plan.h.
+/* The planner lets the cost model choose an algorithm, compiles its program once, applies the chunk map to the user's
+ * counts, and caches plans so that the next equal call finds its plan ready. See plan.h.
  */
 #include "plan/plan.h"
 
@@ -27,15 +27,16 @@ struct rd_planner {
     size_t ll_most; /* bytes of a pair's message: choose.h */
     compiled_t *programs;
     rd_plan_t *cache[CACHED];
-    rd_plan_t *last_v[RD_NUM_COLLS][CACHED_V]; /* of the last v-operations: codes repeat a few with the same counts */
+    rd_plan_t *last_v[RD_NUM_COLLS][CACHED_V]; /* plans of the last v-operations, since codes repeat a few of them */
 };
 
-/* Asks of one message to or from a peer share the cache with the operations. */
+/* Plans of one message to or from a peer share the cache with those of operations, under these numbers. */
 #define ASK_SEND ((rd_coll_t)RD_NUM_COLLS)
 #define ASK_RECV ((rd_coll_t)(RD_NUM_COLLS + 1))
 
-/* All of an ask but its lengths, as one number. An ask was written a moment ago, field by field, and a load wider than
- * a store waits until that store has left the core: behind the last message's, which may take as long as a message. */
+/* Returns all of a desc but its lengths, as one number. The desc was written a moment ago, field by field, and a load
+ * that is wider than such a store waits until the store has left the core. It leaves behind the last message's stores,
+ * which may take as long as a message. */
 static uint64_t key_of(const rd_coll_desc_t *desc)
 {
     return (uint64_t)(uint32_t)desc->root << 32 | (uint64_t)(uint16_t)desc->op << 16 | (uint64_t)desc->type << 8 |
@@ -113,7 +114,7 @@ size_t rd_plan_scratch(const rd_plan_t *plan)
     return plan->posts || plan->slice == 0 ? RD_MAX_ENDS * RD_CMA_BLOCK : scratch;
 }
 
-/* Of (pair, bytes) and what all ranks agreed on: both ends agree. */
+/* The result depends on (pair, bytes) and on values that all ranks agreed on, so both ends agree. */
 static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes, rd_lane_plan_t *lane)
 {
     const rd_node_t *node = p->args.node;
@@ -128,7 +129,7 @@ static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes
 static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, const rd_choice_t *choice,
                                   const rd_program_t **program)
 {
-    /* A post names a buffer of its sender: a message that is passed on must first lie in one. */
+    /* A post names a buffer of its sender, so a message that is forwarded must first lie in one. */
     int fuse = p->args.conns->layout.slots > 1 && choice->proto != RD_PROTO_CMA;
     const rd_sched_args_t args = {&p->shape, coll, p->args.rank, root, choice->param, fuse && p->shape.nnodes > 1};
     const char *why = "no memory";
@@ -159,7 +160,7 @@ static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, con
     return RONDO_SUCCESS;
 }
 
-/* Bytes of the longest chunk that a lane touches. */
+/* Returns the bytes of the longest chunk that a lane touches. */
 static size_t lane_bytes(const rd_plan_t *plan, const rd_lane_t *lane)
 {
     int n = plan->program->nchunks;
@@ -176,7 +177,7 @@ static size_t lane_bytes(const rd_plan_t *plan, const rd_lane_t *lane)
     return most;
 }
 
-/* Evens the slices out, so that the last one is not a crumb; whole lines of 64 bytes. */
+/* Makes the slices equally long, so that the last one is not much shorter; they are whole lines of 64 bytes. */
 static size_t even_slice(size_t bytes, size_t slice)
 {
     size_t passes = (bytes + slice - 1) / slice;
@@ -186,7 +187,7 @@ static size_t even_slice(size_t bytes, size_t slice)
     return ((bytes + passes - 1) / passes + RD_LINE - 1) / RD_LINE * RD_LINE;
 }
 
-/* The peer that a lane of an all-to-all serves: itself for the own copy. */
+/* Returns the peer that a lane of an all-to-all serves; it is this rank for the copy of its own block. */
 static int lane_peer(const rd_program_t *program, const rd_lane_t *lane, int self)
 {
     const rd_step_t *step = &program->steps[lane->first];
@@ -263,7 +264,7 @@ static void plan_reducer(const rd_planner_t *p, rd_plan_t *plan, const rd_reduce
         p->args.init_reducer(&plan->reducer, plan->desc.type, plan->desc.op, p->args.nranks, RD_SIMD_BEST);
 }
 
-/* What a last division goes over: all of the output that this rank keeps. */
+/* Sets the range that the final division is applied to: all of the output that this rank keeps. */
 static void plan_finish(const rd_planner_t *p, rd_plan_t *plan)
 {
     int rank = p->args.rank;
@@ -278,7 +279,7 @@ static void plan_finish(const rd_planner_t *p, rd_plan_t *plan)
     }
 }
 
-/* The bytes that the cost model wants: of the vector, or of the blocks of all ranks. */
+/* Returns the bytes for the cost model: those of the vector, or of the blocks of all ranks. */
 static size_t whole_bytes(const rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables)
 {
     size_t n = (size_t)p->args.nranks, sum = 0;
@@ -298,7 +299,7 @@ static size_t whole_bytes(const rd_planner_t *p, const rd_plan_t *plan, const rd
     }
 }
 
-/* Of v-operations whose counts every rank knows. */
+/* For v-operations whose counts every rank knows. */
 static size_t longest_bytes(const rd_planner_t *p, const rd_plan_t *plan, const rd_tables_t *tables)
 {
     const size_t *counts = !tables ? NULL : tables->out_counts ? tables->out_counts : tables->in_counts;
@@ -372,7 +373,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
     return RONDO_SUCCESS;
 }
 
-/* Into the cache; what stood there goes when its last run is over. */
+/* Puts a plan into the cache. The plan that was there is freed when its last run is over. */
 static void remember(rd_planner_t *p, rd_plan_t *plan)
 {
     unsigned at = slot_of(plan->key, &plan->desc);
@@ -382,14 +383,14 @@ static void remember(rd_planner_t *p, rd_plan_t *plan)
     plan->users++;
 }
 
-/* A v-operation's plan to the front of its kind, where there is a place at `at`. */
+/* Moves a v-operation's plan to the front of its kind; the place at `at` is free. */
 static void to_front(rd_plan_t **kind, int at, rd_plan_t *plan)
 {
     memmove(kind + 1, kind, (size_t)at * sizeof *kind);
     kind[0] = plan;
 }
 
-/* The plan for these very tables, or NULL. */
+/* Returns the plan for exactly these tables, or NULL. */
 static rd_plan_t *known_v(rd_planner_t *p, uint64_t key, const rd_coll_desc_t *desc, const rd_tables_t *tables)
 {
     rd_plan_t **kind = p->last_v[desc->coll];
@@ -437,7 +438,7 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_coll_desc_t *desc, const rd
         remember_v(p, *plan);
     else if (!custom)
         remember(p, *plan);
-    if (!tables || rd_log_enabled(RD_LOG_PLAN)) /* what is made anew at each call would fill the log */
+    if (!tables || rd_log_enabled(RD_LOG_PLAN)) /* plans that are made anew at each call would fill the log */
         rd_plan_print(p, *plan);
     return RONDO_SUCCESS;
 }

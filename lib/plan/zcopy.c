@@ -1,4 +1,5 @@
-/* See zcopy.h. Slices do not meet: a pass writes nothing that another one has sent, so one pass tells for all. */
+/* See zcopy.h. Slices do not overlap: no pass writes bytes that another one has sent, so checking one pass is enough.
+ */
 #include "plan/zcopy.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-/* From a schedule to a program: what one rank's executor walks. In order, lane by lane:
+/* Compiles a schedule into a program, which one rank's executor walks. In order, lane by lane:
  *
  *   expand   repeats are written out;
- *   fuse     (where asked) a receive followed by its use becomes one step:
+ *   fuse     (on request) a receive followed by its use becomes one step:
  *                {OUT c <- peer} {peer' <- OUT c}          becomes  {OUT c, peer' <- peer}
  *                {TMP x <- peer} {OUT c <- IN c + TMP x}   becomes  {OUT c <- IN c + peer}
  *                {OUT c <- a + b} {peer' <- OUT c}         becomes  {OUT c, peer' <- a + b}
- *   prune    scratch that nobody reads, steps without an effect, copies onto themselves go;
+ *   prune    unread scratch, steps without an effect and copies of a chunk onto itself are removed;
  *   place    names of scratch that do not live together share a place; lanes never do, they run independently;
  *   link     (peer, channel) becomes a number into the tables of connections;
  *   fold     equal neighbours whose chunk numbers advance by one stride become a repeat.
@@ -26,7 +26,7 @@ typedef struct work {
     int peers;           /* highest peer + 1 */
     unsigned char *last; /* for each step, a bit for each source that is the last use of its scratch */
     unsigned char *live; /* for each name */
-    int32_t *place;      /* for each name: where it lies, -1: nowhere */
+    int32_t *place;      /* for each name: its place, or -1: it has none */
     int32_t *spare;      /* places of this lane that are free, a stack */
     int32_t *link;       /* [direction][channel][peer]: number + 1 */
     int32_t *owner;      /* likewise: lane + 1 */
@@ -126,7 +126,7 @@ static void liveness(work_t *w, rd_lane_t lane, int prune)
     }
 }
 
-/* {TMP x <- peer}, then a step that reads x for the last time: the step reads the message itself. */
+/* After {TMP x <- peer}, a step that reads x for the last time can read the message itself. */
 static bool fuse_source(const rd_step_t *a, rd_step_t *b, unsigned char last)
 {
     if (a->nsrc != 1 || a->src[0].where != RD_PEER || a->ndst != 1 || a->dst[0].where != RD_TMP || a->chunk != b->chunk)
@@ -139,7 +139,7 @@ static bool fuse_source(const rd_step_t *a, rd_step_t *b, unsigned char last)
     return true;
 }
 
-/* A step that writes D, then one that only hands D on: the first one hands it on. */
+/* After a step that writes D, a step that only forwards D is dropped, and the first one forwards it. */
 static bool fuse_dest(rd_step_t *a, const rd_step_t *b, unsigned char last)
 {
     int k, n = a->ndst;
@@ -224,7 +224,7 @@ static void place_lane(work_t *w, rd_lane_t lane)
     }
 }
 
-/* The number of a connection in its table; -1: another lane has it. */
+/* Returns the number of a connection in its table, or -1 if another lane has it. */
 static int link_number(work_t *w, int direction, int channel, int peer, int lane)
 {
     int slot = (direction * RD_CHANNELS + channel) * w->peers + peer;
@@ -258,8 +258,8 @@ static int link_lane(work_t *w, int l)
     return 0;
 }
 
-/* Whether `end` of the next occurrence is `was` advanced. Places of scratch do not advance: with a stride such steps
- * stay apart. */
+/* Returns true if `end` of the next occurrence is `was` advanced. Places of scratch do not advance: with a stride such
+ * steps are not folded. */
 static bool follows_end(rd_end_t was, rd_end_t end, int stride, int nchunks)
 {
     if (was.where != end.where)
@@ -284,7 +284,7 @@ static bool follows(const rd_step_t *was, const rd_step_t *next, int stride, int
     return true;
 }
 
-/* Copies a lane's steps to `out`, equal neighbours as one. Returns how many. */
+/* Copies a lane's steps to `out`, equal neighbours as one step. Returns the number of steps. */
 static int fold_lane(const rd_steps_t *s, rd_lane_t lane, rd_step_t *out)
 {
     const rd_step_t *steps = s->steps;
@@ -305,7 +305,7 @@ static int fold_lane(const rd_steps_t *s, rd_lane_t lane, rd_step_t *out)
     return n;
 }
 
-/* Takes the steps that liveness marked out of a lane. */
+/* Removes the steps that the liveness pass has marked from a lane. */
 static int drop_dead(rd_steps_t *s, rd_lane_t lane, unsigned char *last)
 {
     int kept = lane.first;

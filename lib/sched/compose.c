@@ -1,6 +1,6 @@
-/* Two schedules one after the other, lane by lane: reduce_scatter and allgather make allreduce, reduce and broadcast
- * too. What the second one takes from the user's input is what the first one left in the output; its copies of the own
- * block are then copies onto themselves and go.
+/* Joins two schedules, one after the other, lane by lane: reduce_scatter and allgather make allreduce, and so do reduce
+ * and broadcast. Where the second one reads the user's input, it reads the output that the first one left instead; its
+ * copies of the own block would then be copies onto themselves, and are removed.
  */
 #include <stdbool.h>
 
@@ -17,7 +17,7 @@ static void append_lane(rd_steps_t *out, const rd_steps_t *from, rd_lane_t lane,
     for (int i = lane.first; i < lane.first + lane.count; i++) {
         rd_step_t *step;
 
-        if (second && copies_own(&from->steps[i])) /* or it would stand between a sum and its sending */
+        if (second && copies_own(&from->steps[i])) /* or it would separate a sum from its send */
             continue;
         step = rd_steps_append(out);
         if (!step)

@@ -1,5 +1,5 @@
-/* The list of steps as its owners see it: steps.c builds it, mirror.c and compose.c transform it, compile.c reads it. A
- * schedule uses step.h and the two helpers below for steps wider than RD_MAX_ENDS.
+/* The inside of the list of steps: steps.c builds it, mirror.c and compose.c transform it, compile.c reads it. A
+ * schedule uses step.h, and from here only the two helpers for steps wider than RD_MAX_ENDS.
  */
 #ifndef RD_SCHED_LIST_H
 #define RD_SCHED_LIST_H
@@ -16,14 +16,14 @@ struct rd_steps {
 };
 
 /* Appends a step to the last lane and returns it for filling in (chunk 0, no ends, repeat 1), or NULL after an error.
- * The pointer is good until the next one is appended. */
+ * The pointer is valid until the next step is appended. */
 rd_step_t *rd_steps_append(rd_steps_t *s);
-/* Writes every repeat out. 0, or -1 with s->error set. */
+/* Replaces every step with repeats by its occurrences. Returns 0, or -1 with s->error set. */
 int rd_steps_expand(rd_steps_t *s);
-/* One occurrence of a step with repeats: the i-th, repeat 1. */
+/* Returns the i-th occurrence of a step with repeats, as a step that runs once. */
 rd_step_t rd_step_at(const rd_step_t *step, int i, int nchunks);
 
-/* rd_mirror that consumes its argument. */
+/* The same as rd_mirror, but frees `steps`. */
 rd_steps_t *rd_mirror_of(rd_steps_t *steps, const rd_sched_args_t *args);
 
 static inline int rd_mod(int a, int n)
@@ -33,8 +33,8 @@ static inline int rd_mod(int a, int n)
     return m < 0 ? m + n : m;
 }
 
-/* A sum of any number of sources, in the order in which they are added: a chain of steps that carries what it has so
- * far in scratch `tmp`, never in OUT (which may be the memory of a contribution that is still to be read). */
+/* A sum of any number of sources, in the order in which they are added. It is a chain of steps that carries the partial
+ * sum in scratch `tmp`, never in OUT (which may be the memory of a contribution that is still to be read). */
 typedef struct rd_sum {
     rd_steps_t *s;
     int chunk, tmp, n;
@@ -42,11 +42,12 @@ typedef struct rd_sum {
 } rd_sum_t;
 
 void rd_sum_begin(rd_sum_t *sum, rd_steps_t *s, int chunk, int tmp);
-void rd_sum_room(rd_sum_t *sum); /* makes room for one more: what rd_sum_add does first */
+void rd_sum_room(rd_sum_t *sum); /* makes room for one more source, which rd_sum_add does first */
 void rd_sum_add(rd_sum_t *sum, rd_end_t src);
 void rd_sum_end(rd_sum_t *sum, rd_end_t dst);
 
-/* One value to any number of peers, at most RD_MAX_ENDS - 1 a step: one end is left for the OUT of a fused step. */
+/* Sends one value to any number of peers, at most RD_MAX_ENDS - 1 in a step: one end is left for the OUT of a fused
+ * step. */
 typedef struct rd_fan {
     rd_steps_t *s;
     int chunk, n;

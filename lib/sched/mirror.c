@@ -1,7 +1,7 @@
-/* The mirror image of a schedule: its steps from the last to the first, every arrow turned.
+/* The mirror image of a schedule: its steps from the last to the first, with every arrow reversed.
  *
- * Where a rank took chunk c from peer p and handed it on to q1, q2, it now takes partial sums of c from q2, q1, adds
- * its own contribution and hands the sum to p; where a chunk began, its sum ends, in OUT. So allgather becomes
+ * Where a rank received chunk c from peer p and sent it on to q1, q2, it now receives partial sums of c from q2, q1,
+ * adds its own contribution and sends the sum to p; where a chunk began, its sum ends, in OUT. So allgather becomes
  * reduce_scatter, broadcast becomes reduce, with the same steps, bytes and freedom from deadlock.
  *
  *     allgather       p ──c──▶ OUT c ──c──▶ q1          reduce_scatter    p ◀── IN c + x1 + x2 ◀── x1 = q1
@@ -17,9 +17,9 @@
 #include "sched/list.h"
 
 typedef struct chunk_state {
-    int first;   /* in the original lane: the step that is its first appearance here, copies aside */
-    int origin;  /* it began here */
-    int touched; /* the partial sum is in scratch (else the own contribution is still alone in IN) */
+    int first;   /* in the original lane: the first step on this rank that has the chunk, copies excepted */
+    int origin;  /* the chunk began on this rank */
+    int touched; /* the partial sum is in scratch (else IN still holds the own contribution alone) */
 } chunk_state_t;
 
 typedef struct mirror {
@@ -97,7 +97,7 @@ static void arrive(mirror_t *m, int c, int peer)
         rd_sum_add(&m->sum, m->state[c].touched ? rd_tmp(c) : rd_in(c));
         m->open = c;
     }
-    rd_sum_room(&m->sum); /* before the receive: it has to stand next to the sum that it becomes part of */
+    rd_sum_room(&m->sum); /* before the receive, which has to be next to the sum that it becomes part of */
     x = rd_tmp(m->out->nchunks + m->arrived++ % RD_MAX_ENDS);
     rd_step_recv(m->out, x, c, peer);
     rd_sum_add(&m->sum, x);

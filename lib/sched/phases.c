@@ -1,4 +1,4 @@
-/* The list of phases, and what a phase moves: see phases.h. */
+/* The list of phases, and the elements that a phase moves: see phases.h. */
 #include "sched/phases.h"
 
 #include <stdlib.h>

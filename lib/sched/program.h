@@ -1,9 +1,10 @@
-/* Programs: a schedule compiled for one rank. Plain data; what the executors, the checker and the simulator read.
+/* A program is a schedule compiled for one rank. It is plain data, which the executors, the checker and the simulator
+ * read.
  *
  * The compiler (compile.c) turns peers into connection numbers, fuses a receive into scratch or output with the send or
- * reduction that follows it (only where asked: with one credit a connection the steps stay apart, or a ring of fused
- * steps waits for itself), drops dead steps, gives scratch names places by liveness, and folds equal neighbours into
- * repeats.
+ * reduction that follows it (only on request: with one credit on a connection the steps must stay separate, or a ring
+ * of fused steps would wait for itself), drops dead steps, assigns places to scratch names by their live ranges, and
+ * folds equal neighbours into repeats.
  */
 #ifndef RD_SCHED_PROGRAM_H
 #define RD_SCHED_PROGRAM_H
@@ -22,15 +23,15 @@ typedef struct rd_lane {
     int32_t channel;
 } rd_lane_t;
 
-/* In a program the index of an RD_PEER source is a number into recvs[], of an RD_PEER destination into sends[]. */
+/* In a program an RD_PEER source has an index into recvs[], an RD_PEER destination has one into sends[]. */
 typedef struct rd_program {
     int32_t nchunks;
-    int32_t ntmp; /* scratch places, a slice each */
+    int32_t ntmp; /* scratch places, of one slice each */
     int32_t nlanes, nsteps, nsends, nrecvs;
     const rd_lane_t *lanes;
     const rd_step_t *steps; /* `repeat` and `stride` in use */
     const rd_link_t *sends, *recvs;
-    /* follows in the same allocation */
+    /* the arrays follow in the same allocation */
 } rd_program_t;
 
 typedef enum {
@@ -52,14 +53,14 @@ static inline bool rd_coll_reduces(rd_coll_t coll)
 }
 
 const char *rd_coll_name(rd_coll_t coll);
-int rd_coll_parse(const char *name, rd_coll_t *coll); /* 0 or -1 */
+int rd_coll_parse(const char *name, rd_coll_t *coll); /* returns 0, or -1 if no operation has the name */
 
 /* Counts and displacements of the v-operations, in elements; NULL: uniform. */
 typedef struct rd_tables {
     const size_t *in_counts, *in_displs, *out_counts, *out_displs;
 } rd_tables_t;
 
-/* What a schedule may know. */
+/* All that a schedule may depend on. */
 typedef struct rd_shape {
     int nranks;
     int nnodes;
@@ -71,19 +72,19 @@ typedef struct rd_sched_args {
     rd_coll_t coll;
     int rank, root;
     int param; /* the algorithm's small integer: PAT's aggregation, a tree's fan-out; 0: its default */
-    int pairs; /* two messages may be sent behind one another before one is received: there are two credits */
+    int pairs; /* two messages may be sent, one behind the other, before one is received: there are two credits */
 } rd_sched_args_t;
 
-/* Compiles; 0 or -1 (no memory, or a schedule's emit error: `*why` then says which). `fuse`: see above. `steps` may be
- * NULL (no memory); it is changed, and stays the caller's to free. */
+/* Compiles. Returns 0, or -1 if there is no memory or the schedule had an emit error, which `*why` then names. `fuse`:
+ * see above. `steps` may be NULL (no memory); it is changed, and the caller still has to free it. */
 int rd_compile(rd_steps_t *steps, int fuse, rd_program_t **program, const char **why);
 void rd_program_free(rd_program_t *program);
 void rd_program_print(const rd_program_t *program, int rank, void (*line)(void *arg, const char *text), void *arg);
 
-/* Derived schedules: mirror.c. The mirror runs the steps backwards with every arrow turned: allgather becomes
+/* Derived schedules: mirror.c. The mirror runs the steps backwards with every arrow reversed: allgather becomes
  * reduce_scatter, broadcast becomes reduce. A value that is forwarded becomes a value that is reduced; partial sums
- * that must wait live in scratch. `own` order rule: sums run in an order that depends on the schedule alone. */
+ * that must wait live in scratch. The order of a sum depends on the schedule alone. */
 rd_steps_t *rd_mirror(const rd_steps_t *steps, const rd_sched_args_t *args);
-rd_steps_t *rd_join(rd_steps_t *first, rd_steps_t *second); /* lane by lane, one after the other; consumes both */
+rd_steps_t *rd_join(rd_steps_t *first, rd_steps_t *second); /* one after the other, lane by lane; frees both */
 
 #endif

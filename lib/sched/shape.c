@@ -1,4 +1,4 @@
-/* Ranks to nodes, places and rails: see shape.h. */
+/* Assigns ranks to nodes, places and rails: see shape.h. */
 #include <stdbool.h>
 #include <stdlib.h>
 

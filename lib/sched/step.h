@@ -1,6 +1,6 @@
 /* Steps and schedules.
  *
- * A step is the one primitive: dst... = op(src...) over a chunk. A source is the user's input, the user's output,
+ * A step is the only primitive: dst... = op(src...) over a chunk. A source is the user's input, the user's output,
  * scratch, or the next message from a peer. A destination is the user's output, scratch, or a message to a peer.
  * One source: a copy, send, receive or forward; several sources: a reduction, summed from the first source to the last
  * (the order is part of the result); several destinations receive the same value.
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RD_MAX_ENDS 8 /* sources, and destinations, of one step: a schedule splits wider ones */
+#define RD_MAX_ENDS 8 /* most sources, and most destinations, of one step: a schedule splits wider ones */
 
 typedef enum {
     RD_IN,  /* the user's input, chunk `index` */
@@ -42,10 +42,10 @@ typedef struct rd_step {
     int32_t repeat, stride;
 } rd_step_t;
 
-/* A growing list of steps in lanes: what schedules emit and what the compiler, the mirror and the join transform. */
+/* A growing list of steps in lanes. Schedules emit it; the compiler, the mirror and the join transform it. */
 typedef struct rd_steps rd_steps_t;
 
-rd_steps_t *rd_steps_create(int nchunks); /* NULL: no memory */
+rd_steps_t *rd_steps_create(int nchunks); /* returns NULL if there is no memory */
 void rd_steps_free(rd_steps_t *s);
 void rd_steps_lane(rd_steps_t *s, int channel); /* begins a lane; `channel` in 0..RD_CHANNELS-1 */
 /* Adds one step to the current lane. Emit errors (no memory, no lane, too many ends) are kept and reported by
@@ -53,7 +53,7 @@ void rd_steps_lane(rd_steps_t *s, int channel); /* begins a lane; `channel` in 0
 void rd_step(rd_steps_t *s, int chunk, int nsrc, const rd_end_t *src, int ndst, const rd_end_t *dst);
 void rd_step_repeat(rd_steps_t *s, int repeat, int stride); /* makes the last step run `repeat` times */
 
-/* The common ones. */
+/* The common steps. */
 void rd_step_send(rd_steps_t *s, rd_end_t src, int chunk, int peer);     /* peer <- src */
 void rd_step_recv(rd_steps_t *s, rd_end_t dst, int chunk, int peer);     /* dst <- peer */
 void rd_step_copy(rd_steps_t *s, rd_end_t dst, rd_end_t src, int chunk); /* dst <- src */

@@ -27,7 +27,7 @@ void rd_steps_free(rd_steps_t *s)
     free(s);
 }
 
-/* Twice the room for elements of `size` bytes. NULL: no memory, the array is as it was. */
+/* Doubles the room for elements of `size` bytes. Returns NULL if there is no memory; the array is then unchanged. */
 static void *grow(void *array, int *room, size_t size, int least)
 {
     int more = *room > 0 ? 2 * *room : least;

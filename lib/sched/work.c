@@ -1,4 +1,4 @@
-/* What is the same in all algorithms' counts: see work.h. */
+/* The part of the counts that all algorithms share: see work.h. */
 #include "sched/work.h"
 
 #include <string.h>

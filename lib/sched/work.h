@@ -1,8 +1,8 @@
-/* What an operation does by an algorithm, counted in units that know no machine: hops, messages, bytes. Each algorithm
- * counts its own (rd_algo_t.work); prices (cost/prices.h) turn the counts into time (cost/model.h).
+/* The work of an operation by an algorithm, counted in units that depend on no machine: hops, messages, bytes. Each
+ * algorithm counts its own work (rd_algo_t.work); prices (cost/prices.h) turn the counts into time (cost/model.h).
  *
- * The counts are those of the compiled programs, fused: test/cost/model.c compares them. The root's copy of its own
- * block in a broadcast is not counted: as a rule it is in place.
+ * The counts are those of the compiled and fused programs; test/cost/model.c compares them. The root's copy of its own
+ * block in a broadcast is not counted, because as a rule a broadcast is in place.
  */
 #ifndef RD_SCHED_WORK_H
 #define RD_SCHED_WORK_H
@@ -15,15 +15,15 @@ typedef struct rd_count {
     int n, nnodes;
     int local;                  /* ranks on the fullest node */
     int param;                  /* rd_sched_args_t.param */
-    int pairs;                  /* blocks that go the same way move by twos: sched/algo/pat.c */
+    int pairs;                  /* blocks with the same destination move by twos: sched/algo/pat.c */
     double m;                   /* n - 1 */
     double rounds, rounds_down; /* log2 n, rounded up and down */
 } rd_count_t;
 
-/* The counts. A pass carries one slice of every chunk; `moved` and `summed` are of the whole operation, as multiples of
- * its bytes (rd_choose_args_t.bytes), a copy counting 1, a step (sources + destinations) / 2. */
+/* The counts. A pass carries one slice of every chunk. `moved` and `summed` are those of the whole operation, as
+ * multiples of its bytes (rd_choose_args_t.bytes): a copy counts 1, a step (sources + destinations) / 2. */
 typedef struct rd_work {
-    int chunks;           /* into which the operation's bytes are cut */
+    int chunks;           /* number of chunks that the operation's bytes are cut into */
     double hops;          /* messages that wait for one another until the first slice is through */
     double again;         /* the same for each further pass */
     double fill;          /* slices that are moved one after another before the pipeline is full */
@@ -33,32 +33,34 @@ typedef struct rd_work {
     double received_all, moved_all, summed_all;
     double leave; /* bytes that leave the busiest node */
     double link;  /* bytes that the busiest rank sends, or receives if that is more: flat algorithms, between GPUs */
-    /* Of hops, messages and received: what stays on a node. All of them where there is one node only. */
+    /* The part of hops, messages and received that stays on a node: all of it if there is only one node. */
     double near_hops, near_messages, near_received;
-    double peers;  /* on other nodes, of one rank, where they are many; 0: a few */
-    double joined; /* of `messages`: those that go together with the one before, where they are short */
+    double peers;  /* peers of one rank on other nodes, if they are many; 0: they are few */
+    double joined; /* the part of `messages` that is sent together with the one before, if they are short */
     double least;  /* the part of `messages` that is left when all but one chunk are empty */
 } rd_work_t;
 
 struct rd_algo;
 
 rd_count_t rd_count(rd_coll_t coll, int nranks, int nnodes, int local, int param);
-/* 0, or -1: the algorithm has no formula, or none for this operation. */
+/* Counts the work. Returns 0, or -1 if the algorithm has no formula, or none for this operation. */
 int rd_algo_work(const struct rd_algo *algo, const rd_count_t *c, rd_work_t *work);
-/* Bytes of the longest chunk when `bytes` are cut into `chunks`: whole lines, as the planner cuts. */
+/* Returns the bytes of the longest chunk when `bytes` are cut into `chunks`, in whole lines, as the planner cuts them.
+ */
 size_t rd_work_chunk(rd_coll_t coll, size_t bytes, int chunks);
 
-/* ---- what algorithms count with ---- */
+/* ---- helpers for the counts of algorithms ---- */
 
-/* Rounds of halving n. */
+/* Returns the number of rounds of halving n. */
 double rd_work_rounds(int n);
-/* A chunk sent to m peers: one read for each step of at most RD_MAX_ENDS stores. */
+/* Returns `moved` for a chunk sent to m peers: one read for each step of at most RD_MAX_ENDS stores. */
 double rd_work_fan(double m);
-/* n sources into d destinations; what a step cannot take goes through a partial sum that is written and read. */
+/* Returns `moved` for a sum of n sources into d destinations; sources beyond the most of one step are added through a
+ * partial sum that is written and read. */
 double rd_work_sum(int n, double d);
-/* Every rank does the same. */
+/* Sets the counts of received, moved and summed where each of n ranks does the same. */
 void rd_work_alike(rd_work_t *w, int n, double received, double moved, double summed);
-/* Bytes that leave a node where each of its ranks sends `each` to each rank of other nodes. */
+/* Returns the bytes that leave a node if each of its ranks sends `each` to each rank of other nodes. */
 double rd_work_spread(const rd_count_t *c, double each);
 
 #endif

@@ -1,4 +1,4 @@
-/* direct: every block goes straight from who has it to who wants it.
+/* direct: every block goes directly from the rank that has it to the ranks that need it.
  *
  *     allgather, rank 0 of 4          reduce_scatter, rank 0          alltoall, round k
  *         IN 0 ──▶ 1, 2, 3                IN 1 ──▶ 1                      IN r+k ──▶ r+k

@@ -165,9 +165,9 @@ static void emit_each(const rd_hier_t *h, rd_phases_t *p)
 typedef struct row {
     unsigned colls;
     bool (*fits)(const rd_hier_t *h);
-    /* It goes by phases if the first one inside a node has so many bytes: `quarters` / 4 of h->least, for each rail if
-     * there is a launch for each. Nothing is summed in a quarter of the time; sums that end at one rank wait for each
-     * other, and those of each rank in turn wait long (doc/gpu.md). */
+    /* It runs by phases if the first phase inside a node has at least `quarters` / 4 of h->least bytes, for each rail
+     * if there is a launch for each. Nothing is summed in a quarter of the time; sums that end at one rank wait for
+     * each other, and those of each rank in turn wait long (doc/gpu.md). */
     size_t (*bytes)(const rd_hier_t *h);
     unsigned quarters;
     bool by_rails;

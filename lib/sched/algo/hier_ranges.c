@@ -112,7 +112,7 @@ size_t rd_hier_range_pieces(const rd_hier_t *h)
     return lost < h->scratch ? rd_hier_all_bytes(h) / (size_t)h->rails / (h->scratch - lost) + 1 : 0;
 }
 
-/* Where the slice of so many pieces' number k begins in a range. */
+/* Returns where slice k of `pieces` begins in a range of `length`. */
 static size_t slice_begin(size_t length, size_t k, size_t pieces)
 {
     return length / pieces * k + length % pieces * k / pieces;
