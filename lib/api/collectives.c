@@ -1,6 +1,5 @@
-/* The operations' public entries: each refuses what is wrong with a sentence that names the argument, what it was and
- * what is allowed, and hands the rest to core/submit.c. The contracts stand in rondo.h.
- */
+/* The operations' public entries: each refuses what is wrong with a sentence that names the argument, its value and
+ * what is allowed, and passes the rest to core/submit.c. The contracts are in rondo.h. */
 #include <stdbool.h>
 
 #include "api/args.h"
@@ -25,7 +24,8 @@ static rondo_result_t check_buffer(rd_at_t at, const char *what, const void *buf
     return rd_error(&at.comm->ctx, BAD, "%s: %s is NULL, but %zu bytes are needed", at.call, what, bytes);
 }
 
-/* Two ranges that overlap. `in_place`: the buffers lie in the way that the call allows; `may`: it has such a way. */
+/* Refuses two ranges that overlap. `in_place`: the buffers overlap in the way that the call allows; `may`: the call
+ * allows such a way. */
 static rondo_result_t check_overlap(rd_at_t at, const void *send, size_t sendbytes, const void *recv, size_t recvbytes,
                                     bool may, bool in_place)
 {
@@ -43,7 +43,7 @@ static rondo_result_t check_overlap(rd_at_t at, const void *send, size_t sendbyt
 /* What a buffer of this rank holds, in blocks of `count` elements. */
 typedef enum { NOTHING, BLOCK, BLOCKS, BLOCK_AT_ROOT, BLOCKS_AT_ROOT } holds_t;
 
-/* The ways in which the buffers may lie over each other; 0: they may not. */
+/* The ways in which the buffers may overlap; 0: they may not. */
 enum { SAME = 1, SEND_IN_RECV = 2, RECV_IN_SEND = 4 }; /* the last two: as this rank's own block */
 
 typedef struct form {
@@ -66,7 +66,7 @@ static const form_t forms[] = {
     [RD_BARRIER] = {"rondo_barrier", "count", NOTHING, NOTHING, 0},
 };
 
-/* A call's arguments; 0 for what it has not. */
+/* A call's arguments; 0 for those that it does not have. */
 typedef struct args {
     const void *send;
     void *recv;
@@ -82,7 +82,7 @@ static inline bool has_blocks(holds_t holds)
     return holds == BLOCKS || holds == BLOCKS_AT_ROOT;
 }
 
-/* All but the buffers. */
+/* Checks all arguments but the buffers. */
 static rondo_result_t check_args(const form_t *form, rondo_comm_t comm, args_t a)
 {
     const rd_at_t at = {form->call, comm};
@@ -113,8 +113,8 @@ static inline bool is_in_place(const form_t *form, const void *send, const void 
            (form->in_place & RECV_IN_SEND && r == s + own);
 }
 
-/* Inlined with a row that is known, and with arguments that stay in registers where the call repeats the communicator's
- * last one: what is stored for a moment, and loaded otherwise than it was stored, waits for the lines of the last
+/* Inlined with a known row, and with arguments that stay in registers if the call repeats the communicator's last one:
+ * data that is stored for a moment, and loaded with another width than it was stored, waits for the lines of the last
  * message to leave the core. */
 __attribute__((always_inline)) static inline rondo_result_t collective(rd_coll_t coll, rondo_comm_t comm, args_t a)
 {
@@ -131,7 +131,7 @@ __attribute__((always_inline)) static inline rondo_result_t collective(rd_coll_t
     if ((result = check_buffer(at, "send", a.send, sends)) || (result = check_buffer(at, "recv", a.recv, recvs)) ||
         (result = check_overlap(at, a.send, sends, a.recv, recvs, form->in_place != 0, in_place)))
         return rd_group_failed(result);
-    /* The output lies over the input for another rank, which is still to be read. */
+    /* The output overlaps the input for another rank, which is still to be read. */
     size_t bounce = form->in_place == (SAME | RECV_IN_SEND) && a.send == a.recv && comm->rank ? block : 0;
     if (again && !bounce)
         return rd_call_repeat(comm, a.send, a.recv);

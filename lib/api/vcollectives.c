@@ -11,7 +11,7 @@
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 #define FEW 32 /* ranks whose tables need no heap */
 
-/* One side's counts: given, each within memory, and a buffer where there is anything. */
+/* Checks one side: counts are given, each fits in memory, and there is a buffer if anything is to be moved. */
 static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char *side, const char *what,
                                  const void *buffer, const size_t *counts, const size_t *displs, rondo_type_t type)
 {
@@ -127,7 +127,7 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
     return rd_call_collective(comm, &made);
 }
 
-/* One of the two, as its call gave it. `counts` and `displs` are the root's; `own` is this rank's. */
+/* The arguments of a gatherv or scatterv. `counts` and `displs` are the root's; `own` is this rank's count. */
 typedef struct {
     rd_at_t at;
     int gathers, root;
@@ -161,9 +161,10 @@ static rondo_result_t check_rooted(const rooted_t *c)
     return RONDO_SUCCESS;
 }
 
-/* An all-to-all in which this rank exchanges one block with the root and, as the root, one with everybody. `zeros` are
- * one for each rank; `one` has room for as many, and is written as it will be read, number by number: what is written
- * by wider stores, or masked ones, cannot be read before it has left the core, behind the lines of the last message. */
+/* An all-to-all in which this rank exchanges one block with the root and, as the root, one with every rank. `zeros` has
+ * an entry for each rank; `one` has space for as many, and is written as it will be read, number by number: what is
+ * written by wider stores, or masked ones, cannot be read before it has left the core, after the lines of the last
+ * message. */
 static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t *one)
 {
     rondo_comm_t comm = c->at.comm;

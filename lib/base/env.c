@@ -1,7 +1,6 @@
-/* The tunables. One table says all that there is to know about each: where its value lives, how it is written, what is
- * allowed, its default, whether ranks must agree on it, and one line of help. Reading, comparing and printing walk the
- * table and know no variable by name.
- */
+/* The tunables. One table contains everything about each: where its value lies, how it is written, what is allowed, its
+ * default, whether ranks must agree on it, and one line of help. Reading, comparing and printing walk the table and
+ * know no variable by name. */
 #include "base/env.h"
 #include "base/env_alias.h"
 #include "base/proto.h"
@@ -19,7 +18,7 @@ typedef struct tunable {
     const char *name;
     kind_t kind;
     int alike;            /* ranks must agree on it */
-    size_t offset, bytes; /* in rd_env_t; bytes == 0: read elsewhere, listed here */
+    size_t offset, bytes; /* in rd_env_t; bytes == 0: it is read elsewhere and only listed here */
     const char *standard; /* the default, as it would be written */
     int64_t least, most;
     const char *words; /* WORD: what is allowed, separated by '|' */
@@ -102,8 +101,8 @@ static const tunable_t table[] = {
 };
 #define TABLE_SIZE (sizeof table / sizeof table[0])
 
-/* Variables of programs around the library, which it must not call unknown, and UCX's own settings for rondo alone:
- * RONDO_UCX_x stands over UCX_x, and UCX itself names those that it does not know. */
+/* Variables of programs around the library, which it must not call unknown, and UCX's own settings for rondo only:
+ * RONDO_UCX_x overrides UCX_x, and UCX itself warns of those that it does not know. */
 static const char *const foreign[] = {"RONDO_TEST_", "RONDO_QUICKSTART_", "RONDO_PERF_", "RONDO_UCX_"};
 
 int rd_bytes_parse(const char *text, uint64_t *bytes)
@@ -200,7 +199,7 @@ static int ports_parse(const char *text, int *ports)
     return 0;
 }
 
-/* 0, or -1: not allowed; the field is then untouched. */
+/* Returns 0, or -1 if the value is not allowed; the field is then unchanged. */
 static int value_parse(const tunable_t *t, const char *text, void *field)
 {
     rd_log_level_t level;
@@ -222,7 +221,7 @@ static int value_parse(const tunable_t *t, const char *text, void *field)
         if (strlen(text) > (size_t)(t->kind == TEXT ? t->most : 31))
             return -1;
         if (t->bytes)
-            strcpy(memset(field, 0, t->bytes), text); /* zeroed: compared whole */
+            strcpy(memset(field, 0, t->bytes), text); /* zeroed, because the whole field is compared */
         return 0;
     case PORTS:
         return ports_parse(text, field);
@@ -278,7 +277,7 @@ static const char *range_print(const tunable_t *t, char *text, size_t bytes)
     return text;
 }
 
-/* The number of insertions, deletions and replacements that turn one name into the other. */
+/* Returns the number of insertions, deletions and replacements that turn one name into the other. */
 static int name_distance(const char *a, const char *b)
 {
     int row[64], n = (int)strlen(b);
@@ -304,7 +303,7 @@ static int name_distance(const char *a, const char *b)
 static void unknown_name(const char *name)
 {
     const char *nearest = NULL, *now = rd_env_alias_now(name);
-    int least = 4; /* farther away it is no misspelling */
+    int least = 4; /* a name that is farther away is no misspelling */
 
     if (now != name) {
         const char *said = getenv(now);
@@ -328,7 +327,8 @@ static void unknown_name(const char *name)
            nearest ? ", perhaps " : "", nearest ? nearest : "", nearest ? " was meant" : "");
 }
 
-/* Once a process: a misspelt variable would otherwise be lost in silence, and a renamed one would stay in scripts. */
+/* Warns once in each process: a misspelt variable would otherwise be lost in silence, and a renamed one would stay in
+ * scripts. */
 static void unknown_warn(void)
 {
     static atomic_flag done = ATOMIC_FLAG_INIT;
@@ -374,7 +374,7 @@ rondo_result_t rd_env_check(const char *name, const char *value)
                     name ? name : "NULL");
 }
 
-/* The name by which the user has set it: an error speaks of that one. */
+/* Returns the name by which the user has set the variable, for an error message. */
 static const char *name_said(const tunable_t *t)
 {
     const char *value = getenv(t->name), *old = rd_env_alias_old(t->name);
@@ -404,7 +404,7 @@ rondo_result_t rd_env_read(rd_env_t *env)
     return RONDO_SUCCESS;
 }
 
-/* One behind the other, those alone on which ranks must agree. */
+/* Writes one value after another, but only those on which ranks must agree. */
 void rd_env_alike(const rd_env_t *env, rd_env_alike_t *alike)
 {
     size_t at = 0;

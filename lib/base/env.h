@@ -1,5 +1,6 @@
-/* Every tunable, in one table (env.c): name, type, default, range, one line of help. `rondo-info --env` prints it.
- * Read once for each communicator when it is made; a bad value is an error that names the variable and the range. */
+/* Every tunable, in one table (env.c): name, type, default, range and one line of help. `rondo-info --env` prints it.
+ * The variables are read once for each communicator, when it is made; a bad value is an error that names the variable
+ * and the range. */
 #ifndef RD_BASE_ENV_H
 #define RD_BASE_ENV_H
 
@@ -15,65 +16,65 @@ typedef struct rd_env {
     char transport[32]; /* RONDO_TRANSPORT: "", or a name in core/transports.c */
     char iface[64];     /* RONDO_IFACE: interface name or address to listen on */
     int port_first, port_last; /* RONDO_PORTS=first-last; 0: any */
-    int64_t timeout_ms;        /* RONDO_TIMEOUT_MS: 0 never */
+    int64_t timeout_ms;        /* RONDO_TIMEOUT_MS: 0: never */
     int64_t create_timeout_ms; /* RONDO_CREATE_TIMEOUT_MS: how long creation waits for late ranks */
     int check;                 /* RONDO_CHECK */
     int spin;                  /* RONDO_SPIN: polls before the first yield; -1: by local ranks and allowed cores */
     size_t slot_bytes;         /* RONDO_SLOT_BYTES: of a Simple slot; 0: by rank count and caches */
-    int slots;                 /* RONDO_SLOTS: slots a connection, 1 to 64, a power of two; 0: by rank count */
-    size_t slice_bytes;        /* RONDO_SLICE_BYTES: what one message carries at most; 0: by cost; at most a slot */
-    size_t ll_max;             /* RONDO_LL_MAX: chunks up to this many bytes may go by LL */
+    int slots;                 /* RONDO_SLOTS: slots of a connection, 1 to 64, a power of two; 0: by rank count */
+    size_t slice_bytes;        /* RONDO_SLICE_BYTES: the most that one message carries, at most a slot; 0: by cost */
+    size_t ll_max;             /* RONDO_LL_MAX: chunks up to this many bytes may use LL */
     int cma;                   /* RONDO_CMA: reading a peer's memory is allowed */
     char tune[256];            /* RONDO_TUNE: a file of prices, or the name of a built-in table; "": by processor */
     char nt_store[32];         /* RONDO_NT_STORE: "", "never", "always" or "adapt" */
-    size_t cma_min;            /* RONDO_CMA_MIN: messages of a pair from so many bytes on go by CMA */
+    size_t cma_min;            /* RONDO_CMA_MIN: messages of a pair with at least this many bytes use CMA */
     int huge_pages;            /* RONDO_HUGE_PAGES */
     char net[128];             /* RONDO_NET: network devices, each a rail */
 
-    int p2p;            /* RONDO_P2P: GPUs may reach each other's memory */
+    int p2p;            /* RONDO_P2P: GPUs may access each other's memory */
     size_t cuda_bank;   /* RONDO_CUDA_BANK: bytes of one of the two inboxes of a rank on a GPU; 0: 10M or what fits */
-    size_t proxy_bytes; /* RONDO_PROXY_BYTES: bytes of pinned memory that a round between nodes goes through; 0: 512K */
-    size_t proxy_round; /* RONDO_PROXY_ROUND: least bytes of rounds of many, and of what goes inside nodes; 0: 32K */
+    size_t proxy_bytes; /* RONDO_PROXY_BYTES: bytes of pinned memory for a round between nodes; 0: 512K */
+    size_t proxy_round; /* RONDO_PROXY_ROUND: least bytes of a round if there are many, and inside nodes; 0: 32K */
     int proxy_threads;  /* RONDO_PROXY_THREADS: threads that share an operation between nodes; 0: by cores */
     int cuda_channels;  /* RONDO_CUDA_CHANNELS: blocks of SIMPLE, each a channel to the next rank; 0: 64 */
-    size_t cuda_long;   /* RONDO_CUDA_LONG: bytes from which a message between GPUs goes by slices; 0: by cost */
-    int cuda_spare;     /* RONDO_CUDA_SPARE: percent */
-    int proxy_poll_us;  /* RONDO_PROXY_POLL_US: microseconds for which the proxy polls after anything has moved */
-    int gdr;            /* RONDO_GDR: messages of GPUs go straight over the network; -1: where it can */
-    size_t gdr_min;     /* RONDO_GDR_MIN: those of so many bytes and more */
-    int cuda_fifos;     /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
-    size_t cuda_copy;   /* RONDO_CUDA_COPY: bytes from which on blocks go by copies; 0: never */
-    int cuda_blocks;    /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
-    char ucx_tls[64];   /* RONDO_UCX_TLS: UCX's transports between nodes */
-    int nccl_host;      /* RONDO_NCCL_HOST: read in lib/nccl */
+    size_t cuda_long;  /* RONDO_CUDA_LONG: messages between GPUs with at least this many bytes use slices; 0: by cost */
+    int cuda_spare;    /* RONDO_CUDA_SPARE: percent */
+    int proxy_poll_us; /* RONDO_PROXY_POLL_US: microseconds for which the proxy polls after anything has moved */
+    int gdr;           /* RONDO_GDR: messages of GPUs use GDR; -1: where possible */
+    size_t gdr_min;    /* RONDO_GDR_MIN: the least bytes of a message that uses GDR */
+    int cuda_fifos;    /* RONDO_CUDA_FIFOS: warps of one message between GPUs; 0: by ranks and multiprocessors */
+    size_t cuda_copy;  /* RONDO_CUDA_COPY: blocks with at least this many bytes are moved by copies; 0: never */
+    int cuda_blocks;   /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
+    char ucx_tls[64];  /* RONDO_UCX_TLS: UCX's transports between nodes */
+    int nccl_host;     /* RONDO_NCCL_HOST: read in lib/nccl */
     char topo_file[256]; /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
 } rd_env_t;
 
-/* Fills `env` on success alone. Also sets the level of the log and names, once a process, every RONDO_ variable that
- * means nothing. */
+/* Fills `env`, but only if it succeeds. Also sets the level of the log and warns, once for each process, of every
+ * RONDO_ variable that is unknown. */
 rondo_result_t rd_env_read(rd_env_t *env);
 
-/* Whether `value` (NULL or "": none) is allowed for the variable `name`. */
+/* Checks whether `value` (NULL or "": none) is allowed for the variable `name`. */
 rondo_result_t rd_env_check(const char *name, const char *value);
 
-/* What decides which messages are sent, in a form that ranks may exchange: all must have the same. */
+/* The settings that decide which messages are sent, in a form that ranks may exchange: all must have the same. */
 #define RD_ENV_ALIKE 448
 typedef struct rd_env_alike {
     char values[RD_ENV_ALIKE];
 } rd_env_alike_t;
 void rd_env_alike(const rd_env_t *env, rd_env_alike_t *alike);
 
-/* NULL, or the name of the first variable in which two ranks differ, and its values as they would be set. */
+/* Returns NULL, or the name of the first variable in which two ranks differ, with its values as they would be set. */
 #define RD_ENV_TEXT 264
 const char *rd_env_difference(const rd_env_alike_t *a, const rd_env_alike_t *b, char a_text[RD_ENV_TEXT],
                               char b_text[RD_ENV_TEXT]);
 
-/* The table: name, range, default, today's value, what it does. A bad value is shown as such. */
+/* Prints the table: name, range, default, current value, and what the variable does. A bad value is marked as such. */
 void rd_env_print(FILE *file);
 
-/* "64K" -> 65536: digits and an optional K, M or G (powers of 1024). 0 or -1. */
+/* "64K" -> 65536: parses digits and an optional K, M or G (powers of 1024). Returns 0 or -1. */
 int rd_bytes_parse(const char *text, uint64_t *bytes);
-/* The shortest exact form: 65536 -> "64K". `text` holds at least 24 characters. */
+/* Returns the shortest exact form: 65536 -> "64K". `text` holds at least 24 characters. */
 const char *rd_bytes_print(uint64_t bytes, char *text);
 
 #endif

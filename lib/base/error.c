@@ -1,7 +1,6 @@
-/* Errors and log lines. Every line is formatted in one buffer and leaves by one write(2), so that lines of many
+/* Errors and log lines. Every line is formatted in one buffer and written by one write(2), so that lines of many
  * processes on one terminal, and of many threads in one process, do not mix. Text that came from outside (names, peers)
- * cannot break a line: control characters are replaced.
- */
+ * cannot break a line: control characters are replaced. */
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/setting.h"
@@ -19,7 +18,7 @@
 #define LINE_BYTES 1024
 
 static _Thread_local char thread_error[RD_ERROR_BYTES];
-static pthread_mutex_t ctx_lock = PTHREAD_MUTEX_INITIALIZER; /* writers of any who->error */
+static pthread_mutex_t ctx_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the writers of any ctx->error */
 static atomic_int log_level = -1;                            /* -1: the environment has not been read yet */
 
 static pthread_once_t output_once = PTHREAD_ONCE_INIT;
@@ -39,7 +38,7 @@ int rd_log_level_parse(const char *text, rd_log_level_t *level)
     return -1;
 }
 
-/* A value that is not one of the names is refused where the environment is read; until then it means `warn`. */
+/* A value that is not one of the names is refused when the environment is read; until then it means `warn`. */
 static int level_now(void)
 {
     int level = atomic_load_explicit(&log_level, memory_order_relaxed);
@@ -64,7 +63,7 @@ bool rd_log_enabled(rd_log_level_t level)
     return (int)level <= level_now();
 }
 
-/* "%h" becomes the host name, "%p" the process id: one file a process. */
+/* Replaces "%h" by the host name and "%p" by the process id, for one file for each process. */
 static int file_name_expand(char *out, size_t bytes, const char *pattern)
 {
     size_t used = 0;
@@ -106,7 +105,7 @@ static void output_open(void)
     n = snprintf(line, sizeof line, "rondo: RONDO_DEBUG_FILE=%.200s cannot be opened: %s; messages go to stderr\n",
                  pattern, strerror(errno));
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
-        return; /* nowhere left to say it */
+        return; /* there is nowhere left to report it */
 }
 
 static void text_clean(char *text)
@@ -153,7 +152,7 @@ static void line_write(const rd_log_ctx_t *ctx, const char *text)
         ;
 }
 
-/* A thread that the child does not have may have been at it. */
+/* A thread that the child does not have may have held the lock. */
 static void fork_child(void)
 {
     pthread_mutex_init(&ctx_lock, NULL);
@@ -205,7 +204,7 @@ rondo_result_t rd_error_stays(rd_log_ctx_t *ctx, rondo_result_t code, const char
 
 void rd_log(const rd_log_ctx_t *ctx, rd_log_level_t level, const char *format, ...)
 {
-    char text[LINE_BYTES - 192]; /* leaves room for who speaks */
+    char text[LINE_BYTES - 192]; /* leaves space for the name, rank and host */
     int saved = errno;
     va_list args;
 

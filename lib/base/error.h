@@ -1,5 +1,5 @@
-/* Errors: who decides first that something is wrong says it once, with what the user can do; callers only pass it on.
- */
+/* Errors: the function that first decides that something is wrong reports it once, with what the user can do; its
+ * callers only pass the code on. */
 #ifndef RD_BASE_ERROR_H
 #define RD_BASE_ERROR_H
 
@@ -7,41 +7,42 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-#define RD_ERROR_BYTES 512 /* of a sentence, its end included */
+#define RD_ERROR_BYTES 512 /* of a sentence, with its terminating zero */
 
-/* The name under which a communicator speaks, and the last thing it said. One per communicator. */
+/* The name under which a communicator logs, and its last error. There is one for each communicator. */
 typedef struct rd_log_ctx {
     char name[64]; /* config.name, or "comm<number>" */
     int rank, nranks;
     char error[RD_ERROR_BYTES]; /* the last error of a call */
-    const char *_Atomic last;   /* the last error of all: `error`, or a text that stays where it is; NULL: none yet */
+    const char *_Atomic last;   /* the last error of all: `error`, or a text that is never changed; NULL: none yet */
 } rd_log_ctx_t;
 
 /* Levels of RONDO_DEBUG. Warnings are printed unless RONDO_DEBUG=none. */
 typedef enum { RD_LOG_NONE, RD_LOG_WARN, RD_LOG_INFO, RD_LOG_PLAN, RD_LOG_TRACE } rd_log_level_t;
 
-/* Records the sentence as this thread's last error and, if `who` is not NULL, as the communicator's, prints it at
- * level warn with name, rank and host, and returns `code`. */
+/* Records the sentence as this thread's last error and, if `ctx` is not NULL, as the communicator's, prints it at level
+ * warn with name, rank and host, and returns `code`. */
 rondo_result_t rd_error(rd_log_ctx_t *ctx, rondo_result_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The two halves of it, for a text that others may read the moment it is complete: makes the sentence, and records and
- * prints one that is never written again. */
+/* The two halves of rd_error, for a text that other threads may read the moment it is complete: the first formats the
+ * sentence, the second records and prints a sentence that is never changed again. */
 void rd_error_format(char text[RD_ERROR_BYTES], const char *format, va_list args);
 rondo_result_t rd_error_stays(rd_log_ctx_t *ctx, rondo_result_t code, const char *text);
-/* A later call meets the same error: it is the last one again, here and in this thread, and is not printed twice. */
+/* A later call meets the same error: makes it the last error again, of the communicator and of this thread, without
+ * printing it twice. */
 void rd_error_again(rd_log_ctx_t *ctx, const char *text);
 
-/* One line, by one write(2), on standard error or RONDO_DEBUG_FILE: "rondo 0.1.0 host:pid rank/nranks name: ...".
- * Both may be called from any thread and keep errno. */
+/* Writes one line, by one write(2), to standard error or RONDO_DEBUG_FILE: "rondo 0.1.0 host:pid rank/nranks name:
+ * ...". Both may be called from any thread and keep errno. */
 void rd_log(const rd_log_ctx_t *ctx, rd_log_level_t level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool rd_log_enabled(rd_log_level_t level);
 void rd_log_set_level(rd_log_level_t level);                     /* called where the environment is read */
-int rd_log_level_parse(const char *text, rd_log_level_t *level); /* "warn"; 0 or -1 */
+int rd_log_level_parse(const char *text, rd_log_level_t *level); /* parses "warn" and the like; 0 or -1 */
 
 const char *rd_thread_error(void); /* rondo_last_error(NULL) */
-/* Makes another thread's sentence, which it has logged, this one's. */
+/* Makes a sentence that another thread has logged the last error of this thread. */
 void rd_thread_error_set(const char *text);
 const char *rd_log_ctx_error(const rd_log_ctx_t *ctx); /* rondo_last_error(comm) */
 

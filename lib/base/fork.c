@@ -8,7 +8,8 @@
 static _Atomic(const rd_fork_handlers_t *) table[RD_FORK_ORDERS];
 
 /* The handlers whose prepare this thread's fork has called: another thread may add one while the fork is under way, and
- * that one's parent would release what nobody took. The child's only thread is a copy of this one. */
+ * the parent handler of that one would release locks that were not taken. The child's only thread is a copy of this
+ * one. */
 static _Thread_local const rd_fork_handlers_t *prepared[RD_FORK_ORDERS];
 
 static void prepare(void)

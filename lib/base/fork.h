@@ -1,22 +1,21 @@
-/* What the library does around a fork: one table of handlers, in an order that does not depend on which of their
- * subsystems came up first.
+/* What the library does around a fork: one table of handlers, in an order that does not depend on which subsystem was
+ * initialised first.
  *
- * Before the fork the handlers' `prepare` run from the last to the first, after it `parent` or `child` from the first
- * to the last. A prepare takes its subsystem's locks, so the order is that of the locks: a thread that holds a lock of
- * an entry may take those of the entries above it, never of those below.
- */
+ * Before the fork the handlers' `prepare` run from the last to the first; after it `parent` or `child` run from the
+ * first to the last. A prepare takes its subsystem's locks, so the order is that of the locks: a thread that holds a
+ * lock of an entry may take those of the entries above it, but never those of the entries below it. */
 #ifndef RD_BASE_FORK_H
 #define RD_BASE_FORK_H
 
 typedef enum rd_fork_order {
-    RD_FORK_ERROR,      /* the first in the child, so that every other handler may report an error */
-    RD_FORK_SOCKETS,    /* taken while a descriptor is opened or closed, by every entry below */
+    RD_FORK_ERROR,      /* it is the first in the child, so that every other handler may report an error */
+    RD_FORK_SOCKETS,    /* its lock is taken while a descriptor is opened or closed, by every entry below */
     RD_FORK_RENDEZVOUS, /* the threads that serve ids */
     RD_FORK_COMM,       /* makes the parent's communicators unusable in the child; has no lock */
     RD_FORK_UCX,        /* notes whether there is a UCX context; once RD_FORK_LINGER has waited; has no lock */
-    RD_FORK_LIVENESS,   /* starts its thread, and so opens descriptors, with its lock */
+    RD_FORK_LIVENESS,   /* starts its thread, and so opens descriptors, while it holds its lock */
     RD_FORK_PROXIES,    /* waits for the end of each proxy's turn, in which an operation may fail */
-    RD_FORK_LINGER,     /* waits up to two seconds for networks to close, and so before anybody else is locked out */
+    RD_FORK_LINGER,     /* waits up to two seconds for networks to close, before any other subsystem is locked out */
     RD_FORK_ORDERS
 } rd_fork_order_t;
 
@@ -26,8 +25,8 @@ typedef struct rd_fork_handlers {
     void (*child)(void);
 } rd_fork_handlers_t;
 
-/* May be called again, with the same handlers and from any thread, and takes no lock: its caller may hold the locks
- * that some `prepare` waits for. The handlers concern forks that begin later. */
+/* Registers handlers. May be called again, with the same handlers and from any thread, and takes no lock: its caller
+ * may hold the locks that some `prepare` waits for. The handlers apply to forks that begin later. */
 void rd_fork_register(rd_fork_order_t order, const rd_fork_handlers_t *handlers);
 
 #endif

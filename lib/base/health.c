@@ -9,7 +9,8 @@
 
 /* ---- the word ---- */
 
-/* True: this is the first writer, who has to fill and release; else *first is the code that stands. */
+/* Returns true if this is the first writer, which has to fill and release the word; else *first is the code that
+ * stands. */
 static bool claim(rd_stop_t *stop, rondo_result_t *first)
 {
     int unclaimed = 0;
@@ -22,7 +23,8 @@ static bool claim(rd_stop_t *stop, rondo_result_t *first)
 
 static rondo_result_t release(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter)
 {
-    rd_error_stays(ctx, code, stop->text); /* first: who sees the code may ask for the sentence, or end the process */
+    rd_error_stays(ctx, code,
+                   stop->text); /* first: a thread that sees the code may query the sentence, or end the process */
     atomic_store_explicit(&stop->failed_rank, failed_rank, memory_order_relaxed);
     atomic_store_explicit(&stop->reporter, reporter, memory_order_relaxed);
     atomic_store_explicit(&stop->code, code, memory_order_release); /* publishes failed rank, reporter and text */
@@ -81,7 +83,7 @@ static rondo_result_t fail_heard(rd_health_t *h, rondo_result_t code, int failed
 
     code = rd_stop_heard(&h->stop, h->ctx, code, failed_rank, reporter, text);
     h->ops->tell_node(h->arg, code, blamed, reporter);
-    /* A mismatch or a missed deadline is no death: ranks of other nodes find it as this one did. */
+    /* A mismatch or a missed deadline is no death: ranks of other nodes find it as this rank did. */
     if (code != RONDO_ERR_TIMEOUT && code != RONDO_ERR_MISMATCH)
         h->ops->tell_others(h->arg, code, blamed, reporter);
     return code;
@@ -100,7 +102,7 @@ rondo_result_t rd_health_fail(rd_health_t *h, rondo_result_t code, int failed_ra
     return fail_heard(h, code, failed_rank, 0, text);
 }
 
-/* Another rank of this node has said it, or has passed it on. */
+/* Makes the sentence for a failure that another rank of this node has reported or passed on. */
 static void notice_text(const rd_health_t *h, rondo_result_t said, int failed_rank, int reporter, char *text,
                         size_t size)
 {
@@ -130,7 +132,8 @@ rondo_result_t rd_health_take_in(rd_health_t *h, uint64_t notice)
     char text[RD_ERROR_BYTES];
 
     if (said == RONDO_ERR_MISMATCH)
-        return RONDO_SUCCESS; /* this rank finds it for itself, in the same words: rd_queue_backoff if it cannot */
+        return RONDO_SUCCESS; /* this rank finds it itself, in the same words; rd_queue_backoff reports it if it cannot
+                               */
     notice_text(h, said, failed_rank, reporter - 1, text, sizeof text);
     return fail_heard(h, said == RONDO_ERR_TIMEOUT ? said : RONDO_ERR_REMOTE, failed_rank, reporter, text);
 }

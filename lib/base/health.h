@@ -1,12 +1,12 @@
-/* A communicator's health: whether it has failed, because of whom, and who has to learn of it.
+/* A communicator's health: whether it has failed, because of which rank, and which ranks have to learn of it.
  *
- * rd_stop_t is the word itself, written by whoever learns of trouble first (the watch, an aborting thread, a failing
- * operation) and read by every wait and at every call: one load of a word that is nearly always zero.
+ * rd_stop_t is the word itself. It is written by whichever thread learns of trouble first (the liveness thread, an
+ * aborting thread, a failing operation) and read by every wait and at every call: one load of a word that is nearly
+ * always zero.
  *
  * rd_health_t adds the ways by which ranks tell each other. Ranks of one node leave a notice in each other's shared
  * memory, which every wait polls; the bootstrap carries the news to the other nodes. Both belong to higher layers, so
- * the communicator sets them as functions when it is made.
- */
+ * the communicator sets them as functions when it is made. */
 #ifndef RD_BASE_HEALTH_H
 #define RD_BASE_HEALTH_H
 
@@ -18,20 +18,21 @@
 typedef struct rd_stop {
     _Atomic int code;           /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
     _Atomic int failed_rank;    /* rank that died, left or failed; -1: none */
-    _Atomic int reporter;       /* who found that out, plus one; 0: this rank itself */
-    _Atomic int claimed;        /* the first writer's mark: only it fills the fields here */
-    _Atomic(uint32_t *) mirror; /* a word that is set with `code`, for who cannot read this: kernels; or NULL */
+    _Atomic int reporter;       /* the rank that found that out, plus one; 0: this rank itself */
+    _Atomic int claimed;        /* the first writer's mark: only that one fills the fields here */
+    _Atomic(uint32_t *) mirror; /* a word that is set with `code` for kernels, which cannot read this struct; or NULL */
     char text[RD_ERROR_BYTES];  /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
 } rd_stop_t;
 
-/* First writer wins; later ones are ignored. Any thread. The sentence is the communicator's last error, and has been
- * printed, before the code can be seen. Returns the code that stands. */
+/* Sets the stop word. The first writer wins; later ones are ignored. May be called by any thread. The sentence is the
+ * communicator's last error, and has been printed, before the code can be seen. Returns the code that stands. */
 rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, const char *format,
                            ...) __attribute__((format(printf, 5, 6)));
-/* The same of what a rank has found out whose number, plus one, is `reporter`, and others have passed on. */
+/* The same for a failure that another rank has found out and others have passed on. `reporter` is that rank plus one.
+ */
 rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter,
                              const char *text);
-/* Who is to be named as the reporter by `rank`: itself, where nobody else was. Plus one, as ever. */
+/* Returns the reporter that `rank` names, plus one as ever: `reporter`, or `rank` itself if there is none. */
 static inline int rd_reporter(int reporter, int rank)
 {
     return reporter > 0 ? reporter : rank + 1;
@@ -42,8 +43,8 @@ static inline rondo_result_t rd_stop_get(rd_stop_t *stop)
     return (rondo_result_t)atomic_load_explicit(&stop->code, memory_order_acquire);
 }
 
-/* What one rank of a node leaves with another in one word: a result code, who is to blame, and who found that out. Both
- * are rank numbers plus one, 0 for nobody. */
+/* The word that one rank of a node leaves with another: a result code, the rank to blame, and the rank that found that
+ * out. Both ranks are numbers plus one, with 0 for none. */
 #define RD_NOTICE_BITS 28
 static inline uint64_t rd_notice(rondo_result_t code, int failed_rank, int reporter)
 {
@@ -55,43 +56,44 @@ static inline rondo_result_t rd_notice_code(uint64_t notice)
     return (rondo_result_t)(notice >> 2 * RD_NOTICE_BITS);
 }
 
-/* How a communicator tells of its failure. `reporter` is the rank that found it out, plus one; 0: this rank. */
+/* How a communicator reports its failure. `reporter` is the rank that found it out, plus one; 0: this rank. */
 typedef struct rd_health_ops {
     void (*tell_node)(void *arg, rondo_result_t code, int failed_rank, int reporter);
-    void (*tell_others)(void *arg, rondo_result_t code, int failed_rank, int reporter); /* by the bootstrap */
-    const char *(*whois)(void *arg, int rank); /* the host and process of a rank, for sentences */
+    void (*tell_others)(void *arg, rondo_result_t code, int failed_rank, int reporter); /* through the bootstrap */
+    const char *(*whois)(void *arg, int rank); /* returns the host and process of a rank, for sentences */
 } rd_health_ops_t;
 
 typedef struct rd_health {
     rd_stop_t stop;
     rd_log_ctx_t *ctx;
-    const _Atomic uint64_t *notice; /* this rank's word for the others of its node: rd_notice(), or 0: all is well */
+    const _Atomic uint64_t
+        *notice; /* the word in which the others of its node notify this rank: rd_notice(), or 0 if all is well */
     const rd_health_ops_t *ops;
-    void *arg; /* of the ops */
+    void *arg; /* the argument of the ops */
 } rd_health_t;
 
-/* `notice` may be set anew until the first poll. */
+/* Initialises a health. `notice` may be replaced until the first poll. */
 void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint64_t *notice, const rd_health_ops_t *ops,
                      void *arg);
 
-/* Fails the communicator: every pending and later call ends with `code`; the others are told. Returns the code that
- * stands. failed_rank -1: this rank is to blame. */
+/* Fails the communicator: every pending and later call ends with `code`, and the others are told. A failed_rank of -1
+ * means that this rank is to blame. Returns the code that stands. */
 rondo_result_t rd_health_fail(rd_health_t *health, rondo_result_t code, int failed_rank, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* RONDO_SUCCESS, or what every call on a failed communicator returns. */
+/* Returns RONDO_SUCCESS, or what every call on a failed communicator returns. */
 static inline rondo_result_t rd_health_check(rd_health_t *health)
 {
     return rd_stop_get(&health->stop);
 }
 
-/* What another rank of the node has said about it; RONDO_SUCCESS: nothing. */
+/* Returns the code in the notice of another rank of the node; RONDO_SUCCESS if there is none. */
 static inline rondo_result_t rd_health_noticed(const rd_health_t *health)
 {
     return rd_notice_code(atomic_load_explicit(health->notice, memory_order_relaxed));
 }
 
-/* As rd_health_check, at each miss of a wait: takes in what the others of the node have left in the notice. */
+/* Like rd_health_check, for each miss of a wait: also takes in what the others of the node have left in the notice. */
 rondo_result_t rd_health_take_in(rd_health_t *health, uint64_t notice);
 static inline rondo_result_t rd_health_poll(rd_health_t *health)
 {
@@ -103,7 +105,7 @@ static inline rondo_result_t rd_health_poll(rd_health_t *health)
     return rd_health_take_in(health, notice);
 }
 
-/* Who a rank is, "host:pid"; "?" for a number that is no rank's. */
+/* Returns the host and process of a rank, "host:pid"; "?" for a number that is no rank's. */
 const char *rd_health_whois(const rd_health_t *health, int rank);
 
 #endif

@@ -1,10 +1,11 @@
-/* The kernels that GPUs run, by name: what an algorithm's card asks for, and what a launch is of (kernels/launch.h). */
+/* The names of the kernels that GPUs run: an algorithm's card requests one, and a launch runs one (kernels/launch.h).
+ */
 #ifndef RD_BASE_KERNEL_H
 #define RD_BASE_KERNEL_H
 
 typedef enum {
     RD_KERNEL_NONE,
-    /* Those of algorithms. All but PROGRAM are written by hand, each for one algorithm. */
+    /* The kernels of algorithms. All but PROGRAM are written by hand, each for one algorithm. */
     RD_KERNEL_ONESHOT,
     RD_KERNEL_TWOSHOT,
     RD_KERNEL_RING,

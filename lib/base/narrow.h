@@ -1,7 +1,7 @@
-/* The narrow floating types, one element at a time: to float32 exactly, and back to nearest, ties to even. Integer
- * arithmetic on the bits, so that the result does not depend on rounding mode, flush-to-zero or instruction set; the
- * vector forms in exec/host/reduce_isa.h give the same bits. The CUDA kernels include it with an RD_NARROW_FN of their
- * own. */
+/* The narrow floating types, one element at a time: they are widened to float32 exactly, and narrowed to the nearest
+ * value with ties to even. The code uses integer arithmetic on the bits, so the result does not depend on rounding
+ * mode, flush-to-zero or instruction set; the vector forms in exec/host/reduce_isa.h give the same bits. The CUDA
+ * kernels include this header with an RD_NARROW_FN of their own. */
 #ifndef RD_BASE_NARROW_H
 #define RD_BASE_NARROW_H
 
@@ -40,8 +40,8 @@ RD_NARROW_FN uint16_t rd_bf16_narrow(float f)
     return (uint16_t)((x + 0x7fff + (x >> 16 & 1)) >> 16);
 }
 
-/* A format with `e` exponent and `m` mantissa bits, IEEE's layout, the topmost exponent included in the numbers: what
- * infinity and NaN are is the caller's. */
+/* Widens from a format with `e` exponent and `m` mantissa bits in IEEE's layout, in which the topmost exponent also
+ * denotes numbers: the caller handles infinity and NaN. */
 RD_NARROW_FN float rd_small_widen(uint32_t magnitude, int e, int m)
 {
     int bias = (1 << (e - 1)) - 1;
@@ -51,7 +51,8 @@ RD_NARROW_FN float rd_small_widen(uint32_t magnitude, int e, int m)
     return rd_float_from_bits((magnitude << (23 - m)) + ((uint32_t)(127 - bias) << 23));
 }
 
-/* The magnitude's bits, unbounded above: the caller compares with its largest. `a`: bits of a finite |f|. */
+/* Returns the magnitude's bits, unbounded above: the caller compares them with its largest. `a`: bits of a finite |f|.
+ */
 RD_NARROW_FN uint32_t rd_small_narrow(uint32_t a, int e, int m)
 {
     int bias = (1 << (e - 1)) - 1, drop = 23 - m;
@@ -106,7 +107,7 @@ RD_NARROW_FN uint8_t rd_e4m3_narrow(float f)
 
 RD_NARROW_FN float rd_e5m2_widen(uint8_t b)
 {
-    return rd_f16_widen((uint16_t)(b << 8)); /* float16 with eight mantissa bits less */
+    return rd_f16_widen((uint16_t)(b << 8)); /* it is float16 with eight mantissa bits less */
 }
 
 RD_NARROW_FN uint8_t rd_e5m2_narrow(float f)

@@ -1,32 +1,31 @@
-/* Protocols: how a message lies in a peer's memory, and how it shows that it is there. On host memory that is an inbox
- * (transport/conn.h), between GPUs a window (kernels/work.h). */
+/* Protocols: how a message lies in a peer's memory, and how the peer detects that it has arrived. On host memory the
+ * place is an inbox (transport/conn.h), between GPUs a window (kernels/work.h). */
 #ifndef RD_BASE_PROTO_H
 #define RD_BASE_PROTO_H
 
 typedef enum {
-    RD_PROTO_LL,    /* lines that carry their own flags: short messages. On the host of shared memory; between GPUs half
-                       data, half flags, any type: stores of 8 bytes arrive whole */
-    RD_PROTO_LL128, /* GPUs: 15/16 data, any type; lines of 128 bytes arrive whole */
-    RD_PROTO_SENTINEL, /* GPUs: all data, each word for itself; sums of float16, bfloat16, float32, float64; moving of
-                          what has 4 or 8 bytes a word */
-    RD_PROTO_SIMPLE,   /* slots and a counter; between GPUs slices of plain data, told of by a word behind a fence */
+    RD_PROTO_LL, /* lines that carry their own flags, for short messages. On the host these are lines in shared memory;
+                    between GPUs half data, half flags, any type: stores of 8 bytes arrive whole */
+    RD_PROTO_LL128,    /* GPUs: 15/16 data, any type; lines of 128 bytes arrive whole */
+    RD_PROTO_SENTINEL, /* GPUs: only data, each word is checked by itself; sums of float16, bfloat16, float32, float64;
+                          moving of data with words of 4 or 8 bytes */
+    RD_PROTO_SIMPLE,   /* slots and a counter; between GPUs slices of plain data, announced by a word after a fence */
     RD_PROTO_CMA,      /* host: the sender posts an address, the receiver reads there: long messages within a node */
     RD_NUM_PROTOS
 } rd_proto_t;
 
-#define RD_GPU_PROTOS (RD_PROTO_SIMPLE + 1) /* those between GPUs: the first ones */
+#define RD_GPU_PROTOS (RD_PROTO_SIMPLE + 1) /* the protocols between GPUs are the first ones */
 
-/* As bits: those of messages on host memory, and between GPUs. */
+/* As bits: the protocols of messages on host memory, and between GPUs. */
 #define RD_PROTOS_HOST (1u << RD_PROTO_LL | 1u << RD_PROTO_SIMPLE | 1u << RD_PROTO_CMA)
 #define RD_PROTOS_GPU ((1u << RD_GPU_PROTOS) - 1)
 
 #define RD_LL_MOST 2048 /* bytes of the longest LL message: a quarter of the ring */
 
-/* Bytes. Between nodes, two messages that go to one peer behind one another are copied up to this, and may go as one.
- */
+/* In bytes: between nodes, two messages in a row to one peer are copied up to this length, and may be sent as one. */
 #define RD_JOINED 28672
 
-#define RD_CMA_BLOCK ((size_t)256 << 10) /* of each peer's contribution, staged for a reduction: within L2 */
+#define RD_CMA_BLOCK ((size_t)256 << 10) /* bytes of each peer that are copied at a time for a reduction: in L2 */
 
 static inline const char *rd_proto_name(rd_proto_t proto)
 {

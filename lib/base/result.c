@@ -1,4 +1,4 @@
-/* What the results are called. */
+/* The names of the results. */
 #include <rondo.h>
 
 const char *rondo_result_string(rondo_result_t result)

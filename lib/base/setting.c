@@ -1,6 +1,5 @@
-/* Values for this process's variables that a program sets by call: they stand behind the environment's. A copy is
- * handed out, so that a variable may be set while another thread makes a communicator.
- */
+/* Values for this process's variables that a program sets by a call: the environment takes precedence. A copy is handed
+ * out, so that a variable may be set while another thread makes a communicator. */
 #include "base/setting.h"
 
 #include <pthread.h>

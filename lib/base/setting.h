@@ -1,10 +1,11 @@
-/* The text of a variable: the environment's, or what rondo_setting_set has put behind it. */
+/* The text of a variable: from the environment, or else what rondo_setting_set has set. */
 #ifndef RD_BASE_SETTING_H
 #define RD_BASE_SETTING_H
 
 #define RD_SETTING_BYTES 512
 
-/* NULL: neither. `text` holds RD_SETTING_BYTES; what is returned may be it, or the environment's own. */
+/* Returns the text, or NULL if the variable is not set. `text` holds RD_SETTING_BYTES; the result may point to it, or
+ * to the environment's own text. */
 const char *rd_setting_text(const char *name, char *text);
 
 #endif

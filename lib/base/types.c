@@ -1,5 +1,5 @@
-/* The types and operators: sizes, names, and which operator makes sense for which type. One row a type and one row an
- * operator; everything else reads the rows. What an operator means for a type is said in types.h. */
+/* The types and operators: sizes, names, and which operator makes sense for which type. There is one row for each type
+ * and one for each operator; everything else reads the rows. types.h defines what an operator means for a type. */
 #include <strings.h>
 
 #include "base/types.h"
@@ -40,7 +40,7 @@ static const type_row_t types[RONDO_NUM_TYPES] = {
 
 typedef struct {
     const char *name;
-    int kinds; /* of the types it makes sense for */
+    int kinds; /* the kinds of types that it makes sense for */
 } op_row_t;
 
 static const op_row_t ops[RONDO_NUM_OPS] = {
@@ -59,7 +59,7 @@ static const op_row_t ops[RONDO_NUM_OPS] = {
     [RONDO_MAXLOC] = {"maxloc", PAIR},
 };
 
-/* The arguments come from users' ints: an enum's range is not to be trusted. */
+/* The arguments come from users' ints: the enum's range cannot be relied on. */
 static bool type_known(rondo_type_t type)
 {
     return (int)type >= 0 && (int)type < RONDO_NUM_TYPES;

@@ -5,7 +5,7 @@
  *   floating   SUM PROD MIN MAX AVG. float16, bfloat16 and float8 are computed in float32 within one call of a reducer
  *              and rounded once at its end, to nearest, ties to even. MIN and MAX yield a quiet NaN (positive, no
  *              payload) if any element is one; of two equal zeros the later one. Where a sum has several NaNs, which
- *              one's payload survives is not said.
+ *              one's payload survives is unspecified.
  *   float8     float8_e4m3 is OCP's E4M3 ("fn"): no infinity, NaN is 0x7f or 0xff, the largest is 448. A finite result
  *              that is too large becomes the largest finite number with its sign, in both formats, as with CUDA's
  *              __NV_SATFINITE; an infinity stays one in float8_e5m2 and becomes 448 in float8_e4m3. NaN is written as
@@ -21,9 +21,9 @@
 #include <rondo.h>
 #include <stdbool.h>
 
-const char *rd_type_name(rondo_type_t type);             /* "float32"; NULL if out of range */
-const char *rd_op_name(rondo_op_t op);                   /* "sum" */
-int rd_type_parse(const char *name, rondo_type_t *type); /* 0 or -1; also "float", "double", "int" */
+const char *rd_type_name(rondo_type_t type);             /* "float32" and the like; NULL if out of range */
+const char *rd_op_name(rondo_op_t op);                   /* "sum" and the like */
+int rd_type_parse(const char *name, rondo_type_t *type); /* 0 or -1; also accepts "float", "double", "int" */
 int rd_op_parse(const char *name, rondo_op_t *op);
 bool rd_op_valid(rondo_op_t op, rondo_type_t type); /* built-in operators only */
 

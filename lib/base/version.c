@@ -1,4 +1,5 @@
-/* The version of the library as it was built; a caller's header may be another one, which is why it is a function. */
+/* The version of the library as it was built. A caller's header may be another version, which is why this is a
+ * function. */
 #include <rondo.h>
 
 int rondo_version(void)

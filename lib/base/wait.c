@@ -1,10 +1,10 @@
 /* Waiting.
  *
- * A poll that finds nothing comes here. The cheap part comes first: as many pauses as the communicator allows itself
- * (none where ranks outnumber the cores: then the peer that is waited for needs this core), and yields after that. The
- * stop word is one load of a line that nobody writes, so it is looked at on every miss: an abort or a dead peer ends a
- * wait within microseconds. The clock costs a call and is looked at now and then while pausing, and after each yield.
- */
+ * This is called after a poll that finds nothing. The cheap part comes first: as many pauses as the communicator allows
+ * (none if ranks outnumber the cores, because then the peer that is waited for needs this core), and yields after that.
+ * The stop word is one load of a line that is hardly ever written, so it is checked on every miss: an abort or a dead
+ * peer ends a wait within microseconds. Reading the clock costs a call, and is done now and then while pausing, and
+ * after each yield. */
 #include "base/wait.h"
 
 #include <sched.h>
@@ -18,7 +18,7 @@
 #define pause_cpu() __asm__ volatile("" ::: "memory")
 #endif
 
-#define CLOCK_PAUSES 1024 /* pauses between two looks at the clock */
+#define CLOCK_PAUSES 1024 /* pauses between two readings of the clock */
 
 int64_t rd_clock_ms(void)
 {
@@ -32,7 +32,7 @@ void rd_wait_begin(rd_wait_t *w, rd_stop_t *stop, int spin, int64_t timeout_ms)
     *w = (rd_wait_t){.stop = stop, .spin = spin > 0 ? spin : 0, .timeout_ms = timeout_ms};
 }
 
-/* A clock of 0 means "not yet looked at", so the first look only starts the measurement. */
+/* A clock of 0 means "not yet read", so the first reading only starts the measurement. */
 static rondo_result_t look_at_clock(rd_wait_t *w)
 {
     int64_t now = w->looked_ms = rd_clock_ms();
@@ -59,7 +59,7 @@ rondo_result_t rd_wait_backoff(rd_wait_t *w)
             pause_cpu();
         return w->misses % CLOCK_PAUSES ? RONDO_SUCCESS : look_at_clock(w);
     }
-    sched_yield();       /* costs far more than the look; and on a busy machine it may be long until the next one */
-    w->misses = w->spin; /* stays in the yielding part; the count never overflows */
+    sched_yield(); /* costs far more than reading the clock; and on a busy machine it may be long until the next one */
+    w->misses = w->spin; /* stays in the yielding phase; the count never overflows */
     return look_at_clock(w);
 }

@@ -1,27 +1,26 @@
-/* The one place through which every wait of the library goes: it sees abort, a dead peer and the timeout.
- */
+/* Every wait of the library goes through this module: it notices an abort, a dead peer and the timeout. */
 #ifndef RD_BASE_WAIT_H
 #define RD_BASE_WAIT_H
 
 #include "base/health.h"
 
-#define RD_LATE_MS (60 * 1000) /* a late peer is named as often as this */
+#define RD_LATE_MS (60 * 1000) /* the time between two reports of a late peer */
 
 typedef struct rd_wait {
     rd_stop_t *stop;
     int spin;           /* polls before the first yield of this wait */
-    int slow;           /* a poll is a system call: no pauses between them; the owner may set it */
-    int misses;         /* since the last progress */
+    int slow;           /* a poll is a system call, so there are no pauses between polls; the owner may set it */
+    int misses;         /* misses since the last progress */
     int64_t timeout_ms; /* 0: never */
-    int64_t began_ms;   /* clock at the first slow miss, 0: none yet */
-    int64_t named_ms;   /* when a late peer was last named */
-    int64_t looked_ms;  /* clock at the last look; the owner may set it back to 0 to see the next one */
+    int64_t began_ms;   /* the clock at the first slow miss; 0: none yet */
+    int64_t named_ms;   /* when a late peer was last reported */
+    int64_t looked_ms;  /* when the clock was last read; the owner may reset it to 0 to see the next reading */
 } rd_wait_t;
 
 void rd_wait_begin(rd_wait_t *w, rd_stop_t *stop, int spin, int64_t timeout_ms);
-/* After a poll that found nothing. Pauses or yields; now and then looks at the stop word and the clock.
- * RONDO_SUCCESS: poll again. RONDO_ERR_TIMEOUT: the set time is over (the caller names the peer).
- * RONDO_IN_PROGRESS: a minute has passed (the caller names whom it waits for and goes on polling). */
+/* The backoff after a poll that found nothing. Pauses or yields; now and then checks the stop word and the clock.
+ * Returns RONDO_SUCCESS to poll again; RONDO_ERR_TIMEOUT when the set time is over (the caller then names the peer);
+ * RONDO_IN_PROGRESS when a minute has passed (the caller names the peer that it waits for and goes on polling). */
 rondo_result_t rd_wait_backoff(rd_wait_t *w);
 static inline void rd_wait_progress(rd_wait_t *w)
 {

@@ -1,4 +1,4 @@
-/* The agreement, from the side of a rank that follows; the leader's is agree_shrink_lead.c. See agree_shrink.h. */
+/* The agreement, from the side of a rank that follows; the leader's side is agree_shrink_lead.c. See agree_shrink.h. */
 #include "boot/agree_shrink.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *b
         rd_agree_shrink_end(r);
         return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for a agreement of %d ranks", b->nranks);
     }
-    /* A key of its own: what is said here is nothing to who waits at the listener for something else. */
+    /* A key of its own: what is sent here means nothing to a rank that waits at the listener for something else. */
     rd_id_derive(&r->creds, &b->creds, "agreement", NULL, 0);
     r->mine.round = round;
     if (b->timeout_ms > 0)
@@ -69,7 +69,7 @@ rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *r, const char *awaited)
     if (atomic_load(r->closed))
         return rd_error(r->boot->ctx, RONDO_ERR_ABORTED,
                         "rondo_comm_shrink: another thread has aborted the communicator");
-    /* Who follows waits a little longer than the leader, whose sentence knows more. */
+    /* A rank that follows waits a little longer than the leader, whose message says more. */
     if (!r->deadline_ms || rd_clock_ms() < r->deadline_ms + (r->leads ? 0 : 2000))
         return RONDO_SUCCESS;
     return rd_error(
@@ -79,8 +79,8 @@ rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *r, const char *awaited)
         awaited, (long long)r->boot->timeout_ms);
 }
 
-/* Keeps a connection to the leader, or finds that it is gone and who is the next. A connection that ends says nothing
- * by itself: whether somebody still listens there does. */
+/* Keeps a connection to the leader, or finds that the leader is gone and goes on to the next rank. That a connection
+ * ends proves nothing by itself; what counts is whether a process still listens there. */
 static rondo_result_t reach(rd_agree_shrink_t *r)
 {
     rd_boot_t *b = r->boot;
@@ -120,7 +120,7 @@ static void state(rd_agree_shrink_t *r)
     r->told = rd_chan_send(r->up, RD_REC_STATE, &r->mine, sizeof(r->mine)) == 0;
 }
 
-/* A part of a list; true: it is whole. */
+/* Takes in a part of a list. Returns true if the list is complete. */
 static bool on_list(rd_agree_shrink_t *r, const unsigned char *data, size_t bytes)
 {
     const size_t head = offsetof(rd_agree_shrink_list_t, bits), all = ((size_t)r->nranks + 7) / 8;
@@ -152,7 +152,7 @@ static rondo_result_t on_fail(rd_agree_shrink_t *r, const unsigned char *data, s
     return rd_error(r->boot->ctx, (rondo_result_t)said.code, "%s", said.text);
 }
 
-/* What the leader has said. True: a verdict, or an error. */
+/* Reads what the leader has sent. Returns true if that was a verdict or an error. */
 static bool listen_up(rd_agree_shrink_t *r, rd_agree_shrink_verdict_t *verdict, rondo_result_t *result)
 {
     const unsigned char *data;

@@ -1,18 +1,17 @@
-/* The agreement: which ranks of a failed communicator are left, agreed on by those who are.
+/* The agreement of a shrink: the surviving ranks of a failed communicator agree on which ranks are left.
  *
- * The lowest rank that lives leads. Everybody connects to it, on the listener that every rank has kept, says where it
- * stands and waits. A rank that refuses a connection has ended; one that lets it wait is alive and has yet to come.
- * When each has come or is gone, the leader sends the list, all make the communicator of that list, and say how it
- * went. If one of them died over it, there is another list. If all made it, it is kept, in three steps as Skeen's
- * commit protocol has them (SIGMOD 1981): the leader says PREPARE, hears from each that it is READY, and says KEEP.
- * So when a leader dies, whatever it has said to whom, the next one finds out what to do: no rank that is READY means
- * that none has kept anything, and there is another list; one that is READY means that all have made it: who is here
- * becomes READY, too, and it is kept. Whoever has kept it stops listening, and so counts as gone to the others, who
- * then need it no more.
+ * The lowest surviving rank leads. Every other rank connects to it, on the listener that every rank has kept, sends its
+ * state and waits. A rank that refuses a connection has ended; a rank that lets the connection wait is alive and has
+ * yet to come. When every rank has come or is gone, the leader sends the list of those that are left; they make the
+ * communicator of that list and report how it went. If one of them died meanwhile, there is another list. If all have
+ * made it, it is kept in three steps, like Skeen's commit protocol (SIGMOD 1981): the leader sends PREPARE, hears from
+ * each rank that it is READY, and sends KEEP. So when a leader dies, whatever it has sent to whomever, the next leader
+ * can find out what to do. If no rank is READY, none has kept anything, and there is another list. If one is READY, all
+ * have made the communicator: the ranks that are here become READY, too, and it is kept. A rank that has kept it stops
+ * listening and so counts as gone for the others, which then no longer need it.
  *
- * It stands on this: a connection is refused by a rank that has ended and by no other, and a host that has not answered
- * for five seconds is gone. Where the network falls apart, each part makes a communicator of its own.
- */
+ * All this relies on two assumptions: a connection is refused only by a rank that has ended, and a host that has not
+ * answered for five seconds is gone. If the network falls apart, each part makes a communicator of its own. */
 #ifndef RD_BOOT_AGREE_SHRINK_H
 #define RD_BOOT_AGREE_SHRINK_H
 
@@ -22,21 +21,21 @@
 #include "boot/boot_int.h"
 
 typedef enum {
-    RD_AGREE_SHRINK_LIST, /* make the communicator of rd_agree_shrink_members, and call rd_agree_shrink_next again */
-    RD_AGREE_SHRINK_KEEP  /* the one that was made is everybody's */
+    RD_AGREE_SHRINK_LIST, /* make the communicator of `members`, then call rd_agree_shrink_next again */
+    RD_AGREE_SHRINK_KEEP  /* all ranks have made it: it is kept */
 } rd_agree_shrink_verdict_t;
 
-/* Where a rank stands with the last list that it had. */
+/* How far a rank has got with the last list that it received. */
 typedef enum { RD_STANDS_OUTSIDE, RD_STANDS_FAILED, RD_STANDS_MADE, RD_STANDS_READY } rd_standing_t;
 
 typedef struct rd_member_state { /* RD_REC_STATE */
     int32_t round, standing;
-    int32_t code; /* why it failed */
+    int32_t code; /* why making the communicator failed */
 } rd_member_state_t;
 
 #define RD_AGREE_SHRINK_PART 8192 /* bytes of a list in one record */
 
-/* RD_REC_LIST: a part of the list, a bit for each rank. The record ends behind the bits. */
+/* RD_REC_LIST: a part of the list, with one bit for each rank. The record ends after the last byte of bits. */
 typedef struct rd_agree_shrink_list {
     int32_t round, offset;
     unsigned char bits[RD_AGREE_SHRINK_PART];
@@ -47,30 +46,30 @@ typedef struct rd_member {
     rd_chan_t *chan;
     rd_member_state_t state;
     int came, lost;
-    int probe;        /* a connection of ours to one that has yet to come; -1: none */
-    int64_t since_ms; /* of the knock */
-    int answered;     /* the knock was let in: it is alive */
+    int probe;        /* a connection of ours to a rank that has yet to come; -1: none */
+    int64_t since_ms; /* when the probe began */
+    int answered;     /* the probe was accepted: the rank is alive */
 } rd_member_t;
 
 typedef struct rd_agree_shrink {
-    rd_boot_t *boot; /* beside rd_agree_shrink_next it may be gone */
+    rd_boot_t *boot; /* outside of rd_agree_shrink_next and _keep it may be gone */
     int rank, nranks;
-    const _Atomic int *closed; /* the communicator is being ended by another thread */
+    const _Atomic int *closed; /* set when another thread is ending the communicator */
     rd_creds_t creds;
     int64_t deadline_ms; /* 0: none */
     int leader;          /* the lowest rank that is not known to be gone */
     rd_member_state_t mine;
     unsigned char *bits; /* the last list */
-    size_t have;         /* bytes of it that are here */
+    size_t have;         /* bytes of it that have arrived */
     int *members;
     int nmembers;
-    /* towards the leader */
+    /* the connection to the leader */
     rd_chan_t *up;
-    int told; /* it has heard where this rank stands */
+    int told; /* this rank's state has been sent to it */
     int64_t again_ms;
-    /* as the leader */
+    /* used only by the leader */
     rd_listener_t incoming;
-    int leads, listed;   /* listed: a list is out, and its answers are awaited */
+    int leads, listed;   /* listed: a list has been sent, and its answers are awaited */
     rd_member_t *member; /* by rank */
     struct pollfd *polls;
     pthread_t attendant;
@@ -78,18 +77,18 @@ typedef struct rd_agree_shrink {
     unsigned char job[16];
 } rd_agree_shrink_t;
 
-/* `round`: the last one that this rank had in an earlier agreement, or 0. `boot` stays while rd_agree_shrink_next and
- * _keep run. */
+/* Begins an agreement. `round` is the last round that this rank had in an earlier agreement, or 0. `boot` must stay
+ * valid while rd_agree_shrink_next and _keep run. */
 rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *boot, int32_t round,
                                      const _Atomic int *closed);
-/* Waits for the next verdict; `made`: how it went with the last list. Sees `closed`, the deadline and whoever dies. An
- * error is everybody's who is left, or a deadline's. */
+/* Waits for the next verdict; `made` is the result of making the communicator of the last list. Notices `closed`, the
+ * deadline and ranks that die. An error, other than that of the deadline, is returned on every surviving rank. */
 rondo_result_t rd_agree_shrink_next(rd_agree_shrink_t *agreement, rondo_result_t made,
                                     rd_agree_shrink_verdict_t *verdict);
-/* While a list is made: if this rank leads, somebody watches whether one of the list dies before it has come to the
- * rendezvous that this rank serves, and ends that. */
+/* Called while the communicator of a list is made. If this rank leads, starts a thread that checks whether a rank of
+ * the list dies before it has come to the rendezvous that this rank serves, and ends that rendezvous if so. */
 void rd_agree_shrink_attend(rd_agree_shrink_t *agreement);
-/* It is kept: this rank is gone for a agreement. */
+/* The communicator is kept: from now on this rank counts as gone for the agreement. */
 void rd_agree_shrink_keep(rd_agree_shrink_t *agreement);
 void rd_agree_shrink_end(rd_agree_shrink_t *agreement); /* NULL is fine */
 
@@ -97,10 +96,10 @@ void rd_agree_shrink_end(rd_agree_shrink_t *agreement); /* NULL is fine */
 
 rondo_result_t rd_agree_shrink_lead(rd_agree_shrink_t *agreement, rd_agree_shrink_verdict_t *verdict);
 void rd_agree_shrink_lead_end(rd_agree_shrink_t *agreement);
-void rd_agree_shrink_list(rd_agree_shrink_t *agreement); /* members from bits */
+void rd_agree_shrink_list(rd_agree_shrink_t *agreement); /* fills `members` from `bits` */
 rondo_result_t rd_agree_shrink_check(rd_agree_shrink_t *agreement,
-                                     const char *awaited); /* closed, or beyond the deadline */
-bool rd_agree_shrink_gone(int error); /* does this errno of a connection mean that there is nobody? */
+                                     const char *awaited); /* fails if `closed` is set or the deadline has passed */
+bool rd_agree_shrink_gone(int error); /* true if this errno of a connection means that the rank has ended */
 
 #define RD_AGREE_SHRINK_SILENT_MS 5000
 

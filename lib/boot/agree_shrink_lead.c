@@ -1,9 +1,8 @@
-/* The agreement, from the side of the lowest rank that lives. See agree_shrink.h.
+/* The agreement, from the side of the leader, the lowest surviving rank. See agree_shrink.h.
  *
- *   gather   until each of the others has come or is gone         ->  a list, or PREPARE if one of them is READY
- *   vote     until each of the list has said how it went          ->  PREPARE, or another list, or the failure
- *   prepare  until each of the list is READY or gone              ->  KEEP
- */
+ *   gather   until each of the others has come or is gone          ->  a list, or PREPARE if one of them is READY
+ *   vote     until each rank of the list has reported its result   ->  PREPARE, or another list, or the failure
+ *   prepare  until each rank of the list is READY or gone          ->  KEEP */
 #include "boot/agree_shrink.h"
 
 #include <errno.h>
@@ -17,8 +16,7 @@
 #include "base/thread.h"
 
 #define PATIENCE_MS                                                                                                    \
-    200 /* from a death to the end of the rendezvous: time for the others to reach it and hear of it                   \
-         */
+    200 /* from a death to the end of the rendezvous: time for the others to reach it and hear of the death */
 
 static rd_member_t *member_of(rd_agree_shrink_t *r, int rank)
 {
@@ -55,9 +53,9 @@ static void stop_knocking(rd_member_t *g)
     g->answered = 0;
 }
 
-/* ---- who lives ---- */
+/* ---- which ranks live ---- */
 
-/* A connection to one that has not come. While it stands, somebody is there. */
+/* Opens a connection to a rank that has not come. While the connection exists, the rank is alive. */
 static void probe(rd_agree_shrink_t *r, int rank)
 {
     rd_member_t *g = &r->member[rank];
@@ -69,8 +67,8 @@ static void probe(rd_agree_shrink_t *r, int rank)
         g->lost = rd_agree_shrink_gone(errno);
 }
 
-/* Something has happened to it, or it takes long. One that ends is tried again: only a refusal says that nobody is
- * there. */
+/* Handles an event on the probe, or a probe that takes long. A probe that ends is repeated: only a refusal says that
+ * the rank is gone. */
 static void knocked(rd_member_t *g, int event)
 {
     int error = 0;
@@ -95,7 +93,7 @@ static void tell(rd_member_t *g, int type, const void *data, size_t bytes)
         rd_chan_send(g->chan, type, data, bytes);
 }
 
-/* A failure for one member, or for all that have come. */
+/* Sends a failure to one member, or to all that have come. */
 static void tell_failure(rd_agree_shrink_t *r, rd_member_t *one, rondo_result_t code, const char *text)
 {
     rd_fail_t fail = {.code = code, .failed_rank = r->rank};
@@ -145,7 +143,7 @@ static void hear(rd_member_t *g)
     g->chan = NULL;
 }
 
-/* One turn: sleeps until something happens. */
+/* Runs one turn of the loop: sleeps until something happens, and handles it. */
 static void turn(rd_agree_shrink_t *r)
 {
     int n = r->nranks;
@@ -216,7 +214,7 @@ static const rd_member_state_t *state_of(rd_agree_shrink_t *r, int rank)
     return rank == r->rank ? &r->mine : &r->member[rank].state;
 }
 
-/* Those of the list that are here, or with `lost` those that are gone, and stand at least so far in this round. */
+/* Counts the ranks of the list that are not lost and have got at least as far as `least` in this round. */
 static int count(rd_agree_shrink_t *r, rd_standing_t least)
 {
     int n = 0;
@@ -237,7 +235,7 @@ static int count_lost(const rd_agree_shrink_t *r)
     return n;
 }
 
-/* Nobody has died, and yet it went wrong: no use in trying again. */
+/* No rank has died, and yet the attempt failed: there is no use in trying again. */
 static rondo_result_t cancel(rd_agree_shrink_t *r)
 {
     rd_boot_t *b = r->boot;
@@ -283,9 +281,9 @@ static decision_t decide_gathered(rd_agree_shrink_t *r)
         if (g && !g->came && !g->lost)
             return GOES_ON;
     }
-    /* READY under a leader that is gone: all had made it, and some may have kept it and left. Those who are here become
-     * READY first: should this leader die as well between one KEEP and the next, the one after it must find that out.
-     */
+    /* Some ranks are READY from a leader that is gone: all had made the communicator, and some may have kept it and
+     * left. The ranks that are here become READY first: should this leader die as well between one KEEP and the next,
+     * the next leader must find that out. */
     if (r->mine.standing >= RD_STANDS_MADE && count(r, RD_STANDS_READY) > 0)
         return prepare(r);
     make_list(r);
@@ -297,7 +295,7 @@ static decision_t decide_listed(rd_agree_shrink_t *r, rondo_result_t *result)
     int here = r->nmembers - count_lost(r);
     if (r->mine.standing == RD_STANDS_READY)
         return count(r, RD_STANDS_READY) == here ? keep(r) : GOES_ON;
-    if (here < r->nmembers) { /* the others will hear of it when they have come back from making */
+    if (here < r->nmembers) { /* the others will hear of it when they have returned from making the communicator */
         r->listed = 0;
         return decide_gathered(r);
     }
@@ -368,7 +366,8 @@ static void *attend(void *arg)
     return NULL;
 }
 
-/* Without it a death would be found out at the rendezvous' deadline: so a failure to start it is borne. */
+/* Without this thread a death would only be found at the deadline of the rendezvous, so a failure to start it is
+ * tolerated. */
 void rd_agree_shrink_attend(rd_agree_shrink_t *r)
 {
     if (!r->leads || r->nmembers == 1)

@@ -1,6 +1,6 @@
 /* Bruck's allgather over the neighbours' connections. After round k a rank holds the blocks of ranks rank..rank+2^k-1
- * (counted round the circle): it sends what it has to rank - 2^k and receives the next ones from rank + 2^k. log2(n)
- * rounds, each block crosses each rank once; no rank does more than another. */
+ * (counted round the circle): it sends the blocks that it has to rank - 2^k and receives the next ones from rank + 2^k.
+ * There are log2(n) rounds, and each block reaches each rank once; no rank does more than another. */
 #include "boot/boot_int.h"
 
 #include <errno.h>
@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUEUE (4 * RD_RECORD_DATA) /* queued at most, before the socket has taken some */
+#define QUEUE (4 * RD_RECORD_DATA) /* the most bytes that are queued before the socket has taken some */
 
 typedef struct round {
     rd_boot_t *b;
     rd_neighbour_t *from, *to;
     const unsigned char *out;
     unsigned char *in;
-    size_t out_left, in_left; /* bytes still to queue, to come */
+    size_t out_left, in_left; /* bytes still to be queued, and to be received */
     rd_boot_news_t news;
     int64_t until_ms;
 } round_t;
 
-/* The connection is dead, by what happened here: no look at the neighbours would tell of it. */
+/* The connection has died from an error on this side, so reading from the neighbours would not report it. */
 static rondo_result_t broken(round_t *r, const rd_chan_t *chan)
 {
     r->news.failed_rank = r->b->rank;
@@ -66,7 +66,7 @@ static rondo_result_t cma(round_t *r)
     return RONDO_SUCCESS;
 }
 
-/* Looks at all neighbours, not only at this round's: whoever is gone, nobody waits for long. */
+/* Polls all neighbours, not only those of this round: whichever rank is gone, no rank waits for long. */
 static rondo_result_t look(round_t *r, int ms)
 {
     rd_boot_t *b = r->b;
@@ -149,8 +149,8 @@ static rondo_result_t run(rd_boot_t *b, unsigned char *turned, size_t each, roun
     return RONDO_SUCCESS;
 }
 
-/* From here on the watch looks at the neighbours again. It is told of nothing that came before, so this looks a last
- * time, with the lock that the watch takes: what comes later is a new edge for it. */
+/* From here on the liveness thread reads from the neighbours again. It gets no event for what came before, so this
+ * function reads a last time, under the lock that the thread takes: what comes later is a new edge for it. */
 static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
 {
     pthread_mutex_lock(&b->lock);

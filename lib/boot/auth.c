@@ -1,4 +1,4 @@
-/* The handshake and the records, on bytes alone, so that tests can turn every bit of them.
+/* The handshake and the records, on bytes alone, so that tests can flip every bit of them.
  *
  *   hello:   0 "RNDO"   4 version   5 purpose   6 role   7 zero   8 job (16)   24 nonce (16)
  *           40 rank   44 nranks   48 slot   52 zero, all little-endian */

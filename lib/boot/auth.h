@@ -20,7 +20,7 @@
 #define RD_RECORD_HEAD 8
 #define RD_RECORD_DATA 16384 /* payload of one record, at most */
 #define RD_RECORD_MOST (RD_RECORD_HEAD + RD_RECORD_DATA + RD_PROOF)
-#define RD_ENDPOINT 32 /* what a server is bound to: its address, or the name of its unix socket */
+#define RD_ENDPOINT 32 /* what identifies a server: its address, or the name of its unix socket */
 
 /* What a connection is for. */
 typedef enum {
@@ -32,8 +32,8 @@ typedef enum {
 
 typedef struct rd_hello {
     rd_purpose_t purpose;
-    int rank, nranks; /* a rendezvous says -1, 0 */
-    int slot;         /* of a neighbour: which one */
+    int rank, nranks; /* a rendezvous sends -1 and 0 */
+    int slot;         /* of a neighbour: its number among the neighbours */
 } rd_hello_t;
 
 typedef struct rd_auth {
@@ -42,24 +42,25 @@ typedef struct rd_auth {
     unsigned char endpoint[RD_ENDPOINT];
     unsigned char hello[2][RD_HELLO]; /* the client's, the server's */
     unsigned char key_in[32], key_out[32];
-    uint64_t count_in, count_out; /* records */
+    uint64_t count_in, count_out; /* records received, records sent */
 } rd_auth_t;
 
 void rd_auth_begin(rd_auth_t *a, const rd_creds_t *creds, int server, const void *endpoint, size_t bytes,
                    const rd_hello_t *mine);
-/* Could these first `have` bytes become a hello of this job? */
+/* Returns true if these first `have` bytes may be the beginning of a hello of this job. */
 bool rd_auth_plausible(const rd_auth_t *a, const unsigned char *bytes, size_t have);
 int rd_auth_hello(rd_auth_t *a, const unsigned char hello[RD_HELLO],
-                  rd_hello_t *theirs); /* 0, or -1: not of this job */
+                  rd_hello_t *theirs); /* 0, or -1 if it is not of this job */
 void rd_auth_prove(const rd_auth_t *a, unsigned char proof[RD_PROOF]);
 int rd_auth_check(const rd_auth_t *a, const unsigned char proof[RD_PROOF]); /* 0 or -1 */
-void rd_auth_keys(rd_auth_t *a);                                            /* after both proofs are known to be good */
+void rd_auth_keys(rd_auth_t *a); /* to be called after both proofs have been checked */
 
 /* `out` holds RD_RECORD_HEAD + bytes + RD_PROOF. */
 void rd_auth_seal(rd_auth_t *a, int type, const void *data, size_t bytes, unsigned char *out);
-/* Length of the whole record that begins here (at least RD_RECORD_HEAD bytes are there); 0: not a record. */
+/* Returns the length of the whole record that begins here, of which at least RD_RECORD_HEAD bytes have arrived; 0 if it
+ * is not a record. */
 size_t rd_auth_length(const unsigned char *head);
 int rd_auth_open(rd_auth_t *a, const unsigned char *record,
-                 int *type); /* 0 or -1; payload at record + RD_RECORD_HEAD */
+                 int *type); /* 0 or -1; the payload begins at record + RD_RECORD_HEAD */
 
 #endif

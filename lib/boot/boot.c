@@ -1,4 +1,4 @@
-/* The bootstrap from outside: ids, creation, keys, derived ids. Joining is in join.c, the rendezvous in
+/* The bootstrap's public functions: ids, creation, keys, derived ids. Joining is in join.c, the rendezvous in
  * rendezvous.c, the exchange in allgather.c, leaving in leave.c. */
 #include "boot/boot_int.h"
 
@@ -28,7 +28,7 @@ rondo_result_t rd_boot_id_create(rondo_unique_id_t *id, const rd_env_t *env)
     randombytes_buf(mine.creds.job, sizeof(mine.creds.job));
     randombytes_buf(mine.creds.secret, sizeof(mine.creds.secret));
     rd_whois(whois);
-    /* a long host name gives way to the process number */
+    /* a long host name is dropped in favour of the process number */
     snprintf(mine.maker, sizeof(mine.maker), "%.35s", strlen(whois) < sizeof(mine.maker) ? whois : strrchr(whois, ':'));
     code = rd_rendezvous_start(&mine, listener, env->create_timeout_ms, NULL);
     if (code)
@@ -41,7 +41,7 @@ failed:
     return code;
 }
 
-/* Everybody's name and address; the first exchange also proves that all connections carry. */
+/* Exchanges the names and addresses of all ranks. This first exchange also proves that all connections work. */
 static rondo_result_t introduce(rd_boot_t *b)
 {
     struct {
@@ -63,8 +63,8 @@ static rondo_result_t introduce(rd_boot_t *b)
     return code;
 }
 
-/* A single rank needs no connection, but must not leave others of the same id waiting: where they have come, or may
- * come, the rendezvous sorts it out. Port 0 is a derived id, which nobody serves. */
+/* A single rank needs no connection, but must not leave others of the same id waiting: if they have come, or may come,
+ * the rendezvous handles it. Port 0 means a derived id, which no rank serves. */
 static rondo_result_t create_alone(rd_boot_t *b, const rd_env_t *env)
 {
     int nobody = b->id.addr.port[0] == 0 && b->id.addr.port[1] == 0;
@@ -120,7 +120,7 @@ rondo_result_t rd_boot_create(rd_boot_t **boot, const rondo_unique_id_t *id, int
     code = rd_id_unpack(&b->id, id, ctx);
     if (code)
         goto destroy;
-    /* A wrong rank or count goes to the rendezvous all the same: it tells the others why nothing comes of it. */
+    /* A wrong rank or count is sent to the rendezvous all the same, which tells the others why the creation fails. */
     while (nranks > 0 && nranks <= RD_MOST_RANKS && 1 << b->rounds < nranks)
         b->rounds++;
     if (nranks == 1 && rank == 0)
@@ -190,8 +190,9 @@ static rondo_result_t check_members(const rd_boot_t *b, const int *members, int 
     return RONDO_SUCCESS;
 }
 
-/* The listener stays with the bootstrap; the thread gets a descriptor of its own. Only one thread may accept from it: a
- * creation that has not ended by the next derivation has failed. */
+/* The listener stays with the bootstrap; the thread gets a descriptor of its own. Only one thread may accept
+ * connections from it, and a creation that has not ended by the next derivation has failed, so its thread is ended
+ * first. */
 static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
 {
     if (b->serving)
@@ -228,7 +229,7 @@ rondo_result_t rd_boot_id_derive(rd_boot_t *b, const int *members, int nmembers,
     new.derived = 1;
     rd_id_derive(&new.creds, &b->creds, "derived", text, bytes);
     free(text);
-    new.addr = nmembers > 1 ? b->addrs[members[0]] : rd_addr_loopback(4); /* port 0: nobody to meet */
+    new.addr = nmembers > 1 ? b->addrs[members[0]] : rd_addr_loopback(4); /* port 0: there is no other member */
     snprintf(new.maker, sizeof(new.maker), "%.35s", b->whois[members[0]]);
     if (members[0] == b->rank && nmembers > 1)
         code = serve_derived(b, &new);

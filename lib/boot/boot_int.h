@@ -1,4 +1,4 @@
-/* The bootstrap's own view of itself, shared by boot.c, join.c, allgather.c and leave.c. */
+/* The bootstrap's internals, shared by boot.c, join.c, allgather.c and leave.c. */
 #ifndef RD_BOOT_BOOT_INT_H
 #define RD_BOOT_BOOT_INT_H
 
@@ -8,19 +8,19 @@
 #include "boot/session.h"
 #include "boot/rendezvous.h"
 
-#define RD_BOOT_SLICE_MS 50 /* the longest sleep: bounds how late `stop` is seen */
+#define RD_BOOT_SLICE_MS 50 /* the longest sleep: limits how late `stop` is noticed */
 
-/* A connection to a neighbour. In round k a rank sends to rank - 2^k, which had connected to it, and receives from
- * rank + 2^k, to which it has connected. */
+/* A connection to a neighbour. In round k a rank sends to rank - 2^k, which had connected to it, and receives from rank
+ * + 2^k, to which it has connected. */
 typedef struct rd_neighbour {
     rd_chan_t *chan;
     int rank;
-    int left; /* it has said an orderly farewell */
+    int left; /* it has sent an orderly farewell */
 } rd_neighbour_t;
 
 struct rd_boot {
     rd_id_t id;
-    rd_creds_t creds; /* of this communicator alone: an id derived twice is the same, its meetings are not */
+    rd_creds_t creds; /* of this communicator alone: each meeting under a derived id has its own */
     int rank, nranks, rounds;
     rd_log_ctx_t *ctx;
     rd_stop_t *stop;
@@ -28,29 +28,30 @@ struct rd_boot {
     int listener; /* kept for the rendezvous of a derived id; -1: none */
     rd_addr_t addr;
     rd_neighbour_t from[RD_BOOT_ROUNDS], to[RD_BOOT_ROUNDS];
-    char (*whois)[RD_WHOIS]; /* of each rank */
+    char (*whois)[RD_WHOIS]; /* host and process of each rank */
     rd_addr_t *addrs;        /* where each rank listens */
-    pthread_mutex_t lock;    /* of the neighbours, between an operation and the watch */
-    int busy;                /* an allgather reads the neighbours: the watch keeps off */
+    pthread_mutex_t lock;    /* guards the neighbours, which operations and the liveness thread use */
+    int busy;                /* an allgather reads from the neighbours: the liveness thread does not */
     int said;                /* a farewell has been sent */
-    rd_fail_t parting;       /* a farewell that came during an allgather is sent when that ends */
+    rd_fail_t parting;       /* a farewell that was requested during an allgather is sent when that ends */
     int parting_set, parting_reporter;
-    unsigned char derived[16]; /* job of the rendezvous that this rank serves on its listener */
+    unsigned char derived[16]; /* the job of the rendezvous that this rank serves on its listener */
     int serving;
     int exchanges;
     size_t exchanged;
 };
 
-/* Finds the neighbours by way of the rendezvous. join.c */
+/* Finds the neighbours through the rendezvous. Defined in join.c. */
 rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env);
 
-/* Reads what a neighbour has sent up to the first part of an allgather; RONDO_ERR_REMOTE when it is gone or reports a
- * failure, with who is to blame. The caller holds the lock or is busy. leave.c */
+/* Reads what a neighbour has sent, up to the first part of an allgather. Returns RONDO_ERR_REMOTE when the neighbour is
+ * gone or reports a failure; `news` then says which rank is to blame. The caller holds the lock or has set `busy`.
+ * Defined in leave.c. */
 rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news);
-/* Handles a farewell record. leave.c */
+/* Handles a farewell record. Defined in leave.c. */
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
                              rd_boot_news_t *news);
-/* The caller holds the lock or is busy. */
+/* Sends a farewell. The caller holds the lock or has set `busy`. */
 void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter);
 
 #endif

@@ -5,8 +5,8 @@
  *     an error:     8 code (4)  12 text (100)
  *   112 checksum (16)
  *
- * The checksum finds damage and garbage, not forgery: who can write an id can also write its checksum. Several roots
- * will be several ids, so the form has room for one address only. */
+ * The checksum detects damage and garbage, not forgery: whoever can write an id can also write its checksum. Several
+ * roots would be several ids, so the format has room for one address only. */
 #include "boot/id.h"
 
 #include <errno.h>

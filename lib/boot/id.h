@@ -6,30 +6,31 @@
 
 #define RD_WHOIS 80 /* "host:pid" */
 
-/* What a handshake proves: to have the secret of this job. */
+/* What a handshake proves: that the other side has the secret of this job. */
 typedef struct rd_creds {
     unsigned char job[16];
     unsigned char secret[32];
 } rd_creds_t;
 
 typedef struct rd_id {
-    rd_addr_t addr; /* of the rendezvous */
+    rd_addr_t addr; /* the address of the rendezvous */
     rd_creds_t creds;
-    char maker[36]; /* "host:pid" of who serves it, shortened; for messages */
-    int derived;    /* from another communicator's, which the ranks have in common */
+    char maker[36]; /* "host:pid" of the process that serves it, shortened; for messages */
+    int derived;    /* nonzero: derived from the id of another communicator, to which all the ranks belong */
 } rd_id_t;
 
 void rd_id_pack(rondo_unique_id_t *id, const rd_id_t *in);
 void rd_id_pack_error(rondo_unique_id_t *id, rondo_result_t code, const char *text);
-/* Success, or an error said through rd_error: not an id, damaged, another version, or the error that it carries. */
+/* Returns RONDO_SUCCESS, or an error reported through rd_error: it is not an id, it is damaged or of another version,
+ * or it carries an error itself. */
 rondo_result_t rd_id_unpack(rd_id_t *out, const rondo_unique_id_t *id, rd_log_ctx_t *ctx);
 
-/* out = HMAC(secret; label, job, data): keys and secrets for one purpose each. */
+/* out = HMAC(secret; label, job, data). Yields keys and secrets, each for one purpose. */
 void rd_id_key(const rd_creds_t *creds, const char *label, const void *data, size_t bytes, unsigned char out[32]);
-/* Those of the same kind that follow from `creds` and `data`. */
+/* Derives further credentials from `creds` and `data`. */
 void rd_id_derive(rd_creds_t *out, const rd_creds_t *creds, const char *label, const void *data, size_t bytes);
 
 rondo_result_t rd_crypto_init(rd_log_ctx_t *ctx);
-void rd_whois(char text[RD_WHOIS]); /* this process */
+void rd_whois(char text[RD_WHOIS]); /* of this process */
 
 #endif

@@ -1,15 +1,15 @@
 /* Joining: a rank's way from the id to its neighbours.
  *
- *   dial the rendezvous, shake hands, listen, say JOIN  ..  TABLE  ->  dial the neighbours above, let in those below
+ *   dial the rendezvous, shake hands, listen, send JOIN  ..  TABLE  ->  dial the neighbours above, accept those below
  *   ->  READY, leave the rendezvous
  *
- * A rendezvous of a derived id that closes without a word is the one before, whose ranks are not yet all through: it is
- * dialled again, until the right one is there.
+ * A rendezvous of a derived id that closes the connection without sending anything is the previous one, whose ranks
+ * have not all finished yet: it is dialled again until the right one is there.
  *
- * One loop over poll drives all of it, so that strangers at the listener, a rendezvous that reports a failure and an
- * abort from another thread are seen in every phase. Where to listen: on RONDO_IFACE's address if it is set; on
- * loopback if the rendezvous was reached on this host; else on the address by which it was reached. If it then turns
- * out that other ranks are on other hosts, the rendezvous asks those on loopback to move. */
+ * One loop over poll drives all of it, so that unauthenticated connections at the listener, a rendezvous that reports a
+ * failure and an abort from another thread are noticed in every phase. The rank listens on RONDO_IFACE's address if it
+ * is set; on loopback if the rendezvous was reached on this host; else on the address by which it was reached. If it
+ * then turns out that other ranks are on other hosts, the rendezvous asks the ranks on loopback to move. */
 #include "boot/boot_int.h"
 
 #include <errno.h>
@@ -21,14 +21,14 @@
 #include "boot/listener.h"
 
 #define TELL_MS 500
-#define RETRY_MS 5000 /* how long a server that closes before the handshake is over is tried again */
+#define RETRY_MS 5000 /* for how long a server that closes before the end of the handshake is dialled again */
 
 typedef struct dial {
     rd_addr_t addr;
     rd_hello_t hello;
     rd_chan_t *chan;
-    int tries, opened, unheard; /* unheard: nothing has come, and by that sign it may be dialled again */
-    int closed;                 /* it was open before */
+    int tries, opened, unheard; /* unheard: nothing has been received, so it may be dialled again */
+    int closed;                 /* it has been open before */
     int64_t again_ms, cancel_ms;
 } dial_t;
 
@@ -41,7 +41,7 @@ typedef struct joining {
     int tabled, missing;             /* missing: neighbours without a connection; the listener is open when tabled */
     int64_t deadline_ms, stopped_ms; /* stopped_ms: when the stop word was first seen set; 0: not yet */
     rondo_result_t code;
-    int from_rendezvous; /* the failure came from the rendezvous: it need not be told */
+    int from_rendezvous; /* the failure came from the rendezvous, which need not be told */
     int said;            /* the failure was logged where it happened */
     char text[sizeof(((rd_fail_t *)0)->text)];
 } joining_t;
@@ -67,7 +67,7 @@ static void dial_again(dial_t *d)
 {
     rd_chan_free(d->chan);
     d->chan = NULL;
-    if (d->opened) /* there is somebody */
+    if (d->opened) /* a server is there */
         d->cancel_ms = rd_clock_ms() + RETRY_MS;
     d->closed |= d->opened;
     d->opened = 0;
@@ -75,8 +75,8 @@ static void dial_again(dial_t *d)
     d->tries++;
 }
 
-/* Makes the attempt go on. 0, or the errno for which it is given up. A server that closes early may only have been
- * flooded, so that is tried again; a port where nobody listens stays closed. */
+/* Continues the attempt to connect. Returns 0, or the errno for which it is given up. A server that closes early may
+ * only have been flooded, so it is dialled again; a port where nobody listens is given up. */
 static int dial_pump(dial_t *d, const rd_creds_t *creds)
 {
     int64_t now = rd_clock_ms();
@@ -107,7 +107,7 @@ static bool is_open(const dial_t *d)
     return d->chan && d->chan->state == RD_CHAN_OPEN;
 }
 
-/* At b->addr, on any port. */
+/* Listens at b->addr, on any port that is allowed. */
 static void listen_there(joining_t *j)
 {
     rd_boot_t *b = j->b;
@@ -122,7 +122,7 @@ static void listen_there(joining_t *j)
     }
 }
 
-/* The rendezvous knows us: listen and say where. */
+/* The rendezvous has authenticated this rank, which now listens and sends its address. */
 static void say_join(joining_t *j)
 {
     rd_boot_t *b = j->b;
@@ -141,7 +141,7 @@ static void say_join(joining_t *j)
         fail(j, RONDO_ERR_INVALID_ARGUMENT, "RONDO_IFACE=%s is no interface here", j->env->iface);
     if (!j->code)
         listen_there(j);
-    join.addr = b->addr; /* also after a failure here: the rendezvous must know who reports it */
+    join.addr = b->addr; /* also after a failure here: the rendezvous must know which rank reports it */
     rd_chan_send(j->rendezvous.chan, RD_REC_JOIN, &join, sizeof(join));
 }
 
@@ -154,7 +154,8 @@ static void on_move(joining_t *j)
         rd_chan_send(j->rendezvous.chan, RD_REC_ADDR, &b->addr, sizeof(b->addr));
 }
 
-/* From here on nobody is let in who has not got the same salt: the listener has held them back so far. */
+/* From here on only ranks with the same salt are let in. Before, connections waited in the queue of the listening
+ * socket. */
 static void on_table(joining_t *j, const unsigned char *data, size_t bytes)
 {
     rd_boot_t *b = j->b;
@@ -304,7 +305,8 @@ static void check(joining_t *j)
     rd_boot_t *b = j->b;
     char text[RD_ADDR_TEXT];
     rondo_result_t code = rd_stop_get(b->stop);
-    /* Who sees a death from here tells the rendezvous, for those who do not: if it is reached soon. It may be over. */
+    /* A rank that learns of a death from its stop word reports it to the rendezvous, for the ranks that do not learn of
+     * it, if the rendezvous is reached soon. It may have ended. */
     if (code && j->stopped_ms == 0)
         j->stopped_ms = rd_clock_ms();
     if (code && (code != RONDO_ERR_REMOTE || is_open(&j->rendezvous) || rd_clock_ms() - j->stopped_ms > TELL_MS))
@@ -333,7 +335,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
 {
     joining_t j = {.b = b, .env = env, .missing = 2 * b->rounds};
     rd_hello_t hello = {.purpose = RD_FOR_MEETING, .rank = b->rank, .nranks = b->nranks};
-    if (b->timeout_ms > 0) /* later than the rendezvous', whose message knows more */
+    if (b->timeout_ms > 0) /* later than that of the rendezvous, whose message says more */
         j.deadline_ms = rd_clock_ms() + b->timeout_ms + 2000;
     dial_begin(&j.rendezvous, &b->id.addr, &hello);
     j.rendezvous.unheard = 1;

@@ -1,9 +1,9 @@
-/* After creation: how a rank leaves, and how its neighbours learn it.
+/* After creation: how a rank leaves, and how its neighbours learn of it.
  *
- * A rank that leaves in order says farewell; one that has failed, or has learnt of a failure, says who is to blame; one
- * that dies says nothing, and its sockets end. A failure is passed on once by each rank that hears of it, with the
- * number of the one that found it out, so all know after at most log2(n) hops; and where that one is itself to blame,
- * because it can no longer hear, they have its name too. */
+ * A rank that leaves in order sends a farewell. A rank that has failed, or has learnt of a failure, sends a farewell
+ * that names the rank to blame. A rank that dies sends nothing, and its sockets end. Each rank that hears of a failure
+ * passes it on once, with the number of the rank that found it out, so all ranks know after at most log2(n) hops. If
+ * the rank that found it out is itself to blame, because it can no longer receive, they have its name too. */
 #include "boot/boot_int.h"
 
 #include <errno.h>
@@ -19,10 +19,11 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
                  said == RONDO_ERR_ABORTED   ? "was aborted"
                  : said == RONDO_ERR_TIMEOUT ? "gave up waiting"
                                              : "has failed");
-    else if (said == RONDO_ERR_TIMEOUT) /* alive, as far as anybody knows */
+    else if (said == RONDO_ERR_TIMEOUT) /* the rank is alive, as far as is known */
         snprintf(text, size, "rank %d (%s) did not come in time, as rank %d (%s) reports", failed_rank, ctx, first,
                  said_by);
-    else if (failed_rank == b->rank) /* a network that is cut in one direction: they are heard, and do not hear */
+    else if (failed_rank == b->rank) /* a network that is cut in one direction: this rank receives from the others, and
+                                        they do not receive from it */
         snprintf(text, size, "rank %d (%s) reports that this rank, %d, was lost: nothing of it arrives any more", first,
                  said_by, failed_rank);
     else
@@ -37,7 +38,8 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
     if (bytes != sizeof(said))
         return RONDO_SUCCESS;
     memcpy(said, data, bytes);
-    /* Who leaves over a mismatch has sent all that the others need to find it for themselves, with the same words. */
+    /* A rank that leaves over a mismatch has sent all that the others need to find it themselves, with the same words.
+     */
     if (said[0] == RONDO_SUCCESS || said[0] == RONDO_ERR_MISMATCH) {
         from->left = 1;
         return RONDO_SUCCESS;
@@ -53,7 +55,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     size_t bytes;
     int type;
     while (rd_chan_next(from->chan, &type, &data, &bytes)) {
-        if (type == RD_REC_DATA) { /* of an exchange that has yet to begin here */
+        if (type == RD_REC_DATA) { /* it belongs to an exchange that has yet to begin here */
             rd_chan_put_back(from->chan);
             return RONDO_SUCCESS;
         }
@@ -79,7 +81,8 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporte
     rondo_result_t stopped = rd_stop_get(b->stop);
     if (b->said)
         return;
-    /* Leaving after a failure is not leaving in order; but a mismatch or a missed deadline the others find as well. */
+    /* Leaving after a failure is not leaving in order; but the others find a mismatch or a missed deadline themselves.
+     */
     if (code == RONDO_SUCCESS && stopped && stopped != RONDO_ERR_MISMATCH && stopped != RONDO_ERR_TIMEOUT) {
         said[0] = stopped;
         said[1] = atomic_load(&b->stop->failed_rank);

@@ -1,7 +1,8 @@
-/* The listener. Whoever can reach the port can connect, so a stranger may cost only a bounded share: one of 64 places,
- * the bytes of a hello, two seconds, or twenty if it has named this job. When the places are taken, one who has not
- * goes first, the oldest of them; a rank that loses its place under a flood tries again by itself. Everything is driven
- * by poll: no stranger, however slow, keeps the others waiting. */
+/* The listener. Anybody who can reach the port can connect, so a connection that is not yet authenticated may cost only
+ * a bounded share: one of 64 places, the bytes of a hello, and two seconds, or twenty if it has named this job. When
+ * all places are taken, the oldest connection that has not named the job is dropped; a rank that loses its place under
+ * a flood tries again by itself. Everything is driven by poll: no connection, however slow, keeps the others waiting.
+ */
 #include "boot/listener.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 
 #include "base/wait.h"
 
-#define ACCEPTS 32 /* in one turn, so that a flood leaves time for those inside */
+#define ACCEPTS 32 /* in one turn, so that a flood leaves time for the connections that were accepted before */
 
 void rd_listener_open(rd_listener_t *d, int fd, const rd_creds_t *creds, const void *endpoint, size_t bytes,
                       const rd_hello_t *mine)
@@ -64,14 +65,14 @@ static void make_room(rd_listener_t *d)
     drop(d, victim);
 }
 
-/* Without a free descriptor accept fails also where it would have found nobody. */
+/* Without a free descriptor accept fails even if no connection is waiting. */
 static bool somebody_waits(const rd_listener_t *d)
 {
     struct pollfd p = {.fd = d->fd, .events = POLLIN};
     return poll(&p, 1, 0) > 0;
 }
 
-/* False: nobody waits there. */
+/* Returns false if no connection is waiting. */
 static bool let_in(rd_listener_t *d)
 {
     int fd = rd_sock_accept(d->fd);
@@ -87,7 +88,8 @@ static bool let_in(rd_listener_t *d)
     if (c)
         d->pending[d->npending++] = c;
     if (c)
-        rd_chan_pump(c); /* a rank's hello is usually there already: it is answered before the next one is let in */
+        rd_chan_pump(
+            c); /* a rank's hello has usually arrived already: it is answered before the next connection is accepted */
     return true;
 }
 

@@ -16,7 +16,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static rd_served_t *all;
-static rd_served_t *volatile inherited; /* in a forked child: its parent's, which stay; never read, but not lost */
+static rd_served_t
+    *volatile inherited; /* in a forked child: those of its parent, which stay allocated; never read, but no leak */
 
 static void fork_prepare(void)
 {
@@ -28,7 +29,7 @@ static void fork_parent(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* The threads stayed in the parent, and so what they were at work on cannot be freed here. */
+/* The threads stayed in the parent, so the structs that they were working on cannot be freed here. */
 static void fork_child(void)
 {
     if (all)
@@ -85,7 +86,7 @@ static void cancel(rd_served_t *s, const char *why)
     const char *none = NULL;
     uint64_t one = 1;
     if (atomic_compare_exchange_strong(&s->cancelled, &none, why) && write(s->wake, &one, sizeof(one)) < 0)
-        return; /* cannot be: an eventfd holds 2^64 of them */
+        return; /* cannot happen: an eventfd counts up to 2^64 */
 }
 
 static void join_and_free(rd_served_t *s)
@@ -108,7 +109,8 @@ void rd_served_finish(const unsigned char job[16], int64_t ms, const char *why)
         until.tv_nsec -= 1000000000;
     }
     pthread_mutex_lock(&lock);
-    while (*(p = find(job)) && !(*p)->done) { /* found anew each time: another rank of this process may have freed it */
+    while (*(p = find(job)) &&
+           !(*p)->done) { /* looked up again each time: another rank of this process may have freed it */
         (*p)->awaited = 1;
         if (expired)
             cancel(*p, why);

@@ -1,12 +1,14 @@
 /* The rendezvous thread.
  *
- * Members come through the listener (so they hold the secret), say who they are, and wait. When all have come, each is
- * told where its neighbours listen; it connects to them, says that it is ready and leaves. The rendezvous sees all
- * ranks and is therefore the one to say what is wrong: a rank claimed twice, different rank counts, a rank that left or
- * failed or did not come in time. Whatever it is, all who are there and all who still come are told the same sentence.
+ * Members come through the listener (so they hold the secret), introduce themselves and wait. When all have come, each
+ * receives the addresses of its neighbours, connects to them, reports that it is ready and leaves. The rendezvous sees
+ * all ranks, and therefore it is the one that reports what is wrong: a rank that is claimed twice, different rank
+ * counts, or a rank that left, failed or did not come in time. In each case all ranks that are there, and all that
+ * still come, receive the same sentence.
  *
- * A derived id may be used again, and a rank may come for the next time while others are not yet through with this one.
- * Who has been told all it came for and comes again is turned away, without a word, and tries again: join.c. */
+ * A derived id may be used again, and a rank may come for the next time while others have not yet finished with this
+ * one. A rank that has already received all it came for, and comes again, is disconnected without an answer and tries
+ * again: see join.c. */
 #include "boot/rendezvous.h"
 
 #include <errno.h>
@@ -20,13 +22,13 @@
 #include "boot/registry.h"
 #include "base/wait.h"
 
-#define SLICE_MS 50 /* the longest sleep: bounds how late a deadline is seen */
+#define SLICE_MS 50 /* the longest sleep: limits how late a deadline is noticed */
 
 typedef struct member {
     rd_chan_t *chan;
     rd_join_t join;
-    int joined, ready, told; /* told: it has the table, or knows of the failure */
-    int moving;              /* asked to listen elsewhere */
+    int joined, ready, told; /* told: it has the table (1), or knows of the failure (2) */
+    int moving;              /* it was asked to listen at another address */
 } member_t;
 
 typedef struct rendezvous {
@@ -38,11 +40,11 @@ typedef struct rendezvous {
     int64_t timeout_ms, first_ms;
     member_t *member;
     int nmembers, room;
-    int nranks; /* as the first member says; 0: nobody came yet */
-    int most;   /* the greatest that any member said */
+    int nranks; /* as the first member says; 0: no member has come yet */
+    int most;   /* the greatest count that any member gave */
     int njoined, nready, ntold, nmoving;
     int tabled;
-    int *by_rank; /* member of each rank, -1: none */
+    int *by_rank; /* the member of each rank; -1: none */
     rd_fail_t fail;
     struct pollfd *polls;
     int polls_room;
@@ -65,7 +67,7 @@ static int rank_of(const member_t *g)
     return g->chan->theirs.rank;
 }
 
-/* Everything that can be wrong about a newcomer. */
+/* Checks everything that can be wrong with a new member. */
 static void examine(rendezvous_t *m, member_t *g)
 {
     int rank = rank_of(g), nranks = g->chan->theirs.nranks;
@@ -144,7 +146,7 @@ static void on_record(rendezvous_t *m, member_t *g, int type, const unsigned cha
         said.text[sizeof(said.text) - 1] = 0;
         fail(m, said.code, said.failed_rank, "rank %d (%s): %s", rank_of(g), g->join.whois, said.text);
         m->ntold += g->told != 2;
-        g->told = 2; /* it knows */
+        g->told = 2; /* it knows of the failure */
     }
 }
 
@@ -163,7 +165,7 @@ static void serve(rendezvous_t *m, member_t *g)
              g->join.whois);
 }
 
-/* The first few ranks that have not come. */
+/* Lists the first few ranks that have not come. */
 static void missing(const rendezvous_t *m, char *text, size_t room)
 {
     size_t used = 0;
@@ -247,7 +249,7 @@ static void send_failure(rendezvous_t *m)
     }
 }
 
-/* What follows from what is known now. */
+/* Takes the actions that follow from the present state. */
 static void decide(rendezvous_t *m)
 {
     check_deadline(m);
@@ -263,7 +265,8 @@ static void decide(rendezvous_t *m)
         send_failure(m);
 }
 
-/* Members that are through keep their place in the list (by_rank points there) but not their connection. */
+/* Returns true if the rendezvous has ended. Members that have finished keep their place in the list (by_rank points
+ * there), but not their connection. */
 static bool is_over(const rendezvous_t *m)
 {
     if (!m->fail.code)
@@ -275,7 +278,7 @@ static bool is_over(const rendezvous_t *m)
            (m->timeout_ms > 0 && m->first_ms && rd_clock_ms() - m->first_ms >= m->timeout_ms + 1000);
 }
 
-/* 0, or -1: no memory. */
+/* Returns 0, or -1 if there is no memory. */
 static int admit(rendezvous_t *m, rd_chan_t *chan)
 {
     if (chan->theirs.purpose != RD_FOR_MEETING) {
@@ -297,7 +300,7 @@ static int admit(rendezvous_t *m, rd_chan_t *chan)
     return 0;
 }
 
-/* One turn: sleeps until something happens. 0, or -1: no memory. */
+/* Runs one turn of the loop: sleeps until something happens, and handles it. Returns 0, or -1 if there is no memory. */
 static int turn(rendezvous_t *m)
 {
     int need = 1 + RD_LISTENER_POLLS + m->nmembers, n = 0;
@@ -345,7 +348,7 @@ static void *rendezvous_run(void *arg)
 {
     rendezvous_t *m = arg;
     while (!is_over(m)) {
-        if (turn(m) != 0) { /* who is not yet in learns it by the end of the connection */
+        if (turn(m) != 0) { /* a rank that is not yet admitted learns of it from the end of its connection */
             fail(m, RONDO_ERR_NO_MEMORY, -1, "the rendezvous (%s) has no memory", m->id.maker);
             send_failure(m);
             break;
@@ -389,7 +392,7 @@ void rd_rendezvous_leave(const rd_id_t *id, rondo_result_t code)
 {
     int64_t grace_ms = code == RONDO_SUCCESS       ? 10000
                        : code == RONDO_ERR_ABORTED ? 0
-                       : code == RONDO_ERR_TIMEOUT ? 100 /* who is late has been waited for */
+                       : code == RONDO_ERR_TIMEOUT ? 100 /* late ranks have been waited for */
                                                    : 1000;
     rd_served_finish(id->creds.job, grace_ms, "the creation failed there");
 }

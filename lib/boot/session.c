@@ -1,6 +1,6 @@
-/* Channels. Everything is driven by rd_chan_pump, which never waits, so that one thread can serve any number of them
- * and a slow or silent stranger costs a few bytes, never time. A stranger's bytes go into a small fixed buffer; a
- * buffer for records is only allocated when its proof was right. */
+/* Channels. Everything is driven by rd_chan_pump, which never waits, so that one thread can serve any number of them,
+ * and a slow or silent peer costs a few bytes, never time. Until a peer is authenticated its bytes go into a small
+ * fixed buffer; a buffer for records is only allocated once its proof was right. */
 #include "boot/session.h"
 #include "base/wait.h"
 
@@ -93,7 +93,7 @@ static void flush(rd_chan_t *c)
             return;
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0) { /* what the other side had sent before it closed may still be read */
+        if (n < 0) { /* what the peer had sent before it closed may still be read */
             c->error = errno;
             c->out_done = c->out_have;
             if (c->state != RD_CHAN_OPEN)
@@ -105,7 +105,7 @@ static void flush(rd_chan_t *c)
     c->out_done = c->out_have = 0;
 }
 
-/* Room for `bytes` at the end of the queue. */
+/* Returns space for `bytes` at the end of the queue. */
 static unsigned char *queue(rd_chan_t *c, size_t bytes)
 {
     if (c->out_done) {
@@ -165,7 +165,7 @@ static void connected(rd_chan_t *c)
     say_hello(c);
 }
 
-/* Reads until `want` bytes are there, or no more come now. True: they are there. */
+/* Reads until `want` bytes are there, or no more come now. Returns true if they are there. */
 static bool fill(rd_chan_t *c, size_t want)
 {
     while (c->in_have < want) {
@@ -270,7 +270,7 @@ bool rd_chan_next(rd_chan_t *c, int *type, const unsigned char **data, size_t *b
         return false;
     }
     if (c->in_have < length) {
-        if (c->ended) /* half a record will never be whole */
+        if (c->ended) /* an incomplete record will never be completed */
             c->in_have = 0;
         return false;
     }

@@ -1,6 +1,6 @@
-/* Sockets of the bootstrap. All are close-on-exec, do not block, and are known to a small table, so that the child of a
- * fork closes them: a child that kept a copy would keep its parent's connections open after the parent's death, and
- * peers would wait for a dead rank. */
+/* Sockets of the bootstrap. All are close-on-exec, do not block, and are recorded in a small table, so that the child
+ * of a fork closes them: a child that kept a copy would keep its parent's connections open after the parent's death,
+ * and peers would wait for a dead rank. */
 #include "boot/sock.h"
 
 #include <arpa/inet.h>
@@ -155,7 +155,8 @@ static bool is_link_local(const rd_addr_t *addr)
                              : addr->ip[0] == 169 && addr->ip[1] == 254;
 }
 
-/* How well an interface's address fits: 0 not at all; IPv4 before IPv6 because every site routes it. */
+/* Rates how well an interface's address fits: 0 means not at all. IPv4 is preferred to IPv6 because every site routes
+ * it. */
 static int fitness(const struct ifaddrs *i, const rd_addr_t *addr, const char *wanted)
 {
     char ip[INET6_ADDRSTRLEN] = "";
@@ -200,7 +201,8 @@ rondo_result_t rd_addr_choose(rd_addr_t *addr, const rd_env_t *env)
     return RONDO_SUCCESS;
 }
 
-/* A kept socket, or -1. SO_REUSEADDR lets a port of RONDO_PORTS be taken again while old connections of it linger. */
+/* Returns a socket that is in the table, or -1. SO_REUSEADDR lets a port of RONDO_PORTS be taken again while old
+ * connections of it linger. */
 static int kept_socket(int family)
 {
     rd_fd_fork_lock();
@@ -225,7 +227,7 @@ rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_
 {
     char text[RD_ADDR_TEXT];
     int one = 1, bound = -1, port = env->port_first, s = -1;
-    do { /* a socket each time: one that was bound cannot be bound again when listen found the port taken */
+    do { /* a new socket each time: one that was bound cannot be bound again when listen found the port taken */
         rd_fd_close(s);
         s = kept_socket(addr->family == 4 ? AF_INET : AF_INET6);
         if (s < 0)
@@ -263,22 +265,23 @@ int rd_sock_connect(const rd_addr_t *addr)
     return -1;
 }
 
-#define PROBED_S 1       /* silence after which the kernel asks, and asks again */
-#define DOUBTFUL_MS 1400 /* after which the first answer is overdue */
+#define PROBED_S 1       /* silence after which the kernel sends a probe, and time between probes */
+#define DOUBTFUL_MS 1400 /* silence after which the answer to the first probe is overdue */
 
 void rd_sock_heartbeat(int fd)
 {
-    int on = 1, idle_s = PROBED_S, every_s = PROBED_S, silent_ms = 4500; /* judged at the next probe */
+    int on = 1, idle_s = PROBED_S, every_s = PROBED_S, silent_ms = 4500; /* checked at the next probe */
 
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms)); /* of what is on its way, too */
-    setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof(on));       /* which is sent again more often */
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms)); /* limits unacknowledged data, too */
+    setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof(on));       /* which is resent more often */
 }
 
-/* Where packets are lost, four probes in a row may be, so a doubtful peer is asked more often: when the idle time is
- * set and has passed, Linux sends a probe at once (tcp_sock_set_keepidle_locked, then tcp_keepalive_timer). */
+/* Where packets are lost, four probes in a row may be lost, so a doubtful peer is probed more often: when the idle time
+ * is set and has already passed, Linux sends a probe at once (tcp_sock_set_keepidle_locked, then tcp_keepalive_timer).
+ */
 void rd_sock_doubt(int fd)
 {
     int idle_s = PROBED_S;

@@ -1,4 +1,4 @@
-/* What NCCL's names mean here: see binding.h. */
+/* The functions for bindings: see binding.h. */
 #include <string.h>
 #include <strings.h>
 

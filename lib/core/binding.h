@@ -1,6 +1,5 @@
-/* For rondo's bindings to other languages, which see of an argument what C does not. Not installed: programs have no
- * use for it.
- */
+/* For rondo's bindings to other languages, which know more about an argument than C does. This header is not installed:
+ * programs have no use for it. */
 #ifndef RD_CORE_BINDING_H
 #define RD_CORE_BINDING_H
 
@@ -8,22 +7,19 @@
 
 #pragma GCC visibility push(default)
 
-/* The binding refuses a call before rondo has seen it, and returns `result`. Like any refusal it leaves the
- * communicator unharmed, is what rondo_last_error says, and inside a group what its end returns. The sentence goes on
- * after "CALL: ".
- */
+/* Called by a binding that refuses a call before rondo has seen it; returns `result`. Like any refusal it leaves the
+ * communicator unharmed, becomes the text of rondo_last_error, and inside a group is what the end of the group returns.
+ * `sentence` is printed after "CALL: ". */
 rondo_result_t rondo_call_refuse(rondo_comm_t comm, rondo_result_t result, const char *call, const char *sentence);
 
-/* All ranks, before any operation: what is registered on this communicator lies alike on all ranks whenever an
- * operation uses it, and other buffers may be used as well. So RONDO_CUDA_COPY speaks of registered buffers alone, and
- * refuses no other one. NCCL's symmetric windows are such.
- */
+/* To be called on all ranks before any operation. It declares that every buffer registered on this communicator is
+ * registered on all ranks alike whenever an operation uses it, while other buffers may be used as well. So
+ * RONDO_CUDA_COPY concerns registered buffers only, and refuses no others. NCCL's symmetric windows are like this. */
 rondo_result_t rondo_comm_windows(rondo_comm_t comm);
 
-/* The algorithm, as RONDO_ALGO names it, that does `operation` on host memory or between GPUs as NCCL's algorithm of
- * this name does: `nccl` has so many letters. `proto`: one that goes by this protocol of RONDO_PROTO; NULL: by any.
- * NULL: there is none.
- */
+/* Returns the algorithm, as RONDO_ALGO names it, that performs `operation` on host memory or between GPUs in the way of
+ * NCCL's algorithm `nccl`, a name of `letters` letters. `proto` restricts it to algorithms with this protocol of
+ * RONDO_PROTO; NULL allows any. Returns NULL if there is none. */
 const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t letters, int gpus, const char *proto);
 
 #pragma GCC visibility pop

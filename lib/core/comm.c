@@ -1,4 +1,4 @@
-/* What users do to a communicator: create, ask, finish, revoke, abort, destroy. */
+/* What users do with a communicator: create, query, finish, revoke, abort, destroy. */
 #include "core/comm.h"
 
 #include "boot/id.h"
@@ -19,7 +19,7 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
     return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: comm is %s", call,
                     comm ? "not a communicator, or one that has been destroyed" : "NULL");
 }
-/* The other ranks learn that this one leaves; one that leaves after a failure does not leave in order. */
+/* Ends a communicator. The other ranks learn that this one leaves; leaving after a failure is not leaving in order. */
 static void end(rondo_comm_t comm, uint64_t mark)
 {
     atomic_store(&comm->alive, mark);
@@ -44,7 +44,7 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
     return rd_comm_make(comm, nranks, id, rank, config, NULL);
 }
 
-/* Waits for what is submitted or enqueued. */
+/* Waits for everything that is submitted or enqueued. */
 static rondo_result_t drain(rondo_comm_t comm)
 {
     return comm->cuda ? rd_cuda_drain(comm->cuda) : rd_queue_drain(&comm->queue);

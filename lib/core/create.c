@@ -1,4 +1,4 @@
-/* A communicator is made room by room, and taken down again. */
+/* How a communicator is made, module by module, and taken down again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "progress/signature.h"
 
 #define SPIN 4000     /* polls before the first yield where every rank has a core */
-#define SPIN_YIELD 20 /* of a short exchange where two share one: some 200 ns */
+#define SPIN_YIELD 20 /* polls of a short exchange where two ranks share a core: some 200 ns */
 
 #define FIRST_MARK 0x726f6e646f436f6du
 
@@ -34,7 +34,7 @@ int rd_comm_inherited(rondo_comm_t comm)
     return alive >= FIRST_MARK && alive < rd_comm_mark;
 }
 
-/* ---- what the communicator's health is told to do ---- */
+/* ---- the functions of the communicator's health ---- */
 
 static void tell_node(void *arg, rondo_result_t code, int failed_rank, int reporter)
 {
@@ -83,7 +83,7 @@ static void poll_device(void *arg)
     rd_cuda_health_poll(comm->cuda);
 }
 
-/* In reverse order of creation. */
+/* Takes the modules down in reverse order of creation. */
 void rd_comm_take_down(rondo_comm_t comm)
 {
     rondo_result_t code = rd_health_check(&comm->health);
@@ -101,7 +101,7 @@ void rd_comm_take_down(rondo_comm_t comm)
     rd_node_free(&comm->node);
     rd_boot_destroy(comm->boot);
 }
-/* An older caller's config is shorter: what it lacks has its default. */
+/* An older caller's config is shorter: the fields that it lacks have their defaults. */
 static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given)
 {
     static _Atomic unsigned serial;
@@ -142,8 +142,8 @@ static rondo_result_t add_transport(rondo_comm_t comm, const rd_transport_ops_t 
     return rd_conns_bind(&comm->conns, t, args);
 }
 
-/* Every transport within nodes adds to the connections there; between nodes there is one. A CUDA communicator's
- * net communicators have that one. */
+/* Every transport within nodes contributes to the connections there; between nodes there is only one. A CUDA
+ * communicator leaves that one to its net communicators. */
 static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *layout)
 {
     const rd_transport_args_t args = {comm->rank, comm->nranks, &comm->node, &comm->conns,
@@ -161,8 +161,8 @@ static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *lay
     return result == RONDO_SUCCESS ? add_transport(comm, ops, &args) : result;
 }
 
-/* One layout for all: every node is laid out for the fullest. A CUDA communicator's data takes other ways: its ranks
- * share memory for their controls alone. */
+/* Makes one layout for all ranks: every node is laid out like the fullest. A CUDA communicator's data does not use
+ * these connections: its ranks share memory only for their controls. */
 static void connection_layout(rd_layout_t *layout, rondo_comm_t comm)
 {
     rd_env_t env = comm->env;
@@ -178,7 +178,8 @@ static void connection_layout(rd_layout_t *layout, rondo_comm_t comm)
 
 static const rd_net_comm_ops_t net_comm_ops;
 
-/* What the rooms from here on are told; how they wait follows with the agreement, `controls` with the connections. */
+/* Fills the team, which the modules from here on receive. How they wait is set after the agreement, `controls` with the
+ * connections. */
 static void begin_team(rondo_comm_t comm)
 {
     rd_team_t *team = &comm->team;
@@ -194,7 +195,7 @@ static void begin_team(rondo_comm_t comm)
     team->prices = &comm->prices;
 }
 
-/* All ranks get the same prices, and know how many of them share a core. */
+/* Makes all ranks use the same prices, and know how many of them share a core. */
 static rondo_result_t agree(rondo_comm_t comm, rd_agreed_t *agreed)
 {
     rd_team_t *team = &comm->team;
@@ -215,7 +216,7 @@ static rondo_result_t agree(rondo_comm_t comm, rd_agreed_t *agreed)
     return RONDO_SUCCESS;
 }
 
-/* The rooms behind the bootstrap, each on the one before. */
+/* Makes the modules after the bootstrap, each of which uses those before it. */
 static rondo_result_t make_rooms(rondo_comm_t comm)
 {
     rd_layout_t layout;
@@ -252,8 +253,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     return RONDO_SUCCESS;
 }
 
-/* The bootstrap. When all have come they see each other's death for themselves: a watch elsewhere is no longer asked.
- */
+/* Makes the bootstrap. When all ranks have come they detect each other's death themselves, so the liveness of the
+ * parent communicator is no longer needed. */
 static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id, rd_meeting_t *meeting)
 {
     rondo_result_t result;
@@ -266,7 +267,7 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
     return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
-/* `env` NULL: as the environment says. */
+/* Makes a communicator. If `env` is NULL, the settings are read from the environment. */
 static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                            const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting)
 {
@@ -289,7 +290,7 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     if ((!env && (result = rd_env_read(&made->env))) || (result = rd_transport_check(&made->env, NULL)) ||
         (result = read_config(made, config)) || (result = rendezvous(made, id, meeting)) ||
         (result = make_rooms(made))) {
-        if (result == rd_health_check(&made->health)) /* found by another thread */
+        if (result == rd_health_check(&made->health)) /* another thread found the failure */
             rd_error_again(&made->ctx, made->health.stop.text);
         if (made->boot)
             rd_boot_farewell(made->boot, result, rank);
@@ -319,7 +320,7 @@ static rondo_result_t make_net_comm(const rd_team_t *of, const char *purpose, co
     rd_env_t env = comm->env;
     char name[sizeof comm->ctx.name + sizeof "/check"];
 
-    env.algo[0] = env.proto[0] = '\0'; /* they name kernels */
+    env.algo[0] = env.proto[0] = '\0'; /* for a CUDA communicator they name kernels */
     snprintf(name, sizeof name, "%s/%.5s", comm->ctx.name, purpose);
     config.name = name;
     config.device = RONDO_DEVICE_HOST;

@@ -1,7 +1,6 @@
-/* Groups: what a thread calls between rondo_group_start and the end that matches it is recorded as tasks, then enters
- * the communicators' queues at once, and the caller makes the progress of all of them together. See progress/queue.h
- * for why that cannot deadlock: no task waits for another of a different chain.
- */
+/* Groups: what a thread calls between rondo_group_start and the matching end is recorded as tasks, then enters the
+ * communicators' queues at once, and the caller makes the progress of all of them together. See progress/queue.h for
+ * why that cannot deadlock: no task waits for another of a different chain. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +13,13 @@ struct rondo_request {
     uint64_t mark;              /* rd_comm_mark of the process that submitted */
     rd_completion_t completion; /* of the tasks */
     int submitted;              /* the tasks are in their queues */
-    /* Whose tasks these are: a reference to each until the end. Those behind the first `ncomms` have been ended or
-     * lost: nobody is inside of them any more. Most groups have one alone. */
+    /* The communicators of these tasks, with a reference to each until the end. Those after the first `ncomms` have
+     * been ended or have failed: this request is not inside them any more. Most groups have only one. */
     int ncomms, nheld;
     rondo_comm_t *comms;
     rondo_comm_t one;
     int later;                    /* its end does not wait for what runs on devices */
-    struct rd_cuda_pending *cuda; /* what of it runs there and is waited for; NULL: nothing */
+    struct rd_cuda_pending *cuda; /* the part that runs there and is waited for; NULL: nothing */
 };
 
 /* A message of a rank to itself: one half of a pair that must be complete within the group. */
@@ -40,8 +39,8 @@ typedef struct {
 
 _Thread_local int rd_group_depth;
 
-/* This thread's. Where CUDA is in the library a thread variable is found by a call: `const` makes it one in a function,
- * however often it is named there. */
+/* Returns this thread's group. If CUDA is in the library, a thread variable is found by a call: `const` leaves one call
+ * in a function, however often the function uses it. */
 static __attribute__((const, noinline)) group_t *own(void)
 {
     static _Thread_local group_t group;
@@ -80,7 +79,7 @@ static int has_queue(const struct rondo_request *request, const rd_queue_t *queu
     return 0;
 }
 
-/* For one more; 0: no memory. */
+/* Makes space for one more communicator. Returns 0 if there is no memory. */
 static int comms_room(struct rondo_request *request)
 {
     rondo_comm_t *own = request->comms == &request->one ? NULL : request->comms, *more = &request->one;
@@ -96,7 +95,7 @@ static int comms_room(struct rondo_request *request)
     return 1;
 }
 
-/* Notes the communicator once; -1: no memory. */
+/* Adds the communicator, once. Returns -1 if there is no memory. */
 static int add_comm(struct rondo_request *request, rondo_comm_t comm)
 {
     if (has(request, comm))
@@ -144,7 +143,7 @@ rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, s
     return RONDO_SUCCESS;
 }
 
-/* The first message of the other direction on the same communicator that has no partner yet. */
+/* Returns the first message of the other direction on the same communicator that has no partner yet. */
 static self_message_t *partner(const self_message_t *of)
 {
     for (self_message_t *m = own()->self_first; m; m = m->next) {
@@ -188,7 +187,7 @@ static void copy_self(void)
     }
 }
 
-/* The next of the recorded tasks, which is recorded no longer. */
+/* Takes the next of the recorded tasks out of the record. */
 static rd_task_t *take_task(void)
 {
     rd_task_t *t = own()->first;
@@ -198,8 +197,8 @@ static rd_task_t *take_task(void)
     return t;
 }
 
-/* Forgets what is recorded; tasks that were not handed on are freed. The request has those communicators that are not
- * gone, and the caller is inside of them. */
+/* Clears the record and frees the tasks that were not handed on. The request has those communicators that are not gone,
+ * and the caller is inside them. */
 static void clear(const struct rondo_request *request)
 {
     while (own()->first) {
@@ -215,7 +214,7 @@ static void clear(const struct rondo_request *request)
     rd_cuda_group_clear();
 }
 
-/* The request is done with its i-th communicator, which this thread need not be inside. */
+/* The request no longer uses its i-th communicator, which this thread need not be inside. */
 static void forget(struct rondo_request *request, int i)
 {
     rondo_comm_t comm = request->comms[i];
@@ -224,13 +223,13 @@ static void forget(struct rondo_request *request, int i)
     request->comms[request->ncomms] = comm;
 }
 
-/* From here until `leave_all` no other thread ends one of the communicators. One that has been ended is forgotten: its
+/* From here until `leave_all` no other thread ends one of the communicators. One that has been ended is removed: its
  * tasks ended with it. */
 static void enter_all(struct rondo_request *request)
 {
     for (int i = request->ncomms - 1; i >= 0; i--) {
         rondo_comm_t comm = request->comms[i];
-        if (rd_comm_inherited(comm)) { /* a fork lies between start and end */
+        if (rd_comm_inherited(comm)) { /* there was a fork between start and end */
             rd_completion_fail(&request->completion, rd_comm_valid(comm, "the end of a group"));
             forget(request, i);
             continue;
@@ -256,7 +255,8 @@ static void leave_all(struct rondo_request *request)
         rd_comm_leave(request->comms[i], failed ? rd_health_check(&request->comms[i]->health) : RONDO_SUCCESS);
 }
 
-/* A communicator has failed: its tasks end, and who wants to end it need not wait for the others of the request. */
+/* Handles the failure of a communicator: its tasks end, and a thread that wants to end it need not wait for the others
+ * of the request. */
 static void lose(struct rondo_request *request, int i, rondo_result_t result)
 {
     rondo_comm_t comm = request->comms[i];
@@ -298,8 +298,8 @@ static rondo_result_t hand_on(struct rondo_request *request)
     return RONDO_SUCCESS;
 }
 
-/* The communicators of this thread's group, and what has failed so far, are the request's; the caller is inside them
- * afterwards. */
+/* Moves the communicators of this thread's group, and what has failed so far, to the request. The caller is inside the
+ * communicators afterwards. */
 static void take_group(struct rondo_request *request)
 {
     request->one = own()->whose.one;
@@ -309,12 +309,12 @@ static void take_group(struct rondo_request *request)
     enter_all(request);
 }
 
-/* Makes this thread's group a request, whose communicators the caller is inside of afterwards. */
+/* Turns this thread's group into a request. The caller is inside its communicators afterwards. */
 static rondo_result_t submit(struct rondo_request *request)
 {
     take_group(request);
     rd_completion_fail(&request->completion, hand_on(request));
-    for (int i = 0; i < request->ncomms; i++) /* what cannot begin, for lack of memory, the other ranks wait for */
+    for (int i = 0; i < request->ncomms; i++) /* the other ranks wait for what cannot begin, for lack of memory */
         rd_call_spoiled(request->comms[i], atomic_load(&request->completion.result));
     request->submitted = 1;
     request->mark = rd_comm_mark;
@@ -329,8 +329,8 @@ static rondo_result_t device_health(rondo_comm_t comm)
     return result == RONDO_SUCCESS ? rd_health_poll(&comm->health) : result;
 }
 
-/* What runs on devices needs no progress from here, only a look. When it is over, it is so because it has run, or
- * because its communicator has failed. */
+/* Checks what runs on devices, which needs no progress from here. It is over when it has run, or when its communicator
+ * has failed. */
 static void look_at_devices(struct rondo_request *request)
 {
     rondo_result_t result = request->cuda ? rd_cuda_pending_test(&request->cuda) : RONDO_IN_PROGRESS;
@@ -346,7 +346,7 @@ static void look_at_devices(struct rondo_request *request)
     }
 }
 
-/* One turn over every communicator of the request, which this thread is inside of. */
+/* Makes the progress of every communicator of the request, which this thread is inside. */
 static int turn(struct rondo_request *request)
 {
     int any = 0;
@@ -365,7 +365,7 @@ static int turn(struct rondo_request *request)
     return any;
 }
 
-/* Between nodes: what was posted has left this rank's memory. */
+/* Returns nonzero if what was posted to other nodes has left this rank's memory. */
 static int idle(const struct rondo_request *request)
 {
     for (int i = 0; i < request->ncomms; i++) {
@@ -381,12 +381,12 @@ static int over(struct rondo_request *request)
            (atomic_load(&request->completion.result) != RONDO_SUCCESS || idle(request));
 }
 
-/* After a turn in which nothing moved: a little patience, and a look at abort, death and timeout. */
+/* The backoff after a turn in which nothing moved; it checks for abort, death and timeout. */
 static void miss(struct rondo_request *request)
 {
     for (int i = request->ncomms - 1; i >= 0 && !over(request); i--) {
         rondo_comm_t comm = request->comms[i];
-        if (!comm->queue.active && rd_transport_idle(comm->net)) /* its part is over: it waits for nobody */
+        if (!comm->queue.active && rd_transport_idle(comm->net)) /* its part is over: it waits for no rank */
             continue;
         rondo_result_t result = rd_queue_backoff(&comm->queue);
         if (result != RONDO_SUCCESS)
@@ -404,7 +404,7 @@ static void finish(struct rondo_request *request)
     }
 }
 
-/* What the request was holds no longer; this thread is outside again. */
+/* Leaves and releases the communicators of the request. */
 static rondo_result_t release(struct rondo_request *request)
 {
     leave_all(request);
@@ -434,7 +434,7 @@ rondo_result_t rondo_group_end(void)
     return release(&request);
 }
 
-/* One communicator's collectives run one behind the other, those of several side by side. */
+/* The collectives of one communicator run one after another, those of several concurrently. */
 static double estimate(const struct rondo_request *request)
 {
     double longest = rd_cuda_group_estimate();

@@ -10,9 +10,9 @@
 
 #define KEPT 32 /* structs of communicators that were ended */
 
-/* What the threads of this process have stored so far is seen here, and what they read from now on is new. The slow
- * kind, some milliseconds, because the fast one costs as much at every process's first communicator. Where it is
- * forbidden: stores leave their buffer long before this sleep ends. */
+/* After it, what the threads of this process have stored so far is seen here, and what they read from now on is new. It
+ * uses the slow kind, some milliseconds, because the fast one costs as much at every process's first communicator.
+ * Where it is forbidden, this thread sleeps: stores leave their buffer long before the sleep ends. */
 static void barrier_for_all(void)
 {
     const struct timespec while_stores_drain = {0, 2000000};
@@ -55,12 +55,12 @@ void rd_comm_cancel(rondo_comm_t comm)
     int failed_rank = atomic_load(&comm->health.stop.failed_rank), nobody = 0;
 
     if (!atomic_compare_exchange_strong(&comm->cancelled, &nobody, 1)) {
-        /* A revocation from another thread is at it, and has only readers to wait for. */
+        /* A revocation from another thread is doing it, and has only readers to wait for. */
         while (atomic_load_explicit(&comm->cancelled, memory_order_acquire) != 2)
             sched_yield();
         return;
     }
-    /* Before the mark: who finds that what was posted here is void knows by then whom it is to blame. */
+    /* Before the mark: a rank that finds that what was posted here is void knows by then which rank is to blame. */
     rd_conns_notify(&comm->conns, rd_health_check(&comm->health), (failed_rank >= 0 ? failed_rank : comm->rank) + 1,
                     rd_reporter(atomic_load(&comm->health.stop.reporter), comm->rank));
     atomic_store_explicit(&comm->conns.self->failed, 1, memory_order_release);
@@ -100,7 +100,7 @@ int rd_comm_close(rondo_comm_t comm)
         return 0;
     }
     if (rd_health_check(&comm->health) !=
-        RONDO_SUCCESS) /* else nobody can be inside: the end in order is not called beside a call */
+        RONDO_SUCCESS) /* else no thread can be inside: an orderly end is not called concurrently with a call */
         barrier_for_all();
     while (atomic_load_explicit(&comm->inside, memory_order_acquire) || atomic_load(&comm->queries))
         sched_yield();

@@ -1,7 +1,6 @@
-/* Registration and memory that peers can map. On host communicators every path already goes through the node's shared
- * memory, so a registration is a promise that is recorded, and memory is page aligned, on huge pages where the system
- * allows. On GPUs: exec/cuda/register.c.
- */
+/* Registration and memory that peers can map. On host communicators every path already uses the node's shared memory,
+ * so a registration is a promise that is recorded, and memory is page aligned, on huge pages where the system allows
+ * it. For GPUs see exec/cuda/register.c. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -66,7 +65,7 @@ rondo_result_t rondo_comm_windows(rondo_comm_t comm)
     return result;
 }
 
-/* The mapping's length stands on a page of its own in front of the buffer. */
+/* The mapping's length is stored on a page of its own in front of the buffer. */
 rondo_result_t rondo_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
 {
     const char *call = "rondo_mem_alloc";
@@ -86,7 +85,7 @@ rondo_result_t rondo_mem_alloc(void **buffer, size_t bytes, rondo_comm_t comm)
     if (base == MAP_FAILED)
         return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "%s: no memory for %zu bytes", call, bytes);
     if (comm->env.huge_pages && whole >= HUGE_PAGE)
-        (void)madvise(base, whole, MADV_HUGEPAGE); /* advice: refusal costs speed alone */
+        (void)madvise(base, whole, MADV_HUGEPAGE); /* only advice: a refusal costs nothing but speed */
     *(size_t *)(void *)base = whole;
     *buffer = base + page;
     return RONDO_SUCCESS;

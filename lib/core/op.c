@@ -1,5 +1,5 @@
-/* The list of a communicator's own operators. A number is never used twice, so a destroyed op is told from a new one.
- */
+/* The list of a communicator's own operators. A number is never used twice, so a destroyed op is distinguished from a
+ * new one. */
 #include "core/op.h"
 
 #include <stdlib.h>
@@ -98,7 +98,7 @@ rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, ron
     return rd_comm_leave(comm, RONDO_SUCCESS);
 }
 
-/* Zero if it is none of this communicator's. */
+/* Returns 0 if the op does not belong to this communicator. */
 static int remove_op(rondo_comm_t comm, rondo_op_t op)
 {
     for (struct rd_user_op **u = &comm->user_ops; *u; u = &(*u)->next) {
@@ -118,7 +118,7 @@ rondo_result_t rondo_op_destroy(rondo_op_t op, rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS)
         return result;
-    rd_comm_enter(comm); /* also of one that has failed */
+    rd_comm_enter(comm); /* also if the communicator has failed */
     if (!rd_comm_gone(comm) && !remove_op(comm, op))
         result = rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
                           "rondo_op_destroy: op %d is not an op of this communicator", op);

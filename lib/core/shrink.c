@@ -1,6 +1,6 @@
-/* The survivors' communicator: a agreement says who they are (boot/agree_shrink.h), they make it, and the agreement
- * says whether it is everybody's. The old communicator is entered for the agreement alone: an abort from another thread
- * does not wait while the new one is made, and is seen after it. */
+/* The survivors' communicator: an agreement determines the survivors (boot/agree_shrink.h), they make the communicator,
+ * and the agreement determines whether all of them have it. The old communicator is entered only for the agreement: an
+ * abort from another thread does not wait while the new one is made, and is noticed after that. */
 #include "core/shrink.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 #include "boot/agree_shrink.h"
 #include "core/lifetime.h"
 
-/* Enters for the agreement. That the communicator has failed is why it is made, but it must not have been ended. */
+/* Enters the communicator for the agreement. It may have failed, which is the reason for the agreement, but it must not
+ * have been ended. */
 static rondo_result_t enter(rondo_comm_t comm)
 {
     rd_comm_enter(comm);
@@ -20,7 +21,7 @@ static rondo_result_t enter(rondo_comm_t comm)
 
 static rondo_result_t begin(rondo_comm_t comm, rd_agree_shrink_t **agreement)
 {
-    rd_comm_leave(comm, rd_comm_enter(comm)); /* the others are told, and what was posted is taken back */
+    rd_comm_leave(comm, rd_comm_enter(comm)); /* the others are notified, and what was posted is taken back */
     rondo_result_t result = enter(comm);
 
     if (result == RONDO_SUCCESS && comm->survived)
@@ -34,7 +35,8 @@ static rondo_result_t begin(rondo_comm_t comm, rd_agree_shrink_t **agreement)
     return result;
 }
 
-/* The id under which the ranks of the list meet. Rounds are far from the numbers of shrinks that have a list. */
+/* Derives the id under which the ranks of the list meet. The epochs of rounds are far from those of shrinks with a
+ * list. */
 static rondo_result_t rendezvous(rondo_comm_t comm, rd_agree_shrink_t *agreement, rondo_unique_id_t *id)
 {
     comm->rounds = agreement->mine.round;

@@ -8,9 +8,9 @@
 #include "core/lifetime.h"
 #include "core/shrink.h"
 
-/* What each rank tells the others in a split. */
+/* What each rank sends to the others in a split. */
 typedef struct {
-    int32_t color, key, makes; /* `makes`: the id is this rank's, for its color */
+    int32_t color, key, makes; /* `makes`: this rank has made the id, for its color */
     rondo_unique_id_t id;
 } split_t;
 
@@ -19,7 +19,7 @@ static int before(const split_t *all, int a, int b)
     return all[a].key != all[b].key ? all[a].key < all[b].key : a < b;
 }
 
-/* The caller's place among the ranks of its color, their number, and who comes first. */
+/* Finds the caller's place among the ranks of its color, their number, and the first of them. */
 static void place(const split_t *all, int nranks, int self, int *rank, int *size, int *first)
 {
     *rank = *size = 0;
@@ -34,7 +34,7 @@ static void place(const split_t *all, int nranks, int self, int *rank, int *size
     }
 }
 
-/* Two exchanges: colors and keys, then the ids that the first rank of each color has made. */
+/* Makes two exchanges: colors and keys, then the ids that the first rank of each color has made. */
 static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *size, int *first)
 {
     rondo_result_t result = rd_comm_enter(comm);
@@ -44,7 +44,7 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     if (result == RONDO_SUCCESS) {
         place(all, comm->nranks, comm->rank, rank, size, first);
-        if (all[comm->rank].color >= 0 && *first == comm->rank) /* on failure an id that carries the error */
+        if (all[comm->rank].color >= 0 && *first == comm->rank) /* if it fails, the id carries the error */
             served = rd_boot_id_create(&all[comm->rank].id, &comm->env) == RONDO_SUCCESS;
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     }
@@ -54,7 +54,7 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
     return rd_comm_leave(comm, result);
 }
 
-/* NULL: the defaults. An older caller's is shorter. */
+/* Returns the config that was given, or the defaults for NULL. An older caller's config is shorter. */
 static rondo_config_t config_of(const rondo_config_t *given)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
@@ -64,7 +64,7 @@ static rondo_config_t config_of(const rondo_config_t *given)
     return config;
 }
 
-/* What is made of a communicator stays on its device, unless somebody says otherwise. */
+/* A communicator that is made from another stays on its device, unless the config says otherwise. */
 static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *given)
 {
     rondo_config_t config = config_of(given);
@@ -100,7 +100,7 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
     return result;
 }
 
-/* The ranks that a shrink keeps, ascending; how many. */
+/* Lists the ranks that a shrink keeps, in ascending order. Returns their number. */
 static int survivors(rondo_comm_t comm, const int *excluded, int nexcluded, int *members)
 {
     int n = 0;
@@ -132,9 +132,9 @@ static rondo_result_t check_excluded(rondo_comm_t comm, const int *excluded, int
     return RONDO_SUCCESS;
 }
 
-/* The id under which the survivors meet: of a communicator that may have failed, but has not been ended. It follows
- * from the list alone, however often each of them has tried: some may have failed where others did not. Its watch looks
- * on while they meet. */
+/* Derives the id under which the survivors meet, from a communicator that may have failed, but has not been ended. It
+ * follows from the list alone, however often each of them has tried: some may have failed where others did not.
+ * Liveness of the old communicator observes them while they meet. */
 static rondo_result_t derive_id(rondo_comm_t comm, const int *members, int n, rondo_unique_id_t *id,
                                 rd_meeting_t *meeting)
 {
@@ -147,7 +147,8 @@ static rondo_result_t derive_id(rondo_comm_t comm, const int *members, int n, ro
     return rd_comm_leave(comm, result);
 }
 
-/* The rooms of `comm` are not needed while the new one is made, so whoever aborts it does not wait for that. */
+/* The modules of `comm` are not needed while the new communicator is made, so a thread that aborts it does not wait for
+ * that. */
 static rondo_result_t make_smaller(rondo_comm_t comm, const int *members, int n, rondo_comm_t *newcomm,
                                    const rondo_config_t *config)
 {
@@ -253,7 +254,7 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
         makers[r] = (maker_t){.id = &id, .config = config_of(config), .rank = r, .nranks = ndevices};
         if (devices)
             makers[r].config.device = devices[r];
-        if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's: their threads have none yet */
+        if (makers[r].config.device == RONDO_DEVICE_AUTO) /* the caller's device: these threads have none yet */
             result = rd_cuda_device(RONDO_DEVICE_AUTO, &makers[r].config.device);
         if (result != RONDO_SUCCESS) {
             rd_boot_cancel(&id, result);

@@ -54,7 +54,7 @@ static rondo_result_t run_bounce(rondo_comm_t comm, const rd_call_t *call, rd_pl
     return result;
 }
 
-/* It has run, so there is scratch for it. */
+/* Remembers a plan that has run, so that there is scratch for it. */
 static void remember(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
 {
     rd_plan_put(comm->last.plan);
@@ -96,7 +96,7 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
     return result;
 }
 
-/* A group that has to do with the communicator holds it until its end. */
+/* A group that uses the communicator holds it until its end. */
 static rondo_result_t note_group(rondo_comm_t comm)
 {
     return rd_group_depth ? rd_group_note(comm) : RONDO_SUCCESS;

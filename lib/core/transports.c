@@ -94,7 +94,7 @@ const rd_transport_ops_t *rd_transport_between(const rd_env_t *env, char why[RD_
     return NULL;
 }
 
-/* Each rank's choice, "" where it has none, must be this one's. */
+/* Checks that each rank's choice, "" where it has none, is the same as this rank's. */
 static rondo_result_t compare(const rd_transport_args_t *args, const char (*names)[NAME_BYTES])
 {
     const char *mine = names[args->rank];

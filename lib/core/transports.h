@@ -5,22 +5,22 @@
 
 #include "transport/transport.h"
 
-const rd_transport_ops_t *rd_transport_at(int i);               /* NULL: there are no more */
-const rd_transport_ops_t *rd_transport_named(const char *name); /* NULL: there is none */
+const rd_transport_ops_t *rd_transport_at(int i);               /* returns NULL if there are no more */
+const rd_transport_ops_t *rd_transport_named(const char *name); /* returns NULL if there is none */
 
-/* Adds one, which must stay as it is until the process ends: on every rank alike, and before the first communicator is
- * made. 0, or -1: there are too many, or one has that name. */
+/* Adds a transport, which must not change until the process ends. To be called alike on every rank, and before the
+ * first communicator is made. Returns 0, or -1 if there are too many or one already has that name. */
 int rd_transport_register(const rd_transport_ops_t *ops);
 
-/* RONDO_TRANSPORT must name one of them, if it names any. */
+/* Checks that RONDO_TRANSPORT, if it is set, names one of them. */
 rondo_result_t rd_transport_check(const rd_env_t *env, rd_log_ctx_t *ctx);
 
-/* By which one this rank would reach other nodes: the one that RONDO_TRANSPORT names, or the first that can be used.
- * NULL: there is none, and `why` says why not. */
+/* Returns the transport by which this rank would reach other nodes: the one that RONDO_TRANSPORT names, or the first
+ * that can be used. Returns NULL if there is none, and `why` gives the reason. */
 #define RD_TRANSPORT_WHY 320
 const rd_transport_ops_t *rd_transport_between(const rd_env_t *env, char why[RD_TRANSPORT_WHY]);
 
-/* Collective, for a communicator of several nodes: the one that all its ranks have. */
+/* Collective, for a communicator of several nodes: chooses the transport that all its ranks have. */
 rondo_result_t rd_transport_choose(const rd_transport_ops_t **ops, const rd_transport_args_t *args);
 
 #endif

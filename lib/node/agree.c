@@ -1,6 +1,5 @@
 /* The exchange at creation: see agree.h. Cores are counted by machine (boot id), not by node, because several nodes may
- * be played on one machine (RONDO_HOSTID) and share its cores all the same.
- */
+ * be simulated on one machine (RONDO_HOSTID) and share its cores all the same. */
 #include "node/agree.h"
 
 #include <sched.h>
@@ -52,7 +51,7 @@ static void fill(rank_facts_t *r, const rd_team_t *team, const rd_priced_t *pric
         CPU_ZERO(&r->cores);
 }
 
-/* Every rank finds the same first difference, and so fails alike. */
+/* Compares two ranks. Every rank finds the same first difference, and so all fail in the same way. */
 static rondo_result_t same(const rank_facts_t *a, const rank_facts_t *b, int rank, const rd_team_t *team)
 {
     char of_a[RD_ENV_TEXT], of_b[RD_ENV_TEXT];
@@ -91,8 +90,8 @@ static int by_machine(const void *a, const void *b)
     return x->rank - y->rank;
 }
 
-/* Cores that `count` ranks of one machine may use together, as the tightest of them sees it. A cgroup's quota may allow
- * fewer than the mask shows; a rank that is bound to few cores does not. */
+/* Returns the cores that `count` ranks of one machine may use together, by the tightest limit of any of them. A
+ * cgroup's quota may allow fewer than the masks show; that one rank is bound to few cores does not limit the others. */
 static int machine_cores(const rank_facts_t *all, const machine_rank_t *places, int count)
 {
     cpu_set_t together;

@@ -1,7 +1,8 @@
-/* Passing descriptors. The handshake is the bootstrap's, bound to the socket's name; only then, and only when asked by
- * a sealed record, does the leader send descriptors. Reading ahead would lose them (recv drops what is attached), so
- * the member asks first and then reads these messages itself. A pidfd is opened from the socket's credentials while the
- * member is still to be heard from again, so it cannot be that of a later process with the same number. */
+/* Passing descriptors. The handshake is the bootstrap's, bound to the socket's name; only then, and only when requested
+ * by a sealed record, does the leader send descriptors. Reading ahead would lose them (recv drops what is attached), so
+ * the member first sends its request and then reads these messages itself. A pidfd is opened from the socket's
+ * credentials while a further message of the member is still to come, so it cannot be that of a later process with the
+ * same number. */
 #include "node/fd_pass.h"
 
 #include <errno.h>
@@ -16,15 +17,15 @@
 
 #include "boot/listener.h"
 
-#define WAIT_MS 10000  /* a member that has connected is at work on its handshake */
-#define PER_MESSAGE 64 /* descriptors; the kernel's limit is 253 */
-#define MEMORY_RANK -1 /* this descriptor is the memory */
+#define WAIT_MS 10000  /* time for a member that has connected to complete its handshake */
+#define PER_MESSAGE 64 /* descriptors in a message; the kernel's limit is 253 */
+#define MEMORY_RANK -1 /* the "rank" of the memory's descriptor */
 
 enum { REC_ASK = 100, REC_GIVE };
 enum { REQUESTED = 1, GONE };
 
 typedef struct parcel {
-    int32_t count, last; /* last: no more follow */
+    int32_t count, last; /* last: nonzero if no more follow */
     int32_t rank[PER_MESSAGE];
 } parcel_t;
 
@@ -97,7 +98,7 @@ static int open_pidfd(int fd)
     return pidfd;
 }
 
-/* A member that has died will not come: nothing but the bootstrap's sockets tells of that yet. */
+/* A member that has died will not come: only the bootstrap's sockets report that yet. */
 static rondo_result_t stopped(const rd_pass_t *p)
 {
     return p->boot ? rd_boot_check(p->boot) : rd_stop_get(p->stop);
@@ -110,7 +111,7 @@ typedef struct lead {
     rd_listener_t incoming;
     rd_chan_t **chan; /* of each rank */
     unsigned char *requested;
-    int awaited; /* expected ranks that have not asked yet */
+    int awaited; /* expected ranks that have not sent their request yet */
 } lead_t;
 
 static void hear(lead_t *l, int rank)
@@ -153,7 +154,7 @@ static void lead_turn(lead_t *l, const unsigned char *expected, int *pidfd, stru
     }
 }
 
-/* One sealed record with descriptors attached. 0 or -1. */
+/* Sends one sealed record with descriptors attached. Returns 0 or -1. */
 static int send_parcel(rd_chan_t *c, const parcel_t *parcel, const int *fds)
 {
     unsigned char record[PARCEL_BYTES];
@@ -239,7 +240,7 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
         code = rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to gather the ranks of a node");
     for (size_t r = 0; r < n && !code; r++)
         if (l.requested[r] == REQUESTED)
-            give(l.chan[r], p->nranks, memory, pidfd); /* who does not get it reports that itself */
+            give(l.chan[r], p->nranks, memory, pidfd); /* a member that does not get it reports that itself */
     rd_listener_close(&l.incoming);
     for (size_t r = 0; r < n; r++)
         rd_chan_free(l.chan[r]);
@@ -252,7 +253,7 @@ free:
 
 /* ---- a member ---- */
 
-/* Waits for the socket; false: give up. */
+/* Waits for the socket. Returns false to give up. */
 static bool wait_for(const rd_pass_t *p, int fd, short events, int64_t until)
 {
     struct pollfd one = {.fd = fd, .events = events};
@@ -270,7 +271,7 @@ static int shake_hands(const rd_pass_t *p, rd_chan_t *c, int64_t until)
     }
 }
 
-/* Keeps what came; -1 when some did not fit. */
+/* Stores the descriptors that came. Returns -1 if some did not fit. */
 static int take_descriptors(struct msghdr *message, int *fds, int *nfds)
 {
     for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
@@ -285,7 +286,7 @@ static int take_descriptors(struct msghdr *message, int *fds, int *nfds)
     return message->msg_flags & MSG_CTRUNC ? -1 : 0;
 }
 
-/* One record with its descriptors. 0; -1: the connection broke; -2: descriptors were lost. */
+/* Receives one record with its descriptors. Returns 0, -1 if the connection broke, or -2 if descriptors were lost. */
 static int recv_parcel(const rd_pass_t *p, rd_chan_t *c, int64_t until, parcel_t *parcel, int *fds, int *nfds)
 {
     unsigned char record[PARCEL_BYTES] = {0};

@@ -1,9 +1,9 @@
 /* Nodes. See node.h for what "the same node" means.
  *
- * All ranks first tell each other what they look like: a hash of the kernel's boot id and RONDO_HOSTID, a token of
- * their process, the name of their socket. Then in turns: of those not yet placed, the lowest of each look is leader;
- * the others of that look try to reach it; who succeeds gets the memfd and the pidfds and is placed. Usually one turn,
- * none where a look belongs to one rank or to threads of one process. */
+ * All ranks first exchange what they look like: a hash of the kernel's boot id and RONDO_HOSTID, a token of their
+ * process, the name of their socket. The rest takes place in turns: of the ranks that are not yet placed, the lowest of
+ * each look is leader; the others of that look try to reach it; a rank that succeeds gets the memfd and the pidfds and
+ * is placed. Usually there is one turn, and none if each look belongs to one rank or to threads of one process. */
 #include "node/node.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "node/fd_pass.h"
 
 typedef struct look {
-    unsigned char look[16];  /* equal: try */
+    unsigned char look[16];  /* equal: the ranks try to reach each other */
     unsigned char token[16]; /* equal: the same process */
     unsigned char name[RD_NODE_NAME];
     int32_t pid, zero;
@@ -31,15 +31,15 @@ typedef struct finding {
     rd_pass_t pass;
     look_t *looks;
     int listener;
-    int *leader_of;          /* of each rank: its node's leader, -1: not placed yet */
-    int *led;                /* of each leader: ranks on its node */
-    int32_t *said;           /* what each rank says in an exchange */
+    int *leader_of;          /* the leader of each rank's node; -1: not placed yet */
+    int *led;                /* the number of ranks on each leader's node */
+    int32_t *said;           /* what each rank reports in an exchange */
     unsigned char *expected; /* ranks that have reached this leader */
     int *all_pidfd;          /* by rank in the communicator */
     int memory;
 } finding_t;
 
-/* A number that no other process has, also not a forked child. */
+/* A number that no other process has, not even a forked child. */
 static unsigned char token[16];
 static pid_t token_pid;
 static pthread_mutex_t token_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -80,7 +80,7 @@ static bool same_process(const look_t *a, const look_t *b)
     return a->pid == b->pid && memcmp(a->token, b->token, sizeof(a->token)) == 0;
 }
 
-/* Who would lead rank r: the lowest unplaced rank of its look. -1: r is placed. */
+/* Returns the rank that would lead rank r: the lowest unplaced rank of its look; -1 if r is placed. */
 static int would_lead(const finding_t *f, int r)
 {
     if (f->leader_of[r] >= 0)
@@ -91,7 +91,7 @@ static int would_lead(const finding_t *f, int r)
     return r;
 }
 
-/* Looks of one rank, or of threads of one process, need no sockets. */
+/* Places the ranks whose look belongs to one rank, or to threads of one process: they need no sockets. */
 static void place_the_obvious(finding_t *f)
 {
     int n = f->pass.nranks;
@@ -134,14 +134,14 @@ static rondo_result_t lead(finding_t *f)
     return rd_pass_lead(&f->pass, f->listener, f->looks[self].name, f->expected, f->memory, f->all_pidfd, f->ctx);
 }
 
-/* After a failure its members need not wait for what will not come. */
+/* After a failure the members need not wait for a leader that will not answer. */
 static void stop_listening(finding_t *f)
 {
     rd_fd_close(f->listener);
     f->listener = -1;
 }
 
-/* One turn: everybody tries, everybody learns how it went. */
+/* Takes one turn: every rank tries, and every rank learns how it went. */
 static rondo_result_t take_turn(finding_t *f)
 {
     int self = f->pass.rank, n = f->pass.nranks, fd = -1, leader = would_lead(f, self);
@@ -170,7 +170,7 @@ static rondo_result_t take_turn(finding_t *f)
         if (f->said[r] < 0)
             return rd_error(f->ctx, (rondo_result_t)-f->said[r],
                             "rank %d (%s) could not join its node: see its message", r, rd_boot_whois(f->boot, r));
-    for (int r = n - 1; r >= 0; r--) { /* downwards: would_lead looks at the ranks below */
+    for (int r = n - 1; r >= 0; r--) { /* downwards, because would_lead reads the ranks below */
         int l = would_lead(f, r);
         if (l >= 0 && f->said[r] == 1)
             f->leader_of[r] = l;
@@ -202,7 +202,7 @@ static rondo_result_t write_down(finding_t *f)
     }
     node->local = malloc((size_t)node->nlocal * sizeof(int));
     node->pidfd = malloc((size_t)node->nlocal * sizeof(int));
-    if (node->pidfd) /* rd_node_free closes what stands there */
+    if (node->pidfd) /* rd_node_free closes what is in it */
         memset(node->pidfd, 0xff, (size_t)node->nlocal * sizeof(int));
     if (!node->local || !node->pidfd)
         return rd_error(f->ctx, RONDO_ERR_NO_MEMORY, "no memory for a node of %d ranks", node->nlocal);
@@ -227,7 +227,7 @@ static rondo_result_t find(finding_t *f, const rd_env_t *env)
 {
     look_t *mine = &f->looks[f->pass.rank];
     own_look(mine, env);
-    f->listener = rd_pass_listen(mine->name); /* -1: nobody will reach this rank */
+    f->listener = rd_pass_listen(mine->name); /* -1: no rank will reach this one */
     rondo_result_t code = rd_boot_allgather(f->boot, f->looks, sizeof(*f->looks));
     if (code)
         return code;
@@ -247,7 +247,7 @@ static rondo_result_t finding_alloc(finding_t *f)
     f->expected = calloc(n, 1);
     f->all_pidfd = malloc(n * sizeof(int));
     f->node->node_of = calloc(n, sizeof(int));
-    if (f->all_pidfd) /* first of all: finding_free closes what stands there */
+    if (f->all_pidfd) /* before all else: finding_free closes what is in it */
         memset(f->all_pidfd, 0xff, n * sizeof(int));
     if (!f->looks || !f->leader_of || !f->led || !f->said || !f->expected || !f->all_pidfd || !f->node->node_of)
         return rd_error(f->ctx, RONDO_ERR_NO_MEMORY, "no memory to find the nodes of %zu ranks", n);

@@ -1,5 +1,5 @@
-/* Mapping a node's memory: the leader sizes it, every member reserves and maps, and after each of the two steps all
- * ranks of the communicator hear how it went, so that they succeed or fail together. */
+/* Mapping a node's memory: the leader sizes it, every member reserves and maps its part, and after each of the two
+ * steps all ranks of the communicator learn how it went, so that they succeed or fail together. */
 #include "node/node.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 typedef struct report {
     int32_t code, zero;
-    uint64_t pointer; /* plain memory of a leader */
+    uint64_t pointer; /* address of a leader's plain memory */
     char text[RD_MEM_TEXT];
 } report_t;
 
@@ -20,7 +20,7 @@ static bool is_plain(const rd_node_t *node)
     return node->nlocal > 1 && node->fd < 0;
 }
 
-/* All reports; the lowest rank's failure becomes everybody's. */
+/* Exchanges all reports. The failure of the lowest rank that failed becomes that of all ranks. */
 static rondo_result_t exchange(report_t *all, rd_boot_t *boot, int rank, int nranks, rd_log_ctx_t *ctx)
 {
     rondo_result_t code = rd_boot_allgather(boot, all, sizeof(*all));
@@ -59,7 +59,7 @@ static void follow(rd_node_t *node, size_t segment, const rd_env_t *env, const r
     if (is_plain(node)) {
         char *base = (char *)(uintptr_t)leader->pointer;
         if (node->self == 0)
-            return; /* its own */
+            return; /* the leader's own memory */
         if (rd_mem_plain_join(base, total) == 0) {
             node->base = base;
             return;
@@ -114,7 +114,7 @@ rondo_result_t rd_node_map(rd_node_t *node, rd_boot_t *boot, size_t segment_byte
 
 void rd_node_free(rd_node_t *node)
 {
-    if (!node->node_of && !node->local) /* zeroed and never found: its fd 0 is somebody else's */
+    if (!node->node_of && !node->local) /* zeroed and never found: its fd 0 belongs to others */
         node->fd = -1;
     unmap(node, node->segment_bytes * (size_t)node->nlocal);
     for (int m = 0; node->pidfd && m < node->nlocal; m++)

@@ -1,8 +1,8 @@
 /* A node's shared memory.
  *
  * Too little memory must be an error, never a signal: tmpfs pages beyond a cgroup's limit get the process killed, a
- * file beyond RLIMIT_FSIZE raises SIGXFSZ, and touching a page that cannot be had raises SIGBUS. So the limits are read
- * first, then the pages are reserved by fallocate, and only then is anything touched. Each rank reserves its own
+ * file beyond RLIMIT_FSIZE raises SIGXFSZ, and touching a page that is not available raises SIGBUS. So the limits are
+ * read first, then the pages are reserved by fallocate, and only then is any page touched. Each rank reserves its own
  * segment, which also places it on that rank's NUMA node. */
 #include "node/node_mem.h"
 
@@ -24,7 +24,7 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels refuse it and fallocate does the work */
 #endif
 
-/* ---- what is there ---- */
+/* ---- what is available ---- */
 
 static FILE *open_under(const char *root, const char *dir, const char *name)
 {
@@ -34,7 +34,7 @@ static FILE *open_under(const char *root, const char *dir, const char *name)
     return fopen(path, "re");
 }
 
-/* The number in a file of one number; "max", a missing file: UINT64_MAX. */
+/* Returns the number in a file of one number; UINT64_MAX for "max" or a missing file. */
 static uint64_t read_number(const char *root, const char *dir, const char *name)
 {
     unsigned long long value = UINT64_MAX;
@@ -47,7 +47,7 @@ static uint64_t read_number(const char *root, const char *dir, const char *name)
     return value;
 }
 
-/* The number behind `key` in a file of lines "key number"; 0 if it is not there. */
+/* Returns the number after `key` in a file of lines "key number"; 0 if it is not there. */
 static uint64_t read_keyed(const char *root, const char *dir, const char *name, const char *key)
 {
     char line[256];
@@ -71,8 +71,8 @@ static const names_t v2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "in
 static const names_t v1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
                            "total_inactive_file"};
 
-/* From the process's group up to the root: each may limit. In a container the upper part of the path may be missing
- * below the mount; the root of the mount is the container's group then. */
+/* Reads from the process's group up to the root, since each may limit. In a container the upper part of the path may be
+ * missing below the mount; the root of the mount is then the container's group. */
 static void climb(rd_mem_room_t *room, const char *root, const names_t *names, const char *path)
 {
     char dir[400];
@@ -82,7 +82,7 @@ static void climb(rd_mem_room_t *room, const char *root, const names_t *names, c
     for (;;) {
         uint64_t limit = read_number(root, dir, names->limit), used = read_number(root, dir, names->used);
         if (limit != UINT64_MAX && used != UINT64_MAX) {
-            uint64_t cache = read_keyed(root, dir, "memory.stat", names->cache); /* given up under pressure */
+            uint64_t cache = read_keyed(root, dir, "memory.stat", names->cache); /* is reclaimed under pressure */
             used = used > cache ? used - cache : 0;
             uint64_t left = limit > used ? limit - used : 0;
             if (left < room->cgroup) {
@@ -196,7 +196,8 @@ static int reserve(int fd, size_t from, size_t bytes)
     return 0;
 }
 
-/* May memfds have huge pages on this machine? "always within_size advise [never] deny force" */
+/* Returns true if memfds may have huge pages on this machine. The file reads "always within_size advise [never] deny
+ * force". */
 static bool huge_memfds(void)
 {
     char text[128] = "";
@@ -208,9 +209,9 @@ static bool huge_memfds(void)
     return got && !strstr(text, "[never]") && !strstr(text, "[deny]");
 }
 
-/* Huge pages are a wish. With a memfd they come only at the first touch through a mapping that asks for them, so that
- * touch is made here, by the call that reports failure instead of raising a signal. It takes four times as long as
- * fallocate, so not where it is in vain. */
+/* Huge pages are optional. With a memfd they come only at the first touch through a mapping that requests them, so the
+ * pages are touched here, by the call that reports failure instead of raising a signal. It takes four times as long as
+ * fallocate, so it is not done where it would be in vain. */
 static void make_huge(char *base, size_t bytes, size_t own, size_t own_bytes, int file)
 {
     if (file && !huge_memfds())

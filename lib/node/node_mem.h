@@ -1,4 +1,4 @@
-/* A node's shared memory: is there room, reserve it, map it. */
+/* A node's shared memory: checking that there is enough, reserving and mapping it. */
 #ifndef RD_NODE_NODE_MEM_H
 #define RD_NODE_NODE_MEM_H
 
@@ -13,26 +13,27 @@ typedef struct rd_mem_room {
     uint64_t available; /* MemAvailable of /proc/meminfo */
     uint64_t cgroup;    /* the narrowest of this process's cgroup and those above */
     uint64_t file;      /* RLIMIT_FSIZE */
-    uint64_t space;     /* RLIMIT_AS, less what is mapped */
+    uint64_t space;     /* RLIMIT_AS, minus what is mapped */
     char where[160];    /* the directory of the narrowest cgroup */
 } rd_mem_room_t;
 
-/* `root`: "" here, or a folder with a recorded machine's /proc and /sys. */
+/* Fills `room`. `root` is "" for this machine, or a folder with a recorded machine's /proc and /sys. */
 void rd_mem_room(rd_mem_room_t *room, const char *root);
 
-/* Is there room for `bytes` to reserve, of which `mapped` are mapped here? RONDO_SUCCESS, or RONDO_ERR_NO_MEMORY with
- * a sentence that says how much, what is there, and what lowers the need. `file`: it is a file's size too. */
+/* Checks whether `bytes` can be reserved, of which `mapped` are mapped here. Returns RONDO_SUCCESS, or
+ * RONDO_ERR_NO_MEMORY with a sentence that says how much is needed, how much there is, and how to need less. `file`:
+ * the bytes are also the size of a file. */
 rondo_result_t rd_mem_check(const rd_mem_room_t *room, size_t bytes, size_t mapped, int file, char text[RD_MEM_TEXT]);
 
-/* Sizes the memfd and seals that. */
+/* Sets the size of the memfd and seals it. */
 rondo_result_t rd_mem_size(int fd, size_t bytes, char text[RD_MEM_TEXT]);
-/* Verifies size and seals, maps the whole, reserves [own, own + own_bytes) on this rank's NUMA node. */
+/* Verifies size and seals, maps the whole memfd, and reserves [own, own + own_bytes) on this rank's NUMA node. */
 rondo_result_t rd_mem_map(int fd, size_t bytes, size_t own, size_t own_bytes, int huge, char **base,
                           char text[RD_MEM_TEXT]);
 
-/* Plain memory for ranks that are threads of one process: counted, the last one unmaps. */
+/* Plain memory for ranks that are threads of one process. Its users are counted, and the last one unmaps it. */
 rondo_result_t rd_mem_plain(size_t bytes, int huge, char **base, char text[RD_MEM_TEXT]);
-int rd_mem_plain_join(char *base, size_t bytes); /* 0, or -1: there is no such memory in this process */
+int rd_mem_plain_join(char *base, size_t bytes); /* 0, or -1 if there is no such memory in this process */
 void rd_mem_plain_leave(char *base);
 
 #endif

@@ -1,17 +1,18 @@
-/* Connections of the host executor: one direction between two ranks on one channel.
+/* Connections of the host executor: each is one direction between two ranks on one channel.
  *
- * An inbox lies in the receiver's memory, credits go back into the sender's. Two regions, one a protocol:
+ * An inbox lies in the receiver's memory; credits go back into the sender's memory. There are two regions, one for each
+ * protocol:
  *
- *   LL      a ring of 64-byte lines, each with up to 56 bytes of data and a sequence (transport/shm/ll.h). A message
- * takes ceil(bytes / 56) lines; the sequence is the line's number since creation, plus one, so a line validates itself.
- *   Simple  a ring of slots, data as it is, then the count of messages, released.
+ *   LL      a ring of 64-byte lines, each with up to 56 bytes of data and a sequence number (transport/shm/ll.h). A
+ *           message takes ceil(bytes / 56) lines; the sequence is the line's number since creation, plus one, so a line
+ *           validates itself.
+ *   Simple  a ring of slots that hold plain data; then the count of messages is stored with release.
  *
- * Both sides count in their own memory (rd_send_t, rd_recv_t); the counts continue over all operations, so a plan holds
- * none. Where a connection is mirrored, the sender's inbox is a mirror in its own memory and a transport (transport.h)
- * carries each message, by the Simple protocol alone; there messages come into the slots of the ring for their length,
- * a slot further for each since the inbox was last empty: the shorter the slots, the more of them, and a sender may be
- * ahead by as many messages as the ring of the next one has slots.
- */
+ * Each side counts in its own memory (rd_send_t, rd_recv_t). The counts continue over all operations, so a plan holds
+ * none. On a mirrored connection the sender's inbox is a mirror in its own memory, and a transport (transport.h)
+ * carries each message, by the Simple protocol only. There a message uses the ring whose slots fit its length, and each
+ * message takes the next slot since the inbox was last empty. Rings of shorter slots have more of them, and a sender
+ * may be ahead by as many messages as the ring of the next message has slots. */
 #ifndef RD_TRANSPORT_CONN_H
 #define RD_TRANSPORT_CONN_H
 
@@ -24,8 +25,8 @@
 
 #define RD_LINE 64
 #define RD_LL_LINE_DATA 56
-#define RD_SHORT 2048 /* mirrored: messages up to this are copied into their slot, never lent */
-#define RD_RINGS 4    /* between nodes: rings of shorter slots, beside that of the long ones */
+#define RD_SHORT 2048 /* mirrored: messages up to this are copied into their slot, never sent zero-copy */
+#define RD_RINGS 4    /* between nodes: rings of shorter slots, besides the ring of long ones */
 
 typedef struct rd_counter {
     _Alignas(RD_LINE) _Atomic uint64_t value;
@@ -36,7 +37,7 @@ struct rd_transport_ops;
 typedef struct rd_ring {
     char *slots;
     uint32_t mask;
-    uint32_t bytes; /* of a slot; 0: there is no such ring */
+    uint32_t bytes; /* bytes of a slot; 0: there is no such ring */
 } rd_ring_t;
 
 typedef struct rd_send {
@@ -45,20 +46,22 @@ typedef struct rd_send {
     rd_counter_t *head;    /* messages consumed; in this rank's memory, written by the receiver */
     char *lines;           /* the receiver's LL ring */
     rd_counter_t *ll_head; /* lines consumed */
-    uint64_t sent, credit; /* messages published; last value seen of head */
-    /* The number of the next message's slot: that of the message, but in a mirror. As a rule the transport has copied
-     * what lies there when it takes a message, and the same slot, still in the cache, serves again. */
+    uint64_t sent, credit; /* messages published; the last value of head that was seen */
+    /* The number of the next message's slot. It is that of the message, except in a mirror: there the transport has as
+     * a rule copied what lies in the slot when it takes a message, and the same slot, still in the cache, is used
+     * again. */
     uint64_t place;
     uint64_t ll_sent, ll_credit;
-    uint64_t ll_posted; /* ll_sent behind the last post: the peer has read what was posted when ll_credit gets there */
+    uint64_t ll_posted; /* ll_sent after the last post: the peer has read all posts when ll_credit reaches it */
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
-    rd_ring_t shorter[RD_RINGS]; /* shortest first */
+    rd_ring_t shorter[RD_RINGS]; /* the shortest first */
     int32_t peer;
-    int32_t nt_left, nt_hold; /* exec/host/nt_store.h: messages to be written past the caches, < 0 plainly; 0: try */
+    int32_t nt_left, nt_hold; /* exec/host/nt_store.h: messages to be written past the caches; < 0: messages to be
+                                 written plainly; 0: measure */
     bool mirrored;
-    const struct rd_transport_ops *ops; /* of a mirrored connection's transport */
-    void *link;                         /* that one's own record */
+    const struct rd_transport_ops *ops; /* of the transport of a mirrored connection */
+    void *link;                         /* that transport's own record */
 } rd_send_t;
 
 typedef struct rd_recv {
@@ -67,14 +70,14 @@ typedef struct rd_recv {
     rd_counter_t *head; /* in the sender's memory */
     char *lines;
     rd_counter_t *ll_head;
-    uint64_t received, seen; /* messages consumed; last value seen of tail */
-    /* Mirrored: where the step that waits for message `received` wants its bytes, so that they need not lie in a
-     * slot first. NULL: nowhere yet. */
+    uint64_t received, seen; /* messages consumed; the last value of tail that was seen */
+    /* Mirrored: where the step that waits for message `received` wants its bytes, so that they need not pass through a
+     * slot. NULL: no place is known yet. */
     char *place;
     size_t place_bytes;
-    int placed; /* and there they are */
-    /* Mirrored: the message that lies in slot 0. One that finds the inbox empty does, for that slot is still in
-     * the cache. Counted as `received`, of which the low bits tell the slot. */
+    int placed; /* they have been put there */
+    /* Mirrored: the number of the message that lies in slot 0. A message that finds the inbox empty goes there, because
+     * that slot is still in the cache. It is counted like `received`, whose low bits give the slot. */
     uint32_t base;
     uint64_t ll_received, ll_returned;
     uint32_t slots_mask, lines_mask;
@@ -84,16 +87,16 @@ typedef struct rd_recv {
     bool mirrored;
     const struct rd_transport_ops *ops;
     void *link;
-    /* Where the sender may post addresses in place of bytes: copies `bytes` from `address` in its memory; 0, or -1: the
-     * sender or its buffer is gone. NULL: its addresses are this process's. */
+    /* Set if the sender may post addresses in place of bytes: copies `bytes` from `address` in its memory. Returns 0,
+     * or -1 if the sender or its buffer is gone. NULL: its addresses are valid in this process. */
     int (*read)(const struct rd_recv *from, void *to, uint64_t address, size_t bytes);
     int32_t pid;               /* the sender's process, for `read` */
-    const _Atomic int *failed; /* the sender's: what it has posted may have changed meanwhile */
-    _Atomic uint32_t
-        *reading; /* this rank's own mark: in this process the sender waits for it; NULL: another process */
+    const _Atomic int *failed; /* the sender's mark: if set, what it has posted may have changed meanwhile */
+    _Atomic uint32_t *reading; /* this rank's own mark, for which a sender in this process waits; NULL: the sender is in
+                                  another process */
 } rd_recv_t;
 
-/* The ring for a message of `bytes`: by length alone, so both ends find the same. */
+/* Returns the ring for a message of `bytes`. It depends on the length alone, so both ends find the same ring. */
 static inline rd_ring_t rd_ring_for(const rd_ring_t *shorter, char *slots, uint32_t mask, uint32_t slot_bytes,
                                     size_t bytes)
 {
@@ -119,7 +122,7 @@ static inline char *rd_ring_slot(rd_ring_t ring, uint64_t number)
     return ring.slots + (number & ring.mask) * (size_t)ring.bytes;
 }
 
-/* Where message `number` of `bytes` lies, or is to lie. */
+/* Returns where message `number`, of `bytes`, lies or will lie. */
 static inline char *rd_recv_slot(const rd_recv_t *r, size_t bytes, uint64_t number)
 {
     return rd_ring_slot(rd_recv_ring(r, bytes), number - r->base);

@@ -20,9 +20,9 @@
 #define SLOT_BYTES_LEAST ((size_t)4 << 10)
 #define SEGMENT_BUDGET ((size_t)12 << 20) /* of slots, a rank */
 
-/* Between nodes, for each long slot. In a stream of short messages a sender runs on for as long as it has slots, and
- * need not take turns on a core with who reads them. For 256 bytes, 2 KB and 8 KB, and what the network lays behind
- * them. */
+/* Rings of shorter slots between nodes, with the number of their slots for each long slot. In a stream of short
+ * messages a sender can go on for as long as it has slots, and need not take turns on a core with the reader. The slots
+ * are for 256 bytes, 2 KB and 8 KB, and what the network adds behind them. */
 static const struct {
     uint32_t bytes, slots;
 } shorter[RD_RINGS - 1] = {{336, 256}, {RD_SHORT + 80, 128}, {8192 + 128, 32}};
@@ -32,7 +32,7 @@ static size_t round_up(size_t value, size_t to)
     return (value + to - 1) / to * to;
 }
 
-/* Who sets the slots gets those alone. */
+/* If the user has set the slots, the long ones are the same. */
 static void layout_long(rd_layout_t *l, int set, size_t remotes)
 {
     l->long_slots = set ? l->slots : LONG_SLOTS;
@@ -41,7 +41,7 @@ static void layout_long(rd_layout_t *l, int set, size_t remotes)
         l->long_slots /= 2;
 }
 
-/* The last ring is of the slots that are as long as those in shared memory. Returns the bytes of all. */
+/* The last ring has slots as long as those in shared memory. Returns the bytes of all shorter rings. */
 static size_t layout_shorter(rd_layout_t *l, size_t remotes)
 {
     size_t bytes;
@@ -52,7 +52,8 @@ static size_t layout_shorter(rd_layout_t *l, size_t remotes)
         uint32_t slots = l->slots * shorter[i].slots;
         for (size_t many = REMOTES_MANY; (many < remotes || slots > SHORTER_MOST) && slots > l->slots; many *= 2)
             slots /= 2;
-        l->shorter[i] = l->slots > 1 && shorter[i].bytes < l->slot_bytes ? slots : 0; /* who wants one slot gets one */
+        l->shorter[i] =
+            l->slots > 1 && shorter[i].bytes < l->slot_bytes ? slots : 0; /* if the user wants one slot, there is one */
         bytes += (size_t)l->shorter[i] * shorter[i].bytes;
     }
     return bytes;
@@ -108,7 +109,7 @@ void rd_recv_lay(rd_recv_t *r, const rd_layout_t *l, char *inbox, rd_counter_t *
     r->peer = peer;
 }
 
-/* They lie behind the long slots. */
+/* The shorter rings lie after the long slots. */
 static void bind_shorter(rd_ring_t *rings, const rd_layout_t *l, char *slots)
 {
     char *at = slots + l->long_slots * l->long_bytes;
@@ -122,8 +123,8 @@ static void bind_shorter(rd_ring_t *rings, const rd_layout_t *l, char *slots)
     }
 }
 
-/* Both ends of a mirrored connection are private memory: a mirror that the transport reads, an inbox that it fills. Its
- * pages come as they are touched. */
+/* Both ends of a mirrored connection are private memory: a mirror that the transport reads, and an inbox that it fills.
+ * Their pages are allocated when they are touched. */
 rondo_result_t rd_conns_map(rd_conns_t *c, const rd_node_t *node, rd_log_ctx_t *ctx)
 {
     c->mirror_bytes = (size_t)(c->nranks - node->nlocal) * RD_CHANNELS * 2 * c->layout.mirror_bytes;
@@ -137,7 +138,7 @@ rondo_result_t rd_conns_map(rd_conns_t *c, const rd_node_t *node, rd_log_ctx_t *
                     c->mirror_bytes >> 20);
 }
 
-/* The two halves of a pair and channel, the next ones at `at`; returns where the ones after them lie. */
+/* Lays out the two directions of a pair and channel, beginning at `at`. Returns the address behind them. */
 static char *lay_mirrors(rd_conns_t *c, const rd_transport_ops_t *ops, int peer, rd_send_t *s, rd_recv_t *r, char *at)
 {
     rd_send_lay(s, &c->layout, at + PAGE, (rd_counter_t *)at, peer);

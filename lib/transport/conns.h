@@ -1,11 +1,11 @@
 /* Where the connections of a communicator lie: the layout of a rank's segment, and the two tables of connections.
  *
- *   segment of rank m:  | control | credits, one pair a (peer, channel) | inboxes, one a (peer, channel) |
+ *   segment of rank m:  | control | credits, a pair for each (peer, channel) | inboxes, one for each (peer, channel) |
  *   inbox:              | tail, own pair of lines | LL ring | slots, page aligned |
  *
- * A rank's inboxes lie in its own segment and are written by its peers; the credits for what it sent come back into its
- * own segment too. So everything that a rank polls is local to it, and everything that it stores into others is posted.
- */
+ * A rank's inboxes lie in its own segment and are written by its peers; the credits for what it has sent come back into
+ * its own segment, too. So everything that a rank polls is local to it, and everything that it stores into other
+ * segments is posted. */
 #ifndef RD_TRANSPORT_CONNS_H
 #define RD_TRANSPORT_CONNS_H
 
@@ -13,69 +13,76 @@
 #include "transport/transport.h"
 #include "sched/step.h"
 
-/* What a rank tells the others of its node: first line of its segment. */
+/* What a rank tells the others of its node. It is the first part of its segment. */
 typedef struct rd_control {
     _Alignas(RD_LINE) _Atomic int left; /* this rank has destroyed its communicator in order */
-    /* A call has failed here, so the user has his buffers back although a peer may still be reading what was posted of
-     * them. Set before the call returns; a peer looks at it after it has read, and so never takes what was changed. */
+    /* A call has failed here, so the user has the buffers back although a peer may still be reading what was posted of
+     * them. Set before the call returns; a peer checks it after it has read, and so never uses data that was changed.
+     */
     _Alignas(RD_LINE) _Atomic int failed;
-    /* Counts up when this rank begins, and again when it ends, to read what a rank of its own process has posted: odd
-     * while it does. Whoever takes his posts back waits for it, because there a vanished buffer would be a crash. */
+    /* Incremented when this rank begins to read what a rank of its own process has posted, and again when it ends: so
+     * it is odd while the rank reads. A rank that takes its posts back waits for it, because within a process a buffer
+     * that vanishes would crash the reader. */
     _Alignas(RD_LINE) _Atomic uint32_t reading;
-    /* Whom this rank waits for, and when it last said so: (clock in ms << 32) | (rank + 1); 0: it has never waited. By
-     * this the others tell who is late from who waits for him as they do. */
+    /* The rank that this rank waits for, and when it last stored that: (clock in ms << 32) | (rank + 1); 0: it has
+     * never waited. From this the others distinguish a rank that is late from one that waits for it as they do. */
     _Alignas(RD_LINE) _Atomic uint64_t waits;
-    /* Set by a peer that aborts or fails: rd_notice(), or 0: all is well. Read at every miss. */
+    /* Set by a peer that aborts or fails: rd_notice(), or 0 if all is well. Read at every miss. */
     _Alignas(RD_LINE) _Atomic uint64_t notice;
-    _Alignas(RD_LINE) _Atomic int core; /* where this rank ran when it last waited; of use where ranks share cores */
+    _Alignas(RD_LINE) _Atomic int core; /* the core on which this rank ran when it last waited; used where ranks share
+                                           cores */
 } rd_control_t;
 
 typedef struct rd_layout {
-    uint32_t slots, lines; /* a connection, powers of two */
-    size_t slot_bytes;     /* a multiple of the page */
-    uint32_t long_slots;   /* the same between nodes, where there are as many as `slots` of `slot_bytes`, too */
+    uint32_t slots, lines; /* of a connection; powers of two */
+    size_t slot_bytes;     /* a multiple of the page size */
+    uint32_t
+        long_slots; /* the number of long slots between nodes, where there are also `slots` slots of `slot_bytes` */
     size_t long_bytes;
-    size_t ring_bytes;  /* of the LL ring */
-    size_t inbox_bytes; /* of one connection */
-    size_t inboxes;     /* where they begin in a segment */
+    size_t ring_bytes;  /* bytes of the LL ring */
+    size_t inbox_bytes; /* bytes of the inbox of one connection */
+    size_t inboxes;     /* the offset of the inboxes in a segment */
     size_t segment_bytes;
-    uint32_t shorter[RD_RINGS]; /* slots of each ring of shorter ones, between nodes; 0: there is none */
-    size_t mirror_bytes;        /* of one direction of a mirrored connection */
+    uint32_t
+        shorter[RD_RINGS]; /* number of slots of each ring of shorter slots, between nodes; 0: there is no such ring */
+    size_t mirror_bytes;   /* bytes of one direction of a mirrored connection */
 } rd_layout_t;
 
 typedef struct rd_conns {
     int nranks;
-    int cma; /* every rank may read the memory of every rank of its node: cma/cma.h */
+    int cma; /* nonzero: every rank may read the memory of every rank of its node, see cma/cma.h */
     rd_layout_t layout;
     rd_send_t *sends; /* [channel * nranks + peer] */
     rd_recv_t *recvs;
-    char *mirrors; /* memory of the mirrored connections */
+    char *mirrors; /* the memory of the mirrored connections */
     size_t mirror_bytes;
     rd_control_t **controls; /* of each rank on this node, NULL elsewhere */
     rd_control_t *self;      /* this rank's own; never NULL */
-    rd_control_t own;        /* stands in where there is no shared segment */
+    rd_control_t own;        /* used where there is no shared segment */
 } rd_conns_t;
 
 void rd_layout_init(rd_layout_t *layout, int nlocal, int nnodes, const rd_env_t *env);
 
-/* Makes the tables; nothing is bound yet. */
+/* Makes the tables. Nothing is bound yet. */
 rondo_result_t rd_conns_create(rd_conns_t *conns, const rd_layout_t *layout, const rd_node_t *node, int nranks,
                                rd_log_ctx_t *ctx);
-/* The memory of mirrored connections, before their transport is created: that one may register it. */
+/* Maps the memory of mirrored connections. This must precede the creation of their transport, which may register it. */
 rondo_result_t rd_conns_map(rd_conns_t *conns, const rd_node_t *node, rd_log_ctx_t *ctx);
-/* Binds the connections to all ranks that the transport reaches. On failure it has some of them, and ends before the
- * tables do. */
+/* Binds the connections to all ranks that the transport reaches. If it fails, the transport has some of them and must
+ * be destroyed before the tables are freed. */
 rondo_result_t rd_conns_bind(rd_conns_t *conns, rd_transport_t *transport, const rd_transport_args_t *args);
-/* Where a connection's inbox lies, which is `layout->inbox_bytes` long, and its pair of credits. */
+/* Sets where a connection's inbox, of `layout->inbox_bytes`, and its pair of credits lie. */
 void rd_send_lay(rd_send_t *send, const rd_layout_t *layout, char *inbox, rd_counter_t *credits, int peer);
 void rd_recv_lay(rd_recv_t *recv, const rd_layout_t *layout, char *inbox, rd_counter_t *credits, int peer);
 void rd_conns_free(rd_conns_t *conns);
 
-/* Tells every rank of the node that this one aborts or fails. */
-void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int failed_rank, int reporter); /* ranks plus one */
-/* Nonzero: another rank of the node is a thread of this process, and may read what is posted here by itself. */
+/* Notifies every rank of the node that this one aborts or fails. */
+void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int failed_rank, int reporter); /* rank numbers plus one */
+/* Returns nonzero if another rank of the node is a thread of this process, and so may read by itself what is posted
+ * here. */
 int rd_conns_shared(const rd_conns_t *conns);
-/* Waits until none of them reads any more. This rank's `failed` stands, and all threads can see it. */
+/* Waits until none of those ranks reads any more. This rank's `failed` must be set, and all threads must be able to see
+ * it. */
 void rd_conns_wait_unread(const rd_conns_t *conns);
 
 #endif

@@ -1,11 +1,11 @@
-/* The watch: a thread that sleeps in epoll until a peer of any communicator of this process is gone.
+/* Liveness: a thread that sleeps in epoll until a peer of any communicator of this process is gone.
  *
- * A pidfd tells at once, and for certain, that a process of this node has ended; a bootstrap socket tells of neighbours
+ * A pidfd tells at once, and for certain, that a process of this node has ended. A bootstrap socket tells of neighbours
  * on other nodes, and carries what they have heard of others. A host or a link that falls silent closes nothing: there
- * the kernels' own heartbeat ends the socket, and the thread looks a few times a second whether one should beat faster.
- * It then writes the communicator's stop word, which every wait looks at, and passes the news on. Everything it touches
- * is guarded by one lock, held while an event is handled, so that after rd_liveness_remove nothing of the communicator
- * is touched. */
+ * the kernels' own heartbeat ends the socket, and the thread checks a few times a second whether a socket needs a
+ * faster one. When a peer is gone, the thread writes the communicator's stop word, which every wait checks, and passes
+ * the news on. Everything that it uses is guarded by one lock, held while an event is handled, so that after
+ * rd_liveness_remove nothing of the communicator is used. */
 #include "transport/liveness.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "base/wait.h"
 
 #define MOST_SOCKETS 64
-#define WAKE UINT64_MAX /* the event that ends the thread, or shows it that somebody looks now */
+#define WAKE UINT64_MAX /* the event that ends the thread, or tells it that there are callbacks now */
 
 struct rd_liveness {
     rd_boot_t *boot;
@@ -30,14 +30,14 @@ struct rd_liveness {
     rd_stop_t *stop;
     int (*has_left)(void *arg, int rank);
     void *arg;
-    void (*look)(void *arg);  /* NULL: nothing is looked at */
-    struct rd_liveness *next; /* of those that look */
+    void (*look)(void *arg);  /* NULL: there is no callback */
+    struct rd_liveness *next; /* the next one that has a callback */
     pid_t pid;                /* of the process that made it: in a forked child it only gets freed */
     unsigned char *dead;      /* ranks of this node that have died */
 };
 
-/* What is watched. An event names a slot and its age, so that one which was on its way when the slot was given up, and
- * perhaps used anew, is recognised. */
+/* A descriptor that the thread observes. An event names a slot and its age, so that an event that was on its way when
+ * the slot was given up, and perhaps used anew, is recognised. */
 typedef struct slot {
     rd_liveness_t *liveness; /* NULL: free */
     int fd, rank;
@@ -46,14 +46,15 @@ typedef struct slot {
     uint32_t age;
 } slot_t;
 
-static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* starting and ending the thread; taken before `lock` */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the slots */
+static pthread_mutex_t life =
+    PTHREAD_MUTEX_INITIALIZER; /* guards the start and the end of the thread; taken before `lock` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the slots */
 static slot_t *slots;
 static int nslots;
-static int users; /* watches that exist */
+static int users; /* communicators in liveness */
 static rd_meeting_t *meetings;
 static rd_liveness_t *lookers;
-static _Atomic int looking, ending; /* looking: watches and sockets that are looked at from time to time */
+static _Atomic int looking, ending; /* looking: callbacks and sockets that are polled from time to time */
 static int epoll_fd = -1, wake_fd = -1;
 static pthread_t thread;
 
@@ -96,7 +97,7 @@ static void cancel_slot(slot_t *s)
     s->beats = 0;
 }
 
-/* Once a member has died, and what would wait for it can be told. */
+/* To be called once a member has died, or a meeting has begun: sets the stop word if both are the case. */
 static void tell_meeting(rd_meeting_t *m)
 {
     if (m->died < 0 || !m->stop)
@@ -124,7 +125,7 @@ static void on_pidfd(slot_t *s)
     w->dead[rank] = 1;
     for (rd_meeting_t *m = meetings; m; m = m->next)
         note_death(m, w);
-    rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: with the stop word set, the user may leave */
+    rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
     rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,
                 "rank %d (%s) died: its process has ended; abort this communicator, then shrink it or end", rank,
                 rd_boot_whois(w->boot, rank));
@@ -166,7 +167,7 @@ static int on_event(uint64_t which)
     return 0;
 }
 
-/* However many events come, everybody looks as often as was said. Returns for how long the thread may sleep. */
+/* However many events come, all callbacks run as often as promised. Returns for how long the thread may sleep. */
 static int look_all(int64_t *looked_ms)
 {
     int64_t now = rd_clock_ms();
@@ -240,7 +241,7 @@ static void end(void)
     nslots = 0;
 }
 
-/* ---- the others ---- */
+/* ---- the callers' threads ---- */
 
 static int free_slot(void)
 {
@@ -258,7 +259,7 @@ static int free_slot(void)
     return i;
 }
 
-/* Sockets by edge: an exchange of the bootstrap may leave bytes in them that are not the watch's. */
+/* Sockets are polled by edge: an exchange of the bootstrap may leave bytes in them that are not for this thread. */
 static int watch_fd(const slot_t *what)
 {
     uint64_t one = 1;
@@ -284,7 +285,8 @@ static int watch_all(rd_liveness_t *w, const rd_node_t *node)
     int fds[MOST_SOCKETS], ranks[MOST_SOCKETS];
     int n = rd_boot_sockets(w->boot, fds, ranks, MOST_SOCKETS);
     for (int i = 0; i < n; i++) {
-        int beats = node->node_of[ranks[i]] != node->node_of[node->local[node->self]]; /* here a pidfd knows better */
+        int beats = node->node_of[ranks[i]] !=
+                    node->node_of[node->local[node->self]]; /* within the node a pidfd is more certain */
         if (beats)
             rd_sock_heartbeat(fds[i]);
         if (watch_fd(&(slot_t){.liveness = w, .fd = fds[i], .rank = ranks[i], .beats = beats}) != 0)

@@ -1,5 +1,6 @@
-/* The watch: one thread a process that sleeps in epoll on pidfds and bootstrap sockets of all communicators and sets a
- * communicator's stop word the moment a peer is gone. Started with the first communicator, joined with the last. */
+/* Liveness: one thread for each process sleeps in epoll on the pidfds and bootstrap sockets of all communicators, and
+ * sets a communicator's stop word the moment a peer is gone. It is started with the first communicator and joined with
+ * the last. */
 #ifndef RD_TRANSPORT_LIVENESS_H
 #define RD_TRANSPORT_LIVENESS_H
 
@@ -9,30 +10,29 @@
 
 typedef struct rd_liveness rd_liveness_t;
 
-/* `left[rank]` (shared memory or the bootstrap's farewell) tells an orderly leave from a death: a peer that has set it
- * may end its process without being called dead. To be set by an orderly leave only: an abort or a failure is told by
- * rd_boot_farewell, and that counts whatever has_left says. */
+/* Adds a communicator. `has_left(arg, rank)` (from shared memory or the bootstrap's farewell) distinguishes an orderly
+ * leave from a death: a peer that has left may end its process without being called dead. It must be true only after an
+ * orderly leave: an abort or a failure is reported by rd_boot_farewell, and that counts whatever has_left returns. */
 rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx,
                                rd_stop_t *stop, int (*has_left)(void *arg, int rank), void *arg);
-/* From now on `look(arg)` is called every RD_LIVENESS_MS, with what rd_liveness_add was given, by the watch's thread.
- */
+/* From now on the liveness thread calls `look(arg)` every RD_LIVENESS_MS, with the `arg` of rd_liveness_add. */
 void rd_liveness_poll(rd_liveness_t *liveness, void (*look)(void *arg));
-void rd_liveness_remove(rd_liveness_t *liveness); /* after it returns nothing of the communicator is touched */
+void rd_liveness_remove(rd_liveness_t *liveness); /* after it returns, nothing of the communicator is used */
 
-/* A communicator that is being made of some of a watched one's ranks, `members`, ascending. Who dies before it has come
- * can tell nobody; but its process is watched here. From rd_liveness_meeting_begin to _end, `stop` is set when a member
- * dies or has died before. */
+/* A meeting: a communicator is being made of `members`, some ranks of an existing one, in ascending order. A rank that
+ * dies before it has come cannot tell anybody, but the existing communicator observes its process. From
+ * rd_liveness_meeting_begin to _end, `stop` is set when a member dies or has died before. */
 typedef struct rd_meeting {
     struct rd_meeting *next;
-    rd_liveness_t *liveness; /* NULL: has been removed */
+    rd_liveness_t *liveness; /* NULL: it has been removed */
     const int *members;
-    int nmembers, died; /* died: which of them, -1: none */
+    int nmembers, died; /* died: the member that died; -1: none */
     rd_log_ctx_t *ctx;
     rd_stop_t *stop; /* NULL: not yet begun */
 } rd_meeting_t;
 
 void rd_liveness_meeting(rd_liveness_t *liveness, rd_meeting_t *meeting, const int *members, int nmembers);
 void rd_liveness_meeting_begin(rd_meeting_t *meeting, rd_log_ctx_t *ctx, rd_stop_t *stop);
-void rd_liveness_meeting_end(rd_meeting_t *meeting); /* also of one that was never begun */
+void rd_liveness_meeting_end(rd_meeting_t *meeting); /* also for a meeting that was never begun */
 
 #endif

@@ -1,4 +1,4 @@
-/* The UCX context and worker of one communicator, and what rondo-info says of them. */
+/* The UCX context and worker of one communicator, and what rondo-info reports about them. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "base/fork.h"
 #include "ucx/ucx.h"
 
-/* UCX has one thread that accepts connections for all contexts of a process. A child that is forked meanwhile has no
- * such thread, but UCX there believes that it has. */
+/* UCX has one thread that accepts connections for all contexts of a process. A child that is forked while there is one
+ * has no such thread, but UCX there believes that it has. */
 static _Atomic int contexts;
 static int orphaned;
 
@@ -28,8 +28,9 @@ const char *rd_ucx_unusable(void)
                     : NULL;
 }
 
-/* In software UCX (1.13 to 1.22: ucp_get_req_handler) ends the process that is fetched from, if the connection fails
- * before it has answered; and so it would fetch host memory over tcp. Weak, because tests play a UCX that does not. */
+/* When fetching in software, UCX (1.13 to 1.22: ucp_get_req_handler) ends the process that is fetched from if the
+ * connection fails before that process has answered; and over tcp it would fetch host memory in this way. The function
+ * is weak, because tests play a UCX that does not do this. */
 __attribute__((weak)) int rd_ucx_fetches_host(void)
 {
     return 0;
@@ -73,8 +74,8 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
 
 static rondo_result_t worker_make(rd_ucx_net_t *net)
 {
-    /* One thread at a time, though not always the same one: the user orders the calls on one communicator. A peer that
-     * dies leaves requests behind that nothing completes any more: that is not worth UCX's warning. */
+    /* Only one thread at a time uses it, though not always the same one: the user orders the calls on one communicator.
+     * A peer that dies leaves requests behind that nothing completes any more: they do not deserve UCX's warning. */
     ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS,
                                   .thread_mode = UCS_THREAD_MODE_SERIALIZED,
                                   .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK};
@@ -127,8 +128,8 @@ void rd_ucx_close(rd_ucx_net_t *net)
     }
 }
 
-/* UCX has no call for it but the one that prints: lines that end with "-- tcp/eth0", or "-- posix/memory" and the like
- * for what is no network. */
+/* Lists the devices. UCX offers this only as printed text, whose lines end with "-- tcp/eth0", or with "--
+ * posix/memory" and the like for what is no network. */
 static void devices_list(ucp_context_h context, char *text, size_t size)
 {
     char *printed = NULL, *line, *state = NULL;
@@ -147,7 +148,7 @@ static void devices_list(ucp_context_h context, char *text, size_t size)
     free(printed);
 }
 
-/* Why data would go by these devices. */
+/* Returns why data would use these devices. */
 static const char *reason(const rd_env_t *env)
 {
     if (env->net[0] != 0)
@@ -169,7 +170,7 @@ rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int place,
     rondo_result_t result;
     if (address) {
         result = rd_ucx_open(&net, env, address, place);
-    } else { /* a list of all there is needs no worker, and of shared memory none should be made for it */
+    } else { /* listing all devices needs no worker, and none should be made for shared memory */
         every.net[0] = 0;
         snprintf(every.ucx_tls, sizeof every.ucx_tls, "all");
         result = context_make(&net, &every, "", place);

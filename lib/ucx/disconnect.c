@@ -1,19 +1,21 @@
-/* How a rank leaves the network, in order or over a failure, and how it takes back what peers have yet to read. */
+/* How a rank leaves the network, in order or after a failure, and how it takes back messages that peers have yet to
+ * read. */
 #include <stdlib.h>
 #include <time.h>
 
 #include "ucx/ucx.h"
 
-#define FAREWELL_MS 1000 /* most time for farewells after a mismatch, and for peers to read what was lent */
-#define GIVEN_MS 2000    /* most time until UCX lets go of the communicator's memory at an orderly end */
-#define PARTED_MS 50     /* for peers' farewells, and until they have taken all */
-#define LITTLE 32768     /* bytes that a socket takes whether its owner looks or not, if nobody has set its buffers */
-#define LOOKS 1000       /* at the network, at most, before anything is said or decided */
-#define FAILED_MS 20     /* to get farewells out after a failure */
-#define HALF_MADE_MS 200 /* for connections that were being made when it came */
-#define QUIET_MS 50      /* in which whoever greets this rank looks at the network */
+#define FAREWELL_MS 1000 /* the most time for farewells after a mismatch, and for peers to read messages */
+#define GIVEN_MS 2000    /* the most time until UCX releases the communicator's memory at an orderly end */
+#define PARTED_MS 50     /* time for peers' farewells, and until they have taken all */
+#define LITTLE 32768     /* bytes that a socket takes whether its owner polls or not, if its buffers are not set */
+#define LOOKS 1000       /* the most polls of the network before anything is sent or decided */
+#define FAILED_MS 20     /* time to send farewells after a failure */
+#define HALF_MADE_MS 200 /* time for connections that were being made when it came */
+#define QUIET_MS 50      /* time in which a peer that greets this rank polls the network */
 
-/* Peers that fail as well take what is on the wire to them within this. */
+/* Waits for messages that peers have yet to read. Peers that fail as well take what is on the wire to them within this
+ * time. */
 static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
 {
     int64_t until = rd_clock_ms() + limit_ms;
@@ -33,7 +35,7 @@ void rd_ucx_cancel(rd_transport_t *transport)
     }
     rd_ucx_gdr_back(net);
     zcopies_wait(net, FAILED_MS);
-    if (net->base.zcopy_pending + net->straight != 0) { /* they would take a broken connection for a death */
+    if (net->base.zcopy_pending + net->straight != 0) { /* peers would take a broken connection for a death */
         rd_ucx_say_bye(net, 1);
         zcopies_wait(net, FAILED_MS);
     }
@@ -43,8 +45,8 @@ void rd_ucx_cancel(rd_transport_t *transport)
     zcopies_wait(net, FAREWELL_MS);
 }
 
-/* A farewell may come before a long message that was sent before it: UCX sends that in pieces, by several ways if it
- * has them. Where the connection has broken since, nothing more comes. */
+/* A farewell may come before a long message that was sent before it: UCX sends that in pieces, over several transports
+ * if it has them. If the connection has broken since, nothing more comes. */
 rondo_result_t rd_ucx_farewell(const rd_transport_t *transport, int rank)
 {
     const rd_ucx_peer_t *peer = &((const rd_ucx_net_t *)transport)->peers[rank];
@@ -66,7 +68,8 @@ static void flushed(void *request, ucs_status_t status, void *arg)
     rd_ucx_sent(request, status, peer);
 }
 
-/* Over when all that was sent is with the peer's UCX: which an idle one says when it looks again. */
+/* Begins flushes, which end when all that was sent has reached the peer's UCX; an idle peer confirms that when it polls
+ * again. */
 static void flush_begin(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
@@ -79,7 +82,7 @@ static void flush_begin(rd_ucx_net_t *net)
     }
 }
 
-/* Nonzero: something came. */
+/* Polls the network. Returns nonzero if something came. */
 static int look(rd_ucx_net_t *net)
 {
     int came = 0;
@@ -93,7 +96,7 @@ void rd_ucx_leave(rd_transport_t *transport)
     rd_ucx_net_t *net = rd_ucx_of(transport);
     if (!net->worker || net->left_ms != 0)
         return;
-    (void)look(net); /* a farewell that a failing send would hide */
+    (void)look(net); /* for a farewell that a failing send would hide */
     if (rd_stop_get(net->stop) == RONDO_SUCCESS)
         rd_ucx_credits_flush(net, 0);
     rd_ucx_gdr_release(net);
@@ -102,7 +105,7 @@ void rd_ucx_leave(rd_transport_t *transport)
     net->left_ms = rd_clock_ms();
 }
 
-/* Nonzero: what this peer may not have consumed yet its kernel holds, whether it looks or not. */
+/* Returns nonzero if the peer's kernel can hold what the peer may not have consumed yet, whether it polls or not. */
 static int is_little(const rd_ucx_peer_t *peer)
 {
     size_t bytes = 0;
@@ -116,7 +119,8 @@ static int is_little(const rd_ucx_peer_t *peer)
     return bytes <= LITTLE && !peer->net->buffers_set;
 }
 
-/* A live peer may not have taken all, which may be more than its kernel holds; or something is yet to go there. */
+/* Returns nonzero if a live peer may not have taken all, and that may be more than its kernel holds, or if something
+ * has yet to be sent to it. */
 static int is_unread(rd_ucx_peer_t *p)
 {
     if (!p->net->alone)
@@ -137,7 +141,7 @@ static int all_read(rd_ucx_net_t *net)
     return !rd_ucx_unread(net);
 }
 
-/* All have taken everything, and said farewell. */
+/* Returns nonzero if all peers have taken everything and have sent a farewell. */
 static int all_parted(rd_ucx_net_t *net)
 {
     int here = 0;
@@ -146,14 +150,14 @@ static int all_parted(rd_ucx_net_t *net)
     return here == 0 && net->outstanding == 0;
 }
 
-/* UCX has nothing of the communicator's memory, or the user's: what was sent has been drained before. */
+/* Returns nonzero if UCX has none of the communicator's memory or the user's: what was sent has been drained before. */
 static int is_given_back(rd_ucx_net_t *net)
 {
     return net->fetching + net->base.zcopy_pending + net->straight == 0 || all_read(net);
 }
 
-/* Until so long after the farewells; who greets this rank only now hears one, too. Nonzero: `over` says so, and nothing
- * has failed. */
+/* Waits until `over`, or until `limit_ms` after the farewells; a peer that greets this rank only now gets a farewell,
+ * too. Returns nonzero if `over` holds and nothing has failed. */
 static int wait_until(rd_ucx_net_t *net, int (*over)(rd_ucx_net_t *net), int64_t limit_ms)
 {
     rd_wait_t wait;
@@ -169,8 +173,9 @@ static int wait_until(rd_ucx_net_t *net, int (*over)(rd_ucx_net_t *net), int64_t
     return result == RONDO_SUCCESS;
 }
 
-/* Who has not met everybody may just have been greeted, and UCX answers that by itself, as soon as the other one has
- * looked at the network: then something comes from there. What comes first may be the greeting, for a farewell. */
+/* A rank that has not met all others may just have been greeted. UCX answers that by itself, as soon as the other rank
+ * has polled the network: then something comes from there. What comes first may be the greeting that asks for a
+ * farewell. */
 static void answered_wait(rd_ucx_net_t *net, int came)
 {
     static const struct timespec nap = {0, 1000000};
@@ -187,12 +192,13 @@ static void answered_wait(rd_ucx_net_t *net, int came)
     }
 }
 
-/* A socket that is closed with bytes unread resets its connection, and the peer may lose what was on its way there. So
- * a network that ends in order waits for the farewells of all peers, and until they have taken all; and where a live
- * one does not look, and more may be under way than its kernel holds, it lingers. Nonzero: it does. */
+/* A socket that is closed with unread bytes resets its connection, and the peer may lose what was on its way there. So
+ * a network that ends in order waits for the farewells of all peers, and until they have taken everything; and if a
+ * live peer does not poll, and more may be under way than its kernel holds, the network lingers. Returns nonzero if it
+ * does. */
 static int leave_in_order(rd_ucx_net_t *net)
 {
-    if (net->left_ms == 0) /* it was never made */
+    if (net->left_ms == 0) /* it was never completely made */
         return 0;
     int came = look(net);
     rd_ucx_say_bye(net, 0);
@@ -205,8 +211,8 @@ static int leave_in_order(rd_ucx_net_t *net)
     return 0;
 }
 
-/* A connection to a live peer is still being made: see wireup.c. To one that has left, and to which this rank had
- * nothing to send, none ever was. */
+/* Returns nonzero if a connection to a live peer is still being made: see wireup.c. To a peer that has left, and to
+ * which this rank had nothing to send, none was ever made. */
 static int half_made(const rd_ucx_net_t *net)
 {
     for (const rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
@@ -217,7 +223,7 @@ static int half_made(const rd_ucx_net_t *net)
     return 0;
 }
 
-/* After a failure: lets the farewells go, and connections be made or refused. */
+/* Waits after a failure until the farewells are sent and connections are made or refused. */
 static void failed_wait(rd_ucx_net_t *net, int64_t limit_ms)
 {
     int64_t began = rd_clock_ms(), passed = 0;
@@ -288,7 +294,7 @@ void rd_ucx_destroy(rd_transport_t *transport)
     if (rd_stop_get(net->stop) == RONDO_SUCCESS && leave_in_order(net))
         return;
     if (rd_stop_get(net->stop) != RONDO_SUCCESS) {
-        /* After a mismatch the others are alive, and find it by what this rank has sent. */
+        /* After a mismatch the others are alive, and find it from what this rank has sent. */
         failed_wait(net, rd_stop_get(net->stop) == RONDO_ERR_MISMATCH ? FAREWELL_MS : FAILED_MS);
     }
     rd_ucx_end(net);

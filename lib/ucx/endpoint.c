@@ -1,15 +1,15 @@
-/* Peers: connecting on first use, sending, and learning that one is gone.
+/* Peers: connecting on first use, sending, and learning that a peer is gone.
  *
  * A connection that ends is not yet a death: a rank that destroys its communicator in order, or one that gives up
- * because of a third, ends its connections too. So each rank says farewell to whom it has talked with, and the farewell
- * of a failure names the failed rank. A connection that breaks without one is given a moment, in which the watch or the
- * bootstrap may know better; then the peer is declared dead.
- */
+ * because of a third rank, ends its connections too. So each rank sends a farewell to every peer it has exchanged
+ * messages with, and the farewell of a failure names the failed rank. After a connection breaks without a farewell
+ * there is a grace time, in which the liveness thread or the bootstrap may learn the reason; then the peer is declared
+ * dead. */
 #include <string.h>
 
 #include "ucx/ucx.h"
 
-#define LET_GO_MS 1000 /* for UCX to complete what it was told to give up: it waits for nobody, so it takes no time */
+#define LET_GO_MS 1000 /* time for UCX to complete what it was told to give up: it waits for no peer */
 
 void rd_ucx_peer_used(rd_ucx_peer_t *peer)
 {
@@ -38,7 +38,7 @@ rondo_result_t rd_ucx_has_left(rd_ucx_peer_t *peer)
                        rd_boot_whois(net->boot, peer->rank));
 }
 
-/* Called while some peer is lost. */
+/* Called while at least one peer is lost. */
 void rd_ucx_judge_lost(rd_ucx_net_t *net)
 {
     int64_t now = rd_clock_ms();
@@ -106,7 +106,7 @@ void rd_ucx_sent(void *request, ucs_status_t status, void *arg)
     ucp_request_free(request);
 }
 
-/* `param` knows the rest; `header` NULL: the data end with it. */
+/* `param` has the rest. `header` is NULL if the data end with it. */
 static rondo_result_t give(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, const void *data, size_t count,
                            ucp_request_param_t *param, int *pending)
 {
@@ -117,11 +117,11 @@ static rondo_result_t give(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
     if (result != RONDO_SUCCESS)
         return result;
     param->op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    if (peer->net->base.cuda) { /* or UCX would look whose memory it is */
+    if (peer->net->base.cuda) { /* or UCX would check what kind of memory it is */
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
         param->memory_type = UCS_MEMORY_TYPE_HOST;
     }
-    if (!header || header->kind == RD_UCX_RTS) { /* the receiver must see it at once */
+    if (!header || header->kind == RD_UCX_RTS) { /* the receiver must get it at once */
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         param->flags = UCP_AM_SEND_FLAG_EAGER;
     }
@@ -146,8 +146,8 @@ rondo_result_t rd_ucx_send(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
     return give(peer, header, data, bytes, &param, pending);
 }
 
-/* UCX's tcp hands what it takes for a short message to the kernel in pieces, by `sendmsg`. A list it copies together
- * first, even one of a single piece, and `send` of that is sooner done. */
+/* UCX's tcp passes what it considers a short message to the kernel in pieces, by `sendmsg`. A list, even one of a
+ * single piece, it copies together first, and `send` of the copy is faster. */
 rondo_result_t rd_ucx_send_list(rd_ucx_peer_t *peer, const ucp_dt_iov_t *list, size_t n, ucp_send_nbx_callback_t done,
                                 void *arg, int *pending)
 {
@@ -167,8 +167,9 @@ static uint64_t sent_to(const rd_ucx_peer_t *peer)
     return sent;
 }
 
-/* To all who were talked with, or those alone who have yet to take what was lent; in order or with the failure that
- * this rank knows; also to those who have left, since they may be waiting for it. */
+/* Sends the farewell to all peers that were used, or only to those that have yet to take a zero-copy or direct message.
+ * It says that this rank leaves in order, or names the failure that it knows. Peers that have left get it too, since
+ * they may be waiting for it. */
 void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone)
 {
     rd_ucx_send_held(net);
@@ -189,8 +190,8 @@ void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone)
     }
 }
 
-/* No verdict follows: this rank is the one that gives up, or that goes. UCX completes what it still has for this peer,
- * soon, and nothing more is sent there. */
+/* No verdict follows, because it is this rank that gives up or leaves. UCX soon completes what it still has for this
+ * peer, and nothing more is sent there. */
 void rd_ucx_forsake(rd_ucx_peer_t *peer)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
@@ -208,9 +209,10 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
         ucp_request_free(request);
 }
 
-/* UCX ends the process by an assertion when a worker goes while a peer owes it an answer: the bytes of a message that
- * it had announced, if it looks at nothing any more. An orderly close waits for no such answer, and what it has closed
- * cannot be closed by force. So every endpoint ends by force, which completes all that is still to come. */
+/* UCX ends the process by an assertion when a worker is destroyed while a peer owes it an answer, such as the bytes of
+ * a message that the peer had announced before it stopped polling. An orderly close does not wait for such an answer,
+ * and what it has closed cannot be closed by force. So every endpoint is closed by force, which completes all that is
+ * outstanding. */
 int rd_ucx_disconnect(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used)

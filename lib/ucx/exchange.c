@@ -1,6 +1,5 @@
 /* The exchange of worker addresses: over the authenticated bootstrap alone, in pieces, since a worker with many devices
- * has a long one. Ahead of it ranks say which version of UCX they have.
- */
+ * has a long address. Before it, the ranks exchange which version of UCX they have. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +8,16 @@
 
 #define PIECE 32768         /* bytes of an address that one exchange carries */
 #define ADDRESS_MAX 1048576 /* a longer one is a mistake */
-/* Versions that were tried together, over tcp. UCX promises nothing about what different ones say to each other. */
+/* The versions that were tried together, over tcp. UCX promises nothing about different versions that talk to each
+ * other. */
 #define TRIED_FIRST 11300
 #define TRIED_LAST 12299
 
-/* The address of this rank's worker, malloced. */
+/* Gets the address of this rank's worker, in memory from malloc. */
 static rondo_result_t address_own(rd_ucx_net_t *net, char **address, uint32_t *bytes)
 {
-    /* Network devices alone: shared memory's part is of no use between nodes. But cuda_ipc counts as that. */
+    /* Network devices only: the part for shared memory is of no use between nodes. But UCX counts cuda_ipc as shared
+     * memory. */
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
                               .address_flags = net->base.cuda ? 0 : UCP_WORKER_ADDRESS_FLAG_NET_ONLY};
     ucs_status_t status = ucp_worker_query(net->worker, &attr);
@@ -33,7 +34,8 @@ static rondo_result_t address_own(rd_ucx_net_t *net, char **address, uint32_t *b
     return *address ? RONDO_SUCCESS : rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a worker address");
 }
 
-/* Moves bytes [from, from + each) of everybody's address into net->addresses, `stride` bytes a rank. */
+/* Exchanges bytes [from, from + each) of the addresses of all ranks into net->addresses, with `stride` bytes for each
+ * rank. */
 static rondo_result_t piece_exchange(rd_ucx_net_t *net, const char *own, uint32_t own_bytes, size_t from, size_t each,
                                      size_t stride, char *all)
 {
@@ -47,11 +49,11 @@ static rondo_result_t piece_exchange(rd_ucx_net_t *net, const char *own, uint32_
     return result;
 }
 
-/* What ranks say of their UCX before they exchange addresses. */
+/* What a rank tells the others of its UCX before they exchange addresses. */
 typedef struct part {
-    uint32_t bytes;        /* of the address; 0: its own part failed */
+    uint32_t bytes;        /* bytes of the address; 0: the rank's own part failed */
     uint32_t version;      /* 10000 * major + 100 * minor + patch */
-    uint32_t tcp;          /* no other transport */
+    uint32_t tcp;          /* nonzero: it uses no other transport */
     uint32_t sends, takes; /* as in rd_ucx_net_t */
 } part_t;
 
@@ -69,7 +71,7 @@ static const char *version_print(uint32_t version, char text[16])
     return text;
 }
 
-/* All ranks see the same, and refuse or go on alike. Patches of one version go together. */
+/* All ranks see the same parts, so all refuse or all go on. Patch releases of one version go together. */
 static rondo_result_t versions_check(const rd_ucx_net_t *net, const part_t *parts)
 {
     int first = 0, last = 0, tcp = 1;
@@ -91,7 +93,7 @@ static rondo_result_t versions_check(const rd_ucx_net_t *net, const part_t *part
         rd_boot_whois(net->boot, last), version_print(parts[last].version, other));
 }
 
-/* UCX ends a process to which a longer segment comes than it takes. */
+/* UCX ends a process that receives a longer segment than it takes. */
 static rondo_result_t segments_check(const rd_ucx_net_t *net, const part_t *parts)
 {
     int most = 0, least = -1;
@@ -111,7 +113,7 @@ static rondo_result_t segments_check(const rd_ucx_net_t *net, const part_t *part
 }
 
 /* The longest address is the stride of the table. A rank whose own part failed takes part with length 0, so that all
- * ranks learn of it, and give up alike. */
+ * ranks learn of it and all give up. */
 static rondo_result_t parts_exchange(rd_ucx_net_t *net, part_t own, part_t *parts, size_t *stride)
 {
     parts[net->rank] = own;
@@ -137,7 +139,7 @@ rondo_result_t rd_ucx_exchange(rd_ucx_net_t *net, const rd_env_t *env, rondo_res
     size_t stride = 0, n = (size_t)net->nranks;
     if (opened == RONDO_SUCCESS)
         opened = address_own(net, &own, &own_bytes);
-    char why[RD_ERROR_BYTES]; /* of this rank; the exchange may have more to say */
+    char why[RD_ERROR_BYTES]; /* the error of this rank; the exchange may report more */
     snprintf(why, sizeof why, "%s", rd_thread_error());
     part_t *parts = calloc(n, sizeof *parts);
     if (!parts) {

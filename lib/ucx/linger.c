@@ -1,12 +1,11 @@
-/* Networks that outlive their communicators: a rank has left in order, and a live peer has yet to take what it was
- * sent. A thread, which is there as long as such a network is, looks at them after naps that grow, and closes each when
- * everything has been taken or nobody is left to take it.
+/* Networks that outlive their communicators: the rank has left in order, and a live peer has yet to take what was sent
+ * to it. A thread, which exists as long as there is such a network, polls them with growing pauses, and closes each
+ * when everything has been taken or no peer is left to take it.
  *
- * A network comes here with all that UCX still uses, and without what was the communicator's or the user's. At the end
- * of the process what is here has two seconds more. So long has each in any case that comes before the last few, lest a
- * process that ends many communicators keeps them all. A forked child has none of it; but UCX does not work in a child
- * of a process that has a network, so for as long a fork waits as well.
- */
+ * A network comes here with all that UCX still uses, and without anything of the communicator's or the user's. At the
+ * end of the process the networks here get two more seconds. Each one before the last few gets no more time in any
+ * case, lest a process that ends many communicators keeps them all. A forked child has none of them; but UCX does not
+ * work in a child of a process that has a network, so a fork waits for that long as well. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,19 +15,19 @@
 #include "base/thread.h"
 #include "ucx/ucx.h"
 
-#define MOST 16         /* that linger for as long as it takes */
-#define LIMIT_MS 2000   /* most time for others, and at the end of the process */
-#define NAP_MOST_MS 100 /* from 1 on */
-#define LOOKS 1000      /* at one network in a turn, at most */
+#define MOST 16         /* this many networks linger for as long as it takes */
+#define LIMIT_MS 2000   /* the most time for others, and at the end of the process */
+#define NAP_MOST_MS 100 /* pauses grow from 1 ms to this */
+#define LOOKS 1000      /* the most polls of one network in a turn */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all of this; held during turns */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all of these; held during turns */
 static rd_ucx_net_t *all;                                /* the youngest first */
 static pthread_t thread;
-static int runs;         /* the thread does, and will look again */
-static int joined = 1;   /* or there is none */
-static int registered;   /* for the end of the process */
-static int64_t nap_ms;   /* the next one */
-static int64_t until_ms; /* of the process's end; 0: it is not near */
+static int runs;         /* the thread runs, and will poll again */
+static int joined = 1;   /* the thread was joined, or there is none */
+static int registered;   /* at_exit is registered */
+static int64_t nap_ms;   /* the next pause */
+static int64_t until_ms; /* the time limit at the end of the process; 0: the process is not ending */
 
 static void nap(int64_t ms)
 {
@@ -38,7 +37,7 @@ static void nap(int64_t ms)
     pthread_mutex_lock(&lock);
 }
 
-/* Who greets it meanwhile hears that it has left. */
+/* A peer that greets the network meanwhile gets its farewell. */
 static void look(rd_ucx_net_t *net)
 {
     for (int i = 0; i < LOOKS && ucp_worker_progress(net->worker) != 0; i++)
@@ -47,7 +46,7 @@ static void look(rd_ucx_net_t *net)
     rd_ucx_say_bye(net, 0);
 }
 
-/* Closes those that are over. */
+/* Closes the networks that have finished. */
 static void turn(int64_t now)
 {
     rd_ucx_net_t **at = &all;
@@ -76,10 +75,10 @@ static void *run(void *arg)
     return arg;
 }
 
-/* ---- the end of the process, and what forks */
+/* ---- the end of the process, and forks */
 
-/* What comes while it waits, from a thread that ends a communicator now, has no more time than the others; and what
- * the thread does not see any more registers it again. */
+/* A network that is added while this waits, by a thread that ends a communicator now, gets no more time than the
+ * others; and a network that the thread does not see any more registers this function again. */
 static void at_exit(void)
 {
     pthread_mutex_lock(&lock);
@@ -99,7 +98,7 @@ static void at_exit(void)
 
 static void fork_prepare(void)
 {
-    int64_t until = rd_clock_ms() + LIMIT_MS; /* whatever comes to linger meanwhile */
+    int64_t until = rd_clock_ms() + LIMIT_MS; /* whichever networks come to linger meanwhile */
     pthread_mutex_lock(&lock);
     while (all && rd_clock_ms() - all->left_ms <= LIMIT_MS && rd_clock_ms() <= until)
         nap(1);
@@ -122,9 +121,9 @@ static void fork_child(void)
 
 static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
 
-/* ---- the others */
+/* ---- the callers */
 
-/* With the lock, which a thread that has found nothing more to do takes no more. */
+/* The caller holds the lock, which the thread no longer takes once it has found nothing more to do. */
 static int begin(void)
 {
     if (!registered && atexit(at_exit) != 0)
@@ -140,7 +139,7 @@ static int begin(void)
     return runs;
 }
 
-/* What it had of the communicator and of the user's memory is theirs again. */
+/* Gives the communicator's and the user's memory back to them. */
 static void detach(rd_ucx_net_t *net, rd_ucx_alone_t *alone)
 {
     alone->ctx = (rd_log_ctx_t){.rank = net->ctx->rank, .nranks = net->ctx->nranks};

@@ -1,21 +1,20 @@
 /* The transport over UCX: its operations (transport/transport.h), in the table at the end. Those that end something are
- * in disconnect.c; ucx.h tells the parts.
+ * in disconnect.c; ucx.h lists the files.
  *
- * Every message is an active message, sent straight from its slot in the mirror; two that go to one peer behind
- * one another, and are not long, are one. A slot that UCX has not copied is reused only after its credit has come back,
- * which the receiver sends after it has read the bytes: so UCX has done with them by then, and no send needs to be
- * waited for. Credits go back with the data of the other direction; where there is none, in batches of half the long
- * slots, so that a stream of messages costs little in the other direction, and a sender always keeps more than half of
- * them. Short messages have many more slots: their credits wait for a larger batch, or until nothing comes any more.
- */
+ * Every message is an active message, sent directly from its slot in the mirror; two short messages in a row to one
+ * peer are sent as one. A slot that UCX has not copied is reused only after its credit has come back, which the
+ * receiver sends after it has read the bytes. By then UCX has finished with them, so no send needs to be waited for.
+ * Credits go back with the data of the other direction; where there is none, in batches of half the long slots, so that
+ * a stream of messages costs little in the other direction, and a sender always keeps more than half of the long slots.
+ * Short messages have many more slots: their credits wait for a larger batch, or until nothing comes any more. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ucx/ucx.h"
 
-#define QUIET 16                              /* looks at the network, some microseconds */
-#define LIST_BYTES (2 * sizeof(ucp_dt_iov_t)) /* behind the data in a slot: of two messages */
+#define QUIET 16                              /* polls of the network, some microseconds */
+#define LIST_BYTES (2 * sizeof(ucp_dt_iov_t)) /* after the data in a slot: the list of two messages */
 
 const char *rd_ucx_version(void)
 {
@@ -24,7 +23,7 @@ const char *rd_ucx_version(void)
     return text;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static rd_ucx_net_t *net_make(const rd_transport_args_t *args)
 {
     unsigned char key[32];
@@ -80,7 +79,7 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     return RONDO_SUCCESS;
 }
 
-/* The connection object of (peer, channel), made when first asked for. */
+/* Gets the connection of (peer, channel), which is made when first requested. */
 static rondo_result_t conn_get(rd_ucx_net_t *net, int rank, int channel, rd_ucx_conn_t **out)
 {
     if (rank < 0 || rank >= net->nranks || !net->peers[rank].address || channel < 0 || channel >= RD_UCX_MAX_CHANNELS) {
@@ -147,7 +146,7 @@ static void zcopies_back(void *request, ucs_status_t status, void *arg)
     rd_ucx_sent(request, status, peer);
 }
 
-/* It has its place, and the next one may be written to another already. */
+/* The held message already has its slot, and the next one may already have been written to another. */
 void rd_ucx_send_held(rd_ucx_net_t *net)
 {
     rd_ucx_conn_t *conn = net->held;
@@ -159,7 +158,7 @@ void rd_ucx_send_held(rd_ucx_net_t *net)
     }
 }
 
-/* What can be said against a message now, and its header. */
+/* Checks whether the message can be sent now, and fills its header. */
 static rondo_result_t head(rd_send_t *send, size_t bytes, rd_ucx_header_t *header)
 {
     rd_ucx_conn_t *conn = send->link;
@@ -176,9 +175,10 @@ static rondo_result_t head(rd_send_t *send, size_t bytes, rd_ucx_header_t *heade
     return RONDO_SUCCESS;
 }
 
-/* In its slot, with room behind the data: one piece with its header, alone or in one list with the message that was
- * held. As a rule UCX has copied it when it takes it, and the slots serve again. What it keeps makes the next message
- * go into another slot; and credits, which let a ring of messages be ahead, keep it from those that are still read. */
+/* Posts a message in its slot, with space after the data: it is one piece with its header, sent alone or in one list
+ * with the message that was held. As a rule UCX has copied it on return, and the slots are used again. If UCX keeps it,
+ * the next message goes into another slot; and the credits, which limit how far ahead a sender may be, keep it off
+ * slots that are still read. */
 static rondo_result_t post_listed(rd_send_t *send, char *slot, ucp_dt_iov_t *list, size_t bytes, int more)
 {
     rd_ucx_conn_t *conn = send->link;
@@ -225,13 +225,13 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
     return result;
 }
 
-/* Whether a message has room in its slot for its header and a list. */
+/* Returns nonzero if a message has space in its slot for its header and a list. */
 static int fits(rd_ring_t ring, size_t bytes)
 {
     return bytes + sizeof(rd_ucx_header_t) + LIST_BYTES <= ring.bytes;
 }
 
-/* As a short one it goes with the one before it, or waits for the next. */
+/* Returns nonzero if the message is short and is sent with the one before it, or waits for the next one. */
 static int joins(const rd_send_t *send, size_t bytes, int more)
 {
     const rd_ucx_conn_t *conn = send->link;
@@ -273,7 +273,7 @@ static int zcopy_peer(const rd_transport_t *transport)
 
 static rondo_result_t credit_send(rd_ucx_conn_t *conn);
 
-/* What was consumed while this one was on its way goes in the next. */
+/* What was consumed while this credit was being sent is sent in the next one. */
 static void credit_sent(void *request, ucs_status_t status, void *arg)
 {
     rd_ucx_conn_t *conn = arg;
@@ -297,10 +297,10 @@ static rondo_result_t credit_send(rd_ucx_conn_t *conn)
 static rondo_result_t credit(rd_recv_t *recv, size_t bytes)
 {
     rd_ucx_conn_t *conn = recv->link;
-    conn->peer->net->quiet = 0; /* there may be something to give back */
+    conn->peer->net->quiet = 0; /* there may be credits to return */
     if (recv->received - conn->credited >= rd_ucx_batch(rd_recv_ring(recv, bytes).mask))
         return credit_send(conn);
-    /* The endpoint is also what tells of the peer's death. */
+    /* The endpoint is needed because it also reports the peer's death. */
     return !conn->peer->ep && !conn->peer->left ? rd_ucx_peer_connect(conn->peer) : RONDO_SUCCESS;
 }
 
@@ -317,7 +317,8 @@ void rd_ucx_credits_flush(rd_ucx_net_t *net, int least_a_batch)
     }
 }
 
-/* Where nothing comes any more, a peer may be waiting to send a long message: it needs what short ones have kept. */
+/* Where nothing comes any more, a peer may be waiting to send a long message: it needs the credits of short ones that
+ * were held back. */
 bool rd_ucx_progress(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);
@@ -343,9 +344,9 @@ static void flushed(void *request, ucs_status_t status, void *arg)
     ucp_request_free(request);
 }
 
-/* Over tcp a message is complete for UCX when it has copied it, be the socket full. The rest goes out when somebody
- * polls, which may be never: the next call may wait for that very peer on another communicator. What a peer has yet to
- * answer at the end is rd_ucx_destroy's to wait for, and not for ever. */
+/* Over tcp a message is complete for UCX when it has copied it, even if the socket is full. The rest goes out when a
+ * thread polls, which may be never: the next call may wait for that very peer on another communicator. What a peer has
+ * yet to acknowledge at the end is waited for, for a limited time, by rd_ucx_destroy. */
 static bool idle(rd_transport_t *transport)
 {
     rd_ucx_net_t *net = rd_ucx_of(transport);

@@ -1,13 +1,12 @@
-/* What arrives: checked, laid into the slot it is for, published in order.
+/* Receiving: each message is checked, put into its slot, and published in order.
  *
- * UCX's endpoints are not authenticated, and whoever reaches this process's port may speak UCX's protocol. So nothing
- * in a message is used before the token, which only the ranks of this communicator know, and every number was compared
- * with what can be right here. What is wrong is dropped; the first time it is said.
+ * UCX's endpoints are not authenticated, and everybody who reaches this process's port may speak UCX's protocol. So
+ * nothing in a message is used before the token, which only the ranks of this communicator know, has been compared, and
+ * every number has been checked against what is possible here. A wrong message is dropped; the first one is logged.
  *
- * Messages of one connection arrive in order only as far as UCX sends them alike: the bytes of a rendezvous come later
- * than those of a short message behind it. So each message out of turn has a bit for "is coming" and one for "is here",
- * and `tail` moves over those that are here, in order of number.
- */
+ * Messages of one connection arrive in order only if UCX sends them in the same way: the bytes of a rendezvous come
+ * later than those of a short message after it. So each message out of turn has a bit for "is coming" and one for "is
+ * here", and `tail` moves over those that are here, in the order of their numbers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +23,7 @@ static ucs_status_t drop(rd_ucx_net_t *net, const char *what, uint64_t value)
     return UCS_OK;
 }
 
-/* In constant time: a stranger learns nothing from how long a refusal takes. */
+/* Compares in constant time: an attacker learns nothing from how long a refusal takes. */
 static int token_right(const rd_ucx_net_t *net, const unsigned char *token)
 {
     unsigned char difference = 0;
@@ -53,7 +52,7 @@ static int marked(const uint64_t *bits, uint64_t at)
     return (int)(bits[at / 64] >> (at % 64) & 1);
 }
 
-/* `tail` over all messages that are complete, in order. */
+/* Moves `tail` over all messages that are complete, in order. */
 static void publish(rd_ucx_conn_t *conn)
 {
     uint64_t mask = ring(conn) - 1, at;
@@ -62,7 +61,7 @@ static void publish(rd_ucx_conn_t *conn)
         conn->claimed[at / 64] &= ~(UINT64_C(1) << (at % 64));
         conn->next++;
     }
-    /* The slots' bytes before the count. */
+    /* Release: the slots' bytes are visible before the count. */
     atomic_store_explicit(&conn->recv->tail->value, conn->next, memory_order_release);
     conn->peer->net->progressed = 1;
 }
@@ -101,7 +100,7 @@ static int landings_make(rd_ucx_conn_t *conn)
     return conn->landings ? 0 : -1;
 }
 
-/* The sender has only announced the bytes: asks for them, straight into the slot. */
+/* The sender has only announced the bytes: fetches them directly into the slot. */
 static ucs_status_t fetch(rd_ucx_conn_t *conn, uint64_t at, void *descriptor, char *to, size_t bytes)
 {
     rd_ucx_net_t *net = conn->peer->net;
@@ -125,13 +124,13 @@ static ucs_status_t fetch(rd_ucx_conn_t *conn, uint64_t at, void *descriptor, ch
     return UCS_INPROGRESS;
 }
 
-/* What has been consumed there. Nonzero: it is more than was sent. */
+/* Takes in a credit for what the peer has consumed. Returns nonzero if that is more than was sent. */
 static int credit_wrong(rd_ucx_conn_t *conn, uint64_t consumed)
 {
     rd_send_t *send = conn->send;
     if (consumed > send->sent)
         return 1;
-    if (consumed > atomic_load_explicit(&send->head->value, memory_order_relaxed)) { /* an older one says nothing */
+    if (consumed > atomic_load_explicit(&send->head->value, memory_order_relaxed)) { /* an older credit is ignored */
         atomic_store_explicit(&send->head->value, consumed, memory_order_release);
         conn->peer->net->progressed = 1;
     }
@@ -151,7 +150,7 @@ static ucs_status_t take_data(rd_ucx_conn_t *conn, const rd_ucx_header_t *h, voi
         return drop(net, "its length does not fit", h->bytes);
     if (h->credit != 0 && (!conn->send || credit_wrong(conn, h->credit)))
         return drop(net, "it returns more credits than were taken", h->credit);
-    int in_turn = h->number == conn->next && !announced; /* as nearly all are: nothing is to be kept of it */
+    int in_turn = h->number == conn->next && !announced; /* as nearly all are: nothing needs to be remembered of it */
     if (!in_turn && bits_make(conn) != 0) {
         rd_stop_set(net->stop, net->ctx, RONDO_ERR_NO_MEMORY, -1, "no memory to receive %zu bytes", bytes);
         return UCS_OK;
@@ -161,7 +160,7 @@ static ucs_status_t take_data(rd_ucx_conn_t *conn, const rd_ucx_header_t *h, voi
     if (in_turn && h->number == recv->received && !conn->claimed) /* no slot is in use */
         recv->base = (uint32_t)h->number;
     char *to = rd_recv_slot(recv, bytes, h->number);
-    if (announced) /* into the slot: what is under way could not be called back from the user's memory */
+    if (announced) /* into the slot, since a fetch under way could not be kept out of the user's memory */
         return fetch(conn, at, data, to, bytes);
     if (recv->place && h->number == recv->received && bytes == recv->place_bytes) {
         to = recv->place;
@@ -202,7 +201,7 @@ static ucs_status_t take_rts(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, cons
     return !wrong ? UCS_OK : drop(peer->net, wrong, h->bytes);
 }
 
-/* As the bootstrap's farewells are understood, so that it does not matter which comes first. */
+/* Handles a failure like the bootstrap's farewells, so that it does not matter which comes first. */
 static void take_failure(rd_ucx_peer_t *peer, rondo_result_t code, int failed_rank, int reporter)
 {
     rd_ucx_net_t *net = peer->net;
@@ -224,7 +223,7 @@ static ucs_status_t take_bye(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
     peer->farewell = (rondo_result_t)h->number;
     peer->sent = h->credit;
     net->progressed = 1;
-    /* Who leaves over a mismatch has sent all that the others need to find it for themselves. */
+    /* A rank that leaves over a mismatch has sent all that the others need to find it themselves. */
     if (h->number != RONDO_SUCCESS && h->number != RONDO_ERR_MISMATCH && !net->alone) {
         take_failure(peer, (rondo_result_t)h->number, failed_rank != 0 ? (int)failed_rank - 1 : peer->rank,
                      (int)reporter);
@@ -255,7 +254,7 @@ static ucs_status_t take(rd_ucx_net_t *net, const void *header, void *data, size
         return take_direct(peer, &h, data, bytes, announced);
     if (h.kind == RD_UCX_RTS || h.kind == RD_UCX_ACK)
         return take_rts(peer, &h, data, bytes, announced);
-    if (net->alone) /* nobody here wants any of it */
+    if (net->alone) /* nothing here needs it any more */
         return UCS_OK;
     rd_ucx_conn_t *conn = h.channel < peer->nconns ? peer->conns[h.channel] : NULL;
     if (h.kind == RD_UCX_DATA && conn && conn->recv)
@@ -265,8 +264,8 @@ static ucs_status_t take(rd_ucx_net_t *net, const void *header, void *data, size
     return drop(net, "nothing is bound to its channel", h.channel);
 }
 
-/* Short messages end with their headers, and two may have come as one. What the last one does not account for is the
- * other, and is judged for itself. */
+/* Short messages end with their headers, and two may have come as one. Bytes that the last message does not account for
+ * are the other one, which is checked by itself. */
 static ucs_status_t take_short(rd_ucx_net_t *net, char *data, size_t bytes)
 {
     rd_ucx_header_t h;

@@ -1,18 +1,17 @@
-/* Keys by which one rank's UCX fetches from another one's memory.
+/* Keys by which one rank's UCX fetches from another rank's memory.
  *
- * To map memory and pack its key takes UCX some microseconds, and from 1.20 on many more: it then looks up in /sys how
- * far each device is. So the last used keys are kept, the own ones with the memory mapped, if that is known to be what
- * it was: a number of its own tells an allocation from others that have lain there. A peer's are known again by their
- * bytes, and UCX sees them only when a message's place is known.
- */
+ * To map memory and pack its key takes UCX some microseconds, and from 1.20 on many more, because it then looks up in
+ * /sys how far away each device is. So the last used keys are kept. An own key is kept with its memory mapped, if the
+ * memory has a number, which distinguishes its allocation from others that have lain there. A peer's key is recognised
+ * by its bytes, and UCX only gets it when the destination of a message is known. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ucx/ucx_gdr.h"
 
 #define KEPT 16 /* more only while they are in use */
-/* UCX reads a key as far as the key itself says: up to so many transports' parts of 255 bytes, and then of devices up
- * to one without a number. */
+/* UCX reads a key as far as the key itself says: a part of up to 255 bytes for each transport, and then parts for
+ * devices, up to one without a number. */
 #define ROOM ((size_t)66 * 256)
 _Static_assert(ROOM > RD_UCX_KEY_MOST, "room for a key");
 
@@ -42,13 +41,14 @@ void rd_ucx_keys_free(rd_ucx_net_t *net, rd_ucx_rkey_t **keys)
     }
 }
 
-/* Not those that are used, nor the last used ones. */
+/* Frees keys, except those in use and the last used ones. */
 static void trim(rd_ucx_net_t *net, rd_ucx_rkey_t **keys)
 {
     int n = 0;
     while (*keys) {
         rd_ucx_rkey_t *key = *keys;
-        int known = key->whole.bytes == 0 || key->whole.number != 0; /* a peer's, or what it was */
+        int known =
+            key->whole.bytes == 0 || key->whole.number != 0; /* a peer's key, or memory that is known to be unchanged */
         if (key->users != 0 || (known && n < KEPT)) {
             keys = &key->next;
             n++;
@@ -67,7 +67,7 @@ static rd_ucx_rkey_t *use(rd_ucx_rkey_t **keys, rd_ucx_rkey_t *key)
     return key;
 }
 
-/* NULL where there is none to be used; it is kept all the same. */
+/* Returns NULL if the key cannot be used; it is kept all the same. */
 static rd_ucx_rkey_t *use_own(rd_ucx_net_t *net, rd_ucx_rkey_t *key)
 {
     key = use(&net->keys, key);
@@ -77,7 +77,7 @@ static rd_ucx_rkey_t *use_own(rd_ucx_net_t *net, rd_ucx_rkey_t *key)
     return NULL;
 }
 
-/* A key that is found leaves the list, to come first. */
+/* Takes a key out of the list; it will be put in front again. */
 static rd_ucx_rkey_t *taken_out(rd_ucx_rkey_t **at)
 {
     rd_ucx_rkey_t *key = *at;
@@ -92,7 +92,8 @@ void rd_ucx_rkey_release(rd_ucx_net_t *net, rd_ucx_rkey_t **key)
     *key = NULL;
 }
 
-/* Memory that UCX cannot map, or has no key for, has one without `memh`: to try again costs, and UCX may complain. */
+/* Memory that UCX cannot map, or has no key for, gets a key without `memh`: to try again costs time, and UCX may
+ * complain. */
 static rd_ucx_rkey_t *map(rd_ucx_net_t *net, const rd_net_memory_t *whole, int device)
 {
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
@@ -141,7 +142,7 @@ rd_ucx_rkey_t *rd_ucx_rkey_of(rd_ucx_net_t *net, rd_ucx_gdr_t *d, const void *pa
     return use(&d->keys, key);
 }
 
-/* With room behind it, for a key that says more than it has. */
+/* The key is copied to a longer buffer, in case it claims to be longer than it is. */
 ucs_status_t rd_ucx_rkey_unpack(rd_ucx_peer_t *peer, rd_ucx_rkey_t *key)
 {
     char room[ROOM];

@@ -1,30 +1,29 @@
-/* Messages past connections that are announced together: by a list of where they lie, with keys to the memory.
+/* Direct messages that are announced together: by a list of where they lie, with keys to the memory.
  *
- *   sender      [key, where, how long] of several messages      ->  receiver
- *                                                                   fetches each when its place is named
- *   lets go     <-  which ones are there, when several are or no more is under way
+ *   sender           [key, address, length] of several messages   ->  receiver
+ *                                                                     fetches each when its destination is known
+ *   frees its memory <-  which messages have arrived, when several have or no more is under way
  *
- * UCX's own announcement costs four system calls a message over tcp: to say, to hear, to thank and to be thanked. Here
- * that is shared by all that are given between two looks at the network. How they were put together matters to nobody:
- * each has its number, and matches by that, as those do which UCX announces.
+ * UCX's own announcement costs four system calls for each message over tcp: to send and receive it, and to send and
+ * receive its acknowledgement. Here these are shared by all messages that are given between two polls of the network.
+ * How they are grouped does not matter: each has its number and matches by it, like the messages that UCX announces.
  *
- * A list is looked through before anything of it is used. What its keys say only UCX knows: see rkey.c.
- */
+ * A list is checked before anything of it is used. What its keys contain only UCX knows: see rkey.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ucx/ucx_gdr.h"
 
-#define TELL_MOST 4 /* messages fetched of which the sender has yet to hear, while others are being fetched */
+#define TELL_MOST 4 /* fetched messages that are not acknowledged yet while others are being fetched */
 
-/* A message in a list, its key behind it. */
+/* A message in a list. Its key follows it. */
 typedef struct item {
     uint64_t address, bytes;
-    uint32_t key; /* its bytes; 0: it is the key of the message before */
+    uint32_t key; /* bytes of the key; 0: it is the key of the message before */
     uint32_t zero;
 } item_t;
 
-/* What goes to the peer, until it has gone. */
+/* A list that is being sent to the peer. */
 typedef struct list {
     rd_ucx_peer_t *peer;
     rd_ucx_header_t header;
@@ -50,7 +49,7 @@ static rd_ucx_message_t *unsaid(rd_ucx_gdr_t *d, uint64_t i)
     return &d->sends[(d->said + i) % RD_UCX_PLACES];
 }
 
-/* Nonzero: message `i` of those that are not said yet needs no key of its own. */
+/* Returns nonzero if message `i` of those that are not announced yet needs no key of its own. */
 static int repeats(rd_ucx_gdr_t *d, uint64_t i)
 {
     return i != 0 && unsaid(d, i)->key == unsaid(d, i - 1)->key;
@@ -102,7 +101,7 @@ rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer)
     return result;
 }
 
-/* The peer has them, as it says: a bit for each place. */
+/* Handles an acknowledgement: the peer has these messages, a bit for each place. */
 const char *rd_ucx_ack(rd_ucx_peer_t *peer, const rd_ucx_header_t *h)
 {
     rd_ucx_gdr_t *d = peer->direct;
@@ -136,7 +135,7 @@ void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said)
 
 /* ---- the receiver */
 
-/* The message behind the first `*at` bytes. Nonzero: there is one, whole. */
+/* Reads the message after the first `*at` bytes. Returns nonzero if there is a whole one. */
 static int item_next(const char *data, size_t bytes, size_t *at, item_t *item, const char **key)
 {
     if (bytes - *at < sizeof *item)
@@ -150,7 +149,7 @@ static int item_next(const char *data, size_t bytes, size_t *at, item_t *item, c
     return 1;
 }
 
-/* A place that waits for it, and whose last message the sender knows to be there. */
+/* Returns nonzero if its place expects this message, and the sender knows that the place's last message has arrived. */
 static int due(const rd_ucx_gdr_t *d, uint64_t number)
 {
     uint64_t at = number % RD_UCX_PLACES;
@@ -174,7 +173,7 @@ static const char *wrong_with(const rd_ucx_gdr_t *d, const rd_ucx_header_t *h, c
     return at == bytes ? NULL : "its length does not fit";
 }
 
-/* The key of a message; `before`: that of the message before. */
+/* Returns the key of a message; `before` is the key of the message before. */
 static rd_ucx_rkey_t *key_of(rd_ucx_peer_t *peer, const item_t *item, const char *key, rd_ucx_rkey_t *before)
 {
     if (item->key != 0)
@@ -219,7 +218,7 @@ const char *rd_ucx_offered(rd_ucx_peer_t *peer, const rd_ucx_header_t *h, const 
     return NULL;
 }
 
-/* It is there: the peer may let go, which it hears of soon. */
+/* A message has arrived: the peer may free its memory, and will be told so soon. */
 static void there(rd_ucx_message_t *m)
 {
     rd_ucx_rkey_release(m->peer->net, &m->key);
@@ -273,7 +272,7 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
     return RONDO_SUCCESS;
 }
 
-/* ---- what both say */
+/* ---- both sides */
 
 static void told(void *request, ucs_status_t status, void *arg)
 {

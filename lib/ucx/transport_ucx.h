@@ -1,4 +1,4 @@
-/* UCX as a transport: all that is to be known of lib/ucx from outside. */
+/* UCX as a transport: all that the rest of the library needs to know of lib/ucx. */
 #ifndef RD_UCX_TRANSPORT_UCX_H
 #define RD_UCX_TRANSPORT_UCX_H
 

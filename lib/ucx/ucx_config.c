@@ -1,9 +1,8 @@
-/* What UCX is told to do, and what each version of it bears.
+/* UCX's settings, and what each version of UCX tolerates.
  *
  * The settings are a private copy: UCX reads UCX_* first and RONDO_UCX_* over it, then the transports of RONDO_UCX_TLS
- * and the bootstrap's interface are put in. Neither the environment nor what an MPI in the same process does with UCX
- * is touched.
- */
+ * and the bootstrap's interface are put in. Neither the environment nor the use of UCX by an MPI in the same process is
+ * affected. */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -14,7 +13,7 @@
 
 #include "ucx/ucx.h"
 
-/* The name of the interface that has this address. */
+/* Finds the name of the interface that has this address. */
 static int iface_of(const char *address, char name[IF_NAMESIZE])
 {
     char text[INET6_ADDRSTRLEN];
@@ -47,8 +46,8 @@ static rondo_result_t setting_put(rd_ucx_net_t *net, ucp_config_t *config, const
                     value, ucs_status_string(status), name);
 }
 
-/* The ranks of a node take the devices in turn: so each rail of a hierarchical algorithm has its own. (UCX could cut
- * one rank's messages over several; with peer error handling it does not.) */
+/* The ranks of a node take the devices in turn, so that each rail of a hierarchical algorithm has its own. (UCX could
+ * split one rank's messages over several devices; with peer error handling it does not.) */
 static rondo_result_t device_put(rd_ucx_net_t *net, ucp_config_t *config, const char *devices, int place)
 {
     char device[128];
@@ -61,7 +60,7 @@ static rondo_result_t device_put(rd_ucx_net_t *net, ucp_config_t *config, const 
     return setting_put(net, config, "NET_DEVICES", device);
 }
 
-/* What the user has said, which stands; NULL: nothing. */
+/* Returns the user's setting, which takes precedence; NULL: there is none. */
 static const char *said(const char *name)
 {
     char variable[64];
@@ -70,7 +69,7 @@ static const char *said(const char *name)
     return ours ? ours : getenv(variable + strlen("RONDO_"));
 }
 
-/* Whether the UCX that was loaded is 1.FIRST to 1.LAST. */
+/* Returns nonzero if the loaded UCX is 1.FIRST to 1.LAST. */
 static int ucx_is_of(unsigned first, unsigned last)
 {
     unsigned major = 0, minor = 0;
@@ -78,15 +77,15 @@ static int ucx_is_of(unsigned first, unsigned last)
     return major == 1 && minor >= first && minor <= last;
 }
 
-/* A transport's own settings had no "TCP_" or the like before them for ucp_config_modify up to 1.16, only in the
- * environment. */
+/* Up to 1.16 ucp_config_modify took a transport's own settings without their prefix ("TCP_" or the like), which they
+ * had only in the environment. */
 static const char *name_of(const char *transport, const char *name)
 {
     return ucx_is_of(0, 16) ? name + strlen(transport) : name;
 }
 
-/* 1.16 to 1.21 look into what they have kept, and crash where there is none, when a peer is lost that had an announced
- * message on its way (ucp_request_memh_invalidate; tried with each of these); where there is, Ubuntu's 1.16.0 met an
+/* When a peer is lost that had an announced message on its way, 1.16 to 1.21 read their registration cache, and crash
+ * if there is none (ucp_request_memh_invalidate; tried with each of these). With the cache, Ubuntu's 1.16.0 hit an
  * assertion of its own in two of four runs of test/ucx/net. */
 int rd_ucx_announcing_ends(void)
 {
@@ -99,7 +98,7 @@ const char *rd_ucx_fragile(void)
                                     : NULL;
 }
 
-/* By an assertion of ucp_request_send_state_ff. */
+/* The process ends by an assertion of ucp_request_send_state_ff. */
 int rd_ucx_answer_ends(void)
 {
     return ucx_is_of(0, 13);
@@ -120,7 +119,7 @@ int rd_ucx_tcp_alone(const char *tls)
     return tcp;
 }
 
-/* 0: a text that only UCX knows. */
+/* Returns 0 for a text that only UCX understands. */
 static uint32_t bytes_of(const char *text)
 {
     uint64_t bytes = 0;
@@ -132,9 +131,9 @@ static uint32_t bytes_of(const char *text)
     return rd_bytes_parse(number, &bytes) == 0 && bytes < UINT32_MAX ? (uint32_t)bytes : 0;
 }
 
-/* Segments are as long as the longest of rondo's messages: one call of the system for half a megabyte is twice as quick
- * as nine for 60 KB each. To whom a longer one comes than he takes, UCX ends his process: so all take them, whatever
- * they send themselves, but who is told to take less; and exchange.c compares. */
+/* Segments are as long as the longest of rondo's messages: one system call for half a megabyte is twice as fast as nine
+ * for 60 KB each. UCX ends a process that receives a longer segment than it takes. So all ranks take such segments,
+ * whatever they send themselves, unless the user sets less; and exchange.c compares. */
 static rondo_result_t segments_put(rd_ucx_net_t *net, ucp_config_t *config, int alone)
 {
     const char *takes = said("TCP_RX_SEG_SIZE"), *sends = said("TCP_TX_SEG_SIZE"), *most = "512k";
@@ -151,20 +150,20 @@ static rondo_result_t segments_put(rd_ucx_net_t *net, ucp_config_t *config, int 
     return result;
 }
 
-/* UCX would announce a message of some KB and send its bytes when they are asked for: over tcp that is two more turns
- * of the wire, and a message of rondo's has its place already.
+/* By itself UCX would announce a message of some KB and send its bytes when they are requested: over tcp that is two
+ * more journeys over the wire, and a message of rondo's has its slot already.
  *
- * Nor does it send from the user's buffer. Where a connection breaks while such a send waits for the socket, UCX (1.13
- * to 1.22: uct_tcp_ep_sendv, behind uct_tcp_ep_purge) completes it twice, and its assertion, which distributions leave
- * in, ends the process. The copy is not measured where pieces are as long as what the receiver takes at once; by UCX's
- * own 8 KB a third of the rate is left (segments_put).
+ * UCX also does not send from the user's buffer. If a connection breaks while such a send waits for the socket, UCX
+ * (1.13 to 1.22: uct_tcp_ep_sendv, after uct_tcp_ep_purge) completes it twice, and its assertion, which distributions
+ * leave in, ends the process. The copy costs nothing measurable when pieces are as long as what the receiver takes at
+ * once; with UCX's own 8 KB only a third of the rate is left (segments_put).
  *
- * Nor does it keep what it has registered, for tcp registers nothing. To know when such memory goes it would lay itself
- * around mmap and its like, with a lock that a child may find taken for ever if another thread was there at the fork.
- * But the versions that rd_ucx_announcing_ends knows end the process sooner without: they keep theirs.
+ * UCX also has no registration cache, for tcp registers nothing. To know when cached memory is freed, it would hook
+ * mmap and the like, with a lock that a child may find locked for ever if another thread held it at the fork. But the
+ * versions that rd_ucx_announcing_ends knows end the process sooner without the cache: they keep it.
  *
- * What goes straight between GPUs is announced whatever the threshold is. But where that is infinite, UCX counts on no
- * rendezvous, and looks for no transport that lets go of memory when a peer fails. */
+ * A direct message between GPUs is announced whatever the threshold is. But if the threshold is infinite, UCX expects
+ * no rendezvous, and looks for no transport that can release memory when a peer fails. */
 static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -191,15 +190,15 @@ int rd_ucx_tls_may(const rd_env_t *env, const char *name)
     return tls[0] == 0 || strstr(tls, name) || strstr(tls, "all");
 }
 
-/* May a GPU's memory be moved? */
+/* Returns nonzero if the memory of GPUs may be moved. */
 static int device_tls(const rd_env_t *env)
 {
     return env->gdr != 0 && rd_ucx_tls_may(env, "cuda");
 }
 
-/* It is the sender who sees to it that nothing need be closed while kernels wait (exec/cuda/proxy/rcache.c), so it must
- * be his memory that is mapped: what receives gets, and nobody puts. Where NVML tells of no NVLink, as over PCIe and in
- * virtual machines, cuda_ipc would do nothing else; whether it gets quickly enough is tried. A UCX without cuda_ipc
+/* The sender ensures that nothing need be closed while kernels wait (exec/cuda/proxy/rcache.c), so the memory that is
+ * mapped must be the sender's: the receiver gets, and nobody puts. Where NVML reports no NVLink, as over PCIe and in
+ * virtual machines, cuda_ipc would otherwise do nothing; whether it gets fast enough is tried. A UCX without cuda_ipc
  * knows no such setting. */
 static rondo_result_t gets_put(rd_ucx_net_t *net, ucp_config_t *config)
 {
@@ -209,8 +208,8 @@ static rondo_result_t gets_put(rd_ucx_net_t *net, ucp_config_t *config)
     return !said("RNDV_SCHEME") ? setting_put(net, config, "RNDV_SCHEME", "get_zcopy") : RONDO_SUCCESS;
 }
 
-/* UCX's tcp trusts whoever connects: he may even write into this process's memory. So it listens on the interface of
- * the bootstrap alone (loopback when all ranks share a host), unless the user names devices; devices of other
+/* UCX's tcp trusts everybody who connects: they may even write into this process's memory. So it listens only on the
+ * interface of the bootstrap (loopback when all ranks share a host), unless the user names devices; devices of other
  * transports have names of their own. */
 rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
                                    int place)
@@ -223,7 +222,7 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
         result = tcp_put(net, config, strcmp(env->ucx_tls, "tcp") == 0);
     if (result == RONDO_SUCCESS && net->keeps) /* tcp may be among them */
         result = segments_put(net, config, rd_ucx_tcp_alone(env->ucx_tls));
-    if (result == RONDO_SUCCESS && net->keeps) /* by a flush of the endpoints it would wait for the peers' polls */
+    if (result == RONDO_SUCCESS && net->keeps) /* a flush of the endpoints would wait for the peers' polls */
         result = setting_put(net, config, "FLUSH_WORKER_EPS", "n");
     if (result == RONDO_SUCCESS && device_tls(env))
         result = gets_put(net, config);
@@ -234,9 +233,9 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
     return result;
 }
 
-/* UCX lets whoever speaks its protocol fetch by keys, so it learns to only where there may be device memory to fetch.
- * Up to 1.18 it does that in software, through the host, where a peer's failure is to be borne; so it does with its
- * older protocols. */
+/* UCX lets everybody who speaks its protocol fetch by keys, so it is only enabled where there may be device memory to
+ * fetch. Up to 1.18, where a peer's failure must be tolerated, UCX fetches in software, through the host; its older
+ * protocols do so, too. */
 int rd_ucx_may_fetch(const rd_env_t *env)
 {
     const char *protocols = said("PROTO_ENABLE");

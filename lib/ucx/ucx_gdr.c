@@ -1,14 +1,12 @@
-/* Messages straight from and to the caller's memory, which may be a device's: rd_net_direct_t of
- * transport/transport.h.
+/* Direct messages, from and to the caller's memory, which may be a device's: rd_net_direct_t of transport/transport.h.
  *
- * They know no connection, slot or credit. The sender says where each lies and keeps its memory until he hears that it
- * has been read; the receiver keeps that word until he has named the place, and then has UCX fetch the bytes there.
- * Nothing but UCX touches the bytes, and it goes by what moves device memory where it has that. Messages of a pair bear
- * numbers and match in their order. Each is said in one of two ways, as the sender likes: several together, where the
- * memory is known (rndv.c), or each by UCX's rendezvous (here).
+ * They use no connection, slot or credit. The sender announces where each lies and keeps its memory until it hears that
+ * the message has been read. The receiver keeps the announcement until its caller has named the destination, and then
+ * has UCX fetch the bytes there. Only UCX accesses the bytes, and it uses a transport that moves device memory if it
+ * has one. The messages of a pair have numbers and match in their order. Each is announced in one of two ways, which
+ * the sender chooses: several together if the memory is known (rndv.c), or each by UCX's rendezvous (here).
  *
- * As everything that arrives, an announcement is used only after its token, and what it says must be due.
- */
+ * Like everything that arrives, an announcement is used only after its token has been checked, and it must be due. */
 #include <stdlib.h>
 
 #include "ucx/ucx_gdr.h"
@@ -24,7 +22,7 @@ rd_ucx_gdr_t *rd_ucx_gdr_of(rd_ucx_peer_t *peer)
     return peer->direct;
 }
 
-/* Another one has the memory, or has it no more. */
+/* Records that UCX or the peer has the memory of the message, or has it no longer. */
 void rd_ucx_flies(rd_ucx_message_t *m, int flying)
 {
     int by = flying - m->flying;
@@ -44,7 +42,7 @@ void rd_ucx_over(rd_ucx_message_t *m)
     }
     m->number += RD_UCX_PLACES;
     net->progressed = 1;
-    net->kept = net->keeps; /* what UCX says to the peer of it */
+    net->kept = net->keeps; /* UCX's acknowledgement to the peer */
 }
 
 static void ended(rd_ucx_message_t *m, void *request, ucs_status_t status)
@@ -130,7 +128,8 @@ static rondo_result_t fetch(rd_ucx_message_t *m)
     return RONDO_SUCCESS;
 }
 
-/* With the next ones, if its memory is known, or at once: behind those that wait, for they are said in order. */
+/* Announces a message: with the next ones if its memory is known, else at once, but after those that wait, for messages
+ * are announced in order. */
 static rondo_result_t say(rd_ucx_message_t *m)
 {
     rd_ucx_net_t *net = m->peer->net;
@@ -164,12 +163,12 @@ rondo_result_t rd_ucx_gdr(rd_transport_t *transport, const rd_net_direct_t *ask)
     m->ask = *ask;
     net->direct++;
     d->pending++;
-    rd_ucx_peer_used(peer); /* what waits to be said is looked for among those */
+    rd_ucx_peer_used(peer); /* messages that wait to be announced are searched for among the used peers */
     if (ask->send)
         return say(m);
     if (m->key)
         return rd_ucx_get(m);
-    if (net->base.fetches && peer->lost_ms == 0) { /* what is offered later is fetched by it at once */
+    if (net->base.fetches && peer->lost_ms == 0) { /* offers that come later can be fetched at once */
         rondo_result_t result = rd_ucx_peer_connect(peer);
         if (result != RONDO_SUCCESS)
             return result;
@@ -201,7 +200,7 @@ int rd_ucx_gdr_peer(const rd_transport_t *transport)
     return -1;
 }
 
-/* What UCX has not begun it does not begin any more. */
+/* Messages that UCX has not begun are not begun any more. */
 void rd_ucx_gdr_back(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
@@ -215,7 +214,7 @@ void rd_ucx_gdr_back(rd_ucx_net_t *net)
     net->direct = 0;
 }
 
-/* UCX wants each announcement back, or it says at the end what it misses. */
+/* UCX wants each announcement back, or it reports at the end what is missing. */
 void rd_ucx_gdr_release(rd_ucx_net_t *net)
 {
     net->leaving = 1;
@@ -229,7 +228,7 @@ void rd_ucx_gdr_release(rd_ucx_net_t *net)
     }
 }
 
-/* UCX has nothing under way any more. */
+/* To be called when UCX has nothing under way any more. */
 void rd_ucx_gdr_free(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used)

@@ -1,23 +1,22 @@
-/* Meeting: while the communicator is made, every rank greets every rank of other nodes and waits to be greeted.
+/* Wireup: while the communicator is made, every rank greets every rank of other nodes and waits for its greeting.
  *
- * Connecting on first use would do, and is what large communicators do. But a connection that is being made is where
- * UCX is fragile: the UCX of Debian 12 ends the process when a worker is destroyed whose answer to somebody's first
- * message still waits for a connection, as when that somebody has just been stopped. After a meeting no connection is
- * half made, the first operation takes no longer than the second, and two hosts that cannot reach each other are found
- * while it can still be said plainly.
+ * Connecting on first use would do, and is what large communicators do. But UCX is fragile while a connection is being
+ * made: the UCX of Debian 12 ends the process when a worker is destroyed whose answer to a peer's first message still
+ * waits for a connection, for instance because that peer has just been stopped. After the wireup no connection is half
+ * made, the first operation takes no longer than the second, and two hosts that cannot reach each other are found while
+ * that can still be reported plainly.
  *
- * In a large communicator two may wait for each other that have never met. Who then leaves does not know that it is
- * waited for. So who has waited for a while greets the other one: that is answered by a farewell, or by a connection
- * that fails because nobody listens any more. And who leaves looks at the network until that has been quiet for a
- * moment (disconnect.c), so that UCX's answer to who greets it just then gets away.
+ * In a large communicator one rank may wait for another although the two have never met. A rank that then leaves does
+ * not know that another waits for it. So a rank that has waited for a while greets the other one, and gets an answer: a
+ * farewell, or a connection that fails because nobody listens any more. And a rank that leaves polls the network until
+ * that has been quiet for a moment (disconnect.c), so that UCX's answer to a greeting that comes just then is sent.
  *
- * What is left is the meeting itself: UCX 1.13 also ends the process (ucp_worker_discard_uct_ep) when the connection
- * under its first message breaks while that is being sent, so a rank that dies in this moment may take one on another
- * node with it. It was seen once in 800 trials of killing a rank during creation.
- */
+ * The wireup itself remains a risk: UCX 1.13 also ends the process (ucp_worker_discard_uct_ep) when the connection
+ * breaks while its first message is being sent, so a rank that dies in this moment may take a rank on another node with
+ * it. This was seen once in 800 trials of killing a rank during creation. */
 #include "ucx/ucx.h"
 
-#define MEET_MOST 64 /* ranks; larger communicators connect on first use */
+#define MEET_MOST 64 /* the most ranks; larger communicators connect on first use */
 
 int rd_ucx_wires_all(const rd_ucx_net_t *net)
 {
@@ -39,7 +38,7 @@ void rd_ucx_seek(rd_transport_t *transport, int rank)
         greet(net, peer);
 }
 
-/* The first remote rank with which the meeting is not over; -1: none. */
+/* Returns the first remote rank with which the wireup is not complete; -1: there is none. */
 static int missing(const rd_ucx_net_t *net)
 {
     for (int r = 0; r < net->nranks; r++) {
@@ -77,7 +76,7 @@ static rondo_result_t greet_all(rd_ucx_net_t *net, const rd_env_t *env)
                        rank, rd_boot_whois(net->boot, rank), (long long)env->create_timeout_ms);
 }
 
-/* The exchange at the end is the barrier: before it nobody's messages come, for which nothing is bound yet. */
+/* The exchange at the end is the barrier: before it no messages come for which nothing is bound here yet. */
 rondo_result_t rd_ucx_wireup(rd_ucx_net_t *net, const rd_env_t *env)
 {
     unsigned char all[MEET_MOST] = {0};

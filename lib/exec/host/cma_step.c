@@ -1,4 +1,4 @@
-/* See cma_step.h. Posts travel in LL lines; the credit for a post is given when its data has been read, at once. */
+/* See cma_step.h. Posts travel in LL lines; the credit for a post is returned as soon as its data has been read. */
 #include "exec/host/cma_step.h"
 
 #include "exec/host/host_copy.h"
@@ -42,15 +42,15 @@ static rondo_result_t gone(const rd_recv_t *recv, int *waits_for)
     return RONDO_ERR_REMOTE;
 }
 
-/* The sender's call had failed before all was read: its buffer was its user's again. The fence keeps the look behind
- * the reading; the sender's mark stands before its user's next store. */
+/* Returns true if the sender's call had failed before all was read, so that the buffer was the user's again. The fence
+ * keeps this check after the reading; the sender's mark is set before its user's next store. */
 static bool spoilt(const rd_recv_t *recv)
 {
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(recv->failed, memory_order_relaxed);
 }
 
-/* A sender that has failed is not read from any more. */
+/* Checks that no sender has failed: such a sender is not read from any more. */
 static rondo_result_t check_senders(const rd_cma_step_t *s, int *waits_for)
 {
     for (int i = 0; i < s->step->nsrc; i++) {
@@ -61,7 +61,8 @@ static rondo_result_t check_senders(const rd_cma_step_t *s, int *waits_for)
     return RONDO_SUCCESS;
 }
 
-/* Reads `bytes` of every contribution from `at` on, and sums them: peers' blocks are staged, the rest lies here. */
+/* Reads `bytes` of every contribution from `at` on, and sums them: peers' blocks are first copied to `staging`, the
+ * rest is local. */
 static rondo_result_t sum_block(const rd_cma_step_t *s, const posted_t *posted, char *to, size_t at, size_t bytes,
                                 int *waits_for)
 {
@@ -96,8 +97,9 @@ static rondo_result_t fetch(const rd_cma_step_t *s, const posted_t *posted, char
     return result;
 }
 
-/* Another process's memory may vanish at any time: the kernel says so. This one's must not: the sender waits for the
- * mark before its user has his buffer back. It issues the barrier for both sides, so a plain store does here. */
+/* Another process's memory may vanish at any time, which the kernel reports. Memory of this process must not: the
+ * sender waits for the mark before its user gets the buffer back. The sender issues the barrier for both sides, so a
+ * plain store is enough here. */
 static rondo_result_t read_all(const rd_cma_step_t *s, const posted_t *posted, char *to, int *waits_for)
 {
     _Atomic uint32_t *reading = NULL;
@@ -118,7 +120,7 @@ static rondo_result_t read_all(const rd_cma_step_t *s, const posted_t *posted, c
     return result;
 }
 
-/* A step has a destination here, or one source here: there is no other place for its value. */
+/* Returns a local destination. A step has one, or has one local source: there is no other place for its value. */
 static char *local_place(const rd_cma_step_t *s)
 {
     for (int i = 0; i < s->step->ndst; i++) {

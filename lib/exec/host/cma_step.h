@@ -1,5 +1,5 @@
-/* One step by the CMA protocol: messages are posts of addresses in the sender's memory, and the receiver reads there
- * (`read` of transport/conn.h). */
+/* One step by the CMA protocol: the messages are posts of addresses in the sender's memory, and the receiver reads
+ * there (`read` of transport/conn.h). */
 #ifndef RD_EXEC_HOST_CMA_STEP_H
 #define RD_EXEC_HOST_CMA_STEP_H
 
@@ -17,9 +17,10 @@ typedef struct rd_cma_step {
     char *staging; /* RD_MAX_ENDS blocks */
 } rd_cma_step_t;
 
-/* True if the step was done, or has failed: *result. *waits_for: the peer, if not. */
+/* Returns true if the step was done or has failed, with its result in *result. If not, *waits_for is the peer that it
+ * waits for. */
 bool rd_cma_step(const rd_cma_step_t *s, int *waits_for, rondo_result_t *result);
-/* True when every peer has read what was posted to it: only then may the user have the buffer back. */
+/* Returns true when every peer has read what was posted to it: only then may the user have the buffer back. */
 bool rd_cma_settled(const rd_plan_t *plan, int *waits_for);
 
 #endif

@@ -9,14 +9,15 @@
 
 #define RD_COPY_INLINE 64
 
-/* Anything longer than RD_COPY_INLINE. */
+/* Copies anything longer than RD_COPY_INLINE. */
 void rd_copy_block(void *dst, const void *src, size_t bytes);
 
-/* Past the caches: whole lines go to memory, and out of every cache that had them. `dst` begins a line. The stores are
- * done, for whoever sees a later release, when it returns. */
+/* Copies past the caches: whole lines go to memory, and out of every cache that had them. `dst` begins a line. On
+ * return the stores are done for every thread that sees a later release. */
 void rd_copy_past(void *dst, const void *src, size_t bytes);
 
-/* `size` constant, size to 2 * size bytes: first and last `size` bytes, which may overlap; all loads before stores. */
+/* Copies `size` to 2 * `size` bytes, where `size` is constant: the first and last `size` bytes, which may overlap, with
+ * all loads before the stores. */
 #define RD_COPY_ENDS(size)                                                                                             \
     do {                                                                                                               \
         unsigned char rd_head[size], rd_rear[size];                                                                    \
@@ -26,7 +27,7 @@ void rd_copy_past(void *dst, const void *src, size_t bytes);
         __builtin_memcpy((char *)dst + bytes - (size), rd_rear, size);                                                 \
     } while (0)
 
-/* Buffers may be equal, but must not overlap otherwise. */
+/* Copies `bytes`. The buffers may be equal, but must not overlap otherwise. */
 static inline void rd_copy(void *dst, const void *src, size_t bytes)
 {
     if (bytes > RD_COPY_INLINE)

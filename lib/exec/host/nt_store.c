@@ -5,17 +5,17 @@
 
 #include "exec/host/host_copy.h"
 
-#define TRIAL 16384 /* bytes that are timed at most: it costs little where it goes slowly */
-/* Bytes a nanosecond; less is slow. On Zen 4 plain writes move 1 to 2 between cores that share no cache. Where they
+#define TRIAL 16384 /* the most bytes that are timed: this costs little even if the write is slow */
+/* In bytes per nanosecond; less is slow. On Zen 4 plain writes move 1 to 2 between cores that share no cache. If they
  * share one, it is over 20 in a ring that is longer than the reader's own cache, but 5 to 9 in a short one, whose lines
  * lie in that cache. Past the caches it is 10 to 15 everywhere; short messages wait for the journey to memory, though.
  */
 #define SLOW 3.5
 #define SLOW_NEAR 10.0
 #define NEAR_LEAST 16384            /* bytes of a message */
-#define NEAR_RING ((size_t)1 << 19) /* that many messages as there are slots, together, are not near any more */
-#define AGAIN 8  /* messages until the next trial after a quick one: it costs two looks at the clock */
-#define LEAST 32 /* after a slow one, and twice as many after each further one */
+#define NEAR_RING ((size_t)1 << 19) /* a ring of messages of this many bytes together is not near any more */
+#define AGAIN 8                     /* messages until the next trial after a fast one: a trial reads the clock twice */
+#define LEAST 32                    /* messages after a slow trial, and twice as many after each further one */
 #define MOST 2048
 
 static double nanoseconds(void)
@@ -26,7 +26,8 @@ static double nanoseconds(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* The fence waits for the stores: a message of a few KB would otherwise still be in the core's buffer. */
+/* Times a plain write. The fence waits for the stores: a message of a few KB would otherwise still be in the core's
+ * buffer. */
 static void try_out(rd_send_t *s, char *to, const char *from, size_t bytes, double slow)
 {
     double begin = nanoseconds();

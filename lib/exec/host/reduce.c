@@ -19,7 +19,8 @@ static rd_load_fn find_scale(const rd_kernels_t *kernels, rondo_type_t type)
     return kernels->scale[type] ? kernels->scale[type] : rd_kernels_rare.scale[type];
 }
 
-/* The factor of AVG, as the scale kernels want it: in double for types made of doubles, else in float. */
+/* Sets the factor of AVG in the form that the scale kernels need: in double for types made of doubles, else in float.
+ */
 static void set_fraction(rd_reducer_t *r, rondo_type_t type, int nranks)
 {
     float narrow = 1.0f / (float)nranks;

@@ -17,7 +17,8 @@
 #define RD_W 32
 #define RD_PART 0
 
-/* A comparison with NaN yields the second operand: where either is one, all bits are set, and settled at the end. */
+/* A minimum or maximum with a NaN is the second operand: where either is a NaN, all bits are set, and `settle` replaces
+ * them. */
 RD_INLINE __m256 f32_least(__m256 a, __m256 b)
 {
     return _mm256_or_ps(_mm256_min_ps(a, b), _mm256_cmp_ps(a, b, _CMP_UNORD_Q));

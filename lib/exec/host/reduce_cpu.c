@@ -1,5 +1,5 @@
-/* Which table of kernels this CPU can run: asked of the CPU and the system (which must save the wide registers), each
- * time a reducer is made, which is rare. */
+/* Selects the table of kernels that this CPU can run: the CPU and the system (which must save the wide registers) are
+ * queried each time a reducer is made, which is rare. */
 #include "exec/host/reduce_cpu.h"
 
 #if defined(__x86_64__)

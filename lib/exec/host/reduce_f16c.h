@@ -1,6 +1,6 @@
-/* Float16 where the CPU converts it: on the way from and to memory, since taking a vector apart would cost as much as
- * converting it. Included by reduce_avx2.c and reduce_avx512.c, which name the instructions: F16_WIDEN of half a vector
- * and F16_NARROW of a whole one. */
+/* Float16 on CPUs that convert it: this is done on the way from and to memory, since taking a vector apart would cost
+ * as much as converting it. Included by reduce_avx2.c and reduce_avx512.c, which name the instructions: F16_WIDEN of
+ * half a vector and F16_NARROW of a whole one. */
 typedef float floats_t __attribute__((vector_size(RD_W)));
 typedef long long halves_t __attribute__((vector_size(RD_W / 2), aligned(1), may_alias));
 

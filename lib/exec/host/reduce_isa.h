@@ -1,10 +1,9 @@
-/* The kernels of one instruction set: every lane, and the table. Included once by each of reduce_plain.c,
- * reduce_avx2.c and reduce_avx512.c, which say how wide a vector is, how a part of one is loaded, how floats are
- * compared and float16 is converted; everything else is the same text, so the instruction sets differ in speed and not
- * in results.
+/* The kernels of one instruction set: every lane, and the table. Included once by each of reduce_plain.c, reduce_avx2.c
+ * and reduce_avx512.c, which define how wide a vector is, how a part of one is loaded, how floats are compared and how
+ * float16 is converted; everything else is the same text, so the instruction sets differ in speed and not in results.
  *
- * Sums are never reassociated nor contracted: vectors run across elements, an element is summed from the first source
- * to the last. */
+ * Sums are never reassociated nor contracted: vectors run across elements, and an element is summed from the first
+ * source to the last. */
 #ifdef __FAST_MATH__
 #error "-ffast-math would let the compiler drop NaN and reorder sums: build rondo without it"
 #endif
@@ -289,7 +288,7 @@ static void complex128_times(void *dst, const void *src, size_t count, const voi
     f64_times(dst, src, 2 * count, arg);
 }
 
-/* AVG is SUM: what makes it an average is done at the load or at the finish. */
+/* AVG uses the kernel of SUM: what makes it an average is done at the load or at the finish. */
 #define ARITHMETIC_ROW(lane, order)                                                                                    \
     [RONDO_SUM] = lane##_sum, [RONDO_AVG] = lane##_sum, [RONDO_PROD] = lane##_prod, [RONDO_MIN] = order##_min,         \
     [RONDO_MAX] = order##_max

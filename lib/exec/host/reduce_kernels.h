@@ -1,5 +1,5 @@
-/* What one instruction set offers: the table that reduce.c looks in. Three files fill one each by including
- * reduce_isa.h (plain C, AVX2, AVX-512); reduce_rare.c fills the one for what need not be fast. */
+/* What one instruction set offers: the table from which reduce.c selects. Three files fill one each by including
+ * reduce_isa.h (plain C, AVX2, AVX-512); reduce_rare.c fills the one for reductions that need not be fast. */
 #ifndef RD_EXEC_HOST_REDUCE_KERNELS_H
 #define RD_EXEC_HOST_REDUCE_KERNELS_H
 
@@ -11,7 +11,7 @@ typedef void (*rd_load_fn)(void *dst, const void *src, size_t count, const void 
 typedef void (*rd_finish_fn)(void *dst, size_t count, const void *arg);
 
 typedef struct rd_kernels {
-    rd_reduce_fn reduce[RONDO_NUM_TYPES][RONDO_NUM_OPS]; /* NULL: ask rd_kernels_rare */
+    rd_reduce_fn reduce[RONDO_NUM_TYPES][RONDO_NUM_OPS]; /* NULL: use rd_kernels_rare */
     /* dst = src * factor; `arg` points to the factor: a float for float32 and narrower ones, else an element. For
      * complex types the factor is the real number that scales both parts. NULL as above. */
     rd_load_fn scale[RONDO_NUM_TYPES];
@@ -22,9 +22,10 @@ extern const rd_kernels_t rd_kernels_avx2;   /* only on x86-64 */
 extern const rd_kernels_t rd_kernels_avx512; /* only on x86-64 */
 extern const rd_kernels_t rd_kernels_rare;
 
-extern const rd_reduce_fn rd_reduce_pair[RONDO_NUM_TYPES][2]; /* MINLOC, MAXLOC; NULL where the type is no pair */
+extern const rd_reduce_fn rd_reduce_pair[RONDO_NUM_TYPES][2]; /* MINLOC, MAXLOC; NULL if the type is no pair */
 
-/* Element times scalar in the type's own sense, for PREMULSUM: integers wrap, complex multiplies, bool is "and". */
+/* Multiplies elements by a scalar in the type's own sense, for PREMULSUM: integers wrap, complex numbers multiply, bool
+ * is "and". */
 extern const rd_load_fn rd_premul[RONDO_NUM_TYPES];
 /* Truncating division by the int64_t in `arg`; NULL for types that are not integers. */
 extern const rd_finish_fn rd_divide[RONDO_NUM_TYPES];

@@ -23,8 +23,9 @@ RD_INLINE void LANE(store_one)(char *p, LANE(v) v)
     __builtin_memcpy(p, &x, sizeof x);
 }
 
-/* Less than a vector: in one piece where the instruction set has masks, else one by one. A few elements go one by one
- * in any case: a masked access waits for stores to the same line that a plain one would take from the store buffer. */
+/* Reduces less than a vector: in one piece if the instruction set has masks, else element by element. A few elements go
+ * one by one in any case: a masked access waits for stores to the same line that a plain one would take from the store
+ * buffer. */
 RD_INLINE void LANE(tail)(char *d, const void *const *src, int n, size_t at, size_t bytes, int op)
 {
     if (RD_PART && bytes - at > 4 * sizeof(ELEM)) {
@@ -48,15 +49,16 @@ RD_INLINE void LANE(tail)(char *d, const void *const *src, int n, size_t at, siz
     }
 }
 
-/* Bytes to do apart so that the stores that follow lie on a vector's boundary, where that is worth it: user buffers
- * from malloc are 16 bytes off, and one that is reduced in place then has no split access at all. */
+/* Returns the bytes to be reduced separately so that the stores that follow lie on a vector's boundary, if that is
+ * worth it: user buffers from malloc are 16 bytes off, and one that is reduced in place then has no split access at
+ * all. */
 RD_INLINE size_t LANE(head)(const void *dst, size_t bytes)
 {
     size_t over = (size_t)(uintptr_t)dst % RD_W;
     return bytes < 2048 || over == 0 || over % sizeof(ELEM) != 0 ? 0 : RD_W - over;
 }
 
-/* Any number of sources, four vectors at a time. */
+/* Reduces any number of sources, four vectors at a time. */
 RD_INLINE void LANE(any)(void *dst, const void *const *src, int n, size_t count, int op)
 {
     const size_t step = sizeof(LANE(h));
@@ -90,8 +92,8 @@ RD_INLINE void LANE(any)(void *dst, const void *const *src, int n, size_t count,
     LANE(tail)(d, src, n, at, bytes, op);
 }
 
-/* For what has to be fast: two sources, the commonest number, are known to the compiler. Doing the same for 3, 4 and 8
- * was measured and gave nothing: the sums of four vectors are in registers in any case. */
+/* For reductions that have to be fast: two sources, the commonest number, are known to the compiler. Doing the same for
+ * 3, 4 and 8 was measured and gave nothing: the sums of four vectors are in registers in any case. */
 RD_INLINE void LANE(fast)(void *dst, const void *const *src, int n, size_t count, int op)
 {
     if (n == 2)

@@ -1,5 +1,5 @@
-/* MINLOC and MAXLOC over pairs {value, index}, laid out as MPI's pair types. Found out is which source holds the
- * winner; then that source's pair is written, so one routine serves every layout: values are compared as doubles or as
+/* MINLOC and MAXLOC over pairs {value, index}, laid out like MPI's pair types. The code finds which source holds the
+ * winner, then writes that source's pair, so one routine serves every layout: values are compared as doubles or as
  * 64-bit integers, indices as doubles, all of which hold the narrower types exactly. */
 #include <stdint.h>
 #include <string.h>
@@ -41,7 +41,8 @@ RD_INLINE double real_at(const char *p, number_t kind)
     return f64;
 }
 
-/* Above 0: value `b` beats `a`; 0: a tie; below: it loses. NaN beats every number and ties with NaN. */
+/* Returns more than 0 if value `b` beats `a`, 0 for a tie, less if it loses. NaN beats every number and ties with NaN.
+ */
 RD_INLINE int compare(const char *a, const char *b, number_t kind, int op)
 {
     int less, more;

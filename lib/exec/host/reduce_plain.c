@@ -20,7 +20,8 @@ typedef uint16_t quarters_t __attribute__((vector_size(8)));
 typedef float floats_t __attribute__((vector_size(16)));
 
 #if defined(__SSE2__)
-/* A comparison with NaN yields the second operand: where either is one, all bits are set, and settled at the end. */
+/* A minimum or maximum with a NaN is the second operand: where either is a NaN, all bits are set, and `settle` replaces
+ * them. */
 RD_INLINE __m128 f32_least(__m128 a, __m128 b)
 {
     return _mm_or_ps(_mm_min_ps(a, b), _mm_cmpunord_ps(a, b));
@@ -57,7 +58,7 @@ RD_INLINE __m128d f64_settled(__m128d a)
 typedef double doubles_t __attribute__((vector_size(16)));
 typedef int64_t longs_t __attribute__((vector_size(16)));
 
-/* `first` chooses a, else b; where either is NaN all bits are set, and settled at the end. */
+/* `first` chooses a, else b; where either is a NaN, all bits are set, and `settle` replaces them. */
 RD_INLINE floats_t f32_choose(floats_t a, floats_t b, masks_t first)
 {
     return (floats_t)(((masks_t)a & first) | ((masks_t)b & ~first) | ~((a <= b) | (a > b)));
@@ -105,7 +106,8 @@ RD_INLINE words_t select_words(masks_t mask, words_t a, words_t b)
     return (a & (words_t)mask) | (b & ~(words_t)mask);
 }
 
-/* As rd_f16_widen in base/narrow.h, without branches; the float16 is the lower half of each word. Long: not inlined. */
+/* Like rd_f16_widen in base/narrow.h, without branches; the float16 is the lower half of each word. It is long, and so
+ * not inlined. */
 static __attribute__((noinline)) floats_t half_widen(words_t h)
 {
     const words_t rebias = (words_t){112, 112, 112, 112} << 23, least = (words_t){113, 113, 113, 113} << 23;

@@ -1,6 +1,6 @@
-/* What is done to a single buffer and need not be fast: PREMULSUM's multiplication by the user's scalar as a
- * contribution is loaded, and the division that makes a sum of integers an average. The floating types' scaling is in
- * reduce_vec.h. */
+/* Operations on a single buffer that need not be fast: PREMULSUM's multiplication by the user's scalar as a
+ * contribution is loaded, and the division that turns a sum of integers into an average. The floating types' scaling is
+ * in reduce_vec.h. */
 #include <stdint.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ const rd_load_fn rd_premul[RONDO_NUM_TYPES] = {
     [RONDO_BOOL] = multiply_bool,
 };
 
-/* The number of ranks is positive and below 2^31: it fits the 32 bits that the narrow types are divided in. */
+/* The number of ranks is positive and below 2^31: it fits in the 32 bits in which the narrow types are divided. */
 #define DIVIDE(name, type_t, work_t)                                                                                   \
     static void name(void *dst, size_t count, const void *arg)                                                         \
     {                                                                                                                  \

@@ -14,7 +14,7 @@ typedef TYPE VEC(v) __attribute__((vector_size(RD_W)));
 typedef VEC(v) VEC(h);                                /* as it lies in memory */
 typedef __typeof__((VEC(v)){0} < (VEC(v)){0}) VEC(m); /* all ones where true */
 
-/* Both compilers know this for a blend or a minimum. */
+/* Both compilers recognise this as a blend or a minimum. */
 RD_INLINE VEC(v) VEC(pick)(VEC(m) m, VEC(v) a, VEC(v) b)
 {
     return (VEC(v))(((VEC(m))a & m) | ((VEC(m))b & ~m));

@@ -1,9 +1,8 @@
 /* The interpreter of programs on host memory: see run.h.
  *
- * One step is: look whether every message that it reads has come and every message that it writes has room; only then
- * gather the source pointers, reduce or copy into the first destination, copy from there to the others, publish, and
- * give credits back. A step that is not ready changes nothing and is tried again.
- */
+ * One step first checks whether every message that it reads has come and every message that it writes has space; only
+ * then does it gather the source pointers, reduce or copy into the first destination, copy from there to the others,
+ * publish, and return credits. A step that is not ready changes nothing and is tried again. */
 #include "exec/host/run.h"
 
 #include "exec/host/host_copy.h"
@@ -21,7 +20,7 @@
 /* One step with its numbers worked out: `chunk` shifted, `bytes` of this slice. */
 typedef struct {
     rd_run_t *run;
-    const rd_step_t *step, *next; /* `next`: what the lane does then; NULL: this pass is over */
+    const rd_step_t *step, *next; /* `next`: the lane's next step; NULL: this pass is over */
     int32_t shift;
     size_t start, bytes;
 } turn_t;
@@ -48,7 +47,7 @@ static inline char *local_destination(const turn_t *t, rd_end_t e)
     return (char *)local_source(t, e);
 }
 
-/* The bytes of the current slice of the step's chunk: by the side of the user's buffer that the step touches. */
+/* Returns the bytes of the current slice of the step's chunk, by the side of the user's buffer that the step uses. */
 static inline size_t slice_bytes(const rd_plan_t *plan, const rd_lane_run_t *lane, int32_t chunk)
 {
     size_t bytes = rd_chunk_bytes(lane->step->src[0].where == RD_IN ? &plan->in : &plan->out, chunk);
@@ -58,7 +57,7 @@ static inline size_t slice_bytes(const rd_plan_t *plan, const rd_lane_run_t *lan
     return bytes - lane->start < lane->plan->slice ? bytes - lane->start : lane->plan->slice;
 }
 
-/* AVG and PREMULSUM scale a contribution as it is first read: the loaded copy lies behind the scratch. */
+/* AVG and PREMULSUM scale a contribution as it is first read: the scaled copy lies after the scratch. */
 static const char *loaded(const turn_t *t, const char *source)
 {
     const rd_plan_t *plan = t->run->plan;
@@ -68,7 +67,8 @@ static const char *loaded(const turn_t *t, const char *source)
     return copy;
 }
 
-/* The slot that destination `e` is, if it matters how it is written (nt_store.h); or NULL. */
+/* Returns the connection of destination `e` if that is a slot for which nt_store.h chooses how it is written; or NULL.
+ */
 static inline rd_send_t *streamed(const turn_t *t, rd_end_t e)
 {
     rd_send_t *send = e.where == RD_PEER ? t->run->plan->sends[e.index] : NULL;
@@ -76,7 +76,7 @@ static inline rd_send_t *streamed(const turn_t *t, rd_end_t e)
     return send && rd_nt_store_concerns(t->run->plan, send, t->bytes) ? send : NULL;
 }
 
-/* The sum goes into slots alone: in blocks, by way of one that stays in the first level. */
+/* The sum goes only into slots: it is computed in blocks, in a buffer that stays in the first-level cache. */
 static void sum_streamed(const turn_t *t, const char *const *src, char *const *dst)
 {
     const rd_plan_t *plan = t->run->plan;
@@ -94,7 +94,7 @@ static void sum_streamed(const turn_t *t, const char *const *src, char *const *d
     }
 }
 
-/* The value of the step, computed into `first` unless there is just one source: then where it already lies. */
+/* Returns the value of the step, computed into `first`, or, if there is just one source, where it already lies. */
 static inline const char *value(const turn_t *t, const char *const *src, char *first)
 {
     const rd_plan_t *plan = t->run->plan;
@@ -105,7 +105,7 @@ static inline const char *value(const turn_t *t, const char *const *src, char *f
     return first;
 }
 
-/* What is copied to one place of this rank need not lie in a slot first: a transport may bring it straight there. */
+/* What is copied to one place of this rank need not pass through a slot: a transport may put it there directly. */
 static void expect(const turn_t *t, rd_recv_t *recv)
 {
     const rd_step_t *step = t->step;
@@ -139,15 +139,15 @@ static bool ready_slots(const turn_t *t)
     return true;
 }
 
-/* The step's value lies in the user's memory and stays there: a transport may send it from there. The value is
- * where the one source is, or where the first destination is. */
+/* Returns true if the step's value lies in the user's memory and does not change, so that a transport may send it from
+ * there. The value is where the one source is, or where the first destination is. */
 static bool may_zcopy(const turn_t *t)
 {
     const rd_step_t *step = t->step;
     const rd_plan_t *plan = t->run->plan;
     int32_t where = step->nsrc == 1 ? step->src[0].where : step->dst[0].where;
 
-    if (!plan->zcopy || t->bytes <= RD_SHORT) /* sooner copied than watched */
+    if (!plan->zcopy || t->bytes <= RD_SHORT) /* copying is faster than tracking */
         return false;
     if (where == RD_IN)
         return !plan->reducer.load && (!t->run->in_place || plan->zcopy[step - plan->program->steps] & RD_ZCOPY_IN);
@@ -161,8 +161,9 @@ static inline bool zcopy_to(const turn_t *t, int i)
     return end.where == RD_PEER && rd_slot_may_zcopy(t->run->plan->sends[end.index]);
 }
 
-/* The step's value to all destinations. It is computed into one that is written plainly, if there is one: the others
- * are copied from there, but for those it is lent to. Returns where it lies; NULL: in slots alone. */
+/* Delivers the step's value to all destinations. It is computed into one that is written plainly, if there is one; the
+ * others are copied from there, except those that are sent zero-copy. Returns where the value lies; NULL: only in
+ * slots. */
 static const char *deliver(const turn_t *t, const char *const *src, char *const *dst, int zcopy)
 {
     const rd_plan_t *plan = t->run->plan;
@@ -190,7 +191,7 @@ static const char *deliver(const turn_t *t, const char *const *src, char *const 
     return from;
 }
 
-/* The next step waits for no message and sends one to where `e` goes. */
+/* Returns true if the next step waits for no message and sends one to the same peer as `e`. */
 static bool sends_more(const turn_t *t, rd_end_t e)
 {
     const rd_step_t *next = t->next;
@@ -307,7 +308,7 @@ static inline int step_by(rd_proto_t proto, const turn_t *t)
     }
 }
 
-/* To the next repetition, step or pass. */
+/* Moves the lane to the next repetition, step or pass. */
 static inline void next(rd_lane_run_t *lane, int32_t n)
 {
     if (++lane->repetition < lane->step->repeat) {
@@ -323,7 +324,7 @@ static inline void next(rd_lane_run_t *lane, int32_t n)
     lane->passes--;
 }
 
-/* What the lane does behind this repetition; NULL: nothing in this pass. */
+/* Returns the step after this repetition; NULL: there is none in this pass. */
 static inline const rd_step_t *upcoming(const rd_lane_run_t *lane)
 {
     if (lane->repetition + 1 < lane->step->repeat)
@@ -331,7 +332,7 @@ static inline const rd_step_t *upcoming(const rd_lane_run_t *lane)
     return lane->step + 1 < lane->end ? lane->step + 1 : NULL;
 }
 
-/* As far as the lane goes; true if it moved. */
+/* Advances the lane as far as it goes. Returns true if it moved. */
 static bool advance(rd_run_t *run, rd_lane_run_t *lane)
 {
     const rd_plan_t *plan = run->plan;
@@ -356,7 +357,7 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     const rd_program_t *program = plan->program;
 
     run->plan = plan;
-    /* A buffer that holds one chunk alone starts there: the shift may point outside of it, where nothing is read. */
+    /* A buffer that holds one chunk only starts there: the shift may point outside of it, where nothing is read. */
     run->in = (const char *)((uintptr_t)in + (uintptr_t)plan->in.shift);
     run->out = (char *)((uintptr_t)out + (uintptr_t)plan->out.shift);
     run->tmp = tmp;
@@ -388,7 +389,7 @@ bool rd_run_advance(rd_run_t *run)
 
     if (run->plan->flat)
         return rd_flat_advance(run);
-    /* Not beyond a lane that has failed: the next one's step would overwrite the failure, or be made twice. */
+    /* Stops at a lane that has failed: the next lane's step would overwrite the failure, or be made twice. */
     for (int i = 0; i < run->plan->program->nlanes && run->result == RONDO_SUCCESS; i++) {
         if (run->lanes[i].passes)
             moved |= advance(run, &run->lanes[i]);

@@ -13,9 +13,9 @@
 typedef struct rd_lane_run {
     const rd_lane_plan_t *plan;
     const rd_step_t *step, *first, *end;
-    int32_t repetition, shift; /* of the current step: times done, chunk numbers advanced */
+    int32_t repetition, shift; /* of the current step: the repetitions done, and the chunk numbers advanced */
     size_t start;              /* pass * slice: where the current slice begins in each chunk */
-    size_t passes;             /* that remain, the current one included; 0: the lane is done */
+    size_t passes;             /* passes that remain, including the current one; 0: the lane is done */
 } rd_lane_run_t;
 
 typedef struct rd_run {
@@ -23,19 +23,19 @@ typedef struct rd_run {
     const char *in; /* chunk offsets count from here */
     char *out;
     char *tmp;     /* plan->program->ntmp slices, then one for loaded input */
-    int open;      /* lanes not done, and one more until posts have been read */
+    int open;      /* lanes that are not done, and one more until all posts have been read */
     int in_place;  /* input and output share memory */
-    int flat;      /* of a flat plan: the step at hand */
+    int flat;      /* of a flat plan: the current step */
     int waits_for; /* the peer for which a lane waited last */
     rondo_result_t result;
-    int room; /* lanes[] has so many */
+    int room; /* the number of entries of lanes[] */
     rd_lane_run_t *lanes;
 } rd_run_t;
 
-/* `run->lanes` and `room` are the caller's. */
+/* Begins a run. The caller provides `run->lanes` and `room`. */
 void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *out, char *tmp);
-/* Advances every lane as far as it goes; true if anything moved. The run is over when `open` is 0 (then `finish` has
- * been applied) or `result` is an error. */
+/* Advances every lane as far as it goes. Returns true if anything moved. The run is over when `open` is 0 (then
+ * `finish` has been applied) or `result` is an error. */
 bool rd_run_advance(rd_run_t *run);
 
 #endif

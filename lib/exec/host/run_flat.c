@@ -19,7 +19,7 @@ static const char *load(const rd_run_t *run, const rd_flat_step_t *q, const char
     return copy;
 }
 
-/* True if the step was done. */
+/* Returns true if the step was done. */
 static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
 {
     const rd_plan_t *plan = run->plan;

@@ -1,4 +1,4 @@
-/* The executor's way through a flat plan: see ../plan_flat.h. */
+/* The executor for flat plans: see plan/flat.h. */
 #ifndef RD_EXEC_HOST_RUN_FLAT_H
 #define RD_EXEC_HOST_RUN_FLAT_H
 
@@ -6,7 +6,7 @@
 
 #include "exec/host/run.h"
 
-/* As rd_run_advance, for a run whose plan is quick. */
+/* Like rd_run_advance, for a run whose plan is flat. */
 bool rd_flat_advance(rd_run_t *run);
 
 #endif

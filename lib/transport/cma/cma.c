@@ -10,7 +10,7 @@
 
 #include "transport/conns.h"
 
-/* What a rank tells the others: a word of its memory to be read, and which process it is. */
+/* What a rank sends to the others: a word of its memory to be read, and an identification of its process. */
 typedef struct {
     uint64_t address, word, process;
     int64_t pid;
@@ -49,7 +49,7 @@ static int read_peer(const rd_recv_t *from, void *to, uint64_t address, size_t b
     return read_process(from->pid, to, address, bytes);
 }
 
-/* A forked child has its parent's number, but not its pid. */
+/* A forked child has its parent's process number, but not its pid. */
 static bool is_same_process(const cma_t *cma, int peer)
 {
     const process_word_t *own = &cma->all[cma->rank], *other = &cma->all[peer];
@@ -67,8 +67,8 @@ static bool can_read(const cma_t *cma, int peer)
     return read_process((int32_t)other->pid, &word, other->address, sizeof word) == 0 && word == other->word;
 }
 
-/* Exchanges the records and tries to read a word of every rank of the node; in could[rank] of every rank, whether it
- * could everywhere. */
+/* Exchanges the records and tries to read a word of every rank of the node. Sets could[rank], for every rank, to
+ * whether that rank could read all words. */
 static rondo_result_t try_all(cma_t *cma, const rd_transport_args_t *args, unsigned char *could)
 {
     const rd_node_t *node = args->node;

@@ -1,13 +1,12 @@
-/* Lines of the LL protocol: a cache line carries up to 56 bytes of data and, in its last 16 bytes, its number.
+/* Lines of the LL protocol: a cache line carries up to 56 bytes of data and, in its last 8 bytes, its sequence number.
  *
  *   | bytes 8 to 55 of the part | bytes 0 to 7 | sequence |
  *
  * The last 16 bytes are stored as one, after the rest of the line, and loaded as one, before it: a reader that sees the
  * sequence has the whole line, and a message of up to 8 bytes is one store. On x86-64 an aligned 16-byte SSE access is
  * one access on every processor that has AVX (Intel SDM 3A 9.1.1, AMD APM 2 7.3.2), and neither stores nor loads pass
- * others of their kind. Elsewhere the sequence is stored with release and loaded with acquire, which says the same; so
- * it is under the thread sanitizer, which knows nothing of what processors promise.
- */
+ * others of their kind. Elsewhere the sequence is stored with release and loaded with acquire, which has the same
+ * effect. The same is done under the thread sanitizer, which knows nothing of what processors promise. */
 #ifndef RD_TRANSPORT_SHM_LL_H
 #define RD_TRANSPORT_SHM_LL_H
 
@@ -18,8 +17,8 @@
 #define RD_LL_GRANULE 16
 #define RD_LL_CLAIM 4 /* lines */
 
-/* Into this core's cache, to be written soon. The builtin would fetch it to be read, but for compilers that are told
- * which x86-64 they compile for. */
+/* Fetches the line into this core's cache, to be written soon. The builtin would fetch it for reading, unless the
+ * compiler is told which x86-64 it compiles for. */
 #if defined(__x86_64__)
 #define rd_line_claim(line) __asm__ volatile("prefetchw %0" : : "m"(*(line)))
 #else
@@ -65,7 +64,7 @@ static inline uint32_t rd_ll_lines(size_t bytes)
     return (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA);
 }
 
-/* Credits for a message of so many lines? */
+/* Returns nonzero if there are credits for a message of `lines`. */
 static inline int rd_ll_may_send(rd_send_t *s, uint32_t lines)
 {
     if (s->ll_sent + lines - s->ll_credit <= s->lines_mask + 1u)
@@ -74,7 +73,7 @@ static inline int rd_ll_may_send(rd_send_t *s, uint32_t lines)
     return s->ll_sent + lines - s->ll_credit <= s->lines_mask + 1u;
 }
 
-/* Up to 7 bytes, as a word whose other bytes are zero. */
+/* Returns up to 7 bytes as a word whose other bytes are zero. */
 static inline uint64_t rd_ll_tail(const char *data, size_t bytes)
 {
     uint64_t word = 0;
@@ -90,7 +89,7 @@ static inline void rd_ll_tail_put(char *data, uint64_t word, size_t bytes)
         data[i] = (char)(word >> (8 * i));
 }
 
-/* `part` bytes, 1 to 56, into the line with that sequence. */
+/* Stores `part` bytes, 1 to 56, into the line with that sequence. */
 static inline void rd_ll_line_store(char *line, uint64_t sequence, const char *data, size_t part)
 {
     uint64_t first;
@@ -113,7 +112,7 @@ static inline void rd_ll_line_store(char *line, uint64_t sequence, const char *d
     rd_granule_store(line + RD_LINE - RD_LL_GRANULE, first, sequence);
 }
 
-/* The other way; 0: the line is not there yet. */
+/* Loads `part` bytes from the line. Returns 0 if the line is not there yet. */
 static inline int rd_ll_line_load(const char *line, uint64_t sequence, char *data, size_t part)
 {
     uint64_t first, word;
@@ -144,8 +143,9 @@ static inline size_t rd_ll_part(size_t bytes)
     return bytes < RD_LL_LINE_DATA ? bytes : RD_LL_LINE_DATA;
 }
 
-/* Asks for lines of the next message, taken to be as long as this one. They are in the receiver's cache, and stores
- * leave in order: without this each message would wait for its own lines after the last one's have come. */
+/* Claims the lines of the next message, assumed to be as long as this one. They are in the receiver's cache, and stores
+ * leave in order: without this, each message would wait for its own lines only after those of the last one have come.
+ */
 static inline void rd_ll_claim(const rd_send_t *s, uint32_t lines)
 {
     for (uint32_t i = 0; i < lines && i < RD_LL_CLAIM; i++)
@@ -164,7 +164,7 @@ static inline void rd_ll_send(rd_send_t *s, const char *data, size_t bytes)
     rd_ll_claim(s, lines);
 }
 
-/* Copies the next message to `data` if all of it is there; nothing is consumed. */
+/* Copies the next message to `data` if all of it has arrived. Nothing is consumed. */
 static inline int rd_ll_peek(const rd_recv_t *r, char *data, size_t bytes)
 {
     uint64_t number = r->ll_received;
@@ -177,8 +177,8 @@ static inline int rd_ll_peek(const rd_recv_t *r, char *data, size_t bytes)
     return 1;
 }
 
-/* Consumes it. Credits go back a quarter of the ring at a time: a message is at most half of the ring, so the sender
- * never starves on what is held back. */
+/* Consumes the message. Credits go back a quarter of the ring at a time: a message is at most half of the ring, so the
+ * sender never starves because of credits that are held back. */
 static inline void rd_ll_consume(rd_recv_t *r, size_t bytes)
 {
     r->ll_received += rd_ll_lines(bytes);
@@ -188,7 +188,7 @@ static inline void rd_ll_consume(rd_recv_t *r, size_t bytes)
     }
 }
 
-/* Consumes it and says so at once: the sender waits for it. */
+/* Consumes the message and returns the credit at once: the sender waits for it. */
 static inline void rd_ll_consume_now(rd_recv_t *r, size_t bytes)
 {
     r->ll_received += rd_ll_lines(bytes);

@@ -1,4 +1,4 @@
-/* See shm.h; conns.h draws what lies in a rank's segment. */
+/* See shm.h; conns.h draws the layout of a rank's segment. */
 #include "transport/shm/shm.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int member_of(const rd_node_t *node, int rank)
     return m;
 }
 
-/* The inbox at member `to` for what member `from` sends it; a member has none for itself. */
+/* Returns the inbox at member `to` for what member `from` sends it; a member has no inbox for itself. */
 static char *inbox_at(const shm_t *shm, int to, int from, int channel)
 {
     size_t number = (size_t)(from < to ? from : from - 1) * RD_CHANNELS + (size_t)channel;
@@ -29,7 +29,7 @@ static char *inbox_at(const shm_t *shm, int to, int from, int channel)
            number * shm->layout->inbox_bytes;
 }
 
-/* The credits at member `at` for what it sends to member `peer`. */
+/* Returns the credits at member `at` for what it sends to member `peer`. */
 static rd_counter_t *credits_at(const rd_node_t *node, int at, int peer, int channel)
 {
     char *segment = node->base + (size_t)at * node->segment_bytes;

@@ -1,4 +1,5 @@
-/* Slots of the Simple protocol: data as it is, then the count of messages, released. See transport/conn.h. */
+/* Slots of the Simple protocol: they hold plain data; then the count of messages is stored with release. See
+ * transport/conn.h. */
 #ifndef RD_TRANSPORT_SHM_SLOTS_H
 #define RD_TRANSPORT_SHM_SLOTS_H
 
@@ -19,7 +20,7 @@ static inline char *rd_slot_to_fill(const rd_send_t *s, size_t bytes)
     return rd_ring_slot(rd_send_ring(s, bytes), s->place);
 }
 
-/* Release: whoever sees the count sees the slot's bytes. `more`: as in `post` of transport.h, here and below. */
+/* Release: a reader that sees the count sees the slot's bytes. `more`: as in `post` of transport.h, here and below. */
 static inline rondo_result_t rd_slot_publish(rd_send_t *s, size_t bytes, int more)
 {
     s->sent++;
@@ -35,7 +36,7 @@ static inline bool rd_slot_may_zcopy(const rd_send_t *s)
     return s->mirrored && s->ops->post_zcopy;
 }
 
-/* The same for bytes that lie in the user's memory and stay there as they are, where rd_slot_may_zcopy. */
+/* The same for bytes that lie, and do not change, in the user's memory. To be called only if rd_slot_may_zcopy. */
 static inline rondo_result_t rd_slot_zcopy(rd_send_t *s, const void *data, size_t bytes, int more)
 {
     s->sent++;
