@@ -26,7 +26,7 @@ rondo_result_t rd_agree_shrink_begin(rd_agree_shrink_t **agreement, rd_boot_t *b
     }
     if (!r || !r->bits || !r->members) {
         rd_agree_shrink_end(r);
-        return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for a agreement of %d ranks", b->nranks);
+        return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for an agreement of %d ranks", b->nranks);
     }
     /* A key of its own: what is sent here means nothing to a rank that waits at the listener for something else. */
     rd_id_derive(&r->creds, &b->creds, "agreement", NULL, 0);

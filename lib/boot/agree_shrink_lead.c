@@ -36,7 +36,7 @@ static rondo_result_t begin(rd_agree_shrink_t *r)
     r->member = calloc(n, sizeof(*r->member));
     r->polls = calloc(n + RD_LISTENER_POLLS, sizeof(*r->polls));
     if (!r->member || !r->polls)
-        return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for a agreement of %d ranks", b->nranks);
+        return rd_error(b->ctx, RONDO_ERR_NO_MEMORY, "no memory for an agreement of %d ranks", b->nranks);
     for (int i = 0; i < b->nranks; i++) {
         r->member[i].probe = -1;
         r->member[i].lost = i < b->rank;

@@ -100,7 +100,7 @@ int rd_kernel_load(void)
     if (error == cudaSuccess)
         error = load(rd_kernels_mixed, RD_GPU_PROTOS);
     if (error == cudaSuccess)
-        error = load(rd_kernels_single, RD_KT_ALONES);
+        error = load(rd_kernels_single, RD_KT_SINGLES);
     if (error == cudaSuccess)
         error = settle_local_memory();
     return (int)error;

@@ -149,7 +149,7 @@ RD_DEVICE void rd_messages_serve(const rd_kwork_t &work, uint32_t block, uint32_
         rd_lines_serve<PROTO>(work, messages, index);
     } else if (ITEMS && block >= lines && block < lines + streams) {
         if constexpr (ITEMS > 0)
-            rd_nt_store_serve<ITEMS>(work.comm, m, messages, block - lines);
+            rd_slice_stream_serve<ITEMS>(work.comm, m, messages, block - lines);
     } else {
         const uint32_t others = busy + (block < lines ? 0 : streams * in_block);
         rd_share_copy(rd_part(m.from_self.buffer, 0, m.to_self.bytes), rd_part(m.to_self.buffer, 0, m.to_self.bytes),

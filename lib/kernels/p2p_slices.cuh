@@ -60,7 +60,7 @@ RD_DEVICE char *rd_nt_store_place(const rd_kcomm_t &comm, uint32_t rank, uint32_
 }
 
 /* A block's share of a pair's stream in one direction. */
-struct rd_nt_store_t {
+struct rd_slice_stream_t {
     const rd_kcomm_t &comm;
     const rd_kpair_t &pair;
     rd_movers_t movers;
@@ -68,7 +68,7 @@ struct rd_nt_store_t {
     uint32_t first;  /* slices of earlier kernels */
     uint32_t places; /* receiver: the number of the block's first place */
 
-    RD_MEMBER rd_nt_store_t(const rd_kcomm_t &c, const rd_kpair_t &p, uint32_t its)
+    RD_MEMBER rd_slice_stream_t(const rd_kcomm_t &c, const rd_kpair_t &p, uint32_t its)
         : comm(c), pair(p), movers(c, p.peer)
     {
         own = &((rd_kcontrol_t *)comm.own)->stream[pair.peer];
@@ -143,14 +143,14 @@ struct rd_nt_store_t {
 
 /* The work of block `block` of those that serve streams. */
 template <uint32_t ITEMS>
-RD_DEVICE void rd_nt_store_serve(const rd_kcomm_t &comm, const rd_kmessages_t &all, const rd_kmessage_t *messages,
-                                 uint32_t block)
+RD_DEVICE void rd_slice_stream_serve(const rd_kcomm_t &comm, const rd_kmessages_t &all, const rd_kmessage_t *messages,
+                                     uint32_t block)
 {
     const bool send = block < all.sends * all.senders;
     const uint32_t its = send ? block : block - all.sends * all.senders; /* its number in its direction */
     const uint32_t pairs = send ? all.sends : all.receives, blocks = send ? all.senders : all.receivers;
     const rd_kpair_t &pair = all.stream[send ? its % pairs : all.sends + its % pairs];
-    rd_nt_store_t stream(comm, pair, its);
+    rd_slice_stream_t stream(comm, pair, its);
     rd_cursor_t cursor(comm, messages + pair.first);
     const uint32_t b = its / pairs; /* its number in the pair */
     bool good = !stream.movers.wait.dead;

@@ -14,7 +14,7 @@ const void *const rd_kernels_mixed[RD_GPU_PROTOS] = {
     (const void *)rd_mixed<rd_lines_ll128, 8, RD_KT_FIFOS, RD_KT_AT_ONCE>,
 };
 
-const void *const rd_kernels_single[RD_KT_ALONES] = {
+const void *const rd_kernels_single[RD_KT_SINGLES] = {
     (const void *)rd_barrier<RD_KT_BARRIER>,
     (const void *)rd_single,
     (const void *)rd_write,

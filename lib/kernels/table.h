@@ -16,7 +16,7 @@ typedef enum {
     RD_KN_NUMBERS
 } rd_karith_t;
 
-#define RD_KT_ALONES (RD_KERNEL_STREAMS - RD_KERNEL_COPY)
+#define RD_KT_SINGLES (RD_KERNEL_STREAMS - RD_KERNEL_COPY)
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,7 +37,7 @@ extern const void *const rd_kernels_simple_move;
 extern const void *const rd_kernels_messages[RD_GPU_PROTOS];
 extern const void *const rd_kernels_streams[RD_GPU_PROTOS];
 extern const void *const rd_kernels_mixed[RD_GPU_PROTOS];
-extern const void *const rd_kernels_single[RD_KT_ALONES]; /* from COPY on */
+extern const void *const rd_kernels_single[RD_KT_SINGLES]; /* from COPY on */
 
 #ifdef __cplusplus
 }

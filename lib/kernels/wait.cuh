@@ -27,11 +27,11 @@ struct rd_wait_t {
     RD_MEMBER bool more()
     {
         if (++polls % RD_SPIN_PERIOD == 0)
-            desc();
+            poll_host();
         return !dead;
     }
 
-    RD_MEMBER void desc();
+    RD_MEMBER void poll_host();
 };
 
 RD_DEVICE_FAR bool rd_wait_too_long(rd_khost_t *host, uint32_t peer, uint32_t *since)
@@ -56,7 +56,7 @@ RD_DEVICE_FAR bool rd_wait_too_long(rd_khost_t *host, uint32_t peer, uint32_t *s
     return true;
 }
 
-RD_MEMBER void rd_wait_t::desc()
+RD_MEMBER void rd_wait_t::poll_host()
 {
     uint32_t when = since;
 

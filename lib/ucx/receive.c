@@ -16,7 +16,8 @@ static ucs_status_t drop(rd_ucx_net_t *net, const char *what, uint64_t value)
 {
     if (net->dropped++ == 0) {
         rd_log(net->ctx, RD_LOG_WARN,
-               "dropped a message from the network: %s (%llu); more of them are dropped in silence (a stranger on this "
+               "dropped a message from the network: %s (%llu); more of them are dropped in silence (somebody unknown "
+               "on this "
                "network, or a mistake of rondo's)",
                what, (unsigned long long)value);
     }
