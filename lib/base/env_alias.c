@@ -11,8 +11,8 @@ static const char *const names[][2] = {
     {"RONDO_CUDA_STAGE", "RONDO_PROXY_BYTES"},
     {"RONDO_NET_DIRECT", "RONDO_GDR"},
     {"RONDO_NET_DIRECT_MIN", "RONDO_GDR_MIN"},
-    {"RONDO_CMA", "RONDO_CMA"},
-    {"RONDO_CMA_MIN", "RONDO_CMA_MIN"},
+    {"RONDO_PULL", "RONDO_CMA"},
+    {"RONDO_PULL_MIN", "RONDO_CMA_MIN"},
     {"RONDO_STREAM", "RONDO_NT_STORE"},
 };
 
@@ -36,5 +36,5 @@ const char *rd_env_alias_old(const char *name)
 
 const char *rd_env_alias_word(const char *name, const char *word)
 {
-    return strcmp(name, "RONDO_PROTO") == 0 && strcmp(word, "cma") == 0 ? "cma" : word;
+    return strcmp(name, "RONDO_PROTO") == 0 && strcmp(word, "pull") == 0 ? "cma" : word;
 }

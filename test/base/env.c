@@ -176,8 +176,8 @@ static void alike(void)
 static void renamed(void)
 {
     static const char *const old[][3] = {
-        {"RONDO_CMA", "RONDO_CMA", "0"},
-        {"RONDO_CMA_MIN", "RONDO_CMA_MIN", "1M"},
+        {"RONDO_PULL", "RONDO_CMA", "0"},
+        {"RONDO_PULL_MIN", "RONDO_CMA_MIN", "1M"},
         {"RONDO_CUDA_STAGE", "RONDO_PROXY_BYTES", "1M"},
         {"RONDO_CUDA_ROUND", "RONDO_PROXY_ROUND", "64K"},
         {"RONDO_CUDA_CREWS", "RONDO_PROXY_THREADS", "2"},
@@ -191,6 +191,7 @@ static void renamed(void)
     CHECK(rd_env_read(&env) == RONDO_SUCCESS, "%s", rd_thread_error());
     rd_env_alike(&env, &standard);
     for (size_t i = 0; i < sizeof old / sizeof old[0]; i++) {
+        CHECK(strcmp(old[i][0], old[i][1]) != 0, "%s is no old name", old[i][0]);
         setenv(old[i][0], old[i][2], 1);
         CHECK(rd_env_read(&env) == RONDO_SUCCESS, "%s", rd_thread_error());
         rd_env_alike(&env, &by_old);
@@ -206,7 +207,7 @@ static void renamed(void)
         unsetenv(old[i][0]);
         unsetenv(old[i][1]);
     }
-    setenv("RONDO_PROTO", "cma", 1);
+    setenv("RONDO_PROTO", "pull", 1);
     CHECK(rd_env_read(&env) == RONDO_SUCCESS && strcmp(env.proto, "cma") == 0, "%s", env.proto);
     unsetenv("RONDO_PROTO");
 }
@@ -223,8 +224,8 @@ static void renamed_said(void)
     pid_t child = fork();
     if (child == 0) {
         dup2(fd[1], 2);
-        setenv("RONDO_CMA", "0", 1);
-        setenv("RONDO_PROTO", "cma", 1);
+        setenv("RONDO_PULL", "0", 1);
+        setenv("RONDO_PROTO", "pull", 1);
         _exit(rd_env_read(&env) != RONDO_SUCCESS);
     }
     close(fd[1]);
@@ -233,8 +234,8 @@ static void renamed_said(void)
     said[bytes] = '\0';
     close(fd[0]);
     waitpid(child, NULL, 0);
-    CHECK(strstr(said, "RONDO_CMA is called RONDO_CMA now"), "said: %s", said);
-    CHECK(strstr(said, "RONDO_PROTO=cma is called cma now"), "said: %s", said);
+    CHECK(strstr(said, "RONDO_PULL is called RONDO_CMA now"), "said: %s", said);
+    CHECK(strstr(said, "RONDO_PROTO=pull is called cma now"), "said: %s", said);
 }
 
 static void printed(void)
