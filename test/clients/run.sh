@@ -87,7 +87,7 @@ one() {
     124 | 137) verdict=HUNG ;;
     *) verdict=FAIL ;;
     esac
-    # Under rondo's name something else may have run: the line that it prints says ctx it was.
+    # Under rondo's name something else may have run: the line that it prints says who it was.
     if [ $verdict = PASS ] && [ "$whose" = rondo ] && ! grep -q 'served by rondo' "$log"; then
         verdict=NOT-RONDO
     fi

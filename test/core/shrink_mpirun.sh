@@ -1,6 +1,6 @@
 #!/bin/sh
 # A rank that kills itself under mpirun, told not to end the job for it: with each MPI that is here, the others shrink to
-# ctx is left and come to the right result. The program is examples/survive.c, compiled by each MPI's own wrapper.
+# who is left and come to the right result. The program is examples/survive.c, compiled by each MPI's own wrapper.
 set -u
 source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${top_builddir:-.}

@@ -71,9 +71,9 @@ a wrong proof ends the connection@boot/session.c@s/    if (rd_auth_check(&c->aut
 no memory before the proof@boot/session.c@s/c->in = c->early;/c->in = malloc(RD_RECORD_MOST);/@boot/listener
 a forged record ends the connection@boot/session.c@/rd_auth_open(&c->auth, c->in, type) != 0/,/}/s/die(c, EPROTO);/;/@boot/listener
 a long record ends the connection@boot/session.c@/if (length == 0) {/,/}/s/die(c, EPROTO);/;/@boot/listener
-the bound on strangers@boot/listener.c@s/if (d->nstrangers == RD_LISTENER_MOST)/if (0)/;s/for (int i = 0; i < ACCEPTS/for (int i = 0; i < (d->nstrangers < RD_LISTENER_MOST ? ACCEPTS : 0)/@boot/listener
-ctx goes first when the door is full@boot/listener.c@s/if (d->stranger\[i\]->state == RD_CHAN_HELLO)/if (0)/@boot/listener
-the time that a stranger has@boot/listener.c@s/now - c->since_ms > RD_LISTENER_MS/0/@boot/listener
+the bound on strangers@boot/listener.c@s/if (d->npending == RD_LISTENER_MOST)/if (0)/;s/for (int i = 0; i < ACCEPTS/for (int i = 0; i < (d->npending < RD_LISTENER_MOST ? ACCEPTS : 0)/@boot/listener
+who goes first when the door is full@boot/listener.c@s/if (d->pending\[i\]->state == RD_CHAN_HELLO)/if (0)/@boot/listener
+the time that a stranger has@boot/listener.c@s/now - c->since_ms > (c->state == RD_CHAN_PROOF ? RD_LISTENER_PROOF_MS : RD_LISTENER_MS)/0/@boot/listener
 a flood in turns@boot/listener.c@s/i < ACCEPTS && let_in(d)/let_in(d)/@boot/listener
 a stranger's descriptor when none is left@boot/listener.c@s/errno == EMFILE || errno == ENFILE/0/@boot/listener
 a rank number out of range@boot/rendezvous.c@s/else if (rank < 0 || rank >= nranks)/else if (0)/@boot/wrong

@@ -12,9 +12,9 @@
  * returns; all threads come to an end.
  *
  * BUG=1  no barrier before the look whether somebody is inside
- * BUG=2  ctx ends the communicator does not wait for those ctx ask
+ * BUG=2  who ends the communicator does not wait for those who ask
  * BUG=3  a group stays inside the aborted communicator until the other one is done
- * BUG=4  ctx finds the door shut keeps his mark while he waits
+ * BUG=4  who finds the door shut keeps his mark while he waits
  * BUG=5  the second one to shut the door does not wait until the rooms are down
  * BUG=6  a request holds no reference */
 #ifndef BUG

@@ -2,7 +2,7 @@
  * (rd_comm_cancel), lib/core/comm.c (rondo_comm_revoke), lib/transport/conns.c (rd_conns_wait_unread).
  *
  * Rank 0 posts the address of its user's buffer to ranks 1 and 2 (one line of LL each: see ll.pml), waits until both
- * have given the credit, and hands the buffer back to its user, ctx writes other data there. A reader reads two words,
+ * have given the credit, and hands the buffer back to its user, who writes other data there. A reader reads two words,
  * looks whether the sender has failed, and only then takes them. At any time another thread of rank 0 may revoke the
  * communicator: rank 0's call is inside then, or it has submitted a request and is on its way to wait for it. Ranks are
  * processes, or threads of one process: there the user may free what he has back, and nobody may touch it any more.
@@ -15,7 +15,7 @@
  * BUG=1  a reader looks for a failure before it has read, and not after
  * BUG=2  the mark of a failure is not fenced before the user's next store
  * BUG=3  no barrier before the look whether somebody reads
- * BUG=4  ctx finds the mark there does not wait until it has been acted on
+ * BUG=4  who finds the mark there does not wait until it has been acted on
  * BUG=5  the credit is given before the buffer is read */
 #ifndef BUG
 #define BUG 0

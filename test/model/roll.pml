@@ -1,18 +1,18 @@
-/* The survivors' roll call, rondo_comm_shrink with RONDO_SURVIVORS: lib/boot/agree_shrink.h, boot_roll.c, boot_roll_lead.c,
+/* The survivors' agreement, rondo_comm_shrink with RONDO_SURVIVORS: lib/boot/agree_shrink.h, agree_shrink.c, agree_shrink_lead.c,
  * survive.c.
  *
  * Three ranks are left, and two of them may die at any moment. The lowest one leads: it hears from each of the others
  * where it stands, or that it is gone; makes a list; hears from each how making that communicator went; says PREPARE,
  * hears READY, and says KEEP. When a leader dies, the next one takes over with what the others tell it. What a dead
- * rank has said may still come or not; so may what one has said ctx has kept a communicator: he has stopped listening,
+ * rank has said may still come or not; so may what one has said who has kept a communicator: he has stopped listening,
  * and counts as gone. A failure without a death, which ends the roll call for all, is left out. State: the messages on
- * their way, ctx is gone, ctx has come to which list, and where each rank stands.
+ * their way, who is gone, who has come to which list, and where each rank stands.
  *
- * Checked: nobody ever keeps another communicator than anybody else; all ctx live keep one.
+ * Checked: nobody ever keeps another communicator than anybody else; all who live keep one.
  *
  * BUG=1  KEEP follows when all have made it, without PREPARE
  * BUG=2  a new leader that finds somebody READY says KEEP at once
- * BUG=3  ctx has kept it goes on listening, and says nothing
+ * BUG=3  who has kept it goes on listening, and says nothing
  * BUG=4  a leader that makes a list does not count on from the others' rounds */
 #ifndef BUG
 #define BUG 0
@@ -26,7 +26,7 @@ mtype = { LIST, PREPARE, KEEP };
 #define READY 3
 
 byte dead, kept;     /* masks of ranks */
-byte joined[8];      /* ctx makes the communicator of a list; none is tried twice */
+byte joined[8];      /* who makes the communicator of a list; none is tried twice */
 byte group;          /* that somebody has kept: round and list; 0: none yet */
 #define WAY(low, high) ((low) + (high) - 1)  /* 0 and 1, 0 and 2, 1 and 2 */
 chan down[3] = [3] of { mtype, byte, byte }; /* round, list */

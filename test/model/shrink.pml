@@ -4,10 +4,10 @@
  * Of four ranks one is dead; the other three shrink, and one of them may die at any moment. A call has a list of the
  * ranks that stay, and an id made of that list and of how often the caller has met others by it so far. The first of
  * the list serves the id, in place of what it served before; the others dial, join, hear that all have come, and
- * exchange something; ctx has heard from all has met them, and uses the new communicator until it fails. Once, a rank
+ * exchange something; who has heard from all has met them, and uses the new communicator until it fails. Once, a rank
  * that has met the others lacks memory for the rest, and the communicator fails for all. A rank may know of the second
  * death before its first call, or learn it from a call that failed; a call fails, too, when it is not let in for long:
- * at any time if its list has a dead rank, and else once. Then it calls again. State: what each rank serves, ctx has
+ * at any time if its list has a dead rank, and else once. Then it calls again. State: what each rank serves, who has
  * joined, exchanged and heard from all, and where each rank stands; lists are masks, ids are modulo 4 for each list.
  *
  * Checked: whenever nothing moves any more, all ranks that live use the communicator of the same id, and nobody dead
@@ -16,7 +16,7 @@
  * BUG=1  ids count all calls of a rank, whatever their lists
  * BUG=2  ids count the calls of a rank that failed, too
  * BUG=3  a rank that serves an id goes on with that one when it should serve the next
- * BUG=4  ctx has joined does not see that somebody has died
+ * BUG=4  who has joined does not see that somebody has died
  * BUG=5  ids count the communicators that a rank has made, not how often it has met the others */
 #ifndef BUG
 #define BUG 0
@@ -24,7 +24,7 @@
 
 byte dead; /* masks of ranks */
 byte serving[3], turn[3], joined[3], exchanged[3];
-byte heard[3]; /* from all ctx exchange with them at this server */
+byte heard[3]; /* from all who exchange with them at this server */
 byte uses[3]; /* the id of the communicator that a rank has, plus one */
 byte lost;    /* likewise, of the one that a rank has not made for want of memory */
 

@@ -108,7 +108,7 @@ fi
 try timeout 60 env RONDO_NCCL_HOST=1 LD_PRELOAD="$libs/libnccl.so.2" "$dir/opened"
 try timeout 60 env RONDO_NCCL_HOST=1 LD_LIBRARY_PATH="$libs" "$dir/opened"
 
-# One line proves ctx serves; INFO says ctx was made, and what became of each variable.
+# One line proves who serves; INFO says who was made, and what became of each variable.
 try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=VERSION "$dir/linked"
 says 'NCCL version 2\.[0-9.]* served by rondo'
 silent 'NCCL INFO'

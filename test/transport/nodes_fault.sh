@@ -1,5 +1,5 @@
 #!/bin/sh
-# The trials of failure with ranks on two and on three played nodes: ctx is killed, stopped, late or aborts is found out
+# The trials of failure with ranks on two and on three played nodes: who is killed, stopped, late or aborts is found out
 # over the network too.
 set -u
 builddir=${top_builddir:-.}
