@@ -1,5 +1,5 @@
 /* The survivors' agreement, rondo_comm_shrink with RONDO_SURVIVORS: lib/boot/agree_shrink.h, agree_shrink.c, agree_shrink_lead.c,
- * survive.c.
+ * shrink.c.
  *
  * Three ranks are left, and two of them may die at any moment. The lowest one leads: it hears from each of the others
  * where it stands, or that it is gone; makes a list; hears from each how making that communicator went; says PREPARE,
