@@ -22,7 +22,8 @@
 #include "boot/registry.h"
 #include "base/wait.h"
 
-#define SLICE_MS 50 /* the longest sleep: limits how late a deadline is noticed */
+#define SLICE_MS 50  /* the longest sleep: limits how late a deadline is noticed */
+#define LINGER_MS 200 /* how long the end waits for processes in the middle of their handshake, who are refused */
 
 typedef struct member {
     rd_chan_t *chan;
@@ -37,7 +38,7 @@ typedef struct rendezvous {
     rd_salt_t salt;
     int listener;
     rd_listener_t incoming;
-    int64_t timeout_ms, first_ms;
+    int64_t timeout_ms, first_ms, ready_ms; /* ready_ms: when the last rank was ready; 0: not yet */
     member_t *member;
     int nmembers, room;
     int nranks; /* as the first member says; 0: no member has come yet */
@@ -109,10 +110,24 @@ static bool comes_again(const rendezvous_t *m, const member_t *g)
            m->member[m->by_rank[rank]].told;
 }
 
+/* A process that comes with an id whose ranks all have the table is told so; it changes nothing for those ranks. */
+static void refuse_second_use(rendezvous_t *m, member_t *g)
+{
+    rd_fail_t said = {.code = RONDO_ERR_INVALID_USAGE, .failed_rank = -1};
+    snprintf(said.text, sizeof(said.text),
+             "the %d ranks of this unique id, made by %s, have met already: an id serves one communicator", m->nranks,
+             m->id.maker);
+    rd_chan_send(g->chan, RD_REC_FAIL, &said, sizeof(said));
+}
+
 static void on_join(rendezvous_t *m, member_t *g, const unsigned char *data, size_t bytes)
 {
     if (bytes != sizeof(g->join) || g->joined)
         return;
+    if (m->tabled == 2 && !m->id.derived) {
+        refuse_second_use(m, g);
+        return;
+    }
     if (comes_again(m, g)) {
         rd_chan_hang_up(g->chan);
         return;
@@ -140,7 +155,8 @@ static void on_record(rendezvous_t *m, member_t *g, int type, const unsigned cha
         m->nmoving--;
     } else if (type == RD_REC_READY && g->told && !g->ready) {
         g->ready = 1;
-        m->nready++;
+        if (++m->nready == m->nranks)
+            m->ready_ms = rd_clock_ms();
     } else if (type == RD_REC_FAIL && bytes == sizeof(said) && g->joined) {
         memcpy(&said, data, bytes);
         said.text[sizeof(said.text) - 1] = 0;
@@ -265,12 +281,19 @@ static void decide(rendezvous_t *m)
         send_failure(m);
 }
 
+/* All ranks are ready, and nobody is left who comes too late with this id and would not learn why he is refused. */
+static bool is_done(const rendezvous_t *m)
+{
+    return m->ready_ms &&
+           (m->id.derived || m->incoming.npending == 0 || rd_clock_ms() - m->ready_ms >= LINGER_MS);
+}
+
 /* Returns true if the rendezvous has ended. Members that have finished keep their place in the list (by_rank points
  * there), but not their connection. */
 static bool is_over(const rendezvous_t *m)
 {
     if (!m->fail.code)
-        return m->nranks > 0 && m->nready == m->nranks;
+        return is_done(m);
     for (int i = 0; i < m->nmembers; i++)
         if (!rd_chan_over(m->member[i].chan) && rd_chan_queued(m->member[i].chan))
             return false;
@@ -333,8 +356,11 @@ static int turn(rendezvous_t *m)
 static void end(rendezvous_t *m)
 {
     rd_listener_close(&m->incoming);
-    for (int i = 0; i < m->nmembers; i++)
+    for (int i = 0; i < m->nmembers; i++) {
+        if (!m->fail.code && !m->id.derived && !m->member[i].joined && !rd_chan_over(m->member[i].chan))
+            refuse_second_use(m, &m->member[i]);
         rd_chan_free(m->member[i].chan);
+    }
     rd_fd_close(m->listener);
     free(m->member);
     free(m->by_rank);
