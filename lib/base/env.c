@@ -58,7 +58,7 @@ static const tunable_t table[] = {
     {"RONDO_CMA_MIN", BYTES, 1, AT(cma_min), "16384", 64, 1 << 30, NULL,
      "shortest message of send, recv and alltoall that goes by protocol cma"},
     {"RONDO_TUNE", TEXT, 0, AT(tune), "", 0, 255, NULL,
-     "prices that choices are made by: a file of rondo-tune, or xeon or zen; default: by processor"},
+     "prices that choices are made by: a file of rondo-tune, or xeon, xeon-many or zen; default: by processor"},
     {"RONDO_NT_STORE", WORD, 0, AT(nt_store), "", 0, 0, "never|always|adapt",
      "slots are written past the caches; adapt: where a plain write is slow; default: by processor"},
     {"RONDO_HUGE_PAGES", FLAG, 0, AT(huge_pages), "1", 0, 1, NULL, "shared memory asks for huge pages"},

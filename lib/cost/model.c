@@ -2,6 +2,7 @@
 #include "cost/model.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #define KIB 1024.0
 
@@ -34,7 +35,8 @@ static double live_messages(const rd_cost_env_t *env, rd_coll_t coll, double byt
 
     if (coll != RD_ALLREDUCE && coll != RD_REDUCE && coll != RD_BROADCAST)
         return 1;
-    return env->nnodes > 1 && live < w->least ? w->least : live;
+    /* Where each rank has a core of its own it is the busiest rank that counts, which no cut relieves of its part. */
+    return (env->nnodes > 1 || env->sharing <= env->cores) && live < w->least ? w->least : live;
 }
 
 static int one_way(rd_coll_t coll)
@@ -50,14 +52,14 @@ static int played(const rd_cost_env_t *env)
 
 /* The waits of one call. */
 static double hops_us(const rd_prices_t *t, const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w,
-                      rd_proto_t proto, double passes)
+                      rd_proto_t proto, double passes, bool mutual)
 {
     double contention = (double)env->sharing / env->cores, hops = w->hops + w->again * (passes - 1);
     double near = w->hops > 0 ? hops * w->near_hops / w->hops : 0, far = hops - near;
 
     if (proto == RD_PROTO_CMA) {
         near += 1;
-    } else if (one_way(coll)) {
+    } else if (one_way(coll) && !mutual) {
         near *= t->overlap;
         far *= played(env) && contention > 1 ? 0 : t->overlap; /* a waiting rank leaves the core to the sender */
     }
@@ -110,6 +112,17 @@ static double on_wire(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t 
     return root_alone(env, coll, w) && !root_sends(coll) ? w->leave : w->leave * env->sharing / env->local;
 }
 
+/* By CMA a peer reads the buffer of the rank that sends. The kernel takes the pages of one process for one reader at a
+ * time, so that n readers of one buffer take n times as long as one: `link` counts the bytes that the busiest buffer
+ * gives away. Ranks that share a core do not read at the same time anyway. */
+static double one_source_us(const rd_cost_env_t *env, const rd_work_t *w, rd_proto_t proto, const rd_price_t *k,
+                            double whole)
+{
+    if (proto != RD_PROTO_CMA || env->nnodes > 1 || env->sharing > env->cores)
+        return 0;
+    return whole * w->link * k->cross;
+}
+
 static int work_of(const rd_cost_env_t *env, rd_coll_t coll, const rd_algo_t *algo, int param, rd_work_t *work)
 {
     const rd_count_t count = rd_count(coll, env->nranks, env->nnodes, env->local, param);
@@ -141,7 +154,10 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
     /* The cores share the work of the machine's ranks, its part of all ranks. */
     shared = (all_messages(env, &w) * messages + rank_us(t, k, whole, moved_all, w.received_all, w.summed_all)) *
              env->sharing / n / env->cores;
-    us = t->call + hops_us(t, env, coll, &w, proto, passes) + (busiest > shared ? busiest : shared);
+    busiest = fmax(busiest, messages + one_source_us(env, &w, proto, k, whole));
+    /* One lane less than two chunks of a line has no data. */
+    us = t->call + hops_us(t, env, coll, &w, proto, passes, w.mutual && whole > 64 && env->sharing <= env->cores) +
+         (busiest > shared ? busiest : shared);
     us += w.fill * (double)(passes > 1 ? slice : chunk) * (1.5 * k->beta + k->cross);
     if (env->nnodes > 1 && w.peers > t->peers)
         us += (w.peers - t->peers) * t->peer;

@@ -7,6 +7,8 @@
 #ifndef RD_SCHED_WORK_H
 #define RD_SCHED_WORK_H
 
+#include <stdbool.h>
+
 #include "sched/program.h"
 
 /* The operation whose work is counted. */
@@ -37,7 +39,8 @@ typedef struct rd_work {
     double near_hops, near_messages, near_received;
     double peers;  /* peers of one rank on other nodes, if they are many; 0: they are few */
     double joined; /* the part of `messages` that is sent together with the one before, if they are short */
-    double least;  /* the part of `messages` that is left when all but one chunk are empty */
+    bool mutual;  /* a rank hears from another in one chunk, which hears from it in another one: calls do not overlap */
+    double least; /* the part of `messages` that is left when all but one chunk are empty */
 } rd_work_t;
 
 struct rd_algo;

@@ -158,6 +158,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     case RD_BROADCAST:
     case RD_REDUCE:
         w->hops = c->rounds;
+        w->mutual = c->n > 2;
         w->link = 1;
         w->fill = c->rounds - 1;
         w->messages = 2 * children;
