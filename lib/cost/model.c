@@ -78,6 +78,21 @@ static double messages_us(const rd_prices_t *t, rd_coll_t coll, const rd_work_t 
            (w->messages - w->near_messages - (bytes <= RD_JOINED ? w->joined : 0)) * (far->message + far->start * head);
 }
 
+/* The peers that the busiest rank has messages for: each has a connection, which the rank's core must fetch. */
+static double contacts(const rd_cost_env_t *env, const rd_algo_t *algo)
+{
+    double rounds = log2(env->nranks);
+
+    switch (algo->near) {
+    case RD_PEERS_ALL:
+        return env->nranks - 1;
+    case RD_PEERS_NEIGHBOURS:
+        return fmin(2, env->nranks - 1);
+    default:
+        return rounds;
+    }
+}
+
 /* What the messages of all ranks cost together, as a multiple of the busiest one's. Between nodes all are counted:
  * there a message is work of the kernel, and the root of a direct exchange has most of it. On one node each rank is
  * taken to have as many as the busiest; its prices were fitted so. */
@@ -154,6 +169,7 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
     /* The cores share the work of the machine's ranks, its part of all ranks. */
     shared = (all_messages(env, &w) * messages + rank_us(t, k, whole, moved_all, w.received_all, w.summed_all)) *
              env->sharing / n / env->cores;
+    busiest += t->contact * contacts(env, algo);
     busiest = fmax(busiest, messages + one_source_us(env, &w, proto, k, whole));
     /* One lane less than two chunks of a line has no data. */
     us = t->call + hops_us(t, env, coll, &w, proto, passes, w.mutual && whole > 64 && env->sharing <= env->cores) +

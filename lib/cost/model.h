@@ -7,6 +7,10 @@
  *       + start (the first 4 KiB of each) + beta moved + cross received + gamma summed + the slices that fill a
  * pipeline
  *
+ * Where each rank has a core of its own, the busiest rank sets the time. There `contact` is paid for each peer that it
+ * has messages for, and the readers of one buffer by CMA wait for each other. Where ranks share cores, those costs are
+ * hidden behind the work of other ranks.
+ *
  * On a node the ranks' cores move all data. So beta is paid for every byte that a core reads and writes, and cross, in
  * addition, for every byte that it fetches from another core's cache. Where ranks outnumber cores, the work of all of
  * them shares the cores, and a hop costs a round through the scheduler that lets each of them run. Rooted operations

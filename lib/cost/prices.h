@@ -43,6 +43,7 @@ typedef struct rd_prices {
     double call;    /* one call of an operation whose plan is in the cache */
     double turn;    /* if ranks outnumber cores: one rank gives up its core and another goes on */
     double overlap; /* the part of a hop, and of a start, that is left in a sequence of rooted operations */
+    double contact; /* the first message of a call to or from a peer on the node, in addition */
     double far;     /* in addition, per byte moved or received beyond `near`: memory instead of caches */
     double near;    /* bytes of an operation that the caches hold */
     double wire;    /* per byte that leaves a node */

@@ -24,10 +24,10 @@ static const struct {
              {"start", offsetof(rd_price_t, start)}, {"beta", offsetof(rd_price_t, beta)},
              {"cross", offsetof(rd_price_t, cross)}, {"gamma", offsetof(rd_price_t, gamma)}},
   singles[] = {{"call", offsetof(rd_prices_t, call)},       {"turn", offsetof(rd_prices_t, turn)},
-               {"overlap", offsetof(rd_prices_t, overlap)}, {"far", offsetof(rd_prices_t, far)},
-               {"near", offsetof(rd_prices_t, near)},       {"wire", offsetof(rd_prices_t, wire)},
-               {"peer", offsetof(rd_prices_t, peer)},       {"peers", offsetof(rd_prices_t, peers)},
-               {"cuda.links", offsetof(rd_prices_t, links)}},
+               {"overlap", offsetof(rd_prices_t, overlap)}, {"contact", offsetof(rd_prices_t, contact)},
+               {"far", offsetof(rd_prices_t, far)},         {"near", offsetof(rd_prices_t, near)},
+               {"wire", offsetof(rd_prices_t, wire)},       {"peer", offsetof(rd_prices_t, peer)},
+               {"peers", offsetof(rd_prices_t, peers)},     {"cuda.links", offsetof(rd_prices_t, links)}},
   gpu_parts[] = {{"alpha", offsetof(rd_gpu_price_t, alpha)},
                  {"hop", offsetof(rd_gpu_price_t, hop)},
                  {"rate", offsetof(rd_gpu_price_t, rate)},
@@ -89,8 +89,8 @@ static int number_parse(const char *name, const char *text, double *number)
 
     if (end == text || *end || !isfinite(value) || value < 0 || value > 1e12)
         return -1;
-    if (value == 0 && strcmp(name, "overlap") != 0 && !strstr(name, ".start") && !strstr(name, ".gamma") &&
-        !strstr(name, ".hop") && !strstr(name, ".pass"))
+    if (value == 0 && strcmp(name, "overlap") != 0 && strcmp(name, "contact") != 0 && !strstr(name, ".start") &&
+        !strstr(name, ".gamma") && !strstr(name, ".hop") && !strstr(name, ".pass"))
         return -1;
     *number = value;
     return 0;
