@@ -46,7 +46,7 @@ static const tunable_t table[] = {
      "how long making a communicator waits for late ranks"},
     {"RONDO_CHECK", FLAG, 1, AT(check), "0", 0, 1, NULL, "compares every call across ranks before data moves"},
     {"RONDO_SPIN", INT, 0, AT(spin), "-1", -1, 100000000, NULL,
-     "polls before a wait gives up the core; -1: by ranks and cores"},
+     "polls before a wait gives up the core; -1: by ranks and cores, and for 20 us at most"},
     {"RONDO_SLOT_BYTES", BYTES, 1, AT(slot_bytes), "0", 64, 16 << 20, NULL,
      "bytes of a slot, the largest message; 0: by ranks and caches"},
     {"RONDO_SLOTS", COUNT, 1, AT(slots), "0", 1, 64, NULL, "slots a connection; 0: by ranks"},

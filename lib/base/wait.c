@@ -2,12 +2,16 @@
  *
  * This is called after a poll that finds nothing. The cheap part comes first: as many pauses as the communicator allows
  * (none if ranks outnumber the cores, because then the peer that is waited for needs this core), and yields after that.
+ * Where every rank has a core, two of them may still meet on one: nobody bound them, or another process came. So a long
+ * wait yields in any case, by the clock: a poll of 31 peers takes 1 us, and thousands of them would keep the one that
+ * is waited for from its core for milliseconds. On a core of its own a yield is a system call that returns at once.
  * The stop word is one load of a line that is hardly ever written, so it is checked on every miss: an abort or a dead
  * peer ends a wait within microseconds. Reading the clock costs a call, and is done now and then while pausing, and
  * after each yield. */
 #include "base/wait.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <time.h>
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -19,6 +23,7 @@
 #endif
 
 #define CLOCK_PAUSES 1024 /* pauses between two readings of the clock */
+#define SPIN_PAUSES 32    /* the same of the fine clock */
 
 int64_t rd_clock_ms(void)
 {
@@ -49,6 +54,16 @@ static rondo_result_t look_at_clock(rd_wait_t *w)
     return RONDO_SUCCESS;
 }
 
+static bool spun_long(rd_wait_t *w)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    if (w->spin_ns == 0)
+        w->spin_ns = ns;
+    return ns - w->spin_ns > 1000 * (int64_t)w->spin_us;
+}
+
 rondo_result_t rd_wait_backoff(rd_wait_t *w)
 {
     rondo_result_t code = rd_stop_get(w->stop);
@@ -57,6 +72,8 @@ rondo_result_t rd_wait_backoff(rd_wait_t *w)
     if (++w->misses <= w->spin) {
         if (!w->slow)
             pause_cpu();
+        if (w->spin_us && w->misses % SPIN_PAUSES == 0 && spun_long(w))
+            w->misses = w->spin; /* the next miss yields */
         return w->misses % CLOCK_PAUSES ? RONDO_SUCCESS : look_at_clock(w);
     }
     sched_yield(); /* costs far more than reading the clock; and on a busy machine it may be long until the next one */

@@ -8,9 +8,11 @@
 
 typedef struct rd_wait {
     rd_stop_t *stop;
-    int spin;           /* polls before the first yield of this wait */
-    int slow;           /* a poll is a system call, so there are no pauses between polls; the owner may set it */
-    int misses;         /* misses since the last progress */
+    int spin;        /* polls before the first yield of this wait */
+    int spin_us;     /* microseconds before the first yield, if that is sooner; 0: `spin` alone; the owner may set it */
+    int slow;        /* a poll is a system call, so there are no pauses between polls; the owner may set it */
+    int misses;      /* misses since the last progress */
+    int64_t spin_ns; /* the fine clock near the first miss; 0: not yet read */
     int64_t timeout_ms; /* 0: never */
     int64_t began_ms;   /* the clock at the first slow miss; 0: none yet */
     int64_t named_ms;   /* when a late peer was last reported */
@@ -25,6 +27,7 @@ rondo_result_t rd_wait_backoff(rd_wait_t *w);
 static inline void rd_wait_progress(rd_wait_t *w)
 {
     w->misses = 0;
+    w->spin_ns = 0;
     w->began_ms = 0;
 }
 

@@ -14,6 +14,7 @@
 #include "progress/signature.h"
 
 #define SPIN 4000     /* polls before the first yield where every rank has a core */
+#define SPIN_US 20    /* or as many microseconds, whichever is sooner */
 #define SPIN_YIELD 20 /* polls of a short exchange where two ranks share a core: some 200 ns */
 
 #define FIRST_MARK 0x726f6e646f436f6du
@@ -211,6 +212,7 @@ static rondo_result_t agree(rondo_comm_t comm, rd_agreed_t *agreed)
         return result;
     comm->prices = priced.tuned ? own : *rd_prices_builtin(agreed->processor);
     team->spin = comm->env.spin >= 0 ? comm->env.spin : agreed->crowded ? 0 : SPIN;
+    team->spin_us = comm->env.spin >= 0 ? 0 : SPIN_US;
     team->cores_each = agreed->cores / agreed->sharing;
     team->spin_yield = comm->env.spin < 0 && agreed->sharing <= 2 * agreed->cores ? SPIN_YIELD : 0;
     return RONDO_SUCCESS;

@@ -22,6 +22,7 @@ typedef struct rd_team {
         *controls;      /* transport/conns.h: the control of each rank on this node, NULL for other ranks */
     int64_t timeout_ms; /* timeout of an operation; 0: none */
     int spin;           /* polls before the first yield of a wait */
+    int spin_us;        /* microseconds before it, if that is sooner; 0: `spin` alone */
     int spin_yield;     /* if `spin` is 0: polls on a rank that runs on another core */
     int cores_each;     /* cores for each rank where they are fewest: the same on all ranks; 0: less than one each */
 } rd_team_t;

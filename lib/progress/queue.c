@@ -24,6 +24,7 @@ rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_
     q->self = conns->self;
     q->controls = conns->controls;
     q->spin = team->spin;
+    q->spin_us = team->spin_us;
     q->spin_yield = team->spin_yield;
     q->timeout_ms = team->timeout_ms;
     q->tails = calloc(1 + 2 * (size_t)team->nranks, sizeof(rd_task_t *));
@@ -157,9 +158,15 @@ void rd_queue_add(rd_queue_t *q, rd_task_t *t)
         start(q, t);
 }
 
+static void wait_begin(rd_queue_t *q, int spin)
+{
+    rd_wait_begin(&q->wait, &q->health->stop, spin, q->timeout_ms);
+    q->wait.spin_us = q->spin_us;
+}
+
 void rd_queue_wait_begin(rd_queue_t *q)
 {
-    rd_wait_begin(&q->wait, &q->health->stop, q->spin, q->timeout_ms);
+    wait_begin(q, q->spin);
 }
 
 rondo_result_t rd_queue_submit(rd_queue_t *q, rd_task_t *t, rd_completion_t *completion)
@@ -357,7 +364,7 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
 {
     rondo_result_t result = run->result;
 
-    rd_wait_begin(&q->wait, &q->health->stop, q->polled ? (q->spin + LOOKS - 1) / LOOKS : q->spin, q->timeout_ms);
+    wait_begin(q, q->polled ? (q->spin + LOOKS - 1) / LOOKS : q->spin);
     q->wait.slow = q->polled;
     while (result == RONDO_SUCCESS && run->open) {
         int moved = rd_run_advance(run);

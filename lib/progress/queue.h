@@ -53,7 +53,7 @@ typedef struct rd_queue {
     rd_transport_t *net;                  /* reaches other nodes; on a single node it need not be polled */
     bool polled;                          /* messages come only by the progress of `net` */
     rd_control_t *self, *const *controls; /* this rank's own, and those of its node's ranks */
-    int spin, spin_yield;                 /* the team's */
+    int spin, spin_us, spin_yield;        /* the team's */
     int64_t timeout_ms;                   /* the team's */
 
     rd_task_t *active;

@@ -47,6 +47,22 @@ static void timeouts(int spin)
         CHECK(rd_wait_backoff(&w) == RONDO_SUCCESS, "and then not for another one");
 }
 
+/* A wait that may pause a thousand million times yields all the same when its microseconds are over, and pauses again
+ * after progress. */
+static void spins_by_clock(void)
+{
+    enum { SPIN = 1000000000 };
+    rd_stop_t stop = {0};
+    rd_wait_t w;
+    rd_wait_begin(&w, &stop, SPIN, 0);
+    w.spin_us = 1;
+    while (w.misses < SPIN)
+        CHECK(rd_wait_backoff(&w) == RONDO_SUCCESS, "goes on"); /* the harness ends a test that hangs */
+    CHECK(rd_wait_backoff(&w) == RONDO_SUCCESS && w.misses == SPIN, "yields, and goes on yielding");
+    rd_wait_progress(&w);
+    CHECK(rd_wait_backoff(&w) == RONDO_SUCCESS && w.misses == 1, "progress begins a new wait");
+}
+
 static void *stopper(void *arg)
 {
     int me = (int)(intptr_t)arg;
@@ -124,6 +140,7 @@ int main(void)
     rd_log_set_level(RD_LOG_NONE);
     timeouts(0);
     timeouts(5000);
+    spins_by_clock();
     stops();
     sentences();
     return failures != 0;
