@@ -28,7 +28,7 @@ struct rd_liveness {
     rd_boot_t *boot;
     rd_log_ctx_t *ctx;
     rd_stop_t *stop;
-    int (*has_left)(void *arg, int rank);
+    bool (*has_left)(void *arg, int rank);
     void *arg;
     void (*look)(void *arg);  /* NULL: there is no callback */
     struct rd_liveness *next; /* the next one that has a callback */
@@ -148,7 +148,7 @@ static void on_socket(slot_t *s)
     rd_stop_heard(w->stop, w->ctx, code, news.failed_rank, news.reporter, text);
 }
 
-static int on_event(uint64_t which)
+static bool on_event(uint64_t which)
 {
     if (which == WAKE) {
         uint64_t times;
@@ -164,7 +164,7 @@ static int on_event(uint64_t which)
             on_socket(s);
     }
     pthread_mutex_unlock(&lock);
-    return 0;
+    return false;
 }
 
 /* However many events come, all callbacks run as often as promised. Returns for how long the thread may sleep. */
@@ -318,7 +318,7 @@ static void forget(rd_liveness_t *w)
 }
 
 rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx,
-                               rd_stop_t *stop, int (*has_left)(void *arg, int rank), void *arg)
+                               rd_stop_t *stop, bool (*has_left)(void *arg, int rank), void *arg)
 {
     rondo_result_t code = RONDO_ERR_SYSTEM;
     size_t nranks = (size_t)rd_boot_nranks(boot);

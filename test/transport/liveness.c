@@ -35,7 +35,7 @@ static int count_in(const char *dir)
     return n;
 }
 
-static int has_left(void *arg, int rank)
+static bool has_left(void *arg, int rank)
 {
     return ((const trial_t *)arg)->left[rank];
 }
