@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { LEVEL, TEXT, WORD, PORTS, INT, MILLISECONDS, BYTES, COUNT, FLAG } kind_t;
+typedef enum { LEVEL, TEXT, WORD, PROTO, PORTS, INT, MILLISECONDS, BYTES, COUNT, FLAG } kind_t;
 
 typedef struct tunable {
     const char *name;
@@ -34,8 +34,8 @@ static const tunable_t table[] = {
     {"RONDO_DEBUG_FILE", TEXT, 0, 0, 0, "", 0, 511, NULL, "messages go to this file; %h is the host, %p the process"},
     {"RONDO_HOSTID", TEXT, 0, AT(hostid), "", 0, 63, NULL, "ranks with different values count as on different nodes"},
     {"RONDO_ALGO", TEXT, 1, AT(algo), "", 0, 255, NULL, "forces an algorithm: ring, or allreduce=ring,broadcast=tree"},
-    {"RONDO_PROTO", WORD, 1, AT(proto), "", 0, 0, "ll|simple|cma|ll128|sentinel",
-     "forces a protocol: host ll, simple, cma; CUDA ll, ll128, sentinel, simple"},
+    {"RONDO_PROTO", PROTO, 1, AT(proto), "", 0, 31, NULL,
+     "forces a protocol; creation fails if there is none of this name for the memory of the ranks"},
     {"RONDO_TRANSPORT", TEXT, 1, AT(transport), "", 0, 31, NULL,
      "forces a transport: shm, ucx, or one that the program has registered"},
     {"RONDO_IFACE", TEXT, 0, AT(iface), "", 0, 63, NULL, "interface name or address to listen on"},
@@ -59,7 +59,7 @@ static const tunable_t table[] = {
      "shortest message of send, recv and alltoall that goes by protocol cma"},
     {"RONDO_TUNE", TEXT, 0, AT(tune), "", 0, 255, NULL,
      "prices that choices are made by: a file of rondo-tune, or xeon or zen; default: by processor"},
-    {"RONDO_NT_STORE", WORD, 0, AT(nt_store), "", 0, 0, "never|always|adapt",
+    {"RONDO_NT_STORE", WORD, 0, AT(nt_store), "", 0, 31, "never|always|adapt",
      "slots are written past the caches; adapt: where a plain write is slow; default: by processor"},
     {"RONDO_HUGE_PAGES", FLAG, 0, AT(huge_pages), "1", 0, 1, NULL, "shared memory asks for huge pages"},
     {"RONDO_NET", TEXT, 0, AT(net), "", 0, 127, NULL,
@@ -199,12 +199,22 @@ static int ports_parse(const char *text, int *ports)
     return 0;
 }
 
+static int text_parse(const tunable_t *t, const char *text, void *field)
+{
+    if (strlen(text) > (size_t)t->most)
+        return -1;
+    if (t->bytes)
+        strcpy(memset(field, 0, t->bytes), text); /* zeroed, because the whole field is compared */
+    return 0;
+}
+
 /* Returns 0, or -1 if the value is not allowed; the field is then unchanged. */
 static int value_parse(const tunable_t *t, const char *text, void *field)
 {
     rd_log_level_t level;
     uint64_t size;
     int64_t number;
+    rd_proto_t proto;
 
     switch (t->kind) {
     case LEVEL:
@@ -212,17 +222,15 @@ static int value_parse(const tunable_t *t, const char *text, void *field)
             return -1;
         *(int *)field = (int)level;
         return 0;
-    case WORD:
+    case PROTO:
         text = rd_env_alias_word(t->name, text);
-        if (*text && word_find(t->words, text) < 0)
+        if (*text && rd_proto_parse(text, &proto) != 0)
             return -1;
-        /* fall through */
+        return text_parse(t, text, field);
+    case WORD:
+        return *text && word_find(t->words, text) < 0 ? -1 : text_parse(t, text, field);
     case TEXT:
-        if (strlen(text) > (size_t)(t->kind == TEXT ? t->most : 31))
-            return -1;
-        if (t->bytes)
-            strcpy(memset(field, 0, t->bytes), text); /* zeroed, because the whole field is compared */
-        return 0;
+        return text_parse(t, text, field);
     case PORTS:
         return ports_parse(text, field);
     case FLAG:
@@ -244,6 +252,7 @@ static int value_parse(const tunable_t *t, const char *text, void *field)
 static const char *range_print(const tunable_t *t, char *text, size_t bytes)
 {
     char least[24], most[24];
+    size_t n = 0;
 
     rd_bytes_print((uint64_t)(t->least < 0 ? 0 : t->least), least);
     rd_bytes_print((uint64_t)t->most, most);
@@ -251,6 +260,10 @@ static const char *range_print(const tunable_t *t, char *text, size_t bytes)
     case LEVEL:
     case WORD:
         snprintf(text, bytes, "%s", t->words);
+        break;
+    case PROTO:
+        for (int p = 0; p < RD_NUM_PROTOS && n < bytes; p++)
+            n += (size_t)snprintf(text + n, bytes - n, "%s%s", p ? "|" : "", rd_proto_name((rd_proto_t)p));
         break;
     case TEXT:
         snprintf(text, bytes, "text, up to %d characters", (int)t->most);
@@ -427,7 +440,7 @@ static void value_print(const tunable_t *t, const char *value, char text[RD_ENV_
     size_t bytes;
     int number;
 
-    if (t->kind == TEXT || t->kind == WORD) {
+    if (t->kind == TEXT || t->kind == WORD || t->kind == PROTO) {
         snprintf(text, RD_ENV_TEXT, "'%s'", value);
     } else if (t->kind == BYTES) {
         memcpy(&bytes, value, sizeof bytes);

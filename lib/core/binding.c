@@ -9,10 +9,11 @@
 
 static bool goes_by(const rd_algo_t *algo, int gpus, const char *name)
 {
-    for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
-        if (strcmp(rd_proto_name((rd_proto_t)proto), name) == 0)
-            return gpus ? rd_cuda_goes_by(algo, (rd_proto_t)proto) : (int)(RD_PROTOS_HOST >> proto & 1);
-    return false;
+    rd_proto_t proto;
+
+    if (rd_proto_parse(name, &proto) != 0)
+        return false;
+    return gpus ? rd_cuda_goes_by(algo, proto) : (RD_PROTOS_HOST >> proto & 1) != 0;
 }
 
 const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t letters, int gpus, const char *proto)
