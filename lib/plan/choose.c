@@ -236,7 +236,7 @@ static rondo_result_t refuse(const coll_desc_t *k, const rd_choices_t *list, rd_
     return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s cannot serve %s of %zu bytes on %d ranks: %s%s%s",
                     *forced ? forced : "rondo", rd_coll_name(a->coll), a->bytes, a->shape->nranks,
                     reason ? reason->algo->name : "", reason ? " " : "",
-                    reason ? reason->excluded : "no algorithm does it");
+                    reason ? reason->excluded : "no algorithm has this operation");
 }
 
 static void desc_begin(coll_desc_t *k, const rd_choose_args_t *args)

@@ -173,8 +173,8 @@ static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
     } else if (rd_ucx_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {
         rd_log(net->ctx, RD_LOG_WARN,
-               "UCX %s may end this process when a rank is lost: RNDV_THRESH is set, and it "
-               "does not bear that while a message is announced",
+               "UCX %s may end this process if a rank is lost while a message is announced, which it does only because "
+               "RNDV_THRESH is set: unset it",
                ucp_get_version_string());
     }
     if (result == RONDO_SUCCESS && !said("ZCOPY_THRESH"))

@@ -1,4 +1,4 @@
-/* The watch: a rank that is killed is named on every survivor, on its node (pidfd) and on others (sockets, passed on),
+/* Liveness: a rank that is killed is named on every survivor, on its node (pidfd) and on others (sockets, passed on),
  * also while a forked child of it lives; a rank that leaves in order is not taken for dead; an abort is heard by all;
  * no thread and no descriptor is left. */
 #include <dirent.h>
