@@ -8,7 +8,7 @@
 
 static const struct {
     const char *name, *nccl, *alias;
-} types[RONDO_NUM_TYPES] = {
+} types[] = {
     [RONDO_INT8] = {"int8", "int8", "char"},
     [RONDO_UINT8] = {"uint8", "uint8", "byte"},
     [RONDO_INT16] = {"int16", "int16", "short"},
@@ -33,6 +33,7 @@ static const struct {
     [RONDO_FLOAT32_FLOAT32] = {"float32_float32", "2real", NULL},
     [RONDO_FLOAT64_FLOAT64] = {"float64_float64", "2double", NULL},
 };
+_Static_assert(sizeof types / sizeof types[0] == RONDO_NUM_TYPES, "a row for each type");
 
 static const char *const reductions[RONDO_NUM_OPS] = {
     [RONDO_SUM] = "sum",       [RONDO_PROD] = "prod", [RONDO_MIN] = "min",   [RONDO_MAX] = "max",

@@ -3,6 +3,7 @@
 # layer. What this test looks at, and why nothing of it is left to good will:
 #
 #   place      lib/ itself holds the public headers and the version map, nothing else
+#   numbers    local.mk names in its first line the layer of its folder
 #   includes   are written from lib/ ("plan/plan.h"), and go down
 #   calls      undefined symbols of each object, as nm shows them, are defined in its own folder or below. Includes alone
 #              do not show a circle, because a function may be declared anywhere
@@ -76,6 +77,13 @@ done
 
 # ---- place
 find lib -maxdepth 1 -type f ! -name rondo.h ! -name rondo_mpi.h ! -name rondo.map | say "lies in lib/ itself"
+
+# ---- numbers
+find lib -name local.mk | sort | while read -r file; do
+    sed -n "1s,^# Layer \([0-9]*\):.*,${file#lib/} \1,p" "$file"
+done | awk -v layers="$scratch/layers" "$upward"'
+    { folder = room($1); if (layer[folder] != $2) print "lib/" $1 " says " $2 ", but " folder " is layer " layer[folder] }' \
+    "$scratch/layers" - | say "layer"
 
 # ---- includes
 includes() { # of the files below $1, a copy of lib/ or lib/ itself

@@ -54,20 +54,6 @@ typedef struct tune {
     int count;
 } tune_t;
 
-/* What is measured. Lines only carry short messages: rondo-perf stops at the first that is too long. */
-static const struct {
-    rd_coll_t coll;
-    const char *algos;
-} trials[] = {{RD_ALLREDUCE, "oneshot twoshot ring rd tree"},
-              {RD_BROADCAST, "direct binomial ring"},
-              {RD_REDUCE, "direct binomial"},
-              {RD_ALLGATHER, "direct ring"},
-              {RD_REDUCE_SCATTER, "direct ring"},
-              {RD_GATHER, "direct"},
-              {RD_SCATTER, "direct"},
-              {RD_ALLTOALL, "direct"}};
-#define TRIALS (int)(sizeof trials / sizeof trials[0])
-
 static int has_blocks(rd_coll_t coll)
 {
     return coll == RD_ALLGATHER || coll == RD_GATHER || coll == RD_SCATTER || coll == RD_ALLTOALL;
@@ -127,9 +113,9 @@ static int measure(tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_
     snprintf(command, sizeof command,
              "'%s' %s --ranks %d --algo %s --proto %s -b %s -e %s -f %d -c 0 -w %d --turns %d --turn-ms %d 2>/dev/null",
              t->perf, rd_coll_name(coll), n, algo, rd_proto_name(proto), lines ? "8" : "2K",
-             lines      ? "2K"
+             lines     ? "2K"
              : t->flat ? "128K"
-                        : "8M",
+                       : "8M",
              t->flat ? 64 : 4, t->flat ? 1 : 10, t->flat ? 1 : 2 * t->rounds + 1, t->flat ? 1 : 2);
     perf = popen(command, "r");
     if (!perf)
@@ -145,20 +131,26 @@ static int measure(tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_
     return t->count > first;
 }
 
+/* Measures an operation by every algorithm that a plan may choose for it on one node, and by every protocol that serves
+ * it. Lines only carry short messages: rondo-perf stops at the first that is too long. */
+static void measure_operation(tune_t *t, int n, rd_coll_t coll)
+{
+    for (const rd_algo_t *const *a = rd_algos; *a; a++) {
+        if (!(*a)->work || !((*a)->colls >> coll & 1))
+            continue;
+        for (int p = 0; p < RD_NUM_PROTOS; p++)
+            if (RD_PROTOS_HOST >> p & 1 && slice_of(t, n, coll, (*a)->name, (rd_proto_t)p, 2048))
+                measure(t, n, coll, (*a)->name, (rd_proto_t)p);
+    }
+}
+
 static void measure_all(tune_t *t)
 {
     rd_log_set_level(RD_LOG_NONE); /* what cannot serve is refused, and left out */
     for (int r = 0; r < t->nranks; r++)
-        for (int i = 0; i < TRIALS; i++) {
-            char algos[64], *rest, *algo;
-
-            snprintf(algos, sizeof algos, "%s", trials[i].algos);
-            for (algo = strtok_r(algos, " ", &rest); algo; algo = strtok_r(NULL, " ", &rest))
-                for (int p = 0; p < RD_NUM_PROTOS; p++)
-                    if (RD_PROTOS_HOST >> p & 1 &&
-                        slice_of(t, t->ranks[r], trials[i].coll, algo, (rd_proto_t)p, 2048))
-                        measure(t, t->ranks[r], trials[i].coll, algo, (rd_proto_t)p);
-        }
+        for (int coll = 0; coll < RD_NUM_COLLS; coll++)
+            if (coll != RD_BARRIER) /* has no bytes */
+                measure_operation(t, t->ranks[r], (rd_coll_t)coll);
     rd_log_set_level((rd_log_level_t)t->env.debug);
 }
 

@@ -1,4 +1,4 @@
-# Layer 9: the public entries.
+# Layer 10: the public entries.
 librondo_core_la_SOURCES += \
 	lib/api/args.c \
 	lib/api/args.h \

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { LEVEL, TEXT, WORD, PORTS, INT, MILLISECONDS, BYTES, COUNT, FLAG } kind_t;
+typedef enum { LEVEL, TEXT, WORD, PROTO, PORTS, INT, MILLISECONDS, BYTES, COUNT, FLAG } kind_t;
 
 typedef struct tunable {
     const char *name;
@@ -30,74 +30,82 @@ typedef struct tunable {
 
 /* BYTES are multiples of 64; COUNT is a power of two; 0 is always allowed for both and means "chosen". */
 static const tunable_t table[] = {
-    {"RONDO_DEBUG", LEVEL, 0, AT(debug), "warn", 0, 0, "none|warn|info|plan|trace", "how much is said on stderr"},
-    {"RONDO_DEBUG_FILE", TEXT, 0, 0, 0, "", 0, 511, NULL, "messages go to this file; %h is the host, %p the process"},
+    {"RONDO_DEBUG", LEVEL, 0, AT(debug), "warn", 0, 0, "none|warn|info|plan|trace",
+     "how much is logged on standard error"},
+    {"RONDO_DEBUG_FILE", TEXT, 0, 0, 0, "", 0, 511, NULL, "log lines go to this file; %h is the host, %p the process"},
     {"RONDO_HOSTID", TEXT, 0, AT(hostid), "", 0, 63, NULL, "ranks with different values count as on different nodes"},
     {"RONDO_ALGO", TEXT, 1, AT(algo), "", 0, 255, NULL, "forces an algorithm: ring, or allreduce=ring,broadcast=tree"},
-    {"RONDO_PROTO", WORD, 1, AT(proto), "", 0, 0, "ll|simple|cma|ll128|sentinel",
-     "forces a protocol: host ll, simple, cma; CUDA ll, ll128, sentinel, simple"},
+    {"RONDO_PROTO", PROTO, 1, AT(proto), "", 0, 31, NULL,
+     "forces a protocol; creation fails if there is none of this name for the memory of the ranks"},
     {"RONDO_TRANSPORT", TEXT, 1, AT(transport), "", 0, 31, NULL,
      "forces a transport: shm, ucx, or one that the program has registered"},
     {"RONDO_IFACE", TEXT, 0, AT(iface), "", 0, 63, NULL, "interface name or address to listen on"},
     {"RONDO_PORTS", PORTS, 0, AT(port_first), "0", 0, 65535, NULL, "first-last: TCP ports to listen on; 0: any"},
     {"RONDO_TIMEOUT_MS", MILLISECONDS, 0, AT(timeout_ms), "0", 0, INT64_C(1) << 40, NULL,
-     "an operation that waits longer on a live rank fails; 0: never"},
+     "an operation that waits longer for a live rank fails; 0: never"},
     {"RONDO_CREATE_TIMEOUT_MS", MILLISECONDS, 0, AT(create_timeout_ms), "120000", 1, INT64_C(1) << 40, NULL,
      "how long making a communicator waits for late ranks"},
     {"RONDO_CHECK", FLAG, 1, AT(check), "0", 0, 1, NULL, "compares every call across ranks before data moves"},
     {"RONDO_SPIN", INT, 0, AT(spin), "-1", -1, 100000000, NULL,
-     "polls before a wait gives up the core; -1: by ranks and cores, and for 20 us at most"},
+     "polls before a wait yields the core; -1: chosen by the numbers of ranks and cores, and for 20 us at most"},
     {"RONDO_SLOT_BYTES", BYTES, 1, AT(slot_bytes), "0", 64, 16 << 20, NULL,
-     "bytes of a slot, the largest message; 0: by ranks and caches"},
-    {"RONDO_SLOTS", COUNT, 1, AT(slots), "0", 1, 64, NULL, "slots a connection; 0: by ranks"},
+     "bytes of a slot, that is, of the largest message; 0: chosen by ranks and caches"},
+    {"RONDO_SLOTS", COUNT, 1, AT(slots), "0", 1, 64, NULL, "slots of a connection; 0: chosen by the number of ranks"},
     {"RONDO_SLICE_BYTES", BYTES, 1, AT(slice_bytes), "0", 64, 16 << 20, NULL,
-     "bytes that one message carries, at most a slot; 0: by cost"},
+     "bytes that one message carries, at most a slot; 0: chosen by cost"},
     {"RONDO_LL_MAX", BYTES, 1, AT(ll_max), "1024", 64, RD_LL_MOST, NULL,
      "largest message that may go by protocol ll; 0: none"},
     {"RONDO_CMA", FLAG, 1, AT(cma), "1", 0, 1, NULL, "ranks of a node may read each other's memory (process_vm_readv)"},
     {"RONDO_CMA_MIN", BYTES, 1, AT(cma_min), "16384", 64, 1 << 30, NULL,
      "shortest message of send, recv and alltoall that goes by protocol cma"},
     {"RONDO_TUNE", TEXT, 0, AT(tune), "", 0, 255, NULL,
-     "prices that choices are made by: a file of rondo-tune, or xeon, xeon-many or zen; default: by processor"},
-    {"RONDO_NT_STORE", WORD, 0, AT(nt_store), "", 0, 0, "never|always|adapt",
-     "slots are written past the caches; adapt: where a plain write is slow; default: by processor"},
+     "prices of the cost model: a file of rondo-tune, or xeon, xeon-many or zen; by default the processor's"},
+    {"RONDO_NT_STORE", WORD, 0, AT(nt_store), "", 0, 31, "never|always|adapt",
+     "whether slots are written past the caches; adapt: where a plain write proves slow; the default depends on the "
+     "processor"},
     {"RONDO_HUGE_PAGES", FLAG, 0, AT(huge_pages), "1", 0, 1, NULL, "shared memory asks for huge pages"},
     {"RONDO_NET", TEXT, 0, AT(net), "", 0, 127, NULL,
-     "network devices, as eth0,eth1: a node's ranks take them in turn; default: the bootstrap's"},
+     "network devices that the ranks of a node take in turn, as eth0,eth1; by default the bootstrap's"},
 
     {"RONDO_P2P", FLAG, 1, AT(p2p), "1", 0, 1, NULL,
-     "GPUs may reach each other's memory; 0: all goes through pinned host memory"},
+     "GPUs may access each other's memory; 0: all data goes through pinned host memory"},
     {"RONDO_CUDA_BANK", BYTES, 1, AT(cuda_bank), "0", 16384, 16 << 20, NULL,
-     "bytes of each of a GPU rank's two inboxes; 0: the most"},
+     "bytes of each of the two inboxes that a rank has on its GPU; 0: as many as the GPU has room for, 10M at most"},
     {"RONDO_PROXY_BYTES", BYTES, 1, AT(proxy_bytes), "0", 4096, 64 << 20, NULL,
-     "bytes of pinned memory that a round between nodes goes through; 0: 512K, from 128 ranks on up to 2M"},
+     "bytes of the largest pipelined round between nodes; 0: 512K, from 128 ranks on up to 2M"},
     {"RONDO_PROXY_ROUND", BYTES, 1, AT(proxy_round), "0", 1024, 64 << 20, NULL,
-     "bytes of a round between nodes, at least where there are many, and of what goes inside nodes; 0: 32K"},
+     "minimum bytes of a pipelined round between nodes, and the length from which operations use the GPUs' own links "
+     "inside nodes; 0: 32K"},
     {"RONDO_PROXY_THREADS", INT, 1, AT(proxy_threads), "0", 0, 8, NULL,
-     "threads, each with connections of its own, that share an operation between nodes; 0: by cores"},
+     "proxy channels (threads, each with connections of its own) that share an operation between nodes; 0: chosen by "
+     "cores"},
     {"RONDO_PROXY_POLL_US", INT, 0, AT(proxy_poll_us), "500", 0, 1000000, NULL,
-     "microseconds for which the thread that serves GPUs between nodes polls before it naps"},
+     "microseconds for which a proxy thread polls after anything has moved before it sleeps"},
     {"RONDO_GDR", INT, 1, AT(gdr), "-1", -1, 1, NULL,
-     "messages straight between GPUs of different nodes; -1: where UCX has a way, 1: or no communicator, 0: never"},
+     "zero-copy messages between GPUs of different nodes (GDR); -1: if a fast path is found, 1: creation fails without "
+     "one, 0: never"},
     {"RONDO_GDR_MIN", BYTES, 1, AT(gdr_min), "65536", 64, 1 << 30, NULL,
-     "shortest message that goes straight between GPUs of different nodes"},
+     "shortest message between GPUs of different nodes that goes by GDR"},
     {"RONDO_CUDA_FIFOS", COUNT, 1, AT(cuda_fifos), "0", 1, 512, NULL,
-     "warps that share a message between two GPUs; 0: by ranks"},
+     "warps that share a message between two GPUs; 0: chosen by the number of ranks"},
     {"RONDO_CUDA_CHANNELS", INT, 1, AT(cuda_channels), "0", 0, 64, NULL,
-     "multiprocessors that a long collective by simple takes; a ring takes three quarters; 0: 64"},
+     "multiprocessors that a long collective by protocol simple uses; a ring uses three quarters of them; 0: 64"},
     {"RONDO_CUDA_LONG", BYTES, 1, AT(cuda_long), "0", 64, INT64_C(1) << 40, NULL,
-     "bytes from which a message between GPUs of a node goes by simple; 0: by cost"},
+     "bytes from which a message between GPUs of a node goes by protocol simple; 0: chosen by cost"},
     {"RONDO_CUDA_SPARE", INT, 1, AT(cuda_spare), "10", 0, 1000, NULL,
-     "percent of time that an operation may lose by going by simple, which leaves multiprocessors to other kernels"},
+     "percent of its time that an operation may lose by protocol simple, which leaves multiprocessors to other "
+     "kernels"},
     {"RONDO_CUDA_COPY", BYTES, 1, AT(cuda_copy), "0", 64, INT64_C(1) << 40, NULL,
-     "allgather, alltoall and broadcast of so many bytes go by copy engines, from buffers registered alike; 0: never"},
+     "bytes from which allgather, alltoall and broadcast use copy engines; their buffers must be registered alike; 0: "
+     "never"},
     {"RONDO_CUDA_BLOCKS", INT, 1, AT(cuda_blocks), "0", 0, 1024, NULL,
-     "multiprocessors that one launch may take; 0: all"},
+     "multiprocessors that one launch may use; 0: all"},
     {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "tcp", 0, 63, NULL,
-     "UCX's transports between nodes (any RONDO_UCX_x stands over UCX_x, but for a transport's own: UCX_TCP_x)"},
+     "UCX's transports between nodes (RONDO_UCX_x takes precedence over UCX_x, except for those of one transport: "
+     "UCX_TCP_x)"},
     {"RONDO_NCCL_HOST", FLAG, 0, AT(nccl_host), "0", 0, 1, NULL, "libnccl.so.2 makes communicators of host memory"},
     {"RONDO_TOPO_FILE", TEXT, 0, AT(topo_file), "", 0, 255, NULL,
-     "a recorded machine (of lstopo, or of rondo-info topo --save) in place of this one"},
+     "a recorded machine in place of this one: a file of lstopo, or of rondo-info topo --save"},
 };
 #define TABLE_SIZE (sizeof table / sizeof table[0])
 
@@ -199,12 +207,22 @@ static int ports_parse(const char *text, int *ports)
     return 0;
 }
 
+static int text_parse(const tunable_t *t, const char *text, void *field)
+{
+    if (strlen(text) > (size_t)t->most)
+        return -1;
+    if (t->bytes)
+        strcpy(memset(field, 0, t->bytes), text); /* zeroed, because the whole field is compared */
+    return 0;
+}
+
 /* Returns 0, or -1 if the value is not allowed; the field is then unchanged. */
 static int value_parse(const tunable_t *t, const char *text, void *field)
 {
     rd_log_level_t level;
     uint64_t size;
     int64_t number;
+    rd_proto_t proto;
 
     switch (t->kind) {
     case LEVEL:
@@ -212,17 +230,15 @@ static int value_parse(const tunable_t *t, const char *text, void *field)
             return -1;
         *(int *)field = (int)level;
         return 0;
-    case WORD:
+    case PROTO:
         text = rd_env_alias_word(t->name, text);
-        if (*text && word_find(t->words, text) < 0)
+        if (*text && rd_proto_parse(text, &proto) != 0)
             return -1;
-        /* fall through */
+        return text_parse(t, text, field);
+    case WORD:
+        return *text && word_find(t->words, text) < 0 ? -1 : text_parse(t, text, field);
     case TEXT:
-        if (strlen(text) > (size_t)(t->kind == TEXT ? t->most : 31))
-            return -1;
-        if (t->bytes)
-            strcpy(memset(field, 0, t->bytes), text); /* zeroed, because the whole field is compared */
-        return 0;
+        return text_parse(t, text, field);
     case PORTS:
         return ports_parse(text, field);
     case FLAG:
@@ -244,6 +260,7 @@ static int value_parse(const tunable_t *t, const char *text, void *field)
 static const char *range_print(const tunable_t *t, char *text, size_t bytes)
 {
     char least[24], most[24];
+    size_t n = 0;
 
     rd_bytes_print((uint64_t)(t->least < 0 ? 0 : t->least), least);
     rd_bytes_print((uint64_t)t->most, most);
@@ -251,6 +268,10 @@ static const char *range_print(const tunable_t *t, char *text, size_t bytes)
     case LEVEL:
     case WORD:
         snprintf(text, bytes, "%s", t->words);
+        break;
+    case PROTO:
+        for (int p = 0; p < RD_NUM_PROTOS && n < bytes; p++)
+            n += (size_t)snprintf(text + n, bytes - n, "%s%s", p ? "|" : "", rd_proto_name((rd_proto_t)p));
         break;
     case TEXT:
         snprintf(text, bytes, "text, up to %d characters", (int)t->most);
@@ -427,7 +448,7 @@ static void value_print(const tunable_t *t, const char *value, char text[RD_ENV_
     size_t bytes;
     int number;
 
-    if (t->kind == TEXT || t->kind == WORD) {
+    if (t->kind == TEXT || t->kind == WORD || t->kind == PROTO) {
         snprintf(text, RD_ENV_TEXT, "'%s'", value);
     } else if (t->kind == BYTES) {
         memcpy(&bytes, value, sizeof bytes);

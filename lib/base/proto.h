@@ -3,6 +3,8 @@
 #ifndef RD_BASE_PROTO_H
 #define RD_BASE_PROTO_H
 
+#include <string.h>
+
 typedef enum {
     RD_PROTO_LL, /* lines that carry their own flags, for short messages. On the host these are lines in shared memory;
                     between GPUs half data, half flags, any type: stores of 8 bytes arrive whole */
@@ -41,6 +43,18 @@ static inline const char *rd_proto_name(rd_proto_t proto)
     default:
         return "cma";
     }
+}
+
+/* Returns 0, or -1 if no protocol has the name. */
+static inline int rd_proto_parse(const char *name, rd_proto_t *proto)
+{
+    for (int p = 0; p < RD_NUM_PROTOS; p++) {
+        if (strcmp(name, rd_proto_name((rd_proto_t)p)) == 0) {
+            *proto = (rd_proto_t)p;
+            return 0;
+        }
+    }
+    return -1;
 }
 
 #endif

@@ -12,7 +12,7 @@ typedef struct {
     int kind;
 } type_row_t;
 
-static const type_row_t types[RONDO_NUM_TYPES] = {
+static const type_row_t types[] = {
     [RONDO_INT8] = {"int8", "char", 1, INTEGER},
     [RONDO_UINT8] = {"uint8", "byte", 1, INTEGER},
     [RONDO_INT16] = {"int16", "short", 2, INTEGER},
@@ -37,6 +37,7 @@ static const type_row_t types[RONDO_NUM_TYPES] = {
     [RONDO_FLOAT32_FLOAT32] = {"float32_float32", "2real", 8, PAIR},
     [RONDO_FLOAT64_FLOAT64] = {"float64_float64", "2double", 16, PAIR},
 };
+_Static_assert(sizeof types / sizeof types[0] == RONDO_NUM_TYPES, "a row for each type");
 
 typedef struct {
     const char *name;

@@ -1,4 +1,5 @@
 /* The functions for bindings: see binding.h. */
+#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
@@ -6,12 +7,13 @@
 #include "exec/cuda/cuda.h"
 #include "sched/algo.h"
 
-static int goes_by(const rd_algo_t *algo, int gpus, const char *name)
+static bool goes_by(const rd_algo_t *algo, int gpus, const char *name)
 {
-    for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
-        if (strcmp(rd_proto_name((rd_proto_t)proto), name) == 0)
-            return gpus ? rd_cuda_goes_by(algo, (rd_proto_t)proto) : (int)(RD_PROTOS_HOST >> proto & 1);
-    return 0;
+    rd_proto_t proto;
+
+    if (rd_proto_parse(name, &proto) != 0)
+        return false;
+    return gpus ? rd_cuda_goes_by(algo, proto) : (RD_PROTOS_HOST >> proto & 1) != 0;
 }
 
 const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t letters, int gpus, const char *proto)

@@ -2,6 +2,8 @@
 #ifndef RD_CORE_COMM_H
 #define RD_CORE_COMM_H
 
+#include <stdbool.h>
+
 #include "cost/prices.h"
 #include "node/team.h"
 #include "progress/queue.h"
@@ -63,7 +65,7 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call);
  * parent made is not the child's, whose copy has lost its threads and sockets, but still has the memory that the other
  * ranks see. */
 extern uint64_t rd_comm_mark;
-int rd_comm_inherited(rondo_comm_t comm);
+bool rd_comm_inherited(rondo_comm_t comm);
 
 /* Creates a communicator from an id, for split, shrink and the public calls. `meeting`: the ranks whose liveness is
  * observed meanwhile, or NULL. */

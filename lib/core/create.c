@@ -28,7 +28,7 @@ static void fork_child(void)
 
 static const rd_fork_handlers_t at_fork = {.child = fork_child};
 
-int rd_comm_inherited(rondo_comm_t comm)
+bool rd_comm_inherited(rondo_comm_t comm)
 {
     uint64_t alive = atomic_load_explicit(&comm->alive, memory_order_relaxed);
 
@@ -60,7 +60,7 @@ static const char *whois(void *arg, int rank)
 
 static const rd_health_ops_t health_ops = {tell_node, tell_others, whois};
 
-static int has_left(void *arg, int rank)
+static bool has_left(void *arg, int rank)
 {
     rondo_comm_t comm = arg;
     rd_control_t *control = comm->conns.controls[rank];

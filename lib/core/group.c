@@ -61,38 +61,38 @@ rondo_result_t rondo_group_start(void)
     return RONDO_SUCCESS;
 }
 
-static int has(const struct rondo_request *request, rondo_comm_t comm)
+static bool has(const struct rondo_request *request, rondo_comm_t comm)
 {
     for (int i = 0; i < request->ncomms; i++) {
         if (request->comms[i] == comm)
-            return 1;
+            return true;
     }
-    return 0;
+    return false;
 }
 
-static int has_queue(const struct rondo_request *request, const rd_queue_t *queue)
+static bool has_queue(const struct rondo_request *request, const rd_queue_t *queue)
 {
     for (int i = 0; i < request->ncomms; i++) {
         if (&request->comms[i]->queue == queue)
-            return 1;
+            return true;
     }
-    return 0;
+    return false;
 }
 
-/* Makes space for one more communicator. Returns 0 if there is no memory. */
-static int comms_room(struct rondo_request *request)
+/* Makes space for one more communicator. Returns false if there is no memory. */
+static bool comms_room(struct rondo_request *request)
 {
     rondo_comm_t *own = request->comms == &request->one ? NULL : request->comms, *more = &request->one;
 
     if (request->ncomms) {
         more = realloc(own, (size_t)(request->ncomms + 1) * sizeof *more);
         if (!more)
-            return 0;
+            return false;
         if (!own)
             more[0] = request->one;
     }
     request->comms = more;
-    return 1;
+    return true;
 }
 
 /* Adds the communicator, once. Returns -1 if there is no memory. */
@@ -347,7 +347,7 @@ static void look_at_devices(struct rondo_request *request)
 }
 
 /* Makes the progress of every communicator of the request, which this thread is inside. */
-static int turn(struct rondo_request *request)
+static bool turn(struct rondo_request *request)
 {
     int any = 0;
 
@@ -365,17 +365,17 @@ static int turn(struct rondo_request *request)
     return any;
 }
 
-/* Returns nonzero if what was posted to other nodes has left this rank's memory. */
-static int idle(const struct rondo_request *request)
+/* Returns true if what was posted to other nodes has left this rank's memory. */
+static bool idle(const struct rondo_request *request)
 {
     for (int i = 0; i < request->ncomms; i++) {
         if (!rd_transport_idle(request->comms[i]->net))
-            return 0;
+            return false;
     }
-    return 1;
+    return true;
 }
 
-static int over(struct rondo_request *request)
+static bool over(struct rondo_request *request)
 {
     return atomic_load(&request->completion.pending) == 0 && !request->cuda &&
            (atomic_load(&request->completion.result) != RONDO_SUCCESS || idle(request));

@@ -72,13 +72,13 @@ void rd_comm_cancel(rondo_comm_t comm)
     atomic_store_explicit(&comm->cancelled, 2, memory_order_release);
 }
 
-int rd_comm_query_enter(rondo_comm_t comm)
+bool rd_comm_query_enter(rondo_comm_t comm)
 {
     atomic_fetch_add(&comm->queries, 1);
     if (!atomic_load(&comm->closed))
-        return 1;
+        return true;
     rd_comm_query_leave(comm);
-    return 0;
+    return false;
 }
 
 void rd_comm_query_leave(rondo_comm_t comm)
@@ -93,18 +93,18 @@ void rd_comm_empty(rondo_comm_t comm)
         sched_yield();
 }
 
-int rd_comm_close(rondo_comm_t comm)
+bool rd_comm_close(rondo_comm_t comm)
 {
     if (atomic_exchange(&comm->closed, 1)) {
         wait_until_gone(comm);
-        return 0;
+        return false;
     }
     if (rd_health_check(&comm->health) !=
         RONDO_SUCCESS) /* else no thread can be inside: an orderly end is not called concurrently with a call */
         barrier_for_all();
     while (atomic_load_explicit(&comm->inside, memory_order_acquire) || atomic_load(&comm->queries))
         sched_yield();
-    return 1;
+    return true;
 }
 
 static _Atomic rondo_comm_t kept[KEPT];

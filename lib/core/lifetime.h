@@ -7,6 +7,8 @@
 #ifndef RD_CORE_LIFETIME_H
 #define RD_CORE_LIFETIME_H
 
+#include <stdbool.h>
+
 #include "core/comm.h"
 
 /* The slow paths of the two functions below, for a communicator that has failed. */
@@ -36,14 +38,14 @@ static inline rondo_result_t rd_comm_leave(rondo_comm_t comm, rondo_result_t res
     return RONDO_SUCCESS;
 }
 
-static inline int rd_comm_gone(rondo_comm_t comm)
+static inline bool rd_comm_gone(rondo_comm_t comm)
 {
     return atomic_load_explicit(&comm->gone, memory_order_acquire);
 }
 
-/* For a query, which any thread may make concurrently with a call. Returns nonzero if the modules stay until
+/* For a query, which any thread may make concurrently with a call. Returns true if the modules stay until
  * rd_comm_query_leave. */
-int rd_comm_query_enter(rondo_comm_t comm);
+bool rd_comm_query_enter(rondo_comm_t comm);
 void rd_comm_query_leave(rondo_comm_t comm);
 
 /* After a failure: notifies the other ranks of the node, and takes back what was posted. The caller is inside, or no
@@ -52,9 +54,9 @@ void rd_comm_cancel(rondo_comm_t comm);
 
 /* To be called when the stop word is set: waits until all threads that were inside before have left. */
 void rd_comm_empty(rondo_comm_t comm);
-/* Closes the communicator to new calls and waits until no thread is inside. Returns 0 if another thread has done so
+/* Closes the communicator to new calls and waits until no thread is inside. Returns false if another thread has done so
  * before, and the modules are gone. */
-int rd_comm_close(rondo_comm_t comm);
+bool rd_comm_close(rondo_comm_t comm);
 /* To be called when the modules have been taken down: lets threads that wait in rd_comm_close go on, and gives the
  * user's reference back. */
 void rd_comm_closed(rondo_comm_t comm);

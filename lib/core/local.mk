@@ -1,4 +1,4 @@
-# Layer 8: communicators and their calls.
+# Layer 9: communicators and their calls.
 librondo_core_la_SOURCES += \
 	lib/core/binding.c \
 	lib/core/binding.h \

@@ -53,7 +53,7 @@ const rd_op_scalar_t *rd_op_scalar(rondo_comm_t comm, rondo_op_t op)
     return NULL;
 }
 
-static int scales(rondo_type_t type)
+static bool scales(rondo_type_t type)
 {
     return type != RONDO_BOOL && rd_op_valid(RONDO_SUM, type);
 }
@@ -98,18 +98,18 @@ rondo_result_t rondo_op_create_premulsum(rondo_op_t *op, const void *scalar, ron
     return rd_comm_leave(comm, RONDO_SUCCESS);
 }
 
-/* Returns 0 if the op does not belong to this communicator. */
-static int remove_op(rondo_comm_t comm, rondo_op_t op)
+/* Returns false if the op does not belong to this communicator. */
+static bool remove_op(rondo_comm_t comm, rondo_op_t op)
 {
     for (struct rd_user_op **u = &comm->user_ops; *u; u = &(*u)->next) {
         if ((*u)->number == op) {
             struct rd_user_op *gone = *u;
             *u = gone->next;
             free(gone);
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 rondo_result_t rondo_op_destroy(rondo_op_t op, rondo_comm_t comm)

@@ -14,7 +14,7 @@ typedef struct {
     rondo_unique_id_t id;
 } split_t;
 
-static int before(const split_t *all, int a, int b)
+static bool before(const split_t *all, int a, int b)
 {
     return all[a].key != all[b].key ? all[a].key < all[b].key : a < b;
 }

@@ -3,6 +3,8 @@
 #ifndef RD_CORE_SUBMIT_H
 #define RD_CORE_SUBMIT_H
 
+#include <stdbool.h>
+
 #include "core/lifetime.h"
 #include "plan/call.h"
 
@@ -11,13 +13,13 @@ rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call);
 
 extern _Thread_local int rd_group_depth;
 
-/* Returns nonzero if the call is outside of groups and repeats the communicator's last one, as latency-bound codes do
+/* Returns true if the call is outside of groups and repeats the communicator's last one, as latency-bound codes do
  * over and over. All of it is known to be valid, except for the buffers. */
-static inline int rd_call_repeats(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, int root,
-                                  size_t count, rondo_stream_t stream)
+static inline bool rd_call_repeats(rondo_comm_t comm, rd_coll_t coll, rondo_type_t type, rondo_op_t op, int root,
+                                   size_t count, rondo_stream_t stream)
 {
     if (!comm || atomic_load_explicit(&comm->alive, memory_order_relaxed) != rd_comm_mark || rd_group_depth || stream)
-        return 0;
+        return false;
     const rd_coll_desc_t *last = &comm->last.desc;
     return comm->last.plan && last->count == count && last->coll == coll && last->type == type && last->op == op &&
            last->root == root;

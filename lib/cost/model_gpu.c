@@ -11,6 +11,7 @@ static const rd_gpu_price_t prices_window_host[RD_KERNEL_COPY][RD_GPU_PROTOS] = 
     [RD_KERNEL_PROGRAM] = {{4, 5, 20e3, 0}},
     [RD_KERNEL_MESSAGES] = {{7, 0, 20e3, 0}, {0}, {0}, {12, 0, 20e3, 0}},
 };
+_Static_assert(RD_PROTO_SENTINEL == 2 && RD_GPU_PROTOS == 4, "each row has a price for each protocol, in their order");
 
 /* Two barriers, and copies one behind the other: a broadcast on two H200. Both ways at once the links carry 290 GB/s.
  */

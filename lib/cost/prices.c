@@ -25,6 +25,7 @@ static const rd_gpu_price_t h200[RD_NUM_KERNELS][RD_GPU_PROTOS] = {
     [RD_KERNEL_PROGRAM] = {{3, 2, 130e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0}, {3, 2, 250e3, 0}},
     [RD_KERNEL_MESSAGES] = {{2.9, 0, 120e3, 0}, {4.5, 0, 310e3, 0}, {2.9, 0, 230e3, 0}, {10.2, 0, 330e3, 0}},
 };
+_Static_assert(RD_PROTO_SENTINEL == 2 && RD_GPU_PROTOS == 4, "each row has a price for each protocol, in their order");
 
 static struct {
     const char *name;

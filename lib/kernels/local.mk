@@ -1,4 +1,4 @@
-# Layer 5: the executor on GPUs.
+# Layer 6: the executor on GPUs.
 # The host's part is a library of its own, so that tests may bring other kernels.
 if HAVE_CUDA
 noinst_LTLIBRARIES += librondo_kernels.la

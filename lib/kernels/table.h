@@ -2,7 +2,15 @@
 #ifndef RD_KERNELS_TABLE_H
 #define RD_KERNELS_TABLE_H
 
+#include <assert.h>
+
 #include "kernels/launch.h"
+
+/* Rows of tables go by protocol, in the order of base/proto.h; C++ cannot name them. Who adds a protocol gives each
+ * table of a .cu file its row. */
+static_assert(RD_PROTO_LL == 0 && RD_PROTO_LL128 == 1 && RD_PROTO_SENTINEL == 2 && RD_PROTO_SIMPLE == 3 &&
+                  RD_GPU_PROTOS == 4,
+              "the tables of kernels have a row for each protocol, in their order");
 
 /* What arithmetic a kernel was made for. */
 typedef enum {

@@ -1,5 +1,5 @@
 /* NCCL_ variables of a job's script, handed on to rondo by rondo_setting_set: a RONDO_ variable in the environment
- * stands above them. Read once a process, at the first call that needs them. What cannot be translated is named once at
+ * takes precedence. Read once a process, at the first call that needs them. What cannot be translated is named once at
  * NCCL_DEBUG=INFO, never an error: a script written for NCCL must not fail here for a word that rondo does not have.
  */
 #include <arpa/inet.h>
@@ -38,7 +38,7 @@ static void hand_on(const char *name, const char *rondo, const char *value)
     const char *own = getenv(rondo);
 
     if (own && *own)
-        nc_log(NC_SUBSYS_ENV, "NCCL_%s: %s=%s stands above it", name, rondo, own);
+        nc_log(NC_SUBSYS_ENV, "NCCL_%s: %s=%s takes precedence", name, rondo, own);
     else if (rondo_setting_set(rondo, value) == RONDO_SUCCESS)
         nc_log(NC_SUBSYS_ENV, "NCCL_%s: taken as %s=%s", name, rondo, value);
 }

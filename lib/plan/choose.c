@@ -48,9 +48,10 @@ size_t rd_choose_ll_most(const rd_env_t *env, const rd_prices_t *prices)
 
 static rd_proto_t message_proto(const rd_env_t *env, int here, int cma, size_t ll_most, size_t bytes)
 {
-    for (int proto = 0; proto < RD_NUM_PROTOS; proto++)
-        if (strcmp(env->proto, rd_proto_name((rd_proto_t)proto)) == 0)
-            return (rd_proto_t)proto;
+    rd_proto_t forced;
+
+    if (rd_proto_parse(env->proto, &forced) == 0)
+        return forced;
     if (!here)
         return RD_PROTO_SIMPLE;
     if (bytes <= ll_most)
@@ -235,7 +236,7 @@ static rondo_result_t refuse(const coll_desc_t *k, const rd_choices_t *list, rd_
     return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s cannot serve %s of %zu bytes on %d ranks: %s%s%s",
                     *forced ? forced : "rondo", rd_coll_name(a->coll), a->bytes, a->shape->nranks,
                     reason ? reason->algo->name : "", reason ? " " : "",
-                    reason ? reason->excluded : "no algorithm does it");
+                    reason ? reason->excluded : "no algorithm has this operation");
 }
 
 static void desc_begin(coll_desc_t *k, const rd_choose_args_t *args)

@@ -1,4 +1,4 @@
-# Layer 4: which algorithm serves a call, and the plan that runs it.
+# Layer 5: which algorithm serves a call, and the plan that runs it.
 librondo_core_la_SOURCES += \
 	lib/plan/call.h \
 	lib/plan/candidates.c \

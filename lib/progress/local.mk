@@ -1,4 +1,4 @@
-# Layer 6: tasks, and what makes their progress.
+# Layer 7: tasks, and what makes their progress.
 librondo_core_la_SOURCES += \
 	lib/progress/backoff.c \
 	lib/progress/net_comm.h \

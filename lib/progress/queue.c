@@ -267,7 +267,7 @@ rondo_result_t rd_queue_tasks(rd_queue_t *q, int *moved)
     return result;
 }
 
-static int busy(rd_queue_t *q)
+static bool busy(rd_queue_t *q)
 {
     return q->active || !rd_transport_idle(q->net);
 }
@@ -343,7 +343,7 @@ rondo_result_t rd_queue_drain(rd_queue_t *q)
     return result;
 }
 
-static int remote(rd_queue_t *q, int peer)
+static bool remote(rd_queue_t *q, int peer)
 {
     return peer >= 0 && !q->controls[peer];
 }
@@ -407,9 +407,9 @@ static rondo_result_t wait_turn(rd_queue_t *q, int chain)
     return result;
 }
 
-/* Returns nonzero if the rank that is waited for runs on another core, according to what it said when it last waited
+/* Returns true if the rank that is waited for runs on another core, according to what it said when it last waited
  * itself. */
-static int elsewhere(rd_queue_t *q, const rd_run_t *run, int core)
+static bool elsewhere(rd_queue_t *q, const rd_run_t *run, int core)
 {
     rd_control_t *control = q->controls[run->waits_for];
 

@@ -365,7 +365,7 @@ uint64_t rd_signature_list_calls(const rd_signature_list_t *list)
     return list ? list->calls : 0;
 }
 
-int rd_signature_list_compared(const rd_signature_list_t *list, uint64_t calls)
+bool rd_signature_list_compared(const rd_signature_list_t *list, uint64_t calls)
 {
     return !list || atomic_load(&list->compared) >= calls;
 }

@@ -8,6 +8,8 @@
 #ifndef RD_PROGRESS_SIGNATURE_H
 #define RD_PROGRESS_SIGNATURE_H
 
+#include <stdbool.h>
+
 #include "plan/call.h"
 #include "progress/queue.h"
 
@@ -45,8 +47,8 @@ void rd_signature_list_free(rd_signature_list_t *list);
 /* For the calling thread: the first records a call, the second returns how many have been recorded. */
 rondo_result_t rd_signature_list_call(rd_signature_list_t *list, const rd_call_t *call);
 uint64_t rd_signature_list_calls(const rd_signature_list_t *list);
-/* For any proxy: returns nonzero if the first `calls` calls have been compared and were alike. */
-int rd_signature_list_compared(const rd_signature_list_t *list, uint64_t calls);
+/* For any proxy: returns true if the first `calls` calls have been compared and were alike. */
+bool rd_signature_list_compared(const rd_signature_list_t *list, uint64_t calls);
 /* For the proxy that makes the progress of `queue`: begins to compare calls that have been recorded, and checks which
  * comparisons are over. *taken: the number of calls with which it has begun now; *more: set if more have been compared.
  */

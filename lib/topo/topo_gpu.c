@@ -294,11 +294,13 @@ static rondo_result_t file_read(rd_gpu_topo_t *topo, const char *file)
     fclose(f);
     if (!good)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
-                        "RONDO_TOPO_FILE=%s, line %d behind its head, \"%s\": rondo-info topo --save writes such files",
+                        "RONDO_TOPO_FILE=%s, line %d after its head, \"%s\", cannot be read: rondo-info topo --save "
+                        "writes such files",
                         file, number - 1, text);
     if (!is_whole(&r))
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT,
-                        "RONDO_TOPO_FILE=%s: every GPU wants a line \"near\", and both must say the same of a pair",
+                        "RONDO_TOPO_FILE=%s: every GPU needs a line \"near\", and the lines of two GPUs must agree "
+                        "about their link",
                         file);
     return RONDO_SUCCESS;
 }

@@ -65,7 +65,7 @@ rondo_result_t rd_topo_walk(rd_topo_t *topo, const char *file)
     hwloc_topology_t h;
 
     if (hwloc_topology_init(&h) != 0)
-        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "hwloc cannot begin to look at the machine");
+        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "hwloc cannot be initialised: there is no memory");
     /* The machine as it is, not as it is allowed: what is allowed is told apart. Devices and memory caches cost time
      * and are not looked at. */
     hwloc_topology_set_flags(h, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);

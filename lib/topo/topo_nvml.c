@@ -170,7 +170,7 @@ rondo_result_t rd_gpu_topo_walk(rd_gpu_topo_t *t, const char *sys)
         return RONDO_SUCCESS;
     }
     if (!(at = calloc(1, sizeof *at)))
-        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory to look at the GPUs");
+        return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for the list of GPUs");
     snprintf(t->source, sizeof t->source, "NVML and /sys");
     for (unsigned i = 0; i < count && t->count < RD_GPUS_MOST; i++)
         if (nvml->DeviceGetHandleByIndex_v2(i, &device[t->count]) == NVML_SUCCESS) {

@@ -229,7 +229,7 @@ void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int re
     }
 }
 
-int rd_conns_shared(const rd_conns_t *c)
+bool rd_conns_shared(const rd_conns_t *c)
 {
     int any = 0;
 

@@ -9,6 +9,8 @@
 #ifndef RD_TRANSPORT_CONNS_H
 #define RD_TRANSPORT_CONNS_H
 
+#include <stdbool.h>
+
 #include "base/health.h"
 #include "transport/transport.h"
 #include "sched/step.h"
@@ -78,9 +80,9 @@ void rd_conns_free(rd_conns_t *conns);
 
 /* Notifies every rank of the node that this one aborts or fails. */
 void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int failed_rank, int reporter); /* rank numbers plus one */
-/* Returns nonzero if another rank of the node is a thread of this process, and so may read by itself what is posted
+/* Returns true if another rank of the node is a thread of this process, and so may read by itself what is posted
  * here. */
-int rd_conns_shared(const rd_conns_t *conns);
+bool rd_conns_shared(const rd_conns_t *conns);
 /* Waits until none of those ranks reads any more. This rank's `failed` must be set, and all threads must be able to see
  * it. */
 void rd_conns_wait_unread(const rd_conns_t *conns);

@@ -28,7 +28,7 @@ struct rd_liveness {
     rd_boot_t *boot;
     rd_log_ctx_t *ctx;
     rd_stop_t *stop;
-    int (*has_left)(void *arg, int rank);
+    bool (*has_left)(void *arg, int rank);
     void *arg;
     void (*look)(void *arg);  /* NULL: there is no callback */
     struct rd_liveness *next; /* the next one that has a callback */
@@ -148,7 +148,7 @@ static void on_socket(slot_t *s)
     rd_stop_heard(w->stop, w->ctx, code, news.failed_rank, news.reporter, text);
 }
 
-static int on_event(uint64_t which)
+static bool on_event(uint64_t which)
 {
     if (which == WAKE) {
         uint64_t times;
@@ -164,7 +164,7 @@ static int on_event(uint64_t which)
             on_socket(s);
     }
     pthread_mutex_unlock(&lock);
-    return 0;
+    return false;
 }
 
 /* However many events come, all callbacks run as often as promised. Returns for how long the thread may sleep. */
@@ -260,7 +260,7 @@ static int free_slot(void)
 }
 
 /* Sockets are polled by edge: an exchange of the bootstrap may leave bytes in them that are not for this thread. */
-static int watch_fd(const slot_t *what)
+static int observe_fd(const slot_t *what)
 {
     uint64_t one = 1;
     int i = free_slot();
@@ -280,7 +280,7 @@ static int watch_fd(const slot_t *what)
     return 0;
 }
 
-static int watch_all(rd_liveness_t *w, const rd_node_t *node)
+static int observe_all(rd_liveness_t *w, const rd_node_t *node)
 {
     int fds[MOST_SOCKETS], ranks[MOST_SOCKETS];
     int n = rd_boot_sockets(w->boot, fds, ranks, MOST_SOCKETS);
@@ -289,12 +289,12 @@ static int watch_all(rd_liveness_t *w, const rd_node_t *node)
                     node->node_of[node->local[node->self]]; /* within the node a pidfd is more certain */
         if (beats)
             rd_sock_heartbeat(fds[i]);
-        if (watch_fd(&(slot_t){.liveness = w, .fd = fds[i], .rank = ranks[i], .beats = beats}) != 0)
+        if (observe_fd(&(slot_t){.liveness = w, .fd = fds[i], .rank = ranks[i], .beats = beats}) != 0)
             return -1;
     }
     for (int m = 0; m < node->nlocal; m++)
         if (node->pidfd[m] >= 0 &&
-            watch_fd(&(slot_t){.liveness = w, .fd = node->pidfd[m], .rank = node->local[m], .is_pidfd = 1}) != 0)
+            observe_fd(&(slot_t){.liveness = w, .fd = node->pidfd[m], .rank = node->local[m], .is_pidfd = 1}) != 0)
             return -1;
     return 0;
 }
@@ -318,13 +318,13 @@ static void forget(rd_liveness_t *w)
 }
 
 rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx,
-                               rd_stop_t *stop, int (*has_left)(void *arg, int rank), void *arg)
+                               rd_stop_t *stop, bool (*has_left)(void *arg, int rank), void *arg)
 {
     rondo_result_t code = RONDO_ERR_SYSTEM;
     size_t nranks = (size_t)rd_boot_nranks(boot);
     rd_liveness_t *w = calloc(1, sizeof(*w) + nranks);
     if (!w)
-        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory to watch the other ranks");
+        return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the liveness of %zu ranks", nranks);
     *w = (rd_liveness_t){.boot = boot, .ctx = ctx, .stop = stop, .has_left = has_left, .arg = arg, .pid = getpid()};
     w->dead = (unsigned char *)(w + 1);
     rd_fork_register(RD_FORK_LIVENESS, &at_fork);
@@ -333,7 +333,7 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
         goto unlock;
     users++;
     pthread_mutex_lock(&lock);
-    int failed = watch_all(w, node);
+    int failed = observe_all(w, node);
     pthread_mutex_unlock(&lock);
     if (!failed) {
         pthread_mutex_unlock(&life);
@@ -344,7 +344,7 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
     if (--users == 0)
         end();
 unlock:
-    code = rd_error(ctx, code, "cannot watch the other ranks: %s", strerror(errno));
+    code = rd_error(ctx, code, "liveness cannot observe the other ranks: %s (raise `ulimit -n`)", strerror(errno));
     pthread_mutex_unlock(&life);
     free(w);
     return code;

@@ -14,7 +14,7 @@ typedef struct rd_liveness rd_liveness_t;
  * leave from a death: a peer that has left may end its process without being called dead. It must be true only after an
  * orderly leave: an abort or a failure is reported by rd_boot_farewell, and that counts whatever has_left returns. */
 rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx,
-                               rd_stop_t *stop, int (*has_left)(void *arg, int rank), void *arg);
+                               rd_stop_t *stop, bool (*has_left)(void *arg, int rank), void *arg);
 /* From now on the liveness thread calls `look(arg)` every RD_LIVENESS_MS, with the `arg` of rd_liveness_add. */
 void rd_liveness_poll(rd_liveness_t *liveness, void (*look)(void *arg));
 void rd_liveness_remove(rd_liveness_t *liveness); /* after it returns, nothing of the communicator is used */

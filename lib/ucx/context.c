@@ -31,9 +31,9 @@ const char *rd_ucx_unusable(void)
 /* When fetching in software, UCX (1.13 to 1.22: ucp_get_req_handler) ends the process that is fetched from if the
  * connection fails before that process has answered; and over tcp it would fetch host memory in this way. The function
  * is weak, because tests play a UCX that does not do this. */
-__attribute__((weak)) int rd_ucx_fetches_host(void)
+__attribute__((weak)) bool rd_ucx_fetches_host(void)
 {
-    return 0;
+    return false;
 }
 
 static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place)

@@ -82,8 +82,8 @@ static void flush_begin(rd_ucx_net_t *net)
     }
 }
 
-/* Polls the network. Returns nonzero if something came. */
-static int look(rd_ucx_net_t *net)
+/* Polls the network. Returns true if something came. */
+static bool look(rd_ucx_net_t *net)
 {
     int came = 0;
     while (came < LOOKS && rd_ucx_progress(&net->base))
@@ -105,8 +105,8 @@ void rd_ucx_leave(rd_transport_t *transport)
     net->left_ms = rd_clock_ms();
 }
 
-/* Returns nonzero if the peer's kernel can hold what the peer may not have consumed yet, whether it polls or not. */
-static int is_little(const rd_ucx_peer_t *peer)
+/* Returns true if the peer's kernel can hold what the peer may not have consumed yet, whether it polls or not. */
+static bool is_little(const rd_ucx_peer_t *peer)
 {
     size_t bytes = 0;
     for (int c = 0; c < peer->nconns; c++) {
@@ -119,16 +119,16 @@ static int is_little(const rd_ucx_peer_t *peer)
     return bytes <= LITTLE && !peer->net->buffers_set;
 }
 
-/* Returns nonzero if a live peer may not have taken all, and that may be more than its kernel holds, or if something
+/* Returns true if a live peer may not have taken all, and that may be more than its kernel holds, or if something
  * has yet to be sent to it. */
-static int is_unread(rd_ucx_peer_t *p)
+static bool is_unread(rd_ucx_peer_t *p)
 {
     if (!p->net->alone)
         p->little = is_little(p);
     return p->flushing && !p->little && !p->left && p->lost_ms == 0;
 }
 
-int rd_ucx_unread(rd_ucx_net_t *net)
+bool rd_ucx_unread(rd_ucx_net_t *net)
 {
     int unread = net->outstanding != net->flushes;
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used)
@@ -136,13 +136,13 @@ int rd_ucx_unread(rd_ucx_net_t *net)
     return unread;
 }
 
-static int all_read(rd_ucx_net_t *net)
+static bool all_read(rd_ucx_net_t *net)
 {
     return !rd_ucx_unread(net);
 }
 
-/* Returns nonzero if all peers have taken everything and have sent a farewell. */
-static int all_parted(rd_ucx_net_t *net)
+/* Returns true if all peers have taken everything and have sent a farewell. */
+static bool all_parted(rd_ucx_net_t *net)
 {
     int here = 0;
     for (const rd_ucx_peer_t *p = net->used; p; p = p->next_used)
@@ -150,22 +150,22 @@ static int all_parted(rd_ucx_net_t *net)
     return here == 0 && net->outstanding == 0;
 }
 
-/* Returns nonzero if UCX has none of the communicator's memory or the user's: what was sent has been drained before. */
-static int is_given_back(rd_ucx_net_t *net)
+/* Returns true if UCX has none of the communicator's memory or the user's: what was sent has been drained before. */
+static bool is_given_back(rd_ucx_net_t *net)
 {
     return net->fetching + net->base.zcopy_pending + net->straight == 0 || all_read(net);
 }
 
 /* Waits until `over`, or until `limit_ms` after the farewells; a peer that greets this rank only now gets a farewell,
- * too. Returns nonzero if `over` holds and nothing has failed. */
-static int wait_until(rd_ucx_net_t *net, int (*over)(rd_ucx_net_t *net), int64_t limit_ms)
+ * too. Returns true if `over` holds and nothing has failed. */
+static bool wait_until(rd_ucx_net_t *net, bool (*over)(rd_ucx_net_t *net), int64_t limit_ms)
 {
     rd_wait_t wait;
     rondo_result_t result = rd_stop_get(net->stop);
     rd_wait_begin(&wait, net->stop, 0, 0);
     while (result == RONDO_SUCCESS && !over(net)) {
         if (rd_clock_ms() - net->left_ms > limit_ms)
-            return 0;
+            return false;
         rd_ucx_progress(&net->base);
         rd_ucx_say_bye(net, 0);
         result = rd_wait_backoff(&wait);
@@ -194,33 +194,33 @@ static void answered_wait(rd_ucx_net_t *net, int came)
 
 /* A socket that is closed with unread bytes resets its connection, and the peer may lose what was on its way there. So
  * a network that ends in order waits for the farewells of all peers, and until they have taken everything; and if a
- * live peer does not poll, and more may be under way than its kernel holds, the network lingers. Returns nonzero if it
+ * live peer does not poll, and more may be under way than its kernel holds, the network lingers. Returns true if it
  * does. */
-static int leave_in_order(rd_ucx_net_t *net)
+static bool leave_in_order(rd_ucx_net_t *net)
 {
     if (net->left_ms == 0) /* it was never completely made */
-        return 0;
+        return false;
     int came = look(net);
     rd_ucx_say_bye(net, 0);
     answered_wait(net, came);
     if (wait_until(net, all_parted, PARTED_MS) || all_read(net))
-        return 0;
+        return false;
     if (wait_until(net, is_given_back, GIVEN_MS) && !all_read(net) && rd_ucx_linger(net))
-        return 1;
+        return true;
     wait_until(net, all_read, GIVEN_MS);
-    return 0;
+    return false;
 }
 
-/* Returns nonzero if a connection to a live peer is still being made: see wireup.c. To a peer that has left, and to
+/* Returns true if a connection to a live peer is still being made: see wireup.c. To a peer that has left, and to
  * which this rank had nothing to send, none was ever made. */
-static int half_made(const rd_ucx_net_t *net)
+static bool half_made(const rd_ucx_net_t *net)
 {
     for (const rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
         int never_made = !p->ep && p->left;
         if (!p->settled && p->lost_ms == 0 && !never_made)
-            return 1;
+            return true;
     }
-    return 0;
+    return false;
 }
 
 /* Waits after a failure until the farewells are sent and connections are made or refused. */

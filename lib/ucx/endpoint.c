@@ -213,7 +213,7 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
  * a message that the peer had announced before it stopped polling. An orderly close does not wait for such an answer,
  * and what it has closed cannot be closed by force. So every endpoint is closed by force, which completes all that is
  * outstanding. */
-int rd_ucx_disconnect(rd_ucx_net_t *net)
+bool rd_ucx_disconnect(rd_ucx_net_t *net)
 {
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used)
         rd_ucx_forsake(p);

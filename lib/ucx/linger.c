@@ -124,14 +124,14 @@ static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child
 /* ---- the callers */
 
 /* The caller holds the lock, which the thread no longer takes once it has found nothing more to do. */
-static int begin(void)
+static bool begin(void)
 {
     if (!registered && atexit(at_exit) != 0)
-        return 0;
+        return false;
     registered = 1;
     nap_ms = 1;
     if (runs)
-        return 1;
+        return true;
     if (!joined)
         pthread_join(thread, NULL);
     runs = rd_thread_start(&thread, run, NULL) == 0;
@@ -159,11 +159,11 @@ static void detach(rd_ucx_net_t *net, rd_ucx_alone_t *alone)
     net->alone = alone;
 }
 
-int rd_ucx_linger(rd_ucx_net_t *net)
+bool rd_ucx_linger(rd_ucx_net_t *net)
 {
     rd_ucx_alone_t *alone = calloc(1, sizeof *alone);
     if (!alone)
-        return 0;
+        return false;
     rd_fork_register(RD_FORK_LINGER, &at_fork);
     pthread_mutex_lock(&lock);
     int begun = begin();

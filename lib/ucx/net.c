@@ -225,14 +225,14 @@ static rondo_result_t post(rd_send_t *send, const void *data, size_t bytes, int 
     return result;
 }
 
-/* Returns nonzero if a message has space in its slot for its header and a list. */
-static int fits(rd_ring_t ring, size_t bytes)
+/* Returns true if a message has space in its slot for its header and a list. */
+static bool fits(rd_ring_t ring, size_t bytes)
 {
     return bytes + sizeof(rd_ucx_header_t) + LIST_BYTES <= ring.bytes;
 }
 
-/* Returns nonzero if the message is short and is sent with the one before it, or waits for the next one. */
-static int joins(const rd_send_t *send, size_t bytes, int more)
+/* Returns true if the message is short and is sent with the one before it, or waits for the next one. */
+static bool joins(const rd_send_t *send, size_t bytes, int more)
 {
     const rd_ucx_conn_t *conn = send->link;
     const rd_ucx_net_t *net = conn->peer->net;

@@ -25,7 +25,7 @@ static ucs_status_t drop(rd_ucx_net_t *net, const char *what, uint64_t value)
 }
 
 /* Compares in constant time: an attacker learns nothing from how long a refusal takes. */
-static int token_right(const rd_ucx_net_t *net, const unsigned char *token)
+static bool token_right(const rd_ucx_net_t *net, const unsigned char *token)
 {
     unsigned char difference = 0;
     for (int i = 0; i < RD_UCX_TOKEN; i++)
@@ -48,7 +48,7 @@ static int bits_make(rd_ucx_conn_t *conn)
     return conn->claimed ? 0 : -1;
 }
 
-static int marked(const uint64_t *bits, uint64_t at)
+static bool marked(const uint64_t *bits, uint64_t at)
 {
     return (int)(bits[at / 64] >> (at % 64) & 1);
 }
@@ -125,17 +125,17 @@ static ucs_status_t fetch(rd_ucx_conn_t *conn, uint64_t at, void *descriptor, ch
     return UCS_INPROGRESS;
 }
 
-/* Takes in a credit for what the peer has consumed. Returns nonzero if that is more than was sent. */
-static int credit_wrong(rd_ucx_conn_t *conn, uint64_t consumed)
+/* Takes in a credit for what the peer has consumed. Returns true if that is more than was sent. */
+static bool credit_wrong(rd_ucx_conn_t *conn, uint64_t consumed)
 {
     rd_send_t *send = conn->send;
     if (consumed > send->sent)
-        return 1;
+        return true;
     if (consumed > atomic_load_explicit(&send->head->value, memory_order_relaxed)) { /* an older credit is ignored */
         atomic_store_explicit(&send->head->value, consumed, memory_order_release);
         conn->peer->net->progressed = 1;
     }
-    return 0;
+    return false;
 }
 
 static ucs_status_t take_data(rd_ucx_conn_t *conn, const rd_ucx_header_t *h, void *data, size_t bytes, int announced)

@@ -30,7 +30,7 @@ typedef struct list {
     char items[];
 } list_t;
 
-int rd_ucx_may_rndv(const rd_ucx_net_t *net, const rd_net_direct_t *ask)
+bool rd_ucx_may_rndv(const rd_ucx_net_t *net, const rd_net_direct_t *ask)
 {
     return ask->whole.bytes != 0 && net->base.fetches && (ask->device || rd_ucx_fetches_host());
 }
@@ -49,8 +49,8 @@ static rd_ucx_message_t *unsaid(rd_ucx_gdr_t *d, uint64_t i)
     return &d->sends[(d->said + i) % RD_UCX_PLACES];
 }
 
-/* Returns nonzero if message `i` of those that are not announced yet needs no key of its own. */
-static int repeats(rd_ucx_gdr_t *d, uint64_t i)
+/* Returns true if message `i` of those that are not announced yet needs no key of its own. */
+static bool repeats(rd_ucx_gdr_t *d, uint64_t i)
 {
     return i != 0 && unsaid(d, i)->key == unsaid(d, i - 1)->key;
 }
@@ -135,22 +135,22 @@ void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said)
 
 /* ---- the receiver */
 
-/* Reads the message after the first `*at` bytes. Returns nonzero if there is a whole one. */
-static int item_next(const char *data, size_t bytes, size_t *at, item_t *item, const char **key)
+/* Reads the message after the first `*at` bytes. Returns true if there is a whole one. */
+static bool item_next(const char *data, size_t bytes, size_t *at, item_t *item, const char **key)
 {
     if (bytes - *at < sizeof *item)
-        return 0;
+        return false;
     memcpy(item, data + *at, sizeof *item);
     *at += sizeof *item;
     if (item->zero != 0 || item->key > RD_UCX_KEY_MOST || item->key > bytes - *at)
-        return 0;
+        return false;
     *key = data + *at;
     *at += item->key;
-    return 1;
+    return true;
 }
 
-/* Returns nonzero if its place expects this message, and the sender knows that the place's last message has arrived. */
-static int due(const rd_ucx_gdr_t *d, uint64_t number)
+/* Returns true if its place expects this message, and the sender knows that the place's last message has arrived. */
+static bool due(const rd_ucx_gdr_t *d, uint64_t number)
 {
     uint64_t at = number % RD_UCX_PLACES;
     const rd_ucx_message_t *m = &d->recvs[at];

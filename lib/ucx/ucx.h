@@ -13,6 +13,7 @@
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-compare" /* UCX 1.22's own headers */
+#include <stdbool.h>
 #include <ucp/api/ucp.h>
 #pragma GCC diagnostic pop
 
@@ -171,23 +172,23 @@ rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int place,
 /* `address`: the address on which the bootstrap listens. `place`: the number of lower ranks on this node. */
 rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place);
 void rd_ucx_close(rd_ucx_net_t *net);
-int rd_ucx_fetches_host(void); /* nonzero if host memory is fetched by keys, and not only a device's memory */
+bool rd_ucx_fetches_host(void); /* true if host memory is fetched by keys, and not only a device's memory */
 
 /* ucx_config.c */
 rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
                                    int place);
-int rd_ucx_tls_may(const rd_env_t *env, const char *name); /* whether the transport `name` may be used */
-int rd_ucx_may_fetch(const rd_env_t *env); /* whether it may fetch by keys, from and to a device's memory */
-/* `tls` is RONDO_UCX_TLS. Returns nonzero if host memory uses only tcp, on the interface where ranks meet; other
+bool rd_ucx_tls_may(const rd_env_t *env, const char *name); /* whether the transport `name` may be used */
+bool rd_ucx_may_fetch(const rd_env_t *env); /* whether it may fetch by keys, from and to a device's memory */
+/* `tls` is RONDO_UCX_TLS. Returns true if host memory uses only tcp, on the interface where ranks meet; other
  * transports that it may name move what lies on GPUs. */
-int rd_ucx_tcp_alone(const char *tls);
+bool rd_ucx_tcp_alone(const char *tls);
 const char *rd_ucx_fragile(void);
-/* Returns nonzero if this UCX may end the process when a peer is lost while a message is announced to it, because that
+/* Returns true if this UCX may end the process when a peer is lost while a message is announced to it, because that
  * is forced, or because the message goes directly from GPU to GPU. */
-int rd_ucx_announcing_ends(void);
-/* Returns nonzero if this UCX ends the process when a worker is closed that could not yet send its answer to a peer's
+bool rd_ucx_announcing_ends(void);
+/* Returns true if this UCX ends the process when a worker is closed that could not yet send its answer to a peer's
  * first message. */
-int rd_ucx_answer_ends(void);
+bool rd_ucx_answer_ends(void);
 
 /* exchange.c */
 /* Collective, also for a rank whose own rd_ucx_open failed with `opened`, so that all ranks learn of it. Refuses
@@ -213,8 +214,8 @@ void rd_ucx_gdr_say(rd_ucx_net_t *net);
  * nothing more. */
 void rd_ucx_offers_back(rd_ucx_peer_t *peer, int said);
 
-/* wireup.c. The first returns nonzero if every rank greets every other one. */
-int rd_ucx_wires_all(const rd_ucx_net_t *net);
+/* wireup.c. The first returns true if every rank greets every other one. */
+bool rd_ucx_wires_all(const rd_ucx_net_t *net);
 rondo_result_t rd_ucx_wireup(rd_ucx_net_t *net, const rd_env_t *env);
 void rd_ucx_seek(rd_transport_t *transport, int rank);
 
@@ -241,7 +242,7 @@ void rd_ucx_header_fill(rd_ucx_header_t *header, const rd_ucx_net_t *net, int ch
 void rd_ucx_say_bye(rd_ucx_net_t *net, int zcopies_alone); /* sends the farewells, once to each peer */
 /* Ends all endpoints. Returns 0 if UCX has not completed everything, and so would end the process if the worker were
  * destroyed. */
-int rd_ucx_disconnect(rd_ucx_net_t *net);
+bool rd_ucx_disconnect(rd_ucx_net_t *net);
 
 /* net.c */
 const char *rd_ucx_version(void); /* "ucx 1.13.1" */
@@ -256,12 +257,12 @@ rondo_result_t rd_ucx_farewell(const rd_transport_t *transport, int rank);
 void rd_ucx_leave(rd_transport_t *transport);
 void rd_ucx_destroy(rd_transport_t *transport);
 /* For a network that has left in order: */
-int rd_ucx_unread(rd_ucx_net_t *net); /* nonzero if something might be lost if it were closed now */
+bool rd_ucx_unread(rd_ucx_net_t *net); /* true if something might be lost if it were closed now */
 void rd_ucx_end(rd_ucx_net_t *net);
 
 /* linger.c */
-/* Returns nonzero if the network will be closed later, when all has been read; the caller then no longer owns it. */
-int rd_ucx_linger(rd_ucx_net_t *net);
+/* Returns true if the network will be closed later, when all has been read; the caller then no longer owns it. */
+bool rd_ucx_linger(rd_ucx_net_t *net);
 
 /* receive.c */
 ucs_status_t rd_ucx_arrive(void *net, const void *header, size_t header_bytes, void *data, size_t bytes,

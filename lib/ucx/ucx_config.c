@@ -14,13 +14,13 @@
 #include "ucx/ucx.h"
 
 /* Finds the name of the interface that has this address. */
-static int iface_of(const char *address, char name[IF_NAMESIZE])
+static bool iface_of(const char *address, char name[IF_NAMESIZE])
 {
     char text[INET6_ADDRSTRLEN];
     int found = 0;
     struct ifaddrs *all = NULL;
     if (getifaddrs(&all) != 0)
-        return 0;
+        return false;
     for (struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
         int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
         if (family == AF_INET)
@@ -69,8 +69,8 @@ static const char *said(const char *name)
     return ours ? ours : getenv(variable + strlen("RONDO_"));
 }
 
-/* Returns nonzero if the loaded UCX is 1.FIRST to 1.LAST. */
-static int ucx_is_of(unsigned first, unsigned last)
+/* Returns true if the loaded UCX is 1.FIRST to 1.LAST. */
+static bool ucx_is_of(unsigned first, unsigned last)
 {
     unsigned major = 0, minor = 0;
     sscanf(ucp_get_version_string(), "%u.%u", &major, &minor);
@@ -87,7 +87,7 @@ static const char *name_of(const char *transport, const char *name)
 /* When a peer is lost that had an announced message on its way, 1.16 to 1.21 read their registration cache, and crash
  * if there is none (ucp_request_memh_invalidate; tried with each of these). With the cache, Ubuntu's 1.16.0 hit an
  * assertion of its own in two of four runs of test/ucx/net. */
-int rd_ucx_announcing_ends(void)
+bool rd_ucx_announcing_ends(void)
 {
     return ucx_is_of(16, 21);
 }
@@ -99,19 +99,19 @@ const char *rd_ucx_fragile(void)
 }
 
 /* The process ends by an assertion of ucp_request_send_state_ff. */
-int rd_ucx_answer_ends(void)
+bool rd_ucx_answer_ends(void)
 {
     return ucx_is_of(0, 13);
 }
 
-int rd_ucx_tcp_alone(const char *tls)
+bool rd_ucx_tcp_alone(const char *tls)
 {
     int tcp = 0;
     while (*tls != 0) {
         size_t length = strcspn(tls, ",");
         if (strncmp(tls, "cuda", 4) != 0 && strncmp(tls, "gdr_copy", 8) != 0) {
             if (length != 3 || strncmp(tls, "tcp", 3) != 0)
-                return 0;
+                return false;
             tcp = 1;
         }
         tls += length + (tls[length] == ',');
@@ -173,8 +173,8 @@ static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
     } else if (rd_ucx_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {
         rd_log(net->ctx, RD_LOG_WARN,
-               "UCX %s may end this process when a rank is lost: RNDV_THRESH is set, and it "
-               "does not bear that while a message is announced",
+               "UCX %s may end this process if a rank is lost while a message is announced, which it does only because "
+               "RNDV_THRESH is set: unset it",
                ucp_get_version_string());
     }
     if (result == RONDO_SUCCESS && !said("ZCOPY_THRESH"))
@@ -184,14 +184,14 @@ static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone
     return result;
 }
 
-int rd_ucx_tls_may(const rd_env_t *env, const char *name)
+bool rd_ucx_tls_may(const rd_env_t *env, const char *name)
 {
     const char *tls = env->ucx_tls;
     return tls[0] == 0 || strstr(tls, name) || strstr(tls, "all");
 }
 
-/* Returns nonzero if the memory of GPUs may be moved. */
-static int device_tls(const rd_env_t *env)
+/* Returns true if the memory of GPUs may be moved. */
+static bool device_tls(const rd_env_t *env)
 {
     return env->gdr != 0 && rd_ucx_tls_may(env, "cuda");
 }
@@ -236,7 +236,7 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
 /* UCX lets everybody who speaks its protocol fetch by keys, so it is only enabled where there may be device memory to
  * fetch. Up to 1.18, where a peer's failure must be tolerated, UCX fetches in software, through the host; its older
  * protocols do so, too. */
-int rd_ucx_may_fetch(const rd_env_t *env)
+bool rd_ucx_may_fetch(const rd_env_t *env)
 {
     const char *protocols = said("PROTO_ENABLE");
     int older = protocols && (strchr("nN0", *protocols) || strcasecmp(protocols, "off") == 0);

@@ -2,6 +2,8 @@
 #ifndef RD_UCX_UCX_GDR_H
 #define RD_UCX_UCX_GDR_H
 
+#include <stdbool.h>
+
 #include "ucx/ucx.h"
 
 /* A sender's next message may overtake what completes the one before, so the receiver has more places. */
@@ -54,7 +56,7 @@ void rd_ucx_over(rd_ucx_message_t *message);
 rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *message);
 
 /* rndv.c */
-int rd_ucx_may_rndv(const rd_ucx_net_t *net, const rd_net_direct_t *ask);
+bool rd_ucx_may_rndv(const rd_ucx_net_t *net, const rd_net_direct_t *ask);
 rondo_result_t rd_ucx_rts(rd_ucx_peer_t *peer); /* sends all offers that have not been sent yet */
 rondo_result_t rd_ucx_get(rd_ucx_message_t *message);
 

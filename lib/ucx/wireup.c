@@ -18,7 +18,7 @@
 
 #define MEET_MOST 64 /* the most ranks; larger communicators connect on first use */
 
-int rd_ucx_wires_all(const rd_ucx_net_t *net)
+bool rd_ucx_wires_all(const rd_ucx_net_t *net)
 {
     return net->nranks <= MEET_MOST;
 }

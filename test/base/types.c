@@ -19,6 +19,7 @@ static int failures;
 /* One letter a type, in the enum's order: integer, floating, complex, bool, pair. */
 static const char kinds[] = "iiiiiiiiffffffccbpppppp";
 static const size_t sizes[] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1, 8, 16, 1, 8, 16, 8, 16, 8, 16};
+_Static_assert(sizeof kinds - 1 == RONDO_NUM_TYPES && sizeof sizes / sizeof sizes[0] == RONDO_NUM_TYPES, "each type");
 /* Per operator, the letters of the types that it makes sense for. */
 static const char *const allowed[] = {"ifcb", "ifcb", "if", "if", "ifc", "ib", "ib", "ib", "ib", "ib", "ib", "p", "p"};
 

@@ -131,7 +131,7 @@ try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=INFO NCCL_ALGO='Tree;allgather:P
 silent 'NCCL INFO'
 cat "$dir"/file.* >"$dir/log" 2>&1
 says 'NCCL_ALGO: .*RONDO_ALGO=allreduce=tree,reduce=tree,broadcast=tree,allgather=pat$'
-says 'RONDO_PROTO=simple stands above'
+says 'RONDO_PROTO=simple takes precedence'
 try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=^INIT NCCL_FOO=1 "$dir/linked"
 says 'NCCL_FOO means nothing'
 silent 'Init COMPLETE'

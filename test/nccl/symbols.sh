@@ -1,6 +1,7 @@
 #!/bin/sh
 # libnccl.so.2 exports what rondo-info --nccl lists, each function as a strong pncclX and a weak ncclX at one address, and
-# nothing else; what nccl.h declares is among it, and doc/nccl.md names the same.
+# nothing else; what nccl.h declares is among it, and doc/nccl.md names the same. Its table of variables is that of
+# rondo-info --nccl, word by word.
 set -u
 library=${top_builddir:-.}/.libs/libnccl.so.2
 header=${top_srcdir:-$(dirname "$0")/../..}/lib/nccl/nccl.h
@@ -23,6 +24,11 @@ others=$(grep -v ' [TVW] p\{0,1\}nccl' "$dir/all")
 
 sed -n 's/^| `nccl\([A-Za-z0-9]*\)` |.*/\1/p' "${header%/lib/nccl/nccl.h}/doc/nccl.md" | sort | diff - "$dir/listed" ||
     { echo "doc/nccl.md and rondo-info --nccl differ"; failed=1; }
+
+"$top_builddir/rondo-info" --nccl | sed -n 's/^ *\(NCCL_.*\)/\1/p' | tr -s ' ' >"$dir/variables"
+[ "$(wc -l <"$dir/variables")" -ge 20 ] || { echo "rondo-info --nccl lists too few variables"; failed=1; }
+sed -n 's/^| `\(NCCL_[A-Z0-9_]*\)` |\(.*\) |$/\1\2/p' "${header%/lib/nccl/nccl.h}/doc/nccl.md" | tr -d '`|' | tr -s ' ' |
+    diff - "$dir/variables" || { echo "doc/nccl.md (<) and rondo-info --nccl (>) say different things of a variable"; failed=1; }
 
 for name in $(sed -n 's/^[a-z].*[ *]p\{0,1\}nccl\([A-Z][A-Za-z0-9]*\)(.*/\1/p' "$header" | sort -u); do
     grep -qx "$name" "$dir/listed" || { echo "declared in nccl.h, but not exported: nccl$name"; failed=1; }

@@ -1,4 +1,4 @@
-/* The watch: a rank that is killed is named on every survivor, on its node (pidfd) and on others (sockets, passed on),
+/* Liveness: a rank that is killed is named on every survivor, on its node (pidfd) and on others (sockets, passed on),
  * also while a forked child of it lives; a rank that leaves in order is not taken for dead; an abort is heard by all;
  * no thread and no descriptor is left. */
 #include <dirent.h>
@@ -35,7 +35,7 @@ static int count_in(const char *dir)
     return n;
 }
 
-static int has_left(void *arg, int rank)
+static bool has_left(void *arg, int rank)
 {
     return ((const trial_t *)arg)->left[rank];
 }

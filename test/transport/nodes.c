@@ -4,11 +4,13 @@
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "sched/algo.h"
 #include "util/harness.h"
 #include "util/operation.h"
 
@@ -125,13 +127,21 @@ static int force(layout_t *l, const char *algo)
     return bad;
 }
 
+/* Returns true if the algorithm is for several nodes and for nothing else. */
+static bool is_between_nodes(const rd_algo_t *algo)
+{
+    static const int node_of[] = {0, 0, 1, 1};
+    const rd_shape_t one = {4, 1, NULL}, two = {4, 2, node_of};
+
+    return algo->colls && algo->excluded(&(rd_sched_args_t){.shape = &one}) &&
+           !algo->excluded(&(rd_sched_args_t){.shape = &two});
+}
+
 int main(void)
 {
-    static const char *const algos[] = {"hier_ring",     "hier_tree", "hier_rd",
-                                        "hier_binomial", "hier_pat",  "hier_direct"};
     static const int layouts[][2] = {{2, 0}, {2, 1}, {3, 0}, {4, 0}}; /* by four nodes blocks move by twos */
     layout_t *l = mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int bad = 0, i, nranks;
+    int bad = 0, forced = 0, i, nranks;
 
     test_begin("nodes", 170);
     if (l == MAP_FAILED)
@@ -143,8 +153,16 @@ int main(void)
             if (nranks >= l->nnodes)
                 bad += test_run(TEST_PROCESSES, nranks, 40, body, l);
         }
-    for (i = 0; i < 6 && bad == 0 && !l->unsupported; i++)
-        bad += force(l, algos[i]);
+    for (i = 0; rd_algos[i] && bad == 0 && !l->unsupported; i++) {
+        if (is_between_nodes(rd_algos[i])) {
+            bad += force(l, rd_algos[i]->name);
+            forced++;
+        }
+    }
+    if (!bad && !l->unsupported && forced == 0) {
+        printf("nodes: FAILED: no card is for several nodes alone\n");
+        bad++;
+    }
     if (!bad && l->unsupported) {
         printf("nodes: skipped: the library is built without a network transport\n");
         return TEST_SKIPPED;

@@ -42,9 +42,9 @@ static struct {
 static _Atomic int keys, requests, got;
 static _Atomic unsigned turn;
 
-int rd_ucx_fetches_host(void)
+bool rd_ucx_fetches_host(void)
 {
-    return 1;
+    return true;
 }
 
 int played_get_left(void)

@@ -21,7 +21,7 @@ typedef struct {
     int size, bits, is_signed, exponent, mantissa, second;
 } type_info_t;
 
-static const type_info_t types[RONDO_NUM_TYPES] = {
+static const type_info_t types[] = {
     [RONDO_INT8] = {"int8", INTEGER, 1, 8, 1, 0, 0, 0},
     [RONDO_UINT8] = {"uint8", INTEGER, 1, 8, 0, 0, 0, 0},
     [RONDO_INT16] = {"int16", INTEGER, 2, 16, 1, 0, 0, 0},
@@ -46,6 +46,7 @@ static const type_info_t types[RONDO_NUM_TYPES] = {
     [RONDO_FLOAT32_FLOAT32] = {"float32_float32", PAIR, 8, 32, 1, 8, 23, 4},
     [RONDO_FLOAT64_FLOAT64] = {"float64_float64", PAIR, 16, 64, 1, 11, 52, 8},
 };
+_Static_assert(sizeof types / sizeof types[0] == RONDO_NUM_TYPES, "a row for each type");
 
 static const char *const op_names[RONDO_NUM_OPS] = {"sum",  "prod", "min", "max",  "avg",    "band",  "bor",
                                                     "bxor", "land", "lor", "lxor", "minloc", "maxloc"};

@@ -302,7 +302,9 @@ rondo_result_t rd_cuda_copy_over(rd_cuda_t *cuda, char *to, const char *from, si
         result = RONDO_SUCCESS;
     }
     rd_device_back(before, cuda->device);
-    return error == cudaSuccess ? result : rd_cuda_error(cuda->team->ctx, error, "memory aside");
+    return error == cudaSuccess
+               ? result
+               : rd_cuda_error(cuda->team->ctx, error, "allocating a copy of a buffer that overlaps its result");
 }
 
 /* A reduce_scatter by tables is done as a reduction to each rank in turn: blocks of different lengths have different

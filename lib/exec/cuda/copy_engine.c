@@ -95,7 +95,7 @@ static void set_mark(copies_t *c, int number)
 static void take(copies_t *c, cudaError_t error)
 {
     if (error != cudaSuccess)
-        c->result = rd_cuda_error(c->cuda->team->ctx, error, "an operation by copies");
+        c->result = rd_cuda_error(c->cuda->team->ctx, error, "an operation by copy engines");
 }
 
 /* Launches a meeting. `behind`: this rank has read since the last meeting. */

@@ -58,7 +58,7 @@ static int in_use(int count, int *elsewhere)
 static rondo_result_t not_here(int elsewhere)
 {
     return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
-                    "the program uses CUDA device %d, and this thread has gone to none: call cudaSetDevice in it, or "
+                    "the program uses CUDA device %d, but this thread has selected none: call cudaSetDevice in it, or "
                     "set config->device (RONDO_DEVICE_HOST: host memory)",
                     elsewhere);
 }

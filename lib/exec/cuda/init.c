@@ -71,11 +71,11 @@ rondo_result_t rd_cuda_check(rd_cuda_t *cuda)
     if (rd_health_check(team->health) != RONDO_SUCCESS)
         return rd_health_check(team->health);
     if (failed == RD_KFAILED_DIFFERS)
-        return rd_health_fail(
-            team->health, RONDO_ERR_MISMATCH, late,
-            "rank %d (%s) has called another operation by copies than this rank, or with a buffer that "
-            "lies elsewhere: all must be at the same offset of the same registration (RONDO_CUDA_COPY)",
-            late, rd_health_whois(team->health, late));
+        return rd_health_fail(team->health, RONDO_ERR_MISMATCH, late,
+                              "rank %d (%s) has called another operation by copy engines than this rank, or with a "
+                              "buffer that lies elsewhere: all buffers must be at the same offset of the same "
+                              "registration (RONDO_CUDA_COPY)",
+                              late, rd_health_whois(team->health, late));
     if (failed == RD_KFAILED_LEFT)
         return rd_health_fail(team->health, RONDO_ERR_REMOTE, late,
                               "rank %d (%s) has left an operation before this rank had copied its buffer", late,

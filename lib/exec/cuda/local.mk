@@ -1,4 +1,4 @@
-# Layer 7: the host's side of GPUs.
+# Layer 8: the host's side of GPUs.
 librondo_core_la_SOURCES += \
 	lib/exec/cuda/cuda.h
 

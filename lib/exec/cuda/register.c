@@ -220,8 +220,8 @@ static rondo_result_t register_all(rd_cuda_t *cuda, void *buffer, size_t bytes, 
         *number = (int)(r - cuda->registered->all);
     if (team->rank == 0 && result == RONDO_SUCCESS)
         rd_log(team->ctx, RD_LOG_INFO, "a buffer of %zu bytes is registered%s", bytes,
-               made ? ": long messages go straight into it"
-                    : ", which makes nothing faster: a rank cannot map another one's, or there are too many");
+               made ? ": peers write long messages into it directly"
+                    : ", but no operation uses that: a rank cannot map a peer's buffer, or too many are registered");
     return result;
 }
 

@@ -136,11 +136,12 @@ static void warn_of_sharing(const rd_cuda_t *cuda)
         (void)cudaGetLastError();
     if (cuda->sharing > together && mps)
         rd_log(ctx, RD_LOG_WARN,
-               "%d ranks share one GPU under MPS: right, but each has %d of its multiprocessors for its operations",
+               "%d ranks share one GPU under MPS: operations work, but each rank has only %d of its multiprocessors",
                cuda->sharing, (int)cuda->limits.blocks);
     else if (cuda->sharing > together)
         rd_log(ctx, RD_LOG_WARN,
-               "%d ranks share one GPU: right, but without MPS processes take turns on it, milliseconds a step",
+               "%d ranks share one GPU: operations work, but without MPS the processes take turns on it, and a step "
+               "takes milliseconds",
                cuda->sharing);
     if (together > 1)
         rd_log(ctx, RD_LOG_WARN,
@@ -287,10 +288,11 @@ static void distinguish(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
         return;
     if (missed->peer >= 0 && missed->peer < cuda->k.nranks)
         snprintf(peer, sizeof peer, "that of rank %d at %s", missed->peer, cuda->peers[missed->peer].bus);
-    rd_log(cuda->team->ctx, RD_LOG_INFO,
-           "the GPU of rank %d at %s does not reach %s (%.*s): all goes through pinned host memory, at some tens of "
-           "GB/s a GPU instead of hundreds, and several us more a step",
-           r, cuda->peers[r].bus, peer, (int)sizeof missed->why, missed->why);
+    rd_log(
+        cuda->team->ctx, RD_LOG_INFO,
+        "the GPU of rank %d at %s does not reach %s (%.*s): all data goes through pinned host memory, at some tens of "
+        "GB/s a GPU instead of hundreds, and a step takes several microseconds more",
+        r, cuda->peers[r].bus, peer, (int)sizeof missed->why, missed->why);
 }
 
 static rd_gpu_path_t own_path(const rd_cuda_t *cuda)
@@ -377,7 +379,7 @@ rondo_result_t rd_import_windows(rd_cuda_t *cuda)
         cuda->limits.host_windows = 1;
         rd_window_layout(cuda, cuda->team->env, (int)cuda->limits.blocks);
     } else if (cuda->k.rank == 0) {
-        rd_log(cuda->team->ctx, RD_LOG_INFO, "RONDO_P2P=0: all goes through pinned host memory");
+        rd_log(cuda->team->ctx, RD_LOG_INFO, "RONDO_P2P is 0: all data goes through pinned host memory");
     }
     rd_limits_sliced(&cuda->limits, cuda->team->env);
     return rd_window_host_map(cuda);

@@ -1,4 +1,4 @@
-# Layer 5: the executor on host memory.
+# Layer 6: the executor on host memory.
 librondo_core_la_SOURCES += \
 	lib/exec/host/cma_step.c \
 	lib/exec/host/cma_step.h \

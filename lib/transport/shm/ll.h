@@ -10,6 +10,7 @@
 #ifndef RD_TRANSPORT_SHM_LL_H
 #define RD_TRANSPORT_SHM_LL_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "transport/conn.h"
@@ -35,7 +36,7 @@ static inline void rd_granule_store(char *granule, uint64_t data, uint64_t seque
     __asm__ volatile("" ::: "memory");
 }
 
-static inline int rd_granule_load(const char *granule, uint64_t sequence, uint64_t *data)
+static inline bool rd_granule_load(const char *granule, uint64_t sequence, uint64_t *data)
 {
     __m128i both;
     __asm__ volatile("movdqa %1, %0" : "=x"(both) : "m"(*(const __m128i *)granule) : "memory");
@@ -50,7 +51,7 @@ static inline void rd_granule_store(char *granule, uint64_t data, uint64_t seque
     atomic_store_explicit(&words[1], sequence, memory_order_release);
 }
 
-static inline int rd_granule_load(const char *granule, uint64_t sequence, uint64_t *data)
+static inline bool rd_granule_load(const char *granule, uint64_t sequence, uint64_t *data)
 {
     _Atomic uint64_t *words = (_Atomic uint64_t *)granule;
     int there = atomic_load_explicit(&words[1], memory_order_acquire) == sequence;
@@ -64,11 +65,11 @@ static inline uint32_t rd_ll_lines(size_t bytes)
     return (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA);
 }
 
-/* Returns nonzero if there are credits for a message of `lines`. */
-static inline int rd_ll_may_send(rd_send_t *s, uint32_t lines)
+/* Returns true if there are credits for a message of `lines`. */
+static inline bool rd_ll_may_send(rd_send_t *s, uint32_t lines)
 {
     if (s->ll_sent + lines - s->ll_credit <= s->lines_mask + 1u)
-        return 1;
+        return true;
     s->ll_credit = atomic_load_explicit(&s->ll_head->value, memory_order_acquire);
     return s->ll_sent + lines - s->ll_credit <= s->lines_mask + 1u;
 }
@@ -112,22 +113,22 @@ static inline void rd_ll_line_store(char *line, uint64_t sequence, const char *d
     rd_granule_store(line + RD_LINE - RD_LL_GRANULE, first, sequence);
 }
 
-/* Loads `part` bytes from the line. Returns 0 if the line is not there yet. */
-static inline int rd_ll_line_load(const char *line, uint64_t sequence, char *data, size_t part)
+/* Loads `part` bytes from the line. Returns false if the line is not there yet. */
+static inline bool rd_ll_line_load(const char *line, uint64_t sequence, char *data, size_t part)
 {
     uint64_t first, word;
     size_t at = 8;
 
     if (!rd_granule_load(line + RD_LINE - RD_LL_GRANULE, sequence, &first))
-        return 0;
+        return false;
     if (part < 8) {
         rd_ll_tail_put(data, first, part);
-        return 1;
+        return true;
     }
     memcpy(data, &first, 8);
     if (part == RD_LL_LINE_DATA) {
         memcpy(data + 8, line, RD_LL_LINE_DATA - 8);
-        return 1;
+        return true;
     }
     for (; at + 8 <= part; at += 8)
         memcpy(data + at, line + at - 8, 8);
@@ -135,7 +136,7 @@ static inline int rd_ll_line_load(const char *line, uint64_t sequence, char *dat
         memcpy(&word, line + at - 8, 8);
         rd_ll_tail_put(data + at, word, part - at);
     }
-    return 1;
+    return true;
 }
 
 static inline size_t rd_ll_part(size_t bytes)
@@ -165,16 +166,16 @@ static inline void rd_ll_send(rd_send_t *s, const char *data, size_t bytes)
 }
 
 /* Copies the next message to `data` if all of it has arrived. Nothing is consumed. */
-static inline int rd_ll_peek(const rd_recv_t *r, char *data, size_t bytes)
+static inline bool rd_ll_peek(const rd_recv_t *r, char *data, size_t bytes)
 {
     uint64_t number = r->ll_received;
 
     for (size_t part; bytes; bytes -= part, data += part, number++) {
         part = rd_ll_part(bytes);
         if (!rd_ll_line_load(r->lines + (number & r->lines_mask) * RD_LINE, number + 1, data, part))
-            return 0;
+            return false;
     }
-    return 1;
+    return true;
 }
 
 /* Consumes the message. Credits go back a quarter of the ring at a time: a message is at most half of the ring, so the

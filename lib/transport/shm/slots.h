@@ -3,14 +3,16 @@
 #ifndef RD_TRANSPORT_SHM_SLOTS_H
 #define RD_TRANSPORT_SHM_SLOTS_H
 
+#include <stdbool.h>
+
 #include "transport/transport.h"
 
-static inline int rd_slot_may_send(rd_send_t *s, size_t bytes)
+static inline bool rd_slot_may_send(rd_send_t *s, size_t bytes)
 {
     uint32_t mask = rd_send_ring(s, bytes).mask;
 
     if (s->sent - s->credit <= mask)
-        return 1;
+        return true;
     s->credit = atomic_load_explicit(&s->head->value, memory_order_acquire);
     return s->sent - s->credit <= mask;
 }
@@ -44,10 +46,10 @@ static inline rondo_result_t rd_slot_zcopy(rd_send_t *s, const void *data, size_
     return s->ops->post_zcopy(s, data, bytes, more);
 }
 
-static inline int rd_slot_arrived(rd_recv_t *r)
+static inline bool rd_slot_arrived(rd_recv_t *r)
 {
     if (r->seen != r->received)
-        return 1;
+        return true;
     r->seen = atomic_load_explicit(&r->tail->value, memory_order_acquire);
     return r->seen != r->received;
 }

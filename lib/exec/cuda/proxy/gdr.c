@@ -86,8 +86,7 @@ rondo_result_t rd_gdr_deal(rd_proxy_channel_t *channel, rd_proxy_path_lane_t *la
 
     if (channel->number || !channel->dealt || count < 1 || count > RD_KGDR_RUN)
         return rd_error(channel->path->cuda->team->ctx, RONDO_ERR_INTERNAL,
-                        "a kernel asks proxy channel %d for %u messages straight from GPU to GPU", channel->number,
-                        count);
+                        "a kernel asks proxy channel %d for %u GDR messages", channel->number, count);
     atomic_store(&completion->pending, (int)count);
     lane->taken++;
     for (uint32_t i = 0; i < count; i++) {

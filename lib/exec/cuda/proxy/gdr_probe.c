@@ -62,14 +62,14 @@ static rondo_result_t cancel(rd_proxy_path_t *s, rd_queue_t *by, rondo_result_t 
 
     if (result == RONDO_ERR_TIMEOUT)
         rd_health_fail(by->health, result, peer,
-                       "no message between GPUs came from or went to rank %d (%s) within %lld ms", peer,
+                       "the probe of GDR exchanged no message with rank %d (%s) within %lld ms", peer,
                        rd_health_whois(by->health, peer), (long long)by->team->env->create_timeout_ms);
     else
-        rd_health_fail(by->health, result, -1, "no message between GPUs can be tried: %s", rd_thread_error());
+        rd_health_fail(by->health, result, -1, "the probe of GDR could not send a message: %s", rd_thread_error());
     rd_transport_cancel(by->net);
-    return rd_health_fail(
-        s->cuda->team->health, rd_health_check(by->health), atomic_load(&by->health->stop.failed_rank),
-        "%s (when messages between GPUs were tried, which RONDO_GDR=0 leaves out)", by->health->stop.text);
+    return rd_health_fail(s->cuda->team->health, rd_health_check(by->health),
+                          atomic_load(&by->health->stop.failed_rank),
+                          "%s (during the probe of GDR, which RONDO_GDR=0 leaves out)", by->health->stop.text);
 }
 
 /* Each rank sends to the one that is `k` ranks behind it, if that is on another node. */
@@ -261,7 +261,7 @@ static void decide_beside(rd_proxy_path_t *s, const path_t *all)
         return;
     if (team->env->gdr == 1 && team->rank == 0)
         rd_log(team->ctx, RD_LOG_WARN,
-               "messages go by GDR between GPUs, as RONDO_GDR=1 says, and may wait for ever: %s", why);
+               "messages between GPUs go by GDR, because RONDO_GDR is 1, and may wait for ever: %s", why);
     if (team->env->gdr == 1)
         return;
     s->direct = 0;
@@ -325,5 +325,5 @@ rondo_result_t rd_gdr_find(rd_proxy_path_t *s)
         return result;
     rd_boot_farewell_alike(team->boot);
     return rd_error(team->ctx, RONDO_ERR_UNSUPPORTED,
-                    "RONDO_GDR is 1, and there is no direct path between the GPUs of different nodes: %s", s->way);
+                    "RONDO_GDR is 1, but GDR does not work between the GPUs of different nodes: %s", s->way);
 }

@@ -1,4 +1,4 @@
-# Layer 7: GPU data through proxies, between nodes.
+# Layer 8: GPU data through proxies, between nodes.
 if HAVE_CUDA
 librondo_core_la_SOURCES += \
 	lib/exec/cuda/proxy/gdr.c \

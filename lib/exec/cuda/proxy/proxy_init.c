@@ -102,7 +102,7 @@ static rondo_result_t memory(rd_proxy_path_t *s)
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer((void **)&pinned, s->area->pinned, 0);
     if (error != cudaSuccess)
-        return rd_cuda_error(team->ctx, error, "memory to stage data in");
+        return rd_cuda_error(team->ctx, error, "allocating the pinned memory of the proxies");
     s->k.lanes = (rd_klane_t *)(void *)pinned;
     s->k.area = pinned + RD_PROXY_PATH_LANES_BYTES;
     s->k.inlined = pinned + RD_PROXY_PATH_INLINE_AT;
@@ -211,25 +211,26 @@ static void say_what_was_made(const rd_proxy_path_t *s)
     if (team->node->nnodes == 1)
         rd_log(team->ctx, RD_LOG_INFO,
                "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data goes by proxies through %zu "
-               "MB of "
-               "pinned memory a rank, by %d threads",
+               "MB of pinned memory a rank, which %d threads serve",
                team->nranks, RD_KRANKS, s->area->bytes >> 20, s->nchannels);
     else if (s->direct)
         rd_log(team->ctx, RD_LOG_INFO,
-               "CUDA between %d nodes: messages of %zu bytes and more go by GDR from GPU to GPU (%s), all else is "
-               "staged through %zu MB of pinned memory a rank, both by %d threads",
+               "CUDA between %d nodes: messages of %zu bytes and more go by GDR (%s), all other data goes by proxies "
+               "through "
+               "%zu MB of pinned memory a rank; %d threads serve both",
                team->node->nnodes, s->direct, s->way, s->area->bytes >> 20, s->nchannels);
     else
         rd_log(team->ctx, RD_LOG_INFO,
-               "CUDA between %d nodes: no direct path (%s), data goes by proxies through %zu MB of pinned memory a "
-               "rank, by "
-               "%d threads",
+               "CUDA between %d nodes: no message goes by GDR (%s), all data goes by proxies through %zu MB of pinned "
+               "memory "
+               "a rank, which %d threads serve",
                team->node->nnodes, s->way, s->area->bytes >> 20, s->nchannels);
     if (team->cores_each < 2)
         rd_log(
             team->ctx, RD_LOG_WARN,
-            "a rank has one core, for itself and for the thread that moves its GPU's data by the host: operations may "
-            "take milliseconds. Give it more: mpirun --bind-to none or --map-by slot:PE=4, srun --cpus-per-task=4");
+            "a rank has one core, which it shares with the proxy thread that moves its GPU's data: operations may take "
+            "milliseconds. Give each rank more cores: mpirun --bind-to none or --map-by slot:PE=4, srun "
+            "--cpus-per-task=4");
 }
 
 rondo_result_t rd_proxy_path_create(rd_cuda_t *cuda)
