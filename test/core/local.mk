@@ -10,6 +10,7 @@ check_PROGRAMS += \
 	test/core/one_process \
 	test/core/shrink_survivors \
 	test/core/signature_mismatch \
+	test/core/split_kill \
 	test/core/transports
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
@@ -21,6 +22,7 @@ test_core_lifetime_use_after_end_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
 test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
+test_core_split_kill_LDADD = libtest.la
 
 script_tests += \
 	test/core/shrink_mpirun.sh
