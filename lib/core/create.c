@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/fork.h"
 #include "node/agree.h"
 #include "core/lifetime.h"
@@ -181,8 +182,13 @@ static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *lay
     }
     if (result != RONDO_SUCCESS || comm->node.nnodes == 1 || comm->device >= 0)
         return result;
+    rd_fd_noted_t noted;
     result = rd_transport_choose(&ops, &args);
-    return result == RONDO_SUCCESS ? add_transport(comm, ops, &args) : result;
+    rd_fd_note(&noted);
+    if (result == RONDO_SUCCESS)
+        result = add_transport(comm, ops, &args);
+    rd_fd_close_on_exec(&noted);
+    return result;
 }
 
 /* Makes one layout for all ranks: every node is laid out like the fullest. A CUDA communicator's data does not use
@@ -295,9 +301,9 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
 }
 
 /* Makes a communicator. If `env` is NULL, the settings are read from the environment. */
-static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                           const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting,
-                           rondo_comm_t parent)
+static rondo_result_t make_all(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                               const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting,
+                               rondo_comm_t parent)
 {
     rondo_comm_t made = aligned_alloc(RD_LINE, (sizeof *made + RD_LINE - 1) / RD_LINE * RD_LINE);
     rondo_result_t result;
@@ -329,6 +335,17 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     atomic_store(&made->alive, rd_comm_mark);
     *comm = made;
     return RONDO_SUCCESS;
+}
+
+/* Other libraries open descriptors here, too. */
+static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                           const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting,
+                           rondo_comm_t parent)
+{
+    rd_fd_guard_begin();
+    rondo_result_t result = make_all(comm, nranks, id, rank, config, env, meeting, parent);
+    rd_fd_guard_end();
+    return result;
 }
 
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,

@@ -209,19 +209,12 @@ static void *run(void *arg)
     }
 }
 
-static int kept(int fd)
-{
-    if (fd >= 0)
-        rd_fd_keep(fd);
-    return fd;
-}
-
 static int start(void)
 {
     struct epoll_event wake = {.events = EPOLLIN, .data.u64 = WAKE};
     rd_fd_fork_lock();
-    epoll_fd = kept(epoll_create1(EPOLL_CLOEXEC));
-    wake_fd = kept(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    epoll_fd = rd_fd_keep(epoll_create1(EPOLL_CLOEXEC));
+    wake_fd = rd_fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rd_fd_fork_unlock();
     if (epoll_fd < 0 || wake_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &wake) != 0)
         goto close;

@@ -1,4 +1,5 @@
 check_PROGRAMS += \
+	test/core/closed_descriptors \
 	test/core/group_memory \
 	test/core/groups \
 	test/core/lifetime_cancel_reads \
@@ -12,6 +13,7 @@ check_PROGRAMS += \
 	test/core/signature_mismatch \
 	test/core/split_kill \
 	test/core/transports
+test_core_closed_descriptors_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
 test_core_lifetime_create_destroy_LDADD = libtest.la
