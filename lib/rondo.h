@@ -245,7 +245,9 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
 
 /* Divides: collective over all ranks of `comm`. Ranks of one color (0 or more) become a communicator, numbered by
  * ascending key, ties by their rank in `comm`. A negative color joins none: *newcomm is NULL. The caller's process
- * keeps `comm`, which is as it was. */
+ * keeps `comm`, which is as it was. A config that is refused is refused before anything is exchanged: that rank may
+ * call again, and the others wait for it. When a rank of `comm` dies meanwhile, whatever its color, `comm` has failed,
+ * and each of the others has its new communicator or gets, within a second, RONDO_ERR_REMOTE that names it. */
 rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm,
                                 const rondo_config_t *config);
 
@@ -262,9 +264,9 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
  * none that is. Ranks that call with other lists do not join each other: RONDO_ERR_TIMEOUT after
  * RONDO_CREATE_TIMEOUT_MS, or an error at once that says so. When one of the ranks that stay dies too, the shrink fails
  * on the others, or what it has made does: leave both out of `comm` then, all of you, by another shrink of it. Nobody
- * waits for one that died before it came, if another rank of its node is left to see that; else for
- * RONDO_CREATE_TIMEOUT_MS. After an error it may be called again, with the same list or a longer one, however often
- * each rank has tried before: what counts is that all call with the same list in the end. */
+ * waits for one that died before it came, if a rank of its node, or one that it exchanged records with at creation, is
+ * left to see that; else for RONDO_CREATE_TIMEOUT_MS. After an error it may be called again, with the same list or a
+ * longer one, however often each rank has tried before: what counts is that all call with the same list in the end. */
 #define RONDO_SURVIVORS (-1)
 rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nexcluded, rondo_comm_t *newcomm,
                                  const rondo_config_t *config);

@@ -2,6 +2,7 @@
  * processes on one terminal, and of many threads in one process, do not mix. Text that came from outside (names, peers)
  * cannot break a line: control characters are replaced. */
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/fork.h"
 #include "base/setting.h"
 
@@ -23,6 +24,7 @@ static atomic_int log_level = -1;                            /* -1: the environm
 
 static pthread_once_t output_once = PTHREAD_ONCE_INIT;
 static int output_fd = STDERR_FILENO;
+static atomic_bool stderr_closed; /* what has its number later on is not where messages go */
 static char host_name[64];
 
 int rd_log_level_parse(const char *text, rd_log_level_t *level)
@@ -56,6 +58,8 @@ static int level_now(void)
 void rd_log_set_level(rd_log_level_t level)
 {
     atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
+    if (fcntl(STDERR_FILENO, F_GETFD) < 0)
+        atomic_store_explicit(&stderr_closed, true, memory_order_relaxed);
 }
 
 bool rd_log_enabled(rd_log_level_t level)
@@ -96,16 +100,16 @@ static void output_open(void)
         snprintf(host_name, sizeof host_name, "host");
     if (!pattern || !*pattern)
         return;
-    fd = file_name_expand(name, sizeof name, pattern) == 0 ? open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
-                                                           : -1;
+    fd = file_name_expand(name, sizeof name, pattern) == 0
+             ? rd_fd_high(open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666))
+             : -1;
     if (fd >= 0) {
         output_fd = fd;
         return;
     }
     n = snprintf(line, sizeof line, "rondo: RONDO_DEBUG_FILE=%.200s cannot be opened: %s; messages go to stderr\n",
                  pattern, strerror(errno));
-    if (write(STDERR_FILENO, line, (size_t)n) < 0)
-        return; /* there is nowhere left to report it */
+    rd_fd_write(STDERR_FILENO, line, (size_t)n);
 }
 
 static void text_clean(char *text)
@@ -148,8 +152,8 @@ static void line_write(const rd_log_ctx_t *ctx, const char *text)
     if ((size_t)n > sizeof line - 2)
         n = (int)sizeof line - 2;
     line[n++] = '\n';
-    while (write(output_fd, line, (size_t)n) < 0 && errno == EINTR)
-        ;
+    if (output_fd != STDERR_FILENO || !atomic_load_explicit(&stderr_closed, memory_order_relaxed))
+        rd_fd_write(output_fd, line, (size_t)n);
 }
 
 /* A thread that the child does not have may have held the lock. */

@@ -59,6 +59,16 @@ rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t 
     return release(stop, ctx, code, failed_rank, reporter);
 }
 
+rondo_result_t rd_stop_inherit(rd_stop_t *stop, rd_log_ctx_t *ctx)
+{
+    rondo_result_t code = stop->parent ? rd_stop_get(stop->parent) : RONDO_SUCCESS;
+
+    if (code != RONDO_SUCCESS && rd_stop_get(stop) == RONDO_SUCCESS)
+        rd_stop_set(stop, ctx, code, -1, "the communicator that this one is made from has failed: %s",
+                    stop->parent->text);
+    return rd_stop_get(stop);
+}
+
 /* ---- the communicator's health ---- */
 
 void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint64_t *notice, const rd_health_ops_t *ops,

@@ -22,6 +22,7 @@ typedef struct rd_stop {
     _Atomic int claimed;        /* the first writer's mark: only that one fills the fields here */
     _Atomic(uint32_t *) mirror; /* a word that is set with `code` for kernels, which cannot read this struct; or NULL */
     char text[RD_ERROR_BYTES];  /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
+    struct rd_stop *parent;     /* while a communicator is made from another one: that one's word; else NULL */
 } rd_stop_t;
 
 /* Sets the stop word. The first writer wins; later ones are ignored. May be called by any thread. The sentence is the
@@ -37,6 +38,10 @@ static inline int rd_reporter(int reporter, int rank)
 {
     return reporter > 0 ? reporter : rank + 1;
 }
+
+/* For waits in which ranks are missing that the parent may know to have died: sets the stop word if the parent's is
+ * set. Returns the code that stands, or RONDO_SUCCESS. */
+rondo_result_t rd_stop_inherit(rd_stop_t *stop, rd_log_ctx_t *ctx);
 
 static inline rondo_result_t rd_stop_get(rd_stop_t *stop)
 {

@@ -6,6 +6,9 @@ librondo_core_la_SOURCES += \
 	lib/base/env_alias.h \
 	lib/base/error.c \
 	lib/base/error.h \
+	lib/base/fd.c \
+	lib/base/fd.h \
+	lib/base/fd_foreign.c \
 	lib/base/fork.c \
 	lib/base/fork.h \
 	lib/base/health.c \

@@ -373,9 +373,7 @@ void rd_agree_shrink_attend(rd_agree_shrink_t *r)
     if (!r->leads || r->nmembers == 1)
         return;
     rd_fd_fork_lock();
-    r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (r->wake >= 0)
-        rd_fd_keep(r->wake);
+    r->wake = rd_fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rd_fd_fork_unlock();
     if (r->wake < 0)
         return;

@@ -199,9 +199,7 @@ static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
         rd_served_finish(b->derived, 0, "another communicator is made in its place");
     b->serving = 0;
     rd_fd_fork_lock();
-    int fd = fcntl(b->listener, F_DUPFD_CLOEXEC, 0);
-    if (fd >= 0)
-        rd_fd_keep(fd);
+    int fd = rd_fd_keep(fcntl(b->listener, F_DUPFD_CLOEXEC, 0));
     rd_fd_fork_unlock();
     if (fd < 0)
         return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot serve the new communicator: %s", strerror(errno));

@@ -21,15 +21,16 @@
 #include "boot/listener.h"
 
 #define TELL_MS 500
+#define DEATH_MS 300  /* in which the rendezvous, or the stop word, tells of a neighbour that has died */
 #define RETRY_MS 5000 /* for how long a server that closes before the end of the handshake is dialled again */
 
 typedef struct dial {
     rd_addr_t addr;
     rd_hello_t hello;
     rd_chan_t *chan;
-    int tries, opened, unheard; /* unheard: nothing has been received, so it may be dialled again */
-    int closed;                 /* it has been open before */
-    int64_t again_ms, cancel_ms;
+    int tries, opened, unheard;             /* unheard: nothing has been received, so it may be dialled again */
+    int closed;                             /* it has been open before */
+    int64_t again_ms, cancel_ms, failed_ms; /* failed_ms: when it failed for the first time; 0: not yet */
 } dial_t;
 
 typedef struct joining {
@@ -41,6 +42,7 @@ typedef struct joining {
     int tabled, missing;             /* missing: neighbours without a connection; the listener is open when tabled */
     int64_t deadline_ms, stopped_ms; /* stopped_ms: when the stop word was first seen set; 0: not yet */
     rondo_result_t code;
+    int failed_rank;     /* the rank to blame; -1: not known */
     int from_rendezvous; /* the failure came from the rendezvous, which need not be told */
     int said;            /* the failure was logged where it happened */
     char text[sizeof(((rd_fail_t *)0)->text)];
@@ -187,6 +189,7 @@ static void on_fail(joining_t *j, const unsigned char *data, size_t bytes)
     memcpy(&said, data, bytes);
     said.text[sizeof(said.text) - 1] = 0;
     fail(j, said.code, "%s", said.text);
+    j->failed_rank = said.failed_rank;
     j->from_rendezvous = 1;
 }
 
@@ -207,9 +210,8 @@ static void rendezvous_pump(joining_t *j)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s at %s) broke off: %s", b->id.maker,
              rd_addr_print(&b->id.addr, text), strerror(error));
     else if (error && b->id.derived)
-        fail(j, RONDO_ERR_REMOTE,
-             "the first of the ranks that are left, %s at %s, is not there: %s; leave it out as well", b->id.maker,
-             rd_addr_print(&b->id.addr, text), strerror(error));
+        fail(j, RONDO_ERR_REMOTE, "rank 0 of those that are left, %s at %s, is not there: %s; leave it out as well",
+             b->id.maker, rd_addr_print(&b->id.addr, text), strerror(error));
     else if (error && j->rendezvous.closed)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
     else if (error)
@@ -235,6 +237,15 @@ static void rendezvous_pump(joining_t *j)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s) ended before the communicator was made", b->id.maker);
 }
 
+/* A neighbour that cannot be reached may just have died. That is what the others will be told, so it goes before. */
+static bool is_lasting(dial_t *d)
+{
+    int64_t now = rd_clock_ms();
+    if (d->failed_ms == 0)
+        d->failed_ms = now;
+    return now - d->failed_ms > DEATH_MS;
+}
+
 static void dials_pump(joining_t *j)
 {
     rd_boot_t *b = j->b;
@@ -245,7 +256,7 @@ static void dials_pump(joining_t *j)
         if (b->from[k].chan)
             continue;
         int error = dial_pump(d, &b->creds);
-        if (error)
+        if (error && is_lasting(d))
             fail(j, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s) at %s: %s (see RONDO_IFACE, RONDO_PORTS)", peer,
                  b->whois[peer], rd_addr_print(&d->addr, text), strerror(error));
         if (!is_open(d))
@@ -304,13 +315,16 @@ static void check(joining_t *j)
 {
     rd_boot_t *b = j->b;
     char text[RD_ADDR_TEXT];
-    rondo_result_t code = rd_stop_get(b->stop);
+    /* When all ranks have come they notice each other's death themselves, and another rank's does not concern them. */
+    rondo_result_t code = j->tabled ? rd_stop_get(b->stop) : rd_stop_inherit(b->stop, b->ctx);
     /* A rank that learns of a death from its stop word reports it to the rendezvous, for the ranks that do not learn of
      * it, if the rendezvous is reached soon. It may have ended. */
     if (code && j->stopped_ms == 0)
         j->stopped_ms = rd_clock_ms();
     if (code && (code != RONDO_ERR_REMOTE || is_open(&j->rendezvous) || rd_clock_ms() - j->stopped_ms > TELL_MS))
         fail(j, code, "%s", b->stop->text);
+    if (code)
+        j->failed_rank = atomic_load(&b->stop->failed_rank);
     if (j->deadline_ms && rd_clock_ms() > j->deadline_ms)
         fail(j, RONDO_ERR_TIMEOUT, "%s %s within %lld ms (RONDO_CREATE_TIMEOUT_MS; the id was made by %s)",
              is_open(&j->rendezvous) ? "no table came from the rendezvous at" : "no answer from the rendezvous at",
@@ -333,7 +347,7 @@ static void tell_rendezvous(joining_t *j)
 
 rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
 {
-    joining_t j = {.b = b, .env = env, .missing = 2 * b->rounds};
+    joining_t j = {.b = b, .env = env, .missing = 2 * b->rounds, .failed_rank = b->rank};
     rd_hello_t hello = {.purpose = RD_FOR_MEETING, .rank = b->rank, .nranks = b->nranks};
     if (b->timeout_ms > 0) /* later than that of the rendezvous, whose message says more */
         j.deadline_ms = rd_clock_ms() + b->timeout_ms + 2000;
@@ -350,10 +364,12 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         sleep_until_news(&j);
         check(&j);
     }
-    if (j.code)
+    if (j.code) {
         tell_rendezvous(&j);
-    else
+        rd_boot_say(b, j.code, j.failed_rank, 0); /* a neighbour may have left the rendezvous */
+    } else {
         rd_chan_send(j.rendezvous.chan, RD_REC_READY, NULL, 0);
+    }
     rd_listener_close(&j.incoming);
     rd_chan_free(j.rendezvous.chan);
     for (int k = 0; k < b->rounds; k++)

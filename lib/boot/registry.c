@@ -53,9 +53,7 @@ int rd_served_start(rd_served_t *s, void *(*run)(void *))
 {
     rd_fork_register(RD_FORK_RENDEZVOUS, &at_fork);
     rd_fd_fork_lock();
-    s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (s->wake >= 0)
-        rd_fd_keep(s->wake);
+    s->wake = rd_fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rd_fd_fork_unlock();
     if (s->wake < 0)
         return -1;

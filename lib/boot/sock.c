@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/fork.h"
 
 #define BACKLOG 1024
@@ -44,19 +45,23 @@ void rd_fd_fork_unlock(void)
 static const rd_fork_handlers_t at_fork = {rd_fd_fork_lock, rd_fd_fork_unlock, fork_child};
 
 /* If the table cannot grow, the descriptor merely stays open in children. */
-void rd_fd_keep(int fd)
+int rd_fd_keep(int fd)
 {
+    fd = rd_fd_high(fd);
+    if (fd < 0)
+        return -1;
     rd_fork_register(RD_FORK_SOCKETS, &at_fork);
     if (fd >= kept_size) {
         int size = fd + 64;
         unsigned char *more = realloc(kept, (size_t)size);
         if (!more)
-            return;
+            return fd;
         memset(more + kept_size, 0, (size_t)(size - kept_size));
         kept = more;
         kept_size = size;
     }
     kept[fd] = 1;
+    return fd;
 }
 
 void rd_fd_close(int fd)
@@ -206,9 +211,7 @@ rondo_result_t rd_addr_choose(rd_addr_t *addr, const rd_env_t *env)
 static int kept_socket(int family)
 {
     rd_fd_fork_lock();
-    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd >= 0)
-        rd_fd_keep(fd);
+    int fd = rd_fd_keep(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     rd_fd_fork_unlock();
     return fd;
 }
@@ -297,9 +300,7 @@ int rd_sock_accept(int listener)
 {
     int one = 1;
     rd_fd_fork_lock();
-    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0)
-        rd_fd_keep(fd);
+    int fd = rd_fd_keep(accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
     rd_fd_fork_unlock();
     if (fd >= 0)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* fails harmlessly on a unix socket */

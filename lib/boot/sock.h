@@ -46,7 +46,7 @@ void rd_sock_doubt(int fd);
  * descriptor is created until rd_fd_keep, so that no fork comes between. */
 void rd_fd_fork_lock(void);
 void rd_fd_fork_unlock(void);
-void rd_fd_keep(int fd); /* to be called with the lock held */
+int rd_fd_keep(int fd); /* to be called with the lock held; returns rd_fd_high(fd) */
 void rd_fd_close(int fd);
 
 #endif

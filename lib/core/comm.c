@@ -41,7 +41,7 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, comm ? "id" : "comm");
     if (nranks < 1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: nranks is %d, at least 1 is needed", call, nranks);
-    return rd_comm_make(comm, nranks, id, rank, config, NULL);
+    return rd_comm_make(comm, nranks, id, rank, config, NULL, NULL);
 }
 
 /* Waits for everything that is submitted or enqueued. */

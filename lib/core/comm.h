@@ -67,10 +67,13 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call);
 extern uint64_t rd_comm_mark;
 bool rd_comm_inherited(rondo_comm_t comm);
 
-/* Creates a communicator from an id, for split, shrink and the public calls. `meeting`: the ranks whose liveness is
- * observed meanwhile, or NULL. */
+/* Creates a communicator from an id, for split, shrink and the public calls. While ranks may not have come, `meeting`
+ * is the members whose liveness is observed, and `parent` the communicator whose failure, whatever it is, ends the
+ * creation; each of the two may be NULL. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config, rd_meeting_t *meeting);
+                            const rondo_config_t *config, rd_meeting_t *meeting, rondo_comm_t parent);
+/* Refuses what can be refused of a creation before other ranks are concerned: the environment and the config. */
+rondo_result_t rd_comm_check(const rondo_config_t *config);
 /* Takes down all modules, including any that were never made. The struct stays. */
 void rd_comm_take_down(rondo_comm_t comm);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/fork.h"
 #include "node/agree.h"
 #include "core/lifetime.h"
@@ -102,10 +103,9 @@ void rd_comm_take_down(rondo_comm_t comm)
     rd_node_free(&comm->node);
     rd_boot_destroy(comm->boot);
 }
-/* An older caller's config is shorter: the fields that it lacks have their defaults. */
-static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given)
+/* Checks a config and completes it. An older caller's is shorter: the fields that it lacks have their defaults. */
+static rondo_result_t complete_config(rondo_config_t *full, const rondo_config_t *given)
 {
-    static _Atomic unsigned serial;
     rondo_config_t config = RONDO_CONFIG_INIT;
 
     if (given) {
@@ -120,6 +120,31 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
     if (config.timeout_ms < -1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "config->timeout_ms is %lld: 0 (never) or milliseconds",
                         (long long)config.timeout_ms);
+    *full = config;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_comm_check(const rondo_config_t *given)
+{
+    rondo_config_t config;
+    rondo_result_t result;
+    rd_env_t env;
+    int device;
+
+    if ((result = rd_env_read(&env)) || (result = rd_transport_check(&env, NULL)) ||
+        (result = complete_config(&config, given)))
+        return result;
+    return rd_cuda_device(config.device, &device);
+}
+
+static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given)
+{
+    static _Atomic unsigned serial;
+    rondo_config_t config;
+    rondo_result_t result = complete_config(&config, given);
+
+    if (result != RONDO_SUCCESS)
+        return result;
     comm->team.timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
     unsigned number = atomic_fetch_add(&serial, 1);
     if (config.name)
@@ -158,8 +183,13 @@ static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *lay
     }
     if (result != RONDO_SUCCESS || comm->node.nnodes == 1 || comm->device >= 0)
         return result;
+    rd_fd_noted_t noted;
     result = rd_transport_choose(&ops, &args);
-    return result == RONDO_SUCCESS ? add_transport(comm, ops, &args) : result;
+    rd_fd_note(&noted);
+    if (result == RONDO_SUCCESS)
+        result = add_transport(comm, ops, &args);
+    rd_fd_close_on_exec(&noted);
+    return result;
 }
 
 /* Makes one layout for all ranks: every node is laid out like the fullest. A CUDA communicator's data does not use
@@ -255,23 +285,27 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     return RONDO_SUCCESS;
 }
 
-/* Makes the bootstrap. When all ranks have come they detect each other's death themselves, so the liveness of the
- * parent communicator is no longer needed. */
-static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id, rd_meeting_t *meeting)
+/* Makes the bootstrap. When all ranks have come they detect each other's death themselves, so neither the liveness nor
+ * the stop word of the parent communicator is needed any more. */
+static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id, rd_meeting_t *meeting,
+                                 rondo_comm_t parent)
 {
     rondo_result_t result;
 
+    comm->health.stop.parent = parent ? &parent->health.stop : NULL;
     if (meeting)
         rd_liveness_meeting_begin(meeting, &comm->ctx, &comm->health.stop);
     result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->ctx, &comm->health.stop);
     if (meeting)
         rd_liveness_meeting_end(meeting);
+    comm->health.stop.parent = NULL;
     return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
 /* Makes a communicator. If `env` is NULL, the settings are read from the environment. */
-static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                           const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting)
+static rondo_result_t make_all(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                               const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting,
+                               rondo_comm_t parent)
 {
     rondo_comm_t made = aligned_alloc(RD_LINE, (sizeof *made + RD_LINE - 1) / RD_LINE * RD_LINE);
     rondo_result_t result;
@@ -290,7 +324,7 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     if (env)
         made->env = *env;
     if ((!env && (result = rd_env_read(&made->env))) || (result = rd_transport_check(&made->env, NULL)) ||
-        (result = read_config(made, config)) || (result = rendezvous(made, id, meeting)) ||
+        (result = read_config(made, config)) || (result = rendezvous(made, id, meeting, parent)) ||
         (result = make_rooms(made))) {
         if (result == rd_health_check(&made->health)) /* another thread found the failure */
             rd_error_again(&made->ctx, made->health.stop.text);
@@ -305,10 +339,21 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config, rd_meeting_t *meeting)
+/* Other libraries open descriptors here, too. */
+static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                           const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting,
+                           rondo_comm_t parent)
 {
-    return make(comm, nranks, id, rank, config, NULL, meeting);
+    rd_fd_guard_begin();
+    rondo_result_t result = make_all(comm, nranks, id, rank, config, env, meeting, parent);
+    rd_fd_guard_end();
+    return result;
+}
+
+rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                            const rondo_config_t *config, rd_meeting_t *meeting, rondo_comm_t parent)
+{
+    return make(comm, nranks, id, rank, config, NULL, meeting, parent);
 }
 
 /* ---- net sub-communicators: see progress/net_comm.h ---- */
@@ -327,7 +372,7 @@ static rondo_result_t make_net_comm(const rd_team_t *of, const char *purpose, co
     config.name = name;
     config.device = RONDO_DEVICE_HOST;
     config.timeout_ms = comm->team.timeout_ms;
-    rondo_result_t result = make(&made, nranks, id, rank, &config, &env, NULL);
+    rondo_result_t result = make(&made, nranks, id, rank, &config, &env, NULL, NULL);
     if (result == RONDO_SUCCESS)
         *queue = &made->queue;
     return result;

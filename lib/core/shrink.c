@@ -79,8 +79,10 @@ rondo_result_t rd_comm_shrink_survivors(rondo_comm_t comm, rondo_comm_t *newcomm
     rd_agree_shrink_verdict_t verdict = RD_AGREE_SHRINK_LIST;
     rondo_unique_id_t id;
     rondo_comm_t made = NULL;
-    rondo_result_t how = RONDO_SUCCESS, result;
+    rondo_result_t how = RONDO_SUCCESS, result = rd_comm_check(config);
 
+    if (result != RONDO_SUCCESS)
+        return result;
     rd_comm_retain(comm); /* another thread may abort it meanwhile */
     result = begin(comm, &agreement);
     while (result == RONDO_SUCCESS) {
@@ -91,7 +93,7 @@ rondo_result_t rd_comm_shrink_survivors(rondo_comm_t comm, rondo_comm_t *newcomm
             rondo_comm_abort(made);
         made = NULL;
         if (result == RONDO_SUCCESS)
-            how = rd_comm_make(&made, agreement->nmembers, &id, place(agreement), config, NULL);
+            how = rd_comm_make(&made, agreement->nmembers, &id, place(agreement), config, NULL, NULL);
     }
     rd_agree_shrink_end(agreement);
     rd_comm_release(comm);

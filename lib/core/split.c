@@ -2,11 +2,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
 #include "core/lifetime.h"
 #include "core/shrink.h"
+
+#define NEWS_MS 300 /* in which the news of a death reaches every rank that is alive */
 
 /* What each rank sends to the others in a split. */
 typedef struct {
@@ -74,6 +77,24 @@ static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *gi
     return config;
 }
 
+/* What fails while a communicator is made is often but the consequence of what has happened to the one that it is made
+ * from. The news of that may take a moment to come; then it is that cause, with its rank, which the caller gets. */
+static rondo_result_t first_cause(rondo_comm_t comm, rondo_result_t result)
+{
+    int waits = result == RONDO_ERR_REMOTE || result == RONDO_ERR_SYSTEM || result == RONDO_ERR_INVALID_USAGE;
+    int64_t until = rd_clock_ms() + (waits ? NEWS_MS : 0);
+    rondo_result_t stop;
+
+    if (result == RONDO_SUCCESS || result == RONDO_ERR_INVALID_ARGUMENT || result == RONDO_ERR_NO_MEMORY)
+        return result;
+    while ((stop = rd_health_check(&comm->health)) == RONDO_SUCCESS && rd_clock_ms() < until)
+        usleep(1000);
+    if (stop == RONDO_SUCCESS)
+        return result;
+    rd_error_again(&comm->ctx, comm->health.stop.text);
+    return stop;
+}
+
 rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm,
                                 const rondo_config_t *config)
 {
@@ -84,18 +105,22 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
         return result;
     if (!newcomm)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_split: newcomm is NULL");
+    const rondo_config_t derived = derived_config(comm, config);
+    if (color >= 0 && (result = rd_comm_check(&derived)))
+        return result;
     split_t *all = calloc((size_t)comm->nranks, sizeof *all);
     if (!all)
         return rd_call_spoiled(
             comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->nranks));
     all[comm->rank] = (split_t){color, key, 0, {{0}}};
-    const rondo_config_t derived = derived_config(comm, config);
+    rd_comm_retain(comm);
     result = exchange(comm, all, &rank, &size, &first);
-    /* From here on `comm` is not needed: whoever aborts it does not wait for the new one. */
+    /* From here on nothing of `comm` is needed but its stop word: whoever aborts it does not wait for the new one. */
     if (result == RONDO_SUCCESS && color >= 0)
-        result = rd_comm_make(newcomm, size, &all[first].id, rank, &derived, NULL);
+        result = first_cause(comm, rd_comm_make(newcomm, size, &all[first].id, rank, &derived, NULL, comm));
     else if (result == RONDO_SUCCESS)
         *newcomm = NULL;
+    rd_comm_release(comm);
     free(all);
     return result;
 }
@@ -162,7 +187,7 @@ static rondo_result_t make_smaller(rondo_comm_t comm, const int *members, int n,
     rd_comm_retain(comm);
     result = derive_id(comm, members, n, &id, &meeting);
     if (result == RONDO_SUCCESS)
-        result = rd_comm_make(newcomm, n, &id, rank, config, &meeting);
+        result = rd_comm_make(newcomm, n, &id, rank, config, &meeting, NULL);
     rd_liveness_meeting_end(&meeting);
     rd_comm_release(comm);
     return result;
@@ -181,7 +206,7 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
     const rondo_config_t derived = derived_config(comm, config);
     if (nexcluded == RONDO_SURVIVORS)
         return rd_comm_shrink_survivors(comm, newcomm, &derived);
-    if ((result = check_excluded(comm, excluded, nexcluded)))
+    if ((result = check_excluded(comm, excluded, nexcluded)) || (result = rd_comm_check(&derived)))
         return result;
     members = malloc((size_t)comm->nranks * sizeof *members);
     if (!members)
@@ -206,7 +231,7 @@ static void *make_one(void *arg)
 {
     maker_t *m = arg;
 
-    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config, NULL);
+    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config, NULL, NULL);
     memcpy(m->error, rd_thread_error(), sizeof m->error);
     return NULL;
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/fd.h"
 
 #define LINE 256
 
@@ -139,7 +140,7 @@ rondo_result_t rd_prices_read(rd_prices_t *prices, const char *file, rd_log_ctx_
     rd_prices_t read = *prices;
     char line[LINE], text[LINE];
     const char *wrong = NULL;
-    FILE *f = fopen(file, "re");
+    FILE *f = rd_file_read(file);
 
     if (!f)
         return rd_error(ctx, RONDO_ERR_INVALID_ARGUMENT,

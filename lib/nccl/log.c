@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "nccl/shim.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all of the following, and every comm->error */
@@ -70,7 +71,7 @@ static void file_open(const char *pattern)
         pattern++;
     }
     name[used] = '\0';
-    out_fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    out_fd = rd_fd_high(open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
 }
 
 /* With the lock held. */
@@ -104,8 +105,7 @@ static void line(int fd, const char *kind, const char *text)
         n = (int)sizeof whole - 2;
         whole[n++] = '\n';
     }
-    while (write(out_fd >= 0 ? out_fd : fd, whole, (size_t)n) < 0 && errno == EINTR)
-        ;
+    rd_fd_write(out_fd >= 0 ? out_fd : fd, whole, (size_t)n);
 }
 
 void nc_log(nc_subsys_t subsys, const char *format, ...)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "topo/topo.h"
+#include "base/fd.h"
 
 typedef struct {
     int32_t version, device, quota;
@@ -22,7 +23,7 @@ uint64_t rd_machine_number(void)
 {
     char text[64] = "";
     uint64_t h = 0xcbf29ce484222325u;
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    FILE *f = rd_file_read("/proc/sys/kernel/random/boot_id");
 
     if (f) {
         if (!fgets(text, sizeof text, f))

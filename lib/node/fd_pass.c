@@ -43,9 +43,7 @@ static socklen_t abstract(const unsigned char name[RD_NODE_NAME], struct sockadd
 static int unix_socket(void)
 {
     rd_fd_fork_lock();
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd >= 0)
-        rd_fd_keep(fd);
+    int fd = rd_fd_keep(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     rd_fd_fork_unlock();
     return fd;
 }
@@ -91,9 +89,7 @@ static int open_pidfd(int fd)
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.pid <= 0)
         return -1;
     rd_fd_fork_lock();
-    int pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0); /* close-on-exec by itself */
-    if (pidfd >= 0)
-        rd_fd_keep(pidfd);
+    int pidfd = rd_fd_keep((int)syscall(SYS_pidfd_open, peer.pid, 0)); /* close-on-exec by itself */
     rd_fd_fork_unlock();
     return pidfd;
 }
@@ -229,9 +225,7 @@ rondo_result_t rd_pass_lead(const rd_pass_t *p, int listener, const unsigned cha
     for (size_t r = 0; r < n; r++)
         l.awaited += expected[r] != 0;
     rd_fd_fork_lock();
-    pidfd[p->rank] = (int)syscall(SYS_pidfd_open, getpid(), 0);
-    if (pidfd[p->rank] >= 0)
-        rd_fd_keep(pidfd[p->rank]);
+    pidfd[p->rank] = rd_fd_keep((int)syscall(SYS_pidfd_open, getpid(), 0));
     rd_fd_fork_unlock();
     int64_t until = rd_clock_ms() + WAIT_MS;
     while (l.awaited && !l.incoming.poor && rd_clock_ms() < until && !(code = stopped(p)))
@@ -274,16 +268,19 @@ static int shake_hands(const rd_pass_t *p, rd_chan_t *c, int64_t until)
 /* Stores the descriptors that came. Returns -1 if some did not fit. */
 static int take_descriptors(struct msghdr *message, int *fds, int *nfds)
 {
+    int lost = message->msg_flags & MSG_CTRUNC;
     for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
         if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
             continue;
         int n = (int)((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
         for (int i = 0; i < n && *nfds < PER_MESSAGE; i++) {
             memcpy(&fds[*nfds], CMSG_DATA(head) + (size_t)i * sizeof(int), sizeof(int));
-            rd_fd_keep(fds[(*nfds)++]);
+            fds[*nfds] = rd_fd_keep(fds[*nfds]);
+            lost |= fds[*nfds] < 0;
+            *nfds += fds[*nfds] >= 0;
         }
     }
-    return message->msg_flags & MSG_CTRUNC ? -1 : 0;
+    return lost ? -1 : 0;
 }
 
 /* Receives one record with its descriptors. Returns 0, -1 if the connection broke, or -2 if descriptors were lost. */

@@ -16,6 +16,7 @@
 
 #include "node/node_mem.h"
 #include "node/fd_pass.h"
+#include "base/fd.h"
 
 typedef struct look {
     unsigned char look[16];  /* equal: the ranks try to reach each other */
@@ -59,7 +60,7 @@ static void own_look(look_t *mine, const rd_env_t *env)
 {
     unsigned char text[64 + sizeof(env->hostid)];
     memset(text, 0, sizeof(text));
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    FILE *f = rd_file_read("/proc/sys/kernel/random/boot_id");
     if (!f || fread(text, 1, 64, f) == 0)
         gethostname((char *)text, 63);
     if (f)
@@ -110,9 +111,7 @@ static void place_the_obvious(finding_t *f)
 static rondo_result_t make_memory(finding_t *f)
 {
     rd_fd_fork_lock();
-    f->memory = memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (f->memory >= 0)
-        rd_fd_keep(f->memory);
+    f->memory = rd_fd_keep(memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     rd_fd_fork_unlock();
     if (f->memory >= 0)
         return RONDO_SUCCESS;

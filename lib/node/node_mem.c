@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/fd.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define PIECE ((size_t)32 << 20) /* reserved at a time: fallocate undoes a whole call when a signal comes */
@@ -31,7 +32,7 @@ static FILE *open_under(const char *root, const char *dir, const char *name)
     char path[512];
     if ((size_t)snprintf(path, sizeof(path), "%s%s/%s", root, dir, name) >= sizeof(path))
         return NULL;
-    return fopen(path, "re");
+    return rd_file_read(path);
 }
 
 /* Returns the number in a file of one number; UINT64_MAX for "max" or a missing file. */
@@ -201,7 +202,7 @@ static int reserve(int fd, size_t from, size_t bytes)
 static bool huge_memfds(void)
 {
     char text[128] = "";
-    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
+    FILE *f = rd_file_read("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
     if (!f)
         return false;
     char *got = fgets(text, sizeof(text), f);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/fd.h"
 
 /* glibc knows the caches without reading files; where it does not, sysconf(-1) says so. */
 #ifdef _SC_LEVEL2_CACHE_SIZE
@@ -22,7 +23,7 @@
 
 int rd_topo_line(const char *path, char *text, size_t bytes)
 {
-    FILE *f = fopen(path, "re");
+    FILE *f = rd_file_read(path);
     char *got;
 
     if (!f)
@@ -38,7 +39,7 @@ int rd_topo_line(const char *path, char *text, size_t bytes)
 /* Bytes in a "Name:   123 kB" line of /proc/meminfo or an alike; 0: not there. */
 static size_t meminfo(const char *name)
 {
-    FILE *f = fopen("/proc/meminfo", "re");
+    FILE *f = rd_file_read("/proc/meminfo");
     unsigned long long kib = 0;
     char line[128];
     size_t length = strlen(name);
@@ -114,7 +115,7 @@ static bool names_cpu(const char *controllers)
 
 double rd_topo_quota(const char *self, const char *mount)
 {
-    FILE *f = fopen(self, "re");
+    FILE *f = rd_file_read(self);
     char line[1024];
     double least = 0;
 
@@ -200,7 +201,7 @@ void rd_topo_basic(rd_topo_t *topo)
 
 static void model_read(rd_topo_t *topo)
 {
-    FILE *f = fopen("/proc/cpuinfo", "re");
+    FILE *f = rd_file_read("/proc/cpuinfo");
     char line[256];
 
     if (!f)

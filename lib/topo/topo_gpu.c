@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "base/fd.h"
 
 #define LINE 512
 #define HEAD "rondo-gpus 1"
@@ -251,7 +252,7 @@ static int head_read(FILE *f, char *line)
 
 bool rd_gpu_topo_is(const char *file)
 {
-    FILE *f = fopen(file, "re");
+    FILE *f = rd_file_read(file);
     char line[LINE];
     bool is = f && head_read(f, line) == 0;
 
@@ -278,7 +279,7 @@ static rondo_result_t file_read(rd_gpu_topo_t *topo, const char *file)
 {
     const char *slash = strrchr(file, '/');
     reader_t r = {topo, 0};
-    FILE *f = fopen(file, "re");
+    FILE *f = rd_file_read(file);
     char line[LINE], text[64] = "";
     int number = 1, good;
 

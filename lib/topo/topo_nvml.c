@@ -7,6 +7,7 @@
 
 #include "topo/nvml.h"
 #include "topo/topo_gpu.h"
+#include "base/fd.h"
 
 /* Where each device's folder lies, resolved; "" where /sys does not show it (containers, virtual machines). */
 typedef struct folders {
@@ -20,7 +21,7 @@ static int number_read(const char *folder, const char *file)
     FILE *f;
 
     snprintf(path, sizeof path, "%s/%s", folder, file);
-    if (!(f = fopen(path, "re")))
+    if (!(f = rd_file_read(path)))
         return -1;
     if (fscanf(f, "%d", &number) != 1)
         number = -1;

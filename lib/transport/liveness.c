@@ -33,7 +33,7 @@ struct rd_liveness {
     void (*look)(void *arg);  /* NULL: there is no callback */
     struct rd_liveness *next; /* the next one that has a callback */
     pid_t pid;                /* of the process that made it: in a forked child it only gets freed */
-    unsigned char *dead;      /* ranks of this node that have died */
+    unsigned char *dead;      /* ranks that have died, as far as this process sees it itself */
 };
 
 /* A descriptor that the thread observes. An event names a slot and its age, so that an event that was on its way when
@@ -103,8 +103,7 @@ static void tell_meeting(rd_meeting_t *m)
     if (m->died < 0 || !m->stop)
         return;
     rd_stop_set(m->stop, m->ctx, RONDO_ERR_REMOTE, m->died,
-                "rank %d of the communicator that is shrunk has died, too: its process has ended; leave it out as well",
-                m->members[m->died]);
+                "rank %d of the communicator that is shrunk has died, too; leave it out as well", m->members[m->died]);
 }
 
 static void note_death(rd_meeting_t *m, const rd_liveness_t *w)
@@ -115,6 +114,13 @@ static void note_death(rd_meeting_t *m, const rd_liveness_t *w)
     tell_meeting(m);
 }
 
+static void note_dead(rd_liveness_t *w, int rank)
+{
+    w->dead[rank] = 1;
+    for (rd_meeting_t *m = meetings; m; m = m->next)
+        note_death(m, w);
+}
+
 static void on_pidfd(slot_t *s)
 {
     rd_liveness_t *w = s->liveness;
@@ -122,9 +128,7 @@ static void on_pidfd(slot_t *s)
     cancel_slot(s); /* it stays readable for ever */
     if (w->has_left(w->arg, rank))
         return;
-    w->dead[rank] = 1;
-    for (rd_meeting_t *m = meetings; m; m = m->next)
-        note_death(m, w);
+    note_dead(w, rank);
     rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
     rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,
                 "rank %d (%s) died: its process has ended; abort this communicator, then shrink it or end", rank,
@@ -139,9 +143,14 @@ static void on_socket(slot_t *s)
     if (code == RONDO_SUCCESS && !news.left)
         return;
     int orderly = code == RONDO_SUCCESS || (news.silent && w->has_left(w->arg, s->rank));
-    cancel_slot(s);
+    int rank = s->rank;
+    /* A neighbour that has only reported a failure lives, and may die while the survivors meet. */
+    if (orderly || news.silent)
+        cancel_slot(s);
     if (orderly)
         return;
+    if (news.silent)
+        note_dead(w, rank);
     char text[RD_ERROR_BYTES];
     snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
     rd_boot_pass_on(w->boot, code, news.failed_rank, news.reporter);
@@ -200,19 +209,12 @@ static void *run(void *arg)
     }
 }
 
-static int kept(int fd)
-{
-    if (fd >= 0)
-        rd_fd_keep(fd);
-    return fd;
-}
-
 static int start(void)
 {
     struct epoll_event wake = {.events = EPOLLIN, .data.u64 = WAKE};
     rd_fd_fork_lock();
-    epoll_fd = kept(epoll_create1(EPOLL_CLOEXEC));
-    wake_fd = kept(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    epoll_fd = rd_fd_keep(epoll_create1(EPOLL_CLOEXEC));
+    wake_fd = rd_fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rd_fd_fork_unlock();
     if (epoll_fd < 0 || wake_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &wake) != 0)
         goto close;

@@ -1,4 +1,5 @@
 check_PROGRAMS += \
+	test/core/closed_descriptors \
 	test/core/group_memory \
 	test/core/groups \
 	test/core/lifetime_cancel_reads \
@@ -10,7 +11,9 @@ check_PROGRAMS += \
 	test/core/one_process \
 	test/core/shrink_survivors \
 	test/core/signature_mismatch \
+	test/core/split_kill \
 	test/core/transports
+test_core_closed_descriptors_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
 test_core_lifetime_create_destroy_LDADD = libtest.la
@@ -21,6 +24,7 @@ test_core_lifetime_use_after_end_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
 test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
+test_core_split_kill_LDADD = libtest.la
 
 script_tests += \
 	test/core/shrink_mpirun.sh

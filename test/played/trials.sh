@@ -35,4 +35,5 @@ on 2 0,1 core/lifetime_revoke
 on 2 0,1 core/lifetime_peer_leaves "$seed"
 on 2 0,1 core/lifetime_exit_fork
 on 2 0,1 core/lifetime_create_destroy
+on 2 0,1 core/split_kill --count 12 --seed "$seed"
 on 3 0,1,2 fault/trials --count 12 --kinds kill,stop,late,abort --seed "$seed"

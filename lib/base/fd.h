@@ -1,0 +1,32 @@
+/* Descriptors 0, 1 and 2 are the program's, also where it has closed them: what it prints, and rondo's own log lines,
+ * must not go into a socket that happened to get such a number. So every descriptor that rondo opens is moved to 3 or
+ * more, and while other libraries open theirs, during creation, the three numbers are taken. */
+#ifndef RD_BASE_FD_H
+#define RD_BASE_FD_H
+
+#include <stdio.h>
+
+/* Returns `fd`, or in its place one of 3 or more that is close-on-exec. -1 with errno, as for -1 itself, if there is
+ * none. */
+int rd_fd_high(int fd);
+/* Opens a file for reading, as fopen does. */
+FILE *rd_file_read(const char *path);
+
+/* Writes a line, as write does, but raises no SIGPIPE. Where it cannot be written there is nowhere to report it. */
+void rd_fd_write(int fd, const char *line, size_t bytes);
+
+/* From begin to end no descriptor below 3 is free. Pairs may overlap, in any threads. */
+void rd_fd_guard_begin(void);
+void rd_fd_guard_end(void);
+
+/* Some libraries open descriptors that programs started by this one would inherit. Those of a network that have been
+ * opened between the two calls are made close-on-exec; the second call frees what the first has noted. Where /proc or
+ * memory is missing, nothing is done. */
+typedef struct rd_fd_noted {
+    unsigned char *open; /* by descriptor */
+    int size;
+} rd_fd_noted_t;
+void rd_fd_note(rd_fd_noted_t *noted);
+void rd_fd_close_on_exec(rd_fd_noted_t *noted);
+
+#endif

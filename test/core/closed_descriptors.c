@@ -1,0 +1,128 @@
+/* A program that has closed descriptors 0, 1 and 2 before it makes a communicator: what rondo and its libraries open
+ * has numbers of 3 and more and does not survive exec, the three stay free, and rondo's sentence about a wrong argument
+ * on rank 1 goes nowhere, above all not into a socket that has the number of standard error: the next allreduce is
+ * right. Where standard error is a pipe that nobody reads any more, no SIGPIPE is raised. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/harness.h"
+
+static volatile sig_atomic_t pipes;
+
+static void on_pipe(int signal)
+{
+    (void)signal;
+    pipes++;
+}
+
+/* Writes the first descriptor that should not be, other than `ours`, into `text`. */
+static void look(int ours, char text[128])
+{
+    DIR *d = opendir("/proc/self/fd");
+    for (struct dirent *e; d && (e = readdir(d)) && !*text;) {
+        int fd = atoi(e->d_name);
+        char link[40], to[64] = "";
+        if (e->d_name[0] == '.' || fd == dirfd(d) || fd == ours)
+            continue;
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        if (readlink(link, to, sizeof to - 1) < 0)
+            continue;
+        if (fd < 3 || !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+            snprintf(text, 128, "descriptor %d, %s: %s", fd, to, fd < 3 ? "below 3" : "not close-on-exec");
+    }
+    if (d)
+        closedir(d);
+}
+
+typedef struct outcome {
+    rondo_result_t wrong, right, split;
+    float sum;
+    char bad[128];
+} outcome_t;
+
+static void use(test_rank_t *t, rondo_comm_t comm, int saved, outcome_t *o)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t part = NULL;
+    float one = 1;
+    config.device = RONDO_DEVICE_HOST;
+    o->wrong = RONDO_ERR_INVALID_ARGUMENT;
+    for (int i = 0; i < 3 && t->rank == 1 && o->wrong == RONDO_ERR_INVALID_ARGUMENT; i++)
+        o->wrong = rondo_allreduce(&one, &o->sum, 1, (rondo_type_t)99, RONDO_SUM, comm, NULL);
+    o->right = rondo_allreduce(&one, &o->sum, 1, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+    o->split = rondo_comm_split(comm, t->rank / 2, 0, &part, &config);
+    look(saved, o->bad);
+    if (part)
+        rondo_comm_destroy(part);
+}
+
+/* Harness and results are printed through `saved`, once standard output is in its place again. */
+static void closed_body(test_rank_t *t, void *arg)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    outcome_t o = {0};
+    char host[32];
+    int nodes = *(int *)arg, saved = fcntl(1, F_DUPFD_CLOEXEC, 100), free_again;
+    config.device = RONDO_DEVICE_HOST;
+    signal(SIGPIPE, on_pipe);
+    setenv("RONDO_DEBUG", "warn", 1);
+    snprintf(host, sizeof host, "node%d", t->rank % nodes);
+    if (nodes > 1)
+        setenv("RONDO_HOSTID", host, 1);
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+    close_range(3, (unsigned)saved - 1, 0); /* what the test was started with */
+    close_range((unsigned)saved + 1, ~0u, 0);
+    rondo_comm_t comm = test_comm(t, &config);
+    use(t, comm, saved, &o);
+    rondo_comm_destroy(comm);
+    free_again = fcntl(0, F_GETFD) < 0 && fcntl(1, F_GETFD) < 0 && fcntl(2, F_GETFD) < 0;
+    open("/dev/null", O_RDWR);
+    dup2(saved, 1);
+    dup2(saved, 2);
+    TEST_TRUE(t, free_again);
+    TEST_TRUE(t, o.wrong == RONDO_ERR_INVALID_ARGUMENT);
+    TEST_GIVES(t, NULL, RONDO_SUCCESS, o.right);
+    TEST_GIVES(t, NULL, RONDO_SUCCESS, o.split);
+    TEST_TRUE(t, o.sum == (float)t->nranks);
+    TEST_TRUE(t, pipes == 0);
+    if (*o.bad)
+        test_fail(t, "on %d nodes: %s", nodes, o.bad);
+}
+
+static void broken_pipe_body(test_rank_t *t, void *arg)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    int ends[2];
+    float one = 1;
+    (void)arg;
+    config.device = RONDO_DEVICE_HOST;
+    setenv("RONDO_DEBUG", "warn", 1);
+    rondo_comm_t comm = test_comm(t, &config);
+    if (pipe(ends) != 0)
+        test_stop(t, "no pipe");
+    close(ends[0]);
+    signal(SIGPIPE, on_pipe);
+    dup2(ends[1], 2);
+    close(ends[1]);
+    TEST_TRUE(t, rondo_allreduce(&one, &one, 1, (rondo_type_t)99, RONDO_SUM, comm, NULL) == RONDO_ERR_INVALID_ARGUMENT);
+    TEST_TRUE(t, pipes == 0);
+    rondo_comm_destroy(comm);
+}
+
+int main(void)
+{
+    int bad = 0;
+    test_begin("closed_descriptors", 120);
+    for (int nodes = 1; nodes <= 2; nodes++)
+        bad += test_run(TEST_PROCESSES, 3, 30, closed_body, &nodes);
+    bad += test_run(TEST_PROCESSES, 1, 30, broken_pipe_body, NULL);
+    return bad != 0;
+}
