@@ -1,6 +1,6 @@
 #!/bin/sh
-# make install into an empty folder; the examples compiled outside the tree, by pkg-config alone and by CMake, and run;
-# make uninstall, which leaves no file behind.
+# make install into an empty folder; the examples compiled outside the tree, by pkg-config alone, with librondo.a and by
+# CMake, and run; make uninstall, which leaves no file behind.
 set -u
 source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${top_builddir:-.}
@@ -52,6 +52,18 @@ for example in $examples; do
     (LD_LIBRARY_PATH="$libdir" && export LD_LIBRARY_PATH && run_example "$dir/plain/$example" "$example") ||
         fail "$example fails"
 done
+
+# The same without librondo.so, by what rondo.pc says for that. The paths of other libraries are not in this root.
+static() {
+    flags="-L$libdir $(PKG_CONFIG_SYSROOT_DIR='' pkg-config --static --libs rondo | sed 's/-lrondo /-l:librondo.a /')"
+    cd "$dir/plain" && ${CC:-cc} processes.c $(pkg-config --cflags rondo) $flags -lm -o processes_static &&
+        ! ldd processes_static | grep librondo && run_example "$dir/plain/processes_static" processes
+}
+if [ -f "$libdir/librondo.a" ]; then
+    (static) || fail "processes.c does not link with librondo.a, or fails"
+else
+    echo "configured with --disable-static: its part is left out"
+fi
 
 # The same by CMake, which finds rondo in a root that is not the one for which it was configured.
 by_cmake() {
