@@ -4,7 +4,7 @@
  *
  * What helps is, first, that of all that was measured for one operation and size the cheapest is chosen, or one that is
  * not much dearer, and then that the predictions are near. Both count by their logarithm, so that 8 bytes weigh as much
- * as 8 MB, and not by its square, so that a time that was disturbed does not draw the others with it. A slight cma
+ * as 8 MB, and not by its square, so that a time that was disturbed does not draw the others with it. A slight penalty
  * keeps each price where it was unless the times speak.
  */
 #include "tune.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define CHOICE 3   /* weight of a choice that is dearer than the best, against a prediction that is as far off */
-#define CMA 0.002 /* for each factor of e from where a price was, in units of one time's error, times their number */
+#define PENALTY 0.002 /* for each factor of e from where a price was, in units of one time's error, times their number */
 
 /* Prices that no time on shared memory depends on, or that are not prices. */
 static int is_fixed(const char *name)
@@ -65,7 +65,7 @@ tune_miss_t tune_miss(const rd_prices_t *prices, const tune_time_t *times, int c
     return miss;
 }
 
-static double cma(const rd_prices_t *now, const rd_prices_t *before)
+static double penalty(const rd_prices_t *now, const rd_prices_t *before)
 {
     rd_prices_t a = *now, b = *before;
     double all = 0, *x, *y;
@@ -74,14 +74,14 @@ static double cma(const rd_prices_t *now, const rd_prices_t *before)
     for (int i = 0; (x = rd_prices_at(&a, i, name)) && (y = rd_prices_at(&b, i, name)); i++)
         if (*x > 0 && *y > 0)
             all += fabs(log(*x / *y));
-    return all * CMA;
+    return all * PENALTY;
 }
 
 static double badness(const rd_prices_t *prices, const rd_prices_t *before, const tune_time_t *times, int count)
 {
     tune_miss_t miss = tune_miss(prices, times, count);
 
-    return log(miss.time) + CHOICE * log(miss.choice) + cma(prices, before);
+    return log(miss.time) + CHOICE * log(miss.choice) + penalty(prices, before);
 }
 
 /* One price by one factor, up and down; nonzero: better. */
