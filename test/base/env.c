@@ -154,7 +154,7 @@ static void alike(void)
     rd_env_alike_t a, b;
     rd_env_t env;
 
-    CHECK(marked() == AGREED, "%zu variables are to be alike, of %zu it is tested", marked(), AGREED);
+    CHECK(marked() == AGREED, "%zu variables are marked alike, but `agreed` of this test has %zu rows", marked(), AGREED);
     CHECK(rd_env_read(&env) == RONDO_SUCCESS, "%s", rd_thread_error());
     rd_env_alike(&env, &a);
     strcpy(env.hostid, "elsewhere"); /* may differ */

@@ -18,7 +18,9 @@ check_PROGRAMS += \
 	test/transport/socketpair_trials \
 	test/transport/socketpair_zcopy
 operations_by_socketpair = \
+	test/transport/socketpair.h \
 	test/transport/socketpair_transport.c \
+	test/transport/socketpair_wireup.c \
 	test/util/enter.h \
 	test/util/harness.c \
 	test/util/harness.h \

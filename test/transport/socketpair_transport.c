@@ -1,96 +1,34 @@
 /* A transport that is not rondo's own: messages between played nodes over Unix sockets (SOCK_SEQPACKET), one pair of
- * ranks a socket. It shows that a transport needs no edit in lib/: a program that links this file registers it, and
- * goes by it between nodes unless RONDO_TRANSPORT names another.
+ * ranks a socket. It shows that a transport needs no edit in lib/: a program that links these files registers it, and
+ * goes by it between nodes unless RONDO_TRANSPORT names another. How ranks are wired up is in socketpair_wireup.c.
  *
- *   create    Every rank listens on an abstract name that the kernel gives it; the names go through the bootstrap's
- *             allgather as they are. A rank connects to all higher ones on other nodes, and says who it is.
- *   post      A message waits in a list of its peer until the socket takes it, in packets of at most PACKET bytes. It
- * is sent from its slot, or from the user's memory (post_zcopy): the socket copies. progress  Sends what the sockets
- * take, reads what they have. Packets of a peer arrive in order, so a connection has one message at a time that is not
- * complete. Nothing of a packet is used before it was compared with what can be right. the end   A farewell is a packet
- * behind all others. A socket that ends without one is a dead peer, unless the liveness thread or the bootstrap know
- * better within GRACE_MS.
+ *   post       A message waits in a list of its peer until the socket takes it, in packets of at most PACKET bytes. It
+ *              is sent from its slot, or from the user's memory (post_zcopy): the socket copies.
+ *   progress   Sends what the sockets take, reads what they have. Packets of a peer arrive in order, so a connection
+ * has one message at a time that is not complete. Nothing of a packet is used before it was compared with what can be
+ * right. the end    A farewell is a packet behind all others. A socket that ends without one is a dead peer, unless the
+ *              liveness thread or the bootstrap know better within GRACE_MS.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/transports.h"
-#include "transport/conns.h"
+#include "transport/socketpair.h"
 
-#define PACKET ((size_t)32 << 10) /* bytes of a message in one packet */
-#define READS 64                  /* packets from one peer in a turn */
+#define READS 64 /* packets from one peer in a turn */
 #define GRACE_MS 250
-#define HELLO_MS 5000 /* for the first packet of whoever has connected */
 #define LEAVE_MS 2000 /* until a live peer has made room for what it is being sent */
 #define FAILED_MS 50  /* the same after a failure */
-
-typedef enum { HELLO = 1, DATA, CREDIT, BYE } kind_t;
-
-typedef struct header {
-    unsigned char token[16]; /* of the communicator */
-    uint32_t rank;           /* of the sender */
-    uint16_t channel;
-    uint8_t kind, zero;
-    uint64_t number; /* of the message; credit: messages consumed; farewell: a rondo_result_t */
-    uint64_t bytes;  /* of the whole message; farewell: the failed rank plus one, and in the upper half the reporter */
-    uint64_t offset; /* of this packet in the message */
-} header_t;
-
-/* A message that the socket has yet to take. */
-typedef struct out {
-    struct out *next;
-    header_t header;
-    const char *data;
-    bool zcopy; /* `data` is the user's */
-    char own[]; /* what was the user's, after a cancellation */
-} out_t;
-
-typedef struct link {
-    struct peer *peer;
-    int channel;
-    rd_send_t *send;
-    rd_recv_t *recv;
-    uint64_t next;     /* the message that comes, or is coming */
-    size_t got;        /* bytes of it */
-    char *to;          /* where they lie */
-    uint64_t credited; /* consumed messages of which the sender has been told */
-    bool credit_due;   /* it is to be told of more */
-} link_t;
-
-typedef struct peer {
-    struct sp *sp;
-    int rank, fd; /* -1: none, or it is closed */
-    link_t links[RD_CHANNELS];
-    out_t *first, *last;
-    bool deaf; /* it takes nothing, or is not reached by a socket */
-    bool parted, left;
-    rondo_result_t farewell;
-    int64_t lost_ms; /* when its socket ended without a farewell; 0: it has not */
-} peer_t;
-
-typedef struct sp {
-    rd_transport_t base;
-    rd_boot_t *boot;
-    rd_log_ctx_t *ctx;
-    rd_stop_t *stop;
-    int rank, nranks;
-    unsigned char token[16];
-    bool moved;
-    char packet[sizeof(header_t) + PACKET + 1]; /* one byte more than may come */
-    peer_t peers[];                             /* of all ranks; `fd` is -1 for those of this node */
-} sp_t;
 
 static const rd_transport_ops_t ops;
 
 /* ---- sending */
 
-static header_t header_of(const sp_t *sp, kind_t kind, int channel, uint64_t number, uint64_t bytes)
+header_t sp_header(const sp_t *sp, kind_t kind, int channel, uint64_t number, uint64_t bytes)
 {
     header_t h = {.rank = (uint32_t)sp->rank,
                   .channel = (uint16_t)channel,
@@ -130,8 +68,7 @@ static void lose(peer_t *p)
         p->lost_ms = rd_clock_ms();
 }
 
-/* One packet. False: the socket takes none now, or no more. */
-static bool packet_send(peer_t *p, const header_t *h, const void *data, size_t bytes)
+bool sp_packet_send(peer_t *p, const header_t *h, const void *data, size_t bytes)
 {
     struct iovec parts[2] = {{(void *)(uintptr_t)h, sizeof *h}, {(void *)(uintptr_t)data, bytes}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
@@ -151,8 +88,8 @@ static void credits_send(peer_t *p)
         link_t *l = &p->links[c];
         if (!l->credit_due)
             continue;
-        header_t h = header_of(p->sp, CREDIT, c, l->recv->received, 0);
-        if (packet_send(p, &h, NULL, 0))
+        header_t h = sp_header(p->sp, CREDIT, c, l->recv->received, 0);
+        if (sp_packet_send(p, &h, NULL, 0))
             l->credited = l->recv->received;
         l->credit_due = l->credited != l->recv->received && !p->deaf;
     }
@@ -164,7 +101,7 @@ static void flush(peer_t *p)
     for (out_t *o; (o = p->first);) {
         size_t left = o->header.bytes - o->header.offset, part = left < PACKET ? left : PACKET;
         bool data = o->header.kind == DATA;
-        if (!packet_send(p, &o->header, data ? o->data + o->header.offset : NULL, data ? part : 0))
+        if (!sp_packet_send(p, &o->header, data ? o->data + o->header.offset : NULL, data ? part : 0))
             return;
         o->header.offset += part;
         if (data && o->header.offset < o->header.bytes)
@@ -204,7 +141,7 @@ static rondo_result_t post_from(rd_send_t *send, const char *data, size_t bytes,
                            "rank %d (%s) has left the communicator, and an operation here still needs it",
                            l->peer->rank, rd_boot_whois(sp->boot, l->peer->rank));
     send->place++; /* this slot is needed until the socket has taken what lies there */
-    return append(l->peer, header_of(sp, DATA, l->channel, send->sent - 1, bytes), data, zcopy);
+    return append(l->peer, sp_header(sp, DATA, l->channel, send->sent - 1, bytes), data, zcopy);
 }
 
 static rondo_result_t post(rd_send_t *send, size_t bytes, int more)
@@ -476,7 +413,7 @@ static void leave(rd_transport_t *transport)
         peer_t *p = &sp->peers[r];
         uint64_t blame = (uint64_t)reporter << 32 | (uint64_t)(failed_rank + 1);
         if (!p->parted)
-            append(p, header_of(sp, BYE, 0, (uint64_t)code, blame), NULL, false);
+            append(p, sp_header(sp, BYE, 0, (uint64_t)code, blame), NULL, false);
         p->parted = true;
     }
 }
@@ -501,113 +438,6 @@ static void destroy(rd_transport_t *transport)
 
 /* ---- the beginning */
 
-/* What goes through the bootstrap. */
-typedef struct address {
-    struct sockaddr_un name;
-    socklen_t bytes;
-} address_t;
-
-static rondo_result_t system_error(const sp_t *sp, const char *what)
-{
-    return rd_error(sp->ctx, RONDO_ERR_SYSTEM, "socketpair: %s: %s", what, strerror(errno));
-}
-
-static rondo_result_t listen_own(const sp_t *sp, int *listener, address_t *own)
-{
-    const struct sockaddr_un any = {.sun_family = AF_UNIX};
-
-    own->bytes = sizeof own->name;
-    *listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (*listener < 0 || bind(*listener, (const struct sockaddr *)&any, sizeof any.sun_family) != 0 ||
-        getsockname(*listener, (struct sockaddr *)&own->name, &own->bytes) != 0 || listen(*listener, sp->nranks) != 0)
-        return system_error(sp, "cannot listen");
-    return RONDO_SUCCESS;
-}
-
-static rondo_result_t connect_to(peer_t *p, const address_t *address)
-{
-    header_t hello = header_of(p->sp, HELLO, 0, 0, 0);
-
-    if (address->bytes > sizeof address->name)
-        return rd_error(p->sp->ctx, RONDO_ERR_INTERNAL, "socketpair: rank %d has no address", p->rank);
-    p->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    p->deaf = p->fd < 0;
-    if (p->fd < 0 || connect(p->fd, (const struct sockaddr *)&address->name, address->bytes) != 0 ||
-        !packet_send(p, &hello, NULL, 0))
-        return system_error(p->sp, "cannot connect");
-    return RONDO_SUCCESS;
-}
-
-/* The rank that has connected; -1: a stranger, or one that is there already. */
-static int hello_from(sp_t *sp, int fd)
-{
-    struct pollfd wait = {.fd = fd, .events = POLLIN};
-    header_t h;
-
-    if (poll(&wait, 1, HELLO_MS) != 1 || recv(fd, &h, sizeof h, MSG_DONTWAIT | MSG_TRUNC) != (ssize_t)sizeof h)
-        return -1;
-    if (memcmp(h.token, sp->token, sizeof h.token) != 0 || h.kind != HELLO || h.rank >= (uint32_t)sp->rank)
-        return -1;
-    return sp->peers[h.rank].fd < 0 ? (int)h.rank : -1;
-}
-
-/* Until `missing` lower ranks have come. */
-static rondo_result_t accept_all(sp_t *sp, int listener, int missing, const rd_env_t *env)
-{
-    rondo_result_t result = RONDO_SUCCESS;
-    rd_wait_t wait;
-
-    rd_wait_begin(&wait, sp->stop, 0, env->create_timeout_ms);
-    while (missing > 0 && (result == RONDO_SUCCESS || result == RONDO_IN_PROGRESS)) {
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), rank = fd < 0 ? -1 : hello_from(sp, fd);
-        if (rank >= 0) {
-            sp->peers[rank].fd = fd;
-            sp->peers[rank].deaf = false;
-            missing--;
-        } else if (fd >= 0) {
-            close(fd);
-        } else {
-            result = rd_wait_backoff(&wait);
-        }
-    }
-    return result != RONDO_ERR_TIMEOUT
-               ? result
-               : rd_error(sp->ctx, result, "socketpair: %d ranks have not connected in time", missing);
-}
-
-static rondo_result_t connect_all(sp_t *sp, const rd_transport_args_t *args, int listener, const address_t *all)
-{
-    const int *node_of = args->node->node_of;
-    rondo_result_t result = RONDO_SUCCESS;
-    int lower = 0;
-
-    for (int r = 0; r < sp->nranks && result == RONDO_SUCCESS; r++) {
-        if (node_of[r] == node_of[sp->rank])
-            continue;
-        lower += r < sp->rank;
-        if (r > sp->rank)
-            result = connect_to(&sp->peers[r], &all[r]);
-    }
-    return result == RONDO_SUCCESS ? accept_all(sp, listener, lower, args->env) : result;
-}
-
-static rondo_result_t wire_up(sp_t *sp, const rd_transport_args_t *args)
-{
-    address_t *all = calloc((size_t)sp->nranks, sizeof *all);
-    int listener = -1;
-    rondo_result_t result = all ? listen_own(sp, &listener, &all[sp->rank])
-                                : rd_error(sp->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d addresses", sp->nranks);
-
-    if (result == RONDO_SUCCESS)
-        result = rd_boot_allgather(sp->boot, all, sizeof *all);
-    if (result == RONDO_SUCCESS)
-        result = connect_all(sp, args, listener, all);
-    if (listener >= 0)
-        close(listener);
-    free(all);
-    return result;
-}
-
 static rondo_result_t create(rd_transport_t **transport, const rd_transport_args_t *args)
 {
     size_t n = (size_t)args->nranks;
@@ -626,7 +456,7 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     memcpy(sp->token, key, sizeof sp->token);
     for (int r = 0; r < sp->nranks; r++)
         sp->peers[r] = (peer_t){.sp = sp, .rank = r, .fd = -1, .deaf = true};
-    rondo_result_t result = wire_up(sp, args);
+    rondo_result_t result = sp_wire_up(sp, args);
     if (result != RONDO_SUCCESS) {
         destroy(&sp->base);
         return result;
