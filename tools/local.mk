@@ -30,6 +30,7 @@ rondo_info_LDADD = librondo_core.la $(cuda_parts)
 rondo_tune_SOURCES = \
 	tools/rondo-tune.c \
 	tools/tune.h \
+	tools/tune_check.c \
 	tools/tune_cuda.c \
 	tools/tune_fit.c
 rondo_tune_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)

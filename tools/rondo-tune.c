@@ -4,11 +4,13 @@
  * the cost model to the times (tune_fit.c).
  */
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/wait.h"
 #include "transport/conns.h"
 #include "plan/choose.h"
 #include "topo/topo.h"
@@ -23,6 +25,7 @@ static const char usage[] =
     "SYNOPSIS\n"
     "    rondo-tune [--device host|cuda] [--ranks N,M...] [--rounds N] [--quick] [--output FILE] [--times FILE]\n"
     "               [--perf FILE]\n"
+    "    rondo-tune --check [--ranks N,M...] [--rounds N] [--quick] [--times FILE] [--perf FILE]\n"
     "\n"
     "DESCRIPTION\n"
     "    Runs rondo-perf, which must lie beside it, with one algorithm and protocol after the other, fits the prices\n"
@@ -30,12 +33,18 @@ static const char usage[] =
     "    program by them: it must have the same content on all ranks. Nothing else should run meanwhile; it takes\n"
     "    half a minute on two cores.\n"
     "\n"
+    "    With --check the prices that are in use, RONDO_TUNE's or the built-in ones, are compared with the times\n"
+    "    instead: for each operation and size, what they choose, what that takes, what was predicted, and what\n"
+    "    would have been quicker.\n"
+    "\n"
     "    With --device cuda it is the kernels between GPUs, on a machine whose GPUs nobody else uses. What it writes\n"
     "    holds the prices of host memory as well: those of RONDO_TUNE, so that one file may serve both.\n"
     "\n"
     "OPTIONS\n"
+    "    --check          compares the prices in use with this machine, and writes none\n"
     "    --device D       host, or cuda (default host)\n"
-    "    --ranks N,M...   numbers of ranks to measure (default: 2, and twice the cores up to 8; cuda: 2 and all GPUs)\n"
+    "    --ranks N,M...   numbers of ranks to measure (default: 2, twice the cores up to 8, and from 16 cores on as\n"
+    "                     many ranks as cores; cuda: 2 and all GPUs)\n"
     "    --perf FILE      another rondo-perf than the one beside this program\n"
     "    --rounds N       measures longer, for a machine that is not quiet (default 1)\n"
     "    --quick          few sizes and one look at each: to see that it works, not for prices to keep\n"
@@ -44,12 +53,16 @@ static const char usage[] =
     "    --version, --help\n"
     "\n"
     "EXIT STATUS\n"
-    "    0 good; 1 nothing could be measured or written; 2 usage.\n";
+    "    0 good; 1 nothing could be measured or written, or --check found predictions off by more than\n"
+    "    1.2 in the mean or 2 in any row, or a choice slower than the best by more than 1.15; 2 usage.\n";
 
 typedef struct tune {
     rd_env_t env;
     char perf[4096];
     int cores, rounds, flat, cuda, ranks[8], nranks;
+    bool check;
+    int64_t began_ms;
+    int runs, done; /* of rondo-perf */
     tune_time_t times[TIMES_MOST];
     int count;
 } tune_t;
@@ -131,26 +144,49 @@ static int measure(tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_
     return t->count > first;
 }
 
+/* On a terminal: how much is done, and how long the rest will take. */
+static void progress(const tune_t *t)
+{
+    int64_t ms = rd_clock_ms() - t->began_ms;
+
+    if (!isatty(STDERR_FILENO) || !t->runs)
+        return;
+    if (t->done < t->runs)
+        fprintf(stderr, "\rrondo-tune: %d of %d measurements, %d s left   ", t->done, t->runs,
+                t->done ? (int)(ms * (t->runs - t->done) / t->done / 1000) + 1 : 0);
+    else
+        fprintf(stderr, "\r%64s\r", "");
+}
+
 /* Measures an operation by every algorithm that a plan may choose for it on one node, and by every protocol that serves
- * it. Lines only carry short messages: rondo-perf stops at the first that is too long. */
-static void measure_operation(tune_t *t, int n, rd_coll_t coll)
+ * it; or only counts these runs. Lines only carry short messages: rondo-perf stops at the first that is too long. */
+static void measure_operation(tune_t *t, int n, rd_coll_t coll, bool count_only)
 {
     for (const rd_algo_t *const *a = rd_algos; *a; a++) {
         if (!(*a)->work || !((*a)->colls >> coll & 1))
             continue;
         for (int p = 0; p < RD_NUM_PROTOS; p++)
-            if (RD_PROTOS_HOST >> p & 1 && slice_of(t, n, coll, (*a)->name, (rd_proto_t)p, 2048))
+            if (RD_PROTOS_HOST >> p & 1 && slice_of(t, n, coll, (*a)->name, (rd_proto_t)p, 2048)) {
+                t->runs += count_only;
+                if (count_only)
+                    continue;
+                progress(t);
                 measure(t, n, coll, (*a)->name, (rd_proto_t)p);
+                t->done++;
+            }
     }
 }
 
 static void measure_all(tune_t *t)
 {
     rd_log_set_level(RD_LOG_NONE); /* what cannot serve is refused, and left out */
-    for (int r = 0; r < t->nranks; r++)
-        for (int coll = 0; coll < RD_NUM_COLLS; coll++)
-            if (coll != RD_BARRIER) /* has no bytes */
-                measure_operation(t, t->ranks[r], (rd_coll_t)coll);
+    t->began_ms = rd_clock_ms();
+    for (int count_only = 1; count_only >= 0; count_only--)
+        for (int r = 0; r < t->nranks; r++)
+            for (int coll = 0; coll < RD_NUM_COLLS; coll++)
+                if (coll != RD_BARRIER) /* has no bytes */
+                    measure_operation(t, t->ranks[r], (rd_coll_t)coll, count_only);
+    progress(t);
     rd_log_set_level((rd_log_level_t)t->env.debug);
 }
 
@@ -261,6 +297,23 @@ static int tune_gpus(tune_t *t, const char *output)
     return 0;
 }
 
+/* The prices in use against what was measured. */
+static int check(tune_t *t, const char *times)
+{
+    rd_prices_t prices;
+    int number;
+
+    if (rd_prices_find(&prices, &number, t->env.tune, NULL) != RONDO_SUCCESS)
+        return 1;
+    printf("prices of %s\n", number < 0 ? t->env.tune : rd_prices_name(number));
+    const bool good = tune_check(&prices, t->times, t->count, stdout);
+    if (*times && times_write(t, &prices, times) != 0) {
+        fprintf(stderr, "rondo-tune: cannot write %s\n", times);
+        return 1;
+    }
+    return good ? 0 : 1;
+}
+
 static int tune(tune_t *t, const char *output, const char *times)
 {
     rd_prices_t prices = *rd_prices_builtin(rd_prices_here());
@@ -276,6 +329,8 @@ static int tune(tune_t *t, const char *output, const char *times)
         fprintf(stderr, "rondo-tune: nothing could be measured: what does %s allreduce --ranks 2 say?\n", t->perf);
         return 1;
     }
+    if (t->check)
+        return check(t, times);
     built_in = prices;
     tune_fit(&prices, t->times, t->count);
     before = tune_miss(&built_in, t->times, t->count);
@@ -298,7 +353,7 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         {"ranks", 1, NULL, 'n'}, {"rounds", 1, NULL, 'r'},  {"quick", 0, NULL, 'q'}, {"output", 1, NULL, 'o'},
         {"times", 1, NULL, 't'}, {"version", 0, NULL, 'v'}, {"help", 0, NULL, 'h'},  {"device", 1, NULL, 'd'},
-        {"perf", 1, NULL, 'p'},  {NULL, 0, NULL, 0}};
+        {"perf", 1, NULL, 'p'},  {"check", 0, NULL, 'c'}, {NULL, 0, NULL, 0}};
     static tune_t t;
     const char *output = "", *times = "";
     rd_topo_t topo;
@@ -321,6 +376,8 @@ int main(int argc, char **argv)
             t.cuda = strcmp(optarg, "cuda") == 0;
         else if (option == 'p')
             snprintf(t.perf, sizeof t.perf, "%s", optarg);
+        else if (option == 'c')
+            t.check = true;
         else if (option == 'q')
             t.flat = 1;
         else if (option == 'o')
@@ -339,12 +396,18 @@ int main(int argc, char **argv)
     }
     if (rd_env_read(&t.env) != RONDO_SUCCESS)
         return 1;
+    if (t.cuda && t.check) {
+        fprintf(stderr, "rondo-tune: --check compares the prices of host memory; --device cuda has no such table\n");
+        return 2;
+    }
     if (t.cuda)
         return tune_gpus(&t, output);
     if (t.nranks == 0) {
         t.ranks[t.nranks++] = 2;
         if (t.cores > 1)
             t.ranks[t.nranks++] = t.cores > 4 ? 8 : 2 * t.cores;
+        if (t.cores >= 16)
+            t.ranks[t.nranks++] = t.cores > 64 ? 64 : t.cores;
     }
     return tune(&t, output, times);
 }

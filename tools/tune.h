@@ -2,6 +2,9 @@
 #ifndef RD_TUNE_H
 #define RD_TUNE_H
 
+#include <stdbool.h>
+#include <stdio.h>
+
 #include "cost/model.h"
 #include "exec/cuda/cuda.h"
 
@@ -25,6 +28,12 @@ typedef struct tune_miss {
  * say nothing about stays as it was. Sorts the times. */
 void tune_fit(rd_prices_t *prices, tune_time_t *times, int count);
 tune_miss_t tune_miss(const rd_prices_t *prices, const tune_time_t *times, int count); /* sorted by tune_fit */
+
+int tune_by_question(const void *x, const void *y); /* for qsort: times of one number of ranks, operation and size */
+
+/* Prints, for each operation and size, what these prices choose, beside the best that was measured. Sorts the times.
+ * Returns whether they are good here: predictions near, and no choice much slower than the best. */
+bool tune_check(const rd_prices_t *prices, tune_time_t *times, int count, FILE *out);
 
 /* What is measured between GPUs: tune_cuda.c. */
 typedef struct tune_cuda {

@@ -23,7 +23,7 @@ static int is_fixed(const char *name)
 }
 
 /* Times of one operation and size stand together. */
-static int by_question(const void *x, const void *y)
+int tune_by_question(const void *x, const void *y)
 {
     const tune_time_t *a = x, *b = y;
 
@@ -50,7 +50,7 @@ tune_miss_t tune_miss(const rd_prices_t *prices, const tune_time_t *times, int c
     for (int first = 0, end; first < count; first = end, asked++) {
         double cheapest = INFINITY, chosen = 0, best = INFINITY;
 
-        for (end = first; end < count && by_question(&times[first], &times[end]) == 0; end++) {
+        for (end = first; end < count && tune_by_question(&times[first], &times[end]) == 0; end++) {
             double us = predict(prices, &times[end]);
 
             miss.time += fabs(log(us / times[end].us));
@@ -113,7 +113,7 @@ void tune_fit(rd_prices_t *prices, tune_time_t *times, int count)
     char name[RD_PRICE_NAME];
     double best;
 
-    qsort(times, (size_t)count, sizeof *times, by_question);
+    qsort(times, (size_t)count, sizeof *times, tune_by_question);
     best = badness(prices, &before, times, count);
     for (double factor = 2; factor > 1.01; factor = sqrt(factor)) {
         for (int round = 0, better = 1; better && round < 20; round++) {

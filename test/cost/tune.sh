@@ -32,6 +32,27 @@ check 0 '^2 allreduce twoshot simple 131072 ' cat "$dir/times"
 check 0 "prices of $dir/prices" env RONDO_TUNE="$dir/prices" "$info" plan allreduce 1M --ranks 2
 check 0 'all results right' env RONDO_TUNE="$dir/prices" "$perf" allreduce --ranks 2 -b 1M -e 1M -n 2 --turns 1
 
+# A machine that is just as predicted is good; one that takes 10 us for everything is not. The played rondo-perf asks
+# the model, or does not.
+cat >"$dir/played" <<'END'
+#!/bin/sh
+coll=$1
+while [ $# -gt 1 ]; do
+    case $1 in --ranks) ranks=$2 ;; --algo) RONDO_ALGO=$2 ;; --proto) RONDO_PROTO=$2 ;; esac
+    shift
+done
+export RONDO_ALGO RONDO_PROTO
+for size in 1024 16384; do
+    us=$("$INFO" plan $coll $size --ranks $ranks | sed -n 's/^--> .* //p')
+    [ -n "$us" ] && echo "$size $((size / 4)) ${ALWAYS:-$us}"
+done
+END
+chmod +x "$dir/played"
+check 0 'predictions off by a factor of 1.0[0-9] in the mean .* 0 by more than 2; .* by 1.0[0-9], 0 by more' \
+    env INFO="$info" "$tune" --check --quick --ranks 2 --perf "$dir/played"
+check 1 'off by [2-9]' env INFO="$info" ALWAYS=10 "$tune" --check --quick --ranks 2 --perf "$dir/played"
+check 2 'no such table' "$tune" --check --device cuda
+
 # A file need not be whole; what a price says shows in the choice.
 check 0 'prices of xeon' env RONDO_TUNE=xeon "$info" plan allreduce 64K --ranks 2
 check 0 'prices of zen' env RONDO_TUNE=zen "$info" plan allreduce 64K --ranks 2
