@@ -208,6 +208,40 @@ static rondo_result_t gets_put(rd_ucx_net_t *net, ucp_config_t *config)
     return !said("RNDV_SCHEME") ? setting_put(net, config, "RNDV_SCHEME", "get_zcopy") : RONDO_SUCCESS;
 }
 
+/* Returns true if UCX_NET_DEVICES, which was set for another library in this process, names no interface of this host:
+ * mlx5_0:1 is none for tcp. A name that the user gives to rondo, as RONDO_UCX_NET_DEVICES, counts in any case. */
+static bool devices_of_others(void)
+{
+    const char *devices = getenv("UCX_NET_DEVICES");
+    if (!devices || getenv("RONDO_UCX_NET_DEVICES") || strcmp(devices, "all") == 0)
+        return false;
+    while (*devices != 0) {
+        char name[IF_NAMESIZE];
+        size_t length = strcspn(devices, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, devices);
+        if (length < sizeof name && if_nametoindex(name) != 0)
+            return false;
+        devices += length + (devices[length] == ',');
+    }
+    return true;
+}
+
+/* What was set for another library, often the MPI, and does not hold here, is said once by rank 0. */
+static void others_named(rd_ucx_net_t *net, const rd_env_t *env, bool devices)
+{
+    const char *tls = getenv("UCX_TLS");
+    if (net->rank != 0)
+        return;
+    if (tls && env->ucx_tls[0] != 0 && strcmp(tls, env->ucx_tls) != 0)
+        rd_log(net->ctx, RD_LOG_INFO, "UCX_TLS=%s does not count for rondo, which uses %s (RONDO_UCX_TLS)", tls,
+               env->ucx_tls);
+    if (devices)
+        rd_log(net->ctx, RD_LOG_INFO,
+               "UCX_NET_DEVICES=%s names no interface of this host, so it does not count for rondo over tcp "
+               "(RONDO_NET or RONDO_UCX_NET_DEVICES choose one)",
+               getenv("UCX_NET_DEVICES"));
+}
+
 /* UCX's tcp trusts everybody who connects: they may even write into this process's memory. So it listens only on the
  * interface of the bootstrap (loopback when all ranks share a host), unless the user names devices; devices of other
  * transports have names of their own. */
@@ -228,7 +262,10 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
         result = gets_put(net, config);
     if (result == RONDO_SUCCESS && env->net[0] != 0)
         return device_put(net, config, env->net, place);
-    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls) && !said("NET_DEVICES") && iface_of(address, iface))
+    bool others = rd_ucx_tcp_alone(env->ucx_tls) && devices_of_others();
+    others_named(net, env, others);
+    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls) && (others || !said("NET_DEVICES")) &&
+        iface_of(address, iface))
         result = setting_put(net, config, "NET_DEVICES", iface);
     return result;
 }

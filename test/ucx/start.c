@@ -37,6 +37,30 @@ static void body(test_rank_t *t, void *arg)
         test_fail(t, "the sentence must have \"%s\": %s", word, rondo_last_error(NULL));
 }
 
+/* What is set for the UCX of an MPI with InfiniBand does not hinder rondo over tcp. */
+static void others_settings(test_rank_t *t, void *arg)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t comm = NULL;
+    rondo_unique_id_t id;
+    int one = 1, sum = 0;
+    char host[16];
+
+    (void)arg;
+    snprintf(host, sizeof host, "host%d", t->rank);
+    setenv("RONDO_HOSTID", host, 1);
+    setenv("UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1", 1);
+    setenv("UCX_TLS", "rc,self", 1);
+    config.device = RONDO_DEVICE_HOST;
+    test_id(t, &id);
+    test_result(t, NULL, rondo_comm_create(&comm, t->nranks, &id, t->rank, &config), RONDO_SUCCESS, "creation");
+    test_result(t, comm, rondo_allreduce(&one, &sum, 1, RONDO_INT32, RONDO_SUM, comm, NULL), RONDO_SUCCESS,
+                "allreduce");
+    if (sum != t->nranks)
+        test_fail(t, "the sum is %d, not %d", sum, t->nranks);
+    rondo_comm_destroy(comm);
+}
+
 int main(void)
 {
     trial_t trials[] = {{"RONDO_UCX_TLS", "nonsense", 7, NULL},
@@ -55,5 +79,6 @@ int main(void)
                wrong ? "WRONG" : "right");
         bad += wrong;
     }
+    bad += test_run(TEST_PROCESSES, RANKS, 30, others_settings, NULL) != 0;
     return bad != 0;
 }
