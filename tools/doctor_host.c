@@ -193,7 +193,7 @@ static void process_descriptors(void)
     if (fd < 0)
         info_found(INFO_NOTE, "death of a rank",
                    "Linux 5.3 has pidfd_open; in a container the seccomp profile must allow it",
-                   "cannot be watched by pidfd (%s): it is noticed by its connections instead", strerror(errno));
+                   "no pidfd can be opened (%s): it is noticed by its connections instead", strerror(errno));
     else
         info_found(INFO_WELL, "death of a rank", NULL, "is noticed at once by the others of its node (pidfd)");
     if (fd >= 0)

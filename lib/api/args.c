@@ -22,9 +22,10 @@ rondo_result_t rd_args_start(rd_at_t at, rondo_type_t type, rondo_stream_t strea
 
 rondo_result_t rd_args_rank(rd_at_t at, const char *what, int rank)
 {
-    if (rank >= 0 && rank < at.comm->nranks)
+    if (rank >= 0 && rank < at.comm->team.nranks)
         return RONDO_SUCCESS;
-    return rd_error(&at.comm->ctx, BAD, "%s: %s is %d, ranks are 0 to %d", at.call, what, rank, at.comm->nranks - 1);
+    return rd_error(&at.comm->ctx, BAD, "%s: %s is %d, ranks are 0 to %d", at.call, what, rank,
+                    at.comm->team.nranks - 1);
 }
 
 rondo_result_t rd_args_op(rd_at_t at, rondo_op_t op, rondo_type_t type)

@@ -90,7 +90,7 @@ static rondo_result_t check_args(const form_t *form, rondo_comm_t comm, args_t a
     rondo_result_t result = rd_args_start(at, a.type, a.stream);
 
     if (result == RONDO_SUCCESS)
-        result = check_count(at, form->count, a.count, blocks ? (size_t)comm->nranks : 1, a.type);
+        result = check_count(at, form->count, a.count, blocks ? (size_t)comm->team.nranks : 1, a.type);
     if (result == RONDO_SUCCESS && form->rooted)
         result = rd_args_rank(at, "root", a.root);
     if (result == RONDO_SUCCESS && form->reduces)
@@ -100,9 +100,9 @@ static rondo_result_t check_args(const form_t *form, rondo_comm_t comm, args_t a
 
 static inline size_t bytes_of(holds_t holds, const struct rondo_comm *comm, int root, size_t block)
 {
-    if (holds == NOTHING || ((holds == BLOCK_AT_ROOT || holds == BLOCKS_AT_ROOT) && comm->rank != root))
+    if (holds == NOTHING || ((holds == BLOCK_AT_ROOT || holds == BLOCKS_AT_ROOT) && comm->team.rank != root))
         return 0;
-    return has_blocks(holds) ? block * (size_t)comm->nranks : block;
+    return has_blocks(holds) ? block * (size_t)comm->team.nranks : block;
 }
 
 static inline bool is_in_place(const form_t *form, const void *send, const void *recv, int rank, size_t block)
@@ -127,12 +127,12 @@ __attribute__((always_inline)) static inline rondo_result_t collective(rd_coll_t
         return rd_group_failed(result);
     size_t block = a.count * rondo_type_size(a.type);
     size_t sends = bytes_of(form->send, comm, a.root, block), recvs = bytes_of(form->recv, comm, a.root, block);
-    bool in_place = is_in_place(form, a.send, a.recv, comm->rank, block);
+    bool in_place = is_in_place(form, a.send, a.recv, comm->team.rank, block);
     if ((result = check_buffer(at, "send", a.send, sends)) || (result = check_buffer(at, "recv", a.recv, recvs)) ||
         (result = check_overlap(at, a.send, sends, a.recv, recvs, form->in_place != 0, in_place)))
         return rd_group_failed(result);
     /* The output overlaps the input for another rank, which is still to be read. */
-    size_t bounce = form->in_place == (SAME | RECV_IN_SEND) && a.send == a.recv && comm->rank ? block : 0;
+    size_t bounce = form->in_place == (SAME | RECV_IN_SEND) && a.send == a.recv && comm->team.rank ? block : 0;
     if (again && !bounce)
         return rd_call_repeat(comm, a.send, a.recv);
     const rd_call_t call = {.desc = {.coll = coll, .type = a.type, .op = a.op, .root = a.root, .count = a.count},

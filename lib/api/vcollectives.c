@@ -19,8 +19,8 @@ static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char
 
     if (!counts)
         return rd_error(&comm->ctx, BAD, "%s: %scounts is NULL: it holds one count for each of %d ranks", call, side,
-                        comm->nranks);
-    for (int r = 0; r < comm->nranks; r++) {
+                        comm->team.nranks);
+    for (int r = 0; r < comm->team.nranks; r++) {
         if (counts[r] > most - sum || (displs && displs[r] > most - counts[r]))
             return rd_error(&comm->ctx, BAD, "%s: %scounts[%d] is %zu: more than memory can hold (a negative number?)",
                             call, side, r, counts[r]);
@@ -48,17 +48,17 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
 
     if (result == RONDO_SUCCESS)
         result = check_side(call, comm, "recv", "recv", recv, recvcounts, displs, type);
-    if (result == RONDO_SUCCESS && sendcount != recvcounts[comm->rank])
+    if (result == RONDO_SUCCESS && sendcount != recvcounts[comm->team.rank])
         result = rd_error(&comm->ctx, BAD,
                           "%s: sendcount is %zu, recvcounts[%d], this rank's own, is %zu: they must be equal", call,
-                          sendcount, comm->rank, recvcounts[comm->rank]);
+                          sendcount, comm->team.rank, recvcounts[comm->team.rank]);
     if (result == RONDO_SUCCESS && sendcount && !send)
         result = rd_error(&comm->ctx, BAD, "%s: send is NULL, but %zu elements are needed", call, sendcount);
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {NULL, NULL, recvcounts, displs};
     const rd_call_t made = {
-        .desc = {.coll = RD_ALLGATHER, .type = type, .count = sum_of(recvcounts, comm->nranks)},
+        .desc = {.coll = RD_ALLGATHER, .type = type, .count = sum_of(recvcounts, comm->team.nranks)},
         .tables = &tables,
         .in = send,
         .out = recv,
@@ -78,18 +78,18 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
         result = rd_args_op((rd_at_t){call, comm}, op, type);
     if (result == RONDO_SUCCESS)
         result = check_side(call, comm, "recv", "send", send, recvcounts, NULL, type);
-    if (result == RONDO_SUCCESS && recvcounts[comm->rank] && !recv)
-        result =
-            rd_error(&comm->ctx, BAD, "%s: recv is NULL, but %zu elements are needed", call, recvcounts[comm->rank]);
+    if (result == RONDO_SUCCESS && recvcounts[comm->team.rank] && !recv)
+        result = rd_error(&comm->ctx, BAD, "%s: recv is NULL, but %zu elements are needed", call,
+                          recvcounts[comm->team.rank]);
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {recvcounts, NULL, NULL, NULL};
     const rd_call_t made = {
-        .desc = {.coll = RD_REDUCE_SCATTER, .type = type, .op = op, .count = sum_of(recvcounts, comm->nranks)},
+        .desc = {.coll = RD_REDUCE_SCATTER, .type = type, .op = op, .count = sum_of(recvcounts, comm->team.nranks)},
         .tables = &tables,
         .in = send,
         .out = recv,
-        .bounce = send == recv && comm->rank ? recvcounts[comm->rank] * rondo_type_size(type) : 0,
+        .bounce = send == recv && comm->team.rank ? recvcounts[comm->team.rank] * rondo_type_size(type) : 0,
         .name = "reduce_scatterv",
         .stream = stream,
     };
@@ -107,12 +107,12 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
         result = check_side(call, comm, "send", "send", send, sendcounts, sdispls, type);
     if (result == RONDO_SUCCESS)
         result = check_side(call, comm, "recv", "recv", recv, recvcounts, rdispls, type);
-    if (result == RONDO_SUCCESS && send == recv && send && sum_of(sendcounts, comm->nranks))
+    if (result == RONDO_SUCCESS && send == recv && send && sum_of(sendcounts, comm->team.nranks))
         result = rd_error(&comm->ctx, BAD, "%s: send == recv: this operation cannot run in place", call);
-    if (result == RONDO_SUCCESS && sendcounts[comm->rank] != recvcounts[comm->rank])
+    if (result == RONDO_SUCCESS && sendcounts[comm->team.rank] != recvcounts[comm->team.rank])
         result = rd_error(&comm->ctx, BAD,
                           "%s: sendcounts[%d] is %zu and recvcounts[%d] is %zu, but both are this rank's own", call,
-                          comm->rank, sendcounts[comm->rank], comm->rank, recvcounts[comm->rank]);
+                          comm->team.rank, sendcounts[comm->team.rank], comm->team.rank, recvcounts[comm->team.rank]);
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
     const rd_tables_t tables = {sendcounts, sdispls, recvcounts, rdispls};
@@ -144,7 +144,7 @@ static rondo_result_t check_rooted(const rooted_t *c)
     rondo_comm_t comm = c->at.comm;
     const char *call = c->at.call, *one = c->gathers ? "send" : "recv", *all = c->gathers ? "recv" : "send";
     rondo_result_t result = RONDO_SUCCESS;
-    int rooting = comm->rank == c->root;
+    int rooting = comm->team.rank == c->root;
 
     if (rooting)
         result = check_side(call, comm, all, all, c->gathers ? c->recv : c->send, c->counts, c->displs, c->type);
@@ -168,10 +168,10 @@ static rondo_result_t check_rooted(const rooted_t *c)
 static rondo_result_t run_rooted(const rooted_t *c, const size_t *zeros, size_t *one)
 {
     rondo_comm_t comm = c->at.comm;
-    int rooting = comm->rank == c->root;
+    int rooting = comm->team.rank == c->root;
     const size_t *all = rooting ? c->counts : zeros, *at = rooting ? c->displs : zeros;
 
-    for (int r = 0; r < comm->nranks; r++)
+    for (int r = 0; r < comm->team.nranks; r++)
         one[r] = r == c->root ? c->own : 0; /* at the start of the block buffer: all displacements zero */
     const rd_tables_t tables = c->gathers ? (rd_tables_t){one, zeros, all, at} : (rd_tables_t){all, at, one, zeros};
     const rd_call_t made = {
@@ -199,13 +199,14 @@ static rondo_result_t rooted(const rooted_t *c)
         result = check_rooted(c);
     if (result != RONDO_SUCCESS)
         return rd_group_failed(result);
-    if (comm->nranks <= FEW)
+    if (comm->team.nranks <= FEW)
         return run_rooted(c, zeros, one);
-    many = calloc(2 * (size_t)comm->nranks, sizeof *many);
+    many = calloc(2 * (size_t)comm->team.nranks, sizeof *many);
     if (!many)
-        return rd_group_failed(rd_call_spoiled(
-            comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks", comm->nranks)));
-    result = run_rooted(c, many, many + comm->nranks);
+        return rd_group_failed(
+            rd_call_spoiled(comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for the counts of %d ranks",
+                                           comm->team.nranks)));
+    result = run_rooted(c, many, many + comm->team.nranks);
     free(many);
     return result;
 }

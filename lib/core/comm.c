@@ -94,7 +94,8 @@ rondo_result_t rondo_comm_revoke(rondo_comm_t comm)
 
     if (result != RONDO_SUCCESS || !rd_comm_query_enter(comm))
         return result;
-    rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_revoke", comm->rank);
+    rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->team.rank, "rank %d called rondo_comm_revoke",
+                   comm->team.rank);
     rd_comm_empty(comm);
     rd_comm_cancel(comm);
     rd_comm_query_leave(comm);
@@ -108,7 +109,8 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm)
     if (result != RONDO_SUCCESS)
         return result;
     if (rd_comm_query_enter(comm)) {
-        rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->rank, "rank %d called rondo_comm_abort", comm->rank);
+        rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->team.rank, "rank %d called rondo_comm_abort",
+                       comm->team.rank);
         rd_comm_query_leave(comm);
     }
     if (rd_comm_close(comm))
@@ -149,17 +151,17 @@ static rondo_result_t give(rondo_comm_t comm, const char *call, int value, int *
 
 rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank)
 {
-    return give(comm, "rondo_comm_rank", comm ? comm->rank : 0, rank);
+    return give(comm, "rondo_comm_rank", comm ? comm->team.rank : 0, rank);
 }
 
 rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size)
 {
-    return give(comm, "rondo_comm_size", comm ? comm->nranks : 0, size);
+    return give(comm, "rondo_comm_size", comm ? comm->team.nranks : 0, size);
 }
 
 rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device)
 {
-    return give(comm, "rondo_comm_device", comm ? comm->device : 0, device);
+    return give(comm, "rondo_comm_device", comm ? comm->team.device : 0, device);
 }
 
 const char *rondo_last_error(rondo_comm_t comm)

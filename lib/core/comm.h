@@ -14,12 +14,11 @@
 
 struct rondo_comm {
     _Atomic uint64_t alive; /* rd_comm_mark: distinguishes a communicator from a stale or foreign pointer */
-    int rank, nranks, device;
     rd_log_ctx_t ctx;
     rd_health_t health;
     rd_env_t env;
     rd_prices_t prices;
-    rd_team_t team; /* what the layers below get to know of all this */
+    rd_team_t team; /* rank, nranks, device, and all else that the layers below get to know */
     rd_boot_t *boot;
     rd_node_t node;
     rd_conns_t conns;

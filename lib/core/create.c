@@ -42,7 +42,7 @@ static void tell_node(void *arg, rondo_result_t code, int failed_rank, int repor
 {
     rondo_comm_t comm = arg;
 
-    rd_conns_notify(&comm->conns, code, failed_rank + 1, rd_reporter(reporter, comm->rank));
+    rd_conns_notify(&comm->conns, code, failed_rank + 1, rd_reporter(reporter, comm->team.rank));
 }
 
 static void tell_others(void *arg, rondo_result_t code, int failed_rank, int reporter)
@@ -151,7 +151,7 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
         snprintf(comm->ctx.name, sizeof comm->ctx.name, "%s", config.name);
     else
         snprintf(comm->ctx.name, sizeof comm->ctx.name, "comm%u", number);
-    return rd_cuda_device(config.device, &comm->device);
+    return rd_cuda_device(config.device, &comm->team.device);
 }
 
 static rondo_result_t add_transport(rondo_comm_t comm, const rd_transport_ops_t *ops, const rd_transport_args_t *args)
@@ -172,16 +172,16 @@ static rondo_result_t add_transport(rondo_comm_t comm, const rd_transport_ops_t 
  * communicator leaves that one to its net communicators. */
 static rondo_result_t make_connections(rondo_comm_t comm, const rd_layout_t *layout)
 {
-    const rd_transport_args_t args = {comm->rank, comm->nranks, &comm->node, &comm->conns,
-                                      &comm->env, comm->boot,   &comm->ctx,  &comm->health.stop};
+    const rd_transport_args_t args = {comm->team.rank, comm->team.nranks, &comm->node, &comm->conns,
+                                      &comm->env,      comm->boot,        &comm->ctx,  &comm->health.stop};
     const rd_transport_ops_t *ops;
-    rondo_result_t result = rd_conns_create(&comm->conns, layout, &comm->node, comm->nranks, &comm->ctx);
+    rondo_result_t result = rd_conns_create(&comm->conns, layout, &comm->node, comm->team.nranks, &comm->ctx);
 
     for (int i = 0; (ops = rd_transport_at(i)) && result == RONDO_SUCCESS; i++) {
         if (ops->reach == RD_WITHIN_NODE)
             result = add_transport(comm, ops, &args);
     }
-    if (result != RONDO_SUCCESS || comm->node.nnodes == 1 || comm->device >= 0)
+    if (result != RONDO_SUCCESS || comm->node.nnodes == 1 || comm->team.device >= 0)
         return result;
     rd_fd_noted_t noted;
     result = rd_transport_choose(&ops, &args);
@@ -198,12 +198,12 @@ static void connection_layout(rd_layout_t *layout, rondo_comm_t comm)
 {
     rd_env_t env = comm->env;
 
-    if (comm->device >= 0) {
+    if (comm->team.device >= 0) {
         env.slots = 1;
         env.slot_bytes = 4096;
     }
     rd_layout_init(layout, comm->node.most, comm->node.nnodes, &env);
-    if (comm->device >= 0 && comm->env.check)
+    if (comm->team.device >= 0 && comm->env.check)
         layout->segment_bytes += rd_signature_ring_bytes();
 }
 
@@ -215,9 +215,6 @@ static void begin_team(rondo_comm_t comm)
 {
     rd_team_t *team = &comm->team;
 
-    team->rank = comm->rank;
-    team->nranks = comm->nranks;
-    team->device = comm->device;
     team->node = &comm->node;
     team->env = &comm->env;
     team->boot = comm->boot;
@@ -256,8 +253,9 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     rondo_result_t result;
 
     begin_team(comm);
-    if ((result = agree(comm, &agreed)) || (result = rd_node_find(&comm->node, comm->boot, comm->rank, comm->nranks,
-                                                                  &comm->env, &comm->ctx, &comm->health.stop)))
+    if ((result = agree(comm, &agreed)) ||
+        (result = rd_node_find(&comm->node, comm->boot, comm->team.rank, comm->team.nranks, &comm->env, &comm->ctx,
+                               &comm->health.stop)))
         return result;
     connection_layout(&layout, comm);
     if ((result =
@@ -266,20 +264,20 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
         return result;
     comm->health.notice = &comm->conns.self->notice;
     comm->team.controls = comm->conns.controls;
-    const rd_planner_args_t args = {comm->rank,   comm->nranks, &comm->node,   agreed.cores, agreed.sharing,
-                                    &comm->conns, &comm->env,   &comm->prices, &comm->ctx,   rd_reducer_init};
-    if ((result = comm->device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
-                                    : rd_planner_create(&comm->planner, &args)) ||
+    const rd_planner_args_t args = {comm->team.rank, comm->team.nranks, &comm->node,   agreed.cores, agreed.sharing,
+                                    &comm->conns,    &comm->env,        &comm->prices, &comm->ctx,   rd_reducer_init};
+    if ((result = comm->team.device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
+                                         : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
         (result =
              rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop, has_left, comm)))
         return result;
-    if (comm->cuda && comm->nranks > 1)
+    if (comm->cuda && comm->team.nranks > 1)
         rd_liveness_poll(comm->liveness, poll_device);
-    if (comm->rank == 0)
+    if (comm->team.rank == 0)
         rd_log(&comm->ctx, RD_LOG_INFO,
                "rondo %d.%d.%d: %d ranks on %d nodes, %s, %s, %d cores, %u slots of %zu bytes, waits %s",
-               RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, comm->nranks, comm->node.nnodes,
+               RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH, comm->team.nranks, comm->node.nnodes,
                comm->cuda ? "CUDA" : "host memory", rd_transport_version(comm->net->ops), agreed.cores, layout.slots,
                layout.slot_bytes, comm->team.spin ? "spin" : "yield");
     return RONDO_SUCCESS;
@@ -295,7 +293,8 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
     comm->health.stop.parent = parent ? &parent->health.stop : NULL;
     if (meeting)
         rd_liveness_meeting_begin(meeting, &comm->ctx, &comm->health.stop);
-    result = rd_boot_create(&comm->boot, id, comm->rank, comm->nranks, &comm->env, &comm->ctx, &comm->health.stop);
+    result =
+        rd_boot_create(&comm->boot, id, comm->team.rank, comm->team.nranks, &comm->env, &comm->ctx, &comm->health.stop);
     if (meeting)
         rd_liveness_meeting_end(meeting);
     comm->health.stop.parent = NULL;
@@ -316,8 +315,8 @@ static rondo_result_t make_all(rondo_comm_t *comm, int nranks, const rondo_uniqu
     }
     rd_fork_register(RD_FORK_COMM, &at_fork);
     memset(made, 0, sizeof *made);
-    made->rank = made->ctx.rank = rank;
-    made->nranks = made->ctx.nranks = nranks;
+    made->team.rank = made->ctx.rank = rank;
+    made->team.nranks = made->ctx.nranks = nranks;
     made->conns.self = &made->conns.own;
     rd_health_begin(&made->health, &made->ctx, &made->conns.own.notice, &health_ops, made);
     atomic_store(&made->references, 1);

@@ -46,14 +46,14 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
     if (result == RONDO_SUCCESS)
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     if (result == RONDO_SUCCESS) {
-        place(all, comm->nranks, comm->rank, rank, size, first);
-        if (all[comm->rank].color >= 0 && *first == comm->rank) /* if it fails, the id carries the error */
-            served = rd_boot_id_create(&all[comm->rank].id, &comm->env) == RONDO_SUCCESS;
+        place(all, comm->team.nranks, comm->team.rank, rank, size, first);
+        if (all[comm->team.rank].color >= 0 && *first == comm->team.rank) /* if it fails, the id carries the error */
+            served = rd_boot_id_create(&all[comm->team.rank].id, &comm->env) == RONDO_SUCCESS;
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     }
     result = rd_call_spoiled(comm, result);
     if (result != RONDO_SUCCESS && served)
-        rd_boot_cancel(&all[comm->rank].id, RONDO_ERR_ABORTED);
+        rd_boot_cancel(&all[comm->team.rank].id, RONDO_ERR_ABORTED);
     return rd_comm_leave(comm, result);
 }
 
@@ -73,7 +73,7 @@ static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *gi
     rondo_config_t config = config_of(given);
 
     if (config.device == RONDO_DEVICE_AUTO)
-        config.device = comm->device;
+        config.device = comm->team.device;
     return config;
 }
 
@@ -108,11 +108,11 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
     const rondo_config_t derived = derived_config(comm, config);
     if (color >= 0 && (result = rd_comm_check(&derived)))
         return result;
-    split_t *all = calloc((size_t)comm->nranks, sizeof *all);
+    split_t *all = calloc((size_t)comm->team.nranks, sizeof *all);
     if (!all)
         return rd_call_spoiled(
-            comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->nranks));
-    all[comm->rank] = (split_t){color, key, 0, {{0}}};
+            comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->team.nranks));
+    all[comm->team.rank] = (split_t){color, key, 0, {{0}}};
     rd_comm_retain(comm);
     result = exchange(comm, all, &rank, &size, &first);
     /* From here on nothing of `comm` is needed but its stop word: whoever aborts it does not wait for the new one. */
@@ -130,7 +130,7 @@ static int survivors(rondo_comm_t comm, const int *excluded, int nexcluded, int 
 {
     int n = 0;
 
-    for (int r = 0; r < comm->nranks; r++) {
+    for (int r = 0; r < comm->team.nranks; r++) {
         int out = 0;
         for (int i = 0; i < nexcluded; i++)
             out |= excluded[i] == r;
@@ -146,13 +146,14 @@ static rondo_result_t check_excluded(rondo_comm_t comm, const int *excluded, int
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: %s",
                         nexcluded < 0 ? "nexcluded is negative, and not RONDO_SURVIVORS" : "excluded is NULL");
     for (int i = 0; i < nexcluded; i++) {
-        if (excluded[i] < 0 || excluded[i] >= comm->nranks)
+        if (excluded[i] < 0 || excluded[i] >= comm->team.nranks)
             return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT,
                             "rondo_comm_shrink: excluded[%d] is %d, ranks are 0 to %d", i, excluded[i],
-                            comm->nranks - 1);
-        if (excluded[i] == comm->rank)
+                            comm->team.nranks - 1);
+        if (excluded[i] == comm->team.rank)
             return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
-                            "rondo_comm_shrink: rank %d excludes itself: only the ranks that stay call it", comm->rank);
+                            "rondo_comm_shrink: rank %d excludes itself: only the ranks that stay call it",
+                            comm->team.rank);
     }
     return RONDO_SUCCESS;
 }
@@ -182,7 +183,7 @@ static rondo_result_t make_smaller(rondo_comm_t comm, const int *members, int n,
     rondo_result_t result;
     int rank = 0;
 
-    while (members[rank] != comm->rank)
+    while (members[rank] != comm->team.rank)
         rank++;
     rd_comm_retain(comm);
     result = derive_id(comm, members, n, &id, &meeting);
@@ -208,9 +209,9 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
         return rd_comm_shrink_survivors(comm, newcomm, &derived);
     if ((result = check_excluded(comm, excluded, nexcluded)) || (result = rd_comm_check(&derived)))
         return result;
-    members = malloc((size_t)comm->nranks * sizeof *members);
+    members = malloc((size_t)comm->team.nranks * sizeof *members);
     if (!members)
-        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->nranks);
+        return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->team.nranks);
     result = make_smaller(comm, members, survivors(comm, excluded, nexcluded, members), newcomm, &derived);
     free(members);
     return result;

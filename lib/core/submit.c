@@ -14,7 +14,7 @@ static rondo_result_t record(rondo_comm_t comm, const rd_call_t *call, rd_plan_t
     rondo_result_t result = RONDO_SUCCESS;
     rd_task_t *task;
 
-    if (comm->env.check && comm->nranks > 1) {
+    if (comm->env.check && comm->team.nranks > 1) {
         result = rd_signature_task(&comm->queue, call, &task);
         if (result == RONDO_SUCCESS)
             result = rd_group_record(comm, task);
@@ -73,7 +73,7 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
         if (!custom)
             return RONDO_ERR_INVALID_ARGUMENT;
     }
-    if (comm->env.check && comm->nranks > 1 && !rd_group_depth) {
+    if (comm->env.check && comm->team.nranks > 1 && !rd_group_depth) {
         result = rd_signature_exchange(&comm->queue, call, &comm->sequence);
         if (result != RONDO_SUCCESS)
             return result;
@@ -136,7 +136,8 @@ rondo_result_t rd_call_spoiled(rondo_comm_t comm, rondo_result_t result)
     if (result != RONDO_ERR_NO_MEMORY && result != RONDO_ERR_SYSTEM && result != RONDO_ERR_INTERNAL &&
         result != RONDO_ERR_CUDA)
         return result;
-    return rd_health_fail(&comm->health, result, comm->rank, "an operation could not begin: %s", rd_thread_error());
+    return rd_health_fail(&comm->health, result, comm->team.rank, "an operation could not begin: %s",
+                          rd_thread_error());
 }
 
 rondo_result_t rd_call_collective(rondo_comm_t comm, const rd_call_t *call)
@@ -157,9 +158,9 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
     rd_plan_t *plan;
     rd_task_t *task;
 
-    if (peer == comm->rank && rd_group_depth)
+    if (peer == comm->team.rank && rd_group_depth)
         return rd_group_record_self(comm, send, buffer, bytes);
-    if (peer == comm->rank)
+    if (peer == comm->team.rank)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
                         "%s to this rank itself would wait for ever: put it into a group with its partner",
                         send ? "rondo_send" : "rondo_recv");
