@@ -139,7 +139,7 @@ typedef enum {
  *
  *   SUM PROD         all but pairs. Integers wrap. float16, bfloat16 and float8 are accumulated in float32. A finite
  *                    float8 result that is too large becomes the largest finite number. On BOOL: "or" and "and".
- *   MIN MAX          integers and floating types. A NaN wins: any NaN in, NaN out.
+ *   MIN MAX          integers and floating types. A NaN wins: any NaN in, NaN out (a quiet one raises no exception).
  *   AVG              integers: the sum, divided by nranks, truncating toward zero (the sum may wrap). Floating and
  *                    complex types: each contribution is scaled by 1/nranks as it is loaded (in float32 for the narrow
  *                    ones), then summed.

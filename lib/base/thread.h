@@ -3,8 +3,13 @@
 #define RD_BASE_THREAD_H
 
 #include <pthread.h>
+#include <signal.h>
 
 /* Starts a thread that no signal reaches: the user's signals go to the user's threads. Returns 0, or an errno. */
 int rd_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
+
+/* Blocks every signal in the calling thread, for the threads that a library starts in the meantime. The caller sets the
+ * mask to `before` again. */
+void rd_signals_block(sigset_t *before);
 
 #endif

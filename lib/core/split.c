@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
 #include "core/lifetime.h"
@@ -242,7 +243,7 @@ static rondo_result_t make_all(maker_t *makers, int n)
     rondo_result_t result = RONDO_SUCCESS;
 
     for (int r = 0; r < n && result == RONDO_SUCCESS; r++) {
-        makers[r].started = pthread_create(&makers[r].thread, NULL, make_one, &makers[r]) == 0;
+        makers[r].started = rd_thread_start(&makers[r].thread, make_one, &makers[r]) == 0;
         if (!makers[r].started)
             result = rd_error(NULL, RONDO_ERR_SYSTEM, "rondo_comm_create_all: no thread for rank %d of %d", r, n);
     }

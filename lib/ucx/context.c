@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "base/fork.h"
 #include "ucx/ucx.h"
 
@@ -112,8 +113,13 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
     const char *why = rd_ucx_unusable();
     if (why)
         return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED, "%s", why);
+    sigset_t before; /* the program's handlers do not run in UCX's thread */
+    rd_signals_block(&before);
     rondo_result_t result = context_make(net, env, address, place);
-    return result == RONDO_SUCCESS ? worker_make(net) : result;
+    if (result == RONDO_SUCCESS)
+        result = worker_make(net);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
 }
 
 void rd_ucx_close(rd_ucx_net_t *net)

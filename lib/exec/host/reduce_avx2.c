@@ -17,16 +17,18 @@
 #define RD_W 32
 #define RD_PART 0
 
-/* A minimum or maximum with a NaN is the second operand: where either is a NaN, all bits are set, and `settle` replaces
- * them. */
+/* The CPU's minimum and maximum report a NaN as an invalid operation, or trap, and only this comparison does not. So
+ * where either operand is a NaN both become 0; then all bits are set, and `settle` replaces them. */
 RD_INLINE __m256 f32_least(__m256 a, __m256 b)
 {
-    return _mm256_or_ps(_mm256_min_ps(a, b), _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+    __m256 nan = _mm256_cmp_ps(a, b, _CMP_UNORD_Q);
+    return _mm256_or_ps(_mm256_min_ps(_mm256_andnot_ps(nan, a), _mm256_andnot_ps(nan, b)), nan);
 }
 
 RD_INLINE __m256 f32_greatest(__m256 a, __m256 b)
 {
-    return _mm256_or_ps(_mm256_max_ps(a, b), _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+    __m256 nan = _mm256_cmp_ps(a, b, _CMP_UNORD_Q);
+    return _mm256_or_ps(_mm256_max_ps(_mm256_andnot_ps(nan, a), _mm256_andnot_ps(nan, b)), nan);
 }
 
 RD_INLINE __m256 f32_settled(__m256 a)
@@ -36,12 +38,14 @@ RD_INLINE __m256 f32_settled(__m256 a)
 
 RD_INLINE __m256d f64_least(__m256d a, __m256d b)
 {
-    return _mm256_or_pd(_mm256_min_pd(a, b), _mm256_cmp_pd(a, b, _CMP_UNORD_Q));
+    __m256d nan = _mm256_cmp_pd(a, b, _CMP_UNORD_Q);
+    return _mm256_or_pd(_mm256_min_pd(_mm256_andnot_pd(nan, a), _mm256_andnot_pd(nan, b)), nan);
 }
 
 RD_INLINE __m256d f64_greatest(__m256d a, __m256d b)
 {
-    return _mm256_or_pd(_mm256_max_pd(a, b), _mm256_cmp_pd(a, b, _CMP_UNORD_Q));
+    __m256d nan = _mm256_cmp_pd(a, b, _CMP_UNORD_Q);
+    return _mm256_or_pd(_mm256_max_pd(_mm256_andnot_pd(nan, a), _mm256_andnot_pd(nan, b)), nan);
 }
 
 RD_INLINE __m256d f64_settled(__m256d a)

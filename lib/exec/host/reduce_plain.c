@@ -20,16 +20,18 @@ typedef uint16_t quarters_t __attribute__((vector_size(8)));
 typedef float floats_t __attribute__((vector_size(16)));
 
 #if defined(__SSE2__)
-/* A minimum or maximum with a NaN is the second operand: where either is a NaN, all bits are set, and `settle` replaces
- * them. */
+/* The CPU's minimum and maximum report a NaN as an invalid operation, or trap, and only this comparison does not. So
+ * where either operand is a NaN both become 0; then all bits are set, and `settle` replaces them. */
 RD_INLINE __m128 f32_least(__m128 a, __m128 b)
 {
-    return _mm_or_ps(_mm_min_ps(a, b), _mm_cmpunord_ps(a, b));
+    __m128 nan = _mm_cmpunord_ps(a, b);
+    return _mm_or_ps(_mm_min_ps(_mm_andnot_ps(nan, a), _mm_andnot_ps(nan, b)), nan);
 }
 
 RD_INLINE __m128 f32_greatest(__m128 a, __m128 b)
 {
-    return _mm_or_ps(_mm_max_ps(a, b), _mm_cmpunord_ps(a, b));
+    __m128 nan = _mm_cmpunord_ps(a, b);
+    return _mm_or_ps(_mm_max_ps(_mm_andnot_ps(nan, a), _mm_andnot_ps(nan, b)), nan);
 }
 
 RD_INLINE __m128 f32_settled(__m128 a)
@@ -40,12 +42,14 @@ RD_INLINE __m128 f32_settled(__m128 a)
 
 RD_INLINE __m128d f64_least(__m128d a, __m128d b)
 {
-    return _mm_or_pd(_mm_min_pd(a, b), _mm_cmpunord_pd(a, b));
+    __m128d nan = _mm_cmpunord_pd(a, b);
+    return _mm_or_pd(_mm_min_pd(_mm_andnot_pd(nan, a), _mm_andnot_pd(nan, b)), nan);
 }
 
 RD_INLINE __m128d f64_greatest(__m128d a, __m128d b)
 {
-    return _mm_or_pd(_mm_max_pd(a, b), _mm_cmpunord_pd(a, b));
+    __m128d nan = _mm_cmpunord_pd(a, b);
+    return _mm_or_pd(_mm_max_pd(_mm_andnot_pd(nan, a), _mm_andnot_pd(nan, b)), nan);
 }
 
 RD_INLINE __m128d f64_settled(__m128d a)
@@ -58,31 +62,45 @@ RD_INLINE __m128d f64_settled(__m128d a)
 typedef double doubles_t __attribute__((vector_size(16)));
 typedef int64_t longs_t __attribute__((vector_size(16)));
 
-/* `first` chooses a, else b; where either is a NaN, all bits are set, and `settle` replaces them. */
-RD_INLINE floats_t f32_choose(floats_t a, floats_t b, masks_t first)
+/* To compare for less or more reports a NaN as an invalid operation, or traps; to compare for equality does not. So
+ * where either operand is a NaN both become 0; then all bits are set, and `settle` replaces them. */
+RD_INLINE floats_t f32_least(floats_t a, floats_t b)
 {
-    return (floats_t)(((masks_t)a & first) | ((masks_t)b & ~first) | ~((a <= b) | (a > b)));
+    masks_t numbers = (a == a) & (b == b), x = (masks_t)a & numbers, y = (masks_t)b & numbers;
+    masks_t first = (floats_t)x < (floats_t)y;
+    return (floats_t)((x & first) | (y & ~first) | ~numbers);
 }
 
-RD_INLINE doubles_t f64_choose(doubles_t a, doubles_t b, longs_t first)
+RD_INLINE floats_t f32_greatest(floats_t a, floats_t b)
 {
-    return (doubles_t)(((longs_t)a & first) | ((longs_t)b & ~first) | ~((a <= b) | (a > b)));
+    masks_t numbers = (a == a) & (b == b), x = (masks_t)a & numbers, y = (masks_t)b & numbers;
+    masks_t first = (floats_t)x > (floats_t)y;
+    return (floats_t)((x & first) | (y & ~first) | ~numbers);
 }
 
-#define f32_least(a, b) f32_choose(a, b, (a) < (b))
-#define f32_greatest(a, b) f32_choose(a, b, (a) > (b))
-#define f64_least(a, b) f64_choose(a, b, (a) < (b))
-#define f64_greatest(a, b) f64_choose(a, b, (a) > (b))
+RD_INLINE doubles_t f64_least(doubles_t a, doubles_t b)
+{
+    longs_t numbers = (a == a) & (b == b), x = (longs_t)a & numbers, y = (longs_t)b & numbers;
+    longs_t first = (doubles_t)x < (doubles_t)y;
+    return (doubles_t)((x & first) | (y & ~first) | ~numbers);
+}
+
+RD_INLINE doubles_t f64_greatest(doubles_t a, doubles_t b)
+{
+    longs_t numbers = (a == a) & (b == b), x = (longs_t)a & numbers, y = (longs_t)b & numbers;
+    longs_t first = (doubles_t)x > (doubles_t)y;
+    return (doubles_t)((x & first) | (y & ~first) | ~numbers);
+}
 
 RD_INLINE floats_t f32_settled(floats_t a)
 {
-    masks_t number = (a <= 0) | (a > 0);
+    masks_t number = a == a;
     return (floats_t)(((masks_t)a & number) | (0x7fc00000 & ~number));
 }
 
 RD_INLINE doubles_t f64_settled(doubles_t a)
 {
-    longs_t number = (a <= 0) | (a > 0);
+    longs_t number = a == a;
     return (doubles_t)(((longs_t)a & number) | (0x7ff8000000000000 & ~number));
 }
 #endif
@@ -113,11 +131,12 @@ static __attribute__((noinline)) floats_t half_widen(words_t h)
     const words_t rebias = (words_t){112, 112, 112, 112} << 23, least = (words_t){113, 113, 113, 113} << 23;
     words_t sign = (h & 0x8000) << 16, a = h & 0x7fff;
     words_t normal = (a << 13) + rebias;
-    words_t subnormal = (words_t)((floats_t)((a << 13) + least) - (floats_t)least);
+    masks_t small = (masks_t)a < 0x400; /* what is not must raise no flag where it is not used */
+    words_t subnormal = (words_t)((floats_t)(((a & (words_t)small) << 13) + least) - (floats_t)least);
     words_t quiet = (words_t)((masks_t)a > 0x7c00) & 0x400000;
     words_t special = ((a << 13) + (rebias << 1)) | quiet;
 
-    a = select_words((masks_t)a < 0x400, subnormal, select_words((masks_t)a > 0x7bff, special, normal));
+    a = select_words(small, subnormal, select_words((masks_t)a > 0x7bff, special, normal));
     return (floats_t)(a | sign);
 }
 
@@ -127,10 +146,11 @@ static __attribute__((noinline)) words_t half_narrow(floats_t f)
     const words_t infinity = {0x7c00, 0x7c00, 0x7c00, 0x7c00};
     words_t x = (words_t)f, sign = x >> 16 & 0x8000, a = x & 0x7fffffff;
     words_t normal = (a - rebias + 0xfff + (a >> 13 & 1)) >> 13;
-    words_t subnormal = (words_t)((floats_t)a + (floats_t)half) - half;
+    masks_t small = (masks_t)a < 113 << 23;
+    words_t subnormal = (words_t)((floats_t)(a & (words_t)small) + (floats_t)half) - half;
     words_t nan = 0x7e00 | (a >> 13 & 0x3ff);
 
-    x = select_words((masks_t)a < 113 << 23, subnormal, select_words((masks_t)a > 0x477fffff, infinity, normal));
+    x = select_words(small, subnormal, select_words((masks_t)a > 0x477fffff, infinity, normal));
     return select_words((masks_t)a > 0x7f800000, nan, x) | sign;
 }
 

@@ -9,6 +9,7 @@
 /* A product followed by a sum must round twice, or the result would depend on the CPU: no contraction here. */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#pragma STDC FENV_ACCESS ON /* else it compares NaN before it has looked whether it is one, and a flag is raised */
 #else
 #pragma GCC optimize("fp-contract=off")
 #endif

@@ -1,5 +1,7 @@
 check_PROGRAMS += \
 	test/exec/host/host_copy \
 	test/exec/host/nt_store \
-	test/exec/host/reduce
+	test/exec/host/reduce \
+	test/exec/host/reduce_traps
+test_exec_host_reduce_traps_LDADD = $(LDADD) -lm
 test_exec_host_nt_store_LDADD = libtest.la
