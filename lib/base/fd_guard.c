@@ -1,0 +1,102 @@
+/* The guard that keeps descriptors below 3 from libraries that open their own: see fd.h. */
+#define _GNU_SOURCE
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fork.h"
+
+#define FIRST 3
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int guards;
+static bool taken[FIRST];
+static struct stat placeholder; /* the file in their place, which is unlike any other: to know them again */
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* The program may have put something else in the place meanwhile. */
+static void give_back(void)
+{
+    struct stat now;
+
+    for (int fd = 0; fd < FIRST; fd++) {
+        if (taken[fd] && fstat(fd, &now) == 0 && now.st_dev == placeholder.st_dev && now.st_ino == placeholder.st_ino)
+            close(fd);
+        taken[fd] = false;
+    }
+}
+
+static void fork_child(void)
+{
+    give_back();
+    guards = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child};
+
+/* Nothing can be written into the placeholder, and nothing is read from it. Without one, the descriptors of other
+ * libraries go where they go. */
+static void take(void)
+{
+    int fd = memfd_create("rondo-closed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0 ||
+        fstat(fd, &placeholder) != 0) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while (fd >= 0 && fd < FIRST) {
+        taken[fd] = true;
+        fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool any_closed(void)
+{
+    for (int fd = 0; fd < FIRST; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            return true;
+    return false;
+}
+
+void rd_fd_guard_begin(void)
+{
+    int saved = errno;
+
+    rd_fork_register(RD_FORK_GUARD, &at_fork);
+    pthread_mutex_lock(&lock);
+    if (guards++ == 0 && any_closed())
+        take();
+    pthread_mutex_unlock(&lock);
+    errno = saved;
+}
+
+void rd_fd_guard_end(void)
+{
+    int saved = errno;
+
+    pthread_mutex_lock(&lock);
+    if (--guards == 0)
+        give_back();
+    pthread_mutex_unlock(&lock);
+    errno = saved;
+}
