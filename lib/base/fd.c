@@ -5,26 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fork.h"
 
-#define FIRST 3
-
-int rd_fd_high(int fd)
-{
-    if (fd < 0 || fd >= FIRST)
-        return fd;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST), saved = errno;
-    close(fd);
-    errno = saved;
-    return high;
-}
+#define FIRST RD_FD_FIRST
 
 FILE *rd_file_read(const char *path)
 {
@@ -38,24 +26,6 @@ FILE *rd_file_read(const char *path)
     if (!f && fd >= 0)
         close(fd);
     return f;
-}
-
-void rd_fd_write(int fd, const char *line, size_t bytes)
-{
-    sigset_t pipe, pending, before;
-    const struct timespec now = {0, 0};
-
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    while (write(fd, line, bytes) < 0) {
-        if (errno == EPIPE && !sigismember(&pending, SIGPIPE)) /* it is pending for this thread: take it back */
-            sigtimedwait(&pipe, NULL, &now);
-        if (errno != EINTR)
-            break;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -4,16 +4,50 @@
 #ifndef RD_BASE_FD_H
 #define RD_BASE_FD_H
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RD_FD_FIRST 3
+
+/* Two functions are defined here because libnccl uses them, to which librondo shows no internal name. */
 
 /* Returns `fd`, or in its place one of 3 or more that is close-on-exec. -1 with errno, as for -1 itself, if there is
  * none. */
-int rd_fd_high(int fd);
+static inline int rd_fd_high(int fd)
+{
+    if (fd < 0 || fd >= RD_FD_FIRST)
+        return fd;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, RD_FD_FIRST), saved = errno;
+    close(fd);
+    errno = saved;
+    return high;
+}
+
 /* Opens a file for reading, as fopen does. */
 FILE *rd_file_read(const char *path);
 
 /* Writes a line, as write does, but raises no SIGPIPE. Where it cannot be written there is nowhere to report it. */
-void rd_fd_write(int fd, const char *line, size_t bytes);
+static inline void rd_fd_write(int fd, const char *line, size_t bytes)
+{
+    sigset_t pipe, pending, before;
+    const struct timespec now = {0, 0};
+
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    while (write(fd, line, bytes) < 0) {
+        if (errno == EPIPE && !sigismember(&pending, SIGPIPE)) /* it is pending for this thread: take it back */
+            sigtimedwait(&pipe, NULL, &now);
+        if (errno != EINTR)
+            break;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 /* From begin to end no descriptor below 3 is free. Pairs may overlap, in any threads. */
 void rd_fd_guard_begin(void);
