@@ -74,19 +74,19 @@ rondo_result_t rd_map_tables(rd_plan_t *plan, const rd_tables_t *t, int n, rd_lo
     return RONDO_SUCCESS;
 }
 
-static int side_same(const rd_chunks_t *side, const size_t *counts, const size_t *displs, int n, size_t element)
+static bool side_same(const rd_chunks_t *side, const size_t *counts, const size_t *displs, int n, size_t element)
 {
     size_t at = 0;
 
     for (int i = 0; counts && i < n; i++) {
         if (side->bytes[i] != counts[i] * element || side->offset[i] != (displs ? displs[i] : at) * element)
-            return 0;
+            return false;
         at += counts[i];
     }
-    return 1;
+    return true;
 }
 
-int rd_map_same(const rd_plan_t *plan, const rd_tables_t *t, int n)
+bool rd_map_same(const rd_plan_t *plan, const rd_tables_t *t, int n)
 {
     return side_same(&plan->in, t->in_counts, t->in_displs, n, plan->element) &&
            side_same(&plan->out, t->out_counts, t->out_displs, n, plan->element);

@@ -51,7 +51,7 @@ static unsigned slot_of(uint64_t key, const rd_coll_desc_t *desc)
     return (unsigned)((h * 0xd6e8feb86659fd93u) >> 57) % CACHED;
 }
 
-static int made_for(const rd_plan_t *plan, uint64_t key, const rd_coll_desc_t *desc)
+static bool made_for(const rd_plan_t *plan, uint64_t key, const rd_coll_desc_t *desc)
 {
     return plan && plan->key == key && plan->desc.count == desc->count && plan->desc.own == desc->own;
 }
@@ -216,7 +216,7 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
             return result;
         if (lane->proto == RD_PROTO_CMA) {
             *lane = (rd_lane_plan_t){bytes != 0, bytes + 1, RD_PROTO_CMA}; /* all of it in one message */
-            plan->posts = 1;
+            plan->posts = true;
             continue;
         }
         lane->passes = (bytes + lane->slice - 1) / lane->slice;

@@ -25,7 +25,7 @@ typedef struct left {
 } left_t;
 
 /* In place a rank's own copy moves nothing. */
-static int copies_own(const rd_step_t *step, const rd_end_t *dst)
+static bool copies_own(const rd_step_t *step, const rd_end_t *dst)
 {
     return step->nsrc == 1 && step->src[0].where == RD_IN && step->src[0].index == dst->index;
 }
@@ -108,7 +108,7 @@ void rd_zcopy_plan(rd_plan_t *plan)
     plan->reach_out = reach(&plan->out, program->nchunks);
 }
 
-int rd_zcopy_overlap(const rd_plan_t *plan, const char *in, const char *out)
+bool rd_zcopy_overlap(const rd_plan_t *plan, const char *in, const char *out)
 {
     return (uintptr_t)in < (uintptr_t)out + plan->reach_out && (uintptr_t)out < (uintptr_t)in + plan->reach_in;
 }

@@ -65,7 +65,7 @@ const rd_algo_t *rd_algo_find(const char *name);                 /* returns NULL
 const rd_algo_t *rd_algo_named(const char *name, size_t length); /* the same for a part of a text */
 int rd_algo_number(const rd_algo_t *algo);                       /* returns its index in the table */
 
-static inline int rd_algo_is_program(const rd_algo_t *algo)
+static inline bool rd_algo_is_program(const rd_algo_t *algo)
 {
     return algo->device.kernel == RD_KERNEL_PROGRAM;
 }

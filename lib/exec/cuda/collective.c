@@ -18,7 +18,7 @@ static double number(rondo_type_t type, const unsigned char *element)
     return wide;
 }
 
-static int is_real(rondo_type_t type)
+static bool is_real(rondo_type_t type)
 {
     return type >= RONDO_FLOAT16 && type <= RONDO_FLOAT8_E5M2;
 }
@@ -152,9 +152,9 @@ rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, s
     return result;
 }
 
-/* Returns nonzero if one rank's contribution is scaled. A rank that is alone on its node scales for an average, too,
+/* Returns true if one rank's contribution is scaled. A rank that is alone on its node scales for an average, too,
  * because that covers the ranks of other nodes as well. */
-static int scales(const rd_cuda_t *cuda, const rd_coll_desc_t *desc)
+static bool scales(const rd_cuda_t *cuda, const rd_coll_desc_t *desc)
 {
     return rd_coll_reduces(desc->coll) && (desc->op >= RONDO_NUM_OPS || (desc->op == RONDO_AVG && cuda->parent));
 }

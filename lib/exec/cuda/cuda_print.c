@@ -182,7 +182,7 @@ rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, c
     return RONDO_SUCCESS;
 }
 
-int rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto)
+bool rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto)
 {
     return rd_kernel_unit(algo, proto) != 0;
 }

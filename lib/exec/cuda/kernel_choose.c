@@ -2,6 +2,7 @@
  * what that costs, and plan/candidates.c makes the choice itself. */
 #include "exec/cuda/kernel_choose.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,13 +10,13 @@
 
 #define UNITS_MOST (1u << 20) /* more than any device can hold */
 
-static int is_kernel(const rd_algo_t *algo, rd_kernel_t kernel)
+static bool is_kernel(const rd_algo_t *algo, rd_kernel_t kernel)
 {
     return algo->device.kernel == kernel;
 }
 
-/* Returns nonzero if the algorithm's lines go through fifos. */
-static int by_fifos(const rd_algo_t *algo)
+/* Returns true if the algorithm's lines go through fifos. */
+static bool by_fifos(const rd_algo_t *algo)
 {
     return is_kernel(algo, RD_KERNEL_CHAIN) || rd_algo_is_program(algo) || is_kernel(algo, RD_KERNEL_MESSAGES);
 }
@@ -45,7 +46,7 @@ static double simple_part(const rd_limits_t *l, const rd_algo_t *algo)
 static rd_cost_gpus_t gpus_of(const rd_limits_t *l)
 {
     return (rd_cost_gpus_t){
-        .nranks = (int)l->nranks, .host_windows = l->host_windows != 0, .gbps = l->gbps, .prices = l->prices};
+        .nranks = (int)l->nranks, .host_windows = l->host_windows, .gbps = l->gbps, .prices = l->prices};
 }
 
 static double part_of(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
@@ -287,7 +288,7 @@ static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
     rd_candidates_add(to, &c);
 }
 
-static const rd_executor_t gpus = {.gpus = 1, .protos = RD_PROTOS_GPU, .excluded = excluded, .price = price};
+static const rd_executor_t gpus = {.gpus = true, .protos = RD_PROTOS_GPU, .excluded = excluded, .price = price};
 
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_log_ctx_t *ctx)
 {
@@ -304,8 +305,8 @@ void rd_kchoose_all(const rd_wanted_t *w, const rd_limits_t *l, const rd_forced_
 }
 
 /* Chooses copies from registered buffers, if RONDO_CUDA_COPY says that the buffers of all ranks lie alike. Returns
- * nonzero if so. */
-static int copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
+ * true if so. */
+static bool copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
 {
     return env && env->cuda_copy && !w->kernels && w->count * w->element >= env->cuda_copy &&
            !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, chosen);

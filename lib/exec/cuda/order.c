@@ -7,7 +7,7 @@
  * replays and plain calls keep the order in which they were launched. */
 #include "exec/cuda/cuda_int.h"
 
-int rd_cuda_captured(cudaStream_t stream)
+bool rd_cuda_captured(cudaStream_t stream)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
 
@@ -67,13 +67,13 @@ static unsigned long long stream_id(cudaStream_t stream)
     return cudaStreamGetId(stream, &id) == cudaSuccess ? id : 0;
 }
 
-static int follows(const capture_t *c, cudaGraphNode_t node)
+static bool follows(const capture_t *c, cudaGraphNode_t node)
 {
     for (size_t i = 0; i < c->ndeps; i++) {
         if (c->deps[i] == node)
-            return 1;
+            return true;
     }
-    return 0;
+    return false;
 }
 
 static cudaError_t before_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c)

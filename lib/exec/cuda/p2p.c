@@ -4,6 +4,7 @@
  * for a launch that a peer has enqueued behind one that waits for this launch, however the peers group their messages.
  * Messages that do not fit into the kernel's arguments are written into the window before it, by launches that do
  * nothing else. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,16 +65,16 @@ typedef struct taking {
     uint32_t beside; /* multiprocessors that messages to other nodes take */
 } taking_t;
 
-/* Returns nonzero if the message goes by slices; the peer decides the same. Where buffers are registered, long messages
+/* Returns true if the message goes by slices; the peer decides the same. Where buffers are registered, long messages
  * wait for posts instead. */
-static int is_long(const taking_t *t, uint64_t bytes)
+static bool is_long(const taking_t *t, uint64_t bytes)
 {
     return bytes >= t->cuda->limits.sliced && !t->k->registered;
 }
 
-/* Puts the messages of a pair that go by lines, or by slices, behind those in `all`. Returns nonzero if there are some.
+/* Puts the messages of a pair that go by lines, or by slices, behind those in `all`. Returns true if there are some.
  */
-static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, int slices)
+static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, bool slices)
 {
     const rd_kcomm_t *c = &t->cuda->k;
     uint32_t piece = rd_kernel_unit(&rd_algo_messages, rd_fifo_proto(&t->cuda->limits));
@@ -102,13 +103,13 @@ static void take_all(taking_t *t)
 
     k->npairs = k->warps = k->sends = k->receives = k->senders = k->receivers = 0;
     for (int i = 1; i < n; i++) { /* from the nearest peer on, so that ranks begin with different peers */
-        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank + i) % n, 1, 0);
-        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank - i + n) % n, 0, 0);
+        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank + i) % n, 1, false);
+        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank - i + n) % n, 0, false);
     }
     for (int i = 1; i < n; i++)
-        k->sends += (uint32_t)take(t, &k->stream[k->sends], (rank + i) % n, 1, 1);
+        k->sends += (uint32_t)take(t, &k->stream[k->sends], (rank + i) % n, 1, true);
     for (int i = 1; i < n; i++)
-        k->receives += (uint32_t)take(t, &k->stream[k->sends + k->receives], (rank - i + n) % n, 0, 1);
+        k->receives += (uint32_t)take(t, &k->stream[k->sends + k->receives], (rank - i + n) % n, 0, true);
     limits.blocks -= t->beside;
     rd_streams_divide(&limits, rd_occupancy_parts(t->cuda), t->most, k);
 }
@@ -155,7 +156,7 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const rd_lists_t *l, rd_kmessa
     rondo_result_t result = rd_messages_take(cuda, l, 0, 0, &work.messages, stream);
     if (result != RONDO_SUCCESS)
         return result;
-    const rd_klaunch_t launch = rd_streams_launch(&cuda->limits, 0, &work.messages);
+    const rd_klaunch_t launch = rd_streams_launch(&cuda->limits, false, &work.messages);
     return rd_cuda_launch(cuda, &launch, &work, stream);
 }
 

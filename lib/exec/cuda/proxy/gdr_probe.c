@@ -16,14 +16,14 @@
 #define TRY ((size_t)1 << 20)
 #define TIMES 4 /* the first of which is not counted */
 
-static int flushes(int device)
+static bool flushes(int device)
 {
     int order = 0, options = 0;
 
     if (cudaDeviceGetAttribute(&order, cudaDevAttrGPUDirectRDMAWritesOrdering, device) != cudaSuccess ||
         cudaDeviceGetAttribute(&options, cudaDevAttrGPUDirectRDMAFlushWritesOptions, device) != cudaSuccess) {
         (void)cudaGetLastError();
-        return 0;
+        return false;
     }
     return order < cudaGPUDirectRDMAWritesOrderingOwner && options & cudaFlushGPUDirectRDMAWritesOptionHost;
 }
@@ -34,8 +34,8 @@ typedef struct way {
     int32_t held;                   /* messages were held up while streams waited */
 } path_t;
 
-/* Returns nonzero while either message is under way; with NULL, while this rank still has anything to send. */
-static int under_way(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
+/* Returns true while either message is under way; with NULL, while this rank still has anything to send. */
+static bool under_way(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
 {
     return first ? atomic_load(first) || atomic_load(second) : !rd_transport_idle(by->net);
 }
@@ -265,7 +265,7 @@ static void decide_beside(rd_proxy_path_t *s, const path_t *all)
     if (team->env->gdr == 1)
         return;
     s->direct = 0;
-    s->flushes = s->offers = 0;
+    s->flushes = s->offers = false;
     snprintf(s->way, sizeof s->way, "rank %d (%s): %s", r, rd_boot_whois(team->boot, r), why);
 }
 

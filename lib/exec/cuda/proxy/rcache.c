@@ -44,8 +44,8 @@ static struct {
 
 /* ---- what has been announced */
 
-/* Finds the allocation that holds the pointer. Returns zero if CUDA does not know. */
-static int allocation_of(const void *pointer, told_t *t)
+/* Finds the allocation that holds the pointer. Returns false if CUDA does not know it. */
+static bool allocation_of(const void *pointer, told_t *t)
 {
     unsigned long long base = 0, plain = 0; /* wide enough for an integer of any length */
 
@@ -53,10 +53,10 @@ static int allocation_of(const void *pointer, told_t *t)
     if (!rd_driver.range || !rd_driver.attribute ||
         rd_driver.range(&base, &t->bytes, (unsigned long long)(uintptr_t)pointer) != 0 ||
         rd_driver.attribute(&t->id, RD_DRIVER_BUFFER_ID, (unsigned long long)(uintptr_t)pointer) != 0)
-        return 0;
+        return false;
     t->base = (uintptr_t)base;
     t->plain = rd_driver.attribute(&plain, RD_DRIVER_IPC, base) == 0 && plain;
-    return 1;
+    return true;
 }
 
 /* Returns the index of the first entry that ends behind the address, or where it would be. */
@@ -90,15 +90,15 @@ static int tell(const told_t *t, size_t at)
     return 0;
 }
 
-/* Returns nonzero if another allocation that lay there has been announced. Otherwise this one counts as announced from
+/* Returns true if another allocation that lay there has been announced. Otherwise this one counts as announced from
  * now on. */
-static int reused(const void *pointer, rondo_result_t *result)
+static bool reused(const void *pointer, rondo_result_t *result)
 {
     told_t t;
-    int other = 0;
+    bool other = false;
 
     if (!allocation_of(pointer, &t))
-        return 0;
+        return false;
     pthread_mutex_lock(&told.lock);
     size_t at = place_of(t.base);
     if (at < told.count && told.all[at].base < t.base + t.bytes)
@@ -109,7 +109,7 @@ static int reused(const void *pointer, rondo_result_t *result)
     return other;
 }
 
-int rd_rcache_tell(const void *memory)
+bool rd_rcache_tell(const void *memory)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
