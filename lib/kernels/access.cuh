@@ -55,7 +55,7 @@ RD_DEVICE_FAR void rd_store_pieces(char *p, uint32_t left, uint4 v)
     }
 }
 
-/* A part of a user's buffer that is cut in units: a rank's block, or a chunk of the whole. */
+/* A part of a user's buffer that is cut in tiles: a rank's block, or a chunk of the whole. */
 struct rd_part_t {
     char *base;
     uint64_t bytes;

@@ -1,9 +1,9 @@
-/* One-shot: all ranks send to all ranks at once, in one hop. A group of n warps serves a unit, each warp one peer,
+/* One-shot: all ranks send to all ranks at once, in one hop. A group of n warps serves a tile, each warp one peer,
  * beginning with the next rank so that not all ranks send to one receiver first. The received parts are summed through
  * shared memory in the order of the ranks.
  *
  *   wire bytes out of a rank   (n - 1) * bytes (allreduce), n - 1 blocks (the others)
- *   slot in a bank             [sender][unit]
+ *   slot in a bank             [sender][tile]
  *
  * A warp that has received a peer's part of pass p + 1 has proof that the peer's warp had cleaned its part of pass p.
  */
@@ -15,10 +15,10 @@
 #include "kernels/epoch.cuh"
 #include "kernels/arith.cuh"
 
-/* Where a warp of a kernel that has a group of n warps for a unit stands. */
+/* Where a warp of a kernel that has a group of n warps for a tile stands. */
 struct rd_group_t {
-    uint32_t n, rank, lane, index, unit, peer;
-    uint32_t turns; /* passes of the units before this one */
+    uint32_t n, rank, lane, index, tile, peer;
+    uint32_t turns; /* passes of the tiles before this one */
 
     RD_MEMBER rd_group_t(const rd_kcomm_t &comm)
     {
@@ -28,16 +28,16 @@ struct rd_group_t {
         rank = (uint32_t)comm.rank;
         lane = gpu_thread() % 32;
         index = warp / n; /* of the group in the block */
-        unit = gpu_block() * (gpu_threads() / 32 / n) + index;
+        tile = gpu_block() * (gpu_threads() / 32 / n) + index;
         turns = 0;
         peer = rank + 1 + warp % n;
         peer = peer >= n ? peer - n : peer;
     }
 
-    /* To the next unit that is this group's, where there are more units than groups. */
+    /* To the next tile that is this group's, where there are more tiles than groups. */
     RD_MEMBER void next(uint32_t passes)
     {
-        unit += gpu_blocks() * (gpu_threads() / 32 / n);
+        tile += gpu_blocks() * (gpu_threads() / 32 / n);
         turns += passes;
     }
 
@@ -69,7 +69,7 @@ struct rd_group_t {
 };
 
 template <class PROTO, class ARITH>
-RD_DEVICE void rd_unit_scale(uint4 (&v)[PROTO::ITEMS], const ARITH &number)
+RD_DEVICE void rd_tile_scale(uint4 (&v)[PROTO::ITEMS], const ARITH &number)
 {
 #pragma unroll
     for (uint32_t j = 0; j < PROTO::ITEMS; j++)
@@ -94,25 +94,25 @@ rd_oneshot(RD_WORK(rd_kwork_reduce_t))
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
     const ARITH number(r, g.n);
-    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
             uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
-            rd_unit_load<PROTO>(v, part, at, g.lane);
+            rd_tile_load<PROTO>(v, part, at, g.lane);
             if (pass == 0)
                 e.announce();
-            rd_unit_scale<PROTO>(v, number);
+            rd_tile_scale<PROTO>(v, number);
             if (sends && e.gate(pass))
-                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * PROTO::WIRE, v, g.lane);
+                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.tiles + g.tile) * PROTO::WIRE, v, g.lane);
             if (sums && other) {
-                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * PROTO::WIRE;
+                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.tiles + g.tile) * PROTO::WIRE;
                 PROTO::receive(v, slot, g.lane, e.wait);
                 PROTO::clean(slot, g.lane);
             }
             good = sums ? g.gather<PROTO>(buffer, v, e.wait.dead) : !e.wait.dead;
             if (good && sums && !other) {
                 g.sum<PROTO>(v, buffer, number);
-                rd_unit_store<PROTO>(to, at, v, g.lane);
+                rd_tile_store<PROTO>(to, at, v, g.lane);
             }
         }
     }
@@ -157,24 +157,24 @@ rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
-    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
             uint4 v[PROTO::ITEMS];
             if (x.sends)
-                rd_unit_load<PROTO>(v, x.in, at, g.lane);
+                rd_tile_load<PROTO>(v, x.in, at, g.lane);
             if (pass == 0)
                 e.announce();
             if (x.sends && other && e.gate(pass))
-                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * PROTO::WIRE, v, g.lane);
+                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.tiles + g.tile) * PROTO::WIRE, v, g.lane);
             if (x.receives && other) {
-                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * PROTO::WIRE;
+                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.tiles + g.tile) * PROTO::WIRE;
                 PROTO::receive(v, slot, g.lane, e.wait);
                 PROTO::clean(slot, g.lane);
             }
             good = !e.wait.dead;
             if (good && x.receives)
-                rd_unit_store<PROTO>(x.out, at, v, g.lane);
+                rd_tile_store<PROTO>(x.out, at, v, g.lane);
         }
     }
     e.end(r.passes);

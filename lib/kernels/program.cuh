@@ -1,16 +1,16 @@
 /* Runs a program of lib/sched, the same that the host's executor would run: for tree, pat and all algorithms that have
- * no kernel written by hand. Each track of the program has a warp for every unit. It goes through the track's steps for
- * its unit of each chunk, BATCH pieces of a fifo, then for the next pass.
+ * no kernel written by hand. Each track of the program has a warp for every tile. It goes through the track's steps for
+ * its tile of each chunk, BATCH pieces of a fifo, then for the next pass.
  *
  *   wire bytes out of a rank   as in the schedule (doc/algorithms.md)
- *   unit u of channel c        through fifo c * units + u of the two ranks
+ *   tile u of channel c        through fifo c * tiles + u of the two ranks
  *   scratch                    shared memory of the block: a place is BATCH pieces of a warp, and every lane reads what
  *                              it has written itself
  *
  * A step receives its messages one after the other and sends as soon as there is room, so it never holds back a message
  * that the host's executor, which waits for all of them first, would have sent; and as a fifo always has room for more
- * than two batches, programs may be fused. A grid may be smaller than a pass: a warp then has several units of one
- * track, and the lowest unit that is not done everywhere has a warp for each of its tracks on every rank.
+ * than two batches, programs may be fused. A grid may be smaller than a pass: a warp then has several tiles of one
+ * track, and the lowest tile that is not done everywhere has a warp for each of its tracks on every rank.
  *
  * Like chains, programs need no epochs: ranks that have done the same operations before agree about their fifos. The
  * lanes of the warp keep the counts of pieces, one lane for each connection. */
@@ -26,7 +26,7 @@ template <class PROTO, class ARITH>
 struct rd_runner_t {
     static constexpr uint32_t ITEMS = PROTO::ITEMS, BATCH = PROTO::BATCH;
     static_assert(2 * RD_KCONNS == 32, "a lane for each connection");
-    static_assert(BATCH == RD_KT_PIECES, "a unit, as the host knows it");
+    static_assert(BATCH == RD_KT_PIECES, "a tile, as the host knows it");
 
     const rd_kcomm_t &comm;
     const rd_kreduce_t &r;
@@ -34,7 +34,7 @@ struct rd_runner_t {
     const ARITH &number;
     uint64_t bytes, chunk; /* of the whole or of a block; from one chunk to the next */
     uint32_t scratch;      /* where this warp's begins */
-    uint32_t lane, track, unit;
+    uint32_t lane, track, tile;
     uint32_t moved, cleaned; /* of this lane's connection: see rd_fifo_t. First those that send, then the others */
 
     RD_MEMBER rd_runner_t(const rd_kwork_t &work, const ARITH &n)
@@ -86,7 +86,7 @@ struct rd_runner_t {
 
     RD_MEMBER uint32_t fifo(const rd_kconn_t &l) const
     {
-        return l.channel * r.units + unit;
+        return l.channel * r.tiles + tile;
     }
 
     RD_MEMBER uint32_t *count() const
@@ -140,7 +140,7 @@ struct rd_runner_t {
 
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; i++)
-            rd_unit_load<PROTO>(v[i], from, at + i * PROTO::DATA, lane);
+            rd_tile_load<PROTO>(v[i], from, at + i * PROTO::DATA, lane);
         if (RD_KEND_WHERE(end) != RD_KEND_IN || !reduces())
             return;
 #pragma unroll
@@ -170,7 +170,7 @@ struct rd_runner_t {
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; i++) {
             if (RD_KEND_WHERE(end) == RD_KEND_OUT)
-                rd_unit_store<PROTO>(part(end), at + i * PROTO::DATA, v[i], lane);
+                rd_tile_store<PROTO>(part(end), at + i * PROTO::DATA, v[i], lane);
 #pragma unroll
             for (uint32_t j = 0; j < ITEMS && RD_KEND_WHERE(end) == RD_KEND_SCRATCH; j++)
                 *place(end, i, j) = v[i][j];
@@ -214,16 +214,16 @@ struct rd_runner_t {
         return true;
     }
 
-    /* All passes of a unit. */
+    /* All passes of a tile. */
     RD_MEMBER bool run()
     {
         const uint32_t first = p.track[track].first, end = first + p.track[track].count;
-        uint64_t at = (uint64_t)unit * BATCH * PROTO::DATA;
+        uint64_t at = (uint64_t)tile * BATCH * PROTO::DATA;
         bool good = true;
 
         begin();
 #pragma unroll 1
-        for (uint32_t n = 0; n < r.passes && good; n++, at += (uint64_t)r.units * BATCH * PROTO::DATA) {
+        for (uint32_t n = 0; n < r.passes && good; n++, at += (uint64_t)r.tiles * BATCH * PROTO::DATA) {
 #pragma unroll 1
             for (uint32_t i = first; i < end && good; i++)
                 good = step(p.step[i], at);
@@ -233,7 +233,7 @@ struct rd_runner_t {
     }
 };
 
-/* The warps of a unit, one for each track, have consecutive numbers. */
+/* The warps of a tile, one for each track, have consecutive numbers. */
 template <class PROTO, class ARITH, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_program(RD_WORK(rd_kwork_t))
@@ -249,8 +249,8 @@ rd_program(RD_WORK(rd_kwork_t))
 
     runner.scratch = warp * p.places * PROTO::BATCH * PROTO::ITEMS * 32;
     runner.track = index % p.tracks;
-    for (uint32_t u = index / p.tracks; u < work.programmed.reduce.units && good; u += at_once) {
-        runner.unit = u;
+    for (uint32_t u = index / p.tracks; u < work.programmed.reduce.tiles && good; u += at_once) {
+        runner.tile = u;
         good = runner.run();
     }
 }

@@ -1,10 +1,10 @@
-/* The protocols: the layout of a warp's unit in a window, by which the receiver sees from the lines alone whether they
+/* The protocols: the layout of a warp's tile in a window, by which the receiver sees from the lines alone whether they
  * have arrived. A protocol defines
  *
- *   ITEMS, DATA, WIRE    16-byte items a lane holds; bytes of data and of window that a unit takes
- *   LINES                16-byte lines that a lane stores, where units go through fifos: see fifo.cuh for BATCH
- *   item(j, lane)        which item of the unit a lane's j-th one is; it is none where item(j, lane) >= DATA / 16
- *   send, receive, clean a unit at `slot`, which begins on a line of 128 bytes
+ *   ITEMS, DATA, WIRE    16-byte items a lane holds; bytes of data and of window that a tile takes
+ *   LINES                16-byte lines that a lane stores, where tiles go through fifos: see fifo.cuh for BATCH
+ *   item(j, lane)        which item of the tile a lane's j-th one is; it is none where item(j, lane) >= DATA / 16
+ *   send, receive, clean a tile at `slot`, which begins on a line of 128 bytes
  *
  * A slot at rest is all ones. `receive` returns false when the kernel has to leave. A receiver must clean the slot, and
  * must fence after that before it lets the writer use it again. Items that lie beyond the user's data are sent as well:
@@ -23,7 +23,7 @@ RD_DEVICE uint32_t rd_lane()
 }
 
 /* {data, flag, data, flag}: each half says for itself that it is there, so it needs no more than stores of eight bytes
- * that arrive whole. In banks the flag is 0; fifos number their units. */
+ * that arrive whole. In banks the flag is 0; fifos number their tiles. */
 struct rd_lines_ll {
     static constexpr uint32_t ITEMS = 1, LINES = 2, DATA = 512, WIRE = 1024, BATCH = 2;
 
@@ -78,9 +78,9 @@ struct rd_lines_ll {
     }
 };
 
-/* Lines of 120 bytes of data and 8 of flag: right where a line that a warp stores at once arrives whole. A unit is
+/* Lines of 120 bytes of data and 8 of flag: right where a line that a warp stores at once arrives whole. A tile is
  * eight lines in two rows of four. Of each eight lanes the last one has the flags: its one item is divided, the low
- * half in the first row and the high half in the second. In banks the flag is 0; fifos number their units. */
+ * half in the first row and the high half in the second. In banks the flag is 0; fifos number their tiles. */
 struct rd_lines_ll128 {
     static constexpr uint32_t ITEMS = 2, LINES = 2, DATA = 960, WIRE = 1024, BATCH = 2;
 
@@ -198,9 +198,9 @@ struct rd_lines_sentinel {
     }
 };
 
-/* A lane's items of the unit that begins at byte `at` of a part, and back. */
+/* A lane's items of the tile that begins at byte `at` of a part, and back. */
 template <class PROTO>
-RD_DEVICE void rd_unit_load(uint4 (&v)[PROTO::ITEMS], const rd_part_t &part, uint64_t at, uint32_t lane)
+RD_DEVICE void rd_tile_load(uint4 (&v)[PROTO::ITEMS], const rd_part_t &part, uint64_t at, uint32_t lane)
 {
 #pragma unroll
     for (uint32_t j = 0; j < PROTO::ITEMS; j++) {
@@ -212,7 +212,7 @@ RD_DEVICE void rd_unit_load(uint4 (&v)[PROTO::ITEMS], const rd_part_t &part, uin
 }
 
 template <class PROTO>
-RD_DEVICE void rd_unit_store(const rd_part_t &part, uint64_t at, const uint4 (&v)[PROTO::ITEMS], uint32_t lane)
+RD_DEVICE void rd_tile_store(const rd_part_t &part, uint64_t at, const uint4 (&v)[PROTO::ITEMS], uint32_t lane)
 {
 #pragma unroll
     for (uint32_t j = 0; j < PROTO::ITEMS; j++) {

@@ -2,7 +2,7 @@
  * one, round the ring or along the chain.
  *
  *   channel c   a block at both ends; RD_KSLICES places in the receiver's window, taken in turns
- *   pass p      slice p * units + c of each chunk
+ *   pass p      slice p * tiles + c of each chunk
  *   wire bytes  as ring.cuh's and chain.cuh's
  *
  * Slices of DEPTH passes go through the steps of a ring side by side: while one is under way between two ranks, another
@@ -234,14 +234,14 @@ rd_simple(RD_WORK(rd_kwork_reduce_t))
 
     gpu_begin();
     const ARITH number(r, course.n);
-    for (uint32_t c = gpu_block(); c < r.units && good; c += gpu_blocks()) {
+    for (uint32_t c = gpu_block(); c < r.tiles && good; c += gpu_blocks()) {
         rd_channel_t channel(work.comm, c, course.next, course.previous);
         for (uint32_t first = 0; first < r.passes && good; first += DEPTH) {
             const uint32_t end = first + DEPTH < r.passes ? first + DEPTH : r.passes;
             for (uint32_t s = course.first; s <= course.last; s++)
                 for (uint32_t pass = first; pass < end && good; pass++)
                     good = rd_slice_move<REDUCES, ITEMS>(
-                        channel, course.of(s, ((uint64_t)pass * r.units + c) * r.slice), number);
+                        channel, course.of(s, ((uint64_t)pass * r.tiles + c) * r.slice), number);
         }
         channel.keep(good);
     }

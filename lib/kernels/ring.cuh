@@ -1,16 +1,16 @@
 /* The ring, for allreduce, reduce_scatter and allgather: each rank sends to the next. Only neighbours exchange data, so
- * the link is full; every warp follows a unit of its own through all the steps, and thousands of warps at different
+ * the link is full; every warp follows a tile of its own through all the steps, and thousands of warps at different
  * steps hide the hops.
  *
  *   step s        this rank adds to chunk rank - 1 - s and sends it on; after n - 1 steps it holds the sum of its own
  *                 chunk, which then goes round once more
  *   wire bytes    2 (n - 1) / n * bytes (allreduce), n - 1 blocks (the others)
- *   slot          [step][unit]
+ *   slot          [step][tile]
  *
  * Credits are not needed: a rank that has finished pass p + 1 has received data that the next rank contributed to p + 1
  * at its beginning, after it had cleaned pass p.
  *
- * Where a bank is too small for the units that fill the link, an allreduce takes both banks as one (BANKS), in every
+ * Where a bank is too small for the tiles that fill the link, an allreduce takes both banks as one (BANKS), in every
  * pass: then pass p + 1 follows pass p in the same slots. The proof for a round of n - 1 steps is the last data that
  * has been received: it went through the next rank n - 1 steps before. So at the end of a pass the next rank is known
  * to have begun the round of the sums and, with a fence before these, to have cleaned the first n - 1 slots, with which
@@ -27,7 +27,7 @@
 template <class PROTO>
 struct rd_ring_t {
     const rd_kreduce_t &r;
-    uint32_t n, rank, lane, unit, next;
+    uint32_t n, rank, lane, tile, next;
     uint64_t bytes, chunk; /* of the whole or of a block; from one chunk to the next */
     char *theirs, *mine;   /* slots of step 0 */
 
@@ -36,7 +36,7 @@ struct rd_ring_t {
         n = (uint32_t)work.comm.nranks;
         rank = (uint32_t)work.comm.rank;
         lane = rd_lane();
-        unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
+        tile = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
         next = rank + 1 == n ? 0 : rank + 1;
         bytes = r.count * rd_arith_size(r.type);
         chunk = r.coll == RD_ALLREDUCE ? rd_kchunk(bytes, n) : bytes;
@@ -44,7 +44,7 @@ struct rd_ring_t {
 
     RD_MEMBER uint64_t slot(uint32_t step) const
     {
-        return ((uint64_t)step * r.units + unit) * PROTO::WIRE;
+        return ((uint64_t)step * r.tiles + tile) * PROTO::WIRE;
     }
 
     /* The chunk that this rank sends in a step. */
@@ -82,7 +82,7 @@ struct rd_ring_t {
         PROTO::send(theirs + slot(0), v, lane);
 #pragma unroll 1
         for (uint32_t s = 1; s < n; s++) {
-            rd_unit_load<PROTO>(x, part(r.in, chunk_of(s)), at, lane);
+            rd_tile_load<PROTO>(x, part(r.in, chunk_of(s)), at, lane);
             if (!take(v, s - 1, wait))
                 return false;
 #pragma unroll
@@ -107,7 +107,7 @@ struct rd_ring_t {
                 return false;
             if (s + 2 < n)
                 PROTO::send(theirs + slot(first + s + 1), v, lane);
-            rd_unit_store<PROTO>(part(r.out, chunk_of(s)), at, v, lane);
+            rd_tile_store<PROTO>(part(r.out, chunk_of(s)), at, v, lane);
         }
         return true;
     }
@@ -124,12 +124,12 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
     gpu_begin();
     rd_epoch_t e(work.comm, g.next);
     const ARITH number(r, g.n);
-    const uint32_t warps = gpu_blocks() * gpu_threads() / 32; /* more units than these: a warp has several */
-    for (bool good = true; good && g.unit < r.units; g.unit += warps) {
+    const uint32_t warps = gpu_blocks() * gpu_threads() / 32; /* more tiles than these: a warp has several */
+    for (bool good = true; good && g.tile < r.tiles; g.tile += warps) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
             uint4 v[PROTO::ITEMS];
-            rd_unit_load<PROTO>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
+            rd_tile_load<PROTO>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
             if (pass == 0)
                 e.announce();
             if (!(good = BANKS ? e.gate_banks(pass) : e.gate(pass)))
@@ -146,7 +146,7 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
             }
             if (BANKS && pass + 1 < r.passes)
                 fence_sys();
-            rd_unit_store<PROTO>(g.part(r.out, gathers ? g.rank : 0), at, v, g.lane);
+            rd_tile_store<PROTO>(g.part(r.out, gathers ? g.rank : 0), at, v, g.lane);
             good = !gathers || g.gather(v, at, reduces ? g.n - 1 : 0, e.wait);
         }
     }

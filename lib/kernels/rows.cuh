@@ -1,6 +1,6 @@
 /* The rows of a table of kernels, the same for every kind of kernel that sums: they decide what a protocol serves.
  *
- * K(protocol, number) names one kernel. Floating types use Sentinel, whose units have `rows` rows of 512 bytes; all
+ * K(protocol, number) names one kernel. Floating types use Sentinel, whose tiles have `rows` rows of 512 bytes; all
  * other types, and operators that the fast kernels of floating types do not have, use LL128. */
 #ifndef RD_KERNELS_ROWS_CUH
 #define RD_KERNELS_ROWS_CUH

@@ -50,7 +50,7 @@ extern const void *const rd_kernels_single[RD_KT_SINGLES]; /* from COPY on */
 #define RD_KT_FIFOS 256   /* MESSAGES, MIXED, CHAIN: small blocks spread over more multiprocessors */
 #define RD_KT_PROGRAM 128 /* so that the scratch of a block, RD_KT_PLACES a warp at most, is within 48 KB */
 #define RD_KT_PLACES 5
-#define RD_KT_PIECES 2    /* of a fifo, in a unit of a program */
+#define RD_KT_PIECES 2    /* of a fifo, in a tile of a program */
 #define RD_KT_STREAMS 512 /* STREAMS: all that a multiprocessor holds at the 128 registers that lines take */
 #define RD_KT_SINGLE 512
 #define RD_KT_BARRIER (32 * RD_KRANKS)

@@ -1,10 +1,10 @@
 /* Broadcast and reduce in two hops, for data that is too long for one hop, where the root's link would carry all ranks'
  * copies. Every rank but the root is the *owner* of a chunk. Broadcast: the root sends each owner its chunk, and owners
  * send theirs to all ranks. Reduce: all ranks send each owner their part of its chunk, and owners send the sums to the
- * root. There are groups of n warps as in oneshot.cuh, each of which serves the same unit of every chunk.
+ * root. There are groups of n warps as in oneshot.cuh, each of which serves the same tile of every chunk.
  *
  *   wire bytes out of a rank   bytes, for every rank
- *   slot in a bank             [sender][unit]: no rank receives from the same rank in both hops
+ *   slot in a bank             [sender][tile]: no rank receives from the same rank in both hops
  *
  * As there, a peer's part of pass p + 1 proves that it has cleaned pass p. That is why the root of a broadcast receives
  * its chunks back, over a direction that nothing else uses. Sums are made in the order of the ranks. */
@@ -13,7 +13,7 @@
 
 #include "kernels/oneshot.cuh"
 
-/* Where a warp stands: which chunk is its peer's, and where it sends and gets a unit. */
+/* Where a warp stands: which chunk is its peer's, and where it sends and gets a tile. */
 struct rd_rooted_t {
     rd_group_t g;
     bool owner, other, rooted; /* this rank has a chunk; the warp serves another rank; it serves the root */
@@ -32,9 +32,9 @@ struct rd_rooted_t {
     }
 
     template <class PROTO>
-    RD_MEMBER char *slot(const rd_epoch_t &e, uint32_t of, uint32_t from, uint32_t units, uint32_t pass) const
+    RD_MEMBER char *slot(const rd_epoch_t &e, uint32_t of, uint32_t from, uint32_t tiles, uint32_t pass) const
     {
-        return e.bank(of, pass) + ((uint64_t)from * units + g.unit) * PROTO::WIRE;
+        return e.bank(of, pass) + ((uint64_t)from * tiles + g.tile) * PROTO::WIRE;
     }
 
     /* By an owner's group: v is what the warp that serves the root has. False: one has to leave, so all do. */
@@ -65,16 +65,16 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
     const ARITH number(r, g.n);
-    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
-            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.units, pass);
-            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.units, pass);
+            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
+            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
+            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
             uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
-            rd_unit_load<PROTO>(v, in, at, g.lane);
+            rd_tile_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
                 e.announce();
-            rd_unit_scale<PROTO>(v, number);
+            rd_tile_scale<PROTO>(v, number);
             if (x.other) {
                 if (e.gate(pass) && !x.rooted)
                     PROTO::send(theirs, v, g.lane);
@@ -86,7 +86,7 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
                 g.sum<PROTO>(v, buffer, number);
                 PROTO::send(theirs, v, g.lane);
             } else if (good && !x.owner) {
-                rd_unit_store<PROTO>(out, at, v, g.lane);
+                rd_tile_store<PROTO>(out, at, v, g.lane);
             }
         }
     }
@@ -105,14 +105,14 @@ rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
-    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
-            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.units, pass);
-            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.units, pass);
+            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
+            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
+            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
             uint4 v[PROTO::ITEMS];
             if (!x.owner)
-                rd_unit_load<PROTO>(v, in, at, g.lane);
+                rd_tile_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
                 e.announce();
             if (x.other)
@@ -129,7 +129,7 @@ rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
                 PROTO::clean(mine, g.lane);
             }
             if (good && !e.wait.dead && (x.owner || r.in != r.out))
-                rd_unit_store<PROTO>(out, at, v, g.lane);
+                rd_tile_store<PROTO>(out, at, v, g.lane);
         }
     }
     e.end(r.passes);

@@ -16,22 +16,22 @@
 /* The properties of a kernel, whatever algorithm it runs. */
 static const struct {
     uint32_t protos; /* bits */
-    uint32_t rows;   /* of 512 bytes in a unit of SENTINEL */
+    uint32_t rows;   /* of 512 bytes in a tile of SENTINEL */
     uint32_t threads;
-    uint32_t units;
-    uint32_t warps; /* of a unit; PROGRAM: of a lane of its program */
+    uint32_t tiles;
+    uint32_t warps; /* of a tile; PROGRAM: of a lane of its program */
 } kernels[RD_NUM_KERNELS] = {
     [RD_KERNEL_ONESHOT] =
-        {.protos = LINES | SENTINEL, .rows = 1, .threads = RD_KT_GROUPS, .units = UINT32_MAX, .warps = EACH},
+        {.protos = LINES | SENTINEL, .rows = 1, .threads = RD_KT_GROUPS, .tiles = UINT32_MAX, .warps = EACH},
     [RD_KERNEL_TWOSHOT] = {.protos = 1u << RD_PROTO_LL128 | SENTINEL,
                            .rows = 1,
                            .threads = RD_KT_GROUPS,
-                           .units = UINT32_MAX,
+                           .tiles = UINT32_MAX,
                            .warps = EACH},
     [RD_KERNEL_RING] =
-        {.protos = LINES | SENTINEL | SIMPLE, .rows = 2, .threads = RD_KT_RING, .units = UINT32_MAX, .warps = 1},
-    [RD_KERNEL_CHAIN] = {.protos = LINES | SIMPLE, .threads = RD_KT_FIFOS, .units = RD_KFIFOS, .warps = 1},
-    [RD_KERNEL_PROGRAM] = {.protos = LINES, .threads = RD_KT_PROGRAM, .units = RD_KFIFOS, .warps = 1},
+        {.protos = LINES | SENTINEL | SIMPLE, .rows = 2, .threads = RD_KT_RING, .tiles = UINT32_MAX, .warps = 1},
+    [RD_KERNEL_CHAIN] = {.protos = LINES | SIMPLE, .threads = RD_KT_FIFOS, .tiles = RD_KFIFOS, .warps = 1},
+    [RD_KERNEL_PROGRAM] = {.protos = LINES, .threads = RD_KT_PROGRAM, .tiles = RD_KFIFOS, .warps = 1},
     [RD_KERNEL_MESSAGES] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
     [RD_KERNEL_COPY] = {.threads = RD_KT_BARRIER, .warps = 1},
     [RD_KERNEL_SINGLE] = {.threads = RD_KT_SINGLE, .warps = 1},
@@ -131,7 +131,7 @@ const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
     return find_collective(l, passes, number);
 }
 
-uint32_t rd_kernel_unit(const rd_algo_t *algo, rd_proto_t proto)
+uint32_t rd_kernel_tile(const rd_algo_t *algo, rd_proto_t proto)
 {
     rd_kernel_t kernel = algo->device.kernel;
     uint32_t pieces = rd_algo_is_program(algo) ? RD_KT_PIECES : 1;
@@ -144,7 +144,7 @@ uint32_t rd_kernel_unit(const rd_algo_t *algo, rd_proto_t proto)
                                       : 512 * kernels[kernel].rows;
 }
 
-/* Returns the bytes of window that a unit takes. */
+/* Returns the bytes of window that a tile takes. */
 static uint32_t wire(rd_kernel_t kernel, rd_proto_t proto)
 {
     return proto == RD_PROTO_SENTINEL ? 512 * kernels[kernel].rows : 1024;
@@ -184,10 +184,10 @@ uint64_t rd_kernel_chunk(const rd_algo_t *algo, uint32_t coll, int n, uint64_t b
     return rd_kchunk(bytes, (uint32_t)n);
 }
 
-uint64_t rd_kernel_bank(const rd_algo_t *algo, rd_proto_t proto, uint32_t coll, int n, uint32_t units)
+uint64_t rd_kernel_bank(const rd_algo_t *algo, rd_proto_t proto, uint32_t coll, int n, uint32_t tiles)
 {
     rd_kernel_t kernel = algo->device.kernel;
-    uint64_t slots, row = (uint64_t)units * wire(kernel, proto);
+    uint64_t slots, row = (uint64_t)tiles * wire(kernel, proto);
 
     if (proto == RD_PROTO_SIMPLE)
         return 0;
@@ -214,11 +214,11 @@ uint32_t rd_kernel_passes(const rd_algo_t *algo, uint32_t coll)
     return algo->device.kernel == RD_KERNEL_ONESHOT && unanswered & BIT(coll) ? 2 : UINT32_MAX;
 }
 
-uint32_t rd_kernel_units(const rd_algo_t *algo)
+uint32_t rd_kernel_tiles(const rd_algo_t *algo)
 {
-    uint32_t units = kernels[algo->device.kernel].units;
+    uint32_t tiles = kernels[algo->device.kernel].tiles;
 
-    return rd_algo_is_program(algo) ? units / (uint32_t)algo->device.channels : units;
+    return rd_algo_is_program(algo) ? tiles / (uint32_t)algo->device.channels : tiles;
 }
 
 uint32_t rd_kernel_threads(rd_kernel_t kernel, rd_proto_t proto)
@@ -233,11 +233,11 @@ uint32_t rd_kernel_at_once(void)
     return RD_KT_FIFOS / 32 * RD_KT_AT_ONCE;
 }
 
-uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t units, uint32_t threads)
+uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t tiles, uint32_t threads)
 {
     uint32_t in_block = threads / 32 / rd_kernel_warps(algo, n);
 
-    return (units + in_block - 1) / in_block;
+    return (tiles + in_block - 1) / in_block;
 }
 
 /* A power of two of threads and a warp: see proto_simple.cuh. */

@@ -24,7 +24,7 @@ typedef struct rd_algo_device {
     rd_kernel_t kernel; /* RD_KERNEL_NONE: GPUs do not run it */
     unsigned colls;     /* operations, bits as in rd_algo_t.colls */
     /* PROGRAM: limits of the program of any rank, for any possible number of ranks: */
-    int lanes;    /* most lanes: a unit has a warp for each */
+    int lanes;    /* most lanes: a tile has a warp for each */
     int channels; /* most channels to one rank */
     int scratch;  /* most scratch places */
     int param;    /* rd_sched_args_t.param */

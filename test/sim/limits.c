@@ -58,14 +58,14 @@ static void check_choices(const rd_cuda_t *cuda)
                         rd_kchoose_one(&wanted, &cuda->limits, *algo, (rd_proto_t)c, &one))
                         continue;
                     CHECK(one.launch.blocks >= 1 && one.launch.blocks <= cuda->limits.blocks);
-                    CHECK(rd_kernel_bank(*algo, (rd_proto_t)c, coll, cuda->k.nranks, one.units) <=
+                    CHECK(rd_kernel_bank(*algo, (rd_proto_t)c, coll, cuda->k.nranks, one.tiles) <=
                           (1 + one.launch.banks) * cuda->limits.bank);
                     CHECK(!rd_algo_is_program(*algo) ||
-                          one.units * (uint32_t)(*algo)->device.channels <= cuda->k.fifos);
+                          one.tiles * (uint32_t)(*algo)->device.channels <= cuda->k.fifos);
                     CHECK(kernel != RD_KERNEL_CHAIN ||
-                          one.units <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
+                          one.tiles <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
                     CHECK((c == RD_PROTO_SIMPLE) == (one.slice > 0) && one.slice <= cuda->limits.slice);
-                    CHECK(!one.slice || (uint64_t)one.passes * one.units * one.slice >=
+                    CHECK(!one.slice || (uint64_t)one.passes * one.tiles * one.slice >=
                                             rd_kernel_chunk(*algo, coll, cuda->k.nranks, wanted.count * element));
                 }
         }

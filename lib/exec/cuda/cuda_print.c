@@ -99,7 +99,7 @@ static void candidate_print(FILE *file, const rd_wanted_t *wanted, const rd_limi
     if (kernel == RD_KERNEL_COPY)
         fprintf(file, "  from registered buffers, where RONDO_CUDA_COPY says so");
     else if (kernel != RD_KERNEL_MESSAGES)
-        fprintf(file, "  %u passes of %u units%s, %u blocks of %u threads", one.passes, one.units,
+        fprintf(file, "  %u passes of %u tiles%s, %u blocks of %u threads", one.passes, one.tiles,
                 one.launch.banks ? " in both banks" : "", one.launch.blocks, one.launch.threads);
     fprintf(file, "\n");
 }
@@ -184,7 +184,7 @@ rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, c
 
 bool rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto)
 {
-    return rd_kernel_unit(algo, proto) != 0;
+    return rd_kernel_tile(algo, proto) != 0;
 }
 
 double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,

@@ -35,8 +35,8 @@ typedef struct rd_wanted {
 
 typedef struct rd_chosen {
     rd_klaunch_t launch; /* algo NULL: nothing chosen. MESSAGES: blocks and threads follow from the messages */
-    uint32_t passes, units;
-    uint32_t slice; /* SIMPLE: bytes of a unit */
+    uint32_t passes, tiles;
+    uint32_t slice; /* SIMPLE: bytes of a tile */
     double us;      /* expected */
 } rd_chosen_t;
 

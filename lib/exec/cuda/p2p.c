@@ -77,7 +77,7 @@ static bool is_long(const taking_t *t, uint64_t bytes)
 static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, bool slices)
 {
     const rd_kcomm_t *c = &t->cuda->k;
-    uint32_t piece = rd_kernel_unit(&rd_algo_messages, rd_fifo_proto(&t->cuda->limits));
+    uint32_t piece = rd_kernel_tile(&rd_algo_messages, rd_fifo_proto(&t->cuda->limits));
 
     *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, t->used, 0, 0};
     for (const rd_cuda_message_t *m = t->lists->of[2 * peer + send].first; m; m = m->next) {
