@@ -1,11 +1,11 @@
-/* The chain: data moves from rank to rank in one direction. A broadcast begins at the root; a reduce begins behind the
- * root and ends at it. Every warp follows a fifo of its own, BATCH pieces at a time.
+/* The chain: data moves from rank to rank in one direction. A broadcast begins at the root; a reduction begins at the
+ * rank after the root and ends at the root. Every warp serves a fifo of its own, and moves BATCH tiles at a time.
  *
- *   wire bytes out of a rank   the message
- *   tile u of a pass           through fifo u to the next rank
+ *   bytes that a rank sends   the whole message
+ *   tile u of a pass          goes through fifo u to the next rank
  *
- * Like messages, chains need no epochs: neighbours that have done the same operations before agree about their fifos.
- */
+ * Like messages, a chain needs no epochs: neighbours that have run the same operations before have counted the same
+ * number of tiles in each of their fifos. */
 #ifndef RD_KERNELS_CHAIN_CUH
 #define RD_KERNELS_CHAIN_CUH
 
@@ -16,10 +16,11 @@
 template <class PROTO, class ARITH>
 struct rd_chain_t {
     const rd_kreduce_t &r;
-    bool receives, sends, keeps; /* keeps: the result is stored here */
+    bool receives, sends, keeps; /* keeps: this rank stores the result */
     rd_part_t in, out;
 
-    /* The pieces at `at` and, if there are two, one row of tiles further. */
+    /* Moves the tile at `at` and, if there are two, the one that lies one pass further on. Returns false if the kernel
+     * has to leave. */
     template <uint32_t PIECES>
     RD_MEMBER bool step(rd_fifo_t<PROTO> &from, rd_fifo_t<PROTO> &to, uint64_t at, const ARITH &number) const
     {

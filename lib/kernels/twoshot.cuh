@@ -1,12 +1,13 @@
-/* Two-shot allreduce, in two hops: every rank receives its chunk from all ranks, sums, and sends the sum to all. There
- * are groups of n warps as in oneshot.cuh, each of which serves the same tile of every chunk.
+/* Two-shot allreduce, in two hops: every rank receives its chunk from all ranks, sums it, and sends the sum to all
+ * ranks. A group of n warps, as in oneshot.cuh, serves the same tile of every chunk.
  *
- *   wire bytes out of a rank   2 (n - 1) / n * bytes
- *   slot in a bank             [hop][sender][tile]
+ *   bytes that a rank sends   2 (n - 1) / n * bytes
+ *   slot in a bank            [hop][sender][tile]
  *
- * As there, a peer's part of pass p + 1 proves that it has cleaned pass p: both hops' slots are cleaned by the warp
- * that sends to the same peer. With two passes no rank needs that proof, so the second pass's parts are sent right
- * behind the first's, by a kernel of their own (AHEAD): a kernel that can do both is slower at one pass. */
+ * As in oneshot.cuh, a rank that has received a peer's part of pass p + 1 knows that the peer's slots of pass p are
+ * clean: those of both hops are cleaned by the warp that sends to this rank. An operation of two passes uses each bank
+ * once and does not depend on that, so its kernel (AHEAD) sends the parts of the second pass right after those of the
+ * first one. It is a kernel of its own, because a kernel that could do both would be slower at a single pass. */
 #ifndef RD_KERNELS_TWOSHOT_CUH
 #define RD_KERNELS_TWOSHOT_CUH
 
