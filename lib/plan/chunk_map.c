@@ -1,9 +1,10 @@
-/* The chunk map: where the chunks of an operation lie in the user's buffers. See chunk_map.h. */
+/* Makes the chunk map, which says where the chunks of an operation lie in the user's buffers. See chunk_map.h. */
 #include "plan/chunk_map.h"
 
 #include <stdlib.h>
 
-/* A part of a whole that is cut into `parts`: whole lines where that leaves no part empty that need not be. */
+/* Returns the bytes of a part of a vector of `total` bytes that is cut into `parts` parts. Parts are whole cache lines,
+ * unless parts would then be empty that need not be. */
 static size_t part_bytes(size_t total, int parts, size_t element)
 {
     size_t least = (total + (size_t)parts - 1) / (size_t)parts, line = RD_LINE > element ? RD_LINE : element;
