@@ -174,7 +174,7 @@ struct rd_fifo_t {
             there = true;
 #pragma unroll
             for (uint32_t i = 0; i < PIECES; i++)
-                there &= PROTO::look(wire[i], slot(i), lane, moved + i + 1);
+                there &= PROTO::poll(wire[i], slot(i), lane, moved + i + 1);
         } while (!PROTO::over(there, wait));
         if (!rd_wait_over(wait))
             return false;

@@ -40,7 +40,7 @@ struct rd_lines_ll {
         line_store(slot + 512 + lane * 16, make_uint4(v[0].z, number, v[0].w, number));
     }
 
-    static RD_MEMBER bool look(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number)
+    static RD_MEMBER bool poll(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number)
     {
         wire[0] = line_load(slot + lane * 16);
         wire[1] = line_load(slot + 512 + lane * 16);
@@ -101,7 +101,7 @@ struct rd_lines_ll128 {
     }
 
     /* Polls once. Returns true if the tile has arrived, as far as this lane sees. */
-    static RD_MEMBER bool look(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number = 0)
+    static RD_MEMBER bool poll(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number = 0)
     {
         wire[0] = warp_lines_load(slot + lane * 16);
         wire[1] = warp_lines_load(slot + 512 + lane * 16);
@@ -128,7 +128,7 @@ struct rd_lines_ll128 {
     {
         uint4 wire[LINES];
 
-        while (!over(look(wire, slot, lane), wait)) {
+        while (!over(poll(wire, slot, lane), wait)) {
         }
         join(v, wire, lane);
         return rd_wait_over(wait);

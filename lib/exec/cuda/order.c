@@ -47,7 +47,7 @@ typedef struct capture {
     size_t ndeps;
 } capture_t;
 
-static cudaError_t look(cudaStream_t stream, capture_t *c)
+static cudaError_t capture_query(cudaStream_t stream, capture_t *c)
 {
     enum cudaStreamCaptureStatus status;
     const cudaGraphEdgeData *edges;
@@ -96,7 +96,7 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
 {
     rd_order_t *o = order_of(cuda);
     capture_t c = {0};
-    cudaError_t error = look(stream, &c);
+    cudaError_t error = capture_query(stream, &c);
 
     o->captured = c.id != 0;
     if (error == cudaSuccess && c.id) {
@@ -140,7 +140,7 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
     if (!o->captured) {
         error = cudaEventRecord(o->event, stream);
         o->stream = o->next;
-    } else if ((error = look(stream, &c)) == cudaSuccess) {
+    } else if ((error = capture_query(stream, &c)) == cudaSuccess) {
         error = after_captured(o, &c);
     }
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a call");
@@ -161,7 +161,7 @@ rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to
 rondo_result_t rd_order_fork(rd_cuda_t *cuda, cudaStream_t stream, cudaStream_t beside, rd_fork_t *fork)
 {
     capture_t c = {0};
-    cudaError_t error = look(stream, &c);
+    cudaError_t error = capture_query(stream, &c);
 
     *fork = (rd_fork_t){.stream = stream, .beside = beside};
     if (error == cudaSuccess && !c.id)
@@ -181,7 +181,7 @@ rondo_result_t rd_order_forked(rd_cuda_t *cuda, rd_fork_t *fork)
 
     if (!fork->at)
         return RONDO_SUCCESS;
-    cudaError_t error = look(fork->stream, &c);
+    cudaError_t error = capture_query(fork->stream, &c);
     if (error == cudaSuccess && c.ndeps != 1)
         error = cudaErrorIllegalState;
     if (error == cudaSuccess) {

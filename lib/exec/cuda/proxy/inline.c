@@ -8,7 +8,7 @@
 typedef uint32_t line_t __attribute__((vector_size(16)));
 typedef uint64_t halves_t __attribute__((vector_size(16)));
 
-#define LOOKS 256 /* polls of a line in a turn: its kernel has begun, so it comes within a microsecond or two */
+#define POLLS 256 /* polls of a line in a turn: its kernel has begun, so it comes within a microsecond or two */
 
 static char *lines_of(const rd_proxy_channel_t *channel, uint32_t number)
 {
@@ -32,11 +32,11 @@ bool rd_inline_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size
     line_t flag = (line_t){0} + (number | RD_KVALID), data;
     size_t at = channel->come;
 
-    for (int looks = 0; at < bytes && looks < LOOKS; looks++) {
+    for (int polls = 0; at < bytes && polls < POLLS; polls++) {
         if (line_come(lines, at, bytes - at > 8, flag, &data)) {
             memcpy(to + at, &data, sizeof data);
             at += sizeof data;
-            looks = 0;
+            polls = 0;
         }
     }
     channel->come = at < bytes ? at : 0;
