@@ -32,12 +32,12 @@ rd_gpu_price_t rd_cost_gpu_price(const rd_cost_gpus_t *gpus, const rd_algo_t *al
     return p;
 }
 
-/* Returns the time of steps that follow one another (`way`) while bytes flow (`flow`): the longer of the two times, and
- * up to 19 % more the closer the two are to each other. With these 19 % the formula agrees within 4 % with rings of
+/* Returns the time of steps that follow one another (`latency`) while bytes flow (`flow`): the longer of the two times,
+ * and up to 19 % more the closer the two are to each other. With these 19 % the formula agrees within 4 % with rings of
  * eight H200 from 512 KB to 16 MB. */
-static double beside(double way, double flow)
+static double beside(double latency, double flow)
 {
-    double longer = way > flow ? way : flow, part = longer > 0 ? (way + flow - longer) / longer : 0;
+    double longer = latency > flow ? latency : flow, part = longer > 0 ? (latency + flow - longer) / longer : 0;
 
     return longer * (1 + 0.19 * part * part * part);
 }
@@ -55,18 +55,18 @@ double rd_cost_gpu_us(const rd_cost_gpus_t *gpus, rd_coll_t coll, const rd_algo_
     const rd_gpu_price_t p = rd_cost_gpu_price(gpus, algo, proto);
     rd_kernel_t kernel = algo->device.kernel;
     rd_work_t work = {.hops = 0};
-    double way, flow, pass = p.pass;
+    double latency, flow, pass = p.pass;
 
     (void)rd_algo_work(algo, &count, &work);
-    way = work.hops * p.hop;
+    latency = work.hops * p.hop;
     flow = work.link * whole(coll, gpus->nranks, bytes) / (p.rate * part);
     if (kernel == RD_KERNEL_CHAIN || kernel == RD_KERNEL_PROGRAM) {
         double warps = (passes - 1) * pass; /* with few fifos, their warps are the bottleneck, not the link */
-        return p.alpha + way + (warps > flow ? warps : flow);
+        return p.alpha + latency + (warps > flow ? warps : flow);
     }
     /* The parts of the second of two passes have arrived by then: for ranks that share an H200 the pass cost 0.6 us,
      * where it had cost 1.9 us (two ranks) and 3.7 us (four ranks). */
     if (kernel == RD_KERNEL_TWOSHOT && coll == RD_ALLREDUCE && passes == 2)
         pass /= 3;
-    return p.alpha + beside(way, flow) + (passes - 1) * pass;
+    return p.alpha + beside(latency, flow) + (passes - 1) * pass;
 }

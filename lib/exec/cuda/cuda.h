@@ -71,7 +71,7 @@ int rd_cuda_multiprocessors(const char *bus);
 /* The GPUs of one node, as a plan needs to know them. The machine may be one that is only described. */
 typedef struct rd_cuda_shape {
     int nranks, sms;
-    rd_gpu_path_t way; /* path between the farthest pair */
+    rd_gpu_path_t path; /* path between the farthest pair */
 } rd_cuda_shape_t;
 /* Returns the expected microseconds of a collective of `bytes` (counted as in rondo-perf, float sums) by this
  * algorithm's kernel, protocol and prices, or 0 if the algorithm and protocol do not serve it. */

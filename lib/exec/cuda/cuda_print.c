@@ -70,7 +70,7 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     cuda->limits.copies = env->p2p != 0;
     cuda->limits.blocks = (uint32_t)(env->cuda_blocks && env->cuda_blocks < sms ? env->cuda_blocks : sms);
     rd_window_layout(cuda, env, (int)cuda->limits.blocks);
-    rd_limits_path(&cuda->limits, shape->way);
+    rd_limits_path(&cuda->limits, shape->path);
     cuda->limits.prices = prices;
     rd_limits_sliced(&cuda->limits, env);
     *limits = cuda->limits;
@@ -114,7 +114,7 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     rd_prices_t prices;
     rd_chosen_t best;
     size_t window;
-    char way[64];
+    char text[64];
     int number;
 
     if (coll == RD_BARRIER)
@@ -127,8 +127,8 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     const char *why = rd_kchoose(&wanted, &limits, coll == RD_BARRIER ? NULL : env, &best);
     fprintf(file, "%s of %zu %s on %d GPUs of one node, %d multiprocessors each", rd_coll_name(coll), count,
             rd_type_name(type), shape->nranks, shape->sms);
-    if (shape->way.gbps > 0)
-        fprintf(file, ", %s, %.0f GB/s", rd_gpu_path_print(shape->way, way), shape->way.gbps);
+    if (shape->path.gbps > 0)
+        fprintf(file, ", %s, %.0f GB/s", rd_gpu_path_print(shape->path, text), shape->path.gbps);
     fprintf(file, "\na window of %zu KB%s: %u fifos a pair, two banks of %u KB\n\n", window >> 10,
             env->p2p ? "" : " in pinned host memory (RONDO_P2P=0; times reckoned, not measured)", limits.fifos,
             limits.bank >> 10);

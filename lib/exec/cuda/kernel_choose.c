@@ -97,10 +97,10 @@ rd_proto_t rd_fifo_proto(const rd_limits_t *limits)
     return limits->host_windows || limits->split ? RD_PROTO_LL : RD_PROTO_LL128;
 }
 
-void rd_limits_path(rd_limits_t *limits, rd_gpu_path_t way)
+void rd_limits_path(rd_limits_t *limits, rd_gpu_path_t path)
 {
-    limits->gbps = way.gbps;
-    limits->split = way.near > RD_NEAR_NVLINK && way.near < RD_NEAR_UNKNOWN;
+    limits->gbps = path.gbps;
+    limits->split = path.near > RD_NEAR_NVLINK && path.near < RD_NEAR_UNKNOWN;
 }
 
 uint32_t rd_limits_senders(const rd_limits_t *limits)

@@ -43,7 +43,7 @@ typedef struct rd_chosen {
 /* Returns the one protocol of everything that goes through fifos: CHAIN (except by SIMPLE), programs and MESSAGES. */
 rd_proto_t rd_fifo_proto(const rd_limits_t *limits);
 /* Sets what the path between the farthest pair means for choices. */
-void rd_limits_path(rd_limits_t *limits, rd_gpu_path_t way);
+void rd_limits_path(rd_limits_t *limits, rd_gpu_path_t path);
 /* Decides which messages go by slices: by RONDO_CUDA_LONG, RONDO_PROTO, or the prices. Called when all else is known.
  */
 void rd_limits_sliced(rd_limits_t *limits, const rd_env_t *env);

@@ -32,7 +32,7 @@ typedef struct offer {
     void *window;
     uint64_t offset; /* of the window within the allocation that the handle names */
     cudaIpcMemHandle_t handle;
-    rd_gpu_path_t way; /* path between the farthest pair, as this rank sees it */
+    rd_gpu_path_t path; /* path between the farthest pair, as this rank sees it */
 } offer_t;
 
 /* Returns a number that the process keeps as long as it lives. A forked child that may use CUDA has started anew by
@@ -305,14 +305,14 @@ static rd_gpu_path_t own_path(const rd_cuda_t *cuda)
 /* Some ranks may not see all GPUs: the farthest path that any rank knows counts for all. */
 static void agree_path(rd_cuda_t *cuda, const offer_t *all)
 {
-    rd_gpu_path_t way = {RD_NEAR_SELF, 0, 0, 0};
+    rd_gpu_path_t path = {RD_NEAR_SELF, 0, 0, 0};
 
     for (int i = 0; i < cuda->k.nranks; i++) {
         int r = rank_of(cuda, i);
-        if (all[r].way.near != RD_NEAR_UNKNOWN)
-            way = rd_gpu_farther(way, all[r].way);
+        if (all[r].path.near != RD_NEAR_UNKNOWN)
+            path = rd_gpu_farther(path, all[r].path);
     }
-    rd_limits_path(&cuda->limits, way);
+    rd_limits_path(&cuda->limits, path);
     rd_limits_sliced(&cuda->limits, cuda->team->env);
 }
 
@@ -323,7 +323,7 @@ static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t 
     rondo_result_t result;
 
     rd_verdict_set(&offers[team->rank].verdict, own_offer(cuda, &offers[team->rank]));
-    offers[team->rank].way = own_path(cuda);
+    offers[team->rank].path = own_path(cuda);
     if ((result = rd_verdicts_exchange(cuda, offers, sizeof *offers)))
         return result;
     agree_path(cuda, offers);

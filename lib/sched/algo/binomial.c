@@ -117,7 +117,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 
 /* Returns the sum, over all ranks, of the hops from a rank to the root: the number of ones in all binary numbers below
  * n. */
-static double ways(int n)
+static double hops_to_root(int n)
 {
     double all = 0;
 
@@ -163,9 +163,9 @@ static int work(const rd_count_t *c, rd_work_t *w)
         w->messages = c->m;
         w->link = c->m / c->n;
         w->moved = 1;
-        w->moved_all = 1 + ways(c->n) / c->n;
+        w->moved_all = 1 + hops_to_root(c->n) / c->n;
         w->received = (c->coll == RD_GATHER ? c->m : subtree(c)) / c->n;
-        w->received_all = ways(c->n) / c->n;
+        w->received_all = hops_to_root(c->n) / c->n;
         w->leave = (double)(c->n - c->local) / c->n;
         return 0;
     default:

@@ -124,7 +124,7 @@ typedef struct rd_proxy_path {
     size_t bounce_used;              /* bytes used by the launch that is being put together */
     rd_signature_list_t *signatures; /* RONDO_CHECK; NULL: off */
     bool flushes;                    /* kernels see what a network device has written only after rd_gdr_flush */
-    char way[320];                   /* why messages go by GDR, or not */
+    char gdr_reason[320];            /* why messages go by GDR, or why not */
     uint32_t pairs; /* most pairs of peer and direction in a launch of messages; the same on all ranks */
     int rails;      /* places that every node has, each with net communicators of its own; 0: no kernels inside nodes */
     bool ordered;   /* ranks are numbered node by node */

@@ -218,13 +218,13 @@ static void say_what_was_made(const rd_proxy_path_t *s)
         rd_log(team->ctx, RD_LOG_INFO,
                "CUDA between %d nodes: messages of %zu bytes and more go by GDR from GPU to GPU (%s), all else is "
                "staged through %zu MB of pinned memory a rank, both by %d threads",
-               team->node->nnodes, s->direct, s->way, s->area->bytes >> 20, s->nchannels);
+               team->node->nnodes, s->direct, s->gdr_reason, s->area->bytes >> 20, s->nchannels);
     else
         rd_log(team->ctx, RD_LOG_INFO,
                "CUDA between %d nodes: no direct path (%s), data goes by proxies through %zu MB of pinned memory a "
                "rank, by "
                "%d threads",
-               team->node->nnodes, s->way, s->area->bytes >> 20, s->nchannels);
+               team->node->nnodes, s->gdr_reason, s->area->bytes >> 20, s->nchannels);
     if (team->cores_each < 2)
         rd_log(
             team->ctx, RD_LOG_WARN,
