@@ -196,7 +196,7 @@ static void prepare(rd_proxy_path_t *s, probe_t *own)
     }
     if (!s->area->tried)
         return;
-    if (rd_rcache_tell(s->area->tried)) /* a peer would have to close another mapping for this memory */
+    if (rd_rcache_announce(s->area->tried)) /* a peer would have to close another mapping for this memory */
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
     const rd_transport_t *net = s->channels[0].net_comms[RD_NET_COMM_ALL]->net;

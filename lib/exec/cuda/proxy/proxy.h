@@ -230,7 +230,7 @@ bool rd_queues_free(rd_queues_t *queues);
  * the stream, and sets `message` to the copy. A launch begins with bounce_used 0. */
 rondo_result_t rd_rcache_copy(rd_proxy_path_t *path, rd_kmessage_t *message, cudaStream_t stream);
 /* Notes memory that is announced in other ways. Returns true if it must not be announced. */
-bool rd_rcache_tell(const void *memory);
+bool rd_rcache_announce(const void *memory);
 /* Returns the announced memory that contains the message, which goes by GDR; of 0 bytes if only UCX knows it. */
 rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *path, const rd_kmessage_t *message);
 void rd_rcache_free(rd_proxy_path_t *path); /* when no kernel runs any more */

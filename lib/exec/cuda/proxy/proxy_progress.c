@@ -210,7 +210,7 @@ static rondo_result_t take(rd_proxy_channel_t *channel, int *moved)
 }
 
 /* Notifies the kernels, in order, of what is done. Returns true if something is still under way. */
-static bool tell(rd_proxy_channel_t *channel, int *moved)
+static bool notify(rd_proxy_channel_t *channel, int *moved)
 {
     const rd_proxy_path_t *s = channel->path;
     bool flying = false;
@@ -346,10 +346,10 @@ static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *net_comm,
     *busy = 1;
     result = rd_queue_tasks(net_comm, &its);
     if (result == RONDO_SUCCESS) { /* kernels are notified before the network is polled, which takes a microsecond */
-        (void)tell(channel, &its);
+        (void)notify(channel, &its);
         int came = rd_transport_progress(net_comm->net);
         if (came && net_comm->active && (result = rd_queue_tasks(net_comm, &its)) == RONDO_SUCCESS)
-            (void)tell(channel, &its); /* what has come may complete a task */
+            (void)notify(channel, &its); /* what has come may complete a task */
         its |= came;
     }
     *moved |= its;
@@ -383,7 +383,7 @@ rd_proxy_state_t rd_proxy_progress(void *arg)
         result = advance(channel, channel->net_comms[i], &busy, &moved);
     if (result != RONDO_SUCCESS || channel->failed_ms) /* what has failed is off the queue, and not done */
         return end(channel, result);
-    bool flying = tell(channel, &moved);
+    bool flying = notify(channel, &moved);
     if (channel->number == 0)
         rd_proxy_path_tasks_sweep(channel->path);
     flying |= channel->net_comms[RD_NET_COMM_CHECK] && channel->net_comms[RD_NET_COMM_CHECK]->active;
