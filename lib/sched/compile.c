@@ -168,7 +168,7 @@ static bool fuse_dest(rd_step_t *a, const rd_step_t *b, unsigned char last)
     return true;
 }
 
-/* Fuses a lane in place: steps[first..top) are complete, and the next step is fused with the last of them if possible. */
+/* Fuses a lane in place: steps[first..top) are complete, and the next step is fused with the last one if possible. */
 static int fuse_lane(work_t *w, rd_lane_t lane)
 {
     rd_step_t *steps = w->s->steps;
