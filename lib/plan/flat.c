@@ -81,7 +81,7 @@ static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane)
     for (int s = lane->first; s < lane->first + lane->count; s++) {
         const rd_step_t *step = &program->steps[s];
         for (int k = 0, shift = 0; k < step->repeat; k++) {
-            plan->nquick += resolve_step(plan, step, shift, &plan->flat[plan->nquick]) != 0;
+            plan->nflat += resolve_step(plan, step, shift, &plan->flat[plan->nflat]) != 0;
             shift = (shift + step->stride + program->nchunks) % program->nchunks;
         }
     }
