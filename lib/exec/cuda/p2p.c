@@ -10,6 +10,7 @@
 
 #include "exec/cuda/p2p.h"
 #include "sched/algo/algos.h"
+#include "sched/phases.h"
 
 #define POSTED (256u << 10) /* a shorter message is through before a post could come */
 
@@ -283,60 +284,19 @@ rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
 
 /* ---- collectives ---- */
 
-/* Uniform collectives. Returns the bytes of the block that goes from `from` to `to`, 0 if there is none, and where it
- * lies at both. */
-static size_t uniform(const rd_call_t *c, int from, int to, size_t *in, size_t *out)
-{
-    size_t bytes = c->desc.count * rondo_type_size(c->desc.type);
-    int root = c->desc.root;
-
-    *in = *out = 0;
-    switch (c->desc.coll) {
-    case RD_BROADCAST:
-        return from == root ? bytes : 0;
-    case RD_ALLGATHER:
-        *out = (size_t)from * bytes;
-        return bytes;
-    case RD_GATHER:
-        *out = (size_t)from * bytes;
-        return to == root ? bytes : 0;
-    case RD_SCATTER:
-        *in = (size_t)to * bytes;
-        return from == root ? bytes : 0;
-    default: /* RD_ALLTOALL */
-        *in = (size_t)to * bytes;
-        *out = (size_t)from * bytes;
-        return bytes;
-    }
-}
-
-static size_t displacement(const size_t *counts, const size_t *displs, int rank)
-{
-    size_t sum = 0;
-
-    if (displs)
-        return displs[rank];
-    for (int r = 0; r < rank; r++)
-        sum += counts[r];
-    return sum;
-}
-
-/* The same by tables: what this rank sends to `peer` (send) or receives from it. */
-static size_t tabled(const rd_cuda_t *cuda, const rd_call_t *c, int peer, int send, size_t *offset)
-{
-    size_t element = rondo_type_size(c->desc.type);
-    const rd_tables_t *t = c->tables;
-
-    if (c->desc.coll == RD_ALLGATHER && send) {
-        *offset = 0;
-        return t->out_counts[cuda->k.rank] * element;
-    }
-    *offset = displacement(send ? t->in_counts : t->out_counts, send ? t->in_displs : t->out_displs, peer) * element;
-    return (send ? t->in_counts : t->out_counts)[peer] * element;
-}
-
+/* A collective that moves blocks is a phase of all ranks, of which each block that is not empty becomes a message. */
 rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
+    const size_t element = rondo_type_size(call->desc.type);
+    const int rank = cuda->k.rank;
+    rd_phase_t phase = {.scope = RD_SCOPE_ALL,
+                        .coll = call->desc.coll,
+                        .root = call->desc.root,
+                        .node = -1,
+                        .count = call->desc.count,
+                        .from = rd_spot(RD_IN, 0),
+                        .to = rd_spot(RD_OUT, 0),
+                        .tabled = call->tables != NULL};
     rd_cuda_message_t messages[2 * RD_KRANKS];
     rd_lists_t l;
     rondo_result_t result = lists_begin(cuda, &l);
@@ -344,20 +304,17 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
 
     if (result != RONDO_SUCCESS)
         return result;
+    if (call->tables)
+        phase.tables = *call->tables;
     for (int peer = 0; peer < cuda->k.nranks; peer++) {
         for (int send = 0; send < 2; send++) {
-            size_t in, out, bytes;
-            if (call->tables) {
-                bytes = tabled(cuda, call, peer, send, &in);
-                out = in;
-            } else {
-                bytes =
-                    send ? uniform(call, cuda->k.rank, peer, &in, &out) : uniform(call, peer, cuda->k.rank, &in, &out);
-            }
-            if (!bytes)
+            rd_spot_t spot;
+            size_t count = send ? rd_phase_given(&phase, rank, peer, &spot) : rd_phase_taken(&phase, rank, peer, &spot);
+            if (!count)
                 continue;
-            char *buffer = send ? (char *)(uintptr_t)call->in + in : (char *)call->out + out;
-            messages[used] = (rd_cuda_message_t){NULL, buffer, bytes, call->stream, (int16_t)send, (int16_t)peer};
+            char *buffer = (send ? (char *)(uintptr_t)call->in : (char *)call->out) + spot.at * element;
+            messages[used] =
+                (rd_cuda_message_t){NULL, buffer, count * element, call->stream, (int16_t)send, (int16_t)peer};
             append(cuda, &l, &messages[used++]);
         }
     }
