@@ -137,8 +137,8 @@ int tune_cuda(rd_prices_t *prices, const tune_cuda_t *t, const rd_env_t *env)
     }
     f->env = env;
     f->prices = *prices;
-    if (topo.count > 1 && shape_of(&topo, t->ranks[t->nranks - 1]).way.gbps > 0)
-        f->prices.links = shape_of(&topo, t->ranks[t->nranks - 1]).way.gbps;
+    if (topo.count > 1 && shape_of(&topo, t->ranks[t->nranks - 1]).path.gbps > 0)
+        f->prices.links = shape_of(&topo, t->ranks[t->nranks - 1]).path.gbps;
     for (int a = 0; rd_algos[a]; a++) {
         f->algo = rd_algos[a];
         if (f->algo->device.kernel == RD_KERNEL_NONE || f->algo->device.kernel == RD_KERNEL_COPY)

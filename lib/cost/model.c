@@ -39,13 +39,13 @@ static double live_messages(const rd_cost_env_t *env, rd_coll_t coll, double byt
     return (env->nnodes > 1 || env->sharing <= env->cores) && live < w->least ? w->least : live;
 }
 
-static int one_way(rd_coll_t coll)
+static bool one_way(rd_coll_t coll)
 {
     return coll == RD_BROADCAST || coll == RD_REDUCE || coll == RD_GATHER || coll == RD_SCATTER;
 }
 
-/* Returns nonzero if one machine plays several nodes. */
-static int played(const rd_cost_env_t *env)
+/* Returns true if one machine plays several nodes. */
+static bool played(const rd_cost_env_t *env)
 {
     return env->nnodes > 1 && env->sharing > env->local;
 }
@@ -102,12 +102,12 @@ static double all_messages(const rd_cost_env_t *env, const rd_work_t *w)
 }
 
 /* On played nodes, where the root has a message for or from everybody: it alone sends, or receives. */
-static int root_alone(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w)
+static bool root_alone(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t *w)
 {
     return played(env) && one_way(coll) && w->hops <= 1;
 }
 
-static int root_sends(rd_coll_t coll)
+static bool root_sends(rd_coll_t coll)
 {
     return coll == RD_BROADCAST || coll == RD_SCATTER;
 }

@@ -13,7 +13,7 @@
 /* What the ranks agreed on at creation. */
 typedef struct rd_cost_gpus {
     int nranks;
-    int host_windows;          /* not all GPUs reach each other, so messages go through pinned host memory */
+    bool host_windows;         /* not all GPUs reach each other, so messages go through pinned host memory */
     double gbps;               /* data-sheet rate, each way, of the slowest link between two GPUs; 0: unknown */
     const rd_prices_t *prices; /* NULL: the first of the built-in ones */
 } rd_cost_gpus_t;

@@ -1,4 +1,4 @@
-/* The built-in prices, and which of them are this processor's. See prices.h. */
+/* The built-in tables of prices, and the choice of the one for this processor. See prices.h. */
 #include "cost/prices.h"
 
 #include <pthread.h>
@@ -13,10 +13,11 @@
 #define MANY_CORES 8 /* from here on a machine's cores have a mesh between them */
 #define GIGA(bytes_per_second) (1e6 / ((bytes_per_second)*1e9)) /* GB/s to microseconds a byte */
 
-/* From bare kernels on 8 x H200 behind NVSwitch (18 NVLinks each) and from every kernel forced on 2 of them: float
- * sums, from a graph; chain and messages by ll were not measured, simple and messages on 2 alone. Programs are reckoned
- * from the chain, which goes through the same fifos, and dear: nothing is to be chosen that has never run. In each row
- * ll, ll128, sentinel, simple. */
+/* Measured by kernels alone on 8 H200 behind an NVSwitch (18 NVLinks each), and by forcing every kernel on 2 of them,
+ * with sums of float32 that were launched from a graph. Chain and messages by ll were not measured; simple and messages
+ * were measured on 2 GPUs only. The prices of programs are computed from those of the chain, which uses the same fifos,
+ * and are set high, so that no kernel is chosen that has not been measured. Each row has the prices for ll, ll128,
+ * sentinel and simple. */
 static const rd_gpu_price_t h200[RD_NUM_KERNELS][RD_GPU_PROTOS] = {
     [RD_KERNEL_ONESHOT] = {{2.1, 0, 149e3, 3}, {2.6, 0, 270e3, 3}, {2.4, 0, 290e3, 3}, {2.4, 0, 290e3, 3}},
     [RD_KERNEL_TWOSHOT] = {{3.5, 0, 165e3, 3}, {3.95, 0, 310e3, 3}, {3.5, 0, 336e3, 3}, {3.5, 0, 336e3, 3}},
@@ -29,12 +30,12 @@ _Static_assert(RD_PROTO_SENTINEL == 2 && RD_GPU_PROTOS == 4, "each row has a pri
 
 static struct {
     const char *name;
-    rd_prices_t prices; /* `gpu`: filled in once */
+    rd_prices_t prices; /* `gpu` is filled in at the first use */
 } builtin[] = {
-    /* Fitted to 386 times of rondo-perf (7 operations, every algorithm and protocol, 2 and 4 ranks, 8 B to 64 MB, float
-     * sums) on two cores of a 2 GHz Xeon with 2 MB of second-level cache; the network is UCX over tcp on the loopback
-     * device. What short messages cost (`call`, LL, and alpha and message of Simple) was laid anew to the times of 2
-     * ranks from 8 B to 1 KB when senders had begun to claim lines ahead. */
+    /* Fitted to 386 times of rondo-perf (7 operations, every algorithm and protocol, 2 and 4 ranks, 8 B to 64 MB, sums
+     * of float32) on two cores of a 2 GHz Xeon with 2 MB of second-level cache; the network was UCX over tcp on the
+     * loopback device. The prices of short messages (`call`, those of LL, and alpha and message of Simple) were fitted
+     * again, to the times of 2 ranks from 8 B to 1 KB, after senders had begun to claim lines ahead. */
     {"xeon",
      {.of = {[RD_PRICE_SHM] = {[RD_PROTO_LL] = {0.113, 0.0143, GIGA(2.5), GIGA(9.8), GIGA(3.6), GIGA(10)},
                                [RD_PROTO_SIMPLE] = {0.14, 0.12, GIGA(23), GIGA(18.6), GIGA(46), GIGA(500)},
@@ -48,13 +49,14 @@ static struct {
       .far = GIGA(16),
       .near = 1536 * KIB,
       .wire = GIGA(1.2),
-      .peer = 10, /* not measured: it keeps thousands of connections for where nothing else will do */
+      .peer = 10, /* not measured; it makes algorithms with thousands of connections the last resort */
       .peers = 64,
       .links = 450,
       .nt_store = RD_NT_STORE_NEVER}},
     /* Fitted by rondo-tune --rounds 2 (456 times, 2 and 4 ranks, 8 B to 8 MB) on two cores of a Zen 4 EPYC under a
-     * hypervisor, with a third-level cache of 32 MB between them most of the time; CMA's bytes a little dearer than
-     * fitted, because its long messages were no quicker than slots. What is between nodes was not measured here. */
+     * hypervisor, which shared a third-level cache of 32 MB most of the time. The prices of CMA's bytes are slightly
+     * higher than fitted, because its long messages were no faster than slots. Prices between nodes were not measured
+     * here. */
     {"zen",
      {.of = {[RD_PRICE_SHM] = {[RD_PROTO_LL] = {0.081, 0.0061, GIGA(10.5), GIGA(27), GIGA(9.3), GIGA(4.7)},
                                [RD_PROTO_SIMPLE] = {0.27, 0.056, GIGA(24), GIGA(37), GIGA(42), GIGA(500)},
@@ -96,7 +98,7 @@ static struct {
 };
 #define BUILTIN (int)(sizeof builtin / sizeof builtin[0])
 
-/* An algorithm takes between GPUs what its kernel takes. */
+/* Gives every algorithm the prices of its kernel. */
 static void fill(void)
 {
     for (int i = 0; i < BUILTIN; i++)

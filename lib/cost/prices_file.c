@@ -16,7 +16,7 @@
 
 #define LINE 256
 
-static const char *const transports[] = {"shm", "net"}, *const ways[] = {"never", "always", "adapt"};
+static const char *const transports[] = {"shm", "net"}, *const nt_stores[] = {"never", "always", "adapt"};
 
 static const struct {
     const char *name;
@@ -72,11 +72,11 @@ double *rd_prices_at(rd_prices_t *prices, int i, char *name)
     return (double *)(void *)((char *)&prices->of[transport][proto] + parts[i % PARTS].at);
 }
 
-static int path_parse(const char *text, rd_nt_store_t *way)
+static int nt_store_parse(const char *text, rd_nt_store_t *nt_store)
 {
     for (int i = 0; i < 3; i++)
-        if (strcmp(ways[i], text) == 0) {
-            *way = (rd_nt_store_t)i;
+        if (strcmp(nt_stores[i], text) == 0) {
+            *nt_store = (rd_nt_store_t)i;
             return 0;
         }
     return -1;
@@ -123,7 +123,7 @@ static int line_read(rd_prices_t *prices, char *line, const char **wrong)
         return -1;
     *wrong = "stream is never, always or adapt";
     if (strcmp(key, "stream") == 0)
-        return path_parse(value, &prices->nt_store);
+        return nt_store_parse(value, &prices->nt_store);
     *wrong = "there is no such price";
     const char *wanted = name_now(key, now);
     for (int i = 0; (number = rd_prices_at(prices, i, name)) && strcmp(name, wanted) != 0;)
@@ -169,7 +169,7 @@ void rd_prices_write(const rd_prices_t *prices, FILE *file)
 
     for (int i = 0; (number = rd_prices_at(&all, i, name)); i++)
         fprintf(file, "%-20s %.6g\n", name, *number);
-    fprintf(file, "%-20s %s\n", "stream", ways[prices->nt_store]);
+    fprintf(file, "%-20s %s\n", "stream", nt_stores[prices->nt_store]);
 }
 
 uint64_t rd_prices_hash(const rd_prices_t *prices)

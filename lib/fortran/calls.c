@@ -1,11 +1,11 @@
-/* The calls without counts, as Fortran makes them: see rondo.f90, and rondo.h for what each does. */
+/* The calls without counts, as Fortran makes them. See rondo.f90, and rondo.h for the description of each. */
 #include <string.h>
 
 #include "fortran/glue.h"
 
 #pragma GCC visibility push(default)
 
-/* type(config_c) of rondo.f90; the name ends with a zero byte. */
+/* The same as type(config_c) of rondo_inside.f90; the name ends with a zero byte. */
 typedef struct {
     int device, blocking;
     int64_t timeout_ms;
@@ -23,7 +23,7 @@ static rondo_config_t config_of(const config_t *from)
     return config;
 }
 
-/* What every call here is: one call of C, and its result. */
+/* The body of every function here: one call of C, and its result. */
 static void give(const char *name, rondo_comm_t comm, rondo_result_t result, int *ierror)
 {
     rd_f_call_t c;

@@ -1,8 +1,9 @@
-/* Around every call from Fortran: see glue.h.
+/* What is done before and after every call from Fortran: see glue.h.
  *
- * A buffer is refused if it is a section with gaps: it arrives here as it lies, uncopied, and rondo does not copy it.
- * A type(c_ptr) stands for the address in it. Not every compiler's descriptor says that it is one (flang's does not): a
- * lone element that might be one is then refused rather than taken for data.
+ * A buffer that is an array section with gaps is refused, because it arrives here without having been copied to
+ * contiguous memory, and rondo does not copy it either. A type(c_ptr) stands for the address in it. The descriptors of
+ * some compilers, such as flang, do not tell that an argument is one. A scalar that might be one is then refused, so
+ * that it is not taken for data.
  */
 #include "fortran/glue.h"
 
@@ -34,8 +35,8 @@ static void refuse(rd_f_call_t *c, const char *what, const char *why)
     c->result = rondo_call_refuse(c->comm, RONDO_ERR_INVALID_ARGUMENT, c->name, sentence);
 }
 
-/* The first dimension, from 1, in which elements are not adjacent; 0: the array is contiguous. The last extent of an
- * assumed-size array is -1. */
+/* Returns the first dimension, counted from 1, in which elements are not adjacent, or 0 if the array is contiguous. The
+ * last extent of an assumed-size array is -1. */
 static int gap(const CFI_cdesc_t *d)
 {
     CFI_index_t next = (CFI_index_t)d->elem_len;
@@ -51,7 +52,7 @@ static int gap(const CFI_cdesc_t *d)
     return found;
 }
 
-/* What this compiler's descriptor says of c_null_ptr, asked once; every thread would hear the same. */
+/* What this compiler's descriptor tells about c_null_ptr. It is found out once; threads that race find the same. */
 enum { NOT_REQUESTED, SAYS_NOTHING, SAYS_VARIABLE, SAYS_VALUE };
 static int address_kind = NOT_REQUESTED;
 
@@ -69,7 +70,7 @@ static int kind_of_address(void)
     return __atomic_load_n(&address_kind, __ATOMIC_RELAXED);
 }
 
-/* Does any memory of this process lie there? */
+/* Returns true if the address belongs to memory of this process. */
 static bool mapped(const void *address)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -78,10 +79,11 @@ static bool mapped(const void *address)
     return mincore((void *)((uintptr_t)address / page * page), 1, &resident) == 0;
 }
 
-/* The address in a type(c_ptr). The descriptor should lead to a variable that holds it, and does for a variable. But
- * gfortran (12) gives the value of an expression such as c_loc(x) or c_null_ptr in the variable's place, and nothing
- * tells the two apart. Null must be a value. Else, in host memory, what is read through the data itself as if it were
- * the variable hardly ever is an address of this process: then it is refused, before anything is overwritten. */
+/* Takes the address from a type(c_ptr). The descriptor should point to a variable that holds the address. But for an
+ * expression such as c_loc(x) or c_null_ptr, gfortran 12 gives the value in place of the pointer to it, and nothing
+ * distinguishes the two cases. A null pointer must be a value. In other cases on the host, what is read here may be the
+ * user's data instead of an address. That is hardly ever an address of this process, and is then refused, before
+ * anything is overwritten. */
 static void take_address(rd_f_call_t *c, const char *what, const CFI_cdesc_t *buffer)
 {
     void *address = buffer->base_addr ? *(void **)buffer->base_addr : NULL;
@@ -131,7 +133,7 @@ size_t *rd_f_table(rd_f_call_t *c, int present)
     if (!present || c->result != RONDO_SUCCESS)
         return NULL;
     if (c->nranks == 0 && rondo_comm_size(c->comm, &c->nranks) != RONDO_SUCCESS)
-        return NULL; /* no communicator: the operation will say so */
+        return NULL; /* there is no communicator, which the operation reports */
     if (c->nranks > RD_F_FEW && !c->much) {
         c->much = malloc((size_t)c->nranks * RD_F_TABLES * sizeof *c->much);
         if (!c->much) {
@@ -143,8 +145,8 @@ size_t *rd_f_table(rd_f_call_t *c, int present)
     return *table;
 }
 
-/* The sentence, and behind it which call and which result: `error stop` shows this one line. The sentence of a failed
- * communicator may have been said in another thread, any other was said in this one. */
+/* Ends the program with one line for `error stop`: the message, followed by the call and the result. The message of a
+ * failed communicator may have been recorded in another thread, any other one was recorded in this one. */
 static void stop(const rd_f_call_t *c)
 {
     rondo_result_t failed = RONDO_SUCCESS;

@@ -1,5 +1,5 @@
-/* What every call from Fortran does around the call of rondo.h: buffers come as C descriptors and go as addresses,
- * tables of counts are widened, and the result goes into ierror, or stops the program where there is no ierror.
+/* What every call from Fortran does before and after the call of rondo.h: it converts buffers from C descriptors to
+ * addresses, widens tables of counts, and sets ierror to the result, or stops the program if ierror is absent.
  */
 #ifndef RD_FORTRAN_GLUE_H
 #define RD_FORTRAN_GLUE_H
@@ -7,15 +7,15 @@
 #include <ISO_Fortran_binding.h>
 #include <rondo.h>
 
-#pragma GCC visibility push(default) /* the Fortran modules name these; everything is prefixed rondo_f_ or rd_f_ */
+#pragma GCC visibility push(default) /* Fortran modules call these; all have the prefix rondo_f_ or rd_f_ */
 
-#define RD_F_TABLES 4 /* alltoallv has most */
-#define RD_F_FEW 64   /* ranks whose tables need no memory of their own */
+#define RD_F_TABLES 4 /* as many as alltoallv has */
+#define RD_F_FEW 64   /* up to this many ranks, tables need no memory of their own */
 
 typedef struct rd_f_call {
     const char *name;
-    rondo_comm_t comm; /* NULL: none, or one that is gone after the call */
-    int *ierror;       /* NULL: absent */
+    rondo_comm_t comm; /* NULL: there is none, or the call ends it */
+    int *ierror;       /* NULL: it is absent */
     rondo_result_t result;
     void *address[2];
     int buffers;
@@ -25,11 +25,12 @@ typedef struct rd_f_call {
     size_t few[RD_F_TABLES * RD_F_FEW];
 } rd_f_call_t;
 
-/* Not an initialiser: `few` shall not be cleared in every call. */
+/* A function instead of an initialiser, so that `few` is not cleared in every call. */
 void rd_f_begin(rd_f_call_t *c, const char *name, rondo_comm_t comm, int *ierror);
-/* The next buffer's address, or the sentence that says why not. */
+/* Converts the next buffer to an address, or refuses it with a message. */
 void rd_f_buffer(rd_f_call_t *c, const char *what, const CFI_cdesc_t *buffer);
-/* Room for the next table, to be filled by the caller, nranks entries; NULL: it is absent, or there is an error. */
+/* Returns room for the next table, which has nranks entries that the caller fills in, or NULL if the table is absent or
+ * there is an error. */
 size_t *rd_f_table(rd_f_call_t *c, int present);
 void rd_f_end(rd_f_call_t *c);
 
@@ -38,7 +39,7 @@ static inline rondo_stream_t rd_f_stream(const rondo_stream_t *stream)
     return stream ? *stream : NULL;
 }
 
-/* In rondo.f90: `error stop` with this text, and a call of rd_f_saw_address with a type(c_ptr) as the buffer. */
+/* Defined in rondo_inside.f90: `error stop` with this text, and a call of rd_f_saw_address with a type(c_ptr). */
 void rondo_f_stop(const char *text, const int *length) __attribute__((noreturn));
 void rondo_f_pass_address(void);
 void rd_f_saw_address(const CFI_cdesc_t *buffer);

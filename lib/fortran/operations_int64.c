@@ -1,14 +1,13 @@
-/* The operations as Fortran calls them, counts of kind int64; operations_int32.c is made of this file by putting int32
- * in its place. What each does stands in rondo.h; what happens on the way, in glue.c.
+/* The operations as Fortran calls them, with counts of kind int64. The Makefile generates operations_int32.c from this
+ * file by replacing int64. rondo.h describes each operation; glue.c, what happens on the way.
  *
- * Counts come by reference and are widened as they are: a negative one is refused by the operation itself, with a
- * sentence that says so.
+ * Counts are passed by reference and widened without a check, because the operation itself refuses a negative count.
  */
 #include "fortran/glue.h"
 
 #pragma GCC visibility push(default)
 
-/* One table of counts or displacements, an entry for each rank; absent: NULL. */
+/* Converts a table of counts or displacements, with an entry for each rank; NULL if it is absent. */
 static void table(rd_f_call_t *c, const int64_t *from)
 {
     size_t *to = rd_f_table(c, from != NULL);

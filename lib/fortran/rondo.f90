@@ -1,9 +1,10 @@
-!> rondo for Fortran: everything that rondo.h has, as subroutines of the same names and argument orders. rondo.h is the
-!> manual; doc/fortran.md says what is Fortran's own. No MPI in it: module rondo_mpi adds the one call that sees one.
+!> rondo for Fortran: everything in rondo.h, as subroutines with the same names and orders of arguments. rondo.h is the
+!> manual; doc/fortran.md describes what differs in Fortran. This module does not use MPI: module rondo_mpi adds the one
+!> call that does.
 !>
 !> Every subroutine ends with an optional ierror that gets the result (RONDO_SUCCESS is 0). Without it an error ends the
-!> program by `error stop` with its message. Outputs are set on success alone. The calls with counts stand in
-!> rondo_counts_int64.f90, those without here.
+!> program by `error stop` with its message. Outputs are set on success only. The calls with counts are in
+!> rondo_counts_int64.f90, those without counts are here.
 module rondo
   use, intrinsic :: iso_c_binding, only: c_double, c_int, c_ptr, c_null_ptr, c_size_t
   use rondo_types
@@ -12,10 +13,10 @@ module rondo
   implicit none
   private :: c_double, c_int, c_ptr, c_null_ptr, c_size_t
 
-  ! ---- questions ----
+  ! ---- queries ----
 
   interface
-    !> 10000 major + 100 minor + patch.
+    !> version is 10000 * major + 100 * minor + patch.
     function rondo_version() bind(C, name="rondo_version") result(version)
       import :: c_int
       integer(c_int) :: version
@@ -37,7 +38,7 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
-    !> done /= 0: all that was enqueued or submitted is complete.
+    !> done is nonzero if everything that was enqueued or submitted is complete.
     subroutine rondo_comm_test(comm, done, ierror) bind(C, name="rondo_f_comm_test")
       import :: c_int, rondo_comm
       type(rondo_comm), intent(in) :: comm
@@ -63,7 +64,7 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
-    !> What went wrong in the background, without waiting.
+    !> Returns an error that has occurred in the background, without waiting.
     subroutine rondo_comm_get_error(comm, error, ierror) bind(C, name="rondo_f_comm_get_error")
       import :: c_int, rondo_comm
       type(rondo_comm), intent(in) :: comm
@@ -71,7 +72,7 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
-    !> This rank's number, from 0.
+    !> The number of this rank, counted from 0.
     subroutine rondo_comm_rank(comm, rank, ierror) bind(C, name="rondo_f_comm_rank")
       import :: c_int, rondo_comm
       type(rondo_comm), intent(in) :: comm
@@ -86,7 +87,7 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
-    !> RONDO_DEVICE_HOST or a CUDA device.
+    !> The device is RONDO_DEVICE_HOST or the number of a CUDA device.
     subroutine rondo_comm_device(comm, device, ierror) bind(C, name="rondo_f_comm_device")
       import :: c_int, rondo_comm
       type(rondo_comm), intent(in) :: comm
@@ -101,7 +102,7 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
-    !> The address that rondo_mem_alloc gave; it is c_null_ptr afterwards.
+    !> Frees memory of rondo_mem_alloc; the address is c_null_ptr afterwards.
     subroutine rondo_mem_free(buffer, comm, ierror) bind(C, name="rondo_f_mem_free")
       import :: c_int, c_ptr, rondo_comm
       type(c_ptr), intent(inout) :: buffer
@@ -148,7 +149,7 @@ module rondo
       integer(c_int), intent(out), optional :: ierror
     end subroutine
 
-    !> One element of `type` at scalar. scalar_on_device is 0 or 1.
+    !> scalar has one element of `type`. scalar_on_device is 0 or 1.
     subroutine rondo_op_create_premulsum(op, scalar, type, scalar_on_device, comm, ierror) &
       bind(C, name="rondo_f_op_create_premulsum")
       import :: c_int, rondo_comm
@@ -176,7 +177,7 @@ module rondo
 
 contains
 
-  !> Bytes of an element, 0 if there is no such type.
+  !> Returns the bytes of an element, or 0 if there is no such type.
   function rondo_type_size(type) result(bytes)
     use rondo_inside, only: c_type_size
     integer(c_int), intent(in) :: type
@@ -185,7 +186,7 @@ contains
     bytes = c_type_size(type)
   end function
 
-  !> A few words for what ierror got.
+  !> Returns a few words that describe a value of ierror.
   function rondo_result_string(result) result(text)
     use rondo_inside, only: c_result_string, text_at
     integer(c_int), intent(in) :: result
@@ -194,7 +195,7 @@ contains
     text = text_at(c_result_string(result))
   end function
 
-  !> The sentence of the last error: the communicator's, or without one this thread's. '' if there was none.
+  !> Returns the message of the last error of the communicator or, without one, of this thread; '' if there was none.
   function rondo_last_error(comm) result(text)
     use rondo_inside, only: c_last_error, text_at
     type(rondo_comm), intent(in), optional :: comm
@@ -207,7 +208,7 @@ contains
     end if
   end function
 
-  !> A variable of `rondo-info --env` for this process; a blank value takes it back.
+  !> Sets a variable of `rondo-info --env` for this process; a blank value resets it.
   subroutine rondo_setting_set(name, value, ierror)
     use rondo_inside, only: c_setting_set
     use, intrinsic :: iso_c_binding, only: c_null_char
@@ -228,7 +229,7 @@ contains
     call c_create(comm, nranks, id, rank, plain(config), ierror)
   end subroutine
 
-  !> All ranks in one process. devices: one for each rank; absent: the config's.
+  !> Creates all ranks in one process. devices has one entry for each rank; if it is absent, config's device is used.
   subroutine rondo_comm_create_all(comms, ndevices, devices, config, ierror)
     use rondo_inside, only: c_create_all, plain
     integer(c_int), intent(in) :: ndevices

@@ -1,14 +1,15 @@
-!> The calls that take counts, with counts of kind int64; module rondo_counts_int32 is made of this file by putting
-!> int32 in its place, and module rondo has both under the same names. See rondo.h, the manual, for what each does.
+!> The calls that take counts, with counts of kind int64. The Makefile generates module rondo_counts_int32 from this
+!> file by replacing int64, and module rondo has both under the same names. rondo.h is the manual for all of them.
 !>
-!> Every one is an interface to C (lib/fortran/operations_int64.c), because only C can see of any buffer how it lies in
-!> memory and whether it is a type(c_ptr), which stands for the address in it. Nothing is copied on the way. `target`
-!> says that rondo may keep the address until the group ends. Output buffers have no intent, so that c_null_ptr may be
-!> given.
+!> Each is an interface to C (lib/fortran/operations_int64.c), because only C can find out how any buffer lies in
+!> memory, and whether it is a type(c_ptr), which stands for the address in it. Nothing is copied on the way. Buffers
+!> are `target`, because rondo may keep their addresses until the group ends. Output buffers have no intent, so that
+!> c_null_ptr may be passed.
 !>
-!> Roots, peers and ranks count from 0, displacements too. Counts are elements of `type`, not of the array's own type.
-!> Arrays of counts have an entry for each rank; displacements that are absent mean packed in rank order. All counts and
-!> displacements of one call are of one kind. Without a stream: the host, or the default stream.
+!> Roots, peers, ranks and displacements count from 0. Counts are elements of `type`, not of the array's own type.
+!> Arrays of counts have an entry for each rank; if displacements are absent, blocks are packed in rank order. All
+!> counts and displacements of a call are of one kind. If the stream is absent, it is the default stream; the host needs
+!> none.
 module rondo_counts_int64
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_ptr
   use rondo_types
@@ -231,7 +232,7 @@ module rondo_counts_int64
       integer(c_int), intent(out), optional :: ierror
     end subroutine
   end interface
-  !> `bytes` bytes of the buffer, collectively.
+  !> Registers `bytes` bytes of the buffer; it is collective.
   interface rondo_comm_register
     subroutine comm_register(comm, buffer, bytes, reg, ierror) bind(C, name="rondo_f_comm_register_int64")
       import :: c_int, c_int64_t, rondo_comm, rondo_registration
@@ -243,7 +244,7 @@ module rondo_counts_int64
     end subroutine
   end interface
 
-  !> The memory comes as an address: c_f_pointer makes an array of it.
+  !> The memory is returned as an address, of which c_f_pointer makes an array.
   interface rondo_mem_alloc
     subroutine mem_alloc(buffer, bytes, comm, ierror) bind(C, name="rondo_f_mem_alloc_int64")
       import :: c_int, c_ptr, c_int64_t, rondo_comm

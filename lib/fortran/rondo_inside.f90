@@ -1,12 +1,12 @@
-!> What module rondo has inside: the interfaces to lib/fortran/calls.c that its own subroutines wrap, and what C asks of
-!> Fortran (glue.h). Not for programs.
+!> Internals of module rondo: the interfaces to lib/fortran/calls.c, which its subroutines wrap, and the functions that
+!> C calls (glue.h). Programs do not use this module.
 module rondo_inside
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_char, c_size_t, c_ptr, c_null_ptr, c_null_char, &
                                          c_f_pointer
   use rondo_types
   implicit none
 
-  !> rondo_config as C takes it.
+  !> rondo_config in the form that C takes.
   type, bind(C) :: config_c
     integer(c_int) :: device, blocking
     integer(c_int64_t) :: timeout_ms
@@ -94,7 +94,7 @@ module rondo_inside
 
 contains
 
-  !> C takes the defaults of a fresh config where there is none.
+  !> Converts the config, or one with all defaults if it is absent.
   function plain(config) result(c)
     type(rondo_config), intent(in), optional :: config
     type(config_c) :: c
@@ -126,7 +126,7 @@ contains
     end do
   end function
 
-  !> For C: ends the program.
+  !> Called by C: ends the program.
   subroutine stop_with(text, length) bind(C, name="rondo_f_stop")
     integer(c_int), intent(in) :: length
     character(kind=c_char), intent(in) :: text(length)
@@ -139,7 +139,7 @@ contains
     error stop line
   end subroutine
 
-  !> For C: what does this compiler's descriptor say of an address?
+  !> Called by C, to find out what this compiler's descriptor tells about an address.
   subroutine pass_address() bind(C, name="rondo_f_pass_address")
     call c_saw_address(c_null_ptr)
   end subroutine

@@ -1,7 +1,7 @@
-!> Module rondo, and a communicator made from an MPI's. A module is bound to the MPI (and the compiler) that it was
-!> compiled with, so this file is installed as it stands: compile it with your MPI's own wrapper, before your program.
-!> It uses module mpi for the calls and mpi_f08 for the type alone; where there is no mpi_f08, -DRONDO_NO_MPI_F08 leaves
-!> the integer communicators.
+!> Module rondo, and the creation of a communicator from one of MPI's. A module works only with the MPI and the compiler
+!> that it was compiled with, so this file is installed as source: compile it with your MPI's own wrapper, before your
+!> program. It uses module mpi for the calls, and mpi_f08 for the type only. If there is no mpi_f08, define
+!> RONDO_NO_MPI_F08: then it takes integer communicators only.
 module rondo_mpi
   use, intrinsic :: iso_c_binding, only: c_int
 #ifndef RONDO_NO_MPI_F08
@@ -15,7 +15,7 @@ module rondo_mpi
 #endif
 
   !> call rondo_comm_create_mpi(comm, mpi_comm [, config, ierror]): collective over mpi_comm, which is a type(MPI_Comm)
-  !> or an integer. Asks the MPI for rank, size and one broadcast of 128 bytes.
+  !> or an integer. It asks MPI for rank and size, and broadcasts 128 bytes by MPI.
   interface rondo_comm_create_mpi
     procedure create_integer
 #ifndef RONDO_NO_MPI_F08
@@ -36,7 +36,7 @@ contains
     integer(c_int) :: ignored
     external :: MPI_Bcast, MPI_Comm_rank, MPI_Comm_size ! the module's names may clash with mpi_comm
 
-    ! By default an MPI ends the program itself at an error; where it does not, rondo_comm_create refuses rank -1.
+    ! By default MPI ends the program itself at an error; if it does not, rondo_comm_create refuses rank -1.
     rank = -1
     nranks = -1
     call MPI_Comm_rank(mpi_comm, rank, failed)

@@ -1,7 +1,7 @@
-!> What the modules of rondo for Fortran have in common: the types and the constants of rondo.h, under the same names
-!> and with the same values. Programs use module rondo, which hands all of this on.
+!> The types and the constants of rondo.h, with the same names and values, which the modules of rondo for Fortran share.
+!> Programs use module rondo, which exports all of this.
 !>
-!> Handles are the C handles, each alone in a type of its own: a program that is half C passes comm%handle to C.
+!> Each handle is the C handle in a type of its own: a program that is partly C passes comm%handle to C.
 module rondo_types
   use, intrinsic :: iso_c_binding, only: c_int, c_int8_t, c_ptr, c_null_ptr
   use, intrinsic :: iso_fortran_env, only: int64
@@ -14,7 +14,7 @@ module rondo_types
     type(c_ptr) :: handle = c_null_ptr
   end type
 
-  !> rondo_request_t: what rondo_group_submit leaves behind. A fresh one is done.
+  !> rondo_request_t: made by rondo_group_submit. A new one is complete.
   type, bind(C) :: rondo_request
     type(c_ptr) :: handle = c_null_ptr
   end type
@@ -24,7 +24,7 @@ module rondo_types
     type(c_ptr) :: handle = c_null_ptr
   end type
 
-  !> rondo_unique_id_t: where the ranks meet, and the secret by which they know each other.
+  !> rondo_unique_id_t: the address of the rendezvous, and the secret by which the ranks authenticate each other.
   type, bind(C) :: rondo_unique_id
     integer(c_int8_t) :: bytes(128) = 0_c_int8_t
   end type
@@ -33,8 +33,8 @@ module rondo_types
   integer(c_int), parameter, public :: RONDO_DEVICE_HOST = -1
   integer(c_int), parameter, public :: RONDO_SURVIVORS = -1
 
-  !> rondo_config_t: a fresh one has all defaults, as RONDO_CONFIG_INIT in C. It has no size: the library that is linked
-  !> knows this type.
+  !> rondo_config_t: a new one has all defaults, as RONDO_CONFIG_INIT in C. Unlike in C it has no size, because the
+  !> linked library knows this type.
   type :: rondo_config
     integer(c_int) :: device = RONDO_DEVICE_AUTO
     integer(c_int) :: blocking = 1
@@ -42,7 +42,7 @@ module rondo_types
     integer(int64) :: timeout_ms = -1_int64
   end type
 
-  ! rondo_result_t: what ierror gets.
+  ! rondo_result_t: the values of ierror.
   integer(c_int), parameter, public :: RONDO_SUCCESS = 0
   integer(c_int), parameter, public :: RONDO_IN_PROGRESS = 1
   integer(c_int), parameter, public :: RONDO_ERR_INVALID_ARGUMENT = 2
@@ -58,8 +58,8 @@ module rondo_types
   integer(c_int), parameter, public :: RONDO_ERR_MISMATCH = 12
 
   ! rondo_type_t. A default real is RONDO_FLOAT32, a double precision RONDO_FLOAT64, a default integer RONDO_INT32, a
-  ! default complex RONDO_COMPLEX64. The pairs are sequences of a value and an index; those of two reals are what
-  ! Fortran programs make for MINLOC without a type of their own.
+  ! default complex RONDO_COMPLEX64. The pairs are sequences of a value and an index. Those of two reals are the ones
+  ! that Fortran programs use for MINLOC without a type of their own.
   integer(c_int), parameter, public :: RONDO_INT8 = 0
   integer(c_int), parameter, public :: RONDO_UINT8 = 1
   integer(c_int), parameter, public :: RONDO_INT16 = 2

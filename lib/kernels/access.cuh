@@ -1,12 +1,13 @@
-/* Access to the user's buffers, sixteen bytes a lane: `left` bytes from `p` on are the user's, and nothing beyond them
- * is touched. Access is fast where p is aligned, and for one word or two, which the shortest operations carry; else it
- * is made out of line, in the largest pieces that the alignment and the length allow. */
+/* Access to the user's buffers, in which each lane reads or writes 16 bytes. Of these, the `left` bytes from `p` on
+ * belong to the user, and nothing beyond them is touched. Access is inlined and fast where `p` is aligned to 16 bytes,
+ * and for one or two 4-byte words, which are what the shortest operations carry. In all other cases a function that is
+ * not inlined accesses the memory in the largest pieces that alignment and length allow. */
 #ifndef RD_KERNELS_ACCESS_CUH
 #define RD_KERNELS_ACCESS_CUH
 
 #include <gpu.cuh>
 
-/* `p` + `left` tell the alignment: both are multiples of the element's size. */
+/* Both `p` and `left` are multiples of the element's size, so together they tell the alignment. */
 RD_DEVICE_FAR uint4 rd_load_pieces(const char *p, uint32_t left)
 {
     uint32_t w[4];
@@ -55,7 +56,7 @@ RD_DEVICE_FAR void rd_store_pieces(char *p, uint32_t left, uint4 v)
     }
 }
 
-/* A part of a user's buffer that is cut in units: a rank's block, or a chunk of the whole. */
+/* A part of a user's buffer that is cut into tiles: a rank's block, or a chunk of the whole. */
 struct rd_part_t {
     char *base;
     uint64_t bytes;
@@ -70,7 +71,7 @@ RD_DEVICE rd_part_t rd_part(const void *base, uint64_t at, uint64_t end)
     return part;
 }
 
-/* One word or two from a place for words. */
+/* Returns true if the bytes are one or two 4-byte words that are aligned as words. */
 RD_DEVICE bool rd_few_words(const char *p, uint32_t left)
 {
     return left <= 8 && ((uint32_t)(uintptr_t)p | left) % 4 == 0;
@@ -108,7 +109,7 @@ RD_DEVICE void rd_part_store(const rd_part_t &part, uint64_t at, uint4 v)
     }
 }
 
-/* The same, of a buffer on another GPU. */
+/* Does the same as rd_part_store for a buffer on another GPU. */
 RD_DEVICE void rd_part_store_far(const rd_part_t &part, uint64_t at, uint4 v)
 {
     char *p = part.base + at;

@@ -1,9 +1,9 @@
 /* Fast arithmetic on sixteen bytes at a time, for sums of the usual types. Each struct offers
  *
- *   all(first, stride, n)  the n operands at first, first + stride, ..., summed in that order, rounded once
- *   two(a, b)              the sum of a, which has been received, and b, which is added
- *   scaled(v)              a contribution, scaled as it is loaded if the operation scales
- *   finished(v)            the result after the last sum
+ *   all(first, stride, n)  the sum of the n operands at first, first + stride, ..., taken in that order, rounded once
+ *   two(a, b)              the sum of a, which has been received, and b, which this rank adds
+ *   scaled(v)              the contribution v, multiplied by the scalar if the operation scales
+ *   finished(v)            the result for v, the value after the last sum
  *
  * arith_any.cuh has the struct that decides type and operator at run time. */
 #ifndef RD_KERNELS_ARITH_CUH
@@ -15,7 +15,7 @@
 
 #include "kernels/work.h"
 
-/* Bytes of an element. */
+/* Returns the bytes of an element. */
 RD_DEVICE uint32_t rd_arith_size(uint32_t type)
 {
     switch (type) {
@@ -73,7 +73,7 @@ RD_DEVICE_FAR double rd_scalar_real(const rd_kreduce_t &r)
     return bits_float((uint32_t)r.scale[0]);
 }
 
-/* ---- how floats lie in a word */
+/* ---- the layout of floating-point elements in a 32-bit word */
 
 struct rd_lanes_f32 {
     static constexpr uint32_t IN_WORD = 1;
@@ -119,7 +119,7 @@ struct rd_lanes_bf16 {
     }
 };
 
-/* ---- floats, computed in float32 */
+/* ---- float32, float16 and bfloat16, all computed in float32 */
 
 template <class LANES>
 struct rd_arith_floats {
@@ -205,7 +205,7 @@ typedef rd_arith_floats<rd_lanes_f32> rd_arith_f32;
 typedef rd_arith_floats<rd_lanes_f16> rd_arith_f16;
 typedef rd_arith_floats<rd_lanes_bf16> rd_arith_bf16;
 
-/* ---- what has one sum and one product of its own: float64, and integers of both signs */
+/* ---- float64 and integers: one addition and one multiplication serve signed and unsigned integers alike */
 
 struct rd_pair_f64 {
     static RD_MEMBER void add(uint4 &a, const uint4 &b)

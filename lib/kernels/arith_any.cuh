@@ -1,13 +1,13 @@
 /* The arithmetic of arith.cuh for every type and operator, decided at run time: small rather than fast.
- * lib/base/types.h defines the operators; results have the same bits as those of lib/host, but for the payload of a NaN
- * where that is left open. */
+ * lib/base/types.h defines the operators. Results have the same bits as those of lib/exec/host, except for the payload
+ * of a NaN, which no standard fixes. */
 #ifndef RD_KERNELS_ARITH_ANY_CUH
 #define RD_KERNELS_ARITH_ANY_CUH
 
 #include "kernels/access.cuh"
 #include "kernels/arith.cuh"
 
-/* Types: T lies in memory, A is computed with. */
+/* The types: T is the element as it lies in memory, A is the type that computes. */
 
 template <class T>
 struct rd_any_integer {
@@ -95,7 +95,7 @@ struct rd_any_bool {
     }
 };
 
-/* NAN_BITS by the accumulator: a quiet NaN, positive, no payload. */
+/* NAN_BITS of the accumulator's type: a quiet NaN that is positive and has no payload. */
 template <class A>
 RD_DEVICE A rd_any_float_apply(uint32_t op, A a, A b, A nan)
 {
@@ -201,7 +201,7 @@ struct rd_any_complex {
     }
 };
 
-/* Pairs: V value, I index; nothing else may be in the padding than zero, and NaN has one pattern. */
+/* Pairs of a value V and an index I. Padding is always written as zero, and every NaN as the same bits. */
 template <class V, class I>
 struct rd_any_pair {
     struct mem_t {
@@ -254,13 +254,14 @@ RD_DEVICE int64_t rd_any_one_nan(int64_t x)
     return x;
 }
 
-/* ---- sixteen bytes of it */
+/* ---- the elements in sixteen bytes */
 
 struct alignas(16) rd_any_bytes_t {
     unsigned char at[16];
 };
 
-/* Whatever type the bytes were written as: compilers may take other casts amiss. */
+/* The bytes may have been written as any type: memcpy keeps the rules of strict aliasing, which a cast of the pointer
+ * would break. */
 template <class M>
 RD_DEVICE M rd_any_get(const void *p)
 {
@@ -276,7 +277,7 @@ RD_DEVICE void rd_any_put(void *p, const M &x)
     memcpy(__builtin_assume_aligned(p, alignof(M)), &x, sizeof x);
 }
 
-/* The operands lie at first, first + stride (bytes), ...; so do the elements in each. */
+/* The operands lie `stride` bytes apart from `first` on, and so do the elements in each of them. */
 template <class T>
 RD_DEVICE void rd_any_reduce_as(rd_any_bytes_t &to, uint32_t op, const char *first, uint32_t stride, uint32_t n)
 {
@@ -467,7 +468,7 @@ RD_DEVICE_FAR uint4 rd_any_scale_element(uint32_t type, uint4 x, uint4 scalar)
     return rd_any_get<uint4>(&v);
 }
 
-/* Toward zero; n is positive and small. */
+/* Divides and rounds toward zero; n is positive and small. */
 template <class T>
 RD_DEVICE void rd_any_divide_as(rd_any_bytes_t &v, T n)
 {
@@ -504,13 +505,13 @@ RD_DEVICE_FAR uint4 rd_any_divide(uint32_t type, uint4 x, uint32_t n)
     case RONDO_UINT64:
         rd_any_divide_as<uint64_t>(v, n);
         break;
-    default: /* what is not an integer was scaled before */
+    default: /* everything but integers has been scaled already */
         return x;
     }
     return rd_any_get<uint4>(&v);
 }
 
-/* ---- in the form of arith.cuh */
+/* ---- the struct with the members that arith.cuh names */
 
 struct rd_arith_any {
     uint32_t type, op, how, n;

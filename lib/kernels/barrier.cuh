@@ -1,14 +1,17 @@
-/* A barrier of all ranks in one block: a warp for each peer sends a mark and waits for the peer's mark. A rank that has
- * received this rank's mark sees all that this rank's stream has written before, and work that follows here in the
- * stream sees all that the peers' streams have written before theirs.
+/* A barrier of all ranks, which runs in one block: a warp for each peer sends a mark and waits for the peer's mark.
  *
- * The mark describes the operation that a rank has come for. If two ranks' marks differ, both leave, as from a wait
- * that failed.
+ * Memory order: a warp executes a system-wide fence (acquire and release) before it sends its mark, and another one
+ * after it has received the peer's. So a rank that has received this rank's mark sees everything that this rank's
+ * stream had written before the barrier, and work that follows in this stream sees everything that the peers' streams
+ * had written before theirs.
  *
- * After copies out of a peer's buffer the peer's mark is not enough. The peer sends its mark first, then waits for the
- * others, and may give up; its caller may then use the buffer again while this rank still copies. So a rank that leaves
- * says so in its control page (rd_control_fail) before its kernel ends, and this rank checks that page when the copies
- * are over: if the peer has not left by then, the buffer belonged to the operation all the time. */
+ * The mark describes the operation that a rank has called. If the marks of two ranks differ, both kernels fail, as they
+ * do after a wait that has timed out.
+ *
+ * After copies out of a peer's buffer, the peer's mark is not enough. The peer sends its mark, then waits for the other
+ * ranks, and may give up; its caller may then use the buffer again while this rank still copies. So a rank that gives
+ * up notes that in its control page (rd_control_fail) before its kernel ends, and this rank checks that page after its
+ * copies: if the peer has not given up by then, the buffer belonged to the operation the whole time. */
 #ifndef RD_KERNELS_BARRIER_CUH
 #define RD_KERNELS_BARRIER_CUH
 
@@ -23,8 +26,9 @@ RD_DEVICE void rd_barrier_fail(rd_wait_t &wait, uint32_t failed)
     wait.dead = true;
 }
 
-/* Returns true if the rank of this control page has left. Epochs advance by one, so only a rank that has left has
- * `used` so far ahead, even if its words are seen one by one. */
+/* Returns true if the rank of this control page has given up; `first` is the page's first line. Epochs advance by one,
+ * so only a rank that has given up has a `used` that is so far ahead of `epoch`. This holds even if the words of the
+ * line have been loaded at different times. */
 RD_DEVICE bool rd_control_left(const uint4 &first)
 {
     return (int32_t)(first.z - first.x) > (int32_t)(RD_KNEVER / 2);

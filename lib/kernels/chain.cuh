@@ -1,11 +1,11 @@
-/* The chain: data moves from rank to rank in one direction. A broadcast begins at the root; a reduce begins behind the
- * root and ends at it. Every warp follows a fifo of its own, BATCH pieces at a time.
+/* The chain: data moves from rank to rank in one direction. A broadcast begins at the root; a reduction begins at the
+ * rank after the root and ends at the root. Every warp serves a fifo of its own, and moves BATCH tiles at a time.
  *
- *   wire bytes out of a rank   the message
- *   unit u of a pass           through fifo u to the next rank
+ *   bytes that a rank sends   the whole message
+ *   tile u of a pass          goes through fifo u to the next rank
  *
- * Like messages, chains need no epochs: neighbours that have done the same operations before agree about their fifos.
- */
+ * Like messages, a chain needs no epochs: neighbours that have run the same operations before have counted the same
+ * number of tiles in each of their fifos. */
 #ifndef RD_KERNELS_CHAIN_CUH
 #define RD_KERNELS_CHAIN_CUH
 
@@ -16,20 +16,21 @@
 template <class PROTO, class ARITH>
 struct rd_chain_t {
     const rd_kreduce_t &r;
-    bool receives, sends, keeps; /* keeps: the result is stored here */
+    bool receives, sends, keeps; /* keeps: this rank stores the result */
     rd_part_t in, out;
 
-    /* The pieces at `at` and, if there are two, one row of units further. */
+    /* Moves the tile at `at` and, if there are two, the one that lies one pass further on. Returns false if the kernel
+     * has to leave. */
     template <uint32_t PIECES>
     RD_MEMBER bool step(rd_fifo_t<PROTO> &from, rd_fifo_t<PROTO> &to, uint64_t at, const ARITH &number) const
     {
         const bool reduces = r.coll == RD_REDUCE;
-        const uint64_t row = (uint64_t)r.units * PROTO::DATA;
+        const uint64_t row = (uint64_t)r.tiles * PROTO::DATA;
         uint4 v[PIECES][PROTO::ITEMS], x[PIECES][PROTO::ITEMS];
 
 #pragma unroll
         for (uint32_t i = 0; i < PIECES && (reduces || !receives); i++)
-            rd_unit_load<PROTO>(x[i], in, at + i * row, from.lane);
+            rd_tile_load<PROTO>(x[i], in, at + i * row, from.lane);
         if (receives && !from.template take<PIECES>(v))
             return false;
 #pragma unroll
@@ -46,7 +47,7 @@ struct rd_chain_t {
             return false;
 #pragma unroll
         for (uint32_t i = 0; i < PIECES && keeps; i++)
-            rd_unit_store<PROTO>(out, at + i * row, v[i], from.lane);
+            rd_tile_store<PROTO>(out, at + i * row, v[i], from.lane);
         return true;
     }
 };
@@ -58,7 +59,7 @@ rd_chain(RD_WORK(rd_kwork_reduce_t))
     const rd_kreduce_t &r = work.reduce;
     const uint32_t n = (uint32_t)work.comm.nranks, rank = (uint32_t)work.comm.rank, root = (uint32_t)r.root;
     const uint32_t next = rank + 1 == n ? 0 : rank + 1, previous = rank == 0 ? n - 1 : rank - 1;
-    const uint32_t unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
+    const uint32_t tile = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
     const uint64_t bytes = r.count * rd_arith_size(r.type);
     const bool reduces = r.coll == RD_REDUCE;
     rd_chain_t<PROTO, ARITH> c = {r};
@@ -69,12 +70,12 @@ rd_chain(RD_WORK(rd_kwork_reduce_t))
     c.in = rd_part(r.in, 0, bytes);
     c.out = rd_part(r.out, 0, bytes);
     gpu_begin();
-    if (unit >= r.units)
+    if (tile >= r.tiles)
         return;
-    rd_fifo_t<PROTO> from(work.comm, previous, false, unit), to(work.comm, next, true, unit);
+    rd_fifo_t<PROTO> from(work.comm, previous, false, tile), to(work.comm, next, true, tile);
     const ARITH number(r, n);
-    const uint64_t row = (uint64_t)r.units * PROTO::DATA;
-    uint64_t at = (uint64_t)unit * PROTO::DATA;
+    const uint64_t row = (uint64_t)r.tiles * PROTO::DATA;
+    uint64_t at = (uint64_t)tile * PROTO::DATA;
     uint32_t pass = 0;
     bool good = true;
     for (; pass + PROTO::BATCH <= r.passes && good; pass += PROTO::BATCH, at += PROTO::BATCH * row)

@@ -1,4 +1,4 @@
-/* A fifo from one rank to another, in the receiver's window. It has RD_KSLOTS slots of one unit, or *piece*, each. The
+/* A fifo from one rank to another, in the receiver's window. It has RD_KSLOTS slots of one tile, or *piece*, each. The
  * protocol is LL128, or LL where lines may arrive in parts; all fifos of a communicator always use the same one. Every
  * warp that sends or receives serves one fifo. Both ends count the pieces that have ever gone through it, and that
  * number is the flag of a piece. So a slot needs no cleaning, and the receiver needs no fence: once it has read a
@@ -174,7 +174,7 @@ struct rd_fifo_t {
             there = true;
 #pragma unroll
             for (uint32_t i = 0; i < PIECES; i++)
-                there &= PROTO::look(wire[i], slot(i), lane, moved + i + 1);
+                there &= PROTO::poll(wire[i], slot(i), lane, moved + i + 1);
         } while (!PROTO::over(there, wait));
         if (!rd_wait_over(wait))
             return false;

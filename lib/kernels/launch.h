@@ -1,21 +1,21 @@
 /* The kernels, and what the host must know to launch one. Plain C. All functions but the last two are pure, so that all
  * ranks decide the same for the same arguments.
  *
- * Work is cut in *units*: a unit is what one warp sends, waits for and writes at a time. In each of its `passes` a
- * launch carries the next `units` units of every chunk. A chunk is an n-th of the whole for allreduce by two-shot or
+ * Work is cut in *tiles*: a tile is what one warp sends, waits for and writes at a time. In each of its `passes` a
+ * launch carries the next `tiles` tiles of every chunk. A chunk is an n-th of the whole for allreduce by two-shot or
  * ring, and one of n - 1 parts of it for reduce and broadcast by two-shot, rounded up to 16 bytes; in every other case
- * it is a rank's block, or the whole. A launch's `slice` is units * the bytes of a unit. PROGRAM runs the schedules of
+ * it is a rank's block, or the whole. A launch's `slice` is tiles * the bytes of a tile. PROGRAM runs the schedules of
  * lib/sched whose cards name it (tree, pat, rd, binomial): its work is an rd_kprogrammed_t, and its chunks are those of
  * the schedule (program.cuh).
  *
- *   kernel     serves                                           a unit is served by
+ *   kernel     serves                                           a tile is served by
  *   ONESHOT    ALLREDUCE REDUCE REDUCE_SCATTER                   n warps: one for each peer
  *              ALLGATHER BROADCAST ALLTOALL GATHER SCATTER
  *   TWOSHOT    ALLREDUCE REDUCE BROADCAST                       n warps
  *   RING       ALLREDUCE REDUCE_SCATTER ALLGATHER                a warp; by SIMPLE a block
  *   CHAIN      REDUCE BROADCAST                                  the same
  *   PROGRAM    the operations in the algorithm's card            a warp for each lane of the program
- *   MESSAGES   rd_kmessages_t: no epoch, no units                `warps` warps for each pair
+ *   MESSAGES   rd_kmessages_t: no epoch, no tiles                `warps` warps for each pair
  *   COPY       rd_kbarrier_t: a barrier of one block; between two barriers the host's copies move data  n warps
  *   SINGLE     one rank: out = in, scaled; no window             any number of warps
  *   WRITE      rd_kwrite_t: writes to this rank's own memory     any number of warps
@@ -69,28 +69,28 @@ static inline rd_kernel_t rd_launch_kernel(const rd_klaunch_t *launch)
 
 /* Returns the kernel for work of `passes` passes, or NULL if there is none. `blocks` and `threads` do not matter. */
 const void *rd_kernel_find(const rd_klaunch_t *launch, uint32_t passes);
-/* Returns the bytes of a chunk that a unit carries, or 0 if the algorithm's kernel does not have the protocol. */
-uint32_t rd_kernel_unit(const rd_algo_t *algo, rd_proto_t proto);
-/* Returns the number of warps that serve a unit. */
+/* Returns the bytes of a chunk that a tile carries, or 0 if the algorithm's kernel does not have the protocol. */
+uint32_t rd_kernel_tile(const rd_algo_t *algo, rd_proto_t proto);
+/* Returns the number of warps that serve a tile. */
 uint32_t rd_kernel_warps(const rd_algo_t *algo, int n);
 /* Returns the bytes of a chunk; `bytes` are those of the whole (allreduce) or of a block. */
 uint64_t rd_kernel_chunk(const rd_algo_t *algo, uint32_t coll, int n, uint64_t bytes);
-/* Returns the bytes of a bank that a pass of `units` units takes. */
-uint64_t rd_kernel_bank(const rd_algo_t *algo, rd_proto_t proto, uint32_t coll, int n, uint32_t units);
-/* Return the most passes (2 for ONESHOT where not every rank answers) and the most units (for CHAIN and PROGRAM as many
+/* Returns the bytes of a bank that a pass of `tiles` tiles takes. */
+uint64_t rd_kernel_bank(const rd_algo_t *algo, rd_proto_t proto, uint32_t coll, int n, uint32_t tiles);
+/* Return the most passes (2 for ONESHOT where not every rank answers) and the most tiles (for CHAIN and PROGRAM as many
  * as a pair has fifos for). */
 uint32_t rd_kernel_passes(const rd_algo_t *algo, uint32_t coll);
-uint32_t rd_kernel_units(const rd_algo_t *algo);
+uint32_t rd_kernel_tiles(const rd_algo_t *algo);
 /* Fills in a rank's program for the kernel (program_bytes.c). Returns NULL, or the reason why there is none. */
 const char *rd_kernel_program(const rd_algo_t *algo, uint32_t coll, int n, int rank, int root, rd_kprogram_t *k);
 /* Returns the most threads of a block. */
 uint32_t rd_kernel_threads(rd_kernel_t kernel, rd_proto_t proto);
 /* Returns the warps of MESSAGES, STREAMS or MIXED that run at once on a multiprocessor; a launch may not have more. */
 uint32_t rd_kernel_at_once(void);
-/* Returns the number of blocks of `threads` threads that `units` units need. */
-uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t units, uint32_t threads);
+/* Returns the number of blocks of `threads` threads that `tiles` tiles need. */
+uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t tiles, uint32_t threads);
 /* Makes the grid of ONESHOT, TWOSHOT, RING, PROGRAM or any kernel by SIMPLE so small that `parts` such grids fit on
- * `sms` multiprocessors together, wherever their blocks go. Its groups of warps may then serve several units each. */
+ * `sms` multiprocessors together, wherever their blocks go. Its groups of warps may then serve several tiles each. */
 void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts);
 /* Returns the bytes of shared memory of a block. */
 uint32_t rd_kernel_shared(const rd_klaunch_t *launch);

@@ -1,12 +1,12 @@
-/* One-shot: all ranks send to all ranks at once, in one hop. A group of n warps serves a unit, each warp one peer,
- * beginning with the next rank so that not all ranks send to one receiver first. The received parts are summed through
- * shared memory in the order of the ranks.
+/* One-shot: all ranks send to all ranks at once, in one hop. A group of n warps serves a tile. Each of its warps serves
+ * one peer; the first warp serves the next rank, so that the ranks do not all send to the same receiver first. The
+ * received parts are summed in the order of the ranks, by way of shared memory.
  *
- *   wire bytes out of a rank   (n - 1) * bytes (allreduce), n - 1 blocks (the others)
- *   slot in a bank             [sender][unit]
+ *   bytes that a rank sends   (n - 1) * bytes for an allreduce, n - 1 blocks for the other operations
+ *   slot in a bank            [sender][tile]
  *
- * A warp that has received a peer's part of pass p + 1 has proof that the peer's warp had cleaned its part of pass p.
- */
+ * Slots need no credits: the peer's warp sends its part of pass p + 1 after it has cleaned the slot in which it
+ * received pass p, so a warp that has received the part of pass p + 1 knows that the slot of pass p is clean. */
 #ifndef RD_KERNELS_ONESHOT_CUH
 #define RD_KERNELS_ONESHOT_CUH
 
@@ -15,10 +15,10 @@
 #include "kernels/epoch.cuh"
 #include "kernels/arith.cuh"
 
-/* Where a warp of a kernel that has a group of n warps for a unit stands. */
+/* The position of a warp in a kernel that has a group of n warps for each tile. */
 struct rd_group_t {
-    uint32_t n, rank, lane, index, unit, peer;
-    uint32_t turns; /* passes of the units before this one */
+    uint32_t n, rank, lane, index, tile, peer;
+    uint32_t turns; /* passes over the tiles that this group has served before this one */
 
     RD_MEMBER rd_group_t(const rd_kcomm_t &comm)
     {
@@ -27,29 +27,30 @@ struct rd_group_t {
         n = (uint32_t)comm.nranks;
         rank = (uint32_t)comm.rank;
         lane = gpu_thread() % 32;
-        index = warp / n; /* of the group in the block */
-        unit = gpu_block() * (gpu_threads() / 32 / n) + index;
+        index = warp / n; /* the group's number in its block */
+        tile = gpu_block() * (gpu_threads() / 32 / n) + index;
         turns = 0;
         peer = rank + 1 + warp % n;
         peer = peer >= n ? peer - n : peer;
     }
 
-    /* To the next unit that is this group's, where there are more units than groups. */
+    /* Goes on to the next tile of this group, where there are more tiles than groups. */
     RD_MEMBER void next(uint32_t passes)
     {
-        unit += gpu_blocks() * (gpu_threads() / 32 / n);
+        tile += gpu_blocks() * (gpu_threads() / 32 / n);
         turns += passes;
     }
 
-    /* Shared memory has two buffers for each group, taken in turns: who writes one has seen everybody at the barrier of
-     * the other, so everybody has read it. */
+    /* Shared memory has two buffers for each group, which are used alternately. A warp that writes into one of them has
+     * passed the barrier of the other one since, so all warps of the group have read what was in it. */
     template <class PROTO>
     RD_MEMBER uint4 *buffer(uint32_t pass) const
     {
         return gpu_shared() + (index * 2 + ((turns + pass) & 1)) * n * PROTO::ITEMS * 32 + lane;
     }
 
-    /* Puts this warp's items beside the others'; true: all are there, false: one has to leave, so all do. */
+    /* Writes this warp's items beside those of the group's other warps. Returns true when all are there, or false if
+     * one of the warps has to leave: then all of them leave. */
     template <class PROTO>
     RD_MEMBER bool gather(uint4 *buffer, const uint4 (&v)[PROTO::ITEMS], bool dead) const
     {
@@ -69,7 +70,7 @@ struct rd_group_t {
 };
 
 template <class PROTO, class ARITH>
-RD_DEVICE void rd_unit_scale(uint4 (&v)[PROTO::ITEMS], const ARITH &number)
+RD_DEVICE void rd_tile_scale(uint4 (&v)[PROTO::ITEMS], const ARITH &number)
 {
 #pragma unroll
     for (uint32_t j = 0; j < PROTO::ITEMS; j++)
@@ -94,32 +95,32 @@ rd_oneshot(RD_WORK(rd_kwork_reduce_t))
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
     const ARITH number(r, g.n);
-    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
             uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
-            rd_unit_load<PROTO>(v, part, at, g.lane);
+            rd_tile_load<PROTO>(v, part, at, g.lane);
             if (pass == 0)
                 e.announce();
-            rd_unit_scale<PROTO>(v, number);
+            rd_tile_scale<PROTO>(v, number);
             if (sends && e.gate(pass))
-                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * PROTO::WIRE, v, g.lane);
+                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.tiles + g.tile) * PROTO::WIRE, v, g.lane);
             if (sums && other) {
-                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * PROTO::WIRE;
+                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.tiles + g.tile) * PROTO::WIRE;
                 PROTO::receive(v, slot, g.lane, e.wait);
                 PROTO::clean(slot, g.lane);
             }
             good = sums ? g.gather<PROTO>(buffer, v, e.wait.dead) : !e.wait.dead;
             if (good && sums && !other) {
                 g.sum<PROTO>(v, buffer, number);
-                rd_unit_store<PROTO>(to, at, v, g.lane);
+                rd_tile_store<PROTO>(to, at, v, g.lane);
             }
         }
     }
     e.end(r.passes);
 }
 
-/* What a rank sends to a peer and gets from it: allgather, broadcast, alltoall, gather, scatter. */
+/* What a rank sends to a peer and receives from it in an allgather, broadcast, alltoall, gather or scatter. */
 struct rd_exchange_t {
     rd_part_t in, out;
     bool sends, receives;
@@ -141,7 +142,7 @@ struct rd_exchange_t {
             sends = peer == root;
             receives = rank == root;
         }
-        if (peer == rank && in.base == out.base) /* it is there, and others read it */
+        if (peer == rank && in.base == out.base) /* the block is in place already, and other warps read it */
             receives = false;
     }
 };
@@ -157,24 +158,24 @@ rd_oneshot_move(RD_WORK(rd_kwork_reduce_t))
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
-    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
             uint4 v[PROTO::ITEMS];
             if (x.sends)
-                rd_unit_load<PROTO>(v, x.in, at, g.lane);
+                rd_tile_load<PROTO>(v, x.in, at, g.lane);
             if (pass == 0)
                 e.announce();
             if (x.sends && other && e.gate(pass))
-                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.units + g.unit) * PROTO::WIRE, v, g.lane);
+                PROTO::send(e.bank(g.peer, pass) + ((uint64_t)g.rank * r.tiles + g.tile) * PROTO::WIRE, v, g.lane);
             if (x.receives && other) {
-                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.units + g.unit) * PROTO::WIRE;
+                char *slot = e.bank(g.rank, pass) + ((uint64_t)g.peer * r.tiles + g.tile) * PROTO::WIRE;
                 PROTO::receive(v, slot, g.lane, e.wait);
                 PROTO::clean(slot, g.lane);
             }
             good = !e.wait.dead;
             if (good && x.receives)
-                rd_unit_store<PROTO>(x.out, at, v, g.lane);
+                rd_tile_store<PROTO>(x.out, at, v, g.lane);
         }
     }
     e.end(r.passes);

@@ -29,12 +29,12 @@ RD_DEVICE bool rd_pieces_move(rd_fifo_t<PROTO> &f, const rd_part_t &part, uint64
 
 #pragma unroll
     for (uint32_t i = 0; i < PIECES && send; i++)
-        rd_unit_load<PROTO>(v[i], part, at + i * row, f.lane);
+        rd_tile_load<PROTO>(v[i], part, at + i * row, f.lane);
     if (send ? !f.template put<PIECES>(v) : !f.template take<PIECES>(v))
         return false;
 #pragma unroll
     for (uint32_t i = 0; i < PIECES && !send; i++)
-        rd_unit_store<PROTO>(part, at + i * row, v[i], f.lane);
+        rd_tile_store<PROTO>(part, at + i * row, v[i], f.lane);
     return true;
 }
 

@@ -1,19 +1,21 @@
-/* Runs a program of lib/sched, the same that the host's executor would run: for tree, pat and all algorithms that have
- * no kernel written by hand. Each track of the program has a warp for every unit. It goes through the track's steps for
- * its unit of each chunk, BATCH pieces of a fifo, then for the next pass.
+/* The interpreter: it runs a program of lib/sched, the same one that the host's executor would run, for tree, pat and
+ * all other algorithms that have no kernel written by hand. Each track of the program has a warp for every tile. The
+ * warp executes the track's steps on its tile of each chunk, which is BATCH pieces of a fifo, and then does the same in
+ * the next pass.
  *
- *   wire bytes out of a rank   as in the schedule (doc/algorithms.md)
- *   unit u of channel c        through fifo c * units + u of the two ranks
- *   scratch                    shared memory of the block: a place is BATCH pieces of a warp, and every lane reads what
- *                              it has written itself
+ *   bytes that a rank sends   as in the schedule (doc/algorithms.md)
+ *   tile u of channel c       goes through fifo c * tiles + u of the two ranks
+ *   scratch                   is shared memory of the block: a warp has BATCH pieces for each index of scratch, and
+ *                             every lane reads only what it has written itself
  *
- * A step receives its messages one after the other and sends as soon as there is room, so it never holds back a message
- * that the host's executor, which waits for all of them first, would have sent; and as a fifo always has room for more
- * than two batches, programs may be fused. A grid may be smaller than a pass: a warp then has several units of one
- * track, and the lowest unit that is not done everywhere has a warp for each of its tracks on every rank.
+ * A step receives its messages one after the other, and sends as soon as there is room. So it never holds back a
+ * message that the host's executor, which waits for all of them first, would have sent. And since a fifo always has
+ * room for more than two batches, programs may be fused. The grid may have fewer warps than a pass has tiles: a warp
+ * then serves several tiles of one track. No rank waits for ever, because the lowest tile that is not complete on all
+ * ranks has a running warp for each of its tracks on every rank.
  *
- * Like chains, programs need no epochs: ranks that have done the same operations before agree about their fifos. The
- * lanes of the warp keep the counts of pieces, one lane for each connection. */
+ * Like chains, programs need no epochs: ranks that have run the same operations before have counted the same number of
+ * pieces in each of their fifos. Each lane of a warp keeps the counts of one connection. */
 #ifndef RD_KERNELS_PROGRAM_CUH
 #define RD_KERNELS_PROGRAM_CUH
 
@@ -26,16 +28,16 @@ template <class PROTO, class ARITH>
 struct rd_runner_t {
     static constexpr uint32_t ITEMS = PROTO::ITEMS, BATCH = PROTO::BATCH;
     static_assert(2 * RD_KCONNS == 32, "a lane for each connection");
-    static_assert(BATCH == RD_KT_PIECES, "a unit, as the host knows it");
+    static_assert(BATCH == RD_KT_PIECES, "a tile, as the host knows it");
 
     const rd_kcomm_t &comm;
     const rd_kreduce_t &r;
     const rd_kprogram_t &p;
     const ARITH &number;
-    uint64_t bytes, chunk; /* of the whole or of a block; from one chunk to the next */
-    uint32_t scratch;      /* where this warp's begins */
-    uint32_t lane, track, unit;
-    uint32_t moved, cleaned; /* of this lane's connection: see rd_fifo_t. First those that send, then the others */
+    uint64_t bytes, chunk; /* bytes of the whole or of a block; bytes from one chunk to the next */
+    uint32_t scratch;      /* where this warp's scratch begins in shared memory, in items of 16 bytes */
+    uint32_t lane, track, tile;
+    uint32_t moved, cleaned; /* counts of this lane's connection, as in rd_fifo_t: lanes that send come first */
 
     RD_MEMBER rd_runner_t(const rd_kwork_t &work, const ARITH &n)
         : comm(work.comm), r(work.programmed.reduce), p(work.programmed.program), number(n)
@@ -45,7 +47,7 @@ struct rd_runner_t {
         chunk = whole() ? rd_kchunk(bytes, p.chunks) : bytes;
     }
 
-    /* Chunks are parts of one whole; else they are blocks. */
+    /* Returns true if chunks are parts of one vector, and false if they are blocks of ranks. */
     RD_MEMBER bool whole() const
     {
         return r.coll == RD_ALLREDUCE || r.coll == RD_REDUCE || r.coll == RD_BROADCAST;
@@ -56,7 +58,8 @@ struct rd_runner_t {
         return r.coll == RD_ALLREDUCE || r.coll == RD_REDUCE || r.coll == RD_REDUCE_SCATTER;
     }
 
-    /* The chunk of the user's input or output that an end names. A buffer of one block has this rank's. */
+    /* Returns the chunk of the user's input or output that an end names. Where a buffer has a single block, it is this
+     * rank's. */
     RD_MEMBER rd_part_t part(uint32_t end) const
     {
         const bool in = RD_KEND_WHERE(end) == RD_KEND_IN;
@@ -86,7 +89,7 @@ struct rd_runner_t {
 
     RD_MEMBER uint32_t fifo(const rd_kconn_t &l) const
     {
-        return l.channel * r.units + unit;
+        return l.channel * r.tiles + tile;
     }
 
     RD_MEMBER uint32_t *count() const
@@ -99,7 +102,7 @@ struct rd_runner_t {
     RD_MEMBER void begin()
     {
         moved = mine() ? word_load(count()) : 0;
-        cleaned = moved - RD_KSLOTS; /* not known: look */
+        cleaned = moved - RD_KSLOTS; /* not known yet, so the first send polls */
     }
 
     RD_MEMBER void keep(bool good) const
@@ -133,14 +136,14 @@ struct rd_runner_t {
         return gone;
     }
 
-    /* From the user's buffer. */
+    /* Loads a tile from the user's buffer, scaled if it is the input of a reduction. */
     RD_MEMBER void load(uint4 (&v)[BATCH][ITEMS], uint32_t end, uint64_t at) const
     {
         const rd_part_t from = part(end);
 
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; i++)
-            rd_unit_load<PROTO>(v[i], from, at + i * PROTO::DATA, lane);
+            rd_tile_load<PROTO>(v[i], from, at + i * PROTO::DATA, lane);
         if (RD_KEND_WHERE(end) != RD_KEND_IN || !reduces())
             return;
 #pragma unroll
@@ -150,7 +153,7 @@ struct rd_runner_t {
                 v[i][j] = number.scaled(v[i][j]);
     }
 
-    /* What a source has; `local` is already at hand. */
+    /* Sets `v` to the tile of a source. `local` is the one from the user's buffer, which has been loaded already. */
     RD_MEMBER bool fetch(uint4 (&v)[BATCH][ITEMS], const uint4 (&local)[BATCH][ITEMS], uint32_t end)
     {
         if (RD_KEND_WHERE(end) == RD_KEND_CONN)
@@ -170,7 +173,7 @@ struct rd_runner_t {
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; i++) {
             if (RD_KEND_WHERE(end) == RD_KEND_OUT)
-                rd_unit_store<PROTO>(part(end), at + i * PROTO::DATA, v[i], lane);
+                rd_tile_store<PROTO>(part(end), at + i * PROTO::DATA, v[i], lane);
 #pragma unroll
             for (uint32_t j = 0; j < ITEMS && RD_KEND_WHERE(end) == RD_KEND_SCRATCH; j++)
                 *place(end, i, j) = v[i][j];
@@ -189,7 +192,7 @@ struct rd_runner_t {
                 v[i][j] = first ? x[i][j] : number.two(v[i][j], x[i][j]);
     }
 
-    /* The user's part is on its way while messages are waited for. */
+    /* Executes a step. The load from the user's buffer is issued first, so that it overlaps the wait for messages. */
     RD_MEMBER bool step(const rd_kstep_t &s, uint64_t at)
     {
         uint4 v[BATCH][ITEMS], x[BATCH][ITEMS], local[BATCH][ITEMS];
@@ -214,16 +217,16 @@ struct rd_runner_t {
         return true;
     }
 
-    /* All passes of a unit. */
+    /* Runs all passes of a tile. Returns false if the kernel has to leave. */
     RD_MEMBER bool run()
     {
         const uint32_t first = p.track[track].first, end = first + p.track[track].count;
-        uint64_t at = (uint64_t)unit * BATCH * PROTO::DATA;
+        uint64_t at = (uint64_t)tile * BATCH * PROTO::DATA;
         bool good = true;
 
         begin();
 #pragma unroll 1
-        for (uint32_t n = 0; n < r.passes && good; n++, at += (uint64_t)r.units * BATCH * PROTO::DATA) {
+        for (uint32_t n = 0; n < r.passes && good; n++, at += (uint64_t)r.tiles * BATCH * PROTO::DATA) {
 #pragma unroll 1
             for (uint32_t i = first; i < end && good; i++)
                 good = step(p.step[i], at);
@@ -233,7 +236,7 @@ struct rd_runner_t {
     }
 };
 
-/* The warps of a unit, one for each track, have consecutive numbers. */
+/* The warps of a tile, one for each track, have consecutive numbers. */
 template <class PROTO, class ARITH, uint32_t THREADS, uint32_t BLOCKS>
 RD_KERNEL_OF(THREADS, BLOCKS)
 rd_program(RD_WORK(rd_kwork_t))
@@ -249,8 +252,8 @@ rd_program(RD_WORK(rd_kwork_t))
 
     runner.scratch = warp * p.places * PROTO::BATCH * PROTO::ITEMS * 32;
     runner.track = index % p.tracks;
-    for (uint32_t u = index / p.tracks; u < work.programmed.reduce.units && good; u += at_once) {
-        runner.unit = u;
+    for (uint32_t u = index / p.tracks; u < work.programmed.reduce.tiles && good; u += at_once) {
+        runner.tile = u;
         good = runner.run();
     }
 }

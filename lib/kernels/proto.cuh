@@ -1,14 +1,16 @@
-/* The protocols: the layout of a warp's unit in a window, by which the receiver sees from the lines alone whether they
- * have arrived. A protocol defines
+/* The protocols: each is a layout of a warp's tile in a window, by which the receiver sees from the lines alone whether
+ * they have arrived. A protocol defines
  *
- *   ITEMS, DATA, WIRE    16-byte items a lane holds; bytes of data and of window that a unit takes
- *   LINES                16-byte lines that a lane stores, where units go through fifos: see fifo.cuh for BATCH
- *   item(j, lane)        which item of the unit a lane's j-th one is; it is none where item(j, lane) >= DATA / 16
- *   send, receive, clean a unit at `slot`, which begins on a line of 128 bytes
+ *   ITEMS                the number of 16-byte items of a tile that a lane holds
+ *   DATA, WIRE           the bytes of data in a tile, and the bytes of window that it takes
+ *   LINES                the number of 16-byte lines that a lane stores, for tiles that go through fifos (fifo.cuh,
+ *                        which also explains BATCH)
+ *   item(j, lane)        the number, within the tile, of the lane's j-th item, or DATA / 16 or more if it has none
+ *   send, receive, clean functions for the slot of a tile, which is aligned to 128 bytes
  *
- * A slot at rest is all ones. `receive` returns false when the kernel has to leave. A receiver must clean the slot, and
- * must fence after that before it lets the writer use it again. Items that lie beyond the user's data are sent as well:
- * a slot is always used whole. */
+ * All bits of an unused slot are set. `receive` returns false when the kernel has to leave. The receiver must clean the
+ * slot and execute a system-wide fence after that before it lets the sender use the slot again. A slot is always filled
+ * whole: items beyond the end of the user's data are sent as well. */
 #ifndef RD_KERNELS_PROTO_CUH
 #define RD_KERNELS_PROTO_CUH
 
@@ -22,8 +24,8 @@ RD_DEVICE uint32_t rd_lane()
     return gpu_thread() % 32;
 }
 
-/* {data, flag, data, flag}: each half says for itself that it is there, so it needs no more than stores of eight bytes
- * that arrive whole. In banks the flag is 0; fifos number their units. */
+/* LL: a line is {data, flag, data, flag}, four words of 4 bytes. Each half has a flag, so all that the protocol needs
+ * is that stores of 8 bytes are not split. In banks the flag is 0; in fifos it is the tile's number. */
 struct rd_lines_ll {
     static constexpr uint32_t ITEMS = 1, LINES = 2, DATA = 512, WIRE = 1024, BATCH = 2;
 
@@ -38,14 +40,14 @@ struct rd_lines_ll {
         line_store(slot + 512 + lane * 16, make_uint4(v[0].z, number, v[0].w, number));
     }
 
-    static RD_MEMBER bool look(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number)
+    static RD_MEMBER bool poll(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number)
     {
         wire[0] = line_load(slot + lane * 16);
         wire[1] = line_load(slot + 512 + lane * 16);
         return wire[0].y == number && wire[0].w == number && wire[1].y == number && wire[1].w == number;
     }
 
-    /* Behind a look: no further one? */
+    /* Returns true if the lane need not poll again, given the result of its last poll. */
     static RD_MEMBER bool over(bool there, rd_wait_t &wait)
     {
         return there || !wait.more();
@@ -78,9 +80,10 @@ struct rd_lines_ll {
     }
 };
 
-/* Lines of 120 bytes of data and 8 of flag: right where a line that a warp stores at once arrives whole. A unit is
- * eight lines in two rows of four. Of each eight lanes the last one has the flags: its one item is divided, the low
- * half in the first row and the high half in the second. In banks the flag is 0; fifos number their units. */
+/* LL128: a line of 128 bytes has 120 bytes of data and a flag of 8 bytes. It is correct where a line that a warp stores
+ * by one instruction arrives whole, as it does over NVLink. A tile is eight lines in two rows of four. The last of
+ * every eight lanes stores the flags; it has one item only, whose low half lies in the first row and whose high half
+ * lies in the second one. In banks the flag is 0; in fifos it is the tile's number. */
 struct rd_lines_ll128 {
     static constexpr uint32_t ITEMS = 2, LINES = 2, DATA = 960, WIRE = 1024, BATCH = 2;
 
@@ -97,8 +100,8 @@ struct rd_lines_ll128 {
         warp_lines_store(slot + 512 + lane * 16, flag ? make_uint4(v[0].z, v[0].w, number, number) : v[1]);
     }
 
-    /* One look: is it there, as far as this lane sees? */
-    static RD_MEMBER bool look(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number = 0)
+    /* Polls once. Returns true if the tile has arrived, as far as this lane sees. */
+    static RD_MEMBER bool poll(uint4 (&wire)[LINES], const char *slot, uint32_t lane, uint32_t number = 0)
     {
         wire[0] = warp_lines_load(slot + lane * 16);
         wire[1] = warp_lines_load(slot + 512 + lane * 16);
@@ -106,13 +109,13 @@ struct rd_lines_ll128 {
                (wire[0].z == number && wire[0].w == number && wire[1].z == number && wire[1].w == number);
     }
 
-    /* The lanes look together. */
+    /* As in LL, but the lanes of a warp poll together. */
     static RD_MEMBER bool over(bool there, rd_wait_t &wait)
     {
         return warp_all(there) || !warp_all(wait.more());
     }
 
-    /* Behind a look that has found it. */
+    /* Makes items of the lines, once they have arrived. */
     static RD_MEMBER void join(uint4 (&v)[ITEMS], const uint4 (&wire)[LINES], uint32_t lane)
     {
         bool flag = lane % 8 == 7;
@@ -125,7 +128,7 @@ struct rd_lines_ll128 {
     {
         uint4 wire[LINES];
 
-        while (!over(look(wire, slot, lane), wait)) {
+        while (!over(poll(wire, slot, lane), wait)) {
         }
         join(v, wire, lane);
         return rd_wait_over(wait);
@@ -138,8 +141,9 @@ struct rd_lines_ll128 {
     }
 };
 
-/* Nothing but data: a word of all ones is not there yet. WORD 4: float32 and what is smaller; 8: float64, of which
- * either half may be all ones. A NaN of that pattern becomes another one on its way in. */
+/* Sentinel: lines hold nothing but data, and a word whose bits are all set has not arrived yet. WORD is the length of a
+ * word: 4 bytes for float32 and shorter types, and 8 for float64, of which either half alone may have all bits set. In
+ * floating-point data such a word is a NaN, and the sender replaces it by another NaN. */
 template <uint32_t WORD, uint32_t ROWS>
 struct rd_lines_sentinel {
     static constexpr uint32_t ITEMS = ROWS, DATA = 512 * ROWS, WIRE = 512 * ROWS;
@@ -198,9 +202,9 @@ struct rd_lines_sentinel {
     }
 };
 
-/* A lane's items of the unit that begins at byte `at` of a part, and back. */
+/* Load and store a lane's items of the tile that begins at byte `at` of a part. */
 template <class PROTO>
-RD_DEVICE void rd_unit_load(uint4 (&v)[PROTO::ITEMS], const rd_part_t &part, uint64_t at, uint32_t lane)
+RD_DEVICE void rd_tile_load(uint4 (&v)[PROTO::ITEMS], const rd_part_t &part, uint64_t at, uint32_t lane)
 {
 #pragma unroll
     for (uint32_t j = 0; j < PROTO::ITEMS; j++) {
@@ -212,7 +216,7 @@ RD_DEVICE void rd_unit_load(uint4 (&v)[PROTO::ITEMS], const rd_part_t &part, uin
 }
 
 template <class PROTO>
-RD_DEVICE void rd_unit_store(const rd_part_t &part, uint64_t at, const uint4 (&v)[PROTO::ITEMS], uint32_t lane)
+RD_DEVICE void rd_tile_store(const rd_part_t &part, uint64_t at, const uint4 (&v)[PROTO::ITEMS], uint32_t lane)
 {
 #pragma unroll
     for (uint32_t j = 0; j < PROTO::ITEMS; j++) {

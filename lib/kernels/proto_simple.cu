@@ -1,7 +1,7 @@
 #include "kernels/rows.cuh"
 #include "kernels/proto_simple.cuh"
 
-/* Items of a thread that are on their way at once: as many as the registers hold, a power of two. */
+/* `items` is the number of 16-byte items that a thread has in flight: a power of two, as many as registers allow. */
 #define K(items, number) (const void *)rd_simple<number, true, items, RD_KT_SIMPLE>
 
 const void *const rd_kernels_simple[RD_KN_NUMBERS] = {

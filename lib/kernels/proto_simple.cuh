@@ -1,13 +1,15 @@
 /* The SIMPLE protocol, for long data: a few blocks move slices of plain data (slices.cuh) from each rank to the next
- * one, round the ring or along the chain.
+ * one, around the ring or along the chain.
  *
- *   channel c   a block at both ends; RD_KSLICES places in the receiver's window, taken in turns
- *   pass p      slice p * units + c of each chunk
- *   wire bytes  as ring.cuh's and chain.cuh's
+ *   channel c         is served by a block on either rank, and has RD_KSLICES slots in the receiver's window, which are
+ *                     used in turn
+ *   pass p            moves slice p * tiles + c of each chunk
+ *   bytes on a link   as many as ring.cuh and chain.cuh send
  *
- * Slices of DEPTH passes go through the steps of a ring side by side: while one is under way between two ranks, another
- * one is moved. That needs more than DEPTH places in the window, or ranks would wait for each other's places.
- * Neighbours that have done the same operations before agree about their channels, so there are no epochs. */
+ * The slices of DEPTH passes go through the steps of a ring in an interleaved way: while one slice is under way between
+ * two ranks, another one is moved. This needs more than DEPTH slots, or ranks would wait for each other's slots.
+ * Neighbours that have run the same operations before have counted the same number of slices in each of their channels,
+ * so there are no epochs. */
 #ifndef RD_KERNELS_PROTO_SIMPLE_CUH
 #define RD_KERNELS_PROTO_SIMPLE_CUH
 
@@ -15,13 +17,13 @@
 #include "kernels/arith.cuh"
 #include "kernels/slices.cuh"
 
-/* This rank's end of a channel to the next rank and of the one from the rank before. */
+/* This rank's ends of two channels: the one to the next rank, and the one from the previous rank. */
 struct rd_channel_t {
     const rd_kcomm_t &comm;
     rd_movers_t movers;
     uint32_t number, next, previous;
-    uint32_t sent, received; /* slices, ever */
-    uint32_t taken;          /* by the next rank, when last looked at: the last mover's */
+    uint32_t sent, received; /* slices since the window was created */
+    uint32_t taken;          /* slices that the next rank had taken at the last poll; valid in the last mover alone */
 
     RD_MEMBER rd_channel_t(const rd_kcomm_t &c, uint32_t channel, uint32_t to, uint32_t from) : comm(c), movers(c, from)
     {
@@ -30,7 +32,7 @@ struct rd_channel_t {
         previous = from;
         sent = word_load(&own()->sent);
         received = word_load(&own()->received);
-        taken = sent - RD_KSLICES; /* not known: look */
+        taken = sent - RD_KSLICES; /* not known yet, so the first send polls */
     }
 
     RD_MEMBER rd_kchannel_t *own() const
@@ -49,8 +51,8 @@ struct rd_channel_t {
                ((uint64_t)number * RD_KSLICES + i % RD_KSLICES) * comm.slice_bytes;
     }
 
-    /* Until the next slice from the rank before is there, and there is room for one at the next rank. By the movers;
-     * false: the kernel has to leave. */
+    /* Waits until the next slice from the previous rank has arrived and the next rank has room for one. All movers call
+     * it. Returns false if the kernel has to leave. */
     RD_MEMBER bool ready(bool receives, bool sends)
     {
         if (gpu_thread() == 0 && receives) {
@@ -66,7 +68,8 @@ struct rd_channel_t {
         return movers.ready();
     }
 
-    /* The movers have stored a slice and have read one, or are not `good`: the clerk tells both ranks. By all. */
+    /* Called by all threads of the block when the movers have stored a slice and have read one, or have failed (`good`
+     * is false): the clerk then publishes the counts to both ranks. */
     RD_MEMBER bool done(bool receives, bool sends, bool good)
     {
         const bool tells = movers.done(good);
@@ -80,7 +83,7 @@ struct rd_channel_t {
         return !movers.wait.dead;
     }
 
-    /* At the end of the channel's work in a kernel. */
+    /* Keeps the counts for the next kernel, when the channel's work in this one has ended. */
     RD_MEMBER void keep(bool good) const
     {
         if (gpu_thread() != 0)
@@ -104,7 +107,7 @@ RD_DEVICE uint4 rd_move_combine(const rd_move_t &m, uint4 came, uint4 own, const
     return m.finishes ? number.finished(v) : v;
 }
 
-/* The movers call it. Each thread moves ITEMS items at once, from `first` on and `row` bytes apart. */
+/* Called by the movers. Each thread moves ITEMS items at once, which lie `row` bytes apart from byte `first` on. */
 template <uint32_t ITEMS, class ARITH>
 RD_DEVICE void rd_items_reduce(const rd_move_t &m, const char *from, char *to, uint32_t first, uint32_t row,
                                const ARITH &number)
@@ -124,7 +127,7 @@ RD_DEVICE void rd_items_reduce(const rd_move_t &m, const char *from, char *to, u
         rd_move_store(m, to, first + j * row, rd_move_combine(m, came[j], own[j], number));
 }
 
-/* Where the parts end within rows, a slice of a reduction goes on with zeros: it holds a whole number of rows. */
+/* Called by the movers. A slice of a reduction holds whole rows: after the end of the data it has zeros. */
 template <bool REDUCES, uint32_t ITEMS, class ARITH>
 RD_DEVICE void rd_slice_copy(const rd_channel_t &c, const rd_move_t &m, const ARITH &number)
 {
@@ -140,7 +143,7 @@ RD_DEVICE void rd_slice_copy(const rd_channel_t &c, const rd_move_t &m, const AR
     }
 }
 
-/* By all; false: the kernel has to leave. */
+/* Called by all threads of the block. Returns false if the kernel has to leave. */
 template <bool REDUCES, uint32_t ITEMS, class ARITH>
 RD_DEVICE bool rd_slice_move(rd_channel_t &c, const rd_move_t &m, const ARITH &number)
 {
@@ -151,8 +154,9 @@ RD_DEVICE bool rd_slice_move(rd_channel_t &c, const rd_move_t &m, const ARITH &n
     return c.done(m.receives, m.sends, good);
 }
 
-/* The operation's steps on this rank. Of a ring: to chunk rank - 1 - s this rank adds in step s < n and sends it on;
- * what comes in step n - 1 is its own chunk's sum, which then goes round once more. */
+/* The steps of the operation on this rank. In step s < n of a ring, this rank adds its contribution to chunk
+ * rank - 1 - s and sends the sum on. In step n - 1 this makes the complete sum of its own chunk, which then goes around
+ * the ring once more. */
 struct rd_course_t {
     const rd_kreduce_t &r;
     uint32_t n, rank, next, previous;
@@ -214,7 +218,7 @@ struct rd_course_t {
     RD_MEMBER rd_move_t of(uint32_t s, uint64_t at) const
     {
         rd_move_t m = ring ? of_ring(s) : of_chain();
-        const uint64_t all = m.in.bytes, left = at < all ? all - at : 0; /* as the peers reckon */
+        const uint64_t all = m.in.bytes, left = at < all ? all - at : 0; /* the peers compute the same */
 
         m.at = at;
         m.bytes = left < r.slice ? (uint32_t)left : r.slice;
@@ -234,14 +238,14 @@ rd_simple(RD_WORK(rd_kwork_reduce_t))
 
     gpu_begin();
     const ARITH number(r, course.n);
-    for (uint32_t c = gpu_block(); c < r.units && good; c += gpu_blocks()) {
+    for (uint32_t c = gpu_block(); c < r.tiles && good; c += gpu_blocks()) {
         rd_channel_t channel(work.comm, c, course.next, course.previous);
         for (uint32_t first = 0; first < r.passes && good; first += DEPTH) {
             const uint32_t end = first + DEPTH < r.passes ? first + DEPTH : r.passes;
             for (uint32_t s = course.first; s <= course.last; s++)
                 for (uint32_t pass = first; pass < end && good; pass++)
                     good = rd_slice_move<REDUCES, ITEMS>(
-                        channel, course.of(s, ((uint64_t)pass * r.units + c) * r.slice), number);
+                        channel, course.of(s, ((uint64_t)pass * r.tiles + c) * r.slice), number);
         }
         channel.keep(good);
     }

@@ -1,21 +1,22 @@
-/* The ring, for allreduce, reduce_scatter and allgather: each rank sends to the next. Only neighbours exchange data, so
- * the link is full; every warp follows a unit of its own through all the steps, and thousands of warps at different
- * steps hide the hops.
+/* The ring, for allreduce, reduce_scatter and allgather: each rank sends to the next one. Only neighbours exchange
+ * data, which saturates the link. Every warp takes a tile of its own through all the steps, and thousands of warps that
+ * are at different steps hide the latency of the hops.
  *
- *   step s        this rank adds to chunk rank - 1 - s and sends it on; after n - 1 steps it holds the sum of its own
- *                 chunk, which then goes round once more
- *   wire bytes    2 (n - 1) / n * bytes (allreduce), n - 1 blocks (the others)
- *   slot          [step][unit]
+ *   step s                    this rank adds its contribution to chunk rank - 1 - s and sends the sum on; after n - 1
+ *                             steps it holds the sum of its own chunk, which then goes around the ring once more
+ *   bytes that a rank sends   2 (n - 1) / n * bytes for an allreduce, n - 1 blocks for the other operations
+ *   slot                      [step][tile]
  *
- * Credits are not needed: a rank that has finished pass p + 1 has received data that the next rank contributed to p + 1
- * at its beginning, after it had cleaned pass p.
+ * Slots need no credits: a rank that has finished pass p + 1 has received data to which the next rank contributed at
+ * the beginning of its pass p + 1, and the next rank had cleaned the slots of pass p before that.
  *
- * Where a bank is too small for the units that fill the link, an allreduce takes both banks as one (BANKS), in every
- * pass: then pass p + 1 follows pass p in the same slots. The proof for a round of n - 1 steps is the last data that
- * has been received: it went through the next rank n - 1 steps before. So at the end of a pass the next rank is known
- * to have begun the round of the sums and, with a fence before these, to have cleaned the first n - 1 slots, with which
- * the next pass begins. When this rank comes to the other slots, the next rank is known to have begun that pass, behind
- * the fence at its beginning. */
+ * Where a bank is too small for the number of tiles that saturates the link, an allreduce uses both banks as one
+ * (BANKS) in every pass, so that pass p + 1 uses the same slots as pass p. That these are clean in time follows from
+ * the data that this rank has received last in a round of n - 1 steps, because it passed through the next rank n - 1
+ * steps earlier. At the end of a pass, this shows that the next rank had begun the second round, which distributes the
+ * sums. The next rank executes a fence before that round, so by then it has cleaned the first n - 1 slots, with which
+ * the next pass begins. When this rank reaches the other slots, the same argument shows that the next rank has begun
+ * that pass, and has passed the fence at its beginning. */
 #ifndef RD_KERNELS_RING_CUH
 #define RD_KERNELS_RING_CUH
 
@@ -27,16 +28,16 @@
 template <class PROTO>
 struct rd_ring_t {
     const rd_kreduce_t &r;
-    uint32_t n, rank, lane, unit, next;
-    uint64_t bytes, chunk; /* of the whole or of a block; from one chunk to the next */
-    char *theirs, *mine;   /* slots of step 0 */
+    uint32_t n, rank, lane, tile, next;
+    uint64_t bytes, chunk; /* bytes of the whole or of a block; bytes from one chunk to the next */
+    char *theirs, *mine;   /* the next rank's and this rank's slots of step 0 */
 
     RD_MEMBER rd_ring_t(const rd_kwork_reduce_t &work) : r(work.reduce)
     {
         n = (uint32_t)work.comm.nranks;
         rank = (uint32_t)work.comm.rank;
         lane = rd_lane();
-        unit = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
+        tile = (gpu_block() * gpu_threads() + gpu_thread()) / 32;
         next = rank + 1 == n ? 0 : rank + 1;
         bytes = r.count * rd_arith_size(r.type);
         chunk = r.coll == RD_ALLREDUCE ? rd_kchunk(bytes, n) : bytes;
@@ -44,10 +45,10 @@ struct rd_ring_t {
 
     RD_MEMBER uint64_t slot(uint32_t step) const
     {
-        return ((uint64_t)step * r.units + unit) * PROTO::WIRE;
+        return ((uint64_t)step * r.tiles + tile) * PROTO::WIRE;
     }
 
-    /* The chunk that this rank sends in a step. */
+    /* Returns the chunk that this rank sends in a step. */
     RD_MEMBER uint32_t chunk_of(uint32_t step) const
     {
         uint32_t c = rank + 2 * n - 1 - step;
@@ -82,7 +83,7 @@ struct rd_ring_t {
         PROTO::send(theirs + slot(0), v, lane);
 #pragma unroll 1
         for (uint32_t s = 1; s < n; s++) {
-            rd_unit_load<PROTO>(x, part(r.in, chunk_of(s)), at, lane);
+            rd_tile_load<PROTO>(x, part(r.in, chunk_of(s)), at, lane);
             if (!take(v, s - 1, wait))
                 return false;
 #pragma unroll
@@ -97,7 +98,7 @@ struct rd_ring_t {
         return true;
     }
 
-    /* v: this rank's chunk. */
+    /* Sends this rank's chunk `v` around the ring, and stores the chunks of the other ranks. */
     RD_MEMBER bool gather(uint4 (&v)[PROTO::ITEMS], uint64_t at, uint32_t first, rd_wait_t &wait) const
     {
         PROTO::send(theirs + slot(first), v, lane);
@@ -107,7 +108,7 @@ struct rd_ring_t {
                 return false;
             if (s + 2 < n)
                 PROTO::send(theirs + slot(first + s + 1), v, lane);
-            rd_unit_store<PROTO>(part(r.out, chunk_of(s)), at, v, lane);
+            rd_tile_store<PROTO>(part(r.out, chunk_of(s)), at, v, lane);
         }
         return true;
     }
@@ -124,12 +125,12 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
     gpu_begin();
     rd_epoch_t e(work.comm, g.next);
     const ARITH number(r, g.n);
-    const uint32_t warps = gpu_blocks() * gpu_threads() / 32; /* more units than these: a warp has several */
-    for (bool good = true; good && g.unit < r.units; g.unit += warps) {
+    const uint32_t warps = gpu_blocks() * gpu_threads() / 32; /* with more tiles than warps, a warp serves several */
+    for (bool good = true; good && g.tile < r.tiles; g.tile += warps) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
             uint4 v[PROTO::ITEMS];
-            rd_unit_load<PROTO>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
+            rd_tile_load<PROTO>(v, g.part(r.in, reduces ? g.chunk_of(0) : 0), at, g.lane);
             if (pass == 0)
                 e.announce();
             if (!(good = BANKS ? e.gate_banks(pass) : e.gate(pass)))
@@ -146,11 +147,11 @@ rd_ring(RD_WORK(rd_kwork_reduce_t))
             }
             if (BANKS && pass + 1 < r.passes)
                 fence_sys();
-            rd_unit_store<PROTO>(g.part(r.out, gathers ? g.rank : 0), at, v, g.lane);
+            rd_tile_store<PROTO>(g.part(r.out, gathers ? g.rank : 0), at, v, g.lane);
             good = !gathers || g.gather(v, at, reduces ? g.n - 1 : 0, e.wait);
         }
     }
-    e.end(BANKS && r.passes == 1 ? 2 : r.passes); /* as many as take both banks */
+    e.end(BANKS && r.passes == 1 ? 2 : r.passes); /* one pass has used both banks, as two passes would */
 }
 
 #endif

@@ -1,7 +1,8 @@
-/* The rows of a table of kernels, the same for every kind of kernel that sums: they decide what a protocol serves.
+/* The rows of the tables of kernels. They are the same for every kernel that reduces, and decide which arithmetic each
+ * protocol has a kernel for.
  *
- * K(protocol, number) names one kernel. Floating types use Sentinel, whose units have `rows` rows of 512 bytes; all
- * other types, and operators that the fast kernels of floating types do not have, use LL128. */
+ * K(protocol, number) names one kernel. Sums of floating-point types use Sentinel, whose tiles have `rows` rows of 512
+ * bytes. All other types, and the operators for which floating-point types have no fast kernel, use LL128. */
 #ifndef RD_KERNELS_ROWS_CUH
 #define RD_KERNELS_ROWS_CUH
 
@@ -16,7 +17,7 @@
             K(proto, rd_arith_i32), K(proto, rd_arith_i64), K(proto, rd_arith_any),                                    \
     }
 
-/* Where speed is another's: one kernel for all. */
+/* One kernel that decides type and operator at run time, for a protocol that is not the fastest one. */
 #define RD_ROW_ANY(proto, K)                                                                                           \
     {                                                                                                                  \
         nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, K(proto, rd_arith_any),                                  \
@@ -33,7 +34,7 @@
         K(narrow_t, rd_arith_f16), K(narrow_t, rd_arith_bf16), K(narrow_t, rd_arith_f32), K(wide_t, rd_arith_f64),     \
     }
 
-/* The two Sentinel protocols of a file, by the length of a word. */
+/* The two Sentinel protocols of a file, for words of 4 and of 8 bytes. */
 #define RD_ROWS_SENTINEL(rows)                                                                                         \
     typedef rd_lines_sentinel<4, rows> narrow_t;                                                                       \
     typedef rd_lines_sentinel<8, rows> wide_t

@@ -8,7 +8,7 @@ const void *const rd_kernels_messages[RD_GPU_PROTOS] = {
     (const void *)rd_messages<rd_lines_ll128, 0, RD_KT_FIFOS, RD_KT_AT_ONCE>,
 };
 
-/* Small blocks here too, because one that serves a pair of ranks of two nodes wants little. */
+/* Blocks are small here, too, because a block that serves a pair of ranks on two nodes needs few threads. */
 const void *const rd_kernels_mixed[RD_GPU_PROTOS] = {
     (const void *)rd_mixed<rd_lines_ll, 8, RD_KT_FIFOS, RD_KT_AT_ONCE>,
     (const void *)rd_mixed<rd_lines_ll128, 8, RD_KT_FIFOS, RD_KT_AT_ONCE>,

@@ -1,5 +1,5 @@
-/* Kernels that a rank runs without its peers: one copies its own data, scaled if the operation scales; one writes what
- * the host wants to have written in stream order; one does nothing. */
+/* Kernels that a rank runs without its peers: rd_single copies the rank's own data, scaled if the operation scales;
+ * rd_write writes data of the host's in stream order; rd_nothing does nothing. */
 #ifndef RD_KERNELS_SINGLE_CUH
 #define RD_KERNELS_SINGLE_CUH
 

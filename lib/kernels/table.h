@@ -1,4 +1,5 @@
-/* Where variants.c finds the kernels: one table for each, filled in by its .cu file. NULL: there is no such kernel. */
+/* The tables in which variants.c finds the kernels. Each is filled in by a .cu file; NULL stands for a kernel that does
+ * not exist. */
 #ifndef RD_KERNELS_TABLE_H
 #define RD_KERNELS_TABLE_H
 
@@ -12,15 +13,15 @@ static_assert(RD_PROTO_LL == 0 && RD_PROTO_LL128 == 1 && RD_PROTO_SENTINEL == 2 
                   RD_GPU_PROTOS == 4,
               "the tables of kernels have a row for each protocol, in their order");
 
-/* What arithmetic a kernel was made for. */
+/* The arithmetic for which a kernel was compiled. */
 typedef enum {
     RD_KN_F16,
     RD_KN_BF16,
     RD_KN_F32,
     RD_KN_F64,
-    RD_KN_I32, /* of both signs */
+    RD_KN_I32, /* signed and unsigned */
     RD_KN_I64,
-    RD_KN_ANY, /* decides at run time */
+    RD_KN_ANY, /* type and operator are decided at run time */
     RD_KN_NUMBERS
 } rd_karith_t;
 
@@ -33,7 +34,7 @@ extern "C" {
 extern const void *const rd_kernels_oneshot[RD_GPU_PROTOS][RD_KN_NUMBERS];
 extern const void *const rd_kernels_oneshot_move[RD_GPU_PROTOS];
 extern const void *const rd_kernels_twoshot[RD_GPU_PROTOS][RD_KN_NUMBERS];
-extern const void *const rd_kernels_twoshot_ahead[RD_GPU_PROTOS][RD_KN_NUMBERS]; /* of two passes */
+extern const void *const rd_kernels_twoshot_ahead[RD_GPU_PROTOS][RD_KN_NUMBERS]; /* for two passes */
 extern const void *const rd_kernels_rooted_reduce[RD_GPU_PROTOS][RD_KN_NUMBERS]; /* of TWOSHOT */
 extern const void *const rd_kernels_rooted_broadcast[RD_GPU_PROTOS];             /* likewise */
 extern const void *const rd_kernels_ring[RD_GPU_PROTOS][RD_KN_NUMBERS];
@@ -51,21 +52,21 @@ extern const void *const rd_kernels_single[RD_KT_SINGLES]; /* from COPY on */
 }
 #endif
 
-/* Threads of a block, at most. */
+/* The most threads of a block. */
 #define RD_KT_GROUPS 512 /* ONESHOT, TWOSHOT: at most 15 groups have a barrier of their own */
 #define RD_KT_RING 512
 #define RD_KT_SIMPLE (512 + 32)
 #define RD_KT_FIFOS 256   /* MESSAGES, MIXED, CHAIN: small blocks spread over more multiprocessors */
-#define RD_KT_PROGRAM 128 /* so that the scratch of a block, RD_KT_PLACES a warp at most, is within 48 KB */
+#define RD_KT_PROGRAM 128 /* so that the scratch of a block, at most RD_KT_PLACES for each warp, fits into 48 KB */
 #define RD_KT_PLACES 5
-#define RD_KT_PIECES 2    /* of a fifo, in a unit of a program */
-#define RD_KT_STREAMS 512 /* STREAMS: all that a multiprocessor holds at the 128 registers that lines take */
+#define RD_KT_PIECES 2    /* of a fifo, in a tile of a program */
+#define RD_KT_STREAMS 512 /* STREAMS: as many as a multiprocessor holds at the 128 registers that lines need */
 #define RD_KT_SINGLE 512
 #define RD_KT_BARRIER (32 * RD_KRANKS)
-#define RD_KT_FIT 512 /* that a multiprocessor holds, at the 128 registers that none of GROUPS and RING exceeds */
-#define RD_KT_FIT_PROGRAM 384 /* programs take up to 168 */
-#define RD_KT_FIT_SIMPLE 640  /* the same, of SIMPLE: blocks of 544 leave 96 to a thread */
+#define RD_KT_FIT 512 /* threads that a multiprocessor holds at 128 registers, which suffice for GROUPS and RING */
+#define RD_KT_FIT_PROGRAM 384 /* the same for PROGRAM, which needs up to 168 registers */
+#define RD_KT_FIT_SIMPLE 640  /* the same for SIMPLE, whose blocks of 544 leave each thread 96 registers */
 
-#define RD_KT_AT_ONCE 2 /* blocks of MESSAGES and MIXED that run at once on a multiprocessor */
+#define RD_KT_AT_ONCE 2 /* blocks of MESSAGES and MIXED that a multiprocessor runs at the same time */
 
 #endif

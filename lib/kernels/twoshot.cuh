@@ -1,12 +1,13 @@
-/* Two-shot allreduce, in two hops: every rank receives its chunk from all ranks, sums, and sends the sum to all. There
- * are groups of n warps as in oneshot.cuh, each of which serves the same unit of every chunk.
+/* Two-shot allreduce, in two hops: every rank receives its chunk from all ranks, sums it, and sends the sum to all
+ * ranks. A group of n warps, as in oneshot.cuh, serves the same tile of every chunk.
  *
- *   wire bytes out of a rank   2 (n - 1) / n * bytes
- *   slot in a bank             [hop][sender][unit]
+ *   bytes that a rank sends   2 (n - 1) / n * bytes
+ *   slot in a bank            [hop][sender][tile]
  *
- * As there, a peer's part of pass p + 1 proves that it has cleaned pass p: both hops' slots are cleaned by the warp
- * that sends to the same peer. With two passes no rank needs that proof, so the second pass's parts are sent right
- * behind the first's, by a kernel of their own (AHEAD): a kernel that can do both is slower at one pass. */
+ * As in oneshot.cuh, a rank that has received a peer's part of pass p + 1 knows that the peer's slots of pass p are
+ * clean: those of both hops are cleaned by the warp that sends to this rank. An operation of two passes uses each bank
+ * once and does not depend on that, so its kernel (AHEAD) sends the parts of the second pass right after those of the
+ * first one. It is a kernel of its own, because a kernel that could do both would be slower at a single pass. */
 #ifndef RD_KERNELS_TWOSHOT_CUH
 #define RD_KERNELS_TWOSHOT_CUH
 
@@ -22,30 +23,30 @@ rd_twoshot(RD_WORK(rd_kwork_reduce_t))
     const uint64_t bytes = r.count * rd_arith_size(r.type), chunk = rd_kchunk(bytes, g.n);
     const uint64_t begin = g.peer * chunk, end = begin + chunk < bytes ? begin + chunk : bytes;
     const rd_part_t in = rd_part(r.in, begin, end), out = rd_part(r.out, begin, end);
-    const uint64_t hop = (uint64_t)g.n * r.units * PROTO::WIRE;
+    const uint64_t hop = (uint64_t)g.n * r.tiles * PROTO::WIRE;
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
     const ARITH number(r, g.n);
-    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
-        const uint64_t to = ((uint64_t)g.rank * r.units + g.unit) * PROTO::WIRE;
-        const uint64_t from = ((uint64_t)g.peer * r.units + g.unit) * PROTO::WIRE;
+    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
+        const uint64_t to = ((uint64_t)g.rank * r.tiles + g.tile) * PROTO::WIRE;
+        const uint64_t from = ((uint64_t)g.peer * r.tiles + g.tile) * PROTO::WIRE;
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
+            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
             char *theirs = e.bank(g.peer, pass) + to, *mine = e.bank(g.rank, pass) + from;
             uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
             if (!AHEAD || !other || pass == 0) {
-                rd_unit_load<PROTO>(v, in, at, g.lane);
+                rd_tile_load<PROTO>(v, in, at, g.lane);
                 if (pass == 0)
                     e.announce();
-                rd_unit_scale<PROTO>(v, number);
+                rd_tile_scale<PROTO>(v, number);
             }
             if (other) {
                 if ((!AHEAD || pass == 0) && e.gate(pass))
                     PROTO::send(theirs, v, g.lane);
                 if (AHEAD && pass == 0) {
-                    rd_unit_load<PROTO>(v, in, at + (uint64_t)r.units * PROTO::DATA, g.lane);
-                    rd_unit_scale<PROTO>(v, number);
+                    rd_tile_load<PROTO>(v, in, at + (uint64_t)r.tiles * PROTO::DATA, g.lane);
+                    rd_tile_scale<PROTO>(v, number);
                     if (e.gate(1, false))
                         PROTO::send(e.bank(g.peer, 1) + to, v, g.lane);
                 }
@@ -61,7 +62,7 @@ rd_twoshot(RD_WORK(rd_kwork_reduce_t))
                 PROTO::clean(mine + hop, g.lane);
             }
             if (!e.wait.dead)
-                rd_unit_store<PROTO>(out, at, v, g.lane);
+                rd_tile_store<PROTO>(out, at, v, g.lane);
         }
     }
     e.end(r.passes);

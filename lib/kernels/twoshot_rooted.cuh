@@ -1,23 +1,25 @@
-/* Broadcast and reduce in two hops, for data that is too long for one hop, where the root's link would carry all ranks'
- * copies. Every rank but the root is the *owner* of a chunk. Broadcast: the root sends each owner its chunk, and owners
- * send theirs to all ranks. Reduce: all ranks send each owner their part of its chunk, and owners send the sums to the
- * root. There are groups of n warps as in oneshot.cuh, each of which serves the same unit of every chunk.
+/* Broadcast and reduce in two hops, for data that is too long for one hop, in which the root's link would carry a copy
+ * for, or from, every rank. Every rank but the root is the *owner* of a chunk. In a broadcast, the root sends each
+ * owner its chunk, and owners send their chunks to all ranks. In a reduce, all ranks send each owner their part of its
+ * chunk, and owners send the sums to the root. A group of n warps, as in oneshot.cuh, serves the same tile of every
+ * chunk.
  *
- *   wire bytes out of a rank   bytes, for every rank
- *   slot in a bank             [sender][unit]: no rank receives from the same rank in both hops
+ *   bytes that a rank sends   as many as the operation has, whichever rank it is
+ *   slot in a bank            [sender][tile], because no rank receives from the same rank in both hops
  *
- * As there, a peer's part of pass p + 1 proves that it has cleaned pass p. That is why the root of a broadcast receives
- * its chunks back, over a direction that nothing else uses. Sums are made in the order of the ranks. */
+ * As in oneshot.cuh, a rank that has received a peer's part of pass p + 1 knows that the peer's slot of pass p is
+ * clean. That is why the root of a broadcast receives its chunks back, over a direction of the link that nothing else
+ * uses. Sums are made in the order of the ranks. */
 #ifndef RD_KERNELS_TWOSHOT_ROOTED_CUH
 #define RD_KERNELS_TWOSHOT_ROOTED_CUH
 
 #include "kernels/oneshot.cuh"
 
-/* Where a warp stands: which chunk is its peer's, and where it sends and gets a unit. */
+/* The position of a warp: the chunk of its peer, and the slots through which it sends and receives a tile. */
 struct rd_rooted_t {
     rd_group_t g;
-    bool owner, other, rooted; /* this rank has a chunk; the warp serves another rank; it serves the root */
-    uint64_t begin, end;       /* of the peer's chunk; the root's is empty */
+    bool owner, other, rooted; /* this rank has a chunk; the warp serves another rank; the warp serves the root */
+    uint64_t begin, end;       /* bytes of the peer's chunk; the root's is empty */
 
     RD_MEMBER rd_rooted_t(const rd_kcomm_t &comm, const rd_kreduce_t &r) : g(comm)
     {
@@ -32,12 +34,13 @@ struct rd_rooted_t {
     }
 
     template <class PROTO>
-    RD_MEMBER char *slot(const rd_epoch_t &e, uint32_t of, uint32_t from, uint32_t units, uint32_t pass) const
+    RD_MEMBER char *slot(const rd_epoch_t &e, uint32_t of, uint32_t from, uint32_t tiles, uint32_t pass) const
     {
-        return e.bank(of, pass) + ((uint64_t)from * units + g.unit) * PROTO::WIRE;
+        return e.bank(of, pass) + ((uint64_t)from * tiles + g.tile) * PROTO::WIRE;
     }
 
-    /* By an owner's group: v is what the warp that serves the root has. False: one has to leave, so all do. */
+    /* Called by an owner's group: sets `v`, in all its warps, to that of the warp that serves the root. Returns false
+     * if one of them has to leave: then all of them leave. */
     template <class PROTO>
     RD_MEMBER bool share(uint4 *buffer, uint4 (&v)[PROTO::ITEMS], bool dead) const
     {
@@ -65,20 +68,20 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
     const ARITH number(r, g.n);
-    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
-            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.units, pass);
-            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.units, pass);
+            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
+            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
+            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
             uint4 v[PROTO::ITEMS], *buffer = g.buffer<PROTO>(pass);
-            rd_unit_load<PROTO>(v, in, at, g.lane);
+            rd_tile_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
                 e.announce();
-            rd_unit_scale<PROTO>(v, number);
+            rd_tile_scale<PROTO>(v, number);
             if (x.other) {
                 if (e.gate(pass) && !x.rooted)
                     PROTO::send(theirs, v, g.lane);
-                PROTO::receive(v, mine, g.lane, e.wait); /* an owner: a part of its chunk; the root: a sum */
+                PROTO::receive(v, mine, g.lane, e.wait); /* an owner receives a part of its chunk, the root a sum */
                 PROTO::clean(mine, g.lane);
             }
             good = x.owner ? g.gather<PROTO>(buffer, v, e.wait.dead) : !e.wait.dead;
@@ -86,7 +89,7 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
                 g.sum<PROTO>(v, buffer, number);
                 PROTO::send(theirs, v, g.lane);
             } else if (good && !x.owner) {
-                rd_unit_store<PROTO>(out, at, v, g.lane);
+                rd_tile_store<PROTO>(out, at, v, g.lane);
             }
         }
     }
@@ -101,18 +104,18 @@ rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
     rd_rooted_t x(work.comm, r);
     rd_group_t &g = x.g;
     const rd_part_t in = rd_part(r.in, x.begin, x.end), out = rd_part(r.out, x.begin, x.end);
-    const bool last = x.owner && x.rooted; /* what it gets comes before what it sends */
+    const bool last = x.owner && x.rooted; /* this warp receives before it sends */
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);
-    for (bool good = true; good && g.unit < r.units; g.next(r.passes)) {
+    for (bool good = true; good && g.tile < r.tiles; g.next(r.passes)) {
         for (uint32_t pass = 0; pass < r.passes && good; pass++) {
-            const uint64_t at = ((uint64_t)pass * r.units + g.unit) * PROTO::DATA;
-            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.units, pass);
-            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.units, pass);
+            const uint64_t at = ((uint64_t)pass * r.tiles + g.tile) * PROTO::DATA;
+            char *theirs = x.slot<PROTO>(e, g.peer, g.rank, r.tiles, pass);
+            char *mine = x.slot<PROTO>(e, g.rank, g.peer, r.tiles, pass);
             uint4 v[PROTO::ITEMS];
             if (!x.owner)
-                rd_unit_load<PROTO>(v, in, at, g.lane);
+                rd_tile_load<PROTO>(v, in, at, g.lane);
             if (pass == 0)
                 e.announce();
             if (x.other)
@@ -129,7 +132,7 @@ rd_rooted_broadcast(RD_WORK(rd_kwork_reduce_t))
                 PROTO::clean(mine, g.lane);
             }
             if (good && !e.wait.dead && (x.owner || r.in != r.out))
-                rd_unit_store<PROTO>(out, at, v, g.lane);
+                rd_tile_store<PROTO>(out, at, v, g.lane);
         }
     }
     e.end(r.passes);

@@ -1,4 +1,5 @@
-/* Which kernel serves a launch, and how much it can carry. The functions are pure: all ranks get the same answer. */
+/* Finds the kernel that serves a launch, and how much it can carry. The functions are pure, so all ranks get the same
+ * answer. */
 #include <rondo.h>
 
 #include "sched/program.h"
@@ -7,31 +8,31 @@
 #define BIT(coll) (1u << (coll))
 #define REDUCING (BIT(RD_ALLREDUCE) | BIT(RD_REDUCE) | BIT(RD_REDUCE_SCATTER))
 
-#define EACH 0 /* as many as ranks */
+#define EACH 0 /* as many warps as there are ranks */
 
 #define LINES (1u << RD_PROTO_LL | 1u << RD_PROTO_LL128)
 #define SENTINEL (1u << RD_PROTO_SENTINEL)
 #define SIMPLE (1u << RD_PROTO_SIMPLE)
 
-/* The properties of a kernel, whatever algorithm it runs. */
+/* The properties of each kernel, whichever algorithm it runs. */
 static const struct {
     uint32_t protos; /* bits */
-    uint32_t rows;   /* of 512 bytes in a unit of SENTINEL */
+    uint32_t rows;   /* rows of 512 bytes in a tile of SENTINEL */
     uint32_t threads;
-    uint32_t units;
-    uint32_t warps; /* of a unit; PROGRAM: of a lane of its program */
+    uint32_t tiles;
+    uint32_t warps; /* that serve a tile; PROGRAM: that serve a lane of its program */
 } kernels[RD_NUM_KERNELS] = {
     [RD_KERNEL_ONESHOT] =
-        {.protos = LINES | SENTINEL, .rows = 1, .threads = RD_KT_GROUPS, .units = UINT32_MAX, .warps = EACH},
+        {.protos = LINES | SENTINEL, .rows = 1, .threads = RD_KT_GROUPS, .tiles = UINT32_MAX, .warps = EACH},
     [RD_KERNEL_TWOSHOT] = {.protos = 1u << RD_PROTO_LL128 | SENTINEL,
                            .rows = 1,
                            .threads = RD_KT_GROUPS,
-                           .units = UINT32_MAX,
+                           .tiles = UINT32_MAX,
                            .warps = EACH},
     [RD_KERNEL_RING] =
-        {.protos = LINES | SENTINEL | SIMPLE, .rows = 2, .threads = RD_KT_RING, .units = UINT32_MAX, .warps = 1},
-    [RD_KERNEL_CHAIN] = {.protos = LINES | SIMPLE, .threads = RD_KT_FIFOS, .units = RD_KFIFOS, .warps = 1},
-    [RD_KERNEL_PROGRAM] = {.protos = LINES, .threads = RD_KT_PROGRAM, .units = RD_KFIFOS, .warps = 1},
+        {.protos = LINES | SENTINEL | SIMPLE, .rows = 2, .threads = RD_KT_RING, .tiles = UINT32_MAX, .warps = 1},
+    [RD_KERNEL_CHAIN] = {.protos = LINES | SIMPLE, .threads = RD_KT_FIFOS, .tiles = RD_KFIFOS, .warps = 1},
+    [RD_KERNEL_PROGRAM] = {.protos = LINES, .threads = RD_KT_PROGRAM, .tiles = RD_KFIFOS, .warps = 1},
     [RD_KERNEL_MESSAGES] = {.protos = LINES, .threads = RD_KT_FIFOS, .warps = 1},
     [RD_KERNEL_COPY] = {.threads = RD_KT_BARRIER, .warps = 1},
     [RD_KERNEL_SINGLE] = {.threads = RD_KT_SINGLE, .warps = 1},
@@ -72,7 +73,7 @@ static rd_karith_t number_of(uint32_t type, uint32_t op)
     }
 }
 
-/* Data that is only moved needs no arithmetic, but a sentinel has to know the length of a word. */
+/* Data that is only moved needs no arithmetic, but SENTINEL has to know the length of a word. */
 static rd_karith_t number_moved(rd_proto_t proto, uint32_t type)
 {
     rd_karith_t number = number_of(type, RONDO_SUM);
@@ -86,7 +87,7 @@ static const void *in_table(const void *const table[RD_GPU_PROTOS][RD_KN_NUMBERS
     return table[proto][number] || proto == RD_PROTO_SENTINEL ? table[proto][number] : table[proto][RD_KN_ANY];
 }
 
-/* Of a collective, by lines or SENTINEL. */
+/* Finds the kernel of a collective by lines or SENTINEL. */
 static const void *find_collective(const rd_klaunch_t *l, uint32_t passes, rd_karith_t number)
 {
     switch (l->algo->device.kernel) {
@@ -131,7 +132,7 @@ const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
     return find_collective(l, passes, number);
 }
 
-uint32_t rd_kernel_unit(const rd_algo_t *algo, rd_proto_t proto)
+uint32_t rd_kernel_tile(const rd_algo_t *algo, rd_proto_t proto)
 {
     rd_kernel_t kernel = algo->device.kernel;
     uint32_t pieces = rd_algo_is_program(algo) ? RD_KT_PIECES : 1;
@@ -144,7 +145,7 @@ uint32_t rd_kernel_unit(const rd_algo_t *algo, rd_proto_t proto)
                                       : 512 * kernels[kernel].rows;
 }
 
-/* Returns the bytes of window that a unit takes. */
+/* Returns the bytes of window that a tile takes. */
 static uint32_t wire(rd_kernel_t kernel, rd_proto_t proto)
 {
     return proto == RD_PROTO_SENTINEL ? 512 * kernels[kernel].rows : 1024;
@@ -177,17 +178,17 @@ uint64_t rd_kernel_chunk(const rd_algo_t *algo, uint32_t coll, int n, uint64_t b
 
     if (kernel == RD_KERNEL_PROGRAM)
         return program_chunk(algo, (rd_coll_t)coll, n, bytes);
-    if (kernel == RD_KERNEL_TWOSHOT && coll != RD_ALLREDUCE) /* the root has none */
+    if (kernel == RD_KERNEL_TWOSHOT && coll != RD_ALLREDUCE) /* the root has no chunk */
         return rd_kchunk(bytes, (uint32_t)n - 1);
     if (coll != RD_ALLREDUCE || (kernel != RD_KERNEL_TWOSHOT && kernel != RD_KERNEL_RING))
         return bytes;
     return rd_kchunk(bytes, (uint32_t)n);
 }
 
-uint64_t rd_kernel_bank(const rd_algo_t *algo, rd_proto_t proto, uint32_t coll, int n, uint32_t units)
+uint64_t rd_kernel_bank(const rd_algo_t *algo, rd_proto_t proto, uint32_t coll, int n, uint32_t tiles)
 {
     rd_kernel_t kernel = algo->device.kernel;
-    uint64_t slots, row = (uint64_t)units * wire(kernel, proto);
+    uint64_t slots, row = (uint64_t)tiles * wire(kernel, proto);
 
     if (proto == RD_PROTO_SIMPLE)
         return 0;
@@ -214,11 +215,11 @@ uint32_t rd_kernel_passes(const rd_algo_t *algo, uint32_t coll)
     return algo->device.kernel == RD_KERNEL_ONESHOT && unanswered & BIT(coll) ? 2 : UINT32_MAX;
 }
 
-uint32_t rd_kernel_units(const rd_algo_t *algo)
+uint32_t rd_kernel_tiles(const rd_algo_t *algo)
 {
-    uint32_t units = kernels[algo->device.kernel].units;
+    uint32_t tiles = kernels[algo->device.kernel].tiles;
 
-    return rd_algo_is_program(algo) ? units / (uint32_t)algo->device.channels : units;
+    return rd_algo_is_program(algo) ? tiles / (uint32_t)algo->device.channels : tiles;
 }
 
 uint32_t rd_kernel_threads(rd_kernel_t kernel, rd_proto_t proto)
@@ -233,14 +234,14 @@ uint32_t rd_kernel_at_once(void)
     return RD_KT_FIFOS / 32 * RD_KT_AT_ONCE;
 }
 
-uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t units, uint32_t threads)
+uint32_t rd_kernel_blocks(const rd_algo_t *algo, int n, uint32_t tiles, uint32_t threads)
 {
     uint32_t in_block = threads / 32 / rd_kernel_warps(algo, n);
 
-    return (units + in_block - 1) / in_block;
+    return (tiles + in_block - 1) / in_block;
 }
 
-/* A power of two of threads and a warp: see proto_simple.cuh. */
+/* A block of SIMPLE has a power of two of movers, and one more warp for the clerk: see proto_simple.cuh. */
 static void narrow_simple(rd_klaunch_t *launch, uint32_t sms, uint32_t parts)
 {
     uint32_t movers = RD_KT_SIMPLE - 32;
@@ -257,7 +258,7 @@ void rd_kernel_narrow(rd_klaunch_t *launch, int n, uint32_t sms, uint32_t parts)
 
     if (!launch->algo || kernel > RD_KERNEL_PROGRAM)
         return;
-    if (launch->proto == RD_PROTO_SIMPLE) { /* slices hold rows of that many threads */
+    if (launch->proto == RD_PROTO_SIMPLE) { /* its slices hold whole rows of 16 bytes a mover */
         narrow_simple(launch, sms, parts);
         return;
     }
@@ -282,7 +283,7 @@ uint32_t rd_kernel_shared(const rd_klaunch_t *launch)
     uint32_t items = launch->proto == RD_PROTO_LL128 ? 2 : 1, warps = launch->threads / 32;
 
     if (kernel == RD_KERNEL_STREAMS ||
-        kernel == RD_KERNEL_MIXED) /* where one of a block's threads has read of a place */
+        kernel == RD_KERNEL_MIXED) /* for what one thread of a block reads about a slot and passes to the others */
         return 16;
     if (kernel == RD_KERNEL_PROGRAM)
         return warps * (uint32_t)launch->algo->device.scratch * items * RD_KT_PIECES * 512;

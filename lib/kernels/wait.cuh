@@ -1,6 +1,7 @@
-/* Waiting: every polling loop calls `more` after each miss. Once in many calls, `more` checks the host's words, which
- * are far away: the host may want the kernel to leave, or the wait may have lasted too long. A kernel that leaves
- * stores nothing more into any window, because the data that it would send is not right. */
+/* Waiting: every polling loop calls `more` after each poll that has found nothing. Once in RD_SPIN_PERIOD calls, `more`
+ * reads the words in host memory, which are slow to load: the host may have aborted the communicator, or the wait may
+ * have lasted too long. In either case the kernel leaves, and stores no more data into any window, because the data
+ * that it would send is wrong. */
 #ifndef RD_KERNELS_WAIT_CUH
 #define RD_KERNELS_WAIT_CUH
 
@@ -12,7 +13,7 @@ struct rd_wait_t {
     rd_khost_t *host;
     uint32_t peer; /* the rank that the kernel waits for */
     uint32_t polls;
-    uint32_t since; /* ms; 0: this wait has not been long */
+    uint32_t since; /* when poll_host was first called in this wait, in milliseconds; 0: not yet */
     bool dead;
 
     RD_MEMBER void begin(rd_khost_t *h, uint32_t p)
@@ -64,21 +65,22 @@ RD_MEMBER void rd_wait_t::poll_host()
     since = when;
 }
 
-/* A kernel that has had to leave has not done its part, and peers may still come and wait for that: no later kernel of
- * this rank may send them something else in its place, or in the place of what should have become of it. So bank 0 is
- * said to have been used by an epoch that is never reached, and who reads that leaves. */
+/* Marks the control page of a rank whose kernel has had to leave before its work was complete. Peers may still wait for
+ * the data that it has not sent, and no later kernel of this rank may send them other data in its place. So the page
+ * says that bank 0 has been used by an epoch that is never reached; every kernel that reads this leaves. */
 RD_DEVICE void rd_control_fail(rd_kcontrol_t *control)
 {
     word_store(&control->used[0], word_load(&control->epoch) + RD_KNEVER);
 }
 
-/* The control page's first line tells. */
+/* Returns true if a kernel of this rank has had to leave; `first` is the first line of the control page. */
 RD_DEVICE bool rd_control_failed(const uint4 &first)
 {
     return (int32_t)(first.z - first.x) > 0;
 }
 
-/* After the lanes of a warp have polled each for itself: does one of them have to leave? Then all do. */
+/* Called by all lanes of a warp after each has polled on its own. If one of them has to leave, all of them leave.
+ * Returns false in that case. */
 RD_DEVICE bool rd_wait_over(rd_wait_t &w)
 {
     w.dead = warp_any(w.dead);

@@ -45,7 +45,7 @@
 #define RD_KRANKS 16         /* most ranks whose windows are mapped: more ranks use the proxy path, see below */
 #define RD_KFIFOS 512        /* fifos of a pair, at most */
 #define RD_KSLOTS 16         /* slots of a fifo */
-#define RD_KSLOT 1024u       /* bytes of a slot: a unit of LL or LL128 */
+#define RD_KSLOT 1024u       /* bytes of a slot: a tile of LL or LL128 */
 #define RD_KCHANNELS 64      /* blocks of a rank that receive slices, at most; each a channel of rings and chains */
 #define RD_KSLICES 4         /* places of a channel */
 #define RD_KPLACES 2         /* places of a block that receives messages, of RD_KSLICE bytes each */
@@ -178,8 +178,8 @@ typedef struct rd_kreduce {
     uint32_t type, op; /* rondo_type_t, rondo_op_t: for the kernels that decide at run time */
     uint32_t scaled;   /* how each contribution is scaled when it is loaded: rd_kscaled_t */
     uint32_t passes;   /* at least one */
-    uint32_t units;    /* units of each chunk in a pass: see launch.h */
-    uint32_t slice;    /* SIMPLE: bytes of a unit */
+    uint32_t tiles;    /* tiles of each chunk in a pass: see launch.h */
+    uint32_t slice;    /* SIMPLE: bytes of a tile */
 } rd_kreduce_t;
 
 /* A program of lib/sched in the form that a kernel reads. It is part of the arguments: the kernel need not fetch it,
@@ -208,7 +208,7 @@ typedef struct rd_ktrack {
 
 typedef struct rd_kconn {
     uint8_t peer;
-    uint8_t channel; /* its unit u goes through fifo channel * units + u */
+    uint8_t channel; /* its tile u goes through fifo channel * tiles + u */
     uint8_t track;   /* the track that uses it */
 } rd_kconn_t;
 

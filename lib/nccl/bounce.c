@@ -1,7 +1,8 @@
-/* ncclAlltoAll with sendbuff == recvbuff, which NCCL takes and rondo does not: what is to be sent is copied aside
- * first, by a message to the rank itself, so that the copy has its place among the communicator's operations whatever
- * streams they name. A buffer aside serves one operation of a batch, and the next batch again: those run behind this
- * one. It is kept until the communicator ends, for graphs that hold its address.
+/* ncclAlltoAll with sendbuff == recvbuff, which NCCL accepts and rondo does not. The data to be sent is first copied
+ * into a bounce buffer, by a message to the rank itself, so that the copy is ordered with the communicator's other
+ * operations, whatever streams they name. A bounce buffer serves one operation of a batch. The next batch uses it
+ * again, because its operations run after those of this one. Buffers are kept until the communicator ends, because
+ * graphs may hold their addresses.
  */
 #include <stdlib.h>
 
@@ -45,7 +46,7 @@ rondo_result_t nc_bounce_copy(nc_op_t *op)
 
     if (op->what != NC_ALLTOALL || op->send != op->recv ||
         __builtin_mul_overflow(elements, rondo_type_size(op->type), &bytes) || bytes == 0)
-        return RONDO_SUCCESS; /* rondo refuses what is too long */
+        return RONDO_SUCCESS; /* rondo itself refuses an operation that is too long */
     if (!(op->bounce = find(op->comm, bytes)) && (result = make(op->comm, bytes, &op->bounce)) != RONDO_SUCCESS)
         return result;
     op->bounce->taken = 1;

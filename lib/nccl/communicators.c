@@ -1,5 +1,5 @@
-/* A communicator's life: made, asked, finalized, destroyed, aborted, revoked. The object exists before rondo's
- * communicator does, because with blocking = 0, and within a group, the caller holds it while it is being made.
+/* The life of a communicator: creation, queries, finalize, destroy, abort and revoke. The object exists before rondo's
+ * communicator does, because with blocking = 0, and in a group, the caller has it while it is being created.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "nccl/shim.h"
 
-#define KEPT 32 /* structs of communicators that were ended */
+#define KEPT 32 /* structs of communicators that have ended */
 
 pthread_mutex_t nc_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -81,8 +81,8 @@ ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *conf
     return comm;
 }
 
-/* The last few structs are kept, so that a call which another thread was about to make when this one ended the
- * communicator, or a second end of it, finds one that says so. */
+/* The structs of the last KEPT communicators are not freed. A call that another thread makes while this thread ends the
+ * communicator, or a second end of it, then finds a struct that says that it has ended. */
 void nc_comm_free(ncclComm_t comm)
 {
     static _Atomic ncclComm_t kept[KEPT];
@@ -99,7 +99,7 @@ rondo_config_t nc_comm_config(ncclComm_t comm)
     rondo_config_t config = RONDO_CONFIG_INIT;
 
     config.device = comm->device;
-    /* Creation and, on the host, operations are put behind the caller's back here, not by rondo. */
+    /* This library, not rondo, runs creation in the background, and on the host operations, too. */
     config.blocking = comm->device == RONDO_DEVICE_HOST ? 1 : comm->config.blocking;
     config.name = comm->config.name[0] ? comm->config.name : NULL;
     return config;
@@ -122,7 +122,7 @@ ncclResult_t nc_comm_made(ncclComm_t comm, rondo_comm_t rondo, const char *call,
     if (result != ncclSuccess)
         return result;
     if (rondo)
-        (void)rondo_comm_windows(rondo); /* all that is registered of rondo's are symmetric windows: memory.c */
+        (void)rondo_comm_windows(rondo); /* everything registered with rondo is a symmetric window: memory.c */
     (void)rondo_comm_rank(rondo, &comm->rank);
     (void)rondo_comm_size(rondo, &comm->nranks);
     (void)rondo_comm_device(rondo, &comm->device);
@@ -182,7 +182,7 @@ ncclResult_t pncclGetUniqueId(ncclUniqueId *uniqueId)
     if (!uniqueId)
         return nc_error(NULL, ncclInvalidArgument, "ncclGetUniqueId: uniqueId is NULL");
     result = rondo_unique_id_create(&id);
-    memcpy(uniqueId, &id, sizeof *uniqueId); /* on failure it carries the error to whoever joins */
+    memcpy(uniqueId, &id, sizeof *uniqueId); /* on failure the id carries the error to all ranks */
     return nc_result(NULL, NULL, result);
 }
 NC_TWIN(GetUniqueId);
@@ -300,8 +300,8 @@ ncclResult_t pncclCommDestroy(ncclComm_t comm)
 }
 NC_TWIN(CommDestroy);
 
-/* Is everything over, without a failure? What a proxy has left to send takes a moment. Operations that begin from here
- * on see `ending` and go no further. */
+/* Returns true if all operations are complete without a failure. It waits up to 20 ms for what a proxy has left to
+ * send. Operations that begin from here on see `ending` and stop. */
 static bool at_rest(ncclComm_t comm)
 {
     const struct timespec nap = {0, 1000000};
@@ -319,7 +319,8 @@ static bool at_rest(ncclComm_t comm)
     return done;
 }
 
-/* While it is being made there is nothing to abort yet: the job does it, and frees the object. */
+/* Returns true if the communicator is still being created. There is nothing to abort yet: the job that creates it then
+ * ends it, and frees the object. */
 static bool drop(ncclComm_t comm)
 {
     bool dropped;
@@ -342,9 +343,9 @@ ncclResult_t pncclCommAbort(ncclComm_t comm)
     if (drop(comm))
         return ncclSuccess;
     if (comm->rondo) {
-        bool rests = at_rest(comm); /* then no other rank hears of it, as with NCCL, but one that waits for this one */
+        bool rests = at_rest(comm); /* then, as with NCCL, only ranks that wait for this one learn of the abort */
         if (!rests)
-            (void)rondo_comm_revoke(comm->rondo); /* whoever is inside leaves, and then leaves this library too */
+            (void)rondo_comm_revoke(comm->rondo); /* threads that are inside operations return */
         nc_comm_wait(comm);
         nc_registration_end_all(comm);
         nc_bounce_free_all(comm);

@@ -1,6 +1,6 @@
-/* ncclConfig_t, from any caller: of 2.14, whose config ends after `blocking`, to 2.30, whose has fields that this
- * header does not name. A field counts if the caller's struct reaches it and the caller's version knows it: by the size
- * alone, padding at an old struct's end would be taken for a field.
+/* Reads ncclConfig_t of callers from version 2.14, whose config ends after `blocking`, to 2.30, whose config has fields
+ * that this header does not name. A field is read if the caller's struct is long enough and the caller's version has
+ * it: by the length alone, padding at the end of an old struct would be taken for a field.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 typedef struct field {
     const char *name;
     size_t offset;
-    unsigned since; /* NCCL_VERSION that has it first */
+    unsigned since; /* the first NCCL_VERSION that has it */
     int least, most;
 } field_t;
 
 #define AT(field) offsetof(ncclConfig_t, field)
-/* Where the fields after 2.28's lie; the struct's own end is padded. */
+/* The offsets of fields that came after 2.28. They do not follow from the struct's size, because its end is padded. */
 #define AFTER(n) (offsetof(ncclConfig_t, nvlinkCentricSched) + (size_t)(n) * sizeof(int))
 
 static const field_t fields[] = {
@@ -79,7 +79,7 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
 
     if (inherited)
         new = *inherited;
-    new.name[0] = '\0'; /* a name is one communicator's own */
+    new.name[0] = '\0'; /* a name is not inherited */
     if (given) {
         if (given->magic != NCCL_API_MAGIC || given->size < offsetof(ncclConfig_t, blocking))
             return nc_error(NULL, ncclInvalidArgument, "%s: initialise the config with NCCL_CONFIG_INITIALIZER", call);

@@ -1,4 +1,4 @@
-/* Communicators from communicators: split and shrink. */
+/* Creates communicators from existing ones: split and shrink. */
 #include <stdlib.h>
 #include <string.h>
 

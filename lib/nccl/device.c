@@ -1,8 +1,8 @@
-/* What must be asked of CUDA itself: which device the calling thread is on, how many there are, and memory for
- * ncclMemAlloc. The driver's library is looked up when it is first needed, so that this one loads where there is none;
- * the program's own CUDA runtime shares the driver's current context with it.
+/* Queries to CUDA's driver: the device of the calling thread, the number of devices, and memory for ncclMemAlloc. The
+ * driver's library is loaded when it is first needed, so that this library loads on machines without it. The program's
+ * own CUDA runtime shares the driver's current context.
  *
- * On the host, memory of ncclMemAlloc is whole pages, whose length a list remembers: ncclMemFree has no communicator
+ * On the host, ncclMemAlloc returns whole pages. A list remembers their length, because ncclMemFree has no communicator
  * that could know it.
  */
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 
 #include "nccl/shim.h"
 
-#define CUDA_INVALID_CONTEXT 201 /* no context is current: the runtime's device 0 */
+#define CUDA_INVALID_CONTEXT 201 /* no context is current: the runtime would use device 0 */
 
 typedef int (*init_fn)(unsigned flags);
 typedef int (*get_int_fn)(int *value);
@@ -30,7 +30,7 @@ static struct {
     alloc_fn alloc;
     free_fn free;
     error_fn error;
-    int code; /* of cuInit; -1: no library */
+    int code; /* the result of cuInit; -1: there is no library */
 } cuda;
 static pthread_once_t cuda_once = PTHREAD_ONCE_INIT;
 
@@ -76,7 +76,7 @@ static ncclResult_t need(const char *call)
                     call);
 }
 
-/* False: the answer is known without CUDA, or there is none; *result is the call's. */
+/* Returns false if CUDA need not be asked, or cannot be; *result is then the result of the call. */
 static bool asks_cuda(const char *call, ncclResult_t *result)
 {
     *result = nc_settings_host() ? ncclSuccess : need(call);
@@ -97,14 +97,15 @@ ncclResult_t nc_device_current(int *device, const char *call)
     return code == 0 || code == CUDA_INVALID_CONTEXT ? ncclSuccess : failed(call, "cuCtxGetDevice", code);
 }
 
-/* Else what rondo does on the device would end by going back to the thread's first one, device 0, and CUDA makes a
- * context there for whoever goes there: hundreds of megabytes on a GPU that the process may have nothing to do with. */
+/* Makes the primary context of the device current in a thread of this library. Without it, rondo's functions would
+ * return to the thread's first device, which is device 0, and CUDA would create a context there: hundreds of megabytes
+ * on a GPU that the process may not use at all. */
 void nc_device_enter(int device)
 {
     void *context;
 
     if (device != RONDO_DEVICE_HOST && cuda.code == 0 && cuda.context_retain(&context, device) == 0)
-        (void)cuda.context_set(context); /* kept, as the CUDA runtime keeps it; rondo says what is wrong */
+        (void)cuda.context_set(context); /* never released, as in the CUDA runtime; rondo reports errors */
 }
 
 ncclResult_t nc_device_count(int *count, const char *call)
@@ -169,8 +170,9 @@ static ncclResult_t pages_free(void *buffer)
     return ncclSuccess;
 }
 
-/* Memory that peers can map, as cudaMalloc's is: its context is the device's primary one. Whole pages of the device, as
- * NCCL has it: less would share a page with others, and begin where no window may. */
+/* Allocates memory that peers can map, as cudaMalloc does: in the device's primary context. As in NCCL, it is whole
+ * pages of the device, because shorter memory would share a page with other allocations and might begin where no window
+ * may. */
 static ncclResult_t cuda_alloc(void **buffer, size_t bytes)
 {
     const size_t page = (size_t)2 << 20;

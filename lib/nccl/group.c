@@ -1,10 +1,10 @@
-/* Groups, and who does the work. A call becomes data (nc_op_t, nc_job_t) and a batch is what belongs together: one
- * call, or all of a group. A batch runs at once on the caller's thread; or, where one of its communicators does not
- * block, on a thread of its own, behind the caller's back. Jobs (creation, split, shrink, finalize, windows) go before
- * operations; where there are several, each gets a thread, because each may wait for the others.
+/* Groups, and the threads that run calls. A call is recorded as data (nc_op_t, nc_job_t), and a batch is one call, or
+ * all calls of a group. A batch runs at once on the caller's thread, or, if one of its communicators is nonblocking, on
+ * a background thread of its own. Jobs (creation, split, shrink, finalize, windows) run before operations. If there are
+ * several, each gets a thread, because each may wait for the others.
  *
- * A thread a batch, and none that stays: a communicator that does not block has one call under way at a time, and the
- * next is refused until that is over.
+ * There is no permanent thread: a nonblocking communicator has one call under way at a time, and the next call is
+ * refused until that one is complete.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ typedef struct batch {
     nc_op_t *ops;
     size_t nops, room;
     nc_job_t *jobs, *last;
-    ncclResult_t result; /* of the first call that was wrong */
+    ncclResult_t result; /* of the first call that failed */
     int background;
 } batch_t;
 
@@ -70,7 +70,7 @@ static ncclResult_t op_now(nc_op_t *op)
     return result;
 }
 
-/* Every operation to rondo, in a group that is open there; the first error. */
+/* Passes every operation to rondo, in which a group is open. Returns the first error. */
 static ncclResult_t ops_hand_on(batch_t *b)
 {
     ncclResult_t result = ncclSuccess;
@@ -83,7 +83,7 @@ static ncclResult_t ops_hand_on(batch_t *b)
     return result;
 }
 
-/* Each communicator's own error, for ncclGetLastError. */
+/* Sets each communicator's own error, for ncclGetLastError. */
 static void errors_note(batch_t *b)
 {
     for (size_t i = 0; i < b->nops; i++) {
@@ -94,7 +94,7 @@ static void errors_note(batch_t *b)
     }
 }
 
-/* All of them in one group of rondo's, which refuses it whole if it refuses one. */
+/* Runs all operations in one group of rondo's, which fails as a whole if rondo refuses one of them. */
 static ncclResult_t ops_run(batch_t *b)
 {
     ncclResult_t result, ended;
@@ -124,7 +124,7 @@ static void *job_thread(void *arg)
     return NULL;
 }
 
-/* The program's signal handlers run on its own threads, not on these. */
+/* Starts a thread in which all signals are blocked, because the program's handlers shall run on its own threads. */
 static int thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
     sigset_t all, before;
@@ -163,8 +163,8 @@ static void job_free(nc_job_t *job)
     free(job);
 }
 
-/* What was made, or not, becomes visible. A caller who does not wait keeps the object of what could not be made, to ask
- * it why; a caller who waited, or has aborted it, does not. */
+/* Publishes the result of a job. If a communicator could not be created, a caller that does not wait keeps the object,
+ * to query its error; a caller that has waited, or has aborted it, does not. */
 static void job_settle(nc_job_t *j, int background)
 {
     ncclComm_t comm = j->comm;
@@ -174,7 +174,7 @@ static void job_settle(nc_job_t *j, int background)
         atomic_store(&comm->result, (int)j->result);
     else if (!comm && background && j->result != ncclSuccess)
         atomic_store(&j->parent->result, (int)j->result);
-    pthread_mutex_lock(&nc_lock); /* both at once, as nc_comm_busy sees it: callers wait for either and use both */
+    pthread_mutex_lock(&nc_lock); /* nc_comm_busy sees both changes at once: callers wait for either and use both */
     if (comm) {
         dropped = comm->dropped;
         atomic_fetch_sub(&comm->busy, 1);
@@ -202,7 +202,7 @@ static void batch_free(batch_t *b)
     memset(b, 0, sizeof *b);
 }
 
-/* Forgets what was never begun. */
+/* Frees a batch that has not begun. */
 static void batch_drop(batch_t *b)
 {
     for (nc_job_t *j = b->jobs; j; j = j->next) {
@@ -222,7 +222,7 @@ static void batch_mark(batch_t *b, int by)
         atomic_fetch_add(b->background ? &b->ops[i].comm->busy : &b->ops[i].comm->inside, by);
 }
 
-/* Has another thread begun to abort one of the communicators, before this batch was marked? */
+/* Returns an error if another thread had begun to abort one of the communicators before this batch was marked. */
 static ncclResult_t batch_ending(const batch_t *b)
 {
     for (size_t i = 0; i < b->nops; i++) {
@@ -263,7 +263,7 @@ static void *batch_thread(void *arg)
     return NULL;
 }
 
-/* `b` is taken over. */
+/* Takes ownership of `b`. */
 static ncclResult_t batch_begin(batch_t *b)
 {
     batch_t *own;
@@ -287,7 +287,7 @@ static ncclResult_t batch_begin(batch_t *b)
         *own = *b;
     if (!own || thread_start(&thread, batch_thread, own) != 0) {
         free(own);
-        b->background = 0; /* no thread: the caller waits after all */
+        b->background = 0; /* no thread could be started, so the caller waits after all */
         return batch_run(b);
     }
     pthread_detach(thread);
@@ -355,7 +355,7 @@ ncclResult_t pncclGroupStart(void)
 }
 NC_TWIN(GroupStart);
 
-/* The outermost end: what was recorded, out of the thread's hands. True: there is something to do. */
+/* Ends a group. At the outermost end it moves the thread's batch to `b`, and returns true if that has to run. */
 static bool take(batch_t *b, ncclResult_t *result, const char *call)
 {
     *result = ncclSuccess;
@@ -383,7 +383,7 @@ ncclResult_t pncclGroupEnd(void)
 }
 NC_TWIN(GroupEnd);
 
-/* What the group would take, by rondo's cost model; then all of it is forgotten. */
+/* Sets *us to the time that rondo's cost model predicts for the group, and drops the group. */
 static ncclResult_t simulate(batch_t *b, double *us)
 {
     ncclResult_t result, ended;
@@ -391,7 +391,7 @@ static ncclResult_t simulate(batch_t *b, double *us)
     (void)rondo_group_start();
     result = ops_hand_on(b);
     ended = nc_result(NULL, NULL, rondo_group_estimate(us));
-    if (ended == ncclInvalidUsage) /* within a group of rondo's own, which cannot be closed here */
+    if (ended == ncclInvalidUsage) /* the program has a group of rondo open, which must not be closed here */
         (void)rondo_group_end();
     batch_drop(b);
     return result != ncclSuccess ? result : ended;

@@ -1,5 +1,6 @@
-/* What libnccl.so.2 exports beyond nccl.h: functions of NCCL's device-side headers and of versions after 2.28. Their
- * structures are the callers'; the ones that are read or written here end where this library's knowledge ends.
+/* Functions that libnccl.so.2 exports beyond those of nccl.h: they belong to NCCL's device-side headers and to versions
+ * after 2.28. Callers define their structures; those that are read or written here have only the fields that this
+ * library knows.
  */
 #ifndef RD_NCCL_LATER_H
 #define RD_NCCL_LATER_H
@@ -10,7 +11,7 @@
 
 #pragma GCC visibility push(default)
 
-/* A team: `rank` of `nRanks` ranks, `stride` apart in the communicator. */
+/* A team: this is rank `rank` of `nRanks` ranks, which are `stride` apart in the communicator. */
 typedef struct ncclTeam {
     int nRanks, rank, stride;
 } ncclTeam_t;
@@ -25,8 +26,8 @@ typedef struct ncclCommProperties {
     int nvmlDev;
     bool deviceApiSupport;
     bool multimemSupport;
-    int ginType; /* 0: none */
-    /* After 2.29.3: */
+    int ginType; /* 0: there is none */
+    /* Fields of versions after 2.29.3: */
     int nLsaTeams;
     bool hostRmaSupport;
     int railedGinType;
@@ -41,8 +42,7 @@ int pncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank);
 
 ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
 
-/* All of the following refuse, so that their arguments are of no interest; the calling convention lets the caller pass
- * what it likes. */
+/* All of the following fail without reading their arguments. The calling convention lets the caller pass any. */
 ncclResult_t pncclCommGetUniqueId(void);
 ncclResult_t pncclCommGrow(void);
 ncclResult_t pncclCommSuspend(void);

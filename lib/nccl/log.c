@@ -1,6 +1,6 @@
-/* Lines and sentences. Lines look as NCCL's do (host:pid:thread NCCL INFO ...), because scripts look for them, and go
- * where NCCL's go: to NCCL_DEBUG_FILE or standard output; errors without an NCCL_DEBUG go to standard error, where
- * rondo says its own. A line leaves by one write(2).
+/* Log lines and error messages. Lines have NCCL's format (host:pid:thread NCCL INFO ...), because scripts search for
+ * it. As in NCCL, they go to NCCL_DEBUG_FILE or to standard output. If NCCL_DEBUG is not set, errors go to standard
+ * error, as rondo's own do. A line is written by one write(2).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "nccl/shim.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all of the following, and every comm->error */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the following and every comm->error */
 static char last_error[512];
 static int ready, level, asked, version_said, out_fd = -1;
 static unsigned subsystems;
@@ -35,7 +35,7 @@ static int level_parse(const char *text)
     return -1;
 }
 
-/* "INIT,ENV" or "^COLL": what is not named here (NCCL has more of them) changes nothing. */
+/* Parses a list such as "INIT,ENV" or "^COLL". Subsystems of NCCL that are not named here have no effect. */
 static unsigned subsystems_parse(const char *text)
 {
     static const char *const names[] = {"INIT", "COLL", "ENV", "REG"};
@@ -53,7 +53,7 @@ static unsigned subsystems_parse(const char *text)
     return exclude ? ~mask : mask;
 }
 
-/* NCCL's pattern: %h the host, %p the process. */
+/* Expands NCCL's pattern: %h is the host, %p the process. */
 static void file_open(const char *pattern)
 {
     char name[512];

@@ -1,6 +1,7 @@
-/* Memory, registrations and windows. NCCL's registration is local, rondo's is collective: so the one is only recorded
- * here, and a symmetric window, which is collective in NCCL too, is what becomes a registration of rondo's: a caller
- * promises to use it at the same offset on all ranks, so RONDO_CUDA_COPY needs no other word (rondo_comm_windows).
+/* Memory, registrations and windows. NCCL's registration is local and rondo's is collective, so a registration is only
+ * recorded here. A symmetric window, which is collective in NCCL as well, becomes a registration of rondo. A caller
+ * promises to use it at the same offset on all ranks, which is the condition that RONDO_CUDA_COPY needs
+ * (rondo_comm_windows).
  */
 #include <stdlib.h>
 
@@ -46,7 +47,8 @@ static nc_registration_t *add(ncclComm_t comm, void *buffer, size_t bytes, int w
     return made;
 }
 
-/* `take`: out of the list. NULL: it is no registration (window) of this communicator. */
+/* Finds a registration or window and, with `take`, removes it from the list. Returns NULL if it is none of this
+ * communicator. */
 static nc_registration_t *find(ncclComm_t comm, const void *handle, int window, int take)
 {
     nc_registration_t *found = NULL;
@@ -108,7 +110,7 @@ ncclResult_t pncclCommDeregister(const ncclComm_t comm, void *handle)
     if (result != ncclSuccess)
         return result;
     if ((gone = find(comm, handle, 0, 1)) == NULL && find(comm, handle, 1, 0) != NULL)
-        return pncclCommWindowDeregister(comm, handle); /* before an abort PyTorch hands all it has to this function */
+        return pncclCommWindowDeregister(comm, handle); /* PyTorch passes windows, too, before an abort */
     if (!gone)
         return nc_error(comm, ncclInvalidArgument, "%s: handle is not from ncclCommRegister of this communicator",
                         call);
@@ -153,7 +155,8 @@ ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, n
                         "%s: winFlags is %#x: NCCL_WIN_COLL_SYMMETRIC (1) is known, and "
                         "NCCL_WIN_STRICT_ORDERING (2)",
                         call, (unsigned)winFlags);
-    /* Also with config.blocking = 0 it is done when it returns: PyTorch takes ncclInProgress for an error here. */
+    /* The call completes before it returns, also with config.blocking = 0, because PyTorch takes ncclInProgress for an
+     * error here. */
     const nc_job_t job = {.run = window_register,
                           .call = call,
                           .comm = comm,

@@ -1,5 +1,5 @@
-/* The operations: each entry names what it wants, submit() checks it as far as that is possible before the group ends
- * (rondo checks the rest), nc_op_run() hands it to rondo.
+/* The operations: each entry describes its operation, submit() checks it as far as possible before the group ends
+ * (rondo checks the rest), and nc_op_run() passes it to rondo.
  */
 #include "nccl/shim.h"
 
@@ -39,12 +39,12 @@ int nc_builtin_op(ncclRedOp_t op, rondo_op_t *to)
     return 0;
 }
 
-/* Who reads `send` and writes `recv`: nobody, the root alone, all. */
+/* The ranks that read `send` and write `recv`: none, the root, or all. */
 typedef enum { NOBODY, ROOT, ALL } log_ctx_t;
 
 static const struct {
     const char *call;
-    int reduces, rooted; /* rooted: a root or a peer */
+    int reduces, rooted; /* rooted: it has a root or a peer */
     log_ctx_t sends, receives;
 } shapes[] = {
     [NC_ALLREDUCE] = {"ncclAllReduce", 1, 0, ALL, ALL},  [NC_REDUCE] = {"ncclReduce", 1, 1, ALL, ROOT},

@@ -1,5 +1,5 @@
-/* What a communicator says of the device-side API: that there is none. Programs ask this before they use it. A team is
- * a set of ranks whose memory kernels reach by load and store: each rank is alone in its own.
+/* Queries about the device-side API, which programs make before they use it: rondo has none. A team is a set of ranks
+ * whose memory kernels reach by load and store, so each rank has a team of its own.
  */
 #include "nccl/later.h"
 #include "nccl/shim.h"
@@ -29,7 +29,7 @@ ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *pro
 }
 NC_TWIN(CommQueryProperties);
 
-/* They cannot return an error: an invalid communicator has teams of no ranks. */
+/* These functions cannot return an error, so the teams of an invalid communicator have no ranks. */
 static ncclTeam_t team(ncclComm_t comm, const char *call, int alone)
 {
     if (nc_comm_ready(comm, call) != ncclSuccess)
@@ -55,7 +55,7 @@ ncclTeam_t pncclTeamRail(ncclComm_t comm)
 }
 NC_TWIN(TeamRail);
 
-/* The number in the communicator (in the own team of one) of rank `rank` of a team that this rank belongs to. */
+/* These two convert a rank of a team to one of the communicator, and to one of this rank's team of one. */
 int pncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t of, int rank)
 {
     return nc_comm_ready(comm, "ncclTeamRankToWorld") == ncclSuccess ? comm->rank + (rank - of.rank) * of.stride : -1;

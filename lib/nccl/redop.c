@@ -1,6 +1,6 @@
-/* User-made operators. NCCL lets an op be destroyed as soon as the last call that names it has returned, also while
- * that call is only recorded in a group or runs behind the caller's back: so calls count as users, and the last one
- * frees it. A device scalar is read when the operation runs; on the host that is when rondo is called.
+/* User-defined operators. In NCCL an op may be destroyed as soon as the last call that names it has returned, also
+ * while that call is only recorded in a group or runs in the background. So each call is counted as a user of the op,
+ * and the last one frees it. A device scalar is read when the operation runs; on the host that is when rondo is called.
  */
 #include <stdlib.h>
 
@@ -8,11 +8,11 @@
 
 typedef struct nc_user_op {
     struct nc_user_op *next;
-    int number; /* the ncclRedOp_t; 0: destroyed, and kept by its users */
+    int number; /* the ncclRedOp_t; 0: the op has been destroyed, and only its users keep it */
     int users;
     rondo_type_t type;
-    rondo_op_t op;      /* of rondo */
-    const void *scalar; /* not NULL: a host communicator's device scalar; `op` is made for each run */
+    rondo_op_t op;      /* rondo's op */
+    const void *scalar; /* not NULL: the device scalar of a host communicator; `op` is created for each run */
 } nc_user_op_t;
 
 static _Atomic unsigned last_number;
@@ -75,7 +75,7 @@ void nc_user_op_free_all(ncclComm_t comm)
     while (comm->ops) {
         nc_user_op_t *gone = comm->ops;
         comm->ops = gone->next;
-        free(gone); /* rondo's own went with its communicator */
+        free(gone); /* rondo's op has ended with its communicator */
     }
 }
 
@@ -109,7 +109,7 @@ ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTy
         return result;
     }
     pthread_mutex_lock(&nc_lock);
-    do /* numbers come round again after two thousand millions */
+    do /* numbers wrap around after 2^31 ops */
         made->number = ncclNumOps + (int)(atomic_fetch_add(&last_number, 1) % 0x70000000);
     while (find(comm, made->number));
     made->next = comm->ops;

@@ -1,5 +1,5 @@
-/* Functions that are exported because one missing symbol stops a whole program from loading, and that do nothing: each
- * says so, with the reason that table.c gives.
+/* Functions that fail. They are exported because a single missing symbol keeps a whole program from loading. Each logs
+ * that it is not supported, with the reason from table.c.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* NCCL_ variables of a job's script, handed on to rondo by rondo_setting_set: a RONDO_ variable in the environment
- * takes precedence. Read once a process, at the first call that needs them. What cannot be translated is named once at
- * NCCL_DEBUG=INFO, never an error: a script written for NCCL must not fail here for a word that rondo does not have.
+/* Passes NCCL_ variables to rondo, by rondo_setting_set; a RONDO_ variable in the environment takes precedence. They
+ * are read once in a process, at the first call that needs them. Values that cannot be translated are logged once at
+ * NCCL_DEBUG=INFO and are never an error: a script written for NCCL must not fail because rondo lacks a setting.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -19,7 +19,7 @@
 
 static struct {
     int host, blocking, has_blocking;
-    const char *proto; /* of RONDO_PROTO; NULL: none was asked for */
+    const char *proto; /* the value for RONDO_PROTO; NULL: none was requested */
 } settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -63,11 +63,11 @@ static void debug(const char *text)
 
 static void debug_file(const char *text)
 {
-    if (variable("DEBUG")) /* as in NCCL, where without it the file is not opened */
+    if (variable("DEBUG")) /* as in NCCL, which does not open the file without it */
         hand_on("DEBUG_FILE", "RONDO_DEBUG_FILE", text);
 }
 
-/* NCCL's list: beginnings of names; "=" before it: whole names; "^" before all: those that are not named. */
+/* Matches NCCL's list of prefixes of names; after "=" it has whole names, and "^" before all excludes those it has. */
 static bool name_fits(const char *name, const char *list)
 {
     int exclude = *list == '^', exact, found = 0;
@@ -82,7 +82,7 @@ static bool name_fits(const char *name, const char *list)
     return exclude ? !found : found;
 }
 
-/* The first address that fits, as text; an IPv4 one before an IPv6 one. 0: none. */
+/* Writes the first address that matches as text, and prefers IPv4 to IPv6. Returns 0 if there is none. */
 static int address_find(const char *names, int family, char text[VALUE_BYTES])
 {
     struct ifaddrs *all;
@@ -126,7 +126,7 @@ static void interface(void)
         not_taken(name, variable(name), "no interface that is up fits");
 }
 
-/* NCCL's operations that choose an algorithm. */
+/* The operations for which NCCL chooses an algorithm. */
 static const struct {
     const char *nccl, *rondo;
 } operations[] = {
@@ -135,7 +135,7 @@ static const struct {
 };
 #define NOPERATIONS (sizeof operations / sizeof operations[0])
 
-/* The protocol that all operations go by, or NULL. */
+/* Returns the protocol that all operations are to use, or NULL. */
 static const char *proto_forced(void)
 {
     const char *own = getenv("RONDO_PROTO");
@@ -143,7 +143,8 @@ static const char *proto_forced(void)
     return own && *own ? own : settings.proto;
 }
 
-/* The first of a list that the operation has, and that goes by the protocol; "^" excludes, which rondo cannot. */
+/* Returns the first algorithm of a list that has the operation and the protocol. A list with "^" excludes algorithms,
+ * which rondo cannot do. */
 static const char *algo_first(size_t operation, const char *list, size_t length)
 {
     for (const char *p = list; p < list + length && *list != '^'; p += strcspn(p, ",;") + 1) {
@@ -155,7 +156,8 @@ static const char *algo_first(size_t operation, const char *list, size_t length)
     return NULL;
 }
 
-/* "Ring,Tree" or "ring;allreduce:tree;broadcast:ring": a list of its own goes before the common one. */
+/* Parses "Ring,Tree" or "ring;allreduce:tree;broadcast:ring": an operation's own list takes precedence over the common
+ * one. */
 static void algo(const char *text)
 {
     char value[VALUE_BYTES] = "";
@@ -182,7 +184,7 @@ static void algo(const char *text)
         not_taken("ALGO", text, "rondo can force Ring, Tree and PAT, on GPUs Ring alone by Simple, and exclude none");
 }
 
-/* What serves operations of every length and type. */
+/* Takes a protocol that serves operations of every length and type. */
 static void proto(const char *text)
 {
     if (strcasecmp(text, "Simple") == 0)
@@ -224,7 +226,7 @@ static void blocking(const char *text)
         not_taken("COMM_BLOCKING", text, "it must be 0 or 1");
 }
 
-/* Every NCCL_ name of the environment that steers nothing. */
+/* Logs every NCCL_ variable of the environment that has no effect. */
 static void name_others(void)
 {
     extern char **environ;
@@ -245,8 +247,8 @@ static void name_others(void)
     }
 }
 
-/* NCCL waits for late ranks without end, and programs come late: PyTorch makes a communicator at the first call, when
- * another rank may still read its data. The same patience as PyTorch's own for this. */
+/* The timeout of creation, which is as long as PyTorch's own. NCCL waits for late ranks without a limit, and ranks are
+ * late: PyTorch creates a communicator at the first call, when another rank may still be reading its data. */
 static void patience(void)
 {
     const char *own = getenv("RONDO_CREATE_TIMEOUT_MS");

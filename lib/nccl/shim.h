@@ -1,16 +1,15 @@
-/* What the files of libnccl.so.2 share. The library is a client of librondo: it sees rondo.h and
- * core/binding.h and nothing behind them, so that one process may call rondo as NCCL and by its own name, and both are
- * the same librondo.
+/* Declarations that the files of libnccl.so.2 share. The library is a client of librondo: it includes only rondo.h and
+ * core/binding.h. So one process may call rondo both as NCCL and by its own name, and both are the same librondo.
  *
  *     entry points      operations.c  communicators.c  derive.c  memory.c  redop.c  refused.c
  *           |  nc_op_t, nc_job_t: one call as data
  *           v
- *     groups            group.c       at once; at the end of the group; or behind the caller's back (blocking = 0)
+ *     groups            group.c       at once; at the end of the group; or in the background (blocking = 0)
  *           |
  *           v
  *     rondo.h
  *
- * Names within begin with nc_.
+ * Internal names begin with nc_.
  */
 #ifndef RD_NCCL_SHIM_H
 #define RD_NCCL_SHIM_H
@@ -23,39 +22,39 @@
 
 #include "nccl/nccl.h"
 
-/* After each definition of pncclX: the weak name that programs call. */
+/* Follows each definition of pncclX and makes ncclX, the weak name that programs call. */
 #define NC_TWIN(name)                                                                                                  \
     extern __typeof__(pnccl##name) nccl##name __attribute__((weak, visibility("default"), alias("pnccl" #name)))
 
-/* ---- what is said ---- (log.c) */
+/* ---- log lines and errors ---- (log.c) */
 
 typedef enum { NC_LOG_NONE, NC_LOG_VERSION, NC_LOG_WARN, NC_LOG_INFO, NC_LOG_TRACE } nc_log_level_t;
 typedef enum { NC_SUBSYS_INIT = 1, NC_SUBSYS_COLL = 2, NC_SUBSYS_ENV = 4, NC_SUBSYS_REG = 8 } nc_subsys_t;
 
 void nc_log(nc_subsys_t subsys, const char *format, ...) __attribute__((format(printf, 2, 3))); /* at INFO */
 void nc_log_version(void);                                                                      /* once a process */
-/* Records the sentence for ncclGetLastError, says it, and returns `code`; within a group the group fails. `comm` may be
+/* Logs the message, records it for ncclGetLastError, and returns `code`. In a group, the group fails. `comm` may be
  * NULL. */
 ncclResult_t nc_error(ncclComm_t comm, ncclResult_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* What rondo answered, which has said its sentence itself: recorded, and translated. */
+/* Translates rondo's result and records its message, which rondo has logged itself. */
 ncclResult_t nc_result(ncclComm_t comm, rondo_comm_t of, rondo_result_t result);
 
 /* ---- settings ---- (settings.c) */
 
 void nc_settings(void);           /* hands NCCL_* on to rondo, once a process; before anything else is asked of rondo */
 bool nc_settings_host(void);      /* RONDO_NCCL_HOST=1 */
-bool nc_settings_blocking(int *); /* NCCL_COMM_BLOCKING: is it set? */
+bool nc_settings_blocking(int *); /* returns true if NCCL_COMM_BLOCKING is set */
 
 /* ---- configs ---- (config.c) */
 
 #define NC_NAME_BYTES 64
 typedef struct nc_config {
     int blocking;
-    char name[NC_NAME_BYTES]; /* "": none */
+    char name[NC_NAME_BYTES]; /* "": it has none */
 } nc_config_t;
 
-/* `given` NULL: `inherited`; both NULL: defaults. */
+/* If `given` is NULL, `inherited` is used; if that is NULL, too, the defaults are. */
 ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, const nc_config_t *inherited,
                             const char *call);
 
@@ -63,7 +62,7 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
 
 ncclResult_t nc_device_current(int *device, const char *call); /* RONDO_DEVICE_HOST, or the caller's CUDA device */
 ncclResult_t nc_device_count(int *count, const char *call);
-void nc_device_enter(int device); /* a thread of this library's own: its current device from now on */
+void nc_device_enter(int device); /* sets the current device of a thread of this library */
 ncclResult_t nc_device_alloc(void **buffer, size_t bytes);
 ncclResult_t nc_device_free(void *buffer);
 
@@ -71,38 +70,39 @@ ncclResult_t nc_device_free(void *buffer);
 
 #define NC_ALIVE 0x6e63636c436f6d6du
 
-/* A call on a communicator may be under way in three places, which abort and destroy must tell apart:
- *   inside   a thread is in an operation that it waits for;
- *   busy     a job, or an operation behind the caller's back (blocking = 0);
- *   neither  it is only recorded in an open group, which is the recording thread's affair. */
+/* A call on a communicator may be in three states, which abort and destroy distinguish:
+ *   inside   a thread runs an operation and waits for it;
+ *   busy     a job, or an operation in the background (blocking = 0), is under way;
+ *   neither  the call is only recorded in an open group, which belongs to the thread that records it. */
 struct ncclComm {
     _Atomic uint64_t alive;
-    rondo_comm_t rondo; /* NULL until it is made, and after it could not be */
+    rondo_comm_t rondo; /* NULL until it is created, and if that has failed */
     int rank, nranks, device;
     nc_config_t config;
     _Atomic int inside, busy;
-    _Atomic int ending; /* set before an abort looks at those two; looked at after either was raised */
-    _Atomic int result; /* ncclResult_t of what failed behind the caller's back; stays */
-    int dropped;        /* aborted while it was being made: the job frees it (nc_lock) */
+    _Atomic int ending; /* set before an abort reads `inside` and `busy`; read after either was incremented */
+    _Atomic int result; /* ncclResult_t of the first failure in the background, which stays */
+    int dropped;        /* it was aborted while it was being created, so the job frees it (nc_lock) */
     _Atomic int revoked, finalized;
     struct nc_user_op *ops;
     struct nc_registration *registrations;
     struct nc_bounce *asides;
-    char error[512]; /* ncclGetLastError */
+    char error[512]; /* for ncclGetLastError */
 };
 
-/* Whether a job's communicator is made or dropped is decided by one side only. */
+/* Under this lock either the job publishes its communicator, or an abort drops it. */
 extern pthread_mutex_t nc_lock;
 
-/* A communicator; and one that an operation may be called on. The sentence names the call. */
+/* Check that the communicator exists, and that an operation may be called on it. Errors name `call`. */
 ncclResult_t nc_comm_valid(ncclComm_t comm, const char *call);
 ncclResult_t nc_comm_ready(ncclComm_t comm, const char *call);
-bool nc_comm_busy(ncclComm_t comm); /* something is under way behind the caller's back */
+bool nc_comm_busy(ncclComm_t comm); /* returns true if something is under way in the background */
 ncclComm_t nc_comm_new(int rank, int nranks, int device, const nc_config_t *config);
-/* rondo's has been made, or NULL: it could not be. Whoever aborted it in between is obeyed. */
+/* Called when rondo's communicator has been created, or NULL if that failed. If the object has been aborted in the
+ * meantime, this ends the communicator. */
 ncclResult_t nc_comm_made(ncclComm_t comm, rondo_comm_t rondo, const char *call, ncclResult_t result);
-void nc_comm_free(ncclComm_t comm); /* the object; rondo's is gone */
-void nc_comm_wait(ncclComm_t comm); /* until it is neither inside nor busy */
+void nc_comm_free(ncclComm_t comm); /* frees the object, when rondo's communicator has ended */
+void nc_comm_wait(ncclComm_t comm); /* waits until it is neither inside nor busy */
 rondo_config_t nc_comm_config(ncclComm_t comm);
 ncclResult_t nc_comm_revoke(ncclComm_t comm);
 
@@ -126,25 +126,25 @@ typedef struct nc_op {
     nc_what_t what;
     rondo_type_t type;
     rondo_op_t op;
-    struct nc_user_op *user_op; /* NULL: `op` */
-    int root;                   /* or peer */
+    struct nc_user_op *user_op; /* NULL: `op` is used */
+    int root;                   /* or the peer */
     const void *send;
     void *recv;
     size_t count;
     ncclComm_t comm;
     rondo_stream_t stream;
-    struct nc_bounce *bounce; /* of an alltoall in place; NULL: none */
+    struct nc_bounce *bounce; /* of an alltoall in place; NULL: it needs none */
 } nc_op_t;
 
-/* What is not an operation and may wait for other ranks: each runs on a thread of its own where there are several. */
+/* A call that is not an operation and may wait for other ranks. If there are several, each has a thread of its own. */
 typedef struct nc_job {
     struct nc_job *next;
     ncclResult_t (*run)(struct nc_job *job);
-    int creates; /* `comm` is new: freed where it cannot be made for a caller who waits */
+    int creates; /* `comm` is new, and is freed if its creation fails and the caller waits */
     const char *call;
-    ncclComm_t comm;     /* that is made, or acted on; NULL: a split into no color */
-    ncclComm_t parent;   /* or NULL */
-    ncclComm_t *newcomm; /* of a creation: set to NULL where that fails */
+    ncclComm_t comm;     /* that is created or used; NULL: a split without a color */
+    ncclComm_t parent;   /* NULL: there is none */
+    ncclComm_t *newcomm; /* of a creation: set to NULL if it fails */
     int blocking;
     rondo_unique_id_t id;
     int number[2], *list; /* split: color, key; shrink: flags, entries of `list` */
@@ -157,34 +157,35 @@ typedef struct nc_job {
     int started;
 } nc_job_t;
 
-bool nc_group_has(ncclComm_t comm); /* the open group holds something of it */
+bool nc_group_has(ncclComm_t comm); /* returns true if the open group has a call on it */
 void nc_group_fail(ncclResult_t result);
-ncclResult_t nc_group_op(nc_op_t *op);          /* the caller has no more use for it */
-ncclResult_t nc_group_job(const nc_job_t *job); /* copied; `list` becomes the group's */
+ncclResult_t nc_group_op(nc_op_t *op);          /* takes ownership of what it refers to */
+ncclResult_t nc_group_job(const nc_job_t *job); /* copies the job and takes ownership of `list` */
 
 rondo_result_t nc_op_run(const nc_op_t *op); /* operations.c */
 
-/* ---- in place, where rondo is not ---- (bounce.c) */
+/* ---- operations in place that rondo does not have in place ---- (bounce.c) */
 
-/* Before nc_op_run and outside a group of rondo's: `send` may become a copy, kept until nc_bounce_release. */
+/* Called before nc_op_run and outside a group of rondo. It may replace `send` by a copy, which is kept until
+ * nc_bounce_release. */
 rondo_result_t nc_bounce_copy(nc_op_t *op);
 void nc_bounce_release(const nc_op_t *op);
-void nc_bounce_free_all(ncclComm_t comm); /* before rondo's communicator ends */
+void nc_bounce_free_all(ncclComm_t comm); /* called before rondo's communicator ends */
 
 /* ---- operators ---- (redop.c) */
 
-/* Finds the op for a call; it then has one user more, until nc_user_op_put. NULL: there is none. */
+/* Finds the op for a call and counts the call as a user, until nc_user_op_put. Returns NULL if there is none. */
 struct nc_user_op *nc_user_op_get(ncclComm_t comm, ncclRedOp_t op);
 void nc_user_op_put(ncclComm_t comm, struct nc_user_op *op);
-/* rondo's op for this run, which reads a device scalar now; given back by nc_user_op_end. */
+/* Sets rondo's op for this run, which reads a device scalar now; nc_user_op_end releases it. */
 rondo_result_t nc_user_op_begin(ncclComm_t comm, struct nc_user_op *op, rondo_op_t *number);
 void nc_user_op_end(ncclComm_t comm, struct nc_user_op *op, rondo_op_t number);
 void nc_user_op_free_all(ncclComm_t comm);
 
-void nc_registration_end_all(ncclComm_t comm); /* memory.c: those of rondo's, before its communicator ends */
+void nc_registration_end_all(ncclComm_t comm); /* memory.c: called before rondo's communicator ends */
 void nc_registration_free_all(ncclComm_t comm);
 
-int nc_type(ncclDataType_t type, rondo_type_t *to); /* operations.c: 0 or -1 */
+int nc_type(ncclDataType_t type, rondo_type_t *to); /* operations.c: returns 0, or -1 if there is no such type */
 int nc_builtin_op(ncclRedOp_t op, rondo_op_t *to);
 
 #endif

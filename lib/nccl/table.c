@@ -1,4 +1,4 @@
-/* See table.h. A function is listed once; its status is a promise that test/nccl checks. */
+/* The tables of table.h. Each function is listed once, and test/nccl checks its status. */
 #include "nccl/table.h"
 
 #include <stddef.h>

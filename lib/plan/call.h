@@ -21,7 +21,7 @@ typedef struct rd_call {
     rondo_stream_t stream; /* NULL on a host communicator */
     /* What the communicator adds for a CUDA one: */
     const rd_op_scalar_t *scalar; /* of an operator that the user has made; NULL: it is a built-in one */
-    int grouped;                  /* the call is inside a group, and runs at the group's end */
+    bool grouped;                 /* the call is inside a group, and runs at the group's end */
 } rd_call_t;
 
 /* A message, on a CUDA communicator. */
@@ -30,7 +30,7 @@ typedef struct rd_message {
     size_t bytes;
     int send, peer; /* send: nonzero, receive: 0; the peer may be this rank itself */
     rondo_stream_t stream;
-    int grouped;
+    bool grouped;
 } rd_message_t;
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "plan/candidates.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,14 +40,14 @@ rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll)
     return forced;
 }
 
-static int is_forced(const rd_forced_t *forced, const rd_algo_t *algo)
+static bool is_forced(const rd_forced_t *forced, const rd_algo_t *algo)
 {
     return forced->algo && strlen(algo->name) == forced->length &&
            memcmp(algo->name, forced->algo, forced->length) == 0;
 }
 
 /* Between GPUs messages have rules of their own for the use of slices, and copies have no protocol. */
-static int proto_allowed(const rd_executor_t *x, const rd_forced_t *forced, const rd_algo_t *algo, rd_proto_t proto)
+static bool proto_allowed(const rd_executor_t *x, const rd_forced_t *forced, const rd_algo_t *algo, rd_proto_t proto)
 {
     return !forced->proto[0] || (x->gpus && algo->device.kernel >= RD_KERNEL_MESSAGES) ||
            strcmp(forced->proto, rd_proto_name(proto)) == 0;
@@ -97,7 +98,7 @@ static void add_protos(const rd_executor_t *x, const void *limits, const rd_forc
 }
 
 /* The best comes first; equal ones keep the order of the table of algorithms, so that all ranks have the same order. */
-static int cheaper(const rd_choice_t *a, const rd_choice_t *b)
+static bool cheaper(const rd_choice_t *a, const rd_choice_t *b)
 {
     if (!a->excluded != !b->excluded)
         return !a->excluded;

@@ -17,7 +17,7 @@ typedef struct rd_choice {
     rd_proto_t proto;
     size_t slice;         /* most bytes of one message. Host: a multiple of 64, at most a slot */
     double us;            /* predicted time; 0 where excluded */
-    int wanted_name;      /* it serves only if RONDO_ALGO names it, never for its price */
+    bool wanted_name;     /* it serves only if RONDO_ALGO names it, never for its price */
     const char *excluded; /* NULL, or why it cannot serve */
 } rd_choice_t;
 
@@ -34,7 +34,7 @@ typedef struct rd_forced {
 } rd_forced_t;
 
 typedef struct rd_executor {
-    int gpus;        /* it runs the `device` entry of a card; 0: the card's entries for host memory */
+    bool gpus;       /* it runs the `device` entry of a card; 0: the card's entries for host memory */
     unsigned protos; /* the protocols that it has: bits 1u << rd_proto_t */
     /* Returns why the candidate cannot serve, or NULL if it can. */
     const char *(*excluded)(const void *limits, const rd_choice_t *choice);

@@ -17,9 +17,9 @@ typedef struct rd_choose_args {
     size_t bytes;
     size_t longest; /* v-operations whose counts all ranks know: bytes of the longest block; 0: blocks are alike */
     size_t type_size;
-    int root;     /* 0 where there is none */
-    int unforced; /* RONDO_ALGO and RONDO_PROTO do not apply to this operation */
-    int uneven;   /* not every rank knows all lengths (gatherv, scatterv, alltoallv): the choice then ignores `bytes` */
+    int root;      /* 0 where there is none */
+    bool unforced; /* RONDO_ALGO and RONDO_PROTO do not apply to this operation */
+    bool uneven; /* not every rank knows all lengths (gatherv, scatterv, alltoallv): the choice then ignores `bytes` */
     const rd_shape_t *shape;
     const rd_env_t *env;
     int local;                 /* ranks on the fullest node */
@@ -29,7 +29,7 @@ typedef struct rd_choose_args {
     size_t slot_bytes;
     size_t long_bytes; /* bytes of a slot between nodes; 0: as `slot_bytes` */
     int slots;         /* slots of a connection */
-    int cma;           /* ranks of a node may read each other's memory */
+    bool cma;          /* ranks of a node may read each other's memory */
 } rd_choose_args_t;
 
 /* Puts the cheapest candidate into `*best`. `all`, if not NULL, has room for *nall entries and gets every candidate,

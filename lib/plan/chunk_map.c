@@ -1,9 +1,10 @@
-/* The chunk map: where the chunks of an operation lie in the user's buffers. See chunk_map.h. */
+/* Makes the chunk map, which says where the chunks of an operation lie in the user's buffers. See chunk_map.h. */
 #include "plan/chunk_map.h"
 
 #include <stdlib.h>
 
-/* A part of a whole that is cut into `parts`: whole lines where that leaves no part empty that need not be. */
+/* Returns the bytes of a part of a vector of `total` bytes that is cut into `parts` parts. Parts are whole cache lines,
+ * unless parts would then be empty that need not be. */
 static size_t part_bytes(size_t total, int parts, size_t element)
 {
     size_t least = (total + (size_t)parts - 1) / (size_t)parts, line = RD_LINE > element ? RD_LINE : element;
@@ -74,19 +75,19 @@ rondo_result_t rd_map_tables(rd_plan_t *plan, const rd_tables_t *t, int n, rd_lo
     return RONDO_SUCCESS;
 }
 
-static int side_same(const rd_chunks_t *side, const size_t *counts, const size_t *displs, int n, size_t element)
+static bool side_same(const rd_chunks_t *side, const size_t *counts, const size_t *displs, int n, size_t element)
 {
     size_t at = 0;
 
     for (int i = 0; counts && i < n; i++) {
         if (side->bytes[i] != counts[i] * element || side->offset[i] != (displs ? displs[i] : at) * element)
-            return 0;
+            return false;
         at += counts[i];
     }
-    return 1;
+    return true;
 }
 
-int rd_map_same(const rd_plan_t *plan, const rd_tables_t *t, int n)
+bool rd_map_same(const rd_plan_t *plan, const rd_tables_t *t, int n)
 {
     return side_same(&plan->in, t->in_counts, t->in_displs, n, plan->element) &&
            side_same(&plan->out, t->out_counts, t->out_displs, n, plan->element);

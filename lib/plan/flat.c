@@ -1,4 +1,4 @@
-/* Flat plans: see flat.h. */
+/* Makes flat plans: see flat.h. */
 #include "plan/flat.h"
 
 #include <stdlib.h>
@@ -48,9 +48,10 @@ static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t
     return bytes;
 }
 
-/* The steps of all lanes, or 0: the plan is not short. Lanes of one message each (an all-to-all's) may go one after
- * another if those that send come first: what a lane sends fits into a quarter of its ring, and a peer that is still in
- * this operation has emptied the ring of all earlier ones. Longer lanes might wait for each other. */
+/* Returns the number of steps of all lanes, or 0 if the plan is not short. Lanes of one message each, which an
+ * all-to-all has, may run one after the other if those that send come first: what a lane sends fits into a quarter of
+ * the slots of its connection, and a peer that is still in this operation has taken all messages of earlier ones out of
+ * them. Longer lanes might wait for each other. */
 static int short_steps(const rd_plan_t *plan)
 {
     const rd_program_t *program = plan->program;
@@ -80,7 +81,7 @@ static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane)
     for (int s = lane->first; s < lane->first + lane->count; s++) {
         const rd_step_t *step = &program->steps[s];
         for (int k = 0, shift = 0; k < step->repeat; k++) {
-            plan->nquick += resolve_step(plan, step, shift, &plan->flat[plan->nquick]) != 0;
+            plan->nflat += resolve_step(plan, step, shift, &plan->flat[plan->nflat]) != 0;
             shift = (shift + step->stride + program->nchunks) % program->nchunks;
         }
     }

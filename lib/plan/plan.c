@@ -31,8 +31,8 @@ struct rd_planner {
 };
 
 /* Plans of one message to or from a peer share the cache with those of operations, under these numbers. */
-#define ASK_SEND ((rd_coll_t)RD_NUM_COLLS)
-#define ASK_RECV ((rd_coll_t)(RD_NUM_COLLS + 1))
+#define PLAN_SEND ((rd_coll_t)RD_NUM_COLLS)
+#define PLAN_RECV ((rd_coll_t)(RD_NUM_COLLS + 1))
 
 /* Returns all of a desc but its lengths, as one number. The desc was written a moment ago, field by field, and a load
  * that is wider than such a store waits until the store has left the core. It leaves behind the last message's stores,
@@ -51,7 +51,7 @@ static unsigned slot_of(uint64_t key, const rd_coll_desc_t *desc)
     return (unsigned)((h * 0xd6e8feb86659fd93u) >> 57) % CACHED;
 }
 
-static int made_for(const rd_plan_t *plan, uint64_t key, const rd_coll_desc_t *desc)
+static bool made_for(const rd_plan_t *plan, uint64_t key, const rd_coll_desc_t *desc)
 {
     return plan && plan->key == key && plan->desc.count == desc->count && plan->desc.own == desc->own;
 }
@@ -119,11 +119,11 @@ static rondo_result_t message_rule(const rd_planner_t *p, int peer, size_t bytes
 {
     const rd_node_t *node = p->args.node;
     const rd_layout_t *layout = &p->args.conns->layout;
-    int here = node->node_of[peer] == node->node_of[p->args.rank], crowded = p->args.sharing > p->args.cores;
+    int here = node->node_of[peer] == node->node_of[p->args.rank], oversubscribed = p->args.sharing > p->args.cores;
 
     return rd_choose_message(p->args.env, here, here && p->args.conns->cma, p->ll_most, bytes,
-                             here || crowded ? layout->slot_bytes : layout->long_bytes, &lane->proto, &lane->slice,
-                             p->args.ctx);
+                             here || oversubscribed ? layout->slot_bytes : layout->long_bytes, &lane->proto,
+                             &lane->slice, p->args.ctx);
 }
 
 static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, const rd_choice_t *choice,
@@ -216,7 +216,7 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
             return result;
         if (lane->proto == RD_PROTO_CMA) {
             *lane = (rd_lane_plan_t){bytes != 0, bytes + 1, RD_PROTO_CMA}; /* all of it in one message */
-            plan->posts = 1;
+            plan->posts = true;
             continue;
         }
         lane->passes = (bytes + lane->slice - 1) / lane->slice;
@@ -471,7 +471,7 @@ rondo_result_t rd_plan_get_p2p(rd_planner_t *p, int peer, int send, size_t bytes
     uint64_t key;
 
     memset(&desc, 0, sizeof desc);
-    desc.coll = send ? ASK_SEND : ASK_RECV;
+    desc.coll = send ? PLAN_SEND : PLAN_RECV;
     desc.root = peer;
     desc.count = bytes;
     key = key_of(&desc);

@@ -69,10 +69,10 @@ typedef struct rd_plan {
     rd_recv_t **recvs;
     rd_lane_plan_t *lanes;
     rd_flat_step_t *flat; /* steps resolved in advance, or NULL: exec/host/run_flat.h */
-    int nquick;
+    int nflat;
     unsigned char *zcopy;       /* flags of each step of the program: zcopy.h; NULL: all ranks share the node */
     size_t reach_in, reach_out; /* bytes, of the two sides */
-    int posts;                  /* some lane posts its buffers for peers to read: the run ends when they have */
+    bool posts;                 /* some lane posts its buffers for peers to read: the run ends when they have */
     size_t *tables;             /* memory behind in and out's tables */
     int users;                  /* runs in flight, plus one for the cache */
 } rd_plan_t;

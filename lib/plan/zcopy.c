@@ -1,5 +1,5 @@
-/* See zcopy.h. Slices do not overlap: no pass writes bytes that another one has sent, so checking one pass is enough.
- */
+/* Finds the messages that may be sent from the user's memory: see zcopy.h. Slices do not overlap, so no pass writes
+ * bytes that another pass has sent, and it is enough to check one pass. */
 #include "plan/zcopy.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "plan/plan.h"
 
-#define STEPS_MOST 65536 /* repetitions counted: a program of more is that of a large machine */
+#define STEPS_MOST 65536 /* counted with repetitions: only the program of a large machine has more */
 
 static int steps_in_all(const rd_program_t *program)
 {
@@ -18,14 +18,14 @@ static int steps_in_all(const rd_program_t *program)
     return steps <= STEPS_MOST ? (int)steps : -1;
 }
 
-/* Of each chunk, the writes to OUT that are not surely over: all of them, and those that change an input in its place.
- */
+/* For each chunk, the number of writes to OUT that are still to come: of all writes, and of those that change the input
+ * if the operation is in place. */
 typedef struct left {
     int *out, *in_place;
 } left_t;
 
-/* In place a rank's own copy moves nothing. */
-static int copies_own(const rd_step_t *step, const rd_end_t *dst)
+/* Returns true if the step copies a chunk of IN to the same chunk of OUT, which changes nothing in place. */
+static bool copies_own(const rd_step_t *step, const rd_end_t *dst)
 {
     return step->nsrc == 1 && step->src[0].where == RD_IN && step->src[0].index == dst->index;
 }
@@ -63,7 +63,7 @@ static void judge(rd_plan_t *plan, int s, const left_t *left)
     plan->zcopy[s] = (unsigned char)zcopy;
 }
 
-/* From the user's pointer to the end of the last chunk. */
+/* Returns the bytes from the user's pointer to the end of the last chunk. */
 static size_t reach(const rd_chunks_t *side, int nchunks)
 {
     size_t most = side->total;
@@ -108,7 +108,7 @@ void rd_zcopy_plan(rd_plan_t *plan)
     plan->reach_out = reach(&plan->out, program->nchunks);
 }
 
-int rd_zcopy_overlap(const rd_plan_t *plan, const char *in, const char *out)
+bool rd_zcopy_overlap(const rd_plan_t *plan, const char *in, const char *out)
 {
     return (uintptr_t)in < (uintptr_t)out + plan->reach_out && (uintptr_t)out < (uintptr_t)in + plan->reach_in;
 }

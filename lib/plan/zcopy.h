@@ -5,6 +5,8 @@
 #ifndef RD_PLAN_ZCOPY_H
 #define RD_PLAN_ZCOPY_H
 
+#include <stdbool.h>
+
 #define RD_ZCOPY_IN 1 /* in place too */
 #define RD_ZCOPY_OUT 2
 
@@ -12,7 +14,7 @@ struct rd_plan;
 
 /* Fills in plan->zcopy. Leaves it NULL if there is no memory for it, or if it would take too long to compute. */
 void rd_zcopy_plan(struct rd_plan *plan);
-/* Returns nonzero if input and output may share memory. Chunk offsets count from `in` and `out`. */
-int rd_zcopy_overlap(const struct rd_plan *plan, const char *in, const char *out);
+/* Returns true if input and output may share memory. Chunk offsets count from `in` and `out`. */
+bool rd_zcopy_overlap(const struct rd_plan *plan, const char *in, const char *out);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct rd_algo_device {
     rd_kernel_t kernel; /* RD_KERNEL_NONE: GPUs do not run it */
     unsigned colls;     /* operations, bits as in rd_algo_t.colls */
     /* PROGRAM: limits of the program of any rank, for any possible number of ranks: */
-    int lanes;    /* most lanes: a unit has a warp for each */
+    int lanes;    /* most lanes: a tile has a warp for each */
     int channels; /* most channels to one rank */
     int scratch;  /* most scratch places */
     int param;    /* rd_sched_args_t.param */
@@ -65,7 +65,7 @@ const rd_algo_t *rd_algo_find(const char *name);                 /* returns NULL
 const rd_algo_t *rd_algo_named(const char *name, size_t length); /* the same for a part of a text */
 int rd_algo_number(const rd_algo_t *algo);                       /* returns its index in the table */
 
-static inline int rd_algo_is_program(const rd_algo_t *algo)
+static inline bool rd_algo_is_program(const rd_algo_t *algo)
 {
     return algo->device.kernel == RD_KERNEL_PROGRAM;
 }

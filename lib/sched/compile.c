@@ -1,18 +1,20 @@
-/* Compiles a schedule into a program, which one rank's executor walks. In order, lane by lane:
+/* Compiles a schedule into a program, which one rank's executor runs. These are the passes, in order, lane by lane:
  *
  *   expand   repeats are written out;
  *   fuse     (on request) a receive followed by its use becomes one step:
  *                {OUT c <- peer} {peer' <- OUT c}          becomes  {OUT c, peer' <- peer}
  *                {TMP x <- peer} {OUT c <- IN c + TMP x}   becomes  {OUT c <- IN c + peer}
  *                {OUT c <- a + b} {peer' <- OUT c}         becomes  {OUT c, peer' <- a + b}
- *   prune    unread scratch, steps without an effect and copies of a chunk onto itself are removed;
- *   place    names of scratch that do not live together share a place; lanes never do, they run independently;
- *   link     (peer, channel) becomes a number into the tables of connections;
- *   fold     equal neighbours whose chunk numbers advance by one stride become a repeat.
+ *   prune    scratch that is not read, steps without an effect and copies of a chunk onto itself are removed;
+ *   place    names of scratch that are not live at the same time share a place, unless they belong to different lanes,
+ *            which run independently;
+ *   link     a pair (peer, channel) becomes an index into the tables of connections;
+ *   fold     consecutive steps that are equal but for a constant stride of their chunk numbers become one repeated
+ * step.
  *
- * Fusing makes a step wait for its message and for its credits at once, which a cycle of ranks survives with two
- * credits a connection and not with one. A plain copy from IN to OUT is never fused: in place it is no work at all.
- * A step never takes two messages from, nor sends two to, the same connection.
+ * A fused step waits for its message and for its credits at once. In a cycle of ranks this is free of deadlock if each
+ * connection has two credits, but not if it has one. A plain copy from IN to OUT is never fused, because in place it is
+ * no work at all. A step never takes two messages from the same connection, nor sends two to it.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,9 +27,9 @@ typedef struct work {
     int names;           /* highest scratch name + 1 */
     int peers;           /* highest peer + 1 */
     unsigned char *last; /* for each step, a bit for each source that is the last use of its scratch */
-    unsigned char *live; /* for each name */
+    unsigned char *live; /* for each name: it is read later */
     int32_t *place;      /* for each name: its place, or -1: it has none */
-    int32_t *spare;      /* places of this lane that are free, a stack */
+    int32_t *spare;      /* a stack of the free places of this lane */
     int32_t *link;       /* [direction][channel][peer]: number + 1 */
     int32_t *owner;      /* likewise: lane + 1 */
     rd_link_t *sends, *recvs;
@@ -71,7 +73,7 @@ static void measure(work_t *w)
     }
 }
 
-/* One block for all tables; the pieces with the strictest alignment first. */
+/* Allocates one block for all tables, of which those with the strictest alignment come first. */
 static int work_alloc(work_t *w)
 {
     size_t steps = (size_t)w->s->nsteps, names = (size_t)w->names, links = (size_t)RD_CHANNELS * (size_t)w->peers;
@@ -86,13 +88,14 @@ static int work_alloc(work_t *w)
     w->recvs = w->sends + links;
     w->place = (int32_t *)(w->recvs + links);
     w->spare = w->place + names;
-    w->live = (unsigned char *)(w->spare + names + RD_MAX_ENDS); /* a name may lie twice while a step rewrites it */
+    w->live =
+        (unsigned char *)(w->spare + names + RD_MAX_ENDS); /* a name may be in it twice while a step rewrites it */
     w->last = w->live + names;
     return 0;
 }
 
-/* Backwards over a lane: marks last uses of scratch; with `prune` also takes dead destinations and dead steps out
- * (ndst = 0 marks a step that goes). A step that receives stays: the message has to be taken. */
+/* Walks backwards over a lane and marks the last uses of scratch. With `prune` it also removes dead destinations, and
+ * marks dead steps by ndst = 0. A step that receives stays, because the message has to be taken. */
 static void liveness(work_t *w, rd_lane_t lane, int prune)
 {
     memset(w->live, 0, (size_t)w->names);
@@ -111,7 +114,7 @@ static void liveness(work_t *w, rd_lane_t lane, int prune)
                 step->dst[kept++] = end;
         }
         if (kept == 0 && receives)
-            kept = 1; /* dst[0] is dead scratch: somewhere to put it */
+            kept = 1; /* dst[0] is dead scratch, to which the message is written */
         step->ndst = (int16_t)kept;
         w->last[i] = 0;
         for (int k = 0; k < step->nsrc && kept > 0; k++) {
@@ -165,7 +168,7 @@ static bool fuse_dest(rd_step_t *a, const rd_step_t *b, unsigned char last)
     return true;
 }
 
-/* Fuses a lane in place: steps[first..top) are done, and the top one meets the next. */
+/* Fuses a lane in place: steps[first..top) are complete, and the next step is fused with the last one if possible. */
 static int fuse_lane(work_t *w, rd_lane_t lane)
 {
     rd_step_t *steps = w->s->steps;
@@ -185,8 +188,8 @@ static int fuse_lane(work_t *w, rd_lane_t lane)
     return top - lane.first;
 }
 
-/* Names to places. Destinations take theirs before the sources give theirs up: a step never writes the scratch that it
- * reads, so that an executor may serve its destinations one after the other. */
+/* Assigns places to names. Destinations get their places before those of the sources are freed. So a step never writes
+ * the scratch that it reads, and an executor may serve its destinations one after the other. */
 static void place_lane(work_t *w, rd_lane_t lane)
 {
     int nspare = 0;
@@ -258,8 +261,8 @@ static int link_lane(work_t *w, int l)
     return 0;
 }
 
-/* Returns true if `end` of the next occurrence is `was` advanced. Places of scratch do not advance: with a stride such
- * steps are not folded. */
+/* Returns true if `end` is what `was` becomes in the next occurrence of the step. Places of scratch do not advance, so
+ * steps with scratch are not folded if there is a stride. */
 static bool follows_end(rd_end_t was, rd_end_t end, int stride, int nchunks)
 {
     if (was.where != end.where)
@@ -284,7 +287,7 @@ static bool follows(const rd_step_t *was, const rd_step_t *next, int stride, int
     return true;
 }
 
-/* Copies a lane's steps to `out`, equal neighbours as one step. Returns the number of steps. */
+/* Copies a lane's steps to `out`, and folds consecutive equal ones into one. Returns the number of steps. */
 static int fold_lane(const rd_steps_t *s, rd_lane_t lane, rd_step_t *out)
 {
     const rd_step_t *steps = s->steps;
@@ -320,7 +323,7 @@ static int drop_dead(rd_steps_t *s, rd_lane_t lane, unsigned char *last)
     return kept - lane.first;
 }
 
-/* The program in one allocation: the struct, lanes, links, then the steps. */
+/* Makes the program in one allocation: the struct, then lanes, links and steps. */
 static rd_program_t *assemble(const work_t *w)
 {
     const rd_steps_t *s = w->s;

@@ -1,4 +1,4 @@
-/* A program as text, for RONDO_DEBUG=plan and rondo-info. One line a step, destinations first:
+/* Prints a program as text, for RONDO_DEBUG=plan and rondo-info. Each step is a line, with its destinations first:
  *
  *     out 3, peer 1 <- in 3 + peer 2      x 6, stride 7
  */

@@ -10,7 +10,7 @@ static bool rooted(rd_coll_t coll)
     return coll == RD_BROADCAST || coll == RD_REDUCE;
 }
 
-/* Ranks of each node, malloced; NULL: no memory. */
+/* Returns the number of ranks on each node, which the caller frees, or NULL if there is no memory. */
 static int *sizes(const rd_shape_t *shape)
 {
     int *size = calloc((size_t)shape->nnodes, sizeof(*size));
@@ -35,7 +35,7 @@ int rd_nodes_sizes(const rd_shape_t *shape, int *least, int *most)
     return 0;
 }
 
-/* Every rank to its place; `before`: ranks of the root's node that come before the root. */
+/* Assigns every rank its place. `before` is the number of ranks on the root's node that come before the root. */
 static void place_ranks(rd_nodes_t *g, const rd_sched_args_t *args, const int *size, int *seen, int before)
 {
     const int *node = args->shape->node;

@@ -1,4 +1,4 @@
-/* The part of the counts that all algorithms share: see work.h. */
+/* The part of the counting that all algorithms share: see work.h. */
 #include "sched/work.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ rd_count_t rd_count(rd_coll_t coll, int nranks, int nnodes, int local, int param
     return c;
 }
 
-/* What stays on a node, ranks being numbered node by node. */
+/* Sets the part of the work that stays on a node, for ranks that are numbered node by node. */
 static void stay_near(const rd_count_t *c, rd_near_peers_t near, rd_work_t *w)
 {
     double nodes = c->nnodes, local = c->local, here = (local - 1) / c->m;
@@ -85,7 +85,7 @@ int rd_algo_work(const rd_algo_t *algo, const rd_count_t *c, rd_work_t *work)
     if (algo->near == RD_PEERS_COUNTED) {
         if (algo->work(c, &w) != 0)
             return -1;
-    } else if (c->n == 1) { /* a copy at most */
+    } else if (c->n == 1) { /* a single rank copies its data at most */
         w.chunks = 1;
         w.moved = w.moved_all = c->coll == RD_BARRIER ? 0 : 1;
     } else {

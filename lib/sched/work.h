@@ -17,7 +17,7 @@ typedef struct rd_count {
     int n, nnodes;
     int local;                  /* ranks on the fullest node */
     int param;                  /* rd_sched_args_t.param */
-    int pairs;                  /* blocks with the same destination move by twos: sched/algo/pat.c */
+    bool pairs;                 /* blocks with the same destination move by twos: sched/algo/pat.c */
     double m;                   /* n - 1 */
     double rounds, rounds_down; /* log2 n, rounded up and down */
 } rd_count_t;

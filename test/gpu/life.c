@@ -333,7 +333,7 @@ static void hold(void *milliseconds)
     usleep(1000u * *(unsigned *)milliseconds);
 }
 
-/* As many floats as let the ring fill a GPU with blocks: two passes of 16 units of 1 KB of each rank's chunk for each
+/* As many floats as let the ring fill a GPU with blocks: two passes of 16 tiles of 1 KB of each rank's chunk for each
  * multiprocessor. */
 static size_t filling(test_rank_t *t)
 {

@@ -1,7 +1,7 @@
 /* A ring of GPUs through banks that are at rest all ones: lib/kernels/ring.cuh, epoch.cuh, rd_codec_ll in codec.cuh.
  *
  * Three ranks gather their blocks, each rank from the one before to the next, as one warp of each does it for its
- * unit. Each operation is an epoch: a launch of 1, 2 or 3 passes, after one another in every order of two. Passes take
+ * tile. Each operation is an epoch: a launch of 1, 2 or 3 passes, after one another in every order of two. Passes take
  * turns at two banks, counted over all epochs. A slot is there when it is not at rest; who has taken it puts the ones
  * back. Nothing orders stores but the fence of the gate and the end of a launch. Epochs and passes come round (modulo
  * 2^32; 18 and 4 here). State: slots and begun epochs as they are seen and as they are held back, the control pages,

@@ -1,5 +1,5 @@
 /* The CUDA kernels of collectives, run by the machine of test/sim: every algorithm, protocol and operation at 2 to 16
- * ranks, every type and operator, on sizes around the ends of units and passes, in place and not, aligned to elements
+ * ranks, every type and operator, on sizes around the ends of tiles and passes, in place and not, aligned to elements
  * only; several operations in a row, of different kinds and roots, that take the banks in turns while ranks run ahead
  * of each other. Results are compared bit by bit with the host's reducers; windows must be at rest in the end.
  *
@@ -153,16 +153,16 @@ static uint32_t most_passes(const world_t *w, const op_plan_t *p)
 static void draw_size(world_t *w, op_plan_t *p)
 {
     const rd_klaunch_t *l = &p->launch;
-    uint64_t element = rondo_type_size((rondo_type_t)l->type), unit = rd_kernel_unit(l->algo, l->proto), chunk;
+    uint64_t element = rondo_type_size((rondo_type_t)l->type), tile = rd_kernel_tile(l->algo, l->proto), chunk;
 
     if (l->proto == RD_PROTO_SIMPLE)
-        unit = p->slice = world_draw(w, 8) ? WORLD_SLICE : RD_KSLICE;
-    p->units =
+        tile = p->slice = world_draw(w, 8) ? WORLD_SLICE : RD_KSLICE;
+    p->tiles =
         1 + world_draw(w, w->n < 5 && l->algo != &rd_algo_tree ? 3 : 2); /* a tree has two fifos of four for one */
     if (l->banks) /* more than one bank has room for, now and then */
-        p->units = 1 + world_draw(w, 2 * BANK / (uint32_t)rd_kernel_bank(l->algo, l->proto, l->coll, w->n, 1));
+        p->tiles = 1 + world_draw(w, 2 * BANK / (uint32_t)rd_kernel_bank(l->algo, l->proto, l->coll, w->n, 1));
     p->passes = 1 + world_draw(w, most_passes(w, p));
-    p->count = p->passes * p->units * (unit / element) * chunks_of(w, l);
+    p->count = p->passes * p->tiles * (tile / element) * chunks_of(w, l);
     switch (world_draw(w, 4)) {
     case 0: /* up to the end */
         break;
@@ -176,7 +176,7 @@ static void draw_size(world_t *w, op_plan_t *p)
         p->count = world_draw(w, (uint32_t)p->count);
     }
     chunk = rd_kernel_chunk(l->algo, l->coll, w->n, p->count * element);
-    p->passes = (uint32_t)((chunk + p->units * unit - 1) / (p->units * unit));
+    p->passes = (uint32_t)((chunk + p->tiles * tile - 1) / (p->tiles * tile));
     if (p->passes == 0)
         p->passes = 1;
 }
@@ -228,7 +228,7 @@ static int every_number(uint64_t seed)
     world_begin(&w, 3, 1 + 4 * seed, 1, BANK);
     for (int i = 0; !bad && last <= walk.type; i++) {
         const struct shape *s = &in_turns[i % 5];
-        op_plan_t p = {.launch = {s->algo, s->proto, (uint32_t)s->coll, 0, 0, 0, 0}, .units = 1, .passes = 1};
+        op_plan_t p = {.launch = {s->algo, s->proto, (uint32_t)s->coll, 0, 0, 0, 0}, .tiles = 1, .passes = 1};
         last = walk.type;
         next_number(&walk, &p);
         p.count = 1 + world_draw(&w, 400 / (uint32_t)rondo_type_size((rondo_type_t)p.launch.type));
@@ -249,11 +249,11 @@ static int both_banks(uint64_t seed, int n)
 {
     static const op_plan_t turns[4] = {
         {.launch = {&rd_algo_ring, RD_PROTO_SENTINEL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1},
-         .units = 2,
+         .tiles = 2,
          .passes = 1},
-        {.launch = {&rd_algo_ring, RD_PROTO_LL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1}, .units = 2, .passes = 3},
-        {.launch = {&rd_algo_oneshot, RD_PROTO_LL, RD_ALLGATHER, RONDO_FLOAT32}, .units = 4, .passes = 1},
-        {.launch = {&rd_algo_ring, RD_PROTO_LL, RD_ALLREDUCE, RONDO_FLOAT32}, .units = 2, .passes = 1},
+        {.launch = {&rd_algo_ring, RD_PROTO_LL, RD_ALLREDUCE, RONDO_FLOAT32, .banks = 1}, .tiles = 2, .passes = 3},
+        {.launch = {&rd_algo_oneshot, RD_PROTO_LL, RD_ALLGATHER, RONDO_FLOAT32}, .tiles = 4, .passes = 1},
+        {.launch = {&rd_algo_ring, RD_PROTO_LL, RD_ALLREDUCE, RONDO_FLOAT32}, .tiles = 2, .passes = 1},
     };
     char text[16384];
     world_t w;
@@ -261,7 +261,7 @@ static int both_banks(uint64_t seed, int n)
     world_begin(&w, n, seed, 1, BANK);
     for (int i = 0; i < (n > 8 ? 2 : WORLD_OPS); i++) { /* many ranks are slow */
         op_plan_t p = turns[((uint64_t)i + seed) % 2 * 2 + (world_draw(&w, 4) == 0)];
-        p.count = p.passes * p.units * (rd_kernel_unit(p.launch.algo, p.launch.proto) / 4) * chunks_of(&w, &p.launch);
+        p.count = p.passes * p.tiles * (rd_kernel_tile(p.launch.algo, p.launch.proto) / 4) * chunks_of(&w, &p.launch);
         world_add(&w, &p);
     }
     int bad = world_run(&w, text, sizeof text);

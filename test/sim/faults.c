@@ -68,11 +68,11 @@ static int run(const plant_t *plant, int faulty, uint64_t seed)
                                   .type = RONDO_FLOAT32,
                                   .op = RONDO_SUM,
                                   .banks = plant->banks};
-        p.units = 1;
+        p.tiles = 1;
         p.root = plant->algo == &rd_algo_oneshot; /* rank 0 is the one that is broken: it has to send */
         p.passes = plant->passes;
         p.slice = plant->proto == RD_PROTO_SIMPLE ? WORLD_SLICE : 0;
-        p.count = p.passes * (p.slice ? p.slice : rd_kernel_unit(plant->algo, plant->proto)) / 4;
+        p.count = p.passes * (p.slice ? p.slice : rd_kernel_tile(plant->algo, plant->proto)) / 4;
         if (plant->coll == RD_ALLREDUCE && plant->algo != &rd_algo_oneshot)
             p.count *= plant->algo == &rd_algo_tree ? 2 : 3;
         world_add(&w, &p);
@@ -109,7 +109,7 @@ static int try_plant(const plant_t *plant)
 static int leave(const char *what, uint32_t abort, uint32_t timeout, uint32_t failed, const rd_algo_t *algo,
                  rd_proto_t proto, rd_coll_t coll, uint32_t banks)
 {
-    op_plan_t p = {.launch = {algo, proto, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, .banks = banks}, .units = 2};
+    op_plan_t p = {.launch = {algo, proto, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, .banks = banks}, .tiles = 2};
     rd_klaunch_t nothing = {.kernel = RD_KERNEL_NOTHING};
     char text[16384];
     world_t w;
@@ -151,12 +151,12 @@ static int in_its_place(const char *what, uint32_t abort, const rd_algo_t *algo,
     char text[16384];
 
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        op_plan_t p = {.launch = {algo, proto, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 0, 0, 0}, .units = 1};
+        op_plan_t p = {.launch = {algo, proto, (uint32_t)coll, RONDO_FLOAT32, RONDO_SUM, 0, 0, 0}, .tiles = 1};
         world_t w;
         world_begin(&w, 2, seed, 2, 1 << 16);
         p.slice = proto == RD_PROTO_SIMPLE ? WORLD_SLICE : 0;
         p.passes = p.slice ? 2 * RD_KSLICES : algo->device.kernel >= RD_KERNEL_CHAIN ? 2 * RD_KSLOTS : 1;
-        p.count = p.passes * (p.slice ? p.slice : rd_kernel_unit(algo, proto)) / 4;
+        p.count = p.passes * (p.slice ? p.slice : rd_kernel_tile(algo, proto)) / 4;
         for (int i = 0; i < 3; i++) /* all do the first; then it is easier to write to a peer that does not come */
             world_add(&w, &p);
         const rd_kwork_t *late = &w.work[WORLD_OPS + 1];

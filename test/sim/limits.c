@@ -58,14 +58,14 @@ static void check_choices(const rd_cuda_t *cuda)
                         rd_kchoose_one(&wanted, &cuda->limits, *algo, (rd_proto_t)c, &one))
                         continue;
                     CHECK(one.launch.blocks >= 1 && one.launch.blocks <= cuda->limits.blocks);
-                    CHECK(rd_kernel_bank(*algo, (rd_proto_t)c, coll, cuda->k.nranks, one.units) <=
+                    CHECK(rd_kernel_bank(*algo, (rd_proto_t)c, coll, cuda->k.nranks, one.tiles) <=
                           (1 + one.launch.banks) * cuda->limits.bank);
                     CHECK(!rd_algo_is_program(*algo) ||
-                          one.units * (uint32_t)(*algo)->device.channels <= cuda->k.fifos);
+                          one.tiles * (uint32_t)(*algo)->device.channels <= cuda->k.fifos);
                     CHECK(kernel != RD_KERNEL_CHAIN ||
-                          one.units <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
+                          one.tiles <= (one.slice ? cuda->limits.channels : cuda->k.fifos));
                     CHECK((c == RD_PROTO_SIMPLE) == (one.slice > 0) && one.slice <= cuda->limits.slice);
-                    CHECK(!one.slice || (uint64_t)one.passes * one.units * one.slice >=
+                    CHECK(!one.slice || (uint64_t)one.passes * one.tiles * one.slice >=
                                             rd_kernel_chunk(*algo, coll, cuda->k.nranks, wanted.count * element));
                 }
         }
@@ -83,7 +83,7 @@ static void check_divided(const rd_cuda_t *cuda, uint32_t sends, uint32_t receiv
         k.to_self.bytes = slices << 14;
         rd_streams_divide(l, parts, slices, &k);
         uint32_t busy = (lines * k.warps + warps - 1) / warps, blocks = sends * k.senders + receives * k.receivers;
-        rd_klaunch_t launch = rd_streams_launch(l, 0, &k);
+        rd_klaunch_t launch = rd_streams_launch(l, false, &k);
         CHECK(busy + blocks <= l->blocks && launch.blocks > busy + blocks && launch.kernel == RD_KERNEL_STREAMS);
         CHECK(parts == 1 || blocks <= l->blocks / parts || blocks == least);
         CHECK(k.senders >= 1 && k.receivers >= 1 && (k.receivers & (k.receivers - 1)) == 0);
@@ -169,12 +169,13 @@ static void check_layouts(uint32_t host_windows)
                 CHECK((host_windows ? (size_t)RD_KALIGN : cuda.shared_bytes) + sizeof(int) <= cuda.window_bytes);
                 CHECK(cuda.shared_bytes + cuda.window_bytes * host_windows <= (size_t)(host_windows ? 16 : 64) << 20 ||
                       (env.cuda_bank && host_windows));
-                CHECK(k->spread == 1 || k->spread * 2 * (uint32_t)(n - 1) <=
-                                            (uint32_t)blocks[i / 5] * rd_kernel_at_once());
+                CHECK(k->spread == 1 ||
+                      k->spread * 2 * (uint32_t)(n - 1) <= (uint32_t)blocks[i / 5] * rd_kernel_at_once());
                 check_choices(&cuda);
                 check_streams(&cuda);
                 if (failures)
-                    printf("apart %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", host_windows, n, fifos, banks[i % 5], blocks[i / 5]);
+                    printf("apart %u, %d ranks, %d fifos, banks of %zu, %d blocks\n", host_windows, n, fifos,
+                           banks[i % 5], blocks[i / 5]);
             }
 }
 

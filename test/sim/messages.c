@@ -169,7 +169,7 @@ static int add_pair(world_t *w, rd_kpair_t *pair, rd_kmessage_t *all, uint32_t *
 static void add_pairs(world_t *w, rd_kmessages_t *k, rd_kmessage_t *all, uint32_t *used, int rank, int launch,
                       int count)
 {
-    uint32_t piece = rd_kernel_unit(&rd_algo_messages, w->fifo_proto);
+    uint32_t piece = rd_kernel_tile(&rd_algo_messages, w->fifo_proto);
 
     for (int q = 1; q < w->n; q++)
         for (int send = 0; send < 2; send++)
@@ -237,23 +237,23 @@ static void make_launch(world_t *w, int rank, int launch, int count)
     queue(w, rank, streams ? RD_KERNEL_STREAMS : RD_KERNEL_MESSAGES, blocks + (blocks == 0), threads)->messages = m;
 }
 
-/* A block less than units there, a block serves one channel behind the other. */
+/* Where there is a block less than there are tiles, a block serves one channel after the other. */
 static void queue_ring(world_t *w, struct ring *ring, int rank)
 {
-    uint32_t units = 1 + (uint32_t)(ring->bytes % 3), slice = 1024;
+    uint32_t tiles = 1 + (uint32_t)(ring->bytes % 3), slice = 1024;
 
     if (!ring->bytes)
         return;
-    queue(w, rank, RD_KERNEL_RING, units - (units > 1 ? world_draw(w, 2) : 0), 64)->reduce =
+    queue(w, rank, RD_KERNEL_RING, tiles - (tiles > 1 ? world_draw(w, 2) : 0), 64)->reduce =
         (rd_kreduce_t){.in = ring->in[rank],
                        .out = ring->out[rank],
                        .count = ring->bytes,
                        .coll = RD_ALLGATHER,
                        .type = RONDO_INT8,
                        .op = RONDO_SUM,
-                       .units = units,
+                       .tiles = tiles,
                        .slice = slice,
-                       .passes = (uint32_t)((ring->bytes + units * slice - 1) / (units * slice))};
+                       .passes = (uint32_t)((ring->bytes + tiles * slice - 1) / (tiles * slice))};
 }
 
 static void draw_ring(world_t *w, struct ring *ring)
@@ -292,8 +292,8 @@ static void watch_for(world_t *w, int rank, int launch, int count)
         if (m->to != rank || m->receive_launch != launch || !in_arena(m) || !m->bytes)
             continue;
         m->seen = malloc(m->bytes);
-        queue(w, rank, RD_KERNEL_SINGLE, 1, 64)->reduce = (rd_kreduce_t){.in = m->got, .out = m->seen, .count = m->bytes,
-                                                                    .type = RONDO_UINT8, .op = RONDO_SUM};
+        queue(w, rank, RD_KERNEL_SINGLE, 1, 64)->reduce =
+            (rd_kreduce_t){.in = m->got, .out = m->seen, .count = m->bytes, .type = RONDO_UINT8, .op = RONDO_SUM};
     }
 }
 

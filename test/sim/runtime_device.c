@@ -1,4 +1,5 @@
 /* The runtime's devices, its errors, and the driver's functions: see runtime.h. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,10 +96,10 @@ cudaError_t cudaSetDevice(int device)
 }
 
 /* The library's question, of another kind of driver. */
-int rd_driver_loaded(void);
-int rd_driver_loaded(void)
+bool rd_driver_loaded(void);
+bool rd_driver_loaded(void)
 {
-    return 1;
+    return true;
 }
 
 unsigned sim_contexts(void)

@@ -332,13 +332,13 @@ void world_add(world_t *w, const op_plan_t *plan)
     uint32_t warps = rd_kernel_warps(l->algo, w->n),
              most = rd_kernel_threads(l->algo->device.kernel, l->proto) / 32 / warps;
     p->launch.threads = 32 * warps * (1 + world_draw(w, most < 3 ? most : 3));
-    p->launch.blocks = rd_kernel_blocks(l->algo, w->n, p->units, l->threads) + (world_draw(w, 4) == 0);
+    p->launch.blocks = rd_kernel_blocks(l->algo, w->n, p->tiles, l->threads) + (world_draw(w, 4) == 0);
     if (l->proto == RD_PROTO_SIMPLE) {
         p->launch.threads = 32 + (p->slice == WORLD_SLICE ? 32u << world_draw(w, 2) : 256);
-        p->launch.blocks = p->units;
+        p->launch.blocks = p->tiles;
     }
     const void *function = rd_kernel_find(l, p->passes);
-    if (!function || rd_kernel_bank(l->algo, l->proto, l->coll, w->n, p->units) > (1 + l->banks) * w->bank_bytes) {
+    if (!function || rd_kernel_bank(l->algo, l->proto, l->coll, w->n, p->tiles) > (1 + l->banks) * w->bank_bytes) {
         fprintf(stderr, "the test asks for what there is not: %s, %s, coll %u\n", l->algo->name,
                 rd_proto_name(l->proto), l->coll);
         exit(1);
@@ -359,7 +359,7 @@ void world_add(world_t *w, const op_plan_t *plan)
         k->reduce.type = l->type;
         k->reduce.op = l->op;
         k->reduce.passes = p->passes;
-        k->reduce.units = p->units;
+        k->reduce.tiles = p->tiles;
         k->reduce.slice = p->slice;
         scale_set(w, p, b, &k->reduce);
         if (rd_algo_is_program(l->algo))
@@ -565,11 +565,11 @@ static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
     if (!wrong)
         return 0;
     snprintf(text, size,
-             "op %d: %s of %s by %s, type %s, op %s, count %llu, %llu apart, root %d, %u units, %u passes, %u x %u "
+             "op %d: %s of %s by %s, type %s, op %s, count %llu, %llu apart, root %d, %u tiles, %u passes, %u x %u "
              "threads%s%s: rank %d of %d: %s (byte %zu of %zu)\n",
              op, rd_coll_name((rd_coll_t)p->launch.coll), p->launch.algo->name, rd_proto_name(p->launch.proto),
              rd_type_name((rondo_type_t)p->launch.type), rd_op_name((rondo_op_t)p->launch.op),
-             (unsigned long long)p->count, (unsigned long long)p->gap, p->root, p->units, p->passes, p->launch.blocks,
+             (unsigned long long)p->count, (unsigned long long)p->gap, p->root, p->tiles, p->passes, p->launch.blocks,
              p->launch.threads, p->in_place ? ", in place" : "", p->scaled ? ", scaled" : "", rank, w->n, wrong, first,
              b->out_bytes);
     return -1;

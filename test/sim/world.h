@@ -19,8 +19,8 @@ typedef struct op_plan {
     rd_klaunch_t launch;
     uint64_t count, gap; /* gap: between blocks that are reduced and scattered, elements */
     int root;
-    uint32_t units, passes;
-    uint32_t slice; /* by SIMPLE: bytes of a unit */
+    uint32_t tiles, passes;
+    uint32_t slice;      /* by SIMPLE: bytes of a tile */
     rd_kscaled_t scaled; /* NONE with op AVG of integers; PREMULSUM: op SUM, scaled */
     int device_scale;
     int in_place;
@@ -31,8 +31,9 @@ typedef struct world {
     uint64_t seed, random;
     uint32_t fifos, bank_bytes;
     size_t window_bytes;
-    int host_windows; /* as where GPUs do not reach each other: what is a rank's own is no part of its window, and no LL128 */
-    int alike; /* all ranks have warps for all units: none waits for a rank because that one waits */
+    int host_windows; /* as where GPUs do not reach each other: what is a rank's own is no part of its window, and no
+                         LL128 */
+    int alike;        /* all ranks have warps for all tiles: none waits for a rank because that one waits */
     rd_proto_t fifo_proto; /* of all that goes through fifos */
     char *window[RD_KRANKS];
     char *own[RD_KRANKS];
@@ -47,8 +48,8 @@ typedef struct world {
 
 uint32_t world_draw(world_t *w, uint32_t below);
 #define WORLD_SLICE 8192 /* of blocks of few threads; RD_KSLICE of greater ones */
-#define WORLD_LEAST 384u  /* bytes of a slice of a message, at least */
-#define WORLD_RECEIVE 8u  /* blocks that have places for slices: as many as lie in 2 MB */
+#define WORLD_LEAST 384u /* bytes of a slice of a message, at least */
+#define WORLD_RECEIVE 8u /* blocks that have places for slices: as many as lie in 2 MB */
 
 /* Every other seed: apart; every other two: fifos by LL. */
 void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank_bytes);

@@ -6,7 +6,7 @@
 
 #define PAGE_BITS 21
 
-static int remembered(const rd_cuda_t *cuda, uintptr_t page)
+static bool remembered(const rd_cuda_t *cuda, uintptr_t page)
 {
     return cuda->known[page % (sizeof cuda->known / sizeof cuda->known[0])] == page;
 }
@@ -38,7 +38,7 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
     return RONDO_SUCCESS;
 }
 
-int rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer)
+bool rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer)
 {
     struct cudaPointerAttributes a;
 
@@ -47,5 +47,5 @@ int rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer)
     if (cudaPointerGetAttributes(&a, buffer) == cudaSuccess)
         return a.hostPointer == buffer;
     (void)cudaGetLastError();
-    return 0;
+    return false;
 }

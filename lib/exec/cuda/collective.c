@@ -18,7 +18,7 @@ static double number(rondo_type_t type, const unsigned char *element)
     return wide;
 }
 
-static int is_real(rondo_type_t type)
+static bool is_real(rondo_type_t type)
 {
     return type >= RONDO_FLOAT16 && type <= RONDO_FLOAT8_E5M2;
 }
@@ -90,10 +90,10 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
                         (unsigned long long)wanted->count, env ? env->algo : "", env ? env->proto : "", why);
     if (rd_log_enabled(RD_LOG_INFO))
         rd_log(ctx, RD_LOG_INFO,
-               "%s %s, %llu elements: %s by %s, %u passes of %u units, %u blocks of %u threads, %.1f us",
+               "%s %s, %llu elements: %s by %s, %u passes of %u tiles, %u blocks of %u threads, %.1f us",
                rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
                (unsigned long long)wanted->count, chosen->launch.algo->name, rd_proto_name(chosen->launch.proto),
-               chosen->passes, chosen->units, chosen->launch.blocks, chosen->launch.threads, chosen->us);
+               chosen->passes, chosen->tiles, chosen->launch.blocks, chosen->launch.threads, chosen->us);
     if (env) {
         cuda->cache[at].wanted = *wanted;
         cuda->cache[at].chosen = *chosen;
@@ -152,9 +152,9 @@ rondo_result_t rd_cuda_write(rd_cuda_t *cuda, size_t offset, const void *data, s
     return result;
 }
 
-/* Returns nonzero if one rank's contribution is scaled. A rank that is alone on its node scales for an average, too,
+/* Returns true if one rank's contribution is scaled. A rank that is alone on its node scales for an average, too,
  * because that covers the ranks of other nodes as well. */
-static int scales(const rd_cuda_t *cuda, const rd_coll_desc_t *desc)
+static bool scales(const rd_cuda_t *cuda, const rd_coll_desc_t *desc)
 {
     return rd_coll_reduces(desc->coll) && (desc->op >= RONDO_NUM_OPS || (desc->op == RONDO_AVG && cuda->parent));
 }
@@ -185,7 +185,7 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
                                  .coll = RD_ALLREDUCE,
                                  .type = (uint32_t)call->desc.type,
                                  .passes = 1,
-                                 .units = 1};
+                                 .tiles = 1};
     rd_cuda_op(cuda, call, &work.reduce);
     launch.threads = rd_kernel_threads(RD_KERNEL_SINGLE, RD_PROTO_LL);
     size_t blocks = (count * element + 16383) / 16384;
@@ -210,7 +210,7 @@ static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
                                  .type = RONDO_INT32,
                                  .op = RONDO_SUM,
                                  .passes = chosen.passes,
-                                 .units = chosen.units,
+                                 .tiles = chosen.tiles,
                                  .slice = chosen.slice};
     return rd_cuda_launch(cuda, &chosen.launch, &work, stream);
 }
@@ -267,7 +267,7 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
     work.reduce.gap = gap;
     work.reduce.root = call->desc.root;
     work.reduce.passes = chosen.passes;
-    work.reduce.units = chosen.units;
+    work.reduce.tiles = chosen.tiles;
     work.reduce.slice = chosen.slice;
     if (rd_algo_is_program(chosen.launch.algo))
         result = rd_cuda_program(cuda, &chosen.launch, call->desc.root, &work.programmed.program);

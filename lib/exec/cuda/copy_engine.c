@@ -192,7 +192,7 @@ static void broadcast(copies_t *c)
     barrier(c, 1);
 }
 
-int rd_copies_possible(rd_cuda_t *cuda, const rd_call_t *call)
+bool rd_copies_possible(rd_cuda_t *cuda, const rd_call_t *call)
 {
     copies_t c = {.cuda = cuda, .call = call};
     size_t length;

@@ -7,6 +7,7 @@
 #ifndef RD_EXEC_CUDA_CUDA_H
 #define RD_EXEC_CUDA_CUDA_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "plan/call.h"
@@ -15,7 +16,7 @@
 
 typedef struct rd_cuda rd_cuda_t;
 
-int rd_cuda_built(void);
+bool rd_cuda_built(void);
 
 /* Translates config.device, `wanted`, into *device: a device's number, or RONDO_DEVICE_HOST. */
 rondo_result_t rd_cuda_device(int wanted, int *device);
@@ -70,14 +71,14 @@ int rd_cuda_multiprocessors(const char *bus);
 /* The GPUs of one node, as a plan needs to know them. The machine may be one that is only described. */
 typedef struct rd_cuda_shape {
     int nranks, sms;
-    rd_gpu_path_t way; /* path between the farthest pair */
+    rd_gpu_path_t path; /* path between the farthest pair */
 } rd_cuda_shape_t;
 /* Returns the expected microseconds of a collective of `bytes` (counted as in rondo-perf, float sums) by this
  * algorithm's kernel, protocol and prices, or 0 if the algorithm and protocol do not serve it. */
 double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,
                         uint64_t bytes, const rd_algo_t *algo, rd_proto_t proto);
-/* Returns nonzero if the algorithm's kernel can use the protocol. */
-int rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto);
+/* Returns true if the algorithm's kernel can use the protocol. */
+bool rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto);
 /* Prints every kernel that could serve a float sum, the cheapest first, and marks the one that would be chosen. */
 rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type, size_t count,
                                   const rd_cuda_shape_t *shape, const rd_env_t *env);

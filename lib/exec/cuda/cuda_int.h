@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "exec/cuda/cuda.h"
 #include "kernels/launch.h"
@@ -17,7 +18,7 @@ typedef struct rd_order {
     unsigned long long stream;  /* id of the last operation's stream; 0: always wait for the event */
     unsigned long long next;    /* id of the stream of the operation being enqueued */
     unsigned long long capture; /* id of the capture that the last operation belongs to; 0: none */
-    int captured;               /* the operation being enqueued is captured */
+    bool captured;              /* the operation being enqueued is captured */
     cudaGraphNode_t node;       /* the last operation in that capture */
     cudaGraphNode_t record;     /* the node that records the event, always behind `node` */
 } rd_order_t;
@@ -36,10 +37,10 @@ typedef struct rd_cuda_peer {
 struct rd_cuda {
     const rd_team_t *team;
     int device;
-    int whole;    /* creation is complete: peers may know the window */
-    int living;   /* counted among the living communicators of the process: see window.c */
+    bool whole;   /* creation is complete: peers may know the window */
+    bool living;  /* counted among the living communicators of the process: see window.c */
     int sharing;  /* ranks on the fullest GPU */
-    int windows;  /* buffers that are not registered go by kernels, whatever RONDO_CUDA_COPY says */
+    bool windows; /* buffers that are not registered go by kernels, whatever RONDO_CUDA_COPY says */
     int beside;   /* ranks of this process on this rank's GPU, including this one */
     uint64_t key; /* the same on all ranks, different for every communicator: groups launch in its order */
     rd_kcomm_t k; /* passed to every launch */
@@ -48,7 +49,7 @@ struct rd_cuda {
     size_t window_bytes;
     size_t shared_bytes; /* bytes of the part that peers see */
     rd_node_t shared;    /* the host memory that holds the windows in that case */
-    int pinned;
+    bool pinned;
     rd_khost_t *host;                      /* NULL: not yet created */
     void *imported[RD_KRANKS];             /* bases to be closed */
     void *scratch;                         /* device memory for the barrier's element */
@@ -64,7 +65,7 @@ struct rd_cuda {
     int left_peer;                      /* health_check.c: a rank that has left but was waited for, plus one; 0: none */
     int64_t slow_ms, named_ms;          /* start of a kernel's long wait, and its last report; 0: none */
     int64_t late_ms;                    /* interval at which a late peer is reported */
-    int hosted;                         /* the host, too, reaches this device's memory by its addresses */
+    bool hosted;                        /* the host, too, reaches this device's memory by its addresses */
     uintptr_t known[64];                /* buffer.c: 2 MB pages known to be this device's memory */
     struct {
         rd_wanted_t wanted;
@@ -102,7 +103,7 @@ typedef struct rd_driver {
     rd_driver_attribute_fn attribute;
 } rd_driver_t;
 extern rd_driver_t rd_driver;
-int rd_driver_loaded(void); /* returns nonzero if anything has loaded the driver into this process */
+bool rd_driver_loaded(void); /* returns true if anything has loaded the driver into this process */
 void rd_driver_find(void);
 
 /* Makes a device current and nothing else, for launches; cheap if it is current already. Returns the value that
@@ -150,7 +151,7 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda);
 rondo_result_t rd_import_windows(rd_cuda_t *cuda);
 /* Creates windows in device memory that all ranks map; sets *host_windows if that is impossible and the windows have
  * been given up. */
-rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *host_windows);
+rondo_result_t rd_import_direct(rd_cuda_t *cuda, bool *host_windows);
 /* Returns the offset of `pointer` within its allocation. */
 uint64_t rd_import_offset(const void *pointer);
 void rd_import_close(rd_cuda_t *cuda);
@@ -160,8 +161,8 @@ void rd_import_close(rd_cuda_t *cuda);
 uint32_t rd_registered_count(const rd_cuda_t *cuda);
 /* Returns a stream that is rarely used; a buffer must have been registered. */
 cudaStream_t rd_registered_stream(const rd_cuda_t *cuda);
-/* Returns nonzero if every rank is a process of its own and all GPUs reach each other. The same on all ranks. */
-int rd_registered_possible(const rd_cuda_t *cuda);
+/* Returns true if every rank is a process of its own and all GPUs reach each other. The same on all ranks. */
+bool rd_registered_possible(const rd_cuda_t *cuda);
 /* Returns where all ranks have the first registered buffer that contains this buffer of this rank, or NULL if none
  * does. */
 const rd_kregistered_t *rd_registered_find(const rd_cuda_t *cuda, const void *buffer, size_t bytes, int *number,
@@ -170,16 +171,16 @@ void rd_registered_close(rd_cuda_t *cuda);
 
 /* window_host.c. Creates the windows in host memory; collective. */
 rondo_result_t rd_window_host_map(rd_cuda_t *cuda);
-/* Returns nonzero if no rank of this process pins it any more, so that it has to be unpinned at some time. */
-int rd_window_host_unpin(const char *base);
+/* Returns true if no rank of this process pins it any more, so that it has to be unpinned at some time. */
+bool rd_window_host_unpin(const char *base);
 
 /* order.c. Called before and after every operation on a stream. */
 rondo_result_t rd_order_create(rd_cuda_t *cuda);
 void rd_order_free(rd_cuda_t *cuda);
 rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream);
 rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream);
-/* Returns nonzero if the stream is captured. An error of the stream is left for the launch to report. */
-int rd_cuda_captured(cudaStream_t stream);
+/* Returns true if the stream is captured. An error of the stream is left for the launch to report. */
+bool rd_cuda_captured(cudaStream_t stream);
 /* Orders what is in `from` now before what is put into `to` from now on. */
 rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to);
 /* Two branches within an operation: after rd_order_fork the first one goes into fork->beside; after rd_order_forked the
@@ -203,8 +204,8 @@ rd_klaunch_t rd_occupancy_part(const rd_cuda_t *cuda, const rd_klaunch_t *launch
 
 /* buffer.c. Returns RONDO_SUCCESS if kernels can reach the buffer, otherwise an error that names `call` and `what`. */
 rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *what, const void *buffer, size_t bytes);
-/* Returns nonzero if the host, too, reads and writes the buffer by this address. */
-int rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer);
+/* Returns true if the host, too, reads and writes the buffer by this address. */
+bool rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer);
 
 /* collective.c. These put work into the stream, in order. */
 void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce); /* fills in operator and scale */
@@ -243,8 +244,8 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* copy_engine.c. Runs a collective that moves blocks by copy engines. */
 rondo_result_t rd_copies_collective(rd_cuda_t *cuda, const rd_call_t *call);
-/* Returns nonzero if the buffers that would be read are registered. */
-int rd_copies_possible(rd_cuda_t *cuda, const rd_call_t *call);
+/* Returns true if the buffers that would be read are registered. */
+bool rd_copies_possible(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* cuda_group.c. Record copies of their arguments, for the end of the group. */
 rondo_result_t rd_cuda_record(rd_cuda_t *cuda, const rd_call_t *call);

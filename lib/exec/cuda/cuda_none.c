@@ -1,9 +1,9 @@
 /* Replaces lib/exec/cuda where the library is built without CUDA: every communicator is a host one. */
 #include "exec/cuda/cuda.h"
 
-int rd_cuda_built(void)
+bool rd_cuda_built(void)
 {
-    return 0;
+    return false;
 }
 
 rondo_result_t rd_cuda_device(int wanted, int *device)
@@ -133,10 +133,10 @@ int rd_cuda_multiprocessors(const char *bus)
     return 0;
 }
 
-int rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto)
+bool rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto)
 {
     (void)algo, (void)proto;
-    return 0;
+    return false;
 }
 
 double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,

@@ -70,7 +70,7 @@ static rondo_result_t shape_limits(const rd_cuda_shape_t *shape, const rd_env_t 
     cuda->limits.copies = env->p2p != 0;
     cuda->limits.blocks = (uint32_t)(env->cuda_blocks && env->cuda_blocks < sms ? env->cuda_blocks : sms);
     rd_window_layout(cuda, env, (int)cuda->limits.blocks);
-    rd_limits_path(&cuda->limits, shape->way);
+    rd_limits_path(&cuda->limits, shape->path);
     cuda->limits.prices = prices;
     rd_limits_sliced(&cuda->limits, env);
     *limits = cuda->limits;
@@ -99,7 +99,7 @@ static void candidate_print(FILE *file, const rd_wanted_t *wanted, const rd_limi
     if (kernel == RD_KERNEL_COPY)
         fprintf(file, "  from registered buffers, where RONDO_CUDA_COPY says so");
     else if (kernel != RD_KERNEL_MESSAGES)
-        fprintf(file, "  %u passes of %u units%s, %u blocks of %u threads", one.passes, one.units,
+        fprintf(file, "  %u passes of %u tiles%s, %u blocks of %u threads", one.passes, one.tiles,
                 one.launch.banks ? " in both banks" : "", one.launch.blocks, one.launch.threads);
     fprintf(file, "\n");
 }
@@ -114,7 +114,7 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     rd_prices_t prices;
     rd_chosen_t best;
     size_t window;
-    char way[64];
+    char text[64];
     int number;
 
     if (coll == RD_BARRIER)
@@ -127,8 +127,8 @@ rondo_result_t rd_cuda_plan_print(FILE *file, rd_coll_t coll, rondo_type_t type,
     const char *why = rd_kchoose(&wanted, &limits, coll == RD_BARRIER ? NULL : env, &best);
     fprintf(file, "%s of %zu %s on %d GPUs of one node, %d multiprocessors each", rd_coll_name(coll), count,
             rd_type_name(type), shape->nranks, shape->sms);
-    if (shape->way.gbps > 0)
-        fprintf(file, ", %s, %.0f GB/s", rd_gpu_path_print(shape->way, way), shape->way.gbps);
+    if (shape->path.gbps > 0)
+        fprintf(file, ", %s, %.0f GB/s", rd_gpu_path_print(shape->path, text), shape->path.gbps);
     fprintf(file, "\na window of %zu KB%s: %u fifos a pair, two banks of %u KB\n\n", window >> 10,
             env->p2p ? "" : " in pinned host memory (RONDO_P2P=0; times reckoned, not measured)", limits.fifos,
             limits.bank >> 10);
@@ -182,9 +182,9 @@ rondo_result_t rd_cuda_choices_print(FILE *file, const rd_cuda_shape_t *shape, c
     return RONDO_SUCCESS;
 }
 
-int rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto)
+bool rd_cuda_goes_by(const rd_algo_t *algo, rd_proto_t proto)
 {
-    return rd_kernel_unit(algo, proto) != 0;
+    return rd_kernel_tile(algo, proto) != 0;
 }
 
 double rd_cuda_expected(const rd_cuda_shape_t *shape, const rd_prices_t *prices, const rd_env_t *env, rd_coll_t coll,

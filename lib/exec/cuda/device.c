@@ -8,9 +8,9 @@
 
 static _Atomic pid_t user; /* the process that has called CUDA: a child of it cannot */
 
-int rd_cuda_built(void)
+bool rd_cuda_built(void)
 {
-    return 1;
+    return true;
 }
 
 rondo_result_t rd_cuda_error(rd_log_ctx_t *ctx, cudaError_t error, const char *what)
@@ -22,12 +22,12 @@ rondo_result_t rd_cuda_error(rd_log_ctx_t *ctx, cudaError_t error, const char *w
 }
 
 /* That there is no device at all is no error: the machine has none, or no driver. */
-static int absent(cudaError_t error)
+static bool absent(cudaError_t error)
 {
     return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
 }
 
-static int active(int device)
+static bool active(int device)
 {
     unsigned flags;
     int is = 0;
@@ -35,9 +35,9 @@ static int active(int device)
     return rd_driver.active(device, &flags, &is) == 0 && is;
 }
 
-/* Returns nonzero if the program uses this thread's device; programs that keep to host memory run on machines with
+/* Returns true if the program uses this thread's device; programs that keep to host memory run on machines with
  * GPUs, too. *elsewhere: a device that the program uses, but not this thread; -1: none. */
-static int in_use(int count, int *elsewhere)
+static bool in_use(int count, int *elsewhere)
 {
     void *context = NULL;
     int device = 0;
@@ -45,14 +45,14 @@ static int in_use(int count, int *elsewhere)
     *elsewhere = -1;
     rd_driver_find();
     if (!rd_driver.context || !rd_driver.active)
-        return 1; /* cannot be determined */
+        return true; /* cannot be determined */
     if (rd_driver.context(&context) == 0 && context)
-        return 1;
+        return true;
     if (cudaGetDevice(&device) == cudaSuccess && active(device))
-        return 1;
+        return true;
     for (int d = 0; d < count && *elsewhere < 0; d++)
         *elsewhere = active(d) ? d : -1;
-    return 0;
+    return false;
 }
 
 static rondo_result_t not_here(int elsewhere)
@@ -108,7 +108,7 @@ rd_driver_t rd_driver;
 
 /* Asking CUDA itself would load and start it, which takes tenths of a second, threads and descriptors, in every rank of
  * a program that keeps to host memory. The function is weak, because the simulated machine has another answer. */
-__attribute__((weak)) int rd_driver_loaded(void)
+__attribute__((weak)) bool rd_driver_loaded(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 

@@ -39,7 +39,7 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
         atomic_store(&team->health->stop.mirror, &cuda->host->abort);
         if (rd_health_check(team->health) != RONDO_SUCCESS) /* set in between */
             cuda->host->abort = 1;
-        cuda->whole = 1;
+        cuda->whole = true;
         rd_occupancy_join(cuda);
     }
     rd_device_leave(guard);

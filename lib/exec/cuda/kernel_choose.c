@@ -2,20 +2,21 @@
  * what that costs, and plan/candidates.c makes the choice itself. */
 #include "exec/cuda/kernel_choose.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sched/algo/algos.h"
 
-#define UNITS_MOST (1u << 20) /* more than any device can hold */
+#define TILES_MOST (1u << 20) /* more than any device can hold */
 
-static int is_kernel(const rd_algo_t *algo, rd_kernel_t kernel)
+static bool is_kernel(const rd_algo_t *algo, rd_kernel_t kernel)
 {
     return algo->device.kernel == kernel;
 }
 
-/* Returns nonzero if the algorithm's lines go through fifos. */
-static int by_fifos(const rd_algo_t *algo)
+/* Returns true if the algorithm's lines go through fifos. */
+static bool by_fifos(const rd_algo_t *algo)
 {
     return is_kernel(algo, RD_KERNEL_CHAIN) || rd_algo_is_program(algo) || is_kernel(algo, RD_KERNEL_MESSAGES);
 }
@@ -45,7 +46,7 @@ static double simple_part(const rd_limits_t *l, const rd_algo_t *algo)
 static rd_cost_gpus_t gpus_of(const rd_limits_t *l)
 {
     return (rd_cost_gpus_t){
-        .nranks = (int)l->nranks, .host_windows = l->host_windows != 0, .gbps = l->gbps, .prices = l->prices};
+        .nranks = (int)l->nranks, .host_windows = l->host_windows, .gbps = l->gbps, .prices = l->prices};
 }
 
 static double part_of(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto)
@@ -53,28 +54,28 @@ static double part_of(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t pr
     return proto == RD_PROTO_SIMPLE ? simple_part(l, algo) : 1;
 }
 
-/* Returns how many threads a block has: as many as spread the units over all blocks that there may be, and no more. */
-static uint32_t block_threads(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto, uint32_t units)
+/* Returns how many threads a block has: as many as spread the tiles over all blocks that there may be, and no more. */
+static uint32_t block_threads(const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto, uint32_t tiles)
 {
     uint32_t least = 32 * rd_kernel_warps(algo, (int)l->nranks), threads = least;
     uint32_t most = rd_kernel_threads(algo->device.kernel, proto);
 
     if (is_kernel(algo, RD_KERNEL_RING) || is_kernel(algo, RD_KERNEL_CHAIN) || rd_algo_is_program(algo))
         threads = most < 128 ? most : 128;
-    while (threads + least <= most && rd_kernel_blocks(algo, (int)l->nranks, units, threads) > l->blocks)
+    while (threads + least <= most && rd_kernel_blocks(algo, (int)l->nranks, tiles, threads) > l->blocks)
         threads += least;
     return threads;
 }
 
-/* Returns the most units of a pass that a bank of `bank` bytes, the blocks and the kernel allow. */
-static uint32_t most_units(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
+/* Returns the most tiles of a pass that a bank of `bank` bytes, the blocks and the kernel allow. */
+static uint32_t most_tiles(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
                            uint64_t bank)
 {
     uint32_t warps = rd_kernel_warps(algo, (int)l->nranks), group = 32 * warps;
     uint32_t threads = rd_kernel_threads(algo->device.kernel, proto) / group * group;
-    uint32_t low = 0, high = rd_kernel_units(algo);
+    uint32_t low = 0, high = rd_kernel_tiles(algo);
 
-    high = high < UNITS_MOST ? high : UNITS_MOST;
+    high = high < TILES_MOST ? high : TILES_MOST;
     if (is_kernel(algo, RD_KERNEL_CHAIN) && high > l->fifos)
         high = l->fifos;
     if (rd_algo_is_program(algo) && high > l->fifos / (uint32_t)algo->device.channels)
@@ -96,10 +97,10 @@ rd_proto_t rd_fifo_proto(const rd_limits_t *limits)
     return limits->host_windows || limits->split ? RD_PROTO_LL : RD_PROTO_LL128;
 }
 
-void rd_limits_path(rd_limits_t *limits, rd_gpu_path_t way)
+void rd_limits_path(rd_limits_t *limits, rd_gpu_path_t path)
 {
-    limits->gbps = way.gbps;
-    limits->split = way.near > RD_NEAR_NVLINK && way.near < RD_NEAR_UNKNOWN;
+    limits->gbps = path.gbps;
+    limits->split = path.near > RD_NEAR_NVLINK && path.near < RD_NEAR_UNKNOWN;
 }
 
 uint32_t rd_limits_senders(const rd_limits_t *limits)
@@ -130,7 +131,7 @@ void rd_limits_sliced(rd_limits_t *l, const rd_env_t *env)
         l->sliced = loss > RD_KSLICE * gain ? (uint64_t)(loss / gain) : RD_KSLICE;
 }
 
-/* SIMPLE: a unit is a slice. Each pass has one slice for each channel, unless that makes slices shorter than allowed.
+/* SIMPLE: a tile is a slice. Each pass has one slice for each channel, unless that makes slices shorter than allowed.
  */
 static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen)
 {
@@ -140,37 +141,37 @@ static void cut_slices(const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen
     passes = passes ? passes : 1;
     uint64_t slice = (chunk + passes * channels - 1) / (passes * channels);
     slice = slice ? (slice + RD_KSLICE - 1) / RD_KSLICE * RD_KSLICE : RD_KSLICE;
-    uint64_t units = (chunk + passes * slice - 1) / (passes * slice);
+    uint64_t tiles = (chunk + passes * slice - 1) / (passes * slice);
     chosen->passes = (uint32_t)passes;
     chosen->slice = (uint32_t)slice;
-    chosen->units = units ? (uint32_t)units : 1;
+    chosen->tiles = tiles ? (uint32_t)tiles : 1;
     chosen->launch.threads = rd_kernel_threads(chosen->launch.algo->device.kernel, RD_PROTO_SIMPLE);
-    chosen->launch.blocks = chosen->units;
+    chosen->launch.blocks = chosen->tiles;
 }
 
-/* By lines or SENTINEL: a pass has as many units as the bank, the fifos and the blocks allow. Returns NULL, or the
+/* By lines or SENTINEL: a pass has as many tiles as the bank, the fifos and the blocks allow. Returns NULL, or the
  * reason why there is none. */
-static const char *cut_units(const rd_wanted_t *w, const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen)
+static const char *cut_tiles(const rd_wanted_t *w, const rd_limits_t *l, uint64_t chunk, rd_chosen_t *chosen)
 {
     const rd_algo_t *algo = chosen->launch.algo;
     rd_proto_t proto = chosen->launch.proto;
-    uint32_t unit = rd_kernel_unit(algo, proto);
-    uint64_t total = (chunk + unit - 1) / unit, most = most_units(w, l, algo, proto, l->bank);
+    uint32_t tile = rd_kernel_tile(algo, proto);
+    uint64_t total = (chunk + tile - 1) / tile, most = most_tiles(w, l, algo, proto, l->bank);
 
     if (most == 0)
         return "the bank, the fifos or the blocks do not suffice";
     uint64_t passes = total ? (total + most - 1) / most : 1;
     if (is_kernel(algo, RD_KERNEL_RING) && w->coll == RD_ALLREDUCE && passes > 1) {
-        uint64_t both = most_units(w, l, algo, proto, 2 * (uint64_t)l->bank), fewer = (total + both - 1) / both;
+        uint64_t both = most_tiles(w, l, algo, proto, 2 * (uint64_t)l->bank), fewer = (total + both - 1) / both;
         chosen->launch.banks = 4 * fewer <= 3 * passes; /* a smaller gain is not worth the additional fences */
         passes = chosen->launch.banks ? fewer : passes;
     }
     if (passes > rd_kernel_passes(algo, w->coll))
         return "too long for it";
     chosen->passes = (uint32_t)passes;
-    chosen->units = total ? (uint32_t)((total + passes - 1) / passes) : 1;
-    chosen->launch.threads = block_threads(l, algo, proto, chosen->units);
-    chosen->launch.blocks = rd_kernel_blocks(algo, (int)l->nranks, chosen->units, chosen->launch.threads);
+    chosen->tiles = total ? (uint32_t)((total + passes - 1) / passes) : 1;
+    chosen->launch.threads = block_threads(l, algo, proto, chosen->tiles);
+    chosen->launch.blocks = rd_kernel_blocks(algo, (int)l->nranks, chosen->tiles, chosen->launch.threads);
     return NULL;
 }
 
@@ -204,7 +205,7 @@ static const char *cut_copies(const rd_limits_t *l, rd_chosen_t *chosen)
         return "ranks must be processes of their own, on one node, whose GPUs reach each other";
     if (chosen->launch.proto != RD_PROTO_LL)
         return "it has one protocol";
-    chosen->passes = chosen->units = chosen->launch.blocks = 1;
+    chosen->passes = chosen->tiles = chosen->launch.blocks = 1;
     chosen->launch.threads = 32 * l->nranks;
     return NULL;
 }
@@ -214,18 +215,18 @@ static const char *cut_chunk(const rd_wanted_t *w, const rd_limits_t *l, rd_chos
     const rd_algo_t *algo = chosen->launch.algo;
     rd_proto_t proto = chosen->launch.proto;
 
-    if (!rd_kernel_unit(algo, proto) || !rd_kernel_find(&chosen->launch, 1))
+    if (!rd_kernel_tile(algo, proto) || !rd_kernel_find(&chosen->launch, 1))
         return "this protocol does not serve this operation and type";
     if (proto == RD_PROTO_SENTINEL && !rd_coll_reduces((rd_coll_t)w->coll))
         return "what is only moved must arrive bit by bit, and this protocol changes one NaN";
     uint64_t chunk = rd_kernel_chunk(algo, w->coll, (int)l->nranks, w->count * w->element);
     if (proto != RD_PROTO_SIMPLE)
-        return cut_units(w, l, chunk, chosen);
+        return cut_tiles(w, l, chunk, chosen);
     cut_slices(l, chunk, chosen);
     return NULL;
 }
 
-/* Sets the candidate's launch, passes and units. Returns NULL, or the reason why there are none. */
+/* Sets the candidate's launch, passes and tiles. Returns NULL, or the reason why there are none. */
 static const char *cut(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
                        rd_chosen_t *chosen)
 {
@@ -274,7 +275,7 @@ static const char *excluded(const void *limits, const rd_choice_t *c)
     return rd_kchoose_one(k->wanted, k->limits, c->algo, c->proto, &chosen);
 }
 
-/* Slices are as long as the units make them, so there is one price. */
+/* Slices are as long as the tiles make them, so there is one price. */
 static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
 {
     const coll_desc_t *k = limits;
@@ -287,7 +288,7 @@ static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
     rd_candidates_add(to, &c);
 }
 
-static const rd_executor_t gpus = {.gpus = 1, .protos = RD_PROTOS_GPU, .excluded = excluded, .price = price};
+static const rd_executor_t gpus = {.gpus = true, .protos = RD_PROTOS_GPU, .excluded = excluded, .price = price};
 
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_log_ctx_t *ctx)
 {
@@ -304,8 +305,8 @@ void rd_kchoose_all(const rd_wanted_t *w, const rd_limits_t *l, const rd_forced_
 }
 
 /* Chooses copies from registered buffers, if RONDO_CUDA_COPY says that the buffers of all ranks lie alike. Returns
- * nonzero if so. */
-static int copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
+ * true if so. */
+static bool copied(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_t *env, rd_chosen_t *chosen)
 {
     return env && env->cuda_copy && !w->kernels && w->count * w->element >= env->cuda_copy &&
            !rd_kchoose_one(w, l, &rd_algo_copy, RD_PROTO_LL, chosen);

@@ -18,7 +18,7 @@ typedef struct rd_limits {
     uint32_t channels, slice;  /* of SIMPLE: channels to the next rank; bytes of a slice, at most */
     uint32_t streams;          /* 0: no messages by slices, for want of a block each way for every peer */
     uint64_t sliced;           /* messages of this many bytes or more go by slices; UINT64_MAX: none do */
-    uint32_t host_windows;     /* GPUs do not all reach each other: windows lie in pinned host memory */
+    bool host_windows;         /* GPUs do not all reach each other: windows lie in pinned host memory */
     uint32_t copies;           /* registered buffers are mapped by all: blocks may be copied out of them */
     uint32_t split;            /* 1: a store of 128 bytes may arrive in parts, as over PCIe */
     double gbps;               /* of the slowest path between two GPUs, each way, by data sheet; 0: unknown */
@@ -35,15 +35,15 @@ typedef struct rd_wanted {
 
 typedef struct rd_chosen {
     rd_klaunch_t launch; /* algo NULL: nothing chosen. MESSAGES: blocks and threads follow from the messages */
-    uint32_t passes, units;
-    uint32_t slice; /* SIMPLE: bytes of a unit */
+    uint32_t passes, tiles;
+    uint32_t slice; /* SIMPLE: bytes of a tile */
     double us;      /* expected */
 } rd_chosen_t;
 
 /* Returns the one protocol of everything that goes through fifos: CHAIN (except by SIMPLE), programs and MESSAGES. */
 rd_proto_t rd_fifo_proto(const rd_limits_t *limits);
 /* Sets what the path between the farthest pair means for choices. */
-void rd_limits_path(rd_limits_t *limits, rd_gpu_path_t way);
+void rd_limits_path(rd_limits_t *limits, rd_gpu_path_t path);
 /* Decides which messages go by slices: by RONDO_CUDA_LONG, RONDO_PROTO, or the prices. Called when all else is known.
  */
 void rd_limits_sliced(rd_limits_t *limits, const rd_env_t *env);
@@ -55,7 +55,7 @@ uint32_t rd_limits_senders(const rd_limits_t *limits);
  * rest send, but neither are more than there are channels. Each rank decides this for itself. rd_streams_launch then
  * returns the launch; `mixed`: the launch has blocks for other nodes, too, which are not counted in it. */
 void rd_streams_divide(const rd_limits_t *limits, uint32_t parts, uint32_t slices, rd_kmessages_t *k);
-rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, int mixed, const rd_kmessages_t *k);
+rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, bool mixed, const rd_kmessages_t *k);
 
 /* Returns an error if RONDO_ALGO or RONDO_PROTO names what the CUDA executor does not have. */
 rondo_result_t rd_kchoose_names(const rd_env_t *env, rd_log_ctx_t *ctx);

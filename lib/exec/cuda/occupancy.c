@@ -3,7 +3,7 @@
  * communicator's kernel keeps the second's out, and on the other it is the other way round.
  *
  * A communicator that is alone may fill the GPU. If there are more, each takes its part, and its groups of warps serve
- * one unit after the other; ranks need not do so alike. With more than MOST communicators the parts get no smaller, so
+ * one tile after the other; ranks need not do so alike. With more than MOST communicators the parts get no smaller, so
  * only MOST operations fit at a time. A third of a ring's warps is as many as the link needs, by its rate and a latency
  * of 2 us.
  *

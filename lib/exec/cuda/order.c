@@ -7,7 +7,7 @@
  * replays and plain calls keep the order in which they were launched. */
 #include "exec/cuda/cuda_int.h"
 
-int rd_cuda_captured(cudaStream_t stream)
+bool rd_cuda_captured(cudaStream_t stream)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
 
@@ -47,7 +47,7 @@ typedef struct capture {
     size_t ndeps;
 } capture_t;
 
-static cudaError_t look(cudaStream_t stream, capture_t *c)
+static cudaError_t capture_query(cudaStream_t stream, capture_t *c)
 {
     enum cudaStreamCaptureStatus status;
     const cudaGraphEdgeData *edges;
@@ -67,13 +67,13 @@ static unsigned long long stream_id(cudaStream_t stream)
     return cudaStreamGetId(stream, &id) == cudaSuccess ? id : 0;
 }
 
-static int follows(const capture_t *c, cudaGraphNode_t node)
+static bool follows(const capture_t *c, cudaGraphNode_t node)
 {
     for (size_t i = 0; i < c->ndeps; i++) {
         if (c->deps[i] == node)
-            return 1;
+            return true;
     }
-    return 0;
+    return false;
 }
 
 static cudaError_t before_captured(rd_order_t *o, cudaStream_t stream, const capture_t *c)
@@ -96,7 +96,7 @@ rondo_result_t rd_order_before(rd_cuda_t *cuda, cudaStream_t stream)
 {
     rd_order_t *o = order_of(cuda);
     capture_t c = {0};
-    cudaError_t error = look(stream, &c);
+    cudaError_t error = capture_query(stream, &c);
 
     o->captured = c.id != 0;
     if (error == cudaSuccess && c.id) {
@@ -140,7 +140,7 @@ rondo_result_t rd_order_after(rd_cuda_t *cuda, cudaStream_t stream)
     if (!o->captured) {
         error = cudaEventRecord(o->event, stream);
         o->stream = o->next;
-    } else if ((error = look(stream, &c)) == cudaSuccess) {
+    } else if ((error = capture_query(stream, &c)) == cudaSuccess) {
         error = after_captured(o, &c);
     }
     return error == cudaSuccess ? RONDO_SUCCESS : rd_cuda_error(cuda->team->ctx, error, "ordering a call");
@@ -161,7 +161,7 @@ rondo_result_t rd_order_join(rd_cuda_t *cuda, cudaStream_t from, cudaStream_t to
 rondo_result_t rd_order_fork(rd_cuda_t *cuda, cudaStream_t stream, cudaStream_t beside, rd_fork_t *fork)
 {
     capture_t c = {0};
-    cudaError_t error = look(stream, &c);
+    cudaError_t error = capture_query(stream, &c);
 
     *fork = (rd_fork_t){.stream = stream, .beside = beside};
     if (error == cudaSuccess && !c.id)
@@ -181,7 +181,7 @@ rondo_result_t rd_order_forked(rd_cuda_t *cuda, rd_fork_t *fork)
 
     if (!fork->at)
         return RONDO_SUCCESS;
-    cudaError_t error = look(fork->stream, &c);
+    cudaError_t error = capture_query(fork->stream, &c);
     if (error == cudaSuccess && c.ndeps != 1)
         error = cudaErrorIllegalState;
     if (error == cudaSuccess) {

@@ -4,11 +4,13 @@
  * for a launch that a peer has enqueued behind one that waits for this launch, however the peers group their messages.
  * Messages that do not fit into the kernel's arguments are written into the window before it, by launches that do
  * nothing else. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/cuda/p2p.h"
 #include "sched/algo/algos.h"
+#include "sched/phases.h"
 
 #define POSTED (256u << 10) /* a shorter message is through before a post could come */
 
@@ -64,19 +66,19 @@ typedef struct taking {
     uint32_t beside; /* multiprocessors that messages to other nodes take */
 } taking_t;
 
-/* Returns nonzero if the message goes by slices; the peer decides the same. Where buffers are registered, long messages
+/* Returns true if the message goes by slices; the peer decides the same. Where buffers are registered, long messages
  * wait for posts instead. */
-static int is_long(const taking_t *t, uint64_t bytes)
+static bool is_long(const taking_t *t, uint64_t bytes)
 {
     return bytes >= t->cuda->limits.sliced && !t->k->registered;
 }
 
-/* Puts the messages of a pair that go by lines, or by slices, behind those in `all`. Returns nonzero if there are some.
+/* Puts the messages of a pair that go by lines, or by slices, behind those in `all`. Returns true if there are some.
  */
-static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, int slices)
+static int take(taking_t *t, rd_kpair_t *pair, int peer, int send, bool slices)
 {
     const rd_kcomm_t *c = &t->cuda->k;
-    uint32_t piece = rd_kernel_unit(&rd_algo_messages, rd_fifo_proto(&t->cuda->limits));
+    uint32_t piece = rd_kernel_tile(&rd_algo_messages, rd_fifo_proto(&t->cuda->limits));
 
     *pair = (rd_kpair_t){(uint16_t)peer, (uint16_t)send, t->used, 0, 0};
     for (const rd_cuda_message_t *m = t->lists->of[2 * peer + send].first; m; m = m->next) {
@@ -102,13 +104,13 @@ static void take_all(taking_t *t)
 
     k->npairs = k->warps = k->sends = k->receives = k->senders = k->receivers = 0;
     for (int i = 1; i < n; i++) { /* from the nearest peer on, so that ranks begin with different peers */
-        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank + i) % n, 1, 0);
-        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank - i + n) % n, 0, 0);
+        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank + i) % n, 1, false);
+        k->npairs += (uint32_t)take(t, &k->pair[k->npairs], (rank - i + n) % n, 0, false);
     }
     for (int i = 1; i < n; i++)
-        k->sends += (uint32_t)take(t, &k->stream[k->sends], (rank + i) % n, 1, 1);
+        k->sends += (uint32_t)take(t, &k->stream[k->sends], (rank + i) % n, 1, true);
     for (int i = 1; i < n; i++)
-        k->receives += (uint32_t)take(t, &k->stream[k->sends + k->receives], (rank - i + n) % n, 0, 1);
+        k->receives += (uint32_t)take(t, &k->stream[k->sends + k->receives], (rank - i + n) % n, 0, true);
     limits.blocks -= t->beside;
     rd_streams_divide(&limits, rd_occupancy_parts(t->cuda), t->most, k);
 }
@@ -155,7 +157,7 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const rd_lists_t *l, rd_kmessa
     rondo_result_t result = rd_messages_take(cuda, l, 0, 0, &work.messages, stream);
     if (result != RONDO_SUCCESS)
         return result;
-    const rd_klaunch_t launch = rd_streams_launch(&cuda->limits, 0, &work.messages);
+    const rd_klaunch_t launch = rd_streams_launch(&cuda->limits, false, &work.messages);
     return rd_cuda_launch(cuda, &launch, &work, stream);
 }
 
@@ -282,60 +284,19 @@ rondo_result_t rd_messages_run(rd_cuda_t *cuda, rd_cuda_message_t *first)
 
 /* ---- collectives ---- */
 
-/* Uniform collectives. Returns the bytes of the block that goes from `from` to `to`, 0 if there is none, and where it
- * lies at both. */
-static size_t uniform(const rd_call_t *c, int from, int to, size_t *in, size_t *out)
-{
-    size_t bytes = c->desc.count * rondo_type_size(c->desc.type);
-    int root = c->desc.root;
-
-    *in = *out = 0;
-    switch (c->desc.coll) {
-    case RD_BROADCAST:
-        return from == root ? bytes : 0;
-    case RD_ALLGATHER:
-        *out = (size_t)from * bytes;
-        return bytes;
-    case RD_GATHER:
-        *out = (size_t)from * bytes;
-        return to == root ? bytes : 0;
-    case RD_SCATTER:
-        *in = (size_t)to * bytes;
-        return from == root ? bytes : 0;
-    default: /* RD_ALLTOALL */
-        *in = (size_t)to * bytes;
-        *out = (size_t)from * bytes;
-        return bytes;
-    }
-}
-
-static size_t displacement(const size_t *counts, const size_t *displs, int rank)
-{
-    size_t sum = 0;
-
-    if (displs)
-        return displs[rank];
-    for (int r = 0; r < rank; r++)
-        sum += counts[r];
-    return sum;
-}
-
-/* The same by tables: what this rank sends to `peer` (send) or receives from it. */
-static size_t tabled(const rd_cuda_t *cuda, const rd_call_t *c, int peer, int send, size_t *offset)
-{
-    size_t element = rondo_type_size(c->desc.type);
-    const rd_tables_t *t = c->tables;
-
-    if (c->desc.coll == RD_ALLGATHER && send) {
-        *offset = 0;
-        return t->out_counts[cuda->k.rank] * element;
-    }
-    *offset = displacement(send ? t->in_counts : t->out_counts, send ? t->in_displs : t->out_displs, peer) * element;
-    return (send ? t->in_counts : t->out_counts)[peer] * element;
-}
-
+/* A collective that moves blocks is a phase of all ranks, of which each block that is not empty becomes a message. */
 rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
+    const size_t element = rondo_type_size(call->desc.type);
+    const int rank = cuda->k.rank;
+    rd_phase_t phase = {.scope = RD_SCOPE_ALL,
+                        .coll = call->desc.coll,
+                        .root = call->desc.root,
+                        .node = -1,
+                        .count = call->desc.count,
+                        .from = rd_spot(RD_IN, 0),
+                        .to = rd_spot(RD_OUT, 0),
+                        .tabled = call->tables != NULL};
     rd_cuda_message_t messages[2 * RD_KRANKS];
     rd_lists_t l;
     rondo_result_t result = lists_begin(cuda, &l);
@@ -343,20 +304,17 @@ rondo_result_t rd_messages_collective(rd_cuda_t *cuda, const rd_call_t *call)
 
     if (result != RONDO_SUCCESS)
         return result;
+    if (call->tables)
+        phase.tables = *call->tables;
     for (int peer = 0; peer < cuda->k.nranks; peer++) {
         for (int send = 0; send < 2; send++) {
-            size_t in, out, bytes;
-            if (call->tables) {
-                bytes = tabled(cuda, call, peer, send, &in);
-                out = in;
-            } else {
-                bytes =
-                    send ? uniform(call, cuda->k.rank, peer, &in, &out) : uniform(call, peer, cuda->k.rank, &in, &out);
-            }
-            if (!bytes)
+            rd_spot_t spot;
+            size_t count = send ? rd_phase_given(&phase, rank, peer, &spot) : rd_phase_taken(&phase, rank, peer, &spot);
+            if (!count)
                 continue;
-            char *buffer = send ? (char *)(uintptr_t)call->in + in : (char *)call->out + out;
-            messages[used] = (rd_cuda_message_t){NULL, buffer, bytes, call->stream, (int16_t)send, (int16_t)peer};
+            char *buffer = (send ? (char *)(uintptr_t)call->in : (char *)call->out) + spot.at * element;
+            messages[used] =
+                (rd_cuda_message_t){NULL, buffer, count * element, call->stream, (int16_t)send, (int16_t)peer};
             append(cuda, &l, &messages[used++]);
         }
     }

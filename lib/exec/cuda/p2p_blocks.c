@@ -49,7 +49,7 @@ void rd_streams_divide(const rd_limits_t *limits, uint32_t parts, uint32_t slice
     k->senders += k->senders == 0;
 }
 
-rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, int mixed, const rd_kmessages_t *k)
+rd_klaunch_t rd_streams_launch(const rd_limits_t *limits, bool mixed, const rd_kmessages_t *k)
 {
     rd_klaunch_t l = {.kernel = k->sends + k->receives ? RD_KERNEL_STREAMS : RD_KERNEL_MESSAGES,
                       .proto = rd_fifo_proto(limits)};

@@ -66,14 +66,14 @@ const rd_kregistered_t *rd_registered_find(const rd_cuda_t *cuda, const void *bu
     return NULL;
 }
 
-int rd_registered_possible(const rd_cuda_t *cuda)
+bool rd_registered_possible(const rd_cuda_t *cuda)
 {
     if (cuda->path) /* no pair of ranks has a window for it */
-        return 0;
+        return false;
     for (int a = 0; a < cuda->k.nranks; a++)
         for (int b = 0; b < a; b++) {
             if (cuda->peers[a].process == cuda->peers[b].process)
-                return 0;
+                return false;
         }
     return cuda->k.nranks > 1 && !cuda->limits.host_windows;
 }
@@ -137,8 +137,8 @@ static void own_offer(rd_cuda_t *cuda, void *buffer, size_t bytes, offer_t *offe
     offer->bytes = bytes;
 }
 
-/* Returns nonzero if all buffers that are offered have been mapped. */
-static int map_all(rd_cuda_t *cuda, registered_t *r, const offer_t *offers, void *buffer, rd_kregistered_t *entry)
+/* Returns true if all buffers that are offered have been mapped. */
+static bool map_all(rd_cuda_t *cuda, registered_t *r, const offer_t *offers, void *buffer, rd_kregistered_t *entry)
 {
     for (int i = 0; i < cuda->k.nranks; i++) {
         char *base = buffer;
@@ -150,14 +150,14 @@ static int map_all(rd_cuda_t *cuda, registered_t *r, const offer_t *offers, void
                 cudaSuccess) {
                 (void)cudaGetLastError();
                 r->imported[i] = NULL;
-                return 0;
+                return false;
             }
             base = (char *)r->imported[i] + offers[i].offset;
         }
         entry->base[i] = (uint64_t)(uintptr_t)base;
         entry->bytes[i] = offers[i].bytes;
     }
-    return 1;
+    return true;
 }
 
 /* Waits until everything enqueued is over, closes the memory that it used, and finds the first free number, which is
@@ -240,7 +240,7 @@ rondo_result_t rd_cuda_register(rd_cuda_t *cuda, void *buffer, size_t bytes, int
 
 void rd_cuda_windows(rd_cuda_t *cuda)
 {
-    cuda->windows = 1;
+    cuda->windows = true;
 }
 
 /* Nobody waits and nothing is exchanged: a communicator may be ended without the others, and while kernels wait. */

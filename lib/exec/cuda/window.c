@@ -80,7 +80,7 @@ static size_t slices_layout(rd_cuda_t *cuda, const rd_env_t *env, size_t most)
 }
 
 /* Returns the number of a pair's fifos if there are `ranks` ranks. */
-static uint32_t fifos_of(const rd_env_t *env, int host_windows, size_t ranks)
+static uint32_t fifos_of(const rd_env_t *env, bool host_windows, size_t ranks)
 {
     uint32_t fifos = power_of_two(sizes[host_windows].fifos / (RD_KSLOTS * RD_KSLOT) / ranks);
 
@@ -93,11 +93,11 @@ static uint32_t fifos_of(const rd_env_t *env, int host_windows, size_t ranks)
 void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 {
     rd_kcomm_t *k = &cuda->k;
-    size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), host_windows = cuda->limits.host_windows != 0;
+    size_t control = round_up(sizeof(rd_kcontrol_t), RD_KALIGN), host_windows = cuda->limits.host_windows;
     size_t fifos, slices, streams, bank = env->cuda_bank ? env->cuda_bank : sizes[host_windows].bank;
     size_t peers = (size_t)k->nranks - 1, fifo = (size_t)RD_KSLOTS * RD_KSLOT, most = (size_t)sms;
 
-    k->fifos = fifos_of(env, (int)host_windows, peers + 1);
+    k->fifos = fifos_of(env, cuda->limits.host_windows, peers + 1);
     fifos = round_up((peers + 1) * k->fifos * fifo, RD_KALIGN);
     slices = slices_layout(cuda, env, sizes[host_windows].slices);
     streams = round_up((size_t)cuda->limits.channels * RD_KPLACES * RD_KSLICE, RD_KALIGN);
@@ -121,21 +121,21 @@ void rd_window_layout(rd_cuda_t *cuda, const rd_env_t *env, int sms)
 
 /* ---- the graveyard; with the lock held ---- */
 
-static int process_over(const rd_node_t *node, int m)
+static bool process_over(const rd_node_t *node, int m)
 {
     struct pollfd p = {node->pidfd[m], POLLIN, 0};
 
     return p.fd >= 0 && poll(&p, 1, 0) == 1;
 }
 
-static int at_rest(const grave_t *g)
+static bool at_rest(const grave_t *g)
 {
     for (int m = 0; m < g->peers; m++) {
         if (g->controls[m] && !atomic_load_explicit(&g->controls[m]->left, memory_order_acquire) &&
             !process_over(&g->node, m))
-            return 0;
+            return false;
     }
-    return 1;
+    return true;
 }
 
 static void sweep(void)
@@ -272,7 +272,7 @@ rondo_result_t rd_window_create(rd_cuda_t *cuda)
 
     pthread_mutex_lock(&lock);
     living += !cuda->living;
-    cuda->living = 1;
+    cuda->living = true;
     sweep();
     if (cuda->window_bytes)
         cuda->window = reuse(cuda->device, cuda->window_bytes);

@@ -49,7 +49,7 @@ static cudaError_t pin(char *base, size_t bytes)
     return error;
 }
 
-int rd_window_host_unpin(const char *base)
+bool rd_window_host_unpin(const char *base)
 {
     int last;
 

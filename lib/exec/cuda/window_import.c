@@ -32,7 +32,7 @@ typedef struct offer {
     void *window;
     uint64_t offset; /* of the window within the allocation that the handle names */
     cudaIpcMemHandle_t handle;
-    rd_gpu_path_t way; /* path between the farthest pair, as this rank sees it */
+    rd_gpu_path_t path; /* path between the farthest pair, as this rank sees it */
 } offer_t;
 
 /* Returns a number that the process keeps as long as it lives. A forked child that may use CUDA has started anew by
@@ -102,7 +102,7 @@ static rondo_result_t own_facts(rd_cuda_t *cuda, rd_cuda_peer_t *peer)
 }
 
 /* Returns the number of ranks on the GPU of rank `a`; `together`: only of those that belong to its process. */
-static int sharing_with(const rd_cuda_t *cuda, int n, int a, int together)
+static int sharing_with(const rd_cuda_t *cuda, int n, int a, bool together)
 {
     int here = 0;
 
@@ -114,7 +114,7 @@ static int sharing_with(const rd_cuda_t *cuda, int n, int a, int together)
 }
 
 /* The same for the GPU on which it is greatest. */
-static int most_sharing(const rd_cuda_t *cuda, int n, int together)
+static int most_sharing(const rd_cuda_t *cuda, int n, bool together)
 {
     int most = 1;
 
@@ -130,7 +130,7 @@ static int most_sharing(const rd_cuda_t *cuda, int n, int together)
 static void warn_of_sharing(const rd_cuda_t *cuda)
 {
     rd_log_ctx_t *ctx = cuda->team->ctx;
-    int together = most_sharing(cuda, cuda->team->nranks, 1), mps = 0;
+    int together = most_sharing(cuda, cuda->team->nranks, true), mps = 0;
 
     if (cudaDeviceGetAttribute(&mps, MPS_ENABLED, cuda->device) != cudaSuccess)
         (void)cudaGetLastError();
@@ -188,8 +188,8 @@ rondo_result_t rd_import_facts(rd_cuda_t *cuda)
     free(all);
     if (result != RONDO_SUCCESS)
         return result;
-    cuda->sharing = most_sharing(cuda, team->nranks, 0);
-    cuda->beside = sharing_with(cuda, team->nranks, team->rank, 1);
+    cuda->sharing = most_sharing(cuda, team->nranks, false);
+    cuda->beside = sharing_with(cuda, team->nranks, team->rank, true);
     int blocks = sms / cuda->sharing;
     if (team->env->cuda_blocks && team->env->cuda_blocks < blocks)
         blocks = team->env->cuda_blocks;
@@ -218,13 +218,13 @@ uint64_t rd_import_offset(const void *pointer)
     return (uint64_t)(uintptr_t)pointer - base;
 }
 
-static int other_process(const rd_cuda_t *cuda)
+static bool other_process(const rd_cuda_t *cuda)
 {
     for (int r = 0; r < cuda->k.nranks; r++) {
         if (cuda->peers[r].process != cuda->peers[cuda->k.rank].process)
-            return 1;
+            return true;
     }
-    return 0;
+    return false;
 }
 
 /* Returns the rank in the outer communicator of rank i of this one. */
@@ -307,14 +307,14 @@ static rd_gpu_path_t own_path(const rd_cuda_t *cuda)
 /* Some ranks may not see all GPUs: the farthest path that any rank knows counts for all. */
 static void agree_path(rd_cuda_t *cuda, const offer_t *all)
 {
-    rd_gpu_path_t way = {RD_NEAR_SELF, 0, 0, 0};
+    rd_gpu_path_t path = {RD_NEAR_SELF, 0, 0, 0};
 
     for (int i = 0; i < cuda->k.nranks; i++) {
         int r = rank_of(cuda, i);
-        if (all[r].way.near != RD_NEAR_UNKNOWN)
-            way = rd_gpu_farther(way, all[r].way);
+        if (all[r].path.near != RD_NEAR_UNKNOWN)
+            path = rd_gpu_farther(path, all[r].path);
     }
-    rd_limits_path(&cuda->limits, way);
+    rd_limits_path(&cuda->limits, path);
     rd_limits_sliced(&cuda->limits, cuda->team->env);
 }
 
@@ -325,7 +325,7 @@ static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t 
     rondo_result_t result;
 
     rd_verdict_set(&offers[team->rank].verdict, own_offer(cuda, &offers[team->rank]));
-    offers[team->rank].way = own_path(cuda);
+    offers[team->rank].path = own_path(cuda);
     if ((result = rd_verdicts_exchange(cuda, offers, sizeof *offers)))
         return result;
     agree_path(cuda, offers);
@@ -344,7 +344,7 @@ static rondo_result_t map_windows(rd_cuda_t *cuda, offer_t *offers, rd_missed_t 
 }
 
 /* See cuda_int.h. */
-rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *host_windows)
+rondo_result_t rd_import_direct(rd_cuda_t *cuda, bool *host_windows)
 {
     const rd_team_t *team = cuda->team;
     offer_t *offers = calloc((size_t)team->nranks, sizeof *offers);
@@ -369,14 +369,14 @@ rondo_result_t rd_import_direct(rd_cuda_t *cuda, int *host_windows)
 rondo_result_t rd_import_windows(rd_cuda_t *cuda)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    int host_windows = 0;
+    bool host_windows = false;
 
     if (cuda->k.nranks == 1)
         return rd_window_create(cuda);
     if (!cuda->limits.host_windows) {
         if ((result = rd_import_direct(cuda, &host_windows)) || !host_windows)
             return result;
-        cuda->limits.host_windows = 1;
+        cuda->limits.host_windows = true;
         rd_window_layout(cuda, cuda->team->env, (int)cuda->limits.blocks);
     } else if (cuda->k.rank == 0) {
         rd_log(cuda->team->ctx, RD_LOG_INFO, "RONDO_P2P is 0: all data goes through pinned host memory");

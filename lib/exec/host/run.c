@@ -367,7 +367,7 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->in_place = plan->zcopy && rd_zcopy_overlap(plan, run->in, run->out);
     run->flat = 0;
     if (plan->flat) {
-        run->open = plan->nquick != 0;
+        run->open = plan->nflat != 0;
         return;
     }
     for (int i = 0; i < program->nlanes; i++) {

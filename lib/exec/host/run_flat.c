@@ -68,8 +68,8 @@ bool rd_flat_advance(rd_run_t *run)
     const rd_plan_t *plan = run->plan;
     int first = run->flat;
 
-    while (run->flat < plan->nquick && step(run, &plan->flat[run->flat]))
+    while (run->flat < plan->nflat && step(run, &plan->flat[run->flat]))
         run->flat++;
-    run->open = run->flat < plan->nquick;
+    run->open = run->flat < plan->nflat;
     return run->flat != first || !run->open;
 }

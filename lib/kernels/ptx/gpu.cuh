@@ -1,10 +1,10 @@
-/* All that kernels ask of a GPU: the words of CUDA C++ and PTX that they use, under plain names. test/sim/gpu.cuh has
- * the same names for a machine made of CPU threads; the kernels include whichever the compiler finds first, and hold no
- * intrinsic of their own.
+/* The device intrinsics that kernels use: constructs of CUDA C++ and PTX under plain names. test/sim/gpu.cuh defines
+ * the same names for a machine made of CPU threads. Kernels include whichever of the two the compiler finds first, and
+ * use no intrinsic by another name.
  *
- * Lines and words in windows are read and written by the functions below, nothing else: they are what several GPUs look
- * at. They are relaxed: only fence_sys, word_acquire, warp_release and group_release order them. The user's buffers are
- * plain memory. */
+ * Lines (16 bytes) and words (4 bytes) in windows are shared between GPUs, and are accessed by the functions below
+ * only. These accesses are relaxed, at system scope; fence_sys, word_acquire, warp_release and group_release alone
+ * order them. The user's buffers are plain memory. */
 #ifndef RD_KERNELS_PTX_GPU_CUH
 #define RD_KERNELS_PTX_GPU_CUH
 
@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 #define RD_DEVICE static __device__ __forceinline__
-#define RD_DEVICE_FAR static __device__ __noinline__ /* rarely run, or long: kept out of the loops */
+#define RD_DEVICE_FAR static __device__ __noinline__ /* for code that is long or rarely run, out of the loops */
 #define RD_MEMBER __device__ __forceinline__
 #define RD_KERNEL(threads) __global__ void __launch_bounds__(threads, 1)
 #define RD_KERNEL_OF(threads, blocks) __global__ void __launch_bounds__(threads, blocks) /* on a multiprocessor */
 #define RD_WORK(type) const __grid_constant__ type work /* rd_kwork_t, or what it begins with */
 
-#define RD_SPIN_PERIOD 4096 /* polls between two looks at the host's words */
+#define RD_SPIN_PERIOD 4096 /* polls between two reads of the host's words */
 
-/* ---- who am I */
+/* ---- indices, shared memory and the clock */
 
 RD_DEVICE uint32_t gpu_thread()
 {
@@ -55,9 +55,9 @@ RD_DEVICE uint32_t gpu_ms()
     return (uint32_t)(ns / 1000000);
 }
 
-/* ---- waiting for one another */
+/* ---- barriers and votes */
 
-/* Until the kernel before in the stream has ended and all that it wrote is seen. */
+/* Waits until the preceding kernel of the stream has ended and everything that it wrote is visible. */
 RD_DEVICE void gpu_begin()
 {
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -78,19 +78,19 @@ RD_DEVICE bool warp_any(bool x)
     return __any_sync(~0u, x);
 }
 
-/* Lane 0's. */
+/* Returns the value of `x` in lane 0. */
 RD_DEVICE uint32_t warp_first(uint32_t x)
 {
     return __shfl_sync(~0u, x, 0);
 }
 
-/* That lane's. */
+/* Returns the value of `x` in `lane`. */
 RD_DEVICE uint32_t warp_from(uint32_t x, uint32_t lane)
 {
     return __shfl_sync(~0u, x, lane);
 }
 
-/* Barrier `id` (1..15) of `threads` threads of the block; is `x` true in any of them? */
+/* Waits at barrier `id` (1 to 15) for `threads` threads of the block. Returns true if `x` is true in any of them. */
 RD_DEVICE bool group_any(uint32_t id, uint32_t threads, bool x)
 {
     uint32_t any;
@@ -109,7 +109,7 @@ RD_DEVICE bool block_any(bool x)
     return __syncthreads_or(x);
 }
 
-/* ---- lines and words that other GPUs see */
+/* ---- lines and words that several GPUs access */
 
 RD_DEVICE uint4 line_load(const void *p)
 {
@@ -121,7 +121,7 @@ RD_DEVICE uint4 line_load(const void *p)
     return v;
 }
 
-/* Only where `missing`; a predicate, because a branch here has cost spills. */
+/* Loads the line if it is `missing`. The load is predicated, because a branch made the compiler spill registers. */
 RD_DEVICE void line_load_if(uint4 &v, const void *p, bool missing)
 {
     asm volatile("{\n\t.reg .pred p;\n\t"
@@ -138,7 +138,8 @@ RD_DEVICE void line_store(void *p, uint4 v)
                  : "memory");
 }
 
-/* The whole warp, 16 bytes a lane, 512 in a row that begins on a line of 128: each line is seen whole or not at all. */
+/* Called by a whole warp, of which each lane accesses 16 bytes of a row of 512 that is aligned to 128 bytes. Each line
+ * of 128 bytes is seen as a whole or not at all. */
 RD_DEVICE uint4 warp_lines_load(const void *p)
 {
     __syncwarp();
@@ -151,7 +152,8 @@ RD_DEVICE void warp_lines_store(void *p, uint4 v)
     line_store(p, v);
 }
 
-/* In this GPU's own window, where nobody looks until something else has told him to. */
+/* Sets a line of this GPU's own window to all ones. The store may be weak, because no other GPU accesses the line until
+ * a later release or fence allows it. */
 RD_DEVICE void line_clean(void *p)
 {
     asm volatile("st.global.v4.u32 [%0], {%1, %1, %1, %1};" ::"l"(p), "r"(0xffffffffu) : "memory");
@@ -164,7 +166,8 @@ RD_DEVICE uint32_t word_load(const uint32_t *p)
     return v;
 }
 
-/* What was written before a fence and *p is seen by this thread, and by whom it then meets at a barrier. */
+/* Acquire: whatever was written before a fence or release that precedes the store to *p is visible to this thread, and
+ * to the threads that it meets at a barrier afterwards. */
 RD_DEVICE uint32_t word_acquire(const uint32_t *p)
 {
     uint32_t v;
@@ -177,20 +180,24 @@ RD_DEVICE void word_store(uint32_t *p, uint32_t v)
     asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
 
-/* Everything that this thread has written is seen by all before anything that it writes from here on. */
+/* Acquire and release at system scope: everything that this thread has written is visible to all GPUs and the host
+ * before anything that it writes from here on, and it sees what others had fenced before they wrote what it has loaded.
+ */
 RD_DEVICE void fence_sys()
 {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
-/* What this thread stores from here on it stores because of what it has loaded: no GPU makes a store before it is known
- * whether there is one, so it comes behind what others had fenced before they wrote what was loaded. Said for those
- * who check that (test/sim); a load from here on needs a fence or word_acquire. */
+/* Marks a control dependency: whether this thread stores from here on depends on what it has loaded. No GPU makes a
+ * store visible before it is certain to be executed, so the stores come after whatever others had fenced before they
+ * wrote the loaded value. The function is for the checker of test/sim and compiles to nothing. It does not order loads:
+ * those need fence_sys or word_acquire. */
 RD_DEVICE void stores_follow()
 {
 }
 
-/* The whole warp: *p becomes v, and whoever sees that, and fences, sees all that the warp has written before. */
+/* Called by a whole warp: release. Sets *p to v; a thread that reads v and then fences sees everything that the warp
+ * had written before. */
 RD_DEVICE void warp_release(uint32_t *p, uint32_t v)
 {
     __syncwarp();
@@ -201,8 +208,8 @@ RD_DEVICE void warp_release(uint32_t *p, uint32_t v)
     __syncwarp();
 }
 
-/* As group_any; besides, all that the threads have written and read comes before what the one that `leads` writes from
- * here on. */
+/* As group_any, and besides a release: everything that the group's threads have written and read comes before whatever
+ * the thread that `leads` writes from here on. */
 RD_DEVICE bool group_release(uint32_t id, uint32_t threads, bool x, bool leads)
 {
     bool any = group_any(id, threads, x);
@@ -212,19 +219,20 @@ RD_DEVICE bool group_release(uint32_t id, uint32_t threads, bool x, bool leads)
     return any;
 }
 
-/* Into memory of another GPU, plainly: seen when a release or a fence behind it is. */
+/* A weak store to the memory of another GPU. It is visible there once a later release or fence of this thread is. */
 RD_DEVICE void far_store(void *p, uint4 v)
 {
     *(uint4 *)p = v;
 }
 
-/* One of `of` arrives: true for the last one, and the word is 0 again. Who is alone need not count. */
+/* Counts arrivals of `of` threads. Returns true for the last one, which finds the word reset to 0 for the next round. A
+ * single thread need not count. */
 RD_DEVICE bool last_to_arrive(uint32_t *p, uint32_t of)
 {
     return of == 1 || atomicInc(p, of - 1) == of - 1;
 }
 
-/* ---- numbers */
+/* ---- conversions between numbers and their bits */
 
 RD_DEVICE uint32_t float_bits(float f)
 {

@@ -1,5 +1,5 @@
-/* The registry: collectives and algorithms by name. The planner, the executors, the checker and the tools find in this
- * table what the files of local.mk define.
+/* The registry of collectives and algorithms by name. It is the table in which the planner, the executors, the checker
+ * and the tools find the cards that the files of local.mk define.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The cards by name, for files that mean one of them, and what schedules share. cards.h is made by make: a line
- * RD_CARD(x) for each card x that a file of local.mk defines.
+/* The cards by name, for files that refer to one of them, and what schedules share. The Makefile generates cards.h,
+ * which has a line RD_CARD(x) for each card x that a file of local.mk defines.
  */
 #ifndef RD_SCHED_ALGO_ALGOS_H
 #define RD_SCHED_ALGO_ALGOS_H

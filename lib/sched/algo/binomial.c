@@ -1,11 +1,11 @@
-/* binomial: one binomial tree, for short messages.
+/* binomial: a single binomial tree, for short messages.
  *
- *              0               numbers count from the root; the parent of v clears its lowest bit, so the subtree of v
- *            / | \             is v .. v + lowbit(v) - 1
+ *              0               ranks are numbered from the root on; the parent of v is v without its lowest bit, so the
+ *            / | \             subtree of v is v .. v + lowbit(v) - 1
  *           4  2  1
- *          /|  |               broadcast: the largest subtree first; reduce: its mirror image
- *         6 5  3               scatter: a parent sends the blocks of a subtree from the last to the first, an inner
- *         |                    rank hands on what is not its own; gather: the same backwards, the first to the last
+ *          /|  |               broadcast: a parent sends to the largest subtree first; reduce is the mirror image
+ *         6 5  3               scatter: a parent sends the blocks of a subtree from the last to the first, and an inner
+ *         |                    rank forwards those of other ranks; gather: the reverse, from the first to the last
  *         7
  *
  *                  rounds    messages at the root, bytes         cost
@@ -14,12 +14,12 @@
  *     scatter      log n     n-1, (n-1)/n N                      alpha (log n + n-1) + beta N (n-1)/n
  *     gather       log n     n-1, (n-1)/n N                      the same
  *
- * A message is one block, so gather and scatter spare the root no messages; they spare it connections: it has log n
- * of them and not n-1.
+ * A message is one block, so in gather and scatter the root has as many messages as without a tree. But it has log n
+ * connections instead of n-1.
  */
 #include "sched/algo/algos.h"
 
-/* The end of the subtree of v, beyond its last number. */
+/* Returns one more than the last number in the subtree of v. */
 static int subtree_end(int v, int n)
 {
     int end = v + (v & -v);
@@ -27,7 +27,7 @@ static int subtree_end(int v, int n)
     return v == 0 || end > n ? n : end;
 }
 
-/* The child of v in whose subtree j lies. */
+/* Returns the child of v in whose subtree j lies. */
 static int child_toward(int v, int j)
 {
     int d = 1;
@@ -115,8 +115,9 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 
 /* ---- what it costs ---- */
 
-/* Ranks on the way from each rank to the root, summed over all: the ones in the binary numbers below n. */
-static double ways(int n)
+/* Returns the sum, over all ranks, of the hops from a rank to the root: the number of ones in all binary numbers below
+ * n. */
+static double hops_to_root(int n)
 {
     double all = 0;
 
@@ -125,7 +126,7 @@ static double ways(int n)
     return all;
 }
 
-/* Ranks below the root's child with the most. */
+/* Returns the number of ranks in the largest subtree below the root. */
 static double subtree(const rd_count_t *c)
 {
     int half = 1 << ((int)c->rounds - 1);
@@ -162,9 +163,9 @@ static int work(const rd_count_t *c, rd_work_t *w)
         w->messages = c->m;
         w->link = c->m / c->n;
         w->moved = 1;
-        w->moved_all = 1 + ways(c->n) / c->n;
+        w->moved_all = 1 + hops_to_root(c->n) / c->n;
         w->received = (c->coll == RD_GATHER ? c->m : subtree(c)) / c->n;
-        w->received_all = ways(c->n) / c->n;
+        w->received_all = hops_to_root(c->n) / c->n;
         w->leave = (double)(c->n - c->local) / c->n;
         return 0;
     default:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# cards.sh SRCDIR FILE...: a line RD_CARD(x) for each card x that the files define.
+# cards.sh SRCDIR FILE... prints a line RD_CARD(x) for each card x that the files define.
 srcdir=$1
 shift
 for file; do

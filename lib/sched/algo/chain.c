@@ -1,7 +1,7 @@
-/* chain: from rank to rank, the ring open at the root, slice after slice.
+/* chain: data moves from rank to rank, slice after slice, along a ring that is open at the root.
  *
- * On host memory that is what ring does for a broadcast or a reduction. Between GPUs it has a kernel of its own,
- * because nothing comes back: it goes through fifos, and knows no epochs (kernels/chain.cuh, kernels/proto_simple.cuh).
+ * On host memory, ring does the same for a broadcast or a reduction. Between GPUs the chain has a kernel of its own: as
+ * nothing comes back to a rank, data goes through fifos, without epochs (kernels/chain.cuh, kernels/proto_simple.cuh).
  */
 #include "sched/algo/algos.h"
 

@@ -1,7 +1,8 @@
-/* copy: copy engines move blocks out of registered buffers, between two barriers of all ranks: GPUs alone.
+/* copy: copy engines move blocks out of registered buffers, between two barriers of all ranks. It exists on GPUs only.
  *
- * The direct exchange, but for a broadcast: a part to each rank, then everybody's part to everybody, unless there are
- * two. It takes no multiprocessor but for the barriers (exec/cuda/copy_engine.c), and is never chosen for its price.
+ * It is the direct exchange, except for a broadcast among more than two ranks: there the root gives each rank a part,
+ * and then every rank gives its part to all others. Only the barriers take a multiprocessor (exec/cuda/copy_engine.c).
+ * The algorithm is never chosen for its price.
  */
 #include "sched/algo/algos.h"
 

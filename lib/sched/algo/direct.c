@@ -16,9 +16,9 @@
  *     scatter         1         N/n (n-1) at the root     (alpha + beta N/n) (n-1) at the root
  *     barrier         1         n-1 messages of a byte    alpha (n-1)
  *
- * Peers are visited from the own rank on, so that no two ranks begin with the same one; sums run in the order of ranks.
- * An all-to-all is also what grouped sends and receives run: there each message has a lane of its own, because how
- * long it is, and whether it is there at all, is known to its two ends alone.
+ * A rank visits its peers in order from its own number on, so that no two ranks begin with the same peer. Sums are made
+ * in the order of the ranks. Grouped sends and receives run an all-to-all, too. Each of its messages has a lane of its
+ * own, because only the two ranks at its ends know how long it is, and whether it exists at all.
  */
 #include "sched/algo/algos.h"
 
@@ -181,7 +181,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 
 /* ---- what it costs ---- */
 
-/* The root has a message for, or from, everybody. */
+/* The root sends a message to every other rank, or receives one from it. */
 static int rooted_work(const rd_count_t *c, rd_work_t *w)
 {
     double m = c->m, n = c->n;

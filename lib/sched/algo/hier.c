@@ -1,34 +1,34 @@
-/* hier: any schedule between the nodes, with a direct exchange inside each node around it: the phases of
- * sched/phases.h, fused into steps, chunk by chunk.
+/* hier: a flat schedule between the nodes, with a direct exchange inside each node before and after it. These are the
+ * phases of sched/phases.h, fused into steps, chunk by chunk.
  *
  *     allreduce, 2 nodes of 3 ranks:      0     1     2     |     3     4     5
  *
- *       bring    parts to their rails      a ◀── a ◀── a    |  likewise        (shared memory)
+ *       bring    parts to their rails      a ◀── a ◀── a    |  the same        (shared memory)
  *       outer    along each rail           a ◀───────────── | ──▶ a            (network; ring, rd, pat, two trees)
- *       spread   parts to everybody        a ──▶ a ──▶ a    |  likewise        (shared memory)
+ *       spread   parts to all ranks        a ──▶ a ──▶ a    |  the same        (shared memory)
  *
- * The outer schedule, which is the rail's phase, is that of a flat file (ring.c, rd.c, ...) for as many ranks as there
- * are nodes. Each of its steps is taken by the ranks in place j of the nodes, rail j, for part j of the step's chunk.
- * The phases inside the node are for one chunk of it: where a step first reads a chunk of IN, those before the rail's
- * are done, as one exchange; and where one has written a chunk of OUT, those behind it are, after the sends which pass
- * that chunk on. All ranks of a node walk the same outer schedule in step, so that what is free of deadlock outside is
- * so inside.
+ * The outer schedule, which is the rail's phase, is that of a flat algorithm (ring.c, rd.c, ...) for as many ranks as
+ * there are nodes. Rail j, which is the ranks with place j on their nodes, takes each of its steps for part j of the
+ * step's chunk. The phases inside the node handle one chunk at a time. Those before the rail's phase are inserted where
+ * a step first reads a chunk of IN, as one exchange. Those after it are inserted where a step has written a chunk of
+ * OUT, but after the sends that forward this chunk. All ranks of a node walk the same outer schedule in the same order,
+ * so if it is free of deadlock between the nodes, the whole is.
  *
- *     allreduce          N/rails a rail; ranks beyond the rails (uneven nodes) contribute and receive
- *     broadcast          the root is rail 0 of its node; reduce: its mirror image
- *     allgather          a rank sends its own block along its rail, and what comes to the others of its node;
- *                        reduce_scatter: its mirror image; both want as many ranks on every node
- *     barrier            the first of each node for all of it
+ *     allreduce          each rail has N/rails; ranks without a rail (on uneven nodes) contribute and receive
+ *     broadcast          the root is on rail 0; reduce is the mirror image
+ *     allgather          a rank sends its own block along its rail, and the blocks that it receives to the ranks of
+ *                        its node; reduce_scatter is the mirror image; both need equally many ranks on every node
+ *     barrier            the first rank of each node acts for all of it
  *
  *                        on the network, by each rail                       in the node
  *     hier_ring          as ring of `nodes` ranks, N/rails                  2 hops, N (1 - 1/rails) each way
- *     hier_tree          as tree, a tree a rail                             2 hops, N each way
+ *     hier_tree          as tree, one tree for each rail                    2 hops, N each way
  *     hier_rd            as rd                                              as hier_ring
  *     hier_binomial      as binomial                                        as hier_ring
  *     hier_pat, _direct  as pat, direct                                     as hier_ring
  *
- * `param` is the number of rails: 1 for short messages, where every message counts; 0, as many as there can be, for
- * long ones, where every byte does.
+ * `param` is the number of rails: 1 for short data, where the number of messages matters; 0, which stands for as many
+ * as possible, for long data, where the number of bytes matters.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +37,8 @@
 #include "sched/phases.h"
 #include "sched/shape.h"
 
-/* Names of scratch: what carries a long sum, the sums of a node by outer chunk, then the outer schedule's own. */
+/* Names of scratch: a partial sum of many sources, then the node's sum of each outer chunk, then the scratch of the
+ * outer schedule. */
 enum { CARRY, SUMS };
 
 typedef struct walk {
@@ -45,17 +46,17 @@ typedef struct walk {
     const rd_steps_t *outer;
     rd_steps_t *s;
     rd_coll_t coll;
-    bool each;           /* every rail has a part of every outer chunk; else outer chunk c is rail c's */
-    bool at_root;        /* a broadcast, on the root's node */
-    rd_phases_t *phases; /* of an outer chunk: the same for all, or for each rail's */
+    bool each;           /* every rail has a part of every outer chunk; otherwise outer chunk c belongs to rail c */
+    bool at_root;        /* this is a broadcast, and this is the root's node */
+    rd_phases_t *phases; /* of an outer chunk: one list for all rails, or one for each */
     int nphases;
-    char *brought; /* by outer chunk */
-    int late;      /* the outer chunk that is still to be spread, -1: none */
+    char *brought; /* for each outer chunk: the phases before the rail's have been inserted */
+    int late;      /* the outer chunk that is still to be spread; -1: none */
 } walk_t;
 
-/* ---- phases of an outer chunk, whose elements are chunks: a vector's parts, or blocks, numbered as ranks are ---- */
+/* ---- phases of an outer chunk: their elements are chunks, that is, parts of a vector, or blocks in rank order */
 
-/* What this rank does on its rail; NULL: it has no part of the outer chunk. */
+/* Returns what this rank does on its rail, or NULL if it has no part of the outer chunk. */
 static const rd_phase_t *on_rail(const walk_t *w, int c)
 {
     const rd_phases_t *p = &w->phases[c % w->nphases];
@@ -64,8 +65,8 @@ static const rd_phase_t *on_rail(const walk_t *w, int c)
     return last && last->scope == RD_SCOPE_RAIL ? last : NULL;
 }
 
-/* The phases inside the node before the rail's, or behind it; of blocks the one that is about the outer chunk's node.
- */
+/* Returns the phases inside the node before the rail's phase, or behind it. Of a list with one phase for each node's
+ * blocks, it is the one for the outer chunk's node. */
 static const rd_phase_t *phases_inside(const walk_t *w, int c, bool behind, size_t *n)
 {
     const rd_phases_t *p = &w->phases[c % w->nphases];
@@ -78,7 +79,7 @@ static const rd_phase_t *phases_inside(const walk_t *w, int c, bool behind, size
     return first + c;
 }
 
-/* Element `at` of outer chunk c. */
+/* Returns the chunk of the whole schedule that is element `at` of outer chunk c. */
 static int chunk_of(const walk_t *w, int c, size_t at)
 {
     switch (w->coll) {
@@ -91,7 +92,7 @@ static int chunk_of(const walk_t *w, int c, size_t at)
     }
 }
 
-/* This rank's part of outer chunk c, on its rail. */
+/* Returns the chunk that is this rank's part of outer chunk c, on its rail. */
 static int own_chunk(const walk_t *w, const rd_phase_t *rail, int c)
 {
     return chunk_of(w, c, rail->tabled ? rail->tables.out_displs[c] : rail->to.at);
@@ -104,15 +105,16 @@ static rd_end_t end_of(const walk_t *w, int c, rd_spot_t spot)
     return spot.where == RD_IN ? rd_in(chunk_of(w, c, spot.at)) : rd_out(chunk_of(w, c, spot.at));
 }
 
-/* ---- inside the node: phases without a rail's between them are one direct exchange ---- */
+/* ---- inside the node: consecutive phases become one direct exchange ---- */
 
-/* The root takes nothing. */
+/* Returns true for the root of a broadcast, which receives nothing. */
 static bool has_all(const walk_t *w, int place)
 {
     return w->at_root && place == 0;
 }
 
-/* To the others, each in its turn: what goes to several of them is sent by one step. */
+/* Sends to the other ranks of the node, one after the other. Data that goes to several of them in a row is sent by one
+ * step. */
 static void give(walk_t *w, int c, const rd_phase_t *phases, size_t n)
 {
     const rd_nodes_t *g = w->g;
@@ -136,7 +138,7 @@ static void give(walk_t *w, int c, const rd_phase_t *phases, size_t n)
     rd_fan_end(&fan);
 }
 
-/* From all, the own contribution among them. */
+/* Sums the contributions of all ranks of the node, this rank's among them. */
 static void take_sum(walk_t *w, int c, const rd_phase_t *f)
 {
     const rd_nodes_t *g = w->g;
@@ -176,7 +178,7 @@ static void exchange(walk_t *w, int c, bool behind)
         take(w, c, &phases[i]);
 }
 
-/* The root keeps all parts that it hands out. */
+/* The root copies all parts that it sends to its own output. */
 static void keep(walk_t *w, int c)
 {
     rd_spot_t spot;
@@ -215,7 +217,7 @@ static void bring(walk_t *w, int c)
         spread_later(w, c);
 }
 
-/* ---- between the nodes: the rail's phase, by the outer schedule's steps ---- */
+/* ---- between the nodes: the rail's phase, as steps of the outer schedule ---- */
 
 static rd_end_t mapped(const walk_t *w, const rd_phase_t *rail, rd_end_t end)
 {
@@ -270,7 +272,7 @@ static void take_step(walk_t *w, const rd_step_t *step)
         spread_later(w, step->dst[out].index);
 }
 
-/* A barrier's schedule reads and writes no chunk. */
+/* The schedule of a barrier reads and writes no chunk, so its phases inside the node come first and last. */
 static void walk_lane(walk_t *w, rd_lane_t lane)
 {
     rd_steps_lane(w->s, lane.channel);
@@ -284,7 +286,7 @@ static void walk_lane(walk_t *w, rd_lane_t lane)
     spread(w);
 }
 
-/* -1: no memory. */
+/* Returns -1 if there is no memory. */
 static int make_phases(walk_t *w, const rd_sched_args_t *args)
 {
     const rd_nodes_t *g = w->g;
@@ -297,7 +299,7 @@ static int make_phases(walk_t *w, const rd_sched_args_t *args)
                    .node = g->node,
                    .place = g->place,
                    .rails = g->rails,
-                   .alike = w->coll == RD_ALLGATHER, /* as `excluded` wants it; the others do not ask */
+                   .alike = w->coll == RD_ALLGATHER, /* which `excluded` ensures; the other operations do not read it */
                    .coll = w->coll,
                    .root = args->root,
                    .count = 1,
@@ -357,7 +359,7 @@ free_all:
     return w.s;
 }
 
-/* Reduce and reduce_scatter are the mirror images of what moves data alone. */
+/* Reduce and reduce_scatter are the mirror images of broadcast and allgather. */
 static rd_steps_t *hier(const rd_sched_args_t *args, const rd_algo_t *outer, int rails, int each)
 {
     rd_sched_args_t image = *args;
@@ -397,7 +399,7 @@ static rd_steps_t *over_ring(const rd_sched_args_t *args)
     return hier(args, &rd_algo_ring, args->param, 1);
 }
 
-/* A rail a tree: so the ways up and down, which are lanes of their own, share no connection. */
+/* Each rail has one tree, so that the phases up and down, which are lanes of their own, share no connection. */
 static rd_steps_t *over_tree(const rd_sched_args_t *args)
 {
     return hier(args, &rd_algo_tree, args->param == 1 ? 1 : 2, 0);
@@ -425,13 +427,13 @@ static rd_steps_t *over_direct(const rd_sched_args_t *args)
 
 /* ---- what they cost ---- */
 
-/* The algorithm between the nodes, and what the direct exchange inside them adds: `rails` ranks of each node have a
- * part of the whole each. */
+/* The work of the algorithm between the nodes, and what the direct exchange inside them adds to it. `rails` ranks of
+ * each node have a part of the whole each. */
 typedef struct layers {
     double nodes, local, rails;
-    double part;   /* of the whole, that one rail serves */
-    double share;  /* of the outer algorithm's work, that one rail does */
-    double pieces; /* chunks of one rail */
+    double part;   /* the part of the whole that one rail serves */
+    double share;  /* the share of the outer algorithm's work that one rail does */
+    double pieces; /* number of chunks of one rail */
 } layers_t;
 
 static void inside_allreduce(const layers_t *y, rd_work_t *w)
@@ -453,8 +455,7 @@ static void inside_allreduce(const layers_t *y, rd_work_t *w)
 static void inside_rooted(const layers_t *y, int reduces, rd_work_t *w)
 {
     double l = y->local, others = (y->rails - 1) * y->part, hops = y->rails > 1 ? 2 : 1;
-    double handed =
-        reduces ? (l - 1) / 2 : rd_work_fan(l - 1); /* a sum's sources join those of the outer algorithm's sum */
+    double handed = reduces ? (l - 1) / 2 : rd_work_fan(l - 1); /* these sources join the outer algorithm's sum */
 
     w->hops += hops;
     w->fill += hops;
@@ -473,7 +474,7 @@ static void inside_rooted(const layers_t *y, int reduces, rd_work_t *w)
 static void inside_blocks(const layers_t *y, int reduces, rd_work_t *w)
 {
     double l = y->local, n = y->nodes * l, handed = reduces ? (l - 1) / 2 : rd_work_fan(l - 1);
-    double rounds_in = w->hops > 1 ? 1 : y->nodes - 1; /* where all blocks come at once, they are passed on in turn */
+    double rounds_in = w->hops > 1 ? 1 : y->nodes - 1; /* blocks that arrive together are forwarded in turn */
 
     w->chunks = (int)n;
     w->hops += rounds_in;
@@ -502,7 +503,7 @@ static void inside_barrier(const layers_t *y, rd_work_t *w)
     w->moved += 2 * (y->local - 1);
 }
 
-/* `trees`: a rail has a tree, and not a part of every chunk. */
+/* `trees`: a rail has one tree, and not a part of every chunk. */
 static int layered(const rd_count_t *c, const rd_algo_t *between, int trees, rd_work_t *w)
 {
     int whole = c->coll == RD_ALLGATHER || c->coll == RD_REDUCE_SCATTER, most = trees && !whole ? 2 : c->local;
@@ -518,7 +519,7 @@ static int layered(const rd_count_t *c, const rd_algo_t *between, int trees, rd_
     if (between->work(&outer, w) != 0)
         return -1;
     y.part = 1 / y.rails;
-    /* Of two trees on two rails, a rail has the inner places of one at most, and no leaf of the other. */
+    /* With two trees on two rails, a rank is at most an inner node of its rail's tree, and is not in the other tree. */
     y.share = trees ? (y.rails > 1 ? 0.75 : 1) : y.part;
     y.pieces = w->chunks / (trees ? y.rails : 1);
     w->least = fmax(w->least, 1 / y.pieces);
@@ -575,7 +576,7 @@ static int direct_work(const rd_count_t *c, rd_work_t *w)
 #define ROOTED (1u << RD_BROADCAST | 1u << RD_REDUCE)
 #define ALL (1u << RD_ALLREDUCE)
 
-/* One of them: the schedule between the nodes, the operations, and values of `param`. */
+/* The fields of a card: the schedule between the nodes, the operations, and the number of values of `param`. */
 #define HIER(between, of, most)                                                                                        \
     .colls = (of), .excluded = excluded, .emit = over_##between, .params = (most), .work = between##_work,             \
     .near = RD_PEERS_COUNTED

@@ -1,9 +1,10 @@
-/* Phases of blocks of ranks: allgather and reduce_scatter where nodes are alike, and exchanges. See sched/phases.h. */
+/* Phases that move blocks of ranks: allgather and reduce_scatter on nodes with equally many ranks, and alltoall, gather
+ * and scatter. See sched/phases.h. */
 #include "sched/algo/hier_phases.h"
 
 /* ---- allgather */
 
-/* How long each rank's block is and where it lies, node by node, place by place; and those of this rank's rail. */
+/* The length and the offset of each rank's block, node by node and place by place; and those of this rank's rail. */
 typedef struct places {
     size_t *count, *at;
     size_t *rail_count, *rail_at;
@@ -14,7 +15,7 @@ static int places_find(const rd_hier_t *h, rd_phases_t *p, places_t *l)
     const size_t *counts = h->tables ? h->tables->out_counts : NULL;
     const size_t *displs = h->tables ? h->tables->out_displs : NULL;
     size_t ranks = (size_t)h->nranks, nodes = (size_t)h->nnodes, sum = 0;
-    size_t *seen = rd_phases_table(p, 2 * ranks + 3 * nodes); /* ranks of each node so far; the others lie behind */
+    size_t *seen = rd_phases_table(p, 2 * ranks + 3 * nodes); /* ranks of each node so far; the other arrays follow */
 
     if (!seen)
         return -1;
@@ -32,7 +33,7 @@ static int places_find(const rd_hier_t *h, rd_phases_t *p, places_t *l)
     return 0;
 }
 
-/* Blocks of node m, to its places here. */
+/* Distributes the blocks of node m inside this node. */
 static void allgather_of(const rd_hier_t *h, rd_phases_t *p, const places_t *l, size_t m)
 {
     size_t n = (size_t)h->locals;
@@ -64,7 +65,7 @@ void rd_phases_allgather(const rd_hier_t *h, rd_phases_t *p)
 
 /* ---- reduce_scatter */
 
-/* Scratch holds one of each node. */
+/* Scratch holds one piece for each node. */
 size_t rd_hier_block_piece(const rd_hier_t *h)
 {
     size_t room = h->scratch / (size_t)h->nnodes / RD_HIER_ALIGN * RD_HIER_ALIGN / h->element;
@@ -72,7 +73,7 @@ size_t rd_hier_block_piece(const rd_hier_t *h)
     return h->count < room ? h->count : room;
 }
 
-/* Elements `at` on of every block. */
+/* Reduces `count` elements of every block, from element `at` on. */
 static void reduce_scatter_piece(const rd_hier_t *h, rd_phases_t *p, size_t at, size_t count)
 {
     size_t node = (size_t)h->locals * h->count;
@@ -89,7 +90,7 @@ static void reduce_scatter_piece(const rd_hier_t *h, rd_phases_t *p, size_t at, 
     rd_phases_rail(p, RD_REDUCE_SCATTER, 0, count, rd_spot(RD_TMP, 0), rd_spot(RD_OUT, at));
 }
 
-/* In place a piece of the output lies over the same piece of one of the input's blocks, which has been read. */
+/* In place, a piece of the output lies over the same piece of one of the input's blocks, which has been read. */
 void rd_phases_reduce_scatter(const rd_hier_t *h, rd_phases_t *p)
 {
     size_t piece = rd_hier_block_piece(h);
@@ -100,7 +101,7 @@ void rd_phases_reduce_scatter(const rd_hier_t *h, rd_phases_t *p)
 
 /* ---- alltoall, gather and scatter */
 
-/* Rows of a table of n ranks: how much is sent to each and from where, how much comes from each and where to. */
+/* Rows of a table of n ranks: counts and displacements of what is sent to each, and of what is received from each. */
 #define ROWS 4
 
 static rd_tables_t tables_of(const size_t *rows, size_t n)
@@ -108,15 +109,15 @@ static rd_tables_t tables_of(const size_t *rows, size_t n)
     return (rd_tables_t){rows, rows + n, rows + 2 * n, rows + 3 * n};
 }
 
-/* Does this rank, where nothing is tabled, send rank r a block (side 0), or get one? */
+/* Without tables: returns true if this rank sends a block to rank r (side 0), or receives one from it (side 1). */
 static bool exchanges(const rd_hier_t *h, int side, int r)
 {
-    bool one = h->coll == (side ? RD_SCATTER : RD_GATHER); /* of each rank: the root's */
+    bool one = h->coll == (side ? RD_SCATTER : RD_GATHER); /* each rank exchanges a block with the root only */
 
     return h->coll == RD_ALLTOALL || h->root == (one ? r : h->rank);
 }
 
-/* Of all ranks, whatever the call has. */
+/* Fills in the rows for all ranks, whether or not the call has tables. */
 static void rows_fill(const rd_hier_t *h, size_t *rows)
 {
     const rd_tables_t none = {NULL, NULL, NULL, NULL}, *t = h->tables ? h->tables : &none;
@@ -134,7 +135,7 @@ static void rows_fill(const rd_hier_t *h, size_t *rows)
     }
 }
 
-/* The node's own ranks' entries, which go elsewhere. */
+/* Moves the entries of this node's ranks from the table of all ranks to a table of their own. */
 static void rows_take(const rd_hier_t *h, size_t *rows, size_t *near)
 {
     for (int row = 0; row < ROWS; row++)
@@ -145,7 +146,7 @@ static void rows_take(const rd_hier_t *h, size_t *rows, size_t *near)
         }
 }
 
-/* Ranks that lie side by side find their blocks so, too, and then need no table. */
+/* If the node's ranks have consecutive numbers, so do their blocks, and the phase needs no table. */
 static void exchange_inside(const rd_hier_t *h, rd_phases_t *p, const rd_tables_t *own)
 {
     if (h->coll != RD_ALLTOALL && h->node_of[h->root] != h->node)
@@ -158,7 +159,8 @@ static void exchange_inside(const rd_hier_t *h, rd_phases_t *p, const rd_tables_
     rd_phases_tabled(p, RD_SCOPE_NODE, RD_ALLTOALL, h->count, rd_spot(RD_IN, 0), rd_spot(RD_OUT, 0), *own);
 }
 
-/* Between nodes first: should ranks differ, RONDO_CHECK finds it there, as far as this rank has a part in that. */
+/* The phase between nodes comes first, because that is where RONDO_CHECK finds calls that differ between ranks, as far
+ * as this rank takes part in it. */
 void rd_phases_exchange(const rd_hier_t *h, rd_phases_t *p)
 {
     size_t n = (size_t)h->nranks, local = (size_t)h->locals;

@@ -1,7 +1,8 @@
-/* Which operations go by phases, from which length, and by which: one row for each way in sched/phases.h. */
+/* The table of operations that run by phases: it has the phases and the length from which they pay off, in one row for
+ * each case of the table in sched/phases.h. */
 #include "sched/algo/hier_phases.h"
 
-/* ---- which rows fit */
+/* ---- conditions of a row */
 
 static bool is_alike(const rd_hier_t *h)
 {
@@ -13,8 +14,8 @@ static bool is_uneven(const rd_hier_t *h)
     return !h->alike;
 }
 
-/* Sums of which a rank has its block, or one rank all. With one rail one rank of each node would work: slower on
- * 2+1+3. */
+/* For sums that end in each rank's block, or at one rank. With one rail, a single rank of each node would do all the
+ * work, which was slower on nodes of 2, 1 and 3 ranks. */
 static bool is_uneven_to_one(const rd_hier_t *h)
 {
     return !h->alike && h->rails > 1;
@@ -46,7 +47,7 @@ static bool is_fused(const rd_hier_t *h)
     return h->fused;
 }
 
-/* ---- bytes that the first phase inside a node has to do with, on average */
+/* ---- bytes that the first phase inside a node handles, on average over the nodes */
 
 static size_t bytes_whole(const rd_hier_t *h)
 {
@@ -73,8 +74,8 @@ static size_t bytes_of_rank(const rd_hier_t *h)
     return h->element * h->count / (size_t)h->nranks;
 }
 
-/* Of an alltoall by tables nobody knows what the others have, so length must not matter. Short blocks of gather and
- * scatter go quicker between nodes by a tree of all ranks. */
+/* In an alltoall with tables no rank knows the lengths of the others, so the choice must not depend on the length.
+ * Short blocks of gather and scatter are faster between nodes by a tree of all ranks. */
 static size_t bytes_exchanged(const rd_hier_t *h)
 {
     if (h->coll != RD_ALLTOALL)
@@ -82,7 +83,7 @@ static size_t bytes_exchanged(const rd_hier_t *h)
     return h->tables ? SIZE_MAX : (size_t)h->rails * h->element * h->count;
 }
 
-/* ---- phases inside a node, at most: on all ranks the same number */
+/* ---- the most phases inside a node, which is the same number on all ranks */
 
 static size_t parts_of(const rd_hier_t *h)
 {
@@ -119,7 +120,7 @@ static size_t launches_each(const rd_hier_t *h)
     return (3 + parts_of(h)) * (h->count / rd_hier_reduce_piece(h) + (size_t)h->nranks);
 }
 
-/* ---- emitters that are here because they need nothing else, or the rows */
+/* ---- emitters that are too short for a file of their own, or that need the rows */
 
 static void emit_reduce(const rd_hier_t *h, rd_phases_t *p)
 {
@@ -135,8 +136,8 @@ static void emit_barrier(const rd_hier_t *h, rd_phases_t *p)
     rd_phases_node(h, p, RD_BROADCAST, 0, 1, word, word);
 }
 
-/* Blocks of different lengths have different roots: a reduce to each rank in turn, by phases or by all ranks at once.
- * An output over other blocks is made in the own one, which is spent then. */
+/* Reduces to each rank in turn, because blocks differ in length; each reduce runs by phases or by all ranks at once. An
+ * output that lies over other ranks' blocks is made in this rank's block of the input, which is no longer needed. */
 static void emit_each(const rd_hier_t *h, rd_phases_t *p)
 {
     const size_t *counts = h->tables->in_counts;
@@ -165,9 +166,9 @@ static void emit_each(const rd_hier_t *h, rd_phases_t *p)
 typedef struct row {
     unsigned colls;
     bool (*fits)(const rd_hier_t *h);
-    /* It runs by phases if the first phase inside a node has at least `quarters` / 4 of h->least bytes, for each rail
-     * if there is a launch for each. Nothing is summed in a quarter of the time; sums that end at one rank wait for
-     * each other, and those of each rank in turn wait long (doc/gpu.md). */
+    /* The operation runs by phases if the first phase inside a node has at least `quarters` / 4 of h->least bytes;
+     * where each rail has a launch of its own, this holds for each rail. Phases that sum nothing take a quarter of the
+     * time. Sums that end at one rank wait for each other, and sums for each rank in turn wait long (doc/gpu.md). */
     size_t (*bytes)(const rd_hier_t *h);
     unsigned quarters;
     bool by_rails;

@@ -1,12 +1,12 @@
-/* Phases of allgather and reduce_scatter where nodes have different numbers of ranks, counted node by node, and blocks
- * lie one behind the other: a node's blocks are one range of what all ranks have, and each rail has a part of every
- * node's. See sched/phases.h. */
+/* Phases of allgather and reduce_scatter on nodes with different numbers of ranks, where ranks are numbered node by
+ * node and their blocks are contiguous: then the blocks of a node are one range of the whole vector, and each rail has
+ * a part of every range. See sched/phases.h. */
 #include "sched/algo/hier_phases.h"
 
-/* Elements. */
+/* All lengths and offsets are in elements. */
 typedef struct ranges {
     size_t *at, *length;    /* of each node's range */
-    size_t *part_at, *part; /* of this rank's part of each, if it has a rail; what is left over is the last one's */
+    size_t *part_at, *part; /* of this rank's part of each range, if it has a rail; the last rail has the rest, too */
 } ranges_t;
 
 static size_t block_of(const rd_hier_t *h, int r)
@@ -16,7 +16,7 @@ static size_t block_of(const rd_hier_t *h, int r)
     return !t ? h->count : t->out_counts ? t->out_counts[r] : t->in_counts[r];
 }
 
-/* Of a reduce_scatter by tables blocks always lie so. */
+/* Returns true if blocks are contiguous, which they always are in a reduce_scatter with tables. */
 static bool is_packed(const rd_hier_t *h)
 {
     const size_t *displs = h->tables ? h->tables->out_displs : NULL;
@@ -47,7 +47,7 @@ static int ranges_find(const rd_hier_t *h, rd_phases_t *p, ranges_t *g)
     return 0;
 }
 
-/* Tables of a rail's phase, which keeps them. */
+/* Makes the tables for a rail's phase, which keeps them. */
 static int parts_make(const rd_hier_t *h, rd_phases_t *p, ranges_t *g)
 {
     size_t nodes = (size_t)h->nnodes;
@@ -98,7 +98,7 @@ void rd_phases_allgather_ranges(const rd_hier_t *h, rd_phases_t *p)
     }
 }
 
-/* ---- reduce_scatter: slices of all ranges, one after the other, as scratch has room for their parts */
+/* ---- reduce_scatter: it handles one slice of every range at a time, so that scratch has room for the parts */
 
 size_t rd_hier_all_bytes(const rd_hier_t *h)
 {
@@ -118,7 +118,8 @@ static size_t slice_begin(size_t length, size_t k, size_t pieces)
     return length / pieces * k + length % pieces * k / pieces;
 }
 
-/* The blocks of the node's ranks that are in this slice, and what of this rank's own lies before it. */
+/* Distributes the blocks of the node's ranks that lie in this slice. `before` is the part of this rank's block that
+ * lies in earlier slices. */
 static void deliver(const rd_hier_t *h, rd_phases_t *p, size_t begin, size_t end, rd_spot_t own, rd_spot_t out)
 {
     size_t *begins = rd_phases_table(p, (size_t)h->locals + 1), sum = 0, before = 0;
@@ -160,7 +161,7 @@ static void reduce_scatter_slice(const rd_hier_t *h, rd_phases_t *p, ranges_t *g
     deliver(h, p, own_begin, own_end, own, out);
 }
 
-/* An output over the input's first blocks, of which later slices have more, is made in the own block. */
+/* An output that lies over the input's first blocks, which later slices still read, is made in this rank's block. */
 void rd_phases_reduce_scatter_ranges(const rd_hier_t *h, rd_phases_t *p)
 {
     size_t pieces = rd_hier_range_pieces(h), before = 0;

@@ -1,7 +1,7 @@
-/* Phases of vectors: each rail has a part. See sched/phases.h. */
+/* Phases of operations on one vector, of which each rail has a part. See sched/phases.h. */
 #include "sched/algo/hier_phases.h"
 
-/* ---- what all phases are made of */
+/* ---- phases in general */
 
 rd_cut_t rd_cut(const rd_hier_t *h, size_t count, int rest_place)
 {
@@ -84,7 +84,8 @@ static size_t common(size_t begin, size_t end, size_t other_begin, size_t other_
     return begin < end ? end - begin : 0;
 }
 
-/* What two ranks share lies behind what either shares with the ranks before the other: so both sides are packed. */
+/* The overlaps of a part with the blocks lie in the order of the ranks, and so do those of a block with the parts. So
+ * both sides are packed and need no displacements. */
 void rd_phases_deliver(const rd_hier_t *h, rd_phases_t *p, size_t count, const size_t *begins, rd_spot_t from,
                        rd_spot_t to)
 {
@@ -111,8 +112,8 @@ static int rest_of(const rd_hier_t *h)
     return h->fused ? h->rest_place : h->rails - 1;
 }
 
-/* The parts of the output to all. Each lies there at its rank, but that the root of a fused broadcast, which is in
- * place 0, reads its part in the input. */
+/* Distributes the parts of the output inside the node. Each part lies in the output of its rank, except that the root
+ * of a fused broadcast, which has place 0, reads its part from the input. */
 static void spread(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, bool at_root)
 {
     const rd_spot_t out = rd_spot(RD_OUT, 0);
@@ -140,7 +141,7 @@ void rd_phases_allreduce(const rd_hier_t *h, rd_phases_t *p)
     spread(h, p, &c, false);
 }
 
-/* From the root to the ranks that have a rail, each its part: tables that say so. */
+/* Sends each rank that has a rail its part, from the root, as an alltoall with tables. */
 static void hand_parts(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd_spot_t own)
 {
     size_t n = (size_t)h->locals, *sent = rd_phases_table(p, 2 * n), *got;
@@ -154,7 +155,7 @@ static void hand_parts(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd
     rd_phases_tabled(p, RD_SCOPE_NODE, RD_ALLTOALL, 0, rd_spot(RD_IN, 0), own, (rd_tables_t){sent, NULL, got, NULL});
 }
 
-/* On the root's node. */
+/* Brings each rail's part to its rank, on the root's node. */
 static void hand_out(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd_spot_t own)
 {
     const rd_spot_t in = rd_spot(RD_IN, 0), out = rd_spot(RD_OUT, 0);
@@ -186,7 +187,7 @@ void rd_phases_broadcast(const rd_hier_t *h, rd_phases_t *p)
         spread(h, p, &c, at_root);
 }
 
-/* ---- reduce: nothing but the root's output may be written, so parts lie in scratch, and long vectors go in pieces */
+/* ---- reduce: only the root's output may be written, so parts lie in scratch, and long vectors are cut into pieces */
 
 size_t rd_hier_reduce_piece(const rd_hier_t *h)
 {
@@ -195,7 +196,7 @@ size_t rd_hier_reduce_piece(const rd_hier_t *h)
     return room / h->element * (size_t)h->rails;
 }
 
-/* On the root's node, where nodes differ: the root has all, the others nothing. */
+/* Brings all parts to the root, on its node, where nodes differ: its block is the whole, the others are empty. */
 static void deliver(const rd_hier_t *h, rd_phases_t *p, size_t count, rd_spot_t from, rd_spot_t to)
 {
     size_t *begins = rd_phases_table(p, (size_t)h->locals + 1);
@@ -207,7 +208,7 @@ static void deliver(const rd_hier_t *h, rd_phases_t *p, size_t count, rd_spot_t 
     rd_phases_deliver(h, p, count, begins, from, to);
 }
 
-/* And where they are alike, what is left over is at the root, whose scratch it leaves by a copy. */
+/* The same where nodes have equally many ranks. The rest is in the root's scratch, and is copied from there. */
 static void gather(const rd_hier_t *h, rd_phases_t *p, const rd_cut_t *c, rd_spot_t from, rd_spot_t to)
 {
     rd_phases_node(h, p, RD_GATHER, h->root_place, c->part, from, to);

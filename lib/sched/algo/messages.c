@@ -1,7 +1,7 @@
-/* messages: a message for every pair of ranks that has something for each other, as sends and receives of a group are.
+/* messages: a message for every pair of ranks that exchanges data, as the sends and receives of a group are.
  *
- * The direct exchange, between GPUs: lines through fifos, or slices where messages are long (kernels/p2p.cuh,
- * kernels/p2p_slices.cuh). On host memory direct has a lane for each message.
+ * It is the direct exchange between GPUs: messages go as lines through fifos, or, if they are long, as slices
+ * (kernels/p2p.cuh, kernels/p2p_slices.cuh). On host memory, direct has a lane for each message.
  */
 #include "sched/algo/algos.h"
 

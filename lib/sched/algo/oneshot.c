@@ -3,9 +3,9 @@
  *     rank 1 of 4:   IN ──▶ 2, 3, 0
  *                    OUT ◀── 0 + IN + 2 + 3
  *
- * One hop; (n-1) N bytes sent by each rank; alpha (n-1) + (beta + gamma) N (n-1). The fastest while alpha is all that
- * counts. Peers are visited from the own rank on; the sum runs in the order of ranks, the own input at its own place,
- * so every rank gets the same bits.
+ * It has one hop; each rank sends (n-1) N bytes; the cost is alpha (n-1) + (beta + gamma) N (n-1). It is the fastest
+ * algorithm as long as alpha dominates. A rank visits its peers in order from its own number on. It sums all inputs,
+ * its own among them, in the order of the ranks, so every rank gets the same bits.
  */
 #include "sched/algo/algos.h"
 
@@ -32,7 +32,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 
 /* ---- what it costs ---- */
 
-/* GPUs do every operation so: what is no allreduce is the direct exchange. */
+/* GPUs run every operation by this algorithm: all but allreduce are the direct exchange. */
 static int work(const rd_count_t *c, rd_work_t *w)
 {
     if (c->coll != RD_ALLREDUCE)

@@ -1,27 +1,27 @@
-/* pat: parallel aggregated trees, Bruck's algorithm with its dimensions turned round and its buffers bounded.
+/* pat: parallel aggregated trees, which is Bruck's algorithm with its dimensions reversed and its buffers bounded.
  *
- *     Block b reaches rank b + j by the binomial tree over offsets j, whose parent clears the lowest bit:
+ *     Block b reaches rank b + j along the binomial tree over offsets j, in which a parent is j without its lowest bit:
  *
- *              0                      far ranks first, while there is little to send, near ones last
+ *              0                      distant ranks come first, when there is little to send, near ones last
  *            / | \
  *           4  2  1                   d = 4:  send own                  get offset 4
  *          /|  |                      d = 2:  send own, 4               get 2, 6
  *         6 5  3                      d = 1:  send own, 4, 2, 6         get 1, 5, 3, 7
  *         |
- *         7                           all ranks do the same offsets in the same order: n trees in parallel
+ *         7                           all ranks walk the same offsets in the same order: n trees in parallel
  *
- * `param` is the aggregation a, rounded down to a power of two: the far dimensions are done at once until a blocks are
- * at hand, then the a subtrees below them are walked together, depth first. Any n; reduce_scatter is the mirror image
- * and holds about a log(n/a) partial sums in scratch; allreduce joins both.
+ * `param` is the aggregation a, rounded down to a power of two. The distant dimensions are completed first, until a
+ * rank has a blocks; then the a subtrees below these are walked together, depth first. It works for any n.
+ * Reduce_scatter is the mirror image and holds about a log(n/a) partial sums in scratch; allreduce joins both.
  *
  *                     rounds              bytes sent by a rank   cost
  *     allgather       log a + n/a - 1     (n-1)/n N              alpha (log a + n/a) + beta N (n-1)/n
  *     reduce_scatter  the same            the same               beta + gamma for beta
  *     allreduce       twice               twice                  the sum
  *
- * In each step a rank sends before it receives, and all ranks are at the same step, so that one credit suffices; or
- * two, where a step moves two blocks. Jeaugey: "PAT: a new algorithm for all-gather and reduce-scatter operations at
- * scale", arXiv 2506.20252.
+ * In each step a rank sends before it receives, and all ranks are at the same step, so one credit suffices, or two
+ * where a step moves two blocks. Jeaugey: "PAT: a new algorithm for all-gather and reduce-scatter operations at scale",
+ * arXiv 2506.20252.
  */
 #include "sched/algo/algos.h"
 
@@ -30,8 +30,8 @@
 typedef struct pat {
     rd_steps_t *s;
     int n, me;
-    int pairs;  /* two blocks a step */
-    int copied; /* the own block is in OUT: done behind the first send, so that nobody waits for it */
+    int pairs;  /* a step moves two blocks */
+    int copied; /* this rank's block is in OUT: it is copied after the first send, so that no rank waits for the copy */
 } pat_t;
 
 static void copy_own(pat_t *p)
@@ -41,7 +41,7 @@ static void copy_own(pat_t *p)
     p->copied = 1;
 }
 
-/* Offset j moves: the block for the rank d above goes out, */
+/* Offset j moves: this rank sends the block for the rank d above, */
 static void give(pat_t *p, int j)
 {
     int d = j & -j, parent = j - d, out = rd_mod(p->me - parent, p->n);
@@ -49,7 +49,7 @@ static void give(pat_t *p, int j)
     rd_step_send(p->s, parent == 0 ? rd_in(p->me) : rd_out(out), out, (p->me + d) % p->n);
 }
 
-/* the same offset's block comes from d below. */
+/* and receives the same offset's block from the rank d below. */
 static void take(pat_t *p, int j)
 {
     int d = j & -j, in = rd_mod(p->me - j, p->n);
@@ -57,7 +57,8 @@ static void take(pat_t *p, int j)
     rd_step_recv(p->s, rd_out(in), in, rd_mod(p->me - d, p->n));
 }
 
-/* Offsets first, first + by, ..., of one d: by twos, if there are credits for it, which the network carries as one. */
+/* Moves the offsets first, first + by, ... of one d. They move by twos if there are credits for that, because the
+ * network carries two as one message. */
 static void move(pat_t *p, int first, int by)
 {
     for (int j = first; j < p->n; j += p->pairs ? 2 * by : by) {
@@ -91,7 +92,7 @@ static rd_steps_t *allgather(const rd_sched_args_t *args)
         move(&p, d, 2 * d);
     for (int i = 1; i < low; i++)
         move(&p, i, low);
-    copy_own(&p); /* one rank alone */
+    copy_own(&p); /* for a single rank, which sends nothing */
     return p.s;
 }
 
@@ -109,7 +110,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 
 /* ---- what it costs ---- */
 
-/* Each block takes log n hops, but a rank waits for the blocks one after another. */
+/* Each block takes log n hops, but a rank waits for the blocks one after the other. */
 static int work(const rd_count_t *c, rd_work_t *w)
 {
     double m = c->m, n = c->n, twos = 0;
@@ -133,7 +134,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     case RD_ALLREDUCE:
         w->hops = w->again = 2 * (m - twos);
         w->messages = 4 * m;
-        w->joined *= 1.5; /* as measured: with twice as many rd would be left too soon */
+        w->joined *= 1.5; /* as measured; by a factor of 2, pat would take over from rd too early */
         w->leave *= 2;
         w->link *= 2;
         rd_work_alike(w, c->n, 2 * m / n, (4.5 * m - 0.5) / n, m / n);
@@ -155,6 +156,6 @@ const rd_algo_t rd_algo_pat = {
                .lanes = 1,
                .channels = 1,
                .scratch = 5,
-               .param = 4 /* partial sums lie in shared memory: there is no room for more */},
+               .param = 4 /* partial sums lie in shared memory, which has no room for more */},
     .nccl = "PAT",
 };

@@ -1,20 +1,20 @@
 /* rd: recursive doubling for small allreduces, dissemination for the barrier.
  *
  *     allreduce of 5:   0+1   2   3   4        p = 4 is the largest power of two; the first 2(n-p) ranks pair up and
- *                        |    |   |   |        the lower one of a pair plays for both
- *                       (0    1) (2   3)       in round k numbers that differ in bit k exchange what they have,
- *                       (0)  (1) (2) (3)  ..   and both sum lower + upper
- *                        |                     the result goes back to the upper ones
+ *                        |    |   |   |        the lower rank of a pair takes part for both
+ *                       (0    1) (2   3)       in round k, numbers that differ in bit k exchange their sums,
+ *                       (0)  (1) (2) (3)  ..   and both add lower + upper
+ *                        |                     the result goes back to the upper ranks of the pairs
  *                        1
  *
- *     barrier, round k: tell rank + 2^k, hear rank - 2^k.
+ *     barrier, round k: send to rank + 2^k, receive from rank - 2^k.
  *
  *                  steps                                  bytes sent by a rank    cost
  *     allreduce    log p (+ 2 if n is not a power of 2)   N log p                 (alpha + (beta + gamma) N) log p
  *     barrier      ceil(log n)                            log n messages          alpha log n
  *
- * The order of the sum is by rank and the same on both sides of an exchange, so all ranks get the same bits although
- * each sums for itself. What is handed on is rounded to the user's type before either side uses it.
+ * The sum is made in the order of the ranks on both sides of an exchange, so all ranks get the same bits although each
+ * makes its own sum. A partial sum is rounded to the user's type before either side uses it.
  */
 #include "sched/algo/algos.h"
 
@@ -29,7 +29,7 @@ static int floor_power(int n)
     return p;
 }
 
-/* The rank that plays number v, with `extra` pairs. */
+/* Returns the rank that has number v, if there are `extra` pairs. */
 static int player(int v, int extra)
 {
     return v < extra ? 2 * v : v + extra;
@@ -98,7 +98,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 
 /* ---- what it costs ---- */
 
-/* Recursive doubling among the largest power of two of ranks, of which some also play for one rank each of the rest. */
+/* Recursive doubling among the largest power of two of ranks, some of which take part for another rank, too. */
 static int work(const rd_count_t *c, rd_work_t *w)
 {
     double l = c->rounds_down, players = (double)(1 << (int)l), rest = c->n - players, extra = rest > 0;
@@ -106,7 +106,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     w->chunks = 1;
     switch (c->coll) {
     case RD_ALLREDUCE:
-        /* Few pairs: who plays for two begins late and ends late, but not on the same way. */
+        /* With few pairs, the delays before and after the exchange are not on the same critical path. */
         w->hops = w->again = l + extra + (2 * rest > players);
         w->messages = 2 * (l + extra);
         w->moved = 0.5 + 2 * l + 1.5 * extra;

@@ -1,7 +1,7 @@
-/* ring: each rank talks to its two neighbours alone.
+/* ring: each rank exchanges data with its two neighbours only.
  *
- *         0 ──▶ 1          allgather: blocks travel to the right; rank r sends its own, then hands on what comes
- *         ▲     │          reduce_scatter: its mirror image, partial sums travel to the left
+ *         0 ──▶ 1          allgather: blocks travel to the right; rank r sends its own, then forwards what comes
+ *         ▲     │          reduce_scatter: its mirror image, in which partial sums travel to the left
  *         │     ▼          allreduce: both, joined
  *         3 ◀── 2          broadcast: a chain from the root; slices of the message follow each other
  *                          reduce: its mirror image
@@ -13,14 +13,14 @@
  *     broadcast       n-2+slices        N                      alpha (n-2+slices) + beta N (1 + (n-2)/slices)
  *     reduce          n-2+slices        N                      the same, beta + gamma for beta
  *
- * Least bytes and only neighbours, at a latency that grows with n. A block is summed on its way round to its owner, by
- * each rank once, so all ranks see the same bits. Fused and folded, a rank's program has five steps at any n, as long
- * as the way round follows the numbers of the ranks.
+ * A rank sends the fewest bytes possible, and only to its neighbour, at a latency that grows with n. As a block travels
+ * around the ring to its owner, each rank adds its contribution once, so all ranks see the same bits. Fused and folded,
+ * a rank's program has five steps for any n, as long as the ring follows the numbers of the ranks.
  */
 #include "sched/algo/algos.h"
 
-/* The way round: rank after rank on a node, then on to the next node, so that each node has one connection in and one
- * out whatever the numbering. */
+/* The order of the ring: all ranks of a node, then those of the next node. So each node has one incoming and one
+ * outgoing connection, however ranks are numbered. */
 static int next_of(const rd_shape_t *shape, int rank)
 {
     int n = shape->nranks, at = rank + 1;

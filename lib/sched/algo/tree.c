@@ -6,22 +6,23 @@
  *                         / \   / \             chunk t travels in tree t, on channel t
  *                        1   3 5   7
  *
- * Ranks are numbered in order (left subtree, self, right subtree): odd numbers are leaves, and a sum of left, own and
- * right keeps the order of ranks. Allreduce takes the trees over all n ranks; the way up and the way down are lanes of
- * their own, and the top of a tree sums and hands down in one step. Broadcast takes them over the n-1 other ranks, with
- * the root above both; reduce is its mirror image.
+ * Ranks are numbered in order (left subtree, the rank itself, right subtree): odd numbers are leaves, and the sum of
+ * the left subtree, the own contribution and the right subtree keeps the order of the ranks. In an allreduce, each tree
+ * spans all n ranks; the phase up the tree and the phase down are lanes of their own, and the top of a tree sums and
+ * sends the sum down in one step. In a broadcast, each tree spans the n-1 other ranks, and the root is the parent of
+ * both tops; reduce is its mirror image.
  *
  *                  steps                      bytes sent by a rank    cost, S slices of a chunk
  *     broadcast    log n + S                  N (an inner rank)       alpha (log n + S) + beta N (1 + log n / S)
  *     reduce       log n + S                  N/2 a tree              the same, beta + gamma for beta
  *     allreduce    2 log n + S                3/2 N                   alpha (2 log n + S) + (2 beta + gamma) N
  *
- * Full bandwidth at a latency of log n. Sanders, Speck, Traff: "Two-tree algorithms for full bandwidth broadcast,
- * reduction and scan", Parallel Computing 35 (2009).
+ * It has the full bandwidth at a latency of log n. Sanders, Speck, Traff: "Two-tree algorithms for full bandwidth
+ * broadcast, reduction and scan", Parallel Computing 35 (2009).
  */
 #include "sched/algo/algos.h"
 
-/* A rank's place in one tree over numbers 1..m; 0: there is none. */
+/* A rank's parent and children in one tree over the numbers 1..m; 0: there is none. */
 typedef struct tree_rank {
     int up, left, right;
 } tree_rank_t;
@@ -37,7 +38,8 @@ static tree_rank_t in_order(int m, int x)
     return p;
 }
 
-/* Numbers of the second tree and back: its own inverse when mirrored; shifted there by one and back by m-1. */
+/* Maps numbers to those of the second tree and back. Mirroring is its own inverse; shifting is by 1 there, and by m-1
+ * back. */
 static int turn(int m, int x, int by)
 {
     if (x == 0)
@@ -56,7 +58,7 @@ static tree_rank_t find_place(int m, int x, int tree)
     return p;
 }
 
-/* The top of a tree. */
+/* Returns the top of a tree. */
 static int find_top(int m, int tree)
 {
     int top = 1;
@@ -103,7 +105,7 @@ static rd_steps_t *allreduce(int n, int me)
     return s;
 }
 
-/* The other ranks are numbered from the root on: x = rank - root. */
+/* The other ranks are numbered from the root on: x is rank - root, modulo n. */
 static rd_steps_t *broadcast(int n, int me, int root)
 {
     rd_steps_t *s = rd_steps_create(2);
@@ -144,8 +146,8 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 
 /* ---- what it costs ---- */
 
-/* Two trees, half the bytes each; a rank is inside one of them, where it has up to two children, and a leaf of the
- * other. With two or three ranks nobody has two children. */
+/* There are two trees, of half the bytes each. A rank is an inner node of one of them, where it has up to two children,
+ * and a leaf of the other. With two or three ranks, no rank has two children. */
 static int work(const rd_count_t *c, rd_work_t *w)
 {
     double children = c->n > 3 ? 2 : c->n > 2 ? 1.5 : 1;
@@ -153,7 +155,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     w->chunks = 2;
     w->again = 1;
     w->leave = 2;
-    w->least = c->n > 3 ? 0.75 : 0; /* inside the one tree that is left */
+    w->least = c->n > 3 ? 0.75 : 0; /* those of an inner node of the one tree that has data left */
     switch (c->coll) {
     case RD_BROADCAST:
     case RD_REDUCE:

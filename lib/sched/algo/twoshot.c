@@ -1,10 +1,11 @@
 /* twoshot: a direct reduce_scatter joined with a direct allgather.
  *
  *     rank 0 of 4:   IN 1 ──▶ 1, IN 2 ──▶ 2, IN 3 ──▶ 3
- *                    OUT 0, 1, 2, 3 ◀── IN 0 + 1 + 2 + 3        (one step: the sum goes to all as it is made)
+ *                    OUT 0, 1, 2, 3 ◀── IN 0 + 1 + 2 + 3        (one step, which sends the sum to all ranks)
  *                    OUT 1 ◀── 1, OUT 2 ◀── 2, OUT 3 ◀── 3
  *
- * Two hops; 2 (n-1)/n N bytes sent by each rank, the least there is; 2 alpha (n-1) + (2 beta + gamma) N (n-1)/n.
+ * It has two hops; each rank sends 2 (n-1)/n N bytes, which is the minimum; the cost is 2 alpha (n-1) + (2 beta +
+ * gamma) N (n-1)/n.
  */
 #include "sched/algo/algos.h"
 
@@ -22,7 +23,7 @@ static rd_steps_t *emit(const rd_sched_args_t *args)
 
 /* ---- what it costs ---- */
 
-/* Between GPUs, a part of the whole for each rank but the root, which every rank sends and receives once. */
+/* Between GPUs, each rank but the root has a part of the whole, which every rank sends and receives once. */
 static int rooted_work(const rd_count_t *c, rd_work_t *w)
 {
     if (c->coll != RD_REDUCE && c->coll != RD_BROADCAST)

@@ -17,7 +17,7 @@ static int room_for_lines(const rd_cuda_t *cuda)
     return room < 1 ? 1 : room;
 }
 
-rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *host_windows)
+rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, bool *host_windows)
 {
     rd_cuda_t *in = cuda->node_comm = calloc(1, sizeof *in);
     const rd_team_t *team = cuda->team;

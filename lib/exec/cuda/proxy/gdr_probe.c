@@ -16,26 +16,26 @@
 #define TRY ((size_t)1 << 20)
 #define TIMES 4 /* the first of which is not counted */
 
-static int flushes(int device)
+static bool flushes(int device)
 {
     int order = 0, options = 0;
 
     if (cudaDeviceGetAttribute(&order, cudaDevAttrGPUDirectRDMAWritesOrdering, device) != cudaSuccess ||
         cudaDeviceGetAttribute(&options, cudaDevAttrGPUDirectRDMAFlushWritesOptions, device) != cudaSuccess) {
         (void)cudaGetLastError();
-        return 0;
+        return false;
     }
     return order < cudaGPUDirectRDMAWritesOrderingOwner && options & cudaFlushGPUDirectRDMAWritesOptionHost;
 }
 
-typedef struct way {
+typedef struct probe {
     int32_t able; /* UCX accepts the memory, and there was some to try with; 2: it also fetches by keys */
     uint32_t device, offered, host; /* MB/s with the slowest peer; host 0: it is the same memory */
     int32_t held;                   /* messages were held up while streams waited */
-} path_t;
+} probe_t;
 
-/* Returns nonzero while either message is under way; with NULL, while this rank still has anything to send. */
-static int under_way(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
+/* Returns true while either message is under way; with NULL, while this rank still has anything to send. */
+static bool under_way(rd_queue_t *by, const _Atomic int *first, const _Atomic int *second)
 {
     return first ? atomic_load(first) || atomic_load(second) : !rd_transport_idle(by->net);
 }
@@ -139,7 +139,7 @@ static rondo_result_t try(rd_proxy_path_t *s, char *memory, int device, int offe
 
 /* Sets *of to the slowest rates of all ranks. Returns the rank that is slowest with messages that are announced without
  * keys. */
-static int slowest(const path_t *all, int n, path_t *of)
+static int slowest(const probe_t *all, int n, probe_t *of)
 {
     int rank = 0;
 
@@ -156,7 +156,7 @@ static int slowest(const path_t *all, int n, path_t *of)
 
 /* Returns the first rank whose UCX does not accept the memory, or that had no memory to try with; n if there is none.
  */
-static int unable(const path_t *all, int n)
+static int unable(const probe_t *all, int n)
 {
     int r = 0;
 
@@ -165,11 +165,11 @@ static int unable(const path_t *all, int n)
     return r;
 }
 
-static rondo_result_t try_all(rd_proxy_path_t *s, path_t *all)
+static rondo_result_t try_all(rd_proxy_path_t *s, probe_t *all)
 {
     const rd_team_t *team = s->cuda->team;
     int hosted = s->cuda->hosted;
-    path_t *own = &all[team->rank], of;
+    probe_t *own = &all[team->rank], of;
     char *host = hosted ? NULL : malloc(2 * TRY);
     rondo_result_t result = try(s, s->area->tried, !hosted, 0, &own->device);
 
@@ -186,7 +186,7 @@ static rondo_result_t try_all(rd_proxy_path_t *s, path_t *all)
 }
 
 /* Allocates memory for the trial and finds out what the network can do with it. */
-static void prepare(rd_proxy_path_t *s, path_t *own)
+static void prepare(rd_proxy_path_t *s, probe_t *own)
 {
     rd_cuda_t *cuda = s->cuda;
 
@@ -196,7 +196,7 @@ static void prepare(rd_proxy_path_t *s, path_t *own)
     }
     if (!s->area->tried)
         return;
-    if (rd_rcache_tell(s->area->tried)) /* a peer would have to close another mapping for this memory */
+    if (rd_rcache_announce(s->area->tried)) /* a peer would have to close another mapping for this memory */
         return;
     cuda->hosted = rd_buffer_hosts(cuda, s->area->tried);
     const rd_transport_t *net = s->channels[0].net_comms[RD_NET_COMM_ALL]->net;
@@ -204,14 +204,14 @@ static void prepare(rd_proxy_path_t *s, path_t *own)
     own->able += own->able && net->fetches;
 }
 
-static void decide(rd_proxy_path_t *s, const path_t *all)
+static void decide(rd_proxy_path_t *s, const probe_t *all)
 {
     const rd_team_t *team = s->cuda->team;
     int n = team->nranks, ctx = unable(all, n);
-    path_t of;
+    probe_t of;
 
     if (ctx < n) {
-        snprintf(s->way, sizeof s->way, "rank %d (%s): %s takes no GPU's memory by transports %s", ctx,
+        snprintf(s->gdr_reason, sizeof s->gdr_reason, "rank %d (%s): %s takes no GPU's memory by transports %s", ctx,
                  rd_boot_whois(team->boot, ctx),
                  rd_transport_version(s->channels[0].net_comms[RD_NET_COMM_ALL]->net->ops), team->env->ucx_tls);
         return;
@@ -219,18 +219,19 @@ static void decide(rd_proxy_path_t *s, const path_t *all)
     ctx = slowest(all, n, &of);
     s->offers = of.able > 1 && (of.offered >= of.device / 2 || !of.host);
     if (of.host)
-        snprintf(s->way, sizeof s->way, "slowest with rank %d (%s), %u MB/s; by keys %u%s; the host's memory %u", ctx,
+        snprintf(s->gdr_reason, sizeof s->gdr_reason,
+                 "slowest with rank %d (%s), %u MB/s; by keys %u%s; the host's memory %u", ctx,
                  rd_boot_whois(team->boot, ctx), of.device, of.offered, s->offers ? "" : ", which are not used",
                  of.host);
     else
-        snprintf(s->way, sizeof s->way, "it is the host's memory, too%s", s->offers ? ", by keys" : "");
+        snprintf(s->gdr_reason, sizeof s->gdr_reason, "it is the host's memory, too%s", s->offers ? ", by keys" : "");
     if (of.device >= of.host / 2)
         s->direct = team->env->gdr_min ? team->env->gdr_min : 1;
     s->flushes = s->direct && !s->cuda->hosted && flushes(s->cuda->device);
 }
 
 /* Tries again while streams wait in the GPU's queues. */
-static rondo_result_t try_beside(rd_proxy_path_t *s, path_t *all)
+static rondo_result_t try_beside(rd_proxy_path_t *s, probe_t *all)
 {
     const rd_team_t *team = s->cuda->team;
     rondo_result_t result = RONDO_SUCCESS;
@@ -246,7 +247,7 @@ static rondo_result_t try_beside(rd_proxy_path_t *s, path_t *all)
 }
 
 /* A path on which messages may wait for ever is not used, unless RONDO_GDR=1 insists on it. */
-static void decide_beside(rd_proxy_path_t *s, const path_t *all)
+static void decide_beside(rd_proxy_path_t *s, const probe_t *all)
 {
     static const char *const why =
         "UCX copies by streams of its own, which may come to wait behind the program's in the "
@@ -265,8 +266,8 @@ static void decide_beside(rd_proxy_path_t *s, const path_t *all)
     if (team->env->gdr == 1)
         return;
     s->direct = 0;
-    s->flushes = s->offers = 0;
-    snprintf(s->way, sizeof s->way, "rank %d (%s): %s", r, rd_boot_whois(team->boot, r), why);
+    s->flushes = s->offers = false;
+    snprintf(s->gdr_reason, sizeof s->gdr_reason, "rank %d (%s): %s", r, rd_boot_whois(team->boot, r), why);
 }
 
 /* Each proxy channel that carries such messages exchanges some with all peers before kernels wait for it. */
@@ -288,7 +289,7 @@ static rondo_result_t share(rd_proxy_path_t *s)
 }
 
 /* Decides alike on all ranks, by what each has told in `all`. */
-static rondo_result_t find(rd_proxy_path_t *s, path_t *all)
+static rondo_result_t find(rd_proxy_path_t *s, probe_t *all)
 {
     const rd_team_t *team = s->cuda->team;
 
@@ -311,10 +312,11 @@ rondo_result_t rd_gdr_find(rd_proxy_path_t *s)
     const rd_team_t *team = s->cuda->team;
 
     if (team->env->gdr == 0 || team->node->nnodes == 1) {
-        snprintf(s->way, sizeof s->way, team->node->nnodes == 1 ? "all are on one node" : "RONDO_GDR is 0");
+        snprintf(s->gdr_reason, sizeof s->gdr_reason,
+                 team->node->nnodes == 1 ? "all are on one node" : "RONDO_GDR is 0");
         return RONDO_SUCCESS;
     }
-    path_t *all = calloc((size_t)team->nranks, sizeof *all);
+    probe_t *all = calloc((size_t)team->nranks, sizeof *all);
     if (!all)
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", team->nranks);
     rondo_result_t result = find(s, all);
@@ -325,5 +327,5 @@ rondo_result_t rd_gdr_find(rd_proxy_path_t *s)
         return result;
     rd_boot_farewell_alike(team->boot);
     return rd_error(team->ctx, RONDO_ERR_UNSUPPORTED,
-                    "RONDO_GDR is 1, but GDR does not work between the GPUs of different nodes: %s", s->way);
+                    "RONDO_GDR is 1, but GDR does not work between the GPUs of different nodes: %s", s->gdr_reason);
 }

@@ -96,10 +96,10 @@ rd_queues_t *rd_queues_fill(void *to, const void *from, size_t bytes)
 
 /* Waits for nothing: in their queues the streams may be behind work of the program, which may wait for more than this.
  * CUDA lets them run out. */
-int rd_queues_free(rd_queues_t *q)
+bool rd_queues_free(rd_queues_t *q)
 {
     if (!q)
-        return 1;
+        return true;
     int late = atomic_load(&q->late);
 
     atomic_store(&q->over, 1);

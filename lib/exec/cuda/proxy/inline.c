@@ -8,15 +8,15 @@
 typedef uint32_t line_t __attribute__((vector_size(16)));
 typedef uint64_t halves_t __attribute__((vector_size(16)));
 
-#define LOOKS 256 /* polls of a line in a turn: its kernel has begun, so it comes within a microsecond or two */
+#define POLLS 256 /* polls of a line in a turn: its kernel has begun, so it comes within a microsecond or two */
 
 static char *lines_of(const rd_proxy_channel_t *channel, uint32_t number)
 {
     return channel->path->inlined + (size_t)((number - 1) & (channel->path->k.slots - 1)) * 4 * RD_KINLINE;
 }
 
-/* Loads 16 bytes of data out of two lines, or the last 8 out of one. Returns nonzero if the lines have come. */
-static int line_come(const char *lines, size_t at, int two, line_t flag, line_t *data)
+/* Loads 16 bytes of data out of two lines, or the last 8 out of one. Returns true if the lines have come. */
+static bool line_come(const char *lines, size_t at, bool two, line_t flag, line_t *data)
 {
     const volatile line_t *first = (const volatile line_t *)(const void *)(lines + rd_kinline_line(at));
     line_t a = first[0], b = first[two ? RD_KINLINE_LEAP / sizeof(line_t) : 0];
@@ -26,17 +26,17 @@ static int line_come(const char *lines, size_t at, int two, line_t flag, line_t 
     return (differs[0] | differs[1]) == 0;
 }
 
-int rd_inline_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes)
+bool rd_inline_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes)
 {
     const char *lines = lines_of(channel, number);
     line_t flag = (line_t){0} + (number | RD_KVALID), data;
     size_t at = channel->come;
 
-    for (int looks = 0; at < bytes && looks < LOOKS; looks++) {
+    for (int polls = 0; at < bytes && polls < POLLS; polls++) {
         if (line_come(lines, at, bytes - at > 8, flag, &data)) {
             memcpy(to + at, &data, sizeof data);
             at += sizeof data;
-            looks = 0;
+            polls = 0;
         }
     }
     channel->come = at < bytes ? at : 0;

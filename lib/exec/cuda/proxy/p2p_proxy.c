@@ -50,7 +50,7 @@ static rondo_result_t launch_mixed(const taking_t *t, const rd_lists_t *near, rd
     rondo_result_t result = rd_messages_take(node_comm, near, t->used, beside, k, t->stream);
     if (result != RONDO_SUCCESS)
         return result;
-    const rd_klaunch_t launch = rd_streams_launch(&node_comm->limits, 1, k);
+    const rd_klaunch_t launch = rd_streams_launch(&node_comm->limits, true, k);
     work->comm = node_comm->k;
     return rd_proxy_path_messages(t->cuda, work, &launch, t->stream);
 }

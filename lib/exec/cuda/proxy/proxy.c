@@ -367,12 +367,12 @@ static void add_pieces(const rd_proxy_path_t *s, uint64_t bytes, raises_t *raise
         raises->of[c] += pieces <= c ? 0 : (pieces - c + channels - 1) / channels;
 }
 
-/* Counts the triggers of a pair's messages; GDR messages share triggers of proxy channel 0. Returns nonzero if there
+/* Counts the triggers of a pair's messages; GDR messages share triggers of proxy channel 0. Returns true if there
  * are GDR messages. */
-static int add_messages(const rd_proxy_path_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises,
-                        uint64_t *most)
+static bool add_messages(const rd_proxy_path_t *s, const rd_kmessage_t *m, uint32_t count, raises_t *raises,
+                         uint64_t *most)
 {
-    int gdr = 0;
+    bool gdr = false;
 
     for (uint32_t i = 0, run; i < count; i += run ? run : 1) {
         run = rd_kgdr_run(m + i, count - i);
@@ -415,7 +415,7 @@ rondo_result_t rd_proxy_path_messages(rd_cuda_t *cuda, rd_kwork_t *work, const r
     rd_klaunch_t l = {.kernel = RD_KERNEL_PROXIED_MESSAGES, .coll = RD_ALLTOALL};
     raises_t raises = {channels_for_messages(s), {0}};
     uint64_t most = 0;
-    int gdr = 0;
+    bool gdr = false;
 
     for (uint32_t p = 0; p < m->npairs; p++)
         gdr |= add_messages(s, m->messages.here + m->pair[p].first, m->pair[p].count, &raises, &most);

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "transport/transport.h"
 #include "progress/proxy_threads.h"
@@ -29,8 +30,8 @@ typedef struct rd_proxy_path_task {
     uint64_t checked;      /* RONDO_CHECK: number of calls that must have been compared before it begins */
     uint32_t number;       /* its place in the table */
     int net_comm;
-    int captured;
-    int inlined; /* input and output go by flagged lines: bytes of each */
+    bool captured;
+    bool inlined; /* input and output go by flagged lines: bytes of each */
     size_t inline_in, inline_out;
     const size_t *in_counts, *out_counts; /* for each rank of the net communicator, in `counts`; NULL: no table */
     size_t counts[];
@@ -45,7 +46,7 @@ typedef struct rd_proxy_path_tasks {
     _Atomic int captured;            /* launches that graphs hold: their triggers are not announced */
     _Atomic int gone;                /* length of `left` */
     struct rd_proxy_path_held *left; /* launches whose graphs have ended, but whose triggers may not be served yet */
-    int closed;                      /* the communicator and its proxies have ended */
+    bool closed;                     /* the communicator and its proxies have ended */
 } rd_proxy_path_tasks_t;
 
 /* Pinned and device memory for a communicator. It is kept for the next one, because freeing it waits for whatever runs.
@@ -64,7 +65,7 @@ typedef struct rd_proxy_path_area {
 typedef struct rd_proxy_path_lane {
     rd_klane_t *pinned; /* as the host sees it */
     uint32_t taken, done;
-    int receives; /* the lane carries received messages; set anew when everything before it is done */
+    bool receives; /* the lane carries received messages; set anew when everything before it is done */
     rd_completion_t flying[RD_KLANE_SLOTS];
     size_t inlined[RD_KLANE_SLOTS]; /* bytes that go back by flagged lines */
 } rd_proxy_path_lane_t;
@@ -95,15 +96,15 @@ typedef struct rd_proxy_channel {
     int number;
     rd_queue_t *net_comms[RD_NET_COMMS]; /* NULL: there is none */
     rd_proxy_client_t client;
-    int served;                 /* the proxy has it as a client */
-    int over;                   /* failed: the proxy does nothing more */
+    bool served;                /* the proxy has it as a client */
+    bool over;                  /* failed: the proxy does nothing more */
     int64_t failed_ms;          /* when the rail was found to have failed; 0: it has not */
     char *slots;                /* as the host sees them */
     _Atomic uint64_t announced; /* triggers that launches outside of graphs will raise */
     uint64_t answered;          /* those of them that have come */
     _Atomic uint64_t settled;   /* `answered` when nothing was under way any more */
     rd_proxy_path_lane_t lanes[RD_KPROXY_LANES];
-    int held;          /* RONDO_CHECK: an operation waits until calls have been compared; proxy channel 0 */
+    bool held;         /* RONDO_CHECK: an operation waits until calls have been compared; proxy channel 0 */
     size_t come;       /* bytes of the next trigger's input that have come by flagged lines; proxy channel 0 */
     size_t *counts;    /* space for the counts of a round: two for each rank */
     rd_dealt_t *dealt; /* NULL: nothing goes by GDR */
@@ -117,16 +118,16 @@ typedef struct rd_proxy_path {
     rd_kproxy_t k;                   /* passed to kernels */
     char *inlined;                   /* flagged lines, as the host sees them */
     size_t direct;                   /* messages to other nodes of this many bytes or more go by GDR; 0: none do */
-    int offers;                      /* several of them are announced together, with keys to their memory */
+    bool offers;                     /* several of them are announced together, with keys to their memory */
     uint32_t *gdr;                   /* [2 * peer + send]: messages by GDR so far; the other end counts the same */
     struct rd_bounce *bounce;        /* rcache.c: memory for copies; NULL: none yet */
     size_t bounce_used;              /* bytes used by the launch that is being put together */
     rd_signature_list_t *signatures; /* RONDO_CHECK; NULL: off */
-    int flushes;                     /* kernels see what a network device has written only after rd_gdr_flush */
-    char way[320];                   /* why messages go by GDR, or not */
+    bool flushes;                    /* kernels see what a network device has written only after rd_gdr_flush */
+    char gdr_reason[320];            /* why messages go by GDR, or why not */
     uint32_t pairs; /* most pairs of peer and direction in a launch of messages; the same on all ranks */
     int rails;      /* places that every node has, each with net communicators of its own; 0: no kernels inside nodes */
-    int ordered;    /* ranks are numbered node by node */
+    bool ordered;   /* ranks are numbered node by node */
     int nlanes;     /* of a proxy channel */
     int nchannels;
     _Atomic int over; /* proxy channels that have failed and no longer touch any buffer */
@@ -135,13 +136,13 @@ typedef struct rd_proxy_path {
 
 #define RD_PROXY_PATH_RANKS 32767 /* of a communicator, at most */
 #define RD_PROXY_PATH_PART 64     /* bytes of a rank's part of a round, at least */
-/* proxy_init.c. Returns nonzero if the communicator needs the proxy path. */
-int rd_proxy_path_needed(const rd_team_t *team);
+/* proxy_init.c. Returns true if the communicator needs the proxy path. */
+bool rd_proxy_path_needed(const rd_team_t *team);
 /* Collective. */
 rondo_result_t rd_proxy_path_create(rd_cuda_t *cuda);
-/* Called when no kernel runs any more. Returns nonzero if the proxies may still be busy with what the last kernels,
+/* Called when no kernel runs any more. Returns true if the proxies may still be busy with what the last kernels,
  * also those of graphs, have left to them. */
-int rd_proxy_path_busy(const rd_cuda_t *cuda);
+bool rd_proxy_path_busy(const rd_cuda_t *cuda);
 /* Called when no kernel runs any more. The net communicators end as the communicator does. */
 void rd_proxy_path_close(rd_cuda_t *cuda);
 
@@ -190,7 +191,7 @@ double rd_proxy_path_price(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* exec/cuda/hier/node_comm.c. Creates the communicator of the node's ranks, and sets *host_windows if a node's GPUs do
  * not reach each other. Collective over all ranks. */
-rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, int *host_windows);
+rondo_result_t rd_node_comm_create(rd_cuda_t *cuda, bool *host_windows);
 void rd_node_comm_free(rd_cuda_t *cuda, rd_node_t *node, rd_control_t *const *controls);
 void rd_node_comm_close(rd_cuda_t *cuda);
 
@@ -198,9 +199,9 @@ void rd_node_comm_close(rd_cuda_t *cuda);
  * kernels, and between nodes only with what each rank has then; or by all ranks at once, as rd_proxy_path_run does. */
 rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call);
 
-/* inline.c, for trigger `number` of proxy channel 0. rd_inline_come takes the input and returns nonzero if all of its
+/* inline.c, for trigger `number` of proxy channel 0. rd_inline_come takes the input and returns true if all of its
  * lines are there; rd_inline_give stores the output. Both touch up to 15 bytes behind the buffer, too. */
-int rd_inline_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes);
+bool rd_inline_come(rd_proxy_channel_t *channel, uint32_t number, char *to, size_t bytes);
 void rd_inline_give(const rd_proxy_channel_t *channel, uint32_t number, const char *from, size_t bytes);
 
 /* gdr_probe.c. Decides which messages go by GDR, and notes why, or why none do. Collective; the net communicators must
@@ -220,16 +221,16 @@ void rd_gdr_flush(void);
 
 /* gdr_queues.c. rd_queues_fill makes streams that wait for a while, with work behind them that overwrites `bytes` bytes
  * at `to` (device memory that nobody reads) from pinned memory. It returns NULL if they cannot be made. rd_queues_free
- * ends the wait. It returns nonzero if they had given up waiting before, or if there were none. */
+ * ends the wait. It returns true if they had given up waiting before, or if there were none. */
 typedef struct rd_queues rd_queues_t;
 rd_queues_t *rd_queues_fill(void *to, const void *from, size_t bytes);
-int rd_queues_free(rd_queues_t *queues);
+bool rd_queues_free(rd_queues_t *queues);
 
 /* rcache.c. If the message goes by GDR and lies where memory lay that has been announced and then freed, copies it, in
  * the stream, and sets `message` to the copy. A launch begins with bounce_used 0. */
 rondo_result_t rd_rcache_copy(rd_proxy_path_t *path, rd_kmessage_t *message, cudaStream_t stream);
-/* Notes memory that is announced in other ways. Returns nonzero if it must not be announced. */
-int rd_rcache_tell(const void *memory);
+/* Notes memory that is announced in other ways. Returns true if it must not be announced. */
+bool rd_rcache_announce(const void *memory);
 /* Returns the announced memory that contains the message, which goes by GDR; of 0 bytes if only UCX knows it. */
 rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *path, const rd_kmessage_t *message);
 void rd_rcache_free(rd_proxy_path_t *path); /* when no kernel runs any more */

@@ -24,7 +24,7 @@ static int channels_of(const rd_team_t *team)
     return half < 1 ? 1 : half < CHANNELS ? half : CHANNELS;
 }
 
-int rd_proxy_path_needed(const rd_team_t *team)
+bool rd_proxy_path_needed(const rd_team_t *team)
 {
     return team->node->nnodes > 1 || team->nranks > RD_KRANKS;
 }
@@ -152,7 +152,7 @@ static rondo_result_t rails(rd_proxy_path_t *s)
     for (; of_one && (node->node_of[first] != 0 || place++ < node->self); first++)
         continue;
     s->rails = node->fewest;
-    s->ordered = 1;
+    s->ordered = true;
     for (int r = 1; r < team->nranks; r++)
         s->ordered &= node->node_of[r] >= node->node_of[r - 1];
     return net_comms_make(s, RD_NET_COMM_RAIL, s->nchannels, first, node->node_of[team->rank],
@@ -165,7 +165,7 @@ static rondo_result_t inside(rd_proxy_path_t *s)
 {
     rd_cuda_t *cuda = s->cuda;
     const rd_node_t *node = cuda->team->node;
-    int host_windows = 0;
+    bool host_windows = false;
 
     if (cuda->limits.host_windows || node->most < 2 || node->most > RD_KRANKS)
         return RONDO_SUCCESS;
@@ -195,7 +195,7 @@ static rondo_result_t serve(rd_proxy_path_t *s)
         if (error)
             return rd_error(s->cuda->team->ctx, RONDO_ERR_SYSTEM, "no thread to serve the network: %s",
                             strerror(error));
-        s->channels[c].served = 1;
+        s->channels[c].served = true;
     }
     return RONDO_SUCCESS;
 }
@@ -218,13 +218,13 @@ static void say_what_was_made(const rd_proxy_path_t *s)
                "CUDA between %d nodes: messages of %zu bytes and more go by GDR (%s), all other data goes by proxies "
                "through "
                "%zu MB of pinned memory a rank; %d threads serve both",
-               team->node->nnodes, s->direct, s->way, s->area->bytes >> 20, s->nchannels);
+               team->node->nnodes, s->direct, s->gdr_reason, s->area->bytes >> 20, s->nchannels);
     else
         rd_log(team->ctx, RD_LOG_INFO,
                "CUDA between %d nodes: no message goes by GDR (%s), all data goes by proxies through %zu MB of pinned "
                "memory "
                "a rank, which %d threads serve",
-               team->node->nnodes, s->way, s->area->bytes >> 20, s->nchannels);
+               team->node->nnodes, s->gdr_reason, s->area->bytes >> 20, s->nchannels);
     if (team->cores_each < 2)
         rd_log(
             team->ctx, RD_LOG_WARN,
@@ -275,10 +275,10 @@ static void net_comms_end(rd_proxy_path_t *s)
     }
 }
 
-int rd_proxy_path_busy(const rd_cuda_t *cuda)
+bool rd_proxy_path_busy(const rd_cuda_t *cuda)
 {
     const rd_proxy_path_t *s = cuda->path;
-    int busy = 0;
+    bool busy = false;
 
     for (int c = 0; s && c < s->nchannels; c++)
         busy |= atomic_load(&s->channels[c].settled) != atomic_load(&s->channels[c].announced) ||

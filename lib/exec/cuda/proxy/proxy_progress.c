@@ -11,8 +11,8 @@
 
 /* ---- triggers */
 
-/* Returns nonzero if the lane's next trigger has come, which needs both halves. */
-static int trigger_come(const rd_proxy_path_lane_t *lane, uint32_t slots, rd_ktrigger_t *trigger)
+/* Returns true if the lane's next trigger has come, which needs both halves. */
+static bool trigger_come(const rd_proxy_path_lane_t *lane, uint32_t slots, rd_ktrigger_t *trigger)
 {
     const rd_ktrigger_t *at = &lane->pinned->trigger[lane->taken & (slots - 1)];
     uint32_t number = (lane->taken + 1) | RD_KVALID;
@@ -148,10 +148,10 @@ static rondo_result_t begin_message(rd_proxy_channel_t *channel, int l, const rd
 
 /* ---- RONDO_CHECK */
 
-/* Returns nonzero if `calls` calls have been compared. The first round of every operation is proxy channel 0's. */
-static int compared(rd_proxy_channel_t *channel, uint64_t calls)
+/* Returns true if `calls` calls have been compared. The first round of every operation is proxy channel 0's. */
+static bool compared(rd_proxy_channel_t *channel, uint64_t calls)
 {
-    int held = !rd_signature_list_compared(channel->path->signatures, calls);
+    bool held = !rd_signature_list_compared(channel->path->signatures, calls);
 
     if (channel->number == 0)
         channel->held = held;
@@ -177,9 +177,9 @@ static rondo_result_t check_turn(rd_proxy_channel_t *channel, int *moved)
 
 /* ---- a turn's beginning and end */
 
-/* Returns nonzero if the round may begin. Inline input arrives on its own, perhaps later than the trigger; and under
+/* Returns true if the round may begin. Inline input arrives on its own, perhaps later than the trigger; and under
  * RONDO_CHECK the calls of all ranks must have been alike. */
-static int may_begin(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t)
+static bool may_begin(rd_proxy_channel_t *channel, const rd_proxy_path_task_t *t)
 {
     const rd_proxy_path_t *s = channel->path;
     uint32_t taken = channel->lanes[0].taken;
@@ -209,11 +209,11 @@ static rondo_result_t take(rd_proxy_channel_t *channel, int *moved)
     return result;
 }
 
-/* Notifies the kernels, in order, of what is done. Returns nonzero if something is still under way. */
-static int tell(rd_proxy_channel_t *channel, int *moved)
+/* Notifies the kernels, in order, of what is done. Returns true if something is still under way. */
+static bool notify(rd_proxy_channel_t *channel, int *moved)
 {
     const rd_proxy_path_t *s = channel->path;
-    int flying = 0;
+    bool flying = false;
 
     for (int l = 0; l < s->nlanes; l++) {
         rd_proxy_path_lane_t *lane = &channel->lanes[l];
@@ -301,7 +301,7 @@ static void let_go(rd_proxy_channel_t *channel)
 {
     rd_proxy_path_t *s = channel->path;
 
-    channel->over = 1;
+    channel->over = true;
     if (atomic_fetch_add(&s->over, 1) + 1 == s->nchannels)
         __atomic_store_n(&s->channels[0].lanes[0].pinned->over, 1, __ATOMIC_RELEASE);
     for (int c = 1; channel->number == 0 && c < s->nchannels; c++)
@@ -347,10 +347,10 @@ static rondo_result_t advance(rd_proxy_channel_t *channel, rd_queue_t *net_comm,
     *busy = 1;
     result = rd_queue_tasks(net_comm, &its);
     if (result == RONDO_SUCCESS) { /* kernels are notified before the network is polled, which takes a microsecond */
-        (void)tell(channel, &its);
+        (void)notify(channel, &its);
         int came = rd_transport_progress(net_comm->net);
         if (came && net_comm->active && (result = rd_queue_tasks(net_comm, &its)) == RONDO_SUCCESS)
-            (void)tell(channel, &its); /* what has come may complete a task */
+            (void)notify(channel, &its); /* what has come may complete a task */
         its |= came;
     }
     *moved |= its;
@@ -384,7 +384,7 @@ rd_proxy_state_t rd_proxy_progress(void *arg)
         result = advance(channel, channel->net_comms[i], &busy, &moved);
     if (result != RONDO_SUCCESS || channel->failed_ms) /* what has failed is off the queue, and not done */
         return end(channel, result);
-    int flying = tell(channel, &moved);
+    bool flying = notify(channel, &moved);
     if (channel->number == 0)
         rd_proxy_path_tasks_sweep(channel->path);
     flying |= channel->net_comms[RD_NET_COMM_CHECK] && channel->net_comms[RD_NET_COMM_CHECK]->active;

@@ -94,7 +94,7 @@ typedef struct rd_proxy_path_held {
     struct rd_proxy_path_held *next;
     rd_proxy_path_tasks_t *tasks;
     rd_proxy_path_task_t *task;         /* NULL: messages need none, and their kernels wait for the proxies */
-    int counted;                        /* `until` has been set, by proxy channel 0 after the graph's end */
+    bool counted;                       /* `until` has been set, by proxy channel 0 after the graph's end */
     uint32_t until[RD_KPROXY_CHANNELS]; /* value of `done` in each channel's lane 0 when nothing of it is left */
 } held_t;
 
@@ -151,16 +151,16 @@ uint32_t rd_proxy_path_undone(const rd_proxy_channel_t *channel)
     return ahead_of(channel, done_of(channel));
 }
 
-/* Returns nonzero if all triggers that the graph has raised are done. */
-static int done_with(const rd_proxy_path_t *s, held_t *h)
+/* Returns true if all triggers that the graph has raised are done. */
+static bool done_with(const rd_proxy_path_t *s, held_t *h)
 {
-    int busy = 0;
+    bool busy = false;
 
     for (int c = 0; c < s->nchannels && !h->counted; c++) {
         uint32_t done = done_of(&s->channels[c]);
         h->until[c] = done + ahead_of(&s->channels[c], done);
     }
-    h->counted = 1;
+    h->counted = true;
     for (int c = 0; c < s->nchannels; c++)
         busy |= (int32_t)(done_of(&s->channels[c]) - h->until[c]) < 0;
     return !busy;
@@ -196,7 +196,7 @@ void rd_proxy_path_tasks_close(rd_proxy_path_tasks_t *t)
     held_t *h;
 
     pthread_mutex_lock(&t->lock);
-    t->closed = 1;
+    t->closed = true;
     held_t *left = t->left;
     t->left = NULL;
     pthread_mutex_unlock(&t->lock);
@@ -240,7 +240,7 @@ cudaError_t rd_proxy_path_graph_hold(rd_proxy_path_tasks_t *tasks, rd_proxy_path
     pthread_mutex_unlock(&tasks->lock);
     atomic_fetch_add(&tasks->captured, 1);
     if (task)
-        task->captured = 1;
+        task->captured = true;
     error = cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove);
     if (error != cudaSuccess)
         (void)cudaUserObjectRelease(object, 1); /* undoes all of it */

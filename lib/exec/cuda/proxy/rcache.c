@@ -22,12 +22,12 @@
 #define LEAST ((size_t)2 << 20) /* bytes of such a buffer */
 #define TRIES 8
 
-typedef struct told {
+typedef struct allocation {
     uintptr_t base;
     size_t bytes;
     unsigned long long id;
     int plain; /* any process can map it: not from a pool, nor put together by the driver's calls */
-} told_t;
+} allocation_t;
 
 typedef struct rd_bounce {
     struct rd_bounce *next;
@@ -38,14 +38,14 @@ typedef struct rd_bounce {
 /* One for the whole process, because a peer's mappings of this process's memory belong to the peer's process. */
 static struct {
     pthread_mutex_t lock;
-    told_t *all;
+    allocation_t *all;
     size_t count, room;
-} told = {PTHREAD_MUTEX_INITIALIZER, NULL, 0, 0};
+} announced = {PTHREAD_MUTEX_INITIALIZER, NULL, 0, 0};
 
 /* ---- what has been announced */
 
-/* Finds the allocation that holds the pointer. Returns zero if CUDA does not know. */
-static int allocation_of(const void *pointer, told_t *t)
+/* Finds the allocation that holds the pointer. Returns false if CUDA does not know it. */
+static bool allocation_of(const void *pointer, allocation_t *t)
 {
     unsigned long long base = 0, plain = 0; /* wide enough for an integer of any length */
 
@@ -53,20 +53,20 @@ static int allocation_of(const void *pointer, told_t *t)
     if (!rd_driver.range || !rd_driver.attribute ||
         rd_driver.range(&base, &t->bytes, (unsigned long long)(uintptr_t)pointer) != 0 ||
         rd_driver.attribute(&t->id, RD_DRIVER_BUFFER_ID, (unsigned long long)(uintptr_t)pointer) != 0)
-        return 0;
+        return false;
     t->base = (uintptr_t)base;
     t->plain = rd_driver.attribute(&plain, RD_DRIVER_IPC, base) == 0 && plain;
-    return 1;
+    return true;
 }
 
 /* Returns the index of the first entry that ends behind the address, or where it would be. */
-static size_t place_of(uintptr_t at)
+static size_t index_of(uintptr_t at)
 {
-    size_t low = 0, high = told.count;
+    size_t low = 0, high = announced.count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (told.all[middle].base + told.all[middle].bytes <= at)
+        if (announced.all[middle].base + announced.all[middle].bytes <= at)
             low = middle + 1;
         else
             high = middle;
@@ -75,41 +75,41 @@ static size_t place_of(uintptr_t at)
 }
 
 /* Adds an entry; with the lock held. Returns -1 if there is no memory. */
-static int tell(const told_t *t, size_t at)
+static int announce(const allocation_t *t, size_t at)
 {
-    if (told.count == told.room) {
-        size_t room = told.room ? 2 * told.room : 64;
-        told_t *all = realloc(told.all, room * sizeof *all);
+    if (announced.count == announced.room) {
+        size_t room = announced.room ? 2 * announced.room : 64;
+        allocation_t *all = realloc(announced.all, room * sizeof *all);
         if (!all)
             return -1;
-        told.all = all;
-        told.room = room;
+        announced.all = all;
+        announced.room = room;
     }
-    memmove(told.all + at + 1, told.all + at, (told.count++ - at) * sizeof *told.all);
-    told.all[at] = *t;
+    memmove(announced.all + at + 1, announced.all + at, (announced.count++ - at) * sizeof *announced.all);
+    announced.all[at] = *t;
     return 0;
 }
 
-/* Returns nonzero if another allocation that lay there has been announced. Otherwise this one counts as announced from
+/* Returns true if another allocation that lay there has been announced. Otherwise this one counts as announced from
  * now on. */
-static int reused(const void *pointer, rondo_result_t *result)
+static bool reused(const void *pointer, rondo_result_t *result)
 {
-    told_t t;
-    int other = 0;
+    allocation_t t;
+    bool other = false;
 
     if (!allocation_of(pointer, &t))
-        return 0;
-    pthread_mutex_lock(&told.lock);
-    size_t at = place_of(t.base);
-    if (at < told.count && told.all[at].base < t.base + t.bytes)
-        other = told.all[at].id != t.id || told.all[at].base != t.base || told.all[at].bytes != t.bytes;
-    else if (tell(&t, at))
+        return false;
+    pthread_mutex_lock(&announced.lock);
+    size_t at = index_of(t.base);
+    if (at < announced.count && announced.all[at].base < t.base + t.bytes)
+        other = announced.all[at].id != t.id || announced.all[at].base != t.base || announced.all[at].bytes != t.bytes;
+    else if (announce(&t, at))
         *result = RONDO_ERR_NO_MEMORY;
-    pthread_mutex_unlock(&told.lock);
+    pthread_mutex_unlock(&announced.lock);
     return other;
 }
 
-int rd_rcache_tell(const void *memory)
+bool rd_rcache_announce(const void *memory)
 {
     rondo_result_t result = RONDO_SUCCESS;
 
@@ -126,12 +126,12 @@ rd_net_memory_t rd_rcache_whole(const rd_proxy_path_t *s, const rd_kmessage_t *m
         return (rd_net_memory_t){m->buffer, bytes, 0};
     if (m->bytes & RD_KGDR_HOST)
         return whole;
-    pthread_mutex_lock(&told.lock);
-    size_t at = place_of(from);
-    const told_t *t = at < told.count ? &told.all[at] : NULL;
+    pthread_mutex_lock(&announced.lock);
+    size_t at = index_of(from);
+    const allocation_t *t = at < announced.count ? &announced.all[at] : NULL;
     if (t && t->plain && t->base <= from && bytes <= t->base + t->bytes - from)
         whole = (rd_net_memory_t){(void *)t->base, t->bytes, t->id};
-    pthread_mutex_unlock(&told.lock);
+    pthread_mutex_unlock(&announced.lock);
     return whole;
 }
 
