@@ -7,6 +7,7 @@
 #include "exec/cuda/cuda.h"
 #include "core/lifetime.h"
 #include "core/shrink.h"
+#include "progress/signature.h"
 
 /* What each rank sends to the others in a split. */
 typedef struct {
@@ -34,12 +35,25 @@ static void place(const split_t *all, int nranks, int self, int *rank, int *size
     }
 }
 
+/* RONDO_CHECK=1: do all ranks split, or does one call something else? On GPUs what is called is compared on the stream.
+ */
+static rondo_result_t check(rondo_comm_t comm)
+{
+    const rd_call_t call = {.desc = {.coll = RD_BARRIER}, .name = "comm_split"};
+
+    if (!comm->env.check || comm->nranks == 1 || comm->cuda)
+        return RONDO_SUCCESS;
+    return rd_signature_exchange(&comm->queue, &call, &comm->sequence);
+}
+
 /* Makes two exchanges: colors and keys, then the ids that the first rank of each color has made. */
 static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *size, int *first)
 {
     rondo_result_t result = rd_comm_enter(comm);
     int served = 0;
 
+    if (result == RONDO_SUCCESS)
+        result = check(comm);
     if (result == RONDO_SUCCESS)
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     if (result == RONDO_SUCCESS) {

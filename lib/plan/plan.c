@@ -199,14 +199,17 @@ static int lane_peer(const rd_program_t *program, const rd_lane_t *lane, int sel
 }
 
 /* The length of a message travels with it where its two ends may give different ones: in sends and receives, and in an
- * all-to-all with tables. There an empty block is no message, because most may be empty. */
-static void say_length(const rd_plan_t *plan, const rd_lane_t *lane, size_t bytes, rd_lane_plan_t *to)
+ * all-to-all with tables. There an empty block is no message, because most may be empty; but RONDO_CHECK=1 compares it
+ * with what the peer gives. */
+static void say_length(const rd_planner_t *p, const rd_plan_t *plan, const rd_lane_t *lane, size_t bytes,
+                       rd_lane_plan_t *to)
 {
     const rd_step_t *step = lane->count ? &plan->program->steps[lane->first] : NULL;
-    bool message = plan->desc.coll == ASK_SEND || plan->desc.coll == ASK_RECV,
-         table = plan->in.bytes || plan->out.bytes;
+    bool of_pair = step && (step->src[0].where == RD_PEER || step->dst[0].where == RD_PEER);
+    bool message = plan->desc.coll == ASK_SEND || plan->desc.coll == ASK_RECV;
+    bool block = (plan->in.bytes || plan->out.bytes) && (bytes || p->args.env->check);
 
-    if (!step || (step->src[0].where != RD_PEER && step->dst[0].where != RD_PEER) || (!message && (!table || !bytes)))
+    if (!of_pair || (!message && !block))
         return;
     to->whole = bytes;
     to->announced = to->proto != RD_PROTO_LL || to->passes != 1;
@@ -239,7 +242,7 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
             plan->slice = lane->slice > plan->slice ? lane->slice : plan->slice;
         }
         if (!choice)
-            say_length(plan, &program->lanes[i], bytes, lane);
+            say_length(p, plan, &program->lanes[i], bytes, lane);
     }
     return RONDO_SUCCESS;
 }
