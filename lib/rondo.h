@@ -420,10 +420,10 @@ rondo_result_t rondo_scatterv(const void *send, const size_t *sendcounts, const 
 /* A message from one rank to another, `count` elements of `type` on both sides. Messages of a pair in one direction
  * match in the order in which they are sent and received; one of no elements is a message, too. On a host communicator
  * the lengths of both sides are compared before a byte is copied: if they differ, the communicator fails with
- * RONDO_ERR_MISMATCH on every rank, which names both lengths. A sender whose call is over by then gets it from one of its
- * next calls, within a second. A send may wait for its receive there, so two ranks that both send first may wait for
- * ever: put both calls into a group, where no order matters between different peers or directions. A message to oneself (peer == this rank) must be in one group with its receive, else
- * it is RONDO_ERR_INVALID_USAGE. */
+ * RONDO_ERR_MISMATCH on every rank, which names both lengths. A sender whose call is over by then gets it from one of
+ * its next calls, within a second. A send may wait for its receive there, so two ranks that both send first may wait
+ * for ever: put both calls into a group, where no order matters between different peers or directions. A message to
+ * oneself (peer == this rank) must be in one group with its receive, else it is RONDO_ERR_INVALID_USAGE. */
 rondo_result_t rondo_send(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,
                           rondo_stream_t stream);
 
@@ -439,7 +439,8 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream);
  * host or CUDA. No one of them waits for another but where order is promised: collectives of one communicator, and
  * messages of a pair in one direction. So sends and receives may be posted in any order, and one thread may call for
  * several ranks. A group belongs to the calling thread. Groups nest: only the outermost end does anything. An empty
- * group is legal. Creating, destroying or shrinking a communicator inside a group is not.
+ * group is legal. Creating, splitting, destroying or shrinking a communicator inside a group, and registering, are
+ * RONDO_ERR_INVALID_USAGE, and the group goes on.
  *
  * A recorded call returns RONDO_SUCCESS, or at once what is wrong with its arguments; in that case the outermost end
  * returns the first such error and nothing of the group has begun. Nor has it when the end itself finds no memory

@@ -94,6 +94,8 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_split");
     int rank = 0, size = 0, first = 0;
 
+    if (result == RONDO_SUCCESS)
+        result = rd_group_refuse(comm, "rondo_comm_split");
     if (result != RONDO_SUCCESS)
         return result;
     if (!newcomm)
@@ -188,6 +190,8 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_shrink");
     int *members;
 
+    if (result == RONDO_SUCCESS)
+        result = rd_group_refuse(comm, "rondo_comm_shrink");
     if (result != RONDO_SUCCESS)
         return result;
     if (!newcomm)
@@ -252,8 +256,10 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
 {
     const char *call = "rondo_comm_create_all";
     rondo_unique_id_t id;
-    rondo_result_t result;
+    rondo_result_t result = rd_group_refuse(NULL, call);
 
+    if (result != RONDO_SUCCESS)
+        return result;
     if (!comms || ndevices < 1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s", call,
                         comms ? "ndevices must be at least 1" : "comms is NULL");
