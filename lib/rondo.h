@@ -103,7 +103,7 @@ typedef enum {
     RONDO_ERR_REMOTE,   /* another rank died, left or failed: abort, then shrink or end */
     RONDO_ERR_TIMEOUT,  /* a live rank did not come in time */
     RONDO_ERR_ABORTED,  /* rondo_comm_abort was called here */
-    RONDO_ERR_MISMATCH  /* ranks called different operations or arguments (seen with RONDO_CHECK=1) */
+    RONDO_ERR_MISMATCH  /* a message has two lengths; or, with RONDO_CHECK=1, ranks called different operations */
 } rondo_result_t;
 
 /* Elements as C lays them out. FLOAT8_E4M3 is OCP's "fn" format: no infinity, the largest number is 448. */
@@ -389,7 +389,9 @@ rondo_result_t rondo_alltoall(const void *send, void *recv, size_t count, rondo_
 
 /* Blocks of different lengths: to rank r go sendcounts[r] elements from send + sdispls[r]; from rank r come
  * recvcounts[r] to recv + rdispls[r]. The arrays have n entries and are each rank's own; what r sends to q must be as
- * long as what q expects from r. displs NULL: packed in rank order. Not in place. */
+ * long as what q expects from r. On a host communicator two lengths of one block are RONDO_ERR_MISMATCH, here and in
+ * gatherv and scatterv; but if one of the two is 0, only RONDO_CHECK=1 finds it. displs NULL: packed in rank order. Not
+ * in place. */
 rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const size_t *sdispls, void *recv,
                                const size_t *recvcounts, const size_t *rdispls, rondo_type_t type, rondo_comm_t comm,
                                rondo_stream_t stream);
@@ -418,10 +420,12 @@ rondo_result_t rondo_scatterv(const void *send, const size_t *sendcounts, const 
                               size_t recvcount, rondo_type_t type, int root, rondo_comm_t comm, rondo_stream_t stream);
 
 /* A message from one rank to another, `count` elements of `type` on both sides. Messages of a pair in one direction
- * match in the order in which they are sent and received. On a host communicator a send may wait for its receive, so
- * two ranks that both send first may wait for ever: put both calls into a group, where no order matters between
- * different peers or directions. A message to oneself (peer == this rank) must be in one group with its receive, else
- * it is RONDO_ERR_INVALID_USAGE. RONDO_CHECK does not look at messages. */
+ * match in the order in which they are sent and received; one of no elements is a message, too. On a host communicator
+ * the lengths of both sides are compared before a byte is copied: if they differ, the communicator fails with
+ * RONDO_ERR_MISMATCH on every rank, which names both lengths. A sender whose call is over by then gets it from one of
+ * its next calls, within a second. A send may wait for its receive there, so two ranks that both send first may wait
+ * for ever: put both calls into a group, where no order matters between different peers or directions. A message to
+ * oneself (peer == this rank) must be in one group with its receive, else it is RONDO_ERR_INVALID_USAGE. */
 rondo_result_t rondo_send(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,
                           rondo_stream_t stream);
 
@@ -437,7 +441,8 @@ rondo_result_t rondo_barrier(rondo_comm_t comm, rondo_stream_t stream);
  * host or CUDA. No one of them waits for another but where order is promised: collectives of one communicator, and
  * messages of a pair in one direction. So sends and receives may be posted in any order, and one thread may call for
  * several ranks. A group belongs to the calling thread. Groups nest: only the outermost end does anything. An empty
- * group is legal. Creating, destroying or shrinking a communicator inside a group is not.
+ * group is legal. Creating, splitting, destroying or shrinking a communicator inside a group, and registering, are
+ * RONDO_ERR_INVALID_USAGE, and the group goes on.
  *
  * A recorded call returns RONDO_SUCCESS, or at once what is wrong with its arguments; in that case the outermost end
  * returns the first such error and nothing of the group has begun. Nor has it when the end itself finds no memory

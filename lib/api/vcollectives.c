@@ -11,9 +11,11 @@
 #define BAD RONDO_ERR_INVALID_ARGUMENT
 #define FEW 32 /* ranks whose tables need no heap */
 
-/* Checks one side: counts are given, each fits in memory, and there is a buffer if anything is to be moved. */
+/* Checks one side: counts are given, each block fits in memory, and there is a buffer if anything is to be moved. Where
+ * an empty block would lie does not matter. `at`: the name of the displacements. */
 static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char *side, const char *what,
-                                 const void *buffer, const size_t *counts, const size_t *displs, rondo_type_t type)
+                                 const void *buffer, const size_t *counts, const char *at, const size_t *displs,
+                                 rondo_type_t type)
 {
     size_t most = rd_args_most(type), sum = 0;
 
@@ -21,9 +23,12 @@ static rondo_result_t check_side(const char *call, rondo_comm_t comm, const char
         return rd_error(&comm->ctx, BAD, "%s: %scounts is NULL: it holds one count for each of %d ranks", call, side,
                         comm->team.nranks);
     for (int r = 0; r < comm->team.nranks; r++) {
-        if (counts[r] > most - sum || (displs && displs[r] > most - counts[r]))
+        if (counts[r] > most - sum)
             return rd_error(&comm->ctx, BAD, "%s: %scounts[%d] is %zu: more than memory can hold (a negative number?)",
                             call, side, r, counts[r]);
+        if (displs && counts[r] && displs[r] > most - counts[r])
+            return rd_error(&comm->ctx, BAD, "%s: %s[%d] is %zu: more than memory can hold (a negative number?)", call,
+                            at, r, displs[r]);
         sum += counts[r];
     }
     if (sum && !buffer)
@@ -47,7 +52,7 @@ rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, 
     rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
 
     if (result == RONDO_SUCCESS)
-        result = check_side(call, comm, "recv", "recv", recv, recvcounts, displs, type);
+        result = check_side(call, comm, "recv", "recv", recv, recvcounts, "displs", displs, type);
     if (result == RONDO_SUCCESS && sendcount != recvcounts[comm->team.rank])
         result = rd_error(&comm->ctx, BAD,
                           "%s: sendcount is %zu, recvcounts[%d], this rank's own, is %zu: they must be equal", call,
@@ -77,7 +82,7 @@ rondo_result_t rondo_reduce_scatterv(const void *send, void *recv, const size_t 
     if (result == RONDO_SUCCESS)
         result = rd_args_op((rd_at_t){call, comm}, op, type);
     if (result == RONDO_SUCCESS)
-        result = check_side(call, comm, "recv", "send", send, recvcounts, NULL, type);
+        result = check_side(call, comm, "recv", "send", send, recvcounts, NULL, NULL, type);
     if (result == RONDO_SUCCESS && recvcounts[comm->team.rank] && !recv)
         result = rd_error(&comm->ctx, BAD, "%s: recv is NULL, but %zu elements are needed", call,
                           recvcounts[comm->team.rank]);
@@ -104,9 +109,9 @@ rondo_result_t rondo_alltoallv(const void *send, const size_t *sendcounts, const
     rondo_result_t result = rd_args_start((rd_at_t){call, comm}, type, stream);
 
     if (result == RONDO_SUCCESS)
-        result = check_side(call, comm, "send", "send", send, sendcounts, sdispls, type);
+        result = check_side(call, comm, "send", "send", send, sendcounts, "sdispls", sdispls, type);
     if (result == RONDO_SUCCESS)
-        result = check_side(call, comm, "recv", "recv", recv, recvcounts, rdispls, type);
+        result = check_side(call, comm, "recv", "recv", recv, recvcounts, "rdispls", rdispls, type);
     if (result == RONDO_SUCCESS && send == recv && send && sum_of(sendcounts, comm->team.nranks))
         result = rd_error(&comm->ctx, BAD, "%s: send == recv: this operation cannot run in place", call);
     if (result == RONDO_SUCCESS && sendcounts[comm->team.rank] != recvcounts[comm->team.rank])
@@ -147,7 +152,8 @@ static rondo_result_t check_rooted(const rooted_t *c)
     int rooting = comm->team.rank == c->root;
 
     if (rooting)
-        result = check_side(call, comm, all, all, c->gathers ? c->recv : c->send, c->counts, c->displs, c->type);
+        result =
+            check_side(call, comm, all, all, c->gathers ? c->recv : c->send, c->counts, "displs", c->displs, c->type);
     if (result != RONDO_SUCCESS)
         return result;
     if (c->own > rd_args_most(c->type))

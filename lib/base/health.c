@@ -69,6 +69,25 @@ rondo_result_t rd_stop_inherit(rd_stop_t *stop, rd_log_ctx_t *ctx)
     return rd_stop_get(stop);
 }
 
+rondo_result_t rd_stop_lengths(rd_stop_t *stop, rd_log_ctx_t *ctx, const rd_lengths_t *lengths, const char *text)
+{
+    rondo_result_t first;
+
+    if (!claim(stop, &first))
+        return first;
+    snprintf(stop->text, sizeof stop->text, "%s", text);
+    stop->lengths = *lengths;
+    return release(stop, ctx, RONDO_ERR_MISMATCH, lengths->from, lengths->to + 1);
+}
+
+void rd_lengths_text(const rd_lengths_t *l, const char *from, const char *to, char *text, size_t size)
+{
+    snprintf(text, size,
+             "rank %d (%s) sends a message of %llu bytes to rank %d (%s), which expects %llu: both must give the same "
+             "length",
+             l->from, from, (unsigned long long)l->sent, l->to, to, (unsigned long long)l->wanted);
+}
+
 /* ---- the communicator's health ---- */
 
 void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint64_t *notice, const rd_health_ops_t *ops,
@@ -112,6 +131,19 @@ rondo_result_t rd_health_fail(rd_health_t *h, rondo_result_t code, int failed_ra
     return fail_heard(h, code, failed_rank, 0, text);
 }
 
+rondo_result_t rd_health_lengths(rd_health_t *h, const rd_lengths_t *lengths)
+{
+    char text[RD_ERROR_BYTES];
+
+    if (rd_health_check(h) != RONDO_SUCCESS)
+        return rd_health_check(h);
+    rd_lengths_text(lengths, rd_health_whois(h, lengths->from), rd_health_whois(h, lengths->to), text, sizeof text);
+    rondo_result_t code = rd_stop_lengths(&h->stop, h->ctx, lengths, text);
+    h->ops->tell_node(h->arg, code, lengths->from, lengths->to + 1);
+    h->ops->tell_others(h->arg, code, lengths->from, lengths->to + 1);
+    return code;
+}
+
 /* Makes the sentence for a failure that another rank of this node has reported or passed on. */
 static void notice_text(const rd_health_t *h, rondo_result_t said, int failed_rank, int reporter, char *text,
                         size_t size)
@@ -140,7 +172,10 @@ rondo_result_t rd_health_take_in(rd_health_t *h, uint64_t notice)
     int failed_rank = (int)(notice & mask) - 1, reporter = (int)(notice >> RD_NOTICE_BITS & mask);
     rondo_result_t said = rd_notice_code(notice);
     char text[RD_ERROR_BYTES];
+    rd_lengths_t lengths;
 
+    if (said == RONDO_ERR_MISMATCH && h->ops->lengths(h->arg, &lengths))
+        return rd_health_lengths(h, &lengths);
     if (said == RONDO_ERR_MISMATCH)
         return RONDO_SUCCESS; /* this rank finds it itself, in the same words; rd_queue_backoff reports it if it cannot
                                */

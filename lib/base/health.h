@@ -15,12 +15,24 @@
 
 #include "base/error.h"
 
+/* A message whose two ends do not give the same length. It is found where it is received, before a byte is copied. */
+typedef struct rd_lengths {
+    int32_t from, to; /* the sender and the receiver; alike: there is no such message */
+    uint64_t sent, wanted;
+} rd_lengths_t;
+
+static inline bool rd_lengths_differ(const rd_lengths_t *lengths)
+{
+    return lengths->from != lengths->to;
+}
+
 typedef struct rd_stop {
     _Atomic int code;           /* RONDO_SUCCESS while healthy, else the result with which every wait and call ends */
     _Atomic int failed_rank;    /* rank that died, left or failed; -1: none */
     _Atomic int reporter;       /* the rank that found that out, plus one; 0: this rank itself */
     _Atomic int claimed;        /* the first writer's mark: only that one fills the fields here */
     _Atomic(uint32_t *) mirror; /* a word that is set with `code` for kernels, which cannot read this struct; or NULL */
+    rd_lengths_t lengths;       /* set before `code` is released, if the failure is a message of two lengths */
     char text[RD_ERROR_BYTES];  /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
     struct rd_stop *parent;     /* while a communicator is made from another one: that one's word; else NULL */
 } rd_stop_t;
@@ -33,6 +45,10 @@ rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t co
  */
 rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter,
                              const char *text);
+/* The same for a message of two lengths, with what rd_lengths_text has made. */
+rondo_result_t rd_stop_lengths(rd_stop_t *stop, rd_log_ctx_t *ctx, const rd_lengths_t *lengths, const char *text);
+/* Makes the sentence for a message of two lengths, the same on every rank. */
+void rd_lengths_text(const rd_lengths_t *lengths, const char *from, const char *to, char *text, size_t size);
 /* Returns the reporter that `rank` names, plus one as ever: `reporter`, or `rank` itself if there is none. */
 static inline int rd_reporter(int reporter, int rank)
 {
@@ -61,11 +77,14 @@ static inline rondo_result_t rd_notice_code(uint64_t notice)
     return (rondo_result_t)(notice >> 2 * RD_NOTICE_BITS);
 }
 
-/* How a communicator reports its failure. `reporter` is the rank that found it out, plus one; 0: this rank. */
+/* How a communicator reports its failure. `reporter` is the rank that found it out, plus one; 0: this rank. Where the
+ * failure is a message of two lengths, these are in the stop word by then, and go along. */
 typedef struct rd_health_ops {
     void (*tell_node)(void *arg, rondo_result_t code, int failed_rank, int reporter);
     void (*tell_others)(void *arg, rondo_result_t code, int failed_rank, int reporter); /* through the bootstrap */
     const char *(*whois)(void *arg, int rank); /* returns the host and process of a rank, for sentences */
+    /* Finds the message of two lengths that a rank of this node has reported. Returns false if none has. */
+    bool (*lengths)(void *arg, rd_lengths_t *lengths);
 } rd_health_ops_t;
 
 typedef struct rd_health {
@@ -85,6 +104,9 @@ void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint6
  * means that this rank is to blame. Returns the code that stands. */
 rondo_result_t rd_health_fail(rd_health_t *health, rondo_result_t code, int failed_rank, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The same for a message of two lengths. Other ranks, of other nodes too, do not find it themselves: they are told. */
+rondo_result_t rd_health_lengths(rd_health_t *health, const rd_lengths_t *lengths);
 
 /* Returns RONDO_SUCCESS, or what every call on a failed communicator returns. */
 static inline rondo_result_t rd_health_check(rd_health_t *health)

@@ -59,8 +59,9 @@ void rd_boot_address(const rd_boot_t *boot, char text[RD_BOOT_ADDRESS]);
  * in order (destroy) or has failed (with `code`, because of `failed_rank`); they pass a failure on. Neither blocks. */
 int rd_boot_sockets(const rd_boot_t *boot, int *fds, int *ranks, int most); /* returns their number */
 void rd_boot_farewell(rd_boot_t *boot, rondo_result_t code, int failed_rank);
-/* The same for a failure that another rank has found out: `reporter` is its number plus one, or 0 for this rank. */
-void rd_boot_pass_on(rd_boot_t *boot, rondo_result_t code, int failed_rank, int reporter);
+/* The same for a failure that another rank has found out: `reporter` is its number plus one, or 0 for this rank. A
+ * message of two lengths goes along; NULL: there is none. */
+void rd_boot_pass_on(rd_boot_t *boot, rondo_result_t code, int failed_rank, int reporter, const rd_lengths_t *lengths);
 /* The farewell of a rank that gives up because of what the last exchange has brought, as all ranks will: it names no
  * failure, so that each rank finds the error for itself, in the same words. */
 void rd_boot_farewell_alike(rd_boot_t *boot);
@@ -69,11 +70,12 @@ void rd_boot_farewell_alike(rd_boot_t *boot);
 rondo_result_t rd_boot_check(rd_boot_t *boot);
 
 typedef struct rd_boot_news {
-    int left;        /* the neighbour has sent an orderly farewell */
-    int silent;      /* its socket ended without one */
-    int failed_rank; /* with an error: the rank that died or failed */
-    int reporter;    /* the rank that found that out, plus one; 0: this rank itself */
-    char text[200];  /* with an error: the sentence */
+    int left;             /* the neighbour has sent an orderly farewell */
+    int silent;           /* its socket ended without one */
+    int failed_rank;      /* with an error: the rank that died or failed */
+    int reporter;         /* the rank that found that out, plus one; 0: this rank itself */
+    rd_lengths_t lengths; /* with RONDO_ERR_MISMATCH: the message of two lengths */
+    char text[320];       /* with an error: the sentence */
 } rd_boot_news_t;
 
 /* Turns the report of rank `from`, that it stopped with `said` because of `failed_rank`, into a sentence and an error
@@ -82,9 +84,13 @@ typedef struct rd_boot_news {
 rondo_result_t rd_boot_report(const rd_boot_t *boot, int from, int said, int failed_rank, int reporter, char *text,
                               size_t size);
 
-/* Reads what has arrived on the socket. Returns RONDO_SUCCESS (nothing of note, or an orderly farewell) or
- * RONDO_ERR_REMOTE. Never blocks. Does nothing during an allgather, which checks the sockets itself: so callers must
- * wait for edges (EPOLLET), not for levels. */
+/* Sets the stop word to what the news say. */
+void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, const rd_boot_news_t *news,
+                  const char *text);
+
+/* Reads what has arrived on the socket. Returns RONDO_SUCCESS (nothing of note, or an orderly farewell),
+ * RONDO_ERR_REMOTE, _TIMEOUT or _MISMATCH. Never blocks. Does nothing during an allgather, which checks the sockets
+ * itself: so callers must wait for edges (EPOLLET), not for levels. */
 rondo_result_t rd_boot_socket_ready(rd_boot_t *boot, int fd, rd_boot_news_t *news);
 
 void rd_boot_destroy(rd_boot_t *boot);

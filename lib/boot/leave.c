@@ -7,6 +7,7 @@
 #include "boot/boot_int.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed_rank, int reporter, char *text,
@@ -31,22 +32,54 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
     return said == RONDO_ERR_TIMEOUT && failed_rank != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
 }
 
+/* What a rank says when it leaves. The lengths follow only if there are any. */
+typedef struct farewell {
+    int32_t code, failed_rank, reporter;
+    rd_lengths_t lengths;
+} farewell_t;
+
+#define SHORT offsetof(farewell_t, lengths)
+
+static rondo_result_t heard_lengths(const rd_boot_t *b, const rd_lengths_t *l, rd_boot_news_t *news)
+{
+    news->lengths = *l;
+    news->failed_rank = l->from;
+    news->reporter = l->to + 1;
+    rd_lengths_text(l, rd_boot_whois(b, l->from), rd_boot_whois(b, l->to), news->text, sizeof news->text);
+    return RONDO_ERR_MISMATCH;
+}
+
+static bool lengths_make_sense(const rd_boot_t *b, const rd_lengths_t *l)
+{
+    return rd_lengths_differ(l) && l->from >= 0 && l->from < b->nranks && l->to >= 0 && l->to < b->nranks;
+}
+
+void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, const rd_boot_news_t *news, const char *text)
+{
+    if (code == RONDO_ERR_MISMATCH)
+        rd_stop_lengths(stop, ctx, &news->lengths, news->text);
+    else
+        rd_stop_heard(stop, ctx, code, news->failed_rank, news->reporter, text);
+}
+
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
                              rd_boot_news_t *news)
 {
-    int32_t said[3];
-    if (bytes != sizeof(said))
+    farewell_t said = {0};
+    if (bytes != SHORT && bytes != sizeof said)
         return RONDO_SUCCESS;
-    memcpy(said, data, bytes);
+    memcpy(&said, data, bytes);
+    if (said.code == RONDO_ERR_MISMATCH && lengths_make_sense(b, &said.lengths))
+        return heard_lengths(b, &said.lengths, news);
     /* A rank that leaves over a mismatch has sent all that the others need to find it themselves, with the same words.
      */
-    if (said[0] == RONDO_SUCCESS || said[0] == RONDO_ERR_MISMATCH) {
+    if (said.code == RONDO_SUCCESS || said.code == RONDO_ERR_MISMATCH) {
         from->left = 1;
         return RONDO_SUCCESS;
     }
-    news->failed_rank = said[1] >= 0 && said[1] < b->nranks ? said[1] : from->rank;
-    news->reporter = said[2] > 0 && said[2] <= b->nranks ? said[2] : from->rank + 1;
-    return rd_boot_report(b, from->rank, said[0], news->failed_rank, news->reporter, news->text, sizeof(news->text));
+    news->failed_rank = said.failed_rank >= 0 && said.failed_rank < b->nranks ? said.failed_rank : from->rank;
+    news->reporter = said.reporter > 0 && said.reporter <= b->nranks ? said.reporter : from->rank + 1;
+    return rd_boot_report(b, from->rank, said.code, news->failed_rank, news->reporter, news->text, sizeof(news->text));
 }
 
 rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news)
@@ -75,42 +108,46 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     return RONDO_ERR_REMOTE;
 }
 
-void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter)
+void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const rd_lengths_t *lengths)
 {
-    int32_t said[3] = {code, failed_rank, rd_reporter(reporter, b->rank)};
+    farewell_t said = {code, failed_rank, rd_reporter(reporter, b->rank), *lengths};
     rondo_result_t stopped = rd_stop_get(b->stop);
     if (b->said)
         return;
     /* Leaving after a failure is not leaving in order; but the others find a mismatch or a missed deadline themselves.
      */
     if (code == RONDO_SUCCESS && stopped && stopped != RONDO_ERR_MISMATCH && stopped != RONDO_ERR_TIMEOUT) {
-        said[0] = stopped;
-        said[1] = atomic_load(&b->stop->failed_rank);
-        said[2] = rd_reporter(atomic_load(&b->stop->reporter), b->rank);
+        said.code = stopped;
+        said.failed_rank = atomic_load(&b->stop->failed_rank);
+        said.reporter = rd_reporter(atomic_load(&b->stop->reporter), b->rank);
     }
     b->said = 1;
     for (int k = 0; k < 2 * b->rounds; k++) {
         rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
         if (one->chan && !one->left)
-            rd_chan_send(one->chan, RD_REC_FAREWELL, said, sizeof(said));
+            rd_chan_send(one->chan, RD_REC_FAREWELL, &said, rd_lengths_differ(lengths) ? sizeof said : SHORT);
     }
 }
 
 void rd_boot_farewell(rd_boot_t *b, rondo_result_t code, int failed_rank)
 {
-    rd_boot_pass_on(b, code, failed_rank, 0);
+    rd_boot_pass_on(b, code, failed_rank, 0, NULL);
 }
 
-void rd_boot_pass_on(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter)
+void rd_boot_pass_on(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const rd_lengths_t *lengths)
 {
+    static const rd_lengths_t none;
+
+    lengths = lengths ? lengths : &none;
     pthread_mutex_lock(&b->lock);
     if (b->busy) {
         b->parting.code = code;
         b->parting.failed_rank = failed_rank;
         b->parting_reporter = reporter;
+        b->parting_lengths = *lengths;
         b->parting_set = 1;
     } else {
-        rd_boot_say(b, code, failed_rank, reporter);
+        rd_boot_say(b, code, failed_rank, reporter, lengths);
     }
     pthread_mutex_unlock(&b->lock);
 }
@@ -160,8 +197,8 @@ rondo_result_t rd_boot_check(rd_boot_t *b)
         code = rd_boot_hear(b, one, &news);
         if (code == RONDO_SUCCESS)
             continue;
-        rd_boot_say(b, code, news.failed_rank, news.reporter);
-        rd_stop_heard(b->stop, b->ctx, code, news.failed_rank, news.reporter, news.text);
+        rd_boot_say(b, code, news.failed_rank, news.reporter, &news.lengths);
+        rd_boot_stop(b->stop, b->ctx, code, &news, news.text);
     }
     pthread_mutex_unlock(&b->lock);
     return code;

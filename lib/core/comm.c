@@ -36,7 +36,10 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
                                  const rondo_config_t *config)
 {
     const char *call = "rondo_comm_create";
+    rondo_result_t grouped = rd_group_refuse(NULL, call);
 
+    if (grouped != RONDO_SUCCESS)
+        return grouped;
     if (!comm || !id)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, comm ? "id" : "comm");
     if (nranks < 1)
@@ -79,6 +82,8 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_destroy");
 
+    if (result == RONDO_SUCCESS)
+        result = rd_group_refuse(comm, "rondo_comm_destroy");
     if (result != RONDO_SUCCESS)
         return result;
     result = rd_comm_enter(comm) == RONDO_SUCCESS ? drain(comm) : RONDO_SUCCESS;

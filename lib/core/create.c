@@ -42,14 +42,15 @@ static void tell_node(void *arg, rondo_result_t code, int failed_rank, int repor
 {
     rondo_comm_t comm = arg;
 
-    rd_conns_notify(&comm->conns, code, failed_rank + 1, rd_reporter(reporter, comm->team.rank));
+    rd_conns_notify(&comm->conns, code, failed_rank + 1, rd_reporter(reporter, comm->team.rank),
+                    &comm->health.stop.lengths);
 }
 
 static void tell_others(void *arg, rondo_result_t code, int failed_rank, int reporter)
 {
     rondo_comm_t comm = arg;
 
-    rd_boot_pass_on(comm->boot, code, failed_rank, reporter);
+    rd_boot_pass_on(comm->boot, code, failed_rank, reporter, &comm->health.stop.lengths);
 }
 
 static const char *whois(void *arg, int rank)
@@ -59,7 +60,14 @@ static const char *whois(void *arg, int rank)
     return rd_boot_whois(comm->boot, rank);
 }
 
-static const rd_health_ops_t health_ops = {tell_node, tell_others, whois};
+static bool lengths(void *arg, rd_lengths_t *found)
+{
+    rondo_comm_t comm = arg;
+
+    return rd_conns_lengths(&comm->conns, found);
+}
+
+static const rd_health_ops_t health_ops = {tell_node, tell_others, whois, lengths};
 
 static bool has_left(void *arg, int rank)
 {

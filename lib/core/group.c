@@ -55,6 +55,14 @@ rondo_result_t rd_group_failed(rondo_result_t result)
     return result;
 }
 
+rondo_result_t rd_group_refuse(rondo_comm_t comm, const char *call)
+{
+    if (!rd_group_depth)
+        return RONDO_SUCCESS;
+    return rd_error(comm ? &comm->ctx : NULL, RONDO_ERR_INVALID_USAGE,
+                    "%s inside a group, where only operations may be called: end the group first", call);
+}
+
 rondo_result_t rondo_group_start(void)
 {
     rd_group_depth++;
@@ -449,6 +457,17 @@ static double estimate(const struct rondo_request *request)
     return longest;
 }
 
+/* Ends this thread's group, of which nothing has begun. */
+static rondo_result_t drop(rondo_result_t why)
+{
+    struct rondo_request request = {0};
+
+    rd_completion_fail(&own()->whose.completion, why);
+    take_group(&request);
+    clear(&request);
+    return release(&request);
+}
+
 rondo_result_t rondo_group_estimate(double *microseconds)
 {
     struct rondo_request request = {0};
@@ -457,12 +476,12 @@ rondo_result_t rondo_group_estimate(double *microseconds)
 
     if (rd_group_depth == 0)
         return too_many_ends("rondo_group_estimate");
-    if (!microseconds)
-        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_estimate: microseconds is NULL");
     if (rd_group_depth > 1)
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
                         "rondo_group_estimate ends the outermost group alone: %d are open", rd_group_depth);
     rd_group_depth = 0;
+    if (!microseconds)
+        return drop(rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_estimate: microseconds is NULL"));
     take_group(&request);
     us = estimate(&request);
     clear(&request);
@@ -479,12 +498,12 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
 
     if (rd_group_depth == 0)
         return too_many_ends("rondo_group_submit");
-    if (!request)
-        return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_submit: request is NULL");
     if (rd_group_depth > 1)
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE, "rondo_group_submit ends the outermost group alone: %d are open",
                         rd_group_depth);
     rd_group_depth = 0;
+    if (!request)
+        return drop(rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "rondo_group_submit: request is NULL"));
     made = calloc(1, sizeof *made);
     if (made)
         made->later = 1;

@@ -21,6 +21,8 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buffer, size_t bytes
     const char *call = "rondo_comm_register";
     rondo_result_t result = rd_comm_valid(comm, call);
 
+    if (result == RONDO_SUCCESS)
+        result = rd_group_refuse(comm, call);
     if (result != RONDO_SUCCESS)
         return result;
     if (!reg || (!buffer && bytes))
@@ -45,6 +47,8 @@ rondo_result_t rondo_comm_deregister(rondo_comm_t comm, rondo_registration_t reg
     const char *call = "rondo_comm_deregister";
     rondo_result_t result = rd_comm_valid(comm, call);
 
+    if (result == RONDO_SUCCESS)
+        result = rd_group_refuse(comm, call);
     if (result != RONDO_SUCCESS)
         return result;
     if (!reg || reg->comm != comm)

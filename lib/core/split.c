@@ -9,6 +9,7 @@
 #include "exec/cuda/cuda.h"
 #include "core/lifetime.h"
 #include "core/shrink.h"
+#include "progress/signature.h"
 
 #define NEWS_MS 300 /* in which the news of a death reaches every rank that is alive */
 
@@ -38,12 +39,25 @@ static void place(const split_t *all, int nranks, int self, int *rank, int *size
     }
 }
 
+/* RONDO_CHECK=1: do all ranks split, or does one call something else? On GPUs what is called is compared on the stream.
+ */
+static rondo_result_t check(rondo_comm_t comm)
+{
+    const rd_call_t call = {.desc = {.coll = RD_BARRIER}, .name = "comm_split"};
+
+    if (!comm->env.check || comm->team.nranks == 1 || comm->cuda)
+        return RONDO_SUCCESS;
+    return rd_signature_exchange(&comm->queue, &call, &comm->sequence);
+}
+
 /* Makes two exchanges: colors and keys, then the ids that the first rank of each color has made. */
 static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *size, int *first)
 {
     rondo_result_t result = rd_comm_enter(comm);
     int served = 0;
 
+    if (result == RONDO_SUCCESS)
+        result = check(comm);
     if (result == RONDO_SUCCESS)
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     if (result == RONDO_SUCCESS) {
@@ -102,6 +116,8 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_split");
     int rank = 0, size = 0, first = 0;
 
+    if (result == RONDO_SUCCESS)
+        result = rd_group_refuse(comm, "rondo_comm_split");
     if (result != RONDO_SUCCESS)
         return result;
     if (!newcomm)
@@ -201,6 +217,8 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_shrink");
     int *members;
 
+    if (result == RONDO_SUCCESS)
+        result = rd_group_refuse(comm, "rondo_comm_shrink");
     if (result != RONDO_SUCCESS)
         return result;
     if (!newcomm)
@@ -265,8 +283,10 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
 {
     const char *call = "rondo_comm_create_all";
     rondo_unique_id_t id;
-    rondo_result_t result;
+    rondo_result_t result = rd_group_refuse(NULL, call);
 
+    if (result != RONDO_SUCCESS)
+        return result;
     if (!comms || ndevices < 1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s", call,
                         comms ? "ndevices must be at least 1" : "comms is NULL");

@@ -178,6 +178,8 @@ rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t
     const rd_message_t on_device = {buffer, bytes, send, peer, stream, rd_group_depth != 0};
     rondo_result_t result = rd_comm_enter(comm);
 
+    if (result == RONDO_SUCCESS) /* the receiver of an earlier message may have found that it was wrong */
+        result = rd_health_poll(&comm->health);
     if (result == RONDO_SUCCESS)
         result = comm->cuda ? message_on_device(comm, &on_device) : message(comm, send, buffer, bytes, peer);
     if (result != RONDO_SUCCESS)

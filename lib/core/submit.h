@@ -40,6 +40,8 @@ rondo_result_t rd_group_record(rondo_comm_t comm, rd_task_t *task);
 rondo_result_t rd_group_record_self(rondo_comm_t comm, int send, void *buffer, size_t bytes);
 /* Adds the communicator to this thread's group, which holds it until its end. */
 rondo_result_t rd_group_note(rondo_comm_t comm);
+/* For a call that may not be inside a group: refuses it if it is. The group goes on. `comm` may be NULL. */
+rondo_result_t rd_group_refuse(rondo_comm_t comm, const char *call);
 /* Records that a call inside the group failed: the end of the group will return the same result. */
 rondo_result_t rd_group_failed(rondo_result_t result);
 

@@ -190,6 +190,7 @@ void rondo_f_op_create_premulsum(rondo_op_t *op, const CFI_cdesc_t *scalar, cons
 
     rd_f_begin(&c, "rondo_op_create_premulsum", *comm, ierror);
     rd_f_buffer(&c, "scalar", scalar);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_op_create_premulsum(op, c.address[0], (rondo_type_t)*type, *scalar_on_device, *comm);
     rd_f_end(&c);

@@ -7,7 +7,6 @@
  */
 #include "fortran/glue.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -104,6 +103,8 @@ void rd_f_buffer(rd_f_call_t *c, const char *what, const CFI_cdesc_t *buffer)
     char why[200];
 
     c->address[c->buffers] = buffer->base_addr;
+    c->what[c->buffers] = what;
+    c->element[c->buffers] = 0;
     if (buffer->version != CFI_VERSION) {
         refuse(c, what,
                "comes from another Fortran compiler than librondo_fortran was built with: build it again with "
@@ -121,8 +122,40 @@ void rd_f_buffer(rd_f_call_t *c, const char *what, const CFI_cdesc_t *buffer)
                  "or copy the section into one and back",
                  where);
         refuse(c, what, why);
+    } else {
+        c->element[c->buffers] = buffer->elem_len;
+        c->structure[c->buffers] = buffer->type == CFI_type_struct || buffer->type == CFI_type_char;
     }
     c->buffers++;
+}
+
+static bool fits(const rd_f_call_t *c, int i, int type, size_t size)
+{
+    size_t element = c->element[i];
+
+    if (element == 0 || element == size || (c->structure[i] && element % size == 0))
+        return true;
+    return type >= RONDO_FLOAT32_INT32 && 2 * element == size;
+}
+
+void rd_f_type(rd_f_call_t *c, int type, int only_root, int root)
+{
+    size_t size = rondo_type_size((rondo_type_t)type);
+    char why[240];
+    int rank = root;
+
+    if (only_root != RD_F_NONE && rondo_comm_rank(c->comm, &rank) != RONDO_SUCCESS)
+        return; /* no communicator: the operation will say so */
+    for (int i = 0; i < c->buffers && size; i++) {
+        if ((i == only_root && rank != root) || fits(c, i, type, size))
+            continue;
+        snprintf(
+            why, sizeof why,
+            "has elements of %zu bytes, but those of the rondo type %d have %zu: give the type of the elements, or "
+            "what they lie in as a type(c_ptr)",
+            c->element[i], type, size);
+        refuse(c, c->what[i], why);
+    }
 }
 
 size_t *rd_f_table(rd_f_call_t *c, int present)

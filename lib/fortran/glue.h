@@ -6,6 +6,7 @@
 
 #include <ISO_Fortran_binding.h>
 #include <rondo.h>
+#include <stdbool.h>
 
 #pragma GCC visibility push(default) /* Fortran modules call these; all have the prefix rondo_f_ or rd_f_ */
 
@@ -18,6 +19,9 @@ typedef struct rd_f_call {
     int *ierror;       /* NULL: it is absent */
     rondo_result_t result;
     void *address[2];
+    size_t element[2]; /* bytes of an element of each buffer, as its descriptor says; 0: not known, or an address */
+    bool structure[2]; /* it is of derived type */
+    const char *what[2];
     int buffers;
     int nranks; /* set by the first table */
     int tables;
@@ -29,6 +33,11 @@ typedef struct rd_f_call {
 void rd_f_begin(rd_f_call_t *c, const char *name, rondo_comm_t comm, int *ierror);
 /* Converts the next buffer to an address, or refuses it with a message. */
 void rd_f_buffer(rd_f_call_t *c, const char *what, const CFI_cdesc_t *buffer);
+/* Compares the elements of the buffers with the rondo type: numbers must be as long, a string or a derived type a
+ * multiple, and two numbers in a row may be a pair for MINLOC. A buffer that this rank's call does not use is not
+ * looked at: `only_root` is the one that only the root uses, RD_F_NONE for no such one. */
+#define RD_F_NONE (-1)
+void rd_f_type(rd_f_call_t *c, int type, int only_root, int root);
 /* Returns room for the next table, which has nranks entries that the caller fills in, or NULL if the table is absent or
  * there is an error. */
 size_t *rd_f_table(rd_f_call_t *c, int present);

@@ -24,6 +24,7 @@ void rondo_f_allreduce_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, c
     rd_f_begin(&c, "rondo_allreduce", *comm, ierror);
     rd_f_buffer(&c, "send", send);
     rd_f_buffer(&c, "recv", recv);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_allreduce(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *op, *comm,
                                    rd_f_stream(stream));
@@ -39,6 +40,7 @@ void rondo_f_reduce_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, cons
     rd_f_begin(&c, "rondo_reduce", *comm, ierror);
     rd_f_buffer(&c, "send", send);
     rd_f_buffer(&c, "recv", recv);
+    rd_f_type(&c, *type, 1, *root);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_reduce(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *op, *root, *comm,
                                 rd_f_stream(stream));
@@ -53,6 +55,7 @@ void rondo_f_broadcast_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, c
     rd_f_begin(&c, "rondo_broadcast", *comm, ierror);
     rd_f_buffer(&c, "send", send);
     rd_f_buffer(&c, "recv", recv);
+    rd_f_type(&c, *type, 0, *root);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_broadcast(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *root, *comm,
                                    rd_f_stream(stream));
@@ -67,6 +70,7 @@ void rondo_f_allgather_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, c
     rd_f_begin(&c, "rondo_allgather", *comm, ierror);
     rd_f_buffer(&c, "send", send);
     rd_f_buffer(&c, "recv", recv);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_allgather(c.address[0], c.address[1], (size_t)*sendcount, (rondo_type_t)*type, *comm,
                                    rd_f_stream(stream));
@@ -84,6 +88,7 @@ void rondo_f_allgatherv_int64(const CFI_cdesc_t *send, const int64_t *sendcount,
     rd_f_buffer(&c, "recv", recv);
     table(&c, recvcounts);
     table(&c, displs);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_allgatherv(c.address[0], (size_t)*sendcount, c.address[1], c.table[0], c.table[1],
                                     (rondo_type_t)*type, *comm, rd_f_stream(stream));
@@ -99,6 +104,7 @@ void rondo_f_reduce_scatter_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *re
     rd_f_begin(&c, "rondo_reduce_scatter", *comm, ierror);
     rd_f_buffer(&c, "send", send);
     rd_f_buffer(&c, "recv", recv);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_reduce_scatter(c.address[0], c.address[1], (size_t)*recvcount, (rondo_type_t)*type, *op, *comm,
                                         rd_f_stream(stream));
@@ -115,6 +121,7 @@ void rondo_f_reduce_scatterv_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *r
     rd_f_buffer(&c, "send", send);
     rd_f_buffer(&c, "recv", recv);
     table(&c, recvcounts);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_reduce_scatterv(c.address[0], c.address[1], c.table[0], (rondo_type_t)*type, *op, *comm,
                                          rd_f_stream(stream));
@@ -129,6 +136,7 @@ void rondo_f_alltoall_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, co
     rd_f_begin(&c, "rondo_alltoall", *comm, ierror);
     rd_f_buffer(&c, "send", send);
     rd_f_buffer(&c, "recv", recv);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
     if (c.result == RONDO_SUCCESS)
         c.result =
             rondo_alltoall(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *comm, rd_f_stream(stream));
@@ -148,6 +156,7 @@ void rondo_f_alltoallv_int64(const CFI_cdesc_t *send, const int64_t *sendcounts,
     table(&c, sdispls);
     table(&c, recvcounts);
     table(&c, rdispls);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_alltoallv(c.address[0], c.table[0], c.table[1], c.address[1], c.table[2], c.table[3],
                                    (rondo_type_t)*type, *comm, rd_f_stream(stream));
@@ -162,6 +171,7 @@ void rondo_f_gather_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, cons
     rd_f_begin(&c, "rondo_gather", *comm, ierror);
     rd_f_buffer(&c, "send", send);
     rd_f_buffer(&c, "recv", recv);
+    rd_f_type(&c, *type, 1, *root);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_gather(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *root, *comm,
                                 rd_f_stream(stream));
@@ -176,6 +186,7 @@ void rondo_f_scatter_int64(const CFI_cdesc_t *send, const CFI_cdesc_t *recv, con
     rd_f_begin(&c, "rondo_scatter", *comm, ierror);
     rd_f_buffer(&c, "send", send);
     rd_f_buffer(&c, "recv", recv);
+    rd_f_type(&c, *type, 0, *root);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_scatter(c.address[0], c.address[1], (size_t)*count, (rondo_type_t)*type, *root, *comm,
                                  rd_f_stream(stream));
@@ -193,6 +204,7 @@ void rondo_f_gatherv_int64(const CFI_cdesc_t *send, const int64_t *sendcount, co
     rd_f_buffer(&c, "recv", recv);
     table(&c, recvcounts);
     table(&c, displs);
+    rd_f_type(&c, *type, 1, *root);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_gatherv(c.address[0], (size_t)*sendcount, c.address[1], c.table[0], c.table[1],
                                  (rondo_type_t)*type, *root, *comm, rd_f_stream(stream));
@@ -210,6 +222,7 @@ void rondo_f_scatterv_int64(const CFI_cdesc_t *send, const int64_t *sendcounts, 
     rd_f_buffer(&c, "recv", recv);
     table(&c, sendcounts);
     table(&c, displs);
+    rd_f_type(&c, *type, 0, *root);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_scatterv(c.address[0], c.table[0], c.table[1], c.address[1], (size_t)*recvcount,
                                   (rondo_type_t)*type, *root, *comm, rd_f_stream(stream));
@@ -223,6 +236,7 @@ void rondo_f_send_int64(const CFI_cdesc_t *buffer, const int64_t *count, const i
 
     rd_f_begin(&c, "rondo_send", *comm, ierror);
     rd_f_buffer(&c, "buffer", buffer);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_send(c.address[0], (size_t)*count, (rondo_type_t)*type, *peer, *comm, rd_f_stream(stream));
     rd_f_end(&c);
@@ -235,6 +249,7 @@ void rondo_f_recv_int64(const CFI_cdesc_t *buffer, const int64_t *count, const i
 
     rd_f_begin(&c, "rondo_recv", *comm, ierror);
     rd_f_buffer(&c, "buffer", buffer);
+    rd_f_type(&c, *type, RD_F_NONE, 0);
     if (c.result == RONDO_SUCCESS)
         c.result = rondo_recv(c.address[0], (size_t)*count, (rondo_type_t)*type, *peer, *comm, rd_f_stream(stream));
     rd_f_end(&c);

@@ -43,6 +43,12 @@ void rd_map_uniform(rd_plan_t *plan, int rank, int nranks)
     }
 }
 
+/* Where an empty block lies does not matter, and its displacement may be anything. */
+static size_t offset_of(const size_t *counts, const size_t *displs, int i, size_t at, size_t element)
+{
+    return counts[i] ? (displs ? displs[i] : at) * element : 0;
+}
+
 static void fill_side(rd_chunks_t *side, size_t *table, const size_t *counts, const size_t *displs, int n,
                       size_t element)
 {
@@ -51,7 +57,7 @@ static void fill_side(rd_chunks_t *side, size_t *table, const size_t *counts, co
     side->offset = table;
     side->bytes = table + n;
     for (int i = 0; i < n; i++) {
-        table[i] = (displs ? displs[i] : at) * element;
+        table[i] = offset_of(counts, displs, i, at, element);
         table[n + i] = counts[i] * element;
         at += counts[i];
     }
@@ -80,7 +86,7 @@ static bool side_same(const rd_chunks_t *side, const size_t *counts, const size_
     size_t at = 0;
 
     for (int i = 0; counts && i < n; i++) {
-        if (side->bytes[i] != counts[i] * element || side->offset[i] != (displs ? displs[i] : at) * element)
+        if (side->bytes[i] != counts[i] * element || side->offset[i] != offset_of(counts, displs, i, at, element))
             return false;
         at += counts[i];
     }

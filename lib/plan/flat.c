@@ -29,7 +29,7 @@ static void resolve(const rd_plan_t *plan, int32_t shift, rd_end_t e, int source
     }
 }
 
-static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t shift, rd_flat_step_t *q)
+static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t shift, uint64_t tag, rd_flat_step_t *q)
 {
     int32_t chunk = (step->chunk + shift) % plan->program->nchunks;
     size_t bytes = rd_chunk_bytes(step->src[0].where == RD_IN ? &plan->in : &plan->out, chunk);
@@ -39,6 +39,7 @@ static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t
                           (uint32_t)bytes,
                           (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA),
                           bytes / plan->element,
+                          tag,
                           {{0}},
                           {{0}}};
     for (int i = 0; i < step->nsrc; i++)
@@ -61,6 +62,8 @@ static int short_steps(const rd_plan_t *plan)
         const rd_lane_t *lane = &program->lanes[i];
         int here = 0;
 
+        if (plan->lanes[i].announced)
+            return 0;
         if (plan->lanes[i].passes == 0)
             continue;
         if (plan->lanes[i].passes != 1 || plan->lanes[i].proto != RD_PROTO_LL)
@@ -74,14 +77,14 @@ static int short_steps(const rd_plan_t *plan)
     return (lanes > 1 && longest > 1) || steps > RD_FLAT_STEPS_MOST ? 0 : steps;
 }
 
-static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane)
+static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane, uint64_t tag)
 {
     const rd_program_t *program = plan->program;
 
     for (int s = lane->first; s < lane->first + lane->count; s++) {
         const rd_step_t *step = &program->steps[s];
         for (int k = 0, shift = 0; k < step->repeat; k++) {
-            plan->nflat += resolve_step(plan, step, shift, &plan->flat[plan->nflat]) != 0;
+            plan->nflat += resolve_step(plan, step, shift, tag, &plan->flat[plan->nflat]) != 0;
             shift = (shift + step->stride + program->nchunks) % program->nchunks;
         }
     }
@@ -102,7 +105,7 @@ void rd_flat_plan(rd_plan_t *plan)
             const rd_lane_t *lane = &program->lanes[i];
             int first = lane->count ? program->steps[lane->first].src[0].where == RD_PEER : 0;
             if (plan->lanes[i].passes && first == receives)
-                resolve_lane(plan, lane);
+                resolve_lane(plan, lane, plan->lanes[i].tag);
         }
     }
 }

@@ -25,6 +25,7 @@ typedef struct rd_flat_step {
     int nsrc, ndst;
     uint32_t bytes, lines;
     size_t count; /* elements */
+    uint64_t tag; /* of its lines */
     rd_flat_end_t src[RD_MAX_ENDS], dst[RD_MAX_ENDS];
 } rd_flat_step_t;
 

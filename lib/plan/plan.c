@@ -8,6 +8,7 @@
 
 #include "plan/choose.h"
 #include "plan/chunk_map.h"
+#include "transport/shm/ll.h"
 
 #define CACHED 128 /* plans, direct mapped */
 #define CACHED_V 4 /* plans of v-operations, of each kind */
@@ -197,6 +198,24 @@ static int lane_peer(const rd_program_t *program, const rd_lane_t *lane, int sel
     return step->dst[0].where == RD_PEER ? program->sends[step->dst[0].index].peer : self;
 }
 
+/* The length of a message travels with it where its two ends may give different ones: in sends and receives, and in an
+ * all-to-all with tables. There an empty block is no message, because most may be empty; but RONDO_CHECK=1 compares it
+ * with what the peer gives. */
+static void say_length(const rd_planner_t *p, const rd_plan_t *plan, const rd_lane_t *lane, size_t bytes,
+                       rd_lane_plan_t *to)
+{
+    const rd_step_t *step = lane->count ? &plan->program->steps[lane->first] : NULL;
+    bool of_pair = step && (step->src[0].where == RD_PEER || step->dst[0].where == RD_PEER);
+    bool message = plan->desc.coll == PLAN_SEND || plan->desc.coll == PLAN_RECV;
+    bool block = (plan->in.bytes || plan->out.bytes) && (bytes || p->args.env->check);
+
+    if (!of_pair || (!message && !block))
+        return;
+    to->whole = bytes;
+    to->announced = to->proto != RD_PROTO_LL || to->passes != 1;
+    to->tag = to->announced ? 0 : rd_ll_tag(bytes + 1);
+}
+
 static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choice_t *choice)
 {
     const rd_program_t *program = plan->program;
@@ -209,18 +228,21 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
         rd_lane_plan_t *lane = &plan->lanes[i];
         size_t bytes = program->lanes[i].count ? lane_bytes(plan, &program->lanes[i]) : 0;
         if (choice)
-            *lane = (rd_lane_plan_t){0, even_slice(bytes, choice->slice), choice->proto};
+            *lane = (rd_lane_plan_t){.slice = even_slice(bytes, choice->slice), .proto = choice->proto};
         else
             result = message_rule(p, lane_peer(program, &program->lanes[i], p->args.rank), bytes, lane);
         if (result != RONDO_SUCCESS)
             return result;
         if (lane->proto == RD_PROTO_CMA) {
-            *lane = (rd_lane_plan_t){bytes != 0, bytes + 1, RD_PROTO_CMA}; /* all of it in one message */
+            *lane = (rd_lane_plan_t){
+                .passes = bytes != 0, .slice = bytes + 1, .proto = RD_PROTO_CMA}; /* all of it in one message */
             plan->posts = true;
-            continue;
+        } else {
+            lane->passes = (bytes + lane->slice - 1) / lane->slice;
+            plan->slice = lane->slice > plan->slice ? lane->slice : plan->slice;
         }
-        lane->passes = (bytes + lane->slice - 1) / lane->slice;
-        plan->slice = lane->slice > plan->slice ? lane->slice : plan->slice;
+        if (!choice)
+            say_length(p, plan, &program->lanes[i], bytes, lane);
     }
     return RONDO_SUCCESS;
 }

@@ -50,6 +50,11 @@ typedef struct rd_lane_plan {
     size_t passes;
     size_t slice; /* most bytes that a message carries; a multiple of the element */
     rd_proto_t proto;
+    /* A lane that is one message of a pair, whose two ends may give different lengths (transport/announce.h): the
+     * length travels in the `tag` of its lines or, with `announced`, ahead of everything else. Else both are 0. */
+    size_t whole; /* bytes of the message */
+    uint64_t tag;
+    bool announced;
 } rd_lane_plan_t;
 
 typedef struct rd_plan {

@@ -215,7 +215,7 @@ static rondo_result_t retire(rd_queue_t *q, rd_task_t *before, rd_task_t *t)
 /* An operation failed because of something that `peer` holds: its memory could not be read, or is not what was
  * expected. When a rank dies, or gives up because another one died, its memory disappears before the news of it
  * arrives; the news says more, so it is waited for. */
-static rondo_result_t failed(rd_queue_t *q, rondo_result_t result, int peer)
+static rondo_result_t failed(rd_queue_t *q, rondo_result_t result, int peer, const rd_lengths_t *lengths)
 {
     const struct timespec millisecond = {0, 1000000};
     const char *whois = rd_health_whois(q->health, peer);
@@ -227,13 +227,20 @@ static rondo_result_t failed(rd_queue_t *q, rondo_result_t result, int peer)
     if (result == RONDO_ERR_REMOTE)
         return rd_health_fail(q->health, result, peer,
                               "the memory of rank %d (%s) cannot be read any more: it died or failed", peer, whois);
+    if (result == RONDO_ERR_MISMATCH && rd_lengths_differ(lengths) && lengths->sent != UINT64_MAX)
+        return rd_health_lengths(q->health, lengths);
     if (result == RONDO_ERR_MISMATCH)
-        return rd_health_fail(
-            q->health, result, peer,
-            "rank %d (%s) sends another number of bytes than this rank expects: RONDO_CHECK=1 says in "
-            "which call they differ",
-            peer, whois);
+        return rd_health_fail(q->health, result, peer, "rank %d (%s) calls another operation than this rank%s", peer,
+                              whois, q->team->env->check ? "" : ": RONDO_CHECK=1 says in which call they differ");
     return rd_health_fail(q->health, result, -1, "an operation failed: %s", rondo_result_string(result));
+}
+
+/* Returns the message because of which the run has ended with RONDO_ERR_MISMATCH. */
+static rd_lengths_t lengths_of(const rd_queue_t *q, const rd_run_t *run)
+{
+    if (run->result != RONDO_ERR_MISMATCH)
+        return (rd_lengths_t){0};
+    return (rd_lengths_t){run->waits_for, q->team->rank, run->sent, run->wanted};
 }
 
 static int zcopies(rd_queue_t *q)
@@ -245,6 +252,7 @@ rondo_result_t rd_queue_tasks(rd_queue_t *q, int *moved)
 {
     rondo_result_t result = rd_health_poll(q->health);
     rd_task_t *before = NULL;
+    rd_lengths_t lengths = {0};
     int peer = -1;
 
     for (rd_task_t *t = q->active, *next; t && result == RONDO_SUCCESS; t = next) {
@@ -252,6 +260,8 @@ rondo_result_t rd_queue_tasks(rd_queue_t *q, int *moved)
         result = t->run.result;
         peer = t->run.waits_for;
         next = t->next;
+        if (result != RONDO_SUCCESS)
+            lengths = lengths_of(q, &t->run);
         /* The next one of its chain may write to memory that it still shares by zero-copy. */
         if (t->run.open || result != RONDO_SUCCESS || zcopies(q)) {
             before = t;
@@ -261,7 +271,7 @@ rondo_result_t rd_queue_tasks(rd_queue_t *q, int *moved)
         next = before ? before->next : q->active;
     }
     if (result != RONDO_SUCCESS) {
-        result = failed(q, result, peer);
+        result = failed(q, result, peer, &lengths);
         rd_queue_flush(q, result);
     }
     return result;
@@ -383,7 +393,8 @@ static rondo_result_t run_on(rd_queue_t *q, rd_run_t *run)
             result = rd_queue_backoff(q);
     }
     if (result != RONDO_SUCCESS) {
-        result = failed(q, result, run->waits_for);
+        const rd_lengths_t lengths = lengths_of(q, run);
+        result = failed(q, result, run->waits_for, &lengths);
         rd_queue_flush(q, result);
     }
     return result;

@@ -9,17 +9,38 @@
 /* What a rank has called. */
 typedef struct signature {
     uint64_t sequence, count;
+    uint64_t counts; /* of allgatherv and reduce_scatterv, whose counts every rank knows: a hash of them */
     int32_t type, op, root;
     char name[20]; /* of the operation */
 } signature_t;
 
-static void fill(signature_t *s, const rd_call_t *call, uint64_t sequence)
+static uint64_t hash_of(const size_t *counts, int n)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (int r = 0; counts && r < n; r++) {
+        hash = (hash ^ counts[r]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* The counts of an all-to-all's blocks are known to pairs alone, which compare them (transport/announce.h). */
+static uint64_t counts_of(const rd_call_t *call, int nranks)
+{
+    const rd_tables_t *tables = call->desc.coll == RD_ALLTOALL ? NULL : call->tables;
+
+    return tables ? hash_of(tables->out_counts ? tables->out_counts : tables->in_counts, nranks) : 0;
+}
+
+static void fill(signature_t *s, const rd_call_t *call, const rd_team_t *team, uint64_t sequence)
 {
     const rd_coll_desc_t *desc = &call->desc;
 
     memset(s, 0, sizeof *s);
     s->sequence = sequence;
     s->count = desc->count;
+    s->counts = counts_of(call, team->nranks);
     s->type = (int32_t)desc->type;
     s->op = desc->op < RONDO_NUM_OPS ? (int32_t)desc->op : RONDO_NUM_OPS; /* each rank numbers its user ops itself */
     s->root = call->name ? call->root : desc->root;
@@ -42,6 +63,8 @@ static const char *differs(const signature_t *a, const signature_t *b)
         return "operation";
     if (a->count != b->count)
         return "count";
+    if (a->counts != b->counts)
+        return "counts (each rank's must be the same everywhere)";
     if (a->type != b->type)
         return "type";
     if (a->op != b->op)
@@ -81,7 +104,7 @@ static rondo_result_t compare_all(rd_queue_t *q, const signature_t *records)
 }
 
 /* *records: one for each rank; that of this rank is filled in except for its sequence number. */
-static rondo_result_t prepare(rd_queue_t *q, const rd_call_t *call, signature_t **records, rd_plan_t **plan)
+static rondo_result_t prepare(rd_queue_t *q, const signature_t *own, signature_t **records, rd_plan_t **plan)
 {
     rd_coll_desc_t exchange;
     rondo_result_t result;
@@ -89,7 +112,7 @@ static rondo_result_t prepare(rd_queue_t *q, const rd_call_t *call, signature_t 
     *records = calloc((size_t)q->team->nranks, sizeof **records);
     if (!*records)
         return no_memory(q->team);
-    fill(*records + q->team->rank, call, 0);
+    (*records)[q->team->rank] = *own;
     memset(&exchange, 0, sizeof exchange);
     exchange.coll = RD_ALLGATHER;
     exchange.type = RONDO_UINT8;
@@ -103,10 +126,12 @@ static rondo_result_t prepare(rd_queue_t *q, const rd_call_t *call, signature_t 
 
 rondo_result_t rd_signature_exchange(rd_queue_t *q, const rd_call_t *call, uint64_t *sequence)
 {
-    signature_t *records;
+    signature_t own, *records;
     rd_plan_t *plan;
-    rondo_result_t result = prepare(q, call, &records, &plan);
+    rondo_result_t result;
 
+    fill(&own, call, q->team, 0);
+    result = prepare(q, &own, &records, &plan);
     if (result != RONDO_SUCCESS)
         return result;
     records[q->team->rank].sequence = (*sequence)++;
@@ -122,11 +147,11 @@ static rondo_result_t exchanged(rd_task_t *task)
     return compare_all(task->queue, task->record);
 }
 
-rondo_result_t rd_signature_task(rd_queue_t *q, const rd_call_t *call, rd_task_t **task)
+static rondo_result_t make_task(rd_queue_t *q, const signature_t *own, rd_task_t **task)
 {
     signature_t *records;
     rd_plan_t *plan;
-    rondo_result_t result = prepare(q, call, &records, &plan);
+    rondo_result_t result = prepare(q, own, &records, &plan);
 
     if (result != RONDO_SUCCESS)
         return result;
@@ -138,6 +163,14 @@ rondo_result_t rd_signature_task(rd_queue_t *q, const rd_call_t *call, rd_task_t
     (*task)->on_done = exchanged;
     (*task)->record = records;
     return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_signature_task(rd_queue_t *q, const rd_call_t *call, rd_task_t **task)
+{
+    signature_t own;
+
+    fill(&own, call, q->team, 0);
+    return make_task(q, &own, task);
 }
 
 void rd_signature_number(rd_task_t *task, uint64_t *sequence)
@@ -268,7 +301,7 @@ rondo_result_t rd_signature_ring_call(rd_signature_ring_t *ring, const rd_call_t
 {
     signature_t signature;
 
-    fill(&signature, call, ring->posted);
+    fill(&signature, call, ring->team, ring->posted);
     pthread_mutex_lock(&ring->lock);
     post(ring->members[ring->team->rank].ring, &signature, ++ring->posted);
     atomic_thread_fence(memory_order_seq_cst); /* of two ranks that post at once, at least one sees the other */
@@ -294,7 +327,7 @@ void rd_signature_ring_poll(rd_signature_ring_t *ring)
 
 typedef struct item {
     struct item *next;
-    rd_call_t call; /* only the fields that are compared */
+    signature_t signature;
 } item_t;
 
 struct rd_signature_list {
@@ -346,9 +379,7 @@ rondo_result_t rd_signature_list_call(rd_signature_list_t *list, const rd_call_t
 
     if (!item)
         return no_memory(list->team);
-    item->call.desc = call->desc;
-    item->call.name = call->name;
-    item->call.root = call->root;
+    fill(&item->signature, call, list->team, 0);
     pthread_mutex_lock(&list->lock);
     if (list->last)
         list->last->next = item;
@@ -378,7 +409,7 @@ rondo_result_t rd_signature_list_turn(rd_signature_list_t *list, rd_queue_t *q, 
 
     *taken = 0;
     while (result == RONDO_SUCCESS && atomic_load(&list->under_way.pending) < UNDER_WAY && (item = get(list))) {
-        result = rd_signature_task(q, &item->call, &task);
+        result = make_task(q, &item->signature, &task);
         if (result == RONDO_SUCCESS) {
             rd_signature_number(task, &list->sequence);
             result = rd_queue_submit(q, task, &list->under_way);

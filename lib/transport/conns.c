@@ -218,10 +218,36 @@ void rd_conns_free(rd_conns_t *c)
     memset(c, 0, sizeof *c);
 }
 
-void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int reporter)
+/* Each rank stores them into its own part, so no two ranks write to one place. */
+static void say_lengths(rd_control_t *self, const rd_lengths_t *l)
+{
+    atomic_store_explicit(&self->length_sent, l->sent, memory_order_relaxed);
+    atomic_store_explicit(&self->length_wanted, l->wanted, memory_order_relaxed);
+    atomic_store_explicit(&self->length_ranks, (uint64_t)(l->from + 1) << 32 | (uint32_t)(l->to + 1),
+                          memory_order_release);
+}
+
+bool rd_conns_lengths(const rd_conns_t *c, rd_lengths_t *l)
+{
+    for (int r = 0; r < c->nranks; r++) {
+        const rd_control_t *its = c->controls[r];
+        uint64_t ranks = its ? atomic_load_explicit(&its->length_ranks, memory_order_acquire) : 0;
+        if (!ranks)
+            continue;
+        *l = (rd_lengths_t){(int32_t)(ranks >> 32) - 1, (int32_t)(uint32_t)ranks - 1,
+                            atomic_load_explicit(&its->length_sent, memory_order_relaxed),
+                            atomic_load_explicit(&its->length_wanted, memory_order_relaxed)};
+        return true;
+    }
+    return false;
+}
+
+void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int reporter, const rd_lengths_t *lengths)
 {
     uint64_t notice = rd_notice(code, failed_rank, reporter);
 
+    if (c->controls && rd_lengths_differ(lengths))
+        say_lengths(c->self, lengths);
     for (int r = 0; r < c->nranks && c->controls; r++) {
         uint64_t none = 0;
         if (c->controls[r] && c->controls[r] != c->self)

@@ -153,8 +153,8 @@ static void on_socket(slot_t *s)
         note_dead(w, rank);
     char text[RD_ERROR_BYTES];
     snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
-    rd_boot_pass_on(w->boot, code, news.failed_rank, news.reporter);
-    rd_stop_heard(w->stop, w->ctx, code, news.failed_rank, news.reporter, text);
+    rd_boot_pass_on(w->boot, code, news.failed_rank, news.reporter, &news.lengths);
+    rd_boot_stop(w->stop, w->ctx, code, &news, text);
 }
 
 static bool on_event(uint64_t which)

@@ -1,5 +1,6 @@
 # Layer 3: connections between ranks, whatever carries their bytes.
 librondo_core_la_SOURCES += \
+	lib/transport/announce.h \
 	lib/transport/conn.h \
 	lib/transport/conns.c \
 	lib/transport/conns.h \

@@ -152,6 +152,7 @@ static void overlaps(test_rank_t *t, rondo_comm_t comm, float *a)
 static void counts_and_streams(test_rank_t *t, rondo_comm_t comm, float *a, float *b)
 {
     size_t huge = (size_t)-1, counts[2] = {(size_t)-8, (size_t)-8};
+    size_t few[2] = {1, 1}, wild[2] = {0, (size_t)-1};
     rondo_stream_t stream = (rondo_stream_t)(void *)a;
 
     BAD("count", rondo_allreduce, a, b, huge, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
@@ -162,9 +163,33 @@ static void counts_and_streams(test_rank_t *t, rondo_comm_t comm, float *a, floa
     BAD("count", rondo_send, a, huge, RONDO_FLOAT32, 0, comm, NULL);
     BAD("recvcounts", rondo_reduce_scatterv, a, b, counts, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
     BAD("sendcounts", rondo_alltoallv, a, counts, NULL, b, counts, NULL, RONDO_FLOAT32, comm, NULL);
+    BAD("recvcounts[0]", rondo_reduce_scatterv, a, b, counts, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+    BAD("sdispls[1]", rondo_alltoallv, a, few, wild, b, few, NULL, RONDO_FLOAT32, comm, NULL);
+    BAD("rdispls[1]", rondo_alltoallv, a, few, NULL, b, few, wild, RONDO_FLOAT32, comm, NULL);
+    BAD(" displs[1]", rondo_allgatherv, a, 1, b, few, wild, RONDO_FLOAT32, comm, NULL);
+    BAD(" displs[1]", rondo_gatherv, a, 1, b, few, wild, RONDO_FLOAT32, t->rank, comm, NULL);
+    BAD(" displs[1]", rondo_scatterv, a, few, wild, b, 1, RONDO_FLOAT32, t->rank, comm, NULL);
     BAD("stream", rondo_allreduce, a, b, N, RONDO_FLOAT32, RONDO_SUM, comm, stream);
     BAD("stream", rondo_barrier, comm, stream);
     BAD("stream", rondo_send, a, N, RONDO_FLOAT32, 0, comm, stream);
+}
+
+/* Where a block of nothing would lie does not matter. */
+static void empty_blocks(test_rank_t *t, rondo_comm_t comm, float *a, float *b)
+{
+    size_t counts[2] = {2, 0}, displs[2] = {1, (size_t)-1}, own = t->rank ? 0 : 2;
+
+    test_note(t, "empty blocks with any displacement");
+    for (int i = 0; i < 2; i++) {
+        a[0] = 5;
+        a[1] = 6;
+        b[1] = b[2] = 0;
+        TEST_OK(t, comm, rondo_allgatherv(a, own, b, counts, displs, RONDO_FLOAT32, comm, NULL));
+        TEST_TRUE(t, b[1] == 5 && b[2] == 6);
+        TEST_OK(t, comm, rondo_gatherv(a, own, b, counts, displs, RONDO_FLOAT32, 1, comm, NULL));
+        TEST_OK(t, comm, rondo_scatterv(a, counts, displs, b, own, RONDO_FLOAT32, 1, comm, NULL));
+    }
+    TEST_OK(t, comm, rondo_barrier(comm, NULL));
 }
 
 /* What repeats the last call is not asked everything again, but for its buffers. */
@@ -282,6 +307,7 @@ static void body(test_rank_t *t, void *arg)
     outputs_and_requests(t, comm);
     TEST_TRUE(t, memcmp(b, untouched, sizeof b) == 0);
     made_operator(t, comm, a, b);
+    empty_blocks(t, comm, a, b);
     repeated(t, comm, a, b);
     test_note(t, "after all that");
     TEST_OK(t, comm, rondo_comm_get_error(comm, &error));

@@ -40,7 +40,14 @@ static const char *whois(void *arg, int rank)
     return names[rank];
 }
 
-static const rd_health_ops_t ops = {tell_node, tell_others, whois};
+static bool lengths(void *arg, rd_lengths_t *found)
+{
+    (void)arg;
+    (void)found;
+    return false;
+}
+
+static const rd_health_ops_t ops = {tell_node, tell_others, whois, lengths};
 static _Atomic uint64_t notice;
 static rd_log_ctx_t ctx;
 static rd_health_t health;

@@ -341,6 +341,51 @@ static void *worker(void *arg)
     return NULL;
 }
 
+/* A submit or an estimate without a place for its result is refused, and the group ends with it: the call behind it is
+ * no part of a group that nobody ends. */
+static void nowhere(test_rank_t *t, rondo_comm_t comm)
+{
+    for (int submits = 0; submits < 2; submits++) {
+        int one = 1, never = 0, sum = 0;
+
+        test_note(t, "%s(NULL)", submits ? "rondo_group_submit" : "rondo_group_estimate");
+        TEST_OK(t, comm, rondo_group_start());
+        TEST_OK(t, comm, rondo_allreduce(&one, &never, 1, RONDO_INT32, RONDO_SUM, comm, NULL));
+        TEST_GIVES(t, NULL, RONDO_ERR_INVALID_ARGUMENT,
+                   submits ? rondo_group_submit(NULL) : rondo_group_estimate(NULL));
+        TEST_OK(t, comm, rondo_allreduce(&one, &sum, 1, RONDO_INT32, RONDO_SUM, comm, NULL));
+        TEST_TRUE(t, sum == t->nranks && never == 0);
+        TEST_GIVES(t, NULL, RONDO_ERR_INVALID_USAGE, rondo_group_end());
+    }
+}
+
+/* What makes, ends or changes a communicator is refused inside a group, which goes on. */
+static void no_operation(test_rank_t *t, rondo_comm_t comm)
+{
+    const rondo_result_t usage = RONDO_ERR_INVALID_USAGE;
+    rondo_unique_id_t id;
+    rondo_registration_t reg, other;
+    rondo_comm_t made;
+    int one = 1, sum = 0;
+
+    test_note(t, "calls that may not be in a group");
+    memset(&id, 0, sizeof id);
+    TEST_OK(t, comm, rondo_comm_register(comm, &one, sizeof one, &reg));
+    TEST_OK(t, comm, rondo_group_start());
+    TEST_OK(t, comm, rondo_allreduce(&one, &sum, 1, RONDO_INT32, RONDO_SUM, comm, NULL));
+    TEST_GIVES(t, NULL, usage, rondo_comm_create(&made, t->nranks, &id, t->rank, NULL));
+    TEST_GIVES(t, NULL, usage, rondo_comm_create_all(&made, 1, NULL, NULL));
+    TEST_GIVES(t, comm, usage, rondo_comm_split(comm, 0, 0, &made, NULL));
+    TEST_GIVES(t, comm, usage, rondo_comm_shrink(comm, NULL, 0, &made, NULL));
+    TEST_GIVES(t, comm, usage, rondo_comm_register(comm, &sum, sizeof sum, &other));
+    TEST_GIVES(t, comm, usage, rondo_comm_deregister(comm, reg));
+    TEST_GIVES(t, comm, usage, rondo_comm_destroy(comm));
+    TEST_TRUE(t, strstr(rondo_last_error(comm), "group") != NULL);
+    TEST_OK(t, comm, rondo_group_end());
+    TEST_TRUE(t, sum == t->nranks);
+    TEST_OK(t, comm, rondo_comm_deregister(comm, reg));
+}
+
 /* A group belongs to its thread: two threads of a rank, each with a communicator, in groups at the same time. */
 static void several_threads(test_rank_t *t, rondo_comm_t *comm)
 {
@@ -384,6 +429,8 @@ static void body(test_rank_t *t, void *arg)
         late_request(t, comm[i % 4]);
     }
     wrong_call(t, comm[0]);
+    nowhere(t, comm[0]);
+    no_operation(t, comm[0]);
     several_threads(t, comm);
     test_note(t, "destroy");
     for (i = 0; i < 4; i++)

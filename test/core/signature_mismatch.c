@@ -9,10 +9,24 @@
 #include "util/harness.h"
 
 /* From V_OPERATION on: operations that run as one and the same all-to-all. */
-typedef enum { NOTHING, OPERATION, COUNT, TYPE, OP, ROOT, V_OPERATION, V_TO_ALL, V_ROOT, NUM_FIELDS } field_t;
+typedef enum {
+    NOTHING,
+    OPERATION,
+    COUNT,
+    TYPE,
+    OP,
+    ROOT,
+    V_OPERATION,
+    V_TO_ALL,
+    V_ROOT,
+    V_COUNTS,
+    V_GATHERED,
+    SPLIT,
+    NUM_FIELDS
+} field_t;
 
-static const char *const field_names[NUM_FIELDS] = {"nothing", "operation", "count",     "type", "op",
-                                                    "root",    "operation", "operation", "root"};
+static const char *const field_names[NUM_FIELDS] = {"nothing",   "operation", "count", "type",   "op",     "root",
+                                                    "operation", "operation", "root",  "counts", "counts", "operation"};
 
 typedef struct {
     field_t field;
@@ -23,10 +37,19 @@ typedef struct {
 static rondo_result_t call_v(const plan_t *p, int differs, rondo_comm_t comm, char *in, char *out)
 {
     size_t counts[TEST_MAX_RANKS];
-    int i, root = differs && p->field == V_ROOT ? 0 : 1;
+    int i, rank = 0, root = differs && p->field == V_ROOT ? 0 : 1;
 
     for (i = 0; i < TEST_MAX_RANKS; i++)
         counts[i] = 10;
+    if (p->field == V_COUNTS || p->field == V_GATHERED) { /* {4, 8} against {8, 4}: alike in all */
+        counts[0] = differs ? 4 : 8;
+        counts[1] = differs ? 8 : 4;
+        rondo_comm_rank(comm, &rank);
+    }
+    if (p->field == V_COUNTS)
+        return rondo_reduce_scatterv(in, out, counts, RONDO_FLOAT32, RONDO_SUM, comm, NULL);
+    if (p->field == V_GATHERED)
+        return rondo_allgatherv(in, counts[rank], out, counts, NULL, RONDO_FLOAT32, comm, NULL);
     if (differs && p->field == V_OPERATION)
         return rondo_scatterv(in, counts, NULL, out, 10, RONDO_FLOAT32, root, comm, NULL);
     if (differs && p->field == V_TO_ALL)
@@ -40,8 +63,11 @@ static rondo_result_t call(const plan_t *p, int differs, rondo_comm_t comm, char
     rondo_type_t type = differs && p->field == TYPE ? RONDO_INT32 : RONDO_FLOAT32;
     rondo_op_t op = differs && p->field == OP ? RONDO_MAX : RONDO_SUM;
     int root = differs && p->field == ROOT ? 0 : 1;
+    rondo_comm_t other;
 
-    if (p->field >= V_OPERATION)
+    if (p->field == SPLIT && differs)
+        return rondo_comm_split(comm, 0, 0, &other, NULL);
+    if (p->field >= V_OPERATION && p->field != SPLIT)
         return call_v(p, differs, comm, in, out);
     if (p->field == ROOT || (p->field == OPERATION && differs))
         return rondo_reduce(in, out, count, type, op, root, comm, NULL);
@@ -123,6 +149,8 @@ int main(void)
     for (nranks = 2; nranks <= 4; nranks++)
         for (p.field = NOTHING; p.field < NUM_FIELDS; p.field++)
             for (p.group = 0; p.group < 2; p.group++) {
+                if (p.field == SPLIT && p.group) /* which may not be in one */
+                    continue;
                 p.odd = 1 + (int)p.field % (nranks - 1);
                 bad += test_run((p.field + p.group) % 2 ? TEST_THREADS : TEST_PROCESSES, nranks, 60, body, &p);
                 if (bad)

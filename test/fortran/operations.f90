@@ -22,6 +22,7 @@ program operations
   call by_int32(comm)
   call by_int64(by_integer)
   call check_types()
+  call check_sizes()
   call check_buffers()
   call check_groups()
   call check_others()
@@ -94,6 +95,59 @@ contains
     flag = rank == n - 1
     call rondo_allreduce(flag, any_flag, 1, RONDO_BOOL, RONDO_LOR, comm)
     call expect(logical(any_flag), 'logical(c_bool)')
+  end subroutine
+
+  !> Elements that are not as long as those of the rondo type (kind C, "what is there is not compared").
+  subroutine check_sizes()
+    logical :: flags(8), any_flags(8)
+    real(real64), target :: x(4), y(4)
+    integer(int8) :: bytes(4), sums(4)
+    integer :: ierror, dummy
+    character(len=12) :: text
+    type(c_ptr) :: from, to
+    type :: three
+      sequence
+      real(real64) :: parts(3)
+    end type
+    type(three) :: t, u
+
+    flags = rank == 0
+    any_flags = .false.
+    call rondo_allreduce(flags, any_flags, size(flags), RONDO_BOOL, RONDO_LOR, comm, ierror=ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. .not. any(any_flags), 'default logicals as RONDO_BOOL')
+    call expect(index(rondo_last_error(comm), 'elements of 4 bytes') > 0, 'the size of the elements')
+    call expect(index(rondo_last_error(comm), 'have 1') > 0, 'the size of the type')
+    x = 1
+    y = -1
+    call rondo_allreduce(x, y, size(x), RONDO_FLOAT32, RONDO_SUM, comm, ierror=ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT .and. all(y == -1), 'doubles as RONDO_FLOAT32')
+    bytes = 1
+    call rondo_allreduce(bytes, sums, 1, RONDO_INT32, RONDO_SUM, comm, ierror=ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT, 'bytes as RONDO_INT32')
+    call rondo_allreduce(x, sums, 4, RONDO_FLOAT64, RONDO_SUM, comm, ierror=ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT, 'doubles into bytes')
+    call expect(index(rondo_last_error(comm), 'recv has') > 0, 'which one it is')
+    call rondo_send(x, 8, RONDO_FLOAT32, modulo(rank + 1, n), comm, ierror=ierror)
+    call expect(ierror == RONDO_ERR_INVALID_ARGUMENT, 'doubles sent as RONDO_FLOAT32')
+    ! What is right: the bytes by an address, a string, parts of a derived type, and what this rank does not use.
+    x = rank
+    from = c_loc(x)
+    to = c_loc(y)
+    call rondo_broadcast(from, to, 8 * size(x), RONDO_UINT8, n - 1, comm)
+    call expect(all(y == n - 1), 'bytes by an address')
+    text = merge('said by all ', '            ', rank == 0)
+    call rondo_broadcast(text, text, len(text), RONDO_UINT8, 0, comm)
+    call expect(text == 'said by all', 'a string')
+    t%parts = rank
+    call rondo_allreduce(t, u, 3, RONDO_FLOAT64, RONDO_SUM, comm)
+    call expect(all(u%parts == n * (n - 1) / 2), 'parts of a derived type')
+    dummy = 0
+    if (rank == 0) then
+      call rondo_reduce(x, y, size(x), RONDO_FLOAT64, RONDO_SUM, 0, comm)
+      call expect(all(y == n * (n - 1) / 2), 'reduce')
+    else
+      call rondo_reduce(x, dummy, size(x), RONDO_FLOAT64, RONDO_SUM, 0, comm)
+    end if
   end subroutine
 
   !> Addresses, sections with and without gaps, what begins in the middle of an array, what has no size.

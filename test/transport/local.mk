@@ -1,5 +1,7 @@
 check_PROGRAMS += \
+	test/transport/lengths \
 	test/transport/liveness
+test_transport_lengths_LDADD = libtest.la
 
 if HAVE_UCX
 check_PROGRAMS += \

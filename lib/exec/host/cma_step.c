@@ -28,7 +28,7 @@ static bool ready(const rd_cma_step_t *s, posted_t *posted, int *waits_for)
     }
     for (int i = 0; i < s->step->nsrc; i++) {
         rd_recv_t *recv = s->src[i] ? NULL : s->plan->recvs[s->step->src[i].index];
-        if (recv && !rd_ll_peek(recv, (char *)&posted[i], sizeof posted[i])) {
+        if (recv && !rd_ll_peek(recv, (char *)&posted[i], sizeof posted[i], 0)) {
             *waits_for = recv->peer;
             return false;
         }
@@ -137,7 +137,7 @@ static void hand_on(const rd_cma_step_t *s, const char *value)
     for (int i = 0; i < s->step->ndst; i++) {
         if (!s->dst[i]) {
             rd_send_t *send = s->plan->sends[s->step->dst[i].index];
-            rd_ll_send(send, (const char *)&post, sizeof post);
+            rd_ll_send(send, (const char *)&post, sizeof post, 0);
             send->ll_posted = send->ll_sent;
         } else if (s->dst[i] != value) {
             rd_copy(s->dst[i], value, s->bytes);
@@ -145,7 +145,7 @@ static void hand_on(const rd_cma_step_t *s, const char *value)
     }
 }
 
-bool rd_cma_step(const rd_cma_step_t *s, int *waits_for, rondo_result_t *result)
+bool rd_cma_step(const rd_cma_step_t *s, int *waits_for, uint64_t *sent, rondo_result_t *result)
 {
     posted_t posted[RD_MAX_ENDS];
     const char *value = s->step->nsrc == 1 ? s->src[0] : NULL;
@@ -155,6 +155,7 @@ bool rd_cma_step(const rd_cma_step_t *s, int *waits_for, rondo_result_t *result)
     for (int i = 0; i < s->step->nsrc; i++) {
         if (!s->src[i] && posted[i].bytes != s->bytes) {
             *waits_for = s->plan->recvs[s->step->src[i].index]->peer;
+            *sent = posted[i].bytes;
             *result = RONDO_ERR_MISMATCH;
             return true;
         }

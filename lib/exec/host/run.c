@@ -11,6 +11,7 @@
 #include "exec/host/run_flat.h"
 #include "transport/shm/slots.h"
 #include "exec/host/nt_store.h"
+#include "transport/announce.h"
 
 #define BLOCKED 0
 #define STEPPED 1
@@ -23,6 +24,7 @@ typedef struct {
     const rd_step_t *step, *next; /* `next`: the lane's next step; NULL: this pass is over */
     int32_t shift;
     size_t start, bytes;
+    uint64_t tag; /* of its lines */
 } turn_t;
 
 static inline int32_t shifted(const turn_t *t, int32_t chunk)
@@ -244,6 +246,16 @@ static int step_slots(const turn_t *t)
     return STEPPED;
 }
 
+/* The message that is expected has not come: perhaps another one has. */
+static void missed(const turn_t *t, const rd_recv_t *recv)
+{
+    uint64_t sent;
+
+    t->run->waits_for = recv->peer;
+    if (t->tag && rd_announce_other(recv, t->tag, &sent))
+        rd_run_mismatch(t->run, recv, sent, t->bytes);
+}
+
 static int step_lines(const turn_t *t)
 {
     const rd_step_t *step = t->step;
@@ -260,8 +272,8 @@ static int step_lines(const turn_t *t)
     }
     for (int i = 0; i < step->nsrc; i++) {
         if (step->src[i].where == RD_PEER) {
-            if (!rd_ll_peek(plan->recvs[step->src[i].index], message[i], t->bytes)) {
-                t->run->waits_for = plan->recvs[step->src[i].index]->peer;
+            if (!rd_ll_peek(plan->recvs[step->src[i].index], message[i], t->bytes, t->tag)) {
+                missed(t, plan->recvs[step->src[i].index]);
                 return BLOCKED;
             }
             src[i] = message[i];
@@ -274,7 +286,7 @@ static int step_lines(const turn_t *t)
     const char *from = value(t, src, sum);
     for (int i = 0; i < step->ndst; i++) {
         if (step->dst[i].where == RD_PEER)
-            rd_ll_send(plan->sends[step->dst[i].index], from, t->bytes);
+            rd_ll_send(plan->sends[step->dst[i].index], from, t->bytes, t->tag);
         else if (local_destination(t, step->dst[i]) != from)
             rd_copy(local_destination(t, step->dst[i]), from, t->bytes);
     }
@@ -293,7 +305,8 @@ static int step_posts(const turn_t *t)
         s.src[i] = t->step->src[i].where == RD_PEER ? NULL : local_source(t, t->step->src[i]);
     for (int i = 0; i < t->step->ndst; i++)
         s.dst[i] = t->step->dst[i].where == RD_PEER ? NULL : local_destination(t, t->step->dst[i]);
-    return rd_cma_step(&s, &t->run->waits_for, &t->run->result);
+    t->run->wanted = t->bytes;
+    return rd_cma_step(&s, &t->run->waits_for, &t->run->sent, &t->run->result);
 }
 
 static inline int step_by(rd_proto_t proto, const turn_t *t)
@@ -332,14 +345,48 @@ static inline const rd_step_t *upcoming(const rd_lane_run_t *lane)
     return lane->step + 1 < lane->end ? lane->step + 1 : NULL;
 }
 
+void rd_run_mismatch(rd_run_t *run, const rd_recv_t *recv, uint64_t sent, uint64_t wanted)
+{
+    run->waits_for = recv->peer;
+    run->sent = sent;
+    run->wanted = wanted;
+    run->result = RONDO_ERR_MISMATCH;
+}
+
+/* Sends the length of the lane's message, or takes it and compares. Returns true if that is done. */
+static bool announce(rd_run_t *run, const rd_lane_run_t *lane)
+{
+    const rd_step_t *step = lane->first;
+    uint64_t wanted = lane->plan->whole, sent;
+
+    if (step->dst[0].where == RD_PEER) {
+        rd_send_t *send = run->plan->sends[step->dst[0].index];
+        run->waits_for = send->peer;
+        return rd_announce(send, wanted, &run->result);
+    }
+    rd_recv_t *recv = run->plan->recvs[step->src[0].index];
+    run->waits_for = recv->peer;
+    if (!rd_announce_take(recv, &sent, &run->result))
+        return false;
+    if (sent != wanted && run->result == RONDO_SUCCESS)
+        rd_run_mismatch(run, recv, sent, wanted);
+    return true;
+}
+
 /* Advances the lane as far as it goes. Returns true if it moved. */
 static bool advance(rd_run_t *run, rd_lane_run_t *lane)
 {
     const rd_plan_t *plan = run->plan;
     bool moved = false;
 
+    if (lane->announces) {
+        if (!announce(run, lane) || run->result != RONDO_SUCCESS)
+            return false;
+        lane->announces = false;
+        moved = true;
+    }
     while (lane->passes) {
-        turn_t t = {run, lane->step, upcoming(lane), lane->shift, lane->start, 0};
+        turn_t t = {run, lane->step, upcoming(lane), lane->shift, lane->start, 0, lane->plan->tag};
         t.bytes = slice_bytes(plan, lane, shifted(&t, lane->step->chunk));
         if (t.bytes) {
             if (step_by(lane->plan->proto, &t) == BLOCKED || run->result != RONDO_SUCCESS)
@@ -350,6 +397,11 @@ static bool advance(rd_run_t *run, rd_lane_run_t *lane)
     }
     run->open--;
     return true;
+}
+
+static bool is_open(const rd_lane_run_t *lane)
+{
+    return lane->passes || lane->announces;
 }
 
 void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *out, char *tmp)
@@ -378,7 +430,8 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
         lane->repetition = lane->shift = 0;
         lane->start = 0;
         lane->passes = plan->lanes[i].passes;
-        run->open += lane->passes != 0;
+        lane->announces = lane->plan->announced;
+        run->open += is_open(lane);
     }
     run->open += run->open && plan->posts;
 }
@@ -391,7 +444,7 @@ bool rd_run_advance(rd_run_t *run)
         return rd_flat_advance(run);
     /* Stops at a lane that has failed: the next lane's step would overwrite the failure, or be made twice. */
     for (int i = 0; i < run->plan->program->nlanes && run->result == RONDO_SUCCESS; i++) {
-        if (run->lanes[i].passes)
+        if (is_open(&run->lanes[i]))
             moved |= advance(run, &run->lanes[i]);
     }
     if (run->open == 1 && run->plan->posts && run->result == RONDO_SUCCESS) {

@@ -15,7 +15,8 @@ typedef struct rd_lane_run {
     const rd_step_t *step, *first, *end;
     int32_t repetition, shift; /* of the current step: the repetitions done, and the chunk numbers advanced */
     size_t start;              /* pass * slice: where the current slice begins in each chunk */
-    size_t passes;             /* passes that remain, including the current one; 0: the lane is done */
+    size_t passes;             /* passes that remain, including the current one */
+    bool announces;            /* the message's length has yet to be sent, or to come and be compared */
 } rd_lane_run_t;
 
 typedef struct rd_run {
@@ -28,7 +29,8 @@ typedef struct rd_run {
     int flat;      /* of a flat plan: the current step */
     int waits_for; /* the peer for which a lane waited last */
     rondo_result_t result;
-    int room; /* the number of entries of lanes[] */
+    uint64_t sent, wanted; /* with RONDO_ERR_MISMATCH: what `waits_for` sends, and what this rank expects */
+    int room;              /* the number of entries of lanes[] */
     rd_lane_run_t *lanes;
 } rd_run_t;
 
@@ -37,5 +39,8 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
 /* Advances every lane as far as it goes. Returns true if anything moved. The run is over when `open` is 0 (then
  * `finish` has been applied) or `result` is an error. */
 bool rd_run_advance(rd_run_t *run);
+
+/* Ends the run: `recv` sends a message of another length than this rank expects. */
+void rd_run_mismatch(rd_run_t *run, const rd_recv_t *recv, uint64_t sent, uint64_t wanted);
 
 #endif

@@ -2,7 +2,7 @@
 #include "exec/host/run_flat.h"
 
 #include "exec/host/host_copy.h"
-#include "transport/shm/ll.h"
+#include "transport/announce.h"
 
 static inline char *place(const rd_run_t *run, const rd_flat_end_t *e)
 {
@@ -17,6 +17,16 @@ static const char *load(const rd_run_t *run, const rd_flat_step_t *q, const char
 
     plan->reducer.load(copy, source, q->count, plan->reducer.arg);
     return copy;
+}
+
+/* The message that is expected has not come: perhaps another one has. */
+static inline void missed(rd_run_t *run, const rd_flat_step_t *q, const rd_recv_t *recv)
+{
+    uint64_t sent;
+
+    run->waits_for = recv->peer;
+    if (q->tag && rd_announce_other(recv, q->tag, &sent))
+        rd_run_mismatch(run, recv, sent, q->bytes);
 }
 
 /* Returns true if the step was done. */
@@ -37,8 +47,8 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
     }
     for (int i = 0; i < q->nsrc; i++) {
         src[i] = q->src[i].where == RD_PEER ? message[i] : place(run, &q->src[i]);
-        if (q->src[i].where == RD_PEER && !rd_ll_peek(q->src[i].recv, message[i], q->bytes)) {
-            run->waits_for = q->src[i].recv->peer;
+        if (q->src[i].where == RD_PEER && !rd_ll_peek(q->src[i].recv, message[i], q->bytes, q->tag)) {
+            missed(run, q, q->src[i].recv);
             return false;
         }
         if (q->src[i].where == RD_IN && plan->reducer.load)
@@ -52,7 +62,7 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
     }
     for (int i = 0; i < q->ndst; i++) {
         if (q->dst[i].where == RD_PEER)
-            rd_ll_send(q->dst[i].send, from, q->bytes);
+            rd_ll_send(q->dst[i].send, from, q->bytes, q->tag);
         else if (place(run, &q->dst[i]) != from)
             rd_copy(place(run, &q->dst[i]), from, q->bytes);
     }

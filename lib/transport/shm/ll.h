@@ -6,7 +6,11 @@
  * sequence has the whole line, and a message of up to 8 bytes is one store. On x86-64 an aligned 16-byte SSE access is
  * one access on every processor that has AVX (Intel SDM 3A 9.1.1, AMD APM 2 7.3.2), and neither stores nor loads pass
  * others of their kind. Elsewhere the sequence is stored with release and loaded with acquire, which has the same
- * effect. The same is done under the thread sanitizer, which knows nothing of what processors promise. */
+ * effect. The same is done under the thread sanitizer, which knows nothing of what processors promise.
+ *
+ * The upper 12 bits of the sequence are a tag: for a message whose two ends may give different lengths its bytes plus
+ * one, or RD_LL_ANNOUNCED (transport/announce.h); else 0. The other 52 are the line's number plus one, and last for
+ * years of lines. A reader that expects another tag never takes the line. */
 #ifndef RD_TRANSPORT_SHM_LL_H
 #define RD_TRANSPORT_SHM_LL_H
 
@@ -17,6 +21,8 @@
 
 #define RD_LL_GRANULE 16
 #define RD_LL_CLAIM 4 /* lines */
+#define RD_LL_TAG_AT 52
+#define RD_LL_ANNOUNCED 4095u /* more than any message's bytes plus one */
 
 /* Fetches the line into this core's cache, to be written soon. The builtin would fetch it for reading, unless the
  * compiler is told which x86-64 it compiles for. */
@@ -59,6 +65,11 @@ static inline bool rd_granule_load(const char *granule, uint64_t sequence, uint6
     return there;
 }
 #endif
+
+static inline uint64_t rd_ll_tag(uint64_t tag)
+{
+    return tag << RD_LL_TAG_AT;
+}
 
 static inline uint32_t rd_ll_lines(size_t bytes)
 {
@@ -153,29 +164,40 @@ static inline void rd_ll_claim(const rd_send_t *s, uint32_t lines)
         rd_line_claim(s->lines + ((s->ll_sent + i) & s->lines_mask) * RD_LINE);
 }
 
-static inline void rd_ll_send(rd_send_t *s, const char *data, size_t bytes)
+static inline void rd_ll_send(rd_send_t *s, const char *data, size_t bytes, uint64_t tag)
 {
     uint32_t lines = rd_ll_lines(bytes);
 
     for (size_t part; bytes; bytes -= part, data += part) {
         part = rd_ll_part(bytes);
-        rd_ll_line_store(s->lines + (s->ll_sent & s->lines_mask) * RD_LINE, s->ll_sent + 1, data, part);
+        rd_ll_line_store(s->lines + (s->ll_sent & s->lines_mask) * RD_LINE, tag | (s->ll_sent + 1), data, part);
         s->ll_sent++;
     }
     rd_ll_claim(s, lines);
 }
 
-/* Copies the next message to `data` if all of it has arrived. Nothing is consumed. */
-static inline bool rd_ll_peek(const rd_recv_t *r, char *data, size_t bytes)
+/* Copies the next message to `data` if all of it has arrived and has this tag. Nothing is consumed. */
+static inline bool rd_ll_peek(const rd_recv_t *r, char *data, size_t bytes, uint64_t tag)
 {
     uint64_t number = r->ll_received;
 
     for (size_t part; bytes; bytes -= part, data += part, number++) {
         part = rd_ll_part(bytes);
-        if (!rd_ll_line_load(r->lines + (number & r->lines_mask) * RD_LINE, number + 1, data, part))
+        if (!rd_ll_line_load(r->lines + (number & r->lines_mask) * RD_LINE, tag | (number + 1), data, part))
             return false;
     }
     return true;
+}
+
+/* Returns true if the next line has come, whatever its tag is, with the tag and the first 8 bytes of its data. */
+static inline bool rd_ll_next(const rd_recv_t *r, uint64_t *tag, uint64_t *data)
+{
+    const char *granule = r->lines + (r->ll_received & r->lines_mask) * RD_LINE + RD_LINE - RD_LL_GRANULE;
+    uint64_t sequence =
+        atomic_load_explicit((const _Atomic uint64_t *)(const void *)(granule + 8), memory_order_acquire);
+
+    *tag = sequence >> RD_LL_TAG_AT;
+    return (sequence & (rd_ll_tag(1) - 1)) == r->ll_received + 1 && rd_granule_load(granule, sequence, data);
 }
 
 /* Consumes the message. Credits go back a quarter of the ring at a time: a message is at most half of the ring, so the
