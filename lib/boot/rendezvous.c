@@ -22,7 +22,7 @@
 #include "boot/registry.h"
 #include "base/wait.h"
 
-#define SLICE_MS 50  /* the longest sleep: limits how late a deadline is noticed */
+#define SLICE_MS 50   /* the longest sleep: limits how late a deadline is noticed */
 #define LINGER_MS 200 /* how long the end waits for processes in the middle of their handshake, who are refused */
 
 typedef struct member {
@@ -284,8 +284,7 @@ static void decide(rendezvous_t *m)
 /* All ranks are ready, and nobody is left who comes too late with this id and would not learn why he is refused. */
 static bool is_done(const rendezvous_t *m)
 {
-    return m->ready_ms &&
-           (m->id.derived || m->incoming.npending == 0 || rd_clock_ms() - m->ready_ms >= LINGER_MS);
+    return m->ready_ms && (m->id.derived || m->incoming.npending == 0 || rd_clock_ms() - m->ready_ms >= LINGER_MS);
 }
 
 /* Returns true if the rendezvous has ended. Members that have finished keep their place in the list (by_rank points
