@@ -425,7 +425,9 @@ rondo_result_t rondo_scatterv(const void *send, const size_t *sendcounts, const 
  * RONDO_ERR_MISMATCH on every rank, which names both lengths. A sender whose call is over by then gets it from one of
  * its next calls, within a second. A send may wait for its receive there, so two ranks that both send first may wait
  * for ever: put both calls into a group, where no order matters between different peers or directions. A message to
- * oneself (peer == this rank) must be in one group with its receive, else it is RONDO_ERR_INVALID_USAGE. */
+ * oneself (peer == this rank) must be in one group with its receive, else it is RONDO_ERR_INVALID_USAGE.
+ * On CUDA communicators a message of no elements is none. Lengths are compared there too: within a node before the
+ * launch of the rank that comes later, but not behind a captured message; between nodes when the bytes come. */
 rondo_result_t rondo_send(const void *buffer, size_t count, rondo_type_t type, int peer, rondo_comm_t comm,
                           rondo_stream_t stream);
 

@@ -11,6 +11,7 @@
 #include "exec/host/reduce.h"
 #include "core/op.h"
 #include "core/transports.h"
+#include "progress/lengths.h"
 #include "progress/net_comm.h"
 #include "progress/signature.h"
 
@@ -211,6 +212,8 @@ static void connection_layout(rd_layout_t *layout, rondo_comm_t comm)
         env.slot_bytes = 4096;
     }
     rd_layout_init(layout, comm->node.most, comm->node.nnodes, &env);
+    if (comm->team.device >= 0)
+        layout->segment_bytes += rd_lengths_ring_bytes();
     if (comm->team.device >= 0 && comm->env.check)
         layout->segment_bytes += rd_signature_ring_bytes();
 }

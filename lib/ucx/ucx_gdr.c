@@ -108,9 +108,12 @@ rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *m)
     rd_ucx_net_t *net = m->peer->net;
     if (m->header.bytes == m->ask.bytes)
         return RONDO_SUCCESS;
-    return rd_stop_set(net->stop, net->ctx, RONDO_ERR_MISMATCH, m->peer->rank,
-                       "rank %d (%s) sends %llu bytes, this rank expects %zu", m->peer->rank,
-                       rd_boot_whois(net->boot, m->peer->rank), (unsigned long long)m->header.bytes, m->ask.bytes);
+    const rd_lengths_t lengths = {m->peer->rank, net->rank, m->header.bytes, m->ask.bytes};
+    char text[RD_ERROR_BYTES];
+    rd_lengths_text(&lengths, rd_boot_whois(net->boot, lengths.from), rd_boot_whois(net->boot, lengths.to), text,
+                    sizeof text);
+    rd_boot_pass_on(net->boot, RONDO_ERR_MISMATCH, lengths.from, lengths.to + 1, &lengths);
+    return rd_stop_lengths(net->stop, net->ctx, &lengths, text);
 }
 
 static rondo_result_t fetch(rd_ucx_message_t *m)

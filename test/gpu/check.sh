@@ -6,7 +6,7 @@
 #   --seed     of all that is drawn (1)         --shard    every N-th case of the matrix, from the I-th (few, drawn)
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, scheduled,
-#                                                          life, signature, groups, registered, copy_engine, rounds,
+#                                                          life, signature, lengths, groups, registered, copy_engine, rounds,
 #                                                          window_host, nodes, rails, many, shim or gdr (wants UCX with CUDA,
 #                                                          and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
@@ -113,6 +113,9 @@ if wanted life; then
 fi
 if wanted signature; then
     part signature
+fi
+if wanted lengths; then
+    part lengths
 fi
 if wanted groups; then
     part long_groups

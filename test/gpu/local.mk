@@ -1,5 +1,6 @@
 # On GPUs: `make check-gpu` here, or `make install-gpu-tests` and there the script alone; the programs carry the library.
 gpu_tests = \
+	test/gpu/lengths \
 	test/gpu/signature \
 	test/gpu/copy_engine \
 	test/gpu/gdr \
@@ -31,6 +32,10 @@ examples_graph_mpi_LDADD = librondo.la $(MPI_LIBS) $(CUDA_LIBS)
 examples_graph_mpi_LDFLAGS = -static
 gpu_cppflags = $(AM_CPPFLAGS) $(CUDA_CFLAGS)
 gpu_ldadd = libtest_parts.la librondo.la $(CUDA_LIBS) -lm
+test_gpu_lengths_SOURCES = test/gpu/lengths.c test/gpu/device.c test/gpu/device.h
+test_gpu_lengths_CPPFLAGS = $(gpu_cppflags)
+test_gpu_lengths_LDADD = $(gpu_ldadd)
+test_gpu_lengths_LDFLAGS = -static
 test_gpu_signature_SOURCES = test/gpu/signature.c test/gpu/device.c test/gpu/device.h
 test_gpu_signature_CPPFLAGS = $(gpu_cppflags)
 test_gpu_signature_LDADD = $(gpu_ldadd)

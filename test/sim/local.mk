@@ -122,6 +122,7 @@ test_sim_raced_proxy_LDFLAGS = $(raced_ldflags)
 
 # The CUDA side without a GPU: the same sources, kernels too, on a runtime and a machine made of threads.
 sim_tests = \
+	test/sim/lengths \
 	test/sim/signature \
 	test/sim/copy_engine \
 	test/sim/devices \
@@ -185,6 +186,10 @@ test_sim_life_SOURCES = test/gpu/life.c
 test_sim_life_CPPFLAGS = $(sim_cppflags)
 test_sim_life_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_life_SOURCES = dummy.cc
+test_sim_lengths_SOURCES = test/gpu/lengths.c test/gpu/device.c test/gpu/device.h
+test_sim_lengths_CPPFLAGS = $(sim_cppflags)
+test_sim_lengths_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_lengths_SOURCES = dummy.cc
 test_sim_signature_SOURCES = test/gpu/signature.c test/gpu/device.c test/gpu/device.h
 test_sim_signature_CPPFLAGS = $(sim_cppflags)
 test_sim_signature_LDADD = $(sim_ldadd)

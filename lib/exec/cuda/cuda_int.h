@@ -9,6 +9,7 @@
 #include "exec/cuda/cuda.h"
 #include "kernels/launch.h"
 #include "exec/cuda/kernel_choose.h"
+#include "progress/lengths.h"
 #include "progress/signature.h"
 
 /* The call order of one communicator, across streams and captures. */
@@ -60,6 +61,7 @@ struct rd_cuda {
     rd_order_t order;
     rd_cuda_peer_t *peers;              /* of all ranks */
     struct rd_cuda_program *programs;   /* program_cache.c: the programs used so far */
+    rd_lengths_ring_t *lengths;         /* of messages, on one node; NULL: not compared here */
     rd_signature_ring_t *signatures;    /* RONDO_CHECK on one node; NULL: off, or a single rank */
     const rd_net_comm_ops_t *net_comms; /* functions that create and end net communicators */
     int left_peer;                      /* health_check.c: a rank that has left but was waited for, plus one; 0: none */

@@ -47,6 +47,7 @@ void rd_cuda_health_poll(rd_cuda_t *cuda)
     if (rd_health_poll(team->health) != RONDO_SUCCESS)
         return;
     rd_signature_ring_poll(cuda->signatures);
+    rd_lengths_ring_poll(cuda->lengths);
     int slow = (int)host->slow;
     if (cuda->path && slow >= 1) /* by a kernel of the node's own ranks, or one that waits for a proxy */
         slow = slow <= team->node->nlocal ? team->node->local[slow - 1] + 1 : 0;

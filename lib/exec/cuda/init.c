@@ -34,6 +34,8 @@ rondo_result_t rd_cuda_create(rd_cuda_t **made, const rd_team_t *team, const rd_
     if (result == RONDO_SUCCESS)
         result =
             rd_proxy_path_needed(team) ? rd_proxy_path_create(cuda) : rd_signature_ring_create(&cuda->signatures, team);
+    if (result == RONDO_SUCCESS && !cuda->path)
+        result = rd_lengths_ring_create(&cuda->lengths, team);
     if (result == RONDO_SUCCESS) {
         cuda->limits.copies = (uint32_t)rd_registered_possible(cuda);
         atomic_store(&team->health->stop.mirror, &cuda->host->abort);
@@ -161,6 +163,7 @@ void rd_cuda_free(rd_cuda_t *cuda, rd_node_t *node)
     rd_import_close(cuda);
     rd_order_free(cuda);
     rd_signature_ring_free(cuda->signatures);
+    rd_lengths_ring_free(cuda->lengths);
     rd_cuda_programs_free(cuda);
     rd_window_free(cuda, node, controls);
     rd_device_leave(guard);

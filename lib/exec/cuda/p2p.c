@@ -145,6 +145,23 @@ rondo_result_t rd_messages_take(rd_cuda_t *cuda, const rd_lists_t *l, uint32_t u
     return RONDO_SUCCESS;
 }
 
+/* Compares the lengths with those of the peers, as far as these have come. */
+static rondo_result_t compare_lengths(const rd_cuda_t *cuda, const rd_lists_t *l, cudaStream_t stream)
+{
+    int captured = cuda->lengths && rd_cuda_captured(stream);
+    rondo_result_t result = RONDO_SUCCESS;
+
+    for (int i = 0; cuda->lengths && i < 2 * cuda->k.nranks; i++) {
+        for (const rd_cuda_message_t *m = l->of[i].first; m && result == RONDO_SUCCESS; m = m->next) {
+            if (captured && m->bytes)
+                rd_lengths_ring_stop(cuda->lengths, i / 2, i % 2);
+            else if (m->bytes)
+                result = rd_lengths_ring_message(cuda->lengths, i / 2, i % 2, m->bytes);
+        }
+    }
+    return result;
+}
+
 /* `from` and `to`: a message of this rank to itself. */
 static rondo_result_t launch_all(rd_cuda_t *cuda, const rd_lists_t *l, rd_kmessage_t from, rd_kmessage_t to,
                                  cudaStream_t stream)
@@ -155,6 +172,8 @@ static rondo_result_t launch_all(rd_cuda_t *cuda, const rd_lists_t *l, rd_kmessa
     work.messages.from_self = from;
     work.messages.to_self = to;
     rondo_result_t result = rd_messages_take(cuda, l, 0, 0, &work.messages, stream);
+    if (result == RONDO_SUCCESS)
+        result = compare_lengths(cuda, l, stream);
     if (result != RONDO_SUCCESS)
         return result;
     const rd_klaunch_t launch = rd_streams_launch(&cuda->limits, false, &work.messages);

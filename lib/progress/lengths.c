@@ -1,0 +1,140 @@
+/* See lengths.h. A rank that is a whole ring behind finds the lengths that it would compare with overwritten, and skips
+ * them. */
+#include "progress/lengths.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "progress/signature.h"
+
+#define RING 64       /* messages of a pair and direction */
+#define RANKS_MOST 16 /* of a node whose GPUs map each other's memory */
+
+typedef struct entry {
+    _Atomic uint64_t number; /* of the message, from 1; 0: none yet, or being written */
+    _Atomic uint64_t bytes;
+} entry_t;
+
+typedef struct segment {
+    entry_t rings[RANKS_MOST][2][RING]; /* by peer; [1]: what is sent to it, [0]: what is received from it */
+} segment_t;
+
+typedef struct direction {
+    uint64_t posted, compared; /* messages */
+    bool stopped;
+} direction_t;
+
+struct rd_lengths_ring {
+    pthread_mutex_t lock; /* both the calling thread and the liveness thread compare */
+    const rd_team_t *team;
+    segment_t *segments[RANKS_MOST];
+    direction_t of[RANKS_MOST][2];
+};
+
+size_t rd_lengths_ring_bytes(void)
+{
+    return sizeof(segment_t);
+}
+
+rondo_result_t rd_lengths_ring_create(rd_lengths_ring_t **out, const rd_team_t *team)
+{
+    const rd_node_t *node = team->node;
+    size_t behind = rd_lengths_ring_bytes() + (team->env->check ? rd_signature_ring_bytes() : 0);
+    rd_lengths_ring_t *ring;
+
+    if (!node->base || node->nnodes > 1 || team->nranks > RANKS_MOST || team->nranks == 1)
+        return RONDO_SUCCESS;
+    if (!(ring = calloc(1, sizeof *ring)))
+        return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for the lengths of messages");
+    pthread_mutex_init(&ring->lock, NULL);
+    ring->team = team;
+    for (int m = 0; m < node->nlocal; m++)
+        ring->segments[node->local[m]] =
+            (segment_t *)(void *)(node->base + (size_t)(m + 1) * node->segment_bytes - behind);
+    *out = ring;
+    return RONDO_SUCCESS;
+}
+
+void rd_lengths_ring_free(rd_lengths_ring_t *ring)
+{
+    if (ring)
+        pthread_mutex_destroy(&ring->lock);
+    free(ring);
+}
+
+static void post(entry_t *ring, uint64_t number, uint64_t bytes)
+{
+    entry_t *entry = &ring[number % RING];
+
+    atomic_store_explicit(&entry->number, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&entry->bytes, bytes, memory_order_relaxed);
+    atomic_store_explicit(&entry->number, number, memory_order_release);
+}
+
+/* Returns 1 if *bytes is set to the message's length, 0 if the rank has not come so far, -1 if it has overwritten it.
+ */
+static int find(const entry_t *ring, uint64_t number, uint64_t *bytes)
+{
+    const entry_t *entry = &ring[number % RING];
+    uint64_t there = atomic_load_explicit(&entry->number, memory_order_acquire);
+
+    if (there != number)
+        return there > number ? -1 : 0;
+    *bytes = atomic_load_explicit(&entry->bytes, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&entry->number, memory_order_relaxed) == number ? 1 : -1;
+}
+
+static rondo_result_t compare(rd_lengths_ring_t *ring, int peer, int send)
+{
+    direction_t *d = &ring->of[peer][send];
+    int rank = ring->team->rank;
+    uint64_t own, theirs;
+
+    while (d->compared < d->posted) {
+        uint64_t number = d->compared + 1;
+        int there = find(ring->segments[peer]->rings[rank][!send], number, &theirs);
+
+        if (there == 0)
+            return RONDO_SUCCESS;
+        d->compared = number;
+        if (there < 0 || find(ring->segments[rank]->rings[peer][send], number, &own) != 1 || own == theirs)
+            continue;
+        const rd_lengths_t lengths =
+            send ? (rd_lengths_t){rank, peer, own, theirs} : (rd_lengths_t){peer, rank, theirs, own};
+        return rd_health_lengths(ring->team->health, &lengths);
+    }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_lengths_ring_message(rd_lengths_ring_t *ring, int peer, int send, uint64_t bytes)
+{
+    direction_t *d = &ring->of[peer][send];
+    rondo_result_t result = RONDO_SUCCESS;
+
+    pthread_mutex_lock(&ring->lock);
+    if (!d->stopped) {
+        post(ring->segments[ring->team->rank]->rings[peer][send], ++d->posted, bytes);
+        atomic_thread_fence(memory_order_seq_cst); /* of two ranks that post at once, at least one sees the other */
+        result = compare(ring, peer, send);
+    }
+    pthread_mutex_unlock(&ring->lock);
+    return result;
+}
+
+void rd_lengths_ring_stop(rd_lengths_ring_t *ring, int peer, int send)
+{
+    pthread_mutex_lock(&ring->lock);
+    ring->of[peer][send].stopped = true;
+    pthread_mutex_unlock(&ring->lock);
+}
+
+void rd_lengths_ring_poll(rd_lengths_ring_t *ring)
+{
+    if (!ring || pthread_mutex_trylock(&ring->lock) != 0)
+        return;
+    for (int i = 0; i < 2 * ring->team->nranks; i++)
+        (void)compare(ring, i / 2, i % 2);
+    pthread_mutex_unlock(&ring->lock);
+}
