@@ -33,7 +33,7 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
 }
 
 /* What a rank says when it leaves. The lengths follow only if there are any. */
-typedef struct farewell {
+typedef struct __attribute__((packed)) farewell {
     int32_t code, failed_rank, reporter;
     rd_lengths_t lengths;
 } farewell_t;
@@ -69,8 +69,9 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
     if (bytes != SHORT && bytes != sizeof said)
         return RONDO_SUCCESS;
     memcpy(&said, data, bytes);
-    if (said.code == RONDO_ERR_MISMATCH && lengths_make_sense(b, &said.lengths))
-        return heard_lengths(b, &said.lengths, news);
+    const rd_lengths_t lengths = said.lengths;
+    if (said.code == RONDO_ERR_MISMATCH && lengths_make_sense(b, &lengths))
+        return heard_lengths(b, &lengths, news);
     /* A rank that leaves over a mismatch has sent all that the others need to find it themselves, with the same words.
      */
     if (said.code == RONDO_SUCCESS || said.code == RONDO_ERR_MISMATCH) {

@@ -2,6 +2,8 @@
  * finds the rank that is late. */
 #include "progress/queue.h"
 
+#include <time.h>
+
 #define SEEK_MS 1000           /* a rank is told when another one has waited for it this long */
 #define MISMATCH_MISSES 100000 /* in a row, until a rank no longer looks for a mismatch that another rank has found */
 
@@ -29,6 +31,17 @@ static rondo_result_t farewell(rd_queue_t *q, int peer)
     return peer >= 0 ? rd_transport_farewell(q->net, peer) : RONDO_IN_PROGRESS;
 }
 
+/* The sentence of a rank that has found a mismatch may still be on its way to a thread of this process, which gets no
+ * core as long as this one polls. Returns true if it has come. */
+static bool news_come(rd_queue_t *q)
+{
+    const struct timespec millisecond = {0, 1000000};
+
+    for (int i = 0; i < 300 && rd_health_poll(q->health) == RONDO_SUCCESS; i++)
+        nanosleep(&millisecond, NULL);
+    return rd_health_check(q->health) != RONDO_SUCCESS;
+}
+
 /* What a rank has sent was there before it left: so one more poll is due before the wait is given up. */
 rondo_result_t rd_queue_peer_left(rd_queue_t *q)
 {
@@ -42,6 +55,8 @@ rondo_result_t rd_queue_peer_left(rd_queue_t *q)
     }
     if (++q->peer_left < (mismatch ? MISMATCH_MISSES : 3))
         return RONDO_SUCCESS;
+    if (mismatch && news_come(q))
+        return rd_health_check(q->health);
     if (mismatch)
         return rd_health_fail(q->health, RONDO_ERR_MISMATCH, peer,
                               "another rank has found that ranks do not call the same operations, and says which");
