@@ -198,12 +198,10 @@ static int times_write(const tune_t *t, const rd_prices_t *prices, const char *f
         return -1;
     fprintf(f, "# ranks operation algorithm protocol bytes message us predicted\n");
     for (int i = 0; i < t->count; i++) {
-        tune_time_t time = t->times[i];
+        const tune_time_t *time = &t->times[i];
 
-        time.env.prices = prices;
-        fprintf(f, "%d %s %s %s %zu %zu %.3f %.3f\n", time.env.nranks, rd_coll_name(time.coll), time.algo,
-                rd_proto_name(time.proto), time.bytes, time.slice, time.us,
-                rd_cost_us(&time.env, time.coll, time.algo, 0, time.proto, time.bytes, time.slice));
+        fprintf(f, "%d %s %s %s %zu %zu %.3f %.3f\n", time->env.nranks, rd_coll_name(time->coll), time->algo,
+                rd_proto_name(time->proto), time->bytes, time->slice, time->us, tune_predict(prices, time));
     }
     return fclose(f);
 }

@@ -31,6 +31,18 @@ tune_miss_t tune_miss(const rd_prices_t *prices, const tune_time_t *times, int c
 
 int tune_by_question(const void *x, const void *y); /* for qsort: times of one number of ranks, operation and size */
 
+double tune_predict(const rd_prices_t *prices, const tune_time_t *t); /* microseconds */
+
+/* What prices say of the times of one number of ranks, operation and size. */
+typedef struct tune_answer {
+    const tune_time_t *chosen, *best; /* the cheapest as predicted, and as measured */
+    double predicted;                 /* microseconds, of the chosen one */
+    double error;                     /* sum over the times of |log(predicted / measured)| */
+} tune_answer_t;
+
+/* Answers for the times that begin at `first`, sorted by tune_by_question. Returns where the next ones begin. */
+int tune_answer(tune_answer_t *a, const rd_prices_t *prices, const tune_time_t *times, int first, int count);
+
 /* Prints, for each operation and size, what these prices choose, beside the best that was measured. Sorts the times.
  * Returns whether they are good here: predictions near, and no choice much slower than the best. */
 bool tune_check(const rd_prices_t *prices, tune_time_t *times, int count, FILE *out);

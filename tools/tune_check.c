@@ -10,48 +10,15 @@
 #define MOST 2.0
 #define SLOWER 1.15
 
-typedef struct question {
-    const tune_time_t *chosen, *best;
-    double chosen_us; /* as predicted */
-} question_t;
-
 typedef struct tally {
     double error, slower; /* sums of logarithms */
     int questions, far, slow;
 } tally_t;
 
-static double predict(const rd_prices_t *prices, const tune_time_t *t)
-{
-    rd_cost_env_t env = t->env;
-
-    env.prices = prices;
-    return rd_cost_us(&env, t->coll, t->algo, 0, t->proto, t->bytes, t->slice);
-}
-
-/* Answers for the times that begin at `first`, which are alike in ranks, operation and size. Returns their end. */
-static int answer(question_t *q, const rd_prices_t *prices, const tune_time_t *times, int first, int count)
-{
-    int end = first;
-
-    *q = (question_t){NULL, NULL, 0};
-    for (; end < count && tune_by_question(&times[first], &times[end]) == 0; end++) {
-        const tune_time_t *t = &times[end];
-        double us = predict(prices, t);
-
-        if (!q->chosen || us < q->chosen_us) {
-            q->chosen = t;
-            q->chosen_us = us;
-        }
-        if (!q->best || t->us < q->best->us)
-            q->best = t;
-    }
-    return end;
-}
-
-static void print(const question_t *q, double off, double slower, FILE *out)
+static void print(const tune_answer_t *q, double off, double slower, FILE *out)
 {
     fprintf(out, "%5d %-15s %9zu  %-9s %-7s %10.2f %10.2f", q->chosen->env.nranks, rd_coll_name(q->chosen->coll),
-            q->chosen->bytes, q->chosen->algo, rd_proto_name(q->chosen->proto), q->chosen->us, q->chosen_us);
+            q->chosen->bytes, q->chosen->algo, rd_proto_name(q->chosen->proto), q->chosen->us, q->predicted);
     if (slower > SLOWER)
         fprintf(out, "  %.2f x %s %s", slower, q->best->algo, rd_proto_name(q->best->proto));
     if (off > MOST)
@@ -75,10 +42,10 @@ bool tune_check(const rd_prices_t *prices, tune_time_t *times, int count, FILE *
     qsort(times, (size_t)count, sizeof *times, tune_by_question);
     fprintf(out, "ranks operation           bytes  chosen                 us  predicted\n");
     for (int first = 0; first < count;) {
-        question_t q;
+        tune_answer_t q;
 
-        first = answer(&q, prices, times, first, count);
-        const double ratio = q.chosen_us / q.chosen->us, off = ratio > 1 ? ratio : 1 / ratio;
+        first = tune_answer(&q, prices, times, first, count);
+        const double ratio = q.predicted / q.chosen->us, off = ratio > 1 ? ratio : 1 / ratio;
         const double slower = q.chosen->us / q.best->us;
         print(&q, off, slower, out);
         count_in(&all, off, slower);

@@ -34,7 +34,7 @@ int tune_by_question(const void *x, const void *y)
     return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-static double predict(const rd_prices_t *prices, const tune_time_t *t)
+double tune_predict(const rd_prices_t *prices, const tune_time_t *t)
 {
     rd_cost_env_t env = t->env;
 
@@ -42,23 +42,36 @@ static double predict(const rd_prices_t *prices, const tune_time_t *t)
     return rd_cost_us(&env, t->coll, t->algo, 0, t->proto, t->bytes, t->slice);
 }
 
+int tune_answer(tune_answer_t *a, const rd_prices_t *prices, const tune_time_t *times, int first, int count)
+{
+    int end = first;
+
+    *a = (tune_answer_t){0};
+    for (; end < count && tune_by_question(&times[first], &times[end]) == 0; end++) {
+        const tune_time_t *t = &times[end];
+        const double us = tune_predict(prices, t);
+
+        a->error += fabs(log(us / t->us));
+        if (!a->best || t->us < a->best->us)
+            a->best = t;
+        if (!a->chosen || us < a->predicted) {
+            a->chosen = t;
+            a->predicted = us;
+        }
+    }
+    return end;
+}
+
 tune_miss_t tune_miss(const rd_prices_t *prices, const tune_time_t *times, int count)
 {
     tune_miss_t miss = {0, 0};
+    tune_answer_t a;
     int asked = 0;
 
-    for (int first = 0, end; first < count; first = end, asked++) {
-        double cheapest = INFINITY, chosen = 0, best = INFINITY;
-
-        for (end = first; end < count && tune_by_question(&times[first], &times[end]) == 0; end++) {
-            double us = predict(prices, &times[end]);
-
-            miss.time += fabs(log(us / times[end].us));
-            best = fmin(best, times[end].us);
-            chosen = us < cheapest ? times[end].us : chosen;
-            cheapest = fmin(cheapest, us);
-        }
-        miss.choice += log(chosen / best);
+    for (int first = 0; first < count; asked++) {
+        first = tune_answer(&a, prices, times, first, count);
+        miss.time += a.error;
+        miss.choice += log(a.chosen->us / a.best->us);
     }
     miss.time = count ? exp(miss.time / count) : 1;
     miss.choice = asked ? exp(miss.choice / asked) : 1;
