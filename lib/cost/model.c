@@ -28,6 +28,12 @@ static double rank_us(const rd_prices_t *t, const rd_price_t *k, double whole, d
     return whole * (moved * (k->beta + far) + received * (k->cross + far) + summed * k->gamma);
 }
 
+/* Returns true if each rank has a core of its own. */
+static bool own_cores(const rd_cost_env_t *env)
+{
+    return env->sharing <= env->cores;
+}
+
 /* The part of the messages that is not empty: vectors are not cut below a line. */
 static double live_messages(const rd_cost_env_t *env, rd_coll_t coll, double bytes, const rd_work_t *w)
 {
@@ -36,7 +42,7 @@ static double live_messages(const rd_cost_env_t *env, rd_coll_t coll, double byt
     if (coll != RD_ALLREDUCE && coll != RD_REDUCE && coll != RD_BROADCAST)
         return 1;
     /* Where each rank has a core of its own it is the busiest rank that counts, which no cut relieves of its part. */
-    return (env->nnodes > 1 || env->sharing <= env->cores) && live < w->least ? w->least : live;
+    return (env->nnodes > 1 || own_cores(env)) && live < w->least ? w->least : live;
 }
 
 static bool one_way(rd_coll_t coll)
@@ -81,15 +87,13 @@ static double messages_us(const rd_prices_t *t, rd_coll_t coll, const rd_work_t 
 /* The peers that the busiest rank has messages for: each has a connection, which the rank's core must fetch. */
 static double contacts(const rd_cost_env_t *env, const rd_algo_t *algo)
 {
-    double rounds = log2(env->nranks);
-
     switch (algo->near) {
     case RD_PEERS_ALL:
         return env->nranks - 1;
     case RD_PEERS_NEIGHBOURS:
         return fmin(2, env->nranks - 1);
     default:
-        return rounds;
+        return log2(env->nranks);
     }
 }
 
@@ -133,7 +137,7 @@ static double on_wire(const rd_cost_env_t *env, rd_coll_t coll, const rd_work_t 
 static double one_source_us(const rd_cost_env_t *env, const rd_work_t *w, rd_proto_t proto, const rd_price_t *k,
                             double whole)
 {
-    if (proto != RD_PROTO_CMA || env->nnodes > 1 || env->sharing > env->cores)
+    if (proto != RD_PROTO_CMA || env->nnodes > 1 || !own_cores(env))
         return 0;
     return whole * w->link * k->cross;
 }
@@ -172,7 +176,7 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
     busiest += t->contact * contacts(env, algo);
     busiest = fmax(busiest, messages + one_source_us(env, &w, proto, k, whole));
     /* One lane less than two chunks of a line has no data. */
-    us = t->call + hops_us(t, env, coll, &w, proto, passes, w.mutual && whole > 64 && env->sharing <= env->cores) +
+    us = t->call + hops_us(t, env, coll, &w, proto, passes, w.mutual && whole > 64 && own_cores(env)) +
          (busiest > shared ? busiest : shared);
     us += w.fill * (double)(passes > 1 ? slice : chunk) * (1.5 * k->beta + k->cross);
     if (env->nnodes > 1 && w.peers > t->peers)
