@@ -5,13 +5,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "progress/ring_entry.h"
 #include "progress/signature.h"
 
 #define RING 64       /* messages of a pair and direction */
 #define RANKS_MOST 16 /* of a node whose GPUs map each other's memory */
 
 typedef struct entry {
-    _Atomic uint64_t number; /* of the message, from 1; 0: none yet, or being written */
+    _Atomic uint64_t number; /* of the message: see ring_entry.h */
     _Atomic uint64_t bytes;
 } entry_t;
 
@@ -66,10 +67,9 @@ static void post(entry_t *ring, uint64_t number, uint64_t bytes)
 {
     entry_t *entry = &ring[number % RING];
 
-    atomic_store_explicit(&entry->number, 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
+    rd_entry_begin(&entry->number);
     atomic_store_explicit(&entry->bytes, bytes, memory_order_relaxed);
-    atomic_store_explicit(&entry->number, number, memory_order_release);
+    rd_entry_end(&entry->number, number);
 }
 
 /* Returns 1 if *bytes is set to the message's length, 0 if the rank has not come so far, -1 if it has overwritten it.
@@ -77,13 +77,12 @@ static void post(entry_t *ring, uint64_t number, uint64_t bytes)
 static int find(const entry_t *ring, uint64_t number, uint64_t *bytes)
 {
     const entry_t *entry = &ring[number % RING];
-    uint64_t there = atomic_load_explicit(&entry->number, memory_order_acquire);
+    int there = rd_entry_find(&entry->number, number);
 
-    if (there != number)
-        return there > number ? -1 : 0;
+    if (there != 1)
+        return there;
     *bytes = atomic_load_explicit(&entry->bytes, memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&entry->number, memory_order_relaxed) == number ? 1 : -1;
+    return rd_entry_kept(&entry->number, number) ? 1 : -1;
 }
 
 static rondo_result_t compare(rd_lengths_ring_t *ring, int peer, int send)

@@ -8,5 +8,6 @@ librondo_core_la_SOURCES += \
 	lib/progress/proxy_threads.h \
 	lib/progress/queue.c \
 	lib/progress/queue.h \
+	lib/progress/ring_entry.h \
 	lib/progress/signature.c \
 	lib/progress/signature.h

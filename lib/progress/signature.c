@@ -1,5 +1,6 @@
 /* Signatures of calls: the record, its comparison, and the three ways of exchange. See signature.h. */
 #include "progress/signature.h"
+#include "progress/ring_entry.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -193,7 +194,7 @@ void rd_signature_number(rd_task_t *task, uint64_t *sequence)
 #define RING 1024 /* operations */
 
 typedef struct entry {
-    _Alignas(RD_LINE) _Atomic uint64_t number; /* number of the operation, from 1; 0: none yet, or being written */
+    _Alignas(RD_LINE) _Atomic uint64_t number; /* of the operation: see ring_entry.h */
     signature_t signature;
 } entry_t;
 
@@ -243,10 +244,9 @@ static void post(entry_t *ring, const signature_t *signature, uint64_t number)
 {
     entry_t *entry = &ring[number % RING];
 
-    atomic_store_explicit(&entry->number, 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
+    rd_entry_begin(&entry->number);
     entry->signature = *signature;
-    atomic_store_explicit(&entry->number, number, memory_order_release);
+    rd_entry_end(&entry->number, number);
 }
 
 /* Returns 1 if `signature` is set to that of the ring's rank for this number, 0 if the rank has not come so far, -1 if
@@ -254,13 +254,12 @@ static void post(entry_t *ring, const signature_t *signature, uint64_t number)
 static int find(const entry_t *ring, uint64_t number, signature_t *signature)
 {
     const entry_t *entry = &ring[number % RING];
-    uint64_t there = atomic_load_explicit(&entry->number, memory_order_acquire);
+    int there = rd_entry_find(&entry->number, number);
 
-    if (there != number)
-        return there > number ? -1 : 0;
+    if (there != 1)
+        return there;
     *signature = entry->signature;
-    atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&entry->number, memory_order_relaxed) == number ? 1 : -1;
+    return rd_entry_kept(&entry->number, number) ? 1 : -1;
 }
 
 static rondo_result_t compare_peer(rd_signature_ring_t *ring, int peer)
