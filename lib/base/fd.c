@@ -9,13 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST 3
-
 int rd_fd_high(int fd)
 {
-    if (fd < 0 || fd >= FIRST)
+    if (fd < 0 || fd >= RD_FD_FIRST)
         return fd;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST), saved = errno;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, RD_FD_FIRST), saved = errno;
     close(fd);
     errno = saved;
     return high;
@@ -25,9 +23,9 @@ FILE *rd_file_read(const char *path)
 {
     FILE *low = fopen(path, "re"), *f;
 
-    if (!low || fileno(low) >= FIRST)
+    if (!low || fileno(low) >= RD_FD_FIRST)
         return low;
-    int fd = fcntl(fileno(low), F_DUPFD_CLOEXEC, FIRST);
+    int fd = fcntl(fileno(low), F_DUPFD_CLOEXEC, RD_FD_FIRST);
     fclose(low);
     f = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (!f && fd >= 0)

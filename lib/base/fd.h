@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#define RD_FD_FIRST 3 /* the lowest descriptor that rondo keeps */
+
 /* Returns `fd`, or in its place one of 3 or more that is close-on-exec. -1 with errno, as for -1 itself, if there is
  * none. */
 int rd_fd_high(int fd);

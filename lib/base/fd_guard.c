@@ -12,11 +12,9 @@
 
 #include "base/fork.h"
 
-#define FIRST 3
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int guards;
-static bool taken[FIRST];
+static bool taken[RD_FD_FIRST];
 static struct stat placeholder; /* the file in their place, which is unlike any other: to know them again */
 
 static void fork_prepare(void)
@@ -34,7 +32,7 @@ static void give_back(void)
 {
     struct stat now;
 
-    for (int fd = 0; fd < FIRST; fd++) {
+    for (int fd = 0; fd < RD_FD_FIRST; fd++) {
         if (taken[fd] && fstat(fd, &now) == 0 && now.st_dev == placeholder.st_dev && now.st_ino == placeholder.st_ino)
             close(fd);
         taken[fd] = false;
@@ -62,7 +60,7 @@ static void take(void)
             close(fd);
         return;
     }
-    while (fd >= 0 && fd < FIRST) {
+    while (fd >= 0 && fd < RD_FD_FIRST) {
         taken[fd] = true;
         fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     }
@@ -72,7 +70,7 @@ static void take(void)
 
 static bool any_closed(void)
 {
-    for (int fd = 0; fd < FIRST; fd++)
+    for (int fd = 0; fd < RD_FD_FIRST; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             return true;
     return false;
