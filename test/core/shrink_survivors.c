@@ -45,20 +45,6 @@ static void *die_later(void *arg)
     return NULL;
 }
 
-/* Who is in this communicator, by the ranks of the first one; 0: it has failed. */
-static unsigned group_of(rondo_comm_t comm, int rank)
-{
-    int32_t all[TEST_MAX_RANKS], mine = rank;
-    unsigned group = 0;
-    int size = 0;
-    if (rondo_comm_size(comm, &size) != RONDO_SUCCESS ||
-        rondo_allgather(&mine, all, 1, RONDO_INT32, comm, NULL) != RONDO_SUCCESS)
-        return 0;
-    for (int i = 0; i < size; i++)
-        group |= 1u << all[i];
-    return group;
-}
-
 /* Shrinks until the group holds. */
 static void survive(test_rank_t *t, rondo_comm_t comm, plan_t *p)
 {
@@ -73,7 +59,7 @@ static void survive(test_rank_t *t, rondo_comm_t comm, plan_t *p)
         rondo_comm_destroy(comm);
         comm = next;
         test_note(t, "who is left after %d", depth + 1);
-        group = group_of(comm, t->rank);
+        group = test_group(comm, t->rank);
         p->groups[depth * TEST_MAX_RANKS + t->rank] = group;
     }
     p->groups[MOST_DEPTH * TEST_MAX_RANKS + t->rank] = group;
@@ -187,7 +173,7 @@ static void left_body(test_rank_t *t, void *arg)
         return;
     }
     if (TEST_OK(t, comm, rondo_comm_shrink(comm, NULL, RONDO_SURVIVORS, &next, &config))) {
-        TEST_TRUE(t, group_of(next, t->rank) == 0xa);
+        TEST_TRUE(t, test_group(next, t->rank) == 0xa);
         rondo_comm_destroy(next);
     }
     rondo_comm_destroy(comm);
@@ -240,8 +226,8 @@ static void whole_body(test_rank_t *t, void *arg)
     rondo_comm_t comm = test_comm(t, &config), next = NULL;
     (void)arg;
     if (TEST_OK(t, comm, rondo_comm_shrink(comm, NULL, RONDO_SURVIVORS, &next, &config))) {
-        TEST_TRUE(t, group_of(next, t->rank) == (1u << t->nranks) - 1);
-        TEST_TRUE(t, group_of(comm, t->rank) == (1u << t->nranks) - 1); /* it had not failed */
+        TEST_TRUE(t, test_group(next, t->rank) == (1u << t->nranks) - 1);
+        TEST_TRUE(t, test_group(comm, t->rank) == (1u << t->nranks) - 1); /* it had not failed */
         TEST_GIVES(t, comm, RONDO_ERR_INVALID_USAGE, rondo_comm_shrink(comm, NULL, RONDO_SURVIVORS, &next, &config));
         rondo_comm_destroy(next);
     }

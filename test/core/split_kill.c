@@ -122,20 +122,6 @@ static void must_name_victim(test_rank_t *t, const plan_t *p, const char *what)
                   atomic_load(&p->board->pids[p->victim]), rondo_last_error(NULL));
 }
 
-/* Who is in this communicator, by the ranks of the first one; 0: it has failed. */
-static unsigned group_of(rondo_comm_t comm, int rank)
-{
-    int32_t all[TEST_MAX_RANKS], mine = rank;
-    unsigned group = 0;
-    int size = 0;
-    if (rondo_comm_size(comm, &size) != RONDO_SUCCESS ||
-        rondo_allgather(&mine, all, 1, RONDO_INT32, comm, NULL) != RONDO_SUCCESS)
-        return 0;
-    for (int i = 0; i < size; i++)
-        group |= 1u << all[i];
-    return group;
-}
-
 static void survive(test_rank_t *t, const plan_t *p, rondo_comm_t comm)
 {
     rondo_config_t config = host_config();
@@ -143,7 +129,7 @@ static void survive(test_rank_t *t, const plan_t *p, rondo_comm_t comm)
     unsigned must = ((1u << t->nranks) - 1) & ~(1u << p->victim) & ~(p->first >= 0 ? 1u << p->first : 0);
     test_note(t, "shrink to the survivors");
     if (TEST_OK(t, comm, rondo_comm_shrink(comm, NULL, RONDO_SURVIVORS, &left, &config))) {
-        unsigned group = group_of(left, t->rank);
+        unsigned group = test_group(left, t->rank);
         if (group != must)
             test_fail(t, "the survivors are %x, not %x", group, must);
         rondo_comm_destroy(left);
@@ -170,7 +156,7 @@ static rondo_result_t split_once(test_rank_t *t, const plan_t *p, rondo_comm_t c
     if (result != RONDO_SUCCESS || !part)
         return result;
     test_note(t, "allgather of a part");
-    unsigned group = group_of(part, t->rank);
+    unsigned group = test_group(part, t->rank);
     if (group == 0 && must >> p->victim & 1)
         must_name_victim(t, p, "a part's error");
     else if (group != must)
@@ -287,7 +273,7 @@ static void config_body(test_rank_t *t, void *arg)
         if (TEST_OK(t, comm,
                     way == 0 ? rondo_comm_split(comm, 0, 0, &part, &config)
                              : rondo_comm_shrink(comm, NULL, way == 1 ? 0 : RONDO_SURVIVORS, &part, &config))) {
-            TEST_TRUE(t, group_of(part, t->rank) == all);
+            TEST_TRUE(t, test_group(part, t->rank) == all);
             rondo_comm_destroy(part);
         }
     }

@@ -203,6 +203,19 @@ rondo_comm_t test_comm_on(test_rank_t *t, int nodes)
     return comm;
 }
 
+unsigned test_group(rondo_comm_t comm, int rank)
+{
+    int32_t all[TEST_MAX_RANKS], mine = rank;
+    unsigned group = 0;
+    int size = 0;
+    if (rondo_comm_size(comm, &size) != RONDO_SUCCESS ||
+        rondo_allgather(&mine, all, 1, RONDO_INT32, comm, NULL) != RONDO_SUCCESS)
+        return 0;
+    for (int i = 0; i < size; i++)
+        group |= 1u << all[i];
+    return group;
+}
+
 void test_barrier(test_rank_t *t)
 {
     unsigned mine = ++t->barriers;

@@ -64,6 +64,8 @@ rondo_comm_t test_comm(test_rank_t *t, const rondo_config_t *config);
 /* On host memory; ranks with odd numbers on another "node" if there are two, so that UCX carries what passes between
  * the two. NULL: it is not built in. */
 rondo_comm_t test_comm_on(test_rank_t *t, int nodes);
+/* Collective: who is in this communicator, as bits of what each passes as `rank`; 0: it has failed. */
+unsigned test_group(rondo_comm_t comm, int rank);
 /* Collective, without rondo. */
 void test_barrier(test_rank_t *t);
 /* Every rank hands in its k-th value; they must be equal. `label` says what it is of. */
