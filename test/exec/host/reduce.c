@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "exec/host/reduce.h"
+#include "util/harness.h"
 #include "util/integer_op.h"
 
 enum { MAX_SRC = 8, MAX_COUNT = 2300, MAX_SIZE = 16, GUARD = 64, ROOM = MAX_COUNT * MAX_SIZE + 2 * GUARD };
@@ -18,10 +19,7 @@ static int failures;
 
 static uint64_t rnd(void)
 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state * 0x2545f4914f6cdd1d;
+    return test_random(&state);
 }
 
 /* ---- the narrow types, by definition ---- */

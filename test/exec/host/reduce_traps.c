@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "exec/host/reduce.h"
+#include "util/harness.h"
 
 enum { SOURCES = 4, COUNT = 70, BYTES = COUNT * 16 };
 
@@ -37,10 +38,7 @@ static int failures;
 
 static uint64_t rnd(void)
 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state * 0x2545f4914f6cdd1d;
+    return test_random(&state);
 }
 
 /* Half of the numbers are NaN, of either sign and any payload. A signalling NaN, which every arithmetic reports, is not
