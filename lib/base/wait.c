@@ -32,6 +32,13 @@ int64_t rd_clock_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+int64_t rd_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 void rd_wait_begin(rd_wait_t *w, rd_stop_t *stop, int spin, int64_t timeout_ms)
 {
     *w = (rd_wait_t){.stop = stop, .spin = spin > 0 ? spin : 0, .timeout_ms = timeout_ms};
@@ -56,9 +63,7 @@ static rondo_result_t look_at_clock(rd_wait_t *w)
 
 static bool spun_long(rd_wait_t *w)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    int64_t ns = rd_clock_ns();
     if (w->spin_ns == 0)
         w->spin_ns = ns;
     return ns - w->spin_ns > 1000 * (int64_t)w->spin_us;

@@ -31,6 +31,7 @@ static inline void rd_wait_progress(rd_wait_t *w)
     w->began_ms = 0;
 }
 
-int64_t rd_clock_ms(void); /* monotonic */
+int64_t rd_clock_ms(void); /* monotonic, some milliseconds coarse */
+int64_t rd_clock_ns(void); /* monotonic and fine: costs several times as much */
 
 #endif

@@ -20,6 +20,7 @@
 
 #include "base/fork.h"
 #include "base/thread.h"
+#include "base/wait.h"
 
 #define SLACK_NS 1000ul       /* by which naps may end late */
 #define NAP_WAITING_NS 100000 /* at most */
@@ -98,14 +99,6 @@ static void begin_once(void)
 
 /* ---- the thread ---- */
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Called with the lock held; others may take it meanwhile. ns < 0: sleeps until it is woken. The next turn clears
  * `woken`, and so knows that the thread was woken. */
 static void nap(proxy_t *p, int64_t now, int64_t ns)
@@ -147,7 +140,7 @@ static void rest(proxy_t *p, rd_proxy_state_t state, int64_t now, int64_t quiet)
 
 static void *run(void *arg)
 {
-    int64_t moved = now_ns();
+    int64_t moved = rd_clock_ns();
     proxy_t *p = arg;
 
     (void)prctl(PR_SET_TIMERSLACK, SLACK_NS);
@@ -159,7 +152,7 @@ static void *run(void *arg)
             rd_proxy_state_t its = c->turn(c->arg);
             state = its > state ? its : state;
         }
-        int64_t now = now_ns();
+        int64_t now = rd_clock_ns();
         if (state == RD_PROXY_MOVED || called)
             moved = now;
         else

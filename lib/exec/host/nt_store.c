@@ -1,7 +1,6 @@
 /* See nt_store.h. */
 #include "exec/host/nt_store.h"
-
-#include <time.h>
+#include "base/wait.h"
 
 #include "exec/host/host_copy.h"
 
@@ -18,23 +17,15 @@
 #define LEAST 32                    /* messages after a slow trial, and twice as many after each further one */
 #define MOST 2048
 
-static double nanoseconds(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 /* Times a plain write. The fence waits for the stores: a message of a few KB would otherwise still be in the core's
  * buffer. */
 static void try_out(rd_send_t *s, char *to, const char *from, size_t bytes, double slow)
 {
-    double begin = nanoseconds();
+    int64_t begin = rd_clock_ns();
 
     rd_copy(to, from, bytes);
     atomic_thread_fence(memory_order_seq_cst);
-    if ((double)bytes >= slow * (nanoseconds() - begin)) {
+    if ((double)bytes >= slow * (double)(rd_clock_ns() - begin)) {
         s->nt_hold = 0;
         s->nt_left = -AGAIN;
         return;

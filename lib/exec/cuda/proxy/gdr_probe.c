@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/wait.h"
 #include "exec/cuda/proxy/proxy.h"
 
 #define TRY ((size_t)1 << 20)
@@ -109,14 +109,6 @@ static int farther(const rd_proxy_path_t *s, int k)
     return s->cuda->k.nranks > RD_KRANKS ? 2 * k : k + 1;
 }
 
-static int64_t now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static rondo_result_t try(rd_proxy_path_t *s, char *memory, int device, int offered, uint32_t *mb_s)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -125,9 +117,9 @@ static rondo_result_t try(rd_proxy_path_t *s, char *memory, int device, int offe
     for (int k = 1; k < s->cuda->k.nranks; k = farther(s, k)) {
         int64_t best = INT64_MAX;
         for (int i = 0; i < TIMES && result == RONDO_SUCCESS; i++) {
-            int64_t began = now_us();
+            int64_t began = rd_clock_ns();
             result = exchange(s, 0, k, memory, device, offered);
-            int64_t us = now_us() - began + 1;
+            int64_t us = (rd_clock_ns() - began) / 1000 + 1;
             best = i && us < best ? us : best;
         }
         if (result != RONDO_SUCCESS)
