@@ -17,7 +17,9 @@ typedef struct entry {
 } entry_t;
 
 typedef struct segment {
-    entry_t rings[RANKS_MOST][2][RING]; /* by peer; [1]: what is sent to it, [0]: what is received from it */
+    /* By peer; [1]: what is sent to it, [0]: what is received from it. Where as much is sent as received, both entries
+     * lie in one cache line. */
+    entry_t rings[RANKS_MOST][RING][2];
 } segment_t;
 
 typedef struct direction {
@@ -63,10 +65,8 @@ void rd_lengths_ring_free(rd_lengths_ring_t *ring)
     free(ring);
 }
 
-static void post(entry_t *ring, uint64_t number, uint64_t bytes)
+static void post(entry_t *entry, uint64_t number, uint64_t bytes)
 {
-    entry_t *entry = &ring[number % RING];
-
     rd_entry_begin(&entry->number);
     atomic_store_explicit(&entry->bytes, bytes, memory_order_relaxed);
     rd_entry_end(&entry->number, number);
@@ -74,9 +74,8 @@ static void post(entry_t *ring, uint64_t number, uint64_t bytes)
 
 /* Returns 1 if *bytes is set to the message's length, 0 if the rank has not come so far, -1 if it has overwritten it.
  */
-static int find(const entry_t *ring, uint64_t number, uint64_t *bytes)
+static int find(const entry_t *entry, uint64_t number, uint64_t *bytes)
 {
-    const entry_t *entry = &ring[number % RING];
     int there = rd_entry_find(&entry->number, number);
 
     if (there != 1)
@@ -93,12 +92,13 @@ static rondo_result_t compare(rd_lengths_ring_t *ring, int peer, int send)
 
     while (d->compared < d->posted) {
         uint64_t number = d->compared + 1;
-        int there = find(ring->segments[peer]->rings[rank][!send], number, &theirs);
+        int there = find(&ring->segments[peer]->rings[rank][number % RING][!send], number, &theirs);
 
         if (there == 0)
             return RONDO_SUCCESS;
         d->compared = number;
-        if (there < 0 || find(ring->segments[rank]->rings[peer][send], number, &own) != 1 || own == theirs)
+        if (there < 0 || find(&ring->segments[rank]->rings[peer][number % RING][send], number, &own) != 1 ||
+            own == theirs)
             continue;
         const rd_lengths_t lengths =
             send ? (rd_lengths_t){rank, peer, own, theirs} : (rd_lengths_t){peer, rank, theirs, own};
@@ -107,33 +107,48 @@ static rondo_result_t compare(rd_lengths_ring_t *ring, int peer, int send)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_lengths_ring_message(rd_lengths_ring_t *ring, int peer, int send, uint64_t bytes)
+static rondo_result_t compare_all(rd_lengths_ring_t *ring)
 {
-    direction_t *d = &ring->of[peer][send];
     rondo_result_t result = RONDO_SUCCESS;
 
-    pthread_mutex_lock(&ring->lock);
-    if (!d->stopped) {
-        post(ring->segments[ring->team->rank]->rings[peer][send], ++d->posted, bytes);
-        atomic_thread_fence(memory_order_seq_cst); /* of two ranks that post at once, at least one sees the other */
-        result = compare(ring, peer, send);
-    }
-    pthread_mutex_unlock(&ring->lock);
+    for (int i = 0; i < 2 * ring->team->nranks && result == RONDO_SUCCESS; i++)
+        result = compare(ring, i / 2, i % 2);
     return result;
 }
 
-void rd_lengths_ring_stop(rd_lengths_ring_t *ring, int peer, int send)
+void rd_lengths_ring_begin(rd_lengths_ring_t *ring)
 {
     pthread_mutex_lock(&ring->lock);
+}
+
+void rd_lengths_ring_message(rd_lengths_ring_t *ring, int peer, int send, uint64_t bytes)
+{
+    direction_t *d = &ring->of[peer][send];
+
+    if (d->stopped)
+        return;
+    d->posted++;
+    post(&ring->segments[ring->team->rank]->rings[peer][d->posted % RING][send], d->posted, bytes);
+}
+
+void rd_lengths_ring_captured(rd_lengths_ring_t *ring, int peer, int send)
+{
     ring->of[peer][send].stopped = true;
+}
+
+rondo_result_t rd_lengths_ring_end(rd_lengths_ring_t *ring)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* of two ranks that post at once, at least one sees the other */
+    rondo_result_t result = compare_all(ring);
+
     pthread_mutex_unlock(&ring->lock);
+    return result;
 }
 
 void rd_lengths_ring_poll(rd_lengths_ring_t *ring)
 {
     if (!ring || pthread_mutex_trylock(&ring->lock) != 0)
         return;
-    for (int i = 0; i < 2 * ring->team->nranks; i++)
-        (void)compare(ring, i / 2, i % 2);
+    (void)compare_all(ring);
     pthread_mutex_unlock(&ring->lock);
 }

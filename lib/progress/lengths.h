@@ -16,10 +16,14 @@ size_t rd_lengths_ring_bytes(void); /* at the end of each rank's segment of the 
 /* *ring may stay NULL without an error: then there is nobody to compare with. */
 rondo_result_t rd_lengths_ring_create(rd_lengths_ring_t **ring, const rd_team_t *team);
 void rd_lengths_ring_free(rd_lengths_ring_t *ring);
-/* Records a message that is about to be launched, and compares it. */
-rondo_result_t rd_lengths_ring_message(rd_lengths_ring_t *ring, int peer, int send, uint64_t bytes);
-/* Messages of this pair and direction are not recorded any more. */
-void rd_lengths_ring_stop(rd_lengths_ring_t *ring, int peer, int send);
+/* The messages of a group that is about to be launched: begin, then each message, then end, which compares them with
+ * what their peers have recorded. All are recorded before any is compared, so that the group waits for its peers' cache
+ * lines once. */
+void rd_lengths_ring_begin(rd_lengths_ring_t *ring);
+void rd_lengths_ring_message(rd_lengths_ring_t *ring, int peer, int send, uint64_t bytes);
+rondo_result_t rd_lengths_ring_end(rd_lengths_ring_t *ring);
+/* The same for one that is captured: messages of this pair and direction are not recorded any more. */
+void rd_lengths_ring_captured(rd_lengths_ring_t *ring, int peer, int send);
 /* Compares with what has come since. Any thread may call it; NULL is allowed. */
 void rd_lengths_ring_poll(rd_lengths_ring_t *ring);
 

@@ -148,18 +148,19 @@ rondo_result_t rd_messages_take(rd_cuda_t *cuda, const rd_lists_t *l, uint32_t u
 /* Compares the lengths with those of the peers, as far as these have come. */
 static rondo_result_t compare_lengths(const rd_cuda_t *cuda, const rd_lists_t *l, cudaStream_t stream)
 {
-    int captured = cuda->lengths && rd_cuda_captured(stream);
-    rondo_result_t result = RONDO_SUCCESS;
-
-    for (int i = 0; cuda->lengths && i < 2 * cuda->k.nranks; i++) {
-        for (const rd_cuda_message_t *m = l->of[i].first; m && result == RONDO_SUCCESS; m = m->next) {
+    if (!cuda->lengths)
+        return RONDO_SUCCESS;
+    bool captured = rd_cuda_captured(stream);
+    rd_lengths_ring_begin(cuda->lengths);
+    for (int i = 0; i < 2 * cuda->k.nranks; i++) {
+        for (const rd_cuda_message_t *m = l->of[i].first; m; m = m->next) {
             if (captured && m->bytes)
-                rd_lengths_ring_stop(cuda->lengths, i / 2, i % 2);
+                rd_lengths_ring_captured(cuda->lengths, i / 2, i % 2);
             else if (m->bytes)
-                result = rd_lengths_ring_message(cuda->lengths, i / 2, i % 2, m->bytes);
+                rd_lengths_ring_message(cuda->lengths, i / 2, i % 2, m->bytes);
         }
     }
-    return result;
+    return rd_lengths_ring_end(cuda->lengths);
 }
 
 /* `from` and `to`: a message of this rank to itself. */
