@@ -66,20 +66,18 @@ wanted() {
 if wanted matrix; then
     part matrix --seed "$seed" ${shard:+--share "$shard"}
 fi
+every=oneshot/ll,oneshot/ll128,oneshot/sentinel,twoshot/ll128,twoshot/sentinel
+every=$every,ring/ll,ring/ll128,ring/sentinel,ring/simple,chain/ll128,chain/simple,tree/ll128,pat/ll128,rd/ll128
+every=$every,binomial/ll128,messages/ll128,messages/simple
+rings=ring/ll,ring/ll128,ring/sentinel
 if wanted forced; then
-    for forced in oneshot/ll oneshot/ll128 oneshot/sentinel twoshot/ll128 twoshot/sentinel ring/ll ring/ll128 \
-        ring/sentinel ring/simple chain/ll128 chain/simple tree/ll128 pat/ll128 rd/ll128 binomial/ll128 \
-        messages/ll128 messages/simple; do
-        for ranks in 2 4 8; do
-            part matrix --seed "$seed" --ranks $ranks --forced $forced ${shard:+--share "$shard"}
-        done
+    for ranks in 2 4 8; do
+        part matrix --seed "$seed" --ranks $ranks --forced $every ${shard:+--share "$shard"}
     done
     RONDO_CUDA_BANK=16K # small enough that an allreduce by ring takes both banks as one
     export RONDO_CUDA_BANK
-    for forced in ring/ll ring/ll128 ring/sentinel; do
-        for ranks in 2 4 8; do
-            part matrix --seed "$seed" --ranks $ranks --operation allreduce --forced $forced ${shard:+--share "$shard"}
-        done
+    for ranks in 2 4 8; do
+        part matrix --seed "$seed" --ranks $ranks --operation allreduce --forced $rings ${shard:+--share "$shard"}
     done
     unset RONDO_CUDA_BANK
 fi
@@ -208,13 +206,12 @@ if [ "$only" = sanitizers ]; then
         sanitized $tool 9 sanitizer_planted $tool
         sanitized $tool 0 sanitizer_planted none
         sanitized $tool 0 matrix --seed "$seed" --kind threads --ranks 2 ${shard:+--share "$shard"}
-        for forced in twoshot/ll128 twoshot/sentinel ring/sentinel ring/simple chain/ll128 chain/simple tree/ll128 \
-            pat/ll128; do # the families that a message of a few kilobytes goes by only if told to
-            RONDO_CUDA_BANK=16K
-            export RONDO_CUDA_BANK
-            sanitized $tool 0 matrix --seed "$seed" --kind threads --ranks 2 --forced $forced --share "${shard:-3/400}"
-            unset RONDO_CUDA_BANK
-        done
+        # The families that a message of a few kilobytes goes by only if told to.
+        forced=twoshot/ll128,twoshot/sentinel,ring/sentinel,ring/simple,chain/ll128,chain/simple,tree/ll128,pat/ll128
+        RONDO_CUDA_BANK=16K
+        export RONDO_CUDA_BANK
+        sanitized $tool 0 matrix --seed "$seed" --kind threads --ranks 2 --forced $forced --share "${shard:-3/400}"
+        unset RONDO_CUDA_BANK
     done
 fi
 
@@ -250,19 +247,11 @@ if [ "$only" = delays ]; then
     [ "$gpus" -ge 2 ] || kind=threads
     export DELAYS_SEED
     DELAYS_SEED=$seed
-    for forced in oneshot/ll oneshot/ll128 oneshot/sentinel twoshot/ll128 twoshot/sentinel ring/ll ring/ll128 \
-        ring/sentinel ring/simple chain/ll128 chain/simple tree/ll128 pat/ll128 rd/ll128 binomial/ll128 \
-        messages/ll128 messages/simple; do
-        part delayed/matrix --seed "$seed" --ranks "$ranks" --forced $forced ${shard:+--share "$shard"}
-        DELAYS_SEED=$((DELAYS_SEED + 1))
-    done
+    part delayed/matrix --seed "$seed" --ranks "$ranks" --forced $every ${shard:+--share "$shard"}
+    DELAYS_SEED=$((DELAYS_SEED + 1))
     RONDO_CUDA_BANK=16K # an allreduce by ring takes both banks as one
     export RONDO_CUDA_BANK
-    for forced in ring/ll ring/ll128 ring/sentinel; do
-        part delayed/matrix --seed "$seed" --ranks "$ranks" --operation allreduce --forced $forced \
-            ${shard:+--share "$shard"}
-        DELAYS_SEED=$((DELAYS_SEED + 1))
-    done
+    part delayed/matrix --seed "$seed" --ranks "$ranks" --operation allreduce --forced $rings ${shard:+--share "$shard"}
     unset RONDO_CUDA_BANK
     for DELAYS_SEED in $seed $((seed + 1)) $((seed + 2)); do
         part delayed/matrix --seed "$DELAYS_SEED" --ranks "$ranks" ${shard:+--share "$shard"}

@@ -1,13 +1,17 @@
-/* Every operation, type and operator on device buffers, in and out of place, at odd sizes and offsets, against the plain
- * reference; ranks are threads or processes, on as many devices as there are. Each case runs on one of two streams.
+/* Every operation, type and operator on device buffers, in and out of place, at odd sizes and offsets, against the
+ * plain reference; ranks are threads or processes, on as many devices as there are. Each case runs on one of two
+ * streams.
  *
- *   matrix [--seed S] [--ranks N] [--kind processes|threads] [--operation NAME] [--share K/OF] [--forced ALGO/PROTO]
- *          [--nodes 2+1] [--verbose]
+ *   matrix [--seed S] [--ranks N] [--kind processes|threads] [--operation NAME] [--share K/OF]
+ *          [--forced ALGO/PROTO,...] [--nodes 2+1] [--verbose]
  *
  * With --nodes, ranks are processes on nodes that are played: so many on the first, so many on the second.
  * With --forced, cases that the algorithm or the protocol cannot serve must be refused, and the others be right.
+ * Several go one after the other, each on a communicator of its own: most of a short walk's time is the start of its
+ * ranks.
  */
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +21,7 @@
 typedef struct {
     uint64_t seed;
     int ranks, kinds, operation, verbose;
-    int forced;
+    const char *forced; /* "ring/ll128,tree/ll"; NULL: as rondo chooses */
     unsigned share, of; /* every of-th case, from `share` on; 0: few, others for each number of ranks */
 } options_t;
 
@@ -129,11 +133,11 @@ static void walk_long(walk_t *w)
         }
 }
 
-static void body(test_rank_t *t, void *arg)
+static void walk(test_rank_t *t, const options_t *options, const char *forced)
 {
-    walk_t w = {.t = t, .options = arg};
+    walk_t w = {.t = t, .options = options};
 
-    w.random = w.options->seed * 1000 + (uint64_t)t->nranks * 2 + t->kind;
+    w.random = options->seed * 1000 + (uint64_t)t->nranks * 2 + t->kind;
     w.comm = device_comm(t);
     TEST_CUDA(t, cudaStreamCreateWithFlags(&w.stream[0], cudaStreamNonBlocking));
     TEST_CUDA(t, cudaStreamCreate(&w.stream[1]));
@@ -146,27 +150,61 @@ static void body(test_rank_t *t, void *arg)
     test_note(t, "destroy");
     device_end(t, w.comm, w.stream, 2);
     if (t->rank == 0)
-        printf("matrix: %u of %u cases, %u of them refused\n", w.ran, w.cases, w.refused);
+        printf("matrix: %u of %u cases, %u of them refused%s%s\n", w.ran, w.cases, w.refused, *forced ? ", " : "",
+               forced);
 }
 
-/* "ring/ll128": for every operation that has it. */
-static int force(char *what)
+/* "ring/ll128": for every operation that has it. Threads share the environment, so all wait while one of them sets it.
+ */
+static void force(test_rank_t *t, char *forced)
 {
-    char *slash = strchr(what, '/');
+    char *slash = strchr(forced, '/');
 
-    if (!slash)
-        return -1;
-    *slash = '\0';
-    return setenv("RONDO_ALGO", what, 1) || setenv("RONDO_PROTO", slash + 1, 1);
+    test_barrier(t);
+    if (t->rank == 0 || t->kind == TEST_PROCESSES) {
+        *slash = '\0';
+        if (setenv("RONDO_ALGO", forced, 1) != 0 || setenv("RONDO_PROTO", slash + 1, 1) != 0)
+            test_stop(t, "setenv failed");
+        *slash = '/';
+    }
+    test_barrier(t);
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    const options_t *o = arg;
+    char list[1000], *rest = list, *forced;
+
+    if (!o->forced) {
+        walk(t, o, "");
+        return;
+    }
+    snprintf(list, sizeof list, "%s", o->forced);
+    while ((forced = strsep(&rest, ",")) && test_failures(t) == 0) {
+        force(t, forced);
+        walk(t, o, forced);
+    }
+}
+
+/* Is that "ALGO/PROTO,...", and does body() have room for it? */
+static bool forced_valid(const char *list)
+{
+    char copy[1000], *rest = copy, *one;
+
+    if (snprintf(copy, sizeof copy, "%s", list) >= (int)sizeof copy)
+        return false;
+    while ((one = strsep(&rest, ",")))
+        if (!strchr(one, '/'))
+            return false;
+    return true;
 }
 
 static int read_options(options_t *o, int argc, char **argv)
 {
-    static const struct option table[] = {{"seed", 1, NULL, 's'},      {"ranks", 1, NULL, 'n'},
-                                          {"kind", 1, NULL, 'k'},      {"operation", 1, NULL, 'o'},
-                                          {"share", 1, NULL, 'p'},     {"verbose", 0, NULL, 'v'},
-                                          {"forced", 1, NULL, 'f'},    {"nodes", 1, NULL, 'd'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option table[] = {
+        {"seed", 1, NULL, 's'},      {"ranks", 1, NULL, 'n'}, {"kind", 1, NULL, 'k'},
+        {"operation", 1, NULL, 'o'}, {"share", 1, NULL, 'p'}, {"verbose", 0, NULL, 'v'},
+        {"forced", 1, NULL, 'f'},    {"nodes", 1, NULL, 'd'}, {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
@@ -183,11 +221,10 @@ static int read_options(options_t *o, int argc, char **argv)
             o->kinds = 1 << TEST_PROCESSES;
             if (o->ranks == 0)
                 return -1;
-        }
-        else if (option == 'f') {
-            if (force(optarg) != 0)
+        } else if (option == 'f') {
+            if (!forced_valid(optarg))
                 return -1;
-            o->forced = 1;
+            o->forced = optarg;
         } else if (option == 'p') {
             if (sscanf(optarg, "%u/%u", &o->share, &o->of) != 2 || o->of == 0 || o->share >= o->of)
                 return -1;

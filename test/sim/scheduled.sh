@@ -10,9 +10,7 @@ test -x test/sim/matrix || {
 # Plans of one machine, whatever this one has.
 planned=$(cd "$(dirname "$0")/../topo" && pwd)/h200-8.gpus
 for ranks in 2 3 4 5 8; do
-    for forced in tree pat rd binomial; do
-        test/sim/matrix --ranks $ranks --share $ranks/80 --forced $forced/ll128
-    done
+    test/sim/matrix --ranks $ranks --share $ranks/80 --forced tree/ll128,pat/ll128,rd/ll128,binomial/ll128
 done
 moves=allgather=pat,gather=binomial,scatter=binomial
 trees=allreduce=tree,reduce=tree,broadcast=tree,reduce_scatter=pat,$moves
