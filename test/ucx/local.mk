@@ -5,6 +5,7 @@ if HAVE_UCX
 network_tests += \
 	test/ucx/net \
 	test/ucx/missing \
+	test/ucx/quiet \
 	test/ucx/rkey \
 	test/ucx/refuse \
 	test/ucx/wireup_late \
@@ -38,6 +39,8 @@ test_ucx_refuse_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_missing_SOURCES = test/ucx/missing.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ucx_missing_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ucx_missing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen
+test_ucx_quiet_SOURCES = test/ucx/quiet.c test/util/enter.h test/util/harness.c test/util/harness.h
+test_ucx_quiet_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ucx_start_SOURCES = test/ucx/start.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ucx_start_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ucx_versions_SOURCES = test/ucx/versions.c test/util/enter.h test/util/harness.c test/util/harness.h
