@@ -342,10 +342,13 @@ static rondo_result_t make_all(rondo_comm_t *comm, int nranks, const rondo_uniqu
         (result = make_rooms(made))) {
         if (result == rd_health_check(&made->health)) /* another thread found the failure */
             rd_error_again(&made->ctx, made->health.stop.text);
+        char why[RD_ERROR_BYTES]; /* what the others say of this rank meanwhile comes after */
+        snprintf(why, sizeof why, "%s", rd_thread_error());
         if (made->boot)
             rd_boot_farewell(made->boot, result, rank);
         rd_comm_take_down(made);
         rd_comm_release(made);
+        rd_thread_error_set(why);
         return result;
     }
     atomic_store(&made->alive, rd_comm_mark);

@@ -116,6 +116,10 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
     const char *why = rd_ucx_unusable();
     if (why)
         return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED, "%s", why);
+    int error = rd_thread_try(); /* UCX ends the process by an assertion where it cannot start its own */
+    if (error != 0)
+        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX needs a thread, and none can be started: %s (%s)",
+                        strerror(error), rd_thread_advice(error));
     sigset_t before; /* the program's handlers do not run in UCX's thread */
     rd_signals_block(&before);
     rondo_result_t result = context_make(net, env, address, place);

@@ -8,6 +8,7 @@ network_tests += \
 	test/ucx/quiet \
 	test/ucx/rkey \
 	test/ucx/refuse \
+	test/ucx/thread_limit \
 	test/ucx/wireup_late \
 	test/ucx/start \
 	test/ucx/versions
@@ -43,6 +44,8 @@ test_ucx_quiet_SOURCES = test/ucx/quiet.c test/util/enter.h test/util/harness.c 
 test_ucx_quiet_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ucx_start_SOURCES = test/ucx/start.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ucx_start_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
+test_ucx_thread_limit_SOURCES = test/ucx/thread_limit.c test/util/enter.h test/util/harness.c test/util/harness.h
+test_ucx_thread_limit_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ucx_versions_SOURCES = test/ucx/versions.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ucx_versions_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 
