@@ -16,3 +16,17 @@ AC_DEFUN([RONDO_VERSION_SCRIPT], [
   ])
   AM_CONDITIONAL([HAVE_VERSION_SCRIPT], [test $rondo_cv_version_script = yes])
 ])
+
+dnl RONDO_LINK_DEFS: a symbol that no library has fails the build and not the program. A library of a sanitizer's build
+dnl is an exception: the program brings the sanitizer.
+AC_DEFUN([RONDO_LINK_DEFS], [
+  AC_CACHE_CHECK([whether the linker refuses undefined symbols], [rondo_cv_link_defs], [
+    rondo_save_LDFLAGS=$LDFLAGS
+    LDFLAGS="$LDFLAGS -Wl,-z,defs"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [rondo_cv_link_defs=yes], [rondo_cv_link_defs=no])
+    LDFLAGS=$rondo_save_LDFLAGS
+  ])
+  LINK_DEFS=
+  AS_IF([test $rondo_cv_link_defs = yes && test "$enable_sanitizer" = no], [LINK_DEFS=-Wl,-z,defs])
+  AC_SUBST([LINK_DEFS])
+])

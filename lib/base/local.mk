@@ -12,6 +12,7 @@ librondo_core_la_SOURCES += \
 	lib/base/fd_guard.c \
 	lib/base/fork.c \
 	lib/base/fork.h \
+	lib/base/fpenv.h \
 	lib/base/health.c \
 	lib/base/health.h \
 	lib/base/kernel.h \

@@ -8,6 +8,12 @@
 /* Starts a thread that no signal reaches: the user's signals go to the user's threads. Returns 0, or an errno. */
 int rd_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
+/* Returns 0 if a thread can be started, or an errno: for libraries that do not bear it when theirs cannot. */
+int rd_thread_try(void);
+
+/* Says what to do where a thread or a descriptor could not be had, for this errno. */
+const char *rd_thread_advice(int error);
+
 /* Blocks every signal in the calling thread, for the threads that a library starts in the meantime. The caller sets the
  * mask to `before` again. */
 void rd_signals_block(sigset_t *before);

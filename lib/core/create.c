@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "base/fork.h"
+#include "base/fpenv.h"
 #include "node/agree.h"
 #include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
@@ -98,7 +99,9 @@ static void poll_device(void *arg)
 void rd_comm_take_down(rondo_comm_t comm)
 {
     rondo_result_t code = rd_health_check(&comm->health);
+    fenv_t program; /* UCX computes, too */
 
+    rd_fpenv_begin(&program);
     rd_queue_flush(&comm->queue, code != RONDO_SUCCESS ? code : RONDO_ERR_ABORTED);
     rd_liveness_remove(comm->liveness);
     rd_queue_free(&comm->queue);
@@ -111,6 +114,7 @@ void rd_comm_take_down(rondo_comm_t comm)
     rd_conns_free(&comm->conns);
     rd_node_free(&comm->node);
     rd_boot_destroy(comm->boot);
+    rd_fpenv_end(&program);
 }
 /* Checks a config and completes it. An older caller's is shorter: the fields that it lacks have their defaults. */
 static rondo_result_t complete_config(rondo_config_t *full, const rondo_config_t *given)
@@ -338,10 +342,13 @@ static rondo_result_t make_all(rondo_comm_t *comm, int nranks, const rondo_uniqu
         (result = make_rooms(made))) {
         if (result == rd_health_check(&made->health)) /* another thread found the failure */
             rd_error_again(&made->ctx, made->health.stop.text);
+        char why[RD_ERROR_BYTES]; /* what the others say of this rank meanwhile comes after */
+        snprintf(why, sizeof why, "%s", rd_thread_error());
         if (made->boot)
             rd_boot_farewell(made->boot, result, rank);
         rd_comm_take_down(made);
         rd_comm_release(made);
+        rd_thread_error_set(why);
         return result;
     }
     atomic_store(&made->alive, rd_comm_mark);
@@ -354,9 +361,12 @@ static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id
                            const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting,
                            rondo_comm_t parent)
 {
+    fenv_t program;
+    rd_fpenv_begin(&program);
     rd_fd_guard_begin();
     rondo_result_t result = make_all(comm, nranks, id, rank, config, env, meeting, parent);
     rd_fd_guard_end();
+    rd_fpenv_end(&program);
     return result;
 }
 

@@ -23,4 +23,4 @@ libnccl_parts_la_SOURCES = \
 libnccl_la_SOURCES = \
 	lib/base/fd.c
 libnccl_la_LIBADD = libnccl_parts.la librondo.la
-libnccl_la_LDFLAGS = -shared -Wl,-Bsymbolic-functions -version-info 2:0:0 -no-undefined -pthread -Wl,-rpath,'$$ORIGIN/..'
+libnccl_la_LDFLAGS = -shared -Wl,-Bsymbolic-functions -version-info 2:0:0 -no-undefined $(LINK_DEFS) -pthread -Wl,-rpath,'$$ORIGIN/..'

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fpenv.h"
 #include "plan/choose.h"
 #include "plan/chunk_map.h"
 #include "transport/shm/ll.h"
@@ -443,6 +444,7 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_coll_desc_t *desc, const rd
     uint64_t key = key_of(desc);
     rd_plan_t *known = NULL;
     rondo_result_t result;
+    fenv_t program;
 
     if (tables && !custom)
         known = known_v(p, key, desc, tables);
@@ -453,7 +455,9 @@ rondo_result_t rd_plan_get(rd_planner_t *p, const rd_coll_desc_t *desc, const rd
         *plan = known;
         return RONDO_SUCCESS;
     }
+    rd_fpenv_begin(&program);
     result = plan_make(p, desc, tables, custom, plan);
+    rd_fpenv_end(&program);
     if (result != RONDO_SUCCESS)
         return result;
     if (tables && !custom)

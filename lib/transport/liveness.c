@@ -346,7 +346,8 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
     if (--users == 0)
         end();
 unlock:
-    code = rd_error(ctx, code, "liveness cannot observe the other ranks: %s (raise `ulimit -n`)", strerror(errno));
+    code = rd_error(ctx, code, "liveness cannot observe the other ranks: %s (%s)", strerror(errno),
+                    rd_thread_advice(errno));
     pthread_mutex_unlock(&life);
     free(w);
     return code;

@@ -23,6 +23,9 @@ static const rd_fork_handlers_t at_fork = {.child = fork_child};
 const char *rd_ucx_unusable(void)
 {
     rd_fork_register(RD_FORK_UCX, &at_fork);
+    const char *missing = rd_ucx_load();
+    if (missing)
+        return missing;
     return orphaned ? "this process was forked while its parent had a communicator between nodes, and UCX does not "
                       "work in such a child: fork before that is made, or when it is destroyed; or let the child call "
                       "exec"
@@ -40,10 +43,10 @@ __attribute__((weak)) bool rd_ucx_fetches_host(void)
 static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place)
 {
     ucp_config_t *config;
-    ucs_status_t status = ucp_config_read("RONDO", NULL, &config);
+    ucs_status_t status = rd_ucp.config_read("RONDO", NULL, &config);
     if (status != UCS_OK) {
         return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX cannot read its settings: %s (look at the UCX_* variables)",
-                        ucs_status_string(status));
+                        rd_ucp.status_string(status));
     }
     rondo_result_t result = rd_ucx_settings_put(net, config, env, address, place);
     if (result == RONDO_SUCCESS) {
@@ -54,7 +57,7 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
                                .mt_workers_shared = 0,
                                .estimated_num_eps = (size_t)net->nranks};
         atomic_fetch_add(&contexts, 1);
-        status = ucp_init(&params, config, &net->context);
+        status = rd_ucp.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &net->context);
         if (status != UCS_OK) {
             atomic_fetch_sub(&contexts, 1);
             net->context = NULL;
@@ -62,12 +65,12 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
                 net->ctx, RONDO_ERR_SYSTEM,
                 "UCX cannot start: %s (RONDO_UCX_TLS is \"%s\"; RONDO_NET, RONDO_UCX_NET_DEVICES or UCX_NET_DEVICES "
                 "may name a device that it has not)",
-                ucs_status_string(status), env->ucx_tls);
+                rd_ucp.status_string(status), env->ucx_tls);
         }
     }
-    ucp_config_release(config);
+    rd_ucp.config_release(config);
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
-    if (result == RONDO_SUCCESS && ucp_context_query(net->context, &attr) == UCS_OK)
+    if (result == RONDO_SUCCESS && rd_ucp.context_query(net->context, &attr) == UCS_OK)
         net->base.cuda = (attr.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
     net->base.fetches = rd_ucx_may_fetch(env) || rd_ucx_fetches_host();
     return result;
@@ -80,13 +83,13 @@ static rondo_result_t worker_make(rd_ucx_net_t *net)
     ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS,
                                   .thread_mode = UCS_THREAD_MODE_SERIALIZED,
                                   .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK};
-    ucs_status_t status = ucp_worker_create(net->context, &params, &net->worker);
+    ucs_status_t status = rd_ucp.worker_create(net->context, &params, &net->worker);
     if (status != UCS_OK) {
         net->worker = NULL;
-        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX cannot make a worker: %s", ucs_status_string(status));
+        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX cannot make a worker: %s", rd_ucp.status_string(status));
     }
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
-    status = ucp_worker_query(net->worker, &attr);
+    status = rd_ucp.worker_query(net->worker, &attr);
     if (status != UCS_OK || attr.max_am_header < sizeof(rd_ucx_header_t)) {
         return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED,
                         "the transports that UCX found carry no active message header of %zu bytes: choose others by "
@@ -98,10 +101,10 @@ static rondo_result_t worker_make(rd_ucx_net_t *net)
                                       .id = RD_UCX_AM,
                                       .cb = rd_ucx_arrive,
                                       .arg = net};
-    status = ucp_worker_set_am_recv_handler(net->worker, &handler);
+    status = rd_ucp.worker_set_am_recv_handler(net->worker, &handler);
     if (status != UCS_OK) {
         return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX takes no active message handler: %s",
-                        ucs_status_string(status));
+                        rd_ucp.status_string(status));
     }
     return RONDO_SUCCESS;
 }
@@ -113,6 +116,10 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
     const char *why = rd_ucx_unusable();
     if (why)
         return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED, "%s", why);
+    int error = rd_thread_try(); /* UCX ends the process by an assertion where it cannot start its own */
+    if (error != 0)
+        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX needs a thread, and none can be started: %s (%s)",
+                        strerror(error), rd_thread_advice(error));
     sigset_t before; /* the program's handlers do not run in UCX's thread */
     rd_signals_block(&before);
     rondo_result_t result = context_make(net, env, address, place);
@@ -126,10 +133,10 @@ void rd_ucx_close(rd_ucx_net_t *net)
 {
     if (net->worker) {
         rd_ucx_gdr_free(net);
-        ucp_worker_destroy(net->worker);
+        rd_ucp.worker_destroy(net->worker);
     }
     if (net->context) {
-        ucp_cleanup(net->context);
+        rd_ucp.cleanup(net->context);
         atomic_fetch_sub(&contexts, 1);
     }
 }
@@ -144,7 +151,7 @@ static void devices_list(ucp_context_h context, char *text, size_t size)
     text[0] = 0;
     if (!f)
         return;
-    ucp_context_print_info(context, f);
+    rd_ucp.context_print_info(context, f);
     fclose(f);
     for (line = strtok_r(printed, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
         const char *device = strstr(line, "resource") ? strstr(line, "-- ") : NULL;

@@ -20,7 +20,7 @@ static void zcopies_wait(rd_ucx_net_t *net, int64_t limit_ms)
 {
     int64_t until = rd_clock_ms() + limit_ms;
     while (net->base.zcopy_pending + net->straight != 0 && rd_clock_ms() < until) {
-        ucp_worker_progress(net->worker);
+        rd_ucp.worker_progress(net->worker);
         rd_ucx_gdr_say(net);
     }
 }
@@ -76,7 +76,7 @@ static void flush_begin(rd_ucx_net_t *net)
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb = {.send = flushed},
                                      .user_data = p};
-        p->flushing = p->ep && p->lost_ms == 0 && UCS_PTR_IS_PTR(ucp_ep_flush_nbx(p->ep, &param));
+        p->flushing = p->ep && p->lost_ms == 0 && UCS_PTR_IS_PTR(rd_ucp.ep_flush_nbx(p->ep, &param));
         net->outstanding += (uint64_t)p->flushing;
         net->flushes += (uint64_t)p->flushing;
     }
@@ -228,7 +228,7 @@ static void failed_wait(rd_ucx_net_t *net, int64_t limit_ms)
 {
     int64_t began = rd_clock_ms(), passed = 0;
     while ((net->outstanding != 0 && passed < limit_ms) || (half_made(net) && passed < HALF_MADE_MS)) {
-        ucp_worker_progress(net->worker);
+        rd_ucp.worker_progress(net->worker);
         passed = rd_clock_ms() - began;
     }
 }

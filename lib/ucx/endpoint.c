@@ -56,7 +56,7 @@ void rd_ucx_judge_lost(rd_ucx_net_t *net)
 static void endpoint_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     (void)ep;
-    rd_ucx_peer_lost(arg, ucs_status_string(status));
+    rd_ucx_peer_lost(arg, rd_ucp.status_string(status));
 }
 
 rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
@@ -69,17 +69,17 @@ rondo_result_t rd_ucx_peer_connect(rd_ucx_peer_t *peer)
                               .address = peer->address,
                               .err_mode = UCP_ERR_HANDLING_MODE_PEER,
                               .err_handler = {.cb = endpoint_failed, .arg = peer}};
-    ucs_status_t status = ucp_ep_create(net->worker, &params, &peer->ep);
+    ucs_status_t status = rd_ucp.ep_create(net->worker, &params, &peer->ep);
     if (status != UCS_OK)
         peer->ep = NULL;
     if (status != UCS_OK && net->alone) {
-        rd_ucx_peer_lost(peer, ucs_status_string(status));
+        rd_ucx_peer_lost(peer, rd_ucp.status_string(status));
         return RONDO_ERR_REMOTE;
     }
     if (status != UCS_OK) {
         return rd_stop_set(net->stop, net->ctx, RONDO_ERR_REMOTE, peer->rank,
                            "UCX cannot reach rank %d (%s): %s (RONDO_IFACE and RONDO_UCX_TLS choose the way)",
-                           peer->rank, rd_boot_whois(net->boot, peer->rank), ucs_status_string(status));
+                           peer->rank, rd_boot_whois(net->boot, peer->rank), rd_ucp.status_string(status));
     }
     rd_ucx_peer_used(peer);
     return RONDO_SUCCESS;
@@ -103,7 +103,7 @@ void rd_ucx_sent(void *request, ucs_status_t status, void *arg)
     rd_ucx_peer_t *peer = arg;
     peer->settled |= status == UCS_OK; /* a failed endpoint has its own call */
     peer->net->outstanding--;
-    ucp_request_free(request);
+    rd_ucp.request_free(request);
 }
 
 /* `param` has the rest. `header` is NULL if the data end with it. */
@@ -126,10 +126,10 @@ static rondo_result_t give(rd_ucx_peer_t *peer, const rd_ucx_header_t *header, c
         param->flags = UCP_AM_SEND_FLAG_EAGER;
     }
     ucs_status_ptr_t request =
-        ucp_am_send_nbx(peer->ep, RD_UCX_AM, header, header ? sizeof *header : 0, data, count, param);
+        rd_ucp.am_send_nbx(peer->ep, RD_UCX_AM, header, header ? sizeof *header : 0, data, count, param);
     peer->net->kept = peer->net->keeps;
     if (UCS_PTR_IS_ERR(request)) {
-        rd_ucx_peer_lost(peer, ucs_status_string(UCS_PTR_STATUS(request)));
+        rd_ucx_peer_lost(peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
     } else if (request) {
         peer->net->outstanding++;
         *pending = 1;
@@ -203,10 +203,10 @@ void rd_ucx_forsake(rd_ucx_peer_t *peer)
         peer->judged = 1;
         rd_ucx_offers_back(peer, 1);
     }
-    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->ep, &param);
+    ucs_status_ptr_t request = rd_ucp.ep_close_nbx(peer->ep, &param);
     peer->ep = NULL;
     if (UCS_PTR_IS_PTR(request))
-        ucp_request_free(request);
+        rd_ucp.request_free(request);
 }
 
 /* UCX ends the process by an assertion when a worker is destroyed while a peer owes it an answer, such as the bytes of
@@ -219,6 +219,6 @@ bool rd_ucx_disconnect(rd_ucx_net_t *net)
         rd_ucx_forsake(p);
     int64_t until = rd_clock_ms() + LET_GO_MS;
     while (net->outstanding != 0 && rd_clock_ms() < until)
-        ucp_worker_progress(net->worker);
+        rd_ucp.worker_progress(net->worker);
     return net->outstanding == 0;
 }

@@ -20,17 +20,17 @@ static rondo_result_t address_own(rd_ucx_net_t *net, char **address, uint32_t *b
      * memory. */
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
                               .address_flags = net->base.cuda ? 0 : UCP_WORKER_ADDRESS_FLAG_NET_ONLY};
-    ucs_status_t status = ucp_worker_query(net->worker, &attr);
+    ucs_status_t status = rd_ucp.worker_query(net->worker, &attr);
     if (status != UCS_OK || attr.address_length > ADDRESS_MAX) {
         return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX gives no usable worker address: %s",
-                        ucs_status_string(status));
+                        rd_ucp.status_string(status));
     }
     *address = malloc(attr.address_length);
     if (*address) {
         memcpy(*address, attr.address, attr.address_length);
         *bytes = (uint32_t)attr.address_length;
     }
-    ucp_worker_release_address(net->worker, attr.address);
+    rd_ucp.worker_release_address(net->worker, attr.address);
     return *address ? RONDO_SUCCESS : rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for a worker address");
 }
 
@@ -60,7 +60,7 @@ typedef struct part {
 static part_t part_own(const rd_ucx_net_t *net, uint32_t bytes, const rd_env_t *env)
 {
     unsigned major, minor, patch;
-    ucp_get_version(&major, &minor, &patch);
+    rd_ucp.get_version(&major, &minor, &patch);
     return (part_t){bytes, 10000 * major + 100 * minor + patch, strcmp(env->ucx_tls, "tcp") == 0, net->sends,
                     net->takes};
 }

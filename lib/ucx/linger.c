@@ -40,7 +40,7 @@ static void nap(int64_t ms)
 /* A peer that greets the network meanwhile gets its farewell. */
 static void look(rd_ucx_net_t *net)
 {
-    for (int i = 0; i < LOOKS && ucp_worker_progress(net->worker) != 0; i++)
+    for (int i = 0; i < LOOKS && rd_ucp.worker_progress(net->worker) != 0; i++)
         continue;
     rd_ucx_gdr_say(net);
     rd_ucx_say_bye(net, 0);

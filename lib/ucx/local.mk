@@ -1,4 +1,4 @@
-# Layer 4: messages between nodes, over UCX.
+# Layer 4: messages between nodes, over UCX, which is loaded when it is needed (ucx_load.c).
 if HAVE_UCX
 librondo_core_la_SOURCES += \
 	lib/ucx/context.c \
@@ -15,7 +15,8 @@ librondo_core_la_SOURCES += \
 	lib/ucx/ucx_config.c \
 	lib/ucx/ucx_gdr.c \
 	lib/ucx/ucx_gdr.h \
+	lib/ucx/ucx_load.c \
+	lib/ucx/ucx_load.h \
 	lib/ucx/wireup.c
 librondo_core_la_CPPFLAGS += -DRD_HAVE_UCX $(UCX_CFLAGS)
-librondo_core_la_LIBADD += $(UCX_LIBS)
 endif

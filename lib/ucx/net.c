@@ -19,7 +19,7 @@
 const char *rd_ucx_version(void)
 {
     static char text[64];
-    snprintf(text, sizeof text, "ucx %.58s", ucp_get_version_string());
+    snprintf(text, sizeof text, "ucx %.58s", rd_ucx_load() ? "that is not installed" : rd_ucp.get_version_string());
     return text;
 }
 
@@ -325,7 +325,7 @@ bool rd_ucx_progress(rd_transport_t *transport)
     net->progressed = 0;
     rd_ucx_send_held(net);
     rd_ucx_gdr_say(net);
-    unsigned events = ucp_worker_progress(net->worker);
+    unsigned events = rd_ucp.worker_progress(net->worker);
     rd_ucx_gdr_say(net);
     if (net->nlost != 0)
         rd_ucx_judge_lost(net);
@@ -341,7 +341,7 @@ static void flushed(void *request, ucs_status_t status, void *arg)
     rd_ucx_net_t *net = arg;
     (void)status; /* a failed endpoint has its own call */
     net->outstanding--;
-    ucp_request_free(request);
+    rd_ucp.request_free(request);
 }
 
 /* Over tcp a message is complete for UCX when it has copied it, even if the socket is full. The rest goes out when a
@@ -356,7 +356,7 @@ static bool idle(rd_transport_t *transport)
         ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb = {.send = flushed},
                                      .user_data = net};
-        ucs_status_ptr_t request = ucp_worker_flush_nbx(net->worker, &param);
+        ucs_status_ptr_t request = rd_ucp.worker_flush_nbx(net->worker, &param);
         net->kept = 0;
         net->outstanding += UCS_PTR_IS_PTR(request);
     }

@@ -81,12 +81,12 @@ static void fetched(void *request, ucs_status_t status, size_t bytes, void *arg)
     (void)bytes; /* compared before the fetch */
     conn->peer->net->outstanding--;
     conn->peer->net->fetching--;
-    ucp_request_free(request);
+    rd_ucp.request_free(request);
     if (status == UCS_OK) {
         conn->peer->net->kept = conn->peer->net->keeps; /* UCX's answer to the peer */
         land(conn, (uint64_t)(landing - conn->landings));
     } else {
-        rd_ucx_peer_lost(conn->peer, ucs_status_string(status));
+        rd_ucx_peer_lost(conn->peer, rd_ucp.status_string(status));
     }
 }
 
@@ -112,12 +112,12 @@ static ucs_status_t fetch(rd_ucx_conn_t *conn, uint64_t at, void *descriptor, ch
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb = {.recv_am = fetched},
                                  .user_data = &conn->landings[at]};
-    ucs_status_ptr_t request = ucp_am_recv_data_nbx(net->worker, descriptor, to, bytes, &param);
+    ucs_status_ptr_t request = rd_ucp.am_recv_data_nbx(net->worker, descriptor, to, bytes, &param);
     if (!request) {
         net->kept = net->keeps;
         land(conn, at);
     } else if (UCS_PTR_IS_ERR(request)) {
-        rd_ucx_peer_lost(conn->peer, ucs_status_string(UCS_PTR_STATUS(request)));
+        rd_ucx_peer_lost(conn->peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
     } else {
         net->outstanding++;
         net->fetching++;

@@ -17,18 +17,18 @@ _Static_assert(ROOM > RD_UCX_KEY_MOST, "room for a key");
 
 static void unmap(rd_ucx_net_t *net, rd_ucx_rkey_t *key)
 {
-    (void)ucp_mem_unmap(net->context, key->memh);
+    (void)rd_ucp.mem_unmap(net->context, key->memh);
     key->memh = NULL;
 }
 
 static void key_free(rd_ucx_net_t *net, rd_ucx_rkey_t *key)
 {
     if (key->memh) {
-        ucp_rkey_buffer_release(key->packed);
+        rd_ucp.rkey_buffer_release(key->packed);
         unmap(net, key);
     }
     if (key->rkey)
-        ucp_rkey_destroy(key->rkey);
+        rd_ucp.rkey_destroy(key->rkey);
     free(key);
 }
 
@@ -105,12 +105,12 @@ static rd_ucx_rkey_t *map(rd_ucx_net_t *net, const rd_net_memory_t *whole, int d
     if (!key)
         return NULL;
     key->whole = *whole;
-    if (ucp_mem_map(net->context, &params, &key->memh) != UCS_OK) {
+    if (rd_ucp.mem_map(net->context, &params, &key->memh) != UCS_OK) {
         key->memh = NULL;
-    } else if (ucp_rkey_pack(net->context, key->memh, &key->packed, &key->bytes) != UCS_OK) {
+    } else if (rd_ucp.rkey_pack(net->context, key->memh, &key->packed, &key->bytes) != UCS_OK) {
         unmap(net, key);
     } else if (key->bytes > RD_UCX_KEY_MOST) {
-        ucp_rkey_buffer_release(key->packed);
+        rd_ucp.rkey_buffer_release(key->packed);
         unmap(net, key);
     }
     return key;
@@ -151,5 +151,5 @@ ucs_status_t rd_ucx_rkey_unpack(rd_ucx_peer_t *peer, rd_ucx_rkey_t *key)
     memset(room, 0xff, sizeof room);
     room[sizeof room - 1] = 0; /* a part may be a name */
     memcpy(room, key->packed, key->bytes);
-    return ucp_ep_rkey_unpack(peer->ep, room, &key->rkey);
+    return rd_ucp.ep_rkey_unpack(peer->ep, room, &key->rkey);
 }

@@ -233,13 +233,13 @@ static void got(void *request, ucs_status_t status, void *arg)
     rd_ucx_net_t *net = m->peer->net;
     net->outstanding--;
     m->peer->direct->fetching--;
-    ucp_request_free(request);
+    rd_ucp.request_free(request);
     rd_ucx_flies(m, 0);
     if (status == UCS_OK) {
         there(m);
     } else {
         rd_ucx_rkey_release(net, &m->key);
-        rd_ucx_peer_lost(m->peer, ucs_status_string(status));
+        rd_ucx_peer_lost(m->peer, rd_ucp.status_string(status));
     }
 }
 
@@ -251,7 +251,7 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
         return result;
     ucs_status_t status = rd_ucx_rkey_unpack(peer, m->key);
     if (status != UCS_OK) {
-        rd_ucx_peer_lost(peer, ucs_status_string(status));
+        rd_ucx_peer_lost(peer, rd_ucp.status_string(status));
         return RONDO_SUCCESS;
     }
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
@@ -259,9 +259,9 @@ rondo_result_t rd_ucx_get(rd_ucx_message_t *m)
                                  .memory_type = m->ask.device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST,
                                  .cb = {.send = got},
                                  .user_data = m};
-    ucs_status_ptr_t request = ucp_get_nbx(peer->ep, m->ask.data, m->ask.bytes, m->address, m->key->rkey, &param);
+    ucs_status_ptr_t request = rd_ucp.get_nbx(peer->ep, m->ask.data, m->ask.bytes, m->address, m->key->rkey, &param);
     if (UCS_PTR_IS_ERR(request)) {
-        rd_ucx_peer_lost(peer, ucs_status_string(UCS_PTR_STATUS(request)));
+        rd_ucx_peer_lost(peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
     } else if (request) {
         peer->net->outstanding++;
         peer->direct->fetching++;

@@ -4,20 +4,18 @@
  *     peers[rank]     a remote rank: its worker address, its endpoint if there is one, whether it has left or is lost
  *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
  *
- * context.c makes and ends context and worker, with the settings of ucx_config.c; exchange.c exchanges the addresses;
- * wireup.c makes the connections; endpoint.c connects, sends, and learns of peers that are gone; receive.c checks and
- * delivers what arrives; ucx_gdr.c, rndv.c and rkey.c carry direct messages; net.c and disconnect.c implement the
- * operations of transport/transport.h with these; linger.c holds networks that outlive their communicators. */
+ * ucx_load.c opens UCX; context.c makes and ends context and worker, with the settings of ucx_config.c; exchange.c
+ * exchanges the addresses; wireup.c makes the connections; endpoint.c connects, sends, and learns of peers that are
+ * gone; receive.c checks and delivers what arrives; ucx_gdr.c, rndv.c and rkey.c carry direct messages; net.c and
+ * disconnect.c implement the operations of transport/transport.h with these; linger.c holds networks that outlive their
+ * communicators. */
 #ifndef RD_UCX_UCX_H
 #define RD_UCX_UCX_H
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-compare" /* UCX 1.22's own headers */
 #include <stdbool.h>
-#include <ucp/api/ucp.h>
-#pragma GCC diagnostic pop
 
 #include "ucx/transport_ucx.h"
+#include "ucx/ucx_load.h"
 
 #define RD_UCX_TOKEN 16          /* the bytes of the communicator's key that every message carries */
 #define RD_UCX_AM 7              /* the active message number of all of rondo's traffic */

@@ -39,11 +39,11 @@ static bool iface_of(const char *address, char name[IF_NAMESIZE])
 
 static rondo_result_t setting_put(rd_ucx_net_t *net, ucp_config_t *config, const char *name, const char *value)
 {
-    ucs_status_t status = ucp_config_modify(config, name, value);
+    ucs_status_t status = rd_ucp.config_modify(config, name, value);
     if (status == UCS_OK)
         return RONDO_SUCCESS;
     return rd_error(net->ctx, RONDO_ERR_INVALID_ARGUMENT, "UCX does not take %s=%s: %s (RONDO_UCX_%s sets it)", name,
-                    value, ucs_status_string(status), name);
+                    value, rd_ucp.status_string(status), name);
 }
 
 /* The ranks of a node take the devices in turn, so that each rail of a hierarchical algorithm has its own. (UCX could
@@ -73,7 +73,9 @@ static const char *said(const char *name)
 static bool ucx_is_of(unsigned first, unsigned last)
 {
     unsigned major = 0, minor = 0;
-    sscanf(ucp_get_version_string(), "%u.%u", &major, &minor);
+    if (rd_ucx_load())
+        return false;
+    sscanf(rd_ucp.get_version_string(), "%u.%u", &major, &minor);
     return major == 1 && minor >= first && minor <= last;
 }
 
@@ -175,7 +177,7 @@ static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone
         rd_log(net->ctx, RD_LOG_WARN,
                "UCX %s may end this process if a rank is lost while a message is announced, which it does only because "
                "RNDV_THRESH is set: unset it",
-               ucp_get_version_string());
+               rd_ucp.get_version_string());
     }
     if (result == RONDO_SUCCESS && !said("ZCOPY_THRESH"))
         result = setting_put(net, config, "ZCOPY_THRESH", "inf");
@@ -204,7 +206,7 @@ static rondo_result_t gets_put(rd_ucx_net_t *net, ucp_config_t *config)
 {
     const char *name = "CUDA_IPC_ENABLE_GET_ZCOPY";
     if (!said(name))
-        (void)ucp_config_modify(config, name_of("CUDA_IPC_", name), "on");
+        (void)rd_ucp.config_modify(config, name_of("CUDA_IPC_", name), "on");
     return !said("RNDV_SCHEME") ? setting_put(net, config, "RNDV_SCHEME", "get_zcopy") : RONDO_SUCCESS;
 }
 

@@ -48,12 +48,12 @@ void rd_ucx_over(rd_ucx_message_t *m)
 static void ended(rd_ucx_message_t *m, void *request, ucs_status_t status)
 {
     m->peer->net->outstanding--;
-    ucp_request_free(request);
+    rd_ucp.request_free(request);
     rd_ucx_flies(m, 0);
     if (status == UCS_OK)
         rd_ucx_over(m);
     else
-        rd_ucx_peer_lost(m->peer, ucs_status_string(status));
+        rd_ucx_peer_lost(m->peer, rd_ucp.status_string(status));
 }
 
 static void sent(void *request, ucs_status_t status, void *m)
@@ -72,7 +72,7 @@ static void begun(rd_ucx_message_t *m, ucs_status_ptr_t request)
     if (!request) {
         rd_ucx_over(m);
     } else if (UCS_PTR_IS_ERR(request)) {
-        rd_ucx_peer_lost(m->peer, ucs_status_string(UCS_PTR_STATUS(request)));
+        rd_ucx_peer_lost(m->peer, rd_ucp.status_string(UCS_PTR_STATUS(request)));
     } else {
         m->peer->net->outstanding++;
         rd_ucx_flies(m, 1);
@@ -99,7 +99,8 @@ static rondo_result_t announce(rd_ucx_message_t *m)
     ucp_request_param_t param = params_of(m);
     param.flags = UCP_AM_SEND_FLAG_RNDV;
     param.cb.send = sent;
-    begun(m, ucp_am_send_nbx(m->peer->ep, RD_UCX_AM, &m->header, sizeof m->header, m->ask.data, m->ask.bytes, &param));
+    begun(m,
+          rd_ucp.am_send_nbx(m->peer->ep, RD_UCX_AM, &m->header, sizeof m->header, m->ask.data, m->ask.bytes, &param));
     return RONDO_SUCCESS;
 }
 
@@ -127,7 +128,7 @@ static rondo_result_t fetch(rd_ucx_message_t *m)
     param.op_attr_mask &= ~(uint32_t)UCP_OP_ATTR_FIELD_FLAGS;
     param.cb.recv_am = fetched;
     m->announced = NULL;
-    begun(m, ucp_am_recv_data_nbx(net->worker, announced, m->ask.data, m->ask.bytes, &param));
+    begun(m, rd_ucp.am_recv_data_nbx(net->worker, announced, m->ask.data, m->ask.bytes, &param));
     return RONDO_SUCCESS;
 }
 
@@ -224,7 +225,7 @@ void rd_ucx_gdr_release(rd_ucx_net_t *net)
     for (rd_ucx_peer_t *p = net->used; p; p = p->next_used) {
         for (int i = 0; p->direct && i < RD_UCX_PLACES; i++) {
             if (p->direct->recvs[i].announced) {
-                ucp_am_data_release(net->worker, p->direct->recvs[i].announced);
+                rd_ucp.am_data_release(net->worker, p->direct->recvs[i].announced);
                 p->direct->recvs[i].announced = NULL;
             }
         }

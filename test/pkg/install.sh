@@ -17,6 +17,12 @@ pc=$(find "$dir/root" -name rondo.pc)
 [ -n "$pc" ] || fail "no rondo.pc was installed"
 libdir=$(dirname "$(find "$dir/root" -name librondo.so)")
 [ -d "$libdir" ] || fail "no librondo.so was installed"
+# UCX is loaded where a communicator spans nodes, and nobody links it.
+for library in "$libdir/librondo.so" "$libdir/rondo/libnccl.so.2"; do
+    [ -e "$library" ] || continue
+    LD_LIBRARY_PATH=$libdir ldd "$library" | grep libuc && fail "$library is linked with UCX"
+done
+grep -i 'lucp\|lucs' "$pc" && fail "rondo.pc links UCX"
 
 export PKG_CONFIG_PATH="${pc%/*}" PKG_CONFIG_SYSROOT_DIR="$dir/root"
 pkg-config --exists rondo || fail "pkg-config does not know rondo"

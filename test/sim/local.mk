@@ -209,7 +209,6 @@ nodist_EXTRA_test_sim_devices_SOURCES = dummy.cc
 test_sim_gdr_SOURCES = test/gpu/gdr.c test/gpu/device.c test/gpu/device.h $(played_get)
 test_sim_gdr_CPPFLAGS = $(sim_cppflags) $(UCX_CFLAGS)
 test_sim_gdr_LDADD = $(sim_ldadd)
-test_sim_gdr_LDFLAGS = $(AM_LDFLAGS) $(played_get_ldflags)
 nodist_EXTRA_test_sim_gdr_SOURCES = dummy.cc
 test_sim_doctor_SOURCES = \
 	test/sim/doctor.c \

@@ -4,8 +4,11 @@ network_tests = \
 if HAVE_UCX
 network_tests += \
 	test/ucx/net \
+	test/ucx/missing \
+	test/ucx/quiet \
 	test/ucx/rkey \
 	test/ucx/refuse \
+	test/ucx/thread_limit \
 	test/ucx/wireup_late \
 	test/ucx/start \
 	test/ucx/versions
@@ -19,28 +22,13 @@ played_get = \
 net_rank = \
 	test/util/net_rank.c \
 	test/util/net_rank.h
-played_get_ldflags = \
-	-Wl,--wrap=ucp_ep_close_nbx \
-	-Wl,--wrap=ucp_ep_create \
-	-Wl,--wrap=ucp_ep_rkey_unpack \
-	-Wl,--wrap=ucp_get_nbx \
-	-Wl,--wrap=ucp_mem_map \
-	-Wl,--wrap=ucp_mem_unmap \
-	-Wl,--wrap=ucp_request_free \
-	-Wl,--wrap=ucp_rkey_buffer_release \
-	-Wl,--wrap=ucp_rkey_destroy \
-	-Wl,--wrap=ucp_rkey_pack \
-	-Wl,--wrap=ucp_worker_progress
 endif
 test_ucx_net_SOURCES = test/ucx/net.c $(net_rank) $(played_get)
 test_ucx_net_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-test_ucx_net_LDFLAGS = $(AM_LDFLAGS) $(played_get_ldflags)
 test_ucx_rkey_SOURCES = test/ucx/rkey.c $(played_get)
 test_ucx_rkey_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-test_ucx_rkey_LDFLAGS = $(AM_LDFLAGS) $(played_get_ldflags)
 test_ucx_wireup_late_SOURCES = test/ucx/wireup_late.c $(net_rank) $(played_get)
 test_ucx_wireup_late_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-test_ucx_wireup_late_LDFLAGS = $(AM_LDFLAGS) $(played_get_ldflags)
 # For eyes.
 if HAVE_UCX
 EXTRA_PROGRAMS += test/ucx/gdr_cost
@@ -48,13 +36,18 @@ CLEANFILES += test/ucx/gdr_cost$(EXEEXT)
 endif
 test_ucx_gdr_cost_SOURCES = test/ucx/gdr_cost.c $(net_rank) $(played_get)
 test_ucx_gdr_cost_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-test_ucx_gdr_cost_LDFLAGS = $(AM_LDFLAGS) $(played_get_ldflags)
 test_ucx_refuse_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+test_ucx_missing_SOURCES = test/ucx/missing.c test/util/enter.h test/util/harness.c test/util/harness.h
+test_ucx_missing_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
+test_ucx_missing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen
+test_ucx_quiet_SOURCES = test/ucx/quiet.c test/util/enter.h test/util/harness.c test/util/harness.h
+test_ucx_quiet_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ucx_start_SOURCES = test/ucx/start.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ucx_start_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
+test_ucx_thread_limit_SOURCES = test/ucx/thread_limit.c test/util/enter.h test/util/harness.c test/util/harness.h
+test_ucx_thread_limit_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ucx_versions_SOURCES = test/ucx/versions.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ucx_versions_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-test_ucx_versions_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ucp_get_version
 
 script_tests += \
 	test/ucx/perf.sh

@@ -327,7 +327,7 @@ int main(int argc, char **argv)
     unsigned seed = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : 1;
     alarm(30);
     rd_log_set_level(RD_LOG_NONE);
-    if (set_up()) {
+    if (rd_ucx_load() || set_up()) {
         return 1;
     }
     int good = one_thing_wrong() && wrong_tokens() && behind_wrong() && announced() && offered() && random_bytes(seed);

@@ -42,6 +42,8 @@ static struct {
 static _Atomic int keys, requests, got;
 static _Atomic unsigned turn;
 
+static rd_ucp_t ucx; /* UCX's own functions */
+
 bool rd_ucx_fetches_host(void)
 {
     return true;
@@ -59,7 +61,7 @@ int played_got(void)
 
 /* ---- the memory's side */
 
-ucs_status_t __wrap_ucp_mem_map(ucp_context_h context, const ucp_mem_map_params_t *params, ucp_mem_h *memh)
+static ucs_status_t played_mem_map(ucp_context_h context, const ucp_mem_map_params_t *params, ucp_mem_h *memh)
 {
     played_key_t *key = malloc(sizeof *key);
     (void)context;
@@ -69,7 +71,7 @@ ucs_status_t __wrap_ucp_mem_map(ucp_context_h context, const ucp_mem_map_params_
     return UCS_OK;
 }
 
-ucs_status_t __wrap_ucp_mem_unmap(ucp_context_h context, ucp_mem_h memh)
+static ucs_status_t played_mem_unmap(ucp_context_h context, ucp_mem_h memh)
 {
     (void)context;
     keys--;
@@ -77,7 +79,7 @@ ucs_status_t __wrap_ucp_mem_unmap(ucp_context_h context, ucp_mem_h memh)
     return UCS_OK;
 }
 
-ucs_status_t __wrap_ucp_rkey_pack(ucp_context_h context, ucp_mem_h memh, void **packed, size_t *bytes)
+static ucs_status_t played_rkey_pack(ucp_context_h context, ucp_mem_h memh, void **packed, size_t *bytes)
 {
     (void)context;
     *packed = memcpy(malloc(sizeof(played_key_t)), (void *)memh, sizeof(played_key_t));
@@ -86,7 +88,7 @@ ucs_status_t __wrap_ucp_rkey_pack(ucp_context_h context, ucp_mem_h memh, void **
     return UCS_OK;
 }
 
-void __wrap_ucp_rkey_buffer_release(void *packed)
+static void played_rkey_buffer_release(void *packed)
 {
     keys--;
     free(packed);
@@ -94,7 +96,7 @@ void __wrap_ucp_rkey_buffer_release(void *packed)
 
 /* ---- the side that fetches */
 
-ucs_status_t __wrap_ucp_ep_rkey_unpack(ucp_ep_h ep, const void *packed, ucp_rkey_h *rkey)
+static ucs_status_t played_ep_rkey_unpack(ucp_ep_h ep, const void *packed, ucp_rkey_h *rkey)
 {
     played_key_t key;
     memcpy(&key, packed, sizeof key);
@@ -106,7 +108,7 @@ ucs_status_t __wrap_ucp_ep_rkey_unpack(ucp_ep_h ep, const void *packed, ucp_rkey
     return UCS_OK;
 }
 
-void __wrap_ucp_rkey_destroy(ucp_rkey_h rkey)
+static void played_rkey_destroy(ucp_rkey_h rkey)
 {
     keys--;
     free(rkey);
@@ -135,8 +137,8 @@ static ucp_worker_h worker_of(ucp_ep_h ep)
     return made[i].worker;
 }
 
-ucs_status_ptr_t __wrap_ucp_get_nbx(ucp_ep_h ep, void *data, size_t bytes, uint64_t address, ucp_rkey_h rkey,
-                                    const ucp_request_param_t *param)
+static ucs_status_ptr_t played_get_nbx(ucp_ep_h ep, void *data, size_t bytes, uint64_t address, ucp_rkey_h rkey,
+                                       const ucp_request_param_t *param)
 {
     get_t *g = malloc(sizeof *g);
     *g = (get_t){.ep = ep, .data = data, .bytes = bytes, .address = address, .param = *param};
@@ -177,10 +179,9 @@ static get_t *due(ucp_worker_h worker)
     return g;
 }
 
-unsigned __real_ucp_worker_progress(ucp_worker_h worker);
-unsigned __wrap_ucp_worker_progress(ucp_worker_h worker)
+static unsigned played_worker_progress(ucp_worker_h worker)
 {
-    unsigned events = __real_ucp_worker_progress(worker);
+    unsigned events = ucx.worker_progress(worker);
     get_t *g;
     pthread_mutex_lock(&lock);
     for (g = gets; g != NULL; g = g->next) {
@@ -195,8 +196,7 @@ unsigned __wrap_ucp_worker_progress(ucp_worker_h worker)
     return events;
 }
 
-void __real_ucp_request_free(void *request);
-void __wrap_ucp_request_free(void *request)
+static void played_request_free(void *request)
 {
     int ours = 0;
     pthread_mutex_lock(&lock);
@@ -206,7 +206,7 @@ void __wrap_ucp_request_free(void *request)
     }
     pthread_mutex_unlock(&lock);
     if (!ours) {
-        __real_ucp_request_free(request);
+        ucx.request_free(request);
         return;
     }
     requests--;
@@ -215,10 +215,9 @@ void __wrap_ucp_request_free(void *request)
 
 /* ---- connections */
 
-ucs_status_t __real_ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep);
-ucs_status_t __wrap_ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep)
+static ucs_status_t played_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep)
 {
-    ucs_status_t status = __real_ucp_ep_create(worker, params, ep);
+    ucs_status_t status = ucx.ep_create(worker, params, ep);
     int i = 0;
     pthread_mutex_lock(&lock);
     while (status == UCS_OK && made[i].ep != NULL) {
@@ -232,8 +231,7 @@ ucs_status_t __wrap_ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *pa
     return status;
 }
 
-ucs_status_ptr_t __real_ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param);
-ucs_status_ptr_t __wrap_ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
+static ucs_status_ptr_t played_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
 {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < MOST; i++) {
@@ -243,5 +241,21 @@ ucs_status_ptr_t __wrap_ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t 
         g->ep = g->ep == ep ? NULL : g->ep;
     }
     pthread_mutex_unlock(&lock);
-    return __real_ucp_ep_close_nbx(ep, param);
+    return ucx.ep_close_nbx(ep, param);
+}
+
+void rd_ucx_loaded(rd_ucp_t *ucp)
+{
+    ucx = *ucp;
+    ucp->mem_map = played_mem_map;
+    ucp->mem_unmap = played_mem_unmap;
+    ucp->rkey_pack = played_rkey_pack;
+    ucp->rkey_buffer_release = played_rkey_buffer_release;
+    ucp->ep_rkey_unpack = played_ep_rkey_unpack;
+    ucp->rkey_destroy = played_rkey_destroy;
+    ucp->get_nbx = played_get_nbx;
+    ucp->worker_progress = played_worker_progress;
+    ucp->request_free = played_request_free;
+    ucp->ep_create = played_ep_create;
+    ucp->ep_close_nbx = played_ep_close_nbx;
 }

@@ -1,5 +1,5 @@
 /* UCX that fetches host memory by keys as it does a device's: the one who fetches copies, and nobody else has a hand in
- * it. Linked with --wrap, see Makefile.am's played_get. */
+ * it. It takes the places of UCX's own functions when rondo has loaded UCX (ucx/ucx_load.h). */
 #ifndef PLAYED_GET_H
 #define PLAYED_GET_H
 

@@ -1,6 +1,7 @@
 /* One collective on a stream: the call is bound to the kernel that was chosen for it, and launched. */
 #include <string.h>
 
+#include "base/fpenv.h"
 #include "exec/host/reduce.h"
 #include "exec/cuda/cuda_int.h"
 #include "exec/cuda/proxy/proxy.h"
@@ -76,14 +77,17 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
     uint32_t at = place(wanted);
     rd_log_ctx_t *ctx = cuda->team->ctx;
     const char *why;
+    fenv_t program;
 
     if (env && cuda->cache[at].chosen.launch.algo && memcmp(&cuda->cache[at].wanted, wanted, sizeof *wanted) == 0) {
         *chosen = cuda->cache[at].chosen;
         return RONDO_SUCCESS;
     }
+    rd_fpenv_begin(&program);
     why = rd_kchoose(wanted, &cuda->limits, env, chosen);
     if (why && cuda->parent) /* a part of an operation whose other parts may be served */
         why = rd_kchoose(wanted, &cuda->limits, NULL, chosen);
+    rd_fpenv_end(&program);
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
                         rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),

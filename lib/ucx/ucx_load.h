@@ -1,0 +1,61 @@
+/* The functions of UCX that rondo calls. UCX is no library that librondo is linked with: ucx_load.c opens it when the
+ * first communicator of several nodes is made. */
+#ifndef RD_UCX_UCX_LOAD_H
+#define RD_UCX_UCX_LOAD_H
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-compare" /* UCX 1.22's own headers */
+#include <ucp/api/ucp.h>
+#pragma GCC diagnostic pop
+
+/* Each is a function of UCX's without "ucp_". */
+#define RD_UCP_FUNCTIONS(F)                                                                                            \
+    F(am_data_release)                                                                                                 \
+    F(am_recv_data_nbx)                                                                                                \
+    F(am_send_nbx)                                                                                                     \
+    F(cleanup)                                                                                                         \
+    F(config_modify)                                                                                                   \
+    F(config_read)                                                                                                     \
+    F(config_release)                                                                                                  \
+    F(context_print_info)                                                                                              \
+    F(context_query)                                                                                                   \
+    F(ep_close_nbx)                                                                                                    \
+    F(ep_create)                                                                                                       \
+    F(ep_flush_nbx)                                                                                                    \
+    F(ep_rkey_unpack)                                                                                                  \
+    F(get_nbx)                                                                                                         \
+    F(get_version)                                                                                                     \
+    F(get_version_string)                                                                                              \
+    F(init_version)                                                                                                    \
+    F(mem_map)                                                                                                         \
+    F(mem_unmap)                                                                                                       \
+    F(request_free)                                                                                                    \
+    F(rkey_buffer_release)                                                                                             \
+    F(rkey_destroy)                                                                                                    \
+    F(rkey_pack)                                                                                                       \
+    F(worker_create)                                                                                                   \
+    F(worker_destroy)                                                                                                  \
+    F(worker_flush_nbx)                                                                                                \
+    F(worker_progress)                                                                                                 \
+    F(worker_query)                                                                                                    \
+    F(worker_release_address)                                                                                          \
+    F(worker_set_am_recv_handler)
+
+typedef struct rd_ucp {
+#define RD_UCP_MEMBER(name) __typeof__(ucp_##name) *name;
+    RD_UCP_FUNCTIONS(RD_UCP_MEMBER)
+#undef RD_UCP_MEMBER
+    __typeof__(ucs_status_string) *status_string;
+} rd_ucp_t;
+
+/* To be used after rd_ucx_load has succeeded. */
+extern rd_ucp_t rd_ucp;
+
+/* Opens UCX, once in a process: returns NULL, or a sentence that says why that is not possible and what to install. */
+const char *rd_ucx_load(void);
+
+/* Called once with the functions that were found. It is a weak function that does nothing: tests put others in their
+ * place. */
+void rd_ucx_loaded(rd_ucp_t *ucp);
+
+#endif

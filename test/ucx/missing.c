@@ -1,0 +1,62 @@
+/* UCX is loaded when the first communicator of several nodes is made. A process that does not find it then gets an
+ * error that says what to install, and so do the others; ranks on one node need none. The test stands between rondo and
+ * the loader. */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/harness.h"
+
+#define RANKS 3
+
+static bool missing;
+
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags)
+{
+    return __real_dlopen(missing && name && strstr(name, "libucp") ? "libucp.so.none" : name, flags);
+}
+
+typedef struct trial {
+    int nodes;
+    unsigned without; /* a bit for each rank that has no UCX */
+} trial_t;
+
+static void body(test_rank_t *t, void *arg)
+{
+    const trial_t *trial = arg;
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_comm_t comm = NULL;
+    rondo_unique_id_t id;
+    char host[16];
+    bool own = trial->without >> t->rank & 1;
+    rondo_result_t want = trial->nodes == 1 ? RONDO_SUCCESS : own ? RONDO_ERR_UNSUPPORTED : RONDO_ERR_REMOTE;
+    const char *word = own ? "install it" : "no transport between nodes";
+
+    missing = own;
+    snprintf(host, sizeof host, "host%d", t->rank % trial->nodes);
+    if (trial->nodes > 1)
+        setenv("RONDO_HOSTID", host, 1);
+    config.device = RONDO_DEVICE_HOST;
+    test_id(t, &id);
+    test_result(t, NULL, rondo_comm_create(&comm, t->nranks, &id, t->rank, &config), want, "rondo_comm_create");
+    if (want != RONDO_SUCCESS && !strstr(rondo_last_error(NULL), word))
+        test_fail(t, "the sentence must have \"%s\": %s", word, rondo_last_error(NULL));
+    if (want == RONDO_SUCCESS)
+        TEST_OK(t, NULL, rondo_comm_destroy(comm));
+}
+
+int main(void)
+{
+    static const trial_t trials[] = {{1, 7}, {2, 7}, {2, 1}, {3, 4}};
+    int bad = 0;
+
+    test_begin("ucx_missing", 60);
+    setenv("RONDO_IFACE", "lo", 1);
+    for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++)
+        bad += test_run(TEST_PROCESSES, RANKS, 20, body, (void *)&trials[i]);
+    return bad != 0;
+}
