@@ -50,11 +50,13 @@ rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_
     q->tails = calloc(1 + 2 * (size_t)team->nranks, sizeof(rd_task_t *));
     if (!q->tails)
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for the queue of %d ranks", team->nranks);
+    rd_deadlock_join(q);
     return RONDO_SUCCESS;
 }
 
 void rd_queue_free(rd_queue_t *q)
 {
+    rd_deadlock_leave(q);
     while (q->spent) {
         rd_task_t *t = q->spent;
         q->spent = t->next;
@@ -337,6 +339,8 @@ void rd_queue_moved(rd_queue_t *q)
 {
     rd_wait_progress(&q->wait);
     q->peer_left = 0;
+    if (q->deadlock.said)
+        rd_deadlock_moved(q);
 }
 
 rondo_result_t rd_queue_drained(rd_queue_t *q)

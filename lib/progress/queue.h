@@ -10,6 +10,7 @@
 #include "base/wait.h"
 #include "exec/host/run.h"
 #include "node/team.h"
+#include "progress/deadlock.h"
 
 /* What tasks leave behind for the caller that waits for them. */
 typedef struct rd_completion {
@@ -69,6 +70,7 @@ typedef struct rd_queue {
     size_t spare_bytes;
     rd_wait_t wait;
     rd_outstanding_t outstanding; /* for waits in other communicators, while a submitted request is not over */
+    rd_deadlock_t deadlock;       /* RONDO_CHECK=1 */
     int peer_left;                /* consecutive misses while waiting for a rank that has left */
 } rd_queue_t;
 
