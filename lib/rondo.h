@@ -462,8 +462,8 @@ rondo_result_t rondo_group_estimate(double *microseconds);
 
 /* Ends the outermost group too, but returns at once; the group goes on behind `*request`. Buffers stay rondo's until it
  * is done. Host communicators only make progress inside calls: of rondo_request_test or _wait on any request of the
- * communicator, or of any operation on it. A call on the communicator in between is ordered behind the group. On error
- * there is no request. */
+ * communicator, of any operation on it, or while a call on another communicator of the process waits. A call on the
+ * communicator in between is ordered behind the group. On error there is no request. */
 rondo_result_t rondo_group_submit(rondo_request_t *request);
 
 /* Makes what progress it can and does not wait. *done = 0: not yet. *done = 1: complete, or failed with the result that

@@ -17,6 +17,8 @@ librondo_core_la_SOURCES += \
 	lib/base/health.h \
 	lib/base/kernel.h \
 	lib/base/narrow.h \
+	lib/base/outstanding.c \
+	lib/base/outstanding.h \
 	lib/base/proto.h \
 	lib/base/reducer.h \
 	lib/base/result.c \

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "base/outstanding.h"
+
 #if defined(__x86_64__) || defined(__i386__)
 #define pause_cpu() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -81,7 +83,8 @@ rondo_result_t rd_wait_backoff(rd_wait_t *w)
             w->misses = w->spin; /* the next miss yields */
         return w->misses % CLOCK_PAUSES ? RONDO_SUCCESS : look_at_clock(w);
     }
-    sched_yield(); /* costs far more than reading the clock; and on a busy machine it may be long until the next one */
+    if (w->alone || !rd_outstanding_turn())
+        sched_yield(); /* costs far more than reading the clock; on a busy machine it may be long until the next one */
     w->misses = w->spin; /* stays in the yielding phase; the count never overflows */
     return look_at_clock(w);
 }

@@ -10,6 +10,7 @@ typedef struct rd_wait {
     rd_stop_t *stop;
     int spin;        /* polls before the first yield of this wait */
     int spin_us;     /* microseconds before the first yield, if that is sooner; 0: `spin` alone; the owner may set it */
+    int alone;       /* a thread of the library's own: makes no progress for others; the owner may set it */
     int slow;        /* a poll is a system call, so there are no pauses between polls; the owner may set it */
     int misses;      /* misses since the last progress */
     int64_t spin_ns; /* the fine clock near the first miss; 0: not yet read */
@@ -20,7 +21,8 @@ typedef struct rd_wait {
 } rd_wait_t;
 
 void rd_wait_begin(rd_wait_t *w, rd_stop_t *stop, int spin, int64_t timeout_ms);
-/* The backoff after a poll that found nothing. Pauses or yields; now and then checks the stop word and the clock.
+/* The backoff after a poll that found nothing. Pauses or yields; now and then checks the stop word and the clock. Where
+ * it would yield, it first makes progress for what else is outstanding in this process (outstanding.h).
  * Returns RONDO_SUCCESS to poll again; RONDO_ERR_TIMEOUT when the set time is over (the caller then names the peer);
  * RONDO_IN_PROGRESS when a minute has passed (the caller names the peer that it waits for and goes on polling). */
 rondo_result_t rd_wait_backoff(rd_wait_t *w);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/outstanding.h"
+
 #define QUEUE (4 * RD_RECORD_DATA) /* the most bytes that are queued before the socket has taken some */
 
 typedef struct round {
@@ -79,6 +81,10 @@ static rondo_result_t look(round_t *r, int ms)
             continue;
         of[n] = one;
         p[n++] = (struct pollfd){.fd = one->chan->fd, .events = rd_chan_events(one->chan)};
+    }
+    if (rd_outstanding_any()) {
+        rd_outstanding_turn();
+        ms = ms < RD_OUTSTANDING_MS ? ms : RD_OUTSTANDING_MS;
     }
     if (poll(p, (nfds_t)n, ms) <= 0)
         return RONDO_SUCCESS;

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/outstanding.h"
 #include "boot/listener.h"
 
 #define TELL_MS 500
@@ -308,7 +309,12 @@ static void sleep_until_news(joining_t *j)
             p[n++] = (struct pollfd){.fd = j->dial[k].chan->fd, .events = rd_chan_events(j->dial[k].chan)};
     if (j->tabled)
         n += rd_listener_fill(&j->incoming, p + n);
-    poll(p, (nfds_t)n, (int)retry_in(j));
+    int64_t ms = retry_in(j);
+    if (rd_outstanding_any()) {
+        rd_outstanding_turn();
+        ms = ms < RD_OUTSTANDING_MS ? ms : RD_OUTSTANDING_MS;
+    }
+    poll(p, (nfds_t)n, (int)ms);
 }
 
 static void check(joining_t *j)

@@ -407,7 +407,7 @@ static void finish(struct rondo_request *request)
     while (!over(request)) {
         if (!turn(request))
             miss(request);
-        if (request->cuda)
+        if (request->cuda && !rd_outstanding_turn())
             sched_yield();
     }
 }
@@ -491,6 +491,13 @@ rondo_result_t rondo_group_estimate(double *microseconds)
     return result;
 }
 
+/* From the next leave on, waits in other communicators make progress for what is outstanding here. */
+static void offer(rondo_comm_t comm)
+{
+    if (rd_queue_busy(&comm->queue) && !rd_outstanding_listed(&comm->queue.outstanding))
+        rd_outstanding_list(&comm->queue.outstanding);
+}
+
 rondo_result_t rondo_group_submit(rondo_request_t *request)
 {
     struct rondo_request *made, refused = {0};
@@ -516,6 +523,8 @@ rondo_result_t rondo_group_submit(rondo_request_t *request)
         return result;
     }
     turn(made);
+    for (int i = 0; i < made->ncomms; i++)
+        offer(made->comms[i]);
     leave_all(made);
     *request = made;
     return RONDO_SUCCESS;

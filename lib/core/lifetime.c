@@ -29,23 +29,49 @@ static void wait_until_gone(rondo_comm_t comm)
         sched_yield();
 }
 
-rondo_result_t rd_comm_enter_failed(rondo_comm_t comm)
+rondo_result_t rd_comm_enter_slowly(rondo_comm_t comm)
 {
-    if (atomic_load_explicit(&comm->closed, memory_order_acquire)) {
+    if (rd_health_check(&comm->health) != RONDO_SUCCESS && atomic_load_explicit(&comm->closed, memory_order_acquire)) {
         atomic_store_explicit(&comm->inside, 0, memory_order_release);
         wait_until_gone(comm);
     }
+    rd_comm_resume(comm);
     return rd_health_check(&comm->health);
 }
 
-rondo_result_t rd_comm_leave_failed(rondo_comm_t comm, rondo_result_t result)
+void rd_comm_resume(rondo_comm_t comm)
+{
+    if (rd_outstanding_listed(&comm->queue.outstanding))
+        pthread_mutex_lock(&comm->queue.outstanding.turning);
+}
+
+void rd_comm_pause(rondo_comm_t comm)
+{
+    if (rd_outstanding_listed(&comm->queue.outstanding))
+        pthread_mutex_unlock(&comm->queue.outstanding.turning);
+}
+
+/* Gives what is outstanding to waits in other communicators, if anything is. */
+static void give_back(rondo_comm_t comm)
+{
+    rd_outstanding_t *entry = &comm->queue.outstanding;
+
+    if (!rd_outstanding_listed(entry))
+        return;
+    if (!rd_queue_busy(&comm->queue))
+        rd_outstanding_unlist(entry);
+    pthread_mutex_unlock(&entry->turning);
+}
+
+rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result)
 {
     rondo_result_t stop = rd_health_check(&comm->health);
 
-    if (stop != RONDO_SUCCESS && !rd_comm_gone(comm))
+    if (result != RONDO_SUCCESS && stop != RONDO_SUCCESS && !rd_comm_gone(comm))
         rd_comm_cancel(comm);
-    if (stop == result)
+    if (result != RONDO_SUCCESS && stop == result)
         rd_error_again(&comm->ctx, comm->health.stop.text);
+    give_back(comm);
     atomic_store_explicit(&comm->inside, 0, memory_order_release);
     return result;
 }
@@ -92,6 +118,7 @@ void rd_comm_empty(rondo_comm_t comm)
     barrier_for_all();
     while (atomic_load_explicit(&comm->inside, memory_order_acquire))
         sched_yield();
+    rd_outstanding_settle();
 }
 
 bool rd_comm_close(rondo_comm_t comm)
@@ -105,6 +132,7 @@ bool rd_comm_close(rondo_comm_t comm)
         barrier_for_all();
     while (atomic_load_explicit(&comm->inside, memory_order_acquire) || atomic_load(&comm->queries))
         sched_yield();
+    rd_outstanding_unlist(&comm->queue.outstanding);
     return true;
 }
 

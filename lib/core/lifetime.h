@@ -11,9 +11,10 @@
 
 #include "core/comm.h"
 
-/* The slow paths of the two functions below, for a communicator that has failed. */
-rondo_result_t rd_comm_enter_failed(rondo_comm_t comm);
-rondo_result_t rd_comm_leave_failed(rondo_comm_t comm, rondo_result_t result);
+/* The slow paths of the two functions below, for a communicator that has failed or has something outstanding, with
+ * which waits in other communicators help (base/outstanding.h). */
+rondo_result_t rd_comm_enter_slowly(rondo_comm_t comm);
+rondo_result_t rd_comm_leave_slowly(rondo_comm_t comm, rondo_result_t result);
 
 /* Marks that this thread is inside. Returns the health. Whatever that is, rd_comm_leave must follow; but if
  * rd_comm_gone, there are no modules any more, and no other thread uses what is left of the communicator's tasks. The
@@ -23,20 +24,25 @@ static inline rondo_result_t rd_comm_enter(rondo_comm_t comm)
 {
     atomic_store_explicit(&comm->inside, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    if (__builtin_expect(rd_stop_get(&comm->health.stop) == RONDO_SUCCESS, 1))
+    if (__builtin_expect((rd_stop_get(&comm->health.stop) | rd_outstanding_listed(&comm->queue.outstanding)) == 0, 1))
         return RONDO_SUCCESS;
-    return rd_comm_enter_failed(comm);
+    return rd_comm_enter_slowly(comm);
 }
 
 /* Returns `result`. If the communicator has failed, its error is reported again, the other ranks of the node are
  * notified, and what was posted is taken back: from here on the user's buffers are the user's. */
 static inline rondo_result_t rd_comm_leave(rondo_comm_t comm, rondo_result_t result)
 {
-    if (__builtin_expect(result != RONDO_SUCCESS, 0))
-        return rd_comm_leave_failed(comm, result);
+    if (__builtin_expect((result | rd_outstanding_listed(&comm->queue.outstanding)) != 0, 0))
+        return rd_comm_leave_slowly(comm, result);
     atomic_store_explicit(&comm->inside, 0, memory_order_release);
     return RONDO_SUCCESS;
 }
+
+/* While a thread that is inside waits elsewhere (for sockets, for files), `pause` lets waits make progress for
+ * what is outstanding here, too; `resume` ends that. */
+void rd_comm_pause(rondo_comm_t comm);
+void rd_comm_resume(rondo_comm_t comm);
 
 static inline bool rd_comm_gone(rondo_comm_t comm)
 {

@@ -58,6 +58,7 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
 
     if (result == RONDO_SUCCESS)
         result = check(comm);
+    rd_comm_pause(comm);
     if (result == RONDO_SUCCESS)
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     if (result == RONDO_SUCCESS) {
@@ -66,6 +67,7 @@ static rondo_result_t exchange(rondo_comm_t comm, split_t *all, int *rank, int *
             served = rd_boot_id_create(&all[comm->team.rank].id, &comm->env) == RONDO_SUCCESS;
         result = rd_boot_allgather(comm->boot, all, sizeof *all);
     }
+    rd_comm_resume(comm);
     result = rd_call_spoiled(comm, result);
     if (result != RONDO_SUCCESS && served)
         rd_boot_cancel(&all[comm->team.rank].id, RONDO_ERR_ABORTED);

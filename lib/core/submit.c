@@ -164,6 +164,7 @@ static rondo_result_t message(rondo_comm_t comm, int send, void *buffer, size_t 
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_USAGE,
                         "%s to this rank itself would wait for ever: put it into a group with its partner",
                         send ? "rondo_send" : "rondo_recv");
+    rd_deadlock_call(&comm->queue, send ? "a send" : "a recv", -1);
     result = rd_plan_get_p2p(comm->planner, peer, send, bytes, &plan);
     if (result != RONDO_SUCCESS)
         return result;

@@ -138,6 +138,8 @@ rondo_result_t rd_queue_backoff(rd_queue_t *q)
     result = rd_wait_backoff(&q->wait);
     if (q->wait.looked_ms) {
         say_wait(q, q->wait.looked_ms);
+        if (q->deadlock.listed && result == RONDO_SUCCESS)
+            result = rd_deadlock_look(q, waited_for(q), q->wait.looked_ms);
         q->wait.looked_ms = 0;
     }
     if (result == RONDO_SUCCESS)

@@ -1,6 +1,8 @@
 # Layer 7: tasks, and what makes their progress.
 librondo_core_la_SOURCES += \
 	lib/progress/backoff.c \
+	lib/progress/deadlock.c \
+	lib/progress/deadlock.h \
 	lib/progress/lengths.c \
 	lib/progress/lengths.h \
 	lib/progress/net_comm.h \

@@ -2,6 +2,7 @@
 #include "progress/queue.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +12,24 @@
 #define LOOKS 8        /* polls of the network in a row, some 300 ns each */
 #define FLAT_POLLS 500 /* a few microseconds */
 #define SPENT_MOST 64  /* tasks whose memory is kept */
+
+/* One turn of a thread that waits in another communicator. What fails here stays with this communicator and its
+ * requests: the thread's last error is that of its own call. */
+static bool turn(rd_outstanding_t *entry)
+{
+    rd_queue_t *q = (rd_queue_t *)(void *)((char *)entry - offsetof(rd_queue_t, outstanding));
+    char text[RD_ERROR_BYTES];
+    int moved = 0;
+
+    if (!q->active && (!rd_queue_busy(q) || rd_health_check(q->health) != RONDO_SUCCESS))
+        return false;
+    snprintf(text, sizeof text, "%s", rd_thread_error());
+    if (rd_queue_advance(q, &moved) != RONDO_SUCCESS)
+        rd_thread_error_set(text);
+    else if (moved)
+        rd_queue_moved(q);
+    return moved;
+}
 
 rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_t *planner, const rd_conns_t *conns,
                                rd_transport_t *net)
@@ -27,14 +46,17 @@ rondo_result_t rd_queue_create(rd_queue_t *q, const rd_team_t *team, rd_planner_
     q->spin_us = team->spin_us;
     q->spin_yield = team->spin_yield;
     q->timeout_ms = team->timeout_ms;
+    rd_outstanding_init(&q->outstanding, turn);
     q->tails = calloc(1 + 2 * (size_t)team->nranks, sizeof(rd_task_t *));
     if (!q->tails)
         return rd_error(team->ctx, RONDO_ERR_NO_MEMORY, "no memory for the queue of %d ranks", team->nranks);
+    rd_deadlock_join(q);
     return RONDO_SUCCESS;
 }
 
 void rd_queue_free(rd_queue_t *q)
 {
+    rd_deadlock_leave(q);
     while (q->spent) {
         rd_task_t *t = q->spent;
         q->spent = t->next;
@@ -180,6 +202,7 @@ rondo_result_t rd_queue_submit(rd_queue_t *q, rd_task_t *t, rd_completion_t *com
     if (!q->active) {
         rd_queue_wait_begin(q);
         q->wait.slow = 1; /* a proxy's turn polls the network */
+        q->wait.alone = 1;
     }
     atomic_fetch_add(&completion->pending, 1);
     t->completion = completion;
@@ -277,7 +300,7 @@ rondo_result_t rd_queue_tasks(rd_queue_t *q, int *moved)
     return result;
 }
 
-static bool busy(rd_queue_t *q)
+bool rd_queue_busy(rd_queue_t *q)
 {
     return q->active || !rd_transport_idle(q->net);
 }
@@ -286,7 +309,7 @@ rondo_result_t rd_queue_advance(rd_queue_t *q, int *moved)
 {
     rondo_result_t result = rd_queue_tasks(q, moved);
 
-    if (result == RONDO_SUCCESS && busy(q))
+    if (result == RONDO_SUCCESS && rd_queue_busy(q))
         *moved |= rd_transport_progress(q->net);
     return result;
 }
@@ -316,6 +339,8 @@ void rd_queue_moved(rd_queue_t *q)
 {
     rd_wait_progress(&q->wait);
     q->peer_left = 0;
+    if (q->deadlock.said)
+        rd_deadlock_moved(q);
 }
 
 rondo_result_t rd_queue_drained(rd_queue_t *q)
@@ -323,15 +348,16 @@ rondo_result_t rd_queue_drained(rd_queue_t *q)
     rondo_result_t result = RONDO_SUCCESS;
     int moved = 0;
 
-    if (busy(q))
+    if (rd_queue_busy(q))
         result = rd_queue_advance(q, &moved);
-    if (result == RONDO_SUCCESS && busy(q) && !moved)
+    rd_outstanding_turn();
+    if (result == RONDO_SUCCESS && rd_queue_busy(q) && !moved)
         result = rd_health_poll(q->health);
-    if (result == RONDO_SUCCESS && busy(q) && !moved)
+    if (result == RONDO_SUCCESS && rd_queue_busy(q) && !moved)
         result = rd_queue_peer_left(q);
     if (result != RONDO_SUCCESS)
         rd_queue_flush(q, result);
-    return result == RONDO_SUCCESS && busy(q) ? RONDO_IN_PROGRESS : result;
+    return result == RONDO_SUCCESS && rd_queue_busy(q) ? RONDO_IN_PROGRESS : result;
 }
 
 rondo_result_t rd_queue_drain(rd_queue_t *q)
@@ -340,7 +366,7 @@ rondo_result_t rd_queue_drain(rd_queue_t *q)
     int moved;
 
     rd_queue_wait_begin(q);
-    while (result == RONDO_SUCCESS && busy(q)) {
+    while (result == RONDO_SUCCESS && rd_queue_busy(q)) {
         moved = 0;
         result = rd_queue_advance(q, &moved);
         if (moved)

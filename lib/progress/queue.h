@@ -6,9 +6,11 @@
 #ifndef RD_PROGRESS_QUEUE_H
 #define RD_PROGRESS_QUEUE_H
 
+#include "base/outstanding.h"
 #include "base/wait.h"
 #include "exec/host/run.h"
 #include "node/team.h"
+#include "progress/deadlock.h"
 
 /* What tasks leave behind for the caller that waits for them. */
 typedef struct rd_completion {
@@ -67,7 +69,9 @@ typedef struct rd_queue {
     char *spare; /* larger scratch, reserved: replaces `scratch` when a collective begins that needs it */
     size_t spare_bytes;
     rd_wait_t wait;
-    int peer_left; /* consecutive misses while waiting for a rank that has left */
+    rd_outstanding_t outstanding; /* for waits in other communicators, while a submitted request is not over */
+    rd_deadlock_t deadlock;       /* RONDO_CHECK=1 */
+    int peer_left;                /* consecutive misses while waiting for a rank that has left */
 } rd_queue_t;
 
 rondo_result_t rd_queue_create(rd_queue_t *queue, const rd_team_t *team, rd_planner_t *planner, const rd_conns_t *conns,
@@ -111,6 +115,8 @@ rondo_result_t rd_queue_backoff(rd_queue_t *queue);
 /* To be called after a miss: fails the communicator if the rank that is waited for has left, because it will send
  * nothing more. */
 rondo_result_t rd_queue_peer_left(rd_queue_t *queue);
+/* Returns true if anything is active, or on its way to other nodes. */
+bool rd_queue_busy(rd_queue_t *queue);
 /* Advances until nothing is active. */
 rondo_result_t rd_queue_drain(rd_queue_t *queue);
 /* Makes one turn. Returns RONDO_SUCCESS if nothing is active, RONDO_IN_PROGRESS if something is. */

@@ -135,6 +135,7 @@ rondo_result_t rd_signature_exchange(rd_queue_t *q, const rd_call_t *call, uint6
     result = prepare(q, &own, &records, &plan);
     if (result != RONDO_SUCCESS)
         return result;
+    rd_deadlock_call(q, own.name, (int64_t)*sequence);
     records[q->team->rank].sequence = (*sequence)++;
     result = rd_queue_run(q, plan, RD_CHAIN_COLLECTIVE, &records[q->team->rank], records);
     if (result == RONDO_SUCCESS)
@@ -178,8 +179,10 @@ void rd_signature_number(rd_task_t *task, uint64_t *sequence)
 {
     signature_t *records = task->record;
 
-    if (task->on_done == exchanged)
-        records[task->queue->team->rank].sequence = (*sequence)++;
+    if (task->on_done != exchanged)
+        return;
+    rd_deadlock_call(task->queue, records[task->queue->team->rank].name, (int64_t)*sequence);
+    records[task->queue->team->rank].sequence = (*sequence)++;
 }
 
 /* ---- a ring

@@ -15,6 +15,17 @@
 #include "transport/transport.h"
 #include "sched/step.h"
 
+/* RONDO_CHECK=1: where the thread waits that was the last to call this communicator on this rank (progress/deadlock.h,
+ * which defines the fields). `version` is odd while the others are written. */
+#define RD_WAITING_BYTES 192
+typedef struct rd_waiting {
+    _Alignas(RD_LINE) _Atomic uint64_t version;
+    _Atomic uint64_t caller, awaited;
+    _Atomic int64_t since_ms, still_ms;
+    _Atomic int here, crosses, margin_ms;
+    _Atomic uint64_t call[RD_WAITING_BYTES / 8];
+} rd_waiting_t;
+
 /* What a rank tells the others of its node. It is the first part of its segment. */
 typedef struct rd_control {
     _Alignas(RD_LINE) _Atomic int left; /* this rank has destroyed its communicator in order */
@@ -37,6 +48,7 @@ typedef struct rd_control {
     _Atomic uint64_t length_sent, length_wanted;
     _Alignas(RD_LINE) _Atomic int core; /* the core on which this rank ran when it last waited; used where ranks share
                                            cores */
+    rd_waiting_t waiting;
 } rd_control_t;
 
 typedef struct rd_layout {

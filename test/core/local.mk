@@ -10,6 +10,8 @@ check_PROGRAMS += \
 	test/core/lifetime_use_after_end \
 	test/core/one_process \
 	test/core/process_state \
+	test/core/opposite_orders \
+	test/core/progress_across \
 	test/core/shrink_survivors \
 	test/core/signature_mismatch \
 	test/core/split_kill \
@@ -26,6 +28,8 @@ test_core_lifetime_use_after_end_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
 # It loads the library itself.
 test_core_process_state_LDADD = -lm -ldl
+test_core_opposite_orders_LDADD = libtest.la
+test_core_progress_across_LDADD = libtest.la
 test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
 test_core_split_kill_LDADD = libtest.la
