@@ -71,7 +71,7 @@ const nc_function_t nc_functions[] = {
     {"ParamGetParameter", "2.30", NC_REFUSED, "the parameters are NCCL's own"},
     {"ParamGetAllParameterKeys", "2.30", NC_REFUSED, "the parameters are NCCL's own"},
     {"ParamDumpAll", "2.30", NC_REFUSED, "the parameters are NCCL's own; prints the line alone"},
-    {"CommQueryProperties", "2.29", NC_SERVED, "says that there is no device-side API"},
+    {"CommQueryProperties", "2.29", NC_REFUSED, "there is no device-side API to ask for"},
     {"DevCommCreate", "2.28", NC_REFUSED, device_side},
     {"DevCommDestroy", "2.28", NC_REFUSED, device_side},
     {"GetLsaDevicePointer", "2.29", NC_REFUSED, device_side},
@@ -85,10 +85,10 @@ const nc_function_t nc_functions[] = {
     {"LLA2ACreateRequirement", "2.28", NC_REFUSED, device_side},
     {"LsaBarrierCreateRequirement", "2.28", NC_REFUSED, device_side},
     {"TeamWorld", "2.28", NC_SERVED, NULL},
-    {"TeamLsa", "2.28", NC_SERVED, "each rank alone: no kernel reaches another rank's memory"},
+    {"TeamLsa", "2.28", NC_PARTLY, "has no ranks: no kernel of the program's own reaches a window"},
     {"TeamRail", "2.28", NC_SERVED, "all ranks, as the others' teams are single"},
     {"TeamRankToWorld", "2.28", NC_SERVED, NULL},
-    {"TeamRankToLsa", "2.28", NC_SERVED, NULL},
+    {"TeamRankToLsa", "2.28", NC_PARTLY, "-1: no rank is in that team"},
 };
 const int nc_nfunctions = sizeof nc_functions / sizeof nc_functions[0];
 
