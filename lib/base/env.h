@@ -47,7 +47,8 @@ typedef struct rd_env {
     int cuda_blocks;   /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
     char ucx_tls[64];  /* RONDO_UCX_TLS: UCX's transports between nodes */
     int nccl_host;     /* RONDO_NCCL_HOST: read in lib/nccl */
-    char topo_file[256]; /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
+    int64_t nccl_stall_ms; /* RONDO_NCCL_STALL_MS: how long a stream stalls behind another rank's end; 0: it does not */
+    char topo_file[256];   /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
 } rd_env_t;
 
 /* Fills `env`, but only if it succeeds. Also sets the level of the log and warns, once for each process, of every

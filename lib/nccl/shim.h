@@ -84,6 +84,7 @@ struct ncclComm {
     _Atomic int result; /* ncclResult_t of the first failure in the background, which stays */
     int dropped;        /* it was aborted while it was being created, so the job frees it (nc_lock) */
     _Atomic int revoked, finalized;
+    _Atomic int complete; /* it is finalized, and no operation was cut short: another rank's end is no error any more */
     struct nc_user_op *ops;
     struct nc_registration *registrations;
     struct nc_bounce *asides;
@@ -134,6 +135,7 @@ typedef struct nc_op {
     ncclComm_t comm;
     rondo_stream_t stream;
     struct nc_bounce *bounce; /* of an alltoall in place; NULL: it needs none */
+    bool stalled;             /* its stream stalls in its place: the communicator has failed */
 } nc_op_t;
 
 /* A call that is not an operation and may wait for other ranks. If there are several, each has a thread of its own. */

@@ -64,6 +64,7 @@ struct rd_cuda {
     rd_lengths_ring_t *lengths;         /* of messages, on one node; NULL: not compared here */
     rd_signature_ring_t *signatures;    /* RONDO_CHECK on one node; NULL: off, or a single rank */
     const rd_net_comm_ops_t *net_comms; /* functions that create and end net communicators */
+    _Atomic int64_t stalled_ms;         /* stall.c: when the first stream was stalled; 0: none is */
     int left_peer;                      /* health_check.c: a rank that has left but was waited for, plus one; 0: none */
     int64_t slow_ms, named_ms;          /* start of a kernel's long wait, and its last report; 0: none */
     int64_t late_ms;                    /* interval at which a late peer is reported */
@@ -124,6 +125,9 @@ static inline void rd_device_back(int before, int device)
     if (before != device)
         rd_device_return(before);
 }
+
+/* stall.c. Lets stalled streams go when their time is over. */
+void rd_stall_poll(rd_cuda_t *cuda);
 
 /* window.c. rd_window_layout computes the offsets in k; rd_window_create then allocates the window, and the words in
  * pinned memory. */
