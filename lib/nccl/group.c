@@ -68,13 +68,30 @@ static bool stalls(const nc_op_t *op, rondo_result_t ran)
            rondo_comm_stall(op->comm->rondo, op->stream) == RONDO_SUCCESS;
 }
 
+/* Before a communicator's first operation: gives a kernel that comes before it in the stream the time to fail. NCCL
+ * makes its connections in that call and therefore returns the error, and PyTorch's check for NaN, whose kernel traps,
+ * counts on it: it makes a communicator at the first call. Returns CUDA's error, or 0. */
+static int op_settle(const nc_op_t *op)
+{
+    ncclComm_t comm = op->comm;
+    int lost = 0;
+
+    if (!comm->begun && comm->device != RONDO_DEVICE_HOST)
+        comm->begun = nc_device_settle(op->stream, &lost);
+    return lost;
+}
+
 static ncclResult_t op_now(nc_op_t *op)
 {
+    const int lost = op_settle(op);
+
     atomic_fetch_add(&op->comm->inside, 1);
     rondo_result_t ran = atomic_load(&op->comm->ending) ? RONDO_ERR_ABORTED : nc_bounce_copy(op);
     if (ran == RONDO_SUCCESS)
         ran = nc_op_run(op);
     ncclResult_t result = stalls(op, ran) ? ncclSuccess : nc_result(op->comm, NULL, ran);
+    if (lost && result == ncclSuccess) /* else rondo has met the error, too, and told the other ranks */
+        result = nc_device_lost(op->comm, lost);
     op_release(op);
     atomic_fetch_sub(&op->comm->inside, 1);
     return result;
@@ -127,10 +144,13 @@ static bool ops_stall(batch_t *b)
 static ncclResult_t ops_run(batch_t *b)
 {
     ncclResult_t result, ended;
+    int lost = 0;
 
     if (b->nops == 0 || ops_stall(b))
         return ncclSuccess;
     for (size_t i = 0; i < b->nops; i++) {
+        int code = op_settle(&b->ops[i]);
+        lost = code ? code : lost;
         if (!b->ops[i].stalled && (result = nc_result(b->ops[i].comm, NULL, nc_bounce_copy(&b->ops[i]))) != ncclSuccess)
             return result;
     }
@@ -141,7 +161,9 @@ static ncclResult_t ops_run(batch_t *b)
         return ncclSuccess;
     if (ended != ncclSuccess && ended != ncclInProgress)
         errors_note(b);
-    return result != ncclSuccess && result != ncclInProgress ? result : ended;
+    if (result != ncclSuccess && result != ncclInProgress)
+        return result;
+    return lost && ended == ncclSuccess ? nc_device_lost(b->ops[0].comm, lost) : ended;
 }
 
 /* ---- jobs ---- */

@@ -63,6 +63,10 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
 ncclResult_t nc_device_current(int *device, const char *call); /* RONDO_DEVICE_HOST, or the caller's CUDA device */
 ncclResult_t nc_device_count(int *count, const char *call);
 void nc_device_enter(int device); /* sets the current device of a thread of this library */
+/* Waits for what is in the stream, 100 ms at most, and sets *lost to CUDA's error if a kernel of it has failed, else to
+ * 0. Returns false if the stream cannot be asked, because it is captured. */
+bool nc_device_settle(rondo_stream_t stream, int *lost);
+ncclResult_t nc_device_lost(ncclComm_t comm, int code); /* reports such an error */
 ncclResult_t nc_device_alloc(void **buffer, size_t bytes);
 ncclResult_t nc_device_free(void *buffer);
 
@@ -82,6 +86,7 @@ struct ncclComm {
     _Atomic int inside, busy;
     _Atomic int ending; /* set before an abort reads `inside` and `busy`; read after either was incremented */
     _Atomic int result; /* ncclResult_t of the first failure in the background, which stays */
+    int begun;          /* the stream of its first operation has been asked, see op_settle */
     int dropped;        /* it was aborted while it was being created, so the job frees it (nc_lock) */
     _Atomic int revoked, finalized;
     _Atomic int complete; /* it is finalized, and no operation was cut short: another rank's end is no error any more */

@@ -108,6 +108,35 @@ void shim_gone(test_rank_t *t, void *arg)
     device_end(t, NULL, &stream, 1);
 }
 
+/* A kernel of the program's own traps before the communicator's first call, which is alone or in a group: that call
+ * says so. Only the simulated driver can be made to. */
+__attribute__((weak)) extern int sim_trapped;
+
+void shim_traps(test_rank_t *t, void *arg)
+{
+    int *data = device_memory(t, 4096 * sizeof *data, 0);
+    cudaStream_t stream = NULL;
+
+    (void)arg;
+    for (int grouped = 0; grouped < 2 && &sim_trapped; grouped++) {
+        ncclComm_t comm = shim_comm(t, 1);
+
+        if (!stream)
+            stream = shim_stream(t);
+        sim_trapped = 3;
+        if (grouped)
+            NCCL_OK(t, ncclGroupStart());
+        nccl_result(t, ncclAllReduce(data, data, 10, ncclInt, ncclSum, comm, stream),
+                    grouped ? ncclSuccess : ncclUnhandledCudaError, "ncclAllReduce behind a trap");
+        if (grouped)
+            NCCL_GIVES(t, ncclUnhandledCudaError, ncclGroupEnd());
+        TEST_TRUE(t, strstr(ncclGetLastError(comm), "719") != NULL);
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        NCCL_OK(t, ncclCommDestroy(comm));
+    }
+    device_end(t, NULL, &stream, stream != NULL);
+}
+
 /* The last rank is killed when all is done. Two others call, the next one finalizes: for that one all is well. */
 static void killed(test_rank_t *t, void *arg)
 {
