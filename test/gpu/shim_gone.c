@@ -108,6 +108,42 @@ void shim_gone(test_rank_t *t, void *arg)
     device_end(t, NULL, &stream, 1);
 }
 
+/* As CuPy's sparse gather, where the root raises an exception before it receives: the others send a group of three
+ * arrays and destroy their communicators, the root only does the latter. Short messages are complete when they have
+ * been sent; long ones wait for the root, and its end is an error. Nothing waits for ever. */
+void shim_unmatched(test_rank_t *t, void *arg)
+{
+    static const size_t lengths[] = {24, 3000000};
+    char *data = device_memory(t, 3 * lengths[1], 0);
+    cudaStream_t stream = NULL;
+
+    (void)arg;
+    for (int i = 0; i < 4; i++) {
+        size_t bytes = lengths[i / 2];
+        ncclComm_t comm = shim_comm(t, 1);
+
+        if (!stream)
+            stream = shim_stream(t);
+        test_note(t, "messages of %zu bytes to a rank that does not receive", bytes);
+        if (t->rank != 0) {
+            NCCL_OK(t, ncclGroupStart());
+            for (size_t k = 0; k < 3; k++)
+                NCCL_OK(t, ncclSend(data + k * bytes, bytes, ncclInt8, 0, comm, stream));
+            NCCL_OK(t, ncclGroupEnd());
+        }
+        if (i % 2) /* the sends are there before the root's end */
+            test_barrier(t);
+        ncclResult_t result = ncclCommDestroy(comm);
+        if (t->rank == 0)
+            nccl_result(t, result, ncclSuccess, "ncclCommDestroy");
+        else if (bytes == lengths[1])
+            nccl_result(t, result, ncclRemoteError, "ncclCommDestroy behind long messages");
+        TEST_CUDA(t, cudaStreamSynchronize(stream));
+        test_barrier(t);
+    }
+    device_end(t, NULL, &stream, 1);
+}
+
 /* A kernel of the program's own traps before the communicator's first call, which is alone or in a group: that call
  * says so. Only the simulated driver can be made to. */
 __attribute__((weak)) extern int sim_trapped;
