@@ -4,6 +4,7 @@
 #ifndef RD_BASE_ENV_H
 #define RD_BASE_ENV_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -48,6 +49,7 @@ typedef struct rd_env {
     char ucx_tls[64];  /* RONDO_UCX_TLS: UCX's transports between nodes */
     int nccl_host;     /* RONDO_NCCL_HOST: read in lib/nccl */
     int64_t nccl_stall_ms; /* RONDO_NCCL_STALL_MS: how long a stream stalls behind another rank's end; 0: it does not */
+    bool where_served;     /* no variable: what is forced applies where it can serve (rd_forced_between) */
     char topo_file[256];   /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
 } rd_env_t;
 

@@ -5,6 +5,8 @@
 #ifndef RD_PLAN_CANDIDATES_H
 #define RD_PLAN_CANDIDATES_H
 
+#include <stdbool.h>
+
 #include "base/env.h"
 #include "base/proto.h"
 #include "sched/algo.h"
@@ -43,6 +45,13 @@ typedef struct rd_executor {
 } rd_executor_t;
 
 rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll);
+
+/* Of a CUDA communicator between nodes (forced.c). rd_forced_between makes the settings of its net communicators, which
+ * follow what is forced where they can. rd_forced_serves_between returns true if they can for this operation, or if
+ * nothing is forced for it. rd_forced_none makes settings that force nothing. */
+void rd_forced_between(const rd_env_t *env, rd_env_t *net);
+bool rd_forced_serves_between(const rd_env_t *env, rd_coll_t coll);
+void rd_forced_none(const rd_env_t *env, rd_env_t *none);
 
 /* Fills in all candidates for an operation. `local`: ranks on the fullest node. `args`: those of any rank, without
  * `param`. */

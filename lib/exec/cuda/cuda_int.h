@@ -221,6 +221,8 @@ rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, si
 /* Returns the expected microseconds of a collective, or 0 for one that has no price: that of a single rank, or with
  * counts that differ from rank to rank. */
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
+/* Returns true if a kernel serves the call by what RONDO_ALGO and RONDO_PROTO force. */
+bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const rd_kwork_t *work, cudaStream_t stream);
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);
 /* The same, but the ranges may overlap: the data then goes through memory allocated for it. */
