@@ -100,10 +100,11 @@ const nc_variable_t nc_variables[] = {
      "beginnings of names, =NAME exactly, ^ excludes: the first that is up"},
     {"SOCKET_FAMILY", NC_TO_RONDO, "RONDO_IFACE", "AF_INET or AF_INET6: an address of that kind"},
     {"ALGO", NC_TO_RONDO, "RONDO_ALGO",
-     "the first that is known, that the operation has, and that goes by the protocol: Ring, Tree, PAT; on GPUs by "
-     "Simple: Ring"},
+     "lists, ^ and functions as in NCCL; of Ring, Tree and PAT those that the operation has and that go by the "
+     "protocol (on GPUs by Simple: Ring)"},
     {"PROTO", NC_TO_RONDO, "RONDO_PROTO",
-     "Simple; GPUs: LL128 too; others serve a part of all operations and are not forced"},
+     "Simple alone; on GPUs LL128 alone, too; what leaves a choice, or differs from function to function, is not "
+     "forced"},
     {"P2P_DISABLE", NC_TO_RONDO, "RONDO_CMA, RONDO_P2P",
      "1: ranks do not read each other's memory; GPUs go through pinned host memory"},
     {"P2P_LEVEL", NC_TO_RONDO, "RONDO_CMA, RONDO_P2P", "LOC, 0: the same; all others allow it"},

@@ -6,32 +6,39 @@
 
 #include "plan/candidates.h"
 
-static bool is_named(const rd_algo_t *algo, const rd_forced_t *forced)
+/* Returns the host's algorithm for one that GPUs run, or NULL if the host has none for this operation. */
+static const rd_algo_t *on_host(const rd_algo_t *algo, rd_coll_t coll)
 {
-    return strlen(algo->name) == forced->length && memcmp(algo->name, forced->algo, forced->length) == 0;
-}
-
-static const rd_algo_t *named(const rd_forced_t *forced)
-{
-    for (const rd_algo_t *const *a = rd_algos; *a; a++)
-        if (is_named(*a, forced))
-            return *a;
-    return NULL;
-}
-
-/* Returns the host's algorithm for a forced one, or NULL if the host has none for this operation. */
-static const rd_algo_t *on_host(const rd_forced_t *forced, rd_coll_t coll)
-{
-    const rd_algo_t *like = named(forced);
-
-    if (like && like->colls & 1u << coll)
-        return like;
-    if (!like || !like->nccl || !(like->device.colls & 1u << coll))
+    if (algo->colls & 1u << coll)
+        return algo;
+    if (!algo->nccl || !(algo->device.colls & 1u << coll))
         return NULL;
     for (const rd_algo_t *const *a = rd_algos; *a; a++)
-        if ((*a)->colls & 1u << coll && (*a)->nccl && strcmp(like->nccl, (*a)->nccl) == 0)
+        if ((*a)->colls & 1u << coll && (*a)->nccl && strcmp(algo->nccl, (*a)->nccl) == 0)
             return *a;
     return NULL;
+}
+
+/* Writes the host's algorithms for what is forced, each once. Returns how many there are. */
+static int names(const rd_forced_t *forced, rd_coll_t coll, char *text, size_t size)
+{
+    const rd_algo_t *found[RD_ALGOS_MOST];
+    size_t used = 0;
+    int n = 0;
+
+    *text = '\0';
+    for (const rd_algo_t *const *a = rd_algos; *a; a++) {
+        const rd_algo_t *host = rd_forced_names(forced, *a) ? on_host(*a, coll) : NULL;
+        int known = !host;
+
+        for (int i = 0; i < n && host; i++)
+            known |= found[i] == host;
+        if (known || used >= size)
+            continue;
+        found[n++] = host;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used ? "+" : "", host->name);
+    }
+    return n;
 }
 
 /* The host's other protocols serve the ranks of one node alone. */
@@ -43,8 +50,9 @@ static bool goes_by(const char *proto)
 bool rd_forced_serves_between(const rd_env_t *env, rd_coll_t coll)
 {
     const rd_forced_t forced = rd_forced(env, coll);
+    char text[sizeof env->algo];
 
-    return goes_by(forced.proto) && (!forced.algo || on_host(&forced, coll));
+    return goes_by(forced.proto) && (!forced.algo || forced.except || names(&forced, coll, text, sizeof text));
 }
 
 void rd_forced_between(const rd_env_t *env, rd_env_t *net)
@@ -58,11 +66,11 @@ void rd_forced_between(const rd_env_t *env, rd_env_t *net)
         net->proto[0] = '\0';
     for (int coll = 0; coll < RD_NUM_COLLS; coll++) {
         const rd_forced_t forced = rd_forced(env, (rd_coll_t)coll);
-        const rd_algo_t *algo = forced.algo ? on_host(&forced, (rd_coll_t)coll) : NULL;
+        char text[sizeof env->algo];
 
-        if (algo && used < sizeof net->algo)
-            used += (size_t)snprintf(net->algo + used, sizeof net->algo - used, "%s%s=%s", used ? "," : "",
-                                     rd_coll_name((rd_coll_t)coll), algo->name);
+        if (names(&forced, (rd_coll_t)coll, text, sizeof text) && used < sizeof net->algo)
+            used += (size_t)snprintf(net->algo + used, sizeof net->algo - used, "%s%s=%s%s", used ? "," : "",
+                                     rd_coll_name((rd_coll_t)coll), forced.except ? "^" : "", text);
     }
 }
 

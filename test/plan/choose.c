@@ -99,6 +99,19 @@ static void forced(void)
           "an entry for the operation goes before one for all");
     CHECK(choose(RD_ALLREDUCE, 64, 4, 1, "", "simple", &best) == RONDO_SUCCESS && best.proto == RD_PROTO_SIMPLE,
           "proto");
+    CHECK(choose(RD_ALLREDUCE, 8 << 20, 4, 1, "allreduce=tree+ring", "", &best) == RONDO_SUCCESS &&
+              (strcmp(best.algo->name, "ring") == 0 || strcmp(best.algo->name, "tree") == 0),
+          "%s is neither tree nor ring", best.algo->name);
+    CHECK(choose(RD_ALLREDUCE, 8 << 20, 4, 1, "", "", &best) == RONDO_SUCCESS, "%s", rd_thread_error());
+    for (int i = 0; i < 3; i++) { /* the best is excluded again and again */
+        static char text[100] = "allreduce=^";
+        const rd_algo_t *was = best.algo;
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? "+" : "", was->name);
+        CHECK(choose(RD_ALLREDUCE, 8 << 20, 4, 1, text, "", &best) == RONDO_SUCCESS && best.algo != was, "%s: %s", text,
+              best.algo->name);
+    }
+    refused(RD_ALLREDUCE, 8, 1, "ring+rnig", "", RONDO_ERR_INVALID_ARGUMENT, "\"rnig\"");
+    refused(RD_ALLREDUCE, 8, 1, "^rnig", "", RONDO_ERR_INVALID_ARGUMENT, "\"rnig\"");
     refused(RD_BROADCAST, 64, 1, "twoshot", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
     refused(RD_BARRIER, 0, 1, "barrier=ring", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
     refused(RD_ALLREDUCE, 1 << 20, 1, "", "ll", RONDO_ERR_UNSUPPORTED, "longer");
@@ -135,6 +148,7 @@ static void on_net_communicators(void)
     between("allreduce=chain,broadcast=chain,reduce=chain", "ll128", "reduce=ring,broadcast=ring", "");
     between("allgather=ring,allgather=copy,barrier=rd", "simple", "allgather=ring,barrier=rd", "simple");
     between("twoshot", "sentinel", "allreduce=twoshot", "");
+    between("allreduce=tree+ring,broadcast=^chain+tree", "", "allreduce=ring+tree,broadcast=^ring+tree", "");
     if (rd_env_read(&env) != RONDO_SUCCESS)
         exit(1);
     strcpy(env.algo, "tree");
