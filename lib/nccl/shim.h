@@ -32,7 +32,8 @@ typedef enum { NC_LOG_NONE, NC_LOG_VERSION, NC_LOG_WARN, NC_LOG_INFO, NC_LOG_TRA
 typedef enum { NC_SUBSYS_INIT = 1, NC_SUBSYS_COLL = 2, NC_SUBSYS_ENV = 4, NC_SUBSYS_REG = 8 } nc_subsys_t;
 
 void nc_log(nc_subsys_t subsys, const char *format, ...) __attribute__((format(printf, 2, 3))); /* at INFO */
-void nc_log_version(void);                                                                      /* once a process */
+bool nc_log_shows(nc_subsys_t subsys); /* false: nc_log would print nothing; costs a load */
+void nc_log_version(void);             /* once a process */
 /* Logs the message, records it for ncclGetLastError, and returns `code`. In a group, the group fails. `comm` may be
  * NULL. */
 ncclResult_t nc_error(ncclComm_t comm, ncclResult_t code, const char *format, ...)
@@ -84,10 +85,11 @@ struct ncclComm {
     int rank, nranks, device;
     nc_config_t config;
     _Atomic int inside, busy;
-    _Atomic int ending; /* set before an abort reads `inside` and `busy`; read after either was incremented */
-    _Atomic int result; /* ncclResult_t of the first failure in the background, which stays */
-    int begun;          /* the stream of its first operation has been asked, see op_settle */
-    int dropped;        /* it was aborted while it was being created, so the job frees it (nc_lock) */
+    _Atomic int ending;     /* set before an abort reads `inside` and `busy`; read after either was incremented */
+    _Atomic int result;     /* ncclResult_t of the first failure in the background, which stays */
+    _Atomic uint64_t calls; /* operations so far, for log lines */
+    int begun;              /* the stream of its first operation has been asked, see op_settle */
+    int dropped;            /* it was aborted while it was being created, so the job frees it (nc_lock) */
     _Atomic int revoked, finalized;
     _Atomic int complete; /* it is finalized, and no operation was cut short: another rank's end is no error any more */
     struct nc_user_op *ops;
