@@ -104,6 +104,9 @@ static const tunable_t table[] = {
      "UCX's transports between nodes (RONDO_UCX_x takes precedence over UCX_x, except for those of one transport: "
      "UCX_TCP_x)"},
     {"RONDO_NCCL_HOST", FLAG, 0, AT(nccl_host), "0", 0, 1, NULL, "libnccl.so.2 makes communicators of host memory"},
+    {"RONDO_NCCL_STALL_MS", MILLISECONDS, 0, AT(nccl_stall_ms), "120000", 0, INT64_C(1) << 40, NULL,
+     "in libnccl.so.2, how long streams stall behind the end of another rank before calls return its error; 0: calls "
+     "return it at once"},
     {"RONDO_TOPO_FILE", TEXT, 0, AT(topo_file), "", 0, 255, NULL,
      "a recorded machine in place of this one: a file of lstopo, or of rondo-info topo --save"},
 };

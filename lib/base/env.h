@@ -4,6 +4,7 @@
 #ifndef RD_BASE_ENV_H
 #define RD_BASE_ENV_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -47,7 +48,9 @@ typedef struct rd_env {
     int cuda_blocks;   /* RONDO_CUDA_BLOCKS: multiprocessors that a launch may take; 0: all */
     char ucx_tls[64];  /* RONDO_UCX_TLS: UCX's transports between nodes */
     int nccl_host;     /* RONDO_NCCL_HOST: read in lib/nccl */
-    char topo_file[256]; /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
+    int64_t nccl_stall_ms; /* RONDO_NCCL_STALL_MS: how long a stream stalls behind another rank's end; 0: it does not */
+    bool where_served;     /* no variable: what is forced applies where it can serve (rd_forced_between) */
+    char topo_file[256];   /* RONDO_TOPO_FILE: a recorded machine instead of this one: hwloc XML, or GPUs */
 } rd_env_t;
 
 /* Fills `env`, but only if it succeeds. Also sets the level of the log and warns, once for each process, of every

@@ -1,9 +1,9 @@
 /* The functions for bindings: see binding.h. */
-#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/binding.h"
+#include "core/lifetime.h"
 #include "exec/cuda/cuda.h"
 #include "sched/algo.h"
 
@@ -30,4 +30,27 @@ const char *rondo_nccl_algo(const char *operation, const char *nccl, size_t lett
             return (*algo)->name;
     }
     return NULL;
+}
+
+rondo_result_t rondo_comm_stall(rondo_comm_t comm, rondo_stream_t stream)
+{
+    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_stall");
+
+    if (result != RONDO_SUCCESS)
+        return result;
+    result = rd_comm_enter(comm);
+    if (result == RONDO_ERR_REMOTE && !rd_comm_gone(comm) && comm->cuda)
+        result = rd_cuda_stall(comm->cuda, stream);
+    return rd_comm_leave(comm, result);
+}
+
+bool rondo_comm_complete(rondo_comm_t comm)
+{
+    bool complete;
+
+    if (rd_comm_valid(comm, "rondo_comm_complete") != RONDO_SUCCESS || !rd_comm_query_enter(comm))
+        return false;
+    complete = !comm->cuda || rd_cuda_complete(comm->cuda);
+    rd_comm_query_leave(comm);
+    return complete;
 }

@@ -4,6 +4,7 @@
 #define RD_CORE_BINDING_H
 
 #include <rondo.h>
+#include <stdbool.h>
 
 #pragma GCC visibility push(default)
 
@@ -16,6 +17,16 @@ rondo_result_t rondo_call_refuse(rondo_comm_t comm, rondo_result_t result, const
  * registered on all ranks alike whenever an operation uses it, while other buffers may be used as well. So
  * RONDO_CUDA_COPY concerns registered buffers only, and refuses no others. NCCL's symmetric windows are like this. */
 rondo_result_t rondo_comm_windows(rondo_comm_t comm);
+
+/* For a call that has returned RONDO_ERR_REMOTE, on a device. Has the stream stall, as NCCL does, until the
+ * communicator is revoked, aborted or destroyed, but not longer than RONDO_NCCL_STALL_MS after the first such call.
+ * Returns the communicator's error if it does not stall: that time is over, the stream is captured, or the communicator
+ * has another error or is one of host memory. */
+rondo_result_t rondo_comm_stall(rondo_comm_t comm, rondo_stream_t stream);
+
+/* Returns true if all operations that this rank has enqueued on a communicator which has failed were complete before,
+ * or were not enqueued at all. Waits until no kernel runs any more. */
+bool rondo_comm_complete(rondo_comm_t comm);
 
 /* Returns the algorithm, as RONDO_ALGO names it, that performs `operation` on host memory or between GPUs in the way of
  * NCCL's algorithm `nccl`, a name of `letters` letters. `proto` restricts it to algorithms with this protocol of

@@ -101,6 +101,8 @@ rondo_result_t rondo_comm_revoke(rondo_comm_t comm)
         return result;
     rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->team.rank, "rank %d called rondo_comm_revoke",
                    comm->team.rank);
+    if (comm->cuda)
+        rd_cuda_release(comm->cuda);
     rd_comm_empty(comm);
     rd_comm_cancel(comm);
     rd_comm_query_leave(comm);

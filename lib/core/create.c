@@ -12,6 +12,7 @@
 #include "exec/host/reduce.h"
 #include "core/op.h"
 #include "core/transports.h"
+#include "plan/candidates.h"
 #include "progress/lengths.h"
 #include "progress/net_comm.h"
 #include "progress/signature.h"
@@ -384,10 +385,10 @@ static rondo_result_t make_net_comm(const rd_team_t *of, const char *purpose, co
     rondo_config_t config = RONDO_CONFIG_INIT;
     const struct rondo_comm *comm = rd_comm_of_team(of);
     rondo_comm_t made;
-    rd_env_t env = comm->env;
     char name[sizeof comm->ctx.name + sizeof "/check"];
+    rd_env_t env;
 
-    env.algo[0] = env.proto[0] = '\0'; /* for a CUDA communicator they name kernels */
+    rd_forced_between(&comm->env, &env);
     snprintf(name, sizeof name, "%s/%.5s", comm->ctx.name, purpose);
     config.name = name;
     config.device = RONDO_DEVICE_HOST;

@@ -20,6 +20,7 @@
  *   SINGLE     one rank: out = in, scaled; no window             any number of warps
  *   WRITE      rd_kwrite_t: writes to this rank's own memory     any number of warps
  *   NOTHING    an empty kernel                                   any number of warps
+ *   STALL      runs until the host sets `released` of rd_khost_t one
  *   PROXIED    rd_kproxied_t: a collective between nodes         the same number of blocks for each team
  *   PROXIED_MESSAGES  rd_kproxied_messages_t                     a block for each pair and team
  *   STREAMS    as MESSAGES, but long messages go by slices       as MESSAGES, and blocks for the pairs with slices

@@ -19,6 +19,7 @@ const void *const rd_kernels_single[RD_KT_SINGLES] = {
     (const void *)rd_single,
     (const void *)rd_write,
     (const void *)rd_nothing,
+    (const void *)rd_stall,
     (const void *)rd_proxied,
     (const void *)rd_proxied_messages,
 };

@@ -1,5 +1,6 @@
 /* Kernels that a rank runs without its peers: rd_single copies the rank's own data, scaled if the operation scales;
- * rd_write writes data of the host's in stream order; rd_nothing does nothing. */
+ * rd_write writes data of the host's in stream order; rd_nothing does nothing; rd_stall holds its stream up until the
+ * host lets it go. */
 #ifndef RD_KERNELS_SINGLE_CUH
 #define RD_KERNELS_SINGLE_CUH
 
@@ -34,6 +35,15 @@ rd_nothing(RD_WORK(rd_kwork_reduce_t))
 {
     (void)work;
     gpu_begin();
+}
+
+/* Only the host's word ends it, and not the failure behind which it stands. */
+RD_KERNEL(512)
+rd_stall(RD_WORK(rd_kwork_reduce_t))
+{
+    gpu_begin();
+    while (gpu_thread() == 0 && !word_load(&work.comm.host->released))
+        ;
 }
 
 #endif

@@ -38,6 +38,7 @@ static const struct {
     [RD_KERNEL_SINGLE] = {.threads = RD_KT_SINGLE, .warps = 1},
     [RD_KERNEL_WRITE] = {.threads = RD_KT_SINGLE, .warps = 1},
     [RD_KERNEL_NOTHING] = {.threads = RD_KT_SINGLE, .warps = 1},
+    [RD_KERNEL_STALL] = {.threads = RD_KT_SINGLE, .warps = 1},
     [RD_KERNEL_PROXIED] = {.threads = RD_KT_SINGLE, .warps = 1},
     [RD_KERNEL_PROXIED_MESSAGES] = {.threads = RD_KT_SINGLE, .warps = 1},
     [RD_KERNEL_STREAMS] = {.protos = LINES, .threads = RD_KT_STREAMS, .warps = 1},

@@ -111,6 +111,7 @@ typedef struct rd_khost {
     uint32_t failed;     /* written by a kernel that left without having finished: RD_KFAILED_... */
     uint32_t late;       /* the peer that the kernel waited for; written before `failed` (RD_KFAILED_TIMEOUT, ...) */
     uint32_t slow;       /* the peer plus one, written by a kernel that has waited RD_KSLOW_MS for it; repeated */
+    uint32_t released;   /* written by the host; nonzero: RD_KERNEL_STALL ends */
 } rd_khost_t;
 
 #define RD_KSLOW_MS 100

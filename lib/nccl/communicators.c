@@ -254,10 +254,17 @@ ncclResult_t pncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
 }
 NC_TWIN(CommInitAll);
 
+/* Another rank may have ended already. That is an error only if an operation of this one waited for it. */
 static ncclResult_t finalize(nc_job_t *job)
 {
-    atomic_store(&job->comm->finalized, 1);
-    return nc_result(job->comm, job->comm->rondo, rondo_comm_finalize(job->comm->rondo));
+    ncclComm_t comm = job->comm;
+
+    atomic_store(&comm->finalized, 1);
+    rondo_result_t result = rondo_comm_finalize(comm->rondo);
+    if (result == RONDO_ERR_REMOTE && rondo_comm_complete(comm->rondo))
+        result = RONDO_SUCCESS;
+    atomic_store(&comm->complete, result == RONDO_SUCCESS);
+    return nc_result(comm, comm->rondo, result);
 }
 
 ncclResult_t pncclCommFinalize(ncclComm_t comm)
@@ -399,7 +406,8 @@ ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
         *asyncError = ncclInProgress;
     else if (atomic_load(&comm->result))
         *asyncError = (ncclResult_t)atomic_load(&comm->result);
-    else if (comm->rondo && !atomic_load(&comm->revoked) && rondo_comm_get_error(comm->rondo, &error) == RONDO_SUCCESS)
+    else if (comm->rondo && !atomic_load(&comm->revoked) && !atomic_load(&comm->complete) &&
+             rondo_comm_get_error(comm->rondo, &error) == RONDO_SUCCESS)
         *asyncError = nc_result(comm, comm->rondo, error);
     return ncclSuccess;
 }

@@ -9,9 +9,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "nccl/shim.h"
 
+#define CUDA_NOT_READY 600
+#define CUDA_LOST 700 /* from this code on: errors of kernels, after which every call of the context fails */
+#define SETTLE_MS 100
 #define CUDA_INVALID_CONTEXT 201 /* no context is current: the runtime would use device 0 */
 
 typedef int (*init_fn)(unsigned flags);
@@ -20,6 +24,8 @@ typedef int (*context_retain_fn)(void **context, int device);
 typedef int (*context_set_fn)(void *context);
 typedef int (*alloc_fn)(uint64_t *address, size_t bytes);
 typedef int (*free_fn)(uint64_t address);
+typedef int (*stream_query_fn)(void *stream);
+typedef int (*stream_capturing_fn)(void *stream, int *status);
 typedef int (*error_fn)(int code, const char **text);
 
 static struct {
@@ -30,6 +36,8 @@ static struct {
     alloc_fn alloc;
     free_fn free;
     error_fn error;
+    stream_query_fn stream_query;
+    stream_capturing_fn stream_capturing;
     int code; /* the result of cuInit; -1: there is no library */
 } cuda;
 static pthread_once_t cuda_once = PTHREAD_ONCE_INIT;
@@ -49,8 +57,10 @@ static void cuda_open(void)
     cuda.alloc = (alloc_fn)dlsym(library, "cuMemAlloc_v2");
     cuda.free = (free_fn)dlsym(library, "cuMemFree_v2");
     cuda.error = (error_fn)dlsym(library, "cuGetErrorString");
+    cuda.stream_query = (stream_query_fn)dlsym(library, "cuStreamQuery");
+    cuda.stream_capturing = (stream_capturing_fn)dlsym(library, "cuStreamIsCapturing");
     if (cuda.init && cuda.device_get && cuda.device_count && cuda.context_retain && cuda.context_set && cuda.alloc &&
-        cuda.free && cuda.error)
+        cuda.free && cuda.error && cuda.stream_query && cuda.stream_capturing)
         cuda.code = cuda.init(0);
 }
 
@@ -106,6 +116,30 @@ void nc_device_enter(int device)
 
     if (device != RONDO_DEVICE_HOST && cuda.code == 0 && cuda.context_retain(&context, device) == 0)
         (void)cuda.context_set(context); /* never released, as in the CUDA runtime; rondo reports errors */
+}
+
+bool nc_device_settle(rondo_stream_t stream, int *lost)
+{
+    const struct timespec nap = {0, 50000};
+    int capturing = 1, code = CUDA_NOT_READY;
+
+    *lost = 0;
+    if (cuda.code != 0 || cuda.stream_capturing(stream, &capturing) != 0 || capturing)
+        return false;
+    for (int i = 0; i < SETTLE_MS * 20 && (code = cuda.stream_query(stream)) == CUDA_NOT_READY; i++)
+        nanosleep(&nap, NULL);
+    *lost = code >= CUDA_LOST ? code : 0;
+    return true;
+}
+
+ncclResult_t nc_device_lost(ncclComm_t comm, int code)
+{
+    const char *text = NULL;
+
+    (void)cuda.error(code, &text);
+    return nc_error(comm, ncclUnhandledCudaError,
+                    "a kernel that came before this communicator's first operation in its stream has failed: %s (%d)",
+                    text ? text : "?", code);
 }
 
 ncclResult_t nc_device_count(int *count, const char *call)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/binding.h"
+
 #include "nccl/shim.h"
 
 #define SIM_MAGIC 0x74685283
@@ -58,13 +60,38 @@ static void op_release(const nc_op_t *op)
         nc_user_op_put(op->comm, op->user_op);
 }
 
+/* Returns true if the operation's communicator has failed because of another rank, and the operation's stream stalls in
+ * its place, as with NCCL: clients learn of the failure from ncclCommGetAsyncError. */
+static bool stalls(const nc_op_t *op, rondo_result_t ran)
+{
+    return ran == RONDO_ERR_REMOTE && op->comm->device != RONDO_DEVICE_HOST &&
+           rondo_comm_stall(op->comm->rondo, op->stream) == RONDO_SUCCESS;
+}
+
+/* Before a communicator's first operation: gives a kernel that comes before it in the stream the time to fail. NCCL
+ * makes its connections in that call and therefore returns the error, and PyTorch's check for NaN, whose kernel traps,
+ * counts on it: it makes a communicator at the first call. Returns CUDA's error, or 0. */
+static int op_settle(const nc_op_t *op)
+{
+    ncclComm_t comm = op->comm;
+    int lost = 0;
+
+    if (!comm->begun && comm->device != RONDO_DEVICE_HOST)
+        comm->begun = nc_device_settle(op->stream, &lost);
+    return lost;
+}
+
 static ncclResult_t op_now(nc_op_t *op)
 {
+    const int lost = op_settle(op);
+
     atomic_fetch_add(&op->comm->inside, 1);
     rondo_result_t ran = atomic_load(&op->comm->ending) ? RONDO_ERR_ABORTED : nc_bounce_copy(op);
     if (ran == RONDO_SUCCESS)
         ran = nc_op_run(op);
-    ncclResult_t result = nc_result(op->comm, NULL, ran);
+    ncclResult_t result = stalls(op, ran) ? ncclSuccess : nc_result(op->comm, NULL, ran);
+    if (lost && result == ncclSuccess) /* else rondo has met the error, too, and told the other ranks */
+        result = nc_device_lost(op->comm, lost);
     op_release(op);
     atomic_fetch_sub(&op->comm->inside, 1);
     return result;
@@ -76,6 +103,8 @@ static ncclResult_t ops_hand_on(batch_t *b)
     ncclResult_t result = ncclSuccess;
 
     for (size_t i = 0; i < b->nops; i++) {
+        if (b->ops[i].stalled)
+            continue;
         ncclResult_t one = nc_result(b->ops[i].comm, NULL, nc_op_run(&b->ops[i]));
         if (result == ncclSuccess)
             result = one;
@@ -94,23 +123,47 @@ static void errors_note(batch_t *b)
     }
 }
 
+/* Has the streams of operations stall whose communicators have failed. Returns true if these are all operations. */
+static bool ops_stall(batch_t *b)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < b->nops; i++) {
+        nc_op_t *op = &b->ops[i];
+        rondo_result_t error = RONDO_SUCCESS;
+
+        if (!op->stalled && op->comm->device != RONDO_DEVICE_HOST)
+            (void)rondo_comm_get_error(op->comm->rondo, &error);
+        op->stalled = op->stalled || stalls(op, error);
+        all &= op->stalled;
+    }
+    return all;
+}
+
 /* Runs all operations in one group of rondo's, which fails as a whole if rondo refuses one of them. */
 static ncclResult_t ops_run(batch_t *b)
 {
     ncclResult_t result, ended;
+    int lost = 0;
 
-    if (b->nops == 0)
+    if (b->nops == 0 || ops_stall(b))
         return ncclSuccess;
     for (size_t i = 0; i < b->nops; i++) {
-        if ((result = nc_result(b->ops[i].comm, NULL, nc_bounce_copy(&b->ops[i]))) != ncclSuccess)
+        int code = op_settle(&b->ops[i]);
+        lost = code ? code : lost;
+        if (!b->ops[i].stalled && (result = nc_result(b->ops[i].comm, NULL, nc_bounce_copy(&b->ops[i]))) != ncclSuccess)
             return result;
     }
     (void)rondo_group_start();
     result = ops_hand_on(b);
     ended = nc_result(NULL, NULL, rondo_group_end());
+    if (ended == ncclRemoteError && ops_stall(b)) /* it has failed since */
+        return ncclSuccess;
     if (ended != ncclSuccess && ended != ncclInProgress)
         errors_note(b);
-    return result != ncclSuccess && result != ncclInProgress ? result : ended;
+    if (result != ncclSuccess && result != ncclInProgress)
+        return result;
+    return lost && ended == ncclSuccess ? nc_device_lost(b->ops[0].comm, lost) : ended;
 }
 
 /* ---- jobs ---- */

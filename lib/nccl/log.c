@@ -19,6 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the followi
 static char last_error[512];
 static int ready, level, asked, version_said, out_fd = -1;
 static unsigned subsystems;
+static _Atomic unsigned shown = ~0u; /* the subsystems whose lines are printed; all, until that is known */
 static char host[64];
 
 static int level_parse(const char *text)
@@ -85,7 +86,8 @@ static void begin(void)
     ready = 1;
     asked = parsed > NC_LOG_NONE;
     level = parsed >= 0 ? parsed : NC_LOG_WARN;
-    subsystems = mask && *mask ? subsystems_parse(mask) : ~0u;
+    subsystems = mask && *mask ? subsystems_parse(mask) : NC_SUBSYS_INIT | NC_SUBSYS_ENV; /* as in NCCL */
+    atomic_store(&shown, level >= NC_LOG_INFO ? subsystems : 0);
     if (gethostname(host, sizeof host - 1) != 0 || !*host)
         snprintf(host, sizeof host, "host");
     host[strcspn(host, ".")] = '\0';
@@ -106,6 +108,11 @@ static void line(int fd, const char *kind, const char *text)
         whole[n++] = '\n';
     }
     rd_fd_write(out_fd >= 0 ? out_fd : fd, whole, (size_t)n);
+}
+
+bool nc_log_shows(nc_subsys_t subsys)
+{
+    return (atomic_load_explicit(&shown, memory_order_relaxed) & subsys) != 0;
 }
 
 void nc_log(nc_subsys_t subsys, const char *format, ...)
@@ -222,6 +229,7 @@ void pncclResetDebugInit(void)
         close(out_fd);
     out_fd = -1;
     ready = 0;
+    atomic_store(&shown, ~0u);
     pthread_mutex_unlock(&lock);
 }
 NC_TWIN(ResetDebugInit);

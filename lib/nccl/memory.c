@@ -96,6 +96,7 @@ ncclResult_t pncclCommRegister(const ncclComm_t comm, void *buff, size_t size, v
                         !handle ? "handle is NULL"
                         : !buff ? "buff is NULL"
                                 : "size is 0");
+    nc_log(NC_SUBSYS_REG, "register comm %p buffer %p size %zu", (void *)comm, buff, size);
     *handle = add(comm, buff, size, 0);
     return *handle ? ncclSuccess : nc_error(comm, ncclSystemError, "%s: no memory", call);
 }
@@ -114,6 +115,7 @@ ncclResult_t pncclCommDeregister(const ncclComm_t comm, void *handle)
     if (!gone)
         return nc_error(comm, ncclInvalidArgument, "%s: handle is not from ncclCommRegister of this communicator",
                         call);
+    nc_log(NC_SUBSYS_REG, "deregister comm %p buffer %p size %zu", (void *)comm, gone->buffer, gone->bytes);
     free(gone);
     return ncclSuccess;
 }
@@ -157,6 +159,7 @@ ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, n
                         call, (unsigned)winFlags);
     /* The call completes before it returns, also with config.blocking = 0, because PyTorch takes ncclInProgress for an
      * error here. */
+    nc_log(NC_SUBSYS_REG, "register window comm %p buffer %p size %zu flags %d", (void *)comm, buff, size, winFlags);
     const nc_job_t job = {.run = window_register,
                           .call = call,
                           .comm = comm,
@@ -193,6 +196,8 @@ ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
     if (!job.registration)
         return nc_error(comm, ncclInvalidArgument, "%s: win is not from ncclCommWindowRegister of this communicator",
                         call);
+    nc_log(NC_SUBSYS_REG, "deregister window comm %p buffer %p size %zu", (void *)comm, job.registration->buffer,
+           job.registration->bytes);
     return nc_group_job(&job);
 }
 NC_TWIN(CommWindowDeregister);

@@ -1,6 +1,8 @@
 /* The operations: each entry describes its operation, submit() checks it as far as possible before the group ends
  * (rondo checks the rest), and nc_op_run() passes it to rondo.
  */
+#include <string.h>
+
 #include "nccl/shim.h"
 
 int nc_type(ncclDataType_t type, rondo_type_t *to)
@@ -116,6 +118,15 @@ static ncclResult_t check(const nc_op_t *op, const char *call)
     return ncclSuccess;
 }
 
+/* In NCCL's words, because scripts read these lines. */
+static void log_call(const nc_op_t *op, ncclDataType_t type, ncclRedOp_t redop)
+{
+    nc_log(NC_SUBSYS_COLL,
+           "%s: opCount %llx sendbuff %p recvbuff %p count %zu datatype %d op %d root %d comm %p [nranks=%d] stream %p",
+           shapes[op->what].call + strlen("nccl"), (unsigned long long)atomic_fetch_add(&op->comm->calls, 1), op->send,
+           op->recv, op->count, (int)type, (int)redop, op->root, (void *)op->comm, op->comm->nranks, op->stream);
+}
+
 static ncclResult_t submit(nc_op_t op, ncclDataType_t type, ncclRedOp_t redop, cudaStream_t stream)
 {
     const char *call = shapes[op.what].call;
@@ -135,6 +146,8 @@ static ncclResult_t submit(nc_op_t op, ncclDataType_t type, ncclRedOp_t redop, c
                             call, (int)redop, ncclNumOps - 1);
     }
     op.stream = op.comm->device == RONDO_DEVICE_HOST ? NULL : stream;
+    if (nc_log_shows(NC_SUBSYS_COLL))
+        log_call(&op, type, redop);
     return nc_group_op(&op);
 }
 

@@ -126,14 +126,59 @@ static void interface(void)
         not_taken(name, variable(name), "no interface that is up fits");
 }
 
-/* The operations for which NCCL chooses an algorithm. */
-static const struct {
-    const char *nccl, *rondo;
-} operations[] = {
-    {"allreduce", "allreduce"},          {"reduce", "reduce"}, {"broadcast", "broadcast"}, {"allgather", "allgather"},
-    {"reducescatter", "reduce_scatter"},
-};
-#define NOPERATIONS (sizeof operations / sizeof operations[0])
+/* What NCCL_ALGO and NCCL_PROTO choose between, and for which functions. */
+static const char *const functions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
+static const char *const of_rondo[] = {"broadcast", "reduce", "allgather", "reduce_scatter", "allreduce"};
+static const char *const algos[] = {"Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
+static const char *const protos[] = {"LL", "LL128", "Simple"};
+#define COUNT(names) ((int)(sizeof(names) / sizeof(names)[0]))
+
+/* For one function: the words that are allowed, as bits, or those that are not. */
+typedef struct allowed {
+    unsigned words;
+    int except;
+} allowed_t;
+
+static int find(const char *const names[], int count, const char *word, size_t length)
+{
+    for (int i = 0; i < count; i++)
+        if (strlen(names[i]) == length && strncasecmp(names[i], word, length) == 0)
+            return i;
+    return -1;
+}
+
+static int parse_words(allowed_t *allowed, const char *const names[], int count, const char *list, size_t length)
+{
+    const char *end = list + length;
+
+    *allowed = (allowed_t){0, length && *list == '^'};
+    for (const char *p = list + allowed->except; p < end; p += strcspn(p, ",;") + 1) {
+        int word = find(names, count, p, strcspn(p, ",;"));
+        if (word < 0)
+            return -1;
+        allowed->words |= 1u << word;
+    }
+    return 0;
+}
+
+/* Parses "ring,tree;allreduce:^tree;broadcast:ring" as NCCL does: the first list may be for all functions, each of the
+ * others names its function and replaces what came before for it. Returns -1 where NCCL would refuse it. */
+static int parse_choice(allowed_t allowed[], const char *const names[], int count, const char *text)
+{
+    for (int f = 0; f < COUNT(functions); f++)
+        allowed[f] = (allowed_t){0, 1};
+    for (const char *p = text; *p; p += strcspn(p, ";"), p += *p == ';') {
+        size_t section = strcspn(p, ";"), key = strcspn(p, ":;"), skip = key < section ? key + 1 : 0;
+        int one = skip ? find(functions, COUNT(functions), p, key) : -1;
+
+        if (skip ? one < 0 : p != text)
+            return -1;
+        for (int f = 0; f < COUNT(functions); f++)
+            if ((one < 0 || f == one) && parse_words(&allowed[f], names, count, p + skip, section - skip) != 0)
+                return -1;
+    }
+    return 0;
+}
 
 /* Returns the protocol that all operations are to use, or NULL. */
 static const char *proto_forced(void)
@@ -143,60 +188,70 @@ static const char *proto_forced(void)
     return own && *own ? own : settings.proto;
 }
 
-/* Returns the first algorithm of a list that has the operation and the protocol. A list with "^" excludes algorithms,
- * which rondo cannot do. */
-static const char *algo_first(size_t operation, const char *list, size_t length)
+/* Appends rondo's algorithms for those of NCCL that are allowed for a function, or that are not. Those of NCCL that
+ * rondo does not have are never chosen, so there is nothing to exclude, and nothing to choose if they are all. */
+static size_t add_algos(char value[VALUE_BYTES], size_t used, int function, allowed_t allowed)
 {
-    for (const char *p = list; p < list + length && *list != '^'; p += strcspn(p, ",;") + 1) {
-        const char *name =
-            rondo_nccl_algo(operations[operation].rondo, p, strcspn(p, ",;"), !settings.host, proto_forced());
-        if (name)
-            return name;
+    const char *proto = allowed.except ? NULL : proto_forced();
+    const size_t begin = used;
+
+    for (int i = 0; i < COUNT(algos); i++) {
+        const char *name = allowed.words >> i & 1
+                               ? rondo_nccl_algo(of_rondo[function], algos[i], strlen(algos[i]), !settings.host, proto)
+                               : NULL;
+        if (!name || used >= VALUE_BYTES)
+            continue;
+        if (used == begin)
+            used += (size_t)snprintf(value + used, VALUE_BYTES - used, "%s%s=%s%s", used ? "," : "", of_rondo[function],
+                                     allowed.except ? "^" : "", name);
+        else
+            used += (size_t)snprintf(value + used, VALUE_BYTES - used, "+%s", name);
     }
-    return NULL;
+    return used;
 }
 
-/* Parses "Ring,Tree" or "ring;allreduce:tree;broadcast:ring": an operation's own list takes precedence over the common
- * one. */
 static void algo(const char *text)
 {
+    allowed_t allowed[COUNT(functions)];
     char value[VALUE_BYTES] = "";
     size_t used = 0;
 
-    for (size_t o = 0; o < NOPERATIONS; o++) {
-        const char *chosen = NULL;
-
-        for (const char *p = text; *p; p += strcspn(p, ";"), p += *p == ';') {
-            size_t section = strcspn(p, ";"), key = strcspn(p, ":;");
-
-            if (key == section && !chosen)
-                chosen = algo_first(o, p, section);
-            else if (key < section && key == strlen(operations[o].nccl) && strncasecmp(p, operations[o].nccl, key) == 0)
-                chosen = algo_first(o, p + key + 1, section - key - 1);
-        }
-        if (chosen)
-            used += (size_t)snprintf(value + used, sizeof value - used, "%s%s=%s", used ? "," : "", operations[o].rondo,
-                                     chosen);
+    if (parse_choice(allowed, algos, COUNT(algos), text) != 0) {
+        not_taken("ALGO", text, "it is not as NCCL has it: ring,tree;allreduce:^tree");
+        return;
     }
+    for (int f = 0; f < COUNT(functions); f++)
+        used = add_algos(value, used, f, allowed[f]);
     if (used)
         hand_on("ALGO", "RONDO_ALGO", value);
     else
-        not_taken("ALGO", text, "rondo can force Ring, Tree and PAT, on GPUs Ring alone by Simple, and exclude none");
+        not_taken("ALGO", text, "rondo has Ring, Tree and PAT, on GPUs Ring alone by Simple");
 }
 
-/* Takes a protocol that serves operations of every length and type. */
+/* Takes a protocol that serves operations of every length and type, if it is the only one that all functions may use.
+ */
 static void proto(const char *text)
 {
-    if (strcasecmp(text, "Simple") == 0)
-        settings.proto = "simple";
-    else if (!settings.host && strcasecmp(text, "LL128") == 0)
-        settings.proto = "ll128";
+    const unsigned all = (1u << COUNT(protos)) - 1;
+    allowed_t allowed[COUNT(functions)];
+    unsigned words = all;
+
+    if (parse_choice(allowed, protos, COUNT(protos), text) != 0) {
+        not_taken("PROTO", text, "it is not as NCCL has it: LL,Simple;allreduce:^LL");
+        return;
+    }
+    for (int f = 0; f < COUNT(functions); f++)
+        words &= allowed[f].except ? ~allowed[f].words & all : allowed[f].words;
+    for (int f = 0; f < COUNT(functions); f++)
+        if (words != (allowed[f].except ? ~allowed[f].words & all : allowed[f].words))
+            words = 0; /* functions differ */
+    settings.proto = words == 4 ? "simple" : words == 2 && !settings.host ? "ll128" : NULL;
     if (settings.proto)
         hand_on("PROTO", "RONDO_PROTO", settings.proto);
     else
         not_taken("PROTO", text,
-                  settings.host ? "in host memory rondo can force Simple alone"
-                                : "on GPUs rondo can force Simple and LL128");
+                  settings.host ? "in host memory rondo can force Simple alone, for all operations"
+                                : "on GPUs rondo can force Simple alone or LL128 alone, for all operations");
 }
 
 static void peer_memory(const char *name, const char *text)

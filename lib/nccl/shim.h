@@ -32,7 +32,8 @@ typedef enum { NC_LOG_NONE, NC_LOG_VERSION, NC_LOG_WARN, NC_LOG_INFO, NC_LOG_TRA
 typedef enum { NC_SUBSYS_INIT = 1, NC_SUBSYS_COLL = 2, NC_SUBSYS_ENV = 4, NC_SUBSYS_REG = 8 } nc_subsys_t;
 
 void nc_log(nc_subsys_t subsys, const char *format, ...) __attribute__((format(printf, 2, 3))); /* at INFO */
-void nc_log_version(void);                                                                      /* once a process */
+bool nc_log_shows(nc_subsys_t subsys); /* false: nc_log would print nothing; costs a load */
+void nc_log_version(void);             /* once a process */
 /* Logs the message, records it for ncclGetLastError, and returns `code`. In a group, the group fails. `comm` may be
  * NULL. */
 ncclResult_t nc_error(ncclComm_t comm, ncclResult_t code, const char *format, ...)
@@ -63,6 +64,10 @@ ncclResult_t nc_config_read(nc_config_t *config, const ncclConfig_t *given, cons
 ncclResult_t nc_device_current(int *device, const char *call); /* RONDO_DEVICE_HOST, or the caller's CUDA device */
 ncclResult_t nc_device_count(int *count, const char *call);
 void nc_device_enter(int device); /* sets the current device of a thread of this library */
+/* Waits for what is in the stream, 100 ms at most, and sets *lost to CUDA's error if a kernel of it has failed, else to
+ * 0. Returns false if the stream cannot be asked, because it is captured. */
+bool nc_device_settle(rondo_stream_t stream, int *lost);
+ncclResult_t nc_device_lost(ncclComm_t comm, int code); /* reports such an error */
 ncclResult_t nc_device_alloc(void **buffer, size_t bytes);
 ncclResult_t nc_device_free(void *buffer);
 
@@ -80,10 +85,13 @@ struct ncclComm {
     int rank, nranks, device;
     nc_config_t config;
     _Atomic int inside, busy;
-    _Atomic int ending; /* set before an abort reads `inside` and `busy`; read after either was incremented */
-    _Atomic int result; /* ncclResult_t of the first failure in the background, which stays */
-    int dropped;        /* it was aborted while it was being created, so the job frees it (nc_lock) */
+    _Atomic int ending;     /* set before an abort reads `inside` and `busy`; read after either was incremented */
+    _Atomic int result;     /* ncclResult_t of the first failure in the background, which stays */
+    _Atomic uint64_t calls; /* operations so far, for log lines */
+    int begun;              /* the stream of its first operation has been asked, see op_settle */
+    int dropped;            /* it was aborted while it was being created, so the job frees it (nc_lock) */
     _Atomic int revoked, finalized;
+    _Atomic int complete; /* it is finalized, and no operation was cut short: another rank's end is no error any more */
     struct nc_user_op *ops;
     struct nc_registration *registrations;
     struct nc_bounce *asides;
@@ -134,6 +142,7 @@ typedef struct nc_op {
     ncclComm_t comm;
     rondo_stream_t stream;
     struct nc_bounce *bounce; /* of an alltoall in place; NULL: it needs none */
+    bool stalled;             /* its stream stalls in its place: the communicator has failed */
 } nc_op_t;
 
 /* A call that is not an operation and may wait for other ranks. If there are several, each has a thread of its own. */

@@ -9,7 +9,7 @@
 
 /* Reasons that do not concern a forced choice. They are distinguished by their addresses. */
 static const char no_such[] = "does not do this operation", another_algo[] = "RONDO_ALGO names another",
-                  another_proto[] = "RONDO_PROTO names another";
+                  excepted[] = "RONDO_ALGO excludes it", another_proto[] = "RONDO_PROTO names another";
 
 static unsigned colls_of(const rd_executor_t *x, const rd_algo_t *algo)
 {
@@ -17,6 +17,13 @@ static unsigned colls_of(const rd_executor_t *x, const rd_algo_t *algo)
 }
 
 /* ---- what is forced ---- */
+
+static void set(rd_forced_t *forced, const char *text, size_t length)
+{
+    forced->except = length && *text == '^';
+    forced->algo = text + forced->except;
+    forced->length = length - forced->except;
+}
 
 /* "ring" applies to every operation but the barrier; "allreduce=ring,barrier=rd" applies to the operations that it
  * names. A forced algorithm or protocol must not make the barrier impossible, which few algorithms have. */
@@ -29,21 +36,37 @@ rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll)
         size_t n = strcspn(p, ","), key = strcspn(p, "=,");
 
         if (key == n && coll != RD_BARRIER) {
-            forced.algo = p;
-            forced.length = n;
+            set(&forced, p, n);
         } else if (key < n && strlen(name) == key && memcmp(name, p, key) == 0) {
-            forced.algo = p + key + 1;
-            forced.length = n - key - 1;
+            set(&forced, p + key + 1, n - key - 1);
             return forced;
         }
     }
     return forced;
 }
 
-static bool is_forced(const rd_forced_t *forced, const rd_algo_t *algo)
+/* Returns the length of the first name. */
+static size_t first_name(const char *text, size_t length)
 {
-    return forced->algo && strlen(algo->name) == forced->length &&
-           memcmp(algo->name, forced->algo, forced->length) == 0;
+    const char *end = memchr(text, '+', length);
+
+    return end ? (size_t)(end - text) : length;
+}
+
+bool rd_forced_names(const rd_forced_t *forced, const rd_algo_t *algo)
+{
+    for (size_t at = 0, n; forced->algo && at < forced->length; at += n + 1) {
+        n = first_name(forced->algo + at, forced->length - at);
+        if (strlen(algo->name) == n && memcmp(algo->name, forced->algo + at, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Returns true if algorithms are asked for by name, and not only excluded. */
+static bool asks(const rd_forced_t *forced)
+{
+    return forced->algo && !forced->except;
 }
 
 /* Between GPUs messages have rules of their own for the use of slices, and copies have no protocol. */
@@ -72,9 +95,9 @@ static const char *algo_excluded(const rd_executor_t *x, const rd_algo_t *algo, 
         return no_such;
     if (algo->excluded && (why = algo->excluded(args)))
         return why;
-    if (forced->algo && !is_forced(forced, algo))
-        return another_algo;
-    if (!forced->algo && rd_algo_work(algo, &count, &work) != 0)
+    if (!rd_forced_allows(forced, algo))
+        return forced->except ? excepted : another_algo;
+    if (!asks(forced) && rd_algo_work(algo, &count, &work) != 0)
         return "has no formula for its cost: used only where RONDO_ALGO names it";
     return NULL;
 }
@@ -140,7 +163,7 @@ void rd_candidates(const rd_executor_t *x, const void *limits, const rd_sched_ar
 const rd_choice_t *rd_candidates_best(const rd_choices_t *choices, const rd_forced_t *forced)
 {
     for (int i = 0; i < choices->count && !choices->entry[i].excluded; i++)
-        if (!choices->entry[i].wanted_name || forced->algo)
+        if (!choices->entry[i].wanted_name || asks(forced))
             return &choices->entry[i];
     return NULL;
 }
@@ -152,8 +175,8 @@ const rd_choice_t *rd_candidates_reason(const rd_choices_t *choices, const rd_fo
     for (int i = 0; i < choices->count; i++) {
         const rd_choice_t *c = &choices->entry[i];
 
-        if (!c->excluded || c->excluded == another_algo || c->excluded == another_proto ||
-            (forced->algo ? !is_forced(forced, c->algo) : c->excluded == no_such))
+        if (!c->excluded || c->excluded == another_algo || c->excluded == another_proto || c->excluded == excepted ||
+            (asks(forced) ? !rd_forced_names(forced, c->algo) : c->excluded == no_such))
             continue;
         reason = c;
         if (forced->proto[0] && strcmp(forced->proto, rd_proto_name(c->proto)) == 0)
@@ -236,8 +259,11 @@ rondo_result_t rd_names_check(const rd_env_t *env, const rd_executor_t *x, rd_lo
         size_t n = strcspn(p, ","), key = strcspn(p, "=,"), skip = key < n ? key + 1 : 0;
         rondo_result_t result = skip ? operation_check(env, p, key, ctx) : RONDO_SUCCESS;
 
-        if (result == RONDO_SUCCESS)
-            result = algo_check(env, x, p + skip, n - skip, ctx);
+        skip += p[skip] == '^';
+        for (size_t at = skip, one; at <= n && result == RONDO_SUCCESS; at += one + 1) {
+            one = first_name(p + at, n - at);
+            result = algo_check(env, x, p + at, one, ctx);
+        }
         if (result != RONDO_SUCCESS)
             return result;
     }

@@ -5,6 +5,8 @@
 #ifndef RD_PLAN_CANDIDATES_H
 #define RD_PLAN_CANDIDATES_H
 
+#include <stdbool.h>
+
 #include "base/env.h"
 #include "base/proto.h"
 #include "sched/algo.h"
@@ -26,10 +28,11 @@ typedef struct rd_choices {
     int count;
 } rd_choices_t;
 
-/* The algorithm and protocol that RONDO_ALGO and RONDO_PROTO force for an operation. */
+/* The algorithms and the protocol that RONDO_ALGO and RONDO_PROTO force for an operation. */
 typedef struct rd_forced {
-    const char *algo; /* not terminated; NULL: none is forced */
+    const char *algo; /* names with '+' between them, not terminated; NULL: none is forced */
     size_t length;
+    bool except;       /* all algorithms but these */
     const char *proto; /* "": none is forced */
 } rd_forced_t;
 
@@ -43,6 +46,19 @@ typedef struct rd_executor {
 } rd_executor_t;
 
 rd_forced_t rd_forced(const rd_env_t *env, rd_coll_t coll);
+/* Returns true if the algorithm is among the names, whether these are forced or excluded. */
+bool rd_forced_names(const rd_forced_t *forced, const rd_algo_t *algo);
+static inline bool rd_forced_allows(const rd_forced_t *forced, const rd_algo_t *algo)
+{
+    return !forced->algo || rd_forced_names(forced, algo) != forced->except;
+}
+
+/* Of a CUDA communicator between nodes (forced.c). rd_forced_between makes the settings of its net communicators, which
+ * follow what is forced where they can. rd_forced_serves_between returns true if they can for this operation, or if
+ * nothing is forced for it. rd_forced_none makes settings that force nothing. */
+void rd_forced_between(const rd_env_t *env, rd_env_t *net);
+bool rd_forced_serves_between(const rd_env_t *env, rd_coll_t coll);
+void rd_forced_none(const rd_env_t *env, rd_env_t *none);
 
 /* Fills in all candidates for an operation. `local`: ranks on the fullest node. `args`: those of any rank, without
  * `param`. */

@@ -98,6 +98,12 @@ rondo_result_t rd_choose_message(const rd_env_t *env, int here, int cma, size_t 
     rd_proto_t p = message_proto(env, here, cma, ll_most, bytes);
     const char *why = message_excluded(here, cma, p);
 
+    if (why && env->where_served) {
+        rd_env_t none;
+
+        rd_forced_none(env, &none);
+        return rd_choose_message(&none, here, cma, ll_most, bytes, slot_bytes, proto, slice, ctx);
+    }
     if (why)
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "RONDO_PROTO=%s cannot carry a message of %zu bytes: %s %s",
                         env->proto, bytes, env->proto, why);
@@ -270,6 +276,14 @@ rondo_result_t rd_choose(const rd_choose_args_t *args, rd_choice_t *best, rd_cho
     if (result != RONDO_SUCCESS)
         return result;
     chosen = rd_candidates_best(&list, &k.forced);
+    if (!chosen && args->env->where_served) {
+        rd_choose_args_t free = *args;
+        rd_env_t none;
+
+        rd_forced_none(args->env, &none);
+        free.env = &none;
+        return rd_choose(&free, best, NULL, NULL, ctx);
+    }
     if (!chosen)
         return refuse(&k, &list, ctx);
     *best = *chosen;

@@ -1,7 +1,7 @@
-/* Operations that take many rounds. Between nodes proxy channels share them, and rounds come out of order, so what is done in
- * place must bear it; messages of several pieces stand beside short ones, and are grouped otherwise by sender and
- * receiver; everybody exchanges something with everybody; graphs of both come in turns with plain calls; and ranks
- * abort or are killed in the middle.
+/* Operations that take many rounds. Between nodes proxy channels share them, and rounds come out of order, so what is
+ * done in place must bear it; messages of several pieces stand beside short ones, and are grouped otherwise by sender
+ * and receiver; everybody exchanges something with everybody; graphs of both come in turns with plain calls; and ranks
+ * abort or are killed in the middle. Between nodes also what RONDO_ALGO and RONDO_PROTO force.
  *
  *   rounds [--nodes|--many]   between played nodes; with more ranks than map each other's memory, on one node and on
  *                             two; without: on one, where rounds are passes of the kernels
@@ -366,6 +366,76 @@ static void in_the_middle(test_rank_t *t, void *arg)
         device_end(t, w.comm, &w.stream, 1);
 }
 
+/* What is forced goes by that, inside a node or between nodes, or is refused with a sentence. */
+typedef struct forced {
+    const char *nodes, *algo, *proto;
+    int allreduce, broadcast, alltoall; /* these are served */
+} forced_t;
+
+static const forced_t forced[] = {
+    {"1+1", "ring", "", 1, 1, 0},
+    {"1+1", "chain", "", 0, 1, 0},
+    {"1+1", "allreduce=copy", "", 0, 1, 1},
+    {"1+1", "", "ll128", 0, 0, 0},
+    {"1+1", "", "ll", 0, 0, 0},
+    {"1+1", "", "simple", 1, 1, 1},
+    {"2+1", "allreduce=twoshot", "", 1, 1, 1},
+    {"2+2", "", "ll128", 1, 1, 0},
+    {"1+1", "allgather=messages", "", 1, 1, 1},
+};
+
+static void served(world_t *w, rondo_result_t result, int as, const char *what)
+{
+    test_note(w->t, "%s by what is forced", what);
+    TEST_GIVES(w->t, w->comm, as ? RONDO_SUCCESS : RONDO_ERR_UNSUPPORTED, result);
+    if (result == RONDO_ERR_UNSUPPORTED)
+        TEST_TRUE(w->t, strstr(rondo_last_error(w->comm), "RONDO_ALGO") != NULL);
+}
+
+static void by_force(test_rank_t *t, void *arg)
+{
+    const forced_t *f = arg;
+    world_t w;
+
+    begin(&w, t);
+    fill(&w, w.in, 0, INTS);
+    served(&w, rondo_allreduce(w.in, w.in, INTS, RONDO_INT32, RONDO_SUM, w.comm, w.stream), f->allreduce, "allreduce");
+    if (f->allreduce) {
+        fetch(&w, w.in, INTS);
+        for (size_t i = 0; i < INTS; i++)
+            same(&w, "allreduce", i, w.host[i], sum(t->nranks, 0, i));
+    }
+    fill(&w, w.in, 1, INTS);
+    served(&w, rondo_broadcast(w.in, w.in, INTS, RONDO_INT32, 0, w.comm, w.stream), f->broadcast, "broadcast");
+    if (f->broadcast) {
+        fetch(&w, w.in, INTS);
+        for (size_t i = 0; i < INTS; i++)
+            same(&w, "broadcast", i, w.host[i], value(0, 1, i));
+    }
+    served(&w, rondo_alltoall(w.in, w.out, 100, RONDO_INT32, w.comm, w.stream), f->alltoall, "alltoall");
+    TEST_OK(t, w.comm, rondo_barrier(w.comm, w.stream));
+    device_end(t, w.comm, &w.stream, 1);
+}
+
+static int run_forced(void)
+{
+    int bad = 0;
+
+    for (size_t i = 0; i < sizeof forced / sizeof forced[0]; i++) {
+        const forced_t *f = &forced[i];
+
+        setenv("RONDO_ALGO", f->algo, 1);
+        setenv("RONDO_PROTO", f->proto, 1);
+        int wrong = test_run(TEST_PROCESSES, device_nodes(f->nodes), 60, by_force, (void *)(uintptr_t)f);
+        printf("rounds: %s, RONDO_ALGO=%s RONDO_PROTO=%s: %s\n", f->nodes, f->algo, f->proto,
+               wrong ? "WRONG" : "right");
+        bad += wrong;
+    }
+    unsetenv("RONDO_ALGO");
+    unsetenv("RONDO_PROTO");
+    return bad;
+}
+
 /* "3": on one node. */
 static int run(const char *nodes)
 {
@@ -398,5 +468,5 @@ int main(int argc, char **argv)
         return run("20") + run("11+8") != 0;
     if (!played)
         return run("3") != 0;
-    return run("1+1") + run("1+1+1") + run("2+2") + run("3+3") != 0;
+    return run_forced() + run("1+1") + run("1+1+1") + run("2+2") + run("3+3") != 0;
 }

@@ -9,6 +9,8 @@ extern uint64_t shim_seed;
 
 /* The tests' memory is taken before there is a kernel that waits, which CUDA's allocations might wait for. */
 void shim_memory_first(test_rank_t *t);
+/* Collective: a communicator of all ranks on this rank's device. */
+ncclComm_t shim_comm(test_rank_t *t, int blocking);
 cudaStream_t shim_stream(test_rank_t *t);
 /* Draws what is left of a case, alike on all ranks. */
 void shim_draw(do_case_t *c, uint64_t *random, int nranks);
@@ -18,5 +20,11 @@ int32_t *shim_number(test_rank_t *t, int32_t value);
 
 /* A part: one rank, which is that thread. */
 void shim_one_thread(test_rank_t *t, void *arg);
+
+/* Parts of shim_gone.c. shim_gone_killed runs those in which a rank is killed, and returns the number of failures. */
+void shim_gone(test_rank_t *t, void *arg);
+void shim_unmatched(test_rank_t *t, void *arg);
+void shim_traps(test_rank_t *t, void *arg);
+int shim_gone_killed(void);
 
 #endif

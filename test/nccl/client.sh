@@ -35,6 +35,10 @@ int main(void)
         printf("failed: %s\n", ncclGetLastError(NULL));
         return 3;
     }
+    void *handle = NULL;
+    if (ncclCommRegister(comm[0], in, sizeof in, &handle) != ncclSuccess ||
+        ncclCommDeregister(comm[0], handle) != ncclSuccess)
+        return 1;
     ncclGroupStart();
     for (r = 0; r < 4; r++) {
         in[r] = (float)r;
@@ -119,7 +123,7 @@ for rank in 0 1 2 3; do
 done
 says 'NCCL_FOO means nothing'
 says 'NCCL_NTHREADS has no effect'
-says 'NCCL_ALGO: .*RONDO_ALGO=allreduce=ring,reduce=ring,broadcast=ring,allgather=ring,reduce_scatter=ring'
+says 'NCCL_ALGO: .*RONDO_ALGO=broadcast=ring,reduce=ring,allgather=ring,reduce_scatter=ring,allreduce=ring'
 says 'NCCL_PROTO: .*RONDO_PROTO=simple'
 says 'NCCL_SOCKET_IFNAME: .*RONDO_IFACE='
 says 'NCCL_P2P_DISABLE: .*RONDO_CMA=0'
@@ -130,13 +134,20 @@ try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=INFO NCCL_ALGO='Tree;allgather:P
     NCCL_SOCKET_IFNAME=^lo0,none NCCL_DEBUG_FILE="$dir/file.%p" "$dir/linked"
 silent 'NCCL INFO'
 cat "$dir"/file.* >"$dir/log" 2>&1
-says 'NCCL_ALGO: .*RONDO_ALGO=allreduce=tree,reduce=tree,broadcast=tree,allgather=pat$'
+says 'NCCL_ALGO: .*RONDO_ALGO=broadcast=tree,reduce=tree,allgather=pat,allreduce=tree$'
 says 'RONDO_PROTO=simple takes precedence'
 try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=^INIT NCCL_FOO=1 "$dir/linked"
 says 'NCCL_FOO means nothing'
 silent 'Init COMPLETE'
+# Calls and registrations, in NCCL's words, only where they are asked for.
+try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=INFO "$dir/linked"
+silent 'AllReduce: opCount'
+try timeout 60 env RONDO_NCCL_HOST=1 NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL,REG "$dir/linked"
+says 'NCCL INFO AllReduce: opCount 0 sendbuff 0x[0-9a-f]* recvbuff 0x[0-9a-f]* count [0-9]* datatype [0-9]* op 0 root 0 comm 0x[0-9a-f]* \[nranks=4\] stream'
+says 'NCCL INFO register comm 0x[0-9a-f]* buffer 0x[0-9a-f]* size 16'
+silent 'Init COMPLETE'
 # Variables that cannot be translated change nothing.
-try timeout 60 env RONDO_NCCL_HOST=1 NCCL_ALGO=^Ring NCCL_PROTO=LL128 NCCL_SOCKET_IFNAME=nosuch NCCL_BUFFSIZE=x \
+try timeout 60 env RONDO_NCCL_HOST=1 NCCL_ALGO=^Rnig NCCL_PROTO=LL128 NCCL_SOCKET_IFNAME=nosuch NCCL_BUFFSIZE=x \
     NCCL_COMM_BLOCKING=7 NCCL_SOCKET_FAMILY=AF_X "$dir/linked"
 says 'the sum is 6'
 # Without a GPU and without being asked for host memory.

@@ -11,26 +11,32 @@
 #include "nccl/shim.h"
 #include "util/check.h"
 
-/* Nonzero where NCCL_ALGO, NCCL_PROTO and RONDO_PROTO ("": unset) do not make RONDO_ALGO `want`; "": not set. */
-static int in_child(int host, const char *algo, const char *proto, const char *own, const char *want)
+/* What a child of its own finds in RONDO_ALGO or RONDO_PROTO. */
+typedef struct wish {
+    int host;
+    const char *algo, *proto, *own; /* NCCL_ALGO, NCCL_PROTO, RONDO_PROTO; "": unset */
+    const char *in, *want;          /* the variable of rondo, and its value; "": not set */
+} wish_t;
+
+static int in_child(const wish_t *w)
 {
     char text[RD_SETTING_BYTES];
     const char *got;
 
-    setenv("RONDO_NCCL_HOST", host ? "1" : "0", 1);
-    setenv("NCCL_ALGO", algo, 1);
-    setenv("NCCL_PROTO", proto, 1);
-    setenv("RONDO_PROTO", own, 1);
+    setenv("RONDO_NCCL_HOST", w->host ? "1" : "0", 1);
+    setenv("NCCL_ALGO", w->algo, 1);
+    setenv("NCCL_PROTO", w->proto, 1);
+    setenv("RONDO_PROTO", w->own, 1);
     nc_settings();
-    got = rd_setting_text("RONDO_ALGO", text);
-    if (strcmp(got ? got : "", want) == 0)
+    got = rd_setting_text(w->in, text);
+    if (strcmp(got ? got : "", w->want) == 0)
         return 0;
-    printf("%s: NCCL_ALGO=%s NCCL_PROTO=%s RONDO_PROTO=%s: RONDO_ALGO=%s, not %s\n", host ? "host memory" : "GPUs",
-           algo, proto, own, got ? got : "", want);
+    printf("%s: NCCL_ALGO=%s NCCL_PROTO=%s RONDO_PROTO=%s: %s=%s, not %s\n", w->host ? "host memory" : "GPUs", w->algo,
+           w->proto, w->own, w->in, got ? got : "", w->want);
     return 1;
 }
 
-static void becomes(int host, const char *algo, const char *proto, const char *own, const char *want)
+static void check(const wish_t *w)
 {
     int status = -1;
     pid_t child;
@@ -38,37 +44,70 @@ static void becomes(int host, const char *algo, const char *proto, const char *o
     fflush(stdout);
     child = fork();
     if (child == 0) {
-        int bad = in_child(host, algo, proto, own, want);
+        int bad = in_child(w);
         fflush(stdout);
         _exit(bad);
     }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s by %s", algo, proto);
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s by %s", w->algo, w->proto);
+}
+
+static void becomes(int host, const char *algo, const char *proto, const char *own, const char *want)
+{
+    const wish_t wish = {host, algo, proto, own, "RONDO_ALGO", want};
+
+    check(&wish);
+}
+
+static void protocol(int host, const char *proto, const char *want)
+{
+    const wish_t wish = {host, "", proto, "", "RONDO_PROTO", want};
+
+    check(&wish);
 }
 
 int main(void)
 {
-    const char *rings = "allreduce=ring,reduce=ring,broadcast=ring,allgather=ring,reduce_scatter=ring";
-    const char *chains = "allreduce=ring,reduce=chain,broadcast=chain,allgather=ring,reduce_scatter=ring";
+    const char *rings = "broadcast=ring,reduce=ring,allgather=ring,reduce_scatter=ring,allreduce=ring";
+    const char *chains = "broadcast=chain,reduce=chain,allgather=ring,reduce_scatter=ring,allreduce=ring";
 
     unsetenv("RONDO_ALGO");
     becomes(1, "Ring", "", "", rings);
     becomes(1, "tree,RING", "Simple", "",
-            "allreduce=tree,reduce=tree,broadcast=tree,allgather=ring,reduce_scatter=ring");
-    becomes(1, "PAT", "", "", "allreduce=pat,allgather=pat,reduce_scatter=pat");
+            "broadcast=tree+ring,reduce=tree+ring,allgather=ring,reduce_scatter=ring,allreduce=tree+ring");
+    becomes(1, "PAT", "", "", "allgather=pat,reduce_scatter=pat,allreduce=pat");
     becomes(1, "Ring;allreduce:Tree", "", "",
-            "allreduce=tree,reduce=ring,broadcast=ring,allgather=ring,reduce_scatter=ring");
+            "broadcast=ring,reduce=ring,allgather=ring,reduce_scatter=ring,allreduce=tree");
     becomes(1, "NVLS", "", "", "");
-    becomes(1, "^Tree", "", "", "");
+    becomes(1, "^Tree", "", "", "broadcast=^tree,reduce=^tree,allreduce=^tree");
+    becomes(1, "allreduce:^ring,tree,nvls;broadcast:ring", "", "", "broadcast=ring,allreduce=^tree+ring");
+    becomes(1, "Ring;allreduce:^NVLS", "", "", "broadcast=ring,reduce=ring,allgather=ring,reduce_scatter=ring");
+    /* NCCL refuses these: a word, a function, and a second list for all functions. */
+    becomes(1, "Rnig", "", "", "");
+    becomes(1, "alltoall:ring", "", "", "");
+    becomes(1, "allreduce:ring;tree", "", "", "");
+    protocol(1, "Simple", "simple");
+    protocol(1, "^LL,LL128", "simple");
+    protocol(1, "LL,Simple", "");
+    protocol(1, "^Simple;broadcast:Simple", "");
+    protocol(1, "Simple;allreduce:^LL,ll128", "simple");
+    protocol(1, "allreduce:Simple", "");
+    protocol(1, "LL128", "");
+    protocol(1, "Sipmle", "");
     if (rd_cuda_built()) {
         becomes(0, "Ring", "", "", chains);
         becomes(0, "Ring", "Simple", "", chains);
-        becomes(0, "Tree", "", "", "allreduce=tree,reduce=tree,broadcast=tree");
-        becomes(0, "NVLS,Tree", "LL128", "", "allreduce=tree,reduce=tree,broadcast=tree");
-        becomes(0, "PAT,Ring", "", "", "allreduce=pat,reduce=chain,broadcast=chain,allgather=pat,reduce_scatter=pat");
+        becomes(0, "Tree", "", "", "broadcast=tree,reduce=tree,allreduce=tree");
+        becomes(0, "NVLS,Tree", "LL128", "", "broadcast=tree,reduce=tree,allreduce=tree");
+        becomes(0, "PAT,Ring", "", "",
+                "broadcast=chain,reduce=chain,allgather=ring+pat,reduce_scatter=ring+pat,allreduce=ring+pat");
         becomes(0, "Tree", "Simple", "", ""); /* trees go by lines */
         becomes(0, "Tree,Ring", "Simple", "", chains);
-        becomes(0, "Tree", "Simple", "ll128", "allreduce=tree,reduce=tree,broadcast=tree");
-        becomes(0, "allreduce:tree,ring;broadcast:ring", "Simple", "", "allreduce=ring,broadcast=chain");
+        becomes(0, "Tree", "Simple", "ll128", "broadcast=tree,reduce=tree,allreduce=tree");
+        becomes(0, "allreduce:tree,ring;broadcast:ring", "Simple", "", "broadcast=chain,allreduce=ring");
+        becomes(0, "^Ring", "", "",
+                "broadcast=^chain,reduce=^chain,allgather=^ring,reduce_scatter=^ring,allreduce=^ring");
+        protocol(0, "LL128", "ll128");
+        protocol(0, "^LL,Simple", "ll128");
     }
     return failures != 0;
 }

@@ -25,6 +25,11 @@ others=$(grep -v ' [TVW] p\{0,1\}nccl' "$dir/all")
 sed -n 's/^| `nccl\([A-Za-z0-9]*\)` |.*/\1/p' "${header%/lib/nccl/nccl.h}/doc/nccl.md" | sort | diff - "$dir/listed" ||
     { echo "doc/nccl.md and rondo-info --nccl differ"; failed=1; }
 
+# A program that finds a function which the version that ncclGetVersion names does not have will use what it offers.
+# All but the one listed here, which gives nothing away, fail as if they were not there.
+newer=$("$top_builddir/rondo-info" --nccl | awk '/^[a-z]/ { refused = /^not supported/ } $1 ~ /^nccl/ { split($2, v, "."); if (v[2] > 28 && !refused) print $1 }')
+[ "$newer" = ncclWinGetUserPtr ] || { echo "newer than the version, and not refused: $newer"; failed=1; }
+
 "$top_builddir/rondo-info" --nccl | sed -n 's/^ *\(NCCL_.*\)/\1/p' | tr -s ' ' >"$dir/variables"
 [ "$(wc -l <"$dir/variables")" -ge 20 ] || { echo "rondo-info --nccl lists too few variables"; failed=1; }
 sed -n 's/^| `\(NCCL_[A-Z0-9_]*\)` |\(.*\) |$/\1\2/p' "${header%/lib/nccl/nccl.h}/doc/nccl.md" | tr -d '`|' | tr -s ' ' |

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nccl/later.h"
 #include "nccl/nccl_harness.h"
 
 static float x[64], y[64];
@@ -246,6 +247,20 @@ static void refused(test_rank_t *t)
     }
 }
 
+/* What a program asks before it lets its own kernels use windows must not say that they may, also in a communicator of
+ * one rank, which as a team would be complete. */
+static void probes(test_rank_t *t, ncclComm_t comm)
+{
+    ncclCommProperties_t props = {.size = sizeof props, .magic = NCCL_API_MAGIC, .version = NCCL_VERSION(2, 30, 7)};
+
+    TEST_TRUE(t, pncclTeamLsa(comm).nRanks == 0);
+    TEST_TRUE(t, pncclTeamRankToLsa(comm, pncclTeamWorld(comm), 0) == -1);
+    TEST_TRUE(t, pncclTeamWorld(comm).nRanks == t->nranks && pncclTeamWorld(comm).rank == t->rank);
+    NCCL_GIVES(t, ncclInvalidUsage, pncclCommQueryProperties(comm, &props));
+    TEST_TRUE(t, !props.deviceApiSupport && props.nLsaTeams == 0 && !props.hostRmaSupport);
+    NCCL_GIVES(t, ncclInvalidArgument, pncclCommQueryProperties(NULL, &props));
+}
+
 static void all(test_rank_t *t, void *arg)
 {
     ncclComm_t comm = nccl_comm(t);
@@ -257,6 +272,7 @@ static void all(test_rank_t *t, void *arg)
     operations(t, comm);
     others(t, comm);
     refused(t);
+    probes(t, comm);
     test_note(t, "the communicator is unharmed");
     x[0] = 3;
     NCCL_OK(t, ncclAllReduce(x, y, 1, ncclFloat, ncclSum, comm, NULL));

@@ -99,6 +99,19 @@ static void forced(void)
           "an entry for the operation goes before one for all");
     CHECK(choose(RD_ALLREDUCE, 64, 4, 1, "", "simple", &best) == RONDO_SUCCESS && best.proto == RD_PROTO_SIMPLE,
           "proto");
+    CHECK(choose(RD_ALLREDUCE, 8 << 20, 4, 1, "allreduce=tree+ring", "", &best) == RONDO_SUCCESS &&
+              (strcmp(best.algo->name, "ring") == 0 || strcmp(best.algo->name, "tree") == 0),
+          "%s is neither tree nor ring", best.algo->name);
+    CHECK(choose(RD_ALLREDUCE, 8 << 20, 4, 1, "", "", &best) == RONDO_SUCCESS, "%s", rd_thread_error());
+    for (int i = 0; i < 3; i++) { /* the best is excluded again and again */
+        static char text[100] = "allreduce=^";
+        const rd_algo_t *was = best.algo;
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? "+" : "", was->name);
+        CHECK(choose(RD_ALLREDUCE, 8 << 20, 4, 1, text, "", &best) == RONDO_SUCCESS && best.algo != was, "%s: %s", text,
+              best.algo->name);
+    }
+    refused(RD_ALLREDUCE, 8, 1, "ring+rnig", "", RONDO_ERR_INVALID_ARGUMENT, "\"rnig\"");
+    refused(RD_ALLREDUCE, 8, 1, "^rnig", "", RONDO_ERR_INVALID_ARGUMENT, "\"rnig\"");
     refused(RD_BROADCAST, 64, 1, "twoshot", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
     refused(RD_BARRIER, 0, 1, "barrier=ring", "", RONDO_ERR_UNSUPPORTED, "does not do this operation");
     refused(RD_ALLREDUCE, 1 << 20, 1, "", "ll", RONDO_ERR_UNSUPPORTED, "longer");
@@ -108,6 +121,50 @@ static void forced(void)
     refused(RD_ALLREDUCE, 8, 1, "rnig", "", RONDO_ERR_INVALID_ARGUMENT, "\"rnig\"");
     refused(RD_ALLREDUCE, 8, 1, "alreduce=ring", "", RONDO_ERR_INVALID_ARGUMENT, "\"alreduce\"");
     refused(RD_ALLREDUCE, 8, 1, "broadcast=rong", "", RONDO_ERR_INVALID_ARGUMENT, "\"rong\"");
+}
+
+/* The net communicators of GPUs: the host's algorithms of the names that are forced, where it has them. */
+static void between(const char *algo, const char *proto, const char *want, const char *want_proto)
+{
+    rd_env_t env, net;
+
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    strcpy(env.algo, algo);
+    strcpy(env.proto, proto);
+    rd_forced_between(&env, &net);
+    CHECK(strcmp(net.algo, want) == 0 && strcmp(net.proto, want_proto) == 0 && net.where_served,
+          "RONDO_ALGO=%s RONDO_PROTO=%s becomes %s and %s", algo, proto, net.algo, net.proto);
+    CHECK(rd_choose_check(&net, NULL) == RONDO_SUCCESS, "%s", net.algo);
+}
+
+static void on_net_communicators(void)
+{
+    const rd_shape_t shape = {4, 2, NULL};
+    rd_choice_t best;
+    rd_env_t env, net;
+
+    between("", "", "", "");
+    between("allreduce=chain,broadcast=chain,reduce=chain", "ll128", "reduce=ring,broadcast=ring", "");
+    between("allgather=ring,allgather=copy,barrier=rd", "simple", "allgather=ring,barrier=rd", "simple");
+    between("twoshot", "sentinel", "allreduce=twoshot", "");
+    between("allreduce=tree+ring,broadcast=^chain+tree", "", "allreduce=ring+tree,broadcast=^ring+tree", "");
+    if (rd_env_read(&env) != RONDO_SUCCESS)
+        exit(1);
+    strcpy(env.algo, "tree");
+    rd_forced_between(&env, &net);
+    rd_choose_args_t args = {.coll = RD_ALLREDUCE,
+                             .bytes = 1 << 20,
+                             .type_size = 4,
+                             .shape = &shape,
+                             .env = &net,
+                             .cores = 2,
+                             .local = 2,
+                             .slot_bytes = 65536,
+                             .slots = 4};
+    CHECK(rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_SUCCESS && strcmp(best.algo->name, "tree") == 0, "tree");
+    strcpy(net.algo, "allreduce=binomial"); /* cannot serve: nothing waits for a refusal there */
+    CHECK(rd_choose(&args, &best, NULL, NULL, NULL) == RONDO_SUCCESS, "%s", rd_thread_error());
 }
 
 /* The rule of single messages: what is short goes by lines, what is long by whichever may; forced is taken or refused.
@@ -268,6 +325,7 @@ int main(void)
                 for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
                     cheapest((rd_coll_t)coll, sizes[i], n, nodes);
     forced();
+    on_net_communicators();
     messages();
     lines_most();
     played();

@@ -55,6 +55,24 @@ static int release(uint64_t address)
     return cudaFree((void *)(uintptr_t)address);
 }
 
+int sim_trapped; /* a kernel in the streams will trap: after so many queries it has */
+
+static int stream_query(void *stream)
+{
+    if (sim_trapped)
+        return --sim_trapped ? 600 : 719;
+    return cudaStreamQuery((cudaStream_t)stream) == cudaErrorNotReady ? 600 : 0;
+}
+
+static int stream_capturing(void *stream, int *status)
+{
+    enum cudaStreamCaptureStatus is;
+    cudaError_t error = cudaStreamIsCapturing((cudaStream_t)stream, &is);
+
+    *status = (int)is;
+    return (int)error;
+}
+
 static int error_string(int code, const char **text)
 {
     *text = cudaGetErrorString((cudaError_t)code);
@@ -80,6 +98,8 @@ void *__wrap_dlsym(void *handle, const char *name)
         {"cuMemAlloc_v2", (void (*)(void))alloc},
         {"cuMemFree_v2", (void (*)(void))release},
         {"cuGetErrorString", (void (*)(void))error_string},
+        {"cuStreamQuery", (void (*)(void))stream_query},
+        {"cuStreamIsCapturing", (void (*)(void))stream_capturing},
     };
 
     if (handle != &driver)

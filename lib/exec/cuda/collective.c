@@ -219,7 +219,7 @@ static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
     return rd_cuda_launch(cuda, &chosen.launch, &work, stream);
 }
 
-static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_chosen_t *chosen)
+static rd_wanted_t wanted_of(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce)
 {
     const rd_coll_desc_t *desc = &call->desc;
     rd_wanted_t wanted;
@@ -232,7 +232,23 @@ static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kred
     wanted.element = (uint32_t)rondo_type_size(desc->type);
     wanted.count = reduce->count = desc->count;
     wanted.kernels = cuda->windows && cuda->team->env->cuda_copy && !rd_copies_possible(cuda, call);
+    return wanted;
+}
+
+static rondo_result_t choose_for(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce, rd_chosen_t *chosen)
+{
+    const rd_wanted_t wanted = wanted_of(cuda, call, reduce);
+
     return choose(cuda, &wanted, cuda->team->env, chosen);
+}
+
+bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    rd_kreduce_t reduce;
+    rd_chosen_t chosen;
+    const rd_wanted_t wanted = wanted_of(cuda, call, &reduce);
+
+    return !rd_kchoose(&wanted, &cuda->limits, cuda->team->env, &chosen);
 }
 
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)

@@ -38,6 +38,14 @@ rondo_result_t rd_cuda_drained(rd_cuda_t *cuda); /* the same without waiting: ma
 /* Fails the communicator if a kernel has failed. Returns RONDO_SUCCESS if none has. */
 rondo_result_t rd_cuda_check(rd_cuda_t *cuda);
 
+/* Of a communicator that has failed because of another rank (stall.c). rd_cuda_stall puts a kernel into the stream that
+ * runs until rd_cuda_release or for RONDO_NCCL_STALL_MS; it returns the failure's code if the stream is captured, or if
+ * that time is over. rd_cuda_complete returns true if all that was enqueued has been done nevertheless; it waits until
+ * the kernels have left. */
+rondo_result_t rd_cuda_stall(rd_cuda_t *cuda, rondo_stream_t stream);
+void rd_cuda_release(rd_cuda_t *cuda);
+bool rd_cuda_complete(rd_cuda_t *cuda);
+
 /* Enqueue an operation, or record it in this thread's group. */
 rondo_result_t rd_cuda_collective(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_message(rd_cuda_t *cuda, const rd_message_t *message);

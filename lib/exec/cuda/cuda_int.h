@@ -64,6 +64,7 @@ struct rd_cuda {
     rd_lengths_ring_t *lengths;         /* of messages, on one node; NULL: not compared here */
     rd_signature_ring_t *signatures;    /* RONDO_CHECK on one node; NULL: off, or a single rank */
     const rd_net_comm_ops_t *net_comms; /* functions that create and end net communicators */
+    _Atomic int64_t stalled_ms;         /* stall.c: when the first stream was stalled; 0: none is */
     int left_peer;                      /* health_check.c: a rank that has left but was waited for, plus one; 0: none */
     int64_t slow_ms, named_ms;          /* start of a kernel's long wait, and its last report; 0: none */
     int64_t late_ms;                    /* interval at which a late peer is reported */
@@ -124,6 +125,9 @@ static inline void rd_device_back(int before, int device)
     if (before != device)
         rd_device_return(before);
 }
+
+/* stall.c. Lets stalled streams go when their time is over. */
+void rd_stall_poll(rd_cuda_t *cuda);
 
 /* window.c. rd_window_layout computes the offsets in k; rd_window_create then allocates the window, and the words in
  * pinned memory. */
@@ -217,6 +221,8 @@ rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, si
 /* Returns the expected microseconds of a collective, or 0 for one that has no price: that of a single rank, or with
  * counts that differ from rank to rank. */
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
+/* Returns true if a kernel serves the call by what RONDO_ALGO and RONDO_PROTO force. */
+bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call);
 rondo_result_t rd_cuda_launch(rd_cuda_t *cuda, const rd_klaunch_t *launch, const rd_kwork_t *work, cudaStream_t stream);
 rondo_result_t rd_cuda_copy(rd_cuda_t *cuda, void *to, const void *from, size_t bytes, cudaStream_t stream);
 /* The same, but the ranges may overlap: the data then goes through memory allocated for it. */

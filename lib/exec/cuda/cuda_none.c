@@ -54,6 +54,23 @@ rondo_result_t rd_cuda_drained(rd_cuda_t *cuda)
     return none();
 }
 
+rondo_result_t rd_cuda_stall(rd_cuda_t *cuda, rondo_stream_t stream)
+{
+    (void)cuda, (void)stream;
+    return none();
+}
+
+void rd_cuda_release(rd_cuda_t *cuda)
+{
+    (void)cuda;
+}
+
+bool rd_cuda_complete(rd_cuda_t *cuda)
+{
+    (void)cuda;
+    return false;
+}
+
 rondo_result_t rd_cuda_check(rd_cuda_t *cuda)
 {
     (void)cuda;

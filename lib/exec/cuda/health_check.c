@@ -44,6 +44,7 @@ void rd_cuda_health_poll(rd_cuda_t *cuda)
     const rd_team_t *team = cuda->team;
     volatile rd_khost_t *host = cuda->host;
 
+    rd_stall_poll(cuda);
     if (rd_health_poll(team->health) != RONDO_SUCCESS)
         return;
     rd_signature_ring_poll(cuda->signatures);

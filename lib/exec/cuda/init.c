@@ -137,6 +137,7 @@ rondo_result_t rd_cuda_drain(rd_cuda_t *cuda)
 
 rondo_result_t rd_cuda_close(rd_cuda_t *cuda)
 {
+    rd_cuda_release(cuda);
     rd_device_guard_t guard = rd_device_enter(cuda->device);
     rondo_result_t result = wait_over(cuda);
 

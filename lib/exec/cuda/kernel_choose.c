@@ -330,7 +330,7 @@ const char *rd_kchoose(const rd_wanted_t *w, const rd_limits_t *l, const rd_env_
     const rd_choice_t *best;
     rd_choices_t all;
 
-    if (!forced.algo && copied(w, l, env, chosen))
+    if ((!forced.algo || forced.except) && rd_forced_allows(&forced, &rd_algo_copy) && copied(w, l, env, chosen))
         return NULL;
     rd_kchoose_all(w, l, &forced, &all);
     best = rd_candidates_best(&all, &forced);

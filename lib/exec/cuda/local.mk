@@ -22,6 +22,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/cuda/p2p_blocks.c \
 	lib/exec/cuda/program_cache.c \
 	lib/exec/cuda/register.c \
+	lib/exec/cuda/stall.c \
 	lib/exec/cuda/window.c \
 	lib/exec/cuda/window_host.c \
 	lib/exec/cuda/window_import.c

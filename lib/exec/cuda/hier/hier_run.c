@@ -111,3 +111,28 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call)
     rd_phases_free(&phases);
     return result;
 }
+
+static bool follows(rd_cuda_t *cuda, const rd_call_t *call, const rd_phase_t *phase)
+{
+    const rd_forced_t forced = rd_forced(cuda->team->env, phase->coll);
+    rd_call_t part = *call;
+
+    part.desc.coll = phase->coll;
+    part.desc.count = phase->count;
+    return phase->scope == RD_SCOPE_NODE && cuda->node_comm->k.nranks > 1 && phase->count && !phase->tabled &&
+           (forced.algo || forced.proto[0]) && rd_cuda_follows(cuda->node_comm, &part);
+}
+
+bool rd_hier_follows(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    const rd_hier_t facts = facts_of(cuda, call);
+    bool found = false;
+    rd_phases_t phases;
+
+    if (is_divided(&call->desc) || !rd_hier_serves(&facts) || rd_hier_phases(&facts, &phases) != 0)
+        return false;
+    for (size_t i = 0; i < phases.count && !found; i++)
+        found = follows(cuda, call, &phases.list[i]);
+    rd_phases_free(&phases);
+    return found;
+}

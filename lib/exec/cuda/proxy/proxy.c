@@ -344,8 +344,28 @@ rondo_result_t rd_proxy_path_check(rd_proxy_path_t *s, const rd_call_t *call)
     return RONDO_SUCCESS;
 }
 
+/* Refuses a call of which no part can go by what is forced: neither a kernel inside the node nor the host between
+ * nodes.
+ */
+static rondo_result_t check_forced(rd_cuda_t *cuda, const rd_call_t *call)
+{
+    const rd_env_t *env = cuda->team->env;
+    rd_coll_t coll = call->desc.coll;
+
+    if (coll == RD_BARRIER || rd_forced_serves_between(env, coll) || (cuda->node_comm && rd_hier_follows(cuda, call)))
+        return RONDO_SUCCESS;
+    return rd_error(cuda->team->ctx, RONDO_ERR_UNSUPPORTED,
+                    "RONDO_ALGO '%s', RONDO_PROTO '%s': %s of %zu elements has no part inside a node that can go by "
+                    "this, and between nodes the host has no such algorithm or protocol for it",
+                    env->algo, env->proto, rd_coll_name(coll), call->desc.count);
+}
+
 rondo_result_t rd_proxy_path_collective(rd_cuda_t *cuda, const rd_call_t *call)
 {
+    rondo_result_t result = check_forced(cuda, call);
+
+    if (result != RONDO_SUCCESS)
+        return result;
     return cuda->node_comm ? rd_hier_run(cuda, call) : rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
 }
 

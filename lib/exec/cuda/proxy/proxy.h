@@ -198,6 +198,8 @@ void rd_node_comm_close(rd_cuda_t *cuda);
 /* exec/cuda/hier/hier_run.c, if there is a cuda->node_comm. Runs a collective in phases: inside the nodes by their own
  * kernels, and between nodes only with what each rank has then; or by all ranks at once, as rd_proxy_path_run does. */
 rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call);
+/* Returns true if a part of the operation inside the node goes by what RONDO_ALGO and RONDO_PROTO force. */
+bool rd_hier_follows(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* inline.c, for trigger `number` of proxy channel 0. rd_inline_come takes the input and returns true if all of its
  * lines are there; rd_inline_give stores the output. Both touch up to 15 bytes behind the buffer, too. */

@@ -1,0 +1,55 @@
+/* Streams behind the end of another rank, in the way of NCCL.
+ *
+ * A call of rondo returns the error of a communicator that has failed. NCCL never notices that another rank is gone: it
+ * enqueues the call, and the stream waits until somebody aborts the communicator. Programs written for it ask for the
+ * communicator's error beside the stream, and take an error of the call for a mistake of their own; and a stream that
+ * just went on would hand them results that nobody has computed. So lib/nccl has the stream stall. It does not stall
+ * for ever, because a program that never asks must hear of the failure, too: by its next call. */
+#include "exec/cuda/cuda_int.h"
+
+#include "base/wait.h"
+
+/* Returns true if the streams have been stalled for as long as they may be. */
+static bool is_over(rd_cuda_t *cuda)
+{
+    int64_t since = atomic_load(&cuda->stalled_ms);
+
+    return since && rd_clock_ms() - since >= cuda->team->env->nccl_stall_ms;
+}
+
+rondo_result_t rd_cuda_stall(rd_cuda_t *cuda, rondo_stream_t stream)
+{
+    const rd_klaunch_t launch = {.kernel = RD_KERNEL_STALL, .blocks = 1, .threads = 32};
+    rd_kwork_t work;
+    int64_t none = 0;
+
+    if (cuda->team->env->nccl_stall_ms == 0 || is_over(cuda) || rd_cuda_captured(stream))
+        return rd_health_check(cuda->team->health);
+    atomic_compare_exchange_strong(&cuda->stalled_ms, &none, rd_clock_ms());
+    work.comm = cuda->k;
+    return rd_cuda_launch(cuda, &launch, &work, stream);
+}
+
+void rd_cuda_release(rd_cuda_t *cuda)
+{
+    volatile rd_khost_t *host = cuda->host;
+
+    if (host)
+        host->released = 1;
+}
+
+void rd_stall_poll(rd_cuda_t *cuda)
+{
+    if (is_over(cuda))
+        rd_cuda_release(cuda);
+}
+
+bool rd_cuda_complete(rd_cuda_t *cuda)
+{
+    volatile const rd_khost_t *host = cuda->host;
+
+    if (atomic_load(&cuda->stalled_ms))
+        return false;
+    (void)rd_cuda_drain(cuda);
+    return host->failed == 0;
+}
