@@ -255,6 +255,16 @@ ncclResult_t pncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
 NC_TWIN(CommInitAll);
 
 /* Another rank may have ended already. That is an error only if an operation of this one waited for it. */
+/* What a communicator's end returns. Where the context is lost there is nothing left that could complete, and the
+ * program has heard of it: NCCL's ends succeed there, and PyTorch ends its communicators so when its check for NaN has
+ * trapped. */
+static ncclResult_t end_result(ncclComm_t comm, rondo_comm_t rondo, rondo_result_t result)
+{
+    if ((result == RONDO_ERR_REMOTE || result == RONDO_ERR_CUDA) && nc_device_is_lost(comm->device))
+        return ncclSuccess;
+    return nc_result(rondo ? comm : NULL, rondo, result);
+}
+
 static ncclResult_t finalize(nc_job_t *job)
 {
     ncclComm_t comm = job->comm;
@@ -264,7 +274,7 @@ static ncclResult_t finalize(nc_job_t *job)
     if (result == RONDO_ERR_REMOTE && rondo_comm_complete(comm->rondo))
         result = RONDO_SUCCESS;
     atomic_store(&comm->complete, result == RONDO_SUCCESS);
-    return nc_result(comm, comm->rondo, result);
+    return end_result(comm, comm->rondo, result);
 }
 
 ncclResult_t pncclCommFinalize(ncclComm_t comm)
@@ -301,7 +311,7 @@ ncclResult_t pncclCommDestroy(ncclComm_t comm)
     nc_registration_end_all(comm);
     nc_bounce_free_all(comm);
     if (comm->rondo)
-        result = nc_result(NULL, NULL, rondo_comm_destroy(comm->rondo));
+        result = end_result(comm, NULL, rondo_comm_destroy(comm->rondo));
     nc_comm_free(comm);
     return result;
 }

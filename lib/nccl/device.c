@@ -132,6 +132,14 @@ bool nc_device_settle(rondo_stream_t stream, int *lost)
     return true;
 }
 
+bool nc_device_is_lost(int device)
+{
+    if (device == RONDO_DEVICE_HOST || cuda.code != 0)
+        return false;
+    nc_device_enter(device);
+    return cuda.stream_query(NULL) >= CUDA_LOST;
+}
+
 ncclResult_t nc_device_lost(ncclComm_t comm, int code)
 {
     const char *text = NULL;

@@ -577,14 +577,23 @@ int main(int argc, char **argv)
         test_body_fn body;
         int ranks, kinds;
     } parts[] = {
-        {"operations", operations, 2, 1}, {"operations", operations, 3, 2},
-        {"streams", streams, 3, 3},       {"settings", settings, 2, 1},
-        {"settings", settings, 3, 1},     {"groups", groups, 2, 3},
-        {"wrong", wrong, 2, 1},           {"one_thread", shim_one_thread, 1, 1},
-        {"derived", derived, 3, 3},       {"memory", memory, 2, 3},
-        {"graphs", graphs, 2, 3},         {"aborted", aborted, 3, 3},
-        {"watched", watched, 3, 3},       {"gone", shim_gone, 3, 3},
-        {"traps", shim_traps, 2, 1},      {"unmatched", shim_unmatched, 2, 3},
+        {"operations", operations, 2, 1},
+        {"operations", operations, 3, 2},
+        {"streams", streams, 3, 3},
+        {"settings", settings, 2, 1},
+        {"settings", settings, 3, 1},
+        {"groups", groups, 2, 3},
+        {"wrong", wrong, 2, 1},
+        {"one_thread", shim_one_thread, 1, 1},
+        {"derived", derived, 3, 3},
+        {"memory", memory, 2, 3},
+        {"graphs", graphs, 2, 3},
+        {"aborted", aborted, 3, 3},
+        {"watched", watched, 3, 3},
+        {"gone", shim_gone, 3, 3},
+        {"traps", shim_traps, 2, 1},
+        {"lost", shim_lost, 2, 1},
+        {"unmatched", shim_unmatched, 2, 3},
     };
     const char *only = NULL;
     int bad = 0;

@@ -25,6 +25,7 @@ void shim_one_thread(test_rank_t *t, void *arg);
 void shim_gone(test_rank_t *t, void *arg);
 void shim_unmatched(test_rank_t *t, void *arg);
 void shim_traps(test_rank_t *t, void *arg);
+void shim_lost(test_rank_t *t, void *arg);
 int shim_gone_killed(void);
 
 #endif

@@ -144,10 +144,35 @@ void shim_unmatched(test_rank_t *t, void *arg)
     device_end(t, NULL, &stream, 1);
 }
 
-/* A kernel of the program's own traps before the communicator's first call, which is alone or in a group: that call
- * says so. Only the simulated driver can be made to. */
 __attribute__((weak)) extern int sim_trapped;
 
+/* A rank's context is lost, and so is its peer: it finalizes and destroys its communicator without an error, though
+ * what it has called will never complete. Only the simulated driver can be made to say so. */
+void shim_lost(test_rank_t *t, void *arg)
+{
+    int *data = device_memory(t, 4096 * sizeof *data, 0);
+    ncclComm_t comm = shim_comm(t, 1);
+    cudaStream_t stream = shim_stream(t);
+
+    (void)arg;
+    sum_right(t, comm, stream, t->nranks);
+    test_barrier(t);
+    if (t->rank == 1)
+        NCCL_OK(t, ncclCommAbort(comm));
+    test_barrier(t);
+    if (t->rank == 0) {
+        NCCL_OK(t, ncclAllReduce(data, data, 4000, ncclInt, ncclSum, comm, stream));
+        await_error(t, comm);
+        if (&sim_trapped)
+            sim_trapped = 1; /* for one query */
+        NCCL_GIVES(t, &sim_trapped ? ncclSuccess : ncclRemoteError, nccl_settled(comm, ncclCommFinalize(comm)));
+        NCCL_OK(t, ncclCommDestroy(comm));
+    }
+    device_end(t, NULL, &stream, 1);
+}
+
+/* A kernel of the program's own traps before the communicator's first call, which is alone or in a group: that call
+ * says so. Only the simulated driver can be made to. */
 void shim_traps(test_rank_t *t, void *arg)
 {
     int *data = device_memory(t, 4096 * sizeof *data, 0);
