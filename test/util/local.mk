@@ -7,6 +7,8 @@ libtest_parts_la_SOURCES = \
 	test/util/integer_op.h \
 	test/util/messages.c \
 	test/util/messages.h \
+	test/util/narrow.c \
+	test/util/narrow.h \
 	test/util/operation.c \
 	test/util/operation.h \
 	test/util/reference.c \
