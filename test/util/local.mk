@@ -9,6 +9,8 @@ libtest_parts_la_SOURCES = \
 	test/util/messages.h \
 	test/util/narrow.c \
 	test/util/narrow.h \
+	test/util/narrow_calls.c \
+	test/util/narrow_calls.h \
 	test/util/operation.c \
 	test/util/operation.h \
 	test/util/reference.c \

@@ -3,9 +3,8 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
-
-#include "util/harness.h"
 
 /* ---- the types ---- */
 
@@ -93,9 +92,11 @@ static unsigned negative(const narrow_t *f, unsigned bits)
 /* Any finite number, of any size. */
 static unsigned drawn(const narrow_t *f, int column, int rank)
 {
-    uint64_t r = test_mix((uint64_t)column * 1000 + (uint64_t)rank);
-    unsigned bits = (unsigned)(r >> 8) % (f->largest + 1);
+    uint64_t r = ((uint64_t)column * 1000 + (uint64_t)rank + 1) * 0x9e3779b97f4a7c15;
 
+    r = (r ^ r >> 31) * 0xbf58476d1ce4e5b9;
+    r ^= r >> 29;
+    unsigned bits = (unsigned)(r >> 8) % (f->largest + 1);
     return r & 1 ? negative(f, bits) : bits;
 }
 
