@@ -137,12 +137,15 @@ typedef enum {
 /* One of the operators below, or one made by rondo_op_create_premulsum. Which makes sense for which type (any other
  * pair is RONDO_ERR_INVALID_ARGUMENT at the call):
  *
- *   SUM PROD         all but pairs. Integers wrap. float16, bfloat16 and float8 are accumulated in float32. A finite
- *                    float8 result that is too large becomes the largest finite number. On BOOL: "or" and "and".
+ *   SUM PROD         all but pairs. Integers wrap. float16, bfloat16 and float8 are accumulated in float32 where a rank
+ *                    adds several at once; what goes on to another rank is rounded to the type, and may overflow on
+ *                    the way. A finite float8 result that is too large becomes the largest finite number. On BOOL: "or"
+ *                    and "and".
  *   MIN MAX          integers and floating types. A NaN wins: any NaN in, NaN out (a quiet one raises no exception).
  *   AVG              integers: the sum, divided by nranks, truncating toward zero (the sum may wrap). Floating and
- *                    complex types: each contribution is scaled by 1/nranks as it is loaded (in float32 for the narrow
- *                    ones), then summed.
+ *                    complex types: each contribution is scaled by 1/nranks as it is loaded, then summed. float16,
+ *                    bfloat16 and float8 are scaled and summed in float32, between ranks, too, and rounded to the type
+ *                    once, at the end; so is PREMULSUM. Its messages have twice or four times the bytes of a SUM's.
  *   BAND BOR BXOR    integers and BOOL, bit by bit.
  *   LAND LOR LXOR    integers and BOOL: not zero is true; the result is 0 or 1.
  *   MINLOC MAXLOC    pairs {value, index}: the least (greatest) value with its index; on a tie the lowest index. A NaN

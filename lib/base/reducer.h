@@ -14,6 +14,11 @@ typedef struct rd_reducer {
     /* Applied when a user's input is first read: AVG of floating types scales each contribution by 1/n, PREMULSUM by
      * its scalar. dst = scale(src), count elements. NULL: not needed. */
     void (*load)(void *dst, const void *src, size_t count, const void *arg);
+    /* Scaled sums of the narrow floating types are float32 from the load on, in scratch and in messages, because a
+     * partial result in the type would lose what is below its smallest number, or overflow: `reduce` adds float32,
+     * `load` widens as it scales, and this writes `count` results as elements of the type. NULL: partial results are of
+     * the type. */
+    void (*store)(void *dst, const void *src, size_t count);
     /* Applied after the last sum, before any result is handed out: integer AVG divides, truncating toward zero. NULL:
      * not needed. */
     void (*finish)(void *dst, size_t count, const void *arg);

@@ -3,7 +3,8 @@
  *   integers   SUM PROD MIN MAX AVG, BAND BOR BXOR, LAND LOR LXOR. Arithmetic wraps. AVG divides the (wrapped) sum,
  *              truncating toward zero. The logical ones yield 0 or 1.
  *   floating   SUM PROD MIN MAX AVG. float16, bfloat16 and float8 are computed in float32 within one call of a reducer
- *              and rounded once at its end, to nearest, ties to even. MIN and MAX yield a quiet NaN (positive, no
+ *              and rounded once at its end, to nearest, ties to even; scaled sums (AVG, PREMULSUM) once at the end of
+ *              the whole operation. MIN and MAX yield a quiet NaN (positive, no
  *              payload) if any element is one; of two equal zeros the later one. Where a sum has several NaNs, which
  *              one's payload survives is unspecified.
  *   float8     float8_e4m3 is OCP's E4M3 ("fn"): no infinity, NaN is 0x7f or 0xff, the largest is 448. A finite result

@@ -4,8 +4,10 @@
  *   two(a, b)              the sum of a, which has been received, and b, which this rank adds
  *   scaled(v)              the contribution v, multiplied by the scalar if the operation scales
  *   finished(v)            the result for v, the value after the last sum
+ *   part(r, base, at, end) a part of a user's buffer, of a type part_t that loads and stores (access.cuh)
  *
- * arith_any.cuh has the struct that decides type and operator at run time. */
+ * arith_any.cuh has the struct that decides type and operator at run time, arith_wide.cuh the one whose buffers are
+ * narrower than what it computes with. */
 #ifndef RD_KERNELS_ARITH_CUH
 #define RD_KERNELS_ARITH_CUH
 
@@ -13,7 +15,18 @@
 
 #include <gpu.cuh>
 
+#include "kernels/access.cuh"
 #include "kernels/work.h"
+
+/* Where elements in memory are what is computed with. */
+struct rd_arith_same_t {
+    typedef rd_part_t part_t;
+
+    static RD_MEMBER part_t part(const rd_kreduce_t &, const void *base, uint64_t at, uint64_t end)
+    {
+        return rd_part(base, at, end);
+    }
+};
 
 /* Returns the bytes of an element. */
 RD_DEVICE uint32_t rd_arith_size(uint32_t type)
@@ -67,7 +80,7 @@ RD_DEVICE double rd_scalar_element(const void *p, uint32_t type)
 RD_DEVICE_FAR double rd_scalar_real(const rd_kreduce_t &r)
 {
     if (r.device_scale)
-        return rd_scalar_element(r.device_scale, r.type);
+        return rd_scalar_element(r.device_scale, r.narrow ? r.narrow : r.type);
     if (r.type == RONDO_FLOAT64 || r.type == RONDO_COMPLEX128)
         return bits_double(r.scale[0]);
     return bits_float((uint32_t)r.scale[0]);
@@ -122,7 +135,7 @@ struct rd_lanes_bf16 {
 /* ---- float32, float16 and bfloat16, all computed in float32 */
 
 template <class LANES>
-struct rd_arith_floats {
+struct rd_arith_floats : rd_arith_same_t {
     static constexpr uint32_t PER = LANES::IN_WORD;
     typedef float word_t[PER];
 
@@ -281,7 +294,7 @@ struct rd_quad_i32 {
 };
 
 template <class LANES>
-struct rd_arith_plain {
+struct rd_arith_plain : rd_arith_same_t {
     bool scale;
     uint64_t factor;
 

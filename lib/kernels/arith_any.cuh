@@ -513,7 +513,7 @@ RD_DEVICE_FAR uint4 rd_any_divide(uint32_t type, uint4 x, uint32_t n)
 
 /* ---- the struct with the members that arith.cuh names */
 
-struct rd_arith_any {
+struct rd_arith_any : rd_arith_same_t {
     uint32_t type, op, how, n;
     double factor;
     uint4 scalar;

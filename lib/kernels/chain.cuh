@@ -17,7 +17,7 @@ template <class PROTO, class ARITH>
 struct rd_chain_t {
     const rd_kreduce_t &r;
     bool receives, sends, keeps; /* keeps: this rank stores the result */
-    rd_part_t in, out;
+    typename ARITH::part_t in, out;
 
     /* Moves the tile at `at` and, if there are two, the one that lies one pass further on. Returns false if the kernel
      * has to leave. */
@@ -67,8 +67,8 @@ rd_chain(RD_WORK(rd_kwork_reduce_t))
     c.receives = rank != (reduces ? (root + 1 == n ? 0 : root + 1) : root);
     c.sends = reduces ? rank != root : next != root;
     c.keeps = reduces ? rank == root : c.receives || r.in != r.out;
-    c.in = rd_part(r.in, 0, bytes);
-    c.out = rd_part(r.out, 0, bytes);
+    c.in = ARITH::part(r, r.in, 0, bytes);
+    c.out = ARITH::part(r, r.out, 0, bytes);
     gpu_begin();
     if (tile >= r.tiles)
         return;

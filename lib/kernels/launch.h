@@ -33,6 +33,8 @@
  * BROADCAST, and moves of programs) arrives with exactly its bits by LL and LL128; by SENTINEL a NaN of all ones
  * arrives as another NaN.
  *
+ * Where the buffers are narrower than what is computed with (rd_kreduce_t.narrow), a tile's bytes are those of float32.
+ *
  * ONESHOT and TWOSHOT sum in the order of the ranks; they sum narrow floating types in float32 and round once.
  * Programs sum in the order of their schedule and round after each sum. RING and CHAIN round at each rank; the sum of
  * chunk c begins at rank c + 1 and ends at c, and a reduction to the root begins at root + 1.
@@ -61,6 +63,7 @@ typedef struct rd_klaunch {
     uint32_t blocks, threads; /* threads: a multiple of 32 (ONESHOT, TWOSHOT: of 32 n), at most rd_kernel_threads */
     uint32_t banks;           /* 1 for RING of ALLREDUCE by lines whose passes take both banks as one; else 0 */
     rd_kernel_t kernel;
+    uint32_t narrow; /* as in rd_kreduce_t */
 } rd_klaunch_t;
 
 static inline rd_kernel_t rd_launch_kernel(const rd_klaunch_t *launch)

@@ -41,6 +41,7 @@ kernel_headers = \
 	lib/kernels/mixed.cuh \
 	lib/kernels/arith.cuh \
 	lib/kernels/arith_any.cuh \
+	lib/kernels/arith_wide.cuh \
 	lib/kernels/oneshot.cuh \
 	lib/kernels/program.cuh \
 	lib/kernels/ptx/gpu.cuh \

@@ -89,8 +89,8 @@ rd_oneshot(RD_WORK(rd_kwork_reduce_t))
     const bool sends = other && (all || g.peer == root), sums = all || g.rank == root;
     const uint64_t bytes = r.count * rd_arith_size(r.type);
     const uint64_t block = r.coll == RD_REDUCE_SCATTER ? g.peer * (bytes + r.gap) : 0;
-    const rd_part_t part = rd_part(r.in, block, block + bytes);
-    const rd_part_t to = rd_part(r.out, 0, bytes);
+    const typename ARITH::part_t part = ARITH::part(r, r.in, block, block + bytes);
+    const typename ARITH::part_t to = ARITH::part(r, r.out, 0, bytes);
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);

@@ -60,14 +60,14 @@ struct rd_runner_t {
 
     /* Returns the chunk of the user's input or output that an end names. Where a buffer has a single block, it is this
      * rank's. */
-    RD_MEMBER rd_part_t part(uint32_t end) const
+    RD_MEMBER typename ARITH::part_t part(uint32_t end) const
     {
         const bool in = RD_KEND_WHERE(end) == RD_KEND_IN;
         const bool one =
             in ? r.coll == RD_ALLGATHER || r.coll == RD_GATHER : r.coll == RD_REDUCE_SCATTER || r.coll == RD_SCATTER;
         const uint64_t from = one ? 0 : RD_KEND_INDEX(end) * (chunk + r.gap), to = from + chunk;
 
-        return rd_part(in ? r.in : r.out, from, whole() && to > bytes ? bytes : to);
+        return ARITH::part(r, in ? r.in : r.out, from, whole() && to > bytes ? bytes : to);
     }
 
     RD_MEMBER uint4 *place(uint32_t end, uint32_t piece, uint32_t item) const
@@ -139,7 +139,7 @@ struct rd_runner_t {
     /* Loads a tile from the user's buffer, scaled if it is the input of a reduction. */
     RD_MEMBER void load(uint4 (&v)[BATCH][ITEMS], uint32_t end, uint64_t at) const
     {
-        const rd_part_t from = part(end);
+        const typename ARITH::part_t from = part(end);
 
 #pragma unroll
         for (uint32_t i = 0; i < BATCH; i++)

@@ -203,8 +203,8 @@ struct rd_lines_sentinel {
 };
 
 /* Load and store a lane's items of the tile that begins at byte `at` of a part. */
-template <class PROTO>
-RD_DEVICE void rd_tile_load(uint4 (&v)[PROTO::ITEMS], const rd_part_t &part, uint64_t at, uint32_t lane)
+template <class PROTO, class PART>
+RD_DEVICE void rd_tile_load(uint4 (&v)[PROTO::ITEMS], const PART &part, uint64_t at, uint32_t lane)
 {
 #pragma unroll
     for (uint32_t j = 0; j < PROTO::ITEMS; j++) {
@@ -215,8 +215,8 @@ RD_DEVICE void rd_tile_load(uint4 (&v)[PROTO::ITEMS], const rd_part_t &part, uin
     }
 }
 
-template <class PROTO>
-RD_DEVICE void rd_tile_store(const rd_part_t &part, uint64_t at, const uint4 (&v)[PROTO::ITEMS], uint32_t lane)
+template <class PROTO, class PART>
+RD_DEVICE void rd_tile_store(const PART &part, uint64_t at, const uint4 (&v)[PROTO::ITEMS], uint32_t lane)
 {
 #pragma unroll
     for (uint32_t j = 0; j < PROTO::ITEMS; j++) {

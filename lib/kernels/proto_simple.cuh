@@ -98,7 +98,8 @@ struct rd_channel_t {
 };
 
 template <class ARITH>
-RD_DEVICE uint4 rd_move_combine(const rd_move_t &m, uint4 came, uint4 own, const ARITH &number)
+RD_DEVICE uint4 rd_move_combine(const rd_move_of_t<typename ARITH::part_t> &m, uint4 came, uint4 own,
+                                const ARITH &number)
 {
     uint4 v = came;
 
@@ -109,8 +110,8 @@ RD_DEVICE uint4 rd_move_combine(const rd_move_t &m, uint4 came, uint4 own, const
 
 /* Called by the movers. Each thread moves ITEMS items at once, which lie `row` bytes apart from byte `first` on. */
 template <uint32_t ITEMS, class ARITH>
-RD_DEVICE void rd_items_reduce(const rd_move_t &m, const char *from, char *to, uint32_t first, uint32_t row,
-                               const ARITH &number)
+RD_DEVICE void rd_items_reduce(const rd_move_of_t<typename ARITH::part_t> &m, const char *from, char *to,
+                               uint32_t first, uint32_t row, const ARITH &number)
 {
     uint4 came[ITEMS], own[ITEMS];
 
@@ -129,7 +130,7 @@ RD_DEVICE void rd_items_reduce(const rd_move_t &m, const char *from, char *to, u
 
 /* Called by the movers. A slice of a reduction holds whole rows: after the end of the data it has zeros. */
 template <bool REDUCES, uint32_t ITEMS, class ARITH>
-RD_DEVICE void rd_slice_copy(const rd_channel_t &c, const rd_move_t &m, const ARITH &number)
+RD_DEVICE void rd_slice_copy(const rd_channel_t &c, const rd_move_of_t<typename ARITH::part_t> &m, const ARITH &number)
 {
     const uint32_t row = c.movers.count * 16;
     const char *from = c.slice((uint32_t)c.comm.rank, c.received);
@@ -145,7 +146,7 @@ RD_DEVICE void rd_slice_copy(const rd_channel_t &c, const rd_move_t &m, const AR
 
 /* Called by all threads of the block. Returns false if the kernel has to leave. */
 template <bool REDUCES, uint32_t ITEMS, class ARITH>
-RD_DEVICE bool rd_slice_move(rd_channel_t &c, const rd_move_t &m, const ARITH &number)
+RD_DEVICE bool rd_slice_move(rd_channel_t &c, const rd_move_of_t<typename ARITH::part_t> &m, const ARITH &number)
 {
     const bool good = c.movers.clerk || c.ready(m.receives, m.sends);
 
@@ -157,7 +158,11 @@ RD_DEVICE bool rd_slice_move(rd_channel_t &c, const rd_move_t &m, const ARITH &n
 /* The steps of the operation on this rank. In step s < n of a ring, this rank adds its contribution to chunk
  * rank - 1 - s and sends the sum on. In step n - 1 this makes the complete sum of its own chunk, which then goes around
  * the ring once more. */
+template <class ARITH>
 struct rd_course_t {
+    typedef typename ARITH::part_t part_t;
+    typedef rd_move_of_t<part_t> move_t;
+
     const rd_kreduce_t &r;
     uint32_t n, rank, next, previous;
     uint32_t first, last; /* of a ring */
@@ -178,17 +183,17 @@ struct rd_course_t {
         last = !ring ? 0 : r.coll == RD_REDUCE_SCATTER ? n - 1 : 2 * n - 2;
     }
 
-    RD_MEMBER rd_part_t part(const void *base, uint32_t c) const
+    RD_MEMBER part_t part(const void *base, uint32_t c) const
     {
         const uint64_t begin = c * (chunk + r.gap), end = begin + chunk;
 
-        return rd_part(base, begin, r.coll == RD_ALLREDUCE && end > bytes ? bytes : end);
+        return ARITH::part(r, base, begin, r.coll == RD_ALLREDUCE && end > bytes ? bytes : end);
     }
 
-    RD_MEMBER rd_move_t of_ring(uint32_t s) const
+    RD_MEMBER move_t of_ring(uint32_t s) const
     {
         const uint32_t c = (rank + 2 * n - 1 - s) % n;
-        rd_move_t m;
+        move_t m;
 
         m.contributes = s < n;
         m.receives = s > first;
@@ -200,24 +205,24 @@ struct rd_course_t {
         return m;
     }
 
-    RD_MEMBER rd_move_t of_chain() const
+    RD_MEMBER move_t of_chain() const
     {
         const uint32_t root = (uint32_t)r.root;
-        rd_move_t m;
+        move_t m;
 
         m.contributes = reduces || rank == root;
         m.receives = rank != (reduces ? (root + 1 == n ? 0 : root + 1) : root);
         m.sends = reduces ? rank != root : next != root;
         m.keeps = reduces ? rank == root : m.receives || r.in != r.out;
         m.finishes = reduces && rank == root;
-        m.in = rd_part(r.in, 0, bytes);
-        m.out = rd_part(r.out, 0, bytes);
+        m.in = ARITH::part(r, r.in, 0, bytes);
+        m.out = ARITH::part(r, r.out, 0, bytes);
         return m;
     }
 
-    RD_MEMBER rd_move_t of(uint32_t s, uint64_t at) const
+    RD_MEMBER move_t of(uint32_t s, uint64_t at) const
     {
-        rd_move_t m = ring ? of_ring(s) : of_chain();
+        move_t m = ring ? of_ring(s) : of_chain();
         const uint64_t all = m.in.bytes, left = at < all ? all - at : 0; /* the peers compute the same */
 
         m.at = at;
@@ -232,7 +237,7 @@ rd_simple(RD_WORK(rd_kwork_reduce_t))
 {
     constexpr uint32_t DEPTH = 2;
     static_assert(DEPTH < RD_KSLICES, "or ranks wait for each other");
-    const rd_course_t course(work);
+    const rd_course_t<ARITH> course(work);
     const rd_kreduce_t &r = work.reduce;
     bool good = true;
 

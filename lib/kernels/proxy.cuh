@@ -21,6 +21,7 @@
 
 #include "kernels/inline.cuh"
 #include "kernels/arith_any.cuh"
+#include "kernels/arith_wide.cuh"
 #include "kernels/wait.cuh"
 
 /* ---- triggers and done */
@@ -175,11 +176,15 @@ struct rd_side_at_t {
         }
     }
 
+    /* Returns where this round's bytes of the part begin in the buffer. */
+    RD_MEMBER uint64_t offset() const
+    {
+        return (side.tabled ? table[i].offset : side.part.offset + i * side.stride) + from;
+    }
+
     RD_MEMBER rd_part_t part() const
     {
-        const uint64_t offset = (side.tabled ? table[i].offset : side.part.offset + i * side.stride) + from;
-
-        return rd_part(base, offset, offset + length);
+        return rd_part(base, offset(), offset() + length);
     }
 };
 
@@ -229,6 +234,43 @@ RD_DEVICE void rd_side_store(rd_side_at_t *at, uint64_t p, uint4 v)
         rd_part_store(at->part(), p - at->start, v);
     else
         rd_line_scatter(at, p, at->end, v);
+}
+
+/* The same where the user's elements are narrower than the slot's: an element may be a part of its own. */
+RD_DEVICE_FAR uint4 rd_side_load_wide(rd_side_at_t *at, const rd_kreduce_t &r, uint64_t p)
+{
+    uint32_t w[4] = {0, 0, 0, 0};
+
+    for (uint32_t k = 0; k < 4 && p + 4 * k < at->end; k++) {
+        at->seek(p + 4 * k);
+        const uint64_t offset = at->offset() + (p + 4 * k - at->start);
+        w[k] = rd_part_load(rd_arith_wide::part(r, at->base, offset, offset + 4), 0).x;
+    }
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+RD_DEVICE_FAR void rd_side_store_wide(rd_side_at_t *at, const rd_kreduce_t &r, uint64_t p, uint4 v)
+{
+    const uint32_t w[4] = {v.x, v.y, v.z, v.w};
+
+    for (uint32_t k = 0; k < 4 && p + 4 * k < at->end; k++) {
+        at->seek(p + 4 * k);
+        const uint64_t offset = at->offset() + (p + 4 * k - at->start);
+        rd_part_store(rd_arith_wide::part(r, at->base, offset, offset + 4), 0, make_uint4(w[k], 0, 0, 0));
+    }
+}
+
+RD_DEVICE uint4 rd_input_load(rd_side_at_t *at, const rd_kreduce_t &r, uint64_t p)
+{
+    return r.narrow ? rd_side_load_wide(at, r, p) : rd_side_load(at, p);
+}
+
+RD_DEVICE void rd_output_store(rd_side_at_t *at, const rd_kreduce_t &r, uint64_t p, uint4 v)
+{
+    if (r.narrow)
+        rd_side_store_wide(at, r, p, v);
+    else
+        rd_side_store(at, p, v);
 }
 
 /* Returns the team of this block: blocks are dealt out to the teams in turns. */
@@ -282,7 +324,7 @@ RD_DEVICE void rd_proxy_in(const rd_kcomm_t &comm, const rd_kproxied_t &s, const
     rd_side_at_t at(s.in, rd_proxy_table(comm, s), s.reduce.in, s.each, round);
 
     for (uint64_t p = rd_proxy_begin(s.proxy); p < at.end; p += rd_proxy_step(s.proxy)) {
-        const uint4 v = rd_side_load(&at, p);
+        const uint4 v = rd_input_load(&at, s.reduce, p);
         line_store(slot + p, number.scaled(v));
         if (s.copied)
             rd_part_store(rd_part(s.reduce.out, at.from, at.from + at.length), p, v);
@@ -296,12 +338,12 @@ RD_DEVICE void rd_proxy_out(const rd_kcomm_t &comm, const rd_kproxied_t &s, cons
 
     for (uint64_t p = rd_proxy_begin(s.proxy); p < at.end;) {
         at.seek(p);
-        if (p + (RD_PROXY_AHEAD - 1) * step + 16 <= at.start + at.length) {
+        if (p + (RD_PROXY_AHEAD - 1) * step + 16 <= at.start + at.length && !s.reduce.narrow) {
             rd_lines_out(at.part(), p - at.start, slot + p, step);
             p += RD_PROXY_AHEAD * step;
             continue;
         }
-        rd_side_store(&at, p, line_load(slot + p));
+        rd_output_store(&at, s.reduce, p, line_load(slot + p));
         p += step;
     }
 }
@@ -315,7 +357,7 @@ RD_DEVICE void rd_proxied_inline(const rd_kcomm_t &comm, const rd_kproxied_t &s,
     uint4 v = make_uint4(0, 0, 0, 0);
 
     if (p < in.end)
-        v = rd_side_load(&in, p);
+        v = rd_input_load(&in, s.reduce, p);
     rd_lane_ring_t ring(comm, s.proxy, 0, 1);
     char *lines = s.proxy.inlined + (uint64_t)ring.slot(0) * 4 * RD_KINLINE;
     if (ring.vacant(0))
@@ -329,7 +371,7 @@ RD_DEVICE void rd_proxied_inline(const rd_kcomm_t &comm, const rd_kproxied_t &s,
         if (p < out.end && !ring.wait.dead)
             v = rd_inline_load(lines + 2 * RD_KINLINE, p, out.end - p > 8, ring.number(0), &ring.wait);
         if (p < out.end && !ring.wait.dead)
-            rd_side_store(&out, p, v);
+            rd_output_store(&out, s.reduce, p, v);
         ring.wait.dead = block_any(ring.wait.dead);
         ring.seen = ring.first + 1; /* the proxy stores the output last, so the trigger is done */
     }

@@ -25,7 +25,7 @@
 #include "kernels/epoch.cuh"
 #include "kernels/arith.cuh"
 
-template <class PROTO>
+template <class PROTO, class ARITH>
 struct rd_ring_t {
     const rd_kreduce_t &r;
     uint32_t n, rank, lane, tile, next;
@@ -57,13 +57,13 @@ struct rd_ring_t {
         return c >= n ? c - n : c;
     }
 
-    RD_MEMBER rd_part_t part(const void *base, uint32_t c) const
+    RD_MEMBER typename ARITH::part_t part(const void *base, uint32_t c) const
     {
         uint64_t begin = c * (chunk + r.gap), end = begin + chunk;
 
         if (r.coll == RD_ALLREDUCE && end > bytes)
             end = bytes;
-        return rd_part(base, begin, end);
+        return ARITH::part(r, base, begin, end);
     }
 
     RD_MEMBER bool take(uint4 (&v)[PROTO::ITEMS], uint32_t step, rd_wait_t &wait) const
@@ -75,7 +75,6 @@ struct rd_ring_t {
     }
 
     /* Leaves the sum of this rank's chunk in v. */
-    template <class ARITH>
     RD_MEMBER bool reduce(uint4 (&v)[PROTO::ITEMS], uint64_t at, const ARITH &number, rd_wait_t &wait) const
     {
         uint4 x[PROTO::ITEMS];
@@ -118,7 +117,7 @@ template <class PROTO, class ARITH, bool BANKS, uint32_t THREADS>
 RD_KERNEL(THREADS)
 rd_ring(RD_WORK(rd_kwork_reduce_t))
 {
-    rd_ring_t<PROTO> g(work);
+    rd_ring_t<PROTO, ARITH> g(work);
     const rd_kreduce_t &r = work.reduce;
     const bool reduces = r.coll != RD_ALLGATHER, gathers = r.coll != RD_REDUCE_SCATTER;
 

@@ -9,24 +9,26 @@
 #include "kernels/proto.cuh"
 #include "kernels/arith.cuh"
 #include "kernels/arith_any.cuh"
+#include "kernels/arith_wide.cuh"
 #include "kernels/table.h"
 
 #define RD_ROW_ALL(proto, K)                                                                                           \
     {                                                                                                                  \
         K(proto, rd_arith_f16), K(proto, rd_arith_bf16), K(proto, rd_arith_f32), K(proto, rd_arith_f64),               \
-            K(proto, rd_arith_i32), K(proto, rd_arith_i64), K(proto, rd_arith_any),                                    \
+            K(proto, rd_arith_i32), K(proto, rd_arith_i64), K(proto, rd_arith_any), K(proto, rd_arith_wide),           \
     }
 
-/* One kernel that decides type and operator at run time, for a protocol that is not the fastest one. */
+/* One kernel that decides type and operator at run time, for a protocol that is not the fastest one, and the one that
+ * no other can stand in for. */
 #define RD_ROW_ANY(proto, K)                                                                                           \
     {                                                                                                                  \
-        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, K(proto, rd_arith_any),                                  \
+        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, K(proto, rd_arith_any), K(proto, rd_arith_wide),         \
     }
 
 #define RD_ROW_LL128(K)                                                                                                \
     {                                                                                                                  \
         nullptr, nullptr, nullptr, nullptr, K(rd_lines_ll128, rd_arith_i32), K(rd_lines_ll128, rd_arith_i64),          \
-            K(rd_lines_ll128, rd_arith_any),                                                                           \
+            K(rd_lines_ll128, rd_arith_any), K(rd_lines_ll128, rd_arith_wide),                                         \
     }
 
 #define RD_ROW_SENTINEL(K)                                                                                             \

@@ -43,14 +43,18 @@ struct rd_movers_t {
 };
 
 /* What this rank does with a slice, `at` bytes into its parts. */
-struct rd_move_t {
-    rd_part_t in, out;
+template <class PART>
+struct rd_move_of_t {
+    PART in, out;
     uint64_t at;
     uint32_t bytes;
     bool contributes, receives, sends, keeps, finishes;
 };
 
-RD_DEVICE void rd_move_store(const rd_move_t &m, char *to, uint32_t at, uint4 v)
+typedef rd_move_of_t<rd_part_t> rd_move_t;
+
+template <class PART>
+RD_DEVICE void rd_move_store(const rd_move_of_t<PART> &m, char *to, uint32_t at, uint4 v)
 {
     if (m.sends)
         far_store(to + at, v);
@@ -59,8 +63,8 @@ RD_DEVICE void rd_move_store(const rd_move_t &m, char *to, uint32_t at, uint4 v)
 }
 
 /* The movers call it. Each thread moves ITEMS items at once, from `first` on and `row` bytes apart. */
-template <uint32_t ITEMS>
-RD_DEVICE void rd_items_move(const rd_move_t &m, const char *from, char *to, uint32_t first, uint32_t row)
+template <uint32_t ITEMS, class PART>
+RD_DEVICE void rd_items_move(const rd_move_of_t<PART> &m, const char *from, char *to, uint32_t first, uint32_t row)
 {
     const uint32_t left = m.bytes - first;
     uint4 v[ITEMS];

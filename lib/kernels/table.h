@@ -21,7 +21,8 @@ typedef enum {
     RD_KN_F64,
     RD_KN_I32, /* signed and unsigned */
     RD_KN_I64,
-    RD_KN_ANY, /* type and operator are decided at run time */
+    RD_KN_ANY,  /* type and operator are decided at run time */
+    RD_KN_WIDE, /* arith_wide.cuh */
     RD_KN_NUMBERS
 } rd_karith_t;
 

@@ -22,7 +22,7 @@ rd_twoshot(RD_WORK(rd_kwork_reduce_t))
     const bool other = g.peer != g.rank;
     const uint64_t bytes = r.count * rd_arith_size(r.type), chunk = rd_kchunk(bytes, g.n);
     const uint64_t begin = g.peer * chunk, end = begin + chunk < bytes ? begin + chunk : bytes;
-    const rd_part_t in = rd_part(r.in, begin, end), out = rd_part(r.out, begin, end);
+    const typename ARITH::part_t in = ARITH::part(r, r.in, begin, end), out = ARITH::part(r, r.out, begin, end);
     const uint64_t hop = (uint64_t)g.n * r.tiles * PROTO::WIRE;
 
     gpu_begin();

@@ -63,7 +63,7 @@ rd_rooted_reduce(RD_WORK(rd_kwork_reduce_t))
     const rd_kreduce_t &r = work.reduce;
     rd_rooted_t x(work.comm, r);
     rd_group_t &g = x.g;
-    const rd_part_t in = rd_part(r.in, x.begin, x.end), out = rd_part(r.out, x.begin, x.end);
+    const typename ARITH::part_t in = ARITH::part(r, r.in, x.begin, x.end), out = ARITH::part(r, r.out, x.begin, x.end);
 
     gpu_begin();
     rd_epoch_t e(work.comm, g.peer);

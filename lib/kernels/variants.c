@@ -127,7 +127,9 @@ const void *rd_kernel_find(const rd_klaunch_t *l, uint32_t passes)
     if (!l->algo || l->coll >= RD_NUM_COLLS || !(l->algo->device.colls & BIT(l->coll)) ||
         !(kernels[kernel].protos & 1u << l->proto))
         return NULL;
-    number = REDUCING & BIT(l->coll) ? number_of(l->type, l->op) : number_moved(l->proto, l->type);
+    number = !(REDUCING & BIT(l->coll)) ? number_moved(l->proto, l->type)
+             : l->narrow                ? RD_KN_WIDE
+                                        : number_of(l->type, l->op);
     if (l->proto == RD_PROTO_SIMPLE)
         return REDUCING & BIT(l->coll) ? rd_kernels_simple[number] : rd_kernels_simple_move;
     return find_collective(l, passes, number);

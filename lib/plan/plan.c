@@ -111,7 +111,8 @@ void rd_planner_free(rd_planner_t *p)
 
 size_t rd_plan_scratch(const rd_plan_t *plan)
 {
-    size_t scratch = ((size_t)plan->program->ntmp + 1) * plan->slice;
+    size_t wide = plan->reducer.store ? (size_t)plan->program->nchunks : 0; /* the output's chunks */
+    size_t scratch = ((size_t)plan->program->ntmp + 1 + wide) * plan->slice;
 
     return plan->posts || plan->slice == 0 ? RD_MAX_ENDS * RD_CMA_BLOCK : scratch;
 }
@@ -269,6 +270,8 @@ static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
         plan->recvs[i] = &p->args.conns->recvs[channel * p->args.nranks + program->recvs[i].peer];
     }
     plan->nt_store = p->args.env->nt_store[0] ? rd_nt_store_parse(p->args.env->nt_store) : p->args.prices->nt_store;
+    if (plan->halvings) /* neither knows of a result that is not where it was computed */
+        return RONDO_SUCCESS;
     rd_flat_plan(plan);
     if (p->args.node->nnodes > 1)
         rd_zcopy_plan(plan);
@@ -285,6 +288,8 @@ static void plan_reducer(const rd_planner_t *p, rd_plan_t *plan, const rd_reduce
         plan->reducer = *custom;
     else
         p->args.init_reducer(&plan->reducer, plan->desc.type, plan->desc.op, p->args.nranks, RD_SIMD_BEST);
+    for (; plan->reducer.store && plan->element < sizeof(float); plan->element *= 2)
+        plan->halvings++;
 }
 
 /* Sets the range that the final division is applied to: all of the output that this rank keeps. */

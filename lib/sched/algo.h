@@ -39,6 +39,8 @@ typedef struct rd_algo_device {
  * The chunk map handles operations in place (IN and OUT of a chunk may be the same memory). For it, a schedule writes
  * OUT chunk c only after its own last read of IN chunk c, in lane order or by causality across lanes. The schedule
  * copies IN to OUT itself where a rank keeps its own block (the executor skips copies of a chunk onto itself).
+ * In a reduction, the steps that read or write OUT chunk c are all in one lane: its partial results may be wider than
+ * the user's elements, and are then in scratch, a slice at a time.
  */
 typedef struct rd_algo {
     const char *name; /* "ring" */

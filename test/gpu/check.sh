@@ -7,7 +7,7 @@
 #   --times    communicators made and destroyed by life, by processes and by threads (24)
 #   --seconds  of random programs, each (10)    --part     matrix, forced, simple, programs, scheduled,
 #                                                          life, signature, lengths, groups, registered, copy_engine, rounds,
-#                                                          window_host, nodes, rails, many, shim or gdr (wants UCX with CUDA,
+#                                                          narrow, window_host, nodes, rails, many, shim or gdr (wants UCX with CUDA,
 #                                                          and RONDO_UCX_TLS=tcp,cuda_copy,cuda_ipc);
 #              and, if they are named, mps (ranks that share GPUs, under MPS), sanitizers (compute-sanitizer's tools,
 #              each of which must report a planted fault; on two GPUs, for kernels of one GPU go in turns there) and
@@ -127,6 +127,9 @@ fi
 if wanted rounds; then
     part rounds
 fi
+if wanted narrow; then
+    part narrow
+fi
 if wanted window_host; then # as where GPUs do not reach each other
     RONDO_P2P=0
     export RONDO_P2P
@@ -143,6 +146,7 @@ if wanted nodes; then # played on this machine: their ranks meet over the networ
     done
     part mixed --seed "$seed" --nodes
     part rounds --nodes
+    part narrow --nodes
     part signature --nodes
     part life --nodes
 fi

@@ -8,6 +8,7 @@ gpu_tests = \
 	test/gpu/long_groups \
 	test/gpu/matrix \
 	test/gpu/mixed \
+	test/gpu/narrow \
 	test/gpu/sanitizer_planted \
 	test/gpu/programs \
 	test/gpu/rails \
@@ -56,6 +57,10 @@ test_gpu_mixed_SOURCES = test/gpu/mixed.c test/gpu/device.c test/gpu/device.h
 test_gpu_mixed_CPPFLAGS = $(gpu_cppflags)
 test_gpu_mixed_LDADD = $(gpu_ldadd)
 test_gpu_mixed_LDFLAGS = -static
+test_gpu_narrow_SOURCES = test/gpu/narrow.c test/gpu/device.c test/gpu/device.h
+test_gpu_narrow_CPPFLAGS = $(gpu_cppflags)
+test_gpu_narrow_LDADD = $(gpu_ldadd)
+test_gpu_narrow_LDFLAGS = -static
 test_gpu_life_SOURCES = test/gpu/life.c test/gpu/device.c test/gpu/device.h
 test_gpu_life_CPPFLAGS = $(gpu_cppflags)
 test_gpu_life_LDADD = $(gpu_ldadd)

@@ -1,4 +1,6 @@
 check_PROGRAMS += \
 	test/plan/choose \
-	test/plan/forced
+	test/plan/forced \
+	test/plan/narrow
 test_plan_forced_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
+test_plan_narrow_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm

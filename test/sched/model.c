@@ -98,6 +98,34 @@ static void take_program(model_t *m, int rank, const rd_program_t *p)
     }
 }
 
+/* Returns true if two lanes of a reduction have to do with one chunk of the output, which an executor may keep in
+ * scratch, a slice at a time, while each lane is in a pass of its own. */
+static bool outputs_shared(const model_t *m, const rd_program_t *p)
+{
+    int *lane_of = calloc((size_t)p->nchunks, sizeof *lane_of);
+    bool shared = false;
+
+    if (lane_of == NULL)
+        abort();
+    for (int l = 0; l < p->nlanes && m->reduces; l++) {
+        for (int i = p->lanes[l].first; i < p->lanes[l].first + p->lanes[l].count; i++) {
+            const rd_step_t *s = &p->steps[i];
+            for (int k = 0, shift = 0; k < s->repeat; k++, shift = (shift + s->stride + p->nchunks) % p->nchunks) {
+                for (int e = 0; e < s->nsrc + s->ndst; e++) {
+                    rd_end_t end = e < s->nsrc ? s->src[e] : s->dst[e - s->nsrc];
+                    int *of = &lane_of[(end.index + shift) % p->nchunks];
+                    if (end.where != RD_OUT)
+                        continue;
+                    shared |= *of != 0 && *of != l + 1;
+                    *of = l + 1;
+                }
+            }
+        }
+    }
+    free(lane_of);
+    return shared;
+}
+
 model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fuse, const char **why)
 {
     model_t *m = calloc(1, sizeof(*m));
@@ -116,6 +144,7 @@ model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fus
     for (int r = 0; r < m->n; r++) {
         rd_program_t *p;
         rd_steps_t *s;
+        bool shared;
         int rc;
 
         m->args.rank = r;
@@ -127,7 +156,13 @@ model_t *model_build(const rd_algo_t *algo, const rd_sched_args_t *args, int fus
             return NULL;
         }
         take_program(m, r, p);
+        shared = outputs_shared(m, p);
         rd_program_free(p);
+        if (shared) {
+            *why = "two lanes have to do with one chunk of the output";
+            model_free(m);
+            return NULL;
+        }
     }
     return m;
 }

@@ -98,6 +98,16 @@ static int scalable(int type)
     return rd_op_valid(RONDO_SUM, (rondo_type_t)type);
 }
 
+/* As rd_cuda_op does. */
+static void set_narrow(op_plan_t *p, int type, int scaled)
+{
+    int narrow = scaled && rd_coll_reduces((rd_coll_t)p->launch.coll) && type >= RONDO_FLOAT16 &&
+                 type <= RONDO_FLOAT8_E5M2 && rondo_type_size((rondo_type_t)type) < 4;
+
+    p->launch.narrow = narrow ? (uint32_t)type : 0;
+    p->launch.type = narrow ? RONDO_FLOAT32 : (uint32_t)type;
+}
+
 static int by_element(int type)
 {
     return type <= RONDO_UINT64 || type == RONDO_BOOL || type == RONDO_COMPLEX64 || type == RONDO_COMPLEX128;
@@ -115,7 +125,7 @@ static void next_number(walk_t *at, op_plan_t *p)
                 at->type = (at->type + 1) % RONDO_NUM_TYPES;
             }
         }
-        p->launch.type = (uint32_t)at->type;
+        set_narrow(p, at->type, at->op == RONDO_AVG || at->op == RONDO_NUM_OPS);
         p->launch.op = at->op < RONDO_NUM_OPS ? (uint32_t)at->op : RONDO_SUM;
     } while (!(at->op < RONDO_NUM_OPS ? rd_op_valid(at->op, (rondo_type_t)at->type) : scalable(at->type)) ||
              !rd_kernel_find(&p->launch, 1));

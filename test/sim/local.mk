@@ -24,8 +24,9 @@ sim_kernels = $(kernel_sources:lib/kernels/%.cu=test/sim/%.lo)
 $(sim_kernels): test/sim/%.lo: lib/kernels/%.cu $(kernel_headers) test/sim/gpu.cuh lib/base/narrow.h
 	$(AM_V_CXX)$(MKDIR_P) test/sim && $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) -I. -U_GNU_SOURCE \
 	-I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/sim -ffp-contract=off -fno-strict-aliasing -O2 -g -x c++ -c -o $@ $<
-machine_ldadd = libmachine.la librondo_core.la -lm
-world_sources = test/sim/world.c test/sim/world.h test/sim/schedule.c test/sim/schedule.h
+machine_ldadd = libmachine.la libtest_parts.la librondo_core.la -lm
+world_sources = test/sim/world.c test/sim/world_data.c test/sim/world_expected.c test/sim/world.h test/sim/world_int.h \
+	test/sim/schedule.c test/sim/schedule.h
 test_sim_collectives_SOURCES = test/sim/collectives.c $(world_sources)
 test_sim_collectives_LDADD = $(machine_ldadd)
 nodist_EXTRA_test_sim_collectives_SOURCES = dummy.cc
@@ -65,7 +66,7 @@ $(delayed_sim_kernels): test/sim/delayed/%.lo: lib/kernels/%.cu $(kernel_headers
 	$(AM_V_CXX)$(MKDIR_P) test/sim/delayed && $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) -I. \
 	-U_GNU_SOURCE -I$(top_srcdir)/lib -I$(top_srcdir)/test -I$(top_srcdir)/test/delays -I$(top_srcdir)/test/sim -ffp-contract=off \
 	-fno-strict-aliasing -O1 -g -x c++ -c -o $@ $<
-delayed_ldadd = libmachine_delayed.la librondo_core.la -lm
+delayed_ldadd = libmachine_delayed.la libtest_parts.la librondo_core.la -lm
 test_sim_delayed_collectives_SOURCES = test/sim/collectives.c $(world_sources)
 test_sim_delayed_collectives_LDADD = $(delayed_ldadd)
 nodist_EXTRA_test_sim_delayed_collectives_SOURCES = dummy.cc
@@ -104,7 +105,7 @@ $(raced_sim_kernels): test/sim/raced/%.lo: lib/kernels/%.cu $(kernel_headers) te
 	$(AM_V_CXX)$(RACED_COMPILE) $<
 test/sim/raced/touch.lo: test/sim/touch.cc test/sim/order.h
 	$(AM_V_CXX)$(RACED_COMPILE) $(top_srcdir)/test/sim/touch.cc
-raced_ldadd = libmachine_raced.la librondo_core.la -lm
+raced_ldadd = libmachine_raced.la libtest_parts.la librondo_core.la -lm
 raced_ldflags = $(AM_LDFLAGS) -fsanitize=thread
 test_sim_raced_collectives_SOURCES = test/sim/collectives.c $(world_sources)
 test_sim_raced_collectives_LDADD = $(raced_ldadd)
@@ -136,6 +137,7 @@ sim_tests = \
 	test/sim/long_groups \
 	test/sim/matrix \
 	test/sim/mixed \
+	test/sim/narrow \
 	test/sim/near \
 	test/sim/programs \
 	test/sim/rails \
@@ -170,6 +172,10 @@ test_sim_mixed_SOURCES = test/gpu/mixed.c test/gpu/device.c test/gpu/device.h
 test_sim_mixed_CPPFLAGS = $(sim_cppflags)
 test_sim_mixed_LDADD = $(sim_ldadd)
 nodist_EXTRA_test_sim_mixed_SOURCES = dummy.cc
+test_sim_narrow_SOURCES = test/gpu/narrow.c test/gpu/device.c test/gpu/device.h
+test_sim_narrow_CPPFLAGS = $(sim_cppflags)
+test_sim_narrow_LDADD = $(sim_ldadd)
+nodist_EXTRA_test_sim_narrow_SOURCES = dummy.cc
 test_sim_early_SOURCES = test/sim/early.c test/gpu/device.c test/gpu/device.h
 test_sim_early_CPPFLAGS = $(sim_cppflags)
 test_sim_early_LDADD = $(sim_ldadd)

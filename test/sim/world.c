@@ -1,25 +1,14 @@
 /* See world.h. */
 #include "sched/algo/algos.h"
-#include "sim/world.h"
+#include "sim/world_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "sim/schedule.h"
-
 #define GUARD 64
 #define GUARD_BYTE 0x5c
-
-struct op_buffers {
-    char *in, *out;           /* as the kernel gets them */
-    char *in_area, *out_area; /* with guards; out_area may be in_area */
-    size_t in_bytes, out_bytes;
-    char *in_was; /* what the input was */
-    char scalar[16];
-    int has_in, has_out;
-};
 
 uint32_t world_draw(world_t *w, uint32_t below)
 {
@@ -31,7 +20,7 @@ uint32_t world_draw(world_t *w, uint32_t below)
 
 #define BANKS (4 * (size_t)RD_KALIGN) /* behind control, fifos, slices and streams */
 
-static void *get(size_t bytes)
+void *world_get(size_t bytes)
 {
     void *p = calloc(1, bytes ? bytes : 1);
 
@@ -57,13 +46,13 @@ void world_begin(world_t *w, int n, uint64_t seed, uint32_t fifos, uint32_t bank
         w->window[r] = mmap(NULL, w->window_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (w->window[r] == MAP_FAILED)
             exit(1);
-        w->own[r] = w->host_windows ? get(RD_KALIGN) : w->window[r];
+        w->own[r] = w->host_windows ? world_get(RD_KALIGN) : w->window[r];
         memset(w->window[r] + RD_KALIGN, 0xff, (size_t)n * fifos * RD_KSLOTS * RD_KSLOT);
         memset(w->window[r] + BANKS, 0xff, 2 * (size_t)bank_bytes);
     }
-    w->work = get(sizeof *w->work * RD_KRANKS * WORLD_OPS);
-    w->launch = get(sizeof *w->launch * RD_KRANKS * WORLD_OPS);
-    w->buffers = get(sizeof *w->buffers * RD_KRANKS * WORLD_OPS);
+    w->work = world_get(sizeof *w->work * RD_KRANKS * WORLD_OPS);
+    w->launch = world_get(sizeof *w->launch * RD_KRANKS * WORLD_OPS);
+    w->buffers = world_get(sizeof *w->buffers * RD_KRANKS * WORLD_OPS);
 }
 
 static void buffers_free(struct op_buffers *b)
@@ -95,123 +84,16 @@ void world_end(world_t *w)
     free(w->buffers);
 }
 
-/* ---- data */
-
-/* A value and its place: few values, so that there are ties. Returns its bytes. */
-static size_t draw_pair(world_t *w, uint32_t type, unsigned char *p)
-{
-    switch (type) {
-    case RONDO_FLOAT32_INT32:
-    case RONDO_FLOAT32_FLOAT32: {
-        float f[2] = {(float)world_draw(w, 4), (float)world_draw(w, 100)};
-        int32_t i = (int32_t)f[1];
-        memcpy(p, f, 8);
-        if (type == RONDO_FLOAT32_INT32)
-            memcpy(p + 4, &i, 4);
-        return 8;
-    }
-    case RONDO_FLOAT64_INT32:
-    case RONDO_FLOAT64_FLOAT64: {
-        double d[2] = {(double)world_draw(w, 4), (double)world_draw(w, 100)};
-        int32_t i = (int32_t)d[1];
-        memcpy(p, d, type == RONDO_FLOAT64_INT32 ? 8 : 16);
-        if (type == RONDO_FLOAT64_INT32)
-            memcpy(p + 8, &i, 4);
-        return 16;
-    }
-    case RONDO_INT32_INT32: {
-        int32_t i[2] = {(int32_t)world_draw(w, 4) - 2, (int32_t)world_draw(w, 100)};
-        memcpy(p, i, 8);
-        return 8;
-    }
-    default: {
-        int64_t v = (int64_t)world_draw(w, 4) - 2;
-        int32_t i = (int32_t)world_draw(w, 100);
-        memcpy(p, &v, 8);
-        memcpy(p + 8, &i, 4);
-        return 16;
-    }
-    }
-}
-
-/* Bytes that may be anything, but floating values near 1, of either sign and with random mantissas, so that no sum is a
- * NaN and every one rounds. */
-static void fill(world_t *w, uint32_t type, void *to, size_t bytes)
-{
-    unsigned char *p = to;
-
-    for (size_t i = 0; i < bytes; i++)
-        p[i] = (unsigned char)world_draw(w, 256);
-    for (size_t at = 0; at + 1 <= bytes;) {
-        uint64_t x = 0;
-        switch (type) {
-        case RONDO_FLOAT16:
-            memcpy(&x, p + at, 2);
-            x = (x & 0x87ff) | 0x3800;
-            memcpy(p + at, &x, 2);
-            at += 2;
-            break;
-        case RONDO_BFLOAT16:
-            memcpy(&x, p + at, 2);
-            x = (x & 0x80ff) | 0x3f00;
-            memcpy(p + at, &x, 2);
-            at += 2;
-            break;
-        case RONDO_FLOAT8_E4M3:
-            p[at] = (unsigned char)((p[at] & 0x8f) | 0x30);
-            at++;
-            break;
-        case RONDO_FLOAT8_E5M2:
-            p[at] = (unsigned char)((p[at] & 0x87) | 0x38);
-            at++;
-            break;
-        case RONDO_FLOAT32:
-        case RONDO_COMPLEX64:
-            memcpy(&x, p + at, 4);
-            x = (x & 0x80ffffff) | 0x3f000000;
-            memcpy(p + at, &x, 4);
-            at += 4;
-            break;
-        case RONDO_FLOAT64:
-        case RONDO_COMPLEX128:
-            memcpy(&x, p + at, 8);
-            x = (x & 0x801fffffffffffff) | 0x3fe0000000000000;
-            memcpy(p + at, &x, 8);
-            at += 8;
-            break;
-        case RONDO_FLOAT32_INT32:
-        case RONDO_FLOAT32_FLOAT32:
-        case RONDO_FLOAT64_INT32:
-        case RONDO_FLOAT64_FLOAT64:
-        case RONDO_INT32_INT32:
-        case RONDO_INT64_INT32:
-            at += draw_pair(w, type, p + at);
-            break;
-        case RONDO_BOOL:
-            p[at] &= 1;
-            at++;
-            break;
-        default:
-            return;
-        }
-    }
-}
-
 /* ---- operations */
-
-static size_t gap_of(const op_plan_t *p)
-{
-    return p->gap * rondo_type_size((rondo_type_t)p->launch.type);
-}
 
 static void sizes(const world_t *w, const op_plan_t *p, int rank, size_t *in, size_t *out)
 {
-    size_t bytes = p->count * rondo_type_size((rondo_type_t)p->launch.type), all = bytes * (size_t)w->n;
+    size_t bytes = p->count * world_element(p), all = bytes * (size_t)w->n;
     int root = rank == p->root;
 
     switch (p->launch.coll) {
     case RD_REDUCE_SCATTER:
-        *in = all + (size_t)(w->n - 1) * gap_of(p), *out = bytes;
+        *in = all + (size_t)(w->n - 1) * p->gap * world_element(p), *out = bytes;
         return;
     case RD_ALLGATHER:
         *in = bytes, *out = all;
@@ -249,7 +131,7 @@ static char *area_get(world_t *w, size_t bytes, size_t element, char **area)
 
 static void buffers_get(world_t *w, const op_plan_t *p, int rank, struct op_buffers *b)
 {
-    size_t element = rondo_type_size((rondo_type_t)p->launch.type);
+    size_t element = world_element(p);
     size_t block = p->count * element;
 
     sizes(w, p, rank, &b->in_bytes, &b->out_bytes);
@@ -262,13 +144,15 @@ static void buffers_get(world_t *w, const op_plan_t *p, int rank, struct op_buff
         if (b->in_bytes < b->out_bytes)
             b->in += (size_t)rank * block;
         if (b->out_bytes < b->in_bytes)
-            b->out += (size_t)rank * (block + gap_of(p));
+            b->out += (size_t)rank * (block + p->gap * element);
     } else {
         b->in = area_get(w, b->in_bytes, element, &b->in_area);
         b->out = area_get(w, b->out_bytes, element, &b->out_area);
     }
-    fill(w, p->launch.type, b->in, b->in_bytes);
-    b->in_was = get(b->in_bytes);
+    world_fill(w, world_type(p), b->in, b->in_bytes);
+    if (p->launch.narrow && p->launch.op == RONDO_AVG && world_draw(w, 2))
+        world_fill_hard(w, world_type(p), b->in, b->in_bytes);
+    b->in_was = world_get(b->in_bytes);
     memcpy(b->in_was, b->in, b->in_bytes);
 }
 
@@ -281,10 +165,10 @@ static void scale_set(world_t *w, const op_plan_t *p, struct op_buffers *b, rd_k
     if (p->scaled == RD_KSCALE_NONE)
         return;
     if (p->launch.op == RONDO_AVG) {
-        rd_reducer_init(&reducer, (rondo_type_t)p->launch.type, RONDO_AVG, w->n, RD_SIMD_PLAIN);
+        rd_reducer_init(&reducer, world_type(p), RONDO_AVG, w->n, RD_SIMD_PLAIN);
     } else {
-        fill(w, p->launch.type, b->scalar, rondo_type_size((rondo_type_t)p->launch.type));
-        rd_reducer_init_premulsum(&reducer, (rondo_type_t)p->launch.type, b->scalar, RD_SIMD_PLAIN);
+        world_fill(w, world_type(p), b->scalar, world_element(p));
+        rd_reducer_init_premulsum(&reducer, world_type(p), b->scalar, RD_SIMD_PLAIN);
     }
     memcpy(r->scale, reducer.arg, sizeof r->scale);
     if (p->device_scale)
@@ -353,10 +237,11 @@ void world_add(world_t *w, const op_plan_t *plan)
         k->reduce.in = b->has_in ? b->in : NULL;
         k->reduce.out = b->has_out ? b->out : NULL;
         k->reduce.count = p->count;
-        k->reduce.gap = gap_of(p);
+        k->reduce.gap = p->gap * rondo_type_size((rondo_type_t)l->type);
         k->reduce.root = p->root;
         k->reduce.coll = l->coll;
         k->reduce.type = l->type;
+        k->reduce.narrow = l->narrow;
         k->reduce.op = l->op;
         k->reduce.passes = p->passes;
         k->reduce.tiles = p->tiles;
@@ -375,144 +260,6 @@ void world_add(world_t *w, const op_plan_t *plan)
                                          p->in_place && rd_algo_is_program(l->algo)};
     }
     w->ops++;
-}
-
-/* ---- what must come out */
-
-static void reducer_of(const world_t *w, const op_plan_t *p, const struct op_buffers *b, rd_reducer_t *r)
-{
-    if (p->scaled != RD_KSCALE_NONE && p->launch.op != RONDO_AVG)
-        rd_reducer_init_premulsum(r, (rondo_type_t)p->launch.type, b->scalar, RD_SIMD_PLAIN);
-    else
-        rd_reducer_init(r, (rondo_type_t)p->launch.type, p->launch.op, w->n, RD_SIMD_PLAIN);
-}
-
-/* Elements [at, at + bytes) of the contributions, summed from rank `first` on; at once, or rounded after each. */
-static void reduce_part(const world_t *w, const op_plan_t *p, int op, size_t at, size_t bytes, int first, int at_once,
-                        char *to)
-{
-    size_t element = rondo_type_size((rondo_type_t)p->launch.type), count = bytes / element;
-    char *part[RD_KRANKS];
-    const void *src[RD_KRANKS];
-    rd_reducer_t r;
-
-    for (int i = 0; i < w->n; i++) {
-        int rank = (first + i) % w->n;
-        const struct op_buffers *b = &w->buffers[rank * WORLD_OPS + op];
-        part[i] = get(bytes);
-        memcpy(part[i], b->in_was + at, bytes);
-        reducer_of(w, p, b, &r);
-        if (r.load)
-            r.load(part[i], part[i], count, r.arg);
-        src[i] = part[i];
-    }
-    if (at_once && w->n <= 8) {
-        r.reduce(to, src, w->n, count, r.arg);
-    } else {
-        memcpy(to, part[0], bytes);
-        for (int i = 1; i < w->n; i++) {
-            const void *two[2] = {to, part[i]};
-            r.reduce(to, two, 2, count, r.arg);
-        }
-    }
-    if (r.finish)
-        r.finish(to, count, r.arg);
-    for (int i = 0; i < w->n; i++)
-        free(part[i]);
-}
-
-/* The schedule whose steps a kernel's results are those of: the program that it runs, or, of a kernel written by hand,
- * the one of the same name where both sum in one order. NULL: there is none. */
-static const rd_algo_t *schedule_of(const world_t *w, const op_plan_t *p)
-{
-    rd_coll_t coll = (rd_coll_t)p->launch.coll;
-
-    switch (p->launch.algo->device.kernel) {
-    case RD_KERNEL_ONESHOT: /* more ranks than a step has ends: it would round in between */
-    case RD_KERNEL_TWOSHOT:
-        return w->n > RD_MAX_ENDS ? NULL : coll == RD_ALLREDUCE ? p->launch.algo : &rd_algo_direct;
-    case RD_KERNEL_RING:
-    case RD_KERNEL_CHAIN: /* sums go the other way round there */
-        return coll == RD_ALLGATHER || coll == RD_BROADCAST ? &rd_algo_ring : NULL;
-    default:
-        return p->launch.algo;
-    }
-}
-
-/* By the steps of that schedule. */
-static void scheduled(const world_t *w, const op_plan_t *p, int op, int rank, char *to)
-{
-    rd_coll_t coll = (rd_coll_t)p->launch.coll;
-    int sums = coll == RD_ALLREDUCE || coll == RD_REDUCE || coll == RD_REDUCE_SCATTER;
-    size_t element = rondo_type_size((rondo_type_t)p->launch.type);
-    schedule_t s = {.algo = schedule_of(w, p),
-                    .coll = coll,
-                    .n = w->n,
-                    .root = p->root,
-                    .param = p->launch.algo->device.param,
-                    .bytes = p->count * element,
-                    .element = element,
-                    .at_once = !rd_algo_is_program(p->launch.algo)};
-    rd_reducer_t reducer;
-
-    for (int r = 0; r < w->n; r++) {
-        const struct op_buffers *b = &w->buffers[r * WORLD_OPS + op];
-        size_t gap = gap_of(p), block = p->count * element;
-        s.in[r] = get(b->in_bytes);
-        s.out[r] = get(b->out_bytes);
-        for (size_t k = 0, n = gap ? (size_t)w->n : 1; k < n; k++)
-            memcpy(s.in[r] + k * block, b->in_was + k * (block + gap), gap ? block : b->in_bytes);
-        reducer_of(w, p, b, &reducer); /* every rank has a scalar of its own */
-        if (sums && reducer.load)
-            reducer.load(s.in[r], s.in[r], b->in_bytes / element, reducer.arg);
-    }
-    s.reducer = sums ? &reducer : NULL;
-    if (schedule_run(&s) != 0) {
-        fprintf(stderr, "%s comes to no end\n", s.algo->name);
-        exit(1);
-    }
-    memcpy(to, s.out[rank], w->buffers[rank * WORLD_OPS + op].out_bytes);
-    for (int r = 0; r < w->n; r++) {
-        free(s.in[r]);
-        free(s.out[r]);
-    }
-}
-
-static void expected(const world_t *w, const op_plan_t *p, int op, int rank, char *to)
-{
-    size_t bytes = p->count * rondo_type_size((rondo_type_t)p->launch.type), n = (size_t)w->n;
-    int ring = p->launch.algo == &rd_algo_ring, chain = p->launch.algo == &rd_algo_chain;
-    size_t chunk = rd_kernel_chunk(p->launch.algo, p->launch.coll, w->n, bytes);
-
-    if (rd_algo_is_program(p->launch.algo)) {
-        scheduled(w, p, op, rank, to);
-        return;
-    }
-    switch (p->launch.coll) {
-    case RD_ALLREDUCE:
-        for (size_t c = 0, at = 0; at < bytes; c++, at += chunk)
-            reduce_part(w, p, op, at, at + chunk < bytes ? chunk : bytes - at, ring ? (int)c + 1 : 0, !ring, to + at);
-        return;
-    case RD_REDUCE:
-        reduce_part(w, p, op, 0, bytes, chain ? p->root + 1 : 0, !chain, to);
-        return;
-    case RD_REDUCE_SCATTER:
-        reduce_part(w, p, op, (size_t)rank * (bytes + gap_of(p)), bytes, ring ? rank + 1 : 0, !ring, to);
-        return;
-    case RD_BROADCAST:
-    case RD_SCATTER:
-        memcpy(to,
-               w->buffers[p->root * WORLD_OPS + op].in_was + (p->launch.coll == RD_SCATTER ? (size_t)rank * bytes : 0),
-               bytes);
-        return;
-    case RD_ALLTOALL:
-        for (size_t r = 0; r < n; r++)
-            memcpy(to + r * bytes, w->buffers[r * WORLD_OPS + (size_t)op].in_was + (size_t)rank * bytes, bytes);
-        return;
-    default: /* RD_ALLGATHER, RD_GATHER */
-        for (size_t r = 0; r < n; r++)
-            memcpy(to + r * bytes, w->buffers[r * WORLD_OPS + (size_t)op].in_was, bytes);
-    }
 }
 
 static int guards_ok(const char *area, const char *at, size_t bytes)
@@ -546,16 +293,14 @@ static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
     if (!wrong && !guards_ok(b->in_area, low, bytes))
         wrong = "something beside the input was written";
     if (!wrong && b->out_bytes > 0) {
-        char *want = get(b->out_bytes);
+        char *want = world_get(b->out_bytes);
         rd_sim_read(rank, b->out, b->out_bytes);
-        expected(w, p, op, rank, want);
-        if (!rd_algo_is_program(p->launch.algo) && schedule_of(w, p)) {
-            char *same = get(b->out_bytes);
-            scheduled(w, p, op, rank, same);
-            if (memcmp(want, same, b->out_bytes) != 0)
-                wrong = "the schedule of this name has another result";
-            free(same);
-        }
+        char *same = world_get(b->out_bytes);
+        world_expected(w, p, op, rank, want);
+        if (!rd_algo_is_program(p->launch.algo) && world_scheduled(w, p, op, rank, same) &&
+            memcmp(want, same, b->out_bytes) != 0)
+            wrong = "the schedule of this name has another result";
+        free(same);
         while (first < b->out_bytes && b->out[first] == want[first])
             first++;
         if (first < b->out_bytes)
@@ -568,10 +313,9 @@ static int check_op(const world_t *w, int op, int rank, char *text, size_t size)
              "op %d: %s of %s by %s, type %s, op %s, count %llu, %llu apart, root %d, %u tiles, %u passes, %u x %u "
              "threads%s%s: rank %d of %d: %s (byte %zu of %zu)\n",
              op, rd_coll_name((rd_coll_t)p->launch.coll), p->launch.algo->name, rd_proto_name(p->launch.proto),
-             rd_type_name((rondo_type_t)p->launch.type), rd_op_name((rondo_op_t)p->launch.op),
-             (unsigned long long)p->count, (unsigned long long)p->gap, p->root, p->tiles, p->passes, p->launch.blocks,
-             p->launch.threads, p->in_place ? ", in place" : "", p->scaled ? ", scaled" : "", rank, w->n, wrong, first,
-             b->out_bytes);
+             rd_type_name(world_type(p)), rd_op_name((rondo_op_t)p->launch.op), (unsigned long long)p->count,
+             (unsigned long long)p->gap, p->root, p->tiles, p->passes, p->launch.blocks, p->launch.threads,
+             p->in_place ? ", in place" : "", p->scaled ? ", scaled" : "", rank, w->n, wrong, first, b->out_bytes);
     return -1;
 }
 
@@ -589,7 +333,7 @@ static int at_rest(const world_t *w, char *text, size_t size)
 
 int world_run(world_t *w, char *text, size_t size)
 {
-    rd_sim_launch_t *queue = get(sizeof *queue * (size_t)(w->n * w->ops));
+    rd_sim_launch_t *queue = world_get(sizeof *queue * (size_t)(w->n * w->ops));
     int bad;
 
     for (int r = 0; r < w->n; r++)

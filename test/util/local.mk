@@ -7,6 +7,10 @@ libtest_parts_la_SOURCES = \
 	test/util/integer_op.h \
 	test/util/messages.c \
 	test/util/messages.h \
+	test/util/narrow.c \
+	test/util/narrow.h \
+	test/util/narrow_calls.c \
+	test/util/narrow_calls.h \
 	test/util/operation.c \
 	test/util/operation.h \
 	test/util/reference.c \

@@ -35,9 +35,13 @@ static void set_real(rd_kreduce_t *r, rondo_type_t type, double value)
         memcpy(r->scale, &single, sizeof single);
 }
 
-/* Translates the operator for the kernels: AVG of types that have fractions is a sum of scaled contributions, as
- * PREMULSUM is. */
-void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r)
+static bool is_narrow(rondo_type_t type)
+{
+    return is_real(type) && rondo_type_size(type) < sizeof(float);
+}
+
+/* AVG of types that have fractions is a sum of scaled contributions, as PREMULSUM is. */
+static void set_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r)
 {
     const rd_op_scalar_t *scalar = call->scalar;
     const rd_coll_desc_t *desc = &call->desc;
@@ -61,6 +65,20 @@ void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r)
         else
             memcpy(r->scale, scalar->here, sizeof r->scale);
     }
+}
+
+void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *r)
+{
+    rondo_type_t type = call->desc.type;
+
+    set_op(cuda, call, r);
+    r->narrow = r->scaled != RD_KSCALE_NONE && is_narrow(type) ? (uint32_t)type : 0;
+    r->type = r->narrow ? RONDO_FLOAT32 : (uint32_t)type;
+}
+
+bool rd_cuda_is_wide(const rd_coll_desc_t *desc)
+{
+    return rd_coll_reduces(desc->coll) && is_narrow(desc->type) && (desc->op == RONDO_AVG || desc->op >= RONDO_NUM_OPS);
 }
 
 /* ---- choosing ---- */
@@ -190,7 +208,7 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
                                  .type = (uint32_t)call->desc.type,
                                  .passes = 1,
                                  .tiles = 1};
-    rd_cuda_op(cuda, call, &work.reduce);
+    set_op(cuda, call, &work.reduce); /* a scaled contribution is the result */
     launch.threads = rd_kernel_threads(RD_KERNEL_SINGLE, RD_PROTO_LL);
     size_t blocks = (count * element + 16383) / 16384;
     launch.blocks = blocks < cuda->limits.blocks ? (uint32_t)blocks : cuda->limits.blocks;
@@ -199,7 +217,7 @@ static rondo_result_t run_single(rd_cuda_t *cuda, const rd_call_t *call)
 
 static rondo_result_t run_barrier(rd_cuda_t *cuda, cudaStream_t stream)
 {
-    rd_wanted_t wanted = {RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, 1, 0};
+    rd_wanted_t wanted = {RD_ALLREDUCE, RONDO_INT32, RONDO_SUM, 4, 1, 0, 0};
     rd_chosen_t chosen;
     rd_kwork_t work;
     rondo_result_t result = choose(cuda, &wanted, NULL, &chosen);
@@ -227,9 +245,10 @@ static rd_wanted_t wanted_of(rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_
     rd_cuda_op(cuda, call, reduce);
     memset(&wanted, 0, sizeof wanted);
     wanted.coll = reduce->coll = (uint32_t)desc->coll;
-    wanted.type = reduce->type = (uint32_t)desc->type;
+    wanted.type = reduce->type;
+    wanted.narrow = reduce->narrow;
     wanted.op = reduce->op;
-    wanted.element = (uint32_t)rondo_type_size(desc->type);
+    wanted.element = (uint32_t)rondo_type_size((rondo_type_t)reduce->type);
     wanted.count = reduce->count = desc->count;
     wanted.kernels = cuda->windows && cuda->team->env->cuda_copy && !rd_copies_possible(cuda, call);
     return wanted;
@@ -284,7 +303,7 @@ static rondo_result_t run_one(rd_cuda_t *cuda, const rd_call_t *call, void *out,
     work.comm = cuda->k;
     work.reduce.in = call->in;
     work.reduce.out = out;
-    work.reduce.gap = gap;
+    work.reduce.gap = gap / rondo_type_size(call->desc.type) * rondo_type_size((rondo_type_t)work.reduce.type);
     work.reduce.root = call->desc.root;
     work.reduce.passes = chosen.passes;
     work.reduce.tiles = chosen.tiles;

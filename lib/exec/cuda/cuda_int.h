@@ -214,7 +214,10 @@ rondo_result_t rd_buffer_check(rd_cuda_t *cuda, const char *call, const char *wh
 bool rd_buffer_hosts(const rd_cuda_t *cuda, const void *buffer);
 
 /* collective.c. These put work into the stream, in order. */
-void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce); /* fills in operator and scale */
+/* Translates type and operator for the kernels. */
+void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *reduce);
+/* Returns true if the operation is computed in float32 to its end though the user's type is narrower. */
+bool rd_cuda_is_wide(const rd_coll_desc_t *desc);
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
 /* Runs a reduce-scatter by a kernel of one node's ranks, with `gap` bytes between the input's blocks. */
 rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, size_t gap);

@@ -230,7 +230,8 @@ static const char *cut_chunk(const rd_wanted_t *w, const rd_limits_t *l, rd_chos
 static const char *cut(const rd_wanted_t *w, const rd_limits_t *l, const rd_algo_t *algo, rd_proto_t proto,
                        rd_chosen_t *chosen)
 {
-    *chosen = (rd_chosen_t){.launch = {.algo = algo, .proto = proto, .coll = w->coll, .type = w->type, .op = w->op}};
+    *chosen = (rd_chosen_t){
+        .launch = {.algo = algo, .proto = proto, .coll = w->coll, .type = w->type, .op = w->op, .narrow = w->narrow}};
     if (is_kernel(algo, RD_KERNEL_MESSAGES))
         return cut_messages(w, l, chosen);
     return is_kernel(algo, RD_KERNEL_COPY) ? cut_copies(l, chosen) : cut_chunk(w, l, chosen);

@@ -31,6 +31,7 @@ typedef struct rd_wanted {
     uint32_t element;        /* bytes */
     uint64_t count;          /* elements, as in rd_kreduce_t */
     uint32_t kernels;        /* exclude COPY, unless it is forced */
+    uint32_t narrow;         /* as in rd_kreduce_t: `type` and `element` are float32's then */
 } rd_wanted_t;
 
 typedef struct rd_chosen {

@@ -20,6 +20,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/host/reduce_plain.c \
 	lib/exec/host/reduce_rare.c \
 	lib/exec/host/reduce_scalar.c \
+	lib/exec/host/reduce_scale.h \
 	lib/exec/host/reduce_vec.h \
 	lib/exec/host/run.c \
 	lib/exec/host/run.h \

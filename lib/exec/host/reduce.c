@@ -1,7 +1,7 @@
 /* Choosing the reduction: which kernel serves a type and an operator on this CPU, and what is done to a contribution
- * before the first sum (AVG's and PREMULSUM's scaling) and to the result after the last (integer AVG's division). The
- * arithmetic is in reduce_vec.h for what has to be fast, in reduce_rare.c, reduce_pair.c and reduce_scalar.c for the
- * rest. */
+ * before the first sum (AVG's and PREMULSUM's scaling) and to the result after the last (integer AVG's division; what
+ * is scaled of a narrow floating type is summed in float32 and rounded then). The arithmetic is in reduce_vec.h for
+ * what has to be fast, in reduce_rare.c, reduce_pair.c and reduce_scalar.c for the rest. */
 #include <string.h>
 
 #include "base/narrow.h"
@@ -14,9 +14,13 @@ static rd_reduce_fn find_reduce(const rd_kernels_t *kernels, rondo_type_t type, 
     return kernels->reduce[type][op] ? kernels->reduce[type][op] : rd_kernels_rare.reduce[type][op];
 }
 
-static rd_load_fn find_scale(const rd_kernels_t *kernels, rondo_type_t type)
+/* Sets what a floating type needs for a sum of scaled contributions. */
+static void set_scale(rd_reducer_t *r, const rd_kernels_t *kernels, rondo_type_t type)
 {
-    return kernels->scale[type] ? kernels->scale[type] : rd_kernels_rare.scale[type];
+    r->load = kernels->scale[type] ? kernels->scale[type] : rd_kernels_rare.scale[type];
+    r->store = kernels->store[type] ? kernels->store[type] : rd_kernels_rare.store[type];
+    if (r->store)
+        r->reduce = find_reduce(kernels, RONDO_FLOAT32, RONDO_SUM);
 }
 
 /* Sets the factor of AVG in the form that the scale kernels need: in double for types made of doubles, else in float.
@@ -47,7 +51,7 @@ void rd_reducer_init(rd_reducer_t *r, rondo_type_t type, rondo_op_t op, int nran
     if (r->finish) {
         memcpy(r->arg, &ranks, sizeof ranks);
     } else {
-        r->load = find_scale(kernels, type);
+        set_scale(r, kernels, type);
         set_fraction(r, type, nranks);
     }
 }
@@ -86,7 +90,10 @@ void rd_reducer_init_premulsum(rd_reducer_t *r, rondo_type_t type, const void *s
     memset(r, 0, sizeof *r);
     r->reduce = find_reduce(kernels, type, RONDO_SUM);
     r->type_size = rondo_type_size(type);
-    r->load = rd_premul[type] ? rd_premul[type] : find_scale(kernels, type);
+    if (rd_premul[type])
+        r->load = rd_premul[type];
+    else
+        set_scale(r, kernels, type);
     if (rd_premul[type] || type == RONDO_FLOAT64) {
         memcpy(r->arg, scalar, r->type_size);
     } else {

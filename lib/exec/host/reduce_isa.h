@@ -147,11 +147,6 @@ RD_INLINE pair_t pair_settle(int op, pair_t x)
     return (pair_t){f32_settle(op, x.a), f32_settle(op, x.b)};
 }
 
-RD_INLINE pair_t pair_scale(pair_t x, float factor)
-{
-    return (pair_t){x.a * factor, x.b * factor};
-}
-
 /* bfloat16 is the upper half of a float32: of each word one element is shifted up, the other left where it is, and no
  * element changes its place. */
 RD_INLINE pair_t bf16_widen(u16_v h)
@@ -191,7 +186,6 @@ RD_INLINE void bf16_store(char *p, pair_t v)
 #define bf16_h u16_v
 #define bf16_apply pair_apply
 #define bf16_settle pair_settle
-#define bf16_scale pair_scale
 #include "exec/host/reduce_loop.h"
 
 /* float16 is converted by the instruction set, half a vector at a time; the rest of an array goes through the stack. */
@@ -225,7 +219,6 @@ RD_INLINE u16_v f16_narrow(pair_t v)
 #define f16_h u16_v
 #define f16_apply pair_apply
 #define f16_settle pair_settle
-#define f16_scale pair_scale
 #include "exec/host/reduce_loop.h"
 
 /* How: `fast` has a loop for each common number of sources, `any` one for all. */
@@ -278,15 +271,7 @@ static void complex128_sum(void *dst, const void *const *src, int n, size_t coun
     f64_sum(dst, src, n, 2 * count, arg);
 }
 
-static void complex64_times(void *dst, const void *src, size_t count, const void *arg)
-{
-    f32_times(dst, src, 2 * count, arg);
-}
-
-static void complex128_times(void *dst, const void *src, size_t count, const void *arg)
-{
-    f64_times(dst, src, 2 * count, arg);
-}
+#include "exec/host/reduce_scale.h"
 
 /* AVG uses the kernel of SUM: what makes it an average is done at the load or at the finish. */
 #define ARITHMETIC_ROW(lane, order)                                                                                    \
@@ -323,5 +308,10 @@ const rd_kernels_t RD_TABLE = {
             [RONDO_FLOAT64] = f64_times,
             [RONDO_COMPLEX64] = complex64_times,
             [RONDO_COMPLEX128] = complex128_times,
+        },
+    .store =
+        {
+            [RONDO_FLOAT16] = f16_rounded,
+            [RONDO_BFLOAT16] = bf16_rounded,
         },
 };

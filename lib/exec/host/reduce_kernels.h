@@ -9,12 +9,15 @@
 
 typedef void (*rd_load_fn)(void *dst, const void *src, size_t count, const void *arg);
 typedef void (*rd_finish_fn)(void *dst, size_t count, const void *arg);
+typedef void (*rd_store_fn)(void *dst, const void *src, size_t count);
 
 typedef struct rd_kernels {
     rd_reduce_fn reduce[RONDO_NUM_TYPES][RONDO_NUM_OPS]; /* NULL: use rd_kernels_rare */
     /* dst = src * factor; `arg` points to the factor: a float for float32 and narrower ones, else an element. For
-     * complex types the factor is the real number that scales both parts. NULL as above. */
+     * complex types the factor is the real number that scales both parts. What is scaled of a narrow floating type is
+     * float32. NULL as above. */
     rd_load_fn scale[RONDO_NUM_TYPES];
+    rd_store_fn store[RONDO_NUM_TYPES]; /* of narrow floating types: rounds float32 to the type. NULL as above */
 } rd_kernels_t;
 
 extern const rd_kernels_t rd_kernels_plain;

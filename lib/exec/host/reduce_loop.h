@@ -5,7 +5,7 @@
  *   ELEM, ACC   the C type that lies in memory, the one that is computed with
  *
  * and, by reduce_vec.h or by hand, the types and functions LANE(h) (a vector as it lies in memory), LANE(v) (the same
- * opened up for computing), LANE(widen), LANE(narrow), LANE(load), LANE(store), LANE(apply), LANE(settle), LANE(scale);
+ * opened up for computing), LANE(widen), LANE(narrow), LANE(load), LANE(store), LANE(apply), LANE(settle);
  * and for the instruction set RD_PART, load_part, store_part. */
 
 RD_INLINE LANE(v) LANE(load_one)(const char *p)
@@ -100,21 +100,6 @@ RD_INLINE void LANE(fast)(void *dst, const void *const *src, int n, size_t count
         LANE(any)(dst, src, 2, count, op);
     else
         LANE(any)(dst, src, n, count, op);
-}
-
-static inline void LANE(times)(void *dst, const void *src, size_t count, const void *arg)
-{
-    const size_t step = sizeof(LANE(h));
-    size_t bytes = count * sizeof(ELEM), at = 0;
-    char *d = dst;
-    const char *s = src;
-    ACC factor;
-
-    __builtin_memcpy(&factor, arg, sizeof factor);
-    for (; bytes - at >= step; at += step)
-        LANE(store)(d + at, LANE(scale)(LANE(load)(s + at), factor));
-    for (; at < bytes; at += sizeof(ELEM))
-        LANE(store_one)(d + at, LANE(scale)(LANE(load_one)(s + at), factor));
 }
 
 #undef LANE

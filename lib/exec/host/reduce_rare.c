@@ -42,14 +42,25 @@ RD_INLINE void float8(uint8_t *dst, const void *const *src, int n, size_t count,
     }
 }
 
-RD_INLINE void float8_scale(uint8_t *dst, const uint8_t *src, size_t count, const void *arg, widen_fn widen,
-                            narrow_fn narrow)
+RD_INLINE void float8_scale(char *dst, const uint8_t *src, size_t count, const void *arg, widen_fn widen)
 {
-    float factor;
+    float factor, scaled;
 
     memcpy(&factor, arg, sizeof factor);
-    for (size_t i = 0; i < count; i++)
-        dst[i] = narrow(widen(src[i]) * factor);
+    for (size_t i = 0; i < count; i++) {
+        scaled = widen(src[i]) * factor;
+        memcpy(dst + i * sizeof scaled, &scaled, sizeof scaled);
+    }
+}
+
+RD_INLINE void float8_store(uint8_t *dst, const char *src, size_t count, narrow_fn narrow)
+{
+    float sum;
+
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&sum, src + i * sizeof sum, sizeof sum);
+        dst[i] = narrow(sum);
+    }
 }
 
 #define FLOAT8(format, name, op)                                                                                       \
@@ -65,7 +76,11 @@ RD_INLINE void float8_scale(uint8_t *dst, const uint8_t *src, size_t count, cons
     FLOAT8(format, max, RONDO_MAX)                                                                                     \
     static void format##_scale(void *dst, const void *src, size_t count, const void *arg)                              \
     {                                                                                                                  \
-        float8_scale(dst, src, count, arg, rd_##format##_widen, rd_##format##_narrow);                                 \
+        float8_scale(dst, src, count, arg, rd_##format##_widen);                                                       \
+    }                                                                                                                  \
+    static void format##_store(void *dst, const void *src, size_t count)                                               \
+    {                                                                                                                  \
+        float8_store(dst, src, count, rd_##format##_narrow);                                                           \
     }
 #define FLOAT8_ROW(format)                                                                                             \
     [RONDO_SUM] = format##_sum, [RONDO_AVG] = format##_sum, [RONDO_PROD] = format##_prod, [RONDO_MIN] = format##_min,  \
@@ -106,5 +121,10 @@ const rd_kernels_t rd_kernels_rare = {
         {
             [RONDO_FLOAT8_E4M3] = e4m3_scale,
             [RONDO_FLOAT8_E5M2] = e5m2_scale,
+        },
+    .store =
+        {
+            [RONDO_FLOAT8_E4M3] = e4m3_store,
+            [RONDO_FLOAT8_E5M2] = e5m2_store,
         },
 };

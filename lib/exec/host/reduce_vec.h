@@ -53,11 +53,6 @@ RD_INLINE VEC(v) VEC(settle)(int op, VEC(v) a)
     return op == RONDO_MIN || op == RONDO_MAX ? (VEC(v))SETTLE(a) : a;
 }
 
-RD_INLINE VEC(v) VEC(scale)(VEC(v) a, TYPE factor)
-{
-    return a * factor;
-}
-
 RD_INLINE VEC(v) VEC(widen)(VEC(h) h)
 {
     return h;

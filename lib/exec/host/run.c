@@ -33,12 +33,22 @@ static inline int32_t shifted(const turn_t *t, int32_t chunk)
     return at < n ? at : at - n;
 }
 
+/* Where results are float32 and the user's elements are narrower, the slice of an output chunk that this pass computes
+ * lies in scratch, behind the one that `loaded` uses. */
+static char *wide_output(const turn_t *t, int32_t chunk)
+{
+    const rd_plan_t *plan = t->run->plan;
+    return t->run->tmp + ((size_t)plan->program->ntmp + 1 + (size_t)chunk) * plan->slice;
+}
+
 static inline const char *local_source(const turn_t *t, rd_end_t e)
 {
     const rd_plan_t *plan = t->run->plan;
 
     if (e.where == RD_IN)
-        return t->run->in + rd_chunk_offset(&plan->in, shifted(t, e.index)) + t->start;
+        return t->run->in + ((rd_chunk_offset(&plan->in, shifted(t, e.index)) + t->start) >> plan->halvings);
+    if (e.where == RD_OUT && plan->halvings)
+        return wide_output(t, shifted(t, e.index));
     if (e.where == RD_OUT)
         return t->run->out + rd_chunk_offset(&plan->out, shifted(t, e.index)) + t->start;
     return t->run->tmp + (size_t)e.index * plan->slice;
@@ -107,12 +117,26 @@ static inline const char *value(const turn_t *t, const char *const *src, char *f
     return first;
 }
 
+/* Writes the value to the user's output, too, where the destinations above are scratch: a later step of this pass may
+ * yet write it again, since it may be partial. */
+static void store_narrow(const turn_t *t, const char *value)
+{
+    const rd_plan_t *plan = t->run->plan;
+
+    for (int i = 0; i < t->step->ndst; i++) {
+        rd_end_t e = t->step->dst[i];
+        size_t at = e.where == RD_OUT ? rd_chunk_offset(&plan->out, shifted(t, e.index)) + t->start : 0;
+        if (e.where == RD_OUT)
+            plan->reducer.store(t->run->out + (at >> plan->halvings), value, t->bytes / plan->element);
+    }
+}
+
 /* What is copied to one place of this rank need not pass through a slot: a transport may put it there directly. */
 static void expect(const turn_t *t, rd_recv_t *recv)
 {
     const rd_step_t *step = t->step;
 
-    if (step->nsrc != 1 || step->dst[0].where == RD_PEER)
+    if (step->nsrc != 1 || step->dst[0].where == RD_PEER || t->run->plan->halvings)
         return;
     recv->place = local_destination(t, step->dst[0]);
     recv->place_bytes = t->bytes;
@@ -229,6 +253,8 @@ static int step_slots(const turn_t *t)
                                                : local_destination(t, step->dst[i]);
     int zcopy = may_zcopy(t);
     const char *from = deliver(t, src, dst, zcopy);
+    if (plan->halvings && from)
+        store_narrow(t, from);
     for (int i = 0; i < step->ndst && t->run->result == RONDO_SUCCESS; i++) {
         if (step->dst[i].where != RD_PEER)
             continue;
@@ -290,6 +316,8 @@ static int step_lines(const turn_t *t)
         else if (local_destination(t, step->dst[i]) != from)
             rd_copy(local_destination(t, step->dst[i]), from, t->bytes);
     }
+    if (plan->halvings)
+        store_narrow(t, from);
     for (int i = 0; i < step->nsrc; i++) {
         if (step->src[i].where == RD_PEER)
             rd_ll_consume(plan->recvs[step->src[i].index], t->bytes);
@@ -410,8 +438,8 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
 
     run->plan = plan;
     /* A buffer that holds one chunk only starts there: the shift may point outside of it, where nothing is read. */
-    run->in = (const char *)((uintptr_t)in + (uintptr_t)plan->in.shift);
-    run->out = (char *)((uintptr_t)out + (uintptr_t)plan->out.shift);
+    run->in = (const char *)((uintptr_t)in + (uintptr_t)(plan->in.shift / (1 << plan->halvings)));
+    run->out = (char *)((uintptr_t)out + (uintptr_t)(plan->out.shift / (1 << plan->halvings)));
     run->tmp = tmp;
     run->waits_for = -1;
     run->result = RONDO_SUCCESS;

@@ -3,6 +3,6 @@ check_PROGRAMS += \
 	test/exec/host/nt_store \
 	test/exec/host/reduce \
 	test/exec/host/reduce_traps
-test_exec_host_reduce_LDADD = libtest_parts.la $(LDADD)
+test_exec_host_reduce_LDADD = libtest_parts.la $(LDADD) -lm
 test_exec_host_reduce_traps_LDADD = libtest_parts.la $(LDADD) -lm
 test_exec_host_nt_store_LDADD = libtest.la

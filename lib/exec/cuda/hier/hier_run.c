@@ -102,7 +102,8 @@ rondo_result_t rd_hier_run(rd_cuda_t *cuda, const rd_call_t *call)
     rondo_result_t result = RONDO_SUCCESS;
     rd_phases_t phases;
 
-    if (is_divided(&call->desc) || !rd_hier_serves(&facts))
+    /* What is between two phases lies in the user's memory, which has no room for wider partial results. */
+    if (is_divided(&call->desc) || rd_cuda_is_wide(&call->desc) || !rd_hier_serves(&facts))
         return rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
     if (rd_hier_phases(&facts, &phases) != 0)
         result = rd_error(cuda->team->ctx, RONDO_ERR_NO_MEMORY, "no memory for an operation of %d ranks", facts.nranks);

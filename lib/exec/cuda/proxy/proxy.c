@@ -267,16 +267,19 @@ static void inlined(const rd_proxy_path_t *s, rd_kproxied_t *k, rd_proxy_path_ta
     task->inline_out = out;
 }
 
-/* `table` has two rows for each rank of the net communicator. */
-static rondo_result_t run(rd_proxy_path_t *s, int net_comm, const rd_call_t *call, rd_kwork_t *work, rd_kpart_t *table)
+/* `table` has two rows for each rank of the net communicator. What the kernel widens is float32 from there on. */
+static rondo_result_t run(rd_proxy_path_t *s, int net_comm, const rd_call_t *user, rd_kwork_t *work, rd_kpart_t *table)
 {
     const rd_net_comm_t *by = &s->net_comms[net_comm];
+    rd_call_t wide = *user, *call = &wide;
     rd_cuda_t *cuda = s->cuda;
     rd_klaunch_t l = {.kernel = RD_KERNEL_PROXIED, .coll = (uint32_t)call->desc.coll};
+    rd_kproxied_t *k = &work->proxied;
+    rd_cuda_op(cuda, user, &k->reduce);
+    call->desc.type = (rondo_type_t)k->reduce.type;
     size_t element = rondo_type_size(call->desc.type), most = longest(by, call);
     size_t each = elements_each(s, net_comm, call, most);
     raises_t raises;
-    rd_kproxied_t *k = &work->proxied;
 
     if (most == 0)
         return RONDO_SUCCESS;
@@ -284,10 +287,8 @@ static rondo_result_t run(rd_proxy_path_t *s, int net_comm, const rd_call_t *cal
         return rd_error(cuda->team->ctx, RONDO_ERR_UNSUPPORTED, "%s of %zu elements: too long",
                         rd_coll_name(call->desc.coll), most);
     work->comm = cuda->k;
-    rd_cuda_op(cuda, call, &k->reduce);
     k->reduce.in = call->in;
     k->reduce.out = call->out;
-    k->reduce.type = (uint32_t)call->desc.type;
     sides(by, call, &k->in, &k->out, table);
     k->copied = call->desc.coll == RD_BROADCAST && by->rank == call->desc.root && call->in != call->out;
     k->each = each * element;
