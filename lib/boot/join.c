@@ -366,7 +366,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
     }
     if (j.code) {
         tell_rendezvous(&j);
-        rd_boot_say(b, j.code, j.failed_rank, 0, &(rd_lengths_t){0}); /* a neighbour may have left the rendezvous */
+        rd_boot_say(b, j.code, j.failed_rank, 0, NULL); /* a neighbour may have left the rendezvous */
     } else {
         rd_chan_send(j.rendezvous.chan, RD_REC_READY, NULL, 0);
     }

@@ -28,8 +28,8 @@ struct rd_liveness {
     rd_boot_t *boot;
     rd_log_ctx_t *ctx;
     rd_stop_t *stop;
-    bool (*has_left)(void *arg, int rank);
-    void *arg;
+    const rd_liveness_ops_t *ops;
+    void *arg;                /* the argument of the ops */
     void (*look)(void *arg);  /* NULL: there is no callback */
     struct rd_liveness *next; /* the next one that has a callback */
     pid_t pid;                /* of the process that made it: in a forked child it only gets freed */
@@ -126,9 +126,10 @@ static void on_pidfd(slot_t *s)
     rd_liveness_t *w = s->liveness;
     int rank = s->rank;
     cancel_slot(s); /* it stays readable for ever */
-    if (w->has_left(w->arg, rank))
+    if (w->ops->has_left(w->arg, rank))
         return;
     note_dead(w, rank);
+    w->ops->hear(w->arg); /* what it has said before it died, or another rank has, is the cause */
     rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
     rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,
                 "rank %d (%s) died: its process has ended; abort this communicator, then shrink it or end", rank,
@@ -142,18 +143,20 @@ static void on_socket(slot_t *s)
     rondo_result_t code = rd_boot_socket_ready(w->boot, s->fd, &news);
     if (code == RONDO_SUCCESS && !news.left)
         return;
-    int orderly = code == RONDO_SUCCESS || (news.silent && w->has_left(w->arg, s->rank));
+    int orderly = code == RONDO_SUCCESS || (news.silent && w->ops->has_left(w->arg, s->rank));
     int rank = s->rank;
     /* A neighbour that has only reported a failure lives, and may die while the survivors meet. */
     if (orderly || news.silent)
         cancel_slot(s);
     if (orderly)
         return;
-    if (news.silent)
+    if (news.silent) {
         note_dead(w, rank);
-    char text[RD_ERROR_BYTES];
+        w->ops->hear(w->arg);
+    }
+    char text[sizeof news.text + 64];
     snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
-    rd_boot_pass_on(w->boot, code, news.failed_rank, news.reporter, &news.lengths);
+    rd_boot_pass_on(w->boot, code, news.failed_rank, news.reporter, news.text);
     rd_boot_stop(w->stop, w->ctx, code, &news, text);
 }
 
@@ -320,14 +323,14 @@ static void forget(rd_liveness_t *w)
 }
 
 rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx,
-                               rd_stop_t *stop, bool (*has_left)(void *arg, int rank), void *arg)
+                               rd_stop_t *stop, const rd_liveness_ops_t *ops, void *arg)
 {
     rondo_result_t code = RONDO_ERR_SYSTEM;
     size_t nranks = (size_t)rd_boot_nranks(boot);
     rd_liveness_t *w = calloc(1, sizeof(*w) + nranks);
     if (!w)
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the liveness of %zu ranks", nranks);
-    *w = (rd_liveness_t){.boot = boot, .ctx = ctx, .stop = stop, .has_left = has_left, .arg = arg, .pid = getpid()};
+    *w = (rd_liveness_t){.boot = boot, .ctx = ctx, .stop = stop, .ops = ops, .arg = arg, .pid = getpid()};
     w->dead = (unsigned char *)(w + 1);
     rd_fork_register(RD_FORK_LIVENESS, &at_fork);
     pthread_mutex_lock(&life);
