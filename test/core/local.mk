@@ -14,7 +14,8 @@ check_PROGRAMS += \
 	test/core/signature_mismatch \
 	test/core/split_kill \
 	test/core/thread_signals \
-	test/core/transports
+	test/core/transports \
+	test/core/unreadable_memory
 test_core_closed_descriptors_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
@@ -29,6 +30,7 @@ test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
 test_core_split_kill_LDADD = libtest.la
 test_core_thread_signals_LDADD = libtest.la
+test_core_unreadable_memory_LDADD = libtest.la
 
 script_tests += \
 	test/core/shrink_mpirun.sh
