@@ -20,7 +20,7 @@
 
 #include "boot/listener.h"
 
-#define TELL_MS 500
+#define TELL_MS 300
 #define DEATH_MS 300  /* in which the rendezvous, or the stop word, tells of a neighbour that has died */
 #define RETRY_MS 5000 /* for how long a server that closes before the end of the handshake is dialled again */
 

@@ -1,5 +1,6 @@
 check_PROGRAMS += \
 	test/core/closed_descriptors \
+	test/core/core_dump \
 	test/core/group_memory \
 	test/core/groups \
 	test/core/lifetime_cancel_reads \
@@ -17,6 +18,7 @@ check_PROGRAMS += \
 	test/core/transports \
 	test/core/unreadable_memory
 test_core_closed_descriptors_LDADD = libtest.la
+test_core_core_dump_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
 test_core_lifetime_create_destroy_LDADD = libtest.la
