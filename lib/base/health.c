@@ -69,17 +69,6 @@ rondo_result_t rd_stop_inherit(rd_stop_t *stop, rd_log_ctx_t *ctx)
     return rd_stop_get(stop);
 }
 
-rondo_result_t rd_stop_lengths(rd_stop_t *stop, rd_log_ctx_t *ctx, const rd_lengths_t *lengths, const char *text)
-{
-    rondo_result_t first;
-
-    if (!claim(stop, &first))
-        return first;
-    snprintf(stop->text, sizeof stop->text, "%s", text);
-    stop->lengths = *lengths;
-    return release(stop, ctx, RONDO_ERR_MISMATCH, lengths->from, lengths->to + 1);
-}
-
 void rd_lengths_text(const rd_lengths_t *l, const char *from, const char *to, char *text, size_t size)
 {
     snprintf(text, size,
@@ -112,8 +101,8 @@ static rondo_result_t fail_heard(rd_health_t *h, rondo_result_t code, int failed
 
     code = rd_stop_heard(&h->stop, h->ctx, code, failed_rank, reporter, text);
     h->ops->tell_node(h->arg, code, blamed, reporter);
-    /* A mismatch or a missed deadline is no death: ranks of other nodes find it as this rank did. */
-    if (code != RONDO_ERR_TIMEOUT && code != RONDO_ERR_MISMATCH)
+    /* A missed deadline is no death: ranks of other nodes find it as this rank did. */
+    if (code != RONDO_ERR_TIMEOUT)
         h->ops->tell_others(h->arg, code, blamed, reporter);
     return code;
 }
@@ -138,10 +127,7 @@ rondo_result_t rd_health_lengths(rd_health_t *h, const rd_lengths_t *lengths)
     if (rd_health_check(h) != RONDO_SUCCESS)
         return rd_health_check(h);
     rd_lengths_text(lengths, rd_health_whois(h, lengths->from), rd_health_whois(h, lengths->to), text, sizeof text);
-    rondo_result_t code = rd_stop_lengths(&h->stop, h->ctx, lengths, text);
-    h->ops->tell_node(h->arg, code, lengths->from, lengths->to + 1);
-    h->ops->tell_others(h->arg, code, lengths->from, lengths->to + 1);
-    return code;
+    return fail_heard(h, RONDO_ERR_MISMATCH, lengths->from, lengths->to + 1, text);
 }
 
 /* Makes the sentence for a failure that another rank of this node has reported or passed on. */
@@ -172,13 +158,9 @@ rondo_result_t rd_health_take_in(rd_health_t *h, uint64_t notice)
     int failed_rank = (int)(notice & mask) - 1, reporter = (int)(notice >> RD_NOTICE_BITS & mask);
     rondo_result_t said = rd_notice_code(notice);
     char text[RD_ERROR_BYTES];
-    rd_lengths_t lengths;
 
-    if (said == RONDO_ERR_MISMATCH && h->ops->lengths(h->arg, &lengths))
-        return rd_health_lengths(h, &lengths);
-    if (said == RONDO_ERR_MISMATCH)
-        return RONDO_SUCCESS; /* this rank finds it itself, in the same words; rd_queue_backoff reports it if it cannot
-                               */
+    if (said == RONDO_ERR_MISMATCH) /* without a sentence: it is being written, and this is called again */
+        return h->ops->cause(h->arg, text) ? fail_heard(h, said, failed_rank, reporter, text) : RONDO_SUCCESS;
     notice_text(h, said, failed_rank, reporter - 1, text, sizeof text);
     return fail_heard(h, said == RONDO_ERR_TIMEOUT ? said : RONDO_ERR_REMOTE, failed_rank, reporter, text);
 }

@@ -32,7 +32,6 @@ typedef struct rd_stop {
     _Atomic int reporter;       /* the rank that found that out, plus one; 0: this rank itself */
     _Atomic int claimed;        /* the first writer's mark: only that one fills the fields here */
     _Atomic(uint32_t *) mirror; /* a word that is set with `code` for kernels, which cannot read this struct; or NULL */
-    rd_lengths_t lengths;       /* set before `code` is released, if the failure is a message of two lengths */
     char text[RD_ERROR_BYTES];  /* set before `code` is released, once: "rank 3 (host a, pid 17) died" */
     struct rd_stop *parent;     /* while a communicator is made from another one: that one's word; else NULL */
 } rd_stop_t;
@@ -45,8 +44,6 @@ rondo_result_t rd_stop_set(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t co
  */
 rondo_result_t rd_stop_heard(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, int failed_rank, int reporter,
                              const char *text);
-/* The same for a message of two lengths, with what rd_lengths_text has made. */
-rondo_result_t rd_stop_lengths(rd_stop_t *stop, rd_log_ctx_t *ctx, const rd_lengths_t *lengths, const char *text);
 /* Makes the sentence for a message of two lengths, the same on every rank. */
 void rd_lengths_text(const rd_lengths_t *lengths, const char *from, const char *to, char *text, size_t size);
 /* Returns the reporter that `rank` names, plus one as ever: `reporter`, or `rank` itself if there is none. */
@@ -77,14 +74,15 @@ static inline rondo_result_t rd_notice_code(uint64_t notice)
     return (rondo_result_t)(notice >> 2 * RD_NOTICE_BITS);
 }
 
-/* How a communicator reports its failure. `reporter` is the rank that found it out, plus one; 0: this rank. Where the
- * failure is a message of two lengths, these are in the stop word by then, and go along. */
+/* How a communicator reports its failure. `reporter` is the rank that found it out, plus one; 0: this rank. A mismatch
+ * goes along with its sentence, which is in the stop word by then: it is the cause of whatever its finder does next,
+ * and the others may not be able to find it any more. */
 typedef struct rd_health_ops {
     void (*tell_node)(void *arg, rondo_result_t code, int failed_rank, int reporter);
     void (*tell_others)(void *arg, rondo_result_t code, int failed_rank, int reporter); /* through the bootstrap */
     const char *(*whois)(void *arg, int rank); /* returns the host and process of a rank, for sentences */
-    /* Finds the message of two lengths that a rank of this node has reported. Returns false if none has. */
-    bool (*lengths)(void *arg, rd_lengths_t *lengths);
+    /* Copies the sentence of the mismatch that a rank of this node has published. Returns false if none has yet. */
+    bool (*cause)(void *arg, char text[RD_ERROR_BYTES]);
 } rd_health_ops_t;
 
 typedef struct rd_health {
@@ -105,7 +103,7 @@ void rd_health_begin(rd_health_t *health, rd_log_ctx_t *ctx, const _Atomic uint6
 rondo_result_t rd_health_fail(rd_health_t *health, rondo_result_t code, int failed_rank, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same for a message of two lengths. Other ranks, of other nodes too, do not find it themselves: they are told. */
+/* The same for a message of two lengths. */
 rondo_result_t rd_health_lengths(rd_health_t *health, const rd_lengths_t *lengths);
 
 /* Returns RONDO_SUCCESS, or what every call on a failed communicator returns. */

@@ -60,8 +60,8 @@ void rd_boot_address(const rd_boot_t *boot, char text[RD_BOOT_ADDRESS]);
 int rd_boot_sockets(const rd_boot_t *boot, int *fds, int *ranks, int most); /* returns their number */
 void rd_boot_farewell(rd_boot_t *boot, rondo_result_t code, int failed_rank);
 /* The same for a failure that another rank has found out: `reporter` is its number plus one, or 0 for this rank. A
- * message of two lengths goes along; NULL: there is none. */
-void rd_boot_pass_on(rd_boot_t *boot, rondo_result_t code, int failed_rank, int reporter, const rd_lengths_t *lengths);
+ * mismatch goes along with its sentence, which all ranks give their users; NULL: it has none. */
+void rd_boot_pass_on(rd_boot_t *boot, rondo_result_t code, int failed_rank, int reporter, const char *text);
 /* The farewell of a rank that gives up because of what the last exchange has brought, as all ranks will: it names no
  * failure, so that each rank finds the error for itself, in the same words. */
 void rd_boot_farewell_alike(rd_boot_t *boot);
@@ -70,12 +70,11 @@ void rd_boot_farewell_alike(rd_boot_t *boot);
 rondo_result_t rd_boot_check(rd_boot_t *boot);
 
 typedef struct rd_boot_news {
-    int left;             /* the neighbour has sent an orderly farewell */
-    int silent;           /* its socket ended without one */
-    int failed_rank;      /* with an error: the rank that died or failed */
-    int reporter;         /* the rank that found that out, plus one; 0: this rank itself */
-    rd_lengths_t lengths; /* with RONDO_ERR_MISMATCH: the message of two lengths */
-    char text[320];       /* with an error: the sentence */
+    int left;                  /* the neighbour has sent an orderly farewell */
+    int silent;                /* its socket ended without one */
+    int failed_rank;           /* with an error: the rank that died or failed */
+    int reporter;              /* the rank that found that out, plus one; 0: this rank itself */
+    char text[RD_ERROR_BYTES]; /* with an error: the sentence */
 } rd_boot_news_t;
 
 /* Turns the report of rank `from`, that it stopped with `said` because of `failed_rank`, into a sentence and an error

@@ -35,7 +35,7 @@ struct rd_boot {
     int said;                /* a farewell has been sent */
     rd_fail_t parting;       /* a farewell that was requested during an allgather is sent when that ends */
     int parting_set, parting_reporter;
-    rd_lengths_t parting_lengths;
+    char parting_text[RD_ERROR_BYTES];
     unsigned char derived[16]; /* the job of the rendezvous that this rank serves on its listener */
     int serving;
     int exchanges;
@@ -52,7 +52,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
 /* Handles a farewell record. Defined in leave.c. */
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
                              rd_boot_news_t *news);
-/* Sends a farewell. The caller holds the lock or has set `busy`. */
-void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const rd_lengths_t *lengths);
+/* Sends a farewell. The caller holds the lock or has set `busy`. `text`: the sentence of a mismatch; NULL: none. */
+void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text);
 
 #endif

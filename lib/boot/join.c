@@ -21,7 +21,7 @@
 #include "base/outstanding.h"
 #include "boot/listener.h"
 
-#define TELL_MS 500
+#define TELL_MS 300
 #define DEATH_MS 300  /* in which the rendezvous, or the stop word, tells of a neighbour that has died */
 #define RETRY_MS 5000 /* for how long a server that closes before the end of the handshake is dialled again */
 
@@ -372,7 +372,7 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
     }
     if (j.code) {
         tell_rendezvous(&j);
-        rd_boot_say(b, j.code, j.failed_rank, 0, &(rd_lengths_t){0}); /* a neighbour may have left the rendezvous */
+        rd_boot_say(b, j.code, j.failed_rank, 0, NULL); /* a neighbour may have left the rendezvous */
     } else {
         rd_chan_send(j.rendezvous.chan, RD_REC_READY, NULL, 0);
     }

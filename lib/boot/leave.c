@@ -32,54 +32,38 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
     return said == RONDO_ERR_TIMEOUT && failed_rank != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
 }
 
-/* What a rank says when it leaves. The lengths follow only if there are any. */
+/* What a rank says when it leaves. Behind a mismatch follows as much of its sentence as there is. */
 typedef struct __attribute__((packed)) farewell {
     int32_t code, failed_rank, reporter;
-    rd_lengths_t lengths;
+    char text[RD_ERROR_BYTES];
 } farewell_t;
 
-#define SHORT offsetof(farewell_t, lengths)
-
-static rondo_result_t heard_lengths(const rd_boot_t *b, const rd_lengths_t *l, rd_boot_news_t *news)
-{
-    news->lengths = *l;
-    news->failed_rank = l->from;
-    news->reporter = l->to + 1;
-    rd_lengths_text(l, rd_boot_whois(b, l->from), rd_boot_whois(b, l->to), news->text, sizeof news->text);
-    return RONDO_ERR_MISMATCH;
-}
-
-static bool lengths_make_sense(const rd_boot_t *b, const rd_lengths_t *l)
-{
-    return rd_lengths_differ(l) && l->from >= 0 && l->from < b->nranks && l->to >= 0 && l->to < b->nranks;
-}
+#define SHORT offsetof(farewell_t, text)
 
 void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, const rd_boot_news_t *news, const char *text)
 {
-    if (code == RONDO_ERR_MISMATCH)
-        rd_stop_lengths(stop, ctx, &news->lengths, news->text);
-    else
-        rd_stop_heard(stop, ctx, code, news->failed_rank, news->reporter, text);
+    rd_stop_heard(stop, ctx, code, news->failed_rank, news->reporter, code == RONDO_ERR_MISMATCH ? news->text : text);
 }
 
 rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned char *data, size_t bytes,
                              rd_boot_news_t *news)
 {
     farewell_t said = {0};
-    if (bytes != SHORT && bytes != sizeof said)
+    if (bytes < SHORT || bytes >= sizeof said)
         return RONDO_SUCCESS;
     memcpy(&said, data, bytes);
-    const rd_lengths_t lengths = said.lengths;
-    if (said.code == RONDO_ERR_MISMATCH && lengths_make_sense(b, &lengths))
-        return heard_lengths(b, &lengths, news);
-    /* A rank that leaves over a mismatch has sent all that the others need to find it themselves, with the same words.
-     */
-    if (said.code == RONDO_SUCCESS || said.code == RONDO_ERR_MISMATCH) {
+    /* A rank that leaves over a mismatch and does not say which has sent all that the others need to find it
+     * themselves, with the same words. */
+    if (said.code == RONDO_SUCCESS || (said.code == RONDO_ERR_MISMATCH && bytes == SHORT)) {
         from->left = 1;
         return RONDO_SUCCESS;
     }
     news->failed_rank = said.failed_rank >= 0 && said.failed_rank < b->nranks ? said.failed_rank : from->rank;
     news->reporter = said.reporter > 0 && said.reporter <= b->nranks ? said.reporter : from->rank + 1;
+    if (said.code == RONDO_ERR_MISMATCH) {
+        memcpy(news->text, said.text, sizeof news->text);
+        return RONDO_ERR_MISMATCH;
+    }
     return rd_boot_report(b, from->rank, said.code, news->failed_rank, news->reporter, news->text, sizeof(news->text));
 }
 
@@ -109,9 +93,10 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
     return RONDO_ERR_REMOTE;
 }
 
-void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const rd_lengths_t *lengths)
+void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text)
 {
-    farewell_t said = {code, failed_rank, rd_reporter(reporter, b->rank), *lengths};
+    farewell_t said = {code, failed_rank, rd_reporter(reporter, b->rank), ""};
+    size_t bytes = SHORT;
     rondo_result_t stopped = rd_stop_get(b->stop);
     if (b->said)
         return;
@@ -122,11 +107,15 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporte
         said.failed_rank = atomic_load(&b->stop->failed_rank);
         said.reporter = rd_reporter(atomic_load(&b->stop->reporter), b->rank);
     }
+    if (said.code == RONDO_ERR_MISMATCH && text) {
+        snprintf(said.text, sizeof said.text, "%s", text);
+        bytes += strlen(said.text);
+    }
     b->said = 1;
     for (int k = 0; k < 2 * b->rounds; k++) {
         rd_neighbour_t *one = k % 2 ? &b->to[k / 2] : &b->from[k / 2];
         if (one->chan && !one->left)
-            rd_chan_send(one->chan, RD_REC_FAREWELL, &said, rd_lengths_differ(lengths) ? sizeof said : SHORT);
+            rd_chan_send(one->chan, RD_REC_FAREWELL, &said, bytes);
     }
 }
 
@@ -135,20 +124,17 @@ void rd_boot_farewell(rd_boot_t *b, rondo_result_t code, int failed_rank)
     rd_boot_pass_on(b, code, failed_rank, 0, NULL);
 }
 
-void rd_boot_pass_on(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const rd_lengths_t *lengths)
+void rd_boot_pass_on(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text)
 {
-    static const rd_lengths_t none;
-
-    lengths = lengths ? lengths : &none;
     pthread_mutex_lock(&b->lock);
-    if (b->busy) {
+    if (b->busy && !b->parting_set) { /* the first one stands */
         b->parting.code = code;
         b->parting.failed_rank = failed_rank;
         b->parting_reporter = reporter;
-        b->parting_lengths = *lengths;
+        snprintf(b->parting_text, sizeof b->parting_text, "%s", text ? text : "");
         b->parting_set = 1;
-    } else {
-        rd_boot_say(b, code, failed_rank, reporter, lengths);
+    } else if (!b->busy) {
+        rd_boot_say(b, code, failed_rank, reporter, text);
     }
     pthread_mutex_unlock(&b->lock);
 }
@@ -198,7 +184,7 @@ rondo_result_t rd_boot_check(rd_boot_t *b)
         code = rd_boot_hear(b, one, &news);
         if (code == RONDO_SUCCESS)
             continue;
-        rd_boot_say(b, code, news.failed_rank, news.reporter, &news.lengths);
+        rd_boot_say(b, code, news.failed_rank, news.reporter, news.text);
         rd_boot_stop(b->stop, b->ctx, code, &news, news.text);
     }
     pthread_mutex_unlock(&b->lock);

@@ -418,7 +418,7 @@ void rd_rendezvous_leave(const rd_id_t *id, rondo_result_t code)
     int64_t grace_ms = code == RONDO_SUCCESS       ? 10000
                        : code == RONDO_ERR_ABORTED ? 0
                        : code == RONDO_ERR_TIMEOUT ? 100  /* late ranks have been waited for */
-                                                   : 500; /* with what goes before, an error comes within a second */
+                                                   : 400; /* with what goes before (join.c), an error comes well within a second */
     rd_served_finish(id->creds.job, grace_ms, "the creation failed there");
 }
 

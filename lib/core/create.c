@@ -46,14 +46,14 @@ static void tell_node(void *arg, rondo_result_t code, int failed_rank, int repor
     rondo_comm_t comm = arg;
 
     rd_conns_notify(&comm->conns, code, failed_rank + 1, rd_reporter(reporter, comm->team.rank),
-                    &comm->health.stop.lengths);
+                    comm->health.stop.text);
 }
 
 static void tell_others(void *arg, rondo_result_t code, int failed_rank, int reporter)
 {
     rondo_comm_t comm = arg;
 
-    rd_boot_pass_on(comm->boot, code, failed_rank, reporter, &comm->health.stop.lengths);
+    rd_boot_pass_on(comm->boot, code, failed_rank, reporter, comm->health.stop.text);
 }
 
 static const char *whois(void *arg, int rank)
@@ -63,14 +63,14 @@ static const char *whois(void *arg, int rank)
     return rd_boot_whois(comm->boot, rank);
 }
 
-static bool lengths(void *arg, rd_lengths_t *found)
+static bool cause(void *arg, char text[RD_ERROR_BYTES])
 {
     rondo_comm_t comm = arg;
 
-    return rd_conns_lengths(&comm->conns, found);
+    return rd_conns_cause(&comm->conns, text);
 }
 
-static const rd_health_ops_t health_ops = {tell_node, tell_others, whois, lengths};
+static const rd_health_ops_t health_ops = {tell_node, tell_others, whois, cause};
 
 static bool has_left(void *arg, int rank)
 {
@@ -79,6 +79,15 @@ static bool has_left(void *arg, int rank)
 
     return control && atomic_load_explicit(&control->left, memory_order_acquire);
 }
+
+static void hear(void *arg)
+{
+    rondo_comm_t comm = arg;
+
+    rd_health_poll(&comm->health);
+}
+
+static const rd_liveness_ops_t liveness_ops = {has_left, hear};
 
 static void end_transports(rondo_comm_t comm)
 {
@@ -285,8 +294,8 @@ static rondo_result_t make_rooms(rondo_comm_t comm)
     if ((result = comm->team.device >= 0 ? rd_cuda_create(&comm->cuda, &comm->team, &net_comm_ops)
                                          : rd_planner_create(&comm->planner, &args)) ||
         (result = rd_queue_create(&comm->queue, &comm->team, comm->planner, &comm->conns, comm->net)) ||
-        (result =
-             rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop, has_left, comm)))
+        (result = rd_liveness_add(&comm->liveness, comm->boot, &comm->node, &comm->ctx, &comm->health.stop,
+                                  &liveness_ops, comm)))
         return result;
     if (comm->cuda && comm->team.nranks > 1)
         rd_liveness_poll(comm->liveness, poll_device);

@@ -89,7 +89,7 @@ void rd_comm_cancel(rondo_comm_t comm)
     /* Before the mark: a rank that finds that what was posted here is void knows by then which rank is to blame. */
     rd_conns_notify(&comm->conns, rd_health_check(&comm->health),
                     (failed_rank >= 0 ? failed_rank : comm->team.rank) + 1,
-                    rd_reporter(atomic_load(&comm->health.stop.reporter), comm->team.rank), &comm->health.stop.lengths);
+                    rd_reporter(atomic_load(&comm->health.stop.reporter), comm->team.rank), comm->health.stop.text);
     atomic_store_explicit(&comm->conns.self->failed, 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* before the user's next store into a buffer that was posted */
     if (rd_conns_shared(&comm->conns)) {

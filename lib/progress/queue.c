@@ -253,8 +253,9 @@ static rondo_result_t failed(rd_queue_t *q, rondo_result_t result, int peer, con
     if (result == RONDO_ERR_MISMATCH && rd_lengths_differ(lengths) && lengths->sent != UINT64_MAX)
         return rd_health_lengths(q->health, lengths);
     if (result == RONDO_ERR_MISMATCH)
-        return rd_health_fail(q->health, result, peer, "rank %d (%s) calls another operation than this rank%s", peer,
-                              whois, q->team->env->check ? "" : ": RONDO_CHECK=1 says in which call they differ");
+        return rd_health_fail(q->health, result, peer, "rank %d (%s) calls another operation than rank %d%s", peer,
+                              whois, q->team->rank,
+                              q->team->env->check ? "" : ": RONDO_CHECK=1 says in which call they differ");
     return rd_health_fail(q->health, result, -1, "an operation failed: %s", rondo_result_string(result));
 }
 

@@ -28,8 +28,13 @@
 #define RD_SHORT 2048 /* mirrored: messages up to this are copied into their slot, never sent zero-copy */
 #define RD_RINGS 4    /* between nodes: rings of shorter slots, besides the ring of long ones */
 
+/* `asked` lies beside the count of consumed lines alone. It is the number of a line, plus one: the receiver asks for
+ * what that line posts, from byte `asked_at` on, by slots, because the kernel refuses it to read the sender's memory.
+ */
 typedef struct rd_counter {
     _Alignas(RD_LINE) _Atomic uint64_t value;
+    _Atomic uint64_t asked;
+    uint64_t asked_at; /* stored before `asked` is released */
 } rd_counter_t;
 
 struct rd_transport_ops;
@@ -53,6 +58,9 @@ typedef struct rd_send {
     uint64_t place;
     uint64_t ll_sent, ll_credit;
     uint64_t ll_posted; /* ll_sent after the last post: the peer has read all posts when ll_credit reaches it */
+    uint64_t answered;  /* the last value of `asked` that was answered completely */
+    uint64_t answering; /* the one that is being answered */
+    uint64_t answer_at; /* the next byte of that */
     uint32_t slots_mask, lines_mask;
     uint32_t slot_bytes;
     rd_ring_t shorter[RD_RINGS]; /* the shortest first */
@@ -88,8 +96,11 @@ typedef struct rd_recv {
     const struct rd_transport_ops *ops;
     void *link;
     /* Set if the sender may post addresses in place of bytes: copies `bytes` from `address` in its memory. Returns 0,
-     * or -1 if the sender or its buffer is gone. NULL: its addresses are valid in this process. */
+     * -1 if the sender's process is gone, or 1 if the kernel refuses it. NULL: its addresses are valid in this process.
+     */
     int (*read)(const struct rd_recv *from, void *to, uint64_t address, size_t bytes);
+    bool refused;              /* the kernel has refused it: slots carry what is posted */
+    uint64_t refused_at;       /* of the post that is being taken by slots: the next byte */
     int32_t pid;               /* the sender's process, for `read` */
     const _Atomic int *failed; /* the sender's mark: if set, what it has posted may have changed meanwhile */
     _Atomic uint32_t *reading; /* this rank's own mark, for which a sender in this process waits; NULL: the sender is in

@@ -2,6 +2,7 @@
 #include "transport/conns.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -218,36 +219,35 @@ void rd_conns_free(rd_conns_t *c)
     memset(c, 0, sizeof *c);
 }
 
-/* Each rank stores them into its own part, so no two ranks write to one place. */
-static void say_lengths(rd_control_t *self, const rd_lengths_t *l)
+/* Each rank stores it into its own part, so no two ranks write to one place, and the first of its threads does. */
+static void publish_cause(rd_control_t *self, const char *text)
 {
-    atomic_store_explicit(&self->length_sent, l->sent, memory_order_relaxed);
-    atomic_store_explicit(&self->length_wanted, l->wanted, memory_order_relaxed);
-    atomic_store_explicit(&self->length_ranks, (uint64_t)(l->from + 1) << 32 | (uint32_t)(l->to + 1),
-                          memory_order_release);
+    int none = 0;
+
+    if (!atomic_compare_exchange_strong(&self->caused, &none, 1))
+        return;
+    snprintf(self->cause, sizeof self->cause, "%s", text);
+    atomic_store_explicit(&self->caused, 2, memory_order_release);
 }
 
-bool rd_conns_lengths(const rd_conns_t *c, rd_lengths_t *l)
+bool rd_conns_cause(const rd_conns_t *c, char text[RD_ERROR_BYTES])
 {
     for (int r = 0; r < c->nranks; r++) {
         const rd_control_t *its = c->controls[r];
-        uint64_t ranks = its ? atomic_load_explicit(&its->length_ranks, memory_order_acquire) : 0;
-        if (!ranks)
+        if (!its || its == c->self || atomic_load_explicit(&its->caused, memory_order_acquire) != 2)
             continue;
-        *l = (rd_lengths_t){(int32_t)(ranks >> 32) - 1, (int32_t)(uint32_t)ranks - 1,
-                            atomic_load_explicit(&its->length_sent, memory_order_relaxed),
-                            atomic_load_explicit(&its->length_wanted, memory_order_relaxed)};
+        memcpy(text, its->cause, RD_ERROR_BYTES);
         return true;
     }
     return false;
 }
 
-void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int reporter, const rd_lengths_t *lengths)
+void rd_conns_notify(rd_conns_t *c, rondo_result_t code, int failed_rank, int reporter, const char *text)
 {
     uint64_t notice = rd_notice(code, failed_rank, reporter);
 
-    if (c->controls && rd_lengths_differ(lengths))
-        say_lengths(c->self, lengths);
+    if (c->controls && code == RONDO_ERR_MISMATCH)
+        publish_cause(c->self, text);
     for (int r = 0; r < c->nranks && c->controls; r++) {
         uint64_t none = 0;
         if (c->controls[r] && c->controls[r] != c->self)

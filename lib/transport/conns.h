@@ -42,10 +42,10 @@ typedef struct rd_control {
     _Alignas(RD_LINE) _Atomic uint64_t waits;
     /* Set by a peer that aborts or fails: rd_notice(), or 0 if all is well. Read at every miss. */
     _Alignas(RD_LINE) _Atomic uint64_t notice;
-    /* The message of two lengths that this rank has found or heard of (rd_lengths_t). `length_ranks` is 0, or (from +
-     * 1) << 32 | (to + 1), stored with release after the others. */
-    _Alignas(RD_LINE) _Atomic uint64_t length_ranks;
-    _Atomic uint64_t length_sent, length_wanted;
+    /* The sentence of the mismatch that this rank has found or heard of. `caused` is 0, 1 while it is being written, or
+     * 2. */
+    _Alignas(RD_LINE) _Atomic int caused;
+    char cause[RD_ERROR_BYTES];
     _Alignas(RD_LINE) _Atomic int core; /* the core on which this rank ran when it last waited; used where ranks share
                                            cores */
     rd_waiting_t waiting;
@@ -94,11 +94,13 @@ void rd_send_lay(rd_send_t *send, const rd_layout_t *layout, char *inbox, rd_cou
 void rd_recv_lay(rd_recv_t *recv, const rd_layout_t *layout, char *inbox, rd_counter_t *credits, int peer);
 void rd_conns_free(rd_conns_t *conns);
 
-/* Notifies every rank of the node that this one aborts or fails. `lengths`: those of the stop word. */
+/* Notifies every rank of the node that this one aborts or fails. `text`: the sentence, which goes along with a
+ * mismatch.
+ */
 void rd_conns_notify(rd_conns_t *conns, rondo_result_t code, int failed_rank, int reporter,
-                     const rd_lengths_t *lengths); /* failed rank and reporter: numbers plus one */
-/* Finds the message of two lengths that a rank of the node has reported. Returns false if there is none. */
-bool rd_conns_lengths(const rd_conns_t *conns, rd_lengths_t *lengths);
+                     const char *text); /* failed rank and reporter: numbers plus one */
+/* Copies the sentence of the mismatch that a rank of the node has published. Returns false if there is none. */
+bool rd_conns_cause(const rd_conns_t *conns, char text[RD_ERROR_BYTES]);
 /* Returns true if another rank of the node is a thread of this process, and so may read by itself what is posted
  * here. */
 bool rd_conns_shared(const rd_conns_t *conns);

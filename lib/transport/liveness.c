@@ -1,6 +1,7 @@
 /* Liveness: a thread that sleeps in epoll until a peer of any communicator of this process is gone.
  *
- * A pidfd tells at once, and for certain, that a process of this node has ended. A bootstrap socket tells of neighbours
+ * A pidfd tells at once, and for certain, that a process of this node has ended. While one dumps core it has not: so a
+ * few times a second each rank looks at the next one of its node that lives. A bootstrap socket tells of neighbours
  * on other nodes, and carries what they have heard of others. A host or a link that falls silent closes nothing: there
  * the kernels' own heartbeat ends the socket, and the thread checks a few times a second whether a socket needs a
  * faster one. When a peer is gone, the thread writes the communicator's stop word, which every wait checks, and passes
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "boot/sock.h"
+#include "transport/core_dump.h"
 #include "base/fork.h"
 #include "base/thread.h"
 #include "base/wait.h"
@@ -28,11 +30,12 @@ struct rd_liveness {
     rd_boot_t *boot;
     rd_log_ctx_t *ctx;
     rd_stop_t *stop;
-    bool (*has_left)(void *arg, int rank);
-    void *arg;
+    const rd_liveness_ops_t *ops;
+    void *arg;                /* the argument of the ops */
     void (*look)(void *arg);  /* NULL: there is no callback */
     struct rd_liveness *next; /* the next one that has a callback */
     pid_t pid;                /* of the process that made it: in a forked child it only gets freed */
+    int next_slot;            /* used while processes are looked at; -1: none yet */
     unsigned char *dead;      /* ranks that have died, as far as this process sees it itself */
 };
 
@@ -43,6 +46,7 @@ typedef struct slot {
     int fd, rank;
     int is_pidfd;
     int beats; /* a socket to another node */
+    pid_t pid; /* of a pidfd's process; 0: unknown */
     uint32_t age;
 } slot_t;
 
@@ -92,9 +96,10 @@ static void cancel_slot(slot_t *s)
     epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
     s->liveness = NULL;
     s->age++;
-    if (s->beats)
+    if (s->beats || s->pid)
         atomic_fetch_sub(&looking, 1);
     s->beats = 0;
+    s->pid = 0;
 }
 
 /* To be called once a member has died, or a meeting has begun: sets the stop word if both are the case. */
@@ -121,18 +126,19 @@ static void note_dead(rd_liveness_t *w, int rank)
         note_death(m, w);
 }
 
-static void on_pidfd(slot_t *s)
+static void on_death(slot_t *s, const char *how)
 {
     rd_liveness_t *w = s->liveness;
     int rank = s->rank;
     cancel_slot(s); /* it stays readable for ever */
-    if (w->has_left(w->arg, rank))
+    if (w->ops->has_left(w->arg, rank))
         return;
     note_dead(w, rank);
+    w->ops->hear(w->arg); /* what it has said before it died, or another rank has, is the cause */
     rd_boot_farewell(w->boot, RONDO_ERR_REMOTE, rank); /* first: once the stop word is set, the user may leave */
     rd_stop_set(w->stop, w->ctx, RONDO_ERR_REMOTE, rank,
-                "rank %d (%s) died: its process has ended; abort this communicator, then shrink it or end", rank,
-                rd_boot_whois(w->boot, rank));
+                "rank %d (%s) died: its process %s; abort this communicator, then shrink it or end", rank,
+                rd_boot_whois(w->boot, rank), how);
 }
 
 static void on_socket(slot_t *s)
@@ -142,18 +148,20 @@ static void on_socket(slot_t *s)
     rondo_result_t code = rd_boot_socket_ready(w->boot, s->fd, &news);
     if (code == RONDO_SUCCESS && !news.left)
         return;
-    int orderly = code == RONDO_SUCCESS || (news.silent && w->has_left(w->arg, s->rank));
+    int orderly = code == RONDO_SUCCESS || (news.silent && w->ops->has_left(w->arg, s->rank));
     int rank = s->rank;
     /* A neighbour that has only reported a failure lives, and may die while the survivors meet. */
     if (orderly || news.silent)
         cancel_slot(s);
     if (orderly)
         return;
-    if (news.silent)
+    if (news.silent) {
         note_dead(w, rank);
-    char text[RD_ERROR_BYTES];
+        w->ops->hear(w->arg);
+    }
+    char text[sizeof news.text + 64];
     snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
-    rd_boot_pass_on(w->boot, code, news.failed_rank, news.reporter, &news.lengths);
+    rd_boot_pass_on(w->boot, code, news.failed_rank, news.reporter, news.text);
     rd_boot_stop(w->stop, w->ctx, code, &news, text);
 }
 
@@ -168,12 +176,39 @@ static bool on_event(uint64_t which)
     slot_t *s = &slots[which & UINT32_MAX];
     if (s->liveness && s->age == (uint32_t)(which >> 32)) {
         if (s->is_pidfd)
-            on_pidfd(s);
+            on_death(s, "has ended");
         else
             on_socket(s);
     }
     pthread_mutex_unlock(&lock);
     return false;
+}
+
+/* How far a slot's rank comes after this one, around the communicator. */
+static int distance(const slot_t *s)
+{
+    int own = s->liveness->ctx->rank;
+
+    return s->rank > own ? s->rank - own : s->rank - own + s->liveness->ctx->nranks;
+}
+
+/* Looks, for each communicator, whether the next process of this node after this one dumps core: so each process is
+ * looked at by one other. */
+static void look_at_processes(void)
+{
+    for (int i = 0; i < nslots; i++) {
+        rd_liveness_t *w = slots[i].liveness;
+        if (w && slots[i].pid && (w->next_slot < 0 || distance(&slots[i]) < distance(&slots[w->next_slot])))
+            w->next_slot = i;
+    }
+    for (int i = 0; i < nslots; i++) {
+        rd_liveness_t *w = slots[i].liveness;
+        if (!w || w->next_slot != i)
+            continue;
+        w->next_slot = -1;
+        if (rd_dumps_core(slots[i].pid))
+            on_death(&slots[i], "crashed and dumps core");
+    }
 }
 
 /* However many events come, all callbacks run as often as promised. Returns for how long the thread may sleep. */
@@ -191,6 +226,7 @@ static int look_all(int64_t *looked_ms)
         for (int i = 0; i < nslots; i++)
             if (slots[i].liveness && slots[i].beats)
                 rd_sock_doubt(slots[i].fd);
+        look_at_processes();
         pthread_mutex_unlock(&lock);
     }
     return RD_LIVENESS_MS;
@@ -277,7 +313,7 @@ static int observe_fd(const slot_t *what)
         slots[i].liveness = NULL;
         return -1;
     }
-    if (what->beats && atomic_fetch_add(&looking, 1) == 0)
+    if ((what->beats || what->pid) && atomic_fetch_add(&looking, 1) == 0)
         (void)!write(wake_fd, &one, sizeof one);
     return 0;
 }
@@ -295,8 +331,11 @@ static int observe_all(rd_liveness_t *w, const rd_node_t *node)
             return -1;
     }
     for (int m = 0; m < node->nlocal; m++)
-        if (node->pidfd[m] >= 0 &&
-            observe_fd(&(slot_t){.liveness = w, .fd = node->pidfd[m], .rank = node->local[m], .is_pidfd = 1}) != 0)
+        if (node->pidfd[m] >= 0 && observe_fd(&(slot_t){.liveness = w,
+                                                        .fd = node->pidfd[m],
+                                                        .rank = node->local[m],
+                                                        .is_pidfd = 1,
+                                                        .pid = rd_pidfd_pid(node->pidfd[m])}) != 0)
             return -1;
     return 0;
 }
@@ -320,14 +359,15 @@ static void forget(rd_liveness_t *w)
 }
 
 rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx,
-                               rd_stop_t *stop, bool (*has_left)(void *arg, int rank), void *arg)
+                               rd_stop_t *stop, const rd_liveness_ops_t *ops, void *arg)
 {
     rondo_result_t code = RONDO_ERR_SYSTEM;
     size_t nranks = (size_t)rd_boot_nranks(boot);
     rd_liveness_t *w = calloc(1, sizeof(*w) + nranks);
     if (!w)
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the liveness of %zu ranks", nranks);
-    *w = (rd_liveness_t){.boot = boot, .ctx = ctx, .stop = stop, .has_left = has_left, .arg = arg, .pid = getpid()};
+    *w = (rd_liveness_t){
+        .boot = boot, .ctx = ctx, .stop = stop, .ops = ops, .arg = arg, .pid = getpid(), .next_slot = -1};
     w->dead = (unsigned char *)(w + 1);
     rd_fork_register(RD_FORK_LIVENESS, &at_fork);
     pthread_mutex_lock(&life);

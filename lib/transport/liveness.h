@@ -10,11 +10,20 @@
 
 typedef struct rd_liveness rd_liveness_t;
 
-/* Adds a communicator. `has_left(arg, rank)` (from shared memory or the bootstrap's farewell) distinguishes an orderly
- * leave from a death: a peer that has left may end its process without being called dead. It must be true only after an
- * orderly leave: an abort or a failure is reported by rd_boot_farewell, and that counts whatever has_left returns. */
+/* What the liveness asks of a communicator. */
+typedef struct rd_liveness_ops {
+    /* Distinguishes an orderly leave (from shared memory or the bootstrap's farewell) from a death: a peer that has
+     * left may end its process without being called dead. It must be true only after an orderly leave: an abort or a
+     * failure is reported by rd_boot_farewell, and that counts whatever this returns. */
+    bool (*has_left)(void *arg, int rank);
+    /* Takes in what the ranks of this node have published (rd_health_poll). It is called when one of them is found
+     * dead: a rank that ends because of an error has said so before. */
+    void (*hear)(void *arg);
+} rd_liveness_ops_t;
+
+/* Adds a communicator. */
 rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const rd_node_t *node, rd_log_ctx_t *ctx,
-                               rd_stop_t *stop, bool (*has_left)(void *arg, int rank), void *arg);
+                               rd_stop_t *stop, const rd_liveness_ops_t *ops, void *arg);
 /* From now on the liveness thread calls `look(arg)` every RD_LIVENESS_MS, with the `arg` of rd_liveness_add. */
 void rd_liveness_poll(rd_liveness_t *liveness, void (*look)(void *arg));
 void rd_liveness_remove(rd_liveness_t *liveness); /* after it returns, nothing of the communicator is used */

@@ -4,6 +4,8 @@ librondo_core_la_SOURCES += \
 	lib/transport/conn.h \
 	lib/transport/conns.c \
 	lib/transport/conns.h \
+	lib/transport/core_dump.c \
+	lib/transport/core_dump.h \
 	lib/transport/liveness.c \
 	lib/transport/liveness.h \
 	lib/transport/transport.h

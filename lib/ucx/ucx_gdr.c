@@ -113,8 +113,8 @@ rondo_result_t rd_ucx_lengths(const rd_ucx_message_t *m)
     char text[RD_ERROR_BYTES];
     rd_lengths_text(&lengths, rd_boot_whois(net->boot, lengths.from), rd_boot_whois(net->boot, lengths.to), text,
                     sizeof text);
-    rd_boot_pass_on(net->boot, RONDO_ERR_MISMATCH, lengths.from, lengths.to + 1, &lengths);
-    return rd_stop_lengths(net->stop, net->ctx, &lengths, text);
+    rd_boot_pass_on(net->boot, RONDO_ERR_MISMATCH, lengths.from, lengths.to + 1, text);
+    return rd_stop_heard(net->stop, net->ctx, RONDO_ERR_MISMATCH, lengths.from, lengths.to + 1, text);
 }
 
 static rondo_result_t fetch(rd_ucx_message_t *m)

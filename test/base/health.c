@@ -1,5 +1,6 @@
 /* Health: a failure is told to the node and to the others once it stands, a notice of another rank's becomes this
- * rank's failure, and what only concerns the two who differ, a mismatch, is passed on to nobody else. */
+ * rank's failure, a mismatch with the sentence of the rank that found it, and a missed deadline goes no further. */
+#include <stdio.h>
 #include <string.h>
 
 #include "util/check.h"
@@ -40,14 +41,17 @@ static const char *whois(void *arg, int rank)
     return names[rank];
 }
 
-static bool lengths(void *arg, rd_lengths_t *found)
+static const char *published; /* NULL: no sentence yet */
+
+static bool cause(void *arg, char text[RD_ERROR_BYTES])
 {
     (void)arg;
-    (void)found;
-    return false;
+    if (published)
+        snprintf(text, RD_ERROR_BYTES, "%s", published);
+    return published;
 }
 
-static const rd_health_ops_t ops = {tell_node, tell_others, whois, lengths};
+static const rd_health_ops_t ops = {tell_node, tell_others, whois, cause};
 static _Atomic uint64_t notice;
 static rd_log_ctx_t ctx;
 static rd_health_t health;
@@ -95,13 +99,15 @@ int main(void)
     fails(RONDO_ERR_REMOTE, 3, 1);
     fails(RONDO_ERR_ABORTED, -1, 1);
     fails(RONDO_ERR_TIMEOUT, 2, 0);
-    fails(RONDO_ERR_MISMATCH, 2, 0);
+    fails(RONDO_ERR_MISMATCH, 2, 1);
     notices(RONDO_ERR_REMOTE, 3, RONDO_ERR_REMOTE, "rank 3 (host3) died or left, rank 2 (host2) reports");
     notices(RONDO_ERR_ABORTED, 2, RONDO_ERR_REMOTE, "rank 2 (host2) has aborted the communicator");
     notices(RONDO_ERR_TIMEOUT, 3, RONDO_ERR_TIMEOUT, "rank 3 (host3) did not come in time, rank 2 (host2) reports");
     notices(RONDO_ERR_REMOTE, 1, RONDO_ERR_REMOTE,
             "rank 2 (host2) reports that this rank, 1 (host1), was lost: nothing of it arrives any more");
     notices(RONDO_ERR_MISMATCH, 3, RONDO_SUCCESS, "");
+    published = "rank 2 calls this, rank 3 that";
+    notices(RONDO_ERR_MISMATCH, 3, RONDO_ERR_MISMATCH, published);
     CHECK(strcmp(rd_health_whois(&health, 4), "?") == 0 && strcmp(rd_health_whois(&health, -1), "?") == 0, "no rank");
     return failures != 0;
 }

@@ -207,30 +207,31 @@ static void farewells(void)
     const int32_t left[4] = {RONDO_SUCCESS, -1, 0, 0}, nobody[3] = {RONDO_ERR_REMOTE, 99, 77};
     const int32_t passed_on[3] = {RONDO_ERR_REMOTE, 1, 3 + 1};
     const int32_t mismatch[3] = {RONDO_ERR_MISMATCH, 0, 1 + 1};
-    rd_lengths_t lengths = {0, 1, 100, 50};
-    unsigned char message[sizeof mismatch + sizeof lengths];
+    unsigned char message[sizeof mismatch + RD_ERROR_BYTES];
     rd_neighbour_t from = {.rank = 2};
     rd_boot_news_t news = {.failed_rank = -1};
     room_t r;
 
     memcpy(message, mismatch, sizeof mismatch);
-    memcpy(message + sizeof mismatch, &lengths, sizeof lengths);
+    memset(message + sizeof mismatch, 'x', RD_ERROR_BYTES);
     enter(&r, "a farewell of a wrong length");
     CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 4, &news) == RONDO_SUCCESS && !from.left);
     CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)left, 8, &news) == RONDO_SUCCESS && !from.left);
+    CHECK(rd_boot_heard(&r.b, &from, message, sizeof message, &news) == RONDO_SUCCESS && !from.left);
     check_now = "a farewell that blames nobody who is there";
     CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)nobody, 12, &news) == RONDO_ERR_REMOTE);
     CHECK(news.failed_rank == 2 && news.reporter == 2 + 1);
     check_now = "a farewell that passes on what rank 3 has found out";
     CHECK(rd_boot_heard(&r.b, &from, (const unsigned char *)passed_on, 12, &news) == RONDO_ERR_REMOTE);
-    CHECK(news.failed_rank == 1 && news.reporter == 3 + 1 && strstr(news.text, "rank 3 ") && !strstr(news.text, "rank 2 "));
-    check_now = "a farewell over a message of two lengths";
-    CHECK(rd_boot_heard(&r.b, &from, message, sizeof message, &news) == RONDO_ERR_MISMATCH && !from.left);
-    CHECK(news.lengths.sent == 100 && news.lengths.wanted == 50 && news.failed_rank == 0 && news.reporter == 1 + 1);
-    CHECK(strstr(news.text, "100 bytes") && strstr(news.text, "expects 50"));
-    lengths.to = 99;
-    memcpy(message + sizeof mismatch, &lengths, sizeof lengths);
-    CHECK(rd_boot_heard(&r.b, &from, message, sizeof message, &news) == RONDO_SUCCESS && from.left);
+    CHECK(news.failed_rank == 1 && news.reporter == 3 + 1 && strstr(news.text, "rank 3 ") &&
+          !strstr(news.text, "rank 2 "));
+    check_now = "a farewell over a mismatch";
+    CHECK(rd_boot_heard(&r.b, &from, message, sizeof mismatch + 9, &news) == RONDO_ERR_MISMATCH && !from.left);
+    CHECK(news.failed_rank == 0 && news.reporter == 1 + 1 && strcmp(news.text, "xxxxxxxxx") == 0);
+    CHECK(rd_boot_heard(&r.b, &from, message, sizeof message - 1, &news) == RONDO_ERR_MISMATCH);
+    CHECK(strlen(news.text) == RD_ERROR_BYTES - 1);
+    check_now = "a farewell over a mismatch that all find";
+    CHECK(rd_boot_heard(&r.b, &from, message, sizeof mismatch, &news) == RONDO_SUCCESS && from.left);
 }
 
 /* Of two ranks the other sends more than is due. */

@@ -1,5 +1,6 @@
 check_PROGRAMS += \
 	test/core/closed_descriptors \
+	test/core/core_dump \
 	test/core/group_memory \
 	test/core/groups \
 	test/core/lifetime_cancel_reads \
@@ -8,6 +9,7 @@ check_PROGRAMS += \
 	test/core/lifetime_peer_leaves \
 	test/core/lifetime_revoke \
 	test/core/lifetime_use_after_end \
+	test/core/mismatch_exit \
 	test/core/one_process \
 	test/core/process_state \
 	test/core/opposite_orders \
@@ -16,8 +18,10 @@ check_PROGRAMS += \
 	test/core/signature_mismatch \
 	test/core/split_kill \
 	test/core/thread_signals \
-	test/core/transports
+	test/core/transports \
+	test/core/unreadable_memory
 test_core_closed_descriptors_LDADD = libtest.la
+test_core_core_dump_LDADD = libtest.la
 test_core_group_memory_LDADD = libtest.la
 test_core_groups_LDADD = libtest.la
 test_core_lifetime_create_destroy_LDADD = libtest.la
@@ -25,6 +29,7 @@ test_core_lifetime_exit_fork_LDADD = libtest.la
 test_core_lifetime_peer_leaves_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_lifetime_revoke_LDADD = libtest.la
 test_core_lifetime_use_after_end_LDADD = libtest.la
+test_core_mismatch_exit_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
 # It loads the library itself.
 test_core_process_state_LDADD = -lm -ldl
@@ -34,6 +39,7 @@ test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
 test_core_split_kill_LDADD = libtest.la
 test_core_thread_signals_LDADD = libtest.la
+test_core_unreadable_memory_LDADD = libtest.la
 
 script_tests += \
 	test/core/shrink_mpirun.sh

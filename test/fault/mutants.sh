@@ -93,9 +93,9 @@ a neighbour's rank@boot/join.c@s/((int64_t)c->theirs.rank + (1 << k)) % b->nrank
 a neighbour's number of ranks@boot/join.c@s/c->theirs.nranks == b->nranks/1/@boot/peers
 a neighbour that is there already@boot/join.c@s/b->rank && !b->to\[k\].chan/b->rank/@boot/peers
 the length of an exchange@boot/allgather.c@s/type == RD_REC_DATA && bytes <= r->in_left/type == RD_REC_DATA/@boot/peers
-the length of a farewell@boot/leave.c@s/if (bytes != sizeof(said))/if (0)/@boot/peers
-the culprit in a farewell@boot/leave.c@s/said\[1\] >= 0 && said\[1\] < b->nranks ? said\[1\] : from->rank/said[1]/@boot/peers
-the witness in a farewell@boot/leave.c@s/said\[2\] > 0 \&\& said\[2\] <= b->nranks ? said\[2\] : from->rank + 1/said[2]/@boot/peers
+the length of a farewell@boot/leave.c@s/if (bytes < SHORT || bytes >= sizeof said)/if (0)/@boot/peers
+the culprit in a farewell@boot/leave.c@s/said.failed_rank >= 0 \&\& said.failed_rank < b->nranks ? said.failed_rank : from->rank/said.failed_rank/@boot/peers
+the witness in a farewell@boot/leave.c@s/said.reporter > 0 \&\& said.reporter <= b->nranks ? said.reporter : from->rank + 1/said.reporter/@boot/peers
 the checksum of an id@boot/id.c@s/if (sodium_memcmp(sum, id->bytes + CHECKED, 16) != 0)/if (0)/@boot/wrong
 the version of an id@boot/id.c@s/if (id->bytes\[4\] != ID_VERSION)/if (0)/@boot/wrong
 END

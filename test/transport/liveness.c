@@ -40,6 +40,13 @@ static bool has_left(void *arg, int rank)
     return ((const trial_t *)arg)->left[rank];
 }
 
+static void hear(void *arg)
+{
+    (void)arg;
+}
+
+static const rd_liveness_ops_t ops = {has_left, hear};
+
 /* Killed by itself: nothing of the library gets to run, as with any other kill -9. */
 static void suffer(const trial_t *t, rd_boot_t *boot)
 {
@@ -88,7 +95,7 @@ static int run_rank(trial_t *t, const rondo_unique_id_t *id, int rank)
     if (rd_boot_create(&boot, id, rank, t->nranks, &env, &ctx, &stop) != RONDO_SUCCESS ||
         rd_node_find(&node, boot, rank, t->nranks, &env, &ctx, &stop) != RONDO_SUCCESS ||
         rd_node_map(&node, boot, 4096, &env, &ctx, &stop) != RONDO_SUCCESS ||
-        rd_liveness_add(&liveness, boot, &node, &ctx, &stop, has_left, t) != RONDO_SUCCESS)
+        rd_liveness_add(&liveness, boot, &node, &ctx, &stop, &ops, t) != RONDO_SUCCESS)
         return 1;
     char all[64] = {0};
     rondo_result_t met = rd_boot_allgather(boot, all, 1); /* the victim may be gone before others are through */

@@ -333,7 +333,7 @@ static int reap(run_t *run, int ctx)
     atomic_store(&run->s->rank[ctx].ended, 1);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
-    if (d && d->victims >> ctx & 1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    if (d && d->victims >> ctx & 1 && WIFSIGNALED(status) && WTERMSIG(status) == (d->signal ? d->signal : SIGKILL))
         return 0;
     if (d)
         d->crashed++;

@@ -30,15 +30,18 @@ typedef void (*test_body_fn)(test_rank_t *t, void *arg);
 /* First thing in main: unbuffered lines, an alarm after `seconds` (times RONDO_TEST_SLOW, if set), the environment
  * that a test wants (host memory, quiet unless the caller said otherwise). */
 void test_begin(const char *name, int seconds);
-/* Runs `body` on every rank, on the hosts of RONDO_TEST_HOSTS if it is set (played/play.c); returns the number of failures, 0 when all is well. */
+/* Runs `body` on every rank, on the hosts of RONDO_TEST_HOSTS if it is set (played/play.c); returns the number of
+ * failures, 0 when all is well. */
 int test_run(test_kind_t kind, int nranks, int seconds, test_body_fn body, void *arg);
 
 /* A parent that does more than wait: `step` is called about every 0.1 ms while ranks run (processes only; pid 0: has
- * ended), and `victims`, a bit set of ranks, may end by SIGKILL without that being a failure. */
+ * ended), and `victims`, a bit set of ranks, may end by SIGKILL, or by `signal` if that is
+ * set, without that being a failure. */
 typedef struct test_director {
     void (*step)(struct test_director *d, const pid_t *pid);
     void *arg;
     unsigned victims;
+    int signal;
     /* What became of the run. */
     int hung, crashed;
 } test_director_t;

@@ -1,21 +1,21 @@
-/* See cma_step.h. Posts travel in LL lines; the credit for a post is returned as soon as its data has been read. */
+/* See cma_step.h. Posts travel in LL lines; the credit for a post is returned as soon as its data has been read.
+ *
+ * Where the kernel refuses to read, the receiver stores the post's number, and from which byte on, beside the count of
+ * lines that it has consumed (`asked`). The sender finds that whenever it advances, for its run is not over before its
+ * posts were read; it takes the address out of its own post, and copies the rest into the connection's slots, a block
+ * in each. No other message can use the slots meanwhile, because messages of a connection are in order. A step then
+ * takes a block at a time: all that can fail is done before a block is summed, so it can stop and go on between blocks.
+ */
 #include "exec/host/cma_step.h"
 
 #include "exec/host/host_copy.h"
 #include "transport/shm/ll.h"
+#include "transport/shm/slots.h"
 
 /* What a sender posts, in one line. */
 typedef struct posted {
     uint64_t address, bytes;
 } posted_t;
-
-static int read_from(const rd_recv_t *recv, void *to, uint64_t address, size_t bytes)
-{
-    if (recv->read)
-        return recv->read(recv, to, address, bytes);
-    memcpy(to, (const void *)(uintptr_t)address, bytes);
-    return 0;
-}
 
 static bool ready(const rd_cma_step_t *s, posted_t *posted, int *waits_for)
 {
@@ -61,46 +61,136 @@ static rondo_result_t check_senders(const rd_cma_step_t *s, int *waits_for)
     return RONDO_SUCCESS;
 }
 
-/* Reads `bytes` of every contribution from `at` on, and sums them: peers' blocks are first copied to `staging`, the
- * rest is local. */
-static rondo_result_t sum_block(const rd_cma_step_t *s, const posted_t *posted, char *to, size_t at, size_t bytes,
-                                int *waits_for)
+typedef enum { TAKEN, REFUSED, GONE, NOT_YET } taken_t;
+
+/* The connection of source `i`; NULL: it is local. */
+static rd_recv_t *source(const rd_cma_step_t *s, int i)
+{
+    return s->src[i] ? NULL : s->plan->recvs[s->step->src[i].index];
+}
+
+/* Makes the sender answer by slots from byte `at` on. */
+static void ask(rd_recv_t *recv, size_t at)
+{
+    recv->refused = true;
+    recv->refused_at = at;
+    recv->ll_head->asked_at = at;
+    atomic_store_explicit(&recv->ll_head->asked, recv->ll_received + 1, memory_order_release);
+}
+
+/* A post whose receiver has been refused before is asked for without another try. */
+static void ask_first(rd_recv_t *recv)
+{
+    if (recv->refused && atomic_load_explicit(&recv->ll_head->asked, memory_order_relaxed) != recv->ll_received + 1)
+        ask(recv, 0);
+}
+
+/* Makes *data point to `bytes` of what `recv`'s sender has posted, from `at` on: in its memory, in a slot, or, read, in
+ * `room`. */
+static taken_t take(rd_recv_t *recv, const posted_t *posted, size_t at, size_t bytes, char *room, const char **data)
+{
+    *data = room;
+    if (!recv->read) {
+        *data = (const char *)(uintptr_t)(posted->address + at);
+        return TAKEN;
+    }
+    if (recv->refused) {
+        *data = rd_slot_to_read(recv, bytes);
+        return rd_slot_arrived(recv) ? TAKEN : NOT_YET;
+    }
+    int failed = recv->read(recv, room, posted->address + at, bytes);
+    if (failed > 0)
+        ask(recv, at);
+    return failed > 0 ? NOT_YET : failed < 0 ? GONE : TAKEN;
+}
+
+/* Returns the slots from which a block has been taken. */
+static void give_back(const rd_cma_step_t *s, size_t bytes)
+{
+    for (int i = 0; i < s->step->nsrc; i++) {
+        rd_recv_t *recv = source(s, i);
+        if (!recv || !recv->refused)
+            continue;
+        recv->refused_at += bytes;
+        rd_slot_return(recv, bytes);
+    }
+}
+
+/* Sums `bytes` of every contribution from `at` on: peers' blocks are first copied to `staging`, the rest is local. */
+static taken_t sum_block(const rd_cma_step_t *s, const posted_t *posted, char *to, size_t at, size_t bytes,
+                         int *waits_for)
 {
     const char *src[RD_MAX_ENDS];
 
     for (int i = 0; i < s->step->nsrc; i++) {
-        if (s->src[i]) {
-            src[i] = s->src[i] + at;
-            continue;
+        rd_recv_t *recv = source(s, i);
+        src[i] = s->src[i] ? s->src[i] + at : NULL;
+        taken_t now = recv ? take(recv, &posted[i], at, bytes, s->staging + (size_t)i * RD_CMA_BLOCK, &src[i]) : TAKEN;
+        if (now != TAKEN) {
+            *waits_for = recv->peer;
+            return now;
         }
-        const rd_recv_t *recv = s->plan->recvs[s->step->src[i].index];
-        char *staging = s->staging + (size_t)i * RD_CMA_BLOCK;
-        src[i] = recv->read ? staging : (const char *)(uintptr_t)(posted[i].address + at);
-        if (recv->read && recv->read(recv, staging, posted[i].address + at, bytes) != 0)
-            return gone(recv, waits_for);
     }
-    s->plan->reducer.reduce(to + at, (const void *const *)src, s->step->nsrc, bytes / s->plan->element,
-                            s->plan->reducer.arg);
-    return RONDO_SUCCESS;
+    if (s->step->nsrc == 1)
+        rd_copy(to + at, src[0], bytes);
+    else
+        s->plan->reducer.reduce(to + at, (const void *const *)src, s->step->nsrc, bytes / s->plan->element,
+                                s->plan->reducer.arg);
+    give_back(s, bytes);
+    return TAKEN;
 }
 
-static rondo_result_t fetch(const rd_cma_step_t *s, const posted_t *posted, char *to, int *waits_for)
+/* The bytes of a block: both ends of a connection must find the same, and they have the same slots. */
+static size_t block_of(size_t slot_bytes)
 {
-    rondo_result_t result = RONDO_SUCCESS;
+    return slot_bytes < RD_CMA_BLOCK ? slot_bytes : RD_CMA_BLOCK;
+}
 
-    if (s->step->nsrc == 1) {
-        const rd_recv_t *recv = s->plan->recvs[s->step->src[0].index];
-        return read_from(recv, to, posted[0].address, s->bytes) == 0 ? result : gone(recv, waits_for);
+/* Returns from which byte on the step has to go on, and the length of its blocks. */
+static size_t resumed(const rd_cma_step_t *s, size_t *block)
+{
+    size_t at = 0;
+
+    *block = RD_CMA_BLOCK;
+    for (int i = 0; i < s->step->nsrc; i++) {
+        rd_recv_t *recv = source(s, i);
+        if (!recv)
+            continue;
+        ask_first(recv);
+        if (!recv->refused)
+            continue;
+        *block = block_of(recv->slot_bytes);
+        at = recv->refused_at;
     }
-    for (size_t at = 0; at < s->bytes && result == RONDO_SUCCESS; at += RD_CMA_BLOCK)
-        result = sum_block(s, posted, to, at, s->bytes - at < RD_CMA_BLOCK ? s->bytes - at : RD_CMA_BLOCK, waits_for);
-    return result;
+    return at;
+}
+
+static taken_t fetch(const rd_cma_step_t *s, const posted_t *posted, char *to, int *waits_for)
+{
+    rd_recv_t *only = s->step->nsrc == 1 ? source(s, 0) : NULL;
+    taken_t now = TAKEN;
+    const char *data;
+    size_t block, at = resumed(s, &block);
+
+    if (only && !only->read) {
+        memcpy(to, (const char *)(uintptr_t)posted[0].address, s->bytes);
+        return TAKEN;
+    }
+    if (only && !only->refused) {
+        *waits_for = only->peer;
+        return take(only, posted, 0, s->bytes, to, &data);
+    }
+    for (size_t bytes; at < s->bytes && now == TAKEN; at += bytes) {
+        bytes = s->bytes - at < block ? s->bytes - at : block;
+        now = sum_block(s, posted, to, at, bytes, waits_for);
+    }
+    return now;
 }
 
 /* Another process's memory may vanish at any time, which the kernel reports. Memory of this process must not: the
  * sender waits for the mark before its user gets the buffer back. The sender issues the barrier for both sides, so a
  * plain store is enough here. */
-static rondo_result_t read_all(const rd_cma_step_t *s, const posted_t *posted, char *to, int *waits_for)
+static taken_t read_all(const rd_cma_step_t *s, const posted_t *posted, char *to, int *waits_for)
 {
     _Atomic uint32_t *reading = NULL;
 
@@ -113,11 +203,9 @@ static rondo_result_t read_all(const rd_cma_step_t *s, const posted_t *posted, c
     uint32_t count = atomic_load_explicit(reading, memory_order_relaxed);
     atomic_store_explicit(reading, count + 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    rondo_result_t result = check_senders(s, waits_for);
-    if (result == RONDO_SUCCESS)
-        result = fetch(s, posted, to, waits_for);
+    taken_t now = check_senders(s, waits_for) == RONDO_SUCCESS ? fetch(s, posted, to, waits_for) : GONE;
     atomic_store_explicit(reading, count + 2, memory_order_release);
-    return result;
+    return now;
 }
 
 /* Returns a local destination. A step has one, or has one local source: there is no other place for its value. */
@@ -162,9 +250,11 @@ bool rd_cma_step(const rd_cma_step_t *s, int *waits_for, uint64_t *sent, rondo_r
     }
     if (!value) {
         char *to = local_place(s);
-        *result = read_all(s, posted, to, waits_for);
-        if (*result != RONDO_SUCCESS)
-            return true;
+        taken_t now = read_all(s, posted, to, waits_for);
+        if (now == GONE)
+            *result = RONDO_ERR_REMOTE;
+        if (now != TAKEN)
+            return now == GONE;
         value = to;
     }
     *result = check_senders(s, waits_for);
@@ -176,6 +266,45 @@ bool rd_cma_step(const rd_cma_step_t *s, int *waits_for, uint64_t *sent, rondo_r
             rd_ll_consume_now(s->plan->recvs[s->step->src[i].index], sizeof(posted_t));
     }
     return true;
+}
+
+/* Copies what was asked for into slots, as far as there are any. Returns true if something was copied. */
+static bool answer(rd_send_t *send, uint64_t asked)
+{
+    const char *line = send->lines + ((asked - 1) & send->lines_mask) * RD_LINE;
+    size_t block = block_of(send->slot_bytes), bytes;
+    bool moved = false;
+    posted_t post;
+
+    if (send->answering != asked) {
+        send->answering = asked;
+        send->answer_at = send->ll_head->asked_at;
+    }
+    if (!rd_ll_line_load(line, asked, (char *)&post,
+                         sizeof post)) /* this rank has stored it: its reader waits for it */
+        return false;
+    for (; send->answer_at < post.bytes && rd_slot_may_send(send, block); send->answer_at += bytes) {
+        bytes = post.bytes - send->answer_at < block ? post.bytes - send->answer_at : block;
+        memcpy(rd_slot_to_fill(send, bytes), (const char *)(uintptr_t)(post.address + send->answer_at), bytes);
+        rd_slot_publish(send, bytes, 0);
+        moved = true;
+    }
+    if (send->answer_at == post.bytes)
+        send->answered = asked;
+    return moved;
+}
+
+bool rd_cma_answer(const rd_plan_t *plan)
+{
+    bool moved = false;
+
+    for (int i = 0; i < plan->program->nsends; i++) {
+        rd_send_t *send = plan->sends[i];
+        uint64_t asked = atomic_load_explicit(&send->ll_head->asked, memory_order_acquire);
+        if (asked != send->answered)
+            moved |= answer(send, asked);
+    }
+    return moved;
 }
 
 bool rd_cma_settled(const rd_plan_t *plan, int *waits_for)

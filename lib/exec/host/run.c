@@ -475,6 +475,8 @@ bool rd_run_advance(rd_run_t *run)
         if (is_open(&run->lanes[i]))
             moved |= advance(run, &run->lanes[i]);
     }
+    if (run->open && run->plan->posts && run->result == RONDO_SUCCESS)
+        moved |= rd_cma_answer(run->plan);
     if (run->open == 1 && run->plan->posts && run->result == RONDO_SUCCESS) {
         run->open = !rd_cma_settled(run->plan, &run->waits_for);
         moved |= !run->open;

@@ -1,8 +1,10 @@
 /* See cma.h. */
 #include "transport/cma/cma.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -19,6 +21,7 @@ typedef struct {
 typedef struct cma {
     rd_transport_t base;
     rd_conns_t *conns;
+    rd_log_ctx_t *ctx;
     int rank;
     process_word_t all[]; /* of each rank */
 } cma_t;
@@ -37,6 +40,8 @@ static int read_process(int32_t pid, void *to, uint64_t address, size_t bytes)
         struct iovec here = {(char *)to + done, bytes - done};
         struct iovec there = {(void *)(uintptr_t)(address + done), bytes - done};
         ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+        if (got == 0)
+            errno = EFAULT;
         if (got <= 0)
             return -1;
         done += (size_t)got;
@@ -44,9 +49,22 @@ static int read_process(int32_t pid, void *to, uint64_t address, size_t bytes)
     return 0;
 }
 
+/* The kernel may refuse some of a living process's memory (memfd_secret, mappings of devices), and from one moment on
+ * all of it (prctl PR_SET_DUMPABLE, a security module). */
 static int read_peer(const rd_recv_t *from, void *to, uint64_t address, size_t bytes)
 {
-    return read_process(from->pid, to, address, bytes);
+    const cma_t *cma = from->link;
+
+    if (read_process(from->pid, to, address, bytes) == 0)
+        return 0;
+    if (errno == ESRCH)
+        return -1;
+    rd_log(
+        cma->ctx, RD_LOG_INFO,
+        "the kernel does not let this rank read a buffer of rank %d (%s): what that rank sends goes through slots from "
+        "now on, which is slower",
+        from->peer, strerror(errno));
+    return 1;
 }
 
 /* A forked child has its parent's process number, but not its pid. */
@@ -99,7 +117,7 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
         return rd_error(args->ctx, RONDO_ERR_NO_MEMORY, "no memory for the records of %zu ranks", n);
     }
     pthread_once(&once, draw_process_number);
-    *cma = (cma_t){.base = {.ops = &rd_transport_cma}, .conns = args->conns, .rank = args->rank};
+    *cma = (cma_t){.base = {.ops = &rd_transport_cma}, .conns = args->conns, .ctx = args->ctx, .rank = args->rank};
     result = try_all(cma, args, could);
     args->conns->cma = result == RONDO_SUCCESS;
     for (size_t r = 0; r < n; r++)
@@ -126,6 +144,7 @@ static rondo_result_t bind_recv(rd_transport_t *transport, int peer, int channel
     } else {
         recv->pid = (int32_t)cma->all[peer].pid;
         recv->read = read_peer;
+        recv->link = transport;
     }
     return RONDO_SUCCESS;
 }

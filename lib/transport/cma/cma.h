@@ -5,7 +5,10 @@
  * (process_vm_readv) or, between threads of one process, by itself. That is one copy instead of two, and no lines of
  * slots go back and forth between caches. The kernel requires the right to trace the peer, which a container or a
  * security module may refuse. So every rank tries it at creation, and all agree: if every rank may, conns->cma is set,
- * and the connections within the node get `read`. The posts themselves use the LL lines of these connections. */
+ * and the connections within the node get `read`. The posts themselves use the LL lines of these connections.
+ *
+ * Some memory cannot be read all the same, or not any more. Then the receiver asks the sender, which waits until what
+ * it has posted was read, to copy it into the slots of the connection (exec/host/cma_step.h). */
 #ifndef RD_TRANSPORT_CMA_CMA_H
 #define RD_TRANSPORT_CMA_CMA_H
 
