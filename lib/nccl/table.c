@@ -38,7 +38,7 @@ const nc_function_t nc_functions[] = {
     {"MemFree", "2.19", NC_SERVED, NULL},
     {"CommRegister", "2.19", NC_PARTLY, "recorded; nothing is faster for it"},
     {"CommDeregister", "2.19", NC_SERVED, NULL},
-    {"GroupSimulateEnd", "2.22", NC_SERVED, "by rondo's cost model; messages have no price"},
+    {"GroupSimulateEnd", "2.22", NC_SERVED, "by rondo's cost model; a group with what has no price is refused"},
     {"CommInitRankScalable", "2.23", NC_PARTLY, "the first id alone is the meeting place"},
     {"ResetDebugInit", "2.24", NC_SERVED, NULL},
     {"CommShrink", "2.27", NC_PARTLY, "shrinkShare shares nothing"},

@@ -56,7 +56,7 @@ typedef struct rd_cuda_pending rd_cuda_pending_t;
 rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending);
 void rd_cuda_group_clear(void);
 /* Of all that this thread has recorded: returns the expected microseconds of the collectives of one communicator, the
- * one for which they take longest. */
+ * one for which they take longest; a negative number if something has no price. */
 double rd_cuda_group_estimate(void);
 /* Tests a group that was submitted. Returns RONDO_IN_PROGRESS while it runs; afterwards *pending is freed, and the
  * result is RONDO_SUCCESS or an error that CUDA has found. The caller has to check the health of the communicators. */

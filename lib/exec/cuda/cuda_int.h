@@ -218,8 +218,8 @@ void rd_cuda_op(const rd_cuda_t *cuda, const rd_call_t *call, rd_kreduce_t *redu
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
 /* Runs a reduce-scatter by a kernel of one node's ranks, with `gap` bytes between the input's blocks. */
 rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, size_t gap);
-/* Returns the expected microseconds of a collective, or 0 for one that has no price: that of a single rank, or with
- * counts that differ from rank to rank. */
+/* Returns the expected microseconds of a collective; 0 for that of a single rank; a negative number for one that has no
+ * price: between nodes, or with counts that differ from rank to rank. */
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
 /* Returns true if a kernel serves the call by what RONDO_ALGO and RONDO_PROTO force. */
 bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call);
