@@ -121,8 +121,10 @@ ncclResult_t nc_comm_made(ncclComm_t comm, rondo_comm_t rondo, const char *call,
     }
     if (result != ncclSuccess)
         return result;
-    if (rondo)
+    if (rondo) {
         (void)rondo_comm_windows(rondo); /* everything registered with rondo is a symmetric window: memory.c */
+        rondo_comm_patient(rondo);
+    }
     (void)rondo_comm_rank(rondo, &comm->rank);
     (void)rondo_comm_size(rondo, &comm->nranks);
     (void)rondo_comm_device(rondo, &comm->device);
@@ -407,7 +409,8 @@ ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
     else if (atomic_load(&comm->result))
         *asyncError = (ncclResult_t)atomic_load(&comm->result);
     else if (comm->rondo && !atomic_load(&comm->revoked) && !atomic_load(&comm->complete) &&
-             rondo_comm_get_error(comm->rondo, &error) == RONDO_SUCCESS)
+             rondo_comm_get_error(comm->rondo, &error) == RONDO_SUCCESS &&
+             (error != RONDO_ERR_REMOTE || rondo_comm_shown(comm->rondo)))
         *asyncError = nc_result(comm, comm->rondo, error);
     return ncclSuccess;
 }

@@ -183,10 +183,14 @@ static void killed(test_rank_t *t, void *arg)
 
     (void)arg;
     sum_right(t, comm, stream, t->nranks);
+    const int64_t before = test_clock_us();
     test_barrier(t);
     if (t->rank == last)
         raise(SIGKILL);
+    if (t->rank == 1) /* a kernel that waits for it */
+        NCCL_OK(t, ncclAllReduce(data, data, 4000, ncclInt, ncclSum, comm, stream));
     await_error(t, comm);
+    TEST_TRUE(t, test_clock_us() - before > 900000); /* who ends in this time has noticed nothing */
     if (t->rank == 0) {
         test_note(t, "finalize behind the end");
         NCCL_OK(t, ncclCommFinalize(comm));

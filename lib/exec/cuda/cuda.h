@@ -44,6 +44,10 @@ rondo_result_t rd_cuda_check(rd_cuda_t *cuda);
  * the kernels have left. */
 rondo_result_t rd_cuda_stall(rd_cuda_t *cuda, rondo_stream_t stream);
 void rd_cuda_release(rd_cuda_t *cuda);
+/* From here on kernels go on waiting for a second when another rank has ended. rd_cuda_shown returns true if that
+ * second is over, or if there is none. */
+void rd_cuda_patient(rd_cuda_t *cuda);
+bool rd_cuda_shown(rd_cuda_t *cuda);
 bool rd_cuda_complete(rd_cuda_t *cuda);
 
 /* Enqueue an operation, or record it in this thread's group. */

@@ -64,6 +64,8 @@ struct rd_cuda {
     rd_lengths_ring_t *lengths;         /* of messages, on one node; NULL: not compared here */
     rd_signature_ring_t *signatures;    /* RONDO_CHECK on one node; NULL: off, or a single rank */
     const rd_net_comm_ops_t *net_comms; /* functions that create and end net communicators */
+    _Atomic bool patient;               /* stall.c: another rank's end becomes known later */
+    int64_t failed_ms;                  /* stall.c: when the liveness thread has seen the failure; 0: not yet */
     _Atomic int64_t stalled_ms;         /* stall.c: when the first stream was stalled; 0: none is */
     int left_peer;                      /* health_check.c: a rank that has left but was waited for, plus one; 0: none */
     int64_t slow_ms, named_ms;          /* start of a kernel's long wait, and its last report; 0: none */
