@@ -269,10 +269,21 @@ static ncclResult_t finalize(nc_job_t *job)
     return nc_result(comm, comm->rondo, result);
 }
 
+/* NCCL's communicators outlive a shrink with NCCL_SHRINK_ABORT. rondo's are revoked by it, but may be finalized:
+ * nothing is under way any more. */
+static bool was_shrunk(ncclComm_t comm)
+{
+    return atomic_load(&comm->revoked) == NC_SHRUNK && !nc_comm_busy(comm);
+}
+
 ncclResult_t pncclCommFinalize(ncclComm_t comm)
 {
     const char *call = "ncclCommFinalize";
-    ncclResult_t result = nc_comm_ready(comm, call);
+    ncclResult_t result = nc_comm_valid(comm, call);
+
+    if (result == ncclSuccess && was_shrunk(comm) && !atomic_exchange(&comm->finalized, 1))
+        return ncclSuccess;
+    result = nc_comm_ready(comm, call);
 
     if (result != ncclSuccess)
         return result;

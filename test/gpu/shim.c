@@ -585,6 +585,7 @@ int main(int argc, char **argv)
         {"graphs", graphs, 2, 3},         {"aborted", aborted, 3, 3},
         {"watched", watched, 3, 3},       {"gone", shim_gone, 3, 3},
         {"traps", shim_traps, 2, 1},      {"unmatched", shim_unmatched, 2, 3},
+        {"shrunk", shim_shrunk, 3, 3},
     };
     const char *only = NULL;
     int bad = 0;
