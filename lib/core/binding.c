@@ -54,3 +54,20 @@ bool rondo_comm_complete(rondo_comm_t comm)
     rd_comm_query_leave(comm);
     return complete;
 }
+
+void rondo_comm_patient(rondo_comm_t comm)
+{
+    if (rd_comm_valid(comm, "rondo_comm_patient") == RONDO_SUCCESS && comm->cuda)
+        rd_cuda_patient(comm->cuda);
+}
+
+bool rondo_comm_shown(rondo_comm_t comm)
+{
+    bool shown;
+
+    if (rd_comm_valid(comm, "rondo_comm_shown") != RONDO_SUCCESS || !rd_comm_query_enter(comm))
+        return true;
+    shown = !comm->cuda || rd_cuda_shown(comm->cuda);
+    rd_comm_query_leave(comm);
+    return shown;
+}

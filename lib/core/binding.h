@@ -24,6 +24,12 @@ rondo_result_t rondo_comm_windows(rondo_comm_t comm);
  * has another error or is one of host memory. */
 rondo_result_t rondo_comm_stall(rondo_comm_t comm, rondo_stream_t stream);
 
+/* To be called when a communicator has been made. On a device its kernels then wait for a second longer when another
+ * rank has ended, and rondo_comm_shown returns false for so long: a rank that comes to its own end in this second never
+ * notices, as with NCCL. rondo_comm_get_error does not wait. */
+void rondo_comm_patient(rondo_comm_t comm);
+bool rondo_comm_shown(rondo_comm_t comm);
+
 /* Returns true if all operations that this rank has enqueued on a communicator which has failed were complete before,
  * or were not enqueued at all. Waits until no kernel runs any more. */
 bool rondo_comm_complete(rondo_comm_t comm);

@@ -442,17 +442,23 @@ rondo_result_t rondo_group_end(void)
     return release(&request);
 }
 
-/* The collectives of one communicator run one after another, those of several concurrently. */
+/* The collectives of one communicator run one after another, those of several concurrently. Returns a negative number
+ * if something has no price. */
 static double estimate(const struct rondo_request *request)
 {
     double longest = rd_cuda_group_estimate();
 
+    if (own()->self_first)
+        return -1;
+    for (const rd_task_t *t = own()->first; t; t = t->next)
+        if (rd_task_is_message(t))
+            return -1;
     for (int i = 0; i < request->ncomms; i++) {
         double sum = 0;
 
         for (const rd_task_t *t = own()->first; t; t = t->next)
             sum += t->queue == &request->comms[i]->queue ? t->plan->us : 0;
-        longest = sum > longest ? sum : longest;
+        longest = sum > longest && longest >= 0 ? sum : longest;
     }
     return longest;
 }
@@ -486,6 +492,10 @@ rondo_result_t rondo_group_estimate(double *microseconds)
     us = estimate(&request);
     clear(&request);
     result = release(&request);
+    if (result == RONDO_SUCCESS && us < 0)
+        return rd_error(NULL, RONDO_ERR_UNSUPPORTED,
+                        "rondo_group_estimate: messages have no price, nor on CUDA communicators blocks of different "
+                        "lengths and operations between nodes: estimate the other calls without them");
     if (result == RONDO_SUCCESS)
         *microseconds = us;
     return result;

@@ -121,8 +121,10 @@ ncclResult_t nc_comm_made(ncclComm_t comm, rondo_comm_t rondo, const char *call,
     }
     if (result != ncclSuccess)
         return result;
-    if (rondo)
+    if (rondo) {
         (void)rondo_comm_windows(rondo); /* everything registered with rondo is a symmetric window: memory.c */
+        rondo_comm_patient(rondo);
+    }
     (void)rondo_comm_rank(rondo, &comm->rank);
     (void)rondo_comm_size(rondo, &comm->nranks);
     (void)rondo_comm_device(rondo, &comm->device);
@@ -277,10 +279,21 @@ static ncclResult_t finalize(nc_job_t *job)
     return end_result(comm, comm->rondo, result);
 }
 
+/* NCCL's communicators outlive a shrink with NCCL_SHRINK_ABORT. rondo's are revoked by it, but may be finalized:
+ * nothing is under way any more. */
+static bool was_shrunk(ncclComm_t comm)
+{
+    return atomic_load(&comm->revoked) == NC_SHRUNK && !nc_comm_busy(comm);
+}
+
 ncclResult_t pncclCommFinalize(ncclComm_t comm)
 {
     const char *call = "ncclCommFinalize";
-    ncclResult_t result = nc_comm_ready(comm, call);
+    ncclResult_t result = nc_comm_valid(comm, call);
+
+    if (result == ncclSuccess && was_shrunk(comm) && !atomic_exchange(&comm->finalized, 1))
+        return ncclSuccess;
+    result = nc_comm_ready(comm, call);
 
     if (result != ncclSuccess)
         return result;
@@ -417,7 +430,8 @@ ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
     else if (atomic_load(&comm->result))
         *asyncError = (ncclResult_t)atomic_load(&comm->result);
     else if (comm->rondo && !atomic_load(&comm->revoked) && !atomic_load(&comm->complete) &&
-             rondo_comm_get_error(comm->rondo, &error) == RONDO_SUCCESS)
+             rondo_comm_get_error(comm->rondo, &error) == RONDO_SUCCESS &&
+             (error != RONDO_ERR_REMOTE || rondo_comm_shown(comm->rondo)))
         *asyncError = nc_result(comm, comm->rondo, error);
     return ncclSuccess;
 }

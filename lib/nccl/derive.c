@@ -83,8 +83,11 @@ ncclResult_t pncclCommShrink(ncclComm_t comm, int *excludeRanksList, int exclude
 
     if (result != ncclSuccess || (result = nc_config_read(&read, config, &comm->config, call)))
         return result;
-    if (shrinkFlags == NCCL_SHRINK_ABORT && !atomic_load(&comm->revoked) && (result = nc_comm_revoke(comm)))
-        return result;
+    if (shrinkFlags == NCCL_SHRINK_ABORT && !atomic_load(&comm->revoked)) {
+        if ((result = nc_comm_revoke(comm)))
+            return result;
+        atomic_store(&comm->revoked, NC_SHRUNK);
+    }
     nc_job_t job = {.run = shrink, .creates = 1, .call = call, .parent = comm, .newcomm = newcomm};
     job.number[1] = excludeRanksCount;
     job.blocking = read.blocking && comm->config.blocking;

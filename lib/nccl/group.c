@@ -126,14 +126,16 @@ static void errors_note(batch_t *b)
 /* Has the streams of operations stall whose communicators have failed. Returns true if these are all operations. */
 static bool ops_stall(batch_t *b)
 {
+    rondo_result_t error = RONDO_SUCCESS;
+    ncclComm_t asked = NULL; /* a long group is one communicator's as a rule */
     bool all = true;
 
     for (size_t i = 0; i < b->nops; i++) {
         nc_op_t *op = &b->ops[i];
-        rondo_result_t error = RONDO_SUCCESS;
 
-        if (!op->stalled && op->comm->device != RONDO_DEVICE_HOST)
+        if (op->comm != asked && op->comm->device != RONDO_DEVICE_HOST)
             (void)rondo_comm_get_error(op->comm->rondo, &error);
+        asked = op->comm;
         op->stalled = op->stalled || stalls(op, error);
         all &= op->stalled;
     }

@@ -75,6 +75,7 @@ ncclResult_t nc_device_free(void *buffer);
 /* ---- communicators ---- (communicators.c) */
 
 #define NC_ALIVE 0x6e63636c436f6d6du
+#define NC_SHRUNK 2 /* `revoked`: by a shrink with NCCL_SHRINK_ABORT */
 
 /* A call on a communicator may be in three states, which abort and destroy distinguish:
  *   inside   a thread runs an operation and waits for it;

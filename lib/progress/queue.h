@@ -83,6 +83,11 @@ void rd_queue_free(rd_queue_t *queue);
 #define RD_CHAIN_SEND(peer) (1 + 2 * (peer))
 #define RD_CHAIN_RECV(peer) (2 + 2 * (peer))
 
+static inline bool rd_task_is_message(const rd_task_t *task)
+{
+    return task->chain != &task->queue->tails[RD_CHAIN_COLLECTIVE];
+}
+
 /* Creates a task for later. It takes over the caller's reference to `plan`, and releases it on failure, too. */
 rondo_result_t rd_task_create(rd_queue_t *queue, rd_plan_t *plan, int chain, const void *in, void *out,
                               rd_task_t **task);

@@ -71,6 +71,28 @@ def moves():
     same(apply(lambda b: jax.lax.ppermute(b, "x", ring), x), numpy.roll(blocks, 1, 0).ravel(), "ppermute")
 
 
+def ragged():
+    """In groups of one rank, where XLA may take a team of load and store for complete, and of all ranks."""
+    count = 8 * n
+    x = numpy.arange(1, n * count + 1).astype(numpy.float32)
+
+    def alone(b):
+        zero = (b[:1] * 0).astype(jnp.int32)
+        return jax.lax.ragged_all_to_all(b, b * 0, zero, zero + 5, zero + 2, zero + 5, axis_name="x",
+                                         axis_index_groups=[[k] for k in range(n)])
+
+    def together(b):
+        zeros = (b[:n] * 0).astype(jnp.int32)
+        first = zeros + jnp.arange(n, dtype=jnp.int32) * 8
+        there = zeros + jax.lax.axis_index("x").astype(jnp.int32) * 8
+        return jax.lax.ragged_all_to_all(b, b * 0, first, zeros + 8, there, zeros + 8, axis_name="x")
+
+    want = numpy.zeros_like(x).reshape(n, count)
+    want[:, 2:7] = x.reshape(n, count)[:, :5]
+    same(apply(alone, x), want.ravel(), "ragged_all_to_all in groups of one")
+    same(apply(together, x), x.reshape(n, n, 8).transpose(1, 0, 2).ravel(), "ragged_all_to_all")
+
+
 def matrix():
     a = numpy.ones((64 * n, 32), numpy.float32)
     sharded = jax.make_array_from_callback(a.shape, NamedSharding(mesh, P("x")), lambda index: a[index])
@@ -83,4 +105,6 @@ check("psum, pmax", sums)
 served_by()
 check("all_gather, psum_scatter, all_to_all, ppermute", moves)
 check("a product", matrix)
+if hasattr(jax.lax, "ragged_all_to_all"):
+    check("ragged_all_to_all", ragged)
 finish()

@@ -116,6 +116,29 @@ static void spread(world_t *w, int round, int root)
     same(w, "behind a broadcast", INTS - 1, w->host[INTS - 1], round % 2 ? -1 : value(w->t->rank, round, INTS - 1));
 }
 
+/* An estimate has a price for what it sums up, or says that there is none. */
+static void estimated(world_t *w, int proxied)
+{
+    size_t counts[TEST_MAX_RANKS];
+    double us = 77;
+
+    for (int r = 0; r < w->t->nranks; r++)
+        counts[r] = 10 + (size_t)r;
+    for (int uneven = 0; uneven < 2; uneven++) {
+        int priced = !proxied && !uneven;
+
+        test_note(w->t, "an estimate of %s", uneven ? "reduce_scatterv" : "allreduce");
+        TEST_OK(w->t, NULL, rondo_group_start());
+        TEST_OK(w->t, w->comm, rondo_allreduce(w->in, w->in, INTS, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+        if (uneven)
+            TEST_OK(w->t, w->comm,
+                    rondo_reduce_scatterv(w->in, w->out, counts, RONDO_INT32, RONDO_SUM, w->comm, w->stream));
+        TEST_GIVES(w->t, w->comm, priced ? RONDO_SUCCESS : RONDO_ERR_UNSUPPORTED, rondo_group_estimate(&us));
+        TEST_TRUE(w->t, priced ? us > 0 && us < 77000000 : us == 77);
+        us = 77;
+    }
+}
+
 /* Short ones in a row, in which only the last rank gets anything. */
 static void briefly(world_t *w, int round)
 {
@@ -318,8 +341,8 @@ static void right(test_rank_t *t, void *arg)
 {
     world_t w;
 
-    (void)arg;
     begin(&w, t);
+    estimated(&w, *(int *)arg);
     for (int round = 0; round < ROUNDS; round++) {
         test_note(t, "round %d", round);
         sums(&w, round);
@@ -439,8 +462,8 @@ static int run_forced(void)
 /* "3": on one node. */
 static int run(const char *nodes)
 {
-    int ranks = device_nodes(nodes), kill_it = 0;
-    int bad = test_run(TEST_PROCESSES, ranks, 120, right, NULL);
+    int ranks = device_nodes(nodes), kill_it = 0, proxied = strchr(nodes, '+') || ranks > 16;
+    int bad = test_run(TEST_PROCESSES, ranks, 120, right, &proxied);
 
     printf("rounds: %s: %s\n", nodes, bad ? "WRONG" : "right");
     bad += test_run(TEST_PROCESSES, ranks, 60, in_the_middle, &kill_it);

@@ -594,6 +594,7 @@ int main(int argc, char **argv)
         {"traps", shim_traps, 2, 1},
         {"lost", shim_lost, 2, 1},
         {"unmatched", shim_unmatched, 2, 3},
+        {"shrunk", shim_shrunk, 3, 3},
     };
     const char *only = NULL;
     int bad = 0;

@@ -108,6 +108,46 @@ void shim_gone(test_rank_t *t, void *arg)
     device_end(t, NULL, &stream, 1);
 }
 
+/* As PyTorch's shrink_group: the last rank is excluded and ends its communicator in order, before or after the others
+ * have aborted theirs by the shrink. That is no error on any rank. */
+void shim_shrunk(test_rank_t *t, void *arg)
+{
+    int last = t->nranks - 1;
+    cudaStream_t stream = NULL;
+
+    (void)arg;
+    for (int order = 0; order < 3; order++) {
+        ncclComm_t comm = shim_comm(t, 1), rest;
+
+        if (!stream)
+            stream = shim_stream(t);
+        sum_right(t, comm, stream, t->nranks);
+        test_barrier(t);
+        test_note(t, "shrink, where the excluded rank ends %s",
+                  order == 0   ? "first"
+                  : order == 1 ? "last"
+                               : "at the same time");
+        if (t->rank != last) {
+            if (order == 0)
+                test_barrier(t);
+            NCCL_OK(t, ncclCommShrink(comm, &last, 1, &rest, NULL, NCCL_SHRINK_ABORT));
+            sum_right(t, rest, stream, last);
+            NCCL_OK(t, ncclCommFinalize(comm));
+            NCCL_OK(t, ncclCommFinalize(rest));
+            NCCL_OK(t, ncclCommDestroy(rest));
+        } else if (order == 1) {
+            test_barrier(t);
+        }
+        if (t->rank == last)
+            NCCL_OK(t, ncclCommFinalize(comm));
+        NCCL_OK(t, ncclCommDestroy(comm));
+        if (order == 2 || (order == 0) == (t->rank == last))
+            test_barrier(t);
+        test_barrier(t);
+    }
+    device_end(t, NULL, &stream, 1);
+}
+
 /* As CuPy's sparse gather, where the root raises an exception before it receives: the others send a group of three
  * arrays and destroy their communicators, the root only does the latter. Short messages are complete when they have
  * been sent; long ones wait for the root, and its end is an error. Nothing waits for ever. */
@@ -208,10 +248,14 @@ static void killed(test_rank_t *t, void *arg)
 
     (void)arg;
     sum_right(t, comm, stream, t->nranks);
+    const int64_t before = test_clock_us();
     test_barrier(t);
     if (t->rank == last)
         raise(SIGKILL);
+    if (t->rank == 1) /* a kernel that waits for it */
+        NCCL_OK(t, ncclAllReduce(data, data, 4000, ncclInt, ncclSum, comm, stream));
     await_error(t, comm);
+    TEST_TRUE(t, test_clock_us() - before > 900000); /* who ends in this time has noticed nothing */
     if (t->rank == 0) {
         test_note(t, "finalize behind the end");
         NCCL_OK(t, ncclCommFinalize(comm));

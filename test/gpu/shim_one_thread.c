@@ -116,6 +116,13 @@ static void simulated(test_rank_t *t, all_t *a)
         TEST_TRUE(t, sim.estimatedTime > before || a->n == 1);
         before = sim.estimatedTime;
     }
+    test_note(t, "messages have no price");
+    NCCL_OK(t, ncclGroupStart());
+    for (int r = 0; r < a->n; r++) {
+        NCCL_OK(t, ncclSend(buffer, 1, ncclInt, (r + 1) % a->n, a->comm[r], a->stream[r]));
+        NCCL_OK(t, ncclRecv(buffer + 1, 1, ncclInt, (r + a->n - 1) % a->n, a->comm[r], a->stream[r]));
+    }
+    NCCL_GIVES(t, ncclInvalidUsage, ncclGroupSimulateEnd(NULL));
     for (int r = 0; r < a->n; r++)
         TEST_CUDA(t, cudaStreamSynchronize(a->stream[r]));
     TEST_TRUE(t, *n == 1);

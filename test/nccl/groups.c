@@ -105,6 +105,18 @@ static void simulated(test_rank_t *t, ncclComm_t *comms, int n)
     }
     NCCL_OK(t, ncclGroupStart());
     NCCL_OK(t, ncclGroupSimulateEnd(NULL));
+    test_note(t, "messages have no price");
+    for (int self = 0; self < 2; self++) {
+        ncclSimInfo_t sim = NCCL_SIM_INFO_INITIALIZER;
+
+        sim.estimatedTime = 77;
+        NCCL_OK(t, ncclGroupStart());
+        NCCL_OK(t, ncclAllReduce(in, out, 10, ncclFloat, ncclSum, comms[0], NULL));
+        NCCL_OK(t, ncclSend(in, 10, ncclFloat, (t->rank + !self) % t->nranks, comms[0], NULL));
+        NCCL_OK(t, ncclRecv(out, 10, ncclFloat, (t->rank + t->nranks - !self) % t->nranks, comms[0], NULL));
+        NCCL_GIVES(t, ncclInvalidUsage, ncclGroupSimulateEnd(&sim));
+        TEST_TRUE(t, sim.estimatedTime == 77 && out[0] == 0);
+    }
 }
 
 static void to_oneself(test_rank_t *t, ncclComm_t comm, int self)

@@ -276,14 +276,15 @@ double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call)
     rd_kreduce_t reduce;
     rd_chosen_t chosen;
 
-    if (cuda->path)
-        return rd_proxy_path_price(cuda, call);
-    if (one.desc.coll == RD_BARRIER) {
-        one.desc = (rd_coll_desc_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
-    } else if (one.desc.count == 0 || call->tables) {
+    if (cuda->k.nranks == 1)
         return 0;
-    }
-    return cuda->k.nranks > 1 && choose_for(cuda, &one, &reduce, &chosen) == RONDO_SUCCESS ? chosen.us : 0;
+    if (cuda->path || call->tables)
+        return -1;
+    if (one.desc.coll == RD_BARRIER)
+        one.desc = (rd_coll_desc_t){.coll = RD_ALLREDUCE, .type = RONDO_INT32, .op = RONDO_SUM, .count = 1};
+    if (one.desc.count == 0)
+        return 0;
+    return choose_for(cuda, &one, &reduce, &chosen) == RONDO_SUCCESS ? chosen.us : -1;
 }
 
 /* Runs the collective by one kernel, whose output may lie elsewhere; `gap`: bytes between the blocks of a

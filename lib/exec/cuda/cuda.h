@@ -44,6 +44,10 @@ rondo_result_t rd_cuda_check(rd_cuda_t *cuda);
  * the kernels have left. */
 rondo_result_t rd_cuda_stall(rd_cuda_t *cuda, rondo_stream_t stream);
 void rd_cuda_release(rd_cuda_t *cuda);
+/* From here on kernels go on waiting for a second when another rank has ended. rd_cuda_shown returns true if that
+ * second is over, or if there is none. */
+void rd_cuda_patient(rd_cuda_t *cuda);
+bool rd_cuda_shown(rd_cuda_t *cuda);
 bool rd_cuda_complete(rd_cuda_t *cuda);
 
 /* Enqueue an operation, or record it in this thread's group. */
@@ -56,7 +60,7 @@ typedef struct rd_cuda_pending rd_cuda_pending_t;
 rondo_result_t rd_cuda_group_submit(rd_cuda_pending_t **pending);
 void rd_cuda_group_clear(void);
 /* Of all that this thread has recorded: returns the expected microseconds of the collectives of one communicator, the
- * one for which they take longest. */
+ * one for which they take longest; a negative number if something has no price. */
 double rd_cuda_group_estimate(void);
 /* Tests a group that was submitted. Returns RONDO_IN_PROGRESS while it runs; afterwards *pending is freed, and the
  * result is RONDO_SUCCESS or an error that CUDA has found. The caller has to check the health of the communicators. */

@@ -140,8 +140,14 @@ double rd_cuda_group_estimate(void)
     for (const part_t *part = parts; part; part = part->next) {
         double sum = 0;
 
-        for (const op_t *op = part->first; op; op = op->next)
-            sum += rd_cuda_price(part->cuda, &op->call);
+        if (part->message_first)
+            return -1;
+        for (const op_t *op = part->first; op; op = op->next) {
+            double us = rd_cuda_price(part->cuda, &op->call);
+            if (us < 0)
+                return us;
+            sum += us;
+        }
         longest = sum > longest ? sum : longest;
     }
     return longest;

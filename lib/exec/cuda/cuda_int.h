@@ -64,6 +64,8 @@ struct rd_cuda {
     rd_lengths_ring_t *lengths;         /* of messages, on one node; NULL: not compared here */
     rd_signature_ring_t *signatures;    /* RONDO_CHECK on one node; NULL: off, or a single rank */
     const rd_net_comm_ops_t *net_comms; /* functions that create and end net communicators */
+    _Atomic bool patient;               /* stall.c: another rank's end becomes known later */
+    int64_t failed_ms;                  /* stall.c: when the liveness thread has seen the failure; 0: not yet */
     _Atomic int64_t stalled_ms;         /* stall.c: when the first stream was stalled; 0: none is */
     int left_peer;                      /* health_check.c: a rank that has left but was waited for, plus one; 0: none */
     int64_t slow_ms, named_ms;          /* start of a kernel's long wait, and its last report; 0: none */
@@ -221,8 +223,8 @@ bool rd_cuda_is_wide(const rd_coll_desc_t *desc);
 rondo_result_t rd_cuda_run(rd_cuda_t *cuda, const rd_call_t *call);
 /* Runs a reduce-scatter by a kernel of one node's ranks, with `gap` bytes between the input's blocks. */
 rondo_result_t rd_cuda_reduce_scatter(rd_cuda_t *cuda, const rd_call_t *call, size_t gap);
-/* Returns the expected microseconds of a collective, or 0 for one that has no price: that of a single rank, or with
- * counts that differ from rank to rank. */
+/* Returns the expected microseconds of a collective; 0 for that of a single rank; a negative number for one that has no
+ * price: between nodes, or with counts that differ from rank to rank. */
 double rd_cuda_price(rd_cuda_t *cuda, const rd_call_t *call);
 /* Returns true if a kernel serves the call by what RONDO_ALGO and RONDO_PROTO force. */
 bool rd_cuda_follows(rd_cuda_t *cuda, const rd_call_t *call);

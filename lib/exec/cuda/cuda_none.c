@@ -65,6 +65,17 @@ void rd_cuda_release(rd_cuda_t *cuda)
     (void)cuda;
 }
 
+void rd_cuda_patient(rd_cuda_t *cuda)
+{
+    (void)cuda;
+}
+
+bool rd_cuda_shown(rd_cuda_t *cuda)
+{
+    (void)cuda;
+    return true;
+}
+
 bool rd_cuda_complete(rd_cuda_t *cuda)
 {
     (void)cuda;

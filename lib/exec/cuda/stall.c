@@ -9,6 +9,8 @@
 
 #include "base/wait.h"
 
+#define PATIENCE_MS 1000
+
 /* Returns true if the streams have been stalled for as long as they may be. */
 static bool is_over(rd_cuda_t *cuda)
 {
@@ -34,14 +36,44 @@ void rd_cuda_release(rd_cuda_t *cuda)
 {
     volatile rd_khost_t *host = cuda->host;
 
-    if (host)
-        host->released = 1;
+    if (!host)
+        return;
+    host->released = 1;
+    if (rd_health_check(cuda->team->health) != RONDO_SUCCESS)
+        host->abort = 1; /* which an impatient communicator's health has set itself */
+}
+
+/* A rank may end right behind its last call, and another one a moment later behind the same call. With NCCL neither of
+ * them notices anything; so the end of another rank becomes known after PATIENCE_MS only, and kernels wait as long. */
+void rd_cuda_patient(rd_cuda_t *cuda)
+{
+    if (cuda->team->env->nccl_stall_ms == 0)
+        return;
+    cuda->patient = true;
+    atomic_store(&cuda->team->health->stop.mirror, NULL);
+}
+
+bool rd_cuda_shown(rd_cuda_t *cuda)
+{
+    volatile const rd_khost_t *host = cuda->host;
+
+    return !cuda->patient || host->abort;
 }
 
 void rd_stall_poll(rd_cuda_t *cuda)
 {
+    rondo_result_t code = rd_health_check(cuda->team->health);
+    volatile rd_khost_t *host = cuda->host;
+    int64_t now = rd_clock_ms();
+
     if (is_over(cuda))
         rd_cuda_release(cuda);
+    if (code == RONDO_SUCCESS || !cuda->patient)
+        return;
+    if (cuda->failed_ms == 0)
+        cuda->failed_ms = now;
+    if (code != RONDO_ERR_REMOTE || now - cuda->failed_ms >= PATIENCE_MS)
+        host->abort = 1;
 }
 
 bool rd_cuda_complete(rd_cuda_t *cuda)

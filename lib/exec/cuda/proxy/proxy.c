@@ -370,12 +370,6 @@ rondo_result_t rd_proxy_path_collective(rd_cuda_t *cuda, const rd_call_t *call)
     return cuda->node_comm ? rd_hier_run(cuda, call) : rd_proxy_path_run(cuda->path, RD_NET_COMM_ALL, call);
 }
 
-double rd_proxy_path_price(rd_cuda_t *cuda, const rd_call_t *call)
-{
-    (void)cuda, (void)call;
-    return 0;
-}
-
 /* ---- messages */
 
 static void add_pieces(const rd_proxy_path_t *s, uint64_t bytes, raises_t *raises, uint64_t *most)

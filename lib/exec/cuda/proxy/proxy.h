@@ -186,8 +186,6 @@ rondo_result_t rd_proxy_path_messages(rd_cuda_t *cuda, rd_kwork_t *work, const r
  * within the node. */
 uint32_t rd_proxy_path_beside(const rd_proxy_path_t *path, uint32_t pairs);
 uint32_t rd_proxy_path_beside_most(const rd_proxy_path_t *path);
-/* Returns the expected microseconds, as far as the net communicator knows them. */
-double rd_proxy_path_price(rd_cuda_t *cuda, const rd_call_t *call);
 
 /* exec/cuda/hier/node_comm.c. Creates the communicator of the node's ranks, and sets *host_windows if a node's GPUs do
  * not reach each other. Collective over all ranks. */
