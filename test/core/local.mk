@@ -9,6 +9,7 @@ check_PROGRAMS += \
 	test/core/lifetime_revoke \
 	test/core/lifetime_use_after_end \
 	test/core/one_process \
+	test/core/nonblocking \
 	test/core/opposite_orders \
 	test/core/progress_across \
 	test/core/shrink_survivors \
@@ -25,6 +26,7 @@ test_core_lifetime_peer_leaves_LDADD = libtest_parts.la librondo_core.la $(cuda_
 test_core_lifetime_revoke_LDADD = libtest.la
 test_core_lifetime_use_after_end_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
+test_core_nonblocking_LDADD = libtest.la
 test_core_opposite_orders_LDADD = libtest.la
 test_core_progress_across_LDADD = libtest.la
 test_core_shrink_survivors_LDADD = libtest.la
