@@ -261,6 +261,10 @@ static rondo_result_t agree(rondo_comm_t comm, rd_agreed_t *agreed)
     result = rd_agree(agreed, team, &priced);
     if (result != RONDO_SUCCESS)
         return result;
+    if (!*comm->env.tune && team->rank == 0 && !rd_prices_fit_here())
+        rd_log_slow(&comm->ctx,
+                    "there are no measured prices for this processor, and algorithms are chosen by those of a Xeon: "
+                    "measure them by rondo-tune and name the file in RONDO_TUNE");
     comm->prices = priced.tuned ? own : *rd_prices_builtin(agreed->processor);
     team->spin = comm->env.spin >= 0 ? comm->env.spin : agreed->crowded ? 0 : SPIN;
     team->spin_us = comm->env.spin >= 0 ? 0 : SPIN_US;

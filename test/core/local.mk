@@ -14,6 +14,7 @@ check_PROGRAMS += \
 	test/core/progress_across \
 	test/core/shrink_survivors \
 	test/core/signature_mismatch \
+	test/core/slow_ways \
 	test/core/split_kill \
 	test/core/thread_signals \
 	test/core/transports
@@ -31,6 +32,7 @@ test_core_opposite_orders_LDADD = libtest.la
 test_core_progress_across_LDADD = libtest.la
 test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
+test_core_slow_ways_LDADD = libtest.la
 test_core_split_kill_LDADD = libtest.la
 test_core_thread_signals_LDADD = libtest.la
 
