@@ -181,9 +181,14 @@ enum {
 typedef struct {
     size_t size; /* sizeof(rondo_config_t) of the caller: a smaller one is an older caller */
     int device;  /* RONDO_DEVICE_AUTO, RONDO_DEVICE_HOST or a CUDA device number */
-    /* 1: calls return when they are done. 0: creation, split, shrink, finalize and every operation may return
-     * RONDO_IN_PROGRESS; rondo_comm_get_error says when it is over. On host communicators 0 changes nothing: every call
-     * does its work before it returns, and what shall overlap goes through rondo_group_submit. */
+    /* 1: calls return when they are done. 0: creation, split, shrink and finalize return RONDO_IN_PROGRESS and go on
+     * behind the caller, who asks rondo_comm_get_error of the new communicator until it gives RONDO_SUCCESS or an
+     * error; of the old one, too, which a split, a shrink or a finalize uses meanwhile. Until then every other call on
+     * the two is RONDO_ERR_INVALID_USAGE, but rondo_comm_abort ends what is under way from any thread, and
+     * rondo_comm_destroy waits for it. What could not be made is still to be destroyed or aborted; its sentence is
+     * rondo_last_error's. The config of a split or shrink decides for it; with NULL it is as blocking as the old
+     * communicator. Operations on host memory do their work before they return in any case, and what shall overlap goes
+     * through rondo_group_submit; operations on CUDA communicators are enqueued. */
     int blocking;
     const char *name; /* printed in every message of this communicator; copied, at most 63 characters; NULL: a number */
     /* An operation that waits longer than this many milliseconds for a live rank fails with RONDO_ERR_TIMEOUT. 0:

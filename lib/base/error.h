@@ -5,6 +5,7 @@
 
 #include <rondo.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #define RD_ERROR_BYTES 512 /* of a sentence, with its terminating zero */
@@ -37,6 +38,13 @@ void rd_error_again(rd_log_ctx_t *ctx, const char *text);
  * ...". Both may be called from any thread and keep errno. */
 void rd_log(const rd_log_ctx_t *ctx, rd_log_level_t level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Says that something here is slower than it could be, and what the user can do: once a process at WARN, for a user who
+ * does not ask, and then, for each further communicator, at INFO. */
+#define rd_log_slow(ctx, ...)                                                                                          \
+    do {                                                                                                               \
+        static _Atomic int said;                                                                                       \
+        rd_log(ctx, atomic_exchange(&said, 1) ? RD_LOG_INFO : RD_LOG_WARN, __VA_ARGS__);                               \
+    } while (0)
 bool rd_log_enabled(rd_log_level_t level);
 void rd_log_set_level(rd_log_level_t level);                     /* called where the environment is read */
 int rd_log_level_parse(const char *text, rd_log_level_t *level); /* parses "warn" and the like; 0 or -1 */

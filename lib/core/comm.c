@@ -2,15 +2,68 @@
 #include "core/comm.h"
 
 #include "boot/id.h"
+#include "core/background.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
 
+static bool is_making(uint64_t alive)
+{
+    return alive == (rd_comm_mark | RD_COMM_MAKING);
+}
+
+static bool is_busy(uint64_t alive)
+{
+    return alive == (rd_comm_mark | RD_COMM_BUSY);
+}
+
+static uint64_t state(rondo_comm_t comm)
+{
+    return comm ? atomic_load_explicit(&comm->alive, memory_order_acquire) : 0;
+}
+
+/* A call with blocking = 0 is under way, or the communicator could not be made. */
+static rondo_result_t refuse(rondo_comm_t comm, const char *call, uint64_t alive)
+{
+    rondo_result_t how = (rondo_result_t)atomic_load(&comm->background);
+
+    if (is_making(alive) && how != RONDO_IN_PROGRESS && how != RONDO_SUCCESS) {
+        rd_error_again(NULL, rd_log_ctx_error(&comm->ctx));
+        return how;
+    }
+    return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
+                    "%s: comm is %s (blocking = 0): call when rondo_comm_get_error gives RONDO_SUCCESS", call,
+                    is_making(alive) ? "being made" : "in use by a call that is not over");
+}
+
+/* Checks a communicator for a call that may come while a call with blocking = 0 is under way. */
+static rondo_result_t exists(rondo_comm_t comm, const char *call)
+{
+    uint64_t alive = state(comm);
+
+    return is_making(alive) || is_busy(alive) ? RONDO_SUCCESS : rd_comm_valid(comm, call);
+}
+
+/* Frees what is left of a communicator that could not be made. Returns false if it has been made. */
+static bool end_unmade(rondo_comm_t comm, uint64_t mark)
+{
+    rd_job_wait(comm);
+    if (!is_making(state(comm)))
+        return false;
+    if (!atomic_exchange(&comm->closed, 1)) {
+        atomic_store(&comm->alive, mark);
+        rd_comm_closed(comm);
+    }
+    return true;
+}
+
 rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
 {
-    uint64_t alive = comm ? atomic_load_explicit(&comm->alive, memory_order_relaxed) : 0;
+    uint64_t alive = comm ? atomic_load_explicit(&comm->alive, memory_order_acquire) : 0;
 
     if (__builtin_expect(alive == rd_comm_mark, 1))
         return RONDO_SUCCESS;
+    if (is_making(alive) || is_busy(alive))
+        return refuse(comm, call, alive);
     if (comm && rd_comm_inherited(comm))
         return rd_error(NULL, RONDO_ERR_INVALID_USAGE,
                         "%s: comm is the parent process's: a forked child makes communicators of its own", call);
@@ -19,19 +72,19 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call)
     return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: comm is %s", call,
                     comm ? "not a communicator, or one that has been destroyed" : "NULL");
 }
-/* Ends a communicator. The other ranks learn that this one leaves; leaving after a failure is not leaving in order. */
+/* Ends a communicator. */
 static void end(rondo_comm_t comm, uint64_t mark)
 {
     atomic_store(&comm->alive, mark);
-    if (comm->cuda)
-        rd_cuda_close(comm->cuda);
-    if (rd_health_check(&comm->health) != RONDO_SUCCESS)
-        rd_comm_cancel(comm);
-    atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
-    rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
-    rd_comm_take_down(comm);
+    rd_comm_end_modules(comm);
     rd_comm_closed(comm);
 }
+
+static rondo_result_t create(rd_job_t *job)
+{
+    return rd_comm_build(job->made, job->nranks, &job->id, job->rank, &job->config, NULL, NULL);
+}
+
 rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                                  const rondo_config_t *config)
 {
@@ -44,7 +97,11 @@ rondo_result_t rondo_comm_create(rondo_comm_t *comm, int nranks, const rondo_uni
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: %s is NULL", call, comm ? "id" : "comm");
     if (nranks < 1)
         return rd_error(NULL, RONDO_ERR_INVALID_ARGUMENT, "%s: nranks is %d, at least 1 is needed", call, nranks);
-    return rd_comm_make(comm, nranks, id, rank, config, NULL, NULL);
+    rd_job_t job = {.run = create, .id = *id, .nranks = nranks, .rank = rank};
+    rondo_result_t result = rd_job_config(&job, config, true);
+    if (result == RONDO_ERR_NO_MEMORY)
+        rd_boot_cancel(id, result);
+    return result == RONDO_SUCCESS ? rd_job_begin(&job, comm) : result;
 }
 
 /* Waits for everything that is submitted or enqueued. */
@@ -53,14 +110,21 @@ static rondo_result_t drain(rondo_comm_t comm)
     return comm->cuda ? rd_cuda_drain(comm->cuda) : rd_queue_drain(&comm->queue);
 }
 
+static rondo_result_t finalize(rd_job_t *job)
+{
+    rondo_result_t result = rd_comm_enter(job->used);
+
+    return rd_comm_leave(job->used, result == RONDO_SUCCESS ? drain(job->used) : result);
+}
+
 rondo_result_t rondo_comm_finalize(rondo_comm_t comm)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_finalize");
+    rd_job_t job = {.run = finalize, .used = comm, .waits = result != RONDO_SUCCESS || comm->blocking};
 
     if (result != RONDO_SUCCESS)
         return result;
-    result = rd_comm_enter(comm);
-    return rd_comm_leave(comm, result == RONDO_SUCCESS ? drain(comm) : result);
+    return rd_job_begin(&job, NULL);
 }
 
 rondo_result_t rondo_comm_test(rondo_comm_t comm, int *done)
@@ -80,12 +144,13 @@ rondo_result_t rondo_comm_test(rondo_comm_t comm, int *done)
 
 rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
 {
-    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_destroy");
+    rondo_result_t result = exists(comm, "rondo_comm_destroy");
 
     if (result == RONDO_SUCCESS)
         result = rd_group_refuse(comm, "rondo_comm_destroy");
-    if (result != RONDO_SUCCESS)
+    if (result != RONDO_SUCCESS || (is_making(state(comm)) && end_unmade(comm, RD_COMM_DESTROYED)))
         return result;
+    rd_job_wait(comm);
     result = rd_comm_enter(comm) == RONDO_SUCCESS ? drain(comm) : RONDO_SUCCESS;
     rd_comm_leave(comm, result);
     if (rd_comm_close(comm))
@@ -95,7 +160,7 @@ rondo_result_t rondo_comm_destroy(rondo_comm_t comm)
 
 rondo_result_t rondo_comm_revoke(rondo_comm_t comm)
 {
-    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_revoke");
+    rondo_result_t result = is_busy(state(comm)) ? RONDO_SUCCESS : rd_comm_valid(comm, "rondo_comm_revoke");
 
     if (result != RONDO_SUCCESS || !rd_comm_query_enter(comm))
         return result;
@@ -111,10 +176,15 @@ rondo_result_t rondo_comm_revoke(rondo_comm_t comm)
 
 rondo_result_t rondo_comm_abort(rondo_comm_t comm)
 {
-    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_abort");
+    rondo_result_t result = exists(comm, "rondo_comm_abort");
 
     if (result != RONDO_SUCCESS)
         return result;
+    if (is_making(state(comm))) {
+        rd_comm_abandon(comm);
+        if (end_unmade(comm, RD_COMM_ABORTED))
+            return RONDO_SUCCESS;
+    }
     if (rd_comm_query_enter(comm)) {
         rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->team.rank, "rank %d called rondo_comm_abort",
                        comm->team.rank);
@@ -127,13 +197,18 @@ rondo_result_t rondo_comm_abort(rondo_comm_t comm)
 
 rondo_result_t rondo_comm_get_error(rondo_comm_t comm, rondo_result_t *error)
 {
-    rondo_result_t result = rd_comm_valid(comm, "rondo_comm_get_error");
+    rondo_result_t result = exists(comm, "rondo_comm_get_error");
+    uint64_t alive = state(comm);
 
     if (result != RONDO_SUCCESS)
         return result;
     if (!error)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_get_error: error is NULL");
-    if (rd_comm_query_enter(comm)) {
+    if (is_busy(alive)) {
+        *error = RONDO_IN_PROGRESS;
+    } else if (is_making(alive)) { /* if it has been made since, the next question finds it so */
+        *error = (rondo_result_t)atomic_load(&comm->background);
+    } else if (rd_comm_query_enter(comm)) {
         *error = rd_health_poll(&comm->health);
         if (comm->cuda && *error == RONDO_SUCCESS)
             *error = rd_cuda_check(comm->cuda);
@@ -173,9 +248,10 @@ rondo_result_t rondo_comm_device(rondo_comm_t comm, int *device)
 
 const char *rondo_last_error(rondo_comm_t comm)
 {
-    uint64_t alive = comm ? atomic_load_explicit(&comm->alive, memory_order_relaxed) : 0;
+    uint64_t alive = state(comm);
 
-    return alive == rd_comm_mark ? rd_log_ctx_error(&comm->ctx) : rd_thread_error();
+    return alive == rd_comm_mark || is_making(alive) || is_busy(alive) ? rd_log_ctx_error(&comm->ctx)
+                                                                       : rd_thread_error();
 }
 
 rondo_result_t rondo_unique_id_create(rondo_unique_id_t *id)

@@ -12,11 +12,22 @@
 #define RD_COMM_DESTROYED 0x64657374726f79u /* destroyed: only the struct is left */
 #define RD_COMM_ABORTED 0x61626f72746564u   /* aborted: only the struct is left */
 
+/* Bits that rd_comm_mark does not have, and that are added to it while a call with blocking = 0 is under way
+ * (background.h): the communicator is being made, or could not be; or such a call uses it. */
+#define RD_COMM_MAKING (UINT64_C(1) << 63)
+#define RD_COMM_BUSY (UINT64_C(1) << 59)
+
 struct rondo_comm {
     _Atomic uint64_t alive; /* rd_comm_mark: distinguishes a communicator from a stale or foreign pointer */
-    rd_log_ctx_t ctx;
-    rd_health_t health;
+    _Atomic int background; /* how its making goes: RONDO_IN_PROGRESS, then the result */
+    _Atomic int abandoned;  /* it was aborted while it was being made */
+    _Atomic int references;
+    _Atomic int closed; /* it is being ended: no thread may enter */
     rd_env_t env;
+    /* What follows is set to zero before each attempt to make it. */
+    rd_log_ctx_t ctx;
+    int blocking; /* config.blocking */
+    rd_health_t health;
     rd_prices_t prices;
     rd_team_t team; /* rank, nranks, device, and all else that the layers below get to know */
     rd_boot_t *boot;
@@ -34,11 +45,9 @@ struct rondo_comm {
     } last;
     struct rd_user_op *user_ops;
     /* Which threads are inside, and how the communicator ends: lifetime.h. */
-    _Atomic int inside;  /* a thread is in a call */
-    _Atomic int queries; /* threads in queries, which may run concurrently with a call */
-    _Atomic int closed;  /* it is being ended: no thread may enter */
-    _Atomic int gone;    /* the modules have been taken down; only the struct is left */
-    _Atomic int references;
+    _Atomic int inside;    /* a thread is in a call */
+    _Atomic int queries;   /* threads in queries, which may run concurrently with a call */
+    _Atomic int gone;      /* the modules have been taken down; only the struct is left */
     _Atomic int cancelled; /* 1: what was posted here is being taken back, 2: it has been */
     uint64_t sequence;     /* number of collectives, for RONDO_CHECK */
     int32_t rounds;        /* lists of survivors so far (boot/agree_shrink.h) */
@@ -66,13 +75,31 @@ rondo_result_t rd_comm_valid(rondo_comm_t comm, const char *call);
 extern uint64_t rd_comm_mark;
 bool rd_comm_inherited(rondo_comm_t comm);
 
-/* Creates a communicator from an id, for split, shrink and the public calls. While ranks may not have come, `meeting`
- * is the members whose liveness is observed, and `parent` the communicator whose failure, whatever it is, ends the
- * creation; each of the two may be NULL. */
+/* Allocates the struct of a communicator that is yet to be made. If `env` is NULL, the settings are read from the
+ * environment. */
+rondo_result_t rd_comm_allocate(rondo_comm_t *comm, const rd_env_t *env);
+/* Makes a communicator from an id, for split, shrink and the public calls. While ranks may not have come, `meeting` is
+ * the members whose liveness is observed, and `parent` the communicator whose failure, whatever it is, ends the
+ * creation; each of the two may be NULL. It is not valid for users yet: rd_comm_publish makes it so. After an error
+ * only the struct is left, and it may be tried again. */
+rondo_result_t rd_comm_build(rondo_comm_t comm, int nranks, const rondo_unique_id_t *id, int rank,
+                             const rondo_config_t *config, rd_meeting_t *meeting, rondo_comm_t parent);
+/* Takes a built communicator back, which nobody has used: the others that have built it hear of an abort. */
+void rd_comm_unbuild(rondo_comm_t comm);
+void rd_comm_publish(rondo_comm_t comm);
+/* For a communicator that is being made: ends that. Any thread. */
+void rd_comm_abandon(rondo_comm_t comm);
+/* All of these, for a caller that waits. */
 rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config, rd_meeting_t *meeting, rondo_comm_t parent);
+                            const rondo_config_t *config);
+/* Completes a config, and checks it. An older caller's is shorter: the fields that it lacks have their defaults. */
+rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given);
 /* Refuses what can be refused of a creation before other ranks are concerned: the environment and the config. */
 rondo_result_t rd_comm_check(const rondo_config_t *config);
+/* Tells the other ranks that this one leaves, which after a failure is not leaving in order, and takes the modules
+ * down.
+ */
+void rd_comm_end_modules(rondo_comm_t comm);
 /* Takes down all modules, including any that were never made. The struct stays. */
 void rd_comm_take_down(rondo_comm_t comm);
 

@@ -1,4 +1,5 @@
 /* How a communicator is made, module by module, and taken down again. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static const rd_fork_handlers_t at_fork = {.child = fork_child};
 
 bool rd_comm_inherited(rondo_comm_t comm)
 {
-    uint64_t alive = atomic_load_explicit(&comm->alive, memory_order_relaxed);
+    uint64_t alive = atomic_load_explicit(&comm->alive, memory_order_relaxed) & ~(RD_COMM_MAKING | RD_COMM_BUSY);
 
     return alive >= FIRST_MARK && alive < rd_comm_mark;
 }
@@ -105,6 +106,17 @@ static void poll_device(void *arg)
     rd_cuda_health_poll(comm->cuda);
 }
 
+void rd_comm_end_modules(rondo_comm_t comm)
+{
+    if (comm->cuda)
+        rd_cuda_close(comm->cuda);
+    if (rd_health_check(&comm->health) != RONDO_SUCCESS)
+        rd_comm_cancel(comm);
+    atomic_store_explicit(&comm->conns.self->left, 1, memory_order_release);
+    rd_boot_farewell(comm->boot, RONDO_SUCCESS, -1);
+    rd_comm_take_down(comm);
+}
+
 /* Takes the modules down in reverse order of creation. */
 void rd_comm_take_down(rondo_comm_t comm)
 {
@@ -126,8 +138,8 @@ void rd_comm_take_down(rondo_comm_t comm)
     rd_boot_destroy(comm->boot);
     rd_fpenv_end(&program);
 }
-/* Checks a config and completes it. An older caller's is shorter: the fields that it lacks have their defaults. */
-static rondo_result_t complete_config(rondo_config_t *full, const rondo_config_t *given)
+
+rondo_result_t rd_comm_config(rondo_config_t *full, const rondo_config_t *given)
 {
     rondo_config_t config = RONDO_CONFIG_INIT;
 
@@ -155,7 +167,7 @@ rondo_result_t rd_comm_check(const rondo_config_t *given)
     int device;
 
     if ((result = rd_env_read(&env)) || (result = rd_transport_check(&env, NULL)) ||
-        (result = complete_config(&config, given)))
+        (result = rd_comm_config(&config, given)))
         return result;
     return rd_cuda_device(config.device, &device);
 }
@@ -164,10 +176,11 @@ static rondo_result_t read_config(rondo_comm_t comm, const rondo_config_t *given
 {
     static _Atomic unsigned serial;
     rondo_config_t config;
-    rondo_result_t result = complete_config(&config, given);
+    rondo_result_t result = rd_comm_config(&config, given);
 
     if (result != RONDO_SUCCESS)
         return result;
+    comm->blocking = config.blocking;
     comm->team.timeout_ms = config.timeout_ms >= 0 ? config.timeout_ms : comm->env.timeout_ms;
     unsigned number = atomic_fetch_add(&serial, 1);
     if (config.name)
@@ -262,6 +275,10 @@ static rondo_result_t agree(rondo_comm_t comm, rd_agreed_t *agreed)
     result = rd_agree(agreed, team, &priced);
     if (result != RONDO_SUCCESS)
         return result;
+    if (!*comm->env.tune && team->rank == 0 && !rd_prices_fit_here())
+        rd_log_slow(&comm->ctx,
+                    "there are no measured prices for this processor, and algorithms are chosen by those of a Xeon: "
+                    "measure them by rondo-tune and name the file in RONDO_TUNE");
     comm->prices = priced.tuned ? own : *rd_prices_builtin(agreed->processor);
     team->spin = comm->env.spin >= 0 ? comm->env.spin : agreed->crowded ? 0 : SPIN;
     team->spin_us = comm->env.spin >= 0 ? 0 : SPIN_US;
@@ -326,29 +343,71 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
     return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
-/* Makes a communicator. If `env` is NULL, the settings are read from the environment. */
-static rondo_result_t make_all(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                               const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting,
-                               rondo_comm_t parent)
+/* Guards the stop word of a communicator that is being made: an abort sets it while an attempt may be beginning. */
+static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void stop_abandoned(rondo_comm_t comm)
+{
+    if (atomic_load(&comm->abandoned))
+        rd_stop_set(&comm->health.stop, &comm->ctx, RONDO_ERR_ABORTED, comm->team.rank,
+                    "rank %d called rondo_comm_abort while the communicator was being made", comm->team.rank);
+}
+
+void rd_comm_abandon(rondo_comm_t comm)
+{
+    pthread_mutex_lock(&making_lock);
+    atomic_store(&comm->abandoned, 1);
+    stop_abandoned(comm);
+    pthread_mutex_unlock(&making_lock);
+}
+
+/* Sets everything to zero that an earlier attempt may have left. */
+static void begin(rondo_comm_t comm, int nranks, int rank)
+{
+    pthread_mutex_lock(&making_lock);
+    memset(&comm->ctx, 0, sizeof *comm - offsetof(struct rondo_comm, ctx));
+    comm->team.rank = comm->ctx.rank = rank;
+    comm->team.nranks = comm->ctx.nranks = nranks;
+    comm->conns.self = &comm->conns.own;
+    rd_health_begin(&comm->health, &comm->ctx, &comm->conns.own.notice, &health_ops, comm);
+    stop_abandoned(comm);
+    pthread_mutex_unlock(&making_lock);
+}
+
+rondo_result_t rd_comm_allocate(rondo_comm_t *comm, const rd_env_t *env)
 {
     rondo_comm_t made = aligned_alloc(RD_LINE, (sizeof *made + RD_LINE - 1) / RD_LINE * RD_LINE);
     rondo_result_t result;
 
-    if (!made) {
-        rd_boot_cancel(id, RONDO_ERR_NO_MEMORY);
+    if (!made)
         return rd_error(NULL, RONDO_ERR_NO_MEMORY, "no memory for a communicator");
-    }
     rd_fork_register(RD_FORK_COMM, &at_fork);
     memset(made, 0, sizeof *made);
-    made->team.rank = made->ctx.rank = rank;
-    made->team.nranks = made->ctx.nranks = nranks;
-    made->conns.self = &made->conns.own;
-    rd_health_begin(&made->health, &made->ctx, &made->conns.own.notice, &health_ops, made);
-    atomic_store(&made->references, 1);
     if (env)
         made->env = *env;
-    if ((!env && (result = rd_env_read(&made->env))) || (result = rd_transport_check(&made->env, NULL)) ||
-        (result = read_config(made, config)) || (result = rendezvous(made, id, meeting, parent)) ||
+    if ((!env && (result = rd_env_read(&made->env))) || (result = rd_transport_check(&made->env, NULL))) {
+        free(made);
+        return result;
+    }
+    begin(made, 1, 0);
+    atomic_store(&made->references, 1);
+    atomic_store(&made->background, RONDO_IN_PROGRESS);
+    atomic_store(&made->alive, rd_comm_mark | RD_COMM_MAKING);
+    *comm = made;
+    return RONDO_SUCCESS;
+}
+
+/* Other libraries open descriptors here, too. */
+rondo_result_t rd_comm_build(rondo_comm_t made, int nranks, const rondo_unique_id_t *id, int rank,
+                             const rondo_config_t *config, rd_meeting_t *meeting, rondo_comm_t parent)
+{
+    rondo_result_t result;
+    fenv_t program;
+
+    rd_fpenv_begin(&program);
+    rd_fd_guard_begin();
+    begin(made, nranks, rank);
+    if ((result = read_config(made, config)) || (result = rendezvous(made, id, meeting, parent)) ||
         (result = make_rooms(made))) {
         if (result == rd_health_check(&made->health)) /* another thread found the failure */
             rd_error_again(&made->ctx, made->health.stop.text);
@@ -357,33 +416,50 @@ static rondo_result_t make_all(rondo_comm_t *comm, int nranks, const rondo_uniqu
         if (made->boot)
             rd_boot_farewell(made->boot, result, rank);
         rd_comm_take_down(made);
-        rd_comm_release(made);
         rd_thread_error_set(why);
-        return result;
     }
-    atomic_store(&made->alive, rd_comm_mark);
-    *comm = made;
-    return RONDO_SUCCESS;
-}
-
-/* Other libraries open descriptors here, too. */
-static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                           const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting,
-                           rondo_comm_t parent)
-{
-    fenv_t program;
-    rd_fpenv_begin(&program);
-    rd_fd_guard_begin();
-    rondo_result_t result = make_all(comm, nranks, id, rank, config, env, meeting, parent);
     rd_fd_guard_end();
     rd_fpenv_end(&program);
     return result;
 }
 
-rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
-                            const rondo_config_t *config, rd_meeting_t *meeting, rondo_comm_t parent)
+void rd_comm_unbuild(rondo_comm_t comm)
 {
-    return make(comm, nranks, id, rank, config, NULL, meeting, parent);
+    rd_health_fail(&comm->health, RONDO_ERR_ABORTED, comm->team.rank, "rank %d called rondo_comm_abort",
+                   comm->team.rank);
+    rd_comm_end_modules(comm);
+}
+
+void rd_comm_publish(rondo_comm_t comm)
+{
+    atomic_store(&comm->alive, rd_comm_mark);
+    atomic_store(&comm->background, RONDO_SUCCESS);
+}
+
+static rondo_result_t make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                           const rondo_config_t *config, const rd_env_t *env)
+{
+    rondo_comm_t made;
+    rondo_result_t result = rd_comm_allocate(&made, env);
+
+    if (result == RONDO_ERR_NO_MEMORY)
+        rd_boot_cancel(id, result);
+    if (result != RONDO_SUCCESS)
+        return result;
+    result = rd_comm_build(made, nranks, id, rank, config, NULL, NULL);
+    if (result != RONDO_SUCCESS) {
+        rd_comm_release(made);
+        return result;
+    }
+    rd_comm_publish(made);
+    *comm = made;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_comm_make(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
+                            const rondo_config_t *config)
+{
+    return make(comm, nranks, id, rank, config, NULL);
 }
 
 /* ---- net sub-communicators: see progress/net_comm.h ---- */
@@ -402,7 +478,7 @@ static rondo_result_t make_net_comm(const rd_team_t *of, const char *purpose, co
     config.name = name;
     config.device = RONDO_DEVICE_HOST;
     config.timeout_ms = comm->team.timeout_ms;
-    rondo_result_t result = make(&made, nranks, id, rank, &config, &env, NULL, NULL);
+    rondo_result_t result = make(&made, nranks, id, rank, &config, &env);
     if (result == RONDO_SUCCESS)
         *queue = &made->queue;
     return result;

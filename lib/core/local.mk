@@ -1,5 +1,7 @@
 # Layer 9: communicators and their calls.
 librondo_core_la_SOURCES += \
+	lib/core/background.c \
+	lib/core/background.h \
 	lib/core/binding.c \
 	lib/core/binding.h \
 	lib/core/comm.c \

@@ -73,31 +73,30 @@ static int place(const rd_agree_shrink_t *agreement)
     return rank;
 }
 
-rondo_result_t rd_comm_shrink_survivors(rondo_comm_t comm, rondo_comm_t *newcomm, const rondo_config_t *config)
+rondo_result_t rd_comm_shrink_survivors(rd_job_t *job)
 {
     rd_agree_shrink_t *agreement = NULL;
     rd_agree_shrink_verdict_t verdict = RD_AGREE_SHRINK_LIST;
+    rondo_comm_t comm = job->used;
     rondo_unique_id_t id;
-    rondo_comm_t made = NULL;
-    rondo_result_t how = RONDO_SUCCESS, result = rd_comm_check(config);
+    rondo_result_t how = RONDO_SUCCESS, result;
+    bool built = false;
 
-    if (result != RONDO_SUCCESS)
-        return result;
     rd_comm_retain(comm); /* another thread may abort it meanwhile */
     result = begin(comm, &agreement);
     while (result == RONDO_SUCCESS) {
         result = next(comm, agreement, how, &verdict, &id);
         if (result == RONDO_SUCCESS && verdict == RD_AGREE_SHRINK_KEEP)
             break;
-        if (made)
-            rondo_comm_abort(made);
-        made = NULL;
-        if (result == RONDO_SUCCESS)
-            how = rd_comm_make(&made, agreement->nmembers, &id, place(agreement), config, NULL, NULL);
+        if (built)
+            rd_comm_unbuild(job->made);
+        built = false;
+        if (result == RONDO_SUCCESS) {
+            how = rd_comm_build(job->made, agreement->nmembers, &id, place(agreement), &job->config, NULL, NULL);
+            built = how == RONDO_SUCCESS;
+        }
     }
     rd_agree_shrink_end(agreement);
     rd_comm_release(comm);
-    if (result == RONDO_SUCCESS)
-        *newcomm = made;
     return result;
 }

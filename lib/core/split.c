@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "core/background.h"
 #include "core/submit.h"
 #include "exec/cuda/cuda.h"
 #include "core/lifetime.h"
@@ -84,13 +85,16 @@ static rondo_config_t config_of(const rondo_config_t *given)
     return config;
 }
 
-/* A communicator that is made from another stays on its device, unless the config says otherwise. */
+/* A communicator that is made from another stays on its device, unless the config says otherwise. Without a config it
+ * is as blocking as the other. */
 static rondo_config_t derived_config(rondo_comm_t comm, const rondo_config_t *given)
 {
     rondo_config_t config = config_of(given);
 
     if (config.device == RONDO_DEVICE_AUTO)
         config.device = comm->team.device;
+    if (!given)
+        config.blocking = comm->blocking;
     return config;
 }
 
@@ -112,11 +116,48 @@ static rondo_result_t first_cause(rondo_comm_t comm, rondo_result_t result)
     return stop;
 }
 
+static rondo_result_t split(rd_job_t *job)
+{
+    rondo_comm_t comm = job->used;
+    int rank = 0, size = 0, first = 0;
+    split_t *all = calloc((size_t)comm->team.nranks, sizeof *all);
+
+    if (!all)
+        return rd_call_spoiled(
+            comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->team.nranks));
+    all[comm->team.rank] = (split_t){job->color, job->key, 0, {{0}}};
+    rd_comm_retain(comm);
+    rondo_result_t result = exchange(comm, all, &rank, &size, &first);
+    rd_job_used(job);
+    /* From here on nothing of `comm` is needed but its stop word: whoever aborts it does not wait for the new one. */
+    if (result == RONDO_SUCCESS && job->color >= 0)
+        result = first_cause(comm, rd_comm_build(job->made, size, &all[first].id, rank, &job->config, NULL, comm));
+    rd_comm_release(comm);
+    free(all);
+    return result;
+}
+
+/* Completes a job that makes a communicator from another, after its arguments were checked. Nothing has been exchanged
+ * yet. */
+static rondo_result_t derive(rd_job_t *job, const rondo_config_t *given, bool makes, rondo_comm_t *newcomm)
+{
+    const rondo_config_t derived = derived_config(job->used, given);
+    rondo_result_t result = RONDO_SUCCESS;
+
+    if (makes)
+        result = rd_comm_check(&derived);
+    if (result == RONDO_SUCCESS)
+        result = rd_call_spoiled(job->used, rd_job_config(job, &derived, makes)); /* the other ranks wait for it */
+    if (result == RONDO_SUCCESS)
+        return rd_job_begin(job, newcomm);
+    free(job->members);
+    return result;
+}
+
 rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *newcomm,
                                 const rondo_config_t *config)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_split");
-    int rank = 0, size = 0, first = 0;
 
     if (result == RONDO_SUCCESS)
         result = rd_group_refuse(comm, "rondo_comm_split");
@@ -124,24 +165,8 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
         return result;
     if (!newcomm)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_split: newcomm is NULL");
-    const rondo_config_t derived = derived_config(comm, config);
-    if (color >= 0 && (result = rd_comm_check(&derived)))
-        return result;
-    split_t *all = calloc((size_t)comm->team.nranks, sizeof *all);
-    if (!all)
-        return rd_call_spoiled(
-            comm, rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a split of %d ranks", comm->team.nranks));
-    all[comm->team.rank] = (split_t){color, key, 0, {{0}}};
-    rd_comm_retain(comm);
-    result = exchange(comm, all, &rank, &size, &first);
-    /* From here on nothing of `comm` is needed but its stop word: whoever aborts it does not wait for the new one. */
-    if (result == RONDO_SUCCESS && color >= 0)
-        result = first_cause(comm, rd_comm_make(newcomm, size, &all[first].id, rank, &derived, NULL, comm));
-    else if (result == RONDO_SUCCESS)
-        *newcomm = NULL;
-    rd_comm_release(comm);
-    free(all);
-    return result;
+    rd_job_t job = {.run = split, .used = comm, .color = color, .key = key};
+    return derive(&job, config, color >= 0, newcomm);
 }
 
 /* Lists the ranks that a shrink keeps, in ascending order. Returns their number. */
@@ -194,20 +219,20 @@ static rondo_result_t derive_id(rondo_comm_t comm, const int *members, int n, ro
 
 /* The modules of `comm` are not needed while the new communicator is made, so a thread that aborts it does not wait for
  * that. */
-static rondo_result_t make_smaller(rondo_comm_t comm, const int *members, int n, rondo_comm_t *newcomm,
-                                   const rondo_config_t *config)
+static rondo_result_t make_smaller(rd_job_t *job)
 {
+    rondo_comm_t comm = job->used;
     rd_meeting_t meeting = {0};
     rondo_unique_id_t id;
     rondo_result_t result;
     int rank = 0;
 
-    while (members[rank] != comm->team.rank)
+    while (job->members[rank] != comm->team.rank)
         rank++;
     rd_comm_retain(comm);
-    result = derive_id(comm, members, n, &id, &meeting);
+    result = derive_id(comm, job->members, job->nmembers, &id, &meeting);
     if (result == RONDO_SUCCESS)
-        result = rd_comm_make(newcomm, n, &id, rank, config, &meeting, NULL);
+        result = rd_comm_build(job->made, job->nmembers, &id, rank, &job->config, &meeting, NULL);
     rd_liveness_meeting_end(&meeting);
     rd_comm_release(comm);
     return result;
@@ -217,7 +242,7 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
                                  const rondo_config_t *config)
 {
     rondo_result_t result = rd_comm_valid(comm, "rondo_comm_shrink");
-    int *members;
+    rd_job_t job = {.run = rd_comm_shrink_survivors, .used = comm};
 
     if (result == RONDO_SUCCESS)
         result = rd_group_refuse(comm, "rondo_comm_shrink");
@@ -225,17 +250,16 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int nex
         return result;
     if (!newcomm)
         return rd_error(&comm->ctx, RONDO_ERR_INVALID_ARGUMENT, "rondo_comm_shrink: newcomm is NULL");
-    const rondo_config_t derived = derived_config(comm, config);
     if (nexcluded == RONDO_SURVIVORS)
-        return rd_comm_shrink_survivors(comm, newcomm, &derived);
-    if ((result = check_excluded(comm, excluded, nexcluded)) || (result = rd_comm_check(&derived)))
+        return derive(&job, config, true, newcomm);
+    if ((result = check_excluded(comm, excluded, nexcluded)))
         return result;
-    members = malloc((size_t)comm->team.nranks * sizeof *members);
-    if (!members)
+    job.run = make_smaller;
+    job.members = malloc((size_t)comm->team.nranks * sizeof *job.members);
+    if (!job.members)
         return rd_error(&comm->ctx, RONDO_ERR_NO_MEMORY, "no memory for a list of %d ranks", comm->team.nranks);
-    result = make_smaller(comm, members, survivors(comm, excluded, nexcluded, members), newcomm, &derived);
-    free(members);
-    return result;
+    job.nmembers = survivors(comm, excluded, nexcluded, job.members);
+    return derive(&job, config, true, newcomm);
 }
 
 /* One rank's creation on a thread of its own: creation is collective, so all must run at once. */
@@ -253,7 +277,7 @@ static void *make_one(void *arg)
 {
     maker_t *m = arg;
 
-    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config, NULL, NULL);
+    m->result = rd_comm_make(&m->comm, m->nranks, m->id, m->rank, &m->config);
     memcpy(m->error, rd_thread_error(), sizeof m->error);
     return NULL;
 }
@@ -278,6 +302,21 @@ static rondo_result_t make_all(maker_t *makers, int n)
         }
     }
     return result;
+}
+
+/* blocking = 0: every rank is made on a thread of its own in any case. */
+static rondo_result_t begin_all(const maker_t *makers, int n, rondo_comm_t *comms)
+{
+    for (int r = 0; r < n; r++) {
+        rondo_result_t result = rondo_comm_create(&comms[r], n, makers[r].id, r, &makers[r].config);
+        if (result == RONDO_IN_PROGRESS)
+            continue;
+        rd_boot_cancel(makers[r].id, result);
+        while (r-- > 0)
+            rondo_comm_abort(comms[r]);
+        return result;
+    }
+    return RONDO_IN_PROGRESS;
 }
 
 rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const int *devices,
@@ -311,8 +350,9 @@ rondo_result_t rondo_comm_create_all(rondo_comm_t *comms, int ndevices, const in
             return result;
         }
     }
-    result = make_all(makers, ndevices);
-    for (int r = 0; r < ndevices; r++) {
+    bool waits = makers[0].config.blocking;
+    result = waits ? make_all(makers, ndevices) : begin_all(makers, ndevices, comms);
+    for (int r = 0; r < ndevices && waits; r++) {
         if (result == RONDO_SUCCESS)
             comms[r] = makers[r].comm;
         else if (makers[r].comm)

@@ -122,24 +122,44 @@ const char *rd_prices_name(int number)
 enum { XEON, ZEN, XEON_MANY }; /* the order in `builtin` */
 
 #if defined(__x86_64__)
-int rd_prices_here(void)
+static void get_maker(char maker[13])
 {
     unsigned most, b, c, d;
-    char maker[13] = "";
 
+    memset(maker, 0, 13);
     if (!__get_cpuid(0, &most, &b, &c, &d))
-        return XEON;
+        return;
     memcpy(maker, &b, 4);
     memcpy(maker + 4, &d, 4);
     memcpy(maker + 8, &c, 4);
+}
+
+int rd_prices_here(void)
+{
+    char maker[13];
+
+    get_maker(maker);
     if (strcmp(maker, "AuthenticAMD") == 0 || strcmp(maker, "HygonGenuine") == 0)
         return ZEN;
     return sysconf(_SC_NPROCESSORS_ONLN) >= MANY_CORES ? XEON_MANY : XEON;
+}
+
+bool rd_prices_fit_here(void)
+{
+    char maker[13];
+
+    get_maker(maker);
+    return rd_prices_here() == ZEN || strcmp(maker, "GenuineIntel") == 0;
 }
 #else
 int rd_prices_here(void)
 {
     return XEON;
+}
+
+bool rd_prices_fit_here(void)
+{
+    return false;
 }
 #endif
 

@@ -9,6 +9,7 @@
 #ifndef RD_COST_PRICES_H
 #define RD_COST_PRICES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -57,6 +58,8 @@ typedef struct rd_prices {
 const rd_prices_t *rd_prices_builtin(int number); /* returns NULL if there is no such table; 0 always exists */
 const char *rd_prices_name(int number);
 int rd_prices_here(void); /* returns the number of this processor's table */
+/* Returns false if that table was measured on processors of another maker, because there is none for this one. */
+bool rd_prices_fit_here(void);
 
 /* Finds the table that RONDO_TUNE names: a built-in one or a file; "" names this processor's. *number is then the
  * number of the built-in table, or -1. */

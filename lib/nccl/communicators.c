@@ -100,7 +100,7 @@ rondo_config_t nc_comm_config(ncclComm_t comm)
 
     config.device = comm->device;
     /* This library, not rondo, runs creation in the background, and on the host operations, too. */
-    config.blocking = comm->device == RONDO_DEVICE_HOST ? 1 : comm->config.blocking;
+    config.blocking = 1; /* with blocking = 0 a thread of the shim waits: see group.c */
     config.name = comm->config.name[0] ? comm->config.name : NULL;
     return config;
 }

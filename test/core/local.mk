@@ -12,10 +12,12 @@ check_PROGRAMS += \
 	test/core/mismatch_exit \
 	test/core/one_process \
 	test/core/process_state \
+	test/core/nonblocking \
 	test/core/opposite_orders \
 	test/core/progress_across \
 	test/core/shrink_survivors \
 	test/core/signature_mismatch \
+	test/core/slow_ways \
 	test/core/split_kill \
 	test/core/thread_signals \
 	test/core/transports \
@@ -33,10 +35,12 @@ test_core_mismatch_exit_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
 # It loads the library itself.
 test_core_process_state_LDADD = -lm -ldl
+test_core_nonblocking_LDADD = libtest.la
 test_core_opposite_orders_LDADD = libtest.la
 test_core_progress_across_LDADD = libtest.la
 test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
+test_core_slow_ways_LDADD = libtest.la
 test_core_split_kill_LDADD = libtest.la
 test_core_thread_signals_LDADD = libtest.la
 test_core_unreadable_memory_LDADD = libtest.la

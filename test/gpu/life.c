@@ -4,8 +4,8 @@
  *
  *   life [--times N] [--nodes | --on 10+10] [--part NAME]
  *
- * With --nodes every rank is on a node of its own, played; in the last part two ranks share one. With --on one part runs
- * on such nodes.
+ * With --nodes every rank is on a node of its own, played; in the last part two ranks share one. With --on one part
+ * runs on such nodes.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -223,7 +223,8 @@ static void one_thread(test_rank_t *t, void *arg)
         TEST_CUDA(t, cudaStreamCreateWithFlags(&streams[r], cudaStreamNonBlocking));
     }
     for (int i = 0; i < 2 * DO_NUM; i++) {
-        do_case_t c = {.what = (do_what_t)(i % DO_NUM), .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = 1 + 700 * (size_t)i};
+        do_case_t c = {
+            .what = (do_what_t)(i % DO_NUM), .type = RONDO_FLOAT32, .op = RONDO_SUM, .count = 1 + 700 * (size_t)i};
         c.data = do_reduces(c.what) ? REF_EXACT : REF_BYTES;
         c.seed = test_random(&random);
         c.root = i % RANKS;
@@ -303,6 +304,62 @@ static void late(test_rank_t *t, void *arg)
     }
     test_barrier(t);
     device_end(t, comm, &stream, 1);
+}
+
+static void over(test_rank_t *t, rondo_comm_t comm)
+{
+    rondo_result_t error = RONDO_IN_PROGRESS;
+
+    while (error == RONDO_IN_PROGRESS)
+        TEST_OK(t, NULL, rondo_comm_get_error(comm, &error));
+    if (error != RONDO_SUCCESS)
+        test_stop(t, "a call with blocking = 0 failed: %s", rondo_last_error(comm));
+}
+
+/* blocking = 0: rank 0's calls return before the others have called. */
+static void behind(test_rank_t *t, void *arg)
+{
+    rondo_comm_t first = device_comm(t), comm, part = NULL, never;
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    rondo_unique_id_t id, lost;
+    cudaStream_t stream;
+    int device, made;
+
+    (void)arg;
+    TEST_OK(t, first, rondo_comm_device(first, &device)); /* and AUTO is the device that is current in this thread */
+    config.blocking = 0;
+    TEST_CUDA(t, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    test_id(t, &id);
+    test_id(t, &lost);
+    if (t->rank != 0)
+        test_barrier(t);
+    TEST_GIVES(t, NULL, RONDO_IN_PROGRESS, rondo_comm_create(&comm, t->nranks, &id, t->rank, &config));
+    if (t->rank == 0) {
+        TEST_GIVES(t, NULL, RONDO_IN_PROGRESS, rondo_comm_create(&never, t->nranks, &lost, 0, &config));
+        TEST_OK(t, NULL, rondo_comm_abort(never));
+        TEST_GIVES(t, NULL, RONDO_ERR_INVALID_USAGE, rondo_barrier(comm, stream));
+        test_barrier(t);
+    }
+    over(t, comm);
+    TEST_OK(t, comm, rondo_comm_device(comm, &made));
+    TEST_TRUE(t, made == device);
+    sum_checked(t, comm, t->nranks, stream, 1000);
+    test_barrier(t);
+    if (t->rank != 0)
+        test_barrier(t);
+    TEST_GIVES(t, comm, RONDO_IN_PROGRESS, rondo_comm_split(comm, 0, t->rank, &part, NULL));
+    if (t->rank == 0)
+        test_barrier(t);
+    over(t, part);
+    over(t, comm);
+    sum_checked(t, part, t->nranks, stream, 1000);
+    test_note(t, "finalize");
+    TEST_GIVES(t, part, RONDO_IN_PROGRESS, rondo_comm_finalize(part));
+    over(t, part);
+    sum_checked(t, comm, t->nranks, stream, 1000);
+    TEST_OK(t, part, rondo_comm_destroy(part));
+    TEST_OK(t, comm, rondo_comm_destroy(comm));
+    device_end(t, first, &stream, 1);
 }
 
 /* Rank 1 ends its communicator in order while a kernel of another one waits for it: no time is set. */
@@ -431,8 +488,8 @@ int main(int argc, char **argv)
         test_body_fn body;
         int ranks, kinds;
     } parts[] = {
-        {"wrong", wrong, 2, 3},   {"graphs", graphs, 3, 3}, {"one_thread", one_thread, 1, 1},
-        {"abort", abort_it, 3, 3}, {"late", late, 2, 3},
+        {"wrong", wrong, 2, 3},        {"graphs", graphs, 3, 3},     {"one_thread", one_thread, 1, 1},
+        {"abort", abort_it, 3, 3},     {"behind", behind, 2, 3},     {"late", late, 2, 3},
         {"deserted", peer_left, 3, 3}, {"crossing", crossing, 2, 3}, {"many", many, 2, 3},
     };
     int bad = 0;

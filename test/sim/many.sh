@@ -13,7 +13,11 @@ test -x test/sim/matrix || {
 RONDO_PROXY_THREADS=2
 export RONDO_PROXY_THREADS
 test/sim/matrix --ranks 18 --share 7/300
-test/sim/matrix --ranks 17 --operation alltoallv
+said=$(RONDO_DEBUG=warn test/sim/matrix --ranks 17 --operation alltoallv 2>&1)
+echo "$said" | grep -q '17 ranks on one node, more than the 16.*Communicators of fewer' || {
+    echo "$said"
+    exit 1
+}
 test/sim/matrix --nodes 18+2 --share 11/300
 test/sim/matrix --nodes 1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1 --operation allgatherv
 for operation in allgather alltoall reduce_scatter; do

@@ -26,6 +26,12 @@ if grep 'pinned host memory' "$log"; then
     echo "that pair takes no part"
     exit 1
 fi
+SIM_NO_PEERS=0-1 RONDO_DEBUG=warn test/sim/long_groups >"$log" 2>&1 || { cat "$log"; exit 1; }
+lines=$(grep -c 'the GPU of rank 0 at .* does not reach that of rank 1 at .*rondo-info doctor' "$log") || :
+test "$lines" -ge 1 || {
+    echo "nobody was warned"
+    exit 1
+}
 RONDO_P2P=0 test/sim/life --times 6
 RONDO_P2P=0 RONDO_TOPO_FILE=$planned ./rondo-info plan allreduce 1M --device cuda --ranks 8 >"$log"
 grep -q 'in pinned host memory' "$log" && grep -q '^\* .*sentinel' "$log" && ! grep -q '^. .*ll128 .* us ' "$log" || {

@@ -202,6 +202,33 @@ static rondo_result_t make(rd_cuda_t *cuda, registered_t *r, const offer_t *offe
     return *made ? RONDO_SUCCESS : write_entry(cuda, number, &entry);
 }
 
+/* Says what the registration is good for. `kept`: this rank's buffer cannot be given to others; `room`: there was a
+ * free place for it. */
+static void say(const rd_team_t *team, bool kept, size_t bytes, bool room, bool made)
+{
+    if (kept)
+        rd_log_slow(
+            team->ctx,
+            "a registered buffer of %zu bytes cannot be mapped by peers, so long messages to it are copied: only "
+            "memory of this communicator's GPU from cudaMalloc can, not that of pools (cudaMallocAsync)",
+            bytes);
+    if (team->rank != 0)
+        return;
+    if (made)
+        rd_log(team->ctx, RD_LOG_INFO,
+               "a buffer of %zu bytes is registered: peers write long messages into it directly", bytes);
+    else if (!room)
+        rd_log_slow(
+            team->ctx,
+            "a registered buffer of %zu bytes is not used: %d are registered, which is the most; deregister some",
+            bytes, RD_KREGISTERED);
+    else
+        rd_log_slow(team->ctx,
+                    "a registered buffer of %zu bytes is not used, because a rank cannot map a peer's buffer: long "
+                    "messages are copied. rondo-info doctor tries every pair of GPUs",
+                    bytes);
+}
+
 static rondo_result_t register_all(rd_cuda_t *cuda, void *buffer, size_t bytes, int *number)
 {
     const rd_team_t *team = cuda->team;
@@ -218,10 +245,8 @@ static rondo_result_t register_all(rd_cuda_t *cuda, void *buffer, size_t bytes, 
         result = make(cuda, r, offers, buffer, &made);
     if (made)
         *number = (int)(r - cuda->registered->all);
-    if (team->rank == 0 && result == RONDO_SUCCESS)
-        rd_log(team->ctx, RD_LOG_INFO, "a buffer of %zu bytes is registered%s", bytes,
-               made ? ": peers write long messages into it directly"
-                    : ", but no operation uses that: a rank cannot map a peer's buffer, or too many are registered");
+    if (result == RONDO_SUCCESS)
+        say(team, buffer && !offers[team->rank].bytes, bytes, r != NULL, made);
     return result;
 }
 

@@ -288,10 +288,11 @@ static void distinguish(const rd_cuda_t *cuda, int r, const rd_missed_t *missed)
         return;
     if (missed->peer >= 0 && missed->peer < cuda->k.nranks)
         snprintf(peer, sizeof peer, "that of rank %d at %s", missed->peer, cuda->peers[missed->peer].bus);
-    rd_log(
-        cuda->team->ctx, RD_LOG_INFO,
+    rd_log_slow(
+        cuda->team->ctx,
         "the GPU of rank %d at %s does not reach %s (%.*s): all data goes through pinned host memory, at some tens of "
-        "GB/s a GPU instead of hundreds, and a step takes several microseconds more",
+        "GB/s a GPU instead of hundreds, and a step takes several microseconds more. rondo-info doctor tries every "
+        "pair; access control services of PCIe bridges, an IOMMU and containers without --ipc=host prevent it",
         r, cuda->peers[r].bus, peer, (int)sizeof missed->why, missed->why);
 }
 

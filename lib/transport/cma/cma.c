@@ -86,8 +86,9 @@ static bool can_read(const cma_t *cma, int peer)
 }
 
 /* Exchanges the records and tries to read a word of every rank of the node. Sets could[rank], for every rank, to
- * whether that rank could read all words. */
-static rondo_result_t try_all(cma_t *cma, const rd_transport_args_t *args, unsigned char *could)
+ * whether that rank could read all words; if this one could not, *refused is the rank that it failed at, and errno says
+ * why. */
+static rondo_result_t try_all(cma_t *cma, const rd_transport_args_t *args, unsigned char *could, int *refused)
 {
     const rd_node_t *node = args->node;
     process_word_t *own = &cma->all[args->rank];
@@ -98,9 +99,29 @@ static rondo_result_t try_all(cma_t *cma, const rd_transport_args_t *args, unsig
     if (result != RONDO_SUCCESS)
         return result;
     could[args->rank] = args->env->cma != 0;
+    errno = 0;
     for (int m = 0; m < node->nlocal && could[args->rank]; m++)
-        could[args->rank] = can_read(cma, node->local[m]);
-    return rd_boot_allgather(args->boot, could, 1);
+        could[args->rank] = can_read(cma, *refused = node->local[m]);
+    int error = errno;
+    result = rd_boot_allgather(args->boot, could, 1);
+    errno = error;
+    return result;
+}
+
+/* By the first rank that could not. */
+static void say_refused(const rd_transport_args_t *args, const unsigned char *could, int refused, int error)
+{
+    for (int r = 0; r < args->rank; r++)
+        if (!could[r])
+            return;
+    if (args->env->cma && !could[args->rank])
+        rd_log_slow(
+            args->ctx,
+            "this rank may not read the memory of rank %d (%s): %s. Long messages within a node are copied twice, "
+            "through shared memory. Allow process_vm_readv: kernel.yama.ptrace_scope=0, and for containers "
+            "--cap-add=SYS_PTRACE and one PID namespace (--pid); RONDO_CMA=0 where that is not wanted",
+            refused, rd_boot_whois(args->boot, refused),
+            error ? strerror(error) : "another process has its number here");
 }
 
 static rondo_result_t create(rd_transport_t **transport, const rd_transport_args_t *args)
@@ -109,6 +130,7 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     size_t n = (size_t)args->nranks;
     cma_t *cma = calloc(1, sizeof *cma + n * sizeof *cma->all);
     unsigned char *could = calloc(n, 1);
+    int refused = args->rank;
     rondo_result_t result;
 
     if (!cma || !could) {
@@ -118,7 +140,9 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     }
     pthread_once(&once, draw_process_number);
     *cma = (cma_t){.base = {.ops = &rd_transport_cma}, .conns = args->conns, .ctx = args->ctx, .rank = args->rank};
-    result = try_all(cma, args, could);
+    result = try_all(cma, args, could, &refused);
+    if (result == RONDO_SUCCESS)
+        say_refused(args, could, refused, errno);
     args->conns->cma = result == RONDO_SUCCESS;
     for (size_t r = 0; r < n; r++)
         args->conns->cma &= could[r];

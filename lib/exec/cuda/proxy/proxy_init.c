@@ -209,10 +209,12 @@ static void say_what_was_made(const rd_proxy_path_t *s)
     if (team->rank != 0)
         return;
     if (team->node->nnodes == 1)
-        rd_log(team->ctx, RD_LOG_INFO,
-               "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data goes by proxies through %zu "
-               "MB of pinned memory a rank, which %d threads serve",
-               team->nranks, RD_KRANKS, s->area->bytes >> 20, s->nchannels);
+        rd_log_slow(
+            team->ctx,
+            "%d ranks on one node, more than the %d whose GPUs' memory is mapped: data goes by proxies through %zu "
+            "MB of pinned memory a rank, which %d threads serve, and not from GPU to GPU. Communicators of fewer "
+            "ranks a node (rondo_comm_split) do that",
+            team->nranks, RD_KRANKS, s->area->bytes >> 20, s->nchannels);
     else if (s->direct)
         rd_log(team->ctx, RD_LOG_INFO,
                "CUDA between %d nodes: messages of %zu bytes and more go by GDR (%s), all other data goes by proxies "
