@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "base/fd.h"
 #include "base/fork.h"
 #include "ucx/ucx.h"
 
@@ -58,7 +59,9 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
                                .estimated_num_eps = (size_t)net->nranks};
         atomic_fetch_add(&contexts, 1);
         status = rd_ucp.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &net->context);
-        if (status != UCS_OK) {
+        if (status == UCS_OK) {
+            rd_fd_guard_begin(); /* connections that UCX makes later */
+        } else {
             atomic_fetch_sub(&contexts, 1);
             net->context = NULL;
             result = rd_error(
@@ -137,6 +140,7 @@ void rd_ucx_close(rd_ucx_net_t *net)
     }
     if (net->context) {
         rd_ucp.cleanup(net->context);
+        rd_fd_guard_end();
         atomic_fetch_sub(&contexts, 1);
     }
 }
