@@ -84,7 +84,8 @@ static void connection(const rd_env_t *env, const char *address, rd_addr_t at)
     rd_fd_close(listener);
 }
 
-static void library(const rd_env_t *env, const char *address)
+/* Appends the devices that the ranks of this host would use. */
+static void library(const rd_env_t *env, const char *address, char *devices, size_t size)
 {
     char why[RD_TRANSPORT_WHY];
     const rd_transport_ops_t *ops = rd_transport_between(env, why);
@@ -95,14 +96,17 @@ static void library(const rd_env_t *env, const char *address)
         return;
     }
     for (int rail = 0; ops->probe && rail < info_rails(env); rail++) {
-        if (ops->probe(env, address, rail, &report) != RONDO_SUCCESS)
+        rondo_result_t result = ops->probe(env, address, rail, &report);
+        if (result != RONDO_SUCCESS)
             info_found(INFO_WRONG, "network library", report.advice, "%s", rd_thread_error());
         else if (!*report.devices)
             info_found(INFO_WRONG, "network library", report.advice, "%s has no network device for %s",
                        rd_transport_version(ops), report.settings);
-        else
-            info_found(INFO_WELL, "network library", NULL, "%s: %s (%s)", rd_transport_version(ops), report.devices,
-                       report.reason);
+        if (result != RONDO_SUCCESS || !*report.devices)
+            continue;
+        snprintf(devices + strlen(devices), size - strlen(devices), "%s ", report.devices);
+        info_found(INFO_WELL, "network library", NULL, "%s: %s (%s)", rd_transport_version(ops), report.devices,
+                   report.reason);
     }
 }
 
@@ -125,7 +129,7 @@ static void faster(const rd_env_t *env, const info_interface_t *all, int n, int 
                    "data goes by %s alone, and %s could carry some, too", all[meet].name, names);
 }
 
-static void fabric(const rd_env_t *env)
+static void fabric(const char *devices)
 {
     DIR *dir = opendir("/sys/class/infiniband");
     char name[64] = "";
@@ -135,17 +139,18 @@ static void fabric(const rd_env_t *env)
             snprintf(name, sizeof name, "%.63s", e->d_name);
     if (dir)
         closedir(dir);
-    if (*name && strcmp(env->ucx_tls, "tcp") == 0)
-        info_found(INFO_NOTE, "fabric",
-                   "try RONDO_UCX_TLS=rc,ud,tcp with RONDO_NET set to the device and port, as mlx5_0:1, and measure",
-                   "%s is here, but data goes by tcp", name);
+    if (*name && !strstr(devices, name))
+        info_found(
+            INFO_NOTE, "fabric",
+            "a UCX with InfiniBand, a port that is active (ibstat), and neither RONDO_UCX_TLS nor RONDO_IFACE=lo",
+            "%s is here, but data would not use it", name);
 }
 
 void info_doctor_net(const rd_env_t *env)
 {
     static info_interface_t all[INFO_MOST_INTERFACES];
     int n = info_interfaces(all), meet;
-    char address[64];
+    char address[64], devices[2048] = "";
     rd_topo_t topo;
     rd_addr_t at;
 
@@ -154,7 +159,7 @@ void info_doctor_net(const rd_env_t *env)
     rd_topo_basic(&topo);
     ports(env, &at, topo.usable > 1 ? topo.usable : 2);
     connection(env, address, at);
-    library(env, address);
+    library(env, address, devices, sizeof devices);
     faster(env, all, n, meet);
-    fabric(env);
+    fabric(devices);
 }

@@ -100,8 +100,9 @@ static const tunable_t table[] = {
      "never"},
     {"RONDO_CUDA_BLOCKS", INT, 1, AT(cuda_blocks), "0", 0, 1024, NULL,
      "multiprocessors that one launch may use; 0: all"},
-    {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "tcp", 0, 63, NULL,
-     "UCX's transports between nodes (RONDO_UCX_x takes precedence over UCX_x, except for those of one transport: "
+    {"RONDO_UCX_TLS", TEXT, 0, AT(ucx_tls), "auto", 0, 63, NULL,
+     "UCX's transports between nodes; auto: the fastest that all ranks have (RONDO_UCX_x takes precedence over UCX_x, "
+     "except for those of one transport: "
      "UCX_TCP_x)"},
     {"RONDO_NCCL_HOST", FLAG, 0, AT(nccl_host), "0", 0, 1, NULL, "libnccl.so.2 makes communicators of host memory"},
     {"RONDO_NCCL_STALL_MS", MILLISECONDS, 0, AT(nccl_stall_ms), "120000", 0, INT64_C(1) << 40, NULL,

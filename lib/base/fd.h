@@ -1,6 +1,8 @@
 /* Descriptors 0, 1 and 2 are the program's, also where it has closed them: what it prints, and rondo's own log lines,
  * must not go into a socket that happened to get such a number. So every descriptor that rondo opens is moved to 3 or
- * more, and while other libraries open theirs, during creation, the three numbers are taken. */
+ * more, and while other libraries may open theirs, the three numbers are taken: during creation, and as long as UCX has
+ * a network, whose thread accepts connections from whoever comes. The file in their place takes nothing that is
+ * written and has nothing to read, and a program that puts its own there (dup2) keeps that. */
 #ifndef RD_BASE_FD_H
 #define RD_BASE_FD_H
 

@@ -14,8 +14,11 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int guards;
-static bool taken[RD_FD_FIRST];
-static struct stat placeholder; /* the file in their place, which is unlike any other: to know them again */
+static struct {
+    bool taken;
+    dev_t device; /* the file in its place, which is unlike any other: to know it again */
+    ino_t file;
+} places[RD_FD_FIRST];
 
 static void fork_prepare(void)
 {
@@ -33,9 +36,10 @@ static void give_back(void)
     struct stat now;
 
     for (int fd = 0; fd < RD_FD_FIRST; fd++) {
-        if (taken[fd] && fstat(fd, &now) == 0 && now.st_dev == placeholder.st_dev && now.st_ino == placeholder.st_ino)
+        if (places[fd].taken && fstat(fd, &now) == 0 && now.st_dev == places[fd].device &&
+            now.st_ino == places[fd].file)
             close(fd);
-        taken[fd] = false;
+        places[fd].taken = false;
     }
 }
 
@@ -53,6 +57,7 @@ static const rd_fork_handlers_t at_fork = {fork_prepare, fork_parent, fork_child
 static void take(void)
 {
     int fd = memfd_create("rondo-closed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct stat placeholder;
 
     if (fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0 ||
         fstat(fd, &placeholder) != 0) {
@@ -61,7 +66,9 @@ static void take(void)
         return;
     }
     while (fd >= 0 && fd < RD_FD_FIRST) {
-        taken[fd] = true;
+        places[fd].taken = true;
+        places[fd].device = placeholder.st_dev;
+        places[fd].file = placeholder.st_ino;
         fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     }
     if (fd >= 0)
@@ -82,7 +89,8 @@ void rd_fd_guard_begin(void)
 
     rd_fork_register(RD_FORK_GUARD, &at_fork);
     pthread_mutex_lock(&lock);
-    if (guards++ == 0 && any_closed())
+    guards++;
+    if (any_closed()) /* since an earlier guard, perhaps */
         take();
     pthread_mutex_unlock(&lock);
     errno = saved;
@@ -93,7 +101,7 @@ void rd_fd_guard_end(void)
     int saved = errno;
 
     pthread_mutex_lock(&lock);
-    if (--guards == 0)
+    if (guards > 0 && --guards == 0) /* 0 in a child that was forked meanwhile */
         give_back();
     pthread_mutex_unlock(&lock);
     errno = saved;

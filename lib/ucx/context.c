@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "base/fd.h"
 #include "base/fork.h"
 #include "ucx/ucx.h"
 
@@ -58,7 +59,9 @@ static rondo_result_t context_make(rd_ucx_net_t *net, const rd_env_t *env, const
                                .estimated_num_eps = (size_t)net->nranks};
         atomic_fetch_add(&contexts, 1);
         status = rd_ucp.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &net->context);
-        if (status != UCS_OK) {
+        if (status == UCS_OK) {
+            rd_fd_guard_begin(); /* connections that UCX makes later */
+        } else {
             atomic_fetch_sub(&contexts, 1);
             net->context = NULL;
             result = rd_error(
@@ -109,10 +112,8 @@ static rondo_result_t worker_make(rd_ucx_net_t *net)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place)
+rondo_result_t rd_ucx_enter(rd_ucx_net_t *net, sigset_t *before)
 {
-    net->keeps = rd_ucx_tls_may(env, "tcp");
-    net->lists = rd_ucx_tcp_alone(env->ucx_tls);
     const char *why = rd_ucx_unusable();
     if (why)
         return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED, "%s", why);
@@ -120,9 +121,20 @@ rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *a
     if (error != 0)
         return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX needs a thread, and none can be started: %s (%s)",
                         strerror(error), rd_thread_advice(error));
-    sigset_t before; /* the program's handlers do not run in UCX's thread */
-    rd_signals_block(&before);
-    rondo_result_t result = context_make(net, env, address, place);
+    rd_signals_block(before);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place)
+{
+    sigset_t before;
+    net->keeps = rd_ucx_tls_may(env, "tcp");
+    net->lists = rd_ucx_tcp_alone(env->ucx_tls);
+    net->shares = rd_ucx_tls_shares(env->ucx_tls);
+    rondo_result_t result = rd_ucx_enter(net, &before);
+    if (result != RONDO_SUCCESS)
+        return result;
+    result = context_make(net, env, address, place);
     if (result == RONDO_SUCCESS)
         result = worker_make(net);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -134,16 +146,19 @@ void rd_ucx_close(rd_ucx_net_t *net)
     if (net->worker) {
         rd_ucx_gdr_free(net);
         rd_ucp.worker_destroy(net->worker);
+        net->worker = NULL;
     }
     if (net->context) {
         rd_ucp.cleanup(net->context);
+        rd_fd_guard_end();
+        net->context = NULL;
         atomic_fetch_sub(&contexts, 1);
     }
 }
 
 /* Lists the devices. UCX offers this only as printed text, whose lines end with "-- tcp/eth0", or with "--
  * posix/memory" and the like for what is no network. */
-static void devices_list(ucp_context_h context, char *text, size_t size)
+void rd_ucx_resources(ucp_context_h context, char *text, size_t size)
 {
     char *printed = NULL, *line, *state = NULL;
     size_t bytes = 0, used = 0;
@@ -176,20 +191,22 @@ static const char *reason(const rd_env_t *env)
 rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int place, rd_transport_report_t *report)
 {
     rd_ucx_net_t net = {.nranks = 2};
-    rd_env_t every = *env;
-    *report = (rd_transport_report_t){.reason = reason(env)};
+    rd_env_t chosen = *env, every = *env;
+    if (address)
+        rd_ucx_choose_alone(&net, &chosen, address, place);
+    *report = (rd_transport_report_t){.reason = net.chosen ? "the fastest that is here" : reason(&chosen)};
     report->advice = "`rondo-info net` without RONDO_NET and RONDO_UCX_TLS says which devices there are";
-    snprintf(report->settings, sizeof report->settings, "transports %s (RONDO_UCX_TLS)", env->ucx_tls);
+    snprintf(report->settings, sizeof report->settings, "transports %s (RONDO_UCX_TLS)", chosen.ucx_tls);
     rondo_result_t result;
     if (address) {
-        result = rd_ucx_open(&net, env, address, place);
+        result = rd_ucx_open(&net, &chosen, address, place);
     } else { /* listing all devices needs no worker, and none should be made for shared memory */
         every.net[0] = 0;
         snprintf(every.ucx_tls, sizeof every.ucx_tls, "all");
         result = context_make(&net, &every, "", place);
     }
     if (result == RONDO_SUCCESS)
-        devices_list(net.context, report->devices, sizeof report->devices);
+        rd_ucx_resources(net.context, report->devices, sizeof report->devices);
     if (result == RONDO_SUCCESS && report->devices[0] == 0)
         report->advice = "RONDO_UCX_TLS must name a transport between hosts, as tcp";
     report->cuda = net.base.cuda;

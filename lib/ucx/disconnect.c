@@ -105,7 +105,9 @@ void rd_ucx_leave(rd_transport_t *transport)
     net->left_ms = rd_clock_ms();
 }
 
-/* Returns true if the peer's kernel can hold what the peer may not have consumed yet, whether it polls or not. */
+/* Returns true if the peer's kernel can hold what the peer may not have consumed yet, whether it polls or not: over
+ * tcp.
+ */
 static bool is_little(const rd_ucx_peer_t *peer)
 {
     size_t bytes = 0;
@@ -116,7 +118,7 @@ static bool is_little(const rd_ucx_peer_t *peer)
             bytes += (conn->send->sent - consumed) * (consumed < conn->longer ? conn->longest : RD_SHORT);
         }
     }
-    return bytes <= LITTLE && !peer->net->buffers_set;
+    return bytes <= LITTLE && peer->net->lists && !peer->net->buffers_set;
 }
 
 /* Returns true if a live peer may not have taken all, and that may be more than its kernel holds, or if something

@@ -16,10 +16,10 @@
 /* Gets the address of this rank's worker, in memory from malloc. */
 static rondo_result_t address_own(rd_ucx_net_t *net, char **address, uint32_t *bytes)
 {
-    /* Network devices only: the part for shared memory is of no use between nodes. But UCX counts cuda_ipc as shared
-     * memory. */
+    /* Network devices only: the part for shared memory is of no use between nodes, but where the user names it, because
+     * the nodes are played. UCX counts cuda_ipc as shared memory, too. */
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
-                              .address_flags = net->base.cuda ? 0 : UCP_WORKER_ADDRESS_FLAG_NET_ONLY};
+                              .address_flags = net->base.cuda || net->shares ? 0 : UCP_WORKER_ADDRESS_FLAG_NET_ONLY};
     ucs_status_t status = rd_ucp.worker_query(net->worker, &attr);
     if (status != UCS_OK || attr.address_length > ADDRESS_MAX) {
         return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX gives no usable worker address: %s",

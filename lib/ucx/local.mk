@@ -12,6 +12,7 @@ librondo_core_la_SOURCES += \
 	lib/ucx/rndv.c \
 	lib/ucx/transport_ucx.h \
 	lib/ucx/ucx.h \
+	lib/ucx/ucx_choose.c \
 	lib/ucx/ucx_config.c \
 	lib/ucx/ucx_gdr.c \
 	lib/ucx/ucx_gdr.h \

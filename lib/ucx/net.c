@@ -50,7 +50,35 @@ static rd_ucx_net_t *net_make(const rd_transport_args_t *args)
     return net;
 }
 
-static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args)
+/* Collective. A device that has vanished since it was chosen is no reason to fail: all go on over tcp. */
+static rondo_result_t open_chosen(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place,
+                                  rondo_result_t *opened)
+{
+    rondo_result_t result = rd_ucx_choose(net, env, address, place);
+    if (result != RONDO_SUCCESS)
+        return result;
+    *opened = rd_ucx_open(net, env, address, place);
+    if (!net->chosen)
+        return RONDO_SUCCESS;
+    unsigned char *failed = calloc((size_t)net->nranks, 1);
+    if (!failed)
+        return rd_error(net->ctx, RONDO_ERR_NO_MEMORY, "no memory for %d ranks", net->nranks);
+    failed[net->rank] = *opened != RONDO_SUCCESS;
+    result = rd_boot_allgather(net->boot, failed, 1);
+    const unsigned char *first = memchr(failed, 1, (size_t)net->nranks);
+    if (result == RONDO_SUCCESS && first) {
+        if (first == &failed[net->rank])
+            rd_log(net->ctx, RD_LOG_WARN, "%s cannot be used here: data between nodes goes by tcp", net->devices);
+        rd_ucx_close(net);
+        net->chosen = false;
+        snprintf(env->ucx_tls, sizeof env->ucx_tls, "tcp");
+        *opened = rd_ucx_open(net, env, address, place);
+    }
+    free(failed);
+    return result;
+}
+
+static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args, rd_env_t *env)
 {
     const int *node_of = args->node->node_of;
     char address[RD_BOOT_ADDRESS];
@@ -58,9 +86,10 @@ static rondo_result_t start(rd_ucx_net_t *net, const rd_transport_args_t *args)
     for (int r = 0; r < net->rank; r++)
         place += node_of[r] == node_of[net->rank];
     rd_boot_address(net->boot, address);
-    rondo_result_t result = rd_ucx_open(net, args->env, address, place);
-    result = rd_ucx_exchange(net, args->env, result, node_of);
-    return result == RONDO_SUCCESS ? rd_ucx_wireup(net, args->env) : result;
+    rondo_result_t opened, result = open_chosen(net, env, address, place, &opened);
+    if (result == RONDO_SUCCESS)
+        result = rd_ucx_exchange(net, env, opened, node_of);
+    return result == RONDO_SUCCESS ? rd_ucx_wireup(net, env) : result;
 }
 
 static rondo_result_t create(rd_transport_t **transport, const rd_transport_args_t *args)
@@ -68,13 +97,18 @@ static rondo_result_t create(rd_transport_t **transport, const rd_transport_args
     rd_ucx_net_t *net = net_make(args);
     if (!net)
         return rd_error(args->ctx, RONDO_ERR_NO_MEMORY, "no memory for the network of %d ranks", args->nranks);
-    rondo_result_t result = start(net, args);
+    rd_env_t env = *args->env; /* with the transports that are chosen */
+    rondo_result_t result = start(net, args, &env);
     if (result != RONDO_SUCCESS) {
         rd_ucx_destroy(&net->base);
         return result;
     }
-    rd_log(net->ctx, RD_LOG_INFO, "network %s, transports %s", rd_ucx_version(),
-           args->env->ucx_tls[0] != 0 ? args->env->ucx_tls : "as UCX chooses");
+    if (rd_log_enabled(RD_LOG_INFO)) {
+        char resources[1024];
+        rd_ucx_resources(net->context, resources, sizeof resources);
+        rd_log(net->ctx, RD_LOG_INFO, "network %s, transports %s: %s", rd_ucx_version(),
+               env.ucx_tls[0] != 0 ? env.ucx_tls : "as UCX chooses", resources);
+    }
     *transport = &net->base;
     return RONDO_SUCCESS;
 }

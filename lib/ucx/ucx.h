@@ -4,16 +4,20 @@
  *     peers[rank]     a remote rank: its worker address, its endpoint if there is one, whether it has left or is lost
  *       conns[ch]     a channel with that peer: the memory of the two directions, bound by the communicator
  *
- * ucx_load.c opens UCX; context.c makes and ends context and worker, with the settings of ucx_config.c; exchange.c
- * exchanges the addresses; wireup.c makes the connections; endpoint.c connects, sends, and learns of peers that are
- * gone; receive.c checks and delivers what arrives; ucx_gdr.c, rndv.c and rkey.c carry direct messages; net.c and
- * disconnect.c implement the operations of transport/transport.h with these; linger.c holds networks that outlive their
- * communicators. */
+ * ucx_load.c opens UCX; ucx_choose.c agrees on transports; context.c makes and ends context and worker, with the
+ * settings of ucx_config.c; exchange.c exchanges the addresses; wireup.c makes the connections; endpoint.c connects,
+ * sends, and learns of peers that are gone; receive.c checks and delivers what arrives; ucx_gdr.c, rndv.c and rkey.c
+ * carry direct messages; net.c and disconnect.c implement the operations of transport/transport.h with these; linger.c
+ * holds networks that outlive their communicators. */
 #ifndef RD_UCX_UCX_H
 #define RD_UCX_UCX_H
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "ucx/transport_ucx.h"
 #include "ucx/ucx_load.h"
 
@@ -21,6 +25,7 @@
 #define RD_UCX_AM 7              /* the active message number of all of rondo's traffic */
 #define RD_UCX_MAX_CHANNELS 1024 /* more is a mistake */
 #define RD_UCX_MAX_SLOTS 65536   /* more is a mistake */
+#define RD_UCX_DEVICES 512       /* bytes of a list of devices */
 #define RD_UCX_GRACE_MS 250      /* the time between a broken connection and the verdict that its peer has died */
 
 typedef enum {
@@ -149,7 +154,11 @@ struct rd_ucx_net {
     int direct;              /* those that a caller waits for */
     int unsaid;              /* there may be RTS or ACK messages to send */
     struct rd_ucx_key *keys; /* keys to this rank's memory, the last used one first */
-    int lists;               /* short messages are sent as lists: see rd_ucx_send_list for the reason */
+    bool shares;             /* the user has named a transport over shared memory */
+    const char *fabric;      /* what rd_ucx_fabric_folder has returned */
+    bool chosen;             /* a transport faster than tcp was chosen, because RONDO_UCX_TLS is "auto", */
+    char devices[RD_UCX_DEVICES]; /* with these devices: "mlx5_0:1,mlx5_1:1" */
+    int lists;                    /* short messages are sent as lists: see rd_ucx_send_list for the reason */
     rd_ucx_conn_t
         *held;       /* the connection with a short message that will be sent with the next one; NULL: there is none */
     int buffers_set; /* the user has set the sizes of the socket buffers */
@@ -169,10 +178,24 @@ const char *rd_ucx_unusable(void);
 rondo_result_t rd_ucx_probe(const rd_env_t *env, const char *address, int place, rd_transport_report_t *report);
 /* `address`: the address on which the bootstrap listens. `place`: the number of lower ranks on this node. */
 rondo_result_t rd_ucx_open(rd_ucx_net_t *net, const rd_env_t *env, const char *address, int place);
-void rd_ucx_close(rd_ucx_net_t *net);
+void rd_ucx_close(rd_ucx_net_t *net); /* it may be opened again */
+/* Checks that UCX works in this process, and blocks all signals: the program's handlers do not run in UCX's threads.
+ * Where it succeeds, the caller sets the mask to `before` again. */
+rondo_result_t rd_ucx_enter(rd_ucx_net_t *net, sigset_t *before);
+void rd_ucx_resources(ucp_context_h context, char *text, size_t size); /* "tcp/eth0 rc_mlx5/mlx5_0:1" */
 bool rd_ucx_fetches_host(void); /* true if host memory is fetched by keys, and not only a device's memory */
 
+/* ucx_choose.c. They replace "auto" in env->ucx_tls by what is used, and set what the network knows of it. The first is
+ * collective, and has no failure of this rank's own; the second is for rondo-info. */
+rondo_result_t rd_ucx_choose(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place);
+void rd_ucx_choose_alone(rd_ucx_net_t *net, rd_env_t *env, const char *address, int place);
+/* Returns where Linux shows InfiniBand and RoCE; NULL: a job that meets on this address does not use it. */
+const char *rd_ucx_fabric_folder(const char *address);
+
 /* ucx_config.c */
+const char *rd_ucx_said(const char *name); /* the user's setting, which takes precedence; NULL: there is none */
+/* Sets NET_DEVICES to this rank's one of `devices`. */
+rondo_result_t rd_ucx_device_put(rd_ucx_net_t *net, ucp_config_t *config, const char *devices, int place);
 rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, const rd_env_t *env, const char *address,
                                    int place);
 bool rd_ucx_tls_may(const rd_env_t *env, const char *name); /* whether the transport `name` may be used */
@@ -180,6 +203,7 @@ bool rd_ucx_may_fetch(const rd_env_t *env); /* whether it may fetch by keys, fro
 /* `tls` is RONDO_UCX_TLS. Returns true if host memory uses only tcp, on the interface where ranks meet; other
  * transports that it may name move what lies on GPUs. */
 bool rd_ucx_tcp_alone(const char *tls);
+bool rd_ucx_tls_shares(const char *tls); /* true if it names a transport over shared memory */
 const char *rd_ucx_fragile(void);
 /* Returns true if this UCX may end the process when a peer is lost while a message is announced to it, because that
  * is forced, or because the message goes directly from GPU to GPU. */

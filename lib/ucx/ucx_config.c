@@ -48,7 +48,7 @@ static rondo_result_t setting_put(rd_ucx_net_t *net, ucp_config_t *config, const
 
 /* The ranks of a node take the devices in turn, so that each rail of a hierarchical algorithm has its own. (UCX could
  * split one rank's messages over several devices; with peer error handling it does not.) */
-static rondo_result_t device_put(rd_ucx_net_t *net, ucp_config_t *config, const char *devices, int place)
+rondo_result_t rd_ucx_device_put(rd_ucx_net_t *net, ucp_config_t *config, const char *devices, int place)
 {
     char device[128];
     int n = 1;
@@ -60,8 +60,7 @@ static rondo_result_t device_put(rd_ucx_net_t *net, ucp_config_t *config, const 
     return setting_put(net, config, "NET_DEVICES", device);
 }
 
-/* Returns the user's setting, which takes precedence; NULL: there is none. */
-static const char *said(const char *name)
+const char *rd_ucx_said(const char *name)
 {
     char variable[64];
     snprintf(variable, sizeof variable, "RONDO_UCX_%s", name);
@@ -121,6 +120,19 @@ bool rd_ucx_tcp_alone(const char *tls)
     return tcp;
 }
 
+bool rd_ucx_tls_shares(const char *tls)
+{
+    static const char *const names[] = {"posix", "sysv", "xpmem", "mm", "sm", "shm"};
+    while (*tls != 0) {
+        size_t length = strcspn(tls, ",");
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+            if (length == strlen(names[i]) && strncmp(tls, names[i], length) == 0)
+                return true;
+        tls += length + (tls[length] == ',');
+    }
+    return false;
+}
+
 /* Returns 0 for a text that only UCX understands. */
 static uint32_t bytes_of(const char *text)
 {
@@ -138,7 +150,7 @@ static uint32_t bytes_of(const char *text)
  * whatever they send themselves, unless the user sets less; and exchange.c compares. */
 static rondo_result_t segments_put(rd_ucx_net_t *net, ucp_config_t *config, int alone)
 {
-    const char *takes = said("TCP_RX_SEG_SIZE"), *sends = said("TCP_TX_SEG_SIZE"), *most = "512k";
+    const char *takes = rd_ucx_said("TCP_RX_SEG_SIZE"), *sends = rd_ucx_said("TCP_TX_SEG_SIZE"), *most = "512k";
     rondo_result_t result = RONDO_SUCCESS;
     if (!takes)
         result = setting_put(net, config, name_of("TCP_", "TCP_RX_SEG_SIZE"), most);
@@ -169,8 +181,8 @@ static rondo_result_t segments_put(rd_ucx_net_t *net, ucp_config_t *config, int 
 static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    const char *threshold = said("RNDV_THRESH");
-    net->buffers_set = said("TCP_SNDBUF") || said("TCP_RCVBUF");
+    const char *threshold = rd_ucx_said("RNDV_THRESH");
+    net->buffers_set = rd_ucx_said("TCP_SNDBUF") || rd_ucx_said("TCP_RCVBUF");
     if (!threshold) {
         result = setting_put(net, config, "RNDV_THRESH", alone ? "inf" : "1g");
     } else if (rd_ucx_announcing_ends() && net->rank == 0 && strcmp(threshold, "inf") != 0) {
@@ -179,9 +191,9 @@ static rondo_result_t tcp_put(rd_ucx_net_t *net, ucp_config_t *config, int alone
                "RNDV_THRESH is set: unset it",
                rd_ucp.get_version_string());
     }
-    if (result == RONDO_SUCCESS && !said("ZCOPY_THRESH"))
+    if (result == RONDO_SUCCESS && !rd_ucx_said("ZCOPY_THRESH"))
         result = setting_put(net, config, "ZCOPY_THRESH", "inf");
-    if (result == RONDO_SUCCESS && alone && !rd_ucx_announcing_ends() && !said("RCACHE_ENABLE"))
+    if (result == RONDO_SUCCESS && alone && !rd_ucx_announcing_ends() && !rd_ucx_said("RCACHE_ENABLE"))
         result = setting_put(net, config, "RCACHE_ENABLE", "n");
     return result;
 }
@@ -205,9 +217,9 @@ static bool device_tls(const rd_env_t *env)
 static rondo_result_t gets_put(rd_ucx_net_t *net, ucp_config_t *config)
 {
     const char *name = "CUDA_IPC_ENABLE_GET_ZCOPY";
-    if (!said(name))
+    if (!rd_ucx_said(name))
         (void)rd_ucp.config_modify(config, name_of("CUDA_IPC_", name), "on");
-    return !said("RNDV_SCHEME") ? setting_put(net, config, "RNDV_SCHEME", "get_zcopy") : RONDO_SUCCESS;
+    return !rd_ucx_said("RNDV_SCHEME") ? setting_put(net, config, "RNDV_SCHEME", "get_zcopy") : RONDO_SUCCESS;
 }
 
 /* Returns true if UCX_NET_DEVICES, which was set for another library in this process, names no interface of this host:
@@ -226,6 +238,20 @@ static bool devices_of_others(void)
         devices += length + (devices[length] == ',');
     }
     return true;
+}
+
+/* UCX's own thresholds are made for such devices. But where a lost peer with an announced message would end this
+ * process, nothing is announced. The devices are those that were found, and the interface on which ranks meet, for tcp.
+ */
+static rondo_result_t fast_put(rd_ucx_net_t *net, ucp_config_t *config, const char *address)
+{
+    char devices[RD_UCX_DEVICES + IF_NAMESIZE + 1], iface[IF_NAMESIZE];
+    bool found = iface_of(address, iface);
+    snprintf(devices, sizeof devices, "%s%s%s", net->devices, found ? "," : "", found ? iface : "");
+    rondo_result_t result = setting_put(net, config, "NET_DEVICES", devices);
+    if (result == RONDO_SUCCESS && rd_ucx_announcing_ends() && !rd_ucx_said("RNDV_THRESH"))
+        result = setting_put(net, config, "RNDV_THRESH", "inf");
+    return result;
 }
 
 /* What was set for another library, often the MPI, and does not hold here, is said once by rank 0. */
@@ -263,10 +289,12 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
     if (result == RONDO_SUCCESS && device_tls(env))
         result = gets_put(net, config);
     if (result == RONDO_SUCCESS && env->net[0] != 0)
-        return device_put(net, config, env->net, place);
+        return rd_ucx_device_put(net, config, env->net, place);
+    if (result == RONDO_SUCCESS && net->chosen)
+        return fast_put(net, config, address);
     bool others = rd_ucx_tcp_alone(env->ucx_tls) && devices_of_others();
     others_named(net, env, others);
-    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls) && (others || !said("NET_DEVICES")) &&
+    if (result == RONDO_SUCCESS && rd_ucx_tcp_alone(env->ucx_tls) && (others || !rd_ucx_said("NET_DEVICES")) &&
         iface_of(address, iface))
         result = setting_put(net, config, "NET_DEVICES", iface);
     return result;
@@ -277,7 +305,7 @@ rondo_result_t rd_ucx_settings_put(rd_ucx_net_t *net, ucp_config_t *config, cons
  * protocols do so, too. */
 bool rd_ucx_may_fetch(const rd_env_t *env)
 {
-    const char *protocols = said("PROTO_ENABLE");
+    const char *protocols = rd_ucx_said("PROTO_ENABLE");
     int older = protocols && (strchr("nN0", *protocols) || strcasecmp(protocols, "off") == 0);
     return device_tls(env) && !ucx_is_of(0, 18) && !older;
 }

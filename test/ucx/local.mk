@@ -3,6 +3,7 @@ network_tests = \
 	test/fault/hostile
 if HAVE_UCX
 network_tests += \
+	test/ucx/choose \
 	test/ucx/net \
 	test/ucx/missing \
 	test/ucx/quiet \
@@ -37,6 +38,8 @@ endif
 test_ucx_gdr_cost_SOURCES = test/ucx/gdr_cost.c $(net_rank) $(played_get)
 test_ucx_gdr_cost_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_refuse_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+test_ucx_choose_SOURCES = test/ucx/choose.c test/util/enter.h test/util/harness.c test/util/harness.h
+test_ucx_choose_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_ucx_missing_SOURCES = test/ucx/missing.c test/util/enter.h test/util/harness.c test/util/harness.h
 test_ucx_missing_CPPFLAGS = $(AM_CPPFLAGS) # its own objects
 test_ucx_missing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen

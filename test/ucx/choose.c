@@ -1,0 +1,272 @@
+/* Which transports the ranks agree on. InfiniBand is played: a folder in the place of Linux's, a UCX that lists ports
+ * of the test's choice, and shared memory, which UCX carries by the same operations, in the place of rc. What is faster
+ * is used if all ranks have it; else data goes by tcp, and one line says what lies idle and why. */
+#define _GNU_SOURCE
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ucx/ucx_load.h"
+#include "util/harness.h"
+
+#define RANKS 3
+#define MOST (1 << 20) /* elements of an allreduce */
+
+typedef struct trial {
+    const char *name;
+    const char *ports[RANKS]; /* "mlx5_0:1 InfiniBand ACTIVE hardware, ..." */
+    const char *listed;       /* by UCX; NULL: those ports */
+    unsigned minor[RANKS];    /* UCX's version; 0: its own */
+    int vanishes;             /* the rank whose device does, or -1 */
+    const char *tls[RANKS];   /* RONDO_UCX_TLS */
+    bool fast;
+    const char *devices; /* that UCX is given by rank 0, or NULL */
+    const char *line;    /* of rank 0 */
+} trial_t;
+
+static const trial_t *now;
+static int here;                              /* this rank */
+static char root[32], folder[48], given[256]; /* `folder` is this rank's, in the one of all */
+static bool asking, fast;                     /* what the configuration at hand is for */
+static rd_ucp_t ucx;
+static struct ucp_context *const listing = (struct ucp_context *)folder; /* what only lists */
+
+const char *rd_ucx_fabric_folder(const char *address);
+const char *rd_ucx_fabric_folder(const char *address)
+{
+    (void)address;
+    return folder;
+}
+
+/* ---- the UCX that is played */
+
+static ucs_status_t modify(ucp_config_t *config, const char *name, const char *value)
+{
+    if (strcmp(name, "TLS") == 0) {
+        asking = strcmp(value, "ib,cxi") == 0;
+        fast = strcmp(value, "ib,cxi,tcp") == 0;
+        value = fast ? "posix,sysv,self,tcp" : asking ? "self" : value;
+    }
+    if (strcmp(name, "NET_DEVICES") == 0 && fast) {
+        snprintf(given, sizeof given, "%s", value);
+        value = "lo";
+    }
+    return ucx.config_modify(config, name, value);
+}
+
+static ucs_status_t init(unsigned major, unsigned minor, const ucp_params_t *params, const ucp_config_t *config,
+                         ucp_context_h *context)
+{
+    if (fast && now->vanishes == here)
+        return UCS_ERR_NO_DEVICE;
+    if (!asking)
+        return ucx.init_version(major, minor, params, config, context);
+    *context = listing;
+    return UCS_OK;
+}
+
+static void clean(ucp_context_h context)
+{
+    if (context != listing)
+        ucx.cleanup(context);
+}
+
+/* Has the ports as UCX prints them, each by two transports. */
+static void print(const ucp_context_h context, FILE *stream)
+{
+    char text[512], *state = NULL;
+    if (context != listing) {
+        ucx.context_print_info(context, stream);
+        return;
+    }
+    snprintf(text, sizeof text, "%s", now->listed ? now->listed : now->ports[here]);
+    for (char *port = strtok_r(text, ",", &state); port; port = strtok_r(NULL, ",", &state)) {
+        char name[32];
+        sscanf(port, "%31s", name);
+        fprintf(stream, "#      resource 0  :  md 0  dev 0  flags -- rc_mlx5/%s\n", name);
+        fprintf(stream, "#      resource 1  :  md 0  dev 0  flags a- ud_mlx5/%s\n", name);
+    }
+}
+
+static void version(unsigned *major, unsigned *minor, unsigned *patch)
+{
+    ucx.get_version(major, minor, patch);
+    if (now->minor[here] != 0)
+        *minor = now->minor[here];
+}
+
+static ucs_status_t query(ucp_worker_h worker, ucp_worker_attr_t *attr)
+{
+    attr->address_flags = fast ? 0 : attr->address_flags;
+    return ucx.worker_query(worker, attr);
+}
+
+void rd_ucx_loaded(rd_ucp_t *ucp)
+{
+    ucx = *ucp;
+    ucp->config_modify = modify;
+    ucp->init_version = init;
+    ucp->cleanup = clean;
+    ucp->context_print_info = print;
+    ucp->get_version = version;
+    ucp->worker_query = query;
+}
+
+/* ---- the host that is played */
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    if (f) {
+        fprintf(f, "%s\n", text);
+        fclose(f);
+    }
+}
+
+static void host_make(const char *ports)
+{
+    char text[512], *state = NULL;
+    snprintf(text, sizeof text, "%s", ports);
+    for (char *port = strtok_r(text, ",", &state); port; port = strtok_r(NULL, ",", &state)) {
+        char device[32], number[8], layer[32], activity[32], kind[32], path[256];
+        sscanf(port, " %31[^:]:%7s %31s %31s %31s", device, number, layer, activity, kind);
+        snprintf(path, sizeof path, "%s/%s", folder, device);
+        mkdir(path, 0700);
+        snprintf(path, sizeof path, "%s/%s/ports", folder, device);
+        mkdir(path, 0700);
+        snprintf(path, sizeof path, "%s/%s/ports/%s", folder, device, number);
+        mkdir(path, 0700);
+        snprintf(path, sizeof path, "%s/%s/ports/%s/state", folder, device, number);
+        write_file(path, activity);
+        snprintf(path, sizeof path, "%s/%s/ports/%s/link_layer", folder, device, number);
+        write_file(path, layer);
+        snprintf(path, sizeof path, "%s/%s/device", folder, device);
+        if (strcmp(kind, "hardware") == 0)
+            mkdir(path, 0700);
+    }
+}
+
+static int forget(const char *path, const struct stat *s, int type, struct FTW *at)
+{
+    (void)s;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+/* ---- the ranks */
+
+static void data_check(test_rank_t *t, rondo_comm_t comm)
+{
+    int *in = malloc(MOST * sizeof *in), *out = malloc(MOST * sizeof *out);
+    for (size_t n = 1; in && out && n <= MOST; n *= 16) {
+        for (size_t i = 0; i < n; i++)
+            in[i] = (int)i + t->rank;
+        TEST_OK(t, comm, rondo_allreduce(in, out, n, RONDO_INT32, RONDO_SUM, comm, NULL));
+        for (size_t i = 0; i < n && test_failures(t) == 0; i++)
+            if (out[i] != RANKS * (int)i + RANKS * (RANKS - 1) / 2)
+                test_fail(t, "element %zu of %zu is %d", i, n, out[i]);
+    }
+    free(in);
+    free(out);
+}
+
+static void log_check(test_rank_t *t, int log)
+{
+    char text[8192];
+    ssize_t bytes = pread(log, text, sizeof text - 1, 0);
+    text[bytes > 0 ? bytes : 0] = 0;
+    if (!strstr(text, now->fast ? "transports ib,cxi,tcp: " : "transports tcp: tcp/lo"))
+        test_fail(t, "%s: not the transports that were expected: %s", now->name, text);
+    if (t->rank == 0 && now->line && !strstr(text, now->line))
+        test_fail(t, "%s: the log must have \"%s\": %s", now->name, now->line, text);
+    if (strstr(text, "lies idle") && !(t->rank == 0 && now->line))
+        test_fail(t, "%s: said more than once: %s", now->name, text);
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    rondo_config_t config = RONDO_CONFIG_INIT;
+    char host[16], path[32];
+    int log = memfd_create("log", MFD_CLOEXEC);
+
+    now = arg;
+    here = t->rank;
+    test_note(t, "%s", now->name);
+    snprintf(folder, sizeof folder, "%s/%d", root, here);
+    mkdir(folder, 0700);
+    host_make(now->ports[here]);
+    snprintf(host, sizeof host, "host%d", t->rank > 0); /* ranks 1 and 2 share a node */
+    snprintf(path, sizeof path, "/proc/self/fd/%d", log);
+    setenv("RONDO_HOSTID", host, 1);
+    setenv("RONDO_DEBUG", "info", 1);
+    setenv("RONDO_DEBUG_FILE", path, 1);
+    setenv("UCX_POSIX_ERROR_HANDLING", "y", 1);
+    setenv("UCX_SYSV_ERROR_HANDLING", "y", 1);
+    if (now->tls[here])
+        setenv("RONDO_UCX_TLS", now->tls[here], 1);
+    config.device = RONDO_DEVICE_HOST;
+    rondo_comm_t comm = test_comm(t, &config);
+    data_check(t, comm);
+    log_check(t, log);
+    if (t->rank == 0 && now->devices && strcmp(given, now->devices) != 0)
+        test_fail(t, "%s: UCX is given the devices %s, not %s", now->name, given, now->devices);
+    TEST_OK(t, NULL, rondo_comm_destroy(comm));
+}
+
+#define IB "mlx5_0:1 InfiniBand ACTIVE hardware"
+#define ROCE "mlx5_0:1 Ethernet ACTIVE hardware"
+
+int main(void)
+{
+    static const trial_t trials[] = {
+        {.name = "all", .ports = {IB, IB, IB}, .vanishes = -1, .fast = true, .devices = "mlx5_0:1,lo"},
+        {.name = "several ports",
+         .ports = {IB
+                   ",mlx5_1:1 InfiniBand ACTIVE hardware,mlx5_2:1 InfiniBand DOWN hardware,rxe0:1 Ethernet ACTIVE soft",
+                   IB, IB},
+         .vanishes = -1,
+         .fast = true,
+         .devices = "mlx5_0:1,mlx5_1:1,lo"},
+        {.name = "none", .ports = {"", "", ""}, .vanishes = -1},
+        {.name = "soft RoCE alone",
+         .ports = {"rxe0:1 Ethernet ACTIVE soft", "rxe0:1 Ethernet ACTIVE soft", "rxe0:1 Ethernet ACTIVE soft"},
+         .vanishes = -1},
+        {.name = "not on rank 2", .ports = {IB, IB, ""}, .vanishes = -1, .line = "mlx5_0:1 lies idle: rank 2 ("},
+        {.name = "two fabrics", .ports = {IB, IB, ROCE}, .vanishes = -1, .line = "mlx5_0:1 lies idle: rank 2 ("},
+        {.name = "not in UCX", .ports = {IB, "", ""}, .listed = "", .vanishes = -1, .line = "has no transport for it"},
+        {.name = "two versions",
+         .ports = {IB, IB, IB},
+         .minor = {0, 22, 0},
+         .vanishes = -1,
+         .line = "lies idle: ranks have different versions of UCX"},
+        {.name = "vanishes on rank 0",
+         .ports = {IB, IB, IB},
+         .vanishes = 0,
+         .line = "mlx5_0:1 cannot be used here: data between nodes goes by tcp"},
+        {.name = "vanishes on rank 1", .ports = {IB, IB, IB}, .vanishes = 1},
+        {.name = "tcp on rank 1",
+         .ports = {IB, IB, IB},
+         .vanishes = -1,
+         .tls = {NULL, "tcp", NULL},
+         .line = "rank 1 ("},
+        {.name = "tcp on all", .ports = {IB, IB, IB}, .vanishes = -1, .tls = {"tcp", "tcp", "tcp"}},
+    };
+    int bad = 0;
+
+    test_begin("ucx_choose", 120);
+    setenv("RONDO_IFACE", "lo", 1);
+    for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++) {
+        snprintf(root, sizeof root, "/tmp/rondo-choose-XXXXXX");
+        if (!mkdtemp(root))
+            return 1;
+        bad += test_run(TEST_PROCESSES, RANKS, 30, body, (void *)&trials[i]);
+        nftw(root, forget, 8, FTW_DEPTH | FTW_PHYS);
+    }
+    return bad != 0;
+}
