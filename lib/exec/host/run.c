@@ -468,8 +468,12 @@ bool rd_run_advance(rd_run_t *run)
 {
     bool moved = false;
 
-    if (run->plan->flat)
-        return rd_flat_advance(run);
+    if (run->plan->flat) {
+        moved = rd_flat_advance(run);
+        if (!moved)
+            rd_flat_look(run);
+        return moved;
+    }
     /* Stops at a lane that has failed: the next lane's step would overwrite the failure, or be made twice. */
     for (int i = 0; i < run->plan->program->nlanes && run->result == RONDO_SUCCESS; i++) {
         if (is_open(&run->lanes[i]))

@@ -19,16 +19,6 @@ static const char *load(const rd_run_t *run, const rd_flat_step_t *q, const char
     return copy;
 }
 
-/* The message that is expected has not come: perhaps another one has. */
-static inline void missed(rd_run_t *run, const rd_flat_step_t *q, const rd_recv_t *recv)
-{
-    uint64_t sent;
-
-    run->waits_for = recv->peer;
-    if (q->tag && rd_announce_other(recv, q->tag, &sent))
-        rd_run_mismatch(run, recv, sent, q->bytes);
-}
-
 /* Returns true if the step was done. */
 static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
 {
@@ -48,7 +38,7 @@ static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
     for (int i = 0; i < q->nsrc; i++) {
         src[i] = q->src[i].where == RD_PEER ? message[i] : place(run, &q->src[i]);
         if (q->src[i].where == RD_PEER && !rd_ll_peek(q->src[i].recv, message[i], q->bytes, q->tag)) {
-            missed(run, q, q->src[i].recv);
+            run->waits_for = q->src[i].recv->peer;
             return false;
         }
         if (q->src[i].where == RD_IN && plan->reducer.load)
@@ -82,4 +72,15 @@ bool rd_flat_advance(rd_run_t *run)
         run->flat++;
     run->open = run->flat < plan->nflat;
     return run->flat != first || !run->open;
+}
+
+void rd_flat_look(rd_run_t *run)
+{
+    const rd_flat_step_t *q = &run->plan->flat[run->flat];
+    uint64_t sent;
+
+    for (int i = 0; i < q->nsrc && q->tag; i++) {
+        if (q->src[i].where == RD_PEER && rd_announce_other(q->src[i].recv, q->tag, &sent))
+            rd_run_mismatch(run, q->src[i].recv, sent, q->bytes);
+    }
 }
