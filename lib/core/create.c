@@ -321,6 +321,16 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
     return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
+/* The others hear what this rank lacks, if it is the first to fail. */
+static void say_why(rondo_comm_t made, rondo_result_t result)
+{
+    char text[RD_ERROR_BYTES + 160];
+
+    snprintf(text, sizeof text, "rank %d (%s) cannot make the communicator: %s", made->team.rank,
+             rd_boot_whois(made->boot, made->team.rank), rd_thread_error());
+    rd_boot_pass_on(made->boot, result, made->team.rank, 0, text);
+}
+
 /* Makes a communicator. If `env` is NULL, the settings are read from the environment. */
 static rondo_result_t make_all(rondo_comm_t *comm, int nranks, const rondo_unique_id_t *id, int rank,
                                const rondo_config_t *config, const rd_env_t *env, rd_meeting_t *meeting,
@@ -348,7 +358,7 @@ static rondo_result_t make_all(rondo_comm_t *comm, int nranks, const rondo_uniqu
         if (result == rd_health_check(&made->health)) /* another thread found the failure */
             rd_error_again(&made->ctx, made->health.stop.text);
         if (made->boot)
-            rd_boot_farewell(made->boot, result, rank);
+            say_why(made, result);
         rd_comm_take_down(made);
         rd_comm_release(made);
         return result;
