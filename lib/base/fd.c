@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +19,38 @@ int rd_fd_high(int fd)
     close(fd);
     errno = saved;
     return high;
+}
+
+bool rd_fd_none_left(int error)
+{
+    return error == EMFILE || error == ENFILE;
+}
+
+const char *rd_fd_strerror(int error)
+{
+    static _Thread_local char text[128];
+    struct rlimit limit;
+
+    if (error == ENFILE)
+        return "too many open files on this host (raise fs.file-max)";
+    if (error != EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return strerror(error);
+    snprintf(text, sizeof text, "too many open files: this process may have %llu (raise `ulimit -n`)",
+             (unsigned long long)limit.rlim_cur);
+    return text;
+}
+
+int rd_fd_free(int most)
+{
+    struct rlimit limit;
+    int n = 0, saved = errno;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return most;
+    for (int fd = RD_FD_FIRST; n < most && (rlim_t)fd < limit.rlim_cur; fd++)
+        n += fcntl(fd, F_GETFD) < 0;
+    errno = saved;
+    return n;
 }
 
 FILE *rd_file_read(const char *path)

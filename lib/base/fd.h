@@ -6,6 +6,7 @@
 #ifndef RD_BASE_FD_H
 #define RD_BASE_FD_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #define RD_FD_FIRST 3 /* the lowest descriptor that rondo keeps */
@@ -13,6 +14,13 @@
 /* Returns `fd`, or in its place one of 3 or more that is close-on-exec. -1 with errno, as for -1 itself, if there is
  * none. */
 int rd_fd_high(int fd);
+/* Says what `error` means: as strerror does, but where no descriptor was left, with the limit and what to do. The text
+ * is this thread's, until its next call. */
+const char *rd_fd_strerror(int error);
+/* Returns true if `error` says that no descriptor was left. */
+bool rd_fd_none_left(int error);
+/* Returns how many more descriptors this process may open, but at most `most`. */
+int rd_fd_free(int most);
 /* Opens a file for reading, as fopen does. */
 FILE *rd_file_read(const char *path);
 

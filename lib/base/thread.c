@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 #define LEAVES_MOST 100000 /* looks until a thread that has ended is counted no more */
 
 int rd_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
@@ -38,10 +40,11 @@ int rd_thread_try(void)
     return 0;
 }
 
-const char *rd_thread_advice(int error)
+const char *rd_thread_strerror(int error)
 {
-    return error == EAGAIN ? "raise the limit on processes and threads: `ulimit -u`, or the cgroup's pids.max"
-                           : "raise `ulimit -n`";
+    return error == EAGAIN ? "no more threads (raise the limit on processes and threads: `ulimit -u`, or the cgroup's "
+                             "pids.max)"
+                           : rd_fd_strerror(error);
 }
 
 void rd_signals_block(sigset_t *before)

@@ -11,8 +11,8 @@ int rd_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 /* Returns 0 if a thread can be started, or an errno: for libraries that do not bear it when theirs cannot. */
 int rd_thread_try(void);
 
-/* Says what to do where a thread or a descriptor could not be had, for this errno. */
-const char *rd_thread_advice(int error);
+/* strerror() where a thread or a descriptor could not be had: says which limit was met, and what to do. */
+const char *rd_thread_strerror(int error);
 
 /* Blocks every signal in the calling thread, for the threads that a library starts in the meantime. The caller sets the
  * mask to `before` again. */

@@ -171,7 +171,8 @@ static void end_busy(rd_boot_t *b, rondo_result_t code, rd_boot_news_t *news)
     if (b->parting_set)
         rd_boot_say(b, b->parting.code, b->parting.failed_rank, b->parting_reporter, b->parting_text);
     else if (code)
-        rd_boot_say(b, code, atomic_load(&b->stop->failed_rank), atomic_load(&b->stop->reporter), b->stop->text);
+        rd_boot_say(b, news->said ? news->said : code, atomic_load(&b->stop->failed_rank),
+                    atomic_load(&b->stop->reporter), b->stop->text);
     pthread_mutex_unlock(&b->lock);
 }
 

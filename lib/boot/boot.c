@@ -202,7 +202,7 @@ static rondo_result_t serve_derived(rd_boot_t *b, const rd_id_t *id)
     int fd = rd_fd_keep(fcntl(b->listener, F_DUPFD_CLOEXEC, 0));
     rd_fd_fork_unlock();
     if (fd < 0)
-        return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot serve the new communicator: %s", strerror(errno));
+        return rd_error(b->ctx, RONDO_ERR_SYSTEM, "cannot serve the new communicator: %s", rd_fd_strerror(errno));
     rondo_result_t code = rd_rendezvous_start(id, fd, b->timeout_ms, b->ctx);
     if (code)
         return code;

@@ -19,10 +19,13 @@
 #include <string.h>
 
 #include "base/outstanding.h"
+#include "base/thread.h"
 #include "boot/listener.h"
 
 #define TELL_MS 300
 #define DEATH_MS 300  /* in which the rendezvous, or the stop word, tells of a neighbour that has died */
+#define OWN_FDS 24    /* descriptors: measured with UCX 1.13 on two nodes, and half as many again */
+#define NODE_FDS 64   /* a node's ranks, as a rule */
 #define RETRY_MS 5000 /* for how long a server that closes before the end of the handshake is dialled again */
 
 typedef struct dial {
@@ -46,6 +49,7 @@ typedef struct joining {
     int failed_rank;     /* the rank to blame; -1: not known */
     int from_rendezvous; /* the failure came from the rendezvous, which need not be told */
     int said;            /* the failure was logged where it happened */
+    bool no_fd;          /* it is that no descriptor was left */
     char text[sizeof(((rd_fail_t *)0)->text)];
 } joining_t;
 
@@ -58,6 +62,12 @@ static void fail(joining_t *j, rondo_result_t code, const char *format, ...)
     vsnprintf(j->text, sizeof(j->text), format, args);
     va_end(args);
     j->code = code;
+}
+
+static void no_descriptor(joining_t *j, const char *what, int error)
+{
+    j->no_fd = true;
+    fail(j, RONDO_ERR_SYSTEM, "cannot %s: %s", what, rd_fd_strerror(error));
 }
 
 static void dial_begin(dial_t *d, const rd_addr_t *addr, const rd_hello_t *hello)
@@ -207,7 +217,9 @@ static void rendezvous_pump(joining_t *j)
     char text[RD_ADDR_TEXT];
     int was_open = is_open(&j->rendezvous);
     int error = dial_pump(&j->rendezvous, &b->id.creds);
-    if (error && was_open)
+    if (rd_fd_none_left(error))
+        no_descriptor(j, "dial the rendezvous", error);
+    else if (error && was_open)
         fail(j, RONDO_ERR_REMOTE, "the rendezvous (%s at %s) broke off: %s", b->id.maker,
              rd_addr_print(&b->id.addr, text), strerror(error));
     else if (error && b->id.derived)
@@ -257,7 +269,9 @@ static void dials_pump(joining_t *j)
         if (b->from[k].chan)
             continue;
         int error = dial_pump(d, &b->creds);
-        if (error && is_lasting(d))
+        if (rd_fd_none_left(error))
+            no_descriptor(j, "connect to the other ranks", error);
+        else if (error && is_lasting(d))
             fail(j, RONDO_ERR_SYSTEM, "cannot connect to rank %d (%s) at %s: %s (see RONDO_IFACE, RONDO_PORTS)", peer,
                  b->whois[peer], rd_addr_print(&d->addr, text), strerror(error));
         if (!is_open(d))
@@ -272,6 +286,8 @@ static void listener_pump(joining_t *j)
 {
     rd_boot_t *b = j->b;
     rd_listener_pump(&j->incoming);
+    if (j->incoming.error && j->incoming.npending == 0)
+        no_descriptor(j, "accept the connections of the other ranks", j->incoming.error);
     if (j->incoming.poor)
         fail(j, RONDO_ERR_NO_MEMORY, "no memory for the connections to the other ranks");
     for (rd_chan_t *c; (c = rd_listener_next(&j->incoming));) {
@@ -351,6 +367,52 @@ static void tell_rendezvous(joining_t *j)
     rd_chan_send(j->rendezvous.chan, RD_REC_FAIL, &said, sizeof(said));
 }
 
+/* On a thread of its own: takes the failure of a rank to the rendezvous that this rank has no descriptor left to dial.
+ */
+static void *tell_by_own_table(void *arg)
+{
+    const joining_t *failed = arg;
+    joining_t j = {.b = failed->b, .env = failed->env, .code = failed->code};
+    struct pollfd p = {.events = POLLIN};
+    int64_t until = rd_clock_ms() + TELL_MS;
+
+    if (rd_fd_own_table(NULL, 0) != 0)
+        return NULL;
+    memcpy(j.text, failed->text, sizeof j.text);
+    j.rendezvous = (dial_t){.addr = failed->rendezvous.addr, .hello = failed->rendezvous.hello, .cancel_ms = until};
+    while (!is_open(&j.rendezvous) && rd_clock_ms() < until && !dial_pump(&j.rendezvous, &j.b->id.creds)) {
+        p.fd = j.rendezvous.chan ? j.rendezvous.chan->fd : -1;
+        poll(&p, 1, 5);
+    }
+    if (is_open(&j.rendezvous)) {
+        say_join(&j);
+        tell_rendezvous(&j);
+        while (rd_chan_queued(j.rendezvous.chan) && !rd_chan_over(j.rendezvous.chan) && rd_clock_ms() < until)
+            rd_chan_pump(j.rendezvous.chan);
+        p.fd = j.rendezvous.chan->fd;
+        poll(&p, 1, TELL_MS); /* until it has said so to all: then the sentence was not lost with the connection */
+    }
+    rd_chan_free(j.rendezvous.chan);
+    return NULL;
+}
+
+static void tell_without_descriptors(joining_t *j)
+{
+    pthread_t thread;
+
+    rd_chan_free(j->rendezvous.chan);
+    j->rendezvous.chan = NULL;
+    if (rd_thread_start(&thread, tell_by_own_table, j) == 0)
+        pthread_join(thread, NULL);
+}
+
+/* What a rank needs while a communicator is made: its neighbours, the others of its node, a network, and some for
+ * itself. What lacks later would be found by a library that says something else, or dies of it. */
+static int most_fds(const rd_boot_t *b)
+{
+    return OWN_FDS + 2 * b->rounds + (b->nranks < NODE_FDS ? b->nranks : NODE_FDS);
+}
+
 rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
 {
     joining_t j = {.b = b, .env = env, .missing = 2 * b->rounds, .failed_rank = b->rank};
@@ -359,7 +421,9 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         j.deadline_ms = rd_clock_ms() + b->timeout_ms + 2000;
     dial_begin(&j.rendezvous, &b->id.addr, &hello);
     j.rendezvous.unheard = 1;
-    for (;;) {
+    if (rd_fd_free(most_fds(b)) < most_fds(b))
+        no_descriptor(&j, "make a communicator", EMFILE);
+    while (!j.code) {
         rendezvous_pump(&j);
         if (j.tabled && !j.code)
             listener_pump(&j);
@@ -370,6 +434,8 @@ rondo_result_t rd_boot_join(rd_boot_t *b, const rd_env_t *env)
         sleep_until_news(&j);
         check(&j);
     }
+    if (j.code && j.no_fd && !is_open(&j.rendezvous))
+        tell_without_descriptors(&j);
     if (j.code) {
         tell_rendezvous(&j);
         rd_boot_say(b, j.code, j.failed_rank, 0, NULL); /* a neighbour may have left the rendezvous */

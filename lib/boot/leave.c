@@ -32,13 +32,19 @@ rondo_result_t rd_boot_report(const rd_boot_t *b, int from, int said, int failed
     return said == RONDO_ERR_TIMEOUT && failed_rank != from ? RONDO_ERR_TIMEOUT : RONDO_ERR_REMOTE;
 }
 
-/* What a rank says when it leaves. Behind a mismatch follows as much of its sentence as there is. */
+/* What a rank says when it leaves. The sentence follows, as long as it is, behind a code that means something only with
+ * it: a mismatch, or what a rank that could not make the communicator lacks. */
 typedef struct __attribute__((packed)) farewell {
     int32_t code, failed_rank, reporter;
     char text[RD_ERROR_BYTES];
 } farewell_t;
 
 #define SHORT offsetof(farewell_t, text)
+
+static bool says_why(int code)
+{
+    return code != RONDO_SUCCESS && code != RONDO_ERR_REMOTE && code != RONDO_ERR_TIMEOUT && code != RONDO_ERR_ABORTED;
+}
 
 void rd_boot_stop(rd_stop_t *stop, rd_log_ctx_t *ctx, rondo_result_t code, const rd_boot_news_t *news, const char *text)
 {
@@ -60,11 +66,13 @@ rondo_result_t rd_boot_heard(rd_boot_t *b, rd_neighbour_t *from, const unsigned 
     }
     news->failed_rank = said.failed_rank >= 0 && said.failed_rank < b->nranks ? said.failed_rank : from->rank;
     news->reporter = said.reporter > 0 && said.reporter <= b->nranks ? said.reporter : from->rank + 1;
-    if (said.code == RONDO_ERR_MISMATCH) {
+    if (says_why(said.code) && bytes > SHORT) {
         memcpy(news->text, said.text, sizeof news->text);
-        return RONDO_ERR_MISMATCH;
+        news->said = said.code;
+        return said.code == RONDO_ERR_MISMATCH ? said.code : RONDO_ERR_REMOTE;
     }
-    return rd_boot_report(b, from->rank, said.code, news->failed_rank, news->reporter, news->text, sizeof(news->text));
+    return news->said = rd_boot_report(b, from->rank, said.code, news->failed_rank, news->reporter, news->text,
+                                       sizeof(news->text));
 }
 
 rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *news)
@@ -90,7 +98,7 @@ rondo_result_t rd_boot_hear(rd_boot_t *b, rd_neighbour_t *from, rd_boot_news_t *
              from->chan->error == ETIMEDOUT || from->chan->error == EHOSTUNREACH || from->chan->error == ENETUNREACH
                  ? "is cut off: its host or the network to it has not answered for five seconds"
                  : "died: its connection ended without a farewell");
-    return RONDO_ERR_REMOTE;
+    return news->said = RONDO_ERR_REMOTE;
 }
 
 void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporter, const char *text)
@@ -107,7 +115,7 @@ void rd_boot_say(rd_boot_t *b, rondo_result_t code, int failed_rank, int reporte
         said.failed_rank = atomic_load(&b->stop->failed_rank);
         said.reporter = rd_reporter(atomic_load(&b->stop->reporter), b->rank);
     }
-    if (said.code == RONDO_ERR_MISMATCH && text) {
+    if (says_why(said.code) && text) {
         snprintf(said.text, sizeof said.text, "%s", text);
         bytes += strlen(said.text);
     }
@@ -184,7 +192,7 @@ rondo_result_t rd_boot_check(rd_boot_t *b)
         code = rd_boot_hear(b, one, &news);
         if (code == RONDO_SUCCESS)
             continue;
-        rd_boot_say(b, code, news.failed_rank, news.reporter, news.text);
+        rd_boot_say(b, news.said, news.failed_rank, news.reporter, news.text);
         rd_boot_stop(b->stop, b->ctx, code, &news, news.text);
     }
     pthread_mutex_unlock(&b->lock);

@@ -75,13 +75,19 @@ static bool somebody_waits(const rd_listener_t *d)
 /* Returns false if no connection is waiting. */
 static bool let_in(rd_listener_t *d)
 {
-    int fd = rd_sock_accept(d->fd);
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && d->npending && somebody_waits(d)) {
+    int fd = rd_sock_accept(d->fd), error = errno;
+    bool waits = fd < 0 && rd_fd_none_left(error) && somebody_waits(d);
+    if (waits && !d->error) { /* its owner may find some; if not, the error is still set when it comes again */
+        d->error = error;
+        return false;
+    }
+    if (waits && d->npending) {
         make_room(d);
         fd = rd_sock_accept(d->fd);
+        error = errno;
     }
     if (fd < 0)
-        return errno == ECONNABORTED || errno == EINTR;
+        return error == ECONNABORTED || error == EINTR;
     if (d->npending == RD_LISTENER_MOST)
         make_room(d);
     rd_chan_t *c = rd_chan_server(fd, &d->creds, d->endpoint, RD_ENDPOINT, &d->mine);

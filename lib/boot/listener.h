@@ -18,7 +18,8 @@ typedef struct rd_listener {
     rd_hello_t mine;
     rd_chan_t *pending[RD_LISTENER_MOST]; /* oldest first */
     int npending;
-    int poor; /* a connection that was authenticated, and whose peer believes so, was lost for lack of memory: the
+    int error; /* errno with which a waiting connection could not be accepted; 0: none */
+    int poor;  /* a connection that was authenticated, and whose peer believes so, was lost for lack of memory: the
                  caller must give up */
 } rd_listener_t;
 

@@ -90,7 +90,11 @@ static void cancel(rd_served_t *s, const char *why)
 static void join_and_free(rd_served_t *s)
 {
     pthread_join(s->thread, NULL);
-    rd_fd_close(s->wake);
+    for (int i = 0; i < s->nmoved; i++)
+        rd_fd_close(s->moved[i]);
+    if (!s->moved)
+        rd_fd_close(s->wake);
+    free(s->moved);
     free(s);
 }
 

@@ -18,6 +18,9 @@ typedef struct rd_served {
     atomic_int members;              /* ranks that have come */
     int done;
     int awaited; /* a rank waits for its end and will join and free it: nobody else may */
+    int *moved;  /* all its descriptors, the wake too, which it took along into a table of its own (rd_fd_own_table);
+                    NULL:  none */
+    int nmoved;
     struct rd_served *next;
 } rd_served_t;
 

@@ -322,6 +322,30 @@ static int admit(rendezvous_t *m, rd_chan_t *chan)
     return 0;
 }
 
+/* This process has no descriptor left for the ranks that wait to be let in, one of which may have just that to say. So
+ * this thread goes on with a table of its own; what it takes along is closed in the process's table when the thread has
+ * been joined. Where that fails it goes on as it is. */
+static void take_own_table(rendezvous_t *m)
+{
+    int *own = malloc((size_t)(2 + m->nmembers + RD_LISTENER_POLLS) * sizeof(int)), n = 0;
+    if (!own)
+        return;
+    own[n++] = m->listener;
+    for (int i = 0; i < m->nmembers; i++)
+        if (m->member[i].chan->fd >= 0)
+            own[n++] = m->member[i].chan->fd;
+    for (int i = 0; i < m->incoming.npending; i++)
+        own[n++] = m->incoming.pending[i]->fd;
+    own[n++] = m->served.wake;
+    if (rd_fd_own_table(own, n) != 0) {
+        free(own);
+        return;
+    }
+    m->incoming.error = 0;
+    m->served.moved = own;
+    m->served.nmoved = n;
+}
+
 /* Runs one turn of the loop: sleeps until something happens, and handles it. Returns 0, or -1 if there is no memory. */
 static int turn(rendezvous_t *m)
 {
@@ -349,6 +373,8 @@ static int turn(rendezvous_t *m)
     for (rd_chan_t *c; (c = rd_listener_next(&m->incoming));)
         if (admit(m, c) != 0)
             return -1;
+    if (m->incoming.error && !m->served.moved)
+        take_own_table(m);
     return m->incoming.poor ? -1 : 0;
 }
 
@@ -407,7 +433,8 @@ rondo_result_t rd_rendezvous_start(const rd_id_t *id, int listener, int64_t time
     memcpy(m->served.job, id->creds.job, sizeof(m->served.job));
     if (rd_served_start(&m->served, rendezvous_run) == 0)
         return RONDO_SUCCESS;
-    rondo_result_t code = rd_error(ctx, RONDO_ERR_SYSTEM, "cannot start the rendezvous thread: %s", strerror(errno));
+    rondo_result_t code =
+        rd_error(ctx, RONDO_ERR_SYSTEM, "cannot start the rendezvous thread: %s", rd_fd_strerror(errno));
     rd_fd_close(listener);
     free(m);
     return code;
@@ -417,8 +444,9 @@ void rd_rendezvous_leave(const rd_id_t *id, rondo_result_t code)
 {
     int64_t grace_ms = code == RONDO_SUCCESS       ? 10000
                        : code == RONDO_ERR_ABORTED ? 0
-                       : code == RONDO_ERR_TIMEOUT ? 100  /* late ranks have been waited for */
-                                                   : 400; /* with what goes before (join.c), an error comes well within a second */
+                       : code == RONDO_ERR_TIMEOUT
+                           ? 100  /* late ranks have been waited for */
+                           : 400; /* with what goes before (join.c), an error comes well within a second */
     rd_served_finish(id->creds.job, grace_ms, "the creation failed there");
 }
 

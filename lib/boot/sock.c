@@ -6,21 +6,25 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <limits.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/fork.h"
 
 #define BACKLOG 1024
+#define MOST_FDS 65536
 
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned char *kept; /* kept[fd] != 0: close in the child */
 static int kept_size;
+static _Thread_local bool own_table; /* this thread has a table of descriptors of its own, which no child inherits */
 
 static void fork_child(void)
 {
@@ -50,6 +54,8 @@ int rd_fd_keep(int fd)
     fd = rd_fd_high(fd);
     if (fd < 0)
         return -1;
+    if (own_table)
+        return fd;
     rd_fork_register(RD_FORK_SOCKETS, &at_fork);
     if (fd >= kept_size) {
         int size = fd + 64;
@@ -69,10 +75,45 @@ void rd_fd_close(int fd)
     if (fd < 0)
         return;
     rd_fd_fork_lock();
-    if (fd < kept_size)
+    if (fd < kept_size && !own_table)
         kept[fd] = 0;
     close(fd);
     rd_fd_fork_unlock();
+}
+
+static int ascending(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Closes all descriptors from `first` to `last`; on an old kernel one by one, as far as programs usually go. */
+static void close_span(unsigned first, unsigned last)
+{
+#ifdef SYS_close_range
+    if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
+        return;
+#endif
+    for (unsigned fd = first; fd <= last && fd < MOST_FDS; fd++)
+        close((int)fd);
+}
+
+int rd_fd_own_table(int *own, int n)
+{
+    unsigned first = RD_FD_FIRST;
+
+    if (unshare(CLONE_FILES) != 0)
+        return -1;
+    own_table = true;
+    if (n > 0)
+        qsort(own, (size_t)n, sizeof *own, ascending);
+    for (int i = 0; i < n; i++) {
+        if (own[i] < RD_FD_FIRST)
+            continue;
+        close_span(first, (unsigned)own[i] - 1);
+        first = (unsigned)own[i] + 1;
+    }
+    close_span(first, UINT_MAX);
+    return 0;
 }
 
 static socklen_t to_sockaddr(const rd_addr_t *addr, struct sockaddr_storage *sa)
@@ -183,7 +224,7 @@ rondo_result_t rd_addr_choose(rd_addr_t *addr, const rd_env_t *env)
     struct ifaddrs *all;
     int best = 0;
     if (getifaddrs(&all) != 0)
-        return rd_error(NULL, RONDO_ERR_SYSTEM, "cannot list the network interfaces: %s", strerror(errno));
+        return rd_error(NULL, RONDO_ERR_SYSTEM, "cannot list the network interfaces: %s", rd_fd_strerror(errno));
     for (struct ifaddrs *i = all; i; i = i->ifa_next) {
         rd_addr_t one;
         if (!i->ifa_addr || from_sockaddr(i->ifa_addr, &one) != 0)
@@ -234,8 +275,7 @@ rondo_result_t rd_sock_listen(int *fd, rd_addr_t *addr, const rd_env_t *env, rd_
         rd_fd_close(s);
         s = kept_socket(addr->family == 4 ? AF_INET : AF_INET6);
         if (s < 0)
-            return rd_error(ctx, RONDO_ERR_SYSTEM, "cannot make a socket: %s%s", strerror(errno),
-                            errno == EMFILE ? " (raise `ulimit -n`)" : "");
+            return rd_error(ctx, RONDO_ERR_SYSTEM, "cannot make a socket: %s", rd_fd_strerror(errno));
         setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
         if (addr->family == 6)
             setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));

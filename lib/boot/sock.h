@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/env.h"
+#include "base/fd.h"
 
 /* An address and port exactly as it travels in ids and records. */
 typedef struct rd_addr {
@@ -48,5 +49,9 @@ void rd_fd_fork_lock(void);
 void rd_fd_fork_unlock(void);
 int rd_fd_keep(int fd); /* to be called with the lock held; returns rd_fd_high(fd) */
 void rd_fd_close(int fd);
+/* Gives the calling thread a table of descriptors of its own, with what lies below 3 and the `n` in `own`, which it
+ * sorts; the process keeps all that it has. A thread that has to tell others that no descriptor is left finds some
+ * there. Returns 0, or -1 if the system refuses. */
+int rd_fd_own_table(int *own, int n);
 
 #endif

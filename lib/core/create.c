@@ -343,6 +343,16 @@ static rondo_result_t rendezvous(rondo_comm_t comm, const rondo_unique_id_t *id,
     return result == RONDO_SUCCESS ? rd_health_check(&comm->health) : result;
 }
 
+/* The others hear what this rank lacks, if it is the first to fail. */
+static void say_why(rondo_comm_t made, rondo_result_t result)
+{
+    char text[RD_ERROR_BYTES + 160];
+
+    snprintf(text, sizeof text, "rank %d (%s) cannot make the communicator: %s", made->team.rank,
+             rd_boot_whois(made->boot, made->team.rank), rd_thread_error());
+    rd_boot_pass_on(made->boot, result, made->team.rank, 0, text);
+}
+
 /* Guards the stop word of a communicator that is being made: an abort sets it while an attempt may be beginning. */
 static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -414,7 +424,7 @@ rondo_result_t rd_comm_build(rondo_comm_t made, int nranks, const rondo_unique_i
         char why[RD_ERROR_BYTES]; /* what the others say of this rank meanwhile comes after */
         snprintf(why, sizeof why, "%s", rd_thread_error());
         if (made->boot)
-            rd_boot_farewell(made->boot, result, rank);
+            say_why(made, result);
         rd_comm_take_down(made);
         rd_thread_error_set(why);
     }

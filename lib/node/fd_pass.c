@@ -360,6 +360,7 @@ rondo_result_t rd_pass_follow(const rd_pass_t *p, int fd, const unsigned char na
     if (got != 0)
         drop_all(memory, pidfd, p->nranks);
     if (got == -2)
-        return rd_error(ctx, RONDO_ERR_SYSTEM, "no room for the descriptors of this node's ranks: raise `ulimit -n`");
+        return rd_error(ctx, RONDO_ERR_SYSTEM, "cannot take the descriptors of this node's ranks: %s",
+                        rd_fd_strerror(EMFILE));
     return rd_stop_get(p->stop);
 }

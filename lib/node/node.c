@@ -115,7 +115,7 @@ static rondo_result_t make_memory(finding_t *f)
     rd_fd_fork_unlock();
     if (f->memory >= 0)
         return RONDO_SUCCESS;
-    return rd_error(f->ctx, RONDO_ERR_SYSTEM, "cannot make shared memory: %s", strerror(errno));
+    return rd_error(f->ctx, RONDO_ERR_SYSTEM, "cannot make shared memory: %s", rd_fd_strerror(errno));
 }
 
 static rondo_result_t lead(finding_t *f)

@@ -161,7 +161,7 @@ static void on_socket(slot_t *s)
     }
     char text[sizeof news.text + 64];
     snprintf(text, sizeof text, "%s; abort this communicator, then shrink it or end", news.text);
-    rd_boot_pass_on(w->boot, code, news.failed_rank, news.reporter, news.text);
+    rd_boot_pass_on(w->boot, news.said, news.failed_rank, news.reporter, news.text);
     rd_boot_stop(w->stop, w->ctx, code, &news, text);
 }
 
@@ -386,8 +386,7 @@ rondo_result_t rd_liveness_add(rd_liveness_t **liveness, rd_boot_t *boot, const 
     if (--users == 0)
         end();
 unlock:
-    code = rd_error(ctx, code, "liveness cannot observe the other ranks: %s (%s)", strerror(errno),
-                    rd_thread_advice(errno));
+    code = rd_error(ctx, code, "liveness cannot observe the other ranks: %s", rd_thread_strerror(errno));
     pthread_mutex_unlock(&life);
     free(w);
     return code;

@@ -119,8 +119,8 @@ rondo_result_t rd_ucx_enter(rd_ucx_net_t *net, sigset_t *before)
         return rd_error(net->ctx, RONDO_ERR_UNSUPPORTED, "%s", why);
     int error = rd_thread_try(); /* UCX ends the process by an assertion where it cannot start its own */
     if (error != 0)
-        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX needs a thread, and none can be started: %s (%s)",
-                        strerror(error), rd_thread_advice(error));
+        return rd_error(net->ctx, RONDO_ERR_SYSTEM, "UCX needs a thread, and none can be started: %s",
+                        rd_thread_strerror(error));
     rd_signals_block(before);
     return RONDO_SUCCESS;
 }

@@ -3,11 +3,13 @@ check_PROGRAMS += \
 	test/boot/auth \
 	test/boot/create \
 	test/boot/derive \
+	test/boot/few_descriptors \
 	test/boot/hostile \
 	test/boot/hosts \
 	test/boot/listener \
 	test/boot/peers \
 	test/boot/ports \
 	test/boot/wrong
+test_boot_few_descriptors_LDADD = libtest.la
 test_boot_hosts_SOURCES = test/boot/hosts.c test/util/enter.h test/util/hosts.c test/util/hosts.h
 test_boot_peers_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)

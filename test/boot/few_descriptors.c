@@ -1,0 +1,86 @@
+/* Few descriptors are left, on one rank or on all, while a communicator is made: it is made, or all ranks that fail get
+ * an error that says "open files", at once and not by a deadline. What is left is swept from none up to where all
+ * succeed, on one node and on two. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "util/harness.h"
+
+#define RANKS 3
+#define AT_ONCE_US 5000000
+
+typedef struct {
+    int left, victim, nodes; /* victim: -1: all ranks */
+    volatile int made, failed;
+} job_t;
+
+/* Takes all descriptors but `left`. */
+static void take_descriptors(int left)
+{
+    const struct rlimit limit = {128, 128};
+    int fds[128], n = 0;
+
+    setrlimit(RLIMIT_NOFILE, &limit);
+    while (n < 128 && (fds[n] = fcntl(2, F_DUPFD_CLOEXEC, 3)) >= 0)
+        n++;
+    for (; left > 0 && n > 0; left--)
+        close(fds[--n]);
+}
+
+static void body(test_rank_t *t, void *arg)
+{
+    job_t *j = arg;
+    rondo_unique_id_t id;
+    rondo_comm_t comm;
+    char host[16];
+
+    test_note(t, "%d descriptors left on rank %d (-1: all), %d nodes", j->left, j->victim, j->nodes);
+    snprintf(host, sizeof host, "%d", t->rank % j->nodes);
+    setenv("RONDO_HOSTID", host, 1);
+    test_id(t, &id);
+    if (j->victim < 0 || j->victim == t->rank)
+        take_descriptors(j->left);
+    int64_t began = test_clock_us();
+    rondo_result_t result = rondo_comm_create(&comm, t->nranks, &id, t->rank, NULL);
+    __atomic_add_fetch(result == RONDO_SUCCESS ? &j->made : &j->failed, 1, __ATOMIC_SEQ_CST);
+    if (result == RONDO_SUCCESS) {
+        result = rondo_barrier(comm, NULL);
+        if (result != RONDO_SUCCESS && !strstr(rondo_last_error(comm), "open files"))
+            test_fail(t, "the barrier: %s", rondo_last_error(comm));
+        TEST_OK(t, NULL, rondo_comm_abort(comm));
+        return;
+    }
+    if (!strstr(rondo_last_error(NULL), "open files"))
+        test_fail(t, "%s: %s", rondo_result_string(result), rondo_last_error(NULL));
+    if (test_clock_us() - began > AT_ONCE_US)
+        test_fail(t, "only after %lld ms: %s", (long long)(test_clock_us() - began) / 1000, rondo_last_error(NULL));
+}
+
+int main(int argc, char **argv)
+{
+    job_t *j = mmap(NULL, sizeof *j, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int bad = 0, runs = 0, most = argc > 1 ? atoi(argv[1]) : 40;
+
+    test_begin("few_descriptors", 500);
+    if (j == MAP_FAILED)
+        return 1;
+    setenv("RONDO_CREATE_TIMEOUT_MS", "20000", 1);
+    for (j->nodes = 1; j->nodes <= 2; j->nodes++)
+        for (j->victim = -1; j->victim < RANKS; j->victim++) {
+            int enough = 0;
+            for (j->left = 0; j->left <= most && !enough; j->left++, runs++) {
+                j->made = j->failed = 0;
+                bad += test_run(TEST_PROCESSES, RANKS, 60, body, j) != 0;
+                enough = j->made == RANKS;
+            }
+            printf("%d nodes, rank %d: made with %d left\n", j->nodes, j->victim, j->left - 1);
+        }
+    printf("few_descriptors: %d runs, %d wrong\n", runs, bad);
+    return bad != 0;
+}
