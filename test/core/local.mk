@@ -37,4 +37,5 @@ test_core_split_kill_LDADD = libtest.la
 test_core_thread_signals_LDADD = libtest.la
 
 script_tests += \
-	test/core/shrink_mpirun.sh
+	test/core/shrink_mpirun.sh \
+	test/core/trace.sh
