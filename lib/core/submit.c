@@ -62,6 +62,22 @@ static void remember(rondo_comm_t comm, const rd_call_t *call, rd_plan_t *plan)
     comm->last.desc = call->desc;
 }
 
+/* RONDO_DEBUG=trace: a line for each call. `plan` is NULL on a CUDA communicator, which says its choice itself. */
+static void trace(rondo_comm_t comm, const rd_call_t *call, const rd_plan_t *plan)
+{
+    const rd_coll_desc_t *d = &call->desc;
+    const char *name = call->name ? call->name : rd_coll_name(d->coll);
+    const char *op = d->op < RONDO_NUM_OPS ? rd_op_name(d->op) : "user";
+    const char *proto = plan && plan->program->nlanes ? rd_proto_name(plan->lanes[0].proto) : "no message";
+
+    if (plan)
+        rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: count %zu, type %s, op %s, root %d, %s by %s", name,
+               rd_group_depth ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, plan->algo, proto);
+    else
+        rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: count %zu, type %s, op %s, root %d, on stream %p", name,
+               rd_group_depth ? " in a group" : "", d->count, rd_type_name(d->type), op, d->root, call->stream);
+}
+
 static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
 {
     const rd_reducer_t *custom = NULL;
@@ -81,11 +97,14 @@ static rondo_result_t run(rondo_comm_t comm, const rd_call_t *call)
     result = rd_plan_get(comm->planner, &call->desc, call->tables, custom, &plan);
     if (result != RONDO_SUCCESS)
         return result;
+    if (rd_log_enabled(RD_LOG_TRACE))
+        trace(comm, call, plan);
     if (rd_group_depth)
         return record(comm, call, plan);
     if (call->bounce)
         return run_bounce(comm, call, plan);
-    if (!plan->flat || call->tables || custom || call->desc.own || comm->env.check)
+    if (!plan->flat || call->tables || custom || call->desc.own || comm->env.check ||
+        rd_log_enabled(RD_LOG_TRACE)) /* a call that is repeated passes by `trace` */
         return rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
     plan->users++;
     result = rd_queue_run(&comm->queue, plan, RD_CHAIN_COLLECTIVE, call->in, call->out);
@@ -108,6 +127,8 @@ static rondo_result_t run_on_device(rondo_comm_t comm, const rd_call_t *call)
     rd_call_t whole = *call;
 
     whole.grouped = rd_group_depth != 0;
+    if (rd_log_enabled(RD_LOG_TRACE))
+        trace(comm, call, NULL);
     if (call->desc.op >= RONDO_NUM_OPS)
         whole.scalar = rd_op_scalar(comm, call->desc.op);
     return result == RONDO_SUCCESS ? rd_cuda_collective(comm->cuda, &whole) : result;
@@ -179,6 +200,9 @@ rondo_result_t rd_call_message(rondo_comm_t comm, int send, void *buffer, size_t
     const rd_message_t on_device = {buffer, bytes, send, peer, stream, rd_group_depth != 0};
     rondo_result_t result = rd_comm_enter(comm);
 
+    if (rd_log_enabled(RD_LOG_TRACE))
+        rd_log(&comm->ctx, RD_LOG_TRACE, "calls %s%s: %zu bytes, rank %d", send ? "send" : "recv",
+               rd_group_depth ? " in a group" : "", bytes, peer);
     if (result == RONDO_SUCCESS) /* the receiver of an earlier message may have found that it was wrong */
         result = rd_health_poll(&comm->health);
     if (result == RONDO_SUCCESS)

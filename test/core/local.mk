@@ -46,4 +46,5 @@ test_core_thread_signals_LDADD = libtest.la
 test_core_unreadable_memory_LDADD = libtest.la
 
 script_tests += \
-	test/core/shrink_mpirun.sh
+	test/core/shrink_mpirun.sh \
+	test/core/trace.sh

@@ -90,6 +90,16 @@ static uint32_t place(const rd_wanted_t *w)
     return (uint32_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (RD_CHOSEN - 1);
 }
 
+static void say(const rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_chosen_t *chosen, rd_log_level_t level)
+{
+    if (rd_log_enabled(level))
+        rd_log(cuda->team->ctx, level,
+               "%s %s, %llu elements: %s by %s, %u passes of %u tiles, %u blocks of %u threads, %.1f us",
+               rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
+               (unsigned long long)wanted->count, chosen->launch.algo->name, rd_proto_name(chosen->launch.proto),
+               chosen->passes, chosen->tiles, chosen->launch.blocks, chosen->launch.threads, chosen->us);
+}
+
 static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const rd_env_t *env, rd_chosen_t *chosen)
 {
     uint32_t at = place(wanted);
@@ -99,6 +109,7 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
 
     if (env && cuda->cache[at].chosen.launch.algo && memcmp(&cuda->cache[at].wanted, wanted, sizeof *wanted) == 0) {
         *chosen = cuda->cache[at].chosen;
+        say(cuda, wanted, chosen, RD_LOG_TRACE);
         return RONDO_SUCCESS;
     }
     rd_fpenv_begin(&program);
@@ -110,12 +121,7 @@ static rondo_result_t choose(rd_cuda_t *cuda, const rd_wanted_t *wanted, const r
         return rd_error(ctx, RONDO_ERR_UNSUPPORTED, "%s of %s, %llu elements, RONDO_ALGO '%s', RONDO_PROTO '%s': %s",
                         rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
                         (unsigned long long)wanted->count, env ? env->algo : "", env ? env->proto : "", why);
-    if (rd_log_enabled(RD_LOG_INFO))
-        rd_log(ctx, RD_LOG_INFO,
-               "%s %s, %llu elements: %s by %s, %u passes of %u tiles, %u blocks of %u threads, %.1f us",
-               rd_coll_name((rd_coll_t)wanted->coll), rd_type_name((rondo_type_t)wanted->type),
-               (unsigned long long)wanted->count, chosen->launch.algo->name, rd_proto_name(chosen->launch.proto),
-               chosen->passes, chosen->tiles, chosen->launch.blocks, chosen->launch.threads, chosen->us);
+    say(cuda, wanted, chosen, RD_LOG_INFO);
     if (env) {
         cuda->cache[at].wanted = *wanted;
         cuda->cache[at].chosen = *chosen;

@@ -14,10 +14,14 @@
  * rank has a blocks; then the a subtrees below these are walked together, depth first. It works for any n.
  * Reduce_scatter is the mirror image and holds about a log(n/a) partial sums in scratch; allreduce joins both.
  *
- *                     rounds              bytes sent by a rank   cost
- *     allgather       log a + n/a - 1     (n-1)/n N              alpha (log a + n/a) + beta N (n-1)/n
- *     reduce_scatter  the same            the same               beta + gamma for beta
- *     allreduce       twice               twice                  the sum
+ *                     rounds   bytes sent by a rank   cost
+ *     allgather       n - 1    (n-1)/n N              alpha (n - 1) + beta N (n-1)/n
+ *     reduce_scatter  n - 1    the same               beta + gamma for beta
+ *     allreduce       2n - 2   twice                  the sum
+ *
+ * Each block is a message of its own, so the aggregation decides the order of the blocks and the scratch alone, and
+ * does not save messages: with blocks that go together there would be log a + n/a - 1 rounds. Only between nodes do the
+ * two blocks of a step that moves two go as one message.
  *
  * In each step a rank sends before it receives, and all ranks are at the same step, so one credit suffices, or two
  * where a step moves two blocks. Jeaugey: "PAT: a new algorithm for all-gather and reduce-scatter operations at scale",
