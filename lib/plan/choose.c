@@ -184,6 +184,8 @@ static const char *excluded(const void *limits, const rd_choice_t *c)
 
     if (k->args->coll == RD_ALLTOALL)
         return alltoall_excluded(k, c->proto, message);
+    if (c->algo->board_alone && !rd_proto_is_board(c->proto) && !k->forced.algo)
+        return "pays by boards alone: used by others only where RONDO_ALGO names it";
     if (c->proto == RD_PROTO_LL)
         return ll_excluded(k->args, message);
     if (rd_proto_is_board(c->proto))

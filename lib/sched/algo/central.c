@@ -90,4 +90,5 @@ const rd_algo_t rd_algo_central = {
     .work = work,
     .near = RD_PEERS_ALL,
     .board = 1u << RD_ALLREDUCE | 1u << RD_BARRIER,
+    .board_alone = true,
 };
