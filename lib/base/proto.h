@@ -3,6 +3,7 @@
 #ifndef RD_BASE_PROTO_H
 #define RD_BASE_PROTO_H
 
+#include <stdbool.h>
 #include <string.h>
 
 typedef enum {
@@ -13,13 +14,16 @@ typedef enum {
                           moving of data with words of 4 or 8 bytes */
     RD_PROTO_SIMPLE,   /* slots and a counter; between GPUs slices of plain data, announced by a word after a fence */
     RD_PROTO_CMA,      /* host: the sender posts an address, the receiver reads there: long messages within a node */
+    RD_PROTO_BOARD_LL, /* host: the sender writes the lines once, on its board, and every receiver reads them there */
+    RD_PROTO_BOARD,    /* host: the same with slots, for long messages */
     RD_NUM_PROTOS
 } rd_proto_t;
 
 #define RD_GPU_PROTOS (RD_PROTO_SIMPLE + 1) /* the protocols between GPUs are the first ones */
 
 /* As bits: the protocols of messages on host memory, and between GPUs. */
-#define RD_PROTOS_HOST (1u << RD_PROTO_LL | 1u << RD_PROTO_SIMPLE | 1u << RD_PROTO_CMA)
+#define RD_PROTOS_BOARD (1u << RD_PROTO_BOARD_LL | 1u << RD_PROTO_BOARD)
+#define RD_PROTOS_HOST (1u << RD_PROTO_LL | 1u << RD_PROTO_SIMPLE | 1u << RD_PROTO_CMA | RD_PROTOS_BOARD)
 #define RD_PROTOS_GPU ((1u << RD_GPU_PROTOS) - 1)
 
 #define RD_LL_MOST 2048 /* bytes of the longest LL message: a quarter of the ring */
@@ -40,9 +44,19 @@ static inline const char *rd_proto_name(rd_proto_t proto)
         return "sentinel";
     case RD_PROTO_SIMPLE:
         return "simple";
+    case RD_PROTO_BOARD_LL:
+        return "board-ll";
+    case RD_PROTO_BOARD:
+        return "board";
     default:
         return "cma";
     }
+}
+
+/* Returns true if a message lies on its sender's board, where all its receivers read it. */
+static inline bool rd_proto_is_board(rd_proto_t proto)
+{
+    return RD_PROTOS_BOARD >> proto & 1;
 }
 
 /* Returns 0, or -1 if no protocol has the name. */

@@ -239,6 +239,10 @@ static void connection_layout(rd_layout_t *layout, rondo_comm_t comm)
         env.slot_bytes = 4096;
     }
     rd_layout_init(layout, comm->node.most, comm->node.nnodes, &env);
+    if (comm->team.device >= 0 && layout->board) {
+        layout->segment_bytes = layout->board;
+        layout->board = 0;
+    }
     if (comm->team.device >= 0)
         layout->segment_bytes += rd_lengths_ring_bytes();
     if (comm->team.device >= 0 && comm->env.check)

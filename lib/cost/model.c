@@ -142,6 +142,17 @@ static double one_source_us(const rd_cost_env_t *env, const rd_work_t *w, rd_pro
     return whole * w->link * k->cross;
 }
 
+/* A board's writer writes a value once for all that read it. */
+static void write_once(rd_work_t *w)
+{
+    double left = w->messages > 0 ? 1 - w->once_messages / w->messages : 1;
+
+    w->messages *= left;
+    w->near_messages *= left;
+    w->moved -= w->once_moved;
+    w->moved_all -= w->once_moved_all;
+}
+
 static int work_of(const rd_cost_env_t *env, rd_coll_t coll, const rd_algo_t *algo, int param, rd_work_t *work)
 {
     const rd_count_t count = rd_count(coll, env->nranks, env->nnodes, env->local, param);
@@ -163,6 +174,8 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
         env->sharing = env->local;
     if (work_of(env, coll, algo, param, &w) != 0)
         return -1;
+    if (rd_proto_is_board(proto))
+        write_once(&w);
     chunk = rd_work_chunk(coll, bytes, w.chunks);
     passes = chunk > slice && proto != RD_PROTO_CMA ? (double)((chunk + slice - 1) / slice) : 1;
     moved = proto == RD_PROTO_CMA ? cma_moved(&w, w.summed) : w.moved;
@@ -173,7 +186,8 @@ double rd_cost_algo_us(const rd_cost_env_t *like, rd_coll_t coll, const rd_algo_
     /* The cores share the work of the machine's ranks, its part of all ranks. */
     shared = (all_messages(env, &w) * messages + rank_us(t, k, whole, moved_all, w.received_all, w.summed_all)) *
              env->sharing / n / env->cores;
-    busiest += t->contact * contacts(env, algo);
+    if (!rd_proto_is_board(proto)) /* a board's message has no other connection than its lines */
+        busiest += t->contact * contacts(env, algo);
     busiest = fmax(busiest, messages + one_source_us(env, &w, proto, k, whole));
     /* One lane less than two chunks of a line has no data. */
     us = t->call + hops_us(t, env, coll, &w, proto, passes, w.mutual && whole > 64 && own_cores(env)) +

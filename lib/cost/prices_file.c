@@ -54,7 +54,7 @@ static double *gpu_at(rd_prices_t *prices, int i, char *name)
 }
 
 /* The protocols of host memory, in the order of the file. */
-static const rd_proto_t protos[] = {RD_PROTO_LL, RD_PROTO_SIMPLE, RD_PROTO_CMA};
+static const rd_proto_t protos[] = {RD_PROTO_LL, RD_PROTO_SIMPLE, RD_PROTO_CMA, RD_PROTO_BOARD_LL, RD_PROTO_BOARD};
 #define PROTOS (int)(sizeof protos / sizeof protos[0])
 
 double *rd_prices_at(rd_prices_t *prices, int i, char *name)

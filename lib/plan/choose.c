@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "cost/model.h"
+#include "plan/board_plan.h"
 #include "sched/algo/algos.h"
+#include "transport/shm/board.h"
 
 #define SLICE_LEAST 4096                /* shorter slots are not worth a price of their own */
 #define SLICES 16                       /* most lengths that are tried: a slot, a half, a quarter, ... */
@@ -61,6 +63,8 @@ static rd_proto_t message_proto(const rd_env_t *env, int here, int cma, size_t l
 
 static const char *message_excluded(int here, int cma, rd_proto_t proto)
 {
+    if (rd_proto_is_board(proto))
+        return "needs a value that goes to several ranks, which a message of a pair is not";
     if (proto != RD_PROTO_SIMPLE && !here)
         return "needs both ranks on one node";
     if (proto == RD_PROTO_CMA && !cma)
@@ -118,7 +122,7 @@ static const char *alltoall_excluded(const coll_desc_t *k, rd_proto_t proto, siz
     const rd_choose_args_t *a = k->args;
     int here = a->shape->nnodes == 1;
 
-    if (k->forced.proto[0])
+    if (k->forced.proto[0] || rd_proto_is_board(proto))
         return message_excluded(here, a->cma, proto);
     if (a->uneven)
         return NULL; /* whatever is chosen here, each lane chooses for itself */
@@ -151,8 +155,23 @@ static const char *cma_excluded(const rd_choose_args_t *a, const rd_algo_t *algo
     return NULL;
 }
 
+static const char *board_excluded(const rd_choose_args_t *a, const rd_choice_t *c, int chunks, size_t message)
+{
+    if (a->shape->nnodes > 1 || a->shape->nranks < 2)
+        return "needs several ranks, all on one node";
+    if (a->widened)
+        return "needs partial results of the type of the elements";
+    if (!(c->algo->board & 1u << a->coll))
+        return "sends several values of a chunk: there is none to be written once";
+    if (c->proto == RD_PROTO_BOARD_LL && message > RD_LL_MOST)
+        return "a message is longer than a ring of lines takes";
+    if (c->proto == RD_PROTO_BOARD)
+        message = message > RD_BOARD_SLOT_LEAST ? RD_BOARD_SLOT_LEAST : message;
+    return rd_board_fits(a->coll, chunks, c->proto, message) ? NULL : "has more messages in a pass than a board takes";
+}
+
 /* The chunks of an algorithm without a formula are taken to be as long as the whole. */
-static size_t chunk_of(const coll_desc_t *k, const rd_choice_t *c)
+static size_t chunk_of(const coll_desc_t *k, const rd_choice_t *c, int *chunks)
 {
     const rd_choose_args_t *a = k->args;
     const rd_count_t count = rd_count(a->coll, a->shape->nranks, a->shape->nnodes, a->local, c->param);
@@ -160,6 +179,7 @@ static size_t chunk_of(const coll_desc_t *k, const rd_choice_t *c)
     size_t chunk;
 
     (void)rd_algo_work(c->algo, &count, &work);
+    *chunks = work.chunks;
     chunk = rd_work_chunk(a->coll, k->bytes, work.chunks);
     return chunk > a->longest ? chunk : a->longest;
 }
@@ -167,12 +187,17 @@ static size_t chunk_of(const coll_desc_t *k, const rd_choice_t *c)
 static const char *excluded(const void *limits, const rd_choice_t *c)
 {
     const coll_desc_t *k = limits;
-    size_t message = chunk_of(k, c);
+    int chunks;
+    size_t message = chunk_of(k, c, &chunks);
 
     if (k->args->coll == RD_ALLTOALL)
         return alltoall_excluded(k, c->proto, message);
+    if (c->algo->board_alone && !rd_proto_is_board(c->proto) && !k->forced.algo)
+        return "pays by boards alone: used by others only where RONDO_ALGO names it";
     if (c->proto == RD_PROTO_LL)
         return ll_excluded(k->args, message);
+    if (rd_proto_is_board(c->proto))
+        return board_excluded(k->args, c, chunks, message);
     return c->proto == RD_PROTO_CMA ? cma_excluded(k->args, c->algo) : NULL;
 }
 
@@ -193,12 +218,17 @@ static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
 {
     const coll_desc_t *k = limits;
     const rd_choose_args_t *a = k->args;
-    size_t chunk = chunk_of(k, &c), least = a->slot_bytes / 16 < SLICE_LEAST ? SLICE_LEAST : a->slot_bytes / 16;
-    size_t slot = longest_slice(a, chunk) / 64 * 64, slice = slot;
+    bool sliced = c.proto == RD_PROTO_SIMPLE || c.proto == RD_PROTO_BOARD;
+    int chunks;
+    size_t chunk = chunk_of(k, &c, &chunks), least = c.proto == RD_PROTO_BOARD ? 0 : a->slot_bytes / 16;
+    size_t slice = c.proto == RD_PROTO_BOARD ? RD_BOARD_SLOT_MOST : longest_slice(a, chunk) / 64 * 64;
 
+    least = least < SLICE_LEAST ? SLICE_LEAST : least;
+    while (c.proto == RD_PROTO_BOARD && slice > RD_BOARD_SLOT_LEAST && !rd_board_fits(a->coll, chunks, c.proto, slice))
+        slice /= 2;
     if (a->env->slice_bytes && a->env->slice_bytes < slice)
         slice = a->env->slice_bytes;
-    if (c.proto != RD_PROTO_SIMPLE)
+    if (!sliced)
         slice = line_up(chunk);
     if (a->coll == RD_ALLTOALL && c.proto != RD_PROTO_CMA)
         slice = message_slice(a->env, c.proto, a->shape->nnodes == 1, chunk, a->slot_bytes);
@@ -208,8 +238,8 @@ static void price(const void *limits, rd_choice_t c, rd_choices_t *to)
         if (c.us < 0)
             c.us = 0; /* forced, without a formula */
         rd_candidates_add(to, &c);
-        if (c.proto != RD_PROTO_SIMPLE || a->coll == RD_ALLTOALL || a->env->slice_bytes || a->uneven ||
-            slice / 2 < least || slice / 2 < chunk / 64)
+        if (!sliced || a->coll == RD_ALLTOALL || a->env->slice_bytes || a->uneven || slice / 2 < least ||
+            slice / 2 < chunk / 64)
             return;
         if (slice / 2 >= chunk)
             return;

@@ -30,6 +30,7 @@ typedef struct rd_choose_args {
     size_t long_bytes; /* bytes of a slot between nodes; 0: as `slot_bytes` */
     int slots;         /* slots of a connection */
     bool cma;          /* ranks of a node may read each other's memory */
+    bool widened;      /* partial results are of a wider type than the user's, and so have no place in the output */
 } rd_choose_args_t;
 
 /* Puts the cheapest candidate into `*best`. `all`, if not NULL, has room for *nall entries and gets every candidate,

@@ -21,7 +21,10 @@ static void resolve(const rd_plan_t *plan, int32_t shift, rd_end_t e, int source
         end->offset = (ptrdiff_t)((size_t)e.index * plan->slice);
         break;
     case RD_PEER:
-        if (source)
+        end->peer = plan->board.board && source ? plan->recvs[e.index]->peer : 0;
+        if (plan->board.board && source)
+            end->board = plan->board.board->of[end->peer];
+        else if (source)
             end->recv = plan->recvs[e.index];
         else
             end->send = plan->sends[e.index];
@@ -40,6 +43,7 @@ static size_t resolve_step(const rd_plan_t *plan, const rd_step_t *step, int32_t
                           (uint32_t)((bytes + RD_LL_LINE_DATA - 1) / RD_LL_LINE_DATA),
                           bytes / plan->element,
                           tag,
+                          plan->board.by_chunk ? (uint32_t)chunk * (uint32_t)plan->board.stride : 0,
                           {{0}},
                           {{0}}};
     for (int i = 0; i < step->nsrc; i++)
@@ -66,7 +70,8 @@ static int short_steps(const rd_plan_t *plan)
             return 0;
         if (plan->lanes[i].passes == 0)
             continue;
-        if (plan->lanes[i].passes != 1 || plan->lanes[i].proto != RD_PROTO_LL)
+        if (plan->lanes[i].passes != 1 ||
+            (plan->lanes[i].proto != RD_PROTO_LL && plan->lanes[i].proto != RD_PROTO_BOARD_LL))
             return 0;
         for (int s = lane->first; s < lane->first + lane->count; s++)
             here += program->steps[s].repeat;
@@ -74,6 +79,8 @@ static int short_steps(const rd_plan_t *plan)
         steps += here;
         lanes++;
     }
+    if (plan->board.board)
+        return steps;
     return (lanes > 1 && longest > 1) || steps > RD_FLAT_STEPS_MOST ? 0 : steps;
 }
 
@@ -90,16 +97,17 @@ static void resolve_lane(rd_plan_t *plan, const rd_lane_t *lane, uint64_t tag)
     }
 }
 
-void rd_flat_plan(rd_plan_t *plan)
+int rd_flat_plan(rd_plan_t *plan)
 {
     const rd_program_t *program = plan->program;
-    int steps = plan->finish_bytes ? 0 : short_steps(plan);
+    bool lines = plan->program->nlanes && plan->lanes[0].proto == RD_PROTO_BOARD_LL;
+    int steps = plan->finish_bytes && !lines ? 0 : short_steps(plan);
 
-    if (steps == 0)
-        return;
-    plan->flat = calloc((size_t)steps, sizeof *plan->flat);
+    if (steps == 0 && !lines)
+        return 0;
+    plan->flat = calloc((size_t)steps + 1, sizeof *plan->flat);
     if (!plan->flat)
-        return;
+        return lines ? -1 : 0;
     for (int receives = 0; receives < 2; receives++) {
         for (int i = 0; i < program->nlanes; i++) {
             const rd_lane_t *lane = &program->lanes[i];
@@ -108,4 +116,5 @@ void rd_flat_plan(rd_plan_t *plan)
                 resolve_lane(plan, lane, plan->lanes[i].tag);
         }
     }
+    return 0;
 }

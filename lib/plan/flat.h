@@ -14,10 +14,12 @@
 
 typedef struct rd_flat_end {
     rd_where_t where;
+    int32_t peer; /* on a board: the sender */
     union {
         ptrdiff_t offset; /* RD_IN, RD_OUT: from the user's pointer; RD_TMP: from the beginning of scratch memory */
         rd_send_t *send;  /* RD_PEER destinations */
         rd_recv_t *recv;  /* RD_PEER sources */
+        char *board;      /* the same by boards: the sender's */
     };
 } rd_flat_end_t;
 
@@ -26,12 +28,14 @@ typedef struct rd_flat_step {
     uint32_t bytes, lines;
     size_t count; /* elements */
     uint64_t tag; /* of its lines */
+    uint32_t at;  /* the message's lines on its sender's board, counted from where the operation begins */
     rd_flat_end_t src[RD_MAX_ENDS], dst[RD_MAX_ENDS];
 } rd_flat_step_t;
 
 struct rd_plan;
 
-/* Fills in plan->flat if the plan is short. Leaves it NULL otherwise, or if there is no memory for it. */
-void rd_flat_plan(struct rd_plan *plan);
+/* Fills in plan->flat if the plan is short. Leaves it NULL otherwise, or if there is no memory for it. A plan by lines
+ * of boards is always flat, however long: it returns -1 if there is no memory for that, else 0. */
+int rd_flat_plan(struct rd_plan *plan);
 
 #endif

@@ -1,5 +1,7 @@
 # Layer 5: which algorithm serves a call, and the plan that runs it.
 librondo_core_la_SOURCES += \
+	lib/plan/board_plan.c \
+	lib/plan/board_plan.h \
 	lib/plan/call.h \
 	lib/plan/candidates.c \
 	lib/plan/candidates.h \

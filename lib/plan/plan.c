@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fpenv.h"
+#include "plan/board_plan.h"
 #include "plan/choose.h"
 #include "plan/chunk_map.h"
 #include "transport/shm/ll.h"
@@ -20,6 +21,7 @@ typedef struct compiled {
     rd_coll_t coll;
     const rd_algo_t *algo;
     int root, param, fuse;
+    bool once; /* a value is written once for all its receivers */
     rd_program_t *program;
 } compiled_t;
 
@@ -133,7 +135,8 @@ static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, con
                                   const rd_program_t **program)
 {
     /* A post names a buffer of its sender, so a message that is forwarded must first lie in one. */
-    int fuse = p->args.conns->layout.slots > 1 && choice->proto != RD_PROTO_CMA;
+    bool once = rd_proto_is_board(choice->proto);
+    int fuse = (p->args.conns->layout.slots > 1 || once) && choice->proto != RD_PROTO_CMA;
     const rd_sched_args_t args = {&p->shape, coll, p->args.rank, root, choice->param, fuse && p->shape.nnodes > 1};
     const char *why = "no memory";
     rd_steps_t *steps;
@@ -141,7 +144,7 @@ static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, con
 
     for (c = p->programs; c; c = c->next) {
         if (c->coll == coll && c->algo == choice->algo && c->root == root && c->param == choice->param &&
-            c->fuse == fuse) {
+            c->fuse == fuse && c->once == once) {
             *program = c->program;
             return RONDO_SUCCESS;
         }
@@ -149,9 +152,9 @@ static rondo_result_t program_get(rd_planner_t *p, rd_coll_t coll, int root, con
     c = calloc(1, sizeof *c);
     if (!c)
         return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for a program");
-    *c = (compiled_t){p->programs, coll, choice->algo, root, choice->param, fuse, NULL};
+    *c = (compiled_t){p->programs, coll, choice->algo, root, choice->param, fuse, once, NULL};
     steps = choice->algo->emit(&args);
-    if (!steps || rd_compile(steps, fuse, &c->program, &why) != 0) {
+    if (!steps || (once && rd_steps_once(steps) != 0) || rd_compile(steps, fuse, &c->program, &why) != 0) {
         rd_steps_free(steps);
         free(c);
         return rd_error(p->args.ctx, RONDO_ERR_INTERNAL, "%s by %s does not compile: %s", rd_coll_name(coll),
@@ -176,6 +179,19 @@ static size_t lane_bytes(const rd_plan_t *plan, const rd_lane_t *lane)
             size_t bytes = rd_chunk_bytes(side, chunk);
             most = bytes > most ? bytes : most;
         }
+    }
+    return most;
+}
+
+/* Returns the bytes of the longest chunk of all. */
+static size_t chunk_bytes(const rd_plan_t *plan)
+{
+    const rd_chunks_t *side = plan->in.bytes ? &plan->in : &plan->out;
+    size_t most = 0;
+
+    for (int c = 0; c < plan->program->nchunks; c++) {
+        size_t bytes = rd_chunk_bytes(side, c);
+        most = bytes > most ? bytes : most;
     }
     return most;
 }
@@ -218,6 +234,15 @@ static void say_length(const rd_planner_t *p, const rd_plan_t *plan, const rd_la
     to->tag = to->announced ? 0 : rd_ll_tag(bytes + 1);
 }
 
+/* On boards all ranks have messages at the same places, so all take the same slices. */
+static void plan_board(rd_planner_t *p, rd_plan_t *plan, const rd_choice_t *choice)
+{
+    size_t bytes = chunk_bytes(plan);
+
+    if (rd_proto_is_board(choice->proto))
+        rd_board_plan(plan, &p->args.conns->board, choice->proto, bytes, even_slice(bytes, choice->slice));
+}
+
 static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choice_t *choice)
 {
     const rd_program_t *program = plan->program;
@@ -229,7 +254,9 @@ static rondo_result_t plan_lanes(rd_planner_t *p, rd_plan_t *plan, const rd_choi
     for (int i = 0; i < program->nlanes; i++) {
         rd_lane_plan_t *lane = &plan->lanes[i];
         size_t bytes = program->lanes[i].count ? lane_bytes(plan, &program->lanes[i]) : 0;
-        if (choice)
+        if (choice && plan->board.board)
+            *lane = (rd_lane_plan_t){.slice = plan->board.slice, .proto = choice->proto};
+        else if (choice)
             *lane = (rd_lane_plan_t){.slice = even_slice(bytes, choice->slice), .proto = choice->proto};
         else
             result = message_rule(p, lane_peer(program, &program->lanes[i], p->args.rank), bytes, lane);
@@ -272,7 +299,8 @@ static rondo_result_t bind(rd_planner_t *p, rd_plan_t *plan, int collective)
     plan->nt_store = p->args.env->nt_store[0] ? rd_nt_store_parse(p->args.env->nt_store) : p->args.prices->nt_store;
     if (plan->halvings) /* neither knows of a result that is not where it was computed */
         return RONDO_SUCCESS;
-    rd_flat_plan(plan);
+    if (rd_flat_plan(plan) != 0)
+        return rd_error(p->args.ctx, RONDO_ERR_NO_MEMORY, "no memory for the steps of a plan");
     if (p->args.node->nnodes > 1)
         rd_zcopy_plan(plan);
     return RONDO_SUCCESS;
@@ -359,6 +387,7 @@ static rondo_result_t choose(rd_planner_t *p, const rd_plan_t *plan, const rd_ta
         .long_bytes = layout->long_bytes,
         .slots = (int)layout->slots,
         .cma = p->args.conns->cma && !plan->reducer.load,
+        .widened = plan->reducer.store != NULL,
     };
     return rd_choose(&args, choice, NULL, NULL, p->args.ctx);
 }
@@ -389,6 +418,7 @@ static rondo_result_t plan_make(rd_planner_t *p, const rd_coll_desc_t *desc, con
     }
     if (result == RONDO_SUCCESS) {
         plan_finish(p, plan);
+        plan_board(p, plan, &choice);
         result = plan_lanes(p, plan, desc->coll == RD_ALLTOALL ? NULL : &choice);
     }
     if (result == RONDO_SUCCESS)

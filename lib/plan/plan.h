@@ -6,6 +6,7 @@
 #define RD_PLAN_PLAN_H
 
 #include "transport/conns.h"
+#include "transport/shm/board.h"
 #include "base/reducer.h"
 #include "plan/zcopy.h"
 #include "plan/flat.h"
@@ -76,6 +77,7 @@ typedef struct rd_plan {
     rd_lane_plan_t *lanes;
     rd_flat_step_t *flat; /* steps resolved in advance, or NULL: exec/host/run_flat.h */
     int nflat;
+    rd_board_plan_t board;      /* where its messages lie, if they do on boards */
     unsigned char *zcopy;       /* flags of each step of the program: zcopy.h; NULL: all ranks share the node */
     size_t reach_in, reach_out; /* bytes, of the two sides */
     bool posts;                 /* some lane posts its buffers for peers to read: the run ends when they have */

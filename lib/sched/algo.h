@@ -6,6 +6,8 @@
 #ifndef RD_SCHED_ALGO_H
 #define RD_SCHED_ALGO_H
 
+#include <stdbool.h>
+
 #include "base/kernel.h"
 #include "sched/work.h"
 
@@ -57,6 +59,11 @@ typedef struct rd_algo {
      * operation is over, in place too. RD_PROTO_CMA may serve these: by it a peer reads a buffer some time after it was
      * posted. */
     unsigned stays;
+    /* Operations in which a rank sends no more than one value of each chunk in a pass, to whomever, in one lane; in an
+     * allgather its own chunk alone. RD_PROTO_BOARD_LL and RD_PROTO_BOARD may serve these: by them a value is written
+     * once, and a message is found by its sender and its chunk's number. */
+    unsigned board;
+    bool board_alone; /* it is chosen for its price by those protocols alone; by others where RONDO_ALGO names it */
     rd_algo_device_t device;
     const char *nccl; /* NCCL's name for it, in upper or lower case; NULL: NCCL has no such algorithm */
 } rd_algo_t;

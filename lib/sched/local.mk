@@ -5,6 +5,7 @@ librondo_core_la_SOURCES += \
 	lib/sched/compose.c \
 	lib/sched/list.h \
 	lib/sched/mirror.c \
+	lib/sched/once.c \
 	lib/sched/phases.c \
 	lib/sched/phases.h \
 	lib/sched/program.h \

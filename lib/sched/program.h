@@ -78,6 +78,9 @@ typedef struct rd_sched_args {
 /* Compiles. Returns 0, or -1 if there is no memory or the schedule had an emit error, which `*why` then names. `fuse`:
  * see above. `steps` may be NULL (no memory); it is changed, and the caller still has to free it. */
 int rd_compile(rd_steps_t *steps, int fuse, rd_program_t **program, const char **why);
+/* Before rd_compile, for a protocol by which a value that goes to several peers is written once: see once.c. Returns 0,
+ * or -1 with an emit error set. */
+int rd_steps_once(rd_steps_t *steps);
 void rd_program_free(rd_program_t *program);
 void rd_program_print(const rd_program_t *program, int rank, void (*line)(void *arg, const char *text), void *arg);
 

@@ -26,6 +26,13 @@ double rd_work_sum(int n, double d)
     return (n + d) / 2 + more;
 }
 
+void rd_work_once(rd_work_t *w, double m, double part, double ranks)
+{
+    w->once_messages = m - 1;
+    w->once_moved = (rd_work_fan(m) - 1) * part;
+    w->once_moved_all = ranks * w->once_moved;
+}
+
 void rd_work_alike(rd_work_t *w, int n, double received, double moved, double summed)
 {
     w->received = received;

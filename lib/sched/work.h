@@ -39,7 +39,9 @@ typedef struct rd_work {
     double near_hops, near_messages, near_received;
     double peers;  /* peers of one rank on other nodes, if they are many; 0: they are few */
     double joined; /* the part of `messages` that is sent together with the one before, if they are short */
-    bool mutual;  /* a rank hears from another in one chunk, which hears from it in another one: calls do not overlap */
+    bool mutual; /* a rank hears from another in one chunk, which hears from it in another one: calls do not overlap */
+    /* Of messages, moved and moved_all, what falls away where a value that goes to several peers is written once. */
+    double once_messages, once_moved, once_moved_all;
     double least; /* the part of `messages` that is left when all but one chunk are empty */
 } rd_work_t;
 
@@ -61,6 +63,8 @@ double rd_work_fan(double m);
 /* Returns `moved` for a sum of n sources into d destinations; sources beyond the most of one step are added through a
  * partial sum that is written and read. */
 double rd_work_sum(int n, double d);
+/* Counts what falls away if a message to m peers, of `part` of the bytes, is written once; `ranks` do that. */
+void rd_work_once(rd_work_t *w, double m, double part, double ranks);
 /* Sets the counts of received, moved and summed where each of n ranks does the same. */
 void rd_work_alike(rd_work_t *w, int n, double received, double moved, double summed);
 /* Returns the bytes that leave a node if each of its ranks sends `each` to each rank of other nodes. */

@@ -82,6 +82,8 @@ void rd_layout_init(rd_layout_t *l, int nlocal, int nnodes, const rd_env_t *env)
     l->mirror_bytes = PAGE + lines + l->long_slots * l->long_bytes + layout_shorter(l, remotes);
     l->inboxes = round_up(sizeof(rd_control_t) + (size_t)nlocal * RD_CHANNELS * COUNTERS, PAGE);
     l->segment_bytes = l->inboxes + peers * RD_CHANNELS * l->inbox_bytes;
+    l->board = nnodes == 1 ? l->segment_bytes : 0;
+    l->segment_bytes += nnodes == 1 ? RD_BOARD_SIZE : 0;
 }
 
 void rd_send_lay(rd_send_t *s, const rd_layout_t *l, char *inbox, rd_counter_t *credits, int peer)
@@ -187,6 +189,21 @@ static void find_controls(rd_conns_t *c, const rd_node_t *node)
     c->self = c->controls[node->local[node->self]];
 }
 
+/* Returns 0, or -1 if there is no memory. */
+static int find_boards(rd_conns_t *c, const rd_node_t *node)
+{
+    if (!c->layout.board || !node->base)
+        return 0;
+    c->board.of = calloc((size_t)c->nranks, sizeof(char *));
+    if (!c->board.of)
+        return -1;
+    for (int m = 0; m < node->nlocal; m++)
+        c->board.of[node->local[m]] = node->base + (size_t)m * node->segment_bytes + c->layout.board;
+    c->board.nranks = c->nranks;
+    c->board.self = node->local[node->self];
+    return 0;
+}
+
 rondo_result_t rd_conns_create(rd_conns_t *c, const rd_layout_t *layout, const rd_node_t *node, int nranks,
                                rd_log_ctx_t *ctx)
 {
@@ -199,7 +216,7 @@ rondo_result_t rd_conns_create(rd_conns_t *c, const rd_layout_t *layout, const r
     c->sends = aligned_alloc(RD_LINE, round_up(entries * sizeof *c->sends, RD_LINE));
     c->recvs = aligned_alloc(RD_LINE, round_up(entries * sizeof *c->recvs, RD_LINE));
     c->controls = calloc((size_t)nranks, sizeof(rd_control_t *));
-    if (!c->sends || !c->recvs || !c->controls) {
+    if (!c->sends || !c->recvs || !c->controls || find_boards(c, node) != 0) {
         rd_conns_free(c);
         return rd_error(ctx, RONDO_ERR_NO_MEMORY, "no memory for the tables of %zu connections", 2 * entries);
     }
@@ -213,6 +230,7 @@ void rd_conns_free(rd_conns_t *c)
 {
     if (c->mirrors)
         munmap(c->mirrors, c->mirror_bytes);
+    free(c->board.of);
     free(c->controls);
     free(c->recvs);
     free(c->sends);

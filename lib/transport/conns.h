@@ -1,6 +1,7 @@
 /* Where the connections of a communicator lie: the layout of a rank's segment, and the two tables of connections.
  *
  *   segment of rank m:  | control | credits, a pair for each (peer, channel) | inboxes, one for each (peer, channel) |
+ *                       | board, if all ranks share the node: shm/board.h |
  *   inbox:              | tail, own pair of lines | LL ring | slots, page aligned |
  *
  * A rank's inboxes lie in its own segment and are written by its peers; the credits for what it has sent come back into
@@ -12,6 +13,7 @@
 #include <stdbool.h>
 
 #include "base/health.h"
+#include "transport/shm/board.h"
 #include "transport/transport.h"
 #include "sched/step.h"
 
@@ -60,6 +62,7 @@ typedef struct rd_layout {
     size_t ring_bytes;  /* bytes of the LL ring */
     size_t inbox_bytes; /* bytes of the inbox of one connection */
     size_t inboxes;     /* the offset of the inboxes in a segment */
+    size_t board;       /* the offset of the board; 0: there is none */
     size_t segment_bytes;
     uint32_t
         shorter[RD_RINGS]; /* number of slots of each ring of shorter slots, between nodes; 0: there is no such ring */
@@ -75,8 +78,9 @@ typedef struct rd_conns {
     char *mirrors; /* the memory of the mirrored connections */
     size_t mirror_bytes;
     rd_control_t **controls; /* of each rank on this node, NULL elsewhere */
-    rd_control_t *self;      /* this rank's own; never NULL */
-    rd_control_t own;        /* used where there is no shared segment */
+    rd_board_t board;
+    rd_control_t *self; /* this rank's own; never NULL */
+    rd_control_t own;   /* used where there is no shared segment */
 } rd_conns_t;
 
 void rd_layout_init(rd_layout_t *layout, int nlocal, int nnodes, const rd_env_t *env);

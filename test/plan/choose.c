@@ -191,6 +191,12 @@ static void messages(void)
         }
         for (int p = 0; p < RD_NUM_PROTOS; p++) {
             strcpy(env.proto, rd_proto_name((rd_proto_t)p));
+            if (rd_proto_is_board((rd_proto_t)p)) {
+                CHECK(rd_choose_message(&env, 1, 1, ll_most, sizes[i], 65536, &proto, &slice, NULL) ==
+                          RONDO_ERR_UNSUPPORTED,
+                      "%s carries a message of a pair", env.proto);
+                continue;
+            }
             CHECK(rd_choose_message(&env, 1, 1, ll_most, sizes[i], 65536, &proto, &slice, NULL) == RONDO_SUCCESS &&
                       proto == (rd_proto_t)p,
                   "%s forced for %zu bytes", env.proto, sizes[i]);

@@ -16,13 +16,19 @@
 
 static const char *algos[RD_ALGOS_MOST]; /* those that serve on one node */
 static int num_algos;
-static const char *const protos[] = {"ll", "simple", "cma"};
-#define NUM_PROTOS 3
+static const char *const protos[] = {"ll", "simple", "cma", "board-ll", "board"};
+#define NUM_PROTOS 5
+#define BOARDS 3 /* the first protocol that only the cards' `board` serve: the others are refused alike by any rank */
 
 typedef struct {
     int algo, proto, narrow;
     _Atomic int served[RD_ALGOS_MOST][NUM_PROTOS]; /* shared memory: operations that went through on rank 0 */
 } plan_t;
+
+static const rd_algo_t *algo_of(const plan_t *p)
+{
+    return rd_algo_find(algos[p->algo]);
+}
 
 static int may_refuse(rondo_result_t result)
 {
@@ -144,17 +150,17 @@ int main(void)
         return 1;
     for (p->algo = 0; p->algo < num_algos; p->algo++)
         for (p->proto = 0; p->proto < NUM_PROTOS; p->proto++)
-            for (i = 0; i < 4 && bad < 20; i++) {
+            for (i = 0; i < (p->proto < BOARDS || algo_of(p)->board ? 4 : 1) && bad < 20; i++) {
                 p->narrow = (p->proto + i) % 2;
                 bad += run(p, ranks[i]);
             }
     for (p->algo = 0; p->algo < num_algos; p->algo++) {
         for (served = 0, p->proto = 0; p->proto < NUM_PROTOS; p->proto++)
             served += p->served[p->algo][p->proto];
-        printf("forced: %s: %d ll, %d simple, %d pull\n", algos[p->algo], p->served[p->algo][0], p->served[p->algo][1],
-               p->served[p->algo][2]);
-        if (served == 0) {
-            printf("forced: FAILED: %s never served\n", algos[p->algo]);
+        printf("forced: %s: %d ll, %d simple, %d cma, %d board-ll, %d board\n", algos[p->algo], p->served[p->algo][0],
+               p->served[p->algo][1], p->served[p->algo][2], p->served[p->algo][3], p->served[p->algo][4]);
+        if (served == 0 || (algo_of(p)->board && (!p->served[p->algo][3] || !p->served[p->algo][4]))) {
+            printf("forced: FAILED: %s never served by what it can\n", algos[p->algo]);
             bad++;
         }
     }

@@ -24,5 +24,7 @@ librondo_core_la_SOURCES += \
 	lib/exec/host/reduce_vec.h \
 	lib/exec/host/run.c \
 	lib/exec/host/run.h \
+	lib/exec/host/run_board.c \
+	lib/exec/host/run_board.h \
 	lib/exec/host/run_flat.c \
 	lib/exec/host/run_flat.h

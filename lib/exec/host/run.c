@@ -8,6 +8,7 @@
 #include "exec/host/host_copy.h"
 #include "transport/shm/ll.h"
 #include "exec/host/cma_step.h"
+#include "exec/host/run_board.h"
 #include "exec/host/run_flat.h"
 #include "transport/shm/slots.h"
 #include "exec/host/nt_store.h"
@@ -337,6 +338,38 @@ static int step_posts(const turn_t *t)
     return rd_cma_step(&s, &t->run->waits_for, &t->run->sent, &t->run->result);
 }
 
+/* The message of a step lies at the same place on every board. */
+static int step_board(const turn_t *t)
+{
+    const rd_step_t *step = t->step;
+    const rd_plan_t *plan = t->run->plan;
+    rd_board_t *b = plan->board.board;
+    const rd_board_slot_t slot = rd_board_slot(&plan->board, t->start, shifted(t, step->chunk));
+    const char *src[RD_MAX_ENDS];
+    char *dst[RD_MAX_ENDS] = {NULL};
+
+    if (!rd_board_ready(t->run, step, slot))
+        return BLOCKED;
+    for (int i = 0; i < step->nsrc; i++) {
+        if (step->src[i].where == RD_PEER)
+            src[i] = b->of[plan->recvs[step->src[i].index]->peer] + slot.at;
+        else
+            src[i] = local_source(t, step->src[i]);
+        if (step->src[i].where == RD_IN && plan->reducer.load)
+            src[i] = loaded(t, src[i]);
+    }
+    for (int i = 0; i < step->ndst; i++)
+        dst[i] = step->dst[i].where == RD_PEER ? b->of[b->self] + slot.at : local_destination(t, step->dst[i]);
+    const char *from = value(t, src, dst[0]);
+    for (int i = 0; i < step->ndst; i++) {
+        if (dst[i] != from)
+            rd_copy(dst[i], from, t->bytes);
+        if (step->dst[i].where == RD_PEER)
+            rd_board_publish(b, slot);
+    }
+    return STEPPED;
+}
+
 static inline int step_by(rd_proto_t proto, const turn_t *t)
 {
     switch (proto) {
@@ -344,6 +377,8 @@ static inline int step_by(rd_proto_t proto, const turn_t *t)
         return step_lines(t);
     case RD_PROTO_CMA:
         return step_posts(t);
+    case RD_PROTO_BOARD:
+        return step_board(t);
     default:
         return step_slots(t);
     }
@@ -422,6 +457,8 @@ static bool advance(rd_run_t *run, rd_lane_run_t *lane)
         }
         moved = true;
         next(lane, plan->program->nchunks);
+        if (plan->board.board && lane->step == lane->first && lane->repetition == 0)
+            rd_board_passed(&plan->board, lane->start);
     }
     run->open--;
     return true;
@@ -447,7 +484,7 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
     run->in_place = plan->zcopy && rd_zcopy_overlap(plan, run->in, run->out);
     run->flat = 0;
     if (plan->flat) {
-        run->open = plan->nflat != 0;
+        run->open = plan->nflat != 0 || plan->board.board;
         return;
     }
     for (int i = 0; i < program->nlanes; i++) {
@@ -461,7 +498,7 @@ void rd_run_begin(rd_run_t *run, const rd_plan_t *plan, const void *in, void *ou
         lane->announces = lane->plan->announced;
         run->open += is_open(lane);
     }
-    run->open += run->open && plan->posts;
+    run->open += (run->open && plan->posts) || plan->board.board;
 }
 
 bool rd_run_advance(rd_run_t *run)
@@ -484,6 +521,11 @@ bool rd_run_advance(rd_run_t *run)
     if (run->open == 1 && run->plan->posts && run->result == RONDO_SUCCESS) {
         run->open = !rd_cma_settled(run->plan, &run->waits_for);
         moved |= !run->open;
+    }
+    if (run->open == 1 && run->plan->board.board && run->result == RONDO_SUCCESS) {
+        rd_board_end(&run->plan->board);
+        run->open = 0;
+        moved = true;
     }
     if (run->open == 0 && run->plan->finish_bytes)
         run->plan->reducer.finish(run->out + run->plan->finish_offset, run->plan->finish_bytes / run->plan->element,

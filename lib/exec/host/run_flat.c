@@ -2,6 +2,7 @@
 #include "exec/host/run_flat.h"
 
 #include "exec/host/host_copy.h"
+#include "exec/host/run_board.h"
 #include "transport/announce.h"
 
 static inline char *place(const rd_run_t *run, const rd_flat_end_t *e)
@@ -68,6 +69,8 @@ bool rd_flat_advance(rd_run_t *run)
     const rd_plan_t *plan = run->plan;
     int first = run->flat;
 
+    if (plan->board.board)
+        return rd_board_advance(run);
     while (run->flat < plan->nflat && step(run, &plan->flat[run->flat]))
         run->flat++;
     run->open = run->flat < plan->nflat;

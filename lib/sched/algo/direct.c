@@ -196,6 +196,7 @@ static int rooted_work(const rd_count_t *c, rd_work_t *w)
         w->received_all = m;
         w->moved = rd_work_fan(m);
         w->moved_all = w->moved + m;
+        rd_work_once(w, m, 1, 1);
         return 0;
     case RD_REDUCE:
         w->chunks = 1;
@@ -230,6 +231,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     switch (c->coll) {
     case RD_ALLGATHER:
         rd_work_alike(w, c->n, m / n, (rd_work_fan(m) + 1 + m) / n, 0);
+        rd_work_once(w, m, 1 / n, n);
         return 0;
     case RD_REDUCE_SCATTER:
         rd_work_alike(w, c->n, m / n, (m + rd_work_sum(c->n, 1)) / n, m / n);
@@ -240,6 +242,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     case RD_BARRIER:
         w->chunks = 1;
         rd_work_alike(w, c->n, m, rd_work_fan(m) + m, 0);
+        rd_work_once(w, m, 1, n);
         w->link = m;
         w->leave = 0;
         return 0;
@@ -258,4 +261,5 @@ const rd_algo_t rd_algo_direct = {
     .near = RD_PEERS_ALL,
     .stays = 1u << RD_BROADCAST | 1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_REDUCE | 1u << RD_ALLTOALL |
              1u << RD_GATHER | 1u << RD_SCATTER,
+    .board = 1u << RD_BROADCAST | 1u << RD_ALLGATHER | 1u << RD_REDUCE_SCATTER | 1u << RD_SCATTER | 1u << RD_BARRIER,
 };

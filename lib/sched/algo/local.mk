@@ -9,6 +9,7 @@ algo_sources = \
 	lib/sched/algo/pat.c \
 	lib/sched/algo/rd.c \
 	lib/sched/algo/binomial.c \
+	lib/sched/algo/central.c \
 	lib/sched/algo/messages.c \
 	lib/sched/algo/copy.c \
 	lib/sched/algo/hier.c

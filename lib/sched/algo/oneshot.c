@@ -41,6 +41,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     w->hops = w->again = 1;
     w->messages = 2 * c->m;
     rd_work_alike(w, c->n, c->m, rd_work_fan(c->m) + rd_work_sum(c->n, 1), c->m);
+    rd_work_once(w, c->m, 1, c->n);
     w->link = c->m;
     w->leave = rd_work_spread(c, 1);
     return 0;
@@ -53,6 +54,7 @@ const rd_algo_t rd_algo_oneshot = {
     .emit = emit,
     .work = work,
     .near = RD_PEERS_ALL,
+    .board = 1u << RD_ALLREDUCE,
     .device = {.kernel = RD_KERNEL_ONESHOT,
                .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_REDUCE_SCATTER | 1u << RD_ALLGATHER |
                         1u << RD_BROADCAST | 1u << RD_ALLTOALL | 1u << RD_GATHER | 1u << RD_SCATTER},

@@ -46,6 +46,7 @@ static int work(const rd_count_t *c, rd_work_t *w)
     w->messages = 4 * c->m;
     w->least = 0.5;
     rd_work_alike(w, c->n, 2 * c->m / n, (c->m + rd_work_sum(c->n, 1 + c->m) + c->m) / n, c->m / n);
+    rd_work_once(w, c->m, 1 / n, n);
     w->link = 2 * c->m / n;
     w->leave = rd_work_spread(c, 2 / n);
     return 0;
@@ -59,5 +60,6 @@ const rd_algo_t rd_algo_twoshot = {
     .work = work,
     .near = RD_PEERS_ALL,
     .stays = 1u << RD_ALLREDUCE,
+    .board = 1u << RD_ALLREDUCE,
     .device = {.kernel = RD_KERNEL_TWOSHOT, .colls = 1u << RD_ALLREDUCE | 1u << RD_REDUCE | 1u << RD_BROADCAST},
 };

@@ -1,0 +1,136 @@
+/* See run_board.h. The walk is that of run_flat.c with lines on boards. */
+#include "exec/host/run_board.h"
+
+#include "exec/host/host_copy.h"
+
+#define AHEAD 8 /* steps of one message whose first line is fetched before it is looked at */
+
+static inline char *place(const rd_run_t *run, const rd_flat_end_t *e)
+{
+    const char *base = e->where == RD_IN ? run->in : e->where == RD_OUT ? run->out : run->tmp;
+    return (char *)(uintptr_t)base + e->offset;
+}
+
+/* Fetches the lines that the next steps read. Each lies in another core's cache, and one after the other they would
+ * take a message's time each. */
+static inline void fetch_ahead(rd_board_t *b, const rd_run_t *run)
+{
+    const rd_flat_step_t *steps = run->plan->flat;
+
+    for (; b->ahead < run->plan->nflat; b->ahead++) {
+        const rd_flat_step_t *q = &steps[b->ahead];
+        if (b->ahead > run->flat + (q->nsrc > 1 ? 1 : AHEAD))
+            return;
+        for (int i = 0; i < q->nsrc; i++) {
+            if (q->src[i].where == RD_PEER)
+                __builtin_prefetch(rd_board_line(q->src[i].board, b->lines + q->at));
+        }
+    }
+}
+
+/* Returns true if all messages of the step have come: they are in `message`, and src[] says where each source is. */
+static inline bool take(rd_run_t *run, const rd_flat_step_t *q, uint64_t at, char (*message)[RD_LL_MOST],
+                        const char **src)
+{
+    const rd_plan_t *plan = run->plan;
+
+    for (int i = 0; i < q->nsrc; i++) {
+        if (q->src[i].where != RD_PEER) {
+            src[i] = place(run, &q->src[i]);
+        } else if (rd_board_peek(q->src[i].board, at, message[i], q->bytes)) {
+            src[i] = message[i];
+        } else {
+            run->waits_for = q->src[i].peer;
+            return false;
+        }
+        if (q->src[i].where == RD_IN && plan->reducer.load) {
+            char *copy = run->tmp + (size_t)plan->program->ntmp * plan->slice;
+            plan->reducer.load(copy, src[i], q->count, plan->reducer.arg);
+            src[i] = copy;
+        }
+    }
+    return true;
+}
+
+/* Returns true if the step was done. */
+static inline bool step(rd_run_t *run, const rd_flat_step_t *q)
+{
+    const rd_plan_t *plan = run->plan;
+    rd_board_t *b = plan->board.board;
+    const uint64_t at = b->lines + q->at;
+    _Alignas(64) char message[RD_MAX_ENDS][RD_LL_MOST];
+    _Alignas(64) char sum[RD_LL_MOST];
+    const char *src[RD_MAX_ENDS];
+
+    src[0] = NULL; /* all of them would be as many stores at each call */
+    for (int i = 0; i < q->ndst; i++) {
+        if (q->dst[i].where == RD_PEER &&
+            !rd_board_has_room(b, RD_READ_LINES, at + q->lines, RD_BOARD_LINES, &run->waits_for))
+            return false;
+    }
+    if (!take(run, q, at, message, src))
+        return false;
+    const char *from = src[0];
+    if (q->nsrc > 1) {
+        char *first = q->dst[0].where == RD_PEER ? sum : place(run, &q->dst[0]);
+        plan->reducer.reduce(first, (const void *const *)src, q->nsrc, q->count, plan->reducer.arg);
+        from = first;
+    }
+    for (int i = 0; i < q->ndst; i++) {
+        if (q->dst[i].where == RD_PEER)
+            rd_board_write(b->of[b->self], at, from, q->bytes);
+        else if (place(run, &q->dst[i]) != from)
+            rd_copy(place(run, &q->dst[i]), from, q->bytes);
+    }
+    return true;
+}
+
+/* The lines of the next operation are claimed, which other caches hold: as after rd_ll_send. */
+static void end(rd_run_t *run)
+{
+    const rd_plan_t *plan = run->plan;
+    rd_board_t *b = plan->board.board;
+    size_t lines = plan->board.passes * plan->board.numbers * plan->board.stride;
+
+    rd_board_end_lines(b, lines);
+    for (size_t i = 0; i < plan->board.stride && i < RD_LL_CLAIM && plan->program->nsends; i++)
+        rd_line_claim(rd_board_line(b->of[b->self], b->lines + i));
+    if (plan->finish_bytes)
+        plan->reducer.finish(run->out + plan->finish_offset, plan->finish_bytes / plan->element, plan->reducer.arg);
+}
+
+bool rd_board_advance(rd_run_t *run)
+{
+    const rd_plan_t *plan = run->plan;
+    int first = run->flat;
+
+    for (; run->flat < plan->nflat; run->flat++) {
+        fetch_ahead(plan->board.board, run);
+        if (!step(run, &plan->flat[run->flat]))
+            break;
+    }
+    run->open = run->flat < plan->nflat;
+    if (!run->open)
+        end(run);
+    return run->flat != first || !run->open;
+}
+
+bool rd_board_ready(rd_run_t *run, const rd_step_t *step, rd_board_slot_t slot)
+{
+    const rd_plan_t *plan = run->plan;
+    rd_board_t *b = plan->board.board;
+
+    for (int i = 0; i < step->nsrc; i++) {
+        const rd_recv_t *recv = step->src[i].where == RD_PEER ? plan->recvs[step->src[i].index] : NULL;
+        if (recv && !rd_board_arrived(b->of[recv->peer], slot)) {
+            run->waits_for = recv->peer;
+            return false;
+        }
+    }
+    for (int i = 0; i < step->ndst; i++) {
+        if (step->dst[i].where == RD_PEER &&
+            !rd_board_has_room(b, RD_READ_BYTES, slot.end, RD_BOARD_BYTES, &run->waits_for))
+            return false;
+    }
+    return true;
+}

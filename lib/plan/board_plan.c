@@ -1,0 +1,44 @@
+/* See board_plan.h. Every rank computes the same from what all know of the operation. */
+#include "plan/board_plan.h"
+
+#include "plan/plan.h"
+#include "transport/shm/board.h"
+
+/* In an allgather a rank sends its own block alone. */
+static bool by_chunk(rd_coll_t coll)
+{
+    return coll != RD_ALLGATHER;
+}
+
+static size_t stride_of(rd_proto_t proto, size_t bytes)
+{
+    size_t slot = RD_BOARD_SLOT_LEAST;
+
+    if (proto == RD_PROTO_BOARD_LL)
+        return rd_ll_lines(bytes);
+    while (slot < bytes)
+        slot *= 2;
+    return slot;
+}
+
+bool rd_board_fits(rd_coll_t coll, int nchunks, rd_proto_t proto, size_t bytes)
+{
+    size_t numbers = by_chunk(coll) ? (size_t)nchunks : 1, ring;
+
+    ring = proto == RD_PROTO_BOARD_LL ? RD_BOARD_LINES : RD_BOARD_BYTES;
+    return numbers * stride_of(proto, bytes) <= ring / 2;
+}
+
+void rd_board_plan(rd_plan_t *plan, rd_board_t *board, rd_proto_t proto, size_t bytes, size_t slice)
+{
+    bool chunks = by_chunk(plan->desc.coll);
+
+    if (proto == RD_PROTO_BOARD_LL) /* all of it in one message */
+        slice = bytes / RD_LINE * RD_LINE + RD_LINE;
+    plan->board = (rd_board_plan_t){.board = board,
+                                    .numbers = chunks ? (uint32_t)plan->program->nchunks : 1,
+                                    .by_chunk = chunks,
+                                    .stride = stride_of(proto, proto == RD_PROTO_BOARD_LL ? bytes : slice),
+                                    .passes = (bytes + slice - 1) / slice,
+                                    .slice = slice};
+}
