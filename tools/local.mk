@@ -28,6 +28,8 @@ rondo_info_SOURCES += \
 endif
 rondo_info_LDADD = librondo_core.la $(cuda_parts)
 rondo_tune_SOURCES = \
+	tools/progress.c \
+	tools/progress.h \
 	tools/rondo-tune.c \
 	tools/tune.h \
 	tools/tune_check.c \
