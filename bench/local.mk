@@ -13,12 +13,16 @@ rondo_perf_SOURCES = \
 	bench/perf.c \
 	bench/peer_nccl.c \
 	bench/perf.h \
+	bench/plot.c \
 	bench/run.c \
 	bench/special.c \
 	bench/statistics.c \
-	bench/timing.c
-rondo_perf_CPPFLAGS = $(AM_CPPFLAGS)
-rondo_perf_LDADD = librondo.la -lm -ldl
+	bench/timing.c \
+	$(chart_files) \
+	tools/progress.c \
+	tools/progress.h
+rondo_perf_CPPFLAGS = $(AM_CPPFLAGS) $(CAIRO_CFLAGS) -I$(top_srcdir)
+rondo_perf_LDADD = librondo.la $(CAIRO_LIBS) -lm -ldl
 if HAVE_MPI
 rondo_perf_SOURCES += \
 	bench/launch_mpi.c \

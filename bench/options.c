@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "perf.h"
+#include "tools/canvas.h"
 
 static const struct {
     const char *name, *nccl, *alias;
@@ -59,9 +60,10 @@ const char *reduction_name(rondo_op_t reduction)
 
 static void print_help(void)
 {
-    printf("rondo-perf OPERATION [options]: how fast rondo is here, and whether it is right\n\n"
+    printf("rondo-perf OPERATION[,OPERATION...] [options]: how fast rondo is here, and whether it is right\n\n"
            "  mpirun -n 4 rondo-perf allreduce -e 64M --peer mpi     beside the MPI's own, in turns\n"
-           "  rondo-perf allreduce --ranks 4                         without MPI: starts its ranks itself\n\n"
+           "  rondo-perf allreduce --ranks 4                         without MPI: starts its ranks itself\n"
+           "  rondo-perf allreduce,broadcast --ranks 4 --plot a.svg  several, and a picture of them\n\n"
            "Operations\n");
     for (const op_t *op = operations; op->name; op++)
         printf("  %-16s %s\n", op->name, op->help);
@@ -86,6 +88,9 @@ static void print_help(void)
         "                           how buffers lie: in place, N bytes past a page, registered, uneven counts (...v)\n"
         "  --percentiles            a further run that times every call: p50, p99, max\n"
         "  --format table|osu|nccl|json    --full: osu's further columns\n"
+        "  --plot FILE.svg|png      a picture: time and bandwidth over size, an operation a column, quartiles as "
+        "bands\n"
+        "  --bound FILE             what the machine itself gives, beside it: a table of bench/probes/host_bound.c\n"
         "  --ranks N                start N ranks on this machine by fork, without mpirun\n"
         "  --device host|cuda       where buffers lie (host); cuda: rank r on device r modulo their number, and calls\n"
         "                           are in one stream, waited for at the end of a turn\n"
@@ -186,6 +191,8 @@ enum {
     OPT_PEER,
     OPT_NCCL,
     OPT_FORMAT,
+    OPT_PLOT,
+    OPT_BOUND,
     OPT_ALGO,
     OPT_PROTO,
     OPT_TURNS,
@@ -217,6 +224,8 @@ static const struct option long_options[] = {
     {"peer", required_argument, NULL, OPT_PEER},
     {"nccl", required_argument, NULL, OPT_NCCL},
     {"format", required_argument, NULL, OPT_FORMAT},
+    {"plot", required_argument, NULL, OPT_PLOT},
+    {"bound", required_argument, NULL, OPT_BOUND},
     {"algo", required_argument, NULL, OPT_ALGO},
     {"proto", required_argument, NULL, OPT_PROTO},
     {"turns", required_argument, NULL, OPT_TURNS},
@@ -330,6 +339,12 @@ static int set_words(options_t *o, int option, const char *text, bool loud)
     case OPT_NCCL:
         o->nccl = text;
         return 0;
+    case OPT_PLOT:
+        o->plot = text;
+        return canvas_refuses(text) ? refuse(loud, "--plot %s: %s", text, canvas_refuses(text)) : 0;
+    case OPT_BOUND:
+        o->bound = text;
+        return 0;
     case OPT_ALGO:
         o->algo = text;
         return 0;
@@ -375,22 +390,20 @@ static int set_flag(options_t *o, int option, int argc, char **argv, bool loud)
 }
 
 /* What no single option can see. */
-static int check_together(options_t *o, bool loud)
+static int check_together(const options_t *o, bool loud)
 {
-    bool blocks = o->op->layout >= LAYOUT_COLLECT && o->op->layout <= LAYOUT_SCATTER;
-
-    if (o->last == 0)
-        o->last = blocks ? (size_t)16 << 20 : (size_t)64 << 20;
     if (o->first > o->last)
         return refuse(loud, "-b %zu is larger than -e %zu", o->first, o->last);
-    if (o->first == 0)
-        o->first = 1;
     if (o->in_place && !op_in_place_possible(o->op))
         return refuse(loud, "--in-place: %s has no form in place", o->op->name);
     if (o->skew && !o->op->ragged)
         return refuse(loud, "--skew: %s has one count for all ranks; use %sv", o->op->name, o->op->name);
     if (o->op->special && (o->format == FORMAT_OSU || o->format == FORMAT_NCCL))
         return refuse(loud, "--format: OSU and nccl-tests know no '%s'; use table or json", o->op->name);
+    if (o->op->special && (o->plot || o->nops > 1))
+        return refuse(loud, "'%s' has no sizes: it is measured alone, and without --plot", o->op->name);
+    if (o->bound && !o->plot)
+        return refuse(loud, "--bound: it is shown in a picture, so it goes with --plot");
     if (o->op->special && o->peer != PEER_NONE)
         return refuse(loud, "--peer: '%s' has no peer", o->op->name);
     if ((o->graph || o->peer == PEER_NCCL) && !o->cuda)
@@ -408,6 +421,40 @@ static int check_together(options_t *o, bool loud)
     return 0;
 }
 
+options_t options_for(const options_t *options, int number)
+{
+    options_t o = *options;
+    bool blocks;
+
+    o.number = number;
+    o.op = o.ops[number];
+    blocks = o.op->layout >= LAYOUT_COLLECT && o.op->layout <= LAYOUT_SCATTER;
+    if (o.last == 0)
+        o.last = blocks ? (size_t)16 << 20 : (size_t)64 << 20;
+    return o;
+}
+
+/* "allreduce,broadcast" */
+static int set_operations(options_t *o, char *text, bool loud)
+{
+    for (char *save, *name = strtok_r(text, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+        if (o->nops == OPS_MOST)
+            return refuse(loud, "more than %d operations", OPS_MOST);
+        o->ops[o->nops] = op_find(name);
+        if (!o->ops[o->nops++])
+            return refuse(loud, "%s: no such operation", name);
+    }
+    return o->nops ? 0 : refuse(loud, "no operation given");
+}
+
+static void keep_command(options_t *o, int argc, char **argv)
+{
+    size_t at = (size_t)snprintf(o->command, sizeof o->command, "$ rondo-perf");
+
+    for (int i = 1; i < argc && at < sizeof o->command; i++)
+        at += (size_t)snprintf(o->command + at, sizeof o->command - at, " %s", argv[i]);
+}
+
 int options_parse(options_t *o, int argc, char **argv, bool loud)
 {
     int option, end = 0;
@@ -421,6 +468,7 @@ int options_parse(options_t *o, int argc, char **argv, bool loud)
                      .window = 64,
                      .turn_ms = 10,
                      .verify = true};
+    keep_command(o, argc, argv);
     opterr = 0;
     while (!end && (option = getopt_long(argc, argv, "b:e:f:t:o:r:n:w:chN:", long_options, NULL)) != -1) {
         if (option == 'h') {
@@ -441,8 +489,13 @@ int options_parse(options_t *o, int argc, char **argv, bool loud)
         return end;
     if (optind != argc - 1)
         return refuse(loud, optind == argc ? "no operation given" : "more than one operation given: %s", argv[optind]);
-    o->op = op_find(argv[optind]);
-    if (!o->op)
-        return refuse(loud, "%s: no such operation", argv[optind]);
-    return check_together(o, loud);
+    if (o->first == 0)
+        o->first = 1;
+    end = set_operations(o, argv[optind], loud);
+    for (int i = 0; i < o->nops && !end; i++) {
+        options_t one = options_for(o, i);
+
+        end = check_together(&one, loud);
+    }
+    return end;
 }

@@ -21,8 +21,13 @@ typedef enum { PEER_NONE, PEER_MPI, PEER_SELF, PEER_COPY, PEER_NCCL } peer_kind_
 
 typedef struct op op_t;
 
+#define OPS_MOST 24
+
 typedef struct options {
-    const op_t *op;
+    const op_t *ops[OPS_MOST]; /* in the order in which they are measured */
+    int nops;
+    const op_t *op; /* the one that is measured now: ops[number] */
+    int number;
     size_t first, last, factor; /* sizes in bytes */
     rondo_type_t type;
     rondo_op_t reduction;
@@ -41,14 +46,18 @@ typedef struct options {
     const char *peer_algo; /* of --peer self:ALGO */
     const char *algo, *proto;
     bool cuda, graph, symmetric; /* symmetric: of --peer nccl:symmetric */
-    const char *nccl; /* its library; NULL: what the loader finds */
-    int ranks;        /* to fork; 0: MPI's */
+    const char *nccl;            /* its library; NULL: what the loader finds */
+    int ranks;                   /* to fork; 0: MPI's */
+    const char *plot, *bound;    /* files: the picture, and what the machine itself gives */
+    char command[512];
     bool plant_error; /* spoils one element of each result, to show that verification sees it */
 } options_t;
 
 /* Returns 0 to go on, else what to exit with, plus one: 1 after --help, 3 after a usage error. Says why on standard
  * error if `loud`: every rank parses, one speaks. */
 int options_parse(options_t *options, int argc, char **argv, bool loud);
+/* The options for ops[number] alone, with that operation's own last size. */
+options_t options_for(const options_t *options, int number);
 const char *type_name(rondo_type_t type);      /* float32 */
 const char *type_nccl_name(rondo_type_t type); /* float */
 const char *reduction_name(rondo_op_t reduction);
@@ -120,11 +129,11 @@ struct job {
     const op_t *op;
     rondo_comm_t comm;
     void *send, *recv;
-    const void *spare; /* the area that recv is not in */
+    const void *spare;           /* the area that recv is not in */
     char *host_send, *host_recv; /* where their contents are made and looked at: the same on host memory */
     struct buffers *buffers;
     rondo_stream_t stream;
-    size_t count;      /* elements, as the call takes them */
+    size_t count; /* elements, as the call takes them */
     rondo_type_t type;
     rondo_op_t reduction;
     int root, rank, nranks;
@@ -183,7 +192,7 @@ void buffers_place(buffers_t *buffers, job_t *job); /* sets job->send, job->recv
 int buffers_copy(const job_t *job);                 /* the peer of --peer copy: memory's own time for the result */
 void buffers_fill(job_t *job);                      /* input, and a result that is wrong everywhere */
 void buffers_clear(job_t *job);                     /* zeros, for timing in place: sums do not grow */
-void buffers_cma(const job_t *job);                /* from the device, to be looked at */
+void buffers_cma(const job_t *job);                 /* from the device, to be looked at */
 size_t buffers_wrong(const job_t *job);
 
 /* ---- timing.c, statistics.c ---- */
@@ -235,7 +244,7 @@ bool peer_nccl_open(const options_t *options);
 call_t peer_nccl_call(const job_t *job);
 void peer_nccl_close(void);
 const char *peer_nccl_version(void);
-void *peer_nccl_memory(size_t bytes); /* collective: in a symmetric window; NULL: not asked for */
+void *peer_nccl_memory(size_t bytes);     /* collective: in a symmetric window; NULL: not asked for */
 bool peer_nccl_memory_back(void *memory); /* false: it is not NCCL's */
 
 /* ---- device_cuda.c, device_none.c: this rank's GPU; on host memory all of it does nothing ---- */
@@ -249,8 +258,8 @@ void *device_allocate(size_t bytes);
 void device_free(void *memory);
 void device_copy(void *to, const void *from, size_t bytes); /* and waits */
 void device_wait(void);
-void device_launch(void);  /* an empty kernel, into the stream */
-double device_held(void);  /* bytes of the GPU's memory that are in use */
+void device_launch(void); /* an empty kernel, into the stream */
+double device_held(void); /* bytes of the GPU's memory that are in use */
 void *device_record(call_t call, const job_t *job, int calls);
 void device_replay(void *graph);
 void device_forget(void *graph);
@@ -281,6 +290,12 @@ typedef struct output {
 } output_t;
 
 extern const output_t output_table, output_osu, output_nccl, output_json;
+
+/* ---- plot.c: as output_*.c ---- */
+
+void plot_open(const options_t *options);
+void plot_row(const options_t *options, const row_t *row);
+bool plot_close(const options_t *options); /* false, with a sentence: nothing was written */
 
 /* ---- run.c ---- */
 int run(const options_t *options);

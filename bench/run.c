@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "perf.h"
+#include "tools/progress.h"
 
 typedef struct {
     const options_t *options;
@@ -11,6 +12,8 @@ typedef struct {
     buffers_t buffers;
     long wrong;
 } state_t;
+
+static progress_t progress; /* over all operations; rank 0's alone is ever seen */
 
 static const output_t *const outputs[] = {&output_table, &output_osu, &output_nccl, &output_json};
 
@@ -130,8 +133,22 @@ static void one_size(state_t *state, job_t *out, job_t *in, size_t bytes, size_t
         if (!in->in_place)
             second.wrong = -1;
     }
-    if (world.rank == 0)
-        state->output->row(options, &row, nccl ? &second : NULL);
+    if (world.rank != 0)
+        return;
+    progress_clear(&progress);
+    state->output->row(options, &row, nccl ? &second : NULL);
+    if (options->plot)
+        plot_row(options, &row);
+}
+
+/* How many sizes a run goes through. */
+static int sizes_of(const options_t *options)
+{
+    int n = 0;
+
+    for (size_t bytes = options->first; bytes <= options->last; bytes *= options->factor)
+        n++;
+    return options->op->layout == LAYOUT_NONE ? 1 : n;
 }
 
 static void all_sizes(state_t *state)
@@ -151,6 +168,7 @@ static void all_sizes(state_t *state)
         buffers_register(&state->buffers, state->comm);
     for (size_t bytes = options->first; bytes <= options->last; bytes *= options->factor) {
         one_size(state, &out, &in, bytes, &last);
+        progress_step(&progress);
         if (options->op->layout == LAYOUT_NONE)
             break;
     }
@@ -192,18 +210,10 @@ static bool all_devices_open(void)
     return first == world.nranks;
 }
 
-int run(const options_t *options)
+static int run_one(const options_t *options)
 {
     state_t state = {.options = options, .output = outputs[options->format]};
 
-    if (!check_world(options))
-        return 2;
-    if (options->algo)
-        setenv("RONDO_ALGO", options->algo, 1);
-    if (options->proto)
-        setenv("RONDO_PROTO", options->proto, 1);
-    if (options->cuda && !all_devices_open())
-        return 2;
     if (options->op->special)
         return options->op->special(options);
     if ((options->peer == PEER_MPI && !peer_mpi_open(options)) ||
@@ -225,4 +235,37 @@ int run(const options_t *options)
     if (options->peer == PEER_NCCL)
         peer_nccl_close();
     return state.wrong > 0;
+}
+
+int run(const options_t *options)
+{
+    int worst = 0, total = 0;
+
+    for (int i = 0; i < options->nops; i++) {
+        options_t one = options_for(options, i);
+
+        if (!check_world(&one))
+            return 2;
+        total += one.op->special ? 0 : sizes_of(&one);
+    }
+    if (options->algo)
+        setenv("RONDO_ALGO", options->algo, 1);
+    if (options->proto)
+        setenv("RONDO_PROTO", options->proto, 1);
+    if (options->cuda && !all_devices_open())
+        return 2;
+    if (world.rank == 0 && options->plot)
+        plot_open(options);
+    if (world.rank == 0)
+        progress_begin(&progress, "rondo-perf", "sizes", total);
+    for (int i = 0; i < options->nops && worst != 2; i++) {
+        options_t one = options_for(options, i);
+        int end = run_one(&one);
+
+        worst = end > worst ? end : worst;
+    }
+    progress_clear(&progress);
+    if (world.rank == 0 && options->plot && worst != 2 && !plot_close(options))
+        worst = 1;
+    return worst;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "info.h"
+#include "progress.h"
 
 static const struct {
     const char *title;
@@ -22,6 +23,7 @@ static const struct {
 };
 
 static int found[3];
+static progress_t progress; /* of areas; it stands below what has been found */
 
 void info_found(info_verdict_t verdict, const char *what, const char *remedy, const char *format, ...)
 {
@@ -29,6 +31,7 @@ void info_found(info_verdict_t verdict, const char *what, const char *remedy, co
     va_list args;
 
     found[verdict]++;
+    progress_clear(&progress);
     printf("  %-6s %-16s ", words[verdict], what);
     va_start(args, format);
     vprintf(format, args);
@@ -36,15 +39,21 @@ void info_found(info_verdict_t verdict, const char *what, const char *remedy, co
     printf("\n");
     if (remedy)
         printf("  %-6s %-16s -> %s\n", "", "", remedy);
+    fflush(stdout);
+    progress_show(&progress);
 }
 
 int info_doctor(const rd_env_t *env)
 {
     rd_log_set_level(RD_LOG_NONE); /* what fails is said here, once */
+    progress_begin(&progress, "rondo-info doctor", "areas", (int)(sizeof areas / sizeof areas[0]));
     for (size_t i = 0; i < sizeof areas / sizeof areas[0]; i++) {
+        progress_clear(&progress);
         printf("%s\n", areas[i].title);
-        areas[i].look(env);
         fflush(stdout);
+        progress_show(&progress);
+        areas[i].look(env);
+        progress_step(&progress);
     }
     printf("\n%d checked: %d ok, %d to note, %d wrong\n", found[INFO_WELL] + found[INFO_NOTE] + found[INFO_WRONG],
            found[INFO_WELL], found[INFO_NOTE], found[INFO_WRONG]);

@@ -6,8 +6,10 @@
 
 #include "transport/conns.h"
 #include "cost/model.h"
+#include "canvas.h"
 #include "exec/cuda/cuda.h"
 #include "info.h"
+#include "info_plot.h"
 #include "plan/choose.h"
 #include "topo/topo.h"
 #include "base/types.h"
@@ -19,6 +21,7 @@ typedef struct wish {
     rondo_type_t type;
     rd_shape_t shape;
     int *node;
+    const char *plot, *record; /* files, or NULL */
 } wish_t;
 
 static int refuse(const char *what, const char *text, const char *allowed)
@@ -65,6 +68,12 @@ static int option_read(wish_t *w, int option, const char *text)
         return w->cuda || strcmp(text, "host") == 0 ? 0 : refuse("--device", text, "host or cuda is wanted");
     case 'g':
         return number("--multiprocessors", text, 1, 10000, &w->sms);
+    case 'f':
+        w->plot = text;
+        return canvas_refuses(text) ? refuse("--plot", text, canvas_refuses(text)) : 0;
+    case 'x':
+        w->record = text;
+        return 0;
     case 't':
         return rd_type_parse(text, &w->type) == 0 ? 0 : refuse("--type", text, "no such type");
     default:
@@ -88,10 +97,13 @@ static int wish_check(const wish_t *w)
 
 static int wish_read(wish_t *w, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"ranks", 1, NULL, 'n'},  {"nodes", 1, NULL, 'm'},           {"cores", 1, NULL, 'c'}, {"type", 1, NULL, 't'},
-        {"root", 1, NULL, 'r'},   {"steps", 0, NULL, 's'},           {"rank", 1, NULL, 'k'},  {"played", 0, NULL, 'p'},
-        {"device", 1, NULL, 'd'}, {"multiprocessors", 1, NULL, 'g'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"ranks", 1, NULL, 'n'},  {"nodes", 1, NULL, 'm'},
+                                            {"cores", 1, NULL, 'c'},  {"type", 1, NULL, 't'},
+                                            {"root", 1, NULL, 'r'},   {"steps", 0, NULL, 's'},
+                                            {"rank", 1, NULL, 'k'},   {"played", 0, NULL, 'p'},
+                                            {"device", 1, NULL, 'd'}, {"multiprocessors", 1, NULL, 'g'},
+                                            {"plot", 1, NULL, 'f'},   {"measured", 1, NULL, 'x'},
+                                            {NULL, 0, NULL, 0}};
     int option, result, words;
 
     argc++; /* getopt_long looks at argv[1] first: argv[-1] is "plan" */
@@ -108,11 +120,23 @@ static int wish_read(wish_t *w, int argc, char **argv)
         return refuse("OPERATION", argv[optind],
                       "wanted is allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, gather, scatter or "
                       "barrier");
-    if (words == 1 && w->coll != RD_BARRIER)
+    if (w->record && !w->plot)
+        return refuse("--measured", w->record, "it is shown in a picture, so it goes with --plot");
+    if (w->plot && (w->cuda || w->coll == RD_BARRIER))
+        return refuse("--plot", w->plot, "it shows operations with sizes on host memory");
+    if (words == 1 && w->coll != RD_BARRIER && !w->plot)
         return refuse("OPERATION", argv[optind], "a SIZE is wanted after it");
     if (words == 2 && rd_bytes_parse(argv[optind + 1], &w->size) != 0)
         return refuse("SIZE", argv[optind + 1], "wanted is a number of bytes with an optional K, M or G");
     return 0;
+}
+
+/* Messages of one rank's size that the whole operation is made of. */
+static size_t blocks(const wish_t *w)
+{
+    bool each = w->coll == RD_ALLGATHER || w->coll == RD_GATHER || w->coll == RD_SCATTER || w->coll == RD_ALLTOALL;
+
+    return each ? (size_t)w->ranks : 1;
 }
 
 /* Of the whole operation, as the cost model wants it. */
@@ -232,6 +256,12 @@ static int show(const wish_t *w, const rd_env_t *env)
                              .long_bytes = layout.long_bytes,
                              .slots = (int)layout.slots,
                              .cma = env->cma && w->nodes == 1};
+    if (w->plot)
+        return info_plan_plot(&(info_plot_t){.args = args,
+                                             .blocks = blocks(w),
+                                             .prices = number < 0 ? env->tune : rd_prices_name(number),
+                                             .file = w->plot,
+                                             .record = w->record});
     rondo_result_t result = rd_choose(&args, &best, all, &nall, NULL);
     if (nall == 0) /* what is forced names nothing that serves here */
         return 1;
@@ -272,7 +302,8 @@ static int cuda_plan(wish_t *w, const rd_env_t *env)
            RONDO_SUCCESS;
 }
 
-/* GPUs on several nodes: what remains is a round's plan on host memory, by the net communicator of all ranks or of a rail. */
+/* GPUs on several nodes: what remains is a round's plan on host memory, by the net communicator of all ranks or of a
+ * rail. */
 static void proxied(wish_t *w, rd_env_t *env)
 {
     int parts = w->ranks % w->nodes == 0 ? w->ranks / w->nodes : 1;

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "exec/cuda/cuda.h"
+#include "canvas.h"
 #include "info.h"
+#include "info_plot.h"
 
 int info_gpus(rd_gpu_topo_t *topo, const rd_env_t *env)
 {
@@ -45,14 +47,34 @@ static int save(const rd_gpu_topo_t *topo, const char *name)
     return 0;
 }
 
+/* A recorded machine is one of hwloc's or one of GPUs; the rest of it is then unknown. */
+static int draw(const rd_env_t *env, const char *file)
+{
+    bool gpus_alone = env->topo_file[0] && rd_gpu_topo_is(env->topo_file);
+    rd_topo_t host = {0};
+    rd_gpu_topo_t gpus = {.source = "no GPUs"};
+
+    if (canvas_refuses(file)) {
+        fprintf(stderr, "rondo-info topo: --draw %s: %s\n", file, canvas_refuses(file));
+        return 2;
+    }
+    if (!gpus_alone && rd_topo_read(&host, env->topo_file) != RONDO_SUCCESS)
+        return 1;
+    if ((gpus_alone || !env->topo_file[0]) && info_gpus(&gpus, env) != 0)
+        return 1;
+    return info_topo_draw(&host, &gpus, file);
+}
+
 int info_topo(const rd_env_t *env, int argc, char **argv)
 {
     rd_gpu_topo_t topo;
 
-    if (argc != 0 && (argc != 2 || strcmp(argv[0], "--save") != 0)) {
+    if (argc != 0 && (argc != 2 || (strcmp(argv[0], "--save") != 0 && strcmp(argv[0], "--draw") != 0))) {
         fprintf(stderr, "rondo-info topo: \"%s\" is not wanted; see rondo-info --help\n", argv[0]);
         return 2;
     }
+    if (argc == 2 && strcmp(argv[0], "--draw") == 0)
+        return draw(env, argv[1]);
     if (info_gpus(&topo, env) != 0)
         return 1;
     if (argc == 2)

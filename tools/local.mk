@@ -1,3 +1,15 @@
+# Pictures: rondo-perf and rondo-info draw them.
+chart_files = \
+	tools/canvas.h \
+	tools/chart.c \
+	tools/chart.h
+if HAVE_CAIRO
+chart_files += \
+	tools/canvas_cairo.c
+else
+chart_files += \
+	tools/canvas_none.c
+endif
 # rondo-info asks the rooms themselves.
 rondo_info_SOURCES = \
 	lib/nccl/table.c \
@@ -8,16 +20,22 @@ rondo_info_SOURCES = \
 	tools/doctor_pairs.h \
 	tools/info.h \
 	tools/info_doctor.c \
+	tools/info_draw.c \
 	tools/info_machine.c \
 	tools/info_nccl.c \
 	tools/info_net.c \
 	tools/info_plan.c \
+	tools/info_plot.c \
+	tools/info_plot.h \
 	tools/info_scale.c \
+	$(chart_files) \
 	tools/interfaces.c \
 	tools/interfaces.h \
 	tools/info_topo.c \
+	tools/progress.c \
+	tools/progress.h \
 	tools/rondo-info.c
-rondo_info_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
+rondo_info_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS) $(CAIRO_CFLAGS)
 if HAVE_CUDA
 rondo_info_SOURCES += \
 	tools/doctor_pairs.c
@@ -26,8 +44,10 @@ else
 rondo_info_SOURCES += \
 	tools/doctor_pairs_none.c
 endif
-rondo_info_LDADD = librondo_core.la $(cuda_parts)
+rondo_info_LDADD = librondo_core.la $(cuda_parts) $(CAIRO_LIBS) -lm
 rondo_tune_SOURCES = \
+	tools/progress.c \
+	tools/progress.h \
 	tools/rondo-tune.c \
 	tools/tune.h \
 	tools/tune_check.c \

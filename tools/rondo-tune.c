@@ -7,13 +7,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/wait.h"
 #include "transport/conns.h"
 #include "plan/choose.h"
 #include "topo/topo.h"
+#include "progress.h"
 #include "tune.h"
 
 #define TIMES_MOST 4096
@@ -61,8 +60,8 @@ typedef struct tune {
     char perf[4096];
     int cores, rounds, flat, cuda, ranks[8], nranks;
     bool check;
-    int64_t began_ms;
-    int runs, done; /* of rondo-perf */
+    int runs; /* of rondo-perf */
+    progress_t progress;
     tune_time_t times[TIMES_MOST];
     int count;
 } tune_t;
@@ -144,20 +143,6 @@ static int measure(tune_t *t, int n, rd_coll_t coll, const char *algo, rd_proto_
     return t->count > first;
 }
 
-/* On a terminal: how much is done, and how long the rest will take. */
-static void progress(const tune_t *t)
-{
-    int64_t ms = rd_clock_ms() - t->began_ms;
-
-    if (!isatty(STDERR_FILENO) || !t->runs)
-        return;
-    if (t->done < t->runs)
-        fprintf(stderr, "\rrondo-tune: %d of %d measurements, %d s left   ", t->done, t->runs,
-                t->done ? (int)(ms * (t->runs - t->done) / t->done / 1000) + 1 : 0);
-    else
-        fprintf(stderr, "\r%64s\r", "");
-}
-
 /* Measures an operation by every algorithm that a plan may choose for it on one node, and by every protocol that serves
  * it; or only counts these runs. Lines only carry short messages: rondo-perf stops at the first that is too long. */
 static void measure_operation(tune_t *t, int n, rd_coll_t coll, bool count_only)
@@ -170,9 +155,8 @@ static void measure_operation(tune_t *t, int n, rd_coll_t coll, bool count_only)
                 t->runs += count_only;
                 if (count_only)
                     continue;
-                progress(t);
                 measure(t, n, coll, (*a)->name, (rd_proto_t)p);
-                t->done++;
+                progress_step(&t->progress);
             }
     }
 }
@@ -180,13 +164,15 @@ static void measure_operation(tune_t *t, int n, rd_coll_t coll, bool count_only)
 static void measure_all(tune_t *t)
 {
     rd_log_set_level(RD_LOG_NONE); /* what cannot serve is refused, and left out */
-    t->began_ms = rd_clock_ms();
-    for (int count_only = 1; count_only >= 0; count_only--)
+    for (int count_only = 1; count_only >= 0; count_only--) {
+        if (!count_only)
+            progress_begin(&t->progress, "rondo-tune", "measurements", t->runs);
         for (int r = 0; r < t->nranks; r++)
             for (int coll = 0; coll < RD_NUM_COLLS; coll++)
                 if (coll != RD_BARRIER) /* has no bytes */
                     measure_operation(t, t->ranks[r], (rd_coll_t)coll, count_only);
-    progress(t);
+    }
+    progress_clear(&t->progress);
     rd_log_set_level((rd_log_level_t)t->env.debug);
 }
 
@@ -351,7 +337,7 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         {"ranks", 1, NULL, 'n'}, {"rounds", 1, NULL, 'r'},  {"quick", 0, NULL, 'q'}, {"output", 1, NULL, 'o'},
         {"times", 1, NULL, 't'}, {"version", 0, NULL, 'v'}, {"help", 0, NULL, 'h'},  {"device", 1, NULL, 'd'},
-        {"perf", 1, NULL, 'p'},  {"check", 0, NULL, 'c'}, {NULL, 0, NULL, 0}};
+        {"perf", 1, NULL, 'p'},  {"check", 0, NULL, 'c'},   {NULL, 0, NULL, 0}};
     static tune_t t;
     const char *output = "", *times = "";
     rd_topo_t topo;

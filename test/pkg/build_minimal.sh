@@ -1,5 +1,5 @@
 #!/bin/sh
-# With neither UCX nor hwloc nor MPI nor CUDA the tree configures, compiles, and moves data: a build of its own, quickly
+# With neither UCX nor hwloc nor MPI nor CUDA nor cairo the tree configures, compiles, and moves data: a build of its own, quickly
 # compiled, whose example and whose rondo-perf run without an MPI.
 set -u
 source=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -15,7 +15,7 @@ fail() {
 [ ! -e "$source/config.status" ] || { echo "the source folder is configured"; exit 77; }
 cd "$dir" || exit 1
 "$source/configure" CC="${CC:-cc}" CFLAGS="-O1" --prefix="$dir/prefix" --enable-werror --disable-dependency-tracking \
-    --with-cuda=no --with-ucx=no --with-hwloc=no --with-mpi=no >log 2>&1 || fail "configure failed"
+    --with-cuda=no --with-ucx=no --with-hwloc=no --with-mpi=no --with-cairo=no >log 2>&1 || fail "configure failed"
 make >log 2>&1 || fail "make failed"
 make install >log 2>&1 || fail "make install failed"
 for library in mpi ucp hwloc; do
@@ -24,5 +24,6 @@ done
 ${CC:-cc} "$source/examples/processes.c" -o processes $(PKG_CONFIG_PATH=prefix/lib/pkgconfig pkg-config --cflags --libs rondo) \
     -Wl,-rpath,"$dir/prefix/lib" >log 2>&1 || fail "the example does not compile"
 timeout 60 ./processes 3 >log 2>&1 || fail "the example fails"
+prefix/bin/rondo-perf allreduce --plot a.svg 2>&1 | grep -q 'built without cairo' || fail "a picture is not refused"
 timeout 60 prefix/bin/rondo-perf allreduce -b 8 -e 64K -f 16 -c >log 2>&1 || fail "rondo-perf fails"
 cat log

@@ -1,2 +1,6 @@
 script_tests += \
-	test/tools/info.sh
+	test/tools/info.sh \
+	test/tools/pictures.sh \
+	test/tools/progress.sh
+EXTRA_DIST += \
+	test/tools/pictures.py
