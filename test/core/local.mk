@@ -8,6 +8,7 @@ check_PROGRAMS += \
 	test/core/lifetime_peer_leaves \
 	test/core/lifetime_revoke \
 	test/core/lifetime_use_after_end \
+	test/core/on_wait \
 	test/core/one_process \
 	test/core/shrink_survivors \
 	test/core/signature_mismatch \
@@ -22,6 +23,7 @@ test_core_lifetime_exit_fork_LDADD = libtest.la
 test_core_lifetime_peer_leaves_LDADD = libtest_parts.la librondo_core.la $(cuda_parts) -lm
 test_core_lifetime_revoke_LDADD = libtest.la
 test_core_lifetime_use_after_end_LDADD = libtest.la
+test_core_on_wait_LDADD = libtest.la
 test_core_one_process_LDADD = libtest.la
 test_core_shrink_survivors_LDADD = libtest.la
 test_core_signature_mismatch_LDADD = libtest.la
