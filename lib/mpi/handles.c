@@ -12,7 +12,8 @@ enum {
     ORDER = BIT(RONDO_MIN) | BIT(RONDO_MAX),
     LOGIC = BIT(RONDO_LAND) | BIT(RONDO_LOR) | BIT(RONDO_LXOR),
     BITS = BIT(RONDO_BAND) | BIT(RONDO_BOR) | BIT(RONDO_BXOR),
-    INTEGER = ARITHMETIC | ORDER | LOGIC | BITS, /* MPI's classes of types */
+    INTEGER = ARITHMETIC | ORDER | LOGIC | BITS, /* MPI's classes of types: C's integers, */
+    OTHER_INTEGER = ARITHMETIC | ORDER | BITS,   /* Fortran's, and those of several languages */
     FLOATING = ARITHMETIC | ORDER,
     COMPLEX = ARITHMETIC,
     LOGICAL = LOGIC,
@@ -108,7 +109,7 @@ static void add_sized(MPI_Datatype type, unsigned class)
     if (type == MPI_DATATYPE_NULL)
         return;
     PMPI_Type_size(type, &size);
-    if (class == INTEGER || class == LOGICAL)
+    if (class == OTHER_INTEGER || class == LOGICAL)
         rondo = integer_of((size_t)size, true);
     else if (class == FLOATING)
         rondo = size == 4 ? RONDO_FLOAT32 : size == 8 ? RONDO_FLOAT64 : -1;
@@ -137,9 +138,9 @@ static void add_c(void)
     add(MPI_UINT16_T, RONDO_UINT16, INTEGER);
     add(MPI_UINT32_T, RONDO_UINT32, INTEGER);
     add(MPI_UINT64_T, RONDO_UINT64, INTEGER);
-    add(MPI_AINT, RONDO_INT64, INTEGER);
-    add(MPI_OFFSET, RONDO_INT64, INTEGER);
-    add(MPI_COUNT, RONDO_INT64, INTEGER);
+    add(MPI_AINT, RONDO_INT64, OTHER_INTEGER);
+    add(MPI_OFFSET, RONDO_INT64, OTHER_INTEGER);
+    add(MPI_COUNT, RONDO_INT64, OTHER_INTEGER);
     add(MPI_FLOAT, RONDO_FLOAT32, FLOATING);
     add(MPI_DOUBLE, RONDO_FLOAT64, FLOATING);
     add(MPI_LONG_DOUBLE, -1, FLOATING);
@@ -164,11 +165,11 @@ static void add_c(void)
 
 static void add_fortran(void)
 {
-    add_sized(MPI_INTEGER, INTEGER);
-    add_sized(MPI_INTEGER1, INTEGER);
-    add_sized(MPI_INTEGER2, INTEGER);
-    add_sized(MPI_INTEGER4, INTEGER);
-    add_sized(MPI_INTEGER8, INTEGER);
+    add_sized(MPI_INTEGER, OTHER_INTEGER);
+    add_sized(MPI_INTEGER1, OTHER_INTEGER);
+    add_sized(MPI_INTEGER2, OTHER_INTEGER);
+    add_sized(MPI_INTEGER4, OTHER_INTEGER);
+    add_sized(MPI_INTEGER8, OTHER_INTEGER);
     add_sized(MPI_REAL, FLOATING);
     add_sized(MPI_REAL4, FLOATING);
     add_sized(MPI_REAL8, FLOATING);

@@ -141,6 +141,7 @@ static inline rd_mpi_comm_t *rd_mpi_comm_get(MPI_Comm comm)
 
 /* ---- setup.c: agreement and creation ---- */
 
+bool rd_mpi_setup_start(void);
 /* Counts a call. May make rondo's communicator; collective then. */
 void rd_mpi_setup(rd_mpi_comm_t *c);
 void rd_mpi_core_put(rd_mpi_core_t *core);

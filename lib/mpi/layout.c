@@ -103,6 +103,46 @@ static MPI_Count most_at_once(const rd_mpi_layout_t *layout)
     return layout->size < INT_MAX / 2 ? INT_MAX / 2 / (MPI_Count)(layout->size ? layout->size : 1) : 1;
 }
 
+/* MPICH does not pack from MPI_BOTTOM, which is NULL: the same elements, counted from another address. The type that is
+ * made for that must be freed. */
+static MPI_Datatype from_elsewhere(MPI_Datatype type, int count, char *elsewhere)
+{
+    MPI_Aint back = -(MPI_Aint)(uintptr_t)elsewhere;
+    MPI_Datatype shifted;
+
+    PMPI_Type_create_hindexed(1, &count, &back, type, &shifted);
+    PMPI_Type_commit(&shifted);
+    return shifted;
+}
+
+static int pack_at_once(rd_mpi_comm_t *c, const char *from, int n, MPI_Datatype type, char *to, int bytes)
+{
+    static char elsewhere[8];
+    MPI_Datatype shifted;
+    int position = 0, result;
+
+    if (from)
+        return PMPI_Pack(from, n, type, to, bytes, &position, c->comm);
+    shifted = from_elsewhere(type, n, elsewhere);
+    result = PMPI_Pack(elsewhere, 1, shifted, to, bytes, &position, c->comm);
+    PMPI_Type_free(&shifted);
+    return result;
+}
+
+static int unpack_at_once(rd_mpi_comm_t *c, const char *from, int bytes, char *to, int n, MPI_Datatype type)
+{
+    static char elsewhere[8];
+    MPI_Datatype shifted;
+    int position = 0, result;
+
+    if (to)
+        return PMPI_Unpack(from, bytes, &position, to, n, type, c->comm);
+    shifted = from_elsewhere(type, n, elsewhere);
+    result = PMPI_Unpack(from, bytes, &position, elsewhere, 1, shifted, c->comm);
+    PMPI_Type_free(&shifted);
+    return result;
+}
+
 int rd_mpi_pack(rd_mpi_comm_t *c, const void *user, MPI_Count count, MPI_Datatype type, const rd_mpi_layout_t *layout,
                 char *to)
 {
@@ -115,8 +155,8 @@ int rd_mpi_pack(rd_mpi_comm_t *c, const void *user, MPI_Count count, MPI_Datatyp
     if (layout->size > INT_MAX)
         return rd_mpi_raise(c, MPI_ERR_TYPE);
     for (MPI_Count most = most_at_once(layout); count > 0 && layout->size;) {
-        int n = (int)(count < most ? count : most), position = 0;
-        int result = PMPI_Pack(from, n, type, to, (int)((size_t)n * layout->size), &position, c->comm);
+        int n = (int)(count < most ? count : most);
+        int result = pack_at_once(c, from, n, type, to, (int)((size_t)n * layout->size));
         if (result != MPI_SUCCESS)
             return result;
         from += n * layout->extent;
@@ -138,8 +178,8 @@ int rd_mpi_unpack(rd_mpi_comm_t *c, const char *from, void *user, MPI_Count coun
     if (layout->size > INT_MAX)
         return rd_mpi_raise(c, MPI_ERR_TYPE);
     for (MPI_Count most = most_at_once(layout); count > 0 && layout->size;) {
-        int n = (int)(count < most ? count : most), position = 0;
-        int result = PMPI_Unpack(from, (int)((size_t)n * layout->size), &position, to, n, type, c->comm);
+        int n = (int)(count < most ? count : most);
+        int result = unpack_at_once(c, from, (int)((size_t)n * layout->size), to, n, type);
         if (result != MPI_SUCCESS)
             return result;
         to += n * layout->extent;

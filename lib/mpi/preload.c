@@ -9,6 +9,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,12 +69,12 @@ static void *behind(const char *name)
 }
 
 #define LOOK_UP(name, parameters, arguments) next.name = (int(*) parameters)behind("MPI_" #name);
-#ifdef OPEN_MPI
-#define LOOK_UP_FORTRAN(name, NAME, parameters, arguments) next.f_##name = (void(*) parameters)behind("mpi_" #name "_");
-#else
+/* Where nothing is served, `use mpi_f08` goes on to its own: its ierror may be absent. */
+#define F08(name, NAME, parameters, arguments) static void(*f08_##name) parameters;
+RD_MPI_FORTRAN(F08)
 #define LOOK_UP_FORTRAN(name, NAME, parameters, arguments)                                                             \
-    next.f_##name = (void(*) parameters)behind("mpi_" #name "_f08_");
-#endif
+    next.f_##name = (void(*) parameters)behind("mpi_" #name "_");                                                      \
+    f08_##name = (void(*) parameters)behind("mpi_" #name "_f08_");
 static void look_up(void)
 {
     RD_MPI_ENTRIES(LOOK_UP)
@@ -82,8 +83,7 @@ static void look_up(void)
 
 static void refuse(const char *why, const char *what)
 {
-    fprintf(stderr, "rondo: %s%s: librondo_mpi.so serves nothing in this process, all calls go to the MPI\n", why,
-            what);
+    fprintf(stderr, "rondo: %s%s: it serves nothing in this process, all calls go to the MPI\n", why, what);
 }
 
 static int right_mpi(void)
@@ -95,7 +95,7 @@ static int right_mpi(void)
     if (version && version(text, &length) == 0 && strncmp(text, FAMILY, strlen(FAMILY)) == 0)
         return 1;
     text[strcspn(text, "\n")] = '\0';
-    refuse("it was built for " FAMILY ", but the program runs with ",
+    refuse("librondo_mpi.so was built for " FAMILY ", but the program runs with ",
            text[0] ? text : "an MPI that does not say its name");
     return 0;
 }
@@ -170,12 +170,49 @@ static inline const rd_mpi_entries_t *table(void)
     return __builtin_expect(known != NULL, 1) ? known : first_call();
 }
 
-#define ENTRY(name, parameters, arguments)                                                                             \
-    EXPORT int MPI_##name parameters                                                                                   \
+/* A process may have another MPI than the one that this was built for, whose handles are pointers where this one's are
+ * numbers, and then the arguments must get there as they came: each is a word, or a part of one, for both. So these
+ * entries have words for parameters, and get MPI's names by their assembler names. */
+#define W intptr_t
+#define WORDS_1 (W a)
+#define WORDS_5 (W a, W b, W c, W d, W e)
+#define WORDS_6 (W a, W b, W c, W d, W e, W f)
+#define WORDS_7 (W a, W b, W c, W d, W e, W f, W g)
+#define WORDS_8 (W a, W b, W c, W d, W e, W f, W g, W h)
+#define WORDS_9 (W a, W b, W c, W d, W e, W f, W g, W h, W i)
+#define GIVEN_1 (a)
+#define GIVEN_5 (a, b, c, d, e)
+#define GIVEN_6 (a, b, c, d, e, f)
+#define GIVEN_7 (a, b, c, d, e, f, g)
+#define GIVEN_8 (a, b, c, d, e, f, g, h)
+#define GIVEN_9 (a, b, c, d, e, f, g, h, i)
+#define ENTRY(name, n)                                                                                                 \
+    EXPORT int rd_mpi_entry_##name WORDS_##n __asm__("MPI_" #name);                                                    \
+    int rd_mpi_entry_##name WORDS_##n                                                                                  \
     {                                                                                                                  \
-        return table()->name arguments;                                                                                \
+        return ((int(*) WORDS_##n)(void *)table()->name)GIVEN_##n;                                                     \
     }
-RD_MPI_ENTRIES(ENTRY)
+#define COUNTED(s)                                                                                                     \
+    ENTRY(Bcast##s, 5)                                                                                                 \
+    ENTRY(Reduce##s, 7)                                                                                                \
+    ENTRY(Allreduce##s, 6)                                                                                             \
+    ENTRY(Reduce_scatter_block##s, 6)                                                                                  \
+    ENTRY(Reduce_scatter##s, 6)                                                                                        \
+    ENTRY(Scan##s, 6)                                                                                                  \
+    ENTRY(Exscan##s, 6)                                                                                                \
+    ENTRY(Gather##s, 8)                                                                                                \
+    ENTRY(Gatherv##s, 9)                                                                                               \
+    ENTRY(Scatter##s, 8)                                                                                               \
+    ENTRY(Scatterv##s, 9)                                                                                              \
+    ENTRY(Allgather##s, 7)                                                                                             \
+    ENTRY(Allgatherv##s, 8)                                                                                            \
+    ENTRY(Alltoall##s, 7)                                                                                              \
+    ENTRY(Alltoallv##s, 9)
+ENTRY(Barrier, 1)
+COUNTED()
+#if MPI_VERSION >= 4
+COUNTED(_c)
+#endif
 
 #define SPELLING(name, parameters, arguments, spelling)                                                                \
     EXPORT void spelling parameters;                                                                                   \
@@ -183,14 +220,22 @@ RD_MPI_ENTRIES(ENTRY)
     {                                                                                                                  \
         table()->f_##name arguments;                                                                                   \
     }
+#define SPELLING_F08(name, parameters, arguments)                                                                      \
+    EXPORT void mpi_##name##_f08_ parameters;                                                                          \
+    EXPORT void mpi_##name##_f08_ parameters                                                                           \
+    {                                                                                                                  \
+        const rd_mpi_entries_t *to = table();                                                                          \
+                                                                                                                       \
+        (to == &next && f08_##name ? f08_##name : to->f_##name) arguments;                                             \
+    }
 #ifdef OPEN_MPI
 #define FORTRAN_ENTRY(name, NAME, parameters, arguments)                                                               \
     SPELLING(name, parameters, arguments, mpi_##name)                                                                  \
     SPELLING(name, parameters, arguments, mpi_##name##_)                                                               \
     SPELLING(name, parameters, arguments, mpi_##name##__)                                                              \
     SPELLING(name, parameters, arguments, MPI_##NAME)                                                                  \
-    SPELLING(name, parameters, arguments, mpi_##name##_f08_)
+    SPELLING_F08(name, parameters, arguments)
 #else
-#define FORTRAN_ENTRY(name, NAME, parameters, arguments) SPELLING(name, parameters, arguments, mpi_##name##_f08_)
+#define FORTRAN_ENTRY(name, NAME, parameters, arguments) SPELLING_F08(name, parameters, arguments)
 #endif
 RD_MPI_FORTRAN(FORTRAN_ENTRY)

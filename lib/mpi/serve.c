@@ -1,5 +1,4 @@
 /* From a call to its end: rondo, or who comes behind. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "mpi/interpose.h"
@@ -12,18 +11,10 @@ int rd_mpi_raise(rd_mpi_comm_t *c, int code)
     return code;
 }
 
+/* rondo has printed its sentence. */
 int rd_mpi_failed(rd_mpi_comm_t *c, rondo_result_t result)
 {
-    int code = MPI_ERR_OTHER;
-
-    if (result == RONDO_ERR_INVALID_ARGUMENT)
-        return rd_mpi_raise(c, MPI_ERR_BUFFER);
-    if (PMPI_Add_error_code(MPI_ERR_OTHER, &code) == MPI_SUCCESS) {
-        char text[MPI_MAX_ERROR_STRING];
-        snprintf(text, sizeof text, "rondo: %.200s", rondo_last_error(c->rondo));
-        PMPI_Add_error_string(code, text);
-    }
-    return rd_mpi_raise(c, code);
+    return rd_mpi_raise(c, result == RONDO_ERR_INVALID_ARGUMENT ? MPI_ERR_BUFFER : MPI_ERR_OTHER);
 }
 
 static int serve(rd_mpi_comm_t *c, const rd_mpi_call_t *call)

@@ -22,14 +22,41 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rd_mpi_core_t *cores;
 
-/* Makes the MPI's progress. A message of this rank to itself with the highest tag is hardly ever there to be found, and
- * if it is it stays where it is. */
+/* Makes the MPI's progress, which asking for any request that is not complete does: this one never is. A probe would do
+ * for Open MPI; MPICH, asked for messages of a process to itself, looks nowhere else. */
+static MPI_Request never = MPI_REQUEST_NULL;
+
+static int on_query(void *extra, MPI_Status *status)
+{
+    (void)extra;
+    (void)status;
+    return MPI_SUCCESS;
+}
+
+static int on_free(void *extra)
+{
+    (void)extra;
+    return MPI_SUCCESS;
+}
+
+static int on_cancel(void *extra, int complete)
+{
+    (void)extra;
+    (void)complete;
+    return MPI_SUCCESS;
+}
+
+bool rd_mpi_setup_start(void)
+{
+    return PMPI_Grequest_start(on_query, on_free, on_cancel, NULL, &never) == MPI_SUCCESS;
+}
+
 static void progress(void *unused)
 {
-    int found;
+    int done;
 
     (void)unused;
-    PMPI_Iprobe(0, 32767, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+    PMPI_Request_get_status(never, &done, MPI_STATUS_IGNORE);
 }
 
 static rd_mpi_core_t *find_alike(MPI_Group group)
@@ -94,50 +121,68 @@ typedef struct {
     int64_t core_id;
 } invitation_t;
 
+/* One rank's part of a creation. The thread that makes it may outlive the wait for it. */
 typedef struct {
-    const rondo_unique_id_t *id;
+    rondo_unique_id_t id;
     int rank, nranks;
     rondo_config_t config;
+    char name[MPI_MAX_OBJECT_NAME];
     rondo_comm_t comm;
     rondo_result_t result;
     char sentence[512];
-    _Atomic int done;
+    _Atomic int state; /* of making_state_t */
 } making_t;
+typedef enum { RUNNING, DONE, GIVEN_UP } making_state_t;
 
 static void *make(void *data)
 {
     making_t *m = data;
+    int expected = RUNNING;
 
-    m->result = rondo_comm_create(&m->comm, m->nranks, m->id, m->rank, &m->config);
+    m->result = rondo_comm_create(&m->comm, m->nranks, &m->id, m->rank, &m->config);
     if (m->result != RONDO_SUCCESS)
         snprintf(m->sentence, sizeof m->sentence, "%s", rondo_last_error(NULL));
-    atomic_store_explicit(&m->done, 1, memory_order_release);
+    if (!atomic_compare_exchange_strong(&m->state, &expected, DONE)) { /* nobody waits for it any more */
+        if (m->result == RONDO_SUCCESS)
+            rondo_comm_destroy(m->comm);
+        free(m);
+    }
     return NULL;
 }
 
-/* Runs make() in a thread, which does not call the MPI, and makes the MPI's progress meanwhile. The thread gets none of
- * the program's signals. */
-static void make_in_thread(making_t *m)
+/* Starts make() in a thread, which does not call the MPI, and gets none of the program's signals. */
+static bool make_start(making_t *m)
 {
-    const struct timespec nap = {0, 20000};
     sigset_t every, before;
+    pthread_attr_t attributes;
     pthread_t thread;
     int failed;
 
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&every);
     pthread_sigmask(SIG_SETMASK, &every, &before);
-    failed = pthread_create(&thread, NULL, make, m);
+    failed = pthread_create(&thread, &attributes, make, m);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed) {
-        m->result = RONDO_ERR_NO_MEMORY;
+    pthread_attr_destroy(&attributes);
+    if (failed)
         snprintf(m->sentence, sizeof m->sentence, "no thread could be started: %s", strerror(failed));
-        return;
-    }
-    while (!atomic_load_explicit(&m->done, memory_order_acquire)) {
-        progress(NULL);
+    return !failed;
+}
+
+/* Waits for the thread, and makes the MPI's progress meanwhile. A rank that has failed says so to the others by a
+ * message, or they would wait for it until RONDO_CREATE_TIMEOUT_MS: then they give up too. Returns false if so; the
+ * memory is the thread's then. */
+static bool make_wait(making_t *m, MPI_Comm messages)
+{
+    const struct timespec nap = {0, 20000};
+    int expected = RUNNING, failure = 0;
+
+    while (!failure && atomic_load_explicit(&m->state, memory_order_acquire) == RUNNING) {
+        PMPI_Iprobe(MPI_ANY_SOURCE, 0, messages, &failure, MPI_STATUS_IGNORE);
         nanosleep(&nap, NULL);
     }
-    pthread_join(thread, NULL);
+    return !atomic_compare_exchange_strong(&m->state, &expected, GIVEN_UP);
 }
 
 static int64_t id_of(const rondo_unique_id_t *id)
@@ -159,26 +204,42 @@ static void invite(rd_mpi_comm_t *c, invitation_t *invitation)
     invitation->core_id = id_of(&invitation->id);
 }
 
-/* All ranks have made theirs, or the lowest that has not says why and all fall back. */
-static bool all_made(rd_mpi_comm_t *c, const making_t *m)
+/* Tells the others that this rank has failed, and hears of those that have. Collective, as soon as one has failed. */
+static void exchange_failures(bool mine, MPI_Comm messages)
 {
-    int mine = m->result == RONDO_SUCCESS ? INT_MAX : c->rank, lowest = 0;
+    int one = mine, all = 0;
 
-    if (PMPI_Allreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, c->comm) == MPI_SUCCESS && lowest == INT_MAX)
+    PMPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, messages);
+    for (int n = mine; n < all; n++)
+        PMPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, messages, MPI_STATUS_IGNORE);
+}
+
+/* All ranks have made theirs, or the lowest that has not says why and all fall back. `failed`: this rank's own failure,
+ * not another's. */
+static bool all_made(const rd_mpi_comm_t *c, const char *failed, bool mine, MPI_Comm messages)
+{
+    int lowest = failed ? c->rank : INT_MAX, all = 0;
+
+    for (int r = 0; failed && r < c->nranks; r++) {
+        if (r != c->rank)
+            PMPI_Send(NULL, 0, MPI_BYTE, r, 0, messages); /* short: it does not wait */
+    }
+    if (PMPI_Allreduce(&lowest, &all, 1, MPI_INT, MPI_MIN, messages) == MPI_SUCCESS && all == INT_MAX && mine)
         return true;
-    if (lowest == c->rank)
+    exchange_failures(failed != NULL, messages);
+    if (failed && all == c->rank)
         fprintf(stderr, "rondo: rank %d could not make rondo's communicator for %d ranks, so the MPI serves it: %s\n",
-                c->rank, c->nranks, m->sentence);
+                c->rank, c->nranks, failed);
     return false;
 }
 
-static rd_mpi_core_t *core_create(rd_mpi_comm_t *c, const making_t *m, const invitation_t *invitation)
+static rd_mpi_core_t *core_create(rd_mpi_comm_t *c, rondo_comm_t rondo, const invitation_t *invitation)
 {
     rd_mpi_core_t *core = calloc(1, sizeof *core);
 
     if (!core)
         return NULL;
-    core->rondo = m->comm;
+    core->rondo = rondo;
     core->id = invitation->core_id;
     core->rules = invitation->rules;
     PMPI_Comm_group(c->comm, &core->group);
@@ -186,43 +247,80 @@ static rd_mpi_core_t *core_create(rd_mpi_comm_t *c, const making_t *m, const inv
     return core;
 }
 
+static making_t *making_of(const rd_mpi_comm_t *c, const invitation_t *invitation)
+{
+    making_t *m = calloc(1, sizeof *m);
+    int length;
+
+    if (!m)
+        return NULL;
+    *m = (making_t){.id = invitation->id, .rank = c->rank, .nranks = c->nranks, .config = RONDO_CONFIG_INIT};
+    PMPI_Comm_get_name(c->comm, m->name, &length);
+    m->config.device = RONDO_DEVICE_HOST;
+    m->config.name = m->name[0] ? m->name : NULL;
+    return m;
+}
+
+static void keep(rd_mpi_comm_t *c, rd_mpi_core_t *core)
+{
+    pthread_mutex_lock(&lock);
+    core->next = cores;
+    cores = core;
+    pthread_mutex_unlock(&lock);
+    use(c, core);
+}
+
+/* This rank's part. NULL: it has failed, or, with *failed NULL, another one's has. */
+static rd_mpi_core_t *make_own(rd_mpi_comm_t *c, const invitation_t *invitation, MPI_Comm messages, char text[512],
+                               const char **failed)
+{
+    making_t *m = making_of(c, invitation);
+    rd_mpi_core_t *core = NULL;
+
+    *failed = text;
+    snprintf(text, 512, "there is no memory");
+    if (m && make_start(m)) {
+        if (!make_wait(m, messages)) {
+            *failed = NULL;
+            return NULL;
+        }
+        if (m->result == RONDO_SUCCESS && !(core = core_create(c, m->comm, invitation)))
+            rondo_comm_destroy(m->comm);
+    }
+    if (m && m->sentence[0])
+        snprintf(text, 512, "%s", m->sentence);
+    if (core)
+        *failed = NULL;
+    free(m);
+    return core;
+}
+
 static void create(rd_mpi_comm_t *c)
 {
-    making_t m = {.rank = c->rank, .nranks = c->nranks, .config = RONDO_CONFIG_INIT};
-    rd_mpi_core_t *core = NULL;
-    char name[MPI_MAX_OBJECT_NAME] = "";
+    MPI_Comm messages = MPI_COMM_NULL; /* no attribute of the user's is copied, as for a duplicate */
+    const char *failed;
+    char text[512];
     invitation_t invitation;
-    int length;
+    rd_mpi_core_t *core;
 
     invite(c, &invitation);
     if (PMPI_Bcast(&invitation, (int)sizeof invitation, MPI_BYTE, 0, c->comm) != MPI_SUCCESS ||
-        PMPI_Barrier(c->comm) != MPI_SUCCESS) { /* nobody waits in rondo for one who is not here */
+        PMPI_Comm_split(c->comm, 0, c->rank, &messages) != MPI_SUCCESS) { /* all have come: nobody waits in rondo */
         refuse(c, RD_MPI_NOT_MADE);
         return;
     }
-    PMPI_Comm_get_name(c->comm, name, &length);
-    m.id = &invitation.id;
-    m.config.device = RONDO_DEVICE_HOST;
-    m.config.name = name[0] ? name : NULL;
-    make_in_thread(&m);
-    if (m.result == RONDO_SUCCESS && !(core = core_create(c, &m, &invitation))) {
-        m.result = RONDO_ERR_NO_MEMORY;
-        snprintf(m.sentence, sizeof m.sentence, "there is no memory");
+    core = make_own(c, &invitation, messages, text, &failed);
+    if (all_made(c, failed, core != NULL, messages)) {
+        keep(c, core);
+    } else {
+        if (core) {
+            rondo_comm_destroy(core->rondo);
+            PMPI_Group_free(&core->group);
+            free(core);
+        }
+        refuse(c, RD_MPI_NOT_MADE);
     }
-    if (all_made(c, &m)) {
-        pthread_mutex_lock(&lock);
-        core->next = cores;
-        cores = core;
-        pthread_mutex_unlock(&lock);
-        use(c, core);
-        return;
-    }
-    if (core)
-        PMPI_Group_free(&core->group);
-    free(core);
-    if (m.comm)
-        rondo_comm_destroy(m.comm);
-    refuse(c, RD_MPI_NOT_MADE);
+    PMPI_Comm_free(&messages);
 }
 
 void rd_mpi_setup(rd_mpi_comm_t *c)
