@@ -12,7 +12,10 @@ served() { # LEAST_PERCENT
 }
 for mpi in $(mpis); do
     for_mpi "$mpi" || continue
-    # Random calls against the MPI's own.
+    # Random calls against the MPI's own. Open MPI's tuned ones hang or go wrong themselves where ranks describe one
+    # signature by different types, because they choose by what one rank sees: its basic ones are asked.
+    OMPI_MCA_coll=basic,libnbc,self,inter
+    export OMPI_MCA_coll
     compile random
     for ranks in 2 3; do
         run $ranks --report "$dir/random.$mpi" --count 250 --seed $((ranks * 77)) || { cat "$dir/out"; fail "random"; }
@@ -27,6 +30,7 @@ for mpi in $(mpis); do
         grep -q 'MPI bcast is handed on: outside of the bytes' "$dir/out" || { cat "$dir/out"; fail "by operation"; }
     run 2 --compare=10 "$dir/random.$mpi" --count 100 || fail "compared"
     grep -q 'the MPI served [0-9]* to compare' "$dir/out" || { cat "$dir/out"; fail "compared"; }
+    unset OMPI_MCA_coll
     # Fortran's three ways.
     if command -v "mpif90.$mpi" >/dev/null; then
         sections=
